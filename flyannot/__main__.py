@@ -1,0 +1,5 @@
+"""`python -m flyannot` is the command `flyannot`."""
+
+from flyannot.cli import main
+
+main()

@@ -1,0 +1,88 @@
+"""`@compiled`: numba with a cache folder that we choose and a cache that heals itself.
+
+numba's own cache fails at import on a read-only install without HOME, and a damaged entry ends every
+later run.  Here the folder is ours, every entry carries a checksum, and what cannot be read is
+compiled again.
+"""
+
+import hashlib
+import os
+import tempfile
+from pathlib import Path
+
+import numba
+from numba.core import caching
+
+_CHECKSUM_BYTES = 32
+
+
+def cache_folder():
+    """The folder of compiled kernels: FLYANNOT_CACHE, else the user's cache, else a temporary one."""
+    named = os.environ.get("FLYANNOT_CACHE") or os.environ.get("XDG_CACHE_HOME")
+    home = Path(named) if named else Path(os.path.expanduser("~")) / ".cache"
+    fallback = Path(tempfile.gettempdir()) / f"flyannot-{os.getuid()}"
+    for folder in (home / "flyannot", fallback):
+        try:
+            folder.mkdir(parents=True, exist_ok=True, mode=0o700)
+            with tempfile.TemporaryFile(dir=folder):
+                return folder
+        except OSError:
+            continue
+    return None
+
+
+numba.config.CACHE_DIR = str(cache_folder() or "")
+
+
+class _ChecksummedFile(caching.IndexDataCacheFile):
+    """numba's data file with a checksum in front, so that damaged machine code is never run."""
+
+    def _save_data(self, name, data):
+        payload = self._dump(data)
+        with self._open_for_write(self._data_path(name)) as f:
+            f.write(hashlib.sha256(payload).digest() + payload)
+
+    def _load_data(self, name):
+        stored = Path(self._data_path(name)).read_bytes()
+        checksum, payload = stored[:_CHECKSUM_BYTES], stored[_CHECKSUM_BYTES:]
+        if hashlib.sha256(payload).digest() != checksum:
+            raise ValueError(f"damaged kernel cache {name}")
+        return caching.pickle.loads(payload)
+
+
+class _HealingCache(caching.FunctionCache):
+    def __init__(self, py_func):
+        super().__init__(py_func)
+        self._cache_file = _ChecksummedFile(
+            cache_path=self._cache_path,
+            filename_base=self._impl.filename_base,
+            source_stamp=self._impl.locator.get_source_stamp(),
+        )
+
+    def load_overload(self, sig, target_context):
+        try:
+            return super().load_overload(sig, target_context)
+        except Exception:  # whatever a damaged pickle raises: the kernel is compiled again
+            return None
+
+    def save_overload(self, sig, data):
+        try:
+            super().save_overload(sig, data)
+        except Exception:  # a damaged index or a full disk costs compile time, never a run
+            self.flush_quietly()
+
+    def flush_quietly(self):
+        try:
+            self.flush()
+        except OSError:
+            return
+
+
+def compiled(function=None, **options):
+    """`numba.njit` with the cache above; the lock of the interpreter is released while it runs."""
+    if function is None:
+        return lambda f: compiled(f, **options)
+    dispatcher = numba.njit(nogil=True, **options)(function)
+    if numba.config.CACHE_DIR:
+        dispatcher._cache = _HealingCache(function)
+    return dispatcher

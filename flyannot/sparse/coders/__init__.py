@@ -1,0 +1,24 @@
+"""The table of coders.  To add one: a file beside this one and a line here.
+
+A coder is a function
+
+    encode(X, D, lam, *, tol=1e-4, max_sweeps=1000, start=None, gram=None, n_threads=1) -> Z
+
+X (n_samples, n_features), D (n_atoms, n_features), Z CSR (n_samples, n_atoms) in X's dtype.  It ends
+when every sample's duality gap is at most tol * 1/2 |x|^2, or after max_sweeps.  `start` holds codes
+to begin from (CSR), `gram` is D D^T where the caller has it.  Zero atoms and zero samples are legal.
+"""
+
+from importlib import import_module
+
+_WHERE = {
+    "cd": "cd:encode",
+}
+
+CODERS = tuple(_WHERE)
+
+
+def coder(name):
+    """The `encode` function of a coder of the table; imported on demand, so that `--help` stays quick."""
+    module, _, attribute = _WHERE[name].partition(":")
+    return getattr(import_module(f"flyannot.sparse.coders.{module}"), attribute)

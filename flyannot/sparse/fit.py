@@ -1,0 +1,96 @@
+"""The one loop of dictionary learning: order, epochs, timing and the trace, for every learner."""
+
+import time
+from dataclasses import dataclass
+
+import numpy as np
+
+from flyannot.errors import DataError
+from flyannot.sparse.coders import coder
+from flyannot.sparse.objective import duality_gap, objective
+
+JUDGED_SAMPLES = 2000  # the trace's fixed sample: exact codes of all samples would cost an epoch
+
+
+@dataclass(frozen=True)
+class EpochRecord:
+    """One line of the trace.  Objectives are means over the judged samples."""
+
+    epoch: int
+    seconds: float  # of the learner's own work, all epochs so far
+    objective_stored: float  # with the codes the learner holds (stale by up to an epoch)
+    objective: float  # with codes solved exactly for the dictionary as it is now
+    gap: float  # mean duality gap of those exact codes
+    mean_nonzeros: float  # per stored code, over all samples
+    n_unused_atoms: int  # in no stored code
+
+
+def default_lam(n_features):
+    """1.2 / sqrt(n_features), about ten non-zeros per code on SIFT descriptors (Lin et al. 2014)."""
+    return 1.2 / np.sqrt(n_features)
+
+
+def random_patches(X, n_atoms, rng):
+    """Initial atoms: `n_atoms` different samples of X, scaled to norm 1.
+
+    X is any array-like of rows (n_samples, n_features); samples of norm zero are passed over.
+
+    Raises
+    ------
+    DataError
+        If X has fewer than `n_atoms` samples that are not zero.
+    """
+    picked, n_picked = [], 0
+    order = rng.permutation(len(X))
+    for start in range(0, len(order), n_atoms):
+        D = np.asarray(X[order[start : start + n_atoms]])
+        norms = np.linalg.norm(D, axis=1)
+        picked.append(D[norms > 0] / norms[norms > 0, None])
+        n_picked += len(picked[-1])
+        if n_picked >= n_atoms:
+            return np.concatenate(picked)[:n_atoms]
+    raise DataError(
+        f"{n_picked} usable patches cannot start {n_atoms} atoms",
+        fix="lower --n-atoms, lower --stride-px at extraction, or add images",
+    )
+
+
+def learn(X, learner, *, n_epochs, rng, first_epoch=0, seconds=0.0):
+    """Run the epochs of a learner one by one, and yield an `EpochRecord` after each.
+
+    Every epoch visits every sample once in a fresh random order, and draws from a generator of its
+    own: a run that continues at `first_epoch` (with the learner's state restored and the `seconds`
+    spent so far) makes the same bits as one that never stopped.  X is any array-like of rows that
+    takes an integer array as index: an array, or descriptors that are normalised as they are read.
+    """
+    judge_rng, *epoch_rngs = rng.spawn(n_epochs + 1)
+    judged = np.sort(judge_rng.permutation(len(X))[:JUDGED_SAMPLES])
+    for epoch in range(first_epoch, n_epochs):
+        started = time.perf_counter()
+        _run_epoch(X, learner, epoch_rngs[epoch])
+        seconds += time.perf_counter() - started
+        yield _judge(X, judged, learner, epoch + 1, seconds)
+
+
+def _run_epoch(X, learner, rng):
+    order = rng.permutation(len(X))
+    learner.begin_epoch(rng)
+    for start in range(0, len(order), learner.block_size):
+        rows = order[start : start + learner.block_size]
+        learner.step(X[rows], rows)
+    learner.end_epoch()
+
+
+def _judge(X, judged, learner, epoch, seconds):
+    Z, lam = learner.codes(), learner.lam
+    D, Xj = np.asarray(learner.D, np.float64), np.asarray(X[judged], np.float64)
+    exact = coder("cd")(Xj, D, lam, tol=1e-6)
+    return EpochRecord(
+        epoch=epoch,
+        seconds=seconds,
+        objective_stored=objective(Xj, D, Z[judged], lam).mean(),
+        objective=objective(Xj, D, exact, lam).mean(),
+        gap=duality_gap(Xj, D, exact, lam).mean(),
+        mean_nonzeros=Z.nnz / Z.shape[0],
+        n_unused_atoms=int((np.bincount(Z.indices, minlength=Z.shape[1]) == 0).sum()),
+    )
