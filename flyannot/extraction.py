@@ -1,0 +1,46 @@
+"""From a grey image to the descriptors of its informative windows."""
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from flyannot.descriptors import dense_sift
+from flyannot.patches import patch_centres, patch_corners, patch_std
+
+
+@dataclass(frozen=True)
+class ExtractOptions:
+    """Lengths in pixels of the standard 320 x 128 image; `min_std` in grey levels of 0 to 255."""
+
+    patch_px: int = 16
+    stride_px: int = 16
+    min_std: float = 8.0
+
+
+@dataclass(frozen=True)
+class Described:
+    """The kept windows of one image: descriptors (n, 128) uint8, centres (n, 2) in pixels."""
+
+    descriptors: np.ndarray
+    centres_px: np.ndarray
+    n_windows: int  # looked at; the kept fraction is len(descriptors) / n_windows
+
+
+def describe(grey, options):
+    """Describe every window of a grid whose pixels vary enough.
+
+    Parameters
+    ----------
+    grey : array (height, width), grey levels in [0, 255]
+    options : ExtractOptions
+
+    Source
+    ------
+    Lin et al., KDD 2014, section 5.1: 16 x 16 windows, SIFT, and "the patches with small standard
+    deviations were discarded".  The paper gives neither stride nor threshold; ours are defaults.
+    """
+    corners = patch_corners(grey.shape, options.patch_px, options.stride_px)
+    kept = corners[patch_std(grey, corners, options.patch_px) >= options.min_std]
+    return Described(
+        dense_sift(grey, kept, options.patch_px), patch_centres(kept, options.patch_px), len(corners)
+    )

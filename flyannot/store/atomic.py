@@ -1,0 +1,138 @@
+"""A file that exists is whole: write beside it, check, and rename.
+
+A lock of the operating system (flock) keeps two runs off one output; it cannot go stale, because it
+ends with the process that holds it.
+"""
+
+import errno
+import fcntl
+import os
+import shutil
+from contextlib import contextmanager
+from pathlib import Path
+
+from flyannot.errors import LockedError, WriteError
+
+
+@contextmanager
+def locked(path):
+    """Hold the output `path` for this process.
+
+    Raises
+    ------
+    LockedError
+        If another run holds it.
+    WriteError
+        If its folder cannot be made or written.
+    """
+    path = Path(path)
+    lock = path.with_name(f".{path.name}.lock")
+    with explained(path):
+        path.parent.mkdir(parents=True, exist_ok=True)
+        descriptor = _take_lock(lock, path)
+    try:
+        _sweep(path)
+        yield
+    finally:
+        lock.unlink(missing_ok=True)
+        os.close(descriptor)
+
+
+def _take_lock(lock, path):
+    while True:
+        descriptor = os.open(lock, os.O_RDWR | os.O_CREAT, 0o644)
+        try:
+            fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except OSError as error:
+            os.close(descriptor)
+            if error.errno not in (errno.EAGAIN, errno.EACCES):
+                raise
+            raise LockedError(
+                f"{path} is being written by another run", fix="wait for that run, or name another output"
+            ) from None
+        if _is_same_file(descriptor, lock):
+            return descriptor
+        os.close(descriptor)  # its last holder removed it between our open and our lock
+
+
+def _is_same_file(descriptor, path):
+    try:
+        return os.path.samestat(os.fstat(descriptor), os.stat(path))
+    except FileNotFoundError:
+        return False
+
+
+def _sweep(path):
+    """Remove what killed runs left: we hold the lock, so nobody is writing these."""
+    for left in path.parent.glob(f".{_glob_escaped(path.name)}.*.tmp"):
+        left.unlink(missing_ok=True)
+
+
+def _glob_escaped(name):
+    return "".join(f"[{c}]" if c in "*?[" else c for c in name)
+
+
+@contextmanager
+def replacing(path, *, check=None):
+    """Yield a path beside `path` to write to; on leaving, check it, make it durable and rename it.
+
+    If anything fails, `path` is as it was and nothing is left beside it.  `check` is called with
+    the written file before the rename.
+    """
+    path = Path(path)
+    beside = path.with_name(f".{path.name}.{os.getpid()}.tmp")
+    try:
+        with explained(path):
+            path.parent.mkdir(parents=True, exist_ok=True)
+            yield beside
+            if check is not None:
+                check(beside)
+            _synchronise(beside)
+            os.replace(beside, path)
+            _synchronise(path.parent)
+    finally:
+        beside.unlink(missing_ok=True)
+
+
+def write_text(path, text):
+    """Replace a text file as a whole; UTF-8, line ends as given."""
+    with replacing(path) as beside:
+        beside.write_bytes(text.encode())
+
+
+def _synchronise(path):
+    descriptor = os.open(path, os.O_RDONLY)
+    try:
+        os.fsync(descriptor)
+    finally:
+        os.close(descriptor)
+
+
+@contextmanager
+def explained(path):
+    """Turn the system's write errors into a `WriteError` that names the path, the cause and the room."""
+    try:
+        yield
+    except OSError as error:
+        raise WriteError(f"cannot write {path}: {_cause(error)}{_room(path, error)}", fix=_remedy(error)) from error
+
+
+def _cause(error):
+    return error.strerror or str(error).splitlines()[0]
+
+
+def _room(path, error):
+    folder = next((p for p in Path(path).absolute().parents if p.is_dir()), None)
+    if folder is None or not _is_full(error):
+        return ""
+    return f" ({shutil.disk_usage(folder).free:,} bytes free in {folder})"
+
+
+def _is_full(error):
+    return error.errno in (errno.ENOSPC, errno.EDQUOT) or "No space left" in str(error)
+
+
+def _remedy(error):
+    if _is_full(error):
+        return "free some space, or name an output on another disk; then run the same command again"
+    return "check the folder and its permissions, or name another output"

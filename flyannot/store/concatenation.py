@@ -1,0 +1,37 @@
+"""Files of one kind, made from different images, as one file.  Data stream; nothing is held whole."""
+
+import numpy as np
+
+from flyannot.stage_ranges import STAGE_RANGES
+from flyannot.store.digest import row_blocks
+from flyannot.store.schema import SCHEMAS
+from flyannot.store.writing import append_rows, growing_array, write_array
+
+
+def concatenate(file, parts):
+    """Fill `file` with the images of `parts`, open files of one kind, in their order."""
+    for stage_range in STAGE_RANGES:
+        holding = [part for part in parts if stage_range in part.stage_ranges]
+        if holding:
+            _concatenate_stage_range(file.create_group(stage_range), holding, stage_range)
+
+
+def _concatenate_stage_range(group, parts, stage_range):
+    for key, value in parts[0].group(stage_range).attrs.items():
+        group.attrs[key] = value
+    for name, (kinds, _) in SCHEMAS[parts[0].kind].items():
+        datasets = [part.group(stage_range)[name] for part in parts]
+        if kinds == "S":
+            write_array(group, name, [text for part in parts for text in part.array(stage_range, name)])
+        elif name == "first":
+            write_array(group, name, _joined_offsets(datasets))
+        else:
+            joined = growing_array(group, name, datasets[0].shape[1:], datasets[0].dtype)
+            for dataset in datasets:
+                for rows in row_blocks(dataset):
+                    append_rows(joined, rows)
+
+
+def _joined_offsets(datasets):
+    counts = np.concatenate([np.diff(dataset[:]) for dataset in datasets])
+    return np.concatenate([[0], np.cumsum(counts)]).astype(np.int64)

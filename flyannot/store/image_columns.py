@@ -1,0 +1,16 @@
+"""The columns that say what each image is; the same in descriptors, features and predictions."""
+
+from flyannot.store.writing import write_array
+
+IMAGE_COLUMNS = ("image", "gene", "fbgn", "view", "group", "source")
+
+
+def write_image_columns(group, columns):
+    """Add the columns of one stage range: a dict of lists of str, one entry per image."""
+    for name in IMAGE_COLUMNS:
+        write_array(group, name, columns[name])
+
+
+def read_image_columns(stored, stage_range):
+    """The dict that `write_image_columns` took."""
+    return {name: stored.array(stage_range, name) for name in IMAGE_COLUMNS}

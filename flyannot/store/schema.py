@@ -1,0 +1,111 @@
+"""What every kind of file holds: the one place where formats are written down for the machine.
+
+A kind maps the datasets of one stage range to (dtype kinds, dimensions).  A dimension is a number or
+a name; a name stands for one size throughout the stage range, and `+1` may follow it.  data/FORMAT.md
+says the same for people.
+"""
+
+FORMAT_VERSION = 1
+
+# The only types that are read: anything else in a file is refused.
+DTYPES = {"u1", "u2", "u4", "i4", "i8", "f4", "f8"}
+
+_IMAGES = {
+    "image": ("S", ("n_images",)),
+    "gene": ("S", ("n_images",)),
+    "fbgn": ("S", ("n_images",)),
+    "view": ("S", ("n_images",)),
+    "group": ("S", ("n_images",)),
+    "source": ("S", ("n_images",)),
+}
+
+_TERMS = {
+    "term": ("S", ("n_terms",)),
+    "n_groups": ("i", ("n_terms",)),
+    "n_positive": ("i", ("n_terms",)),
+}
+
+SCHEMAS = {
+    "descriptors": {
+        **_IMAGES,
+        "descriptors": ("u", ("n_patches", "n_features")),
+        "centres_px": ("f", ("n_patches", 2)),
+        "first": ("i", ("n_images+1",)),
+        "n_windows": ("i", ("n_images",)),
+    },
+    "dictionary": {
+        "D": ("f", ("n_atoms", "n_features")),
+        "trace/epoch": ("i", ("n_epochs",)),
+        "trace/objective_stored": ("f", ("n_epochs",)),
+        "trace/objective": ("f", ("n_epochs",)),
+        "trace/gap": ("f", ("n_epochs",)),
+        "trace/mean_nonzeros": ("f", ("n_epochs",)),
+        "trace/n_unused_atoms": ("i", ("n_epochs",)),
+    },
+    "checkpoint": {},  # a learner's own arrays, under state/
+    "features": {
+        **_IMAGES,
+        "features": ("f", ("n_images", "n_features")),
+        "winner": ("i", ("n_images", "n_winners")),
+        "n_patches": ("i", ("n_images", "n_cells")),
+    },
+    "model": {
+        **_TERMS,
+        "weights": ("f", ("n_terms", "n_features")),
+        "intercept": ("f", ("n_terms",)),
+        "C": ("f", ("n_terms",)),
+        "threshold": ("f", ("n_terms",)),
+        "slope": ("f", ("n_terms",)),
+        "offset": ("f", ("n_terms",)),
+        "D": ("f", ("n_atoms", "n_descriptor")),
+    },
+    "predictions": {
+        **_IMAGES,
+        "group_of_image": ("i", ("n_images",)),
+        "group_name": ("S", ("n_groups",)),
+        "group_gene": ("S", ("n_groups",)),
+        "group_fbgn": ("S", ("n_groups",)),
+        "term": ("S", ("n_terms",)),
+        "decision_value": ("f", ("n_groups", "n_terms")),
+        "probability": ("f", ("n_groups", "n_terms")),
+        "yes": ("u", ("n_groups", "n_terms")),
+    },
+}
+
+MADE_BY = {
+    "descriptors": "flyannot extract",
+    "dictionary": "flyannot learn-dict",
+    "checkpoint": "flyannot learn-dict",
+    "features": "flyannot pool",
+    "model": "flyannot train",
+    "predictions": "flyannot annotate",
+}
+
+
+def breach(kind, group, stage_range):
+    """What is wrong with one stage range of a file, in words, or an empty string."""
+    sizes = {}
+    for name, (kinds, dimensions) in SCHEMAS[kind].items():
+        dataset = group.get(name)
+        where = f"{stage_range}/{name}"
+        if dataset is None or not hasattr(dataset, "shape"):
+            return f"the dataset {where} is missing"
+        if dataset.dtype.kind not in kinds:
+            return f"{where} holds {dataset.dtype}, not the type it should"
+        if len(dataset.shape) != len(dimensions):
+            return f"{where} has {len(dataset.shape)} dimensions, not {len(dimensions)}"
+        for dimension, size in zip(dimensions, dataset.shape):
+            wrong = _mismatch(dimension, size, sizes)
+            if wrong:
+                return f"{where} has shape {dataset.shape}: {wrong}"
+    return ""
+
+
+def _mismatch(dimension, size, sizes):
+    if isinstance(dimension, int):
+        return "" if size == dimension else f"{size} should be {dimension}"
+    name, plus, more = dimension.partition("+")
+    expected = sizes.setdefault(name, size - int(more or 0))
+    if expected + int(more or 0) == size and expected >= 0:
+        return ""
+    return f"{size} does not fit {name} = {expected}{plus}{more}"

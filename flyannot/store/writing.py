@@ -1,0 +1,142 @@
+"""The writing side: one file, whole, checked and reproducible byte for byte."""
+
+from contextlib import contextmanager
+from dataclasses import dataclass
+
+import h5py
+import numpy as np
+
+from flyannot import __version__
+from flyannot.errors import DataError
+from flyannot.store.atomic import replacing
+from flyannot.store.digest import canonical_json, content_digest
+from flyannot.store.reading import open_stored, verify_stored
+from flyannot.store.schema import FORMAT_VERSION
+
+_CHUNK_BYTES = 1 << 18
+
+
+@dataclass(frozen=True)
+class Header:
+    """What a file is and what it was made from; the whole ground for resuming and for refusing.
+
+    `options` are the resolved options, `inputs` map a role (descriptors, dictionary...) to a list
+    of content digests, `n_failures` counts the items that were skipped and listed.
+    """
+
+    kind: str
+    options: dict
+    inputs: dict
+    seed: int | None = None
+    n_failures: int = 0
+
+
+@contextmanager
+def create(path, header):
+    """Yield an h5py file to fill; on leaving it is verified and takes the place of `path`.
+
+    Raises
+    ------
+    WriteError
+        If the disk is full or the folder cannot be written; `path` is then as it was.
+    """
+    with replacing(path, check=verify_stored) as beside:
+        with h5py.File(beside, "w", libver=("v110", "v110")) as file:
+            _write_header(file, header)
+            yield file
+            file.attrs["digest"] = content_digest(file)
+
+
+def _write_header(file, header):
+    file.attrs["format"] = f"flyannot-{header.kind}"
+    file.attrs["format_version"] = FORMAT_VERSION
+    file.attrs["flyannot_version"] = __version__
+    file.attrs["options"] = canonical_json(header.options)
+    file.attrs["inputs"] = canonical_json(header.inputs)
+    file.attrs["n_failures"] = header.n_failures
+    if header.seed is not None:
+        file.attrs["seed"] = header.seed
+
+
+def write_array(group, name, values, *, dtype=None):
+    """Add a dataset: chunked, with checksums, text as fixed-length UTF-8."""
+    values = _as_bytes(values) if _is_text(values) else np.asarray(values, dtype)
+    dataset = growing_array(group, name, values.shape[1:], values.dtype, n_rows=len(values))
+    if values.size:
+        dataset[:] = values
+    return dataset
+
+
+def growing_array(group, name, row_shape, dtype, *, n_rows=0):
+    """Add a dataset whose rows arrive later, through `append_rows`."""
+    row_bytes = max(1, np.dtype(dtype).itemsize * int(np.prod(row_shape, dtype=int)))
+    chunk = (_chunk_rows(row_bytes, n_rows), *(max(1, n) for n in row_shape))
+    return group.create_dataset(
+        name,
+        shape=(n_rows, *row_shape),
+        maxshape=(None, *(n or None for n in row_shape)),
+        dtype=dtype,
+        chunks=chunk,
+        fletcher32=True,
+        track_times=False,
+    )
+
+
+def _chunk_rows(row_bytes, n_rows):
+    rows = max(1, _CHUNK_BYTES // row_bytes)
+    return min(rows, n_rows) if n_rows else rows  # a whole chunk is stored even where rows are few
+
+
+def append_rows(dataset, rows):
+    """Add rows at the end of a dataset made by `growing_array`."""
+    if len(rows):
+        start = len(dataset)
+        dataset.resize(start + len(rows), axis=0)
+        dataset[start:] = rows
+
+
+def _is_text(values):
+    if isinstance(values, np.ndarray):
+        return values.dtype.kind in "UO"
+    return len(values) == 0 or isinstance(values[0], str)
+
+
+def _as_bytes(texts):
+    encoded = [str(text).encode() for text in texts]
+    return np.array(encoded, dtype=f"S{max(1, *map(len, encoded))}" if encoded else "S1")
+
+
+def is_up_to_date(path, header):
+    """Whether `path` is already what `header` would make: same options, same inputs, undamaged."""
+    return difference(path, header) == ""
+
+
+def difference(path, header):
+    """Why `path` is not what `header` would make, in words; empty if it is.
+
+    Reads and verifies the whole file: a header alone could vouch for damaged data.
+    """
+    if not path.exists():
+        return "it is not there yet"
+    try:
+        verify_stored(path)
+        with open_stored(path, header.kind) as found:
+            return _header_difference(found, header)
+    except DataError as error:
+        return str(error)
+
+
+def _header_difference(found, header):
+    changed = [
+        f"{key} was {found.options.get(key)!r} and is now {header.options.get(key)!r}"
+        for key in sorted({*found.options, *header.options})
+        if canonical_json(found.options.get(key)) != canonical_json(header.options.get(key))
+    ]
+    changed += [
+        f"other {key}"
+        for key in sorted({*found.inputs, *header.inputs})
+        if found.inputs.get(key) != header.inputs.get(key)
+    ]
+    if found.seed != header.seed:
+        changed.append(f"seed was {found.seed} and is now {header.seed}")
+    return ", ".join(changed)
