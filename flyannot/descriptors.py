@@ -1,0 +1,334 @@
+"""Dense SIFT: one upright descriptor of every window of an image, computed for the whole image at once.
+
+Number (row_bin * 4 + column_bin) * 8 + orientation of a descriptor is the gradient energy in one of
+4 x 4 spatial bins (row-major from the top left) around one of 8 directions.  Direction k points
+k * 45 degrees from +x (to the right) towards the top of the image, to brighter grey: OpenCV's order.
+
+A gradient of magnitude g at the offset (v, u) from the centre of the window, in bins, adds
+
+    g * tri(v - v_b) tri(u - u_b) * exp(-(v^2 + u^2) / 8) * tri(angle - k)
+
+to the bin centred at (v_b, u_b), tri(t) = max(0, 1 - |t|), angles in units of 45 degrees.  Space
+separates from angle, and rows from columns; hence 8 orientation maps of the image, a contraction over
+rows for every row of windows, a contraction over columns for every window.
+
+No kernel here lets the compiler reorder arithmetic: the same window gives the same bits whatever the
+grid, the thread or the vector length of the machine.
+"""
+
+import numpy as np
+
+from flyannot.compiled import compiled
+from flyannot.errors import DataError, InputError
+from flyannot.patches import check_patch
+
+N_FEATURES = 128
+_N_BINS, _N_ORIENTATIONS = 4, 8
+_CELL = _N_BINS * _N_ORIENTATIONS  # numbers per image column once rows are contracted
+
+_ZERO, _HALF, _ONE = np.float32(0.0), np.float32(0.5), np.float32(1.0)
+_CLIP, _TOP, _SCALE, _TINY = np.float32(0.2), np.float32(255.0), np.float32(512.0), np.float32(1e-30)
+
+# Odd minimax polynomial: |atan(r) 4/pi - r P(r^2)| <= 4e-7 on [0, 1], fitted by Lawson's iteration.
+_A0, _A1, _A2, _A3, _A4, _A5, _A6 = np.float32(
+    [1.2732346, -0.4242099, 0.25220093, -0.16849214, 0.101380006, -0.042786222, 0.008673044]
+)
+
+
+def dense_sift(image, corners, patch_px=16, *, smooth_px=None):
+    """One upright SIFT descriptor for every window.
+
+    Parameters
+    ----------
+    image : uint8 or float32 array (height, width), grey levels from 0 to 255
+    corners : int array (n_patches, 2)
+        Top left pixels (row, column), in any order; a regular grid is quickest.
+    patch_px : int, the side of a window, in pixels; a multiple of 4
+    smooth_px : float >= 0, optional
+        Standard deviation of the Gaussian that smooths the image first.  By default that which brings
+        an image of sharpness 0.5 px to 0.1 * patch_px: 1.6 px for a window of 16, as OpenCV smooths
+        its first octave, and twice that for twice the window, as it smooths the next.
+
+    Returns
+    -------
+    descriptors : uint8 array (n_patches, 128)
+        512 times the descriptor of norm 1, rounded, at most 255; zero where the window is constant.
+        The order of the 128 numbers is the module's docstring.
+
+    Raises
+    ------
+    InputError
+        If `patch_px` is no multiple of 4, a window leaves the image, or `smooth_px` is negative.
+
+    Source
+    ------
+    Lowe, IJCV 2004, doi:10.1023/B:VISI.0000029664.99615.94.  As in OpenCV, gradients that touch the
+    border of the image are left out.  Unlike OpenCV, which rounds centres to whole pixels, the centre
+    is the true one, between the middle pixels, so mirrored windows have mirrored descriptors.
+    """
+    image = np.ascontiguousarray(image, np.float32)
+    corners = np.ascontiguousarray(corners, np.int64).reshape(-1, 2)
+    check_patch(image.shape, patch_px, corners)
+    margin = patch_px // 8 + 1
+    maps = _orientation_maps(_smoothed(image, _smoothing(patch_px, smooth_px)), margin)
+    first, weights = _bin_weights(patch_px // _N_BINS)
+    order = _row_order(corners)
+    bands = np.empty((_N_BINS, maps.shape[1]), np.float32)
+    cells = np.empty(_N_BINS * maps.shape[1], np.float32)
+    descriptors = np.empty((len(corners), N_FEATURES), np.uint8)
+    work = np.empty((2, N_FEATURES), np.float32)
+    _describe(maps, corners, order, first + margin, weights, bands, cells, work, descriptors)
+    return descriptors
+
+
+def normalise(descriptors, *, rows=None, out=None):
+    """Descriptors with mean 0 and norm 1, as sparse coding takes them.
+
+    Sums are exact integers, so a constant descriptor becomes exactly zero.
+
+    Parameters
+    ----------
+    descriptors : uint8 array (n_stored, n_features)
+    rows : int array (n,), optional
+        Which descriptors to take, and in which order; all by default.
+    out : float32 array (at least n, n_features), optional
+        Its first n rows are filled and returned; saves the allocation in a loop over blocks.
+
+    Returns
+    -------
+    X : float32 array (n, n_features)
+
+    Raises
+    ------
+    DataError
+        If the descriptors are not a uint8 matrix.
+    IndexError
+        If a row does not exist.
+    """
+    if descriptors.ndim != 2 or descriptors.dtype != np.uint8:
+        raise DataError(
+            f"descriptors are {descriptors.dtype} in {descriptors.ndim} dimensions, not a uint8 matrix",
+            fix="take them from dense_sift, or from a file of flyannot extract",
+        )
+    n_stored = len(descriptors)
+    rows = np.arange(n_stored) if rows is None else np.asarray(rows, np.int64)
+    if len(rows) and not -n_stored <= rows.min() <= rows.max() < n_stored:
+        raise IndexError(f"row {rows.max()} or {rows.min()} of {n_stored} descriptors")
+    X = np.empty((len(rows), descriptors.shape[1]), np.float32) if out is None else out[: len(rows)]
+    _normalise(descriptors, rows, X)
+    return X
+
+
+def opencv_sift(image, corners, patch_px=16):
+    """OpenCV's descriptors of the same windows, key point by key point: the peer that we are held to.
+
+    Parameters and result as `dense_sift`, for uint8 images.  OpenCV rounds the centre of a window,
+    which lies between pixels, to a whole pixel (here the next one down and to the right).
+    """
+    return opencv_compute(image, opencv_keypoints(corners, patch_px))
+
+
+def opencv_keypoints(corners, patch_px=16):
+    """OpenCV's key points for windows: upright, with bins of a quarter of the window."""
+    from cv2 import KeyPoint  # slow to import, and only the comparison needs it
+
+    half, size = patch_px // 2, patch_px / 6  # OpenCV's bins are 1.5 times the size
+    return [KeyPoint(float(column + half), float(row + half), size, 0.0) for row, column in corners]
+
+
+def opencv_compute(image, keypoints):
+    """OpenCV's descriptors of given key points, uint8 (n_keypoints, 128)."""
+    from cv2 import SIFT_create
+
+    return SIFT_create().compute(image, keypoints)[1].astype(np.uint8)
+
+
+def _smoothing(patch_px, smooth_px):
+    if smooth_px is None:
+        return np.sqrt(max((0.1 * patch_px) ** 2 - 0.25, 0.0))
+    if smooth_px >= 0:
+        return smooth_px
+    raise InputError(f"cannot smooth by {smooth_px} px", fix="choose smooth_px of 0 or more")
+
+
+def _smoothed(image, smooth_px):
+    """The image under a Gaussian cut off at 4 standard deviations, reflected about its border pixels."""
+    radius = int(np.rint(4 * smooth_px))
+    if radius == 0:
+        return image
+    taps = np.exp(-0.5 * (np.arange(radius + 1) / smooth_px) ** 2)
+    taps = (taps / (2 * taps.sum() - taps[0])).astype(np.float32)
+    rows, columns = (np.pad(np.arange(length), radius, mode="reflect") for length in image.shape)
+    smoothed = np.empty_like(image)
+    _smooth(image, taps, rows, columns, np.empty(len(columns), np.float32), smoothed)
+    return smoothed
+
+
+def _orientation_maps(image, margin):
+    """Gradient energy of every pixel in 8 directions: (height, width * 8) within a margin of zeros."""
+    height, width = image.shape
+    maps = np.zeros((height + 2 * margin, (width + 2 * margin) * _N_ORIENTATIONS), np.float32)
+    _map_orientations(image, margin, np.empty((2, width), np.float32), np.empty((2, width), np.int32), maps)
+    return maps
+
+
+def _bin_weights(bin_px):
+    """The four one-dimensional windows: their first pixels (from the corner) and weights (4, 2 bin_px)."""
+    bins = np.arange(_N_BINS)
+    first = np.floor((bins - 0.5) * bin_px + 0.5).astype(np.int64)
+    pixels = first[:, None] + np.arange(2 * bin_px)
+    offset = (pixels - (_N_BINS * bin_px - 1) / 2) / bin_px  # from the window's centre, in bins
+    triangle = np.maximum(1 - np.abs(offset - (bins[:, None] - 1.5)), 0)
+    return first, (triangle * np.exp(-(offset**2) / 8)).astype(np.float32)
+
+
+def _row_order(corners):
+    """An order of the windows in which those of one row of the image stand together."""
+    rows = corners[:, 0]
+    return np.arange(len(rows)) if (rows[1:] >= rows[:-1]).all() else np.argsort(rows, kind="stable")
+
+
+@compiled
+def _smooth(image, taps, rows, columns, line, smoothed):
+    """Convolve rows, then columns, adding pixels in mirrored pairs: a mirrored image gives mirrored bits.
+
+    `rows` and `columns` number the image's pixels with reflected ones before and after.
+    """
+    radius, (height, width) = len(taps) - 1, image.shape
+    middle = line[radius : radius + width]
+    for i in range(height):
+        for j in range(width):
+            middle[j] = taps[0] * image[i, j]
+        for k in range(1, radius + 1):
+            above, below = image[rows[i + radius - k]], image[rows[i + radius + k]]
+            for j in range(width):
+                middle[j] += taps[k] * (above[j] + below[j])
+        for j in range(radius):
+            line[j] = line[radius + columns[j]]
+            line[radius + width + j] = line[radius + columns[radius + width + j]]
+        for j in range(width):
+            smoothed[i, j] = taps[0] * line[radius + j]
+        for k in range(1, radius + 1):
+            left, right = line[radius - k :], line[radius + k :]
+            for j in range(width):
+                smoothed[i, j] += taps[k] * (left[j] + right[j])
+
+
+@compiled(error_model="numpy")
+def _map_orientations(image, margin, share, direction, maps):
+    """Split every gradient between the axis (directions 0 2 4 6) and the diagonal (1 3 5 7) beside it.
+
+    Its angle from the axis is atan(lesser / greater of |dx|, |dy|): no branch, and exactly mirrored.
+    """
+    height, width = image.shape
+    for i in range(1, height - 1):
+        for j in range(1, width - 1):
+            dx = image[i, j + 1] - image[i, j - 1]
+            dy = image[i - 1, j] - image[i + 1, j]
+            ax, ay = abs(dx), abs(dy)
+            r = min(ax, ay) / max(max(ax, ay), _TINY)
+            s = r * r
+            angle = r * (_A0 + s * (_A1 + s * (_A2 + s * (_A3 + s * (_A4 + s * (_A5 + s * _A6))))))
+            magnitude = np.sqrt(dx * dx + dy * dy)
+            share[1, j] = magnitude * angle
+            share[0, j] = magnitude * (_ONE - angle)
+            left, down = np.int32(dx < _ZERO), np.int32(dy < _ZERO)
+            axis = np.int32(4) * left if ax >= ay else np.int32(2) + np.int32(4) * down
+            direction[0, j] = axis
+            direction[1, j] = np.int32(1) + np.int32(2) * (left ^ down) + np.int32(4) * down
+        for j in range(1, width - 1):
+            pixel = (j + margin) * 8
+            maps[i + margin, pixel + direction[0, j]] = share[0, j]
+            maps[i + margin, pixel + direction[1, j]] = share[1, j]
+
+
+@compiled(error_model="numpy")
+def _describe(maps, corners, order, first, weights, bands, cells, work, descriptors):
+    """Contract rows once for every row of windows, then columns for every window of it."""
+    top = -1
+    for window in order:
+        if corners[window, 0] != top:
+            top = corners[window, 0]
+            _contract_rows(maps, top, first, weights, bands)
+            _interleave(bands, cells)
+        _contract_columns(cells, corners[window, 1], first, weights, work[0])
+        _quantise(work[0], work[1], descriptors[window])
+
+
+@compiled
+def _contract_rows(maps, top, first, weights, bands):
+    """bands[b] is the weighted sum of the rows of the maps that row bin b of the window sees."""
+    n_taps, width = weights.shape[1], maps.shape[1]
+    for b in range(4):
+        band, row = bands[b], top + first[b]
+        for j in range(width):
+            band[j] = weights[b, 0] * maps[row, j]
+        for k in range(1, n_taps):
+            weight, line = weights[b, k], maps[row + k]
+            for j in range(width):
+                band[j] += weight * line[j]
+
+
+@compiled
+def _interleave(bands, cells):
+    """(row bin, column, orientation) to (column, row bin, orientation): a window reads one stretch."""
+    for column in range(bands.shape[1] // 8):
+        for b in range(4):
+            for k in range(8):
+                cells[column * 32 + b * 8 + k] = bands[b, column * 8 + k]
+
+
+@compiled
+def _contract_columns(cells, left, first, weights, histogram):
+    """histogram (column bin, row bin, orientation) is the weighted sum over the columns of each bin."""
+    n_taps, width = weights.shape[1], 32
+    for b in range(4):
+        start = (left + first[b]) * width
+        part = histogram[b * width : (b + 1) * width]
+        for j in range(width):
+            part[j] = weights[b, 0] * cells[start + j]
+        for k in range(1, n_taps):
+            weight, cell = weights[b, k], cells[start + k * width :]
+            for j in range(width):
+                part[j] += weight * cell[j]
+
+
+@compiled(error_model="numpy")
+def _quantise(histogram, partial, descriptor):
+    """Norm 1, at most 0.2 each, norm 1 again, times 512, rounded; bins to row-major order."""
+    limit = _CLIP * np.sqrt(_sum_squares(histogram, partial))
+    for j in range(128):
+        histogram[j] = min(histogram[j], limit)
+    scale = _SCALE / max(np.sqrt(_sum_squares(histogram, partial)), _TINY)
+    for column in range(4):
+        for row in range(4):
+            for k in range(8):
+                value = histogram[column * 32 + row * 8 + k] * scale + _HALF
+                descriptor[row * 32 + column * 8 + k] = np.uint8(min(value, _TOP))
+
+
+@compiled
+def _sum_squares(values, partial):
+    """The sum of the squares of 128 values, in halves: a fixed order that vectors can follow."""
+    for j in range(64):
+        partial[j] = values[j] * values[j] + values[j + 64] * values[j + 64]
+    for half in (32, 16, 8, 4, 2, 1):
+        for j in range(half):
+            partial[j] += partial[j + half]
+    return partial[0]
+
+
+@compiled(error_model="numpy")
+def _normalise(descriptors, rows, X):
+    """With s = sum x and q = sum x^2, the centred descriptor has the squared norm (p q - s^2) / p."""
+    p = descriptors.shape[1]
+    for i in range(len(rows)):
+        x, total, squares = descriptors[rows[i]], 0, 0
+        for j in range(p):
+            total += np.int32(x[j])
+            squares += np.int32(x[j]) * np.int32(x[j])
+        scatter = p * squares - total * total
+        scale = np.float32(1 / np.sqrt(scatter / p)) if scatter > 0 else _ZERO
+        mean = np.float32(total / p)
+        for j in range(p):
+            X[i, j] = (np.float32(x[j]) - mean) * scale
