@@ -1,0 +1,167 @@
+"""Stochastic coordinate coding (SCC): one visit to a sample updates its code and the atoms it uses.
+
+Source
+------
+Lin, Li, Sun, Lai, Davidson, Fan and Ye, "Stochastic coordinate coding and its application for
+Drosophila gene expression pattern annotation", KDD 2014.  Its Algorithm 1 leaves out the projection
+that its Eq. 4 has; here every step ends in one.  Its coordinate step takes |d| = 1; here it is right
+for any atom in the unit ball.
+"""
+
+from collections.abc import Callable
+from dataclasses import dataclass
+
+import numpy as np
+
+from flyannot.errors import InputError, did_you_mean
+from flyannot.sparse.learners.scc_codes import as_csr, from_sample_order, in_sample_order, no_codes, with_room
+from flyannot.sparse.learners.scc_kernels import Atoms, Rules, visit_samples
+
+N_ORDERS = 64  # random orders drawn for an epoch; a fresh one per sample would cost more than its sweep
+
+
+def cyclic_order(n_atoms, rng):
+    """One order, (1, n_atoms): the atoms by number."""
+    return np.arange(n_atoms, dtype=np.int32)[None]
+
+
+def random_orders(n_atoms, rng):
+    """`N_ORDERS` independent uniformly random orders, (N_ORDERS, n_atoms)."""
+    return rng.permuted(np.tile(cyclic_order(n_atoms, rng), (N_ORDERS, 1)), axis=1)
+
+
+@dataclass(frozen=True)
+class Variant:
+    """What sets the two published forms of SCC apart."""
+
+    orders: Callable  # (n_atoms, rng) -> the orders of the full sweeps of one epoch
+    epochs_of_h: float  # past epochs whose squared codes count in h
+    rescale_above: float  # squared norm from which a touched atom is scaled back to norm 1
+
+
+VARIANTS = {
+    # The paper: cyclic sweeps, h over all epochs, atoms in the unit ball.
+    "paper": Variant(cyclic_order, epochs_of_h=np.inf, rescale_above=1.0),
+    # The authors' program: random sweeps, h over the last epoch and this one, atoms on the unit sphere.
+    "released": Variant(random_orders, epochs_of_h=1, rescale_above=0.0),
+}
+
+
+class SCC:
+    """Learner of the table of learners: stochastic coordinate coding.
+
+    Parameters
+    ----------
+    D : float array (n_atoms, n_features)
+        Initial atoms, of norm at most 1; copied.  float32 or float64 decides the type of all work.
+    n_samples : int
+    lam : float > 0, weight of the L1 norm
+    n_sweeps : int > 0
+        Sweeps of coordinate descent per visit: one over all atoms, the others over the support.
+    variant : "released" or "paper"
+    forgetting : float in [0, 1], or None
+        After each epoch, what h carries over is multiplied by this; None keeps all of it.  In
+        "paper" h becomes forgetting * (all of h), in "released" forgetting * (the last epoch's sum).
+    h0 : float >= 0
+        Where h starts; 0 in both variants.
+    max_step : float > 0
+        Bound on the sum over the support of z_j^2 / h_j, by which one step shrinks the residual of its
+        own sample.  Unbounded in both variants; 1 keeps first visits from overshooting.
+
+    Raises
+    ------
+    InputError
+        If an option is out of its range.
+    """
+
+    block_size = 4096
+
+    def __init__(
+        self, D, n_samples, *, lam, n_sweeps=3, variant="released", forgetting=None, h0=0.0, max_step=np.inf
+    ):
+        _check_options(lam, n_sweeps, variant, forgetting, h0, max_step)
+        self.lam = lam
+        self.variant = VARIANTS[variant]
+        self.forgetting = 1.0 if forgetting is None else forgetting
+        dtype = np.float64 if np.asarray(D).dtype == np.float64 else np.float32
+        self.D = np.array(D, dtype, order="C")
+        n_atoms, n_features = self.D.shape
+        self._atoms = Atoms(self.D, (self.D**2).sum(axis=1), np.full(n_atoms, float(h0)), np.zeros(n_atoms))
+        self._rules = Rules(dtype(lam), n_sweeps, self.variant.rescale_above, float(max_step))
+        self._scratch = (np.zeros(n_atoms, dtype), np.empty(n_atoms, np.int32), np.empty(n_features, dtype))
+        self._now = no_codes(n_samples, n_atoms, dtype)
+        self._past, self._orders, self._n_visits, self._n_used = self._now, None, 0, 0
+
+    def begin_epoch(self, rng):
+        """Draw the orders of the full sweeps; the codes so far become the warm starts."""
+        self._orders = self.variant.orders(len(self.D), rng)
+        self._past = self._now
+        self._now = no_codes(len(self._past.start), len(self.D), self.D.dtype)
+        self._n_visits = self._n_used = 0
+
+    def step(self, X, rows):
+        """Visit the samples X (len(rows), n_features), known by their numbers `rows`, in that order."""
+        X = np.ascontiguousarray(X, self.D.dtype)
+        rows = np.ascontiguousarray(rows, np.int64)
+        done = 0
+        while done < len(rows):
+            self._now = with_room(self._now, self._n_used, len(self.D) + 16 * len(rows))
+            n = visit_samples(
+                X[done:], rows[done:], self._orders, self._n_visits, self._atoms, self._past, self._now,
+                self._n_used, self._rules, self._scratch,
+            )  # fmt: skip
+            done += n
+            self._n_visits += n
+            last = rows[done - 1]
+            self._n_used = int(self._now.start[last] + self._now.count[last])
+
+    def end_epoch(self):
+        """Let h remember as many epochs as the variant says, and forget."""
+        past, now = self._atoms.h_past, self._atoms.h_now
+        if self.variant.epochs_of_h == 1:
+            past[:] = 0.0
+        past += now
+        past *= self.forgetting
+        now[:] = 0.0
+        self._past = self._now
+
+    def codes(self):
+        """The code of every sample at its last visit, CSR (n_samples, n_atoms)."""
+        return as_csr(self._now, len(self.D))
+
+    def state(self):
+        """All that the next epoch needs, between two epochs: a flat dict of arrays."""
+        count, atom, value = in_sample_order(self._now)
+        return {
+            "D": self.D.copy(),
+            "norm2": self._atoms.norm2.copy(),
+            "h": self._atoms.h_past.copy(),
+            "code_count": count,
+            "code_atom": atom,
+            "code_value": value,
+        }
+
+    def restore(self, state):
+        """Take up the work that `state` came from; options must be the same."""
+        self.D[:], self._atoms.norm2[:] = state["D"], state["norm2"]
+        self._atoms.h_past[:], self._atoms.h_now[:] = state["h"], 0.0
+        self._now = self._past = from_sample_order(
+            state["code_count"], state["code_atom"], state["code_value"]
+        )
+
+
+def _check_options(lam, n_sweeps, variant, forgetting, h0, max_step):
+    if variant not in VARIANTS:
+        raise InputError(
+            f'SCC has no variant "{variant}".{did_you_mean(variant, VARIANTS)}',
+            fix=f"use one of {', '.join(VARIANTS)}",
+        )
+    for name, value, legal, range_ in (
+        ("lam", lam, lam > 0, "above 0"),
+        ("n_sweeps", n_sweeps, n_sweeps >= 1, "1 or more"),
+        ("forgetting", forgetting, forgetting is None or 0 <= forgetting <= 1, "between 0 and 1"),
+        ("h0", h0, h0 >= 0, "0 or more"),
+        ("max_step", max_step, max_step > 0, "above 0"),
+    ):
+        if not legal:
+            raise InputError(f"SCC cannot work with {name} = {value}", fix=f"choose {name} {range_}")

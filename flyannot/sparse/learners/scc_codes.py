@@ -1,0 +1,61 @@
+"""The sparse codes that SCC keeps for every sample from one epoch to the next.
+
+Codes lie end to end in two growing buffers in the order in which their samples were visited, and
+every sample knows where its code starts: n_samples times the mean number of non-zeros, never
+n_samples times n_atoms.  Within a code the atoms keep the order in which they were visited.
+"""
+
+from typing import NamedTuple
+
+import numpy as np
+import scipy.sparse as sp
+
+
+class Codes(NamedTuple):
+    """The codes of all samples; kernels take it as it is."""
+
+    start: np.ndarray  # (n_samples,) int64, where the code of a sample begins in the buffers
+    count: np.ndarray  # (n_samples,) int32, its non-zeros
+    atom: np.ndarray  # the buffers: number of the atom, in the smallest type that holds n_atoms
+    value: np.ndarray  # and the code, in the samples' type
+
+
+def no_codes(n_samples, n_atoms, dtype):
+    """Codes that are all zero, over empty buffers."""
+    return Codes(
+        np.zeros(n_samples, np.int64),
+        np.zeros(n_samples, np.int32),
+        np.empty(0, np.uint16 if n_atoms <= 65536 else np.int32),
+        np.empty(0, dtype),
+    )
+
+
+def with_room(codes, n_used, n_more):
+    """The same codes over buffers that have room for `n_more` entries after the first `n_used`."""
+    if len(codes.atom) >= n_used + n_more:
+        return codes
+    size = n_used + n_used // 2 + n_more
+    atom, value = np.empty(size, codes.atom.dtype), np.empty(size, codes.value.dtype)
+    atom[:n_used], value[:n_used] = codes.atom[:n_used], codes.value[:n_used]
+    return codes._replace(atom=atom, value=value)
+
+
+def in_sample_order(codes):
+    """(n_nonzeros, atom, value) with the codes end to end by sample number, atoms as visited."""
+    first = np.cumsum(codes.count, dtype=np.int64) - codes.count
+    where = np.arange(codes.count.sum(dtype=np.int64)) + np.repeat(codes.start - first, codes.count)
+    return codes.count.copy(), codes.atom[where], codes.value[where]
+
+
+def from_sample_order(count, atom, value):
+    """The inverse of `in_sample_order`."""
+    return Codes(np.cumsum(count, dtype=np.int64) - count, np.array(count), np.array(atom), np.array(value))
+
+
+def as_csr(codes, n_atoms):
+    """The codes as a CSR matrix (n_samples, n_atoms) with sorted atoms."""
+    count, atom, value = in_sample_order(codes)
+    indptr = np.concatenate([[0], np.cumsum(count, dtype=np.int64)])
+    Z = sp.csr_matrix((value, atom.astype(np.int32), indptr), shape=(len(count), n_atoms))
+    Z.sort_indices()
+    return Z
