@@ -1,0 +1,75 @@
+"""From decision values to probabilities and to yes or no."""
+
+import numpy as np
+
+
+def calibrate(values, truth):
+    """Platt's slope >= 0 and offset: probability = 1 / (1 + exp(-(slope value + offset))).
+
+    Parameters
+    ----------
+    values : float array (n,), decision values that the models did not train on
+    truth : bool array (n,)
+
+    Returns
+    -------
+    slope, offset : floats.  The slope is 0 where the values carry nothing, or point the wrong way.
+
+    Source
+    ------
+    Platt, Advances in Large Margin Classifiers, 1999.  His targets, (n+ + 1)/(n+ + 2) and 1/(n- + 2),
+    keep the fit finite for separable values and few positives.
+    """
+    from scipy.optimize import minimize
+
+    n_positive = np.count_nonzero(truth)
+    target = np.where(truth, (n_positive + 1) / (n_positive + 2), 1 / (len(truth) - n_positive + 2))
+    centre, spread = values.mean(), values.std() or 1.0
+    scaled = (values - centre) / spread
+
+    def loss(parameters):
+        logit = parameters[0] * scaled + parameters[1]
+        error = sigmoid(logit) - target
+        gradient = np.array([error @ scaled, error.sum()]) / len(error)
+        return (np.logaddexp(0, logit) - target * logit).mean(), gradient
+
+    prior = np.log(target.mean() / (1 - target.mean()))
+    slope, offset = minimize(
+        loss, [0.0, prior], jac=True, method="L-BFGS-B", bounds=[(0, None), (None, None)], tol=1e-12
+    ).x
+    slope /= spread
+    return float(slope), float(offset - slope * centre)
+
+
+def best_threshold(values, truth):
+    """The threshold with the largest sensitivity + specificity - 1 (Youden's J).
+
+    Parameters
+    ----------
+    values : float array (n,)
+    truth : bool array (n,), of both classes
+
+    Returns
+    -------
+    threshold : float, half way between two neighbouring values.  Of equally good ones the highest; the
+        largest value, hence no to all, where nothing is better than that.
+    """
+    cuts, inverse = np.unique(values, return_inverse=True)
+    positives = np.bincount(inverse, truth, len(cuts))
+    negatives = np.bincount(inverse, ~truth, len(cuts))
+    # J of answering yes above cuts[k], times the two class sizes: integers, so that ties are exact
+    found = positives.sum() - np.cumsum(positives)
+    alarms = negatives.sum() - np.cumsum(negatives)
+    J = found * negatives.sum() - alarms * positives.sum()
+    k = len(J) - 1 - int(np.argmax(J[::-1]))
+    if k == len(cuts) - 1:
+        return float(cuts[k])
+    middle = cuts[k] + (cuts[k + 1] - cuts[k]) / 2
+    return float(middle if middle < cuts[k + 1] else cuts[k])
+
+
+def sigmoid(logit):
+    """1 / (1 + exp(-logit)), without overflow."""
+    from scipy.special import expit
+
+    return expit(logit)

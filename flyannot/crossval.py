@@ -1,0 +1,87 @@
+"""Cross-validation by gene: all that is learnt for a fold is learnt without the genes of that fold.
+
+The outer folds are a dict from gene to fold, made once from the genes of all stage ranges
+(`flyannot.folds.folds_of_genes`), so that no gene trains in one stage range and is tested in another.
+C, threshold and calibration are chosen inside each outer training set.
+"""
+
+import logging
+
+import numpy as np
+
+from flyannot.folds import look_up_folds
+from flyannot.scores import Outcome
+from flyannot.svm import (
+    TrainOptions,
+    answers,
+    decision_values,
+    merge_images,
+    probabilities,
+    train_terms,
+    untrainable,
+)
+
+log = logging.getLogger(__name__)
+
+
+def cross_validate(X, Y, genes, *, terms, folds, rng, bags=None, options=None):
+    """Judge every group of one stage range by models trained on the genes of the other folds.
+
+    Parameters
+    ----------
+    X : float array (n_rows, n_features)
+    Y : bool array (n_rows, n_terms)
+    genes : sequence (n_rows,)
+    terms : n_terms names
+    folds : dict from gene to fold
+    rng : numpy Generator
+    bags : None if every row is a group, else (n_rows,) the group of each image
+    options : TrainOptions
+
+    Returns
+    -------
+    outcome : Outcome
+        One row per group: in the order of the rows, or of np.unique(bags).  A term is left out, with
+        its reason, if fewer genes carry it (or lack it) than there are folds, or fewer than two
+        outside some fold.
+
+    Raises
+    ------
+    As `flyannot.svm.train_terms`.
+    """
+    options = options or TrainOptions()
+    X, Y, genes = np.asarray(X), np.asarray(Y, bool), np.asarray(genes)
+    bags = np.arange(len(X)) if bags is None else np.asarray(bags)
+    row_folds = look_up_folds(genes, folds)
+    reasons = _reasons(Y, genes, row_folds, max(folds.values()) + 1)
+    kept = [j for j, reason in enumerate(reasons) if not reason]
+    first = np.unique(bags, return_index=True)[1]
+    values, probability = np.full((2, len(first), Y.shape[1]), np.nan)
+    yes = np.zeros(values.shape, bool)
+    for fold in np.unique(row_folds) if kept else ():
+        held_out = row_folds == fold
+        train = ~held_out
+        models = train_terms(
+            X[train], Y[train][:, kept], genes[train], rng=rng, bags=bags[train], options=options
+        )
+        judged = merge_images(decision_values(X[held_out], models), bags[held_out], options.merge)
+        where = np.ix_(row_folds[first] == fold, kept)
+        values[where], yes[where] = judged, answers(judged, models)
+        probability[where] = probabilities(judged, models)
+        log.info(
+            "fold %d: %d terms, %d rows trained, %d judged", fold, len(kept), train.sum(), held_out.sum()
+        )
+    return Outcome(tuple(terms), Y[first], values, yes, row_folds[first], probability, tuple(reasons))
+
+
+def _reasons(Y, genes, row_folds, n_folds):
+    """For every term "" or why it cannot be evaluated."""
+    reasons = []
+    for positive in Y.T:
+        reason = untrainable(positive, genes, n_folds)
+        for fold in np.unique(row_folds):
+            train = row_folds != fold
+            short = untrainable(positive[train], genes[train])
+            reason = reason or (f"outside fold {fold} {short}" if short else "")
+        reasons.append(f"not evaluable: {reason}" if reason else "")
+    return reasons
