@@ -12,7 +12,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 from flyannot.errors import InputError
-from flyannot.stage_ranges import STAGE_RANGES, parse_stage_range
+from flyannot.stage_ranges import parse_stage_range
 from flyannot.tables import read_table, write_table
 
 SUFFIXES = (".png", ".bmp", ".jpg", ".jpeg", ".tif", ".tiff", ".gif")
@@ -180,52 +180,6 @@ def read_annotations(folder_or_csv):
     return Annotations({key: frozenset(found) for key, found in terms.items()}, dict(genes))
 
 
-def summarise(images, annotations=None):
-    """Counts of every stage range that has images or annotations.
-
-    Parameters
-    ----------
-    images : list of Image
-    annotations : Annotations or None
-
-    Returns
-    -------
-    counts : dict, in the order of development, stage range -> dict of `n_images`, `n_genes`, `n_groups`,
-        `n_annotated_groups` and `n_genes_without_images` (annotated there, but without an image there)
-    """
-    annotated = annotations.terms_by_gene if annotations else {}
-    counts = {}
-    for stage_range in STAGE_RANGES:
-        here = [image for image in images if image.stage_range == stage_range]
-        genes = (
-            {image.group: annotations.gene_id(image.gene, image.fbgn) for image in here} if annotated else {}
-        )
-        wanted = {gene for gene, where in annotated if where == stage_range}
-        if here or wanted:
-            counts[stage_range] = {
-                "n_images": len(here),
-                "n_genes": len({image.gene_id for image in here}),
-                "n_groups": len({image.group for image in here}),
-                "n_annotated_groups": sum(gene in wanted for gene in genes.values()),
-                "n_genes_without_images": len(wanted - set(genes.values())),
-            }
-    return counts
-
-
-def notes(counts):
-    """One clear line for every stage range where images and annotations do not cover each other."""
-    lines = []
-    for stage_range, n in counts.items():
-        if n["n_genes_without_images"]:
-            lines.append(
-                f"{stage_range}: {n['n_genes_without_images']} annotated genes have no image; left out"
-            )
-        if n["n_groups"] > n["n_annotated_groups"]:
-            missing = n["n_groups"] - n["n_annotated_groups"]
-            lines.append(f"{stage_range}: {missing} of {n['n_groups']} groups have no annotation; not scored")
-    return lines
-
-
 def write_images_csv(path, rows):
     """Write `images.csv` from mappings with the keys image, gene, stage_range, view, fbgn, group, source.
 
@@ -321,9 +275,9 @@ def _complete_fbgns(table, lines, genes):
             known[gene].add(fbgn)
     for line, (gene, fbgn) in zip(lines, genes):
         if not fbgn and len(known.get(gene, ())) > 1:
+            both = " and ".join(sorted(known[gene]))
             raise InputError(
-                f'{table}, line {line}, column "fbgn": empty, and {gene} is {" and ".join(sorted(known[gene]))}'
-                " elsewhere",
+                f'{table}, line {line}, column "fbgn": empty, and {gene} is {both} elsewhere',
                 fix="fill in the one that is meant",
             )
     return [fbgn or next(iter(known.get(gene, ("",)))) for gene, fbgn in genes]

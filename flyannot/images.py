@@ -15,18 +15,20 @@ import numpy as np
 from flyannot.errors import DataError
 
 SIZE_PX = (128, 320)  # FlyExpress's standard (height, width)
-MAX_PIXELS = 32_000_000  # read from the header, before anything is decoded
+MAX_PIXELS = 24_000_000  # read from the header, before anything is decoded
+MAX_DEEP_PIXELS = 12_000_000  # of more than 8 bits, or CMYK: they take more memory on the way
 WHITE = 255.0
 
 _FORMATS = ("PNG", "BMP", "JPEG", "GIF", "TIFF")
 _WHITE_IS_ZERO = (262, 0)  # TIFF tag PhotometricInterpretation and its value
-_MAX_BYTES = 4 * MAX_PIXELS
-_EIGHT_BIT = {"1", "L", "P", "PA", "LA", "RGB", "RGBA", "RGBX", "CMYK"}
+_EIGHT_BIT = {"1", "L", "P", "PA", "LA", "RGB", "RGBA"}
 _SIXTEEN_BIT = {"I;16", "I;16L", "I;16B", "I;16N", "I"}
+
+_REDUCING_GAP = 4  # averaging blocks first saves memory; at this ratio the filter hides it
 
 _LEAST_RANGE = 10.0  # grey levels between the 1st and 99th percentile of a picture worth coding
 _BORDER_TOLERANCE = 20.0  # grey levels around the background's
-_BORDER_FRACTION = 0.5  # of the border that may leave the background: embryos touch it, scenes fill it
+_BORDER_FRACTION = 0.25  # of the border may leave the background: embryos touch it (real ones to 0.15)
 
 
 class UnreadableImage(DataError):
@@ -42,8 +44,8 @@ def read_grey(path, *, size_px=SIZE_PX):
     Transparency is laid on white.  16-bit grey is divided by 257, so that full range stays full
     range: 12 bits stored in 16 come out dark, nothing is stretched.  Floats are taken from [0, 1] or,
     when one exceeds 1, from [0, 255].  An EXIF or TIFF orientation is applied: what a viewer shows is
-    what is read.  Other sizes are scaled with antialiasing (Pillow's triangle filter) to fit inside,
-    proportions kept, centred, and padded with the median of their border.
+    what is read.  Other sizes are scaled to fit inside with antialiasing (Pillow's triangle filter; much
+    larger ones by block means first), proportions kept, centred, padded with their border's median.
 
     Parameters
     ----------
@@ -58,7 +60,7 @@ def read_grey(path, *, size_px=SIZE_PX):
     ------
     UnreadableImage
         If the file is missing, no regular file, no picture of the five formats, cut short, damaged,
-        of more than one frame, of more than `MAX_PIXELS` pixels or of an unknown kind of pixel.
+        of more than one frame, too large (`MAX_PIXELS`, `MAX_DEEP_PIXELS`) or of an unknown kind of pixel.
     """
     _require_regular_file(path)
     try:
@@ -68,6 +70,8 @@ def read_grey(path, *, size_px=SIZE_PX):
             return _fit(grey, size_px)
     except UnreadableImage:
         raise
+    except MemoryError as error:
+        raise _unreadable(path, "not enough memory to read it") from error
     except OSError as error:
         raise _unreadable(path, error.strerror or f"damaged or cut short ({_one_line(error)})") from error
     except Exception as error:  # decoders of hostile files raise anything: KeyError, struct.error, ...
@@ -85,13 +89,13 @@ def quality_flags(grey):
     -------
     flags : tuple of str
         "blank" (one white), "uniform" (one other grey level), "low contrast" (1st and 99th percentile
-        within 10 grey levels), "no plain background" (more than half of the border is over 20 grey
-        levels from the border's median: noise, a photograph, several embryos).
+        within 10 grey levels), "no plain background" (more than a quarter of the border is over 20
+        grey levels from the border's median: noise, a photograph, several embryos).
     """
-    low, high = np.percentile(grey, (1, 99))
     if np.ptp(grey) == 0:
-        return ("blank",) if grey.flat[0] >= WHITE - 1 else ("uniform",)
+        return ("blank",) if grey[0, 0] >= WHITE - 1 else ("uniform",)
     flags = []
+    low, high = np.percentile(grey, (1, 99))
     if high - low < _LEAST_RANGE:
         flags.append("low contrast")
     border = _border(grey)
@@ -129,7 +133,7 @@ def _decode(path, file):
     except UnidentifiedImageError:
         return _decode_rare_tiff(path, file)
     with picture:
-        _require_size(path, *picture.size)
+        _require_size(path, *picture.size, MAX_PIXELS if picture.mode in _EIGHT_BIT else MAX_DEEP_PIXELS)
         if getattr(picture, "is_animated", False):
             raise _several_frames(path)
         inverted = _stores_white_as_zero(picture)
@@ -154,11 +158,14 @@ def _decode_rare_tiff(path, file):
         if len(tiff.pages) > 1:
             raise _several_frames(path)
         page = tiff.pages[0]
-        _require_size(path, page.imagewidth, page.imagelength, n_bytes=page.nbytes)
+        is_number = page.dtype is not None and page.dtype.kind in "uf"
         is_colour = page.shape[2:] == (3,) and page.photometric == tifffile.PHOTOMETRIC.RGB
         is_upright = page.tags.valueof("Orientation", 1) == 1
-        if np.dtype(page.dtype).kind not in "uf" or not is_upright or not (is_colour or page.axes == "YX"):
-            raise _unknown_pixels(path, f"{page.dtype}, axes {page.axes}")
+        # What a compressed strip swells to is not known before it is decoded.
+        is_stored_plainly = page.compression == tifffile.COMPRESSION.NONE
+        if not (is_number and is_upright and is_stored_plainly and (is_colour or page.axes == "YX")):
+            raise _unknown_pixels(path, f"{page.dtype} in a TIFF with axes {page.axes}")
+        _require_size(path, page.imagewidth, page.imagelength, MAX_DEEP_PIXELS * 4 // page.dtype.itemsize)
         pixels = page.asarray()
         if is_colour:
             pixels = pixels @ np.array([0.299, 0.587, 0.114], np.float32)  # Rec. 601
@@ -170,7 +177,7 @@ def _grey_picture(path, picture, *, inverted):
     """Switch on the kind of pixel, explicitly: readers differ in what they make of each."""
     from PIL import Image
 
-    if picture.mode in _EIGHT_BIT:
+    if picture.mode in _EIGHT_BIT or picture.mode == "CMYK":
         if picture.mode in ("P", "PA", "LA") or "transparency" in picture.info:
             picture = picture.convert("RGBA")
         if picture.mode != "RGBA":
@@ -207,9 +214,12 @@ def _fit(picture, size_px):
 
     height, width = size_px
     scale = min(height / picture.height, width / picture.width)
-    inner = max(1, round(picture.width * scale)), max(1, round(picture.height * scale))
+    inner = _centred(picture.width * scale, width), _centred(picture.height * scale, height)
     if inner != picture.size:
-        picture = picture.convert("F").resize(inner, Image.Resampling.BILINEAR)
+        factor = max(1, int(1 / (_REDUCING_GAP * scale)))
+        box = 0, 0, picture.width / factor, picture.height / factor  # the last block may be partial
+        reduced = picture.reduce(factor) if factor > 1 else picture
+        picture = reduced.convert("F").resize(inner, Image.Resampling.BILINEAR, box)
     grey = np.asarray(picture, np.float32)
     if grey.shape == tuple(size_px):
         return np.clip(grey, 0, WHITE)
@@ -217,6 +227,11 @@ def _fit(picture, size_px):
     top, left = (height - inner[1]) // 2, (width - inner[0]) // 2
     fitted[top : top + inner[1], left : left + inner[0]] = grey
     return np.clip(fitted, 0, WHITE)
+
+
+def _centred(length, outer):
+    """The integer nearest to `length` that leaves equal margins in `outer`: mirror images stay so."""
+    return max(2 - outer % 2, outer - 2 * round((outer - length) / 2))
 
 
 def _border(grey):
@@ -229,17 +244,17 @@ def _stores_white_as_zero(picture):
     return picture.format == "TIFF" and picture.tag_v2.get(tag) == value
 
 
-def _require_size(path, width, height, *, n_bytes=0):
+def _require_size(path, width, height, largest):
     if width < 1 or height < 1:
         raise _unreadable(path, "it has no pixels")
-    if width * height > MAX_PIXELS or n_bytes > _MAX_BYTES:
-        raise _too_large(path, f" ({width} x {height} pixels)")
+    if width * height > largest:
+        raise _too_large(path, f" ({width} x {height} pixels)", largest)
 
 
-def _too_large(path, size=""):
+def _too_large(path, size="", largest=MAX_PIXELS):
     return _unreadable(
         path,
-        f"too large{size}: at most {MAX_PIXELS // 1_000_000} million pixels",
+        f"too large{size}: at most {largest // 1_000_000} million pixels of this kind",
         fix="crop it to the embryo, or scale it down",
     )
 

@@ -8,6 +8,7 @@ apostrophe, so that no spreadsheet runs it, and is read back without.
 import csv
 import os
 import re
+from contextlib import suppress
 from pathlib import Path
 
 from flyannot.errors import InputError, WriteError, did_you_mean
@@ -15,6 +16,7 @@ from flyannot.errors import InputError, WriteError, did_you_mean
 _GUARDED = re.compile(r"'+[=+\-@]")  # written as '=..., read as =...
 _NEEDS_GUARD = re.compile(r"'*[=+\-@]")
 _CONTROL = re.compile(r"[\x00-\x1f\x7f]")
+_COLUMNS_SHOWN = 30  # in a message, and letters of each
 _SAVE_AS = "save the table as CSV in UTF-8, columns separated by commas"
 
 
@@ -74,10 +76,12 @@ def write_table(path, columns, rows):
             file.flush()
             os.fsync(file.fileno())
         os.replace(unfinished, path)
-    except OSError as error:
-        raise WriteError(f"cannot write {path}: {error.strerror or error}") from error
+    except (OSError, UnicodeEncodeError) as error:  # a file name that is not Unicode
+        reason = getattr(error, "strerror", None) or error
+        raise WriteError(f"cannot write {path}: {reason}") from error
     finally:
-        unfinished.unlink(missing_ok=True)
+        with suppress(OSError):
+            unfinished.unlink()
 
 
 def _rows(path, reader, required, optional):
@@ -122,7 +126,7 @@ def _places(path, header, required, optional):
     for name in required:
         if name not in header:
             raise InputError(
-                f'{path} has no column "{name}", only {", ".join(header)}.{did_you_mean(name, header)}',
+                f'{path} has no column "{name}", only {_listed(header)}.{did_you_mean(name, header)}',
                 fix=f"its first line must name the columns {', '.join(required)}, separated by commas",
             )
     return [header.index(name) if name in header else len(header) for name in required + optional]
@@ -139,6 +143,12 @@ def _refuse(path, line, cells, required, optional):
             raise InputError(
                 f'{path}, line {line}, column "{name}": empty', fix="fill it in or delete the row"
             )
+
+
+def _listed(header):
+    """The columns of what may be no table at all: not too many, not too long, nothing unprintable."""
+    shown = [name if name.isprintable() else repr(name) for name in header[:_COLUMNS_SHOWN]]
+    return ", ".join(name[:_COLUMNS_SHOWN] for name in shown) + ", ..." * (len(header) > _COLUMNS_SHOWN)
 
 
 def _guard(cell):
