@@ -24,7 +24,7 @@ from flyannot.patches import check_patch
 
 N_FEATURES = 128
 _N_BINS, _N_ORIENTATIONS = 4, 8
-_CELL = _N_BINS * _N_ORIENTATIONS  # numbers per image column once rows are contracted
+_PAIRS, _TAPS = 3, 8  # pixels that one pass of a filter adds up; more pass through memory less often
 
 _ZERO, _HALF, _ONE = np.float32(0.0), np.float32(0.5), np.float32(1.0)
 _CLIP, _TOP, _SCALE, _TINY = np.float32(0.2), np.float32(255.0), np.float32(512.0), np.float32(1e-30)
@@ -69,15 +69,13 @@ def dense_sift(image, corners, patch_px=16, *, smooth_px=None):
     image = np.ascontiguousarray(image, np.float32)
     corners = np.ascontiguousarray(corners, np.int64).reshape(-1, 2)
     check_patch(image.shape, patch_px, corners)
-    margin = patch_px // 8 + 1
-    maps = _orientation_maps(_smoothed(image, _smoothing(patch_px, smooth_px)), margin)
     first, weights = _bin_weights(patch_px // _N_BINS)
+    before, after = -first[0], first[-1] + weights.shape[1] - patch_px  # what windows at the border see
+    maps = _orientation_maps(_smoothed(image, _smoothing(patch_px, smooth_px)), before, after)
     order = _row_order(corners)
     bands = np.empty((_N_BINS, maps.shape[1]), np.float32)
-    cells = np.empty(_N_BINS * maps.shape[1], np.float32)
     descriptors = np.empty((len(corners), N_FEATURES), np.uint8)
-    work = np.empty((2, N_FEATURES), np.float32)
-    _describe(maps, corners, order, first + margin, weights, bands, cells, work, descriptors)
+    _describe(maps, corners, order, first + before, weights, bands, descriptors.view(np.uint64))
     return descriptors
 
 
@@ -158,25 +156,31 @@ def _smoothed(image, smooth_px):
         return image
     taps = np.exp(-0.5 * (np.arange(radius + 1) / smooth_px) ** 2)
     taps = (taps / (2 * taps.sum() - taps[0])).astype(np.float32)
+    taps = np.pad(taps, (0, -radius % _PAIRS))
+    radius = len(taps) - 1
     rows, columns = (np.pad(np.arange(length), radius, mode="reflect") for length in image.shape)
     smoothed = np.empty_like(image)
     _smooth(image, taps, rows, columns, np.empty(len(columns), np.float32), smoothed)
     return smoothed
 
 
-def _orientation_maps(image, margin):
-    """Gradient energy of every pixel in 8 directions: (height, width * 8) within a margin of zeros."""
+def _orientation_maps(image, before, after):
+    """Gradient energy of every pixel in 8 directions: (height, width * 8) within margins of zeros."""
     height, width = image.shape
-    maps = np.zeros((height + 2 * margin, (width + 2 * margin) * _N_ORIENTATIONS), np.float32)
-    _map_orientations(image, margin, np.empty((2, width), np.float32), np.empty((2, width), np.int32), maps)
+    margins = before + after
+    maps = np.zeros((height + margins, (width + margins) * _N_ORIENTATIONS), np.float32)
+    _map_orientations(image, before, np.empty((2, width), np.float32), np.empty((2, width), np.int32), maps)
     return maps
 
 
 def _bin_weights(bin_px):
-    """The four one-dimensional windows: their first pixels (from the corner) and weights (4, 2 bin_px)."""
+    """The four one-dimensional windows: their first pixels (from the corner) and weights (4, n_taps).
+
+    A bin sees 2 bin_px pixels; weights of 0 follow up to a multiple of _TAPS.
+    """
     bins = np.arange(_N_BINS)
     first = np.floor((bins - 0.5) * bin_px + 0.5).astype(np.int64)
-    pixels = first[:, None] + np.arange(2 * bin_px)
+    pixels = first[:, None] + np.arange(2 * bin_px + -2 * bin_px % _TAPS)
     offset = (pixels - (_N_BINS * bin_px - 1) / 2) / bin_px  # from the window's centre, in bins
     triangle = np.maximum(1 - np.abs(offset - (bins[:, None] - 1.5)), 0)
     return first, (triangle * np.exp(-(offset**2) / 8)).astype(np.float32)
@@ -199,23 +203,29 @@ def _smooth(image, taps, rows, columns, line, smoothed):
     for i in range(height):
         for j in range(width):
             middle[j] = taps[0] * image[i, j]
-        for k in range(1, radius + 1):
-            above, below = image[rows[i + radius - k]], image[rows[i + radius + k]]
+        for k in range(1, radius + 1, 3):
+            t0, t1, t2 = taps[k], taps[k + 1], taps[k + 2]
+            a0, b0 = image[rows[i + radius - k]], image[rows[i + radius + k]]
+            a1, b1 = image[rows[i + radius - k - 1]], image[rows[i + radius + k + 1]]
+            a2, b2 = image[rows[i + radius - k - 2]], image[rows[i + radius + k + 2]]
             for j in range(width):
-                middle[j] += taps[k] * (above[j] + below[j])
+                middle[j] += t0 * (a0[j] + b0[j]) + t1 * (a1[j] + b1[j]) + t2 * (a2[j] + b2[j])
         for j in range(radius):
             line[j] = line[radius + columns[j]]
             line[radius + width + j] = line[radius + columns[radius + width + j]]
         for j in range(width):
-            smoothed[i, j] = taps[0] * line[radius + j]
-        for k in range(1, radius + 1):
-            left, right = line[radius - k :], line[radius + k :]
+            smoothed[i, j] = taps[0] * middle[j]
+        for k in range(1, radius + 1, 3):
+            t0, t1, t2 = taps[k], taps[k + 1], taps[k + 2]
+            a0, b0 = line[radius - k :], line[radius + k :]
+            a1, b1 = line[radius - k - 1 :], line[radius + k + 1 :]
+            a2, b2 = line[radius - k - 2 :], line[radius + k + 2 :]
             for j in range(width):
-                smoothed[i, j] += taps[k] * (left[j] + right[j])
+                smoothed[i, j] += t0 * (a0[j] + b0[j]) + t1 * (a1[j] + b1[j]) + t2 * (a2[j] + b2[j])
 
 
 @compiled(error_model="numpy")
-def _map_orientations(image, margin, share, direction, maps):
+def _map_orientations(image, before, share, direction, maps):
     """Split every gradient between the axis (directions 0 2 4 6) and the diagonal (1 3 5 7) beside it.
 
     Its angle from the axis is atan(lesser / greater of |dx|, |dy|): no branch, and exactly mirrored.
@@ -237,85 +247,101 @@ def _map_orientations(image, margin, share, direction, maps):
             direction[0, j] = axis
             direction[1, j] = np.int32(1) + np.int32(2) * (left ^ down) + np.int32(4) * down
         for j in range(1, width - 1):
-            pixel = (j + margin) * 8
-            maps[i + margin, pixel + direction[0, j]] = share[0, j]
-            maps[i + margin, pixel + direction[1, j]] = share[1, j]
+            pixel = (j + before) * 8
+            maps[i + before, pixel + direction[0, j]] = share[0, j]
+            maps[i + before, pixel + direction[1, j]] = share[1, j]
 
 
 @compiled(error_model="numpy")
-def _describe(maps, corners, order, first, weights, bands, cells, work, descriptors):
+def _describe(maps, corners, order, first, weights, bands, descriptors):
     """Contract rows once for every row of windows, then columns for every window of it."""
+    cells = np.empty((bands.shape[1] // 8, 32), np.float32)  # pixel column; row bin, orientation
+    histogram = np.empty((4, 32), np.float32)  # column bin; row bin, orientation
+    partial = np.empty(32, np.float32)
+    quantised = np.empty(128, np.uint8)
     top = -1
     for window in order:
         if corners[window, 0] != top:
             top = corners[window, 0]
-            _contract_rows(maps, top, first, weights, bands)
+            _contract(maps, top, first, weights, bands)
             _interleave(bands, cells)
-        _contract_columns(cells, corners[window, 1], first, weights, work[0])
-        _quantise(work[0], work[1], descriptors[window])
+        _contract(cells, corners[window, 1], first, weights, histogram)
+        _quantise(histogram.ravel(), partial, quantised)
+        _swap_bins(quantised.view(np.uint64), descriptors[window])
 
 
 @compiled
-def _contract_rows(maps, top, first, weights, bands):
-    """bands[b] is the weighted sum of the rows of the maps that row bin b of the window sees."""
-    n_taps, width = weights.shape[1], maps.shape[1]
+def _contract(lines, start, first, weights, sums):
+    """sums[b] is the weighted sum of the lines that bin b of a window at `start` sees."""
     for b in range(4):
-        band, row = bands[b], top + first[b]
-        for j in range(width):
-            band[j] = weights[b, 0] * maps[row, j]
-        for k in range(1, n_taps):
-            weight, line = weights[b, k], maps[row + k]
-            for j in range(width):
-                band[j] += weight * line[j]
+        _put_taps(lines, start + first[b], weights, b, sums)
+        for k in range(8, weights.shape[1], 8):
+            _add_taps(lines, start + first[b] + k, weights, b, k, sums)
+
+
+@compiled
+def _put_taps(lines, at, weights, b, sums):
+    """sums[b] = the first 8 weights times their lines, in one pass."""
+    w0, w1, w2, w3 = weights[b, 0], weights[b, 1], weights[b, 2], weights[b, 3]
+    w4, w5, w6, w7 = weights[b, 4], weights[b, 5], weights[b, 6], weights[b, 7]
+    for j in range(sums.shape[1]):
+        near = w0 * lines[at, j] + w1 * lines[at + 1, j] + w2 * lines[at + 2, j] + w3 * lines[at + 3, j]
+        far = w4 * lines[at + 4, j] + w5 * lines[at + 5, j] + w6 * lines[at + 6, j] + w7 * lines[at + 7, j]
+        sums[b, j] = near + far
+
+
+@compiled
+def _add_taps(lines, at, weights, b, k, sums):
+    """sums[b] += the 8 weights from k on times their lines, in one pass."""
+    w0, w1, w2, w3 = weights[b, k], weights[b, k + 1], weights[b, k + 2], weights[b, k + 3]
+    w4, w5, w6, w7 = weights[b, k + 4], weights[b, k + 5], weights[b, k + 6], weights[b, k + 7]
+    for j in range(sums.shape[1]):
+        near = w0 * lines[at, j] + w1 * lines[at + 1, j] + w2 * lines[at + 2, j] + w3 * lines[at + 3, j]
+        far = w4 * lines[at + 4, j] + w5 * lines[at + 5, j] + w6 * lines[at + 6, j] + w7 * lines[at + 7, j]
+        sums[b, j] += near + far
 
 
 @compiled
 def _interleave(bands, cells):
-    """(row bin, column, orientation) to (column, row bin, orientation): a window reads one stretch."""
-    for column in range(bands.shape[1] // 8):
+    """(row bin; column, orientation) to (column; row bin, orientation): a window reads one stretch."""
+    for column in range(cells.shape[0]):
         for b in range(4):
             for k in range(8):
-                cells[column * 32 + b * 8 + k] = bands[b, column * 8 + k]
-
-
-@compiled
-def _contract_columns(cells, left, first, weights, histogram):
-    """histogram (column bin, row bin, orientation) is the weighted sum over the columns of each bin."""
-    n_taps, width = weights.shape[1], 32
-    for b in range(4):
-        start = (left + first[b]) * width
-        part = histogram[b * width : (b + 1) * width]
-        for j in range(width):
-            part[j] = weights[b, 0] * cells[start + j]
-        for k in range(1, n_taps):
-            weight, cell = weights[b, k], cells[start + k * width :]
-            for j in range(width):
-                part[j] += weight * cell[j]
+                cells[column, b * 8 + k] = bands[b, column * 8 + k]
 
 
 @compiled(error_model="numpy")
-def _quantise(histogram, partial, descriptor):
-    """Norm 1, at most 0.2 each, norm 1 again, times 512, rounded; bins to row-major order."""
+def _quantise(histogram, partial, quantised):
+    """Norm 1, at most 0.2 each, norm 1 again, times 512, rounded, at most 255."""
     limit = _CLIP * np.sqrt(_sum_squares(histogram, partial))
-    for j in range(128):
+    for j in range(len(histogram)):
         histogram[j] = min(histogram[j], limit)
     scale = _SCALE / max(np.sqrt(_sum_squares(histogram, partial)), _TINY)
-    for column in range(4):
-        for row in range(4):
-            for k in range(8):
-                value = histogram[column * 32 + row * 8 + k] * scale + _HALF
-                descriptor[row * 32 + column * 8 + k] = np.uint8(min(value, _TOP))
+    for j in range(len(histogram)):
+        quantised[j] = np.uint8(np.int32(min(histogram[j] * scale + _HALF, _TOP)))
 
 
 @compiled
 def _sum_squares(values, partial):
-    """The sum of the squares of 128 values, in halves: a fixed order that vectors can follow."""
-    for j in range(64):
-        partial[j] = values[j] * values[j] + values[j + 64] * values[j + 64]
-    for half in (32, 16, 8, 4, 2, 1):
-        for j in range(half):
-            partial[j] += partial[j + half]
-    return partial[0]
+    """The sum of the squares of 128 values, in strides: a fixed order that vectors can follow."""
+    for j in range(len(partial)):
+        a, b, c, d = values[j], values[j + 32], values[j + 64], values[j + 96]
+        partial[j] = (a * a + b * b) + (c * c + d * d)
+    s0, s1, s2, s3 = _ZERO, _ZERO, _ZERO, _ZERO
+    for j in range(8):
+        s0 += partial[j]
+        s1 += partial[j + 8]
+        s2 += partial[j + 16]
+        s3 += partial[j + 24]
+    return (s0 + s1) + (s2 + s3)
+
+
+@compiled
+def _swap_bins(by_column, by_row):
+    """(column bin, row bin) to (row bin, column bin); the 8 orientations of a bin move as one word."""
+    for row in range(4):
+        for column in range(4):
+            by_row[row * 4 + column] = by_column[column * 4 + row]
 
 
 @compiled(error_model="numpy")
