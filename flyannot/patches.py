@@ -53,14 +53,19 @@ def check_patch(size_px, patch_px, corners=None):
             f"a window of {patch_px} px does not fit into an image of {height} x {width} px",
             fix="choose a smaller --patch-px, or larger images",
         )
-    if corners is None or len(corners) == 0:
+    limit = np.subtract(size_px, patch_px)
+    if corners is None or len(corners) == 0 or _lie_between(corners, limit):
         return
-    outside = ((corners < 0) | (corners > np.subtract(size_px, patch_px))).any(axis=1)
-    if outside.any():
-        raise InputError(
-            f"the window at {tuple(corners[outside][0].tolist())} leaves the image of {tuple(size_px)} px",
-            fix="take the corners from patch_corners for this image and window",
-        )
+    outside = corners[((corners < 0) | (corners > limit)).any(axis=1)]
+    raise InputError(
+        f"the window at {tuple(outside[0].tolist())} leaves the image of {tuple(size_px)} px",
+        fix="take the corners from patch_corners for this image and window",
+    )
+
+
+def _lie_between(corners, limit):
+    """Whether all corners are in [0, limit]; an axis at a time, as `corners.min(axis=0)` is slow."""
+    return all(x.min() >= 0 and x.max() <= highest for x, highest in zip(corners.T, limit))
 
 
 def patch_centres(corners, patch_px):
