@@ -6,12 +6,12 @@ in one stage range; the group name is the gene unless the column `group` says ot
 """
 
 import os
-import unicodedata
 from collections import Counter, defaultdict
 from dataclasses import dataclass, field
 from pathlib import Path
 
 from flyannot.errors import InputError
+from flyannot.image_paths import ImagePaths
 from flyannot.stage_ranges import parse_stage_range
 from flyannot.tables import read_table, write_table
 
@@ -26,10 +26,10 @@ _ANNOTATION_COLUMNS = ("gene", "stage_range", "term")
 class Image:
     """One picture and what the table says of it.  Unknown text is ""; the file may be missing.
 
-    `name` is as in the table, `source` says where the picture is from ("synthetic", ...).
+    `file` is its absolute path, `name` as in the table; `source` says where it is from ("synthetic").
     """
 
-    path: Path
+    file: str
     name: str
     gene: str
     stage_range: str
@@ -37,6 +37,10 @@ class Image:
     fbgn: str = ""
     group: str = ""
     source: str = ""
+
+    @property
+    def path(self):
+        return Path(self.file)  # not stored: a million paths take seconds to make
 
     @property
     def gene_id(self):
@@ -66,12 +70,12 @@ def read_images(folder_or_csv):
         symbol without FlyBase number although the table gives it two; a group of two genes.
     """
     table = _table_of(folder_or_csv, "images.csv")
-    find, stage_range_of = _Finder(table.parent), _StageRanges(table)
+    path_of, stage_range_of = ImagePaths(table.parent), _StageRanges(table)
     images, lines = [], []
     for line, cells in read_table(table, _IMAGE_COLUMNS, _MORE_IMAGE_COLUMNS):
         name, gene, stage_range, view, fbgn, group, source = cells
         stage_range = stage_range_of(stage_range, line)
-        images.append((find(name), name, gene, stage_range, view, fbgn, group, source))
+        images.append((path_of(name), name, gene, stage_range, view, fbgn, group, source))
         lines.append(line)
     if not images:
         raise InputError(f"{table} names no image", fix="add one row per image")
@@ -98,14 +102,14 @@ def read_folder(folder, stage_range):
     if not names:
         raise InputError(f"no picture in {folder}", fix=f"picture files end in {', '.join(SUFFIXES)}")
     stage_range = parse_stage_range(stage_range)
-    return [Image(folder.absolute() / name, name, "", stage_range, group=name) for name in names]
+    return [Image(str(folder.absolute() / name), name, "", stage_range, group=name) for name in names]
 
 
 def images_of(files, stage_range):
     """Single picture files as images, in the order given, each once and a group of its own."""
     stage_range = parse_stage_range(stage_range)
     names = dict.fromkeys(Path(file).as_posix() for file in files)
-    return [Image(Path(name).absolute(), name, "", stage_range, group=name) for name in names]
+    return [Image(os.path.abspath(name), name, "", stage_range, group=name) for name in names]
 
 
 @dataclass(frozen=True)
@@ -220,40 +224,6 @@ class _StageRanges:
         return self._known[text]
 
 
-class _Finder:
-    """Where an image of a table lies, from one listing per folder: no look at each file.
-
-    macOS stores names in another Unicode form than most tables; both forms are found.
-    """
-
-    def __init__(self, folder):
-        self._folder, self._listings = folder, {}
-
-    def __call__(self, name):
-        beside = os.path.normpath(os.path.join(self._folder, name))
-        within = os.path.normpath(os.path.join(self._folder, "images", name))
-        return Path(self._stored(beside) or self._stored(within) or beside)
-
-    def _stored(self, path):
-        folder, name = os.path.split(path)
-        if folder not in self._listings:
-            self._listings[folder] = _listing(folder)
-        names = self._listings[folder]
-        if name in names:
-            return path
-        stored = names.get(unicodedata.normalize("NFC", name))
-        return stored and os.path.join(folder, stored)
-
-
-def _listing(folder):
-    """The names in a folder, by themselves and by their NFC form; empty for what is no folder."""
-    try:
-        names = os.listdir(folder)
-    except (OSError, ValueError):
-        return {}
-    return {unicodedata.normalize("NFC", name): name for name in names} | {name: name for name in names}
-
-
 def _require_distinct(table, lines, paths):
     first = {}
     for line, path in zip(lines, paths):
@@ -286,15 +256,15 @@ def _complete_fbgns(table, lines, genes):
 def _grouped(table, lines, images, fbgns):
     """The Images, with group names; a group holds images of one gene."""
     genes, grouped = {}, []
-    for line, (path, name, gene, stage_range, view, _, group, source), fbgn in zip(lines, images, fbgns):
+    for line, (file, name, gene, stage_range, view, _, group, source), fbgn in zip(lines, images, fbgns):
         gene_id = fbgn or gene
         group = group or gene_id
         first, first_line = genes.setdefault(group, (gene_id, line))
         if first != gene_id:
+            where = f'{table}, lines {first_line} and {line}, column "group"'
             raise InputError(
-                f'{table}, lines {first_line} and {line}, column "group": {group} holds the genes {first} and'
-                f" {gene_id}",
+                f"{where}: {group} holds the genes {first} and {gene_id}",
                 fix="give the images of each gene a group of their own",
             )
-        grouped.append(Image(path, name, gene, stage_range, view, fbgn, group, source))
+        grouped.append(Image(file, name, gene, stage_range, view, fbgn, group, source))
     return grouped

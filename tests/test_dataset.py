@@ -1,0 +1,362 @@
+"""The data set folder: what a table says is what is read, and what is wrong with it names its line."""
+
+import csv
+import os
+import time
+import unicodedata
+from pathlib import Path
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from flyannot.coverage import count_coverage, coverage_notes
+from flyannot.dataset import (
+    Image,
+    images_of,
+    read_annotations,
+    read_folder,
+    read_images,
+    write_annotations_csv,
+    write_images_csv,
+)
+from flyannot.errors import InputError, WriteError
+from flyannot.stage_ranges import STAGE_RANGES
+from flyannot.tables import read_table, write_table
+
+IMAGES = "image,gene,stage_range\n"
+TERMS = "gene,stage_range,term\n"
+
+
+@pytest.fixture
+def images_csv(tmp_path):
+    """Write an images.csv from text or bytes; the path."""
+
+    def write(content):
+        path = tmp_path / "images.csv"
+        path.write_bytes(content if isinstance(content, bytes) else content.encode())
+        return path
+
+    return write
+
+
+@pytest.fixture
+def annotations_csv(tmp_path):
+    def write(content):
+        path = tmp_path / "annotations.csv"
+        path.write_bytes(content.encode())
+        return path
+
+    return write
+
+
+def refusal(read, path):
+    """The message and the remedy of a refused table; one line each."""
+    with pytest.raises(InputError) as caught:
+        read(path)
+    message = str(caught.value)
+    assert "\n" not in message and str(path) in message and caught.value.fix
+    assert caught.value.exit_code == 2
+    return message
+
+
+def test_a_table_is_read_as_it_stands(images_csv, tmp_path):
+    path = images_csv(IMAGES + "a.png,Dl,4-6\nsub/b.png,dl,13-17\n")
+    assert (
+        read_images(path)
+        == read_images(tmp_path)
+        == [
+            Image(f"{tmp_path}/a.png", "a.png", "Dl", "4-6", group="Dl"),
+            Image(f"{tmp_path}/sub/b.png", "sub/b.png", "dl", "13-16", group="dl"),
+        ]
+    )
+
+
+@pytest.mark.parametrize(
+    "content",
+    [
+        "\ufeffimage,gene,stage_range\na.png,Dl,4-6\n",
+        "image,gene,stage_range\r\na.png,Dl,4-6\r\n",
+        'image,gene,stage_range\n"a.png","Dl","4-6"',
+        "stage_range,note,image,,gene\n4-6,mine,a.png,x,Dl\n",
+        "image,gene,stage_range,fbgn,group\n\n a.png , Dl,stage 4\u20136\n,,,,\n",
+        "image,gene,stage_range,view,fbgn,group,source\na.png,Dl,2,,,,\n",
+    ],
+    ids=["byte-order mark", "CRLF", "quotes", "order", "spaces and blank lines", "all columns"],
+)
+def test_the_dress_of_a_table_does_not_matter(content, images_csv, tmp_path):
+    assert read_images(images_csv(content)) == [Image(f"{tmp_path}/a.png", "a.png", "Dl", "4-6", group="Dl")]
+
+
+@pytest.mark.parametrize(
+    "content, expected",
+    [
+        ("", ["empty"]),
+        ("image,gene,stage_range\n", ["names no image"]),
+        (
+            "image,Gene,stage_range\na,b,4-6\n",
+            ['no column "gene"', "image, Gene, stage_range", "Did you mean"],
+        ),
+        ("image;gene;stage_range\na;b;4-6\n", ['no column "image"']),
+        ("image,gene,stage_range,gene\na,b,4-6,c\n", ['"gene" is there twice']),
+        (IMAGES + "a,b,4-6\nc,,4-6\n", ["line 3", 'column "gene"', "empty"]),
+        (IMAGES + "a,b,4-6\n ,b,4-6\n", ["line 3", 'column "image"', "empty"]),
+        (IMAGES + "a,b\n", ["line 2", 'column "stage_range"', "empty"]),
+        (IMAGES + "a,b,4-6,x\n", ["line 2", "4 cells under 3 columns"]),
+        (IMAGES + '"two\nlines",b,4-6\n', ["line 2", 'column "image"', "control character"]),
+        (IMAGES + "a,b,4-6\na\0,b,4-6\n", ["line 3", 'column "image"', "control character"]),
+        (IMAGES + "a,b,4-6\n\nc,d,5-7\n", ["line 4", 'column "stage_range"', '"5-7"']),
+        (IMAGES + 'a,b,4-6\nc,"d,4-6\ne,f,4-6\n', ["line 3"]),
+        (IMAGES + 'a,b"c"d,"e"f\n', ["line 2"]),
+        (IMAGES + "a,b,4-6\nc,d,4-6\n./a,b,7-8\n", ["lines 2 and 4", 'column "image"']),
+        ((IMAGES + "a,b,4-6\nc,d\u00e9,4-6\n").encode("latin-1"), ["line 3", "not UTF-8"]),
+        ((IMAGES + "a,b,4-6\n").encode("utf-16"), ["line 1", "not UTF-8"]),
+        ("\0" * 5000, ["no column"]),
+        (IMAGES + "a,b,4-6," + "x" * 200_000 + "\n", ["line 2"]),
+    ],
+)
+def test_what_is_wrong_names_the_line_and_the_column(content, expected, images_csv):
+    message = refusal(read_images, images_csv(content))
+    assert all(part in message for part in expected), message
+    assert len(message) < 500
+
+
+def test_a_quoted_cell_of_many_lines_does_not_shift_the_line_numbers(images_csv):
+    content = 'image,gene,stage_range,note\na,b,4-6,"one\ntwo\nthree"\nc,d,4-7,""\n'
+    assert "line 5" in refusal(read_images, images_csv(content))
+
+
+def test_a_missing_table_says_which_columns_it_needs(tmp_path):
+    with pytest.raises(InputError, match="no such table") as caught:
+        read_images(tmp_path)
+    assert "image, gene, stage_range" in caught.value.fix
+
+
+def test_an_image_is_found_beside_the_table_or_in_the_folder_images(images_csv, tmp_path):
+    (tmp_path / "images").mkdir()
+    for name in ("both.png", "images/both.png", "images/within.png"):
+        (tmp_path / name).touch()
+    path = images_csv(IMAGES + "both.png,a,4-6\nwithin.png,a,4-6\nabsent.png,a,4-6\nimages/both.png,a,4-6\n")
+    found = [os.path.relpath(image.path, tmp_path) for image in read_images(path)]
+    assert found == ["both.png", "images/within.png", "absent.png", "images/both.png"]
+
+
+def test_one_file_under_two_names_is_one_image_too_many(images_csv, tmp_path):
+    (tmp_path / "images").mkdir()
+    (tmp_path / "images/a.png").touch()
+    assert "lines 2 and 3" in refusal(read_images, images_csv(IMAGES + "a.png,b,4-6\nimages/a.png,b,4-6\n"))
+
+
+def test_absolute_paths_and_paths_upwards_are_followed(images_csv, tmp_path):
+    other = tmp_path.parent / "elsewhere.png"
+    first, second = read_images(images_csv(IMAGES + f"{tmp_path}/a.png,b,4-6\n../elsewhere.png,b,4-6\n"))
+    assert (first.path, second.path) == (tmp_path / "a.png", other)
+    assert second.name == "../elsewhere.png"
+
+
+def test_awkward_names_are_kept(images_csv, tmp_path):
+    names = [
+        ".hidden.png",
+        "caf\u00e9.png",
+        "a, comma.png",
+        "x" * 251 + ".png",
+        "a b.png",
+        "\u80da.png",
+        "-rf",
+    ]
+    with open(tmp_path / "images.csv", "w", newline="", encoding="utf-8") as file:
+        rows = [[name, "g", "4-6"] for name in names]
+        csv.writer(file).writerows([["image", "gene", "stage_range"], *rows])
+    assert [image.name for image in read_images(tmp_path)] == names
+
+
+def test_a_name_is_found_in_either_unicode_form(images_csv, tmp_path):
+    stored = unicodedata.normalize("NFD", "\u00e9.png")
+    (tmp_path / stored).touch()
+    (image,) = read_images(images_csv(IMAGES + "\u00e9.png,b,4-6\n"))
+    assert image.path.exists()
+
+
+def test_symbols_keep_their_case_and_fbgn_decides_what_a_gene_is(images_csv):
+    content = "image,gene,stage_range,fbgn\na,Dl,4-6,F1\nb,dl,4-6,F2\nc,Dl,7-8,\nd,Dl-2,4-6,F1\ne,x,4-6,\n"
+    images = read_images(images_csv(content))
+    assert [image.gene_id for image in images] == ["F1", "F2", "F1", "F1", "x"]  # c: as its symbol elsewhere
+    assert [image.group for image in images] == ["F1", "F2", "F1", "F1", "x"]
+
+
+def test_one_symbol_of_two_fbgns_is_two_genes_and_never_guessed(images_csv):
+    header = "image,gene,stage_range,fbgn\n"
+    images = read_images(images_csv(header + "a,x,4-6,F1\nb,x,4-6,F2\n"))
+    assert [image.gene_id for image in images] == ["F1", "F2"]
+    message = refusal(read_images, images_csv(header + "a,x,4-6,F1\nb,x,4-6,F2\nc,x,4-6,\n"))
+    assert "line 4" in message and "F1 and F2" in message
+
+
+def test_a_group_is_named_by_its_column_and_holds_one_gene(images_csv):
+    header = "image,gene,stage_range,group\n"
+    images = read_images(images_csv(header + "a,x,4-6,first\nb,x,4-6,second\nc,x,4-6,\n"))
+    assert [image.group for image in images] == ["first", "second", "x"]
+    message = refusal(read_images, images_csv(header + "a,x,4-6,one\nb,y,7-8,one\n"))
+    assert "lines 2 and 3" in message and "x and y" in message
+
+
+def test_a_plain_folder_gives_its_pictures_by_name_each_a_group(tmp_path):
+    for name in ("b.PNG", "a.tif", ".hidden.png", "notes.txt"):
+        (tmp_path / name).touch()
+    images = read_folder(tmp_path, "13-17")
+    assert [(image.path, image.name, image.group, image.gene_id) for image in images] == [
+        (tmp_path / name, name, name, name) for name in ("a.tif", "b.PNG")
+    ]
+    assert {image.stage_range for image in images} == {"13-16"}
+    (tmp_path / "empty").mkdir()
+    for folder in (tmp_path / "gone", tmp_path / "empty"):
+        with pytest.raises(InputError):
+            read_folder(folder, "4-6")
+    with pytest.raises(InputError, match="unknown stage range"):
+        read_folder(tmp_path, "5-6")
+
+
+def test_single_files_come_once_in_the_order_given():
+    images = images_of(["x/b.png", Path("a.bmp"), "x/b.png"], "4-6")
+    assert [image.name for image in images] == ["x/b.png", "a.bmp"]
+    assert [image.path for image in images] == [Path.cwd() / "x/b.png", Path.cwd() / "a.bmp"]
+
+
+def test_terms_belong_to_a_gene_in_a_stage_range(annotations_csv):
+    rows = "Dl,4-6,gap\nDl,4-6, gap \nDl,4-6,dorsal   ectoderm\nDl,7-8,Gap\ndl,4-6,gap\n"
+    annotations = read_annotations(annotations_csv(TERMS + rows))
+    assert annotations.terms_of("Dl", "4-6") == {"gap", "dorsal ectoderm"}
+    assert annotations.terms_of("Dl", "7-8") == {"Gap"}
+    assert annotations.terms_of("dl", "7-8") is None  # not annotated there, which is not "no terms"
+    assert annotations.terms_of("DL", "4-6") is None and annotations.terms_of("", "4-6") is None
+    assert annotations.terms("4-6") == ["dorsal ectoderm", "gap"]
+    assert annotations.counts("4-6") == {"gap": 2, "dorsal ectoderm": 1}
+    assert annotations.terms("1-3") == []
+
+
+def test_annotations_join_by_fbgn_first_and_by_an_unambiguous_symbol_else(annotations_csv):
+    rows = "x,F1,4-6,one\nx,F2,4-6,two\ny,F3,4-6,three\nz,,4-6,four\n"
+    annotations = read_annotations(annotations_csv("gene,fbgn,stage_range,term\n" + rows))
+    assert annotations.terms_of("x", "4-6", fbgn="F1") == {"one"}
+    assert annotations.terms_of("x", "4-6", fbgn="F2") == {"two"}
+    assert annotations.terms_of("an old symbol", "4-6", fbgn="F3") == {"three"}
+    assert annotations.terms_of("y", "4-6") == {"three"}  # images without numbers
+    assert annotations.terms_of("z", "4-6", fbgn="F4") == {"four"}  # annotations without numbers
+    assert annotations.terms_of("x", "4-6") is None  # F1 or F2?  Never both
+    assert annotations.terms_of("y", "4-6", fbgn="F9") is None  # another gene of that symbol
+
+
+def test_annotations_without_fbgn_join_those_with_it_under_one_symbol(annotations_csv):
+    header = "gene,fbgn,stage_range,term\n"
+    annotations = read_annotations(annotations_csv(header + "x,F1,4-6,one\nx,,4-6,two\n"))
+    assert annotations.terms_of("x", "4-6", fbgn="F1") == annotations.terms_of("x", "4-6") == {"one", "two"}
+    message = refusal(read_annotations, annotations_csv(header + "x,F1,4-6,a\nx,F2,4-6,a\nx,,4-6,a\n"))
+    assert "line 4" in message
+
+
+@pytest.mark.parametrize(
+    "content, expected",
+    [
+        (TERMS, ["holds no term"]),
+        (TERMS + "x,4-6, \n", ["line 2", 'column "term"', "empty"]),
+        (TERMS + "x,4-6,a\nx,4_7,a\n", ["line 3", 'column "stage_range"']),
+        ("gene,stage,term\nx,4-6,a\n", ['no column "stage_range"', 'Did you mean "stage"?']),
+    ],
+)
+def test_wrong_annotations_name_the_line_and_the_column(content, expected, annotations_csv):
+    message = refusal(read_annotations, annotations_csv(content))
+    assert all(part in message for part in expected), message
+
+
+def test_coverage_counts_what_lacks_images_or_annotations(images_csv, annotations_csv):
+    header = "image,gene,stage_range,group\n"
+    images = read_images(images_csv(header + "a,x,4-6,\nb,x,4-6,more\nc,y,4-6,\nd,y,4-6,\ne,x,7-8,\n"))
+    annotations = read_annotations(annotations_csv(TERMS + "x,4-6,a\nz,4-6,a\nz,9-10,a\n"))
+    counts = count_coverage(images, annotations)
+    assert list(counts) == ["4-6", "7-8", "9-10"]
+    assert counts["4-6"] == {
+        "n_images": 4,
+        "n_genes": 2,
+        "n_groups": 3,
+        "n_annotated_groups": 2,
+        "n_genes_without_images": 1,
+    }
+    assert coverage_notes(counts) == [
+        "4-6: 1 annotated genes without an image",
+        "4-6: 1 of 3 groups without annotation",
+        "7-8: 1 of 1 groups without annotation",
+        "9-10: 1 annotated genes without an image",
+    ]
+    assert count_coverage(images)["4-6"]["n_annotated_groups"] == 0
+
+
+cells = st.text(st.characters(codec="utf-8", exclude_categories=("C", "Z")), min_size=1)
+
+
+@given(rows=st.lists(st.tuples(cells, cells, st.sampled_from(STAGE_RANGES), cells), min_size=1))
+def test_what_is_written_is_read_back(rows, tmp_path_factory):
+    path = tmp_path_factory.mktemp("table") / "table.csv"
+    columns = ("image", "gene", "stage_range", "source")
+    write_table(path, columns, rows)
+    assert [tuple(read) for _, read in read_table(path, columns)] == rows
+
+
+def test_a_cell_that_a_spreadsheet_would_run_is_written_with_an_apostrophe(tmp_path):
+    path = tmp_path / "annotations.csv"
+    write_annotations_csv(path, [{"gene": "=cmd()", "stage_range": "4-6", "term": "+1"}])
+    assert path.read_text() == "gene,stage_range,term\n'=cmd(),4-6,'+1\n"
+    assert read_annotations(path).terms_of("=cmd()", "4-6") == {"+1"}
+
+
+def test_tables_are_written_whole_with_the_columns_in_use(tmp_path):
+    row = {"image": "a.png", "gene": "x", "stage_range": "4-6", "source": "synthetic"}
+    write_images_csv(tmp_path / "images.csv", (r for r in [row, row | {"image": "b.png", "view": ""}]))
+    text = (tmp_path / "images.csv").read_bytes()
+    assert text == b"image,gene,stage_range,source\na.png,x,4-6,synthetic\nb.png,x,4-6,synthetic\n"
+    assert {image.source for image in read_images(tmp_path)} == {"synthetic"}
+    assert os.listdir(tmp_path) == ["images.csv"]
+
+
+def test_a_table_that_cannot_be_written_leaves_the_old_one(tmp_path):
+    path = tmp_path / "images.csv"
+    path.write_text("old")
+
+    def rows():
+        yield ["a"]
+        raise OSError(28, "No space left on device")
+
+    for bad in (rows(), [["\udcff"]]):
+        with pytest.raises(WriteError):
+            write_table(path, ["image"], bad)
+        assert path.read_text() == "old" and os.listdir(tmp_path) == ["images.csv"]
+    with pytest.raises(WriteError):
+        write_table(path / "below a file", ["image"], [])
+
+
+def test_a_long_table_takes_seconds_and_no_look_at_each_file(images_csv, monkeypatch):
+    n_rows = 100_000
+    rows = "".join(f"batch{i % 10}/{i}.png,g{i % 5000},4-6\n" for i in range(n_rows))
+    path = images_csv(IMAGES + rows)
+    n_looks = 0
+    original = os.stat
+
+    def counted(*args, **options):
+        nonlocal n_looks
+        n_looks += 1
+        return original(*args, **options)
+
+    monkeypatch.setattr(os, "stat", counted)
+    start = time.perf_counter()
+    images = read_images(path)
+    assert len(images) == n_rows and n_looks < 10
+    assert time.perf_counter() - start < 10  # about half a second on an idle core
+
+
+def test_the_real_tables_are_read_whole(shared_data):
+    folder = shared_data / "flyexpress"
+    images, annotations = read_images(folder), read_annotations(folder)
+    assert len(images) == 165 and all(image.path.is_file() for image in images)
+    counts = count_coverage(images, annotations)
+    assert tuple(counts) == STAGE_RANGES and sum(n["n_images"] for n in counts.values()) == 165
+    wu2016 = read_annotations(shared_data / "wu2016" / "annotations.csv")
+    assert len(wu2016.terms_by_gene) > 400
