@@ -96,12 +96,10 @@ def normalise(descriptors, *, rows=None, out=None):
             f"descriptors are {descriptors.dtype} in {descriptors.ndim} dimensions, not a uint8 matrix",
             fix="take them from dense_sift, or from a file of flyannot extract",
         )
-    n_stored = len(descriptors)
-    rows = np.arange(n_stored) if rows is None else np.asarray(rows, np.int64)
-    if len(rows) and not -n_stored <= rows.min() <= rows.max() < n_stored:
-        raise IndexError(f"row {rows.max()} or {rows.min()} of {n_stored} descriptors")
-    X = np.empty((len(rows), descriptors.shape[1]), np.float32) if out is None else out[: len(rows)]
-    normalise_rows(descriptors, rows, X)
+    if rows is not None:  # copied first: the kernel would wait for memory at every row
+        descriptors = descriptors[rows]
+    X = np.empty(descriptors.shape, np.float32) if out is None else out[: len(descriptors)]
+    normalise_rows(descriptors, X)
     return X
 
 

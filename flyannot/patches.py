@@ -47,6 +47,11 @@ def check_patch(size_px, patch_px, corners=None):
             f"a window of {patch_px} px cannot be cut into 4 equal bins a side",
             fix="choose --patch-px from 4, 8, 12, 16, ...",
         )
+    if len(size_px) != 2:
+        raise InputError(
+            f"an image of shape {tuple(size_px)} is not a matrix of grey levels",
+            fix="turn colours into grey levels first",
+        )
     if min(size_px) < patch_px:
         height, width = size_px
         raise InputError(

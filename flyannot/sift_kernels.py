@@ -174,11 +174,11 @@ def _swap_bins(by_column, by_row, window):
 
 
 @compiled(error_model="numpy")
-def normalise_rows(descriptors, rows, X):
+def normalise_rows(descriptors, X):
     """With s = sum x and q = sum x^2, the centred descriptor has the squared norm (p q - s^2) / p."""
     p = descriptors.shape[1]
-    for i in range(len(rows)):
-        x, total, squares = descriptors[rows[i]], 0, 0
+    for i in range(len(descriptors)):
+        x, total, squares = descriptors[i], 0, 0
         for j in range(p):
             total += np.int32(x[j])
             squares += np.int32(x[j]) * np.int32(x[j])
