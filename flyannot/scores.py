@@ -14,8 +14,8 @@ A term that cannot be evaluated carries a reason, its scores are None, and no av
 Summaries of the evaluated terms: `macro` is the plain mean; `weighted_top10` the mean over the ten
 terms with most positive groups (ties by name), weighted by those numbers; `micro` is computed from the
 summed counts, and its AUC from all (group, term) pairs by their calibrated probabilities, within
-folds (None without probabilities).  In the summary over all stage ranges, the same term in two stage
-ranges counts as two.
+folds (None without probabilities); it rewards knowing which terms are frequent too.  In the summary
+over all stage ranges, the same term in two stage ranges counts as two.
 """
 
 from dataclasses import dataclass

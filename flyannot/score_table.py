@@ -1,0 +1,78 @@
+"""Scores as a plain text table, at most 100 columns wide."""
+
+from flyannot.scores import METRICS
+from flyannot.stage_ranges import STAGE_RANGES
+
+_TERM_WIDTH = 46
+_WIDTH = _TERM_WIDTH + 16 + 7 * len(METRICS)
+_HEADS = {"auc": "AUC", "sensitivity": "sens.", "specificity": "spec.", "accuracy": "acc.", "f1": "F1"}
+_AVERAGES = {
+    "macro": "mean (macro)",
+    "weighted_top10": "ten most frequent terms, weighted",
+    "micro": "all groups and terms (micro)",
+}
+_LEGEND = """\
+positive: groups that carry the term.  AUC: chance that a positive group gets a larger value than a
+negative one (0.5 is guessing).  sens.: positives answered yes.  spec.: negatives answered no.
+acc.: right answers.  F1: harmonic mean of precision and sensitivity.  -: cannot be said."""
+
+
+def format_table(result, *, synthetic=False):
+    """A table of the scores, best terms first, stage range by stage range.
+
+    Parameters
+    ----------
+    result : dict, as `flyannot.scores.evaluate` returns; sentences under "notes", if any, come first
+    synthetic : whether the images were generated; the heading then says so
+
+    Returns
+    -------
+    text : str, lines without a final newline
+    """
+    heading = "Scores on SYNTHETIC embryos" if synthetic else "Scores"
+    blocks = ["\n".join([heading, *result.get("notes", ())])]
+    ranges = [s for s in STAGE_RANGES if s in result["summary"]]
+    for stage_range in ranges:
+        rows = [row for row in result["terms"] if row["stage_range"] == stage_range]
+        blocks.append("\n".join(_block(stage_range, rows, result["summary"][stage_range])))
+    if len(ranges) != 1:
+        overall = result["summary"]["all"]
+        title = f"All stage ranges: {overall['n_terms']} terms evaluated"
+        blocks.append("\n".join([title, _header(), *_averages(overall)]))
+    return "\n\n".join([*blocks, _LEGEND])
+
+
+def _block(stage_range, rows, summary):
+    """The lines of one stage range."""
+    scored = [row for row in rows if not row["reason"]]
+    yield f"Stage range {stage_range}: {summary['n_terms']} of {len(rows)} terms evaluated"
+    yield _header()
+    for row in sorted(scored, key=lambda row: (-row["auc"], row["term"])):
+        yield _line(row["term"], row, row["n_groups"], row["n_positive"])
+    yield from ["-" * _WIDTH, *_averages(summary)] if scored else _averages(summary)
+    for row in sorted((row for row in rows if row["reason"]), key=lambda row: row["term"]):
+        yield f"{_cut(row['term'])} {row['reason']}"
+
+
+def _header():
+    heads = "".join(f"{_HEADS[metric]:>7}" for metric in METRICS)
+    return f"{'term':<{_TERM_WIDTH}} {'groups':>6} {'positive':>8}{heads}\n{'-' * _WIDTH}"
+
+
+def _averages(summary):
+    return [_line(name, summary[key]) for key, name in _AVERAGES.items()]
+
+
+def _line(name, scores, n_groups="", n_positive=""):
+    return f"{_cut(name)} {n_groups:>6} {n_positive:>8}" + "".join(
+        f"{_number(scores[m]):>7}" for m in METRICS
+    )
+
+
+def _cut(name):
+    """The name in exactly _TERM_WIDTH characters."""
+    return f"{name if len(name) <= _TERM_WIDTH else name[: _TERM_WIDTH - 3] + '...':<{_TERM_WIDTH}}"
+
+
+def _number(value):
+    return "-" if value is None else f"{value:.3f}"
