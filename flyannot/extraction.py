@@ -14,7 +14,7 @@ class ExtractOptions:
 
     patch_px: int = 16
     stride_px: int = 16
-    min_std: float = 8.0
+    min_std: float = 6.0
 
 
 @dataclass(frozen=True)

@@ -7,6 +7,8 @@ from flyannot.store.digest import row_blocks
 from flyannot.store.schema import SCHEMAS
 from flyannot.store.writing import append_rows, growing_array, write_array
 
+_GROWING = ("n_images", "n_patches", "n_groups")  # every other dimension is the same in all parts
+
 
 def concatenate(file, parts):
     """Fill `file` with the images of `parts`, open files of one kind, in their order."""
@@ -17,21 +19,35 @@ def concatenate(file, parts):
 
 
 def _concatenate_stage_range(group, parts, stage_range):
-    for key, value in parts[0].group(stage_range).attrs.items():
-        group.attrs[key] = value
-    for name, (kinds, _) in SCHEMAS[parts[0].kind].items():
+    for name, (kinds, dimensions) in SCHEMAS[parts[0].kind].items():
         datasets = [part.group(stage_range)[name] for part in parts]
-        if kinds == "S":
-            write_array(group, name, [text for part in parts for text in part.array(stage_range, name)])
-        elif name == "first":
+        if name == "first":
             write_array(group, name, _joined_offsets(datasets))
+        elif name == "group_of_image":
+            n_groups = [len(part.group(stage_range)["group_name"]) for part in parts]
+            write_array(group, name, _joined_numbers(datasets, n_groups))
+        elif dimensions[0] not in _GROWING:
+            write_array(group, name, parts[0].array(stage_range, name))
+        elif kinds == "S":
+            write_array(group, name, [text for part in parts for text in part.array(stage_range, name)])
         else:
-            joined = growing_array(group, name, datasets[0].shape[1:], datasets[0].dtype)
-            for dataset in datasets:
-                for rows in row_blocks(dataset):
-                    append_rows(joined, rows)
+            _stream(group, name, datasets)
+
+
+def _stream(group, name, datasets):
+    n_rows = sum(len(dataset) for dataset in datasets)
+    joined = growing_array(group, name, datasets[0].shape[1:], datasets[0].dtype, n_rows=n_rows)
+    for dataset in datasets:
+        for rows in row_blocks(dataset):
+            append_rows(joined, rows)
 
 
 def _joined_offsets(datasets):
     counts = np.concatenate([np.diff(dataset[:]) for dataset in datasets])
     return np.concatenate([[0], np.cumsum(counts)]).astype(np.int64)
+
+
+def _joined_numbers(datasets, counts):
+    """Numbers that count things within a part, as numbers that count them through all parts."""
+    before = np.concatenate([[0], np.cumsum(counts)[:-1]])
+    return np.concatenate([dataset[:] + n for dataset, n in zip(datasets, before)]).astype(np.int32)

@@ -27,7 +27,7 @@ class Stored:
         self.inputs = json.loads(file.attrs["inputs"])
         self.seed = int(file.attrs["seed"]) if "seed" in file.attrs else None
         self.version = file.attrs["flyannot_version"]
-        self.n_failures = int(file.attrs.get("n_failures", 0))
+        self.failures = tuple(tuple(one) for one in json.loads(file.attrs["failures"]))
         self.stage_ranges = tuple(s for s in STAGE_RANGES if s in file)
 
     def group(self, stage_range):
@@ -160,3 +160,9 @@ def _check_dataset(item, path):
         raise damaged(path, f"{item.name} is not stored in checksummed blocks")
     if item.id.get_storage_size() < item.nbytes:
         raise damaged(path, f"{item.name} claims more data than it stores")
+
+
+def kind_of(path):
+    """What kind of file this is, such as "features"; DataError if it is none of ours."""
+    with open_stored(path) as stored:
+        return stored.kind

@@ -48,6 +48,7 @@ SCHEMAS = {
         "features": ("f", ("n_images", "n_features")),
         "winner": ("i", ("n_images", "n_winners")),
         "n_patches": ("i", ("n_images", "n_cells")),
+        "D": ("f", ("n_atoms", "n_descriptor")),
     },
     "model": {
         **_TERMS,
@@ -57,6 +58,7 @@ SCHEMAS = {
         "threshold": ("f", ("n_terms",)),
         "slope": ("f", ("n_terms",)),
         "offset": ("f", ("n_terms",)),
+        "train_gene": ("S", ("n_train_genes",)),
         "D": ("f", ("n_atoms", "n_descriptor")),
     },
     "predictions": {
@@ -65,6 +67,7 @@ SCHEMAS = {
         "group_name": ("S", ("n_groups",)),
         "group_gene": ("S", ("n_groups",)),
         "group_fbgn": ("S", ("n_groups",)),
+        "in_training": ("u", ("n_groups",)),
         "term": ("S", ("n_terms",)),
         "decision_value": ("f", ("n_groups", "n_terms")),
         "probability": ("f", ("n_groups", "n_terms")),

@@ -8,7 +8,7 @@ import numpy as np
 
 from flyannot import __version__
 from flyannot.errors import DataError
-from flyannot.store.atomic import replacing
+from flyannot.atomic import replacing
 from flyannot.store.digest import canonical_json, content_digest
 from flyannot.store.reading import open_stored, verify_stored
 from flyannot.store.schema import FORMAT_VERSION
@@ -21,14 +21,14 @@ class Header:
     """What a file is and what it was made from; the whole ground for resuming and for refusing.
 
     `options` are the resolved options, `inputs` map a role (descriptors, dictionary...) to a list
-    of content digests, `n_failures` counts the items that were skipped and listed.
+    of content digests, `failures` lists what was skipped as (image, reason).
     """
 
     kind: str
     options: dict
     inputs: dict
     seed: int | None = None
-    n_failures: int = 0
+    failures: tuple = ()
 
 
 @contextmanager
@@ -53,7 +53,7 @@ def _write_header(file, header):
     file.attrs["flyannot_version"] = __version__
     file.attrs["options"] = canonical_json(header.options)
     file.attrs["inputs"] = canonical_json(header.inputs)
-    file.attrs["n_failures"] = header.n_failures
+    file.attrs["failures"] = canonical_json(header.failures)
     if header.seed is not None:
         file.attrs["seed"] = header.seed
 
@@ -62,29 +62,25 @@ def write_array(group, name, values, *, dtype=None):
     """Add a dataset: chunked, with checksums, text as fixed-length UTF-8."""
     values = _as_bytes(values) if _is_text(values) else np.asarray(values, dtype)
     dataset = growing_array(group, name, values.shape[1:], values.dtype, n_rows=len(values))
-    if values.size:
-        dataset[:] = values
+    append_rows(dataset, values)
     return dataset
 
 
-def growing_array(group, name, row_shape, dtype, *, n_rows=0):
-    """Add a dataset whose rows arrive later, through `append_rows`."""
+def growing_array(group, name, row_shape, dtype, *, n_rows):
+    """Add a dataset whose rows, `n_rows` in all, arrive later through `append_rows`."""
     row_bytes = max(1, np.dtype(dtype).itemsize * int(np.prod(row_shape, dtype=int)))
-    chunk = (_chunk_rows(row_bytes, n_rows), *(max(1, n) for n in row_shape))
+    # A whole chunk is stored even where rows are few.
+    chunk_rows = max(1, min(n_rows, _CHUNK_BYTES // row_bytes))
+    chunk = (chunk_rows, *(max(1, n) for n in row_shape))
     return group.create_dataset(
         name,
-        shape=(n_rows, *row_shape),
+        shape=(0, *row_shape),
         maxshape=(None, *(n or None for n in row_shape)),
         dtype=dtype,
         chunks=chunk,
         fletcher32=True,
         track_times=False,
     )
-
-
-def _chunk_rows(row_bytes, n_rows):
-    rows = max(1, _CHUNK_BYTES // row_bytes)
-    return min(rows, n_rows) if n_rows else rows  # a whole chunk is stored even where rows are few
 
 
 def append_rows(dataset, rows):

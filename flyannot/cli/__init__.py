@@ -1,0 +1,48 @@
+"""The command line: one thin module a command, imported only when its command is run."""
+
+import sys
+
+import click
+
+from flyannot import __version__
+from flyannot.cli.faults import exit_code_of
+from flyannot.cli.lazy import LazyGroup
+
+# In the order in which a user meets them: name, module, what it does.
+COMMANDS = {
+    "synthesize": ("synthesize", "Make labelled synthetic embryos to try things on."),
+    "import": ("import_", "Turn published data into a data set folder."),
+    "extract": ("extract", "Images to descriptors."),
+    "learn-dict": ("learn_dict", "Descriptors to dictionaries."),
+    "pool": ("pool", "Descriptors and dictionaries to features."),
+    "train": ("train", "Features and curated terms to a model."),
+    "annotate": ("annotate", "A model and new images to terms."),
+    "evaluate": ("evaluate", "How good the terms are, by cross-validation or on a held-out test."),
+    "run": ("run", "The whole chain, from a configuration file."),
+    "show": ("show", "What a file holds and what it was made from."),
+    "verify": ("verify", "Whether files are whole and undamaged."),
+}
+
+
+@click.group(cls=LazyGroup, commands_table=COMMANDS, context_settings={"help_option_names": ["-h", "--help"]})
+@click.version_option(__version__, prog_name="flyannot")
+def group():
+    """Anatomical terms for Drosophila embryo gene-expression images, by sparse coding.
+
+    \b
+    images -extract-> descriptors -pool-> features -train-> model -annotate-> terms
+                          `-learn-dict-> dictionary'
+
+    Every command reads and writes whole files; an interrupted one continues where it was when it is
+    run again. Data go to stdout, messages to stderr.
+
+    \b
+    Example:
+        flyannot synthesize -o embryos
+        flyannot run demo.toml --data-set embryos --output results
+    """
+
+
+def main():
+    """The entry point: run a command, and answer every fault with one line and an exit code."""
+    sys.exit(exit_code_of(group))

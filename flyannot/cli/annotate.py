@@ -1,0 +1,47 @@
+"""flyannot annotate: a model and new images to terms."""
+
+from pathlib import Path
+
+import click
+
+from flyannot.cli.options import (
+    IN_FILE,
+    Command,
+    StageRange,
+    finish,
+    force_option,
+    jobs_option,
+    out_option,
+    work_of,
+)
+
+
+@click.command("annotate", cls=Command)
+@click.argument("model", type=IN_FILE)
+@click.argument("images", type=click.Path(path_type=Path), nargs=-1, required=True)
+@out_option("predictions")
+@click.option(
+    "--stage-range", type=StageRange(),
+    help="The stage range of a plain folder or of single images; of a data set, the only one to annotate.",
+)  # fmt: skip
+@click.option("--view", "views", multiple=True, help="Only images of this view (repeatable), such as lateral.")
+@jobs_option
+@force_option
+def command(model, images, out, stage_range, views, jobs, force):
+    """Predict the terms of new images.
+
+    MODEL comes from `flyannot train`. IMAGES is a data set folder (with images.csv; images of one gene
+    in one stage range are judged together), or, with --stage-range, a plain folder or single image
+    files (each judged by itself). Beside the output, NAME.csv lists every term with its probability.
+
+    \b
+    Example:
+        flyannot annotate model.h5 my-images --stage-range 4-6 -o predictions.h5
+    """
+    from flyannot.selection import images_named, select_images
+    from flyannot.steps.annotate import annotate
+
+    chosen = select_images(
+        images_named(images, stage_range), views=views, stage_ranges=[stage_range] if stage_range else ()
+    )
+    return finish(annotate(model, chosen, out, work_of(force, jobs)))

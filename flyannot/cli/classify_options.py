@@ -1,0 +1,58 @@
+"""The options of `train` and `evaluate`: how features become terms."""
+
+import click
+
+from flyannot.cli.options import COUNT
+
+_OPTIONS = (
+    click.option(
+        "--scheme", type=click.Choice(["group", "image"]), default="group", show_default=True,
+        help="Pool all patches of a group into one vector, or score every image and merge.",
+    ),
+    click.option(
+        "--merge", type=click.Choice(["max", "mean"]), default="max", show_default=True,
+        help="With --scheme image: how the values of a group's images become the group's.",
+    ),
+    click.option(
+        "--normalisation", type=click.Choice(["l2", "none"]), default="l2", show_default=True,
+        help="Scale feature vectors to norm 1, or leave them.",
+    ),
+    click.option(
+        "--min-groups", type=COUNT, default=5, show_default=True,
+        help="Leave out terms that fewer groups carry.",
+    ),
+    click.option(
+        "--exclude-terms", multiple=True, metavar="TERMS",
+        help="Leave out these terms (repeatable, or separated by commas); not-anatomy stands for "
+             "ubiquitous, maternal, faint ubiquitous, no staining and subset.",
+    ),
+    click.option(
+        "--inner-folds", type=click.IntRange(min=2), default=3, show_default=True,
+        help="Folds, split by gene, that choose C, calibrate, and set thresholds.",
+    ),
+)  # fmt: skip
+
+
+def classify_options(function):
+    """Add the options to a command."""
+    for option in reversed(_OPTIONS):
+        function = option(function)
+    return function
+
+
+def classify_options_of(scheme, merge, normalisation, min_groups, exclude_terms, inner_folds):
+    """The options as the library takes them."""
+    from flyannot.steps.train import ClassifyOptions
+    from flyannot.training_set import SetOptions
+
+    rows = SetOptions(scheme, normalisation, min_groups, terms_named(exclude_terms))
+    return ClassifyOptions(rows, merge, inner_folds)
+
+
+def terms_named(texts):
+    """The terms meant by the values of --exclude-terms."""
+    from flyannot.scores import NOT_ANATOMY
+
+    named = [term.strip() for text in texts for term in text.split(",") if term.strip()]
+    plain = {term for term in named if term != "not-anatomy"}
+    return tuple(sorted(plain | set(NOT_ANATOMY if "not-anatomy" in named else ())))

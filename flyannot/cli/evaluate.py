@@ -1,0 +1,58 @@
+"""flyannot evaluate: how good are the terms?"""
+
+import json
+
+import click
+
+from flyannot.cli.classify_options import classify_options, classify_options_of, terms_named
+from flyannot.cli.options import (
+    IN_FILE,
+    OUT_FILE,
+    Command,
+    jobs_option,
+    seed_option,
+    stage_range_option,
+)
+
+
+@click.command("evaluate", cls=Command)
+@click.argument("scored", type=IN_FILE, nargs=-1, required=True, metavar="FEATURES|PREDICTIONS...")
+@click.argument("annotations", type=IN_FILE)
+@click.option(
+    "--folds", "n_folds", type=click.IntRange(min=2), default=5, show_default=True,
+    help="Folds of the cross-validation; no gene is in two of them.",
+)  # fmt: skip
+@click.option("--json", "json_file", type=OUT_FILE, help="Also write the scores to this JSON file.")
+@classify_options
+@stage_range_option
+@seed_option
+@jobs_option
+def command(scored, annotations, n_folds, json_file, exclude_terms, stage_ranges, seed, jobs, **options):
+    """Score terms against curated ones.
+
+    With FEATURES (from `flyannot pool`) a model is trained and tested by cross-validation, split by
+    gene over all stage ranges at once. With PREDICTIONS (from `flyannot annotate`) these are scored as
+    they are: a held-out test, if the model has never seen their genes. A term that cannot be judged
+    is listed with the reason and enters no average.
+
+    \b
+    Example:
+        flyannot evaluate features.h5 embryos/annotations.csv --json scores.json
+    """
+    from flyannot.atomic import write_text
+    from flyannot.score_table import format_table
+    from flyannot.steps.evaluate import evaluate_features, evaluate_predictions
+    from flyannot.store.reading import kind_of
+
+    if kind_of(scored[0]) == "predictions":
+        result = evaluate_predictions(
+            scored[0], annotations, excluded=terms_named(exclude_terms), stage_ranges=stage_ranges
+        )
+    else:
+        options = classify_options_of(exclude_terms=exclude_terms, **options)
+        result = evaluate_features(
+            scored, annotations, options, n_folds=n_folds, seed=seed, stage_ranges=stage_ranges, jobs=jobs
+        )
+    if json_file:
+        write_text(json_file, json.dumps(result, indent=1, ensure_ascii=False) + "\n")
+    click.echo(format_table(result))

@@ -1,0 +1,48 @@
+"""flyannot extract: images to descriptors."""
+
+from pathlib import Path
+
+import click
+
+from flyannot.cli.options import (
+    Command,
+    finish,
+    force_option,
+    jobs_option,
+    out_option,
+    stage_range_option,
+    work_of,
+)
+
+
+@click.command("extract", cls=Command)
+@click.argument("data_set", type=click.Path(path_type=Path))
+@out_option("descriptors")
+@click.option("--patch-px", type=int, default=16, show_default=True, help="Side of a window; a multiple of 4.")
+@click.option("--stride-px", type=int, default=16, show_default=True, help="From one window to the next.")
+@click.option(
+    "--min-std", type=click.FloatRange(min=0), default=6.0, show_default=True,
+    help="Drop windows whose grey levels (0 to 255) have a smaller standard deviation.",
+)  # fmt: skip
+@click.option("--view", "views", multiple=True, help="Only images of this view (repeatable), such as lateral.")
+@stage_range_option
+@jobs_option
+@force_option
+def command(data_set, out, views, stage_ranges, jobs, force, **options):
+    """Describe the informative windows of every image by dense SIFT.
+
+    DATA_SET is a folder with images.csv (columns image, gene, stage_range and optionally view, fbgn,
+    group), or that table itself. The output goes to `flyannot learn-dict` and `flyannot pool`. Images
+    that cannot be read are listed in failures.csv; the exit code is then 3.
+
+    \b
+    Example:
+        flyannot extract embryos -o descriptors.h5 --view lateral
+    """
+    from flyannot.dataset import read_images
+    from flyannot.extraction import ExtractOptions
+    from flyannot.selection import select_images
+    from flyannot.steps.extract import extract
+
+    images = select_images(read_images(data_set), views=views, stage_ranges=stage_ranges)
+    return finish(extract(images, out, ExtractOptions(**options), work_of(force, jobs)))

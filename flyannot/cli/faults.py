@@ -1,0 +1,95 @@
+"""How a run ends: exit codes, one-line messages, signals."""
+
+import logging
+import os
+import signal
+import sys
+import traceback
+
+import click
+
+from flyannot.errors import FlyannotError, WriteError
+
+SKIPPED = 3  # finished, some items skipped and listed
+
+
+class _Interrupted(BaseException):
+    """A signal asked the run to end; raised in the main thread so that every `finally` runs."""
+
+    def __init__(self, number):
+        super().__init__(number)
+        self.number = number
+
+
+def exit_code_of(group):
+    """Run a click group on this process's arguments and return the exit code."""
+    for number in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP):
+        signal.signal(number, _interrupt)
+    try:
+        code = group.main(standalone_mode=False, auto_envvar_prefix="FLYANNOT")
+        sys.stdout.flush()
+        return code if isinstance(code, int) else 0
+    except _Interrupted as interrupted:
+        _say("Interrupted.", "run the same command again; it continues where it was")
+        return 128 + interrupted.number
+    except click.exceptions.Exit as done:
+        return done.exit_code
+    except click.UsageError as error:
+        _say(f"Error: {error.format_message()}", f"see {error.ctx.command_path if error.ctx else 'flyannot'} --help")
+        return error.exit_code
+    except click.ClickException as error:
+        _say(f"Error: {error.format_message()}")
+        return error.exit_code
+    except BrokenPipeError:  # the reader of our output has had enough, as `head` has
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        return 0
+    except WriteError as error:
+        _explain(error)
+        _leave_at_once(error.exit_code)
+    except FlyannotError as error:
+        _explain(error)
+        return error.exit_code
+    except MemoryError:
+        _say("Error: out of memory", "use fewer --jobs, fewer atoms or a larger stride")
+        return 1
+    except Exception as error:
+        return _unexpected(error)
+
+
+def _interrupt(number, frame):
+    raise _Interrupted(number)
+
+
+def _leave_at_once(code):
+    """HDF5 crashes at interpreter exit after a full disk; there is nothing left to clean up."""
+    sys.stdout.flush()
+    sys.stderr.flush()
+    os._exit(code)
+
+
+def is_debugging():
+    """Whether --debug was given: faults then show their traceback."""
+    return logging.getLogger("flyannot").getEffectiveLevel() <= logging.DEBUG
+
+
+def _explain(error):
+    if is_debugging():
+        traceback.print_exc()
+    _say(f"Error: {error}", error.fix)
+
+
+def _unexpected(error):
+    if is_debugging():
+        traceback.print_exc()
+    text = (str(error).splitlines() or [""])[0]
+    _say(
+        f"Error: unexpected {type(error).__name__}: {text}",
+        "this is a fault of flyannot: run again with --debug and report what it prints",
+    )
+    return 1
+
+
+def _say(message, fix=None):
+    click.echo(message, err=True)
+    if fix:
+        click.echo(f"Fix: {fix}", err=True)

@@ -1,0 +1,127 @@
+"""Options that several commands share: one wording, one order."""
+
+import logging
+import os
+import sys
+from pathlib import Path
+
+import click
+
+from flyannot.cli.progress import Progress
+from flyannot.stage_ranges import parse_stage_range
+
+log = logging.getLogger("flyannot")
+
+IN_FILE = click.Path(path_type=Path)
+OUT_FILE = click.Path(path_type=Path, dir_okay=False)
+OUT_FOLDER = click.Path(path_type=Path, file_okay=False)
+POSITIVE = click.FloatRange(min=0, min_open=True)
+COUNT = click.IntRange(min=1)
+
+
+class StageRange(click.ParamType):
+    """A stage range in any accepted spelling."""
+
+    name = "stage range"
+
+    def convert(self, value, param, ctx):
+        return parse_stage_range(value)
+
+
+class Grid(click.ParamType):
+    """Rows x columns, as in 2x4."""
+
+    name = "RxC"
+
+    def convert(self, value, param, ctx):
+        if isinstance(value, tuple | list):
+            return tuple(value)
+        rows, _, columns = str(value).lower().partition("x")
+        if rows.isdigit() and columns.isdigit() and int(rows) and int(columns):
+            return int(rows), int(columns)
+        self.fail(f'"{value}" is not rows x columns, such as 2x4', param, ctx)
+        return None
+
+
+class Command(click.Command):
+    """A command that knows how loud to be."""
+
+    def __init__(self, *args, **kwargs):
+        super().__init__(*args, **kwargs)
+        self.params += [
+            click.Option(["-v", "--verbose"], is_flag=True, expose_value=False, callback=_louder, is_eager=True,
+                         help="Say more."),
+            click.Option(["-q", "--quiet"], is_flag=True, expose_value=False, callback=_quieter, is_eager=True,
+                         help="Say only what went wrong."),
+            click.Option(["--debug"], is_flag=True, expose_value=False, callback=_debug, is_eager=True,
+                         help="Show tracebacks."),
+        ]  # fmt: skip
+
+    def invoke(self, ctx):
+        _start_log()
+        return super().invoke(ctx)
+
+
+def _louder(ctx, param, value):
+    if value:
+        log.setLevel(logging.DEBUG + 5)
+
+
+def _quieter(ctx, param, value):
+    if value:
+        log.setLevel(logging.WARNING)
+
+
+def _debug(ctx, param, value):
+    if value:
+        log.setLevel(logging.DEBUG)
+
+
+def _start_log():
+    if not log.handlers:
+        handler = logging.StreamHandler(sys.stderr)
+        handler.setFormatter(logging.Formatter("%(message)s"))
+        log.addHandler(handler)
+    if log.level == logging.NOTSET:
+        log.setLevel(logging.INFO)
+
+
+def out_option(kind):
+    """-o, --output, for a file of the named kind."""
+    return click.option("-o", "--output", "out", type=OUT_FILE, required=True, help=f"The {kind} file to write.")
+
+
+stage_range_option = click.option(
+    "--stage-range", "stage_ranges", type=StageRange(), multiple=True,
+    help="Only this stage range (repeatable). 1-3, 4-6, 7-8, 9-10, 11-12 or 13-16; all by default.",
+)  # fmt: skip
+seed_option = click.option(
+    "--seed", type=click.IntRange(min=0), default=0, show_default=True,
+    help="Seed of all random choices: the same seed makes the same bits.",
+)  # fmt: skip
+force_option = click.option("--force", is_flag=True, help="Replace an output that was made in another way.")
+jobs_option = click.option(
+    "--jobs", type=COUNT, default=lambda: len(os.sched_getaffinity(0)), show_default="all cores",
+    help="Worker processes. The result is the same for any number.",
+)  # fmt: skip
+
+
+def work_of(force=False, jobs=1):
+    """How the step is carried out, for the library."""
+    from flyannot.steps.output import Work
+
+    return Work(jobs=jobs, force=force, progress=Progress())
+
+
+def finish(outcome):
+    """Say what a step did; list what it skipped; return the exit code."""
+    from flyannot.cli.faults import SKIPPED
+    from flyannot.steps.failures import list_failures
+
+    state = "wrote" if outcome.made else "up to date:"
+    log.info("%s %s%s", state, outcome.path, f"\n{outcome.summary}" if outcome.made and outcome.summary else "")
+    listed = list_failures(outcome.path, outcome.failures)
+    if not outcome.failures:
+        return 0
+    log.warning("%d images were skipped; the reasons are in %s", len(outcome.failures), listed)
+    return SKIPPED

@@ -1,0 +1,51 @@
+"""flyannot pool: descriptors and dictionaries to features."""
+
+import click
+
+from flyannot.cli.options import (
+    IN_FILE,
+    POSITIVE,
+    Command,
+    Grid,
+    finish,
+    force_option,
+    jobs_option,
+    out_option,
+    stage_range_option,
+    work_of,
+)
+from flyannot.sparse.coders import CODERS
+
+
+@click.command("pool", cls=Command)
+@click.argument("descriptors", type=IN_FILE, nargs=-1, required=True)
+@click.argument("dictionary", type=IN_FILE)
+@out_option("features")
+@click.option("--coder", type=click.Choice(CODERS), default="cd", show_default=True, help="Solver of the codes.")
+@click.option(
+    "--tol", type=POSITIVE, default=1e-4, show_default=True,
+    help="Largest duality gap of a code, relative to half the squared norm of its patch.",
+)  # fmt: skip
+@click.option(
+    "--pooling", type=click.Choice(["max", "mean", "rms"]), default="max", show_default=True,
+    help="What is kept of an atom's codes in a cell.",
+)  # fmt: skip
+@click.option("--grid", type=Grid(), default="1x1", show_default=True, help="Cells laid over the image.")
+@stage_range_option
+@jobs_option
+@force_option
+def command(descriptors, dictionary, out, stage_ranges, jobs, force, **options):
+    """Code every patch and pool the codes of every image into one feature vector.
+
+    DESCRIPTORS comes from `flyannot extract` (several files count as one), DICTIONARY from `flyannot
+    learn-dict`; the output goes to `flyannot train` and `flyannot evaluate`.
+
+    \b
+    Example:
+        flyannot pool descriptors.h5 dictionary.h5 -o features.h5 --grid 2x4
+    """
+    from flyannot.coding import PoolOptions
+    from flyannot.steps.pool import pool
+
+    options = PoolOptions(**options)
+    return finish(pool(descriptors, dictionary, out, options, work_of(force, jobs), stage_ranges=stage_ranges))

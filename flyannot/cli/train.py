@@ -1,0 +1,45 @@
+"""flyannot train: features and curated terms to a model."""
+
+import click
+
+from flyannot.cli.classify_options import classify_options, classify_options_of
+from flyannot.cli.options import (
+    IN_FILE,
+    Command,
+    finish,
+    force_option,
+    jobs_option,
+    out_option,
+    seed_option,
+    stage_range_option,
+    work_of,
+)
+
+
+@click.command("train", cls=Command)
+@click.argument("features", type=IN_FILE, nargs=-1, required=True)
+@click.argument("annotations", type=IN_FILE)
+@out_option("model")
+@classify_options
+@stage_range_option
+@seed_option
+@jobs_option
+@force_option
+def command(features, annotations, out, stage_ranges, seed, jobs, force, **options):
+    """Train one linear SVM per term and stage range.
+
+    FEATURES comes from `flyannot pool` (several files count as one), ANNOTATIONS is a table with the
+    columns gene, stage_range and term. The model holds all that `flyannot annotate` needs.
+
+    \b
+    Example:
+        flyannot train features.h5 embryos/annotations.csv -o model.h5
+    """
+    from flyannot.steps.train import train
+
+    return finish(
+        train(
+            features, annotations, out, classify_options_of(**options), work_of(force, jobs),
+            seed=seed, stage_ranges=stage_ranges,
+        )
+    )  # fmt: skip

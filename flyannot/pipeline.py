@@ -1,0 +1,128 @@
+"""The whole chain as data: a configuration file, and the commands that it stands for.
+
+A configuration is TOML: `data_set`, `output`, `seed`, and one table per command whose keys are that
+command's options.  Paths in it are relative to the file.
+"""
+
+import tomllib
+from dataclasses import dataclass, field
+from pathlib import Path
+
+from flyannot.errors import InputError, did_you_mean
+
+STEPS = ("synthesize", "extract", "learn-dict", "pool", "train", "annotate", "evaluate")
+SEEDED = ("synthesize", "learn-dict", "train", "evaluate")
+_TOP = ("data-set", "output", "seed")
+
+
+@dataclass(frozen=True)
+class Configuration:
+    """What a run is about.  `options` maps a step to the values of its options."""
+
+    data_set: Path
+    output: Path
+    seed: int = 0
+    options: dict = field(default_factory=dict)
+
+
+@dataclass(frozen=True)
+class Command:
+    """One command of the chain: positional arguments first, then options by name."""
+
+    step: str
+    arguments: tuple
+    options: dict
+
+
+def read_configuration(path, *, data_set=None, output=None, settings=()):
+    """Read a configuration file.
+
+    Parameters
+    ----------
+    path : Path of the TOML file
+    data_set, output : Path, override the file's
+    settings : texts "step.option=value" that override the file's tables
+
+    Raises
+    ------
+    InputError
+        If it is no TOML, or names a table or a key that does not exist.
+    """
+    tables = _parsed(path)
+    for text in settings:
+        _override(tables, text)
+    for key, value in tables.items():
+        known = STEPS if isinstance(value, dict) else _TOP
+        if key not in known:
+            raise InputError(f'{path}: unknown {"table" if known is STEPS else "key"} "{key}".{did_you_mean(key, STEPS + _TOP)}')
+    return Configuration(
+        data_set or _path(path, tables, "data-set", "--data-set"),
+        output or _path(path, tables, "output", "--output"),
+        tables.get("seed", 0),
+        {step: tables[step] for step in STEPS if step in tables},
+    )
+
+
+def _parsed(path):
+    try:
+        tables = tomllib.loads(Path(path).read_text(encoding="utf-8"))
+    except OSError as error:
+        raise InputError(f"cannot read {path}: {error.strerror}") from error
+    except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
+        raise InputError(f"{path} is not TOML: {error}") from error
+    return {_kebab(key): _kebab_keys(value) for key, value in tables.items()}
+
+
+def _kebab_keys(value):
+    return {_kebab(key): v for key, v in value.items()} if isinstance(value, dict) else value
+
+
+def _kebab(key):
+    return key.replace("_", "-")
+
+
+def _override(tables, text):
+    target, equals, value = text.partition("=")
+    step, dot, option = target.partition(".")
+    if not equals or not dot:
+        raise InputError(f'cannot read the setting "{text}"', fix="write it as step.option=value, such as extract.stride-px=4")
+    tables.setdefault(step, {})[_kebab(option)] = value
+
+
+def _path(path, tables, key, option):
+    if key not in tables:
+        raise InputError(f"{path} names no {key}", fix=f"add {option}, or {key} = ... to the file")
+    return Path(path).parent / tables[key]
+
+
+def chain(configuration):
+    """The commands of a run, in order."""
+    out, data_set = configuration.output, configuration.data_set
+    arguments = {
+        "synthesize": (),
+        "extract": (data_set,),
+        "learn-dict": (out / "descriptors.h5",),
+        "pool": (out / "descriptors.h5", out / "dictionary.h5"),
+        "train": (out / "features.h5", data_set / "annotations.csv"),
+        "annotate": (out / "model.h5", data_set),
+        "evaluate": (out / "features.h5", data_set / "annotations.csv"),
+    }
+    outputs = {
+        "synthesize": {"output": data_set},
+        "extract": {"output": out / "descriptors.h5"},
+        "learn-dict": {"output": out / "dictionary.h5"},
+        "pool": {"output": out / "features.h5"},
+        "train": {"output": out / "model.h5"},
+        "annotate": {"output": out / "predictions.h5"},
+        "evaluate": {"json": out / "scores.json"},
+    }
+    return [
+        Command(step, arguments[step], outputs[step] | _options(configuration, step))
+        for step in STEPS
+        if step != "synthesize" or step in configuration.options
+    ]
+
+
+def _options(configuration, step):
+    seed = {"seed": configuration.seed} if step in SEEDED else {}
+    return seed | configuration.options.get(step, {})

@@ -1,0 +1,204 @@
+"""model.h5 and images to predictions.h5 and predictions.csv: from pixels to terms in one go."""
+
+from contextlib import ExitStack
+from dataclasses import dataclass
+from functools import lru_cache
+from itertools import groupby
+from pathlib import Path
+
+import numpy as np
+
+from flyannot.coding import PoolOptions, atoms_of, features_of
+from flyannot.errors import DataError, FlyannotError
+from flyannot.extraction import ExtractOptions, describe
+from flyannot.groups import groups_of
+from flyannot.images import read_grey
+from flyannot.stage_ranges import STAGE_RANGES
+from flyannot.steps.extract import identity, image_columns, in_order, up_to_date
+from flyannot.steps.output import Outcome, output_of
+from flyannot.steps.shards import cut, join_parts, make_parts, part_path
+from flyannot.store.digest import digest_of_json
+from flyannot.store.model import read_model
+from flyannot.store.predictions import Predicted, read_predictions, write_predictions
+from flyannot.store.reading import open_stored
+from flyannot.store.writing import Header, create
+from flyannot.svm import answers, decision_values, merge_images, probabilities
+from flyannot.tables import write_table
+from flyannot.training_set import SetOptions, rows_of
+
+_COLUMNS = ("gene", "fbgn", "image", "stage_range", "term", "decision_value", "probability", "answer")
+
+
+@dataclass(frozen=True)
+class _Shard:
+    images: list
+    model: Path
+    header: Header
+    part: Path
+
+    @property
+    def n_items(self):
+        return len(self.images)
+
+
+def annotate(model, images, out, work):
+    """Predict the terms of every group of images.
+
+    Parameters
+    ----------
+    model : Path of the model file; nothing else is needed
+    images : list of flyannot.dataset.Image
+    out : Path of the predictions file; the table NAME.csv is written beside it
+    work : flyannot.steps.output.Work
+
+    Raises
+    ------
+    FlyannotError
+        If not one image could be used.
+    """
+    images = in_order(images)
+    with open_stored(model, "model") as stored:
+        header = _header(stored, images)
+    with output_of(out, header, work) as must_make:
+        if not must_make:
+            _write_csv(out)
+            return up_to_date(out)
+        shards = _shards(model, images, out, header)
+        make_parts(_make_part, shards, work=work)
+        failures = join_parts(out, lambda failed: _header_with(header, failed), shards)
+        if len(failures) == len(images):
+            out.unlink()
+            raise FlyannotError(f"not one of the {len(images)} images could be used; the first: {failures[0][1]}")
+        _write_csv(out)
+    return Outcome(out, True, _summary(out), failures)
+
+
+def _header(stored, images):
+    options = stored.options | {"model_seed": stored.seed}
+    inputs = {"model": [stored.digest], "images": [digest_of_json([identity(i) for i in images])]}
+    return Header("predictions", options, inputs)
+
+
+def _header_with(header, failures):
+    return Header(header.kind, header.options, header.inputs, failures=tuple(failures))
+
+
+def _shards(model, images, out, header):
+    """Shards that keep every group whole; its images lie side by side."""
+    groups = [list(mine) for _, mine in groupby(images, key=lambda i: (i.stage_range, i.group))]
+    shards = []
+    for mine in cut(groups):
+        flat = [image for group in mine for image in group]
+        key = digest_of_json([header.options, header.inputs["model"], [identity(i) for i in flat]])
+        shards.append(_Shard(flat, model, header, part_path(out, key)))
+    return shards
+
+
+def _make_part(shard):
+    """Runs in a worker: predict the shard's groups, in a file of their own."""
+    pooled, failures = [], []
+    for image in shard.images:
+        try:
+            pooled.append((image, _features(shard.model, shard.header.inputs["model"][0], image)))
+        except DataError as error:
+            failures.append((image.name, str(error)))
+    with create(shard.part, _header_with(shard.header, failures)) as part:
+        for stage_range in STAGE_RANGES:
+            mine = [(i, p) for i, p in pooled if i.stage_range == stage_range]
+            if mine:
+                _predict(part, shard, stage_range, *zip(*mine))
+    return len(shard.images)
+
+
+def _features(path, digest, image):
+    model = _load(path, digest, image.stage_range)
+    described = describe(read_grey(image.path), model.extract)
+    return features_of(described.descriptors, described.centres_px, model.atoms, model.pool)
+
+
+def _predict(part, shard, stage_range, images, pooled):
+    model = _load(shard.model, shard.header.inputs["model"][0], stage_range)
+    columns = image_columns(images)
+    groups = groups_of(columns)
+    features, n_patches = np.stack([p.features for p in pooled]), np.stack([p.n_patches for p in pooled])
+    X, bags = rows_of(features, n_patches, groups, model.rows, pooling=model.pool.pooling)
+    values = decision_values(X, model.models)
+    if bags is not None:
+        values = merge_images(values, bags, model.merge)
+    predicted = Predicted(
+        model.terms,
+        values,
+        probabilities(values, model.models),
+        answers(values, model.models),
+        np.array([gene in model.train_genes for gene in groups.gene_ids]),
+    )
+    write_predictions(part, stage_range, columns, groups, predicted)
+
+
+@dataclass(frozen=True)
+class _Model:
+    atoms: object
+    terms: list
+    models: list
+    train_genes: frozenset
+    extract: ExtractOptions
+    pool: PoolOptions
+    rows: SetOptions
+    merge: str
+
+
+@lru_cache(maxsize=len(STAGE_RANGES))
+def _load(path, digest, stage_range):
+    """A stage range's model, kept between images (the digest tells one file's contents from another's)."""
+    with open_stored(path, "model") as stored:
+        D, terms, models, train_genes = read_model(stored, stage_range)
+        made, trained = stored.options["pool"], stored.options["train"]
+    return _Model(
+        atoms_of(D, made["learn"]["lam"]),
+        terms,
+        models,
+        train_genes,
+        ExtractOptions(**made["extract"]),
+        PoolOptions(made["coder"], made["tol"], made["pooling"], tuple(made["grid"])),
+        SetOptions(trained["scheme"], trained["normalisation"]),
+        trained["merge"],
+    )
+
+
+def _write_csv(out):
+    """One row per group and term; the most probable terms of a group first."""
+    with ExitStack() as stack:
+        stored = stack.enter_context(open_stored(out, "predictions"))
+        rows = [row for s in stored.stage_ranges for row in _rows(stored, s)]
+    write_table(out.with_suffix(".csv"), _COLUMNS, rows)
+
+
+def _rows(stored, stage_range):
+    groups, predicted = read_predictions(stored, stage_range)
+    for g in range(len(groups)):
+        image = "" if groups.gene[g] else groups.name[g]
+        for j in np.argsort(-predicted.probability[g], kind="stable"):
+            yield (
+                groups.gene[g],
+                groups.fbgn[g],
+                image,
+                stage_range,
+                predicted.terms[j],
+                f"{predicted.decision_value[g, j]:.6g}",
+                f"{predicted.probability[g, j]:.4f}",
+                "yes" if predicted.yes[g, j] else "no",
+            )
+
+
+def _summary(out):
+    lines = []
+    with open_stored(out, "predictions") as stored:
+        for stage_range in stored.stage_ranges:
+            groups, predicted = read_predictions(stored, stage_range)
+            n_yes = predicted.yes.sum() / max(1, len(groups))
+            seen = int(predicted.in_training.sum())
+            lines.append(
+                f"{stage_range:>5}: {len(groups)} groups, {len(predicted.terms)} terms judged, {n_yes:.1f} yes per group"
+                + (f" ({seen} groups are of genes that the model learned from)" if seen else "")
+            )
+    return "\n".join([*lines, f"table: {out.with_suffix('.csv')}"])

@@ -1,0 +1,129 @@
+"""Images to descriptors.h5."""
+
+from dataclasses import asdict, dataclass
+from pathlib import Path
+
+from flyannot.errors import DataError, FlyannotError
+from flyannot.extraction import ExtractOptions, describe
+from flyannot.images import read_grey
+from flyannot.stage_ranges import STAGE_RANGES
+from flyannot.steps.output import Outcome, output_of
+from flyannot.steps.shards import cut, join_parts, make_parts, part_path
+from flyannot.store.descriptors import write_descriptors
+from flyannot.store.digest import digest_of_file, digest_of_json
+from flyannot.store.image_columns import IMAGE_COLUMNS
+from flyannot.store.reading import open_stored
+from flyannot.store.writing import Header, create
+
+
+@dataclass(frozen=True)
+class _Shard:
+    images: list
+    options: ExtractOptions
+    header: Header
+    part: Path
+
+    @property
+    def n_items(self):
+        return len(self.images)
+
+
+def extract(images, out, options, work):
+    """Describe the images of a data set; unreadable ones are skipped and listed.
+
+    Parameters
+    ----------
+    images : list of flyannot.dataset.Image
+    out : Path of the descriptors file
+    options : ExtractOptions
+    work : flyannot.steps.output.Work
+
+    Raises
+    ------
+    FlyannotError
+        If not one image could be read.
+    """
+    images = in_order(images)
+    identities = [identity(image) for image in images]
+    header = _header(identities, options)
+    with output_of(out, header, work) as must_make:
+        if not must_make:
+            return up_to_date(out)
+        shards = _shards(out, images, identities, options)
+        make_parts(_make_part, shards, work=work)
+        failures = join_parts(out, lambda failed: _header(identities, options, failed), shards)
+        if len(failures) == len(images):
+            out.unlink()
+            raise FlyannotError(f"not one of the {len(images)} images could be read; the first: {failures[0][1]}")
+    return Outcome(out, True, summary(out), failures)
+
+
+def in_order(images):
+    """Images sorted by stage range, gene and name: the order of rows in the table does not matter."""
+    return sorted(images, key=lambda i: (STAGE_RANGES.index(i.stage_range), i.gene_id, i.group, i.name))
+
+
+def identity(image):
+    """What an image is for the digests: its columns and the digest of its bytes."""
+    try:
+        content = digest_of_file(image.path) if image.path.is_file() else "not a file"
+    except OSError as error:
+        content = f"unreadable: {error.strerror}"
+    return [*image_columns([image]).values(), image.stage_range, content]
+
+
+def image_columns(images):
+    """The columns of `write_image_columns` for these images."""
+    columns = {name: [getattr(image, name, "") for image in images] for name in IMAGE_COLUMNS}
+    return columns | {"image": [image.name for image in images]}
+
+
+def up_to_date(out):
+    """The outcome of a step that found its output as it should be."""
+    with open_stored(out) as stored:
+        return Outcome(out, False, "up to date", stored.failures)
+
+
+def _header(identities, options, failures=()):
+    inputs = {"images": [digest_of_json(identities)]}
+    return Header("descriptors", asdict(options), inputs, failures=failures)
+
+
+def _shards(out, images, identities, options):
+    shards = []
+    for mine, known in zip(cut(images), cut(identities)):
+        header = _header(known, options)
+        key = digest_of_json([header.options, header.inputs])
+        shards.append(_Shard(mine, options, header, part_path(out, key)))
+    return shards
+
+
+def _make_part(shard):
+    """Runs in a worker: describe the shard's images and write them as a file of their own."""
+    described, failures = [], []
+    for image in shard.images:
+        try:
+            described.append((image, describe(read_grey(image.path), shard.options)))
+        except DataError as error:
+            failures.append((image.name, str(error)))
+    header = Header("descriptors", shard.header.options, shard.header.inputs, failures=tuple(failures))
+    with create(shard.part, header) as file:
+        for stage_range in STAGE_RANGES:
+            mine = [(i, d) for i, d in described if i.stage_range == stage_range]
+            if mine:
+                write_descriptors(file, stage_range, image_columns([i for i, _ in mine]), [d for _, d in mine])
+    return len(shard.images)
+
+
+def summary(path):
+    """A line per stage range: images, patches, and the fraction of windows that was kept."""
+    lines = []
+    with open_stored(path, "descriptors") as stored:
+        for stage_range in stored.stage_ranges:
+            n_windows = int(stored.array(stage_range, "n_windows").sum())
+            n_images, n_patches = (len(stored.group(stage_range)[d]) for d in ("n_windows", "descriptors"))
+            lines.append(
+                f"{stage_range:>5}: {n_images:,} images, {n_patches:,} of {n_windows:,} windows kept "
+                f"({n_patches / max(1, n_windows):.0%})"
+            )
+    return "\n".join(lines)

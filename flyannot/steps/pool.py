@@ -1,0 +1,131 @@
+"""descriptors.h5 and dictionary.h5 to features.h5: code every patch, pool every image."""
+
+from contextlib import ExitStack
+from dataclasses import asdict, dataclass
+from functools import lru_cache
+from pathlib import Path
+
+from flyannot.coding import PoolOptions, atoms_of, features_of
+from flyannot.errors import DataError
+from flyannot.stage_ranges import STAGE_RANGES
+from flyannot.steps.learn_dict import chosen_stage_ranges, the_same
+from flyannot.steps.output import Outcome, output_of
+from flyannot.steps.shards import cut, join_parts, make_parts, part_path
+from flyannot.store.descriptors import read_patches_of_image
+from flyannot.store.dictionary import read_dictionary
+from flyannot.store.digest import digest_of_json
+from flyannot.store.features import write_features
+from flyannot.store.image_columns import read_image_columns
+from flyannot.store.reading import open_stored
+from flyannot.store.writing import Header, create
+
+
+@dataclass(frozen=True)
+class _Shard:
+    images: list  # (descriptors file, stage range, number within it)
+    dictionary: Path
+    options: PoolOptions
+    header: Header
+    part: Path
+
+    @property
+    def n_items(self):
+        return len(self.images)
+
+
+def pool(paths, dictionary, out, options, work, *, stage_ranges=None):
+    """Code and pool every image.
+
+    Parameters
+    ----------
+    paths : list of Path of descriptors files, read as if they were one
+    dictionary : Path of the dictionary that was learned from such descriptors
+    out : Path of the features file
+    options : PoolOptions
+    work : flyannot.steps.output.Work
+    stage_ranges : the stage ranges to pool; None for all that the descriptors have
+
+    Raises
+    ------
+    DataError
+        If the dictionary was learned from descriptors that were extracted with other options, or
+        lacks a stage range.
+    """
+    with ExitStack() as stack:
+        files = [stack.enter_context(open_stored(path, "descriptors")) for path in paths]
+        atoms = stack.enter_context(open_stored(dictionary, "dictionary"))
+        chosen = chosen_stage_ranges(files, stage_ranges)
+        extract = the_same(files, "options")
+        _check_fit(files, extract, atoms)
+        for stage_range in chosen:
+            atoms.group(stage_range)
+        header = Header(
+            "features",
+            asdict(options)
+            | {"stage_ranges": chosen, "extract": extract, "learn": atoms.options, "seed": atoms.seed},
+            {"descriptors": [file.digest for file in files], "dictionary": [atoms.digest]},
+        )
+        with output_of(out, header, work) as must_make:
+            if not must_make:
+                return Outcome(out, False, "up to date")
+            shards = list(_shards(files, dictionary, out, options, header, chosen))
+            make_parts(_make_part, shards, work=work)
+            join_parts(out, lambda _: header, shards)
+    return Outcome(out, True, _summary(out))
+
+
+def _check_fit(files, extract, atoms):
+    if extract != atoms.options["extract"]:
+        raise DataError(
+            f"{atoms.path} ({atoms.digest[:12]}) was learned from other descriptors than {files[0].path} "
+            f"({files[0].digest[:12]}): extracted with {atoms.options['extract']}, not {extract}",
+            fix=f"flyannot learn-dict {files[0].path} -o NEW_DICTIONARY.h5, and pool with that",
+        )
+
+
+def _shards(files, dictionary, out, options, header, chosen):
+    images = [
+        (file.path, stage_range, i)
+        for stage_range in chosen
+        for file in files
+        if stage_range in file.stage_ranges
+        for i in range(len(file.group(stage_range)["image"]))
+    ]
+    for number, mine in enumerate(cut(images)):
+        key = digest_of_json([header.options, header.inputs, number])
+        yield _Shard(mine, dictionary, options, header, part_path(out, key))
+
+
+def _make_part(shard):
+    """Runs in a worker: features of the shard's images, in a file of their own."""
+    with ExitStack() as stack, create(shard.part, shard.header) as part:
+        files = {path: stack.enter_context(open_stored(path)) for path in {path for path, _, _ in shard.images}}
+        for stage_range in STAGE_RANGES:
+            mine = [(files[path], i) for path, s, i in shard.images if s == stage_range]
+            if mine:
+                atoms = _atoms(shard.dictionary, stage_range, shard.header.inputs["dictionary"][0])
+                pooled = [
+                    features_of(*read_patches_of_image(file, stage_range, i), atoms, shard.options)
+                    for file, i in mine
+                ]
+                write_features(part, stage_range, _columns(mine, stage_range), pooled, atoms.D)
+    return len(shard.images)
+
+
+@lru_cache(maxsize=len(STAGE_RANGES))
+def _atoms(path, stage_range, digest):
+    """A stage range's dictionary; kept between shards (the digest tells one file's contents from another's)."""
+    with open_stored(path, "dictionary") as stored:
+        return atoms_of(read_dictionary(stored, stage_range), stored.options["lam"])
+
+
+def _columns(images, stage_range):
+    whole = {file.path: read_image_columns(file, stage_range) for file, _ in images}
+    names = next(iter(whole.values()))
+    return {name: [whole[file.path][name][i] for file, i in images] for name in names}
+
+
+def _summary(out):
+    with open_stored(out, "features") as stored:
+        shapes = {s: stored.group(s)["features"].shape for s in stored.stage_ranges}
+    return "\n".join(f"{s:>5}: {n:,} images, {width:,} features each" for s, (n, width) in shapes.items())

@@ -1,0 +1,70 @@
+"""Work on many images, cut into shards.  A finished shard is a whole file and survives any interruption.
+
+Shards are cut by the images alone, never by the number of jobs, and each part is named by the digest
+of what it was made from: a later run takes up exactly the parts that still fit.
+"""
+
+import shutil
+from contextlib import ExitStack
+
+from flyannot.errors import DataError
+from flyannot.executor import run_all
+from flyannot.store.concatenation import concatenate
+from flyannot.store.reading import open_stored, verify_stored
+from flyannot.store.writing import create
+
+_IMAGES_PER_SHARD = 64
+_MOST_SHARDS = 256  # all parts are open at once while they are joined
+
+
+def cut(items):
+    """Cut a list into consecutive shards, at most _MOST_SHARDS of them."""
+    size = max(_IMAGES_PER_SHARD, -(-len(items) // _MOST_SHARDS))
+    return [items[start : start + size] for start in range(0, len(items), size)]
+
+
+def part_path(out, key):
+    """Where the part with digest `key` of the output `out` lies until all parts are joined."""
+    return out.with_name(f".{out.name}.parts") / f"{key[:24]}.h5"
+
+
+def make_parts(make_part, shards, *, work, unit="image"):
+    """Make every shard's part that is not there yet, in parallel.
+
+    `make_part(shard)` writes shard.part; a shard has `part` (a path) and `n_items`.
+    """
+    total = sum(shard.n_items for shard in shards)
+    missing = [shard for shard in shards if not _is_whole(shard.part)]
+    done = total - sum(shard.n_items for shard in missing)
+    work.progress(done, total, unit)
+
+    def on_done(n_items):
+        nonlocal done
+        done += n_items
+        work.progress(done, total, unit)
+
+    run_all(make_part, missing, jobs=work.jobs, on_done=on_done)
+
+
+def join_parts(out, header_of, shards):
+    """Join the parts into `out` and remove them; `header_of(failures)` is its header."""
+    with ExitStack() as stack:
+        parts = [stack.enter_context(open_stored(shard.part)) for shard in shards]
+        failures = tuple(failure for part in parts for failure in part.failures)
+        with create(out, header_of(failures)) as file:
+            concatenate(file, parts)
+    drop_parts(out)
+    return failures
+
+
+def drop_parts(out):
+    """Remove the parts of an output."""
+    shutil.rmtree(out.with_name(f".{out.name}.parts"), ignore_errors=True)
+
+
+def _is_whole(part):
+    try:
+        return part.exists() and bool(verify_stored(part))
+    except DataError:
+        part.unlink()
+        return False

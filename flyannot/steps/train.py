@@ -1,0 +1,110 @@
+"""features.h5 and annotations.csv to model.h5."""
+
+from contextlib import ExitStack
+from dataclasses import asdict, dataclass, field, replace
+
+from flyannot.dataset import read_annotations
+from flyannot.errors import InputError
+from flyannot.stage_ranges import rng_for
+from flyannot.steps.learn_dict import chosen_stage_ranges, the_same
+from flyannot.steps.output import Outcome, output_of
+from flyannot.store.dictionary import read_dictionary
+from flyannot.store.digest import digest_of_file
+from flyannot.store.features import read_features
+from flyannot.store.model import write_model
+from flyannot.store.reading import open_stored
+from flyannot.store.writing import Header, create
+from flyannot.svm import TrainOptions, train_terms, untrainable
+from flyannot.training_set import SetOptions, training_set
+
+
+@dataclass(frozen=True)
+class ClassifyOptions:
+    """All that decides how features become terms; the same for `train` and `evaluate`."""
+
+    rows: SetOptions = field(default_factory=SetOptions)
+    merge: str = "max"
+    inner_folds: int = 3
+
+    def trainer(self, jobs):
+        """The options of the SVM."""
+        return TrainOptions(n_folds=self.inner_folds, merge=self.merge, n_threads=jobs)
+
+    def as_dict(self):
+        """Flat, for a file's header."""
+        return asdict(self.rows) | {"merge": self.merge, "inner_folds": self.inner_folds}
+
+
+def train(paths, annotations_csv, out, options, work, *, seed=0, stage_ranges=None):
+    """Train one model per term and stage range.
+
+    Parameters
+    ----------
+    paths : list of Path of features files, read as if they were one
+    annotations_csv : Path
+    out : Path of the model file
+    options : ClassifyOptions
+    work : flyannot.steps.output.Work
+    seed : int
+    stage_ranges : the stage ranges to train; None for all that the features have
+
+    Raises
+    ------
+    InputError
+        If no term of any stage range can be trained.
+    """
+    with ExitStack() as stack:
+        files = [stack.enter_context(open_stored(path, "features")) for path in paths]
+        chosen = chosen_stage_ranges(files, stage_ranges)
+        made = the_same(files, "options")
+        header = Header(
+            "model",
+            {"train": options.as_dict(), "stage_ranges": chosen, "pool": made},
+            {
+                "features": [file.digest for file in files],
+                "annotations": [digest_of_file(annotations_csv)],
+            },
+            seed,
+        )
+        annotations = read_annotations(annotations_csv)
+        with output_of(out, header, work) as must_make:
+            if not must_make:
+                return Outcome(out, False, "up to date")
+            trained = {s: _train_stage_range(files, annotations, s, options, work, header) for s in chosen}
+            if not any(models for _, models, _ in trained.values()):
+                raise InputError(
+                    f"no term can be trained from {annotations_csv} and {paths[0]}",
+                    fix="lower --min-groups, or check that genes are spelled alike in both",
+                )
+            with create(out, header) as file:
+                for stage_range, (terms, models, genes) in trained.items():
+                    D = read_dictionary(files[0], stage_range)
+                    write_model(file, stage_range, D, terms, models, genes)
+    return Outcome(out, True, "\n".join(_summary(s, *trained[s]) for s in chosen))
+
+
+def _train_stage_range(files, annotations, stage_range, options, work, header):
+    """Terms, their models, and the genes that were learned from."""
+    pooling = header.options["pool"]["pooling"]
+    found = training_set(
+        read_features(files, stage_range), annotations, stage_range, options.rows, pooling=pooling
+    )
+    kept = [j for j in range(len(found.terms)) if not untrainable(found.Y[:, j], found.genes)]
+    models = (
+        train_terms(
+            found.X, found.Y[:, kept], found.genes, rng=rng_for(header.seed, stage_range), bags=found.bags,
+            options=options.trainer(work.jobs),
+        )
+        if kept
+        else []
+    )  # fmt: skip
+    return [found.terms[j] for j in kept], models, set(found.genes)
+
+
+def _summary(stage_range, terms, models, genes):
+    return f"{stage_range:>5}: {len(terms)} terms from {len(genes)} genes"
+
+
+def with_excluded(options, terms):
+    """The options with some terms left out of training and scores."""
+    return replace(options, rows=replace(options.rows, exclude_terms=tuple(sorted(set(terms)))))

@@ -1,0 +1,92 @@
+"""What a classifier is trained on or judged by: feature vectors and terms of the annotated groups."""
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from flyannot.groups import Groups, group_features, groups_of, normalise_features
+
+SCHEMES = ("group", "image")
+
+
+@dataclass(frozen=True)
+class SetOptions:
+    """How groups become rows, and which terms take part.
+
+    scheme: `group` pools all patches of a group into one row; `image` gives every image a row that
+    inherits the terms of its group.  normalisation: see `normalise_features`.  min_groups: the least
+    number of groups that carry a term.
+    """
+
+    scheme: str = "group"
+    normalisation: str = "l2"
+    min_groups: int = 5
+    exclude_terms: tuple = ()
+
+
+@dataclass(frozen=True)
+class TrainingSet:
+    """X (n_rows, n_features); Y bool (n_rows, n_terms); terms; genes and, by image, bags of the rows.
+
+    reasons says for every term of the annotations that takes no part why not.
+    """
+
+    X: np.ndarray
+    Y: np.ndarray
+    terms: list
+    genes: list
+    bags: np.ndarray | None
+    groups: Groups
+    truth: np.ndarray  # bool (n_groups, n_terms)
+    reasons: dict
+    n_positive: dict
+
+
+def rows_of(features, n_patches, groups, options, *, pooling):
+    """Rows as the model sees them, and the group number of each (None where rows are groups)."""
+    if options.scheme == "group":
+        X, bags = group_features(features, n_patches, groups, pooling=pooling), None
+    else:
+        order = np.concatenate(groups.rows) if len(groups) else np.empty(0, int)
+        X, bags = features[order], np.repeat(np.arange(len(groups)), [len(rows) for rows in groups.rows])
+    return normalise_features(X, options.normalisation), bags
+
+
+def training_set(loaded, annotations, stage_range, options, *, pooling):
+    """The annotated groups of one stage range.
+
+    Parameters
+    ----------
+    loaded : (columns, features, n_patches) as `read_features` returns
+    annotations : flyannot.dataset.Annotations
+    stage_range : str
+    options : SetOptions
+    pooling : how the features were pooled
+    """
+    columns, features, n_patches = loaded
+    groups, carried = annotated_groups(groups_of(columns), annotations, stage_range)
+    counts = {t: sum(t in terms for terms in carried) for t in sorted(set().union(*carried))}
+    reasons = {t: why for t, n in counts.items() if (why := _left_out(t, n, options))}
+    terms = [t for t in counts if t not in reasons]
+    truth = np.array([[t in carries for t in terms] for carries in carried], bool).reshape(len(groups), -1)
+    X, bags = rows_of(features, n_patches, groups, options, pooling=pooling)
+    of_row = np.arange(len(groups)) if bags is None else bags
+    genes = [groups.gene_ids[g] for g in of_row]
+    return TrainingSet(X, truth[of_row], terms, genes, bags, groups, truth, reasons, counts)
+
+
+def annotated_groups(groups, annotations, stage_range):
+    """The groups whose gene is annotated in this stage range, and the set of terms of each."""
+    terms = [
+        annotations.terms_of(gene, stage_range, fbgn) for gene, fbgn in zip(groups.gene, groups.fbgn)
+    ]
+    annotated = [g for g, found in enumerate(terms) if found is not None]
+    return groups.subset(annotated), [terms[g] for g in annotated]
+
+
+def _left_out(term, count, options):
+    if term in options.exclude_terms:
+        return "excluded by request"
+    if count < options.min_groups:
+        return f"not evaluable: {count} positive group{'' if count == 1 else 's'}, {options.min_groups} needed"
+    return ""
