@@ -6,11 +6,10 @@ apostrophe, so that no spreadsheet runs it, and is read back without.
 """
 
 import csv
-import os
 import re
-from contextlib import suppress
 from pathlib import Path
 
+from flyannot.atomic import replacing
 from flyannot.errors import InputError, WriteError, did_you_mean
 
 _GUARDED = re.compile(r"'+[=+\-@]")  # written as '=..., read as =...
@@ -66,22 +65,15 @@ def write_table(path, columns, rows):
     WriteError
         If it cannot be written; nothing is left behind.
     """
-    path = Path(path)
-    unfinished = path.with_name(f".{path.name}.{os.getpid()}.tmp")
-    try:
-        with open(unfinished, "w", newline="", encoding="utf-8") as file:
-            writer = csv.writer(file, lineterminator="\n")
+    with replacing(path) as beside, open(beside, "w", newline="", encoding="utf-8") as file:
+        writer = csv.writer(file, lineterminator="\n")
+        try:
             writer.writerow(columns)
             writer.writerows([_guard(str(cell)) for cell in row] for row in rows)
-            file.flush()
-            os.fsync(file.fileno())
-        os.replace(unfinished, path)
-    except (OSError, UnicodeEncodeError) as error:  # a file name that is not Unicode
-        reason = getattr(error, "strerror", None) or error
-        raise WriteError(f"cannot write {path}: {reason}") from error
-    finally:
-        with suppress(OSError):
-            unfinished.unlink()
+        except UnicodeEncodeError as error:
+            raise WriteError(
+                f"cannot write {path}: {error}", fix="rename the file to plain Unicode"
+            ) from None
 
 
 def _rows(path, reader, required, optional):
