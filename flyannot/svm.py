@@ -23,16 +23,11 @@ from functools import partial
 import numpy as np
 
 from flyannot.calibration import best_threshold, calibrate, sigmoid
-from flyannot.errors import DataError, FlyannotError, InputError
+from flyannot.errors import DataError, InputError
 from flyannot.folds import stratified_gene_folds
+from flyannot.liblinear import fit_liblinear, liblinear_bytes
 from flyannot.memory import require_bytes
 from flyannot.scores import auc_within_folds
-
-_TOLERANCE = 1e-6  # liblinear's, on the gradient relative to that at zero
-_ACCEPTED = 1e-4  # liblinear also ends where rounding hides any progress, short of its tolerance
-_NEWTON_STEPS = 10_000  # far above what is needed; reaching it is an error
-_NODE_BYTES = 16  # liblinear keeps an index and a value for every entry
-_THREAD_BYTES = 2**24  # stack and workspace
 
 
 @dataclass(frozen=True)
@@ -209,8 +204,8 @@ def training_bytes(n_rows, n_features, n_terms, n_threads=1):
     liblinear's own copy of them."""
     rank = min(n_rows, n_features)
     coordinates = 16 * n_rows * rank if n_rows < n_features else 0
-    solver = (8 + _NODE_BYTES) * n_rows * (rank + 2) + _THREAD_BYTES
-    return 8 * n_rows * n_features + coordinates + 16 * n_terms * n_features + n_threads * solver
+    weights = 16 * n_terms * n_features
+    return 8 * n_rows * n_features + coordinates + weights + n_threads * liblinear_bytes(n_rows, rank)
 
 
 def _check_memory(n_rows, n_features, n_terms, n_threads):
@@ -258,7 +253,7 @@ def _train_term(A, positive, *, genes, bags, seed, options):
         area = auc_within_folds(values, truth, folds[first])
         if area > best:
             best, C, held_out = area, candidate, values
-    weights, intercept = _fit(A, positive, C)
+    weights, intercept = fit_liblinear(A, positive, C)
     slope, offset = calibrate(held_out, truth)
     threshold = best_threshold(held_out, truth)
     return TermModel(weights, intercept, float(C), threshold, slope, offset, len(truth), int(truth.sum()))
@@ -269,36 +264,6 @@ def _held_out_values(A, positive, folds, C):
     values = np.empty(len(A))
     for fold in np.unique(folds):
         held_out = folds == fold
-        weights, intercept = _fit(A[~held_out], positive[~held_out], C)
+        weights, intercept = fit_liblinear(A[~held_out], positive[~held_out], C)
         values[held_out] = A[held_out] @ weights + intercept
     return values
-
-
-def _fit(A, positive, C):
-    """liblinear's weights and intercept; the gradient is checked here, not believed."""
-    from sklearn.svm import LinearSVC
-
-    svm = LinearSVC(
-        C=C, dual=False, class_weight="balanced", tol=_TOLERANCE, max_iter=_NEWTON_STEPS, random_state=0
-    ).fit(A, positive)
-    weights, intercept = svm.coef_[0], float(svm.intercept_[0])
-    reached = _relative_gradient(A, positive, C, weights, intercept)
-    if reached > _ACCEPTED:
-        raise FlyannotError(
-            f"liblinear did not converge at C = {C:g}: relative gradient {reached:.2g}",
-            fix="leave the largest values of C out",
-        )
-    return weights, intercept
-
-
-def _relative_gradient(A, positive, C, weights, intercept):
-    """Length of the gradient of the problem, over its length at zero weights (not below rounding)."""
-    sign = np.where(positive, 1.0, -1.0)
-    cost = C * sign / np.where(positive, positive.mean(), 1 - positive.mean())
-
-    def gradient(w, b):
-        pull = cost * np.maximum(0.0, 1 - sign * (A @ w + b))
-        return np.linalg.norm(np.append(w - pull @ A, b - pull.sum()))
-
-    rounding = 1e-9 * np.abs(cost).sum()  # features without any signal start at their minimum
-    return gradient(weights, intercept) / max(gradient(0 * weights, 0.0), rounding)

@@ -157,9 +157,16 @@ def test_the_summary_over_all_stage_ranges_takes_every_term_of_every_stage_range
         assert summary["all"]["macro"][metric] == pytest.approx(both)
     yes, truth = [np.concatenate([getattr(o, name).ravel() for o in (a, b)]) for name in ("yes", "truth")]
     assert summary["all"]["micro"]["f1"] == f1(yes, truth)
-    # the ten most frequent of the 13: ties are decided by name, so the sum of counts is what can be told
-    top = sorted(np.concatenate([a.truth.sum(axis=0), b.truth.sum(axis=0)]))[-10:]
-    assert min(top) > 0
+
+
+def test_the_ten_terms_with_most_positive_groups_are_weighted_by_their_number(rng):
+    truth = np.arange(40) < np.arange(2, 15)[:, None]  # 13 terms with 2 to 14 positive groups
+    result = evaluate({"4-6": outcome(truth, rng.normal(size=(13, 40)))})
+    frequent = [row for row in result["terms"] if row["n_positive"] >= 5]
+    assert len(frequent) == 10
+    for metric in METRICS:
+        expected = sum(row["n_positive"] * row[metric] for row in frequent) / sum(range(5, 15))
+        assert result["summary"]["4-6"]["weighted_top10"][metric] == pytest.approx(expected)
 
 
 def test_nothing_to_evaluate_gives_none_and_no_nan():

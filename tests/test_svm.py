@@ -6,12 +6,9 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from flyannot import memory, svm
-from flyannot.calibration import best_threshold, calibrate
-from flyannot.crossval import cross_validate
+from flyannot import liblinear, memory
 from flyannot.errors import DataError, FlyannotError, InputError
-from flyannot.folds import folds_of_genes
-from flyannot.scores import auc, confusion, evaluate
+from flyannot.scores import auc
 from flyannot.svm import (
     TrainOptions,
     answers,
@@ -159,119 +156,9 @@ def test_a_fit_that_stops_too_early_is_an_error_and_not_a_model(rng, monkeypatch
     from sklearn.exceptions import ConvergenceWarning
 
     X, Y, genes = labelled(rng)
-    monkeypatch.setattr(svm, "_NEWTON_STEPS", 1)
+    monkeypatch.setattr(liblinear, "_NEWTON_STEPS", 1)
     with pytest.warns(ConvergenceWarning), pytest.raises(FlyannotError, match="did not converge at C = 10"):
         train_terms(X, Y, genes, rng=rng, options=TrainOptions(Cs=(10.0,)))
-
-
-def test_calibration_is_monotone_and_right_on_average(rng):
-    values = 3 * rng.normal(size=4000) + 8
-    truth = rng.random(4000) < 1 / (1 + np.exp(-(1.5 * (values - 8) - 2)))
-    slope, offset = calibrate(values, truth)
-    assert slope == pytest.approx(1.5, rel=0.1)
-    assert offset == pytest.approx(-14, rel=0.1)
-    assert (1 / (1 + np.exp(-(slope * values + offset)))).mean() == pytest.approx(truth.mean(), abs=1e-3)
-
-
-def test_calibration_of_misleading_separable_or_constant_values_stays_finite():
-    truth = np.array([True] * 2 + [False] * 8)
-    assert calibrate(np.where(truth, -1.0, 1.0), truth)[0] == 0
-    slope, offset = calibrate(np.where(truth, 1.0, -1.0), truth)
-    # the two targets of Platt, 3/4 and 1/10, are met exactly
-    assert 1 / (1 + np.exp(-(slope + offset))) == pytest.approx(3 / 4, abs=1e-4)
-    assert 1 / (1 + np.exp(slope - offset)) == pytest.approx(1 / 10, abs=1e-4)
-    slope, offset = calibrate(np.full(10, 3.0), truth)
-    assert 1 / (1 + np.exp(-(3 * slope + offset))) == pytest.approx((2 * 3 / 4 + 8 / 10) / 10, abs=1e-6)
-
-
-def youden(values, truth, threshold):
-    tp, fp, fn, tn = confusion(values > threshold, truth)
-    return tp / (tp + fn) + tn / (tn + fp) - 1
-
-
-def test_no_threshold_has_a_larger_youden_index(rng):
-    for _ in range(30):
-        values, truth = rng.integers(0, 12, 25) / 3, rng.random(25) < 0.4
-        if truth.all() or not truth.any():
-            continue
-        best = best_threshold(values, truth)
-        others = np.unique(values)
-        indices = [youden(values, truth, other) for other in others]
-        assert youden(values, truth, best) == pytest.approx(max(indices))
-        assert best >= others[np.flatnonzero(np.isclose(indices, max(indices)))[-1]]  # ties: the highest
-
-
-def test_the_threshold_lies_between_neighbours_or_says_no_to_all():
-    truth = np.array([False, False, True])
-    assert best_threshold(np.array([0.0, 1, 3]), truth) == 2
-    assert best_threshold(np.array([3.0, 2, 1]), truth) == 3
-    close = np.array([0.0, 1.0, np.nextafter(1.0, 2)])
-    assert (close > best_threshold(close, truth)).tolist() == truth.tolist()
-
-
-def cross_validated(X, Y, genes, seed=0, **options):
-    folds = folds_of_genes(genes, 5, np.random.default_rng(seed))
-    terms = [f"term{j}" for j in range(Y.shape[1])]
-    rng = np.random.default_rng(seed)
-    return cross_validate(X, Y, genes, terms=terms, folds=folds, rng=rng, **options)
-
-
-def test_labels_without_meaning_score_one_half(rng):
-    """The leak test: 40 terms drawn at random, genes of several images that are almost equal."""
-    rows = np.repeat(np.arange(60), 3)
-    X = rng.normal(size=(60, 200))[rows] + 0.01 * rng.normal(size=(180, 200))
-    Y = (rng.random((60, 40)) < 0.4)[rows]
-    summary = evaluate({"4-6": cross_validated(X, Y, rows, options=TrainOptions(Cs=(0.1, 1.0)))})["summary"][
-        "4-6"
-    ]
-    # one AUC of 24 x 36 genes in 5 folds has a deviation under 0.1; the mean of 40 under 0.1 / 40^(1/2)
-    assert abs(summary["macro"]["auc"] - 0.5) < 4 * 0.1 / np.sqrt(40)
-    assert summary["n_terms"] == 40
-
-
-def test_labels_with_meaning_are_found(rng):
-    X, Y, genes = labelled(rng, n=150, p=10, noise=0.5)
-    summary = evaluate({"4-6": cross_validated(X, Y, genes)})["summary"]["4-6"]
-    assert summary["macro"]["auc"] > 0.9
-    assert summary["micro"]["accuracy"] > 0.8
-
-
-def test_models_of_a_fold_never_see_its_labels(rng):
-    X, Y, genes = labelled(rng)
-    before = cross_validated(X, Y, genes)
-    held_out = before.folds == 2
-    changed = Y.copy()
-    changed[held_out] = ~changed[held_out]
-    after = cross_validated(X, changed, genes)
-    for name in ("values", "yes", "probabilities"):
-        assert (getattr(before, name)[held_out] == getattr(after, name)[held_out]).all()
-    assert (before.values[~held_out] != after.values[~held_out]).any()
-
-
-def test_cross_validation_judges_groups_of_images_and_explains_what_it_leaves_out(rng):
-    X, Y, genes = labelled(rng, n=40)
-    Y = np.column_stack([Y[:, 0], np.arange(40) < 3, np.ones(40, bool)])
-    rows = rng.permutation(np.repeat(np.arange(40), 2))
-    outcome = cross_validated(
-        X[rows], Y[rows], genes[rows], bags=genes[rows], options=TrainOptions(merge="mean")
-    )
-    assert outcome.truth.shape == outcome.values.shape == outcome.yes.shape == (40, 3)
-    assert (outcome.truth == Y).all()  # groups come in the order of their names
-    assert outcome.reasons[1:] == (
-        "not evaluable: 3 positive genes, 5 needed",
-        "not evaluable: 0 negative genes, 5 needed",
-    )
-    result = evaluate({"4-6": outcome})
-    assert result["summary"]["4-6"]["n_terms"] == 1
-    assert result["terms"][0]["auc"] > 0.6
-
-
-def test_a_term_whose_genes_fall_into_one_fold_is_not_evaluated(rng):
-    X, Y, genes = labelled(rng, n=20)
-    folds = {gene: i // 4 for i, gene in enumerate(genes)}
-    Y = np.isin(np.arange(20), [0, 1, 2, 3, 4])[:, None]
-    outcome = cross_validate(X, Y, genes, terms=["t"], folds=folds, rng=rng)
-    assert outcome.reasons == ("not evaluable: outside fold 0 1 positive gene, 2 needed",)
 
 
 def test_training_is_refused_when_the_memory_does_not_suffice(rng, monkeypatch):
@@ -313,21 +200,3 @@ except FlyannotError as error:
         [sys.executable, "-c", script], capture_output=True, text=True, timeout=60, env=environment
     )
     assert (ended.returncode, ended.stdout[:8]) == (0, "refused:"), ended.stderr
-
-
-def test_raw_pixels_reach_the_known_score_on_real_embryos(shared_data):
-    import csv
-
-    stored = np.load(shared_data / "wu2016" / "patterns.npz")
-    carried = {}
-    with open(shared_data / "wu2016" / "annotations.csv") as f:
-        for row in csv.DictReader(f):
-            carried.setdefault(row["gene"], set()).add(row["term"])
-    genes = np.array(sorted(set(stored["gene"]) & set(carried)))
-    patterns, gene_of_image = stored["patterns"], stored["gene"]
-    X = np.array([patterns[gene_of_image == gene].mean(axis=0) for gene in genes])
-    terms = sorted(set().union(*carried.values()))
-    Y = np.array([[term in carried[gene] for term in terms] for gene in genes])
-    frequent = np.argsort(-Y.sum(axis=0), kind="stable")[:10]
-    outcome = cross_validated(X, Y[:, frequent], genes, options=TrainOptions(Cs=(0.1,)))
-    assert 0.65 < evaluate({"4-6": outcome})["summary"]["4-6"]["macro"]["auc"] < 0.80
