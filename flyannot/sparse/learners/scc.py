@@ -15,7 +15,15 @@ import numpy as np
 
 from flyannot.errors import InputError, did_you_mean
 from flyannot.sparse.learners.scc_codes import as_csr, from_sample_order, in_sample_order, no_codes, with_room
-from flyannot.sparse.learners.scc_kernels import Atoms, Rules, visit_samples
+from flyannot.sparse.learners.scc_kernels import (
+    Atoms,
+    Orders,
+    Rules,
+    Scratch,
+    round_dictionary,
+    visit_samples,
+)
+from flyannot.sparse.learners.scc_vectors import CHUNK, GROUP, padded_zeros
 
 N_ORDERS = 64  # random orders drawn for an epoch; a fresh one per sample would cost more than its sweep
 
@@ -84,24 +92,42 @@ class SCC:
         self.variant = VARIANTS[variant]
         self.forgetting = 1.0 if forgetting is None else forgetting
         dtype = np.float64 if np.asarray(D).dtype == np.float64 else np.float32
-        self.D = np.array(D, dtype, order="C")
-        n_atoms, n_features = self.D.shape
-        self._atoms = Atoms(self.D, (self.D**2).sum(axis=1), np.full(n_atoms, float(h0)), np.zeros(n_atoms))
-        self._rules = Rules(dtype(lam), n_sweeps, self.variant.rescale_above, float(max_step))
-        self._scratch = (np.zeros(n_atoms, dtype), np.empty(n_atoms, np.int32), np.empty(n_features, dtype))
+        n_atoms, n_features = np.shape(D)
+        padded = padded_zeros(n_atoms, n_features, dtype=dtype)
+        self.D = padded[:, :n_features]
+        self.D[:] = D
+        self._atoms = Atoms(
+            D=padded,
+            norm2=(self.D**2).sum(axis=1),
+            h_past=np.full(n_atoms, float(h0)),
+            h_now=np.zeros(n_atoms),
+            D8=padded_zeros(n_atoms, n_features, dtype=np.uint8),
+            rounding=np.zeros(4),
+        )
+        self._rules = Rules(float(lam), n_sweeps, self.variant.rescale_above, float(max_step))
+        self._scratch = Scratch(
+            z=np.zeros(n_atoms, dtype),
+            support=np.empty(n_atoms, np.int32),
+            eta=np.empty(n_atoms, dtype),
+            flags=np.zeros(n_atoms + GROUP, np.uint8),
+            r=padded_zeros(n_features, dtype=dtype),
+            r8=padded_zeros(n_features, dtype=np.int8),
+        )
         self._now = no_codes(n_samples, n_atoms, dtype)
         self._past, self._orders, self._n_visits, self._n_used = self._now, None, 0, 0
 
     def begin_epoch(self, rng):
         """Draw the orders of the full sweeps; the codes so far become the warm starts."""
-        self._orders = self.variant.orders(len(self.D), rng)
+        self._orders = _with_places(self.variant.orders(len(self.D), rng), self._now.atom.dtype)
+        D, norm2, _, _, D8, rounding = self._atoms
+        round_dictionary(D, norm2, D8, rounding, 1.25 * max(float(np.abs(D).max()), 1e-30))
         self._past = self._now
         self._now = no_codes(len(self._past.start), len(self.D), self.D.dtype)
         self._n_visits = self._n_used = 0
 
     def step(self, X, rows):
         """Visit the samples X (len(rows), n_features), known by their numbers `rows`, in that order."""
-        X = np.ascontiguousarray(X, self.D.dtype)
+        X = _padded(np.ascontiguousarray(X, self.D.dtype))
         rows = np.ascontiguousarray(rows, np.int64)
         done = 0
         while done < len(rows):
@@ -148,6 +174,19 @@ class SCC:
         self._now = self._past = from_sample_order(
             state["code_count"], state["code_atom"], state["code_value"]
         )
+
+
+def _with_places(orders, dtype):
+    """The orders with the place of every atom in each, and with GROUP more entries that end no group."""
+    places = np.empty(orders.shape, dtype)
+    np.put_along_axis(places, orders, np.arange(orders.shape[1], dtype=dtype)[None], axis=1)
+    return Orders(np.pad(orders, ((0, 0), (0, GROUP))).astype(dtype), places)
+
+
+def _padded(X):
+    """X with zeros after its last feature up to whole chunks; X itself where it has whole chunks."""
+    missing = -X.shape[1] % CHUNK
+    return np.pad(X, ((0, 0), (0, missing))) if missing else X
 
 
 def _check_options(lam, n_sweeps, variant, forgetting, h0, max_step):

@@ -1,4 +1,15 @@
-"""The kernels of SCC: the code of one sample by coordinate descent, and its step on the dictionary."""
+"""The kernels of SCC: the code of one sample by coordinate descent, and its step on the dictionary.
+
+A sweep over all atoms reads a copy of the dictionary in bytes first, and the dictionary itself only
+where that cannot rule the atom out.  Write d for an atom, r for the residual, d' and r' for what their
+bytes stand for.  Then
+
+    d r  =  d' r'  +  (d - d') r  +  d' (r - r'),
+
+so |d r| <= |d' r'| + e |r| + (n + e) |r - r'| with n the largest |d| and e the largest |d - d'|.  While
+that is at most lam, an atom whose code is zero keeps it, and need not be visited: what is left is the
+sequential algorithm, atom by atom.
+"""
 
 from typing import NamedTuple
 
@@ -6,15 +17,38 @@ import numpy as np
 
 from flyannot.compiled import compiled
 from flyannot.sparse.kernels import shrink
+from flyannot.sparse.learners.scc_vectors import (
+    GROUP,
+    add_row,
+    candidates,
+    copy_row,
+    dot,
+    lowest_bit,
+    round_residual,
+    round_row,
+    step_row,
+)
+
+MARGIN = 0.03  # of lam: how far r may move before its bytes are made anew
+ROUNDING = 5e-7  # relative error per feature of a float32 sum, with room to spare
 
 
 class Atoms(NamedTuple):
-    """The dictionary and what its steps need."""
+    """The dictionary and what its steps need.  Rows are padded with zeros to whole chunks."""
 
     D: np.ndarray  # (n_atoms, n_features)
     norm2: np.ndarray  # (n_atoms,) squared norms; 0 marks a dead atom
     h_past: np.ndarray  # (n_atoms,) float64, squared codes carried over from earlier epochs
     h_now: np.ndarray  # (n_atoms,) float64, squared codes of this epoch so far
+    D8: np.ndarray  # (n_atoms, n_features) bytes: 128 + D / scale, to the nearest
+    rounding: np.ndarray  # (4,) float64: scale; largest |d - d'|; largest |d[k]| the scale holds; largest |d|
+
+
+class Orders(NamedTuple):
+    """The orders of the full sweeps: the t-th visit of an epoch follows row t, cyclically."""
+
+    atom: np.ndarray  # (n_orders, n_atoms + GROUP), the atoms in order, then any atoms
+    place: np.ndarray  # (n_orders, n_atoms), where each atom stands
 
 
 class Rules(NamedTuple):
@@ -26,138 +60,163 @@ class Rules(NamedTuple):
     max_step: float  # largest sum of squared code / h of one sample
 
 
+class Scratch(NamedTuple):
+    """The sample at hand.  `z` and `flags` are zero between samples."""
+
+    z: np.ndarray  # (n_atoms,) its code
+    support: np.ndarray  # (n_atoms,) the atoms in it, in the order visited
+    eta: np.ndarray  # (n_atoms,) their steps
+    flags: np.ndarray  # (n_atoms + GROUP,) places in the order that must be visited
+    r: np.ndarray  # (n_features,) its residual
+    r8: np.ndarray  # (n_features,) the residual in bytes
+
+
+@compiled(error_model="numpy")
+def round_dictionary(D, norm2, D8, rounding, reach):
+    """Fill D8 and `rounding` at the scale that holds numbers up to `reach`."""
+    scale = D.dtype.type(reach / 127)
+    rounding[0], rounding[1], rounding[2], rounding[3] = scale, 0.0, reach, 1.0
+    for j in range(len(D)):
+        _, error2 = round_row(D, j, D.dtype.type(1), D8, scale)
+        rounding[1] = max(rounding[1], 1.0001 * np.sqrt(error2))
+        rounding[3] = max(rounding[3], np.sqrt(norm2[j]))
+
+
 @compiled(error_model="numpy")
 def visit_samples(X, rows, orders, first_visit, atoms, past, now, n_used, rules, scratch):
     """Visit samples one after the other: re-solve the code, then step and project its atoms.
 
     `past` holds the codes of the last epoch and is only read; those of this epoch are appended to
-    `now` from entry `n_used` on.  The t-th visit of an epoch follows row t of `orders`, cyclically.
-    Returns the number of samples visited: fewer than all when `now` has no room left for a full code.
+    `now` from entry `n_used` on.  Returns the number of samples visited: fewer than all when `now` has
+    no room left for a full code.
     """
-    z, support, r = scratch
-    n_atoms = len(z)
+    D, norm2, h_past, h_now, D8, rounding = atoms
+    z, support, eta, flags, r, r8 = scratch
+    lam = r.dtype.type(rules.lam)
     for i in range(len(rows)):
-        if n_used + n_atoms > len(now.atom):
+        if n_used + len(z) > len(now.atom):
             return i
-        row = rows[i]
-        n_warm = _recall_code(past, row, z, support)
-        r[:] = X[i]
-        for s in range(n_warm):
-            _add_scaled(r, -z[support[s]], atoms.D[support[s]])
-        n_support = _sweep_all(
-            atoms.D, atoms.norm2, r, z, orders[(first_visit + i) % len(orders)], rules.lam, support
-        )
+        row, o = rows[i], (first_visit + i) % len(orders.atom)
+        start, n_warm = past.start[row], past.count[row]
+        copy_row(r, X, i)
+        for s in range(start, start + n_warm):
+            j = np.int64(past.atom[s])
+            z[j] = past.value[s]
+            flags[orders.place[o, j]] = 1
+            add_row(r, -z[j], D, j)
+        n_support = _sweep_all(D, norm2, D8, rounding, orders.atom, o, z, support, flags, r, r8, lam)
+        for s in range(start, start + n_warm):
+            flags[orders.place[o, np.int64(past.atom[s])]] = 0
         for _ in range(rules.n_sweeps - 1):
-            n_support = _sweep_support(atoms.D, atoms.norm2, r, z, rules.lam, support, n_support)
-        _step_atoms(atoms, r, z, support[:n_support], rules)
+            n_support = _sweep_support(D, norm2, z, support, n_support, r, lam)
+        _add_squares(h_past, h_now, z, support, n_support, eta, rules.max_step)
+        _step_atoms(D, norm2, D8, rounding, support, n_support, eta, r, rules.rescale_above)
         now.start[row], now.count[row] = n_used, n_support
         for s in range(n_support):
-            now.atom[n_used + s], now.value[n_used + s] = support[s], z[support[s]]
-            z[support[s]] = 0.0  # z is zero between samples
-        n_used += n_support
+            j = support[s]
+            now.atom[n_used], now.value[n_used] = j, z[j]
+            z[j] = 0
+            n_used += 1
     return len(rows)
 
 
 @compiled(error_model="numpy")
-def _recall_code(past, row, z, support):
-    """Spread the stored code of a sample over z; its atoms go to `support`, their number is returned."""
-    start, count = past.start[row], past.count[row]
-    for s in range(count):
-        support[s] = past.atom[start + s]
-        z[support[s]] = past.value[start + s]
-    return count
-
-
-@compiled(error_model="numpy")
-def _sweep_all(D, norm2, r, z, order, lam, support):
-    """Re-solve z[j] for every atom j in `order`, and keep r = x - zD.
+def _sweep_all(D, norm2, D8, rounding, orders, o, z, support, flags, r, r8, lam):
+    """Re-solve z[j] for every atom j of order o, and keep r = x - zD.
 
     The non-zeros are listed in `support` in that order; their number is returned.
     """
-    n_support = 0
-    for t in range(len(order)):
-        j = order[t]
-        _solve_one(D, norm2, r, z, j, lam)
-        if z[j] != 0.0:
-            support[n_support] = j
-            n_support += 1
+    n_atoms, n_support, t = len(z), 0, 0
+    allowed = MARGIN * lam
+    moved, offset, limit = np.inf, np.int32(0), np.int32(0)
+    while t < n_atoms:
+        if moved > allowed:
+            offset, limit = _round_and_bound(r, r8, rounding, lam - allowed)
+            moved = 0.0
+        found = candidates(D8, orders, o, t, flags, r8, offset, limit)
+        if n_atoms - t < GROUP:
+            found &= np.uint64((1 << (n_atoms - t)) - 1)
+        t += GROUP
+        while found:
+            place = t - GROUP + lowest_bit(found)
+            found &= found - np.uint64(1)
+            j = np.int64(orders[o, place])
+            moved += _solve_one(D, norm2, z, j, r, lam)
+            if z[j] != 0:
+                support[n_support] = j
+                n_support += 1
+            if moved > allowed:  # the rest of the group was judged by an r that is gone
+                t = place + 1
+                break
     return n_support
 
 
 @compiled(error_model="numpy")
-def _sweep_support(D, norm2, r, z, lam, support, n_support):
-    """`_sweep_all` over the atoms in `support`, from which those that become zero are struck."""
+def _round_and_bound(r, r8, rounding, lam):
+    """Fill r8; returns (offset, limit) such that |D8[j] r8 - offset| <= limit implies |D[j] r| <= lam."""
+    scale, error2, norm2, total = round_residual(r, r8)
+    norm = np.sqrt(norm2)
+    bound = rounding[1] * norm + (rounding[3] + rounding[1]) * 1.0001 * np.sqrt(error2)
+    bound += ROUNDING * len(r) * rounding[3] * norm
+    limit = (lam - bound) / (rounding[0] * scale)
+    return np.int32(128 * total), np.int32(max(-1.0, min(limit, 2e9)))
+
+
+@compiled(error_model="numpy")
+def _sweep_support(D, norm2, z, support, n_support, r, lam):
+    """Re-solve z[j] for the atoms in `support`, from which those that become zero are struck."""
     n_kept = 0
     for s in range(n_support):
-        j = support[s]
-        _solve_one(D, norm2, r, z, j, lam)
-        if z[j] != 0.0:
+        j = np.int64(support[s])
+        _solve_one(D, norm2, z, j, r, lam)
+        if z[j] != 0:
             support[n_kept] = j
             n_kept += 1
     return n_kept
 
 
-@compiled(error_model="numpy", inline="always")
-def _solve_one(D, norm2, r, z, j, lam):
-    """Minimise over z[j] alone, and keep r = x - zD.
+@compiled(error_model="numpy")
+def _solve_one(D, norm2, z, j, r, lam):
+    """Minimise over z[j] alone, and keep r = x - zD; returns a bound on how far r moved.
 
     With d = D[j] and a = |d|^2 the minimum is at shrink(d r + a z[j], lam) / a; a need not be 1.
     """
-    old = z[j]
-    new = old - old  # a dead atom explains nothing, so its code is zero
-    if norm2[j] > 0.0:
-        new = shrink(_dot(D[j], r) + norm2[j] * old, lam) / norm2[j]
+    old, a = z[j], norm2[j]
+    new = r.dtype.type(0)  # a dead atom explains nothing, so its code is zero
+    if a > 0:
+        new = shrink(dot(D, j, r) + a * old, lam) / a
     if new != old:
-        _add_scaled(r, old - new, D[j])
+        add_row(r, old - new, D, j)
         z[j] = new
+    return abs(new - old) * max(a, r.dtype.type(1))
 
 
 @compiled(error_model="numpy")
-def _step_atoms(atoms, r, z, support, rules):
-    """d_j += z_j r / h_j for the atoms of the support, all with the same residual, then project.
-
-    h is updated first, so that no step is longer than 1 / z_j^2 and nothing divides by zero.
-    """
+def _add_squares(h_past, h_now, z, support, n_support, eta, max_step):
+    """h_j += z_j^2 before the step, so that nothing divides by zero; eta[s] = z_j / h_j."""
     total = 0.0
-    for j in support:
-        atoms.h_now[j] += z[j] * z[j]
-        total += z[j] * z[j] / (atoms.h_past[j] + atoms.h_now[j])
-    scale = min(1.0, rules.max_step / max(total, 1e-300))
-    for j in support:
-        d = atoms.D[j]
-        eta = scale * z[j] / (atoms.h_past[j] + atoms.h_now[j])
-        norm2 = _add_scaled_norm2(d, r.dtype.type(eta), r)
-        if norm2 > rules.rescale_above:
-            _multiply(d, r.dtype.type(1.0 / np.sqrt(norm2)))
-            norm2 = r.dtype.type(1.0)
-        atoms.norm2[j] = norm2
-
-
-@compiled(error_model="numpy", fastmath={"reassoc", "nsz", "contract"})
-def _dot(a, b):
-    total = a.dtype.type(0)
-    for k in range(len(a)):
-        total += a[k] * b[k]
-    return total
-
-
-@compiled(error_model="numpy", fastmath={"contract"})
-def _add_scaled(a, factor, b):
-    for k in range(len(a)):
-        a[k] += factor * b[k]
-
-
-@compiled(error_model="numpy", fastmath={"reassoc", "nsz", "contract"})
-def _add_scaled_norm2(a, factor, b):
-    """a += factor b; returns the new |a|^2."""
-    total = a.dtype.type(0)
-    for k in range(len(a)):
-        a[k] += factor * b[k]
-        total += a[k] * a[k]
-    return total
+    for s in range(n_support):
+        j = np.int64(support[s])
+        h_now[j] += np.float64(z[j]) * z[j]
+        eta[s] = z[j] / (h_past[j] + h_now[j])
+        total += eta[s] * z[j]
+    if total > max_step:
+        for s in range(n_support):
+            eta[s] *= max_step / total
 
 
 @compiled(error_model="numpy")
-def _multiply(a, factor):
-    for k in range(len(a)):
-        a[k] *= factor
+def _step_atoms(D, norm2, D8, rounding, support, n_support, eta, r, rescale_above):
+    """d_j += eta_j r for the atoms of the support, all with the same residual, then project."""
+    one = r.dtype.type(1)
+    for s in range(n_support):
+        j = np.int64(support[s])
+        a = step_row(D, j, eta[s], r)
+        factor = one
+        if a > rescale_above:
+            factor, a = one / np.sqrt(a), one
+        norm2[j] = a
+        largest, error2 = round_row(D, j, factor, D8, rounding[0])
+        rounding[1] = max(rounding[1], 1.0001 * np.sqrt(error2))
+        if largest > rounding[2]:
+            round_dictionary(D, norm2, D8, rounding, 1.25 * largest)

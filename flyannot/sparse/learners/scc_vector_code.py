@@ -1,0 +1,185 @@
+"""The vocabulary in which `scc_vectors` writes its vector code: LLVM instructions on whole vectors."""
+
+from llvmlite import ir
+from numba import types
+from numba.core import cgutils
+
+CHUNK = 64  # elements that one turn of a loop works on: a cache line of bytes
+LANES = 16  # elements of one vector: a cache line of float32
+
+BOOL, BYTE, I16, I32, I64 = (ir.IntType(n) for n in (1, 8, 16, 32, 64))
+VNNI = "llvm.x86.avx512.vpdpbusd.512"  # sums of four products of an unsigned and a signed byte
+
+
+class Vectors:
+    """Rows by the number of the argument that holds them, loops over them, and vectors of their elements."""
+
+    def __init__(self, context, builder, signature, args):
+        self.context, self.builder = context, builder
+        self.types, self.args = signature.args, args
+        first = signature.args[0]
+        self.real = context.get_value_type(first.dtype) if isinstance(first.dtype, types.Float) else None
+        shape = cgutils.unpack_tuple(builder, context.make_array(first)(context, builder, args[0]).shape)
+        self.n = shape[-1]
+
+    # Arguments
+
+    def index(self, n):
+        return self.context.cast(self.builder, self.args[n], self.types[n], types.int64)
+
+    def integer(self, n):
+        return self.context.cast(self.builder, self.args[n], self.types[n], types.int32)
+
+    def number(self, n):
+        return self.context.cast(self.builder, self.args[n], self.types[n], self.types[0].dtype)
+
+    def pointer(self, n, row, column):
+        array = self.context.make_array(self.types[n])(self.context, self.builder, self.args[n])
+        if row is not None:
+            width = cgutils.unpack_tuple(self.builder, array.shape)[1]
+            column = self.builder.add(self.builder.mul(row, width), column)
+        return self.builder.gep(array.data, [column])
+
+    def row(self, n, row=None):
+        return self.pointer(n, row, I64(0))
+
+    # Loops
+
+    def each_chunk(self, carried, body):
+        """Run body(k, carried) for k = 0, CHUNK, ... below the row's length; the last carried values."""
+        builder, before = self.builder, self.builder.block
+        loop = builder.append_basic_block("chunk")
+        builder.branch(loop)
+        builder.position_at_end(loop)
+        k = builder.phi(I64)
+        phis = [builder.phi(value.type) for value in carried]
+        results = body(k, list(phis))
+        following = builder.add(k, I64(CHUNK))
+        for phi, start, result in zip([k, *phis], [I64(0), *carried], [following, *results]):
+            phi.add_incoming(start, before)
+            phi.add_incoming(result, loop)
+        done = builder.append_basic_block("rows_end")
+        builder.cbranch(builder.icmp_signed("<", following, self.n), loop, done)
+        builder.position_at_end(done)
+        return results
+
+    def each_vector(self, body):
+        def chunk(k, _):
+            for i in range(CHUNK // LANES):
+                body(k, i)
+            return []
+
+        self.each_chunk([], chunk)
+
+    # Vectors of the real type
+
+    def _vector_at(self, row, k, i, element):
+        place = self.builder.gep(row, [self.builder.add(k, I64(LANES * i))])
+        return self.builder.bitcast(place, ir.VectorType(element, LANES).as_pointer())
+
+    def load(self, row, k, i, aligned=True):
+        size = 4 if isinstance(self.real, ir.FloatType) else 8
+        return self.builder.load(self._vector_at(row, k, i, self.real), align=64 if aligned else size)
+
+    def store(self, value, row, k, i):
+        self.builder.store(value, self._vector_at(row, k, i, self.real), align=64)
+
+    def store_bytes(self, value, row, k, i):
+        words = self.builder.fptosi(value, ir.VectorType(I32, LANES))
+        short = self.builder.trunc(words, ir.VectorType(BYTE, LANES))
+        self.builder.store(short, self._vector_at(row, k, i, BYTE), align=16)
+
+    def constant(self, value):
+        return ir.Constant(self.real, value)
+
+    def splat(self, value):
+        """A vector with one number, given as a float or as an LLVM value, in all lanes."""
+        value = self.constant(value) if isinstance(value, float) else value
+        empty = ir.Constant(ir.VectorType(value.type, LANES), ir.Undefined)
+        one = self.builder.insert_element(empty, value, I32(0))
+        return self._shuffle(one, empty, [0] * LANES)
+
+    def _shuffle(self, a, b, lanes):
+        return self.builder.shuffle_vector(a, b, ir.Constant(ir.VectorType(I32, len(lanes)), list(lanes)))
+
+    def _call(self, name, *values):
+        kind = values[0].type
+        name = f"{name}.v{LANES}{'f32' if isinstance(self.real, ir.FloatType) else 'f64'}"
+        signature = ir.FunctionType(kind, [kind] * len(values))
+        function = cgutils.get_or_insert_function(self.builder.module, signature, name)
+        return self.builder.call(function, values)
+
+    def fma(self, a, b, c):
+        return self._call("llvm.fmuladd", a, b, c)
+
+    def abs(self, a):
+        return self._call("llvm.fabs", a)
+
+    def nearest(self, a):
+        return self._call("llvm.nearbyint", a)
+
+    def max(self, a, b):
+        return self.builder.select(self.builder.fcmp_ordered(">", a, b), a, b)
+
+    def residue(self, x, scale, q):
+        return self.fma(self.builder.fneg(scale), q, x)
+
+    def add_square(self, a, total):
+        return self.fma(a, a, total)
+
+    def fold(self, a, join):
+        """All lanes joined into one number, by halves."""
+        width = LANES
+        while width > 1:
+            width //= 2
+            low, high = self._shuffle(a, a, range(width)), self._shuffle(a, a, range(width, 2 * width))
+            a = join(low, high)
+        return self.builder.extract_element(a, I32(0))
+
+    def sum(self, vectors):
+        while len(vectors) > 1:
+            vectors = [self.builder.fadd(a, b) for a, b in zip(vectors[::2], vectors[1::2])]
+        return self.fold(vectors[0], self.builder.fadd)
+
+    # Vectors of integers
+
+    def max_int(self, a, b):
+        return self.builder.select(self.builder.icmp_signed(">", a, b), a, b)
+
+    def line(self, row, k):
+        place = self.builder.bitcast(self.builder.gep(row, [k]), ir.VectorType(BYTE, CHUNK).as_pointer())
+        return self.builder.load(place, align=CHUNK)
+
+    def add_byte_products(self, unsigned, signed, total):
+        """total + a split of the products of 64 bytes over 16 lanes."""
+        builder, words = self.builder, ir.VectorType(I32, LANES)
+        if "+avx512vnni" in self.context.codegen().magic_tuple()[2]:
+            signature = ir.FunctionType(words, [words] * 3)
+            multiply_add = cgutils.get_or_insert_function(builder.module, signature, VNNI)
+            return builder.call(
+                multiply_add, [total, *(builder.bitcast(v, words) for v in (unsigned, signed))]
+            )
+        shorts = ir.VectorType(I16, CHUNK)
+        both = builder.zext(unsigned, shorts), builder.sext(signed, shorts)
+        for half in (0, CHUNK // 2):  # neighbours in pairs, as x86 multiplies and adds shorts
+            for odd in (0, 1):
+                lanes = range(half + odd, half + CHUNK // 2, 2)
+                a, b = (builder.sext(self._shuffle(v, v, lanes), words) for v in both)
+                total = builder.add(total, builder.mul(a, b))
+        return total
+
+    def sum_each(self, v):
+        """A vector whose lane g is the sum of the lanes of v[g], for sixteen vectors of sixteen lanes.
+
+        Each round halves the vectors by adding two places of each: first within 128-bit quarters.
+        """
+        v = self._add_places(v, range(0, 16, 4), (0, 16, 1, 17), (2, 18, 3, 19))
+        v = self._add_places(v, range(0, 16, 4), (0, 1, 16, 17), (2, 3, 18, 19))
+        for _ in range(2):
+            v = self._add_places(v, range(0, 32, 8), (0, 1, 2, 3), (4, 5, 6, 7))
+        return v[0]
+
+    def _add_places(self, v, starts, *places):
+        lanes = [[start + place for start in starts for place in four] for four in places]
+        pairs = zip(v[::2], v[1::2])
+        return [self.builder.add(*(self._shuffle(a, b, chosen) for chosen in lanes)) for a, b in pairs]

@@ -1,0 +1,206 @@
+"""Laws of stochastic coordinate coding."""
+
+import numpy as np
+import pytest
+from numpy.testing import assert_allclose, assert_array_equal
+from twin_scc import TwinSCC
+
+from flyannot.errors import InputError
+from flyannot.sparse.learners.scc import SCC, VARIANTS
+from flyannot.sparse.objective import objective
+
+LAM = 0.15
+VARIANT_NAMES = tuple(VARIANTS)
+
+
+def unit_rows(A):
+    return A / np.linalg.norm(A, axis=-1, keepdims=True)
+
+
+def planted(n_samples, n_atoms, n_features, n_nonzeros, rng, dtype=np.float64):
+    """Samples of norm 1 that are sparse in the atoms returned beside them."""
+    D = unit_rows(rng.normal(size=(n_atoms, n_features)))
+    Z = np.zeros((n_samples, n_atoms))
+    for z in Z:
+        z[rng.permutation(n_atoms)[:n_nonzeros]] = rng.choice([-1, 1], n_nonzeros) * rng.uniform(
+            0.5, 1, n_nonzeros
+        )
+    return unit_rows(Z @ D).astype(dtype), D
+
+
+def run(learner, X, n_epochs, *, seed=0, block=None, first_epoch=0):
+    """Epochs with an order and a generator of their own, as `flyannot.sparse.fit` runs them."""
+    for epoch in range(first_epoch, n_epochs):
+        rng = np.random.default_rng([seed, epoch])
+        order = rng.permutation(len(X))
+        learner.begin_epoch(rng)
+        for start in range(0, len(order), block or learner.block_size):
+            rows = order[start : start + (block or learner.block_size)]
+            learner.step(X[rows], rows)
+        learner.end_epoch()
+    return learner
+
+
+def run_twin(twin, X, n_epochs, *, seed=0):
+    for epoch in range(n_epochs):
+        rng = np.random.default_rng([seed, epoch])
+        order = rng.permutation(len(X))
+        twin.epoch(X, order, VARIANTS[twin.variant].orders(len(twin.D), rng))
+    return twin
+
+
+@pytest.mark.parametrize("variant", VARIANT_NAMES)
+@pytest.mark.parametrize(
+    "options", [{}, {"n_sweeps": 1}, {"forgetting": 0.3}, {"h0": 0.5}, {"max_step": 1.0}], ids=str
+)
+def test_float64_equals_the_slow_twin(variant, options, rng):
+    X, _ = planted(150, 40, 20, 3, rng)
+    D = unit_rows(X[:37])
+    D[5] = 0.0  # a dead atom
+    D[6] *= 0.5  # inside the ball
+    fast = run(SCC(D, len(X), lam=LAM, variant=variant, **options), X, 3)
+    twin = run_twin(TwinSCC(D, len(X), LAM, variant, **options), X, 3)
+    assert_allclose(fast.D, twin.D, atol=1e-10)
+    assert_allclose(fast.codes().toarray(), twin.Z, atol=1e-10)
+    assert_allclose(fast.state()["h"], twin.h_past, atol=1e-10)
+
+
+@pytest.mark.parametrize("variant", VARIANT_NAMES)
+def test_float32_follows_the_slow_twin(variant, rng):
+    X, _ = planted(100, 90, 128, 4, rng, np.float32)
+    D = X[:80]
+    fast = run(SCC(D, len(X), lam=LAM, variant=variant), X, 3)
+    twin = run_twin(TwinSCC(D, len(X), LAM, variant), X, 3)
+    assert fast.D.dtype == fast.codes().dtype == np.float32
+    assert_allclose(fast.D, twin.D, atol=1e-3)
+    values = objective(X, fast.D, fast.codes(), LAM).mean(), objective(X, twin.D, twin.Z, LAM).mean()
+    assert_allclose(*values, rtol=1e-4)
+
+
+@pytest.mark.parametrize("variant", VARIANT_NAMES)
+def test_no_sweep_of_the_twin_increases_the_objective(variant, rng):
+    X, _ = planted(60, 40, 20, 3, rng)
+    twin = run_twin(TwinSCC(X[:30], len(X), LAM, variant, n_sweeps=4), X, 3)
+    assert (np.diff(twin.objectives_of_sweeps, axis=1) <= 1e-12).all()
+
+
+@pytest.mark.parametrize("variant", VARIANT_NAMES)
+def test_further_sweeps_never_increase_the_objective(variant, rng):
+    X, _ = planted(200, 60, 32, 4, rng)
+    D = X[:50]
+    # One sample is visited with the dictionary as it is: what the visit leaves is the code before the step.
+    previous = np.full(len(X), np.inf)
+    for n_sweeps in (1, 2, 3, 6):
+        values = np.empty(len(X))
+        for i in range(len(X)):
+            learner = SCC(D, 1, lam=LAM, variant=variant, n_sweeps=n_sweeps)
+            learner.begin_epoch(np.random.default_rng(i))
+            learner.step(X[i : i + 1], np.array([0]))
+            values[i] = objective(X[i : i + 1], D, learner.codes(), LAM)[0]
+        assert (values <= previous + 1e-12).all()
+        previous = values
+
+
+@pytest.mark.parametrize("variant", VARIANT_NAMES)
+@pytest.mark.parametrize("dtype", [np.float32, np.float64])
+def test_atoms_stay_where_the_variant_puts_them(variant, dtype, rng):
+    X, _ = planted(300, 60, 32, 4, rng, dtype)
+    learner = run(SCC(X[:40], len(X), lam=LAM, variant=variant), X, 3)
+    norms = np.linalg.norm(learner.D.astype(np.float64), axis=1)
+    assert (norms <= 1 + 1e-6).all()
+    if variant == "released":
+        assert_allclose(norms, 1, atol=1e-6)
+
+
+@pytest.mark.parametrize("variant", VARIANT_NAMES)
+def test_dead_atoms_and_zero_samples_do_no_harm(variant, rng):
+    X, _ = planted(100, 30, 20, 3, rng)
+    X[::7] = 0.0
+    D = X[1:31].copy()
+    D[::5] = 0.0
+    learner = run(SCC(D, len(X), lam=LAM, variant=variant), X, 3)
+    assert np.isfinite(learner.D).all()
+    assert_array_equal(learner.D[::5], 0.0)
+    Z = learner.codes()
+    assert Z[:, ::5].nnz == 0 and Z[::7].nnz == 0
+
+
+@pytest.mark.parametrize("variant", VARIANT_NAMES)
+def test_the_same_seed_makes_the_same_bits_whatever_the_block_size(variant, rng):
+    X, _ = planted(257, 80, 40, 4, rng, np.float32)
+    one, two = (run(SCC(X[:70], len(X), lam=LAM, variant=variant), X, 3, block=b) for b in (None, 50))
+    assert_array_equal(one.D, two.D)
+    assert (one.codes() != two.codes()).nnz == 0
+    other = run(SCC(X[:70], len(X), lam=LAM, variant=variant), X, 3, seed=1)
+    assert (other.D != one.D).any()
+
+
+@pytest.mark.parametrize("variant", VARIANT_NAMES)
+@pytest.mark.parametrize("dtype", [np.float32, np.float64])
+def test_a_resumed_run_equals_one_that_never_stopped(variant, dtype, rng):
+    X, _ = planted(200, 80, 40, 4, rng, dtype)
+    options = {"lam": LAM, "variant": variant, "forgetting": 0.5}
+    whole = run(SCC(X[:70], len(X), **options), X, 4)
+    half = run(SCC(X[:70], len(X), **options), X, 2)
+    resumed = SCC(X[:70], len(X), **options)
+    resumed.restore(half.state())
+    assert (resumed.codes() != half.codes()).nnz == 0
+    run(resumed, X, 4, first_epoch=2)
+    assert_array_equal(resumed.D, whole.D)
+    assert (resumed.codes() != whole.codes()).nnz == 0
+
+
+def test_paper_sums_the_squared_codes_of_all_epochs(rng):
+    X, _ = planted(120, 40, 20, 3, rng)
+    learner = SCC(X[:30], len(X), lam=LAM, variant="paper")
+    squares = np.zeros(30)
+    for epoch in range(3):
+        run(learner, X, epoch + 1, first_epoch=epoch)
+        squares += learner.codes().power(2).sum(axis=0).A1
+        assert_allclose(learner.state()["h"], squares, rtol=1e-12)
+
+
+def test_released_remembers_one_epoch_of_squared_codes(rng):
+    X, _ = planted(120, 40, 20, 3, rng)
+    learner = run(SCC(X[:30], len(X), lam=LAM, variant="released"), X, 3)
+    assert_allclose(learner.state()["h"], learner.codes().power(2).sum(axis=0).A1, rtol=1e-12)
+
+
+@pytest.mark.parametrize("variant", VARIANT_NAMES)
+def test_planted_atoms_are_recovered(variant, rng):
+    X, D = planted(4000, 24, 32, 2, rng, np.float32)
+    learner = run(SCC(X[:40], len(X), lam=0.05, variant=variant, forgetting=0.3), X, 20)
+    closeness = abs(D @ learner.D.T).max(axis=1) / np.linalg.norm(learner.D, axis=1).max()
+    assert (closeness > 0.97).mean() >= 0.9
+
+
+@pytest.mark.parametrize("scale", [1e-3, 1.0, 40.0])
+def test_the_byte_screen_changes_nothing_at_any_scale(scale, rng):
+    """lam scales with the samples: codes scale, atoms stay, and the screen must follow."""
+    X, _ = planted(100, 60, 70, 4, rng)
+    D = X[:50]
+    fast = run(SCC(D, len(X), lam=LAM * scale, variant="paper"), X * scale, 3)
+    twin = run_twin(TwinSCC(D, len(X), LAM * scale, "paper"), X * scale, 3)
+    assert_allclose(fast.D, twin.D, atol=1e-10)
+    assert_allclose(fast.codes().toarray(), twin.Z, atol=1e-10 * scale)
+
+
+def test_an_atom_that_outgrows_its_bytes_is_still_right(rng):
+    """Flat atoms learn spikes: entries leave the range that the first bytes were scaled to."""
+    X = np.eye(64)[rng.integers(0, 64, 300)] + 0.01 * rng.normal(size=(300, 64))
+    D = unit_rows(rng.choice([-1.0, 1.0], (40, 64)))
+    fast = run(SCC(D, len(X), lam=0.05, variant="released"), X, 3)
+    twin = run_twin(TwinSCC(D, len(X), 0.05, "released"), X, 3)
+    assert abs(twin.D).max() > 3 * abs(D).max()
+    assert_allclose(fast.D, twin.D, atol=1e-9)
+
+
+@pytest.mark.parametrize(
+    "options",
+    [{"variant": "papr"}, {"lam": 0}, {"n_sweeps": 0}, {"forgetting": 2}, {"h0": -1}, {"max_step": 0}],
+    ids=str,
+)
+def test_options_out_of_range_are_named(options):
+    with pytest.raises(InputError, match=next(iter(options))) as caught:
+        SCC(np.eye(4), 4, **{"lam": 0.1, **options})
+    assert caught.value.fix
