@@ -8,7 +8,7 @@ import errno
 import fcntl
 import os
 import shutil
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from pathlib import Path
 
 from flyannot.errors import LockedError, WriteError
@@ -91,7 +91,8 @@ def replacing(path, *, check=None):
             os.replace(beside, path)
             _synchronise(path.parent)
     finally:
-        beside.unlink(missing_ok=True)
+        with suppress(OSError):  # where its folder is none, there is nothing to remove either
+            beside.unlink()
 
 
 def write_text(path, text):
@@ -114,7 +115,9 @@ def explained(path):
     try:
         yield
     except OSError as error:
-        raise WriteError(f"cannot write {path}: {_cause(error)}{_room(path, error)}", fix=_remedy(error)) from error
+        raise WriteError(
+            f"cannot write {path}: {_cause(error)}{_room(path, error)}", fix=_remedy(error)
+        ) from error
 
 
 def _cause(error):

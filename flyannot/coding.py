@@ -46,7 +46,5 @@ def features_of(descriptors, centres_px, atoms, options):
     -------
     pooled : flyannot.pooling.Pooled
     """
-    Z = coder(options.coder)(
-        normalise(descriptors), atoms.D, atoms.lam, tol=options.tol, gram=atoms.gram
-    )
+    Z = coder(options.coder)(normalise(descriptors), atoms.D, atoms.lam, tol=options.tol, gram=atoms.gram)
     return pool_image(Z, centres_px, SIZE_PX, pooling=options.pooling, grid=tuple(options.grid))

@@ -24,7 +24,7 @@ from flyannot.svm import (
 log = logging.getLogger(__name__)
 
 
-def cross_validate(X, Y, genes, *, terms, folds, rng, bags=None, options=None):
+def cross_validate(X, Y, genes, *, terms, folds, rng, bags=None, reasons=None, options=None):
     """Judge every group of one stage range by models trained on the genes of the other folds.
 
     Parameters
@@ -36,6 +36,7 @@ def cross_validate(X, Y, genes, *, terms, folds, rng, bags=None, options=None):
     folds : dict from gene to fold
     rng : numpy Generator
     bags : None if every row is a group, else (n_rows,) the group of each image
+    reasons : None, or n_terms texts: why a term takes no part, "" if it does
     options : TrainOptions
 
     Returns
@@ -53,7 +54,9 @@ def cross_validate(X, Y, genes, *, terms, folds, rng, bags=None, options=None):
     X, Y, genes = np.asarray(X), np.asarray(Y, bool), np.asarray(genes)
     bags = np.arange(len(X)) if bags is None else np.asarray(bags)
     row_folds = look_up_folds(genes, folds)
-    reasons = _reasons(Y, genes, row_folds, max(folds.values()) + 1)
+    given = reasons or [""] * len(terms)
+    found = _reasons(Y, genes, row_folds, max(folds.values()) + 1)
+    reasons = [one or other for one, other in zip(given, found)]
     kept = [j for j, reason in enumerate(reasons) if not reason]
     first = np.unique(bags, return_index=True)[1]
     values, probability = np.full((2, len(first), Y.shape[1]), np.nan)

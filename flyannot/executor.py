@@ -87,7 +87,8 @@ def run_all(work, tasks, *, jobs, on_done):
         except BrokenExecutor as error:
             if attempt == 2:
                 raise FlyannotError(
-                    f"worker processes were killed twice, {len(results)} of {len(tasks)} shards are done (out of memory?)",
+                    f"worker processes were killed twice (out of memory?); {len(results)} of {len(tasks)} "
+                    "shards are done",
                     fix="run the same command again with fewer --jobs; finished shards are kept",
                 ) from error
     return [results[i] for i in range(len(tasks))]

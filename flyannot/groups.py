@@ -34,7 +34,9 @@ class Groups:
 
     def subset(self, chosen):
         """The groups with the given numbers, in that order; image numbers stay."""
-        return Groups(*([column[g] for g in chosen] for column in (self.name, self.gene, self.fbgn, self.rows)))
+        return Groups(
+            *([column[g] for g in chosen] for column in (self.name, self.gene, self.fbgn, self.rows))
+        )
 
 
 def groups_of(columns):
@@ -49,9 +51,11 @@ def groups_of(columns):
 
 def group_features(features, n_patches, groups, *, pooling):
     """The features of every group, exactly those of all its patches together: (n_groups, n_features)."""
-    return np.stack(
-        [pool_group(features[rows], n_patches[rows], pooling=pooling) for rows in groups.rows]
-    ) if len(groups) else np.empty((0, features.shape[1]), features.dtype)
+    return (
+        np.stack([pool_group(features[rows], n_patches[rows], pooling=pooling) for rows in groups.rows])
+        if len(groups)
+        else np.empty((0, features.shape[1]), features.dtype)
+    )
 
 
 def normalise_features(X, normalisation):

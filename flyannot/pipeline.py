@@ -54,7 +54,8 @@ def read_configuration(path, *, data_set=None, output=None, settings=()):
     for key, value in tables.items():
         known = STEPS if isinstance(value, dict) else _TOP
         if key not in known:
-            raise InputError(f'{path}: unknown {"table" if known is STEPS else "key"} "{key}".{did_you_mean(key, STEPS + _TOP)}')
+            what = "table" if known is STEPS else "key"
+            raise InputError(f'{path}: unknown {what} "{key}".{did_you_mean(key, STEPS + _TOP)}')
     return Configuration(
         data_set or _path(path, tables, "data-set", "--data-set"),
         output or _path(path, tables, "output", "--output"),
@@ -85,7 +86,10 @@ def _override(tables, text):
     target, equals, value = text.partition("=")
     step, dot, option = target.partition(".")
     if not equals or not dot:
-        raise InputError(f'cannot read the setting "{text}"', fix="write it as step.option=value, such as extract.stride-px=4")
+        raise InputError(
+            f'cannot read the setting "{text}"',
+            fix="write it as step.option=value, such as extract.stride-px=4",
+        )
     tables.setdefault(step, {})[_kebab(option)] = value
 
 

@@ -86,7 +86,9 @@ def cells_of(centres_px, size_px, grid):
     """The cell (row-major number) that each patch centre lies in."""
     cell = np.floor(np.asarray(centres_px) / size_px * grid).astype(np.int64)
     if (cell < 0).any() or (cell >= grid).any():
-        raise DataError(f"a patch centre lies outside the {size_px} px image; are the descriptors of other images?")
+        raise DataError(
+            f"a patch centre lies outside the {size_px} px image; are the descriptors of other images?"
+        )
     return cell[:, 0] * grid[1] + cell[:, 1]
 
 

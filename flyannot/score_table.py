@@ -1,5 +1,7 @@
 """Scores as a plain text table, at most 100 columns wide."""
 
+from textwrap import wrap
+
 from flyannot.scores import METRICS
 from flyannot.stage_ranges import STAGE_RANGES
 
@@ -46,12 +48,20 @@ def _block(stage_range, rows, summary):
     """The lines of one stage range."""
     scored = [row for row in rows if not row["reason"]]
     yield f"Stage range {stage_range}: {summary['n_terms']} of {len(rows)} terms evaluated"
-    yield _header()
+    if scored:
+        yield _header()
     for row in sorted(scored, key=lambda row: (-row["auc"], row["term"])):
         yield _line(row["term"], row, row["n_groups"], row["n_positive"])
-    yield from ["-" * _WIDTH, *_averages(summary)] if scored else _averages(summary)
-    for row in sorted((row for row in rows if row["reason"]), key=lambda row: row["term"]):
-        yield f"{_cut(row['term'])} {row['reason']}"
+    if scored:
+        yield from ["-" * _WIDTH, *_averages(summary)]
+    yield from _left_out([row for row in rows if row["reason"]])
+
+
+def _left_out(rows):
+    """The terms without scores, gathered by reason."""
+    for reason in sorted({row["reason"] for row in rows}):
+        terms = sorted(row["term"] for row in rows if row["reason"] == reason)
+        yield from wrap(f"{reason}: {', '.join(terms)}", _WIDTH, subsequent_indent="    ")
 
 
 def _header():

@@ -26,18 +26,23 @@ def images_named(paths, stage_range=None):
     first = Path(paths[0])
     for path in paths:
         if not Path(path).exists():
-            raise InputError(f"{path} is not there", fix="name a data set folder, a folder of images, or images")
+            raise InputError(
+                f"{path} is not there", fix="name a data set folder, a folder of images, or images"
+            )
     if len(paths) == 1 and (first.suffix == ".csv" or (first / "images.csv").is_file()):
         return read_images(first)
     if stage_range is None:
         raise InputError(
-            f"{first} does not say its stage range", fix="add --stage-range, or list the images in an images.csv"
+            f"{first} does not say its stage range",
+            fix="add --stage-range, or list the images in an images.csv",
         )
     if len(paths) == 1 and first.is_dir():
         return read_folder(first, stage_range)
     folders = [path for path in paths if Path(path).is_dir()]
     if folders:
-        raise InputError(f"{folders[0]} is a folder among single images", fix="name one folder, or images only")
+        raise InputError(
+            f"{folders[0]} is a folder among single images", fix="name one folder, or images only"
+        )
     return images_of(paths, stage_range)
 
 
@@ -56,7 +61,11 @@ def select_images(images, *, views=(), stage_ranges=()):
                 f'no image has the view "{view}".{did_you_mean(view, known)}',
                 fix=f"choose from: {', '.join(known) or 'the table has no view'}",
             )
-    chosen = [i for i in images if (not views or i.view in views) and (not stage_ranges or i.stage_range in stage_ranges)]
+    chosen = [
+        i
+        for i in images
+        if (not views or i.view in views) and (not stage_ranges or i.stage_range in stage_ranges)
+    ]
     if not chosen:
         raise InputError("no image is left after --view and --stage-range")
     return chosen

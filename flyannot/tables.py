@@ -1,8 +1,8 @@
 """CSV tables: strict reading that names the column and the line, and atomic writing.
 
 UTF-8 with or without a byte-order mark, LF or CRLF, quotes as in RFC 4180.  Columns come in any order,
-and those that nobody asked for are ignored.  A cell that begins with = + - @ is written with a leading
-apostrophe, so that no spreadsheet runs it, and is read back without.
+and those that nobody asked for are ignored.  A cell that begins with = + - @ and is no
+number is written with a leading apostrophe, so that no spreadsheet runs it, and is read back without.
 """
 
 import csv
@@ -14,6 +14,7 @@ from flyannot.errors import InputError, WriteError, did_you_mean
 
 _GUARDED = re.compile(r"'+[=+\-@]")  # written as '=..., read as =...
 _NEEDS_GUARD = re.compile(r"'*[=+\-@]")
+_NUMBER = re.compile(r"[+-]?\d+(\.\d*)?([eE][+-]?\d+)?")  # a negative number is no formula
 _CONTROL = re.compile(r"[\x00-\x1f\x7f]")
 _COLUMNS_SHOWN = 30  # in a message, and letters of each
 _SAVE_AS = "save the table as CSV in UTF-8, columns separated by commas"
@@ -144,7 +145,7 @@ def _listed(header):
 
 
 def _guard(cell):
-    return "'" + cell if _NEEDS_GUARD.match(cell) else cell
+    return "'" + cell if _NEEDS_GUARD.match(cell) and not _NUMBER.fullmatch(cell) else cell
 
 
 def _first_undecodable(path):

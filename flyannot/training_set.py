@@ -4,7 +4,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from flyannot.groups import Groups, group_features, groups_of, normalise_features
+from flyannot.groups import group_features, groups_of, normalise_features
 
 SCHEMES = ("group", "image")
 
@@ -26,20 +26,21 @@ class SetOptions:
 
 @dataclass(frozen=True)
 class TrainingSet:
-    """X (n_rows, n_features); Y bool (n_rows, n_terms); terms; genes and, by image, bags of the rows.
+    """X (n_rows, n_features) and Y, bool (n_rows, n_terms), with the gene of every row.
 
-    reasons says for every term of the annotations that takes no part why not.
+    bags is the group number of every row, or None where rows are groups.  reasons says of every term
+    why it takes no part, "" if it does.
     """
 
     X: np.ndarray
     Y: np.ndarray
-    terms: list
     genes: list
     bags: np.ndarray | None
-    groups: Groups
-    truth: np.ndarray  # bool (n_groups, n_terms)
-    reasons: dict
-    n_positive: dict
+    terms: list
+    reasons: list
+
+    def __len__(self):
+        return len(self.X)
 
 
 def rows_of(features, n_patches, groups, options, *, pooling):
@@ -65,21 +66,18 @@ def training_set(loaded, annotations, stage_range, options, *, pooling):
     """
     columns, features, n_patches = loaded
     groups, carried = annotated_groups(groups_of(columns), annotations, stage_range)
-    counts = {t: sum(t in terms for terms in carried) for t in sorted(set().union(*carried))}
-    reasons = {t: why for t, n in counts.items() if (why := _left_out(t, n, options))}
-    terms = [t for t in counts if t not in reasons]
-    truth = np.array([[t in carries for t in terms] for carries in carried], bool).reshape(len(groups), -1)
+    terms = sorted(set().union(*carried))
+    truth = np.array([[t in carries for t in terms] for carries in carried], bool)
+    truth = truth.reshape(len(groups), len(terms))
+    reasons = [_left_out(t, n, options) for t, n in zip(terms, truth.sum(axis=0))]
     X, bags = rows_of(features, n_patches, groups, options, pooling=pooling)
     of_row = np.arange(len(groups)) if bags is None else bags
-    genes = [groups.gene_ids[g] for g in of_row]
-    return TrainingSet(X, truth[of_row], terms, genes, bags, groups, truth, reasons, counts)
+    return TrainingSet(X, truth[of_row], [groups.gene_ids[g] for g in of_row], bags, terms, reasons)
 
 
 def annotated_groups(groups, annotations, stage_range):
     """The groups whose gene is annotated in this stage range, and the set of terms of each."""
-    terms = [
-        annotations.terms_of(gene, stage_range, fbgn) for gene, fbgn in zip(groups.gene, groups.fbgn)
-    ]
+    terms = [annotations.terms_of(gene, stage_range, fbgn) for gene, fbgn in zip(groups.gene, groups.fbgn)]
     annotated = [g for g, found in enumerate(terms) if found is not None]
     return groups.subset(annotated), [terms[g] for g in annotated]
 
@@ -88,5 +86,7 @@ def _left_out(term, count, options):
     if term in options.exclude_terms:
         return "excluded by request"
     if count < options.min_groups:
-        return f"not evaluable: {count} positive group{'' if count == 1 else 's'}, {options.min_groups} needed"
+        return (
+            f"not evaluable: {count} positive group{'' if count == 1 else 's'}, {options.min_groups} needed"
+        )
     return ""

@@ -24,7 +24,9 @@ from flyannot.cli.options import (
     "--stage-range", type=StageRange(),
     help="The stage range of a plain folder or of single images; of a data set, the only one to annotate.",
 )  # fmt: skip
-@click.option("--view", "views", multiple=True, help="Only images of this view (repeatable), such as lateral.")
+@click.option(
+    "--view", "views", multiple=True, help="Only images of this view (repeatable), such as lateral."
+)
 @jobs_option
 @force_option
 def command(model, images, out, stage_range, views, jobs, force):

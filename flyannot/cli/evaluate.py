@@ -1,10 +1,8 @@
 """flyannot evaluate: how good are the terms?"""
 
-import json
-
 import click
 
-from flyannot.cli.classify_options import classify_options, classify_options_of, terms_named
+from flyannot.cli.classify_options import classify_options, classify_options_of
 from flyannot.cli.options import (
     IN_FILE,
     OUT_FILE,
@@ -27,7 +25,7 @@ from flyannot.cli.options import (
 @stage_range_option
 @seed_option
 @jobs_option
-def command(scored, annotations, n_folds, json_file, exclude_terms, stage_ranges, seed, jobs, **options):
+def command(scored, annotations, n_folds, json_file, stage_ranges, seed, jobs, **options):
     """Score terms against curated ones.
 
     With FEATURES (from `flyannot pool`) a model is trained and tested by cross-validation, split by
@@ -39,20 +37,11 @@ def command(scored, annotations, n_folds, json_file, exclude_terms, stage_ranges
     Example:
         flyannot evaluate features.h5 embryos/annotations.csv --json scores.json
     """
-    from flyannot.atomic import write_text
     from flyannot.score_table import format_table
-    from flyannot.steps.evaluate import evaluate_features, evaluate_predictions
-    from flyannot.store.reading import kind_of
+    from flyannot.steps.evaluate import Validation, evaluate_files
 
-    if kind_of(scored[0]) == "predictions":
-        result = evaluate_predictions(
-            scored[0], annotations, excluded=terms_named(exclude_terms), stage_ranges=stage_ranges
-        )
-    else:
-        options = classify_options_of(exclude_terms=exclude_terms, **options)
-        result = evaluate_features(
-            scored, annotations, options, n_folds=n_folds, seed=seed, stage_ranges=stage_ranges, jobs=jobs
-        )
-    if json_file:
-        write_text(json_file, json.dumps(result, indent=1, ensure_ascii=False) + "\n")
-    click.echo(format_table(result))
+    result = evaluate_files(
+        scored, annotations, classify_options_of(**options),
+        validation=Validation(n_folds, seed, jobs), stage_ranges=stage_ranges, json_file=json_file,
+    )  # fmt: skip
+    click.echo(format_table(result, synthetic=result["synthetic"]))

@@ -18,13 +18,17 @@ from flyannot.cli.options import (
 @click.command("extract", cls=Command)
 @click.argument("data_set", type=click.Path(path_type=Path))
 @out_option("descriptors")
-@click.option("--patch-px", type=int, default=16, show_default=True, help="Side of a window; a multiple of 4.")
+@click.option(
+    "--patch-px", type=int, default=16, show_default=True, help="Side of a window; a multiple of 4."
+)
 @click.option("--stride-px", type=int, default=16, show_default=True, help="From one window to the next.")
 @click.option(
     "--min-std", type=click.FloatRange(min=0), default=6.0, show_default=True,
     help="Drop windows whose grey levels (0 to 255) have a smaller standard deviation.",
 )  # fmt: skip
-@click.option("--view", "views", multiple=True, help="Only images of this view (repeatable), such as lateral.")
+@click.option(
+    "--view", "views", multiple=True, help="Only images of this view (repeatable), such as lateral."
+)
 @stage_range_option
 @jobs_option
 @force_option

@@ -35,7 +35,10 @@ def exit_code_of(group):
     except click.exceptions.Exit as done:
         return done.exit_code
     except click.UsageError as error:
-        _say(f"Error: {error.format_message()}", f"see {error.ctx.command_path if error.ctx else 'flyannot'} --help")
+        _say(
+            f"Error: {error.format_message()}",
+            f"see {error.ctx.command_path if error.ctx else 'flyannot'} --help",
+        )
         return error.exit_code
     except click.ClickException as error:
         _say(f"Error: {error.format_message()}")

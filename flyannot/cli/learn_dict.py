@@ -59,6 +59,4 @@ def command(descriptors, out, n_sweeps, variant, forgetting, stage_ranges, seed,
 
     settings = {"n_sweeps": n_sweeps, "variant": variant, "forgetting": forgetting}
     options = LearnOptions(**options, settings=settings)
-    return finish(
-        learn_dict(descriptors, out, options, work_of(force), seed=seed, stage_ranges=stage_ranges)
-    )
+    return finish(learn_dict(descriptors, out, options, work_of(force), seed=seed, stage_ranges=stage_ranges))

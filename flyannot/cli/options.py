@@ -49,17 +49,18 @@ class Command(click.Command):
     def __init__(self, *args, **kwargs):
         super().__init__(*args, **kwargs)
         self.params += [
-            click.Option(["-v", "--verbose"], is_flag=True, expose_value=False, callback=_louder, is_eager=True,
-                         help="Say more."),
-            click.Option(["-q", "--quiet"], is_flag=True, expose_value=False, callback=_quieter, is_eager=True,
-                         help="Say only what went wrong."),
-            click.Option(["--debug"], is_flag=True, expose_value=False, callback=_debug, is_eager=True,
-                         help="Show tracebacks."),
-        ]  # fmt: skip
+            _flag("-v", "--verbose", callback=_louder, help="Say more."),
+            _flag("-q", "--quiet", callback=_quieter, help="Say only what went wrong."),
+            _flag("--debug", callback=_debug, help="Show tracebacks."),
+        ]
 
     def invoke(self, ctx):
         _start_log()
         return super().invoke(ctx)
+
+
+def _flag(*names, **options):
+    return click.Option(names, is_flag=True, expose_value=False, is_eager=True, **options)
 
 
 def _louder(ctx, param, value):
@@ -88,7 +89,9 @@ def _start_log():
 
 def out_option(kind):
     """-o, --output, for a file of the named kind."""
-    return click.option("-o", "--output", "out", type=OUT_FILE, required=True, help=f"The {kind} file to write.")
+    return click.option(
+        "-o", "--output", "out", type=OUT_FILE, required=True, help=f"The {kind} file to write."
+    )
 
 
 stage_range_option = click.option(
@@ -119,7 +122,9 @@ def finish(outcome):
     from flyannot.steps.failures import list_failures
 
     state = "wrote" if outcome.made else "up to date:"
-    log.info("%s %s%s", state, outcome.path, f"\n{outcome.summary}" if outcome.made and outcome.summary else "")
+    log.info(
+        "%s %s%s", state, outcome.path, f"\n{outcome.summary}" if outcome.made and outcome.summary else ""
+    )
     listed = list_failures(outcome.path, outcome.failures)
     if not outcome.failures:
         return 0

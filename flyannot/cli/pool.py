@@ -21,7 +21,9 @@ from flyannot.sparse.coders import CODERS
 @click.argument("descriptors", type=IN_FILE, nargs=-1, required=True)
 @click.argument("dictionary", type=IN_FILE)
 @out_option("features")
-@click.option("--coder", type=click.Choice(CODERS), default="cd", show_default=True, help="Solver of the codes.")
+@click.option(
+    "--coder", type=click.Choice(CODERS), default="cd", show_default=True, help="Solver of the codes."
+)
 @click.option(
     "--tol", type=POSITIVE, default=1e-4, show_default=True,
     help="Largest duality gap of a code, relative to half the squared norm of its patch.",
@@ -48,4 +50,6 @@ def command(descriptors, dictionary, out, stage_ranges, jobs, force, **options):
     from flyannot.steps.pool import pool
 
     options = PoolOptions(**options)
-    return finish(pool(descriptors, dictionary, out, options, work_of(force, jobs), stage_ranges=stage_ranges))
+    return finish(
+        pool(descriptors, dictionary, out, options, work_of(force, jobs), stage_ranges=stage_ranges)
+    )

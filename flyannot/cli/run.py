@@ -8,14 +8,16 @@ import click
 
 from flyannot.cli.options import IN_FILE, OUT_FOLDER, Command, log
 
-_FORCED = ("extract", "learn-dict", "pool", "train", "annotate", "evaluate")  # the run owns its folder
+_FORCED = ("extract", "learn-dict", "pool", "train", "annotate")  # the run owns its folder
 
 
 @click.command("run", cls=Command)
 @click.argument("config", type=IN_FILE)
 @click.option("--data-set", type=click.Path(file_okay=False), help="The data set folder, over the file's.")
 @click.option("-o", "--output", type=OUT_FOLDER, help="The folder of all results, over the file's.")
-@click.option("--set", "settings", multiple=True, metavar="STEP.OPTION=VALUE", help="Override one value (repeatable).")
+@click.option(
+    "--set", "settings", multiple=True, metavar="STEP.OPTION=VALUE", help="Override one value (repeatable)."
+)
 @click.option("--dry-run", is_flag=True, help="Only say what would be done, and why.")
 def command(config, data_set, output, settings, dry_run):
     """Run the whole chain: extract, learn-dict, pool, train, annotate, evaluate.
@@ -37,7 +39,9 @@ def command(config, data_set, output, settings, dry_run):
         config, data_set=data_set and Path(data_set), output=output, settings=settings
     )
     overridden = {text.partition("=")[0].replace("_", "-") for text in settings}
-    commands = [(one, _click_command(one.step), _words(config, one, overridden)) for one in chain(configuration)]
+    commands = [
+        (one, _click_command(one.step), _words(config, one, overridden)) for one in chain(configuration)
+    ]
     skipped = False
     for one, click_command, words in commands:
         if one.step == "synthesize" and (configuration.data_set / "images.csv").exists():
@@ -89,7 +93,11 @@ def _words(config, one, overridden):
     """
     from flyannot.errors import InputError, did_you_mean
 
-    flags = {p.opts[-1].removeprefix("--"): p for p in _click_command(one.step).params if isinstance(p, click.Option)}
+    flags = {
+        p.opts[-1].removeprefix("--"): p
+        for p in _click_command(one.step).params
+        if isinstance(p, click.Option)
+    }
     words = [str(argument) for argument in one.arguments]
     for key, value in one.options.items():
         if key not in flags:

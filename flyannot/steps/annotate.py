@@ -68,7 +68,9 @@ def annotate(model, images, out, work):
         failures = join_parts(out, lambda failed: _header_with(header, failed), shards)
         if len(failures) == len(images):
             out.unlink()
-            raise FlyannotError(f"not one of the {len(images)} images could be used; the first: {failures[0][1]}")
+            raise FlyannotError(
+                f"not one of the {len(images)} images could be used; the first: {failures[0][1]}"
+            )
         _write_csv(out)
     return Outcome(out, True, _summary(out), failures)
 
@@ -198,7 +200,8 @@ def _summary(out):
             n_yes = predicted.yes.sum() / max(1, len(groups))
             seen = int(predicted.in_training.sum())
             lines.append(
-                f"{stage_range:>5}: {len(groups)} groups, {len(predicted.terms)} terms judged, {n_yes:.1f} yes per group"
+                f"{stage_range:>5}: {len(groups)} groups, {len(predicted.terms)} terms judged, "
+                f"{n_yes:.1f} yes per group"
                 + (f" ({seen} groups are of genes that the model learned from)" if seen else "")
             )
     return "\n".join([*lines, f"table: {out.with_suffix('.csv')}"])

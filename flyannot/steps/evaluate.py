@@ -1,73 +1,135 @@
 """How good are the terms?  Cross-validation on features, or a held-out test on predictions."""
 
-from contextlib import ExitStack
+import json
+import logging
+from dataclasses import dataclass
 
 import numpy as np
 
+from flyannot.atomic import write_text
 from flyannot.crossval import cross_validate
 from flyannot.dataset import read_annotations
 from flyannot.errors import InputError
 from flyannot.folds import folds_of_genes
 from flyannot.scores import Outcome, evaluate
-from flyannot.stage_ranges import STAGE_RANGES, rng_for
-from flyannot.steps.learn_dict import chosen_stage_ranges, the_same
+from flyannot.stage_ranges import rng_for
+from flyannot.steps.inputs import chosen_stage_ranges, open_all
+from flyannot.steps.output import ask, is_dry_run
+from flyannot.store.digest import canonical_json, digest_of_file
 from flyannot.store.features import read_features
 from flyannot.store.predictions import read_predictions
-from flyannot.store.reading import open_stored
+from flyannot.store.reading import kind_of, open_stored
+from flyannot.store.writing import option_changes
 from flyannot.training_set import annotated_groups, training_set
 
+log = logging.getLogger("flyannot")
 
-def evaluate_features(paths, annotations_csv, options, *, n_folds=5, seed=0, stage_ranges=None, jobs=1):
-    """Cross-validate, split by gene over all stage ranges at once.
+
+@dataclass(frozen=True)
+class Validation:
+    """How features are cross-validated.  `jobs` does not change the result."""
+
+    n_folds: int = 5
+    seed: int = 0
+    jobs: int = 1
+
+
+def evaluate_files(paths, annotations_csv, options, *, validation=None, stage_ranges=None, json_file=None):
+    """Score features or predictions against curated terms.
 
     Parameters
     ----------
-    paths : list of Path of features files, read as if they were one
+    paths : list of Path, features files (read as if they were one) or one predictions file
     annotations_csv : Path
-    options : flyannot.steps.train.ClassifyOptions
-    n_folds : int >= 2
-    seed : int
-    stage_ranges : the stage ranges to judge; None for all that the features have
+    options : flyannot.steps.train.ClassifyOptions; of predictions only `exclude_terms` is used
+    validation : Validation
+    stage_ranges : the stage ranges to judge; None for all
+    json_file : Path or None; the result is written there, and taken from there if it is up to date
 
     Returns
     -------
-    result : dict, as `flyannot.scores.evaluate` returns, with `notes`, a list of sentences
+    result : dict, as `flyannot.scores.evaluate` returns, with `notes` (sentences), `synthetic`
+        (whether images were), and `made_from`, the digests of the inputs and the options
     """
-    annotations = read_annotations(annotations_csv)
-    with ExitStack() as stack:
-        files = [stack.enter_context(open_stored(path, "features")) for path in paths]
-        chosen = chosen_stage_ranges(files, stage_ranges)
-        pooling = the_same(files, "options")["pooling"]
-        loaded = {s: read_features(files, s) for s in chosen}
-    sets = {
-        s: training_set(loaded[s], annotations, s, options.rows, pooling=pooling) for s in chosen
+    validation = validation or Validation()
+    made_from = _made_from(paths, annotations_csv, options, validation, stage_ranges)
+    why = _difference(json_file, made_from)
+    if not why:
+        log.info("up to date: %s", json_file)
+        return json.loads(json_file.read_text())
+    if is_dry_run():
+        ask(json_file, why)
+    if kind_of(paths[0]) == "predictions":
+        result = _score_predictions(paths[0], annotations_csv, options.rows.exclude_terms, stage_ranges)
+    else:
+        result = _cross_validate(paths, annotations_csv, options, validation, stage_ranges)
+    result["made_from"] = made_from
+    if json_file:
+        write_text(json_file, json.dumps(result, indent=1, ensure_ascii=False) + "\n")
+    return result
+
+
+def _made_from(paths, annotations_csv, options, validation, stage_ranges):
+    digests = []
+    for path in paths:
+        with open_stored(path) as stored:
+            digests.append(stored.digest)
+    return {
+        "scored": digests,
+        "annotations": digest_of_file(annotations_csv) if annotations_csv.is_file() else None,
+        "options": json.loads(canonical_json(options.as_dict())),
+        "n_folds": validation.n_folds,
+        "seed": validation.seed,
+        "stage_ranges": list(stage_ranges or ()),
     }
-    sets = {s: found for s, found in sets.items() if len(found.groups)}
+
+
+def _difference(json_file, made_from):
+    """Why the scores must be made anew; empty if they are up to date."""
+    if json_file is None or not json_file.exists():
+        return "it is not there yet"
+    try:
+        found = json.loads(json_file.read_text())["made_from"]
+    except (ValueError, KeyError, TypeError, OSError):
+        return "it is not a file of scores"
+    return ", ".join(option_changes(found, made_from))
+
+
+def _cross_validate(paths, annotations_csv, options, validation, stage_ranges):
+    """Split by gene over all stage ranges at once."""
+    annotations, seed = read_annotations(annotations_csv), validation.seed
+    with open_all(paths, "features") as files:
+        chosen = chosen_stage_ranges(files, stage_ranges)
+        pooling = files[0].options["pooling"]
+        loaded = {s: read_features(files, s) for s in chosen}
+    sets = {s: training_set(loaded[s], annotations, s, options.rows, pooling=pooling) for s in chosen}
+    sets = {s: found for s, found in sets.items() if len(found)}
     if not sets:
-        raise InputError(
-            f"no gene of {paths[0]} is annotated in {annotations_csv}",
-            fix="check that genes and stage ranges are spelled alike in both",
-        )
+        raise _nothing_annotated(paths[0], annotations_csv)
     genes = sorted({gene for found in sets.values() for gene in found.genes})
-    folds = folds_of_genes(genes, n_folds, np.random.default_rng(seed))
+    folds = folds_of_genes(genes, validation.n_folds, np.random.default_rng(seed))
     outcomes = {
-        s: _with_left_out(found, cross_validate(
-            found.X, found.Y, found.genes, terms=found.terms, folds=folds, rng=rng_for(seed, s),
-            bags=found.bags, options=options.trainer(jobs),
-        ))
+        s: cross_validate(
+            found.X,
+            found.Y,
+            found.genes,
+            terms=found.terms,
+            folds=folds,
+            rng=rng_for(seed, s),
+            bags=found.bags,
+            reasons=found.reasons,
+            options=options.trainer(validation.jobs),
+        )
         for s, found in sets.items()
-    }  # fmt: skip
-    notes = [f"{n_folds}-fold cross-validation, split by gene over all stage ranges: {len(genes)} genes"]
-    return evaluate(outcomes) | {"notes": notes + _synthetic(loaded)}
+    }
+    notes = [
+        f"{validation.n_folds}-fold cross-validation, split by gene over all stage ranges: {len(genes)} genes"
+    ]
+    return evaluate(outcomes) | {"notes": notes, "synthetic": _is_synthetic(loaded)}
 
 
-def evaluate_predictions(path, annotations_csv, *, excluded=(), stage_ranges=None):
-    """Score the predictions of a model on annotated groups: a held-out test if their genes are new.
-
-    Returns
-    -------
-    result : as `evaluate_features`
-    """
+def _score_predictions(path, annotations_csv, excluded, stage_ranges):
+    """A held-out test, if the genes are new to the model; a note says so if they are not."""
     annotations = read_annotations(annotations_csv)
     outcomes, seen, total, columns = {}, 0, 0, {}
     with open_stored(path, "predictions") as stored:
@@ -80,14 +142,18 @@ def evaluate_predictions(path, annotations_csv, *, excluded=(), stage_ranges=Non
             if rows:
                 outcomes[stage_range] = _held_out(predicted, rows, carried)
     if not outcomes:
-        raise InputError(
-            f"no gene of {path} is annotated in {annotations_csv}",
-            fix="check that genes and stage ranges are spelled alike in both",
-        )
+        raise _nothing_annotated(path, annotations_csv)
     notes = [f"predictions of a model on {total} annotated groups"]
     if seen:
         notes.append(f"warning: the model learned from the genes of {seen} of them; these scores flatter it")
-    return evaluate(outcomes, excluded=excluded) | {"notes": notes + _synthetic(columns)}
+    return evaluate(outcomes, excluded=excluded) | {"notes": notes, "synthetic": _is_synthetic(columns)}
+
+
+def _nothing_annotated(path, annotations_csv):
+    return InputError(
+        f"no gene of {path} is annotated in {annotations_csv}",
+        fix="check that genes and stage ranges are spelled alike in both",
+    )
 
 
 def _held_out(predicted, rows, carried):
@@ -106,31 +172,5 @@ def _held_out(predicted, rows, carried):
     )
 
 
-def _with_left_out(found, outcome):
-    """The outcome with columns for the terms that took no part, so that they are listed with a reason."""
-    left = list(found.reasons)
-    n_groups = len(outcome.truth)
-    blank = np.zeros((n_groups, len(left)))
-    marks = np.zeros((n_groups, len(left)), bool)
-    for j, term in enumerate(left):
-        marks[: found.n_positive[term], j] = True  # only their number is read: the term has a reason
-    probability = outcome.probabilities
-    return Outcome(
-        terms=(*outcome.terms, *left),
-        truth=np.hstack([outcome.truth, marks]),
-        values=np.hstack([outcome.values, blank]),
-        yes=np.hstack([outcome.yes, marks]),
-        folds=outcome.folds,
-        probabilities=None if probability is None else np.hstack([probability, blank]),
-        reasons=(*(outcome.reasons or ("",) * len(outcome.terms)), *found.reasons.values()),
-    )
-
-
-def _synthetic(loaded):
-    sources = {source for columns, *_ in loaded.values() for source in columns["source"]}
-    return ["the images are SYNTHETIC; these scores say nothing about real embryos"] if "synthetic" in sources else []
-
-
-def scored_stage_ranges(result):
-    """The stage ranges of a result, in the order of development."""
-    return [s for s in STAGE_RANGES if s in result["summary"]]
+def _is_synthetic(loaded):
+    return any("synthetic" in columns["source"] for columns, *_ in loaded.values())

@@ -54,7 +54,9 @@ def extract(images, out, options, work):
         failures = join_parts(out, lambda failed: _header(identities, options, failed), shards)
         if len(failures) == len(images):
             out.unlink()
-            raise FlyannotError(f"not one of the {len(images)} images could be read; the first: {failures[0][1]}")
+            raise FlyannotError(
+                f"not one of the {len(images)} images could be read; the first: {failures[0][1]}"
+            )
     return Outcome(out, True, summary(out), failures)
 
 
@@ -111,7 +113,9 @@ def _make_part(shard):
         for stage_range in STAGE_RANGES:
             mine = [(i, d) for i, d in described if i.stage_range == stage_range]
             if mine:
-                write_descriptors(file, stage_range, image_columns([i for i, _ in mine]), [d for _, d in mine])
+                write_descriptors(
+                    file, stage_range, image_columns([i for i, _ in mine]), [d for _, d in mine]
+                )
     return len(shard.images)
 
 

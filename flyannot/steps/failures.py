@@ -11,7 +11,9 @@ def list_failures(out, failures):
     Returns the path of the table, which exists only while it has lines.
     """
     table = out.with_name("failures.csv")
-    kept = [cells for _, cells in read_table(table, _COLUMNS) if cells[0] != out.name] if table.exists() else []
+    kept = (
+        [cells for _, cells in read_table(table, _COLUMNS) if cells[0] != out.name] if table.exists() else []
+    )
     rows = [*kept, *((out.name, image, reason) for image, reason in failures)]
     if rows:
         write_table(table, _COLUMNS, rows)

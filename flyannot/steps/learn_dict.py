@@ -1,16 +1,16 @@
 """descriptors.h5 to dictionary.h5: one dictionary per stage range."""
 
 import logging
-from contextlib import ExitStack
 from dataclasses import asdict, dataclass, field, replace
 
 import numpy as np
 
 from flyannot.descriptors import normalise
-from flyannot.errors import DataError, InputError
+from flyannot.errors import DataError
 from flyannot.sparse.fit import default_lam, learn, random_patches
 from flyannot.sparse.learners import learner_class
 from flyannot.stage_ranges import rng_for
+from flyannot.steps.inputs import chosen_stage_ranges, open_all
 from flyannot.steps.output import Outcome, output_of
 from flyannot.steps.shards import drop_parts, part_path
 from flyannot.store.descriptors import n_patches, read_patches
@@ -65,13 +65,12 @@ def learn_dict(paths, out, options, work, *, seed=0, stage_ranges=None):
     DataError
         If a stage range has fewer patches than the dictionary has atoms.
     """
-    with ExitStack() as stack:
-        files = [stack.enter_context(open_stored(path, "descriptors")) for path in paths]
+    with open_all(paths, "descriptors") as files:
         options = replace(options, lam=options.lam or default_lam(128))
         chosen = chosen_stage_ranges(files, stage_ranges)
         header = Header(
             "dictionary",
-            asdict(options) | {"stage_ranges": chosen, "extract": the_same(files, "options")},
+            asdict(options) | {"stage_ranges": chosen, "extract": files[0].options},
             {"descriptors": [file.digest for file in files]},
             seed,
         )
@@ -86,35 +85,6 @@ def learn_dict(paths, out, options, work, *, seed=0, stage_ranges=None):
             write_trace(out.with_suffix(".trace.csv"), {s: records for s, (_, records, _) in runs.items()})
             drop_parts(out)
     return Outcome(out, True, "\n".join(_summary(s, *run) for s, run in runs.items()))
-
-
-def chosen_stage_ranges(files, wanted):
-    """The stage ranges to work on, in order: those wanted, or all that the files have."""
-    present = [s for s in _in_order(files)]
-    missing = [s for s in wanted or () if s not in present]
-    if missing:
-        raise InputError(
-            f"{files[0].path} holds no stage range {missing[0]}", fix=f"choose from {', '.join(present)}"
-        )
-    return [s for s in present if not wanted or s in wanted]
-
-
-def _in_order(files):
-    from flyannot.stage_ranges import STAGE_RANGES
-
-    return [s for s in STAGE_RANGES if any(s in file.stage_ranges for file in files)]
-
-
-def the_same(files, attribute):
-    """An attribute that all files must share, such as the options they were made with."""
-    values = [getattr(file, attribute) for file in files]
-    for file, value in zip(files, values):
-        if value != values[0]:
-            raise DataError(
-                f"{file.path} and {files[0].path} were made with different options: {value} and {values[0]}",
-                fix="make one of them again with the options of the other",
-            )
-    return values[0]
 
 
 def _check_counts(files, stage_ranges, options):
@@ -138,9 +108,7 @@ def _learn_stage_range(files, stage_range, out, header, options):
     part_header = replace(header, kind="checkpoint")
     records = _restore(learner, checkpoint, part_header, stage_range)
     seconds = records[-1].seconds if records else 0.0
-    epochs = learn(
-        X, learner, n_epochs=options.n_epochs, rng=rng, first_epoch=len(records), seconds=seconds
-    )
+    epochs = learn(X, learner, n_epochs=options.n_epochs, rng=rng, first_epoch=len(records), seconds=seconds)
     for record in epochs:
         records.append(record)
         log.info("%s", _epoch_line(stage_range, record, options.n_epochs))
@@ -170,7 +138,8 @@ def _restore(learner, checkpoint, header, stage_range):
 def _epoch_line(stage_range, record, n_epochs):
     return (
         f"{stage_range:>5}  epoch {record.epoch}/{n_epochs}  {record.seconds:.1f} s  "
-        f"objective {record.objective:.5f} (stored codes {record.objective_stored:.5f}, gap {record.gap:.1e})  "
+        f"objective {record.objective:.5f} (gap {record.gap:.1e}; "
+        f"with stored codes {record.objective_stored:.5f})  "
         f"{record.mean_nonzeros:.1f} non-zeros  {record.n_unused_atoms} atoms unused"
     )
 

@@ -8,7 +8,7 @@ from pathlib import Path
 from flyannot.coding import PoolOptions, atoms_of, features_of
 from flyannot.errors import DataError
 from flyannot.stage_ranges import STAGE_RANGES
-from flyannot.steps.learn_dict import chosen_stage_ranges, the_same
+from flyannot.steps.inputs import chosen_stage_ranges, open_all
 from flyannot.steps.output import Outcome, output_of
 from flyannot.steps.shards import cut, join_parts, make_parts, part_path
 from flyannot.store.descriptors import read_patches_of_image
@@ -51,11 +51,9 @@ def pool(paths, dictionary, out, options, work, *, stage_ranges=None):
         If the dictionary was learned from descriptors that were extracted with other options, or
         lacks a stage range.
     """
-    with ExitStack() as stack:
-        files = [stack.enter_context(open_stored(path, "descriptors")) for path in paths]
-        atoms = stack.enter_context(open_stored(dictionary, "dictionary"))
+    with open_all(paths, "descriptors") as files, open_stored(dictionary, "dictionary") as atoms:
         chosen = chosen_stage_ranges(files, stage_ranges)
-        extract = the_same(files, "options")
+        extract = files[0].options
         _check_fit(files, extract, atoms)
         for stage_range in chosen:
             atoms.group(stage_range)
@@ -99,7 +97,9 @@ def _shards(files, dictionary, out, options, header, chosen):
 def _make_part(shard):
     """Runs in a worker: features of the shard's images, in a file of their own."""
     with ExitStack() as stack, create(shard.part, shard.header) as part:
-        files = {path: stack.enter_context(open_stored(path)) for path in {path for path, _, _ in shard.images}}
+        files = {
+            path: stack.enter_context(open_stored(path)) for path in {path for path, _, _ in shard.images}
+        }
         for stage_range in STAGE_RANGES:
             mine = [(files[path], i) for path, s, i in shard.images if s == stage_range]
             if mine:
@@ -114,7 +114,7 @@ def _make_part(shard):
 
 @lru_cache(maxsize=len(STAGE_RANGES))
 def _atoms(path, stage_range, digest):
-    """A stage range's dictionary; kept between shards (the digest tells one file's contents from another's)."""
+    """A stage range's dictionary, kept between shards; the digest tells new contents of a path from old."""
     with open_stored(path, "dictionary") as stored:
         return atoms_of(read_dictionary(stored, stage_range), stored.options["lam"])
 

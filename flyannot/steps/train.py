@@ -1,18 +1,16 @@
 """features.h5 and annotations.csv to model.h5."""
 
-from contextlib import ExitStack
-from dataclasses import asdict, dataclass, field, replace
+from dataclasses import asdict, dataclass, field
 
 from flyannot.dataset import read_annotations
 from flyannot.errors import InputError
 from flyannot.stage_ranges import rng_for
-from flyannot.steps.learn_dict import chosen_stage_ranges, the_same
+from flyannot.steps.inputs import chosen_stage_ranges, open_all
 from flyannot.steps.output import Outcome, output_of
 from flyannot.store.dictionary import read_dictionary
 from flyannot.store.digest import digest_of_file
 from flyannot.store.features import read_features
 from flyannot.store.model import write_model
-from flyannot.store.reading import open_stored
 from flyannot.store.writing import Header, create
 from flyannot.svm import TrainOptions, train_terms, untrainable
 from flyannot.training_set import SetOptions, training_set
@@ -53,13 +51,11 @@ def train(paths, annotations_csv, out, options, work, *, seed=0, stage_ranges=No
     InputError
         If no term of any stage range can be trained.
     """
-    with ExitStack() as stack:
-        files = [stack.enter_context(open_stored(path, "features")) for path in paths]
+    with open_all(paths, "features") as files:
         chosen = chosen_stage_ranges(files, stage_ranges)
-        made = the_same(files, "options")
         header = Header(
             "model",
-            {"train": options.as_dict(), "stage_ranges": chosen, "pool": made},
+            {"train": options.as_dict(), "stage_ranges": chosen, "pool": files[0].options},
             {
                 "features": [file.digest for file in files],
                 "annotations": [digest_of_file(annotations_csv)],
@@ -89,22 +85,21 @@ def _train_stage_range(files, annotations, stage_range, options, work, header):
     found = training_set(
         read_features(files, stage_range), annotations, stage_range, options.rows, pooling=pooling
     )
-    kept = [j for j in range(len(found.terms)) if not untrainable(found.Y[:, j], found.genes)]
-    models = (
-        train_terms(
-            found.X, found.Y[:, kept], found.genes, rng=rng_for(header.seed, stage_range), bags=found.bags,
-            options=options.trainer(work.jobs),
-        )
-        if kept
-        else []
-    )  # fmt: skip
+    kept = [
+        j for j, why in enumerate(found.reasons) if not why and not untrainable(found.Y[:, j], found.genes)
+    ]
+    if not kept:
+        return [], [], set(found.genes)
+    models = train_terms(
+        found.X,
+        found.Y[:, kept],
+        found.genes,
+        rng=rng_for(header.seed, stage_range),
+        bags=found.bags,
+        options=options.trainer(work.jobs),
+    )
     return [found.terms[j] for j in kept], models, set(found.genes)
 
 
 def _summary(stage_range, terms, models, genes):
     return f"{stage_range:>5}: {len(terms)} terms from {len(genes)} genes"
-
-
-def with_excluded(options, terms):
-    """The options with some terms left out of training and scores."""
-    return replace(options, rows=replace(options.rows, exclude_terms=tuple(sorted(set(terms)))))

@@ -6,8 +6,8 @@ from dataclasses import astuple, fields
 
 import numpy as np
 
-from flyannot.sparse.fit import EpochRecord
 from flyannot.atomic import write_text
+from flyannot.sparse.fit import EpochRecord
 from flyannot.store.writing import write_array
 
 _COLUMNS = tuple(field.name for field in fields(EpochRecord))

@@ -33,8 +33,9 @@ class Stored:
     def group(self, stage_range):
         """The h5py group of one stage range; DataError if the file has none."""
         if stage_range not in self.stage_ranges:
+            present = ", ".join(self.stage_ranges) or "none"
             raise DataError(
-                f"{self.path} holds no stage range {stage_range}, only {', '.join(self.stage_ranges) or 'none'}",
+                f"{self.path} holds no stage range {stage_range}, only {present}",
                 fix=f"make it with: {MADE_BY[self.kind]} --stage-range {stage_range}",
             )
         return self._file[stage_range]
@@ -67,7 +68,9 @@ def open_stored(path, kind=None):
         If it is missing, damaged, not one of ours, of another kind or of a later format.
     """
     if not path.is_file():
-        raise DataError(f"{path} is not there" if not path.exists() else f"{path} is not a file", fix=_make(kind))
+        raise DataError(
+            f"{path} is not there" if not path.exists() else f"{path} is not a file", fix=_make(kind)
+        )
     try:
         file = h5py.File(path, "r")
     except OSError as error:
@@ -93,7 +96,9 @@ def verify_stored(path):
         except (OSError, RuntimeError, KeyError, ValueError) as error:
             raise damaged(path, _first_line(error), stored.kind) from error
         if found != stored.digest:
-            raise damaged(path, f"its contents have digest {found[:12]}, its header says {stored.digest[:12]}")
+            raise damaged(
+                path, f"its contents have digest {found[:12]}, its header says {stored.digest[:12]}"
+            )
         return stored.kind
 
 

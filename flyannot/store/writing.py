@@ -7,8 +7,8 @@ import h5py
 import numpy as np
 
 from flyannot import __version__
-from flyannot.errors import DataError
 from flyannot.atomic import replacing
+from flyannot.errors import DataError
 from flyannot.store.digest import canonical_json, content_digest
 from flyannot.store.reading import open_stored, verify_stored
 from flyannot.store.schema import FORMAT_VERSION
@@ -40,11 +40,13 @@ def create(path, header):
     WriteError
         If the disk is full or the folder cannot be written; `path` is then as it was.
     """
-    with replacing(path, check=verify_stored) as beside:
-        with h5py.File(beside, "w", libver=("v110", "v110")) as file:
-            _write_header(file, header)
-            yield file
-            file.attrs["digest"] = content_digest(file)
+    with (
+        replacing(path, check=verify_stored) as beside,
+        h5py.File(beside, "w", libver=("v110", "v110")) as file,
+    ):
+        _write_header(file, header)
+        yield file
+        file.attrs["digest"] = content_digest(file)
 
 
 def _write_header(file, header):
@@ -123,11 +125,7 @@ def difference(path, header):
 
 
 def _header_difference(found, header):
-    changed = [
-        f"{key} was {found.options.get(key)!r} and is now {header.options.get(key)!r}"
-        for key in sorted({*found.options, *header.options})
-        if canonical_json(found.options.get(key)) != canonical_json(header.options.get(key))
-    ]
+    changed = option_changes(found.options, header.options)
     changed += [
         f"other {key}"
         for key in sorted({*found.inputs, *header.inputs})
@@ -136,3 +134,15 @@ def _header_difference(found, header):
     if found.seed != header.seed:
         changed.append(f"seed was {found.seed} and is now {header.seed}")
     return ", ".join(changed)
+
+
+def option_changes(old, new, prefix=""):
+    """What differs between two dicts of options, in words: one text per option."""
+    changes = []
+    for key in sorted({*old, *new}):
+        before, now = old.get(key), new.get(key)
+        if isinstance(before, dict) and isinstance(now, dict):
+            changes += option_changes(before, now, f"{prefix}{key}.")
+        elif canonical_json(before) != canonical_json(now):
+            changes.append(f"{prefix}{key} was {canonical_json(before)} and is now {canonical_json(now)}")
+    return changes

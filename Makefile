@@ -1,0 +1,31 @@
+# Two commands for a newcomer: `make demo` and `make test`.  Both install what they need into .venv.
+PYTHON ?= python3
+VENV := .venv
+RUN := $(VENV)/bin/python -m
+INSTALLED := $(VENV)/.installed
+
+.PHONY: demo test lint clean
+
+demo: $(INSTALLED)  ## the whole chain on synthetic embryos
+	$(VENV)/bin/flyannot run configs/demo.toml
+	@echo
+	@echo "These are SYNTHETIC embryos. Everything lies in demo-output/:"
+	@echo "  embryos/         the images and their terms      descriptors.h5 ... model.h5   each step's file"
+	@echo "  predictions.csv  the predicted terms             scores.json                   the table above"
+	@echo "Look into a file with: $(VENV)/bin/flyannot show demo-output/model.h5"
+
+test: $(INSTALLED) lint  ## the tests; those that need the real data skip where it is absent
+	$(RUN) pytest
+
+lint: $(INSTALLED)
+	$(RUN) ruff check .
+	$(RUN) ruff format --check .
+
+$(INSTALLED): pyproject.toml
+	$(PYTHON) -c 'import sys; sys.exit("flyannot needs Python 3.11 or later: make PYTHON=/path/to/python3.11") if sys.version_info < (3, 11) else None'
+	$(PYTHON) -m venv $(VENV)
+	$(RUN) pip install --quiet --disable-pip-version-check --editable '.[test]'
+	touch $@
+
+clean:
+	rm -rf $(VENV) demo-output
