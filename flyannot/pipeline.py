@@ -4,6 +4,7 @@ A configuration is TOML: `data_set`, `output`, `seed`, and one table per command
 command's options.  Paths in it are relative to the file.
 """
 
+import os
 import tomllib
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -96,7 +97,7 @@ def _override(tables, text):
 def _path(path, tables, key, option):
     if key not in tables:
         raise InputError(f"{path} names no {key}", fix=f"add {option}, or {key} = ... to the file")
-    return Path(path).parent / tables[key]
+    return Path(os.path.normpath(Path(path).parent / tables[key]))
 
 
 def chain(configuration):
