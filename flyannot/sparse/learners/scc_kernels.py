@@ -29,7 +29,8 @@ from flyannot.sparse.learners.scc_vectors import (
     step_row,
 )
 
-MARGIN = 0.03  # of lam: how far r may move before its bytes are made anew
+MARGIN = 0.05  # of lam: how far r may move before its bytes are made anew
+HALF = 0.5005  # of the scale: the error of one rounded number, with room to spare
 ROUNDING = 5e-7  # relative error per feature of a float32 sum, with room to spare
 
 
@@ -131,12 +132,12 @@ def _sweep_all(D, norm2, D8, rounding, orders, o, z, support, flags, r, r8, lam)
     The non-zeros are listed in `support` in that order; their number is returned.
     """
     n_atoms, n_support, t = len(z), 0, 0
-    allowed = MARGIN * lam
-    moved, offset, limit = np.inf, np.int32(0), np.int32(0)
+    allowed = r.dtype.type(MARGIN) * lam
+    moved, offset, limit = r.dtype.type(np.inf), np.int32(0), np.int32(0)
     while t < n_atoms:
         if moved > allowed:
             offset, limit = _round_and_bound(r, r8, rounding, lam - allowed)
-            moved = 0.0
+            moved = r.dtype.type(0)
         found = candidates(D8, orders, o, t, flags, r8, offset, limit)
         if n_atoms - t < GROUP:
             found &= np.uint64((1 << (n_atoms - t)) - 1)
@@ -158,10 +159,9 @@ def _sweep_all(D, norm2, D8, rounding, orders, o, z, support, flags, r, r8, lam)
 @_kernel
 def _round_and_bound(r, r8, rounding, lam):
     """Fill r8; returns (offset, limit) such that |D8[j] r8 - offset| <= limit implies |D[j] r| <= lam."""
-    scale, error2, norm2, total = round_residual(r, r8)
-    norm = np.sqrt(norm2)
-    bound = rounding[1] * norm + (rounding[3] + rounding[1]) * 1.0001 * np.sqrt(error2)
-    bound += ROUNDING * len(r) * rounding[3] * norm
+    scale, norm2, total = round_residual(r, r8)
+    norm, error = np.sqrt(norm2), HALF * np.sqrt(len(r)) * scale
+    bound = rounding[1] * norm + (rounding[3] + rounding[1]) * error + ROUNDING * len(r) * rounding[3] * norm
     limit = (lam - bound) / (rounding[0] * scale)
     return np.int32(128 * total), np.int32(max(-1.0, min(limit, 2e9)))
 
@@ -187,7 +187,9 @@ def _solve_one(D, norm2, z, j, r, lam):
     """
     old, a = z[j], norm2[j]
     new = r.dtype.type(0)  # a dead atom explains nothing, so its code is zero
-    if a > 0:
+    if a == 1:  # as most atoms have it: no division to wait for
+        new = shrink(dot(D, j, r) + old, lam)
+    elif a > 0:
         new = shrink(dot(D, j, r) + a * old, lam) / a
     if new != old:
         add_row(r, old - new, D, j)

@@ -84,10 +84,13 @@ class Vectors:
     def store(self, value, row, k, i):
         self.builder.store(value, self._vector_at(row, k, i, self.real), align=64)
 
-    def store_bytes(self, value, row, k, i):
-        words = self.builder.fptosi(value, ir.VectorType(I32, LANES))
-        short = self.builder.trunc(words, ir.VectorType(BYTE, LANES))
-        self.builder.store(short, self._vector_at(row, k, i, BYTE), align=16)
+    def store_bytes(self, values, row, k):
+        """Whole numbers as bytes, a chunk at once: a load of the chunk can then take them from the store."""
+        short = [self.builder.fptosi(value, ir.VectorType(I32, LANES)) for value in values]
+        short = [self.builder.trunc(value, ir.VectorType(BYTE, LANES)) for value in short]
+        chunk = self.join(short, lambda a, b: self._shuffle(a, b, range(2 * a.type.count)))
+        place = self.builder.bitcast(self.builder.gep(row, [k]), chunk.type.as_pointer())
+        self.builder.store(chunk, place, align=CHUNK)
 
     def constant(self, value):
         return ir.Constant(self.real, value)
@@ -136,10 +139,14 @@ class Vectors:
             a = join(low, high)
         return self.builder.extract_element(a, I32(0))
 
-    def sum(self, vectors):
+    def join(self, vectors, pair):
+        """One vector out of many, joined two by two."""
         while len(vectors) > 1:
-            vectors = [self.builder.fadd(a, b) for a, b in zip(vectors[::2], vectors[1::2])]
-        return self.fold(vectors[0], self.builder.fadd)
+            vectors = [pair(a, b) for a, b in zip(vectors[::2], vectors[1::2])]
+        return vectors[0]
+
+    def sum(self, vectors):
+        return self.fold(self.join(vectors, self.builder.fadd), self.builder.fadd)
 
     # Vectors of integers
 

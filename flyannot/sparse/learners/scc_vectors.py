@@ -104,12 +104,14 @@ def round_row(typing_context, D, j, factor, rounded, scale):
 
         def body(k, carried):
             largest, error2 = carried
+            shifted = []
             for i in range(CHUNK // LANES):
                 x = builder.fmul(v.load(d, k, i), factor)
                 v.store(x, d, k, i)
                 q = v.nearest(builder.fmul(x, inverse))
-                v.store_bytes(builder.fadd(q, v.splat(128.0)), bytes_, k, i)
+                shifted.append(builder.fadd(q, v.splat(128.0)))
                 largest, error2 = v.max(largest, v.abs(x)), v.add_square(v.residue(x, scale, q), error2)
+            v.store_bytes(shifted, bytes_, k)
             return [largest, error2]
 
         largest, error2 = v.each_chunk([v.splat(0.0)] * 2, body)
@@ -122,33 +124,35 @@ def round_row(typing_context, D, j, factor, rounded, scale):
 def round_residual(typing_context, r, rounded):
     """rounded = r / s to the nearest as signed bytes, with s = largest |r[k]| / 127.
 
-    Returns (s, |r - s rounded|^2, |r|^2, sum of rounded).
+    Returns (s, |r|^2, sum of rounded).  No entry of r - s rounded exceeds s / 2, rounding apart.
     """
-    real = r.dtype
 
     def codegen(context, builder, signature, args):
         v = Vectors(context, builder, signature, args)
         r, bytes_ = v.row(0), v.row(1)
-        tiny = [v.splat(1e-30)] * (CHUNK // LANES)  # r = 0 must not divide by zero
-        tops = v.each_chunk(tiny, lambda k, t: [v.max(a, v.abs(v.load(r, k, i))) for i, a in enumerate(t)])
-        largest = v.fold(v.max(v.max(tops[0], tops[1]), v.max(tops[2], tops[3])), v.max)
-        s = builder.fmul(largest, v.constant(1 / 127))
-        inverse, scale = v.splat(builder.fdiv(v.constant(127.0), largest)), v.splat(s)
+
+        four = CHUNK // LANES
+
+        def measure(k, carried):
+            x = [v.load(r, k, i) for i in range(four)]
+            tops = [v.max(top, v.abs(a)) for a, top in zip(x, carried[:four])]
+            return tops + [v.fma(a, a, total) for a, total in zip(x, carried[four:])]
+
+        tiny, zero = v.splat(1e-30), v.splat(0.0)  # r = 0 must not divide by zero
+        measured = v.each_chunk([tiny] * four + [zero] * four, measure)
+        largest = v.fold(v.join(measured[:four], v.max), v.max)
+        inverse = v.splat(builder.fdiv(v.constant(127.0), largest))
 
         def body(k, carried):
-            error2, norm2, total = carried
-            for i in range(CHUNK // LANES):
-                x = v.load(r, k, i)
-                q = v.nearest(builder.fmul(x, inverse))
-                v.store_bytes(q, bytes_, k, i)
-                error2, norm2 = v.add_square(v.residue(x, scale, q), error2), v.add_square(x, norm2)
-                total = builder.fadd(total, q)
-            return [error2, norm2, total]
+            q = [v.nearest(builder.fmul(v.load(r, k, i), inverse)) for i in range(four)]
+            v.store_bytes(q, bytes_, k)
+            return [builder.fadd(carried[0], v.join(q, builder.fadd))]
 
-        sums = v.each_chunk([v.splat(0.0)] * 3, body)
-        return context.make_tuple(builder, signature.return_type, [s, *(v.sum([a]) for a in sums)])
+        total = v.each_chunk([zero], body)
+        results = [builder.fmul(largest, v.constant(1 / 127)), v.sum(measured[four:]), v.sum(total)]
+        return context.make_tuple(builder, signature.return_type, results)
 
-    return types.UniTuple(real, 4)(r, rounded), codegen
+    return types.UniTuple(r.dtype, 3)(r, rounded), codegen
 
 
 @intrinsic
