@@ -20,6 +20,7 @@ HEIGHT_PX, WIDTH_PX = 128, 320
 BLOCK_PX = (8, 10)  # of the picture, for each pixel of a pattern
 GRID = (HEIGHT_PX // BLOCK_PX[0], WIDTH_PX // BLOCK_PX[1])
 STAGE_RANGE = "4-6"
+BODY_GREY = 180  # of unstained body, as in many real pictures: the outline tells a patch where it lies
 
 _TEXTS = ("image_id", "gene", "fbgn")
 _ARRAYS = ("patterns", "mask", *_TEXTS)
@@ -109,11 +110,10 @@ def _unpacked(path):
 
 
 def render_patterns(patterns, mask):
-    """Each pattern as a picture: dark stain on a white body on white ground.
+    """Each pattern as a picture: dark stain on a light grey body on white ground.
 
     A pattern is continued outside the mask before it is interpolated, so that it does not fade towards
-    the outline; an interpolated mask then cuts the body out.  Unstained body is as white as the ground:
-    the outline of the embryo, the same in every picture, leaves no trace in it.
+    the outline; an interpolated mask then cuts the body out.
 
     Parameters
     ----------
@@ -124,7 +124,7 @@ def render_patterns(patterns, mask):
     Yields
     ------
     picture : uint8 array (128, 320)
-        The mean over each block of 8 x 10 px well inside the body is 255 (1 - value), nearly.
+        The mean over a block of 8 x 10 px inside the body is BODY_GREY (1 - value), nearly.
     """
     body = _body(mask)
     nearest = tuple(ndimage.distance_transform_edt(~mask, return_distances=False, return_indices=True))
@@ -133,14 +133,19 @@ def render_patterns(patterns, mask):
         grid.T[mask.T] = pattern
         smoothed = ndimage.uniform_filter(grid[nearest], 3, mode="nearest")
         continued = np.where(mask, grid, smoothed)  # no steps where two rim pixels meet outside
-        stain = np.clip(_enlarge(continued), 0, 1) * body
-        yield np.rint(255 * (1 - stain)).astype("u1")
+        light = 1 - np.clip(_enlarge(continued), 0, 1)
+        yield np.rint(255 + body * (BODY_GREY * light - 255)).astype("u1")
 
 
 def recover_pattern(picture, mask):
-    """The pattern that a picture shows: 1 - grey / 255, averaged over each block of 8 x 10 px."""
-    blocks = picture.reshape(GRID[0], BLOCK_PX[0], GRID[1], BLOCK_PX[1])
-    return (1 - blocks.mean(axis=(1, 3)) / 255).T[mask.T]
+    """The pattern that a picture of `render_patterns` shows, block by block: float array (n_pixels,)."""
+    body = _block_means(_body(mask))
+    light = (_block_means(picture) - 255 * (1 - body)).T[mask.T] / (BODY_GREY * body.T[mask.T])
+    return 1 - light
+
+
+def _block_means(picture):
+    return picture.reshape(GRID[0], BLOCK_PX[0], GRID[1], BLOCK_PX[1]).mean(axis=(1, 3))
 
 
 def _enlarge(grid):
