@@ -7,6 +7,7 @@ from twin_scc import TwinSCC
 
 from flyannot.errors import InputError
 from flyannot.sparse.learners.scc import SCC, VARIANTS
+from flyannot.sparse.learners.scc_batch import BatchSCC
 from flyannot.sparse.objective import objective
 
 LAM = 0.15
@@ -50,9 +51,7 @@ def run_twin(twin, X, n_epochs, *, seed=0):
 
 
 @pytest.mark.parametrize("variant", VARIANT_NAMES)
-@pytest.mark.parametrize(
-    "options", [{}, {"n_sweeps": 1}, {"forgetting": 0.3}, {"h0": 0.5}, {"max_step": 1.0}], ids=str
-)
+@pytest.mark.parametrize("options", [{}, {"n_sweeps": 1}, {"forgetting": 0.3}, {"max_step": 1.0}], ids=str)
 def test_float64_equals_the_slow_twin(variant, options, rng):
     X, _ = planted(150, 40, 20, 3, rng)
     D = unit_rows(X[:37])
@@ -197,10 +196,39 @@ def test_an_atom_that_outgrows_its_bytes_is_still_right(rng):
 
 @pytest.mark.parametrize(
     "options",
-    [{"variant": "papr"}, {"lam": 0}, {"n_sweeps": 0}, {"forgetting": 2}, {"h0": -1}, {"max_step": 0}],
+    [{"variant": "papr"}, {"lam": 0}, {"n_sweeps": 0}, {"forgetting": 2}, {"max_step": 0}],
     ids=str,
 )
 def test_options_out_of_range_are_named(options):
     with pytest.raises(InputError, match=next(iter(options))) as caught:
         SCC(np.eye(4), 4, **{"lam": 0.1, **options})
     assert caught.value.fix
+
+
+@pytest.mark.parametrize("variant", VARIANT_NAMES)
+def test_batches_of_one_sample_are_scc_itself(variant, rng):
+    X, _ = planted(120, 40, 20, 3, rng)
+    options = {"lam": LAM, "variant": variant, "forgetting": 0.3}
+    one = run(SCC(X[:30], len(X), **options), X, 3)
+    other = run(BatchSCC(X[:30], len(X), batch_size=1, **options), X, 3)
+    assert_allclose(other.D, one.D, atol=1e-10)
+    assert_allclose(other.codes().toarray(), one.codes().toarray(), atol=1e-10)
+
+
+@pytest.mark.parametrize("variant", VARIANT_NAMES)
+def test_the_number_of_threads_changes_no_bit(variant, rng):
+    X, _ = planted(300, 80, 40, 4, rng, np.float32)
+    options = {"lam": LAM, "variant": variant, "batch_size": 64}
+    one, three = (run(BatchSCC(X[:70], len(X), n_threads=n, **options), X, 3) for n in (1, 3))
+    assert_array_equal(one.D, three.D)
+    assert (one.codes() != three.codes()).nnz == 0
+
+
+@pytest.mark.parametrize("variant", VARIANT_NAMES)
+def test_batches_reach_the_objective_of_single_samples(variant, rng):
+    X, _ = planted(3000, 40, 32, 3, rng, np.float32)
+    values = []
+    for learner in (SCC, BatchSCC):
+        fitted = run(learner(X[:50], len(X), lam=LAM, variant=variant), X, 6)
+        values.append(objective(X, fitted.D, fitted.codes(), LAM).mean())
+    assert_allclose(values[1], values[0], rtol=0.01)

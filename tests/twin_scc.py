@@ -14,10 +14,10 @@ def soft(b, lam):
 class TwinSCC:
     """One object is one run; `epoch` visits the samples `order` of X once."""
 
-    def __init__(self, D, n_samples, lam, variant, n_sweeps=3, forgetting=1.0, h0=0.0, max_step=np.inf):
+    def __init__(self, D, n_samples, lam, variant, n_sweeps=3, forgetting=1.0, max_step=np.inf):
         self.D = np.array(D, np.float64)
         self.Z = np.zeros((n_samples, len(D)))
-        self.h_past = np.full(len(D), float(h0))
+        self.h_past = np.zeros(len(D))
         self.lam, self.variant, self.n_sweeps = lam, variant, n_sweeps
         self.forgetting, self.max_step = forgetting, max_step
         self.objectives_of_sweeps = []  # P(z) before the first sweep of a visit and after each

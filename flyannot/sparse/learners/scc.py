@@ -19,11 +19,11 @@ from flyannot.sparse.learners.scc_kernels import (
     Atoms,
     Orders,
     Rules,
-    Scratch,
+    new_scratch,
     round_dictionary,
     visit_samples,
 )
-from flyannot.sparse.learners.scc_vectors import CHUNK, GROUP, padded_zeros
+from flyannot.sparse.learners.scc_vectors import GROUP, padded_zeros, whole_chunks
 
 N_ORDERS = 64  # random orders drawn for an epoch; a fresh one per sample would cost more than its sweep
 
@@ -70,8 +70,6 @@ class SCC:
     forgetting : float in [0, 1], or None
         After each epoch, what h carries over is multiplied by this; None keeps all of it.  In
         "paper" h becomes forgetting * (all of h), in "released" forgetting * (the last epoch's sum).
-    h0 : float >= 0
-        Where h starts; 0 in both variants.
     max_step : float > 0
         Bound on the sum over the support of z_j^2 / h_j, by which one step shrinks the residual of its
         own sample.  Unbounded in both variants; 1 keeps first visits from overshooting.
@@ -85,9 +83,9 @@ class SCC:
     block_size = 4096
 
     def __init__(
-        self, D, n_samples, *, lam, n_sweeps=3, variant="released", forgetting=None, h0=0.0, max_step=np.inf
+        self, D, n_samples, *, lam, n_sweeps=3, variant="released", forgetting=None, max_step=np.inf
     ):
-        _check_options(lam, n_sweeps, variant, forgetting, h0, max_step)
+        _check_options(lam, n_sweeps, variant, forgetting, max_step)
         self.lam = lam
         self.variant = VARIANTS[variant]
         self.forgetting = 1.0 if forgetting is None else forgetting
@@ -99,20 +97,13 @@ class SCC:
         self._atoms = Atoms(
             D=padded,
             norm2=(self.D**2).sum(axis=1),
-            h_past=np.full(n_atoms, float(h0)),
+            h_past=np.zeros(n_atoms),
             h_now=np.zeros(n_atoms),
             D8=padded_zeros(n_atoms, n_features, dtype=np.uint8),
             rounding=np.zeros(4),
         )
         self._rules = Rules(float(lam), n_sweeps, self.variant.rescale_above, float(max_step))
-        self._scratch = Scratch(
-            z=np.zeros(n_atoms, dtype),
-            support=np.empty(n_atoms, np.int32),
-            eta=np.empty(n_atoms, dtype),
-            flags=np.zeros(n_atoms + GROUP, np.uint8),
-            r=padded_zeros(n_features, dtype=dtype),
-            r8=padded_zeros(n_features, dtype=np.int8),
-        )
+        self._scratch = new_scratch(n_atoms, n_features, dtype)
         self._now = no_codes(n_samples, n_atoms, dtype)
         self._past, self._orders, self._n_visits, self._n_used = self._now, None, 0, 0
 
@@ -127,19 +118,16 @@ class SCC:
 
     def step(self, X, rows):
         """Visit the samples X (len(rows), n_features), known by their numbers `rows`, in that order."""
-        X = _padded(np.ascontiguousarray(X, self.D.dtype))
-        rows = np.ascontiguousarray(rows, np.int64)
-        done = 0
-        while done < len(rows):
+        X, rows = whole_chunks(X, self.D.dtype), np.ascontiguousarray(rows, np.int64)
+        while len(rows):
             self._now = with_room(self._now, self._n_used, len(self.D) + 16 * len(rows))
             n = visit_samples(
-                X[done:], rows[done:], self._orders, self._n_visits, self._atoms, self._past, self._now,
-                self._n_used, self._rules, self._scratch,
+                X, rows, self._orders, self._n_visits, self._atoms,
+                self._past, self._now, self._n_used, self._rules, self._scratch,
             )  # fmt: skip
-            done += n
             self._n_visits += n
-            last = rows[done - 1]
-            self._n_used = int(self._now.start[last] + self._now.count[last])
+            self._n_used = int(self._now.start[rows[n - 1]] + self._now.count[rows[n - 1]])
+            X, rows = X[n:], rows[n:]
 
     def end_epoch(self):
         """Let h remember as many epochs as the variant says, and forget."""
@@ -183,13 +171,7 @@ def _with_places(orders, dtype):
     return Orders(np.pad(orders, ((0, 0), (0, GROUP))).astype(dtype), places)
 
 
-def _padded(X):
-    """X with zeros after its last feature up to whole chunks; X itself where it has whole chunks."""
-    missing = -X.shape[1] % CHUNK
-    return np.pad(X, ((0, 0), (0, missing))) if missing else X
-
-
-def _check_options(lam, n_sweeps, variant, forgetting, h0, max_step):
+def _check_options(lam, n_sweeps, variant, forgetting, max_step):
     if variant not in VARIANTS:
         raise InputError(
             f'SCC has no variant "{variant}".{did_you_mean(variant, VARIANTS)}',
@@ -199,7 +181,6 @@ def _check_options(lam, n_sweeps, variant, forgetting, h0, max_step):
         ("lam", lam, lam > 0, "above 0"),
         ("n_sweeps", n_sweeps, n_sweeps >= 1, "1 or more"),
         ("forgetting", forgetting, forgetting is None or 0 <= forgetting <= 1, "between 0 and 1"),
-        ("h0", h0, h0 >= 0, "0 or more"),
         ("max_step", max_step, max_step > 0, "above 0"),
     ):
         if not legal:

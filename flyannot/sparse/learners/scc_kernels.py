@@ -24,6 +24,7 @@ from flyannot.sparse.learners.scc_vectors import (
     copy_row,
     dot,
     lowest_bit,
+    padded_zeros,
     round_residual,
     round_row,
     step_row,
@@ -76,6 +77,17 @@ class Scratch(NamedTuple):
     r8: np.ndarray  # (n_features,) the residual in bytes
 
 
+def new_scratch(n_atoms, n_features, dtype):
+    return Scratch(
+        z=np.zeros(n_atoms, dtype),
+        support=np.empty(n_atoms, np.int32),
+        eta=np.empty(n_atoms, dtype),
+        flags=np.zeros(n_atoms + GROUP, np.uint8),
+        r=padded_zeros(n_features, dtype=dtype),
+        r8=padded_zeros(n_features, dtype=np.int8),
+    )
+
+
 @_kernel
 def round_dictionary(D, norm2, D8, rounding, reach):
     """Fill D8 and `rounding` at the scale that holds numbers up to `reach`."""
@@ -95,34 +107,79 @@ def visit_samples(X, rows, orders, first_visit, atoms, past, now, n_used, rules,
     `now` from entry `n_used` on.  Returns the number of samples visited: fewer than all when `now` has
     no room left for a full code.
     """
-    D, norm2, h_past, h_now, D8, rounding = atoms
-    z, support, eta, flags, r, r8 = scratch
-    lam = r.dtype.type(rules.lam)
     for i in range(len(rows)):
-        if n_used + len(z) > len(now.atom):
+        if n_used + len(scratch.z) > len(now.atom):
             return i
-        row, o = rows[i], (first_visit + i) % len(orders.atom)
-        start, n_warm = past.start[row], past.count[row]
-        copy_row(r, X, i)
-        for s in range(start, start + n_warm):
-            j = np.int64(past.atom[s])
-            z[j] = past.value[s]
-            flags[orders.place[o, j]] = 1
-            add_row(r, -z[j], D, j)
-        n_support = _sweep_all(D, norm2, D8, rounding, orders.atom, o, z, support, flags, r, r8, lam)
-        for s in range(start, start + n_warm):
-            flags[orders.place[o, np.int64(past.atom[s])]] = 0
-        for _ in range(rules.n_sweeps - 1):
-            n_support = _sweep_support(D, norm2, z, support, n_support, r, lam)
-        _add_squares(h_past, h_now, z, support, n_support, eta, rules.max_step)
-        _step_atoms(D, norm2, D8, rounding, support, n_support, eta, r, rules.rescale_above)
-        now.start[row], now.count[row] = n_used, n_support
-        for s in range(n_support):
-            j = support[s]
-            now.atom[n_used], now.value[n_used] = j, z[j]
-            z[j] = 0
-            n_used += 1
+        n_support = _solve_code(X, i, past, rows[i], orders, first_visit + i, atoms, rules, scratch)
+        _step_atoms(atoms, n_support, rules, scratch)
+        _keep_code(now, rows[i], n_used, n_support, scratch)
+        n_used += n_support
     return len(rows)
+
+
+@_kernel
+def code_samples(X, rows, orders, first_visit, atoms, past, coded, rules, scratch):
+    """Solve the codes of samples for the dictionary as it is; they go to `coded`, numbered from 0."""
+    n_used = 0
+    for i in range(len(rows)):
+        n_support = _solve_code(X, i, past, rows[i], orders, first_visit + i, atoms, rules, scratch)
+        _keep_code(coded, i, n_used, n_support, scratch)
+        n_used += n_support
+
+
+@_kernel
+def step_samples(X, rows, coded, atoms, now, n_used, rules, scratch):
+    """Step and project the atoms of samples with codes from `code_samples`, one sample after the other.
+
+    The residuals are those of the dictionary as it has become.  The codes are appended to `now` from
+    entry `n_used` on, which must have room; returns where they end.
+    """
+    for i in range(len(rows)):
+        n_support = _recall_code(X, i, coded, i, atoms.D, scratch)
+        _step_atoms(atoms, n_support, rules, scratch)
+        _keep_code(now, rows[i], n_used, n_support, scratch)
+        n_used += n_support
+    return n_used
+
+
+@_kernel
+def _solve_code(X, i, past, row, orders, visit, atoms, rules, scratch):
+    """Leave the code of X[i] in z, its atoms in `support` and its residual in r; returns their number."""
+    z, support, _, flags, r, r8 = scratch
+    lam, o = r.dtype.type(rules.lam), visit % len(orders.atom)
+    start, n_warm = past.start[row], _recall_code(X, i, past, row, atoms.D, scratch)
+    for s in range(n_warm):
+        flags[orders.place[o, np.int64(support[s])]] = 1
+    n_support = _sweep_all(
+        atoms.D, atoms.norm2, atoms.D8, atoms.rounding, orders.atom, o, z, support, flags, r, r8, lam
+    )
+    for s in range(start, start + n_warm):
+        flags[orders.place[o, np.int64(past.atom[s])]] = 0
+    for _ in range(rules.n_sweeps - 1):
+        n_support = _sweep_support(atoms.D, atoms.norm2, z, support, n_support, r, lam)
+    return n_support
+
+
+@_kernel
+def _recall_code(X, i, codes, row, D, scratch):
+    """Spread a stored code over z and `support`, and make r = X[i] - zD; returns its non-zeros."""
+    start, count = codes.start[row], codes.count[row]
+    copy_row(scratch.r, X, i)
+    for s in range(count):
+        j = np.int64(codes.atom[start + s])
+        scratch.support[s], scratch.z[j] = j, codes.value[start + s]
+        add_row(scratch.r, -scratch.z[j], D, j)
+    return count
+
+
+@_kernel
+def _keep_code(codes, row, n_used, n_support, scratch):
+    """Store the code in z as that of `row`, from entry `n_used` on, and make z zero again."""
+    codes.start[row], codes.count[row] = n_used, n_support
+    for s in range(n_support):
+        j = np.int64(scratch.support[s])
+        codes.atom[n_used + s], codes.value[n_used + s] = j, scratch.z[j]
+        scratch.z[j] = 0
 
 
 @_kernel
@@ -198,28 +255,25 @@ def _solve_one(D, norm2, z, j, r, lam):
 
 
 @_kernel
-def _add_squares(h_past, h_now, z, support, n_support, eta, max_step):
-    """h_j += z_j^2 before the step, so that nothing divides by zero; eta[s] = z_j / h_j."""
-    total = 0.0
+def _step_atoms(atoms, n_support, rules, scratch):
+    """d_j += z_j / h_j r for the atoms of the support, all with the same residual, then project.
+
+    h_j += z_j^2 comes first, so that nothing divides by zero.
+    """
+    D, norm2, h_past, h_now, D8, rounding = atoms
+    z, support, eta, r = scratch.z, scratch.support, scratch.eta, scratch.r
+    total, one = 0.0, r.dtype.type(1)
     for s in range(n_support):
         j = np.int64(support[s])
         h_now[j] += np.float64(z[j]) * z[j]
         eta[s] = z[j] / (h_past[j] + h_now[j])
         total += eta[s] * z[j]
-    if total > max_step:
-        for s in range(n_support):
-            eta[s] *= max_step / total
-
-
-@_kernel
-def _step_atoms(D, norm2, D8, rounding, support, n_support, eta, r, rescale_above):
-    """d_j += eta_j r for the atoms of the support, all with the same residual, then project."""
-    one = r.dtype.type(1)
+    length = r.dtype.type(min(1.0, rules.max_step / max(total, 1e-300)))
     for s in range(n_support):
         j = np.int64(support[s])
-        a = step_row(D, j, eta[s], r)
+        a = step_row(D, j, length * eta[s], r)
         factor = one
-        if a > rescale_above:
+        if a > rules.rescale_above:
             factor, a = one / np.sqrt(a), one
         norm2[j] = a
         largest, error2 = round_row(D, j, factor, D8, rounding[0])

@@ -25,6 +25,12 @@ def padded_zeros(*shape, dtype):
     return buffer[first : first + size].view(dtype).reshape(shape)
 
 
+def whole_chunks(X, dtype):
+    """X as contiguous rows of `dtype`, with zeros after the last feature where they fill no whole chunk."""
+    missing = -np.shape(X)[1] % CHUNK
+    return np.ascontiguousarray(np.pad(X, ((0, 0), (0, missing))) if missing else X, dtype)
+
+
 @intrinsic
 def dot(typing_context, D, j, r):
     """D[j] r."""
