@@ -1,6 +1,18 @@
 """How far the images and the annotations of a data set cover each other."""
 
+from flyannot.dataset import Image
 from flyannot.stage_ranges import STAGE_RANGES
+
+
+def notes_on_columns(columns_of, annotations):
+    """`coverage_notes` on the image columns (a dict of lists) of some stage ranges, and on no other."""
+    images = [
+        Image("", name, gene, stage_range, fbgn=fbgn, group=group)
+        for stage_range, columns in columns_of.items()
+        for name, gene, fbgn, group in zip(*(columns[c] for c in ("image", "gene", "fbgn", "group")))
+    ]
+    counts = count_coverage(images, annotations)
+    return coverage_notes({s: counts[s] for s in columns_of})
 
 
 def count_coverage(images, annotations=None):

@@ -71,7 +71,7 @@ def cross_validate(X, Y, genes, *, terms, folds, rng, bags=None, reasons=None, o
         where = np.ix_(row_folds[first] == fold, kept)
         values[where], yes[where] = judged, answers(judged, models)
         probability[where] = probabilities(judged, models)
-        log.info(
+        log.debug(
             "fold %d: %d terms, %d rows trained, %d judged", fold, len(kept), train.sum(), held_out.sum()
         )
     return Outcome(tuple(terms), Y[first], values, yes, row_folds[first], probability, tuple(reasons))

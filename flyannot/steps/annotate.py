@@ -9,7 +9,7 @@ from pathlib import Path
 import numpy as np
 
 from flyannot.coding import PoolOptions, atoms_of, features_of
-from flyannot.errors import DataError, FlyannotError
+from flyannot.errors import DataError, InputError
 from flyannot.extraction import ExtractOptions, describe
 from flyannot.groups import groups_of
 from flyannot.images import read_grey
@@ -18,12 +18,13 @@ from flyannot.steps.extract import identity, image_columns, in_order, up_to_date
 from flyannot.steps.output import Outcome, output_of
 from flyannot.steps.shards import cut, join_parts, make_parts, part_path
 from flyannot.store.digest import digest_of_json
+from flyannot.store.header import Header
 from flyannot.store.model import read_model
 from flyannot.store.predictions import Predicted, read_predictions, write_predictions
 from flyannot.store.reading import open_stored
-from flyannot.store.writing import Header, create
+from flyannot.store.writing import create
 from flyannot.svm import answers, decision_values, merge_images, probabilities
-from flyannot.tables import write_table
+from flyannot.tables import read_table, write_table
 from flyannot.training_set import SetOptions, rows_of
 
 _COLUMNS = ("gene", "fbgn", "image", "stage_range", "term", "decision_value", "probability", "answer")
@@ -57,22 +58,33 @@ def annotate(model, images, out, work):
         If not one image could be used.
     """
     images = in_order(images)
+    _check_table(out)
     with open_stored(model, "model") as stored:
         header = _header(stored, images)
-    with output_of(out, header, work) as must_make:
+    with output_of(out, header, work, inputs=[model, *(i.path for i in images)]) as must_make:
         if not must_make:
             _write_csv(out)
             return up_to_date(out)
         shards = _shards(model, images, out, header)
         make_parts(_make_part, shards, work=work)
         failures = join_parts(out, lambda failed: _header_with(header, failed), shards)
-        if len(failures) == len(images):
-            out.unlink()
-            raise FlyannotError(
-                f"not one of the {len(images)} images could be used; the first: {failures[0][1]}"
-            )
         _write_csv(out)
     return Outcome(out, True, _summary(out), failures)
+
+
+def _check_table(out):
+    """The table beside the output must not replace another one, such as images.csv."""
+    table = out.with_suffix(".csv")
+    if out == table:
+        raise InputError(f"{out} is the name of a table", fix=f"name the output {out.with_suffix('.h5')}")
+    if table.exists():
+        try:
+            next(read_table(table, _COLUMNS), None)
+        except InputError as error:
+            raise InputError(
+                f"the table {table} would be replaced, and it does not hold predictions",
+                fix="name another output with -o; its table gets the same name and ends in .csv",
+            ) from error
 
 
 def _header(stored, images):
@@ -100,8 +112,9 @@ def _make_part(shard):
     """Runs in a worker: predict the shard's groups, in a file of their own."""
     pooled, failures = [], []
     for image in shard.images:
+        model = _load(shard.model, shard.header.inputs["model"][0], image.stage_range)
         try:
-            pooled.append((image, _features(shard.model, shard.header.inputs["model"][0], image)))
+            pooled.append((image, _features(model, image)))
         except DataError as error:
             failures.append((image.name, str(error)))
     with create(shard.part, _header_with(shard.header, failures)) as part:
@@ -112,8 +125,9 @@ def _make_part(shard):
     return len(shard.images)
 
 
-def _features(path, digest, image):
-    model = _load(path, digest, image.stage_range)
+def _features(model, image):
+    if model is None or not model.terms:
+        raise DataError(f"the model knows no term of stage range {image.stage_range}")
     described = describe(read_grey(image.path), model.extract)
     return features_of(described.descriptors, described.centres_px, model.atoms, model.pool)
 
@@ -151,8 +165,13 @@ class _Model:
 
 @lru_cache(maxsize=len(STAGE_RANGES))
 def _load(path, digest, stage_range):
-    """A stage range's model, kept between images (the digest tells one file's contents from another's)."""
+    """A stage range's model, kept between images (the digest tells one file's contents from another's).
+
+    None if the file holds no such stage range.
+    """
     with open_stored(path, "model") as stored:
+        if stage_range not in stored.stage_ranges:
+            return None
         D, terms, models, train_genes = read_model(stored, stage_range)
         made, trained = stored.options["pool"], stored.options["train"]
     return _Model(

@@ -7,6 +7,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from flyannot.atomic import write_text
+from flyannot.coverage import notes_on_columns
 from flyannot.crossval import cross_validate
 from flyannot.dataset import read_annotations
 from flyannot.errors import InputError
@@ -14,7 +15,7 @@ from flyannot.folds import folds_of_genes
 from flyannot.scores import Outcome, evaluate
 from flyannot.stage_ranges import rng_for
 from flyannot.steps.inputs import chosen_stage_ranges, open_all
-from flyannot.steps.output import ask, is_dry_run
+from flyannot.steps.output import ask, is_dry_run, keep_apart
 from flyannot.store.digest import canonical_json, digest_of_file
 from flyannot.store.features import read_features
 from flyannot.store.predictions import read_predictions
@@ -52,6 +53,8 @@ def evaluate_files(paths, annotations_csv, options, *, validation=None, stage_ra
         (whether images were), and `made_from`, the digests of the inputs and the options
     """
     validation = validation or Validation()
+    if json_file:
+        keep_apart(json_file, [*paths, annotations_csv])
     made_from = _made_from(paths, annotations_csv, options, validation, stage_ranges)
     why = _difference(json_file, made_from)
     if not why:
@@ -91,7 +94,9 @@ def _difference(json_file, made_from):
     try:
         found = json.loads(json_file.read_text())["made_from"]
     except (ValueError, KeyError, TypeError, OSError):
-        return "it is not a file of scores"
+        raise InputError(
+            f"{json_file} exists and does not hold scores", fix="name another file with --json"
+        ) from None
     return ", ".join(option_changes(found, made_from))
 
 
@@ -122,8 +127,11 @@ def _cross_validate(paths, annotations_csv, options, validation, stage_ranges):
         )
         for s, found in sets.items()
     }
+    covered = notes_on_columns({s: columns for s, (columns, *_) in loaded.items()}, annotations)
     notes = [
-        f"{validation.n_folds}-fold cross-validation, split by gene over all stage ranges: {len(genes)} genes"
+        f"{validation.n_folds}-fold cross-validation, split by gene over all stage ranges: "
+        f"{len(genes)} genes",
+        *covered,
     ]
     return evaluate(outcomes) | {"notes": notes, "synthetic": _is_synthetic(loaded)}
 

@@ -3,7 +3,7 @@
 from dataclasses import asdict, dataclass
 from pathlib import Path
 
-from flyannot.errors import DataError, FlyannotError
+from flyannot.errors import DataError
 from flyannot.extraction import ExtractOptions, describe
 from flyannot.images import read_grey
 from flyannot.stage_ranges import STAGE_RANGES
@@ -11,9 +11,10 @@ from flyannot.steps.output import Outcome, output_of
 from flyannot.steps.shards import cut, join_parts, make_parts, part_path
 from flyannot.store.descriptors import write_descriptors
 from flyannot.store.digest import digest_of_file, digest_of_json
+from flyannot.store.header import Header
 from flyannot.store.image_columns import IMAGE_COLUMNS
 from flyannot.store.reading import open_stored
-from flyannot.store.writing import Header, create
+from flyannot.store.writing import create
 
 
 @dataclass(frozen=True)
@@ -46,17 +47,12 @@ def extract(images, out, options, work):
     images = in_order(images)
     identities = [identity(image) for image in images]
     header = _header(identities, options)
-    with output_of(out, header, work) as must_make:
+    with output_of(out, header, work, inputs=[image.path for image in images]) as must_make:
         if not must_make:
             return up_to_date(out)
         shards = _shards(out, images, identities, options)
         make_parts(_make_part, shards, work=work)
         failures = join_parts(out, lambda failed: _header(identities, options, failed), shards)
-        if len(failures) == len(images):
-            out.unlink()
-            raise FlyannotError(
-                f"not one of the {len(images)} images could be read; the first: {failures[0][1]}"
-            )
     return Outcome(out, True, summary(out), failures)
 
 

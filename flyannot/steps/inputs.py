@@ -22,7 +22,7 @@ def open_all(paths, kind):
             if file.options != files[0].options:
                 raise DataError(
                     f"{file.path} and {files[0].path} were made with different options",
-                    fix=f"compare them with `flyannot show`, and make one of them again as the other",
+                    fix="compare them with `flyannot show`, and make one of them again as the other",
                 )
         yield files
 

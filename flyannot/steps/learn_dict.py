@@ -16,8 +16,9 @@ from flyannot.steps.shards import drop_parts, part_path
 from flyannot.store.descriptors import n_patches, read_patches
 from flyannot.store.dictionary import read_checkpoint, write_checkpoint, write_dictionary, write_trace
 from flyannot.store.digest import digest_of_json
+from flyannot.store.header import Header
 from flyannot.store.reading import open_stored
-from flyannot.store.writing import Header, create, difference
+from flyannot.store.writing import create, difference
 
 log = logging.getLogger("flyannot")
 
@@ -75,7 +76,7 @@ def learn_dict(paths, out, options, work, *, seed=0, stage_ranges=None):
             seed,
         )
         _check_counts(files, chosen, options)
-        with output_of(out, header, work) as must_make:
+        with output_of(out, header, work, inputs=paths) as must_make:
             if not must_make:
                 return Outcome(out, False, "up to date")
             runs = {s: _learn_stage_range(files, s, out, header, options) for s in chosen}

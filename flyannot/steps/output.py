@@ -5,12 +5,15 @@ from collections.abc import Callable
 from contextlib import contextmanager
 from contextvars import ContextVar
 from dataclasses import dataclass, field
+from pathlib import Path
 
 from flyannot.atomic import locked
 from flyannot.errors import InputError
+from flyannot.store.reading import is_hdf5
 from flyannot.store.writing import difference
 
 log = logging.getLogger("flyannot")
+_SUFFIXES = (".h5", ".hdf5")  # --force may replace a file of such a name even if it is damaged throughout
 _only_asking = ContextVar("only_asking", default=False)
 
 
@@ -52,14 +55,20 @@ def dry_run_of_steps():
 
 
 @contextmanager
-def output_of(path, header, work):
+def output_of(path, header, work, *, inputs=()):
     """Hold an output; yields whether it must be made.
 
     Raises
     ------
     InputError
-        If it exists, was made in another way, and `work.force` is off.
+        If it is one of the `inputs` (paths), or exists, was made in another way, and `work.force` is
+        off; with `work.force` too if it is no HDF5 file, which no step has made.
     """
+    keep_apart(path, inputs)
+    if path.suffix not in _SUFFIXES and path.is_file() and not is_hdf5(path):
+        raise InputError(
+            f"{path} exists and is not an HDF5 file", fix="name another output with -o, such as NAME.h5"
+        )
     if _only_asking.get():
         yield ask(path, difference(path, header))
         return
@@ -73,6 +82,12 @@ def output_of(path, header, work):
         if why:
             log.info("making %s: %s", path, why)
         yield why != ""
+
+
+def keep_apart(out, inputs):
+    """Refuse an output that would replace what it is made from."""
+    if out.exists() and any(Path(one).exists() and out.samefile(one) for one in inputs):
+        raise InputError(f"{out} is both input and output", fix="name another output")
 
 
 def ask(path, why):

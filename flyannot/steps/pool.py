@@ -15,9 +15,10 @@ from flyannot.store.descriptors import read_patches_of_image
 from flyannot.store.dictionary import read_dictionary
 from flyannot.store.digest import digest_of_json
 from flyannot.store.features import write_features
+from flyannot.store.header import Header
 from flyannot.store.image_columns import read_image_columns
 from flyannot.store.reading import open_stored
-from flyannot.store.writing import Header, create
+from flyannot.store.writing import create
 
 
 @dataclass(frozen=True)
@@ -63,7 +64,7 @@ def pool(paths, dictionary, out, options, work, *, stage_ranges=None):
             | {"stage_ranges": chosen, "extract": extract, "learn": atoms.options, "seed": atoms.seed},
             {"descriptors": [file.digest for file in files], "dictionary": [atoms.digest]},
         )
-        with output_of(out, header, work) as must_make:
+        with output_of(out, header, work, inputs=[*paths, dictionary]) as must_make:
             if not must_make:
                 return Outcome(out, False, "up to date")
             shards = list(_shards(files, dictionary, out, options, header, chosen))

@@ -7,7 +7,7 @@ of what it was made from: a later run takes up exactly the parts that still fit.
 import shutil
 from contextlib import ExitStack
 
-from flyannot.errors import DataError
+from flyannot.errors import DataError, FlyannotError
 from flyannot.executor import run_all
 from flyannot.store.concatenation import concatenate
 from flyannot.store.reading import open_stored, verify_stored
@@ -47,10 +47,22 @@ def make_parts(make_part, shards, *, work, unit="image"):
 
 
 def join_parts(out, header_of, shards):
-    """Join the parts into `out` and remove them; `header_of(failures)` is its header."""
+    """Join the parts into `out` and remove them; `header_of(failures)` is its header.
+
+    Raises
+    ------
+    FlyannotError
+        If not one image could be used; `out` is as it was.
+    """
     with ExitStack() as stack:
         parts = [stack.enter_context(open_stored(shard.part)) for shard in shards]
         failures = tuple(failure for part in parts for failure in part.failures)
+        if not any(part.stage_ranges for part in parts):
+            drop_parts(out)
+            raise FlyannotError(
+                f"not one of {len(failures)} images could be used; the first: {failures[0][1]}",
+                fix="check the images that the table or the command names",
+            )
         with create(out, header_of(failures)) as file:
             concatenate(file, parts)
     drop_parts(out)

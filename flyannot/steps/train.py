@@ -1,7 +1,9 @@
 """features.h5 and annotations.csv to model.h5."""
 
+import logging
 from dataclasses import asdict, dataclass, field
 
+from flyannot.coverage import notes_on_columns
 from flyannot.dataset import read_annotations
 from flyannot.errors import InputError
 from flyannot.stage_ranges import rng_for
@@ -10,10 +12,13 @@ from flyannot.steps.output import Outcome, output_of
 from flyannot.store.dictionary import read_dictionary
 from flyannot.store.digest import digest_of_file
 from flyannot.store.features import read_features
+from flyannot.store.header import Header
 from flyannot.store.model import write_model
-from flyannot.store.writing import Header, create
+from flyannot.store.writing import create
 from flyannot.svm import TrainOptions, train_terms, untrainable
 from flyannot.training_set import SetOptions, training_set
+
+log = logging.getLogger("flyannot")
 
 
 @dataclass(frozen=True)
@@ -53,6 +58,7 @@ def train(paths, annotations_csv, out, options, work, *, seed=0, stage_ranges=No
     """
     with open_all(paths, "features") as files:
         chosen = chosen_stage_ranges(files, stage_ranges)
+        annotations = read_annotations(annotations_csv)
         header = Header(
             "model",
             {"train": options.as_dict(), "stage_ranges": chosen, "pool": files[0].options},
@@ -62,10 +68,12 @@ def train(paths, annotations_csv, out, options, work, *, seed=0, stage_ranges=No
             },
             seed,
         )
-        annotations = read_annotations(annotations_csv)
-        with output_of(out, header, work) as must_make:
+        with output_of(out, header, work, inputs=[*paths, annotations_csv]) as must_make:
             if not must_make:
                 return Outcome(out, False, "up to date")
+            columns = {s: read_features(files, s)[0] for s in chosen}
+            for note in notes_on_columns(columns, annotations):
+                log.info("note: %s", note)
             trained = {s: _train_stage_range(files, annotations, s, options, work, header) for s in chosen}
             if not any(models for _, models, _ in trained.values()):
                 raise InputError(

@@ -3,7 +3,6 @@
 import numpy as np
 
 from flyannot.stage_ranges import STAGE_RANGES
-from flyannot.store.digest import row_blocks
 from flyannot.store.schema import SCHEMAS
 from flyannot.store.writing import append_rows, growing_array, write_array
 
@@ -20,34 +19,36 @@ def concatenate(file, parts):
 
 def _concatenate_stage_range(group, parts, stage_range):
     for name, (kinds, dimensions) in SCHEMAS[parts[0].kind].items():
-        datasets = [part.group(stage_range)[name] for part in parts]
         if name == "first":
-            write_array(group, name, _joined_offsets(datasets))
+            offsets = [part.array(stage_range, name) for part in parts]
+            write_array(group, name, _joined_offsets(offsets))
         elif name == "group_of_image":
+            numbers = [part.array(stage_range, name) for part in parts]
             n_groups = [len(part.group(stage_range)["group_name"]) for part in parts]
-            write_array(group, name, _joined_numbers(datasets, n_groups))
+            write_array(group, name, _joined_numbers(numbers, n_groups))
         elif dimensions[0] not in _GROWING:
             write_array(group, name, parts[0].array(stage_range, name))
         elif kinds == "S":
             write_array(group, name, [text for part in parts for text in part.array(stage_range, name)])
         else:
-            _stream(group, name, datasets)
+            _stream(group, name, parts, stage_range)
 
 
-def _stream(group, name, datasets):
+def _stream(group, name, parts, stage_range):
+    datasets = [part.group(stage_range)[name] for part in parts]
     n_rows = sum(len(dataset) for dataset in datasets)
     joined = growing_array(group, name, datasets[0].shape[1:], datasets[0].dtype, n_rows=n_rows)
-    for dataset in datasets:
-        for rows in row_blocks(dataset):
+    for part in parts:
+        for rows in part.blocks(stage_range, name):
             append_rows(joined, rows)
 
 
-def _joined_offsets(datasets):
-    counts = np.concatenate([np.diff(dataset[:]) for dataset in datasets])
+def _joined_offsets(offsets):
+    counts = np.concatenate([np.diff(first) for first in offsets])
     return np.concatenate([[0], np.cumsum(counts)]).astype(np.int64)
 
 
-def _joined_numbers(datasets, counts):
+def _joined_numbers(numbers, counts):
     """Numbers that count things within a part, as numbers that count them through all parts."""
     before = np.concatenate([[0], np.cumsum(counts)[:-1]])
-    return np.concatenate([dataset[:] + n for dataset, n in zip(datasets, before)]).astype(np.int32)
+    return np.concatenate([mine + n for mine, n in zip(numbers, before)]).astype(np.int32)

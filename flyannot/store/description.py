@@ -38,9 +38,6 @@ def _datasets(stored, stage_range):
 
 def _values(stored, stage_range, name):
     shape = stored.group(stage_range)[name].shape
-    if name.startswith("trace/") or name == "term":
-        values = stored.array(stage_range, name)
-        return ", ".join(v if isinstance(v, str) else f"{v:.5g}" for v in values)
-    if len(shape) == 1 and shape[0] <= _MOST_SHOWN:
-        return ", ".join(str(v) for v in stored.array(stage_range, name))
+    if name.startswith("trace/") or name == "term" or len(shape) == 1 and shape[0] <= _MOST_SHOWN:
+        return ", ".join(v if isinstance(v, str) else f"{v:.5g}" for v in stored.array(stage_range, name))
     return ""

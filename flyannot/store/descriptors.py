@@ -2,7 +2,6 @@
 
 import numpy as np
 
-from flyannot.store.digest import row_blocks
 from flyannot.store.image_columns import write_image_columns
 from flyannot.store.writing import write_array
 
@@ -25,9 +24,8 @@ def write_descriptors(file, stage_range, columns, described):
 
 def read_patches_of_image(stored, stage_range, index):
     """The descriptors and patch centres of one image, as `write_descriptors` took them."""
-    group = stored.group(stage_range)
-    start, stop = group["first"][index : index + 2]
-    return group["descriptors"][start:stop], group["centres_px"][start:stop]
+    start, stop = stored.array(stage_range, "first", index, index + 2)
+    return tuple(stored.array(stage_range, name, start, stop) for name in ("descriptors", "centres_px"))
 
 
 def n_patches(stored, stage_range):
@@ -46,7 +44,7 @@ def read_patches(files, stage_range, rows):
     for stored in files:
         if stage_range not in stored.stage_ranges:
             continue
-        for block in row_blocks(stored.group(stage_range)["descriptors"]):
+        for block in stored.blocks(stage_range, "descriptors"):
             a, b = np.searchsorted(rows, [start, start + len(block)])
             picked.append(block[rows[a:b] - start])
             start += len(block)

@@ -5,29 +5,32 @@ hard links only, lies in this file, has a type of the short list, is stored in f
 cannot claim 4 GiB) and fits the schema.  Checksums of the blocks catch flipped bits on reading.
 """
 
-import json
+import math
 from contextlib import contextmanager
 
 import h5py
 import numpy as np
 
-from flyannot.errors import DataError
+from flyannot.errors import DataError, InputError
 from flyannot.stage_ranges import STAGE_RANGES
-from flyannot.store.digest import content_digest
-from flyannot.store.schema import DTYPES, FORMAT_VERSION, MADE_BY, SCHEMAS, breach
+from flyannot.store.consistency import contradiction
+from flyannot.store.digest import content_digest, row_blocks
+from flyannot.store.header import read_header
+from flyannot.store.schema import DTYPES, MADE_BY, breach
+
+_SIGNATURE = b"\x89HDF\r\n\x1a\n"  # how every HDF5 file begins
+_HDF5_COMPLAINTS = (OSError, RuntimeError, KeyError, ValueError)
 
 
 class Stored:
     """An open file: its header, and its datasets by stage range."""
 
-    def __init__(self, file, path, kind):
-        self._file, self.path, self.kind = file, path, kind
-        self.digest = file.attrs["digest"]
-        self.options = json.loads(file.attrs["options"])
-        self.inputs = json.loads(file.attrs["inputs"])
-        self.seed = int(file.attrs["seed"]) if "seed" in file.attrs else None
-        self.version = file.attrs["flyannot_version"]
-        self.failures = tuple(tuple(one) for one in json.loads(file.attrs["failures"]))
+    def __init__(self, file, path, header):
+        self._file, self.path = file, path
+        self.kind, self.digest, self.version, self.seed = (
+            header.kind, header.digest, header.version, header.seed
+        )  # fmt: skip
+        self.options, self.inputs, self.failures = header.options, header.inputs, header.failures
         self.stage_ranges = tuple(s for s in STAGE_RANGES if s in file)
 
     def group(self, stage_range):
@@ -40,17 +43,33 @@ class Stored:
             )
         return self._file[stage_range]
 
-    def array(self, stage_range, name):
-        """One dataset as an array; text comes back as a list of str."""
-        try:
-            values = self.group(stage_range)[name][()]
-        except (OSError, KeyError) as error:
-            raise damaged(self.path, f"{stage_range}/{name} cannot be read ({_first_line(error)})") from error
+    def array(self, stage_range, name, start=0, stop=None):
+        """The rows `start` to `stop` of one dataset; text comes back as a list of str."""
+        with self._reading(stage_range, name):
+            values = self.group(stage_range)[name][start:stop]
         if values.dtype.kind == "S":
             return [text.decode("utf-8", "replace") for text in values.tolist()]
-        if values.dtype.kind == "f" and not np.isfinite(values).all():
-            raise damaged(self.path, f"{stage_range}/{name} holds values that are not finite")
+        self._require_finite(values, stage_range, name)
         return values
+
+    def blocks(self, stage_range, name):
+        """All rows of one dataset of numbers, some megabytes at a time."""
+        with self._reading(stage_range, name):
+            for block in row_blocks(self.group(stage_range)[name]):
+                self._require_finite(block, stage_range, name)
+                yield block
+
+    @contextmanager
+    def _reading(self, stage_range, name):
+        try:
+            yield
+        except _HDF5_COMPLAINTS as error:
+            what = f"{stage_range}/{name} cannot be read ({_first_line(error)})"
+            raise damaged(self.path, what, self.kind) from error
+
+    def _require_finite(self, values, stage_range, name):
+        if values.dtype.kind == "f" and not np.isfinite(values).all():
+            raise damaged(self.path, f"{stage_range}/{name} holds values that are not finite", self.kind)
 
     @property
     def file(self):
@@ -64,22 +83,18 @@ def open_stored(path, kind=None):
 
     Raises
     ------
+    InputError
+        If it is not there.
     DataError
-        If it is missing, damaged, not one of ours, of another kind or of a later format.
+        If it is damaged, not one of ours, of another kind or of a later format.
     """
-    if not path.is_file():
-        raise DataError(
-            f"{path} is not there" if not path.exists() else f"{path} is not a file", fix=_make(kind)
-        )
+    _require_hdf5(path, kind)
     try:
         file = h5py.File(path, "r")
     except OSError as error:
         raise damaged(path, f"not a readable HDF5 file ({_first_line(error)})", kind) from error
-    try:
-        with file:
-            yield _looked_over(file, path, kind)
-    except (OSError, RuntimeError) as error:  # HDF5's own complaints while reading
-        raise damaged(path, _first_line(error), kind) from error
+    with file:
+        yield _looked_over(file, path, kind)
 
 
 def verify_stored(path):
@@ -87,28 +102,42 @@ def verify_stored(path):
 
     Raises
     ------
-    DataError
-        If anything differs or cannot be read.
+    InputError, DataError
+        As `open_stored`, or if anything differs or cannot be read.
     """
     with open_stored(path) as stored:
         try:
             found = content_digest(stored.file)
-        except (OSError, RuntimeError, KeyError, ValueError) as error:
+        except _HDF5_COMPLAINTS as error:
             raise damaged(path, _first_line(error), stored.kind) from error
         if found != stored.digest:
-            raise damaged(
-                path, f"its contents have digest {found[:12]}, its header says {stored.digest[:12]}"
-            )
+            what = f"its contents have digest {found[:12]}, its header says {stored.digest[:12]}"
+            raise damaged(path, what, stored.kind)
         return stored.kind
+
+
+def is_hdf5(path):
+    """Whether a file begins as HDF5 files do."""
+    with open(path, "rb") as file:
+        return file.read(len(_SIGNATURE)) == _SIGNATURE
 
 
 def damaged(path, what, kind=None):
     """The DataError of a file that cannot be trusted."""
-    return DataError(f"{path} is damaged or foreign: {what}", fix=f"delete it; {_make(kind)}")
+    made_by = MADE_BY[kind] if kind else "the command that wrote it"
+    return DataError(f"{path} is damaged or foreign: {what}", fix=f"make it again with: {made_by} --force")
 
 
-def _make(kind):
-    return f"make it again with: {MADE_BY[kind]}" if kind else "make it again with the command that wrote it"
+def _require_hdf5(path, kind):
+    fix = f"name a file made by: {MADE_BY[kind]}" if kind else "name an HDF5 file made by flyannot"
+    if not path.is_file():
+        raise InputError(f"{path} is not a file" if path.exists() else f"{path} is not there", fix=fix)
+    try:
+        is_ours = is_hdf5(path)
+    except OSError as error:
+        raise InputError(f"cannot read {path}: {error.strerror}", fix=fix) from error
+    if not is_ours:
+        raise DataError(f"{path} is not an HDF5 file", fix=fix)
 
 
 def _first_line(error):
@@ -116,33 +145,22 @@ def _first_line(error):
 
 
 def _looked_over(file, path, kind):
+    """HDF5 answers a hostile file with almost any exception."""
     try:
-        found = _kind_of(file, path, kind)
+        header = read_header(file.attrs, path, kind)
         _check_links(file, path)
-        stored = Stored(file, path, found)
-    except (KeyError, ValueError, TypeError, AttributeError) as error:
-        raise damaged(path, f"its header is not readable ({_first_line(error)})", kind) from error
-    for stage_range in stored.stage_ranges:
-        wrong = breach(found, file[stage_range], stage_range)
-        if wrong:
-            raise damaged(path, wrong, found)
+        stored = Stored(file, path, header)
+        wrong = next(filter(None, (_breach(stored, s) for s in stored.stage_ranges)), "")
+    except (*_HDF5_COMPLAINTS, TypeError, AttributeError) as error:
+        raise damaged(path, f"it cannot be looked over ({_first_line(error)})", kind) from error
+    if wrong:
+        raise damaged(path, wrong, stored.kind)
     return stored
 
 
-def _kind_of(file, path, kind):
-    name = str(file.attrs.get("format", ""))
-    found = name.removeprefix("flyannot-")
-    if not name.startswith("flyannot-") or found not in SCHEMAS:
-        raise damaged(path, "it was not made by flyannot", kind)
-    if kind is not None and found != kind:
-        raise DataError(f"{path} holds {found}, not {kind}", fix=f"name a file made by: {MADE_BY[kind]}")
-    version = int(file.attrs["format_version"])
-    if version != FORMAT_VERSION:
-        raise DataError(
-            f"{path} has format version {version}, this flyannot reads {FORMAT_VERSION}",
-            fix="upgrade flyannot" if version > FORMAT_VERSION else f"make it again with: {MADE_BY[found]}",
-        )
-    return found
+def _breach(stored, stage_range):
+    wrong = breach(stored.kind, stored.group(stage_range), stage_range)
+    return wrong or contradiction(stored, stage_range)
 
 
 def _check_links(group, path):
@@ -163,7 +181,8 @@ def _check_dataset(item, path):
         raise damaged(path, f"{item.name} holds {item.dtype}, which no flyannot file does")
     if item.chunks is None or not item.fletcher32 or item.compression or item.scaleoffset is not None:
         raise damaged(path, f"{item.name} is not stored in checksummed blocks")
-    if item.id.get_storage_size() < item.nbytes:
+    n_chunks = math.prod(-(-size // chunk) for size, chunk in zip(item.shape, item.chunks))
+    if item.id.get_storage_size() < item.nbytes or item.id.get_num_chunks() != n_chunks:
         raise damaged(path, f"{item.name} claims more data than it stores")
 
 

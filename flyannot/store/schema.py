@@ -75,6 +75,33 @@ SCHEMAS = {
     },
 }
 
+_NUMBER = (int, float)
+_EXTRACT = {"patch_px": int, "stride_px": int, "min_std": _NUMBER}
+_POOL = {
+    "coder": str,
+    "tol": _NUMBER,
+    "pooling": ("max", "mean", "rms"),
+    "grid": list,
+    **{f"extract.{name}": accepted for name, accepted in _EXTRACT.items()},
+    "learn.lam": _NUMBER,
+}
+_LEARN = {"lam": _NUMBER, "extract": dict}
+
+# The options that later commands rely on: a type, some types, or the values that are known.
+OPTIONS = {
+    "descriptors": _EXTRACT,
+    "dictionary": _LEARN,
+    "checkpoint": _LEARN,
+    "features": _POOL,
+    "model": {
+        "train.scheme": ("group", "image"),
+        "train.normalisation": ("l2", "none"),
+        "train.merge": ("max", "mean"),
+        **{f"pool.{name}": accepted for name, accepted in _POOL.items()},
+    },
+    "predictions": {},
+}
+
 MADE_BY = {
     "descriptors": "flyannot extract",
     "dictionary": "flyannot learn-dict",

@@ -1,14 +1,13 @@
 """The writing side: one file, whole, checked and reproducible byte for byte."""
 
 from contextlib import contextmanager
-from dataclasses import dataclass
 
 import h5py
 import numpy as np
 
 from flyannot import __version__
 from flyannot.atomic import replacing
-from flyannot.errors import DataError
+from flyannot.errors import DataError, InputError
 from flyannot.store.digest import canonical_json, content_digest
 from flyannot.store.reading import open_stored, verify_stored
 from flyannot.store.schema import FORMAT_VERSION
@@ -16,24 +15,11 @@ from flyannot.store.schema import FORMAT_VERSION
 _CHUNK_BYTES = 1 << 18
 
 
-@dataclass(frozen=True)
-class Header:
-    """What a file is and what it was made from; the whole ground for resuming and for refusing.
-
-    `options` are the resolved options, `inputs` map a role (descriptors, dictionary...) to a list
-    of content digests, `failures` lists what was skipped as (image, reason).
-    """
-
-    kind: str
-    options: dict
-    inputs: dict
-    seed: int | None = None
-    failures: tuple = ()
-
-
 @contextmanager
 def create(path, header):
     """Yield an h5py file to fill; on leaving it is verified and takes the place of `path`.
+
+    `header` is a `flyannot.store.header.Header`; its digest and version are set here.
 
     Raises
     ------
@@ -46,18 +32,23 @@ def create(path, header):
     ):
         _write_header(file, header)
         yield file
-        file.attrs["digest"] = content_digest(file)
+        _write_text(file, "digest", content_digest(file))
 
 
 def _write_header(file, header):
-    file.attrs["format"] = f"flyannot-{header.kind}"
+    _write_text(file, "format", f"flyannot-{header.kind}")
     file.attrs["format_version"] = FORMAT_VERSION
-    file.attrs["flyannot_version"] = __version__
-    file.attrs["options"] = canonical_json(header.options)
-    file.attrs["inputs"] = canonical_json(header.inputs)
-    file.attrs["failures"] = canonical_json(header.failures)
+    _write_text(file, "flyannot_version", __version__)
+    for name in ("options", "inputs", "failures"):
+        _write_text(file, name, canonical_json(getattr(header, name)))
     if header.seed is not None:
         file.attrs["seed"] = header.seed
+
+
+def _write_text(file, name, text):
+    """Of fixed length: it lies in the object header, which carries a checksum."""
+    encoded = text.encode()
+    file.attrs.create(name, encoded, dtype=h5py.string_dtype("utf-8", len(encoded)))
 
 
 def write_array(group, name, values, *, dtype=None):
@@ -104,11 +95,6 @@ def _as_bytes(texts):
     return np.array(encoded, dtype=f"S{max(1, *map(len, encoded))}" if encoded else "S1")
 
 
-def is_up_to_date(path, header):
-    """Whether `path` is already what `header` would make: same options, same inputs, undamaged."""
-    return difference(path, header) == ""
-
-
 def difference(path, header):
     """Why `path` is not what `header` would make, in words; empty if it is.
 
@@ -120,14 +106,14 @@ def difference(path, header):
         verify_stored(path)
         with open_stored(path, header.kind) as found:
             return _header_difference(found, header)
-    except DataError as error:
+    except (DataError, InputError) as error:
         return str(error)
 
 
 def _header_difference(found, header):
     changed = option_changes(found.options, header.options)
     changed += [
-        f"other {key}"
+        f"it was made from other {key}"
         for key in sorted({*found.inputs, *header.inputs})
         if found.inputs.get(key) != header.inputs.get(key)
     ]

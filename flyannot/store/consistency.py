@@ -1,0 +1,54 @@
+"""What shapes and types cannot say: do the datasets of one stage range fit one another?"""
+
+import numpy as np
+
+
+def contradiction(stored, stage_range):
+    """In words, what in one stage range of an open file contradicts another part of it; "" if nothing.
+
+    Reads numbers of images and groups only, never the bulk of the data.
+    """
+    return _CHECKS.get(stored.kind, lambda *_: "")(stored, stage_range)
+
+
+def _offsets(stored, stage_range):
+    first = stored.array(stage_range, "first")
+    n_patches = len(stored.group(stage_range)["descriptors"])
+    if first[0] != 0 or first[-1] != n_patches or (np.diff(first) < 0).any():
+        return f"{stage_range}/first does not cut {n_patches} patches into images"
+    return ""
+
+
+def _pooled_widths(stored, stage_range):
+    group = stored.group(stage_range)
+    n_images, width = group["features"].shape
+    n_cells, n_atoms = group["n_patches"].shape[1], len(group["D"])
+    grid, pooling = stored.options["grid"], stored.options["pooling"]
+    n_winners = width if pooling == "max" else 0
+    if (width, n_cells, group["winner"].shape[1]) != (n_cells * n_atoms, np.prod(grid), n_winners):
+        return f"{stage_range}/features has {width} columns: they do not fit {n_atoms} atoms in {grid} cells"
+    return ""
+
+
+def _weights(stored, stage_range):
+    n_terms, width = stored.group(stage_range)["weights"].shape
+    expected = len(stored.group(stage_range)["D"]) * np.prod(stored.options["pool"]["grid"])
+    if n_terms and width != expected:
+        return f"{stage_range}/weights has {width} columns, not one for each of {expected} features"
+    return ""
+
+
+def _group_numbers(stored, stage_range):
+    of_image = stored.array(stage_range, "group_of_image")
+    n_groups = len(stored.group(stage_range)["group_name"])
+    if not np.array_equal(np.unique(of_image), np.arange(n_groups)):
+        return f"{stage_range}/group_of_image does not number {n_groups} groups"
+    return ""
+
+
+_CHECKS = {
+    "descriptors": _offsets,
+    "features": _pooled_widths,
+    "model": _weights,
+    "predictions": _group_numbers,
+}
