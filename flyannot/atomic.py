@@ -31,7 +31,8 @@ def locked(path):
         path.parent.mkdir(parents=True, exist_ok=True)
         descriptor = _take_lock(lock, path)
     try:
-        _sweep(path)
+        with explained(path):
+            _sweep(path)
         yield
     finally:
         lock.unlink(missing_ok=True)

@@ -102,14 +102,21 @@ def read_folder(folder, stage_range):
     if not names:
         raise InputError(f"no picture in {folder}", fix=f"picture files end in {', '.join(SUFFIXES)}")
     stage_range = parse_stage_range(stage_range)
-    return [Image(str(folder.absolute() / name), name, "", stage_range, group=name) for name in names]
+    return [_alone(str(folder.absolute() / name), name, stage_range) for name in names]
 
 
 def images_of(files, stage_range):
     """Single picture files as images, in the order given, each once and a group of its own."""
     stage_range = parse_stage_range(stage_range)
     names = dict.fromkeys(Path(file).as_posix() for file in files)
-    return [Image(os.path.abspath(name), name, "", stage_range, group=name) for name in names]
+    return [_alone(os.path.abspath(name), name, stage_range) for name in names]
+
+
+def _alone(file, name, stage_range):
+    """An image of an unknown gene; in its name, what no table can hold is written as an escape."""
+    name = name.encode("utf-8", "surrogateescape").decode("utf-8", "backslashreplace")
+    name = "".join(c if c.isprintable() else c.encode("unicode_escape").decode() for c in name)
+    return Image(file, name, "", stage_range, group=name)
 
 
 @dataclass(frozen=True)

@@ -55,6 +55,17 @@ def open_executor(jobs):
             os.environ.pop(name) if value is None else os.environ.update({name: value})
 
 
+def _submit(executor, work, task):
+    """A worker that starts here inherits a blocked Ctrl-C, which is the parent's to answer."""
+    if isinstance(executor, SerialExecutor):
+        return executor.submit(work, task)
+    before = signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGINT})
+    try:
+        return executor.submit(work, task)
+    finally:
+        signal.pthread_sigmask(signal.SIG_SETMASK, before)
+
+
 def _start_worker():
     """Ctrl-C is the parent's to answer, and a worker does not outlive its parent."""
     signal.signal(signal.SIGINT, signal.SIG_IGN)
@@ -99,7 +110,7 @@ def _as_they_end(executor, work, tasks, order, at_once):
     waiting, running = iter(order), {}
     while True:
         for i in waiting:
-            running[executor.submit(work, tasks[i])] = i
+            running[_submit(executor, work, tasks[i])] = i
             if len(running) >= at_once or isinstance(executor, SerialExecutor):
                 break
         if not running:

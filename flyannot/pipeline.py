@@ -91,12 +91,17 @@ def _override(tables, text):
             f'cannot read the setting "{text}"',
             fix="write it as step.option=value, such as extract.stride-px=4",
         )
-    tables.setdefault(step, {})[_kebab(option)] = value
+    table = tables.setdefault(_kebab(step), {})
+    if not isinstance(table, dict):
+        raise InputError(f'cannot set "{text}": the file has {step} outside of any table')
+    table[_kebab(option)] = value
 
 
 def _path(path, tables, key, option):
     if key not in tables:
         raise InputError(f"{path} names no {key}", fix=f"add {option}, or {key} = ... to the file")
+    if not isinstance(tables[key], str):
+        raise InputError(f"{path}: {key} is {tables[key]!r}, not a path in quotes")
     return Path(os.path.normpath(Path(path).parent / tables[key]))
 
 

@@ -26,11 +26,12 @@ def exit_code_of(group):
     for number in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP):
         signal.signal(number, _interrupt)
     try:
+        _accept_any_text()
         code = group.main(standalone_mode=False, auto_envvar_prefix="FLYANNOT")
         sys.stdout.flush()
         return code if isinstance(code, int) else 0
     except _Interrupted as interrupted:
-        _say("Interrupted.", "run the same command again; it continues where it was")
+        _say("Interrupted: run the same command again, and it continues where it was.")
         return 128 + interrupted.number
     except click.exceptions.Exit as done:
         return done.exit_code
@@ -44,11 +45,11 @@ def exit_code_of(group):
         _say(f"Error: {error.format_message()}")
         return error.exit_code
     except BrokenPipeError:  # the reader of our output has had enough, as `head` has
-        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        _drop_stdout()
         return 0
     except WriteError as error:
         _explain(error)
-        _leave_at_once(error.exit_code)
+        return _leave_at_once(error.exit_code)
     except FlyannotError as error:
         _explain(error)
         return error.exit_code
@@ -57,6 +58,27 @@ def exit_code_of(group):
         return 1
     except Exception as error:
         return _unexpected(error)
+
+
+def _accept_any_text():
+    """Names of genes and files are printed on any terminal, whatever letters it knows."""
+    if sys.stdout is None:  # closed by the caller
+        sys.stdout = open(os.devnull, "w")  # noqa: SIM115 - for the rest of this process
+    if hasattr(sys.stdout, "reconfigure"):
+        sys.stdout.reconfigure(errors="backslashreplace")
+
+
+def _is_stdout_full():
+    try:
+        sys.stdout.flush()
+    except OSError:
+        return True
+    return False
+
+
+def _drop_stdout():
+    """What is left in its buffer goes nowhere, instead of failing again when Python ends."""
+    os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
 
 
 def _interrupt(number, frame):
@@ -85,6 +107,10 @@ def _unexpected(error):
     if is_debugging():
         traceback.print_exc()
     text = (str(error).splitlines() or [""])[0]
+    if isinstance(error, OSError) and _is_stdout_full():
+        _say(f"Error: cannot write to the standard output: {error.strerror}", "send it elsewhere")
+        _drop_stdout()
+        return WriteError.exit_code
     _say(
         f"Error: unexpected {type(error).__name__}: {text}",
         "this is a fault of flyannot: run again with --debug and report what it prints",

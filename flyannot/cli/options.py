@@ -128,5 +128,8 @@ def finish(outcome):
     listed = list_failures(outcome.path, outcome.failures)
     if not outcome.failures:
         return 0
-    log.warning("%d images were skipped; the reasons are in %s", len(outcome.failures), listed)
+    n = len(outcome.failures)
+    log.warning(
+        "%s skipped; the reasons are in %s", "1 image was" if n == 1 else f"{n:,} images were", listed
+    )
     return SKIPPED

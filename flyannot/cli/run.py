@@ -47,6 +47,9 @@ def command(config, data_set, output, settings, dry_run):
         if one.step == "synthesize" and (configuration.data_set / "images.csv").exists():
             log.info("[synthesize] %s is there", configuration.data_set)
             continue
+        if one.step == "synthesize" and dry_run:
+            log.info("would make %s: it is not there yet; then everything after it", configuration.data_set)
+            break
         log.info("[%s] flyannot %s", one.step, shlex.join([one.step, *words]))
         code = _carry_out(one, click_command, words, dry_run)
         if code == STOP:
@@ -103,7 +106,7 @@ def _words(config, one, overridden):
         if key not in flags:
             raise InputError(f'{config}: [{one.step}] has no option "{key}".{did_you_mean(key, flags)}')
         variable = f"{_prefix(one.step)}_{flags[key].name.upper()}"
-        if variable in os.environ and f"{one.step}.{key}" not in overridden:
+        if os.environ.get(variable) and f"{one.step}.{key}" not in overridden:
             continue  # click reads it from there
         words += _option_words(key, value, flags[key])
     return words

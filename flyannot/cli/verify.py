@@ -10,21 +10,21 @@ from flyannot.cli.options import IN_FILE, Command
 def command(files):
     """Read every byte of every FILE and compare it with the digest in its header.
 
-    The exit code is 0 when all are whole, 65 when one is not.
+    The exit code is 0 when all are whole, 65 when one is damaged, 2 when one is not there.
 
     \b
     Example:
         flyannot verify descriptors.h5 model.h5
     """
-    from flyannot.errors import DataError
+    from flyannot.errors import FlyannotError
     from flyannot.store.reading import verify_stored
 
-    damaged = 0
+    worst = 0
     for path in files:
         try:
             click.echo(f"whole    {path} ({verify_stored(path)})")
-        except DataError as error:
-            click.echo(f"damaged  {path}: {error}")
+        except FlyannotError as error:
+            click.echo(f"NOT whole: {error}")
             click.echo(f"Fix: {error.fix}", err=True)
-            damaged = DataError.exit_code
-    return damaged
+            worst = max(worst, error.exit_code)
+    return worst
