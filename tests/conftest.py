@@ -21,3 +21,17 @@ def shared_data():
     if not folder.is_dir():
         pytest.skip(f"the real data are absent ({folder}); set FLYANNOT_SHARED")
     return folder
+
+
+@pytest.fixture(scope="session")
+def chain(tmp_path_factory):
+    """Synthetic embryos and every file of the chain made from them; only to look at."""
+    from small_embryos import make_chain
+
+    return make_chain(tmp_path_factory.mktemp("chain"))
+
+
+@pytest.fixture
+def own_chain(chain, tmp_path):
+    """A copy of `chain` that the test may spoil."""
+    return chain.copied_to(tmp_path / "own")
