@@ -53,7 +53,7 @@ def _write_text(file, name, text):
 
 def write_array(group, name, values, *, dtype=None):
     """Add a dataset: chunked, with checksums, text as fixed-length UTF-8."""
-    values = _as_bytes(values) if _is_text(values) else np.asarray(values, dtype)
+    values = _as_bytes(values) if dtype is None and _is_text(values) else np.asarray(values, dtype)
     dataset = growing_array(group, name, values.shape[1:], values.dtype, n_rows=len(values))
     append_rows(dataset, values)
     return dataset
