@@ -1,7 +1,12 @@
 """What every test may ask for: a seeded generator, and the real data where they are."""
 
+import logging
 import os
+import shlex
+import signal
+import sys
 from pathlib import Path
+from typing import NamedTuple
 
 import numpy as np
 import pytest
@@ -35,3 +40,38 @@ def chain(tmp_path_factory):
 def own_chain(chain, tmp_path):
     """A copy of `chain` that the test may spoil."""
     return chain.copied_to(tmp_path / "own")
+
+
+class Said(NamedTuple):
+    """What a command answered."""
+
+    code: int
+    out: str
+    err: str
+
+
+@pytest.fixture
+def flyannot(capsys, monkeypatch):
+    """The command line in this process: flyannot("extract DATA -o F", DATA=..., F=...) -> Said."""
+    from flyannot.cli import faults, group
+
+    log = logging.getLogger("flyannot")
+    handlers = {n: signal.getsignal(n) for n in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)}
+    monkeypatch.setattr(faults, "_leave_at_once", lambda code: code)  # it would end the tests
+
+    def run(line, **named):
+        words = [str(named.get(word, word)) for word in shlex.split(line)]
+        monkeypatch.setattr(sys, "argv", ["flyannot", *words])
+        capsys.readouterr()
+        log.handlers.clear()  # it writes to the stderr of its day
+        log.setLevel(logging.NOTSET)
+        code = faults.exit_code_of(group)
+        said = Said(code, *capsys.readouterr())
+        assert "Traceback" not in said.err
+        return said
+
+    yield run
+    log.handlers.clear()
+    log.setLevel(logging.NOTSET)
+    for number, handler in handlers.items():
+        signal.signal(number, handler)

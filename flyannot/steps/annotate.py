@@ -28,6 +28,7 @@ from flyannot.tables import read_table, write_table
 from flyannot.training_set import SetOptions, rows_of
 
 _COLUMNS = ("gene", "fbgn", "image", "stage_range", "term", "decision_value", "probability", "answer")
+_NEVER_EMPTY = ("stage_range", "term", "decision_value", "answer")
 
 
 @dataclass(frozen=True)
@@ -79,7 +80,7 @@ def _check_table(out):
         raise InputError(f"{out} is the name of a table", fix=f"name the output {out.with_suffix('.h5')}")
     if table.exists():
         try:
-            next(read_table(table, _COLUMNS), None)
+            next(read_table(table, _NEVER_EMPTY), None)
         except InputError as error:
             raise InputError(
                 f"the table {table} would be replaced, and it does not hold predictions",
