@@ -74,6 +74,10 @@ class SCC:
         Bound on the sum over the support of z_j^2 / h_j, by which one step shrinks the residual of its
         own sample.  Unbounded in both variants; 1 keeps first visits from overshooting.
 
+    Neither variant forgets, and both take three sweeps.  On 20,000 dense SIFT descriptors of fly embryos
+    and 1,000 atoms, 8 sweeps with forgetting 0.2 and max_step 1 took the objective with exact codes
+    after 10 epochs from 0.1728 ("paper") and 0.1706 ("released") to 0.1673, for a quarter more time.
+
     Raises
     ------
     InputError
