@@ -7,7 +7,8 @@ import numpy as np
 import scipy.sparse as sp
 from threadpoolctl import ThreadpoolController
 
-from flyannot.sparse.coders.cd_kernels import CHUNK, Problem, Scratch, encode_rows
+from flyannot.errors import DataError, InputError
+from flyannot.sparse.coders.cd_kernels import SLACK, Problem, encode_rows, make_scratch
 
 BLOCK = 256  # samples per product: X D^T stays in cache until its codes are solved
 
@@ -54,17 +55,20 @@ def encode(X, D, lam, *, tol=1e-4, max_sweeps=1000, start=None, gram=None, n_thr
     dtype = np.float32 if np.asarray(X).dtype == np.float32 else np.float64
     X, D = np.asarray(X, dtype), np.ascontiguousarray(D, dtype)
     gram = np.ascontiguousarray(D @ D.T if gram is None else gram, dtype)
-    problem = Problem(gram, dtype(lam), float(tol), int(max_sweeps), D.shape[1])
+    _check(X, D, gram, lam)
+    slack = SLACK * np.finfo(dtype).eps * np.sqrt(gram.diagonal().max(initial=0))
+    problem = Problem(gram, dtype(lam), 0.5 * tol, slack, int(max_sweeps))
     start = _csr_arrays(start, len(X), dtype)
-    padded = np.zeros((-(-len(D) // _TILE) * _TILE, D.shape[1]), dtype)
-    padded[: len(D)] = D
 
     def encode_share(first):
-        share = range(first * BLOCK, len(X), n_threads * BLOCK)
-        return _encode_blocks(X, padded.T, share, start, problem)
+        return _encode_blocks(X, D, range(first * BLOCK, len(X), n_threads * BLOCK), start, problem)
 
-    with _blas().limit(limits=1), ThreadPoolExecutor(n_threads) as threads:
-        shares = list(threads.map(encode_share, range(n_threads)))
+    with _blas().limit(limits=1):
+        if n_threads == 1:
+            shares = [encode_share(0)]
+        else:
+            with ThreadPoolExecutor(n_threads) as threads:
+                shares = list(threads.map(encode_share, range(n_threads)))
     return _join(shares, (len(X), len(D)), dtype)
 
 
@@ -73,54 +77,63 @@ def _blas():
     return ThreadpoolController().select(user_api="blas")
 
 
+def _check(X, D, gram, lam):
+    if X.ndim != 2 or D.ndim != 2 or X.shape[1] != D.shape[1] or gram.shape != (len(D), len(D)):
+        raise DataError(
+            f"samples {X.shape}, atoms {D.shape} and Gram matrix {gram.shape} do not fit together"
+        )
+    if not lam > 0:
+        raise InputError(
+            f"lam is {lam}, and must be positive", fix="choose lam > 0, such as 1.2 / sqrt(n_features)"
+        )
+    if not np.isfinite(gram.diagonal()).all():
+        raise DataError("the dictionary holds values that are not finite")
+
+
 def _csr_arrays(start, n_samples, dtype):
-    """(first, atom, value) of the codes to begin from, sorted in every row."""
+    """(first, atom, value) of the codes to begin from, each atom once in a row."""
     if start is None:
-        return np.zeros(n_samples + 1, np.int64), np.zeros(0, np.int32), np.zeros(0, dtype)
+        return np.zeros(n_samples + 1, np.int64), np.zeros(0, np.uint32), np.zeros(0, dtype)
     start = sp.csr_matrix(start, dtype=dtype, copy=True)
     start.sum_duplicates()
-    return start.indptr.astype(np.int64), start.indices.astype(np.int32), start.data
+    return start.indptr.astype(np.int64), start.indices.astype(np.uint32), start.data
 
 
-def _encode_blocks(X, DT, firsts, start, problem):
+def _encode_blocks(X, D, firsts, start, problem):
     """The (counts, atoms, values) of the blocks of samples that begin at `firsts`."""
-    n_atoms, dtype = len(problem.gram), X.dtype
-    if not n_atoms:
-        return [(np.zeros(min(BLOCK, len(X) - f), np.int64), start[1][:0], start[2][:0]) for f in firsts]
-    scratch = _scratch(n_atoms, dtype)
-    Q = np.empty((BLOCK, DT.shape[1]), dtype)
-    room = (
-        np.zeros(BLOCK + 1, np.int64),
-        np.empty(BLOCK * n_atoms, np.int32),
-        np.empty(BLOCK * n_atoms, dtype),
-    )
+    n_atoms, n_features = D.shape
+    scratch = make_scratch(n_atoms, n_features, X.dtype)
+    padded = _pad_rows(D)
+    Q = np.empty((BLOCK, len(padded)), X.dtype)
+    room = np.empty(BLOCK * n_atoms, np.int32), np.empty(BLOCK * n_atoms, X.dtype)
     blocks = []
     for first in firsts:
         Xb = X[first : first + BLOCK]
-        n = len(Xb)
-        np.matmul(_pad_rows(Xb), DT, out=Q[: -(-n // _TILE) * _TILE])
         squares = np.einsum("ij,ij->i", Xb, Xb, dtype=np.float64)
-        begin = start[0][first : first + n + 1], start[1], start[2]
-        encode_rows(Q[:, :n_atoms], squares, begin, problem, scratch, room)
-        n_codes = room[0][n]
-        blocks.append((np.diff(room[0][: n + 1]), room[1][:n_codes].copy(), room[2][:n_codes].copy()))
+        if not np.isfinite(squares).all():
+            raise DataError(
+                f"sample {first + int(np.isfinite(squares).argmin())} holds values that are not finite"
+            )
+        np.matmul(_pad_rows(Xb), padded.T, out=Q[: _up_to_tile(len(Xb))])
+        begin = start[0][first : first + len(Xb) + 1], *start[1:]
+        bounds = np.zeros(len(Xb) + 1, np.int64)
+        if n_atoms:
+            encode_rows(Q, squares, begin, problem, scratch, (bounds, *room))
+        blocks.append((np.diff(bounds), *(part[: bounds[-1]].copy() for part in room)))
     return blocks
 
 
-def _scratch(n_atoms, dtype):
-    row, square = (lambda: np.empty(n_atoms, dtype)), (lambda: np.empty(n_atoms**2, dtype))
-    places = [np.empty(n_atoms, np.int32) for _ in range(2)]
-    maxima = np.empty(-(-n_atoms // CHUNK), dtype)
-    return Scratch(row(), maxima, places[0], row(), row(), square(), square(), row(), places[1])
+def _up_to_tile(n):
+    return -(-n // _TILE) * _TILE
 
 
-def _pad_rows(Xb):
-    short = -len(Xb) % _TILE
-    return np.concatenate([Xb, np.zeros((short, Xb.shape[1]), Xb.dtype)]) if short else Xb
+def _pad_rows(A):
+    short = _up_to_tile(len(A)) - len(A)
+    return np.concatenate([A, np.zeros((short, A.shape[1]), A.dtype)]) if short else A
 
 
 def _join(shares, shape, dtype):
-    """One CSR matrix from blocks dealt out in turn."""
+    """One CSR matrix from blocks that were dealt out in turn."""
     blocks = [shares[i % len(shares)][i // len(shares)] for i in range(sum(map(len, shares)))]
     if not blocks:
         return sp.csr_matrix(shape, dtype=dtype)

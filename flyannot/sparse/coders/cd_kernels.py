@@ -1,25 +1,33 @@
-"""Kernels of the coordinate-descent coder: the lasso of one sample, on a working set of atoms.
+"""Kernels of the coordinate-descent coder: rounds over all atoms until the duality gap closes.
 
-Throughout, q = D (x - z D) = q0 - z gram.  The working set is `atoms[:n]`, in rising order, with
-codes `z[:n]`; every other code is zero.
+Each round puts the atoms that violate the optimality conditions most into the working set, solves
+that (`cd_support`), and makes q = D (x - z D) = q0 - z gram afresh for all atoms.
 """
 
 from typing import NamedTuple
 
 import numpy as np
 
-from flyannot.compiled import compiled
-from flyannot.sparse.kernels import shrink
+from flyannot.sparse.coders.cd_support import (
+    FAST,
+    LANES,
+    Support,
+    WorkingSet,
+    admit,
+    lean,
+    padded,
+    place_atom,
+    read_rows,
+    settle,
+    worst_member,
+)
 
-CHUNK = 64  # atoms whose largest |q| is kept, so that the search for violators skips most of q
-ENTRANTS = 0.75  # atoms join the working set when |q| is at least this part of the largest
-N_SWEEPS = 3  # of coordinate descent before the closed form
-N_TRIES = 50  # of both before q is made afresh
-PIVOT = 16.0  # roundings below which a pivot of the Cholesky factor counts as zero
-SLACK = 16.0  # roundings of the largest |q0| that do not count as a violation
-
-# Only the order of a maximum, and the fusing of multiply and add, are left to the compiler.
-_FAST = {"nnan", "nsz", "contract"}
+N_LANES = 64  # the largest |q| of each is kept, so that the search for violators skips most of q
+ENTRANTS = 0.7  # atoms join the working set when |q| is at least this part of the largest
+SLACK = 16.0  # roundings of |x| |d| that do not count as a violation
+REBUILD = 8  # rounds after which the support is built afresh
+AT_REST = 0.9  # part of the allowed gap to reach; a code to begin from may use a little more of it, so
+AT_START = 0.95  # that a code that comes back is left as it is
 
 
 class Problem(NamedTuple):
@@ -27,123 +35,171 @@ class Problem(NamedTuple):
 
     gram: np.ndarray  # (n_atoms, n_atoms)
     lam: float
-    tol: float
+    goal: float  # the allowed gap, as a part of |x|^2
+    slack: float  # the largest violation that may be rounding, as a part of |x|
     max_sweeps: int
-    n_features: int
 
 
 class Scratch(NamedTuple):
-    """Room for one sample at a time; n_atoms long unless said."""
+    """Room for one sample at a time."""
 
-    q: np.ndarray
-    maxima: np.ndarray  # (n_chunks,) largest |q| of each chunk
-    atoms: np.ndarray  # integer
-    z: np.ndarray
-    q_set: np.ndarray  # q on the working set
-    gram_set: np.ndarray  # (n_atoms**2,): gram on the working set, n by n at its start
-    factor: np.ndarray  # (n_atoms**2,): its Cholesky factor on the support
-    move: np.ndarray  # the change of the codes on the support
-    support: np.ndarray  # integer: places in the working set whose code is not zero
+    q: np.ndarray  # (n_atoms, padded with zeros to a multiple of N_LANES)
+    q_bits: np.ndarray  # the same memory as integers (n_rows, N_LANES): without its sign a float
+    # compares as they do
+    maxima: np.ndarray  # (N_LANES + 1,) largest |q| of each lane, and of all
+    maxima_bits: np.ndarray
+    found: np.ndarray  # integer (n_atoms + 1,): violators
+    loads: np.ndarray  # integer (n_atoms,): atoms of a code that is to be built into the support
+    load_codes: np.ndarray  # (n_atoms,)
+    support: Support
+    work: WorkingSet
 
 
-@compiled
+def make_scratch(n_atoms, n_features, dtype):
+    """Scratch for samples of one dictionary."""
+    bits = np.int32 if dtype == np.float32 else np.int64
+    q, maxima = _whole(n_atoms, N_LANES, dtype), np.zeros(N_LANES + 1, dtype)
+    q_set = _whole(n_atoms, LANES, dtype)
+    n_support, width = min(n_atoms, n_features), len(q_set)
+    z = _whole(n_support, LANES, dtype)
+    support = Support(
+        atoms=np.zeros(n_support, np.uint32),
+        place=np.zeros(n_support, np.uint32),
+        z=z + 1,
+        inverse=np.zeros((n_support, len(z)), dtype),
+        column=np.zeros_like(z),
+        give=np.zeros_like(z),
+    )
+    work = WorkingSet(
+        atoms=np.zeros(width, np.uint32),
+        q=q_set,
+        q_bits=q_set.view(bits),
+        masks=np.zeros(width, bits),
+        rows=np.empty(n_support * width, dtype),
+        row=np.zeros(width, dtype),
+    )
+    lanes = q.view(bits).reshape(-1, N_LANES)
+    found, loads = np.zeros(len(q) + 1, np.uint32), np.zeros(n_atoms, np.uint32)
+    load_codes = np.zeros(n_atoms, dtype)
+    return Scratch(q, lanes, maxima, maxima.view(bits), found, loads, load_codes, support, work)
+
+
+def _whole(n, multiple, dtype):
+    return np.zeros(-(-n // multiple) * multiple, dtype)
+
+
+@lean()
 def encode_rows(Q, squares, start, problem, scratch, codes):
     """Solve one sample after the other.
 
     Q holds D x of every sample, `squares` |x|^2, `start` the CSR arrays (first, atom, value) of the
-    codes to begin from.  `codes` is (first, atom, value) too, and has room for every possible code.
+    codes to begin from.  `codes` is (first, atom, value) too, with room for every possible code.
     """
     first, atom, value = codes
     first[0] = 0
     for i in range(len(squares)):
-        n = recall_code(start, i, problem.gram, scratch)
-        n = encode_row(Q[i], squares[i], n, problem, scratch)
-        first[i + 1] = first[i] + n
-        for j in range(n):
-            atom[first[i] + j], value[first[i] + j] = scratch.atoms[j], scratch.z[j]
+        n_loads = load_start(start, i, problem.gram, scratch)
+        at = first[i]
+        n = encode_row(Q[i], squares[i], n_loads, problem, scratch, atom[at:], value[at:])
+        first[i + 1] = at + n
 
 
-@compiled
-def recall_code(start, row, gram, scratch):
-    """Make the starting code of a row the working set; a code on a zero atom is dropped."""
+@lean()
+def load_start(start, row, gram, scratch):
+    """Read the starting code of a sample; what lies on a zero atom is left out."""
     first, atom, value = start
     n = 0
     for j in range(first[row], first[row + 1]):
         if value[j] != 0 and gram[atom[j], atom[j]] > 0:
-            scratch.atoms[n], scratch.z[n] = atom[j], value[j]
+            scratch.loads[n], scratch.load_codes[n] = atom[j], value[j]
             n += 1
     return n
 
 
-@compiled
-def encode_row(q0, square, n, problem, scratch):
-    """Lower the objective from the codes of the working set until the gap closes; returns its size.
+@lean()
+def encode_row(q0, square, n_loads, problem, scratch, atoms, codes):
+    """Lower the objective from the loaded code until the gap closes.
 
-    Every code that is left is not zero.  Ends early when no violation stands out from rounding.
+    Ends early when no violation stands out from rounding.  Writes the code to `atoms` and `codes`, in
+    the order of atoms, and returns its size.
     """
-    gram, lam, q, atoms, z = problem.gram, problem.lam, scratch.q, scratch.atoms, scratch.z
-    slack = SLACK * np.finfo(q0.dtype).eps * chunk_maxima(q0, scratch.maxima)
-    for _ in range(problem.max_sweeps):
-        refresh_correlations(q0, gram, atoms, z, n, q)
-        largest = chunk_maxima(q, scratch.maxima)
-        if gap_of(square, q0, q, atoms, z, n, lam, largest) <= 0.5 * problem.tol * square:
+    gram, lam, s, support = problem.gram, problem.lam, scratch, scratch.support
+    slack, n = s.q.dtype.type(problem.slack * np.sqrt(square)), 0
+    for sweep in range(problem.max_sweeps):
+        if n_loads > 0:
+            held, z, size = s.loads, s.load_codes, n_loads
+        else:
+            held, z, size = support.atoms, support.z, n
+        refresh_correlations(q0, gram, held, z, size, s.q)
+        largest = lane_maxima(s.q_bits, s.maxima, s.maxima_bits)
+        allowed = (AT_REST if sweep else AT_START) * problem.goal * square
+        if gap_of(square, q0, s.q, held, z, size, lam, largest) <= allowed:
             break
-        if max(largest - lam, breach_on_support(q, atoms, z, n, lam)) <= slack:
+        if max(largest - lam, breach_on(held, z, size, s.q, lam)) <= slack:
             break
-        n = add_violators(q, scratch.maxima, max(lam + slack, ENTRANTS * largest), scratch, n)
-        n = solve_working_set(q, n, problem, slack, scratch)
-    return n
+        n = solve_round(max(lam + slack, s.q.dtype.type(ENTRANTS) * largest), n, n_loads, slack, problem, s)
+        n_loads = 0
+        if sweep % REBUILD == REBUILD - 1:
+            n_loads = unload(n, s)
+            n = 0
+    if n_loads == 0:
+        n_loads = unload(n, s)
+    return write_sorted(s.loads, s.load_codes, n_loads, atoms, codes)
 
 
-@compiled(fastmath=_FAST)
+@lean(fastmath=FAST)
 def refresh_correlations(q0, gram, atoms, z, n, q):
     """q = q0 - z gram, four rows of gram at a time."""
-    m = len(q)
-    for j in range(m):
+    for j in range(len(gram)):
         q[j] = q0[j]
     last = n - n % 4
     for i in range(0, last, 4):
         a, b, c, d = gram[atoms[i]], gram[atoms[i + 1]], gram[atoms[i + 2]], gram[atoms[i + 3]]
         za, zb, zc, zd = z[i], z[i + 1], z[i + 2], z[i + 3]
-        for j in range(m):
-            q[j] -= za * a[j] + zb * b[j] + zc * c[j] + zd * d[j]
+        for j in range(len(gram)):
+            q[j] -= (za * a[j] + zb * b[j]) + (zc * c[j] + zd * d[j])
     for i in range(last, n):
         a, za = gram[atoms[i]], z[i]
-        for j in range(m):
+        for j in range(len(gram)):
             q[j] -= za * a[j]
 
 
-@compiled(fastmath=_FAST)
-def chunk_maxima(q, maxima):
-    """Store the largest |q| of every chunk of atoms; returns the largest of all."""
-    largest = abs(q[0])
-    for c in range(len(maxima)):
-        top = abs(q[c * CHUNK])
-        for j in range(c * CHUNK, min((c + 1) * CHUNK, len(q))):
-            top = max(top, abs(q[j]))
-        maxima[c] = top
-        largest = max(largest, top)
-    return largest
+@lean()
+def lane_maxima(q_bits, maxima, maxima_bits):
+    """Store the largest |q| of every lane; returns the largest of all."""
+    n_rows, n_lanes = q_bits.shape
+    kind = q_bits.dtype.type
+    unsigned = kind(np.iinfo(q_bits.dtype).max)
+    for i in range(n_lanes):
+        maxima_bits[i] = 0
+    for row in range(n_rows):
+        for i in range(n_lanes):
+            maxima_bits[i] = max(maxima_bits[i], kind(q_bits[row, i] & unsigned))
+    largest = kind(0)
+    for i in range(n_lanes):
+        largest = max(largest, maxima_bits[i])
+    maxima_bits[n_lanes] = largest
+    return maxima[n_lanes]
 
 
-@compiled
+@lean()
 def gap_of(square, q0, q, atoms, z, n, lam, largest):
     """The duality gap of one sample, from its correlations.
 
-    With s = min(1, lam / |q|_inf) it is 1/2 |r|^2 (1 - s)^2 + sum of lam |z_k| - s z_k q_k, because
+    With c = min(1, lam / |q|_inf) it is 1/2 |r|^2 (1 - c)^2 + sum of lam |z_k| - c z_k q_k, because
     x r = |r|^2 + z q.  Near the minimum every term is small: no large ones cancel.
     """
-    s = lam / largest if largest > lam else 1.0
+    c = lam / largest if largest > lam else 1.0
     residual_square, mismatch = float(square), 0.0
     for i in range(n):
         k = atoms[i]
         residual_square -= z[i] * (q0[k] + q[k])
-        mismatch += lam * abs(z[i]) - s * z[i] * q[k]
-    return 0.5 * max(residual_square, 0.0) * (1.0 - s) ** 2 + mismatch
+        mismatch += lam * abs(z[i]) - c * z[i] * q[k]
+    return 0.5 * max(residual_square, 0.0) * (1.0 - c) ** 2 + mismatch
 
 
-@compiled
-def breach_on_support(q, atoms, z, n, lam):
+@lean()
+def breach_on(atoms, z, n, q, lam):
     """The largest |q_k - lam sign(z_k)| of the codes that are not zero."""
     breach = 0.0
     for i in range(n):
@@ -151,160 +207,67 @@ def breach_on_support(q, atoms, z, n, lam):
     return breach
 
 
-@compiled
-def add_violators(q, maxima, bar, scratch, n):
-    """Put every atom with |q| >= bar into the working set, at code zero; returns the new size."""
-    for c in range(len(maxima)):
-        if maxima[c] >= bar:
-            for j in range(c * CHUNK, min((c + 1) * CHUNK, len(q))):
-                if abs(q[j]) >= bar:
-                    n = insert_atom(j, scratch.atoms, scratch.z, n)
+@lean()
+def solve_round(bar, n, n_loads, slack, problem, scratch):
+    """Solve the working set: the support or the loaded code, and the atoms with |q| > bar.
+
+    Returns the size of the support.
+    """
+    gram, lam, work, support = problem.gram, problem.lam, scratch.work, scratch.support
+    size = fill_working_set(bar, n, n_loads, scratch)
+    read_rows(gram, n, size, work, support)
+    n = settle(lam, n, padded(size), work, support)
+    for step in range(n_loads + 4 * size):
+        if step < n_loads:
+            k, code = step, scratch.load_codes[step]
+        else:
+            k, code = worst_member(work, padded(size)), lam - lam
+            if k < 0 or abs(work.q[k]) <= lam + slack:
+                break
+        n = admit(k, code, n, size, lam, gram, work, support)
     return n
 
 
-@compiled
-def insert_atom(atom, atoms, z, n):
-    """Keep atoms[:n] rising; an atom that is there already stays as it is."""
-    place = n
-    while place > 0 and atoms[place - 1] >= atom:
-        place -= 1
-    if place < n and atoms[place] == atom:
-        return n
-    for j in range(n, place, -1):
-        atoms[j], z[j] = atoms[j - 1], z[j - 1]
-    atoms[place], z[place] = atom, 0
-    return n + 1
-
-
-@compiled
-def solve_working_set(q, n, problem, slack, scratch):
-    """Solve the lasso on the working set; what ends at zero leaves it.  Returns its new size."""
-    lam, z, q_set = problem.lam, scratch.z, scratch.q_set
-    gram_set = scratch.gram_set[: n * n].reshape(n, n)
-    gather_working_set(q, problem.gram, scratch.atoms[:n], q_set, gram_set)
-    for _ in range(N_TRIES):
-        for _ in range(N_SWEEPS):
-            sweep(gram_set, q_set, z, lam)
-        n_support = find_support(z, n, scratch.support)
-        if n_support <= problem.n_features:
-            step_to_minimum(gram_set, lam, n_support, scratch)
-        if breach_of_set(q_set, z, n, lam) <= slack:
-            break
-    return drop_zeros(scratch.atoms, z, n)
-
-
-@compiled
-def gather_working_set(q, gram, atoms, q_set, gram_set):
-    """Copy q and gram on the working set."""
-    for i in range(len(atoms)):
-        row = gram[atoms[i]]
-        q_set[i] = q[atoms[i]]
-        for j in range(len(atoms)):
-            gram_set[i, j] = row[atoms[j]]
-
-
-@compiled
-def sweep(gram_set, q_set, z, lam):
-    """Re-solve every code of the working set in turn; the invariant is that of q."""
-    n = len(gram_set)
+@lean()
+def fill_working_set(bar, n, n_loads, scratch):
+    """List the support, the loaded atoms and the violators; returns how many."""
+    q, q_bits, work = scratch.q, scratch.q_bits, scratch.work
+    maxima, maxima_bits = scratch.maxima, scratch.maxima_bits
+    size, n_lanes = 0, len(maxima) - 1
     for i in range(n):
-        curvature = gram_set[i, i]
-        change = shrink(q_set[i] + curvature * z[i], lam) / curvature - z[i]
-        if change != 0:
-            z[i] += change
-            for j in range(n):
-                q_set[j] -= change * gram_set[i, j]
+        size = place_atom(scratch.support.atoms[i], q, False, size, work)
+    for i in range(n_loads):
+        size = place_atom(scratch.loads[i], q, True, size, work)
+    maxima[n_lanes] = bar  # read back as an integer
+    bar_bits, unsigned = maxima_bits[n_lanes], np.iinfo(q_bits.dtype).max
+    n_found = 0
+    for lane in range(n_lanes):
+        if maxima_bits[lane] > bar_bits:
+            for row in range(len(q_bits)):  # without a branch that would often be mispredicted
+                scratch.found[n_found] = row * n_lanes + lane
+                n_found += q_bits[row, lane] & unsigned > bar_bits
+    for i in range(n_found):
+        size = place_atom(scratch.found[i], q, True, size, work)
+    return size
 
 
-@compiled
-def find_support(z, n, support):
-    """List the places of the codes that are not zero; returns how many."""
-    n_support = 0
+@lean()
+def unload(n, scratch):
+    """Make the support a loaded code, and clear it; returns its size."""
+    support = scratch.support
     for i in range(n):
-        if z[i] != 0:
-            support[n_support] = i
-            n_support += 1
-    return n_support
+        scratch.loads[i], scratch.load_codes[i] = support.atoms[i], support.z[i]
+        support.inverse[i] = 0
+    return n
 
 
-@compiled
-def step_to_minimum(gram_set, lam, n_support, scratch):
-    """Move the support to its minimum for fixed signs, or as far as the first code to reach zero.
-
-    The objective is quadratic along the way and falls all along it.
-    """
-    z, q_set, move, support = scratch.z, scratch.q_set, scratch.move, scratch.support
-    factor = scratch.factor[: n_support * n_support].reshape(n_support, n_support)
-    factorise(gram_set, support, factor)
-    for i in range(n_support):
-        move[i] = q_set[support[i]] - lam * np.sign(z[support[i]])
-    substitute(factor, move)
-    length, first = 1.0, -1
-    for i in range(n_support):
-        code = z[support[i]]
-        if code * (code + move[i]) <= 0 and -code / move[i] <= length:
-            length, first = -code / move[i], i
-    for i in range(n_support):
-        change = length * move[i]
-        z[support[i]] += change
-        for j in range(len(gram_set)):
-            q_set[j] -= change * gram_set[support[i], j]
-    if first >= 0:
-        z[support[first]] = 0
-
-
-@compiled
-def factorise(gram_set, support, factor):
-    """The Cholesky factor of gram on the support, in the lower triangle.
-
-    An atom that depends on those before it gets an infinite pivot, and so a move of zero.
-    """
-    eps = np.finfo(gram_set.dtype).eps
-    for i in range(len(factor)):
-        for j in range(i + 1):
-            rest = gram_set[support[i], support[j]]
-            for k in range(j):
-                rest -= factor[i, k] * factor[j, k]
-            if j < i:
-                factor[i, j] = rest / factor[j, j]
-            elif rest > PIVOT * eps * gram_set[support[i], support[i]]:
-                factor[i, i] = np.sqrt(rest)
-            else:
-                factor[i, i] = np.inf
-
-
-@compiled
-def substitute(factor, move):
-    """Solve factor factor^T move' = move in place."""
-    n = len(factor)
+@lean()
+def write_sorted(loads, load_codes, n, atoms, codes):
+    """Write a code in the order of its atoms; returns its size."""
     for i in range(n):
-        for k in range(i):
-            move[i] -= factor[i, k] * move[k]
-        move[i] /= factor[i, i]
-    for i in range(n - 1, -1, -1):
-        move[i] /= factor[i, i]
-        for k in range(i):
-            move[k] -= factor[i, k] * move[i]
-
-
-@compiled
-def breach_of_set(q_set, z, n, lam):
-    """The largest breach of the optimality conditions on the working set."""
-    breach = 0.0
-    for i in range(n):
-        if z[i] != 0:
-            breach = max(breach, abs(q_set[i] - lam * np.sign(z[i])))
-        else:
-            breach = max(breach, abs(q_set[i]) - lam)
-    return breach
-
-
-@compiled
-def drop_zeros(atoms, z, n):
-    """Close the gaps that codes of zero leave; returns the new size."""
-    kept = 0
-    for i in range(n):
-        if z[i] != 0:
-            atoms[kept], z[kept] = atoms[i], z[i]
-            kept += 1
-    return kept
+        j = i
+        while j > 0 and atoms[j - 1] > loads[i]:
+            atoms[j], codes[j] = atoms[j - 1], codes[j - 1]
+            j -= 1
+        atoms[j], codes[j] = loads[i], load_codes[i]
+    return n
