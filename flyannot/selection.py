@@ -4,6 +4,7 @@ from pathlib import Path
 
 from flyannot.dataset import images_of, read_folder, read_images
 from flyannot.errors import InputError, did_you_mean
+from flyannot.stage_ranges import STAGE_RANGES
 
 
 def images_named(paths, stage_range=None):
@@ -67,5 +68,10 @@ def select_images(images, *, views=(), stage_ranges=()):
         if (not views or i.view in views) and (not stage_ranges or i.stage_range in stage_ranges)
     ]
     if not chosen:
-        raise InputError("no image is left after --view and --stage-range")
+        present = ", ".join(s for s in STAGE_RANGES if any(image.stage_range == s for image in images))
+        raise InputError(
+            "no image is left after --view and --stage-range",
+            fix=f"the images are of stage range {present}"
+            + (f" and of view {', '.join(known)}" if known else ""),
+        )
     return chosen

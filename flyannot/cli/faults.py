@@ -1,5 +1,6 @@
 """How a run ends: exit codes, one-line messages, signals."""
 
+import errno
 import logging
 import os
 import signal
@@ -44,7 +45,7 @@ def exit_code_of(group):
     except click.ClickException as error:
         _say(f"Error: {error.format_message()}")
         return error.exit_code
-    except BrokenPipeError:  # the reader of our output has had enough, as `head` has
+    except (BrokenPipeError, SystemExit):  # the reader has had enough, as `head` has; click exits then
         _drop_stdout()
         return 0
     except WriteError as error:
@@ -66,14 +67,6 @@ def _accept_any_text():
         sys.stdout = open(os.devnull, "w")  # noqa: SIM115 - for the rest of this process
     if hasattr(sys.stdout, "reconfigure"):
         sys.stdout.reconfigure(errors="backslashreplace")
-
-
-def _is_stdout_full():
-    try:
-        sys.stdout.flush()
-    except OSError:
-        return True
-    return False
 
 
 def _drop_stdout():
@@ -107,7 +100,7 @@ def _unexpected(error):
     if is_debugging():
         traceback.print_exc()
     text = (str(error).splitlines() or [""])[0]
-    if isinstance(error, OSError) and _is_stdout_full():
+    if isinstance(error, OSError) and error.errno == errno.ENOSPC:  # files explain themselves
         _say(f"Error: cannot write to the standard output: {error.strerror}", "send it elsewhere")
         _drop_stdout()
         return WriteError.exit_code

@@ -15,7 +15,7 @@ from flyannot.groups import groups_of
 from flyannot.images import read_grey
 from flyannot.stage_ranges import STAGE_RANGES
 from flyannot.steps.extract import identity, image_columns, in_order, up_to_date
-from flyannot.steps.output import Outcome, output_of
+from flyannot.steps.output import Outcome, is_dry_run, output_of
 from flyannot.steps.shards import cut, join_parts, make_parts, part_path
 from flyannot.store.digest import digest_of_json
 from flyannot.store.header import Header
@@ -64,7 +64,8 @@ def annotate(model, images, out, work):
         header = _header(stored, images)
     with output_of(out, header, work, inputs=[model, *(i.path for i in images)]) as must_make:
         if not must_make:
-            _write_csv(out)
+            if not is_dry_run() and _is_stale(out.with_suffix(".csv"), out):
+                _write_csv(out)
             return up_to_date(out)
         shards = _shards(model, images, out, header)
         make_parts(_make_part, shards, work=work)
@@ -86,6 +87,11 @@ def _check_table(out):
                 f"the table {table} would be replaced, and it does not hold predictions",
                 fix="name another output with -o; its table gets the same name and ends in .csv",
             ) from error
+
+
+def _is_stale(table, out):
+    """Whether a run ended between the writing of `out` and that of its table."""
+    return not table.exists() or table.stat().st_mtime_ns < out.stat().st_mtime_ns
 
 
 def _header(stored, images):
