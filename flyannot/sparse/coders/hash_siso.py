@@ -1,0 +1,123 @@
+"""The hash-accelerated SISO coder: atoms join from hash cells first, and from a look at all of them last.
+
+The rounds are those of SISO, but the atoms that join are the best of those found in a few hash cells
+(`flyannot.sparse.lsh`).  Hashing overlooks some, so an empty answer proves nothing.  By default the code
+is then handed to SISO, which looks at all atoms and goes on until the duality gap is what was asked for:
+the result is SISO's to that gap.  That ending takes time in proportion to n_atoms, for several looks;
+one look that only tells the gap of what hashing found, or none, may be chosen instead.
+"""
+
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass
+
+import numpy as np
+from threadpoolctl import threadpool_limits
+
+from flyannot.errors import InputError
+from flyannot.sparse.coders import siso
+from flyannot.sparse.coders.siso_passes import compare_some
+from flyannot.sparse.lsh import Index, Seen, build_index, candidates
+
+_SEED = 2013  # of an index that the caller did not bring
+_SHARE = 16  # samples that one thread takes at a time
+
+
+ENDINGS = ("solve", "judge", "none")
+
+
+@dataclass(frozen=True)
+class HashSearch:
+    """How the cells are searched.
+
+    index : flyannot.sparse.lsh.Index over the atoms
+    n_probes : cells per round
+    ending : of ENDINGS: "solve" completes the code by SISO, "judge" finds its duality gap and leaves it as
+        it is, "none" looks at no other atoms than those of the cells
+    """
+
+    index: Index
+    n_probes: int = 5
+    ending: str = "solve"
+
+
+def encode(X, D, lam, *, tol=1e-4, max_sweeps=1000, start=None, gram=None, n_threads=1, search=None):
+    """Codes of X over very many atoms, found through hash cells and completed by SISO.
+
+    Parameters
+    ----------
+    X, D, lam, tol, max_sweeps, start, gram, n_threads : as `flyannot.sparse.coders.siso.encode`
+    search : HashSearch; None builds an index, which takes longer than many codes
+
+    Returns
+    -------
+    Z : CSR matrix (n_samples, n_atoms), in the type of X; the same bits for any `n_threads`.  What is
+        known of the codes says `solve`.
+
+    Source
+    ------
+    Huang et al., ACM Multimedia 2013, algorithm 1.  They take an empty answer of the hash for the
+    minimum; we look at all atoms before we believe it.
+    """
+    return solve(X, D, lam, tol=tol, max_sweeps=max_sweeps, start=start, n_threads=n_threads, search=search).Z
+
+
+def solve(X, D, lam, *, tol=1e-4, max_sweeps=1000, start=None, n_threads=1, search=None):
+    """As `encode`; returns a `flyannot.sparse.coders.siso.Solution`.
+
+    With the ending "none" its gaps are nan and `is_certified` is false.  Its rounds are those of the
+    search and of the ending.
+
+    Raises
+    ------
+    InputError
+        If the index is of another number of atoms, or the ending is unknown.
+    """
+    search = search or HashSearch(build_index(D, np.random.default_rng(_SEED), n_threads=n_threads))
+    _check(search, D)
+    X, D = siso.in_one_type(X, D)
+    problem = siso.Problem(D, float(lam), float(tol), int(max_sweeps))
+    codes = siso.codes_of(start, len(X))
+
+    def search_share(first):
+        seen = Seen(search.index)
+        rows = range(first, min(first + _SHARE, len(X)))
+        return [_search_cells(X[i], codes[i], problem, search, seen) for i in rows]
+
+    with threadpool_limits(1, user_api="blas"), ThreadPoolExecutor(n_threads) as threads:
+        found = [code for share in threads.map(search_share, range(0, len(X), _SHARE)) for code in share]
+    Z = siso.matrix_of([code for code, _ in found], len(D), np.float64)
+    n_rounds = np.array([n for _, n in found], int)
+    if search.ending == "none":
+        return siso.Solution(Z.astype(X.dtype), np.full(len(X), np.nan), n_rounds, np.zeros(len(X), int))
+    n_sweeps = max_sweeps if search.ending == "solve" else 1
+    ended = siso.solve(X, D, lam, tol=tol, max_sweeps=n_sweeps, start=Z, n_threads=n_threads)
+    return siso.Solution(ended.Z, ended.gaps, ended.n_rounds + n_rounds, ended.n_passes)
+
+
+def _check(search, D):
+    if search.ending not in ENDINGS:
+        raise InputError(
+            f'hash-siso cannot end with "{search.ending}"', fix=f"choose from: {', '.join(ENDINGS)}"
+        )
+    if search.index.n_atoms != len(D):
+        raise InputError(
+            f"the hash index is of {search.index.n_atoms} atoms, the dictionary has {len(D)}",
+            fix="build the index from this dictionary",
+        )
+
+
+def _search_cells(x, code, problem, search, seen):
+    """The code of one sample when the cells give no more atoms, and the rounds that it took."""
+    n_rounds = 0
+    for _ in range(problem.max_sweeps):
+        r = siso.residual(x, *code, problem.D)
+        if not r.any() or not len(problem.D):
+            break
+        chosen = candidates(search.index, r, seen, n_probes=search.n_probes)
+        largest, pool = compare_some(problem.D, r, problem.lam, problem.expansion.n_pool, code[0], chosen)
+        if not len(pool):
+            break
+        gap = siso.gap_of(x, r, code[1], largest, problem.lam)  # as far as the cells show it
+        code, n_small = siso.solve_pool(x, code, pool, gap, problem)
+        n_rounds += n_small
+    return code, n_rounds

@@ -1,0 +1,239 @@
+"""The SISO coder: the lasso over very many atoms, through a series of small ones.
+
+Each sample keeps an active set of atoms.  The lasso on that set is solved from the codes so far; the
+set shrinks to the support of the solution, and expands by the atoms outside it that breach the
+optimality conditions most.  When none is left the small solution solves the whole problem.  The Gram
+matrix of all atoms is never made: a look at all of them costs one product of the residuals with them.
+
+Unlike the paper's, a look at all atoms keeps a pool of the worst breaches, and several rounds expand
+from that pool before the next look.  That about halves the looks and changes no result: the last one
+covers all atoms.
+"""
+
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass
+
+import numpy as np
+import scipy.sparse as sp
+from threadpoolctl import threadpool_limits
+
+from flyannot.sparse.coders.siso_passes import compare, compare_some
+from flyannot.sparse.coders.small_lasso import small_lasso, solve_small
+
+BLOCK = 64  # samples whose residuals share one pass over the atoms
+
+_MAX_STEPS = 100_000  # of the small solver: far above what it needs
+
+# The part of a gap that a small problem may leave: of the gap that is asked for, and of the last gap;
+# and the part of the last gap that ends the rounds on a pool.
+_SMALL_PART = 0.25
+_SMALL_DROP = 0.02
+_POOL_DROP = 0.05
+
+
+@dataclass(frozen=True)
+class Expansion:
+    """top_k: most atoms that join an active set in one round (Huang et al. took 100 or 200).
+
+    n_pool: atoms that are kept from a look at all, and expanded from before the next.  With n_pool =
+    top_k every round looks at all atoms, as in the paper.
+    """
+
+    top_k: int = 100
+    n_pool: int = 2000
+
+
+@dataclass(frozen=True)
+class Solution:
+    """Codes, and what is known of them.
+
+    Z : CSR matrix (n_samples, n_atoms)
+    gaps : float64 array (n_samples,), the duality gap of every code over all atoms; nan where the code
+        was not compared with all of them
+    n_rounds : int array (n_samples,), small problems solved
+    n_passes : int array (n_samples,), looks at all atoms
+    """
+
+    Z: sp.csr_matrix
+    gaps: np.ndarray
+    n_rounds: np.ndarray
+    n_passes: np.ndarray
+
+    @property
+    def is_certified(self):
+        """Whether the gap of every code is known."""
+        return not np.isnan(self.gaps).any()
+
+
+def encode(X, D, lam, *, tol=1e-4, max_sweeps=1000, start=None, gram=None, n_threads=1, expansion=None):
+    """Codes of X over very many atoms, each within a stated duality gap of its minimum.
+
+    Parameters
+    ----------
+    X : float array (n_samples, n_features)
+        float32 atoms are compared with float32 residuals, all else in float64; the small problems
+        are solved in float64 always.
+    D : float array (n_atoms, n_features)
+    lam : float > 0, weight of the L1 norm
+    tol : float
+        A sample is done when its duality gap is at most tol / 2 |x|^2, or when no breach stands out
+        from rounding.
+    max_sweeps : int, most looks at all atoms for one sample
+    start : CSR matrix (n_samples, n_atoms), optional
+        Codes to begin from.  The objective never rises from there.
+    gram : not used
+    n_threads : int
+    expansion : Expansion
+
+    Returns
+    -------
+    Z : CSR matrix (n_samples, n_atoms), in the type of X; the same bits for any `n_threads`
+
+    Source
+    ------
+    Huang et al., ACM Multimedia 2013, algorithm 1 without the hashing.  Atoms join by |d_k r| > lam,
+    strictly and outside the active set: their "at least" includes the set itself, and would never end.
+    """
+    return solve(
+        X, D, lam, tol=tol, max_sweeps=max_sweeps, start=start, n_threads=n_threads, expansion=expansion
+    ).Z
+
+
+def solve(X, D, lam, *, tol=1e-4, max_sweeps=1000, start=None, n_threads=1, expansion=None):
+    """As `encode`; returns a `Solution`.  With max_sweeps=1 the codes of `start` are judged, not changed."""
+    X, D = in_one_type(X, D)
+    codes = codes_of(start, len(X))
+    problem = Problem(D, float(lam), float(tol), int(max_sweeps), expansion or Expansion())
+
+    def solve_block(first):
+        rows = slice(first, first + BLOCK)
+        return _solve_block(X[rows], codes[rows], problem)
+
+    with threadpool_limits(1, user_api="blas"), ThreadPoolExecutor(n_threads) as threads:
+        blocks = list(threads.map(solve_block, range(0, len(X), BLOCK)))
+    solved = [code for block in blocks for code in block[0]]
+    found = [np.concatenate([b[i] for b in blocks]) if blocks else np.zeros(0, int) for i in (1, 2, 3)]
+    return Solution(matrix_of(solved, len(D), X.dtype), *found)
+
+
+@dataclass(frozen=True)
+class Problem:
+    """What all samples share."""
+
+    D: np.ndarray
+    lam: float
+    tol: float
+    max_sweeps: int
+    expansion: Expansion = Expansion()
+
+
+def in_one_type(X, D):
+    """Both as float32 if X is, else as float64; D contiguous."""
+    dtype = np.float32 if np.asarray(X).dtype == np.float32 else np.float64
+    return np.asarray(X, dtype), np.ascontiguousarray(D, dtype)
+
+
+def codes_of(Z, n_samples):
+    """The (atoms, values) of the non-zero codes of every sample; None stands for no code at all."""
+    if Z is None:
+        return [(np.zeros(0, np.int64), np.zeros(0)) for _ in range(n_samples)]
+    Z = sp.csr_matrix(Z, dtype=np.float64, copy=True)
+    Z.sum_duplicates()
+    Z.eliminate_zeros()
+    return [(Z.indices[a:b].astype(np.int64), Z.data[a:b]) for a, b in zip(Z.indptr[:-1], Z.indptr[1:])]
+
+
+def matrix_of(codes, n_atoms, dtype):
+    """The CSR matrix of a list of (atoms, values)."""
+    first = np.concatenate([[0], np.cumsum([len(atoms) for atoms, _ in codes])]).astype(np.int64)
+    atoms = np.concatenate([atoms for atoms, _ in codes]) if codes else np.zeros(0, np.int64)
+    values = np.concatenate([values for _, values in codes]) if codes else np.zeros(0)
+    return sp.csr_matrix((values.astype(dtype), atoms, first), shape=(len(codes), n_atoms))
+
+
+def _solve_block(X, codes, problem):
+    """Codes, gaps, rounds and passes of the samples of one block."""
+    gaps, n_rounds, n_passes = np.full(len(X), np.nan), np.zeros(len(X), int), np.zeros(len(X), int)
+    settled = set()  # samples whose code is as good as it gets on its active set, with none to join
+    open_rows = np.arange(len(X))
+    for n_left in reversed(range(problem.max_sweeps)):
+        R = np.array([residual(X[i], *codes[i], problem.D) for i in open_rows])
+        actives = [codes[i][0] for i in open_rows]
+        largest, pools = compare(problem.D, R, problem.lam, problem.expansion.n_pool, actives)
+        n_passes[open_rows] += 1
+        still_open = []
+        for i, r, top, pool in zip(open_rows, R, largest, pools):
+            gaps[i] = gap_of(X[i], r, codes[i][1], top, problem.lam)
+            if gaps[i] <= allowed_gap(X[i], problem) or not n_left or (not len(pool) and i in settled):
+                continue
+            codes[i], n_small = solve_pool(X[i], codes[i], pool, gaps[i], problem)
+            n_rounds[i] += n_small
+            still_open.append(i)
+            if not len(pool):
+                settled.add(i)
+        open_rows = np.array(still_open, int)
+        if not still_open:
+            break
+    return codes, gaps, n_rounds, n_passes
+
+
+def allowed_gap(x, problem):
+    """The duality gap at which a sample is done."""
+    return 0.5 * problem.tol * np.square(x, dtype=np.float64).sum()
+
+
+def solve_pool(x, code, pool, gap, problem):
+    """Rounds of SISO on a pool of atoms, the worst breaches first.
+
+    Parameters
+    ----------
+    x : float array (n_features,)
+    code : (atoms, values)
+    pool : integer array, atoms outside the code, the first of which join at once; may be empty
+    gap : float, the duality gap of the code over all atoms, or what is known of it
+
+    Returns
+    -------
+    code : (atoms, values), solved on the pool to a part of the gap
+    n_rounds : int
+    """
+    allowed, top_k = allowed_gap(x, problem), problem.expansion.top_k
+    target = max(_SMALL_PART * allowed, _SMALL_DROP * gap if len(pool) else 0.0)
+    joining, n_rounds = pool[:top_k], 0
+    while len(joining) or not n_rounds:
+        code = solve_active(x, code, joining, problem, target)
+        n_rounds += 1
+        if len(pool) <= top_k:
+            break
+        r = residual(x, *code, problem.D)
+        largest, joining = compare_some(problem.D, r, problem.lam, top_k, code[0], pool)
+        if gap_of(x, r, code[1], largest, problem.lam) <= _POOL_DROP * gap:
+            break
+    return code, n_rounds
+
+
+def residual(x, atoms, values, D):
+    """x - z D in float64, from the few atoms that are in the code."""
+    return x.astype(np.float64) - values @ D[atoms].astype(np.float64)
+
+
+def gap_of(x, r, values, largest, lam):
+    """The duality gap of one sample from its residual and the largest |d_k r|.
+
+    With s = min(1, lam / largest) it is 1/2 |r|^2 (1 - s)^2 + lam |z|_1 - s z q, and z q = (x - r) r.
+    """
+    s = min(1.0, lam / largest) if largest > 0 else 1.0
+    return 0.5 * (r @ r) * (1 - s) ** 2 + lam * np.abs(values).sum() - s * ((x - r) @ r)
+
+
+def solve_active(x, code, joining, problem, target):
+    """The lasso on the active set and the joining atoms, from the code so far, to a gap of `target`
+    there; shrunk to its support."""
+    atoms, values = np.concatenate([code[0], joining]), np.concatenate([code[1], np.zeros(len(joining))])
+    if not len(atoms):
+        return code
+    order = np.argsort(atoms)
+    atoms, z = atoms[order], values[order]
+    small = small_lasso(x.astype(np.float64), problem.D[atoms].astype(np.float64), z, problem.lam)
+    solve_small(small, target, _MAX_STEPS)
+    return atoms[z != 0], z[z != 0]
