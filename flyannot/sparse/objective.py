@@ -70,7 +70,9 @@ def kkt_violation(X, D, Z, lam):
 
 def lam_max(X, D):
     """The smallest `lam` for which every code of X is zero: the largest |d_k x|."""
-    return max((np.abs(Xb @ np.asarray(D, np.float64).T).max(initial=0.0) for Xb in _float64_blocks(X)), default=0.0)
+    return max(
+        (np.abs(Xb @ np.asarray(D, np.float64).T).max(initial=0.0) for Xb in _float64_blocks(X)), default=0.0
+    )
 
 
 def dictionary_stationarity(X, D, Z):
