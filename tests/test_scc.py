@@ -10,7 +10,7 @@ from flyannot.errors import InputError
 from flyannot.images import read_grey
 from flyannot.patches import patch_corners, patch_std
 from flyannot.sparse.learners.scc import SCC, VARIANTS
-from flyannot.sparse.learners.scc_batch import BatchSCC
+from flyannot.sparse.learners.scc_parallel import ParallelSCC
 from flyannot.sparse.objective import objective
 
 LAM = 0.15
@@ -229,29 +229,44 @@ def test_options_out_of_range_are_named(options):
 
 
 @pytest.mark.parametrize("variant", VARIANT_NAMES)
-def test_batches_of_one_sample_are_scc_itself(variant, rng):
+def test_one_share_is_scc_itself(variant, rng):
     X, _ = planted(120, 40, 20, 3, rng)
     options = {"lam": LAM, "variant": variant, "forgetting": 0.3}
     one = run(SCC(X[:30], len(X), **options), X, 3)
-    other = run(BatchSCC(X[:30], len(X), batch_size=1, **options), X, 3)
+    other = run(ParallelSCC(X[:30], len(X), n_shares=1, **options), X, 3, block=50)
     assert_allclose(other.D, one.D, atol=1e-10)
     assert_allclose(other.codes().toarray(), one.codes().toarray(), atol=1e-10)
 
 
 @pytest.mark.parametrize("variant", VARIANT_NAMES)
-def test_the_number_of_threads_changes_no_bit(variant, rng):
+def test_shares_make_the_same_bits_however_threads_are_scheduled(variant, rng):
     X, _ = planted(300, 80, 40, 4, rng, np.float32)
-    options = {"lam": LAM, "variant": variant, "batch_size": 64}
-    one, three = (run(BatchSCC(X[:70], len(X), n_threads=n, **options), X, 3) for n in (1, 3))
-    assert_array_equal(one.D, three.D)
-    assert (one.codes() != three.codes()).nnz == 0
+    X[::50] = 0.0
+    D = X[:70].copy()
+    one, two = (
+        run(ParallelSCC(D, len(X), n_shares=3, lam=LAM, variant=variant), X, 3, block=64) for _ in "ab"
+    )
+    assert_array_equal(one.D, two.D)
+    assert (one.codes() != two.codes()).nnz == 0
+    assert np.isfinite(one.D).all() and (np.linalg.norm(one.D, axis=1) <= 1 + 1e-6).all()
+
+
+def test_shares_add_their_squared_codes_to_one_h(rng):
+    X, _ = planted(200, 40, 20, 3, rng)
+    learner = run(ParallelSCC(X[:30], len(X), n_shares=2, lam=LAM, variant="released"), X, 2, block=50)
+    assert_allclose(learner.state()["h"], learner.codes().power(2).sum(axis=0).A1, rtol=1e-12)
 
 
 @pytest.mark.parametrize("variant", VARIANT_NAMES)
-def test_batches_reach_the_objective_of_single_samples(variant, rng):
+def test_shares_reach_the_objective_of_one_thread(variant, rng):
     X, _ = planted(3000, 40, 32, 3, rng, np.float32)
     values = []
-    for learner in (SCC, BatchSCC):
-        fitted = run(learner(X[:50], len(X), lam=LAM, variant=variant), X, 6)
+    for learner in (SCC, ParallelSCC):
+        fitted = run(learner(X[:50], len(X), lam=LAM, variant=variant), X, 6, block=500)
         values.append(objective(X, fitted.D, fitted.codes(), LAM).mean())
     assert_allclose(values[1], values[0], rtol=0.01)
+
+
+def test_no_share_is_no_learner():
+    with pytest.raises(InputError, match="n_shares"):
+        ParallelSCC(np.eye(4), 4, lam=0.1, n_shares=0)

@@ -118,31 +118,6 @@ def visit_samples(X, rows, orders, first_visit, atoms, past, now, n_used, rules,
 
 
 @_kernel
-def code_samples(X, rows, orders, first_visit, atoms, past, coded, rules, scratch):
-    """Solve the codes of samples for the dictionary as it is; they go to `coded`, numbered from 0."""
-    n_used = 0
-    for i in range(len(rows)):
-        n_support = _solve_code(X, i, past, rows[i], orders, first_visit + i, atoms, rules, scratch)
-        _keep_code(coded, i, n_used, n_support, scratch)
-        n_used += n_support
-
-
-@_kernel
-def step_samples(X, rows, coded, atoms, now, n_used, rules, scratch):
-    """Step and project the atoms of samples with codes from `code_samples`, one sample after the other.
-
-    The residuals are those of the dictionary as it has become.  The codes are appended to `now` from
-    entry `n_used` on, which must have room; returns where they end.
-    """
-    for i in range(len(rows)):
-        n_support = _recall_code(X, i, coded, i, atoms.D, scratch)
-        _step_atoms(atoms, n_support, rules, scratch)
-        _keep_code(now, rows[i], n_used, n_support, scratch)
-        n_used += n_support
-    return n_used
-
-
-@_kernel
 def _solve_code(X, i, past, row, orders, visit, atoms, rules, scratch):
     """Leave the code of X[i] in z, its atoms in `support` and its residual in r; returns their number."""
     z, support, _, flags, r, r8 = scratch

@@ -18,7 +18,11 @@ GROUP = 16  # atoms that `candidates` looks at together
 def padded_zeros(*shape, dtype):
     """Zeros whose rows begin on a cache line, as the functions below require, with room for whole chunks."""
     *n_rows, n = shape
-    shape = (*n_rows, -(-n // CHUNK) * CHUNK)
+    return aligned_zeros((*n_rows, -(-n // CHUNK) * CHUNK), dtype)
+
+
+def aligned_zeros(shape, dtype):
+    """Zeros that begin on a cache line."""
     size = int(np.prod(shape)) * np.dtype(dtype).itemsize
     buffer = np.zeros(size + CHUNK, np.uint8)
     first = -buffer.ctypes.data % CHUNK
