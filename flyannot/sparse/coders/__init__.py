@@ -13,6 +13,9 @@ from importlib import import_module
 
 _WHERE = {
     "cd": "cd:encode",
+    "feature-sign": "feature_sign:encode",
+    "fista": "fista:encode",
+    "lars": "lars:encode",
 }
 
 CODERS = tuple(_WHERE)
