@@ -18,6 +18,7 @@ from importlib import import_module
 
 _WHERE = {
     "scc": "scc:SCC",
+    "lagrange-dual": "lagrange_dual:LagrangeDual",
 }
 
 LEARNERS = tuple(_WHERE)
