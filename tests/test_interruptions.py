@@ -1,0 +1,204 @@
+"""Killed and stopped at any moment: nothing half-written, workers gone, and the rerun ends the same."""
+
+import os
+import random
+import signal
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+import pytest
+
+from flyannot.store.reading import verify_stored
+
+CLI = [sys.executable, "-m", "flyannot"]
+PROMPT_S = 2.0  # a signal is answered within this time on a quiet machine; the test allows for a busy one
+BUSY = 4
+
+# Of every step: arguments that take it some seconds or that make it write often, and its output.
+LINES = {
+    "extract": ["extract", "embryos", "-o", "out.h5", "--stride-px", "2"],
+    "learn-dict": ["learn-dict", "descriptors.h5", "-o", "out.h5", "--n-atoms", "100", "--n-epochs", "8"],
+    "pool": ["pool", "descriptors.h5", "dictionary.h5", "-o", "out.h5", "--tol", "1e-9"],
+    "train": ["train", "features.h5", "embryos/annotations.csv", "-o", "out.h5", "--min-groups", "3",
+              "--inner-folds", "6"],
+    "annotate": ["annotate", "model.h5", "embryos", "-o", "out.h5"],
+}  # fmt: skip
+PARALLEL = {"extract", "pool", "train", "annotate"}
+
+
+def start(chain, step, *, jobs=1):
+    line = [*CLI, *LINES[step], *(["--jobs", str(jobs)] if step in PARALLEL else [])]
+    return subprocess.Popen(
+        line, cwd=chain.folder, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True,
+        start_new_session=True,
+    )  # fmt: skip
+
+
+def finish(chain, step, jobs=1):
+    run = start(chain, step, jobs=jobs)
+    _, err = run.communicate(timeout=120)
+    assert run.returncode == 0, err
+    return err
+
+
+def wait_for(condition, run, *, timeout=60):
+    """Poll until `condition()` holds, or the run has ended."""
+    end = time.monotonic() + timeout
+    while not condition() and run.poll() is None:
+        assert time.monotonic() < end
+        time.sleep(0.002)
+
+
+def members(session):
+    """The processes of a session that still run."""
+    found = []
+    for entry in Path("/proc").iterdir():
+        if entry.name.isdigit():
+            try:
+                state, _, _, sid = (entry / "stat").read_text().rpartition(")")[2].split()[:4]
+            except (OSError, ValueError):
+                continue
+            if int(sid) == session and state != "Z":
+                found.append(int(entry.name))
+    return found
+
+
+def nothing_half_written(folder, *, after_sigkill=False):
+    """No output but a whole one; after a signal that could be answered, no temporary files either."""
+    out = folder / "out.h5"
+    if out.exists():
+        verify_stored(out)
+    if not after_sigkill:
+        assert not [p for p in folder.rglob("*") if p.name.endswith((".tmp", ".lock"))]
+
+
+def clean(folder):
+    """As if nothing had run."""
+    for path in folder.glob("out.*"):
+        path.unlink()
+    subprocess.run(["rm", "-rf", folder / ".out.h5.parts"], check=True)
+
+
+@pytest.mark.parametrize(("name", "code"), [("SIGTERM", 143), ("SIGINT", 130), ("SIGHUP", 129)])
+@pytest.mark.parametrize(("step", "jobs"), [("extract", 2), ("learn-dict", 1)])
+def test_a_signal_ends_a_run_promptly_and_cleanly(own_chain, step, jobs, name, code):
+    """To the whole group of processes, as Ctrl-C on a terminal does."""
+    run = start(own_chain, step, jobs=jobs)
+    assert run.stderr.readline().startswith("making out.h5")
+    time.sleep(0.5)  # workers start, or epochs run
+    sent = time.monotonic()
+    os.killpg(run.pid, getattr(signal, name)) if name == "SIGINT" else run.send_signal(getattr(signal, name))
+    _, err = run.communicate(timeout=60)
+    assert time.monotonic() - sent < PROMPT_S * BUSY
+    assert run.returncode == code
+    assert err.splitlines()[-1] == "Interrupted: run the same command again, and it continues where it was."
+    assert "Traceback" not in err and "KeyboardInterrupt" not in err
+    gone_by = time.monotonic() + PROMPT_S * BUSY
+    while members(run.pid) and time.monotonic() < gone_by:
+        time.sleep(0.02)
+    assert not members(run.pid), "workers are gone"
+    assert not (own_chain.folder / "out.h5").exists()
+    nothing_half_written(own_chain.folder)
+
+
+def test_workers_do_not_outlive_a_killed_parent(own_chain):
+    run = start(own_chain, "extract", jobs=2)
+    wait_for(lambda: len(members(run.pid)) >= 3, run)
+    time.sleep(0.3)
+    run.kill()
+    run.communicate()
+    end = time.monotonic() + 20
+    while members(run.pid):
+        assert time.monotonic() < end
+        time.sleep(0.05)
+
+
+def stop_after_epoch(chain, epoch):
+    """Kill learning once it has told of an epoch; its checkpoint may or may not be written yet."""
+    run = start(chain, "learn-dict")
+    while f"epoch {epoch}/" not in run.stderr.readline():
+        assert run.poll() is None
+    run.kill()
+    run.communicate()
+
+
+def test_learning_resumes_after_its_last_finished_epoch_to_the_same_bytes(own_chain):
+    folder = own_chain.folder
+    finish(own_chain, "learn-dict")
+    expected = (folder / "out.h5").read_bytes()
+    clean(folder)
+    stop_after_epoch(own_chain, 3)
+    assert not (folder / "out.h5").exists()
+    said = finish(own_chain, "learn-dict")
+    done = int(said.partition("continues after epoch ")[2].split()[0])
+    assert 2 <= done < 8
+    assert f" 4-6  epoch {done}/" not in said and f" 4-6  epoch {done + 1}/" in said
+    assert (folder / "out.h5").read_bytes() == expected
+    assert not list(folder.glob(".out*"))
+    assert len((folder / "out.trace.csv").read_text().splitlines()) == 1 + 2 * 8
+
+    clean(folder)
+    stop_after_epoch(own_chain, 3)
+    for checkpoint in (folder / ".out.h5.parts").glob("*.h5"):  # damage costs time and nothing else
+        checkpoint.write_bytes(checkpoint.read_bytes()[:-99])
+    assert "continues" not in finish(own_chain, "learn-dict")
+    assert (folder / "out.h5").read_bytes() == expected
+
+
+def test_finished_shards_are_taken_up_again(own_chain):
+    """Kill once a part is there; the rerun leaves that part's bytes and time alone until it joins them."""
+    folder = own_chain.folder
+    parts = folder / ".out.h5.parts"
+    run = start(own_chain, "extract")
+    wait_for(lambda: list(parts.glob("[!.]*.h5")), run)
+    run.kill()
+    run.communicate()
+    kept = {path.name: path.stat().st_mtime_ns for path in parts.glob("[!.]*.h5")}
+    assert kept and not (folder / "out.h5").exists()
+    again = start(own_chain, "extract")
+    assert again.stderr.readline().startswith("making")
+    time.sleep(0.2)
+    seen = {path.name: path.stat().st_mtime_ns for path in parts.glob("[!.]*.h5")} or kept
+    assert {name: seen.get(name) for name in kept} == kept
+    assert again.communicate(timeout=120) and again.returncode == 0
+    resumed = (folder / "out.h5").read_bytes()
+    clean(folder)
+    finish(own_chain, "extract", jobs=2)
+    assert (folder / "out.h5").read_bytes() == resumed
+    assert not list(folder.glob(".out*"))
+
+
+@pytest.mark.parametrize("step", LINES)
+def test_sigkill_at_random_moments_loses_nothing(own_chain, step):
+    """Three kills spread over the time that the step takes; then it runs through, to the same bytes."""
+    folder, wait = own_chain.folder, random.Random(len(step))
+    jobs = 2 if step == "extract" else 1
+    started = time.monotonic()
+    finish(own_chain, step, jobs)
+    seconds = time.monotonic() - started
+    expected = (folder / "out.h5").read_bytes()
+    clean(folder)
+    for _ in range(3):
+        run = start(own_chain, step, jobs=jobs)
+        time.sleep(wait.uniform(0.2, 1.0) * seconds)
+        os.killpg(run.pid, signal.SIGKILL)
+        run.communicate()
+        nothing_half_written(folder, after_sigkill=True)
+    finish(own_chain, step, jobs)
+    assert (folder / "out.h5").read_bytes() == expected
+    assert not list(folder.glob(".out*"))
+    for kind, path in own_chain.kinds.items():
+        assert path.stat().st_size, kind
+
+
+def test_of_two_runs_on_one_output_one_wins_and_the_other_says_so(own_chain):
+    first = start(own_chain, "extract")
+    assert first.stderr.readline().startswith("making out.h5")
+    second = start(own_chain, "extract")
+    _, err = second.communicate(timeout=60)
+    assert second.returncode == 75, err
+    assert err.splitlines()[0] == "Error: out.h5 is being written by another run"
+    assert first.communicate(timeout=120) and first.returncode == 0
+    nothing_half_written(own_chain.folder)
