@@ -4,7 +4,7 @@ VENV := .venv
 RUN := $(VENV)/bin/python -m
 INSTALLED := $(VENV)/.installed
 
-.PHONY: demo test lint clean
+.PHONY: demo test lint bench clean
 
 demo: $(INSTALLED)  ## the whole chain on synthetic embryos
 	$(VENV)/bin/flyannot run configs/demo.toml
@@ -20,6 +20,10 @@ test: $(INSTALLED) lint  ## the tests; those that need the real data skip where 
 lint: $(INSTALLED)
 	$(RUN) ruff check .
 	$(RUN) ruff format --check .
+
+bench: $(INSTALLED)  ## how fast all this is beside other programs; BENCH=--full for all of it
+	-$(RUN) pip install --quiet --disable-pip-version-check --editable '.[test,bench]'
+	$(VENV)/bin/flyannot bench $(BENCH) --json results/bench.json
 
 $(INSTALLED): pyproject.toml
 	$(PYTHON) -c 'import sys; sys.exit("flyannot needs Python 3.11 or later: make PYTHON=/path/to/python3.11") if sys.version_info < (3, 11) else None'

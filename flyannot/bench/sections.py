@@ -1,0 +1,62 @@
+"""The parts of the benchmark, one after the other, with the table of each."""
+
+import os
+import tempfile
+from dataclasses import dataclass
+from importlib import import_module
+
+from flyannot.bench.goals import verdicts
+from flyannot.bench.real_patches import LAM, prepare
+from flyannot.bench.report import as_json, format_rows, format_verdicts, machine
+
+SECTIONS = {
+    "learn": "Learning, per patch and epoch (ratios to SCC, released)",
+    "code": "Coding at a fixed dictionary",
+    "sift": "Dense SIFT at stride 4, per descriptor",
+    "target": "Time to the objective that SPAMS reaches at its best batch size after 3 epochs",
+    "scaling": "Growth of the cost of learning with the atoms and with the patches",
+    "threads": "One thread against two",
+}
+
+
+@dataclass(frozen=True)
+class Section:
+    """A table for people, and all rows so far as JSON."""
+
+    text: str
+    json: str
+
+
+def sections(what, bounds, data_set=None):
+    """Measure the named parts; yields a `Section` as each is done, and the goals at the end.
+
+    Parameters
+    ----------
+    what : names of SECTIONS; all, if empty
+    bounds : flyannot.bench.bounds.Bounds
+    data_set : Path of a data set folder, or None for what is at hand
+
+    Raises
+    ------
+    DataError
+        If the data set has too few windows.
+    RunFailed
+        If one of our own measurements fails; a failing peer is a row that says so.
+    """
+    with tempfile.TemporaryDirectory(prefix="flyannot-bench-") as folder:
+        inputs = prepare(folder, bounds, data_set)
+        about, rows = {"machine": machine(), "patches": inputs.source, "lam": LAM}, []
+        for name in what or SECTIONS:
+            new = list(import_module(f"flyannot.bench.{name}").rows(inputs, bounds))
+            rows += new
+            yield Section(f"{_title(name, about)}\n{format_rows(new)}\n", as_json(rows, about))
+        yield Section(f"Goals\n{format_verdicts(verdicts(rows))}\n", as_json(rows, about))
+
+
+def _title(name, about):
+    load = ", ".join(f"{x:.1f}" for x in os.getloadavg())
+    threads = "" if name == "threads" else "; one thread"
+    return (
+        f"{SECTIONS[name]}\n  {about['machine']}\n"
+        f"  {about['patches']}; lam {LAM:.4f}{threads}; load average {load}"
+    )
