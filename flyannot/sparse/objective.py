@@ -47,7 +47,7 @@ def duality_gap(X, D, Z, lam):
     D = np.asarray(D, np.float64)
     for rows, Xb, Zb, R in _blocks(X, D, Z):
         largest = np.abs(R @ D.T).max(axis=1, initial=0.0)
-        scale = np.minimum(1.0, lam / np.maximum(largest, np.finfo(float).tiny))[:, None]
+        scale = (lam / np.maximum(largest, lam))[:, None]  # min(1, lam / largest)
         primal = 0.5 * _squares(R) + lam * _l1(Zb)
         gaps[rows] = primal - 0.5 * (_squares(Xb) - _squares(Xb - scale * R))
     return gaps
