@@ -1,0 +1,85 @@
+"""DSSC in plain dense float64: whole gradients as matrix products, exact solves by proximal gradient.
+
+Koppel et al., ICASSP 2018, Eqs. 2 to 5, in the project's scale and with one code for every sample.
+"""
+
+import numpy as np
+
+
+def soft(B, threshold):
+    return np.sign(B) * np.maximum(np.abs(B) - threshold, 0.0)
+
+
+def into_ball(D):
+    return D / np.maximum(1.0, np.linalg.norm(D, axis=1, keepdims=True))
+
+
+def fixed_point(step, start):
+    """Repeat a contraction until it stops moving."""
+    for _ in range(100_000):
+        moved = step(start)
+        if abs(moved - start).max(initial=0.0) < 1e-13:
+            break
+        start = moved
+    return moved
+
+
+class TwinDSSC:
+    """One object is one run; `iterate` is one iteration of all processors."""
+
+    def __init__(self, D, n_samples, lam, *, surrogate, tau, whole, n_code_steps):
+        self.D, self.Z = np.array(D, np.float64), np.zeros((n_samples, len(D)))
+        self.d = np.zeros_like(self.D)
+        self.lam, self.surrogate, self.tau = lam, surrogate, tau
+        self.whole, self.n_code_steps = whole, n_code_steps
+
+    def iterate(self, X, mini_batches, blocks, rho, gamma, curvature):
+        """`mini_batches`: rows of X for every processor; `blocks`: its atoms, (first, last)."""
+        D_old, Z_old = self.D.copy(), self.Z.copy()  # what all processors read
+        for rows, block in zip(mini_batches, blocks):
+            if len(rows):
+                atoms = slice(*block)
+                x_rows, Z = X[rows], Z_old[rows]
+                moving = slice(None) if self.whole else atoms
+                solve = self.proximal if self.surrogate == "proximal" else self.exact
+                self.Z[rows], self.D[atoms] = solve(
+                    x_rows, Z, D_old, atoms, moving, (rho, gamma, curvature)
+                )  # fmt: skip
+
+    def average(self, X, Z, D, atoms, rho):
+        gradient = Z[:, atoms].T @ (Z @ D - X) / len(X)
+        self.d[atoms] = (1 - rho) * self.d[atoms] + rho * gradient
+        return self.d[atoms]
+
+    def proximal(self, X, Z, D, atoms, moving, rates):
+        rho, gamma, c = rates
+        for _ in range(self.n_code_steps):
+            before = Z
+            Z = before.copy()
+            Z[:, moving] = soft(before + (X - before @ D) @ D.T / c, self.lam / c)[:, moving]
+        d = self.average(X, before, D, atoms, rho)
+        best = into_ball(D[atoms] - d / (self.tau * (1 + rho)))
+        return Z, (1 - gamma) * D[atoms] + gamma * best
+
+    def exact(self, X, Z, D, atoms, moving, rates):
+        rho, gamma, _ = rates
+        c = 1.01 * np.linalg.norm(D, 2) ** 2
+
+        def code_step(Z):
+            moved = Z.copy()
+            moved[:, moving] = soft(Z + (X - Z @ D) @ D.T / c, self.lam / c)[:, moving]
+            return moved
+
+        Z = fixed_point(code_step, Z)
+        past = self.d[atoms].copy()
+        self.average(X, Z, D, atoms, rho)
+        L = rho * np.linalg.norm(Z[:, atoms], 2) ** 2 / len(X) + self.tau
+
+        def atom_step(Di):  # a gradient step on Eq. 3 as printed, with f itself as the surrogate
+            whole = D.copy()
+            whole[atoms] = Di
+            gradient = rho * Z[:, atoms].T @ (Z @ whole - X) / len(X)
+            gradient += (1 - rho) * past + self.tau * (Di - D[atoms])
+            return into_ball(Di - gradient / L)
+
+        return Z, (1 - gamma) * D[atoms] + gamma * fixed_point(atom_step, D[atoms])
