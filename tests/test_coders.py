@@ -227,3 +227,13 @@ def test_coordinate_descent_refuses_what_cannot_be_coded(problem):
         coder("cd")(X[:, :5], D, 1.0)
     with pytest.raises(InputError, match="lam"):
         coder("cd")(X, D, 0.0)
+
+
+def test_what_float32_cannot_tell_is_solved_in_float64(rng):
+    # Atoms that differ by a hundredth of their length: codes are large and nearly cancel.
+    X, D = rng.normal(size=(20, 25)), rng.normal(size=(60, 25)) + 20 * rng.normal(size=25)
+    X, D = X.astype(np.float32), D.astype(np.float32)
+    lam = 1e-2 * lam_max(X, D)
+    Z = coder("cd")(X, D, lam, tol=1e-5)
+    assert Z.dtype == np.float32
+    assert (relative_gap(X, D, Z, lam) <= 1e-5).all()

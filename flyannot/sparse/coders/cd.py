@@ -12,6 +12,8 @@ from flyannot.sparse.coders.cd_kernels import SLACK, Problem, encode_rows, make_
 
 BLOCK = 256  # samples per product: X D^T stays in cache until its codes are solved
 
+_FLOAT32_SWEEPS = 40  # real descriptors take up to ten; what takes more is left to float64
+
 # BLAS rounds the rows at the edge of a product otherwise than those inside.  With samples and atoms
 # padded to this multiple none is at an edge, and a row's bits do not depend on its neighbours.
 _TILE = 64
@@ -27,13 +29,13 @@ def encode(X, D, lam, *, tol=1e-4, max_sweeps=1000, start=None, gram=None, n_thr
     Parameters
     ----------
     X : float array (n_samples, n_features)
-        float32 is solved in float32, all else in float64.
+        float32 is solved in float32 as far as that goes, all else in float64.
     D : float array (n_atoms, n_features)
         Atoms of any norm; codes of zero atoms are zero.
     lam : float > 0, weight of the L1 norm
     tol : float
-        A sample is done when its duality gap is at most tol / 2 |x|^2.  In float32 a tol below about
-        1e-5 asks for more than rounding leaves; the code is then as good as float32 allows.
+        A sample is done when its duality gap is at most tol / 2 |x|^2.  Where rounding hides that in
+        float32, the sample is solved again in float64.
     max_sweeps : int, most passes over all atoms for one sample
     start : CSR matrix (n_samples, n_atoms), optional
         Codes to begin from.  The objective never rises from there.
@@ -43,7 +45,7 @@ def encode(X, D, lam, *, tol=1e-4, max_sweeps=1000, start=None, gram=None, n_thr
 
     Returns
     -------
-    Z : CSR matrix (n_samples, n_atoms), in the type that X is solved in
+    Z : CSR matrix (n_samples, n_atoms), in float32 where X is, else in float64
         The same bits for any `n_threads`, and for X in one call or in several.
 
     Source
@@ -56,9 +58,28 @@ def encode(X, D, lam, *, tol=1e-4, max_sweeps=1000, start=None, gram=None, n_thr
     X, D = np.asarray(X, dtype), np.ascontiguousarray(D, dtype)
     gram = np.ascontiguousarray(D @ D.T if gram is None else gram, dtype)
     _check(X, D, gram, lam)
-    slack = SLACK * np.finfo(dtype).eps * np.sqrt(gram.diagonal().max(initial=0))
-    problem = Problem(gram, dtype(lam), 0.5 * tol, slack, int(max_sweeps))
-    start = _csr_arrays(start, len(X), dtype)
+    start = None if start is None else sp.csr_matrix(start)
+    n_sweeps = min(max_sweeps, _FLOAT32_SWEEPS) if dtype == np.float32 else max_sweeps
+    problem = _problem(gram, lam, tol, n_sweeps)
+    Z, is_solved = _encode(X, D, problem, _csr_arrays(start, len(X), dtype), n_threads)
+    if is_solved.all() or n_sweeps == max_sweeps:
+        return Z
+    # So ill-conditioned, or so small a tol, that float32 cannot tell: from the start again in float64.
+    rows = np.flatnonzero(~is_solved)
+    again = {"tol": tol, "max_sweeps": max_sweeps - n_sweeps, "start": None if start is None else start[rows]}
+    exact = encode(X[rows].astype(np.float64), D, lam, n_threads=n_threads, **again)
+    return _replace_rows(Z, rows, exact.astype(np.float32))
+
+
+def _problem(gram, lam, tol, n_sweeps):
+    kind = gram.dtype.type
+    norms = np.sqrt(gram.diagonal())
+    slack = SLACK * np.finfo(kind).eps * norms.max(initial=0)
+    return Problem(gram, norms, kind(lam), 0.5 * tol, float(slack), int(n_sweeps))
+
+
+def _encode(X, D, problem, start, n_threads):
+    """The codes, and for each whether its gap is as small as asked."""
 
     def encode_share(first):
         return _encode_blocks(X, D, range(first * BLOCK, len(X), n_threads * BLOCK), start, problem)
@@ -69,7 +90,7 @@ def encode(X, D, lam, *, tol=1e-4, max_sweeps=1000, start=None, gram=None, n_thr
         else:
             with ThreadPoolExecutor(n_threads) as threads:
                 shares = list(threads.map(encode_share, range(n_threads)))
-    return _join(shares, (len(X), len(D)), dtype)
+    return _join(shares, (len(X), len(D)), X.dtype)
 
 
 @lru_cache(maxsize=1)
@@ -100,7 +121,7 @@ def _csr_arrays(start, n_samples, dtype):
 
 
 def _encode_blocks(X, D, firsts, start, problem):
-    """The (counts, atoms, values) of the blocks of samples that begin at `firsts`."""
+    """The (is solved, counts, atoms, values) of the blocks of samples that begin at `firsts`."""
     n_atoms, n_features = D.shape
     scratch = make_scratch(n_atoms, n_features, X.dtype)
     padded = _pad_rows(D)
@@ -116,10 +137,10 @@ def _encode_blocks(X, D, firsts, start, problem):
             )
         np.matmul(_pad_rows(Xb), padded.T, out=Q[: _up_to_tile(len(Xb))])
         begin = start[0][first : first + len(Xb) + 1], *start[1:]
-        bounds = np.zeros(len(Xb) + 1, np.int64)
+        bounds, is_solved = np.zeros(len(Xb) + 1, np.int64), np.ones(len(Xb), bool)
         if n_atoms:
-            encode_rows(Q, squares, begin, problem, scratch, (bounds, *room))
-        blocks.append((np.diff(bounds), *(part[: bounds[-1]].copy() for part in room)))
+            encode_rows(Q, squares, begin, problem, scratch, (bounds, *room), is_solved)
+        blocks.append((is_solved, np.diff(bounds), *(part[: bounds[-1]].copy() for part in room)))
     return blocks
 
 
@@ -133,11 +154,18 @@ def _pad_rows(A):
 
 
 def _join(shares, shape, dtype):
-    """One CSR matrix from blocks that were dealt out in turn."""
+    """One CSR matrix from blocks that were dealt out in turn, and which of its rows are solved."""
     blocks = [shares[i % len(shares)][i // len(shares)] for i in range(sum(map(len, shares)))]
     if not blocks:
-        return sp.csr_matrix(shape, dtype=dtype)
-    counts, atoms, values = (np.concatenate(part) for part in zip(*blocks))
+        return sp.csr_matrix(shape, dtype=dtype), np.ones(0, bool)
+    is_solved, counts, atoms, values = (np.concatenate(part) for part in zip(*blocks))
     first = np.concatenate([[0], np.cumsum(counts)])
     index = np.int32 if first[-1] < 2**31 else np.int64
-    return sp.csr_matrix((values, atoms.astype(index, copy=False), first.astype(index)), shape=shape)
+    Z = sp.csr_matrix((values, atoms.astype(index, copy=False), first.astype(index)), shape=shape)
+    return Z, is_solved
+
+
+def _replace_rows(Z, rows, others):
+    """Z with its `rows` replaced by those of `others`."""
+    kept = np.setdiff1d(np.arange(Z.shape[0]), rows)
+    return sp.vstack([Z[kept], others], format="csr")[np.argsort(np.concatenate([kept, rows]))]

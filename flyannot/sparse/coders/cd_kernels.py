@@ -34,6 +34,7 @@ class Problem(NamedTuple):
     """What all samples share."""
 
     gram: np.ndarray  # (n_atoms, n_atoms)
+    norms: np.ndarray  # (n_atoms,)
     lam: float
     goal: float  # the allowed gap, as a part of |x|^2
     slack: float  # the largest violation that may be rounding, as a part of |x|
@@ -89,8 +90,8 @@ def _whole(n, multiple, dtype):
 
 
 @lean()
-def encode_rows(Q, squares, start, problem, scratch, codes):
-    """Solve one sample after the other.
+def encode_rows(Q, squares, start, problem, scratch, codes, is_solved):
+    """Solve one sample after the other, and say which reached the allowed gap.
 
     Q holds D x of every sample, `squares` |x|^2, `start` the CSR arrays (first, atom, value) of the
     codes to begin from.  `codes` is (first, atom, value) too, with room for every possible code.
@@ -100,7 +101,7 @@ def encode_rows(Q, squares, start, problem, scratch, codes):
     for i in range(len(squares)):
         n_loads = load_start(start, i, problem.gram, scratch)
         at = first[i]
-        n = encode_row(Q[i], squares[i], n_loads, problem, scratch, atom[at:], value[at:])
+        n, is_solved[i] = encode_row(Q[i], squares[i], n_loads, problem, scratch, atom[at:], value[at:])
         first[i + 1] = at + n
 
 
@@ -121,10 +122,11 @@ def encode_row(q0, square, n_loads, problem, scratch, atoms, codes):
     """Lower the objective from the loaded code until the gap closes.
 
     Ends early when no violation stands out from rounding.  Writes the code to `atoms` and `codes`, in
-    the order of atoms, and returns its size.
+    the order of atoms, and returns its size and whether the gap is closed beyond doubt.
     """
     gram, lam, s, support = problem.gram, problem.lam, scratch, scratch.support
     slack, n = s.q.dtype.type(problem.slack * np.sqrt(square)), 0
+    solved = False
     for sweep in range(problem.max_sweeps):
         if n_loads > 0:
             held, z, size = s.loads, s.load_codes, n_loads
@@ -133,7 +135,9 @@ def encode_row(q0, square, n_loads, problem, scratch, atoms, codes):
         refresh_correlations(q0, gram, held, z, size, s.q)
         largest = lane_maxima(s.q_bits, s.maxima, s.maxima_bits)
         allowed = (AT_REST if sweep else AT_START) * problem.goal * square
-        if gap_of(square, q0, s.q, held, z, size, lam, largest) <= allowed:
+        doubt = rounding_of_gap(square, held, z, size, problem.norms)
+        solved = gap_of(square, q0, s.q, held, z, size, lam, largest) + doubt <= allowed
+        if solved:
             break
         if max(largest - lam, breach_on(held, z, size, s.q, lam)) <= slack:
             break
@@ -144,7 +148,7 @@ def encode_row(q0, square, n_loads, problem, scratch, atoms, codes):
             n = 0
     if n_loads == 0:
         n_loads = unload(n, s)
-    return write_sorted(s.loads, s.load_codes, n_loads, atoms, codes)
+    return write_sorted(s.loads, s.load_codes, n_loads, atoms, codes), solved
 
 
 @lean(fastmath=FAST)
@@ -196,6 +200,15 @@ def gap_of(square, q0, q, atoms, z, n, lam, largest):
         residual_square -= z[i] * (q0[k] + q[k])
         mismatch += lam * abs(z[i]) - c * z[i] * q[k]
     return 0.5 * max(residual_square, 0.0) * (1.0 - c) ** 2 + mismatch
+
+
+@lean()
+def rounding_of_gap(square, atoms, z, n, norms):
+    """What rounding in q may hide of the gap: eps times the largest terms that cancel in z q."""
+    mass = 0.0
+    for i in range(n):
+        mass += abs(z[i]) * norms[atoms[i]]
+    return 2 * np.finfo(z.dtype).eps * mass * (np.sqrt(square) + mass)
 
 
 @lean()
