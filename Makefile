@@ -14,10 +14,10 @@ demo: $(INSTALLED)  ## the whole chain on synthetic embryos
 	@echo "  predictions.csv  the predicted terms             scores.json                   the table above"
 	@echo "Look into a file with: $(VENV)/bin/flyannot show demo-output/model.h5"
 
-test: $(INSTALLED) lint  ## the tests; those that need the real data skip where it is absent
+test: $(INSTALLED)  ## the tests; those that need the real data skip where it is absent
 	$(RUN) pytest
 
-lint: $(INSTALLED)
+lint: $(INSTALLED)  ## the house style
 	$(RUN) ruff check .
 	$(RUN) ruff format --check .
 

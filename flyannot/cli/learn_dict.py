@@ -2,6 +2,7 @@
 
 import click
 
+from flyannot.cli.learner_options import learner_options, settings_of
 from flyannot.cli.options import (
     COUNT,
     IN_FILE,
@@ -20,7 +21,7 @@ from flyannot.sparse.learners import LEARNERS
 @click.command("learn-dict", cls=Command)
 @click.argument("descriptors", type=IN_FILE, nargs=-1, required=True)
 @out_option("dictionary")
-@click.option("--learner", type=click.Choice(LEARNERS), default="scc", show_default=True)
+@click.option("--learner", type=click.Choice(LEARNERS), default="scc", show_default=True, help="Solver.")
 @click.option("--n-atoms", type=COUNT, default=1000, show_default=True, help="Atoms of each dictionary.")
 @click.option("--lam", type=POSITIVE, help="Weight of the L1 norm.  [default: 1.2 / sqrt(128), about 0.106]")
 @click.option("--n-epochs", type=COUNT, default=10, show_default=True, help="Passes over all patches.")
@@ -29,22 +30,11 @@ from flyannot.sparse.learners import LEARNERS
     "--init", type=click.Choice(["random-patches"]), default="random-patches", show_default=True,
     help="Where the initial atoms come from.",
 )  # fmt: skip
-@click.option(
-    "--n-sweeps", type=COUNT, default=3, show_default=True,
-    help="Sweeps of coordinate descent per visit: one over all atoms, the others over the support.",
-)  # fmt: skip
-@click.option(
-    "--variant", type=click.Choice(["released", "paper"]), default="released", show_default=True,
-    help="SCC as its authors' program does it, or as the paper prints it.",
-)  # fmt: skip
-@click.option(
-    "--forgetting", type=click.FloatRange(min=0, max=1), default=None,
-    help="Multiply SCC's h by this after every epoch, so that later steps stay large.",
-)  # fmt: skip
+@learner_options
 @stage_range_option
 @seed_option
 @force_option
-def command(descriptors, out, n_sweeps, variant, forgetting, stage_ranges, seed, force, **options):
+def command(descriptors, out, stage_ranges, seed, force, **options):
     """Learn one dictionary per stage range.
 
     DESCRIPTORS comes from `flyannot extract` (several files count as one); the output goes to
@@ -57,6 +47,6 @@ def command(descriptors, out, n_sweeps, variant, forgetting, stage_ranges, seed,
     """
     from flyannot.steps.learn_dict import LearnOptions, learn_dict
 
-    settings = {"n_sweeps": n_sweeps, "variant": variant, "forgetting": forgetting}
+    settings = settings_of(options["learner"], options)
     options = LearnOptions(**options, settings=settings)
     return finish(learn_dict(descriptors, out, options, work_of(force), seed=seed, stage_ranges=stage_ranges))

@@ -8,7 +8,7 @@ import numpy as np
 from flyannot.descriptors import normalise
 from flyannot.errors import DataError
 from flyannot.sparse.fit import default_lam, learn, random_patches
-from flyannot.sparse.learners import learner_class
+from flyannot.sparse.learners import learner_class, resolved_settings
 from flyannot.stage_ranges import rng_for
 from flyannot.steps.inputs import chosen_stage_ranges, open_all
 from flyannot.steps.output import Outcome, output_of
@@ -67,11 +67,17 @@ def learn_dict(paths, out, options, work, *, seed=0, stage_ranges=None):
         If a stage range has fewer patches than the dictionary has atoms.
     """
     with open_all(paths, "descriptors") as files:
-        options = replace(options, lam=options.lam or default_lam(128))
+        options = replace(
+            options,
+            lam=options.lam or default_lam(128),
+            settings=resolved_settings(options.learner, options.settings),
+        )
         chosen = chosen_stage_ranges(files, stage_ranges)
         header = Header(
             "dictionary",
-            asdict(options) | {"stage_ranges": chosen, "extract": files[0].options},
+            asdict(options)
+            | {"settings": _recorded(options.settings)}
+            | {"stage_ranges": chosen, "extract": files[0].options},
             {"descriptors": [file.digest for file in files]},
             seed,
         )
@@ -86,6 +92,11 @@ def learn_dict(paths, out, options, work, *, seed=0, stage_ranges=None):
             write_trace(out.with_suffix(".trace.csv"), {s: records for s, (_, records, _) in runs.items()})
             drop_parts(out)
     return Outcome(out, True, "\n".join(_summary(s, *run) for s, run in runs.items()))
+
+
+def _recorded(settings):
+    """What decides the bits, as strict JSON: threads do not, and "no bound" is null."""
+    return {k: None if v == np.inf else v for k, v in settings.items() if k != "n_threads"}
 
 
 def _check_counts(files, stage_ranges, options):

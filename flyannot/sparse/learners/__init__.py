@@ -15,16 +15,38 @@ checkpoints are written once, in `flyannot.sparse.fit`.
 """
 
 from importlib import import_module
+from inspect import signature
 
 _WHERE = {
     "scc": "scc:SCC",
+    "scc-parallel": "scc_parallel:ParallelSCC",
     "lagrange-dual": "lagrange_dual:LagrangeDual",
+    "dssc": "dssc:DSSC",
 }
 
 LEARNERS = tuple(_WHERE)
+
+# The arguments of every learner that can be chosen on the command line.
+_SCC = ("variant", "n_sweeps", "forgetting", "max_step")
+SETTINGS = {
+    "scc": _SCC,
+    "scc-parallel": (*_SCC, "n_shares"),
+    "lagrange-dual": ("coder", "n_threads"),
+    "ol": ("batch_size", "beta"),
+    "modl": ("batch_size", "beta", "reduction"),
+    "dssc": ("surrogate", "n_blocks", "n_processors", "batch_size", "n_threads"),
+}
 
 
 def learner_class(name):
     """The class of a learner of the table; imported on demand, so that `--help` stays quick."""
     module, _, attribute = _WHERE[name].partition(":")
     return getattr(import_module(f"flyannot.sparse.learners.{module}"), attribute)
+
+
+def resolved_settings(name, given):
+    """The settings of a learner with its own defaults filled in, as far as its arguments show them."""
+    classes = [c for c in reversed(learner_class(name).__mro__) if "__init__" in vars(c)]
+    arguments = [argument for c in classes for argument in signature(c.__init__).parameters.values()]
+    defaults = {a.name: a.default for a in arguments if a.kind is a.KEYWORD_ONLY and a.default is not a.empty}
+    return {setting: defaults[setting] for setting in SETTINGS[name] if setting in defaults} | given
