@@ -339,7 +339,7 @@ def test_planted_atoms_are_recovered(surrogate, rng):
 
 @each_surrogate
 def test_the_objective_falls_on_embryos(surrogate, shared_data, rng):
-    images = sorted((shared_data / "flyexpress" / "images").rglob("*.bmp"))[:12]
+    images = sorted((shared_data / "flyexpress" / "images").rglob("*.bmp"))[:6]
     X = normalise(
         np.concatenate([describe(read_grey(i), ExtractOptions(stride_px=6)).descriptors for i in images])
     )

@@ -17,13 +17,13 @@ class Options:
     n_blocks : int, blocks of atoms; None for 4, or n_atoms where that is fewer
     n_processors : int <= n_blocks; None for n_blocks
     batch_size : int, samples of one processor in one iteration
+    n_threads : int; the same bits for any number
     code_blocks : "whole" (a visit moves all of a code) or "drawn" (its entries in the drawn block)
     n_code_steps : int, proximal steps of a code per visit; the last is shared with the atoms
     tau : float, strong convexity of an atom's surrogate, in units of the samples' mean square norm
     rho, gamma : float in (0, 1], where the two schedules start
     delay : float, iterations before they fall; np.inf keeps them constant, outside the theorem
     epsilon : float in (0, 1/6), Theorem 2's
-    n_threads : int; the same bits for any number
 
     A processor's samples serve the atoms of its own block only, so few blocks learn most from each
     sample and many run on most threads; blocks beyond the number of atoms have none, and processors that
@@ -34,6 +34,7 @@ class Options:
     n_blocks: int | None = None
     n_processors: int | None = None
     batch_size: int = 32
+    n_threads: int = 1
     code_blocks: str = "whole"
     n_code_steps: int = 10
     tau: float = 0.02
@@ -41,7 +42,6 @@ class Options:
     gamma: float = 1.0
     delay: float = 100.0
     epsilon: float = 0.05
-    n_threads: int = 1
 
 
 def rho_at(t, options):
