@@ -77,6 +77,18 @@ def test_a_start_with_the_right_signs_takes_one_step(X, D):
         np.testing.assert_allclose(path[-1], end, atol=1e-12)
 
 
+def test_codes_that_reach_zero_together_leave_together(monkeypatch):
+    # Powers of two: nothing is rounded before the first step.
+    D = np.array([[0.0, 0.0, 0.0, 1.0], [1.0, 0.0, 0.0, 0.5], [0.0, 1.0, 0.0, 0.5], [0.0, 0.0, 1.0, 0.5]])
+    x, start = np.array([0.5, 0.0, 0.0, 0.5]) @ D, np.array([0.5, 0.25, 0.25, 0.75])
+    path = feature_sign_path(x, D, 0.125, start=start)
+    assert (np.diff((path != 0).sum(axis=1)) == -2).any()
+    np.testing.assert_allclose(path, slow_feature_sign_path(x, D, 0.125, start), atol=1e-12)
+    # The factor of the atoms that stay is right, or more steps would be needed.
+    monkeypatch.setattr(feature_sign, "encode_by_cd", None)
+    encode(x[None], D, 0.125, tol=1e-12, start=sp.csr_matrix(start), max_sweeps=len(path))
+
+
 def test_no_sample_needs_coordinate_descent_where_atoms_are_in_general_position(X, D, monkeypatch):
     monkeypatch.setattr(feature_sign, "encode_by_cd", None)
     for fraction in (0.5, 0.02, 0.001):
@@ -167,9 +179,11 @@ def test_threads_do_not_change_a_bit(D, rng, name):
     assert (one != two).nnz == 0
 
 
-def test_the_neighbours_of_a_sample_do_not_change_its_bits(D, rng):
-    X = rng.normal(size=(600, 16))
-    whole, parts = encode(X, D, 0.5), [encode(X[rows], D, 0.5) for rows in np.array_split(np.arange(600), 7)]
+def test_the_neighbours_of_a_sample_do_not_change_its_bits(rng):
+    X, D = rng.normal(size=(600, 128)), rng.normal(size=(150, 128))
+    lam = 0.2 * lam_max(X, D)
+    whole = encode(X, D, lam)
+    parts = [encode(X[rows], D, lam) for rows in np.array_split(np.arange(600), 7)]
     assert (whole != sp.vstack(parts)).nnz == 0
 
 

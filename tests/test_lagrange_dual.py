@@ -73,6 +73,14 @@ def test_the_solution_does_not_depend_on_where_the_search_begins(case, rng):
         np.testing.assert_allclose(primal_objective(A, B, D), value, rtol=1e-9)
 
 
+def test_newton_steps_converge_quadratically(rng):
+    A, B = statistics(rng, *CASES[0])
+    _, Lambda = solve_dual(A, B)
+    # From an error of a tenth, six squarings reach rounding; a step of any fixed shortfall would not.
+    D, _ = solve_dual(A, B, start=1.1 * Lambda, max_steps=6)
+    np.testing.assert_allclose((D**2).sum(axis=1)[Lambda > 0], 1.0, atol=1e-10)
+
+
 def test_atoms_without_codes_and_atoms_with_equal_codes_are_harmless(rng):
     Z = 0.1 * rng.normal(size=(50, 10)) * (rng.random((50, 10)) < 0.5)
     Z[:, 2], Z[:, 4], Z[:, 7] = 0.0, Z[:, 3], 1e-6 * Z[:, 7]

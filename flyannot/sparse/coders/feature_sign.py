@@ -62,10 +62,9 @@ def encode(X, D, lam, *, tol=1e-4, max_sweeps=1000, start=None, gram=None, n_thr
     """
     dtype = np.float32 if np.asarray(X).dtype == np.float32 else np.float64
     X, D = np.asarray(X, np.float64), np.ascontiguousarray(D, np.float64)
-    exact = gram is not None and np.asarray(gram).dtype == np.float64
-    problem = Problem(
-        np.ascontiguousarray(gram if exact else D @ D.T), float(lam), float(tol), int(max_sweeps)
-    )
+    is_exact = gram is not None and np.asarray(gram).dtype == np.float64
+    gram = np.ascontiguousarray(gram if is_exact else D @ D.T)
+    problem = Problem(gram, float(lam), float(tol), int(max_sweeps))
     if not X.size or not D.size:
         return sp.csr_matrix((len(X), len(D)), dtype=dtype)
     padded = np.zeros((-(-len(D) // _TILE) * _TILE, D.shape[1]))
@@ -139,7 +138,7 @@ def _encode_block(X, DT, first, start, problem):
 def _scratch(n_atoms):
     row = lambda: np.empty(n_atoms)  # noqa: E731
     maxima, factor = np.empty(-(-n_atoms // CHUNK)), np.empty(n_atoms * (n_atoms + 1) // 2)
-    return Scratch(row(), maxima, np.empty(n_atoms, np.int32), row(), row(), row(), row(), factor)
+    return Scratch(row(), maxima, np.empty(n_atoms, np.int32), row(), row(), row(), factor)
 
 
 def _finish(Z, undone, X, D, lam, **rules):

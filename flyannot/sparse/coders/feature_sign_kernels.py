@@ -41,7 +41,6 @@ class Scratch(NamedTuple):
     z: np.ndarray  # its codes; only the atom that was activated last may be at zero
     pull: np.ndarray  # q - lam sign(z) on the active set, zero at its minimum
     move: np.ndarray  # from z to the minimum for these signs
-    ridge: np.ndarray  # what was added to the diagonal of gram
     factor: np.ndarray  # Cholesky factor of gram on the active set, row after row of its triangle
 
 
@@ -80,10 +79,10 @@ def search_signs(q0, square, n, problem, scratch):
     Every code of the active set is not zero, on entry and on exit.
     """
     gram, lam, _, _ = problem
-    q, maxima, atoms, z, _, _, ridge, factor = scratch
+    q, maxima, atoms, z, _, _, factor = scratch
     slack = SLACK * np.finfo(np.float64).eps * chunk_maxima(q0, maxima)
     part, n_refined = 1.0, 0
-    factorise(gram, atoms[:n], 0, ridge, factor)
+    factorise(gram, atoms[:n], 0, factor)
     for _ in range(problem.max_sweeps):
         refresh_correlations(q0, gram, atoms, z, n, q)
         largest = chunk_maxima(q, maxima)
@@ -109,14 +108,13 @@ def feature_sign_step(gram, lam, n, scratch):
     Returns the new size of the active set, and how the step went: the objective falls unless `_STUCK`.
     """
     z, pull, move, factor = scratch.z, scratch.pull, scratch.move, scratch.factor
-    slope, curvature = 0.0, 0.0
+    slope = 0.0
     for i in range(n):
         move[i] = pull[i]
     substitute(factor, move[:n])
     for i in range(n):
         slope += pull[i] * move[i]
-        curvature += (pull[i] - scratch.ridge[i] * move[i]) * move[i]
-    length, crossing, is_lower = choose_length(scratch, n, lam, slope, curvature)
+    length, crossing, is_lower = choose_length(scratch, n, lam, slope)
     if not is_lower:
         return drop_zeros(gram, n, scratch), _STUCK
     is_crossed = crossing >= 0
@@ -130,25 +128,29 @@ def feature_sign_step(gram, lam, n, scratch):
 
 
 @compiled
-def choose_length(scratch, n, lam, slope, curvature):
+def choose_length(scratch, n, lam, slope):
     """The length of the best step, the place of the code that it brings to zero or -1, and if it helps.
 
     The lengths to choose from are 1 and those at which a code reaches zero.
     """
     z, move = scratch.z, scratch.move
     length, crossing = 1.0, -1
-    lowest = change_of_objective(1.0, scratch, n, lam, slope, curvature)
+    lowest = change_of_objective(1.0, scratch, n, lam, slope)
     for i in range(n):
         if z[i] * (z[i] + move[i]) < 0:
-            change = change_of_objective(-z[i] / move[i], scratch, n, lam, slope, curvature)
+            change = change_of_objective(-z[i] / move[i], scratch, n, lam, slope)
             if change < lowest:
                 length, crossing, lowest = -z[i] / move[i], i, change
     return length, crossing, lowest < 0
 
 
 @compiled
-def change_of_objective(length, scratch, n, lam, slope, curvature):
-    """P(z + length * move) - P(z): a parabola for the signs at hand, and more for every other sign."""
+def change_of_objective(length, scratch, n, lam, slope):
+    """P(z + length * move) - P(z): a parabola for the signs at hand, and more for every other sign.
+
+    Its curvature is its slope, because `move` solves gram move = pull.  (Under a ridge it is less, and
+    the change is a little lower than returned.)
+    """
     z, pull, move = scratch.z, scratch.pull, scratch.move
     flipped = 0.0
     for i in range(n):
@@ -156,7 +158,7 @@ def change_of_objective(length, scratch, n, lam, slope, curvature):
         # The atom that was just activated has a code of zero and the sign of its pull.
         if (z[i] if z[i] != 0 else pull[i]) * end < 0:
             flipped += abs(end)
-    return -length * slope + 0.5 * length**2 * curvature + 2 * lam * flipped
+    return (0.5 * length**2 - length) * slope + 2 * lam * flipped
 
 
 @compiled
@@ -169,7 +171,7 @@ def activate(q, maxima, largest, gram, lam, scratch, n):
         atom += 1
     scratch.atoms[n], scratch.z[n] = atom, 0.0
     scratch.pull[n] = q[atom] - lam * np.sign(q[atom])
-    factorise(gram, scratch.atoms[: n + 1], n, scratch.ridge, scratch.factor)
+    factorise(gram, scratch.atoms[: n + 1], n, scratch.factor)
     return n + 1
 
 
@@ -184,12 +186,12 @@ def drop_zeros(gram, n, scratch):
             kept += 1
         else:
             first = min(first, i)
-    factorise(gram, atoms[:kept], first, scratch.ridge, scratch.factor)
+    factorise(gram, atoms[:kept], first, scratch.factor)
     return kept
 
 
 @compiled(fastmath=_FAST)
-def factorise(gram, atoms, first, ridge, factor):
+def factorise(gram, atoms, first, factor):
     """The Cholesky factor of gram on the active set, from row `first` on.
 
     An atom that depends on those before it gets a ridge.  Its move is then very long, and ends at the
@@ -206,7 +208,6 @@ def factorise(gram, atoms, first, ridge, factor):
                 row[j] = rest / other[j]
             else:
                 least = RIDGE * column[atoms[i]]
-                ridge[i] = max(least - rest, 0.0)
                 row[i] = np.sqrt(max(rest, least))
 
 

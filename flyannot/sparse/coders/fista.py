@@ -30,7 +30,7 @@ def encode(X, D, lam, *, tol=1e-4, max_sweeps=1000, start=None, gram=None, n_thr
     max_sweeps : int
         Most measurements of the gap, each after 50 steps that move all codes at once.
     start : CSR matrix (n_samples, n_atoms), optional
-        Codes to begin from.  A sample that is not done gets the best code measured, this one included.
+        Codes to begin from.
     gram : float array (n_atoms, n_atoms), optional
         D D^T, where the caller has it.
     n_threads : int
@@ -75,19 +75,16 @@ def largest_eigenvalue(gram):
 def _solve_block(X, D, gram, lam, step, Z, target, max_sweeps):
     """Codes of one block, dense."""
     Q0, squares, rows = X @ D.T, _sums(X, X), np.arange(len(X))
-    best, lowest = Z.copy(), np.full(len(X), np.inf)
-    Y, t = Z, np.ones(len(X))
-    for _ in range(max_sweeps + 1):
-        primal, gap = _measure(Q0, gram, lam, squares, Z)
-        is_done = gap <= target[rows]
-        kept = is_done | (primal < lowest[rows])
-        best[rows[kept]], lowest[rows[kept]] = Z[kept], primal[kept]
-        if is_done.all():
+    codes, Y, t = Z.copy(), Z, np.ones(len(X))
+    for n_sweeps in range(max_sweeps + 1):
+        is_open = _gaps(Q0, gram, lam, squares, Z) > target[rows]
+        codes[rows] = Z
+        if n_sweeps == max_sweeps or not is_open.any():
             break
-        rows, Q0, squares, Z, Y, t = (A[~is_done] for A in (rows, Q0, squares, Z, Y, t))
+        rows, Q0, squares, Z, Y, t = (A[is_open] for A in (rows, Q0, squares, Z, Y, t))
         for _ in range(STEPS_PER_SWEEP):
             Z, Y, t = _step(Q0, gram, lam, step, Z, Y, t)
-    return best
+    return codes
 
 
 def _step(Q0, gram, lam, step, Z, Y, t):
@@ -100,17 +97,15 @@ def _step(Q0, gram, lam, step, Z, Y, t):
     return Z_next, Z_next + ((t - 1) / t_next)[:, None] * move, t_next
 
 
-def _measure(Q0, gram, lam, squares, Z):
-    """The objective and the duality gap of every sample, from correlations alone.
+def _gaps(Q0, gram, lam, squares, Z):
+    """The duality gap of every sample, from correlations alone.
 
-    With s = min(1, lam / |q|_inf) the gap is 1/2 |r|^2 (1 - s)^2 + sum of lam |z_k| - s z_k q_k.
+    With s = min(1, lam / |q|_inf) it is 1/2 |r|^2 (1 - s)^2 + sum of lam |z_k| - s z_k q_k.
     """
     Q = Q0 - Z @ gram
     s = lam / np.maximum(np.abs(Q).max(axis=1), lam)
-    half_square = 0.5 * np.maximum(squares - _sums(Z, Q0 + Q), 0.0)
-    l1 = lam * np.abs(Z).sum(axis=1)
-    mismatch = (lam * np.abs(Z) - s[:, None] * Z * Q).sum(axis=1)
-    return half_square + l1, half_square * (1 - s) ** 2 + mismatch
+    residual_squares = np.maximum(squares - _sums(Z, Q0 + Q), 0.0)
+    return 0.5 * residual_squares * (1 - s) ** 2 + (lam * np.abs(Z) - s[:, None] * Z * Q).sum(axis=1)
 
 
 def _sums(A, B):
