@@ -28,13 +28,22 @@ class SerialExecutor(Executor):
         return future
 
 
+def one_blas_thread():
+    """A context in which BLAS runs on the calling thread alone.
+
+    Its idle threads spin: beside other work on the same cores they cost many times what they save,
+    and the bits of a product may depend on their number.
+    """
+    from threadpoolctl import threadpool_limits
+
+    return threadpool_limits(1)
+
+
 @contextmanager
 def open_executor(jobs):
     """An executor of `jobs` workers; leaving ends them, at once if an error or a signal came."""
     if jobs == 1:
-        from threadpoolctl import threadpool_limits
-
-        with threadpool_limits(1):
+        with one_blas_thread():
             yield SerialExecutor()
         return
     kept = {name: os.environ.get(name) for name in _THREADS}

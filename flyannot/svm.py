@@ -169,8 +169,11 @@ def train_terms(X, Y, genes, *, rng, bags=None, options=None):
     seed = int(rng.integers(2**63))
     coordinates, back = _own_basis(X)
     train = partial(_train_term, coordinates, genes=genes, bags=bags, seed=seed, options=options)
-    with ThreadPoolExecutor(options.n_threads) as pool:  # liblinear releases the interpreter
+    pool = ThreadPoolExecutor(options.n_threads)  # liblinear releases the interpreter
+    try:
         trained = list(pool.map(train, Y.T))
+    finally:
+        pool.shutdown(wait=False, cancel_futures=True)  # a signal does not wait for liblinear
     return [back(model) for model in trained]
 
 

@@ -82,12 +82,12 @@ def clean(folder):
 
 
 @pytest.mark.parametrize(("name", "code"), [("SIGTERM", 143), ("SIGINT", 130), ("SIGHUP", 129)])
-@pytest.mark.parametrize(("step", "jobs"), [("extract", 2), ("learn-dict", 1)])
+@pytest.mark.parametrize(("step", "jobs"), [("extract", 2), ("learn-dict", 1), ("train", 2)])
 def test_a_signal_ends_a_run_promptly_and_cleanly(own_chain, step, jobs, name, code):
     """To the whole group of processes, as Ctrl-C on a terminal does."""
     run = start(own_chain, step, jobs=jobs)
     assert run.stderr.readline().startswith("making out.h5")
-    time.sleep(0.5)  # workers start, or epochs run
+    time.sleep(0.2 if step == "train" else 0.5)  # workers start, or epochs run
     sent = time.monotonic()
     os.killpg(run.pid, getattr(signal, name)) if name == "SIGINT" else run.send_signal(getattr(signal, name))
     _, err = run.communicate(timeout=60)

@@ -9,6 +9,7 @@ from dataclasses import replace
 import numpy as np
 import pytest
 from small_embryos import CLASSIFY, EXTRACT, LEARN, POOL, STAGE_RANGES
+from threadpoolctl import threadpool_info
 
 from flyannot.coding import atoms_of, features_of
 from flyannot.dataset import read_images
@@ -389,6 +390,21 @@ def test_a_damaged_input_is_named_and_nothing_is_written(own_chain, tmp_path, wh
     with pytest.raises(DataError, match=f"{path}.*{name} cannot be read"):
         pool([own_chain.descriptors], own_chain.dictionary, tmp_path / "f.h5", POOL, WORK)
     assert not (tmp_path / "f.h5").exists()
+
+
+def test_training_holds_blas_to_one_thread(chain, tmp_path, monkeypatch):
+    """Its spinning threads cost a busy machine many times what they save."""
+    import flyannot.svm as svm
+
+    fit, found = svm.fit_liblinear, set()
+
+    def watched(*arguments):
+        found.update(pool["num_threads"] for pool in threadpool_info() if pool["user_api"] == "blas")
+        return fit(*arguments)
+
+    monkeypatch.setattr(svm, "fit_liblinear", watched)
+    train([chain.features], chain.annotations, tmp_path / "m.h5", CLASSIFY, Work(jobs=2))
+    assert found == {1}
 
 
 # --- evaluate ---

@@ -5,7 +5,9 @@ import logging
 import os
 import signal
 import sys
+import threading
 import traceback
+from contextlib import suppress
 
 import click
 
@@ -33,7 +35,8 @@ def exit_code_of(group):
         return code if isinstance(code, int) else 0
     except _Interrupted as interrupted:
         _say("Interrupted: run the same command again, and it continues where it was.")
-        return 128 + interrupted.number
+        code = 128 + interrupted.number
+        return _leave_at_once(code) if _is_computing() else code
     except click.exceptions.Exit as done:
         return done.exit_code
     except click.UsageError as error:
@@ -78,10 +81,16 @@ def _interrupt(number, frame):
     raise _Interrupted(number)
 
 
+def _is_computing():
+    """Whether compiled code still runs in a thread; Python would wait for it before it ends."""
+    return any(thread.name.startswith("ThreadPoolExecutor") for thread in threading.enumerate())
+
+
 def _leave_at_once(code):
-    """HDF5 crashes at interpreter exit after a full disk; there is nothing left to clean up."""
-    sys.stdout.flush()
-    sys.stderr.flush()
+    """When there is nothing left to clean up.  HDF5 crashes at interpreter exit after a full disk."""
+    for stream in (sys.stdout, sys.stderr):
+        with suppress(OSError):
+            stream.flush()
     os._exit(code)
 
 

@@ -11,6 +11,7 @@ from flyannot.coverage import notes_on_columns
 from flyannot.crossval import cross_validate
 from flyannot.dataset import read_annotations
 from flyannot.errors import InputError
+from flyannot.executor import one_blas_thread
 from flyannot.folds import folds_of_genes
 from flyannot.scores import Outcome, evaluate
 from flyannot.stage_ranges import rng_for
@@ -65,7 +66,8 @@ def evaluate_files(paths, annotations_csv, options, *, validation=None, stage_ra
     if kind_of(paths[0]) == "predictions":
         result = _score_predictions(paths[0], annotations_csv, options.rows.exclude_terms, stage_ranges)
     else:
-        result = _cross_validate(paths, annotations_csv, options, validation, stage_ranges)
+        with one_blas_thread():
+            result = _cross_validate(paths, annotations_csv, options, validation, stage_ranges)
     result["made_from"] = made_from
     if json_file:
         write_text(json_file, json.dumps(result, indent=1, ensure_ascii=False) + "\n")

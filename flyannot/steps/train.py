@@ -6,6 +6,7 @@ from dataclasses import asdict, dataclass, field
 from flyannot.coverage import notes_on_columns
 from flyannot.dataset import read_annotations
 from flyannot.errors import InputError
+from flyannot.executor import one_blas_thread
 from flyannot.stage_ranges import rng_for
 from flyannot.steps.inputs import chosen_stage_ranges, open_all
 from flyannot.steps.output import Outcome, output_of
@@ -74,7 +75,10 @@ def train(paths, annotations_csv, out, options, work, *, seed=0, stage_ranges=No
             columns = {s: read_features(files, s)[0] for s in chosen}
             for note in notes_on_columns(columns, annotations):
                 log.info("note: %s", note)
-            trained = {s: _train_stage_range(files, annotations, s, options, work, header) for s in chosen}
+            with one_blas_thread():
+                trained = {
+                    s: _train_stage_range(files, annotations, s, options, work, header) for s in chosen
+                }
             if not any(models for _, models, _ in trained.values()):
                 raise InputError(
                     f"no term can be trained from {annotations_csv} and {paths[0]}",
