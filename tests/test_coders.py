@@ -234,6 +234,6 @@ def test_what_float32_cannot_tell_is_solved_in_float64(rng):
     X, D = rng.normal(size=(20, 25)), rng.normal(size=(60, 25)) + 20 * rng.normal(size=25)
     X, D = X.astype(np.float32), D.astype(np.float32)
     lam = 1e-2 * lam_max(X, D)
-    Z = coder("cd")(X, D, lam, tol=1e-5)
+    Z = coder("cd")(X, D, lam, tol=1e-4)
     assert Z.dtype == np.float32
-    assert (relative_gap(X, D, Z, lam) <= 1e-5).all()
+    assert (relative_gap(X, D, Z, lam) <= 1e-4).all()

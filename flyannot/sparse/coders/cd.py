@@ -10,7 +10,7 @@ from threadpoolctl import ThreadpoolController
 from flyannot.errors import DataError, InputError
 from flyannot.sparse.coders.cd_kernels import SLACK, Problem, encode_rows, make_scratch
 
-BLOCK = 256  # samples per product: X D^T stays in cache until its codes are solved
+BLOCK = 512  # samples per product: X D^T stays in cache until its codes are solved
 
 _FLOAT32_SWEEPS = 40  # real descriptors take up to ten; what takes more is left to float64
 

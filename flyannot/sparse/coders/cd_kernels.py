@@ -22,7 +22,7 @@ from flyannot.sparse.coders.cd_support import (
     worst_member,
 )
 
-N_LANES = 64  # the largest |q| of each is kept, so that the search for violators skips most of q
+N_LANES = 128  # the largest |q| of each is kept, so that the search for violators skips most of q
 ENTRANTS = 0.7  # atoms join the working set when |q| is at least this part of the largest
 SLACK = 16.0  # roundings of |x| |d| that do not count as a violation
 REBUILD = 8  # rounds after which the support is built afresh
@@ -65,9 +65,9 @@ def make_scratch(n_atoms, n_features, dtype):
     z = _whole(n_support, LANES, dtype)
     support = Support(
         atoms=np.zeros(n_support, np.uint32),
-        place=np.zeros(n_support, np.uint32),
+        place=np.zeros(len(z), np.uint32),
         z=z + 1,
-        inverse=np.zeros((n_support, len(z)), dtype),
+        inverse=np.zeros((len(z), len(z)), dtype),
         column=np.zeros_like(z),
         give=np.zeros_like(z),
     )
@@ -76,7 +76,7 @@ def make_scratch(n_atoms, n_features, dtype):
         q=q_set,
         q_bits=q_set.view(bits),
         masks=np.zeros(width, bits),
-        rows=np.empty(n_support * width, dtype),
+        rows=np.zeros(len(z) * width, dtype),
         row=np.zeros(width, dtype),
     )
     lanes = q.view(bits).reshape(-1, N_LANES)
@@ -154,10 +154,16 @@ def encode_row(q0, square, n_loads, problem, scratch, atoms, codes):
 @lean(fastmath=FAST)
 def refresh_correlations(q0, gram, atoms, z, n, q):
     """q = q0 - z gram, four rows of gram at a time."""
-    for j in range(len(gram)):
-        q[j] = q0[j]
     last = n - n % 4
-    for i in range(0, last, 4):
+    if last > 0:
+        a, b, c, d = gram[atoms[0]], gram[atoms[1]], gram[atoms[2]], gram[atoms[3]]
+        za, zb, zc, zd = z[0], z[1], z[2], z[3]
+        for j in range(len(gram)):
+            q[j] = q0[j] - ((za * a[j] + zb * b[j]) + (zc * c[j] + zd * d[j]))
+    else:
+        for j in range(len(gram)):
+            q[j] = q0[j]
+    for i in range(4, last, 4):
         a, b, c, d = gram[atoms[i]], gram[atoms[i + 1]], gram[atoms[i + 2]], gram[atoms[i + 3]]
         za, zb, zc, zd = z[i], z[i + 1], z[i + 2], z[i + 3]
         for j in range(len(gram)):

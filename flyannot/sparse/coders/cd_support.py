@@ -28,9 +28,9 @@ class Support(NamedTuple):
     """The support of one sample, with room for s = min(n_atoms, n_features) atoms, and its inverse."""
 
     atoms: np.ndarray  # integer (s,), in the order of arrival
-    place: np.ndarray  # integer (s,): where in the working set they are
+    place: np.ndarray  # integer (s padded): where in the working set they are
     z: np.ndarray  # (s padded): their codes
-    inverse: np.ndarray  # (s, s padded): inverse of gram on the support, zero outside
+    inverse: np.ndarray  # (s padded, s padded): inverse of gram on the support, zero outside
     column: np.ndarray  # (s padded): gram between the support and one atom
     give: np.ndarray  # (s padded): inverse times column, zero outside
 
@@ -39,10 +39,10 @@ class WorkingSet(NamedTuple):
     """The support and the atoms that may join it; room for all atoms."""
 
     atoms: np.ndarray  # integer (n_atoms,)
-    q: np.ndarray  # (n_atoms, padded), zero in the padding
+    q: np.ndarray  # (n_atoms, padded)
     q_bits: np.ndarray  # the same memory as integers: without its sign a float compares as they do
     masks: np.ndarray  # integer (n_atoms, padded): all bits but the sign for atoms that may join, else 0
-    rows: np.ndarray  # flat: gram between the support and the working set, row after padded row
+    rows: np.ndarray  # flat: gram between the support and the working set, row after padded row, finite
     row: np.ndarray  # (n_atoms, padded): the row of the atom that is about to join
 
 
@@ -68,17 +68,15 @@ def read_rows(gram, n, size, work, support):
         work.q[j], work.masks[j] = 0, 0
     for i in range(n):
         support.place[i] = i
-        read_row(gram, support.atoms[i], size, work.atoms, work.rows[i * width : (i + 1) * width])
+        read_row(gram, support.atoms[i], work.atoms, work.rows[i * width : (i + 1) * width])
 
 
 @inlined()
-def read_row(gram, atom, size, atoms, row):
-    """gram between an atom and the working set, zero in the padding."""
+def read_row(gram, atom, atoms, row):
+    """gram between an atom and the working set; in the padding, whatever finite value comes."""
     source = gram[atom]
-    for j in range(size):
+    for j in range(len(row)):
         row[j] = source[atoms[j]]
-    for j in range(size, len(row)):
-        row[j] = 0
 
 
 @inlined()
@@ -119,14 +117,12 @@ def admit(k, code, n, size, lam, gram, work, support):
     width, kind = padded(size), work.row.dtype.type
     row = work.row[:width]
     negligible = kind(DEPENDENT * np.finfo(row.dtype).eps)
-    read_row(gram, work.atoms[k], size, work.atoms, row)
+    read_row(gram, work.atoms[k], work.atoms, row)
     while True:
-        for i in range(n):
+        for i in range(padded(n)):
             support.column[i] = row[support.place[i]]
         times_inverse(n, support)
-        curvature = row[k]
-        for i in range(n):
-            curvature -= support.column[i] * support.give[i]
+        curvature = row[k] - dot(support.column, support.give, padded(n))
         missing = work.q[k] - lam * np.sign(code if code != 0 else work.q[k])
         if n < len(support.atoms) and curvature > negligible * row[k]:
             length = missing / curvature
@@ -150,16 +146,19 @@ def admit(k, code, n, size, lam, gram, work, support):
 
 
 @inlined(fastmath=FAST)
+def dot(a, b, width):
+    """The inner product of the first entries."""
+    total = a[0] - a[0]
+    for j in range(width):
+        total += a[j] * b[j]
+    return total
+
+
+@inlined()
 def times_inverse(n, support):
-    """give = inverse column."""
-    width = padded(n)
-    for i in range(n):
-        row, total = support.inverse[i], support.column[0] - support.column[0]
-        for j in range(width):
-            total += row[j] * support.column[j]
-        support.give[i] = total
-    for i in range(n, width):
-        support.give[i] = 0
+    """give = inverse column; zero in the padding, where the inverse is."""
+    for i in range(padded(n)):
+        support.give[i] = dot(support.inverse[i], support.column, padded(n))
 
 
 @inlined()
@@ -178,18 +177,15 @@ def first_zero(z, give, n, length):
 @inlined(fastmath=FAST)
 def give_way(length, n, width, work, support):
     """z -= length give on the support, and q after it, four atoms at a time."""
-    give, rows, q = support.give, work.rows, work.q
-    for i in range(n):
-        support.z[i] -= length * give[i]
-    last = n - n % 4
-    for i in range(0, last, 4):
+    z, give, rows, q = support.z, support.give, work.rows, work.q
+    for i in range(padded(n)):
+        z[i] -= length * give[i]
+    for i in range(0, n, 4):  # beyond n the rows are finite and `give` is zero
         ga, gb, gc, gd = length * give[i], length * give[i + 1], length * give[i + 2], length * give[i + 3]
         a, b = rows[i * width : (i + 1) * width], rows[(i + 1) * width : (i + 2) * width]
         c, d = rows[(i + 2) * width : (i + 3) * width], rows[(i + 3) * width : (i + 4) * width]
         for j in range(width):
             q[j] += (ga * a[j] + gb * b[j]) + (gc * c[j] + gd * d[j])
-    for i in range(last, n):
-        subtract(q, -length * give[i], rows[i * width : (i + 1) * width])
 
 
 @inlined(fastmath=FAST)
@@ -209,13 +205,16 @@ def copy_row(source, target):
 @inlined(fastmath=FAST)
 def join(k, code, curvature, n, work, support):
     """Append member k to the support, whose inverse grows by one row and column."""
-    inverse, give, width, scale = support.inverse, support.give, padded(n), code / code / curvature
-    for i in range(n):
-        factor, row = give[i] * scale, inverse[i]
-        for j in range(width):
+    inverse, give, column, scale = support.inverse, support.give, support.column, code / code / curvature
+    for j in range(padded(n)):
+        column[j] = -scale * give[j]
+    for i in range(padded(n)):
+        row, factor = inverse[i], -column[i]
+        for j in range(padded(n)):
             row[j] += factor * give[j]
     for i in range(n):
-        inverse[i, n] = inverse[n, i] = -give[i] * scale
+        inverse[i, n] = column[i]
+    copy_row(column[:n], inverse[n])
     inverse[n, n] = scale
     support.atoms[n], support.place[n], support.z[n] = work.atoms[k], k, code
     return n + 1
@@ -226,8 +225,9 @@ def drop(i, n, width, work, support):
     """Take entry i out of the support, whose last entry moves to its place; returns the new size."""
     inverse, column, last = support.inverse, support.column, n - 1
     copy_row(inverse[i], column)
-    for a in range(n):
-        row, factor = inverse[a], column[a] / column[i]
+    scale = column[i] / column[i] / column[i]
+    for a in range(padded(n)):
+        row, factor = inverse[a], column[a] * scale
         for j in range(padded(n)):
             row[j] -= factor * column[j]
     copy_row(inverse[last], inverse[i])
