@@ -3,7 +3,7 @@ import pytest
 import scipy.sparse as sp
 from twin_full_cd import full_cd
 
-from flyannot.errors import InputError
+from flyannot.errors import DataError, InputError
 from flyannot.sparse.coders import hash_siso, siso
 from flyannot.sparse.coders.hash_siso import HashSearch
 from flyannot.sparse.coders.siso_passes import compare, compare_some
@@ -13,7 +13,7 @@ from flyannot.sparse.objective import duality_gap, kkt_violation, lam_max, objec
 
 
 def crowded(rng, n_atoms=3000, n_features=24, n_samples=7):
-    """Atoms of norm 1 that crowd around a few directions, with a dead atom and twins; and samples like them."""
+    """Atoms of norm 1 around a few directions, with a dead atom and twins; and samples like them."""
     centres = rng.normal(size=(40, n_features)) ** 2
     D = centres[rng.integers(40, size=n_atoms)] + 0.3 * rng.normal(size=(n_atoms, n_features))
     D /= np.linalg.norm(D, axis=1)[:, None]
@@ -32,15 +32,15 @@ def test_siso_reaches_the_minimum_over_all_atoms(encode, fraction, rng):
     half_squares = 0.5 * (X**2).sum(axis=1)
     assert (duality_gap(X, D, Z, lam) <= 1.01e-10 * half_squares).all()
     assert (Z.nnz == 0) == (fraction > 1)
-    twin = np.array([full_cd(x, D, lam, tol=1e-9, max_sweeps=20_000)[0] for x in X[:2]])
+    twin = np.array([full_cd(x, D, lam, tol=1e-9, max_sweeps=20_000) for x in X[:2]])
     difference = objective(X[:2], D, Z[:2], lam) - objective(X[:2], D, twin, lam)
     assert np.abs(difference).max() < 1e-9
 
 
-@pytest.mark.parametrize("ending", [1, 5, 100])
-def test_the_minimum_does_not_depend_on_how_many_atoms_join(ending, rng):
+@pytest.mark.parametrize("top_k", [1, 5, 100])
+def test_the_minimum_does_not_depend_on_how_many_atoms_join(top_k, rng):
     X, D = crowded(rng)
-    for expansion in (siso.Expansion(ending, ending), siso.Expansion(ending, 10 * ending)):
+    for expansion in (siso.Expansion(top_k, top_k), siso.Expansion(top_k, 10 * top_k)):
         solved = siso.solve(X, D, 0.02, tol=1e-10, expansion=expansion)
         assert (solved.gaps <= 0.5e-10 * (X**2).sum(axis=1)).all()
         assert solved.is_certified
@@ -128,6 +128,13 @@ def test_an_index_of_other_atoms_is_refused(rng):
         hash_siso.encode(X, D, 0.1, search=HashSearch(build_index(D, rng, n_functions=8), ending="prayer"))
 
 
+@pytest.mark.parametrize("encode", [siso.encode, hash_siso.encode])
+def test_a_gram_matrix_that_the_caller_has_changes_nothing(encode, rng):
+    X, D = crowded(rng, n_atoms=300)
+    without, given = encode(X, D, 0.02, tol=1e-10), encode(X, D, 0.02, tol=1e-10, gram=D @ D.T)
+    assert np.abs(objective(X, D, without, 0.02) - objective(X, D, given, 0.02)).max() < 1e-10
+
+
 @pytest.mark.parametrize("n_atoms", [3, 30, 90])
 def test_the_small_solver_reaches_the_minimum_with_dependent_atoms(n_atoms, rng):
     x, D = rng.normal(size=12), rng.normal(size=(n_atoms, 12))
@@ -136,6 +143,18 @@ def test_the_small_solver_reaches_the_minimum_with_dependent_atoms(n_atoms, rng)
     for lam in (1.0, 0.1, 1e-4):
         begin = np.where(rng.random(n_atoms) < 0.5, rng.normal(size=n_atoms), 0.0)  # may be dependent
         for z in (np.zeros(n_atoms), begin):
-            solve_small(small_lasso(x, D, z, lam), 0.0, 10_000)
+            solve_small(small_lasso(D @ D.T, D @ x, x @ x, z, lam), 0.0, 10_000)
             assert duality_gap(x[None], D, z[None], lam)[0] < 1e-11 * (x @ x)
             assert np.count_nonzero(z) <= 12
+
+
+@pytest.mark.parametrize("encode", [siso.encode, hash_siso.encode])
+def test_samples_and_atoms_that_are_not_finite_are_refused(encode, rng):
+    X, D = crowded(rng, n_atoms=50)
+    broken = X.copy()
+    broken[3, 1] = np.inf
+    with pytest.raises(DataError, match="sample 3"):
+        encode(broken, D, 0.1)
+    D[9, 2] = np.nan
+    with pytest.raises(DataError, match="not finite"):
+        encode(X, D, 0.1)

@@ -22,7 +22,7 @@ from dataclasses import dataclass
 import numpy as np
 from threadpoolctl import threadpool_limits
 
-from flyannot.errors import InputError
+from flyannot.errors import DataError, InputError
 from flyannot.sparse.coders.siso_kernels import gather_cells
 from flyannot.sparse.coders.siso_passes import compare
 
@@ -45,32 +45,38 @@ class Index:
     n_atoms: int
 
 
-def build_index(D, rng, *, n_functions=2048, length=None, n_threads=1):
+def build_index(D, rng, *, n_functions=None, length=None, n_threads=1):
     """Hash the rows of D.
 
     Parameters
     ----------
     D : float array (n_atoms, n_features)
     rng : numpy Generator; the same state gives the same index, for any `n_threads`
-    n_functions : int >= 1; time and memory grow with it, and so does the recall
+    n_functions : int >= 1; time and memory grow with it, and so does the recall.  None for
+        2 sqrt(n_atoms), at least 64
     length : int >= 1, atoms per cell; None for 3 sqrt(n_atoms), so that queries take sqrt(n_atoms) time
 
     Returns
     -------
     index : Index
-        4 n_functions length bytes: 25 MB for a million atoms and the defaults.
+        4 n_functions length bytes: with the defaults 24 for every atom.
 
     Raises
     ------
     InputError
         If n_functions or length is below 1.
+    DataError
+        If an atom is not finite.
     """
+    n_functions = max(64, int(2 * np.sqrt(len(D)))) if n_functions is None else n_functions
     length = cell_length(len(D)) if length is None else min(length, len(D))
     if n_functions < 1 or length < min(1, len(D)):
         raise InputError(
             f"cannot hash into {n_functions} cells of {length} atoms", fix="give at least 1 of both"
         )
     D = np.asarray(D, np.float32)
+    if not np.isfinite(D @ np.ones(D.shape[1], np.float32)).all():
+        raise DataError("the atoms hold values that are not finite", fix="make the features again")
     whitener, unwhitener = _whitening(D, rng)
     A = rng.standard_normal((n_functions, D.shape[1]), dtype=np.float32)
     along = A @ whitener.T  # a (d W) = d (W a): the atoms themselves are never copied

@@ -58,10 +58,12 @@ def encode(X, D, lam, *, tol=1e-4, max_sweeps=1000, start=None, gram=None, n_thr
     Huang et al., ACM Multimedia 2013, algorithm 1.  They take an empty answer of the hash for the
     minimum; we look at all atoms before we believe it.
     """
-    return solve(X, D, lam, tol=tol, max_sweeps=max_sweeps, start=start, n_threads=n_threads, search=search).Z
+    return solve(
+        X, D, lam, tol=tol, max_sweeps=max_sweeps, start=start, gram=gram, n_threads=n_threads, search=search
+    ).Z
 
 
-def solve(X, D, lam, *, tol=1e-4, max_sweeps=1000, start=None, n_threads=1, search=None):
+def solve(X, D, lam, *, tol=1e-4, max_sweeps=1000, start=None, gram=None, n_threads=1, search=None):
     """As `encode`; returns a `flyannot.sparse.coders.siso.Solution`.
 
     With the ending "none" its gaps are nan and `is_certified` is false.  Its rounds are those of the
@@ -70,12 +72,14 @@ def solve(X, D, lam, *, tol=1e-4, max_sweeps=1000, start=None, n_threads=1, sear
     Raises
     ------
     InputError
-        If the index is of another number of atoms, or the ending is unknown.
+        If the index is of another number of atoms, the ending is unknown, or lam is not positive.
+    DataError
+        As `flyannot.sparse.coders.siso.encode`; with the ending "none" the atoms are not looked through.
     """
+    X, D = siso.checked(X, D, lam)
     search = search or HashSearch(build_index(D, np.random.default_rng(_SEED), n_threads=n_threads))
     _check(search, D)
-    X, D = siso.in_one_type(X, D)
-    problem = siso.Problem(D, float(lam), float(tol), int(max_sweeps))
+    problem = siso.Problem(D, float(lam), float(tol), int(max_sweeps), gram=gram)
     codes = siso.codes_of(start, len(X))
 
     def search_share(first):
@@ -90,7 +94,7 @@ def solve(X, D, lam, *, tol=1e-4, max_sweeps=1000, start=None, n_threads=1, sear
     if search.ending == "none":
         return siso.Solution(Z.astype(X.dtype), np.full(len(X), np.nan), n_rounds, np.zeros(len(X), int))
     n_sweeps = max_sweeps if search.ending == "solve" else 1
-    ended = siso.solve(X, D, lam, tol=tol, max_sweeps=n_sweeps, start=Z, n_threads=n_threads)
+    ended = siso.solve(X, D, lam, tol=tol, max_sweeps=n_sweeps, start=Z, gram=gram, n_threads=n_threads)
     return siso.Solution(ended.Z, ended.gaps, ended.n_rounds + n_rounds, ended.n_passes)
 
 

@@ -17,6 +17,7 @@ import numpy as np
 import scipy.sparse as sp
 from threadpoolctl import threadpool_limits
 
+from flyannot.errors import DataError, InputError
 from flyannot.sparse.coders.siso_passes import compare, compare_some
 from flyannot.sparse.coders.small_lasso import small_lasso, solve_small
 
@@ -81,7 +82,8 @@ def encode(X, D, lam, *, tol=1e-4, max_sweeps=1000, start=None, gram=None, n_thr
     max_sweeps : int, most looks at all atoms for one sample
     start : CSR matrix (n_samples, n_atoms), optional
         Codes to begin from.  The objective never rises from there.
-    gram : not used
+    gram : float array (n_atoms, n_atoms), optional
+        D D^T, where the atoms are few enough: small problems then take their part of it.
     n_threads : int
     expansion : Expansion
 
@@ -89,21 +91,34 @@ def encode(X, D, lam, *, tol=1e-4, max_sweeps=1000, start=None, gram=None, n_thr
     -------
     Z : CSR matrix (n_samples, n_atoms), in the type of X; the same bits for any `n_threads`
 
+    Raises
+    ------
+    As `checked`, and DataError if an atom is not finite.
+
     Source
     ------
     Huang et al., ACM Multimedia 2013, algorithm 1 without the hashing.  Atoms join by |d_k r| > lam,
     strictly and outside the active set: their "at least" includes the set itself, and would never end.
     """
     return solve(
-        X, D, lam, tol=tol, max_sweeps=max_sweeps, start=start, n_threads=n_threads, expansion=expansion
+        X,
+        D,
+        lam,
+        tol=tol,
+        max_sweeps=max_sweeps,
+        start=start,
+        gram=gram,
+        n_threads=n_threads,
+        expansion=expansion,
     ).Z
 
 
-def solve(X, D, lam, *, tol=1e-4, max_sweeps=1000, start=None, n_threads=1, expansion=None):
+def solve(X, D, lam, *, tol=1e-4, max_sweeps=1000, start=None, gram=None, n_threads=1, expansion=None):
     """As `encode`; returns a `Solution`.  With max_sweeps=1 the codes of `start` are judged, not changed."""
-    X, D = in_one_type(X, D)
+    X, D = checked(X, D, lam)
+    check_atoms(D)
     codes = codes_of(start, len(X))
-    problem = Problem(D, float(lam), float(tol), int(max_sweeps), expansion or Expansion())
+    problem = Problem(D, float(lam), float(tol), int(max_sweeps), expansion or Expansion(), gram)
 
     def solve_block(first):
         rows = slice(first, first + BLOCK)
@@ -125,12 +140,36 @@ class Problem:
     tol: float
     max_sweeps: int
     expansion: Expansion = Expansion()
+    gram: np.ndarray | None = None
 
 
-def in_one_type(X, D):
-    """Both as float32 if X is, else as float64; D contiguous."""
+def checked(X, D, lam):
+    """X and D as float32 if X is, else as float64; D contiguous.
+
+    Raises
+    ------
+    DataError
+        If their shapes do not fit together, or a sample is not finite.
+    InputError
+        If lam is not positive.
+    """
     dtype = np.float32 if np.asarray(X).dtype == np.float32 else np.float64
-    return np.asarray(X, dtype), np.ascontiguousarray(D, dtype)
+    X, D = np.asarray(X, dtype), np.ascontiguousarray(D, dtype)
+    if X.ndim != 2 or D.ndim != 2 or X.shape[1] != D.shape[1]:
+        raise DataError(f"samples {X.shape} and atoms {D.shape} do not fit together")
+    if not lam > 0:
+        raise InputError(f"lam is {lam}, and must be positive", fix="choose lam > 0")
+    finite = np.isfinite(X).all(axis=1)
+    if not finite.all():
+        raise DataError(f"sample {int(finite.argmin())} holds values that are not finite")
+    return X, D
+
+
+def check_atoms(D):
+    """DataError unless all atoms are finite; a sum of each tells, at the cost of one look at all."""
+    finite = np.isfinite(D @ np.ones(D.shape[1], D.dtype))
+    if not finite.all():
+        raise DataError(f"atom {int(finite.argmin())} holds values that are not finite")
 
 
 def codes_of(Z, n_samples):
@@ -234,6 +273,7 @@ def solve_active(x, code, joining, problem, target):
         return code
     order = np.argsort(atoms)
     atoms, z = atoms[order], values[order]
-    small = small_lasso(x.astype(np.float64), problem.D[atoms].astype(np.float64), z, problem.lam)
-    solve_small(small, target, _MAX_STEPS)
+    mine, x = problem.D[atoms].astype(np.float64), x.astype(np.float64)
+    gram = mine @ mine.T if problem.gram is None else problem.gram[np.ix_(atoms, atoms)].astype(np.float64)
+    solve_small(small_lasso(gram, mine @ x, float(x @ x), z, problem.lam), target, _MAX_STEPS)
     return atoms[z != 0], z[z != 0]

@@ -4,7 +4,6 @@ import numpy as np
 
 from flyannot.compiled import compiled
 
-
 _FAST = {"nnan", "nsz"}  # only the order of a maximum is left to the compiler
 _SUMS = _FAST | {"contract", "reassoc"}  # the order of a sum too
 

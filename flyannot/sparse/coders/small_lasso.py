@@ -32,16 +32,15 @@ class Small(NamedTuple):
     square: float  # |x|^2
 
 
-def small_lasso(x, D, z, lam):
-    """The `Small` problem of a sample x over atoms D, begun from the codes z, all float64."""
-    gram, q0 = D @ D.T, D @ x
+def small_lasso(gram, q0, square, z, lam):
+    """The `Small` problem with gram = D D^T, q0 = D x and square = |x|^2, begun from the codes z."""
     room = np.zeros_like(z), np.empty(len(z), np.int64), np.empty_like(gram), np.empty_like(z)
-    return Small(gram, q0, q0 - gram @ z, z, *room, float(lam), float(x @ x))
+    return Small(gram, q0, q0 - gram @ z, z, *room, float(lam), square)
 
 
 @compiled
 def solve_small(p, target, max_steps):
-    """Lower the objective until the duality gap is at most `target`, or no breach stands out from rounding."""
+    """Lower the objective until the duality gap is at most `target`, or rounding hides all breaches."""
     slack = SLACK * np.finfo(np.float64).eps * np.abs(p.q0).max()
     n, newest = 0, -1
     for k in range(len(p.z)):
