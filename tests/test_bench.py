@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 
 from flyannot.bench import bounds, code, describing, goals, learn, race, real_patches, sections, sift, target
+from flyannot.bench.clocks import Clocked
 from flyannot.bench.learning import learn_ours
 from flyannot.bench.plain_scc import PlainSCC
 from flyannot.bench.report import align, as_json, format_rows
@@ -227,3 +228,13 @@ def test_the_command_names_every_section():
 def test_fewer_patches_cut_every_measurement():
     cut = bounds.chosen(full=True, n_patches=8000)
     assert cut.n_patches == 8000 and cut.repeats == bounds.FULL.repeats
+
+
+def test_a_clocked_object_behaves_as_its_inner_and_counts_only_what_is_named():
+    ticks = iter(range(100))
+    inner = [3, 1, 2]
+    clocked = Clocked(inner, "sort", clock=lambda: next(ticks))
+    assert len(clocked) == 3 and clocked.index(1) == 1 and clocked.seconds == 0
+    clocked.sort()
+    assert inner == [1, 2, 3] and clocked.seconds == 1
+    assert clocked[0] == 1 and clocked.seconds == 2  # rows are always counted

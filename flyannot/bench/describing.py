@@ -2,7 +2,8 @@
 
 import numpy as np
 
-from flyannot.bench.worker import median_seconds, peak_mb
+from flyannot.bench.clocks import median_seconds
+from flyannot.bench.worker import peak_mb
 from flyannot.descriptors import dense_sift, opencv_compute, opencv_keypoints
 from flyannot.patches import patch_corners
 

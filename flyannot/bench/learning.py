@@ -7,9 +7,10 @@ first small run come before the clock starts; the peak of memory leaves out the 
 
 import numpy as np
 
+from flyannot.bench.clocks import Clocked, Stopwatch
 from flyannot.bench.peers import submodule
 from flyannot.bench.plain_scc import PlainSCC
-from flyannot.bench.worker import Stopwatch, peak_mb
+from flyannot.bench.worker import peak_mb
 from flyannot.descriptors import normalise
 from flyannot.sparse.coders import coder
 from flyannot.sparse.fit import learn
@@ -26,26 +27,35 @@ def learn_ours(patches, held, initial, lam, n, n_epochs, learner="scc", settings
 
     `trace` holds (seconds, objective) of every epoch.
     """
-    X = normalise(np.load(patches, mmap_mode="r")[:n])
-    return _learn(X, held, np.load(initial), lam, n_epochs, learner, settings or {})
+    X = Clocked(normalise(np.load(patches, mmap_mode="r")[:n]))
+    D = np.load(initial)
+    learner = Clocked(_made(D, X, lam, learner, settings or {}), "begin_epoch", "step", "end_epoch")
+    X.seconds = 0.0
+    return _learn(X, learner, held, n_epochs, lambda record: X.seconds + learner.seconds)
 
 
-def learn_streamed(patches, held, initial, lam, n, n_epochs):
+def learn_by_the_wall(patches, held, initial, lam, n, n_epochs, learner="scc", settings=None):
     """Learn as `flyannot learn-dict` does: patches stay in their file until they are visited."""
     X = NormalisedPatches(np.load(patches, mmap_mode="r")[:n])
-    return _learn(X, held, np.load(initial), lam, n_epochs, "scc", {})
+    learner = _made(np.load(initial), X, lam, learner, settings or {})
+    return _learn(X, learner, held, n_epochs, lambda record: record.seconds)
 
 
-def _learn(X, held, D, lam, n_epochs, learner, settings):
+def _made(D, X, lam, learner, settings):
+    """A fresh learner, compiled."""
     make = PlainSCC if learner == "plain-loop" else learner_class(learner)
     settings = {"lam": lam} | settings
     list(learn(X[:_N_WARM], make(D, _N_WARM, **settings), n_epochs=2, rng=_rng()))
-    learner, trace = make(D, len(X), **settings), []
+    return make(D, len(X), **settings)
+
+
+def _learn(X, learner, held, n_epochs, seconds_of):
+    trace = []
     for record in learn(X, learner, n_epochs=n_epochs, rng=_rng()):
         peak = peak_mb()
-        judgement = judge(learner.D, held, lam)
-        trace.append((record.seconds, judgement["objective"]))
-    cost = _timed(record.seconds, len(X), n_epochs)
+        judgement = judge(learner.D, held, learner.lam)
+        trace.append((seconds_of(record), judgement["objective"]))
+    cost = _timed(trace[-1][0], len(X), n_epochs)
     return cost | judgement | {"peak_mb": peak, "trace": trace, "epochs": n_epochs}
 
 

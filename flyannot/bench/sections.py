@@ -55,8 +55,8 @@ def sections(what, bounds, data_set=None):
 
 def _title(name, about):
     load = ", ".join(f"{x:.1f}" for x in os.getloadavg())
-    threads = "" if name == "threads" else "; one thread"
+    threads = "timed by the wall" if name == "threads" else "one thread, timed by the processor's clock"
     return (
         f"{SECTIONS[name]}\n  {about['machine']}\n"
-        f"  {about['patches']}; lam {LAM:.4f}{threads}; load average {load}"
+        f"  {about['patches']}; lam {LAM:.4f}; {threads}; load average {load}"
     )

@@ -1,6 +1,7 @@
 """Time to an objective: the one that SPAMS reaches at its best batch size after three epochs."""
 
 from flyannot.bench.race import Contender, Task, race
+from flyannot.sparse.learners import LEARNERS
 
 _M = 1000
 _BATCHES = (64, 256, 512)
@@ -22,7 +23,7 @@ def rows(inputs, bounds):
     reached = [row for row in three if row["objective"] is not None]
     best = min(reached, key=lambda row: row["objective"], default=None)
     ten = race(_task(1), [_spams(problem, best["batch_size"], _LONG)]) if best else []
-    ours = race(_task(bounds.repeats), [_ours(problem, name, options) for name, options in _OURS.items()])
+    ours = race(_task(bounds.repeats), list(_all_ours(problem)))
     yield from (row | {"ratio_to_flyannot": None} for row in three + ten)
     yield from (_with_time_to(row, best) for row in ours)
 
@@ -38,9 +39,12 @@ def _spams(problem, batch_size, n_epochs):
     )  # fmt: skip
 
 
-def _ours(problem, name, settings):
-    arguments = problem | {"n_epochs": _LONG, "settings": settings}
-    return Contender("flyannot", name, "learning:learn_ours", arguments)
+def _all_ours(problem):
+    problem = problem | {"n_epochs": _LONG}
+    for name, settings in _OURS.items():
+        yield Contender("flyannot", name, "learning:learn_ours", problem | {"settings": settings})
+    if "ol" in LEARNERS:
+        yield Contender("flyannot", "ol", "learning:learn_ours", problem | {"learner": "ol"})
 
 
 def _with_time_to(row, best):

@@ -1,14 +1,13 @@
 """One thread against two: coding, and learning where the learner has threads."""
 
-from inspect import signature
-
 from flyannot.bench.code import learned
 from flyannot.bench.race import Contender, Task, race
 from flyannot.bench.real_patches import LAM
-from flyannot.sparse.learners import learner_class
+from flyannot.sparse.learners import LEARNERS
 
 _M = 1000
 _N_EPOCHS = 10
+_PARALLEL = "scc-parallel"
 
 
 def rows(inputs, bounds):
@@ -19,22 +18,25 @@ def rows(inputs, bounds):
         note="one and two threads took turns in one process",
     )  # fmt: skip
     yield from race(Task("threads", "code", m=_M, threads=2, repeats=bounds.repeats), [coding])
-    if "n_threads" in signature(learner_class("scc")).parameters:
+    if _PARALLEL in LEARNERS:
         yield from _learning(inputs, bounds)
     else:
         yield absent("learning by SCC has no threads")
 
 
 def _learning(inputs, bounds):
-    """SCC on one thread and on two, at equal epochs."""
+    """SCC on one thread and in two shares at once, at equal epochs."""
     arguments = inputs.problem(_M) | {"n": bounds.n_learn, "n_epochs": _N_EPOCHS}
-    one, two = (
-        Contender("flyannot", f"released, {k} threads", "learning:learn_ours",
-                  arguments | {"settings": {"n_threads": k}})
-        for k in (1, 2)
-    )  # fmt: skip
-    for row in race(Task("threads", "learn", m=_M, threads=2, repeats=bounds.repeats), [one, two]):
-        yield row | {"speed_up": 1 / row["ratio_to_flyannot"]}
+    shares = arguments | {"learner": _PARALLEL, "settings": {"n_shares": 2}}
+    one, two = race(
+        Task("threads", "learn", m=_M, threads=2, repeats=bounds.repeats),
+        [
+            Contender("flyannot", "scc, released", "learning:learn_by_the_wall", arguments),
+            Contender("flyannot", "scc-parallel, 2 shares", "learning:learn_by_the_wall", shares),
+        ],
+    )
+    yield one | {"threads": 1}
+    yield two | {"speed_up": 1 / two["ratio_to_flyannot"]}
 
 
 def absent(note):

@@ -7,7 +7,7 @@ import time
 from importlib import import_module
 from pathlib import Path
 
-import numpy as np
+from flyannot.bench.clocks import Stopwatch
 
 
 def peak_mb():
@@ -22,35 +22,12 @@ def peak_mb():
     return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1e6  # macOS, in bytes
 
 
-class Stopwatch:
-    """`with Stopwatch() as watch:` times its block; `watch.seconds`."""
-
-    def __enter__(self):
-        self._start = time.perf_counter()
-        return self
-
-    def __exit__(self, *exception):
-        self.seconds = time.perf_counter() - self._start
-
-
-def median_seconds(*functions, at_least_s=0.5):
-    """The median time of one call of each function; they take turns until `at_least_s` have passed."""
-    seconds = []
-    while not seconds or np.sum(seconds) < at_least_s:
-        seconds.append([])
-        for function in functions:
-            with Stopwatch() as watch:
-                function()
-            seconds[-1].append(watch.seconds)
-    return np.median(seconds, axis=0)
-
-
 def main(spec, result):
     """Call what the spec names; write the dict that it returns, and its share of a processor."""
     asked = json.loads(Path(spec).read_text())
     module, _, function = asked["measure"].partition(":")
     measure, used = getattr(import_module(f"flyannot.bench.{module}"), function), time.process_time()
-    with Stopwatch() as watch:
+    with Stopwatch(time.perf_counter) as watch:
         answer = measure(**asked["arguments"])
     share = {"cpu_per_second": (time.process_time() - used) / watch.seconds}
     Path(result).write_text(json.dumps(answer | share))
