@@ -20,7 +20,7 @@ FAST = {"nnan", "nsz", "contract", "reassoc"}
 
 # numba counts the references to every array it takes out of a tuple, with locked instructions that
 # cost more than the arithmetic here.  These kernels make no arrays, so the counting is switched off.
-lean = partial(compiled, _nrt=False)
+lean = partial(compiled, _nrt=False, error_model="numpy")
 inlined = partial(lean, forceinline=True)
 
 
@@ -99,7 +99,7 @@ def settle(lam, n, width, work, support):
         for i in range(n):
             support.column[i] = lam * np.sign(support.z[i]) - work.q[support.place[i]]
         times_inverse(n, support)
-        length, first = first_zero(support.z, support.give, n, lam / lam)
+        length, first = first_zero(support.z, support.give, n, support.z.dtype.type(1))
         give_way(length, n, width, work, support)
         if first < 0:
             break
@@ -205,7 +205,8 @@ def copy_row(source, target):
 @inlined(fastmath=FAST)
 def join(k, code, curvature, n, work, support):
     """Append member k to the support, whose inverse grows by one row and column."""
-    inverse, give, column, scale = support.inverse, support.give, support.column, code / code / curvature
+    inverse, give, column = support.inverse, support.give, support.column
+    scale = inverse.dtype.type(1) / curvature
     for j in range(padded(n)):
         column[j] = -scale * give[j]
     for i in range(padded(n)):
@@ -225,7 +226,7 @@ def drop(i, n, width, work, support):
     """Take entry i out of the support, whose last entry moves to its place; returns the new size."""
     inverse, column, last = support.inverse, support.column, n - 1
     copy_row(inverse[i], column)
-    scale = column[i] / column[i] / column[i]
+    scale = column.dtype.type(1) / column[i]
     for a in range(padded(n)):
         row, factor = inverse[a], column[a] * scale
         for j in range(padded(n)):
