@@ -9,22 +9,15 @@ import logging
 
 import numpy as np
 
+from flyannot.classifiers import fit
 from flyannot.folds import look_up_folds
 from flyannot.scores import Outcome
-from flyannot.svm import (
-    TrainOptions,
-    answers,
-    decision_values,
-    merge_images,
-    probabilities,
-    train_terms,
-    untrainable,
-)
+from flyannot.svm import TrainOptions, merge_images, untrainable
 
 log = logging.getLogger(__name__)
 
 
-def cross_validate(X, Y, genes, *, terms, folds, rng, bags=None, reasons=None, options=None):
+def cross_validate(X, Y, genes, *, terms, folds, rng, method="svm", bags=None, reasons=None, options=None):
     """Judge every group of one stage range by models trained on the genes of the other folds.
 
     Parameters
@@ -35,6 +28,7 @@ def cross_validate(X, Y, genes, *, terms, folds, rng, bags=None, reasons=None, o
     terms : n_terms names
     folds : dict from gene to fold
     rng : numpy Generator
+    method : of flyannot.classifiers.CLASSIFIERS
     bags : None if every row is a group, else (n_rows,) the group of each image
     reasons : None, or n_terms texts: why a term takes no part, "" if it does
     options : TrainOptions
@@ -64,13 +58,14 @@ def cross_validate(X, Y, genes, *, terms, folds, rng, bags=None, reasons=None, o
     for fold in np.unique(row_folds) if kept else ():
         held_out = row_folds == fold
         train = ~held_out
-        models = train_terms(
-            X[train], Y[train][:, kept], genes[train], rng=rng, bags=bags[train], options=options
+        fitted = fit(
+            method, X[train], Y[train][:, kept], genes[train], rng=rng, bags=bags[train], options=options
         )
-        judged = merge_images(decision_values(X[held_out], models), bags[held_out], options.merge)
+        values_of_rows = fitted.decision_values(X[held_out], options.n_threads)
+        judged = merge_images(values_of_rows, bags[held_out], options.merge)
         where = np.ix_(row_folds[first] == fold, kept)
-        values[where], yes[where] = judged, answers(judged, models)
-        probability[where] = probabilities(judged, models)
+        values[where], yes[where] = judged, fitted.answers(judged)
+        probability[where] = fitted.probabilities(judged)
         log.debug(
             "fold %d: %d terms, %d rows trained, %d judged", fold, len(kept), train.sum(), held_out.sum()
         )

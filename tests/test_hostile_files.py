@@ -28,7 +28,8 @@ def contents(path):
     with open_stored(path) as stored:
         found = [stored.kind, stored.options, stored.inputs, stored.seed, stored.failures]
         for stage_range in stored.stage_ranges:
-            for name in SCHEMAS[stored.kind]:
+            scorer = [f"scorer/{name}" for name in stored.group(stage_range).get("scorer", ())]
+            for name in [*SCHEMAS[stored.kind], *scorer]:
                 values = stored.array(stage_range, name)
                 found.append((stage_range, name, values if isinstance(values, list) else values.tobytes()))
         return found
@@ -94,7 +95,7 @@ def test_nobody_is_told_to_delete_a_file_that_is_not_ours(tmp_path):
 
 def test_a_wrong_kind_is_named(tmp_path):
     path = write(tmp_path / "f.h5", "features")
-    error = refused(path, "holds features, not model", read=lambda p: open_stored(p, "model").__enter__())
+    error = refused(path, "holds features, not a model", read=lambda p: open_stored(p, "model").__enter__())
     assert error.fix == "name a file made by: flyannot train"
 
 
@@ -156,7 +157,7 @@ def test_every_wrong_shape_and_type_is_named(tmp_path, kind):
     [
         ("descriptors", "first"), ("descriptors", "gene"), ("descriptors", "centres_px"),
         ("features", "features"), ("features", "winner"), ("features", "D"), ("features", "image"),
-        ("model", "weights"), ("model", "threshold"), ("model", "D"),
+        ("model", "scorer/weights"), ("model", "threshold"), ("model", "D"),
         ("predictions", "group_of_image"), ("predictions", "yes"), ("predictions", "term"),
     ],
 )  # fmt: skip
@@ -189,7 +190,7 @@ def test_numbers_that_point_nowhere_are_refused(tmp_path, kind, name, value):
 @pytest.mark.parametrize("value", [np.nan, np.inf, -np.inf])
 @pytest.mark.parametrize(
     ("kind", "name"),
-    [("features", "features"), ("features", "D"), ("dictionary", "D"), ("model", "weights"),
+    [("features", "features"), ("features", "D"), ("dictionary", "D"), ("model", "scorer/weights"),
      ("model", "threshold"), ("predictions", "probability")],
 )  # fmt: skip
 def test_values_that_are_not_finite_stop_at_the_edge(tmp_path, kind, name, value):

@@ -108,11 +108,11 @@ def test_a_second_run_finds_all_up_to_date_and_touches_nothing(own_chain):
 def test_other_options_are_refused_without_force_and_the_file_stays(own_chain):
     others = every_step(
         own_chain, WORK, extract=replace(EXTRACT, min_std=7.0), learn_dict=replace(LEARN, n_epochs=1),
-        pool=replace(POOL, pooling="mean"), train=replace(CLASSIFY, inner_folds=2),
+        pool=replace(POOL, pooling="mean"), train=replace(CLASSIFY, inner_folds=3),
     )  # fmt: skip
     told = {"descriptors": "min_std was 6.0 and is now 7.0", "dictionary": "n_epochs was 2 and is now 1",
             "features": 'pooling was "max" and is now "mean"',
-            "model": "train.inner_folds was 3 and is now 2"}  # fmt: skip
+            "model": "train.inner_folds was 2 and is now 3"}  # fmt: skip
     for kind, words in told.items():
         before = own_chain.kinds[kind].read_bytes()
         with pytest.raises(InputError) as caught:
@@ -279,16 +279,16 @@ def test_annotating_the_training_images_gives_the_values_of_the_model_on_the_fea
         for s in STAGE_RANGES:
             columns, features, _ = read_features([f], s)
             groups, predicted = read_predictions(p, s)
-            _, terms, models, _ = read_model(m, s)
+            _, terms, fitted, _ = read_model(m, s)
             assert predicted.terms == terms and predicted.in_training.all()
             for g, name in enumerate(groups.name):
                 rows = features[[n == name for n in columns["group"]]].astype(float)
                 rows = rows.max(axis=0, keepdims=True) if scheme == "group" else rows
                 rows /= np.linalg.norm(rows, axis=1, keepdims=True)
-                for j, model in enumerate(models):
-                    value = max(rows @ model.weights) + model.intercept
+                for j, weights in enumerate(fitted.scorer.weights):
+                    value = max(rows @ weights) + fitted.scorer.intercept[j]
                     assert predicted.decision_value[g, j] == pytest.approx(value, abs=1e-5)
-                    assert predicted.yes[g, j] == (predicted.decision_value[g, j] > model.threshold)
+                    assert predicted.yes[g, j] == (predicted.decision_value[g, j] > fitted.threshold[j])
 
 
 def test_the_table_of_predictions_agrees_with_the_file(chain):
@@ -365,12 +365,12 @@ def test_a_damaged_model_is_a_damaged_model_not_a_bad_image(own_chain, tmp_path)
     import h5py
 
     with h5py.File(own_chain.model) as file:
-        at = file["4-6/weights"].id.get_chunk_info(0).byte_offset
+        at = file["4-6/scorer/weights"].id.get_chunk_info(0).byte_offset
     spoiled = bytearray(own_chain.model.read_bytes())
     spoiled[at + 3] ^= 1
     own_chain.model.write_bytes(spoiled)
     for jobs in (1, 2):
-        with pytest.raises(DataError, match="4-6/weights cannot be read") as caught:
+        with pytest.raises(DataError, match="4-6/scorer/weights cannot be read") as caught:
             annotate(own_chain.model, read_images(own_chain.embryos), tmp_path / "p.h5", Work(jobs=jobs))
         assert caught.value.exit_code == 65 and "model.h5" in str(caught.value)
 
@@ -491,7 +491,7 @@ def test_a_held_out_test_knows_that_its_genes_are_new(chain, tmp_path):
 def test_genes_without_images_get_one_line(own_chain, caplog):
     with open(own_chain.annotations, "a") as table:
         table.write("nobody,4-6,gap\nnobody else,4-6,gap\nnobody,7-8,gap\n")
-    notes = scores(own_chain)["notes"]
+    notes = scores(own_chain, n_folds=2)["notes"]
     assert notes[1:] == ["4-6: 2 annotated genes without an image"]
     with caplog.at_level("INFO"):
         train([own_chain.features], own_chain.annotations, own_chain.model, CLASSIFY, FORCE)
@@ -521,7 +521,7 @@ def test_shuffled_terms_score_one_half(own_chain, rng):
     head, *rows = own_chain.annotations.read_text().splitlines()
     genes = sorted({row.split(",")[0] for row in rows})
     aucs = []
-    for _ in range(3):
+    for _ in range(2):
         other = dict(zip(genes, rng.permutation(genes)))
         swapped = [",".join([other[row.split(",")[0]], row.split(",", 1)[1]]) for row in rows]
         own_chain.annotations.write_text("\n".join([head, *swapped]) + "\n")

@@ -4,6 +4,7 @@ import h5py
 import numpy as np
 import pytest
 
+from flyannot.classifiers import Fitted, LinearSvm
 from flyannot.coding import PoolOptions
 from flyannot.errors import DataError, InputError, WriteError
 from flyannot.extraction import Described
@@ -23,7 +24,6 @@ from flyannot.store.predictions import Predicted, read_predictions, write_predic
 from flyannot.store.reading import open_stored, verify_stored
 from flyannot.store.schema import DTYPES, SCHEMAS
 from flyannot.store.writing import create, difference, write_array
-from flyannot.svm import TermModel
 
 EXTRACT = {"patch_px": 16, "stride_px": 8, "min_std": 6.0}
 LEARN = {"lam": 0.1, "extract": EXTRACT}
@@ -66,8 +66,11 @@ def pooled(rng, n=3, n_atoms=4):
     ]
 
 
-def term_models(rng, n=2):
-    return [TermModel(rng.normal(size=8), *rng.normal(size=5).tolist(), 9, 4 + j) for j in range(n)]
+def fitted(rng, n=2):
+    """A calibrated linear classifier of n terms on 8 features."""
+    scorer = LinearSvm(rng.normal(size=(n, 8)), rng.normal(size=n), rng.random(n))
+    counts = np.full(n, 9, np.int32), np.arange(n, dtype=np.int32)
+    return Fitted("svm", scorer, *rng.normal(size=(3, n)), *counts)
 
 
 def predicted(rng):
@@ -94,7 +97,7 @@ def fill(file, kind, rng, stage_range="4-6"):
         case "features":
             write_features(file, stage_range, columns(), pooled(rng), D)
         case "model":
-            write_model(file, stage_range, D, ["gap", "pole cell"], term_models(rng), {"Dl", "dl"})
+            write_model(file, stage_range, D, ["gap", "pole cell"], fitted(rng), {"Dl", "dl"})
         case "predictions":
             write_predictions(file, stage_range, columns(), groups_of(columns()), predicted(rng))
 
@@ -160,15 +163,15 @@ def test_features_of_several_files_come_back_in_a_row(tmp_path, rng):
 
 @pytest.mark.parametrize("n_terms", [2, 0])
 def test_models_come_back_to_the_last_bit(tmp_path, rng, n_terms):
-    models, D = term_models(rng, n_terms), rng.normal(size=(4, 128)).astype("f4")
+    classifier, D = fitted(rng, n_terms), rng.normal(size=(4, 128)).astype("f4")
     with create(tmp_path / "m.h5", header("model")) as file:
-        write_model(file, "4-6", D, ["gap", "pole cell"][:n_terms], models, {"Dl", "β"})
+        write_model(file, "4-6", D, ["gap", "pole cell"][:n_terms], classifier, {"Dl", "β"})
     with open_stored(tmp_path / "m.h5", "model") as stored:
         back = read_model(stored, "4-6")
     same(back[0], D)
     assert back[1] == ["gap", "pole cell"][:n_terms] and back[3] == {"Dl", "β"}
-    for one, two in zip(models, back[2], strict=True):
-        same(vars(one), vars(two))
+    assert back[2].method == "svm"
+    same(classifier.arrays(), back[2].arrays())
 
 
 def test_predictions_come_back_as_they_were(tmp_path, rng):
@@ -269,7 +272,7 @@ def test_a_difference_is_told_in_words(tmp_path):
     nested = header("features", learn=LEARN | {"lam": 0.2})
     assert difference(path, nested) == "learn.lam was 0.1 and is now 0.2"
     assert difference(tmp_path / "none.h5", other) == "it is not there yet"
-    assert "holds features, not model" in difference(path, header("model"))
+    assert "holds features, not a model" in difference(path, header("model"))
 
 
 @pytest.mark.parametrize("kind", ["descriptors", "features", "predictions"])

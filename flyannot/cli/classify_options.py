@@ -2,9 +2,14 @@
 
 import click
 
+from flyannot.classifiers import CLASSIFIERS
 from flyannot.cli.options import COUNT
 
 _OPTIONS = (
+    click.option(
+        "--method", type=click.Choice(CLASSIFIERS), default="svm", show_default=True,
+        help="The classifier: a linear SVM per term, or one of its rivals.",
+    ),
     click.option(
         "--scheme", type=click.Choice(["group", "image"]), default="group", show_default=True,
         help="Pool all patches of a group into one vector, or score every image and merge.",
@@ -40,13 +45,13 @@ def classify_options(function):
     return function
 
 
-def classify_options_of(scheme, merge, normalisation, min_groups, exclude_terms, inner_folds):
+def classify_options_of(method, scheme, merge, normalisation, min_groups, exclude_terms, inner_folds):
     """The options as the library takes them."""
     from flyannot.steps.train import ClassifyOptions
     from flyannot.training_set import SetOptions
 
     rows = SetOptions(scheme, normalisation, min_groups, terms_named(exclude_terms))
-    return ClassifyOptions(rows, merge, inner_folds)
+    return ClassifyOptions(rows, method, merge, inner_folds)
 
 
 def terms_named(texts):

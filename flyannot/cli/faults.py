@@ -40,6 +40,9 @@ def exit_code_of(group):
     except click.exceptions.Exit as done:
         return done.exit_code
     except click.UsageError as error:
+        if type(error).__name__ == "NoArgsIsHelpError":  # its message is the whole help page
+            click.echo(error.format_message(), err=True)
+            return error.exit_code
         _say(
             f"Error: {error.format_message()}",
             f"see {error.ctx.command_path if error.ctx else 'flyannot'} --help",

@@ -23,7 +23,7 @@ from flyannot.store.model import read_model
 from flyannot.store.predictions import Predicted, read_predictions, write_predictions
 from flyannot.store.reading import open_stored
 from flyannot.store.writing import create
-from flyannot.svm import answers, decision_values, merge_images, probabilities
+from flyannot.svm import merge_images
 from flyannot.tables import read_table, write_table
 from flyannot.training_set import SetOptions, rows_of
 
@@ -145,14 +145,14 @@ def _predict(part, shard, stage_range, images, pooled):
     groups = groups_of(columns)
     features, n_patches = np.stack([p.features for p in pooled]), np.stack([p.n_patches for p in pooled])
     X, bags = rows_of(features, n_patches, groups, model.rows, pooling=model.pool.pooling)
-    values = decision_values(X, model.models)
+    values = model.fitted.decision_values(X)
     if bags is not None:
         values = merge_images(values, bags, model.merge)
     predicted = Predicted(
         model.terms,
         values,
-        probabilities(values, model.models),
-        answers(values, model.models),
+        model.fitted.probabilities(values),
+        model.fitted.answers(values),
         np.array([gene in model.train_genes for gene in groups.gene_ids]),
     )
     write_predictions(part, stage_range, columns, groups, predicted)
@@ -162,7 +162,7 @@ def _predict(part, shard, stage_range, images, pooled):
 class _Model:
     atoms: object
     terms: list
-    models: list
+    fitted: object
     train_genes: frozenset
     extract: ExtractOptions
     pool: PoolOptions
@@ -179,12 +179,12 @@ def _load(path, digest, stage_range):
     with open_stored(path, "model") as stored:
         if stage_range not in stored.stage_ranges:
             return None
-        D, terms, models, train_genes = read_model(stored, stage_range)
+        D, terms, fitted, train_genes = read_model(stored, stage_range)
         made, trained = stored.options["pool"], stored.options["train"]
     return _Model(
         atoms_of(D, made["learn"]["lam"]),
         terms,
-        models,
+        fitted,
         train_genes,
         ExtractOptions(**made["extract"]),
         PoolOptions(made["coder"], made["tol"], made["pooling"], tuple(made["grid"])),

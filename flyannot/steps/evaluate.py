@@ -123,6 +123,7 @@ def _cross_validate(paths, annotations_csv, options, validation, stage_ranges):
             terms=found.terms,
             folds=folds,
             rng=rng_for(seed, s),
+            method=options.method,
             bags=found.bags,
             reasons=found.reasons,
             options=options.trainer(validation.jobs),

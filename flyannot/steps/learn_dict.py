@@ -86,10 +86,11 @@ def learn_dict(paths, out, options, work, *, seed=0, stage_ranges=None):
             if not must_make:
                 return Outcome(out, False, "up to date")
             runs = {s: _learn_stage_range(files, s, out, header, options) for s in chosen}
+            # The trace first: it is there whenever the dictionary is, even if the run is killed between.
+            write_trace(out.with_suffix(".trace.csv"), {s: records for s, (_, records, _) in runs.items()})
             with create(out, header) as file:
                 for stage_range, (D, records, count) in runs.items():
                     write_dictionary(file, stage_range, D, records, n_patches=count)
-            write_trace(out.with_suffix(".trace.csv"), {s: records for s, (_, records, _) in runs.items()})
             drop_parts(out)
     return Outcome(out, True, "\n".join(_summary(s, *run) for s, run in runs.items()))
 

@@ -9,6 +9,7 @@ from pathlib import Path
 
 from flyannot.atomic import locked
 from flyannot.errors import InputError
+from flyannot.steps.shards import drop_parts
 from flyannot.store.reading import is_hdf5
 from flyannot.store.writing import difference
 
@@ -81,6 +82,8 @@ def output_of(path, header, work, *, inputs=()):
             )
         if why:
             log.info("making %s: %s", path, why)
+        else:
+            drop_parts(path)  # a run may have been killed just before it removed them
         yield why != ""
 
 

@@ -3,6 +3,7 @@
 import logging
 from dataclasses import asdict, dataclass, field
 
+from flyannot.classifiers import fit, of_no_terms
 from flyannot.coverage import notes_on_columns
 from flyannot.dataset import read_annotations
 from flyannot.errors import InputError
@@ -16,7 +17,7 @@ from flyannot.store.features import read_features
 from flyannot.store.header import Header
 from flyannot.store.model import write_model
 from flyannot.store.writing import create
-from flyannot.svm import TrainOptions, train_terms, untrainable
+from flyannot.svm import TrainOptions, untrainable
 from flyannot.training_set import SetOptions, training_set
 
 log = logging.getLogger("flyannot")
@@ -27,6 +28,7 @@ class ClassifyOptions:
     """All that decides how features become terms; the same for `train` and `evaluate`."""
 
     rows: SetOptions = field(default_factory=SetOptions)
+    method: str = "svm"
     merge: str = "max"
     inner_folds: int = 3
 
@@ -36,7 +38,11 @@ class ClassifyOptions:
 
     def as_dict(self):
         """Flat, for a file's header."""
-        return asdict(self.rows) | {"merge": self.merge, "inner_folds": self.inner_folds}
+        return asdict(self.rows) | {
+            "method": self.method,
+            "merge": self.merge,
+            "inner_folds": self.inner_folds,
+        }
 
 
 def train(paths, annotations_csv, out, options, work, *, seed=0, stage_ranges=None):
@@ -79,20 +85,20 @@ def train(paths, annotations_csv, out, options, work, *, seed=0, stage_ranges=No
                 trained = {
                     s: _train_stage_range(files, annotations, s, options, work, header) for s in chosen
                 }
-            if not any(models for _, models, _ in trained.values()):
+            if not any(terms for terms, _, _ in trained.values()):
                 raise InputError(
                     f"no term can be trained from {annotations_csv} and {paths[0]}",
                     fix="lower --min-groups, or check that genes are spelled alike in both",
                 )
             with create(out, header) as file:
-                for stage_range, (terms, models, genes) in trained.items():
+                for stage_range, (terms, fitted, genes) in trained.items():
                     D = read_dictionary(files[0], stage_range)
-                    write_model(file, stage_range, D, terms, models, genes)
+                    write_model(file, stage_range, D, terms, fitted, genes)
     return Outcome(out, True, "\n".join(_summary(s, *trained[s]) for s in chosen))
 
 
 def _train_stage_range(files, annotations, stage_range, options, work, header):
-    """Terms, their models, and the genes that were learned from."""
+    """Terms, the classifier of them, and the genes that were learned from."""
     pooling = header.options["pool"]["pooling"]
     found = training_set(
         read_features(files, stage_range), annotations, stage_range, options.rows, pooling=pooling
@@ -101,8 +107,9 @@ def _train_stage_range(files, annotations, stage_range, options, work, header):
         j for j, why in enumerate(found.reasons) if not why and not untrainable(found.Y[:, j], found.genes)
     ]
     if not kept:
-        return [], [], set(found.genes)
-    models = train_terms(
+        return [], of_no_terms(found.X.shape[1]), set(found.genes)
+    fitted = fit(
+        options.method,
         found.X,
         found.Y[:, kept],
         found.genes,
@@ -110,8 +117,8 @@ def _train_stage_range(files, annotations, stage_range, options, work, header):
         bags=found.bags,
         options=options.trainer(work.jobs),
     )
-    return [found.terms[j] for j in kept], models, set(found.genes)
+    return [found.terms[j] for j in kept], fitted, set(found.genes)
 
 
-def _summary(stage_range, terms, models, genes):
+def _summary(stage_range, terms, fitted, genes):
     return f"{stage_range:>5}: {len(terms)} terms from {len(genes)} genes"

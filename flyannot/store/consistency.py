@@ -2,6 +2,8 @@
 
 import numpy as np
 
+from flyannot.store.schema import SCORERS, shape_breach
+
 
 def contradiction(stored, stage_range):
     """In words, what in one stage range of an open file contradicts another part of it; "" if nothing.
@@ -30,12 +32,15 @@ def _pooled_widths(stored, stage_range):
     return ""
 
 
-def _weights(stored, stage_range):
-    n_terms, width = stored.group(stage_range)["weights"].shape
-    expected = len(stored.group(stage_range)["D"]) * np.prod(stored.options["pool"]["grid"])
-    if n_terms and width != expected:
-        return f"{stage_range}/weights has {width} columns, not one for each of {expected} features"
-    return ""
+def _scorer(stored, stage_range):
+    """Every array of a classifier has its shape, and there is no other."""
+    group = stored.group(stage_range)
+    (method,) = stored.array(stage_range, "method")
+    if method not in SCORERS:
+        return f"{stage_range}/method names no classifier"
+    n_features = len(group["D"]) * int(np.prod(stored.options["pool"]["grid"]))
+    sizes = {"n_terms": len(group["term"]), "n_features": n_features}
+    return shape_breach(SCORERS[method], group.get("scorer", {}), f"{stage_range}/scorer", sizes)
 
 
 def _group_numbers(stored, stage_range):
@@ -49,6 +54,6 @@ def _group_numbers(stored, stage_range):
 _CHECKS = {
     "descriptors": _offsets,
     "features": _pooled_widths,
-    "model": _weights,
+    "model": _scorer,
     "predictions": _group_numbers,
 }

@@ -60,7 +60,9 @@ def _kind_of(attributes, path, kind):
             fix=f"name a file made by: {MADE_BY[kind]}" if kind else "name a file made by flyannot",
         )
     if kind is not None and found != kind:
-        raise DataError(f"{path} holds {found}, not {kind}", fix=f"name a file made by: {MADE_BY[kind]}")
+        raise DataError(
+            f"{path} holds {_some(found)}, not {_some(kind)}", fix=f"name a file made by: {MADE_BY[kind]}"
+        )
     version = int(attributes["format_version"])
     if version != FORMAT_VERSION:
         raise DataError(
@@ -68,6 +70,11 @@ def _kind_of(attributes, path, kind):
             fix="upgrade flyannot" if version > FORMAT_VERSION else f"make it again with: {MADE_BY[found]}",
         )
     return found
+
+
+def _some(kind):
+    """The name of a kind in a sentence."""
+    return kind if kind.endswith("s") else f"a {kind}"
 
 
 def _text(attributes, name):

@@ -52,9 +52,7 @@ SCHEMAS = {
     },
     "model": {
         **_TERMS,
-        "weights": ("f", ("n_terms", "n_features")),
-        "intercept": ("f", ("n_terms",)),
-        "C": ("f", ("n_terms",)),
+        "method": ("S", (1,)),  # the classifier's own arrays are under scorer/
         "threshold": ("f", ("n_terms",)),
         "slope": ("f", ("n_terms",)),
         "offset": ("f", ("n_terms",)),
@@ -87,6 +85,30 @@ _POOL = {
 }
 _LEARN = {"lam": _NUMBER, "extract": dict}
 
+_LABELLED_ROWS = {"A": ("f", ("n_rows", "n_features")), "Y": ("u", ("n_rows", "n_terms"))}
+_LINEAR = {"weights": ("f", ("n_terms", "n_features")), "intercept": ("f", ("n_terms",))}
+
+# The arrays of every classifier, under scorer/ of a model.
+SCORERS = {
+    "svm": {**_LINEAR, "C": ("f", ("n_terms",))},
+    "ridge": {**_LINEAR, "alpha": ("f", (1,))},
+    "siso": _LABELLED_ROWS,
+    "hash-siso": {
+        **_LABELLED_ROWS,
+        "directions": ("f", ("n_functions", "n_features")),
+        "cells": ("i", ("n_functions", "n_places")),
+        "ending": ("u", (1,)),
+    },
+    "knn": {**_LABELLED_ROWS, "n_neighbours": ("i", (1,))},
+    "rbf-svm": {
+        "A": ("f", ("n_support", "n_features")),
+        "dual": ("f", ("n_terms", "n_support")),
+        "intercept": ("f", ("n_terms",)),
+        "gamma": ("f", (1,)),
+        "C": ("f", (1,)),
+    },
+}
+
 # The options that later commands rely on: a type, some types, or the values that are known.
 OPTIONS = {
     "descriptors": _EXTRACT,
@@ -114,10 +136,14 @@ MADE_BY = {
 
 def breach(kind, group, stage_range):
     """What is wrong with one stage range of a file, in words, or an empty string."""
-    sizes = {}
-    for name, (kinds, dimensions) in SCHEMAS[kind].items():
+    return shape_breach(SCHEMAS[kind], group, stage_range, {})
+
+
+def shape_breach(datasets, group, place, sizes):
+    """What is wrong with the named datasets of a group, in words; `sizes` are the dimensions known so far."""
+    for name, (kinds, dimensions) in datasets.items():
         dataset = group.get(name)
-        where = f"{stage_range}/{name}"
+        where = f"{place}/{name}"
         if dataset is None or not hasattr(dataset, "shape"):
             return f"the dataset {where} is missing"
         if dataset.dtype.kind not in kinds:
