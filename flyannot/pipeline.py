@@ -69,7 +69,9 @@ def _parsed(path):
     try:
         tables = tomllib.loads(Path(path).read_text(encoding="utf-8"))
     except OSError as error:
-        raise InputError(f"cannot read {path}: {error.strerror}") from error
+        raise InputError(
+            f"cannot read {path}: {error.strerror}", fix="name a TOML file, such as configs/demo.toml"
+        ) from error
     except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
         raise InputError(f"{path} is not TOML: {error}") from error
     return {_kebab(key): _kebab_keys(value) for key, value in tables.items()}

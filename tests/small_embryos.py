@@ -20,7 +20,7 @@ EXTRACT = ExtractOptions(stride_px=16)
 SCC = {"n_sweeps": 3, "variant": "released", "forgetting": None}
 LEARN = LearnOptions(n_atoms=24, n_epochs=2, settings=SCC)
 POOL = PoolOptions(grid=(1, 2))
-CLASSIFY = ClassifyOptions(SetOptions(min_groups=4))
+CLASSIFY = ClassifyOptions(SetOptions(min_groups=4), inner_folds=2)
 
 
 class Chain:

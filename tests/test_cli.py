@@ -127,6 +127,7 @@ def test_a_misspelt_command_option_or_choice_gets_a_suggestion(flyannot, tmp_pat
     faulty(flyannot("pool a b -o c.h5 --pooling median"), 2, "'max', 'mean', 'rms'")
     faulty(flyannot("pool a b -o c.h5 --grid 2"), 2, "2x4")
     faulty(flyannot("extract"), 2, "Missing")
+    assert flyannot("") == (2, "", flyannot("--help").out)
 
 
 def test_an_unknown_stage_range_gets_a_suggestion(flyannot, chain, tmp_path):
@@ -189,7 +190,7 @@ def test_swapped_arguments_are_explained(flyannot, chain, tmp_path):
              "L": chain.dictionary}  # fmt: skip
     faulty(flyannot("evaluate A F", **names), 65, "annotations.csv is not an HDF5 file")
     faulty(flyannot("train A F -o O", **names), 65, "annotations.csv is not an HDF5 file")
-    faulty(flyannot("pool L D -o O", **names), 65, "holds dictionary, not descriptors")
+    faulty(flyannot("pool L D -o O", **names), 65, "holds a dictionary, not descriptors")
     faulty(flyannot("evaluate D A", **names), 65, "holds descriptors, not features")
 
 
@@ -301,14 +302,13 @@ def test_closed_and_full_outputs(chain):
     assert done.stderr.startswith("Error: cannot write to the standard output: No space left")
 
 
-def test_any_locale_terminal_and_home(own_chain):
-    """Names beyond ASCII on a terminal that knows only ASCII; no HOME; a cache that cannot be a folder."""
+def test_any_locale_and_terminal(own_chain):
+    """Names beyond ASCII on a terminal that knows only ASCII."""
     table = own_chain.embryos / "images.csv"
     table.write_text(table.read_text().replace(",syn001,", ",β-Tub,"), encoding="utf-8")
     for number, environment in enumerate((
         {"LANG": "C", "LC_ALL": "C", "TERM": "dumb"},
         {"PYTHONIOENCODING": "ascii", "LC_ALL": "C", "PYTHONUTF8": "0", "PYTHONCOERCECLOCALE": "0"},
-        {"HOME": None, "FLYANNOT_CACHE": str(table)},
     )):  # fmt: skip
         out = f"p{number}.h5"
         done = in_shell(f"$flyannot annotate model.h5 embryos -o {out} --stage-range 4-6 --jobs 1 && "
@@ -317,19 +317,33 @@ def test_any_locale_terminal_and_home(own_chain):
         assert "β-Tub" in (own_chain.folder / f"p{number}.csv").read_text(encoding="utf-8")
 
 
+KERNEL = (
+    "from flyannot.pooling import _pool_sum as f, np; a = np.ones(2); i = np.arange(3); "
+    "print(f(a, i[:2], np.array([0, 2]), i[:1], 1, 2, 2).tolist())"
+)
+
+
+def run_kernel(**environment):
+    """What a compiled kernel answers in a process of its own."""
+    env = {k: v for k, v in (os.environ | environment).items() if v is not None}
+    done = subprocess.run([sys.executable, "-c", KERNEL], env=env, capture_output=True, text=True)
+    assert done.returncode == 0, done.stderr
+    return done.stdout
+
+
+def test_kernels_need_neither_home_nor_a_cache_folder(tmp_path):
+    (tmp_path / "file").touch()
+    for folder in ("file", "file/below"):
+        found = run_kernel(HOME=None, XDG_CACHE_HOME=None, FLYANNOT_CACHE=str(tmp_path / folder))
+        assert found == "[[1.0, 1.0]]\n"
+
+
 def test_a_damaged_cache_of_kernels_heals(chain, tmp_path, rng):
     """Every file of the cache is spoiled; the next run works, and the one after it too."""
     cache = tmp_path / "cache"
-    code = "from flyannot.pooling import _pool_sum as f, np; a = np.ones(2); i = np.arange(3); " \
-           "print(f(a, i[:2], np.array([0, 2]), i[:1], 1, 2, 2).tolist())"  # fmt: skip
     found = []
     for _ in range(4):
-        done = subprocess.run(
-            [sys.executable, "-c", code], env=os.environ | {"FLYANNOT_CACHE": str(cache)},
-            capture_output=True, text=True,
-        )  # fmt: skip
-        assert done.returncode == 0, done.stderr
-        found.append(done.stdout)
+        found.append(run_kernel(FLYANNOT_CACHE=str(cache)))
         files = [path for path in cache.rglob("*.nb?") if path.is_file()]
         assert {path.suffix for path in files} == {".nbi", ".nbc"}
         for path in files:

@@ -22,7 +22,7 @@ LINES = {
     "learn-dict": ["learn-dict", "descriptors.h5", "-o", "out.h5", "--n-atoms", "100", "--n-epochs", "8"],
     "pool": ["pool", "descriptors.h5", "dictionary.h5", "-o", "out.h5", "--tol", "1e-9"],
     "train": ["train", "features.h5", "embryos/annotations.csv", "-o", "out.h5", "--min-groups", "3",
-              "--inner-folds", "6"],
+              "--inner-folds", "4"],
     "annotate": ["annotate", "model.h5", "embryos", "-o", "out.h5"],
 }  # fmt: skip
 PARALLEL = {"extract", "pool", "train", "annotate"}
@@ -172,7 +172,7 @@ def test_finished_shards_are_taken_up_again(own_chain):
 
 @pytest.mark.parametrize("step", LINES)
 def test_sigkill_at_random_moments_loses_nothing(own_chain, step):
-    """Three kills spread over the time that the step takes; then it runs through, to the same bytes."""
+    """Two kills spread over the time that the step takes; then it runs through, to the same bytes."""
     folder, wait = own_chain.folder, random.Random(len(step))
     jobs = 2 if step == "extract" else 1
     started = time.monotonic()
@@ -180,7 +180,7 @@ def test_sigkill_at_random_moments_loses_nothing(own_chain, step):
     seconds = time.monotonic() - started
     expected = (folder / "out.h5").read_bytes()
     clean(folder)
-    for _ in range(3):
+    for _ in range(2):
         run = start(own_chain, step, jobs=jobs)
         time.sleep(wait.uniform(0.2, 1.0) * seconds)
         os.killpg(run.pid, signal.SIGKILL)
