@@ -4,7 +4,7 @@ import click
 
 from flyannot.cli.options import COUNT, POSITIVE
 from flyannot.errors import InputError
-from flyannot.sparse.learners import LEARNERS, SETTINGS
+from flyannot.sparse.learners import SETTINGS
 
 _FRACTION = click.FloatRange(min=0, max=1)
 
@@ -25,16 +25,7 @@ _TABLE = {
     ),
     "max_step": (POSITIVE, "Bound on a step; 1 keeps first visits from overshooting. [default: none]"),
     "n_shares": (COUNT, "Threads, each with a share of the patches. [default: 2]"),
-    "batch_size": (COUNT, "Patches of a mini-batch. [default: 256; 40 for modl; 32 for dssc]"),
-    "beta": (
-        click.FloatRange(min=0.75, min_open=True, max=1),
-        "The weight of mini-batch t is t^-beta. [default: 0.9]",
-    ),
-    "reduction": (
-        COUNT,
-        "Look at 1/reduction of the features at a time; for whole images, gains little "
-        "on descriptors. [default: 1]",
-    ),
+    "batch_size": (COUNT, "Patches of a mini-batch. [default: 32]"),
     "coder": (click.Choice(["feature-sign", "cd"]), "Solver of the codes. [default: feature-sign]"),
     "surrogate": (click.Choice(["exact", "proximal"]), "What a processor minimises. [default: exact]"),
     "n_blocks": (COUNT, "Blocks that the atoms are cut into. [default: 4]"),
@@ -46,12 +37,9 @@ _TABLE = {
 def learner_options(function):
     """Add the options of all learners to a command."""
     for name, (kind, text) in reversed(_TABLE.items()):
-        owners = ", ".join(
-            learner for learner, settings in SETTINGS.items() if learner in LEARNERS and name in settings
-        )
-        if owners:
-            flag = f"--{name.replace('_', '-')}"
-            function = click.option(flag, name, type=kind, help=f"({owners}) {text}")(function)
+        owners = ", ".join(learner for learner, settings in SETTINGS.items() if name in settings)
+        flag = f"--{name.replace('_', '-')}"
+        function = click.option(flag, name, type=kind, help=f"({owners}) {text}")(function)
     return function
 
 

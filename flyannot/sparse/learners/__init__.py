@@ -32,8 +32,6 @@ SETTINGS = {
     "scc": _SCC,
     "scc-parallel": (*_SCC, "n_shares"),
     "lagrange-dual": ("coder", "n_threads"),
-    "ol": ("batch_size", "beta"),
-    "modl": ("batch_size", "beta", "reduction"),
     "dssc": ("surrogate", "n_blocks", "n_processors", "batch_size", "n_threads"),
 }
 
