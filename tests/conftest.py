@@ -73,5 +73,6 @@ def flyannot(capsys, monkeypatch):
     yield run
     log.handlers.clear()
     log.setLevel(logging.NOTSET)
+    sys.unraisablehook = sys.__unraisablehook__
     for number, handler in handlers.items():
         signal.signal(number, handler)

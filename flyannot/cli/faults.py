@@ -3,7 +3,6 @@
 import errno
 import logging
 import os
-import signal
 import sys
 import threading
 import traceback
@@ -11,29 +10,19 @@ from contextlib import suppress
 
 import click
 
+from flyannot.cli.signals import Interrupted, listen, raise_if_asked, stop_listening
 from flyannot.errors import FlyannotError, WriteError
 
 SKIPPED = 3  # finished, some items skipped and listed
 
 
-class _Interrupted(BaseException):
-    """A signal asked the run to end; raised in the main thread so that every `finally` runs."""
-
-    def __init__(self, number):
-        super().__init__(number)
-        self.number = number
-
-
 def exit_code_of(group):
     """Run a click group on this process's arguments and return the exit code."""
-    for number in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP):
-        signal.signal(number, _interrupt)
+    listen()
     try:
-        _accept_any_text()
-        code = group.main(standalone_mode=False, auto_envvar_prefix="FLYANNOT")
-        sys.stdout.flush()
-        return code if isinstance(code, int) else 0
-    except _Interrupted as interrupted:
+        return _run(group)
+    except Interrupted as interrupted:
+        stop_listening()
         _say("Interrupted: run the same command again, and it continues where it was.")
         code = 128 + interrupted.number
         return _leave_at_once(code) if _is_computing() else code
@@ -67,6 +56,17 @@ def exit_code_of(group):
         return _unexpected(error)
 
 
+def _run(group):
+    try:
+        _accept_any_text()
+        code = group.main(standalone_mode=False, auto_envvar_prefix="FLYANNOT")
+        sys.stdout.flush()
+        return code if isinstance(code, int) else 0
+    except (Exception, SystemExit):
+        raise_if_asked()  # then this is what became of it
+        raise
+
+
 def _accept_any_text():
     """Names of genes and files are printed on any terminal, whatever letters it knows."""
     if sys.stdout is None:  # closed by the caller
@@ -78,10 +78,6 @@ def _accept_any_text():
 def _drop_stdout():
     """What is left in its buffer goes nowhere, instead of failing again when Python ends."""
     os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
-
-
-def _interrupt(number, frame):
-    raise _Interrupted(number)
 
 
 def _is_computing():

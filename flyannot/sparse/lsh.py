@@ -7,13 +7,14 @@ the directions that an atom with a large product must have come far along too (P
 cell serves v and -v.  What is found is compared exactly by the caller.
 
 Why not cells of one width.  Hashing sees angles, and the residual of a good code is nearly orthogonal to
-every atom: on a million SIFT descriptors the largest cosine was about 0.2.  16 tables of 8 to 16 p-stable
-functions with 32 to 64 probes then held 4 to 7 of the 100 best atoms among the 3 % that they returned,
-little more than chance; the cells kept here held about 28 of 100 among 3 %.
+every atom: on a million SIFT descriptors the largest cosine was about 0.2.  Whatever we tried of tables
+(16 of 8 to 16 p-stable functions, 32 or 64 probes), they held 4 to 8 of the 100 best atoms among the 3 %
+that they returned, little more than chance; the cells kept here held 17 of 100 among 1.5 %.
 
-Two thirds of that gain come from hashing in other coordinates.  d r = (d W) (r W^-T) for any W; with
+Half of that gain or more comes from hashing in other coordinates.  d r = (d W) (r W^-T) for any W; with
 W W^T the inverse of the atoms' second moments the products stay as they are, and the cosines of the
-largest of them grow, because a residual lies where the atoms vary little.
+largest of them grow, because a residual lies where the atoms vary little.  The price is paid in the
+first round, where the residual is the sample itself: its nearest atoms are found no better than by chance.
 """
 
 from concurrent.futures import ThreadPoolExecutor

@@ -4,10 +4,6 @@ Each sample keeps an active set of atoms.  The lasso on that set is solved from 
 set shrinks to the support of the solution, and expands by the atoms outside it that breach the
 optimality conditions most.  When none is left the small solution solves the whole problem.  The Gram
 matrix of all atoms is never made: a look at all of them costs one product of the residuals with them.
-
-Unlike the paper's, a look at all atoms keeps a pool of the worst breaches, and several rounds expand
-from that pool before the next look.  That about halves the looks and changes no result: the last one
-covers all atoms.
 """
 
 from concurrent.futures import ThreadPoolExecutor
@@ -18,30 +14,17 @@ import scipy.sparse as sp
 from threadpoolctl import threadpool_limits
 
 from flyannot.errors import DataError, InputError
-from flyannot.sparse.coders.siso_passes import compare, compare_some
+from flyannot.sparse.coders.siso_passes import compare
 from flyannot.sparse.coders.small_lasso import small_lasso, solve_small
 
 BLOCK = 64  # samples whose residuals share one pass over the atoms
 
+TOP_K = 100  # atoms that join an active set in one round: Huang et al. took 100 or 200
 _MAX_STEPS = 100_000  # of the small solver: far above what it needs
 
-# The part of a gap that a small problem may leave: of the gap that is asked for, and of the last gap;
-# and the part of the last gap that ends the rounds on a pool.
+# The part of a gap that a small problem may leave: of the gap that is asked for, and of the last gap.
 _SMALL_PART = 0.25
 _SMALL_DROP = 0.02
-_POOL_DROP = 0.05
-
-
-@dataclass(frozen=True)
-class Expansion:
-    """top_k: most atoms that join an active set in one round (Huang et al. took 100 or 200).
-
-    n_pool: atoms that are kept from a look at all, and expanded from before the next.  With n_pool =
-    top_k every round looks at all atoms, as in the paper.
-    """
-
-    top_k: int = 100
-    n_pool: int = 2000
 
 
 @dataclass(frozen=True)
@@ -66,7 +49,7 @@ class Solution:
         return not np.isnan(self.gaps).any()
 
 
-def encode(X, D, lam, *, tol=1e-4, max_sweeps=1000, start=None, gram=None, n_threads=1, expansion=None):
+def encode(X, D, lam, *, tol=1e-4, max_sweeps=1000, start=None, gram=None, n_threads=1, top_k=TOP_K):
     """Codes of X over very many atoms, each within a stated duality gap of its minimum.
 
     Parameters
@@ -85,7 +68,7 @@ def encode(X, D, lam, *, tol=1e-4, max_sweeps=1000, start=None, gram=None, n_thr
     gram : float array (n_atoms, n_atoms), optional
         D D^T, where the atoms are few enough: small problems then take their part of it.
     n_threads : int
-    expansion : Expansion
+    top_k : int >= 1, most atoms that join an active set in one round
 
     Returns
     -------
@@ -109,16 +92,16 @@ def encode(X, D, lam, *, tol=1e-4, max_sweeps=1000, start=None, gram=None, n_thr
         start=start,
         gram=gram,
         n_threads=n_threads,
-        expansion=expansion,
+        top_k=top_k,
     ).Z
 
 
-def solve(X, D, lam, *, tol=1e-4, max_sweeps=1000, start=None, gram=None, n_threads=1, expansion=None):
+def solve(X, D, lam, *, tol=1e-4, max_sweeps=1000, start=None, gram=None, n_threads=1, top_k=TOP_K):
     """As `encode`; returns a `Solution`.  With max_sweeps=1 the codes of `start` are judged, not changed."""
     X, D = checked(X, D, lam)
     check_atoms(D)
     codes = codes_of(start, len(X))
-    problem = Problem(D, float(lam), float(tol), int(max_sweeps), expansion or Expansion(), gram)
+    problem = Problem(D, float(lam), float(tol), int(max_sweeps), int(top_k), gram)
 
     def solve_block(first):
         rows = slice(first, first + BLOCK)
@@ -139,7 +122,7 @@ class Problem:
     lam: float
     tol: float
     max_sweeps: int
-    expansion: Expansion = Expansion()
+    top_k: int = TOP_K
     gram: np.ndarray | None = None
 
 
@@ -198,17 +181,17 @@ def _solve_block(X, codes, problem):
     for n_left in reversed(range(problem.max_sweeps)):
         R = np.array([residual(X[i], *codes[i], problem.D) for i in open_rows])
         actives = [codes[i][0] for i in open_rows]
-        largest, pools = compare(problem.D, R, problem.lam, problem.expansion.n_pool, actives)
+        largest, joining = compare(problem.D, R, problem.lam, problem.top_k, actives)
         n_passes[open_rows] += 1
         still_open = []
-        for i, r, top, pool in zip(open_rows, R, largest, pools):
+        for i, r, top, new in zip(open_rows, R, largest, joining):
             gaps[i] = gap_of(X[i], r, codes[i][1], top, problem.lam)
-            if gaps[i] <= allowed_gap(X[i], problem) or not n_left or (not len(pool) and i in settled):
+            if gaps[i] <= allowed_gap(X[i], problem) or not n_left or (not len(new) and i in settled):
                 continue
-            codes[i], n_small = solve_pool(X[i], codes[i], pool, gaps[i], problem)
-            n_rounds[i] += n_small
+            codes[i] = solve_active(X[i], codes[i], new, gaps[i], problem)
+            n_rounds[i] += 1
             still_open.append(i)
-            if not len(pool):
+            if not len(new):
                 settled.add(i)
         open_rows = np.array(still_open, int)
         if not still_open:
@@ -219,36 +202,6 @@ def _solve_block(X, codes, problem):
 def allowed_gap(x, problem):
     """The duality gap at which a sample is done."""
     return 0.5 * problem.tol * np.square(x, dtype=np.float64).sum()
-
-
-def solve_pool(x, code, pool, gap, problem):
-    """Rounds of SISO on a pool of atoms, the worst breaches first.
-
-    Parameters
-    ----------
-    x : float array (n_features,)
-    code : (atoms, values)
-    pool : integer array, atoms outside the code, the first of which join at once; may be empty
-    gap : float, the duality gap of the code over all atoms, or what is known of it
-
-    Returns
-    -------
-    code : (atoms, values), solved on the pool to a part of the gap
-    n_rounds : int
-    """
-    allowed, top_k = allowed_gap(x, problem), problem.expansion.top_k
-    target = max(_SMALL_PART * allowed, _SMALL_DROP * gap if len(pool) else 0.0)
-    joining, n_rounds = pool[:top_k], 0
-    while len(joining) or not n_rounds:
-        code = solve_active(x, code, joining, problem, target)
-        n_rounds += 1
-        if len(pool) <= top_k:
-            break
-        r = residual(x, *code, problem.D)
-        largest, joining = compare_some(problem.D, r, problem.lam, top_k, code[0], pool)
-        if gap_of(x, r, code[1], largest, problem.lam) <= _POOL_DROP * gap:
-            break
-    return code, n_rounds
 
 
 def residual(x, atoms, values, D):
@@ -265,15 +218,28 @@ def gap_of(x, r, values, largest, lam):
     return 0.5 * (r @ r) * (1 - s) ** 2 + lam * np.abs(values).sum() - s * ((x - r) @ r)
 
 
-def solve_active(x, code, joining, problem, target):
-    """The lasso on the active set and the joining atoms, from the code so far, to a gap of `target`
-    there; shrunk to its support."""
+def solve_active(x, code, joining, gap, problem):
+    """The lasso on the active set and the atoms that join, from the code so far; shrunk to its support.
+
+    Parameters
+    ----------
+    x : float array (n_features,)
+    code : (atoms, values)
+    joining : integer array, atoms outside the code; may be empty
+    gap : float, the duality gap of the code over all atoms, or what is known of it; it is solved to a
+        part of that, and with no atoms to join to what is asked for
+
+    Returns
+    -------
+    code : (atoms, values)
+    """
     atoms, values = np.concatenate([code[0], joining]), np.concatenate([code[1], np.zeros(len(joining))])
     if not len(atoms):
         return code
     order = np.argsort(atoms)
     atoms, z = atoms[order], values[order]
-    mine, x = problem.D[atoms].astype(np.float64), x.astype(np.float64)
+    mine, x64 = problem.D[atoms].astype(np.float64), x.astype(np.float64)
     gram = mine @ mine.T if problem.gram is None else problem.gram[np.ix_(atoms, atoms)].astype(np.float64)
-    solve_small(small_lasso(gram, mine @ x, float(x @ x), z, problem.lam), target, _MAX_STEPS)
+    target = max(_SMALL_PART * allowed_gap(x, problem), _SMALL_DROP * gap if len(joining) else 0.0)
+    solve_small(small_lasso(gram, mine @ x64, float(x64 @ x64), z, problem.lam), target, _MAX_STEPS)
     return atoms[z != 0], z[z != 0]
