@@ -40,9 +40,12 @@ def one_blas_thread():
 
 
 @contextmanager
-def open_executor(jobs):
-    """An executor of `jobs` workers; leaving ends them, at once if an error or a signal came."""
-    if jobs == 1:
+def open_executor(jobs, *, apart=False):
+    """An executor of `jobs` workers; leaving ends them, at once if an error or a signal came.
+
+    One worker is this process, unless `apart` asks for one of its own.
+    """
+    if jobs == 1 and not apart:
         with one_blas_thread():
             yield SerialExecutor()
         return
@@ -99,7 +102,9 @@ def run_all(work, tasks, *, jobs, on_done):
     for attempt in (1, 2):
         open_tasks = [i for i in range(len(tasks)) if i not in results]
         try:
-            with open_executor(min(jobs, max(1, len(open_tasks)))) as executor:
+            n_workers = min(jobs, max(1, len(open_tasks)))
+            # What has killed a worker must not be tried in this process.
+            with open_executor(n_workers, apart=attempt == 2) as executor:
                 for i, result in _as_they_end(executor, work, tasks, open_tasks, 2 * jobs):
                     results[i] = result
                     on_done(result)

@@ -83,6 +83,17 @@ def test_workers_that_keep_dying_are_explained(tmp_path):
     assert caught.value.exit_code == 1 and "--jobs" in caught.value.fix
 
 
+def die_unless_told(task):
+    folder, lives = task
+    return folder if lives else die(folder)
+
+
+def test_what_kills_its_worker_is_never_tried_in_this_process(tmp_path):
+    """The second try has one task left, and one task would be one job."""
+    with pytest.raises(FlyannotError, match="killed twice"):
+        run_all(die_unless_told, [(1, True), (2, True), (tmp_path, False)], jobs=2, on_done=str)
+
+
 def test_a_worker_has_one_thread_and_leaves_ctrl_c_to_its_parent():
     before = dict(os.environ)
     assert run_all(threads_of_worker, [0, 1], jobs=2, on_done=str) == [(1, 1, 1, True)] * 2

@@ -87,7 +87,10 @@ def test_a_signal_ends_a_run_promptly_and_cleanly(own_chain, step, jobs, name, c
     """To the whole group of processes, as Ctrl-C on a terminal does."""
     run = start(own_chain, step, jobs=jobs)
     assert run.stderr.readline().startswith("making out.h5")
-    time.sleep(0.2 if step == "train" else 0.5)  # workers start, or epochs run
+    if step == "learn-dict":
+        assert "epoch 1/" in run.stderr.readline()
+    else:
+        time.sleep({"extract": 0.5, "train": 0.2}[step])  # workers start
     sent = time.monotonic()
     os.killpg(run.pid, getattr(signal, name)) if name == "SIGINT" else run.send_signal(getattr(signal, name))
     _, err = run.communicate(timeout=60)
