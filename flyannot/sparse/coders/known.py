@@ -1,0 +1,80 @@
+"""Codes of samples from their known features only, over atoms that are stored feature by feature."""
+
+import numpy as np
+import scipy.linalg
+import scipy.sparse as sp
+
+from flyannot.sparse.coders import coder
+
+_DEPENDENT = 1e-7  # eigenvalues of the Gram matrix below this part of the largest count as zero
+
+
+def split_missing(X):
+    """(X with 0 for NaN, known): `known` marks what is not NaN, and is None where nothing is missing."""
+    if not np.isnan(np.einsum("ij,ij->i", X, X)).any():
+        return X, None
+    known = ~np.isnan(X)
+    return np.where(known, X, X.dtype.type(0)), known
+
+
+def lasso_of_known(X, known, F, lam, tol):
+    """The z that minimise 1/2 |M (x - z D)|^2 + lam s |z|_1, M the s known features of the sample.
+
+    Parameters
+    ----------
+    X : float array (n_samples, n_features), 0 where not known
+    known : bool array of the same shape, or None for all
+    F : float array (n_features, n_atoms)
+        The atoms, D transposed.
+    lam : float > 0, weight of the L1 norm for one known feature
+    tol : float
+        A sample is done when its duality gap is at most tol / 2 |M x|^2.
+
+    Returns
+    -------
+    Z : CSR matrix (n_samples, n_atoms)
+    """
+    if known is None and F.shape[0] <= F.shape[1]:
+        return coder("cd")(X, F.T, lam * len(F), tol=tol)
+    encoded = [
+        _lasso_in_few_dimensions(X[rows] @ F, gram, lam * s, tol) for rows, gram, s in _problems(X, known, F)
+    ]
+    return encoded[0] if len(encoded) == 1 else sp.vstack(encoded, format="csr", dtype=X.dtype)
+
+
+def ridge_of_known(X, known, F, lam):
+    """The z that minimise 1/2 |M (x - z D)|^2 + lam s |z|^2; parameters as `lasso_of_known`."""
+    encoded = [
+        scipy.linalg.solve(gram + 2 * lam * max(s, 1) * np.eye(len(gram)), (X[rows] @ F).T, assume_a="pos").T
+        for rows, gram, s in _problems(X, known, F)
+    ]
+    return sp.csr_matrix(np.concatenate(encoded), dtype=X.dtype)
+
+
+def _problems(X, known, F):
+    """(rows, Gram matrix, number of known features) for every set of samples that shares them."""
+    if known is None:
+        yield slice(len(X)), F.T @ F, len(F)
+        return
+    for i, known_here in enumerate(known):
+        there = F[known_here]
+        yield slice(i, i + 1), there.T @ there, len(there)
+
+
+def _lasso_in_few_dimensions(Q, gram, lam, tol):
+    """The lasso from Q = X D^T and D D^T = L L^T alone: that of X' = Q L^-T over the atoms L.
+
+    |x - z D|^2 and |x' - z L|^2 differ by a constant, however many features x has.
+    """
+    gram64 = gram.astype(np.float64)
+    try:
+        L = np.linalg.cholesky(gram64)
+        X = scipy.linalg.solve_triangular(L, Q.T, lower=True).T
+    except np.linalg.LinAlgError:  # atoms that are zero or depend on one another
+        values, vectors = np.linalg.eigh(gram64)
+        there = values > _DEPENDENT * max(values[-1], np.finfo(float).tiny)
+        if not there.any():
+            return sp.csr_matrix(Q.shape, dtype=Q.dtype)
+        roots = np.sqrt(values[there])
+        L, X = vectors[:, there] * roots, Q @ vectors[:, there] / roots
+    return coder("cd")(X.astype(Q.dtype), L.astype(Q.dtype), lam, tol=tol, gram=gram)

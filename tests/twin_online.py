@@ -1,0 +1,117 @@
+"""Slow twins of the online learners: float64, one sample, one feature and one atom at a time."""
+
+import numpy as np
+
+BLOCK = 16  # atoms that the learners visit in one go; the order of visits is drawn by blocks
+
+
+def slow_lasso(x, D, lam):
+    """argmin over z of 1/2 |x - z D|^2 + lam |z|_1 by plain coordinate descent to rounding."""
+    z, squares = np.zeros(len(D)), (D**2).sum(axis=1)
+    for _ in range(20000):
+        before = z.copy()
+        for k in np.flatnonzero(squares):
+            q = D[k] @ (x - z @ D) + squares[k] * z[k]
+            z[k] = np.sign(q) * max(abs(q) - lam, 0) / squares[k]
+        if np.abs(z - before).max(initial=0) <= 1e-14:
+            break
+    return z
+
+
+def slow_l1_projection(u, radius):
+    """The point of the l1 ball nearest to u, by Duchi's sort."""
+    if np.abs(u).sum() <= radius:
+        return u.copy()
+    sizes = np.sort(np.abs(u))[::-1]
+    thresholds = (np.cumsum(sizes) - radius) / np.arange(1, len(u) + 1)
+    threshold = thresholds[np.flatnonzero(sizes > thresholds).max(initial=0)]
+    return np.sign(u) * np.maximum(np.abs(u) - threshold, 0)
+
+
+def slow_online(
+    D,
+    X,
+    known,
+    rng,
+    *,
+    order,
+    lam,
+    batch_size,
+    beta,
+    reduction=1,
+    history="products",
+    project=None,
+    ridge=False,
+):
+    """(D, A, B, Z) after the samples `order`, in mini-batches; `known` marks the entries that count.
+
+    `project(atom, mask)` puts a whole atom back into its ball; the others as in MODL.  Draws from `rng`
+    what the learners draw.
+    """
+    D, (n_atoms, p) = D.astype(float), D.shape
+    A, H, Z = np.zeros((n_atoms, n_atoms)), np.zeros((n_atoms, p)), np.zeros((len(X), n_atoms))
+    t, seen, masks = 0.0, np.zeros(p), []
+    for start in range(0, len(order), batch_size):
+        rows = order[start : start + batch_size]
+        if reduction == 1:
+            mask = np.ones(p, bool)
+        else:
+            masks = masks or np.array_split(rng.permutation(p), reduction)
+            mask = np.isin(np.arange(p), masks.pop())
+        for i in rows:
+            there = mask & known[i]
+            Z[i] = slow_code(X[i, there], D[:, there], lam * there.sum() / p, ridge)
+        t += len(rows) / batch_size
+        w = weight(len(rows) / batch_size, t, beta)
+        A = (1 - w) * A + w * np.mean([np.outer(Z[i], Z[i]) for i in rows], axis=0)
+        for j in np.flatnonzero(mask):
+            knowing = [i for i in rows if known[i, j]]
+            if knowing:
+                seen[j] += len(knowing) / batch_size
+                w = weight(len(knowing) / batch_size, seen[j], beta)
+                explained = D[:, j] if history == "residuals" else np.zeros(n_atoms)
+                H[:, j] *= 1 - w
+                H[:, j] += w * np.mean([Z[i] * (X[i, j] - Z[i] @ explained) for i in knowing], axis=0)
+        B = H + A @ D if history == "residuals" else H
+        for k in drawn_order(n_atoms, rng):
+            if A[k, k] > 1e-20:
+                atom = D[k] + mask * (B[k] - A[k] @ D) / A[k, k]
+                D[k] = (project or project_l2)(atom, mask)
+        if history == "residuals":
+            H[:, mask] = (B - A @ D)[:, mask]
+    return D, A, H, Z
+
+
+def slow_code(x, D, lam, ridge):
+    if ridge:
+        return np.linalg.lstsq(D @ D.T + 2 * lam * np.eye(len(D)), D @ x, rcond=None)[0]
+    return slow_lasso(x, D, lam)
+
+
+def weight(part, t, beta):
+    """Of `part` of a mini-batch that brings their number to t."""
+    return part / min(t, t**beta)
+
+
+def drawn_order(n_atoms, rng):
+    n_blocks = -(-n_atoms // BLOCK)
+    for b in rng.permutation(n_blocks):
+        yield from b * BLOCK + rng.permutation(min(BLOCK, n_atoms - b * BLOCK))
+
+
+def project_l2(atom, mask):
+    """The whole atom onto the unit ball."""
+    return atom / max(1, np.linalg.norm(atom))
+
+
+def project_l2_within(atom, mask):
+    """The masked entries into what the others leave of the unit ball."""
+    norm, room = np.linalg.norm(atom[mask]), np.sqrt(max(0, 1 - (atom[~mask] ** 2).sum()))
+    return np.where(mask, atom * min(1, room / max(norm, 1e-300)), atom)
+
+
+def project_l1_within(atom, mask):
+    """The same for the l1 ball."""
+    projected = atom.copy()
+    projected[mask] = slow_l1_projection(atom[mask], max(0, 1 - np.abs(atom[~mask]).sum()))
+    return projected
