@@ -4,7 +4,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from flyannot.groups import group_features, groups_of, normalise_features
+from flyannot.groups import Groups, group_features, groups_of, normalise_features
 
 SCHEMES = ("group", "image")
 
@@ -29,7 +29,7 @@ class TrainingSet:
     """X (n_rows, n_features) and Y, bool (n_rows, n_terms), with the gene of every row.
 
     bags is the group number of every row, or None where rows are groups.  reasons says of every term
-    why it takes no part, "" if it does.
+    why it takes no part, "" if it does.  groups are the annotated groups, whose numbers bags holds.
     """
 
     X: np.ndarray
@@ -38,6 +38,7 @@ class TrainingSet:
     bags: np.ndarray | None
     terms: list
     reasons: list
+    groups: Groups
 
     def __len__(self):
         return len(self.X)
@@ -72,7 +73,8 @@ def training_set(loaded, annotations, stage_range, options, *, pooling):
     reasons = [_left_out(t, n, options) for t, n in zip(terms, truth.sum(axis=0))]
     X, bags = rows_of(features, n_patches, groups, options, pooling=pooling)
     of_row = np.arange(len(groups)) if bags is None else bags
-    return TrainingSet(X, truth[of_row], [groups.gene_ids[g] for g in of_row], bags, terms, reasons)
+    genes = [groups.gene_ids[g] for g in of_row]
+    return TrainingSet(X, truth[of_row], genes, bags, terms, reasons, groups)
 
 
 def annotated_groups(groups, annotations, stage_range):

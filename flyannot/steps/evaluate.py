@@ -13,6 +13,7 @@ from flyannot.dataset import read_annotations
 from flyannot.errors import InputError
 from flyannot.executor import one_blas_thread
 from flyannot.folds import folds_of_genes
+from flyannot.judged import judged_groups, scores_json
 from flyannot.scores import Outcome, evaluate
 from flyannot.stage_ranges import rng_for
 from flyannot.steps.inputs import chosen_stage_ranges, open_all
@@ -51,7 +52,8 @@ def evaluate_files(paths, annotations_csv, options, *, validation=None, stage_ra
     Returns
     -------
     result : dict, as `flyannot.scores.evaluate` returns, with `notes` (sentences), `synthetic`
-        (whether images were), and `made_from`, the digests of the inputs and the options
+        (whether images were), `judged` (what was said of every group: `flyannot.judged`), and
+        `made_from`, the digests of the inputs and the options
     """
     validation = validation or Validation()
     if json_file:
@@ -70,7 +72,7 @@ def evaluate_files(paths, annotations_csv, options, *, validation=None, stage_ra
             result = _cross_validate(paths, annotations_csv, options, validation, stage_ranges)
     result["made_from"] = made_from
     if json_file:
-        write_text(json_file, json.dumps(result, indent=1, ensure_ascii=False) + "\n")
+        write_text(json_file, scores_json(result))
     return result
 
 
@@ -94,11 +96,14 @@ def _difference(json_file, made_from):
     if json_file is None or not json_file.exists():
         return "it is not there yet"
     try:
-        found = json.loads(json_file.read_text())["made_from"]
+        scores = json.loads(json_file.read_text())
+        found = scores["made_from"]
     except (ValueError, KeyError, TypeError, OSError):
         raise InputError(
             f"{json_file} exists and does not hold scores", fix="name another file with --json"
         ) from None
+    if "judged" not in scores:
+        return "it was made before the values of every group were kept"
     return ", ".join(option_changes(found, made_from))
 
 
@@ -136,13 +141,14 @@ def _cross_validate(paths, annotations_csv, options, validation, stage_ranges):
         f"{len(genes)} genes",
         *covered,
     ]
-    return evaluate(outcomes) | {"notes": notes, "synthetic": _is_synthetic(loaded)}
+    judged = {s: judged_groups(o, sets[s].groups.name, sets[s].groups.gene_ids) for s, o in outcomes.items()}
+    return evaluate(outcomes) | {"notes": notes, "synthetic": _is_synthetic(loaded), "judged": judged}
 
 
 def _score_predictions(path, annotations_csv, excluded, stage_ranges):
     """A held-out test, if the genes are new to the model; a note says so if they are not."""
     annotations = read_annotations(annotations_csv)
-    outcomes, seen, total, columns = {}, 0, 0, {}
+    outcomes, judged, seen, total, columns = {}, {}, 0, 0, {}
     with open_stored(path, "predictions") as stored:
         for stage_range in chosen_stage_ranges([stored], stage_ranges):
             groups, predicted = read_predictions(stored, stage_range)
@@ -151,13 +157,15 @@ def _score_predictions(path, annotations_csv, excluded, stage_ranges):
             rows = [groups.name.index(name) for name in kept.name]
             seen, total = seen + int(predicted.in_training[rows].sum()), total + len(rows)
             if rows:
-                outcomes[stage_range] = _held_out(predicted, rows, carried)
+                outcome = outcomes[stage_range] = _held_out(predicted, rows, carried)
+                judged[stage_range] = judged_groups(outcome, kept.name, kept.gene_ids)
     if not outcomes:
         raise _nothing_annotated(path, annotations_csv)
     notes = [f"predictions of a model on {total} annotated groups"]
     if seen:
         notes.append(f"warning: the model learned from the genes of {seen} of them; these scores flatter it")
-    return evaluate(outcomes, excluded=excluded) | {"notes": notes, "synthetic": _is_synthetic(columns)}
+    more = {"notes": notes, "synthetic": _is_synthetic(columns), "judged": judged}
+    return evaluate(outcomes, excluded=excluded) | more
 
 
 def _nothing_annotated(path, annotations_csv):
