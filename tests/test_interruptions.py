@@ -15,21 +15,30 @@ from flyannot.store.reading import verify_stored
 CLI = [sys.executable, "-m", "flyannot"]
 PROMPT_S = 2.0  # a signal is answered within this time on a quiet machine; the test allows for a busy one
 BUSY = 4
+N_EPOCHS = 16  # so many that a slow reader of its messages still meets it learning
 
 # Of every step: arguments that take it some seconds or that make it write often, and its output.
 LINES = {
     "extract": ["extract", "embryos", "-o", "out.h5", "--stride-px", "2"],
-    "learn-dict": ["learn-dict", "descriptors.h5", "-o", "out.h5", "--n-atoms", "100", "--n-epochs", "8"],
+    "learn-dict": ["learn-dict", "descriptors.h5", "-o", "out.h5", "--n-atoms", "100",
+                   "--n-epochs", str(N_EPOCHS)],
     "pool": ["pool", "descriptors.h5", "dictionary.h5", "-o", "out.h5", "--tol", "1e-9"],
     "train": ["train", "features.h5", "embryos/annotations.csv", "-o", "out.h5", "--min-groups", "3",
               "--inner-folds", "4"],
     "annotate": ["annotate", "model.h5", "embryos", "-o", "out.h5"],
 }  # fmt: skip
+# What a signal, or a second run, is to meet in the middle: longer than any machine is quick.
+LONGER = {
+    "extract": ["--stride-px", "1"],
+    "learn-dict": ["--n-epochs", "5000"],
+    "train": ["--min-groups", "1", "--inner-folds", "24"],
+}
 PARALLEL = {"extract", "pool", "train", "annotate"}
 
 
-def start(chain, step, *, jobs=1):
+def start(chain, step, *, jobs=1, longer=False):
     line = [*CLI, *LINES[step], *(["--jobs", str(jobs)] if step in PARALLEL else [])]
+    line += LONGER[step] if longer else []
     return subprocess.Popen(
         line, cwd=chain.folder, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True,
         start_new_session=True,
@@ -85,7 +94,7 @@ def clean(folder):
 @pytest.mark.parametrize(("step", "jobs"), [("extract", 2), ("learn-dict", 1), ("train", 2)])
 def test_a_signal_ends_a_run_promptly_and_cleanly(own_chain, step, jobs, name, code):
     """To the whole group of processes, as Ctrl-C on a terminal does."""
-    run = start(own_chain, step, jobs=jobs)
+    run = start(own_chain, step, jobs=jobs, longer=True)
     assert run.stderr.readline().startswith("making out.h5")
     if step == "learn-dict":
         assert "epoch 1/" in run.stderr.readline()
@@ -136,11 +145,11 @@ def test_learning_resumes_after_its_last_finished_epoch_to_the_same_bytes(own_ch
     assert not (folder / "out.h5").exists()
     said = finish(own_chain, "learn-dict")
     done = int(said.partition("continues after epoch ")[2].split()[0])
-    assert 2 <= done < 8
+    assert 2 <= done < N_EPOCHS
     assert f" 4-6  epoch {done}/" not in said and f" 4-6  epoch {done + 1}/" in said
     assert (folder / "out.h5").read_bytes() == expected
     assert not list(folder.glob(".out*"))
-    assert len((folder / "out.trace.csv").read_text().splitlines()) == 1 + 2 * 8
+    assert len((folder / "out.trace.csv").read_text().splitlines()) == 1 + 2 * N_EPOCHS
 
     clean(folder)
     stop_after_epoch(own_chain, 3)
@@ -197,7 +206,7 @@ def test_sigkill_at_random_moments_loses_nothing(own_chain, step):
 
 
 def test_of_two_runs_on_one_output_one_wins_and_the_other_says_so(own_chain):
-    first = start(own_chain, "extract")
+    first = start(own_chain, "extract", longer=True)
     assert first.stderr.readline().startswith("making out.h5")
     second = start(own_chain, "extract")
     _, err = second.communicate(timeout=60)
