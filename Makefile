@@ -15,7 +15,7 @@ demo: $(INSTALLED)  ## the whole chain on synthetic embryos
 	@echo "Look into a file with: $(VENV)/bin/flyannot show demo-output/model.h5"
 
 test: $(INSTALLED)  ## the tests; those that need the real data skip where it is absent
-	$(RUN) pytest
+	$(RUN) pytest -n auto --maxprocesses 4
 
 lint: $(INSTALLED)  ## the house style
 	$(RUN) ruff check .

@@ -25,13 +25,14 @@ class Stopwatch:
 
 def median_seconds(*functions, at_least_s=0.5, clock=time.process_time):
     """The median time of one call of each function; they take turns until `at_least_s` have passed."""
-    seconds = []
-    while not seconds or np.sum(seconds) < at_least_s:
+    seconds, passed = [], 0.0
+    while not seconds or passed < at_least_s:
         seconds.append([])
         for function in functions:
             with Stopwatch(clock) as watch:
                 function()
             seconds[-1].append(watch.seconds)
+        passed += sum(seconds[-1])
     return np.median(seconds, axis=0)
 
 
