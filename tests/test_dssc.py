@@ -160,17 +160,6 @@ def test_schedules_meet_the_conditions_of_the_theorems(epsilon, delay):
 
 
 @each_surrogate
-@pytest.mark.parametrize("dtype", [np.float32, np.float64])
-def test_atoms_stay_in_the_unit_ball(surrogate, dtype, rng):
-    X, _ = planted(300, 60, 32, 4, rng, dtype)
-    learner = DSSC(X[:40], len(X), lam=LAM, surrogate=surrogate, batch_size=4, tau=1e-3)
-    for epoch in range(4):
-        run(learner, X, epoch + 1, first_epoch=epoch)
-        assert (np.linalg.norm(learner.D.astype(np.float64), axis=1) <= 1 + 1e-6).all()
-    assert learner.D.dtype == learner.codes().dtype == dtype
-
-
-@each_surrogate
 def test_all_samples_without_averaging_give_the_whole_gradient(surrogate, rng):
     X, _ = planted(30, 20, 12, 3, rng)
     D = unit_rows(X[:9])
@@ -247,33 +236,6 @@ def test_threads_change_no_bit(surrogate, code_blocks, rng):
         assert_array_equal(other.state()["d"], one.state()["d"])
 
 
-@each_surrogate
-def test_the_same_seed_makes_the_same_bits(surrogate, rng):
-    X, _ = planted(200, 80, 40, 4, rng, np.float32)
-    one, two, other = (
-        run(DSSC(X[:70], len(X), lam=LAM, surrogate=surrogate), X, 2, seed=s) for s in (0, 0, 1)
-    )
-    assert_array_equal(one.D, two.D)
-    assert (one.codes() != two.codes()).nnz == 0
-    assert (other.D != one.D).any()
-
-
-@each_surrogate
-@pytest.mark.parametrize("dtype", [np.float32, np.float64])
-def test_a_resumed_run_equals_one_that_never_stopped(surrogate, dtype, rng):
-    X, _ = planted(200, 80, 40, 4, rng, dtype)
-    X *= 2
-    options = {"lam": LAM, "surrogate": surrogate, "batch_size": 8}
-    whole = run(DSSC(X[:70] / 2, len(X), **options), X, 4)
-    half = run(DSSC(X[:70] / 2, len(X), **options), X, 2)
-    resumed = DSSC(X[:70] / 2, len(X), **options)
-    resumed.restore(half.state())
-    assert (resumed.codes() != half.codes()).nnz == 0
-    run(resumed, X, 4, first_epoch=2)
-    for name, values in whole.state().items():
-        assert_array_equal(resumed.state()[name], values)
-
-
 def test_processors_of_an_iteration_share_no_block_and_no_sample(rng):
     X, _ = planted(101, 30, 16, 3, rng)
     learner = run(Watched(X[:20], len(X), lam=LAM, n_blocks=8, n_processors=3, batch_size=4), X, 2)
@@ -294,14 +256,6 @@ def test_what_is_counted_is_what_was_worked_on(rng):
         run(learner, X, 1)
         assert learner.n_iterations == 6
         assert learner.n_features_processed == 6 * 2 * (5 * 16 + 4 * entries)
-
-
-@each_surrogate
-def test_fewer_samples_than_processors_do_no_harm(surrogate, rng):
-    X, _ = planted(3, 30, 16, 3, rng)
-    learner = run(DSSC(unit_rows(rng.normal(size=(20, 16))), 3, lam=LAM, surrogate=surrogate), X, 3)
-    assert np.isfinite(learner.D).all()
-    assert learner.codes().shape == (3, 20)
 
 
 @each_surrogate
@@ -327,14 +281,6 @@ def test_scale_of_samples_and_lam_changes_no_atom(surrogate, rng):
     )
     assert_allclose(eight.D, one.D, atol=1e-9)
     assert_allclose(eight.codes().toarray(), 8 * one.codes().toarray(), atol=1e-8)
-
-
-@each_surrogate
-def test_planted_atoms_are_recovered(surrogate, rng):
-    X, D = planted(4000, 24, 32, 2, rng, np.float32)
-    learner = run(DSSC(X[:40], len(X), lam=0.05, surrogate=surrogate), X, 20)
-    closeness = abs(D @ unit_rows(learner.D).T).max(axis=1)
-    assert (closeness > 0.97).mean() >= 0.9
 
 
 @each_surrogate

@@ -6,7 +6,6 @@ from twin_bases import slow_bases
 
 from flyannot.errors import InputError
 from flyannot.sparse.fit import learn, random_patches
-from flyannot.sparse.learners import learner_class
 from flyannot.sparse.learners.lagrange_dual import LagrangeDual, primal_objective, solve_dual
 from flyannot.sparse.objective import dictionary_stationarity, objective
 
@@ -133,49 +132,6 @@ def test_each_epoch_leaves_a_dictionary_that_is_stationary_for_its_codes(planted
     assert dictionary_stationarity(X, learner.D, learner.codes()) < 1e-8
 
 
-def test_planted_atoms_are_recovered(planted, rng):
-    X, atoms = planted
-    learner = LagrangeDual(random_patches(X, 14, rng), len(X), lam=LAM)
-    run(X, learner, 40)
-    likeness = np.abs(atoms @ learner.D.T).max(axis=1)
-    assert (likeness > 0.99).all()
-
-
-def test_atoms_stay_in_the_unit_ball(planted, rng):
-    X, _ = planted
-    learner = LagrangeDual(random_patches(X, 20, rng), len(X), lam=LAM)
-    for _ in learn(X, learner, n_epochs=3, rng=rng):
-        assert (np.linalg.norm(learner.D, axis=1) <= 1 + 1e-12).all()
-
-
-@pytest.mark.parametrize("coder", ["cd", "feature-sign"])
-def test_the_same_seed_gives_the_same_bits(planted, coder):
-    X, _ = planted
-    found = []
-    for _ in range(2):
-        learner = LagrangeDual(random_patches(X, 20, np.random.default_rng(0)), len(X), lam=LAM, coder=coder)
-        run(X, learner, 2)
-        found.append(learner)
-    assert (found[0].D == found[1].D).all()
-    assert (found[0].codes() != found[1].codes()).nnz == 0
-
-
-def test_a_restored_learner_goes_on_to_the_same_bits(planted, rng):
-    X, _ = planted
-    D = random_patches(X, 20, rng)
-    D[4] = 0.0  # re-drawn from the generator of the epoch
-    whole = LagrangeDual(D, len(X), lam=LAM)
-    run(X, whole, 3)
-    first, second = (LagrangeDual(D, len(X), lam=LAM) for _ in range(2))
-    for record in learn(X, first, n_epochs=3, rng=np.random.default_rng(3)):
-        if record.epoch == 1:
-            break
-    second.restore(first.state())
-    run(X, second, 3, first_epoch=1)
-    assert (second.D == whole.D).all()
-    assert (second.codes() != whole.codes()).nnz == 0
-
-
 def test_an_unused_atom_becomes_one_of_the_samples(planted, rng):
     X, _ = planted
     D = random_patches(X, 20, rng)
@@ -201,17 +157,6 @@ def test_the_size_of_blocks_matters_only_to_rounding(planted, rng, monkeypatch):
     np.testing.assert_allclose(parts.D, whole.D, atol=1e-9)
 
 
-def test_samples_of_zero_are_harmless(planted, rng):
-    X, _ = planted
-    X[:1400] = 0.0
-    D = random_patches(X, 60, rng)
-    D[:30] = 0.0
-    learner = LagrangeDual(D, len(X), lam=LAM)
-    run(X, learner, 2)
-    assert np.isfinite(learner.D).all()
-    assert np.isfinite(objective(X, learner.D, learner.codes(), LAM)).all()
-
-
 def test_stored_codes_lie_where_their_samples_do(planted, rng):
     X, _ = planted
     learner = LagrangeDual(random_patches(X, 20, rng), len(X), lam=LAM)
@@ -235,7 +180,3 @@ def test_options_out_of_range_are_refused_by_name(planted, option):
     with pytest.raises(InputError, match=str(next(iter(option)))) as refused:
         LagrangeDual(X[:5], len(X), **{"lam": LAM, **option})
     assert refused.value.fix
-
-
-def test_the_table_knows_the_learner():
-    assert learner_class("lagrange-dual") is LagrangeDual

@@ -73,25 +73,6 @@ def test_A_stays_symmetric_and_positive(rng):
     assert np.linalg.eigvalsh(learner.A).min() > -1e-12
 
 
-def test_atoms_stay_in_the_unit_ball(rng):
-    X = planted(200, 20, 12, rng)[0].astype(np.float32)
-    learner = run_epochs(OL(unit_rows((20, 12), rng).astype(np.float32), 200, lam=LAM, batch_size=8), X, 2)
-    norms = np.linalg.norm(learner.D.astype(float), axis=1)
-    assert norms.max() <= 1 + 1e-6
-    assert norms.max() > 0.99  # and the ball is felt
-
-
-@pytest.mark.parametrize("dtype", [np.float32, np.float64])
-def test_ol_recovers_planted_atoms(dtype, rng):
-    X, planted_D = planted(3000, 12, 30, rng, density=0.08)
-    start = planted_D + unit_rows(planted_D.shape, rng)  # about 45 degrees away
-    start /= np.linalg.norm(start, axis=1, keepdims=True)
-    learner = OL(start.astype(dtype), 3000, lam=0.05, batch_size=20, memory=0.25)
-    run_epochs(learner, X.astype(dtype), 8)
-    assert learner.D.dtype == dtype
-    assert np.abs(planted_D @ learner.D.T).max(axis=1).min() > 0.99
-
-
 def test_a_short_memory_bounds_the_weight_from_below(rng):
     X, _ = planted(80, 8, 12, rng)
     learner = OL(unit_rows((8, 12), rng), 80, lam=LAM, batch_size=8, beta=1.0, memory=0.5)
@@ -114,26 +95,6 @@ def test_the_same_seed_gives_the_same_bits_however_the_blocks_are_cut(rng):
     assert parts.D.tobytes() == whole.D.tobytes()
     assert (parts.codes() != whole.codes()).nnz == 0
     assert whole.block_size % 10 == 0
-
-
-def test_a_restored_learner_continues_as_if_never_stopped(rng):
-    X = planted(120, 20, 12, rng)[0].astype(np.float32)
-    D = random_patches(X, 20, rng)
-    options = {"lam": LAM, "batch_size": 16, "replace_after": 3}
-    whole = run_epochs(OL(D, 120, **options), X, 4)
-    state = run_epochs_until(OL(D, 120, **options), X, 2).state()
-    continued = OL(D, 120, **options)
-    continued.restore(state)
-    run_epochs(continued, X, 4, first_epoch=2)
-    for name, values in whole.state().items():
-        assert continued.state()[name].tobytes() == values.tobytes(), name
-
-
-def run_epochs_until(learner, X, n_epochs):
-    for record in learn(X, learner, n_epochs=4, rng=np.random.default_rng(0)):
-        if record.epoch == n_epochs:
-            return learner
-    raise AssertionError("unreachable")
 
 
 def test_stored_codes_are_those_of_the_last_visit(rng):

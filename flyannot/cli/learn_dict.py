@@ -21,7 +21,10 @@ from flyannot.sparse.learners import LEARNERS
 @click.command("learn-dict", cls=Command)
 @click.argument("descriptors", type=IN_FILE, nargs=-1, required=True)
 @out_option("dictionary")
-@click.option("--learner", type=click.Choice(LEARNERS), default="scc", show_default=True, help="Solver.")
+@click.option(
+    "--learner", type=click.Choice(LEARNERS), default="scc", show_default=True,
+    help="Solver. modl is made for whole pictures: descriptors are too short for its masks to pay.",
+)  # fmt: skip
 @click.option("--n-atoms", type=COUNT, default=1000, show_default=True, help="Atoms of each dictionary.")
 @click.option("--lam", type=POSITIVE, help="Weight of the L1 norm.  [default: 1.2 / sqrt(128), about 0.106]")
 @click.option("--n-epochs", type=COUNT, default=10, show_default=True, help="Passes over all patches.")
@@ -30,10 +33,10 @@ from flyannot.sparse.learners import LEARNERS
     "--init", type=click.Choice(["random-patches"]), default="random-patches", show_default=True,
     help="Where the initial atoms come from.",
 )  # fmt: skip
-@learner_options
 @stage_range_option
 @seed_option
 @force_option
+@learner_options
 def command(descriptors, out, stage_ranges, seed, force, **options):
     """Learn one dictionary per stage range.
 

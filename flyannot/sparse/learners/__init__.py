@@ -10,7 +10,8 @@ A learner is a class with
     codes()                   the stored codes, CSR (n_samples, n_atoms)
     state(), restore(state)   a flat dict of arrays: all that the next epoch needs
 
-and `block_size`, the most samples that `step` takes.  Epochs, order, timing, the trace and
+and `block_size`, the most samples that `step` takes.  Where `__init__` hands arguments on that it does
+not list, `defaults` holds their defaults.  Epochs, order, timing, the trace and
 checkpoints are written once, in `flyannot.sparse.fit`.
 """
 
@@ -20,20 +21,28 @@ from inspect import signature
 _WHERE = {
     "scc": "scc:SCC",
     "scc-parallel": "scc_parallel:ParallelSCC",
+    "ol": "ol:OL",
+    "modl": "modl:MODL",
     "lagrange-dual": "lagrange_dual:LagrangeDual",
     "dssc": "dssc:DSSC",
 }
 
 LEARNERS = tuple(_WHERE)
 
-# The arguments of every learner that can be chosen on the command line.
+# The arguments of every learner that can be chosen on the command line: all but `lam`.
 _SCC = ("variant", "n_sweeps", "forgetting", "max_step")
+_ONLINE = ("batch_size", "beta", "memory", "tol", "replace_after")
 SETTINGS = {
     "scc": _SCC,
     "scc-parallel": (*_SCC, "n_shares"),
-    "lagrange-dual": ("coder", "n_threads"),
-    "dssc": ("surrogate", "n_blocks", "n_processors", "batch_size", "n_threads"),
-}
+    "ol": _ONLINE,
+    "modl": (*_ONLINE, "reduction", "ball", "projection", "code_penalty", "history"),
+    "lagrange-dual": ("coder", "tol", "n_threads"),
+    "dssc": (
+        "surrogate", "n_blocks", "n_processors", "batch_size", "n_threads",
+        "code_blocks", "n_code_steps", "tau", "rho", "gamma", "delay", "epsilon",
+    ),
+}  # fmt: skip
 
 
 def learner_class(name):
@@ -43,8 +52,11 @@ def learner_class(name):
 
 
 def resolved_settings(name, given):
-    """The settings of a learner with its own defaults filled in, as far as its arguments show them."""
-    classes = [c for c in reversed(learner_class(name).__mro__) if "__init__" in vars(c)]
-    arguments = [argument for c in classes for argument in signature(c.__init__).parameters.values()]
-    defaults = {a.name: a.default for a in arguments if a.kind is a.KEYWORD_ONLY and a.default is not a.empty}
-    return {setting: defaults[setting] for setting in SETTINGS[name] if setting in defaults} | given
+    """The settings of a learner with its own defaults filled in."""
+    defaults = {}
+    for c in reversed(learner_class(name).__mro__):
+        if "__init__" in vars(c):
+            arguments = signature(c.__init__).parameters.values()
+            defaults |= {a.name: a.default for a in arguments if a.kind is a.KEYWORD_ONLY}
+        defaults |= vars(c).get("defaults", {})  # of arguments that __init__ does not list
+    return {setting: defaults[setting] for setting in SETTINGS[name]} | given

@@ -27,6 +27,7 @@ rho and gamma: the defaults below are ours.
 """
 
 from concurrent.futures import ThreadPoolExecutor
+from dataclasses import asdict
 
 import numpy as np
 
@@ -83,7 +84,7 @@ class DSSC:
         Initial atoms, of norm at most 1; copied.  float32 or float64 decides the type of all work.
     n_samples : int
     lam : float > 0, weight of the L1 norm
-    surrogate, n_blocks, n_processors, batch_size, n_threads, **constants : the fields of `Options`
+    options : the fields of `Options`
 
     Attributes
     ----------
@@ -97,11 +98,10 @@ class DSSC:
         If an option is out of its range.
     """
 
-    def __init__(
-        self, D, n_samples, *, lam, surrogate=Options.surrogate, n_blocks=None, n_processors=None,
-        batch_size=Options.batch_size, n_threads=1, **constants,
-    ):  # fmt: skip
-        options = Options(surrogate, n_blocks, n_processors, batch_size, n_threads, **constants)
+    defaults = asdict(Options())
+
+    def __init__(self, D, n_samples, *, lam, **options):
+        options = Options(**options)
         dtype = np.dtype(np.float64 if np.asarray(D).dtype == np.float64 else np.float32)
         self.lam, self.options = lam, resolved(options, lam, len(D))
         edges = np.arange(self.options.n_blocks + 1) * len(D) // self.options.n_blocks

@@ -18,11 +18,6 @@ from flyannot.sparse.coders.known import ridge_of_known, split_missing
 from flyannot.sparse.learners.ol import OL
 from flyannot.sparse.learners.online_kernels import L1_WITHIN, L2_LAZY, L2_WITHIN
 
-REDUCTION_HELP = (
-    "Each step looks at one of so many parts of the features.  Pays for long samples (whole pictures, "
-    "tens of thousands of features); descriptors of 128 features gain little from it."
-)
-
 # (ball, projection) -> what the kernels do
 BALLS = {
     ("l2", "exact"): L2_LAZY,
