@@ -23,7 +23,6 @@ from flyannot.sparse.lsh import Index, build_index
 
 FRACTION = 0.002  # of |A y|_inf: the lam of a query y (Huang et al. 2013)
 _TOL = 1e-5  # duality gap of a code, as part of 1/2 |y|^2
-_FEW = 3000  # rows: up to here all their inner products are kept while codes are made
 _BLOCK = 256  # queries that are compared with all rows at once
 
 
@@ -113,7 +112,7 @@ class Siso(Stored):
         return (Z @ self.Y.astype(np.float64)) * largest[:, None]
 
     def _codes(self, X, n_threads):
-        Z = siso.encode(X, self.A, FRACTION, tol=_TOL, gram=_gram(self.A), n_threads=n_threads)
+        Z = siso.encode(X, self.A, FRACTION, tol=_TOL, n_threads=n_threads)
         return Z.astype(np.float64)
 
 
@@ -141,7 +140,7 @@ class HashSiso(Siso):
     def _codes(self, X, n_threads):
         index = Index(self.directions, self.cells, len(self.A))
         search = HashSearch(index, ending=hash_siso.ENDINGS[int(self.ending[0])])
-        options = {"tol": _TOL, "gram": _gram(self.A), "n_threads": n_threads, "search": search}
+        options = {"tol": _TOL, "n_threads": n_threads, "search": search}
         Z = hash_siso.encode(X, self.A, FRACTION, **options)
         return Z.astype(np.float64)
 
@@ -231,8 +230,3 @@ def _largest_products(X, A):
     for start in range(0, len(A), _BLOCK):
         np.maximum(largest, np.abs(X @ A[start : start + _BLOCK].T).max(axis=1, initial=0), out=largest)
     return largest
-
-
-def _gram(A):
-    """A A^T in float64 where it pays, else None."""
-    return A.astype(np.float64) @ A.T.astype(np.float64) if len(A) <= _FEW else None

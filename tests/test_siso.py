@@ -1,8 +1,12 @@
+from dataclasses import replace
+
 import numpy as np
 import pytest
 import scipy.sparse as sp
+from small_embryos import CLASSIFY, POOL
 from twin_full_cd import full_cd
 
+from flyannot.dataset import read_images
 from flyannot.errors import DataError, InputError
 from flyannot.sparse.coders import hash_siso, siso
 from flyannot.sparse.coders.hash_siso import HashSearch
@@ -10,6 +14,12 @@ from flyannot.sparse.coders.siso_passes import compare, compare_some
 from flyannot.sparse.coders.small_lasso import small_lasso, solve_small
 from flyannot.sparse.lsh import build_index
 from flyannot.sparse.objective import duality_gap, kkt_violation, lam_max, objective
+from flyannot.steps.annotate import annotate
+from flyannot.steps.output import Work
+from flyannot.steps.pool import pool
+from flyannot.steps.train import train
+from flyannot.store.predictions import read_predictions
+from flyannot.store.reading import open_stored
 
 
 def crowded(rng, n_atoms=3000, n_features=24, n_samples=7):
@@ -157,3 +167,26 @@ def test_samples_and_atoms_that_are_not_finite_are_refused(encode, rng):
     D[9, 2] = np.nan
     with pytest.raises(DataError, match="not finite"):
         encode(X, D, 0.1)
+
+
+@pytest.mark.parametrize("encode", [siso.encode, hash_siso.encode])
+def test_a_gram_matrix_that_does_not_fit_is_refused_and_a_rounded_one_left_aside(encode, rng):
+    X, D = crowded(rng, n_atoms=60)
+    with pytest.raises(DataError, match="Gram"):
+        encode(X, D, 0.1, gram=np.eye(59))
+    assert (encode(X, D, 0.1, gram=np.zeros((60, 60), np.float32)) != encode(X, D, 0.1)).nnz == 0
+
+
+@pytest.mark.parametrize("name", ["siso", "hash-siso"])
+def test_pooled_and_annotated_by_siso_terms_are_those_of_coordinate_descent(name, chain, tmp_path):
+    values = []
+    for coder in ("cd", name):
+        files = [tmp_path / f"{coder}-{kind}.h5" for kind in ("features", "model", "predictions")]
+        options = replace(POOL, coder=coder, tol=1e-8)
+        pool([chain.descriptors], chain.dictionary, files[0], options, Work())
+        train([files[0]], chain.annotations, files[1], CLASSIFY, Work())
+        annotate(files[1], read_images(chain.embryos)[:20], files[2], Work())
+        with open_stored(files[2], "predictions") as stored:
+            values.append(read_predictions(stored, "4-6")[1].decision_value)
+    assert values[0].size
+    np.testing.assert_allclose(*values, atol=1e-3)

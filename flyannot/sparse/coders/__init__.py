@@ -16,6 +16,8 @@ _WHERE = {
     "feature-sign": "feature_sign:encode",
     "fista": "fista:encode",
     "lars": "lars:encode",
+    "siso": "siso:encode",
+    "hash-siso": "hash_siso:encode",
 }
 
 CODERS = tuple(_WHERE)

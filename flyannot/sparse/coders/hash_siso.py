@@ -85,6 +85,7 @@ def solve(X, D, lam, *, tol=1e-4, max_sweeps=1000, start=None, gram=None, n_thre
     X, D = siso.checked(X, D, lam)
     search = search or HashSearch(build_index(D, np.random.default_rng(_SEED), n_threads=n_threads))
     _check(search, D)
+    gram = siso.gram_of(D, gram)
     problem = siso.Problem(D, float(lam), float(tol), int(max_sweeps), gram=gram)
     codes = siso.codes_of(start, len(X))
 

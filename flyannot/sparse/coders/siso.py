@@ -3,7 +3,7 @@
 Each sample keeps an active set of atoms.  The lasso on that set is solved from the codes so far; the
 set shrinks to the support of the solution, and expands by the atoms outside it that breach the
 optimality conditions most.  When none is left the small solution solves the whole problem.  The Gram
-matrix of all atoms is never made: a look at all of them costs one product of the residuals with them.
+matrix of many atoms is never made: a look at all of them costs one product of the residuals with them.
 """
 
 from concurrent.futures import ThreadPoolExecutor
@@ -20,6 +20,7 @@ from flyannot.sparse.coders.small_lasso import small_lasso, solve_small
 BLOCK = 64  # samples whose residuals share one pass over the atoms
 
 TOP_K = 100  # atoms that join an active set in one round: Huang et al. took 100 or 200
+FEW_ATOMS = 3000  # up to here the Gram matrix of all atoms is made once: 72 MB at most
 _MAX_STEPS = 100_000  # of the small solver: far above what it needs
 
 # The part of a gap that a small problem may leave: of the gap that is asked for, and of the last gap.
@@ -65,8 +66,8 @@ def encode(X, D, lam, *, tol=1e-4, max_sweeps=1000, start=None, gram=None, n_thr
     max_sweeps : int, most looks at all atoms for one sample
     start : CSR matrix (n_samples, n_atoms), optional
         Codes to begin from.  The objective never rises from there.
-    gram : float array (n_atoms, n_atoms), optional
-        D D^T, where the atoms are few enough: small problems then take their part of it.
+    gram : float64 array (n_atoms, n_atoms), optional
+        D D^T, where the caller has it.  One of float32 is left aside: its roundings would be solved for.
     n_threads : int
     top_k : int >= 1, most atoms that join an active set in one round
 
@@ -101,7 +102,7 @@ def solve(X, D, lam, *, tol=1e-4, max_sweeps=1000, start=None, gram=None, n_thre
     X, D = checked(X, D, lam)
     check_atoms(D)
     codes = codes_of(start, len(X))
-    problem = Problem(D, float(lam), float(tol), int(max_sweeps), int(top_k), gram)
+    problem = Problem(D, float(lam), float(tol), int(max_sweeps), int(top_k), gram_of(D, gram))
 
     def solve_block(first):
         rows = slice(first, first + BLOCK)
@@ -146,6 +147,24 @@ def checked(X, D, lam):
     if not finite.all():
         raise DataError(f"sample {int(finite.argmin())} holds values that are not finite")
     return X, D
+
+
+def gram_of(D, gram=None):
+    """D D^T in float64: the caller's where it is that, else made where the atoms are few, else None.
+
+    Raises
+    ------
+    DataError
+        If the caller's is of another number of atoms.
+    """
+    if gram is not None and np.shape(gram) != (len(D), len(D)):
+        raise DataError(f"atoms {D.shape} and Gram matrix {np.shape(gram)} do not fit together")
+    if gram is not None and gram.dtype == np.float64:
+        return gram
+    if len(D) > FEW_ATOMS:
+        return None
+    D = D.astype(np.float64, copy=False)
+    return D @ D.T
 
 
 def check_atoms(D):
@@ -239,7 +258,7 @@ def solve_active(x, code, joining, gap, problem):
     order = np.argsort(atoms)
     atoms, z = atoms[order], values[order]
     mine, x64 = problem.D[atoms].astype(np.float64), x.astype(np.float64)
-    gram = mine @ mine.T if problem.gram is None else problem.gram[np.ix_(atoms, atoms)].astype(np.float64)
+    gram = mine @ mine.T if problem.gram is None else problem.gram[np.ix_(atoms, atoms)]
     target = max(_SMALL_PART * allowed_gap(x, problem), _SMALL_DROP * gap if len(joining) else 0.0)
     solve_small(small_lasso(gram, mine @ x64, float(x64 @ x64), z, problem.lam), target, _MAX_STEPS)
     return atoms[z != 0], z[z != 0]
