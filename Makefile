@@ -4,7 +4,7 @@ VENV := .venv
 RUN := $(VENV)/bin/python -m
 INSTALLED := $(VENV)/.installed
 
-.PHONY: demo test lint bench clean
+.PHONY: demo test lint bench reproduce-tables clean
 
 demo: $(INSTALLED)  ## the whole chain on synthetic embryos
 	$(VENV)/bin/flyannot run configs/demo.toml
@@ -24,6 +24,10 @@ lint: $(INSTALLED)  ## the house style
 bench: $(INSTALLED)  ## how fast all this is beside other programs; BENCH=--full for all of it
 	-$(RUN) pip install --quiet --disable-pip-version-check --editable '.[test,bench]'
 	$(VENV)/bin/flyannot bench $(BENCH) --json results/bench.json
+
+reproduce-tables: $(INSTALLED)  ## the papers' tables and figures beside ours; REPRODUCE=--full for the papers' sizes
+	-$(RUN) pip install --quiet --disable-pip-version-check --editable '.[test,bench,reproduce]'
+	$(VENV)/bin/flyannot reproduce $(REPRODUCE) -o reproduced
 
 $(INSTALLED): pyproject.toml
 	$(PYTHON) -c 'import sys; sys.exit("flyannot needs Python 3.11 or later: make PYTHON=/path/to/python3.11") if sys.version_info < (3, 11) else None'

@@ -34,10 +34,15 @@ _PHOTOGRAPH_PX = (512, 512)
 _SEED = 0
 
 
-def default_data_set():
-    """The FlyExpress images beside the checkout (FLYANNOT_SHARED names another place), or None."""
+def shared_folder():
+    """Where published data sets lie: beside the checkout, or where FLYANNOT_SHARED names; may be absent."""
     beside = Path(flyannot.__file__).parents[2] / "shared"
-    folder = Path(os.environ.get("FLYANNOT_SHARED") or beside) / "data" / "flyexpress"
+    return Path(os.environ.get("FLYANNOT_SHARED") or beside) / "data"
+
+
+def default_data_set():
+    """The FlyExpress images among them, or None."""
+    folder = shared_folder() / "flyexpress"
     return folder if folder.is_dir() else None
 
 

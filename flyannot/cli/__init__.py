@@ -21,6 +21,7 @@ COMMANDS = {
     "run": ("run", "The whole chain, from a configuration file."),
     "show": ("show", "What a file holds and what it was made from."),
     "verify": ("verify", "Whether files are whole and undamaged."),
+    "reproduce": ("reproduce", "The papers' tables and figures beside ours."),
     "bench": ("bench", "How fast all this is, beside other programs."),
 }
 

@@ -1,0 +1,47 @@
+"""The table of items.  To add one: a module beside this one with `measure(setup)`, and a line here."""
+
+from dataclasses import dataclass
+from importlib import import_module
+
+from flyannot.errors import InputError, did_you_mean
+
+
+@dataclass(frozen=True)
+class Item:
+    """A table or figure of a paper: `paper` and `where` are keys of papers.toml."""
+
+    name: str
+    paper: str
+    where: str
+    title: str
+
+    @property
+    def measure(self):
+        """The function that measures it; imported on demand, so that `--list` stays quick."""
+        module = import_module(f"flyannot.experiments.{self.name.replace('-', '_')}")
+        return module.measure
+
+
+ITEMS = {
+    item.name: item
+    for item in (
+        Item("scc-table-1", "scc", "table-1", "Time of the code and dictionary updates, OL against SCC"),
+    )
+}
+
+
+def chosen(names):
+    """The items of the given names, in the order of the table; all, without names.
+
+    Raises
+    ------
+    InputError
+        If a name is not in the table.
+    """
+    for name in names:
+        if name not in ITEMS:
+            raise InputError(
+                f'no table or figure is called "{name}".{did_you_mean(name, ITEMS)}',
+                fix="flyannot reproduce --list names them all",
+            )
+    return [item for item in ITEMS.values() if not names or item.name in names]
