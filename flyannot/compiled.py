@@ -1,14 +1,17 @@
 """`@compiled`: numba with a cache folder that we choose and a cache that heals itself.
 
-numba's own cache fails at import on a read-only install without HOME, and a damaged entry ends every
-later run.  Here the folder is ours, every entry carries a checksum, and what cannot be read is
-compiled again.
+numba's own cache fails at import on a read-only install without HOME, a damaged entry ends every later
+run, and a kernel whose own file is unchanged is taken from it although what it calls has changed.  Here
+the folder is ours, every entry carries a checksum, what cannot be read is compiled again, and so is what
+any file behind a kernel has changed since.
 """
 
 import hashlib
 import os
+import sys
 import tempfile
 from pathlib import Path
+from types import ModuleType
 
 import numba
 from numba.core import caching
@@ -32,6 +35,28 @@ def cache_folder():
 
 
 numba.config.CACHE_DIR = str(cache_folder() or "")
+
+
+def sources_behind(module_name, package="flyannot"):
+    """The files of a module and of all modules of the package that its names come from, with their ages.
+
+    Returns
+    -------
+    tuple of (file name, mtime in ns, size in bytes), sorted by file name
+    """
+    found, waiting = {}, [module_name]
+    while waiting:
+        module = sys.modules.get(waiting.pop())
+        file = getattr(module, "__file__", None)
+        if file is None or file in found:
+            continue
+        state = os.stat(file)
+        found[file] = (file, state.st_mtime_ns, state.st_size)
+        for value in list(vars(module).values()):
+            origin = value.__name__ if isinstance(value, ModuleType) else getattr(value, "__module__", None)
+            if isinstance(origin, str) and origin.partition(".")[0] == package:
+                waiting.append(origin)
+    return tuple(sorted(found.values()))
 
 
 class _ChecksummedFile(caching.IndexDataCacheFile):
@@ -60,6 +85,7 @@ class _HealingCache(caching.FunctionCache):
         )
 
     def load_overload(self, sig, target_context):
+        self._cache_file._source_stamp = sources_behind(self._py_func.__module__)  # all are imported by now
         try:
             return super().load_overload(sig, target_context)
         except Exception:  # whatever a damaged pickle raises: the kernel is compiled again

@@ -317,43 +317,6 @@ def test_any_locale_and_terminal(own_chain):
         assert "β-Tub" in (own_chain.folder / f"p{number}.csv").read_text(encoding="utf-8")
 
 
-KERNEL = (
-    "from flyannot.pooling import _pool_sum as f, np; a = np.ones(2); i = np.arange(3); "
-    "print(f(a, i[:2], np.array([0, 2]), i[:1], 1, 2, 2).tolist())"
-)
-
-
-def run_kernel(**environment):
-    """What a compiled kernel answers in a process of its own."""
-    env = {k: v for k, v in (os.environ | environment).items() if v is not None}
-    done = subprocess.run([sys.executable, "-c", KERNEL], env=env, capture_output=True, text=True)
-    assert done.returncode == 0, done.stderr
-    return done.stdout
-
-
-def test_kernels_need_neither_home_nor_a_cache_folder(tmp_path):
-    (tmp_path / "file").touch()
-    for folder in ("file", "file/below"):
-        found = run_kernel(HOME=None, XDG_CACHE_HOME=None, FLYANNOT_CACHE=str(tmp_path / folder))
-        assert found == "[[1.0, 1.0]]\n"
-
-
-def test_a_damaged_cache_of_kernels_heals(chain, tmp_path, rng):
-    """Every file of the cache is spoiled; the next run works, and the one after it too."""
-    cache = tmp_path / "cache"
-    found = []
-    for _ in range(4):
-        found.append(run_kernel(FLYANNOT_CACHE=str(cache)))
-        files = [path for path in cache.rglob("*.nb?") if path.is_file()]
-        assert {path.suffix for path in files} == {".nbi", ".nbc"}
-        for path in files:
-            stored = bytearray(path.read_bytes())
-            for at in rng.integers(len(stored), size=20):
-                stored[at] ^= 0x55
-            path.write_bytes(stored)
-    assert set(found) == {"[[1.0, 1.0]]\n"}
-
-
 def test_the_console_script_is_the_module(tmp_path):
     script = shutil.which("flyannot") or Path(sys.executable).with_name("flyannot")
     if not Path(script).exists():
