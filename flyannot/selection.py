@@ -47,8 +47,8 @@ def images_named(paths, stage_range=None):
     return images_of(paths, stage_range)
 
 
-def select_images(images, *, views=(), stage_ranges=()):
-    """The images of the given views and stage ranges; empty means all.
+def select_images(images, *, views=(), stage_ranges=(), genes=()):
+    """The images of the given views, stage ranges and genes (symbols or FlyBase numbers); empty means all.
 
     Raises
     ------
@@ -62,15 +62,21 @@ def select_images(images, *, views=(), stage_ranges=()):
                 f'no image has the view "{view}".{did_you_mean(view, known)}',
                 fix=f"choose from: {', '.join(known) or 'the table has no view'}",
             )
+    named = sorted({name for image in images for name in (image.gene, image.fbgn) if name})
+    for gene in genes:
+        if gene not in named:
+            raise InputError(f'no image is of the gene "{gene}".{did_you_mean(gene, named)}')
     chosen = [
         i
         for i in images
-        if (not views or i.view in views) and (not stage_ranges or i.stage_range in stage_ranges)
+        if (not views or i.view in views)
+        and (not stage_ranges or i.stage_range in stage_ranges)
+        and (not genes or {i.gene, i.fbgn} & set(genes))
     ]
     if not chosen:
         present = ", ".join(s for s in STAGE_RANGES if any(image.stage_range == s for image in images))
         raise InputError(
-            "no image is left after --view and --stage-range",
+            "no image is left after --view, --stage-range and --gene",
             fix=f"the images are of stage range {present}"
             + (f" and of view {', '.join(known)}" if known else ""),
         )

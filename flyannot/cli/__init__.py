@@ -18,6 +18,7 @@ COMMANDS = {
     "train": ("train", "Features and curated terms to a model."),
     "annotate": ("annotate", "A model and new images to terms."),
     "evaluate": ("evaluate", "How good the terms are, by cross-validation or on a held-out test."),
+    "explain": ("explain", "Which patches of an image speak for a term: the exact split of its value."),
     "run": ("run", "The whole chain, from a configuration file."),
     "show": ("show", "What a file holds and what it was made from."),
     "verify": ("verify", "Whether files are whole and undamaged."),

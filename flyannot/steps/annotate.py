@@ -119,9 +119,9 @@ def _make_part(shard):
     """Runs in a worker: predict the shard's groups, in a file of their own."""
     pooled, failures = [], []
     for image in shard.images:
-        model = _load(shard.model, shard.header.inputs["model"][0], image.stage_range)
+        model = load_model(shard.model, shard.header.inputs["model"][0], image.stage_range)
         try:
-            pooled.append((image, _features(model, image)))
+            pooled.append((image, _image_features(model, image)))
         except DataError as error:
             failures.append((image.name, str(error)))
     with create(shard.part, _header_with(shard.header, failures)) as part:
@@ -132,7 +132,7 @@ def _make_part(shard):
     return len(shard.images)
 
 
-def _features(model, image):
+def _image_features(model, image):
     if model is None or not model.terms:
         raise DataError(f"the model knows no term of stage range {image.stage_range}")
     described = describe(read_grey(image.path), model.extract)
@@ -140,7 +140,7 @@ def _features(model, image):
 
 
 def _predict(part, shard, stage_range, images, pooled):
-    model = _load(shard.model, shard.header.inputs["model"][0], stage_range)
+    model = load_model(shard.model, shard.header.inputs["model"][0], stage_range)
     columns = image_columns(images)
     groups = groups_of(columns)
     features, n_patches = np.stack([p.features for p in pooled]), np.stack([p.n_patches for p in pooled])
@@ -171,7 +171,7 @@ class _Model:
 
 
 @lru_cache(maxsize=len(STAGE_RANGES))
-def _load(path, digest, stage_range):
+def load_model(path, digest, stage_range):
     """A stage range's model, kept between images (the digest tells one file's contents from another's).
 
     None if the file holds no such stage range.

@@ -1,0 +1,98 @@
+"""flyannot explain: which patches of an image speak for a term."""
+
+import json
+from pathlib import Path
+
+import click
+
+from flyannot.cli.options import IN_FILE, OUT_FOLDER, Command, StageRange, log
+
+_MOST_SHOWN = 3  # patches of an image that are printed
+
+
+@click.command("explain", cls=Command)
+@click.argument("model", type=IN_FILE)
+@click.argument("images", type=click.Path(path_type=Path), nargs=-1, required=True)
+@click.option(
+    "--term", "terms", multiple=True,
+    help="Explain this term (repeatable); by default the three most probable ones of each group.",
+)  # fmt: skip
+@click.option("--gene", "genes", multiple=True, help="Of a data set, only this gene (repeatable).")
+@click.option(
+    "--stage-range", type=StageRange(),
+    help="The stage range of a plain folder or of single images; of a data set, the only one to explain.",
+)  # fmt: skip
+@click.option("-o", "--output", "folder", type=OUT_FOLDER, help="A new folder for pictures and a table.")
+@click.option("--force", is_flag=True, help="Write into a folder that is not empty.")
+@click.option("--json", "as_json", is_flag=True, help="Print JSON, with every patch, instead of text.")
+def command(model, images, terms, genes, stage_range, folder, force, as_json):
+    """Split decision values exactly into what every patch contributed.
+
+    MODEL comes from `flyannot train`, by a linear method over max pooling (the defaults). IMAGES as for
+    `flyannot annotate`. The contributions of the patches and the intercept sum to the decision value.
+    The strongest patches are listed with the row and column of their centre, in pixels of the standard
+    320 x 128 image. With -o every image is drawn: orange speaks for the term, blue against it;
+    contributions.csv lists all patches.
+
+    \b
+    Example:
+        flyannot explain model.h5 embryo.png --stage-range 4-6 --term "pole cell" -o why
+    """
+    from flyannot.selection import images_named, select_images
+    from flyannot.steps.explain import draw_all, explain
+
+    chosen = select_images(
+        images_named(images, stage_range), genes=genes, stage_ranges=[stage_range] if stage_range else ()
+    )
+    found = explain(model, chosen, terms=terms)
+    if folder is None:
+        pairs = ((one, [image.name for image in one.images]) for one in found)
+    else:
+        pairs = draw_all(found, folder, force=force)
+    listed = []
+    for one, names in pairs:
+        if as_json:
+            listed.append(_in_json(one, names))
+        else:
+            click.echo(_in_words(one, names))
+    if as_json:
+        click.echo(json.dumps(listed, indent=1, ensure_ascii=False))
+    if folder is not None:
+        log.info("wrote %s", folder)
+
+
+def _in_words(one, names):
+    from flyannot.steps.explain import sum_in_words
+
+    lines = [
+        f"{one.gene or one.group}, {one.stage_range}: {one.term}: {'yes' if one.yes else 'no'}, "
+        f"probability {one.probability:.3f}",
+        f"  {sum_in_words(one)}",
+    ]
+    for number, name in enumerate(names):
+        centres_px, contribution = one.patches(number)
+        strongest = ", ".join(
+            f"{c:+.4f} at ({row:g}, {column:g})"
+            for (row, column), c in list(zip(centres_px, contribution))[:_MOST_SHOWN]
+        )
+        lines.append(f"  {name}: {contribution.sum():+.4f} from {len(contribution)} patches")
+        lines.append(f"      {strongest}" if strongest else "      no patch of this image won any feature")
+    return "\n".join(lines)
+
+
+def _in_json(one, names):
+    split = one.split
+    images = []
+    for number, (image, name) in enumerate(zip(one.images, names)):
+        centres_px, contribution = one.patches(number)
+        patches = [
+            {"row_px": float(row), "column_px": float(column), "contribution": c}
+            for (row, column), c in zip(centres_px, contribution.tolist())
+        ]
+        images.append({"image": image.name, "picture": name, "patches": patches})
+    return {
+        "group": one.group, "gene": one.gene, "stage_range": one.stage_range, "term": one.term,
+        "decision_value": split.value, "threshold": one.threshold, "probability": one.probability,
+        "yes": one.yes, "intercept": split.intercept, "without_patch": split.without_patch,
+        "sum": split.total, "images": images,
+    }  # fmt: skip

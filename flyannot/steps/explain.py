@@ -1,0 +1,209 @@
+"""model.h5 and images to what every patch contributed: numbers, a table, and pictures."""
+
+import re
+from collections import Counter
+from dataclasses import dataclass
+
+import numpy as np
+
+from flyannot.coding import features_of
+from flyannot.errors import DataError, FlyannotError, InputError, did_you_mean
+from flyannot.explain import Explanation, contribution_map, explain_group, require_linear
+from flyannot.explanation_picture import draw_explanation
+from flyannot.extraction import describe
+from flyannot.groups import groups_of
+from flyannot.images import SIZE_PX, read_grey
+from flyannot.new_folder import new_folder
+from flyannot.stage_ranges import STAGE_RANGES
+from flyannot.steps.annotate import load_model
+from flyannot.steps.extract import image_columns, in_order
+from flyannot.store.reading import open_stored
+from flyannot.tables import write_table
+from flyannot.training_set import rows_of
+
+TABLE = "contributions.csv"
+_COLUMNS = ("picture", "image", "gene", "stage_range", "term", "row_px", "column_px", "contribution")
+_MOST_TERMS = 3  # explained where none is named: the most probable ones
+
+
+@dataclass(frozen=True)
+class Explained:
+    """An explanation with all that it is about.
+
+    images : list of flyannot.dataset.Image, the group; greys and centres_px, of each of them
+    """
+
+    group: str
+    gene: str
+    stage_range: str
+    term: str
+    split: Explanation
+    probability: float
+    yes: bool
+    threshold: float
+    patch_px: int
+    images: list
+    greys: list
+    centres_px: list
+
+    def patches(self, number):
+        """Centres (n, 2) and contributions (n,) of the patches of one image, the strongest first."""
+        patch, contribution = self.split.of_image(number)
+        order = np.argsort(-np.abs(contribution), kind="stable")
+        return self.centres_px[number][patch[order]], contribution[order]
+
+
+def explain(model, images, *, terms=()):
+    """Explain the decision values of every group of images.
+
+    Parameters
+    ----------
+    model : Path of the model file
+    images : list of flyannot.dataset.Image; images of one group are explained together
+    terms : names; none for the three most probable terms of each group
+
+    Yields
+    ------
+    explained : Explained, group by group
+
+    Raises
+    ------
+    InputError
+        If the model is not linear over max pooling, or knows no such term.
+    DataError
+        If an image cannot be read.
+    """
+    images = in_order(images)
+    with open_stored(model, "model") as stored:
+        digest = stored.digest
+    present = [s for s in STAGE_RANGES if any(i.stage_range == s for i in images)]
+    models = {s: load_model(model, digest, s) for s in present}
+    _check(model, models, terms)
+    for stage_range in present:
+        if models[stage_range] is not None and models[stage_range].terms:
+            mine = [i for i in images if i.stage_range == stage_range]
+            yield from _explain_stage_range(models[stage_range], mine, terms)
+
+
+def _check(path, models, terms):
+    known = {term: s for s, model in models.items() if model is not None for term in model.terms}
+    if not known:
+        raise DataError(f"{path} knows no term of stage range {', '.join(models)}")
+    for model in models.values():
+        if model is not None:
+            require_linear(model.fitted.method, model.pool.pooling)
+    for term in terms:
+        if term not in known:
+            raise InputError(
+                f'{path} knows no term "{term}" in stage range {", ".join(models)}.'
+                f"{did_you_mean(term, known)}",
+                fix=f"list its terms with: flyannot show {path}",
+            )
+
+
+def _explain_stage_range(model, images, terms):
+    groups = groups_of(image_columns(images))
+    for g in range(len(groups)):
+        mine = [images[row] for row in groups.rows[g]]
+        wanted = [term for term in terms if term in model.terms]
+        if wanted or not terms:
+            yield from _explain_group(model, mine, wanted)
+
+
+def _explain_group(model, images, terms):
+    greys = [read_grey(image.path) for image in images]
+    described = [describe(grey, model.extract) for grey in greys]
+    pooled = [features_of(d.descriptors, d.centres_px, model.atoms, model.pool) for d in described]
+    features, winner, n_patches = (
+        np.stack([getattr(p, name) for p in pooled]) for name in ("features", "winner", "n_patches")
+    )
+    group = groups_of(image_columns(images))
+    X, _ = rows_of(features, n_patches, group, model.rows, pooling=model.pool.pooling)
+    values = model.fitted.decision_values(X)
+    values = values.mean(axis=0) if model.merge == "mean" else values.max(axis=0)
+    probability, yes = model.fitted.probabilities(values), model.fitted.answers(values)
+    likeliest = np.argsort(-probability, kind="stable")[:_MOST_TERMS].tolist()
+    for j in [model.terms.index(term) for term in terms] or likeliest:
+        split = explain_group(model.fitted, j, X, features, winner, merge=model.merge)
+        yield Explained(
+            group.name[0], group.gene[0], images[0].stage_range, model.terms[j], split,
+            float(probability[j]), bool(yes[j]), float(model.fitted.threshold[j]), model.extract.patch_px,
+            images, greys, [d.centres_px for d in described],
+        )  # fmt: skip
+
+
+def draw_all(explained, folder, *, force=False):
+    """Write a picture of every image and term, and all contributions as a table.
+
+    Parameters
+    ----------
+    explained : iterable of Explained
+    folder : Path of a new folder
+    force : write into a folder that holds something
+
+    Yields
+    ------
+    one, names : every Explained as it comes, and the names of its pictures
+
+    Raises
+    ------
+    InputError, WriteError
+        As `flyannot.new_folder.new_folder`.
+    """
+    rows, used = [], Counter()
+    with new_folder(folder, force=force) as staged:
+        for one in explained:
+            names = [_name_of(one, number, used) for number in range(len(one.images))]
+            _draw(one, [staged / name for name in names])
+            rows += _table_rows(one, names)
+            yield one, names
+        if not rows:
+            raise FlyannotError("nothing was explained")
+        write_table(staged / TABLE, _COLUMNS, rows)
+
+
+def _draw(one, paths):
+    """All images of a group on one scale, so that they can be compared."""
+    spreads = []
+    for number in range(len(one.images)):
+        centres_px, contribution = one.patches(number)
+        spreads.append(contribution_map(centres_px, contribution, one.patch_px, SIZE_PX))
+    full = max(float(np.abs(spread).max()) for spread in spreads) or 1.0
+    for number, (path, spread) in enumerate(zip(paths, spreads)):
+        title = f"{one.gene or one.group}, stage range {one.stage_range}: {one.term}"
+        picture = draw_explanation(
+            one.greys[number], spread, full, patch_px=one.patch_px,
+            lines=[f"{title} - {'yes' if one.yes else 'no'}, probability {one.probability:.3f}",
+                   sum_in_words(one, number)],
+        )  # fmt: skip
+        picture.save(path)
+
+
+def sum_in_words(one, number=None):
+    """How the decision value adds up; with the number of an image, what that image has of it."""
+    split = one.split
+    plus, minus = split.contribution[split.contribution > 0], split.contribution[split.contribution < 0]
+    text = (
+        f"decision value {split.value:+.4f} = {plus.sum():.4f} for - {-minus.sum():.4f} against "
+        f"{split.intercept + split.without_patch:+.4f} intercept (yes above {one.threshold:+.4f})"
+    )
+    if number is not None and len(one.images) > 1:
+        text += f"; this image: {split.of_image(number)[1].sum():+.4f}"
+    return text
+
+
+def _table_rows(one, names):
+    for number, (image, name) in enumerate(zip(one.images, names)):
+        for (row, column), contribution in zip(*one.patches(number)):
+            yield (
+                name, image.name, one.gene, one.stage_range, one.term,
+                f"{row:g}", f"{column:g}", f"{contribution:.9g}",
+            )  # fmt: skip
+
+
+def _name_of(one, number, used):
+    """A plain file name; the same one a second time gets a number."""
+    parts = (one.gene or one.images[number].name, one.stage_range, one.term, str(number + 1))
+    name = "_".join(re.sub(r"[^A-Za-z0-9.-]+", "-", part).strip("-.")[:60] or "x" for part in parts)
+    used[name.lower()] += 1
+    return f"{name}{'' if used[name.lower()] == 1 else f'-{used[name.lower()]}'}.png"
