@@ -62,10 +62,8 @@ def make(way, D, n_samples, *, lam=LAM, **more):
 
 def run(learner, X, n_epochs, *, seed=0, until=None, first_epoch=0):
     """The records of a run of `n_epochs`, left after the epoch `until`."""
-    records = []
-    for record in learn(
-        X, learner, n_epochs=n_epochs, rng=np.random.default_rng(seed), first_epoch=first_epoch
-    ):
+    records, rng = [], np.random.default_rng(seed)
+    for record in learn(X, learner, n_epochs=n_epochs, rng=rng, first_epoch=first_epoch):
         records.append(record)
         if record.epoch == until:
             break
@@ -133,8 +131,8 @@ def test_threads_change_no_bit(way, rng):
     learners = [make(way, D, len(X), n_threads=n) for n in (1, 2, 5)]
     for learner in learners:
         run(learner, X, 2)
-    assert_same_bits(learners[0], learners[1])
-    assert_same_bits(learners[0], learners[2])
+    for other in learners[1:]:
+        assert_same_bits(learners[0], other)
 
 
 @EVERY_WAY
@@ -221,9 +219,6 @@ def test_no_weight_of_the_l1_norm_is_refused(name):
     with pytest.raises(InputError, match="lam") as refused:
         learner_class(name)(np.eye(4), 4, lam=0.0)
     assert refused.value.fix
-
-
-# --- from the command line ---
 
 
 @EVERY_LEARNER

@@ -15,7 +15,7 @@ from twin_online import (
 from flyannot.errors import InputError
 from flyannot.images import read_grey
 from flyannot.sparse.completion import complete
-from flyannot.sparse.fit import random_patches
+from flyannot.sparse.fit import learn, random_patches
 from flyannot.sparse.learners.modl import MODL
 from flyannot.sparse.learners.ol import OL
 from flyannot.sparse.learners.online_kernels import project_l1
@@ -154,6 +154,20 @@ def test_what_lies_behind_a_missing_value_changes_nothing(rng):
     ]
     assert learners[0].D.tobytes() == learners[1].D.tobytes()
     assert np.isfinite(learners[0].D).all()
+
+
+def test_learning_from_incomplete_samples_is_judged_by_what_is_known(rng):
+    X, known = with_missing(planted(60, 6, 20, rng)[0], rng)
+    X[4], known[4] = np.nan, False
+    learner = MODL(random_patches(X, 6, rng), 60, lam=LAM, batch_size=8)
+    (record,) = learn(X, learner, n_epochs=1, rng=rng)
+    values = [0.0]  # of the sample of which nothing is known
+    for x, there in zip(np.delete(X, 4, axis=0), np.delete(known, 4, axis=0)):
+        D, lam = learner.D[:, there], LAM * there.sum() / 20
+        z = slow_lasso(x[there], D, lam)
+        values.append(0.5 * ((x[there] - z @ D) ** 2).sum() + lam * np.abs(z).sum())
+    assert record.objective == pytest.approx(np.sum(values) / 60, rel=1e-6)
+    assert record.objective <= record.objective_stored and 0 <= record.gap < 1e-5
 
 
 @pytest.mark.parametrize(

@@ -14,7 +14,10 @@ JUDGED_SAMPLES = 2000  # the trace's fixed sample: exact codes of all samples wo
 
 @dataclass(frozen=True)
 class EpochRecord:
-    """One line of the trace.  Objectives are means over the judged samples."""
+    """One line of the trace.  Objectives are means over the judged samples.
+
+    Of a sample with missing values (NaN), what is known counts, with that part of `lam`.
+    """
 
     epoch: int
     seconds: float  # of the learner's own work, all epochs so far
@@ -33,7 +36,8 @@ def default_lam(n_features):
 def random_patches(X, n_atoms, rng):
     """Initial atoms: `n_atoms` different samples of X, scaled to norm 1.
 
-    X is any array-like of rows (n_samples, n_features); samples of norm zero are passed over.
+    X is any array-like of rows (n_samples, n_features); samples of norm zero are passed over, and what is
+    missing (NaN) is taken for zero.
 
     Raises
     ------
@@ -44,6 +48,7 @@ def random_patches(X, n_atoms, rng):
     order = rng.permutation(len(X))
     for start in range(0, len(order), n_atoms):
         D = np.asarray(X[order[start : start + n_atoms]])
+        D = np.where(np.isnan(D), 0, D)
         norms = np.linalg.norm(D, axis=1)
         picked.append(D[norms > 0] / norms[norms > 0, None])
         n_picked += len(picked[-1])
@@ -82,15 +87,29 @@ def _run_epoch(X, learner, rng):
 
 
 def _judge(X, judged, learner, epoch, seconds):
-    Z, lam = learner.codes(), learner.lam
-    D, Xj = np.asarray(learner.D, np.float64), np.asarray(X[judged], np.float64)
-    exact = coder("cd")(Xj, D, lam, tol=1e-6)
+    Z, D = learner.codes(), np.asarray(learner.D, np.float64)
+    stored, exact, gaps = np.zeros((3, len(judged)))
+    for rows, Xk, Dk, lam in _by_what_is_known(np.asarray(X[judged], np.float64), D, learner.lam):
+        solved = coder("cd")(Xk, Dk, lam, tol=1e-6)
+        stored[rows] = objective(Xk, Dk, Z[judged[rows]], lam)
+        exact[rows], gaps[rows] = objective(Xk, Dk, solved, lam), duality_gap(Xk, Dk, solved, lam)
     return EpochRecord(
         epoch=epoch,
         seconds=seconds,
-        objective_stored=objective(Xj, D, Z[judged], lam).mean(),
-        objective=objective(Xj, D, exact, lam).mean(),
-        gap=duality_gap(Xj, D, exact, lam).mean(),
+        objective_stored=stored.mean(),
+        objective=exact.mean(),
+        gap=gaps.mean(),
         mean_nonzeros=Z.nnz / Z.shape[0],
         n_unused_atoms=int((np.bincount(Z.indices, minlength=Z.shape[1]) == 0).sum()),
     )
+
+
+def _by_what_is_known(X, D, lam):
+    """(rows, their known features, the atoms there, that part of lam): all at once if nothing is missing."""
+    known = ~np.isnan(X)
+    if known.all():
+        yield slice(None), X, D, lam
+        return
+    for i in np.flatnonzero(known.any(axis=1)):
+        there = known[i]
+        yield slice(i, i + 1), X[i : i + 1, there], D[:, there], lam * there.mean()
