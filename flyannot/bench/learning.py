@@ -85,12 +85,13 @@ def learn_sklearn(patches, held, initial, lam, n, n_epochs, batch_size):
 
 
 def judge(D, held, lam):
-    """The mean objective and duality gap of exact codes of the held sample."""
+    """The mean objective, duality gap and number of non-zeros of exact codes of the held sample."""
     X, D = normalise(np.load(held)).astype(np.float64), np.ascontiguousarray(D, np.float64)
     Z = coder("cd")(X, D, lam, tol=1e-6)
     return {
         "objective": float(objective(X, D, Z, lam).mean()),
         "gap": float(duality_gap(X, D, Z, lam).mean()),
+        "nonzeros": Z.nnz / len(X),
     }
 
 

@@ -25,6 +25,7 @@ _COLUMNS = {
     "per second": "per_second",
     "seconds": "seconds",
     "objective": "objective",
+    "non-zeros": "nonzeros",
     "gap": "gap",
     "worst gap": "worst_relative_gap",
     "epochs to it": "epochs_to_target",
