@@ -12,9 +12,9 @@ from flyannot.coding import PoolOptions, atoms_of, features_of
 from flyannot.errors import DataError, InputError
 from flyannot.extraction import ExtractOptions, describe
 from flyannot.groups import groups_of
-from flyannot.images import read_grey
+from flyannot.images import quality_flags, read_grey
 from flyannot.stage_ranges import STAGE_RANGES
-from flyannot.steps.extract import identity, image_columns, in_order, up_to_date
+from flyannot.steps.extract import doubtful, identity, image_columns, in_order, up_to_date
 from flyannot.steps.output import Outcome, is_dry_run, output_of
 from flyannot.steps.shards import cut, join_parts, make_parts, part_path
 from flyannot.store.digest import digest_of_json
@@ -121,12 +121,12 @@ def _make_part(shard):
     for image in shard.images:
         model = load_model(shard.model, shard.header.inputs["model"][0], image.stage_range)
         try:
-            pooled.append((image, _image_features(model, image)))
+            pooled.append((image, *_image_features(model, image)))
         except DataError as error:
             failures.append((image.name, str(error)))
     with create(shard.part, _header_with(shard.header, failures)) as part:
         for stage_range in STAGE_RANGES:
-            mine = [(i, p) for i, p in pooled if i.stage_range == stage_range]
+            mine = [one for one in pooled if one[0].stage_range == stage_range]
             if mine:
                 _predict(part, shard, stage_range, *zip(*mine))
     return len(shard.images)
@@ -135,13 +135,15 @@ def _make_part(shard):
 def _image_features(model, image):
     if model is None or not model.terms:
         raise DataError(f"the model knows no term of stage range {image.stage_range}")
-    described = describe(read_grey(image.path), model.extract)
-    return features_of(described.descriptors, described.centres_px, model.atoms, model.pool)
+    grey = read_grey(image.path)
+    described = describe(grey, model.extract)
+    pooled = features_of(described.descriptors, described.centres_px, model.atoms, model.pool)
+    return pooled, ", ".join(quality_flags(grey))
 
 
-def _predict(part, shard, stage_range, images, pooled):
+def _predict(part, shard, stage_range, images, pooled, doubts):
     model = load_model(shard.model, shard.header.inputs["model"][0], stage_range)
-    columns = image_columns(images)
+    columns = image_columns(images) | {"doubt": doubts}
     groups = groups_of(columns)
     features, n_patches = np.stack([p.features for p in pooled]), np.stack([p.n_patches for p in pooled])
     X, bags = rows_of(features, n_patches, groups, model.rows, pooling=model.pool.pooling)
@@ -230,4 +232,5 @@ def _summary(out):
                 f"{n_yes:.1f} yes per group"
                 + (f" ({seen} groups are of genes that the model learned from)" if seen else "")
             )
+            lines += doubtful(stored, stage_range)
     return "\n".join([*lines, f"table: {out.with_suffix('.csv')}"])

@@ -5,7 +5,7 @@ from pathlib import Path
 
 from flyannot.errors import DataError
 from flyannot.extraction import ExtractOptions, describe
-from flyannot.images import read_grey
+from flyannot.images import quality_flags, read_grey
 from flyannot.stage_ranges import STAGE_RANGES
 from flyannot.steps.output import Outcome, output_of
 from flyannot.steps.shards import cut, join_parts, make_parts, part_path
@@ -15,6 +15,8 @@ from flyannot.store.header import Header
 from flyannot.store.image_columns import IMAGE_COLUMNS
 from flyannot.store.reading import open_stored
 from flyannot.store.writing import create
+
+_N_NAMED = 5  # doubtful images that a summary names; the file has them all
 
 
 @dataclass(frozen=True)
@@ -101,17 +103,19 @@ def _make_part(shard):
     described, failures = [], []
     for image in shard.images:
         try:
-            described.append((image, describe(read_grey(image.path), shard.options)))
+            grey = read_grey(image.path)
         except DataError as error:
             failures.append((image.name, str(error)))
+        else:
+            described.append((image, describe(grey, shard.options), ", ".join(quality_flags(grey))))
     header = Header("descriptors", shard.header.options, shard.header.inputs, failures=tuple(failures))
     with create(shard.part, header) as file:
         for stage_range in STAGE_RANGES:
-            mine = [(i, d) for i, d in described if i.stage_range == stage_range]
+            mine = [one for one in described if one[0].stage_range == stage_range]
             if mine:
-                write_descriptors(
-                    file, stage_range, image_columns([i for i, _ in mine]), [d for _, d in mine]
-                )
+                its_images, its_patches, doubts = zip(*mine)
+                columns = image_columns(its_images) | {"doubt": doubts}
+                write_descriptors(file, stage_range, columns, its_patches)
     return len(shard.images)
 
 
@@ -126,4 +130,15 @@ def summary(path):
                 f"{stage_range:>5}: {n_images:,} images, {n_patches:,} of {n_windows:,} windows kept "
                 f"({n_patches / max(1, n_windows):.0%})"
             )
+            lines += doubtful(stored, stage_range)
     return "\n".join(lines)
+
+
+def doubtful(stored, stage_range):
+    """Lines that name images which are used but hardly show one embryo on a plain background."""
+    names, doubts = (stored.array(stage_range, column) for column in ("image", "doubt"))
+    found = [f"{name} ({doubt})" for name, doubt in zip(names, doubts) if doubt]
+    if not found:
+        return []
+    more = f" and {len(found) - _N_NAMED} more" if len(found) > _N_NAMED else ""
+    return [f"       look at: {', '.join(found[:_N_NAMED])}{more}"]

@@ -2,7 +2,7 @@
 
 from flyannot.store.writing import write_array
 
-IMAGE_COLUMNS = ("image", "gene", "fbgn", "view", "group", "source")
+IMAGE_COLUMNS = ("image", "gene", "fbgn", "view", "group", "source", "doubt")
 
 
 def write_image_columns(group, columns):

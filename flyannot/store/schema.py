@@ -17,6 +17,7 @@ _IMAGES = {
     "view": ("S", ("n_images",)),
     "group": ("S", ("n_images",)),
     "source": ("S", ("n_images",)),
+    "doubt": ("S", ("n_images",)),
 }
 
 _TERMS = {
