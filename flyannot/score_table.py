@@ -5,18 +5,27 @@ from textwrap import wrap
 from flyannot.scores import METRICS
 from flyannot.stage_ranges import STAGE_RANGES
 
-_TERM_WIDTH = 46
+_TERM_WIDTH = 41
 _WIDTH = _TERM_WIDTH + 16 + 7 * len(METRICS)
-_HEADS = {"auc": "AUC", "sensitivity": "sens.", "specificity": "spec.", "accuracy": "acc.", "f1": "F1"}
+_HEADS = {
+    "auc": "AUC",
+    "average_precision": "AP",
+    "sensitivity": "sens.",
+    "specificity": "spec.",
+    "accuracy": "acc.",
+    "f1": "F1",
+}
 _AVERAGES = {
     "macro": "mean (macro)",
     "weighted_top10": "ten most frequent terms, weighted",
     "micro": "all groups and terms (micro)",
 }
+_RANKED_TERMS = "the terms of a group, best first (mean)"
 _LEGEND = """\
 positive: groups that carry the term.  AUC: chance that a positive group gets a larger value than a
-negative one (0.5 is guessing).  sens.: positives answered yes.  spec.: negatives answered no.
-acc.: right answers.  F1: harmonic mean of precision and sensitivity.  -: cannot be said."""
+negative one (0.5 is guessing).  AP: average precision of the groups, best first (guessing: the
+fraction of positives).  sens.: positives answered yes.  spec.: negatives answered no.  acc.: right
+answers.  F1: harmonic mean of precision and sensitivity.  -: cannot be said."""
 
 
 def format_table(result, *, synthetic=False):
@@ -70,7 +79,9 @@ def _header():
 
 
 def _averages(summary):
-    return [_line(name, summary[key]) for key, name in _AVERAGES.items()]
+    lines = [_line(name, summary[key]) for key, name in _AVERAGES.items()]
+    ranked = dict.fromkeys(METRICS) | {"average_precision": summary["ranked_terms"]}
+    return [*lines, _line(_RANKED_TERMS, ranked)]
 
 
 def _line(name, scores, n_groups="", n_positive=""):

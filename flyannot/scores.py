@@ -5,7 +5,9 @@ Conventions
 A group is positive for a term when it carries the term.  The answer is yes when the decision value
 is above the term's threshold.  The AUC is the fraction of (positive, negative) pairs in which the
 positive has the larger value; a tie counts one half.  In cross-validation a pair counts only if one
-model judged both, that is within a fold: values of different models have no common scale.
+model judged both, that is within a fold: values of different models have no common scale.  The average
+precision (`flyannot.ranking`) ranks each fold by itself for the same reason; the folds are weighted by
+their positives.  Guessing scores the fraction of positives there, which grows as folds get smaller.
 
 sensitivity = tp / (tp + fn), specificity = tn / (tn + fp), accuracy = (tp + tn) / all,
 f1 = 2 tp / (2 tp + fp + fn).  A fraction 0/0 is None, never nan.
@@ -13,9 +15,12 @@ f1 = 2 tp / (2 tp + fp + fn).  A fraction 0/0 is None, never nan.
 A term that cannot be evaluated carries a reason, its scores are None, and no average includes it.
 Summaries of the evaluated terms: `macro` is the plain mean; `weighted_top10` the mean over the ten
 terms with most positive groups (ties by name), weighted by those numbers; `micro` is computed from the
-summed counts, and its AUC from all (group, term) pairs by their calibrated probabilities, within
-folds (None without probabilities); it rewards knowing which terms are frequent too.  In the summary
-over all stage ranges, the same term in two stage ranges counts as two.
+summed counts, and its AUC and average precision from all (group, term) pairs by their calibrated
+probabilities, within folds (None without probabilities); it rewards knowing which terms are frequent
+too.  `macro` of the average precision is known as mean average precision.  `ranked_terms` turns the
+question round: the terms of each group are ranked by their probabilities, and the average precisions
+of the groups that carry any are averaged.  In the summary over all stage ranges, the same term in two
+stage ranges counts as two.
 """
 
 from dataclasses import dataclass
@@ -23,9 +28,10 @@ from dataclasses import dataclass
 import numpy as np
 
 from flyannot.errors import DataError
+from flyannot.ranking import average_precision
 
 NOT_ANATOMY = ("ubiquitous", "maternal", "faint ubiquitous", "no staining", "subset")
-METRICS = ("auc", "sensitivity", "specificity", "accuracy", "f1")
+METRICS = ("auc", "average_precision", "sensitivity", "specificity", "accuracy", "f1")
 
 
 @dataclass(frozen=True)
@@ -137,7 +143,15 @@ def term_scores(values, yes, truth, folds=None):
     values : float array (n_groups,); yes, truth : bool arrays (n_groups,)
     folds : int array (n_groups,), or None where one model judged all
     """
-    return {"auc": auc_within_folds(values, truth, folds)} | rates(*confusion(yes, truth))
+    return _ranked(values, truth, folds) | rates(*confusion(yes, truth))
+
+
+def _ranked(values, truth, folds):
+    """The metrics that see the order of the values only."""
+    return {
+        "auc": auc_within_folds(values, truth, folds),
+        "average_precision": average_precision(values, truth, folds),
+    }
 
 
 def evaluate(outcomes, *, excluded=()):
@@ -153,7 +167,7 @@ def evaluate(outcomes, *, excluded=()):
     result : dict, ready for JSON
         "terms": one dict per stage range and term with the keys stage_range, term, n_groups,
         n_positive, the METRICS, reason.  "summary": for every stage range and for "all" a dict
-        with macro, weighted_top10, micro (dicts of METRICS) and n_terms, the evaluated ones.
+        with macro, weighted_top10, micro (dicts of METRICS), ranked_terms, and n_terms, the evaluated ones.
     """
     scored = {s: _score_terms(s, outcome, excluded) for s, outcome in outcomes.items()}
     summary = {s: summarise(scored[s], [(scored[s], outcomes[s])]) for s in outcomes}
@@ -168,11 +182,11 @@ def summarise(rows, judged):
     Parameters
     ----------
     rows : list of dicts, as `evaluate` returns
-    judged : list of (rows, Outcome), one for each stage range, for the micro averages
+    judged : list of (rows, Outcome), one for each stage range, for micro and ranked_terms
 
     Returns
     -------
-    summary : dict with macro, weighted_top10, micro and n_terms
+    summary : dict with macro, weighted_top10, micro, ranked_terms and n_terms
     """
     rows = [row for row in rows if not row["reason"]]
     top = sorted(rows, key=lambda row: (-row["n_positive"], row["term"], row["stage_range"]))[:10]
@@ -180,6 +194,7 @@ def summarise(rows, judged):
         "macro": _mean(rows, [1] * len(rows)),
         "weighted_top10": _mean(top, [row["n_positive"] for row in top]),
         "micro": _micro(judged),
+        "ranked_terms": _ranked_terms(judged),
         "n_terms": len(rows),
     }
 
@@ -237,5 +252,17 @@ def _micro(judged):
             pools.append(None)
     metrics = rates(*counts.tolist())
     if not pools or None in pools:  # decision values of different terms have no common scale
-        return {"auc": None} | metrics
-    return {"auc": auc_within_folds(*map(np.concatenate, zip(*pools)))} | metrics
+        return {"auc": None, "average_precision": None} | metrics
+    return _ranked(*map(np.concatenate, zip(*pools))) | metrics
+
+
+def _ranked_terms(judged):
+    """The mean over groups of the average precision of their terms, ranked by probability, or None."""
+    scores = []
+    for rows, outcome in judged:
+        if outcome.probabilities is None:
+            return None
+        kept = [j for j, row in enumerate(rows) if not row["reason"]]
+        pairs = zip(outcome.probabilities[:, kept], np.asarray(outcome.truth, bool)[:, kept])
+        scores += [average_precision(values, truth) for values, truth in pairs if truth.any()]
+    return float(np.mean(scores)) if scores else None

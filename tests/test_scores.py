@@ -4,6 +4,7 @@ import numpy as np
 import pytest
 
 from flyannot.errors import DataError
+from flyannot.ranking import average_precision, mean_average_precision
 from flyannot.score_table import format_table
 from flyannot.scores import (
     METRICS,
@@ -80,6 +81,8 @@ def test_metrics_of_a_hand_worked_case():
     assert f1(yes, truth) == 2 / 3
     # 5 beats all five, 4 beats four and ties with one, 1 beats three: 12.5 of 15
     assert term_scores(values, yes, truth)["auc"] == 12.5 / 15
+    # first place; second or third, with a negative in the other: mean of 2/2 and 2/3; fifth
+    assert term_scores(values, yes, truth)["average_precision"] == pytest.approx((1 + 5 / 6 + 3 / 5) / 3)
 
 
 def test_nothing_divided_by_nothing_is_none():
@@ -117,7 +120,9 @@ def test_summaries_of_a_hand_worked_case():
     assert summary["weighted_top10"]["specificity"] == pytest.approx((1 * 2 / 3 + 2 * 1) / 3)
     # summed counts: tp 2, fp 1, fn 1, tn 4; pooled: 3 and 4 beat all five, -0.5 beats all but the 2
     expected = {"sensitivity": 2 / 3, "specificity": 4 / 5, "accuracy": 6 / 8, "f1": 4 / 6, "auc": 14 / 15}
+    expected["average_precision"] = (1 + 1 + 3 / 4) / 3
     assert summary["micro"] == pytest.approx(expected)
+    assert summary["macro"]["average_precision"] == (t0["average_precision"] + t1["average_precision"]) / 2
     assert summary["n_terms"] == 2
     assert result["summary"]["all"] == summary
 
@@ -170,17 +175,41 @@ def test_the_ten_terms_with_most_positive_groups_are_weighted_by_their_number(rn
 
 
 def test_nothing_to_evaluate_gives_none_and_no_nan():
-    nothing = {"auc": None, "sensitivity": None, "specificity": None, "accuracy": None, "f1": None}
+    nothing = dict.fromkeys(METRICS)
     result = evaluate({"4-6": outcome([[0, 0]], [[1, 2]])})
-    expected = {"macro": nothing, "weighted_top10": nothing, "micro": nothing, "n_terms": 0}
+    expected = {
+        "macro": nothing,
+        "weighted_top10": nothing,
+        "micro": nothing,
+        "ranked_terms": None,
+        "n_terms": 0,
+    }
     assert result["summary"] == {"4-6": expected, "all": expected}
     assert evaluate({})["summary"] == {"all": expected}
 
 
 def test_without_probabilities_values_of_different_terms_are_not_compared():
-    micro = evaluate({"4-6": outcome([[1, 0]], [[1, -1]], probabilities=False)})["summary"]["all"]["micro"]
-    assert micro["auc"] is None
-    assert micro["f1"] == 1
+    summary = evaluate({"4-6": outcome([[1, 0]], [[1, -1]], probabilities=False)})["summary"]["all"]
+    assert summary["micro"]["auc"] is None and summary["micro"]["average_precision"] is None
+    assert summary["ranked_terms"] is None
+    assert summary["micro"]["f1"] == 1
+
+
+def test_average_precision_of_a_term_is_taken_within_folds(rng):
+    truth, values, folds = rng.random((1, 30)) < 0.4, rng.normal(size=(1, 30)), np.arange(30) % 3
+    rows = [
+        evaluate({"4-6": outcome(truth, v, folds=folds)})["terms"][0] for v in (values, values + 9 * folds)
+    ]
+    assert rows[0]["average_precision"] == rows[1]["average_precision"]
+    assert rows[0]["average_precision"] == average_precision(values[0], truth[0], folds)
+
+
+def test_the_terms_of_each_group_are_ranked_among_those_that_can_be_evaluated(rng):
+    truth, values = rng.random((5, 20)) < 0.4, rng.normal(size=(5, 20))
+    truth[0], truth[:, 7] = False, False  # a term and a group of which there is nothing to say
+    judged = outcome(truth, values)
+    expected = mean_average_precision(judged.probabilities[:, 1:].T, truth[1:])
+    assert evaluate({"4-6": judged})["summary"]["4-6"]["ranked_terms"] == pytest.approx(expected)
 
 
 def test_the_table_shows_the_best_term_first_fits_100_columns_and_says_synthetic():
@@ -193,5 +222,7 @@ def test_the_table_shows_the_best_term_first_fits_100_columns_and_says_synthetic
     assert "SYNTHETIC" in text.splitlines()[0]
     assert "SYNTHETIC" not in format_table(result)
     assert max(map(len, text.splitlines())) <= 100
+    columns = [line.rindex("1.000") for line in text.splitlines() if line.endswith("1.000")]
+    assert len(set(columns)) == 1 and " AP " in text
     assert "a sentence" in format_table(result | {"notes": ["a sentence"]})
     assert " - " in format_table(evaluate({}))

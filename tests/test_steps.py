@@ -33,7 +33,7 @@ from flyannot.store.reading import open_stored, verify_stored
 from flyannot.training_set import SetOptions
 
 WORK, FORCE = Work(), Work(force=True)
-METRICS = {"auc", "sensitivity", "specificity", "accuracy", "f1"}
+METRICS = {"auc", "average_precision", "sensitivity", "specificity", "accuracy", "f1"}
 
 
 def stamp(path):
@@ -444,7 +444,7 @@ def test_scores_have_exactly_the_promised_keys(scored):
         assert (row["auc"] is None) == bool(row["reason"])
     assert set(result["summary"]) == {*STAGE_RANGES, "all"}
     for summary in result["summary"].values():
-        assert set(summary) == {"macro", "weighted_top10", "micro", "n_terms"}
+        assert set(summary) == {"macro", "weighted_top10", "micro", "ranked_terms", "n_terms"}
         for average in ("macro", "weighted_top10", "micro"):
             assert set(summary[average]) == METRICS
     assert result["synthetic"] is True

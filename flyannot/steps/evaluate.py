@@ -102,8 +102,8 @@ def _difference(json_file, made_from):
         raise InputError(
             f"{json_file} exists and does not hold scores", fix="name another file with --json"
         ) from None
-    if "judged" not in scores:
-        return "it was made before the values of every group were kept"
+    if "judged" not in scores or "ranked_terms" not in scores["summary"]["all"]:
+        return "it was made by an older version, which kept less"
     return ", ".join(option_changes(found, made_from))
 
 
