@@ -58,9 +58,12 @@ def _require_free(folder, force):
 
 
 def _publish(staged, folder):
-    files = sorted(path.relative_to(staged) for path in staged.rglob("*") if path.is_file())
+    files = sorted(
+        path.relative_to(staged) for path in staged.rglob("*") if path.is_file() or path.is_symlink()
+    )
     for file in files:
-        _synchronise(staged / file)
+        if not (staged / file).is_symlink():
+            _synchronise(staged / file)
     if not folder.exists():
         os.rename(staged, folder)
     else:

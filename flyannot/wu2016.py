@@ -12,8 +12,10 @@ import numpy as np
 from PIL import Image
 from scipy import ndimage
 
-from flyannot.dataset import read_annotations, write_images_csv
+from flyannot.dataset import read_annotations, write_annotations_csv, write_images_csv
 from flyannot.errors import DataError, InputError
+from flyannot.importing.accounts import write_drops
+from flyannot.importing.stanmf import read_stanmf, terms_of_genes
 from flyannot.new_folder import new_folder
 
 HEIGHT_PX, WIDTH_PX = 128, 320
@@ -29,27 +31,29 @@ _SAFE_NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9_.-]{0,99}")
 _FIX = "use the patterns.npz of the data set, or make it again"
 
 
-def import_wu2016(patterns_npz, folder, *, force=False):
+def import_wu2016(source, folder, *, genes_table=None, force=False):
     """Turn the patterns into a data set folder: grey pictures, `images.csv` and `annotations.csv`.
-
-    The terms are copied from the `annotations.csv` that lies beside `patterns_npz`; without one the
-    folder has images only.
 
     Parameters
     ----------
-    patterns_npz : path of an npz file
-        Arrays patterns (n_images, n_pixels) float in [0, 1], mask (16, 32) bool with n_pixels True, and
-        image_id, gene and fbgn, text (n_images,).  Each pattern fills the mask column by column.
+    source : path of an npz file, or of the archive of staNMF 1.1 or its CSV
+        An npz file has the arrays patterns (n_images, n_pixels) float in [0, 1], mask (16, 32) bool with
+        n_pixels True, and image_id, gene and fbgn, text (n_images,).  Each pattern fills the mask column
+        by column.  For the others see `flyannot.importing.stanmf`.
     folder : path that does not exist, or of an empty folder
         Gets `images/*.png` (320 x 128 px, 8-bit grey).
+    genes_table : path of a table of genes, for the archive and the CSV
+        Columns fbgn, gene and perhaps cg.  If it has stage_range and term too, as BDGP's annotations
+        have, these are the annotations; those of an npz file are copied from the `annotations.csv` that
+        lies beside it.  Without either the folder has images only.
     force : bool
         Write into a folder that holds something already.
 
     Returns
     -------
     summary : dict
-        Counts `n_images`, `n_genes` and `n_annotated_genes` (0 without annotations), and `annotations`,
-        the path of the table that was copied or None.
+        Counts `n_images`, `n_genes` and `n_annotated_genes` (0 without annotations), `annotations`, the
+        path of the table that they are from or None, and `dropped`, reason -> how many images.
 
     Raises
     ------
@@ -60,18 +64,62 @@ def import_wu2016(patterns_npz, folder, *, force=False):
     WriteError
         If the folder cannot be written.
     """
-    arrays = read_patterns(patterns_npz)
-    table = Path(patterns_npz).parent / "annotations.csv"
-    annotations = read_annotations(table) if table.is_file() else None
-    genes = set(zip(arrays["gene"].tolist(), arrays["fbgn"].tolist()))
+    source = Path(source)
+    arrays, accounts = _read_source(source, genes_table)
     with new_folder(folder, force=force) as staged:
         (staged / "images").mkdir()
         pictures = render_patterns(arrays["patterns"], arrays["mask"])
         for image_id, picture in zip(arrays["image_id"], pictures):
             Image.fromarray(picture).save(staged / "images" / f"{image_id}.png")
         write_images_csv(staged / "images.csv", _image_rows(arrays))
-        if annotations:
-            (staged / "annotations.csv").write_bytes(table.read_bytes())
+        table = _write_annotations(staged / "annotations.csv", source, genes_table, arrays)
+        annotations = read_annotations(staged) if table else None
+        if accounts:
+            write_drops(staged / "dropped.csv", accounts)
+    return _summary(arrays, annotations, table, accounts)
+
+
+def _read_source(source, genes_table):
+    """The checked arrays, and the accounts of the images where some may have been dropped."""
+    if not source.is_file() or is_zip(source):
+        if genes_table:
+            raise InputError(f"{source} needs no table of genes", fix="leave out --genes")
+        return read_patterns(source), None
+    if genes_table is None:
+        raise InputError(
+            f"{source} is no npz file, and which genes its columns are takes a table",
+            fix="add --genes TABLE, with the columns fbgn, gene and perhaps cg, such as BDGP's annotations",
+        )
+    arrays, accounts = read_stanmf(source, genes_table)
+    if fault := _fault(arrays):
+        raise DataError(f"{source}: {fault}", fix="download the archive again")
+    return arrays, accounts
+
+
+def is_zip(path):
+    """Whether a file begins as npz files do; one that is cut short does too."""
+    with open(path, "rb") as file:
+        start = file.read(4)
+    return start == b"PK\x03\x04" or path.suffix == ".npz"
+
+
+def _write_annotations(path, source, genes_table, arrays):
+    """Write annotations.csv if there are any; the path of the table they are from, or None."""
+    if genes_table:
+        rows = terms_of_genes(genes_table, STAGE_RANGE, set(arrays["fbgn"].tolist()))
+        if rows:
+            write_annotations_csv(path, rows)
+        return genes_table if rows else None
+    table = source.parent / "annotations.csv"
+    if not table.is_file():
+        return None
+    read_annotations(table)
+    path.write_bytes(table.read_bytes())
+    return table
+
+
+def _summary(arrays, annotations, table, accounts):
+    genes = set(zip(arrays["gene"].tolist(), arrays["fbgn"].tolist()))
     annotated = [
         gene for gene in genes if annotations and annotations.terms_of(gene[0], STAGE_RANGE, gene[1])
     ]
@@ -79,7 +127,8 @@ def import_wu2016(patterns_npz, folder, *, force=False):
         "n_images": len(arrays["image_id"]),
         "n_genes": len({fbgn or gene for gene, fbgn in genes}),
         "n_annotated_genes": len({fbgn or gene for gene, fbgn in annotated}),
-        "annotations": str(table) if annotations else None,
+        "annotations": str(table) if table else None,
+        "dropped": dict(accounts.by_name["images"].dropped.most_common()) if accounts else {},
     }
 
 

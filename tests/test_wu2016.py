@@ -103,6 +103,7 @@ def test_the_folder_holds_what_the_file_says(saved, tmp_path):
         "n_genes": 3,
         "n_annotated_genes": 2,
         "annotations": str(path.parent / "annotations.csv"),
+        "dropped": {},
     }
 
 

@@ -6,6 +6,28 @@ import click
 
 from flyannot.cli.options import IN_FILE, OUT_FOLDER, Command, log
 
+_output = click.option(
+    "-o", "--output", "folder", type=OUT_FOLDER, required=True, help="The data set folder to make."
+)
+_force = click.option("--force", is_flag=True, help="Write into a folder that is not empty.")
+_genes = click.option(
+    "--genes", "genes_table", type=IN_FILE,
+    help="A table that says which gene a name is: columns fbgn, gene, perhaps cg and synonyms (a|b).",
+)  # fmt: skip
+_table_options = (
+    _genes,
+    click.option("--only-annotated", is_flag=True, help="Leave out images of groups without a term."),
+    click.option("--copy", is_flag=True, help="Copy the images instead of linking to their folder."),
+    click.option("--json", "as_json", is_flag=True, help="Print the summary as JSON."),
+    _force,
+)
+
+
+def _of_tables(function):
+    for option in reversed((_output, *_table_options)):
+        function = option(function)
+    return function
+
 
 @click.group("import")
 def command():
@@ -14,19 +36,69 @@ def command():
 
 @command.command("wu2016", cls=Command)
 @click.argument("patterns", type=IN_FILE)
-@click.option("-o", "--output", "folder", type=OUT_FOLDER, required=True, help="The data set folder to make.")
-@click.option("--force", is_flag=True, help="Write into a folder that is not empty.")
-def wu2016(patterns, folder, force):
+@_output
+@_genes
+@_force
+def wu2016(patterns, folder, genes_table, force):
     """The blastoderm patterns of Wu et al. 2016 (stage range 4-6), drawn as 320 x 128 images.
 
-    PATTERNS is an npz file with patterns, image_id, gene, fbgn and mask. The annotations.csv that
-    lies beside it is copied.
+    PATTERNS is the archive of staNMF 1.1, or the CSV in it: --genes then says which genes its columns
+    are, and gives their terms if it has the columns stage_range and term, as BDGP's annotations have.
+    Or it is an npz file with patterns, image_id, gene, fbgn and mask; the annotations.csv that lies
+    beside it is copied.
 
     \b
     Example:
-        flyannot import wu2016 patterns.npz -o wu2016
+        flyannot import wu2016 staNMF-1.1.tar.gz --genes bdgp.csv -o wu2016
     """
     from flyannot.wu2016 import import_wu2016
 
-    made = import_wu2016(Path(patterns), Path(folder), force=force)
-    log.info("wrote %s: %s", folder, ", ".join(f"{what.removeprefix('n_')} {n}" for what, n in made.items()))
+    made = import_wu2016(Path(patterns), Path(folder), genes_table=genes_table, force=force)
+    for reason, n in made["dropped"].items():
+        log.info("%s images dropped: %s; all in dropped.csv", f"{n:,}", reason)
+    counts = (f"{n:,} {what.removeprefix('n_')}" for what, n in made.items() if isinstance(n, int))
+    log.info("wrote %s: %s; annotations from %s", folder, ", ".join(counts), made["annotations"])
+
+
+@command.command("flyexpress", cls=Command)
+@click.argument("sources", type=IN_FILE, nargs=-1, required=True)
+@_of_tables
+def flyexpress(sources, folder, as_json, **options):
+    """FlyExpress's tables and images.
+
+    SOURCES are, in any order, the folder of images (N_s.bmp or insituN_s.bmp), the table of images
+    (columns gene, stage, direction, image_url) and that of annotations (gene, stage, annotation), plain
+    or gzipped. Stages are 1 to 6. What is left out is listed in dropped.csv, with the reason.
+
+    \b
+    Example:
+        flyannot import flyexpress images.csv annotations.csv bmp/ --genes genes.csv -o embryos
+    """
+    _import_tables("flyexpress", sources, folder, as_json, options)
+
+
+@command.command("bdgp", cls=Command)
+@click.argument("sources", type=IN_FILE, nargs=-1, required=True)
+@_of_tables
+def bdgp(sources, folder, as_json, **options):
+    """BDGP's dumps insitu_annot.csv and insitu_images.csv, and the images they name.
+
+    SOURCES are the folder of images and the two dumps, plain or gzipped, in any order; the dumps may
+    lie in the folder, as `flyannot fetch` leaves them. What is left out is listed in dropped.csv.
+
+    \b
+    Example:
+        flyannot import bdgp bdgp-files -o embryos
+    """
+    _import_tables("bdgp", sources, folder, as_json, options)
+
+
+def _import_tables(kind, sources, folder, as_json, options):
+    import json
+
+    from flyannot.importing.folder import import_tables
+    from flyannot.importing.summary import summary_text
+
+    summary = import_tables(kind, sources, folder, **options)
+    click.echo(json.dumps(summary, indent=2, ensure_ascii=False) if as_json else summary_text(summary))
+    log.info("wrote %s", folder)

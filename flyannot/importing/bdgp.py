@@ -1,0 +1,78 @@
+"""BDGP's dumps `insitu_annot.csv` and `insitu_images.csv`: no header, stages 1 to 6."""
+
+from pathlib import Path
+
+from flyannot.errors import InputError
+from flyannot.importing.accounts import Drop
+from flyannot.importing.gathering import Row
+from flyannot.importing.source_tables import BAD_ROW, header_of, read_rows
+
+ANNOTATIONS, IMAGES = "insitu_annot.csv", "insitu_images.csv"
+_N_ANNOTATION_CELLS = 5  # symbol, CG number, FBgn, stage, term
+_N_IMAGE_CELLS = 7  # symbol, CG number, clone, FBgn, project, image, stage
+_FIX = f"name {ANNOTATIONS} and {IMAGES}, gzipped or not, or the folder that holds them"
+
+
+def sort_tables(paths):
+    """Which dump is which: (path of the images', path of the annotations' or None), by their widths.
+
+    Raises
+    ------
+    InputError
+        If one is neither, there are two of a kind, or none of images.
+    """
+    found = {}
+    for path in paths:
+        kind = {_N_ANNOTATION_CELLS: "terms", _N_IMAGE_CELLS: "images"}.get(len(header_of(path)))
+        if kind is None:
+            n = len(header_of(path))
+            raise InputError(
+                f"{path} is no dump of BDGP's: its first row has {n} cells, not 5 or 7", fix=_FIX
+            )
+        if kind in found:
+            raise InputError(f"{found[kind]} and {path} are both tables of {kind}", fix="name one of them")
+        found[kind] = path
+    if "images" not in found:
+        raise InputError("no table of images is named", fix=_FIX)
+    return found["images"], found.get("terms")
+
+
+def dumps_in(folder):
+    """The dumps that lie in a folder under their own names."""
+    names = [name + packed for name in (ANNOTATIONS, IMAGES) for packed in ("", ".gz")]
+    return [Path(folder) / name for name in names if (Path(folder) / name).is_file()]
+
+
+def read_image_rows(path, accounts):
+    """The Rows of insitu_images.csv; those that cannot be used go into `accounts`."""
+    rows = []
+    for line, cells in _usable(path, _N_IMAGE_CELLS, accounts, "image rows"):
+        symbol, cg, _, fbgn, _, image, stage = cells
+        rows.append(Row(Path(path).name, line, (symbol, cg), stage, (image,) if image else (), fbgn))
+    return rows
+
+
+def read_term_rows(path, accounts):
+    """The Rows of insitu_annot.csv; those that cannot be used go into `accounts`."""
+    rows = []
+    for line, cells in _usable(path, _N_ANNOTATION_CELLS, accounts, "annotation rows"):
+        symbol, cg, fbgn, stage, term = cells
+        term = " ".join(term.split())
+        rows.append(Row(Path(path).name, line, (symbol, cg), stage, (term,) if term else (), fbgn))
+    return rows
+
+
+def add_genes(genes, rows):
+    """Take in what the dumps themselves say of which name is which gene."""
+    for row in rows:
+        genes.add(row.fbgn, *row.names)
+
+
+def _usable(path, n_cells, accounts, account):
+    for line, cells, fault in read_rows(path):
+        if not fault and len(cells) != n_cells:
+            fault = BAD_ROW
+        if fault:
+            accounts.drop(account, Drop(Path(path).name, line, cells[0] if cells else "", fault))
+        else:
+            yield line, cells
