@@ -36,7 +36,8 @@ LOST = ["x.1", "y.z", "unheard", "abd.b", "DL"]
 @pytest.mark.parametrize(
     ("symbol", "name"),
     [("Abd-B", "Abd.B"), ("18w", "X18w"), ("E(spl)m7-HLH", "E.spl.m7.HLH"), ("for", "for."),
-     ("NK7.1", "NK7.1"), ("", "X"), (".5x", "X.5x"), (".x", ".x"), ("_x", "X_x"), ("26-29-p", "X26.29.p"), ("NA", "NA.")],
+     ("NK7.1", "NK7.1"), ("", "X"),
+     (".5x", "X.5x"), (".x", ".x"), ("_x", "X_x"), ("26-29-p", "X26.29.p"), ("NA", "NA.")],
 )  # fmt: skip
 def test_a_symbol_becomes_what_r_makes_of_it(symbol, name):
     assert make_name(symbol) == name
