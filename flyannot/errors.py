@@ -17,8 +17,11 @@ class FlyannotError(Exception):
         self.fix = fix
 
 
-class InputError(FlyannotError):
-    """A table, an option or a configuration says something that cannot be meant."""
+class InputError(FlyannotError, ValueError):
+    """A table, an option or a configuration says something that cannot be meant.
+
+    A ValueError too, as Python and scikit-learn expect of an argument that cannot be meant.
+    """
 
     exit_code = 2
 

@@ -60,21 +60,28 @@ def random_patches(X, n_atoms, rng):
     )
 
 
-def learn(X, learner, *, n_epochs, rng, first_epoch=0, seconds=0.0):
+def learn(X, learner, *, n_epochs, rng, first_epoch=0, seconds=0.0, n_judged=JUDGED_SAMPLES):
     """Run the epochs of a learner one by one, and yield an `EpochRecord` after each.
 
     Every epoch visits every sample once in a fresh random order, and draws from a generator of its
     own: a run that continues at `first_epoch` (with the learner's state restored and the `seconds`
     spent so far) makes the same bits as one that never stopped.  X is any array-like of rows that
     takes an integer array as index: an array, or descriptors that are normalised as they are read.
+    The objectives are means over `n_judged` samples; with 0 there are none, and they are nan.
     """
     judge_rng, *epoch_rngs = rng.spawn(n_epochs + 1)
-    judged = np.sort(judge_rng.permutation(len(X))[:JUDGED_SAMPLES])
+    judged = np.sort(judge_rng.permutation(len(X))[:n_judged])
     for epoch in range(first_epoch, n_epochs):
         started = time.perf_counter()
         _run_epoch(X, learner, epoch_rngs[epoch])
         seconds += time.perf_counter() - started
         yield _judge(X, judged, learner, epoch + 1, seconds)
+
+
+def take_over(learner, state):
+    """Let a fresh learner go on from the `state` of another, on samples of its own, whose codes are new."""
+    fresh = learner.state()
+    learner.restore({name: fresh[name] if name.startswith("code_") else state[name] for name in fresh})
 
 
 def _run_epoch(X, learner, rng):
@@ -96,9 +103,9 @@ def _judge(X, judged, learner, epoch, seconds):
     return EpochRecord(
         epoch=epoch,
         seconds=seconds,
-        objective_stored=stored.mean(),
-        objective=exact.mean(),
-        gap=gaps.mean(),
+        objective_stored=_mean(stored),
+        objective=_mean(exact),
+        gap=_mean(gaps),
         mean_nonzeros=Z.nnz / Z.shape[0],
         n_unused_atoms=int((np.bincount(Z.indices, minlength=Z.shape[1]) == 0).sum()),
     )
@@ -113,3 +120,7 @@ def _by_what_is_known(X, D, lam):
     for i in np.flatnonzero(known.any(axis=1)):
         there = known[i]
         yield slice(i, i + 1), X[i : i + 1, there], D[:, there], lam * there.mean()
+
+
+def _mean(values):
+    return values.mean() if len(values) else np.nan

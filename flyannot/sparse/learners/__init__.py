@@ -8,7 +8,8 @@ A learner is a class with
     end_epoch()               what is done once per epoch
     D                         the dictionary now (n_atoms, n_features)
     codes()                   the stored codes, CSR (n_samples, n_atoms)
-    state(), restore(state)   a flat dict of arrays: all that the next epoch needs
+    state(), restore(state)   a flat dict of arrays: all that the next epoch needs; what is of single
+                              samples has a name that begins with code_
 
 and `block_size`, the most samples that `step` takes.  Where `__init__` hands arguments on that it does
 not list, `defaults` holds their defaults.  Epochs, order, timing, the trace and

@@ -1,0 +1,120 @@
+"""DenseSIFT: images to the descriptors of their windows."""
+
+import os
+
+import numpy as np
+from sklearn.base import BaseEstimator, TransformerMixin
+
+from flyannot.descriptors import N_FEATURES, normalise
+from flyannot.errors import InputError
+from flyannot.estimators.image_patches import ImagePatches
+from flyannot.extraction import ExtractOptions, describe
+from flyannot.images import WHITE, read_grey
+
+
+class DenseSIFT(TransformerMixin, BaseEstimator, auto_wrap_output_keys=None):
+    """One SIFT descriptor, of mean 0 and norm 1, for every window of an image in which something happens.
+
+    Parameters
+    ----------
+    patch_px : int, the side of a window, in pixels; a multiple of 4
+    stride_px : int, from one window to the next, in pixels
+    min_std : float
+        Windows whose grey levels (0 to 255) have a smaller standard deviation are left out.
+
+    There is nothing to learn: `fit` only looks at the parameters.
+
+    Source
+    ------
+    Lowe, IJCV 2004; windows as in Lin et al., KDD 2014.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from flyannot import DenseSIFT
+    >>> images = np.random.default_rng(0).integers(0, 256, (3, 128, 320), np.uint8)
+    >>> patches = DenseSIFT(stride_px=16).fit_transform(images)
+    >>> len(patches), patches.rows.shape
+    (3, (480, 128))
+    """
+
+    def __init__(
+        self, *, patch_px=ExtractOptions.patch_px, stride_px=ExtractOptions.stride_px,
+        min_std=ExtractOptions.min_std,
+    ):  # fmt: skip
+        self.patch_px, self.stride_px, self.min_std = patch_px, stride_px, min_std
+
+    def fit(self, X, y=None):
+        """Nothing but a check that X is a sequence of images."""
+        _require_images(X)
+        return self
+
+    def transform(self, X):
+        """Describe every image.
+
+        Parameters
+        ----------
+        X : sequence of images, or array (n_images, height, width)
+            Each a matrix of grey levels (integers, or floats from 0 to 255; floats that never exceed 1
+            are taken from 0 to 1), or the path of a picture, which is read as `flyannot extract`
+            reads it.
+
+        Returns
+        -------
+        patches : flyannot.ImagePatches
+            Its `rows` are the descriptors, float32 (n_patches, 128), image after image.
+        """
+        _require_images(X)
+        options = ExtractOptions(self.patch_px, self.stride_px, self.min_std)
+        greys = [_grey_levels(image) for image in X]
+        described = [describe(grey, options) for grey in greys]
+        counts = [len(one.descriptors) for one in described]
+        return ImagePatches(
+            normalise(np.concatenate([one.descriptors for one in described])),
+            np.concatenate([[0], np.cumsum(counts)]),
+            np.concatenate([one.centres_px for one in described]),
+            np.array([grey.shape for grey in greys]),
+        )
+
+    def get_feature_names_out(self, input_features=None):
+        """The names of the 128 numbers: cell of the window (row, column), direction in degrees."""
+        return np.array(
+            [f"row{k // 32}_column{k // 8 % 4}_{k % 8 * 45}deg" for k in range(N_FEATURES)], dtype=object
+        )
+
+    def __sklearn_is_fitted__(self):
+        return True
+
+    def __sklearn_tags__(self):
+        tags = super().__sklearn_tags__()
+        tags.input_tags.two_d_array, tags.input_tags.three_d_array = False, True
+        tags.requires_fit = False
+        return tags
+
+    def _more_tags(self):  # scikit-learn before 1.6
+        return {"X_types": ["3darray"], "requires_fit": False, "stateless": True}
+
+
+def _require_images(X):
+    if isinstance(X, str | os.PathLike) or np.ndim(X if isinstance(X, np.ndarray) else 0) in (1, 2):
+        is_paths = isinstance(X, np.ndarray) and X.ndim == 1
+        if not is_paths:
+            raise InputError("X is one image, not several", fix="put it in a list: [image]")
+    if len(X) == 0:
+        raise InputError("X holds no image")
+
+
+def _grey_levels(image):
+    if isinstance(image, str | os.PathLike):
+        return read_grey(image)
+    image = np.asarray(image)
+    if image.dtype == np.uint8:
+        return image
+    grey = image.astype(np.float32)
+    if grey.size and not (grey.min() >= 0 and grey.max() <= WHITE):
+        raise InputError(
+            f"grey levels run from {grey.min():g} to {grey.max():g}, outside 0 to {WHITE:g}",
+            fix="scale them to 0 to 255, and replace those that are not finite",
+        )
+    is_from_0_to_1 = image.dtype.kind == "f" and grey.size and grey.max() <= 1
+    return grey * np.float32(WHITE) if is_from_0_to_1 else grey

@@ -1,0 +1,85 @@
+"""SpatialMaxPooling: the codes of an image's patches to one feature vector."""
+
+import numpy as np
+import scipy.sparse as sp
+from sklearn.base import BaseEstimator, ClassNamePrefixFeaturesOutMixin, TransformerMixin
+from sklearn.utils.validation import check_is_fitted
+
+from flyannot.errors import InputError
+from flyannot.estimators.image_patches import ImagePatches
+from flyannot.estimators.validation import matrix_of
+from flyannot.pooling import pool_image
+
+
+class SpatialMaxPooling(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator):
+    """The largest |code| of every atom in every cell of a grid laid over the image.
+
+    Parameters
+    ----------
+    grid : (n_rows, n_columns) of cells; (1, 1) pools the whole image
+
+    Attributes
+    ----------
+    n_features_in_ : int, atoms
+
+    Source
+    ------
+    Yang et al., CVPR 2009, doi:10.1109/CVPR.2009.5206757.
+
+    Examples
+    --------
+    >>> from flyannot import SpatialMaxPooling
+    >>> SpatialMaxPooling().fit_transform([[0.5, -2.0, 0.0]])
+    array([[0.5, 2. , 0. ]], dtype=float32)
+    """
+
+    def __init__(self, *, grid=(1, 1)):
+        self.grid = grid
+
+    def fit(self, X, y=None):
+        """Look at how many atoms there are."""
+        if len(self.grid) != 2 or not all(n >= 1 and n == int(n) for n in self.grid):
+            raise InputError(f"a grid of {self.grid} has no cells", fix="choose rows and columns: (2, 4)")
+        matrix_of(self, X, reset=True, accept_sparse="csr")
+        return self
+
+    def transform(self, X):
+        """Pool every image.
+
+        Parameters
+        ----------
+        X : ImagePatches of codes; or a matrix, dense or sparse, of the codes of images with a single
+            patch each, in the middle
+
+        Returns
+        -------
+        features : float32 array (n_images, n_rows * n_columns * n_atoms)
+            Cells in row-major order, atoms within a cell.  A cell without patches is zero.
+        """
+        check_is_fitted(self)
+        rows, patches = matrix_of(self, X, reset=False, accept_sparse="csr")
+        codes = _with_one_patch_each(rows) if patches is None else patches.with_rows(sp.csr_matrix(rows))
+        features = np.zeros((len(codes), self._n_features_out), np.float32)
+        for i in range(len(codes)):
+            features[i] = pool_image(*codes.of_image(i), grid=tuple(self.grid)).features
+        return features
+
+    @property
+    def _n_features_out(self):
+        return self.grid[0] * self.grid[1] * self.n_features_in_
+
+    def __sklearn_tags__(self):
+        tags = super().__sklearn_tags__()
+        tags.input_tags.sparse = True
+        tags.transformer_tags.preserves_dtype = ["float32"]
+        return tags
+
+    def _more_tags(self):  # scikit-learn before 1.6
+        return {"preserves_dtype": [np.float32]}
+
+
+def _with_one_patch_each(rows):
+    n = rows.shape[0]
+    return ImagePatches(
+        sp.csr_matrix(rows), np.arange(n + 1), np.full((n, 2), 0.5, np.float32), np.ones((n, 2), int)
+    )

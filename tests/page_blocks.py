@@ -1,0 +1,35 @@
+"""The code blocks of a page of documentation: what the tests of the pages run."""
+
+import re
+from typing import NamedTuple
+
+_FENCE = re.compile(r"^```(\w*)\n(.*?)^```$", re.MULTILINE | re.DOTALL)
+NOT_RUN = "# not run in the tests:"  # a block that says so is only parsed
+
+
+class Block(NamedTuple):
+    """One fenced block; `line` is that of its first line of code."""
+
+    language: str
+    code: str
+    line: int
+
+    @property
+    def is_run(self):
+        return NOT_RUN not in self.code
+
+
+def blocks_of(path, *languages):
+    """The fenced blocks of a page in these languages (of all by default), in their order."""
+    text = path.read_text(encoding="utf-8")
+    blocks = [
+        Block(found[1], found[2], text.count("\n", 0, found.start(2)) + 1) for found in _FENCE.finditer(text)
+    ]
+    return [block for block in blocks if not languages or block.language in languages]
+
+
+def run_python(path, namespace):
+    """Run the Python blocks of a page one after the other, as one program."""
+    for block in blocks_of(path, "python"):
+        if block.is_run:
+            exec(compile("\n" * (block.line - 1) + block.code, str(path), "exec"), namespace)
