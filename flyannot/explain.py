@@ -146,7 +146,7 @@ def contribution_map(centres_px, contribution, patch_px, size_px):
     ----------
     centres_px : float array (n, 2), (row, column) of the windows' centres
     contribution : float array (n,)
-    patch_px : int, the side of a window
+    patch_px : int, the side of the windows, or int array (n,), the side of each
     size_px : (height, width) of the image
 
     Returns
@@ -154,7 +154,9 @@ def contribution_map(centres_px, contribution, patch_px, size_px):
     spread : float64 array (height, width), decision value per pixel; its sum is that of the contributions
     """
     spread = np.zeros(size_px)
-    corners = np.rint(np.asarray(centres_px) - patch_px / 2).astype(int)
-    for (row, column), share in zip(corners, np.asarray(contribution) / patch_px**2):
-        spread[row : row + patch_px, column : column + patch_px] += share
+    centres_px = np.asarray(centres_px).reshape(-1, 2)
+    sides = np.broadcast_to(np.asarray(patch_px, int), len(centres_px))
+    corners = np.rint(centres_px - sides[:, None] / 2).astype(int)
+    for (row, column), side, share in zip(corners, sides, np.asarray(contribution) / sides**2):
+        spread[row : row + side, column : column + side] += share
     return spread

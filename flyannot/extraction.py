@@ -6,28 +6,33 @@ import numpy as np
 
 from flyannot.descriptors import dense_sift
 from flyannot.patches import patch_centres, patch_corners, patch_std
+from flyannot.pyramid import window_sides
 
 
 @dataclass(frozen=True)
 class ExtractOptions:
-    """Lengths in pixels of the standard 320 x 128 image; `min_std` in grey levels of 0 to 255."""
+    """Lengths in pixels of the standard 320 x 128 image; `min_std` in grey levels of 0 to 255.
 
-    patch_px: int = 16
+    patch_px: the side of the windows, or a tuple of several sides.
+    """
+
+    patch_px: int | tuple = 16
     stride_px: int = 16
     min_std: float = 6.0
 
 
 @dataclass(frozen=True)
 class Described:
-    """The kept windows of one image: descriptors (n, 128) uint8, centres (n, 2) in pixels."""
+    """The kept windows of one image: descriptors (n, 128) uint8, centres (n, 2) and sides (n,) in pixels."""
 
     descriptors: np.ndarray
     centres_px: np.ndarray
+    patch_px: np.ndarray
     n_windows: int  # looked at; the kept fraction is len(descriptors) / n_windows
 
 
 def describe(grey, options):
-    """Describe every window of a grid whose pixels vary enough.
+    """Describe every window of a grid whose pixels vary enough; a grid for each size of windows.
 
     Parameters
     ----------
@@ -39,8 +44,14 @@ def describe(grey, options):
     Lin et al., KDD 2014, section 5.1: 16 x 16 windows, SIFT, and "the patches with small standard
     deviations were discarded".  The paper gives neither stride nor threshold; ours are defaults.
     """
-    corners = patch_corners(grey.shape, options.patch_px, options.stride_px)
-    kept = corners[patch_std(grey, corners, options.patch_px) >= options.min_std]
+    sides, n_windows, kept = window_sides(options.patch_px), 0, []
+    for side in sides:
+        corners = patch_corners(grey.shape, side, options.stride_px)
+        n_windows += len(corners)
+        kept.append(corners[patch_std(grey, corners, side) >= options.min_std])
     return Described(
-        dense_sift(grey, kept, options.patch_px), patch_centres(kept, options.patch_px), len(corners)
+        np.concatenate([dense_sift(grey, mine, side) for mine, side in zip(kept, sides)]),
+        np.concatenate([patch_centres(mine, side) for mine, side in zip(kept, sides)]),
+        np.repeat(np.array(sides, np.uint16), [len(mine) for mine in kept]),
+        n_windows,
     )

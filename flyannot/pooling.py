@@ -1,15 +1,15 @@
 """One feature vector per image, and from these exactly one per group.
 
-The magnitude |z| of every atom's codes is pooled over the patches of every cell of a grid laid over
-the image: by maximum, mean, or root mean square (`max`, `mean`, `rms`).  Cells come in row-major
-order, atoms within a cell.  With `max` the winning patch of every feature is kept as well: it is
-the exact explanation of a score.
+The magnitude |z| of every atom's codes is pooled over the patches of every cell of a grid laid over the
+image, or of every grid of a pyramid: by maximum, mean, or root mean square (`max`, `mean`, `rms`).
+Windows of several sizes are pooled apart. Cells come in the order of `flyannot.pyramid`, atoms within a
+cell. With `max` the winning patch of every feature is kept as well: it is the exact explanation of a
+score.
 
 Since max of max, and the patch-weighted mean of means (or of mean squares), are what pooling all
 patches at once gives, a group's vector follows from its images' vectors and patch counts.
 
-Source: Yang et al., CVPR 2009, doi:10.1109/CVPR.2009.5206757 (one grid here; their pyramid is
-several).
+Source: Yang et al., CVPR 2009, doi:10.1109/CVPR.2009.5206757.
 """
 
 from dataclasses import dataclass
@@ -18,6 +18,7 @@ import numpy as np
 
 from flyannot.compiled import compiled
 from flyannot.errors import DataError
+from flyannot.pyramid import levels_of
 
 POOLINGS = ("max", "mean", "rms")
 NO_PATCH = -1
@@ -36,7 +37,7 @@ class Pooled:
     n_patches: np.ndarray
 
 
-def pool_image(Z, centres_px, size_px, *, pooling="max", grid=(1, 1)):
+def pool_image(Z, centres_px, size_px, *, pooling="max", grid=(1, 1), window=None, n_windows=1):
     """Pool the codes of one image.
 
     Parameters
@@ -46,15 +47,31 @@ def pool_image(Z, centres_px, size_px, *, pooling="max", grid=(1, 1)):
         Patch centres (row, column), in pixels from the top left corner.
     size_px : (height, width) of the image, in pixels
     pooling : one of POOLINGS
-    grid : (n_rows, n_columns) of cells; (1, 1) pools the whole image
+    grid : (n_rows, n_columns) of cells, or several such; (1, 1) pools the whole image
+    window : int array (n_patches,), the number of the size of every patch, below n_windows; None for 0
 
     Raises
     ------
     DataError
         If a centre lies outside the image.
     """
-    cell = cells_of(centres_px, size_px, grid)
-    n_cells, n_atoms = grid[0] * grid[1], Z.shape[1]
+    window = 0 if window is None else window
+    levels = [
+        _pool_level(Z, cells_of(centres_px, size_px, level) + window * level[0] * level[1],
+                    n_windows * level[0] * level[1], pooling)
+        for level in levels_of(grid)
+    ]  # fmt: skip
+    return Pooled(
+        *(
+            np.concatenate([getattr(one, name) for one in levels])
+            for name in ("features", "winner", "n_patches")
+        )
+    )
+
+
+def _pool_level(Z, cell, n_cells, pooling):
+    """Pool over the cells of one grid, given the cell of every patch."""
+    n_atoms = Z.shape[1]
     n_patches = np.bincount(cell, minlength=n_cells).astype(np.int32)
     if pooling == "max":
         features, winner = _pool_max(Z.data, Z.indices, Z.indptr, cell, n_cells, n_atoms)

@@ -19,8 +19,10 @@ from flyannot.cli.options import (
 @click.argument("data_set", type=click.Path(path_type=Path))
 @out_option("descriptors")
 @click.option(
-    "--patch-px", type=int, default=16, show_default=True, help="Side of a window; a multiple of 4."
-)
+    "--patch-px", type=int, multiple=True, default=[16], show_default=True,
+    help="Side of a window, a multiple of 4 (repeatable: windows of several sizes, one dictionary, pooled "
+    "apart).",
+)  # fmt: skip
 @click.option("--stride-px", type=int, default=16, show_default=True, help="From one window to the next.")
 @click.option(
     "--min-std", type=click.FloatRange(min=0), default=6.0, show_default=True,
@@ -32,7 +34,7 @@ from flyannot.cli.options import (
 @stage_range_option
 @jobs_option
 @force_option
-def command(data_set, out, views, stage_ranges, jobs, force, **options):
+def command(data_set, out, patch_px, views, stage_ranges, jobs, force, **options):
     """Describe the informative windows of every image by dense SIFT.
 
     DATA_SET is a folder with images.csv (columns image, gene, stage_range and optionally view, fbgn,
@@ -45,8 +47,11 @@ def command(data_set, out, views, stage_ranges, jobs, force, **options):
     """
     from flyannot.dataset import read_images
     from flyannot.extraction import ExtractOptions
+    from flyannot.pyramid import window_sides
     from flyannot.selection import select_images
     from flyannot.steps.extract import extract
 
     images = select_images(read_images(data_set), views=views, stage_ranges=stage_ranges)
-    return finish(extract(images, out, ExtractOptions(**options), work_of(force, jobs)))
+    sides = window_sides(patch_px)
+    options = ExtractOptions(sides if len(sides) > 1 else sides[0], **options)
+    return finish(extract(images, out, options, work_of(force, jobs)))

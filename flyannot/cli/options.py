@@ -29,18 +29,18 @@ class StageRange(click.ParamType):
 
 
 class Grid(click.ParamType):
-    """Rows x columns, as in 2x4."""
+    """Rows x columns, as in 2x4, or several such, as in 1x1+2x4."""
 
     name = "RxC"
 
     def convert(self, value, param, ctx):
         if isinstance(value, tuple | list):
             return tuple(value)
-        rows, _, columns = str(value).lower().partition("x")
-        if rows.isdigit() and columns.isdigit() and int(rows) and int(columns):
-            return int(rows), int(columns)
-        self.fail(f'"{value}" is not rows x columns, such as 2x4', param, ctx)
-        return None
+        levels = [level.partition("x") for level in str(value).lower().split("+")]
+        if not all(r.isdigit() and c.isdigit() and int(r) and int(c) for r, _, c in levels):
+            self.fail(f'"{value}" is not rows x columns, such as 2x4 or 1x1+2x4', param, ctx)
+        grids = tuple((int(rows), int(columns)) for rows, _, columns in levels)
+        return grids if len(grids) > 1 else grids[0]
 
 
 class Command(click.Command):

@@ -34,7 +34,13 @@ from flyannot.sparse.coders import CODERS
     "--pooling", type=click.Choice(["max", "mean", "rms"]), default="max", show_default=True,
     help="What is kept of an atom's codes in a cell.",
 )  # fmt: skip
-@click.option("--grid", type=Grid(), default="1x1", show_default=True, help="Cells laid over the image.")
+@click.option(
+    "--grid",
+    type=Grid(),
+    default="1x1",
+    show_default=True,
+    help="Cells laid over the image; several grids as in 1x1+2x4.",
+)
 @stage_range_option
 @jobs_option
 @force_option

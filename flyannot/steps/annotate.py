@@ -13,6 +13,7 @@ from flyannot.errors import DataError, InputError
 from flyannot.extraction import ExtractOptions, describe
 from flyannot.groups import groups_of
 from flyannot.images import quality_flags, read_grey
+from flyannot.pyramid import grid_of
 from flyannot.stage_ranges import STAGE_RANGES
 from flyannot.steps.extract import doubtful, identity, image_columns, in_order, up_to_date
 from flyannot.steps.output import Outcome, is_dry_run, output_of
@@ -137,7 +138,9 @@ def _image_features(model, image):
         raise DataError(f"the model knows no term of stage range {image.stage_range}")
     grey = read_grey(image.path)
     described = describe(grey, model.extract)
-    pooled = features_of(described.descriptors, described.centres_px, model.atoms, model.pool)
+    pooled = features_of(
+        described.descriptors, described.centres_px, model.atoms, model.pool, described.patch_px
+    )
     return pooled, ", ".join(quality_flags(grey))
 
 
@@ -184,12 +187,12 @@ def load_model(path, digest, stage_range):
         D, terms, fitted, train_genes = read_model(stored, stage_range)
         made, trained = stored.options["pool"], stored.options["train"]
     return _Model(
-        atoms_of(D, made["learn"]["lam"]),
+        atoms_of(D, made["learn"]["lam"], made["extract"]["patch_px"]),
         terms,
         fitted,
         train_genes,
         ExtractOptions(**made["extract"]),
-        PoolOptions(made["coder"], made["tol"], made["pooling"], tuple(made["grid"])),
+        PoolOptions(made["coder"], made["tol"], made["pooling"], grid_of(made["grid"])),
         SetOptions(trained["scheme"], trained["normalisation"]),
         trained["merge"],
     )

@@ -14,6 +14,7 @@ from flyannot.extraction import describe
 from flyannot.groups import groups_of
 from flyannot.images import SIZE_PX, read_grey
 from flyannot.new_folder import new_folder
+from flyannot.pyramid import window_sides
 from flyannot.stage_ranges import STAGE_RANGES
 from flyannot.steps.annotate import load_model
 from flyannot.steps.extract import image_columns, in_order
@@ -30,7 +31,8 @@ _MOST_TERMS = 3  # explained where none is named: the most probable ones
 class Explained:
     """An explanation with all that it is about.
 
-    images : list of flyannot.dataset.Image, the group; greys and centres_px, of each of them
+    images : list of flyannot.dataset.Image, the group; greys, centres_px and sides_px, of each of them
+    patch_px : the side of the largest windows
     """
 
     group: str
@@ -45,12 +47,23 @@ class Explained:
     images: list
     greys: list
     centres_px: list
+    sides_px: list
 
     def patches(self, number):
         """Centres (n, 2) and contributions (n,) of the patches of one image, the strongest first."""
+        patch, contribution = self._strongest(number)
+        return self.centres_px[number][patch], contribution
+
+    def spread(self, number):
+        """The contributions laid over one image: `contribution_map`."""
+        patch, contribution = self._strongest(number)
+        sides = self.sides_px[number][patch].astype(int)
+        return contribution_map(self.centres_px[number][patch], contribution, sides, SIZE_PX)
+
+    def _strongest(self, number):
         patch, contribution = self.split.of_image(number)
         order = np.argsort(-np.abs(contribution), kind="stable")
-        return self.centres_px[number][patch[order]], contribution[order]
+        return patch[order], contribution[order]
 
 
 def explain(model, images, *, terms=()):
@@ -113,7 +126,9 @@ def _explain_stage_range(model, images, terms):
 def _explain_group(model, images, terms):
     greys = [read_grey(image.path) for image in images]
     described = [describe(grey, model.extract) for grey in greys]
-    pooled = [features_of(d.descriptors, d.centres_px, model.atoms, model.pool) for d in described]
+    pooled = [
+        features_of(d.descriptors, d.centres_px, model.atoms, model.pool, d.patch_px) for d in described
+    ]
     features, winner, n_patches = (
         np.stack([getattr(p, name) for p in pooled]) for name in ("features", "winner", "n_patches")
     )
@@ -127,8 +142,9 @@ def _explain_group(model, images, terms):
         split = explain_group(model.fitted, j, X, features, winner, merge=model.merge)
         yield Explained(
             group.name[0], group.gene[0], images[0].stage_range, model.terms[j], split,
-            float(probability[j]), bool(yes[j]), float(model.fitted.threshold[j]), model.extract.patch_px,
-            images, greys, [d.centres_px for d in described],
+            float(probability[j]), bool(yes[j]), float(model.fitted.threshold[j]),
+            max(window_sides(model.extract.patch_px)),
+            images, greys, [d.centres_px for d in described], [d.patch_px for d in described],
         )  # fmt: skip
 
 
@@ -164,10 +180,7 @@ def draw_all(explained, folder, *, force=False):
 
 def _draw(one, paths):
     """All images of a group on one scale, so that they can be compared."""
-    spreads = []
-    for number in range(len(one.images)):
-        centres_px, contribution = one.patches(number)
-        spreads.append(contribution_map(centres_px, contribution, one.patch_px, SIZE_PX))
+    spreads = [one.spread(number) for number in range(len(one.images))]
     full = max(float(np.abs(spread).max()) for spread in spreads) or 1.0
     for number, (path, spread) in enumerate(zip(paths, spreads)):
         title = f"{one.gene or one.group}, stage range {one.stage_range}: {one.term}"

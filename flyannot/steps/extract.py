@@ -6,6 +6,7 @@ from pathlib import Path
 from flyannot.errors import DataError
 from flyannot.extraction import ExtractOptions, describe
 from flyannot.images import quality_flags, read_grey
+from flyannot.pyramid import window_sides
 from flyannot.stage_ranges import STAGE_RANGES
 from flyannot.steps.output import Outcome, output_of
 from flyannot.steps.shards import cut, join_parts, make_parts, part_path
@@ -115,7 +116,8 @@ def _make_part(shard):
             if mine:
                 its_images, its_patches, doubts = zip(*mine)
                 columns = image_columns(its_images) | {"doubt": doubts}
-                write_descriptors(file, stage_range, columns, its_patches)
+                several = len(window_sides(shard.options.patch_px)) > 1
+                write_descriptors(file, stage_range, columns, its_patches, has_several_sides=several)
     return len(shard.images)
 
 

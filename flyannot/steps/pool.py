@@ -11,7 +11,7 @@ from flyannot.stage_ranges import STAGE_RANGES
 from flyannot.steps.inputs import chosen_stage_ranges, open_all
 from flyannot.steps.output import Outcome, output_of
 from flyannot.steps.shards import cut, join_parts, make_parts, part_path
-from flyannot.store.descriptors import read_patches_of_image
+from flyannot.store.descriptors import read_patches_of_image, read_sides_of_image
 from flyannot.store.dictionary import read_dictionary
 from flyannot.store.digest import digest_of_json
 from flyannot.store.features import write_features
@@ -106,7 +106,12 @@ def _make_part(shard):
             if mine:
                 atoms = _atoms(shard.dictionary, stage_range, shard.header.inputs["dictionary"][0])
                 pooled = [
-                    features_of(*read_patches_of_image(file, stage_range, i), atoms, shard.options)
+                    features_of(
+                        *read_patches_of_image(file, stage_range, i),
+                        atoms,
+                        shard.options,
+                        read_sides_of_image(file, stage_range, i),
+                    )  # fmt: skip
                     for file, i in mine
                 ]
                 write_features(part, stage_range, _columns(mine, stage_range), pooled, atoms.D)
@@ -117,7 +122,8 @@ def _make_part(shard):
 def _atoms(path, stage_range, digest):
     """A stage range's dictionary, kept between shards; the digest tells new contents of a path from old."""
     with open_stored(path, "dictionary") as stored:
-        return atoms_of(read_dictionary(stored, stage_range), stored.options["lam"])
+        D, learned = read_dictionary(stored, stage_range), stored.options
+        return atoms_of(D, learned["lam"], learned["extract"]["patch_px"])
 
 
 def _columns(images, stage_range):

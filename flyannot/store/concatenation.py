@@ -3,7 +3,7 @@
 import numpy as np
 
 from flyannot.stage_ranges import STAGE_RANGES
-from flyannot.store.schema import SCHEMAS
+from flyannot.store.schema import datasets_of
 from flyannot.store.writing import append_rows, growing_array, write_array
 
 _GROWING = ("n_images", "n_patches", "n_groups")  # every other dimension is the same in all parts
@@ -18,7 +18,7 @@ def concatenate(file, parts):
 
 
 def _concatenate_stage_range(group, parts, stage_range):
-    for name, (kinds, dimensions) in SCHEMAS[parts[0].kind].items():
+    for name, (kinds, dimensions) in datasets_of(parts[0].kind, parts[0].group(stage_range)).items():
         if name == "first":
             offsets = [part.array(stage_range, name) for part in parts]
             write_array(group, name, _joined_offsets(offsets))

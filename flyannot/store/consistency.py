@@ -2,6 +2,7 @@
 
 import numpy as np
 
+from flyannot.pyramid import n_cells, window_sides
 from flyannot.store.schema import SCORERS, shape_breach
 
 
@@ -18,18 +19,28 @@ def _offsets(stored, stage_range):
     n_patches = len(stored.group(stage_range)["descriptors"])
     if first[0] != 0 or first[-1] != n_patches or (np.diff(first) < 0).any():
         return f"{stage_range}/first does not cut {n_patches} patches into images"
+    sides = window_sides(stored.options["patch_px"])
+    if (len(sides) > 1) != ("patch_px" in stored.group(stage_range)):
+        return f"{stage_range}/patch_px does not fit windows of {sides} px"
     return ""
 
 
 def _pooled_widths(stored, stage_range):
     group = stored.group(stage_range)
     n_images, width = group["features"].shape
-    n_cells, n_atoms = group["n_patches"].shape[1], len(group["D"])
-    grid, pooling = stored.options["grid"], stored.options["pooling"]
+    cells, n_atoms = group["n_patches"].shape[1], len(group["D"])
+    expected, pooling = _cells(stored.options), stored.options["pooling"]
     n_winners = width if pooling == "max" else 0
-    if (width, n_cells, group["winner"].shape[1]) != (n_cells * n_atoms, np.prod(grid), n_winners):
-        return f"{stage_range}/features has {width} columns: they do not fit {n_atoms} atoms in {grid} cells"
+    if (width, cells, group["winner"].shape[1]) != (cells * n_atoms, expected, n_winners):
+        return (
+            f"{stage_range}/features has {width} columns: they do not fit {n_atoms} atoms in {expected} cells"
+        )
     return ""
+
+
+def _cells(pooled):
+    """How many cells features have that were pooled with these options."""
+    return n_cells(pooled["grid"], pooled["extract"]["patch_px"])
 
 
 def _scorer(stored, stage_range):
@@ -38,7 +49,7 @@ def _scorer(stored, stage_range):
     (method,) = stored.array(stage_range, "method")
     if method not in SCORERS:
         return f"{stage_range}/method names no classifier"
-    n_features = len(group["D"]) * int(np.prod(stored.options["pool"]["grid"]))
+    n_features = len(group["D"]) * _cells(stored.options["pool"])
     sizes = {"n_terms": len(group["term"]), "n_features": n_features}
     return shape_breach(SCORERS[method], group.get("scorer", {}), f"{stage_range}/scorer", sizes)
 

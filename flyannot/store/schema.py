@@ -74,8 +74,11 @@ SCHEMAS = {
     },
 }
 
+# What a file may hold besides.
+OPTIONAL = {"descriptors": {"patch_px": ("u", ("n_patches",))}}
+
 _NUMBER = (int, float)
-_EXTRACT = {"patch_px": int, "stride_px": int, "min_std": _NUMBER}
+_EXTRACT = {"patch_px": (int, list), "stride_px": int, "min_std": _NUMBER}
 _POOL = {
     "coder": str,
     "tol": _NUMBER,
@@ -137,7 +140,12 @@ MADE_BY = {
 
 def breach(kind, group, stage_range):
     """What is wrong with one stage range of a file, in words, or an empty string."""
-    return shape_breach(SCHEMAS[kind], group, stage_range, {})
+    return shape_breach(datasets_of(kind, group), group, stage_range, {})
+
+
+def datasets_of(kind, group):
+    """The datasets of one stage range: those that it must have, and those that it may and does have."""
+    return SCHEMAS[kind] | {n: known for n, known in OPTIONAL.get(kind, {}).items() if n in group}
 
 
 def shape_breach(datasets, group, place, sizes):
