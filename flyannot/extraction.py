@@ -27,8 +27,8 @@ class Described:
 
     descriptors: np.ndarray
     centres_px: np.ndarray
-    patch_px: np.ndarray
     n_windows: int  # looked at; the kept fraction is len(descriptors) / n_windows
+    patch_px: np.ndarray | None = None
 
 
 def describe(grey, options):
@@ -52,6 +52,6 @@ def describe(grey, options):
     return Described(
         np.concatenate([dense_sift(grey, mine, side) for mine, side in zip(kept, sides)]),
         np.concatenate([patch_centres(mine, side) for mine, side in zip(kept, sides)]),
-        np.repeat(np.array(sides, np.uint16), [len(mine) for mine in kept]),
         n_windows,
+        np.repeat(np.array(sides, np.uint16), [len(mine) for mine in kept]),
     )
