@@ -12,8 +12,8 @@ from pathlib import Path
 from flyannot.atomic import replacing
 from flyannot.errors import InputError, WriteError, did_you_mean
 
-_GUARDED = re.compile(r"'+[=+\-@]")  # written as '=..., read as =...
-_NEEDS_GUARD = re.compile(r"'*[=+\-@]")
+_GUARDED = re.compile(r"'+[=+\-@\t\r]")  # written as '=..., read as =...
+_NEEDS_GUARD = re.compile(r"'*[=+\-@\t\r]")
 _NUMBER = re.compile(r"[+-]?\d+(\.\d*)?([eE][+-]?\d+)?")  # a negative number is no formula
 _CONTROL = re.compile(r"[\x00-\x1f\x7f]")
 _COLUMNS_SHOWN = 30  # in a message, and letters of each
@@ -67,14 +67,19 @@ def write_table(path, columns, rows):
         If it cannot be written; nothing is left behind.
     """
     with replacing(path) as beside, open(beside, "w", newline="", encoding="utf-8") as file:
-        writer = csv.writer(file, lineterminator="\n")
         try:
-            writer.writerow(columns)
-            writer.writerows([_guard(str(cell)) for cell in row] for row in rows)
+            write_rows(file, [columns])
+            write_rows(file, rows)
         except UnicodeEncodeError as error:
             raise WriteError(
                 f"cannot write {path}: {error}", fix="rename the file to plain Unicode"
             ) from None
+
+
+def write_rows(file, rows, *, delimiter=","):
+    """Write rows of text to an open file, what a spreadsheet would run with an apostrophe in front."""
+    writer = csv.writer(file, lineterminator="\n", delimiter=delimiter)
+    writer.writerows([_guard(str(cell)) for cell in row] for row in rows)
 
 
 def _rows(path, reader, required, optional):

@@ -11,7 +11,7 @@ from flyannot.cli.lazy import LazyGroup
 # In the order in which a user meets them: name, module, what it does.
 COMMANDS = {
     "synthesize": ("synthesize", "Make labelled synthetic embryos to try things on."),
-    "import": ("import_", "Turn published data into a data set folder."),
+    "import": ("import_", "Turn published data into a data set folder, or atoms into a dictionary."),
     "extract": ("extract", "Images to descriptors."),
     "learn-dict": ("learn_dict", "Descriptors to dictionaries."),
     "pool": ("pool", "Descriptors and dictionaries to features."),
@@ -19,6 +19,7 @@ COMMANDS = {
     "annotate": ("annotate", "A model and new images to terms."),
     "evaluate": ("evaluate", "How good the terms are, by cross-validation or on a held-out test."),
     "explain": ("explain", "Which patches of an image speak for a term: the exact split of its value."),
+    "export": ("export", "Results for other tools: tables, arrays, AnnData, OMERO."),
     "run": ("run", "The whole chain, from a configuration file."),
     "show": ("show", "What a file holds and what it was made from."),
     "verify": ("verify", "Whether files are whole and undamaged."),

@@ -1,10 +1,21 @@
-"""flyannot import: published data to a data set folder."""
+"""flyannot import: published data to a data set folder, and others' atoms to a dictionary."""
 
 from pathlib import Path
 
 import click
 
-from flyannot.cli.options import IN_FILE, OUT_FOLDER, Command, log
+from flyannot.cli.options import (
+    IN_FILE,
+    OUT_FOLDER,
+    POSITIVE,
+    Command,
+    finish,
+    force_option,
+    log,
+    out_option,
+    stage_range_option,
+    work_of,
+)
 
 _output = click.option(
     "-o", "--output", "folder", type=OUT_FOLDER, required=True, help="The data set folder to make."
@@ -31,7 +42,7 @@ def _of_tables(function):
 
 @click.group("import")
 def command():
-    """Turn published data into a data set folder: images, images.csv and annotations.csv."""
+    """Turn published data into a data set folder, or atoms into a dictionary."""
 
 
 @command.command("wu2016", cls=Command)
@@ -102,3 +113,40 @@ def _import_tables(kind, sources, folder, as_json, options):
     summary = import_tables(kind, sources, folder, **options)
     click.echo(json.dumps(summary, indent=2, ensure_ascii=False) if as_json else summary_text(summary))
     log.info("wrote %s", folder)
+
+
+@command.command("dictionary", cls=Command)
+@click.argument("atoms", type=IN_FILE)
+@click.option(
+    "--descriptors", type=IN_FILE, multiple=True, required=True,
+    help="The descriptors that are to be coded with it (repeatable).",
+)  # fmt: skip
+@out_option("dictionary")
+@click.option(
+    "--lam", type=POSITIVE, help="Weight of the L1 norm when coding.  [default: 1.2 / sqrt(128), about 0.106]"
+)
+@click.option("--variable", help="The array in an npz or mat file.  [default: D, or the only one]")
+@click.option(
+    "--atoms-in", type=click.Choice(["rows", "columns"]),
+    help="Where atoms are; SPAMS has them in columns.  [default: as the shape says]",
+)  # fmt: skip
+@click.option("--scale", is_flag=True, help="Scale every atom to norm 1.")
+@stage_range_option
+@force_option
+def dictionary(atoms, descriptors, out, stage_ranges, force, **options):
+    """Atoms that another program learned, for `flyannot pool`.
+
+    ATOMS is an npy, npz or mat file with a matrix: an atom a row, or a column as in SPAMS; the shape says
+    which, and the summary repeats it. Arrays named 4-6 or D_4_6 serve those stage ranges, any other all.
+    The atoms must have been learned on descriptors with their mean removed and scaled to norm 1.
+
+    \b
+    Example:
+        flyannot import dictionary D.mat --descriptors descriptors.h5 -o dictionary.h5
+    """
+    from flyannot.steps.import_dictionary import AtomsOptions, import_dictionary
+
+    chosen = AtomsOptions(**options)
+    return finish(
+        import_dictionary(atoms, descriptors, out, chosen, work_of(force), stage_ranges=stage_ranges)
+    )

@@ -1,0 +1,84 @@
+"""Atoms from another program to dictionary.h5, ready for `pool`."""
+
+import logging
+from dataclasses import dataclass
+from pathlib import Path
+
+from flyannot.importing.atoms import as_rows, atoms_by_stage_range, check_norms, read_arrays, scaled
+from flyannot.sparse.fit import default_lam
+from flyannot.steps.inputs import chosen_stage_ranges, open_all
+from flyannot.steps.output import Outcome, output_of
+from flyannot.store.dictionary import write_dictionary
+from flyannot.store.digest import digest_of_file
+from flyannot.store.header import Header
+from flyannot.store.writing import create
+
+log = logging.getLogger("flyannot")
+
+
+@dataclass(frozen=True)
+class AtomsOptions:
+    """How a matrix is understood; None leaves it to the file."""
+
+    lam: float | None = None  # None: 1.2 / sqrt(n_features)
+    variable: str | None = None
+    atoms_in: str | None = None
+    scale: bool = False
+
+
+def import_dictionary(source, descriptors, out, options, work, *, stage_ranges=None):
+    """Make a dictionary file of atoms that were learned elsewhere.
+
+    Parameters
+    ----------
+    source : Path of an npy, npz or mat file, see `flyannot.importing.atoms`
+    descriptors : list of Path of the descriptors files that are to be coded with it
+    out : Path of the dictionary file
+    options : AtomsOptions
+    work : flyannot.steps.output.Work
+    stage_ranges : those it is for; None for all that the descriptors have
+
+    Raises
+    ------
+    InputError, DataError
+        If the matrix, or what it is for, is not clear, or does not fit the descriptors.
+    """
+    source = Path(source)
+    with open_all(descriptors, "descriptors") as files:
+        chosen = chosen_stage_ranges(files, stage_ranges)
+        n_features = files[0].group(files[0].stage_ranges[0])["descriptors"].shape[1]
+        extract = files[0].options
+    arrays = atoms_by_stage_range(read_arrays(source), chosen, variable=options.variable)
+    atoms = {s: _atoms(D, n_features, options) for s, (_, D) in arrays.items()}
+    header = Header(
+        "dictionary",
+        {
+            "learner": "imported",
+            "lam": options.lam or float(default_lam(n_features)),
+            "scale": options.scale,
+            "atoms_in": {s: layout for s, (_, layout) in atoms.items()},
+            "arrays": {s: name for s, (name, _) in arrays.items()},
+            "stage_ranges": chosen,
+            "extract": extract,
+        },
+        {"atoms": [digest_of_file(source)]},
+    )
+    with output_of(out, header, work, inputs=[source, *descriptors]) as must_make:
+        if not must_make:
+            return Outcome(out, False, "up to date")
+        with create(out, header) as file:
+            for stage_range, (D, _) in atoms.items():
+                write_dictionary(file, stage_range, D, [], n_patches=0)
+    return Outcome(out, True, "\n".join(_line(s, *made) for s, made in atoms.items()))
+
+
+def _line(stage_range, D, layout):
+    return f"{stage_range:>5}: {len(D):,} atoms, which were the {layout} of the matrix"
+
+
+def _atoms(D, n_features, options):
+    rows, layout = as_rows(D, n_features, atoms_in=options.atoms_in)
+    if options.scale:
+        rows = scaled(rows)
+    check_norms(rows)
+    return rows, layout
