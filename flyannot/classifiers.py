@@ -13,7 +13,8 @@ out.  No gene is in two folds.
 A method other than `svm` is a class like those of `flyannot.propagation`.  Its `settings` are judged by
 the mean AUC over the terms within the inner folds; the first of equally good ones wins, and the model is
 fitted again on all rows.  One setting serves all terms: the methods look at all terms together.
-`svm` chooses C for each term in folds of the term's own (`flyannot.svm`).
+`svm` chooses C for each term in folds of the term's own (`flyannot.svm`), and a class with a method `choose`
+(`flyannot.coupled_ridge`) does its own choosing within the inner folds.
 """
 
 from dataclasses import dataclass
@@ -29,6 +30,7 @@ from flyannot.svm import TrainOptions, merge_images, train_terms, untrainable
 
 _WHERE = {
     "svm": "classifiers:LinearSvm",
+    "coupled-ridge": "coupled_ridge:CoupledRidge",
     "rbf-svm": "rbf_svm:RbfSvm",
     "siso": "propagation:Siso",
     "hash-siso": "propagation:HashSiso",
@@ -127,6 +129,9 @@ def fit(method, X, Y, genes, *, rng, bags=None, options=None):
     truth = Y[first]
     n_folds = min(options.n_folds, len(np.unique(genes)))
     folds = gene_folds(genes, n_folds, rng)
+    if hasattr(scorer_class, "choose"):
+        scorer, held_out = scorer_class.choose(X, Y, folds, bags, options.merge)
+        return Fitted(method, scorer, *_calibration(held_out, truth))
     fold_rngs, rng = rng.spawn(n_folds), rng.spawn(1)[0]
     best, setting, held_out = -1.0, None, None
     for candidate in scorer_class.settings(len(X) - np.bincount(folds).max()):

@@ -10,6 +10,7 @@ whatever the features were multiplied by on the way (such as the norm of `l2`), 
 model saw.  `without_patch` gathers the features that no patch has; they are zero unless something
 shifts them.
 
+Where the features of a group are the means of its images', each image has its part of w_k f_k.
 Where images are judged one by one and merged, the value is that of the winning image (`max`), or the
 mean of the images' values, each contribution then divided by the number of images.
 """
@@ -21,7 +22,7 @@ import numpy as np
 from flyannot.errors import DataError, InputError
 from flyannot.pooling import NO_PATCH
 
-LINEAR = ("svm", "ridge")
+LINEAR = ("svm", "ridge", "coupled-ridge")
 
 
 @dataclass(frozen=True)
@@ -65,7 +66,7 @@ def require_linear(method, pooling):
         )
 
 
-def explain_group(fitted, term, X, features, winner, *, merge="max"):
+def explain_group(fitted, term, X, features, winner, *, merge="max", scheme="group"):
     """Split the decision value of one group for one term.
 
     Parameters
@@ -77,6 +78,7 @@ def explain_group(fitted, term, X, features, winner, *, merge="max"):
     features : float array (n_images, n_features), the pooled features of the group's images
     winner : int array (n_images, n_features), the patch that has each of them, NO_PATCH for none
     merge : "max" or "mean", how the values of images become the group's
+    scheme : of flyannot.training_set.SCHEMES, how the group became X
 
     Returns
     -------
@@ -93,7 +95,9 @@ def explain_group(fitted, term, X, features, winner, *, merge="max"):
         raise DataError(f"{features.shape} features have {winner.shape} winning patches")
     weights, intercept, rows = _linear_form(fitted, term, np.asarray(X))
     parts = rows.astype(np.float64) * weights  # (n_rows, n_features)
-    parts, image, patch = _owned(parts, features, winner, merge)
+    parts, image, patch = (
+        _shared(parts, features, winner) if scheme == "mean" else _owned(parts, features, winner, merge)
+    )
     return _by_patch(_value(fitted, term, X, merge), float(intercept), parts, image, patch)
 
 
@@ -117,6 +121,14 @@ def _owned(parts, features, winner, merge):
         return parts / len(parts), np.broadcast_to(images, parts.shape), winner
     best = int(parts.sum(axis=1).argmax())  # the intercept is the same for all
     return parts[best], np.full(len(columns), best), winner[best]
+
+
+def _shared(parts, features, winner):
+    """As `_owned`, where the features of a group are the means of its images': each image has its part."""
+    total = features.sum(axis=0, dtype=np.float64)
+    shares = features / np.where(total > 0, total, 1)
+    images = np.broadcast_to(np.arange(len(winner))[:, None], winner.shape)
+    return parts[0] * shares, images, winner
 
 
 def _value(fitted, term, X, merge):

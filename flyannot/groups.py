@@ -58,6 +58,12 @@ def group_features(features, n_patches, groups, *, pooling):
     )
 
 
+def mean_features(features, groups):
+    """The mean of the features of every group's images: (n_groups, n_features)."""
+    means = [features[rows].mean(axis=0, dtype=np.float64) for rows in groups.rows]
+    return np.array(means, features.dtype).reshape(len(groups), features.shape[1])
+
+
 def normalise_features(X, normalisation):
     """Feature vectors as the model sees them: as they are (`none`), or scaled to norm 1 (`l2`)."""
     if normalisation == "none":

@@ -4,18 +4,18 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from flyannot.groups import Groups, group_features, groups_of, normalise_features
+from flyannot.groups import Groups, group_features, groups_of, mean_features, normalise_features
 
-SCHEMES = ("group", "image")
+SCHEMES = ("group", "mean", "image")
 
 
 @dataclass(frozen=True)
 class SetOptions:
     """How groups become rows, and which terms take part.
 
-    scheme: `group` pools all patches of a group into one row; `image` gives every image a row that
-    inherits the terms of its group.  normalisation: see `normalise_features`.  min_groups: the least
-    number of groups that carry a term.
+    scheme: `group` pools all patches of a group into one row; `mean` makes it the mean of its images'
+    rows; `image` gives every image a row that inherits the terms of its group. normalisation: see
+    `normalise_features`. min_groups: the least number of groups that carry a term.
     """
 
     scheme: str = "group"
@@ -48,6 +48,8 @@ def rows_of(features, n_patches, groups, options, *, pooling):
     """Rows as the model sees them, and the group number of each (None where rows are groups)."""
     if options.scheme == "group":
         X, bags = group_features(features, n_patches, groups, pooling=pooling), None
+    elif options.scheme == "mean":
+        X, bags = mean_features(features, groups), None
     else:
         order = np.concatenate(groups.rows) if len(groups) else np.empty(0, int)
         X, bags = features[order], np.repeat(np.arange(len(groups)), [len(rows) for rows in groups.rows])

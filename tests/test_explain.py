@@ -56,6 +56,9 @@ def test_the_parts_sum_to_the_decision_value(fitted_of, rng, method, n_images, s
             split = explain_group(fitted, term, scale * X, features, winner, merge=merge)
             assert split.value == values[term] and split.without_patch == 0
             assert split.total == pytest.approx(split.value, rel=1e-12, abs=1e-13)
+    X = features.astype(float).mean(axis=0)[None]
+    split = explain_group(fitted, 1, scale * X, features, winner, scheme="mean")
+    assert split.total == pytest.approx(fitted.decision_values(scale * X)[0, 1], rel=1e-6)
 
 
 def test_each_part_is_what_the_value_loses_with_the_features_of_that_patch(fitted_of, rng):

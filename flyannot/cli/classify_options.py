@@ -11,8 +11,9 @@ _OPTIONS = (
         help="The classifier: a linear SVM per term, or one of its rivals.",
     ),
     click.option(
-        "--scheme", type=click.Choice(["group", "image"]), default="group", show_default=True,
-        help="Pool all patches of a group into one vector, or score every image and merge.",
+        "--scheme", type=click.Choice(["group", "mean", "image"]), default="group", show_default=True,
+        help="Pool all patches of a group into one vector, take the mean of its images' vectors, or score "
+             "every image and merge.",
     ),
     click.option(
         "--merge", type=click.Choice(["max", "mean"]), default="max", show_default=True,

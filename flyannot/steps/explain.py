@@ -139,7 +139,9 @@ def _explain_group(model, images, terms):
     probability, yes = model.fitted.probabilities(values), model.fitted.answers(values)
     likeliest = np.argsort(-probability, kind="stable")[:_MOST_TERMS].tolist()
     for j in [model.terms.index(term) for term in terms] or likeliest:
-        split = explain_group(model.fitted, j, X, features, winner, merge=model.merge)
+        split = explain_group(
+            model.fitted, j, X, features, winner, merge=model.merge, scheme=model.rows.scheme
+        )
         yield Explained(
             group.name[0], group.gene[0], images[0].stage_range, model.terms[j], split,
             float(probability[j]), bool(yes[j]), float(model.fitted.threshold[j]),

@@ -96,6 +96,12 @@ _LINEAR = {"weights": ("f", ("n_terms", "n_features")), "intercept": ("f", ("n_t
 SCORERS = {
     "svm": {**_LINEAR, "C": ("f", ("n_terms",))},
     "ridge": {**_LINEAR, "alpha": ("f", (1,))},
+    "coupled-ridge": {
+        **_LINEAR,
+        "mixing": ("f", ("n_terms", "n_terms")),
+        "alpha": ("f", (1,)),
+        "share": ("f", (1,)),
+    },
     "siso": _LABELLED_ROWS,
     "hash-siso": {
         **_LABELLED_ROWS,
@@ -120,7 +126,7 @@ OPTIONS = {
     "checkpoint": _LEARN,
     "features": _POOL,
     "model": {
-        "train.scheme": ("group", "image"),
+        "train.scheme": ("group", "mean", "image"),
         "train.normalisation": ("l2", "none"),
         "train.merge": ("max", "mean"),
         **{f"pool.{name}": accepted for name, accepted in _POOL.items()},
