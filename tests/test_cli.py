@@ -8,11 +8,9 @@ import subprocess
 import sys
 from pathlib import Path
 
-import click
 import pytest
 
 from flyannot.atomic import locked
-from flyannot.cli import COMMANDS, group
 
 CLI = [sys.executable, "-m", "flyannot"]
 
@@ -37,42 +35,6 @@ def in_shell(line, cwd, **environment):
     )
     assert "Traceback" not in done.stderr, done.stderr
     return done
-
-
-# --- help ---
-
-
-@pytest.mark.parametrize("name", [*(n for n in COMMANDS if n != "import"), "import wu2016"])
-def test_every_command_helps_and_ends_its_description_with_an_example(flyannot, name):
-    said = flyannot(f"{name} --help")
-    assert said.code == 0 and said.err == ""
-    description, _, _ = said.out.partition("\nOptions:\n")
-    last = description.rstrip().splitlines()[-2:]
-    assert last[0].strip() == "Example:" and last[1].strip().startswith(f"flyannot {name} ")
-
-
-def test_every_option_has_a_help_text():
-    for name in COMMANDS:
-        command = group.get_command(None, name)
-        parts = command.commands.values() if name == "import" else [command]
-        options = [one for part in parts for one in part.params if isinstance(one, click.Option)]
-        assert options and all(one.help for one in options), name
-
-
-def test_examples_name_only_options_that_exist(flyannot):
-    for name in COMMANDS:
-        words = "import wu2016" if name == "import" else name
-        help_text = flyannot(f"{words} --help").out
-        example = help_text.partition("\nOptions:\n")[0].rstrip().splitlines()[-1]
-        for word in (word for word in example.split() if word.startswith("-")):
-            assert f"{word} " in help_text.partition("\nOptions:\n")[2] or f"{word}," in help_text
-
-
-def test_the_help_of_the_group_lists_every_command(flyannot):
-    said = flyannot("--help")
-    for name, (_, short) in COMMANDS.items():
-        assert name in said.out and short.split()[0] in said.out
-    assert flyannot("--version").out.startswith("flyannot, version ")
 
 
 # --- each command once ---

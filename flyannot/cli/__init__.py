@@ -23,6 +23,8 @@ COMMANDS = {
     "run": ("run", "The whole chain, from a configuration file."),
     "show": ("show", "What a file holds and what it was made from."),
     "verify": ("verify", "Whether files are whole and undamaged."),
+    "info": ("info", "What is installed here: versions, processor, threads, folders, extras."),
+    "completion": ("completion", "The script that lets a shell complete commands and options."),
     "reproduce": ("reproduce", "The papers' tables and figures beside ours."),
     "bench": ("bench", "How fast all this is, beside other programs."),
 }

@@ -20,7 +20,10 @@ from flyannot.cli.options import (
     "--folds", "n_folds", type=click.IntRange(min=2), default=5, show_default=True,
     help="Folds of the cross-validation; no gene is in two of them.",
 )  # fmt: skip
-@click.option("--json", "json_file", type=OUT_FILE, help="Also write the scores to this JSON file.")
+@click.option(
+    "--json", "json_file", type=OUT_FILE,
+    help="Also write the scores to this JSON file; - prints them instead of the table.",
+)  # fmt: skip
 @classify_options
 @stage_range_option
 @seed_option
@@ -37,11 +40,16 @@ def command(scored, annotations, n_folds, json_file, stage_ranges, seed, jobs, *
     Example:
         flyannot evaluate features.h5 embryos/annotations.csv --json scores.json
     """
+    from flyannot.judged import scores_json
     from flyannot.score_table import format_table
     from flyannot.steps.evaluate import Validation, evaluate_files
 
+    is_printed = str(json_file) == "-"
+    json_file = None if is_printed else json_file
     result = evaluate_files(
         scored, annotations, classify_options_of(**options),
         validation=Validation(n_folds, seed, jobs), stage_ranges=stage_ranges, json_file=json_file,
     )  # fmt: skip
-    click.echo(format_table(result, synthetic=result["synthetic"]))
+    click.echo(
+        scores_json(result).rstrip() if is_printed else format_table(result, synthetic=result["synthetic"])
+    )

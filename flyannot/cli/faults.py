@@ -3,6 +3,7 @@
 import errno
 import logging
 import os
+import re
 import sys
 import threading
 import traceback
@@ -10,8 +11,9 @@ from contextlib import suppress
 
 import click
 
+from flyannot.cli.loudness import coloured
 from flyannot.cli.signals import Interrupted, listen, raise_if_asked, stop_listening
-from flyannot.errors import FlyannotError, WriteError
+from flyannot.errors import FlyannotError, WriteError, did_you_mean
 
 SKIPPED = 3  # finished, some items skipped and listed
 
@@ -33,7 +35,7 @@ def exit_code_of(group):
             click.echo(error.format_message(), err=True)
             return error.exit_code
         _say(
-            f"Error: {error.format_message()}",
+            f"Error: {error.format_message()}{_choice_meant(error)}",
             f"see {error.ctx.command_path if error.ctx else 'flyannot'} --help",
         )
         return error.exit_code
@@ -56,10 +58,19 @@ def exit_code_of(group):
         return _unexpected(error)
 
 
+def _choice_meant(error):
+    """A suggestion where a value is none of an option's choices; click only lists them."""
+    kind = getattr(getattr(error, "param", None), "type", None)
+    found = re.match("'(.*)' is not one of ", error.message)
+    return did_you_mean(found[1], kind.choices) if found and isinstance(kind, click.Choice) else ""
+
+
 def _run(group):
     try:
         _accept_any_text()
-        code = group.main(standalone_mode=False, auto_envvar_prefix="FLYANNOT")
+        code = group.main(
+            standalone_mode=False, auto_envvar_prefix="FLYANNOT", complete_var="_FLYANNOT_COMPLETE"
+        )
         sys.stdout.flush()
         return code if isinstance(code, int) else 0
     except (Exception, SystemExit):
@@ -120,6 +131,7 @@ def _unexpected(error):
 
 
 def _say(message, fix=None):
-    click.echo(message, err=True)
+    head, colon, text = message.partition(":")
+    click.echo(coloured(head + colon, "red", sys.stderr) + text, err=True)
     if fix:
-        click.echo(f"Fix: {fix}", err=True)
+        click.echo(f"{coloured('Fix:', 'green', sys.stderr)} {fix}", err=True)

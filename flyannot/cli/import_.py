@@ -4,6 +4,7 @@ from pathlib import Path
 
 import click
 
+from flyannot.cli.help_page import Group
 from flyannot.cli.options import (
     IN_FILE,
     OUT_FOLDER,
@@ -40,9 +41,14 @@ def _of_tables(function):
     return function
 
 
-@click.group("import")
+@click.group("import", cls=Group)
 def command():
-    """Turn published data into a data set folder, or atoms into a dictionary."""
+    """Turn published data into a data set folder, or atoms into a dictionary.
+
+    \b
+    Example:
+        flyannot import wu2016 patterns.npz -o wu2016
+    """
 
 
 @command.command("wu2016", cls=Command)

@@ -1,16 +1,15 @@
 """Options that several commands share: one wording, one order."""
 
-import logging
 import os
-import sys
 from pathlib import Path
 
 import click
+from click.shell_completion import CompletionItem
 
+from flyannot.cli.help_page import HelpPage
+from flyannot.cli.loudness import log, loudness_flags, start_log
 from flyannot.cli.progress import Progress
-from flyannot.stage_ranges import parse_stage_range
-
-log = logging.getLogger("flyannot")
+from flyannot.stage_ranges import STAGE_RANGES, parse_stage_range
 
 IN_FILE = click.Path(path_type=Path)
 OUT_FILE = click.Path(path_type=Path, dir_okay=False)
@@ -26,6 +25,9 @@ class StageRange(click.ParamType):
 
     def convert(self, value, param, ctx):
         return parse_stage_range(value)
+
+    def shell_complete(self, ctx, param, incomplete):
+        return [CompletionItem(name) for name in STAGE_RANGES if name.startswith(incomplete)]
 
 
 class Grid(click.ParamType):
@@ -43,48 +45,16 @@ class Grid(click.ParamType):
         return grids if len(grids) > 1 else grids[0]
 
 
-class Command(click.Command):
+class Command(HelpPage, click.Command):
     """A command that knows how loud to be."""
 
     def __init__(self, *args, **kwargs):
         super().__init__(*args, **kwargs)
-        self.params += [
-            _flag("-v", "--verbose", callback=_louder, help="Say more."),
-            _flag("-q", "--quiet", callback=_quieter, help="Say only what went wrong."),
-            _flag("--debug", callback=_debug, help="Show tracebacks."),
-        ]
+        self.params += loudness_flags()
 
     def invoke(self, ctx):
-        _start_log()
+        start_log()
         return super().invoke(ctx)
-
-
-def _flag(*names, **options):
-    return click.Option(names, is_flag=True, expose_value=False, is_eager=True, **options)
-
-
-def _louder(ctx, param, value):
-    if value:
-        log.setLevel(logging.DEBUG + 5)
-
-
-def _quieter(ctx, param, value):
-    if value:
-        log.setLevel(logging.WARNING)
-
-
-def _debug(ctx, param, value):
-    if value:
-        log.setLevel(logging.DEBUG)
-
-
-def _start_log():
-    if not log.handlers:
-        handler = logging.StreamHandler(sys.stderr)
-        handler.setFormatter(logging.Formatter("%(message)s"))
-        log.addHandler(handler)
-    if log.level == logging.NOTSET:
-        log.setLevel(logging.INFO)
 
 
 def out_option(kind):

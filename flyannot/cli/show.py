@@ -1,5 +1,7 @@
 """flyannot show: what a file holds."""
 
+import json
+
 import click
 
 from flyannot.cli.options import IN_FILE, Command
@@ -7,13 +9,17 @@ from flyannot.cli.options import IN_FILE, Command
 
 @click.command("show", cls=Command)
 @click.argument("file", type=IN_FILE)
-def command(file):
+@click.option("--json", "as_json", is_flag=True, help="Print JSON instead of text.")
+def command(file, as_json):
     """Print what FILE holds, stage range by stage range, and what it was made from.
 
     \b
     Example:
         flyannot show model.h5
     """
-    from flyannot.store.description import describe_file
+    from flyannot.store.description import contents, describe_file
 
-    click.echo(describe_file(file))
+    if as_json:
+        click.echo(json.dumps(contents(file), indent=1, ensure_ascii=False))
+    else:
+        click.echo(describe_file(file))

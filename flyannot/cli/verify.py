@@ -1,13 +1,19 @@
 """flyannot verify: are files whole?"""
 
+import json
+import sys
+
 import click
 
+from flyannot.cli.loudness import coloured
 from flyannot.cli.options import IN_FILE, Command
+from flyannot.errors import FlyannotError
 
 
 @click.command("verify", cls=Command)
 @click.argument("files", type=IN_FILE, nargs=-1, required=True)
-def command(files):
+@click.option("--json", "as_json", is_flag=True, help="Print JSON instead of text.")
+def command(files, as_json):
     """Read every byte of every FILE and compare it with the digest in its header.
 
     The exit code is 0 when all are whole, 65 when one is damaged, 2 when one is not there.
@@ -16,15 +22,27 @@ def command(files):
     Example:
         flyannot verify descriptors.h5 model.h5
     """
-    from flyannot.errors import FlyannotError
     from flyannot.store.reading import verify_stored
 
-    worst = 0
+    worst, found = 0, []
     for path in files:
+        one = {"file": str(path), "whole": True, "kind": None, "error": None, "fix": None}
         try:
-            click.echo(f"whole    {path} ({verify_stored(path)})")
+            one["kind"] = verify_stored(path)
         except FlyannotError as error:
-            click.echo(f"NOT whole: {error}")
-            click.echo(f"Fix: {error.fix}", err=True)
+            one |= {"whole": False, "error": str(error), "fix": error.fix}
             worst = max(worst, error.exit_code)
+        found.append(one)
+        if not as_json:
+            _print(one)
+    if as_json:
+        click.echo(json.dumps(found, indent=1, ensure_ascii=False))
     return worst
+
+
+def _print(one):
+    if one["whole"]:
+        click.echo(f"{coloured('whole', 'green', sys.stdout)}    {one['file']} ({one['kind']})")
+        return
+    click.echo(f"{coloured('NOT whole:', 'red', sys.stdout)} {one['error']}")
+    click.echo(f"Fix: {one['fix']}", err=True)

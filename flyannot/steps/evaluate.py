@@ -16,7 +16,7 @@ from flyannot.folds import folds_of_genes
 from flyannot.judged import judged_groups, scores_json
 from flyannot.scores import Outcome, evaluate
 from flyannot.stage_ranges import rng_for
-from flyannot.steps.inputs import chosen_stage_ranges, open_all
+from flyannot.steps.inputs import chosen_stage_ranges, open_all, require_known_terms
 from flyannot.steps.output import ask, is_dry_run, keep_apart
 from flyannot.store.digest import canonical_json, digest_of_file
 from flyannot.store.features import read_features
@@ -110,6 +110,7 @@ def _difference(json_file, made_from):
 def _cross_validate(paths, annotations_csv, options, validation, stage_ranges):
     """Split by gene over all stage ranges at once."""
     annotations, seed = read_annotations(annotations_csv), validation.seed
+    require_known_terms(options.rows.exclude_terms, annotations, annotations_csv)
     with open_all(paths, "features") as files:
         chosen = chosen_stage_ranges(files, stage_ranges)
         pooling = files[0].options["pooling"]
@@ -148,6 +149,7 @@ def _cross_validate(paths, annotations_csv, options, validation, stage_ranges):
 def _score_predictions(path, annotations_csv, excluded, stage_ranges):
     """A held-out test, if the genes are new to the model; a note says so if they are not."""
     annotations = read_annotations(annotations_csv)
+    require_known_terms(excluded, annotations, annotations_csv)
     outcomes, judged, seen, total, columns = {}, {}, 0, 0, {}
     with open_stored(path, "predictions") as stored:
         for stage_range in chosen_stage_ranges([stored], stage_ranges):

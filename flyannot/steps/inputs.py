@@ -2,7 +2,8 @@
 
 from contextlib import ExitStack, contextmanager
 
-from flyannot.errors import DataError, InputError
+from flyannot.errors import DataError, InputError, did_you_mean
+from flyannot.scores import NOT_ANATOMY
 from flyannot.stage_ranges import STAGE_RANGES
 from flyannot.store.reading import open_stored
 
@@ -42,3 +43,22 @@ def chosen_stage_ranges(files, wanted):
             f"{files[0].path} holds no stage range {missing[0]}", fix=f"choose from {', '.join(present)}"
         )
     return [s for s in present if not wanted or s in wanted]
+
+
+def require_known_terms(terms, annotations, table):
+    """Refuse a term to leave out that no gene carries: it is misspelt.
+
+    The terms that `not-anatomy` stands for may be absent.
+
+    Raises
+    ------
+    InputError
+    """
+    known = sorted(set().union(*annotations.terms_by_gene.values()) | set(NOT_ANATOMY))
+    for term in terms:
+        if term not in known:
+            raise InputError(
+                f'no gene of {table} carries the term "{term}", which is to be left out.'
+                f"{did_you_mean(term, [*known, 'not-anatomy'])}",
+                fix="write --exclude-terms as the table does, in quotes; capitals count",
+            )

@@ -9,7 +9,7 @@ from flyannot.dataset import read_annotations
 from flyannot.errors import InputError
 from flyannot.executor import one_blas_thread
 from flyannot.stage_ranges import rng_for
-from flyannot.steps.inputs import chosen_stage_ranges, open_all
+from flyannot.steps.inputs import chosen_stage_ranges, open_all, require_known_terms
 from flyannot.steps.output import Outcome, output_of
 from flyannot.store.dictionary import read_dictionary
 from flyannot.store.digest import digest_of_file
@@ -66,6 +66,7 @@ def train(paths, annotations_csv, out, options, work, *, seed=0, stage_ranges=No
     with open_all(paths, "features") as files:
         chosen = chosen_stage_ranges(files, stage_ranges)
         annotations = read_annotations(annotations_csv)
+        require_known_terms(options.rows.exclude_terms, annotations, annotations_csv)
         header = Header(
             "model",
             {"train": options.as_dict(), "stage_ranges": chosen, "pool": files[0].options},

@@ -25,15 +25,36 @@ def describe_file(path):
         return "\n".join(lines)
 
 
-def _datasets(stored, stage_range):
+def contents(path):
+    """The same for programs: header and datasets as a dict that JSON can hold."""
+    with open_stored(path) as stored:
+        return {
+            "file": str(path),
+            "kind": stored.kind,
+            "made_by": MADE_BY[stored.kind],
+            "flyannot_version": stored.version,
+            "digest": stored.digest,
+            "inputs": stored.inputs,
+            "options": stored.options,
+            "seed": stored.seed,
+            "skipped": [{"image": image, "reason": reason} for image, reason in stored.failures],
+            "stage_ranges": {s: dict(_shapes(stored.group(s))) for s in stored.stage_ranges},
+        }
+
+
+def _shapes(group):
     names = []
-    group = stored.group(stage_range)
     group.visit(names.append)
     for name in names:
         if hasattr(group[name], "shape"):
-            shape = " x ".join(f"{n:,}" for n in group[name].shape)
-            kind = "text" if group[name].dtype.kind == "S" else str(group[name].dtype)
-            yield f"  {name:<24} {shape:<18} {kind:<8} {_values(stored, stage_range, name)}"
+            text = group[name].dtype.kind == "S"
+            yield name, {"shape": list(group[name].shape), "type": "text" if text else str(group[name].dtype)}
+
+
+def _datasets(stored, stage_range):
+    for name, one in _shapes(stored.group(stage_range)):
+        shape = " x ".join(f"{n:,}" for n in one["shape"])
+        yield f"  {name:<24} {shape:<18} {one['type']:<8} {_values(stored, stage_range, name)}"
 
 
 def _values(stored, stage_range, name):

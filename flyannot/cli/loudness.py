@@ -1,0 +1,47 @@
+"""How much is said on stderr, and in which colours."""
+
+import logging
+import os
+import sys
+
+import click
+
+log = logging.getLogger("flyannot")
+
+
+def loudness_flags():
+    """The flags -v, -q and --debug, for a command or for all of them."""
+    return [
+        _flag("-v", "--verbose", level=logging.DEBUG + 5, help="Say more."),
+        _flag("-q", "--quiet", level=logging.WARNING, help="Say only what went wrong."),
+        _flag("--debug", level=logging.DEBUG, help="Show tracebacks."),
+    ]
+
+
+def _flag(*names, level, help):
+    def callback(ctx, param, value):
+        if value:
+            log.setLevel(level)
+
+    return click.Option(names, is_flag=True, expose_value=False, is_eager=True, callback=callback, help=help)
+
+
+def start_log():
+    """Messages go to stderr, as they are."""
+    if not log.handlers:
+        handler = logging.StreamHandler(sys.stderr)
+        handler.setFormatter(logging.Formatter("%(message)s"))
+        log.addHandler(handler)
+    if log.level == logging.NOTSET:
+        log.setLevel(logging.INFO)
+
+
+def coloured(text, colour, stream):
+    """The text in a colour, if `stream` is a terminal that shows colours and nobody asked for none.
+
+    Source: no-color.org.
+    """
+    is_plain = os.environ.get("NO_COLOR") or os.environ.get("TERM") == "dumb"
+    if is_plain or stream is None or not stream.isatty():
+        return text
+    return click.style(text, fg=colour, bold=True)
