@@ -268,7 +268,7 @@ def test_the_published_tables_are_accounted_for_to_the_last_row(shared_data, tmp
     with open(tmp_path / "set" / "dropped.csv", newline="") as file:
         listed = Counter(drop["reason"] for drop in csv.DictReader(file))
     assert listed == Counter(accounts["images"]["dropped"]) + Counter(accounts["terms"]["dropped"])
-    theirs = {image.path: image for image in read_images(shared_data / "flyexpress")}
+    theirs = {image.path.resolve(): image for image in read_images(shared_data / "flyexpress")}
     names, agreed = set(), 0  # of every gene, here and there: Dms is Ms today
     for image in read_images(tmp_path / "set"):
         known = theirs[image.path.resolve()]
