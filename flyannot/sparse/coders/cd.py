@@ -8,7 +8,8 @@ import scipy.sparse as sp
 from threadpoolctl import ThreadpoolController
 
 from flyannot.errors import DataError, InputError
-from flyannot.sparse.coders.cd_kernels import SLACK, Problem, encode_rows, make_scratch
+from flyannot.sparse.coders.cd_kernels import SLACK, Problem, encode_rows, make_scratch, round_gram
+from flyannot.sparse.coders.cd_vectors import mirrored_order
 
 BLOCK = 512  # samples per product: X D^T stays in cache until its codes are solved
 
@@ -85,7 +86,10 @@ def _problem(gram, lam, tol, n_sweeps):
     kind = gram.dtype.type
     norms = np.sqrt(gram.diagonal())
     slack = SLACK * np.finfo(kind).eps * norms.max(initial=0)
-    return Problem(gram, norms, kind(lam), 0.5 * tol, float(slack), int(n_sweeps))
+    bytes_ = np.full((len(gram), _up_to_tile(len(gram))), 128, np.uint8)
+    scales = np.empty(len(gram), kind)
+    round_gram(gram, norms, bytes_, scales)
+    return Problem(gram, bytes_, scales, norms, kind(lam), 0.5 * tol, float(slack), int(n_sweeps))
 
 
 def _encode(X, D, problem, start, n_threads):
@@ -135,6 +139,7 @@ def _encode_blocks(X, D, firsts, start, problem):
     n_atoms, n_features = D.shape
     scratch = make_scratch(n_atoms, n_features, X.dtype)
     padded = _pad_rows(D)
+    padded = padded[mirrored_order(len(padded))]
     Q = np.empty((BLOCK, len(padded)), X.dtype)
     room = np.empty(BLOCK * n_atoms, np.int32), np.empty(BLOCK * n_atoms, X.dtype)
     blocks = []

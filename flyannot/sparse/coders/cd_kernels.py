@@ -1,7 +1,11 @@
 """Kernels of the coordinate-descent coder: rounds over all atoms until the duality gap closes.
 
-Each round puts the atoms that violate the optimality conditions most into the working set, solves
-that (`cd_support`), and makes q = D (x - z D) = q0 - z gram afresh for all atoms.
+Each round makes q = D (x - z D) = q0 - z gram for all atoms, puts those that violate the optimality
+conditions most into the working set, and solves that (`cd_support`).
+
+For all atoms q is made from a copy of gram in bytes, which the cache holds.  That errs by at most
+`error`, so the atoms with |q| > lam - error join the working set, where q is exact, and none of the
+others can violate: the duality gap is as sharp as if q were exact everywhere.
 """
 
 from typing import NamedTuple
@@ -10,30 +14,44 @@ import numpy as np
 
 from flyannot.sparse.coders.cd_support import (
     FAST,
-    LANES,
     Support,
     WorkingSet,
     admit,
+    adopt,
+    copy_row,
+    correlate,
+    end_set,
     lean,
+    inlined,
     padded,
     place_atom,
+    read_row,
     read_rows,
     settle,
+    subtract,
     worst_member,
 )
+from flyannot.sparse.coders.cd_support import LANES
+from flyannot.sparse.coders.cd_vectors import CHUNK, DIGIT, FOUR, above, largest_magnitude, subtract_bytes
+from flyannot.sparse.learners.scc_vectors import aligned_zeros, lowest_bit
 
-N_LANES = 128  # the largest |q| of each is kept, so that the search for violators skips most of q
 ENTRANTS = 0.7  # atoms join the working set when |q| is at least this part of the largest
 SLACK = 16.0  # roundings of |x| |d| that do not count as a violation
 REBUILD = 8  # rounds after which the support is built afresh
 AT_REST = 0.9  # part of the allowed gap to reach; a code to begin from may use a little more of it, so
 AT_START = 0.95  # that a code that comes back is left as it is
+COARSE = 0.2  # part of lam above which the error of bytes brings too many atoms in
+HALF = 0.5005  # the error of a rounded number, with room to spare
+LARGEST = 127 << DIGIT  # two signed digits, and in a sum of all weights
+LARGEST_SUM = 1 << 23
 
 
 class Problem(NamedTuple):
     """What all samples share."""
 
     gram: np.ndarray  # (n_atoms, n_atoms)
+    bytes_: np.ndarray  # (n_atoms, n_atoms padded) unsigned: 128 + gram / scales, to the nearest
+    scales: np.ndarray  # (n_atoms,) of the rows of `bytes_`
     norms: np.ndarray  # (n_atoms,)
     lam: float
     goal: float  # the allowed gap, as a part of |x|^2
@@ -44,13 +62,11 @@ class Problem(NamedTuple):
 class Scratch(NamedTuple):
     """Room for one sample at a time."""
 
-    q: np.ndarray  # (n_atoms, padded with zeros to a multiple of N_LANES)
-    q_bits: np.ndarray  # the same memory as integers (n_rows, N_LANES): without its sign a float
-    # compares as they do
-    maxima: np.ndarray  # (N_LANES + 1,) largest |q| of each lane, and of all
-    maxima_bits: np.ndarray
-    found: np.ndarray  # integer (n_atoms + 1,): violators
-    loads: np.ndarray  # integer (n_atoms,): atoms of a code that is to be built into the support
+    q: np.ndarray  # (n_atoms, padded to whole chunks), in mirrored order
+    q_bits: np.ndarray  # the same memory as integers: without its sign a float compares as they do
+    high: np.ndarray  # signed bytes (n_atoms, padded): upper digits of a rounded code
+    low: np.ndarray
+    loads: np.ndarray  # integer (n_atoms, padded): atoms of a code that is to be built into the support
     load_codes: np.ndarray  # (n_atoms,)
     support: Support
     work: WorkingSet
@@ -59,42 +75,60 @@ class Scratch(NamedTuple):
 def make_scratch(n_atoms, n_features, dtype):
     """Scratch for samples of one dictionary."""
     bits = np.int32 if dtype == np.float32 else np.int64
-    q, maxima = _whole(n_atoms, N_LANES, dtype), np.zeros(N_LANES + 1, dtype)
-    q_set = _whole(n_atoms, LANES, dtype)
-    n_support, width = min(n_atoms, n_features), len(q_set)
-    z = _whole(n_support, LANES, dtype)
+    q = aligned_zeros(-(-n_atoms // CHUNK) * CHUNK, dtype)
+    n_support = min(n_atoms, n_features)
+    width, n_padded = _padded(n_atoms), _padded(n_support)
+    z = aligned_zeros(n_padded, dtype)
     support = Support(
-        atoms=np.zeros(n_support, np.uint32),
-        place=np.zeros(len(z), np.uint32),
+        room=n_support,
+        atoms=np.zeros(n_padded, np.uint32),
+        place=np.zeros(n_padded, np.uint32),
         z=z + 1,
-        inverse=np.zeros((len(z), len(z)), dtype),
-        column=np.zeros_like(z),
-        give=np.zeros_like(z),
+        inverse=aligned_zeros((n_padded, n_padded), dtype),
+        column=aligned_zeros(n_padded, dtype),
+        give=aligned_zeros(n_padded, dtype),
+        zeros=aligned_zeros(n_padded, dtype),
     )
+    q_set = aligned_zeros(width, dtype)
     work = WorkingSet(
         atoms=np.zeros(width, np.uint32),
+        q0=aligned_zeros(width, dtype),
         q=q_set,
         q_bits=q_set.view(bits),
         masks=np.zeros(width, bits),
-        rows=np.zeros(len(z) * width, dtype),
-        row=np.zeros(width, dtype),
+        rows=aligned_zeros((n_padded, width + LANES), dtype),  # rows a page apart would share cache lines
+        row=aligned_zeros(width, dtype),
     )
-    lanes = q.view(bits).reshape(-1, N_LANES)
-    found, loads = np.zeros(len(q) + 1, np.uint32), np.zeros(n_atoms, np.uint32)
-    load_codes = np.zeros(n_atoms, dtype)
-    return Scratch(q, lanes, maxima, maxima.view(bits), found, loads, load_codes, support, work)
+    high, low = np.zeros(width, np.int8), np.zeros(width, np.int8)
+    loads, load_codes = np.zeros(width, np.uint32), np.zeros(n_atoms, dtype)
+    return Scratch(q, q.view(bits), high, low, loads, load_codes, support, work)
 
 
-def _whole(n, multiple, dtype):
-    return np.zeros(-(-n // multiple) * multiple, dtype)
+def _padded(n):
+    return -(-n // LANES) * LANES
+
+
+@lean()
+def round_gram(gram, norms, bytes_, scales):
+    """Fill the copy of gram in bytes; no entry of row i exceeds norms[i] times the largest norm."""
+    kind = gram.dtype.type
+    largest = kind(0)
+    for i in range(len(norms)):
+        largest = max(largest, norms[i])
+    for i in range(len(gram)):
+        scales[i] = norms[i] * largest * kind(1 / 127)
+        inverse = kind(1) / scales[i] if scales[i] > 0 else kind(0)
+        for j in range(len(gram)):
+            bytes_[i, j] = np.uint8(np.int32(gram[i, j] * inverse + kind(128.5)))
 
 
 @lean()
 def encode_rows(Q, squares, start, problem, scratch, codes, is_solved):
     """Solve one sample after the other, and say which reached the allowed gap.
 
-    Q holds D x of every sample, `squares` |x|^2, `start` the CSR arrays (first, atom, value) of the
-    codes to begin from.  `codes` is (first, atom, value) too, with room for every possible code.
+    Q holds D x of every sample in mirrored order, `squares` |x|^2, `start` the CSR arrays (first, atom,
+    value) of the codes to begin from.  `codes` is (first, atom, value) too, with room for every possible
+    code.
     """
     first, atom, value = codes
     first[0] = 0
@@ -124,76 +158,101 @@ def encode_row(q0, square, n_loads, problem, scratch, atoms, codes):
     Ends early when no violation stands out from rounding.  Writes the code to `atoms` and `codes`, in
     the order of atoms, and returns its size and whether the gap is closed beyond doubt.
     """
-    gram, lam, s, support = problem.gram, problem.lam, scratch, scratch.support
-    slack, n = s.q.dtype.type(problem.slack * np.sqrt(square)), 0
+    gram, lam, s, support, work = problem.gram, problem.lam, scratch, scratch.support, scratch.work
+    slack, n, size = s.q.dtype.type(problem.slack * np.sqrt(square)), 0, 0
     solved = False
     for sweep in range(problem.max_sweeps):
         if n_loads > 0:
-            held, z, size = s.loads, s.load_codes, n_loads
+            bound, error = correlate_all(q0, s.loads, s.load_codes, n_loads, slack, problem, s)
         else:
-            held, z, size = support.atoms, support.z, n
-        refresh_correlations(q0, gram, held, z, size, s.q)
-        largest = lane_maxima(s.q_bits, s.maxima, s.maxima_bits)
-        allowed = (AT_REST if sweep else AT_START) * problem.goal * square
-        doubt = rounding_of_gap(square, held, z, size, problem.norms)
-        solved = gap_of(square, q0, s.q, held, z, size, lam, largest) + doubt <= allowed
-        if solved:
-            break
-        if max(largest - lam, breach_on(held, z, size, s.q, lam)) <= slack:
-            break
-        n = solve_round(max(lam + slack, s.q.dtype.type(ENTRANTS) * largest), n, n_loads, slack, problem, s)
+            bound, error = correlate_all(q0, support.atoms, support.z, n, slack, problem, s)
+        largest = mask_members(size, s)
+        bar = max(bound, s.q.dtype.type(ENTRANTS) * largest)
+        n_old, size = size, join_set(bar, q0, size, n_loads, s)
+        if n_loads > 0:
+            n, n_loads = adopt_loads(n_loads, size, gram, s)
+        else:
+            read_rows(gram, n_old, n, size, work, support)
+            correlate(n, size, work, support)
+        if bar <= bound and n_loads == 0:  # then all that may violate is in the set
+            top = max(largest_magnitude(work.q, padded(size)), min(largest, bound) + error)
+            allowed = (AT_REST if sweep else AT_START) * problem.goal * square
+            doubt = rounding_of_gap(square, n, support, problem.norms)
+            solved = gap_of(square, n, work, support, lam, top) + doubt <= allowed
+            if solved or max(top - lam, breach_on(n, work, support, lam)) <= slack:
+                break
+        n = solve_set(n, n_loads, size, slack, problem, s)
         n_loads = 0
         if sweep % REBUILD == REBUILD - 1:
-            n_loads = unload(n, s)
-            n = 0
+            n_loads, n, size = unload(n, s), 0, 0
     if n_loads == 0:
         n_loads = unload(n, s)
     return write_sorted(s.loads, s.load_codes, n_loads, atoms, codes), solved
 
 
+@inlined()
+def correlate_all(q0, atoms, z, n, slack, problem, s):
+    """Make q for all atoms, within an error.
+
+    Returns the bound on |q| below which an atom does not violate, and the error.
+    """
+    unit, offset, error = round_code(atoms, z, n, problem.scales, s)
+    error += slack
+    if error <= COARSE * problem.lam:
+        subtract_bytes(s.q, q0, unit, problem.bytes_, atoms, s.high, s.low, n, offset)
+        return problem.lam - error, error
+    refresh_correlations(q0, problem.gram, atoms, z, n, s.q)
+    return problem.lam + slack, slack - slack
+
+
+@inlined()
+def round_code(atoms, z, n, scales, s):
+    """Two digits of every code times its scale.  Returns their unit, the sum of all that is to be taken
+    off for the 128 in unsigned bytes, and the error of q."""
+    kind = s.q.dtype.type
+    largest, spread = kind(1e-30), kind(0)
+    for i in range(n):
+        weight = abs(z[i]) * scales[atoms[i]]
+        largest, spread = max(largest, weight), spread + weight
+    unit = max(largest / kind(LARGEST), spread / kind(LARGEST_SUM))
+    inverse, total = kind(1) / unit, np.int32(0)
+    for i in range(n):
+        weight = np.int32(np.rint(z[i] * scales[atoms[i]] * inverse))
+        high = (weight + np.int32(64)) >> np.int32(DIGIT)
+        s.high[i], s.low[i] = high, weight - (high << np.int32(DIGIT))
+        total += weight
+    for i in range(n, max(FOUR, (n + FOUR - 1) // FOUR * FOUR)):
+        s.high[i], s.low[i] = 0, 0
+    return unit, np.int32(total * np.int32(128)), kind(HALF) * spread + kind(n) * unit * kind(127 * HALF)
+
+
+@inlined()
+def mirrored(place):
+    """The atom at a place of q."""
+    return (place & ~60) | (place & 12) << 2 | (place & 48) >> 2
+
+
 @lean(fastmath=FAST)
 def refresh_correlations(q0, gram, atoms, z, n, q):
-    """q = q0 - z gram, four rows of gram at a time."""
-    last = n - n % 4
-    if last > 0:
-        a, b, c, d = gram[atoms[0]], gram[atoms[1]], gram[atoms[2]], gram[atoms[3]]
-        za, zb, zc, zd = z[0], z[1], z[2], z[3]
-        for j in range(len(gram)):
-            q[j] = q0[j] - ((za * a[j] + zb * b[j]) + (zc * c[j] + zd * d[j]))
-    else:
-        for j in range(len(gram)):
-            q[j] = q0[j]
-    for i in range(4, last, 4):
-        a, b, c, d = gram[atoms[i]], gram[atoms[i + 1]], gram[atoms[i + 2]], gram[atoms[i + 3]]
-        za, zb, zc, zd = z[i], z[i + 1], z[i + 2], z[i + 3]
-        for j in range(len(gram)):
-            q[j] -= (za * a[j] + zb * b[j]) + (zc * c[j] + zd * d[j])
-    for i in range(last, n):
-        a, za = gram[atoms[i]], z[i]
-        for j in range(len(gram)):
-            q[j] -= za * a[j]
+    """q = q0 - z gram, in mirrored order."""
+    for j in range(len(q)):
+        q[j] = q0[j]
+    for i in range(n):
+        row, factor = gram[atoms[i]], z[i]
+        for j in range(len(row)):
+            q[mirrored(j)] -= factor * row[j]
+
+
+@inlined()
+def mask_members(size, s):
+    """Set q to zero on the working set, where it is known better; returns the largest |q| of the others."""
+    for i in range(size):
+        s.q[mirrored(s.work.atoms[i])] = 0
+    return largest_magnitude(s.q, len(s.q))
 
 
 @lean()
-def lane_maxima(q_bits, maxima, maxima_bits):
-    """Store the largest |q| of every lane; returns the largest of all."""
-    n_rows, n_lanes = q_bits.shape
-    kind = q_bits.dtype.type
-    unsigned = kind(np.iinfo(q_bits.dtype).max)
-    for i in range(n_lanes):
-        maxima_bits[i] = 0
-    for row in range(n_rows):
-        for i in range(n_lanes):
-            maxima_bits[i] = max(maxima_bits[i], kind(q_bits[row, i] & unsigned))
-    largest = kind(0)
-    for i in range(n_lanes):
-        largest = max(largest, maxima_bits[i])
-    maxima_bits[n_lanes] = largest
-    return maxima[n_lanes]
-
-
-@lean()
-def gap_of(square, q0, q, atoms, z, n, lam, largest):
+def gap_of(square, n, work, support, lam, largest):
     """The duality gap of one sample, from its correlations.
 
     With c = min(1, lam / |q|_inf) it is 1/2 |r|^2 (1 - c)^2 + sum of lam |z_k| - c z_k q_k, because
@@ -202,72 +261,83 @@ def gap_of(square, q0, q, atoms, z, n, lam, largest):
     c = lam / largest if largest > lam else 1.0
     residual_square, mismatch = float(square), 0.0
     for i in range(n):
-        k = atoms[i]
-        residual_square -= z[i] * (q0[k] + q[k])
-        mismatch += lam * abs(z[i]) - c * z[i] * q[k]
+        k, z = support.place[i], support.z[i]
+        residual_square -= z * (work.q0[k] + work.q[k])
+        mismatch += lam * abs(z) - c * z * work.q[k]
     return 0.5 * max(residual_square, 0.0) * (1.0 - c) ** 2 + mismatch
 
 
 @lean()
-def rounding_of_gap(square, atoms, z, n, norms):
+def rounding_of_gap(square, n, support, norms):
     """What rounding in q may hide of the gap: eps times the largest terms that cancel in z q."""
     mass = 0.0
     for i in range(n):
-        mass += abs(z[i]) * norms[atoms[i]]
-    return 2 * np.finfo(z.dtype).eps * mass * (np.sqrt(square) + mass)
+        mass += abs(support.z[i]) * norms[support.atoms[i]]
+    return 2 * np.finfo(support.z.dtype).eps * mass * (np.sqrt(square) + mass)
 
 
 @lean()
-def breach_on(atoms, z, n, q, lam):
+def breach_on(n, work, support, lam):
     """The largest |q_k - lam sign(z_k)| of the codes that are not zero."""
     breach = 0.0
     for i in range(n):
-        breach = max(breach, abs(q[atoms[i]] - lam * np.sign(z[i])))
+        breach = max(breach, abs(work.q[support.place[i]] - lam * np.sign(support.z[i])))
     return breach
 
 
-@lean()
-def solve_round(bar, n, n_loads, slack, problem, scratch):
-    """Solve the working set: the support or the loaded code, and the atoms with |q| > bar.
+@inlined()
+def join_set(bar, q0, size, n_loads, s):
+    """Let the loaded atoms and all with |q| > bar join the working set; returns its size."""
+    for i in range(n_loads):
+        place = mirrored(s.loads[i])
+        s.q[place] = 0
+        size = place_atom(s.loads[i], q0[place], True, size, s.work)
+    for k in range(0, len(s.q), CHUNK):
+        found = above(s.q, k, bar)
+        while found:
+            place = k + lowest_bit(found)
+            found &= found - np.uint64(1)
+            size = place_atom(mirrored(place), q0[place], True, size, s.work)
+    end_set(size, s.work)
+    return size
 
-    Returns the size of the support.
+
+@inlined()
+def adopt_loads(n_loads, size, gram, s):
+    """Make the loaded code the support, and q exact on the working set.
+
+    Returns the size of the support and the number of loads left over: atoms that depend on others.
     """
-    gram, lam, work, support = problem.gram, problem.lam, scratch.work, scratch.support
-    size = fill_working_set(bar, n, n_loads, scratch)
-    read_rows(gram, n, size, work, support)
-    n = settle(lam, n, padded(size), work, support)
-    for step in range(n_loads + 4 * size):
-        if step < n_loads:
-            k, code = step, scratch.load_codes[step]
+    work, n, n_left = s.work, 0, 0
+    for i in range(n_loads):
+        before = n
+        n = adopt(i, s.load_codes[i], n, size, gram, work, s.support)
+        if n > before:
+            work.masks[i] = 0
         else:
-            k, code = worst_member(work, padded(size)), lam - lam
+            s.loads[n_left], s.load_codes[n_left] = i, s.load_codes[i]  # now its place in the set
+            n_left += 1
+    correlate(n, size, work, s.support)
+    for i in range(n_left):
+        read_row(gram, work.atoms[s.loads[i]], 0, size, work, work.row)
+        subtract(work.q, s.load_codes[i], work.row, padded(size))
+    return n, n_left
+
+
+@inlined()
+def solve_set(n, n_left, size, slack, problem, s):
+    """Solve the working set, left-over loads first; returns the size of the support."""
+    lam, work = problem.lam, s.work
+    n = settle(lam, n, size, work, s.support)
+    for step in range(n_left + 4 * size):
+        if step < n_left:
+            k, code = np.int64(s.loads[step]), s.load_codes[step]
+        else:
+            k, code = np.int64(worst_member(work, padded(size))), lam - lam
             if k < 0 or abs(work.q[k]) <= lam + slack:
                 break
-        n = admit(k, code, n, size, lam, gram, work, support)
+        n = admit(k, code, n, size, lam, problem.gram, work, s.support)
     return n
-
-
-@lean()
-def fill_working_set(bar, n, n_loads, scratch):
-    """List the support, the loaded atoms and the violators; returns how many."""
-    q, q_bits, work = scratch.q, scratch.q_bits, scratch.work
-    maxima, maxima_bits = scratch.maxima, scratch.maxima_bits
-    size, n_lanes = 0, len(maxima) - 1
-    for i in range(n):
-        size = place_atom(scratch.support.atoms[i], q, False, size, work)
-    for i in range(n_loads):
-        size = place_atom(scratch.loads[i], q, True, size, work)
-    maxima[n_lanes] = bar  # read back as an integer
-    bar_bits, unsigned = maxima_bits[n_lanes], np.iinfo(q_bits.dtype).max
-    n_found = 0
-    for lane in range(n_lanes):
-        if maxima_bits[lane] > bar_bits:
-            for row in range(len(q_bits)):  # without a branch that would often be mispredicted
-                scratch.found[n_found] = row * n_lanes + lane
-                n_found += q_bits[row, lane] & unsigned > bar_bits
-    for i in range(n_found):
-        size = place_atom(scratch.found[i], q, True, size, work)
-    return size
 
 
 @lean()

@@ -11,6 +11,7 @@ from typing import NamedTuple
 import numpy as np
 
 from flyannot.compiled import compiled
+from flyannot.sparse.coders.cd_vectors import add_outer, add_rows
 
 LANES = 16  # rows are padded to this multiple, so that loops over them have no remainder
 DEPENDENT = 32.0  # roundings of |d_k|^2 below which what the support leaves of d_k counts as nothing
@@ -25,24 +26,27 @@ inlined = partial(lean, forceinline=True)
 
 
 class Support(NamedTuple):
-    """The support of one sample, with room for s = min(n_atoms, n_features) atoms, and its inverse."""
+    """The support of one sample, with room for s atoms, and its inverse."""
 
-    atoms: np.ndarray  # integer (s,), in the order of arrival
-    place: np.ndarray  # integer (s padded): where in the working set they are
-    z: np.ndarray  # (s padded): their codes
+    room: int  # s = min(n_atoms, n_features)
+    atoms: np.ndarray  # integer (s padded), in the order of arrival; beyond them any atoms
+    place: np.ndarray  # integer (s padded): where in the working set they are; beyond them any places
+    z: np.ndarray  # (s padded): their codes; not zero beyond them
     inverse: np.ndarray  # (s padded, s padded): inverse of gram on the support, zero outside
     column: np.ndarray  # (s padded): gram between the support and one atom
     give: np.ndarray  # (s padded): inverse times column, zero outside
+    zeros: np.ndarray  # (s padded)
 
 
 class WorkingSet(NamedTuple):
     """The support and the atoms that may join it; room for all atoms."""
 
-    atoms: np.ndarray  # integer (n_atoms,)
+    atoms: np.ndarray  # integer (n_atoms, padded)
+    q0: np.ndarray  # (n_atoms, padded): D x
     q: np.ndarray  # (n_atoms, padded)
     q_bits: np.ndarray  # the same memory as integers: without its sign a float compares as they do
     masks: np.ndarray  # integer (n_atoms, padded): all bits but the sign for atoms that may join, else 0
-    rows: np.ndarray  # flat: gram between the support and the working set, row after padded row, finite
+    rows: np.ndarray  # (s padded, n_atoms padded): gram between the support and the set, finite beyond
     row: np.ndarray  # (n_atoms, padded): the row of the atom that is about to join
 
 
@@ -53,30 +57,43 @@ def padded(n):
 
 
 @inlined()
-def place_atom(atom, q, may_join, size, work):
-    """Append an atom to the working set; returns its new size.  Its q is set to zero outside."""
-    work.atoms[size], work.q[size], q[atom] = atom, q[atom], 0
+def place_atom(atom, q0, may_join, size, work):
+    """Append an atom to the working set; returns its new size."""
+    work.atoms[size], work.q0[size] = atom, q0
     work.masks[size] = np.iinfo(work.masks.dtype).max if may_join else 0
     return size + 1
 
 
 @inlined()
-def read_rows(gram, n, size, work, support):
-    """Fetch gram between the support, whose n atoms lead the working set, and the set."""
-    width = padded(size)
-    for j in range(size, width):
-        work.q[j], work.masks[j] = 0, 0
-    for i in range(n):
-        support.place[i] = i
-        read_row(gram, support.atoms[i], work.atoms, work.rows[i * width : (i + 1) * width])
+def end_set(size, work):
+    """Repeat the first member in the padding, and zeros where there is none."""
+    for j in range(size, padded(max(size, 1))):
+        work.atoms[j], work.masks[j] = work.atoms[0], 0
+        work.q0[j] = work.q0[0] if size > 0 else 0
 
 
 @inlined()
-def read_row(gram, atom, atoms, row):
-    """gram between an atom and the working set; in the padding, whatever finite value comes."""
+def read_rows(gram, first, n, size, work, support):
+    """Fetch gram between the n atoms of the support and the members of the set from `first` on."""
+    for i in range(n):
+        read_row(gram, support.atoms[i], first, size, work, work.rows[i])
+
+
+@inlined()
+def read_row(gram, atom, first, size, work, row):
+    """Fetch gram between an atom and the members of the set from `first` on, and the padding."""
     source = gram[atom]
-    for j in range(len(row)):
-        row[j] = source[atoms[j]]
+    for j in range(first, padded(size)):
+        row[j] = source[work.atoms[j]]
+
+
+@inlined()
+def correlate(n, size, work, support):
+    """Make q afresh on the working set."""
+    column = support.column
+    for i in range(padded(max(n, 1))):
+        column[i] = support.z[i] if i < n else 0
+    add_rows(work.q, work.q0, -1.0, column, work.rows, work.rows.shape[1], n, padded(max(size, 1)))
 
 
 @inlined()
@@ -93,17 +110,48 @@ def worst_member(work, width):
 
 
 @inlined()
-def settle(lam, n, width, work, support):
-    """Bring the support back to its minimum after rounding; returns its size."""
+def adopt(k, code, n, size, gram, work, support):
+    """Let member k join the support with its code as it is, which need not be at its minimum.
+
+    Returns the size of the support: as it was, where the atom depends on those that are in it.
+    """
+    row = work.row
+    read_row(gram, work.atoms[k], 0, size, work, row)
+    curvature = project(k, n, row, support)
+    if n == support.room or not curvature > negligible(row[k]):
+        return n
+    return join(k, code, curvature, n, size, work, support)
+
+
+@inlined()
+def negligible(norm2):
+    return norm2 * type(norm2)(DEPENDENT * np.finfo(type(norm2)).eps)
+
+
+@inlined()
+def project(k, n, row, support):
+    """Leave in `give` the member of the given row as a combination of the support.
+
+    Returns the squared norm of what the support leaves of it.
+    """
+    for i in range(padded(n)):
+        support.column[i] = row[support.place[i]]
+    times_inverse(n, support)
+    return row[k] - dot(support.column, support.give, padded(n))
+
+
+@inlined()
+def settle(lam, n, size, work, support):
+    """Bring the support to its minimum, or to fewer codes on the way; returns its size."""
     for _ in range(n):
         for i in range(n):
             support.column[i] = lam * np.sign(support.z[i]) - work.q[support.place[i]]
         times_inverse(n, support)
         length, first = first_zero(support.z, support.give, n, support.z.dtype.type(1))
-        give_way(length, n, width, work, support)
+        give_way(length, n, size, work, support)
         if first < 0:
             break
-        n = drop(first, n, width, work, support)
+        n = drop(first, n, size, work, support)
     return n
 
 
@@ -114,17 +162,12 @@ def admit(k, code, n, size, lam, gram, work, support):
     Codes of the support that reach zero on the way leave it.  Member k joins unless its own code
     does.  Returns the size of the support.
     """
-    width, kind = padded(size), work.row.dtype.type
-    row = work.row[:width]
-    negligible = kind(DEPENDENT * np.finfo(row.dtype).eps)
-    read_row(gram, work.atoms[k], work.atoms, row)
+    row, kind = work.row, work.row.dtype.type
+    read_row(gram, work.atoms[k], 0, size, work, row)
     while True:
-        for i in range(padded(n)):
-            support.column[i] = row[support.place[i]]
-        times_inverse(n, support)
-        curvature = row[k] - dot(support.column, support.give, padded(n))
+        curvature = project(k, n, row, support)
         missing = work.q[k] - lam * np.sign(code if code != 0 else work.q[k])
-        if n < len(support.atoms) and curvature > negligible * row[k]:
+        if n < support.room and curvature > negligible(row[k]):
             length = missing / curvature
         else:  # the objective falls, or is flat, until some code reaches zero
             length = kind(np.inf) * (missing if missing != 0 else -code)
@@ -132,17 +175,16 @@ def admit(k, code, n, size, lam, gram, work, support):
         ends = np.isinf(length) or (code != 0 and code * (code + length) <= 0)
         if ends:
             length, first = -code, -1
-        give_way(length, n, width, work, support)
-        subtract(work.q, length, row)
+        give_way(length, n, size, work, support)
+        subtract(work.q, length, row, padded(size))
         code += length
         if first < 0:
             break
-        n = drop(first, n, width, work, support)
+        n = drop(first, n, size, work, support)
     work.masks[k] = 0
     if ends:
         return n
-    copy_row(row, work.rows[n * width : (n + 1) * width])
-    return join(k, code, curvature, n, work, support)
+    return join(k, code, curvature, n, size, work, support)
 
 
 @inlined(fastmath=FAST)
@@ -157,8 +199,10 @@ def dot(a, b, width):
 @inlined()
 def times_inverse(n, support):
     """give = inverse column; zero in the padding, where the inverse is."""
-    for i in range(padded(n)):
-        support.give[i] = dot(support.inverse[i], support.column, padded(n))
+    inverse = support.inverse
+    add_rows(
+        support.give, support.zeros, 1.0, support.column, inverse, inverse.shape[1], n, padded(n)
+    )
 
 
 @inlined()
@@ -175,68 +219,60 @@ def first_zero(z, give, n, length):
 
 
 @inlined(fastmath=FAST)
-def give_way(length, n, width, work, support):
-    """z -= length give on the support, and q after it, four atoms at a time."""
-    z, give, rows, q = support.z, support.give, work.rows, work.q
+def give_way(length, n, size, work, support):
+    """z -= length give on the support, and q after it."""
     for i in range(padded(n)):
-        z[i] -= length * give[i]
-    for i in range(0, n, 4):  # beyond n the rows are finite and `give` is zero
-        ga, gb, gc, gd = length * give[i], length * give[i + 1], length * give[i + 2], length * give[i + 3]
-        a, b = rows[i * width : (i + 1) * width], rows[(i + 1) * width : (i + 2) * width]
-        c, d = rows[(i + 2) * width : (i + 3) * width], rows[(i + 3) * width : (i + 4) * width]
-        for j in range(width):
-            q[j] += (ga * a[j] + gb * b[j]) + (gc * c[j] + gd * d[j])
+        support.z[i] -= length * support.give[i]
+    add_rows(work.q, work.q, length, support.give, work.rows, work.rows.shape[1], n, padded(size))
 
 
 @inlined(fastmath=FAST)
-def subtract(q, factor, row):
+def subtract(q, factor, row, width):
     """q -= factor row."""
-    for j in range(len(row)):
+    for j in range(width):
         q[j] -= factor * row[j]
 
 
 @inlined()
-def copy_row(source, target):
+def copy_row(source, target, width):
     """target = source; array assignment would make a temporary copy."""
-    for j in range(len(source)):
+    for j in range(width):
         target[j] = source[j]
 
 
 @inlined(fastmath=FAST)
-def join(k, code, curvature, n, work, support):
-    """Append member k to the support, whose inverse grows by one row and column."""
+def join(k, code, curvature, n, size, work, support):
+    """Append member k to the support, whose inverse grows by one row and column.
+
+    `work.row` is its row, and `give` what `project` left there.
+    """
     inverse, give, column = support.inverse, support.give, support.column
     scale = inverse.dtype.type(1) / curvature
     for j in range(padded(n)):
         column[j] = -scale * give[j]
-    for i in range(padded(n)):
-        row, factor = inverse[i], -column[i]
-        for j in range(padded(n)):
-            row[j] += factor * give[j]
+    add_outer(inverse, inverse.shape[1], scale, give, give, n, padded(n))
     for i in range(n):
         inverse[i, n] = column[i]
-    copy_row(column[:n], inverse[n])
+    copy_row(column, inverse[n], n)
     inverse[n, n] = scale
+    copy_row(work.row, work.rows[n], padded(size))
     support.atoms[n], support.place[n], support.z[n] = work.atoms[k], k, code
     return n + 1
 
 
 @inlined(fastmath=FAST)
-def drop(i, n, width, work, support):
+def drop(i, n, size, work, support):
     """Take entry i out of the support, whose last entry moves to its place; returns the new size."""
     inverse, column, last = support.inverse, support.column, n - 1
-    copy_row(inverse[i], column)
-    scale = column.dtype.type(1) / column[i]
-    for a in range(padded(n)):
-        row, factor = inverse[a], column[a] * scale
-        for j in range(padded(n)):
-            row[j] -= factor * column[j]
-    copy_row(inverse[last], inverse[i])
+    copy_row(inverse[i], column, padded(n))
+    add_outer(inverse, inverse.shape[1], -1 / column[i], column, column, n, padded(n))
+    copy_row(inverse[last], inverse[i], padded(n))
     for a in range(n):
         inverse[a, i], inverse[a, last] = inverse[a, last], 0
-    inverse[last] = 0
+    for a in range(padded(n)):
+        inverse[last, a] = 0
     work.masks[support.place[i]] = np.iinfo(work.masks.dtype).max
-    copy_row(work.rows[last * width : (last + 1) * width], work.rows[i * width : (i + 1) * width])
+    copy_row(work.rows[last], work.rows[i], padded(size))
     support.atoms[i], support.place[i], support.z[i] = (
         support.atoms[last],
         support.place[last],

@@ -1,0 +1,208 @@
+"""Row operations of the coordinate-descent coder as explicit vector code.
+
+Loops over sixteen numbers that are left to the compiler spend more on entering than on arithmetic.
+Widths are multiples of `LANES`, numbers of rows are rounded up to `FOUR`; what is written begins on a
+cache line.
+"""
+
+import numpy as np
+from llvmlite import ir
+from numba import types
+from numba.core import cgutils
+from numba.extending import intrinsic
+
+from flyannot.sparse.learners.scc_vector_code import BYTE, CHUNK, I16, I32, I64, LANES, VNNI, Vectors
+
+FOUR = 4  # rows that one turn of a loop adds
+DIGIT = 7  # bits of the lower digit of a rounded number
+
+
+class _Rows(Vectors):
+    """Vectors with loops of any step and rows that are found by number and stride."""
+
+    def count(self, stop, step, carried, body):
+        """Run body(k, carried) for k = 0, step, ... below `stop`, at least once; the last carried."""
+        builder, before = self.builder, self.builder.block
+        loop, done = builder.append_basic_block("count"), builder.append_basic_block("counted")
+        builder.branch(loop)
+        builder.position_at_end(loop)
+        k = builder.phi(I64)
+        phis = [builder.phi(value.type) for value in carried]
+        results = body(k, list(phis))
+        following = builder.add(k, I64(step))
+        for phi, start, result in zip([k, *phis], [I64(0), *carried], [following, *results]):
+            phi.add_incoming(start, before)
+            phi.add_incoming(result, builder.block)
+        builder.cbranch(builder.icmp_signed("<", following, stop), loop, done)
+        builder.position_at_end(done)
+        return results
+
+    def number_at(self, row, i, t=0):
+        return self.splat(self.builder.load(self.builder.gep(row, [self.builder.add(i, I64(t))])))
+
+    def at(self, row, k):
+        return self.load(row, k, 0, aligned=False)
+
+    def line_at(self, row, k):
+        place = self.builder.bitcast(self.builder.gep(row, [k]), ir.VectorType(BYTE, CHUNK).as_pointer())
+        return self.builder.load(place, align=1)
+
+    def interleave(self, a, b):
+        """The elements of two vectors in turn, within each quarter: first of the lower halves, then of the upper."""
+        n = a.type.count
+        quarter = n // 4
+        for half in (0, quarter // 2):
+            places = [q * quarter + half + e for q in range(4) for e in range(quarter // 2)]
+            yield self._shuffle(a, b, [place for e in places for place in (e, n + e)])
+
+    def byte_products(self, unsigned, signed, total):
+        """total + in every lane the products of its four unsigned and signed bytes."""
+        builder, words = self.builder, ir.VectorType(I32, LANES)
+        if "+avx512vnni" in self.context.codegen().magic_tuple()[2]:
+            multiply_add = cgutils.get_or_insert_function(
+                builder.module, ir.FunctionType(words, [words] * 3), VNNI
+            )
+            return builder.call(multiply_add, [total, builder.bitcast(unsigned, words), signed])
+        signed = builder.bitcast(signed, unsigned.type)
+        for byte in range(4):
+            lanes = range(byte, CHUNK, 4)
+            a = builder.zext(self._shuffle(unsigned, unsigned, lanes), words)
+            b = builder.sext(self._shuffle(signed, signed, lanes), words)
+            total = builder.add(total, builder.mul(a, b))
+        return total
+
+    def sum_of_rows(self, factors, rows, stride, n, k):
+        """Entries k, k + 1, ... of the sum of factors[i] rows[i]."""
+
+        def four(i, sums):
+            places = [self.builder.mul(self.builder.add(i, I64(t)), stride) for t in range(FOUR)]
+            lines = [self.at(rows, self.builder.add(place, k)) for place in places]
+            return [self.fma(self.number_at(factors, i, t), lines[t], sums[t]) for t in range(FOUR)]
+
+        return self.join(self.count(n, FOUR, [self.splat(0.0)] * FOUR, four), self.builder.fadd)
+
+
+@intrinsic
+def add_rows(typing_context, target, base, scale, factors, rows, stride, n, width):
+    """target = base + scale (sum of factors[i] rows[i] for i < n); beyond n, factors or rows are zero."""
+
+    def codegen(context, builder, signature, args):
+        v = _Rows(context, builder, signature, args)
+        target, base, scale, factors, rows = v.row(0), v.row(1), v.splat(v.number(2)), v.row(3), v.row(4)
+        stride, n, width = v.index(5), v.index(6), v.index(7)
+
+        def block(k, _):
+            v.store(v.fma(scale, v.sum_of_rows(factors, rows, stride, n, k), v.at(base, k)), target, k, 0)
+            return []
+
+        v.count(width, LANES, [], block)
+        return context.get_dummy_value()
+
+    return types.none(target, base, scale, factors, rows, stride, n, width), codegen
+
+
+@intrinsic
+def add_outer(typing_context, rows, stride, scale, left, right, n, width):
+    """rows[i] += scale left[i] right for i < n."""
+
+    def codegen(context, builder, signature, args):
+        v = _Rows(context, builder, signature, args)
+        rows, stride, scale, left, right = v.row(0), v.index(1), v.splat(v.number(2)), v.row(3), v.row(4)
+        n, width = v.index(5), v.index(6)
+
+        def block(k, _):
+            line = builder.fmul(scale, v.at(right, k))
+
+            def row(i, _):
+                place = builder.add(builder.mul(i, stride), k)
+                v.store(v.fma(v.number_at(left, i), line, v.at(rows, place)), rows, place, 0)
+                return []
+
+            return v.count(n, 1, [], row)
+
+        v.count(width, LANES, [], block)
+        return context.get_dummy_value()
+
+    return types.none(rows, stride, scale, left, right, n, width), codegen
+
+
+@intrinsic
+def subtract_bytes(typing_context, q, q0, unit, rows, atoms, high, low, n, offset):
+    """q = q0 - unit (sum of (high[i] 2^DIGIT + low[i]) rows[atoms[i]] - offset), by atoms in mirrored order.
+
+    Rows are unsigned, the digits signed bytes.  `mirrored` says which atom a place of q stands for.
+    """
+
+    def codegen(context, builder, signature, args):
+        v = _Rows(context, builder, signature, args)
+        q, q0, unit, rows, atoms = v.row(0), v.row(1), v.splat(v.number(2)), v.row(3), v.row(4)
+        digits, n, offset = (v.row(5), v.row(6)), v.index(7), v.splat(v.integer(8))
+        words, reals = ir.VectorType(I32, LANES), ir.VectorType(v.real, LANES)
+
+        def chunk(k, _):
+            def four(i, sums):
+                numbers = [
+                    builder.load(builder.gep(atoms, [builder.add(i, I64(t))])) for t in range(FOUR)
+                ]
+                a, b, c, d = (v.line_at(v.row(3, builder.zext(j, I64)), k) for j in numbers)
+                pairs = zip(v.interleave(a, b), v.interleave(c, d))
+                shorts = ir.VectorType(I16, CHUNK // 2)
+                fours = [v.interleave(*(builder.bitcast(x, shorts) for x in pair)) for pair in pairs]
+                fours = [builder.bitcast(x, a.type) for pair in fours for x in pair]
+                weights = [
+                    v.splat(builder.load(builder.bitcast(builder.gep(digit, [i]), I32.as_pointer()), align=1))
+                    for digit in digits
+                ]
+                factors = [w for w in weights for _ in fours]
+                return [v.byte_products(f, w, s) for f, w, s in zip(fours * 2, factors, sums)]
+
+            sums = v.count(n, FOUR, [v.splat(I32(0))] * 8, four)
+            for t in range(CHUNK // LANES):
+                total = builder.shl(sums[t], ir.Constant(words, [DIGIT] * LANES))
+                total = builder.sub(builder.add(total, sums[4 + t]), offset)
+                total = builder.sitofp(total, reals)
+                v.store(v.residue(v.load(q0, k, t, aligned=False), unit, total), q, k, t)
+            return []
+
+        v.count(v.n, CHUNK, [], chunk)
+        return context.get_dummy_value()
+
+    return types.none(q, q0, unit, rows, atoms, high, low, n, offset), codegen
+
+
+@intrinsic
+def largest_magnitude(typing_context, q, width):
+    """The largest |q[k]| for k < width."""
+
+    def codegen(context, builder, signature, args):
+        v = _Rows(context, builder, signature, args)
+        q, width = v.row(0), v.index(1)
+        tops = v.count(width, LANES, [v.splat(0.0)], lambda k, top: [v.max(v.abs(v.at(q, k)), top[0])])
+        return v.fold(tops[0], v.max)
+
+    return q.dtype(q, width), codegen
+
+
+@intrinsic
+def above(typing_context, q, k, bar):
+    """A bit for each of the entries k to k + CHUNK of q with |q| > bar, the first lowest."""
+
+    def codegen(context, builder, signature, args):
+        v = _Rows(context, builder, signature, args)
+        q, k, bar = v.row(0), v.index(1), v.splat(v.number(2))
+        found = [
+            builder.fcmp_ordered(">", v.abs(v.load(q, k, i, aligned=False)), bar) for i in range(CHUNK // LANES)
+        ]
+        joined = v.join(found, lambda a, b: v._shuffle(a, b, range(2 * a.type.count)))
+        return builder.bitcast(joined, I64)
+
+    return types.uint64(q, k, bar), codegen
+
+
+def mirrored_order(n):
+    """The atom at every place of q, for n places: bits 2, 3 and 4, 5 of its number change places.
+
+    That is how interleaving four rows twice leaves them.
+    """
+    place = np.arange(n)
+    return (place & ~60) | (place & 12) << 2 | (place & 48) >> 2
