@@ -29,7 +29,7 @@ ONLY_IN = {
         "sparse/coders/lars.py",
         "bench/",
     ),
-    "numba": ("compiled.py", "sparse/learners/scc_vector"),
+    "numba": ("compiled.py", "sparse/learners/scc_vector", "sparse/coders/cd_vectors"),
 }
 
 

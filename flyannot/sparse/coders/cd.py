@@ -8,7 +8,8 @@ import scipy.sparse as sp
 from threadpoolctl import ThreadpoolController
 
 from flyannot.errors import DataError, InputError
-from flyannot.sparse.coders.cd_kernels import SLACK, Problem, encode_rows, make_scratch, round_gram
+from flyannot.sparse.coders.cd_bytes import round_gram
+from flyannot.sparse.coders.cd_kernels import SLACK, Problem, encode_rows, make_scratch
 from flyannot.sparse.coders.cd_vectors import mirrored_order
 
 BLOCK = 512  # samples per product: X D^T stays in cache until its codes are solved

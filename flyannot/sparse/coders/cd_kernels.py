@@ -12,17 +12,17 @@ from typing import NamedTuple
 
 import numpy as np
 
+from flyannot.sparse.coders.cd_bytes import correlate_all, mirrored
 from flyannot.sparse.coders.cd_support import (
-    FAST,
+    LANES,
     Support,
     WorkingSet,
     admit,
     adopt,
-    copy_row,
     correlate,
     end_set,
-    lean,
     inlined,
+    lean,
     padded,
     place_atom,
     read_row,
@@ -31,8 +31,7 @@ from flyannot.sparse.coders.cd_support import (
     subtract,
     worst_member,
 )
-from flyannot.sparse.coders.cd_support import LANES
-from flyannot.sparse.coders.cd_vectors import CHUNK, DIGIT, FOUR, above, largest_magnitude, subtract_bytes
+from flyannot.sparse.coders.cd_vectors import CHUNK, above, largest_magnitude
 from flyannot.sparse.learners.scc_vectors import aligned_zeros, lowest_bit
 
 ENTRANTS = 0.7  # atoms join the working set when |q| is at least this part of the largest
@@ -40,10 +39,6 @@ SLACK = 16.0  # roundings of |x| |d| that do not count as a violation
 REBUILD = 8  # rounds after which the support is built afresh
 AT_REST = 0.9  # part of the allowed gap to reach; a code to begin from may use a little more of it, so
 AT_START = 0.95  # that a code that comes back is left as it is
-COARSE = 0.2  # part of lam above which the error of bytes brings too many atoms in
-HALF = 0.5005  # the error of a rounded number, with room to spare
-LARGEST = 127 << DIGIT  # two signed digits, and in a sum of all weights
-LARGEST_SUM = 1 << 23
 
 
 class Problem(NamedTuple):
@@ -106,20 +101,6 @@ def make_scratch(n_atoms, n_features, dtype):
 
 def _padded(n):
     return -(-n // LANES) * LANES
-
-
-@lean()
-def round_gram(gram, norms, bytes_, scales):
-    """Fill the copy of gram in bytes; no entry of row i exceeds norms[i] times the largest norm."""
-    kind = gram.dtype.type
-    largest = kind(0)
-    for i in range(len(norms)):
-        largest = max(largest, norms[i])
-    for i in range(len(gram)):
-        scales[i] = norms[i] * largest * kind(1 / 127)
-        inverse = kind(1) / scales[i] if scales[i] > 0 else kind(0)
-        for j in range(len(gram)):
-            bytes_[i, j] = np.uint8(np.int32(gram[i, j] * inverse + kind(128.5)))
 
 
 @lean()
@@ -188,59 +169,6 @@ def encode_row(q0, square, n_loads, problem, scratch, atoms, codes):
     if n_loads == 0:
         n_loads = unload(n, s)
     return write_sorted(s.loads, s.load_codes, n_loads, atoms, codes), solved
-
-
-@inlined()
-def correlate_all(q0, atoms, z, n, slack, problem, s):
-    """Make q for all atoms, within an error.
-
-    Returns the bound on |q| below which an atom does not violate, and the error.
-    """
-    unit, offset, error = round_code(atoms, z, n, problem.scales, s)
-    error += slack
-    if error <= COARSE * problem.lam:
-        subtract_bytes(s.q, q0, unit, problem.bytes_, atoms, s.high, s.low, n, offset)
-        return problem.lam - error, error
-    refresh_correlations(q0, problem.gram, atoms, z, n, s.q)
-    return problem.lam + slack, slack - slack
-
-
-@inlined()
-def round_code(atoms, z, n, scales, s):
-    """Two digits of every code times its scale.  Returns their unit, the sum of all that is to be taken
-    off for the 128 in unsigned bytes, and the error of q."""
-    kind = s.q.dtype.type
-    largest, spread = kind(1e-30), kind(0)
-    for i in range(n):
-        weight = abs(z[i]) * scales[atoms[i]]
-        largest, spread = max(largest, weight), spread + weight
-    unit = max(largest / kind(LARGEST), spread / kind(LARGEST_SUM))
-    inverse, total = kind(1) / unit, np.int32(0)
-    for i in range(n):
-        weight = np.int32(np.rint(z[i] * scales[atoms[i]] * inverse))
-        high = (weight + np.int32(64)) >> np.int32(DIGIT)
-        s.high[i], s.low[i] = high, weight - (high << np.int32(DIGIT))
-        total += weight
-    for i in range(n, max(FOUR, (n + FOUR - 1) // FOUR * FOUR)):
-        s.high[i], s.low[i] = 0, 0
-    return unit, np.int32(total * np.int32(128)), kind(HALF) * spread + kind(n) * unit * kind(127 * HALF)
-
-
-@inlined()
-def mirrored(place):
-    """The atom at a place of q."""
-    return (place & ~60) | (place & 12) << 2 | (place & 48) >> 2
-
-
-@lean(fastmath=FAST)
-def refresh_correlations(q0, gram, atoms, z, n, q):
-    """q = q0 - z gram, in mirrored order."""
-    for j in range(len(q)):
-        q[j] = q0[j]
-    for i in range(n):
-        row, factor = gram[atoms[i]], z[i]
-        for j in range(len(row)):
-            q[mirrored(j)] -= factor * row[j]
 
 
 @inlined()
@@ -319,7 +247,7 @@ def adopt_loads(n_loads, size, gram, s):
             n_left += 1
     correlate(n, size, work, s.support)
     for i in range(n_left):
-        read_row(gram, work.atoms[s.loads[i]], 0, size, work, work.row)
+        read_row(gram, s.loads[i], size, work)
         subtract(work.q, s.load_codes[i], work.row, padded(size))
     return n, n_left
 
@@ -333,7 +261,7 @@ def solve_set(n, n_left, size, slack, problem, s):
         if step < n_left:
             k, code = np.int64(s.loads[step]), s.load_codes[step]
         else:
-            k, code = np.int64(worst_member(work, padded(size))), lam - lam
+            k, code = worst_member(size, work), lam - lam
             if k < 0 or abs(work.q[k]) <= lam + slack:
                 break
         n = admit(k, code, n, size, lam, problem.gram, work, s.support)

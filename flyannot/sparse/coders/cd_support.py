@@ -11,7 +11,7 @@ from typing import NamedTuple
 import numpy as np
 
 from flyannot.compiled import compiled
-from flyannot.sparse.coders.cd_vectors import add_outer, add_rows
+from flyannot.sparse.coders.cd_vectors import add_outer, add_rows, gather_row, inner_product, place_of_largest
 
 LANES = 16  # rows are padded to this multiple, so that loops over them have no remainder
 DEPENDENT = 32.0  # roundings of |d_k|^2 below which what the support leaves of d_k counts as nothing
@@ -76,15 +76,13 @@ def end_set(size, work):
 def read_rows(gram, first, n, size, work, support):
     """Fetch gram between the n atoms of the support and the members of the set from `first` on."""
     for i in range(n):
-        read_row(gram, support.atoms[i], first, size, work, work.rows[i])
+        gather_row(work.rows[i], gram, support.atoms[i], work.atoms, first, padded(size))
 
 
 @inlined()
-def read_row(gram, atom, first, size, work, row):
-    """Fetch gram between an atom and the members of the set from `first` on, and the padding."""
-    source = gram[atom]
-    for j in range(first, padded(size)):
-        row[j] = source[work.atoms[j]]
+def read_row(gram, k, size, work):
+    """Fetch gram between member k and the set, and its padding."""
+    gather_row(work.row, gram, work.atoms[k], work.atoms, 0, padded(size))
 
 
 @inlined()
@@ -97,16 +95,9 @@ def correlate(n, size, work, support):
 
 
 @inlined()
-def worst_member(work, width):
+def worst_member(size, work):
     """The place of the largest |q| among the atoms that may join; -1 where all are zero."""
-    bits, masks = work.q_bits, work.masks
-    kind = bits.dtype.type
-    top, place = kind(0), kind(-1)
-    for j in range(width):
-        top = max(top, kind(bits[j] & masks[j]))
-    for j in range(width):  # two passes without branches beat one with them
-        place = max(place, kind(j) if kind(bits[j] & masks[j]) == top else kind(-1))
-    return place if top > 0 else kind(-1)
+    return place_of_largest(work.q_bits, work.masks, padded(size))
 
 
 @inlined()
@@ -116,7 +107,7 @@ def adopt(k, code, n, size, gram, work, support):
     Returns the size of the support: as it was, where the atom depends on those that are in it.
     """
     row = work.row
-    read_row(gram, work.atoms[k], 0, size, work, row)
+    read_row(gram, k, size, work)
     curvature = project(k, n, row, support)
     if n == support.room or not curvature > negligible(row[k]):
         return n
@@ -137,7 +128,7 @@ def project(k, n, row, support):
     for i in range(padded(n)):
         support.column[i] = row[support.place[i]]
     times_inverse(n, support)
-    return row[k] - dot(support.column, support.give, padded(n))
+    return row[k] - inner_product(support.column, support.give, padded(n))
 
 
 @inlined()
@@ -163,7 +154,7 @@ def admit(k, code, n, size, lam, gram, work, support):
     does.  Returns the size of the support.
     """
     row, kind = work.row, work.row.dtype.type
-    read_row(gram, work.atoms[k], 0, size, work, row)
+    read_row(gram, k, size, work)
     while True:
         curvature = project(k, n, row, support)
         missing = work.q[k] - lam * np.sign(code if code != 0 else work.q[k])
@@ -187,22 +178,11 @@ def admit(k, code, n, size, lam, gram, work, support):
     return join(k, code, curvature, n, size, work, support)
 
 
-@inlined(fastmath=FAST)
-def dot(a, b, width):
-    """The inner product of the first entries."""
-    total = a[0] - a[0]
-    for j in range(width):
-        total += a[j] * b[j]
-    return total
-
-
 @inlined()
 def times_inverse(n, support):
     """give = inverse column; zero in the padding, where the inverse is."""
     inverse = support.inverse
-    add_rows(
-        support.give, support.zeros, 1.0, support.column, inverse, inverse.shape[1], n, padded(n)
-    )
+    add_rows(support.give, support.zeros, 1.0, support.column, inverse, inverse.shape[1], n, padded(n))
 
 
 @inlined()

@@ -11,9 +11,10 @@ from numba import types
 from numba.core import cgutils
 from numba.extending import intrinsic
 
-from flyannot.sparse.learners.scc_vector_code import BYTE, CHUNK, I16, I32, I64, LANES, VNNI, Vectors
+from flyannot.sparse.learners.scc_vector_code import BOOL, BYTE, CHUNK, I16, I32, I64, LANES, VNNI, Vectors
 
 FOUR = 4  # rows that one turn of a loop adds
+GATHER = "llvm.x86.avx512.mask.gather.dps.512"
 DIGIT = 7  # bits of the lower digit of a rounded number
 
 
@@ -48,7 +49,7 @@ class _Rows(Vectors):
         return self.builder.load(place, align=1)
 
     def interleave(self, a, b):
-        """The elements of two vectors in turn, within each quarter: first of the lower halves, then of the upper."""
+        """The elements of two vectors in turn: of the lower halves of their quarters, then of the upper."""
         n = a.type.count
         quarter = n // 4
         for half in (0, quarter // 2):
@@ -135,15 +136,13 @@ def subtract_bytes(typing_context, q, q0, unit, rows, atoms, high, low, n, offse
 
     def codegen(context, builder, signature, args):
         v = _Rows(context, builder, signature, args)
-        q, q0, unit, rows, atoms = v.row(0), v.row(1), v.splat(v.number(2)), v.row(3), v.row(4)
+        q, q0, unit, atoms = v.row(0), v.row(1), v.splat(v.number(2)), v.row(4)
         digits, n, offset = (v.row(5), v.row(6)), v.index(7), v.splat(v.integer(8))
         words, reals = ir.VectorType(I32, LANES), ir.VectorType(v.real, LANES)
 
         def chunk(k, _):
             def four(i, sums):
-                numbers = [
-                    builder.load(builder.gep(atoms, [builder.add(i, I64(t))])) for t in range(FOUR)
-                ]
+                numbers = [builder.load(builder.gep(atoms, [builder.add(i, I64(t))])) for t in range(FOUR)]
                 a, b, c, d = (v.line_at(v.row(3, builder.zext(j, I64)), k) for j in numbers)
                 pairs = zip(v.interleave(a, b), v.interleave(c, d))
                 shorts = ir.VectorType(I16, CHUNK // 2)
@@ -184,6 +183,85 @@ def largest_magnitude(typing_context, q, width):
 
 
 @intrinsic
+def inner_product(typing_context, a, b, width):
+    """The sum of a[k] b[k] for k < width."""
+
+    def codegen(context, builder, signature, args):
+        v = _Rows(context, builder, signature, args)
+        a, b, width = v.row(0), v.row(1), v.index(2)
+        sums = v.count(width, LANES, [v.splat(0.0)], lambda k, s: [v.fma(v.at(a, k), v.at(b, k), s[0])])
+        return v.sum(sums)
+
+    return a.dtype(a, b, width), codegen
+
+
+@intrinsic
+def place_of_largest(typing_context, bits, masks, width):
+    """The place of the largest bits[k] & masks[k] for k < width; -1 where all are zero."""
+
+    def codegen(context, builder, signature, args):
+        v = _Rows(context, builder, signature, args)
+        bits, masks, width = v.row(0), v.row(1), v.index(2)
+        whole = ir.VectorType(context.get_value_type(signature.args[0].dtype), LANES)
+
+        def masked(k):
+            rows = (builder.bitcast(builder.gep(row, [k]), whole.as_pointer()) for row in (bits, masks))
+            return builder.and_(*(builder.load(row, align=4) for row in rows))
+
+        zeros = ir.Constant(whole, None)
+        tops = v.count(width, LANES, [zeros], lambda k, top: [v.max_int(masked(k), top[0])])
+        top = v.fold(tops[0], v.max_int)
+        all_ = v.splat(top)
+
+        def find(k, place):
+            found = builder.bitcast(builder.icmp_signed("==", masked(k), all_), I16)
+            here = builder.add(k, builder.zext(builder.cttz(found, ir.IntType(1)(0)), I64))
+            return [builder.select(builder.icmp_signed("!=", found, I16(0)), here, place[0])]
+
+        (place,) = v.count(width, LANES, [I64(0)], find)
+        return builder.select(builder.icmp_signed(">", top, top.type(0)), place, I64(-1))
+
+    return types.int64(bits, masks, width), codegen
+
+
+@intrinsic
+def gather_row(typing_context, target, gram, atom, atoms, first, width):
+    """target[k] = gram[atom, atoms[k]] for first <= k < width, and for some k before `first`."""
+
+    def codegen(context, builder, signature, args):
+        v = _Rows(context, builder, signature, args)
+        target, source, atoms = v.row(0), v.row(1, v.index(2)), v.row(3)
+        start = builder.and_(v.index(4), I64(-LANES))
+        numbers, reals = ir.VectorType(I32, LANES), ir.VectorType(v.real, LANES)
+
+        def block(k, _):
+            k = builder.add(k, start)
+            at = builder.load(builder.bitcast(builder.gep(atoms, [k]), numbers.as_pointer()), align=4)
+            v.store(_gathered(v, source, at, reals), target, k, 0)
+            return []
+
+        v.count(builder.sub(v.index(5), start), LANES, [], block)
+        return context.get_dummy_value()
+
+    return types.none(target, gram, atom, atoms, first, width), codegen
+
+
+def _gathered(v, source, numbers, reals):
+    """The entries of a row that a vector numbers."""
+    builder, nothing = v.builder, ir.Constant(reals, ir.Undefined)
+    if "+avx512f" in v.context.codegen().magic_tuple()[2] and isinstance(v.real, ir.FloatType):
+        every = ir.Constant(ir.VectorType(BOOL, LANES), [1] * LANES)
+        start = builder.bitcast(source, BYTE.as_pointer())
+        kinds = [reals, start.type, numbers.type, every.type, I32]
+        gather = cgutils.get_or_insert_function(builder.module, ir.FunctionType(reals, kinds), GATHER)
+        return builder.call(gather, [ir.Constant(reals, None), start, numbers, every, I32(4)])
+    for lane in range(LANES):
+        number = builder.zext(builder.extract_element(numbers, I32(lane)), I64)
+        nothing = builder.insert_element(nothing, builder.load(builder.gep(source, [number])), I32(lane))
+    return nothing
+
+
+@intrinsic
 def above(typing_context, q, k, bar):
     """A bit for each of the entries k to k + CHUNK of q with |q| > bar, the first lowest."""
 
@@ -191,7 +269,8 @@ def above(typing_context, q, k, bar):
         v = _Rows(context, builder, signature, args)
         q, k, bar = v.row(0), v.index(1), v.splat(v.number(2))
         found = [
-            builder.fcmp_ordered(">", v.abs(v.load(q, k, i, aligned=False)), bar) for i in range(CHUNK // LANES)
+            builder.fcmp_ordered(">", v.abs(v.load(q, k, i, aligned=False)), bar)
+            for i in range(CHUNK // LANES)
         ]
         joined = v.join(found, lambda a, b: v._shuffle(a, b, range(2 * a.type.count)))
         return builder.bitcast(joined, I64)
