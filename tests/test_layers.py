@@ -16,6 +16,7 @@ HEAVY = ("numba", "sklearn", "cv2", "h5py", "scipy", "skimage", "PIL", "tifffile
 ONLY_IN = {
     "h5py": ("store/",),
     "click": ("cli/",),
+    "httpx": ("fetching/", "steps/fetch.py"),
     "tqdm": ("cli/progress.py",),
     "cv2": ("images.py", "descriptors.py", "patches.py", "executor.py", "embryo_picture.py"),
     # Where a model or a score is made, and where scikit-learn is itself the reference or the peer.

@@ -11,6 +11,7 @@ from flyannot.cli.lazy import LazyGroup
 # In the order in which a user meets them: name, module, what it does.
 COMMANDS = {
     "synthesize": ("synthesize", "Make labelled synthetic embryos to try things on."),
+    "fetch": ("fetch", "Published images and tables from their site."),
     "import": ("import_", "Turn published data into a data set folder, or atoms into a dictionary."),
     "extract": ("extract", "Images to descriptors."),
     "learn-dict": ("learn_dict", "Descriptors to dictionaries."),

@@ -9,7 +9,8 @@ from flyannot.importing.source_tables import BAD_ROW, header_of, read_rows
 
 ANNOTATIONS, IMAGES = "insitu_annot.csv", "insitu_images.csv"
 _N_ANNOTATION_CELLS = 5  # symbol, CG number, FBgn, stage, term
-_N_IMAGE_CELLS = 7  # symbol, CG number, clone, FBgn, project, image, stage
+_N_IMAGE_CELLS = 7  # symbol, CG number, clone, FBgn, project, image, stage; later dumps have view and more
+_VIEWS = ("lateral", "dorsal", "ventral")
 _FIX = f"name {ANNOTATIONS} and {IMAGES}, gzipped or not, or the folder that holds them"
 
 
@@ -23,11 +24,11 @@ def sort_tables(paths):
     """
     found = {}
     for path in paths:
-        kind = {_N_ANNOTATION_CELLS: "terms", _N_IMAGE_CELLS: "images"}.get(len(header_of(path)))
-        if kind is None:
-            n = len(header_of(path))
+        n_cells = len(header_of(path))
+        kind = "images" if has_width_of_images(n_cells) else "terms"
+        if kind == "terms" and not has_width_of_annotations(n_cells):
             raise InputError(
-                f"{path} is no dump of BDGP's: its first row has {n} cells, not 5 or 7", fix=_FIX
+                f"{path} is no dump of BDGP's: its first row has {n_cells} cells, not 5, 7 or more", fix=_FIX
             )
         if kind in found:
             raise InputError(f"{found[kind]} and {path} are both tables of {kind}", fix="name one of them")
@@ -35,6 +36,16 @@ def sort_tables(paths):
     if "images" not in found:
         raise InputError("no table of images is named", fix=_FIX)
     return found["images"], found.get("terms")
+
+
+def has_width_of_annotations(n_cells):
+    """Whether a row of so many cells can be one of insitu_annot.csv."""
+    return n_cells == _N_ANNOTATION_CELLS
+
+
+def has_width_of_images(n_cells):
+    """Whether a row of so many cells can be one of insitu_images.csv."""
+    return n_cells >= _N_IMAGE_CELLS
 
 
 def dumps_in(folder):
@@ -46,16 +57,18 @@ def dumps_in(folder):
 def read_image_rows(path, accounts):
     """The Rows of insitu_images.csv; those that cannot be used go into `accounts`."""
     rows = []
-    for line, cells in _usable(path, _N_IMAGE_CELLS, accounts, "image rows"):
-        symbol, cg, _, fbgn, _, image, stage = cells
-        rows.append(Row(Path(path).name, line, (symbol, cg), stage, (image,) if image else (), fbgn))
+    for line, cells in _usable(path, has_width_of_images, accounts, "image rows"):
+        symbol, cg, _, fbgn, _, image, stage, *more = cells
+        view = more[0].lower() if more and more[0].lower() in _VIEWS else ""
+        items = (image,) if image else ()
+        rows.append(Row(Path(path).name, line, (symbol, cg), stage, items, fbgn, view))
     return rows
 
 
 def read_term_rows(path, accounts):
     """The Rows of insitu_annot.csv; those that cannot be used go into `accounts`."""
     rows = []
-    for line, cells in _usable(path, _N_ANNOTATION_CELLS, accounts, "annotation rows"):
+    for line, cells in _usable(path, has_width_of_annotations, accounts, "annotation rows"):
         symbol, cg, fbgn, stage, term = cells
         term = " ".join(term.split())
         rows.append(Row(Path(path).name, line, (symbol, cg), stage, (term,) if term else (), fbgn))
@@ -68,9 +81,9 @@ def add_genes(genes, rows):
         genes.add(row.fbgn, *row.names)
 
 
-def _usable(path, n_cells, accounts, account):
+def _usable(path, fits, accounts, account):
     for line, cells, fault in read_rows(path):
-        if not fault and len(cells) != n_cells:
+        if not fault and not fits(len(cells)):
             fault = BAD_ROW
         if fault:
             accounts.drop(account, Drop(Path(path).name, line, cells[0] if cells else "", fault))

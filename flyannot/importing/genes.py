@@ -69,6 +69,10 @@ class Genes:
                     return self._only(name, known[name])
         return Gene(names[0])
 
+    def has(self, fbgn):
+        """Whether there is a gene of this number."""
+        return fbgn in self._symbols
+
     def by_name(self):
         """Name -> the numbers it may mean: of symbols, of CG numbers, and of synonyms; three dicts."""
         return tuple(dict(known) for known in self._by)
