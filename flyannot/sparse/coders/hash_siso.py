@@ -20,7 +20,7 @@ import numpy as np
 from threadpoolctl import threadpool_limits
 
 from flyannot.errors import InputError
-from flyannot.sparse.coders import siso
+from flyannot.sparse.coders import siso, siso_rounds
 from flyannot.sparse.coders.siso_passes import compare_some
 from flyannot.sparse.lsh import Index, Seen, build_index, candidates
 
@@ -86,7 +86,7 @@ def solve(X, D, lam, *, tol=1e-4, max_sweeps=1000, start=None, gram=None, n_thre
     search = search or HashSearch(build_index(D, np.random.default_rng(_SEED), n_threads=n_threads))
     _check(search, D)
     gram = siso.gram_of(D, gram)
-    problem = siso.Problem(D, float(lam), float(tol), int(max_sweeps), gram=gram)
+    problem = siso_rounds.Problem(D, float(lam), float(tol), int(max_sweeps), gram=gram)
     codes = siso.codes_of(start, len(X))
 
     def search_share(first):
@@ -120,13 +120,13 @@ def _check(search, D):
 def _search_cells(x, code, problem, search, seen):
     """The code of one sample when the cells give no more atoms, and the rounds that it took."""
     for n_rounds in range(problem.max_sweeps):
-        r = siso.residual(x, *code, problem.D)
+        r = siso_rounds.residual(x, *code, problem.D)
         if not r.any() or not len(problem.D):
             return code, n_rounds
         chosen = candidates(search.index, r, seen, n_probes=search.n_probes)
         largest, joining = compare_some(problem.D, r, problem.lam, problem.top_k, code[0], chosen)
-        gap = siso.gap_of(x, r, code[1], largest, problem.lam)  # as far as the cells show it
-        if not len(joining) or gap <= siso.allowed_gap(x, problem):
+        gap = siso_rounds.gap_of(x, r, code[1], largest, problem.lam)  # as far as the cells show it
+        if not len(joining) or gap <= siso_rounds.allowed_gap(x, problem):
             return code, n_rounds
-        code = siso.solve_active(x, code, joining, gap, problem)
+        code = siso_rounds.solve_active(x, code, joining, gap, problem)
     return code, problem.max_sweeps

@@ -4,28 +4,25 @@ Each sample keeps an active set of atoms.  The lasso on that set is solved from 
 set shrinks to the support of the solution, and expands by the atoms outside it that breach the
 optimality conditions most.  When none is left the small solution solves the whole problem.  The Gram
 matrix of many atoms is never made: a look at all of them costs one product of the residuals with them.
+From `MANY_ATOMS` on most of the looks are spared, with the same minimum (`siso_bounded`).
 """
 
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
+from functools import partial
 
 import numpy as np
 import scipy.sparse as sp
 from threadpoolctl import threadpool_limits
 
 from flyannot.errors import DataError, InputError
-from flyannot.sparse.coders.siso_passes import compare
-from flyannot.sparse.coders.small_lasso import small_lasso, solve_small
+from flyannot.sparse.coders import siso_bounded
+from flyannot.sparse.coders.siso_rounds import TOP_K, Problem, solve_block
 
 BLOCK = 64  # samples whose residuals share one pass over the atoms
+MANY_ATOMS = 100_000  # from here on looks at all atoms are what codes cost, and bounds spare most of them
 
-TOP_K = 100  # atoms that join an active set in one round: Huang et al. took 100 or 200
 FEW_ATOMS = 3000  # up to here the Gram matrix of all atoms is made once: 72 MB at most
-_MAX_STEPS = 100_000  # of the small solver: far above what it needs
-
-# The part of a gap that a small problem may leave: of the gap that is asked for, and of the last gap.
-_SMALL_PART = 0.25
-_SMALL_DROP = 0.02
 
 
 @dataclass(frozen=True)
@@ -36,7 +33,7 @@ class Solution:
     gaps : float64 array (n_samples,), the duality gap of every code over all atoms; nan where the code
         was not compared with all of them
     n_rounds : int array (n_samples,), small problems solved
-    n_passes : int array (n_samples,), looks at all atoms
+    n_passes : int array (n_samples,), looks at all atoms, those that bounds made shorter among them
     """
 
     Z: sp.csr_matrix
@@ -99,32 +96,45 @@ def encode(X, D, lam, *, tol=1e-4, max_sweeps=1000, start=None, gram=None, n_thr
 
 def solve(X, D, lam, *, tol=1e-4, max_sweeps=1000, start=None, gram=None, n_threads=1, top_k=TOP_K):
     """As `encode`; returns a `Solution`.  With max_sweeps=1 the codes of `start` are judged, not changed."""
-    X, D = checked(X, D, lam)
-    check_atoms(D)
-    codes = codes_of(start, len(X))
-    problem = Problem(D, float(lam), float(tol), int(max_sweeps), int(top_k), gram_of(D, gram))
+    X, problem, codes = _problem_of(X, D, lam, (tol, max_sweeps, top_k), gram, start)
+    if len(D) < MANY_ATOMS:
+        check_atoms(problem.D)
+        return _solved(X, codes, problem, n_threads, BLOCK, solve_block)
+    longest = np.sqrt(np.einsum("ij,ij->i", problem.D, problem.D).max())
+    if not np.isfinite(longest):
+        check_atoms(problem.D)
+    levels = siso_bounded.levels(problem.D)
+    solve_rows = partial(siso_bounded.solve_block, each_level=levels, longest=float(longest))
+    return _solved(X, codes, problem, n_threads, siso_bounded.block_length(problem.D), solve_rows)
 
-    def solve_block(first):
-        rows = slice(first, first + BLOCK)
-        return _solve_block(X[rows], codes[rows], problem)
+
+def solve_by_looks(X, D, lam, *, tol=1e-4, max_sweeps=1000, start=None, n_threads=1, top_k=TOP_K):
+    """As `solve`, with a look at all atoms in every round, as published, however many atoms there are."""
+    X, problem, codes = _problem_of(X, D, lam, (tol, max_sweeps, top_k), None, start)
+    check_atoms(problem.D)
+    return _solved(X, codes, problem, n_threads, BLOCK, solve_block)
+
+
+def _problem_of(X, D, lam, rules, gram, start):
+    """(X, Problem, codes to begin from) of checked arguments; rules is (tol, max_sweeps, top_k)."""
+    X, D = checked(X, D, lam)
+    tol, max_sweeps, top_k = rules
+    problem = Problem(D, float(lam), float(tol), int(max_sweeps), int(top_k), gram_of(D, gram))
+    return X, problem, codes_of(start, len(X))
+
+
+def _solved(X, codes, problem, n_threads, length, solve_rows):
+    """The `Solution`, in blocks of `length` samples."""
+
+    def solve_from(first):
+        rows = slice(first, first + length)
+        return solve_rows(X[rows], codes[rows], problem)
 
     with threadpool_limits(1, user_api="blas"), ThreadPoolExecutor(n_threads) as threads:
-        blocks = list(threads.map(solve_block, range(0, len(X), BLOCK)))
+        blocks = list(threads.map(solve_from, range(0, len(X), length)))
     solved = [code for block in blocks for code in block[0]]
     found = [np.concatenate([b[i] for b in blocks]) if blocks else np.zeros(0, int) for i in (1, 2, 3)]
-    return Solution(matrix_of(solved, len(D), X.dtype), *found)
-
-
-@dataclass(frozen=True)
-class Problem:
-    """What all samples share."""
-
-    D: np.ndarray
-    lam: float
-    tol: float
-    max_sweeps: int
-    top_k: int = TOP_K
-    gram: np.ndarray | None = None
+    return Solution(matrix_of(solved, len(problem.D), X.dtype), *found)
 
 
 def checked(X, D, lam):
@@ -190,75 +200,3 @@ def matrix_of(codes, n_atoms, dtype):
     atoms = np.concatenate([atoms for atoms, _ in codes]) if codes else np.zeros(0, np.int64)
     values = np.concatenate([values for _, values in codes]) if codes else np.zeros(0)
     return sp.csr_matrix((values.astype(dtype), atoms, first), shape=(len(codes), n_atoms))
-
-
-def _solve_block(X, codes, problem):
-    """Codes, gaps, rounds and passes of the samples of one block."""
-    gaps, n_rounds, n_passes = np.full(len(X), np.nan), np.zeros(len(X), int), np.zeros(len(X), int)
-    settled = set()  # samples whose code is as good as it gets on its active set, with none to join
-    open_rows = np.arange(len(X))
-    for n_left in reversed(range(problem.max_sweeps)):
-        R = np.array([residual(X[i], *codes[i], problem.D) for i in open_rows])
-        actives = [codes[i][0] for i in open_rows]
-        largest, joining = compare(problem.D, R, problem.lam, problem.top_k, actives)
-        n_passes[open_rows] += 1
-        still_open = []
-        for i, r, top, new in zip(open_rows, R, largest, joining):
-            gaps[i] = gap_of(X[i], r, codes[i][1], top, problem.lam)
-            if gaps[i] <= allowed_gap(X[i], problem) or not n_left or (not len(new) and i in settled):
-                continue
-            codes[i] = solve_active(X[i], codes[i], new, gaps[i], problem)
-            n_rounds[i] += 1
-            still_open.append(i)
-            if not len(new):
-                settled.add(i)
-        open_rows = np.array(still_open, int)
-        if not still_open:
-            break
-    return codes, gaps, n_rounds, n_passes
-
-
-def allowed_gap(x, problem):
-    """The duality gap at which a sample is done."""
-    return 0.5 * problem.tol * np.square(x, dtype=np.float64).sum()
-
-
-def residual(x, atoms, values, D):
-    """x - z D in float64, from the few atoms that are in the code."""
-    return x.astype(np.float64) - values @ D[atoms].astype(np.float64)
-
-
-def gap_of(x, r, values, largest, lam):
-    """The duality gap of one sample from its residual and the largest |d_k r|.
-
-    With s = min(1, lam / largest) it is 1/2 |r|^2 (1 - s)^2 + lam |z|_1 - s z q, and z q = (x - r) r.
-    """
-    s = min(1.0, lam / largest) if largest > 0 else 1.0
-    return 0.5 * (r @ r) * (1 - s) ** 2 + lam * np.abs(values).sum() - s * ((x - r) @ r)
-
-
-def solve_active(x, code, joining, gap, problem):
-    """The lasso on the active set and the atoms that join, from the code so far; shrunk to its support.
-
-    Parameters
-    ----------
-    x : float array (n_features,)
-    code : (atoms, values)
-    joining : integer array, atoms outside the code; may be empty
-    gap : float, the duality gap of the code over all atoms, or what is known of it; it is solved to a
-        part of that, and with no atoms to join to what is asked for
-
-    Returns
-    -------
-    code : (atoms, values)
-    """
-    atoms, values = np.concatenate([code[0], joining]), np.concatenate([code[1], np.zeros(len(joining))])
-    if not len(atoms):
-        return code
-    order = np.argsort(atoms)
-    atoms, z = atoms[order], values[order]
-    mine, x64 = problem.D[atoms].astype(np.float64), x.astype(np.float64)
-    gram = mine @ mine.T if problem.gram is None else problem.gram[np.ix_(atoms, atoms)]
-    target = max(_SMALL_PART * allowed_gap(x, problem), _SMALL_DROP * gap if len(joining) else 0.0)
-    solve_small(small_lasso(gram, mine @ x64, float(x64 @ x64), z, problem.lam), target, _MAX_STEPS)
-    return atoms[z != 0], z[z != 0]

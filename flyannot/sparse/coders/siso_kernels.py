@@ -5,6 +5,7 @@ import numpy as np
 from flyannot.compiled import compiled
 
 _FAST = {"nnan", "nsz"}  # only the order of a maximum is left to the compiler
+TINY = np.float32(1e-30)
 _SUMS = _FAST | {"contract", "reassoc"}  # the order of a sum too
 
 
@@ -99,3 +100,46 @@ def replace_least(heap, names, size, name):
         heap[i], names[i] = heap[child], names[child]
         i = child
     heap[i], names[i] = size, name
+
+
+@compiled(fastmath=_FAST)
+def feasible_step(feasible, q, lam, step):
+    """The largest a up to `step` for which no |feasible + a (q - feasible)| is above lam; at least 0.
+
+    lam and step are of q's type, so that the loop is one of vectors.
+    """
+    for k in range(len(q)):
+        change = q[k] - feasible[k]
+        room = lam - feasible[k] if change > 0 else lam + feasible[k]
+        step = min(step, room / max(abs(change), TINY))
+    return max(step, step * 0)
+
+
+@compiled(fastmath=_FAST)
+def blend(feasible, q, step, onwards):
+    """Move `feasible` by the step towards q, in place; the sizes a part `onwards` of the way further."""
+    sizes = np.empty_like(q)
+    for k in range(len(q)):
+        feasible[k] += step * (q[k] - feasible[k])
+        sizes[k] = abs(feasible[k] + onwards * (q[k] - feasible[k]))
+    return sizes
+
+
+@compiled
+def may_breach(looks, c, bound):
+    """The k for which |sum_j c_j looks[j][k]| is above the bound, rising."""
+    estimate = np.zeros(len(looks[0]), c.dtype)
+    for j in range(len(looks)):
+        add_multiple(estimate, c[j], looks[j])
+    found, n = np.empty(len(estimate), np.int64), 0
+    for k in range(len(estimate)):
+        found[n] = k
+        n += abs(estimate[k]) > bound
+    return found[:n].copy()
+
+
+@compiled(fastmath=_SUMS)
+def add_multiple(total, c, a):
+    """total += c a."""
+    for k in range(len(total)):
+        total[k] += c * a[k]
