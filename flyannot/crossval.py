@@ -72,6 +72,22 @@ def cross_validate(X, Y, genes, *, terms, folds, rng, method="svm", bags=None, r
     return Outcome(tuple(terms), Y[first], values, yes, row_folds[first], probability, tuple(reasons))
 
 
+def joined(outcomes):
+    """Outcomes of the same terms one below the other, as one: their folds stay apart.
+
+    A term that one of them leaves out is left out.
+    """
+    n_folds = np.cumsum([0] + [int(one.folds.max()) + 1 for one in outcomes])
+    reasons = [next(filter(None, of_term), "") for of_term in zip(*(one.reasons for one in outcomes))]
+    return Outcome(
+        outcomes[0].terms,
+        *(np.concatenate([getattr(one, name) for one in outcomes]) for name in ("truth", "values", "yes")),
+        np.concatenate([one.folds + before for one, before in zip(outcomes, n_folds)]),
+        np.concatenate([one.probabilities for one in outcomes]),
+        tuple(reasons),
+    )
+
+
 def _reasons(Y, genes, row_folds, n_folds):
     """For every term "" or why it cannot be evaluated."""
     reasons = []

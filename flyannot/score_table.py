@@ -66,6 +66,39 @@ def _block(stage_range, rows, summary):
     yield from _left_out([row for row in rows if row["reason"]])
 
 
+def format_comparison(comparison, names):
+    """A table of what `flyannot.confidence.compare` returns; `names` are those of the two configurations.
+
+    Returns
+    -------
+    text : str, lines without a final newline
+    """
+    lines = [
+        f"A: {names[0]}",
+        f"B: {names[1]}",
+        "",
+        f"{'AUC':<{_TERM_WIDTH}}{'A':>8}{'B':>8}{'B - A':>8}{'95 % interval':>18}{'p':>8}",
+    ]
+    lines.append("-" * len(lines[-1]))
+    for row in sorted(comparison["terms"], key=lambda row: (-row["difference"], row["term"])):
+        lines.append(_compared(row["term"], row))
+    if comparison["mean"]:
+        lines += [lines[4], _compared(f"mean of {len(comparison['terms'])} terms", comparison["mean"])]
+    lines += [
+        "",
+        "Genes are drawn anew, the same ones for A and B.  p: two-sided, that there is no difference.",
+    ]
+    return "\n".join(lines)
+
+
+def _compared(name, row):
+    low, high = row["interval"] or (float("nan"), float("nan"))
+    return (
+        f"{_cut(name)}{row['first']:8.3f}{row['second']:8.3f}{row['difference']:+8.3f}"
+        f"{f'{low:+.3f} to {high:+.3f}':>18}{row['p']:8.3f}"
+    )
+
+
 def _left_out(rows):
     """The terms without scores, gathered by reason."""
     for reason in sorted({row["reason"] for row in rows}):
@@ -81,7 +114,17 @@ def _header():
 def _averages(summary):
     lines = [_line(name, summary[key]) for key, name in _AVERAGES.items()]
     ranked = dict.fromkeys(METRICS) | {"average_precision": summary["ranked_terms"]}
-    return [*lines, _line(_RANKED_TERMS, ranked)]
+    return [*lines, _line(_RANKED_TERMS, ranked), *_confidence(summary)]
+
+
+def _confidence(summary):
+    """How sure the mean AUC is, and how well probabilities are calibrated, where that was computed."""
+    if summary.get("auc_interval"):
+        low, high = summary["auc_interval"]
+        yield f"mean AUC: 95 % interval {low:.3f} to {high:.3f}, by drawing genes anew"
+    if summary.get("ece") is not None:
+        ece, brier = summary["ece"], summary["brier"]
+        yield f"probabilities: calibration error (ECE, 10 bins) {ece:.3f}, Brier score {brier:.3f}"
 
 
 def _line(name, scores, n_groups="", n_positive=""):

@@ -1,6 +1,6 @@
 """What a classifier is trained on or judged by: feature vectors and terms of the annotated groups."""
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 
@@ -42,6 +42,16 @@ class TrainingSet:
 
     def __len__(self):
         return len(self.X)
+
+    def of_genes(self, genes):
+        """The rows and groups of the given genes; bags are numbered anew."""
+        groups = [g for g, gene in enumerate(self.groups.gene_ids) if gene in genes]
+        rows = np.array([gene in genes for gene in self.genes], bool)
+        bags = None if self.bags is None else np.searchsorted(groups, self.bags[rows])
+        return replace(
+            self, X=self.X[rows], Y=self.Y[rows], genes=[gene for gene in self.genes if gene in genes],
+            bags=bags, groups=self.groups.subset(groups),
+        )  # fmt: skip
 
 
 def rows_of(features, n_patches, groups, options, *, pooling):

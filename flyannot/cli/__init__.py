@@ -21,6 +21,7 @@ COMMANDS = {
     "evaluate": ("evaluate", "How good the terms are, by cross-validation or on a held-out test."),
     "explain": ("explain", "Which patches of an image speak for a term: the exact split of its value."),
     "export": ("export", "Results for other tools: tables, arrays, AnnData, OMERO."),
+    "compare": ("compare", "Whether one configuration's scores are better than another's."),
     "run": ("run", "The whole chain, from a configuration file."),
     "show": ("show", "What a file holds and what it was made from."),
     "verify": ("verify", "Whether files are whole and undamaged."),

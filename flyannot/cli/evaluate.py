@@ -24,11 +24,15 @@ from flyannot.cli.options import (
     "--json", "json_file", type=OUT_FILE,
     help="Also write the scores to this JSON file; - prints them instead of the table.",
 )  # fmt: skip
+@click.option(
+    "--inner", is_flag=True,
+    help="Cross-validate within the training genes of each fold: the score to choose options by.",
+)  # fmt: skip
 @classify_options
 @stage_range_option
 @seed_option
 @jobs_option
-def command(scored, annotations, n_folds, json_file, stage_ranges, seed, jobs, **options):
+def command(scored, annotations, n_folds, inner, json_file, stage_ranges, seed, jobs, **options):
     """Score terms against curated ones.
 
     With FEATURES (from `flyannot pool`) a model is trained and tested by cross-validation, split by
@@ -48,7 +52,7 @@ def command(scored, annotations, n_folds, json_file, stage_ranges, seed, jobs, *
     json_file = None if is_printed else json_file
     result = evaluate_files(
         scored, annotations, classify_options_of(**options),
-        validation=Validation(n_folds, seed, jobs), stage_ranges=stage_ranges, json_file=json_file,
+        validation=Validation(n_folds, seed, jobs, inner), stage_ranges=stage_ranges, json_file=json_file,
     )  # fmt: skip
     click.echo(
         scores_json(result).rstrip() if is_printed else format_table(result, synthetic=result["synthetic"])

@@ -7,8 +7,9 @@ from dataclasses import dataclass
 import numpy as np
 
 from flyannot.atomic import write_text
+from flyannot.confidence import with_confidence
 from flyannot.coverage import notes_on_columns
-from flyannot.crossval import cross_validate
+from flyannot.crossval import cross_validate, joined
 from flyannot.dataset import read_annotations
 from flyannot.errors import InputError
 from flyannot.executor import one_blas_thread
@@ -30,11 +31,15 @@ log = logging.getLogger("flyannot")
 
 @dataclass(frozen=True)
 class Validation:
-    """How features are cross-validated.  `jobs` does not change the result."""
+    """How features are cross-validated.  `jobs` does not change the result.
+
+    inner: judge within the training genes of every fold, so that nothing is chosen by the folds that test.
+    """
 
     n_folds: int = 5
     seed: int = 0
     jobs: int = 1
+    inner: bool = False
 
 
 def evaluate_files(paths, annotations_csv, options, *, validation=None, stage_ranges=None, json_file=None):
@@ -70,7 +75,7 @@ def evaluate_files(paths, annotations_csv, options, *, validation=None, stage_ra
     else:
         with one_blas_thread():
             result = _cross_validate(paths, annotations_csv, options, validation, stage_ranges)
-    result["made_from"] = made_from
+    result = with_confidence(result) | {"made_from": made_from}
     if json_file:
         write_text(json_file, scores_json(result))
     return result
@@ -87,6 +92,7 @@ def _made_from(paths, annotations_csv, options, validation, stage_ranges):
         "options": json.loads(canonical_json(options.as_dict())),
         "n_folds": validation.n_folds,
         "seed": validation.seed,
+        **({"inner": True} if validation.inner else {}),
         "stage_ranges": list(stage_ranges or ()),
     }
 
@@ -102,7 +108,7 @@ def _difference(json_file, made_from):
         raise InputError(
             f"{json_file} exists and does not hold scores", fix="name another file with --json"
         ) from None
-    if "judged" not in scores or "ranked_terms" not in scores["summary"]["all"]:
+    if "judged" not in scores or not {"ranked_terms", "ece"} <= set(scores["summary"]["all"]):
         return "it was made by an older version, which kept less"
     return ", ".join(option_changes(found, made_from))
 
@@ -121,6 +127,26 @@ def _cross_validate(paths, annotations_csv, options, validation, stage_ranges):
         raise _nothing_annotated(paths[0], annotations_csv)
     genes = sorted({gene for found in sets.values() for gene in found.genes})
     folds = folds_of_genes(genes, validation.n_folds, np.random.default_rng(seed))
+    judge = _judge_inside if validation.inner else _judge
+    outcomes, members = judge(sets, folds, options, validation)
+    covered = notes_on_columns({s: columns for s, (columns, *_) in loaded.items()}, annotations)
+    how = "within the training genes of each fold of a" if validation.inner else "a"
+    notes = [
+        f"{how} {validation.n_folds}-fold cross-validation, split by gene over all stage ranges: "
+        f"{len(genes)} genes",
+        *covered,
+    ]
+    judged = {
+        s: judged_groups(
+            o, [sets[s].groups.name[g] for g in members[s]], [sets[s].groups.gene_ids[g] for g in members[s]]
+        )
+        for s, o in outcomes.items()
+    }
+    return evaluate(outcomes) | {"notes": notes, "synthetic": _is_synthetic(loaded), "judged": judged}
+
+
+def _judge(sets, folds, options, validation):
+    """The outcome of every stage range, and the numbers of its groups in the outcome's order."""
     outcomes = {
         s: cross_validate(
             found.X,
@@ -128,7 +154,7 @@ def _cross_validate(paths, annotations_csv, options, validation, stage_ranges):
             found.genes,
             terms=found.terms,
             folds=folds,
-            rng=rng_for(seed, s),
+            rng=rng_for(validation.seed, s),
             method=options.method,
             bags=found.bags,
             reasons=found.reasons,
@@ -136,14 +162,22 @@ def _cross_validate(paths, annotations_csv, options, validation, stage_ranges):
         )
         for s, found in sets.items()
     }
-    covered = notes_on_columns({s: columns for s, (columns, *_) in loaded.items()}, annotations)
-    notes = [
-        f"{validation.n_folds}-fold cross-validation, split by gene over all stage ranges: "
-        f"{len(genes)} genes",
-        *covered,
-    ]
-    judged = {s: judged_groups(o, sets[s].groups.name, sets[s].groups.gene_ids) for s, o in outcomes.items()}
-    return evaluate(outcomes) | {"notes": notes, "synthetic": _is_synthetic(loaded), "judged": judged}
+    return outcomes, {s: np.arange(len(found.groups)) for s, found in sets.items()}
+
+
+def _judge_inside(sets, folds, options, validation):
+    """As `_judge`, once within the training genes of every fold; the genes of the fold take no part."""
+    parts, members = {s: [] for s in sets}, {s: [] for s in sets}
+    for fold in range(validation.n_folds):
+        training = [gene for gene, of_gene in folds.items() if of_gene != fold]
+        inner = folds_of_genes(training, validation.n_folds, np.random.default_rng([validation.seed, fold]))
+        inside = {s: found.of_genes(inner) for s, found in sets.items()}
+        inside = {s: found for s, found in inside.items() if len(found)}
+        outcomes, _ = _judge(inside, inner, options, validation)
+        for s, outcome in outcomes.items():
+            parts[s].append(outcome)
+            members[s] += [sets[s].groups.name.index(name) for name in inside[s].groups.name]
+    return {s: joined(found) for s, found in parts.items() if found}, members
 
 
 def _score_predictions(path, annotations_csv, excluded, stage_ranges):

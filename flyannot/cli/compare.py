@@ -1,0 +1,31 @@
+"""flyannot compare: is one configuration better than another?"""
+
+import json
+
+import click
+
+from flyannot.cli.options import IN_FILE, Command
+
+
+@click.command("compare", cls=Command)
+@click.argument("first", type=IN_FILE, metavar="A.json")
+@click.argument("second", type=IN_FILE, metavar="B.json")
+@click.option("--json", "as_json", is_flag=True, help="Print JSON instead of a table.")
+def command(first, second, as_json):
+    """Compare two evaluations of the same genes, term by term and on average.
+
+    A.json and B.json come from `flyannot evaluate --json`. Genes are drawn anew 1,000 times, the same ones
+    for both; the interval is that of the difference B - A in AUC. Only terms and groups that both judged
+    count.
+
+    \b
+    Example:
+        flyannot compare plain/scores.json best/scores.json
+    """
+    from flyannot.score_table import format_comparison
+    from flyannot.steps.compare import compare_files
+
+    comparison = compare_files(first, second)
+    click.echo(
+        json.dumps(comparison, indent=1) if as_json else format_comparison(comparison, (first, second))
+    )
