@@ -10,6 +10,7 @@ from flyannot.cli.options import (
     force_option,
     jobs_option,
     out_option,
+    shard_option,
     stage_range_option,
     work_of,
 )
@@ -32,9 +33,10 @@ from flyannot.cli.options import (
     "--view", "views", multiple=True, help="Only images of this view (repeatable), such as lateral."
 )
 @stage_range_option
+@shard_option
 @jobs_option
 @force_option
-def command(data_set, out, patch_px, views, stage_ranges, jobs, force, **options):
+def command(data_set, out, patch_px, views, stage_ranges, shard, jobs, force, **options):
     """Describe the informative windows of every image by dense SIFT.
 
     DATA_SET is a folder with images.csv (columns image, gene, stage_range and optionally view, fbgn,
@@ -54,4 +56,4 @@ def command(data_set, out, patch_px, views, stage_ranges, jobs, force, **options
     images = select_images(read_images(data_set), views=views, stage_ranges=stage_ranges)
     sides = window_sides(patch_px)
     options = ExtractOptions(sides if len(sides) > 1 else sides[0], **options)
-    return finish(extract(images, out, options, work_of(force, jobs)))
+    return finish(extract(images, out, options, work_of(force, jobs), shard=shard))

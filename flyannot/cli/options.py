@@ -45,6 +45,19 @@ class Grid(click.ParamType):
         return grids if len(grids) > 1 else grids[0]
 
 
+class Shard(click.ParamType):
+    """One of several shares of the images, as in 2/8."""
+
+    name = "I/N"
+
+    def convert(self, value, param, ctx):
+        number, _, count = str(value).partition("/")
+        if number.isdigit() and count.isdigit() and 1 <= int(number) <= int(count):
+            return int(number), int(count)
+        self.fail(f'"{value}" is not one share of several, such as 2/8', param, ctx)
+        return None
+
+
 class Command(HelpPage, click.Command):
     """A command that knows how loud to be."""
 
@@ -71,6 +84,10 @@ stage_range_option = click.option(
 seed_option = click.option(
     "--seed", type=click.IntRange(min=0), default=0, show_default=True,
     help="Seed of all random choices: the same seed makes the same bits.",
+)  # fmt: skip
+shard_option = click.option(
+    "--shard", type=Shard(),
+    help="Only the I-th of N shares of every stage range's images; the next command takes all their files.",
 )  # fmt: skip
 force_option = click.option("--force", is_flag=True, help="Replace an output that was made in another way.")
 jobs_option = click.option(

@@ -11,6 +11,7 @@ from flyannot.cli.options import (
     force_option,
     jobs_option,
     out_option,
+    shard_option,
     stage_range_option,
     work_of,
 )
@@ -42,9 +43,10 @@ from flyannot.sparse.coders import CODERS
     help="Cells laid over the image; several grids as in 1x1+2x4.",
 )
 @stage_range_option
+@shard_option
 @jobs_option
 @force_option
-def command(descriptors, dictionary, out, stage_ranges, jobs, force, **options):
+def command(descriptors, dictionary, out, stage_ranges, shard, jobs, force, **options):
     """Code every patch and pool the codes of every image into one feature vector.
 
     DESCRIPTORS comes from `flyannot extract` (several files count as one), DICTIONARY from `flyannot
@@ -58,6 +60,5 @@ def command(descriptors, dictionary, out, stage_ranges, jobs, force, **options):
     from flyannot.steps.pool import pool
 
     options = PoolOptions(**options)
-    return finish(
-        pool(descriptors, dictionary, out, options, work_of(force, jobs), stage_ranges=stage_ranges)
-    )
+    work = work_of(force, jobs)
+    return finish(pool(descriptors, dictionary, out, options, work, stage_ranges=stage_ranges, shard=shard))

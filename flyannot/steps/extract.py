@@ -1,6 +1,7 @@
 """Images to descriptors.h5."""
 
 from dataclasses import asdict, dataclass
+from itertools import groupby
 from pathlib import Path
 
 from flyannot.errors import DataError
@@ -9,7 +10,7 @@ from flyannot.images import quality_flags, read_grey
 from flyannot.pyramid import window_sides
 from flyannot.stage_ranges import STAGE_RANGES
 from flyannot.steps.output import Outcome, output_of
-from flyannot.steps.shards import cut, join_parts, make_parts, part_path
+from flyannot.steps.shards import cut, join_parts, make_parts, part_path, share_of
 from flyannot.store.descriptors import write_descriptors
 from flyannot.store.digest import digest_of_file, digest_of_json
 from flyannot.store.header import Header
@@ -32,7 +33,7 @@ class _Shard:
         return len(self.images)
 
 
-def extract(images, out, options, work):
+def extract(images, out, options, work, *, shard=None):
     """Describe the images of a data set; unreadable ones are skipped and listed.
 
     Parameters
@@ -41,21 +42,26 @@ def extract(images, out, options, work):
     out : Path of the descriptors file
     options : ExtractOptions
     work : flyannot.steps.output.Work
+    shard : (I, N) for the I-th of N shares of every stage range's images; None for all
 
     Raises
     ------
     FlyannotError
         If not one image could be read.
     """
-    images = in_order(images)
+    by_stage_range = {
+        s: list(mine) for s, mine in groupby(in_order(images), key=lambda image: image.stage_range)
+    }
+    mine, share = share_of(by_stage_range, shard)
+    images = [image for one in mine.values() for image in one]
     identities = [identity(image) for image in images]
-    header = _header(identities, options)
+    header = _header(identities, options, share=share)
     with output_of(out, header, work, inputs=[image.path for image in images]) as must_make:
         if not must_make:
             return up_to_date(out)
         shards = _shards(out, images, identities, options)
         make_parts(_make_part, shards, work=work)
-        failures = join_parts(out, lambda failed: _header(identities, options, failed), shards)
+        failures = join_parts(out, lambda failed: _header(identities, options, failed, share), shards)
     return Outcome(out, True, summary(out), failures)
 
 
@@ -85,8 +91,8 @@ def up_to_date(out):
         return Outcome(out, False, "up to date", stored.failures)
 
 
-def _header(identities, options, failures=()):
-    inputs = {"images": [digest_of_json(identities)]}
+def _header(identities, options, failures=(), share=()):
+    inputs = {"images": [digest_of_json(identities)], **dict(share)}
     return Header("descriptors", asdict(options), inputs, failures=failures)
 
 

@@ -1,5 +1,7 @@
 """Several files of one kind as one input."""
 
+import logging
+import re
 from contextlib import ExitStack, contextmanager
 
 from flyannot.errors import DataError, InputError, did_you_mean
@@ -7,25 +9,66 @@ from flyannot.scores import NOT_ANATOMY
 from flyannot.stage_ranges import STAGE_RANGES
 from flyannot.store.reading import open_stored
 
+log = logging.getLogger("flyannot")
+
 
 @contextmanager
 def open_all(paths, kind):
-    """Open files of one kind that were made with the same options.
+    """Open files of one kind that were made with the same options; of other stage ranges, perhaps.
+
+    Shards (`--shard I/N`) come in the order of their numbers, however they are named.
 
     Raises
     ------
+    InputError
+        If two hold the same.
     DataError
         If one is damaged, of another kind, or made with other options than the first.
     """
     with ExitStack() as stack:
         files = [stack.enter_context(open_stored(path, kind)) for path in paths]
+        files.sort(key=_shard_of)
+        _check_distinct(files)
         for file in files[1:]:
-            if file.options != files[0].options:
+            if _without_stage_ranges(file.options) != _without_stage_ranges(files[0].options):
                 raise DataError(
                     f"{file.path} and {files[0].path} were made with different options",
                     fix="compare them with `flyannot show`, and make one of them again as the other",
                 )
+        if len(files) > 1:  # a single one is meant
+            _note_missing_shards(files)
         yield files
+
+
+def _shard_of(file):
+    """(I, N) of a shard, (0, 0) of a file that is none."""
+    found = re.fullmatch(r"(\d{1,9})/(\d{1,9})", "".join(file.inputs.get("shard", ())))
+    return (int(found[1]), int(found[2])) if found else (0, 0)
+
+
+def _without_stage_ranges(options):
+    """The options of a step and of those before it, without the stage ranges that were worked on."""
+    return {
+        name: _without_stage_ranges(value) if isinstance(value, dict) else value
+        for name, value in options.items()
+        if name != "stage_ranges"
+    }
+
+
+def _check_distinct(files):
+    first = {}
+    for file in files:
+        other = first.setdefault(file.digest, file)
+        if other is not file:
+            raise InputError(f"{other.path} and {file.path} hold the same", fix="name each file once")
+
+
+def _note_missing_shards(files):
+    for count in sorted({_shard_of(file)[1] for file in files} - {0}):
+        numbers = {_shard_of(file)[0] for file in files if _shard_of(file)[1] == count}
+        missing = [f"{i}/{count}" for i in range(1, count + 1) if i not in numbers]
+        if missing:
+            log.warning("note: without shard %s, which may hold more images", ", ".join(missing))
 
 
 def chosen_stage_ranges(files, wanted):

@@ -10,7 +10,7 @@ from flyannot.errors import DataError
 from flyannot.stage_ranges import STAGE_RANGES
 from flyannot.steps.inputs import chosen_stage_ranges, open_all
 from flyannot.steps.output import Outcome, output_of
-from flyannot.steps.shards import cut, join_parts, make_parts, part_path
+from flyannot.steps.shards import cut, join_parts, make_parts, part_path, share_of
 from flyannot.store.descriptors import read_patches_of_image, read_sides_of_image
 from flyannot.store.dictionary import read_dictionary
 from flyannot.store.digest import digest_of_json
@@ -34,7 +34,7 @@ class _Shard:
         return len(self.images)
 
 
-def pool(paths, dictionary, out, options, work, *, stage_ranges=None):
+def pool(paths, dictionary, out, options, work, *, stage_ranges=None, shard=None):
     """Code and pool every image.
 
     Parameters
@@ -45,6 +45,7 @@ def pool(paths, dictionary, out, options, work, *, stage_ranges=None):
     options : PoolOptions
     work : flyannot.steps.output.Work
     stage_ranges : the stage ranges to pool; None for all that the descriptors have
+    shard : (I, N) for the I-th of N shares of every stage range's images; None for all
 
     Raises
     ------
@@ -58,16 +59,19 @@ def pool(paths, dictionary, out, options, work, *, stage_ranges=None):
         _check_fit(files, extract, atoms)
         for stage_range in chosen:
             atoms.group(stage_range)
+        images, share = share_of(_images(files, chosen), shard)
+        if len(files) == 1 and not share:  # the features of a shard are that shard of the features
+            share = {name: value for name, value in files[0].inputs.items() if name == "shard"}
         header = Header(
             "features",
             asdict(options)
             | {"stage_ranges": chosen, "extract": extract, "learn": atoms.options, "seed": atoms.seed},
-            {"descriptors": [file.digest for file in files], "dictionary": [atoms.digest]},
+            {"descriptors": [file.digest for file in files], "dictionary": [atoms.digest], **share},
         )
         with output_of(out, header, work, inputs=[*paths, dictionary]) as must_make:
             if not must_make:
                 return Outcome(out, False, "up to date")
-            shards = list(_shards(files, dictionary, out, options, header, chosen))
+            shards = list(_shards(images, dictionary, out, options, header))
             make_parts(_make_part, shards, work=work)
             join_parts(out, lambda _: header, shards)
     return Outcome(out, True, _summary(out))
@@ -82,15 +86,21 @@ def _check_fit(files, extract, atoms):
         )
 
 
-def _shards(files, dictionary, out, options, header, chosen):
-    images = [
-        (file.path, stage_range, i)
+def _images(files, chosen):
+    """Stage range -> its images in all files, as (file, stage range, number within it)."""
+    return {
+        stage_range: [
+            (file.path, stage_range, i)
+            for file in files
+            if stage_range in file.stage_ranges
+            for i in range(len(file.group(stage_range)["image"]))
+        ]
         for stage_range in chosen
-        for file in files
-        if stage_range in file.stage_ranges
-        for i in range(len(file.group(stage_range)["image"]))
-    ]
-    for number, mine in enumerate(cut(images)):
+    }
+
+
+def _shards(images, dictionary, out, options, header):
+    for number, mine in enumerate(cut([one for some in images.values() for one in some])):
         key = digest_of_json([header.options, header.inputs, number])
         yield _Shard(mine, dictionary, options, header, part_path(out, key))
 

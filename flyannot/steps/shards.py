@@ -7,7 +7,7 @@ of what it was made from: a later run takes up exactly the parts that still fit.
 import shutil
 from contextlib import ExitStack
 
-from flyannot.errors import DataError, FlyannotError
+from flyannot.errors import DataError, FlyannotError, InputError
 from flyannot.executor import run_all
 from flyannot.store.concatenation import concatenate
 from flyannot.store.reading import open_stored, verify_stored
@@ -21,6 +21,34 @@ def cut(items):
     """Cut a list into consecutive shards, at most _MOST_SHARDS of them."""
     size = max(_IMAGES_PER_SHARD, -(-len(items) // _MOST_SHARDS))
     return [items[start : start + size] for start in range(0, len(items), size)]
+
+
+def share_of(images, shard):
+    """The images of one share, and the entry of the header's `inputs` that says which it is.
+
+    Parameters
+    ----------
+    images : dict, stage range -> list; every stage range is cut into N consecutive shares, whose sizes
+        differ by one at most
+    shard : (I, N), I counted from 1; None for all images
+
+    Raises
+    ------
+    InputError
+        If the share holds no image.
+    """
+    if shard is None:
+        return images, {}
+    number, count = shard
+    cuts = {s: [len(mine) * k // count for k in (number - 1, number)] for s, mine in images.items()}
+    mine = {s: images[s][first:last] for s, (first, last) in cuts.items() if first < last}
+    if not mine:
+        most = max(len(mine) for mine in images.values())
+        raise InputError(
+            f"shard {number}/{count} holds no image: no stage range has more than {most}",
+            fix=f"cut into {most} shards at most",
+        )
+    return mine, {"shard": [f"{number}/{count}"]}
 
 
 def part_path(out, key):

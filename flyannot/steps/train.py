@@ -93,7 +93,7 @@ def train(paths, annotations_csv, out, options, work, *, seed=0, stage_ranges=No
                 )
             with create(out, header) as file:
                 for stage_range, (terms, fitted, genes) in trained.items():
-                    D = read_dictionary(files[0], stage_range)
+                    D = read_dictionary(next(f for f in files if stage_range in f.stage_ranges), stage_range)
                     write_model(file, stage_range, D, terms, fitted, genes)
     return Outcome(out, True, "\n".join(_summary(s, *trained[s]) for s in chosen))
 

@@ -2,6 +2,7 @@
 
 import numpy as np
 
+from flyannot.errors import DataError
 from flyannot.store.image_columns import read_image_columns, write_image_columns
 from flyannot.store.writing import write_array
 
@@ -17,11 +18,28 @@ def write_features(file, stage_range, columns, pooled, D):
 
 
 def read_features(files, stage_range):
-    """Image columns, features (n_images, n_features) and n_patches (n_images, n_cells) of all `files`."""
+    """Image columns, features (n_images, n_features) and n_patches (n_images, n_cells) of all `files`.
+
+    Raises
+    ------
+    DataError
+        If two were pooled with different dictionaries.
+    """
     holding = [stored for stored in files if stage_range in stored.stage_ranges]
+    _check_dictionary(holding, stage_range)
     columns = [read_image_columns(stored, stage_range) for stored in holding]
     return (
         {name: [value for part in columns for value in part[name]] for name in columns[0]},
         np.concatenate([stored.array(stage_range, "features") for stored in holding]),
         np.concatenate([stored.array(stage_range, "n_patches") for stored in holding]),
     )
+
+
+def _check_dictionary(files, stage_range):
+    D = files[0].array(stage_range, "D")
+    for file in files[1:]:
+        if not np.array_equal(file.array(stage_range, "D"), D):
+            raise DataError(
+                f"{file.path} and {files[0].path} were pooled with different dictionaries of {stage_range}",
+                fix="pool all descriptors with one dictionary",
+            )
