@@ -47,6 +47,7 @@ def workplace(chain, tmp_path, monkeypatch):
     shutil.copy(pictures[0], folder / "embryo.png")
     text = (ROOT / "configs" / "demo.toml").read_text().replace("n-atoms = 256", "n-atoms = 32")
     (folder / "demo.toml").write_text(text.replace("min-groups = 10", "min-groups = 3"))
+    shutil.copytree(chain.folder, folder / "results", ignore=shutil.ignore_patterns("embryos"))
     savemat(folder / "D.mat", {"D": np.eye(128)[:, :20]})
     monkeypatch.chdir(folder)
     monkeypatch.setenv("FLYANNOT_SYNTHESIZE_MAX_IMAGES", "1")
@@ -54,6 +55,18 @@ def workplace(chain, tmp_path, monkeypatch):
     for command in ("EXTRACT", "POOL", "TRAIN", "ANNOTATE", "EVALUATE"):
         monkeypatch.setenv(f"FLYANNOT_{command}_JOBS", "1")
     return folder
+
+
+def make_scores(flyannot, line):
+    """The scores that an example compares or reports on, where it says they are."""
+    if "scores.json" not in line.partition("--json")[0] and " results" not in line:
+        return
+    said = flyannot("evaluate features.h5 embryos/annotations.csv --folds 2 --min-groups 6 --json made.json")
+    assert said.code == 0, said.err
+    for word in (*line.split(), "results/scores.json"):
+        if word.endswith("scores.json"):
+            Path(word).parent.mkdir(exist_ok=True)
+            shutil.copy("made.json", word)
 
 
 # --- help ---
@@ -77,6 +90,7 @@ def test_the_example_of_a_command_runs(flyannot, workplace, name):
         words = contexts_of(line)[-1].params
         if name in PARSED_ONLY:
             continue
+        make_scores(flyannot, line)
         for out in (words.get(option) for option in ("out", "folder", "output")):
             if out is not None and Path(out).exists():
                 shutil.rmtree(out) if Path(out).is_dir() else Path(out).unlink()
