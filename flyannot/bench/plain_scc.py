@@ -3,6 +3,8 @@
 The same sequential algorithm as `flyannot.sparse.learners.scc` in its two variants, under the same
 contract, with nothing done to make it quick but compilation and vector arithmetic.  What the
 authors' C++ program would take is projected from it, as that program is not run here.
+
+Instead of 1/h its steps can follow the natural rate a / (t + b) of the paper's Fig. 4, t counting visits.
 """
 
 import numpy as np
@@ -17,8 +19,9 @@ class PlainSCC:
 
     block_size = 4096
 
-    def __init__(self, D, n_samples, *, lam, n_sweeps=3, variant="released"):
+    def __init__(self, D, n_samples, *, lam, n_sweeps=3, variant="released", natural_rate=None):
         self.lam, self._n_sweeps, self._variant = lam, n_sweeps, VARIANTS[variant]
+        self._natural, self._n_visits_before = natural_rate or (0.0, 1.0), 0  # a = 0: steps of 1/h
         self.D = np.array(D, np.float32)
         self._Z = np.zeros((n_samples, len(D)), np.float32)
         self._h_past, self._h_now = np.zeros(len(D)), np.zeros(len(D))
@@ -29,12 +32,15 @@ class PlainSCC:
         self._orders, self._n_visits = self._variant.orders(len(self.D), rng), 0
 
     def step(self, X, rows):
-        rules = np.float32(self.lam), self._n_sweeps, np.float32(self._variant.rescale_above)
+        a, b = self._natural
+        rate = float(a), float(b) + self._n_visits_before + self._n_visits
+        rules = np.float32(self.lam), self._n_sweeps, np.float32(self._variant.rescale_above), rate
         work = self._norm2, self._h_past, self._h_now, self._r, self._support
         _visit(X, rows, self._orders, self._n_visits, self.D, self._Z, work, rules)
         self._n_visits += len(rows)
 
     def end_epoch(self):
+        self._n_visits_before += self._n_visits
         if self._variant.epochs_of_h == 1:
             self._h_past[:] = 0.0
         self._h_past += self._h_now
@@ -52,7 +58,7 @@ _kernel = compiled(fastmath=True, error_model="numpy", _nrt=False)
 def _visit(X, rows, orders, first_visit, D, Z, work, rules):
     """Visit the samples in turn: warm start, one full sweep, sweeps over the support, one step."""
     norm2, h_past, h_now, r, support = work
-    lam, n_sweeps, rescale_above = rules
+    lam, n_sweeps, rescale_above, (a, t_and_b) = rules
     for i in range(len(rows)):
         z, order = Z[rows[i]], orders[(first_visit + i) % len(orders)]
         for t in range(len(r)):
@@ -66,7 +72,8 @@ def _visit(X, rows, orders, first_visit, D, Z, work, rules):
         for s in range(n_support):
             j = np.int64(support[s])
             h_now[j] += np.float64(z[j]) ** 2
-            norm2[j] = _step(D, j, np.float32(z[j] / (h_past[j] + h_now[j])), r, rescale_above)
+            rate = a / (t_and_b + i + 1) if a > 0 else 1 / (h_past[j] + h_now[j])
+            norm2[j] = _step(D, j, np.float32(z[j] * rate), r, rescale_above)
 
 
 @_kernel

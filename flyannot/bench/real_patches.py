@@ -55,7 +55,7 @@ def bench_images(data_set=None):
     folder = data_set or default_data_set()
     if folder is None:
         files, what, size = (
-            _packaged_photographs(),
+            packaged_photographs(),
             "photographs of scikit-image",
             {"size_px": _PHOTOGRAPH_PX},
         )
@@ -65,7 +65,8 @@ def bench_images(data_set=None):
     return greys, f"{len(greys)} {what}, windows of 16 px at stride {STRIDE_PX}"
 
 
-def _packaged_photographs():
+def packaged_photographs():
+    """The paths of the photographs that come with scikit-image; DataError where there are none."""
     import skimage.data
 
     folder = Path(skimage.data.__file__).parent

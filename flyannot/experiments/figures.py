@@ -2,6 +2,7 @@
 
 from importlib.util import find_spec
 from pathlib import Path
+from textwrap import fill
 
 import numpy as np
 
@@ -12,16 +13,19 @@ _STYLE = {
     "figure.facecolor": "white",
     "axes.facecolor": "white",
     "axes.grid": True,
+    "axes.axisbelow": True,
     "grid.color": "#dddddd",
     "axes.spines.top": False,
     "axes.spines.right": False,
     "font.size": 9,
-    "legend.frameon": False,
+    "legend.framealpha": 0.85,
+    "legend.edgecolor": "none",
     "legend.fontsize": 8,
     "svg.hashsalt": "flyannot",  # the same numbers give the same bytes
 }
 _COLOURS = ("#0b5394", "#cc4125", "#38761d", "#7f6000", "#674ea7", "#45818e", "#a64d79", "#444444")
 _WIDTH, _HEIGHT = 4.6, 3.5  # inches of one panel
+_CHARACTERS = 78  # of the footnote under one panel
 _MARKS = "osD^vP*X"
 
 
@@ -45,7 +49,7 @@ def draw(finding, item, paths):
     from matplotlib.figure import Figure
 
     with rc_context(_STYLE):
-        n_columns = min(3, len(finding.panels))
+        n_columns = 2 if len(finding.panels) == 4 else min(3, len(finding.panels))
         n_rows = -(-len(finding.panels) // n_columns)
         figure = Figure(figsize=(_WIDTH * n_columns, _HEIGHT * n_rows + 0.5), layout="constrained")
         axes = figure.subplots(n_rows, n_columns, squeeze=False).ravel()
@@ -54,7 +58,8 @@ def draw(finding, item, paths):
         for ax in axes[len(finding.panels) :]:
             ax.axis("off")
         figure.suptitle(item.title, fontsize=11, fontweight="bold")
-        figure.supxlabel(footnote(finding), fontsize=8, color="#333333")
+        text = fill(footnote(finding), int(_CHARACTERS * n_columns))
+        figure.supxlabel(text, fontsize=8, color="#333333")
         for suffix in ("svg", "png"):
             with replacing(Path(paths[suffix])) as beside:
                 stamp = {"Date": None} if suffix == "svg" else None
@@ -77,8 +82,10 @@ def _draw_panel(ax, panel):
         ax.plot(
             series.x, series.y, style, color=_COLOURS[i % len(_COLOURS)], label=series.name, ms=3.5, lw=1.4
         )
-    ax.set_xscale("log" if panel.x_log else ax.get_xscale())
-    ax.set_yscale("log" if panel.y_log else ax.get_yscale())
+    if panel.x_log:  # setting a scale, even the same again, would undo the names under bars
+        ax.set_xscale("log")
+    if panel.y_log:
+        ax.set_yscale("log")
     if len(panel.series) > 1:
         ax.legend()
 
@@ -93,3 +100,4 @@ def _draw_bars(ax, all_series):
         ax.bar(np.add(at, shift), heights, width, color=_COLOURS[i % len(_COLOURS)], label=series.name)
     ax.set_xticks(range(len(names)), names, rotation=30 if max(map(len, names)) > 6 else 0)
     ax.grid(axis="x", visible=False)
+    ax.margins(y=0.3 if len(all_series) > 1 else 0.05)  # room for the legend

@@ -39,21 +39,25 @@ def hours(us_per_patch, n_patches, n_epochs):
     return us_per_patch * n_patches * n_epochs / 3.6e9
 
 
-def run_scc(problem, m, n, *, n_epochs=10, variant="paper", learner="scc", **settings):
-    """Learn by SCC (or another learner of ours) from the first n patches of a problem."""
-    settings = {"variant": variant} | settings if learner in ("scc", "plain-loop") else settings
-    done = learn_ours(**problem.arguments(m), n=n, n_epochs=n_epochs, learner=learner, settings=settings)
-    return _learned("flyannot SCC" if learner == "scc" else f"flyannot {learner}", variant, m, done)
+def run_scc(problem, m, n, *, n_epochs=10, variant="paper", **settings):
+    """Learn by SCC from the first n patches of a problem."""
+    settings = {"variant": variant} | settings
+    done = learn_ours(**problem.arguments(m), n=n, n_epochs=n_epochs, settings=settings)
+    return _learned("flyannot SCC", variant, m, done)
+
+
+def run_our_ol(problem, m, n, *, batch_size, n_epochs=1):
+    """Learn by our own OL."""
+    settings = {"batch_size": batch_size}
+    done = learn_ours(**problem.arguments(m), n=n, n_epochs=n_epochs, learner="ol", settings=settings)
+    return _learned("flyannot OL", f"batch {batch_size}", m, done)
 
 
 def run_ol(problem, m, n, *, batch_size, n_epochs=1):
     """Learn by OL at a batch size: SPAMS's trainDL, or our own OL where it is absent."""
-    arguments = problem.arguments(m)
     if why_absent("spams"):
-        settings = {"batch_size": batch_size}
-        done = learn_ours(**arguments, n=n, n_epochs=n_epochs, learner="ol", settings=settings)
-        return _learned("flyannot OL", f"batch {batch_size}", m, done)
-    done = learn_spams(**arguments, n=n, n_epochs=n_epochs, batch_size=batch_size)
+        return run_our_ol(problem, m, n, batch_size=batch_size, n_epochs=n_epochs)
+    done = learn_spams(**problem.arguments(m), n=n, n_epochs=n_epochs, batch_size=batch_size)
     return _learned("SPAMS OL", f"batch {batch_size}", m, done)
 
 

@@ -26,6 +26,16 @@ ITEMS = {
     item.name: item
     for item in (
         Item("scc-table-1", "scc", "table-1", "Time of the code and dictionary updates, OL against SCC"),
+        Item("scc-table-2", "scc", "table-2", "Objective, time and speed-up of SCC in five stage ranges"),
+        Item("scc-fig-3", "scc", "fig-3", "More sweeps of coordinate descent: objective and time"),
+        Item("scc-fig-4", "scc", "fig-4", "SCC's adaptive rate against the best natural rate"),
+        Item("scc-fig-5", "scc", "fig-5", "Annotation with dictionaries of OL and of SCC"),
+        Item("lee-table-1", "lee", "table-1", "Solvers for the codes: time and error"),
+        Item("lee-table-2", "lee", "table-2", "Learning bases: Lagrange dual against gradient descent"),
+        Item("dssc-fig-2", "dssc", "fig-2", "DSSC by iteration, by features and by the clock"),
+        Item("modl-fig-1", "modl", "fig-1", "MODL: test objective against processor time"),
+        Item("modl-fig-3", "modl", "fig-3", "MODL: test objective against records"),
+        Item("modl-fig-5", "modl", "fig-5", "MODL: weights t^-beta"),
     )
 }
 
