@@ -30,8 +30,8 @@ def measure(setup):
     return Finding(
         data=source.text,
         kind=source.kind,
-        variant=f"exact surrogate, whole codes, {paper['n_atoms']} atoms, {paper['n_processors']} processors of "
-        f"{_BATCH_SIZE} samples, float32, lam 1.2/sqrt(p)",
+        variant=f"exact surrogate, whole codes, {paper['n_atoms']} atoms, {paper['n_processors']} processors "
+        f"of {_BATCH_SIZE} samples, float32, lam 1.2/sqrt(p)",
         why=_why(claims),
         claims=claims,
         compared=[

@@ -36,6 +36,18 @@ ITEMS = {
         Item("modl-fig-1", "modl", "fig-1", "MODL: test objective against processor time"),
         Item("modl-fig-3", "modl", "fig-3", "MODL: test objective against records"),
         Item("modl-fig-5", "modl", "fig-5", "MODL: weights t^-beta"),
+        Item("modl-table-1", "modl", "table-1", "Ratings: MODL against coordinate descent"),
+        Item(
+            "modl-completion", "modl", "table-1", "Completing genes x terms: MODL against coordinate descent"
+        ),
+        Item("siso-table-2", "siso", "table-2", "Annotation by many methods on embryos: time and MAP"),
+        Item("siso-table-3", "siso", "table-3", "LASSO, SISO and hash-SISO on embryos"),
+        Item("siso-table-4", "siso", "table-4", "Annotation by many methods on Corel5k: time and MAP"),
+        Item("siso-table-5", "siso", "table-5", "LASSO, SISO and hash-SISO on Corel5k"),
+        Item("siso-table-6", "siso", "table-6", "Hash-SISO among many labelled vectors: time and flat cost"),
+        Item("siso-table-7", "siso", "table-7", "Time of a query among many vectors: LASSO, SISO, hash-SISO"),
+        Item("siso-fig-2", "siso", "fig-2", "MAP against the share of labelled data, embryos"),
+        Item("siso-fig-4", "siso", "fig-4", "MAP against the share of labelled data, Corel5k"),
     )
 }
 

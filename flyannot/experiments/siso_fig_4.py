@@ -1,0 +1,12 @@
+"""SISO, Figures 4 and 5: MAP against the share of labelled data on NUS-WIDE; here on Corel5k."""
+
+from flyannot.experiments.labelled import corel5k
+from flyannot.experiments.papers import stated
+from flyannot.experiments.siso_findings import shares_finding
+
+
+def measure(setup):
+    """The finding of `flyannot.experiments.siso_findings.shares_finding`."""
+    paper = stated("siso", "fig-4")
+    note = f"The paper's text: MAP at tau = 1 is {paper['map_siso']} for SISO and {paper['map_svm']} for the SVM, on NUS-WIDE."
+    return shares_finding(setup, corel5k(setup), [note])

@@ -1,0 +1,55 @@
+"""SISO, Table 6: hash-SISO among more and more labelled images: time and flat cost."""
+
+from flyannot.experiments.annotators import HASH
+from flyannot.experiments.findings import Claim, Compared, Finding, Panel, Series
+from flyannot.experiments.many_vectors import METHODS, exponent, growth
+from flyannot.experiments.papers import stated
+from flyannot.experiments.siso_findings import VARIANT
+
+
+def measure(setup):
+    """Time and flat cost of every method among n vectors."""
+    paper, (answers, source) = stated("siso", "table-6"), growth(setup)
+    hashed = [a for a in answers if a.method == HASH]
+    return Finding(
+        data=source.text,
+        kind=source.kind,
+        variant=VARIANT,
+        why="Windows of 128 numbers labelled by their image, not ImageNet: another problem, so that only how "
+        "cost and time move with n can be compared.",
+        claims=list(_claims(answers, hashed)),
+        compared=list(_compared(paper, hashed)),
+        rows=[vars(a) for a in answers],
+        panels=[
+            Panel("Time of a query", "labelled vectors", "seconds", list(_curves(answers, "seconds_per_query")),
+                  x_log=True, y_log=True),
+            Panel("Flat cost, five answers", "labelled vectors", "share not among five",
+                  list(_curves(answers, "flat_cost")), x_log=True),
+        ],
+        notes=[f"n from {hashed[0].n:,} to {hashed[-1].n:,}; the paper had 200,000 to 1,200,000 images and "
+               f"{paper['n_queries']:,} queries."],
+    )  # fmt: skip
+
+
+def _claims(answers, hashed):
+    costs = ", ".join(f"{a.flat_cost:.3f}" for a in hashed)
+    yield Claim("the flat cost falls with n", hashed[-1].flat_cost < hashed[0].flat_cost, costs)
+    slope = exponent(answers, HASH)
+    yield Claim("the time of a query grows slower than n", slope < 1, f"as n^{slope:.2f}")
+
+
+def _compared(paper, hashed):
+    for n, hours, cost in zip(paper["n_labelled"], paper["hours"], paper["flat_cost"]):
+        ours = next((a for a in hashed if a.n == n), None)
+        seconds = 3600 * hours / paper["n_queries"]
+        yield Compared(f"time of a query, n={n:,}", "s", seconds, ours and ours.seconds_per_query)
+        yield Compared(f"flat cost, n={n:,}", "", cost, ours and ours.flat_cost)
+    for a in hashed:
+        yield Compared(f"time of a query, n={a.n:,}", "s", None, a.seconds_per_query)
+        yield Compared(f"flat cost, n={a.n:,}", "", None, a.flat_cost)
+
+
+def _curves(answers, column):
+    for method in METHODS:
+        mine = [a for a in answers if a.method == method]
+        yield Series(method, [a.n for a in mine], [getattr(a, column) for a in mine])

@@ -1,0 +1,56 @@
+"""SISO, Table 7, and its growth: the time of a query among very many vectors."""
+
+from flyannot.experiments.annotators import HASH, HASH_EXACT, LASSO
+from flyannot.experiments.findings import Claim, Compared, Finding, Panel, Series
+from flyannot.experiments.many_vectors import METHODS, exponent, growth
+from flyannot.experiments.papers import stated
+from flyannot.experiments.siso_findings import VARIANT
+
+
+def measure(setup):
+    """Seconds per query of LASSO, SISO and hash-SISO, at the largest n that all were given, and beyond."""
+    paper, (answers, source) = stated("siso", "table-7"), growth(setup)
+    n = max(a.n for a in answers if a.method == LASSO)
+    at_n = {a.method: a for a in answers if a.n == n}
+    return Finding(
+        data=source.text,
+        kind=source.kind,
+        variant=VARIANT + "; LASSO is scikit-learn's coordinate descent over all rows, for a few queries",
+        why="Queries share each look of SISO at all rows, which makes it quick; probing the hash is done for "
+        "every query by itself.",
+        claims=list(_claims(answers, at_n)),
+        compared=list(_compared(paper, answers, at_n, n)),
+        rows=[vars(a) for a in answers],
+        panels=[_panel(answers)],
+        notes=[f"Ratios at n = {n:,}; the paper's at {paper['n_labelled']:,}."],
+    )
+
+
+def _claims(answers, at_n):
+    lasso, siso, hashed = (at_n[name].seconds_per_query for name in (LASSO, "siso", HASH))
+    yield Claim("SISO is faster than LASSO", siso < lasso, f"{lasso / siso:.0f} times")
+    yield Claim("hash-SISO is faster than SISO", hashed < siso, f"{siso / hashed:.2f} times")
+    for method in ("siso", HASH):
+        slope = exponent(answers, method)
+        yield Claim(f"the time of a query by {method} grows slower than n", slope < 1, f"as n^{slope:.2f}")
+
+
+def _compared(paper, answers, at_n, n):
+    theirs = paper["seconds_per_query"]
+    for name, value in theirs.items():
+        yield Compared(f"time of a query, {name}", "s", value, at_n[name].seconds_per_query, f"ours: n={n:,}")
+    for name, over in ((LASSO, "siso"), ("siso", HASH), (LASSO, HASH)):
+        ratio = at_n[name].seconds_per_query / at_n[over].seconds_per_query
+        yield Compared(f"{name} over {over}", "x", theirs[name] / theirs[over], ratio)
+    exact = at_n["siso"].seconds_per_query / at_n[HASH_EXACT].seconds_per_query
+    yield Compared(f"siso over {HASH_EXACT}", "x", None, exact)
+    for a in answers:
+        yield Compared(f"time of a query, {a.method}, n={a.n:,}", "s", None, a.seconds_per_query)
+
+
+def _panel(answers):
+    curves = []
+    for method in (LASSO, *METHODS):
+        mine = [a for a in answers if a.method == method]
+        curves.append(Series(method, [a.n for a in mine], [a.seconds_per_query for a in mine]))
+    return Panel("Time of a query", "labelled vectors", "seconds", curves, x_log=True, y_log=True)
