@@ -8,13 +8,24 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from flyannot.errors import InputError, LockedError
-from flyannot.experiments import page, papers, runner, table
+from flyannot.bench.completion_cd import CoordinateDescent
+from flyannot.bench.plain_scc import PlainSCC
+from flyannot.bench.scc_parts import CodesOnly
+from flyannot.errors import DataError, InputError, LockedError
+from flyannot.experiments import completion, page, papers, runner, table
+from flyannot.experiments.annotators import lasso_codes
+from flyannot.experiments.arff import read_sparse_arff
 from flyannot.experiments.embryos import embryo_images, problem
 from flyannot.experiments.findings import Claim, Compared, Finding, Panel, Series, not_runnable
+from flyannot.experiments.many_vectors import flat_cost
+from flyannot.experiments.ratings import Ratings, read_ratings
 from flyannot.experiments.records import as_csv, paths_of, read_record
 from flyannot.experiments.runner import reproduce
 from flyannot.experiments.setup import Setup
+from flyannot.propagation import FRACTION
+from flyannot.sparse.fit import random_patches
+from flyannot.sparse.learners.scc import SCC
+from flyannot.sparse.objective import duality_gap
 
 FOUND = Finding(
     data="ten numbers that we made up", kind="synthetic", variant="none", why="They are <made> up.",
@@ -165,7 +176,8 @@ def test_the_papers_speed_ups_follow_from_its_hours():
         assert np.allclose(parts, total[who]["total"], atol=0.0101)
 
 
-def test_without_images_there_are_synthetic_embryos_that_say_so(setup):
+def test_without_images_there_are_synthetic_embryos_that_say_so(setup, monkeypatch):
+    monkeypatch.setattr("flyannot.experiments.embryos._N_GENES", 3)
     images, source = embryo_images(setup)
     assert source.kind == "synthetic" and "SYNTHETIC" in source.text and len(images) > 20
     given = problem(setup, "4-6", 500)
@@ -182,3 +194,121 @@ def test_the_command_lists_measures_and_answers(flyannot, items, tmp_path, monke
     items[1].finding = ValueError("broken")
     said = flyannot("reproduce -o OUT", OUT=tmp_path / "out")
     assert said.code == 3 and "two failed" in said.err and "broken" in said.err
+
+
+@pytest.mark.parametrize(
+    "name, text",
+    [
+        ("u.data", "10\t5\t3\t881250949\n2\t5\t4\t1\n2\t7\t1\t1\n"),
+        ("ratings.dat", "10::5::3::881250949\n2::5::4::1\n2::7::1::1\n"),
+        ("ratings.csv", "userId,movieId,rating,timestamp\n10,5,3.0,881250949\n2,5,4.0,1\n2,7,1.0,1\n"),
+    ],
+)
+def test_every_layout_of_movielens_gives_the_same_ratings(tmp_path, name, text):
+    (tmp_path / name).write_text(text)
+    found = read_ratings(tmp_path / name)
+    assert found.shape == (2, 2)
+    assert list(zip(found.rows, found.columns, found.values)) == [(1, 0, 3.0), (0, 0, 4.0), (0, 1, 1.0)]
+
+
+@pytest.mark.parametrize(
+    "text, said", [("1,2\n", "line 1"), ("1,2,3\n1,x,3\n", "line 2"), ("1,2,3\n1,2,4\n", "twice")]
+)
+def test_faulty_ratings_are_refused(tmp_path, text, said):
+    (tmp_path / "ratings.csv").write_text(text)
+    with pytest.raises(DataError, match=said):
+        read_ratings(tmp_path / "ratings.csv")
+
+
+def test_sparse_arff_is_read_plain_and_gzipped(tmp_path):
+    import gzip
+
+    text = (
+        "@relation r\n% no row\n@attribute a {0,1}\n@attribute 'b c' numeric\n@data\n{1 2.5}\n{}\n{0 1,1 3}\n"
+    )
+    (tmp_path / "a.arff").write_text(text)
+    (tmp_path / "a.arff.gz").write_bytes(gzip.compress(text.encode()))
+    for name in ("a.arff", "a.arff.gz"):
+        names, values = read_sparse_arff(tmp_path / name)
+        assert names == ["a", "b c"] and values.tolist() == [[0, 2.5], [0, 0], [1, 3]]
+
+
+@pytest.mark.parametrize("row, said", [("0 1", "braces"), ("{7 1}", "attribute 7"), ("{0 x}", "index value")])
+def test_faulty_arff_is_refused_with_its_line(tmp_path, row, said):
+    (tmp_path / "a.arff").write_text(f"@attribute a numeric\n@data\n{row}\n")
+    with pytest.raises(DataError, match=f"line 3.*{said}"):
+        read_sparse_arff(tmp_path / "a.arff")
+
+
+def test_coordinate_descent_completes_a_matrix_of_low_rank(rng):
+    X = rng.normal(size=(40, 3)) @ rng.normal(size=(3, 30))
+    rows, columns = (index.ravel().astype(np.int32) for index in np.indices(X.shape))
+    known = rng.random(X.size) < 0.7
+    options = {"n_components": 3, "lam": 1e-6, "rng": rng}
+    model = CoordinateDescent(rows[known], columns[known], X.ravel()[known], X.shape, **options)
+    for _ in range(60):
+        model.sweep()
+    assert np.abs(model.predict(rows, columns) - X.ravel())[~known].max() < 0.05
+
+
+def test_modl_and_coordinate_descent_beat_the_biases(rng):
+    X = rng.normal(size=(120, 2)) @ rng.normal(size=(2, 40)) + rng.normal(size=(120, 1)) + 3
+    rows, columns = (index.ravel().astype(np.int32) for index in np.indices(X.shape))
+    parts = completion.split(Ratings(rows, columns, X.ravel(), X.shape), rng)
+    biases_alone = completion.rmse(parts.bias, parts.test)
+    assert completion.by_coordinate_descent(parts, 1e-3, rng).rmse < 0.5 * biases_alone
+    assert completion.by_modl(parts, 0.1, rng).rmse < 0.5 * biases_alone
+
+
+def test_the_lasso_that_siso_is_measured_against_solves_the_same_problem(rng):
+    A, X = rng.normal(size=(30, 12)), rng.normal(size=(3, 12))
+    for x, z in zip(X, lasso_codes(X, A)):
+        lam = FRACTION * np.abs(A @ x).max()
+        assert duality_gap(x[None], A, z[None], lam)[0] <= 2e-5 * (x @ x)
+
+
+def test_the_flat_cost_is_the_share_of_labels_not_among_the_best_answers():
+    values = np.array([[5.0, 4, 3, 2, 1, 0], [0, 1, 2, 3, 4, 5]])
+    assert flat_cost(values, [5, 5]) == 0.5 and flat_cost(values, [0, 1]) == 0.0
+
+
+def test_an_scc_at_rest_keeps_its_dictionary_and_finds_sccs_codes(rng):
+    X = rng.normal(size=(80, 16)).astype(np.float32)
+    D = random_patches(X, 12, rng)
+    at_rest, moving = (kind(D, len(X), lam=0.3, variant="paper") for kind in (CodesOnly, SCC))
+    for learner in (at_rest, moving):
+        learner.begin_epoch(np.random.default_rng(0))
+        learner.step(X, np.arange(len(X)))
+    assert (at_rest.D == D).all() and (moving.D != D).any()
+    first = [learner.codes()[0].toarray() for learner in (at_rest, moving)]
+    assert (first[0] == first[1]).all()  # nothing had moved yet
+
+
+def test_the_natural_rate_is_followed(rng):
+    x = np.array([[3.0, 4.0]], np.float32) / 5
+    learner = PlainSCC(np.array([[1.0, 0.0]]), 1, lam=0.1, variant="paper", natural_rate=(2.0, 7.0))
+    learner.begin_epoch(rng)
+    learner.step(x, np.array([0]))
+    z = 0.6 - 0.1
+    stepped = np.array([1.0, 0.0]) + 2.0 / (1 + 7.0) * z * (x[0] - z * np.array([1.0, 0.0]))
+    assert np.allclose(learner.D[0], stepped / max(1, np.linalg.norm(stepped)), atol=1e-6)
+
+
+def test_a_real_item_goes_through_from_end_to_end(setup, tmp_path, monkeypatch):
+    """DSSC's figure on few patches: measured, written, drawn and listed."""
+    from flyannot.experiments import dssc_fig_2
+
+    monkeypatch.setattr(dssc_fig_2, "_N_PATCHES", (1600, 0))
+    monkeypatch.setattr(dssc_fig_2, "_N_HELD", 20)
+    assert reproduce([table.ITEMS["dssc-fig-2"]], setup, tmp_path).measured == ["dssc-fig-2"]
+    stored = read_record(tmp_path, "dssc-fig-2")
+    assert stored.finding.kind == "real" and len(stored.finding.panels) == 3 and stored.finding.claims
+    markdown = (tmp_path / "index.md").read_text()
+    assert all(f"| {name} |" in markdown for name in table.ITEMS)
+
+
+def test_without_the_data_an_item_says_so_and_is_not_runnable(setup, tmp_path):
+    names = ("modl-table-1", "modl-completion", "siso-table-2", "siso-fig-4")
+    reproduce([table.ITEMS[name] for name in names], setup, tmp_path)
+    for name in names:
+        assert read_record(tmp_path, name).finding.status == "not runnable"

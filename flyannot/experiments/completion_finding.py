@@ -13,9 +13,9 @@ from flyannot.experiments.completion import (
 from flyannot.experiments.findings import Claim, Finding, Panel, Series
 
 _SOLVERS = {"coordinate descent": by_coordinate_descent, "MODL": by_modl}
-_N_LAMS = (5, 15)  # quick, full; the paper tried 15 from 0.01 to 10
+_N_LAMS = (7, 15)  # quick, full; the paper tried 15 from 0.01 to 10
 _N_SPLITS = (1, 5)
-_LAMS = {"coordinate descent": (1e-4, 1e0), "MODL": (1e-4, 1e1)}  # in each objective's own scale
+_LAMS = {"coordinate descent": (1e-3, 1e0), "MODL": (1e-2, 1e1)}  # in each objective's own scale
 _N_TUNED = 300_000  # entries that lam is chosen on
 _CLOSE = 0.005
 
@@ -50,7 +50,9 @@ def completion_finding(setup, ratings, source, compared, why):
         compared=list(compared(cd, modl)),
         rows=[
             {"split": i, "solver": name, "epoch": e, "seconds": s, "test_rmse": v}
-            for i, run in enumerate(runs) for name, done in run.items() for e, (s, v) in enumerate(done.trace, 1)
+            for i, run in enumerate(runs)
+            for name, done in run.items()
+            for e, (s, v) in enumerate(done.trace, 1)
         ],
         panels=[
             Panel("Test error", "processor seconds", "RMSE", [

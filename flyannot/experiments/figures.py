@@ -57,7 +57,7 @@ def draw(finding, item, paths):
             _draw_panel(ax, panel)
         for ax in axes[len(finding.panels) :]:
             ax.axis("off")
-        figure.suptitle(item.title, fontsize=11, fontweight="bold")
+        figure.suptitle(fill(item.title, 48 * n_columns), fontsize=11, fontweight="bold")
         text = fill(footnote(finding), int(_CHARACTERS * n_columns))
         figure.supxlabel(text, fontsize=8, color="#333333")
         for suffix in ("svg", "png"):
@@ -84,10 +84,22 @@ def _draw_panel(ax, panel):
         )
     if panel.x_log:  # setting a scale, even the same again, would undo the names under bars
         ax.set_xscale("log")
+        _label_log(ax.xaxis, ax.get_xlim())
     if panel.y_log:
         ax.set_yscale("log")
+        _label_log(ax.yaxis, ax.get_ylim())
     if len(panel.series) > 1:
         ax.legend()
+
+
+def _label_log(axis, limits):
+    """Within two decades plain numbers at 1, 2 and 5; otherwise powers of ten alone."""
+    from matplotlib.ticker import FuncFormatter, LogLocator, NullFormatter
+
+    axis.set_minor_formatter(NullFormatter())
+    if limits[1] < 100 * limits[0]:
+        axis.set_major_locator(LogLocator(subs=(1, 2, 5)))
+        axis.set_major_formatter(FuncFormatter(lambda value, _: f"{value:g}"))
 
 
 def _draw_bars(ax, all_series):

@@ -30,7 +30,8 @@ def gene_term_matrix(setup, *, n_genes=None):
         genes = [genes[i] for i in np.sort(setup.rng("genes").permutation(len(genes))[:n_genes])]
     X = _filled(pairs, genes, terms)
     rows, columns = (index.ravel().astype(np.int32) for index in np.indices(X.shape))
-    text = f"BDGP's table: {X.shape[0]:,} genes x {X.shape[1]} terms in their stage ranges, {int(X.sum()):,} ones"
+    n_genes, n_terms = X.shape
+    text = f"BDGP's table: {n_genes:,} genes x {n_terms} terms in stage ranges, {int(X.sum()):,} ones"
     return Ratings(rows, columns, X.ravel(), X.shape), Source(text, "real")
 
 

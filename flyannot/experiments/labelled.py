@@ -11,6 +11,8 @@ _COREL = ("Corel5k-train-sparse.arff.gz", "Corel5k-test-sparse.arff.gz")
 _N_COREL_LABELS = 374
 _TEST_SHARE = 0.3
 _LEAST = 10  # training rows that carry a label
+_EMBRYOS = ((600, 60), (1400, 600))  # labelled rows and queries, quick and full
+_PHOTOGRAPHS = ((1800, 40), (4500, 500))
 
 
 @dataclass(frozen=True)
@@ -39,7 +41,8 @@ def embryo_words(setup):
     order = setup.rng("bow").permutation(len(X))
     n_test = int(_TEST_SHARE * len(X))
     text = f"{len(X):,} real embryos of BDGP by {X.shape[1]:,} visual words (Cai et al. 2012)"
-    return _kept(X[order[n_test:]], Y[order[n_test:]], X[order[:n_test]], Y[order[:n_test]], text)
+    train, test = order[n_test:], order[:n_test]
+    return _kept(X[train], Y[train], X[test], Y[test], setup.pick(*_EMBRYOS), text)
 
 
 def corel5k(setup):
@@ -51,11 +54,13 @@ def corel5k(setup):
     X, Y = train[:, :-_N_COREL_LABELS], train[:, -_N_COREL_LABELS:] > 0
     X_test, Y_test = test[:, :-_N_COREL_LABELS], test[:, -_N_COREL_LABELS:] > 0
     text = f"Corel5k, {len(X):,} + {len(X_test)} real photographs by {X.shape[1]} visual words"
-    return _kept(X, Y, X_test, Y_test, text)
+    train, test = (setup.rng("corel5k").permutation(n) for n in (len(X), len(X_test)))
+    return _kept(X[train], Y[train], X_test[test], Y_test[test], setup.pick(*_PHOTOGRAPHS), text)
 
 
-def _kept(X, Y, X_test, Y_test, text):
-    """With the labels that enough training rows and any test row carry."""
+def _kept(X, Y, X_test, Y_test, sizes, text):
+    """So many rows of each, with the labels that enough training rows and any query carry."""
+    X, Y, X_test, Y_test = X[: sizes[0]], Y[: sizes[0]], X_test[: sizes[1]], Y_test[: sizes[1]]
     labels = np.flatnonzero((Y.sum(axis=0) >= _LEAST) & (Y_test.sum(axis=0) > 0))
     text = f"{text}: {len(X):,} labelled, {len(X_test):,} queries, {len(labels)} labels"
     return Labelled(X, Y[:, labels], X_test, Y_test[:, labels], Source(text, "real"))

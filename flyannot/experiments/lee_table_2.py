@@ -35,14 +35,14 @@ def measure(setup):
         kind=kind,
         variant=f"{setup.pick(*_N_ATOMS)} atoms, {setup.pick(*_N_ITERATIONS)} alternations, float64, lam "
         "1.2/sqrt(p), codes to the same part of |x|^2 / 2, warm where the solver takes a start",
-        why="Gradient descent has to come as near to the minimum as 1e-8 of it here; the paper does not say how "
-        "near, nor its sizes, and both decide the ratio.",
+        why="Gradient descent must come as near to the minimum as 1e-8 of it here; how near it did in the "
+        "paper, and the sizes, are not known, and decide the ratio.",
         claims=list(_claims(names, runs)),
         compared=list(_compared(runs)),
         rows=[_row(key, run) for key, run in runs.items()],
         panels=_panels(names, runs),
         notes=[
-            "Not at hand: speech, stereo and video; grafting; the epsilon-L1 penalty with conjugate gradients. "
+            "Not at hand: speech, stereo, video; grafting; the epsilon-L1 penalty with conjugate gradients. "
             f"Gradient descent ends within {_TOL:g} of the least value, relative to it, or after "
             f"{_MOST_STEPS:,} steps.",
         ],

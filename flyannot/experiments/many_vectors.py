@@ -1,4 +1,4 @@
-"""Very many labelled vectors, for how the time of a query grows: windows of embryos, labelled by their image."""
+"""Very many labelled vectors, for how the time of a query grows: windows of embryos by their image."""
 
 from dataclasses import dataclass
 from functools import lru_cache
@@ -12,15 +12,15 @@ from flyannot.experiments.embryos import STRIDES_PX, Source, grey_pictures
 from flyannot.extraction import ExtractOptions, describe
 from flyannot.propagation import unit_rows
 
-SIZES = ((10_000, 30_000, 100_000), (10_000, 100_000, 300_000, 1_000_000))  # quick, full
-N_QUERIES = 64
-_LASSO = {10_000: 6, 30_000: 3, 100_000: 2}  # queries that LASSO is given; none among more vectors
+SIZES = ((10_000, 30_000, 100_000, 300_000), (10_000, 100_000, 300_000, 1_000_000))  # quick, full
+N_QUERIES = 128
+_LASSO = {10_000: 6, 30_000: 2, 100_000: 1}  # queries that LASSO is given; none among more vectors
 METHODS = ("siso", HASH, HASH_EXACT)
 
 
 @dataclass(frozen=True)
 class Answered:
-    """One method among n labelled vectors; `flat_cost` is the share of queries whose label is not among five."""
+    """One method among n labelled vectors; `flat_cost` the share of queries without their label in five."""
 
     method: str
     n: int
@@ -47,7 +47,7 @@ def growth(setup):
 
 
 def _windows(setup, wanted):
-    """Descriptors float32 (wanted, 128) in random order, the number of the image of each, and the `Source`."""
+    """Descriptors float32 (wanted, 128) in random order, the number of each one's image, and the `Source`."""
     greys, source = grey_pictures(setup)
     for stride_px in STRIDES_PX:
         options = ExtractOptions(stride_px=stride_px)

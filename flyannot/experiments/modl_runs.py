@@ -19,7 +19,7 @@ N_ATOMS = 30
 _N_PICTURES = (1300, 1300)  # quick, full
 _N_EPOCHS = {"embryos": (8, 20), "fMRI": (20, 60)}
 _TEST_SHARE = 0.2
-_PART_OF_EPOCH = 0.5  # between two judgements
+_PART_OF_EPOCH = 0.25  # between two judgements
 
 
 @dataclass(frozen=True)

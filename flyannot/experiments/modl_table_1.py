@@ -13,8 +13,8 @@ def measure(setup):
     """MODL and coordinate descent on the ratings file of `--ratings`."""
     if setup.ratings is None:
         return not_runnable(
-            f"Ratings are not at hand: get MovieLens from {WHERE} and name u.data, ratings.dat or ratings.csv "
-            "by --ratings FILE. The matrix of genes and terms (modl-completion) stands in for them."
+            f"Ratings are not at hand: get MovieLens from {WHERE} and name u.data, ratings.dat or "
+            "ratings.csv by --ratings FILE. Genes and terms (modl-completion) stand in for them."
         )
     ratings = read_ratings(setup.ratings)
     n_users, n_items = ratings.shape

@@ -8,5 +8,6 @@ from flyannot.experiments.siso_findings import shares_finding
 def measure(setup):
     """The finding of `flyannot.experiments.siso_findings.shares_finding`."""
     paper = stated("siso", "fig-4")
-    note = f"The paper's text: MAP at tau = 1 is {paper['map_siso']} for SISO and {paper['map_svm']} for the SVM, on NUS-WIDE."
+    siso, svm = paper["map_siso"], paper["map_svm"]
+    note = f"The paper's text: MAP at tau = 1 is {siso} for SISO and {svm} for the SVM, on NUS-WIDE."
     return shares_finding(setup, corel5k(setup), [note])

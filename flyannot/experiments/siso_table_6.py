@@ -21,10 +21,8 @@ def measure(setup):
         compared=list(_compared(paper, hashed)),
         rows=[vars(a) for a in answers],
         panels=[
-            Panel("Time of a query", "labelled vectors", "seconds", list(_curves(answers, "seconds_per_query")),
-                  x_log=True, y_log=True),
-            Panel("Flat cost, five answers", "labelled vectors", "share not among five",
-                  list(_curves(answers, "flat_cost")), x_log=True),
+            _panel("Time of a query", "seconds", answers, "seconds_per_query", y_log=True),
+            _panel("Flat cost, five answers", "share not among five", answers, "flat_cost"),
         ],
         notes=[f"n from {hashed[0].n:,} to {hashed[-1].n:,}; the paper had 200,000 to 1,200,000 images and "
                f"{paper['n_queries']:,} queries."],
@@ -49,7 +47,9 @@ def _compared(paper, hashed):
         yield Compared(f"flat cost, n={a.n:,}", "", None, a.flat_cost)
 
 
-def _curves(answers, column):
+def _panel(title, label, answers, column, **options):
+    curves = []
     for method in METHODS:
         mine = [a for a in answers if a.method == method]
-        yield Series(method, [a.n for a in mine], [getattr(a, column) for a in mine])
+        curves.append(Series(method, [a.n for a in mine], [getattr(a, column) for a in mine]))
+    return Panel(title, "labelled vectors", label, curves, x_log=True, **options)
