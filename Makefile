@@ -12,6 +12,7 @@ demo: $(INSTALLED)  ## the whole chain on synthetic embryos
 	@echo "These are SYNTHETIC embryos. Everything lies in demo-output/:"
 	@echo "  embryos/         the images and their terms      descriptors.h5 ... model.h5   each step's file"
 	@echo "  predictions.csv  the predicted terms             scores.json                   the table above"
+	@echo "Open the report in a browser: $(CURDIR)/demo-output/report.html"
 	@echo "Look into a file with: $(VENV)/bin/flyannot show demo-output/model.h5"
 
 test: $(INSTALLED)  ## the tests; those that need the real data skip where it is absent

@@ -165,10 +165,12 @@ def contribution_map(centres_px, contribution, patch_px, size_px):
     -------
     spread : float64 array (height, width), decision value per pixel; its sum is that of the contributions
     """
-    spread = np.zeros(size_px)
-    centres_px = np.asarray(centres_px).reshape(-1, 2)
+    height, width = size_px
+    centres_px = np.asarray(centres_px, float).reshape(-1, 2)
     sides = np.broadcast_to(np.asarray(patch_px, int), len(centres_px))
-    corners = np.rint(centres_px - sides[:, None] / 2).astype(int)
-    for (row, column), side, share in zip(corners, sides, np.asarray(contribution) / sides**2):
-        spread[row : row + side, column : column + side] += share
-    return spread
+    top, left = np.rint(centres_px - sides[:, None] / 2).astype(int).T
+    share = np.asarray(contribution) / sides**2
+    steps = np.zeros((height + 1, width + 1))  # summed over rows and columns, four corners make a window
+    for down, right, sign in ((0, 0, 1), (0, 1, -1), (1, 0, -1), (1, 1, 1)):
+        np.add.at(steps, (top + down * sides, left + right * sides), sign * share)
+    return steps.cumsum(axis=0).cumsum(axis=1)[:height, :width]

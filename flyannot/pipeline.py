@@ -4,15 +4,18 @@ A configuration is TOML: `data_set`, `output`, `seed`, and one table per command
 command's options.  Paths in it are relative to the file.
 """
 
+import json
 import os
 import tomllib
 from dataclasses import dataclass, field
 from pathlib import Path
 
+from flyannot.atomic import write_text
 from flyannot.errors import InputError, did_you_mean
 
-STEPS = ("synthesize", "extract", "learn-dict", "pool", "train", "annotate", "evaluate")
+STEPS = ("synthesize", "extract", "learn-dict", "pool", "train", "annotate", "evaluate", "report")
 SEEDED = ("synthesize", "learn-dict", "train", "evaluate")
+RECORD = "run.toml"  # in the output folder: the configuration as it was run
 _TOP = ("data-set", "output", "seed")
 
 
@@ -118,6 +121,7 @@ def chain(configuration):
         "train": (out / "features.h5", data_set / "annotations.csv"),
         "annotate": (out / "model.h5", data_set),
         "evaluate": (out / "features.h5", data_set / "annotations.csv"),
+        "report": (out,),
     }
     outputs = {
         "synthesize": {"output": data_set},
@@ -127,6 +131,7 @@ def chain(configuration):
         "train": {"output": out / "model.h5"},
         "annotate": {"output": out / "predictions.h5"},
         "evaluate": {"json": out / "scores.json"},
+        "report": {"output": out / "report.html", "data-set": data_set},
     }
     return [
         Command(step, arguments[step], outputs[step] | _options(configuration, step))
@@ -138,3 +143,31 @@ def chain(configuration):
 def _options(configuration, step):
     seed = {"seed": configuration.seed} if step in SEEDED else {}
     return seed | configuration.options.get(step, {})
+
+
+def write_record(configuration):
+    """Leave the configuration in the output folder, with all that was overridden: it can be run again.
+
+    Raises
+    ------
+    WriteError
+        If it cannot be written.
+    """
+    out = configuration.output
+    top = {
+        "data-set": os.path.relpath(configuration.data_set, out),
+        "output": ".",
+        "seed": configuration.seed,
+    }
+    lines = [
+        *_toml(top),
+        *(line for s, table in configuration.options.items() for line in ["", f"[{s}]", *_toml(table)]),
+    ]
+    text = "\n".join([*lines, ""])
+    if not (out / RECORD).is_file() or (out / RECORD).read_text(encoding="utf-8") != text:
+        write_text(out / RECORD, text)
+
+
+def _toml(table):
+    """Lines of TOML; its texts, numbers, truth values and lists are written as JSON's are."""
+    return [f"{key} = {json.dumps(value, ensure_ascii=False)}" for key, value in table.items()]

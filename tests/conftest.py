@@ -42,6 +42,22 @@ def own_chain(chain, tmp_path):
     return chain.copied_to(tmp_path / "own")
 
 
+@pytest.fixture(scope="session")
+def run(chain, tmp_path_factory):
+    """A whole run on a copy of `chain`; only to look at."""
+    from small_pages import make_run
+
+    return make_run(chain.copied_to(tmp_path_factory.mktemp("run") / "results"))
+
+
+@pytest.fixture(scope="session")
+def page(run, tmp_path_factory):
+    """The report of `run`; only to look at."""
+    from flyannot.report.making import make_report
+
+    return make_report(run.folder, tmp_path_factory.mktemp("page") / "report.html").path
+
+
 class Said(NamedTuple):
     """What a command answered."""
 

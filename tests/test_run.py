@@ -59,12 +59,13 @@ def test_the_whole_chain_runs_is_skipped_and_redoes_only_what_depends_on_a_chang
     said = flyannot("run C", C=config)
     assert said.code == 0 and said.out.startswith("Scores on SYNTHETIC embryos")
     assert {f"{name}.h5" for name in FILES} | {"scores.json", "predictions.csv"} <= set(stamps(results))
+    assert "SYNTHETIC" in (results / "report.html").read_text()
     assert not [p for p in results.iterdir() if p.name.startswith(".")]
     first, table = stamps(results), said.out
 
     said = flyannot("run C", C=config)
     assert (said.code, said.out) == (0, table)
-    assert said.err.count("up to date") == 6
+    assert said.err.count("up to date") == 7
     second = stamps(results)
     assert not remade(first, second) and first["scores.json"] == second["scores.json"]
     said = flyannot("run C --dry-run", C=config)
@@ -77,7 +78,9 @@ def test_the_whole_chain_runs_is_skipped_and_redoes_only_what_depends_on_a_chang
     assert said.code == 0
     third = stamps(results)
     assert remade(second, third) == {"features", "model", "predictions"}
-    assert third["scores.json"] != second["scores.json"]
+    assert third["scores.json"] != second["scores.json"] and third["report.html"] != second["report.html"]
+    said = flyannot("run C --dry-run", C=results / "run.toml")
+    assert "would make" not in said.err, "the record is what was run, with what was overridden"
 
     annotations = tmp_path / "embryos" / "annotations.csv"
     annotations.write_text(annotations.read_text() + "syn001,4-6,an added term\n")
@@ -157,7 +160,7 @@ def test_the_chain_joins_what_each_step_makes():
     found = read_configuration(ROOT / "configs" / "demo.toml")
     for command in chain(found):
         for argument in command.arguments:
-            assert argument in made or found.data_set in (argument, argument.parent)
+            assert argument in {*made, found.output} or found.data_set in (argument, argument.parent)
         made.add(command.options.get("output"))
 
 

@@ -22,6 +22,7 @@ COMMANDS = {
     "explain": ("explain", "Which patches of an image speak for a term: the exact split of its value."),
     "export": ("export", "Results for other tools: tables, arrays, AnnData, OMERO."),
     "compare": ("compare", "Whether one configuration's scores are better than another's."),
+    "report": ("report", "A page that shows a run: open it in a browser."),
     "run": ("run", "The whole chain, from a configuration file."),
     "show": ("show", "What a file holds and what it was made from."),
     "verify": ("verify", "Whether files are whole and undamaged."),

@@ -20,7 +20,7 @@ _FORCED = ("extract", "learn-dict", "pool", "train", "annotate")  # the run owns
 )
 @click.option("--dry-run", is_flag=True, help="Only say what would be done, and why.")
 def command(config, data_set, output, settings, dry_run):
-    """Run the whole chain: extract, learn-dict, pool, train, annotate, evaluate.
+    """Run the whole chain: extract, learn-dict, pool, train, annotate, evaluate, report.
 
     CONFIG is a TOML file: data-set, output, seed, and one table per command with the values of its
     options. What is up to date is skipped; every file knows what it was made from. Values given by
@@ -33,7 +33,7 @@ def command(config, data_set, output, settings, dry_run):
     from pathlib import Path
 
     from flyannot.cli.faults import SKIPPED
-    from flyannot.pipeline import chain, read_configuration
+    from flyannot.pipeline import chain, read_configuration, write_record
 
     configuration = read_configuration(
         config, data_set=data_set and Path(data_set), output=output, settings=settings
@@ -51,6 +51,8 @@ def command(config, data_set, output, settings, dry_run):
             log.info("would make %s: it is not there yet; then everything after it", configuration.data_set)
             break
         log.info("[%s] flyannot %s", one.step, shlex.join([one.step, *words]))
+        if one.step == "report" and not dry_run:
+            write_record(configuration)
         code = _carry_out(one, click_command, words, dry_run)
         if code == STOP:
             break

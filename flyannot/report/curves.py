@@ -1,0 +1,152 @@
+"""ROC and precision-recall curves with bootstrap bands over genes, and calibration.
+
+Decision values of different folds have no common scale, so each fold has curves of its own, and a term's
+curve is their average: true positive rates weighted by the fold's pairs of a positive and a negative,
+precisions by its positives.  So the area under the curve is the AUC, and the mean height of the other the
+average precision, that `flyannot.scores` gives.
+
+A resample draws genes as `flyannot.confidence` does: all groups of a gene together, the same for all terms.
+"""
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from flyannot.calibration import brier_score, calibration_error
+from flyannot.confidence import draws_of_genes
+
+GRID = np.linspace(0, 1, 101)
+N_RESAMPLES = 200
+_LEVEL = (2.5, 97.5)  # percentiles of the band
+
+
+@dataclass(frozen=True)
+class Curve:
+    """Heights over GRID: `y`, and the 95% band `low` to `high` (each (len(GRID),))."""
+
+    y: np.ndarray
+    low: np.ndarray
+    high: np.ndarray
+
+
+def gene_weights(genes):
+    """How often every group is drawn: (1 + N_RESAMPLES, n_groups); the first row is all ones.
+
+    Parameters
+    ----------
+    genes : list of sequences of gene ids, one for every stage range; a sample draws the same genes in all
+
+    Returns
+    -------
+    weights : list of float arrays, one for every stage range
+    """
+    names, draws = draws_of_genes(np.concatenate(genes), n_samples=N_RESAMPLES)
+    draws = np.vstack([np.ones(len(names)), draws])
+    return [draws[:, np.searchsorted(names, one)] for one in genes]
+
+
+def roc_curves(values, truth, folds, weights):
+    """True positive rate over GRID of false positive rates, for every row of weights; nan without pairs.
+
+    Parameters
+    ----------
+    values : float array (n,); truth : bool array (n,); folds : int array (n,) or None
+    weights : float array (n_rows, n), as `gene_weights` returns
+
+    Returns
+    -------
+    heights : float array (n_rows, len(GRID))
+    """
+    return _fold_average(values, truth, folds, weights, _roc_of_fold)
+
+
+def precision_curves(values, truth, folds, weights):
+    """Precision at the first threshold that reaches each recall of GRID; as `roc_curves`."""
+    return _fold_average(values, truth, folds, weights, _precision_of_fold)
+
+
+def band(heights):
+    """The `Curve` of the first row, with the band of the others; flat nan where nothing is defined."""
+    low, high = np.nanpercentile(heights[1:] if len(heights) > 1 else heights, _LEVEL, axis=0)
+    return Curve(heights[0], low, high)
+
+
+def mean_curve(heights_of_terms):
+    """The plain mean over terms, row by row; terms that a resample leaves undefined are passed over."""
+    stacked = np.stack(heights_of_terms)
+    defined = ~np.isnan(stacked)
+    return np.where(defined, stacked, 0).sum(axis=0) / np.maximum(defined.sum(axis=0), 1)
+
+
+def _fold_average(values, truth, folds, weights, curves_of_fold):
+    folds = np.zeros(len(values), int) if folds is None else np.asarray(folds)
+    total, share = np.zeros((len(weights), len(GRID))), np.zeros((len(weights), 1))
+    for fold in np.unique(folds):
+        mine = folds == fold
+        heights, importance = curves_of_fold(*_ranked(values[mine], truth[mine], weights[:, mine]))
+        total += np.where(importance > 0, heights * importance, 0)
+        share += importance
+    with np.errstate(invalid="ignore"):
+        return total / np.where(share > 0, share, np.nan)
+
+
+def _ranked(values, truth, weights):
+    """Weighted true and false positives above each distinct value, from the highest: (n_rows, n_cuts)."""
+    order = np.argsort(-values, kind="stable")
+    ends = np.append(np.flatnonzero(np.diff(values[order])), len(order) - 1)  # ties are one cut
+    weights, truth = weights[:, order], truth[order]
+    return np.cumsum(weights * truth, axis=1)[:, ends], np.cumsum(weights * ~truth, axis=1)[:, ends]
+
+
+def _roc_of_fold(tp, fp):
+    positives, negatives = tp[:, -1:], fp[:, -1:]
+    x, y = fp / np.maximum(negatives, 1), tp / np.maximum(positives, 1)
+    start = np.zeros((len(tp), 1))
+    x, y = np.hstack([start, x]), np.hstack([start, y])
+    return np.array([np.interp(GRID, xs, ys) for xs, ys in zip(x, y)]), positives * negatives
+
+
+def _precision_of_fold(tp, fp):
+    positives = tp[:, -1:]
+    precision = tp / np.maximum(tp + fp, 1)
+    reached = [np.searchsorted(one, np.maximum(GRID * one[-1], 1) - 1e-9) for one in tp]
+    heights = [one[np.minimum(at, len(one) - 1)] for one, at in zip(precision, reached)]
+    return np.array(heights), positives
+
+
+@dataclass(frozen=True)
+class Reliability:
+    """Bins of equal width over [0, 1]: how many, mean probability, fraction of positives with its 95%
+    Wilson interval (nan in empty bins); ece and brier of all pairs together."""
+
+    counts: np.ndarray
+    predicted: np.ndarray
+    observed: np.ndarray
+    low: np.ndarray
+    high: np.ndarray
+    ece: float
+    brier: float
+
+
+def reliability(probabilities, truth, n_bins=10):
+    """How often what is said with some probability is true.
+
+    Parameters
+    ----------
+    probabilities : float array (n,), n > 0; truth : bool array (n,)
+    n_bins : int
+
+    Source
+    ------
+    Wilson, JASA 1927, for the interval; it takes the pairs for independent, which those of one gene are not.
+    """
+    bins = np.minimum((probabilities * n_bins).astype(int), n_bins - 1)
+    counts = np.bincount(bins, minlength=n_bins)
+    some = np.where(counts > 0, counts, np.nan)
+    predicted = np.bincount(bins, probabilities, n_bins) / some
+    observed = np.bincount(bins, truth, n_bins) / some
+    z = 1.959964
+    centre = (observed + z**2 / (2 * some)) / (1 + z**2 / some)
+    half = z / (1 + z**2 / some) * np.sqrt(observed * (1 - observed) / some + z**2 / (4 * some**2))
+    ece, brier = calibration_error(probabilities, truth), brier_score(probabilities, truth)
+    return Reliability(counts, predicted, observed, centre - half, centre + half, ece, brier)

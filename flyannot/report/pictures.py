@@ -1,0 +1,65 @@
+"""Small pictures for the page: embryos, windows, and maps of contributions."""
+
+import base64
+import io
+
+import numpy as np
+
+from flyannot.images import SIZE_PX, read_grey
+
+CELL_PX = 8  # the side of a cell of a map
+_QUALITY = 76
+
+
+def embryo_jpeg(path):
+    """An embryo at the standard size, in colour where the file has it.
+
+    Parameters
+    ----------
+    path : Path of the picture
+
+    Returns
+    -------
+    jpeg : bytes
+
+    Raises
+    ------
+    flyannot.images.UnreadableImage
+        As `read_grey`.
+    """
+    from PIL import Image, ImageOps
+
+    grey = read_grey(path)  # first: it refuses whatever is no sound picture
+    with Image.open(path) as picture:
+        if picture.mode in ("RGB", "P", "CMYK"):
+            colour = ImageOps.exif_transpose(picture).convert("RGB")
+            colour.thumbnail(SIZE_PX[::-1])
+            if colour.size == SIZE_PX[::-1]:
+                return jpeg(np.asarray(colour))
+    return jpeg(np.rint(grey).astype(np.uint8))
+
+
+def jpeg(pixels):
+    """Pixels, uint8 (height, width) or (height, width, 3), as the bytes of a JPEG."""
+    from PIL import Image
+
+    file = io.BytesIO()
+    Image.fromarray(pixels).save(file, "JPEG", quality=_QUALITY, optimize=True)
+    return file.getvalue()
+
+
+def as_url(jpeg_bytes):
+    """A JPEG as the text that stands for it in a page."""
+    return f"data:image/jpeg;base64,{base64.b64encode(jpeg_bytes).decode()}"
+
+
+def coarse_map(spread):
+    """A map of contributions in cells of CELL_PX pixels, float array; the sum stays."""
+    rows, columns = SIZE_PX[0] // CELL_PX, SIZE_PX[1] // CELL_PX
+    return spread.reshape(rows, CELL_PX, columns, CELL_PX).sum(axis=(1, 3))
+
+
+def packed_map(cells, full):
+    """Cells as text: base64 of one signed byte each, 127 for `full`."""
+    levels = np.clip(np.rint(cells / full * 127), -127, 127).astype(np.int8)
+    return base64.b64encode(levels.tobytes()).decode()

@@ -1,0 +1,121 @@
+"""What a run left in its folder, and where its images and curated terms lie."""
+
+import json
+import os
+import tomllib
+from contextlib import ExitStack
+from dataclasses import dataclass, field
+from pathlib import Path
+
+from flyannot import __version__
+from flyannot.dataset import Annotations, read_annotations, read_images
+from flyannot.errors import FlyannotError, InputError
+from flyannot.pipeline import RECORD
+from flyannot.store.digest import digest_of_json
+from flyannot.store.reading import Stored, open_stored
+
+KINDS = ("descriptors", "dictionary", "features", "model", "predictions")
+SCORES = "scores.json"
+
+
+@dataclass(frozen=True)
+class Run:
+    """An open run.
+
+    files : dict from kind to `Stored`, those of KINDS that are there; scores : dict or None
+    annotations : Annotations or None; paths : dict from the name of an image to its path
+    notes : sentences on what is missing
+    """
+
+    folder: Path
+    files: dict = field(default_factory=dict)
+    scores: dict | None = None
+    annotations: Annotations | None = None
+    paths: dict = field(default_factory=dict)
+    notes: list = field(default_factory=list)
+
+    def stored(self, kind, stage_range):
+        """The open file of a kind if it holds the stage range, else None."""
+        found: Stored | None = self.files.get(kind)
+        return found if found is not None and stage_range in found.stage_ranges else None
+
+    def made_from(self):
+        """A digest of all that a page on this run depends on; the images count through the predictions."""
+        annotations = sorted((list(k), sorted(v)) for k, v in _terms(self.annotations).items())
+        parts = [{kind: file.digest for kind, file in self.files.items()}, self.scores, annotations]
+        return digest_of_json([__version__, *parts, sorted(map(str, self.paths.values())), self.notes])
+
+
+def open_run(stack: ExitStack, folder, data_set=None):
+    """Open what is in the output folder of `flyannot run`; the stack closes it.
+
+    Parameters
+    ----------
+    stack : contextlib.ExitStack
+    folder : Path
+    data_set : Path of the data set folder; None for the one that the run's record names
+
+    Raises
+    ------
+    InputError
+        If there is nothing of a run in the folder, or the data set named cannot be read.
+    DataError
+        If a file is damaged.
+    """
+    paths = {kind: folder / f"{kind}.h5" for kind in KINDS}
+    files = {k: stack.enter_context(open_stored(p, k)) for k, p in paths.items() if p.is_file()}
+    scores = _scores(folder / SCORES)
+    if not files and scores is None:
+        raise InputError(
+            f"{folder} holds nothing of a run: no {SCORES}, no {'.h5, no '.join(KINDS)}.h5",
+            fix="name the output folder of: flyannot run CONFIG",
+        )
+    notes = _missing(files, scores)
+    annotations, images = None, {}
+    place = data_set or _recorded(folder)
+    try:
+        if place is None:
+            notes.append(f"There is no {RECORD}: without --data-set, images and curated terms are left out.")
+        else:
+            images = {image.name: image.path for image in read_images(place)}
+            annotations = read_annotations(place) if (place / "annotations.csv").is_file() else None
+    except FlyannotError as error:
+        if data_set is not None:
+            raise
+        notes.append(f"Images and curated terms are left out: {error}.")
+    return Run(folder, files, scores, annotations, images, notes)
+
+
+def _terms(annotations):
+    return {} if annotations is None else annotations.terms_by_gene
+
+
+def _scores(path):
+    if not path.is_file():
+        return None
+    try:
+        scores = json.loads(path.read_text(encoding="utf-8"))
+        _ = scores["terms"], scores["summary"]
+    except (ValueError, KeyError, TypeError, OSError) as error:
+        raise InputError(
+            f"{path} does not hold scores", fix="make it again with: flyannot evaluate --json"
+        ) from error
+    return scores
+
+
+def _missing(files, scores):
+    notes = [f"There is no {kind}.h5: what it would show is left out." for kind in KINDS if kind not in files]
+    if scores is None:
+        notes.append(f"There is no {SCORES}: how good the terms are is not known.")
+    elif not scores.get("judged"):
+        notes.append(f"{SCORES} holds no values of groups: there are no curves. Run flyannot evaluate again.")
+    return notes
+
+
+def _recorded(folder):
+    """The data set folder that the run's record names, or None."""
+    try:
+        found = tomllib.loads((folder / RECORD).read_text(encoding="utf-8"))["data-set"]
+    except (OSError, ValueError, KeyError):
+        return None
+    return Path(os.path.normpath(folder / found))
