@@ -12,7 +12,7 @@ from flyannot.sparse.coders.cd_bytes import round_gram
 from flyannot.sparse.coders.cd_kernels import SLACK, Problem, encode_rows, make_scratch
 from flyannot.sparse.coders.cd_vectors import mirrored_order
 
-BLOCK = 512  # samples per product: X D^T stays in cache until its codes are solved
+BLOCK = 1024  # samples per product: the fewer, the more often BLAS packs the atoms anew
 
 _FLOAT32_SWEEPS = 40  # real descriptors take up to ten; what takes more is left to float64
 
