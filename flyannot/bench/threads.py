@@ -12,9 +12,10 @@ _PARALLEL = "scc-parallel"
 
 def rows(inputs, bounds):
     """Coding, then learning."""
-    arguments = {"patches": inputs.path("patches"), "dictionary": learned(inputs, _M)[0], "lam": LAM}
+    files = {"patches": inputs.path("patches"), "dictionary": learned(inputs, _M)[0]}
+    n = min(8 * bounds.n_code, inputs.n_patches)  # enough that what a call costs by itself is nothing
     coding = Contender(
-        "flyannot", "cd, tol 1e-4", "coding:encode_on_threads", arguments | {"n": bounds.n_code},
+        "flyannot", "cd, tol 1e-4", "coding:encode_on_threads", files | {"lam": LAM, "n": n},
         note="one and two threads took turns in one process",
     )  # fmt: skip
     yield from race(Task("threads", "code", m=_M, threads=2, repeats=bounds.repeats), [coding])
