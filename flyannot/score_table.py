@@ -2,6 +2,7 @@
 
 from textwrap import wrap
 
+from flyannot.confidence import compare
 from flyannot.scores import METRICS
 from flyannot.stage_ranges import STAGE_RANGES
 
@@ -89,6 +90,60 @@ def format_comparison(comparison, names):
         "Genes are drawn anew, the same ones for A and B.  p: two-sided, that there is no difference.",
     ]
     return "\n".join(lines)
+
+
+def format_ablation(rows, *, inner=False):
+    """A table of configurations, a line each, in the order given.
+
+    Parameters
+    ----------
+    rows : list of (name, result, path), result as `flyannot.confidence.with_confidence` returns
+    inner : whether the scores are inner ones; the heading then says so
+    """
+    title = "inner mean AUC" if inner else "mean AUC"
+    lines = [
+        f"{'configuration':<{_TERM_WIDTH}}{title:>16}{'95 % interval':>18}{'ECE':>7}{'terms':>7}  scores"
+    ]
+    lines.append("-" * len(lines[0]))
+    for name, result, path in rows:
+        summary = result["summary"]["all"]
+        low, high = summary["auc_interval"] or (float("nan"), float("nan"))
+        lines.append(
+            f"{_cut(name)}{_number(summary['macro']['auc']):>16}{f'{low:.3f} to {high:.3f}':>18}"
+            f"{_number(summary['ece']):>7}{summary['n_terms']:>7}  {path.name}"
+        )
+    return "\n".join(lines)
+
+
+def format_rivals(results):
+    """Mean AUCs of several methods by stage range, each beside its difference to the first.
+
+    Parameters
+    ----------
+    results : dict from method to a result of `flyannot.confidence.with_confidence`
+    """
+    (reference, first), *_ = results.items()
+    lines = [f"{'stage range':<13}{'terms':>6}  {'method':<15}{'mean AUC':>9}   minus {reference}"]
+    lines.append("-" * 70)
+    for s in (*(s for s in STAGE_RANGES if s in first["summary"]), "all"):
+        for method, result in results.items():
+            summary = result["summary"][s]
+            line = f"{s:<13}{summary['n_terms']:>6}  {method:<15}{_number(summary['macro']['auc']):>9}"
+            lines.append(line + ("" if method == reference else f"   {_against(first, result, s)}"))
+    return "\n".join(lines)
+
+
+def _against(first, result, stage_range):
+    """The difference of two results in one stage range, or in "all", in words."""
+    if stage_range == "all":
+        found = compare(first, result)["mean"]
+    else:
+        one, other = ({"judged": {stage_range: r["judged"][stage_range]}} for r in (first, result))
+        found = compare(one, other)["mean"]
+    if found is None:
+        return "-"
+    low, high = found["interval"]
+    return f"{found['difference']:+.3f} ({low:+.3f} to {high:+.3f})"
 
 
 def _compared(name, row):

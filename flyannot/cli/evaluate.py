@@ -7,6 +7,7 @@ from flyannot.cli.options import (
     IN_FILE,
     OUT_FILE,
     Command,
+    Grid,
     jobs_option,
     seed_option,
     stage_range_option,
@@ -25,6 +26,10 @@ from flyannot.cli.options import (
     help="Also write the scores to this JSON file; - prints them instead of the table.",
 )  # fmt: skip
 @click.option(
+    "--pixels", type=Grid(), help="FEATURES is a data set folder: judge by its grey levels, averaged over "
+    "these cells, such as 16x32. The baseline.",
+)  # fmt: skip
+@click.option(
     "--inner", is_flag=True,
     help="Cross-validate within the training genes of each fold: the score to choose options by.",
 )  # fmt: skip
@@ -32,7 +37,7 @@ from flyannot.cli.options import (
 @stage_range_option
 @seed_option
 @jobs_option
-def command(scored, annotations, n_folds, inner, json_file, stage_ranges, seed, jobs, **options):
+def command(scored, annotations, n_folds, pixels, inner, json_file, stage_ranges, seed, jobs, **options):
     """Score terms against curated ones.
 
     With FEATURES (from `flyannot pool`) a model is trained and tested by cross-validation, split by
@@ -53,6 +58,7 @@ def command(scored, annotations, n_folds, inner, json_file, stage_ranges, seed, 
     result = evaluate_files(
         scored, annotations, classify_options_of(**options),
         validation=Validation(n_folds, seed, jobs, inner), stage_ranges=stage_ranges, json_file=json_file,
+        pixels=pixels,
     )  # fmt: skip
     click.echo(
         scores_json(result).rstrip() if is_printed else format_table(result, synthetic=result["synthetic"])

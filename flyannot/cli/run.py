@@ -80,6 +80,16 @@ def _carry_out(one, click_command, words, dry_run):
     return 0
 
 
+def carry_out(config, one):
+    """Carry out one `flyannot.pipeline.Command` quietly: its files, and no table."""
+    from contextlib import redirect_stdout
+    from io import StringIO
+
+    click_command = _click_command(one.step)
+    with redirect_stdout(StringIO()):
+        return _carry_out(one, click_command, _words(config, one, set()), dry_run=False)
+
+
 def _click_command(step):
     return import_module(f"flyannot.cli.{step.replace('-', '_')}").command
 

@@ -10,16 +10,19 @@ from flyannot.atomic import write_text
 from flyannot.confidence import with_confidence
 from flyannot.coverage import notes_on_columns
 from flyannot.crossval import cross_validate, joined
-from flyannot.dataset import read_annotations
+from flyannot.dataset import read_annotations, read_images
 from flyannot.errors import InputError
 from flyannot.executor import one_blas_thread
 from flyannot.folds import folds_of_genes
 from flyannot.judged import judged_groups, scores_json
+from flyannot.pixels import pixel_features
 from flyannot.scores import Outcome, evaluate
-from flyannot.stage_ranges import rng_for
+from flyannot.selection import select_images
+from flyannot.stage_ranges import STAGE_RANGES, rng_for
+from flyannot.steps.extract import identity, image_columns, in_order
 from flyannot.steps.inputs import chosen_stage_ranges, open_all, require_known_terms
 from flyannot.steps.output import ask, is_dry_run, keep_apart
-from flyannot.store.digest import canonical_json, digest_of_file
+from flyannot.store.digest import canonical_json, digest_of_file, digest_of_json
 from flyannot.store.features import read_features
 from flyannot.store.predictions import read_predictions
 from flyannot.store.reading import kind_of, open_stored
@@ -42,7 +45,9 @@ class Validation:
     inner: bool = False
 
 
-def evaluate_files(paths, annotations_csv, options, *, validation=None, stage_ranges=None, json_file=None):
+def evaluate_files(
+    paths, annotations_csv, options, *, validation=None, stage_ranges=None, json_file=None, pixels=None
+):
     """Score features or predictions against curated terms.
 
     Parameters
@@ -52,6 +57,8 @@ def evaluate_files(paths, annotations_csv, options, *, validation=None, stage_ra
     options : flyannot.steps.train.ClassifyOptions; of predictions only `exclude_terms` is used
     validation : Validation
     stage_ranges : the stage ranges to judge; None for all
+    pixels : (rows, columns) or None; the path is then that of a data set folder, and its images' grey levels,
+        averaged over a grid of cells, are the features
     json_file : Path or None; the result is written there, and taken from there if it is up to date
 
     Returns
@@ -63,31 +70,44 @@ def evaluate_files(paths, annotations_csv, options, *, validation=None, stage_ra
     validation = validation or Validation()
     if json_file:
         keep_apart(json_file, [*paths, annotations_csv])
-    made_from = _made_from(paths, annotations_csv, options, validation, stage_ranges)
+    scored = _scored(paths, pixels)
+    made_from = _made_from(scored, annotations_csv, options, validation, stage_ranges)
     why = _difference(json_file, made_from)
     if not why:
         log.info("up to date: %s", json_file)
         return json.loads(json_file.read_text())
     if is_dry_run():
         ask(json_file, why)
-    if kind_of(paths[0]) == "predictions":
+    if pixels is None and kind_of(paths[0]) == "predictions":
         result = _score_predictions(paths[0], annotations_csv, options.rows.exclude_terms, stage_ranges)
     else:
         with one_blas_thread():
-            result = _cross_validate(paths, annotations_csv, options, validation, stage_ranges)
+            if pixels is None:
+                loaded = _read_features(paths, stage_ranges)
+            else:
+                loaded = _read_pixels(paths[0], stage_ranges, pixels), "mean"
+            result = _cross_validate(loaded, annotations_csv, options, validation, paths[0])
     result = with_confidence(result) | {"made_from": made_from}
     if json_file:
         write_text(json_file, scores_json(result))
     return result
 
 
-def _made_from(paths, annotations_csv, options, validation, stage_ranges):
+def _scored(paths, pixels):
+    """The digests of what is scored."""
+    if pixels is not None:
+        images = [identity(image) for image in in_order(read_images(paths[0]))]
+        return [digest_of_json([images, list(pixels)])]
     digests = []
     for path in paths:
         with open_stored(path) as stored:
             digests.append(stored.digest)
+    return digests
+
+
+def _made_from(scored, annotations_csv, options, validation, stage_ranges):
     return {
-        "scored": digests,
+        "scored": scored,
         "annotations": digest_of_file(annotations_csv) if annotations_csv.is_file() else None,
         "options": json.loads(canonical_json(options.as_dict())),
         "n_folds": validation.n_folds,
@@ -113,18 +133,35 @@ def _difference(json_file, made_from):
     return ", ".join(option_changes(found, made_from))
 
 
-def _cross_validate(paths, annotations_csv, options, validation, stage_ranges):
+def _read_features(paths, stage_ranges):
+    """Columns, features and patch counts by stage range, and how the features were pooled."""
+    with open_all(paths, "features") as files:
+        chosen = chosen_stage_ranges(files, stage_ranges)
+        return {s: read_features(files, s) for s in chosen}, files[0].options["pooling"]
+
+
+def _read_pixels(data_set, stage_ranges, grid):
+    """As `_read_features`, of the grey levels of images; each counts as one patch."""
+    images = select_images(in_order(read_images(data_set)), stage_ranges=stage_ranges or ())
+    loaded = {}
+    for s in STAGE_RANGES:
+        mine = [image for image in images if image.stage_range == s]
+        if mine:
+            X = pixel_features([image.path for image in mine], grid)
+            columns = image_columns(mine) | {"source": [image.source for image in mine]}
+            loaded[s] = columns, X, np.ones((len(mine), 1), np.int32)
+    return loaded
+
+
+def _cross_validate(loaded, annotations_csv, options, validation, path):
     """Split by gene over all stage ranges at once."""
     annotations, seed = read_annotations(annotations_csv), validation.seed
     require_known_terms(options.rows.exclude_terms, annotations, annotations_csv)
-    with open_all(paths, "features") as files:
-        chosen = chosen_stage_ranges(files, stage_ranges)
-        pooling = files[0].options["pooling"]
-        loaded = {s: read_features(files, s) for s in chosen}
-    sets = {s: training_set(loaded[s], annotations, s, options.rows, pooling=pooling) for s in chosen}
+    loaded, pooling = loaded
+    sets = {s: training_set(loaded[s], annotations, s, options.rows, pooling=pooling) for s in loaded}
     sets = {s: found for s, found in sets.items() if len(found)}
     if not sets:
-        raise _nothing_annotated(paths[0], annotations_csv)
+        raise _nothing_annotated(path, annotations_csv)
     genes = sorted({gene for found in sets.values() for gene in found.genes})
     folds = folds_of_genes(genes, validation.n_folds, np.random.default_rng(seed))
     judge = _judge_inside if validation.inner else _judge
