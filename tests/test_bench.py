@@ -5,7 +5,19 @@ import json
 import numpy as np
 import pytest
 
-from flyannot.bench import bounds, code, describing, goals, learn, race, real_patches, sections, sift, target
+from flyannot.bench import (
+    bounds,
+    code,
+    describing,
+    goals,
+    learn,
+    learners,
+    race,
+    real_patches,
+    sections,
+    sift,
+    target,
+)  # fmt: skip
 from flyannot.bench.clocks import Clocked
 from flyannot.bench.learning import learn_ours
 from flyannot.bench.plain_scc import PlainSCC
@@ -15,6 +27,7 @@ from flyannot.bench.scaling import exponent
 from flyannot.bench.worker import peak_mb
 from flyannot.cli import bench as cli_bench
 from flyannot.sparse.fit import learn as epochs_of
+from flyannot.sparse.learners import LEARNERS
 from flyannot.sparse.learners.scc import SCC
 
 KEYS = {"what", "who", "variant", "m", "n", "threads", "us_per_patch", "objective", "gap", "peak_mb"}
@@ -238,3 +251,13 @@ def test_a_clocked_object_behaves_as_its_inner_and_counts_only_what_is_named():
     clocked.sort()
     assert inner == [1, 2, 3] and clocked.seconds == 1
     assert clocked[0] == 1 and clocked.seconds == 2  # rows are always counted
+
+
+def test_every_learner_has_a_row_of_its_own_beside_spams(inputs, monkeypatch):
+    monkeypatch.setattr(race, "why_absent", lambda peer: f"absent: {peer}")
+    monkeypatch.setattr(race, "run", lambda *a, **k: {"us_per_patch": 1.0, "objective": 0.2})
+    monkeypatch.setattr(learners, "_M", 20)
+    rows = list(learners.rows(inputs, TINY))
+    assert set(LEARNERS) == {row["who"] for row in rows if row["who"] != "spams"}
+    ours, theirs = ({r["variant"] for r in rows if r["who"] == who} for who in ("ol", "spams"))
+    assert theirs < ours  # at the same batch sizes

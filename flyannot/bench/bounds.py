@@ -16,6 +16,8 @@ class Bounds:
     n_code: int
     n_images: int  # described by SIFT
     n_scaling: tuple  # patches of the growth with n; the last also of 10 epochs
+    n_epochs_masks: int = 10  # of learning on whole pictures
+    n_signals: int = 250  # of each kind, coded exactly
     m_scaling: tuple = (250, 500, 1000, 2000, 4000)
     m_all: tuple = (500, 1000, 2000)
 
@@ -26,7 +28,9 @@ class Bounds:
 
 
 QUICK = Bounds(2, 10_000, 2048, 8_000, 4_096, 4, (10_000, 30_000, 100_000))
-FULL = Bounds(3, 20_000, 8192, 30_000, 4_096, 10, (10_000, 100_000, 1_000_000))
+FULL = Bounds(
+    3, 20_000, 8192, 30_000, 4_096, 10, (10_000, 100_000, 1_000_000), n_epochs_masks=30, n_signals=1000
+)
 
 
 def chosen(*, full=False, repeats=None, n_patches=None):

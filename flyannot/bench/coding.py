@@ -18,11 +18,12 @@ from flyannot.sparse.learners import learner_class
 from flyannot.sparse.objective import duality_gap, objective
 
 TOL = 1e-4
+EXACT = 1e-12
 
 
 def learn_dictionaries(patches, initial, lam, n, n_epochs, last, last_but_one):
     """Learn, and write the dictionaries after the last epoch and after the one before it."""
-    X, D = normalise(np.load(patches, mmap_mode="r")[:n]), np.load(initial)
+    X, D = _normalised(np.load(patches, mmap_mode="r")[:n]), np.load(initial)
     learner, kept = learner_class("scc")(D, len(X), lam=lam), []
     for _ in learn(X, learner, n_epochs=n_epochs, rng=np.random.default_rng(1)):
         kept.append(np.array(learner.D))
@@ -45,6 +46,20 @@ def encode_ours(patches, dictionary, lam, n, start_from=None):
     seconds, gemm = median_seconds(ours, lambda: np.matmul(X, D.T, out=product))
     graded = _graded(seconds, X, D, kept["Z"], lam)
     return graded | {"ratio_to_gemm": seconds / gemm, "gemm_us_per_patch": 1e6 * gemm / n}
+
+
+def encode_exactly(patches, dictionary, lam, n, coder_name):
+    """Code in float64 by a coder of the table, to rounding."""
+    X, D = _patches(patches, n).astype(np.float64), np.load(dictionary).astype(np.float64)
+    encode = coder(coder_name)
+    encode(X[:4], D, lam, tol=EXACT)
+    kept = {}
+
+    def ours():
+        kept["Z"] = encode(X, D, lam, tol=EXACT)
+
+    (seconds,) = median_seconds(ours)
+    return _graded(seconds, X, D, kept["Z"], lam)
 
 
 def encode_on_threads(patches, dictionary, lam, n):
@@ -82,12 +97,12 @@ def encode_spams(patches, dictionary, lam, n):
     return _graded(seconds, X, D, kept["Z"].T.tocsr(), lam)
 
 
-def encode_sklearn(patches, dictionary, lam, n, algorithm):
+def encode_sklearn(patches, dictionary, lam, n, algorithm, dtype="float32"):
     """Code by scikit-learn's sparse_encode; its "lasso_cd" or "lasso_lars"."""
     encode, X, D = (
         submodule("scikit-learn", "decomposition").sparse_encode,
-        _patches(patches, n),
-        np.load(dictionary),
+        _patches(patches, n).astype(dtype),
+        np.load(dictionary).astype(dtype),
     )
     options = {"algorithm": algorithm, "alpha": lam, "n_jobs": 1}
     encode(X[:4], D, **options)
@@ -97,7 +112,12 @@ def encode_sklearn(patches, dictionary, lam, n, algorithm):
 
 
 def _patches(patches, n):
-    return normalise(np.load(patches, mmap_mode="r")[-n:])
+    return _normalised(np.load(patches, mmap_mode="r")[-n:])
+
+
+def _normalised(rows):
+    """Descriptors as they are coded; other signals are stored so."""
+    return normalise(rows) if rows.dtype == np.uint8 else np.array(rows)
 
 
 def _graded(seconds, X, D, Z, lam):

@@ -68,6 +68,34 @@ def _online_over_spams(rows):
     return max((ours / theirs for ours, theirs in pairs if ours and theirs), default=None)
 
 
+def _masked_over_whole(reduction):
+    """The objective of pictures unseen after learning behind masks, over that without."""
+
+    def ratio(rows):
+        masked, whole = (
+            find(rows, "objective", bench="masks", variant=f"reduction {r}") for r in (reduction, 1)
+        )
+        return masked / whole if masked and whole else None
+
+    return ratio
+
+
+def _least_lars(rows):
+    ratios = [
+        row["ratio_to_flyannot"]
+        for row in rows
+        if row["bench"] == "signals" and row["who"] == "sklearn-lasso-lars" and row.get("ratio_to_flyannot")
+    ]
+    return min(ratios, default=None)
+
+
+def _completed_over_mean(rows):
+    errors = [
+        (row["error"], row["error_of_mean"]) for row in rows if row["bench"] == "masks" and row.get("error")
+    ]
+    return errors[0][0] / errors[0][1] if errors else None
+
+
 _OURS = {"bench": "code", "who": "flyannot", "variant": "cd, tol 1e-4", "m": 1000}
 _MILLION = {"bench": "scaling", "variant": "released, streamed", "n": 1_000_000}
 _FIRST = {"bench": "learn", "who": "flyannot", "variant": "released"}
@@ -96,6 +124,20 @@ GOALS = (
          _column("ratio_to_flyannot", who="opencv-sift-same-window"), 60),
     Goal("SIFT, stride 4: OpenCV at key point size 16 over ours",
          _column("ratio_to_flyannot", who="opencv-sift-size-16"), 60),
+    Goal("exact codes: scikit-learn's LARS over our feature-sign search, least of the kinds of signals",
+         _least_lars, 1),
+    *(
+        Goal(f"whole pictures: an epoch of all pixels over one of a {r}th of them at a time",
+             _column("times_faster", bench="masks", variant=f"reduction {r}"), bound)
+        for r, bound in ((8, 6), (12, 8))
+    ),
+    *(
+        Goal(f"whole pictures: objective with a {r}th of the pixels at a time over that with all",
+             _masked_over_whole(r), 1.02, at_least=False)
+        for r in (8, 12)
+    ),
+    Goal("missing pixels: error of completion over that of the mean picture", _completed_over_mean, 1,
+         at_least=False),
     Goal("10 epochs of 1,000,000 patches, m=1000: seconds", _column("seconds", **_MILLION),
          90, at_least=False),
     Goal("10 epochs of 1,000,000 patches, m=1000: peak MB", _column("peak_mb", **_MILLION),

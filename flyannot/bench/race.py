@@ -78,6 +78,11 @@ def _row(task, contender, results, ours, note):
     return row | {"repeats": len(results), "note": note}
 
 
+def absent(bench, what, note):
+    """A row without numbers, for what cannot be measured here at all."""
+    return _row(Task(bench, what), Contender("flyannot", "", "", {}), [], [], note)
+
+
 def median_of(results):
     """The median of every number and array of numbers, over repeats."""
     if not results:

@@ -54,15 +54,20 @@ def bench_images(data_set=None):
     """
     folder = data_set or default_data_set()
     if folder is None:
-        files, what, size = (
-            packaged_photographs(),
-            "photographs of scikit-image",
-            {"size_px": _PHOTOGRAPH_PX},
-        )
+        greys, what = bench_photographs(), "photographs of scikit-image"
     else:
-        files, what, size = [i.path for i in read_images(folder)], f"images of {Path(folder).name}", {}
-    greys = [np.rint(read_grey(file, **size)).astype(np.uint8) for file in files]
+        greys = [_grey_levels(image.path) for image in read_images(folder)]
+        what = f"images of {Path(folder).name}"
     return greys, f"{len(greys)} {what}, windows of 16 px at stride {STRIDE_PX}"
+
+
+def bench_photographs():
+    """The grey pictures (uint8) of the photographs that come with scikit-image."""
+    return [_grey_levels(file, size_px=_PHOTOGRAPH_PX) for file in packaged_photographs()]
+
+
+def _grey_levels(file, **size):
+    return np.rint(read_grey(file, **size)).astype(np.uint8)
 
 
 def packaged_photographs():
@@ -91,6 +96,7 @@ class Inputs:
     folder: Path
     n_patches: int
     source: str  # for people
+    data_set: Path | None = None  # the folder of the pictures
 
     def path(self, name):
         return str(self.folder / f"{name}.npy")
@@ -120,7 +126,8 @@ def prepare(folder, bounds, data_set=None):
         raise DataError(
             f"{len(pool):,} windows are too few to measure on", fix="name a larger data set by --data-set"
         )
-    inputs = Inputs(Path(folder), len(order) - N_HELD, f"{what}, {len(pool):,} not empty")
+    what = f"{what}, {len(pool):,} not empty"
+    inputs = Inputs(Path(folder), len(order) - N_HELD, what, data_set or default_data_set())
     np.save(inputs.path("held"), pool[order[:N_HELD]])
     np.save(inputs.path("patches"), pool[order[N_HELD:]])
     np.save(inputs.path("greys"), np.stack(greys[: bounds.n_images]))

@@ -14,12 +14,14 @@ _CPUINFO = Path("/proc/cpuinfo")
 _COLUMNS = {
     "who": "who",
     "variant": "variant",
+    "signals": "signals",
     "m": "m",
     "n": "n",
     "epochs": "epochs",
     "us/patch": "us_per_patch",
     "x flyannot": "ratio_to_flyannot",
     "x GEMM": "ratio_to_gemm",
+    "x faster": "times_faster",
     "1 -> 2 threads": "speed_up",
     "authors' C++ (projected)": "projected_authors_ratio",
     "per second": "per_second",
@@ -31,11 +33,13 @@ _COLUMNS = {
     "epochs to it": "epochs_to_target",
     "s to it": "seconds_to_target",
     "SPAMS / ours": "ratio_to_target",
+    "error": "error",
+    "error of the mean": "error_of_mean",
     "exponent": "exponent",
     "peak MB": "peak_mb",
     "load": "load_average",
 }
-_TEXT = ("who", "variant", "note")
+_TEXT = ("who", "variant", "signals", "note")
 
 
 def machine():

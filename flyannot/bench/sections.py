@@ -16,6 +16,8 @@ SECTIONS = {
     "sift": "Dense SIFT at stride 4, per descriptor",
     "target": "Time to the objective that SPAMS reaches at its best batch size after 3 epochs",
     "scaling": "Growth of the cost of learning with the atoms and with the patches",
+    "masks": "Whole pictures: MODL on a part of the pixels at a time, per picture and epoch; missing pixels",
+    "signals": "Exact codes of several kinds of signals, 512 atoms",
     "threads": "One thread against two",
 }
 

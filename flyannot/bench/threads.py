@@ -1,12 +1,13 @@
 """One thread against two: coding, and learning where the learner has threads."""
 
 from flyannot.bench.code import learned
-from flyannot.bench.race import Contender, Task, race
+from flyannot.bench.race import Contender, Task, absent, race
 from flyannot.bench.real_patches import LAM
 from flyannot.sparse.learners import LEARNERS
 
 _M = 1000
 _N_EPOCHS = 10
+_N_EPOCHS_DSSC = 2  # each takes seven times as long as one of SCC
 _PARALLEL = "scc-parallel"
 
 
@@ -22,7 +23,7 @@ def rows(inputs, bounds):
     if _PARALLEL in LEARNERS:
         yield from _learning(inputs, bounds)
     else:
-        yield absent("learning by SCC has no threads")
+        yield absent("threads", "learn", "learning by SCC has no threads")
 
 
 def _learning(inputs, bounds):
@@ -38,13 +39,20 @@ def _learning(inputs, bounds):
     )
     yield one | {"threads": 1}
     yield two | {"speed_up": 1 / two["ratio_to_flyannot"]}
+    yield from _learning_by_dssc(inputs, bounds)
 
 
-def absent(note):
-    """A row without numbers."""
-    row = dict.fromkeys(("m", "n", "us_per_patch", "objective", "gap", "peak_mb"))
-    return (
-        {"bench": "threads", "what": "learn", "who": "flyannot", "variant": "scc", "threads": 2}
-        | row
-        | {"note": note}
-    )
+def _learning_by_dssc(inputs, bounds):
+    """DSSC on one thread and on two: the same bits, so the objective is reached in less time by the ratio."""
+    arguments = inputs.problem(_M) | {"n": bounds.n_learn, "n_epochs": _N_EPOCHS_DSSC, "learner": "dssc"}
+    one, two = race(
+        Task("threads", "learn", m=_M, threads=2, repeats=bounds.repeats),
+        [
+            Contender(
+                "flyannot", "dssc", "learning:learn_by_the_wall", arguments | {"settings": {"n_threads": n}}
+            )
+            for n in (1, 2)
+        ],
+    )  # fmt: skip
+    yield one | {"threads": 1}
+    yield two | {"speed_up": 1 / two["ratio_to_flyannot"]}

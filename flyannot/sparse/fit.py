@@ -73,7 +73,7 @@ def learn(X, learner, *, n_epochs, rng, first_epoch=0, seconds=0.0, n_judged=JUD
     judged = np.sort(judge_rng.permutation(len(X))[:n_judged])
     for epoch in range(first_epoch, n_epochs):
         started = time.perf_counter()
-        _run_epoch(X, learner, epoch_rngs[epoch])
+        run_epoch(X, learner, epoch_rngs[epoch])
         seconds += time.perf_counter() - started
         yield _judge(X, judged, learner, epoch + 1, seconds)
 
@@ -84,7 +84,8 @@ def take_over(learner, state):
     learner.restore({name: fresh[name] if name.startswith("code_") else state[name] for name in fresh})
 
 
-def _run_epoch(X, learner, rng):
+def run_epoch(X, learner, rng):
+    """Show a learner every sample of X once, in random order."""
     order = rng.permutation(len(X))
     learner.begin_epoch(rng)
     for start in range(0, len(order), learner.block_size):
