@@ -28,8 +28,8 @@ def blocks_of(path, *languages):
     return [block for block in blocks if not languages or block.language in languages]
 
 
-def run_python(path, namespace):
-    """Run the Python blocks of a page one after the other, as one program."""
-    for block in blocks_of(path, "python"):
+def run_python(path, namespace, blocks=None):
+    """Run the Python blocks of a page, or those given, one after the other, as one program."""
+    for block in blocks_of(path, "python") if blocks is None else blocks:
         if block.is_run:
             exec(compile("\n" * (block.line - 1) + block.code, str(path), "exec"), namespace)

@@ -1,0 +1,172 @@
+"""The pages hold: every block of the README and of the tutorials is run, or at least parsed."""
+
+import csv
+import glob
+import gzip
+import re
+import shlex
+import shutil
+import subprocess
+import tomllib
+
+import pytest
+from command_lines import contexts_of, flyannot_lines
+from conftest import ROOT
+from page_blocks import NOT_RUN, blocks_of, run_python
+
+from flyannot.dataset import read_annotations, read_images
+from flyannot.pipeline import read_configuration
+from flyannot.store.schema import SCHEMAS
+
+TUTORIALS = ROOT / "data" / "README.md"
+PAGES = [ROOT / "README.md", TUTORIALS, *sorted((ROOT / "data").glob("[A-Z]*.md"))]
+PAGES = list(dict.fromkeys(PAGES))
+RUN = [ROOT / "README.md", TUTORIALS]
+LANGUAGES = {"sh", "python", "r", "csv", "toml", "text"}
+STAGES = {"4-6": 2, "11-12": 5}
+page_ids = [page.relative_to(ROOT).as_posix() for page in PAGES]
+
+
+def bdgp_files(embryos, folder):
+    """The synthetic embryos as BDGP publishes: dumps without header, beside the pictures."""
+    shutil.copytree(embryos / "images", folder)
+    images, terms = read_images(embryos), read_annotations(embryos)
+    with open(folder / "insitu_images.csv", "w", newline="") as table:
+        csv.writer(table).writerows(
+            [i.gene, "", "", "", "Fly", i.file.rpartition("/")[2], STAGES[i.stage_range]] for i in images
+        )
+    with open(folder / "insitu_annot.csv", "w", newline="") as table:
+        csv.writer(table).writerows(
+            [gene, "", "", STAGES[s], term]
+            for (gene, s), found in terms.terms_by_gene.items()
+            for term in found
+        )
+
+
+def flyexpress_files(embryos, folder):
+    """The same as FlyExpress's tables: a tuple of picture names as text in a cell."""
+    from PIL import Image
+
+    (folder / "bmp").mkdir()
+    images, terms = read_images(embryos), read_annotations(embryos)
+    with gzip.open(folder / "images.csv.gz", "wt", newline="") as table:
+        rows = csv.writer(table)
+        rows.writerow(["gene", "stage", "direction", "image_url"])
+        for number, image in enumerate(images[:6]):
+            Image.open(image.file).save(folder / "bmp" / f"{number}_s.bmp")
+            rows.writerow([image.gene, STAGES[image.stage_range], "lateral", f"('{number}_s.bmp',)"])
+    with gzip.open(folder / "annotations.csv.gz", "wt", newline="") as table:
+        rows = csv.writer(table)
+        rows.writerow(["gene", "stage", "annotation"])
+        rows.writerows(
+            [gene, STAGES[s], term] for (gene, s), found in terms.terms_by_gene.items() for term in found
+        )
+
+
+@pytest.fixture
+def workplace(chain, tmp_path, monkeypatch):
+    """All that the pages take for granted, in the working folder; small steps in this process."""
+    shutil.copytree(chain.embryos, tmp_path / "my-embryos")
+    bdgp_files(chain.embryos, tmp_path / "bdgp-files")
+    flyexpress_files(chain.embryos, tmp_path)
+    pictures = sorted((chain.embryos / "images").glob("*_4-6_1.png"))
+    (tmp_path / "new-images").mkdir()
+    for picture in pictures[:3]:
+        shutil.copy(picture, tmp_path / "new-images")
+    shutil.copy(pictures[0], tmp_path / "embryo.png")
+    (configuration,) = blocks_of(TUTORIALS, "toml")
+    (tmp_path / "my-configuration.toml").write_text(configuration.code)
+    monkeypatch.chdir(tmp_path)
+    for command in ("EXTRACT", "POOL", "TRAIN", "ANNOTATE", "EVALUATE"):
+        monkeypatch.setenv(f"FLYANNOT_{command}_JOBS", "1")
+    for name, value in (("LEARN_DICT_N_ATOMS", "24"), ("LEARN_DICT_N_EPOCHS", "1"), ("EVALUATE_FOLDS", "2"),
+                        ("EVALUATE_MIN_GROUPS", "6"), ("TRAIN_MIN_GROUPS", "6")):  # fmt: skip
+        monkeypatch.setenv(f"FLYANNOT_{name}", value)
+    return tmp_path
+
+
+def lines_of(block):
+    """The lines of a block of shell, continued ones put together, without comments."""
+    lines = (line.partition(" #")[0].strip() for line in block.code.replace("\\\n", " ").splitlines())
+    return [line for line in lines if line and not line.startswith("#")]
+
+
+@pytest.mark.parametrize("page", RUN, ids=["README.md", "data/README.md"])
+def test_the_blocks_of_a_page_run_one_after_the_other(flyannot, workplace, page):
+    for block in blocks_of(page):
+        if block.language == "python":
+            run_python(page, {}, [block])
+        if block.language != "sh" or not block.is_run:
+            continue
+        for line in lines_of(block):
+            where = f"{page.name}, line {block.line}: {line}"
+            if line.startswith("make "):  # installs; the target must be there
+                assert re.search(rf"^{line.split()[1]}:", (ROOT / "Makefile").read_text(), re.MULTILINE), (
+                    where
+                )
+                continue
+            assert line.startswith("flyannot "), f"{where}: mark the block with {NOT_RUN}"
+            words = [name for word in shlex.split(line)[1:] for name in sorted(glob.glob(word)) or [word]]
+            said = flyannot(shlex.join(words))
+            assert said.code == 0, f"{where}\n{said.err}"
+
+
+@pytest.mark.parametrize("page", PAGES, ids=page_ids)
+def test_every_command_on_a_page_parses(page):
+    for block in blocks_of(page, "sh"):
+        for line in flyannot_lines(block.code):
+            contexts_of(line)
+
+
+@pytest.mark.parametrize("page", PAGES, ids=page_ids)
+def test_code_stands_in_blocks_of_a_known_language_and_links_lead_somewhere(page):
+    text = page.read_text(encoding="utf-8")
+    assert {block.language for block in blocks_of(page)} <= LANGUAGES
+    assert text.count("\n```") + text.startswith("```") == 2 * len(blocks_of(page))
+    outside = re.sub(r"^```.*?^```$", "", text, flags=re.MULTILINE | re.DOTALL)
+    assert not re.search(r"^    \S", outside, re.MULTILINE), "indented code: put it between ```"
+    headings = {
+        re.sub(r"[^\w -]", "", h.lower()).replace(" ", "-") for h in re.findall(r"^#+ (.*)", text, re.M)
+    }
+    for target in re.findall(r"\]\((?!http)([^)]*)\)", outside):
+        file, _, heading = target.partition("#")
+        assert not file or (page.parent / file).exists(), target
+        assert not heading or file or heading in headings, target
+
+
+def test_tables_and_configurations_on_the_pages_are_read(tmp_path):
+    for page in RUN:
+        for block in blocks_of(page, "csv"):
+            is_images = block.code.startswith("image,")
+            path = tmp_path / "table.csv"
+            path.write_text(block.code)
+            assert (read_images if is_images else read_annotations)(path)
+        for block in blocks_of(page, "toml"):
+            path = tmp_path / "c.toml"
+            path.write_text(block.code)
+            assert read_configuration(path) and tomllib.loads(block.code)
+
+
+def test_the_blocks_in_r_read_what_is_there(tmp_path):
+    blocks = [block for page in PAGES for block in blocks_of(page, "r")]
+    assert blocks
+    for block in blocks:
+        for kind, name in re.findall(r'h5read\("(\w+)\.h5", "[^/"]+/([^"]+)"', block.code):
+            assert name in SCHEMAS[kind]
+        for left, right in ("()", "[]", "{}"):
+            assert block.code.count(left) == block.code.count(right)
+        if shutil.which("Rscript"):
+            (tmp_path / "block.R").write_text(block.code)
+            subprocess.run(["Rscript", "-e", f"parse('{tmp_path / 'block.R'}')"], check=True)
+
+
+def test_the_messages_that_are_explained_are_those_that_are_said():
+    """Every piece of a message of the table, between dots, stands in the code."""
+    code = "\n".join(path.read_text() for path in sorted((ROOT / "flyannot").rglob("*.py")))
+    code = re.sub(r'"\s*\n\s*f?"', "", code)  # texts that go on in the next line
+    table = TUTORIALS.read_text().partition("## When something goes wrong")[2]
+    messages = re.findall(r"^\| `([^`]+)` \|", table, re.MULTILINE)
+    assert len(messages) > 12
+    for message in messages:
+        for piece in (piece.strip('" ') for piece in message.split("...")):
+            assert piece in code, message
