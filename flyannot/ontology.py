@@ -10,7 +10,7 @@ import gzip
 import re
 import zlib
 from collections import defaultdict
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 
 from flyannot.errors import InputError
@@ -102,6 +102,22 @@ class Ontology:
         return sorted((e for e in entries if e.id.startswith(prefix + ":")), key=lambda e: e.id)
 
 
+class Ids:
+    """What stands for terms and stage ranges in a table: ids, separated by spaces, or nothing."""
+
+    COLUMNS = ("term_id", "stage_id")
+
+    def __init__(self, ontology):
+        self._ontology, self._known = ontology, {}
+        self._stages = {s: " ".join(ids) for s, ids in stage_ids(ontology).items()}
+
+    def of(self, term, stage_range):
+        """The ids of a term and of a stage range, as the COLUMNS."""
+        if term not in self._known:
+            self._known[term] = self._ontology.match(term).id
+        return self._known[term], self._stages[stage_range]
+
+
 def read_ontology(*paths):
     """The Ontology in one or more OBO files, gzipped or not; an id that comes again is left out.
 
@@ -130,6 +146,12 @@ def stage_ids(ontology):
     return found
 
 
+def matches_of(ontology, annotations):
+    """The Match of every term of some annotations, in the order of the terms."""
+    terms = set().union(*annotations.terms_by_gene.values())
+    return [ontology.match(term) for term in sorted(terms)]
+
+
 def ids_of_terms(ontology, terms):
     """Term -> its anatomical id, "" where there is none."""
     return {term: ontology.match(term).id for term in terms}
@@ -149,6 +171,20 @@ def parent_terms(ontology, terms):
     }  # fmt: skip
 
 
+def with_parent_terms(annotations, ontology):
+    """Annotations in which a gene that has a term also has those of the other terms that are its parents.
+
+    What was annotated is then less specific, and the same on every level; no term is new.
+    """
+    terms = set().union(*annotations.terms_by_gene.values())
+    parents = parent_terms(ontology, terms)
+    rolled = {
+        key: found.union(*(parents[term] for term in found))
+        for key, found in annotations.terms_by_gene.items()
+    }
+    return replace(annotations, terms_by_gene=rolled)
+
+
 def _read_entries(path):
     entries, entry, line, n_bytes = {}, None, 0, 0
     try:
@@ -162,6 +198,8 @@ def _read_entries(path):
                     entry = Entry("") if text == "[Term]" else None
                 elif text and not text.startswith("!") and entry is not None:
                     _take(entry, text, entries)
+    except InputError:
+        raise
     except UnicodeDecodeError:
         raise InputError(f"{path}, after line {line}: not UTF-8 text", fix=_FIX) from None
     except (OSError, EOFError, zlib.error) as error:

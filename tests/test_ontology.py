@@ -2,13 +2,15 @@
 
 import csv
 import gzip
+import json
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from flyannot.dataset import read_annotations
 from flyannot.errors import InputError
-from flyannot.ontology import parent_terms, read_ontology, stage_ids
+from flyannot.ontology import parent_terms, read_ontology, stage_ids, with_parent_terms
 
 OBO = r"""format-version: 1.2
 ! a comment
@@ -155,3 +157,91 @@ def test_the_published_ontologies_know_most_terms_of_bdgp(shared_data):
         else True
     )
     assert sum(map(len, parents.values())) > 100
+
+
+# --- in the commands ---
+
+ANNOTATIONS = "gene,stage_range,term\na,4-6,midgut\na,4-6,hindgut\nb,4-6,gut\nc,7-8,unheard of\n"
+
+
+def test_a_gene_with_a_term_has_its_parents_too_and_no_term_is_new(write):
+    annotations = read_annotations(write(ANNOTATIONS, "annotations.csv"))
+    rolled = with_parent_terms(annotations, read_ontology(write(OBO)))
+    assert rolled.terms_of("a", "4-6") == {"midgut", "hindgut", "gut"}
+    assert rolled.terms_of("b", "4-6") == {"gut"} and rolled.terms_of("c", "7-8") == {"unheard of"}
+    assert rolled.terms_of("a", "7-8") is None
+    assert annotations.terms_of("a", "4-6") == {"midgut", "hindgut"}
+
+
+def test_the_command_lists_every_term_with_its_id_or_without(write, flyannot):
+    named = {"A": write(ANNOTATIONS, "annotations.csv"), "O": write(OBO)}
+    said = flyannot("ontology A O", **named)
+    rows = {row["term"]: row for row in csv.DictReader(said.out.splitlines())}
+    assert said.code == 0 and "3 of 4 terms have an id" in said.err
+    assert rows["gut"]["id"] == "FBbt:1" and rows["unheard of"]["id"] == rows["unheard of"]["match"] == ""
+    assert rows["stages 4-6"]["id"] == "FBdv:4"
+
+
+@pytest.fixture
+def obo_of_chain(chain, write):
+    """An ontology of the synthetic terms: the first is the parent of the second."""
+    terms = sorted(set().union(*read_annotations(chain.annotations).terms_by_gene.values()))
+    stanzas = [f"[Term]\nid: FBbt:{i}\nname: {term}\n" for i, term in enumerate(terms)]
+    stanzas[1] += "is_a: FBbt:0\n"
+    stanzas += [f"[Term]\nid: FBdv:{i}\nname: embryonic stage {i}\n" for i in range(4, 7)]
+    return write("\n".join(stanzas), "chain.obo"), {term: f"FBbt:{i}" for i, term in enumerate(terms)}
+
+
+def test_annotate_writes_the_ids_beside_the_terms(own_chain, obo_of_chain, flyannot):
+    obo, ids = obo_of_chain
+    own_chain.predictions.unlink()
+    named = {"M": own_chain.model, "E": own_chain.embryos, "P": own_chain.predictions, "O": obo}
+    for line in ("annotate M E -o P --jobs 1", "annotate M E -o P --jobs 1 --ontology O"):
+        assert flyannot(line, **named).code == 0
+    with open(own_chain.predictions.with_suffix(".csv"), newline="") as file:
+        rows = list(csv.DictReader(file))
+    assert all(row["term_id"] == ids[row["term"]] for row in rows)
+    assert {(row["stage_range"], row["stage_id"]) for row in rows} == {
+        ("4-6", "FBdv:4 FBdv:5 FBdv:6"), ("11-12", ""),
+    }  # fmt: skip
+
+
+def test_exports_carry_the_ids(chain, obo_of_chain, tmp_path, flyannot):
+    parquet = pytest.importorskip("pyarrow.parquet", reason="pip install 'flyannot[parquet]'")
+    anndata = pytest.importorskip("anndata", reason="pip install 'flyannot[anndata]'")
+    obo, ids = obo_of_chain
+    for to in ("tsv", "json", "parquet", "anndata"):
+        named = {"P": chain.predictions, "O": obo, "OUT": tmp_path / f"p.{to}"}
+        assert flyannot(f"export P --to {to} --ontology O -o OUT", **named).code == 0
+    with open(tmp_path / "p.tsv", newline="") as file:
+        rows = list(csv.DictReader(file, delimiter="\t"))
+    assert rows and all(row["term_id"] == ids[row["term"]] for row in rows)
+    part = json.loads((tmp_path / "p.json").read_text())["stage_ranges"]["4-6"]
+    assert part["term_ids"] == {term: ids[term] for term in part["terms"]} and part["stage_id"]
+    found = anndata.read_h5ad(tmp_path / "p.anndata")
+    assert found.var["term_id"].tolist() == [ids[term] for term in found.var_names]
+    table = parquet.read_table(tmp_path / "p.parquet").to_pylist()
+    assert all(row["term_id"] == ids[row["term"]] for row in table)
+    said = flyannot("export P --to html --ontology O -o OUT", **named)
+    assert said.code == 2 and "no place for ids" in said.err
+
+
+def test_the_evaluation_rolls_terms_up_on_demand(chain, obo_of_chain, tmp_path, flyannot):
+    obo, ids = obo_of_chain
+    parent, child = sorted(ids)[:2]
+    line = "evaluate P A --json J"
+    counts = []
+    for more in ("", " --roll-up O"):
+        named = {
+            "P": chain.predictions,
+            "A": chain.annotations,
+            "J": tmp_path / f"{len(counts)}.json",
+            "O": obo,
+        }
+        assert flyannot(line + more, **named).code == 0
+        counts.append(json.loads(named["J"].read_text())["made_from"])
+    assert "roll_up" not in counts[0] and len(counts[1]["roll_up"]) == 1
+    plain = read_annotations(chain.annotations)
+    rolled = with_parent_terms(plain, read_ontology(obo))
+    for s in ("4-6", "11-12"):
+        assert rolled.counts(s)[parent] >= max(plain.counts(s)[parent], plain.counts(s)[child])

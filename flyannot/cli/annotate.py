@@ -11,6 +11,7 @@ from flyannot.cli.options import (
     finish,
     force_option,
     jobs_option,
+    ontology_option,
     out_option,
     work_of,
 )
@@ -27,9 +28,10 @@ from flyannot.cli.options import (
 @click.option(
     "--view", "views", multiple=True, help="Only images of this view (repeatable), such as lateral."
 )
+@ontology_option
 @jobs_option
 @force_option
-def command(model, images, out, stage_range, views, jobs, force):
+def command(model, images, out, stage_range, views, ontology, jobs, force):
     """Predict the terms of new images.
 
     MODEL comes from `flyannot train`. IMAGES is a data set folder (with images.csv; images of one gene
@@ -46,4 +48,4 @@ def command(model, images, out, stage_range, views, jobs, force):
     chosen = select_images(
         images_named(images, stage_range), views=views, stage_ranges=[stage_range] if stage_range else ()
     )
-    return finish(annotate(model, chosen, out, work_of(force, jobs)))
+    return finish(annotate(model, chosen, out, work_of(force, jobs), ontology=ontology))

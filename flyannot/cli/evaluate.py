@@ -33,11 +33,17 @@ from flyannot.cli.options import (
     "--inner", is_flag=True,
     help="Cross-validate within the training genes of each fold: the score to choose options by.",
 )  # fmt: skip
+@click.option(
+    "--roll-up", type=IN_FILE, multiple=True,
+    help="An OBO file, such as FBbt (repeatable): a gene with a term has its parent terms too.",
+)  # fmt: skip
 @classify_options
 @stage_range_option
 @seed_option
 @jobs_option
-def command(scored, annotations, n_folds, pixels, inner, json_file, stage_ranges, seed, jobs, **options):
+def command(
+    scored, annotations, n_folds, pixels, inner, roll_up, json_file, stage_ranges, seed, jobs, **options
+):
     """Score terms against curated ones.
 
     With FEATURES (from `flyannot pool`) a model is trained and tested by cross-validation, split by
@@ -57,8 +63,8 @@ def command(scored, annotations, n_folds, pixels, inner, json_file, stage_ranges
     json_file = None if is_printed else json_file
     result = evaluate_files(
         scored, annotations, classify_options_of(**options),
-        validation=Validation(n_folds, seed, jobs, inner), stage_ranges=stage_ranges, json_file=json_file,
-        pixels=pixels,
+        validation=Validation(n_folds, seed, jobs, inner, roll_up),
+        stage_ranges=stage_ranges, json_file=json_file, pixels=pixels,
     )  # fmt: skip
     click.echo(
         scores_json(result).rstrip() if is_printed else format_table(result, synthetic=result["synthetic"])

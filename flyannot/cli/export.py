@@ -2,7 +2,7 @@
 
 import click
 
-from flyannot.cli.options import IN_FILE, OUT_FILE, Command, log, stage_range_option
+from flyannot.cli.options import IN_FILE, OUT_FILE, Command, log, ontology_option, stage_range_option
 from flyannot.exporting.formats import FORMATS
 
 
@@ -11,8 +11,9 @@ from flyannot.exporting.formats import FORMATS
 @click.option("--to", type=click.Choice(FORMATS), required=True, help="The format.")
 @click.option("-o", "--output", "out", type=OUT_FILE, required=True, help="The file to write.")
 @stage_range_option
+@ontology_option
 @click.option("--force", is_flag=True, help="Replace the output if it is there.")
-def command(file, to, out, stage_ranges, force):
+def command(file, to, out, stage_ranges, ontology, force):
     """Write what FILE holds for other tools.
 
     \b
@@ -29,5 +30,5 @@ def command(file, to, out, stage_ranges, force):
     """
     from flyannot.exporting.files import export
 
-    export(file, to, out, stage_ranges=stage_ranges, force=force)
+    export(file, to, out, stage_ranges=stage_ranges, ontology=ontology, force=force)
     log.info("wrote %s", out)

@@ -81,6 +81,10 @@ stage_range_option = click.option(
     "--stage-range", "stage_ranges", type=StageRange(), multiple=True,
     help="Only this stage range (repeatable). 1-3, 4-6, 7-8, 9-10, 11-12 or 13-16; all by default.",
 )  # fmt: skip
+ontology_option = click.option(
+    "--ontology", type=IN_FILE, multiple=True,
+    help="An OBO file, such as FBbt or FBdv (repeatable): the table gets ids of terms and stage ranges.",
+)  # fmt: skip
 seed_option = click.option(
     "--seed", type=click.IntRange(min=0), default=0, show_default=True,
     help="Seed of all random choices: the same seed makes the same bits.",

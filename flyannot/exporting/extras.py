@@ -11,10 +11,13 @@ from flyannot.store.image_columns import IMAGE_COLUMNS
 from flyannot.store.predictions import read_predictions
 
 
-def write_predictions_parquet(stored, stage_ranges, path):
+def write_predictions_parquet(stored, stage_ranges, path, *, ids=None):
     """One row for each group and term; the columns of the CSV, numbers as doubles."""
     rows = list(prediction_rows(stored, stage_ranges))
-    _write_parquet(stored, dict(zip(Prediction._fields, zip(*rows))), path)
+    columns = dict(zip(Prediction._fields, zip(*rows)))
+    if ids:
+        columns |= dict(zip(ids.COLUMNS, zip(*(ids.of(row.term, row.stage_range) for row in rows))))
+    _write_parquet(stored, columns, path)
 
 
 def write_features_parquet(stored, stage_ranges, path):
@@ -35,7 +38,7 @@ def _write_parquet(stored, columns, path):
     parquet.write_table(table.replace_schema_metadata({"flyannot_digest": stored.digest}), path)
 
 
-def write_predictions_anndata(stored, stage_ranges, path):
+def write_predictions_anndata(stored, stage_ranges, path, *, ids=None):
     """X is the probability of every term (columns) for every group in a stage range (rows).
 
     `obs` has gene, fbgn, stage_range, group, in_training and n_images; the layers are decision_value and
@@ -57,7 +60,11 @@ def write_predictions_anndata(stored, stage_ranges, path):
         obs += [(f"{s} {row[2]}", s, *row) for row in zip(*columns)]
     names = ("name", "stage_range", "gene", "fbgn", "group", "in_training", "n_images")
     whole = {name: np.concatenate(blocks) for name, blocks in layers.items()}
-    _write_anndata(stored, whole.pop("probability"), dict(zip(names, zip(*obs))), terms, whole, path)
+    rows, var = dict(zip(names, zip(*obs))), {"name": terms}
+    if ids:
+        rows["stage_id"] = [ids.of("", s)[1] for s in rows["stage_range"]]
+        var["term_id"] = [ids.of(term, stage_ranges[0])[0] for term in terms]
+    _write_anndata(stored, whole.pop("probability"), rows, var, whole, path)
 
 
 def write_features_anndata(stored, stage_ranges, path):
@@ -70,17 +77,22 @@ def write_features_anndata(stored, stage_ranges, path):
         for name, values in (columns | {"name": names, "stage_range": [s] * len(names)}).items():
             obs[name] += values
     n_features = blocks[0].shape[1]
-    _write_anndata(stored, np.concatenate(blocks), obs, [f"f{i}" for i in range(n_features)], {}, path)
+    var = {"name": [f"f{i}" for i in range(n_features)]}
+    _write_anndata(stored, np.concatenate(blocks), obs, var, {}, path)
 
 
-def _write_anndata(stored, X, obs, variables, layers, path):
+def _write_anndata(stored, X, obs, var, layers, path):
+    """`obs` and `var` are columns by name, among them `name`, which tells the rows or columns of X apart."""
     anndata, pandas = _package("anndata", "anndata"), _package("pandas", "anndata")
-    rows = pandas.Index([str(name) for name in obs["name"]], dtype=object)
-    columns = {name: list(values) for name, values in obs.items() if name != "name"}
+
+    def frame(columns):
+        index = pandas.Index([str(name) for name in columns["name"]], dtype=object)
+        return pandas.DataFrame({n: list(v) for n, v in columns.items() if n != "name"}, index=index)
+
     anndata.AnnData(
         X,
-        obs=pandas.DataFrame(columns, index=rows),
-        var=pandas.DataFrame(index=pandas.Index(variables, dtype=object)),
+        obs=frame(obs),
+        var=frame(var),
         layers=layers,
         uns={"flyannot": {"kind": stored.kind, "digest": stored.digest}},
     ).write_h5ad(path)

@@ -5,12 +5,13 @@ from pathlib import Path
 
 from flyannot.atomic import locked, replacing
 from flyannot.errors import InputError
-from flyannot.exporting.formats import EXPORTS
+from flyannot.exporting.formats import EXPORTS, WITH_IDS
+from flyannot.ontology import Ids, read_ontology
 from flyannot.stage_ranges import STAGE_RANGES
 from flyannot.store.reading import open_stored
 
 
-def export(path, to, out, *, stage_ranges=(), force=False):
+def export(path, to, out, *, stage_ranges=(), ontology=(), force=False):
     """Write what a file holds in another format.
 
     Parameters
@@ -19,6 +20,7 @@ def export(path, to, out, *, stage_ranges=(), force=False):
     to : the format, one of its EXPORTS
     out : path of the file to write
     stage_ranges : those to export; empty for all that the file has
+    ontology : paths of OBO files; adds the ids of terms and stage ranges, in the formats WITH_IDS
     force : bool
         Replace `out` if it is there.
 
@@ -35,10 +37,11 @@ def export(path, to, out, *, stage_ranges=(), force=False):
     with open_stored(path) as stored:
         write = _writer(stored, to)
         chosen = _chosen(stored, stage_ranges)
+        more = _ids(stored, to, ontology)
         if out.exists() and (not force or out.samefile(path)):
             raise InputError(f"{out} is there already", fix="add --force to replace it")
         with locked(out), replacing(out) as beside:
-            write(stored, chosen, beside)
+            write(stored, chosen, beside, **more)
 
 
 def _writer(stored, to):
@@ -53,6 +56,16 @@ def _writer(stored, to):
         )
     module, function = formats[to]
     return getattr(import_module(f"flyannot.exporting.{module}"), function)
+
+
+def _ids(stored, to, ontology):
+    if not ontology:
+        return {}
+    if stored.kind != "predictions" or to not in WITH_IDS:
+        raise InputError(
+            f"{stored.kind} as {to} have no place for ids", fix=f"export predictions to {', '.join(WITH_IDS)}"
+        )
+    return {"ids": Ids(read_ontology(*ontology))}
 
 
 def _chosen(stored, stage_ranges):

@@ -25,3 +25,5 @@ EXPORTS = {
     },
 }
 FORMATS = list(dict.fromkeys(name for formats in EXPORTS.values() for name in formats))
+
+WITH_IDS = ("csv", "tsv", "json", "parquet", "anndata")  # of predictions: have room for ids of an ontology

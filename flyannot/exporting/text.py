@@ -11,36 +11,44 @@ _OMERO_TYPES = "# header s,s,s,s,s,d,d,b"
 _OMERO_COLUMNS = ("Image Name", "Gene", "FBgn", "Stage_Range", "Term", "Probability", "Decision_Value", "Yes")
 
 
-def write_predictions_csv(stored, stage_ranges, path):
+def write_predictions_csv(stored, stage_ranges, path, *, ids=None):
     """One row for each group and term; text that a spreadsheet would run gets an apostrophe."""
-    _write_predictions(stored, stage_ranges, path, ",")
+    _write_predictions(stored, stage_ranges, path, ",", ids)
 
 
-def write_predictions_tsv(stored, stage_ranges, path):
+def write_predictions_tsv(stored, stage_ranges, path, *, ids=None):
     """As the CSV, separated by tabs."""
-    _write_predictions(stored, stage_ranges, path, "\t")
+    _write_predictions(stored, stage_ranges, path, "\t", ids)
 
 
-def _write_predictions(stored, stage_ranges, path, delimiter):
-    rows = (_formatted(row) for row in prediction_rows(stored, stage_ranges))
+def _write_predictions(stored, stage_ranges, path, delimiter, ids):
+    rows = [_formatted(row) for row in prediction_rows(stored, stage_ranges)]
+    columns = Prediction._fields
+    if ids:
+        columns += ids.COLUMNS
+        rows = [(*row, *ids.of(row.term, row.stage_range)) for row in rows]
     with open(path, "w", newline="", encoding="utf-8") as file:
-        write_rows(file, [Prediction._fields, *rows], delimiter=delimiter)
+        write_rows(file, [columns, *rows], delimiter=delimiter)
 
 
 def _formatted(row):
     return row._replace(decision_value=f"{row.decision_value:.9g}", probability=f"{row.probability:.9g}")
 
 
-def write_predictions_json(stored, stage_ranges, path):
+def write_predictions_json(stored, stage_ranges, path, *, ids=None):
     """Stage range -> terms, and groups with their images and what is said of every term."""
     document = {
         "format": "flyannot-predictions",
         "digest": stored.digest,
         "stage_ranges": {s: _stage_range_as_json(stored, s) for s in stage_ranges},
     }
-    path.write_text(
-        json.dumps(document, ensure_ascii=False, indent=1, allow_nan=False) + "\n", encoding="utf-8"
-    )
+    if ids:
+        for stage_range, part in document["stage_ranges"].items():
+            found = {term: ids.of(term, stage_range) for term in part["terms"]}
+            part["term_ids"] = {term: one for term, (one, _) in found.items()}
+            part["stage_id"] = next((stages for _, stages in found.values()), "")
+    text = json.dumps(document, ensure_ascii=False, indent=1, allow_nan=False)
+    path.write_text(text + "\n", encoding="utf-8")
 
 
 def _stage_range_as_json(stored, stage_range):

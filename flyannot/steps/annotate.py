@@ -13,6 +13,7 @@ from flyannot.errors import DataError, InputError
 from flyannot.extraction import ExtractOptions, describe
 from flyannot.groups import groups_of
 from flyannot.images import quality_flags, read_grey
+from flyannot.ontology import Ids, read_ontology
 from flyannot.pyramid import grid_of
 from flyannot.stage_ranges import STAGE_RANGES
 from flyannot.steps.extract import doubtful, identity, image_columns, in_order, up_to_date
@@ -29,6 +30,7 @@ from flyannot.tables import read_table, write_table
 from flyannot.training_set import SetOptions, rows_of
 
 _COLUMNS = ("gene", "fbgn", "image", "stage_range", "term", "decision_value", "probability", "answer")
+_STAGE_RANGE, _TERM = _COLUMNS.index("stage_range"), _COLUMNS.index("term")
 _NEVER_EMPTY = ("stage_range", "term", "decision_value", "answer")
 
 
@@ -44,7 +46,7 @@ class _Shard:
         return len(self.images)
 
 
-def annotate(model, images, out, work):
+def annotate(model, images, out, work, *, ontology=()):
     """Predict the terms of every group of images.
 
     Parameters
@@ -53,6 +55,7 @@ def annotate(model, images, out, work):
     images : list of flyannot.dataset.Image
     out : Path of the predictions file; the table NAME.csv is written beside it
     work : flyannot.steps.output.Work
+    ontology : paths of OBO files; the table then has the ids of terms and stage ranges too
 
     Raises
     ------
@@ -61,17 +64,18 @@ def annotate(model, images, out, work):
     """
     images = in_order(images)
     _check_table(out)
+    ids = Ids(read_ontology(*ontology)) if ontology else None
     with open_stored(model, "model") as stored:
         header = _header(stored, images)
     with output_of(out, header, work, inputs=[model, *(i.path for i in images)]) as must_make:
         if not must_make:
-            if not is_dry_run() and _is_stale(out.with_suffix(".csv"), out):
-                _write_csv(out)
+            if not is_dry_run() and (ids or _is_stale(out.with_suffix(".csv"), out)):
+                _write_csv(out, ids)
             return up_to_date(out)
         shards = _shards(model, images, out, header)
         make_parts(_make_part, shards, work=work)
         failures = join_parts(out, lambda failed: _header_with(header, failed), shards)
-        _write_csv(out)
+        _write_csv(out, ids)
     return Outcome(out, True, _summary(out), failures)
 
 
@@ -198,12 +202,14 @@ def load_model(path, digest, stage_range):
     )
 
 
-def _write_csv(out):
+def _write_csv(out, ids=None):
     """One row per group and term; the most probable terms of a group first."""
     with ExitStack() as stack:
         stored = stack.enter_context(open_stored(out, "predictions"))
         rows = [row for s in stored.stage_ranges for row in _rows(stored, s)]
-    write_table(out.with_suffix(".csv"), _COLUMNS, rows)
+    if ids:
+        rows = [(*row, *ids.of(row[_TERM], row[_STAGE_RANGE])) for row in rows]
+    write_table(out.with_suffix(".csv"), _COLUMNS + (ids.COLUMNS if ids else ()), rows)
 
 
 def _rows(stored, stage_range):

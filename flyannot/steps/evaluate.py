@@ -15,6 +15,7 @@ from flyannot.errors import InputError
 from flyannot.executor import one_blas_thread
 from flyannot.folds import folds_of_genes
 from flyannot.judged import judged_groups, scores_json
+from flyannot.ontology import read_ontology, with_parent_terms
 from flyannot.pixels import pixel_features
 from flyannot.scores import Outcome, evaluate
 from flyannot.selection import select_images
@@ -36,6 +37,7 @@ log = logging.getLogger("flyannot")
 class Validation:
     """How features are cross-validated.  `jobs` does not change the result.
 
+    roll_up: OBO files; a gene that has a term then has all its parents among the terms too.
     inner: judge within the training genes of every fold, so that nothing is chosen by the folds that test.
     """
 
@@ -43,6 +45,7 @@ class Validation:
     seed: int = 0
     jobs: int = 1
     inner: bool = False
+    roll_up: tuple = ()
 
 
 def evaluate_files(
@@ -79,7 +82,8 @@ def evaluate_files(
     if is_dry_run():
         ask(json_file, why)
     if pixels is None and kind_of(paths[0]) == "predictions":
-        result = _score_predictions(paths[0], annotations_csv, options.rows.exclude_terms, stage_ranges)
+        excluded = options.rows.exclude_terms
+        result = _score_predictions(paths[0], annotations_csv, excluded, stage_ranges, validation.roll_up)
     else:
         with one_blas_thread():
             if pixels is None:
@@ -113,6 +117,7 @@ def _made_from(scored, annotations_csv, options, validation, stage_ranges):
         "n_folds": validation.n_folds,
         "seed": validation.seed,
         **({"inner": True} if validation.inner else {}),
+        **({"roll_up": [digest_of_file(path) for path in validation.roll_up]} if validation.roll_up else {}),
         "stage_ranges": list(stage_ranges or ()),
     }
 
@@ -155,7 +160,7 @@ def _read_pixels(data_set, stage_ranges, grid):
 
 def _cross_validate(loaded, annotations_csv, options, validation, path):
     """Split by gene over all stage ranges at once."""
-    annotations, seed = read_annotations(annotations_csv), validation.seed
+    annotations, seed = _annotations(annotations_csv, validation.roll_up), validation.seed
     require_known_terms(options.rows.exclude_terms, annotations, annotations_csv)
     loaded, pooling = loaded
     sets = {s: training_set(loaded[s], annotations, s, options.rows, pooling=pooling) for s in loaded}
@@ -217,9 +222,9 @@ def _judge_inside(sets, folds, options, validation):
     return {s: joined(found) for s, found in parts.items() if found}, members
 
 
-def _score_predictions(path, annotations_csv, excluded, stage_ranges):
+def _score_predictions(path, annotations_csv, excluded, stage_ranges, roll_up=()):
     """A held-out test, if the genes are new to the model; a note says so if they are not."""
-    annotations = read_annotations(annotations_csv)
+    annotations = _annotations(annotations_csv, roll_up)
     require_known_terms(excluded, annotations, annotations_csv)
     outcomes, judged, seen, total, columns = {}, {}, 0, 0, {}
     with open_stored(path, "predictions") as stored:
@@ -239,6 +244,11 @@ def _score_predictions(path, annotations_csv, excluded, stage_ranges):
         notes.append(f"warning: the model learned from the genes of {seen} of them; these scores flatter it")
     more = {"notes": notes, "synthetic": _is_synthetic(columns), "judged": judged}
     return evaluate(outcomes, excluded=excluded) | more
+
+
+def _annotations(annotations_csv, roll_up):
+    annotations = read_annotations(annotations_csv)
+    return with_parent_terms(annotations, read_ontology(*roll_up)) if roll_up else annotations
 
 
 def _nothing_annotated(path, annotations_csv):
