@@ -49,6 +49,8 @@ def workplace(chain, tmp_path, monkeypatch):
     (folder / "demo.toml").write_text(text.replace("min-groups = 10", "min-groups = 3"))
     shutil.copytree(chain.folder, folder / "results", ignore=shutil.ignore_patterns("embryos"))
     savemat(folder / "D.mat", {"D": np.eye(128)[:, :20]})
+    (folder / "fbbt.obo").write_text("[Term]\nid: FBbt:1\nname: gut\n")
+    (folder / "fbdv.obo").write_text("[Term]\nid: FBdv:1\nname: embryonic stage 1\n")
     monkeypatch.chdir(folder)
     monkeypatch.setenv("FLYANNOT_SYNTHESIZE_MAX_IMAGES", "1")
     monkeypatch.setenv("FLYANNOT_SYNTHESIZE_STAGE_RANGE", "4-6")

@@ -41,9 +41,7 @@ from flyannot.cli.options import (
 @stage_range_option
 @seed_option
 @jobs_option
-def command(
-    scored, annotations, n_folds, pixels, inner, roll_up, json_file, stage_ranges, seed, jobs, **options
-):
+def command(scored, annotations, n_folds, pixels, inner, json_file, stage_ranges, seed, jobs, **options):
     """Score terms against curated ones.
 
     With FEATURES (from `flyannot pool`) a model is trained and tested by cross-validation, split by
@@ -61,10 +59,10 @@ def command(
 
     is_printed = str(json_file) == "-"
     json_file = None if is_printed else json_file
+    validation = Validation(n_folds, seed, jobs, inner, options.pop("roll_up"))
     result = evaluate_files(
         scored, annotations, classify_options_of(**options),
-        validation=Validation(n_folds, seed, jobs, inner, roll_up),
-        stage_ranges=stage_ranges, json_file=json_file, pixels=pixels,
+        validation=validation, stage_ranges=stage_ranges, json_file=json_file, pixels=pixels,
     )  # fmt: skip
     click.echo(
         scores_json(result).rstrip() if is_printed else format_table(result, synthetic=result["synthetic"])
