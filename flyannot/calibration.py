@@ -68,6 +68,40 @@ def best_threshold(values, truth):
     return float(middle if middle < cuts[k + 1] else cuts[k])
 
 
+def threshold_at(values, truth, at=None):
+    """The threshold that gives a wanted precision or sensitivity on held-out values.
+
+    Parameters
+    ----------
+    values : float array (n,)
+    truth : bool array (n,), of both classes
+    at : ("precision", p), the lowest threshold of at least that precision, or ("sensitivity", p), the
+        highest of at least that sensitivity; None for `best_threshold`
+
+    Returns
+    -------
+    threshold : float, half way between two neighbouring values; the largest value, hence no to all, where
+        no threshold is precise enough
+    """
+    if at is None:
+        return best_threshold(values, truth)
+    what, wanted = at
+    cuts, inverse = np.unique(values, return_inverse=True)
+    positives = np.bincount(inverse, truth, len(cuts))
+    found = np.append(np.cumsum(positives[::-1])[::-1], 0.0)  # of those at cuts[k] and above; then none
+    answered = np.append(np.cumsum(np.bincount(inverse)[::-1])[::-1], 0)
+    if what == "sensitivity":
+        k = int(np.flatnonzero(found >= wanted * found[0] - 1e-9).max())
+    else:
+        enough = np.flatnonzero((answered > 0) & (found >= wanted * answered - 1e-9))
+        k = int(enough.min()) if len(enough) else len(cuts)
+    if k == len(cuts):
+        return float(cuts[-1])
+    below = cuts[k - 1] if k else min(cuts[0] - 1.0, np.nextafter(cuts[0], -np.inf))
+    middle = below + (cuts[k] - below) / 2
+    return float(middle if middle < cuts[k] else below)
+
+
 def brier_score(probability, truth):
     """The mean squared difference of probability and truth (0 or 1): 0 is perfect, 1/4 a coin."""
     return float(np.mean((np.asarray(probability) - truth) ** 2))

@@ -22,7 +22,7 @@ from importlib import import_module
 
 import numpy as np
 
-from flyannot.calibration import best_threshold, calibrate, sigmoid
+from flyannot.calibration import calibrate, sigmoid, threshold_at
 from flyannot.errors import DataError, InputError, did_you_mean
 from flyannot.folds import gene_folds
 from flyannot.scores import auc_within_folds
@@ -131,7 +131,7 @@ def fit(method, X, Y, genes, *, rng, bags=None, options=None):
     folds = gene_folds(genes, n_folds, rng)
     if hasattr(scorer_class, "choose"):
         scorer, held_out = scorer_class.choose(X, Y, folds, bags, options.merge)
-        return Fitted(method, scorer, *_calibration(held_out, truth))
+        return Fitted(method, scorer, *_calibration(held_out, truth, options.at))
     fold_rngs, rng = rng.spawn(n_folds), rng.spawn(1)[0]
     best, setting, held_out = -1.0, None, None
     for candidate in scorer_class.settings(len(X) - np.bincount(folds).max()):
@@ -141,7 +141,7 @@ def fit(method, X, Y, genes, *, rng, bags=None, options=None):
         if area > best:
             best, setting, held_out = area, candidate, values
     scorer = scorer_class.fit(X, Y, setting, rng=rng, n_threads=options.n_threads)
-    return Fitted(method, scorer, *_calibration(held_out, truth))
+    return Fitted(method, scorer, *_calibration(held_out, truth, options.at))
 
 
 def _scorer_class(method):
@@ -184,11 +184,11 @@ def _mean_auc(values, truth, folds):
     return float(np.mean(areas)) if areas else 0.0
 
 
-def _calibration(values, truth):
+def _calibration(values, truth, at):
     """threshold, slope, offset, n_groups, n_positive of every term, from held-out values of groups."""
     pairs = list(zip(values.T, truth.T))
     slope, offset = np.array([calibrate(v, t) for v, t in pairs]).reshape(-1, 2).T
-    threshold = np.array([best_threshold(v, t) for v, t in pairs], float)
+    threshold = np.array([threshold_at(v, t, at) for v, t in pairs], float)
     n_groups = np.full(len(pairs), len(truth), np.int32)
     return threshold, slope, offset, n_groups, truth.sum(axis=0).astype(np.int32)
 

@@ -7,6 +7,7 @@ import numpy as np
 
 from flyannot.images import SIZE_PX, read_grey
 from flyannot.pooling import cells_of
+from flyannot.pyramid import levels_of
 
 
 def pixel_features(paths, grid):
@@ -15,7 +16,7 @@ def pixel_features(paths, grid):
     Parameters
     ----------
     paths : paths of pictures
-    grid : (n_rows, n_columns)
+    grid : (n_rows, n_columns), or several such, one after the other
 
     Returns
     -------
@@ -26,6 +27,10 @@ def pixel_features(paths, grid):
     UnreadableImage
         If a picture cannot be read.
     """
+    return np.hstack([_level_means(paths, level) for level in levels_of(grid)])
+
+
+def _level_means(paths, grid):
     middles = np.indices(SIZE_PX).reshape(2, -1).T + 0.5
     cell = cells_of(middles, SIZE_PX, grid)
     n_pixels = np.bincount(cell, minlength=grid[0] * grid[1])

@@ -22,7 +22,7 @@ from functools import partial
 
 import numpy as np
 
-from flyannot.calibration import best_threshold, calibrate, sigmoid
+from flyannot.calibration import calibrate, sigmoid, threshold_at
 from flyannot.errors import DataError, InputError
 from flyannot.folds import stratified_gene_folds
 from flyannot.liblinear import fit_liblinear, liblinear_bytes
@@ -48,12 +48,14 @@ class TermModel:
 @dataclass(frozen=True)
 class TrainOptions:
     """Cs: the grid for C, in any order.  n_folds: inner folds at most; fewer where positive genes are
-    fewer.  merge: "max" or "mean", how the values of a group's images become the group's."""
+    fewer.  merge: "max" or "mean", how the values of a group's images become the group's.  at: what a
+    threshold is for, as in `flyannot.calibration.threshold_at`."""
 
     Cs: tuple = (0.01, 0.1, 1.0, 10.0)
     n_folds: int = 3
     merge: str = "max"
     n_threads: int = 1
+    at: tuple | None = None
 
 
 def decision_values(X, models):
@@ -258,7 +260,7 @@ def _train_term(A, positive, *, genes, bags, seed, options):
             best, C, held_out = area, candidate, values
     weights, intercept = fit_liblinear(A, positive, C)
     slope, offset = calibrate(held_out, truth)
-    threshold = best_threshold(held_out, truth)
+    threshold = threshold_at(held_out, truth, options.at)
     return TermModel(weights, intercept, float(C), threshold, slope, offset, len(truth), int(truth.sum()))
 
 

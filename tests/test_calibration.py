@@ -1,7 +1,9 @@
+import json
+
 import numpy as np
 import pytest
 
-from flyannot.calibration import best_threshold, calibrate
+from flyannot.calibration import best_threshold, calibrate, threshold_at
 from flyannot.scores import confusion
 
 
@@ -48,3 +50,44 @@ def test_the_threshold_lies_between_neighbours_or_says_no_to_all():
     assert best_threshold(np.array([3.0, 2, 1]), truth) == 3
     close = np.array([0.0, 1.0, np.nextafter(1.0, 2)])
     assert (close > best_threshold(close, truth)).tolist() == truth.tolist()
+
+
+def judged(yes, truth):
+    tp, fp, fn, _ = confusion(yes, truth)
+    return {"precision": tp / max(1, tp + fp), "sensitivity": tp / (tp + fn), "tp": tp, "fp": fp}
+
+
+@pytest.mark.parametrize("what", ["precision", "sensitivity"])
+def test_a_threshold_gives_what_is_wanted_and_as_much_of_the_other_as_any_that_does(rng, what):
+    for wanted in (0.3, 0.7, 0.95, 1.0):
+        truth = rng.random(40) < 0.4
+        values = np.round(truth + rng.normal(size=40), 1)
+        every = [judged(values > cut, truth) for cut in (*np.unique(values), values.min() - 1)]
+        fitting = [one for one in every if one[what] >= wanted and one["tp"]]
+        found = judged(values > threshold_at(values, truth, (what, wanted)), truth)
+        if not fitting:
+            assert found["tp"] == found["fp"] == 0
+        elif what == "precision":
+            assert found[what] >= wanted and found["tp"] == max(one["tp"] for one in fitting)
+        else:
+            assert found[what] >= wanted and found["fp"] == min(one["fp"] for one in fitting)
+
+
+def test_a_precision_out_of_reach_says_no_to_all():
+    values, truth = np.array([3.0, 2.0, 1.0]), np.array([False, True, False])
+    assert not (values > threshold_at(values, truth, ("precision", 0.9))).any()
+    assert (values > threshold_at(values, truth, ("sensitivity", 1.0))).tolist() == [True, True, False]
+    assert threshold_at(values, truth) == best_threshold(values, truth)
+
+
+def test_a_higher_aim_says_yes_to_fewer_or_more_groups(flyannot, chain):
+    answers = []
+    for aim in ("--at sensitivity=0.95", "--at sensitivity=0.3"):
+        said = flyannot(
+            f"evaluate F T --folds 2 --min-groups 6 --json - {aim}", F=chain.features, T=chain.annotations
+        )
+        assert said.code == 0, said.err
+        answers.append(json.loads(said.out)["summary"]["all"]["macro"]["sensitivity"])
+    assert answers[0] > answers[1]
+    said = flyannot("evaluate F T --at precision=2", F=chain.features, T=chain.annotations)
+    assert said.code == 2 and "with P from 0 to 1" in said.err

@@ -3,7 +3,7 @@
 import click
 
 from flyannot.classifiers import CLASSIFIERS
-from flyannot.cli.options import COUNT
+from flyannot.cli.options import COUNT, Aim
 
 _OPTIONS = (
     click.option(
@@ -36,6 +36,11 @@ _OPTIONS = (
         "--inner-folds", type=click.IntRange(min=2), default=3, show_default=True,
         help="Folds, split by gene, that choose C, calibrate, and set thresholds.",
     ),
+    click.option(
+        "--at", type=Aim(),
+        help="Say yes above the threshold that gives this on the inner folds; by default that of the largest "
+             "sensitivity + specificity.",
+    ),
 )  # fmt: skip
 
 
@@ -46,13 +51,13 @@ def classify_options(function):
     return function
 
 
-def classify_options_of(method, scheme, merge, normalisation, min_groups, exclude_terms, inner_folds):
+def classify_options_of(method, scheme, merge, normalisation, min_groups, exclude_terms, inner_folds, at):
     """The options as the library takes them."""
     from flyannot.steps.train import ClassifyOptions
     from flyannot.training_set import SetOptions
 
     rows = SetOptions(scheme, normalisation, min_groups, terms_named(exclude_terms))
-    return ClassifyOptions(rows, method, merge, inner_folds)
+    return ClassifyOptions(rows, method, merge, inner_folds, at)
 
 
 def terms_named(texts):

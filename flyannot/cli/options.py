@@ -45,6 +45,25 @@ class Grid(click.ParamType):
         return grids if len(grids) > 1 else grids[0]
 
 
+class Aim(click.ParamType):
+    """What a threshold is for, as in precision=0.8."""
+
+    name = "precision=P|sensitivity=P"
+
+    def convert(self, value, param, ctx):
+        if isinstance(value, tuple):
+            return value
+        what, _, wanted = str(value).partition("=")
+        if what in ("precision", "sensitivity"):
+            try:
+                if 0 < float(wanted) <= 1:
+                    return what, float(wanted)
+            except ValueError:
+                pass
+        self.fail(f'"{value}" is not precision=P or sensitivity=P, with P from 0 to 1', param, ctx)
+        return None
+
+
 class Shard(click.ParamType):
     """One of several shares of the images, as in 2/8."""
 

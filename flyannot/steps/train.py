@@ -31,10 +31,11 @@ class ClassifyOptions:
     method: str = "svm"
     merge: str = "max"
     inner_folds: int = 3
+    at: tuple | None = None
 
     def trainer(self, jobs):
         """The options of the SVM."""
-        return TrainOptions(n_folds=self.inner_folds, merge=self.merge, n_threads=jobs)
+        return TrainOptions(n_folds=self.inner_folds, merge=self.merge, n_threads=jobs, at=self.at)
 
     def as_dict(self):
         """Flat, for a file's header."""
@@ -42,6 +43,7 @@ class ClassifyOptions:
             "method": self.method,
             "merge": self.merge,
             "inner_folds": self.inner_folds,
+            **({"at": list(self.at)} if self.at else {}),
         }
 
 
