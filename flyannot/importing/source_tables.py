@@ -12,6 +12,7 @@ from flyannot.errors import InputError
 
 MOST_BYTES = 2**30  # of one table, unpacked; BDGP's largest has some 10 MB
 _MOST_TEXT = 100_000  # letters of one cell that holds a tuple
+_MOST_SHOWN = 100  # letters of a cell that cannot be used
 _GZIP = b"\x1f\x8b"
 _CONTROL = re.compile(r"[\x00-\x1f\x7f]")
 
@@ -31,7 +32,8 @@ def read_rows(path):
     Yields
     ------
     line : int, where the row begins
-    cells : list of str without surrounding white space
+    cells : list of str without surrounding white space; in a row with a fault, what no table can hold is
+        written as an escape, and long cells are cut
     fault : str, why the row cannot be used; "" if it can
 
     Raises
@@ -49,7 +51,8 @@ def read_rows(path):
                     yield begins, [], row
                 elif any(row):
                     cells = [cell.strip() for cell in row]
-                    yield begins, cells, _fault(cells)
+                    fault = _fault(cells)
+                    yield begins, [_shown(cell) for cell in cells] if fault else cells, fault
                 begins = reader.line_num + 1
     except (OSError, EOFError, zlib.error) as error:
         raise InputError(f"cannot read {path}: {error}", fix="download it again") from error
@@ -123,6 +126,11 @@ def _next(reader):
         return next(reader, None)
     except csv.Error:
         return BAD_ROW
+
+
+def _shown(cell):
+    shown = cell[:_MOST_SHOWN]
+    return "".join(c if c.isprintable() else c.encode("unicode_escape").decode() for c in shown)
 
 
 def _fault(cells):
