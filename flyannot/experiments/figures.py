@@ -110,6 +110,7 @@ def _draw_bars(ax, all_series):
         shift = (i - (len(all_series) - 1) / 2) * width
         heights = [np.nan if y is None else y for y in series.y]
         ax.bar(np.add(at, shift), heights, width, color=_COLOURS[i % len(_COLOURS)], label=series.name)
-    ax.set_xticks(range(len(names)), names, rotation=30 if max(map(len, names)) > 6 else 0)
+    turned = {"rotation": 30, "ha": "right"} if max(map(len, names)) > 6 else {}
+    ax.set_xticks(range(len(names)), names, **turned)
     ax.grid(axis="x", visible=False)
     ax.margins(y=0.3 if len(all_series) > 1 else 0.05)  # room for the legend

@@ -15,6 +15,7 @@ th { background: #f3f3f3; } td.n { text-align: right; font-variant-numeric: tabu
 .wide { overflow-x: auto; } img { max-width: 100%; } dt { font-weight: 600; float: left; clear: left; width: 6rem; } dd { margin: 0 0 .2rem 6.5rem; }
 .status { border-radius: .3rem; padding: .1rem .5rem; font-size: .85rem; white-space: nowrap; }
 .reproduced { background: #d9ead3; } .differs { background: #fff2cc; } .not-runnable, .not-measured { background: #e6e6e6; } .failed { background: #f4cccc; }
+.source { font-size: 12px; color: #555; margin: .2rem 0 .8rem; }
 summary { cursor: pointer; font-weight: 600; margin-top: 1.2rem; }
 """  # noqa: E501
 _ALL = "All that was measured"
@@ -45,11 +46,13 @@ def _section(section, tables):
         f'<h2 id="{section.name}">{escape(section.title)} {_badge(section.status)}</h2>',
         f"<p>{escape(section.cited)}</p><p><b>{escape(section.reason)}</b></p><dl>{lines}</dl>",
     ]
+    source = f'<p class="source">{escape(section.source)}</p>'
     if section.figure:
         picture = base64.b64encode(section.figure.read_bytes()).decode()
         parts.append(f'<p><img alt="{escape(section.title)}" src="data:image/svg+xml;base64,{picture}"></p>')
+        parts.append(source)
     for caption, table in tables:
-        shown = f'<div class="wide">{_table(table)}</div>'
+        shown = f'<div class="wide">{_table(table)}</div>{source}'
         folded = f"<details><summary>{_ALL}</summary>{shown}</details>"
         parts.append(folded if caption == _ALL else f"<h3>{escape(caption)}</h3>{shown}")
     return "\n".join(parts)

@@ -11,6 +11,7 @@ from flyannot.experiments.records import FOLDER, paths_of
 from flyannot.experiments.sections import Section, Table, summary, tables_of
 from flyannot.experiments.table import ITEMS
 
+MOST_ROWS = 60  # of the measurements of one item; the file has all
 FAILED, NOT_MEASURED = "failed", "not measured"
 STATUSES = (REPRODUCED, DIFFERS, NOT_RUNNABLE, FAILED, NOT_MEASURED)
 TITLE = "The papers' tables and figures beside ours"
@@ -47,9 +48,9 @@ def as_markdown(title, introduction, sections):
         parts += [f"## {section.name}: {section.title}", f"**{section.status}**. {section.reason}".strip()]
         parts += [f"- {label}: {text}" for label, text in section.lines]
         if section.figure:
-            parts.append(f"![{section.title}]({FOLDER}/{section.figure.name})")
+            parts += [f"![{section.title}]({FOLDER}/{section.figure.name})", section.source]
         for caption, table in tables_of(section):
-            parts += [f"### {caption}", markdown_table(table)]
+            parts += [f"### {caption}", markdown_table(table), section.source]
     return "\n\n".join(parts).replace("\n\n- ", "\n- ") + "\n"
 
 
@@ -73,20 +74,17 @@ def _section(item, record, failed, out):
         Table(["statement", "holds", "here"], [[c.text, _yes(c.holds), c.here] for c in finding.claims]),
         _compared(finding.compared), _measurements(finding.rows),
         figure if finding.panels and figure.is_file() else None,
+        f"From {FOLDER}/{item.name}.json and .csv, made by: {record.command}",
     )  # fmt: skip
 
 
 def _lines(record, paper):
-    finding, stem = record.finding, f"{FOLDER}/{record.name}"
+    finding = record.finding
     lines = [("paper", f"{paper['title']}, pages {paper['pages']}")]
     if not finding.blocked:
         lines += [("data", f"{finding.data} ({finding.kind})"), ("variant", finding.variant)]
     lines += [("note", note) for note in finding.notes]
-    return [
-        *lines,
-        ("made by", f"{record.command} ({record.seconds:.0f} s)"),
-        ("numbers", f"{stem}.json, {stem}.csv"),
-    ]
+    return [*lines, ("took", f"{record.seconds:.0f} s on the wall")]
 
 
 def _compared(compared):
@@ -97,7 +95,10 @@ def _compared(compared):
 
 def _measurements(rows):
     heads = list(dict.fromkeys(key for row in rows for key in row))
-    return Table(heads, [[cell(row.get(head)) for head in heads] for row in rows])
+    cells = [[cell(row.get(head)) for head in heads] for row in rows[:MOST_ROWS]]
+    if len(rows) > MOST_ROWS:
+        cells.append([f"{len(rows) - MOST_ROWS:,} more rows are in the file", *[""] * (len(heads) - 1)])
+    return Table(heads, cells)
 
 
 def cell(value):

@@ -14,7 +14,11 @@ class Table:
 
 @dataclass(frozen=True)
 class Section:
-    """One item as the page shows it.  `lines` are (label, text); `figure` the path of an SVG or None."""
+    """One item as the page shows it.
+
+    `lines` are (label, text); `figure` is the path of an SVG or None; `source` is the command and the file
+    behind its numbers, which stands under each of them.
+    """
 
     name: str
     title: str
@@ -26,6 +30,7 @@ class Section:
     compared: Table
     measurements: Table
     figure: Path | None
+    source: str = ""
 
 
 def summary(sections):

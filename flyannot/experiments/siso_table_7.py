@@ -16,8 +16,8 @@ def measure(setup):
         data=source.text,
         kind=source.kind,
         variant=VARIANT + "; LASSO is scikit-learn's coordinate descent over all rows, for a few queries",
-        why="Queries share each look of SISO at all rows, which makes it quick; probing the hash is done for "
-        "every query by itself.",
+        why="Queries share each look of SISO at all rows; the hash is probed for every query by itself, and "
+        "pays only among very many rows.",
         claims=list(_claims(answers, at_n)),
         compared=list(_compared(paper, answers, at_n, n)),
         rows=[vars(a) for a in answers],
