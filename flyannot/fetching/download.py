@@ -5,6 +5,7 @@ file; without a tag nothing is resumed.
 """
 
 import hashlib
+import logging
 import os
 import re
 import time
@@ -17,9 +18,11 @@ from flyannot import __version__
 from flyannot.atomic import explained
 from flyannot.fetching.pace import Stopped, seconds_asked_for
 
+log = logging.getLogger("flyannot")
 _TRANSIENT = {408, 425, 429, 500, 502, 503, 504}
 _ASKING_TO_WAIT = {429, 503}
 _RANGE = re.compile(r"bytes (\d+)-(\d+)/(\d+)")
+_WORTH_SAYING_S = 1.0
 _GAINED = 1 << 16  # bytes: an attempt that brought as many was none in vain
 
 
@@ -117,13 +120,15 @@ def download(client, url, path, check, pace, manners, *, most_bytes):
             failures += again.is_wrong * max(0, manners.tries // 2 - 1)
             if failures >= manners.tries:
                 raise Failed(str(again), answered=again.answered) from None
-            _wait(again, failures, pace, manners)
+            _wait(again, url, failures, pace, manners)
 
 
-def _wait(again, failures, pace, manners):
+def _wait(again, url, failures, pace, manners):
     seconds = manners.backoff_s * 2 ** max(0, failures - 1) if again.wait_s is None else again.wait_s
     if seconds > manners.longest_wait_s:
         raise TooBusy(f"the server asks to come back in {seconds:,.0f} s")
+    if seconds >= _WORTH_SAYING_S:
+        log.info("%s: %s; trying again in %.0f s", url, again, seconds)
     if again.wait_s is not None:
         pace.hold(seconds)
     pace.sleep(seconds)
