@@ -121,3 +121,12 @@ def test_contributions_of_windows_of_all_sizes_sum_to_the_decision_value(made):
         spread = sum(one.spread(number).sum() for number in range(len(one.images)))
         assert spread == pytest.approx(one.split.contribution.sum(), abs=1e-9)
         assert len(set(np.concatenate(one.sides_px).tolist())) == 2
+
+
+@pytest.mark.parametrize("pooling", ["mean", "rms"])
+def test_features_without_winners_go_through_files_too(made, tmp_path, pooling):
+    options = PoolOptions(grid=PYRAMID, pooling=pooling)
+    pool([made["descriptors"]], made["dictionary"], tmp_path / "f.h5", options, Work())
+    assert verify_stored(tmp_path / "f.h5") == "features"
+    with open_stored(tmp_path / "f.h5") as stored:
+        assert stored.array(STAGE_RANGES[0], "winner").shape == (len(made["images"]), 0)

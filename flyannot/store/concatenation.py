@@ -41,6 +41,8 @@ def _stream(group, name, parts, stage_range):
     for part in parts:
         for rows in part.blocks(stage_range, name):
             append_rows(joined, rows)
+    if len(joined) < n_rows:  # rows of no columns, such as winners where none is kept, come in no block
+        joined.resize(n_rows, axis=0)
 
 
 def _joined_offsets(offsets):
