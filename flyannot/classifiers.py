@@ -77,6 +77,13 @@ class Fitted:
         """Yes or no, bool, for decision values, of one shape with them."""
         return values > self.threshold
 
+    def near_threshold(self, values, width):
+        """Whether probabilities are at most `width` from that at the term's threshold, bool, shape of values.
+
+        A term of which nothing was learned (slope 0) has one probability: it is always near.
+        """
+        return np.abs(self.probabilities(values) - self.probabilities(self.threshold)) <= width
+
     def arrays(self):
         """All that the classifier is, by name: integer and floating arrays, none of text or objects.
 

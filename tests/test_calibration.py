@@ -91,3 +91,23 @@ def test_a_higher_aim_says_yes_to_fewer_or_more_groups(flyannot, chain):
     assert answers[0] > answers[1]
     said = flyannot("evaluate F T --at precision=2", F=chain.features, T=chain.annotations)
     assert said.code == 2 and "with P from 0 to 1" in said.err
+
+
+def test_what_is_near_the_threshold_of_its_term_is_left_open(flyannot, chain, tmp_path):
+    """The wider the band the more is open; far from it the answers are as without one."""
+    tables = []
+    for width in ("0", "0.05", "1"):
+        said = flyannot(
+            f"annotate M E -o O --cannot-say {width}",
+            M=chain.model,
+            E=chain.embryos,
+            O=tmp_path / f"{width}.h5",
+        )
+        assert said.code == 0, said.err
+        tables.append(
+            [row.rsplit(",", 1)[1] for row in (tmp_path / f"{width}.csv").read_text().splitlines()[1:]]
+        )
+    plain, some, every = tables
+    assert "cannot say" not in plain and set(every) == {"cannot say"}
+    assert 0 < some.count("cannot say") < len(some)
+    assert all(one in (two, "cannot say") for one, two in zip(some, plain))

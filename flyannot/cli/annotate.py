@@ -28,10 +28,14 @@ from flyannot.cli.options import (
 @click.option(
     "--view", "views", multiple=True, help="Only images of this view (repeatable), such as lateral."
 )
+@click.option(
+    "--cannot-say", type=click.FloatRange(0, 1), default=0.0, show_default=True,
+    help='Answer "cannot say" where the probability is this near to that at the threshold of the term.',
+)  # fmt: skip
 @ontology_option
 @jobs_option
 @force_option
-def command(model, images, out, stage_range, views, ontology, jobs, force):
+def command(model, images, out, stage_range, views, cannot_say, ontology, jobs, force):
     """Predict the terms of new images.
 
     MODEL comes from `flyannot train`. IMAGES is a data set folder (with images.csv; images of one gene
@@ -48,4 +52,6 @@ def command(model, images, out, stage_range, views, ontology, jobs, force):
     chosen = select_images(
         images_named(images, stage_range), views=views, stage_ranges=[stage_range] if stage_range else ()
     )
-    return finish(annotate(model, chosen, out, work_of(force, jobs), ontology=ontology))
+    return finish(
+        annotate(model, chosen, out, work_of(force, jobs), ontology=ontology, cannot_say=cannot_say)
+    )

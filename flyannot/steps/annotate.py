@@ -1,7 +1,7 @@
 """model.h5 and images to predictions.h5 and predictions.csv: from pixels to terms in one go."""
 
 from contextlib import ExitStack
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import lru_cache
 from itertools import groupby
 from pathlib import Path
@@ -46,7 +46,7 @@ class _Shard:
         return len(self.images)
 
 
-def annotate(model, images, out, work, *, ontology=()):
+def annotate(model, images, out, work, *, ontology=(), cannot_say=0.0):
     """Predict the terms of every group of images.
 
     Parameters
@@ -56,6 +56,7 @@ def annotate(model, images, out, work, *, ontology=()):
     out : Path of the predictions file; the table NAME.csv is written beside it
     work : flyannot.steps.output.Work
     ontology : paths of OBO files; the table then has the ids of terms and stage ranges too
+    cannot_say : of each term, leave probabilities open that are this near to that at its threshold
 
     Raises
     ------
@@ -66,7 +67,7 @@ def annotate(model, images, out, work, *, ontology=()):
     _check_table(out)
     ids = Ids(read_ontology(*ontology)) if ontology else None
     with open_stored(model, "model") as stored:
-        header = _header(stored, images)
+        header = _header(stored, images, cannot_say)
     with output_of(out, header, work, inputs=[model, *(i.path for i in images)]) as must_make:
         if not must_make:
             if not is_dry_run() and (ids or _is_stale(out.with_suffix(".csv"), out)):
@@ -99,8 +100,10 @@ def _is_stale(table, out):
     return not table.exists() or table.stat().st_mtime_ns < out.stat().st_mtime_ns
 
 
-def _header(stored, images):
-    options = stored.options | {"model_seed": stored.seed}
+def _header(stored, images, cannot_say):
+    options = (
+        stored.options | {"model_seed": stored.seed} | ({"cannot_say": cannot_say} if cannot_say else {})
+    )
     inputs = {"model": [stored.digest], "images": [digest_of_json([identity(i) for i in images])]}
     return Header("predictions", options, inputs)
 
@@ -164,6 +167,9 @@ def _predict(part, shard, stage_range, images, pooled, doubts):
         model.fitted.answers(values),
         np.array([gene in model.train_genes for gene in groups.gene_ids]),
     )
+    width = shard.header.options.get("cannot_say")
+    if width:
+        predicted = replace(predicted, cannot_say=model.fitted.near_threshold(values, width))
     write_predictions(part, stage_range, columns, groups, predicted)
 
 
@@ -225,8 +231,14 @@ def _rows(stored, stage_range):
                 predicted.terms[j],
                 f"{predicted.decision_value[g, j]:.6g}",
                 f"{predicted.probability[g, j]:.4f}",
-                "yes" if predicted.yes[g, j] else "no",
+                _answer(predicted, g, j),
             )
+
+
+def _answer(predicted, g, j):
+    if predicted.cannot_say is not None and predicted.cannot_say[g, j]:
+        return "cannot say"
+    return "yes" if predicted.yes[g, j] else "no"
 
 
 def _summary(out):

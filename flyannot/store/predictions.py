@@ -18,6 +18,7 @@ class Predicted:
     probability: np.ndarray
     yes: np.ndarray
     in_training: np.ndarray  # (n_groups,): the model learned from this gene
+    cannot_say: np.ndarray | None = None  # probabilities that are too near to that at the threshold
 
 
 def write_predictions(file, stage_range, columns, groups, predicted):
@@ -32,6 +33,8 @@ def write_predictions(file, stage_range, columns, groups, predicted):
     write_array(group, "probability", predicted.probability, dtype="f8")
     write_array(group, "yes", predicted.yes, dtype="u1")
     write_array(group, "in_training", predicted.in_training, dtype="u1")
+    if predicted.cannot_say is not None:
+        write_array(group, "cannot_say", predicted.cannot_say, dtype="u1")
 
 
 def read_predictions(stored, stage_range):
@@ -45,5 +48,8 @@ def read_predictions(stored, stage_range):
         stored.array(stage_range, "probability"),
         stored.array(stage_range, "yes").astype(bool),
         stored.array(stage_range, "in_training").astype(bool),
+        stored.array(stage_range, "cannot_say").astype(bool)
+        if "cannot_say" in stored.group(stage_range)
+        else None,
     )
     return Groups(*names, rows), predicted

@@ -75,7 +75,10 @@ SCHEMAS = {
 }
 
 # What a file may hold besides.
-OPTIONAL = {"descriptors": {"patch_px": ("u", ("n_patches",))}}
+OPTIONAL = {
+    "descriptors": {"patch_px": ("u", ("n_patches",))},
+    "predictions": {"cannot_say": ("u", ("n_groups", "n_terms"))},
+}
 
 _NUMBER = (int, float)
 _EXTRACT = {"patch_px": (int, list), "stride_px": int, "min_std": _NUMBER}
