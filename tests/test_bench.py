@@ -1,12 +1,14 @@
 """The benchmark: rows that can be trusted, and peers that are named when they are absent."""
 
 import json
+from dataclasses import replace
 
 import numpy as np
 import pytest
 
 from flyannot.bench import (
     bounds,
+    classifiers,
     code,
     describing,
     goals,
@@ -18,7 +20,10 @@ from flyannot.bench import (
     sift,
     target,
 )  # fmt: skip
+from flyannot.bench import siso as bench_siso
 from flyannot.bench.clocks import Clocked
+from flyannot.bench.full_cd import full_cd
+from flyannot.bench.judging import judge_classifier
 from flyannot.bench.learning import learn_ours
 from flyannot.bench.plain_scc import PlainSCC
 from flyannot.bench.report import align, as_json, format_rows
@@ -26,6 +31,7 @@ from flyannot.bench.runs import RunFailed, run
 from flyannot.bench.scaling import exponent
 from flyannot.bench.worker import peak_mb
 from flyannot.cli import bench as cli_bench
+from flyannot.sparse.coders import siso
 from flyannot.sparse.fit import learn as epochs_of
 from flyannot.sparse.learners import LEARNERS
 from flyannot.sparse.learners.scc import SCC
@@ -261,3 +267,35 @@ def test_every_learner_has_a_row_of_its_own_beside_spams(inputs, monkeypatch):
     assert set(LEARNERS) == {row["who"] for row in rows if row["who"] != "spams"}
     ours, theirs = ({r["variant"] for r in rows if r["who"] == who} for who in ("ol", "spams"))
     assert theirs < ours  # at the same batch sizes
+
+
+def test_coordinate_descent_over_all_atoms_finds_the_codes_of_siso(rng):
+    X, D = rng.normal(size=(2, 20)), rng.normal(size=(400, 20)).astype(np.float32)
+    for n_support in (0, 100):
+        codes = [full_cd(x, D, 0.5, tol=1e-8, n_support=n_support) for x in X]
+        assert np.allclose(codes, siso.encode(X, D, 0.5, tol=1e-8).toarray(), atol=1e-3)
+
+
+def test_searches_over_many_atoms_are_compared_query_by_query(inputs):
+    sizes = replace(TINY, n_atoms=(300, 600), n_queries=2)
+    rows = list(bench_siso.rows(inputs, sizes))
+    assert all(set(row) >= KEYS for row in rows)
+    exact = [row for row in rows if row["variant"] in ("siso", "hash-siso, solve")]
+    assert exact and all(row["worst_relative_gap"] <= 1.01e-6 for row in exact)
+    assert {row["m"] for row in rows} == {300, 600} and all(row["exponent"] is not None for row in exact)
+    assert "SISO / it" in format_rows(rows)
+
+
+def test_classifiers_are_judged_within_stage_ranges(tmp_path, rng):
+    X, ranges = rng.random((120, 8)).astype(np.float32), np.repeat(["4-6", "7-8"], 60)
+    Y = np.array([X[:, 0] > 0.5, X[:, 1] > 0.7]).T.astype(np.uint8)
+    np.savez(tmp_path / "bags.npz", features=X, terms=Y, stage_range=ranges)
+    for method in ("ridge", classifiers.HASH_ALONE):
+        judged = judge_classifier(str(tmp_path / "bags.npz"), method, 3, 5)
+        assert judged["n_terms"] == 4 and 0.6 < judged["auc"] <= 1 and 0.3 < judged["map"] <= 1
+
+
+def test_without_the_bags_of_words_a_row_says_so(monkeypatch, tmp_path):
+    monkeypatch.setenv("FLYANNOT_SHARED", str(tmp_path))
+    (row,) = classifiers.rows(None, TINY)
+    assert row["note"].startswith("absent") and set(row) >= KEYS

@@ -14,6 +14,7 @@ from flyannot.sparse.objective import duality_gap, lam_max, objective
 @pytest.fixture(autouse=True)
 def few_are_many(monkeypatch):
     monkeypatch.setattr(siso, "MANY_ATOMS", 1)
+    monkeypatch.setattr(siso, "FEW_SAMPLES", 1000)
     monkeypatch.setattr(siso_bounded, "POOL", 60)
 
 

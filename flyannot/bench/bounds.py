@@ -20,6 +20,8 @@ class Bounds:
     n_signals: int = 250  # of each kind, coded exactly
     m_scaling: tuple = (250, 500, 1000, 2000, 4000)
     m_all: tuple = (500, 1000, 2000)
+    n_atoms: tuple = (10_000, 100_000)  # of codes over very many
+    n_queries: int = 8
 
     @property
     def n_patches(self):
@@ -29,7 +31,16 @@ class Bounds:
 
 QUICK = Bounds(2, 10_000, 2048, 8_000, 4_096, 4, (10_000, 30_000, 100_000))
 FULL = Bounds(
-    3, 20_000, 8192, 30_000, 4_096, 10, (10_000, 100_000, 1_000_000), n_epochs_masks=30, n_signals=1000
+    3,
+    20_000,
+    8192,
+    30_000,
+    4_096,
+    10,
+    (10_000, 100_000, 1_000_000),
+    n_epochs_masks=30,
+    n_signals=1000,
+    n_atoms=(10_000, 100_000, 1_000_000),
 )
 
 

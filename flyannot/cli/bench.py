@@ -6,7 +6,10 @@ import click
 
 from flyannot.cli.options import COUNT, OUT_FILE, Command
 
-WHAT = ("learn", "learners", "code", "sift", "target", "scaling", "masks", "signals", "threads")
+WHAT = (
+    "learn", "learners", "code", "sift", "target", "scaling", "masks", "signals", "threads", "siso",
+    "classifiers",
+)  # fmt: skip
 
 
 @click.command("bench", cls=Command)
@@ -24,9 +27,10 @@ def command(what, data_set, quick, json_file, repeats, n_patches):
     """Measure flyannot and its peers on the same images.
 
     WHAT is any of learn, learners, code, sift, target (time to an objective), scaling, masks (whole
-    pictures), signals (of other kinds) and threads; all by default. Contenders take turns, each
-    measurement in a process of its own; medians over the repeats and ratios within them are printed. A
-    peer that is not installed is named as absent: SPAMS comes with `pip install 'flyannot[bench]'`.
+    pictures), signals (of other kinds), threads, siso (codes over very many atoms) and classifiers; all
+    by default. Contenders take turns, each measurement in a process of its own; medians over the
+    repeats and ratios within them are printed. A peer that is not installed is named as absent: SPAMS
+    comes with `pip install 'flyannot[bench]'`.
 
     \b
     Example:

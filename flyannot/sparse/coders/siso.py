@@ -4,7 +4,7 @@ Each sample keeps an active set of atoms.  The lasso on that set is solved from 
 set shrinks to the support of the solution, and expands by the atoms outside it that breach the
 optimality conditions most.  When none is left the small solution solves the whole problem.  The Gram
 matrix of many atoms is never made: a look at all of them costs one product of the residuals with them.
-From `MANY_ATOMS` on most of the looks are spared, with the same minimum (`siso_bounded`).
+For few samples over very many atoms most of the looks are spared, with the same minimum (`siso_bounded`).
 """
 
 from concurrent.futures import ThreadPoolExecutor
@@ -20,7 +20,10 @@ from flyannot.sparse.coders import siso_bounded
 from flyannot.sparse.coders.siso_rounds import TOP_K, Problem, solve_block
 
 BLOCK = 64  # samples whose residuals share one pass over the atoms
-MANY_ATOMS = 100_000  # from here on looks at all atoms are what codes cost, and bounds spare most of them
+# From so many atoms on a look at all of them is what codes cost, and bounds pay; unless a block of samples
+# shares every look, which then costs a sample little.
+MANY_ATOMS = 100_000
+FEW_SAMPLES = 16
 
 FEW_ATOMS = 3000  # up to here the Gram matrix of all atoms is made once: 72 MB at most
 
@@ -97,7 +100,7 @@ def encode(X, D, lam, *, tol=1e-4, max_sweeps=1000, start=None, gram=None, n_thr
 def solve(X, D, lam, *, tol=1e-4, max_sweeps=1000, start=None, gram=None, n_threads=1, top_k=TOP_K):
     """As `encode`; returns a `Solution`.  With max_sweeps=1 the codes of `start` are judged, not changed."""
     X, problem, codes = _problem_of(X, D, lam, (tol, max_sweeps, top_k), gram, start)
-    if len(D) < MANY_ATOMS:
+    if len(D) < MANY_ATOMS or len(X) > FEW_SAMPLES:
         check_atoms(problem.D)
         return _solved(X, codes, problem, n_threads, BLOCK, solve_block)
     longest = np.sqrt(np.einsum("ij,ij->i", problem.D, problem.D).max())
