@@ -123,7 +123,8 @@ def test_two_files_are_one_ontology(write):
         ("[Term]\nid: A:1\n\n[Term]\nid: A:1\n", "line 5.*twice"),
         ("[Term]\nid: A:1\nsynonym: bare\n", "line 3.*quotes"),
         ("[Term]\nid: A:1\nis_a: \n", "line 3.*no id"),
-        (b"[Term]\nid: A:1\nname: \xff\n", "UTF-8"), (gzip.compress(OBO.encode(), mtime=0)[:60], "cannot read"),
+        (b"[Term]\nid: A:1\nname: \xff\n", "UTF-8"),
+        (gzip.compress(OBO.encode(), mtime=0)[:60], "cannot read"),
     ],
 )  # fmt: skip
 def test_a_bad_file_is_refused_with_its_line(write, text, why):
