@@ -110,7 +110,7 @@ def test_resamples_draw_genes_as_a_whole_and_the_band_holds_the_curve(rng):
         assert (np.ptp(weights[:, genes == gene], axis=1) == 0).all()
     found = band(roc_curves(*judged(rng), weights))
     inside = (found.low - 1e-9 <= found.y) & (found.y <= found.high + 1e-9)
-    assert inside.mean() > 0.95 and (found.low <= found.high).all()
+    assert inside.all() and (found.high - found.low).max() > 0.05
 
 
 def test_reliability_of_honest_and_of_boastful_probabilities(rng):

@@ -66,9 +66,14 @@ def precision_curves(values, truth, folds, weights):
 
 
 def band(heights):
-    """The `Curve` of the first row, with the band of the others; flat nan where nothing is defined."""
-    low, high = np.nanpercentile(heights[1:] if len(heights) > 1 else heights, _LEVEL, axis=0)
-    return Curve(heights[0], low, high)
+    """The `Curve` of the first row, with the band of the others; nan where nothing is defined.
+
+    A resample repeats groups, which flatters curves of folds with few positives: so the quantiles are
+    moved by what the median of the resamples lies off the curve.
+    """
+    samples = heights[1:] if len(heights) > 1 else heights
+    low, middle, high = np.nanpercentile(samples, (_LEVEL[0], 50, _LEVEL[1]), axis=0)
+    return Curve(heights[0], *(np.clip(heights[0] + edge - middle, 0, 1) for edge in (low, high)))
 
 
 def mean_curve(heights_of_terms):
