@@ -23,6 +23,7 @@ _NOISE = 0.02  # of every feature: four fifths of an atom's neighbourhood are no
 _BEST = 100  # of which the recall is taken
 _BLOCK = 10_000
 _SLOW = 3  # queries for coordinate descent
+_MOST_SWEEPS = 300  # over all atoms: where they do not suffice, the gap tells
 
 
 def compare_searches(patches, held, n_atoms, n_queries, tol, with_cd):
@@ -77,7 +78,8 @@ def _by_siso(solve, X, D, tol):
 
 
 def _by_cd(X, D, tol, n_support):
-    return np.array([full_cd(x, D, LAM, tol=tol, n_support=n_support) for x in X]), None
+    rules = {"tol": tol, "n_support": n_support, "max_sweeps": _MOST_SWEEPS}
+    return np.array([full_cd(x, D, LAM, **rules) for x in X]), None
 
 
 def _one(search, X, D):
