@@ -260,6 +260,19 @@ def test_what_is_there_of_a_run_is_shown(run, tmp_path, kept):
     assert ('id="groups-list"' in text) == ("predictions" in kept)
 
 
+def test_what_the_model_leaves_open_is_neither_yes_nor_no(run, tmp_path):
+    from flyannot.dataset import read_images
+    from flyannot.steps.annotate import annotate
+    from flyannot.steps.output import Work
+
+    images = [image for image in read_images(run.embryos) if image.stage_range == "4-6"]
+    annotate(run.model, images, tmp_path / "predictions.h5", Work(), cannot_say=0.3)
+    make_report(tmp_path, tmp_path / "r.html", data_set=run.embryos)
+    text = (tmp_path / "r.html").read_text()
+    left_open = [t for shown in chunks_of(text) for t in shown["terms"] if t[1] == 6]
+    assert left_open and all(t[3] == 0 and t[5] is None for t in left_open)
+
+
 # --- any size, any text ---
 
 

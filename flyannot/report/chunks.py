@@ -8,13 +8,13 @@ import json
 from dataclasses import dataclass, field
 
 from flyannot.images import SIZE_PX
-from flyannot.report.groups import ABSENT, AGREED, MISSED, NEW, PREDICTED, UNLEARNED
+from flyannot.report.groups import ABSENT, AGREED, MISSED, NEW, OPEN, PREDICTED, UNLEARNED
 from flyannot.report.pictures import CELL_PX, as_url
 from flyannot.stage_ranges import STAGE_RANGES
 
 PAGE_BYTES = 20_000_000
 PER_CHUNK = 10
-_STATUSES = (AGREED, MISSED, NEW, PREDICTED, UNLEARNED, ABSENT)  # numbered so in the page's script
+_STATUSES = (AGREED, MISSED, NEW, PREDICTED, UNLEARNED, ABSENT, OPEN)  # numbered so in the page's script
 
 
 @dataclass

@@ -24,12 +24,16 @@ AGREED, MISSED, NEW, PREDICTED, UNLEARNED, ABSENT = (
 )
 
 
+OPEN = "open"  # the model was told to leave what is too near to the threshold
+
+
 @dataclass
 class TermEntry:
     """One term of one group.
 
     status : agreed (curated and predicted), missed (curated only), new (predicted, the gene is annotated
-    without it), predicted (the gene is not annotated), unlearned (curated, and no model knows it), or absent
+    without it), predicted (the gene is not annotated), unlearned (curated, and no model knows it), open, or
+    absent
     probability : of the answer, by a model that had not seen the gene if `held_out`; None if unlearned
     final : probability by the final model, or None
     map : flyannot.report.maps.TermMap or None
@@ -110,7 +114,7 @@ def _entry(run, stage_range, g, of_range):
         stage_range, groups.name[g], gene, fbgn, curated is not None, bool(predicted.in_training[g]),
         images, terms,
     )  # fmt: skip
-    shown = [one.term for one in terms if one.status not in (UNLEARNED, ABSENT)]
+    shown = [one.term for one in terms if one.status not in (UNLEARNED, ABSENT, OPEN)]
     values = {term: predicted.decision_value[g, predicted.terms.index(term)] for term in shown}
     drawn = maps.maps_of(groups.name[g], gene, fbgn, [i.name for i in images], values)
     for one in terms:
@@ -120,6 +124,8 @@ def _entry(run, stage_range, g, of_range):
 
 def _term_entry(term, predicted, g, j, curated, told):
     final = float(predicted.probability[g, j])
+    if told is None and predicted.cannot_say is not None and predicted.cannot_say[g, j]:
+        return TermEntry(term, OPEN, final, False, final)
     yes, probability = told or (bool(predicted.yes[g, j]), final)
     if curated is None:
         status = PREDICTED if yes else ABSENT

@@ -56,6 +56,7 @@
     byId("scores-count").textContent = shown + (shown === 1 ? " term" : " terms");
   }
   if (scores) {
+    byId("scores-unjudged").checked = !scores.querySelector("tr[data-judged='1']");
     for (const id of ["scores-search", "scores-stage", "scores-unjudged"]) byId(id).addEventListener("input", filterScores);
     filterScores();
     scores.addEventListener("click", (event) => {
@@ -88,8 +89,8 @@
   // --- the groups ---
   const index = JSON.parse(byId("index").textContent);
   const [STAGE, GENE, FBGN, NAME, IMAGES, ANNOTATED, TRAINED, AGREED, MISSED, NEW, PREDICTED, YES, CURATED] = Array(13).keys();
-  const STATUS = ["agreed", "missed", "new", "predicted", "not learned", "absent"];
-  const CLASSES = ["agreed", "missed", "new", "predicted", "unlearned", "absent"];
+  const STATUS = ["agreed", "missed", "new", "predicted", "not learned", "absent", "cannot say"];
+  const CLASSES = ["agreed", "missed", "new", "predicted", "unlearned", "absent", "unlearned"];
   const PER_PAGE = 10;
   const list = byId("groups-list");
   const chunks = new Map();
@@ -198,7 +199,7 @@
     const parts = [make("div", { class: "images" }, ...figures), legend,
       make("div", { class: "scroll", tabindex: 0, role: "region", "aria-label": "Terms of " + title(group) }, table)];
     if (absent.length && shows) {
-      const more = make("button", { type: "button" }, "Show the " + absent.length + " terms answered no");
+      const more = make("button", { type: "button" }, "Show the " + (absent.length === 1 ? "term" : absent.length + " terms") + " answered no");
       more.addEventListener("click", () => { for (const row of absent) row.hidden = false; more.remove(); });
       parts.push(make("p", {}, more));
     }
