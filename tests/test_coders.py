@@ -8,6 +8,7 @@ from twin_lasso import slow_codes
 
 from flyannot.errors import DataError, InputError
 from flyannot.sparse.coders import CODERS, coder
+from flyannot.sparse.coders.cd_kernels import make_scratch
 from flyannot.sparse.objective import duality_gap, kkt_violation, lam_max, objective
 
 EVERY_CODER = pytest.mark.parametrize("name", CODERS)
@@ -237,3 +238,13 @@ def test_what_float32_cannot_tell_is_solved_in_float64(rng):
     Z = coder("cd")(X, D, lam, tol=1e-4)
     assert Z.dtype == np.float32
     assert (relative_gap(X, D, Z, lam) <= 1e-4).all()
+
+
+@pytest.mark.parametrize("dtype", [np.float32, np.float64])
+def test_the_working_set_may_hold_all_of_sixteen_atoms(rng, dtype):
+    """A loop over no new members gathers once, past the end of a full set: there must be something to read."""
+    work = make_scratch(16, 10, dtype).work
+    assert len(work.atoms) >= work.rows.shape[1] >= 32
+    X, D = rng.normal(size=(60, 10)).astype(dtype), rng.normal(size=(16, 10)).astype(dtype)
+    Z = coder("cd")(X, D, 1e-3, tol=1e-4)
+    assert np.isfinite(Z.data).all()

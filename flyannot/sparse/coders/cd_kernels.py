@@ -86,7 +86,7 @@ def make_scratch(n_atoms, n_features, dtype):
     )
     q_set = aligned_zeros(width, dtype)
     work = WorkingSet(
-        atoms=np.zeros(width, np.uint32),
+        atoms=np.zeros(width + LANES, np.uint32),  # a loop that has nothing to gather does so once
         q0=aligned_zeros(width, dtype),
         q=q_set,
         q_bits=q_set.view(bits),
