@@ -242,7 +242,7 @@ def test_what_float32_cannot_tell_is_solved_in_float64(rng):
 
 @pytest.mark.parametrize("dtype", [np.float32, np.float64])
 def test_the_working_set_may_hold_all_of_sixteen_atoms(rng, dtype):
-    """A loop over no new members gathers once, past the end of a full set: there must be something to read."""
+    """A loop over no new members gathers once, past the end of a full set: something must be there."""
     work = make_scratch(16, 10, dtype).work
     assert len(work.atoms) >= work.rows.shape[1] >= 32
     X, D = rng.normal(size=(60, 10)).astype(dtype), rng.normal(size=(16, 10)).astype(dtype)
