@@ -16,6 +16,7 @@ from flyannot.judged import outcome_of
 
 N_SAMPLES = 1000
 LEVEL = 0.95
+CONFIDENCE = ("auc_interval", "brier", "ece")  # what joins the scores
 _SEED = 20140824  # intervals are part of the scores: the same every time
 
 
@@ -71,8 +72,9 @@ def interval(samples, level=LEVEL):
 def with_confidence(result):
     """The result of an evaluation with intervals and calibration added.
 
-    Every evaluated row of "terms" gets `auc_interval`, `brier` and `ece`, every summary `auc_interval` (of
-    the mean AUC), `brier` and `ece` over all its groups and terms; None where probabilities are missing.
+    Every row of "terms" gets `auc_interval`, `brier` and `ece`, every summary `auc_interval` (of the mean
+    AUC), `brier` and `ece` over all its groups and terms; None where nothing was evaluated, or where
+    probabilities are missing.
 
     Parameters
     ----------
@@ -81,6 +83,8 @@ def with_confidence(result):
     outcomes = {s: outcome_of(judged) for s, judged in result["judged"].items()}
     names, draws = draws_of_genes([g for judged in result["judged"].values() for g in judged["gene"]])
     samples, pairs = [], []
+    for row in result["terms"]:
+        row |= dict.fromkeys(CONFIDENCE)
     for s, outcome in outcomes.items():
         genes = np.searchsorted(names, result["judged"][s]["gene"])
         found = resampled_aucs(outcome, draws[:, genes])

@@ -33,6 +33,7 @@ from flyannot.store.reading import open_stored, verify_stored
 from flyannot.training_set import SetOptions
 
 WORK, FORCE = Work(), Work(force=True)
+CONFIDENCE = {"auc_interval", "brier", "ece"}
 METRICS = {"auc", "average_precision", "sensitivity", "specificity", "accuracy", "f1"}
 
 
@@ -440,11 +441,11 @@ def scored(chain):
 def test_scores_have_exactly_the_promised_keys(scored):
     result = scored
     for row in result["terms"]:
-        assert set(row) == {"stage_range", "term", "n_groups", "n_positive", "reason"} | METRICS
-        assert (row["auc"] is None) == bool(row["reason"])
+        assert set(row) == {"stage_range", "term", "n_groups", "n_positive", "reason"} | METRICS | CONFIDENCE
+        assert (row["auc"] is None) == (row["auc_interval"] is None) == bool(row["reason"])
     assert set(result["summary"]) == {*STAGE_RANGES, "all"}
     for summary in result["summary"].values():
-        assert set(summary) == {"macro", "weighted_top10", "micro", "ranked_terms", "n_terms"}
+        assert set(summary) == {"macro", "weighted_top10", "micro", "ranked_terms", "n_terms"} | CONFIDENCE
         for average in ("macro", "weighted_top10", "micro"):
             assert set(summary[average]) == METRICS
     assert result["synthetic"] is True
