@@ -10,7 +10,6 @@ from flyannot.bench import (
     bounds,
     classifiers,
     code,
-    describing,
     goals,
     learn,
     learners,
@@ -21,10 +20,11 @@ from flyannot.bench import (
     target,
 )  # fmt: skip
 from flyannot.bench import siso as bench_siso
+from flyannot.bench.children import describing
+from flyannot.bench.children.judging import judge_classifier
+from flyannot.bench.children.learning import learn_ours
 from flyannot.bench.clocks import Clocked
 from flyannot.bench.full_cd import full_cd
-from flyannot.bench.judging import judge_classifier
-from flyannot.bench.learning import learn_ours
 from flyannot.bench.plain_scc import PlainSCC
 from flyannot.bench.report import align, as_json, format_rows
 from flyannot.bench.runs import RunFailed, run

@@ -5,7 +5,8 @@ import gzip
 import numpy as np
 import pytest
 
-from flyannot.bench import masking, real_signals, whole_pictures
+from flyannot.bench import real_signals, whole_pictures
+from flyannot.bench.children import masking
 from flyannot.errors import DataError
 
 

@@ -14,7 +14,7 @@ log = logging.getLogger("flyannot")
 
 @dataclass(frozen=True)
 class Contender:
-    """Who runs, and how: `measure` is "module:function" below flyannot.bench."""
+    """Who runs, and how: `measure` is "module:function" below flyannot.bench.children."""
 
     who: str
     variant: str

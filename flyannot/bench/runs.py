@@ -17,7 +17,7 @@ class RunFailed(FlyannotError):
 
 
 def run(measure, arguments, *, threads=1):
-    """Call `measure` ("module:function") with `arguments` in a new process; returns its dict.
+    """Call `measure`, "module:function" of `children`, with `arguments` in a new process; returns its dict.
 
     Raises
     ------

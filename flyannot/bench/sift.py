@@ -1,6 +1,6 @@
 """Dense SIFT: ours beside OpenCV's key points on the same grid."""
 
-from flyannot.bench.describing import PATCH_PX, SIZE_16_PX
+from flyannot.bench.children.describing import PATCH_PX, SIZE_16_PX
 from flyannot.bench.race import Contender, Task, race
 
 _STRIDE_PX = 4

@@ -26,7 +26,7 @@ def main(spec, result):
     """Call what the spec names; write the dict that it returns, and its share of a processor."""
     asked = json.loads(Path(spec).read_text())
     module, _, function = asked["measure"].partition(":")
-    measure, used = getattr(import_module(f"flyannot.bench.{module}"), function), time.process_time()
+    measure, used = getattr(import_module(f"flyannot.bench.children.{module}"), function), time.process_time()
     with Stopwatch(time.perf_counter) as watch:
         answer = measure(**asked["arguments"])
     share = {"cpu_per_second": (time.process_time() - used) / watch.seconds}

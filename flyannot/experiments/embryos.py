@@ -33,7 +33,7 @@ class Problem:
     source: Source
 
     def arguments(self, n_atoms):
-        """What the measurements of `flyannot.bench.learning` take."""
+        """What the measurements of `flyannot.bench.children.learning` take."""
         return self.inputs.problem(n_atoms)
 
 

@@ -2,7 +2,7 @@
 
 from dataclasses import dataclass
 
-from flyannot.bench.learning import learn_ours, learn_spams
+from flyannot.bench.children.learning import learn_ours, learn_spams
 from flyannot.bench.peers import why_absent
 
 PATCHES_AT_BATCH_1 = {500: 300, 1000: 150, 2000: 60}  # OL takes from 2 to 150 ms a patch there

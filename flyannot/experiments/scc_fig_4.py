@@ -1,6 +1,6 @@
 """SCC, Figure 4: the adaptive rate 1/h against the best natural rate a / (t + b)."""
 
-from flyannot.bench.learning import learn_ours
+from flyannot.bench.children.learning import learn_ours
 from flyannot.experiments.embryos import problem
 from flyannot.experiments.findings import Claim, Compared, Finding, Panel, Series
 from flyannot.experiments.papers import papers, stated
