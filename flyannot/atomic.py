@@ -88,9 +88,9 @@ def replacing(path, *, check=None):
             yield beside
             if check is not None:
                 check(beside)
-            _synchronise(beside)
+            synchronise(beside)
             os.replace(beside, path)
-            _synchronise(path.parent)
+            synchronise(path.parent)
     finally:
         with suppress(OSError):  # where its folder is none, there is nothing to remove either
             beside.unlink()
@@ -102,7 +102,8 @@ def write_text(path, text):
         beside.write_bytes(text.encode())
 
 
-def _synchronise(path):
+def synchronise(path):
+    """Have the system write a file, or the names in a folder, to the disk now."""
     descriptor = os.open(path, os.O_RDONLY)
     try:
         os.fsync(descriptor)

@@ -23,6 +23,7 @@ from importlib import import_module
 import numpy as np
 
 from flyannot.calibration import calibrate, sigmoid, threshold_at
+from flyannot.decision_values import linear_values
 from flyannot.errors import DataError, InputError, did_you_mean
 from flyannot.folds import gene_folds
 from flyannot.scores import auc_within_folds
@@ -210,13 +211,7 @@ class LinearSvm:
 
     def decision_values(self, X, n_threads=1):
         """X w + b."""
-        X = np.asarray(X)
-        if X.ndim != 2 or X.shape[1] != self.weights.shape[1]:
-            raise DataError(
-                f"the features have {X.shape[-1]} columns, the model {self.weights.shape[1]}",
-                fix="make the features with the dictionary and the pooling that the model was trained on",
-            )
-        return X @ self.weights.T + self.intercept
+        return linear_values(X, self.weights, self.intercept)
 
     def arrays(self):
         """The fields by name."""

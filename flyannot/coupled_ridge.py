@@ -23,7 +23,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from flyannot.errors import DataError
+from flyannot.decision_values import linear_values
 from flyannot.propagation import Stored
 from flyannot.scores import auc_within_folds
 from flyannot.svm import merge_images
@@ -46,13 +46,7 @@ class CoupledRidge(Stored):
 
     def decision_values(self, X, n_threads=1):
         """X w + b."""
-        X = np.asarray(X)
-        if X.ndim != 2 or X.shape[1] != self.weights.shape[1]:
-            raise DataError(
-                f"the features have {X.shape[-1]} columns, the model {self.weights.shape[1]}",
-                fix="make the features with the dictionary and the pooling that the model was trained on",
-            )
-        return X @ self.weights.T + self.intercept
+        return linear_values(X, self.weights, self.intercept)
 
     @classmethod
     def choose(cls, X, Y, folds, bags, merge):

@@ -5,7 +5,7 @@ import shutil
 from contextlib import contextmanager
 from pathlib import Path
 
-from flyannot.atomic import explained, locked
+from flyannot.atomic import explained, locked, synchronise
 from flyannot.errors import InputError
 
 _TABLES = ("annotations.csv", "images.csv")  # moved last: a folder with images.csv is whole
@@ -63,7 +63,7 @@ def _publish(staged, folder):
     )
     for file in files:
         if not (staged / file).is_symlink():
-            _synchronise(staged / file)
+            synchronise(staged / file)
     if not folder.exists():
         os.rename(staged, folder)
     else:
@@ -71,13 +71,5 @@ def _publish(staged, folder):
         for file in sorted(files, key=lambda file: (str(file) in _TABLES, str(file))):
             (folder / file).parent.mkdir(parents=True, exist_ok=True)
             os.replace(staged / file, folder / file)
-    _synchronise(folder)
-    _synchronise(folder.parent)
-
-
-def _synchronise(path):
-    descriptor = os.open(path, os.O_RDONLY)
-    try:
-        os.fsync(descriptor)
-    finally:
-        os.close(descriptor)
+    synchronise(folder)
+    synchronise(folder.parent)

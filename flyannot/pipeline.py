@@ -68,15 +68,26 @@ def read_configuration(path, *, data_set=None, output=None, settings=()):
     )
 
 
-def _parsed(path):
+def read_toml(path, *, example):
+    """The tables of a TOML file.
+
+    Raises
+    ------
+    InputError
+        If it cannot be read, or is none; `example` is a file to name instead.
+    """
     try:
-        tables = tomllib.loads(Path(path).read_text(encoding="utf-8"))
+        return tomllib.loads(Path(path).read_text(encoding="utf-8"))
     except OSError as error:
         raise InputError(
-            f"cannot read {path}: {error.strerror}", fix="name a TOML file, such as configs/demo.toml"
+            f"cannot read {path}: {error.strerror}", fix=f"name a TOML file, such as {example}"
         ) from error
     except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
         raise InputError(f"{path} is not TOML: {error}") from error
+
+
+def _parsed(path):
+    tables = read_toml(path, example="configs/demo.toml")
     return {_kebab(key): _kebab_keys(value) for key, value in tables.items()}
 
 

@@ -16,6 +16,7 @@ from dataclasses import dataclass, fields
 
 import numpy as np
 
+from flyannot.decision_values import checked_columns
 from flyannot.errors import DataError, InputError
 from flyannot.sparse.coders import hash_siso, siso
 from flyannot.sparse.coders.hash_siso import HashSearch
@@ -215,13 +216,7 @@ def unit_rows(X):
 
 def checked_units(X, like):
     """`unit_rows` of X; DataError unless X has as many columns as `like`."""
-    X = np.asarray(X)
-    if X.ndim != 2 or X.shape[1] != like.shape[1]:
-        raise DataError(
-            f"the features have {X.shape[-1]} columns, the model {like.shape[1]}",
-            fix="make the features with the dictionary and the pooling that the model was trained on",
-        )
-    return unit_rows(X)
+    return unit_rows(checked_columns(X, like.shape[1]))
 
 
 def _largest_products(X, A):

@@ -30,14 +30,20 @@ def average_precision(values, truth, folds=None):
     DataError
         If a value is nan.
     """
-    values, truth = np.asarray(values, float), np.asarray(truth, bool)
-    if np.isnan(values).any():
-        raise DataError("a decision value is nan", fix="train again: the model or the features are damaged")
+    values, truth = checked_values(values, truth)
     if not truth.any():
         return None
     folds = np.zeros(len(values), int) if folds is None else np.asarray(folds)
     total = sum(_sum_of_precisions(values[folds == fold], truth[folds == fold]) for fold in np.unique(folds))
     return float(total / truth.sum())
+
+
+def checked_values(values, truth):
+    """Decision values as floats and truth as bool; DataError if a value is nan."""
+    values, truth = np.asarray(values, float), np.asarray(truth, bool)
+    if np.isnan(values).any():
+        raise DataError("a decision value is nan", fix="train again: the model or the features are damaged")
+    return values, truth
 
 
 def mean_average_precision(values, truth, folds=None):

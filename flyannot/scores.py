@@ -27,8 +27,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from flyannot.errors import DataError
-from flyannot.ranking import average_precision
+from flyannot.ranking import average_precision, checked_values
 
 NOT_ANATOMY = ("ubiquitous", "maternal", "faint ubiquitous", "no staining", "subset")
 METRICS = ("auc", "average_precision", "sensitivity", "specificity", "accuracy", "f1")
@@ -71,9 +70,7 @@ def pair_counts(values, truth, folds=None):
     DataError
         If a value is nan.
     """
-    values, truth = np.asarray(values, float), np.asarray(truth, bool)
-    if np.isnan(values).any():
-        raise DataError("a decision value is nan", fix="train again: the model or the features are damaged")
+    values, truth = checked_values(values, truth)
     folds = np.zeros(len(values), int) if folds is None else np.asarray(folds)
     ordered, n_pairs = 0.0, 0
     for fold in np.unique(folds):

@@ -23,6 +23,7 @@ from functools import partial
 import numpy as np
 
 from flyannot.calibration import calibrate, sigmoid, threshold_at
+from flyannot.decision_values import linear_values
 from flyannot.errors import DataError, InputError
 from flyannot.folds import stratified_gene_folds
 from flyannot.liblinear import fit_liblinear, liblinear_bytes
@@ -70,16 +71,10 @@ def decision_values(X, models):
     -------
     values : float64 array (n_rows, n_models)
     """
-    X = np.asarray(X)
     if not models:
         return np.zeros((len(X), 0))
     weights = np.array([model.weights for model in models])
-    if X.ndim != 2 or X.shape[1] != weights.shape[1]:
-        raise DataError(
-            f"the features have {X.shape[-1]} columns, the model {weights.shape[1]}",
-            fix="make the features with the dictionary and the pooling that the model was trained on",
-        )
-    return X @ weights.T + np.array([model.intercept for model in models])
+    return linear_values(X, weights, np.array([model.intercept for model in models]))
 
 
 def probabilities(values, models):

@@ -39,9 +39,10 @@ def scan_volumes(path, rng):
 
 
 def unit_rows(X):
-    """Every row less its mean, at norm 1."""
+    """Every row less its mean, at norm 1; constant rows become 0."""
     X = X - X.mean(axis=1, keepdims=True)
-    return X / np.maximum(np.linalg.norm(X, axis=1, keepdims=True), 1e-12)
+    norms = np.linalg.norm(X, axis=1, keepdims=True)
+    return np.divide(X, norms, out=np.zeros_like(X), where=norms > 1e-9)
 
 
 def read_nifti(path):

@@ -1,17 +1,15 @@
 """Signals to code, as Lee et al. have them: photographs, embryo patches and a slice of fMRI."""
 
-import gzip
-
 import numpy as np
 
 from flyannot.bench.real_patches import packaged_photographs
+from flyannot.bench.real_signals import read_nifti, unit_rows
 from flyannot.descriptors import normalise
 from flyannot.experiments.embryos import Source, problem
 from flyannot.images import read_grey
 
 PHOTOGRAPH_PX = (240, 320)
 _FMRI = ("fmri", "haxby_1slice_bold.nii.gz")
-_NIFTI_HEADER_BYTES = 352
 
 
 def photograph_patches(rng, n, patch_px):
@@ -36,28 +34,16 @@ def embryo_patches(setup, n):
 
 
 def fmri_volumes(setup):
-    """The Haxby slice, one sample a time point, voxels standardised: float64 (1452, 800), `Source`, or None.
-
-    A NIfTI-1 file of int16: a header of 352 bytes, then 40 x 20 x 1 x 1452 numbers, the first axis fastest.
-    """
+    """The Haxby slice, a sample a time point, voxels standardised: float64 (1452, 800), `Source`, or None."""
     path = setup.shared_file(*_FMRI)
     if path is None:
         return None
-    content = gzip.decompress(path.read_bytes())
-    shape = np.frombuffer(content, "<i2", 8, offset=40)
-    kind = {4: "<i2", 16: "<f4", 64: "<f8"}[int(np.frombuffer(content, "<i2", 1, offset=70)[0])]
-    n_voxels, n_times = int(np.prod(shape[1:4])), int(shape[4])
-    X = np.frombuffer(content, kind, n_voxels * n_times, offset=_NIFTI_HEADER_BYTES)
-    X = X.reshape(n_times, n_voxels).astype(np.float64)
+    volumes = read_nifti(path)
+    n_times = volumes.shape[-1]
+    X = volumes.reshape(-1, n_times, order="F").T.astype(np.float64)
+    n_voxels = X.shape[1]
     X = (X - X.mean(axis=0)) / np.maximum(X.std(axis=0), 1e-12)
     return X, Source(f"{n_times:,} time points of {n_voxels} voxels, one slice of Haxby et al. 2001", "real")
-
-
-def unit_rows(X):
-    """Rows centred and scaled to norm 1; constant rows become 0."""
-    X = X - X.mean(axis=1, keepdims=True)
-    norms = np.linalg.norm(X, axis=1, keepdims=True)
-    return np.divide(X, norms, out=np.zeros_like(X), where=norms > 1e-9)
 
 
 def stimuli(setup, n):

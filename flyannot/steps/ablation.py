@@ -6,12 +6,11 @@ levels, and the options of `evaluate` alone.  What two rows have in common is ma
 named by the options that it follows from.
 """
 
-import tomllib
 from dataclasses import dataclass
 from pathlib import Path
 
 from flyannot.errors import InputError, did_you_mean
-from flyannot.pipeline import STEPS, Command, chain, read_configuration
+from flyannot.pipeline import STEPS, Command, chain, read_configuration, read_toml
 from flyannot.store.digest import digest_of_json
 
 _TOP = ("data-set", "output", "seed", "row")
@@ -50,14 +49,7 @@ def read_ablation(path, *, data_set=None, output=None, inner=False):
 
 
 def _parsed(path):
-    try:
-        tables = tomllib.loads(Path(path).read_text(encoding="utf-8"))
-    except OSError as error:
-        raise InputError(
-            f"cannot read {path}: {error.strerror}", fix="name a TOML file, such as configs/ablation.toml"
-        ) from error
-    except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
-        raise InputError(f"{path} is not TOML: {error}") from error
+    tables = read_toml(path, example="configs/ablation.toml")
     _check(path, tables, _TOP)
     for row in tables.get("row", []):
         _check(path, row, _OF_A_ROW + STEPS)
