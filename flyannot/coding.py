@@ -9,7 +9,7 @@ from flyannot.errors import DataError
 from flyannot.images import SIZE_PX
 from flyannot.pooling import pool_image
 from flyannot.pyramid import window_sides
-from flyannot.sparse.coders import coder
+from flyannot.sparse.coders import coder, gram_for
 
 
 @dataclass(frozen=True)
@@ -27,8 +27,8 @@ class PoolOptions:
 
 @dataclass(frozen=True)
 class Atoms:
-    """A dictionary ready for coding: D (n_atoms, n_features), its Gram matrix, its lam, and the sides of
-    the windows that it is for, in pixels."""
+    """A dictionary ready for coding: D (n_atoms, n_features), its Gram matrix (None where the coder takes
+    none), its lam, and the sides of the windows that it is for, in pixels."""
 
     D: object
     gram: object
@@ -36,9 +36,9 @@ class Atoms:
     sides: tuple = (16,)
 
 
-def atoms_of(D, lam, patch_px=16):
-    """Make a dictionary ready for coding patches of one side or of several."""
-    return Atoms(D, D @ D.T, lam, window_sides(patch_px))
+def atoms_of(D, lam, patch_px=16, *, coder_name=PoolOptions.coder):
+    """Make a dictionary ready for coding patches, of one side or of several, by one coder."""
+    return Atoms(D, gram_for(coder_name, D), lam, window_sides(patch_px))
 
 
 def features_of(descriptors, centres_px, atoms, options, patch_px=None):

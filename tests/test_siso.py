@@ -50,7 +50,7 @@ def test_siso_reaches_the_minimum_over_all_atoms(encode, fraction, rng):
 @pytest.mark.parametrize("top_k", [1, 5, 100])
 def test_the_minimum_does_not_depend_on_how_many_atoms_join(top_k, rng):
     X, D = crowded(rng)
-    solved = siso.solve(X, D, 0.02, tol=1e-10, top_k=top_k)
+    solved = siso.solve_by_looks(X, D, 0.02, tol=1e-10, top_k=top_k)
     assert (solved.gaps <= 0.5e-10 * (X**2).sum(axis=1)).all()
     assert solved.is_certified
     assert kkt_violation(X, D, solved.Z, 0.02).max() < 1e-4

@@ -197,7 +197,7 @@ def load_model(path, digest, stage_range):
         D, terms, fitted, train_genes = read_model(stored, stage_range)
         made, trained = stored.options["pool"], stored.options["train"]
     return _Model(
-        atoms_of(D, made["learn"]["lam"], made["extract"]["patch_px"]),
+        atoms_of(D, made["learn"]["lam"], made["extract"]["patch_px"], coder_name=made["coder"]),
         terms,
         fitted,
         train_genes,

@@ -107,6 +107,7 @@ def _shards(images, dictionary, out, options, header):
 
 def _make_part(shard):
     """Runs in a worker: features of the shard's images, in a file of their own."""
+    digest = shard.header.inputs["dictionary"][0]
     with ExitStack() as stack, create(shard.part, shard.header) as part:
         files = {
             path: stack.enter_context(open_stored(path)) for path in {path for path, _, _ in shard.images}
@@ -114,7 +115,7 @@ def _make_part(shard):
         for stage_range in STAGE_RANGES:
             mine = [(files[path], i) for path, s, i in shard.images if s == stage_range]
             if mine:
-                atoms = _atoms(shard.dictionary, stage_range, shard.header.inputs["dictionary"][0])
+                atoms = _atoms(shard.dictionary, stage_range, digest, shard.options.coder)
                 pooled = [
                     features_of(
                         *read_patches_of_image(file, stage_range, i),
@@ -129,11 +130,11 @@ def _make_part(shard):
 
 
 @lru_cache(maxsize=len(STAGE_RANGES))
-def _atoms(path, stage_range, digest):
+def _atoms(path, stage_range, digest, coder_name):
     """A stage range's dictionary, kept between shards; the digest tells new contents of a path from old."""
     with open_stored(path, "dictionary") as stored:
         D, learned = read_dictionary(stored, stage_range), stored.options
-        return atoms_of(D, learned["lam"], learned["extract"]["patch_px"])
+        return atoms_of(D, learned["lam"], learned["extract"]["patch_px"], coder_name=coder_name)
 
 
 def _columns(images, stage_range):

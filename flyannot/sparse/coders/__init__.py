@@ -22,8 +22,16 @@ _WHERE = {
 
 CODERS = tuple(_WHERE)
 
+# Those that solve with D D^T in float32 too.  The others take an exact one, or make what they need.
+_TAKE_ROUNDED_GRAM = ("cd", "fista", "lars")
+
 
 def coder(name):
     """The `encode` function of a coder of the table; imported on demand, so that `--help` stays quick."""
     module, _, attribute = _WHERE[name].partition(":")
     return getattr(import_module(f"flyannot.sparse.coders.{module}"), attribute)
+
+
+def gram_for(name, D):
+    """D D^T in D's type where the coder of that name would take it, else None."""
+    return D @ D.T if name in _TAKE_ROUNDED_GRAM or D.dtype == "float64" else None

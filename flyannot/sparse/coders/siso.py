@@ -50,7 +50,7 @@ class Solution:
         return not np.isnan(self.gaps).any()
 
 
-def encode(X, D, lam, *, tol=1e-4, max_sweeps=1000, start=None, gram=None, n_threads=1, top_k=TOP_K):
+def encode(X, D, lam, *, tol=1e-4, max_sweeps=1000, start=None, gram=None, n_threads=1):
     """Codes of X over very many atoms, each within a stated duality gap of its minimum.
 
     Parameters
@@ -69,7 +69,6 @@ def encode(X, D, lam, *, tol=1e-4, max_sweeps=1000, start=None, gram=None, n_thr
     gram : float64 array (n_atoms, n_atoms), optional
         D D^T, where the caller has it.  One of float32 is left aside: its roundings would be solved for.
     n_threads : int
-    top_k : int >= 1, most atoms that join an active set in one round
 
     Returns
     -------
@@ -84,22 +83,13 @@ def encode(X, D, lam, *, tol=1e-4, max_sweeps=1000, start=None, gram=None, n_thr
     Huang et al., ACM Multimedia 2013, algorithm 1 without the hashing.  Atoms join by |d_k r| > lam,
     strictly and outside the active set: their "at least" includes the set itself, and would never end.
     """
-    return solve(
-        X,
-        D,
-        lam,
-        tol=tol,
-        max_sweeps=max_sweeps,
-        start=start,
-        gram=gram,
-        n_threads=n_threads,
-        top_k=top_k,
-    ).Z
+    options = {"max_sweeps": max_sweeps, "start": start, "gram": gram, "n_threads": n_threads}
+    return solve(X, D, lam, tol=tol, **options).Z
 
 
-def solve(X, D, lam, *, tol=1e-4, max_sweeps=1000, start=None, gram=None, n_threads=1, top_k=TOP_K):
+def solve(X, D, lam, *, tol=1e-4, max_sweeps=1000, start=None, gram=None, n_threads=1):
     """As `encode`; returns a `Solution`.  With max_sweeps=1 the codes of `start` are judged, not changed."""
-    X, problem, codes = _problem_of(X, D, lam, (tol, max_sweeps, top_k), gram, start)
+    X, problem, codes = _problem_of(X, D, lam, (tol, max_sweeps, TOP_K), gram, start)
     if len(D) < MANY_ATOMS or len(X) > FEW_SAMPLES:
         check_atoms(problem.D)
         return _solved(X, codes, problem, n_threads, BLOCK, solve_block)
@@ -112,7 +102,10 @@ def solve(X, D, lam, *, tol=1e-4, max_sweeps=1000, start=None, gram=None, n_thre
 
 
 def solve_by_looks(X, D, lam, *, tol=1e-4, max_sweeps=1000, start=None, n_threads=1, top_k=TOP_K):
-    """As `solve`, with a look at all atoms in every round, as published, however many atoms there are."""
+    """As `solve`, with a look at all atoms in every round, as published, however many atoms there are.
+
+    At most `top_k` atoms join an active set in one round.
+    """
     X, problem, codes = _problem_of(X, D, lam, (tol, max_sweeps, top_k), None, start)
     check_atoms(problem.D)
     return _solved(X, codes, problem, n_threads, BLOCK, solve_block)
