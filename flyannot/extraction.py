@@ -1,6 +1,6 @@
 """From a grey image to the descriptors of its informative windows."""
 
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 
 import numpy as np
 
@@ -14,11 +14,20 @@ class ExtractOptions:
     """Lengths in pixels of the standard 320 x 128 image; `min_std` in grey levels of 0 to 255.
 
     patch_px: the side of the windows, or a tuple of several sides.
+    channel: what of a picture is described, as `flyannot.images.read_grey` takes it.
     """
 
     patch_px: int | tuple = 16
     stride_px: int = 16
     min_std: float = 6.0
+    channel: str = "grey"
+
+    def as_dict(self):
+        """For a file's header, where a channel that is not named is grey: older files name none."""
+        named = asdict(self)
+        if self.channel == "grey":
+            del named["channel"]
+        return named
 
 
 @dataclass(frozen=True)

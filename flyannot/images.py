@@ -12,12 +12,14 @@ import warnings
 
 import numpy as np
 
-from flyannot.errors import DataError
+from flyannot.errors import DataError, InputError
+from flyannot.stain import stain_as_grey
 
 SIZE_PX = (128, 320)  # FlyExpress's standard (height, width)
 MAX_PIXELS = 24_000_000  # read from the header, before anything is decoded
 MAX_DEEP_PIXELS = 12_000_000  # of more than 8 bits, or CMYK: they take more memory on the way
 WHITE = 255.0
+CHANNELS = {"grey": "L", "stain": "RGB"}  # and the mode in which Pillow gives what they are made of
 
 _FORMATS = ("PNG", "BMP", "JPEG", "GIF", "TIFF")
 _WHITE_IS_ZERO = (262, 0)  # TIFF tag PhotometricInterpretation and its value
@@ -37,8 +39,8 @@ class UnreadableImage(DataError):
     reason = ""
 
 
-def read_grey(path, *, size_px=SIZE_PX):
-    """The grey levels of one picture, at the standard size.
+def read_grey(path, *, size_px=SIZE_PX, channel="grey"):
+    """The grey levels of one picture or of the stain in it, at the standard size.
 
     Colour becomes Rec. 601 luma, exactly Pillow's "L" (rounded to 8 bits, as is RGB of 16 bits).
     Transparency is laid on white.  16-bit grey is divided by 257, so that full range stays full
@@ -51,6 +53,8 @@ def read_grey(path, *, size_px=SIZE_PX):
     ----------
     path : path of the picture
     size_px : (height, width) of the result, in pixels
+    channel : "grey", or "stain" for `flyannot.stain.stain_as_grey` of the scaled colours; a picture without
+        any colour gives its grey levels either way
 
     Returns
     -------
@@ -58,16 +62,20 @@ def read_grey(path, *, size_px=SIZE_PX):
 
     Raises
     ------
+    InputError
+        If there is no such channel.
     UnreadableImage
         If the file is missing, no regular file, no picture of the five formats, cut short, damaged,
         of more than one frame, too large (`MAX_PIXELS`, `MAX_DEEP_PIXELS`) or of an unknown kind of pixel.
     """
+    if channel not in CHANNELS:
+        raise InputError(f"no channel {channel!r}", fix=f"choose from {', '.join(CHANNELS)}")
     _require_regular_file(path)
     try:
         with open(path, "rb") as file, warnings.catch_warnings():
             warnings.simplefilter("ignore")  # Pillow's remarks on metadata; its limit is above ours
-            grey = _decode(path, file)
-            return _fit(grey, size_px)
+            bands = [_fit(band, size_px) for band in _decode(path, file, CHANNELS[channel])]
+            return bands[0] if len(bands) == 1 else stain_as_grey(np.stack(bands, axis=2))
     except UnreadableImage:
         raise
     except MemoryError as error:
@@ -121,8 +129,11 @@ def _require_regular_file(path):
         raise _unreadable(path, "the file is empty")
 
 
-def _decode(path, file):
-    """The grey levels of an open file at its own size, as an "L" or "F" picture of Pillow."""
+def _decode(path, file, mode):
+    """What an open file holds at its own size, as "L" or "F" pictures of Pillow.
+
+    One picture of the grey levels; with the mode "RGB" three, of red, green and blue, if it has colours.
+    """
     from PIL import Image, ImageFile, ImageOps, UnidentifiedImageError
 
     ImageFile.LOAD_TRUNCATED_IMAGES = False  # another library may have turned it on
@@ -131,7 +142,7 @@ def _decode(path, file):
     except Image.DecompressionBombError:
         raise _too_large(path) from None
     except UnidentifiedImageError:
-        return _decode_rare_tiff(path, file)
+        return _decode_rare_tiff(path, file, mode)
     with picture:
         _require_size(path, *picture.size, MAX_PIXELS if picture.mode in _EIGHT_BIT else MAX_DEEP_PIXELS)
         if getattr(picture, "is_animated", False):
@@ -139,10 +150,10 @@ def _decode(path, file):
         inverted = _stores_white_as_zero(picture)
         picture.load()
         picture = ImageOps.exif_transpose(picture)
-        return _grey_picture(path, picture, inverted=inverted)
+        return _bands(path, picture, mode, inverted=inverted)
 
 
-def _decode_rare_tiff(path, file):
+def _decode_rare_tiff(path, file, mode):
     """`_decode` for what Pillow does not know: a TIFF of unusual numbers, or no picture at all."""
     import tifffile
     from PIL import Image
@@ -167,29 +178,29 @@ def _decode_rare_tiff(path, file):
             raise _unknown_pixels(path, f"{page.dtype} in a TIFF with axes {page.axes}")
         _require_size(path, page.imagewidth, page.imagelength, MAX_DEEP_PIXELS * 4 // page.dtype.itemsize)
         pixels = page.asarray()
-        if is_colour:
+        if is_colour and mode == "L":
             pixels = pixels @ np.array([0.299, 0.587, 0.114], np.float32)  # Rec. 601
         inverted = page.photometric == tifffile.PHOTOMETRIC.MINISWHITE
-    return Image.fromarray(_to_eight_bit_range(path, pixels, page.dtype, inverted=inverted))
+    levels = np.atleast_3d(_to_eight_bit_range(path, pixels, page.dtype, inverted=inverted))
+    return [Image.fromarray(band) for band in np.moveaxis(levels, 2, 0)]
 
 
-def _grey_picture(path, picture, *, inverted):
+def _bands(path, picture, mode, *, inverted):
     """Switch on the kind of pixel, explicitly: readers differ in what they make of each."""
     from PIL import Image
 
     if picture.mode in _EIGHT_BIT or picture.mode == "CMYK":
         if picture.mode in ("P", "PA", "LA") or "transparency" in picture.info:
             picture = picture.convert("RGBA")
-        if picture.mode != "RGBA":
-            return picture.convert("L")
-        on_white = Image.new("L", picture.size, int(WHITE))
-        on_white.paste(picture.convert("L"), mask=picture.getchannel("A"))
-        return on_white
-    if picture.mode in _SIXTEEN_BIT:
-        return Image.fromarray(_to_eight_bit_range(path, np.asarray(picture), np.uint16, inverted=inverted))
-    if picture.mode == "F":
-        return Image.fromarray(_to_eight_bit_range(path, np.asarray(picture), np.float32, inverted=inverted))
-    raise _unknown_pixels(path, f"Pillow's mode {picture.mode}")
+        flat = picture.convert(mode)
+        if picture.mode == "RGBA":
+            flat = Image.new(mode, picture.size, "white")
+            flat.paste(picture.convert(mode), mask=picture.getchannel("A"))
+        return [flat] if mode == "L" else flat.split()
+    if picture.mode not in _SIXTEEN_BIT and picture.mode != "F":
+        raise _unknown_pixels(path, f"Pillow's mode {picture.mode}")
+    dtype = np.float32 if picture.mode == "F" else np.uint16
+    return [Image.fromarray(_to_eight_bit_range(path, np.asarray(picture), dtype, inverted=inverted))]
 
 
 def _to_eight_bit_range(path, pixels, dtype, *, inverted):

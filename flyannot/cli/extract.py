@@ -30,6 +30,11 @@ from flyannot.cli.options import (
     help="Drop windows whose grey levels (0 to 255) have a smaller standard deviation.",
 )  # fmt: skip
 @click.option(
+    "--channel", type=click.Choice(("grey", "stain")), default="grey", show_default=True,
+    help="What is described: the grey levels, or only the blue-purple stain (NBT/BCIP) of a colour image on "
+    "white; of an image without colour the grey levels either way.",
+)  # fmt: skip
+@click.option(
     "--view", "views", multiple=True, help="Only images of this view (repeatable), such as lateral."
 )
 @stage_range_option

@@ -143,7 +143,7 @@ def _make_part(shard):
 def _image_features(model, image):
     if model is None or not model.terms:
         raise DataError(f"the model knows no term of stage range {image.stage_range}")
-    grey = read_grey(image.path)
+    grey = read_grey(image.path, channel=model.extract.channel)
     described = describe(grey, model.extract)
     pooled = features_of(
         described.descriptors, described.centres_px, model.atoms, model.pool, described.patch_px

@@ -124,7 +124,7 @@ def _explain_stage_range(model, images, terms):
 
 
 def _explain_group(model, images, terms):
-    greys = [read_grey(image.path) for image in images]
+    greys = [read_grey(image.path, channel=model.extract.channel) for image in images]
     described = [describe(grey, model.extract) for grey in greys]
     pooled = [
         features_of(d.descriptors, d.centres_px, model.atoms, model.pool, d.patch_px) for d in described

@@ -1,6 +1,6 @@
 """Images to descriptors.h5."""
 
-from dataclasses import asdict, dataclass
+from dataclasses import dataclass
 from itertools import groupby
 from pathlib import Path
 
@@ -93,7 +93,7 @@ def up_to_date(out):
 
 def _header(identities, options, failures=(), share=()):
     inputs = {"images": [digest_of_json(identities)], **dict(share)}
-    return Header("descriptors", asdict(options), inputs, failures=failures)
+    return Header("descriptors", options.as_dict(), inputs, failures=failures)
 
 
 def _shards(out, images, identities, options):
@@ -110,7 +110,7 @@ def _make_part(shard):
     described, failures = [], []
     for image in shard.images:
         try:
-            grey = read_grey(image.path)
+            grey = read_grey(image.path, channel=shard.options.channel)
         except DataError as error:
             failures.append((image.name, str(error)))
         else:

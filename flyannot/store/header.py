@@ -104,10 +104,13 @@ def _check_option(options, path, accepted):
     *parents, name = path.split(".")
     for parent in parents:
         options = options[parent]
-    value = options[name]
+    required = name.removesuffix("?")
+    if required != name and required not in options:
+        return
+    value = options[required]
     if isinstance(accepted, tuple) and isinstance(accepted[0], str):
         fits = isinstance(value, str) and value in accepted
     else:
         fits = isinstance(value, accepted) and not isinstance(value, bool)
     if not fits:
-        raise TypeError(f"option {path} is {value!r}")
+        raise TypeError(f"option {path.rstrip('?')} is {value!r}")

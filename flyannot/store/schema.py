@@ -81,7 +81,7 @@ OPTIONAL = {
 }
 
 _NUMBER = (int, float)
-_EXTRACT = {"patch_px": (int, list), "stride_px": int, "min_std": _NUMBER}
+_EXTRACT = {"patch_px": (int, list), "stride_px": int, "min_std": _NUMBER, "channel?": ("grey", "stain")}
 _POOL = {
     "coder": str,
     "tol": _NUMBER,
@@ -122,7 +122,8 @@ SCORERS = {
     },
 }
 
-# The options that later commands rely on: a type, some types, or the values that are known.
+# The options that later commands rely on: a type, some types, or the values that are known.  One whose name
+# ends in ? may be missing.
 OPTIONS = {
     "descriptors": _EXTRACT,
     "dictionary": _LEARN,
