@@ -194,8 +194,8 @@ def _bands(path, picture, mode, *, inverted):
             picture = picture.convert("RGBA")
         flat = picture.convert(mode)
         if picture.mode == "RGBA":
-            flat = Image.new(mode, picture.size, "white")
-            flat.paste(picture.convert(mode), mask=picture.getchannel("A"))
+            colours, flat = flat, Image.new(mode, picture.size, "white")
+            flat.paste(colours, mask=picture.getchannel("A"))
         return [flat] if mode == "L" else flat.split()
     if picture.mode not in _SIXTEEN_BIT and picture.mode != "F":
         raise _unknown_pixels(path, f"Pillow's mode {picture.mode}")
