@@ -4,7 +4,7 @@ from pathlib import Path
 
 import click
 
-from flyannot.cli.options import OUT_FILE, OUT_FOLDER, Command, finish
+from flyannot.cli.options import IN_FILE, OUT_FILE, OUT_FOLDER, Command, finish
 
 
 @click.command("report", cls=Command)
@@ -16,7 +16,12 @@ from flyannot.cli.options import OUT_FILE, OUT_FOLDER, Command, finish
     "--data-set", type=click.Path(path_type=Path),
     help="The data set folder, for images and curated terms; by default the one that the run used.",
 )  # fmt: skip
-def command(run, out, data_set):
+@click.option(
+    "--ontology", type=IN_FILE, multiple=True,
+    help="An OBO file, such as FBbt or FBdv (repeatable): terms link to their entries at FlyBase. "
+    "Without it, the ids that `annotate --ontology` wrote are taken.",
+)  # fmt: skip
+def command(run, out, data_set, ontology):
     """Write a page with all that a run found: open it in any browser.
 
     RUN is the output folder of `flyannot run`. The page shows every gene's images, predicted and curated
@@ -29,4 +34,4 @@ def command(run, out, data_set):
     """
     from flyannot.report.making import make_report
 
-    return finish(make_report(run, out or run / "report.html", data_set=data_set))
+    return finish(make_report(run, out or run / "report.html", data_set=data_set, ontology=ontology))

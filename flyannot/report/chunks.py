@@ -62,12 +62,13 @@ class Chunks:
             self._write(self._open)
         self._open = []
 
-    def index_json(self, folder_name):
-        """The index as text."""
+    def index_json(self, folder_name, ids):
+        """The index as text, with the ids of the terms that have one."""
         return as_json(
             {
                 "stages": STAGE_RANGES,
                 "terms": list(self._terms),
+                "ids": [ids.packed(term) for term in self._terms],
                 "perChunk": PER_CHUNK,
                 "folder": folder_name,
                 "cells": [SIZE_PX[0] // CELL_PX, SIZE_PX[1] // CELL_PX],

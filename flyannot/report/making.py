@@ -1,6 +1,7 @@
 """From the folder of a run to its report."""
 
 from contextlib import ExitStack
+from dataclasses import asdict
 
 import numpy as np
 
@@ -20,6 +21,7 @@ from flyannot.report.sections import (
     sentence,
     sheet_styles,
 )
+from flyannot.report.term_ids import ids_of_run, stages_table
 from flyannot.stage_ranges import STAGE_RANGES
 from flyannot.steps.output import Outcome, ask, is_dry_run
 from flyannot.store.digest import digest_of_json
@@ -30,7 +32,7 @@ _SYNTHETIC = (
 )
 
 
-def make_report(folder, out, *, data_set=None):
+def make_report(folder, out, *, data_set=None, ontology=()):
     """Write the report of a run.
 
     Parameters
@@ -38,6 +40,7 @@ def make_report(folder, out, *, data_set=None):
     folder : Path, the output folder of `flyannot run`
     out : Path of the page
     data_set : Path of the data set folder, for images and curated terms; None for the one in the run's record
+    ontology : paths of OBO files, for the ids of terms; without any, those in predictions.csv
 
     Returns
     -------
@@ -50,7 +53,8 @@ def make_report(folder, out, *, data_set=None):
     """
     with ExitStack() as stack:
         run = open_run(stack, folder, data_set)
-        wanted = digest_of_json([run.made_from(), [asset(name) for name in ASSETS]])
+        ids = ids_of_run(run, ontology)
+        wanted = digest_of_json([run.made_from(), [asset(name) for name in ASSETS], asdict(ids)])
         found = made_from(out)
         if found == "":
             raise InputError(f"{out} exists and is not a report", fix="name another file with -o")
@@ -58,7 +62,7 @@ def make_report(folder, out, *, data_set=None):
             return Outcome(out, False, "up to date")
         if is_dry_run():
             ask(out, "it is not there yet" if found is None else "the run has changed")
-        entries, page = _page(run, wanted)
+        entries, page = _page(run, wanted, ids)
         beside = write_page(out, page, entries, jpeg_of=_jpeg_or_none)
     summary = f"its images lie in {beside}, which goes where it goes" if beside else ""
     return Outcome(out, True, summary)
@@ -71,7 +75,7 @@ def _jpeg_or_none(path):
         return None
 
 
-def _page(run, wanted):
+def _page(run, wanted, ids):
     predictions = run.files.get("predictions")
     ranges = predictions.stage_ranges if predictions else ()
     sheets = {s: sheet for s in STAGE_RANGES if (sheet := atom_sheet(run, s)) is not None}
@@ -81,15 +85,16 @@ def _page(run, wanted):
         for s in (dictionary.stage_ranges if dictionary else ())
     }
     failures = [(f.path.name, *one) for f in run.files.values() for one in f.failures]
+    origin = provenance_section(list(run.files.values()), failures, [*run.notes, *ids.notes])
     sections = [
         ("groups", "Genes and their terms", _groups(run, ranges)),
-        ("scores", "How good the terms are", scores_section(run.scores)),
+        ("scores", "How good the terms are", scores_section(run.scores, ids)),
         ("dictionary", "The dictionary", dictionary_section(traces, sheets)),
-        ("origin", "How it was made", provenance_section(list(run.files.values()), failures, run.notes)),
+        ("origin", "How it was made", origin + stages_table(ids)),
     ]
     page = Page(
         f"Run {run.folder.absolute().name}", _tiles(run, ranges), sections, _banners(run, ranges),
-        sheet_styles(sheets), wanted,
+        sheet_styles(sheets), wanted, ids,
     )  # fmt: skip
     return group_entries(run, ranges), page
 

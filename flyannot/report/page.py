@@ -14,6 +14,7 @@ from flyannot import __version__
 from flyannot.atomic import explained, write_text
 from flyannot.report.chunks import PAGE_BYTES, Chunks
 from flyannot.report.html import asset, filled
+from flyannot.report.term_ids import NO_IDS, TermIds
 from flyannot.store.digest import digest_of_json
 
 _MADE_FROM = re.compile(r'<meta name="flyannot-made-from" content="([0-9a-f]*)">')
@@ -26,7 +27,7 @@ class Page:
 
     tiles : list of (name, value, remark); sections : list of (id, heading, HTML), left out where empty, the
     one with the id "groups" without its list; banners : sentences that stand on top; sheets : rules of
-    style that hold pictures
+    style that hold pictures; ids : the ids of terms
     """
 
     title: str
@@ -35,6 +36,7 @@ class Page:
     banners: list = field(default_factory=list)
     sheets: str = ""
     made_from: str = ""
+    ids: TermIds = NO_IDS
 
 
 def write_page(path, page, entries, *, jpeg_of, page_bytes=PAGE_BYTES):
@@ -113,7 +115,7 @@ def _html(page, chunks, folder_name):
         tiles=_tiles(page.tiles),
         links="".join(f'<li><a href="#{name}">{escape(heading)}</a></li>' for name, heading, _ in parts),
         sections="\n".join(_section(*part) for part in parts),
-        index=chunks.index_json(folder_name),
+        index=chunks.index_json(folder_name, page.ids),
         chunks="\n".join(
             f'<script type="application/json" id="chunk-{i}">{text}</script>'
             for i, text in enumerate(chunks.inside)

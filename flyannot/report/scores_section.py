@@ -17,6 +17,7 @@ from flyannot.report.curves import (
     roc_curves,
 )
 from flyannot.report.html import table
+from flyannot.report.term_ids import NO_IDS
 from flyannot.scores import METRICS
 from flyannot.stage_ranges import STAGE_RANGES
 
@@ -41,7 +42,7 @@ _RELIABILITY = (
 )
 
 
-def scores_table(scores):
+def scores_table(scores, ids=NO_IDS):
     """The table of all terms: sorted and filtered by the page's script, complete without it."""
     metrics = [m for m in METRICS if any(m in row for row in scores["terms"])]
     heads = [("Stage range", ""), ("Term", ""), ("Groups", "annotated groups that were judged"),
@@ -49,7 +50,7 @@ def scores_table(scores):
     heads += [_HEADS.get(m, (m, "")) for m in metrics]
     head = "".join(_sortable(name, says, i >= 2) for i, (name, says) in enumerate(heads))
     rows = sorted(scores["terms"], key=lambda r: (STAGE_RANGES.index(r["stage_range"]), -(r["auc"] or -1)))
-    body = "".join(_row(row, metrics) for row in rows)
+    body = "".join(_row(row, metrics, ids) for row in rows)
     return (
         '<table id="scores-table" class="sortable"><caption class="unseen">Scores of every term</caption>'
         f"<thead><tr>{head}</tr></thead><tbody>{body}</tbody></table>"
@@ -62,13 +63,13 @@ def _sortable(name, says, is_number):
     return f'<th scope="col" aria-sort="none"{kind}><button type="button"{title}>{escape(name)}</button></th>'
 
 
-def _row(row, metrics):
+def _row(row, metrics, ids):
     judged, term = not row["reason"], escape(row["term"])
     curves = curves_id(row["stage_range"], row["term"])
     name = f'<button type="button" class="link" data-curves="{curves}">{term}</button>'
     cells = [
         f'<td data-sort="{STAGE_RANGES.index(row["stage_range"])}">{row["stage_range"]}</td>',
-        f'<th scope="row">{name if judged else term}</th>',
+        f'<th scope="row" data-sort="{term}">{name if judged else term} {ids.link(row["term"])}</th>',
         f'<td class="number">{row["n_groups"]}</td><td class="number">{row["n_positive"]}</td>',
     ]
     if judged:

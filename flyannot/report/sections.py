@@ -9,6 +9,7 @@ from flyannot.report.glyphs import atom_glyph
 from flyannot.report.html import code, filled, items, region, table
 from flyannot.report.pictures import as_url
 from flyannot.report.scores_section import calibration_panel, curve_panels, scores_table
+from flyannot.report.term_ids import NO_IDS
 from flyannot.store.schema import MADE_BY
 
 _FIRST_ATOMS = 12  # shown before more are asked for
@@ -50,7 +51,7 @@ def groups_section(stage_numbers, *, held_out, why_no_maps):
     return filled("groups.html", stages=stages, held_out=told, maps=escape(maps))
 
 
-def scores_section(scores):
+def scores_section(scores, ids=NO_IDS):
     """The table of scores with its filters, the curves, and calibration; "" without scores."""
     if scores is None:
         return ""
@@ -59,7 +60,7 @@ def scores_section(scores):
         "scores.html",
         notes=items(sentence(note) for note in scores.get("notes", ())),
         stages="".join(f"<option>{name}</option>" for name in present),
-        table=region(scores_table(scores), "Scores of every term"),
+        table=region(scores_table(scores, ids), "Scores of every term"),
     )
     panels, calibration = curve_panels(scores), calibration_panel(scores)
     if panels:

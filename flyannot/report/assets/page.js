@@ -208,6 +208,12 @@
     return parts;
   }
 
+  function idOf(t) {
+    if (!index.ids[t]) return [];
+    const [id, href, remark, title] = index.ids[t];
+    const link = make("a", { class: "id", href, target: "_blank", rel: "noopener noreferrer", title: title || null }, id);
+    return remark ? [" ", link, " ", make("span", { class: "quiet" }, remark)] : [" ", link];
+  }
   function termRow([term, status, probability, heldOut, final, map], figures, legend) {
     const name = index.terms[term], kind = CLASSES[status];
     const words = kind === "absent" ? make("span", { class: "quiet" }, "no") : make("span", { class: "badge " + kind }, STATUS[status]);
@@ -227,7 +233,7 @@
       button.addEventListener("click", () => toggleMap(button, name, final, map, figures, legend));
       why.append(button);
     }
-    return make("tr", { class: kind === "absent" ? "absent" : null }, make("th", { scope: "row" }, name), make("td", {}, words), value, why);
+    return make("tr", { class: kind === "absent" ? "absent" : null }, make("th", { scope: "row" }, name, ...idOf(term)), make("td", {}, words), value, why);
   }
 
   // --- maps of contributions ---

@@ -1,0 +1,138 @@
+"""The ids of terms and of stage ranges, as links that a reader may click; the page itself loads none of them.
+
+They come from the ontologies that are named, else from the table of the predictions, if it has ids.
+"""
+
+from dataclasses import dataclass, field
+from html import escape
+from pathlib import Path
+from urllib.parse import quote
+
+from flyannot.errors import FlyannotError
+from flyannot.ontology import read_ontology, stage_ids
+from flyannot.report.html import table
+from flyannot.stage_ranges import STAGE_RANGES
+from flyannot.tables import read_table
+
+_FLYBASE = "https://flybase.org/cgi-bin/cvreport.pl?id="
+_REMARKS = {"obsolete": "obsolete", "replaced": "in place of an obsolete term"}
+_COLUMNS = ("stage_range", "term"), ("term_id", "stage_id")
+
+
+@dataclass(frozen=True)
+class TermIds:
+    """What the page says of ids.
+
+    terms : dict from term to (id, remark, title), of those that have one; the remark is seen, the title is
+    shown when the pointer rests on the id
+    stages : dict from stage range to a list of ids
+    notes : sentences on where they come from
+    """
+
+    terms: dict = field(default_factory=dict)
+    stages: dict = field(default_factory=dict)
+    notes: list = field(default_factory=list)
+
+    def link(self, term):
+        """The id of a term as HTML, "" if there is none."""
+        return _link(*self.terms[term]) if term in self.terms else ""
+
+    def packed(self, term):
+        """What the page's script makes a link of: [id, address, remark, title], or None."""
+        if term not in self.terms:
+            return None
+        term_id, *more = self.terms[term]
+        return [term_id, _address(term_id), *more]
+
+
+NO_IDS = TermIds()
+
+
+def ids_of_run(run, ontology=()):
+    """The TermIds of a run.
+
+    Parameters
+    ----------
+    run : flyannot.report.run_folder.Run
+    ontology : paths of OBO files; without any, the ids in predictions.csv are taken
+
+    Raises
+    ------
+    InputError
+        If an ontology cannot be read.
+    """
+    if ontology:
+        return _from_ontology(read_ontology(*ontology), [Path(one).name for one in ontology], run)
+    path = run.folder / "predictions.csv"
+    try:
+        return _from_table(path) if _has_ids(path) else NO_IDS
+    except FlyannotError as error:
+        return TermIds(notes=[f"Ids of terms are left out: {error}."])
+
+
+def stages_table(ids):
+    """Which stages of the ontology every stage range stands for, as HTML; "" without any."""
+    rows = [[s, " ".join(_link(one) for one in ids.stages[s])] for s in STAGE_RANGES if ids.stages.get(s)]
+    if not rows:
+        return ""
+    return f"<h3>Stage ranges</h3>{table(['Stage range', 'Ids of its stages'], rows, label='Stage ranges')}"
+
+
+def _from_ontology(ontology, names, run):
+    terms, ranges = _of_run(run)
+    matches = [match for match in map(ontology.match, sorted(terms)) if match.id]
+    found = {m.term: (m.id, _REMARKS.get(m.how, ""), _title(m)) for m in matches}
+    note = f"Ids of terms are from {', '.join(names)}: {len(found)} of {len(terms)} terms have one."
+    obsolete = [m.term for m in matches if m.how in _REMARKS]
+    notes = [note, f"Obsolete there: {', '.join(obsolete)}."] if obsolete else [note]
+    return TermIds(found, {s: one for s, one in stage_ids(ontology).items() if s in ranges}, notes)
+
+
+def _of_run(run):
+    """All terms that the page may show, and all stage ranges."""
+    rows = run.scores["terms"] if run.scores else []
+    terms, ranges = {row["term"] for row in rows}, {row["stage_range"] for row in rows}
+    if "predictions" in run.files:
+        predictions = run.files["predictions"]
+        terms.update(term for s in predictions.stage_ranges for term in predictions.array(s, "term"))
+        ranges.update(predictions.stage_ranges)
+    if run.annotations:
+        terms.update(*run.annotations.terms_by_gene.values())
+    return terms, ranges
+
+
+def _title(match):
+    said = f"{match.how}: {match.name}"
+    return f"{said}; consider {', '.join(match.consider)}" if match.consider else said
+
+
+def _has_ids(path):
+    """Whether there is a table with ids: without them, all its rows need not be read."""
+    if not path.is_file():
+        return False
+    with open(path, encoding="utf-8", errors="replace") as file:
+        return "term_id" in file.readline()
+
+
+def _from_table(path):
+    terms, stages = {}, {}
+    for _, (stage_range, term, term_id, stage_id) in read_table(path, *_COLUMNS):
+        if term_id:
+            terms[term] = (term_id, "", "")
+        if stage_id:
+            stages[stage_range] = stage_id.split()
+    note = f"Ids of terms are those in {path.name}, which does not tell whether one is obsolete."
+    return TermIds(terms, stages, [note] if terms else [])
+
+
+def _address(term_id):
+    return _FLYBASE + quote(term_id, safe=":")
+
+
+def _link(term_id, remark="", title=""):
+    told = f' title="{escape(title)}"' if title else ""
+    seen = f' <span class="quiet">{escape(remark)}</span>' if remark else ""
+    return (
+        f'<a class="id" href="{escape(_address(term_id))}" target="_blank" rel="noopener noreferrer"{told}>'
+        f"{escape(term_id)}</a>{seen}"
+    )
