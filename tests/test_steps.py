@@ -17,6 +17,7 @@ from flyannot.dataset import read_images
 from flyannot.descriptors import normalise
 from flyannot.errors import DataError, FlyannotError, InputError
 from flyannot.selection import images_named
+from flyannot.sparse import fit
 from flyannot.sparse.coders import coder
 from flyannot.steps.annotate import annotate
 from flyannot.steps.evaluate import Validation, evaluate_files
@@ -422,6 +423,19 @@ def test_training_holds_blas_to_one_thread(chain, tmp_path, monkeypatch):
 
     monkeypatch.setattr(svm, "fit_liblinear", watched)
     train([chain.features], chain.annotations, tmp_path / "m.h5", CLASSIFY, Work(jobs=2))
+    assert found == {1}
+
+
+def test_learning_holds_blas_to_one_thread(chain, tmp_path, monkeypatch):
+    """Else its spinning threads slow the learner's own, and bits depend on how many there are."""
+    run_epoch, found = fit.run_epoch, set()
+
+    def watched(*arguments):
+        found.update(pool["num_threads"] for pool in threadpool_info() if pool["user_api"] == "blas")
+        return run_epoch(*arguments)
+
+    monkeypatch.setattr(fit, "run_epoch", watched)
+    learn_dict([chain.descriptors], tmp_path / "d.h5", LEARN, WORK)
     assert found == {1}
 
 

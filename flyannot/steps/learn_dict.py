@@ -7,6 +7,7 @@ import numpy as np
 
 from flyannot.descriptors import normalise
 from flyannot.errors import DataError
+from flyannot.executor import one_blas_thread
 from flyannot.sparse.fit import default_lam, learn, random_patches
 from flyannot.sparse.learners import learner_class, resolved_settings
 from flyannot.stage_ranges import rng_for
@@ -85,7 +86,8 @@ def learn_dict(paths, out, options, work, *, seed=0, stage_ranges=None):
         with output_of(out, header, work, inputs=paths) as must_make:
             if not must_make:
                 return Outcome(out, False, "up to date")
-            runs = {s: _learn_stage_range(files, s, out, header, options) for s in chosen}
+            with one_blas_thread():
+                runs = {s: _learn_stage_range(files, s, out, header, options) for s in chosen}
             # The trace first: it is there whenever the dictionary is, even if the run is killed between.
             write_trace(out.with_suffix(".trace.csv"), {s: records for s, (_, records, _) in runs.items()})
             with create(out, header) as file:

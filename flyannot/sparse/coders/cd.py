@@ -68,7 +68,8 @@ def encode(X, D, lam, *, tol=1e-4, max_sweeps=1000, start=None, gram=None, n_thr
     """
     dtype = np.float32 if np.asarray(X).dtype == np.float32 else np.float64
     X, D = np.asarray(X, dtype), np.ascontiguousarray(D, dtype)
-    gram = np.ascontiguousarray(D @ D.T if gram is None else gram, dtype)
+    with _blas().limit(limits=1):  # a second thread of BLAS would spin on beside ours
+        gram = np.ascontiguousarray(D @ D.T if gram is None else gram, dtype)
     _check(X, D, gram, lam)
     start = None if start is None else sp.csr_matrix(start)
     n_sweeps = min(max_sweeps, _FLOAT32_SWEEPS) if dtype == np.float32 else max_sweeps
