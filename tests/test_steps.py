@@ -411,30 +411,30 @@ def test_a_damaged_input_is_named_and_nothing_is_written(own_chain, tmp_path, wh
     assert not (tmp_path / "f.h5").exists()
 
 
+def blas_threads_in(monkeypatch, module, name):
+    """The set that will hold the numbers of BLAS threads with which a function of a module is called."""
+    function, found = getattr(module, name), set()
+
+    def watched(*arguments):
+        found.update(pool["num_threads"] for pool in threadpool_info() if pool["user_api"] == "blas")
+        return function(*arguments)
+
+    monkeypatch.setattr(module, name, watched)
+    return found
+
+
 def test_training_holds_blas_to_one_thread(chain, tmp_path, monkeypatch):
     """Its spinning threads cost a busy machine many times what they save."""
     import flyannot.svm as svm
 
-    fit, found = svm.fit_liblinear, set()
-
-    def watched(*arguments):
-        found.update(pool["num_threads"] for pool in threadpool_info() if pool["user_api"] == "blas")
-        return fit(*arguments)
-
-    monkeypatch.setattr(svm, "fit_liblinear", watched)
+    found = blas_threads_in(monkeypatch, svm, "fit_liblinear")
     train([chain.features], chain.annotations, tmp_path / "m.h5", CLASSIFY, Work(jobs=2))
     assert found == {1}
 
 
 def test_learning_holds_blas_to_one_thread(chain, tmp_path, monkeypatch):
     """Else its spinning threads slow the learner's own, and bits depend on how many there are."""
-    run_epoch, found = fit.run_epoch, set()
-
-    def watched(*arguments):
-        found.update(pool["num_threads"] for pool in threadpool_info() if pool["user_api"] == "blas")
-        return run_epoch(*arguments)
-
-    monkeypatch.setattr(fit, "run_epoch", watched)
+    found = blas_threads_in(monkeypatch, fit, "run_epoch")
     learn_dict([chain.descriptors], tmp_path / "d.h5", LEARN, WORK)
     assert found == {1}
 

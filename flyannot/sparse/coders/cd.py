@@ -1,13 +1,12 @@
 """The coordinate-descent coder: one product X D^T, one Gram matrix, an active set per sample."""
 
 from concurrent.futures import ThreadPoolExecutor
-from functools import lru_cache
 
 import numpy as np
 import scipy.sparse as sp
-from threadpoolctl import ThreadpoolController
 
 from flyannot.errors import DataError, InputError
+from flyannot.sparse.blas import one_blas_thread
 from flyannot.sparse.coders.cd_bytes import round_gram
 from flyannot.sparse.coders.cd_kernels import SLACK, Problem, encode_rows, make_scratch
 from flyannot.sparse.coders.cd_vectors import mirrored_order
@@ -68,13 +67,13 @@ def encode(X, D, lam, *, tol=1e-4, max_sweeps=1000, start=None, gram=None, n_thr
     """
     dtype = np.float32 if np.asarray(X).dtype == np.float32 else np.float64
     X, D = np.asarray(X, dtype), np.ascontiguousarray(D, dtype)
-    with _blas().limit(limits=1):  # a second thread of BLAS would spin on beside ours
-        gram = np.ascontiguousarray(D @ D.T if gram is None else gram, dtype)
-    _check(X, D, gram, lam)
     start = None if start is None else sp.csr_matrix(start)
     n_sweeps = min(max_sweeps, _FLOAT32_SWEEPS) if dtype == np.float32 else max_sweeps
-    problem = _problem(gram, lam, tol, n_sweeps)
-    Z, is_solved = _encode(X, D, problem, _csr_arrays(start, len(X), dtype), n_threads)
+    with one_blas_thread():
+        gram = np.ascontiguousarray(D @ D.T if gram is None else gram, dtype)
+        _check(X, D, gram, lam)
+        problem = _problem(gram, lam, tol, n_sweeps)
+        Z, is_solved = _encode(X, D, problem, _csr_arrays(start, len(X), dtype), n_threads)
     if is_solved.all() or n_sweeps == max_sweeps:
         return Z
     # So ill-conditioned, or so small a tol, that float32 cannot tell: from the start again in float64.
@@ -100,18 +99,12 @@ def _encode(X, D, problem, start, n_threads):
     def encode_share(first):
         return _encode_blocks(X, D, range(first * BLOCK, len(X), n_threads * BLOCK), start, problem)
 
-    with _blas().limit(limits=1):
-        if n_threads == 1:
-            shares = [encode_share(0)]
-        else:
-            with ThreadPoolExecutor(n_threads) as threads:
-                shares = list(threads.map(encode_share, range(n_threads)))
+    if n_threads == 1:
+        shares = [encode_share(0)]
+    else:
+        with ThreadPoolExecutor(n_threads) as threads:
+            shares = list(threads.map(encode_share, range(n_threads)))
     return _join(shares, (len(X), len(D)), X.dtype)
-
-
-@lru_cache(maxsize=1)
-def _blas():
-    return ThreadpoolController().select(user_api="blas")
 
 
 def _check(X, D, gram, lam):

@@ -19,24 +19,7 @@ DIGIT = 7  # bits of the lower digit of a rounded number
 
 
 class _Rows(Vectors):
-    """Vectors with loops of any step and rows that are found by number and stride."""
-
-    def count(self, stop, step, carried, body):
-        """Run body(k, carried) for k = 0, step, ... below `stop`, at least once; the last carried."""
-        builder, before = self.builder, self.builder.block
-        loop, done = builder.append_basic_block("count"), builder.append_basic_block("counted")
-        builder.branch(loop)
-        builder.position_at_end(loop)
-        k = builder.phi(I64)
-        phis = [builder.phi(value.type) for value in carried]
-        results = body(k, list(phis))
-        following = builder.add(k, I64(step))
-        for phi, start, result in zip([k, *phis], [I64(0), *carried], [following, *results]):
-            phi.add_incoming(start, before)
-            phi.add_incoming(result, builder.block)
-        builder.cbranch(builder.icmp_signed("<", following, stop), loop, done)
-        builder.position_at_end(done)
-        return results
+    """Vectors with rows that are found by number and stride."""
 
     def number_at(self, row, i, t=0):
         return self.splat(self.builder.load(self.builder.gep(row, [self.builder.add(i, I64(t))])))

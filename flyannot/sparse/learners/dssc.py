@@ -43,7 +43,7 @@ from flyannot.sparse.learners.dssc_kernels import (
     proximal_processor,
 )
 from flyannot.sparse.learners.dssc_options import Options, gamma_at, resolved, rho_at
-from flyannot.sparse.learners.scc_codes import as_csr, from_sample_order, in_sample_order, no_codes, with_room
+from flyannot.sparse.learners.scc_codes import as_csr, codes_of_state, no_codes, state_of_codes, with_room
 
 _WORK = {"proximal": proximal_processor, "exact": exact_processor}
 POWER_STEPS = 8  # per iteration, from the last iteration's direction: they follow D as it moves
@@ -222,16 +222,13 @@ class DSSC:
 
     def state(self):
         """All that the next epoch needs, between two epochs: a flat dict of arrays."""
-        count, atom, value = in_sample_order(self._now)
         return {
             "D": self.D.copy(),
             "d": self._atoms.d.copy(),
             "mean_square": np.array([self._mean_square or 0.0]),
             "n_iterations": np.array([self.n_iterations]),
             "n_features_processed": np.array([self.n_features_processed]),
-            "code_count": count,
-            "code_atom": atom,
-            "code_value": value,
+            **state_of_codes(self._now),
         }
 
     def restore(self, state):
@@ -240,6 +237,4 @@ class DSSC:
         self._mean_square = float(state["mean_square"][0]) or None
         self.n_iterations = int(state["n_iterations"][0])
         self.n_features_processed = int(state["n_features_processed"][0])
-        self._now = self._past = from_sample_order(
-            state["code_count"], state["code_atom"], state["code_value"]
-        )
+        self._now = self._past = codes_of_state(state)

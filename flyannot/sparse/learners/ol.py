@@ -7,16 +7,21 @@ Mairal, Bach, Ponce and Sapiro, "Online learning for matrix factorization and sp
 large-scale optimization", NIPS 2013.  Atoms are visited in random order, not by number.
 """
 
-from functools import lru_cache
-
 import numpy as np
-from threadpoolctl import ThreadpoolController
 
 from flyannot.errors import DataError, InputError
+from flyannot.sparse.blas import one_blas_thread
 from flyannot.sparse.coders.known import lasso_of_known, split_missing
 from flyannot.sparse.learners.lazy_atoms import LazyAtoms, Room, take_rows
 from flyannot.sparse.learners.online_kernels import L2_LAZY, blend_rows
-from flyannot.sparse.learners.scc_codes import as_csr, from_sample_order, in_sample_order, no_codes, with_room
+from flyannot.sparse.learners.scc_codes import (
+    as_csr,
+    codes_of_state,
+    in_sample_order,
+    no_codes,
+    state_of_codes,
+    with_room,
+)
 
 _BLOCK_ENTRIES = 2**22  # of X in one call of `step`: it is copied there
 
@@ -96,13 +101,13 @@ class OL:
     def begin_epoch(self, rng):
         """Take the generator of the epoch; forget the room of codes that have been replaced."""
         self._rng = rng
-        self._codes = from_sample_order(*in_sample_order(self._codes))
+        self._codes = in_sample_order(self._codes)
         self._n_used = len(self._codes.atom)
 
     def step(self, X, rows):
         """Visit the samples X (len(rows), n_features), known by their numbers `rows`, in mini-batches."""
         X, rows = np.asarray(X), np.asarray(rows)
-        with _blas().limit(limits=1):
+        with one_blas_thread():
             for start in range(0, len(rows), self.batch_size):
                 batch = slice(start, start + self.batch_size)
                 self._learn_batch(X[batch], rows[batch])
@@ -116,7 +121,6 @@ class OL:
 
     def state(self):
         """All that the next epoch needs, between two epochs: a flat dict of arrays."""
-        count, atom, value = in_sample_order(self._codes)
         return {
             "F": self._atoms.F.copy(),
             "scale": self._atoms.scale.copy(),
@@ -126,9 +130,7 @@ class OL:
             "t": np.array([self._t]),
             "seen": self._seen.copy(),
             "idle": self._idle.copy(),
-            "code_count": count,
-            "code_atom": atom,
-            "code_value": value,
+            **state_of_codes(self._codes),
         }
 
     def restore(self, state):
@@ -137,7 +139,7 @@ class OL:
             getattr(self._atoms, name)[...] = state[name]
         self._A[:], self._history[:] = state["A"], state["history"]
         self._t, self._seen[:], self._idle[:] = float(state["t"][0]), state["seen"], state["idle"]
-        self._codes = from_sample_order(state["code_count"], state["code_atom"], state["code_value"])
+        self._codes = codes_of_state(state)
         self._n_used = len(self._codes.atom)
 
     def _next_features(self):
@@ -222,11 +224,6 @@ class OL:
             self._atoms.replace(atom, x)
             self._A[atom], self._A[:, atom], self._history[:, atom] = 0, 0, 0
             self._idle[atom] = 0
-
-
-@lru_cache(maxsize=1)
-def _blas():
-    return ThreadpoolController().select(user_api="blas")
 
 
 def _check_options(lam, batch_size, beta, memory, tol, replace_after):

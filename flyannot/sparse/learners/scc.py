@@ -14,7 +14,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from flyannot.errors import InputError, did_you_mean
-from flyannot.sparse.learners.scc_codes import as_csr, from_sample_order, in_sample_order, no_codes, with_room
+from flyannot.sparse.learners.scc_codes import as_csr, codes_of_state, no_codes, state_of_codes, with_room
 from flyannot.sparse.learners.scc_kernels import (
     Atoms,
     Orders,
@@ -149,23 +149,18 @@ class SCC:
 
     def state(self):
         """All that the next epoch needs, between two epochs: a flat dict of arrays."""
-        count, atom, value = in_sample_order(self._now)
         return {
             "D": self.D.copy(),
             "norm2": self._atoms.norm2.copy(),
             "h": self._atoms.h_past.copy(),
-            "code_count": count,
-            "code_atom": atom,
-            "code_value": value,
+            **state_of_codes(self._now),
         }
 
     def restore(self, state):
         """Take up the work that `state` came from; options must be the same."""
         self.D[:], self._atoms.norm2[:] = state["D"], state["norm2"]
         self._atoms.h_past[:], self._atoms.h_now[:] = state["h"], 0.0
-        self._now = self._past = from_sample_order(
-            state["code_count"], state["code_atom"], state["code_value"]
-        )
+        self._now = self._past = codes_of_state(state)
 
 
 def _with_places(orders, dtype):

@@ -41,21 +41,28 @@ def with_room(codes, n_used, n_more):
 
 
 def in_sample_order(codes):
-    """(n_nonzeros, atom, value) with the codes end to end by sample number, atoms as visited."""
+    """The same codes end to end by sample number, without what earlier visits left; atoms as visited."""
     first = np.cumsum(codes.count, dtype=np.int64) - codes.count
     where = np.arange(codes.count.sum(dtype=np.int64)) + np.repeat(codes.start - first, codes.count)
-    return codes.count.copy(), codes.atom[where], codes.value[where]
+    return Codes(first, codes.count.copy(), codes.atom[where], codes.value[where])
 
 
-def from_sample_order(count, atom, value):
-    """The inverse of `in_sample_order`."""
-    return Codes(np.cumsum(count, dtype=np.int64) - count, np.array(count), np.array(atom), np.array(value))
+def state_of_codes(codes):
+    """What a learner's state holds of its codes: a dict of arrays."""
+    codes = in_sample_order(codes)
+    return {"code_count": codes.count, "code_atom": codes.atom, "code_value": codes.value}
+
+
+def codes_of_state(state):
+    """The codes that `state_of_codes` took."""
+    count, atom, value = (np.array(state[f"code_{name}"]) for name in ("count", "atom", "value"))
+    return Codes(np.cumsum(count, dtype=np.int64) - count, count, atom, value)
 
 
 def as_csr(codes, n_atoms):
     """The codes as a CSR matrix (n_samples, n_atoms) with sorted atoms."""
-    count, atom, value = in_sample_order(codes)
-    indptr = np.concatenate([[0], np.cumsum(count, dtype=np.int64)])
-    Z = sp.csr_matrix((value, atom.astype(np.int32), indptr), shape=(len(count), n_atoms))
+    codes = in_sample_order(codes)
+    indptr = np.append(codes.start, len(codes.atom))
+    Z = sp.csr_matrix((codes.value, codes.atom.astype(np.int32), indptr), shape=(len(codes.count), n_atoms))
     Z.sort_indices()
     return Z

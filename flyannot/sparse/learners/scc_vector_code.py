@@ -45,23 +45,26 @@ class Vectors:
 
     # Loops
 
-    def each_chunk(self, carried, body):
-        """Run body(k, carried) for k = 0, CHUNK, ... below the row's length; the last carried values."""
+    def count(self, stop, step, carried, body):
+        """Run body(k, carried) for k = 0, step, ... below `stop`, at least once; the last carried."""
         builder, before = self.builder, self.builder.block
-        loop = builder.append_basic_block("chunk")
+        loop, done = builder.append_basic_block("count"), builder.append_basic_block("counted")
         builder.branch(loop)
         builder.position_at_end(loop)
         k = builder.phi(I64)
         phis = [builder.phi(value.type) for value in carried]
         results = body(k, list(phis))
-        following = builder.add(k, I64(CHUNK))
+        following = builder.add(k, I64(step))
         for phi, start, result in zip([k, *phis], [I64(0), *carried], [following, *results]):
             phi.add_incoming(start, before)
-            phi.add_incoming(result, loop)
-        done = builder.append_basic_block("rows_end")
-        builder.cbranch(builder.icmp_signed("<", following, self.n), loop, done)
+            phi.add_incoming(result, builder.block)
+        builder.cbranch(builder.icmp_signed("<", following, stop), loop, done)
         builder.position_at_end(done)
         return results
+
+    def each_chunk(self, carried, body):
+        """Run body(k, carried) for k = 0, CHUNK, ... below the row's length; the last carried values."""
+        return self.count(self.n, CHUNK, carried, body)
 
     def each_vector(self, body):
         def chunk(k, _):
