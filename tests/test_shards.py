@@ -8,7 +8,9 @@ from test_cli import faulty
 from flyannot.dataset import read_images
 from flyannot.errors import DataError, InputError
 from flyannot.stage_ranges import STAGE_RANGES
+from flyannot.steps.annotate import annotate
 from flyannot.steps.extract import extract
+from flyannot.steps.join import join
 from flyannot.steps.learn_dict import learn_dict
 from flyannot.steps.output import Work
 from flyannot.steps.pool import pool
@@ -23,7 +25,7 @@ N = 3
 
 @pytest.fixture(scope="module")
 def shards(chain, tmp_path_factory):
-    """The descriptors in three shards, and the features pooled from them in three other shards."""
+    """Descriptors in three shards, the features pooled from them in three others, and predictions."""
     folder = tmp_path_factory.mktemp("shards")
     images = read_images(chain.embryos)
     descriptors = [folder / f"descriptors.{i}.h5" for i in range(1, N + 1)]
@@ -32,7 +34,10 @@ def shards(chain, tmp_path_factory):
         extract(images, descriptors[i], EXTRACT, WORK, shard=(i + 1, N))
     for i in range(N):
         pool(descriptors, chain.dictionary, features[i], POOL, WORK, shard=(i + 1, N))
-    return {"descriptors": descriptors, "features": features}
+    predictions = [folder / f"predictions.{i}.h5" for i in range(1, N + 1)]
+    for i in range(N):
+        annotate(chain.model, images, predictions[i], WORK, shard=(i + 1, N))
+    return {"descriptors": descriptors, "features": features, "predictions": predictions}
 
 
 def arrays(path):
@@ -53,6 +58,45 @@ def test_shards_end_to_end_are_the_whole(chain, shards, kind):
         assert len(values) == len(found) and all(np.array_equal(a, b) for a, b in zip(values, found)), key
     sizes = [len(part["4-6", "image"]) for part in parts]
     assert max(sizes) - min(sizes) <= 1
+
+
+@pytest.mark.parametrize("kind", ["descriptors", "features", "predictions"])
+def test_joined_shards_are_what_one_run_makes(chain, shards, kind, tmp_path):
+    """In whatever order they are named; a second run has nothing to do."""
+    out, (a, b, c) = tmp_path / "joined.h5", shards[kind]
+    assert join([c, a, b], out, WORK).made and not join([a, b, c], out, WORK).made
+    found, expected = arrays(out), arrays(chain.kinds[kind])
+    assert found.keys() == expected.keys()
+    assert all(np.array_equal(found[key], expected[key]) for key in found)
+    with open_stored(out) as joined, open_stored(chain.kinds[kind]) as whole:
+        assert joined.options == whole.options and "shard" not in joined.inputs
+    if kind == "predictions":
+        table = out.with_suffix(".csv")
+        assert table.read_bytes() == chain.predictions.with_suffix(".csv").read_bytes()
+        table.unlink()
+        join([a, b, c], out, WORK)
+        assert table.exists()
+
+
+def test_a_group_is_never_cut(shards):
+    """All images of a gene in a stage range are judged together, so one shard has them all."""
+    groups = [set(zip([s] * 999, stored[s, "group"])) for stored in map(arrays, shards["predictions"])
+              for s in STAGE_RANGES if (s, "group") in stored]  # fmt: skip
+    assert sum(map(len, groups)) == len(set().union(*groups))
+
+
+def test_join_refuses_what_would_not_be_whole(chain, shards, tmp_path):
+    a, b, c = shards["features"]
+    out = tmp_path / "out.h5"
+    with pytest.raises(InputError, match="shard 2/3 is missing"):
+        join([a, c], out, WORK)
+    with pytest.raises(InputError, match="both hold the image"):
+        join([a, b, c, chain.features], out, WORK)
+    with pytest.raises(InputError, match="never cut"):
+        join([chain.dictionary], out, WORK)
+    with pytest.raises(DataError, match="features"):
+        join([shards["descriptors"][0], a], out, WORK)
+    assert not out.exists()
 
 
 def test_what_is_learned_from_shards_has_the_same_bits(chain, shards, tmp_path):

@@ -20,6 +20,7 @@ COMMANDS = {
     "annotate": ("annotate", "A model and new images to terms."),
     "evaluate": ("evaluate", "How good the terms are, by cross-validation or on a held-out test."),
     "explain": ("explain", "Which patches of an image speak for a term: the exact split of its value."),
+    "join": ("join", "The files of shards to one file."),
     "export": ("export", "Results for other tools: tables, arrays, AnnData, OMERO."),
     "ablate": ("ablate", "Many configurations in one table."),
     "compare": ("compare", "Whether one configuration's scores are better than another's."),

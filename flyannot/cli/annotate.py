@@ -13,6 +13,7 @@ from flyannot.cli.options import (
     jobs_option,
     ontology_option,
     out_option,
+    shard_option,
     work_of,
 )
 
@@ -33,9 +34,10 @@ from flyannot.cli.options import (
     help='Answer "cannot say" where the probability is this near to that at the threshold of the term.',
 )  # fmt: skip
 @ontology_option
+@shard_option
 @jobs_option
 @force_option
-def command(model, images, out, stage_range, views, cannot_say, ontology, jobs, force):
+def command(model, images, out, stage_range, views, cannot_say, ontology, shard, jobs, force):
     """Predict the terms of new images.
 
     MODEL comes from `flyannot train`. IMAGES is a data set folder (with images.csv; images of one gene
@@ -52,6 +54,5 @@ def command(model, images, out, stage_range, views, cannot_say, ontology, jobs, 
     chosen = select_images(
         images_named(images, stage_range), views=views, stage_ranges=[stage_range] if stage_range else ()
     )
-    return finish(
-        annotate(model, chosen, out, work_of(force, jobs), ontology=ontology, cannot_say=cannot_say)
-    )
+    work = work_of(force, jobs)
+    return finish(annotate(model, chosen, out, work, ontology=ontology, cannot_say=cannot_say, shard=shard))

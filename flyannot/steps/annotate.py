@@ -18,7 +18,7 @@ from flyannot.pyramid import grid_of
 from flyannot.stage_ranges import STAGE_RANGES
 from flyannot.steps.extract import doubtful, identity, image_columns, in_order, up_to_date
 from flyannot.steps.output import Outcome, is_dry_run, output_of
-from flyannot.steps.shards import cut, join_parts, make_parts, part_path
+from flyannot.steps.shards import cut, join_parts, make_parts, part_path, share_of
 from flyannot.store.digest import digest_of_json
 from flyannot.store.header import Header
 from flyannot.store.model import read_model
@@ -46,7 +46,7 @@ class _Shard:
         return len(self.images)
 
 
-def annotate(model, images, out, work, *, ontology=(), cannot_say=0.0):
+def annotate(model, images, out, work, *, ontology=(), cannot_say=0.0, shard=None):
     """Predict the terms of every group of images.
 
     Parameters
@@ -57,30 +57,33 @@ def annotate(model, images, out, work, *, ontology=(), cannot_say=0.0):
     work : flyannot.steps.output.Work
     ontology : paths of OBO files; the table then has the ids of terms and stage ranges too
     cannot_say : of each term, leave probabilities open that are this near to that at its threshold
+    shard : (I, N) for the I-th of N shares of every stage range's groups; None for all
 
     Raises
     ------
     FlyannotError
         If not one image could be used.
     """
-    images = in_order(images)
-    _check_table(out)
+    groups, share = share_of(_whole_groups(images), shard)
+    groups = [group for mine in groups.values() for group in mine]
+    images = [image for group in groups for image in group]
+    check_table(out)
     ids = Ids(read_ontology(*ontology)) if ontology else None
     with open_stored(model, "model") as stored:
-        header = _header(stored, images, cannot_say)
+        header = _header(stored, images, cannot_say, share)
     with output_of(out, header, work, inputs=[model, *(i.path for i in images)]) as must_make:
         if not must_make:
-            if not is_dry_run() and (ids or _is_stale(out.with_suffix(".csv"), out)):
-                _write_csv(out, ids)
+            if not is_dry_run() and (ids or table_is_stale(out)):
+                write_predictions_table(out, ids)
             return up_to_date(out)
-        shards = _shards(model, images, out, header)
+        shards = _shards(model, groups, out, header)
         make_parts(_make_part, shards, work=work)
         failures = join_parts(out, lambda failed: _header_with(header, failed), shards)
-        _write_csv(out, ids)
+        write_predictions_table(out, ids)
     return Outcome(out, True, _summary(out), failures)
 
 
-def _check_table(out):
+def check_table(out):
     """The table beside the output must not replace another one, such as images.csv."""
     table = out.with_suffix(".csv")
     if out == table:
@@ -95,16 +98,25 @@ def _check_table(out):
             ) from error
 
 
-def _is_stale(table, out):
+def table_is_stale(out):
     """Whether a run ended between the writing of `out` and that of its table."""
+    table = out.with_suffix(".csv")
     return not table.exists() or table.stat().st_mtime_ns < out.stat().st_mtime_ns
 
 
-def _header(stored, images, cannot_say):
+def _whole_groups(images):
+    """Stage range -> the groups of images that are judged together, in order."""
+    by_stage_range = {}
+    for (stage_range, _), mine in groupby(in_order(images), key=lambda i: (i.stage_range, i.group)):
+        by_stage_range.setdefault(stage_range, []).append(list(mine))
+    return by_stage_range
+
+
+def _header(stored, images, cannot_say, share):
     options = (
         stored.options | {"model_seed": stored.seed} | ({"cannot_say": cannot_say} if cannot_say else {})
     )
-    inputs = {"model": [stored.digest], "images": [digest_of_json([identity(i) for i in images])]}
+    inputs = {"model": [stored.digest], "images": [digest_of_json([identity(i) for i in images])], **share}
     return Header("predictions", options, inputs)
 
 
@@ -112,9 +124,8 @@ def _header_with(header, failures):
     return Header(header.kind, header.options, header.inputs, failures=tuple(failures))
 
 
-def _shards(model, images, out, header):
+def _shards(model, groups, out, header):
     """Shards that keep every group whole; its images lie side by side."""
-    groups = [list(mine) for _, mine in groupby(images, key=lambda i: (i.stage_range, i.group))]
     shards = []
     for mine in cut(groups):
         flat = [image for group in mine for image in group]
@@ -208,8 +219,8 @@ def load_model(path, digest, stage_range):
     )
 
 
-def _write_csv(out, ids=None):
-    """One row per group and term; the most probable terms of a group first."""
+def write_predictions_table(out, ids=None):
+    """Write NAME.csv beside NAME.h5: one row per group and term, the most probable of a group first."""
     with ExitStack() as stack:
         stored = stack.enter_context(open_stored(out, "predictions"))
         rows = [row for s in stored.stage_ranges for row in _rows(stored, s)]

@@ -13,15 +13,16 @@ log = logging.getLogger("flyannot")
 
 
 @contextmanager
-def open_all(paths, kind):
+def open_all(paths, kind, *, all_shards=False):
     """Open files of one kind that were made with the same options; of other stage ranges, perhaps.
 
-    Shards (`--shard I/N`) come in the order of their numbers, however they are named.
+    Shards (`--shard I/N`) come in the order of their numbers, however they are named.  One that is
+    missing is noted, or refused if `all_shards` are wanted.
 
     Raises
     ------
     InputError
-        If two hold the same.
+        If two hold the same, or one of `all_shards` is missing.
     DataError
         If one is damaged, of another kind, or made with other options than the first.
     """
@@ -35,8 +36,11 @@ def open_all(paths, kind):
                     f"{file.path} and {files[0].path} were made with different options",
                     fix="compare them with `flyannot show`, and make one of them again as the other",
                 )
-        if len(files) > 1:  # a single one is meant
-            _note_missing_shards(files)
+        missing = _missing_shards(files)
+        if missing and all_shards:
+            raise InputError(f"shard {missing} is missing", fix="name the files of all shards")
+        if missing and len(files) > 1:  # a single one is meant
+            log.warning("note: without shard %s, which may hold more images", missing)
         yield files
 
 
@@ -63,12 +67,10 @@ def _check_distinct(files):
             raise InputError(f"{other.path} and {file.path} hold the same", fix="name each file once")
 
 
-def _note_missing_shards(files):
-    for count in sorted({_shard_of(file)[1] for file in files} - {0}):
-        numbers = {_shard_of(file)[0] for file in files if _shard_of(file)[1] == count}
-        missing = [f"{i}/{count}" for i in range(1, count + 1) if i not in numbers]
-        if missing:
-            log.warning("note: without shard %s, which may hold more images", ", ".join(missing))
+def _missing_shards(files):
+    found = {_shard_of(file) for file in files} - {(0, 0)}
+    counts = sorted({count for _, count in found})
+    return ", ".join(f"{i}/{n}" for n in counts for i in range(1, n + 1) if (i, n) not in found)
 
 
 def chosen_stage_ranges(files, wanted):

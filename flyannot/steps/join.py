@@ -1,0 +1,82 @@
+"""The files of shards to one file, as if one run had made it."""
+
+from flyannot.errors import InputError
+from flyannot.stage_ranges import STAGE_RANGES
+from flyannot.steps.annotate import check_table, table_is_stale, write_predictions_table
+from flyannot.steps.inputs import open_all
+from flyannot.steps.output import Outcome, output_of
+from flyannot.store.concatenation import concatenate
+from flyannot.store.header import Header
+from flyannot.store.reading import open_stored
+from flyannot.store.writing import create
+
+KINDS = ("descriptors", "features", "predictions")
+
+
+def join(paths, out, work):
+    """Join files of one kind that were made of different images; predictions get their table too.
+
+    Parameters
+    ----------
+    paths : list of Path; shards are joined in the order of their numbers, other files in that given
+    out : Path of the file to write
+    work : flyannot.steps.output.Work
+
+    Raises
+    ------
+    InputError
+        If they are of a kind that has no shards, hold an image twice, or a shard is missing.
+    DataError
+        If one is damaged, of another kind, or made with other options than the first.
+    """
+    with open_stored(paths[0]) as first:
+        kind = first.kind
+    if kind not in KINDS:
+        raise InputError(f"{paths[0]} holds a {kind}, which is never cut", fix=f"name {' or '.join(KINDS)}")
+    if kind == "predictions":
+        check_table(out)
+    with open_all(paths, kind, all_shards=True) as files:
+        _check_images(files)
+        header = _header(files)
+        with output_of(out, header, work, inputs=paths) as must_make:
+            if must_make:
+                with create(out, header) as file:
+                    concatenate(file, files)
+            if kind == "predictions" and table_is_stale(out):
+                write_predictions_table(out)
+    return Outcome(out, must_make, _summary(out) if must_make else "up to date", header.failures)
+
+
+def _check_images(files):
+    """An image in two files would count twice."""
+    first = {}
+    for file in files:
+        for stage_range in file.stage_ranges:
+            for image in file.array(stage_range, "image"):
+                other = first.setdefault((stage_range, image), file)
+                if other is not file:
+                    raise InputError(
+                        f"{other.path} and {file.path} both hold the image {image} ({stage_range})",
+                        fix="name files that were made of different images",
+                    )
+
+
+def _header(files):
+    """What the files were made from, each input once; the number of a shard means nothing any more."""
+    roles = [role for role in files[0].inputs if role != "shard"]
+    inputs = {
+        role: list(dict.fromkeys(digest for file in files for digest in file.inputs[role])) for role in roles
+    }
+    options = dict(files[0].options)
+    if "stage_ranges" in options:
+        made = {s for file in files for s in file.options["stage_ranges"]}
+        options["stage_ranges"] = [s for s in STAGE_RANGES if s in made]
+    failures = tuple(failure for file in files for failure in file.failures)
+    return Header(files[0].kind, options, inputs, files[0].seed, failures)
+
+
+def _summary(out):
+    with open_stored(out) as stored:
+        lines = [f"{s:>5}: {len(stored.array(s, 'image'))} images" for s in stored.stage_ranges]
+        table = [f"table: {out.with_suffix('.csv')}"] if stored.kind == "predictions" else []
+    return "\n".join([*lines, *table])
