@@ -10,6 +10,7 @@ from typing import NamedTuple
 
 import numpy as np
 import pytest
+import tifffile
 
 ROOT = Path(__file__).resolve().parents[1]
 
@@ -26,6 +27,45 @@ def shared_data():
     if not folder.is_dir():
         pytest.skip(f"the real data are absent ({folder}); set FLYANNOT_SHARED")
     return folder
+
+
+@pytest.fixture
+def picture(tmp_path):
+    """Write bytes or a Pillow image to a file of a neutral name; the path."""
+
+    def write(content, **options):
+        path = tmp_path / "picture"
+        if isinstance(content, bytes):
+            path.write_bytes(content)
+        else:
+            content.save(path, **options)
+        return path
+
+    return write
+
+
+@pytest.fixture
+def tiff(tmp_path):
+    """Write pixels as a TIFF file; the path."""
+
+    def write(pixels, **options):
+        path = tmp_path / "picture.tif"
+        tifffile.imwrite(path, pixels, **options)
+        return path
+
+    return write
+
+
+@pytest.fixture
+def images_csv(tmp_path):
+    """Write an images.csv from text or bytes; the path."""
+
+    def write(content):
+        path = tmp_path / "images.csv"
+        path.write_bytes(content if isinstance(content, bytes) else content.encode())
+        return path
+
+    return write
 
 
 @pytest.fixture(scope="session")

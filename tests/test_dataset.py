@@ -17,18 +17,6 @@ TERMS = "gene,stage_range,term\n"
 
 
 @pytest.fixture
-def images_csv(tmp_path):
-    """Write an images.csv from text or bytes; the path."""
-
-    def write(content):
-        path = tmp_path / "images.csv"
-        path.write_bytes(content if isinstance(content, bytes) else content.encode())
-        return path
-
-    return write
-
-
-@pytest.fixture
 def annotations_csv(tmp_path):
     def write(content):
         path = tmp_path / "annotations.csv"

@@ -5,36 +5,10 @@ import sys
 
 import numpy as np
 import pytest
-import tifffile
 from picture_files import ENCODINGS, embryo, encoded, luma
 from PIL import Image
 
 from flyannot.images import SIZE_PX, quality_flags, read_grey
-
-
-@pytest.fixture
-def picture(tmp_path):
-    """Write bytes or a Pillow image to a file of a neutral name; the path."""
-
-    def write(content, **options):
-        path = tmp_path / "picture"
-        if isinstance(content, bytes):
-            path.write_bytes(content)
-        else:
-            content.save(path, **options)
-        return path
-
-    return write
-
-
-@pytest.fixture
-def tiff(tmp_path):
-    def write(pixels, **options):
-        path = tmp_path / "picture.tif"
-        tifffile.imwrite(path, pixels, **options)
-        return path
-
-    return write
 
 
 @pytest.mark.parametrize("encoding", ["png", "bmp", "tiff", "tiff lzw", "tiff deflate"])

@@ -4,6 +4,7 @@ from inspect import Parameter, signature
 
 import numpy as np
 import pytest
+from planted_samples import planted, unit_rows
 
 from flyannot.cli.learner_options import TABLE
 from flyannot.errors import InputError
@@ -42,19 +43,6 @@ OTHERS = {
 }  # fmt: skip
 
 
-def unit_rows(A):
-    return A / np.linalg.norm(A, axis=-1, keepdims=True)
-
-
-def planted(n_samples, n_atoms, n_features, rng):
-    """Samples of norm 1 that are each made of two of the unit atoms returned beside them."""
-    D = unit_rows(rng.normal(size=(n_atoms, n_features)))
-    Z = np.zeros((n_samples, n_atoms))
-    for z in Z:
-        z[rng.permutation(n_atoms)[:2]] = rng.choice([-1, 1], 2) * rng.uniform(0.5, 1, 2)
-    return unit_rows(Z @ D), D
-
-
 def make(way, D, n_samples, *, lam=LAM, **more):
     name, settings = WAYS[way]
     return learner_class(name)(D, n_samples, lam=lam, **settings | more)
@@ -82,7 +70,7 @@ def assert_same_bits(one, other):
 @EVERY_WAY
 def test_planted_atoms_are_recovered(way, rng):
     """From random samples, each of them a mixture of two atoms; one of twelve may be missed."""
-    X, atoms = planted(2000, 12, 40, rng)
+    X, atoms = planted(2000, 12, 40, 2, rng)
     X = X.astype(np.float32)
     learner = make(way, random_patches(X, 24, rng), len(X), lam=0.15)
     run(learner, X, 12)
@@ -93,7 +81,7 @@ def test_planted_atoms_are_recovered(way, rng):
 @EVERY_WAY
 @BOTH_TYPES
 def test_atoms_stay_in_the_unit_ball_and_feel_it(way, dtype, rng):
-    X = planted(300, 20, 16, rng)[0].astype(dtype)
+    X = planted(300, 20, 16, 2, rng)[0].astype(dtype)
     learner = make(way, random_patches(X, 30, rng), len(X))
     for _ in learn(3 * X, learner, n_epochs=3, rng=rng):
         norms = np.linalg.norm(np.asarray(learner.D, np.float64), axis=1)
@@ -103,7 +91,7 @@ def test_atoms_stay_in_the_unit_ball_and_feel_it(way, dtype, rng):
 
 @EVERY_WAY
 def test_the_objective_falls(way, rng):
-    X = planted(600, 20, 16, rng)[0].astype(np.float32)
+    X = planted(600, 20, 16, 2, rng)[0].astype(np.float32)
     D = random_patches(X, 30, rng)
     before = objective(X, D, coder("cd")(X, D, LAM), LAM).mean()
     values = [record.objective for record in run(make(way, D, len(X)), X, 6)]
@@ -113,7 +101,7 @@ def test_the_objective_falls(way, rng):
 @EVERY_WAY
 @BOTH_TYPES
 def test_the_same_seed_makes_the_same_bits_and_another_seed_others(way, dtype, rng):
-    X = planted(200, 20, 16, rng)[0].astype(dtype)
+    X = planted(200, 20, 16, 2, rng)[0].astype(dtype)
     D = random_patches(X, 30, rng)
     one, two, other = (make(way, D, len(X)) for _ in range(3))
     for learner, seed in ((one, 1), (two, 1), (other, 2)):
@@ -126,7 +114,7 @@ def test_the_same_seed_makes_the_same_bits_and_another_seed_others(way, dtype, r
 def test_threads_change_no_bit(way, rng):
     if "n_threads" not in SETTINGS[WAYS[way][0]]:
         pytest.skip("has no threads")
-    X = planted(300, 20, 16, rng)[0].astype(np.float32)
+    X = planted(300, 20, 16, 2, rng)[0].astype(np.float32)
     D = random_patches(X, 30, rng)
     learners = [make(way, D, len(X), n_threads=n) for n in (1, 2, 5)]
     for learner in learners:
@@ -138,7 +126,7 @@ def test_threads_change_no_bit(way, rng):
 @EVERY_WAY
 @BOTH_TYPES
 def test_a_restored_learner_goes_on_to_the_same_bits(way, dtype, rng):
-    X = planted(250, 20, 16, rng)[0].astype(dtype)
+    X = planted(250, 20, 16, 2, rng)[0].astype(dtype)
     D = random_patches(X, 30, rng)
     D[4] = 0.0
     whole, half, restored = (make(way, D, len(X)) for _ in range(3))
@@ -152,7 +140,7 @@ def test_a_restored_learner_goes_on_to_the_same_bits(way, dtype, rng):
 
 @EVERY_WAY
 def test_a_state_is_a_copy(way, rng):
-    X = planted(100, 20, 16, rng)[0]
+    X = planted(100, 20, 16, 2, rng)[0]
     learner = make(way, random_patches(X, 30, rng), len(X))
     run(learner, X, 2, until=1)
     state = learner.state()
@@ -164,7 +152,7 @@ def test_a_state_is_a_copy(way, rng):
 
 @EVERY_WAY
 def test_neither_samples_nor_initial_atoms_are_changed(way, rng):
-    X = planted(100, 20, 16, rng)[0]
+    X = planted(100, 20, 16, 2, rng)[0]
     D = random_patches(X, 30, rng)
     given = X.copy(), D.copy()
     run(make(way, D, len(X)), X, 2)
@@ -175,7 +163,7 @@ def test_neither_samples_nor_initial_atoms_are_changed(way, rng):
 @EVERY_WAY
 @BOTH_TYPES
 def test_stored_codes_are_sparse_in_form_and_lie_where_their_samples_do(way, dtype, rng):
-    X = planted(400, 20, 16, rng)[0].astype(dtype)
+    X = planted(400, 20, 16, 2, rng)[0].astype(dtype)
     X[5] = 0.0
     learner = make(way, random_patches(X, 30, rng), len(X))
     assert learner.codes().nnz == 0 and learner.codes().shape == (400, 30)
@@ -201,7 +189,7 @@ AWKWARD = {
 @EVERY_WAY
 @pytest.mark.parametrize("awkward", AWKWARD)
 def test_awkward_samples_do_no_harm(way, awkward, rng):
-    good = planted(90, 20, 16, rng)[0].astype(np.float32)
+    good = planted(90, 20, 16, 2, rng)[0].astype(np.float32)
     X = AWKWARD[awkward](good)
     D = unit_rows(good[:30])
     D[3], D[7] = 0.0, D[8]  # a dead atom, and one twice

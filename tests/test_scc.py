@@ -3,6 +3,7 @@
 import numpy as np
 import pytest
 from numpy.testing import assert_allclose, assert_array_equal
+from planted_samples import planted, run, unit_rows
 from twin_scc import TwinSCC
 
 from flyannot.descriptors import dense_sift, normalise
@@ -15,34 +16,6 @@ from flyannot.sparse.objective import objective
 
 LAM = 0.15
 VARIANT_NAMES = tuple(VARIANTS)
-
-
-def unit_rows(A):
-    return A / np.linalg.norm(A, axis=-1, keepdims=True)
-
-
-def planted(n_samples, n_atoms, n_features, n_nonzeros, rng, dtype=np.float64):
-    """Samples of norm 1 that are sparse in the atoms returned beside them."""
-    D = unit_rows(rng.normal(size=(n_atoms, n_features)))
-    Z = np.zeros((n_samples, n_atoms))
-    for z in Z:
-        z[rng.permutation(n_atoms)[:n_nonzeros]] = rng.choice([-1, 1], n_nonzeros) * rng.uniform(
-            0.5, 1, n_nonzeros
-        )
-    return unit_rows(Z @ D).astype(dtype), D
-
-
-def run(learner, X, n_epochs, *, seed=0, block=None, first_epoch=0):
-    """Epochs with an order and a generator of their own, as `flyannot.sparse.fit` runs them."""
-    for epoch in range(first_epoch, n_epochs):
-        rng = np.random.default_rng([seed, epoch])
-        order = rng.permutation(len(X))
-        learner.begin_epoch(rng)
-        for start in range(0, len(order), block or learner.block_size):
-            rows = order[start : start + (block or learner.block_size)]
-            learner.step(X[rows], rows)
-        learner.end_epoch()
-    return learner
 
 
 def run_twin(twin, X, n_epochs, *, seed=0):

@@ -6,6 +6,7 @@ import time
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from test_dataset import refusal
 
 from flyannot.dataset import Image, read_annotations, read_images, write_annotations_csv, write_images_csv
 from flyannot.errors import InputError, WriteError
@@ -13,28 +14,6 @@ from flyannot.tables import read_table, write_table
 
 IMAGES = "image,gene,stage_range\n"
 CELLS = st.text(st.characters(codec="utf-8", exclude_categories=("C", "Z")), min_size=1)
-
-
-@pytest.fixture
-def images_csv(tmp_path):
-    """Write an images.csv from text or bytes; the path."""
-
-    def write(content):
-        path = tmp_path / "images.csv"
-        path.write_bytes(content if isinstance(content, bytes) else content.encode())
-        return path
-
-    return write
-
-
-def refusal(read, path):
-    """The message and the remedy of a refused table; one line each."""
-    with pytest.raises(InputError) as caught:
-        read(path)
-    message = str(caught.value)
-    assert "\n" not in message and str(path) in message and caught.value.fix
-    assert caught.value.exit_code == 2
-    return message
 
 
 @pytest.mark.parametrize(

@@ -17,31 +17,6 @@ from flyannot.images import MAX_PIXELS, SIZE_PX, UnreadableImage, read_grey
 N_CUTS = 20
 
 
-@pytest.fixture
-def picture(tmp_path):
-    """Write bytes or a Pillow image to a file of a neutral name; the path."""
-
-    def write(content, **options):
-        path = tmp_path / "picture"
-        if isinstance(content, bytes):
-            path.write_bytes(content)
-        else:
-            content.save(path, **options)
-        return path
-
-    return write
-
-
-@pytest.fixture
-def tiff(tmp_path):
-    def write(pixels, **options):
-        path = tmp_path / "picture.tif"
-        tifffile.imwrite(path, pixels, **options)
-        return path
-
-    return write
-
-
 def reason(path):
     """Why a picture is refused; the message must be one line that names the file."""
     with pytest.raises(UnreadableImage) as caught:

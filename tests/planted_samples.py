@@ -1,0 +1,32 @@
+"""Samples made of planted atoms, and epochs over them, for the laws of learners."""
+
+import numpy as np
+
+
+def unit_rows(A):
+    return A / np.linalg.norm(A, axis=-1, keepdims=True)
+
+
+def planted(n_samples, n_atoms, n_features, n_nonzeros, rng, dtype=np.float64):
+    """Samples of norm 1, each made of `n_nonzeros` of the unit atoms returned beside them."""
+    D = unit_rows(rng.normal(size=(n_atoms, n_features)))
+    Z = np.zeros((n_samples, n_atoms))
+    for z in Z:
+        z[rng.permutation(n_atoms)[:n_nonzeros]] = rng.choice([-1, 1], n_nonzeros) * rng.uniform(
+            0.5, 1, n_nonzeros
+        )
+    return unit_rows(Z @ D).astype(dtype), D
+
+
+def run(learner, X, n_epochs, *, seed=0, block=None, first_epoch=0):
+    """Epochs with an order and a generator of their own, as `flyannot.sparse.fit` runs them."""
+    block = block or learner.block_size
+    for epoch in range(first_epoch, n_epochs):
+        rng = np.random.default_rng([seed, epoch])
+        order = rng.permutation(len(X))
+        learner.begin_epoch(rng)
+        for start in range(0, len(order), block):
+            rows = order[start : start + block]
+            learner.step(X[rows], rows)
+        learner.end_epoch()
+    return learner
