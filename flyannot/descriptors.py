@@ -103,6 +103,16 @@ def normalise(descriptors, *, rows=None, out=None):
     return X
 
 
+def mirrored(descriptors):
+    """What the descriptors would be if the image were turned upside down (its rows in reverse order).
+
+    Parameters and result: uint8 arrays (n_patches, 128), of the same windows in the same order.
+    """
+    by_bin = descriptors.reshape(-1, _N_BINS, _N_BINS, _N_ORIENTATIONS)
+    turned = -np.arange(_N_ORIENTATIONS) % _N_ORIENTATIONS  # up becomes down
+    return by_bin[:, ::-1][..., turned].reshape(descriptors.shape)
+
+
 def opencv_sift(image, corners, patch_px=16):
     """OpenCV's descriptors of the same windows, key point by key point: the peer that we are held to.
 

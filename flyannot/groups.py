@@ -65,8 +65,14 @@ def mean_features(features, groups):
 
 
 def normalise_features(X, normalisation):
-    """Feature vectors as the model sees them: as they are (`none`), or scaled to norm 1 (`l2`)."""
+    """Feature vectors as the model sees them.
+
+    `none`: as they are; `l2`: scaled to norm 1; `power`: their square roots, scaled to norm 1 (Perronnin et
+    al., ECCV 2010; features are never negative).
+    """
     if normalisation == "none":
         return X
+    if normalisation == "power":
+        X = np.sqrt(X)
     norms = np.linalg.norm(X, axis=1, keepdims=True)
     return X / np.where(norms > 0, norms, 1)

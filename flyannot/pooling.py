@@ -2,9 +2,9 @@
 
 The magnitude |z| of every atom's codes is pooled over the patches of every cell of a grid laid over the
 image, or of every grid of a pyramid: by maximum, mean, or root mean square (`max`, `mean`, `rms`).
-Windows of several sizes are pooled apart. Cells come in the order of `flyannot.pyramid`, atoms within a
-cell. With `max` the winning patch of every feature is kept as well: it is the exact explanation of a
-score.
+Windows of several sizes are pooled apart, views and signs if that is wanted. Cells come in the order of
+`flyannot.pyramid`, atoms within a cell. With `max` the winning patch of every feature is kept as well:
+it is the exact explanation of a score.
 
 Since max of max, and the patch-weighted mean of means (or of mean squares), are what pooling all
 patches at once gives, a group's vector follows from its images' vectors and patch counts.
@@ -37,7 +37,7 @@ class Pooled:
     n_patches: np.ndarray
 
 
-def pool_image(Z, centres_px, size_px, *, pooling="max", grid=(1, 1), window=None, n_windows=1):
+def pool_image(Z, centres_px, size_px, *, pooling="max", grid=(1, 1), part=None, n_parts=1):
     """Pool the codes of one image.
 
     Parameters
@@ -48,17 +48,18 @@ def pool_image(Z, centres_px, size_px, *, pooling="max", grid=(1, 1), window=Non
     size_px : (height, width) of the image, in pixels
     pooling : one of POOLINGS
     grid : (n_rows, n_columns) of cells, or several such; (1, 1) pools the whole image
-    window : int array (n_patches,), the number of the size of every patch, below n_windows; None for 0
+    part : int array (n_patches,), below n_parts: patches of different parts (sizes of windows, views) are
+        pooled apart; None for one part
 
     Raises
     ------
     DataError
         If a centre lies outside the image.
     """
-    window = 0 if window is None else window
+    part = 0 if part is None else part
     levels = [
-        _pool_level(Z, cells_of(centres_px, size_px, level) + window * level[0] * level[1],
-                    n_windows * level[0] * level[1], pooling)
+        _pool_level(Z, cells_of(centres_px, size_px, level) + part * level[0] * level[1],
+                    n_parts * level[0] * level[1], pooling)
         for level in levels_of(grid)
     ]  # fmt: skip
     return Pooled(

@@ -1,9 +1,11 @@
 """The cells that an image is pooled over: one grid, or several laid over one another.
 
-A grid is (rows, columns); a pyramid a tuple of grids.  Windows of several sizes are pooled apart.  The
-cells of a feature vector come level by level, in a level window by window (small ones first), in a window
-in row-major order.
+A grid is (rows, columns); a pyramid a tuple of grids.  Windows of several sizes are pooled apart, and so
+are views if that is wanted.  The cells of a feature vector come level by level, in a level view by view
+(VIEWS, then all others), in a view window by window (small ones first), in a window in row-major order.
 """
+
+VIEWS = ("lateral", "dorsal", "ventral")  # those that can be kept apart
 
 
 def levels_of(grid):
@@ -26,6 +28,7 @@ def window_sides(patch_px):
     return (patch_px,) if isinstance(patch_px, int) else tuple(sorted({int(side) for side in patch_px}))
 
 
-def n_cells(grid, patch_px):
-    """How many cells a feature vector has: cells of all levels, times sizes of windows."""
-    return sum(rows * columns for rows, columns in levels_of(grid)) * len(window_sides(patch_px))
+def n_cells(grid, patch_px, views="merged"):
+    """How many cells a feature vector has: cells of all levels, times sizes of windows, times views."""
+    n_parts = len(window_sides(patch_px)) * (len(VIEWS) + 1 if views == "apart" else 1)
+    return sum(rows * columns for rows, columns in levels_of(grid)) * n_parts

@@ -45,7 +45,7 @@ def test_a_pyramid_is_its_grids_one_after_the_other(coded, pooling):
 @pytest.mark.parametrize("pooling", POOLINGS)
 def test_windows_of_each_size_are_pooled_as_if_alone(coded, pooling):
     Z, centres_px, window = coded
-    whole = pool_image(Z, centres_px, SIZE, pooling=pooling, grid=PYRAMID, window=window, n_windows=2)
+    whole = pool_image(Z, centres_px, SIZE, pooling=pooling, grid=PYRAMID, part=window, n_parts=2)
     features = []
     for level in PYRAMID:
         for number in (0, 1):
@@ -57,7 +57,7 @@ def test_windows_of_each_size_are_pooled_as_if_alone(coded, pooling):
 
 def test_the_winner_is_a_patch_of_the_right_size(coded):
     Z, centres_px, window = coded
-    pooled = pool_image(Z, centres_px, SIZE, grid=(1, 1), window=window, n_windows=2)
+    pooled = pool_image(Z, centres_px, SIZE, grid=(1, 1), part=window, n_parts=2)
     for k, patch in enumerate(pooled.winner):
         assert patch < 0 or (window[patch] == k // 7 and abs(Z[patch, k % 7]) == pooled.features[k])
 

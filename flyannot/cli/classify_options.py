@@ -20,8 +20,8 @@ _OPTIONS = (
         help="With --scheme image: how the values of a group's images become the group's.",
     ),
     click.option(
-        "--normalisation", type=click.Choice(["l2", "none"]), default="l2", show_default=True,
-        help="Scale feature vectors to norm 1, or leave them.",
+        "--normalisation", type=click.Choice(["l2", "power", "none"]), default="l2", show_default=True,
+        help="Scale feature vectors to norm 1, or their square roots, or leave them.",
     ),
     click.option(
         "--min-groups", type=COUNT, default=5, show_default=True,

@@ -33,12 +33,16 @@ from flyannot.sparse.learners import LEARNERS
     "--init", type=click.Choice(["random-patches"]), default="random-patches", show_default=True,
     help="Where the initial atoms come from.",
 )  # fmt: skip
+@click.option(
+    "--shared", is_flag=True,
+    help="One dictionary, from the patches of all stage ranges, instead of one for each.",
+)  # fmt: skip
 @stage_range_option
 @seed_option
 @force_option
 @learner_options
 def command(descriptors, out, stage_ranges, seed, force, **options):
-    """Learn one dictionary per stage range.
+    """Learn one dictionary per stage range, or one that they share.
 
     DESCRIPTORS comes from `flyannot extract` (several files count as one); the output goes to
     `flyannot pool`. Every epoch prints a line, and NAME.trace.csv beside the output keeps them.

@@ -15,6 +15,7 @@ from flyannot.cli.options import (
     stage_range_option,
     work_of,
 )
+from flyannot.pyramid import VIEWS
 from flyannot.sparse.coders import CODERS
 
 
@@ -42,6 +43,19 @@ from flyannot.sparse.coders import CODERS
     show_default=True,
     help="Cells laid over the image; several grids as in 1x1+2x4.",
 )
+@click.option(
+    "--signs", type=click.Choice(["merged", "apart"]), default="merged", show_default=True,
+    help="Pool the sizes of an atom's codes, or its positive and its negative codes apart.",
+)  # fmt: skip
+@click.option(
+    "--views", type=click.Choice(["merged", "apart"]), default="merged", show_default=True,
+    help="Pool lateral, dorsal, ventral and other images alike, or each kind into features of its own.",
+)  # fmt: skip
+@click.option(
+    "--mirror", type=click.Choice(VIEWS), multiple=True,
+    help="Pool every image of this view together with what it is upside down (repeatable). Dorsal and "
+    "ventral views show both flanks, and either may be up.",
+)  # fmt: skip
 @stage_range_option
 @shard_option
 @jobs_option

@@ -14,7 +14,6 @@ from flyannot.extraction import ExtractOptions, describe
 from flyannot.groups import groups_of
 from flyannot.images import quality_flags, read_grey
 from flyannot.ontology import Ids, read_ontology
-from flyannot.pyramid import grid_of
 from flyannot.stage_ranges import STAGE_RANGES
 from flyannot.steps.extract import doubtful, identity, image_columns, in_order, up_to_date
 from flyannot.steps.output import Outcome, is_dry_run, output_of
@@ -157,8 +156,9 @@ def _image_features(model, image):
     grey = read_grey(image.path, channel=model.extract.channel)
     described = describe(grey, model.extract)
     pooled = features_of(
-        described.descriptors, described.centres_px, model.atoms, model.pool, described.patch_px
-    )
+        described.descriptors, described.centres_px, model.atoms, model.pool, described.patch_px,
+        view=image.view,
+    )  # fmt: skip
     return pooled, ", ".join(quality_flags(grey))
 
 
@@ -213,7 +213,7 @@ def load_model(path, digest, stage_range):
         fitted,
         train_genes,
         ExtractOptions(**made["extract"]),
-        PoolOptions(made["coder"], made["tol"], made["pooling"], grid_of(made["grid"])),
+        PoolOptions.of(made),
         SetOptions(trained["scheme"], trained["normalisation"]),
         trained["merge"],
     )

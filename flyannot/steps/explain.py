@@ -127,7 +127,8 @@ def _explain_group(model, images, terms):
     greys = [read_grey(image.path, channel=model.extract.channel) for image in images]
     described = [describe(grey, model.extract) for grey in greys]
     pooled = [
-        features_of(d.descriptors, d.centres_px, model.atoms, model.pool, d.patch_px) for d in described
+        features_of(d.descriptors, d.centres_px, model.atoms, model.pool, d.patch_px, view=image.view)
+        for d, image in zip(described, images)
     ]
     features, winner, n_patches = (
         np.stack([getattr(p, name) for p in pooled]) for name in ("features", "winner", "n_patches")

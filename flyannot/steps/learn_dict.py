@@ -1,4 +1,4 @@
-"""descriptors.h5 to dictionary.h5: one dictionary per stage range."""
+"""descriptors.h5 to dictionary.h5: one dictionary per stage range, or one for all of them."""
 
 import logging
 from dataclasses import asdict, dataclass, field, replace
@@ -26,7 +26,10 @@ log = logging.getLogger("flyannot")
 
 @dataclass(frozen=True)
 class LearnOptions:
-    """How a dictionary is learned.  `settings` are the learner's own."""
+    """How a dictionary is learned.  `settings` are the learner's own.
+
+    shared: one dictionary from the patches of all stage ranges, which the file then has in each of them.
+    """
 
     learner: str = "scc"
     n_atoms: int = 1000
@@ -34,6 +37,7 @@ class LearnOptions:
     n_epochs: int = 10
     max_patches: int | None = None
     init: str = "random-patches"
+    shared: bool = False
     settings: dict = field(default_factory=dict)
 
 
@@ -51,7 +55,7 @@ class NormalisedPatches:
 
 
 def learn_dict(paths, out, options, work, *, seed=0, stage_ranges=None):
-    """Learn one dictionary per stage range.
+    """Learn one dictionary per stage range, or one that they share.
 
     Parameters
     ----------
@@ -65,7 +69,7 @@ def learn_dict(paths, out, options, work, *, seed=0, stage_ranges=None):
     Raises
     ------
     DataError
-        If a stage range has fewer patches than the dictionary has atoms.
+        If there are fewer patches than the dictionary has atoms.
     """
     with open_all(paths, "descriptors") as files:
         options = replace(
@@ -76,92 +80,112 @@ def learn_dict(paths, out, options, work, *, seed=0, stage_ranges=None):
         chosen = chosen_stage_ranges(files, stage_ranges)
         header = Header(
             "dictionary",
-            asdict(options)
-            | {"settings": _recorded(options.settings)}
-            | {"stage_ranges": chosen, "extract": files[0].options},
+            _as_dict(options) | {"stage_ranges": chosen, "extract": files[0].options},
             {"descriptors": [file.digest for file in files]},
             seed,
         )
-        _check_counts(files, chosen, options)
+        shares = [chosen] if options.shared else [[s] for s in chosen]
+        _check_counts(files, shares, options)
         with output_of(out, header, work, inputs=paths) as must_make:
             if not must_make:
                 return Outcome(out, False, "up to date")
             with one_blas_thread():
-                runs = {s: _learn_stage_range(files, s, out, header, options) for s in chosen}
+                learned = [_learn(files, together, out, header, options) for together in shares]
+            runs = {s: run for together, run in zip(shares, learned) for s in together}
             # The trace first: it is there whenever the dictionary is, even if the run is killed between.
             write_trace(out.with_suffix(".trace.csv"), {s: records for s, (_, records, _) in runs.items()})
             with create(out, header) as file:
                 for stage_range, (D, records, count) in runs.items():
                     write_dictionary(file, stage_range, D, records, n_patches=count)
             drop_parts(out)
-    return Outcome(out, True, "\n".join(_summary(s, *run) for s, run in runs.items()))
+    return Outcome(out, True, "\n".join(_summary(_name(s), *run) for s, run in zip(shares, learned)))
 
 
-def _recorded(settings):
-    """What decides the bits, as strict JSON: threads do not, and "no bound" is null."""
-    return {k: None if v == np.inf else v for k, v in settings.items() if k != "n_threads"}
+def _as_dict(options):
+    """What decides the bits, as strict JSON: threads do not, and "no bound" is null.
+
+    Older files do not name `shared`, and mean that it is not.
+    """
+    settings = {k: None if v == np.inf else v for k, v in options.settings.items() if k != "n_threads"}
+    named = asdict(options) | {"settings": settings}
+    return {k: v for k, v in named.items() if k != "shared" or v}
 
 
-def _check_counts(files, stage_ranges, options):
-    for stage_range in stage_ranges:
-        count = sum(n_patches(file, stage_range) for file in files)
+def _name(stage_ranges):
+    """What learns one dictionary, in messages and for its random numbers."""
+    return stage_ranges[0] if len(stage_ranges) == 1 else "all"
+
+
+def _check_counts(files, shares, options):
+    for together in shares:
+        count = sum(_counts(files, together))
         if min(count, options.max_patches or count) < options.n_atoms:
             raise DataError(
-                f"stage range {stage_range} has {count:,} patches, too few for {options.n_atoms:,} atoms",
+                f"stage range {', '.join(together)} has {count:,} patches, "
+                f"too few for {options.n_atoms:,} atoms",
                 fix="lower --n-atoms, lower --stride-px at extraction, or leave out this --stage-range",
             )
 
 
-def _learn_stage_range(files, stage_range, out, header, options):
+def _learn(files, stage_ranges, out, header, options):
     """Atoms, records and number of patches; from the last finished epoch, if there is one."""
-    rng = rng_for(header.seed, stage_range)
-    X = NormalisedPatches(_chosen_patches(files, stage_range, options.max_patches, rng))
+    name, place = _name(stage_ranges), stage_ranges[0]
+    rng = rng_for(header.seed, name)
+    X = NormalisedPatches(_chosen_patches(files, stage_ranges, options.max_patches, rng))
     learner = learner_class(options.learner)(
         random_patches(X, options.n_atoms, rng), len(X), lam=options.lam, **options.settings
     )
-    checkpoint = part_path(out, digest_of_json([stage_range, header.options, header.inputs, header.seed]))
+    checkpoint = part_path(out, digest_of_json([place, header.options, header.inputs, header.seed]))
     part_header = replace(header, kind="checkpoint")
-    records = _restore(learner, checkpoint, part_header, stage_range)
+    records = _restore(learner, checkpoint, part_header, stage_ranges)
     seconds = records[-1].seconds if records else 0.0
     epochs = learn(X, learner, n_epochs=options.n_epochs, rng=rng, first_epoch=len(records), seconds=seconds)
     for record in epochs:
         records.append(record)
-        log.info("%s", _epoch_line(stage_range, record, options.n_epochs))
+        log.info("%s", _epoch_line(name, record, options.n_epochs))
         with create(checkpoint, part_header) as file:
-            write_checkpoint(file, stage_range, learner.state(), records)
+            write_checkpoint(file, place, learner.state(), records)
     return np.asarray(learner.D), records, len(X)
 
 
-def _chosen_patches(files, stage_range, max_patches, rng):
-    count = sum(n_patches(file, stage_range) for file in files)
-    rows = np.arange(count)
-    if max_patches and max_patches < count:
-        rows = np.sort(rng.choice(count, max_patches, replace=False))
-    return read_patches(files, stage_range, rows)
+def _counts(files, stage_ranges):
+    """How many patches each stage range has in all files."""
+    return [sum(n_patches(file, s) for file in files) for s in stage_ranges]
 
 
-def _restore(learner, checkpoint, header, stage_range):
+def _chosen_patches(files, stage_ranges, max_patches, rng):
+    ends = np.cumsum(_counts(files, stage_ranges))
+    rows = np.arange(ends[-1])
+    if max_patches and max_patches < len(rows):
+        rows = np.sort(rng.choice(len(rows), max_patches, replace=False))
+    parts = np.split(rows, np.searchsorted(rows, ends[:-1]))
+    starts = [0, *ends[:-1]]
+    picked = [read_patches(files, s, mine - start) for s, mine, start in zip(stage_ranges, parts, starts)]
+    return picked[0] if len(picked) == 1 else np.concatenate(picked)
+
+
+def _restore(learner, checkpoint, header, stage_ranges):
     if difference(checkpoint, header):
         return []
     with open_stored(checkpoint, "checkpoint") as stored:
-        state, records = read_checkpoint(stored, stage_range)
+        state, records = read_checkpoint(stored, stage_ranges[0])
     learner.restore(state)
-    log.info("%5s  continues after epoch %d", stage_range, len(records))
+    log.info("%5s  continues after epoch %d", _name(stage_ranges), len(records))
     return records
 
 
-def _epoch_line(stage_range, record, n_epochs):
+def _epoch_line(name, record, n_epochs):
     return (
-        f"{stage_range:>5}  epoch {record.epoch}/{n_epochs}  {record.seconds:.1f} s  "
+        f"{name:>5}  epoch {record.epoch}/{n_epochs}  {record.seconds:.1f} s  "
         f"objective {record.objective:.5f} (gap {record.gap:.1e}; "
         f"with stored codes {record.objective_stored:.5f})  "
         f"{record.mean_nonzeros:.1f} non-zeros  {record.n_unused_atoms} atoms unused"
     )
 
 
-def _summary(stage_range, D, records, count):
+def _summary(name, D, records, count):
     last = records[-1]
     return (
-        f"{stage_range:>5}: {len(D):,} atoms from {count:,} patches, objective {last.objective:.5f}, "
+        f"{name:>5}: {len(D):,} atoms from {count:,} patches, objective {last.objective:.5f}, "
         f"{last.mean_nonzeros:.1f} non-zeros per code, {last.n_unused_atoms} atoms unused"
     )

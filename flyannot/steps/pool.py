@@ -1,7 +1,7 @@
 """descriptors.h5 and dictionary.h5 to features.h5: code every patch, pool every image."""
 
 from contextlib import ExitStack
-from dataclasses import asdict, dataclass
+from dataclasses import dataclass
 from functools import lru_cache
 from pathlib import Path
 
@@ -64,7 +64,7 @@ def pool(paths, dictionary, out, options, work, *, stage_ranges=None, shard=None
             share = {name: value for name, value in files[0].inputs.items() if name == "shard"}
         header = Header(
             "features",
-            asdict(options)
+            options.as_dict()
             | {"stage_ranges": chosen, "extract": extract, "learn": atoms.options, "seed": atoms.seed},
             {"descriptors": [file.digest for file in files], "dictionary": [atoms.digest], **share},
         )
@@ -116,16 +116,18 @@ def _make_part(shard):
             mine = [(files[path], i) for path, s, i in shard.images if s == stage_range]
             if mine:
                 atoms = _atoms(shard.dictionary, stage_range, digest, shard.options.coder)
+                columns = _columns(mine, stage_range)
                 pooled = [
                     features_of(
                         *read_patches_of_image(file, stage_range, i),
                         atoms,
                         shard.options,
                         read_sides_of_image(file, stage_range, i),
+                        view=view,
                     )  # fmt: skip
-                    for file, i in mine
+                    for (file, i), view in zip(mine, columns["view"])
                 ]
-                write_features(part, stage_range, _columns(mine, stage_range), pooled, atoms.D)
+                write_features(part, stage_range, columns, pooled, atoms.D)
     return len(shard.images)
 
 
@@ -145,5 +147,14 @@ def _columns(images, stage_range):
 
 def _summary(out):
     with open_stored(out, "features") as stored:
-        shapes = {s: stored.group(s)["features"].shape for s in stored.stage_ranges}
-    return "\n".join(f"{s:>5}: {n:,} images, {width:,} features each" for s, (n, width) in shapes.items())
+        return "\n".join(_line(stored, s) for s in stored.stage_ranges)
+
+
+def _line(stored, stage_range):
+    n_images, width = stored.group(stage_range)["features"].shape
+    line = f"{stage_range:>5}: {n_images:,} images, {width:,} features each"
+    views = stored.options.get("mirror", ())
+    if not views:
+        return line
+    n_mirrored = sum(view in views for view in stored.array(stage_range, "view"))
+    return f"{line}; {n_mirrored:,} together with their mirror images"

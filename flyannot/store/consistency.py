@@ -31,7 +31,8 @@ def _pooled_widths(stored, stage_range):
     cells, n_atoms = group["n_patches"].shape[1], len(group["D"])
     expected, pooling = _cells(stored.options), stored.options["pooling"]
     n_winners = width if pooling == "max" else 0
-    if (width, cells, group["winner"].shape[1]) != (cells * n_atoms, expected, n_winners):
+    expected_width = cells * n_atoms * _values_per_atom(stored.options)
+    if (width, cells, group["winner"].shape[1]) != (expected_width, expected, n_winners):
         return (
             f"{stage_range}/features has {width} columns: they do not fit {n_atoms} atoms in {expected} cells"
         )
@@ -40,7 +41,12 @@ def _pooled_widths(stored, stage_range):
 
 def _cells(pooled):
     """How many cells features have that were pooled with these options."""
-    return n_cells(pooled["grid"], pooled["extract"]["patch_px"])
+    return n_cells(pooled["grid"], pooled["extract"]["patch_px"], pooled.get("views", "merged"))
+
+
+def _values_per_atom(pooled):
+    """How many features an atom has in a cell."""
+    return 2 if pooled.get("signs") == "apart" else 1
 
 
 def _scorer(stored, stage_range):
@@ -49,7 +55,8 @@ def _scorer(stored, stage_range):
     (method,) = stored.array(stage_range, "method")
     if method not in SCORERS:
         return f"{stage_range}/method names no classifier"
-    n_features = len(group["D"]) * _cells(stored.options["pool"])
+    pooled = stored.options["pool"]
+    n_features = len(group["D"]) * _values_per_atom(pooled) * _cells(pooled)
     sizes = {"n_terms": len(group["term"]), "n_features": n_features}
     return shape_breach(SCORERS[method], group.get("scorer", {}), f"{stage_range}/scorer", sizes)
 

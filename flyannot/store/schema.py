@@ -87,6 +87,9 @@ _POOL = {
     "tol": _NUMBER,
     "pooling": ("max", "mean", "rms"),
     "grid": list,
+    "signs?": ("merged", "apart"),
+    "views?": ("merged", "apart"),
+    "mirror?": list,
     **{f"extract.{name}": accepted for name, accepted in _EXTRACT.items()},
     "learn.lam": _NUMBER,
 }
@@ -131,7 +134,7 @@ OPTIONS = {
     "features": _POOL,
     "model": {
         "train.scheme": ("group", "mean", "image"),
-        "train.normalisation": ("l2", "none"),
+        "train.normalisation": ("l2", "power", "none"),
         "train.merge": ("max", "mean"),
         **{f"pool.{name}": accepted for name, accepted in _POOL.items()},
     },
