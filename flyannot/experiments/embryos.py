@@ -8,6 +8,7 @@ import numpy as np
 from flyannot.bench.real_patches import N_HELD, Inputs
 from flyannot.dataset import read_images
 from flyannot.errors import DataError
+from flyannot.experiments.findings import KINDS
 from flyannot.extraction import ExtractOptions, describe
 from flyannot.images import read_grey
 from flyannot.synthetic import synthesize
@@ -23,6 +24,13 @@ class Source:
 
     text: str
     kind: str
+
+
+def all_of(sources):
+    """Several as one: each is named once, and the least real kind counts."""
+    sources = list(dict.fromkeys(sources))
+    text = "; ".join(source.text for source in sources)
+    return Source(text, max((source.kind for source in sources), key=KINDS.index))
 
 
 @dataclass(frozen=True)

@@ -1,6 +1,7 @@
 """Images with many labels, as feature vectors: embryos by bags of words, and Corel5k."""
 
 from dataclasses import dataclass
+from functools import lru_cache
 
 import numpy as np
 
@@ -15,7 +16,7 @@ _EMBRYOS = ((600, 50), (1400, 600))  # labelled rows and queries, quick and full
 _PHOTOGRAPHS = ((1800, 30), (4500, 500))
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False)  # equal to itself alone, so that what was found on it can be kept
 class Labelled:
     """Training and test rows: X float32 (n, n_features), Y bool (n, n_labels)."""
 
@@ -26,11 +27,14 @@ class Labelled:
     source: Source
 
     def share(self, tau, rng):
-        """The same with the share tau of the training rows."""
+        """The same with the share tau of the training rows; itself at tau = 1."""
+        if tau == 1:
+            return self
         rows = np.sort(rng.permutation(len(self.X))[: max(2, round(tau * len(self.X)))])
         return Labelled(self.X[rows], self.Y[rows], self.X_test, self.Y_test, self.source)
 
 
+@lru_cache(maxsize=1)
 def embryo_words(setup):
     """2,000 embryos by 1,750 visual words, 79 terms (Cai et al. 2012), or None; split at random."""
     path = setup.shared_file("bow", "bdgp_bow.npz")
@@ -45,6 +49,7 @@ def embryo_words(setup):
     return _kept(X[train], Y[train], X[test], Y[test], setup.pick(*_EMBRYOS), text)
 
 
+@lru_cache(maxsize=1)
 def corel5k(setup):
     """Corel5k: 499 visual words, 374 labels, 4,500 + 500 images, or None."""
     paths = [setup.shared_file("corel5k", name) for name in _COREL]

@@ -4,6 +4,7 @@ import numpy as np
 from scipy.optimize import minimize
 
 from flyannot.bench.clocks import Stopwatch
+from flyannot.experiments.embryos import all_of
 from flyannot.experiments.findings import Claim, Compared, Finding, Panel, Series
 from flyannot.experiments.papers import stated
 from flyannot.experiments.signals import stimuli
@@ -30,10 +31,10 @@ def measure(setup):
         D, lam = _dictionary(setup, X)
         sources.append(source)
         rows += [{"signal": name} | row for row in _race(X[: setup.pick(*_N)], D, lam)]
-    kind = "synthetic" if any(source.kind == "synthetic" for source in sources) else "real"
+    source = all_of(sources)
     return Finding(
-        data="; ".join(source.text for source in sources),
-        kind=kind,
+        data=source.text,
+        kind=source.kind,
         variant=f"coders of flyannot.sparse.coders at tol {_TOL:g}, float64, cold start, {_N_ATOMS} atoms, "
         "lam 1.2/sqrt(p); LARS is scikit-learn's",
         why=_why(rows),

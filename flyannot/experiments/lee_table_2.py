@@ -3,6 +3,7 @@
 import numpy as np
 
 from flyannot.bench.clocks import Stopwatch
+from flyannot.experiments.embryos import all_of
 from flyannot.experiments.findings import Claim, Compared, Finding, Panel, Series
 from flyannot.experiments.papers import stated
 from flyannot.experiments.signals import stimuli
@@ -29,10 +30,10 @@ def measure(setup):
             for bases in _BASES:
                 runs[name, solver, bases] = _learn(setup, X, solver, bases)
     names = list(dict.fromkeys(name for name, _, _ in runs))
-    kind = "synthetic" if any(source.kind == "synthetic" for source in sources) else "real"
+    source = all_of(sources)
     return Finding(
-        data="; ".join(source.text for source in sources),
-        kind=kind,
+        data=source.text,
+        kind=source.kind,
         variant=f"{setup.pick(*_N_ATOMS)} atoms, {setup.pick(*_N_ITERATIONS)} alternations, float64, lam "
         "1.2/sqrt(p), codes to the same part of |x|^2 / 2, warm where the solver takes a start",
         why="Gradient descent must come as near to the minimum as 1e-8 of it here; how near it did in the "

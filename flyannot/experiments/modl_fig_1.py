@@ -1,7 +1,8 @@
 """MODL, Figure 1: the test objective against processor time for several reductions."""
 
+from flyannot.experiments.embryos import all_of
 from flyannot.experiments.findings import Claim, Compared, Finding, Panel, Series
-from flyannot.experiments.modl_runs import BATCH_SIZE, N_ATOMS, all_runs, least_kind, ratio_to_reach
+from flyannot.experiments.modl_runs import BATCH_SIZE, N_ATOMS, all_runs, ratio_to_reach
 from flyannot.experiments.papers import stated
 
 _CLOSE = 0.02  # relative, of the last test objectives
@@ -11,14 +12,15 @@ def measure(setup):
     """One run for every reduction on every case."""
     paper = stated("modl", "fig-1")
     runs, by_name = all_runs(setup, tuple(paper["reductions"]))
+    source = all_of(case.source for case in by_name.values())
     return Finding(
-        data="; ".join(case.source.text for case in by_name.values()),
-        kind=least_kind(by_name.values()),
+        data=source.text,
+        kind=source.kind,
         variant=f"modl, {N_ATOMS} atoms, batches of {BATCH_SIZE}, beta 0.9, float32; whole pictures with l2 "
         "atoms and |z|_1, fMRI with atoms in the l1 ball and |z|^2",
-        why="An epoch is several times cheaper where pixels are many (40,960), and hardly so on 800 voxels; "
-        "but samples are a thousand here, not millions: no epoch is redundant, and masks lose what the "
-        "cheaper steps gain.",
+        why="An epoch is several times cheaper where pixels are many (40,960), and hardly so on 800 voxels, of "
+        "which a mask at r=12 holds 67; but samples are a thousand here, not millions: no epoch is redundant, "
+        "and masks lose what the cheaper steps gain.",
         claims=list(_claims(paper, runs, by_name)),
         compared=list(_compared(paper, runs, by_name)),
         rows=[
@@ -41,10 +43,9 @@ def _claims(paper, runs, by_name):
     for name in by_name:
         last = {r: runs[name, r][-1][2] for r in paper["reductions"]}
         first = runs[name, 1][0][2]
-        worst = max(v / last[1] - 1 for v in last.values())
         yield Claim(f"every r converges ({name})", max(last.values()) < first, _values(last))
-        text = f"r up to 8 ends within {100 * _CLOSE:.0f} % of r=1 ({name})"
-        yield Claim(text, last[8] <= (1 + _CLOSE) * last[1], f"{100 * worst:+.1f} % at worst")
+        text, above = f"r=8 ends within {100 * _CLOSE:.0f} % of r=1 ({name})", last[8] / last[1] - 1
+        yield Claim(text, above <= _CLOSE, f"{100 * above:+.1f} %")
         cheaper = runs[name, 1][-1][1] / runs[name, largest][-1][1]
         yield Claim(f"an epoch is cheaper at r={largest} ({name})", cheaper > 1, f"{cheaper:.1f} times")
         sooner, _ = ratio_to_reach(runs, name, largest)

@@ -1,7 +1,8 @@
 """MODL, Figure 5: the weights t^-beta."""
 
+from flyannot.experiments.embryos import all_of
 from flyannot.experiments.findings import Claim, Compared, Finding, Panel, Series
-from flyannot.experiments.modl_runs import BATCH_SIZE, N_ATOMS, cases, least_kind, run
+from flyannot.experiments.modl_runs import BATCH_SIZE, N_ATOMS, cases, run
 from flyannot.experiments.papers import stated
 
 _LEAST_BETA = 0.76  # the theory, and our learner, want beta above 0.75
@@ -18,9 +19,10 @@ def measure(setup):
         (name, beta): run(setup, case, reduction=_REDUCTION, beta=beta)
         for name, case in by_name.items() for beta in betas
     }  # fmt: skip
+    source = all_of(case.source for case in by_name.values())
     return Finding(
-        data="; ".join(case.source.text for case in by_name.values()),
-        kind=least_kind(by_name.values()),
+        data=source.text,
+        kind=source.kind,
         variant=f"modl, r={_REDUCTION}, {N_ATOMS} atoms, batches of {BATCH_SIZE}, float32",
         why="The paper tuned beta on ratings, which are not at hand; on pictures and fMRI, with few "
         "mini-batches, a smaller beta forgets the start sooner and is slightly ahead.",

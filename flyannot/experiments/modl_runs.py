@@ -148,9 +148,3 @@ def ratio_to_reach(runs, name, r):
     if None in first or not first[1][1] or not first[0][0]:
         return None, None
     return first[0][1] / first[1][1], first[1][0] / first[0][0]
-
-
-def least_kind(all_cases):
-    """The least real kind of data that takes part."""
-    kinds = [case.source.kind for case in all_cases]
-    return max(kinds, key=("real", "rendered", "synthetic").index)

@@ -20,7 +20,7 @@ INTRODUCTION = (
     "thread unless a row says otherwise, so ratios are to be compared, not times. An item is reproduced when "
     "every statement listed for it holds here; it differs when one does not; it is not runnable when its "
     "data or programs cannot be had. A number marked projected is a measured rate times a number of patches "
-    "that were not run."
+    "that were not run. Items that share measurements with one before them take next to no time of their own."
 )
 
 
@@ -84,7 +84,7 @@ def _lines(record, paper):
     if not finding.blocked:
         lines += [("data", f"{finding.data} ({finding.kind})"), ("variant", finding.variant)]
     lines += [("note", note) for note in finding.notes]
-    return [*lines, ("took", f"{record.seconds:.0f} s on the wall")]
+    return [*lines, ("took", f"{record.seconds:.0f} s of processor time")]
 
 
 def _compared(compared):

@@ -17,7 +17,8 @@ FOLDER = "items"
 
 @dataclass(frozen=True)
 class Record:
-    """A finding, with what it was made by: `settings`, the machine, the seconds it took, and the command."""
+    """A finding, with what it was made by: `settings`, the machine, the
+    seconds of processor time it took, and the command."""
 
     name: str
     finding: Finding

@@ -78,7 +78,7 @@ def is_finished(item, setup, out):
 def _measure_one(item, setup, out):
     """Measure and write one item; returns why it failed, or an empty string."""
     log.info("%-16s %s", item.name, item.title)
-    started = time.perf_counter()
+    started = time.process_time()
     try:
         with threadpool_limits(1):
             finding = item.measure(setup)
@@ -88,11 +88,11 @@ def _measure_one(item, setup, out):
         why = str(error) if isinstance(error, FlyannotError) else f"{type(error).__name__}: {error}"
         log.warning("%-16s failed: %s", item.name, why, exc_info=log.isEnabledFor(logging.DEBUG))
         return why or type(error).__name__
-    seconds = time.perf_counter() - started
+    seconds = time.process_time() - started
     record = Record(item.name, finding, settings_of(item, setup), machine(), seconds, command_of(item, setup))
     draw(finding, item, paths_of(out, item.name))
     write_record(out, record)
-    log.info("%-16s %s, in %.0f s", item.name, finding.status, seconds)
+    log.info("%-16s %s, in %.0f s of processor time", item.name, finding.status, seconds)
     return ""
 
 

@@ -37,7 +37,7 @@ def measure(setup):
         why=_WHY if all(claim.holds for claim in claims) else _WHY_NOT,
         claims=claims,
         compared=[
-            Compared(f"time of 10 epochs, {k} sweeps", "min", None, t, "no number in the paper's text")
+            Compared(f"time of 10 epochs, sweeps: {k}", "min", None, t, "no number in the paper's text")
             for k, t in zip(runs, minutes)
         ],
         rows=[

@@ -1,6 +1,7 @@
 """Signals to code, as Lee et al. have them: photographs, embryo patches and a slice of fMRI."""
 
 import numpy as np
+from numpy.lib.stride_tricks import sliding_window_view
 
 from flyannot.bench.real_patches import packaged_photographs
 from flyannot.bench.real_signals import read_nifti, unit_rows
@@ -9,18 +10,26 @@ from flyannot.experiments.embryos import Source, problem
 from flyannot.images import read_grey
 
 PHOTOGRAPH_PX = (240, 320)
+_BLOCK = 10_000  # patches at a time
 _FMRI = ("fmri", "haxby_1slice_bold.nii.gz")
 
 
-def photograph_patches(rng, n, patch_px):
-    """Square patches of scikit-image's photographs, centred, of norm 1: float64 (n, patch_px^2), `Source`."""
-    greys = [read_grey(path, size_px=PHOTOGRAPH_PX) / 255 for path in packaged_photographs()]
+def photograph_patches(rng, n, patch_px, *, dtype=np.float64):
+    """Square patches of scikit-image's photographs, centred, of norm 1: (n, patch_px^2), and their `Source`.
+
+    Patches without any detail are left out.
+    """
+    greys = np.stack([read_grey(path, size_px=PHOTOGRAPH_PX) / 255 for path in packaged_photographs()])
     height, width = np.subtract(PHOTOGRAPH_PX, patch_px)
-    which, top, left = rng.integers(len(greys), size=3 * n), rng.integers(height, size=3 * n), None
-    left = rng.integers(width, size=3 * n)
-    drawn = [greys[i][r : r + patch_px, c : c + patch_px].ravel() for i, r, c in zip(which, top, left)]
-    X = unit_rows(np.array(drawn, np.float64))
-    X = X[(X != 0).any(axis=1)][:n]
+    which, top, left = (rng.integers(below, size=3 * n) for below in (len(greys), height, width))
+    windows = sliding_window_view(greys, (patch_px, patch_px), axis=(1, 2))
+    X, n_kept = np.empty((n, patch_px**2), dtype), 0
+    for rows in np.array_split(np.arange(3 * n), 3 * n // _BLOCK + 1):
+        drawn = unit_rows(windows[which[rows], top[rows], left[rows]].reshape(len(rows), -1))
+        drawn = drawn[(drawn != 0).any(axis=1)][: n - n_kept]
+        X[n_kept : n_kept + len(drawn)] = drawn
+        n_kept += len(drawn)
+    X = X[:n_kept]
     return X, Source(
         f"{len(X):,} patches of {patch_px} px of {len(greys)} photographs of scikit-image, 320x240", "real"
     )

@@ -10,4 +10,4 @@ def measure(setup):
     paper = stated("siso", "fig-4")
     siso, svm = paper["map_siso"], paper["map_svm"]
     note = f"The paper's text: MAP at tau = 1 is {siso} for SISO and {svm} for the SVM, on NUS-WIDE."
-    return shares_finding(setup, corel5k(setup), [note])
+    return shares_finding(setup, corel5k(setup), notes=[note])
