@@ -13,7 +13,7 @@ _N_COREL_LABELS = 374
 _TEST_SHARE = 0.3
 _LEAST = 10  # training rows that carry a label
 _EMBRYOS = ((600, 50), (1400, 600))  # labelled rows and queries, quick and full
-_PHOTOGRAPHS = ((1800, 30), (4500, 500))
+_PHOTOGRAPHS = ((1800, 30), (4500, 200))
 
 
 @dataclass(frozen=True, eq=False)  # equal to itself alone, so that what was found on it can be kept

@@ -18,9 +18,9 @@ def measure(setup):
         kind=source.kind,
         variant=f"modl, {N_ATOMS} atoms, batches of {BATCH_SIZE}, beta 0.9, float32; whole pictures with l2 "
         "atoms and |z|_1, fMRI with atoms in the l1 ball and |z|^2",
-        why="An epoch is several times cheaper where pixels are many (40,960), and hardly so on 800 voxels, of "
-        "which a mask at r=12 holds 67; but samples are a thousand here, not millions: no epoch is redundant, "
-        "and masks lose what the cheaper steps gain.",
+        why="An epoch is several times cheaper where pixels are many (40,960), and hardly so on 800 voxels, "
+        "of which a mask at r=12 holds 67; but samples are a thousand here, not millions: no epoch is "
+        "redundant, and masks lose what the cheaper steps gain.",
         claims=list(_claims(paper, runs, by_name)),
         compared=list(_compared(paper, runs, by_name)),
         rows=[

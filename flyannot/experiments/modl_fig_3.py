@@ -15,8 +15,8 @@ def measure(setup):
         data=source.text,
         kind=source.kind,
         variant=f"as modl-fig-1: {N_ATOMS} atoms, batches of {BATCH_SIZE}, beta 0.9, float32",
-        why="A mask of p/r features says less about a sample, least of 800 voxels; with a thousand samples to "
-        "make up for it, not millions, large r costs more records here than in the paper.",
+        why="A mask of p/r features says less about a sample, least of 800 voxels; with a thousand samples "
+        "to make up for it, not millions, large r costs more records here than in the paper.",
         claims=list(_claims(paper, runs, by_name)),
         compared=list(_compared(paper, runs, by_name)),
         rows=[
