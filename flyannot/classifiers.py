@@ -24,8 +24,9 @@ import numpy as np
 
 from flyannot.calibration import calibrate, sigmoid, threshold_at
 from flyannot.decision_values import linear_values
-from flyannot.errors import DataError, InputError, did_you_mean
+from flyannot.errors import DataError, InputError
 from flyannot.folds import gene_folds
+from flyannot.legal import chosen
 from flyannot.scores import auc_within_folds
 from flyannot.svm import TrainOptions, merge_images, train_terms, untrainable
 
@@ -153,12 +154,7 @@ def fit(method, X, Y, genes, *, rng, bags=None, options=None):
 
 
 def _scorer_class(method):
-    if method not in _WHERE:
-        raise InputError(
-            f'no classifier is called "{method}".{did_you_mean(method, CLASSIFIERS)}',
-            fix=f"choose from: {', '.join(CLASSIFIERS)}",
-        )
-    module, _, name = _WHERE[method].partition(":")
+    module, _, name = _WHERE[chosen("classifier", method, CLASSIFIERS)].partition(":")
     return getattr(import_module(f"flyannot.{module}"), name)
 
 

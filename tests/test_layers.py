@@ -11,7 +11,7 @@ import flyannot
 from flyannot.cli import COMMANDS
 
 PACKAGE = Path(flyannot.__file__).parent
-BOTTOM = {"errors", "stage_ranges"}
+BOTTOM = {"errors", "legal", "stage_ranges"}
 HEAVY = ("numba", "sklearn", "cv2", "h5py", "scipy", "skimage", "PIL", "tifffile")
 ONLY_IN = {
     "h5py": ("store/",),

@@ -18,7 +18,7 @@ def command(files, out, force):
 
     \b
     Example:
-        flyannot join predictions.*.h5 -o predictions.h5
+        flyannot join predictions.1.h5 predictions.2.h5 -o predictions.h5
     """
     from flyannot.steps.join import join
 

@@ -5,7 +5,8 @@ from sklearn.base import BaseEstimator, ClassNamePrefixFeaturesOutMixin, Transfo
 from sklearn.utils import check_array
 
 from flyannot.errors import InputError
-from flyannot.estimators.validation import chosen, matrix_of, n_threads_of
+from flyannot.estimators.validation import matrix_of, n_threads_of
+from flyannot.legal import chosen
 from flyannot.sparse.coders import CODERS, coder
 from flyannot.sparse.fit import default_lam
 from flyannot.sparse.objective import objective

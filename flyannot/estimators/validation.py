@@ -5,7 +5,7 @@ import os
 import numpy as np
 from sklearn.utils import check_random_state
 
-from flyannot.errors import InputError, did_you_mean
+from flyannot.errors import InputError
 from flyannot.estimators.image_patches import as_image_patches
 
 try:
@@ -32,15 +32,6 @@ def generator(random_state):
     if isinstance(random_state, int | np.integer):
         return np.random.default_rng(random_state)
     return np.random.default_rng(check_random_state(random_state).randint(2**31, size=4))
-
-
-def chosen(what, name, known):
-    """`name`, if it is one of the `known` names; InputError, which is a ValueError, if it is not."""
-    if name in known:
-        return name
-    raise InputError(
-        f'there is no {what} "{name}".{did_you_mean(name, known)}', fix=f"use one of {', '.join(known)}"
-    )
 
 
 def n_threads_of(n_jobs):

@@ -2,7 +2,7 @@
 
 from dataclasses import dataclass, replace
 
-from flyannot.errors import InputError, did_you_mean
+from flyannot.legal import chosen, require_legal
 
 SURROGATES = ("proximal", "exact")
 CODE_BLOCKS = ("whole", "drawn")
@@ -60,15 +60,8 @@ def resolved(options, lam, n_atoms):
     n_processors = n_blocks if options.n_processors is None else options.n_processors
     options = replace(options, n_blocks=n_blocks, n_processors=n_processors)
     for name, known in (("surrogate", SURROGATES), ("code_blocks", CODE_BLOCKS)):
-        chosen = getattr(options, name)
-        if chosen not in known:
-            raise InputError(
-                f'DSSC has no {name} "{chosen}".{did_you_mean(chosen, known)}',
-                fix=f"use one of {', '.join(known)}",
-            )
-    for name, value, legal, range_ in _ranges(options, lam):
-        if not legal:
-            raise InputError(f"DSSC cannot work with {name} = {value}", fix=f"choose {name} {range_}")
+        chosen(name, getattr(options, name), known)
+    require_legal("DSSC", _ranges(options, lam))
     return options
 
 

@@ -14,7 +14,7 @@ import numpy as np
 import scipy.sparse as sp
 from scipy.linalg import cho_factor, cho_solve
 
-from flyannot.errors import InputError, did_you_mean
+from flyannot.legal import chosen, require_legal
 from flyannot.sparse.coders import CODERS, coder
 
 RIDGE = 1e-12  # added to the diagonal of A, as part of it: codes may depend on one another
@@ -208,17 +208,10 @@ def _inner(P, Q):
 
 
 def _check_options(lam, coder_name, tol, n_threads):
-    if coder_name not in CODERS:
-        raise InputError(
-            f'there is no coder "{coder_name}".{did_you_mean(coder_name, CODERS)}',
-            fix=f"use one of {', '.join(CODERS)}",
-        )
-    for name, value, legal, range_ in (
+    chosen("coder", coder_name, CODERS)
+    options = (
         ("lam", lam, lam > 0, "above 0"),
         ("tol", tol, tol > 0, "above 0"),
         ("n_threads", n_threads, n_threads >= 1, "1 or more"),
-    ):
-        if not legal:
-            raise InputError(
-                f"lagrange-dual cannot work with {name} = {value}", fix=f"choose {name} {range_}"
-            )
+    )
+    require_legal("lagrange-dual", options)

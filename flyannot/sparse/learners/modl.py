@@ -13,7 +13,8 @@ perfect dictionary stays where it is, whatever the masks.
 
 import numpy as np
 
-from flyannot.errors import InputError, did_you_mean
+from flyannot.errors import InputError
+from flyannot.legal import chosen
 from flyannot.sparse.coders.known import ridge_of_known, split_missing
 from flyannot.sparse.learners.ol import OL
 from flyannot.sparse.learners.online_kernels import L1_WITHIN, L2_LAZY, L2_WITHIN
@@ -131,10 +132,7 @@ def _check_options(n_features, reduction, ball, projection, code_penalty, histor
         ("code_penalty", code_penalty, ("l1", "l2")),
         ("history", history or "products", ("residuals", "products")),
     ):
-        if value not in legal:
-            raise InputError(
-                f'MODL has no {name} "{value}".{did_you_mean(value, legal)}', fix=f"use {' or '.join(legal)}"
-            )
+        chosen(name, value, legal)
     if not 1 <= reduction <= n_features:
         raise InputError(
             f"MODL cannot cut {n_features} features into {reduction} masks",

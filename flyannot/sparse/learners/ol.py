@@ -9,7 +9,8 @@ large-scale optimization", NIPS 2013.  Atoms are visited in random order, not by
 
 import numpy as np
 
-from flyannot.errors import DataError, InputError
+from flyannot.errors import DataError
+from flyannot.legal import require_legal
 from flyannot.sparse.blas import one_blas_thread
 from flyannot.sparse.coders.known import lasso_of_known, split_missing
 from flyannot.sparse.learners.lazy_atoms import LazyAtoms, Room, take_rows
@@ -227,15 +228,12 @@ class OL:
 
 
 def _check_options(lam, batch_size, beta, memory, tol, replace_after):
-    for name, value, legal, range_ in (
+    options = (
         ("lam", lam, lam > 0, "above 0"),
         ("batch_size", batch_size, batch_size >= 1, "1 or more"),
         ("beta", beta, 0.75 < beta <= 1, "above 0.75 and at most 1"),
         ("memory", memory, memory is None or memory > 0, "above 0"),
         ("tol", tol, tol > 0, "above 0"),
         ("replace_after", replace_after, replace_after is None or replace_after >= 1, "1 or more"),
-    ):
-        if not legal:
-            raise InputError(
-                f"online learning cannot work with {name} = {value}", fix=f"choose {name} {range_}"
-            )
+    )
+    require_legal("online learning", options)

@@ -13,7 +13,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from flyannot.errors import InputError, did_you_mean
+from flyannot.legal import chosen, require_legal
 from flyannot.sparse.learners.scc_codes import as_csr, codes_of_state, no_codes, state_of_codes, with_room
 from flyannot.sparse.learners.scc_kernels import (
     Atoms,
@@ -171,16 +171,11 @@ def _with_places(orders, dtype):
 
 
 def _check_options(lam, n_sweeps, variant, forgetting, max_step):
-    if variant not in VARIANTS:
-        raise InputError(
-            f'SCC has no variant "{variant}".{did_you_mean(variant, VARIANTS)}',
-            fix=f"use one of {', '.join(VARIANTS)}",
-        )
-    for name, value, legal, range_ in (
+    chosen("variant", variant, VARIANTS)
+    options = (
         ("lam", lam, lam > 0, "above 0"),
         ("n_sweeps", n_sweeps, n_sweeps >= 1, "1 or more"),
         ("forgetting", forgetting, forgetting is None or 0 <= forgetting <= 1, "between 0 and 1"),
         ("max_step", max_step, max_step > 0, "above 0"),
-    ):
-        if not legal:
-            raise InputError(f"SCC cannot work with {name} = {value}", fix=f"choose {name} {range_}")
+    )
+    require_legal("SCC", options)

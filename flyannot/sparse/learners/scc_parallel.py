@@ -4,7 +4,7 @@ from concurrent.futures import ThreadPoolExecutor
 
 import numpy as np
 
-from flyannot.errors import InputError
+from flyannot.legal import require_legal
 from flyannot.sparse.learners.scc import SCC
 from flyannot.sparse.learners.scc_codes import no_codes, with_room
 from flyannot.sparse.learners.scc_kernels import Atoms, new_scratch, round_dictionary, visit_samples
@@ -35,8 +35,7 @@ class ParallelSCC(SCC):
     """
 
     def __init__(self, D, n_samples, *, n_shares=2, **options):
-        if n_shares < 1:
-            raise InputError(f"SCC cannot work with n_shares = {n_shares}", fix="choose n_shares 1 or more")
+        require_legal("SCC", [("n_shares", n_shares, n_shares >= 1, "1 or more")])
         super().__init__(D, n_samples, **options)
         self.n_shares = n_shares
         self._shares = [
