@@ -211,6 +211,13 @@ def test_every_layout_of_movielens_gives_the_same_ratings(tmp_path, name, text):
     assert list(zip(found.rows, found.columns, found.values)) == [(1, 0, 3.0), (0, 0, 4.0), (0, 1, 1.0)]
 
 
+def test_some_rows_of_ratings_keep_all_their_entries():
+    ratings = Ratings(np.array([0, 2, 2, 3]), np.array([1, 0, 1, 1]), np.arange(4.0), (4, 2))
+    found = ratings.of_rows(np.array([3, 2]))
+    assert found.shape == (2, 2)
+    assert sorted(zip(found.rows, found.columns, found.values)) == [(0, 1, 3.0), (1, 0, 1.0), (1, 1, 2.0)]
+
+
 @pytest.mark.parametrize(
     "text, said", [("1,2\n", "line 1"), ("1,2,3\n1,x,3\n", "line 2"), ("1,2,3\n1,2,4\n", "twice")]
 )

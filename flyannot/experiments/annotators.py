@@ -18,6 +18,7 @@ N_CHECKED = 50  # queries of LASSO, and of hash-siso, exact: both are slow, and 
 _ENDINGS = {HASH: "none", HASH_EXACT: "solve"}  # the paper believes an empty answer of the hash
 _TOL = 5e-6  # of the gap of LASSO's codes, relative to |y|^2: what flyannot.propagation asks of SISO
 _MOST_SWEEPS = 2_000
+_N_WARM = 20  # rows of a first small fit
 _N_NEIGHBOURS = 7  # of label spreading's graph
 
 
@@ -76,7 +77,6 @@ def annotate_by(setup, method, labelled):
     if method == LASSO:
         return _by_lasso(labelled, queries, truth)
     model, seconds = fitted(method, labelled.X, labelled.Y, setup.rng(method))
-    model.decision_values(queries[:2])  # compiled
     with Stopwatch() as answering:
         values = model.decision_values(queries)
     return Annotated(method, seconds, answering.seconds, values, truth)
@@ -86,6 +86,8 @@ def fitted(method, X, Y, rng):
     """A fitted model of flyannot.propagation or flyannot.rbf_svm, and the seconds that it took."""
     kind = RbfSvm if method == "svm" else METHODS[method.partition(",")[0]]
     setting = _ENDINGS.get(method, kind.settings(len(X))[0])
+    warm = kind.fit(X[:_N_WARM], Y[:_N_WARM], setting, rng=np.random.default_rng(0))
+    warm.decision_values(X[:2])  # imported, compiled
     with Stopwatch() as watch:
         model = kind.fit(X, Y, setting, rng=rng)
     return model, watch.seconds

@@ -16,7 +16,7 @@ _SOLVERS = {"coordinate descent": by_coordinate_descent, "MODL": by_modl}
 _N_LAMS = (7, 15)  # quick, full; the paper tried 15 from 0.01 to 10
 _N_SPLITS = (1, 5)
 _LAMS = {"coordinate descent": (1e-3, 1e0), "MODL": (1e-2, 1e1)}  # in each objective's own scale
-_N_TUNED = 300_000  # entries that lam is chosen on
+_N_TUNED = 300_000  # entries that lam is chosen on, of whole rows: the fewer a row has, the larger its lam
 _CLOSE = 0.005
 
 
@@ -30,7 +30,7 @@ def completion_finding(setup, ratings, source, compared, why):
     compared : function of (coordinate descent's `Completed`, MODL's) that gives rows
     why : str, why the paper and we differ
     """
-    tuned = ratings.subset(setup.rng("tuned").permutation(len(ratings))[:_N_TUNED])
+    tuned = _some_rows(ratings, setup.rng("tuned"))
     lams = {name: _chosen_lam(setup, name, tuned) for name in _SOLVERS}
     rngs = setup.rng("splits").spawn(setup.pick(*_N_SPLITS))
     runs = [
@@ -62,6 +62,13 @@ def completion_finding(setup, ratings, source, compared, why):
         notes=["The time is until the test error is within 0.1 % of its last value, as in the paper. "
                "Means of rows and columns are taken out first."],
     )  # fmt: skip
+
+
+def _some_rows(ratings, rng):
+    """The entries of so many random rows that there are about _N_TUNED."""
+    order = rng.permutation(ratings.shape[0])
+    n_entries = np.cumsum(np.bincount(ratings.rows, minlength=ratings.shape[0])[order])
+    return ratings.of_rows(order[: 1 + np.searchsorted(n_entries, _N_TUNED)])
 
 
 def _chosen_lam(setup, name, ratings):

@@ -67,7 +67,6 @@ def _windows(setup, wanted):
 
 def _answer(setup, method, X, Y, queries, truth):
     model, seconds = fitted(method, X, Y, setup.rng(method))
-    model.decision_values(queries[:2])  # compiled
     with Stopwatch() as watch:
         values = model.decision_values(queries)
     return Answered(

@@ -24,6 +24,14 @@ class Ratings:
         """The entries at the given places."""
         return Ratings(self.rows[chosen], self.columns[chosen], self.values[chosen], self.shape)
 
+    def of_rows(self, kept):
+        """The entries of some rows, which are numbered anew in the given order."""
+        number = np.full(self.shape[0], -1, np.int32)
+        number[kept] = np.arange(len(kept))
+        there = number[self.rows] >= 0
+        rows = number[self.rows[there]]
+        return Ratings(rows, self.columns[there], self.values[there], (len(kept), self.shape[1]))
+
     def __len__(self):
         return len(self.values)
 
