@@ -89,7 +89,7 @@ def _draw_panel(ax, panel):
         ax.set_yscale("log")
         _label_log(ax.yaxis, ax.get_ylim())
     if len(panel.series) > 1:
-        ax.legend()
+        ax.legend(ncols=2 if is_bars and len(panel.series) > 3 else 1)
 
 
 def _label_log(axis, limits):

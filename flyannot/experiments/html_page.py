@@ -19,6 +19,7 @@ th { background: #f3f3f3; } td.n { text-align: right; font-variant-numeric: tabu
 summary { cursor: pointer; font-weight: 600; margin-top: 1.2rem; }
 """  # noqa: E501
 _ALL = "All that was measured"
+_MOST_OPEN = 40  # rows of a table that is not folded
 
 
 def as_html(title, introduction, sections):
@@ -43,7 +44,7 @@ def as_html(title, introduction, sections):
 def _section(section, tables):
     lines = "".join(f"<dt>{escape(label)}</dt><dd>{escape(text)}</dd>" for label, text in section.lines)
     parts = [
-        f'<h2 id="{section.name}">{escape(section.title)} {_badge(section.status)}</h2>',
+        f'<h2 id="{section.name}">{section.name}: {escape(section.title)} {_badge(section.status)}</h2>',
         f"<p>{escape(section.cited)}</p><p><b>{escape(section.reason)}</b></p><dl>{lines}</dl>",
     ]
     source = f'<p class="source">{escape(section.source)}</p>'
@@ -53,8 +54,10 @@ def _section(section, tables):
         parts.append(source)
     for caption, table in tables:
         shown = f'<div class="wide">{_table(table)}</div>{source}'
-        folded = f"<details><summary>{_ALL}</summary>{shown}</details>"
-        parts.append(folded if caption == _ALL else f"<h3>{escape(caption)}</h3>{shown}")
+        if caption == _ALL or len(table.rows) > _MOST_OPEN:
+            parts.append(f"<details><summary>{escape(caption)}</summary>{shown}</details>")
+        else:
+            parts.append(f"<h3>{escape(caption)}</h3>{shown}")
     return "\n".join(parts)
 
 

@@ -9,6 +9,7 @@ from flyannot.bench.clocks import Stopwatch
 from flyannot.descriptors import normalise
 from flyannot.experiments.annotators import HASH, HASH_EXACT, LASSO, fitted, lasso_codes
 from flyannot.experiments.embryos import STRIDES_PX, Source, grey_pictures
+from flyannot.experiments.findings import Series
 from flyannot.extraction import ExtractOptions, describe
 from flyannot.propagation import unit_rows
 
@@ -19,6 +20,7 @@ SIZES = (  # quick, full
 N_QUERIES = 128
 _LASSO = {10_000: 6, 30_000: 2, 100_000: 1, 1_200_000: 1}  # queries that LASSO is given; elsewhere none
 METHODS = ("siso", HASH, HASH_EXACT)
+N_VECTORS = "labelled vectors"  # below the figures
 
 
 @dataclass(frozen=True)
@@ -86,6 +88,13 @@ def flat_cost(values, truth, n_answers=5):
     """The share of rows whose true label is not among the `n_answers` with the largest values."""
     best = np.argsort(-values, axis=1, kind="stable")[:, :n_answers]
     return float(1 - (best == np.asarray(truth)[:, None]).any(axis=1).mean())
+
+
+def curves(answers, column, methods=METHODS):
+    """A line for every method: a column of its answers against n."""
+    for method in methods:
+        mine = [a for a in answers if a.method == method]
+        yield Series(method, [a.n for a in mine], [getattr(a, column) for a in mine])
 
 
 def exponent(answers, method):

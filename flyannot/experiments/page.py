@@ -16,9 +16,9 @@ FAILED, NOT_MEASURED = "failed", "not measured"
 STATUSES = (REPRODUCED, DIFFERS, NOT_RUNNABLE, FAILED, NOT_MEASURED)
 TITLE = "The papers' tables and figures beside ours"
 INTRODUCTION = (
-    "Every number of ours below was measured by flyannot. Times are of this machine and of one processor "
-    "thread unless a row says otherwise, so ratios are to be compared, not times. An item is reproduced when "
-    "every statement listed for it holds here; it differs when one does not; it is not runnable when its "
+    "Every number of ours below was measured by flyannot. Times are processor time of one thread of this "
+    "machine unless a row says otherwise, so ratios are to be compared, not times. An item is reproduced "
+    "when every statement listed for it holds here; it differs when one does not; it is not runnable when its "
     "data or programs cannot be had. A number marked projected is a measured rate times a number of patches "
     "that were not run. Items that share measurements with one before them take next to no time of their own."
 )

@@ -1,8 +1,8 @@
 """SISO, Table 6: hash-SISO among more and more labelled images: time and flat cost."""
 
 from flyannot.experiments.annotators import HASH
-from flyannot.experiments.findings import Claim, Compared, Finding, Panel, Series
-from flyannot.experiments.many_vectors import METHODS, exponent, growth
+from flyannot.experiments.findings import Claim, Compared, Finding, Panel
+from flyannot.experiments.many_vectors import METHODS, N_VECTORS, curves, exponent, growth
 from flyannot.experiments.papers import stated
 from flyannot.experiments.siso_findings import VARIANT
 
@@ -23,8 +23,10 @@ def measure(setup):
         compared=list(_compared(paper, hashed)),
         rows=[vars(a) for a in answers],
         panels=[
-            _panel("Time of a query", "seconds", answers, "seconds_per_query", y_log=True),
-            _panel("Flat cost, five answers", "share not among five", answers, "flat_cost"),
+            Panel("Time of a query", N_VECTORS, "seconds", list(curves(answers, "seconds_per_query")),
+                  x_log=True, y_log=True),
+            Panel("Flat cost, five answers", N_VECTORS, "share not among five",
+                  list(curves(answers, "flat_cost")), x_log=True),
         ],
         notes=[f"n from {hashed[0].n:,} to {hashed[-1].n:,}; the paper had 200,000 to 1,200,000 images and "
                f"{paper['n_queries']:,} queries."],
@@ -47,11 +49,3 @@ def _compared(paper, hashed):
     for n in sorted(theirs | ours):
         for what, unit, *both in zip(_MEASURES, ("s", ""), theirs.get(n, _NEITHER), ours.get(n, _NEITHER)):
             yield Compared(f"{what}, n={n:,}", unit, *both)
-
-
-def _panel(title, label, answers, column, **options):
-    curves = []
-    for method in METHODS:
-        mine = [a for a in answers if a.method == method]
-        curves.append(Series(method, [a.n for a in mine], [getattr(a, column) for a in mine]))
-    return Panel(title, "labelled vectors", label, curves, x_log=True, **options)
