@@ -18,9 +18,9 @@ TITLE = "The papers' tables and figures beside ours"
 INTRODUCTION = (
     "Every number of ours below was measured by flyannot. Times are processor time of one thread of this "
     "machine unless a row says otherwise, so ratios are to be compared, not times. An item is reproduced "
-    "when every statement listed for it holds here; it differs when one does not; it is not runnable when its "
-    "data or programs cannot be had. A number marked projected is a measured rate times a number of patches "
-    "that were not run. Items that share measurements with one before them take next to no time of their own."
+    "when every statement listed for it holds here; it differs when one does not; it is not runnable when "
+    "its data or programs cannot be had. A number marked projected is a measured rate times a number of "
+    "patches that were not run. An item that shares measurements with one before it takes little time."
 )
 
 
