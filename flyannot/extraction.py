@@ -1,12 +1,15 @@
-"""From a grey image to the descriptors of its informative windows."""
+"""From a picture to the descriptors of its informative windows."""
 
 from dataclasses import asdict, dataclass
+from functools import partial
 
 import numpy as np
 
 from flyannot.descriptors import dense_sift
+from flyannot.images import fitted, quality_flags, read_grey
 from flyannot.patches import patch_centres, patch_corners, patch_std
 from flyannot.pyramid import window_sides
+from flyannot.registration import WAYS, NoEmbryo, registered
 
 
 @dataclass(frozen=True)
@@ -15,19 +18,24 @@ class ExtractOptions:
 
     patch_px: the side of the windows, or a tuple of several sides.
     channel: what of a picture is described, as `flyannot.images.read_grey` takes it.
+    register: "none" for the picture as it is, or one of flyannot.registration.WAYS.
     """
 
     patch_px: int | tuple = 16
     stride_px: int = 16
     min_std: float = 6.0
     channel: str = "grey"
+    register: str = "none"
 
     def as_dict(self):
-        """For a file's header, where a channel that is not named is grey: older files name none."""
-        named = asdict(self)
-        if self.channel == "grey":
-            del named["channel"]
-        return named
+        """For a file's header, where older files do not name the later options: nor does it, unless used."""
+        named, later = asdict(self), ("channel", "register")
+        return {k: v for k, v in named.items() if k not in later or v != getattr(ExtractOptions, k)}
+
+    @property
+    def place(self):
+        """How a picture comes to its standard size, as `flyannot.images.read_bands` takes it."""
+        return partial(registered, way=self.register) if self.register in WAYS else fitted
 
 
 @dataclass(frozen=True)
@@ -38,6 +46,33 @@ class Described:
     centres_px: np.ndarray
     n_windows: int  # looked at; the kept fraction is len(descriptors) / n_windows
     patch_px: np.ndarray | None = None
+
+
+def read_embryo(path, options):
+    """The grey levels that are described, and what makes the picture doubtful.
+
+    Parameters
+    ----------
+    path : path of the picture
+    options : ExtractOptions
+
+    Returns
+    -------
+    grey : float32 array of shape SIZE_PX
+    doubts : str, separated by commas: those of `flyannot.images.quality_flags`; "not registered" where no
+        embryo was found: the picture is then taken as it is
+
+    Raises
+    ------
+    UnreadableImage
+        As `flyannot.images.read_grey`.
+    """
+    doubts = ()
+    try:
+        grey = read_grey(path, channel=options.channel, place=options.place)
+    except NoEmbryo as error:
+        grey, doubts = read_grey(path, channel=options.channel), (f"not registered: {error.reason}",)
+    return grey, ", ".join([*quality_flags(grey), *doubts])
 
 
 def describe(grey, options):

@@ -13,7 +13,7 @@ STAIN = (0.70, 0.67, 0.23)  # NBT/BCIP, blue-purple: hardly absorbs blue
 TISSUE = (0.57, 0.54, 0.61)  # shadow and yolk: grey, a little yellow
 
 _WHITE = 255.0
-_LUMA = np.array([0.299, 0.587, 0.114], np.float32)  # Rec. 601
+LUMA = np.array([0.299, 0.587, 0.114], np.float32)  # Rec. 601
 
 
 def stain_as_grey(rgb):
@@ -49,7 +49,7 @@ def stain_as_grey(rgb):
     found = separate_stains(np.clip(rgb, 1, _WHITE) / np.float32(_WHITE), from_rgb)  # 0 has no logarithm
     found[..., 1:] = 0
     alone = np.asarray(combine_stains(found, to_rgb), np.float32)
-    return np.clip(alone @ _LUMA * np.float32(_WHITE), 0, _WHITE)
+    return np.clip(alone @ LUMA * np.float32(_WHITE), 0, _WHITE)
 
 
 @lru_cache(maxsize=1)

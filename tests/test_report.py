@@ -12,6 +12,7 @@ from small_pages import NASTY, entries, groups_page, nasty_entries, nasty_page, 
 from test_cli import faulty
 
 from flyannot.errors import InputError, WriteError
+from flyannot.extraction import ExtractOptions
 from flyannot.ranking import average_precision
 from flyannot.report.charts import trace_chart
 from flyannot.report.chunks import as_json
@@ -354,7 +355,10 @@ def test_a_picture_of_the_page_is_the_embryo_in_colour(chain):
     from flyannot.report.pictures import embryo_jpeg
 
     path = read_images(chain.embryos)[0].path
-    with Picture.open(path) as original, Picture.open(io.BytesIO(embryo_jpeg(path))) as small:
+    with (
+        Picture.open(path) as original,
+        Picture.open(io.BytesIO(embryo_jpeg(path, ExtractOptions()))) as small,
+    ):
         assert small.size == original.size and small.mode == "RGB"
         difference = np.asarray(small, float) - np.asarray(original.convert("RGB"), float)
     assert np.abs(difference).mean() < 5

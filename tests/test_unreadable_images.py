@@ -12,7 +12,8 @@ import tifffile
 from picture_files import ENCODINGS, embryo, encoded, luma
 from PIL import Image, ImageFile
 
-from flyannot.images import MAX_PIXELS, SIZE_PX, UnreadableImage, read_grey
+from flyannot.decoding import MAX_PIXELS, UnreadableImage
+from flyannot.images import SIZE_PX, read_grey
 
 N_CUTS = 20
 

@@ -35,6 +35,12 @@ from flyannot.cli.options import (
     "white; of an image without colour the grey levels either way.",
 )  # fmt: skip
 @click.option(
+    "--register", type=click.Choice(("none", "axis", "shape")), default="none", show_default=True,
+    help="Find the embryo first, and turn, cut out and scale it, so that all lie alike. axis turns it by at "
+    "most 90 degrees: left stays left; shape besides mirrors it, its more pointed end to the left and its "
+    "more curved side down. A picture in which no embryo is found is taken as it is, and named.",
+)  # fmt: skip
+@click.option(
     "--view", "views", multiple=True, help="Only images of this view (repeatable), such as lateral."
 )
 @stage_range_option

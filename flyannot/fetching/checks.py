@@ -10,7 +10,8 @@ _PICTURES = (b"\xff\xd8\xff", b"\x89PNG\r\n\x1a\n", b"BM", b"GIF8", b"II*\0", b"
 
 def wrong_with_image(path):
     """Why this is no picture that can be read; "" if it is one."""
-    from flyannot.images import UnreadableImage, read_grey
+    from flyannot.decoding import UnreadableImage
+    from flyannot.images import read_grey
 
     with open(path, "rb") as file:
         start = file.read(512)

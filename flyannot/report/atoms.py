@@ -5,7 +5,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from flyannot.errors import DataError
-from flyannot.images import read_grey
+from flyannot.extraction import ExtractOptions, read_embryo
 from flyannot.pyramid import window_sides
 from flyannot.report.pictures import jpeg
 from flyannot.store.descriptors import read_patches_of_image, read_sides_of_image
@@ -76,16 +76,16 @@ def _windows(run, features, stage_range, atom, strength, cell):
             _, centres_px = read_patches_of_image(described, stage_range, number)
             sides = read_sides_of_image(described, stage_range, number)
             side = window_sides(described.options["patch_px"])[0] if sides is None else int(sides[patch])
-            found += _cut(path, described.options.get("channel", "grey"), centres_px[patch], side)
+            found += _cut(path, ExtractOptions(**described.options), centres_px[patch], side)
     return found
 
 
-def _cut(path, channel, centre, patch_px):
+def _cut(path, options, centre, patch_px):
     """One window as a list of one; an empty list if its image cannot be read any more."""
     from PIL import Image
 
     try:
-        grey = read_grey(path, channel=channel)
+        grey, _ = read_embryo(path, options)
     except DataError:
         return []
     top, left = np.rint(centre - patch_px / 2).astype(int)

@@ -6,6 +6,7 @@ from dataclasses import asdict
 import numpy as np
 
 from flyannot.errors import DataError, InputError
+from flyannot.extraction import ExtractOptions
 from flyannot.report.atoms import atom_sheet
 from flyannot.report.groups import group_entries
 from flyannot.report.html import ASSETS, asset
@@ -63,16 +64,23 @@ def make_report(folder, out, *, data_set=None, ontology=()):
         if is_dry_run():
             ask(out, "it is not there yet" if found is None else "the run has changed")
         entries, page = _page(run, wanted, ids)
-        beside = write_page(out, page, entries, jpeg_of=_jpeg_or_none)
+        beside = write_page(out, page, entries, jpeg_of=_jpeg_of(run))
     summary = f"its images lie in {beside}, which goes where it goes" if beside else ""
     return Outcome(out, True, summary)
 
 
-def _jpeg_or_none(path):
-    try:
-        return embryo_jpeg(path)
-    except DataError:
-        return None
+def _jpeg_of(run):
+    """From the path of an image to its JPEG, or None if it cannot be read any more."""
+    described = run.files.get("descriptors")
+    options = ExtractOptions(**described.options) if described else ExtractOptions()
+
+    def jpeg_or_none(path):
+        try:
+            return embryo_jpeg(path, options)
+        except DataError:
+            return None
+
+    return jpeg_or_none
 
 
 def _page(run, wanted, ids):

@@ -5,18 +5,20 @@ import io
 
 import numpy as np
 
-from flyannot.images import SIZE_PX, read_grey
+from flyannot.images import SIZE_PX, read_bands
+from flyannot.registration import NoEmbryo
 
 CELL_PX = 8  # the side of a cell of a map
 _QUALITY = 76
 
 
-def embryo_jpeg(path):
-    """An embryo at the standard size, in colour where the file has it.
+def embryo_jpeg(path, options):
+    """An embryo at the standard size, placed as when it was described, in colour where the file has it.
 
     Parameters
     ----------
     path : Path of the picture
+    options : flyannot.extraction.ExtractOptions
 
     Returns
     -------
@@ -24,19 +26,14 @@ def embryo_jpeg(path):
 
     Raises
     ------
-    flyannot.images.UnreadableImage
-        As `read_grey`.
+    flyannot.decoding.UnreadableImage
+        As `flyannot.images.read_bands`.
     """
-    from PIL import Image, ImageOps
-
-    grey = read_grey(path)  # first: it refuses whatever is no sound picture
-    with Image.open(path) as picture:
-        if picture.mode in ("RGB", "P", "CMYK"):
-            colour = ImageOps.exif_transpose(picture).convert("RGB")
-            colour.thumbnail(SIZE_PX[::-1])
-            if colour.size == SIZE_PX[::-1]:
-                return jpeg(np.asarray(colour))
-    return jpeg(np.rint(grey).astype(np.uint8))
+    try:
+        bands = read_bands(path, "RGB", place=options.place)
+    except NoEmbryo:
+        bands = read_bands(path, "RGB")
+    return jpeg(np.rint(bands[0] if len(bands) == 1 else np.stack(bands, axis=2)).astype(np.uint8))
 
 
 def jpeg(pixels):

@@ -10,9 +10,8 @@ import numpy as np
 
 from flyannot.coding import PoolOptions, atoms_of, features_of
 from flyannot.errors import DataError, InputError
-from flyannot.extraction import ExtractOptions, describe
+from flyannot.extraction import ExtractOptions, describe, read_embryo
 from flyannot.groups import groups_of
-from flyannot.images import quality_flags, read_grey
 from flyannot.ontology import Ids, read_ontology
 from flyannot.stage_ranges import STAGE_RANGES
 from flyannot.steps.extract import doubtful, identity, image_columns, in_order, up_to_date
@@ -153,13 +152,13 @@ def _make_part(shard):
 def _image_features(model, image):
     if model is None or not model.terms:
         raise DataError(f"the model knows no term of stage range {image.stage_range}")
-    grey = read_grey(image.path, channel=model.extract.channel)
+    grey, doubts = read_embryo(image.path, model.extract)
     described = describe(grey, model.extract)
     pooled = features_of(
         described.descriptors, described.centres_px, model.atoms, model.pool, described.patch_px,
         view=image.view,
     )  # fmt: skip
-    return pooled, ", ".join(quality_flags(grey))
+    return pooled, doubts
 
 
 def _predict(part, shard, stage_range, images, pooled, doubts):

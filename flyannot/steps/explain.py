@@ -10,9 +10,9 @@ from flyannot.coding import features_of
 from flyannot.errors import DataError, FlyannotError, InputError, did_you_mean
 from flyannot.explain import Explanation, contribution_map, explain_group, require_linear
 from flyannot.explanation_picture import draw_explanation
-from flyannot.extraction import describe
+from flyannot.extraction import describe, read_embryo
 from flyannot.groups import groups_of
-from flyannot.images import SIZE_PX, read_grey
+from flyannot.images import SIZE_PX
 from flyannot.new_folder import new_folder
 from flyannot.pyramid import window_sides
 from flyannot.stage_ranges import STAGE_RANGES
@@ -124,7 +124,7 @@ def _explain_stage_range(model, images, terms):
 
 
 def _explain_group(model, images, terms):
-    greys = [read_grey(image.path, channel=model.extract.channel) for image in images]
+    greys = [read_embryo(image.path, model.extract)[0] for image in images]
     described = [describe(grey, model.extract) for grey in greys]
     pooled = [
         features_of(d.descriptors, d.centres_px, model.atoms, model.pool, d.patch_px, view=image.view)

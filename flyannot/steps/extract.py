@@ -5,8 +5,7 @@ from itertools import groupby
 from pathlib import Path
 
 from flyannot.errors import DataError
-from flyannot.extraction import ExtractOptions, describe
-from flyannot.images import quality_flags, read_grey
+from flyannot.extraction import ExtractOptions, describe, read_embryo
 from flyannot.pyramid import window_sides
 from flyannot.stage_ranges import STAGE_RANGES
 from flyannot.steps.output import Outcome, output_of
@@ -110,11 +109,11 @@ def _make_part(shard):
     described, failures = [], []
     for image in shard.images:
         try:
-            grey = read_grey(image.path, channel=shard.options.channel)
+            grey, doubts = read_embryo(image.path, shard.options)
         except DataError as error:
             failures.append((image.name, str(error)))
         else:
-            described.append((image, describe(grey, shard.options), ", ".join(quality_flags(grey))))
+            described.append((image, describe(grey, shard.options), doubts))
     header = Header("descriptors", shard.header.options, shard.header.inputs, failures=tuple(failures))
     with create(shard.part, header) as file:
         for stage_range in STAGE_RANGES:

@@ -81,7 +81,13 @@ OPTIONAL = {
 }
 
 _NUMBER = (int, float)
-_EXTRACT = {"patch_px": (int, list), "stride_px": int, "min_std": _NUMBER, "channel?": ("grey", "stain")}
+_EXTRACT = {
+    "patch_px": (int, list),
+    "stride_px": int,
+    "min_std": _NUMBER,
+    "channel?": ("grey", "stain"),
+    "register?": ("none", "axis", "shape"),
+}
 _POOL = {
     "coder": str,
     "tol": _NUMBER,
