@@ -10,14 +10,14 @@ out.  No gene is in two folds.
     fitted.probabilities(values), fitted.answers(values)
     from_arrays(fitted.method, fitted.arrays())            the same again: a flat dict of numeric arrays
 
-A method other than `svm` is a class like those of `flyannot.propagation`.  Its `settings` are judged by
-the mean AUC over the terms within the inner folds; the first of equally good ones wins, and the model is
-fitted again on all rows.  One setting serves all terms: the methods look at all terms together.
-`svm` chooses C for each term in folds of the term's own (`flyannot.svm`), and a class with a method `choose`
-(`flyannot.coupled_ridge`) does its own choosing within the inner folds.
+A method other than the linear SVMs is a class like those of `flyannot.propagation`.  Its `settings` are
+judged by the mean AUC over the terms within the inner folds; the first of equally good ones wins, and the
+model is fitted again on all rows.  One setting serves all terms: the methods look at all terms together.
+`svm` and `undersampled-svm` choose C for each term in folds of the term's own (`flyannot.svm`), and a class
+with a method `choose` (`flyannot.coupled_ridge`) does its own choosing within the inner folds.
 """
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from importlib import import_module
 
 import numpy as np
@@ -32,6 +32,7 @@ from flyannot.svm import TrainOptions, merge_images, train_terms, untrainable
 
 _WHERE = {
     "svm": "classifiers:LinearSvm",
+    "undersampled-svm": "classifiers:LinearSvm",
     "coupled-ridge": "coupled_ridge:CoupledRidge",
     "rbf-svm": "rbf_svm:RbfSvm",
     "siso": "propagation:Siso",
@@ -41,6 +42,8 @@ _WHERE = {
 }
 
 CLASSIFIERS = tuple(_WHERE)
+
+N_MEMBERS = {"svm": None, "undersampled-svm": 15}  # SVMs that vote on a term, where they do
 
 _PER_TERM = ("threshold", "slope", "offset", "n_groups", "n_positive")
 
@@ -114,7 +117,7 @@ def fit(method, X, Y, genes, *, rng, bags=None, options=None):
     genes : sequence (n_rows,), the gene of each row
     rng : numpy Generator, for the inner folds and for what the method draws
     bags : None if every row is a group; else (n_rows,) the group of each row, an image
-    options : flyannot.svm.TrainOptions; its Cs concern `svm` only
+    options : flyannot.svm.TrainOptions; its Cs concern the linear SVMs only
 
     Returns
     -------
@@ -130,8 +133,10 @@ def fit(method, X, Y, genes, *, rng, bags=None, options=None):
     options = options or TrainOptions()
     scorer_class = _scorer_class(method)
     X, Y, genes = np.asarray(X), np.asarray(Y, bool), np.asarray(genes)
-    if method == "svm":
-        return _wrap(train_terms(X, Y, genes, rng=rng, bags=bags, options=options), X.shape[1])
+    if method in N_MEMBERS:
+        options = replace(options, n_members=N_MEMBERS[method])
+        models = train_terms(X, Y, genes, rng=rng, bags=bags, options=options)
+        return _wrap(method, models, X.shape[1])
     bags = np.arange(len(X)) if bags is None else np.asarray(bags)
     _check(X, Y, genes, bags)
     first = np.unique(bags, return_index=True)[1]
@@ -221,10 +226,10 @@ class LinearSvm:
 
 def of_no_terms(n_features):
     """The classifier of a stage range in which no term can be trained."""
-    return _wrap([], n_features)
+    return _wrap("svm", [], n_features)
 
 
-def _wrap(models, n_features):
+def _wrap(method, models, n_features):
     """A `Fitted` from a list of `flyannot.svm.TermModel`."""
     columns = {
         n: np.array([getattr(m, n) for m in models], float)
@@ -233,4 +238,4 @@ def _wrap(models, n_features):
     counts = [np.array([getattr(m, n) for m in models], np.int32) for n in ("n_groups", "n_positive")]
     weights = np.array([m.weights for m in models]).reshape(len(models), n_features)
     scorer = LinearSvm(weights, columns["intercept"], columns["C"])
-    return Fitted("svm", scorer, columns["threshold"], columns["slope"], columns["offset"], *counts)
+    return Fitted(method, scorer, columns["threshold"], columns["slope"], columns["offset"], *counts)

@@ -22,7 +22,7 @@ import numpy as np
 from flyannot.errors import DataError, InputError
 from flyannot.pooling import NO_PATCH
 
-LINEAR = ("svm", "ridge", "coupled-ridge")
+LINEAR = ("svm", "undersampled-svm", "ridge", "coupled-ridge")
 
 
 @dataclass(frozen=True)

@@ -29,6 +29,7 @@ from flyannot.folds import stratified_gene_folds
 from flyannot.liblinear import fit_liblinear, liblinear_bytes
 from flyannot.memory import require_bytes
 from flyannot.scores import auc_within_folds
+from flyannot.undersampling import fit_undersampled
 
 
 @dataclass(frozen=True)
@@ -50,13 +51,15 @@ class TermModel:
 class TrainOptions:
     """Cs: the grid for C, in any order.  n_folds: inner folds at most; fewer where positive genes are
     fewer.  merge: "max" or "mean", how the values of a group's images become the group's.  at: what a
-    threshold is for, as in `flyannot.calibration.threshold_at`."""
+    threshold is for, as in `flyannot.calibration.threshold_at`.  n_members: None for one SVM a term, else
+    how many vote, as in `flyannot.undersampling`."""
 
     Cs: tuple = (0.01, 0.1, 1.0, 10.0)
     n_folds: int = 3
     merge: str = "max"
     n_threads: int = 1
     at: tuple | None = None
+    n_members: int | None = None
 
 
 def decision_values(X, models):
@@ -247,23 +250,33 @@ def _train_term(A, positive, *, genes, bags, seed, options):
     folds = stratified_gene_folds(genes, positive, n_folds, np.random.default_rng(seed))
     first = np.unique(bags, return_index=True)[1]
     truth = positive[first]
+    fit = _fit_of(options.n_members, seed)
     best, C, held_out = -1.0, None, None
     for candidate in sorted(options.Cs):  # strictly better only: a tie goes to the smaller C
-        values = merge_images(_held_out_values(A, positive, folds, candidate), bags, options.merge)
+        values = merge_images(_held_out_values(fit, A, positive, folds, candidate), bags, options.merge)
         area = auc_within_folds(values, truth, folds[first])
         if area > best:
             best, C, held_out = area, candidate, values
-    weights, intercept = fit_liblinear(A, positive, C)
+    weights, intercept = fit(A, positive, C)
     slope, offset = calibrate(held_out, truth)
     threshold = threshold_at(held_out, truth, options.at)
     return TermModel(weights, intercept, float(C), threshold, slope, offset, len(truth), int(truth.sum()))
 
 
-def _held_out_values(A, positive, folds, C):
+def _fit_of(n_members, seed):
+    """The function of A, positive and C that fits one SVM, or an ensemble of them."""
+    if n_members is None:
+        return fit_liblinear
+    return lambda A, positive, C: fit_undersampled(
+        A, positive, C, n_members=n_members, rng=np.random.default_rng([seed, n_members])
+    )
+
+
+def _held_out_values(fit, A, positive, folds, C):
     """The decision value of every row by the model that was fitted without the row's fold."""
     values = np.empty(len(A))
     for fold in np.unique(folds):
         held_out = folds == fold
-        weights, intercept = fit_liblinear(A[~held_out], positive[~held_out], C)
+        weights, intercept = fit(A[~held_out], positive[~held_out], C)
         values[held_out] = A[held_out] @ weights + intercept
     return values

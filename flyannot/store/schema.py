@@ -107,6 +107,7 @@ _LINEAR = {"weights": ("f", ("n_terms", "n_features")), "intercept": ("f", ("n_t
 # The arrays of every classifier, under scorer/ of a model.
 SCORERS = {
     "svm": {**_LINEAR, "C": ("f", ("n_terms",))},
+    "undersampled-svm": {**_LINEAR, "C": ("f", ("n_terms",))},
     "ridge": {**_LINEAR, "alpha": ("f", (1,))},
     "coupled-ridge": {
         **_LINEAR,
