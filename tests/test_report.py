@@ -213,7 +213,7 @@ def test_maps_hold_the_decision_values_of_the_predictions(page, chain):
         told = {s: read_predictions(stored, s) for s in stored.stage_ranges}
     for group, shown in zip(index["groups"], chunks_of(text)):
         groups, predicted = told[STAGE_RANGES[group[0]]]
-        for term, status, *_, found in shown["terms"]:
+        for term, status, *_, found, _second in shown["terms"]:
             assert (found is not None) == (status in (0, 1, 2, 3))
             if found:
                 value, plus, minus, rest, full, cells = found

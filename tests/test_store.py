@@ -1,5 +1,7 @@
 """Writers and readers of every kind are mirror images, and the same contents are the same bytes."""
 
+from dataclasses import replace
+
 import h5py
 import numpy as np
 import pytest
@@ -20,7 +22,7 @@ from flyannot.store.digest import digest_of_file, digest_of_json
 from flyannot.store.features import read_features, write_features
 from flyannot.store.header import Header
 from flyannot.store.image_columns import IMAGE_COLUMNS, read_image_columns
-from flyannot.store.model import read_model, write_model
+from flyannot.store.model import read_model, read_second_opinion, write_model
 from flyannot.store.predictions import Predicted, read_predictions, write_predictions
 from flyannot.store.reading import open_stored, verify_stored
 from flyannot.store.schema import DTYPES, SCHEMAS
@@ -173,6 +175,19 @@ def test_models_come_back_to_the_last_bit(tmp_path, rng, n_terms):
     assert back[1] == ["gap", "pole cell"][:n_terms] and back[3] == {"Dl", "β"}
     assert back[2].method == "svm"
     same(classifier.arrays(), back[2].arrays())
+
+
+def test_a_second_opinion_comes_back_and_is_checked_like_the_first(tmp_path, rng):
+    first, second, D = fitted(rng), fitted(rng), rng.normal(size=(4, 128)).astype("f4")
+    terms, path = ["gap", "pole cell"], tmp_path / "m.h5"
+    with create(path, header("model")) as file:
+        write_model(file, "4-6", D, terms, first, {"Dl"}, second)
+    with open_stored(path, "model") as stored:
+        same(read_second_opinion(stored, "4-6").arrays(), second.arrays())
+        same(read_model(stored, "4-6")[2].arrays(), first.arrays())
+    narrow = replace(second, scorer=replace(second.scorer, weights=second.scorer.weights[:, 1:]))
+    with pytest.raises(DataError, match="second/scorer"), create(path, header("model")) as file:
+        write_model(file, "4-6", D, terms, first, {"Dl"}, narrow)
 
 
 def test_predictions_come_back_as_they_were(tmp_path, rng):

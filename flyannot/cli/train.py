@@ -1,7 +1,10 @@
 """flyannot train: features and curated terms to a model."""
 
+from dataclasses import replace
+
 import click
 
+from flyannot.classifiers import CLASSIFIERS
 from flyannot.cli.classify_options import classify_options, classify_options_of
 from flyannot.cli.options import (
     IN_FILE,
@@ -21,11 +24,16 @@ from flyannot.cli.options import (
 @click.argument("annotations", type=IN_FILE)
 @out_option("model")
 @classify_options
+@click.option(
+    "--second-opinion", type=click.Choice(CLASSIFIERS),
+    help="Another classifier, of the same rows, whose answers stand beside those of the first: siso passes "
+         "on the terms of the genes that a pattern is like.",
+)  # fmt: skip
 @stage_range_option
 @seed_option
 @jobs_option
 @force_option
-def command(features, annotations, out, stage_ranges, seed, jobs, force, **options):
+def command(features, annotations, out, second_opinion, stage_ranges, seed, jobs, force, **options):
     """Train one linear SVM per term and stage range.
 
     FEATURES comes from `flyannot pool` (several files count as one), ANNOTATIONS is a table with the
@@ -37,9 +45,10 @@ def command(features, annotations, out, stage_ranges, seed, jobs, force, **optio
     """
     from flyannot.steps.train import train
 
+    chosen = replace(classify_options_of(**options), second_opinion=second_opinion)
     return finish(
         train(
-            features, annotations, out, classify_options_of(**options), work_of(force, jobs),
+            features, annotations, out, chosen, work_of(force, jobs),
             seed=seed, stage_ranges=stage_ranges,
         )
     )  # fmt: skip

@@ -94,6 +94,7 @@ class Chunks:
         return [
             self._number(one.term), _STATUSES.index(one.status), _rounded(numbers[0], 4), int(one.held_out),
             _rounded(numbers[1], 4), one.map and _packed_map(one.map),
+            None if one.second is None else int(one.second),
         ]  # fmt: skip
 
     def _move_out(self):

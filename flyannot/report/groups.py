@@ -37,6 +37,7 @@ class TermEntry:
     probability : of the answer, by a model that had not seen the gene if `held_out`; None if unlearned
     final : probability by the final model, or None
     map : flyannot.report.maps.TermMap or None
+    second : whether a second opinion says yes; None where there is none
     """
 
     term: str
@@ -45,6 +46,7 @@ class TermEntry:
     held_out: bool = False
     final: float | None = None
     map: object = None
+    second: bool | None = None
 
 
 @dataclass
@@ -123,9 +125,10 @@ def _entry(run, stage_range, g, of_range):
 
 
 def _term_entry(term, predicted, g, j, curated, told):
-    final = float(predicted.probability[g, j])
+    final, opinion = float(predicted.probability[g, j]), predicted.second_opinion(g, j)
+    second = opinion and opinion[0]
     if told is None and predicted.cannot_say is not None and predicted.cannot_say[g, j]:
-        return TermEntry(term, OPEN, final, False, final)
+        return TermEntry(term, OPEN, final, False, final, second=second)
     yes, probability = told or (bool(predicted.yes[g, j]), final)
     if curated is None:
         status = PREDICTED if yes else ABSENT
@@ -133,7 +136,7 @@ def _term_entry(term, predicted, g, j, curated, told):
         status = AGREED if yes else MISSED
     else:
         status = NEW if yes else ABSENT
-    return TermEntry(term, status, probability, told is not None, final)
+    return TermEntry(term, status, probability, told is not None, final, second=second)
 
 
 class _HeldOut:

@@ -19,7 +19,7 @@ from flyannot.steps.output import Outcome, is_dry_run, output_of
 from flyannot.steps.shards import cut, join_parts, make_parts, part_path, share_of
 from flyannot.store.digest import digest_of_json
 from flyannot.store.header import Header
-from flyannot.store.model import read_model
+from flyannot.store.model import read_model, read_second_opinion
 from flyannot.store.predictions import Predicted, read_predictions, write_predictions
 from flyannot.store.reading import open_stored
 from flyannot.store.writing import create
@@ -28,6 +28,7 @@ from flyannot.tables import read_table, write_table
 from flyannot.training_set import SetOptions, rows_of
 
 _COLUMNS = ("gene", "fbgn", "image", "stage_range", "term", "decision_value", "probability", "answer")
+_SECOND_COLUMNS = ("second_opinion", "second_probability")  # where the model has a second opinion
 _STAGE_RANGE, _TERM = _COLUMNS.index("stage_range"), _COLUMNS.index("term")
 _NEVER_EMPTY = ("stage_range", "term", "decision_value", "answer")
 
@@ -166,10 +167,8 @@ def _predict(part, shard, stage_range, images, pooled, doubts):
     columns = image_columns(images) | {"doubt": doubts}
     groups = groups_of(columns)
     features, n_patches = np.stack([p.features for p in pooled]), np.stack([p.n_patches for p in pooled])
-    X, bags = rows_of(features, n_patches, groups, model.rows, pooling=model.pool.pooling)
-    values = model.fitted.decision_values(X)
-    if bags is not None:
-        values = merge_images(values, bags, model.merge)
+    rows = rows_of(features, n_patches, groups, model.rows, pooling=model.pool.pooling)
+    values = _group_values(model.fitted, *rows, model.merge)
     predicted = Predicted(
         model.terms,
         values,
@@ -180,7 +179,20 @@ def _predict(part, shard, stage_range, images, pooled, doubts):
     width = shard.header.options.get("cannot_say")
     if width:
         predicted = replace(predicted, cannot_say=model.fitted.near_threshold(values, width))
+    if model.second:
+        values = _group_values(model.second, *rows, model.merge)
+        predicted = replace(
+            predicted,
+            second_probability=model.second.probabilities(values),
+            second_yes=model.second.answers(values),
+        )
     write_predictions(part, stage_range, columns, groups, predicted)
+
+
+def _group_values(fitted, X, bags, merge):
+    """The decision values of groups: those of their rows, merged where rows are images."""
+    values = fitted.decision_values(X)
+    return values if bags is None else merge_images(values, bags, merge)
 
 
 @dataclass(frozen=True)
@@ -188,6 +200,7 @@ class _Model:
     atoms: object
     terms: list
     fitted: object
+    second: object
     train_genes: frozenset
     extract: ExtractOptions
     pool: PoolOptions
@@ -205,11 +218,13 @@ def load_model(path, digest, stage_range):
         if stage_range not in stored.stage_ranges:
             return None
         D, terms, fitted, train_genes = read_model(stored, stage_range)
+        second = read_second_opinion(stored, stage_range)
         made, trained = stored.options["pool"], stored.options["train"]
     return _Model(
         atoms_of(D, made["learn"]["lam"], made["extract"]["patch_px"], coder_name=made["coder"]),
         terms,
         fitted,
+        second,
         train_genes,
         ExtractOptions(**made["extract"]),
         PoolOptions.of(made),
@@ -223,9 +238,12 @@ def write_predictions_table(out, ids=None):
     with ExitStack() as stack:
         stored = stack.enter_context(open_stored(out, "predictions"))
         rows = [row for s in stored.stage_ranges for row in _rows(stored, s)]
+        has_second = any("second_yes" in stored.group(s) for s in stored.stage_ranges)
+    columns = _COLUMNS + (_SECOND_COLUMNS if has_second else ())
+    rows = [row[: len(columns)] for row in rows]
     if ids:
         rows = [(*row, *ids.of(row[_TERM], row[_STAGE_RANGE])) for row in rows]
-    write_table(out.with_suffix(".csv"), _COLUMNS + (ids.COLUMNS if ids else ()), rows)
+    write_table(out.with_suffix(".csv"), columns + (ids.COLUMNS if ids else ()), rows)
 
 
 def _rows(stored, stage_range):
@@ -242,6 +260,7 @@ def _rows(stored, stage_range):
                 f"{predicted.decision_value[g, j]:.6g}",
                 f"{predicted.probability[g, j]:.4f}",
                 _answer(predicted, g, j),
+                *_second_opinion(predicted, g, j),
             )
 
 
@@ -249,6 +268,12 @@ def _answer(predicted, g, j):
     if predicted.cannot_say is not None and predicted.cannot_say[g, j]:
         return "cannot say"
     return "yes" if predicted.yes[g, j] else "no"
+
+
+def _second_opinion(predicted, g, j):
+    """The cells of _SECOND_COLUMNS."""
+    said = predicted.second_opinion(g, j)
+    return ("yes" if said[0] else "no", f"{said[1]:.4f}") if said else ("", "")
 
 
 def _summary(out):

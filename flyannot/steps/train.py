@@ -25,13 +25,17 @@ log = logging.getLogger("flyannot")
 
 @dataclass(frozen=True)
 class ClassifyOptions:
-    """All that decides how features become terms; the same for `train` and `evaluate`."""
+    """All that decides how features become terms; the same for `train` and `evaluate`.
+
+    second_opinion: another method, fitted beside it on the same rows; `train` only.
+    """
 
     rows: SetOptions = field(default_factory=SetOptions)
     method: str = "svm"
     merge: str = "max"
     inner_folds: int = 3
     at: tuple | None = None
+    second_opinion: str | None = None
 
     def trainer(self, jobs):
         """The options of the SVM."""
@@ -44,6 +48,7 @@ class ClassifyOptions:
             "merge": self.merge,
             "inner_folds": self.inner_folds,
             **({"at": list(self.at)} if self.at else {}),
+            **({"second_opinion": self.second_opinion} if self.second_opinion else {}),
         }
 
 
@@ -88,20 +93,20 @@ def train(paths, annotations_csv, out, options, work, *, seed=0, stage_ranges=No
                 trained = {
                     s: _train_stage_range(files, annotations, s, options, work, header) for s in chosen
                 }
-            if not any(terms for terms, _, _ in trained.values()):
+            if not any(terms for terms, *_ in trained.values()):
                 raise InputError(
                     f"no term can be trained from {annotations_csv} and {paths[0]}",
                     fix="lower --min-groups, or check that genes are spelled alike in both",
                 )
             with create(out, header) as file:
-                for stage_range, (terms, fitted, genes) in trained.items():
+                for stage_range, (terms, fitted, second, genes) in trained.items():
                     D = read_dictionary(next(f for f in files if stage_range in f.stage_ranges), stage_range)
-                    write_model(file, stage_range, D, terms, fitted, genes)
+                    write_model(file, stage_range, D, terms, fitted, genes, second)
     return Outcome(out, True, "\n".join(_summary(s, *trained[s]) for s in chosen))
 
 
 def _train_stage_range(files, annotations, stage_range, options, work, header):
-    """Terms, the classifier of them, and the genes that were learned from."""
+    """Terms, the classifier of them, that of the second opinion or None, the genes that were learned from."""
     pooling = header.options["pool"]["pooling"]
     found = training_set(
         read_features(files, stage_range), annotations, stage_range, options.rows, pooling=pooling
@@ -110,18 +115,22 @@ def _train_stage_range(files, annotations, stage_range, options, work, header):
         j for j, why in enumerate(found.reasons) if not why and not untrainable(found.Y[:, j], found.genes)
     ]
     if not kept:
-        return [], of_no_terms(found.X.shape[1]), set(found.genes)
-    fitted = fit(
-        options.method,
-        found.X,
-        found.Y[:, kept],
-        found.genes,
-        rng=rng_for(header.seed, stage_range),
-        bags=found.bags,
-        options=options.trainer(work.jobs),
+        return [], of_no_terms(found.X.shape[1]), None, set(found.genes)
+    fitted, second = (
+        method
+        and fit(
+            method,
+            found.X,
+            found.Y[:, kept],
+            found.genes,
+            rng=rng_for(header.seed, stage_range),
+            bags=found.bags,
+            options=options.trainer(work.jobs),
+        )
+        for method in (options.method, options.second_opinion)
     )
-    return [found.terms[j] for j in kept], fitted, set(found.genes)
+    return [found.terms[j] for j in kept], fitted, second, set(found.genes)
 
 
-def _summary(stage_range, terms, fitted, genes):
+def _summary(stage_range, terms, fitted, second, genes):
     return f"{stage_range:>5}: {len(terms)} terms from {len(genes)} genes"

@@ -49,16 +49,24 @@ def _values_per_atom(pooled):
     return 2 if pooled.get("signs") == "apart" else 1
 
 
-def _scorer(stored, stage_range):
-    """Every array of a classifier has its shape, and there is no other."""
+def _scorers(stored, stage_range):
+    """Every array of the classifier, and of a second opinion, has its shape, and there is no other."""
+    wrong = _scorer(stored, stage_range, "")
+    if wrong or "second" not in stored.group(stage_range):
+        return wrong
+    return _scorer(stored, stage_range, "second/")
+
+
+def _scorer(stored, stage_range, place):
     group = stored.group(stage_range)
-    (method,) = stored.array(stage_range, "method")
+    (method,) = stored.array(stage_range, place + "method")
     if method not in SCORERS:
-        return f"{stage_range}/method names no classifier"
+        return f"{stage_range}/{place}method names no classifier"
     pooled = stored.options["pool"]
     n_features = len(group["D"]) * _values_per_atom(pooled) * _cells(pooled)
     sizes = {"n_terms": len(group["term"]), "n_features": n_features}
-    return shape_breach(SCORERS[method], group.get("scorer", {}), f"{stage_range}/scorer", sizes)
+    where = f"{stage_range}/{place}scorer"
+    return shape_breach(SCORERS[method], group.get(place + "scorer", {}), where, sizes)
 
 
 def _group_numbers(stored, stage_range):
@@ -72,6 +80,6 @@ def _group_numbers(stored, stage_range):
 _CHECKS = {
     "descriptors": _offsets,
     "features": _pooled_widths,
-    "model": _scorer,
+    "model": _scorers,
     "predictions": _group_numbers,
 }

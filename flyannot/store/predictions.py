@@ -8,6 +8,8 @@ from flyannot.groups import Groups
 from flyannot.store.image_columns import write_image_columns
 from flyannot.store.writing import write_array
 
+_OPTIONAL = {"cannot_say": "u1", "second_probability": "f8", "second_yes": "u1"}
+
 
 @dataclass(frozen=True)
 class Predicted:
@@ -19,6 +21,15 @@ class Predicted:
     yes: np.ndarray
     in_training: np.ndarray  # (n_groups,): the model learned from this gene
     cannot_say: np.ndarray | None = None  # probabilities that are too near to that at the threshold
+    second_probability: np.ndarray | None = None  # what a second opinion says
+    second_yes: np.ndarray | None = None
+
+    def second_opinion(self, g, j):
+        """(yes, probability) of the second opinion on a group and a term; None where there is none, or its
+        model has learned from the gene: one that passes terms on then finds the gene's own."""
+        if self.second_yes is None or self.in_training[g]:
+            return None
+        return bool(self.second_yes[g, j]), float(self.second_probability[g, j])
 
 
 def write_predictions(file, stage_range, columns, groups, predicted):
@@ -33,8 +44,9 @@ def write_predictions(file, stage_range, columns, groups, predicted):
     write_array(group, "probability", predicted.probability, dtype="f8")
     write_array(group, "yes", predicted.yes, dtype="u1")
     write_array(group, "in_training", predicted.in_training, dtype="u1")
-    if predicted.cannot_say is not None:
-        write_array(group, "cannot_say", predicted.cannot_say, dtype="u1")
+    for name, dtype in _OPTIONAL.items():
+        if getattr(predicted, name) is not None:
+            write_array(group, name, getattr(predicted, name), dtype=dtype)
 
 
 def read_predictions(stored, stage_range):
@@ -48,8 +60,14 @@ def read_predictions(stored, stage_range):
         stored.array(stage_range, "probability"),
         stored.array(stage_range, "yes").astype(bool),
         stored.array(stage_range, "in_training").astype(bool),
-        stored.array(stage_range, "cannot_say").astype(bool)
-        if "cannot_say" in stored.group(stage_range)
-        else None,
+        *(_read_optional(stored, stage_range, name) for name in _OPTIONAL),
     )
     return Groups(*names, rows), predicted
+
+
+def _read_optional(stored, stage_range, name):
+    """A matrix that a file may lack, or None; what is stored as 0 and 1 as bool."""
+    if name not in stored.group(stage_range):
+        return None
+    found = stored.array(stage_range, name)
+    return found.astype(bool) if _OPTIONAL[name] == "u1" else found

@@ -20,10 +20,14 @@ _IMAGES = {
     "doubt": ("S", ("n_images",)),
 }
 
-_TERMS = {
-    "term": ("S", ("n_terms",)),
+# A classifier; its own arrays are under scorer/.
+_FITTED = {
+    "method": ("S", (1,)),
     "n_groups": ("i", ("n_terms",)),
     "n_positive": ("i", ("n_terms",)),
+    "threshold": ("f", ("n_terms",)),
+    "slope": ("f", ("n_terms",)),
+    "offset": ("f", ("n_terms",)),
 }
 
 SCHEMAS = {
@@ -52,11 +56,8 @@ SCHEMAS = {
         "D": ("f", ("n_atoms", "n_descriptor")),
     },
     "model": {
-        **_TERMS,
-        "method": ("S", (1,)),  # the classifier's own arrays are under scorer/
-        "threshold": ("f", ("n_terms",)),
-        "slope": ("f", ("n_terms",)),
-        "offset": ("f", ("n_terms",)),
+        "term": ("S", ("n_terms",)),
+        **_FITTED,
         "train_gene": ("S", ("n_train_genes",)),
         "D": ("f", ("n_atoms", "n_descriptor")),
     },
@@ -77,7 +78,12 @@ SCHEMAS = {
 # What a file may hold besides.
 OPTIONAL = {
     "descriptors": {"patch_px": ("u", ("n_patches",))},
-    "predictions": {"cannot_say": ("u", ("n_groups", "n_terms"))},
+    "model": {f"second/{name}": known for name, known in _FITTED.items()},
+    "predictions": {
+        "cannot_say": ("u", ("n_groups", "n_terms")),
+        "second_probability": ("f", ("n_groups", "n_terms")),
+        "second_yes": ("u", ("n_groups", "n_terms")),
+    },
 }
 
 _NUMBER = (int, float)

@@ -214,9 +214,11 @@
     const link = make("a", { class: "id", href, target: "_blank", rel: "noopener noreferrer", title: title || null }, id);
     return remark ? [" ", link, " ", make("span", { class: "quiet" }, remark)] : [" ", link];
   }
-  function termRow([term, status, probability, heldOut, final, map], figures, legend) {
+  function termRow([term, status, probability, heldOut, final, map, second], figures, legend) {
     const name = index.terms[term], kind = CLASSES[status];
     const words = kind === "absent" ? make("span", { class: "quiet" }, "no") : make("span", { class: "badge " + kind }, STATUS[status]);
+    const answer = { agreed: 1, new: 1, predicted: 1, missed: 0, absent: 0 }[kind];
+    const opinion = second === null || second === answer ? [] : [" ", make("span", { class: "quiet" }, "second opinion: " + (second ? "yes" : "no"))];
     const value = make("td", {});
     if (probability === null) {
       value.append(make("span", { class: "quiet" }, "too few genes carry it"));
@@ -233,7 +235,7 @@
       button.addEventListener("click", () => toggleMap(button, name, final, map, figures, legend));
       why.append(button);
     }
-    return make("tr", { class: kind === "absent" ? "absent" : null }, make("th", { scope: "row" }, name, ...idOf(term)), make("td", {}, words), value, why);
+    return make("tr", { class: kind === "absent" ? "absent" : null }, make("th", { scope: "row" }, name, ...idOf(term)), make("td", {}, words, ...opinion), value, why);
   }
 
   // --- maps of contributions ---
