@@ -1,7 +1,7 @@
 """The embryo of a picture in a frame of its own: level, in the middle, and of one size.
 
-Every embryo's ellipse (that of the same moments as its mask) is brought to one ellipse, so that a cell of
-a pooling grid is the same part of every embryo.
+The box around every embryo, along its principal axes, is brought to the whole frame, as in the images of
+FlyExpress: a cell of a pooling grid is then the same part of every embryo.
 """
 
 from typing import NamedTuple
@@ -14,7 +14,6 @@ from flyannot.stain import LUMA
 
 WAYS = ("axis", "shape")  # of registering a picture
 
-_HALF_AXES = np.array([0.975, 0.9375])  # of the ellipse, in half widths and half heights of the frame
 _WORK_PX = 400  # longest side of the picture in which the embryo is looked for
 _LEAST_STEP = 6.0  # grey levels between background and embryo
 _NOISE_STEP = 4.0  # and deviations of the background's noise
@@ -22,23 +21,24 @@ _SLOPE = 30.0  # grey levels by which the background may differ from its median
 _CLOSED, _OPENED = 0.015, 0.03  # gaps and bumps that are mended, as parts of the picture's longest side
 _LEAST_AREA, _LEAST_PIXELS = 0.02, 50  # of an embryo: of the picture, and at all
 _ASPECTS = (1.8, 3.8)  # length over height; of 165 embryos of FlyExpress 2.4 to 2.8
-_LEAST_ELLIPSE = 0.88  # area of the mask over that of its ellipse; of these embryos 0.94 to 1.00
+_LEAST_ELLIPSE = 0.88  # area over that of the ellipse of the same moments; of these embryos 0.94 to 1.00
 
 
 class NoEmbryo(UnreadableImage):
     """A picture in which not exactly one embryo was found."""
 
 
-class Ellipse(NamedTuple):
+class Body(NamedTuple):
     """Where an embryo lies, in pixels from the top left corner.
 
-    centre : (x, y); half_axes : (long, short); direction : (x, y) of the long axis, of length 1, x >= 0
+    centre : (x, y) of the box around it, along its axes; half_sides : (long, short) of that box
+    direction : (x, y) of the long axis, of length 1, x >= 0
     skew : third moments along the long and the short axis, over the cube of the deviation; negative
         where the embryo tapers to the left, or to the top
     """
 
     centre: np.ndarray
-    half_axes: np.ndarray
+    half_sides: np.ndarray
     direction: tuple
     skew: np.ndarray
 
@@ -65,10 +65,10 @@ def registered(bands, size_px, *, way):
         If nothing, or something that has not the shape of one embryo, stands out from the background.
     """
     factor = -(-max(bands[0].size) // _WORK_PX)
-    ellipse = ellipse_of(embryo_mask(_work_picture(bands, factor)))
-    ellipse = ellipse._replace(centre=ellipse.centre * factor, half_axes=ellipse.half_axes * factor)
-    flips = np.where(ellipse.skew * (-1, 1) < 0, -1, 1) if way == "shape" else np.ones(2)
-    return [_in_frame(band, ellipse, flips, size_px) for band in bands]
+    body = body_of(embryo_mask(_work_picture(bands, factor)))
+    body = body._replace(centre=body.centre * factor, half_sides=body.half_sides * factor)
+    flips = np.where(body.skew * (-1, 1) < 0, -1, 1) if way == "shape" else np.ones(2)
+    return [_in_frame(band, body, flips, size_px) for band in bands]
 
 
 def embryo_mask(grey):
@@ -128,8 +128,8 @@ def _shrunk(mask, px):
     return mask if mask.all() else ndimage.distance_transform_edt(mask) > px
 
 
-def ellipse_of(mask):
-    """The ellipse that has the moments of a mask.
+def body_of(mask):
+    """Where the embryo of a mask lies; its axes are those of the mask's second moments.
 
     Parameters
     ----------
@@ -138,19 +138,20 @@ def ellipse_of(mask):
     Raises
     ------
     NoEmbryo
-        If the mask is too round, too long, or no ellipse.
+        If the mask is too round, too long, or far from an ellipse.
     """
     rows, columns = np.nonzero(mask)
     places = np.stack([columns, rows], axis=1) + 0.5
-    centre = places.mean(axis=0)
-    variances, axes = np.linalg.eigh(np.cov((places - centre).T))
+    variances, axes = np.linalg.eigh(np.cov(places.T))
     deviations = np.sqrt(np.maximum(variances[::-1], 1e-9))
     filled = len(places) / (np.pi * (2 * deviations).prod())
     if not _ASPECTS[0] <= deviations[0] / deviations[1] <= _ASPECTS[1] or filled < _LEAST_ELLIPSE:
         raise _no_embryo("what stands out has not the shape of one embryo")
     x, y = axes[:, 1] if axes[0, 1] >= 0 else -axes[:, 1]
-    skew = (((places - centre) @ _turn(x, y) / deviations) ** 3).mean(axis=0)
-    return Ellipse(centre, 2 * deviations, (x, y), skew)
+    along = places @ _turn(x, y)
+    first, last = along.min(axis=0), along.max(axis=0)
+    skew = (((along - along.mean(axis=0)) / deviations) ** 3).mean(axis=0)
+    return Body(_turn(x, y) @ (first + last) / 2, (last - first + 1) / 2, (x, y), skew)
 
 
 def _turn(x, y):
@@ -164,19 +165,19 @@ def _work_picture(bands, factor):
     return reduced[0] if len(bands) == 1 else np.stack(reduced, axis=2) @ LUMA
 
 
-def _in_frame(band, ellipse, flips, size_px):
+def _in_frame(band, body, flips, size_px):
     """One band: scaled (with antialiasing), then turned and cut out."""
     from PIL import Image
 
     height, width = size_px
-    wanted = np.array([width, height]) / 2 * _HALF_AXES
-    scale = min(1.0, wanted[0] / ellipse.half_axes[0])
+    middle = np.array([width, height]) / 2
+    scale = min(1.0, middle[0] / body.half_sides[0])
     fill = float(np.median(border_of(np.asarray(band, np.float32))))
     small = scaled(band, tuple(max(1, round(length * scale)) for length in band.size))
     to_small = np.array(small.size) / band.size
     # Where a pixel of the frame, counted from the frame's centre, lies in the small picture.
-    steps = to_small[:, None] * _turn(*ellipse.direction) * (flips * ellipse.half_axes / wanted)
-    corner = ellipse.centre * to_small - steps @ (width / 2, height / 2)
+    steps = to_small[:, None] * _turn(*body.direction) * (flips * body.half_sides / middle)
+    corner = body.centre * to_small - steps @ middle
     places = [*steps[0], corner[0], *steps[1], corner[1]]
     framed = small.transform(
         (width, height), Image.Transform.AFFINE, places, Image.Resampling.BICUBIC, fillcolor=fill

@@ -11,7 +11,7 @@ from flyannot.dataset import read_images
 from flyannot.errors import DataError
 from flyannot.extraction import ExtractOptions, read_embryo
 from flyannot.images import SIZE_PX, read_bands, read_grey
-from flyannot.registration import NoEmbryo, ellipse_of, embryo_mask, registered
+from flyannot.registration import NoEmbryo, body_of, embryo_mask, registered
 from flyannot.report.pictures import embryo_jpeg
 from flyannot.steps.annotate import annotate
 from flyannot.steps.explain import explain
@@ -24,7 +24,7 @@ from flyannot.store.reading import open_stored, verify_stored
 from flyannot.synthetic import synthesize
 
 AXIS, SHAPE = ExtractOptions(register="axis"), ExtractOptions(register="shape")
-HALF_AXES = np.array([156.0, 60.0])  # of every embryo's ellipse in the frame
+FRAME = 160, 64, 160, 64  # centre and half sides of every registered embryo
 
 
 def egg(x, y, taper=0.15, bulge=0.1):
@@ -51,12 +51,12 @@ def framed(picture, way="axis"):
     return registered([picture], SIZE_PX, way=way)[0]
 
 
-def ellipse_in(picture):
-    return ellipse_of(embryo_mask(np.asarray(picture, float)))
+def body_in(picture):
+    return body_of(embryo_mask(np.asarray(picture, float)))
 
 
-def degrees_of(ellipse):
-    return np.degrees(np.arctan2(ellipse.direction[1], ellipse.direction[0]))
+def degrees_of(body):
+    return np.degrees(np.arctan2(body.direction[1], body.direction[0]))
 
 
 STANDARD = scene((900, 400), (450, 200), (390, 150), 0)
@@ -69,9 +69,8 @@ def test_turned_moved_and_scaled_it_comes_to_the_same_frame(degrees, scale, rng)
     side = int(400 * scale)
     centre = side / 2 + rng.uniform(-0.05, 0.05, 2) * side
     picture = scene((side, side), centre, half_axes, degrees, background=215, noise=1.5, rng=rng)
-    found = ellipse_in(framed(picture))
-    np.testing.assert_allclose(found.centre, (160, 64), atol=1)
-    np.testing.assert_allclose(found.half_axes, HALF_AXES, atol=1.5)
+    found = body_in(framed(picture))
+    np.testing.assert_allclose([*found.centre, *found.half_sides], FRAME, atol=1)
     assert abs(degrees_of(found)) < 0.5
     inside = np.s_[8:-8, 12:-12]
     expected, levels = framed(STANDARD)[inside], framed(picture)[inside]
@@ -88,9 +87,9 @@ def test_a_registered_picture_is_registered_again_to_itself():
 @pytest.mark.parametrize("slope", [0.0, 24.0])
 def test_any_plain_background_will_do(background, slope, rng):
     turned = {"background": background, "slope": slope, "noise": 2.0, "rng": rng}
-    found = ellipse_in(scene((440, 360), (230, 190), (160, 62), 30, **turned))
-    straight = ellipse_in(scene((440, 360), (220, 180), (160, 62), 0))
-    np.testing.assert_allclose(found.half_axes, straight.half_axes, rtol=0.02)
+    found = body_in(scene((440, 360), (230, 190), (160, 62), 30, **turned))
+    straight = body_in(scene((440, 360), (220, 180), (160, 62), 0))
+    np.testing.assert_allclose(found.half_sides, straight.half_sides, rtol=0.02)
     assert degrees_of(found) - degrees_of(straight) == pytest.approx(30, abs=0.7)
 
 
@@ -111,10 +110,10 @@ def test_by_shape_the_pointed_end_is_left_and_the_curved_side_down():
 
 def test_the_largest_of_several_things_is_the_embryo():
     picture = np.asarray(scene((640, 480), (300, 280), (200, 78), 15)).copy()
-    alone = ellipse_in(picture)
+    alone = body_in(picture)
     picture[20:60, 540:600] = 90  # dirt, and a neighbour that looks in
     picture[440:, 20:90] = 150
-    found = ellipse_in(picture)
+    found = body_in(picture)
     np.testing.assert_allclose(found.centre, alone.centre, atol=0.01)
 
 
@@ -176,9 +175,9 @@ def made(turned, tmp_path_factory):
 def test_synthetic_embryos_are_turned_back(turned):
     for image in turned[:-1]:
         grey, doubts = read_embryo(image.path, AXIS)
-        found = ellipse_in(grey)
+        found = body_in(grey)
         assert doubts == ""
-        np.testing.assert_allclose([*found.centre, *found.half_axes], [160, 64, *HALF_AXES], atol=1.5)
+        np.testing.assert_allclose([*found.centre, *found.half_sides], FRAME, atol=1.5)
 
 
 def test_a_picture_without_an_embryo_is_taken_as_it_is_and_named(turned, made):
