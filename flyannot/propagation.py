@@ -25,6 +25,7 @@ from flyannot.sparse.lsh import Index, build_index
 FRACTION = 0.002  # of |A y|_inf: the lam of a query y (Huang et al. 2013)
 _TOL = 1e-5  # duality gap of a code, as part of 1/2 |y|^2
 _BLOCK = 256  # queries that are compared with all rows at once
+_COLUMNS = 4096  # of the features, taken in float64 at once
 
 
 def fit_propagation(X, Y, *, method="siso", setting=None, rng=None, n_threads=1):
@@ -114,7 +115,8 @@ class Siso(Stored):
         return (Z[:, used] @ self.Y[used].astype(np.float64)) * largest[:, None]
 
     def _codes(self, X, n_threads):
-        Z = siso.encode(X, self.A, FRACTION, tol=_TOL, n_threads=n_threads)
+        A, X = (self.A, X) if len(self.A) >= self.A.shape[1] else in_span(self.A, X)
+        Z = siso.encode(X, A, FRACTION, tol=_TOL, n_threads=n_threads)
         return Z.astype(np.float64)
 
 
@@ -218,6 +220,31 @@ def unit_rows(X):
 def checked_units(X, like):
     """`unit_rows` of X; DataError unless X has as many columns as `like`."""
     return unit_rows(checked_columns(X, like.shape[1]))
+
+
+def in_span(A, X):
+    """Rows and queries as coordinates in the span of the rows, of which there are fewer than features.
+
+    A query's part outside the span is the same for every code.  What is left has the same inner products with
+    the rows, hence the same codes, from as many numbers as there are rows.
+
+    Parameters
+    ----------
+    A : float array (n_rows, n_features); X : float array (n_queries, n_features)
+
+    Returns
+    -------
+    coordinates of A and of X : float32 arrays (n_rows, rank), (n_queries, rank)
+    """
+    products, between = np.zeros((len(A), len(A))), np.zeros((len(X), len(A)))
+    for start in range(0, A.shape[1], _COLUMNS):
+        mine = A[:, start : start + _COLUMNS].astype(np.float64)
+        products += mine @ mine.T
+        between += X[:, start : start + _COLUMNS] @ mine.T
+    values, vectors = np.linalg.eigh(products)
+    kept = values > 1e-10 * values[-1]
+    values, vectors = np.sqrt(values[kept]), vectors[:, kept]
+    return (vectors * values).astype(np.float32), (between @ (vectors / values)).astype(np.float32)
 
 
 def _largest_products(X, A):

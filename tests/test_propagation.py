@@ -4,7 +4,7 @@ from sklearn.linear_model import Ridge as SklearnRidge
 
 from flyannot.classifiers import CLASSIFIERS, fit, from_arrays
 from flyannot.errors import DataError, InputError
-from flyannot.propagation import FRACTION, METHODS, fit_propagation, propagate, unit_rows
+from flyannot.propagation import FRACTION, METHODS, fit_propagation, in_span, propagate, unit_rows
 from flyannot.scores import auc
 from flyannot.sparse.coders.cd import encode
 from flyannot.svm import TrainOptions, merge_images
@@ -27,6 +27,21 @@ def test_siso_passes_terms_on_with_the_codes_of_the_full_lasso(rng):
     for y, value in zip(queries[:5], values):
         z = encode(y[None], A, FRACTION * np.abs(A @ y).max(), tol=1e-7).toarray()[0]
         assert np.allclose(value, z @ Y[20:], atol=0.02)
+
+
+def test_siso_says_the_same_in_a_space_of_more_dimensions_than_rows(rng):
+    """Turned into 500 dimensions, with an offset in others that only the queries have."""
+    X, Y, _ = labelled(rng)
+    X = unit_rows(X).astype(float)
+    X[30] = X[31]  # a row twice: the span has fewer dimensions than rows
+    turn = np.linalg.qr(rng.normal(size=(500, 60)))[0].T
+    wide = X @ turn[:40]
+    narrow, turned = (
+        propagate(fit_propagation(rows[20:], Y[20:], method="siso"), rows[:20]) for rows in (X, wide)
+    )
+    assert np.abs(narrow - turned).max() < 0.02 * np.abs(narrow).max()
+    A, queries = in_span(wide[20:], wide[:20] + turn[50])
+    assert A.shape[1] <= 40 and np.allclose(queries @ A.T, wide[:20] @ wide[20:].T, atol=1e-5)
 
 
 def test_the_codes_of_hash_siso_end_as_those_of_siso(rng):
