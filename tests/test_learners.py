@@ -23,6 +23,7 @@ LAM = 0.1
 WAYS = {
     **{name: (name, {}) for name in LEARNERS},
     "scc, paper": ("scc", {"variant": "paper"}),
+    "scc, quick": ("scc", {"variant": "quick"}),
     "scc, going beyond": ("scc", {"n_sweeps": 8, "forgetting": 0.2, "max_step": 1.0}),
     "ol, short memory": ("ol", {"batch_size": 16, "memory": 0.25, "replace_after": 20}),
     "modl, masks": ("modl", {"reduction": 3}),

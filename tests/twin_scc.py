@@ -1,7 +1,7 @@
 """SCC as the paper writes it, one coordinate at a time in plain Python: slow, obvious, float64.
 
 Lin et al., KDD 2014, Algorithm 1 with the projection of Eq. 4; `released` follows the table of
-differences between the paper and the authors' program.
+differences between the paper and the authors' program, and `quick` is what ours adds to that.
 """
 
 import numpy as np
@@ -14,45 +14,63 @@ def soft(b, lam):
 class TwinSCC:
     """One object is one run; `epoch` visits the samples `order` of X once."""
 
-    def __init__(self, D, n_samples, lam, variant, n_sweeps=3, forgetting=1.0, max_step=np.inf):
+    def __init__(self, D, n_samples, lam, variant, n_sweeps=None, forgetting=None, max_step=None):
+        own = (5, 0.3, 0.25) if variant == "quick" else (3, 1.0, np.inf)
+        given = (n_sweeps, forgetting, max_step)
+        n_sweeps, forgetting, max_step = (o if g is None else g for g, o in zip(given, own))
         self.D = np.array(D, np.float64)
         self.Z = np.zeros((n_samples, len(D)))
         self.h_past = np.zeros(len(D))
         self.lam, self.variant, self.n_sweeps = lam, variant, n_sweeps
         self.forgetting, self.max_step = forgetting, max_step
+        self.n_visits = 0
         self.objectives_of_sweeps = []  # P(z) before the first sweep of a visit and after each
 
     def epoch(self, X, order, sweep_orders):
         self.h_now = np.zeros(len(self.D))
         for t, i in enumerate(order):
-            self.visit(np.asarray(X[i], np.float64), self.Z[i], sweep_orders[t % len(sweep_orders)])
+            x, z = np.asarray(X[i], np.float64), self.Z[i]
+            self.n_visits += 1
+            if self.variant == "quick" and not z.any():
+                for k in (2, 1):
+                    self.descend(x, z, sweep_orders[(t + k) % len(sweep_orders)], self.lam * 2**k)
+            self.visit(x, z, sweep_orders[t % len(sweep_orders)])
         if self.variant == "paper":
             self.h_past = self.forgetting * (self.h_past + self.h_now)
         else:
             self.h_past = self.forgetting * self.h_now
+
+    def sweep(self, x, z, atoms, lam):
+        """Re-solve z[j] for each of the atoms; those that are not zero then."""
+        D = self.D
+        for j in atoms:
+            z[j] = 0.0
+            a = D[j] @ D[j]
+            if a > 0:
+                z[j] = soft(D[j] @ (x - z @ D), lam) / a
+        return [j for j in atoms if z[j] != 0]
+
+    def descend(self, x, z, sweep_order, lam):
+        self.sweep(x, z, self.sweep(x, z, sweep_order, lam), lam)
 
     def visit(self, x, z, sweep_order):
         D = self.D
         values = [self.objective(x, z)]
         support = sweep_order
         for _ in range(self.n_sweeps):
-            for j in support:
-                z[j] = 0.0
-                a = D[j] @ D[j]
-                if a > 0:
-                    z[j] = soft(D[j] @ (x - z @ D), self.lam) / a
+            support = self.sweep(x, z, support, self.lam)
             values.append(self.objective(x, z))
-            support = [j for j in support if z[j] != 0]
         self.objectives_of_sweeps.append(values)
         r = x - z @ D
-        self.h_now[support] += z[support] ** 2
+        weight = self.n_visits if self.variant == "quick" else 1
+        self.h_now[support] += weight * z[support] ** 2
         h = self.h_past + self.h_now
-        shrinks_by = sum(z[j] ** 2 / h[j] for j in support)
+        shrinks_by = sum(weight * z[j] ** 2 / h[j] for j in support)
         length = min(1.0, self.max_step / shrinks_by) if support else 1.0
         for j in support:
-            D[j] = D[j] + length * z[j] / h[j] * r
+            D[j] = D[j] + length * weight * z[j] / h[j] * r
             norm = np.linalg.norm(D[j])
-            if norm > 1 or (self.variant == "released" and norm > 0):
+            if norm > 1 or (self.variant != "paper" and norm > 0):
                 D[j] /= norm
 
     def objective(self, x, z):

@@ -26,7 +26,7 @@ def contenders(inputs, bounds, m):
     ours = [
         _ours("released", long, variant="released"),
         _ours("paper", long, variant="paper"),
-        _ours("released, forgetting 0.3", long, variant="released", forgetting=0.3),
+        _ours("quick", long, variant="quick"),
     ]
     plain = [
         Contender(

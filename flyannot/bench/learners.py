@@ -11,7 +11,7 @@ _MORE = {
     "scc": (
         {"variant": "paper"},
         {"forgetting": 0.3},
-        {"n_sweeps": 8, "forgetting": 0.2, "max_step": 1.0},
+        {"variant": "quick"},
     ),
     "ol": ({"memory": 0.25}, {"batch_size": 64}),
     "modl": ({"batch_size": 256, "reduction": 4},),

@@ -10,9 +10,8 @@ _LONG = 10  # epochs of the second comparison
 _OURS = {
     "paper": {"variant": "paper"},
     "released": {"variant": "released"},
-    "released, forgetting 0.5": {"variant": "released", "forgetting": 0.5},
     "released, forgetting 0.3": {"variant": "released", "forgetting": 0.3},
-    "released, forgetting 0.1": {"variant": "released", "forgetting": 0.1},
+    "quick": {"variant": "quick"},
 }
 
 

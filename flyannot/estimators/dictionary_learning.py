@@ -29,7 +29,7 @@ class DictionaryLearning(SparseCoding):
     max_iter : int
         Epochs: visits to every sample.
     learner_params : dict, optional
-        The learner's own settings, such as {"n_sweeps": 8, "forgetting": 0.2, "max_step": 1.0} for scc;
+        The learner's own settings, such as {"variant": "quick"} for scc;
         `flyannot learn-dict --help` lists them.
     dict_init : array (n_components, n_features), optional
         Initial atoms, scaled down to norm 1 where they are longer.  By default random samples.

@@ -64,6 +64,9 @@ class Rules(NamedTuple):
     n_sweeps: int  # one over all atoms, the others over the support
     rescale_above: float  # squared norm above which a touched atom goes back to norm 1
     max_step: float  # largest sum of squared code / h of one sample
+    recency: float  # visit t counts t^recency times in h
+    n_descents: int  # full sweeps at 2^k lam, ..., 2 lam that come first where a code is zero
+    n_before: int  # visits before this epoch
 
 
 class Scratch(NamedTuple):
@@ -111,7 +114,7 @@ def visit_samples(X, rows, orders, first_visit, atoms, past, now, n_used, rules,
         if n_used + len(scratch.z) > len(now.atom):
             return i
         n_support = _solve_code(X, i, past, rows[i], orders, first_visit + i, atoms, rules, scratch)
-        _step_atoms(atoms, n_support, rules, scratch)
+        _step_atoms(atoms, n_support, rules, rules.n_before + first_visit + i + 1, scratch)
         _keep_code(now, rows[i], n_used, n_support, scratch)
         n_used += n_support
     return len(rows)
@@ -120,18 +123,31 @@ def visit_samples(X, rows, orders, first_visit, atoms, past, now, n_used, rules,
 @_kernel
 def _solve_code(X, i, past, row, orders, visit, atoms, rules, scratch):
     """Leave the code of X[i] in z, its atoms in `support` and its residual in r; returns their number."""
-    z, support, _, flags, r, r8 = scratch
+    D, norm2, z, support, r = atoms.D, atoms.norm2, scratch.z, scratch.support, scratch.r
     lam, o = r.dtype.type(rules.lam), visit % len(orders.atom)
-    start, n_warm = past.start[row], _recall_code(X, i, past, row, atoms.D, scratch)
-    for s in range(n_warm):
-        flags[orders.place[o, np.int64(support[s])]] = 1
-    n_support = _sweep_all(
-        atoms.D, atoms.norm2, atoms.D8, atoms.rounding, orders.atom, o, z, support, flags, r, r8, lam
-    )
-    for s in range(start, start + n_warm):
-        flags[orders.place[o, np.int64(past.atom[s])]] = 0
+    n_support = _recall_code(X, i, past, row, D, scratch)
+    if n_support == 0:
+        for k in range(rules.n_descents, 0, -1):
+            higher = lam * r.dtype.type(2**k)
+            n_support = _sweep_flagged(
+                atoms, orders, (visit + k) % len(orders.atom), n_support, higher, scratch
+            )
+            n_support = _sweep_support(D, norm2, z, support, n_support, r, higher)
+    n_support = _sweep_flagged(atoms, orders, o, n_support, lam, scratch)
     for _ in range(rules.n_sweeps - 1):
-        n_support = _sweep_support(atoms.D, atoms.norm2, z, support, n_support, r, lam)
+        n_support = _sweep_support(D, norm2, z, support, n_support, r, lam)
+    return n_support
+
+
+@_kernel
+def _sweep_flagged(atoms, orders, o, n_support, lam, scratch):
+    """A sweep over all atoms in which those of the support are visited; returns the new support's number."""
+    D, norm2, _, _, D8, rounding = atoms
+    z, support, _, flags, r, r8 = scratch
+    for s in range(n_support):
+        flags[orders.place[o, np.int64(support[s])]] = 1
+    n_support = _sweep_all(D, norm2, D8, rounding, orders.atom, o, z, support, flags, r, r8, lam)
+    flags[:] = 0
     return n_support
 
 
@@ -230,18 +246,19 @@ def _solve_one(D, norm2, z, j, r, lam):
 
 
 @_kernel
-def _step_atoms(atoms, n_support, rules, scratch):
-    """d_j += z_j / h_j r for the atoms of the support, all with the same residual, then project.
+def _step_atoms(atoms, n_support, rules, visit, scratch):
+    """d_j += w z_j / h_j r for the atoms of the support, all with the same residual, then project.
 
-    h_j += z_j^2 comes first, so that nothing divides by zero.
+    h_j += w z_j^2 comes first, so that nothing divides by zero; w is the weight of visit number `visit`.
     """
     D, norm2, h_past, h_now, D8, rounding = atoms
     z, support, eta, r = scratch.z, scratch.support, scratch.eta, scratch.r
-    total, one = 0.0, r.dtype.type(1)
+    total, one, weight = 0.0, r.dtype.type(1), np.float64(visit) ** rules.recency
     for s in range(n_support):
         j = np.int64(support[s])
-        h_now[j] += np.float64(z[j]) * z[j]
-        eta[s] = z[j] / (h_past[j] + h_now[j])
+        weighted = weight * z[j]
+        h_now[j] += weighted * z[j]
+        eta[s] = weighted / (h_past[j] + h_now[j])
         total += eta[s] * z[j]
     length = r.dtype.type(min(1.0, rules.max_step / max(total, 1e-300)))
     for s in range(n_support):
