@@ -78,9 +78,8 @@ def features_of(descriptors, centres_px, atoms, options, patch_px=None, *, view=
     """
     if patch_px is None and len(atoms.sides) > 1:
         raise DataError(f"the windows have sides of {atoms.sides} px; which patch has which?")
-    n_patches = len(descriptors)
+    n_patches, n_parts = len(descriptors), len(atoms.sides)
     part = np.zeros(n_patches, int) if patch_px is None else np.searchsorted(atoms.sides, patch_px)
-    n_parts = len(atoms.sides)
     if options.views == "apart":
         part = part + n_parts * (VIEWS.index(view) if view in VIEWS else len(VIEWS))
         n_parts *= len(VIEWS) + 1

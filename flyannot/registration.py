@@ -18,14 +18,14 @@ _WORK_PX = 400  # longest side of the picture in which the embryo is looked for
 _LEAST_STEP = 6.0  # grey levels between background and embryo
 _NOISE_STEP = 4.0  # and deviations of the background's noise
 _SLOPE = 30.0  # grey levels by which the background may differ from its median
-_CLOSED, _OPENED = 0.015, 0.03  # gaps and bumps that are mended, as parts of the picture's longest side
+_CLOSED, _OPENED = 0.015, 0.02  # gaps and bumps that are mended, as parts of the picture's longest side
 _LEAST_AREA, _LEAST_PIXELS = 0.02, 50  # of an embryo: of the picture, and at all
 _ASPECTS = (1.8, 3.8)  # length over height; of 165 embryos of FlyExpress 2.4 to 2.8
 _LEAST_ELLIPSE = 0.88  # area over that of the ellipse of the same moments; of these embryos 0.94 to 1.00
 
 
 class NoEmbryo(UnreadableImage):
-    """A picture in which not exactly one embryo was found."""
+    """A picture in which no embryo was found, or several."""
 
 
 class Body(NamedTuple):
@@ -85,7 +85,7 @@ def embryo_mask(grey):
     Raises
     ------
     NoEmbryo
-        If there is none of at least 2 % of the picture.
+        If there is none of at least 2 % of the picture, or another that is half as large.
     """
     from scipy import ndimage
 
@@ -100,6 +100,8 @@ def embryo_mask(grey):
     areas = np.bincount(parts.ravel(), minlength=2)[1:]
     if areas.max() < max(_LEAST_AREA * grey.size, _LEAST_PIXELS):
         raise _no_embryo("nothing stands out from the background")
+    if len(areas) > 1 and np.sort(areas)[-2] > areas.max() / 2:
+        raise _no_embryo("several things stand out from the background")
     return parts == 1 + areas.argmax()
 
 

@@ -125,6 +125,9 @@ def no_embryos():
     round_[(rows - 150) ** 2 + (columns - 200) ** 2 < 90**2] = 100
     two[(rows - 100) ** 2 * 9 + (columns - 130) ** 2 < 110**2] = 100  # they touch
     two[(columns - 240) ** 2 * 9 + (rows - 160) ** 2 < 110**2] = 100
+    apart = blank.copy()
+    for middle in (80, 220):
+        apart[(rows - middle) ** 2 * 9 + (columns - 200) ** 2 < 150**2] = 100
     bar[140:160, 20:380] = 100
     noise = rng.integers(0, 256, blank.shape).astype(np.uint8)
     halves = blank.copy()
@@ -132,8 +135,9 @@ def no_embryos():
     dot = blank.copy()
     dot[3, 3] = 0
     return {
-        "blank": blank, "black": 0 * blank, "round": round_, "two": two, "bar": bar, "noise": noise,
-        "halves": halves, "dot": dot, "pixel": blank[:1, :1], "line": noise[:1], "thin": noise[:, :2],
+        "blank": blank, "black": 0 * blank, "round": round_, "two": two, "apart": apart, "bar": bar,
+        "noise": noise, "halves": halves, "dot": dot, "pixel": blank[:1, :1], "line": noise[:1],
+        "thin": noise[:, :2],
     }  # fmt: skip
 
 
