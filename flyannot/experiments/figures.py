@@ -26,6 +26,9 @@ _STYLE = {
 _COLOURS = ("#0b5394", "#cc4125", "#38761d", "#7f6000", "#674ea7", "#45818e", "#a64d79", "#444444")
 _WIDTH, _HEIGHT = 4.6, 3.5  # inches of one panel
 _CHARACTERS = 78  # of the footnote under one panel
+_MOST_INSIDE = 4  # names of a legend that finds room among the lines
+_MOST_LETTERS = 45  # of all names under bars, side by side
+_BELOW = -0.17  # of the height: under the label of the axis
 _MARKS = "osD^vP*X"
 
 
@@ -88,8 +91,10 @@ def _draw_panel(ax, panel):
     if panel.y_log:
         ax.set_yscale("log")
         _label_log(ax.yaxis, ax.get_ylim())
-    if len(panel.series) > 1:
-        ax.legend(ncols=2 if is_bars and len(panel.series) > 3 else 1)
+    if len(panel.series) > _MOST_INSIDE:
+        ax.legend(ncols=2, loc="upper center", bbox_to_anchor=(0.5, _BELOW))
+    elif len(panel.series) > 1:
+        ax.legend()
 
 
 def _label_log(axis, limits):
@@ -110,7 +115,7 @@ def _draw_bars(ax, all_series):
         shift = (i - (len(all_series) - 1) / 2) * width
         heights = [np.nan if y is None else y for y in series.y]
         ax.bar(np.add(at, shift), heights, width, color=_COLOURS[i % len(_COLOURS)], label=series.name)
-    turned = {"rotation": 30, "ha": "right"} if max(map(len, names)) > 6 else {}
+    turned = {"rotation": 30, "ha": "right"} if sum(map(len, names)) > _MOST_LETTERS else {}
     ax.set_xticks(range(len(names)), names, **turned)
     ax.grid(axis="x", visible=False)
-    ax.margins(y=0.3 if len(all_series) > 1 else 0.05)  # room for the legend
+    ax.margins(y=0.3 if 1 < len(all_series) <= _MOST_INSIDE else 0.05)  # room for the legend

@@ -86,7 +86,9 @@ def _dictionary(setup, described, who, m):
 
 def _why(claims):
     if all(claim.holds for claim in claims):
-        return "As in the paper, both kinds of dictionary annotate equally well, and more atoms help."
+        return (
+            "As in the paper, both kinds of dictionary annotate equally well, and more atoms help a little."
+        )
     if claims[0].holds:
         return (
             "Both kinds of dictionary annotate equally well, but more atoms bring next to nothing: the "

@@ -32,7 +32,7 @@ def measure(setup):
     return Finding(
         data=source.text,
         kind=source.kind,
-        variant=f"SCC paper and released, 3 sweeps, 10 epochs, float32; OL is {who_is_ol()}",
+        variant=f"SCC paper and released, 3 sweeps, 10 epochs, float32; OL is {who_is_ol()}, and our own",
         why=_why(paper, runs),
         claims=list(_claims(paper, runs)),
         compared=list(_compared(paper, runs)),
