@@ -106,11 +106,13 @@ def normalise(descriptors, *, rows=None, out=None):
 def mirrored(descriptors):
     """What the descriptors would be if the image were turned upside down (its rows in reverse order).
 
-    Parameters and result: uint8 arrays (n_patches, 128), of the same windows in the same order.
+    Parameters and result: uint8 arrays (n_patches, 128 or more), of the same windows in the same order.  What
+    follows the 128 numbers (`flyannot.shades`) is the same either way up.
     """
-    by_bin = descriptors.reshape(-1, _N_BINS, _N_BINS, _N_ORIENTATIONS)
+    by_bin = descriptors[:, :N_FEATURES].reshape(-1, _N_BINS, _N_BINS, _N_ORIENTATIONS)
     turned = -np.arange(_N_ORIENTATIONS) % _N_ORIENTATIONS  # up becomes down
-    return by_bin[:, ::-1][..., turned].reshape(descriptors.shape)
+    sift = by_bin[:, ::-1][..., turned].reshape(-1, N_FEATURES)
+    return np.hstack([sift, descriptors[:, N_FEATURES:]])
 
 
 def opencv_sift(image, corners, patch_px=16):

@@ -10,6 +10,7 @@ from flyannot.images import fitted, quality_flags, read_grey
 from flyannot.patches import patch_centres, patch_corners, patch_std
 from flyannot.pyramid import window_sides
 from flyannot.registration import WAYS, NoEmbryo, registered
+from flyannot.shades import shades
 
 
 @dataclass(frozen=True)
@@ -19,6 +20,7 @@ class ExtractOptions:
     patch_px: the side of the windows, or a tuple of several sides.
     channel: what of a picture is described, as `flyannot.images.read_grey` takes it.
     register: "none" for the picture as it is, or one of flyannot.registration.WAYS.
+    shades: the weight of darkness and unevenness (`flyannot.shades`) at the end of a descriptor; 0 for none.
     """
 
     patch_px: int | tuple = 16
@@ -26,10 +28,11 @@ class ExtractOptions:
     min_std: float = 6.0
     channel: str = "grey"
     register: str = "none"
+    shades: float = 0.0
 
     def as_dict(self):
         """For a file's header, where older files do not name the later options: nor does it, unless used."""
-        named, later = asdict(self), ("channel", "register")
+        named, later = asdict(self), ("channel", "register", "shades")
         return {k: v for k, v in named.items() if k not in later or v != getattr(ExtractOptions, k)}
 
     @property
@@ -40,7 +43,8 @@ class ExtractOptions:
 
 @dataclass(frozen=True)
 class Described:
-    """The kept windows of one image: descriptors (n, 128) uint8, centres (n, 2) and sides (n,) in pixels."""
+    """The kept windows of one image: descriptors (n, 128, or 132 with shades) uint8, centres (n, 2) and sides
+    (n,) in pixels."""
 
     descriptors: np.ndarray
     centres_px: np.ndarray
@@ -94,8 +98,14 @@ def describe(grey, options):
         n_windows += len(corners)
         kept.append(corners[patch_std(grey, corners, side) >= options.min_std])
     return Described(
-        np.concatenate([dense_sift(grey, mine, side) for mine, side in zip(kept, sides)]),
+        np.concatenate([_descriptors(grey, mine, side, options.shades) for mine, side in zip(kept, sides)]),
         np.concatenate([patch_centres(mine, side) for mine, side in zip(kept, sides)]),
         n_windows,
         np.repeat(np.array(sides, np.uint16), [len(mine) for mine in kept]),
     )
+
+
+def _descriptors(grey, corners, side, weight):
+    """The descriptors of the windows of one size, with their shades if these have a weight."""
+    found = dense_sift(grey, corners, side)
+    return np.hstack([found, shades(grey, corners, side, weight)]) if weight else found

@@ -127,6 +127,16 @@ def patch_std(image, corners, patch_px):
     return np.sqrt(scatter.astype(np.float64)) / (patch_px**2 * 2.0**n_bits)
 
 
+def patch_mean(image, corners, patch_px):
+    """The mean grey level of every window, float64 (n_patches,); parameters and errors as `patch_std`."""
+    image, corners = np.asarray(image), np.asarray(corners, np.int64).reshape(-1, 2)
+    check_patch(image.shape, patch_px, corners)
+    sums = np.pad(image.astype(np.float64), ((1, 0), (1, 0))).cumsum(axis=0).cumsum(axis=1)
+    top, left = corners.T
+    bottom, right = top + patch_px, left + patch_px
+    return (sums[bottom, right] - sums[top, right] - sums[bottom, left] + sums[top, left]) / patch_px**2
+
+
 def _fraction_bits(patch_px):
     """Bits below one grey level: n^2 var <= patch_px^4 (127.5 * 2^bits)^2 must stay below 2^63."""
     return min(16, int(np.floor((49 - 4 * np.log2(patch_px)) / 2)))

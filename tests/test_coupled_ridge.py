@@ -3,6 +3,7 @@
 import numpy as np
 import pytest
 
+from flyannot import coupled_ridge
 from flyannot.classifiers import fit, from_arrays
 from flyannot.coupled_ridge import ALPHAS, CoupledRidge, _held_out_values, _inner_products
 from flyannot.scores import auc_within_folds
@@ -73,6 +74,14 @@ def test_rare_terms_learn_from_related_ones(rng):
 
     assert model.share[0] > 0
     assert mean_auc(model.decision_values(X[~train])) > mean_auc(X[~train] @ W)
+
+
+@pytest.mark.parametrize("margin, stays", [(1.0, True), (0.0, False)])
+def test_the_first_pair_stays_unless_another_is_better_by_the_margin(learnable, monkeypatch, margin, stays):
+    X, Y, folds = learnable
+    monkeypatch.setattr(coupled_ridge, "MARGIN", margin)
+    model, _ = CoupledRidge.choose(X, Y, folds, np.arange(90), "max")
+    assert ((model.alpha[0], model.share[0]) == (ALPHAS[0], coupled_ridge.SHARES[0])) == stays
 
 
 @pytest.mark.parametrize("merge", ["max", "mean"])

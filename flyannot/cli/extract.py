@@ -41,6 +41,11 @@ from flyannot.cli.options import (
     "more curved side down. A picture in which no embryo is found is taken as it is, and named.",
 )  # fmt: skip
 @click.option(
+    "--shades", type=click.FloatRange(0, 1), default=0.0, show_default=True,
+    help="Add to the descriptor of a window, with this weight, how dark and how uneven it is: SIFT sees "
+    "neither.",
+)  # fmt: skip
+@click.option(
     "--view", "views", multiple=True, help="Only images of this view (repeatable), such as lateral."
 )
 @stage_range_option

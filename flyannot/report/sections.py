@@ -3,6 +3,7 @@
 import json
 from html import escape
 
+from flyannot.descriptors import N_FEATURES
 from flyannot.report.atoms import N_SHOWN, N_WINDOWS, WINDOW_PX
 from flyannot.report.charts import trace_chart
 from flyannot.report.glyphs import atom_glyph
@@ -116,7 +117,7 @@ def _atoms(number, stage_range, sheet):
 
 def _atom(number, row, sheet, *, hidden):
     atom = sheet.atoms[row]
-    glyph = atom_glyph(sheet.D[row], f"glyph of atom {atom}")
+    glyph = atom_glyph(sheet.D[row, :N_FEATURES], f"glyph of atom {atom}")
     windows = "".join(
         f'<span class="window sheet-{number}" role="img" aria-label="window {column + 1} of atom {atom}" '
         f'style="background-position:-{column * WINDOW_PX}px -{row * WINDOW_PX}px"></span>'

@@ -93,6 +93,7 @@ _EXTRACT = {
     "min_std": _NUMBER,
     "channel?": ("grey", "stain"),
     "register?": ("none", "axis", "shape"),
+    "shades?": _NUMBER,
 }
 _POOL = {
     "coder": str,
