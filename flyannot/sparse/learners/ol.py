@@ -14,7 +14,7 @@ from flyannot.legal import require_legal
 from flyannot.sparse.blas import one_blas_thread
 from flyannot.sparse.coders.known import lasso_of_known, split_missing
 from flyannot.sparse.learners.lazy_atoms import LazyAtoms, Room, take_rows
-from flyannot.sparse.learners.online_kernels import L2_LAZY, blend_rows
+from flyannot.sparse.learners.online_kernels import L2_LAZY, add_products, blend_rows
 from flyannot.sparse.learners.scc_codes import (
     as_csr,
     codes_of_state,
@@ -24,6 +24,7 @@ from flyannot.sparse.learners.scc_codes import (
     with_room,
 )
 
+_DENSE = 8  # codes with more than one non-zero in so many entries are multiplied as a dense matrix
 _BLOCK_ENTRIES = 2**22  # of X in one call of `step`: it is copied there
 
 
@@ -162,8 +163,8 @@ class OL:
         F = self._atoms.on(features)
         Z = self._encode(masked, known, F)
         self._store(rows, Z)
+        self._add_to_A(Z)
         dense = Z.toarray()
-        self._add_to_A(dense)
         self._update_atoms(dense, masked, known, F, features)
         if self.replace_after is not None:
             self._replace_idle(X, Z)
@@ -177,11 +178,17 @@ class OL:
         self._n_used += Z.nnz
 
     def _add_to_A(self, Z):
-        part = len(Z) / self.batch_size
+        n, n_atoms = Z.shape
+        part = n / self.batch_size
         self._t += part
         w = part / self._horizon(self._t)
         self._A *= self._A.dtype.type(1 - w)
-        self._A += self._A.dtype.type(w / len(Z)) * (Z.T @ Z)
+        factor = self._A.dtype.type(w / n)
+        if _DENSE * Z.nnz < n * n_atoms:
+            add_products(self._A, factor, Z.indptr, Z.indices, Z.data)
+        else:
+            Z = Z.toarray()
+            self._A += factor * (Z.T @ Z)
 
     def _update_atoms(self, Z, X, known, F, features):
         B = self._add_to_history(Z, X, known, features)

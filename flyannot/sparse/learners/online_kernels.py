@@ -163,3 +163,13 @@ def blend_rows(B, keep, fresh):
     for i in range(len(B)):
         for k in range(B.shape[1]):
             B[i, k] = keep[i] * B[i, k] + fresh[i, k]
+
+
+@compiled(fastmath=_FAST)
+def add_products(A, factor, start, atom, value):
+    """A += factor Z'Z for codes Z in the arrays of a CSR matrix."""
+    for i in range(len(start) - 1):
+        for s in range(start[i], start[i + 1]):
+            a, scaled = A[atom[s]], factor * value[s]
+            for t in range(start[i], start[i + 1]):
+                a[atom[t]] += scaled * value[t]
