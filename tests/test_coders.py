@@ -7,7 +7,7 @@ from sklearn.linear_model import Lasso
 from twin_lasso import slow_codes
 
 from flyannot.errors import DataError, InputError
-from flyannot.sparse.coders import CODERS, coder
+from flyannot.sparse.coders import CODERS, coder, gram_for
 from flyannot.sparse.coders.cd_kernels import make_scratch
 from flyannot.sparse.objective import duality_gap, kkt_violation, lam_max, objective
 
@@ -194,6 +194,14 @@ def test_a_gram_matrix_handed_in_is_the_one_it_would_make(name, problem):
     X, D = problem
     lam = 0.1 * lam_max(X, D)
     assert (coder(name)(X, D, lam) != coder(name)(X, D, lam, gram=D @ D.T)).nnz == 0
+
+
+@pytest.mark.parametrize("name", ["cd", "feature-sign"])  # `fista` and `lars` would make an exact one
+@pytest.mark.parametrize("dtype", [np.float32, np.float64])
+def test_a_gram_matrix_made_beforehand_changes_no_bit(name, problem, dtype):
+    X, D = (A.astype(dtype) for A in problem)
+    lam = 0.1 * lam_max(X, D)
+    assert (coder(name)(X, D, lam) != coder(name)(X, D, lam, gram=gram_for(name, D))).nnz == 0
 
 
 @EVERY_CODER

@@ -21,9 +21,9 @@ from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 
 import numpy as np
-from threadpoolctl import threadpool_limits
 
 from flyannot.errors import DataError, InputError
+from flyannot.sparse.blas import one_blas_thread
 from flyannot.sparse.coders.siso_kernels import gather_cells
 from flyannot.sparse.coders.siso_passes import compare
 
@@ -89,7 +89,7 @@ def build_index(D, rng, *, n_functions=None, length=None, n_threads=1):
         for i, atoms in enumerate(found, start=first):
             cells[i, : len(atoms)] = np.sort(atoms)
 
-    with threadpool_limits(1, user_api="blas"), ThreadPoolExecutor(n_threads) as threads:
+    with one_blas_thread(), ThreadPoolExecutor(n_threads) as threads:
         list(threads.map(fill, range(0, n_functions, _FUNCTIONS)))
     return Index(A @ unwhitener.T, cells, len(D))
 

@@ -22,8 +22,8 @@ _WHERE = {
 
 CODERS = tuple(_WHERE)
 
-# Those that solve with D D^T in float32 too.  The others take an exact one, or make what they need.
-_TAKE_ROUNDED_GRAM = ("cd", "fista", "lars")
+# Those that solve with D D^T in the type of D, and those that want it exact.  The others make what they need.
+_TAKE_ROUNDED_GRAM, _TAKE_EXACT_GRAM = ("cd", "fista", "lars"), ("feature-sign",)
 
 
 def coder(name):
@@ -33,5 +33,7 @@ def coder(name):
 
 
 def gram_for(name, D):
-    """D D^T in D's type where the coder of that name would take it, else None."""
-    return D @ D.T if name in _TAKE_ROUNDED_GRAM or D.dtype == "float64" else None
+    """D D^T as the coder of that name takes it, or None where it takes none."""
+    if name in _TAKE_EXACT_GRAM:
+        D = D.astype("float64", copy=False)
+    return D @ D.T if name in _TAKE_ROUNDED_GRAM or name in _TAKE_EXACT_GRAM else None

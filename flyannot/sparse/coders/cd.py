@@ -8,7 +8,7 @@ import scipy.sparse as sp
 from flyannot.errors import DataError, InputError
 from flyannot.sparse.blas import one_blas_thread
 from flyannot.sparse.coders.cd_bytes import round_gram
-from flyannot.sparse.coders.cd_kernels import SLACK, Problem, encode_rows, make_scratch
+from flyannot.sparse.coders.cd_kernels import SLACK, Problem, encode_rows, make_scratch, sum_squares
 from flyannot.sparse.coders.cd_vectors import mirrored_order
 
 BLOCK = 1024  # samples per product: the fewer, the more often BLAS packs the atoms anew
@@ -140,7 +140,8 @@ def _encode_blocks(X, D, firsts, start, problem):
     blocks = []
     for first in firsts:
         Xb = X[first : first + BLOCK]
-        squares = np.einsum("ij,ij->i", Xb, Xb, dtype=np.float64)
+        squares = np.empty(len(Xb))
+        sum_squares(Xb, squares)
         if not np.isfinite(squares).all():
             raise DataError(
                 f"sample {first + int(np.isfinite(squares).argmin())} holds values that are not finite"

@@ -6,7 +6,7 @@ interleaved on the way, which leaves q in what is called mirrored order.
 
 import numpy as np
 
-from flyannot.sparse.coders.cd_support import FAST, inlined, lean
+from flyannot.sparse.coders.cd_support import FAST, copy_row, inlined, lean
 from flyannot.sparse.coders.cd_vectors import DIGIT, FOUR, subtract_bytes
 
 COARSE = 0.2  # part of lam above which the error of bytes brings too many atoms in
@@ -35,6 +35,9 @@ def correlate_all(q0, atoms, z, n, slack, problem, s):
 
     Returns the bound on |q| below which an atom does not violate, and the error.
     """
+    if n == 0:
+        copy_row(q0, s.q, len(s.q))
+        return problem.lam + slack, slack - slack
     unit, offset, error = round_code(atoms, z, n, problem.scales, s)
     error += slack
     if error <= COARSE * problem.lam:

@@ -84,14 +84,17 @@ def make_scratch(n_atoms, n_features, dtype):
         give=aligned_zeros(n_padded, dtype),
         zeros=aligned_zeros(n_padded, dtype),
     )
+    # A loop that has nothing to gather does so once; and rows a page apart would share cache lines, as
+    # those an odd number of lines apart do not.
+    n_columns = (width + LANES) // (2 * LANES) * (2 * LANES) + LANES
     q_set = aligned_zeros(width, dtype)
     work = WorkingSet(
-        atoms=np.zeros(width + LANES, np.uint32),  # a loop that has nothing to gather does so once
+        atoms=np.zeros(n_columns, np.uint32),
         q0=aligned_zeros(width, dtype),
         q=q_set,
         q_bits=q_set.view(bits),
         masks=np.zeros(width, bits),
-        rows=aligned_zeros((n_padded, width + LANES), dtype),  # rows a page apart would share cache lines
+        rows=aligned_zeros((n_padded, n_columns), dtype),
         row=aligned_zeros(width, dtype),
     )
     high, low = np.zeros(width, np.int8), np.zeros(width, np.int8)
@@ -101,6 +104,16 @@ def make_scratch(n_atoms, n_features, dtype):
 
 def _padded(n):
     return -(-n // LANES) * LANES
+
+
+@lean(fastmath={"contract", "reassoc"})  # and NaN stays NaN
+def sum_squares(X, squares):
+    """squares[i] = |X[i]|^2 in float64."""
+    for i in range(len(X)):
+        total = 0.0
+        for j in range(X.shape[1]):
+            total += np.float64(X[i, j]) * np.float64(X[i, j])
+        squares[i] = total
 
 
 @lean()
@@ -274,7 +287,8 @@ def unload(n, scratch):
     support = scratch.support
     for i in range(n):
         scratch.loads[i], scratch.load_codes[i] = support.atoms[i], support.z[i]
-        support.inverse[i] = 0
+        for j in range(padded(n)):
+            support.inverse[i, j] = 0
     return n
 
 

@@ -9,8 +9,8 @@ from concurrent.futures import ThreadPoolExecutor
 
 import numpy as np
 import scipy.sparse as sp
-from threadpoolctl import threadpool_limits
 
+from flyannot.sparse.blas import one_blas_thread
 from flyannot.sparse.coders.cd import encode as encode_by_cd
 from flyannot.sparse.coders.feature_sign_kernels import (
     CHUNK,
@@ -70,7 +70,7 @@ def encode(X, D, lam, *, tol=1e-4, max_sweeps=1000, start=None, gram=None, n_thr
     padded = np.zeros((-(-len(D) // _TILE) * _TILE, D.shape[1]))
     padded[: len(D)] = D
     start = _start_arrays(start, (len(X), len(D)))
-    with threadpool_limits(1, user_api="blas"), ThreadPoolExecutor(n_threads) as threads:
+    with one_blas_thread(), ThreadPoolExecutor(n_threads) as threads:
         firsts = range(0, len(X), BLOCK)
         blocks = list(threads.map(lambda first: _encode_block(X, padded.T, first, start, problem), firsts))
     Z = sp.vstack([Zb for Zb, _ in blocks], format="csr")

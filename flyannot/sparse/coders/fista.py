@@ -4,7 +4,8 @@ from concurrent.futures import ThreadPoolExecutor
 
 import numpy as np
 import scipy.sparse as sp
-from threadpoolctl import threadpool_limits
+
+from flyannot.sparse.blas import one_blas_thread
 
 BLOCK = 256  # samples that step together
 STEPS_PER_SWEEP = 50  # between two measurements of the gap
@@ -56,7 +57,7 @@ def encode(X, D, lam, *, tol=1e-4, max_sweeps=1000, start=None, gram=None, n_thr
         target = 0.5 * max(tol, LEAST_TOL) * _sums(Xb, Xb)
         return sp.csr_matrix(_solve_block(Xb, D, gram, lam, 1 / curvature, Zb, target, max_sweeps))
 
-    with threadpool_limits(1, user_api="blas"), ThreadPoolExecutor(n_threads) as threads:
+    with one_blas_thread(), ThreadPoolExecutor(n_threads) as threads:
         gram = D @ D.T if gram is None else np.ascontiguousarray(gram, np.float64)
         curvature = largest_eigenvalue(gram)
         return sp.vstack(list(threads.map(encode_block, range(0, len(X), BLOCK))), format="csr", dtype=dtype)

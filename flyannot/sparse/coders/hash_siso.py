@@ -18,9 +18,9 @@ from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 
 import numpy as np
-from threadpoolctl import threadpool_limits
 
 from flyannot.errors import InputError
+from flyannot.sparse.blas import one_blas_thread
 from flyannot.sparse.coders import siso, siso_rounds
 from flyannot.sparse.coders.siso_passes import compare_some
 from flyannot.sparse.lsh import Index, Seen, build_index, candidates
@@ -95,7 +95,7 @@ def solve(X, D, lam, *, tol=1e-4, max_sweeps=1000, start=None, gram=None, n_thre
         rows = range(first, min(first + _SHARE, len(X)))
         return [_search_cells(X[i], codes[i], problem, search, seen) for i in rows]
 
-    with threadpool_limits(1, user_api="blas"), ThreadPoolExecutor(n_threads) as threads:
+    with one_blas_thread(), ThreadPoolExecutor(n_threads) as threads:
         found = [code for share in threads.map(search_share, range(0, len(X), _SHARE)) for code in share]
     Z = siso.matrix_of([code for code, _ in found], len(D), np.float64)
     n_rounds = np.array([n for _, n in found], int)

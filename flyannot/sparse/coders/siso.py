@@ -13,9 +13,9 @@ from functools import partial
 
 import numpy as np
 import scipy.sparse as sp
-from threadpoolctl import threadpool_limits
 
 from flyannot.errors import DataError, InputError
+from flyannot.sparse.blas import one_blas_thread
 from flyannot.sparse.coders import siso_bounded
 from flyannot.sparse.coders.siso_rounds import TOP_K, Problem, solve_block
 
@@ -126,7 +126,7 @@ def _solved(X, codes, problem, n_threads, length, solve_rows):
         rows = slice(first, first + length)
         return solve_rows(X[rows], codes[rows], problem)
 
-    with threadpool_limits(1, user_api="blas"), ThreadPoolExecutor(n_threads) as threads:
+    with one_blas_thread(), ThreadPoolExecutor(n_threads) as threads:
         blocks = list(threads.map(solve_from, range(0, len(X), length)))
     solved = [code for block in blocks for code in block[0]]
     found = [np.concatenate([b[i] for b in blocks]) if blocks else np.zeros(0, int) for i in (1, 2, 3)]
