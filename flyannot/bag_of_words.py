@@ -19,6 +19,7 @@ from flyannot.judged import judged_groups
 from flyannot.propagation import unit_rows
 from flyannot.scores import evaluate
 from flyannot.stage_ranges import STAGE_RANGES, parse_stage_range, rng_for
+from flyannot.training_set import LabelledRows
 
 
 @dataclass(frozen=True)
@@ -71,9 +72,9 @@ def evaluate_bag_of_words(bow, method, *, n_folds=5, min_groups=10, seed=0, opti
         counts = Y.sum(axis=0)
         reasons = ["" if min_groups <= n <= len(Y) - min_groups else f"{n} positive embryos" for n in counts]
         folds = folds_of_genes(genes, n_folds, np.random.default_rng(seed))
-        outcomes[s] = cross_validate(
-            unit_rows(bow.X[mine]), Y, genes, terms=[f"term {j + 1}" for j in range(Y.shape[1])], folds=folds,
-            rng=rng_for(seed, s), method=method, reasons=reasons, options=options,
-        )  # fmt: skip
+        terms = [f"term {j + 1}" for j in range(Y.shape[1])]
+        rows = LabelledRows(X=unit_rows(bow.X[mine]), Y=Y, genes=genes, terms=terms, reasons=reasons)
+        rng = rng_for(seed, s)
+        outcomes[s] = cross_validate(rows, folds=folds, rng=rng, method=method, options=options)
         judged[s] = judged_groups(outcomes[s], genes, genes)
     return with_confidence(evaluate(outcomes) | {"judged": judged})

@@ -17,20 +17,15 @@ from flyannot.svm import TrainOptions, merge_images, untrainable
 log = logging.getLogger(__name__)
 
 
-def cross_validate(X, Y, genes, *, terms, folds, rng, method="svm", bags=None, reasons=None, options=None):
+def cross_validate(rows, *, folds, rng, method="svm", options=None):
     """Judge every group of one stage range by models trained on the genes of the other folds.
 
     Parameters
     ----------
-    X : float array (n_rows, n_features)
-    Y : bool array (n_rows, n_terms)
-    genes : sequence (n_rows,)
-    terms : n_terms names
+    rows : flyannot.training_set.LabelledRows
     folds : dict from gene to fold
     rng : numpy Generator
     method : of flyannot.classifiers.CLASSIFIERS
-    bags : None if every row is a group, else (n_rows,) the group of each image
-    reasons : None, or n_terms texts: why a term takes no part, "" if it does
     options : TrainOptions
 
     Returns
@@ -45,10 +40,10 @@ def cross_validate(X, Y, genes, *, terms, folds, rng, method="svm", bags=None, r
     As `flyannot.svm.train_terms`.
     """
     options = options or TrainOptions()
-    X, Y, genes = np.asarray(X), np.asarray(Y, bool), np.asarray(genes)
-    bags = np.arange(len(X)) if bags is None else np.asarray(bags)
+    X, Y, genes = np.asarray(rows.X), np.asarray(rows.Y, bool), np.asarray(rows.genes)
+    bags = np.arange(len(X)) if rows.bags is None else np.asarray(rows.bags)
     row_folds = look_up_folds(genes, folds)
-    given = reasons or [""] * len(terms)
+    given = rows.reasons or [""] * len(rows.terms)
     found = _reasons(Y, genes, row_folds, max(folds.values()) + 1)
     reasons = [one or other for one, other in zip(given, found)]
     kept = [j for j, reason in enumerate(reasons) if not reason]
@@ -69,7 +64,7 @@ def cross_validate(X, Y, genes, *, terms, folds, rng, method="svm", bags=None, r
         log.debug(
             "fold %d: %d terms, %d rows trained, %d judged", fold, len(kept), train.sum(), held_out.sum()
         )
-    return Outcome(tuple(terms), Y[first], values, yes, row_folds[first], probability, tuple(reasons))
+    return Outcome(tuple(rows.terms), Y[first], values, yes, row_folds[first], probability, tuple(reasons))
 
 
 def joined(outcomes):

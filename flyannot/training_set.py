@@ -24,20 +24,26 @@ class SetOptions:
     exclude_terms: tuple = ()
 
 
-@dataclass(frozen=True)
-class TrainingSet:
+@dataclass(frozen=True, kw_only=True)
+class LabelledRows:
     """X (n_rows, n_features) and Y, bool (n_rows, n_terms), with the gene of every row.
 
     bags is the group number of every row, or None where rows are groups.  reasons says of every term
-    why it takes no part, "" if it does.  groups are the annotated groups, whose numbers bags holds.
+    why it takes no part, "" if it does; None if all do.
     """
 
     X: np.ndarray
     Y: np.ndarray
     genes: list
-    bags: np.ndarray | None
     terms: list
-    reasons: list
+    reasons: list | None = None
+    bags: np.ndarray | None = None
+
+
+@dataclass(frozen=True, kw_only=True)
+class TrainingSet(LabelledRows):
+    """The annotated `groups` of a stage range as rows; bags holds their numbers."""
+
     groups: Groups
 
     def __len__(self):
@@ -86,7 +92,8 @@ def training_set(loaded, annotations, stage_range, options, *, pooling):
     X, bags = rows_of(features, n_patches, groups, options, pooling=pooling)
     of_row = np.arange(len(groups)) if bags is None else bags
     genes = [groups.gene_ids[g] for g in of_row]
-    return TrainingSet(X, truth[of_row], genes, bags, terms, reasons, groups)
+    rows = {"X": X, "Y": truth[of_row], "genes": genes, "bags": bags}
+    return TrainingSet(**rows, terms=terms, reasons=reasons, groups=groups)
 
 
 def annotated_groups(groups, annotations, stage_range):

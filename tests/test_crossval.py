@@ -4,6 +4,7 @@ from flyannot.crossval import cross_validate
 from flyannot.folds import folds_of_genes
 from flyannot.scores import evaluate
 from flyannot.svm import TrainOptions
+from flyannot.training_set import LabelledRows
 
 
 def labelled(rng, n=80, p=30, n_terms=3, noise=2.0):
@@ -14,11 +15,12 @@ def labelled(rng, n=80, p=30, n_terms=3, noise=2.0):
     return X, signal > cut, np.array([f"gene{i:03}" for i in range(n)])
 
 
-def cross_validated(X, Y, genes, seed=0, **options):
+def cross_validated(X, Y, genes, seed=0, *, bags=None, reasons=None, **options):
     folds = folds_of_genes(genes, 5, np.random.default_rng(seed))
     terms = [f"term{j}" for j in range(Y.shape[1])]
     rng = np.random.default_rng(seed)
-    return cross_validate(X, Y, genes, terms=terms, folds=folds, rng=rng, **options)
+    rows = LabelledRows(X=X, Y=Y, genes=genes, terms=terms, bags=bags, reasons=reasons)
+    return cross_validate(rows, folds=folds, rng=rng, **options)
 
 
 def test_labels_without_meaning_score_one_half(rng):
@@ -76,7 +78,7 @@ def test_a_term_whose_genes_fall_into_one_fold_is_not_evaluated(rng):
     X, Y, genes = labelled(rng, n=20)
     folds = {gene: i // 4 for i, gene in enumerate(genes)}
     Y = np.isin(np.arange(20), [0, 1, 2, 3, 4])[:, None]
-    outcome = cross_validate(X, Y, genes, terms=["t"], folds=folds, rng=rng)
+    outcome = cross_validate(LabelledRows(X=X, Y=Y, genes=genes, terms=["t"]), folds=folds, rng=rng)
     assert outcome.reasons == ("not evaluable: outside fold 0 1 positive gene, 2 needed",)
 
 

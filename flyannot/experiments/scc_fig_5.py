@@ -15,6 +15,7 @@ from flyannot.scores import evaluate
 from flyannot.sparse.fit import default_lam, learn, random_patches
 from flyannot.sparse.learners import learner_class
 from flyannot.svm import TrainOptions
+from flyannot.training_set import LabelledRows
 
 _METRICS = ("accuracy", "auc", "sensitivity", "specificity")
 _N_LEARN = (20_000, 100_000)  # patches, quick and full
@@ -64,11 +65,13 @@ def _score(setup, pictures, described, who, m):
     features, n_patches = (np.stack([getattr(p, name) for p in pooled]) for name in ("features", "n_patches"))
     X = group_features(features, n_patches, pictures.groups, pooling=options.pooling)
     genes = pictures.groups.gene_ids
+    X = normalise_features(X, "l2")
     outcome = cross_validate(
-        normalise_features(X, "l2"), pictures.truth, genes, terms=pictures.terms,
-        folds=folds_of_genes(genes, _N_FOLDS, setup.rng("folds")), rng=setup.rng("svm"),
+        LabelledRows(X=X, Y=pictures.truth, genes=genes, terms=pictures.terms),
+        folds=folds_of_genes(genes, _N_FOLDS, setup.rng("folds")),
+        rng=setup.rng("svm"),
         options=TrainOptions(Cs=(0.1, 1.0, 10.0), n_folds=3),
-    )  # fmt: skip
+    )
     return evaluate({pictures.stage_range: outcome})["summary"]["all"]
 
 

@@ -191,15 +191,10 @@ def _judge(sets, folds, options, validation):
     """The outcome of every stage range, and the numbers of its groups in the outcome's order."""
     outcomes = {
         s: cross_validate(
-            found.X,
-            found.Y,
-            found.genes,
-            terms=found.terms,
+            found,
             folds=folds,
             rng=rng_for(validation.seed, s),
             method=options.method,
-            bags=found.bags,
-            reasons=found.reasons,
             options=options.trainer(validation.jobs),
         )
         for s, found in sets.items()
