@@ -1,12 +1,13 @@
 """From the descriptors of one image to its pooled features."""
 
-from dataclasses import asdict, dataclass, fields, replace
+from dataclasses import dataclass, fields, replace
 
 import numpy as np
 
 from flyannot.descriptors import mirrored, normalise
 from flyannot.errors import DataError
 from flyannot.images import SIZE_PX
+from flyannot.named_options import named_options
 from flyannot.pooling import pool_image
 from flyannot.pyramid import VIEWS, grid_of, window_sides
 from flyannot.sparse.coders import coder, gram_for
@@ -31,10 +32,8 @@ class PoolOptions:
     mirror: tuple = ()
 
     def as_dict(self):
-        """For a file's header, where older files do not name the later options: nor does it, unless used."""
-        later = ("signs", "views", "mirror")
-        named = asdict(self)
-        return {k: v for k, v in named.items() if k not in later or v != getattr(PoolOptions, k)}
+        """For a file's header."""
+        return named_options(self, later=("signs", "views", "mirror"))
 
     @classmethod
     def of(cls, header):

@@ -28,11 +28,12 @@ class SerialExecutor(Executor):
         return future
 
 
-def one_blas_thread():
-    """A context in which BLAS runs on the calling thread alone.
+def one_library_thread():
+    """A context in which the libraries, BLAS and OpenMP, run on the calling thread alone.
 
-    Its idle threads spin: beside other work on the same cores they cost many times what they save,
-    and the bits of a product may depend on their number.
+    Idle threads of BLAS spin: beside other work on the same cores they cost many times what they save,
+    and the bits of a product may depend on their number.  (Solvers hold BLAS alone, by
+    `flyannot.sparse.blas.one_blas_thread`, which does not look for the libraries at every call.)
     """
     from threadpoolctl import threadpool_limits
 
@@ -46,7 +47,7 @@ def open_executor(jobs, *, apart=False):
     One worker is this process, unless `apart` asks for one of its own.
     """
     if jobs == 1 and not apart:
-        with one_blas_thread():
+        with one_library_thread():
             yield SerialExecutor()
         return
     kept = {name: os.environ.get(name) for name in _THREADS}

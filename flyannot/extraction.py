@@ -1,12 +1,13 @@
 """From a picture to the descriptors of its informative windows."""
 
-from dataclasses import asdict, dataclass
+from dataclasses import dataclass
 from functools import partial
 
 import numpy as np
 
 from flyannot.descriptors import dense_sift
 from flyannot.images import fitted, quality_flags, read_grey
+from flyannot.named_options import named_options
 from flyannot.patches import patch_centres, patch_corners, patch_std
 from flyannot.pyramid import window_sides
 from flyannot.registration import WAYS, NoEmbryo, registered
@@ -31,14 +32,22 @@ class ExtractOptions:
     shades: float = 0.0
 
     def as_dict(self):
-        """For a file's header, where older files do not name the later options: nor does it, unless used."""
-        named, later = asdict(self), ("channel", "register", "shades")
-        return {k: v for k, v in named.items() if k not in later or v != getattr(ExtractOptions, k)}
+        """For a file's header."""
+        return named_options(self, later=("channel", "register", "shades"))
 
-    @property
-    def place(self):
-        """How a picture comes to its standard size, as `flyannot.images.read_bands` takes it."""
-        return partial(registered, way=self.register) if self.register in WAYS else fitted
+    def place(self, bands, size_px, doubts=None):
+        """How a picture comes to its standard size, as `flyannot.images.read_bands` takes it.
+
+        One in which no embryo is found is taken as it is; the list `doubts` then gets the reason.
+        """
+        if self.register not in WAYS:
+            return fitted(bands, size_px)
+        try:
+            return registered(bands, size_px, way=self.register)
+        except NoEmbryo as error:
+            if doubts is not None:
+                doubts.append(f"not registered: {error.reason}")
+            return fitted(bands, size_px)
 
 
 @dataclass(frozen=True)
@@ -71,11 +80,8 @@ def read_embryo(path, options):
     UnreadableImage
         As `flyannot.images.read_grey`.
     """
-    doubts = ()
-    try:
-        grey = read_grey(path, channel=options.channel, place=options.place)
-    except NoEmbryo as error:
-        grey, doubts = read_grey(path, channel=options.channel), (f"not registered: {error.reason}",)
+    doubts = []
+    grey = read_grey(path, channel=options.channel, place=partial(options.place, doubts=doubts))
     return grey, ", ".join([*quality_flags(grey), *doubts])
 
 
@@ -92,20 +98,23 @@ def describe(grey, options):
     Lin et al., KDD 2014, section 5.1: 16 x 16 windows, SIFT, and "the patches with small standard
     deviations were discarded".  The paper gives neither stride nor threshold; ours are defaults.
     """
-    sides, n_windows, kept = window_sides(options.patch_px), 0, []
+    sides, n_windows, descriptors, centres_px = window_sides(options.patch_px), 0, [], []
     for side in sides:
         corners = patch_corners(grey.shape, side, options.stride_px)
         n_windows += len(corners)
-        kept.append(corners[patch_std(grey, corners, side) >= options.min_std])
+        std = patch_std(grey, corners, side)
+        kept = std >= options.min_std
+        descriptors.append(_descriptors(grey, corners[kept], side, options.shades, std[kept]))
+        centres_px.append(patch_centres(corners[kept], side))
     return Described(
-        np.concatenate([_descriptors(grey, mine, side, options.shades) for mine, side in zip(kept, sides)]),
-        np.concatenate([patch_centres(mine, side) for mine, side in zip(kept, sides)]),
+        np.concatenate(descriptors),
+        np.concatenate(centres_px),
         n_windows,
-        np.repeat(np.array(sides, np.uint16), [len(mine) for mine in kept]),
+        np.repeat(np.array(sides, np.uint16), [len(mine) for mine in descriptors]),
     )
 
 
-def _descriptors(grey, corners, side, weight):
+def _descriptors(grey, corners, side, weight, std):
     """The descriptors of the windows of one size, with their shades if these have a weight."""
     found = dense_sift(grey, corners, side)
-    return np.hstack([found, shades(grey, corners, side, weight)]) if weight else found
+    return np.hstack([found, shades(grey, corners, side, weight, std=std)]) if weight else found

@@ -13,6 +13,7 @@ weights, sum_i Y_i z_i (the codes z may be negative).  `hash-siso` finds the cod
 """
 
 from dataclasses import dataclass, fields
+from functools import cached_property
 
 import numpy as np
 
@@ -114,8 +115,14 @@ class Siso(Stored):
         used = np.unique(Z.indices)  # of a million rows a thousand
         return (Z[:, used] @ self.Y[used].astype(np.float64)) * largest[:, None]
 
+    @cached_property
+    def _span(self):  # once a model: annotation asks for the values of some images after the other
+        return Span.of(self.A)
+
     def _codes(self, X, n_threads):
-        A, X = (self.A, X) if len(self.A) >= self.A.shape[1] else in_span(self.A, X)
+        A = self.A
+        if len(A) < A.shape[1]:
+            A, X = self._span.rows, self._span.coordinates(X)
         Z = siso.encode(X, A, FRACTION, tol=_TOL, n_threads=n_threads)
         return Z.astype(np.float64)
 
@@ -222,29 +229,41 @@ def checked_units(X, like):
     return unit_rows(checked_columns(X, like.shape[1]))
 
 
-def in_span(A, X):
-    """Rows and queries as coordinates in the span of the rows, of which there are fewer than features.
+@dataclass(frozen=True)
+class Span:
+    """The space that rows span, where they are fewer than their features.
 
     A query's part outside the span is the same for every code.  What is left has the same inner products with
     the rows, hence the same codes, from as many numbers as there are rows.
 
-    Parameters
-    ----------
-    A : float array (n_rows, n_features); X : float array (n_queries, n_features)
-
-    Returns
-    -------
-    coordinates of A and of X : float32 arrays (n_rows, rank), (n_queries, rank)
+    A : float array (n_rows, n_features); rows : float32 array (n_rows, rank), their coordinates
+    mixing : float64 array (n_rows, rank), from a query's products with the rows to its coordinates
     """
-    products, between = np.zeros((len(A), len(A))), np.zeros((len(X), len(A)))
+
+    A: np.ndarray
+    rows: np.ndarray
+    mixing: np.ndarray
+
+    @classmethod
+    def of(cls, A):
+        """The span of the rows of A."""
+        values, vectors = np.linalg.eigh(_products(A, A))
+        kept = values > 1e-10 * values[-1]
+        values, vectors = np.sqrt(values[kept]), vectors[:, kept]
+        return cls(A, (vectors * values).astype(np.float32), vectors / values)
+
+    def coordinates(self, X):
+        """Of queries (n_queries, n_features): float32 array (n_queries, rank)."""
+        return (_products(X, self.A) @ self.mixing).astype(np.float32)
+
+
+def _products(X, A):
+    """X A' in float64, of which some columns at a time are taken."""
+    products = np.zeros((len(X), len(A)))
     for start in range(0, A.shape[1], _COLUMNS):
         mine = A[:, start : start + _COLUMNS].astype(np.float64)
-        products += mine @ mine.T
-        between += X[:, start : start + _COLUMNS] @ mine.T
-    values, vectors = np.linalg.eigh(products)
-    kept = values > 1e-10 * values[-1]
-    values, vectors = np.sqrt(values[kept]), vectors[:, kept]
-    return (vectors * values).astype(np.float32), (between @ (vectors / values)).astype(np.float32)
+        products += X[:, start : start + _COLUMNS] @ mine.T
+    return products
 
 
 def _largest_products(X, A):

@@ -11,7 +11,7 @@ from flyannot.patches import patch_mean, patch_std
 _WHITE = 255.0  # the largest grey level, and the largest byte
 
 
-def shades(grey, corners, patch_px, weight):
+def shades(grey, corners, patch_px, weight, *, std=None):
     """Four bytes of every window, for the end of its descriptor.
 
     Parameters
@@ -21,6 +21,7 @@ def shades(grey, corners, patch_px, weight):
     patch_px : int, the side of a window, in pixels
     weight : float in (0, 1], the length of each cosine and sine together, as part of 255; a SIFT descriptor
         has the length 512
+    std : float array (n_patches,), `patch_std` of the windows, where the caller has it
 
     Returns
     -------
@@ -29,7 +30,8 @@ def shades(grey, corners, patch_px, weight):
         the square root of the unevenness (standard deviation / 127.5, its largest value).
     """
     darkness = 1 - patch_mean(grey, corners, patch_px) / _WHITE
-    unevenness = np.sqrt(patch_std(grey, corners, patch_px) / (_WHITE / 2))
+    std = patch_std(grey, corners, patch_px) if std is None else std
+    unevenness = np.sqrt(std / (_WHITE / 2))
     angles = np.pi / 2 * np.clip(np.stack([darkness, unevenness], axis=1), 0, 1)
     pairs = np.stack([np.cos(angles), np.sin(angles)], axis=2).reshape(len(angles), 4)
     return np.rint(weight * _WHITE * pairs).astype(np.uint8)

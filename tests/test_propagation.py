@@ -4,7 +4,7 @@ from sklearn.linear_model import Ridge as SklearnRidge
 
 from flyannot.classifiers import CLASSIFIERS, fit, from_arrays
 from flyannot.errors import DataError, InputError
-from flyannot.propagation import FRACTION, METHODS, fit_propagation, in_span, propagate, unit_rows
+from flyannot.propagation import FRACTION, METHODS, Span, fit_propagation, propagate, unit_rows
 from flyannot.scores import auc
 from flyannot.sparse.coders.cd import encode
 from flyannot.svm import TrainOptions, merge_images
@@ -40,8 +40,9 @@ def test_siso_says_the_same_in_a_space_of_more_dimensions_than_rows(rng):
         propagate(fit_propagation(rows[20:], Y[20:], method="siso"), rows[:20]) for rows in (X, wide)
     )
     assert np.abs(narrow - turned).max() < 0.02 * np.abs(narrow).max()
-    A, queries = in_span(wide[20:], wide[:20] + turn[50])
-    assert A.shape[1] <= 40 and np.allclose(queries @ A.T, wide[:20] @ wide[20:].T, atol=1e-5)
+    span = Span.of(wide[20:])
+    queries = span.coordinates(wide[:20] + turn[50])
+    assert span.rows.shape[1] <= 40 and np.allclose(queries @ span.rows.T, wide[:20] @ wide[20:].T, atol=1e-5)
 
 
 def test_the_codes_of_hash_siso_end_as_those_of_siso(rng):

@@ -36,13 +36,13 @@ def command(features, methods, n_folds, min_groups, seed):
         flyannot bow bdgp_bow.npz --method svm --method coupled-ridge --method rbf-svm
     """
     from flyannot.bag_of_words import evaluate_bag_of_words, read_bag_of_words
-    from flyannot.executor import one_blas_thread
+    from flyannot.executor import one_library_thread
     from flyannot.score_table import format_rivals
 
     bow, results = read_bag_of_words(features), {}
     for method in dict.fromkeys(methods):
         log.info("%s", method)
-        with one_blas_thread():
+        with one_library_thread():
             results[method] = evaluate_bag_of_words(
                 bow, method, n_folds=n_folds, min_groups=min_groups, seed=seed
             )

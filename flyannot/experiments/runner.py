@@ -6,11 +6,10 @@ import time
 from dataclasses import dataclass, replace
 from pathlib import Path
 
-from threadpoolctl import threadpool_limits
-
 from flyannot.atomic import locked
 from flyannot.bench.report import machine
 from flyannot.errors import FlyannotError, WriteError
+from flyannot.executor import one_library_thread
 from flyannot.experiments.figures import draw
 from flyannot.experiments.page import write_pages
 from flyannot.experiments.records import Record, paths_of, read_record, settings_of, write_record
@@ -80,7 +79,7 @@ def _measure_one(item, setup, out):
     log.info("%-16s %s", item.name, item.title)
     started = time.process_time()
     try:
-        with threadpool_limits(1):
+        with one_library_thread():
             finding = item.measure(setup)
     except WriteError:
         raise

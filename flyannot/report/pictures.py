@@ -6,7 +6,6 @@ import io
 import numpy as np
 
 from flyannot.images import SIZE_PX, read_bands
-from flyannot.registration import NoEmbryo
 
 CELL_PX = 8  # the side of a cell of a map
 _QUALITY = 76
@@ -29,10 +28,7 @@ def embryo_jpeg(path, options):
     flyannot.decoding.UnreadableImage
         As `flyannot.images.read_bands`.
     """
-    try:
-        bands = read_bands(path, "RGB", place=options.place)
-    except NoEmbryo:
-        bands = read_bands(path, "RGB")
+    bands = read_bands(path, "RGB", place=options.place)
     return jpeg(np.rint(bands[0] if len(bands) == 1 else np.stack(bands, axis=2)).astype(np.uint8))
 
 

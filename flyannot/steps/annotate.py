@@ -1,6 +1,5 @@
 """model.h5 and images to predictions.h5 and predictions.csv: from pixels to terms in one go."""
 
-from contextlib import ExitStack
 from dataclasses import dataclass, replace
 from functools import lru_cache
 from itertools import groupby
@@ -9,13 +8,14 @@ from pathlib import Path
 import numpy as np
 
 from flyannot.coding import PoolOptions, atoms_of, features_of
-from flyannot.errors import DataError, InputError
+from flyannot.errors import DataError
 from flyannot.extraction import ExtractOptions, describe, read_embryo
 from flyannot.groups import groups_of
 from flyannot.ontology import Ids, read_ontology
 from flyannot.stage_ranges import STAGE_RANGES
 from flyannot.steps.extract import doubtful, identity, image_columns, in_order, up_to_date
 from flyannot.steps.output import Outcome, is_dry_run, output_of
+from flyannot.steps.predictions_table import check_table, table_is_stale, write_predictions_table
 from flyannot.steps.shards import cut, join_parts, make_parts, part_path, share_of
 from flyannot.store.digest import digest_of_json
 from flyannot.store.header import Header
@@ -24,13 +24,7 @@ from flyannot.store.predictions import Predicted, read_predictions, write_predic
 from flyannot.store.reading import open_stored
 from flyannot.store.writing import create
 from flyannot.svm import merge_images
-from flyannot.tables import read_table, write_table
 from flyannot.training_set import SetOptions, rows_of
-
-_COLUMNS = ("gene", "fbgn", "image", "stage_range", "term", "decision_value", "probability", "answer")
-_SECOND_COLUMNS = ("second_opinion", "second_probability")  # where the model has a second opinion
-_STAGE_RANGE, _TERM = _COLUMNS.index("stage_range"), _COLUMNS.index("term")
-_NEVER_EMPTY = ("stage_range", "term", "decision_value", "answer")
 
 
 @dataclass(frozen=True)
@@ -80,27 +74,6 @@ def annotate(model, images, out, work, *, ontology=(), cannot_say=0.0, shard=Non
         failures = join_parts(out, lambda failed: _header_with(header, failed), shards)
         write_predictions_table(out, ids)
     return Outcome(out, True, _summary(out), failures)
-
-
-def check_table(out):
-    """The table beside the output must not replace another one, such as images.csv."""
-    table = out.with_suffix(".csv")
-    if out == table:
-        raise InputError(f"{out} is the name of a table", fix=f"name the output {out.with_suffix('.h5')}")
-    if table.exists():
-        try:
-            next(read_table(table, _NEVER_EMPTY), None)
-        except InputError as error:
-            raise InputError(
-                f"the table {table} would be replaced, and it does not hold predictions",
-                fix="name another output with -o; its table gets the same name and ends in .csv",
-            ) from error
-
-
-def table_is_stale(out):
-    """Whether a run ended between the writing of `out` and that of its table."""
-    table = out.with_suffix(".csv")
-    return not table.exists() or table.stat().st_mtime_ns < out.stat().st_mtime_ns
 
 
 def _whole_groups(images):
@@ -231,49 +204,6 @@ def load_model(path, digest, stage_range):
         SetOptions(trained["scheme"], trained["normalisation"]),
         trained["merge"],
     )
-
-
-def write_predictions_table(out, ids=None):
-    """Write NAME.csv beside NAME.h5: one row per group and term, the most probable of a group first."""
-    with ExitStack() as stack:
-        stored = stack.enter_context(open_stored(out, "predictions"))
-        rows = [row for s in stored.stage_ranges for row in _rows(stored, s)]
-        has_second = any("second_yes" in stored.group(s) for s in stored.stage_ranges)
-    columns = _COLUMNS + (_SECOND_COLUMNS if has_second else ())
-    rows = [row[: len(columns)] for row in rows]
-    if ids:
-        rows = [(*row, *ids.of(row[_TERM], row[_STAGE_RANGE])) for row in rows]
-    write_table(out.with_suffix(".csv"), columns + (ids.COLUMNS if ids else ()), rows)
-
-
-def _rows(stored, stage_range):
-    groups, predicted = read_predictions(stored, stage_range)
-    for g in range(len(groups)):
-        image = "" if groups.gene[g] else groups.name[g]
-        for j in np.argsort(-predicted.probability[g], kind="stable"):
-            yield (
-                groups.gene[g],
-                groups.fbgn[g],
-                image,
-                stage_range,
-                predicted.terms[j],
-                f"{predicted.decision_value[g, j]:.6g}",
-                f"{predicted.probability[g, j]:.4f}",
-                _answer(predicted, g, j),
-                *_second_opinion(predicted, g, j),
-            )
-
-
-def _answer(predicted, g, j):
-    if predicted.cannot_say is not None and predicted.cannot_say[g, j]:
-        return "cannot say"
-    return "yes" if predicted.yes[g, j] else "no"
-
-
-def _second_opinion(predicted, g, j):
-    """The cells of _SECOND_COLUMNS."""
-    said = predicted.second_opinion(g, j)
-    return ("yes" if said[0] else "no", f"{said[1]:.4f}") if said else ("", "")
 
 
 def _summary(out):

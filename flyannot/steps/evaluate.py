@@ -12,7 +12,7 @@ from flyannot.coverage import notes_on_columns
 from flyannot.crossval import cross_validate, joined
 from flyannot.dataset import read_annotations, read_images
 from flyannot.errors import InputError
-from flyannot.executor import one_blas_thread
+from flyannot.executor import one_library_thread
 from flyannot.folds import folds_of_genes
 from flyannot.judged import judged_groups, scores_json
 from flyannot.ontology import read_ontology, with_parent_terms
@@ -85,7 +85,7 @@ def evaluate_files(
         excluded = options.rows.exclude_terms
         result = _score_predictions(paths[0], annotations_csv, excluded, stage_ranges, validation.roll_up)
     else:
-        with one_blas_thread():
+        with one_library_thread():
             if pixels is None:
                 loaded = _read_features(paths, stage_ranges)
             else:

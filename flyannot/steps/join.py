@@ -2,9 +2,9 @@
 
 from flyannot.errors import InputError
 from flyannot.stage_ranges import STAGE_RANGES
-from flyannot.steps.annotate import check_table, table_is_stale, write_predictions_table
 from flyannot.steps.inputs import open_all
 from flyannot.steps.output import Outcome, output_of
+from flyannot.steps.predictions_table import check_table, table_is_stale, write_predictions_table
 from flyannot.store.concatenation import concatenate
 from flyannot.store.header import Header
 from flyannot.store.reading import open_stored

@@ -1,13 +1,14 @@
 """descriptors.h5 to dictionary.h5: one dictionary per stage range, or one for all of them."""
 
 import logging
-from dataclasses import asdict, dataclass, field, replace
+from dataclasses import dataclass, field, replace
 
 import numpy as np
 
 from flyannot.descriptors import normalise
 from flyannot.errors import DataError
-from flyannot.executor import one_blas_thread
+from flyannot.executor import one_library_thread
+from flyannot.named_options import named_options
 from flyannot.sparse.fit import default_lam, learn, random_patches
 from flyannot.sparse.learners import learner_class, resolved_settings
 from flyannot.stage_ranges import rng_for
@@ -89,7 +90,7 @@ def learn_dict(paths, out, options, work, *, seed=0, stage_ranges=None):
         with output_of(out, header, work, inputs=paths) as must_make:
             if not must_make:
                 return Outcome(out, False, "up to date")
-            with one_blas_thread():
+            with one_library_thread():
                 learned = [_learn(files, together, out, header, options) for together in shares]
             runs = {s: run for together, run in zip(shares, learned) for s in together}
             # The trace first: it is there whenever the dictionary is, even if the run is killed between.
@@ -102,13 +103,9 @@ def learn_dict(paths, out, options, work, *, seed=0, stage_ranges=None):
 
 
 def _as_dict(options):
-    """What decides the bits, as strict JSON: threads do not, and "no bound" is null.
-
-    Older files do not name `shared`, and mean that it is not.
-    """
+    """What decides the bits, as strict JSON: threads do not, and "no bound" is null."""
     settings = {k: None if v == np.inf else v for k, v in options.settings.items() if k != "n_threads"}
-    named = asdict(options) | {"settings": settings}
-    return {k: v for k, v in named.items() if k != "shared" or v}
+    return named_options(options, later=("shared",)) | {"settings": settings}
 
 
 def _name(stage_ranges):

@@ -7,7 +7,7 @@ from flyannot.classifiers import fit, of_no_terms
 from flyannot.coverage import notes_on_columns
 from flyannot.dataset import read_annotations
 from flyannot.errors import InputError
-from flyannot.executor import one_blas_thread
+from flyannot.executor import one_library_thread
 from flyannot.stage_ranges import rng_for
 from flyannot.steps.inputs import chosen_stage_ranges, open_all, require_known_terms
 from flyannot.steps.output import Outcome, output_of
@@ -89,7 +89,7 @@ def train(paths, annotations_csv, out, options, work, *, seed=0, stage_ranges=No
             columns = {s: read_features(files, s)[0] for s in chosen}
             for note in notes_on_columns(columns, annotations):
                 log.info("note: %s", note)
-            with one_blas_thread():
+            with one_library_thread():
                 trained = {
                     s: _train_stage_range(files, annotations, s, options, work, header) for s in chosen
                 }

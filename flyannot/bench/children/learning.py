@@ -12,7 +12,7 @@ from flyannot.bench.peers import submodule
 from flyannot.bench.plain_scc import PlainSCC
 from flyannot.bench.worker import peak_mb
 from flyannot.descriptors import normalise
-from flyannot.executor import one_blas_thread
+from flyannot.executor import one_library_thread
 from flyannot.sparse.coders import coder
 from flyannot.sparse.fit import learn
 from flyannot.sparse.learners import learner_class
@@ -52,7 +52,7 @@ def _made(D, X, lam, learner, settings):
 
 def _learn(X, learner, held, n_epochs, seconds_of):
     trace = []
-    with one_blas_thread():  # as `flyannot learn-dict` holds it: BLAS's idle threads spin on beside ours
+    with one_library_thread():  # as `flyannot learn-dict` holds it: BLAS's idle threads spin on beside ours
         for record in learn(X, learner, n_epochs=n_epochs, rng=_rng()):
             peak = peak_mb()
             judgement = judge(learner.D, held, learner.lam)

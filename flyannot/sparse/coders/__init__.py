@@ -36,4 +36,6 @@ def gram_for(name, D):
     """D D^T as the coder of that name takes it, or None where it takes none."""
     if name in _TAKE_EXACT_GRAM:
         D = D.astype("float64", copy=False)
-    return D @ D.T if name in _TAKE_ROUNDED_GRAM or name in _TAKE_EXACT_GRAM else None
+    elif name not in _TAKE_ROUNDED_GRAM:
+        return None
+    return D @ D.T

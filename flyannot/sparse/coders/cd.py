@@ -8,7 +8,8 @@ import scipy.sparse as sp
 from flyannot.errors import DataError, InputError
 from flyannot.sparse.blas import one_blas_thread
 from flyannot.sparse.coders.cd_bytes import round_gram
-from flyannot.sparse.coders.cd_kernels import SLACK, Problem, encode_rows, make_scratch, sum_squares
+from flyannot.sparse.coders.cd_kernels import SLACK, Problem, encode_rows, make_scratch
+from flyannot.sparse.coders.cd_support import sum_squares
 from flyannot.sparse.coders.cd_vectors import mirrored_order
 
 BLOCK = 1024  # samples per product: the fewer, the more often BLAS packs the atoms anew

@@ -106,16 +106,6 @@ def _padded(n):
     return -(-n // LANES) * LANES
 
 
-@lean(fastmath={"contract", "reassoc"})  # and NaN stays NaN
-def sum_squares(X, squares):
-    """squares[i] = |X[i]|^2 in float64."""
-    for i in range(len(X)):
-        total = 0.0
-        for j in range(X.shape[1]):
-            total += np.float64(X[i, j]) * np.float64(X[i, j])
-        squares[i] = total
-
-
 @lean()
 def encode_rows(Q, squares, start, problem, scratch, codes, is_solved):
     """Solve one sample after the other, and say which reached the allowed gap.

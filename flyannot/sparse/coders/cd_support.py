@@ -50,6 +50,16 @@ class WorkingSet(NamedTuple):
     row: np.ndarray  # (n_atoms, padded): the row of the atom that is about to join
 
 
+@lean(fastmath={"contract", "reassoc"})  # and NaN stays NaN
+def sum_squares(X, squares):
+    """squares[i] = |X[i]|^2 in float64."""
+    for i in range(len(X)):
+        total = 0.0
+        for j in range(X.shape[1]):
+            total += np.float64(X[i, j]) * np.float64(X[i, j])
+        squares[i] = total
+
+
 @inlined()
 def padded(n):
     """The multiple of LANES that n fits into."""
