@@ -71,7 +71,7 @@ def images_csv(tmp_path):
 @pytest.fixture(scope="session")
 def chain(tmp_path_factory):
     """Synthetic embryos and every file of the chain made from them; only to look at."""
-    from small_embryos import make_chain
+    from tests.small_embryos import make_chain
 
     return make_chain(tmp_path_factory.mktemp("chain"))
 
@@ -85,7 +85,7 @@ def own_chain(chain, tmp_path):
 @pytest.fixture(scope="session")
 def run(chain, tmp_path_factory):
     """A whole run on a copy of `chain`; only to look at."""
-    from small_pages import make_run
+    from tests.report.small_pages import make_run
 
     return make_run(chain.copied_to(tmp_path_factory.mktemp("run") / "results"))
 
@@ -109,7 +109,8 @@ class Said(NamedTuple):
 @pytest.fixture
 def flyannot(capsys, monkeypatch):
     """The command line in this process: flyannot("extract DATA -o F", DATA=..., F=...) -> Said."""
-    from flyannot.cli import faults, group
+    from flyannot.cli import group
+    from flyannot.cli.shared import exit_codes as faults
 
     log = logging.getLogger("flyannot")
     handlers = {n: signal.getsignal(n) for n in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)}

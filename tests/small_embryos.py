@@ -3,17 +3,17 @@
 import shutil
 from pathlib import Path
 
-from flyannot.coding import PoolOptions
-from flyannot.dataset import read_images
-from flyannot.extraction import ExtractOptions
+from flyannot.classifiers.training_set import SetOptions
+from flyannot.dataset.folder import read_images
+from flyannot.dataset.synthetic.generate import synthesize
+from flyannot.descriptors.extract import ExtractOptions
+from flyannot.features.image_features import PoolOptions
 from flyannot.steps.annotate import annotate
 from flyannot.steps.extract import extract
 from flyannot.steps.learn_dict import LearnOptions, learn_dict
 from flyannot.steps.output import Work
 from flyannot.steps.pool import pool
 from flyannot.steps.train import ClassifyOptions, train
-from flyannot.synthetic import synthesize
-from flyannot.training_set import SetOptions
 
 STAGE_RANGES = ("4-6", "11-12")
 EXTRACT = ExtractOptions(stride_px=16)

@@ -11,27 +11,25 @@ import flyannot
 from flyannot.cli import COMMANDS
 
 PACKAGE = Path(flyannot.__file__).parent
-BOTTOM = {"errors", "legal", "stage_ranges"}
+
+# A room imports the rooms above it in its list, and itself.
+ROOMS = (
+    "root", "runtime", "sparse", "descriptors", "scores", "features", "dataset", "classifiers", "store",
+    "steps", "export", "report", "estimators", "benchmarks", "cli",
+)  # fmt: skip
+SPARSE = ("simd", "kernels", "objective", "stored_codes", "coders", "fit", "learners")
+N_LOOSE_FILES = 6
+
 HEAVY = ("numba", "sklearn", "cv2", "h5py", "scipy", "skimage", "PIL", "tifffile")
 ONLY_IN = {
     "h5py": ("store/",),
     "click": ("cli/",),
-    "httpx": ("fetching/", "steps/fetch.py"),
-    "tqdm": ("cli/progress.py",),
-    "cv2": ("images.py", "descriptors.py", "patches.py", "executor.py", "embryo_picture.py"),
+    "httpx": ("dataset/bdgp_site/", "steps/fetch.py"),
+    "tqdm": ("cli/shared/progress.py",),
+    "cv2": ("descriptors/", "runtime/executor.py", "dataset/synthetic/render.py"),
     # Where a model or a score is made, and where scikit-learn is itself the reference or the peer.
-    "sklearn": (
-        "svm.py",
-        "liblinear.py",
-        "rbf_svm.py",
-        "propagation.py",
-        "scores.py",
-        "estimators",
-        "sparse/coders/lars.py",
-        "bench/",
-        "experiments/annotators.py",  # the lasso and the label spreading that SISO is measured against
-    ),
-    "numba": ("compiled.py", "sparse/learners/scc_vector", "sparse/coders/cd_vectors"),
+    "sklearn": ("classifiers/", "scores/", "estimators/", "benchmarks/"),
+    "numba": ("runtime/compiled.py", "sparse/simd/"),
 }
 
 
@@ -39,18 +37,12 @@ def modules():
     return sorted(path.relative_to(PACKAGE).as_posix() for path in PACKAGE.rglob("*.py"))
 
 
-def layer(name):
-    """The layer of a module, by its path below the package."""
-    top = name.split("/")[0].removesuffix(".py")
-    if top in BOTTOM or name == "__init__.py":
-        return 0
-    if top == "compiled" or name in ("sparse/objective.py", "sparse/kernels.py"):
-        return 1
-    if top == "sparse":
-        return 2
-    return {"steps": 4, "pipeline": 4, "report": 4, "estimators": 4}.get(
-        top, 5 if top in ("cli", "bench", "experiments", "__main__") else 3
-    )
+def place(name, among):
+    """The number of the room that a module, by its path below the package, lies in."""
+    first = name.split("/")[0]
+    if among is ROOMS:
+        first = "cli" if name == "__main__.py" else first if "/" in name else "root"
+    return among.index(first.removesuffix(".py"))
 
 
 def imported(name):
@@ -75,11 +67,32 @@ def file_of(dotted):
     return None
 
 
+def assert_imports_come_from_above(name, among, below=""):
+    used = {file_of(dotted) for dotted in imported(below + name)} - {None, below + "__init__.py"}
+    used = {other.removeprefix(below) for other in used if other.startswith(below)}
+    wrong = sorted(other for other in used if place(other, among) > place(name, among))
+    assert not wrong, f"{below}{name} imports {wrong}, from rooms that come after its own"
+
+
 @pytest.mark.parametrize("name", modules())
-def test_imports_point_down(name):
-    used = {file_of(dotted) for dotted in imported(name)} - {None}
-    up = sorted(other for other in used if layer(other) > layer(name))
-    assert not up, f"{name} (layer {layer(name)}) imports {up} from above"
+def test_a_room_imports_only_rooms_above_it(name):
+    assert_imports_come_from_above(name, ROOMS)
+
+
+@pytest.mark.parametrize(
+    "name", [name for name in modules() if name.startswith("sparse/") and name != "sparse/__init__.py"]
+)
+def test_so_does_a_part_of_sparse(name):
+    assert_imports_come_from_above(name.removeprefix("sparse/"), SPARSE, "sparse/")
+
+
+def test_few_files_are_loose():
+    assert len([name for name in modules() if "/" not in name]) <= N_LOOSE_FILES
+
+
+def test_the_tests_mirror_the_rooms():
+    folders = {path.name for path in Path(__file__).parent.iterdir() if path.is_dir()} - {"__pycache__"}
+    assert folders == set(ROOMS) - {"root"}
 
 
 @pytest.mark.parametrize("library", ONLY_IN)
@@ -89,8 +102,7 @@ def test_a_library_stays_where_it_belongs(library):
 
 
 def test_sparse_coding_needs_no_files_and_no_classifier():
-    reference = "sparse/coders/lars.py"  # scikit-learn's own solver, as one coder among ours
-    for name in (name for name in modules() if layer(name) in (1, 2) and name != reference):
+    for name in (name for name in modules() if name.startswith("sparse/")):
         assert not {d.split(".")[0] for d in imported(name)} & {"h5py", "click", "sklearn", "cv2"}
 
 

@@ -10,13 +10,13 @@ import subprocess
 import tomllib
 
 import pytest
-from command_lines import contexts_of, flyannot_lines
-from conftest import ROOT
-from page_blocks import NOT_RUN, blocks_of, run_python
 
-from flyannot.dataset import read_annotations, read_images
-from flyannot.pipeline import read_configuration
+from flyannot.dataset.folder import read_annotations, read_images
+from flyannot.steps.configuration import read_configuration
 from flyannot.store.schema import SCHEMAS
+from tests.command_lines import contexts_of, flyannot_lines
+from tests.conftest import ROOT
+from tests.page_blocks import NOT_RUN, blocks_of, run_python
 
 TUTORIALS = ROOT / "data" / "README.md"
 PAGES = [ROOT / "README.md", TUTORIALS, *sorted((ROOT / "data").glob("[A-Z]*.md"))]

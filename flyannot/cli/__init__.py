@@ -5,8 +5,8 @@ import sys
 import click
 
 from flyannot import __version__
-from flyannot.cli.faults import exit_code_of
-from flyannot.cli.lazy import LazyGroup
+from flyannot.cli.shared.exit_codes import exit_code_of
+from flyannot.cli.shared.lazy import LazyGroup
 
 # In the order in which a user meets them: name, module, what it does.
 COMMANDS = {

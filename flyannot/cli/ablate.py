@@ -5,7 +5,7 @@ import shlex
 
 import click
 
-from flyannot.cli.options import IN_FILE, OUT_FOLDER, Command, log
+from flyannot.cli.shared.options import IN_FILE, OUT_FOLDER, Command, log
 
 
 @click.command("ablate", cls=Command)
@@ -30,7 +30,7 @@ def command(config, data_set, output, inner):
     from pathlib import Path
 
     from flyannot.cli.run import carry_out
-    from flyannot.score_table import format_ablation
+    from flyannot.scores.table import format_ablation
     from flyannot.steps.ablation import read_ablation
 
     rows = read_ablation(config, data_set=data_set and Path(data_set), output=output, inner=inner)

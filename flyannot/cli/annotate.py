@@ -4,7 +4,7 @@ from pathlib import Path
 
 import click
 
-from flyannot.cli.options import (
+from flyannot.cli.shared.options import (
     IN_FILE,
     Command,
     StageRange,
@@ -48,7 +48,7 @@ def command(model, images, out, stage_range, views, cannot_say, ontology, shard,
     Example:
         flyannot annotate model.h5 my-images --stage-range 4-6 -o predictions.h5
     """
-    from flyannot.selection import images_named, select_images
+    from flyannot.dataset.selection import images_named, select_images
     from flyannot.steps.annotate import annotate
 
     chosen = select_images(

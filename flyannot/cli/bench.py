@@ -4,7 +4,7 @@ from pathlib import Path
 
 import click
 
-from flyannot.cli.options import COUNT, OUT_FILE, Command
+from flyannot.cli.shared.options import COUNT, OUT_FILE, Command
 
 WHAT = (
     "learn", "learners", "code", "sift", "target", "scaling", "masks", "signals", "threads", "siso",
@@ -36,9 +36,9 @@ def command(what, data_set, quick, json_file, repeats, n_patches):
     Example:
         flyannot bench learn code --json bench.json
     """
-    from flyannot.atomic import write_text
-    from flyannot.bench.bounds import chosen
-    from flyannot.bench.sections import sections
+    from flyannot.benchmarks.speed.bounds import chosen
+    from flyannot.benchmarks.speed.sections import sections
+    from flyannot.runtime.atomic_file import write_text
 
     bounds = chosen(full=not quick, repeats=repeats, n_patches=n_patches)
     for section in sections(what, bounds, data_set):

@@ -3,7 +3,7 @@
 import click
 
 from flyannot.classifiers import CLASSIFIERS
-from flyannot.cli.options import COUNT, IN_FILE, Command, log, seed_option
+from flyannot.cli.shared.options import COUNT, IN_FILE, Command, log, seed_option
 
 
 @click.command("bow", cls=Command)
@@ -35,14 +35,14 @@ def command(features, methods, n_folds, min_groups, seed):
     Example:
         flyannot bow bdgp_bow.npz --method svm --method coupled-ridge --method rbf-svm
     """
-    from flyannot.bag_of_words import evaluate_bag_of_words, read_bag_of_words
-    from flyannot.executor import one_library_thread
-    from flyannot.score_table import format_rivals
+    from flyannot.benchmarks.bag_of_words import evaluate_bag_of_words, read_bag_of_words
+    from flyannot.runtime.blas_threads import one_blas_thread
+    from flyannot.scores.table import format_rivals
 
     bow, results = read_bag_of_words(features), {}
     for method in dict.fromkeys(methods):
         log.info("%s", method)
-        with one_library_thread():
+        with one_blas_thread():
             results[method] = evaluate_bag_of_words(
                 bow, method, n_folds=n_folds, min_groups=min_groups, seed=seed
             )

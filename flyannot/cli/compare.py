@@ -4,7 +4,7 @@ import json
 
 import click
 
-from flyannot.cli.options import IN_FILE, Command
+from flyannot.cli.shared.options import IN_FILE, Command
 
 
 @click.command("compare", cls=Command)
@@ -22,7 +22,7 @@ def command(first, second, as_json):
     Example:
         flyannot compare plain/scores.json best/scores.json
     """
-    from flyannot.score_table import format_comparison
+    from flyannot.scores.table import format_comparison
     from flyannot.steps.compare import compare_files
 
     comparison = compare_files(first, second)

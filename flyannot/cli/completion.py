@@ -3,7 +3,7 @@
 import click
 from click.shell_completion import get_completion_class
 
-from flyannot.cli.options import Command
+from flyannot.cli.shared.options import Command
 
 
 @click.command("completion", cls=Command)

@@ -2,8 +2,8 @@
 
 import click
 
-from flyannot.cli.classify_options import classify_options, classify_options_of
-from flyannot.cli.options import (
+from flyannot.cli.shared.classify_options import classify_options, classify_options_of
+from flyannot.cli.shared.options import (
     IN_FILE,
     OUT_FILE,
     Command,
@@ -53,8 +53,8 @@ def command(scored, annotations, n_folds, pixels, inner, json_file, stage_ranges
     Example:
         flyannot evaluate features.h5 embryos/annotations.csv --json scores.json
     """
-    from flyannot.judged import scores_json
-    from flyannot.score_table import format_table
+    from flyannot.scores.group_outcomes import scores_json
+    from flyannot.scores.table import format_table
     from flyannot.steps.evaluate import Validation, evaluate_files
 
     is_printed = str(json_file) == "-"

@@ -5,7 +5,7 @@ from pathlib import Path
 
 import click
 
-from flyannot.cli.options import IN_FILE, OUT_FOLDER, Command, StageRange, log
+from flyannot.cli.shared.options import IN_FILE, OUT_FOLDER, Command, StageRange, log
 
 _MOST_SHOWN = 3  # patches of an image that are printed
 
@@ -38,7 +38,7 @@ def command(model, images, terms, genes, stage_range, folder, force, as_json):
     Example:
         flyannot explain model.h5 embryo.png --stage-range 4-6 --term "pole cell" -o why
     """
-    from flyannot.selection import images_named, select_images
+    from flyannot.dataset.selection import images_named, select_images
     from flyannot.steps.explain import draw_all, explain
 
     chosen = select_images(

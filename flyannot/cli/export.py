@@ -2,8 +2,8 @@
 
 import click
 
-from flyannot.cli.options import IN_FILE, OUT_FILE, Command, log, ontology_option, stage_range_option
-from flyannot.exporting.formats import FORMATS
+from flyannot.cli.shared.options import IN_FILE, OUT_FILE, Command, log, ontology_option, stage_range_option
+from flyannot.export.formats import FORMATS
 
 
 @click.command("export", cls=Command)
@@ -28,7 +28,7 @@ def command(file, to, out, stage_ranges, ontology, force):
     Example:
         flyannot export predictions.h5 --to tsv -o predictions.tsv
     """
-    from flyannot.exporting.files import export
+    from flyannot.export.files import export
 
     export(file, to, out, stage_ranges=stage_ranges, ontology=ontology, force=force)
     log.info("wrote %s", out)

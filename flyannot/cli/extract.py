@@ -4,7 +4,7 @@ from pathlib import Path
 
 import click
 
-from flyannot.cli.options import (
+from flyannot.cli.shared.options import (
     Command,
     finish,
     force_option,
@@ -63,10 +63,10 @@ def command(data_set, out, patch_px, views, stage_ranges, shard, jobs, force, **
     Example:
         flyannot extract embryos -o descriptors.h5 --view lateral
     """
-    from flyannot.dataset import read_images
-    from flyannot.extraction import ExtractOptions
-    from flyannot.pyramid import window_sides
-    from flyannot.selection import select_images
+    from flyannot.dataset.folder import read_images
+    from flyannot.dataset.selection import select_images
+    from flyannot.descriptors.extract import ExtractOptions
+    from flyannot.descriptors.patch_sides import window_sides
     from flyannot.steps.extract import extract
 
     images = select_images(read_images(data_set), views=views, stage_ranges=stage_ranges)

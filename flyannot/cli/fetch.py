@@ -4,7 +4,7 @@ from pathlib import Path
 
 import click
 
-from flyannot.cli.options import COUNT, OUT_FOLDER, Command, finish, log, stage_range_option, work_of
+from flyannot.cli.shared.options import COUNT, OUT_FOLDER, Command, finish, log, stage_range_option, work_of
 from flyannot.errors import InputError
 
 
@@ -38,7 +38,7 @@ def command(source, folder, genes, stage_ranges, dry_run, connections, pause_s, 
         flyannot fetch bdgp -o bdgp-files --genes Dl,eve --stage-range 4-6
     """
     try:
-        from flyannot.fetching.download import Manners
+        from flyannot.dataset.bdgp_site.download import Manners
         from flyannot.steps.fetch import Wanted, fetch_bdgp
     except ImportError as error:
         raise InputError(

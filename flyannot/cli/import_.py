@@ -4,8 +4,8 @@ from pathlib import Path
 
 import click
 
-from flyannot.cli.help_page import Group
-from flyannot.cli.options import (
+from flyannot.cli.shared.help_page import Group
+from flyannot.cli.shared.options import (
     IN_FILE,
     OUT_FOLDER,
     POSITIVE,
@@ -68,7 +68,7 @@ def wu2016(patterns, folder, genes_table, force):
     Example:
         flyannot import wu2016 staNMF-1.1.tar.gz --genes bdgp.csv -o wu2016
     """
-    from flyannot.wu2016 import import_wu2016
+    from flyannot.dataset.importers.wu2016 import import_wu2016
 
     made = import_wu2016(Path(patterns), Path(folder), genes_table=genes_table, force=force)
     for reason, n in made["dropped"].items():
@@ -113,8 +113,8 @@ def bdgp(sources, folder, as_json, **options):
 def _import_tables(kind, sources, folder, as_json, options):
     import json
 
-    from flyannot.importing.folder import import_tables
-    from flyannot.importing.summary import summary_text
+    from flyannot.dataset.importers.folder import import_tables
+    from flyannot.dataset.importers.summary import summary_text
 
     summary = import_tables(kind, sources, folder, **options)
     click.echo(json.dumps(summary, indent=2, ensure_ascii=False) if as_json else summary_text(summary))

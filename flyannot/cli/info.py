@@ -4,7 +4,7 @@ import json
 
 import click
 
-from flyannot.cli.options import Command
+from flyannot.cli.shared.options import Command
 
 
 @click.command("info", cls=Command)
@@ -24,11 +24,11 @@ def command(as_json, only_options):
         flyannot info
     """
     if only_options:
-        from flyannot.cli.option_table import option_table
+        from flyannot.cli.shared.option_table import option_table
 
         click.echo(option_table())
         return
-    from flyannot.installation import in_words, installation
+    from flyannot.runtime.environment import in_words, installation
 
     facts = installation()
     click.echo(json.dumps(facts, indent=1) if as_json else in_words(facts))

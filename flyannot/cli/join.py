@@ -2,7 +2,7 @@
 
 import click
 
-from flyannot.cli.options import IN_FILE, Command, finish, force_option, out_option, work_of
+from flyannot.cli.shared.options import IN_FILE, Command, finish, force_option, out_option, work_of
 
 
 @click.command("join", cls=Command)

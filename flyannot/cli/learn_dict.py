@@ -2,8 +2,8 @@
 
 import click
 
-from flyannot.cli.learner_options import learner_options, settings_of
-from flyannot.cli.options import (
+from flyannot.cli.shared.learner_options import learner_options, settings_of
+from flyannot.cli.shared.options import (
     COUNT,
     IN_FILE,
     POSITIVE,

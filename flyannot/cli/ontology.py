@@ -4,7 +4,7 @@ import sys
 
 import click
 
-from flyannot.cli.options import IN_FILE, Command, log
+from flyannot.cli.shared.options import IN_FILE, Command, log
 
 
 @click.command("ontology", cls=Command)
@@ -22,9 +22,9 @@ def command(annotations, obo):
     Example:
         flyannot ontology embryos/annotations.csv fbbt.obo fbdv.obo
     """
-    from flyannot.dataset import read_annotations
-    from flyannot.ontology import matches_of, read_ontology, stage_ids
-    from flyannot.tables import write_rows
+    from flyannot.dataset.folder import read_annotations
+    from flyannot.dataset.ontology import matches_of, read_ontology, stage_ids
+    from flyannot.runtime.csv_table import write_rows
 
     ontology = read_ontology(*obo)
     matches = matches_of(ontology, read_annotations(annotations))

@@ -2,7 +2,7 @@
 
 import click
 
-from flyannot.cli.options import (
+from flyannot.cli.shared.options import (
     IN_FILE,
     POSITIVE,
     Command,
@@ -15,7 +15,7 @@ from flyannot.cli.options import (
     stage_range_option,
     work_of,
 )
-from flyannot.pyramid import VIEWS
+from flyannot.features.grid import VIEWS
 from flyannot.sparse.coders import CODERS
 
 
@@ -70,7 +70,7 @@ def command(descriptors, dictionary, out, stage_ranges, shard, jobs, force, **op
     Example:
         flyannot pool descriptors.h5 dictionary.h5 -o features.h5 --grid 2x4
     """
-    from flyannot.coding import PoolOptions
+    from flyannot.features.image_features import PoolOptions
     from flyannot.steps.pool import pool
 
     options = PoolOptions(**options)

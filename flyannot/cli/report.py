@@ -4,7 +4,7 @@ from pathlib import Path
 
 import click
 
-from flyannot.cli.options import IN_FILE, OUT_FILE, OUT_FOLDER, Command, finish
+from flyannot.cli.shared.options import IN_FILE, OUT_FILE, OUT_FOLDER, Command, finish
 
 
 @click.command("report", cls=Command)

@@ -4,7 +4,7 @@ from pathlib import Path
 
 import click
 
-from flyannot.cli.options import OUT_FOLDER, Command, force_option, seed_option
+from flyannot.cli.shared.options import OUT_FOLDER, Command, force_option, seed_option
 
 
 @click.command("reproduce", cls=Command)
@@ -33,7 +33,7 @@ def command(tables, data_set, ratings, quick, only_list, out, seed, force):
     Example:
         flyannot reproduce scc-table-1 -o papers
     """
-    from flyannot.experiments.table import chosen
+    from flyannot.benchmarks.papers.table import chosen
 
     items = chosen(tables)
     if only_list:
@@ -45,8 +45,8 @@ def command(tables, data_set, ratings, quick, only_list, out, seed, force):
 
 
 def _setup(data_set, ratings, quick, seed):
+    from flyannot.benchmarks.papers.setup import Setup, default_shared
     from flyannot.errors import InputError
-    from flyannot.experiments.setup import Setup, default_shared
 
     for path in (data_set, ratings):
         if path is not None and not path.exists():
@@ -55,8 +55,8 @@ def _setup(data_set, ratings, quick, seed):
 
 
 def _run(items, setup, out, force):
-    from flyannot.cli.faults import SKIPPED
-    from flyannot.experiments.runner import reproduce
+    from flyannot.benchmarks.papers.runner import reproduce
+    from flyannot.cli.shared.exit_codes import SKIPPED
 
     outcome = reproduce(items, setup, out, force=force)
     click.echo(

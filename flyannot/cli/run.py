@@ -6,7 +6,7 @@ from importlib import import_module
 
 import click
 
-from flyannot.cli.options import IN_FILE, OUT_FOLDER, Command, log
+from flyannot.cli.shared.options import IN_FILE, OUT_FOLDER, Command, log
 
 _FORCED = ("extract", "learn-dict", "pool", "train", "annotate")  # the run owns its folder
 
@@ -32,8 +32,8 @@ def command(config, data_set, output, settings, dry_run):
     """
     from pathlib import Path
 
-    from flyannot.cli.faults import SKIPPED
-    from flyannot.pipeline import chain, read_configuration, write_record
+    from flyannot.cli.shared.exit_codes import SKIPPED
+    from flyannot.steps.configuration import chain, read_configuration, write_record
 
     configuration = read_configuration(
         config, data_set=data_set and Path(data_set), output=output, settings=settings
@@ -81,7 +81,7 @@ def _carry_out(one, click_command, words, dry_run):
 
 
 def carry_out(config, one):
-    """Carry out one `flyannot.pipeline.Command` quietly: its files, and no table."""
+    """Carry out one `flyannot.steps.configuration.Command` quietly: its files, and no table."""
     from contextlib import redirect_stdout
     from io import StringIO
 

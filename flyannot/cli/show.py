@@ -4,7 +4,7 @@ import json
 
 import click
 
-from flyannot.cli.options import IN_FILE, Command
+from flyannot.cli.shared.options import IN_FILE, Command
 
 
 @click.command("show", cls=Command)

@@ -2,7 +2,7 @@
 
 import click
 
-from flyannot.cli.options import COUNT, OUT_FOLDER, Command, StageRange, log, seed_option
+from flyannot.cli.shared.options import COUNT, OUT_FOLDER, Command, StageRange, log, seed_option
 
 
 @click.command("synthesize", cls=Command)
@@ -25,7 +25,7 @@ def command(folder, force, **options):
     Example:
         flyannot synthesize -o embryos --n-genes 40
     """
-    from flyannot.synthetic import synthesize
+    from flyannot.dataset.synthetic.generate import synthesize
 
     made = synthesize(folder, force=force, **options)
     log.info("wrote %s: %s", folder, ", ".join(f"{n:,} {what.removeprefix('n_')}" for what, n in made.items()

@@ -5,8 +5,8 @@ from dataclasses import replace
 import click
 
 from flyannot.classifiers import CLASSIFIERS
-from flyannot.cli.classify_options import classify_options, classify_options_of
-from flyannot.cli.options import (
+from flyannot.cli.shared.classify_options import classify_options, classify_options_of
+from flyannot.cli.shared.options import (
     IN_FILE,
     Command,
     finish,

@@ -5,8 +5,8 @@ import sys
 
 import click
 
-from flyannot.cli.loudness import coloured
-from flyannot.cli.options import IN_FILE, Command
+from flyannot.cli.shared.options import IN_FILE, Command
+from flyannot.cli.shared.verbosity import coloured
 from flyannot.errors import FlyannotError
 
 

@@ -5,12 +5,12 @@ import os
 import numpy as np
 from sklearn.base import BaseEstimator, TransformerMixin
 
-from flyannot.decoding import WHITE
-from flyannot.descriptors import N_FEATURES, normalise
+from flyannot.descriptors.extract import ExtractOptions, describe
+from flyannot.descriptors.image_file import WHITE
+from flyannot.descriptors.sift import N_FEATURES, normalise
+from flyannot.descriptors.standard_image import read_grey
 from flyannot.errors import InputError
 from flyannot.estimators.image_patches import ImagePatches
-from flyannot.extraction import ExtractOptions, describe
-from flyannot.images import read_grey
 
 
 class DenseSIFT(TransformerMixin, BaseEstimator, auto_wrap_output_keys=None):

@@ -8,7 +8,7 @@ from sklearn.utils.validation import check_is_fitted
 from flyannot.errors import InputError
 from flyannot.estimators.image_patches import ImagePatches
 from flyannot.estimators.validation import matrix_of
-from flyannot.pooling import pool_image
+from flyannot.features.pooling import pool_image
 
 
 class SpatialMaxPooling(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator):

@@ -4,9 +4,9 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from flyannot.descriptors.extract import ExtractOptions, read_embryo
+from flyannot.descriptors.patch_sides import window_sides
 from flyannot.errors import DataError
-from flyannot.extraction import ExtractOptions, read_embryo
-from flyannot.pyramid import window_sides
 from flyannot.report.pictures import jpeg
 from flyannot.store.descriptors import read_patches_of_image, read_sides_of_image
 

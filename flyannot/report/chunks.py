@@ -7,7 +7,7 @@ folder beside it.
 import json
 from dataclasses import dataclass, field
 
-from flyannot.images import SIZE_PX
+from flyannot.descriptors.standard_image import SIZE_PX
 from flyannot.report.groups import ABSENT, AGREED, MISSED, NEW, OPEN, PREDICTED, UNLEARNED
 from flyannot.report.pictures import CELL_PX, as_url
 from flyannot.stage_ranges import STAGE_RANGES

@@ -3,17 +3,18 @@
 Decision values of different folds have no common scale, so each fold has curves of its own, and a term's
 curve is their average: true positive rates weighted by the fold's pairs of a positive and a negative,
 precisions by its positives.  So the area under the curve is the AUC, and the mean height of the other the
-average precision, that `flyannot.scores` gives.
+average precision, that `flyannot.scores.metrics` gives.
 
-A resample draws genes as `flyannot.confidence` does: all groups of a gene together, the same for all terms.
+A resample draws genes as `flyannot.scores.bootstrap` does: all groups of a gene together, the same for all
+terms.
 """
 
 from dataclasses import dataclass
 
 import numpy as np
 
-from flyannot.calibration import brier_score, calibration_error
-from flyannot.confidence import draws_of_genes
+from flyannot.scores.bootstrap import draws_of_genes
+from flyannot.scores.calibration_error import brier_score, calibration_error
 
 GRID = np.linspace(0, 1, 101)
 N_RESAMPLES = 200

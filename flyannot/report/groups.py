@@ -9,8 +9,8 @@ from pathlib import Path
 
 import numpy as np
 
-from flyannot.judged import outcome_of
 from flyannot.report.maps import MapMaker
+from flyannot.scores.group_outcomes import outcome_of
 from flyannot.store.image_columns import read_image_columns
 from flyannot.store.predictions import read_predictions
 

@@ -5,8 +5,8 @@ from dataclasses import asdict
 
 import numpy as np
 
+from flyannot.descriptors.extract import ExtractOptions
 from flyannot.errors import DataError, InputError
-from flyannot.extraction import ExtractOptions
 from flyannot.report.atoms import atom_sheet
 from flyannot.report.groups import group_entries
 from flyannot.report.html import ASSETS, asset
@@ -23,9 +23,9 @@ from flyannot.report.sections import (
     sheet_styles,
 )
 from flyannot.report.term_ids import ids_of_run, stages_table
+from flyannot.runtime.digest import digest_of_json
 from flyannot.stage_ranges import STAGE_RANGES
 from flyannot.steps.output import Outcome, ask, is_dry_run
-from flyannot.store.digest import digest_of_json
 
 _SYNTHETIC = (
     "SYNTHETIC embryos: these images were drawn by a program, not photographed, and their terms are known. "

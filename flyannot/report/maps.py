@@ -4,15 +4,15 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from flyannot.classifiers.explain import contribution_map, explain_group, require_linear
+from flyannot.classifiers.training_set import rows_of
+from flyannot.descriptors.patch_sides import window_sides
+from flyannot.descriptors.standard_image import SIZE_PX
 from flyannot.errors import DataError, InputError
-from flyannot.explain import contribution_map, explain_group, require_linear
-from flyannot.groups import Groups
-from flyannot.images import SIZE_PX
-from flyannot.pyramid import window_sides
+from flyannot.features.groups import Groups
 from flyannot.report.pictures import coarse_map, packed_map
-from flyannot.steps.annotate import load_model
+from flyannot.steps.loaded_model import load_model
 from flyannot.store.descriptors import read_patches_of_image, read_sides_of_image
-from flyannot.training_set import rows_of
 
 _TOLERANCE = 1e-6  # relative: what the parts must sum to is the stored decision value
 

@@ -11,11 +11,11 @@ from dataclasses import dataclass, field
 from html import escape
 
 from flyannot import __version__
-from flyannot.atomic import explained, write_text
 from flyannot.report.chunks import PAGE_BYTES, Chunks
 from flyannot.report.html import asset, filled
 from flyannot.report.term_ids import NO_IDS, TermIds
-from flyannot.store.digest import digest_of_json
+from flyannot.runtime.atomic_file import explained, write_text
+from flyannot.runtime.digest import digest_of_json
 
 _MADE_FROM = re.compile(r'<meta name="flyannot-made-from" content="([0-9a-f]*)">')
 _HEAD_BYTES = 1000  # of a page: what it was made from stands there

@@ -5,7 +5,7 @@ import io
 
 import numpy as np
 
-from flyannot.images import SIZE_PX, read_bands
+from flyannot.descriptors.standard_image import SIZE_PX, read_bands
 
 CELL_PX = 8  # the side of a cell of a map
 _QUALITY = 76
@@ -17,7 +17,7 @@ def embryo_jpeg(path, options):
     Parameters
     ----------
     path : Path of the picture
-    options : flyannot.extraction.ExtractOptions
+    options : flyannot.descriptors.extract.ExtractOptions
 
     Returns
     -------
@@ -25,8 +25,8 @@ def embryo_jpeg(path, options):
 
     Raises
     ------
-    flyannot.decoding.UnreadableImage
-        As `flyannot.images.read_bands`.
+    flyannot.descriptors.image_file.UnreadableImage
+        As `flyannot.descriptors.standard_image.read_bands`.
     """
     bands = read_bands(path, "RGB", place=options.place)
     return jpeg(np.rint(bands[0] if len(bands) == 1 else np.stack(bands, axis=2)).astype(np.uint8))

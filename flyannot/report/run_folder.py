@@ -8,10 +8,10 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 from flyannot import __version__
-from flyannot.dataset import Annotations, read_annotations, read_images
+from flyannot.dataset.folder import Annotations, read_annotations, read_images
 from flyannot.errors import FlyannotError, InputError
-from flyannot.pipeline import RECORD
-from flyannot.store.digest import digest_of_json
+from flyannot.runtime.digest import digest_of_json
+from flyannot.steps.configuration import RECORD
 from flyannot.store.reading import Stored, open_stored
 
 KINDS = ("descriptors", "dictionary", "features", "model", "predictions")

@@ -5,7 +5,6 @@ from html import escape
 
 import numpy as np
 
-from flyannot.judged import outcome_of
 from flyannot.report.charts import curve_chart, reliability_chart
 from flyannot.report.curves import (
     GRID,
@@ -18,7 +17,8 @@ from flyannot.report.curves import (
 )
 from flyannot.report.html import table
 from flyannot.report.term_ids import NO_IDS
-from flyannot.scores import METRICS
+from flyannot.scores.group_outcomes import outcome_of
+from flyannot.scores.metrics import METRICS
 from flyannot.stage_ranges import STAGE_RANGES
 
 _HEADS = {

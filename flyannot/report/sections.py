@@ -3,7 +3,7 @@
 import json
 from html import escape
 
-from flyannot.descriptors import N_FEATURES
+from flyannot.descriptors.sift import N_FEATURES
 from flyannot.report.atoms import N_SHOWN, N_WINDOWS, WINDOW_PX
 from flyannot.report.charts import trace_chart
 from flyannot.report.glyphs import atom_glyph

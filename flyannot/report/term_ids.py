@@ -8,11 +8,11 @@ from html import escape
 from pathlib import Path
 from urllib.parse import quote
 
+from flyannot.dataset.ontology import read_ontology, stage_ids
 from flyannot.errors import FlyannotError
-from flyannot.ontology import read_ontology, stage_ids
 from flyannot.report.html import table
+from flyannot.runtime.csv_table import read_table
 from flyannot.stage_ranges import STAGE_RANGES
-from flyannot.tables import read_table
 
 _FLYBASE = "https://flybase.org/cgi-bin/cvreport.pl?id="
 _REMARKS = {"obsolete": "obsolete", "replaced": "in place of an obsolete term"}

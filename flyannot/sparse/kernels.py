@@ -2,7 +2,7 @@
 
 import math
 
-from flyannot.compiled import compiled
+from flyannot.runtime.compiled import compiled
 
 
 @compiled(inline="always")

@@ -10,8 +10,8 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from flyannot.errors import InputError, did_you_mean
-from flyannot.pipeline import STEPS, Command, chain, read_configuration, read_toml
-from flyannot.store.digest import digest_of_json
+from flyannot.runtime.digest import digest_of_json
+from flyannot.steps.configuration import STEPS, Command, chain, read_configuration, read_toml
 
 _TOP = ("data-set", "output", "seed", "row")
 _OF_A_ROW = ("name", "base", "pixels")

@@ -1,30 +1,29 @@
 """model.h5 and images to predictions.h5 and predictions.csv: from pixels to terms in one go."""
 
 from dataclasses import dataclass, replace
-from functools import lru_cache
 from itertools import groupby
 from pathlib import Path
 
 import numpy as np
 
-from flyannot.coding import PoolOptions, atoms_of, features_of
+from flyannot.classifiers.linear_svm import merge_images
+from flyannot.classifiers.training_set import rows_of
+from flyannot.dataset.ontology import Ids, read_ontology
+from flyannot.descriptors.extract import describe, read_embryo
 from flyannot.errors import DataError
-from flyannot.extraction import ExtractOptions, describe, read_embryo
-from flyannot.groups import groups_of
-from flyannot.ontology import Ids, read_ontology
+from flyannot.features.groups import groups_of
+from flyannot.features.image_features import features_of
+from flyannot.runtime.digest import digest_of_json
 from flyannot.stage_ranges import STAGE_RANGES
 from flyannot.steps.extract import doubtful, identity, image_columns, in_order, up_to_date
+from flyannot.steps.loaded_model import load_model
 from flyannot.steps.output import Outcome, is_dry_run, output_of
 from flyannot.steps.predictions_table import check_table, table_is_stale, write_predictions_table
 from flyannot.steps.shards import cut, join_parts, make_parts, part_path, share_of
-from flyannot.store.digest import digest_of_json
 from flyannot.store.header import Header
-from flyannot.store.model import read_model, read_second_opinion
 from flyannot.store.predictions import Predicted, read_predictions, write_predictions
 from flyannot.store.reading import open_stored
 from flyannot.store.writing import create
-from flyannot.svm import merge_images
-from flyannot.training_set import SetOptions, rows_of
 
 
 @dataclass(frozen=True)
@@ -45,7 +44,7 @@ def annotate(model, images, out, work, *, ontology=(), cannot_say=0.0, shard=Non
     Parameters
     ----------
     model : Path of the model file; nothing else is needed
-    images : list of flyannot.dataset.Image
+    images : list of flyannot.dataset.folder.Image
     out : Path of the predictions file; the table NAME.csv is written beside it
     work : flyannot.steps.output.Work
     ontology : paths of OBO files; the table then has the ids of terms and stage ranges too
@@ -166,44 +165,6 @@ def _group_values(fitted, X, bags, merge):
     """The decision values of groups: those of their rows, merged where rows are images."""
     values = fitted.decision_values(X)
     return values if bags is None else merge_images(values, bags, merge)
-
-
-@dataclass(frozen=True)
-class _Model:
-    atoms: object
-    terms: list
-    fitted: object
-    second: object
-    train_genes: frozenset
-    extract: ExtractOptions
-    pool: PoolOptions
-    rows: SetOptions
-    merge: str
-
-
-@lru_cache(maxsize=len(STAGE_RANGES))
-def load_model(path, digest, stage_range):
-    """A stage range's model, kept between images (the digest tells one file's contents from another's).
-
-    None if the file holds no such stage range.
-    """
-    with open_stored(path, "model") as stored:
-        if stage_range not in stored.stage_ranges:
-            return None
-        D, terms, fitted, train_genes = read_model(stored, stage_range)
-        second = read_second_opinion(stored, stage_range)
-        made, trained = stored.options["pool"], stored.options["train"]
-    return _Model(
-        atoms_of(D, made["learn"]["lam"], made["extract"]["patch_px"], coder_name=made["coder"]),
-        terms,
-        fitted,
-        second,
-        train_genes,
-        ExtractOptions(**made["extract"]),
-        PoolOptions.of(made),
-        SetOptions(trained["scheme"], trained["normalisation"]),
-        trained["merge"],
-    )
 
 
 def _summary(out):

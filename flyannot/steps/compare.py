@@ -2,8 +2,8 @@
 
 import json
 
-from flyannot.confidence import compare
 from flyannot.errors import DataError, InputError
+from flyannot.scores.bootstrap import compare
 
 
 def compare_files(first, second):
@@ -11,7 +11,7 @@ def compare_files(first, second):
 
     Returns
     -------
-    comparison : dict, as `flyannot.confidence.compare` returns
+    comparison : dict, as `flyannot.scores.bootstrap.compare` returns
 
     Raises
     ------

@@ -1,51 +1,23 @@
-"""How good are the terms?  Cross-validation on features, or a held-out test on predictions."""
+"""How good are the terms?  Scores of features or of predictions, kept in a JSON file."""
 
 import json
 import logging
-from dataclasses import dataclass
 
-import numpy as np
-
-from flyannot.atomic import write_text
-from flyannot.confidence import with_confidence
-from flyannot.coverage import notes_on_columns
-from flyannot.crossval import cross_validate, joined
-from flyannot.dataset import read_annotations, read_images
+from flyannot.dataset.folder import read_images
 from flyannot.errors import InputError
-from flyannot.executor import one_library_thread
-from flyannot.folds import folds_of_genes
-from flyannot.judged import judged_groups, scores_json
-from flyannot.ontology import read_ontology, with_parent_terms
-from flyannot.pixels import pixel_features
-from flyannot.scores import Outcome, evaluate
-from flyannot.selection import select_images
-from flyannot.stage_ranges import STAGE_RANGES, rng_for
-from flyannot.steps.extract import identity, image_columns, in_order
-from flyannot.steps.inputs import chosen_stage_ranges, open_all, require_known_terms
+from flyannot.runtime.atomic_file import write_text
+from flyannot.runtime.blas_threads import one_blas_thread
+from flyannot.runtime.digest import canonical_json, digest_of_file, digest_of_json
+from flyannot.scores.bootstrap import with_confidence
+from flyannot.scores.group_outcomes import scores_json
+from flyannot.steps.cross_validate import Validation, cross_validate_features, read_feature_files, read_pixels
+from flyannot.steps.extract import identity, in_order
 from flyannot.steps.output import ask, is_dry_run, keep_apart
-from flyannot.store.digest import canonical_json, digest_of_file, digest_of_json
-from flyannot.store.features import read_features
-from flyannot.store.predictions import read_predictions
+from flyannot.steps.score_predictions import score_predictions
 from flyannot.store.reading import kind_of, open_stored
 from flyannot.store.writing import option_changes
-from flyannot.training_set import annotated_groups, training_set
 
 log = logging.getLogger("flyannot")
-
-
-@dataclass(frozen=True)
-class Validation:
-    """How features are cross-validated.  `jobs` does not change the result.
-
-    roll_up: OBO files; a gene that has a term then has all its parents among the terms too.
-    inner: judge within the training genes of every fold, so that nothing is chosen by the folds that test.
-    """
-
-    n_folds: int = 5
-    seed: int = 0
-    jobs: int = 1
-    inner: bool = False
-    roll_up: tuple = ()
 
 
 def evaluate_files(
@@ -66,8 +38,8 @@ def evaluate_files(
 
     Returns
     -------
-    result : dict, as `flyannot.scores.evaluate` returns, with `notes` (sentences), `synthetic`
-        (whether images were), `judged` (what was said of every group: `flyannot.judged`), and
+    result : dict, as `flyannot.scores.metrics.evaluate` returns, with `notes` (sentences), `synthetic`
+        (whether images were), `judged` (what was said of every group: `flyannot.scores.group_outcomes`), and
         `made_from`, the digests of the inputs and the options
     """
     validation = validation or Validation()
@@ -83,14 +55,14 @@ def evaluate_files(
         ask(json_file, why)
     if pixels is None and kind_of(paths[0]) == "predictions":
         excluded = options.rows.exclude_terms
-        result = _score_predictions(paths[0], annotations_csv, excluded, stage_ranges, validation.roll_up)
+        result = score_predictions(paths[0], annotations_csv, excluded, stage_ranges, validation.roll_up)
     else:
-        with one_library_thread():
+        with one_blas_thread():
             if pixels is None:
-                loaded = _read_features(paths, stage_ranges)
+                loaded = read_feature_files(paths, stage_ranges)
             else:
-                loaded = _read_pixels(paths[0], stage_ranges, pixels), "mean"
-            result = _cross_validate(loaded, annotations_csv, options, validation, paths[0])
+                loaded = read_pixels(paths[0], stage_ranges, pixels), "mean"
+            result = cross_validate_features(loaded, annotations_csv, options, validation, paths[0])
     result = with_confidence(result) | {"made_from": made_from}
     if json_file:
         write_text(json_file, scores_json(result))
@@ -136,138 +108,3 @@ def _difference(json_file, made_from):
     if "judged" not in scores or not {"ranked_terms", "ece"} <= set(scores["summary"]["all"]):
         return "it was made by an older version, which kept less"
     return ", ".join(option_changes(found, made_from))
-
-
-def _read_features(paths, stage_ranges):
-    """Columns, features and patch counts by stage range, and how the features were pooled."""
-    with open_all(paths, "features") as files:
-        chosen = chosen_stage_ranges(files, stage_ranges)
-        return {s: read_features(files, s) for s in chosen}, files[0].options["pooling"]
-
-
-def _read_pixels(data_set, stage_ranges, grid):
-    """As `_read_features`, of the grey levels of images; each counts as one patch."""
-    images = select_images(in_order(read_images(data_set)), stage_ranges=stage_ranges or ())
-    loaded = {}
-    for s in STAGE_RANGES:
-        mine = [image for image in images if image.stage_range == s]
-        if mine:
-            X = pixel_features([image.path for image in mine], grid)
-            columns = image_columns(mine) | {"source": [image.source for image in mine]}
-            loaded[s] = columns, X, np.ones((len(mine), 1), np.int32)
-    return loaded
-
-
-def _cross_validate(loaded, annotations_csv, options, validation, path):
-    """Split by gene over all stage ranges at once."""
-    annotations, seed = _annotations(annotations_csv, validation.roll_up), validation.seed
-    require_known_terms(options.rows.exclude_terms, annotations, annotations_csv)
-    loaded, pooling = loaded
-    sets = {s: training_set(loaded[s], annotations, s, options.rows, pooling=pooling) for s in loaded}
-    sets = {s: found for s, found in sets.items() if len(found)}
-    if not sets:
-        raise _nothing_annotated(path, annotations_csv)
-    genes = sorted({gene for found in sets.values() for gene in found.genes})
-    folds = folds_of_genes(genes, validation.n_folds, np.random.default_rng(seed))
-    judge = _judge_inside if validation.inner else _judge
-    outcomes, members = judge(sets, folds, options, validation)
-    covered = notes_on_columns({s: columns for s, (columns, *_) in loaded.items()}, annotations)
-    how = "within the training genes of each fold of a" if validation.inner else "a"
-    notes = [
-        f"{how} {validation.n_folds}-fold cross-validation, split by gene over all stage ranges: "
-        f"{len(genes)} genes",
-        *covered,
-    ]
-    judged = {
-        s: judged_groups(
-            o, [sets[s].groups.name[g] for g in members[s]], [sets[s].groups.gene_ids[g] for g in members[s]]
-        )
-        for s, o in outcomes.items()
-    }
-    return evaluate(outcomes) | {"notes": notes, "synthetic": _is_synthetic(loaded), "judged": judged}
-
-
-def _judge(sets, folds, options, validation):
-    """The outcome of every stage range, and the numbers of its groups in the outcome's order."""
-    outcomes = {
-        s: cross_validate(
-            found,
-            folds=folds,
-            rng=rng_for(validation.seed, s),
-            method=options.method,
-            options=options.trainer(validation.jobs),
-        )
-        for s, found in sets.items()
-    }
-    return outcomes, {s: np.arange(len(found.groups)) for s, found in sets.items()}
-
-
-def _judge_inside(sets, folds, options, validation):
-    """As `_judge`, once within the training genes of every fold; the genes of the fold take no part."""
-    parts, members = {s: [] for s in sets}, {s: [] for s in sets}
-    for fold in range(validation.n_folds):
-        training = [gene for gene, of_gene in folds.items() if of_gene != fold]
-        inner = folds_of_genes(training, validation.n_folds, np.random.default_rng([validation.seed, fold]))
-        inside = {s: found.of_genes(inner) for s, found in sets.items()}
-        inside = {s: found for s, found in inside.items() if len(found)}
-        outcomes, _ = _judge(inside, inner, options, validation)
-        for s, outcome in outcomes.items():
-            parts[s].append(outcome)
-            members[s] += [sets[s].groups.name.index(name) for name in inside[s].groups.name]
-    return {s: joined(found) for s, found in parts.items() if found}, members
-
-
-def _score_predictions(path, annotations_csv, excluded, stage_ranges, roll_up=()):
-    """A held-out test, if the genes are new to the model; a note says so if they are not."""
-    annotations = _annotations(annotations_csv, roll_up)
-    require_known_terms(excluded, annotations, annotations_csv)
-    outcomes, judged, seen, total, columns = {}, {}, 0, 0, {}
-    with open_stored(path, "predictions") as stored:
-        for stage_range in chosen_stage_ranges([stored], stage_ranges):
-            groups, predicted = read_predictions(stored, stage_range)
-            columns[stage_range] = ({"source": stored.array(stage_range, "source")},)
-            kept, carried = annotated_groups(groups, annotations, stage_range)
-            rows = [groups.name.index(name) for name in kept.name]
-            seen, total = seen + int(predicted.in_training[rows].sum()), total + len(rows)
-            if rows:
-                outcome = outcomes[stage_range] = _held_out(predicted, rows, carried)
-                judged[stage_range] = judged_groups(outcome, kept.name, kept.gene_ids)
-    if not outcomes:
-        raise _nothing_annotated(path, annotations_csv)
-    notes = [f"predictions of a model on {total} annotated groups"]
-    if seen:
-        notes.append(f"warning: the model learned from the genes of {seen} of them; these scores flatter it")
-    more = {"notes": notes, "synthetic": _is_synthetic(columns), "judged": judged}
-    return evaluate(outcomes, excluded=excluded) | more
-
-
-def _annotations(annotations_csv, roll_up):
-    annotations = read_annotations(annotations_csv)
-    return with_parent_terms(annotations, read_ontology(*roll_up)) if roll_up else annotations
-
-
-def _nothing_annotated(path, annotations_csv):
-    return InputError(
-        f"no gene of {path} is annotated in {annotations_csv}",
-        fix="check that genes and stage ranges are spelled alike in both",
-    )
-
-
-def _held_out(predicted, rows, carried):
-    """The outcome of one stage range; annotated terms that the model does not know are listed too."""
-    unknown = sorted(set().union(*carried) - set(predicted.terms))
-    terms = (*predicted.terms, *unknown)
-    truth = np.array([[t in carries for t in terms] for carries in carried], bool)
-    blank = np.zeros((len(rows), len(unknown)))
-    return Outcome(
-        terms=terms,
-        truth=truth,
-        values=np.hstack([predicted.decision_value[rows], blank]),
-        yes=np.hstack([predicted.yes[rows], blank]).astype(bool),
-        probabilities=np.hstack([predicted.probability[rows], blank]),
-        reasons=("",) * len(predicted.terms) + ("the model does not know this term",) * len(unknown),
-    )
-
-
-def _is_synthetic(loaded):
-    return any("synthetic" in columns["source"] for columns, *_ in loaded.values())

@@ -6,21 +6,21 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from flyannot.coding import features_of
+from flyannot.classifiers.explain import Explanation, contribution_map, explain_group, require_linear
+from flyannot.classifiers.training_set import rows_of
+from flyannot.descriptors.extract import describe, read_embryo
+from flyannot.descriptors.patch_sides import window_sides
+from flyannot.descriptors.standard_image import SIZE_PX
 from flyannot.errors import DataError, FlyannotError, InputError, did_you_mean
-from flyannot.explain import Explanation, contribution_map, explain_group, require_linear
-from flyannot.explanation_picture import draw_explanation
-from flyannot.extraction import describe, read_embryo
-from flyannot.groups import groups_of
-from flyannot.images import SIZE_PX
-from flyannot.new_folder import new_folder
-from flyannot.pyramid import window_sides
+from flyannot.features.groups import groups_of
+from flyannot.features.image_features import features_of
+from flyannot.runtime.atomic_folder import new_folder
+from flyannot.runtime.csv_table import write_table
 from flyannot.stage_ranges import STAGE_RANGES
-from flyannot.steps.annotate import load_model
+from flyannot.steps.explanation_picture import draw_explanation
 from flyannot.steps.extract import image_columns, in_order
+from flyannot.steps.loaded_model import load_model
 from flyannot.store.reading import open_stored
-from flyannot.tables import write_table
-from flyannot.training_set import rows_of
 
 TABLE = "contributions.csv"
 _COLUMNS = ("picture", "image", "gene", "stage_range", "term", "row_px", "column_px", "contribution")
@@ -31,7 +31,7 @@ _MOST_TERMS = 3  # explained where none is named: the most probable ones
 class Explained:
     """An explanation with all that it is about.
 
-    images : list of flyannot.dataset.Image, the group; greys, centres_px and sides_px, of each of them
+    images : list of flyannot.dataset.folder.Image, the group; greys, centres_px and sides_px, of each of them
     patch_px : the side of the largest windows
     """
 
@@ -72,7 +72,7 @@ def explain(model, images, *, terms=()):
     Parameters
     ----------
     model : Path of the model file
-    images : list of flyannot.dataset.Image; images of one group are explained together
+    images : list of flyannot.dataset.folder.Image; images of one group are explained together
     terms : names; none for the three most probable terms of each group
 
     Yields
@@ -167,7 +167,7 @@ def draw_all(explained, folder, *, force=False):
     Raises
     ------
     InputError, WriteError
-        As `flyannot.new_folder.new_folder`.
+        As `flyannot.runtime.atomic_folder.new_folder`.
     """
     rows, used = [], Counter()
     with new_folder(folder, force=force) as staged:

@@ -4,14 +4,14 @@ from dataclasses import dataclass
 from itertools import groupby
 from pathlib import Path
 
+from flyannot.descriptors.extract import ExtractOptions, describe, read_embryo
+from flyannot.descriptors.patch_sides import window_sides
 from flyannot.errors import DataError
-from flyannot.extraction import ExtractOptions, describe, read_embryo
-from flyannot.pyramid import window_sides
+from flyannot.runtime.digest import digest_of_file, digest_of_json
 from flyannot.stage_ranges import STAGE_RANGES
 from flyannot.steps.output import Outcome, output_of
 from flyannot.steps.shards import cut, join_parts, make_parts, part_path, share_of
 from flyannot.store.descriptors import write_descriptors
-from flyannot.store.digest import digest_of_file, digest_of_json
 from flyannot.store.header import Header
 from flyannot.store.image_columns import IMAGE_COLUMNS
 from flyannot.store.reading import open_stored
@@ -37,7 +37,7 @@ def extract(images, out, options, work, *, shard=None):
 
     Parameters
     ----------
-    images : list of flyannot.dataset.Image
+    images : list of flyannot.dataset.folder.Image
     out : Path of the descriptors file
     options : ExtractOptions
     work : flyannot.steps.output.Work

@@ -1,6 +1,6 @@
 """failures.csv: what was skipped and why, beside the outputs."""
 
-from flyannot.tables import read_table, write_table
+from flyannot.runtime.csv_table import read_table, write_table
 
 _COLUMNS = ("output", "image", "reason")
 

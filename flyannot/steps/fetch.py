@@ -11,18 +11,18 @@ from pathlib import Path
 
 import httpx
 
-from flyannot.atomic import explained, locked
-from flyannot.errors import FlyannotError
-from flyannot.fetching import manifest as manifests
-from flyannot.fetching.checks import (
+from flyannot.dataset.bdgp_site import manifest as manifests
+from flyannot.dataset.bdgp_site.checks import (
     MOST_BYTES_OF_IMAGE,
     MOST_BYTES_OF_TABLE,
     wrong_with_image,
     wrong_with_table,
 )
-from flyannot.fetching.download import Failed, Got, Manners, TooBusy, download, open_client
-from flyannot.fetching.pace import Pace
-from flyannot.fetching.plan import BASE_URL, TABLES, plan_images, url_of_image, url_of_table
+from flyannot.dataset.bdgp_site.download import Failed, Got, Manners, TooBusy, download, open_client
+from flyannot.dataset.bdgp_site.pace import Pace
+from flyannot.dataset.bdgp_site.plan import BASE_URL, TABLES, plan_images, url_of_image, url_of_table
+from flyannot.errors import FlyannotError
+from flyannot.runtime.atomic_file import explained, locked
 from flyannot.steps.output import Outcome
 
 log = logging.getLogger("flyannot")

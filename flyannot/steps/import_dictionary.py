@@ -4,12 +4,12 @@ import logging
 from dataclasses import dataclass
 from pathlib import Path
 
-from flyannot.importing.atoms import as_rows, atoms_by_stage_range, check_norms, read_arrays, scaled
+from flyannot.dataset.importers.atoms import as_rows, atoms_by_stage_range, check_norms, read_arrays, scaled
+from flyannot.runtime.digest import digest_of_file
 from flyannot.sparse.fit import default_lam
 from flyannot.steps.inputs import chosen_stage_ranges, open_all
 from flyannot.steps.output import Outcome, output_of
 from flyannot.store.dictionary import write_dictionary
-from flyannot.store.digest import digest_of_file
 from flyannot.store.header import Header
 from flyannot.store.writing import create
 
@@ -31,7 +31,7 @@ def import_dictionary(source, descriptors, out, options, work, *, stage_ranges=N
 
     Parameters
     ----------
-    source : Path of an npy, npz or mat file, see `flyannot.importing.atoms`
+    source : Path of an npy, npz or mat file, see `flyannot.dataset.importers.atoms`
     descriptors : list of Path of the descriptors files that are to be coded with it
     out : Path of the dictionary file
     options : AtomsOptions

@@ -5,7 +5,7 @@ import re
 from contextlib import ExitStack, contextmanager
 
 from flyannot.errors import DataError, InputError, did_you_mean
-from flyannot.scores import NOT_ANATOMY
+from flyannot.scores.metrics import NOT_ANATOMY
 from flyannot.stage_ranges import STAGE_RANGES
 from flyannot.store.reading import open_stored
 

@@ -5,10 +5,11 @@ from dataclasses import dataclass, field, replace
 
 import numpy as np
 
-from flyannot.descriptors import normalise
+from flyannot.descriptors.sift import normalise
 from flyannot.errors import DataError
-from flyannot.executor import one_library_thread
-from flyannot.named_options import named_options
+from flyannot.runtime.blas_threads import one_blas_thread
+from flyannot.runtime.digest import digest_of_json
+from flyannot.runtime.named_options import named_options
 from flyannot.sparse.fit import default_lam, learn, random_patches
 from flyannot.sparse.learners import learner_class, resolved_settings
 from flyannot.stage_ranges import rng_for
@@ -17,7 +18,6 @@ from flyannot.steps.output import Outcome, output_of
 from flyannot.steps.shards import drop_parts, part_path
 from flyannot.store.descriptors import n_patches, read_patches
 from flyannot.store.dictionary import read_checkpoint, write_checkpoint, write_dictionary, write_trace
-from flyannot.store.digest import digest_of_json
 from flyannot.store.header import Header
 from flyannot.store.reading import open_stored
 from flyannot.store.writing import create, difference
@@ -90,7 +90,7 @@ def learn_dict(paths, out, options, work, *, seed=0, stage_ranges=None):
         with output_of(out, header, work, inputs=paths) as must_make:
             if not must_make:
                 return Outcome(out, False, "up to date")
-            with one_library_thread():
+            with one_blas_thread():
                 learned = [_learn(files, together, out, header, options) for together in shares]
             runs = {s: run for together, run in zip(shares, learned) for s in together}
             # The trace first: it is there whenever the dictionary is, even if the run is killed between.

@@ -7,8 +7,8 @@ from contextvars import ContextVar
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from flyannot.atomic import locked
 from flyannot.errors import InputError
+from flyannot.runtime.atomic_file import locked
 from flyannot.steps.shards import drop_parts
 from flyannot.store.reading import is_hdf5
 from flyannot.store.writing import difference

@@ -5,15 +5,15 @@ from dataclasses import dataclass
 from functools import lru_cache
 from pathlib import Path
 
-from flyannot.coding import PoolOptions, atoms_of, features_of
 from flyannot.errors import DataError
+from flyannot.features.image_features import PoolOptions, atoms_of, features_of
+from flyannot.runtime.digest import digest_of_json
 from flyannot.stage_ranges import STAGE_RANGES
 from flyannot.steps.inputs import chosen_stage_ranges, open_all
 from flyannot.steps.output import Outcome, output_of
 from flyannot.steps.shards import cut, join_parts, make_parts, part_path, share_of
 from flyannot.store.descriptors import read_patches_of_image, read_sides_of_image
 from flyannot.store.dictionary import read_dictionary
-from flyannot.store.digest import digest_of_json
 from flyannot.store.features import write_features
 from flyannot.store.header import Header
 from flyannot.store.image_columns import read_image_columns

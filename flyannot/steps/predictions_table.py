@@ -5,9 +5,9 @@ from contextlib import ExitStack
 import numpy as np
 
 from flyannot.errors import InputError
+from flyannot.runtime.csv_table import read_table, write_table
 from flyannot.store.predictions import read_predictions
 from flyannot.store.reading import open_stored
-from flyannot.tables import read_table, write_table
 
 _COLUMNS = ("gene", "fbgn", "image", "stage_range", "term", "decision_value", "probability", "answer")
 _SECOND_COLUMNS = ("second_opinion", "second_probability")  # where the model has a second opinion

@@ -8,7 +8,7 @@ import shutil
 from contextlib import ExitStack
 
 from flyannot.errors import DataError, FlyannotError, InputError
-from flyannot.executor import run_all
+from flyannot.runtime.executor import run_all
 from flyannot.store.concatenation import concatenate
 from flyannot.store.reading import open_stored, verify_stored
 from flyannot.store.writing import create

@@ -4,21 +4,21 @@ import logging
 from dataclasses import asdict, dataclass, field
 
 from flyannot.classifiers import fit, of_no_terms
-from flyannot.coverage import notes_on_columns
-from flyannot.dataset import read_annotations
+from flyannot.classifiers.linear_svm import TrainOptions, untrainable
+from flyannot.classifiers.training_set import SetOptions, training_set
+from flyannot.dataset.coverage import notes_on_columns
+from flyannot.dataset.folder import read_annotations
 from flyannot.errors import InputError
-from flyannot.executor import one_library_thread
+from flyannot.runtime.blas_threads import one_blas_thread
+from flyannot.runtime.digest import digest_of_file
 from flyannot.stage_ranges import rng_for
 from flyannot.steps.inputs import chosen_stage_ranges, open_all, require_known_terms
 from flyannot.steps.output import Outcome, output_of
 from flyannot.store.dictionary import read_dictionary
-from flyannot.store.digest import digest_of_file
 from flyannot.store.features import read_features
 from flyannot.store.header import Header
 from flyannot.store.model import write_model
 from flyannot.store.writing import create
-from flyannot.svm import TrainOptions, untrainable
-from flyannot.training_set import SetOptions, training_set
 
 log = logging.getLogger("flyannot")
 
@@ -89,7 +89,7 @@ def train(paths, annotations_csv, out, options, work, *, seed=0, stage_ranges=No
             columns = {s: read_features(files, s)[0] for s in chosen}
             for note in notes_on_columns(columns, annotations):
                 log.info("note: %s", note)
-            with one_library_thread():
+            with one_blas_thread():
                 trained = {
                     s: _train_stage_range(files, annotations, s, options, work, header) for s in chosen
                 }

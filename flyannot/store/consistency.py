@@ -2,7 +2,8 @@
 
 import numpy as np
 
-from flyannot.pyramid import n_cells, window_sides
+from flyannot.descriptors.patch_sides import window_sides
+from flyannot.features.grid import n_cells
 from flyannot.store.schema import SCORERS, shape_breach
 
 

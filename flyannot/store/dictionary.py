@@ -6,7 +6,7 @@ from dataclasses import astuple, fields
 
 import numpy as np
 
-from flyannot.atomic import write_text
+from flyannot.runtime.atomic_file import write_text
 from flyannot.sparse.fit import EpochRecord
 from flyannot.store.writing import write_array
 

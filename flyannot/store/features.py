@@ -8,7 +8,7 @@ from flyannot.store.writing import write_array
 
 
 def write_features(file, stage_range, columns, pooled, D):
-    """Add one stage range: image columns, every image's `flyannot.pooling.Pooled`, and the atoms."""
+    """Add one stage range: image columns, every image's `flyannot.features.pooling.Pooled`, and the atoms."""
     group = file.create_group(stage_range)
     write_image_columns(group, columns)
     write_array(group, "features", np.stack([one.features for one in pooled]), dtype="f4")

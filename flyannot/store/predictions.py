@@ -4,7 +4,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from flyannot.groups import Groups
+from flyannot.features.groups import Groups
 from flyannot.store.image_columns import write_image_columns
 from flyannot.store.writing import write_array
 
@@ -33,7 +33,7 @@ class Predicted:
 
 
 def write_predictions(file, stage_range, columns, groups, predicted):
-    """Add one stage range: image columns, `flyannot.groups.Groups` and `Predicted`."""
+    """Add one stage range: image columns, `flyannot.features.groups.Groups` and `Predicted`."""
     group = file.create_group(stage_range)
     write_image_columns(group, columns)
     write_array(group, "group_of_image", groups.of_image, dtype="i4")

@@ -14,7 +14,7 @@ import numpy as np
 from flyannot.errors import DataError, InputError
 from flyannot.stage_ranges import STAGE_RANGES
 from flyannot.store.consistency import contradiction
-from flyannot.store.digest import content_digest, row_blocks
+from flyannot.store.content_digest import content_digest, row_blocks
 from flyannot.store.header import read_header
 from flyannot.store.schema import DTYPES, MADE_BY, breach
 

@@ -6,9 +6,10 @@ import h5py
 import numpy as np
 
 from flyannot import __version__
-from flyannot.atomic import replacing
 from flyannot.errors import DataError, InputError
-from flyannot.store.digest import canonical_json, content_digest
+from flyannot.runtime.atomic_file import replacing
+from flyannot.runtime.digest import canonical_json
+from flyannot.store.content_digest import content_digest
 from flyannot.store.reading import open_stored, verify_stored
 from flyannot.store.schema import FORMAT_VERSION
 

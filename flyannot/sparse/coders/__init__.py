@@ -12,18 +12,16 @@ to begin from (CSR), `gram` is D D^T where the caller has it.  Zero atoms and ze
 from importlib import import_module
 
 _WHERE = {
-    "cd": "cd:encode",
-    "feature-sign": "feature_sign:encode",
-    "fista": "fista:encode",
-    "lars": "lars:encode",
-    "siso": "siso:encode",
-    "hash-siso": "hash_siso:encode",
+    "cd": "cd.encode:encode",
+    "feature-sign": "feature_sign.encode:encode",
+    "siso": "siso.encode:encode",
+    "hash-siso": "siso.hash_siso:encode",
 }
 
 CODERS = tuple(_WHERE)
 
 # Those that solve with D D^T in the type of D, and those that want it exact.  The others make what they need.
-_TAKE_ROUNDED_GRAM, _TAKE_EXACT_GRAM = ("cd", "fista", "lars"), ("feature-sign",)
+_TAKE_ROUNDED_GRAM, _TAKE_EXACT_GRAM = ("cd",), ("feature-sign",)
 
 
 def coder(name):

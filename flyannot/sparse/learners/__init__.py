@@ -20,12 +20,12 @@ from importlib import import_module
 from inspect import signature
 
 _WHERE = {
-    "scc": "scc:SCC",
-    "scc-parallel": "scc_parallel:ParallelSCC",
-    "ol": "ol:OL",
-    "modl": "modl:MODL",
+    "scc": "scc.learner:SCC",
+    "scc-parallel": "scc.parallel:ParallelSCC",
+    "ol": "online.ol:OL",
+    "modl": "online.modl:MODL",
     "lagrange-dual": "lagrange_dual:LagrangeDual",
-    "dssc": "dssc:DSSC",
+    "dssc": "dssc.learner:DSSC",
 }
 
 LEARNERS = tuple(_WHERE)

@@ -1,0 +1,1 @@
+"""The papers' tables and figures, and our speed.  Nothing else imports it."""

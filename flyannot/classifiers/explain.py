@@ -1,0 +1,176 @@
+"""Why a decision value is what it is: the exact share of every patch.
+
+A linear model's decision value is b + sum_k w_k f_k.  With max pooling the feature f_k is the code of one
+patch, the one that won atom and cell in all images of the group, so w_k f_k is that patch's doing and
+nobody else's.  Summed by patch,
+
+    decision value = intercept + without_patch + sum over patches of contribution,
+
+whatever the features were multiplied by on the way (such as the norm of `l2`), since f_k stands for what the
+model saw.  `without_patch` gathers the features that no patch has; they are zero unless something
+shifts them.
+
+Where the features of a group are the means of its images', each image has its part of w_k f_k.
+Where images are judged one by one and merged, the value is that of the winning image (`max`), or the
+mean of the images' values, each contribution then divided by the number of images.
+"""
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from flyannot.errors import DataError, InputError
+from flyannot.features.pooling import NO_PATCH
+
+LINEAR = ("svm", "undersampled-svm", "ridge", "coupled-ridge")
+
+
+@dataclass(frozen=True)
+class Explanation:
+    """One decision value, split.
+
+    value, intercept, without_patch : float
+    image : int array (n,), which of the group's images; patch : int array (n,), the number of the patch
+    within that image; contribution : float64 array (n,), what it adds.  Sorted by image, then patch.
+    """
+
+    value: float
+    intercept: float
+    without_patch: float
+    image: np.ndarray
+    patch: np.ndarray
+    contribution: np.ndarray
+
+    @property
+    def total(self):
+        """The sum of all parts; the decision value, up to rounding."""
+        return self.intercept + self.without_patch + float(self.contribution.sum())
+
+    def of_image(self, number):
+        """Patches and contributions of one image."""
+        mine = self.image == number
+        return self.patch[mine], self.contribution[mine]
+
+
+def require_linear(method, pooling):
+    """Raise InputError unless every decision value of such a model can be split exactly."""
+    if method not in LINEAR:
+        raise InputError(
+            f"the decision value of {method} is not a sum over patches: it has no exact explanation",
+            fix=f"train with --method {' or '.join(LINEAR)}",
+        )
+    if pooling != "max":
+        raise InputError(
+            f"with {pooling} pooling no single patch has a feature: there is no exact explanation by patch",
+            fix="make the features with: flyannot pool --pooling max, and train again",
+        )
+
+
+def explain_group(fitted, term, X, features, winner, *, merge="max", scheme="group"):
+    """Split the decision value of one group for one term.
+
+    Parameters
+    ----------
+    fitted : flyannot.classifiers.Fitted, of a method in LINEAR
+    term : int, the number of the term
+    X : float array (1, n_features), the group as the model sees it; or (n_images, n_features), its images,
+        where the model judges images
+    features : float array (n_images, n_features), the pooled features of the group's images
+    winner : int array (n_images, n_features), the patch that has each of them, NO_PATCH for none
+    merge : "max" or "mean", how the values of images become the group's
+    scheme : of flyannot.classifiers.training_set.SCHEMES, how the group became X
+
+    Returns
+    -------
+    explanation : Explanation
+
+    Raises
+    ------
+    InputError
+        If the method is not linear.
+    DataError
+        If the features have no winners.
+    """
+    if features.shape != winner.shape:
+        raise DataError(f"{features.shape} features have {winner.shape} winning patches")
+    weights, intercept, rows = _linear_form(fitted, term, np.asarray(X))
+    parts = rows.astype(np.float64) * weights  # (n_rows, n_features)
+    parts, image, patch = (
+        _shared(parts, features, winner) if scheme == "mean" else _owned(parts, features, winner, merge)
+    )
+    return _by_patch(_value(fitted, term, X, merge), float(intercept), parts, image, patch)
+
+
+def _linear_form(fitted, term, X):
+    """The weights and the intercept of one term, and the rows that they are applied to."""
+    require_linear(fitted.method, "max")
+    if fitted.method == "ridge":
+        from flyannot.classifiers.propagation import unit_rows
+
+        X = unit_rows(X)
+    return fitted.scorer.weights[term], fitted.scorer.intercept[term], X
+
+
+def _owned(parts, features, winner, merge):
+    """The parts of the group's value, with the image and the patch that each belongs to: equal shapes."""
+    images, columns = np.arange(len(winner))[:, None], np.arange(winner.shape[1])
+    if len(parts) == 1:
+        best = features.argmax(axis=0)  # a tie keeps the earlier image, as pooling keeps the earlier patch
+        return parts[0], best, winner[best, columns]
+    if merge == "mean":
+        return parts / len(parts), np.broadcast_to(images, parts.shape), winner
+    best = int(parts.sum(axis=1).argmax())  # the intercept is the same for all
+    return parts[best], np.full(len(columns), best), winner[best]
+
+
+def _shared(parts, features, winner):
+    """As `_owned`, where the features of a group are the means of its images': each image has its part."""
+    total = features.sum(axis=0, dtype=np.float64)
+    shares = features / np.where(total > 0, total, 1)
+    images = np.broadcast_to(np.arange(len(winner))[:, None], winner.shape)
+    return parts[0] * shares, images, winner
+
+
+def _value(fitted, term, X, merge):
+    values = fitted.decision_values(X)[:, term]
+    return float(values.mean() if merge == "mean" else values.max())
+
+
+def _by_patch(value, intercept, parts, image, patch):
+    parts, image, patch = parts.ravel(), image.ravel(), patch.ravel()
+    has_patch = patch != NO_PATCH
+    key = image[has_patch].astype(np.int64) << 32 | patch[has_patch].astype(np.int64)
+    keys, inverse = np.unique(key, return_inverse=True)
+    return Explanation(
+        value,
+        intercept,
+        float(parts[~has_patch].sum()),
+        keys >> 32,
+        keys & 0xFFFFFFFF,
+        np.bincount(inverse, parts[has_patch], len(keys)),
+    )
+
+
+def contribution_map(centres_px, contribution, patch_px, size_px):
+    """The contributions laid over the image, each spread evenly over its window.
+
+    Parameters
+    ----------
+    centres_px : float array (n, 2), (row, column) of the windows' centres
+    contribution : float array (n,)
+    patch_px : int, the side of the windows, or int array (n,), the side of each
+    size_px : (height, width) of the image
+
+    Returns
+    -------
+    spread : float64 array (height, width), decision value per pixel; its sum is that of the contributions
+    """
+    height, width = size_px
+    centres_px = np.asarray(centres_px, float).reshape(-1, 2)
+    sides = np.broadcast_to(np.asarray(patch_px, int), len(centres_px))
+    top, left = np.rint(centres_px - sides[:, None] / 2).astype(int).T
+    share = np.asarray(contribution) / sides**2
+    steps = np.zeros((height + 1, width + 1))  # summed over rows and columns, four corners make a window
+    for down, right, sign in ((0, 0, 1), (0, 1, -1), (1, 0, -1), (1, 1, 1)):
+        np.add.at(steps, (top + down * sides, left + right * sides), sign * share)
+    return steps.cumsum(axis=0).cumsum(axis=1)[:height, :width]

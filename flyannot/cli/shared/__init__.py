@@ -1,0 +1,1 @@
+"""What all commands share: options, exit codes, help pages, interrupts, progress."""

@@ -1,0 +1,137 @@
+"""How a run ends: exit codes, one-line messages, signals."""
+
+import errno
+import logging
+import os
+import re
+import sys
+import threading
+import traceback
+from contextlib import suppress
+
+import click
+
+from flyannot.cli.shared.interrupts import Interrupted, listen, raise_if_asked, stop_listening
+from flyannot.cli.shared.verbosity import coloured
+from flyannot.errors import FlyannotError, WriteError, did_you_mean
+
+SKIPPED = 3  # finished, some items skipped and listed
+
+
+def exit_code_of(group):
+    """Run a click group on this process's arguments and return the exit code."""
+    listen()
+    try:
+        return _run(group)
+    except Interrupted as interrupted:
+        stop_listening()
+        _say("Interrupted: run the same command again, and it continues where it was.")
+        code = 128 + interrupted.number
+        return _leave_at_once(code) if _is_computing() else code
+    except click.exceptions.Exit as done:
+        return done.exit_code
+    except click.UsageError as error:
+        if type(error).__name__ == "NoArgsIsHelpError":  # its message is the whole help page
+            click.echo(error.format_message(), err=True)
+            return error.exit_code
+        _say(
+            f"Error: {error.format_message()}{_choice_meant(error)}",
+            f"see {error.ctx.command_path if error.ctx else 'flyannot'} --help",
+        )
+        return error.exit_code
+    except click.ClickException as error:
+        _say(f"Error: {error.format_message()}")
+        return error.exit_code
+    except (BrokenPipeError, SystemExit):  # the reader has had enough, as `head` has; click exits then
+        _drop_stdout()
+        return 0
+    except WriteError as error:
+        _explain(error)
+        return _leave_at_once(error.exit_code)
+    except FlyannotError as error:
+        _explain(error)
+        return error.exit_code
+    except MemoryError:
+        _say("Error: out of memory", "use fewer --jobs, fewer atoms or a larger stride")
+        return 1
+    except Exception as error:
+        return _unexpected(error)
+
+
+def _choice_meant(error):
+    """A suggestion where a value is none of an option's choices; click only lists them."""
+    kind = getattr(getattr(error, "param", None), "type", None)
+    found = re.match("'(.*)' is not one of ", error.message)
+    return did_you_mean(found[1], kind.choices) if found and isinstance(kind, click.Choice) else ""
+
+
+def _run(group):
+    try:
+        _accept_any_text()
+        code = group.main(
+            standalone_mode=False, auto_envvar_prefix="FLYANNOT", complete_var="_FLYANNOT_COMPLETE"
+        )
+        sys.stdout.flush()
+        return code if isinstance(code, int) else 0
+    except (Exception, SystemExit):
+        raise_if_asked()  # then this is what became of it
+        raise
+
+
+def _accept_any_text():
+    """Names of genes and files are printed on any terminal, whatever letters it knows."""
+    if sys.stdout is None:  # closed by the caller
+        sys.stdout = open(os.devnull, "w")  # noqa: SIM115 - for the rest of this process
+    if hasattr(sys.stdout, "reconfigure"):
+        sys.stdout.reconfigure(errors="backslashreplace")
+
+
+def _drop_stdout():
+    """What is left in its buffer goes nowhere, instead of failing again when Python ends."""
+    os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+
+
+def _is_computing():
+    """Whether compiled code still runs in a thread; Python would wait for it before it ends."""
+    return any(thread.name.startswith("ThreadPoolExecutor") for thread in threading.enumerate())
+
+
+def _leave_at_once(code):
+    """When there is nothing left to clean up.  HDF5 crashes at interpreter exit after a full disk."""
+    for stream in (sys.stdout, sys.stderr):
+        with suppress(OSError):
+            stream.flush()
+    os._exit(code)
+
+
+def is_debugging():
+    """Whether --debug was given: faults then show their traceback."""
+    return logging.getLogger("flyannot").getEffectiveLevel() <= logging.DEBUG
+
+
+def _explain(error):
+    if is_debugging():
+        traceback.print_exc()
+    _say(f"Error: {error}", error.fix)
+
+
+def _unexpected(error):
+    if is_debugging():
+        traceback.print_exc()
+    text = (str(error).splitlines() or [""])[0]
+    if isinstance(error, OSError) and error.errno == errno.ENOSPC:  # files explain themselves
+        _say(f"Error: cannot write to the standard output: {error.strerror}", "send it elsewhere")
+        _drop_stdout()
+        return WriteError.exit_code
+    _say(
+        f"Error: unexpected {type(error).__name__}: {text}",
+        "this is a fault of flyannot: run again with --debug and report what it prints",
+    )
+    return 1
+
+
+def _say(message, fix=None):
+    head, colon, text = message.partition(":")
+    click.echo(coloured(head + colon, "red", sys.stderr) + text, err=True)
+    if fix:
+        click.echo(f"{coloured('Fix:', 'green', sys.stderr)} {fix}", err=True)

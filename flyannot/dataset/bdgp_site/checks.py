@@ -1,0 +1,42 @@
+"""Is a file that arrived what it should be?  Its bytes decide, not its name and not what the server says."""
+
+from flyannot.dataset.importers.source_tables import read_rows
+from flyannot.errors import FlyannotError
+
+MOST_BYTES_OF_IMAGE = 50_000_000
+MOST_BYTES_OF_TABLE = 500_000_000
+_PICTURES = (b"\xff\xd8\xff", b"\x89PNG\r\n\x1a\n", b"BM", b"GIF8", b"II*\0", b"MM\0*")
+
+
+def wrong_with_image(path):
+    """Why this is no picture that can be read; "" if it is one."""
+    from flyannot.descriptors.image_file import UnreadableImage
+    from flyannot.descriptors.standard_image import read_grey
+
+    with open(path, "rb") as file:
+        start = file.read(512)
+    if not start.startswith(_PICTURES):
+        return "a web page, not an image" if _is_page(start) else "not an image"
+    try:
+        read_grey(path)
+    except UnreadableImage as error:
+        return f"a damaged image: {error.reason}"
+    return ""
+
+
+def wrong_with_table(path, fits):
+    """Why this is no table of rows whose number of cells `fits`; "" if it is one."""
+    with open(path, "rb") as file:
+        if _is_page(file.read(512)):
+            return "a web page, not a table"
+    try:
+        widths = [len(cells) for _, cells, fault in read_rows(path) if not fault]
+    except FlyannotError as error:
+        return f"a damaged table: {error}"
+    if not widths or sum(map(fits, widths)) < 0.9 * len(widths):
+        return "not the table that was expected"
+    return ""
+
+
+def _is_page(start):
+    return start.lstrip().lower().startswith((b"<!doctype", b"<html", b"<?xml"))

@@ -1,0 +1,277 @@
+"""The data set folder: `images.csv` (what each picture shows) and `annotations.csv` (the terms).
+
+A gene is its FlyBase number where one is known, else its symbol; symbols are case-sensitive (*Dl* is
+Delta, *dl* is dorsal) and can belong to two FlyBase numbers.  A group is all images of one group name
+in one stage range; the group name is the gene unless the column `group` says otherwise.
+"""
+
+import os
+from collections import Counter, defaultdict
+from dataclasses import dataclass, field
+from pathlib import Path
+
+from flyannot.dataset.image_paths import ImagePaths
+from flyannot.errors import InputError
+from flyannot.runtime.csv_table import read_table, write_table
+from flyannot.stage_ranges import parse_stage_range
+
+SUFFIXES = (".png", ".bmp", ".jpg", ".jpeg", ".tif", ".tiff", ".gif")
+
+_IMAGE_COLUMNS = ("image", "gene", "stage_range")
+_MORE_IMAGE_COLUMNS = ("view", "fbgn", "group", "source")
+_ANNOTATION_COLUMNS = ("gene", "stage_range", "term")
+
+
+@dataclass(frozen=True, slots=True)
+class Image:
+    """One picture and what the table says of it.  Unknown text is ""; the file may be missing.
+
+    `file` is its absolute path, `name` as in the table; `source` says where it is from ("synthetic").
+    """
+
+    file: str
+    name: str
+    gene: str
+    stage_range: str
+    view: str = ""
+    fbgn: str = ""
+    group: str = ""
+    source: str = ""
+
+    @property
+    def path(self):
+        return Path(self.file)  # not stored: a million paths take seconds to make
+
+    @property
+    def gene_id(self):
+        """What images of one gene share and no other image has; the name where the gene is unknown."""
+        return self.fbgn or self.gene or self.name
+
+
+def read_images(folder_or_csv):
+    """The images of a data set, in the order of its table.
+
+    A path is relative to the table, or to the folder `images` beside it when nothing of that name lies
+    next to the table.  Absolute paths and `..` are accepted: images are only read, and no output is
+    named after them.  A missing image is no error here: whoever reads it lists it.
+
+    Parameters
+    ----------
+    folder_or_csv : path of a data set folder, or of its `images.csv`
+
+    Returns
+    -------
+    images : list of Image
+
+    Raises
+    ------
+    InputError
+        With file, line and column: see `read_table`; an unknown stage range; an image named twice; a
+        symbol without FlyBase number although the table gives it two; a group of two genes.
+    """
+    table = _table_of(folder_or_csv, "images.csv")
+    path_of, stage_range_of = ImagePaths(table.parent), _StageRanges(table)
+    images, lines = [], []
+    for line, cells in read_table(table, _IMAGE_COLUMNS, _MORE_IMAGE_COLUMNS):
+        name, gene, stage_range, view, fbgn, group, source = cells
+        stage_range = stage_range_of(stage_range, line)
+        images.append((path_of(name), name, gene, stage_range, view, fbgn, group, source))
+        lines.append(line)
+    if not images:
+        raise InputError(f"{table} names no image", fix="add one row per image")
+    _require_distinct(table, lines, (image[0] for image in images))
+    fbgns = _complete_fbgns(table, lines, [(image[2], image[5]) for image in images])
+    return _grouped(table, lines, images, fbgns)
+
+
+def read_folder(folder, stage_range):
+    """The pictures in a plain folder (not below it), by name; each is a group of its own.
+
+    Pictures are known by their suffix (`SUFFIXES`); names with a leading dot are left out.
+
+    Raises
+    ------
+    InputError
+        If there is no such folder, no picture in it, or no such stage range.
+    """
+    folder = Path(folder)
+    if not folder.is_dir():
+        raise InputError(f"no such folder: {folder}")
+    names = [name for name in sorted(os.listdir(folder)) if name.lower().endswith(SUFFIXES)]
+    names = [name for name in names if not name.startswith(".")]
+    if not names:
+        raise InputError(f"no picture in {folder}", fix=f"picture files end in {', '.join(SUFFIXES)}")
+    stage_range = parse_stage_range(stage_range)
+    return [_alone(str(folder.absolute() / name), name, stage_range) for name in names]
+
+
+def images_of(files, stage_range):
+    """Single picture files as images, in the order given, each once and a group of its own."""
+    stage_range = parse_stage_range(stage_range)
+    names = dict.fromkeys(Path(file).as_posix() for file in files)
+    return [_alone(os.path.abspath(name), name, stage_range) for name in names]
+
+
+def _alone(file, name, stage_range):
+    """An image of an unknown gene; in its name, what no table can hold is written as an escape."""
+    name = name.encode("utf-8", "surrogateescape").decode("utf-8", "backslashreplace")
+    name = "".join(c if c.isprintable() else c.encode("unicode_escape").decode() for c in name)
+    return Image(file, name, "", stage_range, group=name)
+
+
+@dataclass(frozen=True)
+class Annotations:
+    """The terms of every annotated gene in every stage range, from `read_annotations`.
+
+    A gene without an entry in a stage range is not annotated there, which is not the same as having no
+    terms: it teaches nothing and scores nothing.
+    """
+
+    terms_by_gene: dict  # (gene_id, stage range) -> frozenset of terms
+    genes_by_symbol: dict  # symbol -> set of gene_id
+    _gene_ids: set = field(init=False, repr=False)
+
+    def __post_init__(self):
+        object.__setattr__(self, "_gene_ids", set().union(*self.genes_by_symbol.values()))
+
+    def gene_id(self, gene, fbgn=""):
+        """The annotated gene that is meant, or None: by FlyBase number first, then by symbol.
+
+        A symbol decides only where it has one gene here, and never against two FlyBase numbers.
+        """
+        if fbgn in self._gene_ids:
+            return fbgn
+        known = self.genes_by_symbol.get(gene, ())
+        if len(known) != 1:
+            return None
+        (gene_id,) = known
+        return None if fbgn and gene_id != gene else gene_id
+
+    def terms_of(self, gene, stage_range, fbgn=""):
+        """The frozenset of terms of one gene in one stage range, or None where it is not annotated."""
+        return self.terms_by_gene.get((self.gene_id(gene, fbgn), stage_range))
+
+    def counts(self, stage_range):
+        """How many genes have each term in one stage range: a Counter."""
+        return Counter(
+            term for (_, where), terms in self.terms_by_gene.items() if where == stage_range for term in terms
+        )
+
+    def terms(self, stage_range):
+        """The sorted list of the terms used in one stage range."""
+        return sorted(self.counts(stage_range))
+
+
+def read_annotations(folder_or_csv):
+    """The terms of a data set.  Rows that repeat another are ignored; terms keep their case.
+
+    Parameters
+    ----------
+    folder_or_csv : path of a data set folder, or of its `annotations.csv` (gene, stage_range, term and
+        optionally fbgn)
+
+    Raises
+    ------
+    InputError
+        As `read_images`.
+    """
+    table = _table_of(folder_or_csv, "annotations.csv")
+    stage_range_of = _StageRanges(table)
+    rows, lines = [], []
+    for line, (gene, stage_range, term, fbgn) in read_table(table, _ANNOTATION_COLUMNS, ("fbgn",)):
+        rows.append((gene, fbgn, stage_range_of(stage_range, line), " ".join(term.split())))
+        lines.append(line)
+    if not rows:
+        raise InputError(f"{table} holds no term", fix="add one row per gene, stage range and term")
+    terms, genes = defaultdict(set), defaultdict(set)
+    fbgns = _complete_fbgns(table, lines, [row[:2] for row in rows])
+    for (gene, _, stage_range, term), fbgn in zip(rows, fbgns):
+        terms[fbgn or gene, stage_range].add(term)
+        genes[gene].add(fbgn or gene)
+    return Annotations({key: frozenset(found) for key, found in terms.items()}, dict(genes))
+
+
+def write_images_csv(path, rows):
+    """Write `images.csv` from mappings with the keys image, gene, stage_range, view, fbgn, group, source.
+
+    Optional columns that are empty throughout are left out.  Raises WriteError.
+    """
+    _write(path, rows, _IMAGE_COLUMNS, _MORE_IMAGE_COLUMNS)
+
+
+def write_annotations_csv(path, rows):
+    """Write `annotations.csv` from mappings with the keys gene, stage_range, term and perhaps fbgn."""
+    _write(path, rows, _ANNOTATION_COLUMNS, ("fbgn",))
+
+
+def _write(path, rows, required, optional):
+    rows = list(rows)
+    columns = required + tuple(name for name in optional if any(row.get(name) for row in rows))
+    write_table(path, columns, ([row.get(name, "") for name in columns] for row in rows))
+
+
+def _table_of(folder_or_csv, name):
+    path = Path(folder_or_csv).absolute()
+    return path / name if path.is_dir() else path
+
+
+class _StageRanges:
+    """`parse_stage_range` for one table: each spelling is parsed once, and errors name the line."""
+
+    def __init__(self, table):
+        self._table, self._known = table, {}
+
+    def __call__(self, text, line):
+        if text not in self._known:
+            try:
+                self._known[text] = parse_stage_range(text)
+            except InputError as error:
+                where = f'{self._table}, line {line}, column "stage_range"'
+                raise InputError(f"{where}: {error}", fix=error.fix) from None
+        return self._known[text]
+
+
+def _require_distinct(table, lines, paths):
+    first = {}
+    for line, path in zip(lines, paths):
+        if first.setdefault(path, line) != line:
+            raise InputError(
+                f'{table}, lines {first[path]} and {line}, column "image": both name {path}',
+                fix="delete one of the two rows",
+            )
+
+
+def _complete_fbgns(table, lines, genes):
+    """The FlyBase number of every row; a row without takes that of its symbol elsewhere in the table.
+
+    Otherwise one gene would count as two, and could stand on both sides of a split by gene.
+    """
+    known = defaultdict(set)
+    for gene, fbgn in genes:
+        if fbgn:
+            known[gene].add(fbgn)
+    for line, (gene, fbgn) in zip(lines, genes):
+        if not fbgn and len(known.get(gene, ())) > 1:
+            both = " and ".join(sorted(known[gene]))
+            raise InputError(
+                f'{table}, line {line}, column "fbgn": empty, and {gene} is {both} elsewhere',
+                fix="fill in the one that is meant",
+            )
+    return [fbgn or next(iter(known.get(gene, ("",)))) for gene, fbgn in genes]
+
+
+def _grouped(table, lines, images, fbgns):
+    """The Images, with group names; a group holds images of one gene."""
+    genes, grouped = {}, []
+    for line, (file, name, gene, stage_range, view, _, group, source), fbgn in zip(lines, images, fbgns):
+        gene_id = fbgn or gene
+        group = group or gene_id
+        first, first_line = genes.setdefault(group, (gene_id, line))
+        if first != gene_id:
+            where = f'{table}, lines {first_line} and {line}, column "group"'
+            raise InputError(
+                f"{where}: {group} holds the genes {first} and {gene_id}",
+                fix="give the images of each gene a group of their own",
+            )
+        grouped.append(Image(file, name, gene, stage_range, view, fbgn, group, source))
+    return grouped

@@ -1,0 +1,149 @@
+"""The patterns of Wu et al. 2016 as the archive of staNMF 1.1 holds them: one CSV table.
+
+A row is a pixel of the mask, a column an image, named by its gene as R writes it; the first column counts
+the rows.
+"""
+
+import csv
+import gzip
+import io
+import tarfile
+import zlib
+from collections import defaultdict
+
+import numpy as np
+
+from flyannot.dataset.importers.accounts import Accounts, Drop
+from flyannot.dataset.importers.genes import UnclearGene, read_genes
+from flyannot.dataset.importers.r_names import RNames
+from flyannot.dataset.importers.source_tables import header_of, named_columns, read_rows
+from flyannot.errors import DataError, InputError
+
+NAME_IN_ARCHIVE = "WuExampleExpression.csv"
+UNKNOWN_GENE = "no gene of this name is known"
+SEVERAL_GENES = "a name of several genes"
+
+# First and last column of the mask in each of its 16 rows, counted from 1.
+_SPANS = ((11, 22), (7, 26), (5, 28), (3, 29), (2, 30), (2, 31), (1, 32), (1, 32),
+          (1, 32), (1, 32), (2, 31), (3, 30), (4, 29), (5, 27), (8, 25), (12, 21))  # fmt: skip
+_MOST_BYTES = 2**28  # unpacked; the published table has 12 MB
+_FIX = "name the archive staNMF-1.1.tar.gz, or the CSV in it"
+
+
+def mask():
+    """Where the embryo is: bool array (16, 32); a pattern fills it column by column."""
+    rows = [[first <= at <= last for at in range(1, 33)] for first, last in _SPANS]
+    return np.array(rows)
+
+
+def read_stanmf(path, genes_table):
+    """The arrays of an npz file (see `flyannot.dataset.importers.wu2016`), and the `Accounts` of the columns.
+
+    Parameters
+    ----------
+    path : path of the archive, or of its CSV, gzipped or not
+    genes_table : path of a table of genes, see `flyannot.dataset.importers.genes.read_genes`
+
+    Returns
+    -------
+    arrays : dict of patterns, mask, image_id ("wu" and the number of the column), gene and fbgn
+    accounts : Accounts with "images"
+
+    Raises
+    ------
+    InputError
+        If a file is missing or not readable, or no gene is known.
+    DataError
+        If the table has not one row for each pixel, or holds what is no number in [0, 1].
+    """
+    columns, patterns = _read_patterns(path)
+    names, accounts = RNames(read_genes(genes_table), columns), Accounts(("images",))
+    kept, genes = [], []
+    for at, column in enumerate(columns):
+        gene, reason, detail = _gene(names, column)
+        if reason:
+            accounts.drop("images", Drop(NAME_IN_ARCHIVE, 1, column, reason, detail))
+        else:
+            accounts.take("images")
+            kept.append(at)
+            genes.append(gene)
+    if not kept:
+        raise InputError(f"{genes_table} knows none of the {len(columns):,} genes of {path}",
+                         fix="name BDGP's table of annotations")  # fmt: skip
+    arrays = {
+        "patterns": patterns[kept],
+        "mask": mask(),
+        "image_id": np.array([f"wu{at + 1:04d}" for at in kept]),
+        "gene": np.array([gene.symbol for gene in genes]),
+        "fbgn": np.array([gene.fbgn for gene in genes]),
+    }
+    return arrays, accounts
+
+
+def terms_of_genes(path, stage_range, fbgns):
+    """The rows for annotations.csv that a table of genes has for some genes in one stage range.
+
+    An empty list if the table has no columns stage_range and term.
+    """
+    wanted = {name: (name,) for name in ("fbgn", "gene", "stage_range", "term")}
+    places = named_columns(header_of(path), wanted)
+    if None in places.values():
+        return []
+    found = defaultdict(dict)
+    for _, cells, fault in read_rows(path):
+        if not fault and len(cells) > max(places.values()):
+            row = {name: cells[at] for name, at in places.items()}
+            if row["fbgn"] in fbgns and row["stage_range"] == stage_range and row["term"]:
+                found[row["fbgn"]][row["term"]] = row | {"gene": row["gene"] or row["fbgn"]}
+    return [row for terms in found.values() for row in terms.values()]
+
+
+def _gene(names, column):
+    try:
+        gene = names.gene_of(column)
+    except UnclearGene as unclear:
+        return None, SEVERAL_GENES, str(unclear)
+    return gene, "" if gene else UNKNOWN_GENE, ""
+
+
+def _read_patterns(path):
+    """The names of the columns, and the patterns (n_images, n_pixels)."""
+    try:
+        rows = list(csv.reader(io.StringIO(_text(path))))
+    except (OSError, EOFError, zlib.error, tarfile.TarError, csv.Error) as error:
+        raise InputError(f"cannot read {path}: {error}", fix=_FIX) from error
+    except UnicodeDecodeError:
+        raise InputError(f"{path} is not UTF-8 text", fix=_FIX) from None
+    n_pixels = int(mask().sum())
+    if len(rows) != n_pixels + 1:
+        raise DataError(f"{path} has {len(rows):,} rows, not a header and {n_pixels}", fix=_FIX)
+    columns = [name.strip() for name in rows[0][1:]]
+    try:
+        patterns = np.array([row[1:] for row in rows[1:]], dtype="f4").T
+    except ValueError as error:
+        raise DataError(f"{path}: {error}", fix=_FIX) from None
+    if patterns.shape != (len(columns), n_pixels) or not columns:
+        raise DataError(f"{path} has rows that are not as long as its header", fix=_FIX)
+    return columns, patterns
+
+
+def _text(path):
+    if not path.is_file():
+        raise InputError(f"no such file: {path}", fix=_FIX)
+    if tarfile.is_tarfile(path):
+        with tarfile.open(path) as archive:
+            members = [m for m in archive if m.isfile() and m.name.endswith(f"/{NAME_IN_ARCHIVE}")]
+            if len(members) != 1:
+                raise InputError(f"{path} holds {len(members)} files {NAME_IN_ARCHIVE}", fix=_FIX)
+            return _decoded(path, archive.extractfile(members[0]))
+    with open(path, "rb") as file:
+        packed = file.read(2) == b"\x1f\x8b"
+    with (gzip.open if packed else open)(path, "rb") as file:
+        return _decoded(path, file)
+
+
+def _decoded(path, file):
+    raw = file.read(_MOST_BYTES + 1)
+    if len(raw) > _MOST_BYTES:
+        raise InputError(f"{path} unpacks to more than {_MOST_BYTES:,} bytes", fix=_FIX)
+    return raw.decode("utf-8-sig")

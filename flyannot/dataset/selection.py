@@ -1,0 +1,83 @@
+"""Which images a command works on."""
+
+from pathlib import Path
+
+from flyannot.dataset.folder import images_of, read_folder, read_images
+from flyannot.errors import InputError, did_you_mean
+from flyannot.stage_ranges import STAGE_RANGES
+
+
+def images_named(paths, stage_range=None):
+    """The images that the arguments of a command name.
+
+    Parameters
+    ----------
+    paths : list of Path: one data set folder (or its images.csv), one plain folder, or image files
+    stage_range : of a plain folder or of image files; they say nothing of it themselves
+
+    Returns
+    -------
+    images : list of flyannot.dataset.folder.Image
+
+    Raises
+    ------
+    InputError
+        If a path is not there, or the stage range is needed and not given.
+    """
+    first = Path(paths[0])
+    for path in paths:
+        if not Path(path).exists():
+            raise InputError(
+                f"{path} is not there", fix="name a data set folder, a folder of images, or images"
+            )
+    if len(paths) == 1 and (first.suffix == ".csv" or (first / "images.csv").is_file()):
+        return read_images(first)
+    if stage_range is None:
+        raise InputError(
+            f"{first} does not say its stage range",
+            fix="add --stage-range, or list the images in an images.csv",
+        )
+    if len(paths) == 1 and first.is_dir():
+        return read_folder(first, stage_range)
+    folders = [path for path in paths if Path(path).is_dir()]
+    if folders:
+        raise InputError(
+            f"{folders[0]} is a folder among single images", fix="name one folder, or images only"
+        )
+    return images_of(paths, stage_range)
+
+
+def select_images(images, *, views=(), stage_ranges=(), genes=()):
+    """The images of the given views, stage ranges and genes (symbols or FlyBase numbers); empty means all.
+
+    Raises
+    ------
+    InputError
+        If none is left.
+    """
+    known = sorted({image.view for image in images if image.view})
+    for view in views:
+        if view not in known:
+            raise InputError(
+                f'no image has the view "{view}".{did_you_mean(view, known)}',
+                fix=f"choose from: {', '.join(known) or 'the table has no view'}",
+            )
+    named = sorted({name for image in images for name in (image.gene, image.fbgn) if name})
+    for gene in genes:
+        if gene not in named:
+            raise InputError(f'no image is of the gene "{gene}".{did_you_mean(gene, named)}')
+    chosen = [
+        i
+        for i in images
+        if (not views or i.view in views)
+        and (not stage_ranges or i.stage_range in stage_ranges)
+        and (not genes or {i.gene, i.fbgn} & set(genes))
+    ]
+    if not chosen:
+        present = ", ".join(s for s in STAGE_RANGES if any(image.stage_range == s for image in images))
+        raise InputError(
+            "no image is left after --view, --stage-range and --gene",
+            fix=f"the images are of stage range {present}"
+            + (f" and of view {', '.join(known)}" if known else ""),
+        )
+    return chosen

@@ -1,0 +1,153 @@
+"""Labelled synthetic embryos: a data set folder whose terms are known because we drew them.
+
+They are for trying the program and for testing it.  A score on them says that the chain works, and
+nothing about real embryos; the column `source` of `images.csv` says "synthetic" for every image.
+"""
+
+from typing import NamedTuple
+
+import numpy as np
+from PIL import Image
+
+from flyannot.dataset.folder import write_annotations_csv, write_images_csv
+from flyannot.dataset.synthetic.anatomy import TERMS
+from flyannot.dataset.synthetic.render import render_embryo
+from flyannot.errors import InputError
+from flyannot.runtime.atomic_folder import new_folder
+from flyannot.stage_ranges import STAGE_RANGES, parse_stage_range, rng_for
+
+NO_STAINING = "no staining"  # BDGP's term for a group without any other
+
+_README = """These embryos are synthetic: drawn by `flyannot synthesize`, not photographed.
+The genes do not exist. Scores on these images say nothing about real embryos.
+"""
+_TISSUES = sorted({region.tissue for terms in TERMS.values() for region in terms.values()})
+_EVERYWHERE = ("all", "maternal")  # tissues that would drown the others at full strength
+
+
+class Group(NamedTuple):
+    """What one gene shows in one stage range."""
+
+    gene: str
+    stage_range: str
+    strengths: dict  # term -> strength of its stain
+    n_images: int
+
+
+def synthesize(
+    folder, *, n_genes=60, stage_ranges=("4-6", "9-10", "13-16"), seed=0, max_images=5, force=False
+):
+    """Write a data set folder of synthetic embryos with known terms.
+
+    A gene prefers some tissues, so that terms come in company.  Every group has a lateral first image
+    that shows all its terms; each further image leaves out about a quarter of them, and about a third
+    of these images are dorsal views, where some terms cannot be seen.  The same seed gives the same
+    bytes, and a gene's images depend on nothing but the seed, the gene and `max_images`.
+
+    Parameters
+    ----------
+    folder : path that does not exist, or of an empty folder
+        Gets `images/*.png` (320 x 128 px RGB), `images.csv`, `annotations.csv` and `README.txt`.
+    n_genes : int, 1 to 9999
+    stage_ranges : stage ranges in any accepted spelling
+    seed : int >= 0
+    max_images : int >= 1
+        A group has 1 to `max_images` images.
+    force : bool
+        Write into a folder that holds something already.
+
+    Returns
+    -------
+    summary : dict
+        Counts `n_images`, `n_groups`, `n_genes` and `n_annotations`, and `n_terms` per stage range.
+
+    Raises
+    ------
+    InputError
+        If the folder is taken, or a number or a stage range cannot be meant.
+    WriteError
+        If it cannot be written; nothing is left behind.
+    """
+    stage_ranges = _checked(n_genes, stage_ranges, seed, max_images)
+    genes = [f"syn{i:03d}" for i in range(1, n_genes + 1)]
+    groups = [draw_group(gene, stage, seed, max_images) for gene in genes for stage in stage_ranges]
+    with new_folder(folder, force=force) as staged:
+        (staged / "images").mkdir()
+        image_rows = [row for group in groups for row in _write_images(staged, group, seed)]
+        write_annotations_csv(staged / "annotations.csv", _annotation_rows(groups))
+        write_images_csv(staged / "images.csv", image_rows)
+        (staged / "README.txt").write_text(_README, encoding="utf-8", newline="\n")
+    return {
+        "n_images": len(image_rows),
+        "n_groups": len(groups),
+        "n_genes": n_genes,
+        "n_annotations": len(_annotation_rows(groups)),
+        "n_terms": {
+            s: len({t for g in groups if g.stage_range == s for t in g.strengths}) for s in stage_ranges
+        },
+    }
+
+
+def draw_group(gene, stage_range, seed, max_images):
+    """Draw the terms of a gene in a stage range, their strengths and the number of images."""
+    taste = rng_for(seed, gene).random(len(_TISSUES)) < 0.25  # the gene's own tissues, at all ages
+    prefers = dict(zip(_TISSUES, np.where(taste, 2.2, 0.6)))
+    rng = rng_for(seed, f"{gene}/{stage_range}")
+    terms = TERMS[stage_range]
+    drawn = rng.random(len(terms)) < [min(0.9, r.frequency * prefers[r.tissue]) for r in terms.values()]
+    strengths = np.clip(1.1 * np.exp(rng.normal(0, 0.35, len(terms))), 0.5, 2.2)
+    chosen = {term: float(s) for term, s, yes in zip(terms, strengths, drawn) if yes}
+    if any(terms[term].tissue not in _EVERYWHERE for term in chosen):
+        chosen = {t: 0.4 * s if terms[t].tissue in _EVERYWHERE else s for t, s in chosen.items()}
+    return Group(gene, stage_range, chosen, int(rng.integers(1, max_images + 1)))
+
+
+def render_group_image(group, index, seed):
+    """The picture (uint8 array (128, 320, 3)) and the view of one image of a group."""
+    rng = rng_for(seed, f"{group.gene}/{group.stage_range}/{index}")
+    view = "dorsal" if rng.random() < 0.3 and index else "lateral"
+    shown = rng.random(len(group.strengths)) < (0.75 if index else 1.0)
+    swing = np.exp(rng.normal(0, 0.2, len(group.strengths)))
+    strengths = {t: s * w for (t, s), w, yes in zip(group.strengths.items(), swing, shown) if yes}
+    return render_embryo(group.stage_range, strengths, rng, view=view), view
+
+
+def _write_images(staged, group, seed):
+    rows = []
+    for index in range(group.n_images):
+        picture, view = render_group_image(group, index, seed)
+        name = f"images/{group.gene}_{group.stage_range}_{index + 1}.png"
+        Image.fromarray(picture).save(staged / name, compress_level=1)
+        rows.append(
+            {
+                "image": name,
+                "gene": group.gene,
+                "stage_range": group.stage_range,
+                "view": view,
+                "source": "synthetic",
+            }
+        )
+    return rows
+
+
+def _annotation_rows(groups):
+    return [
+        {"gene": group.gene, "stage_range": group.stage_range, "term": term}
+        for group in groups
+        for term in group.strengths or (NO_STAINING,)
+    ]
+
+
+def _checked(n_genes, stage_ranges, seed, max_images):
+    """The stage ranges by their BDGP names and in order; InputError for what cannot be meant."""
+    for name, value, least, most in (
+        ("n_genes", n_genes, 1, 9999),
+        ("max_images", max_images, 1, 99),
+        ("seed", seed, 0, 2**63),
+    ):
+        if not least <= value <= most:
+            raise InputError(f"{name} is {value}", fix=f"choose a {name} from {least} to {most}")
+    asked = {parse_stage_range(stage_range) for stage_range in stage_ranges}
+    if not asked:
+        raise InputError("no stage range is asked for", fix=f"name some of {', '.join(STAGE_RANGES)}")
+    return [stage_range for stage_range in STAGE_RANGES if stage_range in asked]

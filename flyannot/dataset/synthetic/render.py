@@ -1,0 +1,230 @@
+"""One picture of a synthetic embryo: a body in relief light, stain in the regions of its terms, a camera.
+
+Light is multiplied, as in a stained embryo: the body gives a relief, the stain absorbs, the camera
+blurs and adds noise.  Every part draws from a generator of its own name, so that a term more or less
+changes nothing but its own stain.
+"""
+
+from functools import lru_cache
+from typing import NamedTuple
+
+import numpy as np
+from scipy import ndimage
+from scipy.sparse import csr_array
+
+from flyannot.dataset.synthetic.anatomy import FOLDS, TERMS
+from flyannot.dataset.synthetic.shapes import ASPECT, distance_to_line, region_mask
+from flyannot.stage_ranges import rng_for
+
+HEIGHT_PX, WIDTH_PX = 128, 320
+_SHAPE = (HEIGHT_PX, WIDTH_PX)
+_STAIN_BLUE = np.array([1.0, 0.95, 0.36], "f4")  # optical density in red, green, blue
+_STAIN_PURPLE = np.array([0.90, 1.05, 0.62], "f4")
+
+
+class Frame(NamedTuple):
+    """The body frame seen by each pixel of one picture."""
+
+    x: np.ndarray  # -1 anterior to 1 posterior
+    y: np.ndarray  # -1 dorsal to 1 ventral
+    depth_px: np.ndarray  # distance from the outline, 0 outside
+    inside: np.ndarray  # how much of the pixel is body, in [0, 1]
+
+
+def smooth_noise(rng, sigma_px):
+    """A random field (HEIGHT_PX, WIDTH_PX) of expectation 0, deviation 1 and grains of `sigma_px`.
+
+    White noise on a grid of `sigma_px`, each point spread by a Gaussian.
+    """
+    down, across = _spreader(HEIGHT_PX, sigma_px), _spreader(WIDTH_PX, sigma_px)
+    coarse = rng.standard_normal((down.shape[1], across.shape[1]), dtype="f4")
+    return (across @ (down @ coarse).T).T
+
+
+@lru_cache(maxsize=64)
+def _spreader(n_px, sigma_px):
+    """Sparse matrix (n_px, n_grains): Gaussians around a grid of `sigma_px`, rows of norm 1."""
+    centres = np.arange(-3, n_px / sigma_px + 3) * sigma_px
+    away = (np.arange(n_px)[:, None] - centres) / sigma_px
+    spread = np.where(abs(away) < 3.5, np.exp(-(away**2) / 2), 0)
+    return csr_array((spread / np.linalg.norm(spread, axis=1, keepdims=True)).astype("f4"))
+
+
+@lru_cache(maxsize=2)
+def _doubler(n_px):
+    """Sparse matrix (n_px, n_px / 2) that interpolates every second pixel linearly."""
+    place = np.minimum(np.arange(n_px) / 2, n_px // 2 - 1)
+    return csr_array(np.maximum(0, 1 - abs(place[:, None] - np.arange(n_px // 2))).astype("f4"))
+
+
+def _full_size(half):
+    return (_doubler(WIDTH_PX) @ (_doubler(HEIGHT_PX) @ half).T).T
+
+
+def body_frame(stage_range, rng):
+    """A body of its own size, tilt, taper and warp: each pixel's place in the body's coordinates."""
+    row, column = np.mgrid[:HEIGHT_PX, :WIDTH_PX].astype("f4")
+    across, down = (column - WIDTH_PX / 2 + 0.5) / 158, (row - HEIGHT_PX / 2 + 0.5) / 62
+    tilt, shift = rng.normal(0, 0.015), rng.normal(0, 0.01, 2)
+    size = rng.uniform([0.95, 0.91], [0.995, 0.99])
+    x = (across + tilt * down / ASPECT) / size[0] + shift[0] + 0.012 * smooth_noise(rng, 30)
+    y = (down - ASPECT * tilt * across) / size[1] + shift[1] + 0.035 * smooth_noise(rng, 30)
+    blunt = rng.uniform([1.7, 1.9], [2.2, 2.8])  # of the anterior and the posterior end
+    y = y + rng.normal(0, 0.06) * (x**2 - 0.3)  # a slightly bent body
+    level = 1 - np.abs(x) ** np.where(x < 0, *blunt) - np.abs(y) ** rng.uniform(1.9, 2.4)
+    lumps = 0.01 if stage_range in ("1-3", "4-6") else 0.03
+    level += lumps * smooth_noise(rng, 7) + 0.006 * smooth_noise(rng, 2)
+    depth_px = ndimage.distance_transform_edt(level > 0).astype("f4")
+    return Frame(x, y, depth_px, np.clip(depth_px * (0.6 + 0.15 * smooth_noise(rng, 1)), 0, 1))
+
+
+def cell_lattice(frame, spacing_px, rng):
+    """Cells side by side: a field in about [-1, 1], high in the middle of each cell.
+
+    Three waves at 120 degrees make a honeycomb; a wobble of the phase makes it tissue.
+    """
+    k = 2 * np.pi / spacing_px
+    u = k * (frame.x * 158 + 0.45 * spacing_px * smooth_noise(rng, 1.6 * spacing_px))
+    v = k * (frame.y * 62 + 0.45 * spacing_px * smooth_noise(rng, 1.6 * spacing_px))
+    half = np.float32(np.sqrt(3) / 2)
+    return (np.cos(v) + np.cos(half * u + v / 2) + np.cos(half * u - v / 2)) / 1.8 - 0.25
+
+
+def _folds(frame, stage_range, view, rng):
+    """Height of the furrows along the folds of the stage range, each of its own depth and width."""
+    wander = 0.02 * smooth_noise(rng, 11)[::2, ::2]
+    x, y = frame.x[::2, ::2] + wander, frame.y[::2, ::2] + ASPECT * wander
+    height = np.zeros(x.shape, "f4")
+    for _, points in FOLDS[stage_range][view]:
+        distance_px = 62 * distance_to_line(points, x, y)
+        depth, width = rng.uniform([1.5, 1.6], [6.0, 4.5])
+        height -= depth * np.exp(-((distance_px / width) ** 2))
+    return _full_size(height)
+
+
+def _cell_layer(frame, rng):
+    """How much of each place is in the layer of tall cells under the outline, and its height."""
+    wall_px = rng.uniform(7, 12) + 1.2 * smooth_noise(rng, 14)
+    layer = 1 / (1 + np.exp((frame.depth_px - wall_px) / 0.8))
+    around = 158 * frame.x * np.abs(frame.y) + 62 * frame.y * np.abs(frame.x)  # px along the outline
+    cells = np.cos(around * (2 * np.pi / 5.5) + 0.5 * smooth_noise(rng, 4))
+    return layer, layer * (rng.uniform(0.3, 1.2) * cells + rng.uniform(-4.0, 1.0))
+
+
+def body_light(frame, stage_range, view, rng):
+    """The unstained body in relief: light (HEIGHT_PX, WIDTH_PX), about 0.8 with lit and shaded slopes."""
+    yolk, grain = {"1-3": (2.6, 1.3), "11-12": (1.2, 0.8), "13-16": (1.6, 0.8)}.get(stage_range, (1.0, 0.7))
+    height = yolk * (smooth_noise(rng, 4.5) + 2.0 * smooth_noise(rng, 10)) + grain * smooth_noise(rng, 1.3)
+    height += rng.uniform(0.1, 0.6) * grain * cell_lattice(frame, 4.2, rng)
+    height += _folds(frame, stage_range, view, rng)
+    level = rng.uniform(0.78, 0.91) + 0.02 * smooth_noise(rng, 40)
+    if stage_range != "1-3":
+        layer, layer_height = _cell_layer(frame, rng)
+        height += layer_height
+        level += rng.normal(0.01, 0.03) * layer  # the yolk inside is darker, or lighter
+    height += 8 * (1 - np.exp(-frame.depth_px / 4))  # the flank of the body falls off
+    lit = rng.uniform(-0.5, 1.1)  # direction of the light, from above and the left
+    slope = np.cos(lit) * np.gradient(height, axis=0) + np.sin(lit) * np.gradient(height, axis=1)
+    relief = np.tanh(slope * rng.uniform(0.35, 0.6)) * rng.uniform(0.11, 0.19)
+    return level + relief - rng.uniform(0.03, 0.12) * np.exp(-frame.depth_px / 5)
+
+
+def _solid(frame, rng):
+    return 1 + 0.16 * smooth_noise(rng, 5) + 0.08 * smooth_noise(rng, 1.5)
+
+
+def _sheet(frame, rng):
+    return 0.85 + 0.16 * cell_lattice(frame, 4.4, rng) + 0.1 * smooth_noise(rng, 6)
+
+
+def _dots(frame, rng):
+    cells = 1 / (1 + np.exp(-2.5 * (smooth_noise(rng, 1.9) - 0.1)))
+    return 0.3 + 1.0 * cells
+
+
+def _fibres(frame, rng):
+    strands = ndimage.gaussian_filter(rng.standard_normal(_SHAPE, dtype="f4"), (5, 1.1), truncate=3)
+    return np.clip(0.8 + 0.45 * strands / strands.std(), 0, None)
+
+
+def _yolk(frame, rng):
+    return 0.9 + 0.16 * smooth_noise(rng, 3.5) + 0.08 * smooth_noise(rng, 9)
+
+
+TEXTURES = {"solid": _solid, "sheet": _sheet, "dots": _dots, "fibres": _fibres, "yolk": _yolk}
+
+
+def term_stain(frame, stage_range, term, view, rng):
+    """The stain of one term at strength 1: its region, torn and grainy, (HEIGHT_PX, WIDTH_PX) >= 0."""
+    region = TERMS[stage_range][term]
+    tubes = region.lateral if view == "lateral" else region.dorsal
+    if not tubes:
+        return np.zeros(_SHAPE, "f4")
+    blur_px = rng.uniform(0.6, 2.8)
+    dx, dy = 0.022 * smooth_noise(rng, 14), 0.055 * smooth_noise(rng, 14)  # no two embryos alike
+    x, y = (frame.x + dx)[::2, ::2], (frame.y + dy)[::2, ::2]
+    torn = 0.035 * smooth_noise(rng, 4)[::2, ::2] + 0.05 * smooth_noise(rng, 9)[::2, ::2]  # ragged edge
+    mask = _full_size(region_mask(tubes, x, y, softness=rng.uniform(0.05, 0.13), swollen=torn))
+    swing = 0.12 if region.tissue in ("all", "maternal") else 0.3
+    uneven = np.clip(1 + swing * smooth_noise(rng, 20), 0.3, None)
+    stain = mask * uneven * np.clip(TEXTURES[region.texture](frame, rng), 0, None)
+    stain += 0.12 * ndimage.gaussian_filter(stain, 7, truncate=2.5)  # stain that has run
+    if region.texture == "sheet":  # seen edge on at the rim, a sheet is darker
+        stain *= 0.85 + 0.5 * np.exp(-frame.depth_px / 9)
+    return ndimage.gaussian_filter(stain, blur_px, truncate=3)
+
+
+def _haze(frame, rng):
+    """Stain that means nothing: a faint veil over the body, stronger in some places."""
+    veil = max(0.0, rng.normal(0.06, 0.08))
+    return veil * np.clip(1 + 0.4 * smooth_noise(rng, 25) + 0.1 * smooth_noise(rng, 3), 0, None)
+
+
+def _photograph(light, stain, frame, rng):
+    """Body, stain and white ground as an 8-bit picture."""
+    purple = rng.beta(0.7, 1.3)
+    density = _STAIN_BLUE * (1 - purple) + _STAIN_PURPLE * purple
+    warm = rng.normal(0, 0.018)
+    tint = np.array([1.0 + warm, 1.0, 0.965 - 2 * warm], "f4")
+    tilt = rng.normal(0, 0.025, 2)
+    light = light * (1 + tilt[0] * frame.x + tilt[1] * frame.y)
+    light = ndimage.gaussian_filter(light, rng.uniform(0.3, 0.9), truncate=3)
+    body = light[..., None] * tint * np.exp(-stain[..., None] * density)
+    body += 0.006 * rng.standard_normal((*_SHAPE, 1), dtype="f4")  # grain of the light, then of the chip
+    body += 0.003 * rng.standard_normal((*_SHAPE, 3), dtype="f4")
+    for _ in range(rng.poisson(0.5)):  # a grain of dirt
+        row, column, radius = rng.uniform([20, 40, 0.7], [108, 280, 1.8])
+        rows, columns = np.ogrid[:HEIGHT_PX, :WIDTH_PX]
+        grain = np.exp(-((rows - row) ** 2 + (columns - column) ** 2) / radius**2)
+        body *= 1 - 0.7 * grain[..., None] * np.array([0.8, 0.9, 1.0])
+    inside = frame.inside[..., None]
+    picture = 255 * (inside * np.clip(body, 0.02, 1) + 1 - inside)
+    return np.rint(picture).astype("u1")
+
+
+def render_embryo(stage_range, strengths, rng, *, view="lateral"):
+    """A synthetic picture of one embryo, stained in the regions of some terms.
+
+    Parameters
+    ----------
+    stage_range : str
+        One of `STAGE_RANGES`.
+    strengths : dict of term to float
+        Terms of `TERMS[stage_range]`; optical density of the stain, about 0.3 faint to 2 black.
+    rng : numpy Generator
+        One number is drawn from it: the same state gives the same body, light, haze and noise whatever
+        the terms, and each term its own stain whatever the others.
+    view : "lateral" or "dorsal"
+
+    Returns
+    -------
+    picture : uint8 array (128, 320, 3)
+        White ground, anterior to the left, dorsal up in the lateral view.
+    """
+    root = int(rng.integers(2**62))
+    frame = body_frame(stage_range, rng_for(root, "frame"))
+    light = body_light(frame, stage_range, view, rng_for(root, "light"))
+    stain = _haze(frame, rng_for(root, "haze"))
+    for term in sorted(strengths):
+        stain += strengths[term] * term_stain(frame, stage_range, term, view, rng_for(root, term))
+    return _photograph(light, stain, frame, rng_for(root, "camera"))

@@ -1,0 +1,1 @@
+"""From an image file to the descriptors of its patches."""

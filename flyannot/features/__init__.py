@@ -1,0 +1,1 @@
+"""From codes to one vector per image or group."""

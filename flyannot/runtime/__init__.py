@@ -1,0 +1,1 @@
+"""How flyannot runs on a machine: files, workers, memory, digests, the cache of compiled kernels."""

@@ -1,0 +1,17 @@
+"""BLAS on one thread: its idle threads spin on beside ours, and bits may depend on how many there are."""
+
+import sys
+from functools import lru_cache
+
+from threadpoolctl import ThreadpoolController
+
+
+def one_blas_thread():
+    """A context in which all BLAS libraries that are loaded run on the calling thread alone."""
+    return _libraries(len(sys.modules)).limit(limits=1)
+
+
+@lru_cache(maxsize=1)
+def _libraries(n_modules):
+    """Looked for again only after imports: it takes longer than a short call of a coder."""
+    return ThreadpoolController().select(user_api="blas")

@@ -1,0 +1,106 @@
+"""What is installed here, and on what: the facts that a report of a fault needs."""
+
+import os
+import platform
+import re
+import sys
+from importlib import metadata
+
+from flyannot import __version__
+from flyannot.runtime.memory import available_bytes
+
+_THREADS = ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS", "NUMBA_NUM_THREADS")
+_VECTORS = ("sse4_2", "avx2", "fma", "avx512f", "asimd", "sve")  # as Linux names them
+
+
+def installation():
+    """Facts by name, as a dict that JSON can hold.  What cannot be found out is None."""
+    needed = _requirements()
+    return {
+        "flyannot": __version__,
+        "folder": os.path.dirname(os.path.abspath(__file__)),
+        "python": platform.python_version(),
+        "executable": sys.executable,
+        "system": platform.platform(),
+        "packages": {name: _version(name) for name in needed.pop("", ())},
+        "extras": {extra: {name: _version(name) for name in names} for extra, names in needed.items()},
+        "processor": _processor(),
+        "memory_free_bytes": _finite(available_bytes()),
+        "threads": {name: os.environ.get(name) for name in _THREADS},
+        "kernel_cache": _kernel_cache(),
+        "environment": {name: value for name, value in os.environ.items() if name.startswith("FLYANNOT_")},
+    }
+
+
+def in_words(facts):
+    """The facts as lines of text."""
+    cpu = facts["processor"]
+    memory = facts["memory_free_bytes"]
+    lines = [
+        ("flyannot", f"{facts['flyannot']}, in {facts['folder']}"),
+        ("python", f"{facts['python']}, {facts['executable']}"),
+        ("system", facts["system"]),
+        ("processor", f"{cpu['model']}; {cpu['usable']} of {cpu['cores']} cores; {' '.join(cpu['vectors'])}"),
+        ("memory", "unknown" if memory is None else f"{memory / 2**30:.1f} GiB free"),
+        ("threads", ", ".join(f"{k}={v}" for k, v in facts["threads"].items() if v) or "not limited"),
+        ("kernels", facts["kernel_cache"] or "kept nowhere: they are compiled in every run"),
+        ("settings", ", ".join(f"{k}={v}" for k, v in facts["environment"].items()) or "none"),
+        ("packages", _listed(facts["packages"])),
+        *((f"[{extra}]", _listed(names)) for extra, names in facts["extras"].items()),
+    ]
+    return "\n".join(f"{name:<10} {text}" for name, text in lines)
+
+
+def _listed(packages):
+    return ", ".join(f"{name} {version or '(absent)'}" for name, version in packages.items())
+
+
+def _requirements():
+    """The names of required packages by extra; those that are always required under ""."""
+    needed = {"": []}
+    try:
+        requirements = metadata.requires("flyannot") or ()
+    except metadata.PackageNotFoundError:  # run from a folder, not installed
+        requirements = ()
+    for text in requirements:
+        extra = re.search(r"""extra == ["']([\w-]+)""", text)
+        name = re.match(r"[\w.-]+", text)[0]
+        needed.setdefault(extra[1] if extra else "", []).append(name)
+    return needed
+
+
+def _version(package):
+    try:
+        return metadata.version(package)
+    except metadata.PackageNotFoundError:
+        return None
+
+
+def _processor():
+    model, flags = platform.processor() or None, ""
+    try:
+        with open("/proc/cpuinfo", encoding="utf-8") as file:
+            text = file.read()
+    except OSError:
+        text = ""
+    if found := re.search(r"^model name\s*:\s*(.+)$", text, re.MULTILINE):
+        model = found[1]
+    if found := re.search(r"^(?:flags|Features)\s*:\s*(.+)$", text, re.MULTILINE):
+        flags = found[1]
+    return {
+        "model": model,
+        "cores": os.cpu_count(),
+        "usable": len(os.sched_getaffinity(0)),
+        "vectors": [name for name in _VECTORS if name in flags.split()],
+    }
+
+
+def _kernel_cache():
+    from flyannot.runtime.compiled import cache_folder
+
+    folder = cache_folder()
+    return None if folder is None else str(folder)
+
+
+def _finite(n_bytes):
+    return int(n_bytes) if n_bytes != float("inf") else None

@@ -1,0 +1,124 @@
+"""The one seam of parallel work: a `concurrent.futures.Executor`, each worker on one thread.
+
+One job runs in this process; more run in spawned processes (a fork after compiled threads is killed).
+BLAS is held to one thread in both cases, so that the bits do not depend on the number of jobs.
+"""
+
+import multiprocessing
+import os
+import signal
+import threading
+from concurrent.futures import FIRST_COMPLETED, BrokenExecutor, Executor, Future, ProcessPoolExecutor, wait
+from contextlib import contextmanager
+
+from flyannot.errors import FlyannotError
+from flyannot.runtime.blas_threads import one_blas_thread
+
+_THREADS = ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS", "NUMBA_NUM_THREADS")
+
+
+class SerialExecutor(Executor):
+    """Runs each call at once, in this process."""
+
+    def submit(self, fn, /, *args, **kwargs):
+        future = Future()
+        try:
+            future.set_result(fn(*args, **kwargs))
+        except Exception as error:
+            future.set_exception(error)
+        return future
+
+
+@contextmanager
+def open_executor(jobs, *, apart=False):
+    """An executor of `jobs` workers; leaving ends them, at once if an error or a signal came.
+
+    One worker is this process, unless `apart` asks for one of its own.
+    """
+    if jobs == 1 and not apart:
+        with one_blas_thread():
+            yield SerialExecutor()
+        return
+    kept = {name: os.environ.get(name) for name in _THREADS}
+    os.environ.update(dict.fromkeys(_THREADS, "1"))
+    context = multiprocessing.get_context("spawn")
+    pool = ProcessPoolExecutor(jobs, mp_context=context, initializer=_start_worker)
+    try:
+        yield pool
+        pool.shutdown()
+    except BaseException:
+        workers = list((pool._processes or {}).values())
+        pool.shutdown(wait=False, cancel_futures=True)
+        for worker in workers:
+            worker.terminate()
+        raise
+    finally:
+        for name, value in kept.items():
+            os.environ.pop(name) if value is None else os.environ.update({name: value})
+
+
+def _submit(executor, work, task):
+    """A worker that starts here inherits a blocked Ctrl-C, which is the parent's to answer."""
+    if isinstance(executor, SerialExecutor):
+        return executor.submit(work, task)
+    before = signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGINT})
+    try:
+        return executor.submit(work, task)
+    finally:
+        signal.pthread_sigmask(signal.SIG_SETMASK, before)
+
+
+def _start_worker():
+    """Ctrl-C is the parent's to answer, and a worker does not outlive its parent."""
+    signal.signal(signal.SIGINT, signal.SIG_IGN)
+    parent = multiprocessing.parent_process()
+    threading.Thread(target=lambda: (parent.join(), os._exit(1)), daemon=True).start()
+    import cv2
+
+    cv2.setNumThreads(1)
+
+
+def run_all(work, tasks, *, jobs, on_done):
+    """Call work(task) for every task; results come in the order of the tasks.
+
+    `on_done(result)` is called as each one ends.  If a worker dies, what it left is tried once more.
+
+    Raises
+    ------
+    FlyannotError
+        If workers die twice.
+    """
+    results = {}
+    for attempt in (1, 2):
+        open_tasks = [i for i in range(len(tasks)) if i not in results]
+        try:
+            n_workers = min(jobs, max(1, len(open_tasks)))
+            # What has killed a worker must not be tried in this process.
+            with open_executor(n_workers, apart=attempt == 2) as executor:
+                for i, result in _as_they_end(executor, work, tasks, open_tasks, 2 * jobs):
+                    results[i] = result
+                    on_done(result)
+            break
+        except BrokenExecutor as error:
+            if attempt == 2:
+                raise FlyannotError(
+                    f"worker processes were killed twice (out of memory?); {len(results)} of {len(tasks)} "
+                    "shards are done",
+                    fix="run the same command again with fewer --jobs; finished shards are kept",
+                ) from error
+    return [results[i] for i in range(len(tasks))]
+
+
+def _as_they_end(executor, work, tasks, order, at_once):
+    """(index, result) pairs; at most `at_once` tasks are handed out, so that memory stays bounded."""
+    waiting, running = iter(order), {}
+    while True:
+        for i in waiting:
+            running[_submit(executor, work, tasks[i])] = i
+            if len(running) >= at_once or isinstance(executor, SerialExecutor):
+                break
+        if not running:
+            return
+        done, _ = wait(running, return_when=FIRST_COMPLETED)
+        for future in done:
+            yield running.pop(future), future.result()

@@ -1,0 +1,1 @@
+"""From truth and predictions to numbers.  There is no model in here."""

@@ -1,0 +1,78 @@
+"""What was said of every group, as part of the scores' JSON: for curves, intervals and comparisons.
+
+For every stage range: `group` and `gene` (n_groups names), `fold` (n_groups numbers, or None where one
+model judged all), `term` (n_terms names, those that can be evaluated), and by term, in the order of the
+groups, `truth` and `yes` as texts of 0 and 1, `value` and `probability` as lists of numbers.  Decision
+values of different folds have no common scale; probabilities have.
+"""
+
+import json
+
+import numpy as np
+
+from flyannot.scores.metrics import Outcome
+
+_DIGITS = 9  # of a decision value; a probability has 6 decimals
+
+
+def judged_groups(outcome, names, genes):
+    """The part of one stage range, ready for JSON.
+
+    Parameters
+    ----------
+    outcome : flyannot.scores.metrics.Outcome
+    names : n_groups names of groups, in the order of the outcome's rows
+    genes : n_groups gene ids; what a resampling of genes goes by
+    """
+    reasons = outcome.reasons or [""] * len(outcome.terms)
+    kept = [j for j, reason in enumerate(reasons) if not reason]
+    has_probabilities = outcome.probabilities is not None
+    return {
+        "group": list(names),
+        "gene": list(genes),
+        "fold": None if outcome.folds is None else np.asarray(outcome.folds).tolist(),
+        "term": [outcome.terms[j] for j in kept],
+        "truth": [_bits(outcome.truth[:, j]) for j in kept],
+        "yes": [_bits(outcome.yes[:, j]) for j in kept],
+        "value": [[float(f"{v:.{_DIGITS}g}") for v in outcome.values[:, j].tolist()] for j in kept],
+        "probability": [outcome.probabilities[:, j].round(6).tolist() for j in kept]
+        if has_probabilities
+        else None,
+    }
+
+
+def outcome_of(judged):
+    """The `Outcome` of one stage range from what `judged_groups` made of it."""
+    n = len(judged["group"])
+    return Outcome(
+        tuple(judged["term"]),
+        _columns([_flags(text) for text in judged["truth"]], n, bool),
+        _columns(judged["value"], n, float),
+        _columns([_flags(text) for text in judged["yes"]], n, bool),
+        None if judged["fold"] is None else np.array(judged["fold"], int),
+        None if judged["probability"] is None else _columns(judged["probability"], n, float),
+    )
+
+
+def scores_json(result):
+    """Scores as JSON text: indented to be read, but for the values of the groups, a line a stage range."""
+    text = json.dumps({k: v for k, v in result.items() if k != "judged"}, indent=1, ensure_ascii=False)
+    lines = [f"  {json.dumps(s)}: {_compact(one)}" for s, one in result["judged"].items()]
+    return text.removesuffix("\n}") + ',\n "judged": {\n' + ",\n".join(lines) + "\n }\n}\n"
+
+
+def _compact(value):
+    return json.dumps(value, ensure_ascii=False, separators=(",", ":"))
+
+
+def _bits(column):
+    return "".join("1" if one else "0" for one in column)
+
+
+def _flags(text):
+    return [letter == "1" for letter in text]
+
+
+def _columns(rows, n, dtype):
+    """Lists by term as a matrix (n_groups, n_terms)."""
+    return np.array(rows, dtype).reshape(len(rows), n).T

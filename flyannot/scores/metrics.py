@@ -1,0 +1,266 @@
+"""How well the terms of groups are predicted.
+
+Conventions
+-----------
+A group is positive for a term when it carries the term.  The answer is yes when the decision value
+is above the term's threshold.  The AUC is the fraction of (positive, negative) pairs in which the
+positive has the larger value; a tie counts one half.  In cross-validation a pair counts only if one
+model judged both, that is within a fold: values of different models have no common scale.  The average
+precision (`flyannot.scores.average_precision`) ranks each fold by itself for the same reason; the folds are
+weighted by
+their positives.  Guessing scores the fraction of positives there, which grows as folds get smaller.
+
+sensitivity = tp / (tp + fn), specificity = tn / (tn + fp), accuracy = (tp + tn) / all,
+f1 = 2 tp / (2 tp + fp + fn).  A fraction 0/0 is None, never nan.
+
+A term that cannot be evaluated carries a reason, its scores are None, and no average includes it.
+Summaries of the evaluated terms: `macro` is the plain mean; `weighted_top10` the mean over the ten
+terms with most positive groups (ties by name), weighted by those numbers; `micro` is computed from the
+summed counts, and its AUC and average precision from all (group, term) pairs by their calibrated
+probabilities, within folds (None without probabilities); it rewards knowing which terms are frequent
+too.  `macro` of the average precision is known as mean average precision.  `ranked_terms` turns the
+question round: the terms of each group are ranked by their probabilities, and the average precisions
+of the groups that carry any are averaged.  In the summary over all stage ranges, the same term in two
+stage ranges counts as two.
+"""
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from flyannot.scores.average_precision import average_precision, checked_values
+
+NOT_ANATOMY = ("ubiquitous", "maternal", "faint ubiquitous", "no staining", "subset")
+METRICS = ("auc", "average_precision", "sensitivity", "specificity", "accuracy", "f1")
+
+
+@dataclass(frozen=True)
+class Outcome:
+    """What was predicted, and what is true, of the groups of one stage range.
+
+    terms : n_terms names; truth, yes : bool arrays (n_groups, n_terms); values : decision values
+    (n_groups, n_terms); folds : int array (n_groups,), or None where one model judged all;
+    probabilities : (n_groups, n_terms) or None; reasons : n_terms texts, "" for an evaluated term.
+    """
+
+    terms: tuple
+    truth: np.ndarray
+    values: np.ndarray
+    yes: np.ndarray
+    folds: np.ndarray | None = None
+    probabilities: np.ndarray | None = None
+    reasons: tuple | None = None
+
+
+def pair_counts(values, truth, folds=None):
+    """Correctly ordered pairs and all pairs of a positive and a negative of the same fold.
+
+    Parameters
+    ----------
+    values : float array (n,)
+    truth : bool array (n,)
+    folds : int array (n,), or None for one fold
+
+    Returns
+    -------
+    ordered : float, ties counted one half
+    n_pairs : int
+
+    Raises
+    ------
+    DataError
+        If a value is nan.
+    """
+    values, truth = checked_values(values, truth)
+    folds = np.zeros(len(values), int) if folds is None else np.asarray(folds)
+    ordered, n_pairs = 0.0, 0
+    for fold in np.unique(folds):
+        positive = values[truth & (folds == fold)]
+        negative = np.sort(values[~truth & (folds == fold)])
+        below = np.searchsorted(negative, positive, "left").sum()
+        not_above = np.searchsorted(negative, positive, "right").sum()
+        ordered += (int(below) + int(not_above)) / 2
+        n_pairs += len(positive) * len(negative)
+    return ordered, n_pairs
+
+
+def auc_within_folds(values, truth, folds):
+    """The AUC over the pairs within folds; None if no fold has both classes.  Shapes as `pair_counts`."""
+    ordered, n_pairs = pair_counts(values, truth, folds)
+    return ordered / n_pairs if n_pairs else None
+
+
+def auc(values, truth):
+    """The area under the receiver operating characteristic; None for a single class."""
+    return auc_within_folds(values, truth, None)
+
+
+def confusion(yes, truth):
+    """(tp, fp, fn, tn) as ints, of two bool arrays of one shape."""
+    yes, truth = np.asarray(yes, bool), np.asarray(truth, bool)
+    counts = (yes & truth, yes & ~truth, ~yes & truth, ~yes & ~truth)
+    return tuple(int(np.count_nonzero(c)) for c in counts)
+
+
+def sensitivity(yes, truth):
+    """The fraction of positives answered yes; None without positives."""
+    return rates(*confusion(yes, truth))["sensitivity"]
+
+
+def specificity(yes, truth):
+    """The fraction of negatives answered no; None without negatives."""
+    return rates(*confusion(yes, truth))["specificity"]
+
+
+def accuracy(yes, truth):
+    """The fraction of right answers; None without groups."""
+    return rates(*confusion(yes, truth))["accuracy"]
+
+
+def f1(yes, truth):
+    """The harmonic mean of precision and sensitivity; None without a positive and without a yes."""
+    return rates(*confusion(yes, truth))["f1"]
+
+
+def rates(tp, fp, fn, tn):
+    """Sensitivity, specificity, accuracy and f1 of the four counts, as a dict; 0/0 is None."""
+    fractions = {
+        "sensitivity": (tp, tp + fn),
+        "specificity": (tn, tn + fp),
+        "accuracy": (tp + tn, tp + fp + fn + tn),
+        "f1": (2 * tp, 2 * tp + fp + fn),
+    }
+    return {name: part / whole if whole else None for name, (part, whole) in fractions.items()}
+
+
+def term_scores(values, yes, truth, folds=None):
+    """All metrics of one term, as a dict with the keys METRICS.
+
+    Parameters
+    ----------
+    values : float array (n_groups,); yes, truth : bool arrays (n_groups,)
+    folds : int array (n_groups,), or None where one model judged all
+    """
+    return _ranked(values, truth, folds) | rates(*confusion(yes, truth))
+
+
+def _ranked(values, truth, folds):
+    """The metrics that see the order of the values only."""
+    return {
+        "auc": auc_within_folds(values, truth, folds),
+        "average_precision": average_precision(values, truth, folds),
+    }
+
+
+def evaluate(outcomes, *, excluded=()):
+    """Score every term of every stage range, and summarise.
+
+    Parameters
+    ----------
+    outcomes : dict from stage range to Outcome
+    excluded : names of terms to leave out of the averages, such as NOT_ANATOMY
+
+    Returns
+    -------
+    result : dict, ready for JSON
+        "terms": one dict per stage range and term with the keys stage_range, term, n_groups,
+        n_positive, the METRICS, reason.  "summary": for every stage range and for "all" a dict
+        with macro, weighted_top10, micro (dicts of METRICS), ranked_terms, and n_terms, the evaluated ones.
+    """
+    scored = {s: _score_terms(s, outcome, excluded) for s, outcome in outcomes.items()}
+    summary = {s: summarise(scored[s], [(scored[s], outcomes[s])]) for s in outcomes}
+    rows = [row for s in outcomes for row in scored[s]]
+    summary["all"] = summarise(rows, [(scored[s], outcomes[s]) for s in outcomes])
+    return {"terms": rows, "summary": summary}
+
+
+def summarise(rows, judged):
+    """Averages over the evaluated rows.
+
+    Parameters
+    ----------
+    rows : list of dicts, as `evaluate` returns
+    judged : list of (rows, Outcome), one for each stage range, for micro and ranked_terms
+
+    Returns
+    -------
+    summary : dict with macro, weighted_top10, micro, ranked_terms and n_terms
+    """
+    rows = [row for row in rows if not row["reason"]]
+    top = sorted(rows, key=lambda row: (-row["n_positive"], row["term"], row["stage_range"]))[:10]
+    return {
+        "macro": _mean(rows, [1] * len(rows)),
+        "weighted_top10": _mean(top, [row["n_positive"] for row in top]),
+        "micro": _micro(judged),
+        "ranked_terms": _ranked_terms(judged),
+        "n_terms": len(rows),
+    }
+
+
+def _score_terms(stage_range, outcome, excluded):
+    """The rows of one stage range, in the order of the outcome's terms."""
+    rows = []
+    for j, term in enumerate(outcome.terms):
+        truth = np.asarray(outcome.truth[:, j], bool)
+        n_positive = int(truth.sum())
+        reason = _reason(outcome, j, n_positive, term in excluded)
+        scores = dict.fromkeys(METRICS)
+        if not reason:
+            scores = term_scores(outcome.values[:, j], outcome.yes[:, j], truth, outcome.folds)
+            reason = "" if scores["auc"] is not None else "not evaluable: no fold has both classes"
+            scores = dict.fromkeys(METRICS) if reason else scores
+        rows.append(
+            {"stage_range": stage_range, "term": term, "n_groups": len(truth), "n_positive": n_positive}
+            | scores
+            | {"reason": reason}
+        )
+    return rows
+
+
+def _reason(outcome, j, n_positive, is_excluded):
+    if is_excluded:
+        return "excluded by request"
+    if outcome.reasons is not None and outcome.reasons[j]:
+        return outcome.reasons[j]
+    if n_positive == 0:
+        return "not evaluable: no positive group"
+    if n_positive == len(outcome.truth):
+        return "not evaluable: no negative group"
+    return ""
+
+
+def _mean(rows, weights):
+    """The weighted mean of every metric; None without rows."""
+    if not rows:
+        return dict.fromkeys(METRICS)
+    return {m: float(np.average([row[m] for row in rows], weights=weights)) for m in METRICS}
+
+
+def _micro(judged):
+    """Metrics of all evaluated (group, term) pairs of all stage ranges taken together."""
+    counts, pools = np.zeros(4, int), []
+    for rows, outcome in judged:
+        kept = [j for j, row in enumerate(rows) if not row["reason"]]
+        truth, yes = np.asarray(outcome.truth, bool)[:, kept], np.asarray(outcome.yes, bool)[:, kept]
+        counts += confusion(yes, truth)
+        folds = np.zeros(len(truth), int) if outcome.folds is None else np.asarray(outcome.folds)
+        if kept and outcome.probabilities is not None:
+            pools.append((outcome.probabilities[:, kept].ravel(), truth.ravel(), np.repeat(folds, len(kept))))
+        elif kept:
+            pools.append(None)
+    metrics = rates(*counts.tolist())
+    if not pools or None in pools:  # decision values of different terms have no common scale
+        return {"auc": None, "average_precision": None} | metrics
+    return _ranked(*map(np.concatenate, zip(*pools))) | metrics
+
+
+def _ranked_terms(judged):
+    """The mean over groups of the average precision of their terms, ranked by probability, or None."""
+    scores = []
+    for rows, outcome in judged:
+        if outcome.probabilities is None:
+            return None
+        kept = [j for j, row in enumerate(rows) if not row["reason"]]
+        pairs = zip(outcome.probabilities[:, kept], np.asarray(outcome.truth, bool)[:, kept])
+        scores += [average_precision(values, truth) for values, truth in pairs if truth.any()]
+    return float(np.mean(scores)) if scores else None

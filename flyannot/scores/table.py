@@ -1,0 +1,198 @@
+"""Scores as a plain text table, at most 100 columns wide."""
+
+from textwrap import wrap
+
+from flyannot.scores.bootstrap import compare
+from flyannot.scores.metrics import METRICS
+from flyannot.stage_ranges import STAGE_RANGES
+
+_TERM_WIDTH = 41
+_WIDTH = _TERM_WIDTH + 16 + 7 * len(METRICS)
+_HEADS = {
+    "auc": "AUC",
+    "average_precision": "AP",
+    "sensitivity": "sens.",
+    "specificity": "spec.",
+    "accuracy": "acc.",
+    "f1": "F1",
+}
+_AVERAGES = {
+    "macro": "mean (macro)",
+    "weighted_top10": "ten most frequent terms, weighted",
+    "micro": "all groups and terms (micro)",
+}
+_RANKED_TERMS = "the terms of a group, best first (mean)"
+_LEGEND = """\
+positive: groups that carry the term.  AUC: chance that a positive group gets a larger value than a
+negative one (0.5 is guessing).  AP: average precision of the groups, best first (guessing: the
+fraction of positives).  sens.: positives answered yes.  spec.: negatives answered no.  acc.: right
+answers.  F1: harmonic mean of precision and sensitivity.  -: cannot be said."""
+
+
+def format_table(result, *, synthetic=False):
+    """A table of the scores, best terms first, stage range by stage range.
+
+    Parameters
+    ----------
+    result : dict, as `flyannot.scores.metrics.evaluate` returns; sentences under "notes", if any, come first
+    synthetic : whether the images were generated; the heading then says so
+
+    Returns
+    -------
+    text : str, lines without a final newline
+    """
+    heading = "Scores on SYNTHETIC embryos" if synthetic else "Scores"
+    blocks = ["\n".join([heading, *result.get("notes", ())])]
+    ranges = [s for s in STAGE_RANGES if s in result["summary"]]
+    for stage_range in ranges:
+        rows = [row for row in result["terms"] if row["stage_range"] == stage_range]
+        blocks.append("\n".join(_block(stage_range, rows, result["summary"][stage_range])))
+    if len(ranges) != 1:
+        overall = result["summary"]["all"]
+        title = f"All stage ranges: {overall['n_terms']} terms evaluated"
+        blocks.append("\n".join([title, _header(), *_averages(overall)]))
+    return "\n\n".join([*blocks, _LEGEND])
+
+
+def _block(stage_range, rows, summary):
+    """The lines of one stage range."""
+    scored = [row for row in rows if not row["reason"]]
+    yield f"Stage range {stage_range}: {summary['n_terms']} of {len(rows)} terms evaluated"
+    if scored:
+        yield _header()
+    for row in sorted(scored, key=lambda row: (-row["auc"], row["term"])):
+        yield _line(row["term"], row, row["n_groups"], row["n_positive"])
+    if scored:
+        yield from ["-" * _WIDTH, *_averages(summary)]
+    yield from _left_out([row for row in rows if row["reason"]])
+
+
+def format_comparison(comparison, names):
+    """A table of what `flyannot.scores.bootstrap.compare` returns; `names` are those of the two
+    configurations.
+
+    Returns
+    -------
+    text : str, lines without a final newline
+    """
+    lines = [
+        f"A: {names[0]}",
+        f"B: {names[1]}",
+        "",
+        f"{'AUC':<{_TERM_WIDTH}}{'A':>8}{'B':>8}{'B - A':>8}{'95 % interval':>18}{'p':>8}",
+    ]
+    lines.append("-" * len(lines[-1]))
+    for row in sorted(comparison["terms"], key=lambda row: (-row["difference"], row["term"])):
+        lines.append(_compared(row["term"], row))
+    if comparison["mean"]:
+        lines += [lines[4], _compared(f"mean of {len(comparison['terms'])} terms", comparison["mean"])]
+    lines += [
+        "",
+        "Genes are drawn anew, the same ones for A and B.  p: two-sided, that there is no difference.",
+    ]
+    return "\n".join(lines)
+
+
+def format_ablation(rows, *, inner=False):
+    """A table of configurations, a line each, in the order given.
+
+    Parameters
+    ----------
+    rows : list of (name, result, path), result as `flyannot.scores.bootstrap.with_confidence` returns
+    inner : whether the scores are inner ones; the heading then says so
+    """
+    title = "inner mean AUC" if inner else "mean AUC"
+    lines = [
+        f"{'configuration':<{_TERM_WIDTH}}{title:>16}{'95 % interval':>18}{'ECE':>7}{'terms':>7}  scores"
+    ]
+    lines.append("-" * len(lines[0]))
+    for name, result, path in rows:
+        summary = result["summary"]["all"]
+        low, high = summary["auc_interval"] or (float("nan"), float("nan"))
+        lines.append(
+            f"{_cut(name)}{_number(summary['macro']['auc']):>16}{f'{low:.3f} to {high:.3f}':>18}"
+            f"{_number(summary['ece']):>7}{summary['n_terms']:>7}  {path.name}"
+        )
+    return "\n".join(lines)
+
+
+def format_rivals(results):
+    """Mean AUCs of several methods by stage range, each beside its difference to the first.
+
+    Parameters
+    ----------
+    results : dict from method to a result of `flyannot.scores.bootstrap.with_confidence`
+    """
+    (reference, first), *_ = results.items()
+    lines = [f"{'stage range':<13}{'terms':>6}  {'method':<15}{'mean AUC':>9}   minus {reference}"]
+    lines.append("-" * 70)
+    for s in (*(s for s in STAGE_RANGES if s in first["summary"]), "all"):
+        for method, result in results.items():
+            summary = result["summary"][s]
+            line = f"{s:<13}{summary['n_terms']:>6}  {method:<15}{_number(summary['macro']['auc']):>9}"
+            lines.append(line + ("" if method == reference else f"   {_against(first, result, s)}"))
+    return "\n".join(lines)
+
+
+def _against(first, result, stage_range):
+    """The difference of two results in one stage range, or in "all", in words."""
+    if stage_range == "all":
+        found = compare(first, result)["mean"]
+    else:
+        one, other = ({"judged": {stage_range: r["judged"][stage_range]}} for r in (first, result))
+        found = compare(one, other)["mean"]
+    if found is None:
+        return "-"
+    low, high = found["interval"]
+    return f"{found['difference']:+.3f} ({low:+.3f} to {high:+.3f})"
+
+
+def _compared(name, row):
+    low, high = row["interval"] or (float("nan"), float("nan"))
+    return (
+        f"{_cut(name)}{row['first']:8.3f}{row['second']:8.3f}{row['difference']:+8.3f}"
+        f"{f'{low:+.3f} to {high:+.3f}':>18}{row['p']:8.3f}"
+    )
+
+
+def _left_out(rows):
+    """The terms without scores, gathered by reason."""
+    for reason in sorted({row["reason"] for row in rows}):
+        terms = sorted(row["term"] for row in rows if row["reason"] == reason)
+        yield from wrap(f"{reason}: {', '.join(terms)}", _WIDTH, subsequent_indent="    ")
+
+
+def _header():
+    heads = "".join(f"{_HEADS[metric]:>7}" for metric in METRICS)
+    return f"{'term':<{_TERM_WIDTH}} {'groups':>6} {'positive':>8}{heads}\n{'-' * _WIDTH}"
+
+
+def _averages(summary):
+    lines = [_line(name, summary[key]) for key, name in _AVERAGES.items()]
+    ranked = dict.fromkeys(METRICS) | {"average_precision": summary["ranked_terms"]}
+    return [*lines, _line(_RANKED_TERMS, ranked), *_confidence(summary)]
+
+
+def _confidence(summary):
+    """How sure the mean AUC is, and how well probabilities are calibrated, where that was computed."""
+    if summary.get("auc_interval"):
+        low, high = summary["auc_interval"]
+        yield f"mean AUC: 95 % interval {low:.3f} to {high:.3f}, by drawing genes anew"
+    if summary.get("ece") is not None:
+        ece, brier = summary["ece"], summary["brier"]
+        yield f"probabilities: calibration error (ECE, 10 bins) {ece:.3f}, Brier score {brier:.3f}"
+
+
+def _line(name, scores, n_groups="", n_positive=""):
+    return f"{_cut(name)} {n_groups:>6} {n_positive:>8}" + "".join(
+        f"{_number(scores[m]):>7}" for m in METRICS
+    )
+
+
+def _cut(name):
+    """The name in exactly _TERM_WIDTH characters."""
+    return f"{name if len(name) <= _TERM_WIDTH else name[: _TERM_WIDTH - 3] + '...':<{_TERM_WIDTH}}"
+
+
+def _number(value):
+    return "-" if value is None else f"{value:.3f}"

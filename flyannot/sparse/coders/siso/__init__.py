@@ -1,0 +1,1 @@
+"""SISO, hash-accelerated SISO, and what they search with."""

@@ -1,0 +1,1 @@
+"""Doubly stochastic successive convex approximation (DSSC)."""

@@ -1,0 +1,193 @@
+"""The kernels of DSSC: what one processor does in one iteration, for each of the two surrogates.
+
+Processors of one iteration read the same dictionary `D` and the same stored codes.  Each writes the
+block of atoms it drew to `D_next`, the averaged gradient of that block, and the codes of its own
+samples to its own row of `Found`: nothing is written twice, and no order between them matters.
+"""
+
+from typing import NamedTuple
+
+import numpy as np
+
+from flyannot.sparse.learners.dssc.subproblems import (
+    add_gradient,
+    add_row,
+    add_square,
+    average_gradient,
+    clear,
+    correlate,
+    dot,
+    kernel,
+    solve_atoms,
+    solve_code,
+    square_norms,
+    step_atoms,
+    step_code,
+)
+
+
+class Batch(NamedTuple):
+    """The samples of one iteration, in mini-batches that follow one another."""
+
+    X: np.ndarray  # (n, n_features)
+    rows: np.ndarray  # (n,) int64, their numbers
+    first: np.ndarray  # (n_processors + 1,) where each processor's mini-batch begins
+    blocks: np.ndarray  # (n_processors,) the block that each drew; no two the same
+
+
+class Atoms(NamedTuple):
+    """The dictionary and its averaged gradient."""
+
+    D: np.ndarray  # (n_atoms, n_features), read by all
+    D_next: np.ndarray  # the same; drawn blocks are written here
+    d: np.ndarray  # the same: Eq. 4's averaged gradient
+    edges: np.ndarray  # (n_blocks + 1,) the first atom of every block
+
+
+class Rates(NamedTuple):
+    """The numbers of one iteration, in the samples' type."""
+
+    lam: float
+    rho: float  # weight of the newest gradient in the average
+    gamma: float  # share of the way that atoms go
+    tau: float  # strong convexity of an atom's surrogate
+    curvature: float  # c of a code's surrogate: at least the largest eigenvalue of D D^T
+    code_tolerance: float  # of an exact solve: how far an entry may be from optimal, as lam
+    atom_tolerance: float  # of an exact solve: the largest change of an entry in the last sweep
+    n_code_steps: int
+    whole_codes: bool  # a visit moves all entries of a code; else those of the drawn block
+
+
+class Scratch(NamedTuple):
+    """What one thread works in.  `z` is zero between samples."""
+
+    z: np.ndarray  # (n_atoms,) the code of the sample at hand
+    q: np.ndarray  # (n_atoms,) its correlations, or its squared norms of atoms
+    r: np.ndarray  # (n_features,) its residual
+    support: np.ndarray  # (n_atoms,) int32
+    G: np.ndarray  # (largest block, n_features) gradient of the block's atoms
+    S: np.ndarray  # (largest block, n_features) how far its atoms have moved
+    A: np.ndarray  # (largest block, largest block) sum of z z^T over the mini-batch, within the block
+
+
+class Found(NamedTuple):
+    """The codes that one iteration found."""
+
+    count: np.ndarray  # (n,) non-zeros of every sample
+    atom: np.ndarray  # (n_processors, room), end to end for the samples of a processor
+    value: np.ndarray  # (n_processors, room)
+
+
+@kernel
+def proximal_processor(i, batch, atoms, past, rates, scratch, found):
+    """Work of processor i with the surrogate of Eq. 2: one proximal step.
+
+    The first n_code_steps - 1 proximal steps move codes alone.  The last reads one iterate (D, codes) and
+    moves both: the atoms' gradient is that of the codes before it.
+    """
+    z, q, r = scratch.z, scratch.q, scratch.r
+    a, b = atoms.edges[batch.blocks[i]], atoms.edges[batch.blocks[i] + 1]
+    first, last = (0, len(z)) if rates.whole_codes else (a, b)
+    n_found = 0
+    clear(scratch.G, b - a)
+    for s in range(batch.first[i], batch.first[i + 1]):
+        _take_up(batch, s, atoms.D, past, z, r)
+        for _ in range(rates.n_code_steps - 1):
+            correlate(atoms.D, r, q, first, last)
+            step_code(atoms.D, r, q, z, first, last, rates.lam, rates.curvature)
+        correlate(atoms.D, r, q, first, last)
+        add_gradient(scratch.G, z, r, a, b)
+        step_code(atoms.D, r, q, z, first, last, rates.lam, rates.curvature)
+        n_found = _put_down(z, found, i, s, n_found)
+    n_samples = batch.first[i + 1] - batch.first[i]
+    if n_samples:
+        average_gradient(scratch.G, atoms.d, a, b, n_samples, rates.rho)
+        step_atoms(atoms, a, b, rates)
+
+
+@kernel
+def exact_processor(i, batch, atoms, past, rates, scratch, found):
+    """Work of processor i with the objective itself as the surrogate of each block.
+
+    Codes are solved for the dictionary as it is, then the block's atoms for these codes.
+    """
+    z, r, A = scratch.z, scratch.r, scratch.A
+    a, b = atoms.edges[batch.blocks[i]], atoms.edges[batch.blocks[i] + 1]
+    first, last = (0, len(z)) if rates.whole_codes else (a, b)
+    n_found = 0
+    clear(scratch.G, b - a)
+    clear(A, b - a)
+    square_norms(atoms.D, scratch.q, first, last)
+    for s in range(batch.first[i], batch.first[i + 1]):
+        _take_up(batch, s, atoms.D, past, z, r)
+        solve_code(atoms.D, scratch, first, last, rates.lam, rates.code_tolerance)
+        add_gradient(scratch.G, z, r, a, b)
+        add_square(A, z, a, b)
+        n_found = _put_down(z, found, i, s, n_found)
+    n_samples = batch.first[i + 1] - batch.first[i]
+    if n_samples:
+        average_gradient(scratch.G, atoms.d, a, b, n_samples, rates.rho)
+        solve_atoms(atoms, a, b, A, r.dtype.type(rates.rho / n_samples), scratch.S, rates)
+
+
+@kernel
+def keep_codes(batch, found, now, n_used):
+    """Append the codes found to the buffers of `now`; returns how many entries are then in use."""
+    for i in range(len(batch.blocks)):
+        n_read = 0
+        for s in range(batch.first[i], batch.first[i + 1]):
+            now.start[batch.rows[s]], now.count[batch.rows[s]] = n_used, found.count[s]
+            for _ in range(found.count[s]):
+                now.atom[n_used], now.value[n_used] = found.atom[i, n_read], found.value[i, n_read]
+                n_used += 1
+                n_read += 1
+    return n_used
+
+
+@kernel
+def power_steps(D, v, w, n_steps):
+    """`n_steps` of the power method on D^T D from v, in place; returns the last Rayleigh quotient."""
+    quotient = 0.0
+    for _ in range(n_steps):
+        norm2 = 0.0
+        for f in range(len(v)):
+            norm2 += v[f] * v[f]
+        if norm2 == 0:  # D v = 0: a dictionary of zeros
+            return 0.0
+        scale = v.dtype.type(1 / np.sqrt(norm2))
+        for f in range(len(v)):
+            v[f] *= scale
+            w[f] = 0
+        quotient = 0.0
+        for k in range(len(D)):
+            along = dot(D, k, v)
+            quotient += along * along
+            add_row(w, along, D, k)
+        for f in range(len(v)):
+            v[f] = w[f]
+    return quotient
+
+
+@kernel
+def _take_up(batch, s, D, past, z, r):
+    """Fill z with the stored code of sample s, and r = x - zD."""
+    for f in range(len(r)):
+        r[f] = batch.X[s, f]
+    start = past.start[batch.rows[s]]
+    for e in range(start, start + past.count[batch.rows[s]]):
+        k = np.int64(past.atom[e])
+        z[k] = past.value[e]
+        add_row(r, -z[k], D, k)
+
+
+@kernel
+def _put_down(z, found, i, s, n_found):
+    """Append z to the codes found by processor i, and clear it; returns their entries so far."""
+    before = n_found
+    for k in range(len(z)):
+        if z[k] != 0:
+            found.atom[i, n_found], found.value[i, n_found] = k, z[k]
+            n_found += 1
+            z[k] = 0
+    found.count[s] = n_found - before
+    return n_found

@@ -1,0 +1,240 @@
+"""Doubly stochastic successive convex approximation (DSSC): processors, each with a block and samples.
+
+The variables are the dictionary D and a code z for every sample; the objective is the mean over the
+samples of 1/2 |x - z D|^2 + lam |z|_1.  In one iteration each of `n_processors` processors draws a
+block of atoms and `batch_size` samples of its own, and all of them read the same iterate.  A processor
+averages the gradient in its variables, d = (1 - rho) d + rho gradient, minimises a convex surrogate of
+the objective, and goes the share gamma of the way to that minimum.
+
+How we read the paper
+---------------------
+- It writes one code for all samples, which cannot be meant: here every sample has its own.
+- Its objective has no 1/2, so its zeta is our 2 lam.
+- Processors draw different blocks, as |I^t| = I says: no two ever write the same atoms.  Their
+  mini-batches are different samples: no two ever write the same code.
+- A code is in one term of the objective alone.  Its gradient has no sampling error to average away,
+  so codes take rho = gamma = 1: no gradient (n_samples, n_atoms) is stored, and codes stay sparse, which
+  they would not as averages over visits.  With exact codes, DSSC works on D alone and on the mean of
+  the least objective of each sample, and the theorem's conditions are conditions on the atoms' steps.
+- tau differs between blocks, as the paper allows.  Codes take the largest eigenvalue of D D^T for
+  tau (1 + rho): the smallest that never raises a sample's objective.
+
+Source
+------
+Koppel, Mokhtari and Ribeiro, "Parallel stochastic successive convex approximation method for
+large-scale dictionary learning", ICASSP 2018.  It gives neither tau nor batch sizes nor the constants of
+rho and gamma: the defaults below are ours.
+"""
+
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import asdict
+
+import numpy as np
+
+from flyannot.sparse.learners.dssc.kernels import (
+    Atoms,
+    Batch,
+    Found,
+    Rates,
+    Scratch,
+    exact_processor,
+    keep_codes,
+    power_steps,
+    proximal_processor,
+)
+from flyannot.sparse.learners.dssc.options import Options, gamma_at, resolved, rho_at
+from flyannot.sparse.stored_codes import as_csr, codes_of_state, no_codes, state_of_codes, with_room
+
+_WORK = {"proximal": proximal_processor, "exact": exact_processor}
+POWER_STEPS = 8  # per iteration, from the last iteration's direction: they follow D as it moves
+CURVATURE_MARGIN = 1.1  # over the power method's eigenvalue, which comes from below
+
+_CACHE_LINE = 64  # bytes
+
+# Of exact solves: for codes the breach of optimality, relative to lam; for atoms the last change made.
+CODE_TOLERANCE = {np.dtype(np.float32): 1e-2, np.dtype(np.float64): 1e-9}
+ATOM_TOLERANCE = {np.dtype(np.float32): 1e-4, np.dtype(np.float64): 1e-10}
+
+
+def iterations(n_rows, n_at_once):
+    """The slices of `n_rows` rows that the iterations take: as few as can be, of nearly equal length."""
+    edges = np.linspace(0, n_rows, -(-n_rows // n_at_once) + 1).astype(int)
+    return [slice(*pair) for pair in zip(edges, edges[1:])]
+
+
+def mini_batches(n_rows, n_processors):
+    """The first row of every processor's mini-batch, and `n_rows`: (n_processors + 1,)."""
+    return np.arange(n_processors + 1) * n_rows // n_processors
+
+
+def aligned_zeros(shape, dtype):
+    """Zeros that begin on a cache line, so that speed does not hang on where memory was found."""
+    size = int(np.prod(shape)) * dtype.itemsize
+    buffer = np.zeros(size + _CACHE_LINE, np.uint8)
+    first = -buffer.ctypes.data % _CACHE_LINE
+    return buffer[first : first + size].view(dtype).reshape(shape)
+
+
+class DSSC:
+    """Learner of the table of learners: doubly stochastic successive convex approximation.
+
+    Parameters
+    ----------
+    D : float array (n_atoms, n_features)
+        Initial atoms, of norm at most 1; copied.  float32 or float64 decides the type of all work.
+    n_samples : int
+    lam : float > 0, weight of the L1 norm
+    options : the fields of `Options`
+
+    Attributes
+    ----------
+    n_iterations : int, iterations so far
+    n_features_processed : int
+        Entries of D and of codes that processors have taken through a surrogate so far.
+
+    Raises
+    ------
+    InputError
+        If an option is out of its range.
+    """
+
+    defaults = asdict(Options())
+
+    def __init__(self, D, n_samples, *, lam, **options):
+        options = Options(**options)
+        dtype = np.dtype(np.float64 if np.asarray(D).dtype == np.float64 else np.float32)
+        self.lam, self.options = lam, resolved(options, lam, len(D))
+        edges = np.arange(self.options.n_blocks + 1) * len(D) // self.options.n_blocks
+        self._atoms = Atoms(*(aligned_zeros(np.shape(D), dtype) for _ in range(3)), edges)
+        self.D = self._atoms.D
+        self.D[:] = D
+        self._now = self._past = no_codes(n_samples, len(D), dtype)
+        self._n_used = self.n_iterations = self.n_features_processed = 0
+        self._mean_square = None
+        self._direction, self._draws = np.ones(self.D.shape[1], dtype), None
+
+    @property
+    def _n_at_once(self):
+        return self.options.n_processors * self.options.batch_size
+
+    @property
+    def block_size(self):
+        """The most samples that `step` takes: whole iterations."""
+        return self._n_at_once * max(1, 4096 // self._n_at_once)
+
+    def begin_epoch(self, rng):
+        """Take the generator that draws blocks; the codes so far become the warm starts."""
+        self._direction[:] = rng.normal(size=len(self._direction))
+        self._draws = rng.spawn(1)[0]
+        power_steps(self.D, self._direction, np.empty_like(self._direction), 50)
+        self._past, self._n_used = self._now, 0
+        self._now = no_codes(len(self._past.start), len(self.D), self.D.dtype)
+
+    def step(self, X, rows):
+        """Visit the samples X (len(rows), n_features), known by their numbers `rows`, in that order."""
+        X = np.ascontiguousarray(X, self.D.dtype)
+        rows = np.ascontiguousarray(rows, np.int64)
+        if self._mean_square is None:
+            self._mean_square = max(float(np.einsum("ij,ij->", X, X, dtype=np.float64)) / len(X), 1e-30)
+        scratches = [self._scratch() for _ in range(min(self.options.n_threads, self.options.n_processors))]
+        found = self._found(min(len(X), self._n_at_once))
+        with ThreadPoolExecutor(max(1, len(scratches) - 1)) as threads:
+            for part in iterations(len(rows), self._n_at_once):
+                self._iterate(self._batch(X[part], rows[part]), scratches, found, threads)
+
+    def _batch(self, X, rows):
+        blocks = self._draws.permutation(self.options.n_blocks)[: self.options.n_processors]
+        return Batch(X, rows, mini_batches(len(rows), self.options.n_processors), blocks)
+
+    def _iterate(self, batch, scratches, found, threads):
+        """One iteration: all processors from one iterate, then what they wrote takes its place."""
+        work, rates = _WORK[self.options.surrogate], self._rates()
+
+        turns = iter(range(len(batch.blocks)))  # shared: a thread takes the next processor when it is free
+
+        def take_turns(scratch):
+            for i in turns:
+                work(i, batch, self._atoms, self._past, rates, scratch, found)
+
+        others = [threads.submit(take_turns, scratch) for scratch in scratches[1:]]
+        take_turns(scratches[0])
+        for other in others:
+            other.result()
+        n_found = int(found.count[: len(batch.rows)].sum())
+        self._now = with_room(self._now, self._n_used, n_found)
+        self._n_used = keep_codes(batch, found, self._now, self._n_used)
+        self._accept(batch)
+        self.n_iterations += 1
+
+    def _accept(self, batch):
+        """The blocks written become the dictionary; count what was worked on."""
+        edges, n_features = self._atoms.edges, self.D.shape[1]
+        for block, n_samples in zip(batch.blocks, np.diff(batch.first)):
+            if n_samples:
+                mine = slice(edges[block], edges[block + 1])
+                self.D[mine] = self._atoms.D_next[mine]
+                n_atoms = mine.stop - mine.start
+                n_entries = len(self.D) if self.options.code_blocks == "whole" else n_atoms
+                self.n_features_processed += int(n_atoms * n_features + n_samples * n_entries)
+
+    def _rates(self):
+        options, real = self.options, self.D.dtype.type
+        w = np.empty_like(self._direction)
+        curvature = power_steps(self.D, self._direction, w, POWER_STEPS) * CURVATURE_MARGIN
+        return Rates(
+            lam=real(self.lam),
+            rho=real(rho_at(self.n_iterations, options)),
+            gamma=real(gamma_at(self.n_iterations, options)),
+            tau=real(options.tau * self._mean_square),
+            curvature=real(max(curvature, 1e-30)),
+            code_tolerance=real(self.lam * CODE_TOLERANCE[self.D.dtype]),
+            atom_tolerance=real(ATOM_TOLERANCE[self.D.dtype]),
+            n_code_steps=options.n_code_steps,
+            whole_codes=options.code_blocks == "whole",
+        )
+
+    def _scratch(self):
+        (m, p), dtype = self.D.shape, self.D.dtype
+        b = int(np.diff(self._atoms.edges).max())
+        return Scratch(
+            z=np.zeros(m, dtype),
+            q=np.empty(m, dtype),
+            r=aligned_zeros((p,), dtype),
+            support=np.empty(m, np.int32),
+            G=aligned_zeros((b, p), dtype),
+            S=aligned_zeros((b, p), dtype),
+            A=np.empty((b, b), dtype),
+        )
+
+    def _found(self, n):
+        room = (-(-n // self.options.n_processors)) * len(self.D)
+        shape = (self.options.n_processors, room)
+        return Found(
+            np.zeros(n, np.int32), np.empty(shape, self._now.atom.dtype), np.empty(shape, self.D.dtype)
+        )
+
+    def end_epoch(self):
+        """Nothing is left to do."""
+
+    def codes(self):
+        """The code of every sample at its last visit, CSR (n_samples, n_atoms)."""
+        return as_csr(self._now, len(self.D))
+
+    def state(self):
+        """All that the next epoch needs, between two epochs: a flat dict of arrays."""
+        return {
+            "D": self.D.copy(),
+            "d": self._atoms.d.copy(),
+            "mean_square": np.array([self._mean_square or 0.0]),
+            "n_iterations": np.array([self.n_iterations]),
+            "n_features_processed": np.array([self.n_features_processed]),
+            **state_of_codes(self._now),
+        }
+
+    def restore(self, state):
+        """Take up the work that `state` came from; options must be the same."""
+        self.D[:], self._atoms.d[:] = state["D"], state["d"]
+        self._mean_square = float(state["mean_square"][0]) or None
+        self.n_iterations = int(state["n_iterations"][0])
+        self.n_features_processed = int(state["n_features_processed"][0])
+        self._now = self._past = codes_of_state(state)

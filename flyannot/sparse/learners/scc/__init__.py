@@ -1,0 +1,1 @@
+"""Stochastic Coordinate Coding (SCC)."""

@@ -1,0 +1,1 @@
+"""Row operations as explicit vector code, for the solvers."""

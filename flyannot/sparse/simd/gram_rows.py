@@ -1,0 +1,270 @@
+"""Row operations of the coordinate-descent coder as explicit vector code.
+
+Loops over sixteen numbers that are left to the compiler spend more on entering than on arithmetic.
+Widths are multiples of `LANES`, numbers of rows are rounded up to `FOUR`; what is written begins on a
+cache line.
+"""
+
+import numpy as np
+from llvmlite import ir
+from numba import types
+from numba.core import cgutils
+from numba.extending import intrinsic
+
+from flyannot.sparse.simd.vectors import BOOL, BYTE, CHUNK, I16, I32, I64, LANES, VNNI, Vectors
+
+FOUR = 4  # rows that one turn of a loop adds
+GATHER = "llvm.x86.avx512.mask.gather.dps.512"
+DIGIT = 7  # bits of the lower digit of a rounded number
+
+
+class _Rows(Vectors):
+    """Vectors with rows that are found by number and stride."""
+
+    def number_at(self, row, i, t=0):
+        return self.splat(self.builder.load(self.builder.gep(row, [self.builder.add(i, I64(t))])))
+
+    def at(self, row, k):
+        return self.load(row, k, 0, aligned=False)
+
+    def line_at(self, row, k):
+        place = self.builder.bitcast(self.builder.gep(row, [k]), ir.VectorType(BYTE, CHUNK).as_pointer())
+        return self.builder.load(place, align=1)
+
+    def interleave(self, a, b):
+        """The elements of two vectors in turn: of the lower halves of their quarters, then of the upper."""
+        n = a.type.count
+        quarter = n // 4
+        for half in (0, quarter // 2):
+            places = [q * quarter + half + e for q in range(4) for e in range(quarter // 2)]
+            yield self._shuffle(a, b, [place for e in places for place in (e, n + e)])
+
+    def byte_products(self, unsigned, signed, total):
+        """total + in every lane the products of its four unsigned and signed bytes."""
+        builder, words = self.builder, ir.VectorType(I32, LANES)
+        if "+avx512vnni" in self.context.codegen().magic_tuple()[2]:
+            multiply_add = cgutils.get_or_insert_function(
+                builder.module, ir.FunctionType(words, [words] * 3), VNNI
+            )
+            return builder.call(multiply_add, [total, builder.bitcast(unsigned, words), signed])
+        signed = builder.bitcast(signed, unsigned.type)
+        for byte in range(4):
+            lanes = range(byte, CHUNK, 4)
+            a = builder.zext(self._shuffle(unsigned, unsigned, lanes), words)
+            b = builder.sext(self._shuffle(signed, signed, lanes), words)
+            total = builder.add(total, builder.mul(a, b))
+        return total
+
+    def sum_of_rows(self, factors, rows, stride, n, k):
+        """Entries k, k + 1, ... of the sum of factors[i] rows[i]."""
+
+        def four(i, sums):
+            places = [self.builder.mul(self.builder.add(i, I64(t)), stride) for t in range(FOUR)]
+            lines = [self.at(rows, self.builder.add(place, k)) for place in places]
+            return [self.fma(self.number_at(factors, i, t), lines[t], sums[t]) for t in range(FOUR)]
+
+        return self.join(self.count(n, FOUR, [self.splat(0.0)] * FOUR, four), self.builder.fadd)
+
+
+@intrinsic
+def add_rows(typing_context, target, base, scale, factors, rows, stride, n, width):
+    """target = base + scale (sum of factors[i] rows[i] for i < n); beyond n, factors or rows are zero."""
+
+    def codegen(context, builder, signature, args):
+        v = _Rows(context, builder, signature, args)
+        target, base, scale, factors, rows = v.row(0), v.row(1), v.splat(v.number(2)), v.row(3), v.row(4)
+        stride, n, width = v.index(5), v.index(6), v.index(7)
+
+        def block(k, _):
+            v.store(v.fma(scale, v.sum_of_rows(factors, rows, stride, n, k), v.at(base, k)), target, k, 0)
+            return []
+
+        v.count(width, LANES, [], block)
+        return context.get_dummy_value()
+
+    return types.none(target, base, scale, factors, rows, stride, n, width), codegen
+
+
+@intrinsic
+def add_outer(typing_context, rows, stride, scale, left, right, n, width):
+    """rows[i] += scale left[i] right for i < n."""
+
+    def codegen(context, builder, signature, args):
+        v = _Rows(context, builder, signature, args)
+        rows, stride, scale, left, right = v.row(0), v.index(1), v.splat(v.number(2)), v.row(3), v.row(4)
+        n, width = v.index(5), v.index(6)
+
+        def block(k, _):
+            line = builder.fmul(scale, v.at(right, k))
+
+            def row(i, _):
+                place = builder.add(builder.mul(i, stride), k)
+                v.store(v.fma(v.number_at(left, i), line, v.at(rows, place)), rows, place, 0)
+                return []
+
+            return v.count(n, 1, [], row)
+
+        v.count(width, LANES, [], block)
+        return context.get_dummy_value()
+
+    return types.none(rows, stride, scale, left, right, n, width), codegen
+
+
+@intrinsic
+def subtract_bytes(typing_context, q, q0, unit, rows, atoms, high, low, n, offset):
+    """q = q0 - unit (sum of (high[i] 2^DIGIT + low[i]) rows[atoms[i]] - offset), by atoms in mirrored order.
+
+    Rows are unsigned, the digits signed bytes.  `mirrored` says which atom a place of q stands for.
+    """
+
+    def codegen(context, builder, signature, args):
+        v = _Rows(context, builder, signature, args)
+        q, q0, unit, atoms = v.row(0), v.row(1), v.splat(v.number(2)), v.row(4)
+        digits, n, offset = (v.row(5), v.row(6)), v.index(7), v.splat(v.integer(8))
+        words, reals = ir.VectorType(I32, LANES), ir.VectorType(v.real, LANES)
+
+        def chunk(k, _):
+            def four(i, sums):
+                numbers = [builder.load(builder.gep(atoms, [builder.add(i, I64(t))])) for t in range(FOUR)]
+                a, b, c, d = (v.line_at(v.row(3, builder.zext(j, I64)), k) for j in numbers)
+                pairs = zip(v.interleave(a, b), v.interleave(c, d))
+                shorts = ir.VectorType(I16, CHUNK // 2)
+                fours = [v.interleave(*(builder.bitcast(x, shorts) for x in pair)) for pair in pairs]
+                fours = [builder.bitcast(x, a.type) for pair in fours for x in pair]
+                weights = [
+                    v.splat(builder.load(builder.bitcast(builder.gep(digit, [i]), I32.as_pointer()), align=1))
+                    for digit in digits
+                ]
+                factors = [w for w in weights for _ in fours]
+                return [v.byte_products(f, w, s) for f, w, s in zip(fours * 2, factors, sums)]
+
+            sums = v.count(n, FOUR, [v.splat(I32(0))] * 8, four)
+            for t in range(CHUNK // LANES):
+                total = builder.shl(sums[t], ir.Constant(words, [DIGIT] * LANES))
+                total = builder.sub(builder.add(total, sums[4 + t]), offset)
+                total = builder.sitofp(total, reals)
+                v.store(v.residue(v.load(q0, k, t, aligned=False), unit, total), q, k, t)
+            return []
+
+        v.count(v.n, CHUNK, [], chunk)
+        return context.get_dummy_value()
+
+    return types.none(q, q0, unit, rows, atoms, high, low, n, offset), codegen
+
+
+@intrinsic
+def largest_magnitude(typing_context, q, width):
+    """The largest |q[k]| for k < width."""
+
+    def codegen(context, builder, signature, args):
+        v = _Rows(context, builder, signature, args)
+        q, width = v.row(0), v.index(1)
+        tops = v.count(width, LANES, [v.splat(0.0)], lambda k, top: [v.max(v.abs(v.at(q, k)), top[0])])
+        return v.fold(tops[0], v.max)
+
+    return q.dtype(q, width), codegen
+
+
+@intrinsic
+def inner_product(typing_context, a, b, width):
+    """The sum of a[k] b[k] for k < width."""
+
+    def codegen(context, builder, signature, args):
+        v = _Rows(context, builder, signature, args)
+        a, b, width = v.row(0), v.row(1), v.index(2)
+        sums = v.count(width, LANES, [v.splat(0.0)], lambda k, s: [v.fma(v.at(a, k), v.at(b, k), s[0])])
+        return v.sum(sums)
+
+    return a.dtype(a, b, width), codegen
+
+
+@intrinsic
+def place_of_largest(typing_context, bits, masks, width):
+    """The place of the largest bits[k] & masks[k] for k < width; -1 where all are zero."""
+
+    def codegen(context, builder, signature, args):
+        v = _Rows(context, builder, signature, args)
+        bits, masks, width = v.row(0), v.row(1), v.index(2)
+        whole = ir.VectorType(context.get_value_type(signature.args[0].dtype), LANES)
+
+        def masked(k):
+            rows = (builder.bitcast(builder.gep(row, [k]), whole.as_pointer()) for row in (bits, masks))
+            return builder.and_(*(builder.load(row, align=4) for row in rows))
+
+        zeros = ir.Constant(whole, None)
+        tops = v.count(width, LANES, [zeros], lambda k, top: [v.max_int(masked(k), top[0])])
+        top = v.fold(tops[0], v.max_int)
+        all_ = v.splat(top)
+
+        def find(k, place):
+            found = builder.bitcast(builder.icmp_signed("==", masked(k), all_), I16)
+            here = builder.add(k, builder.zext(builder.cttz(found, ir.IntType(1)(0)), I64))
+            return [builder.select(builder.icmp_signed("!=", found, I16(0)), here, place[0])]
+
+        (place,) = v.count(width, LANES, [I64(0)], find)
+        return builder.select(builder.icmp_signed(">", top, top.type(0)), place, I64(-1))
+
+    return types.int64(bits, masks, width), codegen
+
+
+@intrinsic
+def gather_row(typing_context, target, gram, atom, atoms, first, width):
+    """target[k] = gram[atom, atoms[k]] for first <= k < width, and for some k before `first`."""
+
+    def codegen(context, builder, signature, args):
+        v = _Rows(context, builder, signature, args)
+        target, source, atoms = v.row(0), v.row(1, v.index(2)), v.row(3)
+        start = builder.and_(v.index(4), I64(-LANES))
+        numbers, reals = ir.VectorType(I32, LANES), ir.VectorType(v.real, LANES)
+
+        def block(k, _):
+            k = builder.add(k, start)
+            at = builder.load(builder.bitcast(builder.gep(atoms, [k]), numbers.as_pointer()), align=4)
+            v.store(_gathered(v, source, at, reals), target, k, 0)
+            return []
+
+        v.count(builder.sub(v.index(5), start), LANES, [], block)
+        return context.get_dummy_value()
+
+    return types.none(target, gram, atom, atoms, first, width), codegen
+
+
+def _gathered(v, source, numbers, reals):
+    """The entries of a row that a vector numbers."""
+    builder, nothing = v.builder, ir.Constant(reals, ir.Undefined)
+    if "+avx512f" in v.context.codegen().magic_tuple()[2] and isinstance(v.real, ir.FloatType):
+        every = ir.Constant(ir.VectorType(BOOL, LANES), [1] * LANES)
+        start = builder.bitcast(source, BYTE.as_pointer())
+        kinds = [reals, start.type, numbers.type, every.type, I32]
+        gather = cgutils.get_or_insert_function(builder.module, ir.FunctionType(reals, kinds), GATHER)
+        return builder.call(gather, [ir.Constant(reals, None), start, numbers, every, I32(4)])
+    for lane in range(LANES):
+        number = builder.zext(builder.extract_element(numbers, I32(lane)), I64)
+        nothing = builder.insert_element(nothing, builder.load(builder.gep(source, [number])), I32(lane))
+    return nothing
+
+
+@intrinsic
+def above(typing_context, q, k, bar):
+    """A bit for each of the entries k to k + CHUNK of q with |q| > bar, the first lowest."""
+
+    def codegen(context, builder, signature, args):
+        v = _Rows(context, builder, signature, args)
+        q, k, bar = v.row(0), v.index(1), v.splat(v.number(2))
+        found = [
+            builder.fcmp_ordered(">", v.abs(v.load(q, k, i, aligned=False)), bar)
+            for i in range(CHUNK // LANES)
+        ]
+        joined = v.join(found, lambda a, b: v._shuffle(a, b, range(2 * a.type.count)))
+        return builder.bitcast(joined, I64)
+
+    return types.uint64(q, k, bar), codegen
+
+
+def mirrored_order(n):
+    """The atom at every place of q, for n places: bits 2, 3 and 4, 5 of its number change places.
+
+    That is how interleaving four rows twice leaves them.
+    """
+    place = np.arange(n)
+    return (place & ~60) | (place & 12) << 2 | (place & 48) >> 2

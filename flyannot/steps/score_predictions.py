@@ -1,0 +1,51 @@
+"""Scores of predictions: a held-out test."""
+
+import numpy as np
+
+from flyannot.classifiers.training_set import annotated_groups
+from flyannot.scores.group_outcomes import judged_groups
+from flyannot.scores.metrics import Outcome, evaluate
+from flyannot.steps.curated_terms import annotations_of, is_synthetic, nothing_annotated
+from flyannot.steps.inputs import chosen_stage_ranges, require_known_terms
+from flyannot.store.predictions import read_predictions
+from flyannot.store.reading import open_stored
+
+
+def score_predictions(path, annotations_csv, excluded, stage_ranges, roll_up=()):
+    """A held-out test, if the genes are new to the model; a note says so if they are not."""
+    annotations = annotations_of(annotations_csv, roll_up)
+    require_known_terms(excluded, annotations, annotations_csv)
+    outcomes, judged, seen, total, columns = {}, {}, 0, 0, {}
+    with open_stored(path, "predictions") as stored:
+        for stage_range in chosen_stage_ranges([stored], stage_ranges):
+            groups, predicted = read_predictions(stored, stage_range)
+            columns[stage_range] = ({"source": stored.array(stage_range, "source")},)
+            kept, carried = annotated_groups(groups, annotations, stage_range)
+            rows = [groups.name.index(name) for name in kept.name]
+            seen, total = seen + int(predicted.in_training[rows].sum()), total + len(rows)
+            if rows:
+                outcome = outcomes[stage_range] = _held_out(predicted, rows, carried)
+                judged[stage_range] = judged_groups(outcome, kept.name, kept.gene_ids)
+    if not outcomes:
+        raise nothing_annotated(path, annotations_csv)
+    notes = [f"predictions of a model on {total} annotated groups"]
+    if seen:
+        notes.append(f"warning: the model learned from the genes of {seen} of them; these scores flatter it")
+    more = {"notes": notes, "synthetic": is_synthetic(columns), "judged": judged}
+    return evaluate(outcomes, excluded=excluded) | more
+
+
+def _held_out(predicted, rows, carried):
+    """The outcome of one stage range; annotated terms that the model does not know are listed too."""
+    unknown = sorted(set().union(*carried) - set(predicted.terms))
+    terms = (*predicted.terms, *unknown)
+    truth = np.array([[t in carries for t in terms] for carries in carried], bool)
+    blank = np.zeros((len(rows), len(unknown)))
+    return Outcome(
+        terms=terms,
+        truth=truth,
+        values=np.hstack([predicted.decision_value[rows], blank]),
+        yes=np.hstack([predicted.yes[rows], blank]).astype(bool),
+        probabilities=np.hstack([predicted.probability[rows], blank]),
+        reasons=("",) * len(predicted.terms) + ("the model does not know this term",) * len(unknown),
+    )

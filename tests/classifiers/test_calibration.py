@@ -1,0 +1,113 @@
+import json
+
+import numpy as np
+import pytest
+
+from flyannot.classifiers.calibration import best_threshold, calibrate, threshold_at
+from flyannot.scores.metrics import confusion
+
+
+def test_calibration_is_monotone_and_right_on_average(rng):
+    values = 3 * rng.normal(size=4000) + 8
+    truth = rng.random(4000) < 1 / (1 + np.exp(-(1.5 * (values - 8) - 2)))
+    slope, offset = calibrate(values, truth)
+    assert slope == pytest.approx(1.5, rel=0.1)
+    assert offset == pytest.approx(-14, rel=0.1)
+    assert (1 / (1 + np.exp(-(slope * values + offset)))).mean() == pytest.approx(truth.mean(), abs=1e-3)
+
+
+def test_calibration_of_misleading_separable_or_constant_values_stays_finite():
+    truth = np.array([True] * 2 + [False] * 8)
+    assert calibrate(np.where(truth, -1.0, 1.0), truth)[0] == 0
+    slope, offset = calibrate(np.where(truth, 1.0, -1.0), truth)
+    # the two targets of Platt, 3/4 and 1/10, are met exactly
+    assert 1 / (1 + np.exp(-(slope + offset))) == pytest.approx(3 / 4, abs=1e-4)
+    assert 1 / (1 + np.exp(slope - offset)) == pytest.approx(1 / 10, abs=1e-4)
+    slope, offset = calibrate(np.full(10, 3.0), truth)
+    assert 1 / (1 + np.exp(-(3 * slope + offset))) == pytest.approx((2 * 3 / 4 + 8 / 10) / 10, abs=1e-6)
+
+
+def youden(values, truth, threshold):
+    tp, fp, fn, tn = confusion(values > threshold, truth)
+    return tp / (tp + fn) + tn / (tn + fp) - 1
+
+
+def test_no_threshold_has_a_larger_youden_index(rng):
+    for _ in range(30):
+        values, truth = rng.integers(0, 12, 25) / 3, rng.random(25) < 0.4
+        if truth.all() or not truth.any():
+            continue
+        best = best_threshold(values, truth)
+        others = np.unique(values)
+        indices = [youden(values, truth, other) for other in others]
+        assert youden(values, truth, best) == pytest.approx(max(indices))
+        assert best >= others[np.flatnonzero(np.isclose(indices, max(indices)))[-1]]  # ties: the highest
+
+
+def test_the_threshold_lies_between_neighbours_or_says_no_to_all():
+    truth = np.array([False, False, True])
+    assert best_threshold(np.array([0.0, 1, 3]), truth) == 2
+    assert best_threshold(np.array([3.0, 2, 1]), truth) == 3
+    close = np.array([0.0, 1.0, np.nextafter(1.0, 2)])
+    assert (close > best_threshold(close, truth)).tolist() == truth.tolist()
+
+
+def judged(yes, truth):
+    tp, fp, fn, _ = confusion(yes, truth)
+    return {"precision": tp / max(1, tp + fp), "sensitivity": tp / (tp + fn), "tp": tp, "fp": fp}
+
+
+@pytest.mark.parametrize("what", ["precision", "sensitivity"])
+def test_a_threshold_gives_what_is_wanted_and_as_much_of_the_other_as_any_that_does(rng, what):
+    for wanted in (0.3, 0.7, 0.95, 1.0):
+        truth = rng.random(40) < 0.4
+        values = np.round(truth + rng.normal(size=40), 1)
+        every = [judged(values > cut, truth) for cut in (*np.unique(values), values.min() - 1)]
+        fitting = [one for one in every if one[what] >= wanted and one["tp"]]
+        found = judged(values > threshold_at(values, truth, (what, wanted)), truth)
+        if not fitting:
+            assert found["tp"] == found["fp"] == 0
+        elif what == "precision":
+            assert found[what] >= wanted and found["tp"] == max(one["tp"] for one in fitting)
+        else:
+            assert found[what] >= wanted and found["fp"] == min(one["fp"] for one in fitting)
+
+
+def test_a_precision_out_of_reach_says_no_to_all():
+    values, truth = np.array([3.0, 2.0, 1.0]), np.array([False, True, False])
+    assert not (values > threshold_at(values, truth, ("precision", 0.9))).any()
+    assert (values > threshold_at(values, truth, ("sensitivity", 1.0))).tolist() == [True, True, False]
+    assert threshold_at(values, truth) == best_threshold(values, truth)
+
+
+def test_a_higher_aim_says_yes_to_fewer_or_more_groups(flyannot, chain):
+    answers = []
+    for aim in ("--at sensitivity=0.95", "--at sensitivity=0.3"):
+        said = flyannot(
+            f"evaluate F T --folds 2 --min-groups 6 --json - {aim}", F=chain.features, T=chain.annotations
+        )
+        assert said.code == 0, said.err
+        answers.append(json.loads(said.out)["summary"]["all"]["macro"]["sensitivity"])
+    assert answers[0] > answers[1]
+    said = flyannot("evaluate F T --at precision=2", F=chain.features, T=chain.annotations)
+    assert said.code == 2 and "with P from 0 to 1" in said.err
+
+
+def test_what_is_near_the_threshold_of_its_term_is_left_open(flyannot, chain, tmp_path):
+    """The wider the band the more is open; far from it the answers are as without one."""
+    tables = []
+    for width in ("0", "0.05", "1"):
+        said = flyannot(
+            f"annotate M E -o O --cannot-say {width}",
+            M=chain.model,
+            E=chain.embryos,
+            O=tmp_path / f"{width}.h5",
+        )
+        assert said.code == 0, said.err
+        tables.append(
+            [row.rsplit(",", 1)[1] for row in (tmp_path / f"{width}.csv").read_text().splitlines()[1:]]
+        )
+    plain, some, every = tables
+    assert "cannot say" not in plain and set(every) == {"cannot say"}
+    assert 0 < some.count("cannot say") < len(some)
+    assert all(one in (two, "cannot say") for one, two in zip(some, plain))

@@ -1,0 +1,164 @@
+"""Explanations: the parts of a decision value sum to it, and belong to the patches that they name."""
+
+import csv
+import json
+from dataclasses import replace
+
+import numpy as np
+import pytest
+from PIL import Image as Picture
+
+from flyannot.classifiers import fit
+from flyannot.classifiers.explain import LINEAR, contribution_map, explain_group
+from flyannot.classifiers.linear_svm import TrainOptions
+from flyannot.classifiers.training_set import SetOptions
+from flyannot.dataset.folder import read_images
+from flyannot.descriptors.standard_image import SIZE_PX
+from flyannot.errors import InputError
+from flyannot.features.pooling import NO_PATCH
+from flyannot.steps.explain import TABLE, explain
+from flyannot.steps.output import Work
+from flyannot.steps.train import train
+from flyannot.store.predictions import read_predictions
+from flyannot.store.reading import open_stored
+from tests.cli.test_cli import faulty
+from tests.small_embryos import CLASSIFY
+
+
+@pytest.fixture(scope="module")
+def fitted_of():
+    """A small model of every linear method, on made-up features."""
+    rng = np.random.default_rng(5)
+    X, Y = rng.random((30, 12)), rng.random((30, 3)) < 0.5
+    genes = [f"g{i}" for i in range(30)]
+    return {m: fit(m, X, Y, genes, rng=rng, options=TrainOptions(n_folds=2)) for m in LINEAR}
+
+
+def group(rng, n_images, n_features=12, n_patches=7):
+    """Pooled features of some images, a third of them without a patch."""
+    features = rng.random((n_images, n_features)).astype(np.float32)
+    winner = rng.integers(0, n_patches, features.shape).astype(np.int32)
+    gone = rng.random(features.shape) < 0.3
+    return np.where(gone, np.float32(0), features), np.where(gone, np.int32(NO_PATCH), winner)
+
+
+@pytest.mark.parametrize("method", LINEAR)
+@pytest.mark.parametrize("n_images", [1, 3])
+@pytest.mark.parametrize("scale", [1.0, 0.03])
+def test_the_parts_sum_to_the_decision_value(fitted_of, rng, method, n_images, scale):
+    """Whatever one number the features were multiplied by; image by image and merged, too."""
+    fitted = fitted_of[method]
+    features, winner = group(rng, n_images)
+    for X, merge in ((features.max(axis=0)[None], "max"), (features, "max"), (features, "mean")):
+        values = fitted.decision_values(scale * X)
+        values = values.mean(axis=0) if merge == "mean" else values.max(axis=0)
+        for term in range(3):
+            split = explain_group(fitted, term, scale * X, features, winner, merge=merge)
+            assert split.value == values[term] and split.without_patch == 0
+            assert split.total == pytest.approx(split.value, rel=1e-12, abs=1e-13)
+    X = features.astype(float).mean(axis=0)[None]
+    split = explain_group(fitted, 1, scale * X, features, winner, scheme="mean")
+    assert split.total == pytest.approx(fitted.decision_values(scale * X)[0, 1], rel=1e-6)
+
+
+def test_each_part_is_what_the_value_loses_with_the_features_of_that_patch(fitted_of, rng):
+    fitted, (features, winner) = fitted_of["svm"], group(rng, 3)
+    X = features.max(axis=0)[None]
+    split = explain_group(fitted, 1, X, features, winner)
+    best = features.argmax(axis=0)
+    for image, patch, contribution in zip(split.image, split.patch, split.contribution):
+        mine = (best == image) & (winner[best, np.arange(12)] == patch)
+        assert mine.any()
+        without = fitted.decision_values(np.where(mine, 0, X))[0, 1]
+        assert split.value - without == pytest.approx(contribution, abs=1e-12)
+
+
+def test_a_map_holds_all_that_the_patches_contribute(rng):
+    centres_px = np.array([[8, 8], [8, 16], [120, 312]], np.float32)
+    spread = contribution_map(centres_px, [1.0, -3.0, 0.5], 16, SIZE_PX)
+    assert spread.shape == SIZE_PX and spread.sum() == pytest.approx(-1.5)
+    slow = np.zeros(SIZE_PX)
+    slow[0:16, 0:16] += 1 / 256
+    slow[0:16, 8:24] -= 3 / 256
+    slow[112:128, 304:320] += 0.5 / 256
+    np.testing.assert_allclose(spread, slow, atol=1e-15)
+
+
+@pytest.mark.parametrize(
+    "change",
+    [
+        {},
+        {"method": "ridge"},
+        {"rows": SetOptions("image", "none", 4)},
+        {"rows": SetOptions("image", "l2", 4), "merge": "mean"},
+    ],
+    ids=str,
+)
+def test_every_term_of_every_group_of_a_data_set_is_explained_exactly(chain, tmp_path, change):
+    """The values are those of `flyannot annotate`."""
+    from flyannot.steps.annotate import annotate
+
+    model, out = (chain.model, chain.predictions) if not change else (tmp_path / "m.h5", tmp_path / "p.h5")
+    images = read_images(chain.embryos)
+    if change:
+        train([chain.features], chain.annotations, model, replace(CLASSIFY, **change), Work())
+        annotate(model, images, out, Work())
+    values = {}
+    with open_stored(out, "predictions") as stored:
+        for s in stored.stage_ranges:
+            groups, predicted = read_predictions(stored, s)
+            for g, name in enumerate(groups.name):
+                values |= {
+                    (s, name, t): predicted.decision_value[g, j] for j, t in enumerate(predicted.terms)
+                }
+    terms = sorted({term for _, _, term in values})
+    explained = list(explain(model, images, terms=terms))
+    assert len(explained) == len(values)
+    for one in explained:
+        assert one.split.value == pytest.approx(values[one.stage_range, one.group, one.term], rel=1e-9)
+        assert one.split.total == pytest.approx(one.split.value, rel=1e-6)
+        shown = sum(one.patches(number)[1].sum() for number in range(len(one.images)))
+        assert shown + one.split.intercept == pytest.approx(one.split.value, rel=1e-6)
+
+
+def test_pictures_and_the_table_hold_the_same_sum(flyannot, chain, tmp_path):
+    gene = read_images(chain.embryos)[0].gene
+    line = f"explain M E --gene {gene} --stage-range 4-6 --json -o O"
+    said = flyannot(line, M=chain.model, E=chain.embryos, O=tmp_path / "why")
+    assert said.code == 0, said.err
+    listed = json.loads(said.out)
+    assert len(listed) == 3, "the most probable terms"
+    with open(tmp_path / "why" / TABLE, newline="") as file:
+        rows = list(csv.DictReader(file))
+    for one in listed:
+        assert one["sum"] == pytest.approx(one["decision_value"], rel=1e-6)
+        mine = [float(row["contribution"]) for row in rows if row["term"] == one["term"]]
+        assert sum(mine) + one["intercept"] == pytest.approx(one["decision_value"], rel=1e-6)
+        for image in one["images"]:
+            with Picture.open(tmp_path / "why" / image["picture"]) as picture:
+                assert picture.size[0] == 3 * SIZE_PX[1] and picture.getextrema()[0] != (255, 255)
+    said = flyannot("explain M E -o O", M=chain.model, E=chain.embryos, O=tmp_path / "why")
+    faulty(said, 2, "not empty", "--force")
+
+
+def test_what_cannot_be_explained_is_told_in_one_line(flyannot, chain, tmp_path):
+    named = {"M": chain.model, "E": chain.embryos, "O": tmp_path / "why"}
+    with open_stored(chain.model) as stored:
+        term = stored.array("4-6", "term")[0]
+    said = flyannot("explain M E --term T -o O", T=term + "s", **named)
+    faulty(said, 2, f'no term "{term}s"', f'Did you mean "{term}"?')
+    assert flyannot("explain M E --gene nobody -o O", **named).code == 2
+    assert not (tmp_path / "why").exists()
+    knn = tmp_path / "knn.h5"
+    train([chain.features], chain.annotations, knn, replace(CLASSIFY, method="knn"), Work())
+    faulty(flyannot("explain M E", **(named | {"M": knn})), 2, "knn", "no exact explanation", "svm or ridge")
+    with pytest.raises(InputError, match="mean pooling"):
+        from flyannot.classifiers.explain import require_linear
+
+        require_linear("svm", "mean")
+
+
+def test_an_image_that_cannot_be_read_is_named(flyannot, chain, tmp_path):
+    (tmp_path / "broken.png").write_bytes(b"not a picture")
+    said = flyannot("explain M I --stage-range 4-6", M=chain.model, I=tmp_path / "broken.png")
+    assert said.code == 65 and "broken.png" in said.err

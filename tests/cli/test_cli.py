@@ -1,0 +1,286 @@
+"""The command line: exit codes, one-line faults that say what to do, help, odd environments."""
+
+import csv
+import json
+import os
+import shutil
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from flyannot.runtime.atomic_file import locked
+
+CLI = [sys.executable, "-m", "flyannot"]
+
+
+def faulty(said, code, *words):
+    """The answer is one `Error:` line with the words, then one `Fix:` line, and nothing on stdout."""
+    lines = said.err.splitlines()
+    assert said.code == code, said.err
+    assert [line.split(":")[0] for line in lines[-2:]] == ["Error", "Fix"], said.err
+    assert sum(line.startswith(("Error:", "Fix:")) for line in lines) == 2
+    assert said.out == ""
+    for word in words:
+        assert word in said.err, said.err
+    return lines[-2].removeprefix("Error: "), lines[-1].removeprefix("Fix: ")
+
+
+def in_shell(line, cwd, **environment):
+    """Run a line of bash in which $flyannot is the command line."""
+    env = {k: v for k, v in (os.environ | environment | {"flyannot": " ".join(CLI)}).items() if v is not None}
+    done = subprocess.run(
+        ["bash", "-c", f"set -o pipefail; {line}"], cwd=cwd, env=env, capture_output=True, text=True
+    )
+    assert "Traceback" not in done.stderr, done.stderr
+    return done
+
+
+# --- each command once ---
+
+
+def test_the_whole_chain_from_the_command_line(flyannot, tmp_path):
+    """Every command, its outputs, and stdout left to data."""
+    files = {
+        k: tmp_path / f"{k}.h5" for k in ("descriptors", "dictionary", "features", "model", "predictions")
+    }
+    names = {key.upper(): path for key, path in files.items()} | {
+        "EMBRYOS": tmp_path / "embryos", "TERMS": tmp_path / "embryos" / "annotations.csv",
+        "SCORES": tmp_path / "scores.json"}  # fmt: skip
+    lines = {
+        "synthesize -o EMBRYOS --n-genes 16 --max-images 2 --stage-range 4-6 --seed 3": "drawn|wrote",
+        "extract EMBRYOS -o DESCRIPTORS --jobs 1": "windows kept",
+        "learn-dict DESCRIPTORS -o DICTIONARY --n-atoms 16 --n-epochs 1": "epoch 1/1",
+        "pool DESCRIPTORS DICTIONARY -o FEATURES --grid 1x2 --jobs 1": "32 features each",
+        "train FEATURES TERMS -o MODEL --min-groups 4 --jobs 1": "terms from 16 genes",
+        "annotate MODEL EMBRYOS -o PREDICTIONS --jobs 1": "16 groups",
+    }
+    for line, words in lines.items():
+        said = flyannot(line, **names)
+        assert (said.code, said.out) == (0, ""), said
+        assert any(word in said.err for word in words.split("|"))
+    said = flyannot("evaluate FEATURES TERMS --json SCORES --min-groups 4 --folds 3 --jobs 1", **names)
+    assert said.code == 0 and said.out.startswith("Scores on SYNTHETIC embryos") and said.err == ""
+    assert set(json.loads((tmp_path / "scores.json").read_text())) >= {"terms", "summary"}
+    assert "held-out" in flyannot("evaluate --help").out
+    said = flyannot("evaluate PREDICTIONS TERMS", **names)
+    assert said.code == 0 and "flatter" in said.out
+    said = flyannot("verify DESCRIPTORS DICTIONARY FEATURES MODEL PREDICTIONS", **names)
+    assert said.code == 0 and said.out.count("whole ") == 5
+    said = flyannot("show MODEL", **names)
+    assert said.code == 0 and "made by flyannot train" in said.out and said.err == ""
+    said = flyannot("extract EMBRYOS -o DESCRIPTORS --jobs 1", **names)
+    assert said == (0, "", f"up to date: {files['descriptors']}\n")
+    assert flyannot("-h").out == flyannot("--help").out
+
+
+def test_quiet_says_nothing_when_all_is_well(flyannot, chain, tmp_path):
+    said = flyannot("extract EMBRYOS -o OUT --jobs 1 --quiet", EMBRYOS=chain.embryos, OUT=tmp_path / "d.h5")
+    assert said == (0, "", "")
+
+
+# --- faults ---
+
+
+def test_a_misspelt_command_option_or_choice_gets_a_suggestion(flyannot, tmp_path):
+    faulty(flyannot("exract x"), 2, 'Did you mean "extract"?')
+    faulty(flyannot("extract x -o y.h5 --stride 3"), 2, "--stride-px", "flyannot extract --help")
+    faulty(flyannot("pool a b -o c.h5 --pooling median"), 2, "'max', 'mean', 'rms'")
+    faulty(flyannot("pool a b -o c.h5 --grid 2"), 2, "2x4")
+    faulty(flyannot("extract"), 2, "Missing")
+    assert flyannot("") == (2, "", flyannot("--help").out)
+
+
+def test_an_unknown_stage_range_gets_a_suggestion(flyannot, chain, tmp_path):
+    names = {"E": chain.embryos, "O": tmp_path / "d.h5"}
+    error, fix = faulty(flyannot("extract E -o O --stage-range 11-13", **names), 2)
+    assert error.startswith('unknown stage range "11-13". Did you mean "11-12"?') and "1-3, 4-6" in fix
+    faulty(flyannot("extract E -o O --stage-range 1-3", **names), 2, "no image is left")
+    faulty(flyannot("extract E -o O --view latral", **names), 2, 'Did you mean "lateral"?')
+    faulty(flyannot("train F A -o O --stage-range 1-3", F=chain.features, A=chain.annotations, O=names["O"]),
+           2, "holds no stage range 1-3", "4-6, 11-12")  # fmt: skip
+
+
+def test_tables_with_faults_name_file_line_and_column(flyannot, own_chain):
+    table = own_chain.embryos / "images.csv"
+    good = table.read_text()
+    names = {"E": own_chain.embryos, "O": own_chain.folder / "d.h5"}
+    table.write_text(good.replace("stage_range", "stage", 1))
+    faulty(flyannot("extract E -o O", **names), 2, str(table), 'no column "stage_range"', 'mean "stage"')
+    table.write_text(good.replace(",4-6,", ",4-7,", 1))
+    faulty(flyannot("extract E -o O", **names), 2, str(table), "line 2", '"4-7"', 'Did you mean "4-6"')
+    table.unlink()
+    faulty(flyannot("extract E -o O", **names), 2, "no such table", "images.csv")
+
+
+@pytest.mark.parametrize(
+    "line",
+    ["learn-dict NONE -o O", "pool NONE D -o O", "train NONE A -o O", "annotate NONE E -o O",
+     "evaluate NONE A", "show NONE", "extract NONE -o O", "annotate M NONE -o O"],
+)  # fmt: skip
+def test_a_missing_input_is_named(flyannot, chain, tmp_path, line):
+    said = flyannot(line, NONE=tmp_path / "none", O=tmp_path / "o.h5", D=chain.dictionary,
+                    A=chain.annotations, E=chain.embryos, M=chain.model)  # fmt: skip
+    faulty(said, 2, str(tmp_path / "none"))
+    assert not list(tmp_path.glob("*.h5"))
+
+
+@pytest.mark.parametrize("kind", ["descriptors", "dictionary", "features", "model", "predictions"])
+def test_a_truncated_file_is_named_with_the_command_that_mends_it(flyannot, own_chain, kind):
+    path = own_chain.kinds[kind]
+    path.write_bytes(path.read_bytes()[:-500])
+    line = {
+        "descriptors": "learn-dict F -o O",
+        "dictionary": "pool DESCRIPTORS F -o O",
+        "features": "train F A -o O",
+        "model": "annotate F E -o O",
+        "predictions": "evaluate F A",
+    }[kind]
+    said = flyannot(line, F=path, O=own_chain.folder / "o.h5", DESCRIPTORS=own_chain.descriptors,
+                    A=own_chain.annotations, E=own_chain.embryos)  # fmt: skip
+    error, fix = faulty(said, 65, str(path))
+    assert fix.startswith("make it again with: ") and fix.endswith("--force")
+    said = flyannot("verify F", F=path)
+    assert said.code == 65 and said.out.startswith(f"NOT whole: {path} is damaged")
+    said = flyannot("verify F G", F=path, G=own_chain.embryos / "none.h5")
+    assert said.code == 65 and said.out.count("NOT whole") == 2
+
+
+def test_swapped_arguments_are_explained(flyannot, chain, tmp_path):
+    names = {"F": chain.features, "A": chain.annotations, "O": tmp_path / "o.h5", "D": chain.descriptors,
+             "L": chain.dictionary}  # fmt: skip
+    faulty(flyannot("evaluate A F", **names), 65, "annotations.csv is not an HDF5 file")
+    faulty(flyannot("train A F -o O", **names), 65, "annotations.csv is not an HDF5 file")
+    faulty(flyannot("pool L D -o O", **names), 65, "holds a dictionary, not descriptors")
+    faulty(flyannot("evaluate D A", **names), 65, "holds descriptors, not features")
+
+
+def test_an_output_is_never_an_input(flyannot, own_chain):
+    names = {"D": own_chain.descriptors, "F": own_chain.features, "A": own_chain.annotations,
+             "L": own_chain.dictionary, "M": own_chain.model, "E": own_chain.embryos,
+             "T": own_chain.embryos / "images.csv", "C": own_chain.folder / "x.csv"}  # fmt: skip
+    before = {path: path.read_bytes() for path in names.values() if path.is_file()}
+    for line in ("pool D L -o D --force", "pool D L -o L --force", "learn-dict D -o D --force",
+                 "train F A -o F --force", "train F A -o A --force", "annotate M E -o M --force",
+                 "extract E -o T --force", "evaluate F A --json F", "evaluate F A --json A",
+                 "annotate M E -o C"):  # fmt: skip
+        faulty(flyannot(line, **names), 2)
+    assert {path: path.read_bytes() for path in before} == before
+
+
+def test_unreadable_images_are_listed_and_asked_for_again(flyannot, own_chain):
+    """Exit 3 each time, one line in the table, gone once the image is mended."""
+    broken = next((own_chain.embryos / "images").glob("*.png"))
+    good, table = broken.read_bytes(), own_chain.folder / "failures.csv"
+    names = {"E": own_chain.embryos, "D": own_chain.descriptors, "M": own_chain.model,
+             "P": own_chain.predictions}  # fmt: skip
+    broken.write_bytes(good[:300])
+    for line in ("extract E -o D --stride-px 16 --force --jobs 1", "annotate M E -o P --force --jobs 1"):
+        for _ in range(2):
+            said = flyannot(line, **names)
+            assert said.code == 3 and "1 image was skipped; the reasons are in" in said.err
+    with open(table) as file:
+        rows = list(csv.DictReader(file))
+    assert [row["output"] for row in rows] == ["descriptors.h5", "predictions.h5"]
+    assert all(row["image"] == f"images/{broken.name}" and "damaged" in row["reason"] for row in rows)
+    assert "skipped  images/" in flyannot("show D", **names).out
+    broken.write_bytes(good)
+    for line in ("extract E -o D --stride-px 16 --force --jobs 1", "annotate M E -o P --force --jobs 1"):
+        assert flyannot(line, **names).code == 0
+    assert not table.exists()
+
+
+def test_when_no_image_can_be_read_the_exit_code_is_1(flyannot, chain, tmp_path):
+    (tmp_path / "a.png").write_bytes(b"text")
+    said = flyannot("annotate M A --stage-range 4-6 -o O --jobs 1", M=chain.model, A=tmp_path / "a.png",
+                    O=tmp_path / "p.h5")  # fmt: skip
+    faulty(said, 1, "not one of 1 images could be used")
+    assert not (tmp_path / "p.h5").exists()
+
+
+def test_odd_names_of_images_are_listed_and_stay_inside(flyannot, chain, tmp_path):
+    """Newline, leading dash, formula, quote, and bytes that are no UTF-8: twice, as tables are read back."""
+    folder = tmp_path / "odd"
+    folder.mkdir()
+    picture = next((chain.embryos / "images").glob("*_4-6_1.png")).read_bytes()
+    for name in (b"-o.png", b"=1+1.png", b'quo"te.png', b"line\nbreak.png", b"caf\xe9.png", "é.png".encode()):
+        (Path(os.fsdecode(folder)) / os.fsdecode(name)).write_bytes(picture)
+        (folder / os.fsdecode(b"bad " + name)).write_bytes(b"no picture")
+    for _ in range(2):
+        said = flyannot("annotate M F --stage-range 4-6 -o O --jobs 1", M=chain.model, F=folder,
+                        O=tmp_path / "p.h5")  # fmt: skip
+        assert said.code == 3 and "6 images were skipped" in said.err
+    with open(tmp_path / "p.csv", newline="", encoding="utf-8") as table:
+        found = {row["image"] for row in csv.DictReader(table)}
+    assert found == {"'-o.png", "'=1+1.png", 'quo"te.png', "line\\nbreak.png", "caf\\xe9.png", "é.png"}
+    assert sorted(p.name for p in tmp_path.iterdir()) == ["failures.csv", "odd", "p.csv", "p.h5"]
+
+
+def test_a_folder_that_cannot_be_written_is_exit_74(flyannot, chain, tmp_path):
+    (tmp_path / "file").write_text("no folder")
+    for line in ("extract E -o O --jobs 1", "synthesize -o O --n-genes 1", "evaluate P A --json O"):
+        said = flyannot(line, E=chain.embryos, O=tmp_path / "file" / "o.h5", P=chain.predictions,
+                        A=chain.annotations)  # fmt: skip
+        faulty(said, 74, "cannot write", str(tmp_path / "file"))
+    assert (tmp_path / "file").read_text() == "no folder"
+
+
+def test_a_locked_output_is_exit_75(flyannot, chain, tmp_path):
+    out = tmp_path / "d.h5"
+    with locked(out):
+        faulty(flyannot("extract E -o O --jobs 1", E=chain.embryos, O=out), 75, "written by another run")
+
+
+def test_an_unexpected_fault_is_one_line_without_debug(flyannot, chain, monkeypatch):
+    def broken(path):
+        raise ZeroDivisionError("deep inside\nwith a second line")
+
+    monkeypatch.setattr("flyannot.store.description.describe_file", broken)
+    error, fix = faulty(flyannot("show F", F=chain.model), 1)
+    assert error == "unexpected ZeroDivisionError: deep inside" and "--debug" in fix
+
+
+def test_debug_shows_the_traceback(chain, tmp_path):
+    done = subprocess.run([*CLI, "show", tmp_path / "none", "--debug"], capture_output=True, text=True)
+    assert done.returncode == 2 and "Traceback" in done.stderr and "Fix: " in done.stderr
+
+
+# --- environments ---
+
+
+def test_a_reader_that_has_had_enough_is_no_fault(chain):
+    for line in ("$flyannot show model.h5 | head -n 1", "$flyannot evaluate --help | head -n 1",
+                 "$flyannot verify *.h5 2>&1 | head -c 1"):  # fmt: skip
+        done = in_shell(line, chain.folder)
+        assert (done.returncode, done.stderr) == (0, ""), line
+
+
+def test_closed_and_full_outputs(chain):
+    assert in_shell("$flyannot show model.h5 >&-", chain.folder).returncode == 0
+    assert in_shell("$flyannot show none.h5 2>&-", chain.folder).returncode == 2
+    done = in_shell("$flyannot show model.h5 > /dev/full", chain.folder)
+    assert done.returncode == 74
+    assert done.stderr.startswith("Error: cannot write to the standard output: No space left")
+
+
+def test_any_locale_and_terminal(own_chain):
+    """Names beyond ASCII on a terminal that knows only ASCII."""
+    table = own_chain.embryos / "images.csv"
+    table.write_text(table.read_text().replace(",syn001,", ",β-Tub,"), encoding="utf-8")
+    for number, environment in enumerate((
+        {"LANG": "C", "LC_ALL": "C", "TERM": "dumb"},
+        {"PYTHONIOENCODING": "ascii", "LC_ALL": "C", "PYTHONUTF8": "0", "PYTHONCOERCECLOCALE": "0"},
+    )):  # fmt: skip
+        out = f"p{number}.h5"
+        done = in_shell(f"$flyannot annotate model.h5 embryos -o {out} --stage-range 4-6 --jobs 1 && "
+                        f"$flyannot show {out}", own_chain.folder, **environment)  # fmt: skip
+        assert done.returncode == 0, done.stderr
+        assert "β-Tub" in (own_chain.folder / f"p{number}.csv").read_text(encoding="utf-8")
+
+
+def test_the_console_script_is_the_module(tmp_path):
+    script = shutil.which("flyannot") or Path(sys.executable).with_name("flyannot")
+    if not Path(script).exists():
+        pytest.skip("the package is not installed")
+    assert subprocess.run([script, "--version"], capture_output=True).returncode == 0

@@ -1,0 +1,283 @@
+"""What a command says of itself: help, examples that run, the table of options, completion, colours."""
+
+import json
+import os
+import pty
+import shutil
+import subprocess
+import sys
+from pathlib import Path
+
+import click
+import numpy as np
+import pytest
+from scipy.io import savemat
+
+from flyannot import __version__
+from flyannot.cli import COMMANDS, group
+from flyannot.cli.shared.option_table import RENEW, commands_below, option_table
+from tests.command_lines import contexts_of
+from tests.conftest import ROOT
+
+ALL = dict(commands_below(group))
+PARSED_ONLY = {
+    "flyannot ablate": "takes minutes",
+    "flyannot bench": "takes minutes",
+    "flyannot bow": "needs a file of others",
+    "flyannot reproduce": "takes minutes",
+    "flyannot fetch": "needs the network",
+    "flyannot fetch bdgp": "needs the network",
+    "flyannot import": "needs a file of others",
+    "flyannot import wu2016": "needs a file of others",
+    "flyannot import flyexpress": "needs files of others",
+    "flyannot import bdgp": "needs files of others",
+}
+
+
+def named(help_text, heading):
+    return help_text.partition(f"\n{heading}:\n")[2]
+
+
+@pytest.fixture
+def workplace(chain, tmp_path, monkeypatch):
+    """A folder with all that examples name, as the working folder; one job, so that nothing is spawned."""
+    folder = chain.copied_to(tmp_path / "workplace").folder
+    pictures = sorted((folder / "embryos" / "images").glob("*_4-6_1.png"))
+    (folder / "my-images").mkdir()
+    for picture in pictures[:3]:
+        shutil.copy(picture, folder / "my-images")
+    shutil.copy(pictures[0], folder / "embryo.png")
+    text = (ROOT / "configs" / "demo.toml").read_text().replace("n-atoms = 256", "n-atoms = 32")
+    (folder / "demo.toml").write_text(text.replace("min-groups = 10", "min-groups = 3"))
+    shutil.copytree(chain.folder, folder / "results", ignore=shutil.ignore_patterns("embryos"))
+    savemat(folder / "D.mat", {"D": np.eye(128)[:, :20]})
+    (folder / "fbbt.obo").write_text("[Term]\nid: FBbt:1\nname: gut\n")
+    (folder / "fbdv.obo").write_text("[Term]\nid: FBdv:1\nname: embryonic stage 1\n")
+    monkeypatch.chdir(folder)
+    monkeypatch.setenv("FLYANNOT_SYNTHESIZE_MAX_IMAGES", "1")
+    monkeypatch.setenv("FLYANNOT_SYNTHESIZE_STAGE_RANGE", "4-6")
+    for command in ("EXTRACT", "POOL", "TRAIN", "ANNOTATE", "EVALUATE"):
+        monkeypatch.setenv(f"FLYANNOT_{command}_JOBS", "1")
+    return folder
+
+
+def make_scores(flyannot, line):
+    """The scores that an example compares or reports on, where it says they are."""
+    if "scores.json" not in line.partition("--json")[0] and " results" not in line:
+        return
+    said = flyannot("evaluate features.h5 embryos/annotations.csv --folds 2 --min-groups 6 --json made.json")
+    assert said.code == 0, said.err
+    for word in (*line.split(), "results/scores.json"):
+        if word.endswith("scores.json"):
+            Path(word).parent.mkdir(exist_ok=True)
+            shutil.copy("made.json", word)
+
+
+def make_shards(flyannot, line):
+    """The shards that an example joins, where it says they are."""
+    shards = [word for word in line.partition(" -o ")[0].split() if word.startswith("predictions.")]
+    for i, shard in enumerate(shards, 1) if "join" in line else ():
+        said = flyannot(f"annotate model.h5 embryos -o {shard} --shard {i}/{len(shards)}")
+        assert said.code == 0, said.err
+
+
+# --- help ---
+
+
+@pytest.mark.parametrize("name", ["flyannot", "flyannot import", *ALL])
+def test_help_begins_with_what_the_command_is_for_and_ends_with_an_example(flyannot, name):
+    said = flyannot(f"{name.removeprefix('flyannot')} --help")
+    assert said.code == 0 and said.err == ""
+    first, last = said.out.splitlines()[0], named(said.out, "Example").splitlines()
+    assert first[0].isupper() and not first.startswith("Usage")
+    assert last and all(line.strip().startswith("flyannot ") for line in last)
+    assert name == "flyannot" or last[0].strip().startswith(f"{name} ") or last[0].strip() == name
+    assert said.out.count("Usage: ") == 1 and "\nOptions:\n" in said.out
+
+
+@pytest.mark.parametrize("name", ["flyannot import", *ALL])
+def test_the_example_of_a_command_runs(flyannot, workplace, name):
+    command = ALL.get(name) or group.get_command(None, "import")
+    for line in command.example:
+        words = contexts_of(line)[-1].params
+        if name in PARSED_ONLY:
+            continue
+        make_scores(flyannot, line)
+        make_shards(flyannot, line)
+        for out in (words.get(option) for option in ("out", "folder", "output")):
+            if out is not None and Path(out).exists():
+                shutil.rmtree(out) if Path(out).is_dir() else Path(out).unlink()
+        said = flyannot(line.removeprefix("flyannot "))
+        assert said.code == 0, said.err
+
+
+def test_the_example_of_the_group_runs(flyannot, workplace):
+    shutil.rmtree("embryos")
+    for line in group.example:
+        said = flyannot(f"{line.removeprefix('flyannot ')} {'--n-genes 8' if 'synthesize' in line else ''}")
+        assert said.code == 0, said.err
+
+
+def test_every_option_has_a_help_text():
+    for name, command in ALL.items():
+        options = [one for one in command.params if isinstance(one, click.Option)]
+        assert options and all(one.help for one in options), name
+
+
+def test_the_help_of_the_group_lists_every_command(flyannot):
+    said = flyannot("--help")
+    for name, (_, short) in COMMANDS.items():
+        assert name in said.out and short.split()[0] in said.out
+    assert flyannot("--version").out == f"flyannot, version {__version__}\n"
+
+
+def test_the_page_of_options_is_true():
+    """Every option of every command, as the commands have them now."""
+    page = (ROOT / "data" / "OPTIONS.md").read_text(encoding="utf-8")
+    assert page == option_table() + "\n", f"data/OPTIONS.md is stale; in the root of the checkout: {RENEW}"
+    for name, command in ALL.items():
+        section = page.partition(f"## {name}\n")[2].partition("\n## ")[0]
+        for one in command.params:
+            shared = {"--verbose", "--quiet", "--debug"} & set(one.opts)
+            assert shared or not isinstance(one, click.Option) or f"`{one.opts[-1]}`" in section, name
+
+
+# --- loudness ---
+
+
+def test_loudness_may_stand_before_the_command(flyannot, workplace):
+    assert flyannot("-q extract embryos -o d.h5") == (0, "", "")
+    loud, plain = (flyannot(f"{flag} extract embryos -o d.h5 --force").err for flag in ("-v", ""))
+    assert "up to date" in plain and len(loud) >= len(plain)
+    said = flyannot("-q extract none -o d.h5")
+    assert said.code == 2 and said.err.startswith("Error: ")
+
+
+# --- did you mean ---
+
+
+@pytest.mark.parametrize(
+    ("line", "suggestion"),
+    [
+        ("exract embryos -o d.h5", "extract"),
+        ("import wu2015 x -o y", "wu2016"),
+        ("extract embryos -o d.h5 --strid-px 4", "--stride-px"),
+        ("-q --verbos extract embryos -o d.h5", "--verbose"),
+        ("extract embryos -o d.h5 --stage-range 11-13", "11-12"),
+        ("extract embryos -o d.h5 --view latral", "lateral"),
+        ("train features.h5 embryos/annotations.csv -o m.h5 --exclude-terms 'not-anatomyy'", "not-anatomy"),
+        ("train features.h5 embryos/annotations.csv -o m.h5 --exclude-terms 'TERM'", "NAME"),
+        ("evaluate features.h5 embryos/annotations.csv --exclude-terms 'TERM'", "NAME"),
+        ("evaluate predictions.h5 embryos/annotations.csv --exclude-terms 'TERM'", "NAME"),
+        ("explain model.h5 embryo.png --stage-range 4-6 --term 'TERM'", "NAME"),
+        ("learn-dict descriptors.h5 -o d.h5 --learner dscc", "dssc"),
+        ("run demo.toml --set extrct.stride-px=4", "extract"),
+        ("run demo.toml --set extract.strid-px=4", "stride-px"),
+        ("completion bsh", "bash"),
+    ],
+)
+def test_a_misspelling_gets_a_suggestion(flyannot, workplace, chain, line, suggestion):
+    term = (chain.annotations).read_text().splitlines()[1].split(",")[2]
+    said = flyannot(line.replace("TERM", term[:-1] + "x"))
+    assert said.code == 2 and said.out == ""
+    assert suggestion.replace("NAME", term) in said.err, said.err
+    assert "ean" in said.err, said.err  # Did you mean
+
+
+# --- facts ---
+
+
+def test_info_names_versions_processor_folders_and_extras(flyannot, monkeypatch):
+    monkeypatch.setenv("FLYANNOT_EXTRACT_JOBS", "3")
+    facts = json.loads(flyannot("info --json").out)
+    assert facts["flyannot"] == __version__ and facts["packages"]["numpy"]
+    assert {"test", "bench"} <= set(facts["extras"]) and facts["extras"]["test"]["pytest"]
+    assert facts["processor"]["usable"] >= 1 and facts["kernel_cache"]
+    assert facts["environment"]["FLYANNOT_EXTRACT_JOBS"] == "3"
+    said = flyannot("info")
+    assert said.code == 0 and said.err == ""
+    assert all(word in said.out for word in (__version__, "processor", "numba", "FLYANNOT_EXTRACT_JOBS=3"))
+
+
+def test_what_is_printed_as_a_table_is_printed_as_json_too(flyannot, workplace):
+    shown = json.loads(flyannot("show features.h5 --json").out)
+    assert shown["kind"] == "features" and shown["options"]["pooling"] == "max"
+    assert shown["stage_ranges"]["4-6"]["features"]["type"] == "float32"
+    Path("broken.h5").write_bytes(Path("model.h5").read_bytes()[:-100])
+    said = flyannot("verify features.h5 broken.h5 --json")
+    whole, broken = json.loads(said.out)
+    assert said.code == 65 and said.err == ""
+    assert whole["whole"] and whole["kind"] == "features" and not broken["whole"] and broken["fix"]
+    line = "evaluate predictions.h5 embryos/annotations.csv --json"
+    assert flyannot(f"{line} scores.json").code == 0
+    assert json.loads(flyannot(f"{line} -").out) == json.loads(Path("scores.json").read_text())
+    assert not Path("-").exists()
+
+
+# --- completion ---
+
+
+def completed(words, tmp_path):
+    """What bash offers for the last of the words, by the script of `flyannot completion bash`."""
+    (tmp_path / "flyannot").write_text(f'#!/bin/bash\nexec {sys.executable} -m flyannot "$@"\n')
+    (tmp_path / "flyannot").chmod(0o755)
+    script = f"""
+export PATH={tmp_path}:$PATH
+eval "$(flyannot completion bash)"
+COMP_WORDS=({" ".join(repr(word) for word in words)}); COMP_CWORD={len(words) - 1}
+_flyannot_completion flyannot
+printf '%s\\n' "${{COMPREPLY[@]}}"
+complete -p flyannot
+"""
+    done = subprocess.run(["bash", "-c", script], capture_output=True, text=True)
+    assert done.returncode == 0 and done.stderr == "", done.stderr
+    return done.stdout.splitlines()
+
+
+@pytest.mark.skipif(shutil.which("bash") is None, reason="there is no bash")
+def test_bash_completes_commands_options_and_values(tmp_path):
+    *offered, registered = completed(["flyannot", "le"], tmp_path)
+    assert offered == ["learn-dict"] and "_flyannot_completion" in registered
+    assert completed(["flyannot", "extract", "--str"], tmp_path)[:-1] == ["--stride-px"]
+    words = ["flyannot", "extract", "--stage-range", "1"]
+    assert completed(words, tmp_path)[:-1] == ["1-3", "11-12", "13-16"]
+
+
+@pytest.mark.parametrize("shell", ["zsh", "fish"])
+def test_other_shells_have_a_script(flyannot, shell):
+    said = flyannot(f"completion {shell}")
+    assert said.code == 0 and "_FLYANNOT_COMPLETE" in said.out and "complete" in said.out
+
+
+# --- colours ---
+
+
+def on_a_terminal(words, **environment):
+    """All that a command prints on a terminal."""
+    leader, follower = pty.openpty()
+    env = os.environ | {"TERM": "xterm"} | environment
+    env.pop("NO_COLOR", None) if "NO_COLOR" not in environment else None
+    done = subprocess.run([sys.executable, "-m", "flyannot", *words], stdout=follower, stderr=follower,
+                          stdin=subprocess.DEVNULL, env=env)  # fmt: skip
+    os.close(follower)
+    said = b""
+    while True:
+        try:
+            part = os.read(leader, 65536)
+        except OSError:  # the end, as Linux tells it
+            part = b""
+        if not part:
+            os.close(leader)
+            return done.returncode, said.decode()
+        said += part
+
+
+def test_colours_only_on_a_terminal_and_only_if_wanted(chain):
+    words = ["exract", "x"]
+    assert on_a_terminal(words)[1].startswith("\x1b[31m\x1b[1mError:\x1b[0m no such command")
+    for name, value in (("NO_COLOR", "1"), ("TERM", "dumb")):
+        assert "\x1b" not in on_a_terminal(words, **{name: value})[1]
+    done = subprocess.run([sys.executable, "-m", "flyannot", *words], capture_output=True, text=True)
+    assert done.stderr.startswith("Error: ") and "\x1b" not in done.stderr
+    code, said = on_a_terminal(["verify", str(chain.model)])
+    assert code == 0 and "\x1b[32m" in said

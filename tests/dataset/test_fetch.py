@@ -1,0 +1,402 @@
+"""Fetching from servers that misbehave: no finished file is lost, no file is wrong, all else is listed."""
+
+import csv
+import gzip
+import hashlib
+import io
+import json
+import signal
+import subprocess
+import sys
+import threading
+import time
+from datetime import UTC, datetime, timedelta
+
+import numpy as np
+import pytest
+from PIL import Image
+
+from tests.dataset import odd_server as odd
+
+pytest.importorskip("httpx", reason="pip install 'flyannot[fetch]'")
+
+from flyannot.dataset.bdgp_site import checks
+from flyannot.dataset.bdgp_site.download import Manners
+from flyannot.dataset.bdgp_site.manifest import Manifest
+from flyannot.dataset.bdgp_site.pace import Pace, Stopped, seconds_asked_for
+from flyannot.dataset.bdgp_site.plan import plan_images
+from flyannot.errors import FlyannotError, InputError
+from flyannot.steps import fetch as steps_fetch
+from flyannot.steps.fetch import Wanted, fetch_bdgp
+from flyannot.steps.output import Work
+
+QUICK = Manners(
+    connections=4, pause_s=0.0, tries=4, backoff_s=0.01, longest_wait_s=60.0, silence_s=1.0, attempt_s=0.8
+)
+
+HEALED = [  # after some tries the file is there, and right
+    odd.once(odd.drops_mid_body), odd.once(odd.drops_without_etag), odd.once(odd.hangs_up_at_once),
+    odd.once(odd.claims_more), odd.once(odd.claims_less), odd.once(odd.too_many_with_seconds),
+    odd.once(odd.too_many_with_a_date), odd.once(odd.too_many), odd.once(odd.too_many_in_words),
+    odd.once(odd.broken), odd.once(odd.unavailable), odd.once(odd.page_for_image), odd.once(odd.empty_body),
+    odd.once(odd.cut_image), odd.once(odd.stalls), odd.once(odd.never_answers), odd.drips,
+    odd.drops_then_ignores_range, odd.drops_then_sends_another_range, odd.drops_then_has_another_version,
+    odd.drops_then_mixes_versions, odd.drops_then_shrinks, odd.packs_unasked, odd.once(odd.packs_badly),
+    odd.says_another_type, odd.once(odd.ends_chunks_early), odd.once(odd.answers_no_http),
+    odd.once(odd.redirects_once), odd.wakes_up_slowly,
+]  # fmt: skip
+HOPELESS = {  # the file cannot be had; the reason says
+    odd.not_found: "answer 404", odd.gone: "answer 410", odd.forbidden: "answer 403",
+    odd.broken: "answer 500", odd.too_many_with_seconds: "answer 429", odd.redirects_in_a_loop: "redirected",
+    odd.redirects_to_nowhere: "redirected", odd.page_for_image: "a web page", odd.empty_body: "empty",
+    odd.cut_image: "damaged image", odd.sends_another_kind: "not an image", odd.claims_a_giant: "more than",
+    odd.has_no_end: "more than", odd.claims_more: "connection broke", odd.claims_less: "damaged image",
+    odd.packs_badly: "connection broke", odd.answers_no_http: "connection broke",
+}  # fmt: skip
+
+
+def jpeg(seed):
+    """A picture of some kilobytes."""
+    pixels = np.random.default_rng(seed).integers(0, 256, (60, 80), dtype=np.uint8)
+    file = io.BytesIO()
+    Image.fromarray(pixels).save(file, "jpeg", quality=95)
+    return file.getvalue()
+
+
+@pytest.fixture
+def server(monkeypatch):
+    for name in ("HTTP_PROXY", "http_proxy", "ALL_PROXY", "all_proxy"):
+        monkeypatch.delenv(name, raising=False)
+    monkeypatch.setattr(steps_fetch, "_SILENT", 1000)
+    one = odd.OddServer()
+    yield one
+    one.close()
+
+
+def place_of(name):
+    return f"/insitu_image_storage/{name}"
+
+
+def serve(server, n_images, *, more="", gene=lambda i: ("Dl", "CG3619", "FBgn0000463")):
+    """Put the dumps and so many images on the server; the names of the images."""
+    names = [f"img_dir_{i % 3}/insitu{i}.jpe" for i in range(n_images)]
+    rows = "".join(
+        "{},{},RE1,{},Fly,{},{}\n".format(*gene(i), name, i % 6 + 1) for i, name in enumerate(names)
+    )
+    annot = "".join("{},{},{},2,gap\n".format(*gene(i)) for i in range(n_images))
+    for table, text in (("insitu_annot.csv.gz", annot), ("insitu_images.csv.gz", rows + more)):
+        server.files[f"/insitu-mysql-dump/{table}"] = gzip.compress(text.encode())
+    for i, name in enumerate(names):
+        server.files[place_of(name)] = jpeg(i)
+    return names
+
+
+def fetch(server, folder, manners=QUICK, **wanted):
+    dry_run = wanted.pop("dry_run", False)
+    asked = Wanted(base_url=server.url, **wanted)
+    return fetch_bdgp(folder, asked, Work(), manners=manners, dry_run=dry_run)
+
+
+def is_right(server, folder, name):
+    path = folder / name
+    return path.is_file() and path.read_bytes() == server.files[place_of(name)]
+
+
+def leftovers(folder):
+    return [path.name for path in folder.rglob(".*")]
+
+
+def test_a_misbehaving_server_loses_no_file_and_makes_none_wrong(server, tmp_path, monkeypatch):
+    monkeypatch.setattr(steps_fetch, "MOST_BYTES_OF_IMAGE", 3_000_000)
+    names = serve(server, len(HEALED) + len(HOPELESS) + 5)
+    healed, hopeless = names[: len(HEALED)], dict(zip(names[len(HEALED) :], HOPELESS))
+    for name, oddity in [*zip(healed, HEALED), *hopeless.items()]:
+        server.oddities[place_of(name)] = oddity
+    for name in healed:  # where redirects_once leads
+        server.files[place_of(name) + "?moved"] = server.files[place_of(name)]
+    outcome = fetch(server, tmp_path)
+    failures = dict(outcome.failures)
+    assert set(failures) == set(hopeless)
+    for name, oddity in hopeless.items():
+        assert HOPELESS[oddity] in failures[name], oddity.__name__
+        assert not (tmp_path / name).exists()
+    wrong = [
+        i for i, name in enumerate(names) if name not in failures and not is_right(server, tmp_path, name)
+    ]
+    assert wrong == []
+    assert server.most_busy <= 4 + 2  # a handler may still end while its successor begins
+
+    server.requests.clear()
+    server.oddities.clear()
+    assert fetch(server, tmp_path).failures == ()  # the server is repaired: only what is missing is asked for
+    asked = {path for method, path, _ in server.requests if method == "GET"}
+    assert asked == {place_of(name) for name in failures}
+    assert all(is_right(server, tmp_path, name) for name in names)
+    assert leftovers(tmp_path) == []
+    with open(tmp_path / "manifest.csv", newline="") as file:
+        listed = {row["file"]: row for row in csv.DictReader(file)}
+    assert set(listed) == {*names, "insitu_annot.csv.gz", "insitu_images.csv.gz"}
+    for name, row in listed.items():
+        assert hashlib.sha256((tmp_path / name).read_bytes()).hexdigest() == row["sha256"]
+
+
+def test_no_more_connections_are_used_than_were_granted(server, tmp_path):
+    names = serve(server, 12)
+    for name in names:
+        server.oddities[place_of(name)] = odd.wakes_up_slowly
+    manners = Manners(connections=2, pause_s=0.0, silence_s=5.0)
+    assert fetch(server, tmp_path, manners).failures == ()
+    assert server.most_busy <= 2 * 2  # a turn may still be ending when the next of its connection begins
+
+
+@pytest.mark.parametrize("number", [signal.SIGKILL, signal.SIGINT, signal.SIGTERM])
+def test_a_run_that_is_ended_by_a_signal_is_continued_and_loses_nothing(server, tmp_path, number):
+    names = sorted(serve(server, 8))
+    for name in names[4:]:
+        server.oddities[place_of(name)] = odd.stalls
+    words = ["fetch", "bdgp", "-o", str(tmp_path / "out"), "--base-url", server.url, "--pause", "0"]
+    run = subprocess.Popen(
+        [sys.executable, "-m", "flyannot", *words], stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL
+    )
+    ends = time.monotonic() + 60
+    while not all(server.asked(place_of(name)) for name in names[:6]) and time.monotonic() < ends:
+        time.sleep(0.02)
+    asked = time.monotonic()
+    run.send_signal(number)
+    code = run.wait(timeout=30)
+    assert code == {signal.SIGKILL: -9, signal.SIGINT: 130, signal.SIGTERM: 143}[number]
+    assert time.monotonic() - asked < 4  # a stalled connection is not waited for
+    server.oddities.clear()
+    server.requests.clear()
+    assert fetch(server, tmp_path / "out").failures == ()
+    assert not any(server.asked(place_of(name)) for name in names[:4])
+    assert all(is_right(server, tmp_path / "out", name) for name in names)
+    assert leftovers(tmp_path / "out") == []
+
+
+def test_a_file_is_resumed_where_it_broke_off_and_only_of_the_same_version(server, tmp_path):
+    (name,) = serve(server, 1)
+    server.oddities[place_of(name)] = odd.once(odd.drops_mid_body)
+    assert fetch(server, tmp_path).failures == ()
+    first, second = server.asked(place_of(name))
+    half = len(server.files[place_of(name)]) // 2
+    assert "Range" not in first and second["Range"] == f"bytes={half}-" and second["If-Range"] == '"v1"'
+
+
+def test_an_interrupted_run_is_continued_by_the_next(server, tmp_path):
+    names = serve(server, 3)
+    server.oddities[place_of(names[0])] = odd.drops_mid_body
+    assert [name for name, _ in fetch(server, tmp_path).failures] == [names[0]]
+    server.oddities.clear()
+    server.requests.clear()
+    assert fetch(server, tmp_path).failures == ()
+    (headers,) = server.asked(place_of(names[0]))
+    assert "Range" in headers  # what had arrived in the first run is not asked for again
+    assert is_right(server, tmp_path, names[0]) and leftovers(tmp_path) == []
+
+
+def test_without_a_manifest_whole_images_are_kept_and_damaged_ones_fetched_again(server, tmp_path):
+    names = serve(server, 3)
+    fetch(server, tmp_path)
+    (tmp_path / "manifest.csv").unlink()
+    (tmp_path / names[0]).write_bytes(server.files[place_of(names[0])][:500])
+    server.requests.clear()
+    fetch(server, tmp_path)
+    assert len(server.asked(place_of(names[0]))) == 1
+    assert not server.asked(place_of(names[1])) and not server.asked(place_of(names[2]))
+    assert all(is_right(server, tmp_path, name) for name in names)
+
+
+def test_an_image_of_another_size_than_the_manifest_says_is_fetched_again(server, tmp_path):
+    (name,) = serve(server, 1)
+    fetch(server, tmp_path)
+    (tmp_path / name).write_bytes(b"cut")
+    fetch(server, tmp_path)
+    assert is_right(server, tmp_path, name)
+
+
+def test_a_killed_run_left_a_journal_and_the_next_believes_its_whole_lines(tmp_path):
+    journal = tmp_path / ".manifest.csv.journal"
+    digest = "a" * 64
+    journal.write_text(f'a.jpe,3,{digest},u,"""v1"""\nb.jpe,4,{digest},u,\nc.jpe,5,aaaa')
+    (tmp_path / "a.jpe").write_bytes(b"abc")
+    (tmp_path / "b.jpe").write_bytes(b"abc")
+    manifest = Manifest(tmp_path)
+    assert manifest.has("a.jpe") and not manifest.has("b.jpe") and not manifest.has("c.jpe")
+    manifest.save()
+    assert not journal.exists() and len(Manifest(tmp_path)) == 2
+    assert "a.jpe,3," in (tmp_path / "manifest.csv").read_text()
+
+
+EVIL = [
+    "../../evil.jpe",
+    "/etc/evil.jpe",
+    "img/../../evil.jpe",
+    "a\\..\\evil.jpe",
+    "img/.hidden.jpe",
+    "http://elsewhere/evil.jpe",
+    "evil.jpe?x=1",
+    "manifest.csv",
+    "evil.exe",
+    "x" * 200 + ".jpe",
+    "%2e%2e/evil.jpe",
+]
+
+
+def test_names_that_leave_the_folder_are_listed_and_never_asked_for(server, tmp_path):
+    more = "".join(f"Dl,CG3619,RE1,FBgn0000463,Fly,{name},2\n" for name in EVIL)
+    names = serve(server, 2, more=more)
+    folder = tmp_path / "a" / "b"
+    outcome = fetch(server, folder)
+    assert {name for name, _ in outcome.failures} == set(EVIL)
+    assert {path for _, path, _ in server.requests if "image_storage" in path} == {place_of(n) for n in names}
+    files = {path.name for path in tmp_path.rglob("*") if path.is_file()}
+    assert files == {
+        "insitu0.jpe",
+        "insitu1.jpe",
+        "insitu_annot.csv.gz",
+        "insitu_images.csv.gz",
+        "manifest.csv",
+    }
+
+
+@pytest.mark.parametrize(
+    ("body", "why"),
+    [
+        (b"<html>maintenance</html>", "a web page"),
+        (gzip.compress(b"a,b\n" * 9, mtime=0), "not the table"),
+        (gzip.compress(b"Dl,CG1,F,2,gap\n" * 500, mtime=0)[:40], "damaged table"),
+        (b"", "empty"),
+        (None, "answer 404"),
+    ],
+)
+def test_a_table_that_is_none_ends_the_run_and_is_not_kept(server, tmp_path, body, why):
+    serve(server, 1)
+    place = "/insitu-mysql-dump/insitu_annot.csv.gz"
+    server.oddities[place] = odd.not_found if body is None else lambda turn: turn.whole(body)
+    with pytest.raises(FlyannotError, match=f"cannot fetch.*{why}"):
+        fetch(server, tmp_path)
+    assert [path.name for path in tmp_path.iterdir()] == []
+    server.oddities.clear()
+    assert fetch(server, tmp_path).failures == ()
+
+
+def test_nobody_there_is_said_at_once(server, tmp_path):
+    server.close()
+    with pytest.raises(FlyannotError, match="no connection") as caught:
+        fetch(server, tmp_path)
+    assert "--base-url" in caught.value.fix
+
+
+def test_a_site_that_falls_silent_ends_the_run_and_keeps_what_is_there(server, tmp_path, monkeypatch):
+    monkeypatch.setattr(steps_fetch, "_SILENT", 3)
+    names = serve(server, 40)
+    for name in sorted(names)[2:]:
+        server.oddities[place_of(name)] = odd.never_answers
+    manners = Manners(connections=4, pause_s=0, tries=1, silence_s=0.3, attempt_s=1)
+    with pytest.raises(FlyannotError, match="no answer for 3 images in a row"):
+        fetch(server, tmp_path, manners)
+    assert all(is_right(server, tmp_path, name) for name in sorted(names)[:2])
+    asked = [path for method, path, _ in server.requests if method == "GET" and "storage" in path]
+    assert len(asked) < len(names)
+
+
+def test_a_server_that_asks_for_more_patience_than_we_have_ends_the_run(server, tmp_path):
+    names = serve(server, 30)
+    for name in sorted(names)[1:]:
+        server.oddities[place_of(name)] = lambda turn: turn.status(429, Retry_After="3600")
+    with pytest.raises(FlyannotError, match="come back in 3,600 s") as caught:
+        fetch(server, tmp_path)
+    assert "continues" in caught.value.fix
+    assert len([1 for _, path, _ in server.requests if "storage" in path]) < 30 + 5
+
+
+def test_retry_after_is_understood_as_seconds_or_as_a_date():
+    now = datetime(2026, 1, 1, tzinfo=UTC)
+    later = (now + timedelta(seconds=90)).strftime("%a, %d %b %Y %H:%M:%S GMT")
+    assert seconds_asked_for("120", now) == 120 and seconds_asked_for(later, now) == 90
+    assert seconds_asked_for("Thu, 01 Jan 2015 00:00:00 GMT", now) == 0
+    for text in (None, "", "soon", "-5", "1e9", "9" * 5000, "Thu, 99 Jan 2015"):
+        assert seconds_asked_for(text, now) in (None, float("9" * 9))
+
+
+def test_requests_of_all_threads_are_spaced_and_a_stop_wakes_those_who_wait(monkeypatch):
+    waits = []
+    pace = Pace(10.0)
+    monkeypatch.setattr(pace, "sleep", waits.append)
+    for _ in range(3):
+        pace.wait()
+    assert [round(w, -1) for w in waits] == [0, 10, 20]
+    pace.hold(100)
+    pace.wait()
+    assert 99 < waits[-1] <= 100
+    patient = Pace(0.0)
+    patient.hold(60)
+    threading.Timer(0.05, patient.stop).start()
+    with pytest.raises(Stopped):
+        patient.wait()
+
+
+def test_genes_and_stage_ranges_choose_the_images(server, tmp_path):
+    genes = [("Dl", "CG3619", "FBgn0000463"), ("dl", "CG6667", "FBgn0000462"), ("", "CG9", "")]
+    names = serve(server, 18, gene=lambda i: genes[i // 6])
+    fetch(server, tmp_path, most=1)
+    tables = [tmp_path / f"insitu_{name}.csv.gz" for name in ("annot", "images")]
+
+    def plan(**chosen):
+        return set(plan_images(*tables, **chosen).images)
+
+    assert plan() == set(names) and plan(stage_ranges=["4-6"]) == {names[1], names[7], names[13]}
+    assert plan(genes=["Dl"]) == plan(genes=["CG3619"]) == plan(genes=["FBgn0000463"]) == set(names[:6])
+    assert plan(genes=["dl", "Dl"], stage_ranges=["1-3"]) == {names[0], names[6]}
+    for name in ("DL", "nobody", "FBgn9999999"):
+        with pytest.raises(InputError, match=name) as caught:
+            plan(genes=[name])
+        assert "case" in caught.value.fix
+
+
+def test_a_dry_run_estimates_and_changes_nothing(server, tmp_path):
+    names = serve(server, 12)
+    outcome = fetch(server, tmp_path / "new", dry_run=True)
+    assert not (tmp_path / "new").exists()
+    assert "12 images of 1 genes, 12 of them to fetch" in outcome.summary and "MB" in outcome.summary
+    assert not any(server.asked(place_of(name)) for name in names)
+
+
+def test_the_command_fetches_and_its_folder_can_be_imported(server, tmp_path, flyannot):
+    serve(server, 6)
+    server.files.pop(place_of("img_dir_2/insitu5.jpe"))
+    named = {"URL": server.url, "OUT": tmp_path / "files"}
+    said = flyannot("fetch bdgp -o OUT --base-url URL --pause 0 --connections 4", **named)
+    assert said.code == 3 and "insitu5.jpe" in (tmp_path / "files" / "failures.csv").read_text()
+    (tmp_path / "genes.txt").write_text("Dl\n\ndl\n")
+    said = flyannot(f"fetch bdgp -o OUT --base-url URL --genes @{tmp_path}/genes.txt", **named)
+    assert said.code == 2 and 'no gene "dl"' in said.err
+    said = flyannot("fetch bdgp -o OUT --base-url URL --genes Dl --stage-range 4-6 --dry-run", **named)
+    assert said.code == 0 and "1 images of 1 genes, 0 of them to fetch" in said.out
+    said = flyannot("import bdgp OUT -o SET --json", SET=tmp_path / "set", **named)
+    assert json.loads(said.out)["accounts"]["images"]["taken"] == 5
+
+
+def test_a_missing_package_is_one_line_with_the_command(tmp_path, monkeypatch, flyannot):
+    for name in [
+        name
+        for name in sys.modules
+        if name.startswith(("flyannot.dataset.bdgp_site", "flyannot.steps.fetch"))
+    ]:
+        monkeypatch.delitem(sys.modules, name)
+    monkeypatch.setitem(sys.modules, "httpx", None)
+    said = flyannot("fetch bdgp -o OUT", OUT=tmp_path / "out")
+    assert said.code == 2 and "pip install 'flyannot[fetch]'" in said.err and not (tmp_path / "out").exists()
+
+
+def test_bytes_decide_what_is_an_image(tmp_path):
+    path = tmp_path / "x.part"
+    for raw, why in (
+        (jpeg(1), ""),
+        (jpeg(1)[:-900], "damaged"),
+        (b" <HTML>", "web page"),
+        (b"%PDF", "not an image"),
+    ):
+        path.write_bytes(raw)
+        assert why in checks.wrong_with_image(path) and bool(why) == bool(checks.wrong_with_image(path))

@@ -1,0 +1,216 @@
+"""The data set folder: which images and terms a table names, and how they belong together."""
+
+import csv
+import os
+import unicodedata
+from pathlib import Path
+
+import pytest
+
+from flyannot.dataset.coverage import count_coverage, coverage_notes
+from flyannot.dataset.folder import Image, images_of, read_annotations, read_folder, read_images
+from flyannot.errors import InputError
+from flyannot.stage_ranges import STAGE_RANGES
+
+IMAGES = "image,gene,stage_range\n"
+TERMS = "gene,stage_range,term\n"
+
+
+@pytest.fixture
+def annotations_csv(tmp_path):
+    def write(content):
+        path = tmp_path / "annotations.csv"
+        path.write_bytes(content.encode())
+        return path
+
+    return write
+
+
+def refusal(read, path):
+    """The message and the remedy of a refused table; one line each."""
+    with pytest.raises(InputError) as caught:
+        read(path)
+    message = str(caught.value)
+    assert "\n" not in message and str(path) in message and caught.value.fix
+    assert caught.value.exit_code == 2
+    return message
+
+
+def test_a_table_is_read_as_it_stands(images_csv, tmp_path):
+    path = images_csv(IMAGES + "a.png,Dl,4-6\nsub/b.png,dl,13-17\n")
+    assert (
+        read_images(path)
+        == read_images(tmp_path)
+        == [
+            Image(f"{tmp_path}/a.png", "a.png", "Dl", "4-6", group="Dl"),
+            Image(f"{tmp_path}/sub/b.png", "sub/b.png", "dl", "13-16", group="dl"),
+        ]
+    )
+
+
+def test_an_image_is_found_beside_the_table_or_in_the_folder_images(images_csv, tmp_path):
+    (tmp_path / "images").mkdir()
+    for name in ("both.png", "images/both.png", "images/within.png"):
+        (tmp_path / name).touch()
+    path = images_csv(IMAGES + "both.png,a,4-6\nwithin.png,a,4-6\nabsent.png,a,4-6\nimages/both.png,a,4-6\n")
+    found = [os.path.relpath(image.path, tmp_path) for image in read_images(path)]
+    assert found == ["both.png", "images/within.png", "absent.png", "images/both.png"]
+
+
+def test_one_file_under_two_names_is_one_image_too_many(images_csv, tmp_path):
+    (tmp_path / "images").mkdir()
+    (tmp_path / "images/a.png").touch()
+    assert "lines 2 and 3" in refusal(read_images, images_csv(IMAGES + "a.png,b,4-6\nimages/a.png,b,4-6\n"))
+
+
+def test_absolute_paths_and_paths_upwards_are_followed(images_csv, tmp_path):
+    other = tmp_path.parent / "elsewhere.png"
+    first, second = read_images(images_csv(IMAGES + f"{tmp_path}/a.png,b,4-6\n../elsewhere.png,b,4-6\n"))
+    assert (first.path, second.path) == (tmp_path / "a.png", other)
+    assert second.name == "../elsewhere.png"
+
+
+def test_awkward_names_are_kept(images_csv, tmp_path):
+    names = [
+        ".hidden.png",
+        "caf\u00e9.png",
+        "a, comma.png",
+        "x" * 251 + ".png",
+        "a b.png",
+        "\u80da.png",
+        "-rf",
+    ]
+    with open(tmp_path / "images.csv", "w", newline="", encoding="utf-8") as file:
+        rows = [[name, "g", "4-6"] for name in names]
+        csv.writer(file).writerows([["image", "gene", "stage_range"], *rows])
+    assert [image.name for image in read_images(tmp_path)] == names
+
+
+def test_a_name_is_found_in_either_unicode_form(images_csv, tmp_path):
+    stored = unicodedata.normalize("NFD", "\u00e9.png")
+    (tmp_path / stored).touch()
+    (image,) = read_images(images_csv(IMAGES + "\u00e9.png,b,4-6\n"))
+    assert image.path.exists()
+
+
+def test_symbols_keep_their_case_and_fbgn_decides_what_a_gene_is(images_csv):
+    content = "image,gene,stage_range,fbgn\na,Dl,4-6,F1\nb,dl,4-6,F2\nc,Dl,7-8,\nd,Dl-2,4-6,F1\ne,x,4-6,\n"
+    images = read_images(images_csv(content))
+    assert [image.gene_id for image in images] == ["F1", "F2", "F1", "F1", "x"]  # c: as its symbol elsewhere
+    assert [image.group for image in images] == ["F1", "F2", "F1", "F1", "x"]
+
+
+def test_one_symbol_of_two_fbgns_is_two_genes_and_never_guessed(images_csv):
+    header = "image,gene,stage_range,fbgn\n"
+    images = read_images(images_csv(header + "a,x,4-6,F1\nb,x,4-6,F2\n"))
+    assert [image.gene_id for image in images] == ["F1", "F2"]
+    message = refusal(read_images, images_csv(header + "a,x,4-6,F1\nb,x,4-6,F2\nc,x,4-6,\n"))
+    assert "line 4" in message and "F1 and F2" in message
+
+
+def test_a_group_is_named_by_its_column_and_holds_one_gene(images_csv):
+    header = "image,gene,stage_range,group\n"
+    images = read_images(images_csv(header + "a,x,4-6,first\nb,x,4-6,second\nc,x,4-6,\n"))
+    assert [image.group for image in images] == ["first", "second", "x"]
+    message = refusal(read_images, images_csv(header + "a,x,4-6,one\nb,y,7-8,one\n"))
+    assert "lines 2 and 3" in message and "x and y" in message
+
+
+def test_a_plain_folder_gives_its_pictures_by_name_each_a_group(tmp_path):
+    for name in ("b.PNG", "a.tif", ".hidden.png", "notes.txt"):
+        (tmp_path / name).touch()
+    images = read_folder(tmp_path, "13-17")
+    assert [(image.path, image.name, image.group, image.gene_id) for image in images] == [
+        (tmp_path / name, name, name, name) for name in ("a.tif", "b.PNG")
+    ]
+    assert {image.stage_range for image in images} == {"13-16"}
+    (tmp_path / "empty").mkdir()
+    for folder in (tmp_path / "gone", tmp_path / "empty"):
+        with pytest.raises(InputError):
+            read_folder(folder, "4-6")
+    with pytest.raises(InputError, match="unknown stage range"):
+        read_folder(tmp_path, "5-6")
+
+
+def test_single_files_come_once_in_the_order_given():
+    images = images_of(["x/b.png", Path("a.bmp"), "x/b.png"], "4-6")
+    assert [image.name for image in images] == ["x/b.png", "a.bmp"]
+    assert [image.path for image in images] == [Path.cwd() / "x/b.png", Path.cwd() / "a.bmp"]
+
+
+def test_terms_belong_to_a_gene_in_a_stage_range(annotations_csv):
+    rows = "Dl,4-6,gap\nDl,4-6, gap \nDl,4-6,dorsal   ectoderm\nDl,7-8,Gap\ndl,4-6,gap\n"
+    annotations = read_annotations(annotations_csv(TERMS + rows))
+    assert annotations.terms_of("Dl", "4-6") == {"gap", "dorsal ectoderm"}
+    assert annotations.terms_of("Dl", "7-8") == {"Gap"}
+    assert annotations.terms_of("dl", "7-8") is None  # not annotated there, which is not "no terms"
+    assert annotations.terms_of("DL", "4-6") is None and annotations.terms_of("", "4-6") is None
+    assert annotations.terms("4-6") == ["dorsal ectoderm", "gap"]
+    assert annotations.counts("4-6") == {"gap": 2, "dorsal ectoderm": 1}
+    assert annotations.terms("1-3") == []
+
+
+def test_annotations_join_by_fbgn_first_and_by_an_unambiguous_symbol_else(annotations_csv):
+    rows = "x,F1,4-6,one\nx,F2,4-6,two\ny,F3,4-6,three\nz,,4-6,four\n"
+    annotations = read_annotations(annotations_csv("gene,fbgn,stage_range,term\n" + rows))
+    assert annotations.terms_of("x", "4-6", fbgn="F1") == {"one"}
+    assert annotations.terms_of("x", "4-6", fbgn="F2") == {"two"}
+    assert annotations.terms_of("an old symbol", "4-6", fbgn="F3") == {"three"}
+    assert annotations.terms_of("y", "4-6") == {"three"}  # images without numbers
+    assert annotations.terms_of("z", "4-6", fbgn="F4") == {"four"}  # annotations without numbers
+    assert annotations.terms_of("x", "4-6") is None  # F1 or F2?  Never both
+    assert annotations.terms_of("y", "4-6", fbgn="F9") is None  # another gene of that symbol
+
+
+def test_annotations_without_fbgn_join_those_with_it_under_one_symbol(annotations_csv):
+    header = "gene,fbgn,stage_range,term\n"
+    annotations = read_annotations(annotations_csv(header + "x,F1,4-6,one\nx,,4-6,two\n"))
+    assert annotations.terms_of("x", "4-6", fbgn="F1") == annotations.terms_of("x", "4-6") == {"one", "two"}
+    message = refusal(read_annotations, annotations_csv(header + "x,F1,4-6,a\nx,F2,4-6,a\nx,,4-6,a\n"))
+    assert "line 4" in message
+
+
+@pytest.mark.parametrize(
+    "content, expected",
+    [
+        (TERMS, ["holds no term"]),
+        (TERMS + "x,4-6, \n", ["line 2", 'column "term"', "empty"]),
+        (TERMS + "x,4-6,a\nx,4_7,a\n", ["line 3", 'column "stage_range"']),
+        ("gene,stage,term\nx,4-6,a\n", ['no column "stage_range"', 'Did you mean "stage"?']),
+    ],
+)
+def test_wrong_annotations_name_the_line_and_the_column(content, expected, annotations_csv):
+    message = refusal(read_annotations, annotations_csv(content))
+    assert all(part in message for part in expected), message
+
+
+def test_coverage_counts_what_lacks_images_or_annotations(images_csv, annotations_csv):
+    header = "image,gene,stage_range,group\n"
+    images = read_images(images_csv(header + "a,x,4-6,\nb,x,4-6,more\nc,y,4-6,\nd,y,4-6,\ne,x,7-8,\n"))
+    annotations = read_annotations(annotations_csv(TERMS + "x,4-6,a\nz,4-6,a\nz,9-10,a\n"))
+    counts = count_coverage(images, annotations)
+    assert list(counts) == ["4-6", "7-8", "9-10"]
+    assert counts["4-6"] == {
+        "n_images": 4,
+        "n_genes": 2,
+        "n_groups": 3,
+        "n_annotated_groups": 2,
+        "n_genes_without_images": 1,
+    }
+    assert coverage_notes(counts) == [
+        "4-6: 1 annotated genes without an image",
+        "4-6: 1 of 3 groups without annotation",
+        "7-8: 1 of 1 groups without annotation",
+        "9-10: 1 annotated genes without an image",
+    ]
+    assert count_coverage(images)["4-6"]["n_annotated_groups"] == 0
+
+
+def test_the_real_tables_are_read_whole(shared_data):
+    folder = shared_data / "flyexpress"
+    images, annotations = read_images(folder), read_annotations(folder)
+    assert len(images) == 165 and all(image.path.is_file() for image in images)
+    counts = count_coverage(images, annotations)
+    assert tuple(counts) == STAGE_RANGES and sum(n["n_images"] for n in counts.values()) == 165
+    wu2016 = read_annotations(shared_data / "wu2016" / "annotations.csv")
+    assert len(wu2016.terms_by_gene) > 400

@@ -1,0 +1,295 @@
+"""Laws of importing published tables: every row is taken or dropped with a reason; no gene is guessed."""
+
+import csv
+import gzip
+import json
+from collections import Counter
+
+import pytest
+
+from flyannot.dataset.folder import read_annotations, read_images
+from flyannot.dataset.importers import gathering, pictures, source_tables
+from flyannot.dataset.importers.accounts import SEVERAL_REASONS
+from flyannot.dataset.importers.folder import import_tables
+from flyannot.dataset.importers.genes import Genes, UnclearGene
+from flyannot.dataset.importers.summary import summary_text
+from flyannot.errors import InputError
+
+IMAGES = "gene,stage,direction,image_url\n"
+TERMS = "gene,stage,annotation\n"
+GENES = """fbgn,gene,cg
+FBgn0000463,Dl,CG3619
+FBgn0000462,dl,CG6667
+FBgn0000001,twin,CG1
+FBgn0000002,twin,CG2
+"""
+
+
+@pytest.fixture
+def flyexpress(tmp_path):
+    """Import tables given as text or bytes, with a folder of the named files; the summary."""
+    folder = tmp_path / "bmp"
+    folder.mkdir()
+
+    def run(images, terms=None, files=("1_s.bmp", "insitu2_s.bmp", "3_s.bmp"), **options):
+        for name in files:
+            (folder / name).touch()
+        tables = {"images.csv": (IMAGES, images), "annotations.csv": (TERMS, terms), "genes.csv": ("", GENES)}
+        for name, (header, rows) in tables.items():
+            if rows is not None:
+                rows = rows if isinstance(rows, bytes) else rows.encode()
+                (tmp_path / name).write_bytes(header.encode() + rows)
+        tables = [tmp_path / name for name in ("annotations.csv", "images.csv")]
+        sources = [folder, *(table for table in tables if table.exists())]
+        return import_tables(
+            "flyexpress", sources, tmp_path / "set", genes_table=tmp_path / "genes.csv", force=True, **options
+        )
+
+    run.folder = tmp_path / "set"
+    return run
+
+
+def test_names_with_and_without_insitu_are_one_file_and_symbols_keep_their_case(flyexpress):
+    summary = flyexpress(
+        """Dl,2,lateral,"('1_s.bmp', '2_s.bmp')"\ndl,6,Dorsal,"('insitu3_s.bmp',)"\n""",
+        """Dl,2,"('gap', 'mesoderm  anlage')"\n""",
+    )
+    images = read_images(flyexpress.folder)
+    assert [(i.name, i.gene, i.fbgn, i.stage_range, i.view) for i in images] == [
+        ("images/1_s.bmp", "Dl", "FBgn0000463", "4-6", "lateral"),
+        ("images/insitu2_s.bmp", "Dl", "FBgn0000463", "4-6", "lateral"),
+        ("images/3_s.bmp", "dl", "FBgn0000462", "13-16", "dorsal"),
+    ]
+    assert all(image.path.is_file() for image in images)
+    assert read_annotations(flyexpress.folder).terms_of("Dl", "4-6") == {"gap", "mesoderm anlage"}
+    assert summary["stage_ranges"]["4-6"]["n_images"] == 2
+    assert summary == json.loads((flyexpress.folder / "import.json").read_text())
+
+
+def test_one_gene_under_two_names_is_one_group_and_its_terms_are_joined(flyexpress):
+    flyexpress(
+        """Dl,2,lateral,"('1_s.bmp',)"\nCG3619,2,lateral,"('1_s.bmp', '2_s.bmp')"\n""",
+        """Dl,2,"('gap',)"\nCG3619,2,"('gap', 'subset')"\n""",
+    )
+    images = read_images(flyexpress.folder)
+    assert [image.group for image in images] == ["FBgn0000463"] * 2
+    assert read_annotations(flyexpress.folder).terms_of("Dl", "4-6") == {"gap", "subset"}
+
+
+def test_names_unknown_to_the_table_are_one_gene_if_they_share_an_image(flyexpress):
+    summary = flyexpress(
+        """old,2,lateral,"('1_s.bmp',)"\nnew,2,lateral,"('1_s.bmp',)"\nnew,3,lateral,"('2_s.bmp',)"\n"""
+        """new,4,lateral,"('99_s.bmp',)"\nDl,4,lateral,"('99_s.bmp',)"\n"""
+    )  # the last is on no disk, and joins them with Dl all the same
+    assert {image.gene_id for image in read_images(flyexpress.folder)} == {"FBgn0000463"}
+    assert len(summary["one_gene"]) == 2 and "share an image" in summary_text(summary)
+
+
+DIRT = [
+    ("Dl,0,lateral,\"('2_s.bmp',)\"", gathering.UNKNOWN_STAGE),
+    ("Dl,4-7,lateral,\"('2_s.bmp',)\"", gathering.UNKNOWN_STAGE),
+    (",2,lateral,\"('2_s.bmp',)\"", gathering.NO_GENE),
+    ("twin,2,lateral,\"('2_s.bmp',)\"", gathering.SEVERAL_GENES),
+    ("Dl,2,lateral,()", gathering.NO_IMAGE),
+    ("Dl,2,lateral,2_s.bmp", source_tables.NO_TUPLE),
+    ("Dl,2,lateral,\"(2, 3)\"", source_tables.NO_TUPLE),
+    ("Dl,2,lateral,\"__import__('os').abort()\"", source_tables.NO_TUPLE),
+    ("Dl,2,lateral,\"" + "(" * 5000 + "\"", source_tables.NO_TUPLE),
+    ("Dl,2,lateral,\"('" + "x" * 100_000 + "',)\"", source_tables.NO_TUPLE),
+    ("Dl,2,lateral,\"('2_s\\x00.bmp',)\"", source_tables.NO_TUPLE),
+    ("Dl,2,lateral", source_tables.BAD_ROW),
+    ("Dl,2,lateral,\"('2_s.bmp',)\",more", source_tables.BAD_ROW),
+    ("Dl,2,lateral,\"('x" + "y" * 140_000 + "',)\"", source_tables.BAD_ROW),
+    ("Dl,2,late\x07ral,\"('2_s.bmp',)\"", source_tables.CONTROL),
+    ("Dl,2,lateral,\"('9_s.bmp',)\"", pictures.NOT_THERE),
+    ("Dl,2,lateral,\"('../bmp/../secret.bmp',)\"", pictures.NOT_THERE),
+    ("Dl,2,lateral,\"('1_s.bmp',)\"", gathering.REPEATED),
+    ("dl,2,lateral,\"('1_s.bmp',)\"", gathering.OTHER_GENE),
+    ("Dl,3,lateral,\"('1_s.bmp',)\"", gathering.OTHER_STAGE),
+    ("Dl,3,lateral,\"('1_s.bmp', '9_s.bmp')\"", SEVERAL_REASONS),
+]  # fmt: skip
+
+
+@pytest.mark.parametrize(("row", "reason"), DIRT)
+def test_a_dirty_row_is_dropped_with_its_reason_and_the_rest_is_taken(flyexpress, row, reason):
+    good = "Dl,2,lateral,\"('1_s.bmp',)\"\n"
+    summary = flyexpress(good + row + "\n\ndl,6,lateral,\"('3_s.bmp',)\"\n")
+    rows = summary["accounts"]["image rows"]
+    assert rows == {"total": 3, "taken": 2, "dropped": {reason: 1}}
+    assert [image.name for image in read_images(flyexpress.folder)] == ["images/1_s.bmp", "images/3_s.bmp"]
+    with open(flyexpress.folder / "dropped.csv", newline="") as file:
+        listed = list(csv.DictReader(file))
+    assert {drop["line"] for drop in listed} == {"3"}
+    assert reason in {SEVERAL_REASONS, *(drop["reason"] for drop in listed)}
+    assert reason in summary_text(summary)
+
+
+def test_bytes_that_are_no_text_cost_their_row_only(flyexpress):
+    summary = flyexpress(b"D\xe9l,2,lateral,\"('1_s.bmp',)\"\ndl,6,lateral,\"('3_s.bmp',)\"\n")
+    assert summary["accounts"]["image rows"]["dropped"] == {source_tables.NOT_TEXT: 1}
+
+
+def test_an_image_with_two_views_has_none(flyexpress):
+    flyexpress("Dl,2,ventral,\"('1_s.bmp',)\"\nDl,2,lateral,\"('1_s.bmp', '2_s.bmp')\"\n")
+    assert [image.view for image in read_images(flyexpress.folder)] == ["", "lateral"]
+
+
+def test_dirty_annotations_are_accounted_for(flyexpress):
+    rows = ["Dl,2,\"('gap',)\"", "Dl,2,\"('gap',)\"", "Dl,2,()", "Dl,9,\"('gap',)\"", "twin,2,\"('gap',)\"",
+            "Dl,3,gap", "Dl,3,\"('', 'gap')\""]  # fmt: skip
+    accounts = flyexpress("Dl,2,lateral,\"('1_s.bmp',)\"\n", "\n".join(rows))["accounts"]
+    assert accounts["annotation rows"]["taken"] == 2
+    assert accounts["annotation rows"]["dropped"] == {
+        gathering.REPEATED: 1, gathering.NO_TERM: 1, gathering.UNKNOWN_STAGE: 1, gathering.SEVERAL_GENES: 1,
+        source_tables.NO_TUPLE: 1,
+    }  # fmt: skip
+    assert accounts["terms"]["taken"] == 2
+    assert accounts["terms"]["dropped"] == {gathering.REPEATED: 1, gathering.NO_TERM: 1}
+
+
+def test_images_of_unannotated_groups_are_left_out_on_demand(flyexpress):
+    tables = "Dl,2,lateral,\"('1_s.bmp',)\"\nDl,3,lateral,\"('2_s.bmp',)\"\n", "CG3619,2,\"('gap',)\"\n"
+    assert flyexpress(*tables)["accounts"]["images"]["taken"] == 2
+    summary = flyexpress(*tables, only_annotated=True)
+    assert summary["accounts"]["images"]["dropped"] == {gathering.NOT_ANNOTATED: 1}
+
+
+def test_what_cannot_be_read_at_all_is_named(flyexpress, tmp_path):
+    with pytest.raises(InputError, match="no image can be taken.*not in the folder"):
+        flyexpress("Dl,2,lateral,\"('77_s.bmp',)\"\n")
+    assert not flyexpress.folder.exists()
+    (tmp_path / "bad.csv").write_text("what,is,this\n")
+    (tmp_path / "bad.csv.gz").write_bytes(gzip.compress(b"gene,stage\n" * 50)[:40])
+    twice = ["images.csv", "images.csv"]
+    tables = [[], ["bad.csv"], twice, ["absent.csv"], ["bad.csv.gz"], ["annotations.csv"]]
+    (tmp_path / "annotations.csv").write_text(TERMS)
+    for names in tables:
+        with pytest.raises(InputError) as caught:
+            import_tables("flyexpress", [tmp_path / "bmp", *(tmp_path / n for n in names)], tmp_path / "set")
+        assert caught.value.fix or "no such" in str(caught.value)
+    for sources in ([tmp_path / "images.csv"], [tmp_path, tmp_path / "bmp", tmp_path / "images.csv"]):
+        with pytest.raises(InputError, match="folders? of images"):
+            import_tables("flyexpress", sources, tmp_path / "set")
+
+
+def test_a_table_that_unpacks_to_too_much_is_refused(tmp_path, monkeypatch):
+    monkeypatch.setattr(source_tables, "MOST_BYTES", 1000)
+    (tmp_path / "t.csv.gz").write_bytes(gzip.compress(b"x" * 1001))
+    with pytest.raises(InputError, match="unpacks to more"):
+        list(source_tables.read_rows(tmp_path / "t.csv.gz"))
+
+
+def test_copied_images_are_files_of_the_folder_itself(flyexpress):
+    (flyexpress.folder.parent / "bmp" / "deep").mkdir()
+    (flyexpress.folder.parent / "bmp" / "deep" / "insitu7_s.bmp").write_bytes(b"seven")
+    flyexpress("Dl,2,lateral,\"('7_s.bmp',)\"\n", copy=True)
+    (image,) = read_images(flyexpress.folder)
+    assert image.name == "images/deep/insitu7_s.bmp"
+    assert image.path.read_bytes() == b"seven" and not (flyexpress.folder / "images").is_symlink()
+    with pytest.raises(InputError, match="folder already"):
+        flyexpress("Dl,2,lateral,\"('7_s.bmp',)\"\n")
+
+
+def test_a_gene_is_named_by_number_symbol_or_cg_and_never_by_another_case():
+    genes = Genes()
+    genes.add("FBgn0000463", "Dl", "CG3619", ["Delta"])
+    genes.add("FBgn0000462", "dl", "CG6667")
+    genes.add("FBgn0000003", "Delta")
+    genes.add("not a number", "x")
+    assert genes.named("DL").fbgn == ""
+    assert genes.named("Dl").fbgn == genes.named("CG3619").fbgn == genes.named("unheard of", "CG3619").fbgn
+    assert genes.named("FBgn0000462").symbol == genes.named("whatever", fbgn="FBgn0000462").symbol == "dl"
+    assert genes.named("Delta").fbgn == "FBgn0000003"  # a symbol before another's synonym
+    assert genes.named("x", fbgn="FBgn12").gene_id == "x"
+    genes.add("FBgn0000004", "Dl")
+    with pytest.raises(UnclearGene, match="FBgn0000004 and FBgn0000463"):
+        genes.named("Dl")
+
+
+ANNOT = '''Dl,CG3619,FBgn0000463,2,gap
+Dl,CG3619,FBgn0000463,2,gap
+Dl,CG3619,FBgn0000463,7,gap
+,CG3619,,2,subset
+,,FBgn0000009,6,no staining
+Dl,CG3619,FBgn0000463,3,
+short,row
+"odd ""name""",,,2,"yes, a comma"
+'''
+PICTURED = """Dl,CG3619,RE1,FBgn0000463,Fly,insitu_images/img_dir_1/insitu1.jpe,2
+CG3619,CG3619,RE1,,Fly,insitu_images/img_dir_1/insitu2.jpe,2
+,,RE2,FBgn0000009,Fly,img_dir_9/insitu3.jpe,6
+x,CG7,RE2,,Fly,insitu_images/img_dir_1/insitu4.jpe,1
+x,CG7,RE2,,Fly,,1
+x,CG7,RE2,,Fly,insitu_images/img_dir_1/insitu5.jpe,0
+x,CG7,RE2,,Fly,insitu_images/img_dir_1/twice.jpe,1
+x,CG7,RE2,,Fly,insitu_images/img_dir_1/gone.jpe,1
+"""
+
+
+@pytest.mark.parametrize("packed", [False, True])
+def test_bdgp_dumps_lie_in_the_folder_and_speak_for_themselves(flyannot, tmp_path, packed):
+    for name in ("insitu_images/img_dir_1/insitu1.jpe", "insitu_images/img_dir_1/insitu2.jpe", "3_s.bmp",
+                 "other/insitu4.jpe", "a/twice.jpe", "b/twice.jpe"):  # fmt: skip
+        (tmp_path / "in" / name).parent.mkdir(parents=True, exist_ok=True)
+        (tmp_path / "in" / name).touch()
+    for name, text in (("insitu_annot.csv", ANNOT), ("insitu_images.csv", PICTURED)):
+        raw = gzip.compress(text.encode()) if packed else text.encode()
+        (tmp_path / "in" / (name + ".gz" * packed)).write_bytes(raw)
+    said = flyannot("import bdgp IN -o OUT --json", IN=tmp_path / "in", OUT=tmp_path / "set")
+    accounts = json.loads(said.out)["accounts"]
+    assert said.code == 0
+    assert accounts["annotation rows"]["dropped"] == {
+        gathering.REPEATED: 1, gathering.UNKNOWN_STAGE: 1, gathering.NO_TERM: 1, source_tables.BAD_ROW: 1,
+    }  # fmt: skip
+    assert accounts["image rows"]["dropped"] == {
+        gathering.NO_IMAGE: 1, gathering.UNKNOWN_STAGE: 1, pictures.SEVERAL: 1, pictures.NOT_THERE: 1,
+    }  # fmt: skip
+    images, terms = read_images(tmp_path / "set"), read_annotations(tmp_path / "set")
+    assert [(i.name.removeprefix("images/"), i.gene, i.gene_id) for i in images] == [
+        ("insitu_images/img_dir_1/insitu1.jpe", "Dl", "FBgn0000463"),
+        ("insitu_images/img_dir_1/insitu2.jpe", "Dl", "FBgn0000463"),
+        ("3_s.bmp", "FBgn0000009", "FBgn0000009"),
+        ("other/insitu4.jpe", "x", "x"),
+    ]
+    assert terms.terms_of("Dl", "4-6", "FBgn0000463") == {"gap", "subset"}
+    assert terms.terms_of('odd "name"', "4-6") == {"yes, a comma"}
+
+
+def test_the_published_tables_are_accounted_for_to_the_last_row(shared_data, tmp_path):
+    tables = [shared_data / "bdgp" / f"flyexpress_{name}.csv.gz" for name in ("images", "annotations")]
+    summary = import_tables(
+        "flyexpress", [*tables, shared_data / "flyexpress" / "images"], tmp_path / "set",
+        genes_table=shared_data / "bdgp" / "annotations.csv.gz",
+    )  # fmt: skip
+    accounts = summary["accounts"]
+    assert accounts["image rows"]["total"] == 18_773 and accounts["annotation rows"]["total"] == 17_210
+    for account in accounts.values():
+        assert account["total"] == account["taken"] + sum(account["dropped"].values())
+    with open(tmp_path / "set" / "dropped.csv", newline="") as file:
+        listed = Counter(drop["reason"] for drop in csv.DictReader(file))
+    assert listed == Counter(accounts["images"]["dropped"]) + Counter(accounts["terms"]["dropped"])
+    theirs = {image.path.resolve(): image for image in read_images(shared_data / "flyexpress")}
+    names, agreed = set(), 0  # of every gene, here and there: Dms is Ms today
+    for image in read_images(tmp_path / "set"):
+        known = theirs[image.path.resolve()]
+        names.add((image.gene, known.gene))
+        agreed += (image.stage_range, image.view) == (known.stage_range, known.view)
+    assert agreed >= 139  # of 140: one image has another stage range there
+    assert len(names) == len({ours for ours, _ in names}) == len({other for _, other in names}) == 7
+
+
+def test_bdgp_dumps_made_of_the_real_annotations_come_back_whole(shared_data, tmp_path):
+    with gzip.open(shared_data / "bdgp" / "annotations.csv.gz", "rt") as file:
+        rows = list(csv.DictReader(file))[:8000]
+    stages = {name: i for i, name in enumerate(("1-3", "4-6", "7-8", "9-10", "11-12", "13-16"), start=1)}
+    with open(tmp_path / "insitu_annot.csv", "w", newline="") as file:
+        csv.writer(file).writerows(
+            [r["gene"], r["cg"], r["fbgn"], stages[r["stage_range"]], r["term"]] for r in rows
+        )
+    (tmp_path / "insitu1.jpe").touch()
+    (tmp_path / "insitu_images.csv").write_text("a,b,c,FBgn0000014,d,e/insitu1.jpe,4\n")
+    summary = import_tables("bdgp", [tmp_path], tmp_path / "set")
+    assert summary["accounts"]["terms"] == {"total": 8000, "taken": 8000, "dropped": {}}
+    terms = read_annotations(tmp_path / "set")
+    for row in rows:
+        assert row["term"] in terms.terms_of(row["gene"], row["stage_range"], row["fbgn"])

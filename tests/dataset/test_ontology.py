@@ -1,0 +1,248 @@
+"""Terms find their ids by exact name or synonym; obsolete ones are said to be so; parents roll up."""
+
+import csv
+import gzip
+import json
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from flyannot.dataset.folder import read_annotations
+from flyannot.dataset.ontology import parent_terms, read_ontology, stage_ids, with_parent_terms
+from flyannot.errors import InputError
+
+OBO = r"""format-version: 1.2
+! a comment
+
+[Term]
+id: FBbt:1 ! with a comment
+name: gut
+def: "Not: parsed [Term]" []
+
+[Term]
+id: FBbt:2
+name: midgut
+synonym: "mid-gut \"old\"" EXACT []
+synonym: "middle" RELATED [FBrf:1]
+synonym: "hindgut" RELATED []
+is_a: FBbt:1 ! gut
+unknown_tag: whatever
+
+[Term]
+id: FBbt:3
+name: hindgut
+relationship: part_of FBbt:1 ! gut
+relationship: develops_from FBbt:2
+
+[Term]
+id: FBbt:4
+name: midgut\, anterior
+relationship: part_of FBbt:2 {q="x"} ! midgut
+is_a: FBbt:5
+
+[Term]
+id: FBbt:5
+name: ring
+is_a: FBbt:4
+
+[Term]
+id: FBbt:6
+name: anlage
+is_obsolete: true
+consider: FBbt:1
+
+[Term]
+id: FBbt:7
+name: older
+is_obsolete: true
+replaced_by: FBbt:3
+
+[Term]
+id: GO:1
+name: cell
+
+[Term]
+id: FBdv:4
+name: embryonic stage 4
+
+[Typedef]
+id: part_of
+name: gut
+"""
+
+
+@pytest.fixture
+def write(tmp_path):
+    def write(text, name="o.obo"):
+        (tmp_path / name).write_bytes(text if isinstance(text, bytes) else text.encode())
+        return tmp_path / name
+
+    return write
+
+
+@pytest.mark.parametrize(
+    ("term", "found"),
+    [
+        ("gut", ("FBbt:1", "name")), ("mid-gut \"old\"", ("FBbt:2", "exact synonym")),
+        ("middle", ("FBbt:2", "synonym")), ("hindgut", ("FBbt:3", "name")), ("Gut", ("", "")),
+        ("midgut, anterior", ("FBbt:4", "name")), ("anlage", ("FBbt:6", "obsolete")),
+        ("older", ("FBbt:3", "replaced")), ("cell", ("", "")), ("part_of", ("", "")), ("", ("", "")),
+    ],
+)  # fmt: skip
+@pytest.mark.parametrize("packed", [False, True])
+def test_a_term_is_found_by_exact_name_or_synonym(write, term, found, packed):
+    ontology = read_ontology(write(gzip.compress(OBO.encode()) if packed else OBO))
+    match = ontology.match(term)
+    assert (match.id, match.how) == found
+    assert match.consider == (("FBbt:1",) if term == "anlage" else ())
+
+
+def test_ancestors_follow_is_a_and_part_of_and_survive_a_ring(write):
+    ontology = read_ontology(write(OBO))
+    assert ontology.ancestors("FBbt:4") == {"FBbt:1", "FBbt:2", "FBbt:5"}
+    assert ontology.ancestors("FBbt:3") == {"FBbt:1"}  # what it develops from is no parent
+    assert ontology.ancestors("FBbt:1") == set()
+    parents = parent_terms(ontology, ["gut", "hindgut", "midgut, anterior", "unheard of", "ring"])
+    assert parents["hindgut"] == {"gut"} and parents["midgut, anterior"] == {"gut", "ring"}
+    assert parents["gut"] == parents["unheard of"] == frozenset()
+
+
+def test_two_files_are_one_ontology(write):
+    more = "[Term]\nid: FBdv:5\nname: embryonic stage 5\n\n[Term]\nid: FBbt:1\nname: another\n"
+    ontology = read_ontology(write(OBO), write(more, "more.obo"))
+    assert ontology.match("gut").id == "FBbt:1" and ontology.match("another").id == ""
+    assert stage_ids(ontology)["4-6"] == ["FBdv:4", "FBdv:5"] and stage_ids(ontology)["1-3"] == []
+
+
+@pytest.mark.parametrize(
+    ("text", "why"),
+    [
+        ("", "no .Term"), ("a,b\n1,2\n", "no .Term"), ("[Term]\nname: x\n", "line 2.*begin with its id"),
+        ("[Term]\nid: no id\n", "line 2.*no id"), ("[Term]\nid: A:1\njust words\n", "line 3.*no tag"),
+        ("[Term]\nid: A:1\n\n[Term]\nid: A:1\n", "line 5.*twice"),
+        ("[Term]\nid: A:1\nsynonym: bare\n", "line 3.*quotes"),
+        ("[Term]\nid: A:1\nis_a: \n", "line 3.*no id"),
+        (b"[Term]\nid: A:1\nname: \xff\n", "UTF-8"),
+        (gzip.compress(OBO.encode(), mtime=0)[:60], "cannot read"),
+    ],
+)  # fmt: skip
+def test_a_bad_file_is_refused_with_its_line(write, text, why):
+    with pytest.raises(InputError, match=why) as caught:
+        read_ontology(write(text))
+    assert caught.value.fix
+
+
+@given(st.lists(st.sampled_from(["[Term]", "id: A:1", "name: x\\", "is_a: !", 'synonym: "', ":", "[", "\\"])))
+def test_no_text_makes_the_parser_fall_over(tmp_path_factory, lines):
+    path = tmp_path_factory.getbasetemp() / "any.obo"
+    path.write_text("\n".join(lines))
+    try:
+        read_ontology(path)
+    except InputError:
+        return
+
+
+def test_the_published_ontologies_know_most_terms_of_bdgp(shared_data):
+    folder = shared_data / "ontology"
+    ontology = read_ontology(*sorted(folder.glob("*.obo.gz")))
+    with gzip.open(shared_data / "bdgp" / "annotations.csv.gz", "rt") as file:
+        terms = {row["term"] for row in csv.DictReader(file)}
+    matched = [term for term in terms if ontology.match(term).id]
+    assert len(matched) >= 217  # of 316 to 319: a few are kept back
+    assert [len(ids) for ids in stage_ids(ontology).values()] == [3, 3, 2, 2, 2, 4]
+    parents = parent_terms(ontology, terms)
+    assert (
+        "embryonic midgut" in parents["embryonic anterior midgut"]
+        if "embryonic anterior midgut" in terms
+        else True
+    )
+    assert sum(map(len, parents.values())) > 100
+
+
+# --- in the commands ---
+
+ANNOTATIONS = "gene,stage_range,term\na,4-6,midgut\na,4-6,hindgut\nb,4-6,gut\nc,7-8,unheard of\n"
+
+
+def test_a_gene_with_a_term_has_its_parents_too_and_no_term_is_new(write):
+    annotations = read_annotations(write(ANNOTATIONS, "annotations.csv"))
+    rolled = with_parent_terms(annotations, read_ontology(write(OBO)))
+    assert rolled.terms_of("a", "4-6") == {"midgut", "hindgut", "gut"}
+    assert rolled.terms_of("b", "4-6") == {"gut"} and rolled.terms_of("c", "7-8") == {"unheard of"}
+    assert rolled.terms_of("a", "7-8") is None
+    assert annotations.terms_of("a", "4-6") == {"midgut", "hindgut"}
+
+
+def test_the_command_lists_every_term_with_its_id_or_without(write, flyannot):
+    named = {"A": write(ANNOTATIONS, "annotations.csv"), "O": write(OBO)}
+    said = flyannot("ontology A O", **named)
+    rows = {row["term"]: row for row in csv.DictReader(said.out.splitlines())}
+    assert said.code == 0 and "3 of 4 terms have an id" in said.err
+    assert rows["gut"]["id"] == "FBbt:1" and rows["unheard of"]["id"] == rows["unheard of"]["match"] == ""
+    assert rows["stages 4-6"]["id"] == "FBdv:4"
+
+
+@pytest.fixture
+def obo_of_chain(chain, write):
+    """An ontology of the synthetic terms: the first is the parent of the second."""
+    terms = sorted(set().union(*read_annotations(chain.annotations).terms_by_gene.values()))
+    stanzas = [f"[Term]\nid: FBbt:{i}\nname: {term}\n" for i, term in enumerate(terms)]
+    stanzas[1] += "is_a: FBbt:0\n"
+    stanzas += [f"[Term]\nid: FBdv:{i}\nname: embryonic stage {i}\n" for i in range(4, 7)]
+    return write("\n".join(stanzas), "chain.obo"), {term: f"FBbt:{i}" for i, term in enumerate(terms)}
+
+
+def test_annotate_writes_the_ids_beside_the_terms(own_chain, obo_of_chain, flyannot):
+    obo, ids = obo_of_chain
+    own_chain.predictions.unlink()
+    named = {"M": own_chain.model, "E": own_chain.embryos, "P": own_chain.predictions, "O": obo}
+    for line in ("annotate M E -o P --jobs 1", "annotate M E -o P --jobs 1 --ontology O"):
+        assert flyannot(line, **named).code == 0
+    with open(own_chain.predictions.with_suffix(".csv"), newline="") as file:
+        rows = list(csv.DictReader(file))
+    assert all(row["term_id"] == ids[row["term"]] for row in rows)
+    assert {(row["stage_range"], row["stage_id"]) for row in rows} == {
+        ("4-6", "FBdv:4 FBdv:5 FBdv:6"), ("11-12", ""),
+    }  # fmt: skip
+
+
+def test_exports_carry_the_ids(chain, obo_of_chain, tmp_path, flyannot):
+    parquet = pytest.importorskip("pyarrow.parquet", reason="pip install 'flyannot[parquet]'")
+    anndata = pytest.importorskip("anndata", reason="pip install 'flyannot[anndata]'")
+    obo, ids = obo_of_chain
+    for to in ("tsv", "json", "parquet", "anndata"):
+        named = {"P": chain.predictions, "O": obo, "OUT": tmp_path / f"p.{to}"}
+        assert flyannot(f"export P --to {to} --ontology O -o OUT", **named).code == 0
+    with open(tmp_path / "p.tsv", newline="") as file:
+        rows = list(csv.DictReader(file, delimiter="\t"))
+    assert rows and all(row["term_id"] == ids[row["term"]] for row in rows)
+    part = json.loads((tmp_path / "p.json").read_text())["stage_ranges"]["4-6"]
+    assert part["term_ids"] == {term: ids[term] for term in part["terms"]} and part["stage_id"]
+    found = anndata.read_h5ad(tmp_path / "p.anndata")
+    assert found.var["term_id"].tolist() == [ids[term] for term in found.var_names]
+    table = parquet.read_table(tmp_path / "p.parquet").to_pylist()
+    assert all(row["term_id"] == ids[row["term"]] for row in table)
+    said = flyannot("export P --to html --ontology O -o OUT", **named)
+    assert said.code == 2 and "no place for ids" in said.err
+
+
+def test_the_evaluation_rolls_terms_up_on_demand(chain, obo_of_chain, tmp_path, flyannot):
+    obo, ids = obo_of_chain
+    parent, child = sorted(ids)[:2]
+    line = "evaluate P A --json J"
+    counts = []
+    for more in ("", " --roll-up O"):
+        named = {
+            "P": chain.predictions,
+            "A": chain.annotations,
+            "J": tmp_path / f"{len(counts)}.json",
+            "O": obo,
+        }
+        assert flyannot(line + more, **named).code == 0
+        counts.append(json.loads(named["J"].read_text())["made_from"])
+    assert "roll_up" not in counts[0] and len(counts[1]["roll_up"]) == 1
+    plain = read_annotations(chain.annotations)
+    rolled = with_parent_terms(plain, read_ontology(obo))
+    for s in ("4-6", "11-12"):
+        assert rolled.counts(s)[parent] >= max(plain.counts(s)[parent], plain.counts(s)[child])

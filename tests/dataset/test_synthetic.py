@@ -1,0 +1,231 @@
+"""Laws of the synthetic embryos: what they depend on, and that their labels are true."""
+
+import csv
+
+import numpy as np
+import pytest
+from PIL import Image
+
+from flyannot.dataset.folder import read_annotations, read_images
+from flyannot.dataset.synthetic.anatomy import FOLDS, TERMS
+from flyannot.dataset.synthetic.generate import NO_STAINING, draw_group, render_group_image, synthesize
+from flyannot.dataset.synthetic.render import TEXTURES, body_frame, render_embryo, smooth_noise
+from flyannot.dataset.synthetic.shapes import region_mask, tube
+from flyannot.errors import InputError, WriteError
+from flyannot.stage_ranges import STAGE_RANGES, rng_for
+
+EVERY_TERM = [(stage_range, term) for stage_range in STAGE_RANGES for term in TERMS[stage_range]]
+SMALL = {"n_genes": 3, "stage_ranges": ("4-6", "13-16"), "max_images": 2}
+
+
+def bytes_of(folder):
+    return {str(p.relative_to(folder)): p.read_bytes() for p in folder.rglob("*") if p.is_file()}
+
+
+def grey(stage_range, strengths, seed, view="lateral"):
+    return render_embryo(stage_range, strengths, np.random.default_rng(seed), view=view).mean(axis=2)
+
+
+@pytest.fixture(scope="module")
+def small_set(tmp_path_factory):
+    folder = tmp_path_factory.mktemp("synthetic") / "set"
+    return folder, synthesize(folder, **SMALL)
+
+
+def test_the_same_seed_gives_the_same_bytes(small_set, tmp_path):
+    synthesize(tmp_path / "again", **SMALL)
+    synthesize(tmp_path / "other", **SMALL, seed=1)
+    first, again, other = (bytes_of(f) for f in (small_set[0], tmp_path / "again", tmp_path / "other"))
+    assert first == again
+    assert all(first[name] != other[name] for name in set(first) & set(other) if name.startswith("images/"))
+
+
+def test_a_gene_does_not_depend_on_the_other_genes_or_stage_ranges(small_set, tmp_path):
+    synthesize(tmp_path / "one", n_genes=1, stage_ranges=("13-17",), max_images=2)
+    one, three = bytes_of(tmp_path / "one"), bytes_of(small_set[0])
+    pictures = [name for name in one if name.startswith("images/")]
+    assert pictures
+    assert all(one[name] == three[name] for name in pictures)
+
+
+def test_the_tables_agree_with_the_files_and_the_summary(small_set):
+    folder, summary = small_set
+    images, annotations = read_images(folder), read_annotations(folder)
+    on_disk = sorted((folder / "images").iterdir())
+    assert sorted(image.path for image in images) == on_disk
+    groups = {(image.gene, image.stage_range) for image in images}
+    assert groups == set(annotations.terms_by_gene)
+    assert {image.source for image in images} == {"synthetic"}
+    assert {image.view for image in images} <= {"lateral", "dorsal"}
+    assert summary["n_images"] == len(on_disk)
+    assert summary["n_groups"] == len(groups) == 6
+    assert summary["n_genes"] == len({image.gene for image in images}) == 3
+    assert summary["n_annotations"] == sum(map(len, annotations.terms_by_gene.values()))
+
+
+def test_the_tables_are_utf_8_with_plain_line_ends(small_set):
+    for name in ("images.csv", "annotations.csv"):
+        raw = (small_set[0] / name).read_bytes()
+        assert b"\r" not in raw
+        assert raw.endswith(b"\n")
+        rows = list(csv.DictReader(raw.decode("utf-8").splitlines()))
+        assert all(None not in row and all(row.values()) for row in rows)
+
+
+def test_pictures_are_stained_bodies_on_white_ground(small_set):
+    for path in (small_set[0] / "images").iterdir():
+        with Image.open(path) as picture:
+            assert picture.mode == "RGB"
+            pixels = np.asarray(picture)
+        assert pixels.shape == (128, 320, 3)
+        assert (pixels[[0, 0, -1, -1], [0, -1, 0, -1]] == 255).all()  # the corners
+        assert (pixels[:8, :16] == 255).all()
+        body = (pixels < 255).any(axis=2)
+        assert 0.55 < body.mean() < 0.9
+        assert body[64, 80:240].mean() > 0.95
+
+
+@pytest.mark.parametrize(("stage_range", "term"), EVERY_TERM)
+def test_a_term_darkens_its_own_region_and_hardly_anything_else(stage_range, term):
+    tubes, in_region, elsewhere = TERMS[stage_range][term].lateral, [], []
+    for seed in range(3):
+        darker = grey(stage_range, {}, seed) - grey(stage_range, {term: 1.0}, seed)
+        assert (darker > -1e-9).all()
+        root = int(np.random.default_rng(seed).integers(2**62))
+        frame = body_frame(stage_range, rng_for(root, "frame"))
+        own = (region_mask(tubes, frame.x, frame.y) > 0.6) & (frame.inside > 0.9)
+        assert own.sum() >= 30  # px: as large as a few cells
+        in_region.append(darker[own].mean())
+        elsewhere.append(darker[region_mask(tubes, frame.x, frame.y, swollen=0.6) < 0.01].sum())
+    assert np.mean(in_region) > 20  # of 255 grey levels
+    assert np.mean(elsewhere) < 320 * 128 / 10  # a tenth of a grey level over the picture
+
+
+def test_terms_do_not_disturb_one_another():
+    brain, gut = {"embryonic brain": 1.0}, {"embryonic hindgut": 1.0}
+    bare, one, other, two = (grey("13-16", terms, 3) for terms in ({}, brain, gut, brain | gut))
+    alone = np.abs(other - bare) < 1e-9  # where the second term puts no stain
+    assert 0.5 < alone.mean() < 1
+    assert np.array_equal(two[alone], one[alone])
+
+
+def test_the_first_image_of_a_group_shows_every_term():
+    checked = 0
+    for i in range(6):
+        group = draw_group(f"syn{i:03d}", "11-12", 5, 1)
+        full, view = render_group_image(group, 0, 5)
+        assert view == "lateral"
+        for term in group.strengths:
+            fewer = group._replace(
+                strengths={t: s if t != term else 1e-9 for t, s in group.strengths.items()}
+            )
+            lighter = render_group_image(fewer, 0, 5)[0].astype(float) - full
+            assert lighter.mean(axis=2).max() > 25, (group.gene, term)
+            checked += 1
+    assert checked >= 6
+
+
+def test_terms_have_their_frequencies_and_keep_company():
+    groups = [draw_group(f"syn{i}", "13-16", 0, 5) for i in range(2000)]
+    names = list(TERMS["13-16"])
+    has = np.array([[term in group.strengths for term in names] for group in groups])
+    expected = [TERMS["13-16"][term].frequency for term in names]
+    assert np.allclose(has.mean(axis=0), expected, atol=0.05)
+    brain, cord, gut = (
+        has[:, names.index(t)] for t in ("embryonic brain", "ventral nerve cord", "embryonic midgut")
+    )
+    assert np.corrcoef(brain, cord)[0, 1] > 0.1  # both nervous
+    assert abs(np.corrcoef(brain, gut)[0, 1]) < 0.07
+    assert sorted({group.n_images for group in groups}) == [1, 2, 3, 4, 5]
+
+
+def test_about_a_fifth_of_the_images_are_dorsal_views_and_those_of_a_group_differ():
+    views = []
+    for i in range(25):
+        group = draw_group(f"syn{i}", "4-6", 0, 5)._replace(strengths={})
+        pictures = [render_group_image(group, index, 0) for index in range(group.n_images)]
+        views += [view for _, view in pictures]
+        assert len({picture.tobytes() for picture, _ in pictures}) == group.n_images
+    assert 0.08 < np.mean(np.array(views) == "dorsal") < 0.35
+
+
+def test_a_group_without_terms_is_annotated_with_no_staining(tmp_path):
+    synthesize(tmp_path / "set", n_genes=12, stage_ranges=("1-3",), max_images=1)
+    annotated = read_annotations(tmp_path / "set").terms_by_gene
+    assert len(annotated) == 12
+    bare = [gene for (gene, _), terms in annotated.items() if terms == {NO_STAINING}]
+    assert bare == [g for g, _ in annotated if not draw_group(g, "1-3", 0, 1).strengths]
+    assert 0 < len(bare) < 12
+
+
+def test_every_stage_range_has_terms_that_can_be_drawn():
+    assert set(TERMS) == set(FOLDS) == set(STAGE_RANGES)
+    for terms in TERMS.values():
+        frequencies = [region.frequency for region in terms.values()]
+        assert len(terms) >= 6
+        assert max(frequencies) >= 0.3 > 0.16 >= min(frequencies)
+        assert all(region.lateral and region.texture in TEXTURES for region in terms.values())
+
+
+def test_a_tube_is_the_places_within_its_radius():
+    x, y = np.meshgrid(np.linspace(-1, 1, 201), np.linspace(-1, 1, 81))
+    mask = region_mask(tube(0.301, -0.2, 0.0, 0.4, 0.0), x, y, softness=1e-6)
+    over = np.clip(x, -0.2, 0.4)  # the nearest place of the line
+    assert np.array_equal(mask > 0.5, np.hypot(2.5 * (x - over), y) < 0.301)
+    assert not region_mask((), x, y).any()
+
+
+@pytest.mark.parametrize("sigma_px", [1.3, 4.5, 11])
+def test_smooth_noise_has_its_mean_deviation_and_grain(sigma_px, rng):
+    fields = np.array([smooth_noise(rng, sigma_px) for _ in range(60)], float)
+    assert abs(fields.mean()) < 0.05
+    assert abs(fields.std() - 1) < 0.05
+    shift = round(sigma_px * 2)
+    neighbours = (fields[:, :, shift:] * fields[:, :, :-shift]).mean()
+    assert abs(neighbours - np.exp(-((shift / sigma_px) ** 2) / 4)) < 0.06  # Gaussians convolved
+
+
+def test_a_folder_that_holds_something_is_refused_and_kept(tmp_path):
+    (tmp_path / "mine.txt").write_text("precious")
+    with pytest.raises(InputError, match="not empty") as caught:
+        synthesize(tmp_path, **SMALL)
+    assert "--force" in caught.value.fix
+    assert bytes_of(tmp_path) == {"mine.txt": b"precious"}
+    synthesize(tmp_path, **SMALL, force=True)
+    assert (tmp_path / "mine.txt").read_text() == "precious"
+    assert len(read_images(tmp_path)) == len(list((tmp_path / "images").iterdir()))
+
+
+def test_an_empty_folder_is_filled_and_a_file_refused(tmp_path):
+    (tmp_path / "empty").mkdir()
+    assert synthesize(tmp_path / "empty", **SMALL)["n_genes"] == 3
+    (tmp_path / "file").write_text("")
+    with pytest.raises(InputError, match="is a file"):
+        synthesize(tmp_path / "file", **SMALL, force=True)
+
+
+@pytest.mark.parametrize("interruption", [KeyboardInterrupt, OSError("disk gone")])
+def test_an_interrupted_run_leaves_nothing(tmp_path, monkeypatch, interruption):
+    calls = []
+
+    def fail_at_third(*args, **kwargs):
+        calls.append(args)
+        if len(calls) == 3:
+            raise interruption
+        return np.zeros((128, 320, 3), "u1")
+
+    monkeypatch.setattr("flyannot.dataset.synthetic.generate.render_embryo", fail_at_third)
+    with pytest.raises((KeyboardInterrupt, WriteError)):
+        synthesize(tmp_path / "set", **SMALL)
+    assert list(tmp_path.iterdir()) == []
+
+
+@pytest.mark.parametrize(
+    "wrong",
+    [{"n_genes": 0}, {"max_images": 0}, {"seed": -1}, {"stage_ranges": ()}, {"stage_ranges": ("5-9",)}],
+)
+def test_what_cannot_be_meant_is_refused_before_anything_is_written(tmp_path, wrong):
+    with pytest.raises(InputError) as caught:
+        synthesize(tmp_path / "set", **wrong)
+    assert caught.value.fix
+    assert list(tmp_path.iterdir()) == []

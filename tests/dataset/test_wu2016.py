@@ -1,0 +1,229 @@
+"""Laws of the imported blastoderm patterns: they can be read back, and bad files are named."""
+
+import zipfile
+
+import numpy as np
+import pytest
+from PIL import Image
+
+from flyannot.dataset.folder import read_annotations, read_images
+from flyannot.dataset.importers.wu2016 import (
+    BODY_GREY,
+    import_wu2016,
+    read_patterns,
+    recover_pattern,
+    render_patterns,
+)
+from flyannot.errors import DataError, InputError
+
+ROWS, COLUMNS = np.mgrid[:16, :32]
+MASK = ((ROWS - 7.5) / 8) ** 2 + ((COLUMNS - 15.5) / 16) ** 2 < 1
+DEEP = ((ROWS - 7.5) / 6) ** 2 + ((COLUMNS - 15.5) / 13) ** 2 < 1  # two blocks from the outline
+N_PIXELS = int(MASK.sum())
+
+
+def by_column(grid):
+    return grid.T[MASK.T]
+
+
+def made_up(n_images=4):
+    """Smooth patterns: a gradient from head to tail, dorsal to ventral, a stripe, and all stained."""
+    along, down = COLUMNS / 31, ROWS / 15
+    grids = [along, down, np.exp(-(((COLUMNS - 12) / 4.0) ** 2)), np.ones((16, 32))]
+    return {
+        "patterns": np.array([by_column(grid) for grid in grids[:n_images]], "f4"),
+        "mask": MASK,
+        "image_id": np.array([f"wu{i:04d}" for i in range(n_images)]),
+        "gene": np.array(["Dl", "Dl", "dl", "CG1"][:n_images]),
+        "fbgn": np.array(["FBgn01", "FBgn01", "FBgn02", ""][:n_images]),
+    }
+
+
+@pytest.fixture
+def saved(tmp_path):
+    """Save arrays as an npz file; gives its path."""
+
+    def save(**changes):
+        arrays = {name: value for name, value in (made_up() | changes).items() if value is not None}
+        (tmp_path / "in").mkdir(exist_ok=True)
+        np.savez_compressed(tmp_path / "in" / "patterns.npz", **arrays)
+        return tmp_path / "in" / "patterns.npz"
+
+    return save
+
+
+def pixels(path):
+    with Image.open(path) as picture:
+        assert picture.mode == "L"
+        return np.asarray(picture)
+
+
+def test_a_picture_gives_its_pattern_back():
+    arrays = made_up()
+    for pattern, picture in zip(arrays["patterns"], render_patterns(arrays["patterns"], MASK)):
+        back = recover_pattern(picture, MASK)
+        assert np.abs(back - pattern)[by_column(DEEP)].max() < 0.01
+        assert np.abs(back - pattern).max() < 0.05  # blocks that the smooth outline cuts
+
+
+def test_a_pattern_fills_the_mask_column_by_column():
+    head = by_column((COLUMNS < 8).astype(float))  # anterior is to the left
+    assert (np.diff(np.flatnonzero(head)) == 1).all()
+    (picture,) = render_patterns(head[None], MASK)
+    assert picture[56:72, 8:60].max() < 30
+    assert picture[:, 120:].min() > 0.9 * BODY_GREY
+    (dorsal,) = render_patterns(by_column((ROWS < 5).astype(float))[None], MASK)
+    assert dorsal[12:24, 140:180].max() < 30  # dorsal is up
+    assert dorsal[80:].min() > 0.9 * BODY_GREY
+
+
+@pytest.mark.parametrize("value", [0.0, 0.6, 1.0])
+def test_an_even_pattern_is_an_even_body_on_white_ground(value):
+    (picture,) = render_patterns(np.full((1, N_PIXELS), value), MASK)
+    rows, columns = np.mgrid[:128, :320]
+    radius = np.hypot((rows - 63.5) / 64, (columns - 159.5) / 160)
+    assert (picture[radius > 1.12] == 255).all()
+    level = round(BODY_GREY * (1 - value))
+    assert (picture[radius < 0.9] == level).all()
+    assert (picture == level).sum() > 0.9 * (picture < 255).sum()  # stain does not fade to the outline
+
+
+def test_the_folder_holds_what_the_file_says(saved, tmp_path):
+    table = b"gene,stage_range,term,fbgn\nDl,4-6,gap,FBgn01\ndl,4-6,subset,FBgn02\n"
+    path = saved()
+    (path.parent / "annotations.csv").write_bytes(table)
+    summary = import_wu2016(path, tmp_path / "set")
+    images = read_images(tmp_path / "set")
+    assert [image.path.name for image in images] == [f"wu{i:04d}.png" for i in range(4)]
+    assert [(image.gene, image.fbgn) for image in images] == [
+        ("Dl", "FBgn01"),
+        ("Dl", "FBgn01"),
+        ("dl", "FBgn02"),
+        ("CG1", ""),
+    ]
+    assert {(image.stage_range, image.view) for image in images} == {("4-6", "lateral")}
+    assert all(pixels(image.path).shape == (128, 320) for image in images)
+    assert (tmp_path / "set" / "annotations.csv").read_bytes() == table
+    assert summary == {
+        "n_images": 4,
+        "n_genes": 3,
+        "n_annotated_genes": 2,
+        "annotations": str(path.parent / "annotations.csv"),
+        "dropped": {},
+    }
+
+
+def test_without_annotations_there_are_images_only(saved, tmp_path):
+    summary = import_wu2016(saved(), tmp_path / "set")
+    assert summary["annotations"] is None
+    assert summary["n_annotated_genes"] == 0
+    assert not (tmp_path / "set" / "annotations.csv").exists()
+
+
+def test_the_same_file_gives_the_same_bytes(saved, tmp_path):
+    path = saved()
+    for name in ("one", "two"):
+        import_wu2016(path, tmp_path / name)
+    for file in (tmp_path / "one").rglob("*.*"):
+        assert file.read_bytes() == (tmp_path / "two" / file.relative_to(tmp_path / "one")).read_bytes()
+
+
+def test_a_folder_that_holds_something_is_refused_and_kept(saved, tmp_path):
+    (tmp_path / "set").mkdir()
+    (tmp_path / "set" / "mine.txt").write_text("precious")
+    with pytest.raises(InputError, match="not empty"):
+        import_wu2016(saved(), tmp_path / "set")
+    assert [p.name for p in (tmp_path / "set").iterdir()] == ["mine.txt"]
+    import_wu2016(saved(), tmp_path / "set", force=True)
+    assert (tmp_path / "set" / "mine.txt").read_text() == "precious"
+    assert len(read_images(tmp_path / "set")) == 4
+
+
+def patterns_with(value):
+    patterns = made_up()["patterns"].copy()
+    patterns[2, 5] = value
+    return patterns
+
+
+@pytest.mark.parametrize(
+    ("array", "value"),
+    [
+        ("patterns", None),
+        ("mask", None),
+        ("gene", None),
+        ("patterns", made_up()["patterns"][:, 1:]),
+        ("patterns", made_up()["patterns"][0]),
+        ("patterns", (made_up()["patterns"] * 255).astype("u1")),
+        ("patterns", patterns_with(np.nan)),
+        ("patterns", patterns_with(1.001)),
+        ("patterns", patterns_with(-0.5)),
+        ("mask", MASK.astype(int)),
+        ("mask", MASK.T),
+        ("mask", np.zeros_like(MASK)),
+        ("gene", made_up()["gene"][:3]),
+        ("gene", np.array(["Dl", "", "dl", "CG1"])),
+        ("fbgn", np.arange(4)),
+        ("image_id", np.array(["a", "b", "c", "../d"])),
+        ("image_id", np.array(["a", "b", "c", "a"])),
+        ("image_id", np.array(["a", "b", "c", "d"], dtype=object)),
+    ],
+)
+def test_an_array_that_is_missing_or_wrong_is_named(saved, tmp_path, array, value):
+    with pytest.raises(DataError, match=array if value is None or value.dtype != object else "npz") as caught:
+        import_wu2016(saved(**{array: value}), tmp_path / "set")
+    assert caught.value.fix
+    assert not (tmp_path / "set").exists()
+
+
+def test_files_that_are_no_npz_are_refused(saved, tmp_path):
+    whole = saved().read_bytes()
+    bad = tmp_path / "bad.npz"
+    np.save(tmp_path / "single.npy", np.zeros(3))
+    for raw in (b"", b"not a zip", whole[: len(whole) // 2], (tmp_path / "single.npy").read_bytes()):
+        bad.write_bytes(raw)
+        with pytest.raises(DataError, match="no readable npz"):
+            read_patterns(bad)
+    with pytest.raises(InputError, match="no such file"):
+        read_patterns(tmp_path / "absent.npz")
+
+
+@pytest.mark.parametrize("at", range(10))
+def test_a_damaged_npz_is_refused_or_read_as_it_was(saved, tmp_path, at):
+    raw = bytearray(saved().read_bytes())
+    raw[(2 * at + 1) * len(raw) // 20] ^= 0xFF
+    (tmp_path / "bad.npz").write_bytes(raw)
+    try:
+        arrays = read_patterns(tmp_path / "bad.npz")
+    except DataError:
+        return
+    assert all(np.array_equal(arrays[name], value) for name, value in made_up().items())
+
+
+def test_an_npz_that_unpacks_to_too_much_is_refused_unread(saved, monkeypatch):
+    path = saved()
+    monkeypatch.setattr("flyannot.dataset.importers.wu2016._MOST_BYTES", 1000)
+    monkeypatch.setattr(np, "load", None)
+    with zipfile.ZipFile(path) as archive:
+        assert sum(member.file_size for member in archive.infolist()) > 1000
+    with pytest.raises(DataError, match="unpack"):
+        read_patterns(path)
+
+
+def test_the_published_patterns_come_back_from_their_pictures(shared_data, tmp_path):
+    arrays = read_patterns(shared_data / "wu2016" / "patterns.npz")
+    few = {name: value[:40] if name != "mask" else value for name, value in arrays.items()}
+    np.savez(tmp_path / "few.npz", **few)
+    import_wu2016(tmp_path / "few.npz", tmp_path / "set")
+    for image_id, pattern in zip(few["image_id"], few["patterns"]):
+        back = recover_pattern(pixels(tmp_path / "set" / "images" / f"{image_id}.png"), few["mask"])
+        assert np.sqrt(((back - pattern) ** 2).mean()) < 0.05
+        if pattern.std() > 0.02:
+            assert np.corrcoef(back, pattern)[0, 1] > 0.98
+
+
+def test_the_published_terms_are_found_for_the_images(shared_data):
+    source = shared_data / "wu2016"
+    arrays, annotations = read_patterns(source / "patterns.npz"), read_annotations(source)
+    has_terms = [annotations.terms_of(g, "4-6", f) for g, f in zip(arrays["gene"], arrays["fbgn"])]
+    assert len(has_terms) == 1337
+    assert sum(map(bool, has_terms)) > 1300

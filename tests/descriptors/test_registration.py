@@ -1,0 +1,248 @@
+"""However an embryo lies in its picture, registered it lies alike; and what is no embryo is left alone."""
+
+import json
+
+import numpy as np
+import pytest
+from PIL import Image
+
+from flyannot.dataset.folder import read_images
+from flyannot.dataset.synthetic.generate import synthesize
+from flyannot.descriptors.extract import ExtractOptions, read_embryo
+from flyannot.descriptors.registration import NoEmbryo, body_of, embryo_mask, registered
+from flyannot.descriptors.standard_image import SIZE_PX, read_bands, read_grey
+from flyannot.errors import DataError
+from flyannot.report.pictures import embryo_jpeg
+from flyannot.steps.annotate import annotate
+from flyannot.steps.explain import explain
+from flyannot.steps.extract import extract
+from flyannot.steps.learn_dict import learn_dict
+from flyannot.steps.output import Work
+from flyannot.steps.pool import pool
+from flyannot.steps.train import train
+from flyannot.store.reading import open_stored, verify_stored
+from tests.small_embryos import CLASSIFY, LEARN, POOL, STAGE_RANGES
+
+AXIS, SHAPE = ExtractOptions(register="axis"), ExtractOptions(register="shape")
+FRAME = 160, 64, 160, 64  # centre and half sides of every registered embryo
+
+
+def egg(x, y, taper=0.15, bulge=0.1):
+    """Whether a place lies in an egg: blunt on the right and flat at the top, half axes 1."""
+    y = y - bulge * (1 - x**2) * 0.5
+    return x**2 + (y / (1 + taper * x)) ** 2 <= 1
+
+
+def scene(size, centre, half_axes, degrees, *, background=215.0, noise=0.0, flip=(1, 1), slope=0.0, rng=None):
+    """A picture of a dotted egg of given place, size and turn (clockwise) on a plain background."""
+    width, height = size
+    row, column = np.indices((height, width)) + 0.5
+    turn = np.radians(degrees)
+    across, down = column - centre[0], row - centre[1]
+    x = flip[0] * (np.cos(turn) * across + np.sin(turn) * down) / half_axes[0]
+    y = flip[1] * (-np.sin(turn) * across + np.cos(turn) * down) / half_axes[1]
+    body = 150 + 40 * np.sin(9 * x) * np.cos(5 * y) - 90 * ((x + 0.5) ** 2 + (y - 0.2) ** 2 < 0.03)
+    picture = np.where(egg(x, y), body, background + slope * (column / width - 0.5))
+    picture = picture + (rng.normal(0, noise, picture.shape) if noise else 0)
+    return Image.fromarray(np.rint(np.clip(picture, 0, 255)).astype(np.uint8))
+
+
+def framed(picture, way="axis"):
+    return registered([picture], SIZE_PX, way=way)[0]
+
+
+def body_in(picture):
+    return body_of(embryo_mask(np.asarray(picture, float)))
+
+
+def degrees_of(body):
+    return np.degrees(np.arctan2(body.direction[1], body.direction[0]))
+
+
+STANDARD = scene((900, 400), (450, 200), (390, 150), 0)
+
+
+@pytest.mark.parametrize("degrees", [-85, -40, -3, 20, 60, 88])
+@pytest.mark.parametrize("scale", [0.8, 1.0, 2.3])
+def test_turned_moved_and_scaled_it_comes_to_the_same_frame(degrees, scale, rng):
+    half_axes = scale * np.array([160, 62])
+    side = int(400 * scale)
+    centre = side / 2 + rng.uniform(-0.05, 0.05, 2) * side
+    picture = scene((side, side), centre, half_axes, degrees, background=215, noise=1.5, rng=rng)
+    found = body_in(framed(picture))
+    np.testing.assert_allclose([*found.centre, *found.half_sides], FRAME, atol=1)
+    assert abs(degrees_of(found)) < 0.5
+    inside = np.s_[8:-8, 12:-12]
+    expected, levels = framed(STANDARD)[inside], framed(picture)[inside]
+    assert np.corrcoef(expected.ravel(), levels.ravel())[0, 1] > 0.97
+
+
+def test_a_registered_picture_is_registered_again_to_itself():
+    once = framed(STANDARD)
+    again = framed(Image.fromarray(np.rint(once).astype(np.uint8)))
+    assert np.abs(again - once)[8:-8, 8:-8].mean() < 3
+
+
+@pytest.mark.parametrize("background", [255.0, 190.0, 40.0])
+@pytest.mark.parametrize("slope", [0.0, 24.0])
+def test_any_plain_background_will_do(background, slope, rng):
+    turned = {"background": background, "slope": slope, "noise": 2.0, "rng": rng}
+    found = body_in(scene((440, 360), (230, 190), (160, 62), 30, **turned))
+    straight = body_in(scene((440, 360), (220, 180), (160, 62), 0))
+    np.testing.assert_allclose(found.half_sides, straight.half_sides, rtol=0.02)
+    assert degrees_of(found) - degrees_of(straight) == pytest.approx(30, abs=0.7)
+
+
+def test_along_the_axis_left_stays_left_and_up_stays_up():
+    for flip in ((1, 1), (-1, 1), (1, -1), (-1, -1)):
+        found = framed(scene((640, 480), (320, 240), (200, 78), 25, flip=flip))
+        expected = framed(STANDARD)[:: flip[1], :: flip[0]]
+        assert np.corrcoef(found.ravel(), expected.ravel())[0, 1] > 0.97
+
+
+def test_by_shape_the_pointed_end_is_left_and_the_curved_side_down():
+    expected = framed(STANDARD)
+    for flip in ((1, 1), (-1, 1), (1, -1), (-1, -1)):
+        for degrees in (0, -70):
+            found = framed(scene((640, 640), (320, 320), (200, 78), degrees, flip=flip), "shape")
+            assert np.corrcoef(found.ravel(), expected.ravel())[0, 1] > 0.95
+
+
+def test_the_largest_of_several_things_is_the_embryo():
+    picture = np.asarray(scene((640, 480), (300, 280), (200, 78), 15)).copy()
+    alone = body_in(picture)
+    picture[20:60, 540:600] = 90  # dirt, and a neighbour that looks in
+    picture[440:, 20:90] = 150
+    found = body_in(picture)
+    np.testing.assert_allclose(found.centre, alone.centre, atol=0.01)
+
+
+def no_embryos():
+    rng = np.random.default_rng(5)
+    blank = np.full((300, 400), 230, np.uint8)
+    round_, two, bar = blank.copy(), blank.copy(), blank.copy()
+    rows, columns = np.indices(blank.shape)
+    round_[(rows - 150) ** 2 + (columns - 200) ** 2 < 90**2] = 100
+    two[(rows - 100) ** 2 * 9 + (columns - 130) ** 2 < 110**2] = 100  # they touch
+    two[(columns - 240) ** 2 * 9 + (rows - 160) ** 2 < 110**2] = 100
+    apart = blank.copy()
+    for middle in (80, 220):
+        apart[(rows - middle) ** 2 * 9 + (columns - 200) ** 2 < 150**2] = 100
+    bar[140:160, 20:380] = 100
+    noise = rng.integers(0, 256, blank.shape).astype(np.uint8)
+    halves = blank.copy()
+    halves[:, :200] = 0
+    dot = blank.copy()
+    dot[3, 3] = 0
+    return {
+        "blank": blank, "black": 0 * blank, "round": round_, "two": two, "apart": apart, "bar": bar,
+        "noise": noise, "halves": halves, "dot": dot, "pixel": blank[:1, :1], "line": noise[:1],
+        "thin": noise[:, :2],
+    }  # fmt: skip
+
+
+@pytest.mark.parametrize("name", no_embryos())
+def test_what_is_no_embryo_is_refused(name):
+    with pytest.raises(NoEmbryo, match="no embryo found: "):
+        framed(Image.fromarray(no_embryos()[name]))
+
+
+@pytest.fixture(scope="module")
+def turned(tmp_path_factory):
+    """Synthetic embryos, turned and on larger pictures; the last one is blank."""
+    folder = tmp_path_factory.mktemp("turned")
+    synthesize(folder, n_genes=12, max_images=2, stage_ranges=STAGE_RANGES[:1])
+    images, rng = read_images(folder), np.random.default_rng(2)
+    for image in images:
+        with Image.open(image.path) as picture:
+            small = picture.convert("RGB")
+        canvas = Image.new("RGB", (400, 400), "white")
+        canvas.paste(small, (40, 136))
+        canvas.rotate(rng.uniform(-80, 80), Image.Resampling.BICUBIC, fillcolor="white").save(image.path)
+    Image.new("RGB", (400, 400), "white").save(images[-1].path)
+    return images
+
+
+@pytest.fixture(scope="module")
+def made(turned, tmp_path_factory):
+    folder, work = tmp_path_factory.mktemp("registered"), Work()
+    paths = {k: folder / f"{k}.h5" for k in ("descriptors", "dictionary", "features", "model", "predictions")}
+    outcome = extract(turned, paths["descriptors"], AXIS, work)
+    learn_dict([paths["descriptors"]], paths["dictionary"], LEARN, work)
+    pool([paths["descriptors"]], paths["dictionary"], paths["features"], POOL, work)
+    annotations = turned[0].path.parents[1] / "annotations.csv"
+    train([paths["features"]], annotations, paths["model"], CLASSIFY, work)
+    annotate(paths["model"], turned, paths["predictions"], work)
+    return paths | {"summary": outcome.summary}
+
+
+def test_synthetic_embryos_are_turned_back(turned):
+    for image in turned[:-1]:
+        grey, doubts = read_embryo(image.path, AXIS)
+        found = body_in(grey)
+        assert doubts == ""
+        np.testing.assert_allclose([*found.centre, *found.half_sides], FRAME, atol=1.5)
+
+
+def test_a_picture_without_an_embryo_is_taken_as_it_is_and_named(turned, made):
+    blank = turned[-1]
+    grey, doubts = read_embryo(blank.path, AXIS)
+    np.testing.assert_array_equal(grey, read_grey(blank.path))
+    assert doubts == "blank, not registered: nothing stands out from the background"
+    assert f"look at: {blank.name} (blank, not registered" in made["summary"]
+    for kind in ("descriptors", "features", "predictions"):
+        with open_stored(made[kind]) as stored:
+            said = dict(zip(stored.array("4-6", "image"), stored.array("4-6", "doubt")))
+            assert [name for name, doubt in said.items() if "not registered" in doubt] == [blank.name]
+
+
+def test_whatever_is_made_from_registered_images_registers_too(turned, made):
+    for kind in ("descriptors", "dictionary", "features", "model", "predictions"):
+        verify_stored(made[kind])
+    with open_stored(made["model"]) as stored, open_stored(made["predictions"]) as predicted:
+        assert stored.options["pool"]["extract"]["register"] == "axis"
+        mine = [image for image in turned if image.group == turned[0].group]
+        one = next(iter(explain(made["model"], mine)))
+        np.testing.assert_array_equal(one.greys[0], read_embryo(one.images[0].path, AXIS)[0])
+        g = predicted.array("4-6", "group_name").index(one.group)
+        j = predicted.array("4-6", "term").index(one.term)
+        value = predicted.array("4-6", "decision_value")[g, j]
+        assert one.split.total == pytest.approx(value, rel=1e-6)
+
+
+def test_stain_and_grey_are_cut_out_alike(turned):
+    """The luma of the registered colours is the registered luma."""
+    red, green, blue = read_bands(turned[0].path, "RGB", place=AXIS.place)
+    (grey,) = read_bands(turned[0].path, "L", place=AXIS.place)
+    assert np.abs(0.299 * red + 0.587 * green + 0.114 * blue - grey).mean() < 0.3
+
+
+def test_the_report_shows_the_embryo_as_it_was_described(turned, tmp_path):
+    (tmp_path / "e.jpg").write_bytes(embryo_jpeg(turned[0].path, AXIS))
+    with Image.open(tmp_path / "e.jpg") as picture:
+        assert picture.size == SIZE_PX[::-1] and picture.mode == "RGB"
+        shown = np.asarray(picture.convert("L"), float)
+    assert np.abs(shown - read_embryo(turned[0].path, AXIS)[0]).mean() < 5
+    assert embryo_jpeg(turned[-1].path, AXIS)
+
+
+def test_registered_and_other_images_do_not_mix(made, chain, tmp_path):
+    with pytest.raises(DataError, match="extracted with"):
+        pool([made["descriptors"]], chain.dictionary, tmp_path / "f.h5", POOL, Work())
+
+
+def test_files_that_do_not_say_so_are_not_registered(chain):
+    with open_stored(chain.descriptors) as stored:
+        assert "register" not in stored.options and ExtractOptions(**stored.options).register == "none"
+    assert json.dumps(SHAPE.as_dict()) == json.dumps(
+        {"patch_px": 16, "stride_px": 16, "min_std": 6.0, "register": "shape"}
+    )
+
+
+def test_the_command_registers(flyannot, turned, made, tmp_path):
+    folder = turned[0].path.parents[1]
+    said = flyannot("extract DATA -o F --register axis", DATA=folder, F=tmp_path / "d.h5")
+    assert said.code == 0 and "not registered" in said.err
+    assert (tmp_path / "d.h5").read_bytes() == made["descriptors"].read_bytes()
+    assert flyannot("extract DATA -o F", DATA=folder, F=tmp_path / "plain.h5").code == 0
+    assert flyannot("extract DATA -o F --register north", DATA=folder, F=tmp_path / "e.h5").code == 2

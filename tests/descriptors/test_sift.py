@@ -1,0 +1,214 @@
+import subprocess
+import sys
+from concurrent.futures import ThreadPoolExecutor
+
+import numpy as np
+import pytest
+
+from flyannot.descriptors.patches import patch_corners
+from flyannot.descriptors.sift import dense_sift, normalise, opencv_sift
+from flyannot.errors import DataError, InputError
+from tests.descriptors.twin_sift import slow_sift
+
+# Where a spatial bin goes, and where an orientation goes, when the image is mirrored.
+LEFT_RIGHT = np.arange(128).reshape(4, 4, 8)[:, ::-1][..., (4 - np.arange(8)) % 8].ravel()
+UP_DOWN = np.arange(128).reshape(4, 4, 8)[::-1][..., -np.arange(8) % 8].ravel()
+
+
+@pytest.fixture(scope="module")
+def photograph():
+    from skimage.data import camera
+
+    return camera()[100:260, 150:400]
+
+
+def smooth_noise(rng, shape):
+    """Grey levels with slopes at every scale, so that no gradient is an accident of one pixel."""
+    coarse = np.kron(rng.uniform(0, 200, (shape[0] // 8 + 1, shape[1] // 8 + 1)), np.ones((8, 8)))
+    return (coarse[: shape[0], : shape[1]] + rng.uniform(0, 55, shape)).astype(np.uint8)
+
+
+def steps_apart(a, b):
+    return np.abs(a.astype(int) - b.astype(int)).max()
+
+
+@pytest.mark.parametrize(
+    "shape, patch_px, stride_px, smooth_px",
+    [
+        ((24, 30), 16, 7, 1.5),
+        ((21, 26), 16, 5, 0.0),
+        ((30, 27), 12, 9, 0.8),
+        ((9, 12), 4, 3, 0.7),
+        ((33, 40), 32, 4, 3.2),
+    ],
+)
+def test_dense_sift_equals_the_slow_twin(shape, patch_px, stride_px, smooth_px, rng):
+    image = smooth_noise(rng, shape)
+    corners = patch_corners(shape, patch_px, stride_px)
+    expected = slow_sift(image, corners, patch_px, smooth_px)
+    descriptors = dense_sift(image, corners, patch_px, smooth_px=smooth_px)
+    assert np.abs(descriptors - expected).max() <= 0.51  # half a step is the rounding itself
+
+
+def test_default_smoothing_grows_with_the_window(rng):
+    image = smooth_noise(rng, (40, 40))
+    for patch_px, smooth_px in [(4, 0.0), (16, np.sqrt(1.6**2 - 0.5**2)), (32, np.sqrt(3.2**2 - 0.5**2))]:
+        by_default = dense_sift(image, [[3, 5]], patch_px)
+        assert np.array_equal(by_default, dense_sift(image, [[3, 5]], patch_px, smooth_px=smooth_px))
+
+
+def median_cosine(image, corners):
+    ours, theirs = (f(image, corners).astype(float) for f in (dense_sift, opencv_sift))
+    norms = np.linalg.norm(ours, axis=1) * np.linalg.norm(theirs, axis=1)
+    return np.median((ours * theirs).sum(axis=1)[norms > 0] / norms[norms > 0])
+
+
+def test_descriptors_of_a_photograph_are_opencvs_up_to_half_a_pixel(photograph):
+    assert median_cosine(photograph, patch_corners(photograph.shape, 16, 6)) >= 0.97
+
+
+def test_descriptors_of_real_embryos_are_opencvs_up_to_half_a_pixel(shared_data):
+    from PIL import Image
+
+    for path in sorted((shared_data / "flyexpress" / "images").glob("*.bmp"))[::20]:
+        image = np.asarray(Image.open(path).convert("L"))
+        assert median_cosine(image, patch_corners(image.shape, 16, 8)) >= 0.95
+
+
+def test_the_mean_of_four_neighbouring_windows_is_opencvs_descriptor_between_them(photograph):
+    """OpenCV's centre is the pixel in the middle of the four centres."""
+    corners = patch_corners((140, 230), 16, 9)
+    neighbours = [corners + shift for shift in ([0, 0], [1, 0], [0, 1], [1, 1])]
+    between = sum(dense_sift(photograph, windows).astype(float) for windows in neighbours)
+    theirs = opencv_sift(photograph, corners).astype(float)
+    cosine = (between * theirs).sum(axis=1)
+    cosine /= np.linalg.norm(between, axis=1) * np.linalg.norm(theirs, axis=1)
+    assert np.median(cosine) >= 0.995
+
+
+@pytest.mark.parametrize("contrast, brightness", [(0.25, 0.0), (0.5, 100.0), (2.0, -60.0)])
+def test_descriptors_ignore_contrast_and_brightness(contrast, brightness, photograph):
+    corners = patch_corners(photograph.shape, 16, 8)
+    grey = photograph.astype(np.float32)
+    changed = np.float32(contrast) * grey + np.float32(brightness)
+    assert steps_apart(dense_sift(grey, corners), dense_sift(changed, corners)) <= 1
+
+
+def test_a_negative_turns_every_orientation_round(photograph):
+    corners = patch_corners(photograph.shape, 16, 8)
+    turned = np.arange(128).reshape(16, 8)[:, (np.arange(8) + 4) % 8].ravel()
+    negative = dense_sift(255 - photograph, corners)
+    assert steps_apart(negative[:, turned], dense_sift(photograph, corners)) <= 1
+
+
+@pytest.mark.parametrize("axis, permutation", [(1, LEFT_RIGHT), (0, UP_DOWN)])
+@pytest.mark.parametrize("patch_px", [8, 12, 16])
+def test_a_mirror_image_permutes_bins_and_orientations(axis, permutation, patch_px, photograph):
+    corners = patch_corners(photograph.shape, patch_px, 5)
+    mirrored = corners.copy()
+    mirrored[:, axis] = photograph.shape[axis] - patch_px - corners[:, axis]
+    there = dense_sift(photograph, corners, patch_px)
+    back = dense_sift(np.flip(photograph, axis), mirrored, patch_px)[:, permutation]
+    assert steps_apart(there, back) <= 1
+    assert (there != back).mean() < 1e-5  # sums of mirrored order: a tie of the rounding, now and then
+
+
+@pytest.mark.parametrize("degrees", range(0, 360, 15))
+def test_a_ramp_puts_its_energy_into_the_two_orientations_beside_its_slope(degrees):
+    """Direction k points k * 45 degrees from +x towards the top of the image."""
+    i, j = np.mgrid[:32, :32]
+    ramp = np.float32(128 + 2 * (np.cos(np.radians(degrees)) * j - np.sin(np.radians(degrees)) * i))
+    energy = dense_sift(ramp, [[8, 8]], smooth_px=0.0).reshape(16, 8).sum(axis=0)
+    beside = {degrees // 45 % 8} if degrees % 45 == 0 else {degrees // 45, (degrees // 45 + 1) % 8}
+    assert set(np.flatnonzero(energy)) == beside
+
+
+def test_orientations_and_bins_come_in_opencvs_order():
+    for degrees in (0, 45, 90, 200):
+        i, j = np.mgrid[:48, :48] - 20
+        slope = np.cos(np.radians(degrees)) * j - np.sin(np.radians(degrees)) * i
+        image = (128 + 2 * slope + 40 * (i > 4) * (j > 0)).clip(0, 255).astype(np.uint8)
+        assert median_cosine(image, [[16, 16], [12, 14], [18, 10]]) > 0.95
+
+
+@pytest.mark.parametrize("grey", [0.0, 0.1, 77.7, 255.0])
+@pytest.mark.parametrize("width", [16, 61, 320])
+def test_a_constant_image_gives_zero_descriptors(grey, width):
+    image = np.full((35, width), grey, np.float32)
+    descriptors = dense_sift(image, patch_corners(image.shape, 16, 3))
+    assert not descriptors.any()
+    assert not normalise(descriptors).any()
+
+
+def test_a_window_has_the_same_descriptor_in_every_grid_and_order(photograph, rng):
+    corners = patch_corners(photograph.shape, 16, 2)
+    descriptors = dense_sift(photograph, corners)
+    for some in (corners[::13], rng.permutation(corners)[:500], corners[[7, 7, 3]], corners[:0]):
+        rows = [np.flatnonzero((corners == corner).all(axis=1))[0] for corner in some]
+        assert np.array_equal(dense_sift(photograph, some), descriptors[rows])
+
+
+def test_threads_give_the_same_bits(photograph):
+    corners = patch_corners(photograph.shape, 16, 4)
+    with ThreadPoolExecutor(4) as pool:
+        results = list(pool.map(lambda _: dense_sift(photograph, corners), range(8)))
+    assert all(np.array_equal(results[0], result) for result in results)
+
+
+def test_descriptors_have_norm_512_and_at_most_255_each(photograph):
+    descriptors = dense_sift(photograph, patch_corners(photograph.shape, 16, 8))
+    norms = np.linalg.norm(descriptors.astype(float), axis=1)
+    assert abs(np.median(norms) - 512) < 3 and norms.max() < 518
+
+
+@pytest.mark.parametrize(
+    "corners, patch_px, smooth_px, why",
+    [
+        ([[0, 0]], 18, None, "4 equal bins"),
+        ([[0, 0]], 44, None, "does not fit"),
+        ([[0, 0], [25, 0]], 16, None, r"\(25, 0\)"),
+        ([[-1, 0]], 16, None, r"\(-1, 0\)"),
+        ([[0, 0]], 16, -1.0, "smooth"),
+    ],
+)
+def test_impossible_windows_are_refused_with_a_remedy(corners, patch_px, smooth_px, why):
+    with pytest.raises(InputError, match=why) as refusal:
+        dense_sift(np.zeros((40, 50), np.uint8), corners, patch_px, smooth_px=smooth_px)
+    assert refusal.value.fix
+
+
+def test_an_image_in_colour_is_refused():
+    with pytest.raises(InputError, match="grey"):
+        dense_sift(np.zeros((40, 50, 3), np.uint8), [[0, 0]])
+
+
+def test_normalise_centres_and_scales_as_float64_does(rng):
+    descriptors = rng.integers(0, 256, (300, 128), dtype=np.uint8)
+    descriptors[5], descriptors[6] = 17, 255  # constant: nothing is left of them
+    descriptors[7], descriptors[8, 1:] = 0, 0
+    centred = descriptors - descriptors.mean(axis=1, keepdims=True)
+    norms = np.linalg.norm(centred, axis=1, keepdims=True)
+    expected = np.divide(centred, norms, out=np.zeros_like(centred), where=norms > 0)
+    X = normalise(descriptors)
+    assert X.dtype == np.float32 and not X[5:8].any()
+    np.testing.assert_allclose(X, expected, rtol=3e-7, atol=3e-8)
+
+
+def test_normalise_takes_rows_and_fills_what_it_is_given(rng):
+    descriptors = rng.integers(0, 256, (50, 128), dtype=np.uint8)
+    rows, out = rng.integers(-50, 50, 20), np.full((32, 128), 9.0, np.float32)
+    X = normalise(descriptors, rows=rows, out=out)
+    assert np.array_equal(X, normalise(descriptors)[rows]) and np.shares_memory(X, out)
+    assert len(X) == 20 and (out[20:] == 9).all()
+
+
+def test_normalise_refuses_what_dense_sift_never_makes():
+    with pytest.raises(DataError, match="float64"):
+        normalise(np.zeros((3, 128)))
+    with pytest.raises(IndexError):
+        normalise(np.zeros((3, 128), np.uint8), rows=[0, 3])
+
+
+def test_importing_descriptors_leaves_cv2_alone():
+    code = "import sys, flyannot.descriptors.sift; sys.exit('cv2' in sys.modules)"
+    assert subprocess.run([sys.executable, "-c", code]).returncode == 0

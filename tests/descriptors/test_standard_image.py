@@ -1,0 +1,160 @@
+"""Reading pictures: the right grey levels at the standard size, and a flag on doubtful ones."""
+
+import subprocess
+import sys
+
+import numpy as np
+import pytest
+from PIL import Image
+
+from flyannot.descriptors.standard_image import SIZE_PX, quality_flags, read_grey
+from tests.descriptors.picture_files import ENCODINGS, embryo, encoded, luma
+
+
+@pytest.mark.parametrize("encoding", ["png", "bmp", "tiff", "tiff lzw", "tiff deflate"])
+def test_a_picture_of_standard_size_is_its_luma_whatever_the_format_or_the_suffix(encoding, picture):
+    grey = read_grey(picture(encoded(embryo(), **ENCODINGS[encoding])))
+    assert grey.shape == SIZE_PX and grey.dtype == np.float32
+    assert np.abs(grey - luma(embryo())).max() <= 0.51  # rounded to 8 bits, as by Pillow
+
+
+def test_16_bit_and_float_pictures_keep_their_full_range(tiff, picture, rng):
+    deep = rng.integers(0, 65_536, SIZE_PX, dtype=np.uint16)
+    expected = deep / 257
+    assert np.abs(read_grey(picture(Image.fromarray(deep), format="PNG")) - expected).max() < 1e-3
+    for pixels, options in [
+        (deep, {}),
+        (deep, {"byteorder": ">"}),
+        (deep, {"bigtiff": True}),
+        (65_535 - deep, {"photometric": "miniswhite"}),  # Pillow alone would show the negative
+        (deep.astype(np.int32), {}),
+        ((deep / 65_535).astype(np.float32), {}),
+        (deep / 65_535, {}),
+        (expected.astype(np.float32), {}),
+        (np.stack([deep / 65_535] * 3, axis=2).astype(np.float32), {"photometric": "rgb"}),
+    ]:
+        assert np.abs(read_grey(tiff(pixels, **options)) - expected).max() < 1e-3, (pixels.dtype, options)
+    assert (read_grey(tiff(np.stack([deep] * 3, axis=2), photometric="rgb")) == deep >> 8).all()
+    assert np.abs(read_grey(tiff((deep / 65_535).astype(np.float16))) - expected).max() < 0.1
+
+
+def test_every_kind_of_pixel_shows_what_a_viewer_shows(picture):
+    colours = embryo()
+    rgb = Image.fromarray(colours)
+    expected = np.asarray(rgb.convert("L"), np.float32)
+    kinds = {
+        "L": (rgb.convert("L"), "PNG", 0),
+        "RGBA": (rgb.convert("RGBA"), "PNG", 0),
+        "LA": (rgb.convert("LA"), "PNG", 0),
+        "CMYK": (rgb.convert("CMYK"), "TIFF", 1),
+        "P": (rgb.quantize(256), "PNG", 8),
+        "GIF": (rgb.quantize(256), "GIF", 8),
+    }
+    for kind, (image, format, tolerance) in kinds.items():
+        grey = read_grey(picture(image, format=format))
+        assert np.abs(grey - expected).max() <= tolerance, kind
+    bits = rgb.convert("1")
+    assert (read_grey(picture(bits, format="PNG")) == 255.0 * np.asarray(bits)).all()
+
+
+def test_what_is_transparent_is_white(picture):
+    alpha = np.zeros((*SIZE_PX, 4), np.uint8)  # black, and transparent but for the left half
+    alpha[:, :160, 3] = 255
+    palette = Image.fromarray(np.where(alpha[..., 3] > 0, 0, 1).astype(np.uint8)).convert("P")
+    palette.putpalette([0, 0, 0, 10, 10, 10])
+    for image, options in [
+        (Image.fromarray(alpha), {"format": "PNG"}),
+        (Image.fromarray(alpha).convert("LA"), {"format": "PNG"}),
+        (palette, {"format": "PNG", "transparency": 1}),
+        (palette, {"format": "GIF", "transparency": 1}),
+        (
+            Image.fromarray(np.where(alpha[..., 3] > 0, 0, 9).astype(np.uint8)),
+            {"format": "PNG", "transparency": 9},
+        ),
+    ]:
+        grey = read_grey(picture(image, **options))
+        assert (grey[:, :160] == 0).all() and (grey[:, 160:] == 255).all(), (image.mode, options)
+
+
+def test_the_orientation_that_a_camera_noted_is_applied(picture):
+    exif = Image.Exif()
+    exif[0x0112] = 3  # upside down
+    turned = Image.fromarray(embryo()[::-1, ::-1])
+    for format in ("PNG", "TIFF"):
+        assert (
+            read_grey(picture(turned, format=format, exif=exif))
+            == np.asarray(Image.fromarray(embryo()).convert("L"))
+        ).all(), format
+
+
+def test_other_sizes_fit_inside_undistorted_and_centred(picture):
+    for height, width in [(256, 640), (64, 160), (1280, 3200)]:  # the same proportions
+        grey = read_grey(picture(Image.fromarray(embryo(height, width)), format="PNG"))
+        assert grey.shape == SIZE_PX
+        inside = np.abs(grey - luma(embryo())) < 12
+        assert inside.mean() > 0.95  # all but the rim of the body
+    square = np.full((400, 400), 255, np.uint8)
+    square[100:300, 100:300] = 0
+    rows, columns = np.nonzero(read_grey(picture(Image.fromarray(square), format="PNG")) < 128)
+    assert np.ptp(rows) == np.ptp(columns) == 63
+    assert rows.mean() == 63.5 and columns.mean() == 159.5
+
+
+def test_averaging_keeps_the_mean_and_makes_no_new_extremes(picture, rng):
+    noise = rng.integers(100, 200, (1280, 3200), dtype=np.uint8)
+    grey = read_grey(picture(Image.fromarray(noise), format="PNG"))
+    assert abs(grey.mean() - noise.mean()) < 0.5
+    assert grey.min() >= 100 and grey.max() < 200 and grey.std() < 5
+
+
+def test_padding_makes_no_edge_on_a_grey_background(picture):
+    tall = np.full((500, 100), 170, np.uint8)
+    tall[200:300, 30:70] = 20
+    grey = read_grey(picture(Image.fromarray(tall), format="PNG"))
+    assert (grey[:, :100] == 170).all() and (grey[:, -100:] == 170).all() and grey.min() < 60
+
+
+def test_mirror_images_are_read_as_mirror_images(picture, rng):
+    for size in [(128, 320), (300, 700), (64, 64)]:
+        pixels = rng.integers(0, 256, size, dtype=np.uint8)
+        there = read_grey(picture(Image.fromarray(pixels), format="PNG"))
+        mirrored = read_grey(picture(Image.fromarray(pixels[:, ::-1]), format="PNG"))
+        assert np.abs(there - mirrored[:, ::-1]).max() < 1e-3
+
+
+def test_doubtful_pictures_get_a_flag_and_embryos_none(picture, rng):
+    def flags(pixels):
+        grey = read_grey(picture(Image.fromarray(pixels.astype(np.uint8)), format="PNG"))
+        assert np.isfinite(grey).all()
+        return quality_flags(grey)
+
+    y, x = np.mgrid[0:240, 0:360]
+    assert flags(embryo()) == ()
+    assert flags(np.full((50, 70), 255)) == ("blank",)
+    assert flags(np.full((50, 70), 90)) == ("uniform",)
+    assert flags(np.zeros((1, 1))) == ("uniform",)
+    assert flags(rng.integers(250, 254, SIZE_PX)) == ("low contrast",)
+    assert flags(rng.integers(0, 256, SIZE_PX)) == ("no plain background",)
+    scene = 100 + 80 * np.sin(x / 40) * np.cos(y / 60) + rng.normal(0, 20, x.shape)
+    assert flags(scene) == ("no plain background",)
+
+
+def test_extreme_shapes_are_read(picture):
+    for shape in [(1, 1), (1, 5000), (5000, 1), (3, 2)]:
+        grey = read_grey(picture(Image.fromarray(np.full(shape, 7, np.uint8)), format="PNG"))
+        assert grey.shape == SIZE_PX and (grey == 7).all()
+
+
+def test_importing_the_module_loads_no_image_library():
+    code = (
+        "import sys, flyannot.descriptors.standard_image; "
+        "print([m for m in ('cv2', 'PIL', 'tifffile') if m in sys.modules])"
+    )
+    assert subprocess.run([sys.executable, "-c", code], capture_output=True, text=True).stdout == "[]\n"
+
+
+def test_every_real_embryo_is_read_and_has_no_flag(shared_data):
+    paths = sorted((shared_data / "flyexpress" / "images").iterdir())
+    assert len(paths) > 100
+    for path in paths:
+        assert quality_flags(read_grey(path)) == ()

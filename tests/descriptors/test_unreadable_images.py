@@ -1,0 +1,167 @@
+"""What is no picture gets one clear line: never half a picture, never a hang, never the memory."""
+
+import os
+import pickle
+import resource
+import struct
+import zlib
+
+import numpy as np
+import pytest
+import tifffile
+from PIL import Image, ImageFile
+
+from flyannot.descriptors.image_file import MAX_PIXELS, UnreadableImage
+from flyannot.descriptors.standard_image import SIZE_PX, read_grey
+from tests.descriptors.picture_files import ENCODINGS, embryo, encoded, luma
+
+N_CUTS = 20
+
+
+def reason(path):
+    """Why a picture is refused; the message must be one line that names the file."""
+    with pytest.raises(UnreadableImage) as caught:
+        read_grey(path)
+    message = str(caught.value)
+    assert "\n" not in message and os.path.basename(path) in message
+    assert message.endswith(caught.value.reason)
+    return caught.value.reason
+
+
+@pytest.mark.parametrize("encoding", ENCODINGS)
+def test_a_truncated_picture_is_refused_or_whole(encoding, picture):
+    whole = encoded(embryo(), **ENCODINGS[encoding])
+    expected = read_grey(picture(whole))
+    n_refused = 0
+    for cut in np.linspace(1, len(whole) - 1, N_CUTS).astype(int):
+        try:
+            grey = read_grey(picture(whole[:cut]))
+        except UnreadableImage as error:
+            assert "\n" not in str(error)
+            n_refused += 1
+        else:  # only what follows the pixels may be missing
+            assert cut > len(whole) - 16 and (grey == expected).all()
+    assert n_refused >= N_CUTS - 1
+
+
+@pytest.mark.parametrize("dtype", [np.float64, np.float16])
+def test_a_truncated_tiff_of_rare_numbers_is_refused(dtype, tiff):
+    path = tiff(luma(embryo()).astype(dtype))
+    whole = path.read_bytes()
+    for cut in np.linspace(1, len(whole) - 1, N_CUTS).astype(int):
+        path.write_bytes(whole[:cut])
+        assert reason(path)
+
+
+def test_truncation_is_seen_though_another_library_told_pillow_to_ignore_it(picture, monkeypatch):
+    monkeypatch.setattr(ImageFile, "LOAD_TRUNCATED_IMAGES", True)
+    whole = encoded(embryo(), format="JPEG")
+    assert "cut short" in reason(picture(whole[: len(whole) // 2]))
+
+
+@pytest.mark.parametrize(
+    "content, expected",
+    [
+        (b"", "empty"),
+        (b"GET", "not a picture"),
+        (b"a note that somebody saved as .png\n", "not a picture"),
+        (b"<!DOCTYPE html><html><body>404</body></html>", "not a picture"),
+        (b"%!PS-Adobe-3.0 EPSF-3.0\n%%BoundingBox: 0 0 9 9\n", "not a picture"),
+        (b"II*\0\xff\xff\xff\xff", "damaged or cut short"),
+    ],
+)
+def test_what_is_no_picture_is_refused(content, expected, picture):
+    assert expected in reason(picture(content))
+
+
+def test_what_is_no_file_is_refused_and_a_fifo_does_not_hang(tmp_path):
+    os.mkfifo(tmp_path / "fifo")
+    (tmp_path / "dangling").symlink_to(tmp_path / "gone")
+    assert "not a regular file" in reason(tmp_path / "fifo")
+    assert "a link to nothing" in reason(tmp_path / "dangling")
+    assert "no such file" in reason(tmp_path / "gone")
+    assert "folder" in reason(tmp_path)
+    with pytest.raises(UnreadableImage, match="null"):
+        read_grey("nul\0.png")
+
+
+def test_a_name_with_a_newline_still_makes_one_line(tmp_path):
+    with pytest.raises(UnreadableImage) as caught:
+        read_grey(tmp_path / "two\nlines.png")
+    assert "\n" not in str(caught.value)
+
+
+def test_the_error_survives_the_way_from_a_worker():
+    with pytest.raises(UnreadableImage) as caught:
+        read_grey("nowhere.png")
+    copy = pickle.loads(pickle.dumps(caught.value))
+    assert (str(copy), copy.reason, copy.fix) == (str(caught.value), caught.value.reason, caught.value.fix)
+    assert copy.reason == "no such file" and copy.exit_code == 65
+
+
+def png_claiming(width, height):
+    """A PNG whose header claims a size that it does not hold."""
+
+    def chunk(kind, body):
+        return struct.pack(">I", len(body)) + kind + body + struct.pack(">I", zlib.crc32(kind + body))
+
+    header = struct.pack(">IIBBBBB", width, height, 8, 2, 0, 0, 0)
+    return (
+        b"\x89PNG\r\n\x1a\n"
+        + chunk(b"IHDR", header)
+        + chunk(b"IDAT", zlib.compress(b"\0"))
+        + chunk(b"IEND", b"")
+    )
+
+
+def test_bombs_and_huge_claims_are_refused_before_they_are_decoded(tmp_path):
+    blank = np.zeros((1, 1), np.uint8)
+    gif = bytearray(encoded(blank, format="GIF"))
+    gif[6:10] = struct.pack("<HH", 60_000, 60_000)
+    bmp = bytearray(encoded(blank, format="BMP"))
+    bmp[18:26] = struct.pack("<ii", 40_000, 40_000)
+    jpeg = bytearray(encoded(blank, format="JPEG"))
+    frame = jpeg.index(b"\xff\xc0")
+    jpeg[frame + 5 : frame + 9] = struct.pack(">HH", 65_000, 65_000)
+    claims = {
+        "a.png": png_claiming(20_000, 20_000),
+        "b.png": png_claiming(2**31 - 1, 2**31 - 1),
+        "c.png": png_claiming(MAX_PIXELS + 1, 1),
+        "d.gif": bytes(gif),
+        "e.bmp": bytes(bmp),
+        "f.jpg": bytes(jpeg),
+    }
+    for name, content in claims.items():
+        (tmp_path / name).write_bytes(content)
+    Image.new("L", (6_000, 6_000)).save(tmp_path / "g.tif", compression="tiff_adobe_deflate")
+    tifffile.memmap(tmp_path / "h.tif", shape=(4_000, 5_000), dtype=np.float64, mode="w+").flush()
+    before = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
+    for path in sorted(tmp_path.iterdir()):
+        assert "too large" in reason(path), path.name
+    assert resource.getrusage(resource.RUSAGE_SELF).ru_maxrss - before < 50_000  # kilobytes
+
+
+def test_grey_levels_that_mean_nothing_are_refused(tiff):
+    holed = np.full(SIZE_PX, 0.5, np.float32)
+    for bad, expected in [(np.nan, "NaN"), (np.inf, "NaN or infinite"), (-0.1, "outside"), (256, "outside")]:
+        holed[3, 5] = bad
+        for dtype in (np.float32, np.float64):
+            assert expected in reason(tiff(holed.astype(dtype)))
+    assert "outside" in reason(tiff(np.full(SIZE_PX, 70_000, np.int32)))
+
+
+@pytest.mark.parametrize("format", ["GIF", "TIFF", "PNG", "MPO"])
+def test_several_frames_are_refused(format, picture):
+    frames = [Image.new("L", (30, 20), 80 * i) for i in range(3)]
+    path = picture(frames[0], format=format, save_all=True, append_images=frames[1:])
+    assert "several frames" in reason(path)
+
+
+def test_several_pages_of_rare_numbers_are_refused(tiff):
+    assert "several frames" in reason(tiff(np.zeros((2, *SIZE_PX)), photometric="minisblack"))
+
+
+def test_unknown_kinds_of_pixel_are_refused_with_a_remedy(picture):
+    with pytest.raises(UnreadableImage, match="unknown kind of pixel") as caught:
+        read_grey(picture(Image.new("LAB", (32, 16)), format="TIFF"))
+    assert "8 bits" in caught.value.fix

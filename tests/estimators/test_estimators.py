@@ -1,0 +1,267 @@
+"""The estimators: scikit-learn's own checks, and that they are the commands' own functions."""
+
+import doctest
+import pickle
+import subprocess
+import sys
+from importlib import import_module
+
+import numpy as np
+import pytest
+import scipy.sparse as sp
+from sklearn.base import clone
+from sklearn.decomposition import MiniBatchDictionaryLearning
+from sklearn.exceptions import NotFittedError
+from sklearn.model_selection import GridSearchCV, train_test_split
+from sklearn.pipeline import make_pipeline
+from sklearn.svm import LinearSVC
+from sklearn.utils import estimator_checks
+from sklearn.utils.estimator_checks import check_estimator, parametrize_with_checks
+
+import flyannot
+from flyannot import DenseSIFT, DictionaryLearning, ImagePatches, SparseCoder, SpatialMaxPooling
+from flyannot.dataset.folder import read_images
+from flyannot.errors import InputError
+from flyannot.sparse.coders import CODERS
+from flyannot.sparse.fit import random_patches
+from flyannot.sparse.learners import LEARNERS
+from flyannot.sparse.objective import duality_gap, objective
+from flyannot.stage_ranges import rng_for
+from flyannot.store.dictionary import read_dictionary
+from flyannot.store.features import read_features
+from flyannot.store.reading import open_stored
+from tests.conftest import ROOT
+from tests.page_blocks import run_python
+from tests.small_embryos import LEARN, POOL
+
+ESTIMATORS = [DenseSIFT(), DictionaryLearning(), SparseCoder(), SpatialMaxPooling()]
+
+
+@pytest.fixture
+def images(rng):
+    return rng.integers(0, 256, (6, 128, 320), np.uint8)
+
+
+@pytest.fixture
+def X(rng):
+    """Samples that are sums of three of twenty atoms."""
+    D = rng.normal(size=(20, 12))
+    D /= np.linalg.norm(D, axis=1, keepdims=True)
+    Z = np.zeros((300, 20))
+    for z in Z:
+        z[rng.permutation(20)[:3]] = rng.normal(size=3)
+    return Z @ D
+
+
+# --- scikit-learn's conventions ---
+
+
+@parametrize_with_checks([*ESTIMATORS[1:], SpatialMaxPooling(grid=(2, 3)), SparseCoder(coder="feature-sign")])
+def test_an_estimator_passes_the_checks_of_scikit_learn(estimator, check):
+    check(estimator)
+
+
+@pytest.mark.filterwarnings("ignore")
+@pytest.mark.parametrize("learner", [name for name in LEARNERS if name != "scc"])
+def test_dictionary_learning_passes_them_with_every_learner(learner):
+    check_estimator(DictionaryLearning(learner))
+
+
+@pytest.mark.parametrize(
+    "name",
+    ["estimator_cloneable", "estimator_repr", "no_attributes_set_in_init", "parameters_default_constructible",
+     "get_params_invariance", "set_params", "valid_tag_types"],
+)  # fmt: skip
+def test_dense_sift_passes_the_checks_that_need_no_matrix(name):
+    """`check_estimator` leaves estimators of images alone."""
+    check = getattr(estimator_checks, f"check_{name}", None)
+    if check is None:
+        pytest.skip("this scikit-learn does not have the check")
+    check("DenseSIFT", DenseSIFT())
+
+
+def test_every_public_estimator_is_here():
+    found = {type(one).__name__ for one in ESTIMATORS}
+    assert found | {"ImagePatches"} == set(flyannot.__all__)
+    assert set(flyannot.__all__) <= set(dir(flyannot))
+    with pytest.raises(AttributeError, match="no attribute 'Nothing'"):
+        flyannot.Nothing  # noqa: B018
+
+
+def test_importing_the_package_imports_no_estimator():
+    code = "import sys, flyannot; assert not {'numpy', 'sklearn', 'numba'} & set(sys.modules)"
+    assert subprocess.run([sys.executable, "-c", code]).returncode == 0
+
+
+@pytest.mark.parametrize("name", flyannot.__all__)
+def test_the_examples_of_the_docstrings_hold(name):
+    module = import_module(getattr(flyannot, name).__module__)
+    assert doctest.testmod(module).failed == 0
+
+
+# --- DenseSIFT ---
+
+
+def test_images_are_described_alike_as_bytes_and_floats(images):
+    found = [DenseSIFT().transform(X).rows for X in (images, list(images), images / 1.0, images / 255.0)]
+    assert found[0].shape == (6 * 160, 128) and found[0].dtype == np.float32
+    assert all(np.array_equal(found[0], other) for other in found[1:3])
+    assert np.abs(found[0] - found[3]).max() < 0.02  # another rounding of the last bit of a float
+    assert np.allclose(np.linalg.norm(found[0], axis=1), 1, atol=1e-5)
+    assert len(DenseSIFT().get_feature_names_out()) == 128
+
+
+@pytest.mark.parametrize("wrong", [[], np.zeros((128, 320)), "embryo.png", [np.full((20, 20), 300.0)],
+                                   [np.full((20, 20), np.nan)], [np.zeros((20, 20, 3))], [np.zeros((8, 8))]],
+                         ids=range(7))  # fmt: skip
+def test_what_is_no_list_of_images_is_a_value_error(wrong):
+    with pytest.raises(ValueError):
+        DenseSIFT().fit(wrong).transform(wrong)
+
+
+def test_patches_are_picked_by_image(images):
+    patches = DenseSIFT().transform(images)
+    assert len(patches) == 6
+    for pick in (2, [2], np.arange(6) == 2, slice(2, 3)):
+        assert np.array_equal(patches[pick].rows, DenseSIFT().transform(images[2:3]).rows)
+    again = [patches[i] for i in (3, 0)]  # as scikit-learn cuts folds
+    Z = SparseCoder(np.eye(128)).transform(again)
+    assert isinstance(Z, ImagePatches) and len(Z) == 2 and sp.issparse(Z.rows)
+    assert abs(Z.rows - SparseCoder(np.eye(128)).transform(patches[[3, 0]]).rows).max() == 0
+    assert len(patches[[]]) == 0
+
+
+# --- codes ---
+
+
+@pytest.mark.parametrize("coder", CODERS)
+def test_codes_close_the_duality_gap(coder, X):
+    model = SparseCoder(coder=coder, alpha=0.2, tol=1e-6, sparse_output=True).fit(X[:30])
+    Z = model.transform(X)
+    assert sp.issparse(Z) and Z.shape == (300, 30)
+    assert (duality_gap(X, model.components_, Z, 0.2) <= 1e-6 * (X**2).sum(axis=1)).all()
+    assert np.allclose(model.inverse_transform(Z), Z @ model.components_)
+    assert model.score(X) == pytest.approx(-objective(X, model.components_, Z, 0.2).mean())
+
+
+def test_wrong_parameters_are_value_errors_that_name_the_right_ones(X):
+    for model, words in ((SparseCoder(coder="cdd"), 'Did you mean "cd"'),
+                         (DictionaryLearning("sccc"), 'Did you mean "scc"'),
+                         (DictionaryLearning(learner_params={"n_sweep": 2}), 'Did you mean "n_sweeps"'),
+                         (DictionaryLearning(n_components=301), "n_samples=300"),
+                         (DictionaryLearning(max_iter=0), "learns nothing"),
+                         (DictionaryLearning(dict_init=np.eye(5)), "does not fit"),
+                         (DictionaryLearning(alpha=-1.0), "not above 0"),
+                         (SparseCoder(n_jobs=0), "n_jobs"),
+                         (SparseCoder(np.zeros(3)), "no matrix"),
+                         (SparseCoder(np.eye(5)), "expecting 5 features"),
+                         (SpatialMaxPooling(grid=(0, 2)), "no cells")):  # fmt: skip
+        with pytest.raises(ValueError, match=words):
+            model.fit(X).transform(X)
+    with pytest.raises(ValueError, match="do not fit 5 atoms"):
+        SparseCoder(np.eye(5)).inverse_transform(X)
+    with pytest.raises(NotFittedError):
+        SparseCoder().transform(X)
+    assert issubclass(InputError, ValueError)
+
+
+# --- learning ---
+
+
+@pytest.mark.parametrize("learner", LEARNERS)
+def test_learning_lowers_the_objective(learner, X, rng):
+    start = random_patches(X, 20, rng)
+    model = DictionaryLearning(learner, dict_init=start, alpha=0.1, max_iter=8, random_state=0).fit(X)
+    assert model.score(X) > SparseCoder(start, alpha=0.1).score(X)
+    assert -model.score(X) == pytest.approx(model.trace_[-1].objective, rel=1e-3)
+    again = pickle.loads(pickle.dumps(model))
+    assert np.array_equal(again.transform(X), model.transform(X))
+    assert np.array_equal(clone(model).fit(X).components_, model.components_)
+
+
+@pytest.mark.parametrize(("learner", "params"), [("scc", {"variant": "paper"}), ("ol", None)])
+def test_partial_fits_of_a_stream_learn_as_an_epoch_does(learner, params, X):
+    """Codes start from nothing and statistics stay: parts end near where the whole does, and go on."""
+    options = {"n_components": 20, "alpha": 0.1, "learner_params": params, "random_state": 0}
+    whole = DictionaryLearning(learner, max_iter=1, **options).fit(X)
+    model, scores = DictionaryLearning(learner, **options), []
+    for _ in range(3):
+        for part in np.array_split(X, 4):
+            model = pickle.loads(pickle.dumps(model)).partial_fit(part)
+        scores.append(model.score(X))
+    assert model.n_iter_ == 12
+    assert scores[0] == pytest.approx(whole.score(X), rel=0.08)
+    assert scores[2] > scores[0]
+    with pytest.raises(ValueError, match="expecting 12 features"):
+        model.partial_fit(X[:, :5])
+
+
+def test_the_commands_and_the_estimators_give_the_same_numbers(chain):
+    """extract, learn-dict and pool on the one side, the estimators on the other."""
+    images = [image for image in read_images(chain.embryos) if image.stage_range == "4-6"]
+    with open_stored(chain.descriptors) as stored:
+        names = stored.array("4-6", "image")
+    with open_stored(chain.dictionary) as stored:
+        D = read_dictionary(stored, "4-6")
+    with open_stored(chain.features) as stored:
+        features = read_features([stored], "4-6")[1]
+    paths = [{image.name: image.file for image in images}[name] for name in names]
+    patches = DenseSIFT(stride_px=16).transform(paths)
+    model = DictionaryLearning(
+        LEARN.learner, n_components=LEARN.n_atoms, max_iter=LEARN.n_epochs, learner_params={
+            **LEARN.settings}, random_state=rng_for(0, "4-6"),
+    ).fit(patches)  # fmt: skip
+    assert np.array_equal(model.components_, D)
+    pooling = SpatialMaxPooling(grid=POOL.grid)
+    for coder in (model, SparseCoder.from_file(chain.dictionary, "4-6")):
+        assert np.array_equal(pooling.fit_transform(coder.transform(patches)), features)
+    names_out = pooling.get_feature_names_out()
+    assert len(names_out) == features.shape[1] and names_out[0] == "spatialmaxpooling0"
+
+
+def test_a_pipeline_is_searched(images):
+    patches = DenseSIFT(stride_px=32).transform(images)
+    pipeline = make_pipeline(DictionaryLearning(n_components=5, max_iter=1, random_state=0),
+                             SpatialMaxPooling(), LinearSVC())  # fmt: skip
+    y = np.arange(6) % 2
+    search = GridSearchCV(pipeline, {"spatialmaxpooling__grid": [(1, 1), (1, 2)],
+                                     "dictionarylearning__n_components": [4, 5]}, cv=3)  # fmt: skip
+    assert search.fit(patches, y).predict(patches).shape == (6,)
+    train, test, _, _ = train_test_split(patches, y, random_state=0)
+    assert len(train) + len(test) == 6
+    pipeline.set_params(dictionarylearning__max_iter=2).fit(train, [0, 1, 0, 1])
+    assert pipeline.predict(test).shape == (2,)
+
+
+def test_codes_go_into_a_data_frame(X):
+    pytest.importorskip("pandas")
+    model = DictionaryLearning(n_components=4, random_state=0).set_output(transform="pandas").fit(X)
+    assert list(model.transform(X).columns) == [f"dictionarylearning{k}" for k in range(4)]
+
+
+# --- the page ---
+
+
+def test_the_page_on_python_holds(chain, monkeypatch, capsys):
+    """Its blocks run, denoise, and beat scikit-learn's learner in time at no higher an objective."""
+    monkeypatch.chdir(chain.folder)
+    said = {}
+    run_python(ROOT / "data" / "PYTHON.md", said)
+    features = said["features"]
+    with open_stored(chain.features) as stored:
+        assert np.array_equal(np.sort(features, axis=0), np.sort(read_features([stored], "4-6")[1], axis=0))
+    assert np.square(said["error"]["clean"]).mean() < 0.6 * np.square(said["error"]["noisy"]).mean()
+
+    from time import process_time
+
+    X = said["X"][::4]
+    peer = MiniBatchDictionaryLearning(n_components=50, batch_size=200, alpha=1.0, max_iter=1, random_state=0)
+    ours = DictionaryLearning("ol", n_components=50, alpha=1.0, max_iter=2, random_state=0)
+    seconds = []
+    for model in (ours, peer):
+        started = process_time()
+        model.fit(X)
+        seconds.append(process_time() - started)
+    assert seconds[0] < seconds[1]
+    found = [-SparseCoder(model.components_, alpha=1.0).score(X[::5]) for model in (ours, peer)]
+    assert found[0] <= found[1]

@@ -1,0 +1,66 @@
+"""Pages to test: that of a run on small synthetic embryos, and pages of any size and with any text."""
+
+import numpy as np
+
+from flyannot.report.groups import AGREED, MISSED, NEW, PREDICTED, GroupEntry, ImageEntry, TermEntry
+from flyannot.report.maps import TermMap
+from flyannot.report.page import Page
+from flyannot.report.pictures import jpeg, packed_map
+from flyannot.report.sections import groups_section, scores_section
+from flyannot.scores.group_outcomes import judged_groups
+from flyannot.scores.metrics import Outcome, evaluate
+from flyannot.stage_ranges import STAGE_RANGES
+from flyannot.steps.evaluate import Validation, evaluate_files
+from tests.small_embryos import CLASSIFY
+
+NASTY = "<script>alert('x')</script>&\"</template></details>\u2028"
+
+
+def make_run(copy):
+    """Make the chain in a copy of its folder a whole run: scores, and the record of what was run."""
+    evaluate_files([copy.features], copy.annotations, CLASSIFY, validation=Validation(3, 1),
+                   json_file=copy.folder / "scores.json")  # fmt: skip
+    (copy.folder / "run.toml").write_text('data-set = "embryos"\noutput = "."\n')
+    return copy
+
+
+def entries(n, n_images=1, maps=False):
+    """Groups of nothing real, to try sizes."""
+    cells = [packed_map(np.zeros((16, 40)), 1.0)] * n_images
+    for g in range(n):
+        s = STAGE_RANGES[g % 6]
+        found = TermMap(1.0, 2.0, 0.5, -0.5, 0.1, cells) if maps else None
+        terms = [TermEntry(f"term {g % 7}", (AGREED, MISSED, NEW)[g % 3], 0.9, True, 0.95, found)]
+        images = [ImageEntry(f"i{g}_{k}.png", "lateral", f"i{g}_{k}") for k in range(n_images)]
+        yield GroupEntry(s, f"gene{g:05d}", f"gene{g:05d}", f"FBgn{g:07d}", True, False, images, terms)
+
+
+def groups_page(**more):
+    html = groups_section(list(enumerate(STAGE_RANGES)), held_out=True, why_no_maps="")
+    return Page("sizes", sections=[("groups", "Genes", html)], **more)
+
+
+def picture(path):
+    seed = sum(map(ord, str(path)))
+    return jpeg(np.random.default_rng(seed).integers(0, 256, (16, 40), dtype=np.uint8))
+
+
+def nasty_scores(rng):
+    n = 30
+    truth, values = rng.random((n, 2)) < 0.5, rng.normal(size=(n, 2))
+    outcome = Outcome((NASTY, "rare"), truth, values, values > 0, rng.integers(0, 2, n), values**2 / 20,
+                      ("", f"not evaluable: {NASTY}"))  # fmt: skip
+    names = [NASTY + str(i) for i in range(n)]
+    more = {"notes": [NASTY], "synthetic": False, "judged": {"4-6": judged_groups(outcome, names, names)}}
+    return evaluate({"4-6": outcome}) | more
+
+
+def nasty_entries():
+    for status in (AGREED, PREDICTED):
+        terms = [TermEntry(NASTY, status, 0.5, True, 0.5)]
+        yield GroupEntry("4-6", NASTY, NASTY, NASTY, True, True, [ImageEntry(NASTY, NASTY)], terms)
+
+
+def nasty_page(rng):
+    scores = ("scores", NASTY, scores_section(nasty_scores(rng)))
+    return Page(NASTY, [(NASTY, NASTY, NASTY)], [*groups_page().sections, scores], [NASTY])

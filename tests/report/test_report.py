@@ -1,0 +1,364 @@
+"""The report: what it computes, what it writes, and that text from tables stays text."""
+
+import json
+import re
+import shutil
+from html.parser import HTMLParser
+
+import numpy as np
+import pytest
+from PIL import Image as Picture
+
+from flyannot.descriptors.extract import ExtractOptions
+from flyannot.errors import InputError, WriteError
+from flyannot.report.charts import trace_chart
+from flyannot.report.chunks import as_json
+from flyannot.report.curves import GRID, band, gene_weights, precision_curves, reliability, roc_curves
+from flyannot.report.glyphs import atom_glyph
+from flyannot.report.making import make_report
+from flyannot.report.page import write_page
+from flyannot.report.pictures import coarse_map, packed_map
+from flyannot.scores.average_precision import average_precision
+from flyannot.scores.metrics import auc_within_folds
+from flyannot.stage_ranges import STAGE_RANGES
+from tests.cli.test_cli import faulty
+from tests.report.small_pages import NASTY, entries, groups_page, nasty_entries, nasty_page, picture
+
+HTML_NAMES = {"area", "br", "col", "hr", "img", "input", "link", "meta"}  # those that have no end
+
+
+class Balanced(HTMLParser):
+    """Reads a page: every element that begins ends, in order; collects ids and what scripts there are."""
+
+    def __init__(self, text):
+        super().__init__()
+        self.open, self.ids, self.names = [], [], []
+        self.feed(text)
+        self.close()
+        assert self.open == []
+        assert len(self.ids) == len(set(self.ids)), "an id is there twice"
+
+    def handle_starttag(self, tag, attributes):
+        self.names.append(tag)
+        self.ids += [value for name, value in attributes if name == "id"]
+        assert not [name for name, _ in attributes if name.startswith("on") and name != "onsubmit"]
+        if tag not in HTML_NAMES:
+            self.open.append(tag)
+
+    def handle_startendtag(self, tag, attributes):
+        self.names.append(tag)
+
+    def handle_endtag(self, tag):
+        assert self.open.pop() == tag
+
+
+def chunks_of(text):
+    found = re.findall(r'<script type="application/json" id="chunk-\d+">(.*?)</script>', text, re.S)
+    return [group for chunk in found for group in json.loads(chunk)]
+
+
+def index_of(text):
+    return json.loads(re.search(r'id="index">(.*?)</script>', text, re.S)[1])
+
+
+# --- curves and calibration ---
+
+
+def judged(rng, n=80):
+    """Values with ties, truth and folds."""
+    truth = rng.random(n) < 0.35
+    return np.round(rng.normal(size=n) + truth, 1), truth, rng.integers(0, 4, n)
+
+
+def test_areas_under_the_curves_are_the_auc_and_the_average_precision(rng, monkeypatch):
+    from flyannot.report import curves
+
+    monkeypatch.setattr(curves, "GRID", np.linspace(0, 1, 20001))
+    for _ in range(5):
+        values, truth, folds = judged(rng)
+        ones = np.ones((1, len(values)), int)
+        area = np.trapezoid(roc_curves(values, truth, folds, ones)[0], curves.GRID)
+        assert area == pytest.approx(auc_within_folds(values, truth, folds), abs=1e-3)
+        apart = values + 1e-6 * rng.random(len(values))  # equal values are one threshold here, and not there
+        precision = precision_curves(apart, truth, None, ones)[0][1:].mean()
+        assert precision == pytest.approx(average_precision(apart, truth), abs=2e-3)
+
+
+def test_a_roc_curve_of_one_fold_is_scikit_learns(rng):
+    from sklearn.metrics import roc_curve
+
+    values, truth, _ = judged(rng)
+    x, y, _ = roc_curve(truth, values, drop_intermediate=False)
+    mine = roc_curves(values, truth, None, np.ones((1, len(values)), int))[0]
+    np.testing.assert_allclose(mine, np.interp(GRID, x, y), atol=1e-12)
+
+
+def test_a_weight_counts_a_group_as_often(rng):
+    values, truth, folds = judged(rng, 30)
+    weights = rng.integers(0, 3, (1, 30))
+    repeated = np.repeat(np.arange(30), weights[0])
+    ones = np.ones((1, len(repeated)), int)
+    for curves in (roc_curves, precision_curves):
+        once = curves(values[repeated], truth[repeated], folds[repeated], ones)
+        np.testing.assert_allclose(curves(values, truth, folds, weights), once, atol=1e-12)
+
+
+def test_resamples_draw_genes_as_a_whole_and_the_band_holds_the_curve(rng):
+    genes = rng.integers(0, 25, 80).astype(str)
+    (weights,) = gene_weights([genes])
+    assert (weights[0] == 1).all()
+    for gene in np.unique(genes):
+        assert (np.ptp(weights[:, genes == gene], axis=1) == 0).all()
+    found = band(roc_curves(*judged(rng), weights))
+    inside = (found.low - 1e-9 <= found.y) & (found.y <= found.high + 1e-9)
+    assert inside.all() and (found.high - found.low).max() > 0.05
+
+
+def test_reliability_of_honest_and_of_boastful_probabilities(rng):
+    p = rng.random(20000)
+    honest = reliability(p, rng.random(20000) < p)
+    assert honest.ece < 0.02 and honest.brier == pytest.approx(1 / 6, abs=0.01)
+    assert honest.counts.sum() == 20000 and (honest.low < honest.observed).all()
+    assert reliability(np.full(10, 0.9), np.zeros(10, bool)).ece == pytest.approx(0.9)
+    assert reliability(np.array([1.0, 0.0]), np.array([True, False])).ece == 0
+
+
+# --- what is drawn ---
+
+
+def test_charts_read_as_svg_and_say_what_they_show():
+    chart = trace_chart(
+        {"4-6": ([1], [0.2]), "<b>": ([1, 2], [0.3, 0.1])}, x_name="x", y_name="<y>", says="a<b"
+    )
+    assert 'aria-label="a&lt;b"' in chart and "<y>" not in chart and "<b>" not in chart and "nan" not in chart
+    Balanced(chart)
+
+
+def test_a_glyph_points_where_the_gradient_does():
+    atom = np.zeros(128, np.float32)
+    atom[(1 * 4 + 2) * 8 + 2] = 1.0  # second row, third column, upwards
+    atom[(3 * 4 + 0) * 8 + 0] = -0.5  # last row, first column, to the right, less than the mean
+    glyph = atom_glyph(atom, "says")
+    x, y, dx, dy = map(float, re.search(r'class="above" d="M(\S+) (\S+)l(\S+) (\S+?)"', glyph).groups())
+    assert (x, y) == (40, 24) and abs(dx) < 0.1 and dy < -5
+    x, y, dx, dy = map(float, re.search(r'class="below" d="M(\S+) (\S+)l(\S+) (\S+?)"', glyph).groups())
+    assert (x, y) == (8, 56) and dx > 2 and abs(dy) < 0.1
+
+
+def test_a_coarse_map_keeps_the_sum_and_unpacks_to_it(rng):
+    import base64
+
+    spread = rng.normal(size=(128, 320))
+    cells = coarse_map(spread)
+    assert cells.sum() == pytest.approx(spread.sum()) and cells[0, 0] == pytest.approx(spread[:8, :8].sum())
+    full = np.abs(cells).max()
+    levels = np.frombuffer(base64.b64decode(packed_map(cells, full)), np.int8).reshape(cells.shape)
+    np.testing.assert_allclose(levels / 127 * full, cells, atol=full / 250)
+
+
+# --- the page of a run ---
+
+
+def test_the_page_is_whole_and_needs_nothing_else(page):
+    text = page.read_text()
+    Balanced(re.sub(r"<script.*?</script>", "", text, flags=re.S))
+    assert not re.search(r"(?:src|href)=[\"']?(?:https?:)?//", text) and "@import" not in text
+    assert "SYNTHETIC embryos" in text
+    assert [p.name for p in page.parent.iterdir()] == [page.name]
+
+
+def test_the_page_shows_every_group_with_its_curated_terms(page, chain, run):
+    from flyannot.dataset.folder import read_annotations, read_images
+
+    text, annotations, images = page.read_text(), read_annotations(chain.embryos), read_images(chain.embryos)
+    index, details = index_of(text), chunks_of(text)
+    assert len(index["groups"]) == len(details) == len({(i.stage_range, i.group) for i in images})
+    for group, shown in zip(index["groups"], details):
+        stage_range, gene = STAGE_RANGES[group[0]], group[1]
+        assert {index["terms"][t] for t in group[12]} == annotations.terms_of(gene, stage_range)
+        mine = [i for i in images if (i.gene, i.stage_range) == (gene, stage_range)]
+        assert [name for name, *_ in shown["images"]] == sorted(i.name for i in mine)
+        assert all(source.startswith("data:image/jpeg") for *_, source in shown["images"])
+
+
+def test_answers_are_those_of_models_that_had_not_seen_the_gene(page, run):
+    """And the final model's where cross-validation did not judge."""
+    judged = json.loads((run.folder / "scores.json").read_text())["judged"]
+    text = page.read_text()
+    index = index_of(text)
+    n_held_out = 0
+    for group, shown in zip(index["groups"], chunks_of(text)):
+        one = judged[STAGE_RANGES[group[0]]]
+        i = one["group"].index(group[3])
+        for term, status, probability, held_out, *_ in shown["terms"]:
+            if index["terms"][term] in one["term"]:
+                j = one["term"].index(index["terms"][term])
+                assert held_out and probability == pytest.approx(one["probability"][j][i], abs=1e-4)
+                yes, true = one["yes"][j][i] == "1", one["truth"][j][i] == "1"
+                expected = {(True, True): 0, (False, True): 1, (True, False): 2, (False, False): 5}
+                assert status == expected[yes, true]
+                n_held_out += 1
+            else:
+                assert not held_out
+    assert n_held_out == sum(len(one["term"]) * len(one["group"]) for one in judged.values())
+
+
+def test_maps_hold_the_decision_values_of_the_predictions(page, chain):
+    from flyannot.store.predictions import read_predictions
+    from flyannot.store.reading import open_stored
+
+    text = page.read_text()
+    index, n_maps = index_of(text), 0
+    with open_stored(chain.predictions) as stored:
+        told = {s: read_predictions(stored, s) for s in stored.stage_ranges}
+    for group, shown in zip(index["groups"], chunks_of(text)):
+        groups, predicted = told[STAGE_RANGES[group[0]]]
+        for term, status, *_, found, _second in shown["terms"]:
+            assert (found is not None) == (status in (0, 1, 2, 3))
+            if found:
+                value, plus, minus, rest, full, cells = found
+                g, j = groups.name.index(group[3]), predicted.terms.index(index["terms"][term])
+                assert value == pytest.approx(predicted.decision_value[g, j], abs=1e-6)
+                assert plus - minus + rest == pytest.approx(value, abs=3e-6)
+                assert len(cells) == len(shown["images"])
+                n_maps += 1
+    assert n_maps > 20
+
+
+def test_a_report_is_made_again_only_when_the_run_has_changed(run, page, tmp_path, flyannot):
+    out = tmp_path / "report.html"
+    said = flyannot("report R -o O", R=run.folder, O=out)
+    assert said.code == 0 and out.read_bytes() == page.read_bytes(), "the same run, the same bytes"
+    assert not make_report(run.folder, out).made
+    other = shutil.copytree(run.folder, tmp_path / "other")
+    (other / "embryos" / "annotations.csv").open("a").write("syn001,4-6,an added term\n")
+    assert make_report(other, out).made and "an added term" in out.read_text()
+
+
+def test_what_is_no_report_is_not_replaced_and_what_is_no_run_is_told(run, tmp_path, flyannot):
+    precious = tmp_path / "precious.html"
+    precious.write_text("<html>mine</html>")
+    faulty(flyannot("report R -o O", R=run.folder, O=precious), 2, "is not a report")
+    assert precious.read_text() == "<html>mine</html>"
+    faulty(flyannot("report R", R=tmp_path), 2, "nothing of a run")
+    with pytest.raises(InputError, match="no such table"):
+        make_report(run.folder, tmp_path / "r.html", data_set=tmp_path / "nowhere")
+
+
+@pytest.mark.parametrize(
+    "kept", ["scores.json", "dictionary.h5", "predictions.h5", "model.h5 predictions.h5", "features.h5"]
+)
+def test_what_is_there_of_a_run_is_shown(run, tmp_path, kept):
+    folder = tmp_path / "part"
+    folder.mkdir()
+    for name in kept.split():
+        shutil.copy(run.folder / name, folder)
+    make_report(folder, tmp_path / "r.html")
+    text = (tmp_path / "r.html").read_text()
+    Balanced(re.sub(r"<script.*?</script>", "", text, flags=re.S))
+    assert "There is no" in text
+    assert ('id="scores-table"' in text) == ("scores" in kept)
+    assert ('id="groups-list"' in text) == ("predictions" in kept)
+
+
+def test_what_the_model_leaves_open_is_neither_yes_nor_no(run, tmp_path):
+    from flyannot.dataset.folder import read_images
+    from flyannot.steps.annotate import annotate
+    from flyannot.steps.output import Work
+
+    images = [image for image in read_images(run.embryos) if image.stage_range == "4-6"]
+    annotate(run.model, images, tmp_path / "predictions.h5", Work(), cannot_say=0.3)
+    make_report(tmp_path, tmp_path / "r.html", data_set=run.embryos)
+    text = (tmp_path / "r.html").read_text()
+    left_open = [t for shown in chunks_of(text) for t in shown["terms"] if t[1] == 6]
+    assert left_open and all(t[3] == 0 and t[5] is None for t in left_open)
+
+
+# --- any size, any text ---
+
+
+def test_a_page_of_5000_groups_stays_below_its_limit(tmp_path):
+    out, limit = tmp_path / "big.html", 2_000_000
+    folder = write_page(
+        out, groups_page(made_from="0a"), entries(5000, maps=True), jpeg_of=picture, page_bytes=limit
+    )
+    assert out.stat().st_size < limit and folder.name.startswith("big-files-")
+    text = out.read_text()
+    index = index_of(text)
+    assert index["folder"] == folder.name and len(index["groups"]) == 5000 and chunks_of(text) == []
+    scripts = [folder / f"chunk-{i}.js" for i in range(500)]
+    shown = [g for p in scripts for g in json.loads(p.read_text().partition(", ")[2].removesuffix(");\n"))]
+    assert len(shown) == 5000
+    for g in (0, 1234, 4999):
+        name, _, source = shown[g]["images"][0]
+        assert name == f"i{g}_0.png" and (folder / source).read_bytes() == picture(f"i{g}_0")
+    assert len(list(folder.iterdir())) == 500 + 5000
+
+    assert (
+        write_page(out, groups_page(made_from="0b"), entries(20), jpeg_of=picture, page_bytes=limit) is None
+    )
+    assert [p.name for p in tmp_path.iterdir()] == ["big.html"], "the older page's folder is gone"
+    assert len(chunks_of(out.read_text())) == 20
+
+
+def test_a_page_that_cannot_be_finished_leaves_the_older_one(tmp_path):
+    out = tmp_path / "p.html"
+    write_page(out, groups_page(made_from="0a"), entries(30), jpeg_of=picture, page_bytes=1)
+    before = {p.name for p in tmp_path.iterdir()}, out.read_bytes()
+
+    def breaking(path):
+        if path.startswith("i25"):
+            raise OSError(28, "No space left on device")
+        return picture(path)
+
+    with pytest.raises(WriteError):
+        write_page(out, groups_page(made_from="0b"), entries(30), page_bytes=1, jpeg_of=breaking)
+    assert before == ({p.name for p in tmp_path.iterdir()}, out.read_bytes())
+
+
+def test_text_from_tables_stays_text(rng, tmp_path):
+    out = tmp_path / "nasty.html"
+    write_page(out, nasty_page(rng), nasty_entries(), jpeg_of=picture)
+    text = out.read_text()
+    assert "<script>alert" not in text and "\u2028" not in re.sub(r"<[^s].*", "", index_json(text))
+    assert index_of(text)["groups"][0][1] == NASTY and index_of(text)["terms"] == [NASTY]
+    read = Balanced(text)
+    assert read.names.count("script") == 3  # the index, one chunk, the page's own
+
+
+def index_json(text):
+    return re.search(r'id="index">(.*?)</script>', text, re.S)[1]
+
+
+@pytest.mark.parametrize("text", [NASTY, "<!--", "]]>", "</SCRIPT>", "\u2029", 'a"b\\'])
+def test_json_within_a_script_cannot_end_it(text):
+    written = as_json({text: [text]})
+    assert json.loads(written) == {text: [text]}
+    assert not set("<>&\u2028\u2029") & set(written)
+
+
+def test_an_image_that_is_gone_is_missing_and_nothing_else(run, tmp_path):
+    folder = shutil.copytree(run.folder, tmp_path / "run")
+    gone = sorted((folder / "embryos" / "images").iterdir())
+    for path in gone[: len(gone) // 2]:
+        path.unlink()
+    make_report(folder, tmp_path / "r.html")
+    shown = chunks_of((tmp_path / "r.html").read_text())
+    n_missing = sum(source is None for group in shown for *_, source in group["images"])
+    assert n_missing == len(gone) // 2
+
+
+def test_a_picture_of_the_page_is_the_embryo_in_colour(chain):
+    import io
+
+    from flyannot.dataset.folder import read_images
+    from flyannot.report.pictures import embryo_jpeg
+
+    path = read_images(chain.embryos)[0].path
+    with (
+        Picture.open(path) as original,
+        Picture.open(io.BytesIO(embryo_jpeg(path, ExtractOptions()))) as small,
+    ):
+        assert small.size == original.size and small.mode == "RGB"
+        difference = np.asarray(small, float) - np.asarray(original.convert("RGB"), float)
+    assert np.abs(difference).mean() < 5

@@ -1,0 +1,177 @@
+"""The report as a curator meets it: in a browser.  Skipped where no browser can be driven."""
+
+import pytest
+
+from flyannot.report.page import write_page
+from tests.report.browser import open_browser, shown
+from tests.report.small_pages import NASTY, entries, groups_page, nasty_entries, nasty_page, picture
+
+
+@pytest.fixture(scope="module")
+def browser():
+    with open_browser() as opened:
+        yield opened
+
+
+@pytest.fixture(scope="module")
+def view(browser, page):
+    with shown(browser, page) as opened:
+        yield opened
+
+
+def column(view, number):
+    cells = view.locator(f"#scores-table tbody tr:visible > :nth-child({number})")
+    return [text.strip() for text in cells.all_inner_texts()]
+
+
+@pytest.mark.parametrize("by_key", [False, True])
+def test_scores_sort_by_mouse_and_by_key(view, by_key):
+    head = view.locator("#scores-table th[aria-sort]", has_text="AUC")
+    for direction, sign in (("descending", -1), ("ascending", 1)):
+        button = head.locator("button")
+        if by_key:
+            button.focus()
+            view.keyboard.press("Enter")
+        else:
+            button.click()
+        assert head.get_attribute("aria-sort") == direction
+        values = [float(text.split()[0]) for text in column(view, 5)]
+        assert len(values) > 3 and values == sorted(values, key=lambda v: sign * v)
+    view.locator("#scores-table th[aria-sort] button", has_text="Term").first.click()
+    assert head.get_attribute("aria-sort") == "none"
+    assert column(view, 2) == sorted(column(view, 2), key=str.lower)
+
+
+def test_scores_filter_by_term_and_stage_range(view):
+    every = column(view, 2)
+    view.fill("#scores-search", every[0][:6].upper())
+    assert set(column(view, 2)) == {term for term in every if every[0][:6].lower() in term.lower()}
+    view.fill("#scores-search", "")
+    view.select_option("#scores-stage", "4-6")
+    assert set(column(view, 1)) == {"4-6"}
+    judged = len(column(view, 2))
+    view.check("#scores-unjudged")
+    assert len(column(view, 2)) > judged
+    assert view.inner_text("#scores-count") == f"{len(column(view, 2))} terms"
+    view.uncheck("#scores-unjudged")
+    view.select_option("#scores-stage", "")
+    assert sorted(column(view, 2)) == sorted(every)
+
+
+def test_a_term_shows_its_curves_and_the_mean_comes_back(view):
+    assert view.inner_text("#curves-place h4").startswith("Mean of")
+    button = view.locator("#scores-table button.link:visible").first
+    term = button.inner_text()
+    button.click()
+    assert view.inner_text("#curves-place h4").lower().startswith(term.lower())
+    assert view.locator("#curves-place svg").count() == 2
+    assert view.evaluate("document.activeElement.tagName") == "H4", "a screen reader follows"
+    view.click("#curves-all")
+    assert view.inner_text("#curves-place h4").startswith("Mean of")
+
+
+_COLOURED = """all => all.map((one) => one.getContext("2d").getImageData(0, 0, one.width, one.height).data
+    .filter((level, i) => i % 4 === 3 && level > 9).length)"""
+_NAMELESS = """all => all.filter((one) => !(one.textContent.trim() || one.labels && one.labels.length
+    || one.getAttribute("aria-label") || one.alt)).map((one) => one.outerHTML)"""
+
+
+def test_the_map_lies_over_every_image_of_the_group_and_goes_again(view):
+    group = view.locator("details.group[open]").first
+    button = group.locator("button.map").first
+    button.click()
+    assert button.get_attribute("aria-pressed") == "true"
+    assert group.locator("canvas").count() == group.locator(".embryo img").count() > 0
+    assert max(group.locator("canvas").evaluate_all(_COLOURED)) > 20
+    box, image = (
+        group.locator("canvas").first.bounding_box(),
+        group.locator(".embryo img").first.bounding_box(),
+    )
+    assert box == image
+    assert "decision value" in group.locator(".legend").inner_text()
+    button.click()
+    assert button.get_attribute("aria-pressed") == "false" and group.locator("canvas").count() == 0
+
+
+def test_groups_are_found_by_gene_and_by_term_and_open_by_key(view):
+    total = view.locator("#groups-count").inner_text().split(" of ")[1]
+    gene = view.locator("details.group h3").nth(2).inner_text().split(",")[0]
+    view.fill("#groups-search", gene)
+    titles = view.locator("details.group h3").all_inner_texts()
+    assert titles and all(title.startswith(gene) for title in titles)
+    summary = view.locator("details.group summary").last
+    summary.focus()
+    view.keyboard.press("Enter")
+    view.locator("details.group[open] .embryo img").first.wait_for()
+    assert all(
+        view.locator(".embryo img").evaluate_all("all => all.map((one) => one.alt.includes('stage range'))")
+    )
+    view.select_option("#groups-which", "new")
+    view.fill("#groups-search", "no such gene")
+    assert view.inner_text("#groups-count") == "no gene fits"
+    view.fill("#groups-search", "")
+    view.select_option("#groups-which", "all")
+    assert view.inner_text("#groups-count").endswith(total)
+
+
+@pytest.mark.parametrize("width", [400, 1280, 2000])
+@pytest.mark.parametrize("scheme", ["light", "dark"])
+def test_the_page_fits_any_width_in_light_and_dark(browser, page, width, scheme):
+    with shown(browser, page, viewport={"width": width, "height": 900}, color_scheme=scheme) as opened:
+        assert opened.evaluate("document.documentElement.scrollWidth") <= width
+        ground = opened.evaluate("getComputedStyle(document.body).backgroundColor")
+        level = sum(map(int, ground.removeprefix("rgb(").removesuffix(")").split(",")))
+        assert (level > 600) == (scheme == "light")
+        sizes = "all => all.map((one) => parseFloat(getComputedStyle(one).fontSize))"
+        assert min(opened.locator("p, td, th, dd, label, figcaption").evaluate_all(sizes)) >= 12
+
+
+def test_everything_that_can_be_used_has_a_name(view):
+    """What a screen reader would say of it."""
+    used = view.locator("button, input, select, img:not([alt='']), svg, canvas")
+    assert used.count() > 50
+    nameless = used.evaluate_all(_NAMELESS)
+    assert nameless == []
+    assert view.locator("img:not([alt])").count() == 0
+    assert view.locator("h1").count() == 1
+
+
+def test_thousands_of_groups_are_paged_and_their_images_come_from_beside(browser, tmp_path):
+    out = tmp_path / "big.html"
+    write_page(out, groups_page(), entries(5000, maps=True), jpeg_of=picture, page_bytes=2_000_000)
+    with shown(browser, out) as view:
+        assert view.inner_text("#groups-count") == "1 to 10 of 5,000"
+        assert view.locator("details.group").count() == 10
+        view.click("#groups-next")
+        assert view.inner_text("#groups-count") == "11 to 20 of 5,000"
+        view.fill("#groups-search", "gene04321")
+        assert view.inner_text("#groups-count") == "1 to 1 of 1"
+        view.locator("details.group summary").click()
+        view.locator("details.group .embryo img").wait_for()
+        loaded = "all => all.map((one) => one.decode().then(() => one.naturalWidth))[0]"
+        assert view.locator("details.group .embryo img").evaluate_all(loaded) == 40
+        view.locator("button.map").click()
+        assert view.locator(".embryo canvas").count() == 1
+
+
+def test_a_page_that_lost_its_folder_says_so(browser, tmp_path):
+    out = tmp_path / "lost.html"
+    write_page(out, groups_page(), entries(30), jpeg_of=picture, page_bytes=1).rename(tmp_path / "elsewhere")
+    context = browser.new_context()
+    view = context.new_page()
+    view.goto(out.as_uri())
+    view.locator("details.group .banner").wait_for()
+    assert "does not lie beside this page" in view.inner_text("details.group .banner")
+    context.close()
+
+
+def test_text_from_tables_is_shown_and_never_run(browser, tmp_path, rng):
+    out = tmp_path / "nasty.html"
+    write_page(out, nasty_page(rng), nasty_entries(), jpeg_of=picture)
+    with shown(browser, out) as view:
+        view.on("dialog", lambda dialog: pytest.fail(f"a script was run: {dialog.message}"))
+        assert view.inner_text("h1") == NASTY
+        assert view.locator("details.group h3").first.inner_text() == f"{NASTY}, stage range 4-6"
+        view.locator("#scores-table button.link").first.click()
+        assert NASTY in view.inner_text("#curves-place h4")
+        assert NASTY in view.locator("details.group tbody th").first.inner_text()

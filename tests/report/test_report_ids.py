@@ -1,0 +1,154 @@
+"""Terms on the report's page link to their ids, and what has none stays plain."""
+
+import json
+import re
+import shutil
+
+import pytest
+
+from flyannot.report.making import make_report
+from flyannot.report.page import Page, write_page
+from flyannot.report.run_folder import Run
+from flyannot.report.sections import scores_section
+from flyannot.report.term_ids import NO_IDS, TermIds, ids_of_run, stages_table
+from flyannot.runtime.csv_table import read_table
+from tests.cli.test_cli import faulty
+from tests.report.browser import open_browser, shown
+from tests.report.small_pages import NASTY, groups_page, nasty_entries, nasty_scores, picture
+from tests.report.test_report import Balanced, index_of
+
+OBO = """[Term]
+id: FBbt:00000001
+name: {found}
+
+[Term]
+id: FBbt:00000002
+name: {gone}
+is_obsolete: true
+consider: FBbt:00000001
+
+[Term]
+id: FBbt:00000003
+name: {older}
+is_obsolete: true
+replaced_by: FBbt:00000001
+
+[Term]
+id: FBdv:00005306
+name: embryonic stage 4
+"""
+ADDRESS = "https://flybase.org/cgi-bin/cvreport.pl?id="
+
+
+@pytest.fixture(scope="module")
+def terms(run):
+    """Four terms of the run that are both predicted and judged."""
+    rows = json.loads((run.folder / "scores.json").read_text())["terms"]
+    predicted = {term for _, (term,) in read_table(run.folder / "predictions.csv", ("term",))}
+    return sorted({row["term"] for row in rows if not row["reason"]} & predicted)[:4]
+
+
+@pytest.fixture(scope="module")
+def obo(terms, tmp_path_factory):
+    path = tmp_path_factory.mktemp("obo") / "tiny.obo"
+    path.write_text(OBO.format(found=terms[0], gone=terms[1], older=terms[2]))
+    return path
+
+
+@pytest.fixture(scope="module")
+def linked(run, obo, tmp_path_factory):
+    return make_report(run.folder, tmp_path_factory.mktemp("linked") / "r.html", ontology=[obo]).path
+
+
+def head_of(text, term):
+    """The cell of a term in the table of scores."""
+    return re.search(f'<th scope="row" data-sort="{re.escape(term)}">(.*?)</th>', text, re.S)[1]
+
+
+def test_terms_link_to_their_ids_and_others_stay_plain(linked, page, terms):
+    text = linked.read_text()
+    Balanced(re.sub(r"<script.*?</script>", "", text, flags=re.S))
+    assert f'href="{ADDRESS}FBbt:00000001"' in head_of(text, terms[0]) and "obsolete" not in head_of(
+        text, terms[0]
+    )
+    assert ">obsolete</span>" in head_of(text, terms[1]) and "consider FBbt:00000001" in head_of(
+        text, terms[1]
+    )
+    assert "FBbt:00000001" in head_of(text, terms[2]) and "in place of an obsolete" in head_of(text, terms[2])
+    assert "<a" not in head_of(text, terms[3])
+    index = index_of(text)
+    ids = dict(zip(index["terms"], index["ids"]))
+    assert ids[terms[0]][:3] == ["FBbt:00000001", f"{ADDRESS}FBbt:00000001", ""]
+    assert ids[terms[1]][2] == "obsolete" and ids[terms[3]] is None
+    assert "from tiny.obo: 3 of" in text and "FBdv:00005306" in text
+    assert ADDRESS not in page.read_text() and not any(index_of(page.read_text())["ids"])
+
+
+def test_links_are_all_that_names_the_network_and_tell_nobody_whence(linked):
+    text = re.sub(r"<script.*?</script>", "", linked.read_text(), flags=re.S)
+    links = re.findall(r'<a class="id"[^>]*>', text)
+    assert links and all('target="_blank" rel="noopener noreferrer"' in one for one in links)
+    assert "https:" not in re.sub(r'<a class="id"[^>]*>', "", text)
+
+
+def test_ids_that_the_predictions_carry_are_taken(run, linked, obo, terms, tmp_path, flyannot):
+    folder = shutil.copytree(run.folder, tmp_path / "run")
+    before = (folder / "predictions.csv").read_text()
+    lines = [line + (",FBbt:00000001,FBdv:00005306 FBdv:00005307" if f",{terms[0]}," in line else ",,")
+             for line in before.splitlines()[1:]]  # fmt: skip
+    header = before.splitlines()[0] + ",term_id,stage_id"
+    (folder / "predictions.csv").write_text("\n".join([header, *lines, ""]))
+    out = tmp_path / "r.html"
+    assert flyannot("report R -o O", R=folder, O=out).code == 0
+    text = out.read_text()
+    assert "FBbt:00000001" in head_of(text, terms[0]) and "<a" not in head_of(text, terms[1])
+    assert "FBdv:00005307" in text and "does not tell whether one is obsolete" in text
+    flyannot("report R -o O --ontology B", R=folder, O=out, B=obo)
+    assert "from tiny.obo" in out.read_text(), "the ontology that is named goes first, and the page is new"
+    (folder / "predictions.csv").write_text(header + '\n"')
+    assert make_report(folder, out).made and "Ids of terms are left out" in out.read_text()
+
+
+def test_what_is_no_ontology_is_told(run, tmp_path, flyannot):
+    (tmp_path / "no.obo").write_text("nothing\n")
+    faulty(flyannot("report R -o O --ontology B", R=run.folder, O=tmp_path / "r", B=tmp_path / "no.obo"),
+           2, "no [Term]")  # fmt: skip
+    assert ids_of_run(Run(tmp_path)) == NO_IDS
+
+
+def test_ids_of_any_text_stay_text(rng, tmp_path):
+    ids = TermIds({NASTY: (NASTY, NASTY, NASTY)}, {"4-6": [NASTY]}, [NASTY])
+    scores = ("scores", "Scores", scores_section(nasty_scores(rng), ids) + stages_table(ids))
+    shown_page = Page("n", [], [*groups_page().sections, scores], [], ids=ids)
+    write_page(tmp_path / "n.html", shown_page, nasty_entries(), jpeg_of=picture)
+    text = (tmp_path / "n.html").read_text()
+    assert "<script>alert" not in text and Balanced(text).names.count("script") == 3
+    assert index_of(text)["ids"][0][0] == NASTY
+
+
+def test_a_browser_shows_the_ids_and_gives_terms_room(linked, terms):
+    with open_browser() as browser:
+        for width in (400, 1280, 2000):
+            with shown(browser, linked, viewport={"width": width, "height": 900}) as view:
+                view.check("#scores-unjudged")
+                link = view.locator("#scores-table a.id").first
+                assert link.get_attribute("href").startswith(f"{ADDRESS}FBbt:") and link.is_visible()
+                assert view.evaluate("document.documentElement.scrollWidth") == width
+                table = view.locator("#scores-table")
+                if width >= 1280:
+                    assert table.evaluate("t => t.offsetWidth <= t.parentElement.clientWidth")
+                    height = view.evaluate(_HEIGHT, "n" * 15 + "i" * 15)
+                    assert height == view.evaluate(_HEIGHT, "n"), "a term of 30 letters stands on one line"
+                view.fill("#groups-search", terms[0])
+                group = view.locator("details.group").first
+                group.evaluate("d => d.open = true")
+                inside = group.locator("a.id").first
+                inside.wait_for()
+                assert inside.get_attribute("rel") == "noopener noreferrer"
+
+
+_HEIGHT = """text => {
+  const cell = document.querySelector("#scores-table button.link");
+  cell.textContent = text;
+  return cell.offsetHeight;
+}"""

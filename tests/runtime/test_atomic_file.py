@@ -1,0 +1,158 @@
+"""A file that exists is whole; two runs do not write one file."""
+
+import errno
+import os
+import random
+import signal
+import subprocess
+import sys
+import time
+
+import pytest
+
+from flyannot.errors import LockedError, WriteError
+from flyannot.runtime import atomic_file as atomic
+from flyannot.runtime.atomic_file import locked, replacing, write_text
+
+OLD, NEW = "what stood there before\n", "what comes next\n" * 50_000
+
+
+@pytest.fixture
+def target(tmp_path):
+    path = tmp_path / "file.txt"
+    path.write_text(OLD)
+    return path
+
+
+def names(path):
+    return sorted(p.name for p in path.parent.iterdir())
+
+
+class Trouble(BaseException):
+    """Like Ctrl-C: not an Exception."""
+
+
+@pytest.mark.parametrize("error", [ValueError, Trouble, KeyboardInterrupt])
+def test_a_write_that_is_interrupted_leaves_the_old_file_and_nothing_else(target, error):
+    with pytest.raises(error), replacing(target) as beside:
+        beside.write_text("half")
+        raise error
+    assert target.read_text() == OLD
+    assert names(target) == ["file.txt"]
+
+
+def test_a_write_that_ends_replaces_the_whole_file(target):
+    write_text(target, NEW)
+    assert target.read_text() == NEW
+    assert names(target) == ["file.txt"]
+
+
+def test_a_file_that_fails_its_check_is_not_published(target):
+    def refuse(path):
+        assert path.read_text() == "wrong"
+        raise ValueError
+
+    with pytest.raises(ValueError), replacing(target, check=refuse) as beside:
+        beside.write_text("wrong")
+    assert target.read_text() == OLD and names(target) == ["file.txt"]
+
+
+@pytest.mark.parametrize("code", [errno.ENOSPC, errno.EIO, errno.EACCES, errno.EDQUOT, errno.EROFS])
+@pytest.mark.parametrize("call", ["fsync", "replace", "open"])
+def test_every_failing_system_call_is_a_write_error_and_keeps_the_old_file(target, monkeypatch, call, code):
+    def fail(*args, **kwargs):
+        raise OSError(code, os.strerror(code))
+
+    with monkeypatch.context() as patched:
+        patched.setattr(atomic.os, call, fail)
+        with pytest.raises(WriteError) as caught:
+            write_text(target, NEW)
+    assert caught.value.exit_code == 74
+    assert str(target) in str(caught.value) and os.strerror(code) in str(caught.value)
+    assert ("bytes free" in str(caught.value)) == (code in (errno.ENOSPC, errno.EDQUOT))
+    assert caught.value.fix
+    assert target.read_text() == OLD and names(target) == ["file.txt"]
+
+
+@pytest.mark.parametrize(
+    "writer", [lambda path: write_text(path, NEW), lambda path: locked(path).__enter__()]
+)
+def test_a_folder_that_cannot_be_made_is_a_write_error(target, writer):
+    with pytest.raises(WriteError, match="Not a directory|File exists"):
+        writer(target / "below" / "a file.txt")
+    assert target.read_text() == OLD
+
+
+def test_missing_folders_are_made(tmp_path):
+    write_text(tmp_path / "a" / "b" / "c.txt", NEW)
+    assert (tmp_path / "a" / "b" / "c.txt").read_text() == NEW
+
+
+def test_a_second_run_is_kept_off_and_the_lock_ends_with_the_first(target):
+    with locked(target):
+        with pytest.raises(LockedError) as caught, locked(target):
+            pass
+        assert caught.value.exit_code == 75
+    with locked(target):
+        pass
+    assert names(target) == ["file.txt"]
+
+
+def test_a_lock_ends_with_a_killed_process(target):
+    code = f"""
+import pathlib, sys, time
+from flyannot.runtime.atomic_file import locked
+with locked(pathlib.Path({str(target)!r})):
+    print("held", flush=True)
+    time.sleep(60)
+"""
+    with subprocess.Popen([sys.executable, "-c", code], stdout=subprocess.PIPE, text=True) as run:
+        assert run.stdout.readline() == "held\n"
+        with pytest.raises(LockedError), locked(target):
+            pass
+        run.kill()
+    with locked(target):
+        pass
+
+
+def test_what_killed_runs_left_is_swept_and_other_files_stay(target):
+    for left in (".file.txt.4711.tmp", ".file.txt.1.tmp", ".other.txt.4711.tmp", "file.txt.tmp"):
+        (target.parent / left).write_text("half")
+    with locked(target):
+        pass
+    assert names(target) == [".other.txt.4711.tmp", "file.txt", "file.txt.tmp"]
+
+
+def test_a_name_full_of_wildcards_sweeps_only_its_own(tmp_path):
+    (tmp_path / ".abc.h5.12.tmp").write_text("another's")
+    (tmp_path / ".*[b]?.12.tmp").write_text("half")
+    with locked(tmp_path / "*[b]?"):
+        pass
+    assert [p.name for p in tmp_path.iterdir()] == [".abc.h5.12.tmp"]
+
+
+def test_sigkill_at_any_moment_leaves_a_whole_file(target):
+    """The writer alternates two whole texts; whenever it is killed, one of them stands there."""
+    code = f"""
+import pathlib
+from flyannot.runtime.atomic_file import locked, write_text
+path = pathlib.Path({str(target)!r})
+with locked(path):
+    print("ready", flush=True)
+    while True:
+        for letter in "ab":
+            write_text(path, letter * 2_000_000)
+"""
+    wait, n_temporary = random.Random(1), 0
+    for _ in range(10):
+        with subprocess.Popen([sys.executable, "-c", code], stdout=subprocess.PIPE, text=True) as run:
+            run.stdout.readline()
+            time.sleep(wait.uniform(0.005, 0.05))
+            run.send_signal(signal.SIGKILL)
+        found = target.read_text()
+        assert found == OLD or (len(found), len(set(found))) == (2_000_000, 1)
+        n_temporary += any(name.endswith(".tmp") for name in names(target))
+    with locked(target):
+        pass
+    assert names(target) == ["file.txt"]
+    assert n_temporary, "no trial hit a write: the test proves nothing"

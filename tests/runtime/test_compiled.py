@@ -1,0 +1,77 @@
+"""Compiled kernels: their cache needs no home, heals, and is never older than the code behind it."""
+
+import os
+import shutil
+import subprocess
+import sys
+from functools import partial
+from pathlib import Path
+
+import flyannot
+
+KERNEL = (
+    "from flyannot.features.pooling import _pool_sum as f, np; a = np.ones(2); i = np.arange(3); "
+    "print(f(a, i[:2], np.array([0, 2]), i[:1], 1, 2, 2).tolist())"
+)
+
+
+def run_kernel(**environment):
+    """What a compiled kernel answers in a process of its own."""
+    env = {k: v for k, v in (os.environ | environment).items() if v is not None}
+    done = subprocess.run([sys.executable, "-c", KERNEL], env=env, capture_output=True, text=True)
+    assert done.returncode == 0, done.stderr
+    return done.stdout
+
+
+def test_kernels_need_neither_home_nor_a_cache_folder(tmp_path):
+    (tmp_path / "file").touch()
+    for folder in ("file", "file/below"):
+        found = run_kernel(HOME=None, XDG_CACHE_HOME=None, FLYANNOT_CACHE=str(tmp_path / folder))
+        assert found == "[[1.0, 1.0]]\n"
+
+
+def test_a_damaged_cache_of_kernels_heals(chain, tmp_path, rng):
+    """Every file of the cache is spoiled; the next run works, and the one after it too."""
+    cache = tmp_path / "cache"
+    found = []
+    for _ in range(4):
+        found.append(run_kernel(FLYANNOT_CACHE=str(cache)))
+        files = [path for path in cache.rglob("*.nb?") if path.is_file()]
+        assert {path.suffix for path in files} == {".nbi", ".nbc"}
+        for path in files:
+            stored = bytearray(path.read_bytes())
+            for at in rng.integers(len(stored), size=20):
+                stored[at] ^= 0x55
+            path.write_bytes(stored)
+    assert set(found) == {"[[1.0, 1.0]]\n"}
+
+
+def write_kernels(package, summand):
+    """A kernel in one file that calls into another."""
+    (package / "inner.py").write_text(
+        "from flyannot.runtime.compiled import compiled\n\n"
+        f"@compiled\ndef inner(x):\n    return x + {summand}\n"
+    )
+    if not (package / "outer.py").exists():
+        (package / "outer.py").write_text(
+            "from flyannot.runtime.compiled import compiled\nfrom flyannot.inner import inner\n\n"
+            "@compiled\ndef outer(x):\n    return inner(x)\n"
+        )
+
+
+def test_a_kernel_is_compiled_again_when_a_file_that_it_calls_into_has_changed(tmp_path):
+    package = tmp_path / "flyannot"
+    package.mkdir()
+    for name in ("__init__.py", "runtime/__init__.py", "runtime/compiled.py"):
+        (package / name).parent.mkdir(exist_ok=True)
+        shutil.copy(Path(flyannot.__file__).parent / name, package / name)
+    code = "from flyannot.outer import outer; print(outer(1), sum(outer.stats.cache_hits.values()))"
+    environment = os.environ | {"FLYANNOT_CACHE": str(tmp_path / "cache"), "PYTHONPATH": ""}
+    run = partial(subprocess.run, [sys.executable, "-c", code], capture_output=True, text=True)
+    found = []
+    for summand in (1, None, 200):
+        if summand:
+            write_kernels(package, summand)
+        done = run(cwd=tmp_path, env=environment)
+        found.append(done.stdout.strip() or done.stderr)
+    assert found == ["2 0", "2 1", "201 0"]

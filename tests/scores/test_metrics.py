@@ -1,0 +1,228 @@
+import json
+
+import numpy as np
+import pytest
+
+from flyannot.errors import DataError
+from flyannot.scores.average_precision import average_precision, mean_average_precision
+from flyannot.scores.metrics import (
+    METRICS,
+    NOT_ANATOMY,
+    Outcome,
+    accuracy,
+    auc,
+    auc_within_folds,
+    confusion,
+    evaluate,
+    f1,
+    sensitivity,
+    specificity,
+    term_scores,
+)
+from flyannot.scores.table import format_table
+
+ROW_KEYS = {"stage_range", "term", "n_groups", "n_positive", *METRICS, "reason"}
+
+
+def counted_auc(values, truth, folds):
+    """Every pair, one by one."""
+    ordered = [
+        1.0 if values[i] > values[j] else 0.5 if values[i] == values[j] else 0.0
+        for i in np.flatnonzero(truth)
+        for j in np.flatnonzero(~truth)
+        if folds[i] == folds[j]
+    ]
+    return sum(ordered) / len(ordered)
+
+
+def judged(rng, n=60):
+    """Values with many ties, truth and folds."""
+    return rng.integers(0, 9, n) / 4, rng.random(n) < 0.3, rng.integers(0, 4, n)
+
+
+def test_auc_is_the_counted_fraction_of_pairs_and_equals_scikit_learns(rng):
+    from sklearn.metrics import roc_auc_score
+
+    for _ in range(20):
+        values, truth, folds = judged(rng)
+        assert auc_within_folds(values, truth, folds) == pytest.approx(
+            counted_auc(values, truth, folds), abs=1e-14
+        )
+        assert auc(values, truth) == pytest.approx(roc_auc_score(truth, values), abs=1e-14)
+        assert auc(values, truth) == auc_within_folds(values, truth, np.zeros(len(values)))
+
+
+def test_auc_sees_only_the_order_of_values_within_a_fold(rng):
+    values, truth, folds = judged(rng)
+    area = auc_within_folds(values, truth, folds)
+    assert auc_within_folds(np.exp(values) * (1 + folds) - 7 * folds, truth, folds) == area
+    assert auc_within_folds(-values, truth, folds) == pytest.approx(1 - area, abs=1e-15)
+    assert auc_within_folds(values, ~truth, folds) == pytest.approx(1 - area, abs=1e-15)
+    assert auc_within_folds(truth + 0.0, truth, folds) == 1
+
+
+def test_auc_without_a_pair_is_none_and_with_nan_an_error():
+    assert auc([1, 2], [True, True]) is None
+    assert auc([], []) is None
+    assert auc_within_folds([1, 2], [True, False], [0, 1]) is None
+    with pytest.raises(DataError, match="nan"):
+        auc([1, np.nan], [True, False])
+
+
+def test_metrics_of_a_hand_worked_case():
+    #                  tp tp fn  fp tn tn tn tn
+    truth = np.array([1, 1, 1, 0, 0, 0, 0, 0], bool)
+    yes = np.array([1, 1, 0, 1, 0, 0, 0, 0], bool)
+    values = np.array([5, 4, 1, 4, 3, 0, 0, 0], float)
+    assert confusion(yes, truth) == (2, 1, 1, 4)
+    assert sensitivity(yes, truth) == 2 / 3
+    assert specificity(yes, truth) == 4 / 5
+    assert accuracy(yes, truth) == 6 / 8
+    assert f1(yes, truth) == 2 / 3
+    # 5 beats all five, 4 beats four and ties with one, 1 beats three: 12.5 of 15
+    assert term_scores(values, yes, truth)["auc"] == 12.5 / 15
+    # first place; second or third, with a negative in the other: mean of 2/2 and 2/3; fifth
+    assert term_scores(values, yes, truth)["average_precision"] == pytest.approx((1 + 5 / 6 + 3 / 5) / 3)
+
+
+def test_nothing_divided_by_nothing_is_none():
+    no, all_yes = np.zeros(3, bool), np.ones(3, bool)
+    assert (sensitivity(no, no), specificity(no, no), f1(no, no)) == (None, 1.0, None)
+    assert (sensitivity(all_yes, all_yes), specificity(all_yes, all_yes)) == (1.0, None)
+    assert accuracy(no[:0], no[:0]) is None
+
+
+def outcome(truth, values, *, terms=None, reasons=None, folds=None, probabilities=True):
+    truth, values = np.array(truth, bool).T, np.array(values, float).T
+    return Outcome(
+        terms=tuple(terms or (f"t{j}" for j in range(truth.shape[1]))),
+        truth=truth,
+        values=values,
+        yes=values > 0,
+        folds=folds,
+        probabilities=1 / (1 + np.exp(-values)) if probabilities else None,
+        reasons=reasons,
+    )
+
+
+def test_summaries_of_a_hand_worked_case():
+    # t0: tp 1, fp 1, fn 0, tn 2, auc 3/3;  t1: tp 1, fp 0, fn 1, tn 2, auc 4/4
+    result = evaluate({"4-6": outcome([[1, 0, 0, 0], [1, 1, 0, 0]], [[3, 2, -1, -2], [4, -0.5, -3, -3]])})
+    t0, t1 = result["terms"]
+    assert set(t0) == ROW_KEYS
+    assert (t0["n_groups"], t0["n_positive"], t0["reason"]) == (4, 1, "")
+    assert (t0["auc"], t0["sensitivity"], t0["specificity"], t0["accuracy"]) == (1, 1, 2 / 3, 3 / 4)
+    assert (t1["auc"], t1["sensitivity"], t1["specificity"], t1["accuracy"]) == (1, 1 / 2, 1, 3 / 4)
+    assert (t0["f1"], t1["f1"]) == (2 / 3, 2 / 3)
+    summary = result["summary"]["4-6"]
+    assert summary["macro"]["sensitivity"] == 3 / 4
+    assert summary["weighted_top10"]["sensitivity"] == pytest.approx((1 * 1 + 2 * 1 / 2) / 3)
+    assert summary["weighted_top10"]["specificity"] == pytest.approx((1 * 2 / 3 + 2 * 1) / 3)
+    # summed counts: tp 2, fp 1, fn 1, tn 4; pooled: 3 and 4 beat all five, -0.5 beats all but the 2
+    expected = {"sensitivity": 2 / 3, "specificity": 4 / 5, "accuracy": 6 / 8, "f1": 4 / 6, "auc": 14 / 15}
+    expected["average_precision"] = (1 + 1 + 3 / 4) / 3
+    assert summary["micro"] == pytest.approx(expected)
+    assert summary["macro"]["average_precision"] == (t0["average_precision"] + t1["average_precision"]) / 2
+    assert summary["n_terms"] == 2
+    assert result["summary"]["all"] == summary
+
+
+def test_a_term_without_an_evaluation_has_a_reason_and_leaves_the_averages_alone():
+    good = outcome([[1, 0, 0, 1]], [[3, -2, 1, 2]], terms=["good"])
+    bad = [[0, 0, 0, 0], [1, 1, 1, 1], [1, 0, 0, 1], [1, 0, 0, 1], [1, 0, 0, 1]]
+    values = [[3, -2, 1, 2]] + [[9, 9, 9, 9]] * 4 + [[np.nan] * 4]
+    terms = ["good", "never", "always", "maternal", "told", "untrained"]
+    mixed = outcome([[1, 0, 0, 1], *bad], values, terms=terms, reasons=("",) * 4 + ("because", "no model"))
+    result = evaluate({"4-6": mixed}, excluded=NOT_ANATOMY)
+    assert result["summary"]["all"] == evaluate({"4-6": good})["summary"]["all"]
+    assert [row["reason"] for row in result["terms"]] == [
+        "",
+        "not evaluable: no positive group",
+        "not evaluable: no negative group",
+        "excluded by request",
+        "because",
+        "no model",
+    ]
+    assert all(row[metric] is None for row in result["terms"][1:] for metric in METRICS)
+    json.dumps(result, allow_nan=False)
+
+
+def test_classes_that_never_meet_in_a_fold_cannot_be_evaluated():
+    row = evaluate({"4-6": outcome([[1, 0]], [[1, 0]], folds=np.array([0, 1]))})["terms"][0]
+    assert (row["auc"], row["reason"]) == (None, "not evaluable: no fold has both classes")
+
+
+def test_the_summary_over_all_stage_ranges_takes_every_term_of_every_stage_range(rng):
+    a = outcome(rng.random((7, 30)) < 0.4, rng.normal(size=(7, 30)))
+    b = outcome(rng.random((6, 20)) < 0.4, rng.normal(size=(6, 20)))
+    summary = evaluate({"4-6": a, "13-16": b})["summary"]
+    assert summary["all"]["n_terms"] == 13
+    for metric in METRICS:
+        both = (7 * summary["4-6"]["macro"][metric] + 6 * summary["13-16"]["macro"][metric]) / 13
+        assert summary["all"]["macro"][metric] == pytest.approx(both)
+    yes, truth = [np.concatenate([getattr(o, name).ravel() for o in (a, b)]) for name in ("yes", "truth")]
+    assert summary["all"]["micro"]["f1"] == f1(yes, truth)
+
+
+def test_the_ten_terms_with_most_positive_groups_are_weighted_by_their_number(rng):
+    truth = np.arange(40) < np.arange(2, 15)[:, None]  # 13 terms with 2 to 14 positive groups
+    result = evaluate({"4-6": outcome(truth, rng.normal(size=(13, 40)))})
+    frequent = [row for row in result["terms"] if row["n_positive"] >= 5]
+    assert len(frequent) == 10
+    for metric in METRICS:
+        expected = sum(row["n_positive"] * row[metric] for row in frequent) / sum(range(5, 15))
+        assert result["summary"]["4-6"]["weighted_top10"][metric] == pytest.approx(expected)
+
+
+def test_nothing_to_evaluate_gives_none_and_no_nan():
+    nothing = dict.fromkeys(METRICS)
+    result = evaluate({"4-6": outcome([[0, 0]], [[1, 2]])})
+    expected = {
+        "macro": nothing,
+        "weighted_top10": nothing,
+        "micro": nothing,
+        "ranked_terms": None,
+        "n_terms": 0,
+    }
+    assert result["summary"] == {"4-6": expected, "all": expected}
+    assert evaluate({})["summary"] == {"all": expected}
+
+
+def test_without_probabilities_values_of_different_terms_are_not_compared():
+    summary = evaluate({"4-6": outcome([[1, 0]], [[1, -1]], probabilities=False)})["summary"]["all"]
+    assert summary["micro"]["auc"] is None and summary["micro"]["average_precision"] is None
+    assert summary["ranked_terms"] is None
+    assert summary["micro"]["f1"] == 1
+
+
+def test_average_precision_of_a_term_is_taken_within_folds(rng):
+    truth, values, folds = rng.random((1, 30)) < 0.4, rng.normal(size=(1, 30)), np.arange(30) % 3
+    rows = [
+        evaluate({"4-6": outcome(truth, v, folds=folds)})["terms"][0] for v in (values, values + 9 * folds)
+    ]
+    assert rows[0]["average_precision"] == rows[1]["average_precision"]
+    assert rows[0]["average_precision"] == average_precision(values[0], truth[0], folds)
+
+
+def test_the_terms_of_each_group_are_ranked_among_those_that_can_be_evaluated(rng):
+    truth, values = rng.random((5, 20)) < 0.4, rng.normal(size=(5, 20))
+    truth[0], truth[:, 7] = False, False  # a term and a group of which there is nothing to say
+    judged = outcome(truth, values)
+    expected = mean_average_precision(judged.probabilities[:, 1:].T, truth[1:])
+    assert evaluate({"4-6": judged})["summary"]["4-6"]["ranked_terms"] == pytest.approx(expected)
+
+
+def test_the_table_shows_the_best_term_first_fits_100_columns_and_says_synthetic():
+    terms = ["worse", "best " + "b" * 90, "never"]
+    result = evaluate(
+        {"7-8": outcome([[1, 1, 0], [1, 1, 0], [0, 0, 0]], [[1, -1, 0], [2, 1, 0], [0, 0, 0]], terms=terms)}
+    )
+    text = format_table(result, synthetic=True)
+    assert text.index("best b") < text.index("worse") < text.index("not evaluable: no positive group")
+    assert "SYNTHETIC" in text.splitlines()[0]
+    assert "SYNTHETIC" not in format_table(result)
+    assert max(map(len, text.splitlines())) <= 100
+    columns = [line.rindex("1.000") for line in text.splitlines() if line.endswith("1.000")]
+    assert len(set(columns)) == 1 and " AP " in text
+    assert "a sentence" in format_table(result | {"notes": ["a sentence"]})
+    assert " - " in format_table(evaluate({}))

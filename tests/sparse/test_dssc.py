@@ -1,0 +1,297 @@
+"""Laws of doubly stochastic successive convex approximation."""
+
+import numpy as np
+import pytest
+from numpy.testing import assert_allclose, assert_array_equal
+
+from flyannot.descriptors.extract import ExtractOptions, describe
+from flyannot.descriptors.sift import normalise
+from flyannot.descriptors.standard_image import read_grey
+from flyannot.errors import InputError
+from flyannot.sparse.coders import coder
+from flyannot.sparse.learners.dssc.learner import DSSC
+from flyannot.sparse.learners.dssc.options import SURROGATES, Options, gamma_at, rho_at
+from flyannot.sparse.objective import kkt_violation, objective
+from tests.planted_samples import planted, run, unit_rows
+from tests.sparse.twin_dssc import TwinDSSC, into_ball, soft
+
+LAM = 0.15
+CONSTANT = {"rho": 1.0, "gamma": 1.0, "delay": np.inf}
+FROZEN = {"rho": 1.0, "gamma": 1e-15, "delay": np.inf}  # the dictionary as good as stands still
+
+each_surrogate = pytest.mark.parametrize("surrogate", SURROGATES)
+
+
+def exact_objective(X, D):
+    X, D = np.asarray(X, np.float64), np.asarray(D, np.float64)
+    return objective(X, D, coder("cd")(X, D, LAM, tol=1e-8), LAM).mean()
+
+
+def mean_gradient(X, Z, D):
+    """Gradient in D of the mean objective for codes Z, by central differences."""
+    gradient = np.empty_like(D)
+    for place in np.ndindex(*D.shape):
+        up, down = D.copy(), D.copy()
+        up[place] += 1e-5
+        down[place] -= 1e-5
+        gradient[place] = (objective(X, up, Z, LAM).mean() - objective(X, down, Z, LAM).mean()) / 2e-5
+    return gradient
+
+
+class Watched(DSSC):
+    """DSSC that remembers what its processors were given."""
+
+    def __init__(self, *args, **options):
+        super().__init__(*args, **options)
+        self.seen = []
+
+    def _rates(self):
+        self.seen.append((self.D.astype(np.float64), super()._rates()))
+        return self.seen[-1][1]
+
+    def _batch(self, X, rows):
+        batch = super()._batch(X, rows)
+        self.batches = [*getattr(self, "batches", []), batch]
+        return batch
+
+
+@each_surrogate
+@pytest.mark.parametrize(
+    "options",
+    [
+        {"n_blocks": 3},
+        {"n_blocks": 5, "n_processors": 2},
+        {"n_blocks": 3, "code_blocks": "drawn"},
+        {"n_blocks": 2, "n_code_steps": 1, "gamma": 0.7, "rho": 0.6},
+        {"n_blocks": 1, "tau": 0.5, "epsilon": 0.15},
+        {"n_blocks": 20, "n_processors": 6},  # more than atoms: some blocks have none
+    ],
+    ids=str,
+)
+def test_float64_equals_the_slow_twin(surrogate, options, rng):
+    X, _ = planted(60, 20, 12, 3, rng)
+    D = unit_rows(X[:17])
+    D[5] = 0.0  # a dead atom
+    D[6] *= 0.5  # inside the ball
+    options = {"batch_size": 7, "delay": 3.0, "surrogate": surrogate, **options}
+    fast = run(Watched(D, len(X), lam=LAM, **options), 3 * X, 3)
+    chosen = Options(**options)
+    twin = TwinDSSC(
+        D, len(X), LAM, surrogate=surrogate, tau=9 * chosen.tau,  # the samples' mean square norm is 9
+        whole=chosen.code_blocks == "whole", n_code_steps=chosen.n_code_steps,
+    )  # fmt: skip
+    edges = np.arange(chosen.n_blocks + 1) * len(D) // chosen.n_blocks
+    for t, (batch, (_, rates)) in enumerate(zip(fast.batches, fast.seen)):
+        twin.iterate(
+            3 * X, np.split(batch.rows, batch.first[1:-1]), [edges[[b, b + 1]] for b in batch.blocks],
+            rho_at(t, chosen), gamma_at(t, chosen), rates.curvature,
+        )  # fmt: skip
+    assert fast.n_iterations == len(fast.batches) >= 6
+    assert_allclose(fast.D, twin.D, atol=1e-7)
+    assert_allclose(fast.codes().toarray(), twin.Z, atol=1e-6)
+    assert_allclose(fast.state()["d"], twin.d, atol=1e-6)
+
+
+def test_one_block_and_no_averaging_is_proximal_gradient(rng):
+    """All samples, B = 1, rho = gamma = 1: one step on [D; Z] from one iterate, again and again."""
+    X, _ = planted(40, 20, 12, 3, rng)
+    D, Z = unit_rows(rng.normal(size=(15, 12))), np.zeros((40, 15))
+    tau = 0.3
+    learner = Watched(
+        D, len(X), lam=LAM, surrogate="proximal", n_blocks=1, batch_size=len(X), n_code_steps=1, tau=tau,
+        **CONSTANT,
+    )  # fmt: skip
+    for step in range(30):
+        run(learner, X, step + 1, first_epoch=step)
+        c = learner.seen[-1][1].curvature
+        R = X - Z @ D
+        D, Z = into_ball(D + Z.T @ R / len(X) / (2 * tau)), soft(Z + R @ D.T / c, LAM / c)
+        assert_allclose(learner.D, D, atol=1e-12)
+        assert_allclose(learner.codes().toarray(), Z, atol=1e-12)
+    assert abs(D - learner.seen[0][0]).max() > 0.05
+
+
+@pytest.mark.parametrize("epsilon", [0.01, 0.05, 0.16])
+@pytest.mark.parametrize("delay", [1.0, 100.0])
+def test_schedules_meet_the_conditions_of_the_theorems(epsilon, delay):
+    """By Cauchy's condensation: a falling series f converges as the sum of 2^j f(2^j) does."""
+    options = Options(epsilon=epsilon, delay=delay)
+    j = np.arange(20, 60)
+    t = 2.0**j
+    rho, gamma = rho_at(t, options), gamma_at(t, options)
+    for diverging in (rho, gamma):
+        assert (np.diff(t * diverging) > 0).all()
+        assert diverging[-1] < 1e-5
+    for converging in (rho**2, gamma**2, gamma**2 / rho):
+        ratio = (t * converging)[1:] / (t * converging)[:-1]
+        assert (ratio < 2 ** (-1.5 * epsilon)).all()
+    assert_allclose(np.log2(rho[-2] / rho[-1]), 0.5 + epsilon, rtol=1e-4)
+    assert_allclose(np.log2(gamma[-2] / gamma[-1]), 0.75 + 1.5 * epsilon, rtol=1e-4)
+    first = np.arange(1000)
+    for schedule in (rho_at(first, options), gamma_at(first, options)):
+        assert schedule[0] == 1 and (np.diff(schedule) < 0).all()
+
+
+@each_surrogate
+def test_all_samples_without_averaging_give_the_whole_gradient(surrogate, rng):
+    X, _ = planted(30, 20, 12, 3, rng)
+    D = unit_rows(X[:9])
+    learner = DSSC(
+        D, len(X), lam=LAM, surrogate=surrogate, n_blocks=1, batch_size=30, n_code_steps=2, **CONSTANT
+    )
+    run(learner, X, 2)
+    D, Z = learner.D.copy(), learner.codes()
+    if surrogate == "proximal":  # the first of the two proximal steps, whose codes the gradient is taken at
+        learner.options = Options(surrogate="proximal", n_blocks=1, n_processors=1, n_code_steps=1, **FROZEN)
+        Z = run(learner, X, 3, first_epoch=2).codes()
+        learner.restore({**learner.state(), "D": D})
+        run(learner, X, 4, first_epoch=3)
+    else:
+        run(learner, X, 3, first_epoch=2)
+        Z = learner.codes()
+    assert_allclose(learner.state()["d"], mean_gradient(X, Z, D), atol=1e-8)
+
+
+@each_surrogate
+def test_gradients_of_mini_batches_average_to_the_whole_gradient(surrogate, rng):
+    X, _ = planted(60, 20, 12, 3, rng)
+    D = unit_rows(X[:9])
+    learner = DSSC(D, len(X), lam=LAM, surrogate=surrogate, n_blocks=1, n_code_steps=1, **FROZEN)
+    run(learner, X, 2)
+    Z, gradients, rng = learner.codes(), [], np.random.default_rng(5)
+    learner.begin_epoch(rng)
+    for rows in rng.permutation(60).reshape(10, 6):
+        learner.step(X[rows], rows)
+        gradients.append(learner.state()["d"])
+    assert_allclose(np.mean(gradients, axis=0), mean_gradient(X, Z, D), atol=1e-8)
+    assert np.std(gradients, axis=0).max() > 1e-3
+
+
+def test_exact_codes_are_the_minima_for_the_dictionary_they_were_read_with(rng):
+    for dtype, tolerance in ((np.float32, 0.05), (np.float64, 1e-8)):
+        X, _ = planted(100, 60, 32, 4, rng, dtype)
+        learner = run(DSSC(X[:50], len(X), lam=LAM, surrogate="exact", **FROZEN), X, 1)
+        assert kkt_violation(X, learner.D, learner.codes(), LAM).max() <= tolerance * LAM
+
+
+def test_no_proximal_step_of_a_code_raises_its_objective(rng):
+    X, _ = planted(100, 60, 32, 4, rng)
+    D = unit_rows(X[:50] + 2.0 * X[0])  # far from orthogonal: a large eigenvalue
+    previous = 0.5 * (X**2).sum(axis=1)
+    for n_code_steps in (1, 2, 3, 6, 30):
+        learner = DSSC(D, len(X), lam=LAM, surrogate="proximal", n_code_steps=n_code_steps, **FROZEN)
+        values = objective(X, D, run(learner, X, 1).codes(), LAM)
+        assert (values <= previous + 1e-12).all()
+        previous = values
+
+
+def test_the_curvature_of_codes_bounds_the_largest_eigenvalue_as_the_dictionary_moves(rng):
+    X, _ = planted(600, 60, 32, 4, rng)
+    X = unit_rows(X + X[0])  # atoms that start anywhere must all turn to one direction
+    learner = Watched(unit_rows(rng.normal(size=(50, 32))), len(X), lam=LAM, surrogate="proximal")
+    run(learner, X, 5)
+    assert np.linalg.norm(learner.D, 2) ** 2 > 2 * np.linalg.norm(learner.seen[0][0], 2) ** 2
+    for D, rates in learner.seen:
+        assert rates.curvature >= np.linalg.norm(D, 2) ** 2
+
+
+@each_surrogate
+@pytest.mark.parametrize("code_blocks", ["whole", "drawn"])
+def test_threads_change_no_bit(surrogate, code_blocks, rng):
+    X, _ = planted(403, 80, 40, 4, rng, np.float32)
+    options = {"surrogate": surrogate, "code_blocks": code_blocks, "n_blocks": 7, "n_processors": 5}
+    one, *others = (
+        run(DSSC(X[:70], len(X), lam=LAM, batch_size=9, n_threads=n, **options), X, 3) for n in (1, 2, 3, 9)
+    )
+    for other in others:
+        assert_array_equal(other.D, one.D)
+        assert (other.codes() != one.codes()).nnz == 0
+        assert_array_equal(other.state()["d"], one.state()["d"])
+
+
+def test_processors_of_an_iteration_share_no_block_and_no_sample(rng):
+    X, _ = planted(101, 30, 16, 3, rng)
+    learner = run(Watched(X[:20], len(X), lam=LAM, n_blocks=8, n_processors=3, batch_size=4), X, 2)
+    drawn = [batch.blocks for batch in learner.batches]
+    assert all(len(set(blocks)) == 3 for blocks in drawn)
+    assert set(np.concatenate(drawn)) == set(range(8))
+    sizes = np.concatenate([np.diff(batch.first) for batch in learner.batches])
+    assert sizes.max() <= 4 and sizes.sum() == 2 * len(X)
+    visited = np.concatenate([batch.rows for batch in learner.batches])
+    assert_array_equal(np.bincount(visited), 2)
+
+
+def test_what_is_counted_is_what_was_worked_on(rng):
+    X, _ = planted(48, 30, 16, 3, rng)
+    # 20 atoms in 4 blocks of 5, drawn two at a time; 6 iterations of 2 mini-batches of 4 samples.
+    for code_blocks, entries in (("whole", 20), ("drawn", 5)):
+        learner = DSSC(X[:20], 48, lam=LAM, n_blocks=4, n_processors=2, batch_size=4, code_blocks=code_blocks)
+        run(learner, X, 1)
+        assert learner.n_iterations == 6
+        assert learner.n_features_processed == 6 * 2 * (5 * 16 + 4 * entries)
+
+
+@each_surrogate
+def test_dead_atoms_and_zero_samples_do_no_harm(surrogate, rng):
+    X, _ = planted(100, 30, 20, 3, rng)
+    X[::7] = 0.0
+    D = X[1:31].copy()
+    D[::5] = 0.0
+    learner = run(DSSC(D, len(X), lam=LAM, surrogate=surrogate), X, 3)
+    assert np.isfinite(learner.D).all()
+    assert_array_equal(learner.D[::5], 0.0)
+    Z = learner.codes()
+    assert Z[:, ::5].nnz == 0 and Z[::7].nnz == 0
+    nothing = run(DSSC(np.zeros((5, 20)), len(X), lam=LAM, surrogate=surrogate), 0 * X, 2)
+    assert nothing.codes().nnz == 0 and not nothing.D.any()
+
+
+@each_surrogate
+def test_scale_of_samples_and_lam_changes_no_atom(surrogate, rng):
+    X, _ = planted(200, 40, 20, 3, rng)
+    one, eight = (
+        run(DSSC(X[:30], len(X), lam=LAM * scale, surrogate=surrogate), X * scale, 3) for scale in (1, 8)
+    )
+    assert_allclose(eight.D, one.D, atol=1e-9)
+    assert_allclose(eight.codes().toarray(), 8 * one.codes().toarray(), atol=1e-8)
+
+
+@each_surrogate
+def test_the_objective_falls_on_embryos(surrogate, shared_data, rng):
+    images = sorted((shared_data / "flyexpress" / "images").rglob("*.bmp"))[:6]
+    X = normalise(
+        np.concatenate([describe(read_grey(i), ExtractOptions(stride_px=6)).descriptors for i in images])
+    )
+    D = unit_rows(X[rng.permutation(len(X))[:150]])
+    learner = DSSC(D, len(X), lam=LAM, surrogate=surrogate)
+    values = [exact_objective(X, D)]
+    for epoch in range(0, 6, 3):
+        run(learner, X, epoch + 3, first_epoch=epoch)
+        values.append(exact_objective(X, learner.D))
+    assert values[2] < values[1] < values[0]
+
+
+@pytest.mark.parametrize(
+    "options",
+    [
+        {"surrogate": "exakt"},
+        {"code_blocks": "hole"},
+        {"lam": 0},
+        {"n_blocks": 0, "n_processors": 1},
+        {"n_processors": 0},
+        {"n_processors": 3, "n_blocks": 2},
+        {"batch_size": 0},
+        {"n_code_steps": 0},
+        {"tau": 0},
+        {"rho": 0},
+        {"gamma": 1.5},
+        {"delay": 0},
+        {"epsilon": 1 / 6},
+        {"n_threads": 0},
+    ],
+    ids=str,
+)
+def test_options_out_of_range_are_named(options):
+    with pytest.raises(InputError, match=next(iter(options))) as caught:
+        DSSC(np.eye(4), 4, **{"lam": 0.1, **options})
+    assert caught.value.fix

@@ -1,0 +1,198 @@
+"""Feature-sign search against its theorem and a twin."""
+
+import numpy as np
+import pytest
+import scipy.sparse as sp
+
+from flyannot.sparse.coders import coder
+from flyannot.sparse.coders.feature_sign import encode as feature_sign
+from flyannot.sparse.coders.feature_sign.encode import encode, feature_sign_path
+from flyannot.sparse.objective import duality_gap, kkt_violation, lam_max, objective
+from tests.sparse.twin_feature_sign import slow_feature_sign_path, slow_objective
+
+NEW_CODERS = ("feature-sign",)
+
+
+@pytest.fixture
+def X(rng):
+    return rng.normal(size=(20, 16))
+
+
+@pytest.fixture
+def D(rng):
+    D = rng.normal(size=(40, 16))
+    return D / np.linalg.norm(D, axis=1, keepdims=True)
+
+
+def relative_gaps(X, D, Z, lam):
+    return duality_gap(X, D, Z, lam) / (0.5 * (X**2).sum(axis=1))
+
+
+@pytest.mark.parametrize("fraction", [0.5, 0.2, 0.1])
+def test_the_search_takes_the_steps_of_the_slow_twin(X, D, fraction):
+    lam = fraction * lam_max(X, D)
+    for x in X:
+        fast, slow = feature_sign_path(x, D, lam), slow_feature_sign_path(x, D, lam, np.zeros(len(D)))
+        assert fast.shape == slow.shape
+        np.testing.assert_allclose(fast, slow, atol=1e-9)
+
+
+@pytest.mark.parametrize("fraction", [0.3, 0.02])
+def test_the_objective_falls_strictly_at_every_step(X, D, rng, fraction):
+    lam = fraction * lam_max(X, D)
+    for x in X:
+        for start in (None, rng.normal(size=len(D)) * (rng.random(len(D)) < 0.3)):
+            path = feature_sign_path(x, D, lam, start=start)
+            values = [slow_objective(x, D, z, lam) for z in path]
+            assert (np.diff(values) < 0).all()
+
+
+def test_the_search_ends_at_the_minimum_without_repeating_a_set_of_signs_at_its_minimum(X, D):
+    lam = 0.02 * lam_max(X, D)
+    for x in X:
+        path = feature_sign_path(x, D, lam)
+        solved = path[[breach_on_support(x, D, z, lam) < 1e-9 for z in path]]
+        assert len(np.unique(np.sign(solved), axis=0)) == len(solved)
+        assert kkt_violation(x[None], D, path[-1:], lam) < 1e-9
+
+
+def breach_on_support(x, D, z, lam):
+    q = D @ (x - z @ D)
+    return np.abs(q - lam * np.sign(z))[z != 0].max(initial=0.0)
+
+
+def test_a_start_at_the_solution_takes_no_step(X, D):
+    lam = 0.1 * lam_max(X, D)
+    for x in X:
+        end = feature_sign_path(x, D, lam)[-1]
+        assert len(feature_sign_path(x, D, lam, start=end)) == 1
+
+
+def test_a_start_with_the_right_signs_takes_one_step(X, D):
+    lam = 0.1 * lam_max(X, D)
+    for x in X:
+        end = feature_sign_path(x, D, lam)[-1]
+        path = feature_sign_path(x, D, lam, start=1.1 * end)
+        assert len(path) == 2
+        np.testing.assert_allclose(path[-1], end, atol=1e-12)
+
+
+def test_codes_that_reach_zero_together_leave_together(monkeypatch):
+    # Powers of two: nothing is rounded before the first step.
+    D = np.array([[0.0, 0.0, 0.0, 1.0], [1.0, 0.0, 0.0, 0.5], [0.0, 1.0, 0.0, 0.5], [0.0, 0.0, 1.0, 0.5]])
+    x, start = np.array([0.5, 0.0, 0.0, 0.5]) @ D, np.array([0.5, 0.25, 0.25, 0.75])
+    path = feature_sign_path(x, D, 0.125, start=start)
+    assert (np.diff((path != 0).sum(axis=1)) == -2).any()
+    np.testing.assert_allclose(path, slow_feature_sign_path(x, D, 0.125, start), atol=1e-12)
+    # The factor of the atoms that stay is right, or more steps would be needed.
+    monkeypatch.setattr(feature_sign, "encode_by_cd", None)
+    encode(x[None], D, 0.125, tol=1e-12, start=sp.csr_matrix(start), max_sweeps=len(path))
+
+
+def test_no_sample_needs_coordinate_descent_where_atoms_are_in_general_position(X, D, monkeypatch):
+    monkeypatch.setattr(feature_sign, "encode_by_cd", None)
+    for fraction in (0.5, 0.02, 0.001):
+        lam = fraction * lam_max(X, D)
+        assert relative_gaps(X, D, encode(X, D, lam, tol=1e-10), lam).max() <= 1e-10
+
+
+def test_a_search_that_runs_out_of_steps_is_finished_by_coordinate_descent(X, D):
+    lam = 0.01 * lam_max(X, D)
+    scratch_steps = min(len(feature_sign_path(x, D, lam)) - 1 for x in X)
+    Z = encode(X, D, lam, tol=1e-8, max_sweeps=scratch_steps - 1)
+    assert relative_gaps(X, D, Z, lam).max() <= 1e-8
+
+
+def test_samples_keep_their_order_where_coordinate_descent_finishes_some(X, D, monkeypatch):
+    lam = 0.1 * lam_max(X, D)
+    alone = encode(X, D, lam, tol=1e-10)
+    n_steps = sorted(len(feature_sign_path(x, D, lam)) for x in X)
+    finished = []
+
+    def spy(X_left, *args, **options):
+        finished.append(len(X_left))
+        return coder("cd")(X_left, *args, **options)
+
+    monkeypatch.setattr(feature_sign, "encode_by_cd", spy)
+    mixed = encode(X, D, lam, tol=1e-10, max_sweeps=n_steps[10])
+    assert 0 < finished[0] < len(X)
+    np.testing.assert_allclose(mixed.toarray(), alone.toarray(), atol=1e-8)
+
+
+@pytest.mark.parametrize("name", NEW_CODERS)
+@pytest.mark.parametrize("fraction", [0.4, 0.02])
+def test_equal_opposite_and_zero_atoms_are_harmless(X, D, name, fraction):
+    D[3] = 0.0
+    D[5], D[6], D[7] = D[4], -D[4], D[4]
+    X[0], X[1] = 0.0, D[4]
+    lam = fraction * lam_max(X, D)
+    Z = coder(name)(X, D, lam, tol=1e-9)
+    assert (duality_gap(X, D, Z, lam) <= 1e-9 * 0.5 * (X**2).sum(axis=1) + 1e-15).all()
+    assert Z[0].nnz == 0
+    assert Z[:, [3]].nnz == 0
+
+
+def test_a_start_on_equal_atoms_with_opposite_signs_is_untangled(X, D):
+    D[5] = D[4]
+    start = np.zeros((len(X), len(D)))
+    start[:, 4], start[:, 5] = 3.0, -2.0
+    lam = 0.1 * lam_max(X, D)
+    Z = encode(X, D, lam, tol=1e-10, start=sp.csr_matrix(start))
+    assert relative_gaps(X, D, Z, lam).max() <= 1e-10
+
+
+def test_more_active_atoms_than_features_in_the_start_are_harmless(X, D, rng):
+    start = rng.normal(size=(len(X), len(D)))
+    lam = 0.05 * lam_max(X, D)
+    Z = encode(X, D, lam, tol=1e-9, start=sp.csr_matrix(start))
+    assert relative_gaps(X, D, Z, lam).max() <= 1e-9
+
+
+@pytest.mark.parametrize("name", NEW_CODERS)
+def test_coders_agree_with_coordinate_descent(X, D, name):
+    D *= np.linspace(0.2, 1.0, len(D))[:, None]  # atoms need not be of norm 1
+    lam = 0.05 * lam_max(X, D)
+    expected = objective(X, D, coder("cd")(X, D, lam, tol=1e-12), lam)
+    found = objective(X, D, coder(name)(X, D, lam, tol=1e-10), lam)
+    np.testing.assert_allclose(found, expected, rtol=1e-8)
+
+
+@pytest.mark.parametrize("name", NEW_CODERS)
+def test_no_samples_and_no_atoms_are_legal(X, D, name):
+    encode = coder(name)
+    assert encode(X[:0], D, 0.1).shape == (0, len(D))
+    assert encode(X, D[:0], 0.1).shape == (len(X), 0)
+    assert encode(X, 0 * D, 0.1).nnz == 0
+
+
+@pytest.mark.parametrize("name", NEW_CODERS)
+def test_codes_have_the_type_of_the_samples(X, D, name):
+    Z = coder(name)(X.astype(np.float32), D.astype(np.float32), 0.3)
+    assert Z.dtype == np.float32
+    assert relative_gaps(X.astype(np.float32), D.astype(np.float32), Z, 0.3).max() <= 1.1e-4
+
+
+@pytest.mark.parametrize("name", NEW_CODERS)
+def test_threads_do_not_change_a_bit(D, rng, name):
+    X = rng.normal(size=(600, 16))
+    one, two = (coder(name)(X, D, 1.0, n_threads=n) for n in (1, 2))
+    assert (one != two).nnz == 0
+
+
+def test_the_neighbours_of_a_sample_do_not_change_its_bits(rng):
+    X, D = rng.normal(size=(600, 128)), rng.normal(size=(150, 128))
+    lam = 0.2 * lam_max(X, D)
+    whole = encode(X, D, lam)
+    parts = [encode(X[rows], D, lam) for rows in np.array_split(np.arange(600), 7)]
+    assert (whole != sp.vstack(parts)).nnz == 0
+
+
+def test_a_code_that_is_handed_back_comes_back_unchanged(X, D):
+    for tol in (1e-3, 1e-9, 0.0):
+        Z = encode(X, D, 0.3, tol=tol)
+        assert (encode(X, D, 0.3, tol=tol, start=Z) != Z).nnz == 0
+
+
+def test_a_rounded_gram_matrix_does_not_round_the_codes(X, D):
+    Z = encode(X, D, 0.1, tol=1e-10, gram=(D @ D.T).astype(np.float32))
+    assert relative_gaps(X, D, Z, 0.1).max() <= 1e-10

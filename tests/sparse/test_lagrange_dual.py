@@ -1,0 +1,182 @@
+"""The Lagrange dual against the primal, and the learner that is built on it."""
+
+import numpy as np
+import pytest
+
+from flyannot.errors import InputError
+from flyannot.sparse.fit import learn, random_patches
+from flyannot.sparse.learners.lagrange_dual import LagrangeDual, primal_objective, solve_dual
+from flyannot.sparse.objective import dictionary_stationarity, objective
+from tests.sparse.twin_bases import slow_bases
+
+LAM = 0.15
+
+
+def statistics(rng, n_samples, n_atoms, n_features, n_nonzeros, scale):
+    """A and B of random sparse codes and random samples of norm 1."""
+    Z = (
+        rng.normal(size=(n_samples, n_atoms))
+        * (rng.random((n_samples, n_atoms)) < n_nonzeros / n_atoms)
+        * scale
+    )
+    X = rng.normal(size=(n_samples, n_features))
+    X /= np.linalg.norm(X, axis=1, keepdims=True)
+    return Z.T @ Z, Z.T @ X
+
+
+# From all atoms on the sphere, over some, to none; the last has fewer samples than atoms.
+CASES = [(200, 20, 12, 4, 0.01), (80, 20, 12, 4, 0.3), (200, 20, 12, 4, 1.0), (30, 40, 12, 5, 0.5)]
+
+
+@pytest.fixture(params=CASES, ids=str)
+def case(request, rng):
+    return statistics(rng, *request.param)
+
+
+@pytest.mark.parametrize("c", [1.0, 0.2])
+def test_the_dual_finds_what_projected_gradients_on_the_primal_find(case, c):
+    A, B = case
+    D, _ = solve_dual(A, B, c)
+    slow = slow_bases(A, B, c)
+    fast_value, slow_value = primal_objective(A, B, D), primal_objective(A, B, slow)
+    assert fast_value <= slow_value + 1e-9 * abs(slow_value)
+    np.testing.assert_allclose(fast_value, slow_value, rtol=1e-6)
+    if np.linalg.matrix_rank(A) == len(A):  # else only Z D is unique
+        np.testing.assert_allclose(D, slow, atol=1e-6)
+    np.testing.assert_allclose(A @ D, A @ slow, atol=1e-5 * np.abs(A).max())
+
+
+@pytest.mark.parametrize("c", [1.0, 0.2])
+def test_the_optimum_meets_the_conditions_of_karush_kuhn_and_tucker(case, c):
+    A, B = case
+    D, Lambda = solve_dual(A, B, c)
+    squares = (D**2).sum(axis=1)
+    assert (Lambda >= 0).all()
+    assert (squares <= c * (1 + 1e-12)).all()
+    np.testing.assert_allclose((A + np.diag(Lambda)) @ D, B, atol=1e-8 * np.abs(B).max())
+    assert np.abs(np.minimum(Lambda / A.diagonal(), 1 - squares / c)).max() <= 1e-8
+
+
+def test_the_primal_objective_equals_the_dual_one(case):
+    A, B = case
+    D, Lambda = solve_dual(A, B)
+    dual = -0.5 * np.vdot(B, np.linalg.lstsq(A + np.diag(Lambda), B, rcond=None)[0]) - 0.5 * Lambda.sum()
+    np.testing.assert_allclose(primal_objective(A, B, D), dual, rtol=1e-8)
+
+
+def test_the_solution_does_not_depend_on_where_the_search_begins(case, rng):
+    A, B = case
+    value = primal_objective(A, B, solve_dual(A, B)[0])
+    for start in (np.zeros(len(A)), A.max() * rng.random(len(A)), np.full(len(A), 1e6)):
+        D, _ = solve_dual(A, B, start=start)
+        np.testing.assert_allclose(primal_objective(A, B, D), value, rtol=1e-9)
+
+
+def test_newton_steps_converge_quadratically(rng):
+    A, B = statistics(rng, *CASES[0])
+    _, Lambda = solve_dual(A, B)
+    # From an error of a tenth, six squarings reach rounding; a step of any fixed shortfall would not.
+    D, _ = solve_dual(A, B, start=1.1 * Lambda, max_steps=6)
+    np.testing.assert_allclose((D**2).sum(axis=1)[Lambda > 0], 1.0, atol=1e-10)
+
+
+def test_atoms_without_codes_and_atoms_with_equal_codes_are_harmless(rng):
+    Z = 0.1 * rng.normal(size=(50, 10)) * (rng.random((50, 10)) < 0.5)
+    Z[:, 2], Z[:, 4], Z[:, 7] = 0.0, Z[:, 3], 1e-6 * Z[:, 7]
+    X = rng.normal(size=(50, 6))
+    A, B = Z.T @ Z, Z.T @ X
+    D, _ = solve_dual(A, B)
+    assert (D[2] == 0).all()
+    assert (np.linalg.norm(D, axis=1) <= 1 + 1e-12).all()
+    expected = primal_objective(A, B, slow_bases(A, B, 1.0))
+    np.testing.assert_allclose(primal_objective(A, B, D), expected, rtol=1e-6)
+
+
+def test_a_search_cut_short_still_gives_atoms_in_the_ball(case):
+    D, _ = solve_dual(*case, 0.2, max_steps=1)
+    assert ((D**2).sum(axis=1) <= 0.2 * (1 + 1e-12)).all()
+
+
+# The learner.
+
+
+@pytest.fixture
+def planted(rng):
+    """1,500 samples made of 3 of 12 planted atoms each, and these atoms."""
+    atoms = rng.normal(size=(12, 10))
+    atoms /= np.linalg.norm(atoms, axis=1, keepdims=True)
+    Z = np.zeros((1500, 12))
+    for z in Z:
+        z[rng.choice(12, 3, replace=False)] = rng.choice([-1, 1], 3) * rng.uniform(0.5, 1.5, 3)
+    X = Z @ atoms + 0.01 * rng.normal(size=(1500, 10))
+    return X, atoms
+
+
+def run(X, learner, n_epochs, seed=3, **options):
+    return list(learn(X, learner, n_epochs=n_epochs, rng=np.random.default_rng(seed), **options))
+
+
+def test_the_objective_never_rises_from_epoch_to_epoch(planted, rng):
+    X, _ = planted
+    learner = LagrangeDual(random_patches(X, 20, rng), len(X), lam=LAM)
+    records = run(X, learner, 8)
+    values = [value for r in records for value in (r.objective_stored, r.objective)]
+    assert (np.diff(values) <= 1e-6 * values[0]).all()
+    assert values[-1] < 0.95 * values[0]
+
+
+def test_each_epoch_leaves_a_dictionary_that_is_stationary_for_its_codes(planted, rng):
+    X, _ = planted
+    learner = LagrangeDual(random_patches(X, 20, rng), len(X), lam=LAM)
+    run(X, learner, 1)
+    assert dictionary_stationarity(X, learner.D, learner.codes()) < 1e-8
+
+
+def test_an_unused_atom_becomes_one_of_the_samples(planted, rng):
+    X, _ = planted
+    D = random_patches(X, 20, rng)
+    D[[4, 9]] = 0.0
+    learner = LagrangeDual(D, len(X), lam=LAM)
+    run(X, learner, 1)
+    directions = X / np.linalg.norm(X, axis=1, keepdims=True)
+    for atom in learner.D[[4, 9]]:
+        assert np.abs(directions - atom).max(axis=1).min() < 1e-12
+    assert np.abs(learner.D[4] - learner.D[9]).max() > 1e-3
+    run(X, learner, 1)
+    assert (learner.codes()[:, [4, 9]].getnnz(axis=0) > 0).all()
+
+
+def test_the_size_of_blocks_matters_only_to_rounding(planted, rng, monkeypatch):
+    X, _ = planted
+    D = random_patches(X, 20, rng)
+    D[4] = 0.0
+    whole, parts = (LagrangeDual(D, len(X), lam=LAM) for _ in range(2))
+    parts.block_size = 100
+    for learner in (whole, parts):
+        run(X, learner, 2)
+    np.testing.assert_allclose(parts.D, whole.D, atol=1e-9)
+
+
+def test_stored_codes_lie_where_their_samples_do(planted, rng):
+    X, _ = planted
+    learner = LagrangeDual(random_patches(X, 20, rng), len(X), lam=LAM)
+    D = learner.D
+    learner.begin_epoch(rng)
+    rows = rng.permutation(len(X))[:300]
+    learner.step(X[rows[:200]], rows[:200])
+    learner.step(X[rows[200:]], rows[200:])
+    Z = learner.codes()
+    values = objective(X, D, Z, LAM)
+    unseen = np.setdiff1d(np.arange(len(X)), rows)
+    assert (values[rows] < 0.5 * (X[rows] ** 2).sum(axis=1)).all()
+    assert Z[unseen].nnz == 0
+
+
+@pytest.mark.parametrize(
+    "option", [{"lam": 0.0}, {"coder": "feature-sing"}, {"tol": 0.0}, {"n_threads": 0}], ids=str
+)
+def test_options_out_of_range_are_refused_by_name(planted, option):
+    X, _ = planted
+    with pytest.raises(InputError, match=str(next(iter(option)))) as refused:
+        LagrangeDual(X[:5], len(X), **{"lam": LAM, **option})
+    assert refused.value.fix

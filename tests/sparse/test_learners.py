@@ -1,0 +1,287 @@
+"""Laws that every learner of the table obeys, with its own options and from the command line."""
+
+from inspect import Parameter, signature
+
+import numpy as np
+import pytest
+
+from flyannot.cli.shared.learner_options import TABLE
+from flyannot.errors import InputError
+from flyannot.sparse.coders import coder
+from flyannot.sparse.fit import learn, random_patches
+from flyannot.sparse.learners import LEARNERS, SETTINGS, learner_class, resolved_settings
+from flyannot.sparse.objective import objective
+from flyannot.steps import learn_dict as step
+from flyannot.steps.learn_dict import LearnOptions, learn_dict
+from flyannot.steps.output import Work
+from flyannot.store.reading import open_stored
+from tests.planted_samples import planted, unit_rows
+
+LAM = 0.1
+
+# Every learner as it comes, and what is another algorithm than that.
+WAYS = {
+    **{name: (name, {}) for name in LEARNERS},
+    "scc, paper": ("scc", {"variant": "paper"}),
+    "scc, quick": ("scc", {"variant": "quick"}),
+    "scc, going beyond": ("scc", {"n_sweeps": 8, "forgetting": 0.2, "max_step": 1.0}),
+    "ol, short memory": ("ol", {"batch_size": 16, "memory": 0.25, "replace_after": 20}),
+    "modl, masks": ("modl", {"reduction": 3}),
+    "modl, whole projections": ("modl", {"reduction": 2, "projection": "exact", "history": "products"}),
+    "dssc, proximal": ("dssc", {"surrogate": "proximal"}),
+}
+EVERY_LEARNER = pytest.mark.parametrize("name", LEARNERS)
+EVERY_WAY = pytest.mark.parametrize("way", WAYS)
+BOTH_TYPES = pytest.mark.parametrize("dtype", [np.float32, np.float64])
+
+# Values that are not the default, for the command line.
+OTHERS = {
+    "variant": "paper", "n_sweeps": 2, "forgetting": 0.5, "max_step": 1.0, "n_shares": 3, "coder": "cd",
+    "tol": 1e-3, "batch_size": 24, "beta": 0.85, "memory": 0.5, "replace_after": 9, "reduction": 2,
+    "ball": "l1", "projection": "exact", "code_penalty": "l2", "history": "products",
+    "surrogate": "proximal", "n_blocks": 3, "n_processors": 2, "code_blocks": "drawn", "n_code_steps": 4,
+    "tau": 0.1, "rho": 0.9, "gamma": 0.8, "delay": 50.0, "epsilon": 0.1, "n_threads": 2,
+}  # fmt: skip
+
+
+def make(way, D, n_samples, *, lam=LAM, **more):
+    name, settings = WAYS[way]
+    return learner_class(name)(D, n_samples, lam=lam, **settings | more)
+
+
+def run(learner, X, n_epochs, *, seed=0, until=None, first_epoch=0):
+    """The records of a run of `n_epochs`, left after the epoch `until`."""
+    records, rng = [], np.random.default_rng(seed)
+    for record in learn(X, learner, n_epochs=n_epochs, rng=rng, first_epoch=first_epoch):
+        records.append(record)
+        if record.epoch == until:
+            break
+    return records
+
+
+def assert_same_bits(one, other):
+    states = one.state(), other.state()
+    assert states[0].keys() == states[1].keys()
+    for name, values in states[0].items():
+        assert values.tobytes() == states[1][name].tobytes(), name
+    assert np.asarray(one.D).tobytes() == np.asarray(other.D).tobytes()
+    assert (one.codes() != other.codes()).nnz == 0
+
+
+@EVERY_WAY
+def test_planted_atoms_are_recovered(way, rng):
+    """From random samples, each of them a mixture of two atoms; one of twelve may be missed."""
+    X, atoms = planted(2000, 12, 40, 2, rng)
+    X = X.astype(np.float32)
+    learner = make(way, random_patches(X, 24, rng), len(X), lam=0.15)
+    run(learner, X, 12)
+    likeness = np.abs(atoms @ unit_rows(learner.D).T).max(axis=1)
+    assert (likeness > 0.95).sum() >= 11
+
+
+@EVERY_WAY
+@BOTH_TYPES
+def test_atoms_stay_in_the_unit_ball_and_feel_it(way, dtype, rng):
+    X = planted(300, 20, 16, 2, rng)[0].astype(dtype)
+    learner = make(way, random_patches(X, 30, rng), len(X))
+    for _ in learn(3 * X, learner, n_epochs=3, rng=rng):
+        norms = np.linalg.norm(np.asarray(learner.D, np.float64), axis=1)
+        assert norms.max() <= 1 + (2e-6 if dtype == np.float32 else 1e-12)
+        assert norms.max() > 0.999
+
+
+@EVERY_WAY
+def test_the_objective_falls(way, rng):
+    X = planted(600, 20, 16, 2, rng)[0].astype(np.float32)
+    D = random_patches(X, 30, rng)
+    before = objective(X, D, coder("cd")(X, D, LAM), LAM).mean()
+    values = [record.objective for record in run(make(way, D, len(X)), X, 6)]
+    assert values[0] < before and values[-1] < values[0]
+
+
+@EVERY_WAY
+@BOTH_TYPES
+def test_the_same_seed_makes_the_same_bits_and_another_seed_others(way, dtype, rng):
+    X = planted(200, 20, 16, 2, rng)[0].astype(dtype)
+    D = random_patches(X, 30, rng)
+    one, two, other = (make(way, D, len(X)) for _ in range(3))
+    for learner, seed in ((one, 1), (two, 1), (other, 2)):
+        run(learner, X, 2, seed=seed)
+    assert_same_bits(one, two)
+    assert (one.D != other.D).any()
+
+
+@EVERY_WAY
+def test_threads_change_no_bit(way, rng):
+    if "n_threads" not in SETTINGS[WAYS[way][0]]:
+        pytest.skip("has no threads")
+    X = planted(300, 20, 16, 2, rng)[0].astype(np.float32)
+    D = random_patches(X, 30, rng)
+    learners = [make(way, D, len(X), n_threads=n) for n in (1, 2, 5)]
+    for learner in learners:
+        run(learner, X, 2)
+    for other in learners[1:]:
+        assert_same_bits(learners[0], other)
+
+
+@EVERY_WAY
+@BOTH_TYPES
+def test_a_restored_learner_goes_on_to_the_same_bits(way, dtype, rng):
+    X = planted(250, 20, 16, 2, rng)[0].astype(dtype)
+    D = random_patches(X, 30, rng)
+    D[4] = 0.0
+    whole, half, restored = (make(way, D, len(X)) for _ in range(3))
+    run(whole, X, 4)
+    run(half, X, 4, until=2)
+    restored.restore({name: values.copy() for name, values in half.state().items()})
+    assert_same_bits(restored, half)
+    run(restored, X, 4, first_epoch=2)
+    assert_same_bits(restored, whole)
+
+
+@EVERY_WAY
+def test_a_state_is_a_copy(way, rng):
+    X = planted(100, 20, 16, 2, rng)[0]
+    learner = make(way, random_patches(X, 30, rng), len(X))
+    run(learner, X, 2, until=1)
+    state = learner.state()
+    kept = {name: values.copy() for name, values in state.items()}
+    run(learner, X, 2, first_epoch=1)
+    for name, values in state.items():
+        np.testing.assert_array_equal(values, kept[name], err_msg=name)
+
+
+@EVERY_WAY
+def test_neither_samples_nor_initial_atoms_are_changed(way, rng):
+    X = planted(100, 20, 16, 2, rng)[0]
+    D = random_patches(X, 30, rng)
+    given = X.copy(), D.copy()
+    run(make(way, D, len(X)), X, 2)
+    np.testing.assert_array_equal(X, given[0])
+    np.testing.assert_array_equal(D, given[1])
+
+
+@EVERY_WAY
+@BOTH_TYPES
+def test_stored_codes_are_sparse_in_form_and_lie_where_their_samples_do(way, dtype, rng):
+    X = planted(400, 20, 16, 2, rng)[0].astype(dtype)
+    X[5] = 0.0
+    learner = make(way, random_patches(X, 30, rng), len(X))
+    assert learner.codes().nnz == 0 and learner.codes().shape == (400, 30)
+    run(learner, X, 4)
+    Z = learner.codes()
+    assert Z.format == "csr" and Z.shape == (400, 30) and Z.has_sorted_indices
+    assert np.isfinite(Z.data).all() and not Z[5].nnz
+    fitting = objective(X, learner.D, Z, LAM)
+    assert fitting.mean() < objective(X, learner.D, Z[rng.permutation(400)], LAM).mean() / 2
+
+
+AWKWARD = {
+    "no sample but zero": lambda X: 0 * X,
+    "some samples zero": lambda X: X * (np.arange(len(X)) % 3 > 0)[:, None],
+    "one sample": lambda X: X[:1],
+    "fewer samples than atoms": lambda X: X[:11],
+    "one sample many times": lambda X: np.repeat(X[:1], 90, axis=0),
+    "every sample twice": lambda X: np.concatenate([X, X]),
+    "very small": lambda X: 1e-9 * X,
+}
+
+
+@EVERY_WAY
+@pytest.mark.parametrize("awkward", AWKWARD)
+def test_awkward_samples_do_no_harm(way, awkward, rng):
+    good = planted(90, 20, 16, 2, rng)[0].astype(np.float32)
+    X = AWKWARD[awkward](good)
+    D = unit_rows(good[:30])
+    D[3], D[7] = 0.0, D[8]  # a dead atom, and one twice
+    learner = make(way, D, len(X))
+    records = run(learner, X, 3)
+    assert np.isfinite(learner.D).all()
+    assert np.linalg.norm(learner.D, axis=1).max() <= 1 + 1e-5
+    assert np.isfinite(learner.codes().data).all()
+    assert 0 <= records[-1].objective <= 0.5 * (X.astype(float) ** 2).sum(axis=1).mean() * (1 + 1e-6)
+    assert np.isfinite(records[-1].objective_stored)
+
+
+@EVERY_LEARNER
+def test_no_weight_of_the_l1_norm_is_refused(name):
+    with pytest.raises(InputError, match="lam") as refused:
+        learner_class(name)(np.eye(4), 4, lam=0.0)
+    assert refused.value.fix
+
+
+@EVERY_LEARNER
+def test_every_argument_of_a_learner_is_an_option(name):
+    listed = {
+        argument.name
+        for c in learner_class(name).__mro__
+        if "__init__" in vars(c)
+        for argument in signature(c.__init__).parameters.values()
+        if argument.kind is Parameter.KEYWORD_ONLY
+    }
+    for c in learner_class(name).__mro__:
+        listed |= set(vars(c).get("defaults", ()))
+    assert set(SETTINGS[name]) == listed - {"lam"}
+
+
+@EVERY_LEARNER
+def test_the_help_states_the_true_defaults(name, flyannot):
+    said = " ".join(flyannot("learn-dict --help").out.split())
+    for setting, default in resolved_settings(name, {}).items():
+        stated = TABLE[setting].default
+        assert default == (stated[name] if isinstance(stated, dict) else stated), setting
+        owners = [learner for learner in LEARNERS if setting in SETTINGS[learner]]
+        assert f"({', '.join(owners)}) {TABLE[setting].text.split('.')[0]}" in said
+    assert "modl is made for whole pictures" in said
+
+
+@EVERY_LEARNER
+def test_every_setting_reaches_the_learner(name, flyannot, chain, tmp_path):
+    others = {setting: OTHERS[setting] for setting in SETTINGS[name]}
+    if name == "modl":  # which has no exact projection onto the l1 ball behind masks
+        others["ball"] = "l2"
+    words = " ".join(f"--{setting.replace('_', '-')} {value}" for setting, value in others.items())
+    said = flyannot(
+        f"learn-dict DESCRIPTORS -o OUT --learner {name} --n-atoms 12 --n-epochs 1 --max-patches 300 {words}",
+        DESCRIPTORS=chain.descriptors, OUT=tmp_path / "d.h5",
+    )  # fmt: skip
+    assert said.code == 0, said.err
+    with open_stored(tmp_path / "d.h5", "dictionary") as dictionary:
+        recorded = dictionary.options["settings"]
+    assert recorded == {setting: value for setting, value in others.items() if setting != "n_threads"}
+
+
+@EVERY_LEARNER
+def test_an_option_of_another_learner_is_refused(name, flyannot, chain, tmp_path):
+    other = next(setting for setting in TABLE if setting not in SETTINGS[name])
+    said = flyannot(
+        f"learn-dict DESCRIPTORS -o OUT --learner {name} --{other.replace('_', '-')} {OTHERS[other]}",
+        DESCRIPTORS=chain.descriptors, OUT=tmp_path / "d.h5",
+    )  # fmt: skip
+    assert said.code == 2 and f"is no option of the learner {name}" in said.err
+
+
+@EVERY_LEARNER
+def test_learning_that_was_stopped_after_an_epoch_ends_in_the_same_bytes(
+    name, chain, tmp_path, monkeypatch, caplog
+):
+    options = LearnOptions(learner=name, n_atoms=20, n_epochs=3, max_patches=400)
+    whole, stopped = tmp_path / "whole.h5", tmp_path / "stopped.h5"
+    learn_dict([chain.descriptors], whole, options, Work())
+
+    written = []
+
+    def stop_at_the_second(*arguments):
+        if written:
+            raise KeyboardInterrupt
+        written.append(write(*arguments))
+
+    write = step.write_checkpoint
+    monkeypatch.setattr(step, "write_checkpoint", stop_at_the_second)
+    with pytest.raises(KeyboardInterrupt):
+        learn_dict([chain.descriptors], stopped, options, Work())
+    monkeypatch.setattr(step, "write_checkpoint", write)
+    with caplog.at_level("INFO"):
+        learn_dict([chain.descriptors], stopped, options, Work())
+    assert "continues after epoch 1" in caplog.text
+    assert stopped.read_bytes() == whole.read_bytes()

@@ -1,0 +1,81 @@
+import numpy as np
+import pytest
+
+from flyannot.errors import InputError
+from flyannot.sparse.coders.siso.lsh import Seen, build_index, candidates, cell_length
+
+
+@pytest.fixture
+def atoms(rng):
+    """Atoms of very unequal moments, as descriptors are."""
+    D = rng.normal(size=(4000, 20)) * np.logspace(0, -2, 20)
+    return (D / np.linalg.norm(D, axis=1)[:, None]).astype(np.float32)
+
+
+def recall(D, index, queries, n_probes=5, k=50):
+    """The part of the k atoms with the largest |d r| that is found, and the part of all that is looked at."""
+    seen, found, looked = Seen(index), [], []
+    for r in queries:
+        got = candidates(index, r, seen, n_probes=n_probes)
+        assert len(np.unique(got)) == len(got)
+        found.append(np.isin(np.argsort(-np.abs(D @ r))[:k], got).mean())
+        looked.append(len(got) / len(D))
+    return np.mean(found), np.mean(looked)
+
+
+def test_a_cell_holds_the_atoms_that_lie_furthest_along_its_direction(atoms, rng):
+    index = build_index(atoms, rng, n_functions=10, length=30)
+    # a query picks its cells by `directions`; atoms were sorted by the same Gaussians, whitened
+    assert index.cells.shape == (10, 30)
+    assert (np.diff(index.cells, axis=1) > 0).all()
+    whole = build_index(atoms, rng, n_functions=3, length=10**6)
+    assert (whole.cells == np.arange(len(atoms))).all()
+
+
+def test_recall_grows_with_functions_and_with_probes(atoms, rng):
+    queries = (rng.normal(size=(40, 20)) / np.logspace(0, -2, 20)).astype(np.float32)
+    functions = [
+        recall(atoms, build_index(atoms, np.random.default_rng(1), n_functions=n), queries)[0]
+        for n in (8, 64, 1024)
+    ]
+    assert functions == sorted(functions)
+    assert functions[-1] > functions[0] + 0.1
+    index = build_index(atoms, np.random.default_rng(1), n_functions=256)
+    probes = [recall(atoms, index, queries, n_probes=n)[0] for n in (1, 4, 16, 256)]
+    assert probes == sorted(probes)
+    assert probes[-1] > 0.95
+
+
+def test_cells_hold_more_of_the_best_atoms_than_chance(atoms, rng):
+    queries = (rng.normal(size=(40, 20)) / np.logspace(0, -2, 20)).astype(np.float32)
+    found, looked = recall(atoms, build_index(atoms, rng, n_functions=1024), queries)
+    assert found > 3 * looked
+
+
+def test_more_probes_hold_what_fewer_gave(atoms, rng):
+    index = build_index(atoms, rng, n_functions=64)
+    seen = Seen(index)
+    few, many = (set(candidates(index, atoms[9], seen, n_probes=n).tolist()) for n in (3, 9))
+    assert few < many
+
+
+def test_a_query_and_its_opposite_share_all_cells_at_any_length(atoms, rng):
+    index = build_index(atoms, rng, n_functions=64)
+    answers = [candidates(index, f * atoms[9], Seen(index)).tolist() for f in (1.0, -1.0, 1e-3)]
+    assert answers[0] == answers[1] == answers[2]
+
+
+def test_the_index_follows_from_the_generator_alone(atoms):
+    one, two = (build_index(atoms, np.random.default_rng(3), n_functions=200, n_threads=n) for n in (1, 3))
+    assert (one.cells == two.cells).all()
+    assert (one.directions == two.directions).all()
+
+
+def test_queries_look_at_about_the_square_root_of_all_atoms():
+    assert [cell_length(n) for n in (0, 1, 10**4, 10**6)] == [0, 1, 301, 3001]
+
+
+def test_an_impossible_index_is_refused(atoms, rng):
+    for options in ({"n_functions": 0}, {"length": 0}):
+        with pytest.raises(InputError, match="cannot hash"):
+            build_index(atoms, rng, **options)

@@ -1,0 +1,221 @@
+"""Laws of masked online dictionary learning, and of completion."""
+
+import numpy as np
+import pytest
+
+from flyannot.benchmarks.completion import complete
+from flyannot.descriptors.standard_image import read_grey
+from flyannot.errors import InputError
+from flyannot.sparse.fit import learn, random_patches
+from flyannot.sparse.learners.online.kernels import project_l1
+from flyannot.sparse.learners.online.modl import MODL
+from flyannot.sparse.learners.online.ol import OL
+from tests.sparse.test_ol import planted, run_epochs, unit_rows, visit
+from tests.sparse.twin_online import (
+    project_l1_within,
+    project_l2,
+    project_l2_within,
+    slow_l1_projection,
+    slow_lasso,
+    slow_online,
+)
+
+LAM = 0.1
+
+
+def with_missing(X, rng, fraction=0.3):
+    """(X with NaN in some places, where they are not)."""
+    known = rng.random(X.shape) >= fraction
+    return np.where(known, X, np.nan), known
+
+
+@pytest.mark.parametrize("missing", [0.0, 0.3])
+@pytest.mark.parametrize(
+    "options, project",
+    [
+        ({"history": "products", "projection": "approximate"}, project_l2_within),
+        ({"history": "products", "projection": "exact"}, project_l2),  # lazy against plain
+        ({"history": "residuals", "projection": "approximate"}, project_l2_within),
+        ({"history": "residuals", "ball": "l1"}, project_l1_within),
+        ({"history": "products", "code_penalty": "l2"}, project_l2_within),
+        ({"history": "residuals", "code_penalty": "l2", "ball": "l1"}, project_l1_within),
+    ],
+)
+@pytest.mark.parametrize("reduction", [1, 3])
+def test_modl_equals_its_slow_twin(reduction, options, project, missing, rng):
+    X, _ = planted(34, 18, 40, rng)
+    known = np.ones(X.shape, bool)
+    shown = X
+    if missing:
+        shown, known = with_missing(X, rng, missing)
+        known[5], shown[5] = False, np.nan  # a sample of which nothing is known
+        known[:, 7], shown[:, 7] = False, np.nan  # a feature of which nothing is known
+    D = unit_rows((18, 40), rng)
+    D[3] = 0.0
+    if options.get("ball") == "l1":
+        D /= np.maximum(1, np.abs(D).sum(axis=1, keepdims=True))
+    order = rng.permutation(34)
+    learner = MODL(D, 34, lam=LAM, batch_size=8, beta=0.8, tol=1e-14, reduction=reduction, **options)
+    visit(learner, shown, order)
+    slow_D, slow_A, slow_H, slow_Z = slow_online(
+        D, X, known, np.random.default_rng(0), order=order, lam=LAM, batch_size=8, beta=0.8,
+        reduction=reduction, history=options["history"], project=project,
+        ridge=options.get("code_penalty") == "l2",
+    )  # fmt: skip
+    np.testing.assert_allclose(learner.codes().toarray(), slow_Z, atol=1e-5)
+    np.testing.assert_allclose(learner.A, slow_A, atol=1e-5)
+    np.testing.assert_allclose(learner.D, slow_D, atol=1e-4)
+    if options["history"] == "products":
+        np.testing.assert_allclose(learner.B, slow_H, atol=1e-5)
+
+
+def test_with_reduction_1_and_nothing_missing_modl_is_ol_bit_for_bit(rng):
+    X = planted(150, 20, 40, rng)[0].astype(np.float32)
+    D = random_patches(X, 20, rng)
+    options = {"lam": LAM, "batch_size": 16, "replace_after": 4}
+    ol = run_epochs(OL(D, 150, **options), X, 3)
+    for projection in ("exact", "approximate"):
+        modl = run_epochs(MODL(D, 150, reduction=1, projection=projection, **options), X, 3)
+        for name, values in ol.state().items():
+            assert modl.state()[name].tobytes() == values.tobytes(), name
+
+
+def test_with_reduction_1_residuals_and_products_are_the_same_algorithm(rng):
+    X, _ = planted(150, 20, 40, rng)
+    D = random_patches(X, 20, rng)
+    learners = [
+        run_epochs(MODL(D, 150, lam=LAM, batch_size=16, tol=1e-14, history=history), X, 2)
+        for history in ("residuals", "products")
+    ]
+    np.testing.assert_allclose(learners[0].D, learners[1].D, atol=1e-5)
+    np.testing.assert_allclose(learners[0].B, learners[1].B, atol=1e-5)
+
+
+def test_a_perfect_dictionary_is_moved_by_products_but_not_by_residuals(rng):
+    X, D = planted(200, 12, 60, rng)
+    moves = {}
+    for history in ("residuals", "products"):
+        learner = MODL(D, 200, lam=1e-7, batch_size=20, reduction=3, history=history, tol=1e-14)
+        moves[history] = np.abs(visit(learner, X, np.arange(200)).D - D).max()
+    assert moves["residuals"] < 1e-4 < 0.02 < moves["products"]
+
+
+def test_a_step_changes_masked_features_only_and_each_once_in_a_round_of_masks(rng):
+    X, _ = planted(40, 6, 30, rng)
+    learner = MODL(random_patches(X, 6, rng), 40, lam=LAM, batch_size=10, reduction=4)
+    learner.begin_epoch(np.random.default_rng(0))
+    changes = np.zeros(30, int)
+    for start in range(0, 40, 10):
+        before = learner.D
+        learner.step(X[start : start + 10], np.arange(start, start + 10))
+        changed = (before != learner.D).any(axis=0)
+        assert 7 <= changed.sum() <= 8  # 30 features in 4 masks
+        changes += changed
+    assert (changes == 1).all()
+
+
+@pytest.mark.parametrize("ball, projection", [("l2", "exact"), ("l2", "approximate"), ("l1", "approximate")])
+def test_atoms_stay_in_their_ball_behind_masks(ball, projection, rng):
+    X = planted(400, 20, 60, rng)[0].astype(np.float32)
+    D = random_patches(X, 20, rng)
+    learner = MODL(D, 400, lam=LAM, batch_size=8, reduction=3, ball=ball, projection=projection)
+    run_epochs(learner, X, 6)  # 300 steps: what the masks leave out is not forgotten
+    norms = np.linalg.norm(learner.D.astype(float), ord=int(ball[1]), axis=1)
+    assert norms.max() <= 1 + 2e-5
+    assert norms.max() > 0.99
+
+
+def test_projection_onto_the_l1_ball_equals_the_one_by_sorting(rng):
+    for radius in (0.0, 0.3, 1.0, 50.0):
+        for u in (rng.normal(size=25), np.zeros(25), np.ones(25), rng.integers(-2, 3, 25).astype(float)):
+            projected = u.copy()
+            project_l1(projected, radius)
+            np.testing.assert_allclose(projected, slow_l1_projection(u, radius), atol=1e-12)
+
+
+def test_masked_learning_recovers_planted_atoms_from_incomplete_samples(rng):
+    X, planted_D = planted(2000, 8, 100, rng)
+    shown, _ = with_missing(X, rng, 0.2)
+    start = planted_D + 0.8 * unit_rows(planted_D.shape, rng)
+    start /= np.linalg.norm(start, axis=1, keepdims=True)
+    learner = MODL(start, 2000, lam=0.05, batch_size=20, reduction=2, memory=0.25)
+    for _ in range(4):
+        visit(learner, shown, rng.permutation(2000))
+    assert np.abs(planted_D @ learner.D.T).max(axis=1).min() > 0.99
+
+
+def test_what_lies_behind_a_missing_value_changes_nothing(rng):
+    X, known = with_missing(planted(40, 8, 30, rng)[0], rng)
+    D = unit_rows((8, 30), rng)
+    negative_nan = np.where(known, X, np.copysign(np.nan, -1.0))
+    learners = [
+        visit(MODL(D, 40, lam=LAM, batch_size=8, reduction=2), shown, np.arange(40))
+        for shown in (X, negative_nan)
+    ]
+    assert learners[0].D.tobytes() == learners[1].D.tobytes()
+    assert np.isfinite(learners[0].D).all()
+
+
+def test_learning_from_incomplete_samples_is_judged_by_what_is_known(rng):
+    X, known = with_missing(planted(60, 6, 20, rng)[0], rng)
+    X[4], known[4] = np.nan, False
+    learner = MODL(random_patches(X, 6, rng), 60, lam=LAM, batch_size=8)
+    (record,) = learn(X, learner, n_epochs=1, rng=rng)
+    values = [0.0]  # of the sample of which nothing is known
+    for x, there in zip(np.delete(X, 4, axis=0), np.delete(known, 4, axis=0)):
+        D, lam = learner.D[:, there], LAM * there.sum() / 20
+        z = slow_lasso(x[there], D, lam)
+        values.append(0.5 * ((x[there] - z @ D) ** 2).sum() + lam * np.abs(z).sum())
+    assert record.objective == pytest.approx(np.sum(values) / 60, rel=1e-6)
+    assert record.objective <= record.objective_stored and 0 <= record.gap < 1e-5
+
+
+@pytest.mark.parametrize(
+    "option, named",
+    [
+        ({"reduction": 0}, "masks"),
+        ({"reduction": 41}, "masks"),
+        ({"ball": "l3"}, "ball"),
+        ({"projection": "lazy"}, "projection"),
+        ({"code_penalty": "l0"}, "code_penalty"),
+        ({"history": "sums"}, "history"),
+        ({"ball": "l1", "projection": "exact", "reduction": 2}, "l1 ball"),
+    ],
+)
+def test_options_that_cannot_be_meant_are_refused(option, named, rng):
+    with pytest.raises(InputError, match=named):
+        MODL(unit_rows((6, 40), rng), 10, lam=LAM, **option)
+
+
+def test_completion_is_z_D_for_the_code_of_the_known_features(rng):
+    X, D = planted(12, 6, 20, rng)
+    shown, known = with_missing(X, rng)
+    shown[4], known[4] = X[4], True
+    shown[7], known[7] = np.nan, False
+    filled = complete(shown, D, LAM, tol=1e-14)
+    np.testing.assert_array_equal(filled[known], X[known])
+    for x, there, row in zip(X, known, filled):
+        z = slow_lasso(x[there], D[:, there], LAM * there.sum() / 20)
+        np.testing.assert_allclose(row[~there], (z @ D)[~there], atol=1e-6)
+    assert (filled[7] == 0).all()
+
+
+def test_completion_refuses_what_does_not_fit(rng):
+    with pytest.raises(InputError, match="do not fit"):
+        complete(np.zeros((2, 5)), np.zeros((3, 6)), LAM)
+    with pytest.raises(InputError, match="lam"):
+        complete(np.zeros((2, 6)), np.zeros((3, 6)), 0)
+
+
+def test_real_embryos_are_completed_better_than_by_the_mean_picture(shared_data, rng):
+    paths = sorted((shared_data / "flyexpress" / "images").glob("*.bmp"))
+    X = np.stack([read_grey(path, size_px=(32, 80)).ravel() for path in paths]) / 255
+    X = X[rng.permutation(len(X))]
+    train, test = with_missing(X[:130], rng)[0], X[130:]
+    mean = np.nanmean(train, axis=0)
+    learner = MODL(random_patches(X[:130] - mean, 20, rng), 130, lam=0.3, batch_size=10, reduction=2)
+    for _ in range(5):
+        visit(learner, train - mean, rng.permutation(130))
+    shown, known = with_missing(test - mean, rng)
+    error = ((complete(shown, learner.D, 0.3) - (test - mean))[~known] ** 2).mean()
+    assert error < 0.7 * ((test - mean)[~known] ** 2).mean()

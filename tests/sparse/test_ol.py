@@ -1,0 +1,144 @@
+"""Laws of online dictionary learning."""
+
+import numpy as np
+import pytest
+
+from flyannot.errors import DataError, InputError
+from flyannot.sparse.fit import learn, random_patches
+from flyannot.sparse.learners.online.ol import OL
+from flyannot.sparse.objective import duality_gap
+from tests.sparse.twin_online import slow_online
+
+LAM = 0.1
+
+
+def unit_rows(shape, rng):
+    D = rng.normal(size=shape)
+    return D / np.linalg.norm(D, axis=1, keepdims=True)
+
+
+def planted(n_samples, n_atoms, n_features, rng, *, density=0.15):
+    """(samples, the atoms they are made of)."""
+    D = unit_rows((n_atoms, n_features), rng)
+    Z = (rng.random((n_samples, n_atoms)) < density) * rng.normal(size=(n_samples, n_atoms))
+    return Z @ D, D
+
+
+def run_epochs(learner, X, n_epochs, *, seed=0, first_epoch=0):
+    for _ in learn(X, learner, n_epochs=n_epochs, rng=np.random.default_rng(seed), first_epoch=first_epoch):
+        pass
+    return learner
+
+
+def visit(learner, X, order, seed=0):
+    """One epoch over the samples `order`."""
+    learner.begin_epoch(np.random.default_rng(seed))
+    learner.step(X[order], order)
+    learner.end_epoch()
+    return learner
+
+
+@pytest.mark.parametrize("batch_size", [1, 7, 40])
+def test_ol_equals_its_slow_twin(batch_size, rng):
+    X, _ = planted(40, 20, 12, rng)
+    D = unit_rows((20, 12), rng)  # two blocks of atoms
+    D[3] = 0.0
+    order = rng.permutation(40)
+    learner = OL(D, 40, lam=LAM, batch_size=batch_size, beta=0.8, tol=1e-14)
+    visit(learner, X, order)
+    slow_D, slow_A, slow_B, slow_Z = slow_online(
+        D, X, np.ones(X.shape, bool), np.random.default_rng(0),
+        order=order, lam=LAM, batch_size=batch_size, beta=0.8,
+    )  # fmt: skip
+    np.testing.assert_allclose(learner.codes().toarray(), slow_Z, atol=1e-6)
+    np.testing.assert_allclose(learner.A, slow_A, atol=1e-6)
+    np.testing.assert_allclose(learner.B, slow_B, atol=1e-6)
+    np.testing.assert_allclose(learner.D, slow_D, atol=1e-5)
+
+
+@pytest.mark.parametrize("batch_size", [1, 16, 50, 64])
+def test_with_weights_one_over_t_A_and_B_are_means_whatever_the_split(batch_size, rng):
+    X, _ = planted(100, 8, 12, rng)
+    learner = OL(unit_rows((8, 12), rng), 100, lam=LAM, batch_size=batch_size, beta=1.0)
+    visit(learner, X, rng.permutation(100))
+    Z = learner.codes().toarray()
+    np.testing.assert_allclose(learner.A, Z.T @ Z / 100, atol=1e-12)
+    np.testing.assert_allclose(learner.B, Z.T @ X / 100, atol=1e-12)
+
+
+def test_A_stays_symmetric_and_positive(rng):
+    X, _ = planted(200, 20, 12, rng)
+    learner = run_epochs(OL(random_patches(X, 20, rng), 200, lam=LAM, batch_size=9), X, 2)
+    assert (learner.A == learner.A.T).all()
+    assert np.linalg.eigvalsh(learner.A).min() > -1e-12
+
+
+def test_a_short_memory_bounds_the_weight_from_below(rng):
+    X, _ = planted(80, 8, 12, rng)
+    learner = OL(unit_rows((8, 12), rng), 80, lam=LAM, batch_size=8, beta=1.0, memory=0.5)
+    visit(learner, X, np.arange(80))
+    Z, A = learner.codes().toarray(), 0
+    for t in range(1, 11):  # 10 mini-batches, of which 5 are remembered
+        batch = Z[8 * (t - 1) : 8 * t]
+        A = (1 - 1 / min(t, 5)) * A + batch.T @ batch / 8 / min(t, 5)
+    np.testing.assert_allclose(learner.A, A, atol=1e-12)
+
+
+def test_the_same_seed_gives_the_same_bits_however_the_blocks_are_cut(rng):
+    X = planted(100, 20, 12, rng)[0].astype(np.float32)
+    D, order = random_patches(X, 20, rng), rng.permutation(100)
+    whole = visit(OL(D, 100, lam=LAM, batch_size=10), X, order)
+    parts = OL(D, 100, lam=LAM, batch_size=10)
+    parts.begin_epoch(np.random.default_rng(0))
+    for rows in np.split(order, [30, 40, 90]):
+        parts.step(X[rows], rows)
+    assert parts.D.tobytes() == whole.D.tobytes()
+    assert (parts.codes() != whole.codes()).nnz == 0
+    assert whole.block_size % 10 == 0
+
+
+def test_stored_codes_are_those_of_the_last_visit(rng):
+    X, _ = planted(30, 6, 12, rng)
+    learner = visit(OL(unit_rows((6, 12), rng), 30, lam=LAM), X, np.arange(30))
+    before, D = learner.codes(), learner.D
+    visit(learner, X, np.arange(10, 20))  # in one mini-batch: all are solved over D
+    after = learner.codes()
+    assert duality_gap(X[10:20], D, after[10:20], LAM).max() < 1e-4 * (X**2).sum(axis=1).max()
+    untouched = np.r_[0:10, 20:30]
+    assert (after[untouched] != before[untouched]).nnz == 0
+
+
+def test_an_atom_that_is_never_used_is_replaced_only_on_request(rng):
+    X = rng.normal(size=(60, 12))
+    D = unit_rows((6, 12), rng)
+    D[2] = 0.0
+    kept = visit(OL(D, 60, lam=LAM, batch_size=10), X, np.arange(60))
+    assert (kept.D[2] == 0).all()
+    replaced = visit(OL(D, 60, lam=LAM, batch_size=10, replace_after=6), X, np.arange(60))
+    similarity = X[50:] @ replaced.D[2] / np.linalg.norm(X[50:], axis=1)
+    assert similarity.max() == pytest.approx(1)  # a sample of the last mini-batch
+    assert (replaced.A[2] == 0).all() and (replaced.B[2] == 0).all()
+
+
+def test_ol_refuses_missing_values(rng):
+    X, _ = planted(10, 4, 8, rng)
+    X[3, 2] = np.nan
+    with pytest.raises(DataError, match="missing"):
+        visit(OL(unit_rows((4, 8), rng), 10, lam=LAM), X, np.arange(10))
+
+
+@pytest.mark.parametrize(
+    "option",
+    [
+        {"lam": 0},
+        {"batch_size": 0},
+        {"beta": 0.75},
+        {"beta": 1.1},
+        {"tol": 0},
+        {"memory": 0},
+        {"replace_after": 0},
+    ],
+)
+def test_options_out_of_range_are_refused(option, rng):
+    with pytest.raises(InputError, match=next(iter(option))):
+        OL(unit_rows((4, 8), rng), 10, **{"lam": LAM, **option})

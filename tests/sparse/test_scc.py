@@ -1,0 +1,238 @@
+"""Laws of stochastic coordinate coding."""
+
+import numpy as np
+import pytest
+from numpy.testing import assert_allclose, assert_array_equal
+
+from flyannot.descriptors.patches import patch_corners, patch_std
+from flyannot.descriptors.sift import dense_sift, normalise
+from flyannot.descriptors.standard_image import read_grey
+from flyannot.errors import InputError
+from flyannot.sparse.coders.cd.encode import encode
+from flyannot.sparse.learners.scc.learner import SCC, VARIANTS
+from flyannot.sparse.learners.scc.parallel import ParallelSCC
+from flyannot.sparse.objective import objective
+from tests.planted_samples import planted, run, unit_rows
+from tests.sparse.twin_scc import TwinSCC
+
+LAM = 0.15
+VARIANT_NAMES = tuple(VARIANTS)
+
+
+def run_twin(twin, X, n_epochs, *, seed=0):
+    for epoch in range(n_epochs):
+        rng = np.random.default_rng([seed, epoch])
+        order = rng.permutation(len(X))
+        twin.epoch(X, order, VARIANTS[twin.variant].orders(len(twin.D), rng))
+    return twin
+
+
+@pytest.mark.parametrize("variant", VARIANT_NAMES)
+@pytest.mark.parametrize("options", [{}, {"n_sweeps": 1}, {"forgetting": 0.3}, {"max_step": 1.0}], ids=str)
+def test_float64_equals_the_slow_twin(variant, options, rng):
+    X, _ = planted(150, 40, 20, 3, rng)
+    D = unit_rows(X[:37])
+    D[5] = 0.0  # a dead atom
+    D[6] *= 0.5  # inside the ball
+    fast = run(SCC(D, len(X), lam=LAM, variant=variant, **options), X, 3)
+    twin = run_twin(TwinSCC(D, len(X), LAM, variant, **options), X, 3)
+    assert_allclose(fast.D, twin.D, atol=1e-10)
+    assert_allclose(fast.codes().toarray(), twin.Z, atol=1e-10)
+    assert_allclose(fast.state()["h"], twin.h_past, atol=1e-10)
+
+
+@pytest.fixture(scope="module")
+def real_descriptors(shared_data):
+    """300 descriptors of real embryos, float64 and normalised."""
+    corners = patch_corners((128, 320), 16, 16)
+    images = [read_grey(path) for path in sorted((shared_data / "flyexpress" / "images").iterdir())[:8]]
+    X = np.concatenate([dense_sift(image, corners[patch_std(image, corners, 16) > 4]) for image in images])
+    return normalise(X)[:300].astype(np.float64)
+
+
+@pytest.mark.parametrize("variant", VARIANT_NAMES)
+def test_ten_epochs_on_real_descriptors_reach_the_objective_of_the_twin(variant, real_descriptors):
+    """In float64: from float32 on, two runs part for good at the first rounding that tips an atom in or
+    out of a code, and even 1e-12 added to the initial atoms moves the objective by some 1e-3."""
+    X = unit_rows(real_descriptors)
+    fast = run(SCC(X[:40], len(X), lam=0.106, variant=variant), X, 10)
+    twin = run_twin(TwinSCC(X[:40], len(X), 0.106, variant), X, 10)
+    values = objective(X, fast.D, fast.codes(), 0.106).mean(), objective(X, twin.D, twin.Z, 0.106).mean()
+    assert_allclose(*values, rtol=1e-4)
+
+
+@pytest.mark.parametrize("variant", VARIANT_NAMES)
+def test_float32_follows_the_slow_twin(variant, rng):
+    X, _ = planted(100, 90, 128, 4, rng, np.float32)
+    D = X[:80]
+    fast = run(SCC(D, len(X), lam=LAM, variant=variant), X, 3)
+    twin = run_twin(TwinSCC(D, len(X), LAM, variant), X, 3)
+    assert fast.D.dtype == fast.codes().dtype == np.float32
+    assert_allclose(fast.D, twin.D, atol=1e-3)
+    values = objective(X, fast.D, fast.codes(), LAM).mean(), objective(X, twin.D, twin.Z, LAM).mean()
+    assert_allclose(*values, rtol=1e-4)
+
+
+@pytest.mark.parametrize("variant", VARIANT_NAMES)
+def test_no_sweep_of_the_twin_increases_the_objective(variant, rng):
+    X, _ = planted(60, 40, 20, 3, rng)
+    twin = run_twin(TwinSCC(X[:30], len(X), LAM, variant, n_sweeps=4), X, 3)
+    assert (np.diff(twin.objectives_of_sweeps, axis=1) <= 1e-12).all()
+
+
+@pytest.mark.parametrize("variant", VARIANT_NAMES)
+def test_further_sweeps_never_increase_the_objective(variant, rng):
+    X, _ = planted(200, 60, 32, 4, rng)
+    D = X[:50]
+    # One sample is visited with the dictionary as it is: what the visit leaves is the code before the step.
+    previous = np.full(len(X), np.inf)
+    for n_sweeps in (1, 2, 3, 6):
+        values = np.empty(len(X))
+        for i in range(len(X)):
+            learner = SCC(D, 1, lam=LAM, variant=variant, n_sweeps=n_sweeps)
+            learner.begin_epoch(np.random.default_rng(i))
+            learner.step(X[i : i + 1], np.array([0]))
+            values[i] = objective(X[i : i + 1], D, learner.codes(), LAM)[0]
+        assert (values <= previous + 1e-12).all()
+        previous = values
+
+
+@pytest.mark.parametrize("variant", VARIANT_NAMES)
+@pytest.mark.parametrize("dtype", [np.float32, np.float64])
+def test_atoms_stay_where_the_variant_puts_them(variant, dtype, rng):
+    X, _ = planted(300, 60, 32, 4, rng, dtype)
+    learner = run(SCC(X[:40], len(X), lam=LAM, variant=variant), X, 3)
+    norms = np.linalg.norm(learner.D.astype(np.float64), axis=1)
+    assert (norms <= 1 + 1e-6).all()
+    if variant != "paper":
+        assert_allclose(norms, 1, atol=1e-6)
+
+
+@pytest.mark.parametrize("variant", VARIANT_NAMES)
+def test_the_same_seed_makes_the_same_bits_whatever_the_block_size(variant, rng):
+    X, _ = planted(257, 80, 40, 4, rng, np.float32)
+    one, two = (run(SCC(X[:70], len(X), lam=LAM, variant=variant), X, 3, block=b) for b in (None, 50))
+    assert_array_equal(one.D, two.D)
+    assert (one.codes() != two.codes()).nnz == 0
+    other = run(SCC(X[:70], len(X), lam=LAM, variant=variant), X, 3, seed=1)
+    assert (other.D != one.D).any()
+
+
+def test_paper_sums_the_squared_codes_of_all_epochs(rng):
+    X, _ = planted(120, 40, 20, 3, rng)
+    learner = SCC(X[:30], len(X), lam=LAM, variant="paper")
+    squares = np.zeros(30)
+    for epoch in range(3):
+        run(learner, X, epoch + 1, first_epoch=epoch)
+        squares += learner.codes().power(2).sum(axis=0).A1
+        assert_allclose(learner.state()["h"], squares, rtol=1e-12)
+
+
+def test_released_remembers_one_epoch_of_squared_codes(rng):
+    X, _ = planted(120, 40, 20, 3, rng)
+    learner = run(SCC(X[:30], len(X), lam=LAM, variant="released"), X, 3)
+    assert_allclose(learner.state()["h"], learner.codes().power(2).sum(axis=0).A1, rtol=1e-12)
+
+
+def test_first_codes_of_quick_are_closer_to_the_best(rng):
+    X, _ = planted(300, 60, 20, 4, rng)
+    D = unit_rows(rng.normal(size=(80, 20)))
+    best = objective(X, D, encode(X, D, LAM, tol=1e-10), LAM).mean()
+    above = {}
+    for variant in ("released", "quick"):
+        learner = run(SCC(D, len(X), lam=LAM, variant=variant, max_step=1e-30), X, 1)
+        above[variant] = objective(X, learner.D, learner.codes(), LAM).mean() - best
+    assert 0 < above["quick"] < above["released"] / 2
+
+
+def test_quick_learns_more_from_as_many_visits(rng):
+    X, _ = planted(2000, 60, 32, 3, rng, np.float32)
+    values = {}
+    for variant in ("released", "quick"):
+        D = run(SCC(X[:50], len(X), lam=LAM, variant=variant, n_sweeps=5), X, 2).D
+        values[variant] = objective(X, D, encode(X, D, LAM, tol=1e-6), LAM).mean()
+    assert values["quick"] < values["released"]
+
+
+def test_quick_goes_on_counting_its_visits_where_a_state_is_taken_up(rng):
+    X, _ = planted(120, 40, 20, 3, rng)
+    whole = run(SCC(X[:30], len(X), lam=LAM, variant="quick"), X, 3)
+    first, second = (SCC(X[:30], len(X), lam=LAM, variant="quick") for _ in "ab")
+    second.restore(run(first, X, 2).state())
+    assert_array_equal(run(second, X, 3, first_epoch=2).D, whole.D)
+
+
+@pytest.mark.parametrize("scale", [1e-3, 1.0, 40.0])
+def test_the_byte_screen_changes_nothing_at_any_scale(scale, rng):
+    """lam scales with the samples: codes scale, atoms stay, and the screen must follow."""
+    X, _ = planted(100, 60, 70, 4, rng)
+    D = X[:50]
+    fast = run(SCC(D, len(X), lam=LAM * scale, variant="paper"), X * scale, 3)
+    twin = run_twin(TwinSCC(D, len(X), LAM * scale, "paper"), X * scale, 3)
+    assert_allclose(fast.D, twin.D, atol=1e-10)
+    assert_allclose(fast.codes().toarray(), twin.Z, atol=1e-10 * scale)
+
+
+def test_an_atom_that_outgrows_its_bytes_is_still_right(rng):
+    """Flat atoms learn spikes: entries leave the range that the first bytes were scaled to."""
+    X = np.eye(64)[rng.integers(0, 64, 300)] + 0.01 * rng.normal(size=(300, 64))
+    D = unit_rows(rng.choice([-1.0, 1.0], (40, 64)))
+    fast = run(SCC(D, len(X), lam=0.05, variant="released"), X, 3)
+    twin = run_twin(TwinSCC(D, len(X), 0.05, "released"), X, 3)
+    assert abs(twin.D).max() > 3 * abs(D).max()
+    assert_allclose(fast.D, twin.D, atol=1e-9)
+
+
+@pytest.mark.parametrize(
+    "options",
+    [{"variant": "papr"}, {"lam": 0}, {"n_sweeps": 0}, {"forgetting": 2}, {"max_step": 0}],
+    ids=str,
+)
+def test_options_out_of_range_are_named(options):
+    with pytest.raises(InputError, match=next(iter(options))) as caught:
+        SCC(np.eye(4), 4, **{"lam": 0.1, **options})
+    assert caught.value.fix
+
+
+@pytest.mark.parametrize("variant", VARIANT_NAMES)
+def test_one_share_is_scc_itself(variant, rng):
+    X, _ = planted(120, 40, 20, 3, rng)
+    options = {"lam": LAM, "variant": variant, "forgetting": 0.3}
+    one = run(SCC(X[:30], len(X), **options), X, 3)
+    other = run(ParallelSCC(X[:30], len(X), n_shares=1, **options), X, 3, block=50)
+    assert_allclose(other.D, one.D, atol=1e-10)
+    assert_allclose(other.codes().toarray(), one.codes().toarray(), atol=1e-10)
+
+
+@pytest.mark.parametrize("variant", VARIANT_NAMES)
+def test_shares_make_the_same_bits_however_threads_are_scheduled(variant, rng):
+    X, _ = planted(300, 80, 40, 4, rng, np.float32)
+    X[::50] = 0.0
+    D = X[:70].copy()
+    one, two = (
+        run(ParallelSCC(D, len(X), n_shares=3, lam=LAM, variant=variant), X, 3, block=64) for _ in "ab"
+    )
+    assert_array_equal(one.D, two.D)
+    assert (one.codes() != two.codes()).nnz == 0
+    assert np.isfinite(one.D).all() and (np.linalg.norm(one.D, axis=1) <= 1 + 1e-6).all()
+
+
+def test_shares_add_their_squared_codes_to_one_h(rng):
+    X, _ = planted(200, 40, 20, 3, rng)
+    learner = run(ParallelSCC(X[:30], len(X), n_shares=2, lam=LAM, variant="released"), X, 2, block=50)
+    assert_allclose(learner.state()["h"], learner.codes().power(2).sum(axis=0).A1, rtol=1e-12)
+
+
+@pytest.mark.parametrize("variant", VARIANT_NAMES)
+def test_shares_reach_the_objective_of_one_thread(variant, rng):
+    X, _ = planted(3000, 40, 32, 3, rng, np.float32)
+    values = []
+    for learner in (SCC, ParallelSCC):
+        fitted = run(learner(X[:50], len(X), lam=LAM, variant=variant), X, 6, block=500)
+        values.append(objective(X, fitted.D, fitted.codes(), LAM).mean())
+    assert_allclose(values[1], values[0], rtol=0.01)
+
+
+def test_no_share_is_no_learner():
+    with pytest.raises(InputError, match="n_shares"):
+        ParallelSCC(np.eye(4), 4, lam=0.1, n_shares=0)

@@ -1,0 +1,193 @@
+from dataclasses import replace
+
+import numpy as np
+import pytest
+import scipy.sparse as sp
+
+from flyannot.benchmarks.speed.full_cd import full_cd
+from flyannot.dataset.folder import read_images
+from flyannot.errors import DataError, InputError
+from flyannot.sparse.coders.siso import encode as siso
+from flyannot.sparse.coders.siso import hash_siso
+from flyannot.sparse.coders.siso.active_set import small_lasso, solve_small
+from flyannot.sparse.coders.siso.hash_siso import HashSearch
+from flyannot.sparse.coders.siso.lsh import build_index
+from flyannot.sparse.coders.siso.screening import compare, compare_some
+from flyannot.sparse.objective import duality_gap, kkt_violation, lam_max, objective
+from flyannot.steps.annotate import annotate
+from flyannot.steps.output import Work
+from flyannot.steps.pool import pool
+from flyannot.steps.train import train
+from flyannot.store.predictions import read_predictions
+from flyannot.store.reading import open_stored
+from tests.small_embryos import CLASSIFY, POOL
+
+
+def crowded(rng, n_atoms=3000, n_features=24, n_samples=7):
+    """Atoms of norm 1 around a few directions, with a dead atom and twins; and samples like them."""
+    centres = rng.normal(size=(40, n_features)) ** 2
+    D = centres[rng.integers(40, size=n_atoms)] + 0.3 * rng.normal(size=(n_atoms, n_features))
+    D /= np.linalg.norm(D, axis=1)[:, None]
+    D[5] = 0
+    D[7] = D[8]
+    X = centres[rng.integers(40, size=n_samples)] + 0.3 * rng.normal(size=(n_samples, n_features))
+    return X / np.linalg.norm(X, axis=1)[:, None], D
+
+
+@pytest.mark.parametrize("encode", [siso.encode, hash_siso.encode])
+@pytest.mark.parametrize("fraction", [1.01, 0.5, 0.05, 0.002])
+def test_siso_reaches_the_minimum_over_all_atoms(encode, fraction, rng):
+    X, D = crowded(rng)
+    lam = fraction * lam_max(X, D)
+    Z = encode(X, D, lam, tol=1e-10)
+    half_squares = 0.5 * (X**2).sum(axis=1)
+    assert (duality_gap(X, D, Z, lam) <= 1.01e-10 * half_squares).all()
+    assert (Z.nnz == 0) == (fraction > 1)
+    twin = np.array([full_cd(x, D, lam, tol=1e-9, n_support=0, max_sweeps=20_000) for x in X[:2]])
+    difference = objective(X[:2], D, Z[:2], lam) - objective(X[:2], D, twin, lam)
+    assert np.abs(difference).max() < 1e-9
+
+
+@pytest.mark.parametrize("top_k", [1, 5, 100])
+def test_the_minimum_does_not_depend_on_how_many_atoms_join(top_k, rng):
+    X, D = crowded(rng)
+    solved = siso.solve_by_looks(X, D, 0.02, tol=1e-10, top_k=top_k)
+    assert (solved.gaps <= 0.5e-10 * (X**2).sum(axis=1)).all()
+    assert solved.is_certified
+    assert kkt_violation(X, D, solved.Z, 0.02).max() < 1e-4
+
+
+def test_the_gap_that_siso_states_is_that_of_the_judge(rng):
+    X, D = crowded(rng)
+    for max_sweeps in (1, 2, 3):
+        solved = siso.solve(X, D, 0.01, tol=1e-12, max_sweeps=max_sweeps)
+        judged = duality_gap(X, D, solved.Z, 0.01)
+        assert np.allclose(solved.gaps, judged, rtol=1e-6, atol=1e-14)
+        assert (solved.n_passes <= max_sweeps).all()
+
+
+def test_float32_atoms_give_float32_codes_as_good_as_that_allows(rng):
+    X, D = (a.astype(np.float32) for a in crowded(rng))
+    Z = siso.encode(X, D, 0.01, tol=1e-6)
+    assert Z.dtype == np.float32
+    assert (duality_gap(X, D, Z, 0.01) < 2e-6).all()
+
+
+def test_no_atom_of_the_active_set_joins_again(rng):
+    _, D = crowded(rng)
+    r = rng.normal(size=D.shape[1])
+    q = np.abs(D @ r)
+    active = np.sort(np.argsort(-q)[:50:2])
+    largest, (best,) = compare(D, r[None], 0.1, 20, [active])
+    expected = [k for k in np.lexsort((np.arange(len(q)), -q)) if k not in active and q[k] > 0.1][:20]
+    assert best.tolist() == expected
+    assert np.isclose(largest[0], q.max())
+    some = rng.permutation(len(D))[:500]
+    few = compare_some(D, r, 0.1, 20, active, some)[1]
+    assert few.tolist() == [k for k in np.argsort(-q) if k in some and k not in active and q[k] > 0.1][:20]
+
+
+def test_the_objective_never_rises_from_the_codes_to_begin_from(rng):
+    X, D = crowded(rng)
+    start = sp.random(len(X), len(D), density=0.02, random_state=np.random.default_rng(1), format="csr")
+    before = objective(X, D, start, 0.05)
+    for max_sweeps in (1, 2, 3, 50):
+        after = objective(X, D, siso.encode(X, D, 0.05, tol=1e-10, start=start, max_sweeps=max_sweeps), 0.05)
+        assert (after <= before + 1e-12).all()
+        before = after
+    assert np.allclose(after, objective(X, D, siso.encode(X, D, 0.05, tol=1e-10), 0.05), atol=1e-9)
+
+
+@pytest.mark.parametrize("encode", [siso.encode, hash_siso.encode])
+def test_threads_change_no_bit_of_the_codes(encode, rng):
+    X, D = crowded(rng, n_samples=150)
+    one, two = (encode(X, D, 0.05, n_threads=n) for n in (1, 3))
+    assert (one != two).nnz == 0
+
+
+@pytest.mark.parametrize("encode", [siso.encode, hash_siso.encode])
+def test_no_samples_no_atoms_and_zero_samples_are_legal(encode, rng):
+    X, D = crowded(rng)
+    assert encode(X[:0], D, 0.1).shape == (0, len(D))
+    assert encode(X, D[:0], 0.1).shape == (len(X), 0)
+    assert encode(0 * X, D, 0.1).nnz == 0
+    assert encode(X, 0 * D, 0.1).nnz == 0
+
+
+def test_hash_siso_says_what_it_knows_of_its_codes(rng):
+    X, D = crowded(rng)
+    index = build_index(D, rng, n_functions=64)
+    searches = {e: HashSearch(index, n_probes=2, ending=e) for e in hash_siso.ENDINGS}
+    found = {e: hash_siso.solve(X, D, 0.005, tol=1e-8, search=s) for e, s in searches.items()}
+    assert not found["none"].is_certified
+    assert not found["none"].n_passes.any()
+    assert np.allclose(found["judge"].gaps, duality_gap(X, D, found["none"].Z, 0.005), rtol=1e-6, atol=1e-14)
+    assert (found["solve"].gaps <= 0.5e-8).all()
+    assert np.allclose(
+        objective(X, D, found["solve"].Z, 0.005),
+        objective(X, D, siso.encode(X, D, 0.005, tol=1e-8), 0.005),
+        atol=1e-8,
+    )
+
+
+def test_an_index_of_other_atoms_is_refused(rng):
+    X, D = crowded(rng)
+    with pytest.raises(InputError, match="3000 atoms"):
+        hash_siso.encode(X, D[:-1], 0.1, search=HashSearch(build_index(D, rng, n_functions=8)))
+    with pytest.raises(InputError, match="cannot end"):
+        hash_siso.encode(X, D, 0.1, search=HashSearch(build_index(D, rng, n_functions=8), ending="prayer"))
+
+
+@pytest.mark.parametrize("encode", [siso.encode, hash_siso.encode])
+def test_a_gram_matrix_that_the_caller_has_changes_nothing(encode, rng):
+    X, D = crowded(rng, n_atoms=300)
+    without, given = encode(X, D, 0.02, tol=1e-10), encode(X, D, 0.02, tol=1e-10, gram=D @ D.T)
+    assert np.abs(objective(X, D, without, 0.02) - objective(X, D, given, 0.02)).max() < 1e-10
+
+
+@pytest.mark.parametrize("n_atoms", [3, 30, 90])
+def test_the_small_solver_reaches_the_minimum_with_dependent_atoms(n_atoms, rng):
+    x, D = rng.normal(size=12), rng.normal(size=(n_atoms, 12))
+    D[1] = -2 * D[0]
+    D[2] = 0
+    for lam in (1.0, 0.1, 1e-4):
+        begin = np.where(rng.random(n_atoms) < 0.5, rng.normal(size=n_atoms), 0.0)  # may be dependent
+        for z in (np.zeros(n_atoms), begin):
+            solve_small(small_lasso(D @ D.T, D @ x, x @ x, z, lam), 0.0, 10_000)
+            assert duality_gap(x[None], D, z[None], lam)[0] < 1e-11 * (x @ x)
+            assert np.count_nonzero(z) <= 12
+
+
+@pytest.mark.parametrize("encode", [siso.encode, hash_siso.encode])
+def test_samples_and_atoms_that_are_not_finite_are_refused(encode, rng):
+    X, D = crowded(rng, n_atoms=50)
+    broken = X.copy()
+    broken[3, 1] = np.inf
+    with pytest.raises(DataError, match="sample 3"):
+        encode(broken, D, 0.1)
+    D[9, 2] = np.nan
+    with pytest.raises(DataError, match="not finite"):
+        encode(X, D, 0.1)
+
+
+@pytest.mark.parametrize("encode", [siso.encode, hash_siso.encode])
+def test_a_gram_matrix_that_does_not_fit_is_refused_and_a_rounded_one_left_aside(encode, rng):
+    X, D = crowded(rng, n_atoms=60)
+    with pytest.raises(DataError, match="Gram"):
+        encode(X, D, 0.1, gram=np.eye(59))
+    assert (encode(X, D, 0.1, gram=np.zeros((60, 60), np.float32)) != encode(X, D, 0.1)).nnz == 0
+
+
+@pytest.mark.parametrize("name", ["siso", "hash-siso"])
+def test_pooled_and_annotated_by_siso_terms_are_those_of_coordinate_descent(name, chain, tmp_path):
+    values = []
+    for coder in ("cd", name):
+        files = [tmp_path / f"{coder}-{kind}.h5" for kind in ("features", "model", "predictions")]
+        options = replace(POOL, coder=coder, tol=1e-8)
+        pool([chain.descriptors], chain.dictionary, files[0], options, Work())
+        train([files[0]], chain.annotations, files[1], CLASSIFY, Work())
+        annotate(files[1], read_images(chain.embryos)[:20], files[2], Work())
+        with open_stored(files[2], "predictions") as stored:
+            values.append(read_predictions(stored, "4-6")[1].decision_value)
+    assert values[0].size
+    np.testing.assert_allclose(*values, atol=1e-3)

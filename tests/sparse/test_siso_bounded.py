@@ -1,0 +1,97 @@
+"""SISO over very many atoms, tried on few: the thresholds are lowered."""
+
+import numpy as np
+import pytest
+import scipy.sparse as sp
+
+from flyannot.errors import DataError
+from flyannot.sparse.coders.siso import bounded as siso_bounded
+from flyannot.sparse.coders.siso import encode as siso
+from flyannot.sparse.coders.siso.kernels import blend, feasible_step
+from flyannot.sparse.objective import duality_gap, lam_max, objective
+from tests.sparse.test_siso import crowded
+
+
+@pytest.fixture(autouse=True)
+def few_are_many(monkeypatch):
+    monkeypatch.setattr(siso, "MANY_ATOMS", 1)
+    monkeypatch.setattr(siso, "FEW_SAMPLES", 1000)
+    monkeypatch.setattr(siso_bounded, "POOL", 60)
+
+
+@pytest.mark.parametrize("fraction", [1.01, 0.5, 0.05, 0.002])
+@pytest.mark.parametrize("dtype", [np.float32, np.float64])
+def test_bounds_change_the_looks_and_not_the_minimum(fraction, dtype, rng):
+    X, D = (a.astype(dtype) for a in crowded(rng, n_samples=20))
+    lam, tol = fraction * lam_max(X, D), 1e-10 if dtype == np.float64 else 1e-6
+    plain, bounded = (f(X, D, lam, tol=tol) for f in (siso.solve_by_looks, siso.solve))
+    half = 0.5 * (X.astype(float) ** 2).sum(axis=1)
+    assert (duality_gap(X, D, bounded.Z, lam) <= 1.5 * tol * half).all()
+    assert np.abs(objective(X, D, bounded.Z, lam) - objective(X, D, plain.Z, lam)).max() <= 1.5 * tol
+    assert (bounded.Z.nnz == 0) == (fraction > 1)
+
+
+def test_no_breach_hides_behind_a_bound(rng):
+    """Whatever the residual, the look by bounds finds what a look at all atoms finds."""
+    X, D = crowded(rng, n_samples=1)
+    D *= rng.uniform(0.5, 2, size=(len(D), 1))
+    problem = siso.Problem(D, 0.4, 1e-6, 10)
+    level = siso_bounded.Level(problem, np.linalg.norm(D, axis=1).max(), 0.0)
+    search = siso_bounded.Search(X[0], (np.zeros(0, np.int64), np.zeros(0)))
+    search.looks = [(r, D @ r) for r in rng.normal(size=(2, len(D.T)))]
+    n_spared = 0
+    for part in (0.01, 0.03, 0.1, 0.3):
+        r = 0.1 * search.looks[0][0] + 0.05 * search.looks[1][0] + part * 0.1 * rng.normal(size=len(D.T))
+        found = level._bounded_look(search, r)
+        q = np.abs(D @ r)
+        if found is not None:
+            n_spared += 1
+            breaching = np.flatnonzero(q > 0.4)
+            expected = breaching[np.argsort(-q[breaching])][: siso_bounded.POOL]
+            assert sorted(found[2]) == sorted(expected)
+            assert found[1] == pytest.approx(q.max()) or max(found[1], q.max()) <= 0.4
+    assert n_spared
+
+
+def test_a_feasible_point_stays_feasible_and_moves_as_far_as_it_can(rng):
+    for scale in (0.5, 3.0):
+        feasible, q = rng.uniform(-1, 1, 500), scale * rng.uniform(-1, 1, 500)
+        feasible[7] = q[7]
+        before, length = feasible.copy(), feasible_step(feasible, q, 1.0, 1.0)
+        sizes = blend(feasible, q, length, 0.25)
+        assert np.allclose(feasible, before + length * (q - before))
+        assert np.allclose(sizes, np.abs(feasible + 0.25 * (q - feasible)))
+        assert np.abs(feasible).max() <= 1 + 1e-12
+        assert length == 1 or np.abs(feasible).max() == pytest.approx(1)
+
+
+def test_threads_and_a_start_are_as_in_siso(rng):
+    X, D = crowded(rng, n_samples=40)
+    one, two = (siso.encode(X, D, 0.05, n_threads=n) for n in (1, 3))
+    assert (one != two).nnz == 0
+    start = sp.random(len(X), len(D), density=0.02, random_state=np.random.default_rng(1), format="csr")
+    before = objective(X, D, start, 0.05)
+    for max_sweeps in (1, 2, 50):
+        solved = siso.solve(X, D, 0.05, tol=1e-10, start=start, max_sweeps=max_sweeps)
+        after = objective(X, D, solved.Z, 0.05)
+        assert (after <= before + 1e-12).all()
+        assert np.allclose(solved.gaps, duality_gap(X, D, solved.Z, 0.05), rtol=1e-6, atol=1e-12)
+        before = after
+
+
+def test_empty_zero_and_broken_problems_are_as_in_siso(rng):
+    X, D = crowded(rng, n_atoms=300)
+    assert siso.encode(X[:0], D, 0.1).shape == (0, 300)
+    assert siso.encode(0 * X, D, 0.1).nnz == 0
+    assert siso.encode(X, 0 * D, 0.1).nnz == 0
+    D[9, 2] = np.nan
+    with pytest.raises(DataError, match="atom 9"):
+        siso.encode(X, D, 0.1)
+
+
+@pytest.mark.parametrize("solve", [siso.solve, siso.solve_by_looks])
+def test_a_gap_below_rounding_ends_the_search(solve, rng):
+    X, D = (a.astype(np.float32) for a in crowded(rng))
+    solved = solve(X, D, 0.01, tol=1e-14)
+    assert solved.n_passes.max() < 100
+    assert solved.gaps.max() < 1e-6

@@ -1,0 +1,180 @@
+"""`flyannot run`: configurations, what is skipped and what is redone, and the configurations we ship."""
+
+import importlib
+import tomllib
+from pathlib import Path
+
+import click
+import pytest
+
+from flyannot.steps.ablation import read_ablation
+from flyannot.steps.configuration import STEPS, chain, read_configuration
+from tests.cli.test_cli import faulty
+from tests.conftest import ROOT
+
+CONFIG = """
+data-set = "embryos"
+output = "results"
+seed = 2
+[synthesize]
+n_genes = 12
+max-images = 2
+stage-range = ["4-6"]
+[learn-dict]
+n-atoms = 12
+n-epochs = 1
+[train]
+min-groups = 3
+[evaluate]
+min-groups = 3
+folds = 3
+"""
+BOTH = 'data-set = "x"\noutput = "y"\n'
+FILES = ("descriptors", "dictionary", "features", "model", "predictions")
+
+
+@pytest.fixture
+def config(tmp_path, monkeypatch):
+    monkeypatch.setenv("FLYANNOT_EXTRACT_JOBS", "1")
+    for step in ("POOL", "TRAIN", "ANNOTATE", "EVALUATE"):
+        monkeypatch.setenv(f"FLYANNOT_{step}_JOBS", "1")
+    path = tmp_path / "c.toml"
+    path.write_text(CONFIG)
+    return path
+
+
+def stamps(folder):
+    return {path.name: path.stat().st_mtime_ns for path in folder.iterdir()}
+
+
+def remade(before, after):
+    return {name.split(".")[0] for name in after if name.endswith(".h5") and before[name] != after[name]}
+
+
+def test_the_whole_chain_runs_is_skipped_and_redoes_only_what_depends_on_a_change(flyannot, config, tmp_path):
+    results = tmp_path / "results"
+    said = flyannot("run C --dry-run", C=config)
+    assert said.code == 0 and "would make" in said.err
+    assert sorted(p.name for p in tmp_path.iterdir()) == ["c.toml"], "a dry run makes nothing"
+
+    said = flyannot("run C", C=config)
+    assert said.code == 0 and said.out.startswith("Scores on SYNTHETIC embryos")
+    assert {f"{name}.h5" for name in FILES} | {"scores.json", "predictions.csv"} <= set(stamps(results))
+    assert "SYNTHETIC" in (results / "report.html").read_text()
+    assert not [p for p in results.iterdir() if p.name.startswith(".")]
+    first, table = stamps(results), said.out
+
+    said = flyannot("run C", C=config)
+    assert (said.code, said.out) == (0, table)
+    assert said.err.count("up to date") == 7
+    second = stamps(results)
+    assert not remade(first, second) and first["scores.json"] == second["scores.json"]
+    said = flyannot("run C --dry-run", C=config)
+    assert said.code == 0 and "would make" not in said.err
+
+    said = flyannot("run C --set pool.grid=1x2 --dry-run", C=config)
+    assert f"would make {results / 'features.h5'}: grid was [1,1] and is now [1,2]" in said.err
+    assert stamps(results) == second
+    said = flyannot("run C --set pool.grid=1x2", C=config)
+    assert said.code == 0
+    third = stamps(results)
+    assert remade(second, third) == {"features", "model", "predictions"}
+    assert third["scores.json"] != second["scores.json"] and third["report.html"] != second["report.html"]
+    said = flyannot("run C --dry-run", C=results / "run.toml")
+    assert "would make" not in said.err, "the record is what was run, with what was overridden"
+
+    annotations = tmp_path / "embryos" / "annotations.csv"
+    annotations.write_text(annotations.read_text() + "syn001,4-6,an added term\n")
+    said = flyannot("run C --set pool.grid=1x2", C=config)
+    assert said.code == 0 and "it was made from other annotations" in said.err
+    assert remade(third, stamps(results)) == {"model", "predictions"}
+
+
+def test_the_environment_comes_between_set_and_the_file(flyannot, config, monkeypatch):
+    config.write_text(CONFIG.replace("[synthesize]\nn_genes = 12", "[synthesize]\nn_genes = 2"))
+    flyannot("run C --set learn-dict.n-atoms=100000", C=config)  # ends there: too many atoms
+    why = {}
+    for name, value, more in (("file", None, ""), ("empty", "", ""), ("environment", "9.0", ""),
+                              ("set", "9.0", " --set extract.min-std=8.0")):  # fmt: skip
+        if value is None:
+            monkeypatch.delenv("FLYANNOT_EXTRACT_MIN_STD", raising=False)
+        else:
+            monkeypatch.setenv("FLYANNOT_EXTRACT_MIN_STD", value)
+        config.write_text(config.read_text().split("[extract]")[0] + "[extract]\nmin-std = 7.0\n")
+        why[name] = flyannot(f"run C --dry-run{more}", C=config).err
+    assert "min_std was 6.0 and is now 7.0" in why["file"]
+    assert "min_std was 6.0 and is now 7.0" in why["empty"]
+    assert "min_std was 6.0 and is now 9.0" in why["environment"]
+    assert "min_std was 6.0 and is now 8.0" in why["set"]
+
+
+@pytest.mark.parametrize(
+    ("text", "words"),
+    [
+        ("data-set = ", "is not TOML"),
+        ("", "names no data-set"),
+        ('data-set = "x"', "names no output"),
+        ('data-set = 5\noutput = "y"', "data-set is 5"),
+        ('dataset = "x"\noutput = "y"', 'unknown key "dataset". Did you mean "data-set"'),
+        (BOTH + "[extrct]\nstride-px = 4", 'unknown table "extrct". Did you mean "extract"'),
+        (BOTH + "[extract]\nstride = 4", 'no option "stride". Did you mean "stride-px"'),
+        (BOTH + '[pool]\nPooling = "max"', 'no option "Pooling". Did you mean "pooling"'),
+        (BOTH + "[learn_dict]\nn_atom = 4", 'no option "n-atom". Did you mean "n-atoms"'),
+        (BOTH + "extract = 4", "extract"),
+    ],
+)
+def test_a_faulty_configuration_is_explained_before_anything_runs(flyannot, tmp_path, text, words):
+    (tmp_path / "c.toml").write_text(text)
+    said = flyannot("run C", C=tmp_path / "c.toml")
+    assert said.code == 2 and words in said.err and "c.toml" in said.err
+    assert [p.name for p in tmp_path.iterdir()] == ["c.toml"]
+
+
+@pytest.mark.parametrize(
+    "setting", ["extract", "extract.stride-px", "extract=4", "extrct.stride-px=4", "seed.x=1", ".=", "="]
+)
+def test_a_faulty_setting_is_explained(flyannot, config, tmp_path, setting):
+    said = flyannot(f"run C --set {setting}", C=config)
+    assert said.code == 2 and "Error: " in said.err
+    assert [p.name for p in tmp_path.iterdir()] == ["c.toml"]
+
+
+def test_a_missing_configuration_is_explained(flyannot, tmp_path):
+    assert flyannot("run C", C=tmp_path / "none.toml").code == 2
+
+
+def test_a_value_of_the_wrong_type_is_explained_by_its_command(flyannot, config):
+    faulty(flyannot("run C --set extract.stride-px=many", C=config), 2, "stride-px", "many")
+
+
+def test_options_on_the_command_line_name_the_folders(tmp_path):
+    (tmp_path / "c.toml").write_text('data-set = "a"\noutput = "b"\n')
+    found = read_configuration(tmp_path / "c.toml", data_set=Path("x"), output=Path("y"))
+    assert (found.data_set, found.output) == (Path("x"), Path("y"))
+    found = read_configuration(tmp_path / "c.toml")
+    assert (found.data_set, found.output) == (tmp_path / "a", tmp_path / "b")
+
+
+def test_the_chain_joins_what_each_step_makes():
+    """Every input is the output of an earlier step, or of the data set."""
+    made = set()
+    found = read_configuration(ROOT / "configs" / "demo.toml")
+    for command in chain(found):
+        for argument in command.arguments:
+            assert argument in {*made, found.output} or found.data_set in (argument, argument.parent)
+        made.add(command.options.get("output"))
+
+
+@pytest.mark.parametrize("path", sorted((ROOT / "configs").glob("*.toml")), ids=lambda path: path.stem)
+def test_the_configurations_we_ship_name_only_options_that_exist(path):
+    tables = tomllib.loads(path.read_text())
+    rows = tables.get("row")  # of an ablation: each is a configuration on top of another
+    read_ablation(path) if rows else read_configuration(path)
+    for step, table in (item for configuration in rows or [tables] for item in configuration.items()):
+        if isinstance(table, dict):
+            assert step in STEPS
+            command = importlib.import_module(f"flyannot.cli.{step.replace('-', '_')}").command
+            known = {
+                o.removeprefix("--") for p in command.params if isinstance(p, click.Option) for o in p.opts
+            }
+            assert set(table) <= known

@@ -1,0 +1,572 @@
+"""Laws of the steps, on a small synthetic data set: same bits, resuming, refusing, listing."""
+
+import csv
+import json
+import shutil
+from contextlib import ExitStack
+from dataclasses import replace
+
+import numpy as np
+import pytest
+from PIL import Image
+from threadpoolctl import threadpool_info
+
+from flyannot.classifiers.training_set import SetOptions
+from flyannot.dataset.folder import read_images
+from flyannot.dataset.selection import images_named
+from flyannot.descriptors.sift import normalise
+from flyannot.errors import DataError, FlyannotError, InputError
+from flyannot.features.image_features import atoms_of, features_of
+from flyannot.sparse import fit
+from flyannot.sparse.coders import coder
+from flyannot.steps.annotate import annotate
+from flyannot.steps.evaluate import Validation, evaluate_files
+from flyannot.steps.extract import extract
+from flyannot.steps.learn_dict import learn_dict
+from flyannot.steps.output import Work
+from flyannot.steps.pool import pool
+from flyannot.steps.train import train
+from flyannot.store.descriptors import read_patches_of_image
+from flyannot.store.features import read_features
+from flyannot.store.model import read_model
+from flyannot.store.predictions import read_predictions
+from flyannot.store.reading import open_stored, verify_stored
+from tests.small_embryos import CLASSIFY, EXTRACT, LEARN, POOL, STAGE_RANGES
+
+WORK, FORCE = Work(), Work(force=True)
+CONFIDENCE = {"auc_interval", "brier", "ece"}
+METRICS = {"auc", "average_precision", "sensitivity", "specificity", "accuracy", "f1"}
+
+
+def stamp(path):
+    return path.stat().st_mtime_ns, path.stat().st_ino
+
+
+def rows_of_csv(path):
+    with open(path, newline="") as file:
+        return list(csv.DictReader(file))
+
+
+def shuffle_table(path, rng):
+    head, *rows = path.read_text().splitlines()
+    path.write_text("\n".join([head, *rng.permutation(rows)]) + "\n")
+
+
+def test_the_chain_has_more_than_one_shard(chain):
+    assert len(read_images(chain.embryos)) > 64
+
+
+def test_every_file_of_the_chain_is_whole(chain):
+    assert {path: verify_stored(path) for path in chain.kinds.values()} == {
+        path: kind for kind, path in chain.kinds.items()
+    }
+    assert not [path.name for path in chain.folder.iterdir() if path.name.startswith(".")]
+
+
+def test_bits_depend_neither_on_jobs_nor_on_the_order_of_rows(own_chain, chain, rng):
+    """Two workers on a shuffled table make what one worker made of the table in order."""
+    for path in own_chain.kinds.values():
+        path.unlink()
+    shuffle_table(own_chain.embryos / "images.csv", rng)
+    shuffle_table(own_chain.annotations, rng)
+    images, work = read_images(own_chain.embryos), Work(jobs=2)
+    extract(images, own_chain.descriptors, EXTRACT, work)
+    learn_dict([own_chain.descriptors], own_chain.dictionary, LEARN, work)
+    pool([own_chain.descriptors], own_chain.dictionary, own_chain.features, POOL, work)
+    for kind in ("descriptors", "dictionary", "features"):
+        assert own_chain.kinds[kind].read_bytes() == chain.kinds[kind].read_bytes(), kind
+    shutil.copy(chain.annotations, own_chain.annotations)  # the model's header has the table's digest
+    train([own_chain.features], own_chain.annotations, own_chain.model, CLASSIFY, work)
+    annotate(own_chain.model, images, own_chain.predictions, work)
+    for kind in ("model", "predictions"):
+        assert own_chain.kinds[kind].read_bytes() == chain.kinds[kind].read_bytes(), kind
+
+
+def every_step(chain, work, **changes):
+    """The steps in order, as functions; `changes` replaces the options of one."""
+    images, options = read_images(chain.embryos), {
+        "extract": EXTRACT, "learn_dict": LEARN, "pool": POOL, "train": CLASSIFY
+    } | changes  # fmt: skip
+    return {
+        "descriptors": lambda: extract(images, chain.descriptors, options["extract"], work),
+        "dictionary": lambda: learn_dict([chain.descriptors], chain.dictionary, options["learn_dict"], work),
+        "features": lambda: pool(
+            [chain.descriptors], chain.dictionary, chain.features, options["pool"], work
+        ),
+        "model": lambda: train(
+            [chain.features], chain.annotations, chain.model, options["train"], work
+        ),
+        "predictions": lambda: annotate(chain.model, images, chain.predictions, work),
+    }  # fmt: skip
+
+
+def test_a_second_run_finds_all_up_to_date_and_touches_nothing(own_chain):
+    before = {kind: stamp(path) for kind, path in own_chain.kinds.items()}
+    for work in (WORK, FORCE):  # --force replaces what is different, and nothing else
+        for step in every_step(own_chain, work).values():
+            assert not step().made
+    assert {kind: stamp(path) for kind, path in own_chain.kinds.items()} == before
+
+
+def test_other_options_are_refused_without_force_and_the_file_stays(own_chain):
+    others = every_step(
+        own_chain, WORK, extract=replace(EXTRACT, min_std=7.0), learn_dict=replace(LEARN, n_epochs=1),
+        pool=replace(POOL, pooling="mean"), train=replace(CLASSIFY, inner_folds=3),
+    )  # fmt: skip
+    told = {"descriptors": "min_std was 6.0 and is now 7.0", "dictionary": "n_epochs was 2 and is now 1",
+            "features": 'pooling was "max" and is now "mean"',
+            "model": "train.inner_folds was 2 and is now 3"}  # fmt: skip
+    for kind, words in told.items():
+        before = own_chain.kinds[kind].read_bytes()
+        with pytest.raises(InputError) as caught:
+            others[kind]()
+        assert caught.value.exit_code == 2
+        assert words in str(caught.value) and "--force" in caught.value.fix
+        assert own_chain.kinds[kind].read_bytes() == before
+
+
+def test_a_damaged_output_is_made_again_with_force(own_chain, chain):
+    spoiled = bytearray(own_chain.features.read_bytes())
+    spoiled[len(spoiled) // 2 :] = b"\0" * (len(spoiled) - len(spoiled) // 2)
+    own_chain.features.write_bytes(spoiled)
+    with pytest.raises(InputError, match="damaged"):
+        every_step(own_chain, WORK)["features"]()
+    assert every_step(own_chain, FORCE)["features"]().made
+    assert own_chain.features.read_bytes() == chain.features.read_bytes()
+
+
+def test_several_descriptors_files_count_as_one(chain, tmp_path):
+    """Cut by stage range: extracted apart, learned and pooled together, the same numbers."""
+    images, parts = read_images(chain.embryos), []
+    for stage_range in STAGE_RANGES:
+        parts.append(tmp_path / f"{stage_range}.h5")
+        extract([i for i in images if i.stage_range == stage_range], parts[-1], EXTRACT, WORK)
+    learn_dict(parts, tmp_path / "d.h5", LEARN, WORK)
+    pool(parts, tmp_path / "d.h5", tmp_path / "f.h5", POOL, WORK)
+    with open_stored(tmp_path / "f.h5") as apart, open_stored(chain.features) as together:
+        for stage_range in STAGE_RANGES:
+            np.testing.assert_equal(
+                read_features([apart], stage_range), read_features([together], stage_range)
+            )
+
+
+def test_files_made_with_different_options_are_not_mixed(chain, tmp_path):
+    extract(read_images(chain.embryos)[:3], tmp_path / "x.h5", replace(EXTRACT, min_std=9.0), WORK)
+    with pytest.raises(DataError, match="different options"):
+        learn_dict([chain.descriptors, tmp_path / "x.h5"], tmp_path / "d.h5", LEARN, WORK)
+
+
+def test_a_dictionary_of_other_descriptors_is_refused_with_both_digests(chain, tmp_path):
+    images = read_images(chain.embryos)
+    extract(images, tmp_path / "x.h5", replace(EXTRACT, patch_px=32), WORK)
+    with pytest.raises(DataError) as caught:
+        pool([tmp_path / "x.h5"], chain.dictionary, tmp_path / "f.h5", POOL, WORK)
+    with open_stored(tmp_path / "x.h5") as x, open_stored(chain.dictionary) as d:
+        assert x.digest[:12] in str(caught.value) and d.digest[:12] in str(caught.value)
+    assert caught.value.exit_code == 65
+    assert f"flyannot learn-dict {tmp_path / 'x.h5'}" in caught.value.fix
+    assert not (tmp_path / "f.h5").exists()
+
+
+def test_a_dictionary_that_lacks_a_stage_range_is_refused(chain, tmp_path):
+    learn_dict([chain.descriptors], tmp_path / "d.h5", LEARN, WORK, stage_ranges=["4-6"])
+    with pytest.raises(DataError, match="no stage range 11-12") as caught:
+        pool([chain.descriptors], tmp_path / "d.h5", tmp_path / "f.h5", POOL, WORK)
+    assert "learn-dict" in caught.value.fix
+    pool([chain.descriptors], tmp_path / "d.h5", tmp_path / "f.h5", POOL, WORK, stage_ranges=["4-6"])
+    with open_stored(tmp_path / "f.h5") as some, open_stored(chain.features) as all_of_them:
+        np.testing.assert_equal(read_features([some], "4-6"), read_features([all_of_them], "4-6"))
+
+
+def test_too_few_patches_for_the_atoms_are_explained(chain, tmp_path):
+    with pytest.raises(DataError, match="too few for 10,000 atoms") as caught:
+        learn_dict([chain.descriptors], tmp_path / "d.h5", replace(LEARN, n_atoms=10_000), WORK)
+    assert "--n-atoms" in caught.value.fix
+
+
+def test_the_winner_of_every_feature_explains_it_exactly(chain):
+    """Code the winning patch again: its largest code in that cell is the feature."""
+    with open_stored(chain.features) as features, open_stored(chain.descriptors) as descriptors:
+        D, lam = features.array("4-6", "D"), features.options["learn"]["lam"]
+        for i in range(3):
+            values, winner = (features.array("4-6", name, i, i + 1)[0] for name in ("features", "winner"))
+            patches, _ = read_patches_of_image(descriptors, "4-6", i)
+            Z = abs(coder("cd")(normalise(patches), D, lam, tol=POOL.tol).toarray())
+            atoms = np.tile(np.arange(len(D)), 2)
+            won = winner >= 0
+            np.testing.assert_allclose(Z[winner[won], atoms[won]], values[won], rtol=0, atol=1e-6)
+            assert (values[~won] == 0).all() and won.any()
+
+
+def test_an_unreadable_image_is_listed_and_the_others_are_done(own_chain):
+    images = read_images(own_chain.embryos)
+    broken, missing = images[3].path, images[70].path
+    broken.write_bytes(broken.read_bytes()[:200])
+    missing.unlink()
+    for step, made in (("extract", True), ("again", False)):
+        outcome = extract(images, own_chain.descriptors, EXTRACT, FORCE)
+        assert outcome.made == made, step
+        assert sorted(name for name, _ in outcome.failures) == sorted([images[3].name, images[70].name])
+        assert all(str(image.path) in " ".join(r for _, r in outcome.failures) for image in
+                   (images[3], images[70]))  # fmt: skip
+    with open_stored(own_chain.descriptors) as stored:
+        kept = [name for s in stored.stage_ranges for name in stored.array(s, "image")]
+    assert sorted(kept) == sorted({i.name for i in images} - {images[3].name, images[70].name})
+
+
+def test_a_doubtful_image_is_used_and_named(own_chain, rng):
+    images = read_images(own_chain.embryos)
+    odd = next(image for image in images if image.stage_range == "4-6")
+    Image.fromarray(rng.integers(0, 256, (128, 320), dtype=np.uint8)).save(odd.path)
+    said = [
+        extract(images, own_chain.descriptors, EXTRACT, FORCE),
+        annotate(own_chain.model, images, own_chain.predictions, FORCE),
+    ]
+    for outcome in said:
+        assert f"look at: {odd.name} (no plain background)" in outcome.summary
+        assert outcome.summary.count("look at") == 1 and not outcome.failures
+        with open_stored(outcome.path) as stored:
+            doubts = dict(zip(stored.array("4-6", "image"), stored.array("4-6", "doubt")))
+        assert doubts.pop(odd.name) == "no plain background" and set(doubts.values()) == {""}
+
+
+def test_when_no_image_can_be_read_the_old_file_stays(own_chain):
+    images, before = read_images(own_chain.embryos), own_chain.descriptors.read_bytes()
+    for image in images:
+        image.path.write_bytes(b"no picture")
+    with pytest.raises(FlyannotError, match=f"not one of {len(images)} images") as caught:
+        extract(images, own_chain.descriptors, EXTRACT, FORCE)
+    assert caught.value.exit_code == 1
+    assert own_chain.descriptors.read_bytes() == before
+    assert not list(own_chain.folder.glob(".*"))
+
+
+def test_an_output_never_replaces_an_input(own_chain):
+    before = own_chain.descriptors.read_bytes()
+    with pytest.raises(InputError, match="both input and output"):
+        pool([own_chain.descriptors], own_chain.dictionary, own_chain.descriptors, POOL, FORCE)
+    with pytest.raises(InputError, match="both input and output"):
+        learn_dict([own_chain.descriptors], own_chain.descriptors, LEARN, FORCE)
+    assert own_chain.descriptors.read_bytes() == before
+
+
+@pytest.mark.parametrize("name", ["images.csv", "annotations.csv", "images/syn001_4-6_1.png", "README.txt"])
+def test_force_never_replaces_what_no_step_has_made(own_chain, name):
+    images, path = read_images(own_chain.embryos), own_chain.embryos / name
+    before = path.read_bytes()
+    with pytest.raises(InputError):
+        extract(images, path, EXTRACT, FORCE)
+    with pytest.raises(InputError):
+        annotate(own_chain.model, images, path, FORCE)
+    with pytest.raises(InputError):
+        evaluate_files([own_chain.features], own_chain.annotations, CLASSIFY, json_file=path)
+    assert path.read_bytes() == before
+
+
+@pytest.mark.parametrize("name", ["images.h5", "annotations.h5"])
+def test_the_table_beside_the_predictions_never_replaces_a_table_of_the_data_set(own_chain, name):
+    table = (own_chain.embryos / name).with_suffix(".csv")
+    before = table.read_bytes()
+    with pytest.raises(InputError, match="does not hold predictions"):
+        annotate(own_chain.model, read_images(own_chain.embryos), own_chain.embryos / name, FORCE)
+    assert table.read_bytes() == before
+
+
+def test_the_features_of_an_image_are_the_same_by_either_way(chain):
+    """From pixels through the model, and through extract and pool: equal to the bit."""
+    with ExitStack() as stack:
+        kinds = ("model", "descriptors", "features")
+        model, descriptors, features = (stack.enter_context(open_stored(chain.kinds[kind])) for kind in kinds)
+        for stage_range in STAGE_RANGES:
+            atoms = atoms_of(read_model(model, stage_range)[0], model.options["pool"]["learn"]["lam"])
+            _, expected, _ = read_features([features], stage_range)
+            for i in range(2):
+                mine = features_of(*read_patches_of_image(descriptors, stage_range, i), atoms, POOL)
+                np.testing.assert_array_equal(mine.features, expected[i])
+
+
+@pytest.mark.parametrize("scheme", ["group", "image"])
+def test_annotating_the_training_images_gives_the_values_of_the_model_on_the_features(
+    chain, tmp_path, scheme
+):
+    """Predictions against a slow twin: pool by hand, normalise, multiply by the weights."""
+    options = replace(CLASSIFY, rows=SetOptions(scheme=scheme, min_groups=4))
+    train([chain.features], chain.annotations, tmp_path / "m.h5", options, WORK)
+    annotate(tmp_path / "m.h5", read_images(chain.embryos), tmp_path / "p.h5", WORK)
+    with open_stored(tmp_path / "p.h5") as p, open_stored(tmp_path / "m.h5") as m, \
+            open_stored(chain.features) as f:  # fmt: skip
+        for s in STAGE_RANGES:
+            columns, features, _ = read_features([f], s)
+            groups, predicted = read_predictions(p, s)
+            _, terms, fitted, _ = read_model(m, s)
+            assert predicted.terms == terms and predicted.in_training.all()
+            for g, name in enumerate(groups.name):
+                rows = features[[n == name for n in columns["group"]]].astype(float)
+                rows = rows.max(axis=0, keepdims=True) if scheme == "group" else rows
+                rows /= np.linalg.norm(rows, axis=1, keepdims=True)
+                for j, weights in enumerate(fitted.scorer.weights):
+                    value = max(rows @ weights) + fitted.scorer.intercept[j]
+                    assert predicted.decision_value[g, j] == pytest.approx(value, abs=1e-5)
+                    assert predicted.yes[g, j] == (predicted.decision_value[g, j] > fitted.threshold[j])
+
+
+def test_the_table_of_predictions_agrees_with_the_file(chain):
+    rows = rows_of_csv(chain.predictions.with_suffix(".csv"))
+    assert ",".join(rows[0]) == "gene,fbgn,image,stage_range,term,decision_value,probability,answer"
+    with open_stored(chain.predictions) as stored:
+        found = {}
+        for s in stored.stage_ranges:
+            groups, predicted = read_predictions(stored, s)
+            for g, gene in enumerate(groups.gene):
+                for j, term in enumerate(predicted.terms):
+                    values = predicted.decision_value[g, j], predicted.probability[g, j], predicted.yes[g, j]
+                    found[gene, s, term] = values
+    assert len(rows) == len(found)
+    for row in rows:
+        value, probability, yes = found[row["gene"], row["stage_range"], row["term"]]
+        assert float(row["decision_value"]) == pytest.approx(value, rel=1e-5)
+        assert float(row["probability"]) == pytest.approx(probability, abs=1e-4)
+        assert row["answer"] == ("yes" if yes else "no") and row["image"] == ""
+    keys = [(row["gene"], row["stage_range"]) for row in rows]
+    changes = [i for i in range(1, len(keys)) if keys[i] != keys[i - 1]]
+    assert len(changes) + 1 == len(set(keys)), "the rows of a group stand together"
+    for a, b in zip(rows, rows[1:]):
+        if (a["gene"], a["stage_range"]) == (b["gene"], b["stage_range"]):
+            assert float(a["probability"]) >= float(b["probability"])
+
+
+def test_a_model_needs_nothing_else(own_chain, chain):
+    """Everything but the model and the pictures is gone, and the answers are the same."""
+    for kind, path in own_chain.kinds.items():
+        if kind != "model":
+            path.unlink()
+    own_chain.annotations.unlink()
+    annotate(own_chain.model, read_images(own_chain.embryos), own_chain.predictions, WORK)
+    assert own_chain.predictions.read_bytes() == chain.predictions.read_bytes()
+
+
+def test_plain_folders_and_single_images_are_judged_one_by_one(chain, tmp_path):
+    pictures = [i.path for i in read_images(chain.embryos) if i.stage_range == "4-6"][:3]
+    folder = tmp_path / "plain"
+    folder.mkdir()
+    for path in pictures:
+        shutil.copy(path, folder)
+    found = []
+    for number, named in enumerate([[folder], [folder / path.name for path in pictures]]):
+        out = tmp_path / f"{number}.h5"
+        annotate(chain.model, images_named(named, "stage 4–6"), out, WORK)
+        rows = rows_of_csv(out.with_suffix(".csv"))
+        assert {row["stage_range"] for row in rows} == {"4-6"} and {row["gene"] for row in rows} == {""}
+        names = {row["image"].split("/")[-1] for row in rows}
+        assert names == {path.name for path in pictures}
+        found.append({(r["image"].split("/")[-1], r["term"]): r["decision_value"] for r in rows})
+    assert found[0] == found[1]
+
+
+@pytest.mark.parametrize("named", ["folder", "two"])
+def test_images_without_a_table_need_a_stage_range(chain, named):
+    pictures = [i.path for i in read_images(chain.embryos)]
+    with pytest.raises(InputError, match="stage range") as caught:
+        images_named([pictures[0].parent] if named == "folder" else pictures[:2])
+    assert "--stage-range" in caught.value.fix
+
+
+def test_images_of_a_stage_range_that_the_model_does_not_know_are_listed(chain, tmp_path):
+    images = read_images(chain.embryos)[:4]
+    strange = [replace(images[0], stage_range="7-8"), *images[1:]]
+    outcome = annotate(chain.model, strange, tmp_path / "p.h5", WORK)
+    assert outcome.failures == ((images[0].name, "the model knows no term of stage range 7-8"),)
+    with pytest.raises(FlyannotError, match="not one of 1 images.*knows no term"):
+        annotate(chain.model, strange[:1], tmp_path / "q.h5", WORK)
+
+
+def test_a_damaged_model_is_a_damaged_model_not_a_bad_image(own_chain, tmp_path):
+    import h5py
+
+    with h5py.File(own_chain.model) as file:
+        at = file["4-6/scorer/weights"].id.get_chunk_info(0).byte_offset
+    spoiled = bytearray(own_chain.model.read_bytes())
+    spoiled[at + 3] ^= 1
+    own_chain.model.write_bytes(spoiled)
+    for jobs in (1, 2):
+        with pytest.raises(DataError, match="4-6/scorer/weights cannot be read") as caught:
+            annotate(own_chain.model, read_images(own_chain.embryos), tmp_path / "p.h5", Work(jobs=jobs))
+        assert caught.value.exit_code == 65 and "model.h5" in str(caught.value)
+
+
+@pytest.mark.parametrize("which", ["descriptors", "dictionary"])
+def test_a_damaged_input_is_named_and_nothing_is_written(own_chain, tmp_path, which):
+    """Not as a fault of the output that was being written, nor of the other input."""
+    import h5py
+
+    path = own_chain.kinds[which]
+    name = {"descriptors": "11-12/descriptors", "dictionary": "11-12/D"}[which]
+    with h5py.File(path) as file:
+        at = file[name].id.get_chunk_info(0).byte_offset
+    spoiled = bytearray(path.read_bytes())
+    spoiled[at + 100] ^= 4
+    path.write_bytes(spoiled)
+    with pytest.raises(DataError, match=f"{path}.*{name} cannot be read"):
+        pool([own_chain.descriptors], own_chain.dictionary, tmp_path / "f.h5", POOL, WORK)
+    assert not (tmp_path / "f.h5").exists()
+
+
+def blas_threads_in(monkeypatch, module, name):
+    """The set that will hold the numbers of BLAS threads with which a function of a module is called."""
+    function, found = getattr(module, name), set()
+
+    def watched(*arguments):
+        found.update(pool["num_threads"] for pool in threadpool_info() if pool["user_api"] == "blas")
+        return function(*arguments)
+
+    monkeypatch.setattr(module, name, watched)
+    return found
+
+
+def test_training_holds_blas_to_one_thread(chain, tmp_path, monkeypatch):
+    """Its spinning threads cost a busy machine many times what they save."""
+    import flyannot.classifiers.linear_svm as svm
+
+    found = blas_threads_in(monkeypatch, svm, "fit_liblinear")
+    train([chain.features], chain.annotations, tmp_path / "m.h5", CLASSIFY, Work(jobs=2))
+    assert found == {1}
+
+
+def test_learning_holds_blas_to_one_thread(chain, tmp_path, monkeypatch):
+    """Else its spinning threads slow the learner's own, and bits depend on how many there are."""
+    found = blas_threads_in(monkeypatch, fit, "run_epoch")
+    learn_dict([chain.descriptors], tmp_path / "d.h5", LEARN, WORK)
+    assert found == {1}
+
+
+# --- evaluate ---
+
+
+def scores(chain, path=None, options=CLASSIFY, n_folds=3, jobs=1, **more):
+    validation = Validation(n_folds, seed=1, jobs=jobs)
+    return evaluate_files([path or chain.features], chain.annotations, options, validation=validation, **more)
+
+
+@pytest.fixture(scope="module")
+def scored(chain):
+    return scores(chain)
+
+
+def test_scores_have_exactly_the_promised_keys(scored):
+    result = scored
+    for row in result["terms"]:
+        assert set(row) == {"stage_range", "term", "n_groups", "n_positive", "reason"} | METRICS | CONFIDENCE
+        assert (row["auc"] is None) == (row["auc_interval"] is None) == bool(row["reason"])
+    assert set(result["summary"]) == {*STAGE_RANGES, "all"}
+    for summary in result["summary"].values():
+        assert set(summary) == {"macro", "weighted_top10", "micro", "ranked_terms", "n_terms"} | CONFIDENCE
+        for average in ("macro", "weighted_top10", "micro"):
+            assert set(summary[average]) == METRICS
+    assert result["synthetic"] is True
+    assert "NaN" not in json.dumps(result)
+
+
+def test_scores_are_the_same_for_any_number_of_threads(chain, scored):
+    assert scores(chain, jobs=2) == scored
+
+
+def test_scores_are_taken_from_their_file_while_it_is_up_to_date(chain, tmp_path):
+    first = scores(chain, chain.predictions, json_file=tmp_path / "s.json")
+    before = stamp(tmp_path / "s.json")
+    assert scores(chain, chain.predictions, json_file=tmp_path / "s.json") == first == json.loads(
+        (tmp_path / "s.json").read_text())  # fmt: skip
+    assert stamp(tmp_path / "s.json") == before
+    other = replace(CLASSIFY, rows=SetOptions(exclude_terms=("ubiquitous",)))
+    scores(chain, chain.predictions, other, json_file=tmp_path / "s.json")
+    assert stamp(tmp_path / "s.json") != before
+
+
+def test_excluded_and_rare_terms_are_listed_with_the_reason_and_enter_no_average(chain, scored):
+    plain = scored
+    judged = [row for row in plain["terms"] if not row["reason"]]
+    assert judged and len(judged) < len(plain["terms"])
+    gone = judged[0]["term"]
+    result = scores(chain, options=replace(CLASSIFY, rows=SetOptions(min_groups=4, exclude_terms=(gone,))))
+    for row in result["terms"]:
+        if row["term"] == gone:
+            assert row["reason"] == "excluded by request" and row["auc"] is None
+        elif row["n_positive"] < 4:
+            assert row["reason"].startswith(f"not evaluable: {row['n_positive']} positive group")
+    kept = [row["auc"] for row in result["terms"] if not row["reason"]]
+    assert result["summary"]["all"]["macro"]["auc"] == pytest.approx(np.mean(kept))
+    assert result["summary"]["all"]["n_terms"] == len(kept)
+
+
+def test_predictions_on_the_training_genes_are_called_flattering(chain):
+    result = scores(chain, chain.predictions)
+    assert any("flatter" in note for note in result["notes"])
+    assert {row["term"] for row in result["terms"] if not row["reason"]}
+
+
+def test_a_held_out_test_knows_that_its_genes_are_new(chain, tmp_path):
+    """A model of half the genes, judged on the other half."""
+    genes = sorted({i.gene for i in read_images(chain.embryos)})
+    seen = set(genes[::2])
+    rows = chain.annotations.read_text().splitlines()
+    table = tmp_path / "seen.csv"
+    table.write_text("\n".join(r for r in rows if r.split(",")[0] in seen or r == rows[0]) + "\n")
+    train([chain.features], table, tmp_path / "m.h5", replace(CLASSIFY, rows=SetOptions(min_groups=3)), WORK)
+    new = [i for i in read_images(chain.embryos) if i.gene not in seen]
+    annotate(tmp_path / "m.h5", new, tmp_path / "p.h5", WORK)
+    result = scores(chain, tmp_path / "p.h5")
+    assert not any("flatter" in note for note in result["notes"])
+    assert all(row["n_groups"] == len(genes) - len(seen) for row in result["terms"])
+    unknown = [r for r in result["terms"] if r["reason"] == "the model does not know this term"]
+    assert unknown and all(row["auc"] is None for row in unknown)
+
+
+def test_genes_without_images_get_one_line(own_chain, caplog):
+    with open(own_chain.annotations, "a") as table:
+        table.write("nobody,4-6,gap\nnobody else,4-6,gap\nnobody,7-8,gap\n")
+    notes = scores(own_chain, n_folds=2)["notes"]
+    assert notes[1:] == ["4-6: 2 annotated genes without an image"]
+    with caplog.at_level("INFO"):
+        train([own_chain.features], own_chain.annotations, own_chain.model, CLASSIFY, FORCE)
+    assert "note: 4-6: 2 annotated genes without an image" in caplog.messages
+
+
+def test_terms_of_nobody_cannot_be_scored_or_trained(chain, tmp_path):
+    table = tmp_path / "others.csv"
+    table.write_text("gene,stage_range,term\nnobody,4-6,gap\n")
+    with pytest.raises(InputError, match="no gene of .* is annotated"):
+        evaluate_files([chain.features], table, CLASSIFY)
+    with pytest.raises(InputError, match="no term can be trained"):
+        train([chain.features], table, tmp_path / "m.h5", CLASSIFY, WORK)
+
+
+@pytest.mark.parametrize("step", ["train", "evaluate"])
+def test_a_missing_table_is_not_taken_for_damaged_features(chain, tmp_path, step):
+    with pytest.raises(InputError, match="no such table"):
+        if step == "train":
+            train([chain.features], tmp_path / "none.csv", tmp_path / "m.h5", CLASSIFY, WORK)
+        else:
+            evaluate_files([chain.features], tmp_path / "none.csv", CLASSIFY)
+
+
+def test_shuffled_terms_score_one_half(own_chain, rng):
+    """Genes swap their terms as a whole: what is left to find is chance."""
+    head, *rows = own_chain.annotations.read_text().splitlines()
+    genes = sorted({row.split(",")[0] for row in rows})
+    aucs = []
+    for _ in range(2):
+        other = dict(zip(genes, rng.permutation(genes)))
+        swapped = [",".join([other[row.split(",")[0]], row.split(",", 1)[1]]) for row in rows]
+        own_chain.annotations.write_text("\n".join([head, *swapped]) + "\n")
+        result = scores(own_chain)
+        aucs += [row["auc"] for row in result["terms"] if not row["reason"]]
+    # one AUC of 4 against 20 has a deviation of 0.17 at most; terms of one draw are not independent
+    assert abs(np.mean(aucs) - 0.5) < 4 * 0.17 / np.sqrt(len(aucs) / 3)
+
+
+def test_a_stage_range_without_a_trainable_term_is_told_and_the_other_is_trained(own_chain, tmp_path):
+    rows = own_chain.annotations.read_text().splitlines()
+    own_chain.annotations.write_text("\n".join(r for r in rows if ",11-12," not in r) + "\n")
+    outcome = train([own_chain.features], own_chain.annotations, tmp_path / "m.h5", CLASSIFY, WORK)
+    assert "11-12: 0 terms" in outcome.summary
+    outcome = annotate(tmp_path / "m.h5", read_images(own_chain.embryos), tmp_path / "p.h5", WORK)
+    assert {reason for _, reason in outcome.failures} == {"the model knows no term of stage range 11-12"}

@@ -1,0 +1,387 @@
+"""Writers and readers of every kind are mirror images, and the same contents are the same bytes."""
+
+from dataclasses import replace
+
+import h5py
+import numpy as np
+import pytest
+
+from flyannot.classifiers import Fitted, LinearSvm
+from flyannot.descriptors.extract import Described
+from flyannot.errors import DataError, InputError, WriteError
+from flyannot.features.groups import groups_of
+from flyannot.features.image_features import PoolOptions
+from flyannot.features.pooling import Pooled
+from flyannot.runtime.digest import digest_of_file, digest_of_json
+from flyannot.sparse.fit import EpochRecord
+from flyannot.store import schema
+from flyannot.store.concatenation import concatenate
+from flyannot.store.description import describe_file
+from flyannot.store.descriptors import read_patches, read_patches_of_image, write_descriptors
+from flyannot.store.dictionary import read_checkpoint, read_dictionary, write_checkpoint, write_dictionary
+from flyannot.store.features import read_features, write_features
+from flyannot.store.header import Header
+from flyannot.store.image_columns import IMAGE_COLUMNS, read_image_columns
+from flyannot.store.model import read_model, read_second_opinion, write_model
+from flyannot.store.predictions import Predicted, read_predictions, write_predictions
+from flyannot.store.reading import open_stored, verify_stored
+from flyannot.store.schema import DTYPES, SCHEMAS
+from flyannot.store.writing import create, difference, write_array
+
+EXTRACT = {"patch_px": 16, "stride_px": 8, "min_std": 6.0}
+LEARN = {"lam": 0.1, "extract": EXTRACT}
+POOL = {"coder": "cd", "tol": 1e-4, "pooling": "max", "grid": [1, 2], "extract": EXTRACT, "learn": LEARN}
+TRAIN = {"scheme": "group", "normalisation": "l2", "merge": "max"}
+OPTIONS = {
+    "descriptors": EXTRACT,
+    "dictionary": LEARN,
+    "checkpoint": LEARN,
+    "features": POOL,
+    "model": {"train": TRAIN, "pool": POOL},
+    "predictions": {},
+}
+GENES = ("Dl", "β-Tub", "Dl")  # a letter beyond ASCII, and a group of two
+
+
+def columns(n=3):
+    genes = [GENES[i % 3] for i in range(n)]
+    texts = {name: [f"{name} {i}" for i in range(n)] for name in IMAGE_COLUMNS}
+    return texts | {"gene": genes, "group": genes, "view": [""] * n}
+
+
+def described(rng, counts=(5, 0, 7)):
+    return [
+        Described(
+            rng.integers(0, 256, (n, 128), dtype=np.uint8), rng.uniform(0, 100, (n, 2)).astype("f4"), n + 2
+        )
+        for n in counts
+    ]
+
+
+def pooled(rng, n=3, n_atoms=4):
+    return [
+        Pooled(
+            rng.random(2 * n_atoms).astype("f4"),
+            rng.integers(-1, 9, 2 * n_atoms).astype("i4"),
+            rng.integers(0, 9, 2).astype("i4"),
+        )
+        for _ in range(n)
+    ]
+
+
+def fitted(rng, n=2):
+    """A calibrated linear classifier of n terms on 8 features."""
+    scorer = LinearSvm(rng.normal(size=(n, 8)), rng.normal(size=n), rng.random(n))
+    counts = np.full(n, 9, np.int32), np.arange(n, dtype=np.int32)
+    return Fitted("svm", scorer, *rng.normal(size=(3, n)), *counts)
+
+
+def predicted(rng):
+    values = rng.normal(size=(2, 3))
+    return Predicted(
+        ["gap", "pole cell", "β"], values, 1 / (1 + np.exp(-values)), values > 0, np.array([True, False])
+    )
+
+
+def records(n=2):
+    return [EpochRecord(i + 1, 0.5 * i, 0.3, 0.2 / (i + 1), 1e-9, 6.5, i) for i in range(n)]
+
+
+def fill(file, kind, rng, stage_range="4-6"):
+    """One stage range of any kind."""
+    D = rng.normal(size=(4, 128)).astype("f4")
+    match kind:
+        case "descriptors":
+            write_descriptors(file, stage_range, columns(), described(rng))
+        case "dictionary":
+            write_dictionary(file, stage_range, D, records(), n_patches=12)
+        case "checkpoint":
+            write_checkpoint(file, stage_range, {"D": D, "n": 3}, records())
+        case "features":
+            write_features(file, stage_range, columns(), pooled(rng), D)
+        case "model":
+            write_model(file, stage_range, D, ["gap", "pole cell"], fitted(rng), {"Dl", "dl"})
+        case "predictions":
+            write_predictions(file, stage_range, columns(), groups_of(columns()), predicted(rng))
+
+
+def header(kind, **changes):
+    options = OPTIONS[kind] | changes
+    return Header(kind, options, {"descriptors": ["ab" * 32]}, 3, (("x.png", "cut short"),))
+
+
+def write(path, kind, seed=0, stage_ranges=("4-6", "11-12"), **changes):
+    rng = np.random.default_rng(seed)
+    with create(path, header(kind, **changes)) as file:
+        for stage_range in stage_ranges:
+            fill(file, kind, rng, stage_range)
+    return path
+
+
+def same(a, b):
+    np.testing.assert_equal(a, b)  # nan-safe, and descends into lists and dicts
+
+
+def test_descriptors_come_back_as_they_were(tmp_path, rng):
+    mine = described(rng)
+    with create(tmp_path / "f.h5", header("descriptors")) as file:
+        write_descriptors(file, "4-6", columns(), mine)
+    with open_stored(tmp_path / "f.h5", "descriptors") as stored:
+        same(read_image_columns(stored, "4-6"), columns())
+        for i, one in enumerate(mine):
+            back = read_patches_of_image(stored, "4-6", i)
+            same(back, (one.descriptors, one.centres_px))
+        whole = np.concatenate([one.descriptors for one in mine])
+        rows = np.array([0, 4, 5, 11])
+        same(read_patches([stored], "4-6", rows), whole[rows])
+        two_files = np.concatenate([whole, whole])
+        rows = np.array([1, 11, 12, 23])
+        same(read_patches([stored, stored], "4-6", rows), two_files[rows])
+
+
+def test_dictionaries_and_checkpoints_come_back_as_they_were(tmp_path, rng):
+    D, state = rng.normal(size=(4, 128)).astype("f4"), {"h": rng.random(4), "epoch": 2}
+    with create(tmp_path / "d.h5", header("dictionary")) as file:
+        write_dictionary(file, "4-6", D, records(), n_patches=7)
+    with open_stored(tmp_path / "d.h5", "dictionary") as stored:
+        same(read_dictionary(stored, "4-6"), D)
+    with create(tmp_path / "c.h5", header("checkpoint")) as file:
+        write_checkpoint(file, "4-6", state, records())
+    with open_stored(tmp_path / "c.h5", "checkpoint") as stored:
+        back, trace = read_checkpoint(stored, "4-6")
+        same((back["h"], back["epoch"].item(), trace), (state["h"], 2, records()))
+
+
+def test_features_of_several_files_come_back_in_a_row(tmp_path, rng):
+    mine, D = pooled(rng), rng.normal(size=(4, 128))
+    with create(tmp_path / "f.h5", header("features")) as file:
+        write_features(file, "4-6", columns(), mine, D)
+    with open_stored(tmp_path / "f.h5", "features") as a, open_stored(tmp_path / "f.h5", "features") as b:
+        found, features, n_patches = read_features([a, b], "4-6")
+        same(found, {name: 2 * values for name, values in columns().items()})
+        same(features, np.stack([one.features for one in 2 * mine]))
+        same(n_patches, np.stack([one.n_patches for one in 2 * mine]))
+        same(a.array("4-6", "winner"), np.stack([one.winner for one in mine]))
+
+
+@pytest.mark.parametrize("n_terms", [2, 0])
+def test_models_come_back_to_the_last_bit(tmp_path, rng, n_terms):
+    classifier, D = fitted(rng, n_terms), rng.normal(size=(4, 128)).astype("f4")
+    with create(tmp_path / "m.h5", header("model")) as file:
+        write_model(file, "4-6", D, ["gap", "pole cell"][:n_terms], classifier, {"Dl", "β"})
+    with open_stored(tmp_path / "m.h5", "model") as stored:
+        back = read_model(stored, "4-6")
+    same(back[0], D)
+    assert back[1] == ["gap", "pole cell"][:n_terms] and back[3] == {"Dl", "β"}
+    assert back[2].method == "svm"
+    same(classifier.arrays(), back[2].arrays())
+
+
+def test_a_second_opinion_comes_back_and_is_checked_like_the_first(tmp_path, rng):
+    first, second, D = fitted(rng), fitted(rng), rng.normal(size=(4, 128)).astype("f4")
+    terms, path = ["gap", "pole cell"], tmp_path / "m.h5"
+    with create(path, header("model")) as file:
+        write_model(file, "4-6", D, terms, first, {"Dl"}, second)
+    with open_stored(path, "model") as stored:
+        same(read_second_opinion(stored, "4-6").arrays(), second.arrays())
+        same(read_model(stored, "4-6")[2].arrays(), first.arrays())
+    narrow = replace(second, scorer=replace(second.scorer, weights=second.scorer.weights[:, 1:]))
+    with pytest.raises(DataError, match="second/scorer"), create(path, header("model")) as file:
+        write_model(file, "4-6", D, terms, first, {"Dl"}, narrow)
+
+
+def test_predictions_come_back_as_they_were(tmp_path, rng):
+    groups, mine = groups_of(columns()), predicted(rng)
+    with create(tmp_path / "p.h5", header("predictions")) as file:
+        write_predictions(file, "4-6", columns(), groups, mine)
+    with open_stored(tmp_path / "p.h5", "predictions") as stored:
+        back_groups, back = read_predictions(stored, "4-6")
+    same(vars(groups), vars(back_groups))
+    same(vars(mine), vars(back))
+
+
+def test_headers_come_back_as_they_were(tmp_path):
+    write(tmp_path / "f.h5", "features")
+    with open_stored(tmp_path / "f.h5") as stored:
+        assert (stored.kind, stored.options, stored.seed) == ("features", POOL, 3)
+        assert stored.inputs == {"descriptors": ["ab" * 32]}
+        assert stored.failures == (("x.png", "cut short"),)
+        assert stored.stage_ranges == ("4-6", "11-12")  # in the order of development, not of the alphabet
+
+
+@pytest.mark.parametrize("kind", SCHEMAS)
+def test_the_same_contents_are_the_same_bytes(tmp_path, kind):
+    paths = [write(tmp_path / name, kind) for name in ("a.h5", "b.h5")]
+    assert digest_of_file(paths[0]) == digest_of_file(paths[1])
+
+
+@pytest.mark.parametrize("kind", SCHEMAS)
+def test_every_dataset_is_chunked_with_checksums_and_its_text_has_a_fixed_length(tmp_path, kind):
+    with h5py.File(write(tmp_path / "f.h5", kind)) as file:
+        datasets = []
+        file.visititems(lambda _, item: datasets.append(item) if isinstance(item, h5py.Dataset) else None)
+        assert datasets
+        for one in datasets:
+            assert one.chunks and one.fletcher32 and not one.compression
+            assert one.dtype.kind == "S" or one.dtype.str[1:] in DTYPES
+        for name, value in file.attrs.items():
+            fixed = file.attrs.get_id(name).dtype.kind
+            assert fixed in "Si", f"{name} = {value!r} lies outside of the checksums"
+
+
+@pytest.mark.parametrize("kind", SCHEMAS)
+def test_a_digest_changes_with_any_value_name_or_attribute(tmp_path, kind):
+    """Each change is made behind the store's back; verify sees every one of them."""
+    path = write(tmp_path / "f.h5", kind)
+    assert verify_stored(path) == kind
+    original, names = path.read_bytes(), []
+    with h5py.File(path) as file:
+        file.visititems(lambda name, item: names.append(name) if isinstance(item, h5py.Dataset) else None)
+
+    def one_value(name):
+        def change(file):
+            values = file[name][()]
+            flat = values.reshape(-1)
+            if flat.size:
+                flat[-1] = b"x" if values.dtype.kind == "S" else (flat[-1] + 1 if flat[-1] < 1 else 0)
+                file[name][()] = values
+            return flat.size
+
+        return change
+
+    changes = [one_value(name) for name in names]
+    changes += [
+        lambda file: file.attrs.__setitem__("seed", 4) or 1,
+        lambda file: file.attrs.__setitem__("remark", "x") or 1,
+        lambda file: file["4-6"].attrs.__setitem__("remark", 1) or 1,
+        lambda file: file.move("4-6", "7-8") or 1,
+    ]
+    for change in changes:
+        path.write_bytes(original)
+        with h5py.File(path, "r+") as file:
+            changed = change(file)
+        if changed:
+            with pytest.raises(DataError) as caught:
+                verify_stored(path)
+            assert caught.value.exit_code == 65
+
+
+def test_an_upgrade_of_the_program_orphans_no_file(tmp_path):
+    path = write(tmp_path / "f.h5", "features")
+    with h5py.File(path, "r+") as file:
+        file.attrs["flyannot_version"] = "99.0"
+    assert verify_stored(path) == "features"
+    assert difference(path, header("features")) == ""
+
+
+def test_the_order_of_keys_is_no_difference():
+    assert digest_of_json({"a": 1, "b": [2]}) == digest_of_json({"b": [2], "a": 1})
+    assert digest_of_json({"a": 1}) != digest_of_json({"a": 2})
+
+
+def test_a_difference_is_told_in_words(tmp_path):
+    path = write(tmp_path / "f.h5", "features")
+    other = Header("features", POOL | {"grid": [2, 4]}, {"descriptors": ["cd" * 32]}, 4)
+    assert difference(path, other) == (
+        "grid was [1,2] and is now [2,4], it was made from other descriptors, seed was 3 and is now 4"
+    )
+    nested = header("features", learn=LEARN | {"lam": 0.2})
+    assert difference(path, nested) == "learn.lam was 0.1 and is now 0.2"
+    assert difference(tmp_path / "none.h5", other) == "it is not there yet"
+    assert "holds features, not a model" in difference(path, header("model"))
+
+
+@pytest.mark.parametrize("kind", ["descriptors", "features", "predictions"])
+def test_parts_joined_are_what_one_writer_would_have_written(tmp_path, kind):
+    """Concatenation against the readers: every image has the values it had in its part."""
+    a, b = write(tmp_path / "a.h5", kind, seed=1), write(tmp_path / "b.h5", kind, 2, ("4-6", "7-8"))
+    with open_stored(a) as one, open_stored(b) as two:
+        with create(tmp_path / "c.h5", header(kind)) as file:
+            concatenate(file, [one, two])
+        with open_stored(tmp_path / "c.h5") as joined:
+            assert joined.stage_ranges == ("4-6", "7-8", "11-12")
+            both = read_image_columns(one, "4-6"), read_image_columns(two, "4-6")
+            same(read_image_columns(joined, "4-6"), {k: both[0][k] + both[1][k] for k in IMAGE_COLUMNS})
+            for i in range(6):
+                part, at = (one, i) if i < 3 else (two, i - 3)
+                same(_of_image(joined, kind, i), _of_image(part, kind, at))
+
+
+def _of_image(stored, kind, i):
+    if kind == "descriptors":
+        return read_patches_of_image(stored, "4-6", i)
+    if kind == "features":
+        return [values[i] for values in read_features([stored], "4-6")[1:]]
+    groups, found = read_predictions(stored, "4-6")
+    g = groups.of_image[i]
+    return groups.name[g], groups.gene[g], found.decision_value[g], found.yes[g], found.in_training[g]
+
+
+def test_a_failing_write_leaves_the_old_file(tmp_path):
+    path = write(tmp_path / "f.h5", "features")
+    before = path.read_bytes()
+    with pytest.raises(ZeroDivisionError), create(path, header("features")) as file:
+        fill(file, "features", np.random.default_rng(0))
+        raise ZeroDivisionError
+    assert path.read_bytes() == before
+    assert [p.name for p in tmp_path.iterdir()] == ["f.h5"]
+
+
+def test_a_full_disk_is_a_write_error_and_leaves_the_old_file(tmp_path, monkeypatch):
+    path = write(tmp_path / "f.h5", "features")
+    before = path.read_bytes()
+
+    def full(*args, **kwargs):
+        raise OSError("Can't synchronously write data (errno = 28, No space left on device)")
+
+    monkeypatch.setattr("flyannot.store.writing.append_rows", full)
+    with pytest.raises(WriteError, match="No space left.*bytes free"):
+        write(path, "features", seed=1)
+    assert path.read_bytes() == before
+
+
+def test_thousands_of_failures_fit_in_a_header(tmp_path):
+    failures = tuple((f"image {i}.png", "damaged or cut short " * 5) for i in range(3000))
+    with create(tmp_path / "f.h5", Header("predictions", {}, {}, failures=failures)):
+        pass
+    with open_stored(tmp_path / "f.h5") as stored:
+        assert stored.failures == failures
+    assert verify_stored(tmp_path / "f.h5") == "predictions"
+
+
+def test_a_missing_stage_range_is_named_with_the_command_that_makes_it(tmp_path):
+    with open_stored(write(tmp_path / "f.h5", "features")) as stored, pytest.raises(DataError) as caught:
+        stored.array("7-8", "features")
+    assert "holds no stage range 7-8, only 4-6, 11-12" in str(caught.value)
+    assert caught.value.fix == "make it with: flyannot pool --stage-range 7-8"
+
+
+def test_a_missing_file_is_an_input_error(tmp_path):
+    with pytest.raises(InputError, match="is not there") as caught, open_stored(tmp_path / "f.h5", "model"):
+        pass
+    assert "flyannot train" in caught.value.fix
+
+
+@pytest.mark.parametrize("kind", SCHEMAS)
+def test_every_kind_can_be_shown(tmp_path, kind):
+    text = describe_file(write(tmp_path / "f.h5", kind))
+    assert kind in text.splitlines()[0] and "skipped  x.png: cut short" in text
+    assert text.index("\n4-6\n") < text.index("\n11-12\n")
+    for name in SCHEMAS[kind]:
+        assert f"  {name} " in text
+
+
+def test_empty_and_long_texts_survive(tmp_path):
+    with create(tmp_path / "f.h5", header("checkpoint")) as file:
+        group = file.create_group("4-6")
+        for name, texts in {"none": [], "empty": [""], "long": ["x" * 70_000, "é", ""]}.items():
+            write_array(group, name, texts)
+    with open_stored(tmp_path / "f.h5") as stored:
+        assert stored.array("4-6", "none") == []
+        assert stored.array("4-6", "empty") == [""]
+        assert stored.array("4-6", "long") == ["x" * 70_000, "é", ""]
+
+
+def test_pool_options_are_known_to_the_schema():
+    """A new option must be written down in the schema too, or older files would pass for complete."""
+    assert set(vars(PoolOptions())) <= {name.split(".")[0].rstrip("?") for name in schema.OPTIONS["features"]}
