@@ -30,8 +30,8 @@ from flyannot.classifiers.folds import gene_folds
 from flyannot.classifiers.linear import linear_values
 from flyannot.classifiers.linear_svm import TrainOptions, merge_images, train_terms, untrainable
 from flyannot.errors import DataError, InputError
+from flyannot.runtime.validation import chosen
 from flyannot.scores.metrics import auc_within_folds
-from flyannot.validation import chosen
 
 _WHERE = {
     "svm": ":LinearSvm",

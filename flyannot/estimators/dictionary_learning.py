@@ -6,9 +6,9 @@ from sklearn.utils.validation import check_is_fitted
 from flyannot.errors import InputError
 from flyannot.estimators.sparse_coding import SparseCoding
 from flyannot.estimators.validation import generator, matrix_of
+from flyannot.runtime.validation import chosen
 from flyannot.sparse.fit import learn, random_patches, take_over
 from flyannot.sparse.learners import LEARNERS, SETTINGS, learner_class
-from flyannot.validation import chosen
 
 
 class DictionaryLearning(SparseCoding):

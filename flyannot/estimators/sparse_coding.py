@@ -6,10 +6,10 @@ from sklearn.utils import check_array
 
 from flyannot.errors import InputError
 from flyannot.estimators.validation import matrix_of, n_threads_of
+from flyannot.runtime.validation import chosen
 from flyannot.sparse.coders import CODERS, coder
 from flyannot.sparse.fit import default_lam
 from flyannot.sparse.objective import objective
-from flyannot.validation import chosen
 
 
 class SparseCoding(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator):

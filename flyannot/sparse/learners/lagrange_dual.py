@@ -14,8 +14,8 @@ import numpy as np
 import scipy.sparse as sp
 from scipy.linalg import cho_factor, cho_solve
 
+from flyannot.runtime.validation import chosen, require_legal
 from flyannot.sparse.coders import CODERS, coder
-from flyannot.validation import chosen, require_legal
 
 RIDGE = 1e-12  # added to the diagonal of A, as part of it: codes may depend on one another
 DECREASE = 1e-4  # part of the decrease a straight line promises that a step must bring

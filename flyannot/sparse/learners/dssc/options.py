@@ -2,7 +2,7 @@
 
 from dataclasses import dataclass, replace
 
-from flyannot.validation import chosen, require_legal
+from flyannot.runtime.validation import chosen, require_legal
 
 SURROGATES = ("proximal", "exact")
 CODE_BLOCKS = ("whole", "drawn")

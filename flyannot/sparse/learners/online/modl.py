@@ -14,10 +14,10 @@ perfect dictionary stays where it is, whatever the masks.
 import numpy as np
 
 from flyannot.errors import InputError
+from flyannot.runtime.validation import chosen
 from flyannot.sparse.coders.missing_values import ridge_of_known, split_missing
 from flyannot.sparse.learners.online.kernels import L1_WITHIN, L2_LAZY, L2_WITHIN
 from flyannot.sparse.learners.online.ol import OL
-from flyannot.validation import chosen
 
 # (ball, projection) -> what the kernels do
 BALLS = {

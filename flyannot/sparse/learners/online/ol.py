@@ -11,6 +11,7 @@ import numpy as np
 
 from flyannot.errors import DataError
 from flyannot.runtime.blas_threads import one_blas_thread
+from flyannot.runtime.validation import require_legal
 from flyannot.sparse.coders.missing_values import lasso_of_known, split_missing
 from flyannot.sparse.learners.online.kernels import L2_LAZY, add_products, blend_rows
 from flyannot.sparse.learners.online.lazy_atoms import LazyAtoms, Room, take_rows
@@ -22,7 +23,6 @@ from flyannot.sparse.stored_codes import (
     state_of_codes,
     with_room,
 )
-from flyannot.validation import require_legal
 
 _DENSE = 8  # codes with more than one non-zero in so many entries are multiplied as a dense matrix
 _BLOCK_ENTRIES = 2**22  # of X in one call of `step`: it is copied there

@@ -13,6 +13,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from flyannot.runtime.validation import chosen, require_legal
 from flyannot.sparse.learners.scc.kernels import (
     Atoms,
     Orders,
@@ -23,7 +24,6 @@ from flyannot.sparse.learners.scc.kernels import (
 )
 from flyannot.sparse.simd.atom_rows import GROUP, padded_zeros, whole_chunks
 from flyannot.sparse.stored_codes import as_csr, codes_of_state, no_codes, state_of_codes, with_room
-from flyannot.validation import chosen, require_legal
 
 N_ORDERS = 64  # random orders drawn for an epoch; a fresh one per sample would cost more than its sweep
 
