@@ -6,6 +6,7 @@ ends with the process that holds it.
 
 import errno
 import fcntl
+import filecmp
 import os
 import shutil
 from contextlib import contextmanager, suppress
@@ -74,11 +75,11 @@ def _glob_escaped(name):
 
 
 @contextmanager
-def replacing(path, *, check=None):
+def replacing(path, *, check=None, keep_same=False):
     """Yield a path beside `path` to write to; on leaving, check it, make it durable and rename it.
 
     If anything fails, `path` is as it was and nothing is left beside it.  `check` is called with
-    the written file before the rename.
+    the written file before the rename.  With `keep_same` a file of the same bytes stays as it is.
     """
     path = Path(path)
     beside = path.with_name(f".{path.name}.{os.getpid()}.tmp")
@@ -88,6 +89,8 @@ def replacing(path, *, check=None):
             yield beside
             if check is not None:
                 check(beside)
+            if keep_same and path.is_file() and filecmp.cmp(beside, path, shallow=False):
+                return
             synchronise(beside)
             os.replace(beside, path)
             synchronise(path.parent)
@@ -96,9 +99,9 @@ def replacing(path, *, check=None):
             beside.unlink()
 
 
-def write_text(path, text):
+def write_text(path, text, *, keep_same=False):
     """Replace a text file as a whole; UTF-8, line ends as given."""
-    with replacing(path) as beside:
+    with replacing(path, keep_same=keep_same) as beside:
         beside.write_bytes(text.encode())
 
 
