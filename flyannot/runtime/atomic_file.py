@@ -1,23 +1,19 @@
-"""A file that exists is whole: write beside it, check, and rename.
-
-A lock of the operating system (flock) keeps two runs off one output; it cannot go stale, because it
-ends with the process that holds it.
-"""
+"""A file that exists is whole: write beside it, check, and rename."""
 
 import errno
-import fcntl
 import filecmp
 import os
 import shutil
-from contextlib import contextmanager, suppress
+from contextlib import ExitStack, contextmanager, suppress
 from pathlib import Path
 
-from flyannot.errors import LockedError, WriteError
+from flyannot.errors import WriteError
+from flyannot.runtime.locks import exclusive
 
 
 @contextmanager
 def locked(path):
-    """Hold the output `path` for this process.
+    """Hold the output `path` for this process, and remove what killed runs left beside it.
 
     Raises
     ------
@@ -27,41 +23,12 @@ def locked(path):
         If its folder cannot be made or written.
     """
     path = Path(path)
-    lock = path.with_name(f".{path.name}.lock")
-    with explained(path):
-        path.parent.mkdir(parents=True, exist_ok=True)
-        descriptor = _take_lock(lock, path)
-    try:
+    with ExitStack() as stack:
         with explained(path):
+            path.parent.mkdir(parents=True, exist_ok=True)
+            stack.enter_context(exclusive(path))
             _sweep(path)
         yield
-    finally:
-        lock.unlink(missing_ok=True)
-        os.close(descriptor)
-
-
-def _take_lock(lock, path):
-    while True:
-        descriptor = os.open(lock, os.O_RDWR | os.O_CREAT, 0o644)
-        try:
-            fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
-        except OSError as error:
-            os.close(descriptor)
-            if error.errno not in (errno.EAGAIN, errno.EACCES):
-                raise
-            raise LockedError(
-                f"{path} is being written by another run", fix="wait for that run, or name another output"
-            ) from None
-        if _is_same_file(descriptor, lock):
-            return descriptor
-        os.close(descriptor)  # its last holder removed it between our open and our lock
-
-
-def _is_same_file(descriptor, path):
-    try:
-        return os.path.samestat(os.fstat(descriptor), os.stat(path))
-    except FileNotFoundError:
-        return False
 
 
 def _sweep(path):
