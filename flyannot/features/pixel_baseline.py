@@ -6,7 +6,6 @@ What every other feature must beat.
 import numpy as np
 
 from flyannot.descriptors.standard_image import SIZE_PX, read_grey
-from flyannot.features.grid import levels_of
 from flyannot.features.pooling import cells_of
 
 
@@ -16,7 +15,7 @@ def pixel_features(paths, grid):
     Parameters
     ----------
     paths : paths of pictures
-    grid : (n_rows, n_columns), or several such, one after the other
+    grid : tuple of (n_rows, n_columns), one after the other
 
     Returns
     -------
@@ -27,7 +26,7 @@ def pixel_features(paths, grid):
     UnreadableImage
         If a picture cannot be read.
     """
-    return np.hstack([_level_means(paths, level) for level in levels_of(grid)])
+    return np.hstack([_level_means(paths, level) for level in grid])
 
 
 def _level_means(paths, grid):

@@ -2,9 +2,11 @@
 
 import base64
 import io
+from functools import partial
 
 import numpy as np
 
+from flyannot.descriptors.extract import place
 from flyannot.descriptors.standard_image import SIZE_PX, read_bands
 
 CELL_PX = 8  # the side of a cell of a map
@@ -28,7 +30,7 @@ def embryo_jpeg(path, options):
     flyannot.descriptors.image_file.UnreadableImage
         As `flyannot.descriptors.standard_image.read_bands`.
     """
-    bands = read_bands(path, "RGB", place=options.place)
+    bands = read_bands(path, "RGB", place=partial(place, options=options))
     return jpeg(np.rint(bands[0] if len(bands) == 1 else np.stack(bands, axis=2)).astype(np.uint8))
 
 

@@ -23,7 +23,7 @@ from flyannot.dataset.bdgp_site.pace import Pace
 from flyannot.dataset.bdgp_site.plan import BASE_URL, TABLES, plan_images, url_of_image, url_of_table
 from flyannot.errors import FlyannotError
 from flyannot.runtime.atomic_file import explained, locked
-from flyannot.steps.output import Outcome
+from flyannot.steps.tasks import Outcome
 
 log = logging.getLogger("flyannot")
 _SAMPLED = 5  # images whose size is asked for, for the estimate
@@ -57,14 +57,14 @@ class _Run:
         return download(self.client, url, path, check, self.pace, self.manners, most_bytes=most_bytes)
 
 
-def fetch_bdgp(folder, wanted, work, *, manners=None, dry_run=False):
+def fetch_bdgp(folder, wanted, execution, *, manners=None, dry_run=False):
     """Fetch BDGP's two dumps and the images that are wanted and not there yet.
 
     Parameters
     ----------
     folder : Path; gets the dumps, the images under the paths that the dump gives them, and manifest.csv
     wanted : Wanted
-    work : flyannot.steps.output.Work
+    execution : flyannot.steps.tasks.Execution
     manners : Manners
     dry_run : bool
         Only estimate; nothing in `folder` is changed.
@@ -88,7 +88,7 @@ def fetch_bdgp(folder, wanted, work, *, manners=None, dry_run=False):
         if dry_run:
             return _estimate_only(folder, wanted, run)
         with locked(folder / manifests.NAME):
-            return _fetch(folder, wanted, run, work)
+            return _fetch(folder, wanted, run, execution)
 
 
 def _estimate_only(folder, wanted, run):
@@ -104,7 +104,7 @@ def _estimate_only(folder, wanted, run):
     return Outcome(folder, True, "dry run: nothing was fetched\n" + _estimate(plan, missing, run))
 
 
-def _fetch(folder, wanted, run, work):
+def _fetch(folder, wanted, run, execution):
     manifest = manifests.Manifest(folder)
     with explained(folder):
         folder.mkdir(parents=True, exist_ok=True)
@@ -116,7 +116,7 @@ def _fetch(folder, wanted, run, work):
     missing = [name for name in plan.images if not manifest.has(name)]
     log.info("%s", _estimate(plan, missing, run))
     try:
-        failures = _fetch_images(folder, missing, manifest, run, work.progress)
+        failures = _fetch_images(folder, missing, manifest, run, execution.progress)
     finally:
         manifest.save()
     there = sum(manifest.has(name) for name in plan.images)
