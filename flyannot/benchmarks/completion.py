@@ -1,15 +1,15 @@
-"""Missing features filled in from a dictionary: the code of what is known says what is not."""
+"""Missing features filled in from a dictionary: the code of what is observed says what is not."""
 
 import numpy as np
 
 from flyannot.errors import InputError
-from flyannot.sparse.coders.missing_values import lasso_of_known, split_missing
+from flyannot.sparse.coders.missing_values import lasso_of_observed, split_missing
 
 _BLOCK_ENTRIES = 2**24  # of X worked on at once
 
 
 def complete(X, D, lam, *, tol=1e-4):
-    """X with every NaN replaced by its entry of z D, z the code of the sample's known features.
+    """X with every NaN replaced by its entry of z D, z the code of the sample's observed features.
 
     Parameters
     ----------
@@ -17,14 +17,14 @@ def complete(X, D, lam, *, tol=1e-4):
         NaN where missing.  float32 is solved in float32, all else in float64.
     D : float array (n_atoms, n_features)
     lam : float > 0
-        Weight of the L1 norm of a sample with all features; one with s of p known gets lam s / p.
+        Weight of the L1 norm of a sample with all features; one with s of p observed gets lam s / p.
     tol : float
-        A code is done when its duality gap is at most tol / 2 |x|^2 over the known features.
+        A code is done when its duality gap is at most tol / 2 |x|^2 over the observed features.
 
     Returns
     -------
     filled : float array (n_samples, n_features)
-        Known entries as they are.  A sample without any known entry has code 0 and is filled with 0.
+        Known entries as they are.  A sample without any observed entry has code 0 and is filled with 0.
 
     Raises
     ------
@@ -33,7 +33,7 @@ def complete(X, D, lam, *, tol=1e-4):
 
     Source
     ------
-    Mensch, Mairal, Thirion and Varoquaux, ICML 2016, Section 1.3 (the code from the known features).
+    Mensch, Mairal, Thirion and Varoquaux, ICML 2016, Section 1.3 (the code from the observed features).
     """
     dtype = np.float32 if np.asarray(X).dtype == np.float32 else np.float64
     X, F = np.asarray(X, dtype), np.ascontiguousarray(np.asarray(D, dtype).T)
@@ -49,7 +49,7 @@ def complete(X, D, lam, *, tol=1e-4):
     block = max(1, _BLOCK_ENTRIES // max(1, len(F)))
     for start in range(0, len(incomplete), block):
         rows = incomplete[start : start + block]
-        Xb, known = split_missing(X[rows])
-        Z = lasso_of_known(Xb, known, F, lam / len(F), tol)
-        filled[rows] = np.where(known, Xb, Z @ F.T)
+        Xb, observed = split_missing(X[rows])
+        Z = lasso_of_observed(Xb, observed, F, lam / len(F), tol)
+        filled[rows] = np.where(observed, Xb, Z @ F.T)
     return filled

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from flyannot.errors import DataError
-from flyannot.sparse.coders import coder
+from flyannot.sparse.coders import CODERS
 from flyannot.sparse.objective import duality_gap, objective
 
 JUDGED_SAMPLES = 2000  # the trace's fixed sample: exact codes of all samples would cost an epoch
@@ -98,7 +98,7 @@ def _judge(X, judged, learner, epoch, seconds):
     Z, D = learner.codes(), np.asarray(learner.D, np.float64)
     stored, exact, gaps = np.zeros((3, len(judged)))
     for rows, Xk, Dk, lam in _by_what_is_known(np.asarray(X[judged], np.float64), D, learner.lam):
-        solved = coder("cd")(Xk, Dk, lam, tol=1e-6)
+        solved = CODERS["cd"](Xk, Dk, lam, tol=1e-6)
         stored[rows] = objective(Xk, Dk, Z[judged[rows]], lam)
         exact[rows], gaps[rows] = objective(Xk, Dk, solved, lam), duality_gap(Xk, Dk, solved, lam)
     return EpochRecord(

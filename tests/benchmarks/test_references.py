@@ -3,8 +3,9 @@
 import numpy as np
 
 from flyannot.benchmarks.references import lars
-from flyannot.sparse.coders import coder
-from flyannot.sparse.objective import duality_gap, lam_max
+from flyannot.sparse.coders import CODERS
+from flyannot.sparse.objective import duality_gap
+from tests.sparse.optimality import lam_max
 
 
 def relative_gaps(X, D, Z, lam):
@@ -17,7 +18,7 @@ def test_lars_solves_most_samples_without_coordinate_descent(rng, monkeypatch):
 
     def spy(X, D, lam, *, start, **options):
         starts.append(start)
-        return coder("cd")(X, D, lam, start=start, **options)
+        return CODERS["cd"](X, D, lam, start=start, **options)
 
     monkeypatch.setattr(lars, "encode_by_cd", spy)
     lam = 0.1 * lam_max(X, D)

@@ -4,15 +4,17 @@ import numpy as np
 import pytest
 from numpy.testing import assert_allclose, assert_array_equal
 
-from flyannot.descriptors.extract import ExtractOptions, describe
+from flyannot.descriptors.extract import describe
+from flyannot.descriptors.options import ExtractOptions
 from flyannot.descriptors.sift import normalise
 from flyannot.descriptors.standard_image import read_grey
 from flyannot.errors import InputError
-from flyannot.sparse.coders import coder
+from flyannot.sparse.coders import CODERS
 from flyannot.sparse.learners.dssc.learner import DSSC
 from flyannot.sparse.learners.dssc.options import SURROGATES, Options, gamma_at, rho_at
-from flyannot.sparse.objective import kkt_violation, objective
+from flyannot.sparse.objective import objective
 from tests.planted_samples import planted, run, unit_rows
+from tests.sparse.optimality import kkt_violation
 from tests.sparse.twin_dssc import TwinDSSC, into_ball, soft
 
 LAM = 0.15
@@ -24,7 +26,7 @@ each_surrogate = pytest.mark.parametrize("surrogate", SURROGATES)
 
 def exact_objective(X, D):
     X, D = np.asarray(X, np.float64), np.asarray(D, np.float64)
-    return objective(X, D, coder("cd")(X, D, LAM, tol=1e-8), LAM).mean()
+    return objective(X, D, CODERS["cd"](X, D, LAM, tol=1e-8), LAM).mean()
 
 
 def mean_gradient(X, Z, D):

@@ -4,16 +4,16 @@ from inspect import Parameter, signature
 
 import numpy as np
 import pytest
-
 from flyannot.cli.shared.learner_options import TABLE
+from flyannot.steps.output import Work
+
 from flyannot.errors import InputError
-from flyannot.sparse.coders import coder
+from flyannot.sparse.coders import CODERS
 from flyannot.sparse.fit import learn, random_patches
 from flyannot.sparse.learners import LEARNERS, SETTINGS, learner_class, resolved_settings
 from flyannot.sparse.objective import objective
 from flyannot.steps import learn_dict as step
 from flyannot.steps.learn_dict import LearnOptions, learn_dict
-from flyannot.steps.output import Work
 from flyannot.store.reading import open_stored
 from tests.planted_samples import planted, unit_rows
 
@@ -94,7 +94,7 @@ def test_atoms_stay_in_the_unit_ball_and_feel_it(way, dtype, rng):
 def test_the_objective_falls(way, rng):
     X = planted(600, 20, 16, 2, rng)[0].astype(np.float32)
     D = random_patches(X, 30, rng)
-    before = objective(X, D, coder("cd")(X, D, LAM), LAM).mean()
+    before = objective(X, D, CODERS["cd"](X, D, LAM), LAM).mean()
     values = [record.objective for record in run(make(way, D, len(X)), X, 6)]
     assert values[0] < before and values[-1] < values[0]
 

@@ -8,7 +8,7 @@ from flyannot.benchmarks.papers.findings import Claim, Compared, Finding, Panel,
 from flyannot.benchmarks.papers.papers import stated
 from flyannot.benchmarks.papers.signals import photograph_patches
 from flyannot.benchmarks.speed.clocks import Stopwatch
-from flyannot.sparse.coders import coder
+from flyannot.sparse.coders import CODERS
 from flyannot.sparse.fit import default_lam, random_patches
 from flyannot.sparse.learners.dssc.learner import DSSC
 from flyannot.sparse.objective import objective
@@ -98,7 +98,7 @@ def _compile(D, X, *settings):
 
 def _judge(D, held, lam):
     D = np.asarray(D, np.float64)
-    return float(objective(held, D, coder("cd")(held, D, lam, tol=1e-5), lam).mean())
+    return float(objective(held, D, CODERS["cd"](held, D, lam, tol=1e-5), lam).mean())
 
 
 def _claims(paper, runs):

@@ -9,7 +9,7 @@ from flyannot.benchmarks.papers.embryos import Source, grey_pictures
 from flyannot.benchmarks.papers.signals import fmri_volumes
 from flyannot.benchmarks.speed.clocks import Stopwatch
 from flyannot.dataset.importers.wu2016 import read_patterns, render_patterns
-from flyannot.sparse.coders import coder
+from flyannot.sparse.coders import CODERS
 from flyannot.sparse.fit import random_patches
 from flyannot.sparse.learners import learner_class
 from flyannot.sparse.objective import objective
@@ -130,7 +130,7 @@ def test_judge(case):
 
     def by_l1(D):
         D = np.asarray(D, np.float64)
-        Z = coder("cd")(case.test.astype(np.float64), D, case.lam, tol=1e-5)
+        Z = CODERS["cd"](case.test.astype(np.float64), D, case.lam, tol=1e-5)
         return float(objective(case.test, D, Z, case.lam).mean())
 
     return by_l1 if case.penalty == "l1" else by_l2

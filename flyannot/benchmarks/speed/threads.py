@@ -1,14 +1,11 @@
 """One thread against two: coding, and learning where the learner has threads."""
 
 from flyannot.benchmarks.speed.code import learned
-from flyannot.benchmarks.speed.race import Contender, Task, absent, race
+from flyannot.benchmarks.speed.race import Contender, Task, race
 from flyannot.benchmarks.speed.real_patches import LAM
-from flyannot.sparse.learners import LEARNERS
 
 _M = 1000
-_N_EPOCHS = 10
 _N_EPOCHS_DSSC = 2  # each takes seven times as long as one of SCC
-_PARALLEL = "scc-parallel"
 
 
 def rows(inputs, bounds):
@@ -20,25 +17,6 @@ def rows(inputs, bounds):
         note="one and two threads took turns in one process",
     )  # fmt: skip
     yield from race(Task("threads", "code", m=_M, threads=2, repeats=bounds.repeats), [coding])
-    if _PARALLEL in LEARNERS:
-        yield from _learning(inputs, bounds)
-    else:
-        yield absent("threads", "learn", "learning by SCC has no threads")
-
-
-def _learning(inputs, bounds):
-    """SCC on one thread and in two shares at once, at equal epochs."""
-    arguments = inputs.problem(_M) | {"n": bounds.n_learn, "n_epochs": _N_EPOCHS}
-    shares = arguments | {"learner": _PARALLEL, "settings": {"n_shares": 2}}
-    one, two = race(
-        Task("threads", "learn", m=_M, threads=2, repeats=bounds.repeats),
-        [
-            Contender("flyannot", "scc, released", "learning:learn_by_the_wall", arguments),
-            Contender("flyannot", "scc-parallel, 2 shares", "learning:learn_by_the_wall", shares),
-        ],
-    )
-    yield one | {"threads": 1}
-    yield two | {"speed_up": 1 / two["ratio_to_flyannot"]}
     yield from _learning_by_dssc(inputs, bounds)
 
 

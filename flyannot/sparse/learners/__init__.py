@@ -21,7 +21,6 @@ from inspect import signature
 
 _WHERE = {
     "scc": "scc.learner:SCC",
-    "scc-parallel": "scc.parallel:ParallelSCC",
     "ol": "online.ol:OL",
     "modl": "online.modl:MODL",
     "lagrange-dual": "lagrange_dual:LagrangeDual",
@@ -35,7 +34,6 @@ _SCC = ("variant", "n_sweeps", "forgetting", "max_step")
 _ONLINE = ("batch_size", "beta", "memory", "tol", "replace_after")
 SETTINGS = {
     "scc": _SCC,
-    "scc-parallel": (*_SCC, "n_shares"),
     "ol": _ONLINE,
     "modl": (*_ONLINE, "reduction", "ball", "projection", "code_penalty", "history"),
     "lagrange-dual": ("coder", "tol", "n_threads"),

@@ -15,7 +15,7 @@ import scipy.sparse as sp
 from scipy.linalg import cho_factor, cho_solve
 
 from flyannot.runtime.validation import chosen, require_legal
-from flyannot.sparse.coders import CODERS, coder
+from flyannot.sparse.coders import CODERS
 
 RIDGE = 1e-12  # added to the diagonal of A, as part of it: codes may depend on one another
 DECREASE = 1e-4  # part of the decrease a straight line promises that a step must bring
@@ -70,7 +70,7 @@ class LagrangeDual:
         """Solve the codes of X (len(rows), n_features), known by their numbers `rows`."""
         X, rows = np.asarray(X, np.float64), np.asarray(rows)
         rules = {"tol": self.tol, "gram": self._gram, "n_threads": self.n_threads}
-        Z = coder(self.coder)(X, self.D, self.lam, start=self._Z[rows], **rules)
+        Z = CODERS[self.coder](X, self.D, self.lam, start=self._Z[rows], **rules)
         self._A += (Z.T @ Z).toarray()
         self._B += Z.T @ X
         self._new.append((rows, Z))

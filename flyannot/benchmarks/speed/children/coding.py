@@ -12,7 +12,7 @@ from flyannot.benchmarks.speed.clocks import Stopwatch, median_seconds
 from flyannot.benchmarks.speed.peers import submodule
 from flyannot.benchmarks.speed.worker import peak_mb
 from flyannot.descriptors.sift import normalise
-from flyannot.sparse.coders import coder
+from flyannot.sparse.coders import CODERS
 from flyannot.sparse.fit import learn
 from flyannot.sparse.learners import learner_class
 from flyannot.sparse.objective import duality_gap, objective
@@ -34,7 +34,7 @@ def learn_dictionaries(patches, initial, lam, n, n_epochs, last, last_but_one):
 
 def encode_ours(patches, dictionary, lam, n, start_from=None):
     """Code by `cd`, taking turns with the bare product; `start_from` names a dictionary to warm up on."""
-    X, D, encode = _patches(patches, n), np.load(dictionary), coder("cd")
+    X, D, encode = _patches(patches, n), np.load(dictionary), CODERS["cd"]
     start = None if start_from is None else encode(X, np.load(start_from), lam, tol=TOL)
     product = np.empty((len(X), len(D)), np.float32)
     kept = {}
@@ -51,7 +51,7 @@ def encode_ours(patches, dictionary, lam, n, start_from=None):
 def encode_exactly(patches, dictionary, lam, n, coder_name):
     """Code in float64 by a coder of the table, to rounding."""
     X, D = _patches(patches, n).astype(np.float64), np.load(dictionary).astype(np.float64)
-    encode = coder(coder_name)
+    encode = CODERS[coder_name]
     encode(X[:4], D, lam, tol=EXACT)
     kept = {}
 
@@ -64,7 +64,7 @@ def encode_exactly(patches, dictionary, lam, n, coder_name):
 
 def encode_on_threads(patches, dictionary, lam, n):
     """Code on one and on two threads, taking turns; `speed_up` is the ratio."""
-    X, D, encode = _patches(patches, n), np.load(dictionary), coder("cd")
+    X, D, encode = _patches(patches, n), np.load(dictionary), CODERS["cd"]
     kept = {}
 
     def on(n_threads):

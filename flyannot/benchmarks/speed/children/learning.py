@@ -13,7 +13,7 @@ from flyannot.benchmarks.speed.plain_scc import PlainSCC
 from flyannot.benchmarks.speed.worker import peak_mb
 from flyannot.descriptors.sift import normalise
 from flyannot.runtime.blas_threads import one_blas_thread
-from flyannot.sparse.coders import coder
+from flyannot.sparse.coders import CODERS
 from flyannot.sparse.fit import learn
 from flyannot.sparse.learners import learner_class
 from flyannot.sparse.objective import duality_gap, objective
@@ -89,7 +89,7 @@ def learn_sklearn(patches, held, initial, lam, n, n_epochs, batch_size):
 def judge(D, held, lam):
     """The mean objective, duality gap and number of non-zeros of exact codes of the held sample."""
     X, D = normalise(np.load(held)).astype(np.float64), np.ascontiguousarray(D, np.float64)
-    Z = coder("cd")(X, D, lam, tol=1e-6)
+    Z = CODERS["cd"](X, D, lam, tol=1e-6)
     return {
         "objective": float(objective(X, D, Z, lam).mean()),
         "gap": float(duality_gap(X, D, Z, lam).mean()),

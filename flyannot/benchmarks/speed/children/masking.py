@@ -6,7 +6,7 @@ from flyannot.benchmarks.completion import complete
 from flyannot.benchmarks.speed.clocks import Clocked, Stopwatch
 from flyannot.benchmarks.speed.whole_pictures import centred
 from flyannot.benchmarks.speed.worker import peak_mb
-from flyannot.sparse.coders import coder
+from flyannot.sparse.coders import CODERS
 from flyannot.sparse.fit import random_patches, run_epoch
 from flyannot.sparse.learners.online.modl import MODL
 from flyannot.sparse.objective import objective
@@ -73,7 +73,7 @@ def _made(X, n_atoms, lam, reduction):
 def _judged(X, D, lam):
     """The mean objective of exact codes."""
     D = D.astype(np.float64)
-    return float(objective(X, D, coder("cd")(X, D, lam, tol=1e-6), lam).mean())
+    return float(objective(X, D, CODERS["cd"](X, D, lam, tol=1e-6), lam).mean())
 
 
 def _with_missing(X, part, rng):

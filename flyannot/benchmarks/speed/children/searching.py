@@ -49,7 +49,7 @@ def time_a_batch(patches, held, n_atoms, n_queries, tol):
     """SISO as published and as it is here on many queries at once."""
     D, X = _atoms(patches, n_atoms), _queries(held, n_queries)
     X /= _largest(X, D)[:, None]
-    searches = {"siso, as published": siso.solve_by_looks, "siso": siso.solve}
+    searches = {"siso, as published": siso.solve_with_full_passes, "siso": siso.solve}
     numbers = {}
     for name, solve in searches.items():
         solve(X[:2], D, LAM, tol=tol)
@@ -61,7 +61,7 @@ def time_a_batch(patches, held, n_atoms, n_queries, tol):
 def _searches(index, tol, with_cd):
     """{name: function of (X, D) to (Z, whole and partial looks)}."""
     searches = {
-        "siso, as published": partial(_by_siso, siso.solve_by_looks, tol=tol),
+        "siso, as published": partial(_by_siso, siso.solve_with_full_passes, tol=tol),
         "siso": partial(_by_siso, siso.solve, tol=tol),
     }
     for ending in hash_siso.ENDINGS:
@@ -122,7 +122,7 @@ def _recalls(index, X, D, tol):
     """How many of the best atoms the cells hold, as SISO goes on: (name, numbers) after 0, 5 and 10 looks."""
     seen = Seen(index)
     for n_looks in (0, 5, 10):
-        Z = siso.solve_by_looks(X, D, LAM, tol=tol, max_sweeps=n_looks + 1).Z
+        Z = siso.solve_with_full_passes(X, D, LAM, tol=tol, max_sweeps=n_looks + 1).Z
         R = X if n_looks == 0 else X - Z @ D
         best = compare(D, R.astype(np.float64), 0.0, _BEST)[1]
         chosen = [candidates(index, r, seen, n_probes=HashSearch(index).n_probes) for r in R]

@@ -15,7 +15,7 @@ import numpy as np
 
 from flyannot.errors import InputError
 from flyannot.runtime.validation import chosen
-from flyannot.sparse.coders.missing_values import ridge_of_known, split_missing
+from flyannot.sparse.coders.missing_values import ridge_of_observed, split_missing
 from flyannot.sparse.learners.online.kernels import L1_WITHIN, L2_LAZY, L2_WITHIN
 from flyannot.sparse.learners.online.ol import OL
 
@@ -105,22 +105,22 @@ class MODL(OL):
             self._masks = np.array_split(features, self.reduction)
         return np.sort(self._masks.pop())
 
-    def _encode(self, X, known, F):
+    def _encode(self, X, observed, F):
         if self.code_penalty == "l1":
-            return super()._encode(X, known, F)
-        return ridge_of_known(X, known, F, self.lam / len(self._history))
+            return super()._encode(X, observed, F)
+        return ridge_of_observed(X, observed, F, self.lam / len(self._history))
 
     def _split_missing(self, X):
         return split_missing(X)
 
-    def _update_atoms(self, Z, X, known, F, features):
+    def _update_atoms(self, Z, X, observed, F, features):
         if self.history == "products":
-            super()._update_atoms(Z, X, known, F, features)
+            super()._update_atoms(Z, X, observed, F, features)
             return
         R = X - Z @ F.T
-        if known is not None:
-            R *= known
-        H = self._add_to_history(Z, R, known, features)
+        if observed is not None:
+            R *= observed
+        H = self._add_to_history(Z, R, observed, features)
         self._atoms.update_with_residuals(F, H, self._A, features, self._rng)
         self._keep_history(H, features)
 

@@ -12,7 +12,7 @@ import numpy as np
 from flyannot.errors import DataError
 from flyannot.runtime.blas_threads import one_blas_thread
 from flyannot.runtime.validation import require_legal
-from flyannot.sparse.coders.missing_values import lasso_of_known, split_missing
+from flyannot.sparse.coders.missing_values import lasso_of_observed, split_missing
 from flyannot.sparse.learners.online.kernels import L2_LAZY, add_products, blend_rows
 from flyannot.sparse.learners.online.lazy_atoms import LazyAtoms, Room, take_rows
 from flyannot.sparse.stored_codes import (
@@ -147,25 +147,25 @@ class OL:
     def _next_features(self):
         """The features of the next mini-batch, in rising order; None, as here, for all."""
 
-    def _encode(self, X, known, F):
-        return lasso_of_known(X, known, F, self.lam / len(self._history), self.tol)
+    def _encode(self, X, observed, F):
+        return lasso_of_observed(X, observed, F, self.lam / len(self._history), self.tol)
 
     def _split_missing(self, X):
-        X, known = split_missing(X)
-        if known is not None:
+        X, observed = split_missing(X)
+        if observed is not None:
             raise DataError("OL cannot learn from samples with missing values", fix="use --learner modl")
-        return X, known
+        return X, observed
 
     def _learn_batch(self, X, rows):
         features = self._next_features()
         masked = X if features is None else np.take(X, features, axis=1)
-        masked, known = self._split_missing(np.ascontiguousarray(masked, self._A.dtype))
+        masked, observed = self._split_missing(np.ascontiguousarray(masked, self._A.dtype))
         F = self._atoms.on(features)
-        Z = self._encode(masked, known, F)
+        Z = self._encode(masked, observed, F)
         self._store(rows, Z)
         self._add_to_A(Z)
         dense = Z.toarray()
-        self._update_atoms(dense, masked, known, F, features)
+        self._update_atoms(dense, masked, observed, F, features)
         if self.replace_after is not None:
             self._replace_idle(X, Z)
 
@@ -190,15 +190,15 @@ class OL:
             Z = Z.toarray()
             self._A += factor * (Z.T @ Z)
 
-    def _update_atoms(self, Z, X, known, F, features):
-        B = self._add_to_history(Z, X, known, features)
+    def _update_atoms(self, Z, X, observed, F, features):
+        B = self._add_to_history(Z, X, observed, features)
         self._atoms.update(F, B, self._A, features, self._rng)
         self._keep_history(B, features)
 
-    def _add_to_history(self, Z, X, known, features):
+    def _add_to_history(self, Z, X, observed, features):
         """The rows of B for `features` with the mini-batch added: B itself for all, else to be kept."""
         rows = slice(None) if features is None else features
-        part = (len(X) if known is None else known.sum(axis=0)) / self.batch_size
+        part = (len(X) if observed is None else observed.sum(axis=0)) / self.batch_size
         self._seen[rows] += part
         horizon = self._horizon(self._seen[rows])
         history = self._history
