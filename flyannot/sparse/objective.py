@@ -14,7 +14,18 @@ Everything works through the samples in blocks, so that memory stays bounded.
 import numpy as np
 import scipy.sparse as sp
 
+from flyannot.errors import InputError
+
 _BLOCK = 2048  # samples at once: 16 MB of correlations at 1,000 atoms
+
+
+def checked_lam(lam):
+    """lam as a float; InputError unless it is positive."""
+    if not lam > 0:
+        raise InputError(
+            f"lam is {lam}, and must be positive", fix="choose lam > 0, such as 1.2 / sqrt(n_features)"
+        )
+    return float(lam)
 
 
 def objective(X, D, Z, lam):

@@ -9,7 +9,8 @@ from flyannot.descriptors.sift import dense_sift, normalise
 from flyannot.descriptors.standard_image import read_grey
 from flyannot.errors import InputError
 from flyannot.sparse.coders.cd.encode import encode
-from flyannot.sparse.learners.scc.learner import SCC, VARIANTS
+from flyannot.sparse.learners.scc.learner import SCC
+from flyannot.sparse.learners.scc.options import VARIANTS
 from flyannot.sparse.objective import objective
 from tests.planted_samples import planted, run, unit_rows
 from tests.sparse.twin_scc import TwinSCC

@@ -8,7 +8,7 @@ from flyannot.benchmarks.papers.ratings import Ratings
 from flyannot.benchmarks.speed.clocks import Stopwatch
 from flyannot.benchmarks.speed.completion_cd import CoordinateDescent
 from flyannot.sparse.fit import random_patches
-from flyannot.sparse.learners import learner_class
+from flyannot.sparse.learners import LEARNERS
 
 N_COMPONENTS = 30
 TEST_SHARE = 0.25
@@ -86,7 +86,7 @@ def by_modl(parts, lam, rng, *, n_epochs=_N_EPOCHS, beta=0.9):
     X = KnownRows(train)
     full = X[rng.permutation(len(X))[: 4 * N_COMPONENTS]]
     D = random_patches(np.nan_to_num(full) + 1e-3 * rng.normal(size=full.shape), N_COMPONENTS, rng)
-    learner = learner_class("modl")(
+    learner = LEARNERS["modl"](
         np.asarray(D, np.float32), len(X), lam=lam, batch_size=max(1, len(X) // _BATCHES), beta=beta,
         code_penalty="l2",
     )  # fmt: skip

@@ -11,7 +11,7 @@ from flyannot.benchmarks.speed.clocks import Stopwatch
 from flyannot.dataset.importers.wu2016 import read_patterns, render_patterns
 from flyannot.sparse.coders import CODERS
 from flyannot.sparse.fit import random_patches
-from flyannot.sparse.learners import learner_class
+from flyannot.sparse.learners import LEARNERS
 from flyannot.sparse.objective import objective
 
 BATCH_SIZE = 40  # as in the paper
@@ -109,7 +109,7 @@ def run(setup, case, **options):
 
 def _learner(case, D, options):
     options = {"batch_size": BATCH_SIZE} | case.settings | options
-    return learner_class("modl")(D, len(case.train), lam=case.lam, **options)
+    return LEARNERS["modl"](D, len(case.train), lam=case.lam, **options)
 
 
 def _compile(case, D, options):

@@ -15,7 +15,7 @@ from flyannot.features.groups import group_features, normalise_features
 from flyannot.features.image_features import PoolOptions, atoms_of, features_of
 from flyannot.scores.metrics import evaluate
 from flyannot.sparse.fit import default_lam, learn, random_patches
-from flyannot.sparse.learners import learner_class
+from flyannot.sparse.learners import LEARNERS
 
 _METRICS = ("accuracy", "auc", "sensitivity", "specificity")
 _N_LEARN = (20_000, 100_000)  # patches, quick and full
@@ -81,7 +81,7 @@ def _dictionary(setup, described, who, m):
     X = normalise(descriptors[rng.permutation(len(descriptors))[: setup.pick(*_N_LEARN)]])
     name, settings, n_epochs = _LEARNERS[who]
     lam = default_lam(X.shape[1])
-    learner = learner_class(name)(random_patches(X, m, rng), len(X), lam=lam, **settings)
+    learner = LEARNERS[name](random_patches(X, m, rng), len(X), lam=lam, **settings)
     for _ in learn(X, learner, n_epochs=n_epochs, rng=rng):
         pass
     return np.ascontiguousarray(learner.D, np.float32), lam

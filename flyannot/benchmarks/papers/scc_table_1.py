@@ -11,7 +11,7 @@ from flyannot.benchmarks.speed.peers import submodule, why_absent
 from flyannot.benchmarks.speed.scc_parts import CodesOnly
 from flyannot.descriptors.sift import normalise
 from flyannot.sparse.fit import learn
-from flyannot.sparse.learners import learner_class
+from flyannot.sparse.learners import LEARNERS
 from flyannot.sparse.learners.scc.learner import SCC
 
 _STAGE_RANGE = "7-8"  # the hours of the table are those of this column of Table 2
@@ -104,7 +104,7 @@ def _our_ol_z(given, m, n):
     """The part of our OL's time that its codes take."""
     arguments, spent = given.arguments(m), []
 
-    class Timed(learner_class("ol")):
+    class Timed(LEARNERS["ol"]):
         def _encode(self, *problem):
             with Stopwatch() as watch:
                 Z = super()._encode(*problem)

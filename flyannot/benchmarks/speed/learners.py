@@ -1,7 +1,7 @@
 """Every learner of the table on the same patches, from the same atoms, over equally many epochs."""
 
 from flyannot.benchmarks.speed.race import Contender, Task, race
-from flyannot.sparse.learners import LEARNERS, resolved_settings
+from flyannot.sparse.learners import LEARNERS
 
 _M = 500
 _N_EPOCHS = 10
@@ -36,7 +36,7 @@ def _ours(problem):
 
 def _words(learner, settings):
     """What the settings are, and the batch size also where it is the learner's own."""
-    own = resolved_settings(learner, {})
+    own = LEARNERS[learner].Options().as_header()
     shown = {name: own[name] for name in ("batch_size",) if name in own} | settings
     return ", ".join(f"{name.replace('_', ' ')} {value}" for name, value in shown.items())
 

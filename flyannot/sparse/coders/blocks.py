@@ -7,6 +7,7 @@ import scipy.sparse as sp
 
 from flyannot.errors import DataError, InputError
 from flyannot.sparse.kernels import sum_squares
+from flyannot.sparse.objective import checked_lam
 from flyannot.sparse.simd.aligned import aligned_zeros
 from flyannot.sparse.simd.product import multiply
 
@@ -29,10 +30,7 @@ def checked(X, D, lam, gram=None):
         raise DataError(f"samples {X.shape} and atoms {D.shape} do not fit together")
     if gram is not None and np.shape(gram) != (len(D), len(D)):
         raise DataError(f"atoms {D.shape} and Gram matrix {np.shape(gram)} do not fit together")
-    if not lam > 0:
-        raise InputError(
-            f"lam is {lam}, and must be positive", fix="choose lam > 0, such as 1.2 / sqrt(n_features)"
-        )
+    checked_lam(lam)
     return X, D, finite_squares(X, "sample")
 
 
@@ -44,6 +42,13 @@ def finite_squares(A, what):
     if not finite.all():
         raise DataError(f"{what} {int(finite.argmin())} holds values that are not finite")
     return squares
+
+
+def checked_threads(n_threads):
+    """The number of threads; InputError unless it is 1 or more."""
+    if n_threads < 1:
+        raise InputError(f"n_threads is {n_threads}, and must be 1 or more", fix="choose n_threads = 1")
+    return int(n_threads)
 
 
 def codes_in_blocks(X, squares, panels, n_atoms, start, new_solver, n_threads):
@@ -83,7 +88,7 @@ def codes_in_blocks(X, squares, panels, n_atoms, start, new_solver, n_threads):
             solved.append((is_solved, np.diff(bounds), *(part[: bounds[-1]].copy() for part in buffers)))
         return solved
 
-    if n_threads == 1:
+    if checked_threads(n_threads) == 1:
         shares = [solve_share(0)]
     else:
         with ThreadPoolExecutor(n_threads) as threads:

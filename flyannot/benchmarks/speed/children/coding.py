@@ -14,7 +14,7 @@ from flyannot.benchmarks.speed.worker import peak_mb
 from flyannot.descriptors.sift import normalise
 from flyannot.sparse.coders import CODERS
 from flyannot.sparse.fit import learn
-from flyannot.sparse.learners import learner_class
+from flyannot.sparse.learners import LEARNERS
 from flyannot.sparse.objective import duality_gap, objective
 
 TOL = 1e-4
@@ -24,7 +24,7 @@ EXACT = 1e-12
 def learn_dictionaries(patches, initial, lam, n, n_epochs, last, last_but_one):
     """Learn, and write the dictionaries after the last epoch and after the one before it."""
     X, D = _normalised(np.load(patches, mmap_mode="r")[:n]), np.load(initial)
-    learner, kept = learner_class("scc")(D, len(X), lam=lam), []
+    learner, kept = LEARNERS["scc"](D, len(X), lam=lam), []
     for _ in learn(X, learner, n_epochs=n_epochs, rng=np.random.default_rng(1)):
         kept.append(np.array(learner.D))
     np.save(last, kept[-1])

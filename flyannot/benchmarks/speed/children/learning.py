@@ -15,7 +15,7 @@ from flyannot.descriptors.sift import normalise
 from flyannot.runtime.blas_threads import one_blas_thread
 from flyannot.sparse.coders import CODERS
 from flyannot.sparse.fit import learn
-from flyannot.sparse.learners import learner_class
+from flyannot.sparse.learners import LEARNERS
 from flyannot.sparse.objective import duality_gap, objective
 from flyannot.steps.learn_dict import NormalisedPatches
 
@@ -44,7 +44,7 @@ def learn_by_the_wall(patches, held, initial, lam, n, n_epochs, learner="scc", s
 
 def _made(D, X, lam, learner, settings):
     """A fresh learner, compiled."""
-    make = PlainSCC if learner == "plain-loop" else learner_class(learner)
+    make = PlainSCC if learner == "plain-loop" else LEARNERS[learner]
     settings = {"lam": lam} | settings
     list(learn(X[:_N_WARM], make(D, _N_WARM, **settings), n_epochs=2, rng=_rng()))
     return make(D, len(X), **settings)
