@@ -21,13 +21,13 @@ from flyannot.cli.shared.options import (
 @out_option("descriptors")
 @click.option(
     "--patch-px", type=int, multiple=True, default=[16], show_default=True,
-    help="Side of a window, a multiple of 4 (repeatable: windows of several sizes, one dictionary, pooled "
-    "apart).",
+    help="Side of a patch, a multiple of 4 (repeatable: patches of several sizes, one dictionary, pooled "
+    "separately).",
 )  # fmt: skip
-@click.option("--stride-px", type=int, default=16, show_default=True, help="From one window to the next.")
+@click.option("--stride-px", type=int, default=16, show_default=True, help="From one patch to the next.")
 @click.option(
     "--min-std", type=click.FloatRange(min=0), default=6.0, show_default=True,
-    help="Drop windows whose grey levels (0 to 255) have a smaller standard deviation.",
+    help="Drop patches whose grey levels (0 to 255) have a smaller standard deviation.",
 )  # fmt: skip
 @click.option(
     "--channel", type=click.Choice(("grey", "stain")), default="grey", show_default=True,
@@ -35,15 +35,14 @@ from flyannot.cli.shared.options import (
     "white; of an image without colour the grey levels either way.",
 )  # fmt: skip
 @click.option(
-    "--register", type=click.Choice(("none", "axis", "shape")), default="none", show_default=True,
-    help="Find the embryo first, and turn, cut out and scale it, so that all lie alike. axis turns it by at "
-    "most 90 degrees: left stays left; shape besides mirrors it, its more pointed end to the left and its "
-    "more curved side down. A picture in which no embryo is found is taken as it is, and named.",
+    "--register", type=click.Choice(("none", "axis")), default="none", show_default=True,
+    help="Find the embryo first, and turn it by at most 90 degrees, cut it out and scale it, so that all lie "
+    "alike: left stays left. A picture in which no embryo is found is taken as it is, and named.",
 )  # fmt: skip
 @click.option(
-    "--shades", type=click.FloatRange(0, 1), default=0.0, show_default=True,
-    help="Add to the descriptor of a window, with this weight, how dark and how uneven it is: SIFT sees "
-    "neither.",
+    "--intensity", type=click.FloatRange(0, 1), default=0.0, show_default=True,
+    help="Add to the descriptor of a patch, with this weight, the mean and the standard deviation of its "
+    "intensity: SIFT sees neither.",
 )  # fmt: skip
 @click.option(
     "--view", "views", multiple=True, help="Only images of this view (repeatable), such as lateral."
@@ -52,8 +51,8 @@ from flyannot.cli.shared.options import (
 @shard_option
 @jobs_option
 @force_option
-def command(data_set, out, patch_px, views, stage_ranges, shard, jobs, force, **options):
-    """Describe the informative windows of every image by dense SIFT.
+def command(data_set, out, views, stage_ranges, shard, jobs, force, **options):
+    """Describe the informative patches of every image by dense SIFT.
 
     DATA_SET is a folder with images.csv (columns image, gene, stage_range and optionally view, fbgn,
     group), or that table itself. The output goes to `flyannot learn-dict` and `flyannot pool`. Images
@@ -66,10 +65,7 @@ def command(data_set, out, patch_px, views, stage_ranges, shard, jobs, force, **
     from flyannot.dataset.folder import read_images
     from flyannot.dataset.selection import select_images
     from flyannot.descriptors.extract import ExtractOptions
-    from flyannot.descriptors.patch_sides import window_sides
     from flyannot.steps.extract import extract
 
     images = select_images(read_images(data_set), views=views, stage_ranges=stage_ranges)
-    sides = window_sides(patch_px)
-    options = ExtractOptions(sides if len(sides) > 1 else sides[0], **options)
-    return finish(extract(images, out, options, work_of(force, jobs), shard=shard))
+    return finish(extract(images, out, ExtractOptions(**options), work_of(force, jobs), shard=shard))

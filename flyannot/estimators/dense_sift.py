@@ -40,7 +40,7 @@ class DenseSIFT(TransformerMixin, BaseEstimator, auto_wrap_output_keys=None):
     """
 
     def __init__(
-        self, *, patch_px=ExtractOptions.patch_px, stride_px=ExtractOptions.stride_px,
+        self, *, patch_px=16, stride_px=ExtractOptions.stride_px,
         min_std=ExtractOptions.min_std,
     ):  # fmt: skip
         self.patch_px, self.stride_px, self.min_std = patch_px, stride_px, min_std
@@ -66,7 +66,7 @@ class DenseSIFT(TransformerMixin, BaseEstimator, auto_wrap_output_keys=None):
             Its `rows` are the descriptors, float32 (n_patches, 128), image after image.
         """
         _require_images(X)
-        options = ExtractOptions(self.patch_px, self.stride_px, self.min_std)
+        options = ExtractOptions(patch_px=self.patch_px, stride_px=self.stride_px, min_std=self.min_std)
         greys = [_grey_levels(image) for image in X]
         described = [describe(grey, options) for grey in greys]
         counts = [len(one.descriptors) for one in described]

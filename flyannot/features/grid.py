@@ -5,7 +5,7 @@ are views if that is wanted.  The cells of a feature vector come level by level,
 (VIEWS, then all others), in a view window by window (small ones first), in a window in row-major order.
 """
 
-from flyannot.descriptors.patch_sides import window_sides
+from flyannot.descriptors.patch_sides import patch_sides
 
 VIEWS = ("lateral", "dorsal", "ventral")  # those that can be kept apart
 
@@ -27,5 +27,5 @@ def grid_of(stored):
 
 def n_cells(grid, patch_px, views="merged"):
     """How many cells a feature vector has: cells of all levels, times sizes of windows, times views."""
-    n_parts = len(window_sides(patch_px)) * (len(VIEWS) + 1 if views == "apart" else 1)
+    n_parts = len(patch_sides(patch_px)) * (len(VIEWS) + 1 if views == "apart" else 1)
     return sum(rows * columns for rows, columns in levels_of(grid)) * n_parts

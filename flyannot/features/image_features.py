@@ -4,7 +4,7 @@ from dataclasses import dataclass, fields, replace
 
 import numpy as np
 
-from flyannot.descriptors.patch_sides import window_sides
+from flyannot.descriptors.patch_sides import patch_sides
 from flyannot.descriptors.sift import mirrored, normalise
 from flyannot.descriptors.standard_image import SIZE_PX
 from flyannot.errors import DataError
@@ -54,9 +54,9 @@ class Atoms:
     sides: tuple = (16,)
 
 
-def atoms_of(D, lam, patch_px=16, *, coder_name=PoolOptions.coder):
+def atoms_of(D, lam, patch_px=(16,), *, coder_name=PoolOptions.coder):
     """Make a dictionary ready for coding patches, of one side or of several, by one coder."""
-    return Atoms(D, gram_for(coder_name, D), lam, window_sides(patch_px))
+    return Atoms(D, gram_for(coder_name, D), lam, patch_sides(patch_px))
 
 
 def features_of(descriptors, centres_px, atoms, options, patch_px=None, *, view=""):

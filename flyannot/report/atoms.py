@@ -5,7 +5,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from flyannot.descriptors.extract import ExtractOptions, read_embryo
-from flyannot.descriptors.patch_sides import window_sides
+from flyannot.descriptors.patch_sides import patch_sides
 from flyannot.errors import DataError
 from flyannot.report.pictures import jpeg
 from flyannot.store.descriptors import read_patches_of_image, read_sides_of_image
@@ -75,8 +75,8 @@ def _windows(run, features, stage_range, atom, strength, cell):
             number = row_of[names[image]]
             _, centres_px = read_patches_of_image(described, stage_range, number)
             sides = read_sides_of_image(described, stage_range, number)
-            side = window_sides(described.options["patch_px"])[0] if sides is None else int(sides[patch])
-            found += _cut(path, ExtractOptions(**described.options), centres_px[patch], side)
+            side = patch_sides(described.options["patch_px"])[0] if sides is None else int(sides[patch])
+            found += _cut(path, ExtractOptions.of_header(described.options), centres_px[patch], side)
     return found
 
 

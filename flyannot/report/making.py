@@ -72,7 +72,7 @@ def make_report(folder, out, *, data_set=None, ontology=()):
 def _jpeg_of(run):
     """From the path of an image to its JPEG, or None if it cannot be read any more."""
     described = run.files.get("descriptors")
-    options = ExtractOptions(**described.options) if described else ExtractOptions()
+    options = ExtractOptions.of_header(described.options) if described else ExtractOptions()
 
     def jpeg_or_none(path):
         try:

@@ -6,7 +6,7 @@ import numpy as np
 
 from flyannot.classifiers.explain import contribution_map, explain_group, require_linear
 from flyannot.classifiers.training_set import rows_of
-from flyannot.descriptors.patch_sides import window_sides
+from flyannot.descriptors.patch_sides import patch_sides
 from flyannot.descriptors.standard_image import SIZE_PX
 from flyannot.errors import DataError, InputError
 from flyannot.features.groups import Groups
@@ -92,7 +92,7 @@ class MapMaker:
         _, centres_px = read_patches_of_image(self._descriptors, self._stage_range, number)
         sides = read_sides_of_image(self._descriptors, self._stage_range, number)
         if sides is None:
-            sides = np.full(len(centres_px), max(window_sides(self._descriptors.options["patch_px"])))
+            sides = np.full(len(centres_px), max(patch_sides(self._descriptors.options["patch_px"])))
         return centres_px, sides.astype(int)
 
     def _drawn(self, split, windows):

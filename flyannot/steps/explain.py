@@ -9,7 +9,7 @@ import numpy as np
 from flyannot.classifiers.explain import Explanation, contribution_map, explain_group, require_linear
 from flyannot.classifiers.training_set import rows_of
 from flyannot.descriptors.extract import describe, read_embryo
-from flyannot.descriptors.patch_sides import window_sides
+from flyannot.descriptors.patch_sides import patch_sides
 from flyannot.descriptors.standard_image import SIZE_PX
 from flyannot.errors import DataError, FlyannotError, InputError, did_you_mean
 from flyannot.features.groups import groups_of
@@ -146,7 +146,7 @@ def _explain_group(model, images, terms):
         yield Explained(
             group.name[0], group.gene[0], images[0].stage_range, model.terms[j], split,
             float(probability[j]), bool(yes[j]), float(model.fitted.threshold[j]),
-            max(window_sides(model.extract.patch_px)),
+            max(patch_sides(model.extract.patch_px)),
             images, greys, [d.centres_px for d in described], [d.patch_px for d in described],
         )  # fmt: skip
 

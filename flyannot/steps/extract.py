@@ -5,7 +5,7 @@ from itertools import groupby
 from pathlib import Path
 
 from flyannot.descriptors.extract import ExtractOptions, describe, read_embryo
-from flyannot.descriptors.patch_sides import window_sides
+from flyannot.descriptors.patch_sides import patch_sides
 from flyannot.errors import DataError
 from flyannot.runtime.digest import digest_of_file, digest_of_json
 from flyannot.stage_ranges import STAGE_RANGES
@@ -92,7 +92,7 @@ def up_to_date(out):
 
 def _header(identities, options, failures=(), share=()):
     inputs = {"images": [digest_of_json(identities)], **dict(share)}
-    return Header("descriptors", options.as_dict(), inputs, failures=failures)
+    return Header("descriptors", options.as_header(), inputs, failures=failures)
 
 
 def _shards(out, images, identities, options):
@@ -121,21 +121,21 @@ def _make_part(shard):
             if mine:
                 its_images, its_patches, doubts = zip(*mine)
                 columns = image_columns(its_images) | {"doubt": doubts}
-                several = len(window_sides(shard.options.patch_px)) > 1
+                several = len(patch_sides(shard.options.patch_px)) > 1
                 write_descriptors(file, stage_range, columns, its_patches, has_several_sides=several)
     return len(shard.images)
 
 
 def summary(path):
-    """A line per stage range: images, patches, and the fraction of windows that was kept."""
+    """A line per stage range: images, patches, and the fraction of the patches that was kept."""
     lines = []
     with open_stored(path, "descriptors") as stored:
         for stage_range in stored.stage_ranges:
-            n_windows = int(stored.array(stage_range, "n_windows").sum())
-            n_images, n_patches = (len(stored.group(stage_range)[d]) for d in ("n_windows", "descriptors"))
+            n_candidates = int(stored.array(stage_range, "n_candidates").sum())
+            n_images, n_patches = (len(stored.group(stage_range)[d]) for d in ("image", "descriptors"))
             lines.append(
-                f"{stage_range:>5}: {n_images:,} images, {n_patches:,} of {n_windows:,} windows kept "
-                f"({n_patches / max(1, n_windows):.0%})"
+                f"{stage_range:>5}: {n_images:,} images, {n_patches:,} of {n_candidates:,} patches kept "
+                f"({n_patches / max(1, n_candidates):.0%})"
             )
             lines += doubtful(stored, stage_range)
     return "\n".join(lines)

@@ -44,7 +44,7 @@ def load_model(path, digest, stage_range):
         fitted,
         second,
         train_genes,
-        ExtractOptions(**made["extract"]),
+        ExtractOptions.of_header(made["extract"]),
         PoolOptions.of(made),
         SetOptions(trained["scheme"], trained["normalisation"]),
         trained["merge"],

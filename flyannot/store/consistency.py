@@ -2,7 +2,7 @@
 
 import numpy as np
 
-from flyannot.descriptors.patch_sides import window_sides
+from flyannot.descriptors.patch_sides import patch_sides
 from flyannot.features.grid import n_cells
 from flyannot.store.schema import SCORERS, shape_breach
 
@@ -20,9 +20,9 @@ def _offsets(stored, stage_range):
     n_patches = len(stored.group(stage_range)["descriptors"])
     if first[0] != 0 or first[-1] != n_patches or (np.diff(first) < 0).any():
         return f"{stage_range}/first does not cut {n_patches} patches into images"
-    sides = window_sides(stored.options["patch_px"])
+    sides = patch_sides(stored.options["patch_px"])
     if (len(sides) > 1) != ("patch_px" in stored.group(stage_range)):
-        return f"{stage_range}/patch_px does not fit windows of {sides} px"
+        return f"{stage_range}/patch_px does not fit patches of {sides} px"
     return ""
 
 

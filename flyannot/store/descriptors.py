@@ -10,8 +10,8 @@ def write_descriptors(file, stage_range, columns, described, *, has_several_side
     """Add one stage range.
 
     `columns` as in `write_image_columns`; `described` holds for every image its descriptors
-    (n_patches, 128) uint8, its patch centres (n_patches, 2) in pixels, and the number of windows
-    that were looked at.  Where the windows have several sizes, the side of every patch is kept too.
+    (n_patches, 128) uint8, its patch centres (n_patches, 2) in pixels, and how many there were
+    before those of little contrast were dropped.  Of several sizes, the side of each is kept too.
     """
     group = file.create_group(stage_range)
     write_image_columns(group, columns)
@@ -19,7 +19,7 @@ def write_descriptors(file, stage_range, columns, described, *, has_several_side
     write_array(group, "descriptors", np.concatenate([one.descriptors for one in described]))
     write_array(group, "centres_px", np.concatenate([one.centres_px for one in described]), dtype="f4")
     write_array(group, "first", np.concatenate([[0], np.cumsum(counts)]), dtype="i8")
-    write_array(group, "n_windows", [one.n_windows for one in described], dtype="i4")
+    write_array(group, "n_candidates", [one.n_candidates for one in described], dtype="i4")
     if has_several_sides:
         write_array(group, "patch_px", np.concatenate([one.patch_px for one in described]), dtype="u2")
 

@@ -36,7 +36,7 @@ SCHEMAS = {
         "descriptors": ("u", ("n_patches", "n_features")),
         "centres_px": ("f", ("n_patches", 2)),
         "first": ("i", ("n_images+1",)),
-        "n_windows": ("i", ("n_images",)),
+        "n_candidates": ("i", ("n_images",)),
     },
     "dictionary": {
         "D": ("f", ("n_atoms", "n_features")),
@@ -88,12 +88,12 @@ OPTIONAL = {
 
 _NUMBER = (int, float)
 _EXTRACT = {
-    "patch_px": (int, list),
+    "patch_px": list,
     "stride_px": int,
     "min_std": _NUMBER,
-    "channel?": ("grey", "stain"),
-    "register?": ("none", "axis", "shape"),
-    "shades?": _NUMBER,
+    "channel": ("grey", "stain"),
+    "register": ("none", "axis"),
+    "intensity": _NUMBER,
 }
 _POOL = {
     "coder": str,

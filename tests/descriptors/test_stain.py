@@ -120,7 +120,7 @@ def made(tmp_path_factory):
     return paths | {"images": images}
 
 
-def test_new_images_are_judged_by_the_channel_that_the_model_learned_from(made):
+def test_new_images_are_annotated_by_the_channel_that_the_model_learned_from(made):
     stage_range = STAGE_RANGES[0]
     for kind in ("descriptors", "features", "model", "predictions"):
         verify_stored(made[kind])
@@ -152,13 +152,6 @@ def test_the_two_channels_do_not_mix(made, chain, tmp_path):
         pool([made["descriptors"]], chain.dictionary, tmp_path / "f.h5", POOL, Work())
     with pytest.raises(InputError, match="channel"):
         extract(made["images"], made["descriptors"], ExtractOptions(stride_px=16), Work())
-
-
-def test_files_that_name_no_channel_are_grey(chain):
-    """As all files before there were channels; grey ones are still written so."""
-    with open_stored(chain.model) as stored:
-        assert "channel" not in stored.options["pool"]["extract"]
-        assert load_model(chain.model, stored.digest, STAGE_RANGES[0]).extract.channel == "grey"
 
 
 def test_a_channel_that_nobody_knows_is_refused(made, tmp_path):

@@ -7,7 +7,7 @@ import scipy.sparse as sp
 from flyannot.dataset.folder import read_images
 from flyannot.dataset.synthetic.generate import synthesize
 from flyannot.descriptors.extract import ExtractOptions, describe
-from flyannot.descriptors.patch_sides import window_sides
+from flyannot.descriptors.patch_sides import patch_sides
 from flyannot.errors import DataError
 from flyannot.features.grid import grid_of, n_cells
 from flyannot.features.image_features import PoolOptions, atoms_of, features_of
@@ -65,18 +65,18 @@ def test_the_winner_is_a_patch_of_the_right_size(coded):
 
 def test_several_sizes_describe_what_each_describes_alone(rng):
     grey = rng.uniform(0, 255, SIZE).astype(np.float32)
-    both = describe(grey, ExtractOptions((32, 16), stride_px=16))
-    alone = [describe(grey, ExtractOptions(side, stride_px=16)) for side in (16, 32)]
+    both = describe(grey, ExtractOptions(patch_px=(32, 16)))
+    alone = [describe(grey, ExtractOptions(patch_px=side)) for side in (16, 32)]
     np.testing.assert_array_equal(both.descriptors, np.concatenate([d.descriptors for d in alone]))
     np.testing.assert_array_equal(both.patch_px, np.repeat([16, 32], [len(d.descriptors) for d in alone]))
-    assert both.n_windows == sum(d.n_windows for d in alone)
+    assert both.n_candidates == sum(d.n_candidates for d in alone)
 
 
 def test_a_grid_comes_back_from_its_lists():
     assert grid_of([2, 4]) == (2, 4)
     assert grid_of([[2, 4]]) == (2, 4)
     assert grid_of([[1, 1], [2, 4]]) == ((1, 1), (2, 4))
-    assert window_sides([32, 16, 32]) == (16, 32)
+    assert patch_sides([32, 16, 32]) == (16, 32)
 
 
 def test_patches_of_unknown_size_are_refused(rng):
@@ -92,7 +92,7 @@ def made(tmp_path_factory):
     synthesize(folder / "embryos", n_genes=12, max_images=2, stage_ranges=STAGE_RANGES[:1])
     images = read_images(folder / "embryos")
     paths = {k: folder / f"{k}.h5" for k in ("descriptors", "dictionary", "features", "model", "predictions")}
-    extract(images, paths["descriptors"], ExtractOptions((16, 32), stride_px=16), work)
+    extract(images, paths["descriptors"], ExtractOptions(patch_px=(16, 32)), work)
     learn_dict([paths["descriptors"]], paths["dictionary"], LEARN, work)
     options = PoolOptions(grid=PYRAMID)
     pool([paths["descriptors"]], paths["dictionary"], paths["features"], options, work)

@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 
 from flyannot.classifiers import Fitted, LinearSvm
-from flyannot.descriptors.extract import Described
+from flyannot.descriptors.extract import Described, ExtractOptions
 from flyannot.errors import DataError, InputError, WriteError
 from flyannot.features.groups import groups_of
 from flyannot.features.image_features import PoolOptions
@@ -28,7 +28,7 @@ from flyannot.store.reading import open_stored, verify_stored
 from flyannot.store.schema import DTYPES, SCHEMAS
 from flyannot.store.writing import create, difference, write_array
 
-EXTRACT = {"patch_px": 16, "stride_px": 8, "min_std": 6.0}
+EXTRACT = ExtractOptions(stride_px=8).as_header()
 LEARN = {"lam": 0.1, "extract": EXTRACT}
 POOL = {"coder": "cd", "tol": 1e-4, "pooling": "max", "grid": [1, 2], "extract": EXTRACT, "learn": LEARN}
 TRAIN = {"scheme": "group", "normalisation": "l2", "merge": "max"}
