@@ -6,7 +6,7 @@ from pathlib import Path
 from flyannot.classifiers.training_set import SetOptions
 from flyannot.dataset.folder import read_images
 from flyannot.dataset.synthetic.generate import synthesize
-from flyannot.descriptors.extract import ExtractOptions
+from flyannot.descriptors.options import ExtractOptions
 from flyannot.features.image_features import PoolOptions
 from flyannot.steps.annotate import annotate
 from flyannot.steps.extract import extract

@@ -64,7 +64,7 @@ def command(data_set, out, views, stage_ranges, shard, jobs, force, **options):
     """
     from flyannot.dataset.folder import read_images
     from flyannot.dataset.selection import select_images
-    from flyannot.descriptors.extract import ExtractOptions
+    from flyannot.descriptors.options import ExtractOptions
     from flyannot.steps.extract import extract
 
     images = select_images(read_images(data_set), views=views, stage_ranges=stage_ranges)

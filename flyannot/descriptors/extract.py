@@ -8,58 +8,9 @@ import numpy as np
 from flyannot.descriptors.intensity import intensity_features
 from flyannot.descriptors.patch_sides import patch_sides
 from flyannot.descriptors.patches import patch_centres, patch_corners, patch_std
-from flyannot.descriptors.registration import MODES, NoEmbryo, registered
+from flyannot.descriptors.registration import NoEmbryo, registered
 from flyannot.descriptors.sift import dense_sift
-from flyannot.descriptors.standard_image import CHANNELS, fitted, quality_flags, read_grey
-from flyannot.options import Choice, Count, Options, Real, Several, option
-
-
-@dataclass(frozen=True, kw_only=True)
-class ExtractOptions(Options):
-    """How patches are cut and described; lengths in pixels of the standard 320 x 128 image."""
-
-    patch_px: tuple = option(
-        (16,),
-        Several(Count(least=4, of=4)),
-        "Side of a patch, a multiple of 4 (repeatable: patches of several sizes, one dictionary, pooled "
-        "separately).",
-    )
-    stride_px: int = option(16, Count(), "From one patch to the next.")
-    min_std: float = option(
-        6.0, Real(least=0), "Drop patches whose grey levels (0 to 255) have a smaller standard deviation."
-    )
-    channel: str = option(
-        "grey",
-        Choice(tuple(CHANNELS)),
-        "What is described: the grey levels, or only the blue-purple stain (NBT/BCIP) of a colour image on "
-        "white; of an image without colour the grey levels either way.",
-    )
-    register: str = option(
-        "none",
-        Choice(MODES),
-        "Find the embryo first, and turn it by at most 90 degrees, cut it out and scale it, so that all lie "
-        "alike: left stays left. A picture in which no embryo is found is taken as it is, and named.",
-    )
-    intensity: float = option(
-        0.0,
-        Real(least=0, most=1),
-        "Add to the descriptor of a patch, with this weight, the mean and the standard deviation of its "
-        "intensity: SIFT sees neither.",
-    )
-
-    def place(self, picture, size_px, warnings=None):
-        """How a picture comes to its standard size, for `flyannot.descriptors.standard_image.read_picture`.
-
-        One in which no embryo is found is taken as it is; the list `warnings` then gets the reason.
-        """
-        if self.register == "none":
-            return fitted(picture, size_px)
-        try:
-            return registered(picture, size_px)
-        except NoEmbryo as error:
-            if warnings is not None:
-                warnings.append(f"not registered: {error.reason}")
-            return fitted(picture, size_px)
+from flyannot.descriptors.standard_image import fitted, quality_flags, read_grey
 
 
 @dataclass(frozen=True)
@@ -69,8 +20,23 @@ class Described:
 
     descriptors: np.ndarray
     centres_px: np.ndarray
-    n_candidates: int  # patches before those of little contrast were dropped
-    patch_px: np.ndarray | None = None
+    patch_px: np.ndarray
+    n_candidates: int = 0  # patches before those of little contrast were dropped
+
+
+def place(picture, size_px, *, options, warnings=None):
+    """How a picture comes to its standard size, for `flyannot.descriptors.standard_image.read_picture`.
+
+    One in which no embryo is found is taken as it is; the list `warnings` then gets the reason.
+    """
+    if options.register == "none":
+        return fitted(picture, size_px)
+    try:
+        return registered(picture, size_px)
+    except NoEmbryo as error:
+        if warnings is not None:
+            warnings.append(f"not registered: {error.reason}")
+        return fitted(picture, size_px)
 
 
 def read_embryo(path, options):
@@ -94,7 +60,7 @@ def read_embryo(path, options):
         As `flyannot.descriptors.standard_image.read_grey`.
     """
     warnings = []
-    grey = read_grey(path, channel=options.channel, place=partial(options.place, warnings=warnings))
+    grey = read_grey(path, channel=options.channel, place=partial(place, options=options, warnings=warnings))
     return grey, ", ".join([*quality_flags(grey), *warnings])
 
 
@@ -122,8 +88,8 @@ def describe(grey, options):
     return Described(
         np.concatenate(descriptors),
         np.concatenate(centres_px),
-        n_candidates,
         np.repeat(np.array(sides, np.uint16), [len(mine) for mine in descriptors]),
+        n_candidates,
     )
 
 

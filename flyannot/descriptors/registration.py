@@ -13,8 +13,6 @@ from flyannot.descriptors.image_file import WHITE, UnreadableImage
 from flyannot.descriptors.stain import LUMA
 from flyannot.descriptors.standard_image import border_of
 
-MODES = ("none", "axis")  # of registering a picture
-
 _WORK_PX = 400  # longest side of the picture in which the embryo is looked for
 _LEAST_STEP = 6.0  # grey levels between background and embryo
 _NOISE_STEP = 4.0  # and deviations of the background's noise

@@ -5,8 +5,9 @@ import os
 import numpy as np
 from sklearn.base import BaseEstimator, TransformerMixin
 
-from flyannot.descriptors.extract import ExtractOptions, describe
+from flyannot.descriptors.extract import describe
 from flyannot.descriptors.image_file import WHITE
+from flyannot.descriptors.options import ExtractOptions
 from flyannot.descriptors.sift import N_FEATURES, normalise
 from flyannot.descriptors.standard_image import read_grey
 from flyannot.errors import InputError

@@ -4,7 +4,8 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from flyannot.descriptors.extract import ExtractOptions, read_embryo
+from flyannot.descriptors.extract import read_embryo
+from flyannot.descriptors.options import ExtractOptions
 from flyannot.descriptors.patch_sides import patch_sides
 from flyannot.errors import DataError
 from flyannot.report.pictures import jpeg

@@ -5,7 +5,7 @@ from dataclasses import asdict
 
 import numpy as np
 
-from flyannot.descriptors.extract import ExtractOptions
+from flyannot.descriptors.options import ExtractOptions
 from flyannot.errors import DataError, InputError
 from flyannot.report.atoms import atom_sheet
 from flyannot.report.groups import group_entries

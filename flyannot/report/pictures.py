@@ -2,9 +2,11 @@
 
 import base64
 import io
+from functools import partial
 
 import numpy as np
 
+from flyannot.descriptors.extract import place
 from flyannot.descriptors.standard_image import SIZE_PX, read_picture
 
 CELL_PX = 8  # the side of a cell of a map
@@ -17,7 +19,7 @@ def embryo_jpeg(path, options):
     Parameters
     ----------
     path : Path of the picture
-    options : flyannot.descriptors.extract.ExtractOptions
+    options : flyannot.descriptors.options.ExtractOptions
 
     Returns
     -------
@@ -28,7 +30,7 @@ def embryo_jpeg(path, options):
     flyannot.descriptors.image_file.UnreadableImage
         As `flyannot.descriptors.standard_image.read_picture`.
     """
-    return jpeg(np.rint(read_picture(path, "RGB", place=options.place)).astype(np.uint8))
+    return jpeg(np.rint(read_picture(path, "RGB", place=partial(place, options=options))).astype(np.uint8))
 
 
 def jpeg(pixels):

@@ -4,7 +4,8 @@ from dataclasses import dataclass
 from itertools import groupby
 from pathlib import Path
 
-from flyannot.descriptors.extract import ExtractOptions, describe, read_embryo
+from flyannot.descriptors.extract import describe, read_embryo
+from flyannot.descriptors.options import ExtractOptions
 from flyannot.descriptors.patch_sides import patch_sides
 from flyannot.errors import DataError
 from flyannot.runtime.digest import digest_of_file, digest_of_json

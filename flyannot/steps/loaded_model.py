@@ -4,7 +4,7 @@ from dataclasses import dataclass
 from functools import lru_cache
 
 from flyannot.classifiers.training_set import SetOptions
-from flyannot.descriptors.extract import ExtractOptions
+from flyannot.descriptors.options import ExtractOptions
 from flyannot.features.image_features import PoolOptions, atoms_of
 from flyannot.stage_ranges import STAGE_RANGES
 from flyannot.store.model import read_model, read_second_opinion

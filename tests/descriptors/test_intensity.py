@@ -5,8 +5,9 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from flyannot.descriptors.extract import ExtractOptions, describe
+from flyannot.descriptors.extract import describe
 from flyannot.descriptors.intensity import intensity_features
+from flyannot.descriptors.options import ExtractOptions
 from flyannot.descriptors.patches import patch_corners, patch_mean, patch_std
 from flyannot.descriptors.sift import dense_sift, mirrored
 from flyannot.sparse.fit import learn, random_patches

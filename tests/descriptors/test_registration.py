@@ -1,12 +1,15 @@
 """However an embryo lies in its picture, registered it lies alike; and what is no embryo is left alone."""
 
+from functools import partial
+
 import numpy as np
 import pytest
 from PIL import Image
 
 from flyannot.dataset.folder import read_images
 from flyannot.dataset.synthetic.generate import synthesize
-from flyannot.descriptors.extract import ExtractOptions, read_embryo
+from flyannot.descriptors.extract import place, read_embryo
+from flyannot.descriptors.options import ExtractOptions
 from flyannot.descriptors.registration import NoEmbryo, embryo_mask, pose_of, registered
 from flyannot.descriptors.standard_image import SIZE_PX, read_grey, read_picture
 from flyannot.errors import DataError
@@ -203,7 +206,8 @@ def test_whatever_is_made_from_registered_images_registers_too(turned, made):
 
 def test_stain_and_grey_are_cut_out_alike(turned):
     """The luma of the registered colours is the registered luma."""
-    colours, grey = (read_picture(turned[0].path, mode, place=AXIS.place) for mode in ("RGB", "L"))
+    at_axis = partial(place, options=AXIS)
+    colours, grey = (read_picture(turned[0].path, mode, place=at_axis) for mode in ("RGB", "L"))
     assert np.abs(luma(colours) - grey).mean() < 0.3
 
 

@@ -10,7 +10,7 @@ from PIL import Image
 
 from flyannot.dataset.folder import read_images
 from flyannot.dataset.synthetic.generate import synthesize
-from flyannot.descriptors.extract import ExtractOptions
+from flyannot.descriptors.options import ExtractOptions
 from flyannot.descriptors.stain import STAIN, TISSUE, stain_as_grey
 from flyannot.descriptors.standard_image import SIZE_PX, read_grey
 from flyannot.errors import DataError, InputError

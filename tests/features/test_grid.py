@@ -6,7 +6,8 @@ import scipy.sparse as sp
 
 from flyannot.dataset.folder import read_images
 from flyannot.dataset.synthetic.generate import synthesize
-from flyannot.descriptors.extract import ExtractOptions, describe
+from flyannot.descriptors.extract import describe
+from flyannot.descriptors.options import ExtractOptions
 from flyannot.descriptors.patch_sides import patch_sides
 from flyannot.errors import DataError
 from flyannot.features.grid import grid_of, n_cells

@@ -7,7 +7,8 @@ import pytest
 
 from flyannot.dataset.folder import read_images
 from flyannot.dataset.synthetic.generate import synthesize
-from flyannot.descriptors.extract import ExtractOptions, describe
+from flyannot.descriptors.extract import describe
+from flyannot.descriptors.options import ExtractOptions
 from flyannot.descriptors.patches import patch_corners
 from flyannot.descriptors.sift import dense_sift, mirrored
 from flyannot.descriptors.standard_image import SIZE_PX, read_grey

@@ -7,7 +7,8 @@ import numpy as np
 import pytest
 
 from flyannot.classifiers import Fitted, LinearSvm
-from flyannot.descriptors.extract import Described, ExtractOptions
+from flyannot.descriptors.extract import Described
+from flyannot.descriptors.options import ExtractOptions
 from flyannot.errors import DataError, InputError, WriteError
 from flyannot.features.groups import groups_of
 from flyannot.features.image_features import PoolOptions
@@ -52,7 +53,10 @@ def columns(n=3):
 def described(rng, counts=(5, 0, 7)):
     return [
         Described(
-            rng.integers(0, 256, (n, 128), dtype=np.uint8), rng.uniform(0, 100, (n, 2)).astype("f4"), n + 2
+            rng.integers(0, 256, (n, 128), dtype=np.uint8),
+            rng.uniform(0, 100, (n, 2)).astype("f4"),
+            np.full(n, 16, "u2"),
+            n + 2,
         )
         for n in counts
     ]
