@@ -25,6 +25,7 @@ ONLY_IN = {
     "h5py": ("store/",),
     "click": ("cli/",),
     "httpx": ("dataset/bdgp_site/", "steps/fetch.py"),
+    "tenacity": ("dataset/bdgp_site/download.py",),
     "tqdm": ("cli/shared/progress.py",),
     "cv2": ("descriptors/geometry.py", "descriptors/sift.py", "runtime/executor.py"),
     # Where a model or a score is made, and where scikit-learn is itself the reference or the peer.
