@@ -13,8 +13,8 @@ import numpy as np
 
 from flyannot.classifiers.cross_validation import cross_validate
 from flyannot.classifiers.folds import folds_of_genes
-from flyannot.classifiers.propagation import unit_rows
 from flyannot.classifiers.training_set import LabelledRows
+from flyannot.classifiers.unit_rows import unit_rows
 from flyannot.errors import DataError
 from flyannot.scores.bootstrap import with_confidence
 from flyannot.scores.group_outcomes import judged_groups

@@ -41,7 +41,7 @@ class DenseSIFT(TransformerMixin, BaseEstimator, auto_wrap_output_keys=None):
     """
 
     def __init__(
-        self, *, patch_px=16, stride_px=ExtractOptions.stride_px,
+        self, *, patch_px=ExtractOptions.patch_px[0], stride_px=ExtractOptions.stride_px,
         min_std=ExtractOptions.min_std,
     ):  # fmt: skip
         self.patch_px, self.stride_px, self.min_std = patch_px, stride_px, min_std

@@ -7,7 +7,6 @@ import numpy as np
 
 from flyannot.descriptors.geometry import scaled
 from flyannot.descriptors.standard_image import read_grey
-from flyannot.features.grid import levels_of
 
 
 def pixel_features(paths, grid):
@@ -16,7 +15,7 @@ def pixel_features(paths, grid):
     Parameters
     ----------
     paths : paths of pictures
-    grid : (n_rows, n_columns), or several such, one after the other
+    grid : tuple of (n_rows, n_columns), one after the other
 
     Returns
     -------
@@ -27,7 +26,7 @@ def pixel_features(paths, grid):
     UnreadableImage
         If a picture cannot be read.
     """
-    return np.stack([_of_image(1 - read_grey(path) / 255, levels_of(grid)) for path in paths])
+    return np.stack([_of_image(1 - read_grey(path) / 255, grid) for path in paths])
 
 
 def _of_image(darkness, levels):

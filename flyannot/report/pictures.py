@@ -19,7 +19,7 @@ def embryo_jpeg(path, options):
     Parameters
     ----------
     path : Path of the picture
-    options : flyannot.descriptors.options.ExtractOptions
+    options : flyannot.descriptors.extract.ExtractOptions
 
     Returns
     -------
@@ -30,7 +30,8 @@ def embryo_jpeg(path, options):
     flyannot.descriptors.image_file.UnreadableImage
         As `flyannot.descriptors.standard_image.read_picture`.
     """
-    return jpeg(np.rint(read_picture(path, "RGB", place=partial(place, options=options))).astype(np.uint8))
+    picture = read_picture(path, "RGB", place=partial(place, options=options))
+    return jpeg(np.rint(picture).astype(np.uint8))
 
 
 def jpeg(pixels):

@@ -107,7 +107,7 @@ def _missing(files, scores):
     notes = [f"There is no {kind}.h5: what it would show is left out." for kind in KINDS if kind not in files]
     if scores is None:
         notes.append(f"There is no {SCORES}: how good the terms are is not known.")
-    elif not scores.get("judged"):
+    elif not scores.get("evaluated"):
         notes.append(f"{SCORES} holds no values of groups: there are no curves. Run flyannot evaluate again.")
     return notes
 

@@ -14,6 +14,7 @@ from pathlib import Path
 from types import ModuleType
 
 import numba
+import platformdirs
 from numba.core import caching
 
 _CHECKSUM_BYTES = 32
@@ -21,10 +22,10 @@ _CHECKSUM_BYTES = 32
 
 def cache_folder():
     """The folder of compiled kernels: FLYANNOT_CACHE, else the user's cache, else a temporary one."""
-    named = os.environ.get("FLYANNOT_CACHE") or os.environ.get("XDG_CACHE_HOME")
-    home = Path(named) if named else Path(os.path.expanduser("~")) / ".cache"
+    named = os.environ.get("FLYANNOT_CACHE")
+    usual = Path(named) / "flyannot" if named else platformdirs.user_cache_path("flyannot", appauthor=False)
     fallback = Path(tempfile.gettempdir()) / f"flyannot-{os.getuid()}"
-    for folder in (home / "flyannot", fallback):
+    for folder in (usual, fallback):
         try:
             folder.mkdir(parents=True, exist_ok=True, mode=0o700)
             with tempfile.TemporaryFile(dir=folder):

@@ -23,7 +23,7 @@ from flyannot.dataset.bdgp_site.plan import BASE_URL, TABLES, plan_images, url_o
 from flyannot.dataset.bdgp_site.rate_limiter import RateLimiter
 from flyannot.errors import FlyannotError
 from flyannot.runtime.atomic_file import locked
-from flyannot.steps.output import Outcome
+from flyannot.steps.tasks import Outcome
 
 log = logging.getLogger("flyannot")
 _SAMPLED = 5  # images whose size is asked for, for the estimate
@@ -41,14 +41,14 @@ class Wanted:
     refresh: bool = False  # the dumps again, even if they are there
 
 
-def fetch_bdgp(folder, wanted, work, *, policy=None, dry_run=False):
+def fetch_bdgp(folder, wanted, execution, *, policy=None, dry_run=False):
     """Fetch BDGP's two dumps and the images that are wanted and not there yet.
 
     Parameters
     ----------
     folder : Path; gets the dumps, the images under the paths that the dump gives them, and manifest.csv
     wanted : Wanted
-    work : flyannot.steps.output.Work
+    execution : flyannot.steps.tasks.Execution
     policy : RetryPolicy
     dry_run : bool
         Only estimate; nothing in `folder` is changed.
@@ -72,7 +72,7 @@ def fetch_bdgp(folder, wanted, work, *, policy=None, dry_run=False):
         if dry_run:
             return run.estimate()
         with locked(folder / NAME):
-            return run.fetch(work.progress)
+            return run.fetch(execution.progress)
 
 
 class _Run:

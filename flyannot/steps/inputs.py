@@ -4,9 +4,11 @@ import logging
 import re
 from contextlib import ExitStack, contextmanager
 
+from flyannot.descriptors.extract import Described
 from flyannot.errors import DataError, InputError, did_you_mean
 from flyannot.scores.metrics import NOT_ANATOMY
 from flyannot.stage_ranges import STAGE_RANGES
+from flyannot.store.descriptors import read_patches_of_image
 from flyannot.store.reading import open_stored
 
 log = logging.getLogger("flyannot")
@@ -42,6 +44,11 @@ def open_all(paths, kind, *, all_shards=False):
         if missing and len(files) > 1:  # a single one is meant
             log.warning("note: without shard %s, which may hold more images", missing)
         yield files
+
+
+def described_image(file, stage_range, index):
+    """The `flyannot.descriptors.extract.Described` of one image of an open descriptors file."""
+    return Described(*read_patches_of_image(file, stage_range, index))
 
 
 def _shard_of(file):

@@ -3,7 +3,7 @@
 import numpy as np
 
 from flyannot.stage_ranges import STAGE_RANGES
-from flyannot.store.schema import datasets_of
+from flyannot.store.schema import SCHEMAS
 from flyannot.store.writing import append_rows, growing_array, write_array
 
 _GROWING = ("n_images", "n_patches", "n_groups")  # every other dimension is the same in all parts
@@ -18,7 +18,7 @@ def concatenate(file, parts):
 
 
 def _concatenate_stage_range(group, parts, stage_range):
-    for name, (kinds, dimensions) in datasets_of(parts[0].kind, parts[0].group(stage_range)).items():
+    for name, (kinds, dimensions) in SCHEMAS[parts[0].kind].items():
         if name == "first":
             offsets = [part.array(stage_range, name) for part in parts]
             write_array(group, name, _joined_offsets(offsets))
@@ -41,7 +41,7 @@ def _stream(group, name, parts, stage_range):
     for part in parts:
         for rows in part.blocks(stage_range, name):
             append_rows(joined, rows)
-    if len(joined) < n_rows:  # rows of no columns, such as winners where none is kept, come in no block
+    if len(joined) < n_rows:  # rows of no columns, such as predictions of no terms, come in no block
         joined.resize(n_rows, axis=0)
 
 

@@ -5,37 +5,30 @@ import numpy as np
 from flyannot.store.image_columns import write_image_columns
 from flyannot.store.writing import write_array
 
+_OF_PATCHES = ("descriptors", "centres_px", "patch_px")
 
-def write_descriptors(file, stage_range, columns, described, *, has_several_sides=False):
+
+def write_descriptors(file, stage_range, columns, described):
     """Add one stage range.
 
     `columns` as in `write_image_columns`; `described` holds for every image its descriptors
-    (n_patches, 128) uint8, its patch centres (n_patches, 2) in pixels, and how many there were
-    before those of little contrast were dropped.  Of several sizes, the side of each is kept too.
+    (n_patches, n_features) uint8, its patch centres (n_patches, 2) and sides (n_patches,) in pixels, and the
+    number of patches before those of little contrast were dropped.
     """
     group = file.create_group(stage_range)
     write_image_columns(group, columns)
     counts = [len(one.descriptors) for one in described]
     write_array(group, "descriptors", np.concatenate([one.descriptors for one in described]))
     write_array(group, "centres_px", np.concatenate([one.centres_px for one in described]), dtype="f4")
+    write_array(group, "patch_px", np.concatenate([one.patch_px for one in described]), dtype="u2")
     write_array(group, "first", np.concatenate([[0], np.cumsum(counts)]), dtype="i8")
     write_array(group, "n_candidates", [one.n_candidates for one in described], dtype="i4")
-    if has_several_sides:
-        write_array(group, "patch_px", np.concatenate([one.patch_px for one in described]), dtype="u2")
 
 
 def read_patches_of_image(stored, stage_range, index):
-    """The descriptors and patch centres of one image, as `write_descriptors` took them."""
+    """The descriptors, centres and sides of the patches of one image, as `write_descriptors` took them."""
     start, stop = stored.array(stage_range, "first", index, index + 2)
-    return tuple(stored.array(stage_range, name, start, stop) for name in ("descriptors", "centres_px"))
-
-
-def read_sides_of_image(stored, stage_range, index):
-    """The side of every patch of one image in pixels, (n_patches,); None where all have one."""
-    if "patch_px" not in stored.group(stage_range):
-        return None
-    start, stop = stored.array(stage_range, "first", index, index + 2)
-    return stored.array(stage_range, "patch_px", start, stop)
+    return tuple(stored.array(stage_range, name, start, stop) for name in _OF_PATCHES)
 
 
 def n_patches(stored, stage_range):

@@ -8,17 +8,17 @@ from flyannot.store.writing import write_array
 
 
 def write_features(file, stage_range, columns, pooled, D):
-    """Add one stage range: image columns, every image's `flyannot.features.pooling.Pooled`, and the atoms."""
+    """Add one stage range: image columns, the features and winning patches of every image
+    (each has `features` and `winner`), and the atoms."""
     group = file.create_group(stage_range)
     write_image_columns(group, columns)
     write_array(group, "features", np.stack([one.features for one in pooled]), dtype="f4")
     write_array(group, "winner", np.stack([one.winner for one in pooled]), dtype="i4")
     write_array(group, "D", D)
-    write_array(group, "n_patches", np.stack([one.n_patches for one in pooled]), dtype="i4")
 
 
 def read_features(files, stage_range):
-    """Image columns, features (n_images, n_features) and n_patches (n_images, n_cells) of all `files`.
+    """Image columns and features (n_images, n_features) of all `files`.
 
     Raises
     ------
@@ -31,7 +31,6 @@ def read_features(files, stage_range):
     return (
         {name: [value for part in columns for value in part[name]] for name in columns[0]},
         np.concatenate([stored.array(stage_range, "features") for stored in holding]),
-        np.concatenate([stored.array(stage_range, "n_patches") for stored in holding]),
     )
 
 

@@ -16,7 +16,7 @@ from flyannot.stage_ranges import STAGE_RANGES
 from flyannot.store.consistency import contradiction
 from flyannot.store.content_digest import content_digest, row_blocks
 from flyannot.store.header import read_header
-from flyannot.store.schema import DTYPES, MADE_BY, breach
+from flyannot.store.schema import DTYPES, MADE_BY, SCHEMAS, shape_violation
 
 _SIGNATURE = b"\x89HDF\r\n\x1a\n"  # how every HDF5 file begins
 _HDF5_COMPLAINTS = (OSError, RuntimeError, KeyError, ValueError)
@@ -51,6 +51,24 @@ class Stored:
             return [text.decode("utf-8", "replace") for text in values.tolist()]
         self._require_finite(values, stage_range, name)
         return values
+
+    def arrays(self, stage_range, place, datasets, sizes):
+        """All arrays of a group within a stage range by name, checked against `datasets`.
+
+        Parameters
+        ----------
+        datasets, sizes : as `flyannot.store.schema.shape_violation` takes them
+
+        Raises
+        ------
+        DataError
+            If one is missing, or of another type or shape.
+        """
+        group = self.group(stage_range).get(place, {})
+        wrong = shape_violation(datasets, group, f"{stage_range}/{place}", sizes)
+        if wrong:
+            raise damaged(self.path, wrong, self.kind)
+        return {name: self.array(stage_range, f"{place}/{name}") for name in datasets}
 
     def blocks(self, stage_range, name):
         """All rows of one dataset of numbers, some megabytes at a time."""
@@ -150,7 +168,7 @@ def _looked_over(file, path, kind):
         header = read_header(file.attrs, path, kind)
         _check_links(file, path)
         stored = Stored(file, path, header)
-        wrong = next(filter(None, (_breach(stored, s) for s in stored.stage_ranges)), "")
+        wrong = next(filter(None, (_violation(stored, s) for s in stored.stage_ranges)), "")
     except (*_HDF5_COMPLAINTS, TypeError, AttributeError) as error:
         raise damaged(path, f"it cannot be looked over ({_first_line(error)})", kind) from error
     if wrong:
@@ -158,8 +176,8 @@ def _looked_over(file, path, kind):
     return stored
 
 
-def _breach(stored, stage_range):
-    wrong = breach(stored.kind, stored.group(stage_range), stage_range)
+def _violation(stored, stage_range):
+    wrong = shape_violation(SCHEMAS[stored.kind], stored.group(stage_range), stage_range, {})
     return wrong or contradiction(stored, stage_range)
 
 

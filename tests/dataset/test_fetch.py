@@ -27,7 +27,7 @@ from flyannot.dataset.bdgp_site.rate_limiter import RateLimiter, Stopped, second
 from flyannot.errors import FlyannotError, InputError
 from flyannot.steps import fetch as steps_fetch
 from flyannot.steps.fetch import Wanted, fetch_bdgp
-from flyannot.steps.output import Work
+from flyannot.steps.tasks import Execution
 
 QUICK = RetryPolicy(
     connections=4, pause_s=0.0, tries=4, backoff_s=0.01, longest_wait_s=60.0, silence_s=1.0, attempt_s=2.0
@@ -95,7 +95,7 @@ def serve(server, n_images, *, more="", gene=lambda i: ("Dl", "CG3619", "FBgn000
 def fetch(server, folder, policy=QUICK, **wanted):
     dry_run = wanted.pop("dry_run", False)
     asked = Wanted(base_url=server.url, **wanted)
-    return fetch_bdgp(folder, asked, Work(), policy=policy, dry_run=dry_run)
+    return fetch_bdgp(folder, asked, Execution(), policy=policy, dry_run=dry_run)
 
 
 def is_right(server, folder, name):

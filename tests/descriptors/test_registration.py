@@ -8,6 +8,7 @@ from PIL import Image
 
 from flyannot.dataset.folder import read_images
 from flyannot.dataset.synthetic.generate import synthesize
+from flyannot.dataset.synthetic.options import SynthesizeOptions
 from flyannot.descriptors.extract import place, read_embryo
 from flyannot.descriptors.options import ExtractOptions
 from flyannot.descriptors.registration import NoEmbryo, embryo_mask, pose_of, registered
@@ -18,8 +19,9 @@ from flyannot.steps.annotate import annotate
 from flyannot.steps.explain import explain
 from flyannot.steps.extract import extract
 from flyannot.steps.learn_dict import learn_dict
-from flyannot.steps.output import Work
+from flyannot.steps.options import AnnotateOptions
 from flyannot.steps.pool import pool
+from flyannot.steps.tasks import Execution
 from flyannot.steps.train import train
 from flyannot.store.reading import open_stored, verify_stored
 from tests.descriptors.picture_files import luma
@@ -145,7 +147,7 @@ def test_what_is_no_embryo_is_refused(name):
 def turned(tmp_path_factory):
     """Synthetic embryos, turned and on larger pictures; the last one is blank."""
     folder = tmp_path_factory.mktemp("turned")
-    synthesize(folder, n_genes=12, max_images=2, stage_ranges=STAGE_RANGES[:1])
+    synthesize(folder, SynthesizeOptions(n_genes=12, max_images=2, stage_range=STAGE_RANGES[:1]))
     images, rng = read_images(folder), np.random.default_rng(2)
     for image in images:
         with Image.open(image.path) as picture:
@@ -159,14 +161,14 @@ def turned(tmp_path_factory):
 
 @pytest.fixture(scope="module")
 def made(turned, tmp_path_factory):
-    folder, work = tmp_path_factory.mktemp("registered"), Work()
+    folder, execution = tmp_path_factory.mktemp("registered"), Execution()
     paths = {k: folder / f"{k}.h5" for k in ("descriptors", "dictionary", "features", "model", "predictions")}
-    outcome = extract(turned, paths["descriptors"], AXIS, work)
-    learn_dict([paths["descriptors"]], paths["dictionary"], LEARN, work)
-    pool([paths["descriptors"]], paths["dictionary"], paths["features"], POOL, work)
+    outcome = extract(turned, paths["descriptors"], AXIS, execution)
+    learn_dict([paths["descriptors"]], paths["dictionary"], LEARN, execution)
+    pool([paths["descriptors"]], paths["dictionary"], paths["features"], POOL, execution)
     annotations = turned[0].path.parents[1] / "annotations.csv"
-    train([paths["features"]], annotations, paths["model"], CLASSIFY, work)
-    annotate(paths["model"], turned, paths["predictions"], work)
+    train([paths["features"]], annotations, paths["model"], CLASSIFY, execution)
+    annotate(paths["model"], turned, paths["predictions"], AnnotateOptions(), execution)
     return paths | {"summary": outcome.summary}
 
 
@@ -194,7 +196,7 @@ def test_whatever_is_made_from_registered_images_registers_too(turned, made):
     for kind in ("descriptors", "dictionary", "features", "model", "predictions"):
         verify_stored(made[kind])
     with open_stored(made["model"]) as stored, open_stored(made["predictions"]) as predicted:
-        assert stored.options["pool"]["extract"]["register"] == "axis"
+        assert stored.options["extract"]["register"] == "axis"
         mine = [image for image in turned if image.group == turned[0].group]
         one = next(iter(explain(made["model"], mine)))
         np.testing.assert_array_equal(one.greys[0], read_embryo(one.images[0].path, AXIS)[0])
@@ -221,8 +223,8 @@ def test_the_report_shows_the_embryo_as_it_was_described(turned, tmp_path):
 
 
 def test_registered_and_other_images_do_not_mix(made, chain, tmp_path):
-    with pytest.raises(DataError, match="extracted with"):
-        pool([made["descriptors"]], chain.dictionary, tmp_path / "f.h5", POOL, Work())
+    with pytest.raises(DataError, match="learned from other descriptors"):
+        pool([made["descriptors"]], chain.dictionary, tmp_path / "f.h5", POOL, Execution())
 
 
 def test_the_command_registers(flyannot, turned, made, tmp_path):

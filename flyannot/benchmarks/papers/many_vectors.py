@@ -9,9 +9,8 @@ from flyannot.benchmarks.papers.annotators import HASH, HASH_EXACT, LASSO, fitte
 from flyannot.benchmarks.papers.embryos import STRIDES_PX, Source, grey_pictures
 from flyannot.benchmarks.papers.findings import Series
 from flyannot.benchmarks.speed.clocks import Stopwatch
-from flyannot.classifiers.propagation import unit_rows
-from flyannot.descriptors.extract import describe
-from flyannot.descriptors.options import ExtractOptions
+from flyannot.classifiers.unit_rows import unit_rows
+from flyannot.descriptors.extract import ExtractOptions, describe
 from flyannot.descriptors.sift import normalise
 
 SIZES = (  # quick, full

@@ -3,7 +3,7 @@
 from importlib import import_module
 
 from flyannot.cli.shared.help_page import Group
-from flyannot.cli.shared.verbosity import loudness_flags
+from flyannot.cli.shared.verbosity import verbosity_flags
 
 
 class LazyGroup(Group):
@@ -12,7 +12,7 @@ class LazyGroup(Group):
     def __init__(self, *args, commands_table, **kwargs):
         super().__init__(*args, **kwargs)
         self._table = commands_table
-        self.params += loudness_flags()
+        self.params += verbosity_flags()
 
     def list_commands(self, ctx):
         return list(self._table)
