@@ -14,7 +14,7 @@ def write_descriptors(file, stage_range, columns, described):
 
     `columns` as in `write_image_columns`; `described` holds for every image its descriptors
     (n_patches, n_features) uint8, its patch centres (n_patches, 2) and sides (n_patches,) in pixels, and the
-    number of windows that were looked at.
+    number of patches before those of little contrast were dropped.
     """
     group = file.create_group(stage_range)
     write_image_columns(group, columns)
@@ -23,7 +23,7 @@ def write_descriptors(file, stage_range, columns, described):
         write_array(group, name, np.concatenate(arrays))
     counts = [len(arrays[0]) for arrays in of_images]
     write_array(group, "first", np.concatenate([[0], np.cumsum(counts)]), dtype="i8")
-    write_array(group, "n_windows", [one.n_windows for one in described], dtype="i4")
+    write_array(group, "n_candidates", [one.n_candidates for one in described], dtype="i4")
     write_array(group, "content", np.stack([digest_of_image(*arrays) for arrays in of_images]))
 
 

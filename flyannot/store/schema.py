@@ -29,7 +29,7 @@ SCHEMAS = {
         "centres_px": ("f", ("n_patches", 2)),
         "patch_px": ("u", ("n_patches",)),
         "first": ("i", ("n_images+1",)),
-        "n_windows": ("i", ("n_images",)),
+        "n_candidates": ("i", ("n_images",)),
     },
     "dictionary": {
         "D": ("f", ("n_atoms", "n_features")),

@@ -50,7 +50,7 @@ def test_the_whole_chain_from_the_command_line(flyannot, tmp_path):
         "SCORES": tmp_path / "scores.json"}  # fmt: skip
     lines = {
         "synthesize -o EMBRYOS --n-genes 16 --max-images 2 --stage-range 4-6 --seed 3": "drawn|wrote",
-        "extract EMBRYOS -o DESCRIPTORS --jobs 1": "windows kept",
+        "extract EMBRYOS -o DESCRIPTORS --jobs 1": "patches kept",
         "learn-dict DESCRIPTORS -o DICTIONARY --n-atoms 16 --n-epochs 1": "epoch 1/1",
         "pool DESCRIPTORS DICTIONARY -o FEATURES --grid 1x2 --jobs 1": "32 features each",
         "train FEATURES TERMS -o MODEL --min-groups 4 --jobs 1": "terms from 16 genes",

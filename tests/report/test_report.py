@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 from PIL import Image as Picture
 
-from flyannot.descriptors.extract import ExtractOptions
+from flyannot.descriptors.options import ExtractOptions
 from flyannot.errors import InputError, WriteError
 from flyannot.report.charts import trace_chart
 from flyannot.report.chunks import as_json
