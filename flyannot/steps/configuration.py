@@ -113,12 +113,15 @@ def read_toml(path, *, example="configs/demo.toml"):
     InputError
         If it cannot be read, or is none; `example` is a file to name instead.
     """
+    path, fix = Path(path), f"name a TOML file, such as {example}"
+    if path.exists() and not path.is_file():  # a pipe would be waited for
+        raise InputError(f"{path} is not a file", fix=fix)
     try:
-        return tomllib.loads(Path(path).read_text(encoding="utf-8"))
+        return tomllib.loads(path.read_text(encoding="utf-8"))
     except OSError as error:
-        raise InputError(
-            f"cannot read {path}: {error.strerror}", fix=f"name a TOML file, such as {example}"
-        ) from error
+        raise InputError(f"cannot read {path}: {error.strerror}", fix=fix) from error
+    except RecursionError:
+        raise InputError(f"{path} is not a configuration: it is nested too deep", fix=fix) from None
     except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
         raise InputError(f"{path} is not TOML: {error}") from error
 

@@ -130,6 +130,8 @@ def read_scores(path):
         If it is not what was written.
     """
     fix = "name a file made by: flyannot evaluate --json"
+    if path.exists() and not path.is_file():  # a pipe would be waited for
+        raise InputError(f"{path} is not a file", fix=fix)
     try:
         scores = json.loads(path.read_text(encoding="utf-8"))
         _ = scores["terms"], scores["summary"]["all"], scores["evaluated"], scores["made_from"]

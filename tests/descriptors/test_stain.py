@@ -6,7 +6,6 @@ import h5py
 import numpy as np
 import pytest
 import tifffile
-from flyannot.steps.output import Work
 from PIL import Image
 
 from flyannot.dataset.folder import read_images
