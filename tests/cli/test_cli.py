@@ -290,6 +290,17 @@ def test_an_interruption_at_the_very_start_is_one_line(chain, delay, tmp_path):
     assert not list(tmp_path.iterdir())
 
 
+@pytest.mark.skipif(sys.platform != "linux", reason="limits on addresses are tested on Linux")
+@pytest.mark.parametrize("kib", [300_000, 400_000, 800_000])
+def test_too_little_address_space_is_explained(own_chain, kib):
+    """Imports hang under such a limit, and answer no signal."""
+    line = f"ulimit -v {kib} && $flyannot pool descriptors.h5 dictionary.h5 -o f.h5 --jobs 1"
+    done = in_shell(line, own_chain.folder)
+    assert done.returncode == 1 and "the limit on address space is" in done.stderr
+    assert done.stderr.splitlines()[-1] == "Fix: raise it: ulimit -v unlimited"
+    assert in_shell(f"ulimit -v {kib} && $flyannot --help", own_chain.folder).returncode == 0
+
+
 def test_pipes_and_folders_that_are_gone_are_explained(flyannot, chain, tmp_path):
     pipe = tmp_path / "pipe"
     os.mkfifo(pipe)
