@@ -122,13 +122,13 @@ def _by_patch(value, intercept, parts, image, patch):
 
 
 def contribution_map(centres_px, contribution, patch_px, size_px):
-    """The contributions laid over the image, each spread evenly over its window.
+    """The contributions laid over the image, each spread evenly over its patch.
 
     Parameters
     ----------
-    centres_px : float array (n, 2), (row, column) of the windows' centres
+    centres_px : float array (n, 2), (row, column) of the patches' centres
     contribution : float array (n,)
-    patch_px : int, the side of the windows, or int array (n,), the side of each
+    patch_px : int, the side of the patches, or int array (n,), the side of each
     size_px : (height, width) of the image
 
     Returns
@@ -140,7 +140,7 @@ def contribution_map(centres_px, contribution, patch_px, size_px):
     sides = np.broadcast_to(np.asarray(patch_px, int), len(centres_px))
     top, left = np.rint(centres_px - sides[:, None] / 2).astype(int).T
     share = np.asarray(contribution) / sides**2
-    steps = np.zeros((height + 1, width + 1))  # summed over rows and columns, four corners make a window
+    steps = np.zeros((height + 1, width + 1))  # summed over rows and columns, four corners make a patch
     for down, right, sign in ((0, 0, 1), (0, 1, -1), (1, 0, -1), (1, 1, 1)):
         np.add.at(steps, (top + down * sides, left + right * sides), sign * share)
     return steps.cumsum(axis=0).cumsum(axis=1)[:height, :width]

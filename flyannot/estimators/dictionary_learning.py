@@ -101,7 +101,8 @@ class DictionaryLearning(SparseCoding):
 
     def _learner(self, X, D):
         cls = LEARNERS[self.learner]
-        options = cls.Options.of_table(self.learner_params or {}, f"learner_params of {self.learner}")
+        where = f"learner {self.learner}"
+        options = cls.Options.of_table(self.learner_params or {}, where, spelled=str)
         return cls(D.astype(X.dtype), len(X), lam=self._alpha(X.shape[1]), **vars(options))
 
     def _initial_atoms(self, X, rng):

@@ -9,6 +9,7 @@ from flyannot.errors import DataError
 from flyannot.report.pictures import jpeg
 from flyannot.steps.file_options import extract_options
 from flyannot.steps.inputs import described_image
+from flyannot.store.features import read_features_of_image
 
 N_SHOWN, N_WINDOWS = 48, 5
 WINDOW_PX = 40  # side of a window on the page's sheet
@@ -52,7 +53,7 @@ def atom_sheet(run, stage_range):
 def _strongest(stored, stage_range, n_atoms):
     """For every image and atom the largest feature of all cells, and the cell that has it."""
     largest, cells = [], []
-    for block in stored.blocks(stage_range, "features"):
+    for block, _ in stored.blocks_of_images(stage_range):
         by_cell = block.reshape(len(block), -1, n_atoms)
         largest.append(by_cell.max(axis=1))
         cells.append(by_cell.argmax(axis=1).astype(np.int16))
@@ -71,7 +72,7 @@ def _windows(run, features, stage_range, atom, strength, cell):
         path = run.paths.get(names[image])
         if strength[image] > 0 and path is not None and names[image] in row_of and len(found) < N_WINDOWS:
             column = int(cell[image]) * n_atoms + int(atom)
-            patch = int(features.array(stage_range, "winner", image, image + 1)[0, column])
+            patch = int(read_features_of_image(features, stage_range, image)[1][0, column])
             number = row_of[names[image]]
             patches = described_image(described, stage_range, number)
             centre, side = patches.centres_px[patch], int(patches.patch_px[patch])

@@ -12,6 +12,7 @@ from flyannot.features.groups import Groups
 from flyannot.report.pictures import coarse_map, packed_map
 from flyannot.steps.inputs import described_image
 from flyannot.steps.loaded_model import load_model
+from flyannot.store.features import read_features_of_image
 
 _TOLERANCE = 1e-6  # relative: what the parts must sum to is the stored decision value
 
@@ -68,10 +69,8 @@ class MapMaker:
         if self._model is None or not all(i in self._row_of and i in self._described for i in images):
             return {}
         model, rows = self._model, [self._row_of[i] for i in images]
-        features, winner = (
-            np.concatenate([self._features.array(self._stage_range, what, i, i + 1) for i in rows])
-            for what in ("features", "winner")
-        )
+        found = [read_features_of_image(self._features, self._stage_range, i) for i in rows]
+        features, winner = (np.concatenate(arrays) for arrays in zip(*found))
         group = Groups([name], [gene], [fbgn], [np.arange(len(rows))])
         X = rows_of(features, group, model.classify)
         windows = [self._windows(image) for image in images]

@@ -31,7 +31,7 @@ class Explained:
     """An explanation with all that it is about.
 
     images : list of flyannot.dataset.folder.Image, the group; greys, centres_px and sides_px, of each of them
-    patch_px : the side of the largest windows
+    patch_px : the side of the largest patches
     """
 
     group: str

@@ -125,15 +125,15 @@ def _make_part(shard):
 
 
 def summary(path):
-    """A line per stage range: images, patches, and the fraction of windows that was kept."""
+    """A line per stage range: images, patches, and the fraction of the patches that was kept."""
     lines = []
     with open_stored(path, "descriptors") as stored:
         for stage_range in stored.stage_ranges:
-            n_windows = int(stored.array(stage_range, "n_windows").sum())
-            n_images, n_patches = (len(stored.group(stage_range)[d]) for d in ("n_windows", "descriptors"))
+            n_candidates = int(stored.array(stage_range, "n_candidates").sum())
+            n_images, n_patches = (len(stored.group(stage_range)[d]) for d in ("image", "descriptors"))
             lines.append(
-                f"{stage_range:>5}: {n_images:,} images, {n_patches:,} of {n_windows:,} windows kept "
-                f"({n_patches / max(1, n_windows):.0%})"
+                f"{stage_range:>5}: {n_images:,} images, {n_patches:,} of {n_candidates:,} patches kept "
+                f"({n_patches / max(1, n_candidates):.0%})"
             )
             lines += doubtful(stored, stage_range)
     return "\n".join(lines)

@@ -72,15 +72,15 @@ class LearnOptions(Options):
         super().__post_init__()
         object.__setattr__(self, "learner_option", dict(self.learner_option))
 
-    def settings(self):
-        """The learner's own options, resolved: an options object of its class.
+    def settings(self, where=""):
+        """The learner's own options: an object of its options class.  Messages begin with `where`.
 
         Raises
         ------
         InputError
             If the learner has no such option, or does not take the value.
         """
-        return LEARNERS[self.learner].Options.of_table(self.learner_option, f"learner {self.learner}")
+        return LEARNERS[self.learner].Options.of_table(self.learner_option, f"{where}learner {self.learner}")
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -71,7 +71,7 @@ def test_several_sizes_describe_what_each_describes_alone(rng):
     alone = [describe(grey, ExtractOptions(patch_px=side)) for side in (16, 32)]
     np.testing.assert_array_equal(both.descriptors, np.concatenate([d.descriptors for d in alone]))
     np.testing.assert_array_equal(both.patch_px, np.repeat([16, 32], [len(d.descriptors) for d in alone]))
-    assert both.n_windows == sum(d.n_windows for d in alone)
+    assert both.n_candidates == sum(d.n_candidates for d in alone)
 
 
 def test_a_grid_comes_back_from_its_lists():

@@ -5,6 +5,7 @@ from dataclasses import fields
 import numpy as np
 import pytest
 
+from flyannot.cli.shared.option_table import option_table
 from flyannot.errors import InputError
 from flyannot.sparse.coders import CODERS
 from flyannot.sparse.fit import learn, random_patches
@@ -231,6 +232,13 @@ def test_every_option_has_a_sentence_and_a_legal_default(name):
         assert one.default is not None or one.metadata["stands_for"], one.name
 
 
+@EVERY_LEARNER
+def test_the_page_of_options_has_those_of_every_learner(name):
+    section = option_table().partition(f"### --learner-option of {name}\n")[2].partition("\n#")[0]
+    listed = [line.split("`")[1].replace("-", "_") for line in section.splitlines() if line.startswith("| `")]
+    assert listed == names_of(name)
+
+
 def others_of(name):
     """A value that is not the default, for every option of a learner."""
     others = {option: OTHERS[option] for option in names_of(name)}
@@ -264,6 +272,7 @@ def test_an_option_of_another_learner_is_refused(name, flyannot, chain, tmp_path
     )  # fmt: skip
     assert said.code == 2
     assert f'learner {name} has no option "{other}"' in said.err
+    assert all(option.replace("_", "-") in said.err for option in names_of(name))
 
 
 @EVERY_LEARNER

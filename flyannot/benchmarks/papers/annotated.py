@@ -9,7 +9,7 @@ from flyannot.benchmarks.papers.embryos import Source, embryo_images
 from flyannot.classifiers.training_set import annotated_groups
 from flyannot.dataset.folder import read_annotations
 from flyannot.dataset.importers.wu2016 import STAGE_RANGE, read_patterns, render_patterns
-from flyannot.descriptors.extract import ExtractOptions
+from flyannot.descriptors.options import ExtractOptions
 from flyannot.descriptors.standard_image import read_grey
 from flyannot.features.groups import Groups, groups_of
 from flyannot.scores.metrics import NOT_ANATOMY

@@ -9,7 +9,8 @@ from flyannot.benchmarks.papers.findings import KINDS
 from flyannot.benchmarks.speed.real_patches import N_HELD, Inputs
 from flyannot.dataset.folder import read_images
 from flyannot.dataset.synthetic.generate import synthesize
-from flyannot.descriptors.extract import ExtractOptions, describe
+from flyannot.descriptors.extract import describe
+from flyannot.descriptors.options import ExtractOptions
 from flyannot.descriptors.standard_image import read_grey
 from flyannot.errors import DataError
 

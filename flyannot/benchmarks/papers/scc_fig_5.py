@@ -39,7 +39,7 @@ def measure(setup):
     n_patches = sum(len(d.descriptors) for d in described)
     claims = list(_claims(paper, scores))
     return Finding(
-        data=f"{pictures.source.text}; {n_patches:,} windows of {options.patch_px} px",
+        data=f"{pictures.source.text}; {n_patches:,} patches of {options.patch_px[0]} px",
         kind=pictures.source.kind,
         variant="SCC paper (10 epochs), our own OL (batch 512, 3 epochs), cd codes, max of |z|, 2x4 grid, "
         f"linear SVM, {_N_FOLDS} folds by gene",

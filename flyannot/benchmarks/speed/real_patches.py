@@ -8,7 +8,8 @@ import numpy as np
 
 import flyannot
 from flyannot.dataset.folder import read_images
-from flyannot.descriptors.extract import ExtractOptions, describe
+from flyannot.descriptors.extract import describe
+from flyannot.descriptors.options import ExtractOptions
 from flyannot.descriptors.sift import normalise
 from flyannot.descriptors.standard_image import read_grey
 from flyannot.errors import DataError

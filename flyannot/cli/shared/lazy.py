@@ -7,7 +7,7 @@ from flyannot.cli.shared.verbosity import verbosity_flags
 
 
 class LazyGroup(Group):
-    """`table` maps what commands are for to a dict, name -> (where it is, what it does), as in `flyannot.cli`."""
+    """`table` as in `flyannot.cli`: what commands are for -> name -> (where it is, what it does)."""
 
     def __init__(self, *args, table, **kwargs):
         super().__init__(*args, **kwargs)
