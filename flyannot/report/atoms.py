@@ -11,6 +11,7 @@ from flyannot.errors import DataError
 from flyannot.report.pictures import jpeg
 from flyannot.steps.file_options import extract_options
 from flyannot.steps.inputs import described_image
+from flyannot.store.features import read_features_of_image
 
 N_SHOWN, N_PATCHES = 48, 5
 PATCH_PX = 40  # side of a patch on the page's sheet
@@ -50,7 +51,7 @@ def atom_sheet(run, stage_range):
             path, number = run.paths.get(names[image]), rows_of.get(names[image])
             if strongest[image, atom] > 0 and path and number is not None and n_found < N_PATCHES:
                 column = int(cells[image, atom]) * len(D) + int(atom)
-                winner = int(stored.array(stage_range, "winner", image, image + 1)[0, column])
+                winner = int(read_features_of_image(stored, stage_range, image)[1][0, column])
                 patch = _patch(path, described, stage_range, number, winner)
                 if patch is not None:
                     top, left = row * PATCH_PX, n_found * PATCH_PX
@@ -66,7 +67,7 @@ def atom_sheet(run, stage_range):
 def _strongest(stored, stage_range, n_atoms):
     """For every image and atom the largest feature of all cells, and the cell that has it."""
     largest, cells = [], []
-    for block in stored.blocks(stage_range, "features"):
+    for block, _ in stored.blocks_of_images(stage_range):
         by_cell = block.reshape(len(block), -1, n_atoms)
         largest.append(by_cell.max(axis=1))
         cells.append(by_cell.argmax(axis=1).astype(np.int16))

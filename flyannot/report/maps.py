@@ -13,6 +13,7 @@ from flyannot.features.groups import Groups
 from flyannot.report.pictures import coarse_map, packed_map
 from flyannot.steps.inputs import described_image
 from flyannot.steps.loaded_model import load_model
+from flyannot.store.features import read_features_of_image
 
 _TOLERANCE = 1e-6  # relative: what the parts must sum to is the stored decision value
 
@@ -75,15 +76,9 @@ class MapMaker:
         names = [image.name for image in entry.images]
         if self._model is None or not all(i in self._row_of and i in self._described for i in names):
             return {}
-        features, winner = (
-            np.concatenate(
-                [
-                    self._features.array(self._stage_range, what, i, i + 1)
-                    for i in map(self._row_of.get, names)
-                ]
-            )
-            for what in ("features", "winner")
-        )
+        rows = map(self._row_of.get, names)
+        found = [read_features_of_image(self._features, self._stage_range, i) for i in rows]
+        features, winner = (np.concatenate(arrays) for arrays in zip(*found))
         group = Groups([entry.name], [entry.gene], [entry.fbgn], [np.arange(len(names))])
         X = rows_of(features, group, self._model.classify)
         patches = [

@@ -7,7 +7,7 @@ import shutil
 from contextlib import ExitStack, contextmanager, suppress
 from pathlib import Path
 
-from flyannot.errors import WriteError
+from flyannot.errors import InputError, WriteError
 from flyannot.runtime.locks import exclusive
 
 
@@ -49,6 +49,8 @@ def replacing(path, *, check=None, keep_same=False):
     the written file before the rename.  With `keep_same` a file of the same bytes stays as it is.
     """
     path = Path(path)
+    if path.exists() and not path.is_file() and not path.is_dir():
+        raise InputError(f"{path} is no ordinary file: it is not replaced", fix="name another output")
     beside = path.with_name(f".{path.name}.{os.getpid()}.tmp")
     try:
         with explained(path):
@@ -88,7 +90,9 @@ def explained(path):
         yield
     except OSError as error:
         raise WriteError(
-            f"cannot write {path}: {_cause(error)}{_room(path, error)}", fix=_remedy(error)
+            f"cannot write {path}: {_cause(error)}{_room(path, error)}",
+            fix=_remedy(error),
+            is_full=_is_full(error),
         ) from error
 
 

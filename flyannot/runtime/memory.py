@@ -7,6 +7,7 @@ import psutil
 
 from flyannot.errors import FlyannotError
 
+LEAST_ADDRESSES = 1536 * 2**20  # measured: imports hang below 0.8 GiB, training below 1
 _CGROUPS = Path("/sys/fs/cgroup")
 _VERSION_1 = ("memory.limit_in_bytes", "memory.usage_in_bytes")
 
@@ -19,6 +20,32 @@ def available_bytes():
     n_bytes : int
     """
     return max(0, min(psutil.virtual_memory().available, _cgroup_bytes(), _address_bytes()))
+
+
+def require_address_space():
+    """Refuse a limit on addresses (ulimit -v) under which the numerical libraries hang or crash on import.
+
+    Raises
+    ------
+    FlyannotError
+    """
+    limit = address_limit()
+    if limit < LEAST_ADDRESSES:
+        raise FlyannotError(
+            f"the limit on address space is {limit / 2**20:,.0f} MiB; the libraries alone take up to "
+            f"{LEAST_ADDRESSES / 2**20:,.0f}",
+            fix="raise it: ulimit -v unlimited",
+        )
+
+
+def address_limit():
+    """The limit on addresses in bytes; math.inf where there is none."""
+    try:
+        import resource
+    except ImportError:  # Windows has none
+        return math.inf
+    limit = resource.getrlimit(resource.RLIMIT_AS)[0]
+    return math.inf if limit == resource.RLIM_INFINITY else limit
 
 
 def require_bytes(needed, purpose, *, fix):
@@ -69,11 +96,8 @@ def _cgroups():
 
 
 def _address_bytes():
-    try:
-        limit = psutil.Process().rlimit(psutil.RLIMIT_AS)[0]
-    except (AttributeError, OSError):  # no such limit on this system
-        return math.inf
-    return math.inf if limit < 0 else limit - psutil.Process().memory_info().vms
+    limit = address_limit()
+    return math.inf if limit == math.inf else limit - psutil.Process().memory_info().vms
 
 
 def _text(path):

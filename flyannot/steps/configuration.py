@@ -17,10 +17,11 @@ import tomli_w
 from flyannot.classifiers.options import ClassifyOptions
 from flyannot.dataset.synthetic.options import SynthesizeOptions
 from flyannot.descriptors.options import ExtractOptions
-from flyannot.errors import InputError, did_you_mean
+from flyannot.errors import DataError, InputError, did_you_mean
 from flyannot.features.options import PoolOptions
 from flyannot.options import Count, FilePath, Options, Several, environment_name, kebab
 from flyannot.runtime.atomic_file import write_text
+from flyannot.runtime.digest import digest_of_json
 from flyannot.steps.options import (
     AnnotateOptions,
     EvaluateOptions,
@@ -39,6 +40,7 @@ TABLES = {
     )
 }  # fmt: skip
 RECORD = "run.toml"  # in the output folder: the configuration as it was run
+_SEAL = "# what stands above, as it was written: "
 _TOP = ("data-set", "output", "seed")
 
 
@@ -111,12 +113,15 @@ def read_toml(path, *, example="configs/demo.toml"):
     InputError
         If it cannot be read, or is none; `example` is a file to name instead.
     """
+    path, fix = Path(path), f"name a TOML file, such as {example}"
+    if path.exists() and not path.is_file():  # a pipe would be waited for
+        raise InputError(f"{path} is not a file", fix=fix)
     try:
-        return tomllib.loads(Path(path).read_text(encoding="utf-8"))
+        return tomllib.loads(path.read_text(encoding="utf-8"))
     except OSError as error:
-        raise InputError(
-            f"cannot read {path}: {error.strerror}", fix=f"name a TOML file, such as {example}"
-        ) from error
+        raise InputError(f"cannot read {path}: {error.strerror}", fix=fix) from error
+    except RecursionError:
+        raise InputError(f"{path} is not a configuration: it is nested too deep", fix=fix) from None
     except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
         raise InputError(f"{path} is not TOML: {error}") from error
 
@@ -136,7 +141,28 @@ def write_record(configuration):
         "seed": configuration.seed,
     }
     record |= {name: _as_table(options, out) for name, options in configuration.options.items()}
-    write_text(out / RECORD, tomli_w.dumps(record), keep_same=True)
+    text = tomli_w.dumps(record)
+    write_text(out / RECORD, f"{text}\n{_SEAL}{digest_of_json(text)}\n", keep_same=True)
+
+
+def read_record(folder):
+    """The tables of the record in an output folder; None if there is none.
+
+    Raises
+    ------
+    DataError
+        If it is not what was written.
+    """
+    path = folder / RECORD
+    if not path.is_file():
+        return None
+    try:
+        text, _, digest = path.read_text(encoding="utf-8").rpartition(f"\n{_SEAL}")
+        if digest.strip() == digest_of_json(text):
+            return tomllib.loads(text)
+    except (OSError, ValueError):
+        pass
+    raise DataError(f"{path} is not what `flyannot run` wrote", fix="give the run again, or name --data-set")
 
 
 def _as_table(options, folder):

@@ -6,10 +6,10 @@ from pathlib import Path
 
 from flyannot.classifiers.options import ClassifyOptions
 from flyannot.dataset.folder import read_images
-from flyannot.errors import InputError
+from flyannot.errors import DataError, InputError
 from flyannot.runtime.atomic_file import write_text
 from flyannot.runtime.blas_threads import one_blas_thread
-from flyannot.runtime.digest import digest_of_file, digest_of_json
+from flyannot.runtime.digest import digest_of_file, digest_of_json, is_whole
 from flyannot.scores.bootstrap import with_confidence
 from flyannot.scores.group_outcomes import scores_json
 from flyannot.steps.cross_validate import cross_validate_features, read_feature_files, read_pixels
@@ -126,8 +126,12 @@ def read_scores(path):
     ------
     InputError
         If it cannot be read, or does not hold scores.
+    DataError
+        If it is not what was written.
     """
     fix = "name a file made by: flyannot evaluate --json"
+    if path.exists() and not path.is_file():  # a pipe would be waited for
+        raise InputError(f"{path} is not a file", fix=fix)
     try:
         scores = json.loads(path.read_text(encoding="utf-8"))
         _ = scores["terms"], scores["summary"]["all"], scores["evaluated"], scores["made_from"]
@@ -135,6 +139,11 @@ def read_scores(path):
         raise InputError(f"cannot read {path}: {error.strerror}", fix=fix) from error
     except (ValueError, KeyError, TypeError) as error:
         raise InputError(f"{path} does not hold scores", fix=fix) from error
+    if not is_whole(scores):
+        raise DataError(
+            f"{path} is damaged: its contents do not have the digest that it names",
+            fix="delete it, and make it again with: flyannot evaluate --json",
+        )
     return scores
 
 
@@ -171,6 +180,8 @@ def _difference(json_file, made_from):
         return "it is not there yet"
     try:
         found = read_scores(json_file)["made_from"]
+    except DataError:
+        return "it is damaged"
     except InputError:
         raise InputError(
             f"{json_file} exists and does not hold scores", fix="name another file with --json"

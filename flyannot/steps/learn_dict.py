@@ -12,7 +12,7 @@ from flyannot.runtime.digest import digest_of_json
 from flyannot.sparse.fit import EpochRecord, default_lam, learn, random_patches
 from flyannot.sparse.learners import learner_class
 from flyannot.stage_ranges import rng_for
-from flyannot.steps.inputs import chosen_stage_ranges, open_all
+from flyannot.steps.inputs import chosen_stage_ranges, digests_of, open_all
 from flyannot.steps.shards import drop_parts, part_path
 from flyannot.steps.tasks import Outcome, carry_out, file_task
 from flyannot.store.descriptors import n_patches, read_patches
@@ -70,11 +70,12 @@ def learn_task(paths, out, options, *, seed=0, stage_ranges=None):
             {"descriptors": [file.digest for file in files]},
             seed,
         )
+        digests = digests_of(files)
         shares = [chosen] if options.shared else [[s] for s in chosen]
         _check_counts(files, shares, options)
 
     def make(execution):
-        with open_all(paths, "descriptors") as files, one_blas_thread():
+        with open_all(paths, "descriptors", digests=digests) as files, one_blas_thread():
             learned = [_learn(files, together, out, header, options) for together in shares]
         runs = {s: run for together, run in zip(shares, learned) for s in together}
         # The trace first: it is there whenever the dictionary is, even if the run is killed between.

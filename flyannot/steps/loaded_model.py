@@ -35,7 +35,7 @@ def load_model(path, digest, stage_range):
 
     None if the file holds no such stage range.
     """
-    with open_stored(path, "model") as stored:
+    with open_stored(path, "model", digest=digest) as stored:
         if stage_range not in stored.stage_ranges:
             return None
         extract, pool = extract_options(stored), pool_options(stored)

@@ -11,7 +11,7 @@ from flyannot.features.options import PoolOptions
 from flyannot.runtime.digest import digest_of_json
 from flyannot.stage_ranges import STAGE_RANGES
 from flyannot.steps.file_options import extract_options, lam_of, pool_options
-from flyannot.steps.inputs import chosen_stage_ranges, described_image, open_all
+from flyannot.steps.inputs import chosen_stage_ranges, described_image, digests_of, open_all
 from flyannot.steps.shards import cut, join_parts, make_parts, part_path, share_of
 from flyannot.steps.tasks import Outcome, carry_out, file_task
 from flyannot.store.dictionary import read_dictionary
@@ -25,6 +25,7 @@ from flyannot.store.writing import create, option_changes
 @dataclass(frozen=True)
 class _Shard:
     images: list  # (descriptors file, stage range, number within it)
+    digests: dict  # descriptors file -> its digest
     dictionary: Path
     options: PoolOptions
     header: Header
@@ -65,6 +66,7 @@ def pool_task(paths, dictionary, out, options, *, stage_ranges=None, shard=None)
         _check_fit(files, atoms)
         for stage_range in chosen:
             atoms.group(stage_range)
+        digests = digests_of(files)
         images, share = share_of(_images(files, chosen), shard)
         if len(files) == 1 and not share:  # the features of a shard are that shard of the features
             share = {name: value for name, value in files[0].inputs.items() if name == "shard"}
@@ -77,7 +79,7 @@ def pool_task(paths, dictionary, out, options, *, stage_ranges=None, shard=None)
         )
 
     def make(execution):
-        shards = list(_shards(images, dictionary, out, options, header))
+        shards = list(_shards(images, digests, dictionary, out, options, header))
         make_parts(_make_part, shards, execution)
         join_parts(out, lambda _: header, shards)
         return Outcome(out, True, _summary(out))
@@ -109,10 +111,10 @@ def _images(files, chosen):
     }
 
 
-def _shards(images, dictionary, out, options, header):
+def _shards(images, digests, dictionary, out, options, header):
     for number, mine in enumerate(cut([one for some in images.values() for one in some])):
         key = digest_of_json([header.options, header.inputs, number])
-        yield _Shard(mine, dictionary, options, header, part_path(out, key))
+        yield _Shard(mine, digests, dictionary, options, header, part_path(out, key))
 
 
 def _make_part(shard):
@@ -120,7 +122,8 @@ def _make_part(shard):
     digest = shard.header.inputs["dictionary"][0]
     with ExitStack() as stack, create(shard.part, shard.header) as part:
         files = {
-            path: stack.enter_context(open_stored(path)) for path in {path for path, _, _ in shard.images}
+            path: stack.enter_context(open_stored(path, "descriptors", digest=shard.digests[path]))
+            for path in {path for path, _, _ in shard.images}
         }
         for stage_range in STAGE_RANGES:
             mine = [(files[path], i) for path, s, i in shard.images if s == stage_range]
@@ -138,7 +141,7 @@ def _make_part(shard):
 @lru_cache(maxsize=len(STAGE_RANGES))
 def _atoms(path, stage_range, digest, coder_name):
     """A stage range's dictionary, kept between shards; the digest tells new contents of a path from old."""
-    with open_stored(path, "dictionary") as stored:
+    with open_stored(path, "dictionary", digest=digest) as stored:
         D, patch_px = read_dictionary(stored, stage_range), extract_options(stored).patch_px
         return atoms_of(D, lam_of(stored), patch_px, coder_name=coder_name)
 

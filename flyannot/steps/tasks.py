@@ -6,7 +6,7 @@ from contextlib import nullcontext
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from flyannot.errors import InputError
+from flyannot.errors import InputError, WriteError
 from flyannot.runtime.atomic_file import locked
 from flyannot.steps.shards import drop_parts
 from flyannot.store.reading import is_hdf5, open_stored
@@ -96,7 +96,12 @@ def carry_out(task, execution):
                 fix="add --force to replace it, or name another output with -o",
             )
         log.info("making %s: %s", task.path, why)
-        return task.make(execution)
+        try:
+            return task.make(execution)
+        except WriteError as error:
+            if error.is_full:  # what would be continued from takes the space that is wanted
+                drop_parts(task.path)
+            raise
 
 
 def keep_apart(out, inputs):

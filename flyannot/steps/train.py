@@ -12,7 +12,7 @@ from flyannot.errors import InputError
 from flyannot.runtime.blas_threads import one_blas_thread
 from flyannot.runtime.digest import digest_of_file
 from flyannot.stage_ranges import rng_for
-from flyannot.steps.inputs import chosen_stage_ranges, open_all, require_known_terms
+from flyannot.steps.inputs import chosen_stage_ranges, digests_of, open_all, require_known_terms
 from flyannot.steps.tasks import Outcome, carry_out, file_task
 from flyannot.store.dictionary import read_dictionary
 from flyannot.store.features import read_features
@@ -60,6 +60,7 @@ def train_task(paths, annotations_csv, out, options, *, seed=0, stage_ranges=Non
         annotations = read_annotations(annotations_csv)
         require_known_terms(options.exclude_terms, annotations, annotations_csv)
         chosen = chosen_stage_ranges(files, stage_ranges)
+        digests = digests_of(files)
         header = Header(
             "model",
             files[0].options | {"classify": options.as_header() | {"stage_ranges": chosen}},
@@ -68,7 +69,7 @@ def train_task(paths, annotations_csv, out, options, *, seed=0, stage_ranges=Non
         )
 
     def make(execution):
-        with open_all(paths, "features") as files:
+        with open_all(paths, "features", digests=digests) as files:
             trained = _train(files, annotations, chosen, options, lambda s: rng_for(seed, s), execution.jobs)
             if not any(one.terms for one in trained.values()):
                 raise InputError(

@@ -2,10 +2,11 @@
 
 import numpy as np
 
+from flyannot.store.content_digest import digest_of_image
 from flyannot.store.image_columns import write_image_columns
 from flyannot.store.writing import write_array
 
-_OF_PATCHES = ("descriptors", "centres_px", "patch_px")
+_TYPES = {"descriptors": "u1", "centres_px": "f4", "patch_px": "u2"}
 
 
 def write_descriptors(file, stage_range, columns, described):
@@ -17,18 +18,18 @@ def write_descriptors(file, stage_range, columns, described):
     """
     group = file.create_group(stage_range)
     write_image_columns(group, columns)
-    counts = [len(one.descriptors) for one in described]
-    write_array(group, "descriptors", np.concatenate([one.descriptors for one in described]))
-    write_array(group, "centres_px", np.concatenate([one.centres_px for one in described]), dtype="f4")
-    write_array(group, "patch_px", np.concatenate([one.patch_px for one in described]), dtype="u2")
+    of_images = [tuple(np.asarray(getattr(one, n), t) for n, t in _TYPES.items()) for one in described]
+    for name, arrays in zip(_TYPES, zip(*of_images)):
+        write_array(group, name, np.concatenate(arrays))
+    counts = [len(arrays[0]) for arrays in of_images]
     write_array(group, "first", np.concatenate([[0], np.cumsum(counts)]), dtype="i8")
     write_array(group, "n_candidates", [one.n_candidates for one in described], dtype="i4")
+    write_array(group, "content", np.stack([digest_of_image(*arrays) for arrays in of_images]))
 
 
 def read_patches_of_image(stored, stage_range, index):
     """The descriptors, centres and sides of the patches of one image, as `write_descriptors` took them."""
-    start, stop = stored.array(stage_range, "first", index, index + 2)
-    return tuple(stored.array(stage_range, name, start, stop) for name in _OF_PATCHES)
+    return stored.images(stage_range, index, index + 1)
 
 
 def n_patches(stored, stage_range):
@@ -41,14 +42,14 @@ def n_patches(stored, stage_range):
 def read_patches(files, stage_range, rows):
     """The descriptors with the given ascending row numbers, counted through all `files` end to end.
 
-    Read block by block into one array of the stored type: a stage range is never held in float.
+    Read some images at a time into one array of the stored type: a stage range is never held in float.
     """
     picked, start = [], 0
     for stored in files:
         if stage_range not in stored.stage_ranges:
             continue
-        for block in stored.blocks(stage_range, "descriptors"):
-            a, b = np.searchsorted(rows, [start, start + len(block)])
-            picked.append(block[rows[a:b] - start])
-            start += len(block)
+        for descriptors, *_ in stored.blocks_of_images(stage_range):
+            a, b = np.searchsorted(rows, [start, start + len(descriptors)])
+            picked.append(descriptors[rows[a:b] - start])
+            start += len(descriptors)
     return np.concatenate(picked)

@@ -3,6 +3,7 @@
 import numpy as np
 
 from flyannot.errors import DataError
+from flyannot.store.content_digest import digest_of_image
 from flyannot.store.image_columns import read_image_columns, write_image_columns
 from flyannot.store.writing import write_array
 
@@ -12,9 +13,13 @@ def write_features(file, stage_range, columns, pooled, D):
     (each has `features` and `winner`), and the atoms."""
     group = file.create_group(stage_range)
     write_image_columns(group, columns)
-    write_array(group, "features", np.stack([one.features for one in pooled]), dtype="f4")
-    write_array(group, "winner", np.stack([one.winner for one in pooled]), dtype="i4")
+    features = np.stack([one.features for one in pooled]).astype("f4")
+    winner = np.stack([one.winner for one in pooled]).astype("i4")
+    write_array(group, "features", features)
+    write_array(group, "winner", winner)
     write_array(group, "D", D)
+    digests = [digest_of_image(features[i : i + 1], winner[i : i + 1]) for i in range(len(pooled))]
+    write_array(group, "content", np.stack(digests))
 
 
 def read_features(files, stage_range):
@@ -30,8 +35,13 @@ def read_features(files, stage_range):
     columns = [read_image_columns(stored, stage_range) for stored in holding]
     return (
         {name: [value for part in columns for value in part[name]] for name in columns[0]},
-        np.concatenate([stored.array(stage_range, "features") for stored in holding]),
+        np.concatenate([rows for one in holding for rows, _ in one.blocks_of_images(stage_range)]),
     )
+
+
+def read_features_of_image(stored, stage_range, index):
+    """The features and winners of one image, (1, n_features) each."""
+    return stored.images(stage_range, index, index + 1)
 
 
 def _check_dictionary(files, stage_range):

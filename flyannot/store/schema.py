@@ -19,10 +19,12 @@ _IMAGES = {
     "source": ("S", ("n_images",)),
     "doubt": ("S", ("n_images",)),
 }
+_CONTENT = {"content": ("u", ("n_images", 32))}  # the digest of what is held of each image: see BULK
 
 SCHEMAS = {
     "descriptors": {
         **_IMAGES,
+        **_CONTENT,
         "descriptors": ("u", ("n_patches", "n_features")),
         "centres_px": ("f", ("n_patches", 2)),
         "patch_px": ("u", ("n_patches",)),
@@ -41,6 +43,7 @@ SCHEMAS = {
     "checkpoint": {},  # a learner's own arrays, under state/
     "features": {
         **_IMAGES,
+        **_CONTENT,
         "features": ("f", ("n_images", "n_features")),
         "winner": ("i", ("n_images", "n_features")),
         "D": ("f", ("n_atoms", "n_descriptor")),
@@ -64,6 +67,12 @@ SCHEMAS = {
         "yes": ("u", ("n_groups", "n_terms")),
         "undetermined": ("u", ("n_groups", "n_terms")),
     },
+}
+
+# The datasets that are too large to be read whenever a file is opened: they are digested image by image.
+BULK = {
+    "descriptors": ("descriptors", "centres_px", "patch_px"),  # the rows of an image as `first` cuts them
+    "features": ("features", "winner"),  # a row an image
 }
 
 MADE_BY = {

@@ -124,7 +124,7 @@ def test_every_option_has_a_help_text():
 
 def test_the_help_of_the_group_lists_every_command(flyannot):
     said = flyannot("--help")
-    for name, (_, short) in COMMANDS.items():
+    for name, (_, short) in (item for commands in COMMANDS.values() for item in commands.items()):
         assert name in said.out and short.split()[0] in said.out
     assert flyannot("--version").out == f"flyannot, version {__version__}\n"
 

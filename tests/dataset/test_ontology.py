@@ -223,7 +223,7 @@ def test_exports_carry_the_ids(chain, obo_of_chain, tmp_path, flyannot):
     assert found.var["term_id"].tolist() == [ids[term] for term in found.var_names]
     table = parquet.read_table(tmp_path / "p.parquet").to_pylist()
     assert all(row["term_id"] == ids[row["term"]] for row in table)
-    said = flyannot("export P --to html --ontology O -o OUT", **named)
+    said = flyannot("export P --to omero-csv --ontology O -o OUT", **named)
     assert said.code == 2 and "no place for ids" in said.err
 
 

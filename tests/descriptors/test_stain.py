@@ -164,7 +164,7 @@ def test_a_channel_that_nobody_knows_is_refused(made, tmp_path):
         options = json.loads(file.attrs["options"])
         options["extract"]["channel"] = "hue"
         file.attrs["options"] = json.dumps(options)
-        file.attrs["digest"] = content_digest(file)
+        file.attrs["digest"] = content_digest(file, "model")
     with open_stored(path) as stored, pytest.raises(DataError, match="extract: channel is 'hue'"):
         extract_options(stored)
 

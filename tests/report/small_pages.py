@@ -11,6 +11,7 @@ from flyannot.report.sections import groups_section
 from flyannot.scores.group_outcomes import group_outcomes
 from flyannot.scores.metrics import Outcome, evaluate
 from flyannot.stage_ranges import STAGE_RANGES
+from flyannot.steps.configuration import Configuration, write_record
 from flyannot.steps.evaluate import Evaluation, evaluate_task
 from flyannot.steps.options import EvaluateOptions
 from flyannot.steps.tasks import Execution, carry_out
@@ -26,7 +27,7 @@ def make_run(copy):
         options=EvaluateOptions(folds=3), seed=1,
     )  # fmt: skip
     carry_out(evaluate_task(evaluation, copy.folder / "scores.json"), Execution())
-    (copy.folder / "run.toml").write_text('data-set = "embryos"\noutput = "."\n')
+    write_record(Configuration(copy.embryos, copy.folder))
     return copy
 
 

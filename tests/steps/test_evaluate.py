@@ -8,7 +8,7 @@ import pytest
 
 from flyannot.classifiers.options import ClassifyOptions
 from flyannot.dataset.folder import read_images
-from flyannot.errors import InputError
+from flyannot.errors import DataError, InputError
 from flyannot.scores.group_outcomes import scores_json
 from flyannot.steps.annotate import annotate
 from flyannot.steps.evaluate import (
@@ -187,3 +187,24 @@ def test_a_stage_range_without_a_trainable_term_is_told_and_the_other_is_trained
         tmp_path / "m.h5", read_images(own_chain.embryos), tmp_path / "p.h5", AnnotateOptions(), ONCE
     )
     assert {reason for _, reason in outcome.failures} == {"the model knows no term of stage range 11-12"}
+
+
+def test_a_flipped_bit_in_a_file_of_scores_is_found(chain, tmp_path, rng):
+    """By whoever reads it, and by evaluate, which makes it again."""
+    path = tmp_path / "s.json"
+    task = evaluate_task(evaluation(chain, chain.predictions), path)
+    carry_out(task, ONCE)
+    good = path.read_bytes()
+    for at in rng.integers(0, len(good), 60):
+        spoiled = bytearray(good)
+        spoiled[at] ^= 1 << rng.integers(7)
+        path.write_bytes(spoiled)
+        try:
+            found = read_scores(path)
+        except (DataError, InputError) as error:
+            assert error.fix
+        else:
+            assert found == json.loads(good), "white space"
+    path.write_bytes(good.replace(b'"n_groups": 24', b'"n_groups": 25', 1))
+    assert path.read_bytes() != good and task.why() == "it is damaged"
+    assert carry_out(task, ONCE).made and path.read_bytes() == good

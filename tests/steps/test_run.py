@@ -1,11 +1,13 @@
 """`flyannot run`: configurations, what is skipped and what is redone, and the configurations we ship."""
 
+import tomllib
 from pathlib import Path
 
 import pytest
 
+from flyannot.errors import DataError
 from flyannot.steps.ablation import read_ablation
-from flyannot.steps.configuration import read_configuration, read_toml, write_record
+from flyannot.steps.configuration import read_configuration, read_record, read_toml, write_record
 from tests.cli.test_cli import faulty
 from tests.conftest import ROOT
 
@@ -164,3 +166,18 @@ def test_the_configurations_we_ship_can_be_read_and_recorded(path, tmp_path):
     again = read_configuration(tmp_path / "run.toml")
     assert again.options == found.options and again.seed == found.seed
     assert (again.data_set, again.output) == (found.data_set, found.output)
+
+
+def test_a_record_that_was_changed_is_refused(tmp_path, rng):
+    (tmp_path / "c.toml").write_text(BOTH)
+    write_record(read_configuration(tmp_path / "c.toml", output=tmp_path))
+    good = (tmp_path / "run.toml").read_bytes()
+    assert read_record(tmp_path)["output"] == "."
+    for at in rng.integers(0, len(good) - 1, 60):
+        spoiled = bytearray(good)
+        spoiled[at] ^= 1 << rng.integers(7)
+        (tmp_path / "run.toml").write_bytes(spoiled)
+        try:
+            assert read_record(tmp_path) == tomllib.loads(good.decode())
+        except DataError as error:
+            assert error.exit_code == 65

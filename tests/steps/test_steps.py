@@ -5,6 +5,7 @@ import shutil
 from contextlib import ExitStack
 from dataclasses import replace
 
+import h5py
 import numpy as np
 import pytest
 from PIL import Image
@@ -17,17 +18,18 @@ from flyannot.errors import DataError, FlyannotError, InputError
 from flyannot.features.image_features import features_of
 from flyannot.sparse import fit
 from flyannot.sparse.coders import coder
-from flyannot.steps.annotate import annotate
-from flyannot.steps.evaluate import Evaluation, evaluate_task
+from flyannot.steps.annotate import annotate, annotate_task
+from flyannot.steps.evaluate import Evaluation, evaluate_files, evaluate_task
 from flyannot.steps.extract import extract
 from flyannot.steps.inputs import described_image
-from flyannot.steps.learn_dict import learn_dict
+from flyannot.steps.learn_dict import learn_dict, learn_task
 from flyannot.steps.loaded_model import load_model
 from flyannot.steps.options import AnnotateOptions
-from flyannot.steps.pool import pool
+from flyannot.steps.pool import pool, pool_task
 from flyannot.steps.predictions import read_predictions
 from flyannot.steps.tasks import Execution, carry_out
-from flyannot.steps.train import train
+from flyannot.steps.train import train, train_task
+from flyannot.store.content_digest import content_digest
 from flyannot.store.features import read_features
 from flyannot.store.reading import open_stored, verify_stored
 from tests.small_embryos import CLASSIFY, EXTRACT, LEARN, POOL, STAGE_RANGES
@@ -386,8 +388,6 @@ def test_images_of_a_stage_range_that_the_model_does_not_know_are_listed(chain, 
 
 
 def test_a_damaged_model_is_a_damaged_model_not_a_bad_image(own_chain, tmp_path):
-    import h5py
-
     with h5py.File(own_chain.model) as file:
         at = file["4-6/model/scorer/weights"].id.get_chunk_info(0).byte_offset
     spoiled = bytearray(own_chain.model.read_bytes())
@@ -408,8 +408,6 @@ def test_a_damaged_model_is_a_damaged_model_not_a_bad_image(own_chain, tmp_path)
 @pytest.mark.parametrize("which", ["descriptors", "dictionary"])
 def test_a_damaged_input_is_named_and_nothing_is_written(own_chain, tmp_path, which):
     """Not as a fault of the output that was being written, nor of the other input."""
-    import h5py
-
     path = own_chain.kinds[which]
     name = {"descriptors": "11-12/descriptors", "dictionary": "11-12/D"}[which]
     with h5py.File(path) as file:
@@ -448,3 +446,54 @@ def test_learning_holds_blas_to_one_thread(chain, tmp_path, monkeypatch):
     found = blas_threads_in(monkeypatch, fit, "run_epoch")
     learn_dict([chain.descriptors], tmp_path / "d.h5", LEARN, ONCE)
     assert found == {1}
+
+
+REPLACED = {
+    "pool": lambda c, out: pool_task([c.descriptors], c.dictionary, out, POOL),
+    "train": lambda c, out: train_task([c.features], c.annotations, out, CLASSIFY),
+    "learn_dict": lambda c, out: learn_task([c.descriptors], out, LEARN),
+    "annotate": lambda c, out: annotate_task(c.model, read_images(c.embryos), out, ANNOTATE),
+}
+
+
+@pytest.mark.parametrize(
+    ("step", "kind"),
+    [("pool", "descriptors"), ("pool", "dictionary"), ("train", "features"), ("learn_dict", "descriptors"),
+     ("annotate", "model")],
+)  # fmt: skip
+def test_an_input_that_is_replaced_while_a_step_runs_is_refused(own_chain, tmp_path, step, kind):
+    """The header has the digest that was read first: what is read later must be the same file."""
+    task = REPLACED[step](own_chain, tmp_path / "out.h5")
+    path = own_chain.kinds[kind]
+    with h5py.File(path, "r+") as file:
+        file.attrs["seed"] = 99
+        file.attrs["digest"] = content_digest(file, kind)
+    assert verify_stored(path) == kind, "another file, and a whole one"
+    with pytest.raises(DataError, match=f"{path} was replaced while this ran") as caught:
+        carry_out(task, ONCE)
+    assert caught.value.exit_code == 65 and caught.value.fix == "run the same command again"
+    assert not (tmp_path / "out.h5").exists()
+
+
+@pytest.mark.parametrize("kind", ["descriptors", "dictionary", "features", "model", "predictions"])
+def test_a_value_that_was_edited_is_refused_by_whoever_reads_it(own_chain, tmp_path, kind):
+    """With checksums that fit, as h5py writes them, and the digest as it was."""
+    c, out = own_chain, tmp_path / "out.h5"
+    edited = {"descriptors": "descriptors", "dictionary": "D", "features": "features",
+              "model": "model/threshold", "predictions": "probability"}[kind]  # fmt: skip
+    with h5py.File(c.kinds[kind], "r+") as file:
+        values = file[f"4-6/{edited}"][()]
+        file[f"4-6/{edited}"][()] = values.max() - values
+    readers = {
+        "descriptors": [lambda: pool([c.descriptors], c.dictionary, out, POOL, ONCE),
+                        lambda: learn_dict([c.descriptors], out, LEARN, ONCE)],
+        "dictionary": [lambda: pool([c.descriptors], c.dictionary, out, POOL, ONCE)],
+        "features": [lambda: train([c.features], c.annotations, out, CLASSIFY, ONCE)],
+        "model": [lambda: annotate(c.model, read_images(c.embryos), out, ANNOTATE, ONCE)],
+        "predictions": [lambda: evaluate_files(Evaluation(paths=(c.predictions,),
+                                                          annotations_csv=c.annotations))],
+    }[kind]  # fmt: skip
+    for read in readers:
+        with pytest.raises(DataError, match="digest|not what was written") as caught:
+            read()
+        assert caught.value.exit_code == 65 and not out.exists()

@@ -13,6 +13,7 @@ from flyannot.cli.shared.progress import Progress
 from flyannot.cli.shared.verbosity import log, start_log, verbosity_flags
 from flyannot.errors import InputError
 from flyannot.options import FilePath, Flag, Several, default_of, environment_name, kebab
+from flyannot.runtime.memory import require_address_space
 from flyannot.stage_ranges import StageRange
 
 IN_FILE = click.Path(path_type=Path)
@@ -32,6 +33,7 @@ class Command(HelpPage, click.Command):
 
     def invoke(self, ctx):
         start_log()
+        require_address_space()
         return super().invoke(ctx)
 
 
