@@ -13,6 +13,9 @@ import pytest
 import tifffile
 
 ROOT = Path(__file__).resolve().parents[1]
+_BESIDE = ROOT.parent / "shared" / "data"  # of the checkout
+if _BESIDE.is_dir():
+    os.environ.setdefault("FLYANNOT_DATA", str(_BESIDE))
 
 
 @pytest.fixture
@@ -22,10 +25,10 @@ def rng():
 
 @pytest.fixture(scope="session")
 def shared_data():
-    """The folder of real data beside the checkout; FLYANNOT_SHARED names another."""
-    folder = Path(os.environ.get("FLYANNOT_SHARED", ROOT.parent / "shared")) / "data"
+    """The folder of real data: FLYANNOT_DATA names it, or it lies beside the checkout."""
+    folder = Path(os.environ.get("FLYANNOT_DATA", _BESIDE))
     if not folder.is_dir():
-        pytest.skip(f"the real data are absent ({folder}); set FLYANNOT_SHARED")
+        pytest.skip(f"the real data are absent ({folder}); set FLYANNOT_DATA")
     return folder
 
 
