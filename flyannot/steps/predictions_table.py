@@ -27,9 +27,7 @@ class Prediction(NamedTuple):
 
     def texts(self):
         """The cells of a table of text: numbers to nine digits."""
-        return self._replace(
-            decision_value=f"{self.decision_value:.9g}", probability=f"{self.probability:.9g}"
-        )
+        return Prediction(*(f"{cell:.9g}" if isinstance(cell, float) else cell for cell in self))
 
 
 COLUMNS = Prediction._fields

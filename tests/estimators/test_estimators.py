@@ -247,7 +247,7 @@ def test_the_page_on_python_holds(chain, monkeypatch, capsys):
     """Its blocks run, denoise, and beat scikit-learn's learner in time at no higher an objective."""
     monkeypatch.chdir(chain.folder)
     said = {}
-    run_python(ROOT / "data" / "PYTHON.md", said)
+    run_python(ROOT / "docs" / "python.md", said)
     features = said["features"]
     with open_stored(chain.features) as stored:
         assert np.array_equal(np.sort(features, axis=0), np.sort(read_features([stored], "4-6")[1], axis=0))
