@@ -13,6 +13,9 @@ import pytest
 import tifffile
 
 ROOT = Path(__file__).resolve().parents[1]
+SHARED_DATA = Path(os.environ.get("FLYANNOT_SHARED", ROOT.parent / "shared")) / "data"
+if SHARED_DATA.is_dir():
+    os.environ.setdefault("FLYANNOT_DATA", str(SHARED_DATA))
 
 
 @pytest.fixture
@@ -23,10 +26,9 @@ def rng():
 @pytest.fixture(scope="session")
 def shared_data():
     """The folder of real data beside the checkout; FLYANNOT_SHARED names another."""
-    folder = Path(os.environ.get("FLYANNOT_SHARED", ROOT.parent / "shared")) / "data"
-    if not folder.is_dir():
-        pytest.skip(f"the real data are absent ({folder}); set FLYANNOT_SHARED")
-    return folder
+    if not SHARED_DATA.is_dir():
+        pytest.skip(f"the real data are absent ({SHARED_DATA}); set FLYANNOT_SHARED")
+    return SHARED_DATA
 
 
 @pytest.fixture

@@ -26,7 +26,7 @@ ONLY_IN = {
     "click": ("cli/",),
     "httpx": ("dataset/bdgp_site/", "steps/fetch.py"),
     "tqdm": ("cli/shared/progress.py",),
-    "cv2": ("descriptors/", "runtime/executor.py", "dataset/synthetic/render.py"),
+    "cv2": ("descriptors/", "runtime/executor.py", "dataset/synthetic/render.py", "benchmarks/references/"),
     # Where a model or a score is made, and where scikit-learn is itself the reference or the peer.
     "sklearn": ("classifiers/", "scores/", "estimators/", "benchmarks/"),
     "numba": ("runtime/compiled.py", "sparse/simd/"),

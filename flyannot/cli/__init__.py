@@ -25,7 +25,6 @@ COMMANDS = {
     "ablate": ("ablate", "Many configurations in one table."),
     "compare": ("compare", "Whether one configuration's scores are better than another's."),
     "report": ("report", "A page that shows a run: open it in a browser."),
-    "bow": ("bow", "Classifiers side by side on published features."),
     "ontology": ("ontology", "Which terms an ontology knows, and by which ids."),
     "run": ("run", "The whole chain, from a configuration file."),
     "show": ("show", "What a file holds and what it was made from."),

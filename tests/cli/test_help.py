@@ -23,7 +23,6 @@ ALL = dict(commands_below(group))
 PARSED_ONLY = {
     "flyannot ablate": "takes minutes",
     "flyannot bench": "takes minutes",
-    "flyannot bow": "needs a file of others",
     "flyannot reproduce": "takes minutes",
     "flyannot fetch": "needs the network",
     "flyannot fetch bdgp": "needs the network",

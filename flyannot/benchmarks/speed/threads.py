@@ -1,58 +1,45 @@
-"""One thread against two: coding, and learning where the learner has threads."""
+"""One thread against two, in wall-clock time: coding, and learning by DSSC."""
 
-from flyannot.benchmarks.speed.code import learned
-from flyannot.benchmarks.speed.race import Contender, Task, absent, race
-from flyannot.benchmarks.speed.real_patches import LAM
-from flyannot.sparse.learners import LEARNERS
+from flyannot.benchmarks.compare_methods import Method, compare_methods
+from flyannot.benchmarks.findings import Finding, Target
+from flyannot.benchmarks.inputs.patches import LAM, patches_of
+from flyannot.benchmarks.items import Item
+from flyannot.benchmarks.lee.coding import encode_on_threads
+from flyannot.benchmarks.scc.learning import learn_streamed
+from flyannot.benchmarks.speed.code import N_LEARN, learned
 
 _M = 1000
-_N_EPOCHS = 10
-_N_EPOCHS_DSSC = 2  # each takes seven times as long as one of SCC
-_PARALLEL = "scc-parallel"
+_N_EPOCHS = 2  # of DSSC: each takes seven times as long as one of SCC
 
 
-def rows(inputs, bounds):
-    """Coding, then learning."""
-    files = {"patches": inputs.path("patches"), "dictionary": learned(inputs, _M)[0]}
-    n = min(8 * bounds.n_code, inputs.n_patches)  # enough that what a call costs by itself is nothing
-    coding = Contender(
-        "flyannot", "cd, tol 1e-4", "coding:encode_on_threads", files | {"lam": LAM, "n": n},
-        note="one and two threads took turns in one process",
-    )  # fmt: skip
-    yield from race(Task("threads", "code", m=_M, threads=2, repeats=bounds.repeats), [coding])
-    if _PARALLEL in LEARNERS:
-        yield from _learning(inputs, bounds)
-    else:
-        yield absent("threads", "learn", "learning by SCC has no threads")
-
-
-def _learning(inputs, bounds):
-    """SCC on one thread and in two shares at once, at equal epochs."""
-    arguments = inputs.problem(_M) | {"n": bounds.n_learn, "n_epochs": _N_EPOCHS}
-    shares = arguments | {"learner": _PARALLEL, "settings": {"n_shares": 2}}
-    one, two = race(
-        Task("threads", "learn", m=_M, threads=2, repeats=bounds.repeats),
-        [
-            Contender("flyannot", "scc, released", "learning:learn_by_the_wall", arguments),
-            Contender("flyannot", "scc-parallel, 2 shares", "learning:learn_by_the_wall", shares),
-        ],
+def measure(setup):
+    """Coding takes turns in one process; DSSC makes the same bits on one thread and on two."""
+    n = setup.sizes["n_coded"]
+    given = patches_of(setup, setup.sizes["n_learn"] + n)
+    files = {"patches": given.path("patches"), "dictionary": learned(setup, given, _M)[0]}
+    coding = Method("cd", "two threads", encode_on_threads, files | {"lam": LAM, "n": n})
+    (coded,) = compare_methods(setup, [coding], threads=2, n_atoms=_M)
+    arguments = given.problem(_M) | {"n": setup.sizes["n_dssc"], "n_epochs": _N_EPOCHS, "learner": "dssc"}
+    learning = [
+        Method(
+            "dssc",
+            f"{words} thread{'s' * (n > 1)}",
+            learn_streamed,
+            arguments | {"settings": {"n_threads": n}},
+        )
+        for n, words in ((1, "one"), (2, "two"))
+    ]
+    one, two = compare_methods(setup, learning, threads=2, n_atoms=_M)
+    two["speed_up"] = 1 / two["times_as_long"]
+    return Finding(
+        source=given.source,
+        variant=f"{_M} atoms, lam {LAM:.4f}, wall-clock time",
+        rows=[coded, one, two],
+        targets=[Target("coding: one thread over two", coded["speed_up"], 1.8)],
     )
-    yield one | {"threads": 1}
-    yield two | {"speed_up": 1 / two["ratio_to_flyannot"]}
-    yield from _learning_by_dssc(inputs, bounds)
 
 
-def _learning_by_dssc(inputs, bounds):
-    """DSSC on one thread and on two: the same bits, so the objective is reached in less time by the ratio."""
-    arguments = inputs.problem(_M) | {"n": bounds.n_learn, "n_epochs": _N_EPOCHS_DSSC, "learner": "dssc"}
-    one, two = race(
-        Task("threads", "learn", m=_M, threads=2, repeats=bounds.repeats),
-        [
-            Contender(
-                "flyannot", "dssc", "learning:learn_by_the_wall", arguments | {"settings": {"n_threads": n}}
-            )
-            for n in (1, 2)
-        ],
-    )  # fmt: skip
-    yield one | {"threads": 1}
-    yield two | {"speed_up": 1 / two["ratio_to_flyannot"]}
+ITEM = Item(
+    "threads", "One thread against two", measure,
+    sizes={"n_learn": (N_LEARN, N_LEARN), "n_coded": (32_768, 32_768), "n_dssc": (10_000, 20_000)},
+)  # fmt: skip
