@@ -5,6 +5,7 @@ from dataclasses import asdict, dataclass, field
 import numpy as np
 
 KINDS = ("real", "rendered", "synthetic")
+PROJECTED = "projected"  # the remark on a rate times a number of samples that were not run
 REPRODUCED, DIFFERS, MEASURED, NOT_RUNNABLE = "reproduced", "differs", "measured", "not runnable"
 
 

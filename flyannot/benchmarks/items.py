@@ -70,7 +70,8 @@ ITEMS = Registry(
         "scaling": f"{_HERE}.speed.scaling:ITEM",
         "threads": f"{_HERE}.speed.threads:ITEM",
         "missing-pixels": f"{_HERE}.modl.missing_pixels:ITEM",
-        "classifiers": f"{_HERE}.siso.classifiers:ITEM",
+        "classifiers": f"{_HERE}.annotation.classifiers:ITEM",
+        "retrieval": f"{_HERE}.annotation.retrieval:ITEM",
     },
 )
 

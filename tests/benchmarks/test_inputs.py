@@ -7,6 +7,7 @@ import numpy as np
 import pytest
 from PIL import Image
 
+from flyannot.benchmarks.findings import Source
 from flyannot.benchmarks.inputs import patches as inputs
 from flyannot.benchmarks.inputs import pictures
 from flyannot.benchmarks.inputs.arff import read_sparse_arff
@@ -15,25 +16,25 @@ from flyannot.benchmarks.inputs.patches import patches_of
 from flyannot.benchmarks.inputs.pictures import embryo_images, photographs
 from flyannot.benchmarks.inputs.ratings import Ratings, read_ratings
 from flyannot.benchmarks.inputs.signals import photograph_patches, read_nifti
-from flyannot.benchmarks.inputs.whole_pictures import stain_by_gene
+from flyannot.benchmarks.inputs.whole_pictures import split_by_gene
 from flyannot.errors import DataError
 
 
 def test_no_patch_is_both_learned_from_and_evaluated(setup, monkeypatch, rng):
     monkeypatch.setattr(inputs, "N_HELD", 50)
     greys = [rng.integers(0, 256, (64, 64), dtype=np.uint8) for _ in range(2)]
-    monkeypatch.setattr(inputs, "photographs", lambda: greys)
+    monkeypatch.setattr(inputs, "embryo_pictures", lambda *a, **k: (greys, Source("noise")))
     made = patches_of(setup, 400)
     held, patches = (set(map(bytes, np.load(made.path(name)))) for name in ("held", "patches"))
     assert len(held) == 50 and len(patches) == 400 and not held & patches
     assert patches_of(setup, 400) is made
 
 
-def test_photographs_stand_in_where_there_are_no_embryos(setup, monkeypatch):
-    monkeypatch.setattr(pictures, "_PHOTOGRAPHS", ("camera",))
-    (grey,) = photographs()
-    assert grey.shape == pictures.PHOTOGRAPH_PX
-    assert "photographs of scikit-image" in patches_of(setup, 500).source.text
+def test_photographs_come_with_scikit_image_or_are_missed(monkeypatch):
+    assert {grey.shape for grey in photographs()} == {pictures.PHOTOGRAPH_PX}
+    monkeypatch.setattr(pictures, "_PHOTOGRAPHS", ("none",))
+    with pytest.raises(DataError, match="no photographs"):
+        photographs()
 
 
 def test_without_images_there_are_synthetic_embryos_that_say_so(setup, monkeypatch):
@@ -46,7 +47,7 @@ def test_without_images_there_are_synthetic_embryos_that_say_so(setup, monkeypat
 
 
 def test_too_few_patches_are_refused(setup, monkeypatch):
-    monkeypatch.setattr(pictures, "_PHOTOGRAPHS", ("camera",))
+    monkeypatch.setattr(pictures, "_N_GENES", 3)
     with pytest.raises(DataError, match="are needed"):
         patches_of(setup, 10_000_000)
 
@@ -58,7 +59,7 @@ def test_no_gene_is_both_learned_from_and_evaluated(setup, tmp_path, rng):
         Image.fromarray(rng.integers(i, i + 20, (128, 320), dtype=np.uint8)).save(data_set / f"{i}.png")
     lines = [f"{i}.png,gene{i // 2},4-6" for i in range(10)]
     (data_set / "images.csv").write_text("\n".join(["image,gene,stage_range", *lines]) + "\n")
-    files, source = stain_by_gene(replace(setup, data_set=data_set))
+    files, source = split_by_gene(replace(setup, data_set=data_set))
     assert "8 pictures learned from, 2 of other genes" in source.text
     assert np.load(files["train"]).shape == (8, 128 * 320)
 

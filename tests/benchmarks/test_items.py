@@ -4,11 +4,14 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
+from PIL import Image
 
 from flyannot.benchmarks import compare_methods as compared
+from flyannot.benchmarks.annotation import classifiers, retrieval
 from flyannot.benchmarks.compare_methods import compare_methods
 from flyannot.benchmarks.findings import Source
 from flyannot.benchmarks.inputs.annotated_pictures import Pictures
+from flyannot.benchmarks.inputs.pictures import embryo_images
 from flyannot.benchmarks.inputs.ratings import Ratings
 from flyannot.benchmarks.items import ITEMS
 from flyannot.benchmarks.modl import completion, missing_pixels
@@ -16,7 +19,7 @@ from flyannot.benchmarks.modl.runs import Case, learn
 from flyannot.benchmarks.records import read_record
 from flyannot.benchmarks.runner import reproduce
 from flyannot.benchmarks.scc import fig_5, learning
-from flyannot.benchmarks.siso import annotators, classifiers
+from flyannot.benchmarks.siso import annotators
 from flyannot.benchmarks.siso.growth import answer, flat_cost
 from flyannot.benchmarks.speed import code, sift, target
 from flyannot.benchmarks.speed.learn import methods as learning_methods
@@ -253,3 +256,17 @@ def test_images_are_annotated_by_themselves_and_their_gene_stays_in_one_fold(set
     assert (outcome.folds[::2] == outcome.folds[1::2]).all() and len(outcome.values) == 24
     merged = fig_5.merge_images(outcome, of_image)
     np.testing.assert_array_equal(merged.values[:, 0], outcome.values.reshape(12, 2).max(axis=1))
+
+
+def test_images_of_a_gene_are_found_by_what_they_show(setup, tmp_path, rng):
+    """Two genes of four images: bars that stand, bars that lie."""
+    folder = tmp_path / "set"
+    folder.mkdir()
+    rows, columns = np.indices((128, 320))
+    for i in range(8):
+        bars = 120 + 100 * np.sin((columns if i < 4 else rows) / 3) + rng.normal(0, 5, rows.shape)
+        Image.fromarray(np.clip(bars, 0, 255).astype(np.uint8)).save(folder / f"{i}.png")
+    lines = [f"{i}.png,{'ab'[i // 4]},4-6" for i in range(8)]
+    (folder / "images.csv").write_text("\n".join(["image,gene,stage_range", *lines]) + "\n")
+    images, _ = embryo_images(replace(setup, data_set=folder))
+    assert (retrieval._areas(setup, images, 32, retrieval._Way(n_atoms=20)) == 1).all()

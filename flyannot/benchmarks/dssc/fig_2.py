@@ -52,8 +52,8 @@ def measure(setup):
             "The paper's images are of a robot's camera and not published; patches are of the same 24 px, "
             "from images of the same 320x240. With 120 atoms, 128 blocks leave 8 blocks empty.",
             f"The objective is that of exact codes of {n_held} patches that nobody learned from. One thread "
-            "is timed in processor time, two in wall-clock time (the bits are the same). The paper's processors "
-            "were simulated.",
+            "is timed in processor time, two in wall-clock time (the bits are the same). The paper's were "
+            "simulated.",
         ],
     )  # fmt: skip
 

@@ -32,19 +32,10 @@ class Labelled:
         return str(path)
 
 
-@dataclass(frozen=True)
-class BagsOfWords:
-    """X float32 (n_embryos, n_words), Y bool (n_embryos, n_terms), stage_range text (n_embryos,)."""
-
-    X: np.ndarray
-    Y: np.ndarray
-    stage_range: np.ndarray
-
-
 def read_bags_of_words(path):
-    """The embryos of Cai et al. 2012: features, terms and stage_range of an npz file.
+    """The embryos of Cai et al. 2012: X float32 (n, n_words), Y bool (n, n_terms), stage ranges, text (n,).
 
-    Genes are not given, nor the names of terms.
+    Neither genes nor the names of terms are given.
 
     Raises
     ------
@@ -63,17 +54,15 @@ def read_bags_of_words(path):
     if not len(X) == len(Y) == len(ranges) or X.ndim != 2 or not np.isfinite(X).all():
         raise DataError(f"{path}: features, terms and stage ranges do not fit one another")
     ranges = np.array([parse_stage_range(str(s)) for s in ranges])
-    return BagsOfWords(X.astype(np.float32), Y.astype(bool), ranges)
+    return X.astype(np.float32), Y.astype(bool), ranges
 
 
 def embryo_words(setup):
     """2,000 embryos by 1,750 visual words, 79 terms (Cai et al. 2012), split at random."""
-    bags = read_bags_of_words(setup.data_file("bow"))
-    order = setup.rng("bow").permutation(len(bags.X))
-    n_test = int(_TEST_SHARE * len(bags.X))
-    text = f"{len(bags.X):,} real embryos of BDGP by {bags.X.shape[1]:,} visual words (Cai et al. 2012)"
-    train, test = order[n_test:], order[:n_test]
-    return _kept(setup, bags.X[train], bags.Y[train], bags.X[test], bags.Y[test], text)
+    X, Y, _ = read_bags_of_words(setup.data_file("bow"))
+    test, train = np.split(setup.rng("bow").permutation(len(X)), [int(_TEST_SHARE * len(X))])
+    text = f"{len(X):,} real embryos of BDGP by {X.shape[1]:,} visual words (Cai et al. 2012)"
+    return _kept(setup, X[train], Y[train], X[test], Y[test], text)
 
 
 def corel5k(setup):

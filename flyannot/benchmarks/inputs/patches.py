@@ -6,7 +6,7 @@ from pathlib import Path
 import numpy as np
 
 from flyannot.benchmarks.findings import Source
-from flyannot.benchmarks.inputs.pictures import embryo_pictures, photographs
+from flyannot.benchmarks.inputs.pictures import embryo_pictures
 from flyannot.descriptors.extract import ExtractOptions, describe
 from flyannot.descriptors.sift import normalise
 from flyannot.errors import DataError
@@ -14,9 +14,9 @@ from flyannot.sparse.fit import default_lam, random_patches
 
 LAM = float(default_lam(128))
 N_HELD = 2000  # evaluated, never learned from
-STRIDES_PX = (16, 8, 4, 2, 1)
+_STRIDES_PX = (16, 8, 4, 2, 1)
+_LATERAL = ("lateral", "")  # an empty view is unknown; the papers took lateral images
 _N_STARTING = 20_000  # patches from which initial atoms are drawn
-_VIEWS = ("lateral", "")  # an empty view is unknown; the papers took lateral images
 _SEED = 0
 
 
@@ -47,52 +47,45 @@ class Patches:
 
 
 def patches_of(setup, n, stage_range=None):
-    """`Patches`: n descriptors of one stage range, or of all, and N_HELD others.
-
-    Patches of 16 px at the widest stride that yields so many; lateral images if they suffice, else all.
+    """`Patches`: n descriptors of one stage range, or of all, and N_HELD others; made once in a run.
 
     Raises
     ------
     DataError
         If there are too few.
     """
-    return setup.once(f"patches {stage_range} {n}", lambda: _made(setup, n, stage_range))
+    return setup.once(("patches", stage_range, n), lambda: _made(setup, n, stage_range))
 
 
 def _made(setup, n, stage_range):
-    wanted = n + N_HELD
-    descriptors, text, kind = _descriptors(setup, stage_range, wanted)
-    order = setup.rng(f"patches {stage_range}").permutation(len(descriptors))[:wanted]
+    by_picture, source = descriptors_of(setup, n + N_HELD, stage_range)
+    descriptors = np.concatenate(by_picture)
+    order = setup.rng(f"patches {stage_range}").permutation(len(descriptors))[: n + N_HELD]
     folder = setup.scratch / f"patches-{stage_range}-{n}"
     folder.mkdir(parents=True)
-    text = f"{n:,} of {len(descriptors):,} patches of 16 px {text}; {N_HELD:,} others are evaluated"
-    made = Patches(folder, n, Source(text, kind))
+    made = Patches(folder, n, Source(f"{n:,} of {source.text}; {N_HELD:,} others are evaluated", source.kind))
     np.save(made.path("held"), descriptors[order[:N_HELD]])
     np.save(made.path("patches"), descriptors[order[N_HELD:]])
     return made
 
 
-def _descriptors(setup, stage_range, wanted):
-    """Descriptors (uint8) of at least `wanted` patches, where they are from, and how real they are."""
+def descriptors_of(setup, wanted, stage_range=None, *, views=(_LATERAL, None)):
+    """Descriptors (uint8), picture by picture, of at least so many patches, and their `Source`.
+
+    Patches of 16 px at the widest stride that yields so many; of the first `views` that suffice, None for
+    all.  DataError if there are too few.
+    """
     n_found = 0
-    for views, stride_px in ((v, s) for v in (_VIEWS, None) for s in STRIDES_PX):
-        greys, source = _pictures(setup, stage_range, views)
+    for those, stride_px in ((v, s) for v in views for s in _STRIDES_PX):
+        greys, source = embryo_pictures(setup, stage_range, views=those)
         if sum((g.shape[0] // stride_px) * (g.shape[1] // stride_px) for g in greys) < wanted:
             continue  # not even with every patch kept
-        options = ExtractOptions(stride_px=stride_px)
-        descriptors = np.concatenate([describe(grey, options).descriptors for grey in greys])
-        if len(descriptors) >= wanted:
-            return descriptors, f"at stride {stride_px} of {source.text}", source.kind
-        n_found = max(n_found, len(descriptors))
+        found = [describe(grey, ExtractOptions(stride_px=stride_px)).descriptors for grey in greys]
+        n_found = max(n_found, sum(map(len, found)))
+        if n_found >= wanted:
+            text = f"{n_found:,} patches of 16 px at stride {stride_px} of {source.text}"
+            return found, Source(text, source.kind)
     raise DataError(
         f"there are {n_found:,} patches of stage range {stage_range or 'any'}, {wanted:,} are needed",
         fix="name a larger data set by --data-set, or measure with --quick",
     )
-
-
-def _pictures(setup, stage_range, views):
-    """Embryos; where only synthetic ones are to be had, and any picture will do, photographs."""
-    if stage_range is None and setup.data_set is None and setup.data_file("flyexpress") is None:
-        greys = photographs()
-        return greys, Source(f"{len(greys)} photographs of scikit-image")
-    return embryo_pictures(setup, stage_range, views=views)

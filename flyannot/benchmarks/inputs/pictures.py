@@ -62,8 +62,8 @@ def drawn_patterns(setup):
     return greys, arrays, Source(f"{len(greys):,} {PATTERNS}", "rendered")
 
 
-def photographs(size_px=PHOTOGRAPH_PX):
-    """The pictures (uint8) of the photographs that come with scikit-image.
+def photographs():
+    """The photographs that come with scikit-image, grey levels that are not rounded, PHOTOGRAPH_PX.
 
     Raises
     ------
@@ -74,7 +74,7 @@ def photographs(size_px=PHOTOGRAPH_PX):
 
     folder = Path(skimage.data.__file__).parent
     files = [folder / f"{name}.png" for name in _PHOTOGRAPHS]
-    found = [grey_levels(file, size_px=size_px) for file in files if file.is_file()]
+    found = [read_grey(file, size_px=PHOTOGRAPH_PX) for file in files if file.is_file()]
     if not found:
         raise DataError(
             f"scikit-image has no photographs in {folder}", fix="name a folder with images.csv by --data-set"
@@ -82,6 +82,6 @@ def photographs(size_px=PHOTOGRAPH_PX):
     return found
 
 
-def grey_levels(file, **size):
+def grey_levels(file):
     """A picture as whole grey levels, uint8."""
-    return np.rint(read_grey(file, **size)).astype(np.uint8)
+    return np.rint(read_grey(file)).astype(np.uint8)

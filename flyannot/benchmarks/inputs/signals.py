@@ -34,7 +34,7 @@ def photograph_patches(rng, n, patch_px, *, dtype=np.float64):
 
     Patches without any detail are left out.
     """
-    greys = np.stack(photographs()) / 255
+    greys = np.stack(photographs()).astype(np.float64) / 255  # in float32 a plain patch would not be plain
     height, width = np.subtract(PHOTOGRAPH_PX, patch_px)
     which, top, left = (rng.integers(below, size=3 * n) for below in (len(greys), height, width))
     windows = sliding_window_view(greys, (patch_px, patch_px), axis=(1, 2))

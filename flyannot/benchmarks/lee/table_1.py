@@ -37,9 +37,7 @@ def measure(setup):
         targets=[Target("LARS over our feature-sign search, the least", min(_over_sign(rows, _LARS)), 1)],
         comparisons=list(_comparisons(rows)),
         rows=rows,
-        panels=[
-            Panel("Time of a code", "", "microseconds", rows.lines("who", "signal", "us_per_sample"), y_log=True)
-        ],
+        panels=[Panel("Time of a code", "", "us", rows.lines("who", "signal", "us_per_sample"), y_log=True)],
         notes=[
             "There are no signals of speech, stereo and video, no programs of grafting, Chen et al. and CVX.",
             "The error is relative to the lowest objective that any of the solvers reached.",

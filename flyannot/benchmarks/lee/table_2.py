@@ -36,8 +36,8 @@ def measure(setup):
                 rows.append({"signal": name, "codes_by": solver, "bases_by": bases} | found)
     return Finding(
         source=all_of(sources),
-        variant=f"{n_atoms} atoms, {n_alternations} alternations, float64, lam 1.2/sqrt(p), codes to the same "
-        "part of |x|^2 / 2, warm where the solver takes a start",
+        variant=f"{n_atoms} atoms, {n_alternations} alternations, float64, lam 1.2/sqrt(p), codes to the "
+        "same part of |x|^2 / 2, warm where the solver takes a start",
         why="Gradient descent must come as near to the minimum as 1e-8 of it here; how near it did in the "
         "paper, and the sizes, are not known, and decide the ratio.",
         checks=list(_checks(rows)),
@@ -45,9 +45,9 @@ def measure(setup):
         rows=rows,
         panels=_panels(rows),
         notes=[
-            "There are no signals of speech, stereo and video, no grafting, no epsilon-L1 penalty with conjugate "
-            f"gradients. Gradient descent ends within {_TOL:g} of the least value, relative to it, or after "
-            f"{_MOST_STEPS:,} steps.",
+            "There are no signals of speech, stereo and video, no grafting, no epsilon-L1 penalty with "
+            f"conjugate gradients. Gradient descent ends within {_TOL:g} of the least value, relative to it, "
+            f"or after {_MOST_STEPS:,} steps.",
         ],
     )
 

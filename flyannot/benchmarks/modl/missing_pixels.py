@@ -4,7 +4,7 @@ import numpy as np
 
 from flyannot.benchmarks.clocks import Clocked, Stopwatch
 from flyannot.benchmarks.findings import Finding, Target
-from flyannot.benchmarks.inputs.whole_pictures import centred, stain_by_gene
+from flyannot.benchmarks.inputs.whole_pictures import centred, split_by_gene
 from flyannot.benchmarks.items import Item
 from flyannot.benchmarks.workers import peak_mb
 from flyannot.errors import InputError
@@ -19,7 +19,7 @@ _BLOCK_ENTRIES = 2**24  # of X worked on at once
 
 def measure(setup):
     """Learn by MODL with masks, fill in the pixels of other pictures, and compare with the mean picture."""
-    files, source = stain_by_gene(setup)
+    files, source = split_by_gene(setup)
     row = setup.run(complete_pictures, files | {"n_epochs": setup.sizes["n_epochs"], "seed": setup.seed})
     return Finding(
         source=source,

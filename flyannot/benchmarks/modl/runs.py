@@ -8,13 +8,13 @@ from flyannot.benchmarks.clocks import Stopwatch
 from flyannot.benchmarks.findings import Source
 from flyannot.benchmarks.grading import exact_objective
 from flyannot.benchmarks.inputs.signals import fmri_volumes
-from flyannot.benchmarks.inputs.whole_pictures import whole_embryos
+from flyannot.benchmarks.inputs.whole_pictures import centred, whole_pictures
 from flyannot.benchmarks.rows import Rows
 from flyannot.sparse.fit import random_patches
 from flyannot.sparse.learners import learner_class
 
 BATCH_SIZE = 40  # as in the paper
-SIZES = {"n_pictures": (1300, 1300), "epochs_of_embryos": (8, 20), "epochs_of_fMRI": (20, 60)}
+SIZES = {"epochs_of_embryos": (8, 20), "epochs_of_fMRI": (20, 60)}
 _TEST_SHARE = 0.2
 _PART_OF_EPOCH = 0.25  # between two evaluations
 
@@ -37,9 +37,9 @@ class Case:
 
 def cases(setup):
     """Whole embryos with the classic penalties, and the fMRI slice with atoms in the l1 ball."""
-    X, source = setup.once("whole embryos", lambda: whole_embryos(setup))
+    X, _, source = setup.once("whole pictures", lambda: whole_pictures(setup))
     settings = {"lam": 0.02, "n_atoms": 100, "ball": "l2", "code_penalty": "l1"}
-    found = [_case(setup, "embryos", X, source, settings)]
+    found = [_case(setup, "embryos", centred(X, X.mean(axis=0))[0], source, settings)]
     if setup.data_file("fmri") is not None:
         X, source = fmri_volumes(setup)
         X = (X / np.linalg.norm(X, axis=1, keepdims=True)).astype(np.float32)

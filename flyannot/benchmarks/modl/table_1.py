@@ -65,8 +65,8 @@ def _finding(setup, ratings, source, beside, why):
         checks=list(_checks(runs)),
         comparisons=list(beside({solver: error_and_time(trace) for solver, trace in runs[0].items()})),
         rows=[
-            {"split": i, "solver": solver, "epoch": e, "seconds": s, "test_rmse": v}
-            for i, run in enumerate(runs) for solver, trace in run.items() for e, (s, v) in enumerate(trace, 1)
+            {"split": i, "solver": s, "epoch": e, "seconds": t, "test_rmse": v}
+            for i, run in enumerate(runs) for s, trace in run.items() for e, (t, v) in enumerate(trace, 1)
         ],
         panels=[Panel("Test error", "processor seconds", "RMSE", lines, x_log=True)],
         notes=["The time is until the test error is within 0.1 % of its last value, as in the paper. "

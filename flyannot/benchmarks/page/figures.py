@@ -30,7 +30,7 @@ def can_draw():
 
 
 def draw(finding, title, paths):
-    """Write the figure of a finding to paths["svg"] and paths["png"], where it has panels and there is matplotlib."""
+    """Write the figure of a finding to the paths svg and png, where it has panels and there is matplotlib."""
     if not finding.panels or not can_draw():
         return
     from matplotlib import rc_context

@@ -18,7 +18,6 @@ from flyannot.sparse.learners import learner_class
 from flyannot.steps.learn_dict import NormalisedPatches
 
 PATCHES_AT_BATCH_1 = {500: 300, 1000: 150, 2000: 60}  # OL takes from 2 to 150 ms a patch there
-PROJECTED = "projected"
 _N_WARM = 64  # patches of the first small run
 _SEED = 1
 
@@ -37,12 +36,8 @@ def plain_loop(problem, n, n_epochs, variant, **settings):
 
 def our_ol(problem, n, n_epochs, batch_size):
     """Our own online learning."""
-    arguments = problem | {
-        "n": n,
-        "n_epochs": n_epochs,
-        "learner": "ol",
-        "settings": {"batch_size": batch_size},
-    }
+    options = {"learner": "ol", "settings": {"batch_size": batch_size}}
+    arguments = problem | {"n": n, "n_epochs": n_epochs} | options
     return Method("flyannot OL", f"batch {batch_size}", learn, arguments)
 
 

@@ -3,7 +3,7 @@
 import numpy as np
 
 from flyannot.benchmarks.compare_methods import compare_methods
-from flyannot.benchmarks.findings import Check, Comparison, Finding, Panel, Series, Target, all_of
+from flyannot.benchmarks.findings import PROJECTED, Check, Comparison, Finding, Panel, Series, Target, all_of
 from flyannot.benchmarks.inputs.patches import patches_of
 from flyannot.benchmarks.items import Item
 from flyannot.benchmarks.papers import paper_values, papers
@@ -37,10 +37,11 @@ def measure(setup):
     speed_up = {name: table[name].us / table[_PAPER].us for name in _OLS}
     return Finding(
         source=all_of(sources),
-        variant=f"SCC paper and released, 3 sweeps, 10 epochs, float32; OL is {learning.who_is_ol()}, and our own",
+        variant="SCC paper and released, 3 sweeps, 10 epochs, float32; OL is our own, and "
+        f"{learning.who_is_ol()}",
         why=_why(table),
         checks=list(_checks(at_1, objective)),
-        targets=[Target("speed-up over OL at batch 1, over the paper's; the least",
+        targets=[Target("speed-up over OL at batch 1, least times the paper's",
                         (at_1 / np.array(paper["speed_up"])).min(), 10)],
         comparisons=list(_comparisons(paper, rows, objective, at_1)),
         rows=rows,
@@ -94,9 +95,9 @@ def _checks(at_1, objective):
 def _why(table):
     one_epoch = table[_OLS[3]].objective <= table[_PAPER].objective
     return (
-        "The speed-up over OL at batch 1 is larger because our SCC is faster, not OL slower; against OL at its "
-        f"best batch size it is far smaller, and OL is {'already' if one_epoch.mean() > 0.5 else 'not yet'} below "
-        "SCC paper after one epoch."
+        "The speed-up over OL at batch 1 is larger because our SCC is faster, not OL slower; against OL at "
+        "its best batch size it is far smaller, and after one epoch OL is "
+        f"{'already' if one_epoch.mean() > 0.5 else 'not yet'} below SCC paper."
     )
 
 
@@ -110,7 +111,7 @@ def _comparisons(paper, rows, objective, at_1):
             for who, key in _TIMED.items():
                 (row,) = rows.where(stage_range=s, n_atoms=m, method=who)
                 is_whole = (row["n"], row["epochs"]) == (_n_of_paper(s), _N_EPOCHS)
-                remark = "" if is_whole else learning.PROJECTED
+                remark = "" if is_whole else PROJECTED
                 yield Comparison(
                     f"time of {who}, {where}", "h", paper[f"hours_{key}"][i][j], row["hours"], remark
                 )
@@ -142,8 +143,8 @@ def _notes(paper, rows, speed_up):
         "times as long as the ten epochs of SCC paper. Compare it with the objectives.",
         "OL at batch 1 ran for a few hundred patches at most, so its objective is no end result, and its "
         "hours are projected from the rate there, which still rises.",
-        f"The other rates of OL are those of runs over {at_64:,} patches at most at batch 64, {at_512:,} at batch "
-        f"512, and {ours:,} for our own OL; those of SCC, of {_N_EPOCHS} epochs over all.",
+        f"The other rates of OL are those of runs over {at_64:,} patches at most at batch 64, {at_512:,} at "
+        f"batch 512, and {ours:,} for our own OL; those of SCC, of {_N_EPOCHS} epochs over all.",
     ]
 
 

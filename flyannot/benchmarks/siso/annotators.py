@@ -23,10 +23,10 @@ _N_WARM = 20  # rows of a first small fit
 
 
 def fitted(method, X, Y, rng):
-    """A function from queries (n_queries, n_features) to values (n_queries, n_labels), compiled; the seconds of
-    fitting on labelled rows."""
+    """Fit on labelled rows: a function from queries (n_queries, n_features) to values, and the seconds."""
     if method in _CODES:
-        return lambda queries: _propagated(_CODES[method], unit_rows(X), Y, unit_rows(queries)), 0.0
+        A = unit_rows(X)
+        return lambda queries: _propagated(_CODES[method], A, Y, unit_rows(queries)), 0.0
     kind = _scorer_class(_CLASSIFIERS.get(method, method))
     setting = _ENDINGS.get(method, kind.settings(len(X))[0])
     warm = kind.fit(X[:_N_WARM], Y[:_N_WARM], setting, rng=np.random.default_rng(0))
@@ -49,7 +49,9 @@ def answered(method, X, Y, queries, rng):
 def _propagated(encode, A, Y, X):
     """Labels by the codes of queries of length 1 over all labelled rows."""
     largest = np.abs(X @ A.T).max(axis=1, keepdims=True)
-    return largest * (encode(X / np.where(largest > 0, largest, 1), A) @ Y.astype(float))
+    Z = encode(X / np.where(largest > 0, largest, 1), A)
+    used = np.flatnonzero(np.asarray(abs(Z).sum(axis=0)))  # of a million rows a thousand
+    return largest * (Z[:, used] @ Y[used].astype(float))
 
 
 def _by_lasso(X, A):

@@ -1,4 +1,4 @@
-"""What SISO's tables and figures on image collections share: NUS-WIDE-LITE and NUS-WIDE there, others here."""
+"""What SISO's tables and figures on image collections share: NUS-WIDE(-LITE) there, others here."""
 
 from dataclasses import dataclass, replace
 from functools import partial

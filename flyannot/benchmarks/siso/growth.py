@@ -6,13 +6,11 @@ import numpy as np
 
 from flyannot.benchmarks.clocks import Stopwatch
 from flyannot.benchmarks.findings import Check, Comparison, Finding, Panel, Source
-from flyannot.benchmarks.inputs.patches import STRIDES_PX
-from flyannot.benchmarks.inputs.pictures import embryo_pictures
+from flyannot.benchmarks.inputs.patches import descriptors_of
 from flyannot.benchmarks.items import Item
 from flyannot.benchmarks.papers import paper_values
 from flyannot.benchmarks.rows import Rows, exponent, listed
 from flyannot.benchmarks.siso.annotators import CD, HASH, HASH_EXACT, LASSO, PUBLISHED, SISO, VARIANT, fitted
-from flyannot.descriptors.extract import ExtractOptions, describe
 from flyannot.descriptors.sift import normalise
 
 _SIZES = {
@@ -70,7 +68,7 @@ def measure_time(setup):
         source=source,
         variant=VARIANT + "; LASSO is scikit-learn's coordinate descent over all rows, for a few queries",
         why="Queries share each pass of SISO over all rows, while the hash is probed for every query by "
-        f"itself: its time grows more slowly, and at n = {n:,} is {at_n[HASH] / at_n[SISO]:.2f} times SISO's.",
+        f"itself: its time grows more slowly; at n = {n:,} it is {at_n[HASH] / at_n[SISO]:.2f} times SISO's.",
         checks=list(_checks_of_time(shared, at_n)),
         comparisons=list(_comparisons_of_time(paper["seconds_per_query"], at_n, n)),
         rows=rows,
@@ -100,21 +98,14 @@ def _growth(setup):
 
 def _vectors(setup, wanted):
     """The files of descriptors in random order and of the number of each one's image, and the `Source`."""
-    greys, source = embryo_pictures(setup)
-    for stride_px in STRIDES_PX:
-        options = ExtractOptions(stride_px=stride_px)
-        if stride_px > 1 and sum((g.size // stride_px**2) for g in greys) < wanted:
-            continue
-        found = [describe(grey, options).descriptors for grey in greys]
-        if sum(map(len, found)) >= wanted:
-            break
-    labels = np.repeat(np.arange(len(found)), [len(d) for d in found])
-    order = setup.rng("vectors").permutation(len(labels))[:wanted]
-    files = {name: str(setup.scratch / f"{name}-{wanted}.npy") for name in ("vectors", "labels")}
-    np.save(files["vectors"], np.concatenate(found)[order])
-    np.save(files["labels"], labels[order])
-    text = f"{wanted:,} patches at stride {stride_px} of {source.text}, each labelled by its image"
-    return files, Source(text, source.kind)
+    by_image, source = descriptors_of(setup, wanted, views=(None,))
+    labels = np.repeat(np.arange(len(by_image)), [len(descriptors) for descriptors in by_image])
+    order = setup.rng("windows").permutation(len(labels))[:wanted]
+    arrays = {"vectors": np.concatenate(by_image), "labels": labels}
+    files = {name: str(setup.scratch / f"{name}-{wanted}.npy") for name in arrays}
+    for name, array in arrays.items():
+        np.save(files[name], array[order])
+    return files, Source(f"{wanted:,} of {source.text}, each labelled by its image", source.kind)
 
 
 def answer(vectors, labels, method, n, n_queries, n_alone, at_once, seed):

@@ -24,7 +24,7 @@ def measure(setup, collection, paper):
         ],
         notes=[
             "By MAP: " + ", ".join(f"{row['method']} {row['map']:.3f}" for row in ranked) + ".",
-            "There are no programs of LNP, EGSSC and LSMP: scikit-learn's label spreading stands in for them.",
+            "There are no programs of LNP, EGSSC and LSMP: scikit-learn's label spreading stands in.",
         ],
     )  # fmt: skip
 

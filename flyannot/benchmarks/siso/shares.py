@@ -20,10 +20,10 @@ def measure(setup, collection, paper):
         notes = [f"The paper's text: MAP at tau = 1 is {siso} for SISO and {svm} for the SVM, on NUS-WIDE."]
     return finding(
         rows, source,
-        "Which method leads depends on the features, bags of words here, and on the collection; so few queries "
-        "leave noise of a few hundredths.",
+        "Which method leads depends on the features, bags of words here, and on the collection; so few "
+        "queries leave noise of a few hundredths.",
         checks=list(_checks(rows, shown.where(tau=1.0))),
-        panels=[Panel("MAP against the share of labelled data", "tau", "MAP", shown.lines("method", "tau", "map"))],
+        panels=[Panel("MAP by share of labelled data", "tau", "MAP", shown.lines("method", "tau", "map"))],
         notes=notes,
     )  # fmt: skip
 

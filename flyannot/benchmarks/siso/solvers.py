@@ -1,7 +1,6 @@
 """SISO, Tables 3 and 5: LASSO, SISO, hash-SISO, and hash-SISO that goes on to SISO's result."""
 
-from flyannot.benchmarks.findings import Check, Comparison
-from flyannot.benchmarks.scc.learning import PROJECTED
+from flyannot.benchmarks.findings import PROJECTED, Check, Comparison
 from flyannot.benchmarks.siso.annotators import HASH, HASH_EXACT, LASSO, SISO
 from flyannot.benchmarks.siso.collections import (
     COREL5K,

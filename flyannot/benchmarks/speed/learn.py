@@ -31,8 +31,8 @@ def measure(setup):
         variant=f"{N_EPOCHS} epochs, lam {LAM:.4f}, float32; ratios to SCC, released",
         rows=rows,
         targets=list(_targets(rows)),
-        notes=["The authors' program is projected: it took 64, 131 and 283 us on a machine where the plain loop "
-               "took 8.4, 9.4 and 18.4."],
+        notes=["The authors' program is projected: it took 64, 131 and 283 us on a machine where the plain "
+               "loop took 8.4, 9.4 and 18.4."],
     )  # fmt: skip
 
 

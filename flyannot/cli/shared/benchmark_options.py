@@ -14,14 +14,14 @@ def benchmark_options(repeats):
         click.argument("items", metavar="[ITEM]...", nargs=-1, shell_complete=_names),
         click.option(
             "--data-set", type=IN_FILE,
-            help="Measure on the images of this folder.  [default: FlyExpress images below FLYANNOT_DATA, else "
-            "synthetic embryos or photographs]",
+            help="Measure on the images of this folder.  [default: flyexpress below FLYANNOT_DATA, else "
+            "synthetic embryos]",
         ),
         click.option(
             "--ratings", type=IN_FILE, help="A ratings file of MovieLens: u.data, ratings.dat or ratings.csv."
         ),
         click.option("--quick/--full", default=True, show_default=True, help="Minutes, or the full sizes."),
-        click.option("--repeats", type=COUNT, help=f"Repeat what is compared so often.  [default: {repeats}]"),
+        click.option("--repeats", type=COUNT, help=f"Repeat comparisons so often.  [default: {repeats}]"),
         click.option(
             "--list", is_flag=True, is_eager=True, expose_value=False, callback=_list,
             help="Name all items, and measure nothing.",

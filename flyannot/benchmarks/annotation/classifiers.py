@@ -1,6 +1,6 @@
 """Every classifier of the table on labelled bags of visual words: 2,000 embryos of BDGP (Cai et al. 2012).
 
-Five folds within each stage range, the same for all.  Genes are not given: every embryo counts as one of its own.
+Five folds within each stage range, the same for all.  Genes are not given: every embryo counts as one.
 """
 
 import numpy as np
@@ -61,24 +61,21 @@ def _row(method, stage_range, result, first):
 
 
 def cross_validated(bags, method, n_folds, min_positive, seed):
-    """In a worker: the scores of one classifier, as `flyannot.scores.bootstrap.with_confidence` returns them."""
-    given = read_bags_of_words(bags)
-    names = np.array([f"embryo {i:05d}" for i in range(len(given.X))])
-    outcomes, judged = {}, {}
+    """In a worker: the scores of one classifier, as `flyannot.scores.bootstrap.with_confidence` has them."""
+    X, Y, stage_range = read_bags_of_words(bags)
+    names, terms = [f"embryo {i:05d}" for i in range(len(X))], [f"term {j + 1}" for j in range(Y.shape[1])]
+    outcomes, groups = {}, {}
     with Stopwatch() as watch:
-        for s in (s for s in STAGE_RANGES if (given.stage_range == s).any()):
-            mine = given.stage_range == s
-            Y, genes = given.Y[mine], names[mine].tolist()
-            counts = Y.sum(axis=0)
-            reasons = [
-                "" if min_positive <= n <= len(Y) - min_positive else f"{n} positive embryos" for n in counts
-            ]
-            terms = [f"term {j + 1}" for j in range(Y.shape[1])]
-            rows = LabelledRows(X=unit_rows(given.X[mine]), Y=Y, genes=genes, terms=terms, reasons=reasons)
+        for s in (s for s in STAGE_RANGES if (stage_range == s).any()):
+            mine = np.flatnonzero(stage_range == s)
+            genes, n_positive = [names[i] for i in mine], Y[mine].sum(axis=0)
+            rare = (n_positive < min_positive) | (n_positive > len(mine) - min_positive)
+            reasons = [f"{n} positive embryos" if left_out else "" for n, left_out in zip(n_positive, rare)]
+            rows = LabelledRows(X=unit_rows(X[mine]), Y=Y[mine], genes=genes, terms=terms, reasons=reasons)
             folds = folds_of_genes(genes, n_folds, np.random.default_rng(seed))
             outcomes[s] = cross_validate(rows, folds=folds, rng=rng_for(seed, s), method=method)
-            judged[s] = judged_groups(outcomes[s], genes, genes)
-    return {"result": with_confidence(evaluate(outcomes) | {"judged": judged}), "seconds": watch.seconds}
+            groups[s] = judged_groups(outcomes[s], genes, genes)
+    return {"result": with_confidence(evaluate(outcomes) | {"judged": groups}), "seconds": watch.seconds}
 
 
 ITEM = Item("classifiers", "Every classifier on labelled bags of words", measure, needs=("bow",))
