@@ -68,7 +68,6 @@ ITEMS = Registry(
         "sift": f"{_HERE}.speed.sift:ITEM",
         "target": f"{_HERE}.speed.target:ITEM",
         "scaling": f"{_HERE}.speed.scaling:ITEM",
-        "threads": f"{_HERE}.speed.threads:ITEM",
         "missing-pixels": f"{_HERE}.modl.missing_pixels:ITEM",
         "classifiers": f"{_HERE}.annotation.classifiers:ITEM",
         "retrieval": f"{_HERE}.annotation.retrieval:ITEM",

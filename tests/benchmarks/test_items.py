@@ -269,4 +269,4 @@ def test_images_of_a_gene_are_found_by_what_they_show(setup, tmp_path, rng):
     lines = [f"{i}.png,{'ab'[i // 4]},4-6" for i in range(8)]
     (folder / "images.csv").write_text("\n".join(["image,gene,stage_range", *lines]) + "\n")
     images, _ = embryo_images(replace(setup, data_set=folder))
-    assert (retrieval._areas(setup, images, 32, retrieval._Way(n_atoms=20)) == 1).all()
+    assert (retrieval._areas(setup, images, 32, retrieval._PLAIN | {"n_atoms": 20}) == 1).all()

@@ -5,21 +5,17 @@ their features; the AUC is that of images of its own gene.  Images of a gene wer
 together, which is part of what is found.
 """
 
-from dataclasses import dataclass, field
-
 import numpy as np
 
 from flyannot.benchmarks.findings import Finding
 from flyannot.benchmarks.inputs.pictures import embryo_images
 from flyannot.benchmarks.items import Item
+from flyannot.benchmarks.scc.learning import learned_atoms
 from flyannot.descriptors.extract import ExtractOptions, describe, read_embryo
-from flyannot.descriptors.sift import normalise
 from flyannot.features.groups import normalise_features
 from flyannot.features.image_features import PoolOptions, atoms_of, features_of
 from flyannot.scores.bootstrap import interval
 from flyannot.scores.metrics import pair_counts
-from flyannot.sparse.fit import default_lam, learn, random_patches
-from flyannot.sparse.learners import learner_class
 
 _STRIDE_PX = 8
 _N_EPOCHS = 5
@@ -27,29 +23,20 @@ _N_SAMPLES = 1000
 _TURNED = ("dorsal", "ventral")
 
 
-@dataclass(frozen=True)
-class _Way:
-    """How features are made, beside a 2x4 grid of 200 atoms for each stage range on grey levels."""
-
-    extract: dict = field(default_factory=dict)
-    pool: dict = field(default_factory=dict)
-    n_atoms: int = 200
-    shared: bool = False  # one dictionary for all stage ranges
-    views: tuple = ()  # of the images that take part; () for all
-
-
 _GREY, _LYING = "grey levels", "dorsal and ventral images alone"
+# How features are made.  Shared: one dictionary for all stage ranges.  Views: of the images that take part.
+_PLAIN = {"extract": {}, "pool": {"grid": (2, 4)}, "n_atoms": 200, "shared": False, "views": ()}
 _WAYS = {
-    _GREY: _Way(),
-    "stain": _Way({"channel": "stain"}),
-    "stain, min-std 2": _Way({"channel": "stain", "min_std": 2.0}),
-    "registered": _Way({"register": "axis"}),
-    "the whole image": _Way(pool={"grid": (1, 1)}),
-    "1,000 atoms": _Way(n_atoms=1000),
-    "one dictionary for all": _Way(shared=True),
-    "one dictionary of 1,000 atoms for all": _Way(n_atoms=1000, shared=True),
-    _LYING: _Way(views=_TURNED),
-    f"{_LYING}, mirrored": _Way(pool={"mirror": _TURNED}, views=_TURNED),
+    _GREY: _PLAIN,
+    "stain": _PLAIN | {"extract": {"channel": "stain"}},
+    "stain, min-std 2": _PLAIN | {"extract": {"channel": "stain", "min_std": 2.0}},
+    "registered": _PLAIN | {"extract": {"register": "axis"}},
+    "the whole image": _PLAIN | {"pool": {"grid": (1, 1)}},
+    "1,000 atoms": _PLAIN | {"n_atoms": 1000},
+    "one dictionary for all": _PLAIN | {"shared": True},
+    "one dictionary of 1,000 atoms for all": _PLAIN | {"n_atoms": 1000, "shared": True},
+    _LYING: _PLAIN | {"views": _TURNED},
+    f"{_LYING}, mirrored": _PLAIN | {"views": _TURNED, "pool": {"grid": (2, 4), "mirror": _TURNED}},
 }
 
 
@@ -79,7 +66,7 @@ def _difference(differences, rng):
 
 def _areas(setup, images, patch_px, way):
     """The AUC of every image that can be a query."""
-    images = [image for image in images if not way.views or image.view in way.views]
+    images = [image for image in images if not way["views"] or image.view in way["views"]]
     X = normalise_features(_features(setup, images, patch_px, way), "l2")
     genes, ranges = (np.array([getattr(i, name) for i in images]) for name in ("gene", "stage_range"))
     areas = []
@@ -92,28 +79,20 @@ def _areas(setup, images, patch_px, way):
 
 def _features(setup, images, patch_px, way):
     """One row for every image."""
-    extract = ExtractOptions(**({"patch_px": patch_px, "stride_px": _STRIDE_PX} | way.extract))
+    extract = ExtractOptions(**({"patch_px": patch_px, "stride_px": _STRIDE_PX} | way["extract"]))
     described = [describe(read_embryo(image.path, extract)[0], extract) for image in images]
-    options, rows = PoolOptions(**({"grid": (2, 4)} | way.pool)), {}
-    ranges = [None if way.shared else image.stage_range for image in images]
+    options, rows = PoolOptions(**way["pool"]), {}
+    ranges = [None if way["shared"] else image.stage_range for image in images]
     for stage_range in dict.fromkeys(ranges):
         mine = [i for i, s in enumerate(ranges) if s == stage_range]
-        atoms = _atoms(
-            np.concatenate([described[i].descriptors for i in mine]), patch_px, way, setup.rng("atoms")
-        )
+        descriptors = np.concatenate([described[i].descriptors for i in mine])
+        D, lam = learned_atoms(descriptors, way["n_atoms"], setup.rng("atoms"), n_epochs=_N_EPOCHS)
+        atoms = atoms_of(D, lam, patch_px)
         for i in mine:
             view = images[i].view
             pooled = features_of(described[i].descriptors, described[i].centres_px, atoms, options, view=view)
             rows[i] = pooled.features
     return np.array([rows[i] for i in range(len(images))])
-
-
-def _atoms(descriptors, patch_px, way, rng):
-    X, lam = normalise(descriptors), default_lam(descriptors.shape[1])
-    learner = learner_class("scc")(random_patches(X, way.n_atoms, rng), len(X), lam=lam)
-    for _ in learn(X, learner, n_epochs=_N_EPOCHS, rng=rng, n_judged=0):
-        pass
-    return atoms_of(np.ascontiguousarray(learner.D, np.float32), lam, patch_px)
 
 
 ITEM = Item(

@@ -10,17 +10,15 @@ from flyannot.benchmarks.findings import Check, Finding, Panel, Series, Source
 from flyannot.benchmarks.inputs.annotated_pictures import annotated_pictures
 from flyannot.benchmarks.items import Item
 from flyannot.benchmarks.papers import paper_values
+from flyannot.benchmarks.scc.learning import learned_atoms
 from flyannot.classifiers.cross_validation import cross_validate
 from flyannot.classifiers.folds import folds_of_genes
 from flyannot.classifiers.linear_svm import TrainOptions
 from flyannot.classifiers.training_set import LabelledRows
 from flyannot.descriptors.extract import describe
-from flyannot.descriptors.sift import normalise
 from flyannot.features.groups import group_features, normalise_features
 from flyannot.features.image_features import PoolOptions, atoms_of, features_of
 from flyannot.scores.metrics import Outcome, evaluate
-from flyannot.sparse.fit import default_lam, learn, random_patches
-from flyannot.sparse.learners import learner_class
 
 _METRICS = ("accuracy", "auc", "sensitivity", "specificity")
 _AVERAGES = ("weighted_top10", "macro")
@@ -28,8 +26,8 @@ _GRID = (2, 4)
 _N_FOLDS = 5
 _CLOSE = 0.01
 _LEARNERS = {
-    "SCC": ("scc", {"variant": "paper"}, 10),
-    "OL": ("ol", {"batch_size": 512}, 3),
+    "SCC": {"learner": "scc", "variant": "paper", "n_epochs": 10},
+    "OL": {"learner": "ol", "batch_size": 512, "n_epochs": 3},
 }
 _ALSO_BY_IMAGE = "SCC", 1000
 
@@ -68,7 +66,12 @@ def measure(setup):
 
 def _pooled(setup, described, who, m):
     """The features of every image, pooled over one learner's dictionary, and its number of patches."""
-    atoms, options = atoms_of(*_dictionary(setup, described, who, m)), PoolOptions(grid=_GRID)
+    descriptors, rng = np.concatenate([d.descriptors for d in described]), setup.rng("atoms")
+    rows = rng.permutation(len(descriptors))[: setup.sizes["n_learn"]]
+    atoms, options = (
+        atoms_of(*learned_atoms(descriptors[rows], m, rng, **_LEARNERS[who])),
+        PoolOptions(grid=_GRID),
+    )
     pooled = [features_of(d.descriptors, d.centres_px, atoms, options) for d in described]
     return [np.stack([getattr(p, name) for p in pooled]) for name in ("features", "n_patches")]
 
@@ -117,18 +120,6 @@ def merge_images(outcome, group_of_image):
         outcome.terms, outcome.truth[first], largest[0], largest[1], outcome.folds[first], largest[2],
         outcome.reasons,
     )  # fmt: skip
-
-
-def _dictionary(setup, described, who, m):
-    descriptors = np.concatenate([d.descriptors for d in described])
-    rng = setup.rng("atoms")
-    X = normalise(descriptors[rng.permutation(len(descriptors))[: setup.sizes["n_learn"]]])
-    name, settings, n_epochs = _LEARNERS[who]
-    lam = default_lam(X.shape[1])
-    learner = learner_class(name)(random_patches(X, m, rng), len(X), lam=lam, **settings)
-    for _ in learn(X, learner, n_epochs=n_epochs, rng=rng):
-        pass
-    return np.ascontiguousarray(learner.D, np.float32), lam
 
 
 def _why(checks):

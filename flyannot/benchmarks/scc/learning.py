@@ -13,6 +13,7 @@ from flyannot.benchmarks.references import spams, why_absent
 from flyannot.benchmarks.references.plain_scc import PlainSCC
 from flyannot.descriptors.sift import normalise
 from flyannot.runtime.blas_threads import one_blas_thread
+from flyannot.sparse.fit import default_lam, random_patches
 from flyannot.sparse.fit import learn as epochs_of
 from flyannot.sparse.learners import learner_class
 from flyannot.steps.learn_dict import NormalisedPatches
@@ -61,6 +62,15 @@ def who_is_ol():
 def hours(us_per_sample, n_patches, n_epochs):
     """Microseconds a visit into hours for all visits."""
     return us_per_sample * n_patches * n_epochs / 3.6e9
+
+
+def learned_atoms(descriptors, n_atoms, rng, *, n_epochs, learner="scc", **settings):
+    """A dictionary of descriptors (uint8), float32, and its lam."""
+    X = normalise(descriptors)
+    lam = float(default_lam(X.shape[1]))
+    learner = learner_class(learner)(random_patches(X, n_atoms, rng), len(X), lam=lam, **settings)
+    list(epochs_of(X, learner, n_epochs=n_epochs, rng=rng, n_judged=0))
+    return np.ascontiguousarray(learner.D, np.float32), lam
 
 
 def learn(patches, held, initial, lam, n, n_epochs, learner="scc", settings=None):

@@ -1,7 +1,5 @@
 """SISO, Tables 6 and 7: time and flat cost among very many labelled vectors, patches of embryos."""
 
-from functools import partial
-
 import numpy as np
 
 from flyannot.benchmarks.clocks import Stopwatch
@@ -120,14 +118,8 @@ def answer(vectors, labels, method, n, n_queries, n_alone, at_once, seed):
     for how, parts in ways:
         with Stopwatch() as watch:
             values = np.concatenate([ask(part) for part in parts])
-        row = {
-            "method": method,
-            "how": how,
-            "n": n,
-            "n_queries": len(values),
-            "seconds_of_fit": seconds_of_fit,
-        }
-        row["seconds_per_query"] = watch.seconds / len(values)
+        row = {"method": method, "how": how, "n": n, "n_queries": len(values)}
+        row |= {"seconds_of_fit": seconds_of_fit, "seconds_per_query": watch.seconds / len(values)}
         rows.append(row | {"flat_cost": flat_cost(values, labels[: len(values)])})
     return {"rows": rows}
 
@@ -173,13 +165,9 @@ def _comparisons_of_time(theirs, at_n, n):
         yield Comparison(f"{name} over {over}", "x", theirs[name] / theirs[over], at_n[name] / at_n[over])
 
 
-_item = partial(Item, paper="siso", sizes=_SIZES)
-TABLE_6 = _item(
-    "siso-table-6", "Hash-SISO among many labelled vectors: time and flat cost", measure_cost, where="table-6"
+_COST, _TIME = (
+    "Hash-SISO among many labelled vectors: time and flat cost",
+    "Time of a query among many vectors",
 )
-TABLE_7 = _item(
-    "siso-table-7",
-    "Time of a query among many vectors: LASSO, SISO, hash-SISO",
-    measure_time,
-    where="table-7",
-)
+TABLE_6 = Item("siso-table-6", _COST, measure_cost, "siso", "table-6", sizes=_SIZES)
+TABLE_7 = Item("siso-table-7", _TIME, measure_time, "siso", "table-7", sizes=_SIZES)

@@ -4,12 +4,18 @@ from flyannot.benchmarks.compare_methods import Method, compare_methods
 from flyannot.benchmarks.findings import Finding, Target
 from flyannot.benchmarks.inputs.patches import LAM, patches_of
 from flyannot.benchmarks.items import Item
-from flyannot.benchmarks.lee.coding import TOL, encode_beside_gemm, learn_dictionaries, multiply
+from flyannot.benchmarks.lee.coding import (
+    TOL,
+    encode_beside_gemm,
+    encode_on_threads,
+    learn_dictionaries,
+    multiply,
+)
 from flyannot.benchmarks.references import scikit_learn, spams
 from flyannot.benchmarks.rows import Rows
 from flyannot.benchmarks.speed.learn import N_EPOCHS, SIZES_OF_ATOMS
 
-N_LEARN = 20_000
+_M_ON_THREADS = 1000
 _N_SLOW = 256  # patches for scikit-learn, which takes milliseconds for one
 
 
@@ -20,6 +26,7 @@ def measure(setup):
     rows = Rows()
     for m in SIZES_OF_ATOMS:
         rows += compare_methods(setup, methods(setup, given, m, n), n_atoms=m)
+    rows += compare_methods(setup, [_on_two_threads(setup, given)], threads=2, n_atoms=_M_ON_THREADS)
     return Finding(
         source=given.source,
         variant=f"cd, tol {TOL:g}, float32, lam {LAM:.4f}; dictionaries of {N_EPOCHS} epochs of SCC",
@@ -44,6 +51,13 @@ def methods(setup, given, m, n):
     ]  # fmt: skip
 
 
+def _on_two_threads(setup, given):
+    """Beside one thread, in turns, in wall-clock time."""
+    n, (dictionary, _) = setup.sizes["n_on_threads"], learned(setup, given, _M_ON_THREADS)
+    arguments = {"patches": given.path("patches"), "dictionary": dictionary, "lam": LAM, "n": n}
+    return Method("flyannot", "two threads", encode_on_threads, arguments, note="wall-clock time")
+
+
 def learned(setup, given, m):
     """The files of a dictionary learned by SCC and of the same one epoch earlier."""
     last, before = (given.path(f"learned-{m}-{epoch}") for epoch in (N_EPOCHS, N_EPOCHS - 1))
@@ -65,9 +79,10 @@ def _targets(rows):
         "m=1000: largest relative duality gap", of("worst_relative_gap", **ours), TOL, at_least=False
     )
     yield Target("m=1000: ours over the bare product", of("times_gemm", **ours), 3, at_least=False)
+    yield Target("m=1000: one thread over two", of("speed_up", variant="two threads"), 1.8)
 
 
 ITEM = Item(
     "code", "Coding at a fixed dictionary", measure,
-    sizes={"n_learn": (N_LEARN, N_LEARN), "n_coded": (4_096, 4_096)},
+    sizes={"n_learn": (20_000, 20_000), "n_coded": (4_096, 4_096), "n_on_threads": (16_384, 16_384)},
 )  # fmt: skip
