@@ -19,7 +19,12 @@ from tests.conftest import ROOT
 from tests.page_blocks import NOT_RUN, blocks_of, run_python
 
 TUTORIALS = ROOT / "data" / "README.md"
-PAGES = [ROOT / "README.md", TUTORIALS, *sorted((ROOT / "data").glob("[A-Z]*.md"))]
+PAGES = [
+    ROOT / "README.md",
+    TUTORIALS,
+    *sorted((ROOT / "data").glob("[A-Z]*.md")),
+    *sorted((ROOT / "docs").glob("*.md")),
+]
 PAGES = list(dict.fromkeys(PAGES))
 RUN = [ROOT / "README.md", TUTORIALS]
 LANGUAGES = {"sh", "python", "r", "csv", "toml", "text"}
