@@ -1,5 +1,34 @@
-"""`python -m flyannot` is the command `flyannot`."""
+"""`flyannot` and `python -m flyannot`: what must be so before anything else is imported."""
 
-from flyannot.cli import main
+import os
+import signal
+import sys
 
-main()
+
+def main():
+    """Run a command and leave with its exit code."""
+    signal.signal(signal.SIGINT, _leave)  # until the commands listen themselves
+    _open_standard_streams()
+    from flyannot.cli import main as run
+
+    run()
+
+
+def _leave(number, frame):
+    os.write(2, b"Interrupted: nothing was done yet.\n")
+    os._exit(128 + number)
+
+
+def _open_standard_streams():
+    """A stream that the caller closed goes nowhere: else the next file to be opened had its number."""
+    for number, name in enumerate(("stdin", "stdout", "stderr")):
+        try:
+            os.fstat(number)
+        except OSError:
+            os.open(os.devnull, os.O_RDWR)
+        if getattr(sys, name) is None:
+            setattr(sys, name, open(os.devnull, "r" if name == "stdin" else "w"))  # noqa: SIM115 - to the end
+
+
+if __name__ == "__main__":
+    main()

@@ -33,9 +33,13 @@ class DataError(FlyannotError):
 
 
 class WriteError(FlyannotError):
-    """An output cannot be written; what stood there before still stands."""
+    """An output cannot be written; what stood there before still stands.  `is_full`: there is no space."""
 
     exit_code = 74
+
+    def __init__(self, message, *, fix=None, is_full=False):
+        super().__init__(message, fix=fix)
+        self.is_full = is_full
 
 
 class LockedError(FlyannotError):

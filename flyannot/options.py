@@ -14,15 +14,21 @@ whoever holds an options object holds legal values, in one form.
 
 import math
 from dataclasses import MISSING, dataclass, field, fields
+from pathlib import Path
+from typing import ClassVar
 
 from flyannot.errors import InputError, did_you_mean
 
+_FIX = "see what options there are: flyannot info --options"
+
 
 class Kind:
-    """What values an option takes: `name` in help, `parse` from any spelling, `as_json` for a header."""
+    """What values an option takes: `name` in help, `words` in full, `parse` from any spelling, `as_json`."""
 
     name = "TEXT"
+    words = "text"
     choices = ()  # where they can be listed
+    is_repeatable = False  # given several times, the values make one
 
     def parse(self, value):
         """The value in its one form; ValueError, in words that follow "must be", if it is none."""
@@ -31,6 +37,10 @@ class Kind:
     def as_json(self, value):
         """What `parse` takes back, in JSON."""
         return value
+
+    def as_text(self, value):
+        """The value as a command line has it."""
+        return str(value)
 
 
 @dataclass(frozen=True)
@@ -41,8 +51,23 @@ class Text(Kind):
 
     def parse(self, value):
         if not isinstance(value, str):
-            raise ValueError("text")
+            raise ValueError(self.words)
         return value
+
+
+class FilePath(Kind):
+    """A path; of a configuration, relative to the file."""
+
+    name = "FILE"
+    words = "a path"
+
+    def parse(self, value):
+        if not isinstance(value, str | Path) or not str(value):
+            raise ValueError(self.words)
+        return Path(value)
+
+    def as_json(self, value):
+        return str(value)
 
 
 @dataclass(frozen=True)
@@ -50,11 +75,12 @@ class Flag(Kind):
     """True or false."""
 
     name = ""
+    words = "true or false"
 
     def parse(self, value):
         known = {True: True, False: False, "true": True, "false": False, "1": True, "0": False}
         if not isinstance(value, bool | str) or value not in known:
-            raise ValueError("true or false")
+            raise ValueError(self.words)
         return known[value]
 
 
@@ -71,10 +97,11 @@ class Count(Kind):
         number = _number(int, value)
         fits = number is not None and number >= self.least and number % self.of == 0
         if not fits or self.most is not None and number > self.most:
-            raise ValueError(self._range())
+            raise ValueError(self.words)
         return number
 
-    def _range(self):
+    @property
+    def words(self):
         upper = f" to {self.most}" if self.most is not None else " or more"
         multiple = f", a multiple of {self.of}" if self.of > 1 else ""
         return f"a whole number, {self.least}{upper}{multiple}"
@@ -94,15 +121,17 @@ class Real(Kind):
         number = _number(float, value)
         fits = number is not None and math.isfinite(number)
         if not fits or not self.least <= number <= self.most or not self.above < number < self.below:
-            raise ValueError(f"a number{self._range()}")
+            raise ValueError(self.words)
         return number
 
-    def _range(self):
+    @property
+    def words(self):
         ends = (
-            (self.least, "of at least"), (self.above, "above"), (self.most, "of at most"), (self.below, "below"),
+            (self.least, "of at least"), (self.above, "above"),
+            (self.most, "of at most"), (self.below, "below"),
         )  # fmt: skip
         named = [f"{words} {end:g}" for end, words in ends if math.isfinite(end)]
-        return " " + " and ".join(named) if named else ""
+        return " ".join(["a number", " and ".join(named)]).strip()
 
 
 class Choice(Kind):
@@ -121,8 +150,12 @@ class Choice(Kind):
 
     def parse(self, value):
         if value not in self.choices:
-            raise ValueError(f"one of {', '.join(self.choices)}.{did_you_mean(value, self.choices)}")
+            raise ValueError(f"{self.words}.{did_you_mean(value, self.choices)}")
         return value
+
+    @property
+    def words(self):
+        return f"one of {', '.join(self.choices)}"
 
 
 @dataclass(frozen=True)
@@ -130,6 +163,7 @@ class Several(Kind):
     """A tuple of values of one kind, in their order; a single value is one of one."""
 
     kind: Kind
+    is_repeatable = True
 
     @property
     def name(self):
@@ -139,12 +173,19 @@ class Several(Kind):
     def choices(self):
         return self.kind.choices
 
+    @property
+    def words(self):
+        return self.kind.words
+
     def parse(self, value):
         values = value if isinstance(value, list | tuple) else (value,)
         return tuple(self.kind.parse(one) for one in values)
 
     def as_json(self, value):
         return [self.kind.as_json(one) for one in value]
+
+    def as_text(self, value):
+        return ", ".join(self.kind.as_text(one) for one in value)
 
 
 def _number(kind, value):
@@ -158,7 +199,7 @@ def _number(kind, value):
     return None if not isinstance(value, str) and number != value else number
 
 
-def option(default, kind, help, *, stands_for="", more=False):
+def option(default, kind, help, *, stands_for="", more=False, in_header=True):
     """A field of an options class.
 
     Parameters
@@ -168,14 +209,22 @@ def option(default, kind, help, *, stands_for="", more=False):
     help : one sentence or two
     stands_for : what an open option means, in help
     more : whether help shows it under "More options"
+    in_header : whether a file's header has it; a path has no place there, the digest of its file does
     """
-    about = {"kind": kind, "help": help, "stands_for": stands_for, "more": more}
+    about = {"kind": kind, "help": help, "stands_for": stands_for, "more": more, "in_header": in_header}
+    if isinstance(default, dict):
+        return field(default_factory=dict, metadata=about)
     return field(default=default, metadata=about)
 
 
 @dataclass(frozen=True, kw_only=True)
 class Options:
-    """The base of all options classes: values are parsed when one is made."""
+    """The base of all options classes: values are parsed when one is made.
+
+    table : what holds them in a configuration, and after FLYANNOT_ in the environment
+    """
+
+    table: ClassVar[str] = ""
 
     def __post_init__(self):
         for one in fields(self):
@@ -200,18 +249,18 @@ class Options:
             plain = name.replace("-", "_")
             if plain not in known:
                 meant = did_you_mean(kebab(name), [kebab(one) for one in known])
-                raise InputError(f'{where} has no option "{name}".{meant}')
+                raise InputError(f'{where} has no option "{name}".{meant}', fix=_FIX)
             values[plain] = parsed(known[plain], value, f"{where} {kebab(name)}")
         return cls(**values)
 
     @classmethod
     def of_header(cls, header):
         """The options that a file's header holds among others; KeyError or ValueError if it does not."""
-        return cls(**{one.name: header[one.name] for one in fields(cls)})
+        return cls(**{one.name: header[one.name] for one in _in_header(cls)})
 
     def as_header(self):
         """The options by name, as JSON."""
-        return {one.name: _as_json(one, getattr(self, one.name)) for one in fields(self)}
+        return {one.name: _as_json(one, getattr(self, one.name)) for one in _in_header(self)}
 
 
 def parsed(one, value, where):
@@ -222,22 +271,33 @@ def parsed(one, value, where):
     InputError
         If the option does not take it.
     """
-    if value is None and one.default is None:
+    if value is None and default_of(one) is None:
         return None
     try:
         return one.metadata["kind"].parse(value)
+    except InputError:
+        raise  # it says all that there is to say
     except ValueError as error:
-        raise InputError(f"{where} is {value!r}, and must be {error}") from None
+        raise InputError(f"{where} is {value!r}, and must be {error}", fix=_FIX) from None
 
 
 def default_of(one):
-    """The default of a field of an options class; None if there is none."""
-    return None if one.default is MISSING else one.default
+    """The default of a field of an options class."""
+    return one.default_factory() if one.default is MISSING else one.default
+
+
+def environment_name(options, one):
+    """The variable of the environment that gives a field of an options class."""
+    return f"FLYANNOT_{options.table}_{one.name}".replace("-", "_").upper()
 
 
 def kebab(name):
     """A name as the command line and configurations write it."""
     return name.replace("_", "-")
+
+
+def _in_header(options):
+    return [one for one in fields(options) if one.metadata["in_header"]]
 
 
 def _as_json(one, value):

@@ -3,6 +3,7 @@
 import numpy as np
 
 from flyannot.errors import InputError, did_you_mean
+from flyannot.options import Kind
 
 # In the order of development.  HDF5 sorts names as text (11-12 before 4-6): loop over this instead.
 STAGE_RANGES = ("1-3", "4-6", "7-8", "9-10", "11-12", "13-16")
@@ -33,6 +34,18 @@ def parse_stage_range(text):
         f'unknown stage range "{text}".{did_you_mean(plain, STAGE_RANGES)}',
         fix=f"use one of {', '.join(STAGE_RANGES)} (13-17 and FlyExpress's 1 to 6 are accepted too)",
     )
+
+
+class StageRange(Kind):
+    """A stage range in any accepted spelling."""
+
+    name = "STAGES"
+    words = f"one of {', '.join(STAGE_RANGES)}"
+    choices = STAGE_RANGES
+
+    def parse(self, value):
+        """Its BDGP name."""
+        return parse_stage_range(value)
 
 
 def rng_for(seed, stage_range):

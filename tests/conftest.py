@@ -95,9 +95,12 @@ def run(chain, tmp_path_factory):
 @pytest.fixture(scope="session")
 def page(run, tmp_path_factory):
     """The report of `run`; only to look at."""
-    from flyannot.report.making import make_report
+    from flyannot.report.build import report_task
+    from flyannot.steps.options import ReportOptions
+    from flyannot.steps.tasks import Execution, carry_out
 
-    return make_report(run.folder, tmp_path_factory.mktemp("page") / "report.html").path
+    out = tmp_path_factory.mktemp("page") / "report.html"
+    return carry_out(report_task(run.folder, out, None, ReportOptions()), Execution()).path
 
 
 class Said(NamedTuple):

@@ -3,24 +3,26 @@
 import shutil
 from pathlib import Path
 
-from flyannot.classifiers.training_set import SetOptions
+from flyannot.classifiers.options import ClassifyOptions
 from flyannot.dataset.folder import read_images
 from flyannot.dataset.synthetic.generate import synthesize
-from flyannot.descriptors.extract import ExtractOptions
-from flyannot.features.image_features import PoolOptions
+from flyannot.dataset.synthetic.options import SynthesizeOptions
+from flyannot.descriptors.options import ExtractOptions
+from flyannot.features.options import PoolOptions
 from flyannot.steps.annotate import annotate
 from flyannot.steps.extract import extract
-from flyannot.steps.learn_dict import LearnOptions, learn_dict
-from flyannot.steps.output import Work
+from flyannot.steps.learn_dict import learn_dict
+from flyannot.steps.options import AnnotateOptions, LearnOptions
 from flyannot.steps.pool import pool
-from flyannot.steps.train import ClassifyOptions, train
+from flyannot.steps.tasks import Execution
+from flyannot.steps.train import train
 
 STAGE_RANGES = ("4-6", "11-12")
 EXTRACT = ExtractOptions(stride_px=16)
-SCC = {"n_sweeps": 3, "variant": "released", "forgetting": None}
-LEARN = LearnOptions(n_atoms=24, n_epochs=2, settings=SCC)
+SCC = {"n_sweeps": 3, "variant": "released"}
+LEARN = LearnOptions(n_atoms=24, n_epochs=2, learner_option=SCC)
 POOL = PoolOptions(grid=(1, 2))
-CLASSIFY = ClassifyOptions(SetOptions(min_groups=4), inner_folds=2)
+CLASSIFY = ClassifyOptions(min_groups=4, inner_folds=2)
 
 
 class Chain:
@@ -46,12 +48,13 @@ class Chain:
 
 def make_chain(folder, *, n_genes=24, max_images=3, jobs=1):
     """Synthesize and run every step through the library; more than one shard of images."""
-    chain, work = Chain(folder), Work(jobs=jobs)
-    synthesize(chain.embryos, n_genes=n_genes, max_images=max_images, stage_ranges=STAGE_RANGES)
+    chain, execution = Chain(folder), Execution(jobs=jobs)
+    embryos = SynthesizeOptions(n_genes=n_genes, max_images=max_images, stage_range=STAGE_RANGES)
+    synthesize(chain.embryos, embryos)
     images = read_images(chain.embryos)
-    extract(images, chain.descriptors, EXTRACT, work)
-    learn_dict([chain.descriptors], chain.dictionary, LEARN, work)
-    pool([chain.descriptors], chain.dictionary, chain.features, POOL, work)
-    train([chain.features], chain.annotations, chain.model, CLASSIFY, work)
-    annotate(chain.model, images, chain.predictions, work)
+    extract(images, chain.descriptors, EXTRACT, execution)
+    learn_dict([chain.descriptors], chain.dictionary, LEARN, execution)
+    pool([chain.descriptors], chain.dictionary, chain.features, POOL, execution)
+    train([chain.features], chain.annotations, chain.model, CLASSIFY, execution)
+    annotate(chain.model, images, chain.predictions, AnnotateOptions(), execution)
     return chain

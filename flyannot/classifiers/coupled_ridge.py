@@ -24,19 +24,17 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from flyannot.classifiers.linear import linear_values
-from flyannot.classifiers.linear_svm import merge_images
-from flyannot.classifiers.propagation import Stored
-from flyannot.scores.metrics import auc_within_folds
+from flyannot.classifiers.inner_choice import inner_folds, mean_auc
+from flyannot.classifiers.scorer import LinearScorer
+from flyannot.classifiers.unit_rows import COLUMNS
 
 ALPHAS = (2.0, 1.0, 0.3, 5.0, 10.0, 30.0)  # the preferred first
 SHARES = (0.3, 0.0, 0.15, 0.5)
 MARGIN = 0.0025  # of mean AUC
-_COLUMNS = 4096  # of the features, centred in float64 at once
 
 
 @dataclass(frozen=True)
-class CoupledRidge(Stored):
+class CoupledRidge(LinearScorer):
     """weights : float64 (n_terms, n_features); intercept : float64 (n_terms,); mixing : float64 (n_terms,
     n_terms), what a column takes from the scaled values of each term; alpha, share : float64 (1,)."""
 
@@ -46,42 +44,28 @@ class CoupledRidge(Stored):
     alpha: np.ndarray
     share: np.ndarray
 
-    def decision_values(self, X, n_threads=1):
-        """X w + b."""
-        return linear_values(X, self.weights, self.intercept)
+    ARRAYS = LinearScorer.LINEAR_ARRAYS | {
+        "mixing": ("f", ("n_terms", "n_terms")),
+        "alpha": ("f", (1,)),
+        "share": ("f", (1,)),
+    }
 
     @classmethod
-    def choose(cls, X, Y, folds, bags, merge):
-        """Choose alpha and share, and fit.
-
-        Parameters
-        ----------
-        X : float array (n_rows, n_features)
-        Y : bool array (n_rows, n_terms)
-        folds : int array (n_rows,), the inner folds
-        bags : int array (n_rows,), the group of each row
-        merge : "max" or "mean", how the values of a group's rows become the group's
-
-        Returns
-        -------
-        model : CoupledRidge
-        held_out : float64 array (n_groups, n_terms), values of groups that the model of their fold did not
-            learn from, groups in the order of np.unique(bags)
-        """
-        first = np.unique(bags, return_index=True)[1]
-        truth, group_folds = Y[first], folds[first]
+    def fit(cls, X, Y, genes, *, rng, options):
+        """As `flyannot.classifiers.scorer.Scorer.fit`; alpha and share are chosen within the inner folds."""
+        folds = inner_folds(genes, options.n_folds, rng)
         mean, products = _inner_products(X)
         held_out = _held_out_values(products, Y.astype(float), folds, ALPHAS)
         best, chosen = -1.0, None
         for alpha, H in zip(ALPHAS, held_out):
             H = H / _spread(H)
             for share in SHARES:
-                values = _mixed_held_out(H, truth, folds, bags, merge, share)
-                area = _mean_auc(values, truth, group_folds) + (MARGIN if chosen is None else 0.0)
+                values = _mixed_held_out(H, Y, folds, share)
+                area = mean_auc(values, Y, folds) + (MARGIN if chosen is None else 0.0)
                 if area > best:
                     best, chosen = area, (alpha, share, values, H)
         alpha, share, values, H = chosen
-        mixing = _mixing(merge_images(H, bags, merge), truth, share)
+        mixing = _mixing(H, Y, share)
         scale = _spread(held_out[ALPHAS.index(alpha)])
         weights, intercept = _fit(X, Y.astype(float), mean, products, alpha)
         weights, intercept = mixing.T @ (weights / scale[:, None]), mixing.T @ (intercept / scale)
@@ -91,8 +75,8 @@ class CoupledRidge(Stored):
 def _inner_products(X):
     """The mean row, and the inner products of the centred rows, summed over blocks of columns."""
     mean, products = X.mean(axis=0, dtype=np.float64), np.zeros((len(X), len(X)))
-    for start in range(0, X.shape[1], _COLUMNS):
-        columns = slice(start, start + _COLUMNS)
+    for start in range(0, X.shape[1], COLUMNS):
+        columns = slice(start, start + COLUMNS)
         centred = X[:, columns] - mean[columns]
         products += centred @ centred.T
     return mean, products
@@ -128,8 +112,8 @@ def _fit(X, Y, mean, products, alpha):
     """weights (n_terms, n_features) and intercept (n_terms,) of the ridge regression on all rows."""
     A = _dual_of(products, Y)(alpha)
     weights = np.empty((Y.shape[1], X.shape[1]))
-    for start in range(0, X.shape[1], _COLUMNS):
-        columns = slice(start, start + _COLUMNS)
+    for start in range(0, X.shape[1], COLUMNS):
+        columns = slice(start, start + COLUMNS)
         weights[:, columns] = A.T @ (X[:, columns] - mean[columns])
     return weights, -weights @ mean
 
@@ -141,24 +125,16 @@ def _mixing(H, truth, share):
     return (1 - share) * np.eye(H.shape[1]) + share * coupled
 
 
-def _mixed_held_out(H, truth, folds, bags, merge, share):
-    """The values of groups, mixed as the groups of the other folds say."""
-    merged = merge_images(H, bags, merge)
-    group_folds = folds[np.unique(bags, return_index=True)[1]]
+def _mixed_held_out(H, truth, folds, share):
+    """The values of rows, mixed as the rows of the other folds say."""
     mixed = np.empty(H.shape)
     for fold in np.unique(folds):
-        others = group_folds != fold
-        mixed[folds == fold] = H[folds == fold] @ _mixing(merged[others], truth[others], share)
-    return merge_images(mixed, bags, merge)
+        others = folds != fold
+        mixed[~others] = H[~others] @ _mixing(H[others], truth[others], share)
+    return mixed
 
 
 def _spread(values):
     """The standard deviation of every column; 1 where it is nothing."""
     spread = values.std(axis=0)
     return np.where(spread > 0, spread, 1.0)
-
-
-def _mean_auc(values, truth, folds):
-    areas = [auc_within_folds(v, t, folds) for v, t in zip(values.T, truth.T)]
-    areas = [area for area in areas if area is not None]
-    return float(np.mean(areas)) if areas else 0.0

@@ -2,24 +2,23 @@
 
 The outer folds are a dict from gene to fold, made once from the genes of all stage ranges
 (`flyannot.classifiers.folds.folds_of_genes`), so that no gene trains in one stage range and is tested in
-another.
-C, threshold and calibration are chosen inside each outer training set.
+another.  Hyperparameters, thresholds and calibration are chosen inside each outer training set.
 """
 
 import logging
 
 import numpy as np
 
-from flyannot.classifiers import fit
 from flyannot.classifiers.folds import look_up_folds
-from flyannot.classifiers.linear_svm import TrainOptions, merge_images, untrainable
+from flyannot.classifiers.model import fit, untrainable
+from flyannot.classifiers.scorer import FitOptions
 from flyannot.scores.metrics import Outcome
 
 log = logging.getLogger(__name__)
 
 
 def cross_validate(rows, *, folds, rng, method="svm", options=None):
-    """Judge every group of one stage range by models trained on the genes of the other folds.
+    """Evaluate every group of one stage range by models trained on the genes of the other folds.
 
     Parameters
     ----------
@@ -27,45 +26,41 @@ def cross_validate(rows, *, folds, rng, method="svm", options=None):
     folds : dict from gene to fold
     rng : numpy Generator
     method : of flyannot.classifiers.CLASSIFIERS
-    options : TrainOptions
+    options : FitOptions
 
     Returns
     -------
     outcome : Outcome
-        One row per group: in the order of the rows, or of np.unique(bags).  A term is left out, with
-        its reason, if fewer genes carry it (or lack it) than there are folds, or fewer than two
-        outside some fold.
+        One row per group, in the order of the rows.  A term is left out, with its reason, if fewer genes
+        carry it (or lack it) than there are folds, or fewer than two outside some fold.
 
     Raises
     ------
-    As `flyannot.classifiers.linear_svm.train_terms`.
+    As `flyannot.classifiers.model.fit`.
     """
-    options = options or TrainOptions()
+    options = options or FitOptions()
     X, Y, genes = np.asarray(rows.X), np.asarray(rows.Y, bool), np.asarray(rows.genes)
-    bags = np.arange(len(X)) if rows.bags is None else np.asarray(rows.bags)
     row_folds = look_up_folds(genes, folds)
     given = rows.reasons or [""] * len(rows.terms)
     found = _reasons(Y, genes, row_folds, max(folds.values()) + 1)
     reasons = [one or other for one, other in zip(given, found)]
     kept = [j for j, reason in enumerate(reasons) if not reason]
-    first = np.unique(bags, return_index=True)[1]
-    values, probability = np.full((2, len(first), Y.shape[1]), np.nan)
-    yes = np.zeros(values.shape, bool)
+    values, probability = np.full((2, *Y.shape), np.nan)
+    yes = np.zeros(Y.shape, bool)
     for fold in np.unique(row_folds) if kept else ():
         held_out = row_folds == fold
         train = ~held_out
-        fitted = fit(
-            method, X[train], Y[train][:, kept], genes[train], rng=rng, bags=bags[train], options=options
+        model = fit(method, X[train], Y[train][:, kept], genes[train], rng=rng, options=options)
+        found, where = model.decision_values(X[held_out], options.n_threads), np.ix_(held_out, kept)
+        values[where], yes[where], probability[where] = (
+            found,
+            model.answers(found),
+            model.probabilities(found),
         )
-        values_of_rows = fitted.decision_values(X[held_out], options.n_threads)
-        judged = merge_images(values_of_rows, bags[held_out], options.merge)
-        where = np.ix_(row_folds[first] == fold, kept)
-        values[where], yes[where] = judged, fitted.answers(judged)
-        probability[where] = fitted.probabilities(judged)
         log.debug(
-            "fold %d: %d terms, %d rows trained, %d judged", fold, len(kept), train.sum(), held_out.sum()
+            "fold %d: %d terms, %d groups trained, %d held out", fold, len(kept), train.sum(), held_out.sum()
         )
-    return Outcome(tuple(rows.terms), Y[first], values, yes, row_folds[first], probability, tuple(reasons))
+    return Outcome(tuple(rows.terms), Y, values, yes, row_folds, probability, tuple(reasons))
 
 
 def joined(outcomes):

@@ -11,18 +11,15 @@ model saw.  `without_patch` gathers the features that no patch has; they are zer
 shifts them.
 
 Where the features of a group are the means of its images', each image has its part of w_k f_k.
-Where images are judged one by one and merged, the value is that of the winning image (`max`), or the
-mean of the images' values, each contribution then divided by the number of images.
 """
 
 from dataclasses import dataclass
 
 import numpy as np
 
+from flyannot.classifiers import CLASSIFIERS
 from flyannot.errors import DataError, InputError
 from flyannot.features.pooling import NO_PATCH
-
-LINEAR = ("svm", "undersampled-svm", "ridge", "coupled-ridge")
 
 
 @dataclass(frozen=True)
@@ -52,33 +49,27 @@ class Explanation:
         return self.patch[mine], self.contribution[mine]
 
 
-def require_linear(method, pooling):
-    """Raise InputError unless every decision value of such a model can be split exactly."""
-    if method not in LINEAR:
+def require_linear(model):
+    """Raise InputError unless every decision value of the model can be split exactly."""
+    if not model.scorer.is_linear:
+        linear = [name for name in CLASSIFIERS if CLASSIFIERS[name].is_linear]
         raise InputError(
-            f"the decision value of {method} is not a sum over patches: it has no exact explanation",
-            fix=f"train with --method {' or '.join(LINEAR)}",
-        )
-    if pooling != "max":
-        raise InputError(
-            f"with {pooling} pooling no single patch has a feature: there is no exact explanation by patch",
-            fix="make the features with: flyannot pool --pooling max, and train again",
+            f"the decision value of {model.method} is not a sum over patches: it has no exact explanation",
+            fix=f"train with --method {' or '.join(linear)}",
         )
 
 
-def explain_group(fitted, term, X, features, winner, *, merge="max", scheme="group"):
+def explain_group(model, term, X, features, winner, *, scheme="group"):
     """Split the decision value of one group for one term.
 
     Parameters
     ----------
-    fitted : flyannot.classifiers.Fitted, of a method in LINEAR
+    model : flyannot.classifiers.model.Model, of a linear method
     term : int, the number of the term
-    X : float array (1, n_features), the group as the model sees it; or (n_images, n_features), its images,
-        where the model judges images
+    X : float array (1, n_features), the group as the model sees it
     features : float array (n_images, n_features), the pooled features of the group's images
     winner : int array (n_images, n_features), the patch that has each of them, NO_PATCH for none
-    merge : "max" or "mean", how the values of images become the group's
-    scheme : of flyannot.classifiers.training_set.SCHEMES, how the group became X
+    scheme : of flyannot.classifiers.options.SCHEMES, how the group became X
 
     Returns
     -------
@@ -91,36 +82,20 @@ def explain_group(fitted, term, X, features, winner, *, merge="max", scheme="gro
     DataError
         If the features have no winners.
     """
+    require_linear(model)
     if features.shape != winner.shape:
         raise DataError(f"{features.shape} features have {winner.shape} winning patches")
-    weights, intercept, rows = _linear_form(fitted, term, np.asarray(X))
-    parts = rows.astype(np.float64) * weights  # (n_rows, n_features)
-    parts, image, patch = (
-        _shared(parts, features, winner) if scheme == "mean" else _owned(parts, features, winner, merge)
-    )
-    return _by_patch(_value(fitted, term, X, merge), float(intercept), parts, image, patch)
+    weights, intercept, rows = model.scorer.linear_form(np.asarray(X), term)
+    parts = rows[0].astype(np.float64) * weights  # (n_features,)
+    split = _shared if scheme == "mean" else _owned
+    value = float(model.decision_values(X)[0, term])
+    return _by_patch(value, float(intercept), *split(parts, features, winner))
 
 
-def _linear_form(fitted, term, X):
-    """The weights and the intercept of one term, and the rows that they are applied to."""
-    require_linear(fitted.method, "max")
-    if fitted.method == "ridge":
-        from flyannot.classifiers.propagation import unit_rows
-
-        X = unit_rows(X)
-    return fitted.scorer.weights[term], fitted.scorer.intercept[term], X
-
-
-def _owned(parts, features, winner, merge):
+def _owned(parts, features, winner):
     """The parts of the group's value, with the image and the patch that each belongs to: equal shapes."""
-    images, columns = np.arange(len(winner))[:, None], np.arange(winner.shape[1])
-    if len(parts) == 1:
-        best = features.argmax(axis=0)  # a tie keeps the earlier image, as pooling keeps the earlier patch
-        return parts[0], best, winner[best, columns]
-    if merge == "mean":
-        return parts / len(parts), np.broadcast_to(images, parts.shape), winner
-    best = int(parts.sum(axis=1).argmax())  # the intercept is the same for all
-    return parts[best], np.full(len(columns), best), winner[best]
+    best = features.argmax(axis=0)  # a tie keeps the earlier image, as pooling keeps the earlier patch
+    return parts, best, winner[best, np.arange(winner.shape[1])]
 
 
 def _shared(parts, features, winner):
@@ -128,12 +103,7 @@ def _shared(parts, features, winner):
     total = features.sum(axis=0, dtype=np.float64)
     shares = features / np.where(total > 0, total, 1)
     images = np.broadcast_to(np.arange(len(winner))[:, None], winner.shape)
-    return parts[0] * shares, images, winner
-
-
-def _value(fitted, term, X, merge):
-    values = fitted.decision_values(X)[:, term]
-    return float(values.mean() if merge == "mean" else values.max())
+    return parts * shares, images, winner
 
 
 def _by_patch(value, intercept, parts, image, patch):
@@ -152,13 +122,13 @@ def _by_patch(value, intercept, parts, image, patch):
 
 
 def contribution_map(centres_px, contribution, patch_px, size_px):
-    """The contributions laid over the image, each spread evenly over its window.
+    """The contributions laid over the image, each spread evenly over its patch.
 
     Parameters
     ----------
-    centres_px : float array (n, 2), (row, column) of the windows' centres
+    centres_px : float array (n, 2), (row, column) of the patches' centres
     contribution : float array (n,)
-    patch_px : int, the side of the windows, or int array (n,), the side of each
+    patch_px : int, the side of the patches, or int array (n,), the side of each
     size_px : (height, width) of the image
 
     Returns
@@ -170,7 +140,7 @@ def contribution_map(centres_px, contribution, patch_px, size_px):
     sides = np.broadcast_to(np.asarray(patch_px, int), len(centres_px))
     top, left = np.rint(centres_px - sides[:, None] / 2).astype(int).T
     share = np.asarray(contribution) / sides**2
-    steps = np.zeros((height + 1, width + 1))  # summed over rows and columns, four corners make a window
+    steps = np.zeros((height + 1, width + 1))  # summed over rows and columns, four corners make a patch
     for down, right, sign in ((0, 0, 1), (0, 1, -1), (1, 0, -1), (1, 1, 1)):
         np.add.at(steps, (top + down * sides, left + right * sides), sign * share)
     return steps.cumsum(axis=0).cumsum(axis=1)[:height, :width]

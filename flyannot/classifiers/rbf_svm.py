@@ -4,13 +4,15 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from flyannot.classifiers.propagation import Stored, checked_units, unit_rows
+from flyannot.classifiers.inner_choice import choose_setting
+from flyannot.classifiers.scorer import Scorer
+from flyannot.classifiers.unit_rows import checked_units, unit_rows
 
 _BLOCK = 1024  # rows whose kernel with the training rows is made at once
 
 
 @dataclass(frozen=True)
-class RbfSvm(Stored):
+class RbfSvm(Scorer):
     """A : float32 (n_support, n_features), the rows that support any term, of length 1
     dual : float64 (n_terms, n_support); intercept : float64 (n_terms,); gamma, C : float64 (1,)."""
 
@@ -20,22 +22,32 @@ class RbfSvm(Stored):
     gamma: np.ndarray
     C: np.ndarray
 
+    ARRAYS = {
+        "A": ("f", ("n_support", "n_features")),
+        "dual": ("f", ("n_terms", "n_support")),
+        "intercept": ("f", ("n_terms",)),
+        "gamma": ("f", (1,)),
+        "C": ("f", (1,)),
+    }
+    fit = classmethod(choose_setting)
+
     @staticmethod
     def settings(n_rows):
         """(C, gamma): the ends and the middle of the grid of Huang et al. 2013, and one wider C."""
         return [(C, gamma) for gamma in (0.6, 0.2, 1.0) for C in (1.0, 0.5, 2.0, 10.0)]
 
     @classmethod
-    def fit(cls, X, Y, setting, *, rng, n_threads=1):
+    def fit_setting(cls, X, Y, setting, *, rng, n_threads=1):
         """scikit-learn's SVC of every term on one kernel matrix, classes weighted by balance.
 
         A term with one class gets the constant value of that class, +1 or -1.
         """
+        from sklearn.metrics.pairwise import rbf_kernel
         from sklearn.svm import SVC
 
         C, gamma = setting
         A, Y = unit_rows(X), np.asarray(Y, bool)
-        kernel = gaussian_kernel(A, A, gamma)
+        kernel = rbf_kernel(A.astype(np.float64), gamma=gamma)
         dual, intercept = np.zeros((Y.shape[1], len(A))), np.zeros(Y.shape[1])
         for j, positive in enumerate(Y.T):
             if positive.all() or not positive.any():
@@ -48,16 +60,11 @@ class RbfSvm(Stored):
 
     def decision_values(self, X, n_threads=1):
         """Sum of dual exp(-gamma |x - a|^2), and the intercept; the rows of X scaled to length 1."""
-        X = checked_units(X, self.A)
+        from sklearn.metrics.pairwise import rbf_kernel
+
+        X, A = checked_units(X, self.A.shape[1]).astype(np.float64), self.A.astype(np.float64)
         values = np.empty((len(X), len(self.dual)))
         for start in range(0, len(X), _BLOCK):
             rows = slice(start, start + _BLOCK)
-            values[rows] = gaussian_kernel(X[rows], self.A, self.gamma[0]) @ self.dual.T + self.intercept
+            values[rows] = rbf_kernel(X[rows], A, gamma=self.gamma[0]) @ self.dual.T + self.intercept
         return values
-
-
-def gaussian_kernel(X, A, gamma):
-    """exp(-gamma |x - a|^2), float64 (n_rows, n_support)."""
-    X, A = np.asarray(X, np.float64), np.asarray(A, np.float64)
-    squares = np.einsum("ij,ij->i", X, X)[:, None] + np.einsum("ij,ij->i", A, A)[None]
-    return np.exp(-gamma * np.maximum(squares - 2 * X @ A.T, 0))

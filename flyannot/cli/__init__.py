@@ -1,4 +1,4 @@
-"""The command line: one thin module a command, imported only when its command is run."""
+"""The command line: one file per command."""
 
 import sys
 
@@ -8,35 +8,45 @@ from flyannot import __version__
 from flyannot.cli.shared.exit_codes import exit_code_of
 from flyannot.cli.shared.lazy import LazyGroup
 
-# In the order in which a user meets them: name, module, what it does.
+# What commands are for -> name -> (module of this package, or "module:attribute" of any; what it does).
 COMMANDS = {
-    "synthesize": ("synthesize", "Make labelled synthetic embryos to try things on."),
-    "fetch": ("fetch", "Published images and tables from their site."),
-    "import": ("import_", "Turn published data into a data set folder, or atoms into a dictionary."),
-    "extract": ("extract", "Images to descriptors."),
-    "learn-dict": ("learn_dict", "Descriptors to dictionaries."),
-    "pool": ("pool", "Descriptors and dictionaries to features."),
-    "train": ("train", "Features and curated terms to a model."),
-    "annotate": ("annotate", "A model and new images to terms."),
-    "evaluate": ("evaluate", "How good the terms are, by cross-validation or on a held-out test."),
-    "explain": ("explain", "Which patches of an image speak for a term: the exact split of its value."),
-    "join": ("join", "The files of shards to one file."),
-    "export": ("export", "Results for other tools: tables, arrays, AnnData, OMERO."),
-    "ablate": ("ablate", "Many configurations in one table."),
-    "compare": ("compare", "Whether one configuration's scores are better than another's."),
-    "report": ("report", "A page that shows a run: open it in a browser."),
-    "ontology": ("ontology", "Which terms an ontology knows, and by which ids."),
-    "run": ("run", "The whole chain, from a configuration file."),
-    "show": ("show", "What a file holds and what it was made from."),
-    "verify": ("verify", "Whether files are whole and undamaged."),
-    "info": ("info", "What is installed here: versions, processor, threads, folders, extras."),
-    "completion": ("completion", "The script that lets a shell complete commands and options."),
-    "reproduce": ("reproduce", "The papers' tables and figures beside ours."),
-    "bench": ("bench", "How fast all this is, beside other programs."),
+    "Start": {
+        "run": ("run", "The whole chain, from a configuration file."),
+        "synthesize": ("synthesize", "Make labelled synthetic embryos to try things on."),
+        "info": ("info", "What is installed here: versions, processor, folders, extras."),
+        "completion": ("completion", "The script that lets a shell complete commands and options."),
+    },
+    "Steps": {
+        "extract": ("extract", "Images to descriptors."),
+        "learn-dict": ("learn_dict", "Descriptors to dictionaries."),
+        "pool": ("pool", "Descriptors and dictionaries to features."),
+        "train": ("train", "Features and curated terms to a model."),
+        "annotate": ("annotate", "A model and new images to terms."),
+        "evaluate": ("evaluate", "How good the terms are, by cross-validation or on a held-out test."),
+        "join": ("join", "The files of shards to one file."),
+    },
+    "Look": {
+        "report": ("report", "A page that shows a run: open it in a browser."),
+        "explain": ("explain", "Which patches of an image support a term: the exact split of its value."),
+        "show": ("show", "What a file holds and what it was made from."),
+        "verify": ("verify", "Whether files are whole and undamaged."),
+        "export": ("export", "Results for other tools: tables, arrays, AnnData, OMERO."),
+    },
+    "Data": {
+        "fetch": ("fetch", "Published images and tables from their site."),
+        "import": ("import_", "Turn published data into a data set folder, or atoms into a dictionary."),
+        "ontology": ("ontology", "Which terms an ontology knows, and by which ids."),
+    },
+    "Measure": {
+        "compare": ("compare", "Whether one configuration's scores are better than another's."),
+        "ablate": ("ablate", "Many configurations in one table."),
+        "bench": ("bench", "How fast all this is, beside other programs."),
+        "reproduce": ("reproduce", "The papers' tables and figures beside ours."),
+    },
 }
 
 
-@click.group(cls=LazyGroup, commands_table=COMMANDS, context_settings={"help_option_names": ["-h", "--help"]})
+@click.group(cls=LazyGroup, table=COMMANDS, context_settings={"help_option_names": ["-h", "--help"]})
 @click.version_option(__version__, prog_name="flyannot")
 def group():
     """Anatomical terms for Drosophila embryo gene-expression images, by sparse coding.

@@ -1,22 +1,22 @@
 """flyannot ablate: one table of many configurations."""
 
-import json
-import shlex
+from pathlib import Path
 
 import click
 
-from flyannot.cli.shared.options import IN_FILE, OUT_FOLDER, Command, log
+from flyannot.cli.shared.options import IN_FILE, OUT_FOLDER, Command, execution_of, log, takes
+from flyannot.steps.options import EvaluateOptions, RunOptions
 
 
 @click.command("ablate", cls=Command)
 @click.argument("config", type=IN_FILE)
-@click.option("--data-set", type=click.Path(file_okay=False), help="The data set folder, over the file's.")
-@click.option("-o", "--output", type=OUT_FOLDER, help="The folder of all results, over the file's.")
 @click.option(
-    "--inner", is_flag=True,
-    help="Judge within the training genes of each fold: the scores to choose options by.",
+    "--data-set", type=click.Path(file_okay=False, path_type=Path),
+    help="The data set folder, over the file's.",
 )  # fmt: skip
-def command(config, data_set, output, inner):
+@click.option("-o", "--output", type=OUT_FOLDER, help="The folder of all results, over the file's.")
+@takes(options=(EvaluateOptions, ["nested"]), run=RunOptions)
+def command(config, data_set, output, options, run):
     """Evaluate many configurations, and print one table of their scores.
 
     CONFIG is a TOML file: data-set, output, seed, and a list of rows, each a configuration of `flyannot run`
@@ -27,19 +27,15 @@ def command(config, data_set, output, inner):
     Example:
         flyannot ablate configs/ablation.toml --data-set wu2016 --output results
     """
-    from pathlib import Path
-
-    from flyannot.cli.run import carry_out
     from flyannot.scores.table import format_ablation
     from flyannot.steps.ablation import read_ablation
+    from flyannot.steps.evaluate import read_scores
+    from flyannot.steps.tasks import carry_out
 
-    rows = read_ablation(config, data_set=data_set and Path(data_set), output=output, inner=inner)
-    found = []
-    for row in rows:
+    execution, found = execution_of(run=run), []
+    for row in read_ablation(config, data_set=data_set, output=output, nested=options.nested):
         log.info("== %s", row.name)
-        for one in row.commands:
-            one.options.get("output", row.scores).parent.mkdir(parents=True, exist_ok=True)
-            log.info("[%s] %s", one.step, shlex.join(str(word) for word in one.arguments))
-            carry_out(config, one)
-        found.append((row.name, json.loads(row.scores.read_text()), row.scores))
-    click.echo(format_ablation(found, inner=inner))
+        for task in row.tasks:
+            carry_out(task(), execution)
+        found.append((row.name, read_scores(row.scores), row.scores))
+    click.echo(format_ablation(found, nested=options.nested))

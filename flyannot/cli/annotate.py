@@ -7,15 +7,16 @@ import click
 from flyannot.cli.shared.options import (
     IN_FILE,
     Command,
-    StageRange,
+    ParsedBy,
+    execution_of,
     finish,
     force_option,
-    jobs_option,
-    ontology_option,
     out_option,
     shard_option,
-    work_of,
-)
+    takes,
+)  # fmt: skip
+from flyannot.stage_ranges import StageRange
+from flyannot.steps.options import AnnotateOptions, RunOptions, Selection
 
 
 @click.command("annotate", cls=Command)
@@ -23,26 +24,18 @@ from flyannot.cli.shared.options import (
 @click.argument("images", type=click.Path(path_type=Path), nargs=-1, required=True)
 @out_option("predictions")
 @click.option(
-    "--stage-range", type=StageRange(),
+    "--stage-range", type=ParsedBy(StageRange()),
     help="The stage range of a plain folder or of single images; of a data set, the only one to annotate.",
 )  # fmt: skip
-@click.option(
-    "--view", "views", multiple=True, help="Only images of this view (repeatable), such as lateral."
-)
-@click.option(
-    "--cannot-say", type=click.FloatRange(0, 1), default=0.0, show_default=True,
-    help='Answer "cannot say" where the probability is this near to that at the threshold of the term.',
-)  # fmt: skip
-@ontology_option
+@takes(options=AnnotateOptions, selection=(Selection, ["view"]), run=RunOptions)
 @shard_option
-@jobs_option
 @force_option
-def command(model, images, out, stage_range, views, cannot_say, ontology, shard, jobs, force):
+def command(model, images, out, stage_range, options, selection, run, shard, force):
     """Predict the terms of new images.
 
     MODEL comes from `flyannot train`. IMAGES is a data set folder (with images.csv; images of one gene
-    in one stage range are judged together), or, with --stage-range, a plain folder or single image
-    files (each judged by itself). Beside the output, NAME.csv lists every term with its probability.
+    in one stage range are taken together), or, with --stage-range, a plain folder or single image
+    files (each taken separately). Beside the output, NAME.csv lists every term with its probability.
 
     \b
     Example:
@@ -52,7 +45,8 @@ def command(model, images, out, stage_range, views, cannot_say, ontology, shard,
     from flyannot.steps.annotate import annotate
 
     chosen = select_images(
-        images_named(images, stage_range), views=views, stage_ranges=[stage_range] if stage_range else ()
+        images_named(images, stage_range),
+        views=selection.view,
+        stage_ranges=[stage_range] if stage_range else (),
     )
-    work = work_of(force, jobs)
-    return finish(annotate(model, chosen, out, work, ontology=ontology, cannot_say=cannot_say, shard=shard))
+    return finish(annotate(model, chosen, out, options, execution_of(force, run), shard=shard))

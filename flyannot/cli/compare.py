@@ -4,13 +4,13 @@ import json
 
 import click
 
-from flyannot.cli.shared.options import IN_FILE, Command
+from flyannot.cli.shared.options import IN_FILE, Command, json_option
 
 
 @click.command("compare", cls=Command)
 @click.argument("first", type=IN_FILE, metavar="A.json")
 @click.argument("second", type=IN_FILE, metavar="B.json")
-@click.option("--json", "as_json", is_flag=True, help="Print JSON instead of a table.")
+@json_option
 def command(first, second, as_json):
     """Compare two evaluations of the same genes, term by term and on average.
 

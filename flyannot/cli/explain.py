@@ -5,7 +5,8 @@ from pathlib import Path
 
 import click
 
-from flyannot.cli.shared.options import IN_FILE, OUT_FOLDER, Command, StageRange, log
+from flyannot.cli.shared.options import IN_FILE, OUT_FOLDER, Command, ParsedBy, json_option, log
+from flyannot.stage_ranges import StageRange
 
 _MOST_SHOWN = 3  # patches of an image that are printed
 
@@ -19,19 +20,19 @@ _MOST_SHOWN = 3  # patches of an image that are printed
 )  # fmt: skip
 @click.option("--gene", "genes", multiple=True, help="Of a data set, only this gene (repeatable).")
 @click.option(
-    "--stage-range", type=StageRange(),
+    "--stage-range", type=ParsedBy(StageRange()),
     help="The stage range of a plain folder or of single images; of a data set, the only one to explain.",
 )  # fmt: skip
 @click.option("-o", "--output", "folder", type=OUT_FOLDER, help="A new folder for pictures and a table.")
 @click.option("--force", is_flag=True, help="Write into a folder that is not empty.")
-@click.option("--json", "as_json", is_flag=True, help="Print JSON, with every patch, instead of text.")
+@json_option
 def command(model, images, terms, genes, stage_range, folder, force, as_json):
     """Split decision values exactly into what every patch contributed.
 
-    MODEL comes from `flyannot train`, by a linear method over max pooling (the defaults). IMAGES as for
+    MODEL comes from `flyannot train`, by a linear method (the default). IMAGES as for
     `flyannot annotate`. The contributions of the patches and the intercept sum to the decision value.
     The strongest patches are listed with the row and column of their centre, in pixels of the standard
-    320 x 128 image. With -o every image is drawn: orange speaks for the term, blue against it;
+    320 x 128 image. With -o every image is drawn: orange supports the term, blue opposes it;
     contributions.csv lists all patches.
 
     \b

@@ -2,18 +2,18 @@
 
 import click
 
-from flyannot.cli.shared.options import IN_FILE, OUT_FILE, Command, log, ontology_option, stage_range_option
+from flyannot.cli.shared.options import IN_FILE, OUT_FILE, Command, log, takes
 from flyannot.export.formats import FORMATS
+from flyannot.steps.options import AnnotateOptions, Selection
 
 
 @click.command("export", cls=Command)
 @click.argument("file", type=IN_FILE)
 @click.option("--to", type=click.Choice(FORMATS), required=True, help="The format.")
 @click.option("-o", "--output", "out", type=OUT_FILE, required=True, help="The file to write.")
-@stage_range_option
-@ontology_option
+@takes(selection=(Selection, ["stage_range"]), ids=(AnnotateOptions, ["ontology"]))
 @click.option("--force", is_flag=True, help="Replace the output if it is there.")
-def command(file, to, out, stage_ranges, ontology, force):
+def command(file, to, out, selection, ids, force):
     """Write what FILE holds for other tools.
 
     \b
@@ -30,5 +30,5 @@ def command(file, to, out, stage_ranges, ontology, force):
     """
     from flyannot.export.files import export
 
-    export(file, to, out, stage_ranges=stage_ranges, ontology=ontology, force=force)
+    export(file, to, out, stage_ranges=selection.stage_range, ontology=ids.ontology, force=force)
     log.info("wrote %s", out)

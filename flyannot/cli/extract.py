@@ -6,54 +6,25 @@ import click
 
 from flyannot.cli.shared.options import (
     Command,
+    execution_of,
     finish,
     force_option,
-    jobs_option,
     out_option,
     shard_option,
-    stage_range_option,
-    work_of,
-)
+    takes,
+)  # fmt: skip
+from flyannot.descriptors.options import ExtractOptions
+from flyannot.steps.options import RunOptions, Selection
 
 
 @click.command("extract", cls=Command)
 @click.argument("data_set", type=click.Path(path_type=Path))
 @out_option("descriptors")
-@click.option(
-    "--patch-px", type=int, multiple=True, default=[16], show_default=True,
-    help="Side of a window, a multiple of 4 (repeatable: windows of several sizes, one dictionary, pooled "
-    "apart).",
-)  # fmt: skip
-@click.option("--stride-px", type=int, default=16, show_default=True, help="From one window to the next.")
-@click.option(
-    "--min-std", type=click.FloatRange(min=0), default=6.0, show_default=True,
-    help="Drop windows whose grey levels (0 to 255) have a smaller standard deviation.",
-)  # fmt: skip
-@click.option(
-    "--channel", type=click.Choice(("grey", "stain")), default="grey", show_default=True,
-    help="What is described: the grey levels, or only the blue-purple stain (NBT/BCIP) of a colour image on "
-    "white; of an image without colour the grey levels either way.",
-)  # fmt: skip
-@click.option(
-    "--register", type=click.Choice(("none", "axis", "shape")), default="none", show_default=True,
-    help="Find the embryo first, and turn, cut out and scale it, so that all lie alike. axis turns it by at "
-    "most 90 degrees: left stays left; shape besides mirrors it, its more pointed end to the left and its "
-    "more curved side down. A picture in which no embryo is found is taken as it is, and named.",
-)  # fmt: skip
-@click.option(
-    "--shades", type=click.FloatRange(0, 1), default=0.0, show_default=True,
-    help="Add to the descriptor of a window, with this weight, how dark and how uneven it is: SIFT sees "
-    "neither.",
-)  # fmt: skip
-@click.option(
-    "--view", "views", multiple=True, help="Only images of this view (repeatable), such as lateral."
-)
-@stage_range_option
+@takes(options=ExtractOptions, selection=Selection, run=RunOptions)
 @shard_option
-@jobs_option
 @force_option
-def command(data_set, out, patch_px, views, stage_ranges, shard, jobs, force, **options):
-    """Describe the informative windows of every image by dense SIFT.
+def command(data_set, out, options, selection, run, shard, force):
+    """Describe the informative patches of every image by dense SIFT.
 
     DATA_SET is a folder with images.csv (columns image, gene, stage_range and optionally view, fbgn,
     group), or that table itself. The output goes to `flyannot learn-dict` and `flyannot pool`. Images
@@ -65,11 +36,7 @@ def command(data_set, out, patch_px, views, stage_ranges, shard, jobs, force, **
     """
     from flyannot.dataset.folder import read_images
     from flyannot.dataset.selection import select_images
-    from flyannot.descriptors.extract import ExtractOptions
-    from flyannot.descriptors.patch_sides import window_sides
     from flyannot.steps.extract import extract
 
-    images = select_images(read_images(data_set), views=views, stage_ranges=stage_ranges)
-    sides = window_sides(patch_px)
-    options = ExtractOptions(sides if len(sides) > 1 else sides[0], **options)
-    return finish(extract(images, out, options, work_of(force, jobs), shard=shard))
+    images = select_images(read_images(data_set), views=selection.view, stage_ranges=selection.stage_range)
+    return finish(extract(images, out, options, execution_of(force, run), shard=shard))

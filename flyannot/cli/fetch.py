@@ -4,7 +4,15 @@ from pathlib import Path
 
 import click
 
-from flyannot.cli.shared.options import COUNT, OUT_FOLDER, Command, finish, log, stage_range_option, work_of
+from flyannot.cli.shared.options import (
+    COUNT,
+    OUT_FOLDER,
+    Command,
+    execution_of,
+    finish,
+    log,
+    stage_range_option,
+)
 from flyannot.errors import InputError
 
 
@@ -38,7 +46,7 @@ def command(source, folder, genes, stage_ranges, dry_run, connections, pause_s, 
         flyannot fetch bdgp -o bdgp-files --genes Dl,eve --stage-range 4-6
     """
     try:
-        from flyannot.dataset.bdgp_site.download import Manners
+        from flyannot.dataset.bdgp_site.download import RetryPolicy
         from flyannot.steps.fetch import Wanted, fetch_bdgp
     except ImportError as error:
         raise InputError(
@@ -47,8 +55,8 @@ def command(source, folder, genes, stage_ranges, dry_run, connections, pause_s, 
         ) from None
     given = {name: value for name, value in wanted.items() if value is not None}
     chosen = Wanted(genes=tuple(_names(genes)), stage_ranges=tuple(stage_ranges), **given)
-    manners = Manners(connections=connections, pause_s=pause_s)
-    outcome = fetch_bdgp(folder, chosen, work_of(), manners=manners, dry_run=dry_run)
+    policy = RetryPolicy(connections=connections, pause_s=pause_s)
+    outcome = fetch_bdgp(folder, chosen, execution_of(), policy=policy, dry_run=dry_run)
     if dry_run:
         click.echo(outcome.summary)
         return 0

@@ -10,12 +10,12 @@ from flyannot.cli.shared.options import (
     OUT_FOLDER,
     POSITIVE,
     Command,
+    execution_of,
     finish,
     force_option,
     log,
     out_option,
     stage_range_option,
-    work_of,
 )
 
 _output = click.option(
@@ -154,5 +154,5 @@ def dictionary(atoms, descriptors, out, stage_ranges, force, **options):
 
     chosen = AtomsOptions(**options)
     return finish(
-        import_dictionary(atoms, descriptors, out, chosen, work_of(force), stage_ranges=stage_ranges)
+        import_dictionary(atoms, descriptors, out, chosen, execution_of(force), stage_ranges=stage_ranges)
     )

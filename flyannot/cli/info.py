@@ -4,11 +4,11 @@ import json
 
 import click
 
-from flyannot.cli.shared.options import Command
+from flyannot.cli.shared.options import Command, json_option
 
 
 @click.command("info", cls=Command)
-@click.option("--json", "as_json", is_flag=True, help="Print JSON instead of text.")
+@json_option
 @click.option(
     "--options", "only_options", is_flag=True,
     help="Print the table of all options of all commands instead, in Markdown.",

@@ -2,7 +2,7 @@
 
 import click
 
-from flyannot.cli.shared.options import IN_FILE, Command, finish, force_option, out_option, work_of
+from flyannot.cli.shared.options import IN_FILE, Command, execution_of, finish, force_option, out_option
 
 
 @click.command("join", cls=Command)
@@ -22,4 +22,4 @@ def command(files, out, force):
     """
     from flyannot.steps.join import join
 
-    return finish(join(list(files), out, work_of(force)))
+    return finish(join(list(files), out, execution_of(force)))

@@ -4,12 +4,12 @@ import json
 
 import click
 
-from flyannot.cli.shared.options import IN_FILE, Command
+from flyannot.cli.shared.options import IN_FILE, Command, json_option
 
 
 @click.command("show", cls=Command)
 @click.argument("file", type=IN_FILE)
-@click.option("--json", "as_json", is_flag=True, help="Print JSON instead of text.")
+@json_option
 def command(file, as_json):
     """Print what FILE holds, stage range by stage range, and what it was made from.
 

@@ -5,14 +5,14 @@ import sys
 
 import click
 
-from flyannot.cli.shared.options import IN_FILE, Command
+from flyannot.cli.shared.options import IN_FILE, Command, json_option
 from flyannot.cli.shared.verbosity import coloured
 from flyannot.errors import FlyannotError
 
 
 @click.command("verify", cls=Command)
 @click.argument("files", type=IN_FILE, nargs=-1, required=True)
-@click.option("--json", "as_json", is_flag=True, help="Print JSON instead of text.")
+@json_option
 def command(files, as_json):
     """Read every byte of every FILE and compare it with the digest in its header.
 

@@ -30,8 +30,8 @@ class UnreadableImage(DataError):
     reason = ""
 
 
-def decoded(path, mode, into):
-    """Open a picture, check it, and pass on what it holds.
+def decoded(path, mode):
+    """What a picture file holds at its own size, checked.
 
     Colour becomes Rec. 601 luma, exactly Pillow's "L" (rounded to 8 bits, as is RGB of 16 bits).
     Transparency is laid on white.  16-bit grey is divided by 257, so that full range stays full
@@ -43,12 +43,11 @@ def decoded(path, mode, into):
     ----------
     path : path of the picture
     mode : "L" or "RGB"
-    into : function of a list of Pillow pictures of one size, in modes "L" or "F" from 0 to 255: the grey
-        levels; or with "RGB", if the file has colours, red, green and blue
 
     Returns
     -------
-    made : what `into` returned
+    picture : uint8 or float32 array from 0 to 255
+        The grey levels (height, width); with "RGB", if the file has colours, (height, width, 3).
 
     Raises
     ------
@@ -60,7 +59,7 @@ def decoded(path, mode, into):
     try:
         with open(path, "rb") as file, warnings.catch_warnings():
             warnings.simplefilter("ignore")  # Pillow's remarks on metadata; its limit is above ours
-            return into(_decode(path, file, mode))
+            return _decode(path, file, mode)
     except UnreadableImage:
         raise
     except MemoryError as error:
@@ -89,10 +88,7 @@ def _require_regular_file(path):
 
 
 def _decode(path, file, mode):
-    """What an open file holds at its own size, as "L" or "F" pictures of Pillow.
-
-    One picture of the grey levels; with the mode "RGB" three, of red, green and blue, if it has colours.
-    """
+    """`decoded` for an open file."""
     from PIL import Image, ImageFile, ImageOps, UnidentifiedImageError
 
     ImageFile.LOAD_TRUNCATED_IMAGES = False  # another library may have turned it on
@@ -109,13 +105,12 @@ def _decode(path, file, mode):
         inverted = _stores_white_as_zero(picture)
         picture.load()
         picture = ImageOps.exif_transpose(picture)
-        return _bands(path, picture, mode, inverted=inverted)
+        return _pixels(path, picture, mode, inverted=inverted)
 
 
 def _decode_rare_tiff(path, file, mode):
     """`_decode` for what Pillow does not know: a TIFF of unusual numbers, or no picture at all."""
     import tifffile
-    from PIL import Image
 
     logging.getLogger("tifffile").setLevel(logging.CRITICAL)  # one line for a bad file: ours
     file.seek(0)
@@ -140,11 +135,10 @@ def _decode_rare_tiff(path, file, mode):
         if is_colour and mode == "L":
             pixels = pixels @ np.array([0.299, 0.587, 0.114], np.float32)  # Rec. 601
         inverted = page.photometric == tifffile.PHOTOMETRIC.MINISWHITE
-    levels = np.atleast_3d(_to_eight_bit_range(path, pixels, page.dtype, inverted=inverted))
-    return [Image.fromarray(band) for band in np.moveaxis(levels, 2, 0)]
+    return _to_eight_bit_range(path, pixels, page.dtype, inverted=inverted)
 
 
-def _bands(path, picture, mode, *, inverted):
+def _pixels(path, picture, mode, *, inverted):
     """Switch on the kind of pixel, explicitly: readers differ in what they make of each."""
     from PIL import Image
 
@@ -155,11 +149,11 @@ def _bands(path, picture, mode, *, inverted):
         if picture.mode == "RGBA":
             colours, flat = flat, Image.new(mode, picture.size, "white")
             flat.paste(colours, mask=picture.getchannel("A"))
-        return [flat] if mode == "L" else flat.split()
+        return np.asarray(flat)
     if picture.mode not in _SIXTEEN_BIT and picture.mode != "F":
         raise _unknown_pixels(path, f"Pillow's mode {picture.mode}")
     dtype = np.float32 if picture.mode == "F" else np.uint16
-    return [Image.fromarray(_to_eight_bit_range(path, np.asarray(picture), dtype, inverted=inverted))]
+    return _to_eight_bit_range(path, np.asarray(picture), dtype, inverted=inverted)
 
 
 def _to_eight_bit_range(path, pixels, dtype, *, inverted):

@@ -1,4 +1,4 @@
-"""The windows of an image: where they lie, and how much happens inside each."""
+"""The patches of an image: where they lie, and how much happens inside each."""
 
 import numpy as np
 
@@ -7,17 +7,17 @@ from flyannot.runtime.compiled import compiled
 
 
 def patch_corners(size_px, patch_px, stride_px):
-    """The top left pixel of every window of a regular grid, in the middle of the image.
+    """The top left pixel of every patch of a regular grid, in the middle of the image.
 
-    Pixels that the grid leaves over are split evenly between the sides, so the windows of a mirrored
-    image are the mirrored windows.  An odd number left over cannot be split: the bottom (or right)
+    Pixels that the grid leaves over are split evenly between the sides, so the patches of a mirrored
+    image are the mirrored patches.  An odd number left over cannot be split: the bottom (or right)
     side then gets one pixel more, and the grid is its own mirror image only up to that pixel.
 
     Parameters
     ----------
     size_px : (height, width) of the image, in pixels
-    patch_px : int, the side of a window; a multiple of 4 (SIFT has 4 bins a side)
-    stride_px : int >= 1, the step from one window to the next
+    patch_px : int, the side of a patch; a multiple of 4 (SIFT has 4 bins a side)
+    stride_px : int >= 1, the step from one patch to the next
 
     Returns
     -------
@@ -27,12 +27,12 @@ def patch_corners(size_px, patch_px, stride_px):
     Raises
     ------
     InputError
-        If no window fits, `patch_px` is not a positive multiple of 4, or `stride_px` is below 1.
+        If no patch fits, `patch_px` is not a positive multiple of 4, or `stride_px` is below 1.
     """
     check_patch(size_px, patch_px)
     if stride_px < 1:
         raise InputError(
-            f"a stride of {stride_px} px never leaves the first window", fix="choose --stride-px of 1 or more"
+            f"a stride of {stride_px} px never leaves the first patch", fix="choose --stride-px of 1 or more"
         )
     starts = [np.arange(length + 1)[(length - patch_px) % stride_px // 2 :: stride_px] for length in size_px]
     fitting = [start[start <= length - patch_px] for start, length in zip(starts, size_px)]
@@ -41,10 +41,10 @@ def patch_corners(size_px, patch_px, stride_px):
 
 
 def check_patch(size_px, patch_px, corners=None):
-    """Raise InputError unless windows of `patch_px` make sense and (those at `corners`) lie in the image."""
+    """Raise InputError unless patches of `patch_px` make sense and (those at `corners`) lie in the image."""
     if patch_px < 4 or patch_px % 4:
         raise InputError(
-            f"a window of {patch_px} px cannot be cut into 4 equal bins a side",
+            f"a patch of {patch_px} px cannot be cut into 4 equal bins a side",
             fix="choose --patch-px from 4, 8, 12, 16, ...",
         )
     if len(size_px) != 2:
@@ -55,7 +55,7 @@ def check_patch(size_px, patch_px, corners=None):
     if min(size_px) < patch_px:
         height, width = size_px
         raise InputError(
-            f"a window of {patch_px} px does not fit into an image of {height} x {width} px",
+            f"a patch of {patch_px} px does not fit into an image of {height} x {width} px",
             fix="choose a smaller --patch-px, or larger images",
         )
     limit = np.subtract(size_px, patch_px)
@@ -63,8 +63,8 @@ def check_patch(size_px, patch_px, corners=None):
         return
     outside = corners[((corners < 0) | (corners > limit)).any(axis=1)]
     raise InputError(
-        f"the window at {tuple(outside[0].tolist())} leaves the image of {tuple(size_px)} px",
-        fix="take the corners from patch_corners for this image and window",
+        f"the patch at {tuple(outside[0].tolist())} leaves the image of {tuple(size_px)} px",
+        fix="take the corners from patch_corners for this image and side",
     )
 
 
@@ -74,15 +74,15 @@ def _lie_between(corners, limit):
 
 
 def patch_centres(corners, patch_px):
-    """The centre of every window, in pixels from the top left corner of the image.
+    """The centre of every patch, in pixels from the top left corner of the image.
 
     The corner of the image is (0, 0) and the middle of its first pixel (0.5, 0.5), so a centre is
-    corner + patch_px / 2, and the centres of a mirrored window are height - row and width - column.
+    corner + patch_px / 2, and the centres of a mirrored patch are height - row and width - column.
 
     Parameters
     ----------
     corners : int array (n_patches, 2)
-    patch_px : int, the side of a window
+    patch_px : int, the side of a patch
 
     Returns
     -------
@@ -92,18 +92,18 @@ def patch_centres(corners, patch_px):
 
 
 def patch_std(image, corners, patch_px):
-    """The standard deviation of the grey levels of every window, over all its pixels.
+    """The standard deviation of the grey levels of every patch, over all its pixels.
 
     Exact for integer images: sums come from integral images of 64-bit integers, which may wrap
-    around, since the difference n sum(x^2) - sum(x)^2 of one window still fits.  Float images are
-    rounded to multiples of 2^-16 grey levels first (coarser for windows above 16 px: 2^-12 at 64).
-    A constant window gives exactly 0.
+    around, since the difference n sum(x^2) - sum(x)^2 of one patch still fits.  Float images are
+    rounded to multiples of 2^-16 grey levels first (coarser for patches above 16 px: 2^-12 at 64).
+    A constant patch gives exactly 0.
 
     Parameters
     ----------
     image : uint8 or float32 array (height, width), grey levels from 0 to 255
     corners : int array (n_patches, 2), top left pixels (row, column)
-    patch_px : int, the side of a window, in pixels
+    patch_px : int, the side of a patch, in pixels
 
     Returns
     -------
@@ -112,7 +112,7 @@ def patch_std(image, corners, patch_px):
     Raises
     ------
     InputError
-        If `patch_px` is no multiple of 4, or a window leaves the image.
+        If `patch_px` is no multiple of 4, or a patch leaves the image.
     """
     image, corners = np.asarray(image), np.asarray(corners, np.int64).reshape(-1, 2)
     check_patch(image.shape, patch_px, corners)
@@ -128,7 +128,7 @@ def patch_std(image, corners, patch_px):
 
 
 def patch_mean(image, corners, patch_px):
-    """The mean grey level of every window, float64 (n_patches,); parameters and errors as `patch_std`."""
+    """The mean grey level of every patch, float64 (n_patches,); parameters and errors as `patch_std`."""
     image, corners = np.asarray(image), np.asarray(corners, np.int64).reshape(-1, 2)
     check_patch(image.shape, patch_px, corners)
     sums = np.pad(image.astype(np.float64), ((1, 0), (1, 0))).cumsum(axis=0).cumsum(axis=1)
@@ -156,7 +156,7 @@ def _sum_up(levels, sums):
 
 @compiled
 def _measure_scatter(sums, corners, patch_px, scatter):
-    """scatter = n sum(x^2) - sum(x)^2 = n^2 var of each window, exact modulo 2^64."""
+    """scatter = n sum(x^2) - sum(x)^2 = n^2 var of each patch, exact modulo 2^64."""
     for k in range(corners.shape[0]):
         top, left = corners[k, 0], corners[k, 1]
         bottom, right = top + patch_px, left + patch_px

@@ -1,6 +1,6 @@
 """The compiled half of dense SIFT; `flyannot.descriptors.sift` says what is computed.
 
-No kernel lets the compiler reorder arithmetic: the same window gives the same bits whatever the grid,
+No kernel lets the compiler reorder arithmetic: the same patch gives the same bits whatever the grid,
 the thread or the vector length of the machine.
 """
 
@@ -81,26 +81,26 @@ def map_orientations(image, before, share, direction, maps):
 
 @compiled(error_model="numpy")
 def describe(maps, corners, order, first, weights, bands, descriptors):
-    """Contract rows once for every row of windows, then columns for every window of it."""
+    """Contract rows once for every row of patches, then columns for every patch of it."""
     cells = np.empty((bands.shape[1] // 8, 32), np.float32)  # pixel column; row bin, orientation
     histogram = np.empty((4, 32), np.float32)  # column bin; row bin, orientation
     partial = np.empty(32, np.float32)
     quantised = np.empty(128, np.uint8)
     flat, words = histogram.ravel(), quantised.view(np.uint64)
     top = -1
-    for window in order:
-        if corners[window, 0] != top:
-            top = corners[window, 0]
+    for patch in order:
+        if corners[patch, 0] != top:
+            top = corners[patch, 0]
             _contract(maps, top, first, weights, bands)
             _interleave(bands, cells)
-        _contract(cells, corners[window, 1], first, weights, histogram)
+        _contract(cells, corners[patch, 1], first, weights, histogram)
         _quantise(flat, partial, quantised)
-        _swap_bins(words, descriptors, window)
+        _swap_bins(words, descriptors, patch)
 
 
 @compiled
 def _contract(lines, start, first, weights, sums):
-    """sums[b] is the weighted sum of the lines that bin b of a window at `start` sees."""
+    """sums[b] is the weighted sum of the lines that bin b of a patch at `start` sees."""
     for b in range(4):
         _put_taps(lines, start + first[b], weights, b, sums)
     for k in range(8, weights.shape[1], 8):
@@ -132,7 +132,7 @@ def _add_taps(lines, at, weights, b, k, sums):
 
 @compiled
 def _interleave(bands, cells):
-    """(row bin; column, orientation) to (column; row bin, orientation): a window reads one stretch."""
+    """(row bin; column, orientation) to (column; row bin, orientation): a patch reads one stretch."""
     for column in range(cells.shape[0]):
         for b in range(4):
             for k in range(8):
@@ -166,11 +166,11 @@ def _sum_squares(values, partial):
 
 
 @compiled
-def _swap_bins(by_column, by_row, window):
+def _swap_bins(by_column, by_row, patch):
     """(column bin, row bin) to (row bin, column bin); the 8 orientations of a bin move as one word."""
     for row in range(4):
         for column in range(4):
-            by_row[window, row * 4 + column] = by_column[column * 4 + row]
+            by_row[patch, row * 4 + column] = by_column[column * 4 + row]
 
 
 @compiled(error_model="numpy")

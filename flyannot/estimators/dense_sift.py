@@ -5,8 +5,9 @@ import os
 import numpy as np
 from sklearn.base import BaseEstimator, TransformerMixin
 
-from flyannot.descriptors.extract import ExtractOptions, describe
+from flyannot.descriptors.extract import describe
 from flyannot.descriptors.image_file import WHITE
+from flyannot.descriptors.options import ExtractOptions
 from flyannot.descriptors.sift import N_FEATURES, normalise
 from flyannot.descriptors.standard_image import read_grey
 from flyannot.errors import InputError
@@ -40,7 +41,7 @@ class DenseSIFT(TransformerMixin, BaseEstimator, auto_wrap_output_keys=None):
     """
 
     def __init__(
-        self, *, patch_px=ExtractOptions.patch_px, stride_px=ExtractOptions.stride_px,
+        self, *, patch_px=ExtractOptions.patch_px[0], stride_px=ExtractOptions.stride_px,
         min_std=ExtractOptions.min_std,
     ):  # fmt: skip
         self.patch_px, self.stride_px, self.min_std = patch_px, stride_px, min_std
@@ -66,7 +67,7 @@ class DenseSIFT(TransformerMixin, BaseEstimator, auto_wrap_output_keys=None):
             Its `rows` are the descriptors, float32 (n_patches, 128), image after image.
         """
         _require_images(X)
-        options = ExtractOptions(self.patch_px, self.stride_px, self.min_std)
+        options = ExtractOptions(patch_px=self.patch_px, stride_px=self.stride_px, min_std=self.min_std)
         greys = [_grey_levels(image) for image in X]
         described = [describe(grey, options) for grey in greys]
         counts = [len(one.descriptors) for one in described]

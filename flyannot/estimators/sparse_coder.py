@@ -9,6 +9,7 @@ from flyannot.errors import InputError
 from flyannot.estimators.sparse_coding import SparseCoding
 from flyannot.estimators.validation import matrix_of
 from flyannot.stage_ranges import parse_stage_range
+from flyannot.steps.file_options import lam_of
 from flyannot.store.dictionary import read_dictionary
 from flyannot.store.reading import open_stored
 
@@ -57,7 +58,7 @@ class SparseCoder(SparseCoding):
         stage_range = parse_stage_range(stage_range)
         with open_stored(Path(path), "dictionary") as stored:
             D = read_dictionary(stored, stage_range)
-            return cls(D, **({"alpha": stored.options["lam"]} | options))
+            return cls(D, **({"alpha": lam_of(stored)} | options))
 
     def fit(self, X, y=None):
         """Check X, array-like (n_samples, n_features) or ImagePatches, and take atoms if none are given."""

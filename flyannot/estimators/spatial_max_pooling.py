@@ -8,6 +8,7 @@ from sklearn.utils.validation import check_is_fitted
 from flyannot.errors import InputError
 from flyannot.estimators.image_patches import ImagePatches
 from flyannot.estimators.validation import matrix_of
+from flyannot.features.grid import Grid
 from flyannot.features.pooling import pool_image
 
 
@@ -16,7 +17,7 @@ class SpatialMaxPooling(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseE
 
     Parameters
     ----------
-    grid : (n_rows, n_columns) of cells; (1, 1) pools the whole image
+    grid : (n_rows, n_columns) of cells, or several such; (1, 1) pools the whole image
 
     Attributes
     ----------
@@ -38,8 +39,10 @@ class SpatialMaxPooling(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseE
 
     def fit(self, X, y=None):
         """Look at how many atoms there are."""
-        if len(self.grid) != 2 or not all(n >= 1 and n == int(n) for n in self.grid):
-            raise InputError(f"a grid of {self.grid} has no cells", fix="choose rows and columns: (2, 4)")
+        try:
+            self._levels = Grid().parse(self.grid)
+        except ValueError as error:
+            raise InputError(f"the grid is {self.grid}, and must be {error}") from None
         matrix_of(self, X, reset=True, accept_sparse="csr")
         return self
 
@@ -53,20 +56,20 @@ class SpatialMaxPooling(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseE
 
         Returns
         -------
-        features : float32 array (n_images, n_rows * n_columns * n_atoms)
-            Cells in row-major order, atoms within a cell.  A cell without patches is zero.
+        features : float32 array (n_images, n_cells * n_atoms)
+            Cells grid by grid in row-major order, atoms within a cell.  A cell without patches is zero.
         """
         check_is_fitted(self)
         rows, patches = matrix_of(self, X, reset=False, accept_sparse="csr")
         codes = _with_one_patch_each(rows) if patches is None else patches.with_rows(sp.csr_matrix(rows))
         features = np.zeros((len(codes), self._n_features_out), np.float32)
         for i in range(len(codes)):
-            features[i] = pool_image(*codes.of_image(i), grid=tuple(self.grid)).features
+            features[i] = pool_image(*codes.of_image(i), grid=self._levels).features
         return features
 
     @property
     def _n_features_out(self):
-        return self.grid[0] * self.grid[1] * self.n_features_in_
+        return sum(rows * columns for rows, columns in self._levels) * self.n_features_in_
 
     def __sklearn_tags__(self):
         tags = super().__sklearn_tags__()

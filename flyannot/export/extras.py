@@ -6,9 +6,9 @@ import numpy as np
 
 from flyannot.errors import InputError
 from flyannot.export.rows import Prediction, images_of_groups, prediction_rows
+from flyannot.steps.predictions import read_predictions
 from flyannot.store.features import read_features
 from flyannot.store.image_columns import IMAGE_COLUMNS
-from flyannot.store.predictions import read_predictions
 
 
 def write_predictions_parquet(stored, stage_ranges, path, *, ids=None):

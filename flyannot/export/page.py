@@ -3,7 +3,7 @@
 from html import escape
 
 from flyannot.export.rows import images_of_groups, ranked
-from flyannot.store.predictions import read_predictions
+from flyannot.steps.predictions import read_predictions
 
 _STYLE = """
 :root { color-scheme: light dark; font: 16px/1.4 system-ui, sans-serif; }

@@ -4,8 +4,8 @@ from typing import NamedTuple
 
 import numpy as np
 
+from flyannot.steps.predictions import read_predictions
 from flyannot.store.image_columns import read_image_columns
-from flyannot.store.predictions import read_predictions
 
 
 class Prediction(NamedTuple):

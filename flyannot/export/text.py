@@ -4,7 +4,7 @@ import json
 
 from flyannot.export.rows import Prediction, images_of_groups, prediction_rows, ranked
 from flyannot.runtime.csv_table import write_rows
-from flyannot.store.predictions import read_predictions
+from flyannot.steps.predictions import read_predictions
 
 # What `omero metadata populate` wants in the first two lines: types, then names without spaces.
 _OMERO_TYPES = "# header s,s,s,s,s,d,d,b"

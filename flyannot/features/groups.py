@@ -4,8 +4,6 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from flyannot.features.pooling import pool_group
-
 
 @dataclass(frozen=True)
 class Groups:
@@ -49,30 +47,23 @@ def groups_of(columns):
     )
 
 
-def group_features(features, n_patches, groups, *, pooling):
+def group_features(features, groups):
     """The features of every group, exactly those of all its patches together: (n_groups, n_features)."""
-    return (
-        np.stack([pool_group(features[rows], n_patches[rows], pooling=pooling) for rows in groups.rows])
-        if len(groups)
-        else np.empty((0, features.shape[1]), features.dtype)
-    )
+    return _of_groups([features[rows].max(axis=0) for rows in groups.rows], features)
 
 
 def mean_features(features, groups):
     """The mean of the features of every group's images: (n_groups, n_features)."""
-    means = [features[rows].mean(axis=0, dtype=np.float64) for rows in groups.rows]
-    return np.array(means, features.dtype).reshape(len(groups), features.shape[1])
+    return _of_groups([features[rows].mean(axis=0, dtype=np.float64) for rows in groups.rows], features)
+
+
+def _of_groups(rows, features):
+    return np.array(rows, features.dtype).reshape(len(rows), features.shape[1])
 
 
 def normalise_features(X, normalisation):
-    """Feature vectors as the model sees them.
-
-    `none`: as they are; `l2`: scaled to norm 1; `power`: their square roots, scaled to norm 1 (Perronnin et
-    al., ECCV 2010; features are never negative).
-    """
+    """Feature vectors as the model sees them: scaled to norm 1 (`l2`), or as they are (`none`)."""
     if normalisation == "none":
         return X
-    if normalisation == "power":
-        X = np.sqrt(X)
     norms = np.linalg.norm(X, axis=1, keepdims=True)
     return X / np.where(norms > 0, norms, 1)

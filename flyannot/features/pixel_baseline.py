@@ -5,9 +5,8 @@ What every other feature must beat.
 
 import numpy as np
 
-from flyannot.descriptors.standard_image import SIZE_PX, read_grey
-from flyannot.features.grid import levels_of
-from flyannot.features.pooling import cells_of
+from flyannot.descriptors.geometry import scaled
+from flyannot.descriptors.standard_image import read_grey
 
 
 def pixel_features(paths, grid):
@@ -16,7 +15,7 @@ def pixel_features(paths, grid):
     Parameters
     ----------
     paths : paths of pictures
-    grid : (n_rows, n_columns), or several such, one after the other
+    grid : tuple of (n_rows, n_columns), one after the other
 
     Returns
     -------
@@ -27,12 +26,8 @@ def pixel_features(paths, grid):
     UnreadableImage
         If a picture cannot be read.
     """
-    return np.hstack([_level_means(paths, level) for level in levels_of(grid)])
+    return np.stack([_of_image(1 - read_grey(path) / 255, grid) for path in paths])
 
 
-def _level_means(paths, grid):
-    middles = np.indices(SIZE_PX).reshape(2, -1).T + 0.5
-    cell = cells_of(middles, SIZE_PX, grid)
-    n_pixels = np.bincount(cell, minlength=grid[0] * grid[1])
-    sums = [np.bincount(cell, 255 - read_grey(path).ravel(), grid[0] * grid[1]) for path in paths]
-    return (np.array(sums) / np.maximum(n_pixels, 1) / 255).astype(np.float32)
+def _of_image(darkness, levels):
+    return np.concatenate([scaled(darkness, (columns, rows)).ravel() for rows, columns in levels])

@@ -4,11 +4,12 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from flyannot.descriptors.extract import ExtractOptions, read_embryo
-from flyannot.descriptors.patch_sides import window_sides
+from flyannot.descriptors.extract import read_embryo
 from flyannot.errors import DataError
 from flyannot.report.pictures import jpeg
-from flyannot.store.descriptors import read_patches_of_image, read_sides_of_image
+from flyannot.steps.file_options import extract_options
+from flyannot.steps.inputs import described_image
+from flyannot.store.features import read_features_of_image
 
 N_SHOWN, N_WINDOWS = 48, 5
 WINDOW_PX = 40  # side of a window on the page's sheet
@@ -52,7 +53,7 @@ def atom_sheet(run, stage_range):
 def _strongest(stored, stage_range, n_atoms):
     """For every image and atom the largest feature of all cells, and the cell that has it."""
     largest, cells = [], []
-    for block in stored.blocks(stage_range, "features"):
+    for block, _ in stored.blocks_of_images(stage_range):
         by_cell = block.reshape(len(block), -1, n_atoms)
         largest.append(by_cell.max(axis=1))
         cells.append(by_cell.argmax(axis=1).astype(np.int16))
@@ -62,7 +63,7 @@ def _strongest(stored, stage_range, n_atoms):
 def _windows(run, features, stage_range, atom, strength, cell):
     """The grey windows (WINDOW_PX a side) of the images that use an atom most, one an image."""
     described = run.stored("descriptors", stage_range)
-    if described is None or not features.group(stage_range)["winner"].shape[1]:
+    if described is None:
         return []
     found, n_atoms = [], len(features.group(stage_range)["D"])
     names = features.array(stage_range, "image")
@@ -71,12 +72,11 @@ def _windows(run, features, stage_range, atom, strength, cell):
         path = run.paths.get(names[image])
         if strength[image] > 0 and path is not None and names[image] in row_of and len(found) < N_WINDOWS:
             column = int(cell[image]) * n_atoms + int(atom)
-            patch = int(features.array(stage_range, "winner", image, image + 1)[0, column])
+            patch = int(read_features_of_image(features, stage_range, image)[1][0, column])
             number = row_of[names[image]]
-            _, centres_px = read_patches_of_image(described, stage_range, number)
-            sides = read_sides_of_image(described, stage_range, number)
-            side = window_sides(described.options["patch_px"])[0] if sides is None else int(sides[patch])
-            found += _cut(path, ExtractOptions(**described.options), centres_px[patch], side)
+            patches = described_image(described, stage_range, number)
+            centre, side = patches.centres_px[patch], int(patches.patch_px[patch])
+            found += _cut(path, extract_options(described), centre, side)
     return found
 
 

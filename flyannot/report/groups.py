@@ -11,8 +11,8 @@ import numpy as np
 
 from flyannot.report.maps import MapMaker
 from flyannot.scores.group_outcomes import outcome_of
+from flyannot.steps.predictions import read_predictions
 from flyannot.store.image_columns import read_image_columns
-from flyannot.store.predictions import read_predictions
 
 AGREED, MISSED, NEW, PREDICTED, UNLEARNED, ABSENT = (
     "agreed",
@@ -93,7 +93,7 @@ def group_entries(run, stage_ranges):
         if stored is not None:
             groups, predicted = read_predictions(stored, stage_range)
             columns = read_image_columns(stored, stage_range)
-            held_out = _HeldOut((run.scores or {}).get("judged", {}).get(stage_range))
+            held_out = _HeldOut((run.scores or {}).get("evaluated", {}).get(stage_range))
             maps = MapMaker(run, stage_range)
             for g in range(len(groups)):
                 yield _entry(run, stage_range, g, (groups, predicted, columns, held_out, maps))
@@ -125,10 +125,9 @@ def _entry(run, stage_range, g, of_range):
 
 
 def _term_entry(term, predicted, g, j, curated, told):
-    final, opinion = float(predicted.probability[g, j]), predicted.second_opinion(g, j)
-    second = opinion and opinion[0]
-    if told is None and predicted.cannot_say is not None and predicted.cannot_say[g, j]:
-        return TermEntry(term, OPEN, final, False, final, second=second)
+    final = float(predicted.probability[g, j])
+    if told is None and predicted.undetermined[g, j]:
+        return TermEntry(term, OPEN, final, False, final)
     yes, probability = told or (bool(predicted.yes[g, j]), final)
     if curated is None:
         status = PREDICTED if yes else ABSENT
@@ -136,7 +135,7 @@ def _term_entry(term, predicted, g, j, curated, told):
         status = AGREED if yes else MISSED
     else:
         status = NEW if yes else ABSENT
-    return TermEntry(term, status, probability, told is not None, final, second=second)
+    return TermEntry(term, status, probability, told is not None, final)
 
 
 class _HeldOut:

@@ -6,13 +6,13 @@ import numpy as np
 
 from flyannot.classifiers.explain import contribution_map, explain_group, require_linear
 from flyannot.classifiers.training_set import rows_of
-from flyannot.descriptors.patch_sides import window_sides
 from flyannot.descriptors.standard_image import SIZE_PX
 from flyannot.errors import DataError, InputError
 from flyannot.features.groups import Groups
 from flyannot.report.pictures import coarse_map, packed_map
+from flyannot.steps.inputs import described_image
 from flyannot.steps.loaded_model import load_model
-from flyannot.store.descriptors import read_patches_of_image, read_sides_of_image
+from flyannot.store.features import read_features_of_image
 
 _TOLERANCE = 1e-6  # relative: what the parts must sum to is the stored decision value
 
@@ -45,7 +45,7 @@ class MapMaker:
             return
         loaded = load_model(model.path, model.digest, stage_range)
         try:
-            require_linear(loaded.fitted.method, loaded.pool.pooling)
+            require_linear(loaded.model)
         except InputError as error:
             self.why_not = str(error)
             return
@@ -69,19 +69,16 @@ class MapMaker:
         if self._model is None or not all(i in self._row_of and i in self._described for i in images):
             return {}
         model, rows = self._model, [self._row_of[i] for i in images]
-        features, winner, n_patches = (
-            np.concatenate([self._features.array(self._stage_range, what, i, i + 1) for i in rows])
-            for what in ("features", "winner", "n_patches")
-        )
+        found = [read_features_of_image(self._features, self._stage_range, i) for i in rows]
+        features, winner = (np.concatenate(arrays) for arrays in zip(*found))
         group = Groups([name], [gene], [fbgn], [np.arange(len(rows))])
-        X, _ = rows_of(features, n_patches, group, model.rows, pooling=model.pool.pooling)
+        X = rows_of(features, group, model.classify)
         windows = [self._windows(image) for image in images]
         drawn = {}
         for term, value in values.items():
             split = explain_group(
-                model.fitted, model.terms.index(term), X, features, winner,
-                merge=model.merge, scheme=model.rows.scheme,
-            )  # fmt: skip
+                model.model, model.terms.index(term), X, features, winner, scheme=model.classify.scheme
+            )
             if abs(split.total - value) <= _TOLERANCE * max(abs(value), _TOLERANCE):
                 drawn[term] = self._drawn(split, windows)
         return drawn
@@ -89,11 +86,8 @@ class MapMaker:
     def _windows(self, image):
         """Centres (n_patches, 2) and sides (n_patches,) of the windows of one image, in pixels."""
         number = self._described[image]
-        _, centres_px = read_patches_of_image(self._descriptors, self._stage_range, number)
-        sides = read_sides_of_image(self._descriptors, self._stage_range, number)
-        if sides is None:
-            sides = np.full(len(centres_px), max(window_sides(self._descriptors.options["patch_px"])))
-        return centres_px, sides.astype(int)
+        described = described_image(self._descriptors, self._stage_range, number)
+        return described.centres_px, described.patch_px.astype(int)
 
     def _drawn(self, split, windows):
         spreads = []

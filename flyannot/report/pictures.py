@@ -2,10 +2,12 @@
 
 import base64
 import io
+from functools import partial
 
 import numpy as np
 
-from flyannot.descriptors.standard_image import SIZE_PX, read_bands
+from flyannot.descriptors.extract import place
+from flyannot.descriptors.standard_image import SIZE_PX, read_picture
 
 CELL_PX = 8  # the side of a cell of a map
 _QUALITY = 76
@@ -26,10 +28,10 @@ def embryo_jpeg(path, options):
     Raises
     ------
     flyannot.descriptors.image_file.UnreadableImage
-        As `flyannot.descriptors.standard_image.read_bands`.
+        As `flyannot.descriptors.standard_image.read_picture`.
     """
-    bands = read_bands(path, "RGB", place=options.place)
-    return jpeg(np.rint(bands[0] if len(bands) == 1 else np.stack(bands, axis=2)).astype(np.uint8))
+    picture = read_picture(path, "RGB", place=partial(place, options=options))
+    return jpeg(np.rint(picture).astype(np.uint8))
 
 
 def jpeg(pixels):

@@ -2,7 +2,6 @@
 
 import json
 import os
-import tomllib
 from contextlib import ExitStack
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -11,7 +10,7 @@ from flyannot import __version__
 from flyannot.dataset.folder import Annotations, read_annotations, read_images
 from flyannot.errors import FlyannotError, InputError
 from flyannot.runtime.digest import digest_of_json
-from flyannot.steps.configuration import RECORD
+from flyannot.steps.configuration import RECORD, read_record
 from flyannot.store.reading import Stored, open_stored
 
 KINDS = ("descriptors", "dictionary", "features", "model", "predictions")
@@ -107,15 +106,12 @@ def _missing(files, scores):
     notes = [f"There is no {kind}.h5: what it would show is left out." for kind in KINDS if kind not in files]
     if scores is None:
         notes.append(f"There is no {SCORES}: how good the terms are is not known.")
-    elif not scores.get("judged"):
+    elif not scores.get("evaluated"):
         notes.append(f"{SCORES} holds no values of groups: there are no curves. Run flyannot evaluate again.")
     return notes
 
 
 def _recorded(folder):
     """The data set folder that the run's record names, or None."""
-    try:
-        found = tomllib.loads((folder / RECORD).read_text(encoding="utf-8"))["data-set"]
-    except (OSError, ValueError, KeyError):
-        return None
-    return Path(os.path.normpath(folder / found))
+    record = read_record(folder)
+    return None if record is None else Path(os.path.normpath(folder / record["data-set"]))

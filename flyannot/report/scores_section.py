@@ -100,9 +100,9 @@ def curve_panels(scores):
 
     Parameters
     ----------
-    scores : dict as in scores.json, with "judged"
+    scores : dict as in scores.json, with "evaluated"
     """
-    judged = {s: scores["judged"][s] for s in STAGE_RANGES if s in scores.get("judged", {})}
+    judged = {s: scores["evaluated"][s] for s in STAGE_RANGES if s in scores.get("evaluated", {})}
     judged = {s: one for s, one in judged.items() if one["term"]}
     if not judged:
         return {}
@@ -161,7 +161,7 @@ def _panel(name, heights, row):
 def calibration_panel(scores):
     """The reliability curve of all held-out probabilities, with its table; "" without any."""
     pairs = []
-    for one in scores.get("judged", {}).values():
+    for one in scores.get("evaluated", {}).values():
         if one["probability"] and one["term"]:
             outcome = outcome_of(one)
             pairs.append((outcome.probabilities.ravel(), outcome.truth.ravel()))

@@ -1,22 +1,19 @@
-"""A file that exists is whole: write beside it, check, and rename.
-
-A lock of the operating system (flock) keeps two runs off one output; it cannot go stale, because it
-ends with the process that holds it.
-"""
+"""A file that exists is whole: write beside it, check, and rename."""
 
 import errno
-import fcntl
+import filecmp
 import os
 import shutil
-from contextlib import contextmanager, suppress
+from contextlib import ExitStack, contextmanager, suppress
 from pathlib import Path
 
-from flyannot.errors import LockedError, WriteError
+from flyannot.errors import InputError, WriteError
+from flyannot.runtime.locks import exclusive
 
 
 @contextmanager
 def locked(path):
-    """Hold the output `path` for this process.
+    """Hold the output `path` for this process, and remove what killed runs left beside it.
 
     Raises
     ------
@@ -26,41 +23,12 @@ def locked(path):
         If its folder cannot be made or written.
     """
     path = Path(path)
-    lock = path.with_name(f".{path.name}.lock")
-    with explained(path):
-        path.parent.mkdir(parents=True, exist_ok=True)
-        descriptor = _take_lock(lock, path)
-    try:
+    with ExitStack() as stack:
         with explained(path):
+            path.parent.mkdir(parents=True, exist_ok=True)
+            stack.enter_context(exclusive(path))
             _sweep(path)
         yield
-    finally:
-        lock.unlink(missing_ok=True)
-        os.close(descriptor)
-
-
-def _take_lock(lock, path):
-    while True:
-        descriptor = os.open(lock, os.O_RDWR | os.O_CREAT, 0o644)
-        try:
-            fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
-        except OSError as error:
-            os.close(descriptor)
-            if error.errno not in (errno.EAGAIN, errno.EACCES):
-                raise
-            raise LockedError(
-                f"{path} is being written by another run", fix="wait for that run, or name another output"
-            ) from None
-        if _is_same_file(descriptor, lock):
-            return descriptor
-        os.close(descriptor)  # its last holder removed it between our open and our lock
-
-
-def _is_same_file(descriptor, path):
-    try:
-        return os.path.samestat(os.fstat(descriptor), os.stat(path))
-    except FileNotFoundError:
-        return False
 
 
 def _sweep(path):
@@ -74,13 +42,15 @@ def _glob_escaped(name):
 
 
 @contextmanager
-def replacing(path, *, check=None):
+def replacing(path, *, check=None, keep_same=False):
     """Yield a path beside `path` to write to; on leaving, check it, make it durable and rename it.
 
     If anything fails, `path` is as it was and nothing is left beside it.  `check` is called with
-    the written file before the rename.
+    the written file before the rename.  With `keep_same` a file of the same bytes stays as it is.
     """
     path = Path(path)
+    if path.exists() and not path.is_file() and not path.is_dir():
+        raise InputError(f"{path} is no ordinary file: it is not replaced", fix="name another output")
     beside = path.with_name(f".{path.name}.{os.getpid()}.tmp")
     try:
         with explained(path):
@@ -88,6 +58,8 @@ def replacing(path, *, check=None):
             yield beside
             if check is not None:
                 check(beside)
+            if keep_same and path.is_file() and filecmp.cmp(beside, path, shallow=False):
+                return
             synchronise(beside)
             os.replace(beside, path)
             synchronise(path.parent)
@@ -96,9 +68,9 @@ def replacing(path, *, check=None):
             beside.unlink()
 
 
-def write_text(path, text):
+def write_text(path, text, *, keep_same=False):
     """Replace a text file as a whole; UTF-8, line ends as given."""
-    with replacing(path) as beside:
+    with replacing(path, keep_same=keep_same) as beside:
         beside.write_bytes(text.encode())
 
 
@@ -118,7 +90,9 @@ def explained(path):
         yield
     except OSError as error:
         raise WriteError(
-            f"cannot write {path}: {_cause(error)}{_room(path, error)}", fix=_remedy(error)
+            f"cannot write {path}: {_cause(error)}{_room(path, error)}",
+            fix=_remedy(error),
+            is_full=_is_full(error),
         ) from error
 
 

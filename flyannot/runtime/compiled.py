@@ -6,32 +6,52 @@ the folder is ours, every entry carries a checksum, what cannot be read is compi
 any file behind a kernel has changed since.
 """
 
+import atexit
+import getpass
 import hashlib
 import os
+import shutil
 import sys
 import tempfile
+from functools import lru_cache
 from pathlib import Path
 from types import ModuleType
 
 import numba
+import platformdirs
 from numba.core import caching
+
+from flyannot.runtime.private_folder import private_folder
 
 _CHECKSUM_BYTES = 32
 
 
 def cache_folder():
-    """The folder of compiled kernels: FLYANNOT_CACHE, else the user's cache, else a temporary one."""
-    named = os.environ.get("FLYANNOT_CACHE") or os.environ.get("XDG_CACHE_HOME")
-    home = Path(named) if named else Path(os.path.expanduser("~")) / ".cache"
-    fallback = Path(tempfile.gettempdir()) / f"flyannot-{os.getuid()}"
-    for folder in (home / "flyannot", fallback):
-        try:
-            folder.mkdir(parents=True, exist_ok=True, mode=0o700)
-            with tempfile.TemporaryFile(dir=folder):
-                return folder
-        except OSError:
-            continue
-    return None
+    """The folder of compiled kernels: below FLYANNOT_CACHE, else the user's cache, else a temporary one.
+
+    numba unpickles what lies there: a folder that others can write is not taken, and a fresh one
+    serves this process.
+    """
+    named = os.environ.get("FLYANNOT_CACHE")
+    usual = Path(named) / "flyannot" if named else platformdirs.user_cache_path("flyannot", appauthor=False)
+    if private_folder(usual):
+        return usual
+    try:
+        fallback = Path(tempfile.gettempdir()) / f"flyannot-{getpass.getuser()}"
+    except (OSError, KeyError):  # there is no temporary folder, or the user has no name
+        return None
+    return fallback if private_folder(fallback) else _fresh_folder()
+
+
+@lru_cache(maxsize=1)
+def _fresh_folder():
+    """A folder for this process alone, removed when it ends; None if there can be none."""
+    try:
+        folder = tempfile.mkdtemp(prefix="flyannot-")
+    except OSError:
+        return None
+    atexit.register(shutil.rmtree, folder, ignore_errors=True)
+    return Path(folder)
 
 
 numba.config.CACHE_DIR = str(cache_folder() or "")

@@ -53,7 +53,7 @@ def read_table(path, required, optional=()):
 
 
 def write_table(path, columns, rows):
-    """Write rows of text as CSV; what stood at `path` is replaced only by the whole new table.
+    """Write rows of text as CSV; what stood at `path` is replaced only by the whole new table, if it differs.
 
     Parameters
     ----------
@@ -66,7 +66,7 @@ def write_table(path, columns, rows):
     WriteError
         If it cannot be written; nothing is left behind.
     """
-    with replacing(path) as beside, open(beside, "w", newline="", encoding="utf-8") as file:
+    with replacing(path, keep_same=True) as beside, open(beside, "w", newline="", encoding="utf-8") as file:
         try:
             write_rows(file, [columns])
             write_rows(file, rows)

@@ -15,6 +15,16 @@ def digest_of_json(value):
     return hashlib.sha256(canonical_json(value).encode()).hexdigest()
 
 
+def sealed(value):
+    """A JSON object with its own digest beside its entries, for `is_whole`."""
+    return value | {"digest": digest_of_json(value)}
+
+
+def is_whole(value):
+    """Whether a JSON object is what `sealed` made."""
+    return value.get("digest") == digest_of_json({k: v for k, v in value.items() if k != "digest"})
+
+
 def canonical_json(value):
     """JSON text that is the same for equal values."""
     return json.dumps(value, sort_keys=True, separators=(",", ":"), ensure_ascii=False)

@@ -25,7 +25,7 @@ def installation():
         "packages": {name: _version(name) for name in needed.pop("", ())},
         "extras": {extra: {name: _version(name) for name in names} for extra, names in needed.items()},
         "processor": _processor(),
-        "memory_free_bytes": _finite(available_bytes()),
+        "memory_free_bytes": available_bytes(),
         "threads": {name: os.environ.get(name) for name in _THREADS},
         "kernel_cache": _kernel_cache(),
         "environment": {name: value for name, value in os.environ.items() if name.startswith("FLYANNOT_")},
@@ -41,7 +41,7 @@ def in_words(facts):
         ("python", f"{facts['python']}, {facts['executable']}"),
         ("system", facts["system"]),
         ("processor", f"{cpu['model']}; {cpu['usable']} of {cpu['cores']} cores; {' '.join(cpu['vectors'])}"),
-        ("memory", "unknown" if memory is None else f"{memory / 2**30:.1f} GiB free"),
+        ("memory", f"{memory / 2**30:.1f} GiB free"),
         ("threads", ", ".join(f"{k}={v}" for k, v in facts["threads"].items() if v) or "not limited"),
         ("kernels", facts["kernel_cache"] or "kept nowhere: they are compiled in every run"),
         ("settings", ", ".join(f"{k}={v}" for k, v in facts["environment"].items()) or "none"),
@@ -100,7 +100,3 @@ def _kernel_cache():
 
     folder = cache_folder()
     return None if folder is None else str(folder)
-
-
-def _finite(n_bytes):
-    return int(n_bytes) if n_bytes != float("inf") else None

@@ -1,15 +1,15 @@
 """How much memory a program may still take, and a refusal in words where the system would kill it."""
 
 import math
-import os
 from pathlib import Path
+
+import psutil
 
 from flyannot.errors import FlyannotError
 
-_CGROUPS = (  # (limit, in use) of version 2 and version 1
-    ("/sys/fs/cgroup/memory.max", "/sys/fs/cgroup/memory.current"),
-    ("/sys/fs/cgroup/memory/memory.limit_in_bytes", "/sys/fs/cgroup/memory/memory.usage_in_bytes"),
-)
+LEAST_ADDRESSES = 1536 * 2**20  # measured: imports hang below 0.8 GiB, training below 1
+_CGROUPS = Path("/sys/fs/cgroup")
+_VERSION_1 = ("memory.limit_in_bytes", "memory.usage_in_bytes")
 
 
 def available_bytes():
@@ -17,9 +17,35 @@ def available_bytes():
 
     Returns
     -------
-    n_bytes : int, or math.inf where the system tells none of them (it is no Linux)
+    n_bytes : int
     """
-    return max(0, min(_machine_bytes(), _cgroup_bytes(), _address_bytes()))
+    return max(0, min(psutil.virtual_memory().available, _cgroup_bytes(), _address_bytes()))
+
+
+def require_address_space():
+    """Refuse a limit on addresses (ulimit -v) under which the numerical libraries hang or crash on import.
+
+    Raises
+    ------
+    FlyannotError
+    """
+    limit = address_limit()
+    if limit < LEAST_ADDRESSES:
+        raise FlyannotError(
+            f"the limit on address space is {limit / 2**20:,.0f} MiB; the libraries alone take up to "
+            f"{LEAST_ADDRESSES / 2**20:,.0f}",
+            fix="raise it: ulimit -v unlimited",
+        )
+
+
+def address_limit():
+    """The limit on addresses in bytes; math.inf where there is none."""
+    try:
+        import resource
+    except ImportError:  # Windows has none
+        return math.inf
+    limit = resource.getrlimit(resource.RLIMIT_AS)[0]
+    return math.inf if limit == resource.RLIM_INFINITY else limit
 
 
 def require_bytes(needed, purpose, *, fix):
@@ -45,32 +71,33 @@ def require_bytes(needed, purpose, *, fix):
         )
 
 
-def _machine_bytes():
-    for line in _text("/proc/meminfo").splitlines():
-        if line.startswith("MemAvailable:"):
-            return 1024 * int(line.split()[1])
-    return math.inf
-
-
 def _cgroup_bytes():
+    """Of this process's control group and those that hold it, version 2 or 1."""
     free = math.inf
-    for limit, in_use in _CGROUPS:
-        limit, in_use = _text(limit).strip(), _text(in_use).strip()
+    for folder, limit, in_use in _cgroups():
+        limit, in_use = (_text(folder / name).strip() for name in (limit, in_use))
         if limit.isdigit() and in_use.isdigit():  # version 2 writes "max" for no limit
             free = min(free, int(limit) - int(in_use))
     return free
 
 
+def _cgroups():
+    """(folder, name of the limit, name of what is in use) of every control group that this process is in."""
+    for line in _text("/proc/self/cgroup").splitlines():
+        _, controllers, inside = line.split(":", 2)
+        if controllers in ("", "memory"):
+            root = _CGROUPS / controllers
+            names = ("memory.max", "memory.current") if not controllers else _VERSION_1
+            own = root / inside.lstrip("/")
+            for folder in (own, *own.parents):
+                yield folder, *names
+                if folder == root:
+                    break
+
+
 def _address_bytes():
-    try:
-        import resource
-    except ImportError:
-        return math.inf
-    limit = resource.getrlimit(resource.RLIMIT_AS)[0]
-    pages = _text("/proc/self/statm").split()
-    if limit == resource.RLIM_INFINITY or not pages:
-        return math.inf
-    return limit - int(pages[0]) * os.sysconf("SC_PAGE_SIZE")
+    limit = address_limit()
+    return math.inf if limit == math.inf else limit - psutil.Process().memory_info().vms
 
 
 def _text(path):

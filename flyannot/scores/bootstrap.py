@@ -78,16 +78,18 @@ def with_confidence(result):
 
     Parameters
     ----------
-    result : dict as `flyannot.scores.metrics.evaluate` returns, with "judged"
+    result : dict as `flyannot.scores.metrics.evaluate` returns, with "evaluated"
     (`flyannot.scores.group_outcomes`)
     """
-    outcomes = {s: outcome_of(judged) for s, judged in result["judged"].items()}
-    names, draws = draws_of_genes([g for judged in result["judged"].values() for g in judged["gene"]])
+    outcomes = {s: outcome_of(evaluated) for s, evaluated in result["evaluated"].items()}
+    names, draws = draws_of_genes(
+        [g for evaluated in result["evaluated"].values() for g in evaluated["gene"]]
+    )
     samples, pairs = [], []
     for row in result["terms"]:
         row |= dict.fromkeys(CONFIDENCE)
     for s, outcome in outcomes.items():
-        genes = np.searchsorted(names, result["judged"][s]["gene"])
+        genes = np.searchsorted(names, result["evaluated"][s]["gene"])
         found = resampled_aucs(outcome, draws[:, genes])
         rows = {row["term"]: row for row in result["terms"] if row["stage_range"] == s and not row["reason"]}
         kept = [j for j, term in enumerate(outcome.terms) if term in rows]
@@ -116,11 +118,11 @@ def compare(first, second):
         interval and p.  "mean": the same of the mean over all these terms.  p is two-sided: twice the
         fraction of samples on the rarer side of 0, at most 1, the measured difference counted as one sample.
     """
-    common = [s for s in first["judged"] if s in second["judged"]]
-    names, draws = draws_of_genes([g for s in common for g in first["judged"][s]["gene"]])
+    common = [s for s in first["evaluated"] if s in second["evaluated"]]
+    names, draws = draws_of_genes([g for s in common for g in first["evaluated"][s]["gene"]])
     rows, columns = [], []
     for s in common:
-        pair, genes, terms = _paired(first["judged"][s], second["judged"][s])
+        pair, genes, terms = _paired(first["evaluated"][s], second["evaluated"][s])
         weights = draws[:, np.searchsorted(names, genes)]
         one, other = (resampled_aucs(outcome, weights) for outcome in pair)
         for j, term in enumerate(terms):
@@ -151,7 +153,7 @@ def _difference(measured, samples):
 
 
 def _paired(first, second):
-    """Two outcomes over the groups and terms that both judged, in one order; their genes; the terms."""
+    """Two outcomes over the groups and terms that both evaluated, in one order; their genes; the terms."""
     terms = [term for term in first["term"] if term in second["term"]]
     if first["group"] == second["group"]:
         rows = np.arange(len(first["group"])), np.arange(len(first["group"]))
@@ -160,8 +162,8 @@ def _paired(first, second):
         shared = [i for i, name in enumerate(first["group"]) if name in where]
         rows = np.array(shared, int), np.array([where[first["group"][i]] for i in shared], int)
     pair = [
-        _subset(outcome_of(judged), mine, [judged["term"].index(term) for term in terms])
-        for judged, mine in zip((first, second), rows)
+        _subset(outcome_of(evaluated), mine, [evaluated["term"].index(term) for term in terms])
+        for evaluated, mine in zip((first, second), rows)
     ]
     return pair, [first["gene"][i] for i in rows[0]], terms
 

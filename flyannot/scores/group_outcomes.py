@@ -1,7 +1,7 @@
-"""What was said of every group, as part of the scores' JSON: for curves, intervals and comparisons.
+"""What was predicted for every group, as part of the scores' JSON: for curves, intervals and comparisons.
 
 For every stage range: `group` and `gene` (n_groups names), `fold` (n_groups numbers, or None where one
-model judged all), `term` (n_terms names, those that can be evaluated), and by term, in the order of the
+model evaluated all), `term` (n_terms names, those that can be evaluated), and by term, in the order of the
 groups, `truth` and `yes` as texts of 0 and 1, `value` and `probability` as lists of numbers.  Decision
 values of different folds have no common scale; probabilities have.
 """
@@ -10,12 +10,13 @@ import json
 
 import numpy as np
 
+from flyannot.runtime.digest import sealed
 from flyannot.scores.metrics import Outcome
 
 _DIGITS = 9  # of a decision value; a probability has 6 decimals
 
 
-def judged_groups(outcome, names, genes):
+def group_outcomes(outcome, names, genes):
     """The part of one stage range, ready for JSON.
 
     Parameters
@@ -41,24 +42,28 @@ def judged_groups(outcome, names, genes):
     }
 
 
-def outcome_of(judged):
-    """The `Outcome` of one stage range from what `judged_groups` made of it."""
-    n = len(judged["group"])
+def outcome_of(groups):
+    """The `Outcome` of one stage range from what `group_outcomes` made of it."""
+    n = len(groups["group"])
     return Outcome(
-        tuple(judged["term"]),
-        _columns([_flags(text) for text in judged["truth"]], n, bool),
-        _columns(judged["value"], n, float),
-        _columns([_flags(text) for text in judged["yes"]], n, bool),
-        None if judged["fold"] is None else np.array(judged["fold"], int),
-        None if judged["probability"] is None else _columns(judged["probability"], n, float),
+        tuple(groups["term"]),
+        _columns([_flags(text) for text in groups["truth"]], n, bool),
+        _columns(groups["value"], n, float),
+        _columns([_flags(text) for text in groups["yes"]], n, bool),
+        None if groups["fold"] is None else np.array(groups["fold"], int),
+        None if groups["probability"] is None else _columns(groups["probability"], n, float),
     )
 
 
 def scores_json(result):
-    """Scores as JSON text: indented to be read, but for the values of the groups, a line a stage range."""
-    text = json.dumps({k: v for k, v in result.items() if k != "judged"}, indent=1, ensure_ascii=False)
-    lines = [f"  {json.dumps(s)}: {_compact(one)}" for s, one in result["judged"].items()]
-    return text.removesuffix("\n}") + ',\n "judged": {\n' + ",\n".join(lines) + "\n }\n}\n"
+    """Scores as JSON text: indented to be read, but for the values of the groups, a line a stage range.
+
+    Its `digest` is that of all the rest (`flyannot.runtime.digest.sealed`).
+    """
+    result = sealed(json.loads(json.dumps({k: v for k, v in result.items() if k != "digest"})))
+    text = json.dumps({k: v for k, v in result.items() if k != "evaluated"}, indent=1, ensure_ascii=False)
+    lines = [f"  {json.dumps(s)}: {_compact(one)}" for s, one in result["evaluated"].items()]
+    return text.removesuffix("\n}") + ',\n "evaluated": {\n' + ",\n".join(lines) + "\n }\n}\n"
 
 
 def _compact(value):

@@ -5,7 +5,7 @@ Conventions
 A group is positive for a term when it carries the term.  The answer is yes when the decision value
 is above the term's threshold.  The AUC is the fraction of (positive, negative) pairs in which the
 positive has the larger value; a tie counts one half.  In cross-validation a pair counts only if one
-model judged both, that is within a fold: values of different models have no common scale.  The average
+model predicted both, that is within a fold: values of different models have no common scale.  The average
 precision (`flyannot.scores.average_precision`) ranks each fold by itself for the same reason; the folds are
 weighted by
 their positives.  Guessing scores the fraction of positives there, which grows as folds get smaller.
@@ -39,7 +39,7 @@ class Outcome:
     """What was predicted, and what is true, of the groups of one stage range.
 
     terms : n_terms names; truth, yes : bool arrays (n_groups, n_terms); values : decision values
-    (n_groups, n_terms); folds : int array (n_groups,), or None where one model judged all;
+    (n_groups, n_terms); folds : int array (n_groups,), or None where one model predicts all;
     probabilities : (n_groups, n_terms) or None; reasons : n_terms texts, "" for an evaluated term.
     """
 
@@ -139,7 +139,7 @@ def term_scores(values, yes, truth, folds=None):
     Parameters
     ----------
     values : float array (n_groups,); yes, truth : bool arrays (n_groups,)
-    folds : int array (n_groups,), or None where one model judged all
+    folds : int array (n_groups,), or None where one model predicts all
     """
     return _ranked(values, truth, folds) | rates(*confusion(yes, truth))
 
@@ -174,13 +174,13 @@ def evaluate(outcomes, *, excluded=()):
     return {"terms": rows, "summary": summary}
 
 
-def summarise(rows, judged):
+def summarise(rows, evaluated):
     """Averages over the evaluated rows.
 
     Parameters
     ----------
     rows : list of dicts, as `evaluate` returns
-    judged : list of (rows, Outcome), one for each stage range, for micro and ranked_terms
+    evaluated : list of (rows, Outcome), one for each stage range, for micro and ranked_terms
 
     Returns
     -------
@@ -191,8 +191,8 @@ def summarise(rows, judged):
     return {
         "macro": _mean(rows, [1] * len(rows)),
         "weighted_top10": _mean(top, [row["n_positive"] for row in top]),
-        "micro": _micro(judged),
-        "ranked_terms": _ranked_terms(judged),
+        "micro": _micro(evaluated),
+        "ranked_terms": _ranked_terms(evaluated),
         "n_terms": len(rows),
     }
 
@@ -236,10 +236,10 @@ def _mean(rows, weights):
     return {m: float(np.average([row[m] for row in rows], weights=weights)) for m in METRICS}
 
 
-def _micro(judged):
+def _micro(evaluated):
     """Metrics of all evaluated (group, term) pairs of all stage ranges taken together."""
     counts, pools = np.zeros(4, int), []
-    for rows, outcome in judged:
+    for rows, outcome in evaluated:
         kept = [j for j, row in enumerate(rows) if not row["reason"]]
         truth, yes = np.asarray(outcome.truth, bool)[:, kept], np.asarray(outcome.yes, bool)[:, kept]
         counts += confusion(yes, truth)
@@ -254,10 +254,10 @@ def _micro(judged):
     return _ranked(*map(np.concatenate, zip(*pools))) | metrics
 
 
-def _ranked_terms(judged):
+def _ranked_terms(evaluated):
     """The mean over groups of the average precision of their terms, ranked by probability, or None."""
     scores = []
-    for rows, outcome in judged:
+    for rows, outcome in evaluated:
         if outcome.probabilities is None:
             return None
         kept = [j for j, row in enumerate(rows) if not row["reason"]]

@@ -26,7 +26,7 @@ _LEGEND = """\
 positive: groups that carry the term.  AUC: chance that a positive group gets a larger value than a
 negative one (0.5 is guessing).  AP: average precision of the groups, best first (guessing: the
 fraction of positives).  sens.: positives answered yes.  spec.: negatives answered no.  acc.: right
-answers.  F1: harmonic mean of precision and sensitivity.  -: cannot be said."""
+answers.  F1: harmonic mean of precision and sensitivity.  -: undefined."""
 
 
 def format_table(result, *, synthetic=False):
@@ -88,20 +88,20 @@ def format_comparison(comparison, names):
         lines += [lines[4], _compared(f"mean of {len(comparison['terms'])} terms", comparison["mean"])]
     lines += [
         "",
-        "Genes are drawn anew, the same ones for A and B.  p: two-sided, that there is no difference.",
+        "Bootstrap over genes, the same ones for A and B.  p: two-sided, that there is no difference.",
     ]
     return "\n".join(lines)
 
 
-def format_ablation(rows, *, inner=False):
+def format_ablation(rows, *, nested=False):
     """A table of configurations, a line each, in the order given.
 
     Parameters
     ----------
     rows : list of (name, result, path), result as `flyannot.scores.bootstrap.with_confidence` returns
-    inner : whether the scores are inner ones; the heading then says so
+    nested : whether the scores are of nested cross-validation; the heading then says so
     """
-    title = "inner mean AUC" if inner else "mean AUC"
+    title = "nested mean AUC" if nested else "mean AUC"
     lines = [
         f"{'configuration':<{_TERM_WIDTH}}{title:>16}{'95 % interval':>18}{'ECE':>7}{'terms':>7}  scores"
     ]
@@ -139,7 +139,7 @@ def _against(first, result, stage_range):
     if stage_range == "all":
         found = compare(first, result)["mean"]
     else:
-        one, other = ({"judged": {stage_range: r["judged"][stage_range]}} for r in (first, result))
+        one, other = ({"evaluated": {stage_range: r["evaluated"][stage_range]}} for r in (first, result))
         found = compare(one, other)["mean"]
     if found is None:
         return "-"
@@ -177,7 +177,7 @@ def _confidence(summary):
     """How sure the mean AUC is, and how well probabilities are calibrated, where that was computed."""
     if summary.get("auc_interval"):
         low, high = summary["auc_interval"]
-        yield f"mean AUC: 95 % interval {low:.3f} to {high:.3f}, by drawing genes anew"
+        yield f"mean AUC: 95 % interval {low:.3f} to {high:.3f}, by a bootstrap over genes"
     if summary.get("ece") is not None:
         ece, brier = summary["ece"], summary["brier"]
         yield f"probabilities: calibration error (ECE, 10 bins) {ece:.3f}, Brier score {brier:.3f}"

@@ -1,9 +1,8 @@
 """Two scores.json to the difference between them."""
 
-import json
-
 from flyannot.errors import DataError, InputError
 from flyannot.scores.bootstrap import compare
+from flyannot.steps.evaluate import read_scores
 
 
 def compare_files(first, second):
@@ -20,7 +19,7 @@ def compare_files(first, second):
     DataError
         If a file does not hold scores with the values of every group.
     """
-    scores = [_read(path) for path in (first, second)]
+    scores = [read_scores(path) for path in (first, second)]
     try:
         comparison = compare(*scores)
     except (KeyError, TypeError, ValueError, IndexError, AttributeError) as error:
@@ -33,16 +32,3 @@ def compare_files(first, second):
             fix="compare two evaluations of the same data set",
         )
     return comparison
-
-
-def _read(path):
-    fix = "name a file made by: flyannot evaluate --json"
-    try:
-        scores = json.loads(path.read_text(encoding="utf-8"))
-    except OSError as error:
-        raise InputError(f"cannot read {path}: {error.strerror}", fix=fix) from error
-    except ValueError as error:
-        raise DataError(f"{path} is not JSON", fix=fix) from error
-    if not isinstance(scores, dict) or not isinstance(scores.get("judged"), dict):
-        raise DataError(f"{path} does not hold the values of every group", fix=fix)
-    return scores

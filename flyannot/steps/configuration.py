@@ -1,41 +1,60 @@
-"""The whole chain as data: a configuration file, and the commands that it stands for.
+"""A configuration: the options of all steps of a run, from a TOML file.
 
-A configuration is TOML: `data_set`, `output`, `seed`, and one table per command whose keys are that
-command's options.  Paths in it are relative to the file.
+Its top level has `data-set`, `output` and `seed`; its tables are those of the options classes.  Paths in it
+are
+relative to the file.  Values given on the command line come before those of the environment
+(FLYANNOT_TABLE_OPTION), and these before the file's.
 """
 
-import json
 import os
 import tomllib
-from dataclasses import dataclass, field
+from collections.abc import Mapping
+from dataclasses import dataclass, field, fields
 from pathlib import Path
 
-from flyannot.errors import InputError, did_you_mean
-from flyannot.runtime.atomic_file import write_text
+import tomli_w
 
-STEPS = ("synthesize", "extract", "learn-dict", "pool", "train", "annotate", "evaluate", "report")
-SEEDED = ("synthesize", "learn-dict", "train", "evaluate")
+from flyannot.classifiers.options import ClassifyOptions
+from flyannot.dataset.synthetic.options import SynthesizeOptions
+from flyannot.descriptors.options import ExtractOptions
+from flyannot.errors import DataError, InputError, did_you_mean
+from flyannot.features.options import PoolOptions
+from flyannot.options import Count, FilePath, Options, Several, environment_name, kebab
+from flyannot.runtime.atomic_file import write_text
+from flyannot.runtime.digest import digest_of_json
+from flyannot.steps.options import (
+    AnnotateOptions,
+    EvaluateOptions,
+    LearnOptions,
+    ReportOptions,
+    RunOptions,
+    Selection,
+)
+
+TABLES = {
+    one.table: one
+    for one in (
+        SynthesizeOptions, Selection, ExtractOptions, LearnOptions, PoolOptions, ClassifyOptions,
+        AnnotateOptions,
+        EvaluateOptions, ReportOptions, RunOptions,
+    )
+}  # fmt: skip
 RECORD = "run.toml"  # in the output folder: the configuration as it was run
+_SEAL = "# what stands above, as it was written: "
 _TOP = ("data-set", "output", "seed")
 
 
 @dataclass(frozen=True)
 class Configuration:
-    """What a run is about.  `options` maps a step to the values of its options."""
+    """What a run is about.
+
+    options : dict, table -> its options object, of all TABLES; `synthesize` only if the file has it
+    """
 
     data_set: Path
     output: Path
     seed: int = 0
-    options: dict = field(default_factory=dict)
-
-
-@dataclass(frozen=True)
-class Command:
-    """One command of the chain: positional arguments first, then options by name."""
-
-    step: str
-    arguments: tuple
-    options: dict
+    options: Mapping[str, Options] = field(default_factory=dict)
 
 
 def read_configuration(path, *, data_set=None, output=None, settings=()):
@@ -45,30 +64,48 @@ def read_configuration(path, *, data_set=None, output=None, settings=()):
     ----------
     path : Path of the TOML file
     data_set, output : Path, override the file's
-    settings : texts "step.option=value" that override the file's tables
+    settings : texts "table.option=value" that override the file's tables
 
     Raises
     ------
     InputError
-        If it is no TOML, or names a table or a key that does not exist.
+        If it is no TOML, names a table or an option that does not exist, or a value that an option does not
+        take.
     """
-    tables = _parsed(path)
-    for text in settings:
-        _override(tables, text)
-    for key, value in tables.items():
-        known = STEPS if isinstance(value, dict) else _TOP
-        if key not in known:
-            what = "table" if known is STEPS else "key"
-            raise InputError(f'{path}: unknown {what} "{key}".{did_you_mean(key, STEPS + _TOP)}')
+    tables = {kebab(key): _kebab_keys(value) for key, value in read_toml(path).items()}
+    given = [_setting(text) for text in settings]
+    return configuration_of(tables, path, given, data_set=data_set, output=output)
+
+
+def configuration_of(tables, path, settings=(), *, data_set=None, output=None):
+    """The configuration that the tables of a file at `path` make, as `read_configuration`.
+
+    Parameters
+    ----------
+    tables : dict
+    settings : tuples (table, option, value) that come before the file and the environment
+    """
+    _check_names(tables, path)
+    options = {}
+    for name, kind in TABLES.items():
+        table = _from_folder(kind, tables.get(name, {}), Path(path).parent) | _of_environment(kind)
+        table |= {option: value for where, option, value in settings if where == name}
+        if name != SynthesizeOptions.table or name in tables or table:
+            options[name] = kind.of_table(table, f"{path}: [{name}]")
+    for where, _, _ in settings:
+        if where not in TABLES:
+            raise InputError(f'there is no table "{where}".{did_you_mean(where, TABLES)}')
+    options[LearnOptions.table].settings()  # what a learner does not take is refused before anything runs
+    try:
+        seed = Count(least=0).parse(tables.get("seed", 0))
+    except ValueError as error:
+        raise InputError(f"{path}: seed is {tables['seed']!r}, and must be {error}") from None
     return Configuration(
-        data_set or _path(path, tables, "data-set", "--data-set"),
-        output or _path(path, tables, "output", "--output"),
-        tables.get("seed", 0),
-        {step: tables[step] for step in STEPS if step in tables},
+        data_set or _path(path, tables, "data-set"), output or _path(path, tables, "output"), seed, options
     )
 
 
-def read_toml(path, *, example):
+def read_toml(path, *, example="configs/demo.toml"):
     """The tables of a TOML file.
 
     Raises
@@ -76,88 +113,21 @@ def read_toml(path, *, example):
     InputError
         If it cannot be read, or is none; `example` is a file to name instead.
     """
+    path, fix = Path(path), f"name a TOML file, such as {example}"
+    if path.exists() and not path.is_file():  # a pipe would be waited for
+        raise InputError(f"{path} is not a file", fix=fix)
     try:
-        return tomllib.loads(Path(path).read_text(encoding="utf-8"))
+        return tomllib.loads(path.read_text(encoding="utf-8"))
     except OSError as error:
-        raise InputError(
-            f"cannot read {path}: {error.strerror}", fix=f"name a TOML file, such as {example}"
-        ) from error
+        raise InputError(f"cannot read {path}: {error.strerror}", fix=fix) from error
+    except RecursionError:
+        raise InputError(f"{path} is not a configuration: it is nested too deep", fix=fix) from None
     except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
         raise InputError(f"{path} is not TOML: {error}") from error
 
 
-def _parsed(path):
-    tables = read_toml(path, example="configs/demo.toml")
-    return {_kebab(key): _kebab_keys(value) for key, value in tables.items()}
-
-
-def _kebab_keys(value):
-    return {_kebab(key): v for key, v in value.items()} if isinstance(value, dict) else value
-
-
-def _kebab(key):
-    return key.replace("_", "-")
-
-
-def _override(tables, text):
-    target, equals, value = text.partition("=")
-    step, dot, option = target.partition(".")
-    if not equals or not dot:
-        raise InputError(
-            f'cannot read the setting "{text}"',
-            fix="write it as step.option=value, such as extract.stride-px=4",
-        )
-    table = tables.setdefault(_kebab(step), {})
-    if not isinstance(table, dict):
-        raise InputError(f'cannot set "{text}": the file has {step} outside of any table')
-    table[_kebab(option)] = value
-
-
-def _path(path, tables, key, option):
-    if key not in tables:
-        raise InputError(f"{path} names no {key}", fix=f"add {option}, or {key} = ... to the file")
-    if not isinstance(tables[key], str):
-        raise InputError(f"{path}: {key} is {tables[key]!r}, not a path in quotes")
-    return Path(os.path.normpath(Path(path).parent / tables[key]))
-
-
-def chain(configuration):
-    """The commands of a run, in order."""
-    out, data_set = configuration.output, configuration.data_set
-    arguments = {
-        "synthesize": (),
-        "extract": (data_set,),
-        "learn-dict": (out / "descriptors.h5",),
-        "pool": (out / "descriptors.h5", out / "dictionary.h5"),
-        "train": (out / "features.h5", data_set / "annotations.csv"),
-        "annotate": (out / "model.h5", data_set),
-        "evaluate": (out / "features.h5", data_set / "annotations.csv"),
-        "report": (out,),
-    }
-    outputs = {
-        "synthesize": {"output": data_set},
-        "extract": {"output": out / "descriptors.h5"},
-        "learn-dict": {"output": out / "dictionary.h5"},
-        "pool": {"output": out / "features.h5"},
-        "train": {"output": out / "model.h5"},
-        "annotate": {"output": out / "predictions.h5"},
-        "evaluate": {"json": out / "scores.json"},
-        "report": {"output": out / "report.html", "data-set": data_set},
-    }
-    return [
-        Command(step, arguments[step], outputs[step] | _options(configuration, step))
-        for step in STEPS
-        if step != "synthesize" or step in configuration.options
-    ]
-
-
-def _options(configuration, step):
-    seed = {"seed": configuration.seed} if step in SEEDED else {}
-    return seed | configuration.options.get(step, {})
-
-
 def write_record(configuration):
-    """Leave the configuration in the output folder, with all that was overridden: it can be run again.
+    """Leave the configuration in the output folder, with all its options: it can be run again.
 
     Raises
     ------
@@ -165,20 +135,94 @@ def write_record(configuration):
         If it cannot be written.
     """
     out = configuration.output
-    top = {
+    record = {
         "data-set": os.path.relpath(configuration.data_set, out),
         "output": ".",
         "seed": configuration.seed,
     }
-    lines = [
-        *_toml(top),
-        *(line for s, table in configuration.options.items() for line in ["", f"[{s}]", *_toml(table)]),
-    ]
-    text = "\n".join([*lines, ""])
-    if not (out / RECORD).is_file() or (out / RECORD).read_text(encoding="utf-8") != text:
-        write_text(out / RECORD, text)
+    record |= {name: _as_table(options, out) for name, options in configuration.options.items()}
+    text = tomli_w.dumps(record)
+    write_text(out / RECORD, f"{text}\n{_SEAL}{digest_of_json(text)}\n", keep_same=True)
 
 
-def _toml(table):
-    """Lines of TOML; its texts, numbers, truth values and lists are written as JSON's are."""
-    return [f"{key} = {json.dumps(value, ensure_ascii=False)}" for key, value in table.items()]
+def read_record(folder):
+    """The tables of the record in an output folder; None if there is none.
+
+    Raises
+    ------
+    DataError
+        If it is not what was written.
+    """
+    path = folder / RECORD
+    if not path.is_file():
+        return None
+    try:
+        text, _, digest = path.read_text(encoding="utf-8").rpartition(f"\n{_SEAL}")
+        if digest.strip() == digest_of_json(text):
+            return tomllib.loads(text)
+    except (OSError, ValueError):
+        pass
+    raise DataError(f"{path} is not what `flyannot run` wrote", fix="give the run again, or name --data-set")
+
+
+def _as_table(options, folder):
+    """The options by name, as TOML has them: without those that are left open, paths relative to `folder`."""
+    table = {}
+    for one in fields(options):
+        value = getattr(options, one.name)
+        if value is not None:
+            kind = one.metadata["kind"]
+            table[kebab(one.name)] = (
+                [os.path.relpath(path, folder) for path in value] if _is_path(kind) else kind.as_json(value)
+            )
+    return table
+
+
+def _check_names(tables, path):
+    for key, value in tables.items():
+        known = TABLES if isinstance(value, dict) else _TOP
+        if key not in known:
+            what = "table" if known is TABLES else "key"
+            raise InputError(f'{path}: unknown {what} "{key}".{did_you_mean(key, (*TABLES, *_TOP))}')
+
+
+def _kebab_keys(value):
+    return {kebab(key): v for key, v in value.items()} if isinstance(value, dict) else value
+
+
+def _setting(text):
+    target, equals, value = text.partition("=")
+    table, dot, option = target.partition(".")
+    if not equals or not dot:
+        raise InputError(
+            f'cannot read the setting "{text}"',
+            fix="write it as table.option=value, such as extract.stride-px=4",
+        )
+    return kebab(table), kebab(option), value
+
+
+def _of_environment(kind):
+    found = {one.name: os.environ.get(environment_name(kind, one)) for one in fields(kind)}
+    return {kebab(name): text for name, text in found.items() if text}
+
+
+def _from_folder(kind, table, folder):
+    """The table with its paths, which are relative to the folder of the file."""
+    paths = {kebab(one.name) for one in fields(kind) if _is_path(one.metadata["kind"])}
+    found = dict(table)
+    for name in paths & set(table):
+        values = table[name] if isinstance(table[name], list) else [table[name]]
+        found[name] = [folder / v if isinstance(v, str) else v for v in values]
+    return found
+
+
+def _is_path(kind):
+    return isinstance(kind.kind if isinstance(kind, Several) else kind, FilePath)
+
+
+def _path(path, tables, key):
+    if key not in tables:
+        raise InputError(f"{path} names no {key}", fix=f"add --{key}, or {key} = ... to the file")
+    if not isinstance(tables[key], str):
+        raise InputError(f"{path}: {key} is {tables[key]!r}, not a path in quotes")
+    return Path(os.path.normpath(Path(path).parent / tables[key]))

@@ -1,79 +1,153 @@
 """How good are the terms?  Scores of features or of predictions, kept in a JSON file."""
 
 import json
-import logging
+from dataclasses import dataclass
+from pathlib import Path
 
+from flyannot.classifiers.options import ClassifyOptions
 from flyannot.dataset.folder import read_images
-from flyannot.errors import InputError
+from flyannot.errors import DataError, InputError
 from flyannot.runtime.atomic_file import write_text
 from flyannot.runtime.blas_threads import one_blas_thread
-from flyannot.runtime.digest import canonical_json, digest_of_file, digest_of_json
+from flyannot.runtime.digest import digest_of_file, digest_of_json, is_whole
 from flyannot.scores.bootstrap import with_confidence
 from flyannot.scores.group_outcomes import scores_json
-from flyannot.steps.cross_validate import Validation, cross_validate_features, read_feature_files, read_pixels
+from flyannot.steps.cross_validate import cross_validate_features, read_feature_files, read_pixels
+from flyannot.steps.curated_terms import annotations_of
 from flyannot.steps.extract import identity, in_order
-from flyannot.steps.output import ask, is_dry_run, keep_apart
+from flyannot.steps.file_options import classify_options
+from flyannot.steps.inputs import require_known_terms
+from flyannot.steps.options import EvaluateOptions
 from flyannot.steps.score_predictions import score_predictions
+from flyannot.steps.tasks import Outcome, Task
 from flyannot.store.reading import kind_of, open_stored
 from flyannot.store.writing import option_changes
 
-log = logging.getLogger("flyannot")
 
+@dataclass(frozen=True, kw_only=True)
+class Evaluation:
+    """What is evaluated, and how.
 
-def evaluate_files(
-    paths, annotations_csv, options, *, validation=None, stage_ranges=None, json_file=None, pixels=None
-):
-    """Score features or predictions against curated terms.
-
-    Parameters
-    ----------
-    paths : list of Path, features files (read as if they were one) or one predictions file
+    paths : features files (read as if they were one), one predictions file, or with `options.pixels` the
+        folder of a data set
     annotations_csv : Path
-    options : flyannot.steps.train.ClassifyOptions; of predictions only `exclude_terms` is used
-    validation : Validation
-    stage_ranges : the stage ranges to judge; None for all
-    pixels : (rows, columns) or None; the path is then that of a data set folder, and its images' grey levels,
-        averaged over a grid of cells, are the features
-    json_file : Path or None; the result is written there, and taken from there if it is up to date
+    classify : ClassifyOptions; of predictions only `exclude_terms` is used
+    options : EvaluateOptions
+    seed : int
+    stage_ranges : those to evaluate; () for all
+    model : digest of the model file whose scores these are; None if there is none
+    """
+
+    paths: tuple
+    annotations_csv: Path
+    classify: ClassifyOptions = ClassifyOptions()
+    options: EvaluateOptions = EvaluateOptions()
+    seed: int = 0
+    stage_ranges: tuple = ()
+    model: str | None = None
+
+
+def evaluation_of_model(model, paths, annotations_csv, options):
+    """The Evaluation that cross-validates what a model was trained on, by the options and seed it was
+    trained with.
+
+    Raises
+    ------
+    InputError
+        If the model was trained on other features or other annotations.
+    """
+    with open_stored(model, "model") as stored:
+        inputs, seed, digest = stored.inputs, stored.seed, stored.digest
+        classify = classify_options(stored)
+        stage_ranges = tuple(stored.options["classify"]["stage_ranges"])
+    found = {"features": _digests(paths), "annotations": [digest_of_file(annotations_csv)]}
+    for role, digests in found.items():
+        if sorted(inputs[role]) != sorted(digests):
+            raise InputError(
+                f"{model} was trained on other {role}: its scores would not be its own",
+                fix=f"name the {role} that it was trained on, or leave out --model",
+            )
+    return Evaluation(
+        paths=tuple(paths), annotations_csv=annotations_csv, classify=classify, options=options, seed=seed,
+        stage_ranges=stage_ranges, model=digest,
+    )  # fmt: skip
+
+
+def evaluate_files(evaluation, jobs=1):
+    """Score features or predictions against curated terms.
 
     Returns
     -------
     result : dict, as `flyannot.scores.metrics.evaluate` returns, with `notes` (sentences), `synthetic`
-        (whether images were), `judged` (what was said of every group: `flyannot.scores.group_outcomes`), and
-        `made_from`, the digests of the inputs and the options
+        (whether images were), `evaluated` (what was predicted for every group:
+        `flyannot.scores.group_outcomes`),
+        `model` (the digest of the model whose scores these are, or None) and `made_from`, the digests of the
+        inputs and the options
     """
-    validation = validation or Validation()
-    if json_file:
-        keep_apart(json_file, [*paths, annotations_csv])
-    scored = _scored(paths, pixels)
-    made_from = _made_from(scored, annotations_csv, options, validation, stage_ranges)
-    why = _difference(json_file, made_from)
-    if not why:
-        log.info("up to date: %s", json_file)
-        return json.loads(json_file.read_text())
-    if is_dry_run():
-        ask(json_file, why)
-    if pixels is None and kind_of(paths[0]) == "predictions":
-        excluded = options.rows.exclude_terms
-        result = score_predictions(paths[0], annotations_csv, excluded, stage_ranges, validation.roll_up)
+    paths, options, classify = evaluation.paths, evaluation.options, evaluation.classify
+    is_predictions = options.pixels is None and kind_of(paths[0]) == "predictions"
+    annotations = annotations_of(evaluation.annotations_csv, options.roll_up)
+    require_known_terms(classify.exclude_terms, annotations, evaluation.annotations_csv)
+    if is_predictions:
+        result = score_predictions(paths[0], annotations, classify.exclude_terms, evaluation.stage_ranges)
     else:
         with one_blas_thread():
-            if pixels is None:
-                loaded = read_feature_files(paths, stage_ranges)
+            if options.pixels is None:
+                loaded = read_feature_files(paths, evaluation.stage_ranges)
             else:
-                loaded = read_pixels(paths[0], stage_ranges, pixels), "mean"
-            result = cross_validate_features(loaded, annotations_csv, options, validation, paths[0])
-    result = with_confidence(result) | {"made_from": made_from}
-    if json_file:
-        write_text(json_file, scores_json(result))
-    return result
+                loaded = read_pixels(paths[0], evaluation.stage_ranges, options.pixels)
+            result = cross_validate_features(
+                loaded, annotations, classify, options, seed=evaluation.seed, jobs=jobs
+            )
+    if result is None:
+        raise InputError(
+            f"no gene of {paths[0]} is annotated in {evaluation.annotations_csv}",
+            fix="check that genes and stage ranges are spelled alike in both",
+        )
+    return with_confidence(result) | {"model": evaluation.model, "made_from": _made_from(evaluation)}
 
 
-def _scored(paths, pixels):
-    """The digests of what is scored."""
-    if pixels is not None:
-        images = [identity(image) for image in in_order(read_images(paths[0]))]
-        return [digest_of_json([images, list(pixels)])]
+def evaluate_task(evaluation, json_file):
+    """The `flyannot.steps.tasks.Task` of a file of scores."""
+
+    def make(execution):
+        write_text(json_file, scores_json(evaluate_files(evaluation, execution.jobs)))
+        return Outcome(json_file, True)
+
+    inputs = (*evaluation.paths, evaluation.annotations_csv)
+    return Task(json_file, lambda: _difference(json_file, _made_from(evaluation)), make, inputs,
+                is_replaced=True)  # fmt: skip
+
+
+def read_scores(path):
+    """The result that a file of scores holds.
+
+    Raises
+    ------
+    InputError
+        If it cannot be read, or does not hold scores.
+    DataError
+        If it is not what was written.
+    """
+    fix = "name a file made by: flyannot evaluate --json"
+    if path.exists() and not path.is_file():  # a pipe would be waited for
+        raise InputError(f"{path} is not a file", fix=fix)
+    try:
+        scores = json.loads(path.read_text(encoding="utf-8"))
+        _ = scores["terms"], scores["summary"]["all"], scores["evaluated"], scores["made_from"]
+    except OSError as error:
+        raise InputError(f"cannot read {path}: {error.strerror}", fix=fix) from error
+    except (ValueError, KeyError, TypeError) as error:
+        raise InputError(f"{path} does not hold scores", fix=fix) from error
+    if not is_whole(scores):
+        raise DataError(
+            f"{path} is damaged: its contents do not have the digest that it names",
+            fix="delete it, and make it again with: flyannot evaluate --json",
+        )
+    return scores
+
+
+def _digests(paths):
     digests = []
     for path in paths:
         with open_stored(path) as stored:
@@ -81,30 +155,35 @@ def _scored(paths, pixels):
     return digests
 
 
-def _made_from(scored, annotations_csv, options, validation, stage_ranges):
+def _made_from(evaluation):
+    options = evaluation.options
+    if options.pixels is None:
+        scored = _digests(evaluation.paths)
+    else:
+        images = [identity(image) for image in in_order(read_images(evaluation.paths[0]))]
+        scored = [digest_of_json(images)]
     return {
         "scored": scored,
-        "annotations": digest_of_file(annotations_csv) if annotations_csv.is_file() else None,
-        "options": json.loads(canonical_json(options.as_dict())),
-        "n_folds": validation.n_folds,
-        "seed": validation.seed,
-        **({"inner": True} if validation.inner else {}),
-        **({"roll_up": [digest_of_file(path) for path in validation.roll_up]} if validation.roll_up else {}),
-        "stage_ranges": list(stage_ranges or ()),
+        "annotations": digest_of_file(evaluation.annotations_csv),
+        "classify": evaluation.classify.as_header(),
+        "evaluate": options.as_header(),
+        "roll_up": [digest_of_file(path) for path in options.roll_up],
+        "seed": evaluation.seed,
+        "stage_ranges": list(evaluation.stage_ranges),
+        "model": evaluation.model,
     }
 
 
 def _difference(json_file, made_from):
     """Why the scores must be made anew; empty if they are up to date."""
-    if json_file is None or not json_file.exists():
+    if not json_file.exists():
         return "it is not there yet"
     try:
-        scores = json.loads(json_file.read_text())
-        found = scores["made_from"]
-    except (ValueError, KeyError, TypeError, OSError):
+        found = read_scores(json_file)["made_from"]
+    except DataError:
+        return "it is damaged"
+    except InputError:
         raise InputError(
             f"{json_file} exists and does not hold scores", fix="name another file with --json"
         ) from None
-    if "judged" not in scores or not {"ranked_terms", "ece"} <= set(scores["summary"]["all"]):
-        return "it was made by an older version, which kept less"
     return ", ".join(option_changes(found, made_from))

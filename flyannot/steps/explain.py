@@ -9,7 +9,6 @@ import numpy as np
 from flyannot.classifiers.explain import Explanation, contribution_map, explain_group, require_linear
 from flyannot.classifiers.training_set import rows_of
 from flyannot.descriptors.extract import describe, read_embryo
-from flyannot.descriptors.patch_sides import window_sides
 from flyannot.descriptors.standard_image import SIZE_PX
 from flyannot.errors import DataError, FlyannotError, InputError, did_you_mean
 from flyannot.features.groups import groups_of
@@ -32,7 +31,7 @@ class Explained:
     """An explanation with all that it is about.
 
     images : list of flyannot.dataset.folder.Image, the group; greys, centres_px and sides_px, of each of them
-    patch_px : the side of the largest windows
+    patch_px : the side of the largest patches
     """
 
     group: str
@@ -82,7 +81,7 @@ def explain(model, images, *, terms=()):
     Raises
     ------
     InputError
-        If the model is not linear over max pooling, or knows no such term.
+        If the model is not linear, or knows no such term.
     DataError
         If an image cannot be read.
     """
@@ -104,7 +103,7 @@ def _check(path, models, terms):
         raise DataError(f"{path} knows no term of stage range {', '.join(models)}")
     for model in models.values():
         if model is not None:
-            require_linear(model.fitted.method, model.pool.pooling)
+            require_linear(model.model)
     for term in terms:
         if term not in known:
             raise InputError(
@@ -123,30 +122,23 @@ def _explain_stage_range(model, images, terms):
             yield from _explain_group(model, mine, wanted)
 
 
-def _explain_group(model, images, terms):
-    greys = [read_embryo(image.path, model.extract)[0] for image in images]
-    described = [describe(grey, model.extract) for grey in greys]
+def _explain_group(loaded, images, terms):
+    greys = [read_embryo(image.path, loaded.extract)[0] for image in images]
+    described = [describe(grey, loaded.extract) for grey in greys]
     pooled = [
-        features_of(d.descriptors, d.centres_px, model.atoms, model.pool, d.patch_px, view=image.view)
-        for d, image in zip(described, images)
+        features_of(d, loaded.atoms, loaded.pool, view=image.view) for d, image in zip(described, images)
     ]
-    features, winner, n_patches = (
-        np.stack([getattr(p, name) for p in pooled]) for name in ("features", "winner", "n_patches")
-    )
-    group = groups_of(image_columns(images))
-    X, _ = rows_of(features, n_patches, group, model.rows, pooling=model.pool.pooling)
-    values = model.fitted.decision_values(X)
-    values = values.mean(axis=0) if model.merge == "mean" else values.max(axis=0)
-    probability, yes = model.fitted.probabilities(values), model.fitted.answers(values)
+    features, winner = (np.stack([getattr(p, name) for p in pooled]) for name in ("features", "winner"))
+    group, model = groups_of(image_columns(images)), loaded.model
+    X = rows_of(features, group, loaded.classify)
+    values = model.decision_values(X)[0]
+    probability, yes = model.probabilities(values), model.answers(values)
     likeliest = np.argsort(-probability, kind="stable")[:_MOST_TERMS].tolist()
-    for j in [model.terms.index(term) for term in terms] or likeliest:
-        split = explain_group(
-            model.fitted, j, X, features, winner, merge=model.merge, scheme=model.rows.scheme
-        )
+    for j in [loaded.terms.index(term) for term in terms] or likeliest:
+        split = explain_group(model, j, X, features, winner, scheme=loaded.classify.scheme)
         yield Explained(
-            group.name[0], group.gene[0], images[0].stage_range, model.terms[j], split,
-            float(probability[j]), bool(yes[j]), float(model.fitted.threshold[j]),
-            max(window_sides(model.extract.patch_px)),
+            group.name[0], group.gene[0], images[0].stage_range, loaded.terms[j], split,
+            float(probability[j]), bool(yes[j]), float(model.threshold[j]), max(loaded.extract.patch_px),
             images, greys, [d.centres_px for d in described], [d.patch_px for d in described],
         )  # fmt: skip
 

@@ -4,13 +4,13 @@ from dataclasses import dataclass
 from itertools import groupby
 from pathlib import Path
 
-from flyannot.descriptors.extract import ExtractOptions, describe, read_embryo
-from flyannot.descriptors.patch_sides import window_sides
+from flyannot.descriptors.extract import describe, read_embryo
+from flyannot.descriptors.options import ExtractOptions
 from flyannot.errors import DataError
 from flyannot.runtime.digest import digest_of_file, digest_of_json
 from flyannot.stage_ranges import STAGE_RANGES
-from flyannot.steps.output import Outcome, output_of
 from flyannot.steps.shards import cut, join_parts, make_parts, part_path, share_of
+from flyannot.steps.tasks import Outcome, carry_out, file_task
 from flyannot.store.descriptors import write_descriptors
 from flyannot.store.header import Header
 from flyannot.store.image_columns import IMAGE_COLUMNS
@@ -32,7 +32,7 @@ class _Shard:
         return len(self.images)
 
 
-def extract(images, out, options, work, *, shard=None):
+def extract(images, out, options, execution, *, shard=None):
     """Describe the images of a data set; unreadable ones are skipped and listed.
 
     Parameters
@@ -40,7 +40,7 @@ def extract(images, out, options, work, *, shard=None):
     images : list of flyannot.dataset.folder.Image
     out : Path of the descriptors file
     options : ExtractOptions
-    work : flyannot.steps.output.Work
+    execution : flyannot.steps.tasks.Execution
     shard : (I, N) for the I-th of N shares of every stage range's images; None for all
 
     Raises
@@ -48,20 +48,25 @@ def extract(images, out, options, work, *, shard=None):
     FlyannotError
         If not one image could be read.
     """
+    return carry_out(extract_task(images, out, options, shard=shard), execution)
+
+
+def extract_task(images, out, options, *, shard=None):
+    """The `flyannot.steps.tasks.Task` of `extract`."""
     by_stage_range = {
         s: list(mine) for s, mine in groupby(in_order(images), key=lambda image: image.stage_range)
     }
     mine, share = share_of(by_stage_range, shard)
     images = [image for one in mine.values() for image in one]
     identities = [identity(image) for image in images]
-    header = _header(identities, options, share=share)
-    with output_of(out, header, work, inputs=[image.path for image in images]) as must_make:
-        if not must_make:
-            return up_to_date(out)
+
+    def make(execution):
         shards = _shards(out, images, identities, options)
-        make_parts(_make_part, shards, work=work)
+        make_parts(_make_part, shards, execution)
         failures = join_parts(out, lambda failed: _header(identities, options, failed, share), shards)
-    return Outcome(out, True, summary(out), failures)
+        return Outcome(out, True, summary(out), failures)
+
+    return file_task(out, _header(identities, options, share=share), make, [i.path for i in images])
 
 
 def in_order(images):
@@ -84,15 +89,9 @@ def image_columns(images):
     return columns | {"image": [image.name for image in images]}
 
 
-def up_to_date(out):
-    """The outcome of a step that found its output as it should be."""
-    with open_stored(out) as stored:
-        return Outcome(out, False, "up to date", stored.failures)
-
-
 def _header(identities, options, failures=(), share=()):
     inputs = {"images": [digest_of_json(identities)], **dict(share)}
-    return Header("descriptors", options.as_dict(), inputs, failures=failures)
+    return Header("descriptors", {"extract": options.as_header()}, inputs, failures=failures)
 
 
 def _shards(out, images, identities, options):
@@ -121,21 +120,20 @@ def _make_part(shard):
             if mine:
                 its_images, its_patches, doubts = zip(*mine)
                 columns = image_columns(its_images) | {"doubt": doubts}
-                several = len(window_sides(shard.options.patch_px)) > 1
-                write_descriptors(file, stage_range, columns, its_patches, has_several_sides=several)
+                write_descriptors(file, stage_range, columns, its_patches)
     return len(shard.images)
 
 
 def summary(path):
-    """A line per stage range: images, patches, and the fraction of windows that was kept."""
+    """A line per stage range: images, patches, and the fraction of the patches that was kept."""
     lines = []
     with open_stored(path, "descriptors") as stored:
         for stage_range in stored.stage_ranges:
-            n_windows = int(stored.array(stage_range, "n_windows").sum())
-            n_images, n_patches = (len(stored.group(stage_range)[d]) for d in ("n_windows", "descriptors"))
+            n_candidates = int(stored.array(stage_range, "n_candidates").sum())
+            n_images, n_patches = (len(stored.group(stage_range)[d]) for d in ("image", "descriptors"))
             lines.append(
-                f"{stage_range:>5}: {n_images:,} images, {n_patches:,} of {n_windows:,} windows kept "
-                f"({n_patches / max(1, n_windows):.0%})"
+                f"{stage_range:>5}: {n_images:,} images, {n_patches:,} of {n_candidates:,} patches kept "
+                f"({n_patches / max(1, n_candidates):.0%})"
             )
             lines += doubtful(stored, stage_range)
     return "\n".join(lines)

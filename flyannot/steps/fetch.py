@@ -5,25 +5,25 @@ import logging
 import tempfile
 from concurrent.futures import ThreadPoolExecutor, as_completed
 from contextlib import closing
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
 
 import httpx
 
-from flyannot.dataset.bdgp_site import manifest as manifests
 from flyannot.dataset.bdgp_site.checks import (
     MOST_BYTES_OF_IMAGE,
     MOST_BYTES_OF_TABLE,
     wrong_with_image,
     wrong_with_table,
 )
-from flyannot.dataset.bdgp_site.download import Failed, Got, Manners, TooBusy, download, open_client
-from flyannot.dataset.bdgp_site.pace import Pace
+from flyannot.dataset.bdgp_site.download import Failed, Got, RetryPolicy, ServerBusy, download, open_client
+from flyannot.dataset.bdgp_site.manifest import NAME, Manifest
 from flyannot.dataset.bdgp_site.plan import BASE_URL, TABLES, plan_images, url_of_image, url_of_table
+from flyannot.dataset.bdgp_site.rate_limiter import RateLimiter
 from flyannot.errors import FlyannotError
-from flyannot.runtime.atomic_file import explained, locked
-from flyannot.steps.output import Outcome
+from flyannot.runtime.atomic_file import locked
+from flyannot.steps.tasks import Outcome
 
 log = logging.getLogger("flyannot")
 _SAMPLED = 5  # images whose size is asked for, for the estimate
@@ -41,31 +41,15 @@ class Wanted:
     refresh: bool = False  # the dumps again, even if they are there
 
 
-@dataclass
-class _Run:
-    """What all the downloads of a run share."""
-
-    client: httpx.Client
-    manners: Manners
-    base_url: str
-    pace: Pace = field(init=False)
-
-    def __post_init__(self):
-        self.pace = Pace(self.manners.pause_s)
-
-    def get(self, url, path, check, most_bytes):
-        return download(self.client, url, path, check, self.pace, self.manners, most_bytes=most_bytes)
-
-
-def fetch_bdgp(folder, wanted, work, *, manners=None, dry_run=False):
+def fetch_bdgp(folder, wanted, execution, *, policy=None, dry_run=False):
     """Fetch BDGP's two dumps and the images that are wanted and not there yet.
 
     Parameters
     ----------
     folder : Path; gets the dumps, the images under the paths that the dump gives them, and manifest.csv
     wanted : Wanted
-    work : flyannot.steps.output.Work
-    manners : Manners
+    execution : flyannot.steps.tasks.Execution
+    policy : RetryPolicy
     dry_run : bool
         Only estimate; nothing in `folder` is changed.
 
@@ -82,129 +66,134 @@ def fetch_bdgp(folder, wanted, work, *, manners=None, dry_run=False):
     WriteError
         If the folder cannot be written.
     """
-    folder, manners = Path(folder), manners or Manners()
-    with closing(open_client(manners)) as client:
-        run = _Run(client, manners, wanted.base_url)
+    folder, policy = Path(folder), policy or RetryPolicy()
+    with closing(open_client(policy)) as client:
+        run = _Run(folder, wanted, client, policy)
         if dry_run:
-            return _estimate_only(folder, wanted, run)
-        with locked(folder / manifests.NAME):
-            return _fetch(folder, wanted, run, work)
+            return run.estimate()
+        with locked(folder / NAME):
+            return run.fetch(execution.progress)
 
 
-def _estimate_only(folder, wanted, run):
-    manifest = manifests.Manifest(folder)
-    with tempfile.TemporaryDirectory() as elsewhere:
-        place = folder
-        if wanted.refresh or not all(manifest.has(name) for name in TABLES):
-            place = Path(elsewhere)
-            for name in TABLES:
-                _get_table(place, name, run)
-        plan = _plan(place, wanted)
-    missing = [name for name in plan.images if not manifest.has(name)]
-    return Outcome(folder, True, "dry run: nothing was fetched\n" + _estimate(plan, missing, run))
+class _Run:
+    """What all the downloads of a run share."""
 
+    def __init__(self, folder, wanted, client, policy):
+        self._folder, self._wanted, self._client, self._policy = folder, wanted, client, policy
+        self._manifest, self._limiter = Manifest(folder), RateLimiter(policy.pause_s)
 
-def _fetch(folder, wanted, run, work):
-    manifest = manifests.Manifest(folder)
-    with explained(folder):
-        folder.mkdir(parents=True, exist_ok=True)
-    for name in TABLES:
-        if wanted.refresh or not manifest.has(name):
-            manifest.add(name, _get_table(folder, name, run), url_of_table(run.base_url, name))
-    plan = _plan(folder, wanted)
-    _adopt(folder, plan.images, manifest, run.base_url)
-    missing = [name for name in plan.images if not manifest.has(name)]
-    log.info("%s", _estimate(plan, missing, run))
-    try:
-        failures = _fetch_images(folder, missing, manifest, run, work.progress)
-    finally:
-        manifest.save()
-    there = sum(manifest.has(name) for name in plan.images)
-    summary = (
-        f"{there:,} of {len(plan.images):,} images are there, {len(missing) - len(failures):,} of them new"
-    )
-    return Outcome(manifest.path, True, summary, tuple(sorted(failures + plan.refused)))
+    def estimate(self):
+        """The Outcome of a dry run."""
+        with tempfile.TemporaryDirectory() as elsewhere:
+            have_tables = not self._wanted.refresh and all(map(self._manifest.has, TABLES))
+            place = self._folder if have_tables else Path(elsewhere)
+            if not have_tables:
+                for name in TABLES:
+                    self._get_table(place, name)
+            plan = self._plan(place)
+        return Outcome(self._folder, True, f"dry run: nothing was fetched\n{self._in_words(plan)}")
 
+    def fetch(self, progress):
+        """The Outcome, with the images that cannot be had as failures."""
+        for name in TABLES:
+            if self._wanted.refresh or not self._manifest.has(name):
+                self._get_table(self._folder, name)
+        plan = self._plan(self._folder)
+        self._take_in(plan.images)
+        missing = self._missing(plan)
+        log.info("%s", self._in_words(plan))
+        try:
+            failures = self._get_images(missing, progress)
+        finally:
+            self._manifest.save()
+        there = sum(map(self._manifest.has, plan.images))
+        n_new = len(missing) - len(failures)
+        summary = f"{there:,} of {len(plan.images):,} images are there, {n_new:,} of them new"
+        return Outcome(self._manifest.path, True, summary, tuple(sorted(failures + plan.refused)))
 
-def _get_table(folder, name, run):
-    url = url_of_table(run.base_url, name)
-    check = partial(wrong_with_table, fits=TABLES[name])
-    try:
-        return run.get(url, folder / name, check, MOST_BYTES_OF_TABLE)
-    except (Failed, TooBusy) as error:
-        raise FlyannotError(
-            f"cannot fetch {url}: {error}", fix="try again later, or name the site's address with --base-url"
-        ) from None
+    def _plan(self, place):
+        wanted = self._wanted
+        chosen = {"genes": wanted.genes, "stage_ranges": wanted.stage_ranges, "most": wanted.most}
+        return plan_images(*(place / name for name in TABLES), **chosen)
 
+    def _missing(self, plan):
+        return [name for name in plan.images if not self._manifest.has(name)]
 
-def _plan(folder, wanted):
-    annotations, images = (folder / name for name in TABLES)
-    chosen = {"genes": wanted.genes, "stage_ranges": wanted.stage_ranges, "most": wanted.most}
-    return plan_images(annotations, images, **chosen)
+    def _get(self, place, name, url, check, most_bytes):
+        policy, limiter = self._policy, self._limiter
+        got = download(self._client, url, place / name, check, limiter, policy, most_bytes=most_bytes)
+        self._manifest.add(name, got, url)
 
+    def _get_table(self, place, name):
+        url = url_of_table(self._wanted.base_url, name)
+        check = partial(wrong_with_table, fits=TABLES[name])
+        try:
+            self._get(place, name, url, check, MOST_BYTES_OF_TABLE)
+        except (Failed, ServerBusy) as error:
+            raise FlyannotError(
+                f"cannot fetch {url}: {error}",
+                fix="try again later, or name the site's address with --base-url",
+            ) from None
 
-def _adopt(folder, images, manifest, base_url):
-    """Images that are there and whole although no manifest says so: a run was killed, or they were copied."""
-    for name in images:
-        path = folder / name
-        if not manifest.has(name) and path.is_file() and not wrong_with_image(path):
-            raw = path.read_bytes()
-            got = Got(len(raw), hashlib.sha256(raw).hexdigest(), "")
-            manifest.add(name, got, url_of_image(base_url, name))
+    def _get_image(self, name):
+        url = url_of_image(self._wanted.base_url, name)
+        self._get(self._folder, name, url, wrong_with_image, MOST_BYTES_OF_IMAGE)
 
+    def _get_images(self, names, progress):
+        """The failures (name, reason); what was fetched is in the manifest."""
+        failures, silent = [], 0
+        threads = ThreadPoolExecutor(self._policy.connections)
+        try:
+            futures = {threads.submit(self._get_image, name): name for name in names}
+            for n, future in enumerate(as_completed(futures), start=1):
+                try:
+                    future.result()
+                    silent = 0
+                except Failed as failed:
+                    failures.append((futures[future], str(failed)))
+                    silent = 0 if failed.answered else silent + 1
+                if silent >= _SILENT:
+                    raise ServerBusy(f"no answer for {silent} images in a row: {failures[-1][1]}")
+                progress(n, len(names), "image")
+        except ServerBusy as busy:
+            raise FlyannotError(str(busy), fix="run the same command again later; it continues") from None
+        finally:
+            self._limiter.stop()
+            threads.shutdown(wait=False, cancel_futures=True)
+        return failures
 
-def _estimate(plan, missing, run):
-    """In words: how many images, about how large, at least how long."""
-    lines = [f"{len(plan.images):,} images of {plan.n_genes:,} genes, {len(missing):,} of them to fetch"]
-    sizes = list(filter(None, (_size(name, run) for name in missing[:: len(missing) // _SAMPLED + 1])))
-    if sizes:
-        megabytes = len(missing) * sum(sizes) / len(sizes) / 1e6
-        lines.append(f"about {megabytes:,.1f} MB, judged by {len(sizes)} of them")
-    if missing:
-        minutes = len(missing) * run.manners.pause_s / 60
-        lines.append(
-            f"at least {minutes:,.1f} minutes, with {run.manners.pause_s:g} s between requests "
-            f"on {run.manners.connections} connections"
-        )
-    return "\n".join(lines)
+    def _take_in(self, images):
+        """Images that are there and whole although no manifest says so: a run was killed, or somebody copied
+        them."""
+        for name in images:
+            path = self._folder / name
+            if not self._manifest.has(name) and path.is_file() and not wrong_with_image(path):
+                raw = path.read_bytes()
+                got = Got(len(raw), hashlib.sha256(raw).hexdigest())
+                self._manifest.add(name, got, url_of_image(self._wanted.base_url, name))
 
+    def _in_words(self, plan):
+        """How many images, about how large, at least how long."""
+        missing = self._missing(plan)
+        lines = [f"{len(plan.images):,} images of {plan.n_genes:,} genes, {len(missing):,} of them to fetch"]
+        sizes = list(filter(None, map(self._size, missing[:: len(missing) // _SAMPLED + 1])))
+        if sizes:
+            megabytes = len(missing) * sum(sizes) / len(sizes) / 1e6
+            lines.append(f"about {megabytes:,.1f} MB, estimated from {len(sizes)} of them")
+        if missing:
+            pause_s, connections = self._policy.pause_s, self._policy.connections
+            minutes = len(missing) * pause_s / 60
+            lines.append(
+                f"at least {minutes:,.1f} minutes, with {pause_s:g} s between requests "
+                f"on {connections} connections"
+            )
+        return "\n".join(lines)
 
-def _size(name, run):
-    run.pace.wait()
-    try:
-        answer = run.client.head(url_of_image(run.base_url, name))
-    except httpx.HTTPError:
-        return None
-    length = answer.headers.get("Content-Length", "")
-    return int(length) if answer.status_code == 200 and length.isdecimal() else None
-
-
-def _fetch_images(folder, names, manifest, run, progress):
-    """The failures (name, reason); what was fetched is in the manifest."""
-    failures, silent = [], 0
-    threads = ThreadPoolExecutor(run.manners.connections)
-    try:
-        futures = {threads.submit(_fetch_image, folder, name, manifest, run): name for name in names}
-        for n, future in enumerate(as_completed(futures), start=1):
-            try:
-                future.result()
-                silent = 0
-            except Failed as failed:
-                failures.append((futures[future], str(failed)))
-                silent = 0 if failed.answered else silent + 1
-            if silent >= _SILENT:
-                raise TooBusy(f"no answer for {silent} images in a row: {failures[-1][1]}")
-            progress(n, len(names), "image")
-    except TooBusy as busy:
-        raise FlyannotError(str(busy), fix="run the same command again later; it continues") from None
-    finally:
-        run.pace.stop()
-        threads.shutdown(wait=False, cancel_futures=True)
-    return failures
-
-
-def _fetch_image(folder, name, manifest, run):
-    path, url = folder / name, url_of_image(run.base_url, name)
-    with explained(path):
-        path.parent.mkdir(parents=True, exist_ok=True)
-    manifest.add(name, run.get(url, path, wrong_with_image, MOST_BYTES_OF_IMAGE), url)
+    def _size(self, name):
+        self._limiter.wait()
+        try:
+            answer = self._client.head(url_of_image(self._wanted.base_url, name))
+        except httpx.HTTPError:
+            return None
+        length = answer.headers.get("Content-Length", "")
+        return int(length) if answer.status_code == 200 and length.isdecimal() else None

@@ -8,7 +8,7 @@ from flyannot.dataset.importers.atoms import as_rows, atoms_by_stage_range, chec
 from flyannot.runtime.digest import digest_of_file
 from flyannot.sparse.fit import default_lam
 from flyannot.steps.inputs import chosen_stage_ranges, open_all
-from flyannot.steps.output import Outcome, output_of
+from flyannot.steps.tasks import Outcome, carry_out, file_task
 from flyannot.store.dictionary import write_dictionary
 from flyannot.store.header import Header
 from flyannot.store.writing import create
@@ -26,7 +26,7 @@ class AtomsOptions:
     scale: bool = False
 
 
-def import_dictionary(source, descriptors, out, options, work, *, stage_ranges=None):
+def import_dictionary(source, descriptors, out, options, execution, *, stage_ranges=None):
     """Make a dictionary file of atoms that were learned elsewhere.
 
     Parameters
@@ -35,7 +35,7 @@ def import_dictionary(source, descriptors, out, options, work, *, stage_ranges=N
     descriptors : list of Path of the descriptors files that are to be coded with it
     out : Path of the dictionary file
     options : AtomsOptions
-    work : flyannot.steps.output.Work
+    execution : flyannot.steps.tasks.Execution
     stage_ranges : those it is for; None for all that the descriptors have
 
     Raises
@@ -47,29 +47,26 @@ def import_dictionary(source, descriptors, out, options, work, *, stage_ranges=N
     with open_all(descriptors, "descriptors") as files:
         chosen = chosen_stage_ranges(files, stage_ranges)
         n_features = files[0].group(files[0].stage_ranges[0])["descriptors"].shape[1]
-        extract = files[0].options
+        extracted = files[0].options
     arrays = atoms_by_stage_range(read_arrays(source), chosen, variable=options.variable)
     atoms = {s: _atoms(D, n_features, options) for s, (_, D) in arrays.items()}
-    header = Header(
-        "dictionary",
-        {
-            "learner": "imported",
-            "lam": options.lam or float(default_lam(n_features)),
-            "scale": options.scale,
-            "atoms_in": {s: layout for s, (_, layout) in atoms.items()},
-            "arrays": {s: name for s, (name, _) in arrays.items()},
-            "stage_ranges": chosen,
-            "extract": extract,
-        },
-        {"atoms": [digest_of_file(source)]},
-    )
-    with output_of(out, header, work, inputs=[source, *descriptors]) as must_make:
-        if not must_make:
-            return Outcome(out, False, "up to date")
+    learned = {
+        "learner": "imported",
+        "lam": options.lam or float(default_lam(n_features)),
+        "scale": options.scale,
+        "atoms_in": {s: layout for s, (_, layout) in atoms.items()},
+        "arrays": {s: name for s, (name, _) in arrays.items()},
+        "stage_ranges": chosen,
+    }
+    header = Header("dictionary", extracted | {"learn": learned}, {"atoms": [digest_of_file(source)]})
+
+    def make(execution):
         with create(out, header) as file:
             for stage_range, (D, _) in atoms.items():
                 write_dictionary(file, stage_range, D, [], n_patches=0)
-    return Outcome(out, True, "\n".join(_line(s, *made) for s, made in atoms.items()))
+        return Outcome(out, True, "\n".join(_line(s, *made) for s, made in atoms.items()))
+
+    return carry_out(file_task(out, header, make, [source, *descriptors]), execution)
 
 
 def _line(stage_range, D, layout):

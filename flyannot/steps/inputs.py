@@ -3,19 +3,23 @@
 import logging
 import re
 from contextlib import ExitStack, contextmanager
+from pathlib import Path
 
+from flyannot.descriptors.extract import Described
 from flyannot.errors import DataError, InputError, did_you_mean
 from flyannot.scores.metrics import NOT_ANATOMY
 from flyannot.stage_ranges import STAGE_RANGES
+from flyannot.store.descriptors import read_patches_of_image
 from flyannot.store.reading import open_stored
 
 log = logging.getLogger("flyannot")
 
 
 @contextmanager
-def open_all(paths, kind, *, all_shards=False):
+def open_all(paths, kind, *, all_shards=False, digests=None):
     """Open files of one kind that were made with the same options; of other stage ranges, perhaps.
 
+    With `digests`, by path, they must be the files that were opened before.
     Shards (`--shard I/N`) come in the order of their numbers, however they are named.  One that is
     missing is noted, or refused if `all_shards` are wanted.
 
@@ -24,10 +28,11 @@ def open_all(paths, kind, *, all_shards=False):
     InputError
         If two hold the same, or one of `all_shards` is missing.
     DataError
-        If one is damaged, of another kind, or made with other options than the first.
+        If one is damaged, of another kind, made with other options than the first, or replaced.
     """
     with ExitStack() as stack:
-        files = [stack.enter_context(open_stored(path, kind)) for path in paths]
+        known = digests or {}
+        files = [stack.enter_context(open_stored(p, kind, digest=known.get(Path(p)))) for p in paths]
         files.sort(key=_shard_of)
         _check_distinct(files)
         for file in files[1:]:
@@ -42,6 +47,16 @@ def open_all(paths, kind, *, all_shards=False):
         if missing and len(files) > 1:  # a single one is meant
             log.warning("note: without shard %s, which may hold more images", missing)
         yield files
+
+
+def digests_of(files):
+    """Path -> digest of open files, for `open_all` when they are opened again."""
+    return {file.path: file.digest for file in files}
+
+
+def described_image(file, stage_range, index):
+    """The `flyannot.descriptors.extract.Described` of one image of an open descriptors file."""
+    return Described(*read_patches_of_image(file, stage_range, index))
 
 
 def _shard_of(file):

@@ -3,8 +3,8 @@
 from flyannot.errors import InputError
 from flyannot.stage_ranges import STAGE_RANGES
 from flyannot.steps.inputs import open_all
-from flyannot.steps.output import Outcome, output_of
-from flyannot.steps.predictions_table import check_table, table_is_stale, write_predictions_table
+from flyannot.steps.predictions_table import check_table, write_predictions_table
+from flyannot.steps.tasks import Outcome, carry_out, file_task
 from flyannot.store.concatenation import concatenate
 from flyannot.store.header import Header
 from flyannot.store.reading import open_stored
@@ -13,14 +13,14 @@ from flyannot.store.writing import create
 KINDS = ("descriptors", "features", "predictions")
 
 
-def join(paths, out, work):
+def join(paths, out, execution):
     """Join files of one kind that were made of different images; predictions get their table too.
 
     Parameters
     ----------
     paths : list of Path; shards are joined in the order of their numbers, other files in that given
     out : Path of the file to write
-    work : flyannot.steps.output.Work
+    execution : flyannot.steps.tasks.Execution
 
     Raises
     ------
@@ -38,13 +38,16 @@ def join(paths, out, work):
     with open_all(paths, kind, all_shards=True) as files:
         _check_images(files)
         header = _header(files)
-        with output_of(out, header, work, inputs=paths) as must_make:
-            if must_make:
-                with create(out, header) as file:
-                    concatenate(file, files)
-            if kind == "predictions" and table_is_stale(out):
-                write_predictions_table(out)
-    return Outcome(out, must_make, _summary(out) if must_make else "up to date", header.failures)
+
+        def make(execution):
+            with create(out, header) as file:
+                concatenate(file, files)
+            return Outcome(out, True, _summary(out), header.failures)
+
+        outcome = carry_out(file_task(out, header, make, paths), execution)
+    if kind == "predictions":
+        write_predictions_table(out)
+    return outcome
 
 
 def _check_images(files):
@@ -67,12 +70,16 @@ def _header(files):
     inputs = {
         role: list(dict.fromkeys(digest for file in files for digest in file.inputs[role])) for role in roles
     }
-    options = dict(files[0].options)
-    if "stage_ranges" in options:
-        made = {s for file in files for s in file.options["stage_ranges"]}
-        options["stage_ranges"] = [s for s in STAGE_RANGES if s in made]
+    options = {name: _joined([file.options[name] for file in files]) for name in files[0].options}
     failures = tuple(failure for file in files for failure in file.failures)
     return Header(files[0].kind, options, inputs, files[0].seed, failures)
+
+
+def _joined(tables):
+    """The options of one step of several files: equal, but for the stage ranges that were worked on."""
+    made = {s for table in tables for s in table.get("stage_ranges", ())}
+    chosen = {"stage_ranges": [s for s in STAGE_RANGES if s in made]} if made else {}
+    return tables[0] | chosen
 
 
 def _summary(out):

@@ -1,7 +1,7 @@
 """descriptors.h5 to dictionary.h5: one dictionary per stage range, or one for all of them."""
 
 import logging
-from dataclasses import dataclass, field, replace
+from dataclasses import replace
 
 import numpy as np
 
@@ -9,13 +9,12 @@ from flyannot.descriptors.sift import normalise
 from flyannot.errors import DataError
 from flyannot.runtime.blas_threads import one_blas_thread
 from flyannot.runtime.digest import digest_of_json
-from flyannot.runtime.named_options import named_options
-from flyannot.sparse.fit import default_lam, learn, random_patches
-from flyannot.sparse.learners import learner_class, resolved_settings
+from flyannot.sparse.fit import EpochRecord, default_lam, learn, random_patches
+from flyannot.sparse.learners import learner_class
 from flyannot.stage_ranges import rng_for
-from flyannot.steps.inputs import chosen_stage_ranges, open_all
-from flyannot.steps.output import Outcome, output_of
+from flyannot.steps.inputs import chosen_stage_ranges, digests_of, open_all
 from flyannot.steps.shards import drop_parts, part_path
+from flyannot.steps.tasks import Outcome, carry_out, file_task
 from flyannot.store.descriptors import n_patches, read_patches
 from flyannot.store.dictionary import read_checkpoint, write_checkpoint, write_dictionary, write_trace
 from flyannot.store.header import Header
@@ -23,23 +22,6 @@ from flyannot.store.reading import open_stored
 from flyannot.store.writing import create, difference
 
 log = logging.getLogger("flyannot")
-
-
-@dataclass(frozen=True)
-class LearnOptions:
-    """How a dictionary is learned.  `settings` are the learner's own.
-
-    shared: one dictionary from the patches of all stage ranges, which the file then has in each of them.
-    """
-
-    learner: str = "scc"
-    n_atoms: int = 1000
-    lam: float | None = None  # None: 1.2 / sqrt(n_features)
-    n_epochs: int = 10
-    max_patches: int | None = None
-    init: str = "random-patches"
-    shared: bool = False
-    settings: dict = field(default_factory=dict)
 
 
 class NormalisedPatches:
@@ -55,15 +37,15 @@ class NormalisedPatches:
         return normalise(self._stored[rows])
 
 
-def learn_dict(paths, out, options, work, *, seed=0, stage_ranges=None):
+def learn_dict(paths, out, options, execution, *, seed=0, stage_ranges=None):
     """Learn one dictionary per stage range, or one that they share.
 
     Parameters
     ----------
     paths : list of Path of descriptors files, read as if they were one
     out : Path of the dictionary file; its trace goes beside it, as NAME.trace.csv
-    options : LearnOptions
-    work : flyannot.steps.output.Work
+    options : flyannot.steps.options.LearnOptions
+    execution : flyannot.steps.tasks.Execution
     seed : int
     stage_ranges : the stage ranges to learn; None for all that the descriptors have
 
@@ -72,40 +54,40 @@ def learn_dict(paths, out, options, work, *, seed=0, stage_ranges=None):
     DataError
         If there are fewer patches than the dictionary has atoms.
     """
+    return carry_out(learn_task(paths, out, options, seed=seed, stage_ranges=stage_ranges), execution)
+
+
+def learn_task(paths, out, options, *, seed=0, stage_ranges=None):
+    """The `flyannot.steps.tasks.Task` of `learn_dict`."""
+    options = replace(options, lam=options.lam or default_lam(128))
+    settings = options.settings()
     with open_all(paths, "descriptors") as files:
-        options = replace(
-            options,
-            lam=options.lam or default_lam(128),
-            settings=resolved_settings(options.learner, options.settings),
-        )
         chosen = chosen_stage_ranges(files, stage_ranges)
+        learned = options.as_header() | {"learner_option": settings.as_header(), "stage_ranges": chosen}
         header = Header(
             "dictionary",
-            _as_dict(options) | {"stage_ranges": chosen, "extract": files[0].options},
+            files[0].options | {"learn": learned},
             {"descriptors": [file.digest for file in files]},
             seed,
         )
+        digests = digests_of(files)
         shares = [chosen] if options.shared else [[s] for s in chosen]
         _check_counts(files, shares, options)
-        with output_of(out, header, work, inputs=paths) as must_make:
-            if not must_make:
-                return Outcome(out, False, "up to date")
-            with one_blas_thread():
-                learned = [_learn(files, together, out, header, options) for together in shares]
-            runs = {s: run for together, run in zip(shares, learned) for s in together}
-            # The trace first: it is there whenever the dictionary is, even if the run is killed between.
-            write_trace(out.with_suffix(".trace.csv"), {s: records for s, (_, records, _) in runs.items()})
-            with create(out, header) as file:
-                for stage_range, (D, records, count) in runs.items():
-                    write_dictionary(file, stage_range, D, records, n_patches=count)
-            drop_parts(out)
-    return Outcome(out, True, "\n".join(_summary(_name(s), *run) for s, run in zip(shares, learned)))
 
+    def make(execution):
+        with open_all(paths, "descriptors", digests=digests) as files, one_blas_thread():
+            learned = [_learn(files, together, out, header, options) for together in shares]
+        runs = {s: run for together, run in zip(shares, learned) for s in together}
+        # The trace first: it is there whenever the dictionary is, even if the run is killed between.
+        write_trace(out.with_suffix(".trace.csv"), {s: records for s, (_, records, _) in runs.items()})
+        with create(out, header) as file:
+            for stage_range, (D, records, count) in runs.items():
+                write_dictionary(file, stage_range, D, records, n_patches=count)
+        drop_parts(out)
+        summary = "\n".join(_summary(_name(s), *run) for s, run in zip(shares, learned))
+        return Outcome(out, True, summary)
 
-def _as_dict(options):
-    """What decides the bits, as strict JSON: threads do not, and "no bound" is null."""
-    settings = {k: None if v == np.inf else v for k, v in options.settings.items() if k != "n_threads"}
-    return named_options(options, later=("shared",)) | {"settings": settings}
+    return file_task(out, header, make, paths)
 
 
 def _name(stage_ranges):
@@ -130,7 +112,7 @@ def _learn(files, stage_ranges, out, header, options):
     rng = rng_for(header.seed, name)
     X = NormalisedPatches(_chosen_patches(files, stage_ranges, options.max_patches, rng))
     learner = learner_class(options.learner)(
-        random_patches(X, options.n_atoms, rng), len(X), lam=options.lam, **options.settings
+        random_patches(X, options.n_atoms, rng), len(X), lam=options.lam, **vars(options.settings())
     )
     checkpoint = part_path(out, digest_of_json([place, header.options, header.inputs, header.seed]))
     part_header = replace(header, kind="checkpoint")
@@ -168,7 +150,7 @@ def _restore(learner, checkpoint, header, stage_ranges):
         state, records = read_checkpoint(stored, stage_ranges[0])
     learner.restore(state)
     log.info("%5s  continues after epoch %d", _name(stage_ranges), len(records))
-    return records
+    return [EpochRecord(**one) for one in records]
 
 
 def _epoch_line(name, record, n_epochs):

@@ -3,27 +3,30 @@
 from dataclasses import dataclass
 from functools import lru_cache
 
-from flyannot.classifiers.training_set import SetOptions
-from flyannot.descriptors.extract import ExtractOptions
-from flyannot.features.image_features import PoolOptions, atoms_of
+from flyannot.classifiers.model import Model, from_arrays, schema_of
+from flyannot.classifiers.options import ClassifyOptions
+from flyannot.descriptors.options import ExtractOptions
+from flyannot.errors import InputError
+from flyannot.features.grid import n_cells
+from flyannot.features.image_features import Atoms, atoms_of
+from flyannot.features.options import PoolOptions
 from flyannot.stage_ranges import STAGE_RANGES
-from flyannot.store.model import read_model, read_second_opinion
-from flyannot.store.reading import open_stored
+from flyannot.steps.file_options import classify_options, extract_options, lam_of, pool_options
+from flyannot.store.model import read_atoms, read_classifier, read_method, read_terms, read_train_genes
+from flyannot.store.reading import damaged, open_stored
 
 
 @dataclass(frozen=True)
 class LoadedModel:
     """All that leads from an image of one stage range to decision values."""
 
-    atoms: object
+    atoms: Atoms
     terms: list
-    fitted: object
-    second: object
+    model: Model
     train_genes: frozenset
     extract: ExtractOptions
     pool: PoolOptions
-    rows: SetOptions
-    merge: str
+    classify: ClassifyOptions
 
 
 @lru_cache(maxsize=len(STAGE_RANGES))
@@ -32,20 +35,27 @@ def load_model(path, digest, stage_range):
 
     None if the file holds no such stage range.
     """
-    with open_stored(path, "model") as stored:
+    with open_stored(path, "model", digest=digest) as stored:
         if stage_range not in stored.stage_ranges:
             return None
-        D, terms, fitted, train_genes = read_model(stored, stage_range)
-        second = read_second_opinion(stored, stage_range)
-        made, trained = stored.options["pool"], stored.options["train"]
-    return LoadedModel(
-        atoms_of(D, made["learn"]["lam"], made["extract"]["patch_px"], coder_name=made["coder"]),
-        terms,
-        fitted,
-        second,
-        train_genes,
-        ExtractOptions(**made["extract"]),
-        PoolOptions.of(made),
-        SetOptions(trained["scheme"], trained["normalisation"]),
-        trained["merge"],
-    )
+        extract, pool = extract_options(stored), pool_options(stored)
+        D = read_atoms(stored, stage_range)
+        atoms = atoms_of(D, lam_of(stored), extract.patch_px, coder_name=pool.coder)
+        return LoadedModel(
+            atoms,
+            read_terms(stored, stage_range),
+            _classifier(stored, stage_range, len(D) * n_cells(pool.grid, extract.patch_px)),
+            read_train_genes(stored, stage_range),
+            extract,
+            pool,
+            classify_options(stored),
+        )
+
+
+def _classifier(stored, stage_range, n_features):
+    method = read_method(stored, stage_range)
+    try:
+        datasets = schema_of(method)
+    except InputError as error:
+        raise damaged(stored.path, f"{stage_range}/method: {error}", stored.kind) from error
+    return from_arrays(method, read_classifier(stored, stage_range, datasets, n_features))

@@ -6,24 +6,26 @@ from functools import lru_cache
 from pathlib import Path
 
 from flyannot.errors import DataError
-from flyannot.features.image_features import PoolOptions, atoms_of, features_of
+from flyannot.features.image_features import atoms_of, features_of
+from flyannot.features.options import PoolOptions
 from flyannot.runtime.digest import digest_of_json
 from flyannot.stage_ranges import STAGE_RANGES
-from flyannot.steps.inputs import chosen_stage_ranges, open_all
-from flyannot.steps.output import Outcome, output_of
+from flyannot.steps.file_options import extract_options, lam_of, pool_options
+from flyannot.steps.inputs import chosen_stage_ranges, described_image, digests_of, open_all
 from flyannot.steps.shards import cut, join_parts, make_parts, part_path, share_of
-from flyannot.store.descriptors import read_patches_of_image, read_sides_of_image
+from flyannot.steps.tasks import Outcome, carry_out, file_task
 from flyannot.store.dictionary import read_dictionary
 from flyannot.store.features import write_features
 from flyannot.store.header import Header
 from flyannot.store.image_columns import read_image_columns
 from flyannot.store.reading import open_stored
-from flyannot.store.writing import create
+from flyannot.store.writing import create, option_changes
 
 
 @dataclass(frozen=True)
 class _Shard:
     images: list  # (descriptors file, stage range, number within it)
+    digests: dict  # descriptors file -> its digest
     dictionary: Path
     options: PoolOptions
     header: Header
@@ -34,7 +36,7 @@ class _Shard:
         return len(self.images)
 
 
-def pool(paths, dictionary, out, options, work, *, stage_ranges=None, shard=None):
+def pool(paths, dictionary, out, options, execution, *, stage_ranges=None, shard=None):
     """Code and pool every image.
 
     Parameters
@@ -43,7 +45,7 @@ def pool(paths, dictionary, out, options, work, *, stage_ranges=None, shard=None
     dictionary : Path of the dictionary that was learned from such descriptors
     out : Path of the features file
     options : PoolOptions
-    work : flyannot.steps.output.Work
+    execution : flyannot.steps.tasks.Execution
     stage_ranges : the stage ranges to pool; None for all that the descriptors have
     shard : (I, N) for the I-th of N shares of every stage range's images; None for all
 
@@ -53,35 +55,45 @@ def pool(paths, dictionary, out, options, work, *, stage_ranges=None, shard=None
         If the dictionary was learned from descriptors that were extracted with other options, or
         lacks a stage range.
     """
+    task = pool_task(paths, dictionary, out, options, stage_ranges=stage_ranges, shard=shard)
+    return carry_out(task, execution)
+
+
+def pool_task(paths, dictionary, out, options, *, stage_ranges=None, shard=None):
+    """The `flyannot.steps.tasks.Task` of `pool`."""
     with open_all(paths, "descriptors") as files, open_stored(dictionary, "dictionary") as atoms:
         chosen = chosen_stage_ranges(files, stage_ranges)
-        extract = files[0].options
-        _check_fit(files, extract, atoms)
+        _check_fit(files, atoms)
         for stage_range in chosen:
             atoms.group(stage_range)
+        digests = digests_of(files)
         images, share = share_of(_images(files, chosen), shard)
         if len(files) == 1 and not share:  # the features of a shard are that shard of the features
             share = {name: value for name, value in files[0].inputs.items() if name == "shard"}
         header = Header(
             "features",
-            options.as_dict()
-            | {"stage_ranges": chosen, "extract": extract, "learn": atoms.options, "seed": atoms.seed},
+            atoms.options
+            | {"learn": atoms.options["learn"] | {"seed": atoms.seed}}
+            | {"pool": options.as_header() | {"stage_ranges": chosen}},
             {"descriptors": [file.digest for file in files], "dictionary": [atoms.digest], **share},
         )
-        with output_of(out, header, work, inputs=[*paths, dictionary]) as must_make:
-            if not must_make:
-                return Outcome(out, False, "up to date")
-            shards = list(_shards(images, dictionary, out, options, header))
-            make_parts(_make_part, shards, work=work)
-            join_parts(out, lambda _: header, shards)
-    return Outcome(out, True, _summary(out))
+
+    def make(execution):
+        shards = list(_shards(images, digests, dictionary, out, options, header))
+        make_parts(_make_part, shards, execution)
+        join_parts(out, lambda _: header, shards)
+        return Outcome(out, True, _summary(out))
+
+    return file_task(out, header, make, [*paths, dictionary])
 
 
-def _check_fit(files, extract, atoms):
-    if extract != atoms.options["extract"]:
+def _check_fit(files, atoms):
+    extracted, learned = files[0].options["extract"], atoms.options["extract"]
+    if extracted != learned:
+        changes = "; ".join(option_changes(learned, extracted))
         raise DataError(
             f"{atoms.path} ({atoms.digest[:12]}) was learned from other descriptors than {files[0].path} "
-            f"({files[0].digest[:12]}): extracted with {atoms.options['extract']}, not {extract}",
+            f"({files[0].digest[:12]}): {changes}",
             fix=f"flyannot learn-dict {files[0].path} -o NEW_DICTIONARY.h5, and pool with that",
         )
 
@@ -99,10 +111,10 @@ def _images(files, chosen):
     }
 
 
-def _shards(images, dictionary, out, options, header):
+def _shards(images, digests, dictionary, out, options, header):
     for number, mine in enumerate(cut([one for some in images.values() for one in some])):
         key = digest_of_json([header.options, header.inputs, number])
-        yield _Shard(mine, dictionary, options, header, part_path(out, key))
+        yield _Shard(mine, digests, dictionary, options, header, part_path(out, key))
 
 
 def _make_part(shard):
@@ -110,7 +122,8 @@ def _make_part(shard):
     digest = shard.header.inputs["dictionary"][0]
     with ExitStack() as stack, create(shard.part, shard.header) as part:
         files = {
-            path: stack.enter_context(open_stored(path)) for path in {path for path, _, _ in shard.images}
+            path: stack.enter_context(open_stored(path, "descriptors", digest=shard.digests[path]))
+            for path in {path for path, _, _ in shard.images}
         }
         for stage_range in STAGE_RANGES:
             mine = [(files[path], i) for path, s, i in shard.images if s == stage_range]
@@ -118,13 +131,7 @@ def _make_part(shard):
                 atoms = _atoms(shard.dictionary, stage_range, digest, shard.options.coder)
                 columns = _columns(mine, stage_range)
                 pooled = [
-                    features_of(
-                        *read_patches_of_image(file, stage_range, i),
-                        atoms,
-                        shard.options,
-                        read_sides_of_image(file, stage_range, i),
-                        view=view,
-                    )  # fmt: skip
+                    features_of(described_image(file, stage_range, i), atoms, shard.options, view=view)
                     for (file, i), view in zip(mine, columns["view"])
                 ]
                 write_features(part, stage_range, columns, pooled, atoms.D)
@@ -134,9 +141,9 @@ def _make_part(shard):
 @lru_cache(maxsize=len(STAGE_RANGES))
 def _atoms(path, stage_range, digest, coder_name):
     """A stage range's dictionary, kept between shards; the digest tells new contents of a path from old."""
-    with open_stored(path, "dictionary") as stored:
-        D, learned = read_dictionary(stored, stage_range), stored.options
-        return atoms_of(D, learned["lam"], learned["extract"]["patch_px"], coder_name=coder_name)
+    with open_stored(path, "dictionary", digest=digest) as stored:
+        D, patch_px = read_dictionary(stored, stage_range), extract_options(stored).patch_px
+        return atoms_of(D, lam_of(stored), patch_px, coder_name=coder_name)
 
 
 def _columns(images, stage_range):
@@ -153,7 +160,7 @@ def _summary(out):
 def _line(stored, stage_range):
     n_images, width = stored.group(stage_range)["features"].shape
     line = f"{stage_range:>5}: {n_images:,} images, {width:,} features each"
-    views = stored.options.get("mirror", ())
+    views = pool_options(stored).mirror
     if not views:
         return line
     n_mirrored = sum(view in views for view in stored.array(stage_range, "view"))

@@ -1,17 +1,14 @@
 """predictions.csv: the table beside predictions.h5."""
 
-from contextlib import ExitStack
-
 import numpy as np
 
 from flyannot.errors import InputError
 from flyannot.runtime.csv_table import read_table, write_table
-from flyannot.store.predictions import read_predictions
+from flyannot.steps.predictions import read_predictions
 from flyannot.store.reading import open_stored
 
-_COLUMNS = ("gene", "fbgn", "image", "stage_range", "term", "decision_value", "probability", "answer")
-_SECOND_COLUMNS = ("second_opinion", "second_probability")  # where the model has a second opinion
-_STAGE_RANGE, _TERM = _COLUMNS.index("stage_range"), _COLUMNS.index("term")
+COLUMNS = ("gene", "fbgn", "image", "stage_range", "term", "decision_value", "probability", "answer")
+_STAGE_RANGE, _TERM = COLUMNS.index("stage_range"), COLUMNS.index("term")
 _NEVER_EMPTY = ("stage_range", "term", "decision_value", "answer")
 
 
@@ -30,23 +27,18 @@ def check_table(out):
             ) from error
 
 
-def table_is_stale(out):
-    """Whether a run ended between the writing of `out` and that of its table."""
-    table = out.with_suffix(".csv")
-    return not table.exists() or table.stat().st_mtime_ns < out.stat().st_mtime_ns
-
-
 def write_predictions_table(out, ids=None):
     """Write NAME.csv beside NAME.h5: one row per group and term, the most probable of a group first."""
-    with ExitStack() as stack:
-        stored = stack.enter_context(open_stored(out, "predictions"))
+    write_table(out.with_suffix(".csv"), *predictions_table(out, ids))
+
+
+def predictions_table(out, ids=None):
+    """The columns and the rows of the table."""
+    with open_stored(out, "predictions") as stored:
         rows = [row for s in stored.stage_ranges for row in _rows(stored, s)]
-        has_second = any("second_yes" in stored.group(s) for s in stored.stage_ranges)
-    columns = _COLUMNS + (_SECOND_COLUMNS if has_second else ())
-    rows = [row[: len(columns)] for row in rows]
     if ids:
         rows = [(*row, *ids.of(row[_TERM], row[_STAGE_RANGE])) for row in rows]
-    write_table(out.with_suffix(".csv"), columns + (ids.COLUMNS if ids else ()), rows)
+    return COLUMNS + (ids.COLUMNS if ids else ()), rows
 
 
 def _rows(stored, stage_range):
@@ -62,18 +54,5 @@ def _rows(stored, stage_range):
                 predicted.terms[j],
                 f"{predicted.decision_value[g, j]:.6g}",
                 f"{predicted.probability[g, j]:.4f}",
-                _answer(predicted, g, j),
-                *_second_opinion(predicted, g, j),
+                predicted.answer(g, j),
             )
-
-
-def _answer(predicted, g, j):
-    if predicted.cannot_say is not None and predicted.cannot_say[g, j]:
-        return "cannot say"
-    return "yes" if predicted.yes[g, j] else "no"
-
-
-def _second_opinion(predicted, g, j):
-    """The cells of _SECOND_COLUMNS."""
-    said = predicted.second_opinion(g, j)
-    return ("yes" if said[0] else "no", f"{said[1]:.4f}") if said else ("", "")

@@ -3,35 +3,38 @@
 import numpy as np
 
 from flyannot.classifiers.training_set import annotated_groups
-from flyannot.scores.group_outcomes import judged_groups
+from flyannot.scores.group_outcomes import group_outcomes
 from flyannot.scores.metrics import Outcome, evaluate
-from flyannot.steps.curated_terms import annotations_of, is_synthetic, nothing_annotated
-from flyannot.steps.inputs import chosen_stage_ranges, require_known_terms
-from flyannot.store.predictions import read_predictions
+from flyannot.steps.curated_terms import is_synthetic
+from flyannot.steps.inputs import chosen_stage_ranges
+from flyannot.steps.predictions import read_predictions
 from flyannot.store.reading import open_stored
 
 
-def score_predictions(path, annotations_csv, excluded, stage_ranges, roll_up=()):
-    """A held-out test, if the genes are new to the model; a note says so if they are not."""
-    annotations = annotations_of(annotations_csv, roll_up)
-    require_known_terms(excluded, annotations, annotations_csv)
-    outcomes, judged, seen, total, columns = {}, {}, 0, 0, {}
+def score_predictions(path, annotations, excluded, stage_ranges):
+    """A held-out test, if the genes are new to the model; a note says so if they are not.
+
+    Returns
+    -------
+    result : as `flyannot.steps.cross_validate.cross_validate_features`
+    """
+    outcomes, evaluated, seen, total, columns = {}, {}, 0, 0, []
     with open_stored(path, "predictions") as stored:
         for stage_range in chosen_stage_ranges([stored], stage_ranges):
             groups, predicted = read_predictions(stored, stage_range)
-            columns[stage_range] = ({"source": stored.array(stage_range, "source")},)
+            columns.append({"source": stored.array(stage_range, "source")})
             kept, carried = annotated_groups(groups, annotations, stage_range)
             rows = [groups.name.index(name) for name in kept.name]
             seen, total = seen + int(predicted.in_training[rows].sum()), total + len(rows)
             if rows:
                 outcome = outcomes[stage_range] = _held_out(predicted, rows, carried)
-                judged[stage_range] = judged_groups(outcome, kept.name, kept.gene_ids)
+                evaluated[stage_range] = group_outcomes(outcome, kept.name, kept.gene_ids)
     if not outcomes:
-        raise nothing_annotated(path, annotations_csv)
+        return None
     notes = [f"predictions of a model on {total} annotated groups"]
     if seen:
         notes.append(f"warning: the model learned from the genes of {seen} of them; these scores flatter it")
-    more = {"notes": notes, "synthetic": is_synthetic(columns), "judged": judged}
+    more = {"notes": notes, "synthetic": is_synthetic(columns), "evaluated": evaluated}
     return evaluate(outcomes, excluded=excluded) | more
 
 

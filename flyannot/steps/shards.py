@@ -56,7 +56,7 @@ def part_path(out, key):
     return out.with_name(f".{out.name}.parts") / f"{key[:24]}.h5"
 
 
-def make_parts(make_part, shards, *, work, unit="image"):
+def make_parts(make_part, shards, execution, *, unit="image"):
     """Make every shard's part that is not there yet, in parallel.
 
     `make_part(shard)` writes shard.part; a shard has `part` (a path) and `n_items`.
@@ -64,14 +64,14 @@ def make_parts(make_part, shards, *, work, unit="image"):
     total = sum(shard.n_items for shard in shards)
     missing = [shard for shard in shards if not _is_whole(shard.part)]
     done = total - sum(shard.n_items for shard in missing)
-    work.progress(done, total, unit)
+    execution.progress(done, total, unit)
 
     def on_done(n_items):
         nonlocal done
         done += n_items
-        work.progress(done, total, unit)
+        execution.progress(done, total, unit)
 
-    run_all(make_part, missing, jobs=work.jobs, on_done=on_done)
+    run_all(make_part, missing, jobs=execution.jobs, on_done=on_done)
 
 
 def join_parts(out, header_of, shards):

@@ -3,7 +3,7 @@
 import numpy as np
 
 from flyannot.stage_ranges import STAGE_RANGES
-from flyannot.store.schema import datasets_of
+from flyannot.store.schema import BULK, SCHEMAS
 from flyannot.store.writing import append_rows, growing_array, write_array
 
 _GROWING = ("n_images", "n_patches", "n_groups")  # every other dimension is the same in all parts
@@ -18,7 +18,7 @@ def concatenate(file, parts):
 
 
 def _concatenate_stage_range(group, parts, stage_range):
-    for name, (kinds, dimensions) in datasets_of(parts[0].kind, parts[0].group(stage_range)).items():
+    for name, (kinds, dimensions) in SCHEMAS[parts[0].kind].items():
         if name == "first":
             offsets = [part.array(stage_range, name) for part in parts]
             write_array(group, name, _joined_offsets(offsets))
@@ -26,23 +26,31 @@ def _concatenate_stage_range(group, parts, stage_range):
             numbers = [part.array(stage_range, name) for part in parts]
             n_groups = [len(part.group(stage_range)["group_name"]) for part in parts]
             write_array(group, name, _joined_numbers(numbers, n_groups))
+        elif name in BULK.get(parts[0].kind, ()):
+            continue
         elif dimensions[0] not in _GROWING:
             write_array(group, name, parts[0].array(stage_range, name))
         elif kinds == "S":
             write_array(group, name, [text for part in parts for text in part.array(stage_range, name)])
         else:
-            _stream(group, name, parts, stage_range)
+            write_array(group, name, np.concatenate([part.array(stage_range, name) for part in parts]))
+    if parts[0].kind in BULK:
+        _stream_bulk(group, parts, stage_range)
 
 
-def _stream(group, name, parts, stage_range):
-    datasets = [part.group(stage_range)[name] for part in parts]
-    n_rows = sum(len(dataset) for dataset in datasets)
-    joined = growing_array(group, name, datasets[0].shape[1:], datasets[0].dtype, n_rows=n_rows)
+def _stream_bulk(group, parts, stage_range):
+    """The bulky datasets, images of one part after those of the other."""
+    names = BULK[parts[0].kind]
+    first = [part.group(stage_range) for part in parts]
+    joined = [
+        growing_array(group, name, first[0][name].shape[1:], first[0][name].dtype,
+                      n_rows=sum(len(one[name]) for one in first))
+        for name in names
+    ]  # fmt: skip
     for part in parts:
-        for rows in part.blocks(stage_range, name):
-            append_rows(joined, rows)
-    if len(joined) < n_rows:  # rows of no columns, such as winners where none is kept, come in no block
-        joined.resize(n_rows, axis=0)
+        for arrays in part.blocks_of_images(stage_range):
+            for dataset, rows in zip(joined, arrays):
+                append_rows(dataset, rows)
 
 
 def _joined_offsets(offsets):

@@ -1,19 +1,25 @@
-"""Content digests: what a file says, whatever bytes HDF5 chose to say it in."""
+"""Content digests: what a file says, whatever bytes HDF5 chose to say it in.
+
+Small datasets and attributes are digested as a whole, and checked whenever a file is opened.  What is
+bulky lies image by image, and so do its digests (`content`), which are among the small datasets: the
+rows of an image are checked when they are read.  No command believes a byte that it has not checked.
+"""
 
 import hashlib
 
 import numpy as np
 
-_ROWS_BYTES = 1 << 24  # read and hashed at a time
+from flyannot.store.schema import BULK
+
+DIGEST_BYTES = 32
 
 
-def content_digest(h5):
-    """SHA-256 over every dataset (name, type, shape, values) and every attribute but `digest` itself.
+def content_digest(h5, kind):
+    """SHA-256 over every small dataset (name, type, shape, values) and every attribute but `digest` itself.
 
     The package's version is left out, so that an upgrade does not orphan the files it can still read.
     """
-    sha = hashlib.sha256()
-    names = []
+    sha, names = hashlib.sha256(), []
     h5.visit(names.append)
     for name in ["/", *sorted(names)]:
         item = h5[name]
@@ -23,16 +29,27 @@ def content_digest(h5):
             sha.update(f"@{key}={value.tolist()!r}\0".encode())
         if hasattr(item, "shape"):
             sha.update(f"{item.dtype.str}{item.shape}\0".encode())
-            for block in row_blocks(item):
-                sha.update(np.ascontiguousarray(block))
+            if name.partition("/")[2] not in BULK.get(kind, ()):
+                sha.update(np.ascontiguousarray(_values_of(item)))
     return sha.hexdigest()
 
 
-def row_blocks(dataset):
-    """The rows of a dataset, some megabytes at a time."""
-    if dataset.size == 0:
-        return
-    row_bytes = max(1, dataset.dtype.itemsize * dataset.size // len(dataset))
-    step = max(1, _ROWS_BYTES // row_bytes)
-    for start in range(0, len(dataset), step):
-        yield dataset[start : start + step]
+def _values_of(dataset):
+    try:
+        return dataset[()]
+    except (OSError, RuntimeError) as error:
+        raise OSError(f"{dataset.name.strip('/')} cannot be read: {error}") from error
+
+
+def digest_of_image(*arrays):
+    """The digest of what a file holds of one image, uint8 (DIGEST_BYTES,).
+
+    Parameters
+    ----------
+    arrays : its rows of the kind's BULK datasets, in that order
+    """
+    sha = hashlib.sha256()
+    for array in arrays:
+        sha.update(f"{array.dtype.str}{array.shape}\0".encode())
+        sha.update(np.ascontiguousarray(array))
+    return np.frombuffer(sha.digest(), np.uint8)

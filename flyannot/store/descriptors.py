@@ -2,40 +2,34 @@
 
 import numpy as np
 
+from flyannot.store.content_digest import digest_of_image
 from flyannot.store.image_columns import write_image_columns
 from flyannot.store.writing import write_array
 
+_TYPES = {"descriptors": "u1", "centres_px": "f4", "patch_px": "u2"}
 
-def write_descriptors(file, stage_range, columns, described, *, has_several_sides=False):
+
+def write_descriptors(file, stage_range, columns, described):
     """Add one stage range.
 
     `columns` as in `write_image_columns`; `described` holds for every image its descriptors
-    (n_patches, 128) uint8, its patch centres (n_patches, 2) in pixels, and the number of windows
-    that were looked at.  Where the windows have several sizes, the side of every patch is kept too.
+    (n_patches, n_features) uint8, its patch centres (n_patches, 2) and sides (n_patches,) in pixels, and the
+    number of patches before those of little contrast were dropped.
     """
     group = file.create_group(stage_range)
     write_image_columns(group, columns)
-    counts = [len(one.descriptors) for one in described]
-    write_array(group, "descriptors", np.concatenate([one.descriptors for one in described]))
-    write_array(group, "centres_px", np.concatenate([one.centres_px for one in described]), dtype="f4")
+    of_images = [tuple(np.asarray(getattr(one, n), t) for n, t in _TYPES.items()) for one in described]
+    for name, arrays in zip(_TYPES, zip(*of_images)):
+        write_array(group, name, np.concatenate(arrays))
+    counts = [len(arrays[0]) for arrays in of_images]
     write_array(group, "first", np.concatenate([[0], np.cumsum(counts)]), dtype="i8")
-    write_array(group, "n_windows", [one.n_windows for one in described], dtype="i4")
-    if has_several_sides:
-        write_array(group, "patch_px", np.concatenate([one.patch_px for one in described]), dtype="u2")
+    write_array(group, "n_candidates", [one.n_candidates for one in described], dtype="i4")
+    write_array(group, "content", np.stack([digest_of_image(*arrays) for arrays in of_images]))
 
 
 def read_patches_of_image(stored, stage_range, index):
-    """The descriptors and patch centres of one image, as `write_descriptors` took them."""
-    start, stop = stored.array(stage_range, "first", index, index + 2)
-    return tuple(stored.array(stage_range, name, start, stop) for name in ("descriptors", "centres_px"))
-
-
-def read_sides_of_image(stored, stage_range, index):
-    """The side of every patch of one image in pixels, (n_patches,); None where all have one."""
-    if "patch_px" not in stored.group(stage_range):
-        return None
-    start, stop = stored.array(stage_range, "first", index, index + 2)
-    return stored.array(stage_range, "patch_px", start, stop)
+    """The descriptors, centres and sides of the patches of one image, as `write_descriptors` took them."""
+    return stored.images(stage_range, index, index + 1)
 
 
 def n_patches(stored, stage_range):
@@ -48,14 +42,14 @@ def n_patches(stored, stage_range):
 def read_patches(files, stage_range, rows):
     """The descriptors with the given ascending row numbers, counted through all `files` end to end.
 
-    Read block by block into one array of the stored type: a stage range is never held in float.
+    Read some images at a time into one array of the stored type: a stage range is never held in float.
     """
     picked, start = [], 0
     for stored in files:
         if stage_range not in stored.stage_ranges:
             continue
-        for block in stored.blocks(stage_range, "descriptors"):
-            a, b = np.searchsorted(rows, [start, start + len(block)])
-            picked.append(block[rows[a:b] - start])
-            start += len(block)
+        for descriptors, *_ in stored.blocks_of_images(stage_range):
+            a, b = np.searchsorted(rows, [start, start + len(descriptors)])
+            picked.append(descriptors[rows[a:b] - start])
+            start += len(descriptors)
     return np.concatenate(picked)

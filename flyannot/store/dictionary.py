@@ -1,20 +1,29 @@
-"""dictionary.h5, the checkpoints on the way to it, and the trace of its learning."""
+"""dictionary.h5, the checkpoints on the way to it, and the trace of its learning.
+
+A record of the trace is what the loop of learning says of one epoch: an object with the numbers of TRACE.
+"""
 
 import csv
 import io
-from dataclasses import astuple, fields
 
 import numpy as np
 
 from flyannot.runtime.atomic_file import write_text
-from flyannot.sparse.fit import EpochRecord
 from flyannot.store.writing import write_array
 
-_COLUMNS = tuple(field.name for field in fields(EpochRecord))
+TRACE = {
+    "epoch": "i4",
+    "seconds": "f8",
+    "objective_stored": "f8",
+    "objective": "f8",
+    "gap": "f8",
+    "mean_nonzeros": "f8",
+    "n_unused_atoms": "i4",
+}
 
 
 def write_dictionary(file, stage_range, D, records, *, n_patches):
-    """Add one stage range: atoms D (n_atoms, n_features) and the `EpochRecord` of every epoch.
+    """Add one stage range: atoms D (n_atoms, n_features) and the record of every epoch.
 
     Seconds are left out, so that the same inputs and options give the same bytes; they are in the
     table that `write_trace` makes.
@@ -39,25 +48,24 @@ def write_checkpoint(file, stage_range, state, records):
 
 
 def read_checkpoint(stored, stage_range):
-    """The state and the records that `write_checkpoint` took; scalars come back as arrays of one."""
+    """The state, whose scalars come back as arrays of one, and the records as dicts."""
     group = stored.group(stage_range)
     state = {name: stored.array(stage_range, f"state/{name}") for name in group["state"]}
-    columns = [stored.array(stage_range, f"trace/{name}").tolist() for name in _COLUMNS]
-    return state, [EpochRecord(*row) for row in zip(*columns)]
+    columns = [stored.array(stage_range, f"trace/{name}").tolist() for name in TRACE]
+    return state, [dict(zip(TRACE, row)) for row in zip(*columns)]
 
 
 def _write_records(group, records, without=()):
-    for name, field in zip(_COLUMNS, fields(EpochRecord)):
+    for name, dtype in TRACE.items():
         if name not in without:
-            dtype = "i4" if field.type is int else "f8"
-            write_array(group, name, [getattr(record, name) for record in records], dtype=dtype)
+            write_array(group, name, [getattr(one, name) for one in records], dtype=dtype)
 
 
 def write_trace(path, records_of):
-    """Write the records of all stage ranges, seconds included, as CSV."""
+    """Write the records of all stage ranges (a dict), seconds included, as CSV."""
     text = io.StringIO()
     rows = csv.writer(text, lineterminator="\n")
-    rows.writerow(["stage_range", *_COLUMNS])
+    rows.writerow(["stage_range", *TRACE])
     for stage_range, records in records_of.items():
-        rows.writerows([stage_range, *(f"{v:.6g}" for v in astuple(record))] for record in records)
+        rows.writerows([stage_range, *(f"{getattr(one, n):.6g}" for n in TRACE)] for one in records)
     write_text(path, text.getvalue())

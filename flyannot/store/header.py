@@ -4,14 +4,16 @@ import json
 from dataclasses import dataclass
 
 from flyannot.errors import DataError
-from flyannot.store.schema import FORMAT_VERSION, MADE_BY, OPTIONS, SCHEMAS
+from flyannot.store.schema import FORMAT_VERSION, MADE_BY, SCHEMAS
 
 
 @dataclass(frozen=True)
 class Header:
     """What a file is and what it was made from; the whole ground for resuming and for refusing.
 
-    `options` are the resolved options, `inputs` map a role (descriptors, dictionary...) to a list
+    `options` has the resolved options of the step that made it, and of those before it, each under the name
+    of the step: extract, learn, pool, classify, annotate.  `inputs` map a role (descriptors, dictionary...)
+    to a list
     of content digests, `failures` lists what was skipped as (image, reason).  `digest` and `version`
     are known of a file that was read.
     """
@@ -46,8 +48,6 @@ def read_header(attributes, path, kind=None):
         _text(attributes, "flyannot_version"),
     )
     _check_types(header)
-    for name, accepted in OPTIONS[found].items():
-        _check_option(header.options, name, accepted)
     return header
 
 
@@ -97,20 +97,3 @@ def _list(value):
     if not isinstance(value, list):
         raise TypeError("inputs are not lists of digests")
     return value
-
-
-def _check_option(options, path, accepted):
-    """`path` such as "pool.extract.patch_px"; `accepted` as in `flyannot.store.schema.OPTIONS`."""
-    *parents, name = path.split(".")
-    for parent in parents:
-        options = options[parent]
-    required = name.removesuffix("?")
-    if required != name and required not in options:
-        return
-    value = options[required]
-    if isinstance(accepted, tuple) and isinstance(accepted[0], str):
-        fits = isinstance(value, str) and value in accepted
-    else:
-        fits = isinstance(value, accepted) and not isinstance(value, bool)
-    if not fits:
-        raise TypeError(f"option {path.rstrip('?')} is {value!r}")

@@ -1,47 +1,54 @@
 """model.h5: everything that leads from pixels to terms, and no pickle."""
 
-from flyannot.classifiers import from_arrays
 from flyannot.store.writing import write_array
 
-_PER_TERM = ("threshold", "slope", "offset", "n_groups", "n_positive")
-_SECOND = "second/"  # what follows is of the second opinion
+_ARRAYS = "model/"  # what follows is the classifier's
 
 
-def write_model(file, stage_range, D, terms, fitted, train_genes, second=None):
-    """Add one stage range: its atoms, terms, the `Fitted` classifier of them, the genes it learned from, and
-    the `Fitted` of a second opinion, if there is one."""
+def write_model(file, stage_range, D, terms, method, arrays, train_genes):
+    """Add one stage range: its atoms, terms, the name and the arrays (a flat dict) of the classifier of them,
+    and the genes it learned from."""
     group = file.create_group(stage_range)
     write_array(group, "D", D)
     write_array(group, "train_gene", sorted(train_genes))
     write_array(group, "term", list(terms))
-    _write_fitted(group, "", fitted)
-    if second is not None:
-        _write_fitted(group, _SECOND, second)
+    write_array(group, "method", [method])
+    for name, values in arrays.items():
+        write_array(group, _ARRAYS + name, values)
 
 
-def read_model(stored, stage_range):
-    """The atoms, terms, classifier and training genes that `write_model` took."""
-    return (
-        stored.array(stage_range, "D"),
-        stored.array(stage_range, "term"),
-        _read_fitted(stored, stage_range, ""),
-        frozenset(stored.array(stage_range, "train_gene")),
-    )
+def read_method(stored, stage_range):
+    """The name of the classifier."""
+    return stored.array(stage_range, "method")[0]
 
 
-def read_second_opinion(stored, stage_range):
-    """The second classifier that `write_model` took, or None."""
-    has_one = _SECOND + "method" in stored.group(stage_range)
-    return _read_fitted(stored, stage_range, _SECOND) if has_one else None
+def read_classifier(stored, stage_range, datasets, n_features):
+    """The arrays of the classifier by name.
+
+    Parameters
+    ----------
+    datasets : dict, name -> (kinds of type, dimensions), what the classifier must have
+    n_features : how many features a row has
+
+    Raises
+    ------
+    DataError
+        If they are not as they must be.
+    """
+    sizes = {"n_terms": len(stored.group(stage_range)["term"]), "n_features": n_features}
+    return stored.arrays(stage_range, _ARRAYS.rstrip("/"), datasets, sizes)
 
 
-def _write_fitted(group, place, fitted):
-    write_array(group, place + "method", [fitted.method])
-    for name, values in fitted.arrays().items():
-        write_array(group, place + name, values)
+def read_atoms(stored, stage_range):
+    """The atoms."""
+    return stored.array(stage_range, "D")
 
 
-def _read_fitted(stored, stage_range, place):
-    (method,) = stored.array(stage_range, place + "method")
-    names = [*_PER_TERM, *(f"scorer/{name}" for name in stored.group(stage_range)[place + "scorer"])]
-    return from_arrays(method, {name: stored.array(stage_range, place + name) for name in names})
+def read_terms(stored, stage_range):
+    """The terms, in the order of the classifier's."""
+    return stored.array(stage_range, "term")
+
+
+def read_train_genes(stored, stage_range):
+    """The genes that the model learned from."""
+    return frozenset(stored.array(stage_range, "train_gene"))

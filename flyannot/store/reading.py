@@ -2,11 +2,14 @@
 
 HDF5 itself is not made for hostile files.  Before a dataset is read we know that it is reached by
 hard links only, lies in this file, has a type of the short list, is stored in full (a 1 MB file
-cannot claim 4 GiB) and fits the schema.  Checksums of the blocks catch flipped bits on reading.
+cannot claim 4 GiB) and fits the schema.  Whenever a file is opened, all that is small in it is compared with
+the digest in its header; what is bulky is compared with its own, image by image, when it is read.
 """
 
 import math
 from contextlib import contextmanager
+from itertools import pairwise
+from pathlib import Path
 
 import h5py
 import numpy as np
@@ -14,10 +17,11 @@ import numpy as np
 from flyannot.errors import DataError, InputError
 from flyannot.stage_ranges import STAGE_RANGES
 from flyannot.store.consistency import contradiction
-from flyannot.store.content_digest import content_digest, row_blocks
+from flyannot.store.content_digest import content_digest, digest_of_image
 from flyannot.store.header import read_header
-from flyannot.store.schema import DTYPES, MADE_BY, breach
+from flyannot.store.schema import BULK, DTYPES, MADE_BY, SCHEMAS, shape_violation
 
+_BLOCK_BYTES = 1 << 24  # read and checked at a time
 _SIGNATURE = b"\x89HDF\r\n\x1a\n"  # how every HDF5 file begins
 _HDF5_COMPLAINTS = (OSError, RuntimeError, KeyError, ValueError)
 
@@ -52,12 +56,60 @@ class Stored:
         self._require_finite(values, stage_range, name)
         return values
 
-    def blocks(self, stage_range, name):
-        """All rows of one dataset of numbers, some megabytes at a time."""
-        with self._reading(stage_range, name):
-            for block in row_blocks(self.group(stage_range)[name]):
-                self._require_finite(block, stage_range, name)
-                yield block
+    def arrays(self, stage_range, place, datasets, sizes):
+        """All arrays of a group within a stage range by name, checked against `datasets`.
+
+        Parameters
+        ----------
+        datasets, sizes : as `flyannot.store.schema.shape_violation` takes them
+
+        Raises
+        ------
+        DataError
+            If one is missing, or of another type or shape.
+        """
+        group = self.group(stage_range).get(place, {})
+        wrong = shape_violation(datasets, group, f"{stage_range}/{place}", sizes)
+        if wrong:
+            raise damaged(self.path, wrong, self.kind)
+        return {name: self.array(stage_range, f"{place}/{name}") for name in datasets}
+
+    def images(self, stage_range, start, stop):
+        """What the file holds of the images `start` to `stop`: their rows of the kind's BULK datasets.
+
+        Raises
+        ------
+        DataError
+            If it is not what was written.
+        """
+        first = self._first(stage_range, start, stop)
+        arrays = tuple(self.array(stage_range, name, first[0], first[-1]) for name in BULK[self.kind])
+        expected = self.array(stage_range, "content", start, stop)
+        for i, (a, b) in enumerate(pairwise(first - first[0])):
+            if not np.array_equal(digest_of_image(*(array[a:b] for array in arrays)), expected[i]):
+                name = self.array(stage_range, "image", start + i, start + i + 1)[0]
+                what = f"{stage_range}: what it holds of the image {name} is not what was written"
+                raise damaged(self.path, what, self.kind)
+        return arrays
+
+    def blocks_of_images(self, stage_range):
+        """`images`, all of them in order, some megabytes at a time."""
+        group = self.group(stage_range)
+        n_images = len(group["image"])
+        ends = np.asarray(self._first(stage_range, 0, n_images)[1:])
+        row_bytes = sum(group[n].dtype.itemsize * math.prod(group[n].shape[1:]) for n in BULK[self.kind])
+        start = 0
+        while start < n_images:
+            before = ends[start - 1] if start else 0
+            stop = int(np.searchsorted(ends, before + _BLOCK_BYTES // max(1, row_bytes), side="right"))
+            yield self.images(stage_range, start, stop := max(stop, start + 1))
+            start = stop
+
+    def _first(self, stage_range, start, stop):
+        """Where the rows of the images begin in the bulky datasets, and where the last one's end."""
+        if "first" in SCHEMAS[self.kind]:
+            return self.array(stage_range, "first", start, stop + 1)
+        return np.arange(start, stop + 1)
 
     @contextmanager
     def _reading(self, stage_range, name):
@@ -78,27 +130,40 @@ class Stored:
 
 
 @contextmanager
-def open_stored(path, kind=None):
+def open_stored(path, kind=None, *, digest=None):
     """Open a file for reading, after looking it over.  `kind` None accepts any.
+
+    Parameters
+    ----------
+    digest : that of the file which this one must still be, where it was open before
 
     Raises
     ------
     InputError
         If it is not there.
     DataError
-        If it is damaged, not one of ours, of another kind or of a later format.
+        If it is damaged, not one of ours, of another kind or of a later format, or was replaced.
     """
+    path = Path(path)
     _require_hdf5(path, kind)
     try:
-        file = h5py.File(path, "r")
+        file = h5py.File(
+            path, "r", locking=False
+        )  # files are replaced as a whole, and not all systems have locks
     except OSError as error:
         raise damaged(path, f"not a readable HDF5 file ({_first_line(error)})", kind) from error
     with file:
-        yield _looked_over(file, path, kind)
+        stored = _looked_over(file, path, kind)
+        if digest is not None and stored.digest != digest:
+            raise DataError(
+                f"{path} was replaced while this ran: it was {digest[:12]} and is {stored.digest[:12]}",
+                fix="run the same command again",
+            )
+        yield stored
 
 
 def verify_stored(path):
-    """Read everything in a file and compare it with the digest in its header.
+    """Read everything in a file and compare it with its digests.
 
     Raises
     ------
@@ -106,13 +171,9 @@ def verify_stored(path):
         As `open_stored`, or if anything differs or cannot be read.
     """
     with open_stored(path) as stored:
-        try:
-            found = content_digest(stored.file)
-        except _HDF5_COMPLAINTS as error:
-            raise damaged(path, _first_line(error), stored.kind) from error
-        if found != stored.digest:
-            what = f"its contents have digest {found[:12]}, its header says {stored.digest[:12]}"
-            raise damaged(path, what, stored.kind)
+        for stage_range in stored.stage_ranges if stored.kind in BULK else ():
+            for _ in stored.blocks_of_images(stage_range):
+                pass
         return stored.kind
 
 
@@ -150,16 +211,20 @@ def _looked_over(file, path, kind):
         header = read_header(file.attrs, path, kind)
         _check_links(file, path)
         stored = Stored(file, path, header)
-        wrong = next(filter(None, (_breach(stored, s) for s in stored.stage_ranges)), "")
+        wrong = next(filter(None, (_violation(stored, s) for s in stored.stage_ranges)), "")
+        found = "" if wrong else content_digest(file, header.kind)
     except (*_HDF5_COMPLAINTS, TypeError, AttributeError) as error:
         raise damaged(path, f"it cannot be looked over ({_first_line(error)})", kind) from error
     if wrong:
         raise damaged(path, wrong, stored.kind)
+    if found != header.digest:
+        what = f"its contents have digest {found[:12]}, its header says {header.digest[:12] or 'nothing'}"
+        raise damaged(path, what, stored.kind)
     return stored
 
 
-def _breach(stored, stage_range):
-    wrong = breach(stored.kind, stored.group(stage_range), stage_range)
+def _violation(stored, stage_range):
+    wrong = shape_violation(SCHEMAS[stored.kind], stored.group(stage_range), stage_range, {})
     return wrong or contradiction(stored, stage_range)
 
 

@@ -1,7 +1,7 @@
 """What every kind of file holds: the one place where formats are written down for the machine.
 
 A kind maps the datasets of one stage range to (dtype kinds, dimensions).  A dimension is a number or
-a name; a name stands for one size throughout the stage range, and `+1` may follow it.  data/FORMAT.md
+a name; a name stands for one size throughout the stage range, and `+1` may follow it.  docs/file-format.md
 says the same for people.
 """
 
@@ -19,24 +19,17 @@ _IMAGES = {
     "source": ("S", ("n_images",)),
     "doubt": ("S", ("n_images",)),
 }
-
-# A classifier; its own arrays are under scorer/.
-_FITTED = {
-    "method": ("S", (1,)),
-    "n_groups": ("i", ("n_terms",)),
-    "n_positive": ("i", ("n_terms",)),
-    "threshold": ("f", ("n_terms",)),
-    "slope": ("f", ("n_terms",)),
-    "offset": ("f", ("n_terms",)),
-}
+_CONTENT = {"content": ("u", ("n_images", 32))}  # the digest of what is held of each image: see BULK
 
 SCHEMAS = {
     "descriptors": {
         **_IMAGES,
+        **_CONTENT,
         "descriptors": ("u", ("n_patches", "n_features")),
         "centres_px": ("f", ("n_patches", 2)),
+        "patch_px": ("u", ("n_patches",)),
         "first": ("i", ("n_images+1",)),
-        "n_windows": ("i", ("n_images",)),
+        "n_candidates": ("i", ("n_images",)),
     },
     "dictionary": {
         "D": ("f", ("n_atoms", "n_features")),
@@ -50,14 +43,14 @@ SCHEMAS = {
     "checkpoint": {},  # a learner's own arrays, under state/
     "features": {
         **_IMAGES,
+        **_CONTENT,
         "features": ("f", ("n_images", "n_features")),
-        "winner": ("i", ("n_images", "n_winners")),
-        "n_patches": ("i", ("n_images", "n_cells")),
+        "winner": ("i", ("n_images", "n_features")),
         "D": ("f", ("n_atoms", "n_descriptor")),
     },
-    "model": {
+    "model": {  # and the arrays of its classifier, under model/
         "term": ("S", ("n_terms",)),
-        **_FITTED,
+        "method": ("S", (1,)),
         "train_gene": ("S", ("n_train_genes",)),
         "D": ("f", ("n_atoms", "n_descriptor")),
     },
@@ -72,87 +65,14 @@ SCHEMAS = {
         "decision_value": ("f", ("n_groups", "n_terms")),
         "probability": ("f", ("n_groups", "n_terms")),
         "yes": ("u", ("n_groups", "n_terms")),
+        "undetermined": ("u", ("n_groups", "n_terms")),
     },
 }
 
-# What a file may hold besides.
-OPTIONAL = {
-    "descriptors": {"patch_px": ("u", ("n_patches",))},
-    "model": {f"second/{name}": known for name, known in _FITTED.items()},
-    "predictions": {
-        "cannot_say": ("u", ("n_groups", "n_terms")),
-        "second_probability": ("f", ("n_groups", "n_terms")),
-        "second_yes": ("u", ("n_groups", "n_terms")),
-    },
-}
-
-_NUMBER = (int, float)
-_EXTRACT = {
-    "patch_px": (int, list),
-    "stride_px": int,
-    "min_std": _NUMBER,
-    "channel?": ("grey", "stain"),
-    "register?": ("none", "axis", "shape"),
-    "shades?": _NUMBER,
-}
-_POOL = {
-    "coder": str,
-    "tol": _NUMBER,
-    "pooling": ("max", "mean", "rms"),
-    "grid": list,
-    "signs?": ("merged", "apart"),
-    "views?": ("merged", "apart"),
-    "mirror?": list,
-    **{f"extract.{name}": accepted for name, accepted in _EXTRACT.items()},
-    "learn.lam": _NUMBER,
-}
-_LEARN = {"lam": _NUMBER, "extract": dict}
-
-_LABELLED_ROWS = {"A": ("f", ("n_rows", "n_features")), "Y": ("u", ("n_rows", "n_terms"))}
-_LINEAR = {"weights": ("f", ("n_terms", "n_features")), "intercept": ("f", ("n_terms",))}
-
-# The arrays of every classifier, under scorer/ of a model.
-SCORERS = {
-    "svm": {**_LINEAR, "C": ("f", ("n_terms",))},
-    "undersampled-svm": {**_LINEAR, "C": ("f", ("n_terms",))},
-    "ridge": {**_LINEAR, "alpha": ("f", (1,))},
-    "coupled-ridge": {
-        **_LINEAR,
-        "mixing": ("f", ("n_terms", "n_terms")),
-        "alpha": ("f", (1,)),
-        "share": ("f", (1,)),
-    },
-    "siso": _LABELLED_ROWS,
-    "hash-siso": {
-        **_LABELLED_ROWS,
-        "directions": ("f", ("n_functions", "n_features")),
-        "cells": ("i", ("n_functions", "n_places")),
-        "ending": ("u", (1,)),
-    },
-    "knn": {**_LABELLED_ROWS, "n_neighbours": ("i", (1,))},
-    "rbf-svm": {
-        "A": ("f", ("n_support", "n_features")),
-        "dual": ("f", ("n_terms", "n_support")),
-        "intercept": ("f", ("n_terms",)),
-        "gamma": ("f", (1,)),
-        "C": ("f", (1,)),
-    },
-}
-
-# The options that later commands rely on: a type, some types, or the values that are known.  One whose name
-# ends in ? may be missing.
-OPTIONS = {
-    "descriptors": _EXTRACT,
-    "dictionary": _LEARN,
-    "checkpoint": _LEARN,
-    "features": _POOL,
-    "model": {
-        "train.scheme": ("group", "mean", "image"),
-        "train.normalisation": ("l2", "power", "none"),
-        "train.merge": ("max", "mean"),
-        **{f"pool.{name}": accepted for name, accepted in _POOL.items()},
-    },
-    "predictions": {},
+# The datasets that are too large to be read whenever a file is opened: they are digested image by image.
+BULK = {
+    "descriptors": ("descriptors", "centres_px", "patch_px"),  # the rows of an image as `first` cuts them
+    "features": ("features", "winner"),  # a row an image
 }
 
 MADE_BY = {
@@ -165,18 +85,16 @@ MADE_BY = {
 }
 
 
-def breach(kind, group, stage_range):
-    """What is wrong with one stage range of a file, in words, or an empty string."""
-    return shape_breach(datasets_of(kind, group), group, stage_range, {})
+def shape_violation(datasets, group, place, sizes):
+    """What is wrong with the named datasets of a group, in words, or "".
 
-
-def datasets_of(kind, group):
-    """The datasets of one stage range: those that it must have, and those that it may and does have."""
-    return SCHEMAS[kind] | {n: known for n, known in OPTIONAL.get(kind, {}).items() if n in group}
-
-
-def shape_breach(datasets, group, place, sizes):
-    """What is wrong with the named datasets of a group, in words; `sizes` are the dimensions known so far."""
+    Parameters
+    ----------
+    datasets : dict, name -> (kinds of type, dimensions), as in SCHEMAS
+    group : what has them by name: a group of an open file, or a dict of arrays
+    place : how messages name the group
+    sizes : dict, the dimensions known so far; those found are added
+    """
     for name, (kinds, dimensions) in datasets.items():
         dataset = group.get(name)
         where = f"{place}/{name}"

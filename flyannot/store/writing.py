@@ -10,6 +10,7 @@ from flyannot.errors import DataError, InputError
 from flyannot.runtime.atomic_file import replacing
 from flyannot.runtime.digest import canonical_json
 from flyannot.store.content_digest import content_digest
+from flyannot.store.output_file import OutputFile
 from flyannot.store.reading import open_stored, verify_stored
 from flyannot.store.schema import FORMAT_VERSION
 
@@ -27,13 +28,19 @@ def create(path, header):
     WriteError
         If the disk is full or the folder cannot be written; `path` is then as it was.
     """
-    with (
-        replacing(path, check=verify_stored) as beside,
-        h5py.File(beside, "w", libver=("v110", "v110")) as file,
-    ):
-        _write_header(file, header)
-        yield file
-        _write_text(file, "digest", content_digest(file))
+    with replacing(path, check=verify_stored) as beside:
+        output = OutputFile(beside)
+        try:
+            with h5py.File(output, "w", libver=("v110", "v110")) as file:
+                _write_header(file, header)
+                yield file
+                if output.error is None:
+                    _write_text(file, "digest", content_digest(file, header.kind))
+        except (OSError, RuntimeError, KeyError, ValueError):
+            if output.error is None:
+                raise  # else it is what HDF5 made of the error of the system
+        finally:
+            output.close()
 
 
 def _write_header(file, header):

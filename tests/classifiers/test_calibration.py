@@ -52,7 +52,7 @@ def test_the_threshold_lies_between_neighbours_or_says_no_to_all():
     assert (close > best_threshold(close, truth)).tolist() == truth.tolist()
 
 
-def judged(yes, truth):
+def evaluated(yes, truth):
     tp, fp, fn, _ = confusion(yes, truth)
     return {"precision": tp / max(1, tp + fp), "sensitivity": tp / (tp + fn), "tp": tp, "fp": fp}
 
@@ -62,9 +62,9 @@ def test_a_threshold_gives_what_is_wanted_and_as_much_of_the_other_as_any_that_d
     for wanted in (0.3, 0.7, 0.95, 1.0):
         truth = rng.random(40) < 0.4
         values = np.round(truth + rng.normal(size=40), 1)
-        every = [judged(values > cut, truth) for cut in (*np.unique(values), values.min() - 1)]
+        every = [evaluated(values > cut, truth) for cut in (*np.unique(values), values.min() - 1)]
         fitting = [one for one in every if one[what] >= wanted and one["tp"]]
-        found = judged(values > threshold_at(values, truth, (what, wanted)), truth)
+        found = evaluated(values > threshold_at(values, truth, (what, wanted)), truth)
         if not fitting:
             assert found["tp"] == found["fp"] == 0
         elif what == "precision":
@@ -80,25 +80,25 @@ def test_a_precision_out_of_reach_says_no_to_all():
     assert threshold_at(values, truth) == best_threshold(values, truth)
 
 
-def test_a_higher_aim_says_yes_to_fewer_or_more_groups(flyannot, chain):
+def test_a_higher_point_says_yes_to_fewer_or_more_groups(flyannot, chain):
     answers = []
-    for aim in ("--at sensitivity=0.95", "--at sensitivity=0.3"):
+    for point in ("--operating-point sensitivity=0.95", "--operating-point sensitivity=0.3"):
         said = flyannot(
-            f"evaluate F T --folds 2 --min-groups 6 --json - {aim}", F=chain.features, T=chain.annotations
+            f"evaluate F T --folds 2 --min-groups 6 --json - {point}", F=chain.features, T=chain.annotations
         )
         assert said.code == 0, said.err
         answers.append(json.loads(said.out)["summary"]["all"]["macro"]["sensitivity"])
     assert answers[0] > answers[1]
-    said = flyannot("evaluate F T --at precision=2", F=chain.features, T=chain.annotations)
-    assert said.code == 2 and "with P from 0 to 1" in said.err
+    said = flyannot("evaluate F T --operating-point precision=2", F=chain.features, T=chain.annotations)
+    assert said.code == 2 and "with P above 0 and at most 1" in said.err
 
 
 def test_what_is_near_the_threshold_of_its_term_is_left_open(flyannot, chain, tmp_path):
-    """The wider the band the more is open; far from it the answers are as without one."""
+    """The wider the margin the more is open; far from it the answers are as without one."""
     tables = []
     for width in ("0", "0.05", "1"):
         said = flyannot(
-            f"annotate M E -o O --cannot-say {width}",
+            f"annotate M E -o O --abstain-margin {width}",
             M=chain.model,
             E=chain.embryos,
             O=tmp_path / f"{width}.h5",
@@ -108,6 +108,6 @@ def test_what_is_near_the_threshold_of_its_term_is_left_open(flyannot, chain, tm
             [row.rsplit(",", 1)[1] for row in (tmp_path / f"{width}.csv").read_text().splitlines()[1:]]
         )
     plain, some, every = tables
-    assert "cannot say" not in plain and set(every) == {"cannot say"}
-    assert 0 < some.count("cannot say") < len(some)
-    assert all(one in (two, "cannot say") for one, two in zip(some, plain))
+    assert "undetermined" not in plain and set(every) == {"undetermined"}
+    assert 0 < some.count("undetermined") < len(some)
+    assert all(one in (two, "undetermined") for one, two in zip(some, plain))

@@ -3,9 +3,9 @@
 import numpy as np
 import pytest
 
-from flyannot.classifiers import coupled_ridge, fit, from_arrays
+from flyannot.classifiers import coupled_ridge
 from flyannot.classifiers.coupled_ridge import ALPHAS, CoupledRidge, _held_out_values, _inner_products
-from flyannot.classifiers.linear_svm import TrainOptions
+from flyannot.classifiers.scorer import FitOptions
 from flyannot.scores.metrics import auc_within_folds
 
 
@@ -15,7 +15,12 @@ def learnable(rng):
     hidden = rng.normal(size=(90, 2))
     X = hidden @ rng.normal(size=(2, 150)) + 2 * rng.normal(size=(90, 150)) + 5
     Y = hidden @ rng.normal(size=(2, 6)) + 0.3 * rng.normal(size=(90, 6)) > 0.4
-    return X, Y, np.arange(90) % 3
+    return X, Y, np.arange(90)
+
+
+def fitted(X, Y, genes, rng):
+    """The model and its held-out values."""
+    return CoupledRidge.fit(X, Y, genes, rng=rng, options=FitOptions())
 
 
 def plain_ridge(X, Y, alpha):
@@ -28,7 +33,7 @@ def plain_ridge(X, Y, alpha):
 
 
 def test_held_out_values_are_those_of_ridge_regressions_without_the_fold(learnable):
-    X, Y, folds = learnable
+    (X, Y, _), folds = learnable, np.arange(90) % 3
     found = _held_out_values(_inner_products(X)[1], Y.astype(float), folds, ALPHAS)
     for fold in range(3):
         out = folds == fold
@@ -38,9 +43,9 @@ def test_held_out_values_are_those_of_ridge_regressions_without_the_fold(learnab
             np.testing.assert_allclose(values[out], expected - expected.mean(axis=0), atol=1e-10)
 
 
-def test_the_model_is_a_mixture_of_ridge_regressions(learnable):
-    X, Y, folds = learnable
-    model, _ = CoupledRidge.choose(X, Y, folds, np.arange(90), "max")
+def test_the_model_is_a_mixture_of_ridge_regressions(learnable, rng):
+    model, _ = fitted(*learnable, rng)
+    X, Y, _ = learnable
     W, _ = plain_ridge(X, Y.astype(float), model.alpha[0])
     values, ridge = model.decision_values(X), (X - X.mean(axis=0)) @ W
     factors = np.linalg.lstsq(ridge @ np.diag(1 / ridge.std(axis=0)), values, rcond=None)[0]
@@ -50,7 +55,7 @@ def test_the_model_is_a_mixture_of_ridge_regressions(learnable):
 
 def test_a_fold_says_nothing_of_its_own_held_out_values(learnable, rng):
     """Change the terms of one fold: its held-out values stay, if alpha and share do."""
-    X, Y, folds = learnable
+    (X, Y, _), folds = learnable, np.arange(90) % 3
     other = Y.copy()
     other[folds == 2] = ~other[folds == 2]
     products = _inner_products(X)[1]
@@ -64,8 +69,8 @@ def test_rare_terms_learn_from_related_ones(rng):
     hidden = rng.normal(size=120)
     X = np.outer(hidden, rng.normal(size=80)) + 4 * rng.normal(size=(120, 80))
     Y = np.stack([hidden + rng.normal(size=120) > 0.8 for _ in range(6)], axis=1)
-    folds, train = np.arange(120) % 3, np.arange(120) < 80
-    model, _ = CoupledRidge.choose(X[train], Y[train], folds[train], np.arange(80), "max")
+    train = np.arange(120) < 80
+    model, _ = fitted(X[train], Y[train], np.arange(80), rng)
     W, _ = plain_ridge(X[train], Y[train].astype(float), model.alpha[0])
 
     def mean_auc(values):
@@ -76,20 +81,9 @@ def test_rare_terms_learn_from_related_ones(rng):
 
 
 @pytest.mark.parametrize("margin, stays", [(1.0, True), (0.0, False)])
-def test_the_first_pair_stays_unless_another_is_better_by_the_margin(learnable, monkeypatch, margin, stays):
-    X, Y, folds = learnable
+def test_the_first_pair_stays_unless_another_is_better_by_the_margin(
+    learnable, monkeypatch, rng, margin, stays
+):
     monkeypatch.setattr(coupled_ridge, "MARGIN", margin)
-    model, _ = CoupledRidge.choose(X, Y, folds, np.arange(90), "max")
+    model, _ = fitted(*learnable, rng)
     assert ((model.alpha[0], model.share[0]) == (ALPHAS[0], coupled_ridge.SHARES[0])) == stays
-
-
-@pytest.mark.parametrize("merge", ["max", "mean"])
-def test_images_of_a_group_are_held_out_together_and_the_model_comes_back(learnable, rng, merge):
-    X, Y, _ = learnable
-    bags = np.repeat(np.arange(45), 2)
-    genes = np.array([f"g{b}" for b in bags])
-    Y = Y[::2][bags]
-    fitted = fit("coupled-ridge", X, Y, genes, rng=rng, bags=bags, options=TrainOptions(merge=merge))
-    again = from_arrays(fitted.method, fitted.arrays())
-    np.testing.assert_array_equal(again.decision_values(X), fitted.decision_values(X))
-    assert fitted.n_groups[0] == 45

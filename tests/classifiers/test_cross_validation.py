@@ -2,7 +2,6 @@ import numpy as np
 
 from flyannot.classifiers.cross_validation import cross_validate
 from flyannot.classifiers.folds import folds_of_genes
-from flyannot.classifiers.linear_svm import TrainOptions
 from flyannot.classifiers.training_set import LabelledRows
 from flyannot.scores.metrics import evaluate
 
@@ -15,20 +14,20 @@ def labelled(rng, n=80, p=30, n_terms=3, noise=2.0):
     return X, signal > cut, np.array([f"gene{i:03}" for i in range(n)])
 
 
-def cross_validated(X, Y, genes, seed=0, *, bags=None, reasons=None, **options):
+def cross_validated(X, Y, genes, seed=0, *, reasons=None, **options):
     folds = folds_of_genes(genes, 5, np.random.default_rng(seed))
     terms = [f"term{j}" for j in range(Y.shape[1])]
     rng = np.random.default_rng(seed)
-    rows = LabelledRows(X=X, Y=Y, genes=genes, terms=terms, bags=bags, reasons=reasons)
+    rows = LabelledRows(X=X, Y=Y, genes=genes, terms=terms, reasons=reasons)
     return cross_validate(rows, folds=folds, rng=rng, **options)
 
 
 def test_labels_without_meaning_score_one_half(rng):
-    """The leak test: 40 terms drawn at random, genes of several images that are almost equal."""
+    """The leak test: 40 terms drawn at random, genes of several groups that are almost equal."""
     rows = np.repeat(np.arange(60), 3)
     X = rng.normal(size=(60, 200))[rows] + 0.01 * rng.normal(size=(180, 200))
     Y = (rng.random((60, 40)) < 0.4)[rows]
-    outcome = cross_validated(X, Y, rows, options=TrainOptions(Cs=(0.1, 1.0)))
+    outcome = cross_validated(X, Y, rows)
     summary = evaluate({"4-6": outcome})["summary"]["4-6"]
     # one AUC of 24 x 36 genes in 5 folds has a deviation under 0.1; the mean of 40 under 0.1 / 40^(1/2)
     assert abs(summary["macro"]["auc"] - 0.5) < 4 * 0.1 / np.sqrt(40)
@@ -56,15 +55,12 @@ def test_models_of_a_fold_never_see_its_labels(rng):
     assert (before.values[~held_out] != after.values[~held_out]).any()
 
 
-def test_cross_validation_judges_groups_of_images_and_explains_what_it_leaves_out(rng):
+def test_what_is_left_out_is_explained(rng):
     X, Y, genes = labelled(rng, n=40)
     Y = np.column_stack([Y[:, 0], np.arange(40) < 3, np.ones(40, bool)])
-    rows = rng.permutation(np.repeat(np.arange(40), 2))
-    outcome = cross_validated(
-        X[rows], Y[rows], genes[rows], bags=genes[rows], options=TrainOptions(merge="mean")
-    )
+    outcome = cross_validated(X, Y, genes)
     assert outcome.truth.shape == outcome.values.shape == outcome.yes.shape == (40, 3)
-    assert (outcome.truth == Y).all()  # groups come in the order of their names
+    assert (outcome.truth == Y).all()
     assert outcome.reasons[1:] == (
         "not evaluable: 3 positive genes, 5 needed",
         "not evaluable: 0 negative genes, 5 needed",
@@ -96,5 +92,5 @@ def test_raw_pixels_reach_the_known_score_on_real_embryos(shared_data):
     terms = sorted(set().union(*carried.values()))
     Y = np.array([[term in carried[gene] for term in terms] for gene in genes])
     frequent = np.argsort(-Y.sum(axis=0), kind="stable")[:10]
-    outcome = cross_validated(X, Y[:, frequent], genes, options=TrainOptions(Cs=(0.1,)))
+    outcome = cross_validated(X, Y[:, frequent], genes)
     assert 0.65 < evaluate({"4-6": outcome})["summary"]["4-6"]["macro"]["auc"] < 0.80

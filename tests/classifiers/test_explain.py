@@ -8,21 +8,23 @@ import numpy as np
 import pytest
 from PIL import Image as Picture
 
-from flyannot.classifiers import fit
-from flyannot.classifiers.explain import LINEAR, contribution_map, explain_group
-from flyannot.classifiers.linear_svm import TrainOptions
-from flyannot.classifiers.training_set import SetOptions
+from flyannot.classifiers import CLASSIFIERS
+from flyannot.classifiers.explain import contribution_map, explain_group
+from flyannot.classifiers.model import fit
+from flyannot.classifiers.scorer import FitOptions
 from flyannot.dataset.folder import read_images
 from flyannot.descriptors.standard_image import SIZE_PX
-from flyannot.errors import InputError
 from flyannot.features.pooling import NO_PATCH
 from flyannot.steps.explain import TABLE, explain
-from flyannot.steps.output import Work
+from flyannot.steps.options import AnnotateOptions
+from flyannot.steps.predictions import read_predictions
+from flyannot.steps.tasks import Execution
 from flyannot.steps.train import train
-from flyannot.store.predictions import read_predictions
 from flyannot.store.reading import open_stored
 from tests.cli.test_cli import faulty
 from tests.small_embryos import CLASSIFY
+
+LINEAR = [name for name in CLASSIFIERS if CLASSIFIERS[name].is_linear]
 
 
 @pytest.fixture(scope="module")
@@ -31,7 +33,7 @@ def fitted_of():
     rng = np.random.default_rng(5)
     X, Y = rng.random((30, 12)), rng.random((30, 3)) < 0.5
     genes = [f"g{i}" for i in range(30)]
-    return {m: fit(m, X, Y, genes, rng=rng, options=TrainOptions(n_folds=2)) for m in LINEAR}
+    return {m: fit(m, X, Y, genes, rng=rng, options=FitOptions(n_folds=2)) for m in LINEAR}
 
 
 def group(rng, n_images, n_features=12, n_patches=7):
@@ -46,16 +48,15 @@ def group(rng, n_images, n_features=12, n_patches=7):
 @pytest.mark.parametrize("n_images", [1, 3])
 @pytest.mark.parametrize("scale", [1.0, 0.03])
 def test_the_parts_sum_to_the_decision_value(fitted_of, rng, method, n_images, scale):
-    """Whatever one number the features were multiplied by; image by image and merged, too."""
+    """Whatever one number the features were multiplied by."""
     fitted = fitted_of[method]
     features, winner = group(rng, n_images)
-    for X, merge in ((features.max(axis=0)[None], "max"), (features, "max"), (features, "mean")):
-        values = fitted.decision_values(scale * X)
-        values = values.mean(axis=0) if merge == "mean" else values.max(axis=0)
-        for term in range(3):
-            split = explain_group(fitted, term, scale * X, features, winner, merge=merge)
-            assert split.value == values[term] and split.without_patch == 0
-            assert split.total == pytest.approx(split.value, rel=1e-12, abs=1e-13)
+    X = features.max(axis=0)[None]
+    values = fitted.decision_values(scale * X)[0]
+    for term in range(3):
+        split = explain_group(fitted, term, scale * X, features, winner)
+        assert split.value == values[term] and split.without_patch == 0
+        assert split.total == pytest.approx(split.value, rel=1e-12, abs=1e-13)
     X = features.astype(float).mean(axis=0)[None]
     split = explain_group(fitted, 1, scale * X, features, winner, scheme="mean")
     assert split.total == pytest.approx(fitted.decision_values(scale * X)[0, 1], rel=1e-6)
@@ -89,8 +90,8 @@ def test_a_map_holds_all_that_the_patches_contribute(rng):
     [
         {},
         {"method": "ridge"},
-        {"rows": SetOptions("image", "none", 4)},
-        {"rows": SetOptions("image", "l2", 4), "merge": "mean"},
+        {"scheme": "mean", "normalisation": "none"},
+        {"scheme": "mean", "method": "coupled-ridge"},
     ],
     ids=str,
 )
@@ -101,8 +102,8 @@ def test_every_term_of_every_group_of_a_data_set_is_explained_exactly(chain, tmp
     model, out = (chain.model, chain.predictions) if not change else (tmp_path / "m.h5", tmp_path / "p.h5")
     images = read_images(chain.embryos)
     if change:
-        train([chain.features], chain.annotations, model, replace(CLASSIFY, **change), Work())
-        annotate(model, images, out, Work())
+        train([chain.features], chain.annotations, model, replace(CLASSIFY, **change), Execution())
+        annotate(model, images, out, AnnotateOptions(), Execution())
     values = {}
     with open_stored(out, "predictions") as stored:
         for s in stored.stage_ranges:
@@ -150,12 +151,14 @@ def test_what_cannot_be_explained_is_told_in_one_line(flyannot, chain, tmp_path)
     assert flyannot("explain M E --gene nobody -o O", **named).code == 2
     assert not (tmp_path / "why").exists()
     knn = tmp_path / "knn.h5"
-    train([chain.features], chain.annotations, knn, replace(CLASSIFY, method="knn"), Work())
-    faulty(flyannot("explain M E", **(named | {"M": knn})), 2, "knn", "no exact explanation", "svm or ridge")
-    with pytest.raises(InputError, match="mean pooling"):
-        from flyannot.classifiers.explain import require_linear
-
-        require_linear("svm", "mean")
+    train([chain.features], chain.annotations, knn, replace(CLASSIFY, method="knn"), Execution())
+    faulty(
+        flyannot("explain M E", **(named | {"M": knn})),
+        2,
+        "knn",
+        "no exact explanation",
+        "svm or coupled-ridge or ridge",
+    )
 
 
 def test_an_image_that_cannot_be_read_is_named(flyannot, chain, tmp_path):

@@ -55,8 +55,7 @@ def workplace(chain, tmp_path, monkeypatch):
     monkeypatch.chdir(folder)
     monkeypatch.setenv("FLYANNOT_SYNTHESIZE_MAX_IMAGES", "1")
     monkeypatch.setenv("FLYANNOT_SYNTHESIZE_STAGE_RANGE", "4-6")
-    for command in ("EXTRACT", "POOL", "TRAIN", "ANNOTATE", "EVALUATE"):
-        monkeypatch.setenv(f"FLYANNOT_{command}_JOBS", "1")
+    monkeypatch.setenv("FLYANNOT_RUN_JOBS", "1")
     return folder
 
 
@@ -125,15 +124,15 @@ def test_every_option_has_a_help_text():
 
 def test_the_help_of_the_group_lists_every_command(flyannot):
     said = flyannot("--help")
-    for name, (_, short) in COMMANDS.items():
+    for name, (_, short) in (item for commands in COMMANDS.values() for item in commands.items()):
         assert name in said.out and short.split()[0] in said.out
     assert flyannot("--version").out == f"flyannot, version {__version__}\n"
 
 
 def test_the_page_of_options_is_true():
     """Every option of every command, as the commands have them now."""
-    page = (ROOT / "data" / "OPTIONS.md").read_text(encoding="utf-8")
-    assert page == option_table() + "\n", f"data/OPTIONS.md is stale; in the root of the checkout: {RENEW}"
+    page = (ROOT / "docs" / "commands.md").read_text(encoding="utf-8")
+    assert page == option_table() + "\n", f"docs/commands.md is stale; in the root of the checkout: {RENEW}"
     for name, command in ALL.items():
         section = page.partition(f"## {name}\n")[2].partition("\n## ")[0]
         for one in command.params:
@@ -141,10 +140,10 @@ def test_the_page_of_options_is_true():
             assert shared or not isinstance(one, click.Option) or f"`{one.opts[-1]}`" in section, name
 
 
-# --- loudness ---
+# --- verbosity ---
 
 
-def test_loudness_may_stand_before_the_command(flyannot, workplace):
+def test_verbosity_may_stand_before_the_command(flyannot, workplace):
     assert flyannot("-q extract embryos -o d.h5") == (0, "", "")
     loud, plain = (flyannot(f"{flag} extract embryos -o d.h5 --force").err for flag in ("-v", ""))
     assert "up to date" in plain and len(loud) >= len(plain)
@@ -187,20 +186,20 @@ def test_a_misspelling_gets_a_suggestion(flyannot, workplace, chain, line, sugge
 
 
 def test_info_names_versions_processor_folders_and_extras(flyannot, monkeypatch):
-    monkeypatch.setenv("FLYANNOT_EXTRACT_JOBS", "3")
+    monkeypatch.setenv("FLYANNOT_RUN_JOBS", "3")
     facts = json.loads(flyannot("info --json").out)
     assert facts["flyannot"] == __version__ and facts["packages"]["numpy"]
     assert {"test", "bench"} <= set(facts["extras"]) and facts["extras"]["test"]["pytest"]
     assert facts["processor"]["usable"] >= 1 and facts["kernel_cache"]
-    assert facts["environment"]["FLYANNOT_EXTRACT_JOBS"] == "3"
+    assert facts["environment"]["FLYANNOT_RUN_JOBS"] == "3"
     said = flyannot("info")
     assert said.code == 0 and said.err == ""
-    assert all(word in said.out for word in (__version__, "processor", "numba", "FLYANNOT_EXTRACT_JOBS=3"))
+    assert all(word in said.out for word in (__version__, "processor", "numba", "FLYANNOT_RUN_JOBS=3"))
 
 
 def test_what_is_printed_as_a_table_is_printed_as_json_too(flyannot, workplace):
     shown = json.loads(flyannot("show features.h5 --json").out)
-    assert shown["kind"] == "features" and shown["options"]["pooling"] == "max"
+    assert shown["kind"] == "features" and shown["options"]["pool"]["coder"] == "cd"
     assert shown["stage_ranges"]["4-6"]["features"]["type"] == "float32"
     Path("broken.h5").write_bytes(Path("model.h5").read_bytes()[:-100])
     said = flyannot("verify features.h5 broken.h5 --json")

@@ -80,27 +80,13 @@ class Turn:
         self.server, self.handler = server, handler
         self.body = server.files.get(handler.path, b"")
         self.number = server.counts[handler.path]  # the how-manieth request for this path, from 1
-        self.etag = '"v1"'
-
-    @property
-    def first_byte(self):
-        """Where a Range begins that may be served, else 0."""
-        asked, condition = self.handler.headers.get("Range"), self.handler.headers.get("If-Range")
-        return int(asked[6:-1]) if asked and condition in (None, self.etag) else 0
 
     def as_asked(self, **changed):
         if not self.body:
             self.status(404)
             return
-        start = self.first_byte
-        if start >= len(self.body):
-            self.status(416)
-            return
-        headers = {"Content-Length": len(self.body) - start, "ETag": self.etag, "Content-Type": "image/jpeg"}
-        if start:
-            headers["Content-Range"] = f"bytes {start}-{len(self.body) - 1}/{len(self.body)}"
-        self.begin(206 if start else 200, headers | changed)
-        self.send(self.body[start:])
+        self.begin(200, {"Content-Length": len(self.body), "Content-Type": "image/jpeg"} | changed)
+        self.send(self.body)
 
     def begin(self, code, headers):
         self.handler.send_response(code)
@@ -138,13 +124,14 @@ def once(oddity):
 
 
 def drops_mid_body(turn):
-    turn.begin(200, {"Content-Length": len(turn.body), "ETag": turn.etag})
+    turn.begin(200, {"Content-Length": len(turn.body)})
     turn.send(turn.body[: len(turn.body) // 2])
     turn.hang_up()
 
 
-def drops_without_etag(turn):
-    turn.begin(200, {"Content-Length": len(turn.body)})
+def drops_without_length(turn):
+    """Who cannot know that half is missing must see it in the file."""
+    turn.begin(200, {"Connection": "close"})
     turn.send(turn.body[: len(turn.body) // 2])
     turn.hang_up()
 
@@ -227,7 +214,7 @@ def cut_image(turn):
 
 
 def stalls(turn):
-    turn.begin(200, {"Content-Length": len(turn.body), "ETag": turn.etag})
+    turn.begin(200, {"Content-Length": len(turn.body)})
     turn.send(turn.body[:100])
     turn.wait(5)
     turn.hang_up()
@@ -238,72 +225,45 @@ def never_answers(turn):
     turn.hang_up()
 
 
-def drips(turn):
+def drips(turn, n_drops=24):
     """Ever a few bytes, fast enough to be no stall."""
-    start = turn.first_byte
-    headers = {"Content-Length": len(turn.body) - start, "ETag": turn.etag}
-    if start:
-        headers["Content-Range"] = f"bytes {start}-{len(turn.body) - 1}/{len(turn.body)}"
-    turn.begin(206 if start else 200, headers)
-    step = len(turn.body) // 24
-    for at in range(start, len(turn.body), step):
+    turn.begin(200, {"Content-Length": len(turn.body)})
+    step = len(turn.body) // n_drops
+    for at in range(0, len(turn.body), step):
         turn.send(turn.body[at : at + step])
         turn.wait(0.05)
 
 
-def drops_then_ignores_range(turn):
-    if turn.number == 1:
-        drops_mid_body(turn)
-    else:
-        turn.whole(turn.body, ETag=turn.etag)
+def drips_for_ever(turn):
+    drips(turn, n_drops=1000)
 
 
-def drops_then_sends_another_range(turn):
-    if turn.number == 1:
-        drops_mid_body(turn)
-    elif turn.first_byte:
-        size = len(turn.body)
-        turn.begin(206, {"Content-Length": size - 7, "Content-Range": f"bytes 7-{size - 1}/{size}"})
-        turn.send(turn.body[7:])
-    else:
-        turn.as_asked()
+def sends_a_part(turn):
+    """Of its own accord, and from another byte than the first."""
+    size = len(turn.body)
+    turn.begin(206, {"Content-Length": size - 7, "Content-Range": f"bytes 7-{size - 1}/{size}"})
+    turn.send(turn.body[7:])
 
 
-def drops_then_has_another_version(turn):
-    """If-Range is honoured: the whole new file."""
-    if turn.number == 1:
-        old = bytes(len(turn.body))
-        turn.begin(200, {"Content-Length": len(old), "ETag": '"v0"'})
-        turn.send(old[: len(old) // 2])
-        turn.hang_up()
-    else:
-        turn.as_asked()
+def has_no_such_range(turn):
+    turn.status(416)
 
 
-def drops_then_mixes_versions(turn):
-    """If-Range is ignored: the end of the new file after the beginning of the old one."""
-    if turn.number == 1:
-        drops_then_has_another_version(turn)
-    elif turn.number == 2:
-        start, size = int(turn.handler.headers["Range"][6:-1]), len(turn.body)
-        headers = {"Content-Length": size - start, "Content-Range": f"bytes {start}-{size - 1}/{size}"}
-        turn.begin(206, headers | {"ETag": turn.etag})
-        turn.send(turn.body[start:])
-    else:
-        turn.as_asked()
+def drops_and_has_another_version(turn):
+    """The half that came is of an older file."""
+    turn.begin(200, {"Content-Length": len(turn.body)})
+    turn.send(bytes(len(turn.body) // 2))
+    turn.hang_up()
 
 
-def drops_then_shrinks(turn):
-    if turn.number == 1:
-        turn.begin(200, {"Content-Length": 2 * len(turn.body), "ETag": turn.etag})
-        turn.send(turn.body + turn.body[: len(turn.body) // 2])
-        turn.hang_up()
-    else:
-        turn.as_asked()  # 416
+def drops_what_was_longer(turn):
+    turn.begin(200, {"Content-Length": 2 * len(turn.body)})
+    turn.send(turn.body + turn.body[: len(turn.body) // 2])
+    turn.hang_up()
 
 
 def packs_unasked(turn):
-    turn.whole(gzip.compress(turn.body), Content_Encoding="gzip", ETag=turn.etag)
+    turn.whole(gzip.compress(turn.body), Content_Encoding="gzip")
 
 
 def packs_badly(turn):

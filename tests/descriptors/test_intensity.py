@@ -1,10 +1,13 @@
-"""Laws of what is added to SIFT: how dark a window is and how uneven."""
+"""Laws of what is added to SIFT: mean and standard deviation of a patch."""
+
+from dataclasses import replace
 
 import numpy as np
 import pytest
 
-from flyannot.descriptors.extract import ExtractOptions, describe
-from flyannot.descriptors.intensity import shades
+from flyannot.descriptors.extract import describe
+from flyannot.descriptors.intensity import intensity_features
+from flyannot.descriptors.options import ExtractOptions
 from flyannot.descriptors.patches import patch_corners, patch_mean, patch_std
 from flyannot.descriptors.sift import dense_sift, mirrored
 from flyannot.sparse.fit import learn, random_patches
@@ -19,18 +22,18 @@ def grey(rng):
 
 
 @pytest.mark.parametrize("patch_px", [8, 16])
-def test_the_mean_of_a_window_is_that_of_its_pixels(patch_px, grey):
+def test_the_mean_of_a_patch_is_that_of_its_pixels(patch_px, grey):
     corners = patch_corners(SIZE, patch_px, 5)
     expected = [grey[i : i + patch_px, j : j + patch_px].mean(dtype=float) for i, j in corners]
     np.testing.assert_allclose(patch_mean(grey, corners, patch_px), expected, atol=1e-9)
 
 
-def test_shades_are_the_angles_of_darkness_and_unevenness(grey):
+def test_intensity_features_are_the_angles_of_darkness_and_deviation(grey):
     corners = patch_corners(SIZE, 16, 8)
-    found = shades(grey, corners, 16, 0.5).astype(float)
+    found = intensity_features(grey, corners, 16, 0.5).astype(float)
     darkness = 1 - patch_mean(grey, corners, 16) / 255
-    unevenness = np.sqrt(patch_std(grey, corners, 16) / 127.5)
-    for pair, amount in ((found[:, :2], darkness), (found[:, 2:], unevenness)):
+    deviation = np.sqrt(patch_std(grey, corners, 16) / 127.5)
+    for pair, amount in ((found[:, :2], darkness), (found[:, 2:], deviation)):
         assert np.abs(np.hypot(*pair.T) - 127.5).max() < 1, "of one length"
         assert np.abs(np.arctan2(pair[:, 1], pair[:, 0]) - np.pi / 2 * amount).max() < 0.01
 
@@ -38,42 +41,43 @@ def test_shades_are_the_angles_of_darkness_and_unevenness(grey):
 @pytest.mark.parametrize("level, expected", [(255, [255, 0, 255, 0]), (0, [0, 255, 255, 0])])
 def test_white_and_black_are_the_ends_of_the_quarter_turn(level, expected):
     even = np.full(SIZE, level, np.float32)
-    assert shades(even, np.array([[0, 0]]), 16, 1.0).tolist() == [expected]
+    assert intensity_features(even, np.array([[0, 0]]), 16, 1.0).tolist() == [expected]
 
 
-def test_shades_see_what_sift_does_not(grey):
-    """A picture of half the contrast, and paler: the same SIFT, but for rounding, and other shades."""
+def test_intensity_features_see_what_sift_does_not(grey):
+    """A picture of half the contrast, and paler: the same SIFT, but for rounding."""
     corners = patch_corners(SIZE, 16, 8)
     pale = grey / 2 + 127.5
     before, after = (dense_sift(one, corners, 16).astype(int) for one in (grey, pale))
     assert np.abs(before - after).max() <= 1
-    difference = shades(grey, corners, 16, 1.0).astype(int) - shades(pale, corners, 16, 1.0)
+    difference = intensity_features(grey, corners, 16, 1.0).astype(int) - intensity_features(
+        pale, corners, 16, 1.0
+    )
     assert (np.abs(difference).max(axis=1) > 40).all()
 
 
-def test_a_descriptor_is_sift_and_then_shades_for_windows_of_every_size(grey):
-    options = ExtractOptions((8, 16), 8, 0.0)
-    plain, shaded = describe(grey, options), describe(grey, ExtractOptions((8, 16), 8, 0.0, shades=1.0))
-    np.testing.assert_array_equal(shaded.descriptors[:, :128], plain.descriptors)
-    corners = (shaded.centres_px - shaded.patch_px[:, None] / 2).astype(int)
+def test_a_descriptor_is_sift_and_then_intensity_for_patches_of_every_size(grey):
+    options = ExtractOptions(patch_px=(8, 16), stride_px=8, min_std=0)
+    plain, both = describe(grey, options), describe(grey, replace(options, intensity=1.0))
+    np.testing.assert_array_equal(both.descriptors[:, :128], plain.descriptors)
+    corners = (both.centres_px - both.patch_px[:, None] / 2).astype(int)
     for side in (8, 16):
-        mine = shaded.patch_px == side
-        expected = shades(grey, corners[mine], side, 1.0)
-        np.testing.assert_array_equal(shaded.descriptors[mine, 128:], expected)
-    assert "shades" not in options.as_dict(), "files without shades are as they were"
+        mine = both.patch_px == side
+        expected = intensity_features(grey, corners[mine], side, 1.0)
+        np.testing.assert_array_equal(both.descriptors[mine, 128:], expected)
 
 
-def test_upside_down_shades_stay_and_sift_turns(grey):
-    described = describe(grey, ExtractOptions(16, 16, 0.0, shades=1.0)).descriptors
+def test_upside_down_intensity_stays_and_sift_turns(grey):
+    described = describe(grey, ExtractOptions(min_std=0, intensity=1.0)).descriptors
     turned = mirrored(described)
     np.testing.assert_array_equal(turned[:, :128], mirrored(described[:, :128]))
     np.testing.assert_array_equal(turned[:, 128:], described[:, 128:])
 
 
-def test_a_dictionary_learns_from_descriptors_with_shades(grey, rng):
+def test_a_dictionary_learns_from_descriptors_with_intensity(grey, rng):
     from flyannot.descriptors.sift import normalise
 
-    X = normalise(describe(grey, ExtractOptions(16, 2, 0.0, shades=1.0)).descriptors)
+    X = normalise(describe(grey, ExtractOptions(stride_px=2, min_std=0, intensity=1.0)).descriptors)
     learner = learner_class("scc")(random_patches(X, 20, rng), len(X), lam=0.1)
     objectives = [record.objective for record in learn(X, learner, n_epochs=3, rng=rng)]
     assert objectives[-1] < objectives[0] and np.asarray(learner.D).shape == (20, 132)

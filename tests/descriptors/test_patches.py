@@ -10,13 +10,13 @@ LENGTH, STRIDE = st.integers(16, 90), st.integers(1, 20)
 
 
 def starts_by_hand(length, patch_px, stride_px):
-    n_windows = (length - patch_px) // stride_px + 1
-    left_over = length - patch_px - (n_windows - 1) * stride_px
-    return [left_over // 2 + i * stride_px for i in range(n_windows)]
+    n_patches = (length - patch_px) // stride_px + 1
+    left_over = length - patch_px - (n_patches - 1) * stride_px
+    return [left_over // 2 + i * stride_px for i in range(n_patches)]
 
 
 @given(LENGTH, LENGTH, st.sampled_from([4, 8, 12, 16]), STRIDE)
-def test_the_grid_is_every_window_that_fits_in_row_major_order(height, width, patch_px, stride_px):
+def test_the_grid_is_every_patch_that_fits_in_row_major_order(height, width, patch_px, stride_px):
     rows, columns = (starts_by_hand(n, patch_px, stride_px) for n in (height, width))
     corners = patch_corners((height, width), patch_px, stride_px)
     assert corners.tolist() == [[i, j] for i in rows for j in columns]
@@ -35,7 +35,7 @@ def test_the_paper_grid_has_160_cells():
     assert len(corners) == 160 and corners[0].tolist() == [0, 0] and corners[-1].tolist() == [112, 304]
 
 
-def test_centres_lie_half_a_window_from_the_corner_and_mirror_with_the_image():
+def test_centres_lie_half_a_patch_from_the_corner_and_mirror_with_the_image():
     corners = patch_corners((30, 41), 12, 5)
     centres = patch_centres(corners, 12)
     assert centres.dtype == np.float32 and np.array_equal(centres - corners, np.full(corners.shape, 6.0))
@@ -45,18 +45,18 @@ def test_centres_lie_half_a_window_from_the_corner_and_mirror_with_the_image():
 
 @pytest.mark.parametrize("patch_px, n_bits", [(4, 16), (16, 16), (64, 12), (256, 8)])
 @pytest.mark.parametrize("dtype", [np.uint8, np.float32])
-def test_std_is_that_of_the_pixels_of_each_window(patch_px, n_bits, dtype, rng):
+def test_std_is_that_of_the_pixels_of_each_patch(patch_px, n_bits, dtype, rng):
     """Float levels are rounded to n_bits below one grey level, which moves the std by half a step at most."""
     image = rng.uniform(0, 255, (patch_px + 9, patch_px + 30)).astype(dtype)
     corners = patch_corners(image.shape, patch_px, 3)
-    windows = np.lib.stride_tricks.sliding_window_view(image.astype(float), (patch_px, patch_px))
-    expected = windows[corners[:, 0], corners[:, 1]].std(axis=(1, 2))
+    patches = np.lib.stride_tricks.sliding_window_view(image.astype(float), (patch_px, patch_px))
+    expected = patches[corners[:, 0], corners[:, 1]].std(axis=(1, 2))
     half_step = 0 if dtype is np.uint8 else 2.0 ** -(n_bits + 1)
     np.testing.assert_allclose(patch_std(image, corners, patch_px), expected, rtol=1e-12, atol=half_step)
 
 
 @pytest.mark.parametrize("dtype", [np.uint8, np.float32])
-def test_a_constant_window_beside_a_busy_one_has_std_exactly_zero(dtype, rng):
+def test_a_constant_patch_beside_a_busy_one_has_std_exactly_zero(dtype, rng):
     image = rng.uniform(0, 255, (16, 48)).astype(dtype)
     image[:, 16:32] = 200.3
     std = patch_std(image, patch_corners(image.shape, 16, 16), 16)
@@ -71,7 +71,7 @@ def test_std_of_a_huge_flat_image_with_one_dark_pixel_does_not_cancel_away():
     np.testing.assert_allclose(std, [np.sqrt(1 / n - 1 / n**2), 0], rtol=1e-15)
 
 
-def test_the_largest_scatter_of_a_window_does_not_overflow():
+def test_the_largest_scatter_of_a_patch_does_not_overflow():
     image = np.zeros((256, 256), np.float32)
     image[:, 128:] = 255
     assert patch_std(image, [[0, 0]], 256)[0] == 127.5
@@ -92,6 +92,6 @@ def test_a_grid_that_cannot_be_is_refused_with_a_remedy(size, patch_px, stride_p
     assert refusal.value.fix
 
 
-def test_a_window_that_leaves_the_image_is_refused():
+def test_a_patch_that_leaves_the_image_is_refused():
     with pytest.raises(InputError, match=r"\(0, 5\)"):
         patch_std(np.zeros((20, 20), np.uint8), np.array([[0, 0], [0, 5]]), 16)

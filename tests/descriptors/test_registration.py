@@ -1,6 +1,6 @@
 """However an embryo lies in its picture, registered it lies alike; and what is no embryo is left alone."""
 
-import json
+from functools import partial
 
 import numpy as np
 import pytest
@@ -8,22 +8,26 @@ from PIL import Image
 
 from flyannot.dataset.folder import read_images
 from flyannot.dataset.synthetic.generate import synthesize
-from flyannot.descriptors.extract import ExtractOptions, read_embryo
-from flyannot.descriptors.registration import NoEmbryo, body_of, embryo_mask, registered
-from flyannot.descriptors.standard_image import SIZE_PX, read_bands, read_grey
+from flyannot.dataset.synthetic.options import SynthesizeOptions
+from flyannot.descriptors.extract import place, read_embryo
+from flyannot.descriptors.options import ExtractOptions
+from flyannot.descriptors.registration import NoEmbryo, embryo_mask, pose_of, registered
+from flyannot.descriptors.standard_image import SIZE_PX, read_grey, read_picture
 from flyannot.errors import DataError
 from flyannot.report.pictures import embryo_jpeg
 from flyannot.steps.annotate import annotate
 from flyannot.steps.explain import explain
 from flyannot.steps.extract import extract
 from flyannot.steps.learn_dict import learn_dict
-from flyannot.steps.output import Work
+from flyannot.steps.options import AnnotateOptions
 from flyannot.steps.pool import pool
+from flyannot.steps.tasks import Execution
 from flyannot.steps.train import train
 from flyannot.store.reading import open_stored, verify_stored
+from tests.descriptors.picture_files import luma
 from tests.small_embryos import CLASSIFY, LEARN, POOL, STAGE_RANGES
 
-AXIS, SHAPE = ExtractOptions(register="axis"), ExtractOptions(register="shape")
+AXIS = ExtractOptions(register="axis")
 FRAME = 160, 64, 160, 64  # centre and half sides of every registered embryo
 
 
@@ -47,16 +51,16 @@ def scene(size, centre, half_axes, degrees, *, background=215.0, noise=0.0, flip
     return Image.fromarray(np.rint(np.clip(picture, 0, 255)).astype(np.uint8))
 
 
-def framed(picture, way="axis"):
-    return registered([picture], SIZE_PX, way=way)[0]
+def framed(picture):
+    return registered(np.asarray(picture), SIZE_PX)
 
 
-def body_in(picture):
-    return body_of(embryo_mask(np.asarray(picture, float)))
+def pose_in(picture):
+    return pose_of(embryo_mask(np.asarray(picture, float)))
 
 
-def degrees_of(body):
-    return np.degrees(np.arctan2(body.direction[1], body.direction[0]))
+def degrees_of(pose):
+    return np.degrees(np.arctan2(pose.direction[1], pose.direction[0]))
 
 
 STANDARD = scene((900, 400), (450, 200), (390, 150), 0)
@@ -69,7 +73,7 @@ def test_turned_moved_and_scaled_it_comes_to_the_same_frame(degrees, scale, rng)
     side = int(400 * scale)
     centre = side / 2 + rng.uniform(-0.05, 0.05, 2) * side
     picture = scene((side, side), centre, half_axes, degrees, background=215, noise=1.5, rng=rng)
-    found = body_in(framed(picture))
+    found = pose_in(framed(picture))
     np.testing.assert_allclose([*found.centre, *found.half_sides], FRAME, atol=1)
     assert abs(degrees_of(found)) < 0.5
     inside = np.s_[8:-8, 12:-12]
@@ -87,8 +91,8 @@ def test_a_registered_picture_is_registered_again_to_itself():
 @pytest.mark.parametrize("slope", [0.0, 24.0])
 def test_any_plain_background_will_do(background, slope, rng):
     turned = {"background": background, "slope": slope, "noise": 2.0, "rng": rng}
-    found = body_in(scene((440, 360), (230, 190), (160, 62), 30, **turned))
-    straight = body_in(scene((440, 360), (220, 180), (160, 62), 0))
+    found = pose_in(scene((440, 360), (230, 190), (160, 62), 30, **turned))
+    straight = pose_in(scene((440, 360), (220, 180), (160, 62), 0))
     np.testing.assert_allclose(found.half_sides, straight.half_sides, rtol=0.02)
     assert degrees_of(found) - degrees_of(straight) == pytest.approx(30, abs=0.7)
 
@@ -100,20 +104,12 @@ def test_along_the_axis_left_stays_left_and_up_stays_up():
         assert np.corrcoef(found.ravel(), expected.ravel())[0, 1] > 0.97
 
 
-def test_by_shape_the_pointed_end_is_left_and_the_curved_side_down():
-    expected = framed(STANDARD)
-    for flip in ((1, 1), (-1, 1), (1, -1), (-1, -1)):
-        for degrees in (0, -70):
-            found = framed(scene((640, 640), (320, 320), (200, 78), degrees, flip=flip), "shape")
-            assert np.corrcoef(found.ravel(), expected.ravel())[0, 1] > 0.95
-
-
 def test_the_largest_of_several_things_is_the_embryo():
     picture = np.asarray(scene((640, 480), (300, 280), (200, 78), 15)).copy()
-    alone = body_in(picture)
+    alone = pose_in(picture)
     picture[20:60, 540:600] = 90  # dirt, and a neighbour that looks in
     picture[440:, 20:90] = 150
-    found = body_in(picture)
+    found = pose_in(picture)
     np.testing.assert_allclose(found.centre, alone.centre, atol=0.01)
 
 
@@ -151,7 +147,7 @@ def test_what_is_no_embryo_is_refused(name):
 def turned(tmp_path_factory):
     """Synthetic embryos, turned and on larger pictures; the last one is blank."""
     folder = tmp_path_factory.mktemp("turned")
-    synthesize(folder, n_genes=12, max_images=2, stage_ranges=STAGE_RANGES[:1])
+    synthesize(folder, SynthesizeOptions(n_genes=12, max_images=2, stage_range=STAGE_RANGES[:1]))
     images, rng = read_images(folder), np.random.default_rng(2)
     for image in images:
         with Image.open(image.path) as picture:
@@ -165,30 +161,30 @@ def turned(tmp_path_factory):
 
 @pytest.fixture(scope="module")
 def made(turned, tmp_path_factory):
-    folder, work = tmp_path_factory.mktemp("registered"), Work()
+    folder, execution = tmp_path_factory.mktemp("registered"), Execution()
     paths = {k: folder / f"{k}.h5" for k in ("descriptors", "dictionary", "features", "model", "predictions")}
-    outcome = extract(turned, paths["descriptors"], AXIS, work)
-    learn_dict([paths["descriptors"]], paths["dictionary"], LEARN, work)
-    pool([paths["descriptors"]], paths["dictionary"], paths["features"], POOL, work)
+    outcome = extract(turned, paths["descriptors"], AXIS, execution)
+    learn_dict([paths["descriptors"]], paths["dictionary"], LEARN, execution)
+    pool([paths["descriptors"]], paths["dictionary"], paths["features"], POOL, execution)
     annotations = turned[0].path.parents[1] / "annotations.csv"
-    train([paths["features"]], annotations, paths["model"], CLASSIFY, work)
-    annotate(paths["model"], turned, paths["predictions"], work)
+    train([paths["features"]], annotations, paths["model"], CLASSIFY, execution)
+    annotate(paths["model"], turned, paths["predictions"], AnnotateOptions(), execution)
     return paths | {"summary": outcome.summary}
 
 
 def test_synthetic_embryos_are_turned_back(turned):
     for image in turned[:-1]:
-        grey, doubts = read_embryo(image.path, AXIS)
-        found = body_in(grey)
-        assert doubts == ""
+        grey, warnings = read_embryo(image.path, AXIS)
+        found = pose_in(grey)
+        assert warnings == ""
         np.testing.assert_allclose([*found.centre, *found.half_sides], FRAME, atol=1.5)
 
 
 def test_a_picture_without_an_embryo_is_taken_as_it_is_and_named(turned, made):
     blank = turned[-1]
-    grey, doubts = read_embryo(blank.path, AXIS)
+    grey, warnings = read_embryo(blank.path, AXIS)
     np.testing.assert_array_equal(grey, read_grey(blank.path))
-    assert doubts == "blank, not registered: nothing stands out from the background"
+    assert warnings == "blank, not registered: nothing stands out from the background"
     assert f"look at: {blank.name} (blank, not registered" in made["summary"]
     for kind in ("descriptors", "features", "predictions"):
         with open_stored(made[kind]) as stored:
@@ -200,7 +196,7 @@ def test_whatever_is_made_from_registered_images_registers_too(turned, made):
     for kind in ("descriptors", "dictionary", "features", "model", "predictions"):
         verify_stored(made[kind])
     with open_stored(made["model"]) as stored, open_stored(made["predictions"]) as predicted:
-        assert stored.options["pool"]["extract"]["register"] == "axis"
+        assert stored.options["extract"]["register"] == "axis"
         mine = [image for image in turned if image.group == turned[0].group]
         one = next(iter(explain(made["model"], mine)))
         np.testing.assert_array_equal(one.greys[0], read_embryo(one.images[0].path, AXIS)[0])
@@ -212,9 +208,9 @@ def test_whatever_is_made_from_registered_images_registers_too(turned, made):
 
 def test_stain_and_grey_are_cut_out_alike(turned):
     """The luma of the registered colours is the registered luma."""
-    red, green, blue = read_bands(turned[0].path, "RGB", place=AXIS.place)
-    (grey,) = read_bands(turned[0].path, "L", place=AXIS.place)
-    assert np.abs(0.299 * red + 0.587 * green + 0.114 * blue - grey).mean() < 0.3
+    at_axis = partial(place, options=AXIS)
+    colours, grey = (read_picture(turned[0].path, mode, place=at_axis) for mode in ("RGB", "L"))
+    assert np.abs(luma(colours) - grey).mean() < 0.3
 
 
 def test_the_report_shows_the_embryo_as_it_was_described(turned, tmp_path):
@@ -227,16 +223,8 @@ def test_the_report_shows_the_embryo_as_it_was_described(turned, tmp_path):
 
 
 def test_registered_and_other_images_do_not_mix(made, chain, tmp_path):
-    with pytest.raises(DataError, match="extracted with"):
-        pool([made["descriptors"]], chain.dictionary, tmp_path / "f.h5", POOL, Work())
-
-
-def test_files_that_do_not_say_so_are_not_registered(chain):
-    with open_stored(chain.descriptors) as stored:
-        assert "register" not in stored.options and ExtractOptions(**stored.options).register == "none"
-    assert json.dumps(SHAPE.as_dict()) == json.dumps(
-        {"patch_px": 16, "stride_px": 16, "min_std": 6.0, "register": "shape"}
-    )
+    with pytest.raises(DataError, match="learned from other descriptors"):
+        pool([made["descriptors"]], chain.dictionary, tmp_path / "f.h5", POOL, Execution())
 
 
 def test_the_command_registers(flyannot, turned, made, tmp_path):

@@ -5,8 +5,8 @@ from concurrent.futures import ThreadPoolExecutor
 import numpy as np
 import pytest
 
-from flyannot.descriptors.patches import patch_corners
 from flyannot.benchmarks.references.opencv_sift import opencv_sift
+from flyannot.descriptors.patches import patch_corners
 from flyannot.descriptors.sift import dense_sift, normalise
 from flyannot.errors import DataError, InputError
 from tests.descriptors.twin_sift import slow_sift
@@ -51,7 +51,7 @@ def test_dense_sift_equals_the_slow_twin(shape, patch_px, stride_px, smooth_px, 
     assert np.abs(descriptors - expected).max() <= 0.51  # half a step is the rounding itself
 
 
-def test_default_smoothing_grows_with_the_window(rng):
+def test_default_smoothing_grows_with_the_patch(rng):
     image = smooth_noise(rng, (40, 40))
     for patch_px, smooth_px in [(4, 0.0), (16, np.sqrt(1.6**2 - 0.5**2)), (32, np.sqrt(3.2**2 - 0.5**2))]:
         by_default = dense_sift(image, [[3, 5]], patch_px)
@@ -76,11 +76,11 @@ def test_descriptors_of_real_embryos_are_opencvs_up_to_half_a_pixel(shared_data)
         assert median_cosine(image, patch_corners(image.shape, 16, 8)) >= 0.95
 
 
-def test_the_mean_of_four_neighbouring_windows_is_opencvs_descriptor_between_them(photograph):
+def test_the_mean_of_four_neighbouring_patches_is_opencvs_descriptor_between_them(photograph):
     """OpenCV's centre is the pixel in the middle of the four centres."""
     corners = patch_corners((140, 230), 16, 9)
     neighbours = [corners + shift for shift in ([0, 0], [1, 0], [0, 1], [1, 1])]
-    between = sum(dense_sift(photograph, windows).astype(float) for windows in neighbours)
+    between = sum(dense_sift(photograph, patches).astype(float) for patches in neighbours)
     theirs = opencv_sift(photograph, corners).astype(float)
     cosine = (between * theirs).sum(axis=1)
     cosine /= np.linalg.norm(between, axis=1) * np.linalg.norm(theirs, axis=1)
@@ -141,7 +141,7 @@ def test_a_constant_image_gives_zero_descriptors(grey, width):
     assert not normalise(descriptors).any()
 
 
-def test_a_window_has_the_same_descriptor_in_every_grid_and_order(photograph, rng):
+def test_a_patch_has_the_same_descriptor_in_every_grid_and_order(photograph, rng):
     corners = patch_corners(photograph.shape, 16, 2)
     descriptors = dense_sift(photograph, corners)
     for some in (corners[::13], rng.permutation(corners)[:500], corners[[7, 7, 3]], corners[:0]):
@@ -172,7 +172,7 @@ def test_descriptors_have_norm_512_and_at_most_255_each(photograph):
         ([[0, 0]], 16, -1.0, "smooth"),
     ],
 )
-def test_impossible_windows_are_refused_with_a_remedy(corners, patch_px, smooth_px, why):
+def test_impossible_patches_are_refused_with_a_remedy(corners, patch_px, smooth_px, why):
     with pytest.raises(InputError, match=why) as refusal:
         dense_sift(np.zeros((40, 50), np.uint8), corners, patch_px, smooth_px=smooth_px)
     assert refusal.value.fix

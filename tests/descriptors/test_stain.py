@@ -10,17 +10,20 @@ from PIL import Image
 
 from flyannot.dataset.folder import read_images
 from flyannot.dataset.synthetic.generate import synthesize
-from flyannot.descriptors.extract import ExtractOptions
+from flyannot.dataset.synthetic.options import SynthesizeOptions
+from flyannot.descriptors.options import ExtractOptions
 from flyannot.descriptors.stain import STAIN, TISSUE, stain_as_grey
 from flyannot.descriptors.standard_image import SIZE_PX, read_grey
 from flyannot.errors import DataError, InputError
 from flyannot.steps.annotate import _image_features, annotate
 from flyannot.steps.explain import explain
 from flyannot.steps.extract import extract
+from flyannot.steps.file_options import extract_options
 from flyannot.steps.learn_dict import learn_dict
 from flyannot.steps.loaded_model import load_model
-from flyannot.steps.output import Work
+from flyannot.steps.options import AnnotateOptions
 from flyannot.steps.pool import pool
+from flyannot.steps.tasks import Execution
 from flyannot.steps.train import train
 from flyannot.store.content_digest import content_digest
 from flyannot.store.reading import open_stored, verify_stored
@@ -108,24 +111,24 @@ def test_an_unknown_channel_is_refused(picture):
 @pytest.fixture(scope="module")
 def made(tmp_path_factory):
     """The whole chain on the stain."""
-    folder, work = tmp_path_factory.mktemp("stain"), Work()
-    synthesize(folder / "embryos", n_genes=12, max_images=2, stage_ranges=STAGE_RANGES[:1])
+    folder, execution = tmp_path_factory.mktemp("stain"), Execution()
+    synthesize(folder / "embryos", SynthesizeOptions(n_genes=12, max_images=2, stage_range=STAGE_RANGES[:1]))
     images = read_images(folder / "embryos")
     paths = {k: folder / f"{k}.h5" for k in ("descriptors", "dictionary", "features", "model", "predictions")}
-    extract(images, paths["descriptors"], STAINED, work)
-    learn_dict([paths["descriptors"]], paths["dictionary"], LEARN, work)
-    pool([paths["descriptors"]], paths["dictionary"], paths["features"], POOL, work)
-    train([paths["features"]], folder / "embryos" / "annotations.csv", paths["model"], CLASSIFY, work)
-    annotate(paths["model"], images, paths["predictions"], work)
+    extract(images, paths["descriptors"], STAINED, execution)
+    learn_dict([paths["descriptors"]], paths["dictionary"], LEARN, execution)
+    pool([paths["descriptors"]], paths["dictionary"], paths["features"], POOL, execution)
+    train([paths["features"]], folder / "embryos" / "annotations.csv", paths["model"], CLASSIFY, execution)
+    annotate(paths["model"], images, paths["predictions"], AnnotateOptions(), execution)
     return paths | {"images": images}
 
 
-def test_new_images_are_judged_by_the_channel_that_the_model_learned_from(made):
+def test_new_images_are_annotated_by_the_channel_that_the_model_learned_from(made):
     stage_range = STAGE_RANGES[0]
     for kind in ("descriptors", "features", "model", "predictions"):
         verify_stored(made[kind])
     with open_stored(made["model"]) as stored:
-        assert stored.options["pool"]["extract"]["channel"] == "stain"
+        assert stored.options["extract"]["channel"] == "stain"
         model = load_model(made["model"], stored.digest, stage_range)
     with open_stored(made["features"]) as stored:
         names, learned = stored.array(stage_range, "image"), stored.array(stage_range, "features")
@@ -148,17 +151,10 @@ def test_an_explanation_adds_up_to_the_prediction_and_draws_the_stain(made):
 
 
 def test_the_two_channels_do_not_mix(made, chain, tmp_path):
-    with pytest.raises(DataError, match="extracted with"):
-        pool([made["descriptors"]], chain.dictionary, tmp_path / "f.h5", POOL, Work())
+    with pytest.raises(DataError, match="learned from other descriptors"):
+        pool([made["descriptors"]], chain.dictionary, tmp_path / "f.h5", POOL, Execution())
     with pytest.raises(InputError, match="channel"):
-        extract(made["images"], made["descriptors"], ExtractOptions(stride_px=16), Work())
-
-
-def test_files_that_name_no_channel_are_grey(chain):
-    """As all files before there were channels; grey ones are still written so."""
-    with open_stored(chain.model) as stored:
-        assert "channel" not in stored.options["pool"]["extract"]
-        assert load_model(chain.model, stored.digest, STAGE_RANGES[0]).extract.channel == "grey"
+        extract(made["images"], made["descriptors"], ExtractOptions(stride_px=16), Execution())
 
 
 def test_a_channel_that_nobody_knows_is_refused(made, tmp_path):
@@ -166,11 +162,11 @@ def test_a_channel_that_nobody_knows_is_refused(made, tmp_path):
     path.write_bytes(made["model"].read_bytes())
     with h5py.File(path, "r+") as file:
         options = json.loads(file.attrs["options"])
-        options["pool"]["extract"]["channel"] = "hue"
+        options["extract"]["channel"] = "hue"
         file.attrs["options"] = json.dumps(options)
-        file.attrs["digest"] = content_digest(file)
-    with pytest.raises(DataError, match="option pool.extract.channel is 'hue"), open_stored(path):
-        pass
+        file.attrs["digest"] = content_digest(file, "model")
+    with open_stored(path) as stored, pytest.raises(DataError, match="extract: channel is 'hue'"):
+        extract_options(stored)
 
 
 def test_the_command_takes_a_channel(flyannot, made, tmp_path):

@@ -1,4 +1,4 @@
-"""Dense SIFT written out slowly: every window, every pixel, every bin, in float64."""
+"""Dense SIFT written out slowly: every patch, every pixel, every bin, in float64."""
 
 import math
 

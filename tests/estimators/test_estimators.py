@@ -155,7 +155,7 @@ def test_wrong_parameters_are_value_errors_that_name_the_right_ones(X):
                          (SparseCoder(n_jobs=0), "n_jobs"),
                          (SparseCoder(np.zeros(3)), "no matrix"),
                          (SparseCoder(np.eye(5)), "expecting 5 features"),
-                         (SpatialMaxPooling(grid=(0, 2)), "no cells")):  # fmt: skip
+                         (SpatialMaxPooling(grid=(0, 2)), "rows x columns")):  # fmt: skip
         with pytest.raises(ValueError, match=words):
             model.fit(X).transform(X)
     with pytest.raises(ValueError, match="do not fit 5 atoms"):
@@ -208,8 +208,9 @@ def test_the_commands_and_the_estimators_give_the_same_numbers(chain):
     paths = [{image.name: image.file for image in images}[name] for name in names]
     patches = DenseSIFT(stride_px=16).transform(paths)
     model = DictionaryLearning(
-        LEARN.learner, n_components=LEARN.n_atoms, max_iter=LEARN.n_epochs, learner_params={
-            **LEARN.settings}, random_state=rng_for(0, "4-6"),
+        LEARN.learner, n_components=LEARN.n_atoms, max_iter=LEARN.n_epochs,
+        learner_params=LEARN.learner_option,
+        random_state=rng_for(0, "4-6"),
     ).fit(patches)  # fmt: skip
     assert np.array_equal(model.components_, D)
     pooling = SpatialMaxPooling(grid=POOL.grid)

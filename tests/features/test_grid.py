@@ -6,21 +6,25 @@ import scipy.sparse as sp
 
 from flyannot.dataset.folder import read_images
 from flyannot.dataset.synthetic.generate import synthesize
-from flyannot.descriptors.extract import ExtractOptions, describe
-from flyannot.descriptors.patch_sides import window_sides
+from flyannot.dataset.synthetic.options import SynthesizeOptions
+from flyannot.descriptors.extract import Described, describe
+from flyannot.descriptors.options import ExtractOptions
+from flyannot.descriptors.patch_sides import patch_sides
 from flyannot.errors import DataError
-from flyannot.features.grid import grid_of, n_cells
-from flyannot.features.image_features import PoolOptions, atoms_of, features_of
-from flyannot.features.pooling import POOLINGS, pool_image
+from flyannot.features.grid import Grid, n_cells
+from flyannot.features.image_features import atoms_of, features_of
+from flyannot.features.options import PoolOptions
+from flyannot.features.pooling import pool_image
 from flyannot.steps.annotate import annotate
 from flyannot.steps.explain import explain
 from flyannot.steps.extract import extract
 from flyannot.steps.learn_dict import learn_dict
-from flyannot.steps.output import Work
+from flyannot.steps.options import AnnotateOptions
 from flyannot.steps.pool import pool
+from flyannot.steps.predictions import read_predictions
+from flyannot.steps.tasks import Execution
 from flyannot.steps.train import train
 from flyannot.store.features import read_features
-from flyannot.store.predictions import read_predictions
 from flyannot.store.reading import open_stored, verify_stored
 from tests.small_embryos import CLASSIFY, LEARN, STAGE_RANGES
 
@@ -34,70 +38,79 @@ def coded(rng):
     return Z.astype(np.float32), rng.uniform((0, 0), SIZE, size=(80, 2)), rng.integers(0, 2, 80)
 
 
-@pytest.mark.parametrize("pooling", POOLINGS)
-def test_a_pyramid_is_its_grids_one_after_the_other(coded, pooling):
+def test_a_pyramid_is_its_grids_one_after_the_other(coded):
     Z, centres_px, _ = coded
-    whole = pool_image(Z, centres_px, SIZE, pooling=pooling, grid=PYRAMID)
-    parts = [pool_image(Z, centres_px, SIZE, pooling=pooling, grid=level) for level in PYRAMID]
-    for name in ("features", "winner", "n_patches"):
+    whole = pool_image(Z, centres_px, SIZE, grid=PYRAMID)
+    parts = [pool_image(Z, centres_px, SIZE, grid=(level,)) for level in PYRAMID]
+    for name in ("features", "winner"):
         np.testing.assert_array_equal(getattr(whole, name), np.concatenate([getattr(p, name) for p in parts]))
 
 
-@pytest.mark.parametrize("pooling", POOLINGS)
-def test_windows_of_each_size_are_pooled_as_if_alone(coded, pooling):
+def test_windows_of_each_size_are_pooled_as_if_alone(coded):
     Z, centres_px, window = coded
-    whole = pool_image(Z, centres_px, SIZE, pooling=pooling, grid=PYRAMID, part=window, n_parts=2)
+    whole = pool_image(Z, centres_px, SIZE, grid=PYRAMID, part=window, n_parts=2)
     features = []
     for level in PYRAMID:
         for number in (0, 1):
             mine = window == number
-            features.append(pool_image(Z[mine], centres_px[mine], SIZE, pooling=pooling, grid=level).features)
+            features.append(pool_image(Z[mine], centres_px[mine], SIZE, grid=(level,)).features)
     np.testing.assert_array_equal(whole.features, np.concatenate(features))
-    assert len(whole.n_patches) == n_cells(PYRAMID, (16, 32)) == 14
+    assert len(whole.features) == 7 * n_cells(PYRAMID, (16, 32)) == 7 * 14
 
 
 def test_the_winner_is_a_patch_of_the_right_size(coded):
     Z, centres_px, window = coded
-    pooled = pool_image(Z, centres_px, SIZE, grid=(1, 1), part=window, n_parts=2)
+    pooled = pool_image(Z, centres_px, SIZE, part=window, n_parts=2)
     for k, patch in enumerate(pooled.winner):
         assert patch < 0 or (window[patch] == k // 7 and abs(Z[patch, k % 7]) == pooled.features[k])
 
 
 def test_several_sizes_describe_what_each_describes_alone(rng):
     grey = rng.uniform(0, 255, SIZE).astype(np.float32)
-    both = describe(grey, ExtractOptions((32, 16), stride_px=16))
-    alone = [describe(grey, ExtractOptions(side, stride_px=16)) for side in (16, 32)]
+    both = describe(grey, ExtractOptions(patch_px=(32, 16)))
+    alone = [describe(grey, ExtractOptions(patch_px=side)) for side in (16, 32)]
     np.testing.assert_array_equal(both.descriptors, np.concatenate([d.descriptors for d in alone]))
     np.testing.assert_array_equal(both.patch_px, np.repeat([16, 32], [len(d.descriptors) for d in alone]))
-    assert both.n_windows == sum(d.n_windows for d in alone)
+    assert both.n_candidates == sum(d.n_candidates for d in alone)
 
 
 def test_a_grid_comes_back_from_its_lists():
-    assert grid_of([2, 4]) == (2, 4)
-    assert grid_of([[2, 4]]) == (2, 4)
-    assert grid_of([[1, 1], [2, 4]]) == ((1, 1), (2, 4))
-    assert window_sides([32, 16, 32]) == (16, 32)
+    for spelling in ("2x4", [2, 4], [[2, 4]], ((2, 4),)):
+        assert Grid().parse(spelling) == ((2, 4),)
+    assert Grid().parse("1x1+2x4") == Grid().parse([[1, 1], [2, 4]]) == ((1, 1), (2, 4))
+    assert Grid().as_text(((1, 1), (2, 4))) == "1x1+2x4"
+    assert patch_sides([32, 16, 32]) == (16, 32)
+
+
+@pytest.mark.parametrize(
+    "wrong", ["", "2", "2x", "0x4", "2x4+", "x", [], [2], [[2, 4], 3], [2.5, 1], None, 3]
+)
+def test_what_is_no_grid_is_refused(wrong):
+    with pytest.raises(ValueError, match="rows x columns"):
+        Grid().parse(wrong)
 
 
 def test_patches_of_unknown_size_are_refused(rng):
     atoms = atoms_of(rng.normal(size=(5, 128)).astype(np.float32), 0.1, [16, 32])
-    with pytest.raises(DataError, match="which patch has which"):
-        features_of(np.zeros((2, 128), np.uint8), np.ones((2, 2)), atoms, PoolOptions())
+    described = Described(np.zeros((2, 128), np.uint8), np.ones((2, 2)), np.array([16, 24]))
+    with pytest.raises(DataError, match="for patches of"):
+        features_of(described, atoms, PoolOptions())
 
 
 @pytest.fixture(scope="module")
 def made(tmp_path_factory):
     """The whole chain with two sizes of windows and a pyramid."""
-    folder, work = tmp_path_factory.mktemp("pyramid"), Work()
-    synthesize(folder / "embryos", n_genes=12, max_images=2, stage_ranges=STAGE_RANGES[:1])
+    folder, execution = tmp_path_factory.mktemp("pyramid"), Execution()
+    embryos = SynthesizeOptions(n_genes=12, max_images=2, stage_range=STAGE_RANGES[:1])
+    synthesize(folder / "embryos", embryos)
     images = read_images(folder / "embryos")
     paths = {k: folder / f"{k}.h5" for k in ("descriptors", "dictionary", "features", "model", "predictions")}
-    extract(images, paths["descriptors"], ExtractOptions((16, 32), stride_px=16), work)
-    learn_dict([paths["descriptors"]], paths["dictionary"], LEARN, work)
+    extract(images, paths["descriptors"], ExtractOptions(patch_px=(16, 32)), execution)
+    learn_dict([paths["descriptors"]], paths["dictionary"], LEARN, execution)
     options = PoolOptions(grid=PYRAMID)
-    pool([paths["descriptors"]], paths["dictionary"], paths["features"], options, work)
-    train([paths["features"]], folder / "embryos" / "annotations.csv", paths["model"], CLASSIFY, work)
-    annotate(paths["model"], images, paths["predictions"], work)
+    pool([paths["descriptors"]], paths["dictionary"], paths["features"], options, execution)
+    train([paths["features"]], folder / "embryos" / "annotations.csv", paths["model"], CLASSIFY, execution)
+    annotate(paths["model"], images, paths["predictions"], AnnotateOptions(), execution)
     return paths | {"images": images}
 
 
@@ -105,11 +118,11 @@ def test_new_images_get_the_features_that_the_model_learned_from(made):
     for kind in ("descriptors", "features", "model", "predictions"):
         verify_stored(made[kind])
     with open_stored(made["features"]) as features, open_stored(made["predictions"]) as predictions:
-        columns, X, _ = read_features([features], STAGE_RANGES[0])
+        columns, X = read_features([features], STAGE_RANGES[0])
         groups, predicted = read_predictions(predictions, STAGE_RANGES[0])
     with open_stored(made["model"]) as model:
-        weights = model.array(STAGE_RANGES[0], "scorer/weights")
-        intercept = model.array(STAGE_RANGES[0], "scorer/intercept")
+        weights = model.array(STAGE_RANGES[0], "model/scorer/weights")
+        intercept = model.array(STAGE_RANGES[0], "model/scorer/intercept")
     rows_of = [[i for i, group in enumerate(columns["group"]) if group == name] for name in groups.name]
     pooled = np.stack([X[rows].max(axis=0) for rows in rows_of])
     pooled /= np.linalg.norm(pooled, axis=1, keepdims=True)
@@ -122,12 +135,3 @@ def test_contributions_of_windows_of_all_sizes_sum_to_the_decision_value(made):
         spread = sum(one.spread(number).sum() for number in range(len(one.images)))
         assert spread == pytest.approx(one.split.contribution.sum(), abs=1e-9)
         assert len(set(np.concatenate(one.sides_px).tolist())) == 2
-
-
-@pytest.mark.parametrize("pooling", ["mean", "rms"])
-def test_features_without_winners_go_through_files_too(made, tmp_path, pooling):
-    options = PoolOptions(grid=PYRAMID, pooling=pooling)
-    pool([made["descriptors"]], made["dictionary"], tmp_path / "f.h5", options, Work())
-    assert verify_stored(tmp_path / "f.h5") == "features"
-    with open_stored(tmp_path / "f.h5") as stored:
-        assert stored.array(STAGE_RANGES[0], "winner").shape == (len(made["images"]), 0)

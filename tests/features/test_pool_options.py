@@ -1,4 +1,4 @@
-"""Mirror images, views and signs apart, shared dictionaries: what they change, and what they must not."""
+"""Mirror images and shared dictionaries: what they change, and what they must not."""
 
 from dataclasses import replace
 
@@ -7,28 +7,32 @@ import pytest
 
 from flyannot.dataset.folder import read_images
 from flyannot.dataset.synthetic.generate import synthesize
-from flyannot.descriptors.extract import ExtractOptions, describe
+from flyannot.dataset.synthetic.options import SynthesizeOptions
+from flyannot.descriptors.extract import Described, describe
+from flyannot.descriptors.options import ExtractOptions
 from flyannot.descriptors.patches import patch_corners
 from flyannot.descriptors.sift import dense_sift, mirrored
 from flyannot.descriptors.standard_image import SIZE_PX, read_grey
 from flyannot.errors import DataError, InputError
-from flyannot.features.groups import group_features, groups_of, normalise_features
-from flyannot.features.image_features import PoolOptions, atoms_of, features_of
-from flyannot.features.pooling import NO_PATCH
+from flyannot.features.groups import group_features, groups_of
+from flyannot.features.image_features import atoms_of, features_of
+from flyannot.features.options import PoolOptions
 from flyannot.steps.annotate import annotate
 from flyannot.steps.explain import explain
 from flyannot.steps.extract import extract
+from flyannot.steps.file_options import pool_options
 from flyannot.steps.learn_dict import learn_dict
-from flyannot.steps.output import Work
+from flyannot.steps.options import AnnotateOptions
 from flyannot.steps.pool import pool
+from flyannot.steps.tasks import Execution
 from flyannot.steps.train import train
 from flyannot.store.dictionary import read_dictionary
 from flyannot.store.reading import open_stored, verify_stored
-from tests.small_embryos import CLASSIFY, LEARN, POOL, STAGE_RANGES
+from tests.small_embryos import CLASSIFY, LEARN, STAGE_RANGES
 
 GRID = (2, 3)
 TIGHT = PoolOptions(tol=1e-8, grid=GRID)
-OPTIONS = PoolOptions(grid=((1, 1), (2, 2)), signs="apart", views="apart", mirror=("dorsal",))
+OPTIONS = PoolOptions(grid=((1, 1), (2, 2)), mirror=("dorsal",))
 
 
 @pytest.fixture(scope="module")
@@ -43,8 +47,7 @@ def grey(chain):
 
 
 def features(grey, atoms, options, view=""):
-    described = describe(grey, ExtractOptions(stride_px=8))
-    return features_of(described.descriptors, described.centres_px, atoms, options, view=view)
+    return features_of(describe(grey, ExtractOptions(stride_px=8)), atoms, options, view=view)
 
 
 def cells(pooled, n_atoms, name="features"):
@@ -64,20 +67,14 @@ def test_an_image_and_its_mirror_image_have_the_same_features(grey, atoms):
     options = replace(TIGHT, mirror=("dorsal",))
     upright, turned = (features(one, atoms, options, "dorsal") for one in (grey, grey[::-1]))
     np.testing.assert_allclose(upright.features, turned.features, atol=0.01)
-    np.testing.assert_array_equal(upright.n_patches, turned.n_patches)
     assert np.abs(upright.features - features(grey, atoms, TIGHT).features).max() > 0.1
 
 
-@pytest.mark.parametrize("pooling", ["max", "mean", "rms"])
-def test_mirroring_is_pooling_both_images_as_a_group(grey, atoms, pooling):
-    options = replace(TIGHT, pooling=pooling)
-    both = [features(one, atoms, options) for one in (grey, grey[::-1])]
+def test_mirroring_is_pooling_both_images_as_a_group(grey, atoms):
+    both = [features(one, atoms, TIGHT) for one in (grey, grey[::-1])]
     group = groups_of({"group": ["g"] * 2, "gene": ["g"] * 2, "fbgn": [""] * 2})
-    expected = group_features(
-        *(np.stack([getattr(one, name) for one in both]) for name in ("features", "n_patches")),
-        group, pooling=pooling,
-    )  # fmt: skip
-    found = features(grey, atoms, replace(options, mirror=("dorsal", "ventral")), "ventral")
+    expected = group_features(np.stack([one.features for one in both]), group)
+    found = features(grey, atoms, replace(TIGHT, mirror=("dorsal", "ventral")), "ventral")
     np.testing.assert_allclose(found.features, expected[0], atol=0.01)
 
 
@@ -90,72 +87,30 @@ def test_other_views_are_not_mirrored(grey, atoms):
 def test_a_mirrored_patch_keeps_its_number(grey, atoms):
     """The winner of a cell, its descriptor mirrored or not, gives the feature that it won."""
     described = describe(grey, ExtractOptions(stride_px=8))
-    pooled = features_of(
-        described.descriptors, described.centres_px, atoms, replace(TIGHT, mirror=("dorsal",)), view="dorsal"
-    )
+    pooled = features_of(described, atoms, replace(TIGHT, mirror=("dorsal",)), view="dorsal")
     whole = replace(TIGHT, grid=(1, 1))
     for column in np.argsort(-pooled.features)[:20]:
         patch = pooled.winner[column]
-        one, centre = described.descriptors[[patch]], described.centres_px[[patch]]
-        either = [features_of(d, centre, atoms, whole).features for d in (one, mirrored(one))]
+        one, place = described.descriptors[[patch]], (described.centres_px[[patch]], np.array([16]))
+        either = [features_of(Described(d, *place), atoms, whole).features for d in (one, mirrored(one))]
         best = max(values[column % 30] for values in either)
         assert pooled.features[column] == pytest.approx(best, abs=1e-3)
-
-
-def test_signs_apart_hold_what_merged_signs_hold(grey, atoms):
-    merged = cells(features(grey, atoms, TIGHT), 30)
-    apart = cells(features(grey, atoms, replace(TIGHT, signs="apart")), 60)
-    np.testing.assert_array_equal(np.maximum(apart[..., :30], apart[..., 30:]), merged)
-    assert (apart > 0).any(axis=(0, 1))[:30].any() and (apart > 0).any(axis=(0, 1))[30:].any()
-    mean = replace(TIGHT, pooling="mean")
-    apart = cells(features(grey, atoms, replace(mean, signs="apart")), 60)
-    np.testing.assert_allclose(
-        apart[..., :30] + apart[..., 30:], cells(features(grey, atoms, mean), 30), rtol=1e-5, atol=1e-7
-    )
-
-
-def test_the_first_columns_are_the_positive_codes(atoms):
-    """A patch that is an atom has a positive code of it, and its negative a negative one."""
-    levels = np.clip(np.rint(127 + 300 * atoms.D[:1] * np.array([[1], [-1]])), 0, 255).astype(np.uint8)
-    for number, descriptor in enumerate(levels):
-        options = PoolOptions(tol=1e-8, signs="apart")
-        found = features_of(descriptor[None], np.ones((1, 2)), atoms, options).features
-        assert found.argmax() == 30 * number
-
-
-@pytest.mark.parametrize("number,view", list(enumerate(["lateral", "dorsal", "ventral", "", "oblique"])))
-def test_views_apart_have_cells_of_their_own(grey, atoms, number, view):
-    plain = features(grey, atoms, TIGHT)
-    apart = features(grey, atoms, replace(TIGHT, views="apart"), view)
-    parts = apart.features.reshape(4, -1)
-    np.testing.assert_array_equal(parts[min(number, 3)], plain.features)
-    assert np.count_nonzero(parts.any(axis=1)) == 1
-    winners = apart.winner.reshape(4, -1)
-    assert (np.delete(winners, min(number, 3), axis=0) == NO_PATCH).all()
-
-
-def test_the_power_normalisation_keeps_shares(rng):
-    X = rng.uniform(size=(4, 9)).astype(np.float32)
-    X[3] = 0
-    found = normalise_features(X, "power")
-    np.testing.assert_allclose(np.linalg.norm(found, axis=1), [1, 1, 1, 0], rtol=1e-6)
-    np.testing.assert_allclose(found[:3] ** 2, X[:3] / X[:3].sum(axis=1, keepdims=True), rtol=1e-5)
 
 
 @pytest.fixture(scope="module")
 def made(tmp_path_factory):
     """The whole chain with all these options at once, on embryos of both views."""
-    folder, work = tmp_path_factory.mktemp("options"), Work()
-    synthesize(folder / "embryos", n_genes=12, max_images=3, stage_ranges=STAGE_RANGES)
+    folder, execution = tmp_path_factory.mktemp("options"), Execution()
+    embryos = SynthesizeOptions(n_genes=12, max_images=3, stage_range=STAGE_RANGES)
+    synthesize(folder / "embryos", embryos)
     images = read_images(folder / "embryos")
     assert {image.view for image in images} == {"lateral", "dorsal"}
     paths = {k: folder / f"{k}.h5" for k in ("descriptors", "dictionary", "features", "model", "predictions")}
-    extract(images, paths["descriptors"], ExtractOptions(stride_px=16), work)
-    learn_dict([paths["descriptors"]], paths["dictionary"], replace(LEARN, shared=True), work)
-    pool([paths["descriptors"]], paths["dictionary"], paths["features"], OPTIONS, work)
-    classify = replace(CLASSIFY, rows=replace(CLASSIFY.rows, normalisation="power"))
-    train([paths["features"]], folder / "embryos" / "annotations.csv", paths["model"], classify, work)
-    annotate(paths["model"], images, paths["predictions"], work)
+    extract(images, paths["descriptors"], ExtractOptions(stride_px=16), execution)
+    learn_dict([paths["descriptors"]], paths["dictionary"], replace(LEARN, shared=True), execution)
+    pool([paths["descriptors"]], paths["dictionary"], paths["features"], OPTIONS, execution)
+    train([paths["features"]], folder / "embryos" / "annotations.csv", paths["model"], CLASSIFY, execution)
+    annotate(paths["model"], images, paths["predictions"], AnnotateOptions(), execution)
     return paths | {"images": images}
 
 
@@ -163,12 +118,11 @@ def test_every_file_says_how_it_was_made_and_fits_it(made):
     for kind in ("descriptors", "dictionary", "features", "model", "predictions"):
         verify_stored(made[kind])
     with open_stored(made["predictions"]) as stored:
-        pooled = stored.options["pool"]
-    assert PoolOptions.of(pooled) == OPTIONS
-    assert pooled["learn"]["shared"] is True
+        assert pool_options(stored) == OPTIONS
+        assert stored.options["learn"]["shared"] is True
     with open_stored(made["features"]) as stored:
         n_atoms, width = (stored.group("4-6")[n].shape for n in ("D", "features"))
-        assert width[1] == 5 * 4 * 2 * n_atoms[0]  # cells, views, signs
+        assert width[1] == 5 * n_atoms[0]
 
 
 def test_contributions_add_up_to_the_prediction(made):
@@ -182,18 +136,17 @@ def test_contributions_add_up_to_the_prediction(made):
 
 
 def test_other_options_make_other_files(made):
-    work = Work()
+    execution = Execution()
     with pytest.raises(InputError, match="mirror"):
-        pool([made["descriptors"]], made["dictionary"], made["features"], replace(OPTIONS, mirror=()), work)
+        pool(
+            [made["descriptors"]],
+            made["dictionary"],
+            made["features"],
+            replace(OPTIONS, mirror=()),
+            execution,
+        )
     with pytest.raises(InputError, match="shared"):
-        learn_dict([made["descriptors"]], made["dictionary"], LEARN, work)
-
-
-def test_options_that_are_not_used_are_not_named(chain):
-    """As in files from before there were such options."""
-    assert set(POOL.as_dict()) == {"coder", "tol", "pooling", "grid"}
-    with open_stored(chain.dictionary) as stored:
-        assert "shared" not in stored.options
+        learn_dict([made["descriptors"]], made["dictionary"], LEARN, execution)
 
 
 def test_a_shared_dictionary_is_one_for_all_stage_ranges(made):
@@ -208,7 +161,9 @@ def test_a_dictionary_shared_by_one_stage_range_is_its_own(made, tmp_path):
     found = []
     for shared in (False, True):
         out = tmp_path / f"{shared}.h5"
-        learn_dict([made["descriptors"]], out, replace(LEARN, shared=shared), Work(), stage_ranges=["4-6"])
+        learn_dict(
+            [made["descriptors"]], out, replace(LEARN, shared=shared), Execution(), stage_ranges=["4-6"]
+        )
         with open_stored(out) as stored:
             found.append(read_dictionary(stored, "4-6"))
     np.testing.assert_array_equal(*found)
@@ -233,7 +188,7 @@ def test_patches_of_all_stage_ranges_are_drawn_from(made, monkeypatch):
 def test_too_few_patches_of_all_together_are_refused(made, tmp_path):
     with pytest.raises(DataError, match="4-6, 11-12 has .* patches, too few"):
         learn_dict(
-            [made["descriptors"]], tmp_path / "d.h5", replace(LEARN, n_atoms=10**6, shared=True), Work()
+            [made["descriptors"]], tmp_path / "d.h5", replace(LEARN, n_atoms=10**6, shared=True), Execution()
         )
 
 
@@ -241,6 +196,6 @@ def test_the_commands_take_the_options(flyannot, made, tmp_path):
     given = {"X": made["descriptors"], "D": tmp_path / "D.h5", "F": tmp_path / "F.h5"}
     said = flyannot("learn-dict X -o D --shared --n-atoms 24 --n-epochs 1", **given)
     assert said.code == 0 and "  all: 24 atoms" in said.err
-    said = flyannot("pool X D -o F --signs apart --views apart --mirror dorsal --mirror ventral", **given)
+    said = flyannot("pool X D -o F --mirror dorsal --mirror ventral", **given)
     assert said.code == 0 and "together with their mirror images" in said.err
     assert flyannot("pool X D -o G --mirror above", **given).code == 2

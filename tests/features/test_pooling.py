@@ -5,7 +5,8 @@ import pytest
 import scipy.sparse as sp
 
 from flyannot.errors import DataError
-from flyannot.features.pooling import NO_PATCH, POOLINGS, pool_group, pool_image
+from flyannot.features.groups import Groups, group_features
+from flyannot.features.pooling import NO_PATCH, pool_image
 
 SIZE = (128, 320)
 
@@ -18,7 +19,7 @@ def coded(rng):
     return Z.tocsr().astype(np.float32), rng.uniform((0, 0), SIZE, size=(60, 2))
 
 
-def dense_twin(Z, centres_px, pooling, grid):
+def dense_twin(Z, centres_px, grid):
     """Loops over cells and patches, as the definition reads."""
     Z, (rows, columns) = abs(Z.toarray()).astype(np.float64), grid
     features = []
@@ -31,31 +32,27 @@ def dense_twin(Z, centres_px, pooling, grid):
                 and c * SIZE[1] / columns <= x < (c + 1) * SIZE[1] / columns
             ]
             cell = np.array(inside) if inside else np.zeros((1, Z.shape[1]))
-            pooled = {"max": cell.max(0), "mean": cell.mean(0), "rms": np.sqrt((cell**2).mean(0))}
-            features.append(pooled[pooling])
+            features.append(cell.max(axis=0))
     return np.concatenate(features)
 
 
-@pytest.mark.parametrize("pooling", POOLINGS)
 @pytest.mark.parametrize("grid", [(1, 1), (2, 4), (9, 7)])
-def test_pooling_equals_its_definition(coded, pooling, grid):
-    pooled = pool_image(*coded, SIZE, pooling=pooling, grid=grid)
-    np.testing.assert_allclose(pooled.features, dense_twin(*coded, pooling, grid), rtol=1e-6)
-    assert pooled.n_patches.sum() == 60
+def test_pooling_equals_its_definition(coded, grid):
+    pooled = pool_image(*coded, SIZE, grid=(grid,))
+    np.testing.assert_allclose(pooled.features, dense_twin(*coded, grid), rtol=1e-6)
 
 
-@pytest.mark.parametrize("pooling", POOLINGS)
-def test_pooling_ignores_the_order_of_patches(coded, rng, pooling):
+def test_pooling_ignores_the_order_of_patches(coded, rng):
     Z, centres_px = coded
     order = rng.permutation(60)
-    one = pool_image(Z, centres_px, SIZE, pooling=pooling, grid=(2, 4))
-    other = pool_image(Z[order], centres_px[order], SIZE, pooling=pooling, grid=(2, 4))
+    one = pool_image(Z, centres_px, SIZE, grid=((2, 4),))
+    other = pool_image(Z[order], centres_px[order], SIZE, grid=((2, 4),))
     np.testing.assert_allclose(one.features, other.features, rtol=1e-6)
 
 
 def test_the_winner_is_a_patch_of_the_cell_that_has_the_value(coded):
     Z, centres_px = coded
-    pooled = pool_image(Z, centres_px, SIZE, grid=(2, 4))
+    pooled = pool_image(Z, centres_px, SIZE, grid=((2, 4),))
     dense = abs(Z.toarray())
     for k, (value, patch) in enumerate(zip(pooled.features, pooled.winner)):
         cell, atom = divmod(k, 9)
@@ -70,21 +67,18 @@ def test_an_atom_that_no_patch_uses_has_no_winner(coded):
     assert pool_image(*coded, SIZE).winner[4] == NO_PATCH
 
 
-@pytest.mark.parametrize("pooling", POOLINGS)
-def test_a_group_pools_its_images_as_if_they_were_one(coded, pooling):
+def test_a_group_pools_its_images_as_if_they_were_one(coded):
     Z, centres_px = coded
-    whole = pool_image(Z, centres_px, SIZE, pooling=pooling, grid=(3, 3))
+    whole = pool_image(Z, centres_px, SIZE, grid=((3, 3),))
     cuts = [slice(0, 7), slice(7, 31), slice(31, 31), slice(31, 60)]  # one image kept no patch
-    images = [pool_image(Z[c], centres_px[c], SIZE, pooling=pooling, grid=(3, 3)) for c in cuts]
-    group = pool_group(
-        np.array([i.features for i in images]), np.array([i.n_patches for i in images]), pooling=pooling
-    )
-    np.testing.assert_allclose(group, whole.features, rtol=1e-5, atol=1e-7)
+    images = [pool_image(Z[c], centres_px[c], SIZE, grid=((3, 3),)) for c in cuts]
+    group = Groups(["g"], ["g"], [""], [np.arange(len(cuts))])
+    pooled = group_features(np.array([i.features for i in images]), group)
+    np.testing.assert_array_equal(pooled[0], whole.features)
 
 
-@pytest.mark.parametrize("pooling", POOLINGS)
-def test_an_image_without_patches_pools_to_zero(pooling):
-    pooled = pool_image(sp.csr_matrix((0, 9), dtype=np.float32), np.empty((0, 2)), SIZE, pooling=pooling)
+def test_an_image_without_patches_pools_to_zero():
+    pooled = pool_image(sp.csr_matrix((0, 9), dtype=np.float32), np.empty((0, 2)), SIZE)
     assert pooled.features.shape == (9,)
     assert not pooled.features.any()
 

@@ -7,10 +7,13 @@ from flyannot.report.maps import TermMap
 from flyannot.report.page import Page
 from flyannot.report.pictures import jpeg, packed_map
 from flyannot.report.sections import groups_section, scores_section
-from flyannot.scores.group_outcomes import judged_groups
+from flyannot.scores.group_outcomes import group_outcomes
 from flyannot.scores.metrics import Outcome, evaluate
 from flyannot.stage_ranges import STAGE_RANGES
-from flyannot.steps.evaluate import Validation, evaluate_files
+from flyannot.steps.configuration import Configuration, write_record
+from flyannot.steps.evaluate import Evaluation, evaluate_task
+from flyannot.steps.options import EvaluateOptions
+from flyannot.steps.tasks import Execution, carry_out
 from tests.small_embryos import CLASSIFY
 
 NASTY = "<script>alert('x')</script>&\"</template></details>\u2028"
@@ -18,9 +21,12 @@ NASTY = "<script>alert('x')</script>&\"</template></details>\u2028"
 
 def make_run(copy):
     """Make the chain in a copy of its folder a whole run: scores, and the record of what was run."""
-    evaluate_files([copy.features], copy.annotations, CLASSIFY, validation=Validation(3, 1),
-                   json_file=copy.folder / "scores.json")  # fmt: skip
-    (copy.folder / "run.toml").write_text('data-set = "embryos"\noutput = "."\n')
+    evaluation = Evaluation(
+        paths=(copy.features,), annotations_csv=copy.annotations, classify=CLASSIFY,
+        options=EvaluateOptions(folds=3), seed=1,
+    )  # fmt: skip
+    carry_out(evaluate_task(evaluation, copy.folder / "scores.json"), Execution())
+    write_record(Configuration(copy.embryos, copy.folder))
     return copy
 
 
@@ -51,7 +57,7 @@ def nasty_scores(rng):
     outcome = Outcome((NASTY, "rare"), truth, values, values > 0, rng.integers(0, 2, n), values**2 / 20,
                       ("", f"not evaluable: {NASTY}"))  # fmt: skip
     names = [NASTY + str(i) for i in range(n)]
-    more = {"notes": [NASTY], "synthetic": False, "judged": {"4-6": judged_groups(outcome, names, names)}}
+    more = {"notes": [NASTY], "synthetic": False, "evaluated": {"4-6": group_outcomes(outcome, names, names)}}
     return evaluate({"4-6": outcome}) | more
 
 

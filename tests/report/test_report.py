@@ -7,15 +7,15 @@ from html.parser import HTMLParser
 
 import numpy as np
 import pytest
+from flyannot.report.making import make_report
 from PIL import Image as Picture
 
-from flyannot.descriptors.extract import ExtractOptions
+from flyannot.descriptors.options import ExtractOptions
 from flyannot.errors import InputError, WriteError
 from flyannot.report.charts import trace_chart
 from flyannot.report.chunks import as_json
 from flyannot.report.curves import GRID, band, gene_weights, precision_curves, reliability, roc_curves
 from flyannot.report.glyphs import atom_glyph
-from flyannot.report.making import make_report
 from flyannot.report.page import write_page
 from flyannot.report.pictures import coarse_map, packed_map
 from flyannot.scores.average_precision import average_precision
@@ -262,9 +262,10 @@ def test_what_is_there_of_a_run_is_shown(run, tmp_path, kept):
 
 
 def test_what_the_model_leaves_open_is_neither_yes_nor_no(run, tmp_path):
+    from flyannot.steps.output import Work
+
     from flyannot.dataset.folder import read_images
     from flyannot.steps.annotate import annotate
-    from flyannot.steps.output import Work
 
     images = [image for image in read_images(run.embryos) if image.stage_range == "4-6"]
     annotate(run.model, images, tmp_path / "predictions.h5", Work(), cannot_say=0.3)

@@ -7,11 +7,13 @@ import sys
 from functools import partial
 from pathlib import Path
 
+import pytest
+
 import flyannot
 
 KERNEL = (
-    "from flyannot.features.pooling import _pool_sum as f, np; a = np.ones(2); i = np.arange(3); "
-    "print(f(a, i[:2], np.array([0, 2]), i[:1], 1, 2, 2).tolist())"
+    "from flyannot.features.pooling import _pool_max as f, np; a = np.ones(2); i = np.arange(3); "
+    "print(f(a, i[:2], np.array([0, 2]), i[:1], 1, 2)[0].tolist())"
 )
 
 
@@ -27,7 +29,7 @@ def test_kernels_need_neither_home_nor_a_cache_folder(tmp_path):
     (tmp_path / "file").touch()
     for folder in ("file", "file/below"):
         found = run_kernel(HOME=None, XDG_CACHE_HOME=None, FLYANNOT_CACHE=str(tmp_path / folder))
-        assert found == "[[1.0, 1.0]]\n"
+        assert found == "[1.0, 1.0]\n"
 
 
 def test_a_damaged_cache_of_kernels_heals(chain, tmp_path, rng):
@@ -43,7 +45,7 @@ def test_a_damaged_cache_of_kernels_heals(chain, tmp_path, rng):
             for at in rng.integers(len(stored), size=20):
                 stored[at] ^= 0x55
             path.write_bytes(stored)
-    assert set(found) == {"[[1.0, 1.0]]\n"}
+    assert set(found) == {"[1.0, 1.0]\n"}
 
 
 def write_kernels(package, summand):
@@ -62,7 +64,7 @@ def write_kernels(package, summand):
 def test_a_kernel_is_compiled_again_when_a_file_that_it_calls_into_has_changed(tmp_path):
     package = tmp_path / "flyannot"
     package.mkdir()
-    for name in ("__init__.py", "runtime/__init__.py", "runtime/compiled.py"):
+    for name in ("__init__.py", "runtime/__init__.py", "runtime/compiled.py", "runtime/private_folder.py"):
         (package / name).parent.mkdir(exist_ok=True)
         shutil.copy(Path(flyannot.__file__).parent / name, package / name)
     code = "from flyannot.outer import outer; print(outer(1), sum(outer.stats.cache_hits.values()))"
@@ -75,3 +77,47 @@ def test_a_kernel_is_compiled_again_when_a_file_that_it_calls_into_has_changed(t
         done = run(cwd=tmp_path, env=environment)
         found.append(done.stdout.strip() or done.stderr)
     assert found == ["2 0", "2 1", "201 0"]
+
+
+def folder_of(**environment):
+    """The folder of compiled kernels that a process of its own chooses."""
+    code = "from flyannot.runtime.compiled import cache_folder; print(cache_folder())"
+    env = {k: v for k, v in (os.environ | environment).items() if v is not None}
+    done = subprocess.run([sys.executable, "-c", code], env=env, capture_output=True, text=True)
+    assert done.returncode == 0, done.stderr
+    return Path(done.stdout.strip())
+
+
+@pytest.mark.parametrize("spoil", ["writable", "link", "owner", "file"])
+def test_a_folder_that_others_could_have_filled_is_not_taken(tmp_path, spoil):
+    """numba unpickles what lies there: whoever can write it could run code as this user."""
+    planted, elsewhere = tmp_path / "flyannot", tmp_path / "elsewhere"
+    elsewhere.mkdir()
+    if spoil == "link":
+        planted.symlink_to(elsewhere, target_is_directory=True)
+    elif spoil == "file":
+        planted.write_text("")
+    else:
+        planted.mkdir()
+        planted.chmod(0o777 if spoil == "writable" else 0o700)
+    if spoil == "owner":
+        if os.getuid():
+            pytest.skip("only root can give a folder to another user")
+        os.chown(planted, 12345, 12345)
+    found = folder_of(FLYANNOT_CACHE=str(tmp_path), TMPDIR=str(elsewhere))
+    assert found.parent == elsewhere and not found.is_symlink()
+    assert not list(elsewhere.glob("*/*")), "nothing was taken from there"
+
+
+def test_a_planted_folder_in_the_temporary_one_is_passed_over(tmp_path):
+    """Without a writable home: the name of the usual one can be guessed."""
+    (tmp_path / "home").write_text("no folder")
+    first = folder_of(
+        HOME=str(tmp_path / "home"), XDG_CACHE_HOME=None, FLYANNOT_CACHE=None, TMPDIR=str(tmp_path)
+    )
+    assert first.parent == tmp_path
+    first.chmod(0o777)
+    second = folder_of(
+        HOME=str(tmp_path / "home"), XDG_CACHE_HOME=None, FLYANNOT_CACHE=None, TMPDIR=str(tmp_path)
+    )
+    assert second.parent == tmp_path and second != first and not second.exists(), "it is removed at the end"

@@ -1,4 +1,4 @@
-"""Laws of intervals over genes, of comparisons, and of calibration; `evaluate --inner`."""
+"""Laws of intervals over genes, of comparisons, and of calibration; `evaluate --nested`."""
 
 import json
 from dataclasses import replace
@@ -9,9 +9,10 @@ import pytest
 from flyannot.classifiers.calibration import calibrate, sigmoid
 from flyannot.scores.bootstrap import compare, draws_of_genes, interval, resampled_aucs, with_confidence
 from flyannot.scores.calibration_error import brier_score, calibration_error
-from flyannot.scores.group_outcomes import judged_groups
+from flyannot.scores.group_outcomes import group_outcomes
 from flyannot.scores.metrics import Outcome, auc_within_folds, evaluate
-from flyannot.steps.evaluate import Validation, evaluate_files
+from flyannot.steps.evaluate import Evaluation, evaluate_files
+from flyannot.steps.options import EvaluateOptions
 from tests.small_embryos import CLASSIFY
 
 
@@ -29,7 +30,7 @@ GENES = [f"g{i // 2}" for i in range(40)]
 
 def result_of(outcome, genes=GENES):
     names = [f"group {i}" for i in range(len(outcome.truth))]
-    return evaluate({"4-6": outcome}) | {"judged": {"4-6": judged_groups(outcome, names, genes)}}
+    return evaluate({"4-6": outcome}) | {"evaluated": {"4-6": group_outcomes(outcome, names, genes)}}
 
 
 def test_a_resampled_auc_is_the_auc_of_the_groups_repeated_as_drawn(outcome):
@@ -78,7 +79,7 @@ def test_a_comparison_knows_the_better_one_in_whatever_order_its_groups_stand(ou
     shuffled = replace(worse, **{n: getattr(worse, n)[order] for n in ("truth", "values", "yes", "folds")})
     second = result_of(outcome)
     first = result_of(shuffled, [GENES[i] for i in order])
-    first["judged"]["4-6"]["group"] = [f"group {i}" for i in order]
+    first["evaluated"]["4-6"]["group"] = [f"group {i}" for i in order]
     found = compare(first, second)
     assert found["mean"]["difference"] > 0 and found["mean"]["interval"][0] > 0 and found["mean"]["p"] < 0.05
     back = compare(second, first)["mean"]
@@ -106,20 +107,27 @@ def test_calibration_error_by_hand():
     assert brier_score(probability, truth) == pytest.approx((0.05**2 + 0.95**2 + 0.1**2) / 4)
 
 
-def test_the_inner_score_never_sees_the_genes_of_the_fold_that_tests(chain):
-    """Every group is judged once in each fold but its own, among the training genes."""
-    inner = evaluate_files(
-        [chain.features], chain.annotations, CLASSIFY, validation=Validation(3, inner=True)
+def test_the_nested_score_never_sees_the_genes_of_the_fold_that_tests(chain):
+    """Every group is evaluated once in each fold but its own, among the training genes."""
+    inner, outer = (
+        evaluate_files(
+            Evaluation(
+                paths=(chain.features,),
+                annotations_csv=chain.annotations,
+                classify=CLASSIFY,
+                options=EvaluateOptions(folds=3, nested=nested),
+            )  # fmt: skip
+        )
+        for nested in (True, False)
     )
-    outer = evaluate_files([chain.features], chain.annotations, CLASSIFY, validation=Validation(3))
-    for stage_range, judged in inner["judged"].items():
-        plain = outer["judged"][stage_range]
+    for stage_range, found in inner["evaluated"].items():
+        plain = outer["evaluated"][stage_range]
         fold_of = dict(zip(plain["group"], plain["fold"]))
-        n_inner = max(judged["fold"]) // 3 + 1
+        n_inner = max(found["fold"]) // 3 + 1
         assert n_inner == 3
-        for group, fold in zip(judged["group"], judged["fold"]):
+        for group, fold in zip(found["group"], found["fold"]):
             assert fold_of[group] != fold // 3
-        assert sorted(judged["group"]) == sorted(plain["group"] * 2)
+        assert sorted(found["group"]) == sorted(plain["group"] * 2)
 
 
 def test_the_command_compares_two_evaluations(flyannot, chain, tmp_path):
@@ -131,6 +139,6 @@ def test_the_command_compares_two_evaluations(flyannot, chain, tmp_path):
     assert said.code == 0 and "mean of" in said.out
     (tmp_path / "c.json").write_text("{}")
     said = flyannot("compare A B", A=tmp_path / "a.json", B=tmp_path / "c.json")
-    assert said.code == 65 and "does not hold the values" in said.err
+    assert said.code == 2 and "does not hold scores" in said.err
     said = flyannot("compare A B", A=tmp_path / "a.json", B=tmp_path / "none.json")
     assert said.code == 2 and "cannot read" in said.err

@@ -5,9 +5,11 @@ import json
 import numpy as np
 import pytest
 
-from flyannot.scores.group_outcomes import judged_groups, outcome_of, scores_json
+from flyannot.scores.group_outcomes import group_outcomes, outcome_of, scores_json
 from flyannot.scores.metrics import Outcome, evaluate
-from flyannot.steps.evaluate import Validation, evaluate_files
+from flyannot.steps.evaluate import Evaluation, evaluate_task
+from flyannot.steps.options import EvaluateOptions
+from flyannot.steps.tasks import Execution, carry_out
 from tests.small_embryos import CLASSIFY
 
 
@@ -29,9 +31,9 @@ def drawn(rng, n=40, terms=("a", "b", "rare"), folds=True):
 def test_an_outcome_comes_back_from_json_and_scores_the_same(rng, folds):
     outcome = drawn(rng, folds=folds)
     names = [f"g{i}" for i in range(40)]
-    judged = judged_groups(outcome, names, names)
-    back = outcome_of(json.loads(json.dumps(judged)))
-    assert back.terms == ("a", "b") and judged["group"] == names
+    found = group_outcomes(outcome, names, names)
+    back = outcome_of(json.loads(json.dumps(found)))
+    assert back.terms == ("a", "b") and found["group"] == names
     assert (back.truth == outcome.truth[:, :2]).all() and (back.yes == outcome.yes[:, :2]).all()
     np.testing.assert_allclose(back.values, outcome.values[:, :2], rtol=1e-8)
     before, after = (evaluate({"4-6": o})["summary"]["4-6"] for o in (outcome, back))
@@ -40,26 +42,21 @@ def test_an_outcome_comes_back_from_json_and_scores_the_same(rng, folds):
 
 def test_no_term_is_an_outcome_too():
     empty = np.zeros((3, 0))
-    judged = judged_groups(Outcome((), empty, empty, empty, None, empty), ["a", "b", "c"], ["a", "b", "c"])
-    assert outcome_of(judged).values.shape == (3, 0)
+    found = group_outcomes(Outcome((), empty, empty, empty, None, empty), ["a", "b", "c"], ["a", "b", "c"])
+    assert outcome_of(found).values.shape == (3, 0)
 
 
-def test_scores_on_disk_hold_what_every_group_was_told(chain, tmp_path):
-    path = tmp_path / "s.json"
-    result = evaluate_files(
-        [chain.features], chain.annotations, CLASSIFY, validation=Validation(3, 1), json_file=path
-    )
-    assert json.loads(path.read_text()) == json.loads(scores_json(result)) == result
-    for stage_range, judged in result["judged"].items():
+def test_scores_on_disk_hold_what_was_predicted_for_every_group(chain, tmp_path):
+    evaluation = Evaluation(
+        paths=(chain.features,), annotations_csv=chain.annotations, classify=CLASSIFY,
+        options=EvaluateOptions(folds=3), seed=1,
+    )  # fmt: skip
+    path = carry_out(evaluate_task(evaluation, tmp_path / "s.json"), Execution()).path
+    result = json.loads(path.read_text())
+    assert json.loads(scores_json(result)) == result
+    for stage_range, found in result["evaluated"].items():
         evaluated = [r for r in result["terms"] if r["stage_range"] == stage_range and not r["reason"]]
-        assert judged["term"] == [r["term"] for r in evaluated]
-        again = evaluate({stage_range: outcome_of(judged)})
+        assert found["term"] == [r["term"] for r in evaluated]
+        again = evaluate({stage_range: outcome_of(found)})
         for row, other in zip(evaluated, again["terms"]):
             assert row["auc"] == pytest.approx(other["auc"], abs=1e-12) and row["f1"] == other["f1"]
-    old = json.loads(path.read_text())
-    del old["judged"]
-    path.write_text(json.dumps(old))
-    kept = evaluate_files(
-        [chain.features], chain.annotations, CLASSIFY, validation=Validation(3, 1), json_file=path
-    )
-    assert kept == result, "scores of before are made again"

@@ -4,7 +4,8 @@ import numpy as np
 import pytest
 from numpy.testing import assert_allclose, assert_array_equal
 
-from flyannot.descriptors.extract import ExtractOptions, describe
+from flyannot.descriptors.extract import describe
+from flyannot.descriptors.options import ExtractOptions
 from flyannot.descriptors.sift import normalise
 from flyannot.descriptors.standard_image import read_grey
 from flyannot.errors import InputError

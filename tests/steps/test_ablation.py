@@ -1,4 +1,4 @@
-"""Many configurations in one table; the raw pixels; classifiers side by side."""
+"""Many configurations in one table, and the raw pixels."""
 
 import numpy as np
 import pytest
@@ -6,7 +6,6 @@ from PIL import Image
 
 from flyannot.descriptors.standard_image import SIZE_PX
 from flyannot.features.pixel_baseline import pixel_features
-from flyannot.steps.ablation import read_ablation
 
 BASE = """
 data-set = "embryos"
@@ -16,16 +15,18 @@ stride-px = 16
 [learn-dict]
 n-atoms = 24
 n-epochs = 1
-[evaluate]
+[classify]
 min-groups = 4
 inner-folds = 2
+[evaluate]
 folds = 3
 """
 ROWS = """
 [[row]]
 name = "pixels"
 pixels = "4x10"
-evaluate = { scheme = "mean", min-groups = 4, inner-folds = 2, folds = 3 }
+classify = { scheme = "mean", min-groups = 4, inner-folds = 2 }
+evaluate = { folds = 3 }
 [[row]]
 name = "plain"
 base = "base.toml"
@@ -43,20 +44,13 @@ def ablation(tmp_path):
     return tmp_path / "ablation.toml"
 
 
-def outputs(row):
-    return {one.step: one.options.get("output", row.scores).name for one in row.commands}
-
-
-def test_rows_share_what_they_have_in_common_and_nothing_else(ablation, tmp_path):
-    pixels, plain, grid = read_ablation(ablation, data_set=tmp_path, output=tmp_path)
-    assert set(outputs(pixels)) == {"evaluate"}
-    for step in ("extract", "learn-dict"):
-        assert outputs(plain)[step] == outputs(grid)[step]
-    for step in ("pool", "evaluate"):
-        assert outputs(plain)[step] != outputs(grid)[step]
-    inner = read_ablation(ablation, data_set=tmp_path, output=tmp_path, inner=True)
-    assert outputs(inner[1])["pool"] == outputs(plain)["pool"]
-    assert outputs(inner[1])["evaluate"] != outputs(plain)["evaluate"]
+def test_rows_share_what_they_have_in_common_and_nothing_else(flyannot, ablation, chain, tmp_path):
+    """Files are named by the options that they follow from: seen from what the rows make."""
+    for line in ("ablate A --data-set E --output O", "ablate A --data-set E --output O --nested"):
+        assert flyannot(line, A=ablation, E=chain.embryos, O=tmp_path / "out").code == 0
+    made = [path.name.split("-")[0] for path in (tmp_path / "out").iterdir() if path.suffix != ".csv"]
+    counts = {kind: made.count(kind) for kind in set(made)}
+    assert counts == {"descriptors": 1, "dictionary": 1, "features": 2, "scores": 6}
 
 
 def test_the_table_has_a_line_for_every_row(flyannot, ablation, chain, tmp_path):
@@ -84,16 +78,5 @@ def test_pixels_are_the_mean_darkness_of_cells(tmp_path):
     grey[:64, :80] = 0
     grey[64:, 240:] = 51
     Image.fromarray(grey).save(tmp_path / "a.png")
-    found = pixel_features([tmp_path / "a.png"], (2, 4))
+    found = pixel_features([tmp_path / "a.png"], ((2, 4),))
     np.testing.assert_allclose(found[0], [1, 0, 0, 0, 0, 0, 0, 0.8], atol=1e-6)
-
-
-def test_classifiers_stand_side_by_side(flyannot, tmp_path, rng):
-    hidden = rng.normal(size=(80, 3))
-    X = np.abs(hidden @ rng.normal(size=(3, 20)) + 0.3 * rng.normal(size=(80, 20)))
-    np.savez(tmp_path / "bow.npz", features=X, terms=hidden > 0, stage_range=np.repeat(["4-6", "7-8"], 40))
-    said = flyannot("bow B --folds 3 --method ridge --method knn", B=tmp_path / "bow.npz")
-    assert said.code == 0, said.err
-    assert said.out.count("knn") == 3 and "minus ridge" in said.out
-    (tmp_path / "no.npz").write_bytes(b"nothing")
-    assert flyannot("bow B", B=tmp_path / "no.npz").code == 65

@@ -1,14 +1,13 @@
 """`flyannot run`: configurations, what is skipped and what is redone, and the configurations we ship."""
 
-import importlib
 import tomllib
 from pathlib import Path
 
-import click
 import pytest
 
+from flyannot.errors import DataError
 from flyannot.steps.ablation import read_ablation
-from flyannot.steps.configuration import STEPS, chain, read_configuration
+from flyannot.steps.configuration import read_configuration, read_record, read_toml, write_record
 from tests.cli.test_cli import faulty
 from tests.conftest import ROOT
 
@@ -23,21 +22,19 @@ stage-range = ["4-6"]
 [learn-dict]
 n-atoms = 12
 n-epochs = 1
-[train]
+[classify]
 min-groups = 3
 [evaluate]
-min-groups = 3
 folds = 3
+[run]
+jobs = 1
 """
 BOTH = 'data-set = "x"\noutput = "y"\n'
 FILES = ("descriptors", "dictionary", "features", "model", "predictions")
 
 
 @pytest.fixture
-def config(tmp_path, monkeypatch):
-    monkeypatch.setenv("FLYANNOT_EXTRACT_JOBS", "1")
-    for step in ("POOL", "TRAIN", "ANNOTATE", "EVALUATE"):
-        monkeypatch.setenv(f"FLYANNOT_{step}_JOBS", "1")
+def config(tmp_path):
     path = tmp_path / "c.toml"
     path.write_text(CONFIG)
     return path
@@ -66,14 +63,14 @@ def test_the_whole_chain_runs_is_skipped_and_redoes_only_what_depends_on_a_chang
 
     said = flyannot("run C", C=config)
     assert (said.code, said.out) == (0, table)
-    assert said.err.count("up to date") == 7
+    assert said.err.count("up to date") == 8
     second = stamps(results)
     assert not remade(first, second) and first["scores.json"] == second["scores.json"]
     said = flyannot("run C --dry-run", C=config)
     assert said.code == 0 and "would make" not in said.err
 
     said = flyannot("run C --set pool.grid=1x2 --dry-run", C=config)
-    assert f"would make {results / 'features.h5'}: grid was [1,1] and is now [1,2]" in said.err
+    assert f"would make {results / 'features.h5'}: pool.grid was [[1,1]] and is now [[1,2]]" in said.err
     assert stamps(results) == second
     said = flyannot("run C --set pool.grid=1x2", C=config)
     assert said.code == 0
@@ -102,10 +99,10 @@ def test_the_environment_comes_between_set_and_the_file(flyannot, config, monkey
             monkeypatch.setenv("FLYANNOT_EXTRACT_MIN_STD", value)
         config.write_text(config.read_text().split("[extract]")[0] + "[extract]\nmin-std = 7.0\n")
         why[name] = flyannot(f"run C --dry-run{more}", C=config).err
-    assert "min_std was 6.0 and is now 7.0" in why["file"]
-    assert "min_std was 6.0 and is now 7.0" in why["empty"]
-    assert "min_std was 6.0 and is now 9.0" in why["environment"]
-    assert "min_std was 6.0 and is now 8.0" in why["set"]
+    assert "extract.min_std was 6.0 and is now 7.0" in why["file"]
+    assert "extract.min_std was 6.0 and is now 7.0" in why["empty"]
+    assert "extract.min_std was 6.0 and is now 9.0" in why["environment"]
+    assert "extract.min_std was 6.0 and is now 8.0" in why["set"]
 
 
 @pytest.mark.parametrize(
@@ -118,7 +115,11 @@ def test_the_environment_comes_between_set_and_the_file(flyannot, config, monkey
         ('dataset = "x"\noutput = "y"', 'unknown key "dataset". Did you mean "data-set"'),
         (BOTH + "[extrct]\nstride-px = 4", 'unknown table "extrct". Did you mean "extract"'),
         (BOTH + "[extract]\nstride = 4", 'no option "stride". Did you mean "stride-px"'),
-        (BOTH + '[pool]\nPooling = "max"', 'no option "Pooling". Did you mean "pooling"'),
+        (BOTH + '[pool]\nGrid = "1x1"', 'no option "Grid". Did you mean "grid"'),
+        (BOTH + '[pool]\ngrid = "2x"', "grid is '2x', and must be rows x columns"),
+        (BOTH + "[extract]\nmin-std = nan", "min-std is nan, and must be a number"),
+        (BOTH + "[learn-dict]\nlearner-option = {variant = 'quik'}", 'Did you mean "quick"'),
+        (BOTH + "seed = -1", "seed is -1"),
         (BOTH + "[learn_dict]\nn_atom = 4", 'no option "n-atom". Did you mean "n-atoms"'),
         (BOTH + "extract = 4", "extract"),
     ],
@@ -155,26 +156,28 @@ def test_options_on_the_command_line_name_the_folders(tmp_path):
     assert (found.data_set, found.output) == (tmp_path / "a", tmp_path / "b")
 
 
-def test_the_chain_joins_what_each_step_makes():
-    """Every input is the output of an earlier step, or of the data set."""
-    made = set()
-    found = read_configuration(ROOT / "configs" / "demo.toml")
-    for command in chain(found):
-        for argument in command.arguments:
-            assert argument in {*made, found.output} or found.data_set in (argument, argument.parent)
-        made.add(command.options.get("output"))
-
-
 @pytest.mark.parametrize("path", sorted((ROOT / "configs").glob("*.toml")), ids=lambda path: path.stem)
-def test_the_configurations_we_ship_name_only_options_that_exist(path):
-    tables = tomllib.loads(path.read_text())
-    rows = tables.get("row")  # of an ablation: each is a configuration on top of another
-    read_ablation(path) if rows else read_configuration(path)
-    for step, table in (item for configuration in rows or [tables] for item in configuration.items()):
-        if isinstance(table, dict):
-            assert step in STEPS
-            command = importlib.import_module(f"flyannot.cli.{step.replace('-', '_')}").command
-            known = {
-                o.removeprefix("--") for p in command.params if isinstance(p, click.Option) for o in p.opts
-            }
-            assert set(table) <= known
+def test_the_configurations_we_ship_can_be_read_and_recorded(path, tmp_path):
+    if "row" in read_toml(path):
+        assert read_ablation(path)
+        return
+    found = read_configuration(path, data_set=tmp_path / "embryos", output=tmp_path)
+    write_record(found)
+    again = read_configuration(tmp_path / "run.toml")
+    assert again.options == found.options and again.seed == found.seed
+    assert (again.data_set, again.output) == (found.data_set, found.output)
+
+
+def test_a_record_that_was_changed_is_refused(tmp_path, rng):
+    (tmp_path / "c.toml").write_text(BOTH)
+    write_record(read_configuration(tmp_path / "c.toml", output=tmp_path))
+    good = (tmp_path / "run.toml").read_bytes()
+    assert read_record(tmp_path)["output"] == "."
+    for at in rng.integers(0, len(good) - 1, 60):
+        spoiled = bytearray(good)
+        spoiled[at] ^= 1 << rng.integers(7)
+        (tmp_path / "run.toml").write_bytes(spoiled)
+        try:
+            assert read_record(tmp_path) == tomllib.loads(good.decode())
+        except DataError as error:
+            assert error.exit_code == 65

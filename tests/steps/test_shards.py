@@ -10,16 +10,17 @@ from flyannot.steps.annotate import annotate
 from flyannot.steps.extract import extract
 from flyannot.steps.join import join
 from flyannot.steps.learn_dict import learn_dict
-from flyannot.steps.output import Work
+from flyannot.steps.options import AnnotateOptions
 from flyannot.steps.pool import pool
 from flyannot.steps.shards import share_of
+from flyannot.steps.tasks import Execution
 from flyannot.steps.train import train
 from flyannot.store.reading import open_stored
 from flyannot.store.schema import SCHEMAS
 from tests.cli.test_cli import faulty
 from tests.small_embryos import CLASSIFY, EXTRACT, LEARN, POOL
 
-WORK = Work()
+ONCE = Execution()
 N = 3
 
 
@@ -31,12 +32,12 @@ def shards(chain, tmp_path_factory):
     descriptors = [folder / f"descriptors.{i}.h5" for i in range(1, N + 1)]
     features = [folder / f"features.{i}.h5" for i in range(1, N + 1)]
     for i in range(N):
-        extract(images, descriptors[i], EXTRACT, WORK, shard=(i + 1, N))
+        extract(images, descriptors[i], EXTRACT, ONCE, shard=(i + 1, N))
     for i in range(N):
-        pool(descriptors, chain.dictionary, features[i], POOL, WORK, shard=(i + 1, N))
+        pool(descriptors, chain.dictionary, features[i], POOL, ONCE, shard=(i + 1, N))
     predictions = [folder / f"predictions.{i}.h5" for i in range(1, N + 1)]
     for i in range(N):
-        annotate(chain.model, images, predictions[i], WORK, shard=(i + 1, N))
+        annotate(chain.model, images, predictions[i], AnnotateOptions(), ONCE, shard=(i + 1, N))
     return {"descriptors": descriptors, "features": features, "predictions": predictions}
 
 
@@ -64,7 +65,7 @@ def test_shards_end_to_end_are_the_whole(chain, shards, kind):
 def test_joined_shards_are_what_one_run_makes(chain, shards, kind, tmp_path):
     """In whatever order they are named; a second run has nothing to do."""
     out, (a, b, c) = tmp_path / "joined.h5", shards[kind]
-    assert join([c, a, b], out, WORK).made and not join([a, b, c], out, WORK).made
+    assert join([c, a, b], out, ONCE).made and not join([a, b, c], out, ONCE).made
     found, expected = arrays(out), arrays(chain.kinds[kind])
     assert found.keys() == expected.keys()
     assert all(np.array_equal(found[key], expected[key]) for key in found)
@@ -74,7 +75,7 @@ def test_joined_shards_are_what_one_run_makes(chain, shards, kind, tmp_path):
         table = out.with_suffix(".csv")
         assert table.read_bytes() == chain.predictions.with_suffix(".csv").read_bytes()
         table.unlink()
-        join([a, b, c], out, WORK)
+        join([a, b, c], out, ONCE)
         assert table.exists()
 
 
@@ -89,21 +90,21 @@ def test_join_refuses_what_would_not_be_whole(chain, shards, tmp_path):
     a, b, c = shards["features"]
     out = tmp_path / "out.h5"
     with pytest.raises(InputError, match="shard 2/3 is missing"):
-        join([a, c], out, WORK)
+        join([a, c], out, ONCE)
     with pytest.raises(InputError, match="both hold the image"):
-        join([a, b, c, chain.features], out, WORK)
+        join([a, b, c, chain.features], out, ONCE)
     with pytest.raises(InputError, match="never cut"):
-        join([chain.dictionary], out, WORK)
+        join([chain.dictionary], out, ONCE)
     with pytest.raises(DataError, match="features"):
-        join([shards["descriptors"][0], a], out, WORK)
+        join([shards["descriptors"][0], a], out, ONCE)
     assert not out.exists()
 
 
 def test_what_is_learned_from_shards_has_the_same_bits(chain, shards, tmp_path):
     """In whatever order they are named."""
-    learn_dict(shards["descriptors"][::-1], tmp_path / "dictionary.h5", LEARN, WORK)
+    learn_dict(shards["descriptors"][::-1], tmp_path / "dictionary.h5", LEARN, ONCE)
     train(
-        shards["features"][1:] + shards["features"][:1], chain.annotations, tmp_path / "m.h5", CLASSIFY, WORK
+        shards["features"][1:] + shards["features"][:1], chain.annotations, tmp_path / "m.h5", CLASSIFY, ONCE
     )
     for ours, theirs in (("dictionary.h5", chain.dictionary), ("m.h5", chain.model)):
         found, expected = arrays(tmp_path / ours), arrays(theirs)
@@ -113,15 +114,15 @@ def test_what_is_learned_from_shards_has_the_same_bits(chain, shards, tmp_path):
 
 def test_stage_ranges_apart_are_files_of_one_kind_too(chain, tmp_path):
     for s in ("4-6", "11-12"):
-        pool([chain.descriptors], chain.dictionary, tmp_path / f"{s}.h5", POOL, WORK, stage_ranges=[s])
-    train([tmp_path / "11-12.h5", tmp_path / "4-6.h5"], chain.annotations, tmp_path / "m.h5", CLASSIFY, WORK)
+        pool([chain.descriptors], chain.dictionary, tmp_path / f"{s}.h5", POOL, ONCE, stage_ranges=[s])
+    train([tmp_path / "11-12.h5", tmp_path / "4-6.h5"], chain.annotations, tmp_path / "m.h5", CLASSIFY, ONCE)
     found, expected = arrays(tmp_path / "m.h5"), arrays(chain.model)
     assert all(np.array_equal(found[key], expected[key]) for key in expected)
 
 
 def test_the_features_of_a_shard_are_that_shard_of_the_features(chain, shards, tmp_path):
     for i, path in enumerate(shards["descriptors"]):
-        pool([path], chain.dictionary, tmp_path / f"f.{i}.h5", POOL, WORK)
+        pool([path], chain.dictionary, tmp_path / f"f.{i}.h5", POOL, ONCE)
         found, expected = arrays(tmp_path / f"f.{i}.h5"), arrays(shards["features"][i])
         assert all(np.array_equal(found[key], expected[key]) for key in expected)
         with open_stored(tmp_path / f"f.{i}.h5") as stored:
@@ -130,18 +131,18 @@ def test_the_features_of_a_shard_are_that_shard_of_the_features(chain, shards, t
 
 def test_a_missing_shard_is_noted_and_one_named_twice_refused(chain, shards, tmp_path, caplog):
     parts = shards["features"]
-    train(parts[:2], chain.annotations, tmp_path / "m.h5", CLASSIFY, WORK)
+    train(parts[:2], chain.annotations, tmp_path / "m.h5", CLASSIFY, ONCE)
     assert "without shard 3/3" in caplog.text
     with pytest.raises(InputError, match="hold the same"):
-        train([*parts, parts[0]], chain.annotations, tmp_path / "n.h5", CLASSIFY, WORK)
+        train([*parts, parts[0]], chain.annotations, tmp_path / "n.h5", CLASSIFY, ONCE)
 
 
 def test_shards_pooled_with_different_dictionaries_are_refused(chain, shards, tmp_path):
-    learn_dict(shards["descriptors"][:2], tmp_path / "d.h5", LEARN, WORK)
-    pool(shards["descriptors"], tmp_path / "d.h5", tmp_path / "f.h5", POOL, WORK, shard=(1, N))
+    learn_dict(shards["descriptors"][:2], tmp_path / "d.h5", LEARN, ONCE)
+    pool(shards["descriptors"], tmp_path / "d.h5", tmp_path / "f.h5", POOL, ONCE, shard=(1, N))
     parts = [tmp_path / "f.h5", *shards["features"][1:]]
     with pytest.raises(DataError, match="different dictionaries of 4-6"):
-        train(parts, chain.annotations, tmp_path / "m.h5", CLASSIFY, WORK)
+        train(parts, chain.annotations, tmp_path / "m.h5", CLASSIFY, ONCE)
 
 
 @pytest.mark.parametrize("count", [1, 2, 5, 7])

@@ -1,41 +1,41 @@
 """Laws of the steps, on a small synthetic data set: same bits, resuming, refusing, listing."""
 
 import csv
-import json
 import shutil
 from contextlib import ExitStack
 from dataclasses import replace
 
+import h5py
 import numpy as np
 import pytest
 from PIL import Image
 from threadpoolctl import threadpool_info
 
-from flyannot.classifiers.training_set import SetOptions
 from flyannot.dataset.folder import read_images
 from flyannot.dataset.selection import images_named
 from flyannot.descriptors.sift import normalise
 from flyannot.errors import DataError, FlyannotError, InputError
-from flyannot.features.image_features import atoms_of, features_of
+from flyannot.features.image_features import features_of
 from flyannot.sparse import fit
 from flyannot.sparse.coders import coder
-from flyannot.steps.annotate import annotate
-from flyannot.steps.evaluate import Validation, evaluate_files
+from flyannot.steps.annotate import annotate, annotate_task
+from flyannot.steps.evaluate import Evaluation, evaluate_files, evaluate_task
 from flyannot.steps.extract import extract
-from flyannot.steps.learn_dict import learn_dict
-from flyannot.steps.output import Work
-from flyannot.steps.pool import pool
-from flyannot.steps.train import train
-from flyannot.store.descriptors import read_patches_of_image
+from flyannot.steps.inputs import described_image
+from flyannot.steps.learn_dict import learn_dict, learn_task
+from flyannot.steps.loaded_model import load_model
+from flyannot.steps.options import AnnotateOptions
+from flyannot.steps.pool import pool, pool_task
+from flyannot.steps.predictions import read_predictions
+from flyannot.steps.tasks import Execution, carry_out
+from flyannot.steps.train import train, train_task
+from flyannot.store.content_digest import content_digest
 from flyannot.store.features import read_features
-from flyannot.store.model import read_model
-from flyannot.store.predictions import read_predictions
 from flyannot.store.reading import open_stored, verify_stored
 from tests.small_embryos import CLASSIFY, EXTRACT, LEARN, POOL, STAGE_RANGES
 
-WORK, FORCE = Work(), Work(force=True)
-CONFIDENCE = {"auc_interval", "brier", "ece"}
-METRICS = {"auc", "average_precision", "sensitivity", "specificity", "accuracy", "f1"}
+ONCE, FORCE = Execution(), Execution(force=True)
+ANNOTATE = AnnotateOptions()
 
 
 def stamp(path):
@@ -69,53 +69,56 @@ def test_bits_depend_neither_on_jobs_nor_on_the_order_of_rows(own_chain, chain, 
         path.unlink()
     shuffle_table(own_chain.embryos / "images.csv", rng)
     shuffle_table(own_chain.annotations, rng)
-    images, work = read_images(own_chain.embryos), Work(jobs=2)
-    extract(images, own_chain.descriptors, EXTRACT, work)
-    learn_dict([own_chain.descriptors], own_chain.dictionary, LEARN, work)
-    pool([own_chain.descriptors], own_chain.dictionary, own_chain.features, POOL, work)
+    images, execution = read_images(own_chain.embryos), Execution(jobs=2)
+    extract(images, own_chain.descriptors, EXTRACT, execution)
+    learn_dict([own_chain.descriptors], own_chain.dictionary, LEARN, execution)
+    pool([own_chain.descriptors], own_chain.dictionary, own_chain.features, POOL, execution)
     for kind in ("descriptors", "dictionary", "features"):
         assert own_chain.kinds[kind].read_bytes() == chain.kinds[kind].read_bytes(), kind
     shutil.copy(chain.annotations, own_chain.annotations)  # the model's header has the table's digest
-    train([own_chain.features], own_chain.annotations, own_chain.model, CLASSIFY, work)
-    annotate(own_chain.model, images, own_chain.predictions, work)
+    train([own_chain.features], own_chain.annotations, own_chain.model, CLASSIFY, execution)
+    annotate(own_chain.model, images, own_chain.predictions, ANNOTATE, execution)
     for kind in ("model", "predictions"):
         assert own_chain.kinds[kind].read_bytes() == chain.kinds[kind].read_bytes(), kind
 
 
-def every_step(chain, work, **changes):
+def every_step(chain, execution, **changes):
     """The steps in order, as functions; `changes` replaces the options of one."""
     images, options = read_images(chain.embryos), {
         "extract": EXTRACT, "learn_dict": LEARN, "pool": POOL, "train": CLASSIFY
     } | changes  # fmt: skip
     return {
-        "descriptors": lambda: extract(images, chain.descriptors, options["extract"], work),
-        "dictionary": lambda: learn_dict([chain.descriptors], chain.dictionary, options["learn_dict"], work),
+        "descriptors": lambda: extract(images, chain.descriptors, options["extract"], execution),
+        "dictionary": lambda: learn_dict(
+            [chain.descriptors], chain.dictionary, options["learn_dict"], execution
+        ),
         "features": lambda: pool(
-            [chain.descriptors], chain.dictionary, chain.features, options["pool"], work
+            [chain.descriptors], chain.dictionary, chain.features, options["pool"], execution
         ),
         "model": lambda: train(
-            [chain.features], chain.annotations, chain.model, options["train"], work
+            [chain.features], chain.annotations, chain.model, options["train"], execution
         ),
-        "predictions": lambda: annotate(chain.model, images, chain.predictions, work),
+        "predictions": lambda: annotate(chain.model, images, chain.predictions, ANNOTATE, execution),
     }  # fmt: skip
 
 
 def test_a_second_run_finds_all_up_to_date_and_touches_nothing(own_chain):
     before = {kind: stamp(path) for kind, path in own_chain.kinds.items()}
-    for work in (WORK, FORCE):  # --force replaces what is different, and nothing else
-        for step in every_step(own_chain, work).values():
+    for execution in (ONCE, FORCE):  # --force replaces what is different, and nothing else
+        for step in every_step(own_chain, execution).values():
             assert not step().made
     assert {kind: stamp(path) for kind, path in own_chain.kinds.items()} == before
 
 
 def test_other_options_are_refused_without_force_and_the_file_stays(own_chain):
     others = every_step(
-        own_chain, WORK, extract=replace(EXTRACT, min_std=7.0), learn_dict=replace(LEARN, n_epochs=1),
-        pool=replace(POOL, pooling="mean"), train=replace(CLASSIFY, inner_folds=3),
+        own_chain, ONCE, extract=replace(EXTRACT, min_std=7.0), learn_dict=replace(LEARN, n_epochs=1),
+        pool=replace(POOL, tol=1e-3), train=replace(CLASSIFY, inner_folds=3),
     )  # fmt: skip
-    told = {"descriptors": "min_std was 6.0 and is now 7.0", "dictionary": "n_epochs was 2 and is now 1",
-            "features": 'pooling was "max" and is now "mean"',
-            "model": "train.inner_folds was 2 and is now 3"}  # fmt: skip
+    told = {"descriptors": "extract.min_std was 6.0 and is now 7.0",
+            "dictionary": "learn.n_epochs was 2 and is now 1",
+            "features": "pool.tol was 0.0001 and is now 0.001",
+            "model": "classify.inner_folds was 2 and is now 3"}  # fmt: skip
     for kind, words in told.items():
         before = own_chain.kinds[kind].read_bytes()
         with pytest.raises(InputError) as caught:
@@ -130,7 +133,7 @@ def test_a_damaged_output_is_made_again_with_force(own_chain, chain):
     spoiled[len(spoiled) // 2 :] = b"\0" * (len(spoiled) - len(spoiled) // 2)
     own_chain.features.write_bytes(spoiled)
     with pytest.raises(InputError, match="damaged"):
-        every_step(own_chain, WORK)["features"]()
+        every_step(own_chain, ONCE)["features"]()
     assert every_step(own_chain, FORCE)["features"]().made
     assert own_chain.features.read_bytes() == chain.features.read_bytes()
 
@@ -140,9 +143,9 @@ def test_several_descriptors_files_count_as_one(chain, tmp_path):
     images, parts = read_images(chain.embryos), []
     for stage_range in STAGE_RANGES:
         parts.append(tmp_path / f"{stage_range}.h5")
-        extract([i for i in images if i.stage_range == stage_range], parts[-1], EXTRACT, WORK)
-    learn_dict(parts, tmp_path / "d.h5", LEARN, WORK)
-    pool(parts, tmp_path / "d.h5", tmp_path / "f.h5", POOL, WORK)
+        extract([i for i in images if i.stage_range == stage_range], parts[-1], EXTRACT, ONCE)
+    learn_dict(parts, tmp_path / "d.h5", LEARN, ONCE)
+    pool(parts, tmp_path / "d.h5", tmp_path / "f.h5", POOL, ONCE)
     with open_stored(tmp_path / "f.h5") as apart, open_stored(chain.features) as together:
         for stage_range in STAGE_RANGES:
             np.testing.assert_equal(
@@ -151,16 +154,16 @@ def test_several_descriptors_files_count_as_one(chain, tmp_path):
 
 
 def test_files_made_with_different_options_are_not_mixed(chain, tmp_path):
-    extract(read_images(chain.embryos)[:3], tmp_path / "x.h5", replace(EXTRACT, min_std=9.0), WORK)
+    extract(read_images(chain.embryos)[:3], tmp_path / "x.h5", replace(EXTRACT, min_std=9.0), ONCE)
     with pytest.raises(DataError, match="different options"):
-        learn_dict([chain.descriptors, tmp_path / "x.h5"], tmp_path / "d.h5", LEARN, WORK)
+        learn_dict([chain.descriptors, tmp_path / "x.h5"], tmp_path / "d.h5", LEARN, ONCE)
 
 
 def test_a_dictionary_of_other_descriptors_is_refused_with_both_digests(chain, tmp_path):
     images = read_images(chain.embryos)
-    extract(images, tmp_path / "x.h5", replace(EXTRACT, patch_px=32), WORK)
+    extract(images, tmp_path / "x.h5", replace(EXTRACT, patch_px=32), ONCE)
     with pytest.raises(DataError) as caught:
-        pool([tmp_path / "x.h5"], chain.dictionary, tmp_path / "f.h5", POOL, WORK)
+        pool([tmp_path / "x.h5"], chain.dictionary, tmp_path / "f.h5", POOL, ONCE)
     with open_stored(tmp_path / "x.h5") as x, open_stored(chain.dictionary) as d:
         assert x.digest[:12] in str(caught.value) and d.digest[:12] in str(caught.value)
     assert caught.value.exit_code == 65
@@ -169,18 +172,18 @@ def test_a_dictionary_of_other_descriptors_is_refused_with_both_digests(chain, t
 
 
 def test_a_dictionary_that_lacks_a_stage_range_is_refused(chain, tmp_path):
-    learn_dict([chain.descriptors], tmp_path / "d.h5", LEARN, WORK, stage_ranges=["4-6"])
+    learn_dict([chain.descriptors], tmp_path / "d.h5", LEARN, ONCE, stage_ranges=["4-6"])
     with pytest.raises(DataError, match="no stage range 11-12") as caught:
-        pool([chain.descriptors], tmp_path / "d.h5", tmp_path / "f.h5", POOL, WORK)
+        pool([chain.descriptors], tmp_path / "d.h5", tmp_path / "f.h5", POOL, ONCE)
     assert "learn-dict" in caught.value.fix
-    pool([chain.descriptors], tmp_path / "d.h5", tmp_path / "f.h5", POOL, WORK, stage_ranges=["4-6"])
+    pool([chain.descriptors], tmp_path / "d.h5", tmp_path / "f.h5", POOL, ONCE, stage_ranges=["4-6"])
     with open_stored(tmp_path / "f.h5") as some, open_stored(chain.features) as all_of_them:
         np.testing.assert_equal(read_features([some], "4-6"), read_features([all_of_them], "4-6"))
 
 
 def test_too_few_patches_for_the_atoms_are_explained(chain, tmp_path):
     with pytest.raises(DataError, match="too few for 10,000 atoms") as caught:
-        learn_dict([chain.descriptors], tmp_path / "d.h5", replace(LEARN, n_atoms=10_000), WORK)
+        learn_dict([chain.descriptors], tmp_path / "d.h5", replace(LEARN, n_atoms=10_000), ONCE)
     assert "--n-atoms" in caught.value.fix
 
 
@@ -190,7 +193,7 @@ def test_the_winner_of_every_feature_explains_it_exactly(chain):
         D, lam = features.array("4-6", "D"), features.options["learn"]["lam"]
         for i in range(3):
             values, winner = (features.array("4-6", name, i, i + 1)[0] for name in ("features", "winner"))
-            patches, _ = read_patches_of_image(descriptors, "4-6", i)
+            patches = described_image(descriptors, "4-6", i).descriptors
             Z = abs(coder("cd")(normalise(patches), D, lam, tol=POOL.tol).toarray())
             atoms = np.tile(np.arange(len(D)), 2)
             won = winner >= 0
@@ -220,7 +223,7 @@ def test_a_doubtful_image_is_used_and_named(own_chain, rng):
     Image.fromarray(rng.integers(0, 256, (128, 320), dtype=np.uint8)).save(odd.path)
     said = [
         extract(images, own_chain.descriptors, EXTRACT, FORCE),
-        annotate(own_chain.model, images, own_chain.predictions, FORCE),
+        annotate(own_chain.model, images, own_chain.predictions, ANNOTATE, FORCE),
     ]
     for outcome in said:
         assert f"look at: {odd.name} (no plain background)" in outcome.summary
@@ -257,9 +260,10 @@ def test_force_never_replaces_what_no_step_has_made(own_chain, name):
     with pytest.raises(InputError):
         extract(images, path, EXTRACT, FORCE)
     with pytest.raises(InputError):
-        annotate(own_chain.model, images, path, FORCE)
+        annotate(own_chain.model, images, path, ANNOTATE, FORCE)
     with pytest.raises(InputError):
-        evaluate_files([own_chain.features], own_chain.annotations, CLASSIFY, json_file=path)
+        evaluation = Evaluation(paths=(own_chain.features,), annotations_csv=own_chain.annotations)
+        carry_out(evaluate_task(evaluation, path), FORCE)
     assert path.read_bytes() == before
 
 
@@ -268,7 +272,7 @@ def test_the_table_beside_the_predictions_never_replaces_a_table_of_the_data_set
     table = (own_chain.embryos / name).with_suffix(".csv")
     before = table.read_bytes()
     with pytest.raises(InputError, match="does not hold predictions"):
-        annotate(own_chain.model, read_images(own_chain.embryos), own_chain.embryos / name, FORCE)
+        annotate(own_chain.model, read_images(own_chain.embryos), own_chain.embryos / name, ANNOTATE, FORCE)
     assert table.read_bytes() == before
 
 
@@ -276,38 +280,41 @@ def test_the_features_of_an_image_are_the_same_by_either_way(chain):
     """From pixels through the model, and through extract and pool: equal to the bit."""
     with ExitStack() as stack:
         kinds = ("model", "descriptors", "features")
-        model, descriptors, features = (stack.enter_context(open_stored(chain.kinds[kind])) for kind in kinds)
+        stored, descriptors, features = (
+            stack.enter_context(open_stored(chain.kinds[kind])) for kind in kinds
+        )
         for stage_range in STAGE_RANGES:
-            atoms = atoms_of(read_model(model, stage_range)[0], model.options["pool"]["learn"]["lam"])
-            _, expected, _ = read_features([features], stage_range)
+            atoms = load_model(chain.model, stored.digest, stage_range).atoms
+            _, expected = read_features([features], stage_range)
             for i in range(2):
-                mine = features_of(*read_patches_of_image(descriptors, stage_range, i), atoms, POOL)
+                mine = features_of(described_image(descriptors, stage_range, i), atoms, POOL)
                 np.testing.assert_array_equal(mine.features, expected[i])
 
 
-@pytest.mark.parametrize("scheme", ["group", "image"])
+@pytest.mark.parametrize("scheme", ["group", "mean"])
 def test_annotating_the_training_images_gives_the_values_of_the_model_on_the_features(
     chain, tmp_path, scheme
 ):
     """Predictions against a slow twin: pool by hand, normalise, multiply by the weights."""
-    options = replace(CLASSIFY, rows=SetOptions(scheme=scheme, min_groups=4))
-    train([chain.features], chain.annotations, tmp_path / "m.h5", options, WORK)
-    annotate(tmp_path / "m.h5", read_images(chain.embryos), tmp_path / "p.h5", WORK)
+    options = replace(CLASSIFY, scheme=scheme)
+    train([chain.features], chain.annotations, tmp_path / "m.h5", options, ONCE)
+    annotate(tmp_path / "m.h5", read_images(chain.embryos), tmp_path / "p.h5", ANNOTATE, ONCE)
     with open_stored(tmp_path / "p.h5") as p, open_stored(tmp_path / "m.h5") as m, \
             open_stored(chain.features) as f:  # fmt: skip
         for s in STAGE_RANGES:
-            columns, features, _ = read_features([f], s)
+            columns, features = read_features([f], s)
             groups, predicted = read_predictions(p, s)
-            _, terms, fitted, _ = read_model(m, s)
-            assert predicted.terms == terms and predicted.in_training.all()
+            loaded = load_model(tmp_path / "m.h5", m.digest, s)
+            model = loaded.model
+            assert predicted.terms == loaded.terms and predicted.in_training.all()
             for g, name in enumerate(groups.name):
                 rows = features[[n == name for n in columns["group"]]].astype(float)
-                rows = rows.max(axis=0, keepdims=True) if scheme == "group" else rows
-                rows /= np.linalg.norm(rows, axis=1, keepdims=True)
-                for j, weights in enumerate(fitted.scorer.weights):
-                    value = max(rows @ weights) + fitted.scorer.intercept[j]
+                row = rows.max(axis=0) if scheme == "group" else rows.mean(axis=0)
+                row /= np.linalg.norm(row)
+                for j, weights in enumerate(model.scorer.weights):
+                    value = row @ weights + model.scorer.intercept[j]
                     assert predicted.decision_value[g, j] == pytest.approx(value, abs=1e-5)
-                    assert predicted.yes[g, j] == (predicted.decision_value[g, j] > fitted.threshold[j])
+                    assert predicted.yes[g, j] == (predicted.decision_value[g, j] > model.threshold[j])
 
 
 def test_the_table_of_predictions_agrees_with_the_file(chain):
@@ -341,11 +348,11 @@ def test_a_model_needs_nothing_else(own_chain, chain):
         if kind != "model":
             path.unlink()
     own_chain.annotations.unlink()
-    annotate(own_chain.model, read_images(own_chain.embryos), own_chain.predictions, WORK)
+    annotate(own_chain.model, read_images(own_chain.embryos), own_chain.predictions, ANNOTATE, ONCE)
     assert own_chain.predictions.read_bytes() == chain.predictions.read_bytes()
 
 
-def test_plain_folders_and_single_images_are_judged_one_by_one(chain, tmp_path):
+def test_plain_folders_and_single_images_are_annotated_one_by_one(chain, tmp_path):
     pictures = [i.path for i in read_images(chain.embryos) if i.stage_range == "4-6"][:3]
     folder = tmp_path / "plain"
     folder.mkdir()
@@ -354,7 +361,7 @@ def test_plain_folders_and_single_images_are_judged_one_by_one(chain, tmp_path):
     found = []
     for number, named in enumerate([[folder], [folder / path.name for path in pictures]]):
         out = tmp_path / f"{number}.h5"
-        annotate(chain.model, images_named(named, "stage 4–6"), out, WORK)
+        annotate(chain.model, images_named(named, "stage 4–6"), out, ANNOTATE, ONCE)
         rows = rows_of_csv(out.with_suffix(".csv"))
         assert {row["stage_range"] for row in rows} == {"4-6"} and {row["gene"] for row in rows} == {""}
         names = {row["image"].split("/")[-1] for row in rows}
@@ -374,31 +381,33 @@ def test_images_without_a_table_need_a_stage_range(chain, named):
 def test_images_of_a_stage_range_that_the_model_does_not_know_are_listed(chain, tmp_path):
     images = read_images(chain.embryos)[:4]
     strange = [replace(images[0], stage_range="7-8"), *images[1:]]
-    outcome = annotate(chain.model, strange, tmp_path / "p.h5", WORK)
+    outcome = annotate(chain.model, strange, tmp_path / "p.h5", ANNOTATE, ONCE)
     assert outcome.failures == ((images[0].name, "the model knows no term of stage range 7-8"),)
     with pytest.raises(FlyannotError, match="not one of 1 images.*knows no term"):
-        annotate(chain.model, strange[:1], tmp_path / "q.h5", WORK)
+        annotate(chain.model, strange[:1], tmp_path / "q.h5", ANNOTATE, ONCE)
 
 
 def test_a_damaged_model_is_a_damaged_model_not_a_bad_image(own_chain, tmp_path):
-    import h5py
-
     with h5py.File(own_chain.model) as file:
-        at = file["4-6/scorer/weights"].id.get_chunk_info(0).byte_offset
+        at = file["4-6/model/scorer/weights"].id.get_chunk_info(0).byte_offset
     spoiled = bytearray(own_chain.model.read_bytes())
     spoiled[at + 3] ^= 1
     own_chain.model.write_bytes(spoiled)
     for jobs in (1, 2):
-        with pytest.raises(DataError, match="4-6/scorer/weights cannot be read") as caught:
-            annotate(own_chain.model, read_images(own_chain.embryos), tmp_path / "p.h5", Work(jobs=jobs))
+        with pytest.raises(DataError, match="4-6/model/scorer/weights cannot be read") as caught:
+            annotate(
+                own_chain.model,
+                read_images(own_chain.embryos),
+                tmp_path / "p.h5",
+                ANNOTATE,
+                Execution(jobs=jobs),
+            )
         assert caught.value.exit_code == 65 and "model.h5" in str(caught.value)
 
 
 @pytest.mark.parametrize("which", ["descriptors", "dictionary"])
 def test_a_damaged_input_is_named_and_nothing_is_written(own_chain, tmp_path, which):
     """Not as a fault of the output that was being written, nor of the other input."""
-    import h5py
-
     path = own_chain.kinds[which]
     name = {"descriptors": "11-12/descriptors", "dictionary": "11-12/D"}[which]
     with h5py.File(path) as file:
@@ -407,7 +416,7 @@ def test_a_damaged_input_is_named_and_nothing_is_written(own_chain, tmp_path, wh
     spoiled[at + 100] ^= 4
     path.write_bytes(spoiled)
     with pytest.raises(DataError, match=f"{path}.*{name} cannot be read"):
-        pool([own_chain.descriptors], own_chain.dictionary, tmp_path / "f.h5", POOL, WORK)
+        pool([own_chain.descriptors], own_chain.dictionary, tmp_path / "f.h5", POOL, ONCE)
     assert not (tmp_path / "f.h5").exists()
 
 
@@ -428,145 +437,63 @@ def test_training_holds_blas_to_one_thread(chain, tmp_path, monkeypatch):
     import flyannot.classifiers.linear_svm as svm
 
     found = blas_threads_in(monkeypatch, svm, "fit_liblinear")
-    train([chain.features], chain.annotations, tmp_path / "m.h5", CLASSIFY, Work(jobs=2))
+    train([chain.features], chain.annotations, tmp_path / "m.h5", CLASSIFY, Execution(jobs=2))
     assert found == {1}
 
 
 def test_learning_holds_blas_to_one_thread(chain, tmp_path, monkeypatch):
     """Else its spinning threads slow the learner's own, and bits depend on how many there are."""
     found = blas_threads_in(monkeypatch, fit, "run_epoch")
-    learn_dict([chain.descriptors], tmp_path / "d.h5", LEARN, WORK)
+    learn_dict([chain.descriptors], tmp_path / "d.h5", LEARN, ONCE)
     assert found == {1}
 
 
-# --- evaluate ---
+REPLACED = {
+    "pool": lambda c, out: pool_task([c.descriptors], c.dictionary, out, POOL),
+    "train": lambda c, out: train_task([c.features], c.annotations, out, CLASSIFY),
+    "learn_dict": lambda c, out: learn_task([c.descriptors], out, LEARN),
+    "annotate": lambda c, out: annotate_task(c.model, read_images(c.embryos), out, ANNOTATE),
+}
 
 
-def scores(chain, path=None, options=CLASSIFY, n_folds=3, jobs=1, **more):
-    validation = Validation(n_folds, seed=1, jobs=jobs)
-    return evaluate_files([path or chain.features], chain.annotations, options, validation=validation, **more)
+@pytest.mark.parametrize(
+    ("step", "kind"),
+    [("pool", "descriptors"), ("pool", "dictionary"), ("train", "features"), ("learn_dict", "descriptors"),
+     ("annotate", "model")],
+)  # fmt: skip
+def test_an_input_that_is_replaced_while_a_step_runs_is_refused(own_chain, tmp_path, step, kind):
+    """The header has the digest that was read first: what is read later must be the same file."""
+    task = REPLACED[step](own_chain, tmp_path / "out.h5")
+    path = own_chain.kinds[kind]
+    with h5py.File(path, "r+") as file:
+        file.attrs["seed"] = 99
+        file.attrs["digest"] = content_digest(file, kind)
+    assert verify_stored(path) == kind, "another file, and a whole one"
+    with pytest.raises(DataError, match=f"{path} was replaced while this ran") as caught:
+        carry_out(task, ONCE)
+    assert caught.value.exit_code == 65 and caught.value.fix == "run the same command again"
+    assert not (tmp_path / "out.h5").exists()
 
 
-@pytest.fixture(scope="module")
-def scored(chain):
-    return scores(chain)
-
-
-def test_scores_have_exactly_the_promised_keys(scored):
-    result = scored
-    for row in result["terms"]:
-        assert set(row) == {"stage_range", "term", "n_groups", "n_positive", "reason"} | METRICS | CONFIDENCE
-        assert (row["auc"] is None) == (row["auc_interval"] is None) == bool(row["reason"])
-    assert set(result["summary"]) == {*STAGE_RANGES, "all"}
-    for summary in result["summary"].values():
-        assert set(summary) == {"macro", "weighted_top10", "micro", "ranked_terms", "n_terms"} | CONFIDENCE
-        for average in ("macro", "weighted_top10", "micro"):
-            assert set(summary[average]) == METRICS
-    assert result["synthetic"] is True
-    assert "NaN" not in json.dumps(result)
-
-
-def test_scores_are_the_same_for_any_number_of_threads(chain, scored):
-    assert scores(chain, jobs=2) == scored
-
-
-def test_scores_are_taken_from_their_file_while_it_is_up_to_date(chain, tmp_path):
-    first = scores(chain, chain.predictions, json_file=tmp_path / "s.json")
-    before = stamp(tmp_path / "s.json")
-    assert scores(chain, chain.predictions, json_file=tmp_path / "s.json") == first == json.loads(
-        (tmp_path / "s.json").read_text())  # fmt: skip
-    assert stamp(tmp_path / "s.json") == before
-    other = replace(CLASSIFY, rows=SetOptions(exclude_terms=("ubiquitous",)))
-    scores(chain, chain.predictions, other, json_file=tmp_path / "s.json")
-    assert stamp(tmp_path / "s.json") != before
-
-
-def test_excluded_and_rare_terms_are_listed_with_the_reason_and_enter_no_average(chain, scored):
-    plain = scored
-    judged = [row for row in plain["terms"] if not row["reason"]]
-    assert judged and len(judged) < len(plain["terms"])
-    gone = judged[0]["term"]
-    result = scores(chain, options=replace(CLASSIFY, rows=SetOptions(min_groups=4, exclude_terms=(gone,))))
-    for row in result["terms"]:
-        if row["term"] == gone:
-            assert row["reason"] == "excluded by request" and row["auc"] is None
-        elif row["n_positive"] < 4:
-            assert row["reason"].startswith(f"not evaluable: {row['n_positive']} positive group")
-    kept = [row["auc"] for row in result["terms"] if not row["reason"]]
-    assert result["summary"]["all"]["macro"]["auc"] == pytest.approx(np.mean(kept))
-    assert result["summary"]["all"]["n_terms"] == len(kept)
-
-
-def test_predictions_on_the_training_genes_are_called_flattering(chain):
-    result = scores(chain, chain.predictions)
-    assert any("flatter" in note for note in result["notes"])
-    assert {row["term"] for row in result["terms"] if not row["reason"]}
-
-
-def test_a_held_out_test_knows_that_its_genes_are_new(chain, tmp_path):
-    """A model of half the genes, judged on the other half."""
-    genes = sorted({i.gene for i in read_images(chain.embryos)})
-    seen = set(genes[::2])
-    rows = chain.annotations.read_text().splitlines()
-    table = tmp_path / "seen.csv"
-    table.write_text("\n".join(r for r in rows if r.split(",")[0] in seen or r == rows[0]) + "\n")
-    train([chain.features], table, tmp_path / "m.h5", replace(CLASSIFY, rows=SetOptions(min_groups=3)), WORK)
-    new = [i for i in read_images(chain.embryos) if i.gene not in seen]
-    annotate(tmp_path / "m.h5", new, tmp_path / "p.h5", WORK)
-    result = scores(chain, tmp_path / "p.h5")
-    assert not any("flatter" in note for note in result["notes"])
-    assert all(row["n_groups"] == len(genes) - len(seen) for row in result["terms"])
-    unknown = [r for r in result["terms"] if r["reason"] == "the model does not know this term"]
-    assert unknown and all(row["auc"] is None for row in unknown)
-
-
-def test_genes_without_images_get_one_line(own_chain, caplog):
-    with open(own_chain.annotations, "a") as table:
-        table.write("nobody,4-6,gap\nnobody else,4-6,gap\nnobody,7-8,gap\n")
-    notes = scores(own_chain, n_folds=2)["notes"]
-    assert notes[1:] == ["4-6: 2 annotated genes without an image"]
-    with caplog.at_level("INFO"):
-        train([own_chain.features], own_chain.annotations, own_chain.model, CLASSIFY, FORCE)
-    assert "note: 4-6: 2 annotated genes without an image" in caplog.messages
-
-
-def test_terms_of_nobody_cannot_be_scored_or_trained(chain, tmp_path):
-    table = tmp_path / "others.csv"
-    table.write_text("gene,stage_range,term\nnobody,4-6,gap\n")
-    with pytest.raises(InputError, match="no gene of .* is annotated"):
-        evaluate_files([chain.features], table, CLASSIFY)
-    with pytest.raises(InputError, match="no term can be trained"):
-        train([chain.features], table, tmp_path / "m.h5", CLASSIFY, WORK)
-
-
-@pytest.mark.parametrize("step", ["train", "evaluate"])
-def test_a_missing_table_is_not_taken_for_damaged_features(chain, tmp_path, step):
-    with pytest.raises(InputError, match="no such table"):
-        if step == "train":
-            train([chain.features], tmp_path / "none.csv", tmp_path / "m.h5", CLASSIFY, WORK)
-        else:
-            evaluate_files([chain.features], tmp_path / "none.csv", CLASSIFY)
-
-
-def test_shuffled_terms_score_one_half(own_chain, rng):
-    """Genes swap their terms as a whole: what is left to find is chance."""
-    head, *rows = own_chain.annotations.read_text().splitlines()
-    genes = sorted({row.split(",")[0] for row in rows})
-    aucs = []
-    for _ in range(2):
-        other = dict(zip(genes, rng.permutation(genes)))
-        swapped = [",".join([other[row.split(",")[0]], row.split(",", 1)[1]]) for row in rows]
-        own_chain.annotations.write_text("\n".join([head, *swapped]) + "\n")
-        result = scores(own_chain)
-        aucs += [row["auc"] for row in result["terms"] if not row["reason"]]
-    # one AUC of 4 against 20 has a deviation of 0.17 at most; terms of one draw are not independent
-    assert abs(np.mean(aucs) - 0.5) < 4 * 0.17 / np.sqrt(len(aucs) / 3)
-
-
-def test_a_stage_range_without_a_trainable_term_is_told_and_the_other_is_trained(own_chain, tmp_path):
-    rows = own_chain.annotations.read_text().splitlines()
-    own_chain.annotations.write_text("\n".join(r for r in rows if ",11-12," not in r) + "\n")
-    outcome = train([own_chain.features], own_chain.annotations, tmp_path / "m.h5", CLASSIFY, WORK)
-    assert "11-12: 0 terms" in outcome.summary
-    outcome = annotate(tmp_path / "m.h5", read_images(own_chain.embryos), tmp_path / "p.h5", WORK)
-    assert {reason for _, reason in outcome.failures} == {"the model knows no term of stage range 11-12"}
+@pytest.mark.parametrize("kind", ["descriptors", "dictionary", "features", "model", "predictions"])
+def test_a_value_that_was_edited_is_refused_by_whoever_reads_it(own_chain, tmp_path, kind):
+    """With checksums that fit, as h5py writes them, and the digest as it was."""
+    c, out = own_chain, tmp_path / "out.h5"
+    edited = {"descriptors": "descriptors", "dictionary": "D", "features": "features",
+              "model": "model/threshold", "predictions": "probability"}[kind]  # fmt: skip
+    with h5py.File(c.kinds[kind], "r+") as file:
+        values = file[f"4-6/{edited}"][()]
+        file[f"4-6/{edited}"][()] = values.max() - values
+    readers = {
+        "descriptors": [lambda: pool([c.descriptors], c.dictionary, out, POOL, ONCE),
+                        lambda: learn_dict([c.descriptors], out, LEARN, ONCE)],
+        "dictionary": [lambda: pool([c.descriptors], c.dictionary, out, POOL, ONCE)],
+        "features": [lambda: train([c.features], c.annotations, out, CLASSIFY, ONCE)],
+        "model": [lambda: annotate(c.model, read_images(c.embryos), out, ANNOTATE, ONCE)],
+        "predictions": [lambda: evaluate_files(Evaluation(paths=(c.predictions,),
+                                                          annotations_csv=c.annotations))],
+    }[kind]  # fmt: skip
+    for read in readers:
+        with pytest.raises(DataError, match="digest|not what was written") as caught:
+            read()
+        assert caught.value.exit_code == 65 and not out.exists()

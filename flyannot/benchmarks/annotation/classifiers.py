@@ -12,10 +12,10 @@ from flyannot.benchmarks.items import Item
 from flyannot.classifiers import CLASSIFIERS
 from flyannot.classifiers.cross_validation import cross_validate
 from flyannot.classifiers.folds import folds_of_genes
-from flyannot.classifiers.propagation import unit_rows
 from flyannot.classifiers.training_set import LabelledRows
+from flyannot.classifiers.unit_rows import unit_rows
 from flyannot.scores.bootstrap import compare, with_confidence
-from flyannot.scores.group_outcomes import judged_groups
+from flyannot.scores.group_outcomes import group_outcomes
 from flyannot.scores.metrics import evaluate
 from flyannot.stage_ranges import STAGE_RANGES, rng_for
 
@@ -52,8 +52,8 @@ def _row(method, stage_range, result, first):
     row = {"classifier": method, "stage_range": stage_range, "n_terms": summary["n_terms"]}
     row |= {"map": summary["macro"]["average_precision"], "auc": summary["macro"]["auc"]}
     row["auc_low"], row["auc_high"] = summary["auc_interval"] or (None, None)
-    names = list(first["judged"]) if stage_range == "all" else [stage_range]
-    pair = ({"judged": {s: r["judged"][s] for s in names}} for r in (first, result))
+    names = list(first["evaluated"]) if stage_range == "all" else [stage_range]
+    pair = ({"evaluated": {s: r["evaluated"][s] for s in names}} for r in (first, result))
     found = compare(*pair)["mean"] if method != _FIRST else {"difference": None, "interval": (None, None)}
     row[f"over_{_FIRST}"] = found["difference"]
     row[f"over_{_FIRST}_low"], row[f"over_{_FIRST}_high"] = found["interval"]
@@ -74,8 +74,8 @@ def cross_validated(bags, method, n_folds, min_positive, seed):
             rows = LabelledRows(X=unit_rows(X[mine]), Y=Y[mine], genes=genes, terms=terms, reasons=reasons)
             folds = folds_of_genes(genes, n_folds, np.random.default_rng(seed))
             outcomes[s] = cross_validate(rows, folds=folds, rng=rng_for(seed, s), method=method)
-            groups[s] = judged_groups(outcomes[s], genes, genes)
-    return {"result": with_confidence(evaluate(outcomes) | {"judged": groups}), "seconds": watch.seconds}
+            groups[s] = group_outcomes(outcomes[s], genes, genes)
+    return {"result": with_confidence(evaluate(outcomes) | {"evaluated": groups}), "seconds": watch.seconds}
 
 
 ITEM = Item("classifiers", "Every classifier on labelled bags of words", measure, needs=("bow",))

@@ -11,9 +11,11 @@ from flyannot.benchmarks.findings import Finding
 from flyannot.benchmarks.inputs.pictures import embryo_images
 from flyannot.benchmarks.items import Item
 from flyannot.benchmarks.scc.learning import learned_atoms
-from flyannot.descriptors.extract import ExtractOptions, describe, read_embryo
+from flyannot.descriptors.extract import describe, read_embryo
+from flyannot.descriptors.options import ExtractOptions
 from flyannot.features.groups import normalise_features
-from flyannot.features.image_features import PoolOptions, atoms_of, features_of
+from flyannot.features.image_features import atoms_of, features_of
+from flyannot.features.options import PoolOptions
 from flyannot.scores.bootstrap import interval
 from flyannot.scores.metrics import pair_counts
 
@@ -25,18 +27,18 @@ _TURNED = ("dorsal", "ventral")
 
 _GREY, _LYING = "grey levels", "dorsal and ventral images alone"
 # How features are made.  Shared: one dictionary for all stage ranges.  Views: of the images that take part.
-_PLAIN = {"extract": {}, "pool": {"grid": (2, 4)}, "n_atoms": 200, "shared": False, "views": ()}
+_PLAIN = {"extract": {}, "pool": {"grid": ((2, 4),)}, "n_atoms": 200, "shared": False, "views": ()}
 _WAYS = {
     _GREY: _PLAIN,
     "stain": _PLAIN | {"extract": {"channel": "stain"}},
     "stain, min-std 2": _PLAIN | {"extract": {"channel": "stain", "min_std": 2.0}},
     "registered": _PLAIN | {"extract": {"register": "axis"}},
-    "the whole image": _PLAIN | {"pool": {"grid": (1, 1)}},
+    "the whole image": _PLAIN | {"pool": {"grid": ((1, 1),)}},
     "1,000 atoms": _PLAIN | {"n_atoms": 1000},
     "one dictionary for all": _PLAIN | {"shared": True},
     "one dictionary of 1,000 atoms for all": _PLAIN | {"n_atoms": 1000, "shared": True},
     _LYING: _PLAIN | {"views": _TURNED},
-    f"{_LYING}, mirrored": _PLAIN | {"views": _TURNED, "pool": {"grid": (2, 4), "mirror": _TURNED}},
+    f"{_LYING}, mirrored": _PLAIN | {"views": _TURNED, "pool": {"grid": ((2, 4),), "mirror": _TURNED}},
 }
 
 
@@ -87,11 +89,9 @@ def _features(setup, images, patch_px, way):
         mine = [i for i, s in enumerate(ranges) if s == stage_range]
         descriptors = np.concatenate([described[i].descriptors for i in mine])
         D, lam = learned_atoms(descriptors, way["n_atoms"], setup.rng("atoms"), n_epochs=_N_EPOCHS)
-        atoms = atoms_of(D, lam, patch_px)
+        atoms = atoms_of(D, lam, extract.patch_px)
         for i in mine:
-            view = images[i].view
-            pooled = features_of(described[i].descriptors, described[i].centres_px, atoms, options, view=view)
-            rows[i] = pooled.features
+            rows[i] = features_of(described[i], atoms, options, view=images[i].view).features
     return np.array([rows[i] for i in range(len(images))])
 
 

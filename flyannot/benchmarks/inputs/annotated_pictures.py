@@ -10,7 +10,7 @@ from flyannot.benchmarks.inputs.pictures import drawn_patterns, embryo_images, g
 from flyannot.classifiers.training_set import annotated_groups
 from flyannot.dataset.folder import read_annotations
 from flyannot.dataset.importers.wu2016 import STAGE_RANGE
-from flyannot.descriptors.extract import ExtractOptions
+from flyannot.descriptors.options import ExtractOptions
 from flyannot.features.groups import Groups, groups_of
 from flyannot.scores.metrics import NOT_ANATOMY
 

@@ -7,7 +7,8 @@ import numpy as np
 
 from flyannot.benchmarks.findings import Source
 from flyannot.benchmarks.inputs.pictures import embryo_pictures
-from flyannot.descriptors.extract import ExtractOptions, describe
+from flyannot.descriptors.extract import describe
+from flyannot.descriptors.options import ExtractOptions
 from flyannot.descriptors.sift import normalise
 from flyannot.errors import DataError
 from flyannot.sparse.fit import default_lam, random_patches

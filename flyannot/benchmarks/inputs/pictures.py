@@ -8,6 +8,7 @@ from flyannot.benchmarks.findings import Source
 from flyannot.dataset.folder import read_images
 from flyannot.dataset.importers.wu2016 import read_patterns, render_patterns
 from flyannot.dataset.synthetic.generate import synthesize
+from flyannot.dataset.synthetic.options import SynthesizeOptions
 from flyannot.descriptors.standard_image import read_grey
 from flyannot.errors import DataError
 
@@ -27,7 +28,7 @@ def image_folder(setup):
         return setup.data_set or flyexpress.parent
     folder = setup.scratch / "embryos"
     if not folder.is_dir():
-        synthesize(folder, n_genes=_N_GENES, stage_ranges=_STAGE_RANGES, force=True)
+        synthesize(folder, SynthesizeOptions(n_genes=_N_GENES, stage_range=_STAGE_RANGES), force=True)
     return folder
 
 

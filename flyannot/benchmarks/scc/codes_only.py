@@ -7,7 +7,7 @@ own time is the step on the dictionary.
 from flyannot.runtime.compiled import compiled
 from flyannot.sparse.learners.scc.kernels import _keep_code, _solve_code
 from flyannot.sparse.learners.scc.learner import SCC
-from flyannot.sparse.simd.atom_rows import whole_chunks
+from flyannot.sparse.simd.aligned import whole_chunks
 from flyannot.sparse.stored_codes import with_room
 
 

@@ -13,16 +13,17 @@ from flyannot.benchmarks.papers import paper_values
 from flyannot.benchmarks.scc.learning import learned_atoms
 from flyannot.classifiers.cross_validation import cross_validate
 from flyannot.classifiers.folds import folds_of_genes
-from flyannot.classifiers.linear_svm import TrainOptions
+from flyannot.classifiers.scorer import FitOptions
 from flyannot.classifiers.training_set import LabelledRows
 from flyannot.descriptors.extract import describe
 from flyannot.features.groups import group_features, normalise_features
-from flyannot.features.image_features import PoolOptions, atoms_of, features_of
+from flyannot.features.image_features import atoms_of, features_of
+from flyannot.features.options import PoolOptions
 from flyannot.scores.metrics import Outcome, evaluate
 
 _METRICS = ("accuracy", "auc", "sensitivity", "specificity")
 _AVERAGES = ("weighted_top10", "macro")
-_GRID = (2, 4)
+_GRID = ((2, 4),)
 _N_FOLDS = 5
 _CLOSE = 0.01
 _LEARNERS = {
@@ -40,14 +41,14 @@ def measure(setup):
     scores = {}
     for m in paper["sizes"]:
         for who in _LEARNERS:
-            pooled = _pooled(setup, described, who, m)
+            features = _pooled(setup, described, who, m)
             levels = (_by_group, _by_image) if (who, m) == _ALSO_BY_IMAGE else (_by_group,)
             for annotate in levels:
-                outcome = annotate(setup, pictures, *pooled)
+                outcome = annotate(setup, pictures, features)
                 scores[who, m, annotate] = evaluate({pictures.stage_range: outcome})["summary"]["all"]
     n_patches = sum(len(d.descriptors) for d in described)
     checks = list(_checks(paper["sizes"], scores))
-    text = f"{pictures.source.text}; {n_patches:,} patches of {options.patch_px} px"
+    text = f"{pictures.source.text}; {n_patches:,} patches of {pictures.patch_px} px"
     return Finding(
         source=Source(text, pictures.source.kind),
         variant="SCC paper (10 epochs), our own OL (batch 512, 3 epochs), cd codes, max of |z|, 2x4 grid, "
@@ -65,24 +66,21 @@ def measure(setup):
 
 
 def _pooled(setup, described, who, m):
-    """The features of every image, pooled over one learner's dictionary, and its number of patches."""
+    """The features of every image, pooled over one learner's dictionary."""
     descriptors, rng = np.concatenate([d.descriptors for d in described]), setup.rng("atoms")
     rows = rng.permutation(len(descriptors))[: setup.sizes["n_learn"]]
-    atoms, options = (
-        atoms_of(*learned_atoms(descriptors[rows], m, rng, **_LEARNERS[who])),
-        PoolOptions(grid=_GRID),
-    )
-    pooled = [features_of(d.descriptors, d.centres_px, atoms, options) for d in described]
-    return [np.stack([getattr(p, name) for p in pooled]) for name in ("features", "n_patches")]
+    D, lam = learned_atoms(descriptors[rows], m, rng, **_LEARNERS[who])
+    atoms, options = atoms_of(D, lam, np.unique(described[0].patch_px)), PoolOptions(grid=_GRID)
+    return np.stack([features_of(one, atoms, options).features for one in described])
 
 
-def _by_group(setup, pictures, features, n_patches):
+def _by_group(setup, pictures, features):
     """Every group from one vector, pooled from all its patches."""
-    X = group_features(features, n_patches, pictures.groups, pooling="max")
+    X = group_features(features, pictures.groups)
     return _cross_validated(setup, pictures, X, np.arange(len(pictures.groups)))
 
 
-def _by_image(setup, pictures, features, n_patches):
+def _by_image(setup, pictures, features):
     """Every image by itself, then its group."""
     of_row = np.repeat(np.arange(len(pictures.groups)), [len(rows) for rows in pictures.groups.rows])
     X = features[np.concatenate(pictures.groups.rows)]
@@ -102,7 +100,7 @@ def _cross_validated(setup, pictures, X, group_of_row):
         rows,
         folds=folds_of_genes(pictures.groups.gene_ids, _N_FOLDS, setup.rng("folds")),
         rng=setup.rng("svm"),
-        options=TrainOptions(Cs=(0.1, 1.0, 10.0), n_folds=3),
+        options=FitOptions(n_folds=3),
     )
 
 

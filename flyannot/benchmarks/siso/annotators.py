@@ -5,8 +5,9 @@ import numpy as np
 from flyannot.benchmarks.clocks import Stopwatch
 from flyannot.benchmarks.references.full_sweep_cd import full_sweep_cd
 from flyannot.benchmarks.references.scikit_learn import lasso_codes, spread_labels
-from flyannot.classifiers import _scorer_class
-from flyannot.classifiers.propagation import FRACTION, unit_rows
+from flyannot.classifiers import CLASSIFIERS
+from flyannot.classifiers.siso import FRACTION
+from flyannot.classifiers.unit_rows import unit_rows
 from flyannot.sparse.coders.siso import encode as siso
 
 LASSO, SPREADING, SISO = "lasso", "label spreading", "siso"
@@ -16,7 +17,7 @@ VARIANT = (
     "label propagation: lam 0.002 |A y|_inf, tol 1e-5; hash-siso as in the paper (an empty answer of the "
     "hash ends it), hash-siso, exact goes on to SISO's result; one setting each, the preferred one"
 )
-_CLASSIFIERS = {"svm": "rbf-svm", HASH_EXACT: HASH}
+_NAMES = {"svm": "rbf-svm", HASH_EXACT: HASH}
 _ENDINGS = {HASH: "none", HASH_EXACT: "solve"}  # the paper believes an empty answer of the hash
 _TOL = 1e-5  # of the gap of a code, as part of 1/2 |y|^2: what flyannot's classifiers ask of SISO
 _N_WARM = 20  # rows of a first small fit
@@ -27,12 +28,12 @@ def fitted(method, X, Y, rng):
     if method in _CODES:
         A = unit_rows(X)
         return lambda queries: _propagated(_CODES[method], A, Y, unit_rows(queries)), 0.0
-    kind = _scorer_class(_CLASSIFIERS.get(method, method))
+    kind = CLASSIFIERS[_NAMES.get(method, method)]
     setting = _ENDINGS.get(method, kind.settings(len(X))[0])
-    warm = kind.fit(X[:_N_WARM], Y[:_N_WARM], setting, rng=np.random.default_rng(0))
+    warm = kind.fit_setting(X[:_N_WARM], Y[:_N_WARM], setting, rng=np.random.default_rng(0))
     warm.decision_values(X[:2])
     with Stopwatch() as watch:
-        model = kind.fit(X, Y, setting, rng=rng)
+        model = kind.fit_setting(X, Y, setting, rng=rng)
     return model.decision_values, watch.seconds
 
 

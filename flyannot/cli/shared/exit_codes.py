@@ -13,8 +13,9 @@ import click
 
 from flyannot.cli.shared.interrupts import Interrupted, listen, raise_if_asked, stop_listening
 from flyannot.cli.shared.verbosity import coloured
-from flyannot.errors import FlyannotError, WriteError, did_you_mean
+from flyannot.errors import FlyannotError, InputError, WriteError, did_you_mean
 
+_MOST_LETTERS = 1000  # of a message
 SKIPPED = 3  # finished, some items skipped and listed
 
 
@@ -22,6 +23,7 @@ def exit_code_of(group):
     """Run a click group on this process's arguments and return the exit code."""
     listen()
     try:
+        _require_working_folder()
         return _run(group)
     except Interrupted as interrupted:
         stop_listening()
@@ -45,9 +47,6 @@ def exit_code_of(group):
     except (BrokenPipeError, SystemExit):  # the reader has had enough, as `head` has; click exits then
         _drop_stdout()
         return 0
-    except WriteError as error:
-        _explain(error)
-        return _leave_at_once(error.exit_code)
     except FlyannotError as error:
         _explain(error)
         return error.exit_code
@@ -78,10 +77,15 @@ def _run(group):
         raise
 
 
+def _require_working_folder():
+    try:
+        os.getcwd()
+    except FileNotFoundError:
+        raise InputError("the working folder is not there any more", fix="change to another folder") from None
+
+
 def _accept_any_text():
     """Names of genes and files are printed on any terminal, whatever letters it knows."""
-    if sys.stdout is None:  # closed by the caller
-        sys.stdout = open(os.devnull, "w")  # noqa: SIM115 - for the rest of this process
     if hasattr(sys.stdout, "reconfigure"):
         sys.stdout.reconfigure(errors="backslashreplace")
 
@@ -97,7 +101,7 @@ def _is_computing():
 
 
 def _leave_at_once(code):
-    """When there is nothing left to clean up.  HDF5 crashes at interpreter exit after a full disk."""
+    """When there is nothing left to clean up: Python would wait for compiled code in a thread."""
     for stream in (sys.stdout, sys.stderr):
         with suppress(OSError):
             stream.flush()
@@ -130,7 +134,13 @@ def _unexpected(error):
     return 1
 
 
+def _cut(text):
+    """What a damaged file says of itself may be long."""
+    return text if len(text) <= _MOST_LETTERS else f"{text[:_MOST_LETTERS]}..."
+
+
 def _say(message, fix=None):
+    message, fix = _cut(message), fix and _cut(fix)
     head, colon, text = message.partition(":")
     click.echo(coloured(head + colon, "red", sys.stderr) + text, err=True)
     if fix:

@@ -33,8 +33,21 @@ class HelpPage:
             with formatter.indentation():
                 formatter.write_text(details)
         self.format_options(ctx, formatter)
+        more = [param.get_help_record(ctx) for param in self.params if getattr(param, "is_more", False)]
+        if more:
+            with formatter.section("More options"):
+                formatter.write_dl(more)
         with formatter.section("Example"):
             formatter.write_text("\b\n" + "\n".join(self.example))
+
+    def format_options(self, ctx, formatter):
+        """The options that matter first; the others stand under "More options"."""
+        options = [one for one in self.get_params(ctx) if isinstance(one, click.Option)]
+        records = [one.get_help_record(ctx) for one in options if not getattr(one, "is_more", False)]
+        with formatter.section("Options"):
+            formatter.write_dl([record for record in records if record])
+        if isinstance(self, click.Group):
+            self.format_commands(ctx, formatter)
 
     def _body(self):
         return cleandoc(self.help or "").partition(_EXAMPLE)[0].strip()

@@ -3,26 +3,30 @@
 from importlib import import_module
 
 from flyannot.cli.shared.help_page import Group
-from flyannot.cli.shared.verbosity import loudness_flags
+from flyannot.cli.shared.verbosity import verbosity_flags
 
 
 class LazyGroup(Group):
-    """`commands_table` maps a command's name to (module below flyannot.cli, short help)."""
+    """`table` as in `flyannot.cli`: what commands are for -> name -> (where it is, what it does)."""
 
-    def __init__(self, *args, commands_table, **kwargs):
+    def __init__(self, *args, table, **kwargs):
         super().__init__(*args, **kwargs)
-        self._table = commands_table
-        self.params += loudness_flags()
+        self._table = table
+        self.params += verbosity_flags()
 
     def list_commands(self, ctx):
-        return list(self._table)
+        return [name for commands in self._table.values() for name in commands]
 
     def get_command(self, ctx, name):
-        if name not in self._table:
+        places = {name: place for commands in self._table.values() for name, (place, _) in commands.items()}
+        if name not in places:
             return None
-        return import_module(f"flyannot.cli.{self._table[name][0]}").command
+        place = places[name] if ":" in places[name] else f"flyannot.cli.{places[name]}:command"
+        module, _, attribute = place.partition(":")
+        return getattr(import_module(module), attribute)
 
     def format_commands(self, ctx, formatter):
         """From the table: the help page imports no command."""
-        with formatter.section("Commands"):
-            formatter.write_dl([(name, short) for name, (_, short) in self._table.items()])
+        for purpose, commands in self._table.items():
+            with formatter.section(purpose):
+                formatter.write_dl([(name, does) for name, (_, does) in commands.items()])

@@ -1,8 +1,10 @@
-"""Every option of every command as one page of Markdown: data/OPTIONS.md."""
+"""Every option of every command as one page of Markdown: docs/commands.md."""
 
 import click
 
-RENEW = "flyannot info --options > data/OPTIONS.md"
+from flyannot.cli.shared.options import FieldOption
+
+RENEW = "flyannot info --options > docs/commands.md"
 
 _HEAD = f"""\
 # Every option of every command
@@ -10,9 +12,9 @@ _HEAD = f"""\
 Made by `{RENEW}`: change the commands, not this page.
 
 Every command also takes `-v`, `--verbose` (say more), `-q`, `--quiet` (say only what went wrong),
-`--debug` (show tracebacks) and `--help`. Any option can be given in the environment, in capitals and with
-the name of its command: `FLYANNOT_EXTRACT_STRIDE_PX=8`. In a configuration of `flyannot run` options have
-the names below, without the dashes.
+`--debug` (show tracebacks) and `--help`. Options of a table, such as `[extract]`, can be given in a
+configuration of `flyannot run`, by the names below without the dashes, and in the environment, in capitals
+and with the name of the table: `FLYANNOT_EXTRACT_STRIDE_PX=8`.
 """
 _SHARED = {"--verbose", "--quiet", "--debug", "--help"}
 
@@ -38,7 +40,7 @@ def _section(name, command):
     rows = [_argument(p) if isinstance(p, click.Argument) else _option(p) for p in _own(command)]
     lines = [f"## {name}", "", " ".join(command.about.split()), ""]
     if rows:
-        lines += ["| | value | default | |", "|---|---|---|---|", *map(_line, rows), ""]
+        lines += ["| | value | default | table | |", "|---|---|---|---|---|", *map(_line, rows), ""]
     return "\n".join(lines)
 
 
@@ -48,28 +50,30 @@ def _own(command):
 
 def _argument(param):
     name = param.metavar or param.name.upper()
-    return [f"`{name}`" + ("..." if param.nargs == -1 and "..." not in name else ""), "", "", ""]
+    return [f"`{name}`" + ("..." if param.nargs == -1 and "..." not in name else ""), "", "", "", ""]
 
 
 def _option(param):
     names = ", ".join(f"`{name}`" for name in (*param.opts, *param.secondary_opts))
-    return [names, _value(param), _default(param), param.help or ""]
+    if isinstance(param, FieldOption):
+        about = param.field.metadata
+        return [names, _value(param), param.shown_default, f"`[{param.table}]`", about["help"]]
+    return [names, _value(param), _default(param), "", param.help or ""]
 
 
 def _value(param):
     if param.is_flag:
         return ""
-    kind = param.type
-    if isinstance(kind, click.Choice):
-        return ", ".join(f"`{choice}`" for choice in kind.choices)
-    name = "path" if isinstance(kind, click.Path) else param.metavar or kind.name
-    name = {"integer range": "integer", "float range": "float"}.get(name, name)
-    least = getattr(kind, "min", None)
-    if least is not None:
-        name += f", above {least:g}" if kind.min_open else f", {least:g} or more"
-    if getattr(kind, "max", None) is not None:
-        name += f", at most {kind.max:g}"
-    return name + (", repeatable" if param.multiple else "")
+    kind = param.field.metadata["kind"] if isinstance(param, FieldOption) else param.type
+    if getattr(kind, "choices", ()):
+        text = ", ".join(f"`{choice}`" for choice in kind.choices)
+    elif isinstance(param, FieldOption):
+        text = kind.words
+    elif isinstance(kind, click.Path):
+        text = "a path"
+    else:
+        text = param.metavar or kind.name.replace(" range", "")
+    return text + (", repeatable" if param.multiple else "")
 
 
 def _default(param):

@@ -1,6 +1,8 @@
-"""Options that several commands share: one wording, one order."""
+"""Options of commands: those of the options classes, and the few that are of the command line alone."""
 
+import functools
 import os
+from dataclasses import fields
 from pathlib import Path
 
 import click
@@ -8,60 +10,125 @@ from click.shell_completion import CompletionItem
 
 from flyannot.cli.shared.help_page import HelpPage
 from flyannot.cli.shared.progress import Progress
-from flyannot.cli.shared.verbosity import log, loudness_flags, start_log
-from flyannot.stage_ranges import STAGE_RANGES, parse_stage_range
+from flyannot.cli.shared.verbosity import log, start_log, verbosity_flags
+from flyannot.errors import InputError
+from flyannot.options import FilePath, Flag, Several, default_of, environment_name, kebab
+from flyannot.runtime.memory import require_address_space
+from flyannot.stage_ranges import StageRange
 
 IN_FILE = click.Path(path_type=Path)
 OUT_FILE = click.Path(path_type=Path, dir_okay=False)
 OUT_FOLDER = click.Path(path_type=Path, file_okay=False)
 POSITIVE = click.FloatRange(min=0, min_open=True)
 COUNT = click.IntRange(min=1)
+_METAVAR_WIDTH = 30  # a longer list of names stands in the help
 
 
-class StageRange(click.ParamType):
-    """A stage range in any accepted spelling."""
+class Command(HelpPage, click.Command):
+    """A command that knows how much to say."""
 
-    name = "stage range"
+    def __init__(self, *args, **kwargs):
+        super().__init__(*args, **kwargs)
+        self.params += verbosity_flags()
+
+    def invoke(self, ctx):
+        start_log()
+        require_address_space()
+        return super().invoke(ctx)
+
+
+class ParsedBy(click.ParamType):
+    """What a kind of `flyannot.options` parses."""
+
+    def __init__(self, kind):
+        self.kind = kind.kind if isinstance(kind, Several) else kind
+        self.name = self.kind.name
+        self.choices = self.kind.choices
 
     def convert(self, value, param, ctx):
-        return parse_stage_range(value)
+        try:
+            return self.kind.parse(value)
+        except InputError:
+            raise
+        except ValueError as error:
+            return self.fail(f'"{value}" is not {error}', param, ctx)
 
     def shell_complete(self, ctx, param, incomplete):
-        return [CompletionItem(name) for name in STAGE_RANGES if name.startswith(incomplete)]
+        if isinstance(self.kind, FilePath):
+            return IN_FILE.shell_complete(ctx, param, incomplete)
+        return [CompletionItem(name) for name in self.choices if name.startswith(incomplete)]
 
 
-class Grid(click.ParamType):
-    """Rows x columns, as in 2x4, or several such, as in 1x1+2x4."""
+class FieldOption(click.Option):
+    """The option of a field of an options class; `is_more` puts it under "More options"."""
 
-    name = "RxC"
+    def __init__(self, cls, one, names, **more):
+        kind, default = one.metadata["kind"], default_of(one)
+        if isinstance(kind, Flag):
+            value = {"is_flag": True}
+        elif kind.is_repeatable:
+            value = {"multiple": True, "type": ParsedBy(kind) if isinstance(kind, Several) else click.STRING}
+        else:
+            value = {"type": ParsedBy(kind)}
+        self.is_more, self.table, self.field = one.metadata["more"], cls.table, one
+        self.shown_default = one.metadata["stands_for"]
+        if not self.shown_default and not isinstance(kind, Flag) and default not in (None, (), {}):
+            self.shown_default = kind.as_text(default)
+        super().__init__(
+            names,
+            help=self._help(),
+            metavar=self._metavar(),
+            envvar=environment_name(cls, one),
+            **value | more,
+        )
 
-    def convert(self, value, param, ctx):
-        if isinstance(value, tuple | list):
-            return tuple(value)
-        levels = [level.partition("x") for level in str(value).lower().split("+")]
-        if not all(r.isdigit() and c.isdigit() and int(r) and int(c) for r, _, c in levels):
-            self.fail(f'"{value}" is not rows x columns, such as 2x4 or 1x1+2x4', param, ctx)
-        grids = tuple((int(rows), int(columns)) for rows, _, columns in levels)
-        return grids if len(grids) > 1 else grids[0]
+    def _metavar(self):
+        kind = self.field.metadata["kind"]
+        if isinstance(kind, Flag):
+            return None
+        return kind.name if len(kind.name) <= _METAVAR_WIDTH else self.field.name.upper()
+
+    def _help(self):
+        """The sentence, what may be chosen where the name of the value does not say it, and the default."""
+        kind, text = self.field.metadata["kind"], self.field.metadata["help"]
+        if kind.choices and len(kind.name) > _METAVAR_WIDTH:
+            text += f"  [one of {', '.join(kind.choices)}]"
+        return text + (f"  [default: {self.shown_default}]" if self.shown_default else "")
 
 
-class Aim(click.ParamType):
-    """What a threshold is for, as in precision=0.8."""
+def takes(**classes):
+    """Give a command the options of some classes, as one options object for each keyword.
 
-    name = "precision=P|sensitivity=P"
+    A class may come as (class, names of its fields) where the command takes only these.  The command is
+    called
+    with the keyword and the object; options that were not given have the defaults of their class.
+    """
+    classes = {name: one if isinstance(one, tuple) else (one, None) for name, one in classes.items()}
 
-    def convert(self, value, param, ctx):
-        if isinstance(value, tuple):
-            return value
-        what, _, wanted = str(value).partition("=")
-        if what in ("precision", "sensitivity"):
-            try:
-                if 0 < float(wanted) <= 1:
-                    return what, float(wanted)
-            except ValueError:
-                pass
-        self.fail(f'"{value}" is not precision=P or sensitivity=P, with P from 0 to 1', param, ctx)
-        return None
+    def decorate(function):
+        @functools.wraps(function)
+        def command(**values):
+            made = {}
+            for name, (cls, only) in classes.items():
+                given = {one.name: values.pop(one.name) for one in _chosen(cls, only)}
+                made[name] = cls(**{n: v for n, v in given.items() if v is not None and v != ()})
+            return function(**values, **made)
+
+        for cls, only in reversed(classes.values()):
+            for one in reversed(_chosen(cls, only)):
+                names = [f"--{kebab(one.name)}", one.name]
+                command = click.option(*names, cls=functools.partial(_made_for, cls, one))(command)
+        return command
+
+    return decorate
+
+
+def _made_for(cls, one, names, **more):
+    return FieldOption(cls, one, names, **more)
+
+
+def _chosen(cls, only):
+    return [one for one in fields(cls) if only is None or one.name in only]
 
 
 class Shard(click.ParamType):
@@ -77,18 +144,6 @@ class Shard(click.ParamType):
         return None
 
 
-class Command(HelpPage, click.Command):
-    """A command that knows how loud to be."""
-
-    def __init__(self, *args, **kwargs):
-        super().__init__(*args, **kwargs)
-        self.params += loudness_flags()
-
-    def invoke(self, ctx):
-        start_log()
-        return super().invoke(ctx)
-
-
 def out_option(kind):
     """-o, --output, for a file of the named kind."""
     return click.option(
@@ -97,12 +152,8 @@ def out_option(kind):
 
 
 stage_range_option = click.option(
-    "--stage-range", "stage_ranges", type=StageRange(), multiple=True,
-    help="Only this stage range (repeatable). 1-3, 4-6, 7-8, 9-10, 11-12 or 13-16; all by default.",
-)  # fmt: skip
-ontology_option = click.option(
-    "--ontology", type=IN_FILE, multiple=True,
-    help="An OBO file, such as FBbt or FBdv (repeatable): the table gets ids of terms and stage ranges.",
+    "--stage-range", "stage_ranges", type=ParsedBy(StageRange()), multiple=True,
+    help="Only this stage range (repeatable): 1-3, 4-6, 7-8, 9-10, 11-12 or 13-16.",
 )  # fmt: skip
 seed_option = click.option(
     "--seed", type=click.IntRange(min=0), default=0, show_default=True,
@@ -113,21 +164,19 @@ shard_option = click.option(
     help="Only the I-th of N shares of every stage range's images; the next command takes all their files.",
 )  # fmt: skip
 force_option = click.option("--force", is_flag=True, help="Replace an output that was made in another way.")
-jobs_option = click.option(
-    "--jobs", type=COUNT, default=lambda: len(os.sched_getaffinity(0)), show_default="all cores",
-    help="Worker processes. The result is the same for any number.",
-)  # fmt: skip
+json_option = click.option("--json", "as_json", is_flag=True, help="Print JSON instead of text.")
 
 
-def work_of(force=False, jobs=1):
-    """How the step is carried out, for the library."""
-    from flyannot.steps.output import Work
+def execution_of(force=False, run=None):
+    """How the step is carried out; `run` is a `flyannot.steps.options.RunOptions`."""
+    from flyannot.steps.tasks import Execution
 
-    return Work(jobs=jobs, force=force, progress=Progress())
+    jobs = 1 if run is None else run.jobs or len(os.sched_getaffinity(0))
+    return Execution(jobs=jobs, force=force, progress=Progress())
 
 
 def finish(outcome):
-    """Say what a step did; list what it skipped; return the exit code."""
+    """Print what a step did; list what it skipped; return the exit code."""
     from flyannot.cli.shared.exit_codes import SKIPPED
     from flyannot.steps.failures import list_failures
 

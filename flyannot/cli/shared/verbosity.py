@@ -9,7 +9,7 @@ import click
 log = logging.getLogger("flyannot")
 
 
-def loudness_flags():
+def verbosity_flags():
     """The flags -v, -q and --debug, for a command or for all of them."""
     return [
         _flag("-v", "--verbose", level=logging.DEBUG + 5, help="Say more."),

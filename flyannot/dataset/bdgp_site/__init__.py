@@ -1,4 +1,4 @@
-"""Data from BDGP's site: `bdgp` says what, `download` gets one file, `pace` keeps it polite.
+"""Data from BDGP's site: `plan` says what, `download` gets one file, `rate_limiter` keeps it polite.
 
 A file that exists is whole and was checked; `manifest` lists the digests.
 """

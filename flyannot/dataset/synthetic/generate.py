@@ -12,9 +12,8 @@ from PIL import Image
 from flyannot.dataset.folder import write_annotations_csv, write_images_csv
 from flyannot.dataset.synthetic.anatomy import TERMS
 from flyannot.dataset.synthetic.render import render_embryo
-from flyannot.errors import InputError
 from flyannot.runtime.atomic_folder import new_folder
-from flyannot.stage_ranges import STAGE_RANGES, parse_stage_range, rng_for
+from flyannot.stage_ranges import STAGE_RANGES, rng_for
 
 NO_STAINING = "no staining"  # BDGP's term for a group without any other
 
@@ -34,9 +33,7 @@ class Group(NamedTuple):
     n_images: int
 
 
-def synthesize(
-    folder, *, n_genes=60, stage_ranges=("4-6", "9-10", "13-16"), seed=0, max_images=5, force=False
-):
+def synthesize(folder, options, *, seed=0, force=False):
     """Write a data set folder of synthetic embryos with known terms.
 
     A gene prefers some tissues, so that terms come in company.  Every group has a lateral first image
@@ -48,29 +45,26 @@ def synthesize(
     ----------
     folder : path that does not exist, or of an empty folder
         Gets `images/*.png` (320 x 128 px RGB), `images.csv`, `annotations.csv` and `README.txt`.
-    n_genes : int, 1 to 9999
-    stage_ranges : stage ranges in any accepted spelling
+    options : SynthesizeOptions; a group has 1 to `max_images` images
     seed : int >= 0
-    max_images : int >= 1
-        A group has 1 to `max_images` images.
     force : bool
         Write into a folder that holds something already.
 
     Returns
     -------
     summary : dict
-        Counts `n_images`, `n_groups`, `n_genes` and `n_annotations`, and `n_terms` per stage range.
+        Counts: images, groups, genes and annotations.
 
     Raises
     ------
     InputError
-        If the folder is taken, or a number or a stage range cannot be meant.
+        If the folder is taken.
     WriteError
         If it cannot be written; nothing is left behind.
     """
-    stage_ranges = _checked(n_genes, stage_ranges, seed, max_images)
-    genes = [f"syn{i:03d}" for i in range(1, n_genes + 1)]
-    groups = [draw_group(gene, stage, seed, max_images) for gene in genes for stage in stage_ranges]
+    stage_ranges = [s for s in STAGE_RANGES if s in options.stage_range]
+    genes = [f"syn{i:03d}" for i in range(1, options.n_genes + 1)]
+    groups = [draw_group(gene, stage, seed, options.max_images) for gene in genes for stage in stage_ranges]
     with new_folder(folder, force=force) as staged:
         (staged / "images").mkdir()
         image_rows = [row for group in groups for row in _write_images(staged, group, seed)]
@@ -78,13 +72,10 @@ def synthesize(
         write_images_csv(staged / "images.csv", image_rows)
         (staged / "README.txt").write_text(_README, encoding="utf-8", newline="\n")
     return {
-        "n_images": len(image_rows),
-        "n_groups": len(groups),
-        "n_genes": n_genes,
-        "n_annotations": len(_annotation_rows(groups)),
-        "n_terms": {
-            s: len({t for g in groups if g.stage_range == s for t in g.strengths}) for s in stage_ranges
-        },
+        "images": len(image_rows),
+        "groups": len(groups),
+        "genes": options.n_genes,
+        "annotations": len(_annotation_rows(groups)),
     }
 
 
@@ -136,18 +127,3 @@ def _annotation_rows(groups):
         for group in groups
         for term in group.strengths or (NO_STAINING,)
     ]
-
-
-def _checked(n_genes, stage_ranges, seed, max_images):
-    """The stage ranges by their BDGP names and in order; InputError for what cannot be meant."""
-    for name, value, least, most in (
-        ("n_genes", n_genes, 1, 9999),
-        ("max_images", max_images, 1, 99),
-        ("seed", seed, 0, 2**63),
-    ):
-        if not least <= value <= most:
-            raise InputError(f"{name} is {value}", fix=f"choose a {name} from {least} to {most}")
-    asked = {parse_stage_range(stage_range) for stage_range in stage_ranges}
-    if not asked:
-        raise InputError("no stage range is asked for", fix=f"name some of {', '.join(STAGE_RANGES)}")
-    return [stage_range for stage_range in STAGE_RANGES if stage_range in asked]

@@ -9,11 +9,11 @@ from functools import lru_cache
 from typing import NamedTuple
 
 import numpy as np
-from scipy import ndimage
 from scipy.sparse import csr_array
 
 from flyannot.dataset.synthetic.anatomy import FOLDS, TERMS
 from flyannot.dataset.synthetic.shapes import ASPECT, distance_to_line, region_mask
+from flyannot.descriptors.geometry import blurred, depths_px, enlarged
 from flyannot.stage_ranges import rng_for
 
 HEIGHT_PX, WIDTH_PX = 128, 320
@@ -50,17 +50,6 @@ def _spreader(n_px, sigma_px):
     return csr_array((spread / np.linalg.norm(spread, axis=1, keepdims=True)).astype("f4"))
 
 
-@lru_cache(maxsize=2)
-def _doubler(n_px):
-    """Sparse matrix (n_px, n_px / 2) that interpolates every second pixel linearly."""
-    place = np.minimum(np.arange(n_px) / 2, n_px // 2 - 1)
-    return csr_array(np.maximum(0, 1 - abs(place[:, None] - np.arange(n_px // 2))).astype("f4"))
-
-
-def _full_size(half):
-    return (_doubler(WIDTH_PX) @ (_doubler(HEIGHT_PX) @ half).T).T
-
-
 def body_frame(stage_range, rng):
     """A body of its own size, tilt, taper and warp: each pixel's place in the body's coordinates."""
     row, column = np.mgrid[:HEIGHT_PX, :WIDTH_PX].astype("f4")
@@ -74,7 +63,7 @@ def body_frame(stage_range, rng):
     level = 1 - np.abs(x) ** np.where(x < 0, *blunt) - np.abs(y) ** rng.uniform(1.9, 2.4)
     lumps = 0.01 if stage_range in ("1-3", "4-6") else 0.03
     level += lumps * smooth_noise(rng, 7) + 0.006 * smooth_noise(rng, 2)
-    depth_px = ndimage.distance_transform_edt(level > 0).astype("f4")
+    depth_px = depths_px(level > 0)
     return Frame(x, y, depth_px, np.clip(depth_px * (0.6 + 0.15 * smooth_noise(rng, 1)), 0, 1))
 
 
@@ -99,7 +88,7 @@ def _folds(frame, stage_range, view, rng):
         distance_px = 62 * distance_to_line(points, x, y)
         depth, width = rng.uniform([1.5, 1.6], [6.0, 4.5])
         height -= depth * np.exp(-((distance_px / width) ** 2))
-    return _full_size(height)
+    return enlarged(height, 2)
 
 
 def _cell_layer(frame, rng):
@@ -143,7 +132,7 @@ def _dots(frame, rng):
 
 
 def _fibres(frame, rng):
-    strands = ndimage.gaussian_filter(rng.standard_normal(_SHAPE, dtype="f4"), (5, 1.1), truncate=3)
+    strands = blurred(rng.standard_normal(_SHAPE, dtype="f4"), (5, 1.1), truncate=3)
     return np.clip(0.8 + 0.45 * strands / strands.std(), 0, None)
 
 
@@ -164,14 +153,14 @@ def term_stain(frame, stage_range, term, view, rng):
     dx, dy = 0.022 * smooth_noise(rng, 14), 0.055 * smooth_noise(rng, 14)  # no two embryos alike
     x, y = (frame.x + dx)[::2, ::2], (frame.y + dy)[::2, ::2]
     torn = 0.035 * smooth_noise(rng, 4)[::2, ::2] + 0.05 * smooth_noise(rng, 9)[::2, ::2]  # ragged edge
-    mask = _full_size(region_mask(tubes, x, y, softness=rng.uniform(0.05, 0.13), swollen=torn))
+    mask = enlarged(region_mask(tubes, x, y, softness=rng.uniform(0.05, 0.13), swollen=torn), 2)
     swing = 0.12 if region.tissue in ("all", "maternal") else 0.3
     uneven = np.clip(1 + swing * smooth_noise(rng, 20), 0.3, None)
     stain = mask * uneven * np.clip(TEXTURES[region.texture](frame, rng), 0, None)
-    stain += 0.12 * ndimage.gaussian_filter(stain, 7, truncate=2.5)  # stain that has run
+    stain += 0.12 * blurred(stain, 7, truncate=2.5)  # stain that has run
     if region.texture == "sheet":  # seen edge on at the rim, a sheet is darker
         stain *= 0.85 + 0.5 * np.exp(-frame.depth_px / 9)
-    return ndimage.gaussian_filter(stain, blur_px, truncate=3)
+    return blurred(stain, blur_px, truncate=3)
 
 
 def _haze(frame, rng):
@@ -188,7 +177,7 @@ def _photograph(light, stain, frame, rng):
     tint = np.array([1.0 + warm, 1.0, 0.965 - 2 * warm], "f4")
     tilt = rng.normal(0, 0.025, 2)
     light = light * (1 + tilt[0] * frame.x + tilt[1] * frame.y)
-    light = ndimage.gaussian_filter(light, rng.uniform(0.3, 0.9), truncate=3)
+    light = blurred(light, rng.uniform(0.3, 0.9), truncate=3)
     body = light[..., None] * tint * np.exp(-stain[..., None] * density)
     body += 0.006 * rng.standard_normal((*_SHAPE, 1), dtype="f4")  # grain of the light, then of the chip
     body += 0.003 * rng.standard_normal((*_SHAPE, 3), dtype="f4")

@@ -32,8 +32,10 @@ def coder(name):
 
 def gram_for(name, D):
     """D D^T as the coder of that name takes it, or None where it takes none."""
+    from flyannot.sparse.simd.product import gram_of  # numba: `--help` stays quick
+
     if name in _TAKE_EXACT_GRAM:
         D = D.astype("float64", copy=False)
     elif name not in _TAKE_ROUNDED_GRAM:
         return None
-    return D @ D.T
+    return gram_of(D)

@@ -1,11 +1,11 @@
 """Row operations of the SCC kernels as explicit vector code, where loops left to the compiler cost twice.
 
-Every function here works on whole rows whose length is a multiple of `CHUNK`; what lies beyond the
-last feature is zero and stays zero.  The code is plain LLVM vector operations, right on any machine;
-only the byte products of `candidates` take a special instruction where the machine has it.
+Every function here works on whole rows, as `padded_zeros` makes them: they begin on a cache line, their
+length is a multiple of `CHUNK`, and what lies beyond the last feature is zero and stays zero.  The code is
+plain LLVM vector operations, right on any machine; only the byte products of `candidates` take a special
+instruction where the machine has it.
 """
 
-import numpy as np
 from llvmlite import ir
 from numba import types
 from numba.extending import intrinsic
@@ -13,26 +13,6 @@ from numba.extending import intrinsic
 from flyannot.sparse.simd.vectors import BOOL, BYTE, CHUNK, I16, I64, LANES, Vectors
 
 GROUP = 16  # atoms that `candidates` looks at together
-
-
-def padded_zeros(*shape, dtype):
-    """Zeros whose rows begin on a cache line, as the functions below require, with room for whole chunks."""
-    *n_rows, n = shape
-    return aligned_zeros((*n_rows, -(-n // CHUNK) * CHUNK), dtype)
-
-
-def aligned_zeros(shape, dtype):
-    """Zeros that begin on a cache line."""
-    size = int(np.prod(shape)) * np.dtype(dtype).itemsize
-    buffer = np.zeros(size + CHUNK, np.uint8)
-    first = -buffer.ctypes.data % CHUNK
-    return buffer[first : first + size].view(dtype).reshape(shape)
-
-
-def whole_chunks(X, dtype):
-    """X as contiguous rows of `dtype`, with zeros after the last feature where they fill no whole chunk."""
-    missing = -np.shape(X)[1] % CHUNK
-    return np.ascontiguousarray(np.pad(X, ((0, 0), (0, missing))) if missing else X, dtype)
 
 
 @intrinsic

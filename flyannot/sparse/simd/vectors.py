@@ -19,10 +19,13 @@ class Vectors:
         self.types, self.args = signature.args, args
         first = signature.args[0]
         self.real = context.get_value_type(first.dtype) if isinstance(first.dtype, types.Float) else None
-        shape = cgutils.unpack_tuple(builder, context.make_array(first)(context, builder, args[0]).shape)
-        self.n = shape[-1]
+        self.n = self.shape(0)[-1]
 
     # Arguments
+
+    def shape(self, n):
+        array = self.context.make_array(self.types[n])(self.context, self.builder, self.args[n])
+        return cgutils.unpack_tuple(self.builder, array.shape)
 
     def index(self, n):
         return self.context.cast(self.builder, self.args[n], self.types[n], types.int64)

@@ -10,15 +10,14 @@ from flyannot.runtime.blas_threads import one_blas_thread
 from flyannot.sparse.coders.cd.gram_bytes import round_gram
 from flyannot.sparse.coders.cd.kernels import SLACK, Problem, encode_rows, make_scratch
 from flyannot.sparse.coders.cd.support import sum_squares
+from flyannot.sparse.simd.aligned import aligned_zeros, round_up
 from flyannot.sparse.simd.gram_rows import mirrored_order
+from flyannot.sparse.simd.product import gram_of, multiply, pack
+from flyannot.sparse.simd.vectors import CHUNK
 
-BLOCK = 1024  # samples per product: the fewer, the more often BLAS packs the atoms anew
+BLOCK = 256  # samples per product, whose correlations stay in the cache
 
 _FLOAT32_SWEEPS = 40  # real descriptors take up to ten; what takes more is left to float64
-
-# BLAS rounds the rows at the edge of a product otherwise than those inside.  With samples and atoms
-# padded to this multiple none is at an edge, and a row's bits do not depend on its neighbours.
-_TILE = 64
 
 
 def encode(X, D, lam, *, tol=1e-4, max_sweeps=1000, start=None, gram=None, n_threads=1):
@@ -67,11 +66,11 @@ def encode(X, D, lam, *, tol=1e-4, max_sweeps=1000, start=None, gram=None, n_thr
     Hanson, Solving Least Squares Problems, 1974, chapter 23.
     """
     dtype = np.float32 if np.asarray(X).dtype == np.float32 else np.float64
-    X, D = np.asarray(X, dtype), np.ascontiguousarray(D, dtype)
+    X, D = np.ascontiguousarray(X, dtype), np.ascontiguousarray(D, dtype)
     start = None if start is None else sp.csr_matrix(start)
     n_sweeps = min(max_sweeps, _FLOAT32_SWEEPS) if dtype == np.float32 else max_sweeps
     with one_blas_thread():
-        gram = np.ascontiguousarray(D @ D.T if gram is None else gram, dtype)
+        gram = gram_of(D) if gram is None else np.ascontiguousarray(gram, dtype)
         _check(X, D, gram, lam)
         problem = _problem(gram, lam, tol, n_sweeps)
         Z, is_solved = _encode(X, D, problem, _csr_arrays(start, len(X), dtype), n_threads)
@@ -88,7 +87,7 @@ def _problem(gram, lam, tol, n_sweeps):
     kind = gram.dtype.type
     norms = np.sqrt(gram.diagonal())
     slack = SLACK * np.finfo(kind).eps * norms.max(initial=0)
-    bytes_ = np.full((len(gram), _up_to_tile(len(gram))), 128, np.uint8)
+    bytes_ = np.full((len(gram), round_up(len(gram), CHUNK)), 128, np.uint8)
     scales = np.empty(len(gram), kind)
     round_gram(gram, norms, bytes_, scales)
     return Problem(gram, bytes_, scales, norms, kind(lam), 0.5 * tol, float(slack), int(n_sweeps))
@@ -96,9 +95,10 @@ def _problem(gram, lam, tol, n_sweeps):
 
 def _encode(X, D, problem, start, n_threads):
     """The codes, and for each whether its gap is as small as asked."""
+    panels = pack(D, mirrored_order(round_up(len(D), CHUNK)))
 
     def encode_share(first):
-        return _encode_blocks(X, D, range(first * BLOCK, len(X), n_threads * BLOCK), start, problem)
+        return _encode_blocks(X, panels, range(first * BLOCK, len(X), n_threads * BLOCK), start, problem)
 
     if n_threads == 1:
         shares = [encode_share(0)]
@@ -130,14 +130,12 @@ def _csr_arrays(start, n_samples, dtype):
     return start.indptr.astype(np.int64), start.indices.astype(np.uint32), start.data
 
 
-def _encode_blocks(X, D, firsts, start, problem):
+def _encode_blocks(X, panels, firsts, start, problem):
     """The (is solved, counts, atoms, values) of the blocks of samples that begin at `firsts`."""
-    n_atoms, n_features = D.shape
-    scratch = make_scratch(n_atoms, n_features, X.dtype)
-    padded = _pad_rows(D)
-    padded = padded[mirrored_order(len(padded))]
-    Q = np.empty((BLOCK, len(padded)), X.dtype)
-    room = np.empty(BLOCK * n_atoms, np.int32), np.empty(BLOCK * n_atoms, X.dtype)
+    n_atoms, block = len(problem.gram), min(BLOCK, len(X))
+    scratch = make_scratch(n_atoms, X.shape[1], X.dtype)
+    Q = aligned_zeros((block, round_up(n_atoms, CHUNK)), X.dtype)
+    room = np.empty(block * n_atoms, np.int32), np.empty(block * n_atoms, X.dtype)
     blocks = []
     for first in firsts:
         Xb = X[first : first + BLOCK]
@@ -147,22 +145,13 @@ def _encode_blocks(X, D, firsts, start, problem):
             raise DataError(
                 f"sample {first + int(np.isfinite(squares).argmin())} holds values that are not finite"
             )
-        np.matmul(_pad_rows(Xb), padded.T, out=Q[: _up_to_tile(len(Xb))])
+        multiply(Xb, panels, Q)
         begin = start[0][first : first + len(Xb) + 1], *start[1:]
         bounds, is_solved = np.zeros(len(Xb) + 1, np.int64), np.ones(len(Xb), bool)
         if n_atoms:
             encode_rows(Q, squares, begin, problem, scratch, (bounds, *room), is_solved)
         blocks.append((is_solved, np.diff(bounds), *(part[: bounds[-1]].copy() for part in room)))
     return blocks
-
-
-def _up_to_tile(n):
-    return -(-n // _TILE) * _TILE
-
-
-def _pad_rows(A):
-    short = _up_to_tile(len(A)) - len(A)
-    return np.concatenate([A, np.zeros((short, A.shape[1]), A.dtype)]) if short else A
 
 
 def _join(shares, shape, dtype):

@@ -31,7 +31,8 @@ from flyannot.sparse.coders.cd.support import (
     subtract,
     worst_member,
 )
-from flyannot.sparse.simd.atom_rows import aligned_zeros, lowest_bit
+from flyannot.sparse.simd.aligned import aligned_zeros
+from flyannot.sparse.simd.atom_rows import lowest_bit
 from flyannot.sparse.simd.gram_rows import CHUNK, above, largest_magnitude
 
 ENTRANTS = 0.7  # atoms join the working set when |q| is at least this part of the largest

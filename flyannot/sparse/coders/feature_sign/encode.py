@@ -20,9 +20,10 @@ from flyannot.sparse.coders.feature_sign.kernels import (
     recall_code,
     search_signs,
 )
+from flyannot.sparse.simd.aligned import aligned_zeros
+from flyannot.sparse.simd.product import gram_of, multiply, pack
 
 BLOCK = 256  # samples per product X D^T
-_TILE = 64  # BLAS rounds the edges of a product otherwise: padded, a sample's bits are its own
 
 
 def encode(X, D, lam, *, tol=1e-4, max_sweeps=1000, start=None, gram=None, n_threads=1):
@@ -61,18 +62,17 @@ def encode(X, D, lam, *, tol=1e-4, max_sweeps=1000, start=None, gram=None, n_thr
     they lack is negligible.  It says nothing of dependent atoms.
     """
     dtype = np.float32 if np.asarray(X).dtype == np.float32 else np.float64
-    X, D = np.asarray(X, np.float64), np.ascontiguousarray(D, np.float64)
+    X, D = np.ascontiguousarray(X, np.float64), np.ascontiguousarray(D, np.float64)
     is_exact = gram is not None and np.asarray(gram).dtype == np.float64
-    gram = np.ascontiguousarray(gram if is_exact else D @ D.T)
+    gram = np.ascontiguousarray(gram if is_exact else gram_of(D))
     problem = Problem(gram, float(lam), float(tol), int(max_sweeps))
     if not X.size or not D.size:
         return sp.csr_matrix((len(X), len(D)), dtype=dtype)
-    padded = np.zeros((-(-len(D) // _TILE) * _TILE, D.shape[1]))
-    padded[: len(D)] = D
+    panels = pack(D)
     start = _start_arrays(start, (len(X), len(D)))
     with one_blas_thread(), ThreadPoolExecutor(n_threads) as threads:
         firsts = range(0, len(X), BLOCK)
-        blocks = list(threads.map(lambda first: _encode_block(X, padded.T, first, start, problem), firsts))
+        blocks = list(threads.map(lambda first: _encode_block(X, panels, first, start, problem), firsts))
     Z = sp.vstack([Zb for Zb, _ in blocks], format="csr")
     undone = np.flatnonzero(~np.concatenate([is_done for _, is_done in blocks]))
     rules = {"tol": tol, "max_sweeps": max_sweeps, "gram": gram, "n_threads": n_threads}
@@ -97,7 +97,7 @@ def feature_sign_path(x, D, lam, *, start=None, tol=1e-12, max_steps=10_000):
     """
     x, D = np.asarray(x, np.float64), np.ascontiguousarray(D, np.float64)
     scratch, path = _scratch(len(D)), [np.zeros(len(D)) if start is None else np.asarray(start, float)]
-    gram, q0 = D @ D.T, D @ x
+    gram, q0 = gram_of(D), D @ x
     for _ in range(max_steps):
         # A search of one step from the last code: it stops before the step where there is none to take.
         z = path[-1]
@@ -118,17 +118,16 @@ def _start_arrays(start, shape):
     return start.indptr.astype(np.int64), start.indices.astype(np.int32), start.data
 
 
-def _encode_block(X, DT, first, start, problem):
+def _encode_block(X, panels, first, start, problem):
     """Codes of one block of samples, and which of them are done."""
     Xb, n_atoms = X[first : first + BLOCK], len(problem.gram)
-    padded = np.zeros((-(-len(Xb) // _TILE) * _TILE, X.shape[1]))
-    padded[: len(Xb)] = Xb
-    Q = padded @ DT
+    Q = aligned_zeros((len(Xb), len(panels) * panels.shape[2]), np.float64)
+    multiply(Xb, panels, Q)
     squares = np.einsum("ij,ij->i", Xb, Xb)
     counts, is_done = np.zeros(len(Xb) + 1, np.int64), np.zeros(len(Xb), np.bool_)
     room = counts, np.empty(len(Xb) * n_atoms, np.int32), np.empty(len(Xb) * n_atoms)
     begin = start[0][first : first + len(Xb) + 1], start[1], start[2]
-    encode_rows(Q[:, :n_atoms], squares, begin, problem, _scratch(n_atoms), room, is_done)
+    encode_rows(Q, squares, begin, problem, _scratch(n_atoms), room, is_done)
     n_codes = room[0][-1]
     Z = sp.csr_matrix((room[2][:n_codes].copy(), room[1][:n_codes].copy(), counts), (len(Xb), n_atoms))
     Z.sort_indices()

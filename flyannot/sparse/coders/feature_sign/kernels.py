@@ -48,14 +48,15 @@ class Scratch(NamedTuple):
 def encode_rows(Q, squares, start, problem, scratch, codes, is_done):
     """Solve one sample after the other.
 
-    Q holds D x of every sample, `squares` |x|^2, `start` the CSR arrays (first, atom, value) of the
-    codes to begin from.  `codes` is (first, atom, value) too, and has room for every possible code.
+    Q holds D x of every sample in its first columns, `squares` |x|^2, `start` the CSR arrays (first,
+    atom, value) of the codes to begin from.  `codes` is (first, atom, value) too, and has room for every
+    possible code.
     """
     first, atom, value = codes
     for i in range(len(squares)):
         own = slice(start[0][i], start[0][i + 1])
         n = recall_code(start[1][own], start[2][own], problem.gram, scratch)
-        n, is_done[i] = search_signs(Q[i], squares[i], n, problem, scratch)
+        n, is_done[i] = search_signs(Q[i, : len(problem.gram)], squares[i], n, problem, scratch)
         first[i + 1] = first[i] + n
         for j in range(n):
             atom[first[i] + j], value[first[i] + j] = scratch.atoms[j], scratch.z[j]

@@ -19,6 +19,7 @@ import numpy as np
 from flyannot.sparse.coders.siso.kernels import blend, feasible_step, may_breach
 from flyannot.sparse.coders.siso.rounds import allowed_gap, gap_of, is_same, residual
 from flyannot.sparse.coders.siso.rounds import solve_block as solve_pool_block
+from flyannot.sparse.coders.siso.screening import correlations
 
 POOL = 5000  # atoms that join at once
 _STEPS = (100, 10, 1)  # of the atoms that are looked at, one after the other
@@ -118,8 +119,10 @@ class Level:
         found = [self._bounded_look(s, r) for s, r in zip(searches, R)]
         whole = [i for i, one in enumerate(found) if one is None]
         if whole:
-            Q = np.matmul(np.array([R[i] for i in whole], self.problem.D.dtype), self.problem.D.T)
-            for i, q in zip(whole, Q):
+            looks = np.empty((len(whole), len(self.problem.D)), self.problem.D.dtype)
+            for start, Q in correlations(self.problem.D, np.array([R[i] for i in whole])):
+                looks[:, start : start + len(Q)] = Q[:, : len(whole)].T
+            for i, q in zip(whole, looks):
                 searches[i].looks = [*searches[i].looks[1 - _KEPT :], (R[i], q)]
                 found[i] = (R[i], *self._joining(searches[i], q))
         return found

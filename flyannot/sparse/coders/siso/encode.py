@@ -18,6 +18,7 @@ from flyannot.errors import DataError, InputError
 from flyannot.runtime.blas_threads import one_blas_thread
 from flyannot.sparse.coders.siso import bounded as siso_bounded
 from flyannot.sparse.coders.siso.rounds import TOP_K, Problem, solve_block
+from flyannot.sparse.simd import product
 
 BLOCK = 64  # samples whose residuals share one pass over the atoms
 # From so many atoms on a look at all of them is what codes cost, and bounds pay; unless a block of samples
@@ -169,8 +170,7 @@ def gram_of(D, gram=None):
         return gram
     if len(D) > FEW_ATOMS:
         return None
-    D = D.astype(np.float64, copy=False)
-    return D @ D.T
+    return product.gram_of(D.astype(np.float64, copy=False))
 
 
 def check_atoms(D):

@@ -13,7 +13,7 @@ _SUMS = _FAST | {"contract", "reassoc"}  # the order of a sum too
 def keep_largest(Q, start, active, lists, largest):
     """Take the atoms `start`, `start` + 1, ... into every sample's list of the largest.
 
-    Q (n_chunk, n) holds their correlations.  active is (first, atoms): the atoms of
+    Q (n_chunk, at least n) holds their correlations.  active is (first, atoms): the atoms of
     atoms[first[i] : first[i + 1]], which rise, never enter list i.  lists is (tops, atoms), both
     (n, top_k): row i of `tops` is a heap, least on top, of the largest |q| so far, all above what it was
     filled with; `atoms` names them.  `largest` (n,) is over all atoms.
@@ -21,7 +21,7 @@ def keep_largest(Q, start, active, lists, largest):
     first, actives = active
     tops, atoms = lists
     highest = column_maxima(Q)
-    for i in range(Q.shape[1]):
+    for i in range(len(largest)):
         largest[i] = max(largest[i], highest[i])
         if highest[i] > tops[i, 0]:
             mine = actives[first[i] : first[i + 1]]

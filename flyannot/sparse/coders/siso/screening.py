@@ -3,8 +3,25 @@
 import numpy as np
 
 from flyannot.sparse.coders.siso.kernels import keep_largest, keep_largest_of
+from flyannot.sparse.simd.aligned import aligned_zeros
+from flyannot.sparse.simd.product import multiply, pack
+from flyannot.sparse.simd.vectors import LANES
 
-CHUNK = 512  # atoms per product: their correlations with a block of residuals stay in cache
+CHUNK = 2**15  # correlations made at once, which the cache holds
+
+
+def correlations(D, R):
+    """(start, Q) of one part of the atoms after the other: Q[j, i] = D[start + j] R[i], zeros beyond.
+
+    The bits of an entry depend on the atom and on the residual alone.
+    """
+    panels = pack(R.astype(D.dtype, copy=False), few=len(R) <= 2 * LANES)
+    width = max(1, len(panels) * panels.shape[2])
+    Q = aligned_zeros((max(1, CHUNK // width), width), D.dtype)
+    for start in range(0, len(D), len(Q)):
+        part = D[start : start + len(Q)]
+        multiply(part, panels, Q)
+        yield start, Q[: len(part)]
 
 
 def compare(D, R, lam, n_best, actives=None):
@@ -25,14 +42,10 @@ def compare(D, R, lam, n_best, actives=None):
     """
     n = len(R)
     active = _joined([np.zeros(0, np.int64)] * n if actives is None else actives)
-    RT = np.ascontiguousarray(R.T, D.dtype)
     tops, atoms = np.full((n, n_best), lam, D.dtype), np.full((n, n_best), -1, np.int64)
     largest = np.zeros(n, D.dtype)
-    Q = np.empty((CHUNK, n), D.dtype)
-    for start in range(0, len(D), CHUNK):
-        part = D[start : start + CHUNK]
-        q = np.matmul(part, RT, out=Q[: len(part)])
-        keep_largest(q, start, active, (tops, atoms), largest)
+    for start, Q in correlations(D, R):
+        keep_largest(Q, start, active, (tops, atoms), largest)
     return largest.astype(float), [_falling(*lists) for lists in zip(tops, atoms)]
 
 

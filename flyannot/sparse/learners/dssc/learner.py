@@ -43,13 +43,12 @@ from flyannot.sparse.learners.dssc.kernels import (
     proximal_processor,
 )
 from flyannot.sparse.learners.dssc.options import Options, gamma_at, resolved, rho_at
+from flyannot.sparse.simd.aligned import aligned_zeros
 from flyannot.sparse.stored_codes import as_csr, codes_of_state, no_codes, state_of_codes, with_room
 
 _WORK = {"proximal": proximal_processor, "exact": exact_processor}
 POWER_STEPS = 8  # per iteration, from the last iteration's direction: they follow D as it moves
 CURVATURE_MARGIN = 1.1  # over the power method's eigenvalue, which comes from below
-
-_CACHE_LINE = 64  # bytes
 
 # Of exact solves: for codes the breach of optimality, relative to lam; for atoms the last change made.
 CODE_TOLERANCE = {np.dtype(np.float32): 1e-2, np.dtype(np.float64): 1e-9}
@@ -65,14 +64,6 @@ def iterations(n_rows, n_at_once):
 def mini_batches(n_rows, n_processors):
     """The first row of every processor's mini-batch, and `n_rows`: (n_processors + 1,)."""
     return np.arange(n_processors + 1) * n_rows // n_processors
-
-
-def aligned_zeros(shape, dtype):
-    """Zeros that begin on a cache line, so that speed does not hang on where memory was found."""
-    size = int(np.prod(shape)) * dtype.itemsize
-    buffer = np.zeros(size + _CACHE_LINE, np.uint8)
-    first = -buffer.ctypes.data % _CACHE_LINE
-    return buffer[first : first + size].view(dtype).reshape(shape)
 
 
 class DSSC:

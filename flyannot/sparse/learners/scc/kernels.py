@@ -17,6 +17,7 @@ import numpy as np
 
 from flyannot.runtime.compiled import compiled
 from flyannot.sparse.kernels import shrink
+from flyannot.sparse.simd.aligned import padded_zeros
 from flyannot.sparse.simd.atom_rows import (
     GROUP,
     add_row,
@@ -24,7 +25,6 @@ from flyannot.sparse.simd.atom_rows import (
     copy_row,
     dot,
     lowest_bit,
-    padded_zeros,
     round_residual,
     round_row,
     step_row,

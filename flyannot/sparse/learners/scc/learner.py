@@ -22,7 +22,8 @@ from flyannot.sparse.learners.scc.kernels import (
     round_dictionary,
     visit_samples,
 )
-from flyannot.sparse.simd.atom_rows import GROUP, padded_zeros, whole_chunks
+from flyannot.sparse.simd.aligned import padded_zeros, whole_chunks
+from flyannot.sparse.simd.atom_rows import GROUP
 from flyannot.sparse.stored_codes import as_csr, codes_of_state, no_codes, state_of_codes, with_room
 
 N_ORDERS = 64  # random orders drawn for an epoch; a fresh one per sample would cost more than its sweep

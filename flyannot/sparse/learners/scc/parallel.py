@@ -7,7 +7,7 @@ import numpy as np
 from flyannot.runtime.validation import require_legal
 from flyannot.sparse.learners.scc.kernels import Atoms, new_scratch, round_dictionary, visit_samples
 from flyannot.sparse.learners.scc.learner import SCC
-from flyannot.sparse.simd.atom_rows import aligned_zeros, whole_chunks
+from flyannot.sparse.simd.aligned import aligned_zeros, whole_chunks
 from flyannot.sparse.stored_codes import no_codes, with_room
 
 

@@ -6,10 +6,10 @@ from email.utils import parsedate_to_datetime
 
 
 class Stopped(Exception):
-    """The run is over; whoever still works on a file leaves it as it is."""
+    """The run is over; whoever still works on a file gives it up."""
 
 
-class Pace:
+class RateLimiter:
     """Spaces the requests of all threads; `stop` wakes those who wait."""
 
     def __init__(self, pause_s):
@@ -35,11 +35,8 @@ class Pace:
             raise Stopped
 
     def stop(self):
+        """End the run."""
         self._over.set()
-
-    @property
-    def is_over(self):
-        return self._over.is_set()
 
 
 def seconds_asked_for(retry_after, now):

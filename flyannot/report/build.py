@@ -5,7 +5,7 @@ from dataclasses import asdict
 
 import numpy as np
 
-from flyannot.descriptors.extract import ExtractOptions
+from flyannot.descriptors.options import ExtractOptions
 from flyannot.errors import DataError, InputError
 from flyannot.report.atoms import atom_sheet
 from flyannot.report.groups import group_entries
@@ -25,7 +25,8 @@ from flyannot.report.sections import (
 from flyannot.report.term_ids import ids_of_run, stages_table
 from flyannot.runtime.digest import digest_of_json
 from flyannot.stage_ranges import STAGE_RANGES
-from flyannot.steps.output import Outcome, ask, is_dry_run
+from flyannot.steps.file_options import extract_options
+from flyannot.steps.tasks import Outcome, Task
 
 _SYNTHETIC = (
     "SYNTHETIC embryos: these images were drawn by a program, not photographed, and their terms are known. "
@@ -33,46 +34,57 @@ _SYNTHETIC = (
 )
 
 
-def make_report(folder, out, *, data_set=None, ontology=()):
-    """Write the report of a run.
+def report_task(folder, out, data_set, options):
+    """The `flyannot.steps.tasks.Task` of the report of a run.
 
     Parameters
     ----------
     folder : Path, the output folder of `flyannot run`
     out : Path of the page
     data_set : Path of the data set folder, for images and curated terms; None for the one in the run's record
-    ontology : paths of OBO files, for the ids of terms; without any, those in predictions.csv
-
-    Returns
-    -------
-    outcome : flyannot.steps.output.Outcome
+    options : flyannot.steps.options.ReportOptions; without an ontology, ids of terms are those in
+        predictions.csv
 
     Raises
     ------
     InputError
         If there is nothing of a run in the folder, or `out` exists and is no report.
     """
-    with ExitStack() as stack:
-        run = open_run(stack, folder, data_set)
-        ids = ids_of_run(run, ontology)
-        wanted = digest_of_json([run.made_from(), [asset(name) for name in ASSETS], asdict(ids)])
+
+    def why():
+        with ExitStack() as stack:
+            wanted = _wanted(*_opened(stack, folder, data_set, options))
         found = made_from(out)
         if found == "":
             raise InputError(f"{out} exists and is not a report", fix="name another file with -o")
-        if found == wanted:
-            return Outcome(out, False, "up to date")
-        if is_dry_run():
-            ask(out, "it is not there yet" if found is None else "the run has changed")
-        entries, page = _page(run, wanted, ids)
-        beside = write_page(out, page, entries, jpeg_of=_jpeg_of(run))
-    summary = f"its images lie in {beside}, which goes where it goes" if beside else ""
-    return Outcome(out, True, summary)
+        return "it is not there yet" if found is None else "" if found == wanted else "the run has changed"
+
+    def make(execution):
+        with ExitStack() as stack:
+            run, ids = _opened(stack, folder, data_set, options)
+            entries, page = _page(run, _wanted(run, ids), ids)
+            beside = write_page(out, page, entries, jpeg_of=_jpeg_of(run))
+        summary = f"its images lie in {beside}, which goes where it goes" if beside else ""
+        return Outcome(out, True, summary)
+
+    return Task(out, why, make, is_replaced=True)
+
+
+def _opened(stack, folder, data_set, options):
+    """The open run, and the ids of its terms."""
+    run = open_run(stack, folder, data_set)
+    return run, ids_of_run(run, options.ontology)
+
+
+def _wanted(run, ids):
+    """A digest of all that the page depends on."""
+    return digest_of_json([run.made_from(), [asset(name) for name in ASSETS], asdict(ids)])
 
 
 def _jpeg_of(run):
     """From the path of an image to its JPEG, or None if it cannot be read any more."""
     described = run.files.get("descriptors")
-    options = ExtractOptions(**described.options) if described else ExtractOptions()
+    options = extract_options(described) if described else ExtractOptions()
 
     def jpeg_or_none(path):
         try:
@@ -110,7 +122,7 @@ def _page(run, wanted, ids):
 def _groups(run, ranges):
     if not ranges:
         return ""
-    judged = (run.scores or {}).get("judged") or {}
+    judged = (run.scores or {}).get("evaluated") or {}
     held_out = any(one["fold"] is not None and one["probability"] for one in judged.values())
     reasons = {MapMaker(run, s).why_not for s in ranges}
     why_not = "" if "" in reasons else reasons.pop()

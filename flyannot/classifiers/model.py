@@ -1,0 +1,154 @@
+"""A classifier of the table with the thresholds and probabilities of its terms."""
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from flyannot.classifiers import CLASSIFIERS
+from flyannot.classifiers.calibration import calibrate, sigmoid, threshold_at
+from flyannot.classifiers.scorer import FitOptions
+from flyannot.errors import DataError, InputError
+
+PER_TERM = {  # as the arrays of a scorer: their types and dimensions
+    "threshold": ("f", ("n_terms",)),
+    "slope": ("f", ("n_terms",)),
+    "offset": ("f", ("n_terms",)),
+    "n_groups": ("i", ("n_terms",)),
+    "n_positive": ("i", ("n_terms",)),
+}
+
+
+@dataclass(frozen=True)
+class Model:
+    """A classifier, calibrated: value > threshold is yes, probability = 1 / (1 + exp(-(slope value +
+    offset))).
+
+    method : its name; scorer : what gives the decision values
+    threshold, slope, offset : float64 (n_terms,); n_groups, n_positive : int32 (n_terms,)
+    """
+
+    method: str
+    scorer: object
+    threshold: np.ndarray
+    slope: np.ndarray
+    offset: np.ndarray
+    n_groups: np.ndarray
+    n_positive: np.ndarray
+
+    def decision_values(self, X, n_threads=1):
+        """The decision value of every row for every term, as `flyannot.classifiers.scorer.Scorer`'s."""
+        return self.scorer.decision_values(X, n_threads=n_threads)
+
+    def probabilities(self, values):
+        """Calibrated probabilities of decision values, of one shape with them."""
+        return sigmoid(self.slope * values + self.offset)
+
+    def answers(self, values):
+        """Yes or no, bool, for decision values, of one shape with them."""
+        return values > self.threshold
+
+    def near_threshold(self, values, margin):
+        """Whether probabilities are at most `margin` from that at the term's threshold, bool, shape of
+        values.
+
+        A term of which nothing was learned (slope 0) has one probability: it is always near.
+        """
+        return np.abs(self.probabilities(values) - self.probabilities(self.threshold)) <= margin
+
+    def arrays(self):
+        """All that the model is but its method, by name: integer and floating arrays, none of text or
+        objects.
+
+        The scorer's begin with "scorer/"; the others have one entry per term.
+        """
+        scorer = {f"scorer/{name}": array for name, array in self.scorer.arrays().items()}
+        return scorer | {name: getattr(self, name) for name in PER_TERM}
+
+
+def from_arrays(method, arrays):
+    """The `Model` whose method and `arrays` these are."""
+    scorer = {n.removeprefix("scorer/"): a for n, a in arrays.items() if n.startswith("scorer/")}
+    per_term = (np.asarray(arrays[name]) for name in PER_TERM)
+    return Model(method, CLASSIFIERS[method].from_arrays(scorer), *per_term)
+
+
+def schema_of(method):
+    """The types and dimensions of the `arrays` of a model of that method."""
+    scorer = {f"scorer/{name}": known for name, known in CLASSIFIERS[method].ARRAYS.items()}
+    return PER_TERM | scorer
+
+
+def fit(method, X, Y, genes, *, rng, options=None):
+    """Fit one method of CLASSIFIERS on all terms.
+
+    Parameters
+    ----------
+    method : of CLASSIFIERS
+    X : float array (n_rows, n_features); a row is a group
+    Y : bool array (n_rows, n_terms)
+    genes : sequence (n_rows,), the gene of each row
+    rng : numpy Generator, for the inner folds and for what the method draws
+    options : flyannot.classifiers.scorer.FitOptions
+
+    Returns
+    -------
+    model : Model
+
+    Raises
+    ------
+    InputError
+        If the method is unknown or a term is untrainable.
+    DataError
+        If X has a nan or an infinity, or the lengths differ.
+    FlyannotError
+        If the memory does not suffice, or a solver does not converge.
+    """
+    scorer_class, options = CLASSIFIERS[method], options or FitOptions()
+    X, Y, genes = np.asarray(X), np.asarray(Y, bool), np.asarray(genes)
+    _check(X, Y, genes, options)
+    scorer, held_out = scorer_class.fit(X, Y, genes, rng=rng, options=options)
+    pairs = list(zip(held_out.T, Y.T))
+    slope, offset = np.array([calibrate(v, t) for v, t in pairs]).reshape(-1, 2).T
+    threshold = np.array([threshold_at(v, t, options.operating_point) for v, t in pairs], float)
+    n_groups = np.full(len(pairs), len(Y), np.int32)
+    return Model(method, scorer, threshold, slope, offset, n_groups, Y.sum(axis=0).astype(np.int32))
+
+
+def of_no_terms(n_features):
+    """The model of a stage range in which no term can be trained: a linear SVM of none."""
+    scorer = CLASSIFIERS["svm"](np.zeros((0, n_features)), np.zeros(0), np.zeros(0))
+    return Model("svm", scorer, *np.zeros((3, 0)), *np.zeros((2, 0), np.int32))
+
+
+def untrainable(positive, genes, needed=2):
+    """Why a term cannot be trained or evaluated, or "" if it can.
+
+    Parameters
+    ----------
+    positive : bool array (n_rows,)
+    genes : sequence (n_rows,)
+    needed : int >= 2, the least number of genes with the term, and of genes without it
+    """
+    genes, positive = np.asarray(genes), np.asarray(positive, bool)
+    n_positive = len(np.unique(genes[positive]))
+    n_negative = len(np.unique(genes)) - n_positive
+    for n, sign in ((n_positive, "positive"), (n_negative, "negative")):
+        if n < needed:
+            return f"{n} {sign} gene{'' if n == 1 else 's'}, {needed} needed"
+    return ""
+
+
+def _check(X, Y, genes, options):
+    if not len(X) == len(Y) == len(genes):
+        raise DataError(
+            f"features, terms and genes have {len(X)}, {len(Y)} and {len(genes)} rows; wrong files?"
+        )
+    if not np.isfinite(X).all():
+        row = int(np.flatnonzero(~np.isfinite(X).all(axis=1))[0])
+        raise DataError(f"the features of row {row} are not finite", fix="make the features file again")
+    if options.n_folds < 2:
+        raise InputError(f"{options.n_folds} inner fold leaves nothing to train on", fix="use at least 2")
+    for j, positive in enumerate(Y.T):
+        reason = untrainable(positive, genes)
+        if reason:
+            raise InputError(f"term number {j} cannot be trained: {reason}", fix="leave this term out")

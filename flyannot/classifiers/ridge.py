@@ -1,0 +1,43 @@
+"""Ridge regression of all terms at once, by scikit-learn."""
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from flyannot.classifiers.inner_choice import choose_setting
+from flyannot.classifiers.scorer import LinearScorer
+from flyannot.classifiers.unit_rows import checked_units, unit_rows
+
+
+@dataclass(frozen=True)
+class Ridge(LinearScorer):
+    """weights : float64 (n_terms, n_features); intercept : float64 (n_terms,); alpha : float64 (1,)."""
+
+    weights: np.ndarray
+    intercept: np.ndarray
+    alpha: np.ndarray
+
+    ARRAYS = LinearScorer.LINEAR_ARRAYS | {"alpha": ("f", (1,))}
+    fit = classmethod(choose_setting)
+
+    @staticmethod
+    def settings(n_rows):
+        """Values of alpha, relative to rows of length 1."""
+        return [1.0, 0.01, 0.03, 0.1, 0.3, 3.0, 10.0, 30.0]
+
+    @classmethod
+    def fit_setting(cls, X, Y, setting, *, rng, n_threads=1):
+        """Minimise |Y - X W - b|^2 + alpha |W|^2, the rows of X scaled to length 1, b free."""
+        from sklearn.linear_model import Ridge as Regression
+
+        fitted = Regression(alpha=setting).fit(unit_rows(X).astype(np.float64), np.asarray(Y, np.float64))
+        weights = np.ascontiguousarray(np.atleast_2d(fitted.coef_))
+        return cls(weights, np.atleast_1d(fitted.intercept_), np.array([float(setting)]))
+
+    def decision_values(self, X, n_threads=1):
+        """X W + b, the rows of X scaled to length 1."""
+        return super().decision_values(checked_units(X, self.weights.shape[1]).astype(np.float64))
+
+    def linear_form(self, X, term):
+        """As `LinearScorer.linear_form`; its rows are those of X scaled to length 1."""
+        return super().linear_form(unit_rows(X), term)

@@ -1,0 +1,83 @@
+"""What every classifier is: a frozen dataclass of arrays that gives decision values."""
+
+from dataclasses import dataclass, fields
+
+import numpy as np
+
+from flyannot.classifiers.linear_values import linear_values
+
+
+@dataclass(frozen=True)
+class FitOptions:
+    """How a classifier is fitted, whatever it is.
+
+    n_folds: inner folds at most, split by gene, that choose settings, thresholds and calibration.
+    operating_point: what a threshold is for, as in `flyannot.classifiers.calibration.threshold_at`.
+    """
+
+    n_folds: int = 3
+    n_threads: int = 1
+    operating_point: tuple | None = None
+
+
+class Scorer:
+    """The base of all classifiers."""
+
+    is_linear = False  # then `linear_form` splits every decision value
+    # name -> (kinds of type, dimensions) as in `flyannot.store.schema`; n_terms, n_features known
+    ARRAYS = {}
+
+    @classmethod
+    def fit(cls, X, Y, genes, *, rng, options):
+        """Fit all terms.
+
+        Parameters
+        ----------
+        X : float array (n_rows, n_features); a row is a group
+        Y : bool array (n_rows, n_terms)
+        genes : array (n_rows,), the gene of each row
+        rng : numpy Generator, for the inner folds and for what the method draws
+        options : FitOptions
+
+        Returns
+        -------
+        scorer : an object of this class, fitted on all rows
+        held_out : float64 array (n_rows, n_terms), values of rows by scorers that did not learn from their
+        genes
+        """
+        raise NotImplementedError
+
+    def decision_values(self, X, n_threads=1):
+        """The decision value of every row for every term, float64 (n_rows, n_terms).
+
+        Raises
+        ------
+        DataError
+            If X has another number of columns than the scorer was fitted on.
+        """
+        raise NotImplementedError
+
+    def arrays(self):
+        """The arrays by name."""
+        return {field.name: getattr(self, field.name) for field in fields(self)}
+
+    @classmethod
+    def from_arrays(cls, arrays):
+        """What `arrays` gave, as a scorer again."""
+        return cls(**{field.name: np.asarray(arrays[field.name]) for field in fields(cls)})
+
+
+class LinearScorer(Scorer):
+    """A scorer with `weights` (n_terms, n_features) and `intercept` (n_terms,)."""
+
+    is_linear = True
+    LINEAR_ARRAYS = {"weights": ("f", ("n_terms", "n_features")), "intercept": ("f", ("n_terms",))}
+
+    def decision_values(self, X, n_threads=1):
+        """X w + b."""
+        return linear_values(X, self.weights, self.intercept)
+
+    def linear_form(self, X, term):
+        """weights (n_features,), intercept and rows, such that rows weights + intercept are the values of
+        X."""
+        return self.weights[term], self.intercept[term], X

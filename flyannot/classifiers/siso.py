@@ -1,0 +1,110 @@
+"""Label propagation by sparse codes: a query is written as a sparse sum of the labelled groups' features.
+
+The terms of the groups are passed on with the same weights, sum_i Y_i z_i (the codes z may be negative).
+`hash-siso` finds the code through hash cells, and ends by SISO's own look at all rows.
+
+Source: Huang, Yan, Zhang, Hua and Li, ACM Multimedia 2013: "Sparse multi-modal hashing", as SISO and
+hash-accelerated SISO in the papers at hand.
+"""
+
+from dataclasses import dataclass
+from functools import cached_property
+
+import numpy as np
+
+from flyannot.classifiers.inner_choice import choose_setting
+from flyannot.classifiers.scorer import Scorer
+from flyannot.classifiers.unit_rows import Span, checked_units, unit_rows
+from flyannot.sparse.coders.siso import encode as siso
+from flyannot.sparse.coders.siso import hash_siso
+from flyannot.sparse.coders.siso.hash_siso import HashSearch
+from flyannot.sparse.coders.siso.lsh import Index, build_index
+
+FRACTION = 0.002  # of |A y|_inf: the lam of a query y (Huang et al. 2013)
+_TOL = 1e-5  # duality gap of a code, as part of 1/2 |y|^2
+_BLOCK = 256  # rows that are compared with all queries at once
+
+LABELLED_ROWS = {"A": ("f", ("n_rows", "n_features")), "Y": ("u", ("n_rows", "n_terms"))}
+
+
+@dataclass(frozen=True)
+class Siso(Scorer):
+    """A : float32 (n_groups, n_features), rows of length 1; Y : uint8 (n_groups, n_terms)."""
+
+    A: np.ndarray
+    Y: np.ndarray
+
+    ARRAYS = LABELLED_ROWS
+    fit = classmethod(choose_setting)
+
+    @staticmethod
+    def settings(n_rows):
+        """No choice: the weight is the paper's."""
+        return [FRACTION]
+
+    @classmethod
+    def fit_setting(cls, X, Y, setting, *, rng, n_threads=1):
+        """Keep the rows; there is nothing to learn."""
+        return cls(unit_rows(X), np.asarray(Y, np.uint8))
+
+    def decision_values(self, X, n_threads=1):
+        """sum_i Y_i z_i with z the lasso code of the row at lam = FRACTION |A y|_inf."""
+        X = checked_units(X, self.A.shape[1])
+        largest = _largest_products(X, self.A)
+        # y / |A y|_inf has the code z / |A y|_inf, and the same lam for every query
+        scaled = X / np.where(largest > 0, largest, 1).astype(np.float32)[:, None]
+        Z = self._codes(scaled, n_threads)
+        used = np.unique(Z.indices)  # of a million rows a thousand
+        return (Z[:, used] @ self.Y[used].astype(np.float64)) * largest[:, None]
+
+    @cached_property
+    def _span(self):  # once a model: annotation asks for the values of some images after the other
+        return Span.of(self.A)
+
+    def _codes(self, X, n_threads):
+        A = self.A
+        if len(A) < A.shape[1]:
+            A, X = self._span.rows, self._span.coordinates(X)
+        return siso.encode(X, A, FRACTION, tol=_TOL, n_threads=n_threads).astype(np.float64)
+
+
+@dataclass(frozen=True)
+class HashSiso(Siso):
+    """As `Siso`, with the arrays of the hash index; ending : uint8 (1,), a place in hash_siso.ENDINGS."""
+
+    directions: np.ndarray
+    cells: np.ndarray
+    ending: np.ndarray
+
+    ARRAYS = LABELLED_ROWS | {
+        "directions": ("f", ("n_functions", "n_features")),
+        "cells": ("i", ("n_functions", "n_places")),
+        "ending": ("u", (1,)),
+    }
+
+    @staticmethod
+    def settings(n_rows):
+        """How a code ends: by the look at all rows that makes it SISO's."""
+        return ["solve"]
+
+    @classmethod
+    def fit_setting(cls, X, Y, setting, *, rng, n_threads=1):
+        """Hash the rows."""
+        A = unit_rows(X)
+        index = build_index(A, rng, n_threads=n_threads)
+        ending = np.array([hash_siso.ENDINGS.index(setting)], np.uint8)
+        return cls(A, np.asarray(Y, np.uint8), index.directions, index.cells, ending)
+
+    def _codes(self, X, n_threads):
+        index = Index(self.directions, self.cells, len(self.A))
+        search = HashSearch(index, ending=hash_siso.ENDINGS[int(self.ending[0])])
+        options = {"tol": _TOL, "n_threads": n_threads, "search": search}
+        return hash_siso.encode(X, self.A, FRACTION, **options).astype(np.float64)
+
+
+def _largest_products(X, A):
+    """|A x|_inf of every row, float64 (n_rows,)."""
+    largest = np.zeros(len(X))
+    for start in range(0, len(A), _BLOCK):
+        np.maximum(largest, np.abs(X @ A[start : start + _BLOCK].T).max(axis=1, initial=0), out=largest)
+    return largest

@@ -1,0 +1,42 @@
+"""The options of extraction."""
+
+from dataclasses import dataclass
+from typing import ClassVar
+
+from flyannot.options import Choice, Count, Options, Real, Several, option
+
+
+@dataclass(frozen=True, kw_only=True)
+class ExtractOptions(Options):
+    """Lengths in pixels of the standard 320 x 128 image; `min_std` in grey levels of 0 to 255."""
+
+    table: ClassVar[str] = "extract"
+
+    patch_px: tuple = option(
+        (16,),
+        Several(Count(least=4, of=4)),
+        "Side of a patch, a multiple of 4 (repeatable: patches of several sizes, one dictionary, pooled "
+        "separately).",
+    )
+    stride_px: int = option(16, Count(), "From one patch to the next.")
+    min_std: float = option(
+        6.0, Real(least=0), "Drop patches whose grey levels (0 to 255) have a smaller standard deviation."
+    )
+    channel: str = option(
+        "grey",
+        Choice(("grey", "stain")),
+        "What is described: the grey levels, or only the blue-purple stain (NBT/BCIP) of a colour image on "
+        "white; of an image without colour the grey levels either way.",
+    )
+    register: str = option(
+        "none",
+        Choice(("none", "axis")),
+        "Find the embryo first, and turn (by at most 90 degrees: left stays left), cut out and scale it, so "
+        "that all lie alike. An image in which no embryo is found is taken as it is, and named.",
+    )
+    intensity: float = option(
+        0.0,
+        Real(least=0, most=1),
+        "Add to the descriptor of a patch, with this weight, the mean and the standard deviation of its grey "
+        "levels: SIFT sees neither.",
+    )

@@ -1,0 +1,66 @@
+"""One run at a time writes an output.
+
+The lock is the operating system's and cannot go stale: it ends with the process that holds it.  Where a
+file system has none (NFS, Lustre), a lock file with the holder's process and machine takes its place, and
+is removed when its holder is found dead.
+"""
+
+import errno
+import warnings
+from contextlib import contextmanager, suppress
+from pathlib import Path
+
+from filelock import FileLock, SoftFileLock, Timeout
+
+from flyannot.errors import LockedError
+
+_NO_LOCKS = (errno.ENOSYS, errno.ENOLCK, errno.EOPNOTSUPP, errno.ENOTSUP)
+_PATIENCE_S = 0.1  # a lock file that its last holder is just removing is gone by then
+
+
+@contextmanager
+def exclusive(path):
+    """Hold the output `path` for this process; its folder must be there.
+
+    Raises
+    ------
+    LockedError
+        If another run holds it.
+    OSError
+        If the lock cannot be made.
+    """
+    place = path_of_lock(path)
+    lock = _acquired(place, path)
+    try:
+        yield
+    finally:
+        with suppress(OSError):
+            place.unlink(missing_ok=True)  # while we hold it: who waits for it then makes another
+        lock.release()
+
+
+def path_of_lock(path):
+    """Where the lock of an output lies."""
+    path = Path(path)
+    return path.with_name(f".{path.name}.lock")
+
+
+def _acquired(place, path):
+    for kind in (FileLock, SoftFileLock):
+        lock = kind(place, timeout=_PATIENCE_S, poll_interval=0.01)
+        try:
+            with warnings.catch_warnings():  # that it takes a lock file instead is as it should be
+                warnings.simplefilter("ignore")
+                lock.acquire()
+            return lock
+        except Timeout:
+            raise LockedError(
+                f"{path} is being written by another run", fix="wait for that run, or name another output"
+            ) from None
+        except OSError as error:
+            if error.errno not in _NO_LOCKS or kind is SoftFileLock:
+                raise
+            with suppress(OSError):
+                if place.stat().st_size == 0:  # the file that could not be locked; a holder's is not empty
+                    place.unlink()
+    raise AssertionError("unreachable")

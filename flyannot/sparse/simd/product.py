@@ -1,0 +1,162 @@
+"""The product X D^T in which the bits of an entry depend on its sample and its atom alone.
+
+BLAS rounds an entry by its place: it sums the rows and columns at an edge in another order, and where the
+edges lie differs between its kernels.  Here every entry is one chain of fused multiply-adds over the
+features in rising order, `PART` features at a time, with the sums of the parts added in order.  So a sample
+has the same bits in any company, and on every machine that has fused multiply-adds.
+"""
+
+import numpy as np
+from numba import types
+from numba.core.registry import cpu_target
+from numba.extending import intrinsic
+
+from flyannot.runtime.compiled import compiled
+from flyannot.sparse.simd.aligned import aligned_zeros
+from flyannot.sparse.simd.vectors import I64, LANES, Vectors
+
+PART = 256  # features of one chain: longer ones round more, and their panels leave the cache
+_MOST_ROWS = 12  # of a block: more hide no more of the time that a sum takes
+
+
+def _block_shape(target, real_bits, most_vectors):
+    """(rows, vectors) of a block of the product whose sums stay in registers."""
+    machine, _, features = target.codegen().magic_tuple()
+    features = features.split(",")
+    n_registers, size = 16, 256 if "+avx" in features else 128
+    if "+avx512f" in features:
+        n_registers, size = 32, 512
+    elif machine.startswith(("aarch64", "arm64")):
+        n_registers = 32
+    per_vector = LANES * real_bits // size
+    vectors = min(most_vectors, max(1, n_registers // 8 // per_vector))
+    rows = (n_registers - 1) // (vectors * per_vector) - 1  # one for a sample's feature, a row for atoms
+    return max(1, min(_MOST_ROWS, rows)), vectors
+
+
+_WIDE, _NARROW = 4, 1  # the most vectors of a block for many atoms, and for few
+_WIDTH = {
+    np.dtype(kind): LANES * _block_shape(cpu_target.target_context, np.finfo(kind).bits, _WIDE)[1]
+    for kind in (np.float32, np.float64)
+}
+
+
+def pack(D, order=None, *, few=False):
+    """Atoms as `multiply` reads them: panels (n_panels, n_features, n_lanes), zeros beyond the last atom.
+
+    Parameters
+    ----------
+    D : float array (n_atoms, n_features)
+    order : integer array, the atom at every column of the product, where numbers from n_atoms on stand for
+        zeros; None for all atoms by number
+    few : whether to fill the panels of `LANES` atoms that suit few of them
+    """
+    order = np.arange(len(D)) if order is None else order
+    n_lanes = LANES if few else _WIDTH[D.dtype]
+    panels = aligned_zeros((-(-len(order) // n_lanes), D.shape[1], n_lanes), D.dtype)
+    _fill(np.ascontiguousarray(D), order, panels)
+    return panels
+
+
+@compiled(_nrt=False)
+def _fill(D, order, panels):
+    n_lanes = panels.shape[2]
+    for place in range(len(order)):
+        if order[place] < len(D):
+            for j in range(D.shape[1]):
+                panels[place // n_lanes, j, place % n_lanes] = D[order[place], j]
+
+
+@compiled(_nrt=False)
+def multiply(X, panels, Q):
+    """Q[: len(X)] = X D^T, a column for every lane of the panels.
+
+    X (n_samples, n_features) is contiguous; the rows of Q begin on a cache line, as `aligned_zeros` makes
+    them.
+    """
+    n_features = X.shape[1]
+    if n_features == 0:
+        Q[: len(X)] = 0
+    for first in range(0, n_features if len(X) else 0, PART):
+        last = min(first + PART, n_features)
+        for panel in range(len(panels)):
+            if panels.shape[2] == LANES:
+                _multiply_narrow(Q, X, panels, panel, first, last)
+            else:
+                _multiply_wide(Q, X, panels, panel, first, last)
+
+
+def gram_of(D):
+    """D D^T, symmetric to the bit, (n_atoms, n_atoms) in the type of D."""
+    panels = pack(D)
+    gram = aligned_zeros((len(D), len(panels) * panels.shape[2]), D.dtype)
+    multiply(np.ascontiguousarray(D), panels, gram)
+    return np.ascontiguousarray(gram[:, : len(D)])
+
+
+@intrinsic
+def _multiply_wide(typing_context, Q, X, panels, panel, first, last):
+    """The columns of a panel of many atoms, from features `first` to `last`."""
+    return types.none(Q, X, panels, panel, first, last), _panel_code(_WIDE)
+
+
+@intrinsic
+def _multiply_narrow(typing_context, Q, X, panels, panel, first, last):
+    """As `_multiply_wide`, of a panel of few."""
+    return types.none(Q, X, panels, panel, first, last), _panel_code(_NARROW)
+
+
+def _panel_code(most_vectors):
+    def codegen(context, builder, signature, args):
+        v = _Product(context, builder, signature, args)
+        rows, vectors = _block_shape(context, signature.args[0].dtype.bitwidth, most_vectors)
+        n_samples, n_features = v.shape(1)
+        panel, first = v.index(3), v.index(4)
+        width, end = I64(LANES * vectors), builder.sub(n_samples, I64(1))
+        place = builder.add(builder.mul(panel, n_features), first)
+        atoms = v.pointer(2, None, builder.mul(place, width))
+        column, n = builder.mul(panel, width), builder.sub(v.index(5), first)
+
+        def block(i, _):
+            numbers = (builder.add(i, I64(r)) for r in range(rows))  # past the end the last, to the same bits
+            numbers = [builder.select(builder.icmp_signed("<", row, end), row, end) for row in numbers]
+            sums = v.chains([v.pointer(1, row, first) for row in numbers], atoms, n, vectors)
+            v.put(sums, [v.pointer(0, row, column) for row in numbers], vectors, first)
+            return []
+
+        v.count(n_samples, rows, [], block)
+        return context.get_dummy_value()
+
+    return codegen
+
+
+class _Product(Vectors):
+    """Blocks of the product: `rows` times `vectors` sums in a list, row after row."""
+
+    def chains(self, samples, atoms, n, vectors):
+        def feature(k, sums):
+            at = self.builder.mul(k, I64(LANES * vectors))
+            lines = [self.load(atoms, at, t) for t in range(vectors)]
+            new = []
+            for r, sample in enumerate(samples):
+                x = self.splat(self.builder.load(self.builder.gep(sample, [k])))
+                new += [self.fma(x, line, sums[r * vectors + t]) for t, line in enumerate(lines)]
+            return new
+
+        return self.count(n, 1, [self.splat(0.0)] * (len(samples) * vectors), feature)
+
+    def put(self, sums, rows, vectors, first):
+        """Store the sums of the first part; add those of the others to what is there.
+
+        A row may come several times: all are read before one is written.
+        """
+        places = [(row, t) for row in rows for t in range(vectors)]
+        is_first = self.builder.icmp_signed("==", first, I64(0))
+        with self.builder.if_else(is_first) as (first_part, later_part):
+            with first_part:
+                for value, (row, t) in zip(sums, places):
+                    self.store(value, row, I64(0), t)
+            with later_part:
+                before = [self.load(row, I64(0), t) for row, t in places]
+                for old, value, (row, t) in zip(before, sums, places):
+                    self.store(self.builder.fadd(old, value), row, I64(0), t)

@@ -1,0 +1,153 @@
+"""The options of steps that have no room of their own below this one."""
+
+from dataclasses import dataclass
+from typing import ClassVar
+
+from flyannot.features.grid import Grid
+from flyannot.options import Choice, Count, FilePath, Flag, Options, Real, Several, Text, option
+from flyannot.sparse.learners import LEARNERS, resolved_settings
+from flyannot.stage_ranges import StageRange
+from flyannot.steps.learner_settings import LearnerSettings
+
+
+@dataclass(frozen=True, kw_only=True)
+class Selection(Options):
+    """Which images a step works on."""
+
+    table: ClassVar[str] = "select"
+
+    stage_range: tuple = option(
+        (),
+        Several(StageRange()),
+        "Only this stage range (repeatable): 1-3, 4-6, 7-8, 9-10, 11-12 or 13-16.",
+        stands_for="all",
+    )
+    view: tuple = option(
+        (), Several(Text()), "Only images of this view (repeatable), such as lateral.", stands_for="all"
+    )
+
+
+@dataclass(frozen=True, kw_only=True)
+class RunOptions(Options):
+    """How steps are carried out; nothing here changes the bits of their outputs."""
+
+    table: ClassVar[str] = "run"
+
+    jobs: int | None = option(
+        None, Count(), "Worker processes. The result is the same for any number.", stands_for="all cores"
+    )
+
+
+@dataclass(frozen=True, kw_only=True)
+class LearnOptions(Options):
+    """How a dictionary is learned."""
+
+    table: ClassVar[str] = "learn-dict"
+
+    n_atoms: int = option(1000, Count(), "Atoms of each dictionary.")
+    n_epochs: int = option(10, Count(), "Passes over all patches.")
+    max_patches: int | None = option(
+        None, Count(), "Learn from at most this many patches, drawn at random.", stands_for="all"
+    )
+    shared: bool = option(
+        False, Flag(), "One dictionary, from the patches of all stage ranges, instead of one for each."
+    )
+    lam: float | None = option(
+        None, Real(above=0), "Weight of the L1 norm.", stands_for="1.2 / sqrt(128), about 0.106"
+    )
+    learner: str = option(
+        "scc",
+        Choice(LEARNERS),
+        "Solver. modl is made for whole pictures: descriptors are too short for its masks to pay.",
+        more=True,
+    )
+    learner_option: dict = option(
+        {},
+        LearnerSettings(),
+        "An option of the learner (repeatable), such as variant=paper; the documentation lists them.",
+        more=True,
+    )
+
+    def __post_init__(self):
+        super().__post_init__()
+        object.__setattr__(self, "learner_option", dict(self.learner_option))
+
+    def settings(self):
+        """The learner's own options, resolved: an options object of its class.
+
+        Raises
+        ------
+        InputError
+            If the learner has no such option, or does not take the value.
+        """
+        return _Shim(resolved_settings(self.learner, self.learner_option))
+
+
+@dataclass(frozen=True, kw_only=True)
+class AnnotateOptions(Options):
+    """What is said of new images."""
+
+    table: ClassVar[str] = "annotate"
+
+    abstain_margin: float = option(
+        0.0,
+        Real(least=0, most=1),
+        'Answer "undetermined" where the probability is this near to that at the threshold of the term.',
+    )
+    ontology: tuple = option(
+        (),
+        Several(FilePath()),
+        "An OBO file, such as FBbt or FBdv (repeatable): the table gets ids of terms and stage ranges.",
+        in_header=False,
+    )
+
+
+@dataclass(frozen=True, kw_only=True)
+class EvaluateOptions(Options):
+    """How terms are evaluated."""
+
+    table: ClassVar[str] = "evaluate"
+
+    folds: int = option(5, Count(least=2), "Folds of the cross-validation; no gene is in two of them.")
+    nested: bool = option(
+        False,
+        Flag(),
+        "Nested cross-validation: within the training genes of each fold. The score to choose options by.",
+    )
+    roll_up: tuple = option(
+        (),
+        Several(FilePath()),
+        "An OBO file, such as FBbt (repeatable): a gene with a term has its parent terms too.",
+        in_header=False,
+        more=True,
+    )
+    pixels: tuple | None = option(
+        None,
+        Grid(),
+        "FEATURES is a data set folder: evaluate its grey levels, averaged over these cells, such as 16x32. "
+        "The baseline.",
+        more=True,
+    )
+
+
+@dataclass(frozen=True, kw_only=True)
+class ReportOptions(Options):
+    """What a report shows besides a run's own files."""
+
+    table: ClassVar[str] = "report"
+
+    ontology: tuple = option(
+        (),
+        Several(FilePath()),
+        "An OBO file, such as FBbt or FBdv (repeatable): terms link to their entries at FlyBase. Without it, "
+        "the ids that `annotate --ontology` wrote are taken.",
+        in_header=False,
+    )
+
+
+class _Shim:
+    def __init__(self, values):
+        vars(self).update(values)
+
+    def as_header(self):
+        return {k: None if v == float("inf") else v for k, v in vars(self).items() if k != "n_threads"}

@@ -1,0 +1,118 @@
+"""A step as a task: an output that can be planned, and carried out."""
+
+import logging
+from collections.abc import Callable
+from contextlib import nullcontext
+from dataclasses import dataclass, field
+from pathlib import Path
+
+from flyannot.errors import InputError, WriteError
+from flyannot.runtime.atomic_file import locked
+from flyannot.steps.shards import drop_parts
+from flyannot.store.reading import is_hdf5, open_stored
+from flyannot.store.writing import difference
+
+log = logging.getLogger("flyannot")
+_SUFFIXES = (".h5", ".hdf5")  # --force may replace a file of such a name even if it is damaged throughout
+
+
+@dataclass(frozen=True)
+class Execution:
+    """How a step is carried out; nothing here changes the bits of its output."""
+
+    jobs: int = 1
+    force: bool = False
+    progress: Callable = field(default=lambda done, total, unit: None)  # called as items end
+
+
+@dataclass(frozen=True)
+class Outcome:
+    """What a step did.  `made` is false where the output was up to date."""
+
+    path: Path
+    made: bool
+    summary: str = ""
+    failures: tuple = ()  # (image, reason) of what was skipped
+
+
+@dataclass(frozen=True)
+class Task:
+    """One output of a step.
+
+    path : of the output
+    why : function that returns why it must be made, in words; "" if it is up to date
+    make : function of an Execution that makes it and returns the Outcome
+    inputs : paths of what it is made from
+    up_to_date : function that returns the Outcome where nothing is to do
+    is_replaced : whether another output of this kind may be replaced without `force`
+    is_locked : whether the output is held against other runs meanwhile; else `make` does so
+    """
+
+    path: Path
+    why: Callable
+    make: Callable
+    inputs: tuple = ()
+    up_to_date: Callable | None = None
+    is_replaced: bool = False
+    is_locked: bool = True
+
+
+def file_task(path, header, make, inputs):
+    """The Task of an HDF5 file with that `flyannot.store.header.Header`."""
+
+    def found():
+        with open_stored(path) as stored:
+            return Outcome(path, False, "up to date", stored.failures)
+
+    return Task(path, lambda: _why_not_hdf5(path) or difference(path, header), make, tuple(inputs), found)
+
+
+def plan(task):
+    """Why the output of a task would be made, in words; "" if it is up to date.  Nothing is written."""
+    keep_apart(task.path, task.inputs)
+    return task.why()
+
+
+def carry_out(task, execution):
+    """Make the output of a task if it must be made.
+
+    Raises
+    ------
+    InputError
+        If it is one of the inputs, or exists, was made in another way, and `execution.force` is off; with it
+        too if it is no HDF5 file, which no step has made.
+    LockedError
+        If another run is writing it.
+    """
+    keep_apart(task.path, task.inputs)
+    with locked(task.path) if task.is_locked else nullcontext():
+        why = task.why()
+        if not why:
+            drop_parts(task.path)  # a run may have been killed just before it removed them
+            return task.up_to_date() if task.up_to_date else Outcome(task.path, False, "up to date")
+        if task.path.exists() and not execution.force and not task.is_replaced:
+            raise InputError(
+                f"{task.path} exists and is not what this command would make: {why}",
+                fix="add --force to replace it, or name another output with -o",
+            )
+        log.info("making %s: %s", task.path, why)
+        try:
+            return task.make(execution)
+        except WriteError as error:
+            if error.is_full:  # what would be continued from takes the space that is wanted
+                drop_parts(task.path)
+            raise
+
+
+def keep_apart(out, inputs):
+    """Refuse an output that would replace what it is made from."""
+    if out.exists() and any(Path(one).exists() and out.samefile(one) for one in inputs):
+        raise InputError(f"{out} is both input and output", fix="name another output")
+
+
+def _why_not_hdf5(path):
+    if path.suffix not in _SUFFIXES and path.is_file() and not is_hdf5(path):
+        raise InputError(
+            f"{path} exists and is not an HDF5 file", fix="name another output with -o, such as NAME.h5"
+        )
+    return ""

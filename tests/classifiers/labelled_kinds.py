@@ -1,0 +1,13 @@
+"""Labelled rows of a few kinds, for the laws of classifiers."""
+
+import numpy as np
+
+
+def labelled(rng, n=120, p=40, n_terms=3):
+    """Non-negative rows of eight kinds, some of which carry each term; two rows alike per gene."""
+    kinds = rng.gamma(0.5, size=(8, p))
+    kind = np.repeat(rng.integers(8, size=n // 2), 2)
+    X = kinds[kind] + 0.6 * np.repeat(rng.gamma(0.5, size=(n // 2, p)), 2, axis=0)
+    X += 0.05 * rng.gamma(0.5, size=(n, p))
+    Y = np.array([kind < 5, kind % 2 == 0, (kind == 2) | (kind == 3)][:n_terms]).T
+    return X, Y, np.repeat([f"gene{i}" for i in range(n // 2)], 2)

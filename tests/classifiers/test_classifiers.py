@@ -1,0 +1,63 @@
+"""Laws of every classifier of the table."""
+
+import numpy as np
+import pytest
+
+from flyannot.classifiers import CLASSIFIERS
+from flyannot.classifiers.model import fit, from_arrays, schema_of
+from flyannot.classifiers.scorer import FitOptions
+from flyannot.scores.metrics import auc
+from flyannot.store.schema import shape_violation
+from tests.classifiers.labelled_kinds import labelled
+
+
+@pytest.mark.parametrize("method", CLASSIFIERS)
+def test_a_classifier_learns_what_there_is_and_no_more(method, rng):
+    X, Y, genes = labelled(rng)
+    fitted = fit(method, X[:80], Y[:80], genes[:80], rng=rng)
+    values = fitted.decision_values(X[80:])
+    assert np.mean([auc(v, t) for v, t in zip(values.T, Y[80:].T)]) > 0.75
+    shuffled = []
+    for _ in range(4):
+        noise = np.repeat(rng.permutation(Y[:80:2]), 2, axis=0)
+        values = fit(method, X[:80], noise, genes[:80], rng=rng).decision_values(X[80:])
+        shuffled += [auc(v, t) for v, t in zip(values.T, Y[80:].T)]
+    assert abs(np.mean(shuffled) - 0.5) < 0.15
+
+
+@pytest.mark.parametrize("method", CLASSIFIERS)
+def test_arrays_are_all_of_a_classifier(method, rng):
+    X, Y, genes = labelled(rng)
+    fitted = fit(method, X[:80], Y[:80], genes[:80], rng=rng)
+    arrays = {name: array.copy() for name, array in fitted.arrays().items()}
+    assert all(array.dtype.kind in "iuf" and array.ndim for array in arrays.values())
+    sizes = {"n_terms": Y.shape[1], "n_features": X.shape[1]}
+    assert shape_violation(schema_of(method), arrays, "model", sizes) == ""
+    assert set(arrays) == set(schema_of(method))
+    again = from_arrays(method, arrays)
+    values = fitted.decision_values(X[80:])
+    assert (again.decision_values(X[80:]) == values).all()
+    assert (again.probabilities(values) == fitted.probabilities(values)).all()
+    assert (again.answers(values) == fitted.answers(values)).all()
+
+
+@pytest.mark.parametrize("method", CLASSIFIERS)
+def test_a_classifier_is_the_same_for_the_same_seed_and_any_threads(method, rng):
+    X, Y, genes = labelled(rng)
+    one, two = (
+        fit(method, X, Y, genes, rng=np.random.default_rng(2), options=FitOptions(n_threads=n))
+        for n in (1, 2)
+    )
+    assert all((a == b).all() for a, b in zip(one.arrays().values(), two.arrays().values()))
+
+
+@pytest.mark.parametrize("method", CLASSIFIERS)
+def test_probabilities_rise_with_values_and_answers_follow_thresholds(method, rng):
+    X, Y, genes = labelled(rng)
+    fitted = fit(method, X, Y, genes, rng=rng)
+    values = np.sort(fitted.decision_values(X), axis=0)
+    probabilities = fitted.probabilities(values)
+    assert ((probabilities > 0) & (probabilities < 1)).all()
+    assert (np.diff(probabilities, axis=0) >= 0).all()
+    assert (np.diff(fitted.answers(values).astype(int), axis=0) >= 0).all()
+    assert fitted.n_positive.tolist() == Y.sum(axis=0).tolist()

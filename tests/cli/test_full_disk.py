@@ -1,0 +1,58 @@
+"""A write that fails: exit 74, one line, the old file as it was, nothing left beside it, no crash."""
+
+import resource
+import subprocess
+import sys
+
+import pytest
+
+LINES = {
+    "descriptors": "extract embryos -o descriptors.h5 --min-std 7 --jobs {jobs}",
+    "dictionary": "learn-dict descriptors.h5 -o dictionary.h5 --n-atoms 20 --n-epochs 1",
+    "features": "pool descriptors.h5 dictionary.h5 -o features.h5 --grid 2x2 --jobs {jobs}",
+    "model": "train features.h5 embryos/annotations.csv -o model.h5 --min-groups 3 --jobs 1",
+    "predictions": "annotate model.h5 embryos -o predictions.h5 --abstain-margin 0.1 --jobs {jobs}",
+}
+
+
+def with_limit(line, folder, n_bytes):
+    """Run a command that may write no file longer than so many bytes."""
+
+    def limit():
+        resource.setrlimit(resource.RLIMIT_FSIZE, (n_bytes, n_bytes))
+
+    words = [sys.executable, "-m", "flyannot", *line.split(), "--force"]
+    return subprocess.run(words, cwd=folder, preexec_fn=limit, capture_output=True, text=True, timeout=120)
+
+
+@pytest.mark.parametrize("kind", LINES)
+@pytest.mark.parametrize("part", [0.0, 0.02, 0.6])
+def test_a_file_that_cannot_grow_is_exit_74(own_chain, kind, part):
+    """From the first write to one in the middle of the data; the output and its parts alike."""
+    path = own_chain.kinds[kind]
+    before = {one.name: one.read_bytes() for one in own_chain.folder.iterdir() if one.is_file()}
+    jobs = 2 if part == 0.6 else 1
+    done = with_limit(LINES[kind].format(jobs=jobs), own_chain.folder, int(part * path.stat().st_size))
+    assert done.returncode == 74, (done.returncode, done.stderr)
+    assert "Traceback" not in done.stderr and done.stderr.count("Error: cannot write") == 1
+    assert done.stderr.splitlines()[-1].startswith("Fix: ")
+    after = {one.name: one.read_bytes() for one in own_chain.folder.iterdir() if one.is_file()}
+    assert {name: after.get(name) for name in before} == before
+    assert not [name for name in after if name.endswith((".tmp", ".lock"))]
+
+
+def test_a_full_device_leaves_no_parts_behind(own_chain, monkeypatch, flyannot):
+    """What would be continued from takes the space that is wanted."""
+    import errno
+
+    from flyannot.steps import shards
+
+    def full(file, parts):
+        raise OSError(errno.ENOSPC, "No space left on device")
+
+    monkeypatch.setattr(shards, "concatenate", full)
+    said = flyannot(
+        "extract E -o O --min-std 7 --jobs 1 --force", E=own_chain.embryos, O=own_chain.descriptors
+    )
+    assert said.code == 74 and "No space left on device" in said.err and "bytes free" in said.err
+    assert not [path for path in own_chain.folder.iterdir() if path.name.startswith(".")]

@@ -1,0 +1,75 @@
+"""Locks: one holder at a time, on file systems with and without locks of the operating system."""
+
+import errno
+import subprocess
+import sys
+
+import pytest
+
+from flyannot.errors import LockedError
+from flyannot.runtime.locks import exclusive
+
+HOLD = """
+import errno, fcntl, os, sys, time
+if len(sys.argv) > 2:
+    def refuse(*arguments):
+        raise OSError(int(sys.argv[2]), os.strerror(int(sys.argv[2])))
+    fcntl.flock = refuse
+from flyannot.runtime.locks import exclusive
+with exclusive(sys.argv[1]):
+    print("held", flush=True)
+    time.sleep(60)
+"""
+NO_LOCKS = [errno.ENOSYS, errno.ENOLCK, errno.EOPNOTSUPP]
+
+
+def holder(path, *more):
+    """A process that holds the lock, once it does."""
+    words = [sys.executable, "-c", HOLD, path, *map(str, more)]
+    process = subprocess.Popen(words, stdout=subprocess.PIPE, text=True)
+    assert process.stdout.readline() == "held\n"
+    return process
+
+
+@pytest.fixture(params=[None, *NO_LOCKS], ids=lambda one: errno.errorcode.get(one, "flock"))
+def refused(request, monkeypatch):
+    """What the file system answers to flock: nothing, or an error."""
+    if request.param:
+        import fcntl
+
+        def refuse(*arguments):
+            raise OSError(request.param, "not here")
+
+        monkeypatch.setattr(fcntl, "flock", refuse)
+    return () if request.param is None else (request.param,)
+
+
+def test_a_second_holder_is_refused_and_nothing_is_left(tmp_path, refused):
+    path = tmp_path / "out.h5"
+    for _ in range(2):
+        with exclusive(path), pytest.raises(LockedError, match="another run"), exclusive(path):
+            pass
+        assert not list(tmp_path.iterdir())
+
+
+def test_a_lock_ends_with_its_process(tmp_path, refused):
+    path = tmp_path / "out.h5"
+    process = holder(path, *refused)
+    with pytest.raises(LockedError), exclusive(path):
+        pass
+    process.kill()
+    process.wait()
+    with exclusive(path):
+        pass
+    assert not list(tmp_path.iterdir())
+
+
+def test_another_error_is_not_taken_for_a_file_system_without_locks(tmp_path, monkeypatch):
+    import fcntl
+
+    def refuse(*arguments):
+        raise OSError(errno.EIO, "broken disk")
+
+    monkeypatch.setattr(fcntl, "flock", refuse)
+    with pytest.raises(OSError, match="broken disk"), exclusive(tmp_path / "out.h5"):
+        pass

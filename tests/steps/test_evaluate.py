@@ -1,0 +1,210 @@
+"""Laws of training and evaluation on a small synthetic data set."""
+
+import json
+from dataclasses import replace
+
+import numpy as np
+import pytest
+
+from flyannot.classifiers.options import ClassifyOptions
+from flyannot.dataset.folder import read_images
+from flyannot.errors import DataError, InputError
+from flyannot.scores.group_outcomes import scores_json
+from flyannot.steps.annotate import annotate
+from flyannot.steps.evaluate import (
+    Evaluation,
+    evaluate_files,
+    evaluate_task,
+    evaluation_of_model,
+    read_scores,
+)
+from flyannot.steps.options import AnnotateOptions, EvaluateOptions
+from flyannot.steps.tasks import Execution, carry_out
+from flyannot.steps.train import train
+from flyannot.store.reading import open_stored
+from tests.small_embryos import CLASSIFY, STAGE_RANGES
+
+ONCE, FORCE = Execution(), Execution(force=True)
+CONFIDENCE = {"auc_interval", "brier", "ece"}
+METRICS = {"auc", "average_precision", "sensitivity", "specificity", "accuracy", "f1"}
+
+
+def stamp(path):
+    return path.stat().st_mtime_ns, path.stat().st_ino
+
+
+def evaluation(chain, path=None, options=CLASSIFY, n_folds=3):
+    return Evaluation(
+        paths=(path or chain.features,), annotations_csv=chain.annotations, classify=options,
+        options=EvaluateOptions(folds=n_folds), seed=1,
+    )  # fmt: skip
+
+
+def scores(chain, path=None, options=CLASSIFY, n_folds=3, jobs=1):
+    return evaluate_files(evaluation(chain, path, options, n_folds), jobs)
+
+
+@pytest.fixture(scope="module")
+def scored(chain):
+    return scores(chain)
+
+
+def test_scores_have_exactly_the_promised_keys(scored):
+    result = scored
+    for row in result["terms"]:
+        assert set(row) == {"stage_range", "term", "n_groups", "n_positive", "reason"} | METRICS | CONFIDENCE
+        assert (row["auc"] is None) == (row["auc_interval"] is None) == bool(row["reason"])
+    assert set(result["summary"]) == {*STAGE_RANGES, "all"}
+    for summary in result["summary"].values():
+        assert set(summary) == {"macro", "weighted_top10", "micro", "ranked_terms", "n_terms"} | CONFIDENCE
+        for average in ("macro", "weighted_top10", "micro"):
+            assert set(summary[average]) == METRICS
+    assert result["synthetic"] is True
+    assert "NaN" not in json.dumps(result)
+
+
+def test_scores_are_the_same_for_any_number_of_threads(chain, scored):
+    assert scores(chain, jobs=2) == scored
+
+
+def test_scores_are_taken_from_their_file_while_it_is_up_to_date(chain, tmp_path):
+    path = tmp_path / "s.json"
+    task = evaluate_task(evaluation(chain, chain.predictions), path)
+    assert carry_out(task, ONCE).made
+    assert read_scores(path) == json.loads(scores_json(scores(chain, chain.predictions)))
+    before = stamp(path)
+    assert not carry_out(task, ONCE).made and stamp(path) == before
+    other = evaluation(chain, chain.predictions, ClassifyOptions(exclude_terms=("ubiquitous",)))
+    assert carry_out(evaluate_task(other, path), ONCE).made and stamp(path) != before
+
+
+def test_the_scores_of_a_model_name_it_and_are_made_as_it_was(own_chain, tmp_path):
+    """By its options and its seed; other features or terms than it was trained on are refused."""
+    options = EvaluateOptions(folds=3)
+    train([own_chain.features], own_chain.annotations, tmp_path / "m.h5", CLASSIFY, ONCE, seed=1)
+    found = evaluation_of_model(tmp_path / "m.h5", [own_chain.features], own_chain.annotations, options)
+    with open_stored(tmp_path / "m.h5") as stored:
+        assert found.model == stored.digest
+    result, plain = evaluate_files(found), scores(own_chain)
+    assert result["model"] == found.model and plain["model"] is None
+    assert {k: result[k] for k in ("terms", "summary", "evaluated")} == {
+        k: plain[k] for k in ("terms", "summary", "evaluated")
+    }
+    with open(own_chain.annotations, "a") as table:
+        table.write("nobody,4-6,gap\n")
+    with pytest.raises(InputError, match="trained on other annotations"):
+        evaluation_of_model(tmp_path / "m.h5", [own_chain.features], own_chain.annotations, options)
+
+
+def test_excluded_and_rare_terms_are_listed_with_the_reason_and_enter_no_average(chain, scored):
+    plain = scored
+    evaluated = [row for row in plain["terms"] if not row["reason"]]
+    assert evaluated and len(evaluated) < len(plain["terms"])
+    gone = evaluated[0]["term"]
+    result = scores(chain, options=replace(CLASSIFY, exclude_terms=(gone,)))
+    for row in result["terms"]:
+        if row["term"] == gone:
+            assert row["reason"] == "excluded by request" and row["auc"] is None
+        elif row["n_positive"] < 4:
+            assert row["reason"].startswith(f"not evaluable: {row['n_positive']} positive group")
+    kept = [row["auc"] for row in result["terms"] if not row["reason"]]
+    assert result["summary"]["all"]["macro"]["auc"] == pytest.approx(np.mean(kept))
+    assert result["summary"]["all"]["n_terms"] == len(kept)
+
+
+def test_predictions_on_the_training_genes_are_called_flattering(chain):
+    result = scores(chain, chain.predictions)
+    assert any("flatter" in note for note in result["notes"])
+    assert {row["term"] for row in result["terms"] if not row["reason"]}
+
+
+def test_a_held_out_test_knows_that_its_genes_are_new(chain, tmp_path):
+    """A model of half the genes, tested on the other half."""
+    genes = sorted({i.gene for i in read_images(chain.embryos)})
+    seen = set(genes[::2])
+    rows = chain.annotations.read_text().splitlines()
+    table = tmp_path / "seen.csv"
+    table.write_text("\n".join(r for r in rows if r.split(",")[0] in seen or r == rows[0]) + "\n")
+    train([chain.features], table, tmp_path / "m.h5", replace(CLASSIFY, min_groups=3), ONCE)
+    new = [i for i in read_images(chain.embryos) if i.gene not in seen]
+    annotate(tmp_path / "m.h5", new, tmp_path / "p.h5", AnnotateOptions(), ONCE)
+    result = scores(chain, tmp_path / "p.h5")
+    assert not any("flatter" in note for note in result["notes"])
+    assert all(row["n_groups"] == len(genes) - len(seen) for row in result["terms"])
+    unknown = [r for r in result["terms"] if r["reason"] == "the model does not know this term"]
+    assert unknown and all(row["auc"] is None for row in unknown)
+
+
+def test_genes_without_images_get_one_line(own_chain, caplog):
+    with open(own_chain.annotations, "a") as table:
+        table.write("nobody,4-6,gap\nnobody else,4-6,gap\nnobody,7-8,gap\n")
+    notes = scores(own_chain, n_folds=2)["notes"]
+    assert notes[1:] == ["4-6: 2 annotated genes without an image"]
+    with caplog.at_level("INFO"):
+        train([own_chain.features], own_chain.annotations, own_chain.model, CLASSIFY, FORCE)
+    assert "note: 4-6: 2 annotated genes without an image" in caplog.messages
+
+
+def test_terms_of_nobody_cannot_be_scored_or_trained(chain, tmp_path):
+    table = tmp_path / "others.csv"
+    table.write_text("gene,stage_range,term\nnobody,4-6,gap\n")
+    with pytest.raises(InputError, match="no gene of .* is annotated"):
+        evaluate_files(replace(evaluation(chain), annotations_csv=table))
+    with pytest.raises(InputError, match="no term can be trained"):
+        train([chain.features], table, tmp_path / "m.h5", CLASSIFY, ONCE)
+
+
+@pytest.mark.parametrize("step", ["train", "evaluate"])
+def test_a_missing_table_is_not_taken_for_damaged_features(chain, tmp_path, step):
+    with pytest.raises(InputError, match="no such table"):
+        if step == "train":
+            train([chain.features], tmp_path / "none.csv", tmp_path / "m.h5", CLASSIFY, ONCE)
+        else:
+            evaluate_files(replace(evaluation(chain), annotations_csv=tmp_path / "none.csv"))
+
+
+def test_shuffled_terms_score_one_half(own_chain, rng):
+    """Genes swap their terms as a whole: what is left to find is chance."""
+    head, *rows = own_chain.annotations.read_text().splitlines()
+    genes = sorted({row.split(",")[0] for row in rows})
+    aucs = []
+    for _ in range(2):
+        other = dict(zip(genes, rng.permutation(genes)))
+        swapped = [",".join([other[row.split(",")[0]], row.split(",", 1)[1]]) for row in rows]
+        own_chain.annotations.write_text("\n".join([head, *swapped]) + "\n")
+        result = scores(own_chain)
+        aucs += [row["auc"] for row in result["terms"] if not row["reason"]]
+    # one AUC of 4 against 20 has a deviation of 0.17 at most; terms of one draw are not independent
+    assert abs(np.mean(aucs) - 0.5) < 4 * 0.17 / np.sqrt(len(aucs) / 3)
+
+
+def test_a_stage_range_without_a_trainable_term_is_told_and_the_other_is_trained(own_chain, tmp_path):
+    rows = own_chain.annotations.read_text().splitlines()
+    own_chain.annotations.write_text("\n".join(r for r in rows if ",11-12," not in r) + "\n")
+    outcome = train([own_chain.features], own_chain.annotations, tmp_path / "m.h5", CLASSIFY, ONCE)
+    assert "11-12: 0 terms" in outcome.summary
+    outcome = annotate(
+        tmp_path / "m.h5", read_images(own_chain.embryos), tmp_path / "p.h5", AnnotateOptions(), ONCE
+    )
+    assert {reason for _, reason in outcome.failures} == {"the model knows no term of stage range 11-12"}
+
+
+def test_a_flipped_bit_in_a_file_of_scores_is_found(chain, tmp_path, rng):
+    """By whoever reads it, and by evaluate, which makes it again."""
+    path = tmp_path / "s.json"
+    task = evaluate_task(evaluation(chain, chain.predictions), path)
+    carry_out(task, ONCE)
+    good = path.read_bytes()
+    for at in rng.integers(0, len(good), 60):
+        spoiled = bytearray(good)
+        spoiled[at] ^= 1 << rng.integers(7)
+        path.write_bytes(spoiled)
+        try:
+            found = read_scores(path)
+        except (DataError, InputError) as error:
+            assert error.fix
+        else:
+            assert found == json.loads(good), "white space"
+    path.write_bytes(good.replace(b'"n_groups": 24', b'"n_groups": 25', 1))
+    assert path.read_bytes() != good and task.why() == "it is damaged"
+    assert carry_out(task, ONCE).made and path.read_bytes() == good
