@@ -231,26 +231,29 @@ class Options:
             object.__setattr__(self, one.name, parsed(one, getattr(self, one.name), one.name))
 
     @classmethod
-    def of_table(cls, table, where):
+    def of_table(cls, table, where, *, spelled=None):
         """The options that a table of a configuration gives, other values by default.
 
         Parameters
         ----------
-        table : dict, names in kebab or snake case; where : how messages name it, such as "[extract]"
+        table : dict, names in kebab or snake case
+        where : how messages name it, such as "[extract]"
+        spelled : function of a name in snake case, to how messages spell it; by default `kebab`
 
         Raises
         ------
         InputError
             If it names an option that there is not, or a value that an option does not take.
         """
-        known = {one.name: one for one in fields(cls)}
+        known, spelled = {one.name: one for one in fields(cls)}, spelled or kebab
         values = {}
         for name, value in table.items():
             plain = name.replace("-", "_")
             if plain not in known:
-                meant = did_you_mean(kebab(name), [kebab(one) for one in known])
-                raise InputError(f'{where} has no option "{name}".{meant}', fix=_FIX)
-            values[plain] = parsed(known[plain], value, f"{where} {kebab(name)}")
+                names = [spelled(one) for one in known]
+                meant = did_you_mean(spelled(plain), names)
+                raise InputError(f'{where} has no option "{name}".{meant}', fix=f"use {', '.join(names)}")
+            values[plain] = parsed(known[plain], value, f"{where} {spelled(plain)}")
         return cls(**values)
 
     @classmethod
@@ -284,6 +287,13 @@ def parsed(one, value, where):
 def default_of(one):
     """The default of a field of an options class."""
     return one.default_factory() if one.default is MISSING else one.default
+
+
+def shown_default(one):
+    """The default of a field of an options class in help; "" where there is none to show."""
+    kind, default = one.metadata["kind"], default_of(one)
+    is_shown = not isinstance(kind, Flag) and default not in (None, (), {})
+    return one.metadata["stands_for"] or (kind.as_text(default) if is_shown else "")
 
 
 def environment_name(options, one):

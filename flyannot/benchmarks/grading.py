@@ -4,7 +4,7 @@ import numpy as np
 
 from flyannot.benchmarks.workers import peak_mb
 from flyannot.descriptors.sift import normalise
-from flyannot.sparse.coders import coder
+from flyannot.sparse.coders import CODERS
 from flyannot.sparse.objective import duality_gap, objective
 
 
@@ -17,7 +17,7 @@ def normalised(file, rows):
 def exact_objective(X, D, lam, *, tol=1e-6):
     """The mean objective of exact codes of X."""
     X, D = np.asarray(X, np.float64), np.ascontiguousarray(D, np.float64)
-    return float(objective(X, D, coder("cd")(X, D, lam, tol=tol), lam).mean())
+    return float(objective(X, D, CODERS["cd"](X, D, lam, tol=tol), lam).mean())
 
 
 def graded_dictionary(D, held, lam, *, seconds, n, n_epochs):
@@ -27,7 +27,7 @@ def graded_dictionary(D, held, lam, *, seconds, n, n_epochs):
     """
     peak = peak_mb()
     X, D = normalised(held, slice(None)).astype(np.float64), np.ascontiguousarray(D, np.float64)
-    Z = coder("cd")(X, D, lam, tol=1e-6)
+    Z = CODERS["cd"](X, D, lam, tol=1e-6)
     return {
         "n": int(n), "epochs": n_epochs, "seconds": seconds, "us_per_sample": 1e6 * seconds / (n * n_epochs),
         "objective": float(objective(X, D, Z, lam).mean()), "gap": float(duality_gap(X, D, Z, lam).mean()),

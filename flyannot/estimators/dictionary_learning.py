@@ -6,9 +6,8 @@ from sklearn.utils.validation import check_is_fitted
 from flyannot.errors import InputError
 from flyannot.estimators.sparse_coding import SparseCoding
 from flyannot.estimators.validation import generator, matrix_of
-from flyannot.runtime.validation import chosen
-from flyannot.sparse.fit import learn, random_patches, take_over
-from flyannot.sparse.learners import LEARNERS, SETTINGS, learner_class
+from flyannot.sparse.fit import learn, random_patches, transfer_state
+from flyannot.sparse.learners import LEARNERS
 
 
 class DictionaryLearning(SparseCoding):
@@ -29,7 +28,7 @@ class DictionaryLearning(SparseCoding):
     max_iter : int
         Epochs: visits to every sample.
     learner_params : dict, optional
-        The learner's own settings, such as {"variant": "quick"} for scc;
+        The learner's own options, such as {"variant": "quick"} for scc;
         `flyannot learn-dict --help` lists them.
     dict_init : array (n_components, n_features), optional
         Initial atoms, scaled down to norm 1 where they are longer.  By default random samples.
@@ -89,8 +88,8 @@ class DictionaryLearning(SparseCoding):
         rng = generator(self.random_state) if is_first else self._rng
         learner = self._learner(X, self._initial_atoms(X, rng) if is_first else self.components_)
         if not is_first:
-            take_over(learner, self._state)
-        for _ in learn(X, learner, n_epochs=1, rng=rng, n_judged=0):
+            transfer_state(learner, self._state)
+        for _ in learn(X, learner, n_epochs=1, rng=rng, n_evaluated=0):
             pass
         return self._keep(learner, rng, n_iter=1 if is_first else self.n_iter_ + 1)
 
@@ -101,11 +100,10 @@ class DictionaryLearning(SparseCoding):
         return self
 
     def _learner(self, X, D):
-        settings = self.learner_params or {}
-        cls = learner_class(chosen("learner", self.learner, LEARNERS))
-        for name in settings:
-            chosen(f"setting of {self.learner}", name, SETTINGS[self.learner])
-        return cls(D.astype(X.dtype), len(X), lam=self._alpha(X.shape[1]), **settings)
+        cls = LEARNERS[self.learner]
+        where = f"learner {self.learner}"
+        options = cls.Options.of_table(self.learner_params or {}, where, spelled=str)
+        return cls(D.astype(X.dtype), len(X), lam=self._alpha(X.shape[1]), **vars(options))
 
     def _initial_atoms(self, X, rng):
         if self.dict_init is None:

@@ -6,8 +6,7 @@ from sklearn.utils import check_array
 
 from flyannot.errors import InputError
 from flyannot.estimators.validation import matrix_of, n_threads_of
-from flyannot.runtime.validation import chosen
-from flyannot.sparse.coders import CODERS, coder
+from flyannot.sparse.coders import CODERS
 from flyannot.sparse.fit import default_lam
 from flyannot.sparse.objective import objective
 
@@ -61,7 +60,7 @@ class SparseCoding(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstima
         return -float(objective(X, D, self._encode(X, D), self._alpha(X.shape[1])).mean())
 
     def _encode(self, X, D):
-        encode = coder(chosen("coder", self.coder, CODERS))
+        encode = CODERS[self.coder]
         if X.shape[1] != D.shape[1]:
             raise ValueError(
                 f"X has {X.shape[1]} features, but {type(self).__name__} is expecting {D.shape[1]} features"

@@ -10,7 +10,7 @@ from flyannot.descriptors.standard_image import SIZE_PX
 from flyannot.errors import DataError
 from flyannot.features.options import PoolOptions
 from flyannot.features.pooling import Pooled, pool_image
-from flyannot.sparse.coders import coder, gram_for
+from flyannot.sparse.coders import CODERS, gram_for
 
 
 @dataclass(frozen=True)
@@ -58,7 +58,7 @@ def features_of(described, atoms, options, *, view=""):
         descriptors = np.concatenate([descriptors, mirrored(descriptors)])
         centres_px = np.concatenate([centres_px, (SIZE_PX[0], 0) + centres_px * (-1, 1)])
         part = np.tile(part, 2)
-    Z = coder(options.coder)(normalise(descriptors), atoms.D, atoms.lam, tol=options.tol, gram=atoms.gram)
+    Z = CODERS[options.coder](normalise(descriptors), atoms.D, atoms.lam, tol=options.tol, gram=atoms.gram)
     pooled = pool_image(Z, centres_px, SIZE_PX, grid=options.grid, part=part, n_parts=len(atoms.sides))
     if not is_mirrored:
         return pooled

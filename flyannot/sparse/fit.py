@@ -6,17 +6,17 @@ from dataclasses import dataclass
 import numpy as np
 
 from flyannot.errors import DataError
-from flyannot.sparse.coders import coder
+from flyannot.sparse.coders import CODERS
 from flyannot.sparse.objective import duality_gap, objective
 
-JUDGED_SAMPLES = 2000  # the trace's fixed sample: exact codes of all samples would cost an epoch
+EVALUATED_SAMPLES = 2000  # the trace's fixed sample: exact codes of all samples would cost an epoch
 
 
 @dataclass(frozen=True)
 class EpochRecord:
-    """One line of the trace.  Objectives are means over the judged samples.
+    """One line of the trace.  Objectives are means over the evaluated samples.
 
-    Of a sample with missing values (NaN), what is known counts, with that part of `lam`.
+    Of a sample with missing values (NaN), the observed entries count, with that part of `lam`.
     """
 
     epoch: int
@@ -36,8 +36,8 @@ def default_lam(n_features):
 def random_patches(X, n_atoms, rng):
     """Initial atoms: `n_atoms` different samples of X, scaled to norm 1.
 
-    X is any array-like of rows (n_samples, n_features); samples of norm zero are passed over, and what is
-    missing (NaN) is taken for zero.
+    X is any array-like of rows (n_samples, n_features); samples of norm zero are passed over, and missing
+    values (NaN) are taken for zero.
 
     Raises
     ------
@@ -60,25 +60,25 @@ def random_patches(X, n_atoms, rng):
     )
 
 
-def learn(X, learner, *, n_epochs, rng, first_epoch=0, seconds=0.0, n_judged=JUDGED_SAMPLES):
+def learn(X, learner, *, n_epochs, rng, first_epoch=0, seconds=0.0, n_evaluated=EVALUATED_SAMPLES):
     """Run the epochs of a learner one by one, and yield an `EpochRecord` after each.
 
     Every epoch visits every sample once in a fresh random order, and draws from a generator of its
     own: a run that continues at `first_epoch` (with the learner's state restored and the `seconds`
     spent so far) makes the same bits as one that never stopped.  X is any array-like of rows that
     takes an integer array as index: an array, or descriptors that are normalised as they are read.
-    The objectives are means over `n_judged` samples; with 0 there are none, and they are nan.
+    The objectives are means over `n_evaluated` samples; with 0 there are none, and they are nan.
     """
-    judge_rng, *epoch_rngs = rng.spawn(n_epochs + 1)
-    judged = np.sort(judge_rng.permutation(len(X))[:n_judged])
+    evaluation_rng, *epoch_rngs = rng.spawn(n_epochs + 1)
+    evaluated = np.sort(evaluation_rng.permutation(len(X))[:n_evaluated])
     for epoch in range(first_epoch, n_epochs):
         started = time.perf_counter()
         run_epoch(X, learner, epoch_rngs[epoch])
         seconds += time.perf_counter() - started
-        yield _judge(X, judged, learner, epoch + 1, seconds)
+        yield _evaluate(X, evaluated, learner, epoch + 1, seconds)
 
 
-def take_over(learner, state):
+def transfer_state(learner, state):
     """Let a fresh learner go on from the `state` of another, on samples of its own, whose codes are new."""
     fresh = learner.state()
     learner.restore({name: fresh[name] if name.startswith("code_") else state[name] for name in fresh})
@@ -94,12 +94,12 @@ def run_epoch(X, learner, rng):
     learner.end_epoch()
 
 
-def _judge(X, judged, learner, epoch, seconds):
+def _evaluate(X, evaluated, learner, epoch, seconds):
     Z, D = learner.codes(), np.asarray(learner.D, np.float64)
-    stored, exact, gaps = np.zeros((3, len(judged)))
-    for rows, Xk, Dk, lam in _by_what_is_known(np.asarray(X[judged], np.float64), D, learner.lam):
-        solved = coder("cd")(Xk, Dk, lam, tol=1e-6)
-        stored[rows] = objective(Xk, Dk, Z[judged[rows]], lam)
+    stored, exact, gaps = np.zeros((3, len(evaluated)))
+    for rows, Xk, Dk, lam in _by_observed_features(np.asarray(X[evaluated], np.float64), D, learner.lam):
+        solved = CODERS["cd"](Xk, Dk, lam, tol=1e-6)
+        stored[rows] = objective(Xk, Dk, Z[evaluated[rows]], lam)
         exact[rows], gaps[rows] = objective(Xk, Dk, solved, lam), duality_gap(Xk, Dk, solved, lam)
     return EpochRecord(
         epoch=epoch,
@@ -112,14 +112,14 @@ def _judge(X, judged, learner, epoch, seconds):
     )
 
 
-def _by_what_is_known(X, D, lam):
-    """(rows, their known features, the atoms there, that part of lam): all at once if nothing is missing."""
-    known = ~np.isnan(X)
-    if known.all():
+def _by_observed_features(X, D, lam):
+    """(rows, their observed features, the atoms there, that part of lam): all at once if none is missing."""
+    observed = ~np.isnan(X)
+    if observed.all():
         yield slice(None), X, D, lam
         return
-    for i in np.flatnonzero(known.any(axis=1)):
-        there = known[i]
+    for i in np.flatnonzero(observed.any(axis=1)):
+        there = observed[i]
         yield slice(i, i + 1), X[i : i + 1, there], D[:, there], lam * there.mean()
 
 

@@ -1,4 +1,4 @@
-"""The one judge of every coder and learner, in float64.  No solver grades itself.
+"""The objective and the duality gap of codes, in float64: no solver grades itself.
 
 The objective of a sample x with code z over the dictionary D is
 
@@ -6,8 +6,7 @@ The objective of a sample x with code z over the dictionary D is
 
 With the residual r = x - z D, theta = r * min(1, lam / |D r|_inf) is feasible for the dual
 1/2 |x|^2 - 1/2 |x - theta|^2, so P(z) less that value, the duality gap, bounds how far P(z) lies
-above the minimum (Kim et al., IEEE JSTSP 2007).  z is optimal exactly when d_k r = lam sign(z_k) on
-its support and |d_k r| <= lam off it; the KKT violation is the largest breach of these.
+above the minimum (Kim et al., IEEE JSTSP 2007).
 
 Everything works through the samples in blocks, so that memory stays bounded.
 """
@@ -15,7 +14,18 @@ Everything works through the samples in blocks, so that memory stays bounded.
 import numpy as np
 import scipy.sparse as sp
 
-_BLOCK = 2048  # samples judged at once: 16 MB of correlations at 1,000 atoms
+from flyannot.errors import InputError
+
+_BLOCK = 2048  # samples at once: 16 MB of correlations at 1,000 atoms
+
+
+def checked_lam(lam):
+    """lam as a float; InputError unless it is positive."""
+    if not lam > 0:
+        raise InputError(
+            f"lam is {lam}, and must be positive", fix="choose lam > 0, such as 1.2 / sqrt(n_features)"
+        )
+    return float(lam)
 
 
 def objective(X, D, Z, lam):
@@ -53,59 +63,14 @@ def duality_gap(X, D, Z, lam):
     return gaps
 
 
-def kkt_violation(X, D, Z, lam):
-    """The largest breach of the optimality conditions of every sample; 0 exactly at the minimum.
-
-    Parameters and shapes as `objective`; same unit as `lam`.
-    """
-    violations = np.empty(len(X))
-    D = np.asarray(D, np.float64)
-    for rows, _, Zb, R in _blocks(X, D, Z):
-        Q = R @ D.T
-        z = Zb.toarray()
-        breach = np.where(z != 0, np.abs(Q - lam * np.sign(z)), np.maximum(np.abs(Q) - lam, 0.0))
-        violations[rows] = breach.max(axis=1, initial=0.0)
-    return violations
-
-
-def lam_max(X, D):
-    """The smallest `lam` for which every code of X is zero: the largest |d_k x|."""
-    return max(
-        (np.abs(Xb @ np.asarray(D, np.float64).T).max(initial=0.0) for Xb in _float64_blocks(X)), default=0.0
-    )
-
-
-def dictionary_stationarity(X, D, Z):
-    """First-order stationarity of D for given codes: max |D - P(D - G / L)|, 0 at a stationary D.
-
-    G is the gradient of 1/2 |X - Z D|^2 in D, L = max diagonal of Z'Z its largest coordinate
-    curvature, and P the projection of every atom onto the unit ball.  No unit; at most about 1.
-    """
-    D = np.asarray(D, np.float64)
-    gradient, curvature = np.zeros_like(D), np.zeros(len(D))
-    for _, _, Zb, R in _blocks(X, D, Z):
-        gradient -= Zb.T @ R
-        curvature += np.asarray(Zb.multiply(Zb).sum(axis=0)).ravel()
-    if not curvature.any():
-        return 0.0
-    moved = D - gradient / curvature.max()
-    moved /= np.maximum(1.0, np.sqrt(_squares(moved)))[:, None]
-    return float(np.abs(D - moved).max())
-
-
 def _blocks(X, D, Z):
     """(rows, X, Z as CSR, residual) of one block after the other, in float64."""
     D = np.asarray(D, np.float64)
     Z = sp.csr_matrix(Z) if not sp.issparse(Z) else Z.tocsr()
-    for start, Xb in zip(range(0, len(X), _BLOCK), _float64_blocks(X)):
-        rows = slice(start, start + len(Xb))
-        Zb = Z[rows].astype(np.float64)
-        yield rows, Xb, Zb, Xb - Zb @ D
-
-
-def _float64_blocks(X):
     for start in range(0, len(X), _BLOCK):
-        yield np.asarray(X[start : start + _BLOCK], np.float64)
+        rows = slice(start, start + _BLOCK)
+        Xb, Zb = np.asarray(X[rows], np.float64), Z[rows].astype(np.float64)
+        yield rows, Xb, Zb, Xb - Zb @ D
 
 
 def _squares(A):

@@ -1,4 +1,4 @@
-"""The sparse codes that SCC keeps for every sample from one epoch to the next.
+"""The sparse codes that a learner keeps for every sample from one epoch to the next.
 
 Codes lie end to end in two growing buffers in the order in which their samples were visited, and
 every sample knows where its code starts: n_samples times the mean number of non-zeros, never
@@ -30,8 +30,8 @@ def no_codes(n_samples, n_atoms, dtype):
     )
 
 
-def with_room(codes, n_used, n_more):
-    """The same codes over buffers that have room for `n_more` entries after the first `n_used`."""
+def with_capacity(codes, n_used, n_more):
+    """The same codes over buffers that hold `n_more` entries after the first `n_used`."""
     if len(codes.atom) >= n_used + n_more:
         return codes
     size = n_used + n_used // 2 + n_more
@@ -47,22 +47,54 @@ def in_sample_order(codes):
     return Codes(first, codes.count.copy(), codes.atom[where], codes.value[where])
 
 
-def state_of_codes(codes):
-    """What a learner's state holds of its codes: a dict of arrays."""
-    codes = in_sample_order(codes)
-    return {"code_count": codes.count, "code_atom": codes.atom, "code_value": codes.value}
+class CodeStore:
+    """The codes of one learner.
 
+    now : Codes, found in this epoch; past : those of the epoch before; n_used : entries of `now` in use
+    """
 
-def codes_of_state(state):
-    """The codes that `state_of_codes` took."""
-    count, atom, value = (np.array(state[f"code_{name}"]) for name in ("count", "atom", "value"))
-    return Codes(np.cumsum(count, dtype=np.int64) - count, count, atom, value)
+    def __init__(self, n_samples, n_atoms, dtype):
+        self._n_atoms = n_atoms
+        self.now = self.past = no_codes(n_samples, n_atoms, dtype)
+        self.n_used = 0
 
+    def begin_epoch(self):
+        """What was found becomes the past, and nothing is found yet."""
+        self.past, self.n_used = self.now, 0
+        self.now = no_codes(len(self.past.start), self._n_atoms, self.past.value.dtype)
 
-def as_csr(codes, n_atoms):
-    """The codes as a CSR matrix (n_samples, n_atoms) with sorted atoms."""
-    codes = in_sample_order(codes)
-    indptr = np.append(codes.start, len(codes.atom))
-    Z = sp.csr_matrix((codes.value, codes.atom.astype(np.int32), indptr), shape=(len(codes.count), n_atoms))
-    Z.sort_indices()
-    return Z
+    def compact(self):
+        """Forget what later visits have replaced."""
+        self.now = in_sample_order(self.now)
+        self.n_used = len(self.now.atom)
+
+    def reserve(self, n_more):
+        """Make `now` hold so many more entries."""
+        self.now = with_capacity(self.now, self.n_used, n_more)
+
+    def append(self, rows, Z):
+        """Keep the CSR matrix Z as the codes of the samples `rows`."""
+        self.reserve(Z.nnz)
+        there = slice(self.n_used, self.n_used + Z.nnz)
+        self.now.start[rows], self.now.count[rows] = self.n_used + Z.indptr[:-1], np.diff(Z.indptr)
+        self.now.atom[there], self.now.value[there] = Z.indices, Z.data
+        self.n_used += Z.nnz
+
+    def as_csr(self):
+        """The codes as a CSR matrix (n_samples, n_atoms) with sorted atoms."""
+        codes = in_sample_order(self.now)
+        arrays = codes.value, codes.atom.astype(np.int32), np.append(codes.start, len(codes.atom))
+        Z = sp.csr_matrix(arrays, shape=(len(codes.count), self._n_atoms))
+        Z.sort_indices()
+        return Z
+
+    def state(self):
+        """What a learner's state holds of its codes: a dict of arrays."""
+        codes = in_sample_order(self.now)
+        return {"code_count": codes.count, "code_atom": codes.atom, "code_value": codes.value}
+
+    def restore(self, state):
+        """Take up what `state` gave."""
+        count, atom, value = (np.array(state[f"code_{name}"]) for name in ("count", "atom", "value"))
+        self.now = self.past = Codes(np.cumsum(count, dtype=np.int64) - count, count, atom, value)
+        self.n_used = len(atom)

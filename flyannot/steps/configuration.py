@@ -95,7 +95,7 @@ def configuration_of(tables, path, settings=(), *, data_set=None, output=None):
     for where, _, _ in settings:
         if where not in TABLES:
             raise InputError(f'there is no table "{where}".{did_you_mean(where, TABLES)}')
-    options[LearnOptions.table].settings()  # what a learner does not take is refused before anything runs
+    options[LearnOptions.table].settings(f"{path}: ")  # refuses what the learner does not take
     try:
         seed = Count(least=0).parse(tables.get("seed", 0))
     except ValueError as error:

@@ -10,7 +10,7 @@ from flyannot.errors import DataError
 from flyannot.runtime.blas_threads import one_blas_thread
 from flyannot.runtime.digest import digest_of_json
 from flyannot.sparse.fit import EpochRecord, default_lam, learn, random_patches
-from flyannot.sparse.learners import learner_class
+from flyannot.sparse.learners import LEARNERS
 from flyannot.stage_ranges import rng_for
 from flyannot.steps.inputs import chosen_stage_ranges, digests_of, open_all
 from flyannot.steps.shards import drop_parts, part_path
@@ -111,7 +111,7 @@ def _learn(files, stage_ranges, out, header, options):
     name, place = _name(stage_ranges), stage_ranges[0]
     rng = rng_for(header.seed, name)
     X = NormalisedPatches(_chosen_patches(files, stage_ranges, options.max_patches, rng))
-    learner = learner_class(options.learner)(
+    learner = LEARNERS[options.learner](
         random_patches(X, options.n_atoms, rng), len(X), lam=options.lam, **vars(options.settings())
     )
     checkpoint = part_path(out, digest_of_json([place, header.options, header.inputs, header.seed]))

@@ -1,6 +1,7 @@
 """Options of a learner, given by name."""
 
 from flyannot.options import Kind
+from flyannot.sparse.learners import LEARNERS
 
 
 class LearnerSettings(Kind):
@@ -9,6 +10,7 @@ class LearnerSettings(Kind):
     name = "NAME=VALUE"
     words = "NAME=VALUE, such as variant=paper"
     is_repeatable = True
+    owners = LEARNERS  # each has its options in its class `Options`
 
     def parse(self, value):
         """A dict from name, in snake case, to value."""

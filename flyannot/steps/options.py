@@ -5,7 +5,7 @@ from typing import ClassVar
 
 from flyannot.features.grid import Grid
 from flyannot.options import Choice, Count, FilePath, Flag, Options, Real, Several, Text, option
-from flyannot.sparse.learners import LEARNERS, resolved_settings
+from flyannot.sparse.learners import LEARNERS
 from flyannot.stage_ranges import StageRange
 from flyannot.steps.learner_settings import LearnerSettings
 
@@ -72,15 +72,15 @@ class LearnOptions(Options):
         super().__post_init__()
         object.__setattr__(self, "learner_option", dict(self.learner_option))
 
-    def settings(self):
-        """The learner's own options, resolved: an options object of its class.
+    def settings(self, where=""):
+        """The learner's own options: an object of its options class.  Messages begin with `where`.
 
         Raises
         ------
         InputError
             If the learner has no such option, or does not take the value.
         """
-        return _Shim(resolved_settings(self.learner, self.learner_option))
+        return LEARNERS[self.learner].Options.of_table(self.learner_option, f"{where}learner {self.learner}")
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -143,11 +143,3 @@ class ReportOptions(Options):
         "the ids that `annotate --ontology` wrote are taken.",
         in_header=False,
     )
-
-
-class _Shim:
-    def __init__(self, values):
-        vars(self).update(values)
-
-    def as_header(self):
-        return {k: None if v == float("inf") else v for k, v in vars(self).items() if k != "n_threads"}

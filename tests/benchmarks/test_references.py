@@ -9,12 +9,13 @@ from flyannot.benchmarks.references.full_sweep_cd import full_sweep_cd
 from flyannot.benchmarks.references.plain_scc import PlainSCC
 from flyannot.benchmarks.references.scikit_learn import lasso_codes
 from flyannot.benchmarks.scc.codes_only import CodesOnly
-from flyannot.sparse.coders import coder
+from flyannot.sparse.coders import CODERS
 from flyannot.sparse.coders.siso import encode as siso
 from flyannot.sparse.fit import learn as epochs_of
 from flyannot.sparse.fit import random_patches
 from flyannot.sparse.learners.scc.learner import SCC
-from flyannot.sparse.objective import duality_gap, lam_max
+from flyannot.sparse.objective import duality_gap
+from tests.sparse.optimality import lam_max
 
 
 def relative_gaps(X, D, Z, lam):
@@ -34,7 +35,7 @@ def test_lars_solves_most_samples_without_coordinate_descent(problem, monkeypatc
 
     def spy(X, D, lam, *, start, **options):
         starts.append(start)
-        return coder("cd")(X, D, lam, start=start, **options)
+        return CODERS["cd"](X, D, lam, start=start, **options)
 
     monkeypatch.setattr(lars, "encode_by_cd", spy)
     Z = lars.encode(X, D, lam, tol=1e-8)

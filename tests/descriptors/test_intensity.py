@@ -11,7 +11,7 @@ from flyannot.descriptors.options import ExtractOptions
 from flyannot.descriptors.patches import patch_corners, patch_mean, patch_std
 from flyannot.descriptors.sift import dense_sift, mirrored
 from flyannot.sparse.fit import learn, random_patches
-from flyannot.sparse.learners import learner_class
+from flyannot.sparse.learners import LEARNERS
 
 SIZE = (48, 96)
 
@@ -78,6 +78,6 @@ def test_a_dictionary_learns_from_descriptors_with_intensity(grey, rng):
     from flyannot.descriptors.sift import normalise
 
     X = normalise(describe(grey, ExtractOptions(stride_px=2, min_std=0, intensity=1.0)).descriptors)
-    learner = learner_class("scc")(random_patches(X, 20, rng), len(X), lam=0.1)
+    learner = LEARNERS["scc"](random_patches(X, 20, rng), len(X), lam=0.1)
     objectives = [record.objective for record in learn(X, learner, n_epochs=3, rng=rng)]
     assert objectives[-1] < objectives[0] and np.asarray(learner.D).shape == (20, 132)

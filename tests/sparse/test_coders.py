@@ -6,10 +6,11 @@ import scipy.sparse as sp
 from sklearn.linear_model import Lasso
 
 from flyannot.errors import DataError, InputError
-from flyannot.sparse.coders import CODERS, coder, gram_for
-from flyannot.sparse.coders.cd.kernels import make_scratch
-from flyannot.sparse.objective import duality_gap, kkt_violation, lam_max, objective
+from flyannot.sparse.coders import CODERS, gram_for
+from flyannot.sparse.coders.cd.problem import make_scratch
+from flyannot.sparse.objective import duality_gap, objective
 from flyannot.sparse.simd.product import gram_of
+from tests.sparse.optimality import kkt_violation, lam_max
 from tests.sparse.twin_lasso import slow_codes
 
 EVERY_CODER = pytest.mark.parametrize("name", CODERS)
@@ -36,7 +37,7 @@ def relative_gap(X, D, Z, lam):
 def test_coder_closes_the_duality_gap(name, problem, fraction, tol):
     X, D = problem
     lam = fraction * lam_max(X, D)
-    Z = coder(name)(X, D, lam, tol=tol)
+    Z = CODERS[name](X, D, lam, tol=tol)
     assert (relative_gap(X, D, Z, lam) <= tol).all()
     assert (Z.nnz == 0) == (fraction > 1)  # all zero exactly above lam_max
     assert not Z[4].nnz and not Z[:, 3].nnz  # a zero sample and a dead atom have no codes
@@ -47,7 +48,7 @@ def test_coder_closes_the_duality_gap(name, problem, fraction, tol):
 def test_codes_are_sparse_in_form_and_type(name, problem, fraction):
     X, D = problem
     for dtype in (np.float32, np.float64):
-        Z = coder(name)(X.astype(dtype), D.astype(dtype), fraction * lam_max(X, D))
+        Z = CODERS[name](X.astype(dtype), D.astype(dtype), fraction * lam_max(X, D))
         assert sp.issparse(Z) and Z.format == "csr" and Z.shape == (9, 30)
         assert Z.dtype == dtype
         assert Z.has_canonical_format and (Z.data != 0).all()
@@ -60,7 +61,7 @@ def test_coder_finds_the_minimum_that_scikit_learn_finds(name, problem, fraction
     lam = fraction * lam_max(X, D)
     lasso = Lasso(alpha=lam / X.shape[1], fit_intercept=False, tol=1e-14, max_iter=1_000_000)
     theirs = np.array([lasso.fit(D.T, x).coef_ for x in X])
-    Z = coder(name)(X, D, lam, tol=1e-10)
+    Z = CODERS[name](X, D, lam, tol=1e-10)
     half = 0.5 * (X**2).sum(axis=1)
     assert (np.abs(objective(X, D, Z, lam) - objective(X, D, theirs, lam)) <= 1e-8 * half).all()
 
@@ -70,7 +71,7 @@ def test_coder_finds_the_minimum_that_scikit_learn_finds(name, problem, fraction
 def test_codes_meet_the_optimality_conditions(name, problem, fraction):
     X, D = problem
     lam = fraction * lam_max(X, D)
-    Z = coder(name)(X, D, lam, tol=1e-11)
+    Z = CODERS[name](X, D, lam, tol=1e-11)
     assert kkt_violation(X, D, Z, lam).max() <= 1e-6 * lam_max(X, D)
 
 
@@ -78,7 +79,7 @@ def test_codes_meet_the_optimality_conditions(name, problem, fraction):
 def test_codes_equal_the_slow_twin(name, problem):
     X, D = problem
     lam = 0.3 * lam_max(X, D)
-    Z = coder(name)(X, D, lam, tol=1e-12)
+    Z = CODERS[name](X, D, lam, tol=1e-12)
     np.testing.assert_allclose(Z.toarray(), slow_codes(X, D, lam), atol=1e-6)
 
 
@@ -89,8 +90,8 @@ def test_a_solution_as_start_comes_back(name, problem, fraction):
     lam = fraction * lam_max(X, D)
     for dtype in (np.float32, np.float64):
         Xd, Dd = X.astype(dtype), D.astype(dtype)
-        Z = coder(name)(Xd, Dd, lam, tol=1e-4)
-        again = coder(name)(Xd, Dd, lam, tol=1e-4, start=Z)
+        Z = CODERS[name](Xd, Dd, lam, tol=1e-4)
+        again = CODERS[name](Xd, Dd, lam, tol=1e-4, start=Z)
         np.testing.assert_allclose(again.toarray(), Z.toarray(), atol=1e-6)
 
 
@@ -101,9 +102,9 @@ def test_coder_never_ends_above_its_start(name, problem, rng, fraction, density)
     X, D = problem
     lam = fraction * lam_max(X, D)
     wild = rng.normal(size=(9, 30)) * (rng.random((9, 30)) < density)
-    near = coder(name)(X, D, lam, tol=1e-9).toarray() + 1e-4 * wild
+    near = CODERS[name](X, D, lam, tol=1e-9).toarray() + 1e-4 * wild
     for dense in (wild, near):
-        Z = coder(name)(X, D, lam, tol=1e-6, start=sp.csr_matrix(dense))
+        Z = CODERS[name](X, D, lam, tol=1e-6, start=sp.csr_matrix(dense))
         assert (relative_gap(X, D, Z, lam) <= 1e-6).all()
         assert (objective(X, D, Z, lam) <= objective(X, D, dense, lam) + 1e-10).all()
 
@@ -115,7 +116,7 @@ def test_duplicate_and_opposite_atoms_do_no_harm(name, problem, rng):
     lam = 0.05 * lam_max(X, D)
     twins = sp.csr_matrix(rng.normal(size=(9, len(D))))  # codes on every copy of an atom
     for start in (None, twins):
-        Z = coder(name)(X, D, lam, tol=1e-9, start=start)
+        Z = CODERS[name](X, D, lam, tol=1e-9, start=start)
         assert (relative_gap(X, D, Z, lam) <= 1e-9).all()
 
 
@@ -126,21 +127,21 @@ def test_atoms_that_are_nearly_one_another_do_no_harm(name, problem, rng):
     lam = 0.05 * lam_max(X, D)
     for dtype, tol in ((np.float64, 1e-7), (np.float32, 1e-4)):
         Xd, Dd = X.astype(dtype), D.astype(dtype)
-        Z = coder(name)(Xd, Dd, lam, tol=tol)
+        Z = CODERS[name](Xd, Dd, lam, tol=tol)
         assert (relative_gap(Xd, Dd, Z, lam) <= tol).all()
 
 
 @EVERY_CODER
 def test_no_samples_give_no_codes(name, problem):
     X, D = problem
-    Z = coder(name)(X[:0], D, 0.5)
+    Z = CODERS[name](X[:0], D, 0.5)
     assert Z.shape == (0, 30) and Z.nnz == 0
 
 
 @EVERY_CODER
 def test_one_atom_and_one_sample_are_soft_thresholding(name):
     X, D = np.array([[3.0, 1.0]]), np.array([[2.0, 0.0]])
-    Z = coder(name)(X, D, 1.0, tol=1e-12)
+    Z = CODERS[name](X, D, 1.0, tol=1e-12)
     np.testing.assert_allclose(Z.toarray(), [[(6.0 - 1.0) / 4.0]], rtol=1e-9)
 
 
@@ -155,7 +156,7 @@ def odd_sizes(request, rng):
 @EVERY_CODER
 def test_the_order_of_samples_and_of_calls_does_not_matter(name, odd_sizes, rng):
     X, D, lam = odd_sizes
-    encode, order = coder(name), rng.permutation(len(X))
+    encode, order = CODERS[name], rng.permutation(len(X))
     Z = encode(X, D, lam, tol=1e-5)
     parts = [encode(X[i:j], D, lam, tol=1e-5) for i, j in ((0, 1), (1, 100), (100, 333))]
     for other in (encode(X[order], D, lam, tol=1e-5)[np.argsort(order)], sp.vstack(parts)):
@@ -166,7 +167,7 @@ def test_the_order_of_samples_and_of_calls_does_not_matter(name, odd_sizes, rng)
 @EVERY_CODER
 def test_a_sample_has_the_same_bits_in_any_company(name, odd_sizes, rng):
     X, D, lam = odd_sizes
-    encode, order = coder(name), rng.permutation(len(X))
+    encode, order = CODERS[name], rng.permutation(len(X))
     Z = encode(X, D, lam)
     assert (encode(X[order], D, lam) != Z[order]).nnz == 0
     for cuts in ((0, 1, 100, 333), (0, 64, 65, 300, 333)):
@@ -180,14 +181,14 @@ def test_coordinate_descent_leaves_a_solution_as_it_is(problem, fraction):
     lam = fraction * lam_max(X, D)
     for dtype in (np.float32, np.float64):
         Xd, Dd = X.astype(dtype), D.astype(dtype)
-        Z = coder("cd")(Xd, Dd, lam)
-        assert (coder("cd")(Xd, Dd, lam, start=Z) != Z).nnz == 0
+        Z = CODERS["cd"](Xd, Dd, lam)
+        assert (CODERS["cd"](Xd, Dd, lam, start=Z) != Z).nnz == 0
 
 
 @EVERY_CODER
 def test_threads_do_not_change_a_bit(name, rng):
     X, D = rng.normal(size=(1100, 16)).astype(np.float32), rng.normal(size=(40, 16)).astype(np.float32)
-    one, two = (coder(name)(X, D, 2.0, n_threads=n) for n in (1, 2))
+    one, two = (CODERS[name](X, D, 2.0, n_threads=n) for n in (1, 2))
     assert (one != two).nnz == 0
 
 
@@ -195,7 +196,7 @@ def test_threads_do_not_change_a_bit(name, rng):
 def test_a_gram_matrix_handed_in_is_the_one_it_would_make(name, problem):
     X, D = problem
     lam = 0.1 * lam_max(X, D)
-    assert (coder(name)(X, D, lam) != coder(name)(X, D, lam, gram=gram_of(D))).nnz == 0
+    assert (CODERS[name](X, D, lam) != CODERS[name](X, D, lam, gram=gram_of(D))).nnz == 0
 
 
 @pytest.mark.parametrize("name", ["cd", "feature-sign"])
@@ -203,7 +204,7 @@ def test_a_gram_matrix_handed_in_is_the_one_it_would_make(name, problem):
 def test_a_gram_matrix_made_beforehand_changes_no_bit(name, problem, dtype):
     X, D = (A.astype(dtype) for A in problem)
     lam = 0.1 * lam_max(X, D)
-    assert (coder(name)(X, D, lam) != coder(name)(X, D, lam, gram=gram_for(name, D))).nnz == 0
+    assert (CODERS[name](X, D, lam) != CODERS[name](X, D, lam, gram=gram_for(name, D))).nnz == 0
 
 
 @EVERY_CODER
@@ -214,7 +215,7 @@ def test_the_gap_in_float32_is_honest(name, rng, fraction):
     D = rng.normal(size=(90, 32)).astype(np.float32)
     D /= np.linalg.norm(D, axis=1, keepdims=True)
     lam = fraction * lam_max(X, D)
-    assert (relative_gap(X, D, coder(name)(X, D, lam, tol=1e-4), lam) <= 1e-4).all()
+    assert (relative_gap(X, D, CODERS[name](X, D, lam, tol=1e-4), lam) <= 1e-4).all()
 
 
 @EVERY_CODER
@@ -222,7 +223,7 @@ def test_scale_does_not_matter(name, problem):
     X, D = problem
     lam = 0.1 * lam_max(X, D)
     for scale in (1e-6, 1e6):
-        Z = coder(name)(scale * X, D, scale * lam, tol=1e-8)
+        Z = CODERS[name](scale * X, D, scale * lam, tol=1e-8)
         assert (relative_gap(scale * X, D, Z, scale * lam) <= 1e-8).all()
 
 
@@ -231,13 +232,13 @@ def test_coordinate_descent_refuses_what_cannot_be_coded(problem):
     broken = X.copy()
     broken[7, 2] = np.nan
     with pytest.raises(DataError, match="sample 7"):
-        coder("cd")(broken, D, 1.0)
+        CODERS["cd"](broken, D, 1.0)
     with pytest.raises(DataError, match="not finite"):
-        coder("cd")(X, np.full_like(D, np.inf), 1.0)
+        CODERS["cd"](X, np.full_like(D, np.inf), 1.0)
     with pytest.raises(DataError, match="fit together"):
-        coder("cd")(X[:, :5], D, 1.0)
+        CODERS["cd"](X[:, :5], D, 1.0)
     with pytest.raises(InputError, match="lam"):
-        coder("cd")(X, D, 0.0)
+        CODERS["cd"](X, D, 0.0)
 
 
 def test_what_float32_cannot_tell_is_solved_in_float64(rng):
@@ -245,7 +246,7 @@ def test_what_float32_cannot_tell_is_solved_in_float64(rng):
     X, D = rng.normal(size=(20, 25)), rng.normal(size=(60, 25)) + 20 * rng.normal(size=25)
     X, D = X.astype(np.float32), D.astype(np.float32)
     lam = 1e-2 * lam_max(X, D)
-    Z = coder("cd")(X, D, lam, tol=1e-4)
+    Z = CODERS["cd"](X, D, lam, tol=1e-4)
     assert Z.dtype == np.float32
     assert (relative_gap(X, D, Z, lam) <= 1e-4).all()
 
@@ -256,5 +257,5 @@ def test_the_working_set_may_hold_all_of_sixteen_atoms(rng, dtype):
     work = make_scratch(16, 10, dtype).work
     assert len(work.atoms) >= work.rows.shape[1] >= 32
     X, D = rng.normal(size=(60, 10)).astype(dtype), rng.normal(size=(16, 10)).astype(dtype)
-    Z = coder("cd")(X, D, 1e-3, tol=1e-4)
+    Z = CODERS["cd"](X, D, 1e-3, tol=1e-4)
     assert np.isfinite(Z.data).all()

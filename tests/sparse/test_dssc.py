@@ -1,5 +1,7 @@
 """Laws of doubly stochastic successive convex approximation."""
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 from numpy.testing import assert_allclose, assert_array_equal
@@ -9,23 +11,24 @@ from flyannot.descriptors.options import ExtractOptions
 from flyannot.descriptors.sift import normalise
 from flyannot.descriptors.standard_image import read_grey
 from flyannot.errors import InputError
-from flyannot.sparse.coders import coder
+from flyannot.sparse.coders import CODERS
 from flyannot.sparse.learners.dssc.learner import DSSC
-from flyannot.sparse.learners.dssc.options import SURROGATES, Options, gamma_at, rho_at
-from flyannot.sparse.objective import kkt_violation, objective
+from flyannot.sparse.learners.dssc.options import SURROGATES, DSSCOptions, gamma_at, rho_at
+from flyannot.sparse.objective import objective
 from tests.planted_samples import planted, run, unit_rows
+from tests.sparse.optimality import kkt_violation
 from tests.sparse.twin_dssc import TwinDSSC, into_ball, soft
 
 LAM = 0.15
-CONSTANT = {"rho": 1.0, "gamma": 1.0, "delay": np.inf}
-FROZEN = {"rho": 1.0, "gamma": 1e-15, "delay": np.inf}  # the dictionary as good as stands still
+CONSTANT = {"rho": 1.0, "gamma": 1.0, "delay": 1e30}
+FROZEN = {"rho": 1.0, "gamma": 1e-15, "delay": 1e30}  # the dictionary as good as stands still
 
 each_surrogate = pytest.mark.parametrize("surrogate", SURROGATES)
 
 
 def exact_objective(X, D):
     X, D = np.asarray(X, np.float64), np.asarray(D, np.float64)
-    return objective(X, D, coder("cd")(X, D, LAM, tol=1e-8), LAM).mean()
+    return objective(X, D, CODERS["cd"](X, D, LAM, tol=1e-8), LAM).mean()
 
 
 def mean_gradient(X, Z, D):
@@ -76,7 +79,7 @@ def test_float64_equals_the_slow_twin(surrogate, options, rng):
     D[6] *= 0.5  # inside the ball
     options = {"batch_size": 7, "delay": 3.0, "surrogate": surrogate, **options}
     fast = run(Watched(D, len(X), lam=LAM, **options), 3 * X, 3)
-    chosen = Options(**options)
+    chosen = DSSCOptions(**options)
     twin = TwinDSSC(
         D, len(X), LAM, surrogate=surrogate, tau=9 * chosen.tau,  # the samples' mean square norm is 9
         whole=chosen.code_blocks == "whole", n_code_steps=chosen.n_code_steps,
@@ -116,7 +119,7 @@ def test_one_block_and_no_averaging_is_proximal_gradient(rng):
 @pytest.mark.parametrize("delay", [1.0, 100.0])
 def test_schedules_meet_the_conditions_of_the_theorems(epsilon, delay):
     """By Cauchy's condensation: a falling series f converges as the sum of 2^j f(2^j) does."""
-    options = Options(epsilon=epsilon, delay=delay)
+    options = DSSCOptions(epsilon=epsilon, delay=delay)
     j = np.arange(20, 60)
     t = 2.0**j
     rho, gamma = rho_at(t, options), gamma_at(t, options)
@@ -143,7 +146,7 @@ def test_all_samples_without_averaging_give_the_whole_gradient(surrogate, rng):
     run(learner, X, 2)
     D, Z = learner.D.copy(), learner.codes()
     if surrogate == "proximal":  # the first of the two proximal steps, whose codes the gradient is taken at
-        learner.options = Options(surrogate="proximal", n_blocks=1, n_processors=1, n_code_steps=1, **FROZEN)
+        learner.options = replace(learner.options, n_code_steps=1, **FROZEN)
         Z = run(learner, X, 3, first_epoch=2).codes()
         learner.restore({**learner.state(), "D": D})
         run(learner, X, 4, first_epoch=3)

@@ -4,10 +4,12 @@ import numpy as np
 import pytest
 import scipy.sparse as sp
 
-from flyannot.sparse.coders import coder
+from flyannot.sparse.coders import CODERS
 from flyannot.sparse.coders.feature_sign import encode as feature_sign
-from flyannot.sparse.coders.feature_sign.encode import encode, feature_sign_path
-from flyannot.sparse.objective import duality_gap, kkt_violation, lam_max, objective
+from flyannot.sparse.coders.feature_sign.encode import encode
+from flyannot.sparse.objective import duality_gap, objective
+from tests.sparse.optimality import kkt_violation, lam_max
+from tests.sparse.steps_of_feature_sign import feature_sign_path
 from tests.sparse.twin_feature_sign import slow_feature_sign_path, slow_objective
 
 NEW_CODERS = ("feature-sign",)
@@ -51,12 +53,12 @@ def test_the_search_ends_at_the_minimum_without_repeating_a_set_of_signs_at_its_
     lam = 0.02 * lam_max(X, D)
     for x in X:
         path = feature_sign_path(x, D, lam)
-        solved = path[[breach_on_support(x, D, z, lam) < 1e-9 for z in path]]
+        solved = path[[violation_on_support(x, D, z, lam) < 1e-9 for z in path]]
         assert len(np.unique(np.sign(solved), axis=0)) == len(solved)
         assert kkt_violation(x[None], D, path[-1:], lam) < 1e-9
 
 
-def breach_on_support(x, D, z, lam):
+def violation_on_support(x, D, z, lam):
     q = D @ (x - z @ D)
     return np.abs(q - lam * np.sign(z))[z != 0].max(initial=0.0)
 
@@ -111,7 +113,7 @@ def test_samples_keep_their_order_where_coordinate_descent_finishes_some(X, D, m
 
     def spy(X_left, *args, **options):
         finished.append(len(X_left))
-        return coder("cd")(X_left, *args, **options)
+        return CODERS["cd"](X_left, *args, **options)
 
     monkeypatch.setattr(feature_sign, "encode_by_cd", spy)
     mixed = encode(X, D, lam, tol=1e-10, max_sweeps=n_steps[10])
@@ -126,7 +128,7 @@ def test_equal_opposite_and_zero_atoms_are_harmless(X, D, name, fraction):
     D[5], D[6], D[7] = D[4], -D[4], D[4]
     X[0], X[1] = 0.0, D[4]
     lam = fraction * lam_max(X, D)
-    Z = coder(name)(X, D, lam, tol=1e-9)
+    Z = CODERS[name](X, D, lam, tol=1e-9)
     assert (duality_gap(X, D, Z, lam) <= 1e-9 * 0.5 * (X**2).sum(axis=1) + 1e-15).all()
     assert Z[0].nnz == 0
     assert Z[:, [3]].nnz == 0
@@ -152,14 +154,14 @@ def test_more_active_atoms_than_features_in_the_start_are_harmless(X, D, rng):
 def test_coders_agree_with_coordinate_descent(X, D, name):
     D *= np.linspace(0.2, 1.0, len(D))[:, None]  # atoms need not be of norm 1
     lam = 0.05 * lam_max(X, D)
-    expected = objective(X, D, coder("cd")(X, D, lam, tol=1e-12), lam)
-    found = objective(X, D, coder(name)(X, D, lam, tol=1e-10), lam)
+    expected = objective(X, D, CODERS["cd"](X, D, lam, tol=1e-12), lam)
+    found = objective(X, D, CODERS[name](X, D, lam, tol=1e-10), lam)
     np.testing.assert_allclose(found, expected, rtol=1e-8)
 
 
 @pytest.mark.parametrize("name", NEW_CODERS)
 def test_no_samples_and_no_atoms_are_legal(X, D, name):
-    encode = coder(name)
+    encode = CODERS[name]
     assert encode(X[:0], D, 0.1).shape == (0, len(D))
     assert encode(X, D[:0], 0.1).shape == (len(X), 0)
     assert encode(X, 0 * D, 0.1).nnz == 0
@@ -167,7 +169,7 @@ def test_no_samples_and_no_atoms_are_legal(X, D, name):
 
 @pytest.mark.parametrize("name", NEW_CODERS)
 def test_codes_have_the_type_of_the_samples(X, D, name):
-    Z = coder(name)(X.astype(np.float32), D.astype(np.float32), 0.3)
+    Z = CODERS[name](X.astype(np.float32), D.astype(np.float32), 0.3)
     assert Z.dtype == np.float32
     assert relative_gaps(X.astype(np.float32), D.astype(np.float32), Z, 0.3).max() <= 1.1e-4
 
@@ -175,7 +177,7 @@ def test_codes_have_the_type_of_the_samples(X, D, name):
 @pytest.mark.parametrize("name", NEW_CODERS)
 def test_threads_do_not_change_a_bit(D, rng, name):
     X = rng.normal(size=(600, 16))
-    one, two = (coder(name)(X, D, 1.0, n_threads=n) for n in (1, 2))
+    one, two = (CODERS[name](X, D, 1.0, n_threads=n) for n in (1, 2))
     assert (one != two).nnz == 0
 
 

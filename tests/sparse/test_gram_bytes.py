@@ -4,14 +4,13 @@ import numpy as np
 import pytest
 
 from flyannot.sparse.coders.cd.encode import encode
-from flyannot.sparse.coders.cd.gram_bytes import correlate_all, mirrored, round_gram
-from flyannot.sparse.coders.cd.kernels import Problem, make_scratch
-from flyannot.sparse.coders.cd.support import lean
+from flyannot.sparse.coders.cd.gram_bytes import correlate_all, mirrored, mirrored_order
+from flyannot.sparse.coders.cd.problem import make_problem, make_scratch
+from flyannot.sparse.kernels import kernel
 from flyannot.sparse.objective import duality_gap
-from flyannot.sparse.simd.gram_rows import mirrored_order
 
 
-@lean()
+@kernel
 def correlate_in_bytes(q0, atoms, z, n, problem, scratch):
     return correlate_all(q0, atoms, z, n, q0[0] - q0[0], problem, scratch)
 
@@ -26,16 +25,13 @@ def test_correlations_err_by_no_more_than_is_said(rng, dtype, n_atoms, n, lam):
     x, z = D[0] + D[1], np.zeros(n_atoms)
     atoms = rng.permutation(n_atoms)[:n]
     z[atoms] = rng.normal(size=n)
-    gram, norms = (D @ D.T).astype(dtype), np.linalg.norm(D, axis=1).astype(dtype)
     scratch, width = make_scratch(n_atoms, 12, np.dtype(dtype)), -(-n_atoms // 64) * 64
-    bytes_, scales = np.full((n_atoms, width), 128, np.uint8), np.empty(n_atoms, dtype)
-    round_gram(gram, norms, bytes_, scales)
-    problem = Problem(gram, bytes_, scales, norms, dtype(lam), 1e-4, 0.0, 10)
+    problem = make_problem((D @ D.T).astype(dtype), lam, 1e-4, 10)
     order, q0, padded = mirrored_order(width), np.zeros(width), np.zeros(width)
     q0[: len(D)], padded[: len(D)] = D @ x, D @ (x - z @ D)
-    scratch.loads[:n], scratch.load_codes[:n] = atoms, z[atoms]
+    scratch.pending[:n], scratch.pending_codes[:n] = atoms, z[atoms]
     q0 = q0[order].astype(dtype)
-    bound, error = correlate_in_bytes(q0, scratch.loads, scratch.load_codes, n, problem, scratch)
+    bound, error = correlate_in_bytes(q0, scratch.pending, scratch.pending_codes, n, problem, scratch)
     assert bound == dtype(lam) - dtype(error)
     assert (error > 0) == (n > 0 and lam == 1)
     assert np.abs(scratch.q - padded[order]).max() <= error + 1e-5

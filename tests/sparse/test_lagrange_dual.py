@@ -6,7 +6,8 @@ import pytest
 from flyannot.errors import InputError
 from flyannot.sparse.fit import learn, random_patches
 from flyannot.sparse.learners.lagrange_dual import LagrangeDual, primal_objective, solve_dual
-from flyannot.sparse.objective import dictionary_stationarity, objective
+from flyannot.sparse.objective import objective
+from tests.sparse.optimality import dictionary_stationarity
 from tests.sparse.twin_bases import slow_bases
 
 LAM = 0.15

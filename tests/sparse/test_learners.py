@@ -1,19 +1,20 @@
 """Laws that every learner of the table obeys, with its own options and from the command line."""
 
-from inspect import Parameter, signature
+from dataclasses import fields
 
 import numpy as np
 import pytest
 
-from flyannot.cli.shared.learner_options import TABLE
+from flyannot.cli.shared.option_table import option_table
 from flyannot.errors import InputError
-from flyannot.sparse.coders import coder
+from flyannot.sparse.coders import CODERS
 from flyannot.sparse.fit import learn, random_patches
-from flyannot.sparse.learners import LEARNERS, SETTINGS, learner_class, resolved_settings
+from flyannot.sparse.learners import LEARNERS
 from flyannot.sparse.objective import objective
 from flyannot.steps import learn_dict as step
-from flyannot.steps.learn_dict import LearnOptions, learn_dict
-from flyannot.steps.output import Work
+from flyannot.steps.learn_dict import learn_dict
+from flyannot.steps.options import LearnOptions
+from flyannot.steps.tasks import Execution
 from flyannot.store.reading import open_stored
 from tests.planted_samples import planted, unit_rows
 
@@ -36,7 +37,7 @@ BOTH_TYPES = pytest.mark.parametrize("dtype", [np.float32, np.float64])
 
 # Values that are not the default, for the command line.
 OTHERS = {
-    "variant": "paper", "n_sweeps": 2, "forgetting": 0.5, "max_step": 1.0, "n_shares": 3, "coder": "cd",
+    "variant": "paper", "n_sweeps": 2, "forgetting": 0.5, "max_step": 1.0, "coder": "cd",
     "tol": 1e-3, "batch_size": 24, "beta": 0.85, "memory": 0.5, "replace_after": 9, "reduction": 2,
     "ball": "l1", "projection": "exact", "code_penalty": "l2", "history": "products",
     "surrogate": "proximal", "n_blocks": 3, "n_processors": 2, "code_blocks": "drawn", "n_code_steps": 4,
@@ -44,9 +45,14 @@ OTHERS = {
 }  # fmt: skip
 
 
+def names_of(name):
+    """The names of a learner's own options."""
+    return [one.name for one in fields(LEARNERS[name].Options)]
+
+
 def make(way, D, n_samples, *, lam=LAM, **more):
     name, settings = WAYS[way]
-    return learner_class(name)(D, n_samples, lam=lam, **settings | more)
+    return LEARNERS[name](D, n_samples, lam=lam, **settings | more)
 
 
 def run(learner, X, n_epochs, *, seed=0, until=None, first_epoch=0):
@@ -94,7 +100,7 @@ def test_atoms_stay_in_the_unit_ball_and_feel_it(way, dtype, rng):
 def test_the_objective_falls(way, rng):
     X = planted(600, 20, 16, 2, rng)[0].astype(np.float32)
     D = random_patches(X, 30, rng)
-    before = objective(X, D, coder("cd")(X, D, LAM), LAM).mean()
+    before = objective(X, D, CODERS["cd"](X, D, LAM), LAM).mean()
     values = [record.objective for record in run(make(way, D, len(X)), X, 6)]
     assert values[0] < before and values[-1] < values[0]
 
@@ -113,7 +119,7 @@ def test_the_same_seed_makes_the_same_bits_and_another_seed_others(way, dtype, r
 
 @EVERY_WAY
 def test_threads_change_no_bit(way, rng):
-    if "n_threads" not in SETTINGS[WAYS[way][0]]:
+    if "n_threads" not in names_of(WAYS[way][0]):
         pytest.skip("has no threads")
     X = planted(300, 20, 16, 2, rng)[0].astype(np.float32)
     D = random_patches(X, 30, rng)
@@ -206,59 +212,67 @@ def test_awkward_samples_do_no_harm(way, awkward, rng):
 @EVERY_LEARNER
 def test_no_weight_of_the_l1_norm_is_refused(name):
     with pytest.raises(InputError, match="lam") as refused:
-        learner_class(name)(np.eye(4), 4, lam=0.0)
+        LEARNERS[name](np.eye(4), 4, lam=0.0)
     assert refused.value.fix
 
 
 @EVERY_LEARNER
-def test_every_argument_of_a_learner_is_an_option(name):
-    listed = {
-        argument.name
-        for c in learner_class(name).__mro__
-        if "__init__" in vars(c)
-        for argument in signature(c.__init__).parameters.values()
-        if argument.kind is Parameter.KEYWORD_ONLY
-    }
-    for c in learner_class(name).__mro__:
-        listed |= set(vars(c).get("defaults", ()))
-    assert set(SETTINGS[name]) == listed - {"lam"}
+def test_a_learner_shows_its_options(name):
+    others = others_of(name)
+    learner = LEARNERS[name](np.eye(4), 4, lam=0.1, **others)
+    assert learner.lam == 0.1 and isinstance(learner.options, LEARNERS[name].Options)
+    assert vars(learner.options) == others
 
 
 @EVERY_LEARNER
-def test_the_help_states_the_true_defaults(name, flyannot):
-    said = " ".join(flyannot("learn-dict --help").out.split())
-    for setting, default in resolved_settings(name, {}).items():
-        stated = TABLE[setting].default
-        assert default == (stated[name] if isinstance(stated, dict) else stated), setting
-        owners = [learner for learner in LEARNERS if setting in SETTINGS[learner]]
-        assert f"({', '.join(owners)}) {TABLE[setting].text.split('.')[0]}" in said
-    assert "modl is made for whole pictures" in said
+def test_every_option_has_a_sentence_and_a_legal_default(name):
+    LEARNERS[name].Options()  # parses the defaults
+    for one in fields(LEARNERS[name].Options):
+        assert one.metadata["help"].endswith(".")
+        assert one.default is not None or one.metadata["stands_for"], one.name
 
 
 @EVERY_LEARNER
-def test_every_setting_reaches_the_learner(name, flyannot, chain, tmp_path):
-    others = {setting: OTHERS[setting] for setting in SETTINGS[name]}
+def test_the_page_of_options_has_those_of_every_learner(name):
+    section = option_table().partition(f"### --learner-option of {name}\n")[2].partition("\n#")[0]
+    listed = [line.split("`")[1].replace("-", "_") for line in section.splitlines() if line.startswith("| `")]
+    assert listed == names_of(name)
+
+
+def others_of(name):
+    """A value that is not the default, for every option of a learner."""
+    others = {option: OTHERS[option] for option in names_of(name)}
     if name == "modl":  # which has no exact projection onto the l1 ball behind masks
         others["ball"] = "l2"
-    words = " ".join(f"--{setting.replace('_', '-')} {value}" for setting, value in others.items())
+    return others
+
+
+@EVERY_LEARNER
+def test_every_option_reaches_the_learner_from_the_command_line(name, flyannot, chain, tmp_path):
+    others = others_of(name)
+    words = " ".join(
+        f"--learner-option {option.replace('_', '-')}={value}" for option, value in others.items()
+    )
     said = flyannot(
         f"learn-dict DESCRIPTORS -o OUT --learner {name} --n-atoms 12 --n-epochs 1 --max-patches 300 {words}",
         DESCRIPTORS=chain.descriptors, OUT=tmp_path / "d.h5",
     )  # fmt: skip
     assert said.code == 0, said.err
     with open_stored(tmp_path / "d.h5", "dictionary") as dictionary:
-        recorded = dictionary.options["settings"]
-    assert recorded == {setting: value for setting, value in others.items() if setting != "n_threads"}
+        recorded = dictionary.options["learn"]["learner_option"]
+    assert recorded == {option: value for option, value in others.items() if option != "n_threads"}
 
 
 @EVERY_LEARNER
 def test_an_option_of_another_learner_is_refused(name, flyannot, chain, tmp_path):
-    other = next(setting for setting in TABLE if setting not in SETTINGS[name])
+    other = next(option for option in OTHERS if option not in names_of(name))
     said = flyannot(
-        f"learn-dict DESCRIPTORS -o OUT --learner {name} --{other.replace('_', '-')} {OTHERS[other]}",
+        f"learn-dict DESCRIPTORS -o OUT --learner {name} --learner-option {other}={OTHERS[other]}",
         DESCRIPTORS=chain.descriptors, OUT=tmp_path / "d.h5",
     )  # fmt: skip
-    assert said.code == 2 and f"is no option of the learner {name}" in said.err
+    assert said.code == 2
+    assert f'learner {name} has no option "{other}"' in said.err
+    assert all(option.replace("_", "-") in said.err for option in names_of(name))
 
 
 @EVERY_LEARNER
@@ -267,7 +281,7 @@ def test_learning_that_was_stopped_after_an_epoch_ends_in_the_same_bytes(
 ):
     options = LearnOptions(learner=name, n_atoms=20, n_epochs=3, max_patches=400)
     whole, stopped = tmp_path / "whole.h5", tmp_path / "stopped.h5"
-    learn_dict([chain.descriptors], whole, options, Work())
+    learn_dict([chain.descriptors], whole, options, Execution())
 
     written = []
 
@@ -279,9 +293,9 @@ def test_learning_that_was_stopped_after_an_epoch_ends_in_the_same_bytes(
     write = step.write_checkpoint
     monkeypatch.setattr(step, "write_checkpoint", stop_at_the_second)
     with pytest.raises(KeyboardInterrupt):
-        learn_dict([chain.descriptors], stopped, options, Work())
+        learn_dict([chain.descriptors], stopped, options, Execution())
     monkeypatch.setattr(step, "write_checkpoint", write)
     with caplog.at_level("INFO"):
-        learn_dict([chain.descriptors], stopped, options, Work())
+        learn_dict([chain.descriptors], stopped, options, Execution())
     assert "continues after epoch 1" in caplog.text
     assert stopped.read_bytes() == whole.read_bytes()

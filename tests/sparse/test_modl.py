@@ -173,8 +173,8 @@ def test_learning_from_incomplete_samples_is_judged_by_what_is_known(rng):
 @pytest.mark.parametrize(
     "option, named",
     [
-        ({"reduction": 0}, "masks"),
-        ({"reduction": 41}, "masks"),
+        ({"reduction": 0}, "reduction"),
+        ({"reduction": 41}, "reduction"),
         ({"ball": "l3"}, "ball"),
         ({"projection": "lazy"}, "projection"),
         ({"code_penalty": "l0"}, "code_penalty"),
@@ -182,12 +182,12 @@ def test_learning_from_incomplete_samples_is_judged_by_what_is_known(rng):
         ({"ball": "l1", "projection": "exact", "reduction": 2}, "l1 ball"),
     ],
 )
-def test_options_that_cannot_be_meant_are_refused(option, named, rng):
+def test_invalid_options_are_refused(option, named, rng):
     with pytest.raises(InputError, match=named):
         MODL(unit_rows((6, 40), rng), 10, lam=LAM, **option)
 
 
-def test_completion_is_z_D_for_the_code_of_the_known_features(rng):
+def test_completion_is_z_D_for_the_code_of_the_observed_features(rng):
     X, D = planted(12, 6, 20, rng)
     shown, known = with_missing(X, rng)
     shown[4], known[4] = X[4], True

@@ -9,8 +9,8 @@ from flyannot.descriptors.sift import dense_sift, normalise
 from flyannot.descriptors.standard_image import read_grey
 from flyannot.errors import InputError
 from flyannot.sparse.coders.cd.encode import encode
-from flyannot.sparse.learners.scc.learner import SCC, VARIANTS
-from flyannot.sparse.learners.scc.parallel import ParallelSCC
+from flyannot.sparse.learners.scc.learner import SCC
+from flyannot.sparse.learners.scc.options import VARIANTS
 from flyannot.sparse.objective import objective
 from tests.planted_samples import planted, run, unit_rows
 from tests.sparse.twin_scc import TwinSCC
@@ -192,47 +192,3 @@ def test_options_out_of_range_are_named(options):
     with pytest.raises(InputError, match=next(iter(options))) as caught:
         SCC(np.eye(4), 4, **{"lam": 0.1, **options})
     assert caught.value.fix
-
-
-@pytest.mark.parametrize("variant", VARIANT_NAMES)
-def test_one_share_is_scc_itself(variant, rng):
-    X, _ = planted(120, 40, 20, 3, rng)
-    options = {"lam": LAM, "variant": variant, "forgetting": 0.3}
-    one = run(SCC(X[:30], len(X), **options), X, 3)
-    other = run(ParallelSCC(X[:30], len(X), n_shares=1, **options), X, 3, block=50)
-    assert_allclose(other.D, one.D, atol=1e-10)
-    assert_allclose(other.codes().toarray(), one.codes().toarray(), atol=1e-10)
-
-
-@pytest.mark.parametrize("variant", VARIANT_NAMES)
-def test_shares_make_the_same_bits_however_threads_are_scheduled(variant, rng):
-    X, _ = planted(300, 80, 40, 4, rng, np.float32)
-    X[::50] = 0.0
-    D = X[:70].copy()
-    one, two = (
-        run(ParallelSCC(D, len(X), n_shares=3, lam=LAM, variant=variant), X, 3, block=64) for _ in "ab"
-    )
-    assert_array_equal(one.D, two.D)
-    assert (one.codes() != two.codes()).nnz == 0
-    assert np.isfinite(one.D).all() and (np.linalg.norm(one.D, axis=1) <= 1 + 1e-6).all()
-
-
-def test_shares_add_their_squared_codes_to_one_h(rng):
-    X, _ = planted(200, 40, 20, 3, rng)
-    learner = run(ParallelSCC(X[:30], len(X), n_shares=2, lam=LAM, variant="released"), X, 2, block=50)
-    assert_allclose(learner.state()["h"], learner.codes().power(2).sum(axis=0).A1, rtol=1e-12)
-
-
-@pytest.mark.parametrize("variant", VARIANT_NAMES)
-def test_shares_reach_the_objective_of_one_thread(variant, rng):
-    X, _ = planted(3000, 40, 32, 3, rng, np.float32)
-    values = []
-    for learner in (SCC, ParallelSCC):
-        fitted = run(learner(X[:50], len(X), lam=LAM, variant=variant), X, 6, block=500)
-        values.append(objective(X, fitted.D, fitted.codes(), LAM).mean())
-    assert_allclose(values[1], values[0], rtol=0.01)
-
-
-def test_no_share_is_no_learner():
-    with pytest.raises(InputError, match="n_shares"):
-        ParallelSCC(np.eye(4), 4, lam=0.1, n_shares=0)

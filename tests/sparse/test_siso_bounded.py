@@ -8,7 +8,8 @@ from flyannot.errors import DataError
 from flyannot.sparse.coders.siso import bounded as siso_bounded
 from flyannot.sparse.coders.siso import encode as siso
 from flyannot.sparse.coders.siso.kernels import blend, feasible_step
-from flyannot.sparse.objective import duality_gap, lam_max, objective
+from flyannot.sparse.objective import duality_gap, objective
+from tests.sparse.optimality import lam_max
 from tests.sparse.test_siso import crowded
 
 
@@ -24,7 +25,7 @@ def few_are_many(monkeypatch):
 def test_bounds_change_the_looks_and_not_the_minimum(fraction, dtype, rng):
     X, D = (a.astype(dtype) for a in crowded(rng, n_samples=20))
     lam, tol = fraction * lam_max(X, D), 1e-10 if dtype == np.float64 else 1e-6
-    plain, bounded = (f(X, D, lam, tol=tol) for f in (siso.solve_by_looks, siso.solve))
+    plain, bounded = (f(X, D, lam, tol=tol) for f in (siso.solve_with_full_passes, siso.solve))
     half = 0.5 * (X.astype(float) ** 2).sum(axis=1)
     assert (duality_gap(X, D, bounded.Z, lam) <= 1.5 * tol * half).all()
     assert np.abs(objective(X, D, bounded.Z, lam) - objective(X, D, plain.Z, lam)).max() <= 1.5 * tol
@@ -38,11 +39,11 @@ def test_no_breach_hides_behind_a_bound(rng):
     problem = siso.Problem(D, 0.4, 1e-6, 10)
     level = siso_bounded.Level(problem, np.linalg.norm(D, axis=1).max(), 0.0)
     search = siso_bounded.Search(X[0], (np.zeros(0, np.int64), np.zeros(0)))
-    search.looks = [(r, D @ r) for r in rng.normal(size=(2, len(D.T)))]
+    search.passes = [(r, D @ r) for r in rng.normal(size=(2, len(D.T)))]
     n_spared = 0
     for part in (0.01, 0.03, 0.1, 0.3):
-        r = 0.1 * search.looks[0][0] + 0.05 * search.looks[1][0] + part * 0.1 * rng.normal(size=len(D.T))
-        found = level._bounded_look(search, r)
+        r = 0.1 * search.passes[0][0] + 0.05 * search.passes[1][0] + part * 0.1 * rng.normal(size=len(D.T))
+        found = level._bounded_pass(search, r)
         q = np.abs(D @ r)
         if found is not None:
             n_spared += 1
@@ -89,7 +90,7 @@ def test_empty_zero_and_broken_problems_are_as_in_siso(rng):
         siso.encode(X, D, 0.1)
 
 
-@pytest.mark.parametrize("solve", [siso.solve, siso.solve_by_looks])
+@pytest.mark.parametrize("solve", [siso.solve, siso.solve_with_full_passes])
 def test_a_gap_below_rounding_ends_the_search(solve, rng):
     X, D = (a.astype(np.float32) for a in crowded(rng))
     solved = solve(X, D, 0.01, tol=1e-14)

@@ -12,9 +12,9 @@ from flyannot.benchmarks.clocks import median_seconds
 from flyannot.benchmarks.grading import graded_codes, normalised
 from flyannot.benchmarks.references import lars, quadratic_program
 from flyannot.benchmarks.workers import peak_mb
-from flyannot.sparse.coders import coder
+from flyannot.sparse.coders import CODERS
 from flyannot.sparse.fit import learn
-from flyannot.sparse.learners import learner_class
+from flyannot.sparse.learners import LEARNERS
 from flyannot.sparse.objective import objective
 
 TOL = 1e-4
@@ -23,14 +23,14 @@ _REFERENCES = {"lars": lars.encode, "qp": quadratic_program.encode}
 
 def encoder(name):
     """The `encode` function of a coder of the table, or of a reference."""
-    return _REFERENCES.get(name) or coder(name)
+    return _REFERENCES.get(name) or CODERS[name]
 
 
 def learn_dictionaries(patches, initial, lam, n, n_epochs, last, last_but_one):
     """Learn by SCC, and write the dictionaries after the last epoch and after the one before it."""
     X, kept = normalised(patches, slice(n)), []
-    learner = learner_class("scc")(np.load(initial), len(X), lam=lam)
-    for _ in learn(X, learner, n_epochs=n_epochs, rng=np.random.default_rng(1), n_judged=0):
+    learner = LEARNERS["scc"](np.load(initial), len(X), lam=lam)
+    for _ in learn(X, learner, n_epochs=n_epochs, rng=np.random.default_rng(1), n_evaluated=0):
         kept.append(np.array(learner.D))
     np.save(last, kept[-1])
     np.save(last_but_one, kept[-2])
@@ -53,7 +53,7 @@ def encode_exactly(patches, dictionary, lam, n, coder_name, tol):
 
 def encode_beside_gemm(patches, dictionary, lam, n, start_from=None):
     """Code by `cd`, taking turns with the bare product; `start_from` names a dictionary to warm up on."""
-    X, D, encode = normalised(patches, slice(-n, None)), np.load(dictionary), coder("cd")
+    X, D, encode = normalised(patches, slice(-n, None)), np.load(dictionary), CODERS["cd"]
     start = None if start_from is None else encode(X, np.load(start_from), lam, tol=TOL)
     product, kept = np.empty((len(X), len(D)), np.float32), {}
 
@@ -76,7 +76,7 @@ def multiply(patches, dictionary, lam, n):
 
 def encode_on_threads(patches, dictionary, lam, n):
     """Code on one and on two threads, taking turns; `speed_up` is the ratio."""
-    X, D, encode = normalised(patches, slice(-n, None)), np.load(dictionary), coder("cd")
+    X, D, encode = normalised(patches, slice(-n, None)), np.load(dictionary), CODERS["cd"]
     kept = {}
 
     def on(n_threads):

@@ -8,7 +8,7 @@ from flyannot.benchmarks.clocks import Stopwatch
 from flyannot.benchmarks.inputs.ratings import Ratings
 from flyannot.benchmarks.references.completion_cd import CoordinateDescent
 from flyannot.sparse.fit import random_patches
-from flyannot.sparse.learners import learner_class
+from flyannot.sparse.learners import LEARNERS
 
 N_COMPONENTS = 30
 TEST_SHARE = 0.25
@@ -80,7 +80,7 @@ def by_modl(parts, lam, rng, *, n_epochs=_N_EPOCHS, beta=0.9):
     full = X[rng.permutation(len(X))[: 4 * N_COMPONENTS]]
     D = random_patches(np.nan_to_num(full) + 1e-3 * rng.normal(size=full.shape), N_COMPONENTS, rng)
     options = {"lam": lam, "batch_size": max(1, len(X) // _BATCHES), "beta": beta, "code_penalty": "l2"}
-    learner = learner_class("modl")(np.asarray(D, np.float32), len(X), **options)
+    learner = LEARNERS["modl"](np.asarray(D, np.float32), len(X), **options)
     trace, spent = [], 0.0
     for epoch_rng in rng.spawn(n_epochs):
         order = epoch_rng.permutation(len(X))

@@ -8,7 +8,7 @@ from flyannot.benchmarks.inputs.whole_pictures import centred, split_by_gene
 from flyannot.benchmarks.items import Item
 from flyannot.benchmarks.workers import peak_mb
 from flyannot.errors import InputError
-from flyannot.sparse.coders.missing_values import lasso_of_known, split_missing
+from flyannot.sparse.coders.missing_values import lasso_of_observed, split_missing
 from flyannot.sparse.fit import random_patches, run_epoch
 from flyannot.sparse.learners.online.modl import MODL
 
@@ -96,7 +96,7 @@ def complete(X, D, lam, *, tol=1e-4):
     for start in range(0, len(incomplete), block):
         rows = incomplete[start : start + block]
         Xb, observed = split_missing(X[rows])
-        Z = lasso_of_known(Xb, observed, F, lam / len(F), tol)
+        Z = lasso_of_observed(Xb, observed, F, lam / len(F), tol)
         filled[rows] = np.where(observed, Xb, Z @ F.T)
     return filled
 

@@ -11,7 +11,7 @@ from flyannot.benchmarks.inputs.signals import fmri_volumes
 from flyannot.benchmarks.inputs.whole_pictures import centred, whole_pictures
 from flyannot.benchmarks.rows import Rows
 from flyannot.sparse.fit import random_patches
-from flyannot.sparse.learners import learner_class
+from flyannot.sparse.learners import LEARNERS
 
 BATCH_SIZE = 40  # as in the paper
 SIZES = {"epochs_of_embryos": (8, 20), "epochs_of_fMRI": (20, 60)}
@@ -63,10 +63,10 @@ def learn(train, test, lam, n_atoms, ball, code_penalty, n_epochs, seed, options
     X, held, rng = np.load(train), np.load(test), np.random.default_rng(seed)
     options = {"lam": lam, "batch_size": BATCH_SIZE, "ball": ball, "code_penalty": code_penalty} | options
     D = random_patches(X, n_atoms, rng).astype(np.float32)
-    compiled = learner_class("modl")(D, BATCH_SIZE, **options)
+    compiled = LEARNERS["modl"](D, BATCH_SIZE, **options)
     compiled.begin_epoch(np.random.default_rng(0))
     compiled.step(X[:BATCH_SIZE], np.arange(BATCH_SIZE))
-    learner = learner_class("modl")(D, len(X), **options)
+    learner = LEARNERS["modl"](D, len(X), **options)
     grade = _objective_by_l2 if code_penalty == "l2" else exact_objective
     rows, spent = [{"records": 0, "seconds": 0.0, "objective": grade(held, learner.D, lam)}], 0.0
     n_part = max(BATCH_SIZE, int(_PART_OF_EPOCH * len(X)) // BATCH_SIZE * BATCH_SIZE)

@@ -11,7 +11,7 @@ import numpy as np
 import scipy.sparse as sp
 
 from flyannot.runtime.compiled import compiled
-from flyannot.sparse.learners.scc.learner import VARIANTS
+from flyannot.sparse.learners.scc.options import VARIANTS
 
 
 class PlainSCC:
@@ -41,7 +41,7 @@ class PlainSCC:
 
     def end_epoch(self):
         self._n_visits_before += self._n_visits
-        if self._variant.epochs_of_h == 1:
+        if not self._variant.keeps_all:
             self._h_past[:] = 0.0
         self._h_past += self._h_now
         self._h_now[:] = 0.0

@@ -15,7 +15,7 @@ from flyannot.descriptors.sift import normalise
 from flyannot.runtime.blas_threads import one_blas_thread
 from flyannot.sparse.fit import default_lam, random_patches
 from flyannot.sparse.fit import learn as epochs_of
-from flyannot.sparse.learners import learner_class
+from flyannot.sparse.learners import LEARNERS
 from flyannot.steps.learn_dict import NormalisedPatches
 
 PATCHES_AT_BATCH_1 = {500: 300, 1000: 150, 2000: 60}  # OL takes from 2 to 150 ms a patch there
@@ -68,8 +68,8 @@ def learned_atoms(descriptors, n_atoms, rng, *, n_epochs, learner="scc", **setti
     """A dictionary of descriptors (uint8), float32, and its lam."""
     X = normalise(descriptors)
     lam = float(default_lam(X.shape[1]))
-    learner = learner_class(learner)(random_patches(X, n_atoms, rng), len(X), lam=lam, **settings)
-    list(epochs_of(X, learner, n_epochs=n_epochs, rng=rng, n_judged=0))
+    learner = LEARNERS[learner](random_patches(X, n_atoms, rng), len(X), lam=lam, **settings)
+    list(epochs_of(X, learner, n_epochs=n_epochs, rng=rng, n_evaluated=0))
     return np.ascontiguousarray(learner.D, np.float32), lam
 
 
@@ -93,16 +93,17 @@ def learn_streamed(patches, held, initial, lam, n, n_epochs, learner="scc", sett
 
 def _made(D, X, lam, learner, settings):
     """A fresh learner, compiled."""
-    make = PlainSCC if learner == "plain-loop" else learner_class(learner)
+    make = PlainSCC if learner == "plain-loop" else LEARNERS[learner]
     settings = {"lam": lam} | (settings or {})
-    list(epochs_of(X[:_N_WARM], make(D, _N_WARM, **settings), n_epochs=2, rng=_rng(), n_judged=0))
+    list(epochs_of(X[:_N_WARM], make(D, _N_WARM, **settings), n_epochs=2, rng=_rng(), n_evaluated=0))
     return make(D, len(X), **settings)
 
 
 def _learned(X, learner, held, n_epochs, seconds_of):
     trace, sample = [], normalised(held, slice(None))
     with one_blas_thread():  # as `flyannot learn-dict` holds it: BLAS's idle threads spin on beside ours
-        for epoch, record in enumerate(epochs_of(X, learner, n_epochs=n_epochs, rng=_rng(), n_judged=0), 1):
+        epochs = epochs_of(X, learner, n_epochs=n_epochs, rng=_rng(), n_evaluated=0)
+        for epoch, record in enumerate(epochs, 1):
             if epoch < n_epochs:
                 trace.append((seconds_of(record), exact_objective(sample, learner.D, learner.lam)))
         cost = {"seconds": seconds_of(record), "n": len(X), "n_epochs": n_epochs}

@@ -75,7 +75,7 @@ def time_scc(patches, initial, lam, variant):
     """In a worker: us per visit of codes, dictionary, both; the least of some epochs from one warm state."""
     X = normalise(np.load(patches))
     learner = SCC(np.load(initial), len(X), lam=lam, variant=variant)
-    list(learn(X, learner, n_epochs=_N_WARM_EPOCHS, rng=np.random.default_rng(1), n_judged=0))
+    list(learn(X, learner, n_epochs=_N_WARM_EPOCHS, rng=np.random.default_rng(1), n_evaluated=0))
     state, seconds = learner.state(), {SCC: [], CodesOnly: []}
     for _ in range(_N_EPOCHS):
         for kind, times in seconds.items():

@@ -5,7 +5,7 @@ from flyannot.benchmarks.findings import Finding, Target
 from flyannot.benchmarks.inputs.patches import LAM, patches_of
 from flyannot.benchmarks.items import Item
 from flyannot.benchmarks.scc.learning import learn, spams_ol
-from flyannot.sparse.learners import LEARNERS, resolved_settings
+from flyannot.sparse.learners import LEARNERS
 
 _N_EPOCHS = 10
 _MORE = {  # beside every learner as it comes
@@ -43,7 +43,7 @@ def measure(setup):
 
 def _words(learner, settings):
     """What the settings are, and the batch size also where it is the learner's own."""
-    own = resolved_settings(learner, {})
+    own = LEARNERS[learner].Options().as_header()
     shown = {name: own[name] for name in ("batch_size",) if name in own} | settings
     return ", ".join(f"{name.replace('_', ' ')} {value}" for name, value in shown.items()).replace(
         "batch size", "batch"

@@ -1,8 +1,11 @@
 """Every option of every command as one page of Markdown: docs/commands.md."""
 
+from dataclasses import fields
+
 import click
 
 from flyannot.cli.shared.options import FieldOption
+from flyannot.options import kebab, shown_default
 
 RENEW = "flyannot info --options > docs/commands.md"
 
@@ -41,7 +44,21 @@ def _section(name, command):
     lines = [f"## {name}", "", " ".join(command.about.split()), ""]
     if rows:
         lines += ["| | value | default | table | |", "|---|---|---|---|---|", *map(_line, rows), ""]
+    for param in _own(command):
+        if isinstance(param, FieldOption):
+            for owner, cls in getattr(param.field.metadata["kind"], "owners", {}).items():
+                lines += _options_of(owner, cls.Options, param.opts[0])
     return "\n".join(lines)
+
+
+def _options_of(owner, options, name):
+    """The lines of the options that a thing of a registry, such as a learner, has of its own."""
+    rows = (
+        [f"`{kebab(one.name)}`", _words(one.metadata["kind"]), shown_default(one), one.metadata["help"]]
+        for one in fields(options)
+    )
+    head = ["| | value | default | |", "|---|---|---|---|"]
+    return [f"### {name} of {owner}", "", *head, *map(_line, rows), ""]
 
 
 def _own(command):
@@ -65,15 +82,17 @@ def _value(param):
     if param.is_flag:
         return ""
     kind = param.field.metadata["kind"] if isinstance(param, FieldOption) else param.type
-    if getattr(kind, "choices", ()):
-        text = ", ".join(f"`{choice}`" for choice in kind.choices)
-    elif isinstance(param, FieldOption):
-        text = kind.words
+    if isinstance(param, FieldOption) or getattr(kind, "choices", ()):
+        text = _words(kind)
     elif isinstance(kind, click.Path):
         text = "a path"
     else:
         text = param.metavar or kind.name.replace(" range", "")
     return text + (", repeatable" if param.multiple else "")
+
+
+def _words(kind):
+    return ", ".join(f"`{choice}`" for choice in kind.choices) or kind.words
 
 
 def _default(param):

@@ -12,7 +12,7 @@ from flyannot.cli.shared.help_page import HelpPage
 from flyannot.cli.shared.progress import Progress
 from flyannot.cli.shared.verbosity import log, start_log, verbosity_flags
 from flyannot.errors import InputError
-from flyannot.options import FilePath, Flag, Several, default_of, environment_name, kebab
+from flyannot.options import FilePath, Flag, Several, environment_name, kebab, shown_default
 from flyannot.runtime.memory import require_address_space
 from flyannot.stage_ranges import StageRange
 
@@ -63,7 +63,7 @@ class FieldOption(click.Option):
     """The option of a field of an options class; `is_more` puts it under "More options"."""
 
     def __init__(self, cls, one, names, **more):
-        kind, default = one.metadata["kind"], default_of(one)
+        kind = one.metadata["kind"]
         if isinstance(kind, Flag):
             value = {"is_flag": True}
         elif kind.is_repeatable:
@@ -71,9 +71,7 @@ class FieldOption(click.Option):
         else:
             value = {"type": ParsedBy(kind)}
         self.is_more, self.table, self.field = one.metadata["more"], cls.table, one
-        self.shown_default = one.metadata["stands_for"]
-        if not self.shown_default and not isinstance(kind, Flag) and default not in (None, (), {}):
-            self.shown_default = kind.as_text(default)
+        self.shown_default = shown_default(one)
         super().__init__(
             names,
             help=self._help(),

@@ -1,32 +1,32 @@
-"""Codes of samples from their known features only, over atoms that are stored feature by feature."""
+"""Codes of samples from their observed features only, over atoms that are stored feature by feature."""
 
 import numpy as np
 import scipy.linalg
 import scipy.sparse as sp
 
-from flyannot.sparse.coders import coder
+from flyannot.sparse.coders import CODERS
 
 _DEPENDENT = 1e-7  # eigenvalues of the Gram matrix below this part of the largest count as zero
 
 
 def split_missing(X):
-    """(X with 0 for NaN, known): `known` marks what is not NaN, and is None where nothing is missing."""
+    """(X with 0 for NaN, observed): `observed` marks what is not NaN; None where nothing is missing."""
     if not np.isnan(np.einsum("ij,ij->i", X, X)).any():
         return X, None
-    known = ~np.isnan(X)
-    return np.where(known, X, X.dtype.type(0)), known
+    observed = ~np.isnan(X)
+    return np.where(observed, X, X.dtype.type(0)), observed
 
 
-def lasso_of_known(X, known, F, lam, tol):
-    """The z that minimise 1/2 |M (x - z D)|^2 + lam s |z|_1, M the s known features of the sample.
+def lasso_of_observed(X, observed, F, lam, tol):
+    """The z that minimise 1/2 |M (x - z D)|^2 + lam s |z|_1, M the s observed features of the sample.
 
     Parameters
     ----------
-    X : float array (n_samples, n_features), 0 where not known
-    known : bool array of the same shape, or None for all
+    X : float array (n_samples, n_features), 0 where not observed
+    observed : bool array of the same shape, or None for all
     F : float array (n_features, n_atoms)
         The atoms, D transposed.
-    lam : float > 0, weight of the L1 norm for one known feature
+    lam : float > 0, weight of the L1 norm for one observed feature
     tol : float
         A sample is done when its duality gap is at most tol / 2 |M x|^2.
 
@@ -34,30 +34,29 @@ def lasso_of_known(X, known, F, lam, tol):
     -------
     Z : CSR matrix (n_samples, n_atoms)
     """
-    if known is None and F.shape[0] <= F.shape[1]:
-        return coder("cd")(X, F.T, lam * len(F), tol=tol)
-    encoded = [
-        _lasso_in_few_dimensions(X[rows] @ F, gram, lam * s, tol) for rows, gram, s in _problems(X, known, F)
-    ]
+    if observed is None and F.shape[0] <= F.shape[1]:
+        return CODERS["cd"](X, F.T, lam * len(F), tol=tol)
+    problems = _problems(X, observed, F)
+    encoded = [_lasso_in_few_dimensions(X[rows] @ F, gram, lam * s, tol) for rows, gram, s in problems]
     return encoded[0] if len(encoded) == 1 else sp.vstack(encoded, format="csr", dtype=X.dtype)
 
 
-def ridge_of_known(X, known, F, lam):
-    """The z that minimise 1/2 |M (x - z D)|^2 + lam s |z|^2; parameters as `lasso_of_known`."""
+def ridge_of_observed(X, observed, F, lam):
+    """The z that minimise 1/2 |M (x - z D)|^2 + lam s |z|^2; parameters as `lasso_of_observed`."""
     encoded = [
         scipy.linalg.solve(gram + 2 * lam * max(s, 1) * np.eye(len(gram)), (X[rows] @ F).T, assume_a="pos").T
-        for rows, gram, s in _problems(X, known, F)
+        for rows, gram, s in _problems(X, observed, F)
     ]
     return sp.csr_matrix(np.concatenate(encoded), dtype=X.dtype)
 
 
-def _problems(X, known, F):
-    """(rows, Gram matrix, number of known features) for every set of samples that shares them."""
-    if known is None:
+def _problems(X, observed, F):
+    """(rows, Gram matrix, number of observed features) for every set of samples that shares them."""
+    if observed is None:
         yield slice(len(X)), F.T @ F, len(F)
         return
-    for i, known_here in enumerate(known):
-        there = F[known_here]
+    for i, observed_here in enumerate(observed):
+        there = F[observed_here]
         yield slice(i, i + 1), there.T @ there, len(there)
 
 
@@ -77,4 +76,4 @@ def _lasso_in_few_dimensions(Q, gram, lam, tol):
             return sp.csr_matrix(Q.shape, dtype=Q.dtype)
         roots = np.sqrt(values[there])
         L, X = vectors[:, there] * roots, Q @ vectors[:, there] / roots
-    return coder("cd")(X.astype(Q.dtype), L.astype(Q.dtype), lam, tol=tol, gram=gram)
+    return CODERS["cd"](X.astype(Q.dtype), L.astype(Q.dtype), lam, tol=tol, gram=gram)

@@ -10,12 +10,16 @@ Lee, Battle, Raina and Ng, "Efficient sparse coding algorithms", NIPS 2006, sect
 Newton method: Bertsekas, SIAM J. Control and Optimization 20(2), 1982.
 """
 
+from dataclasses import dataclass
+
 import numpy as np
 import scipy.sparse as sp
 from scipy.linalg import cho_factor, cho_solve
 
-from flyannot.runtime.validation import chosen, require_legal
-from flyannot.sparse.coders import CODERS, coder
+from flyannot.options import Choice, Count, Options, Real, option
+from flyannot.sparse.coders import CODERS, gram_for
+from flyannot.sparse.coders.blocks import replace_rows
+from flyannot.sparse.objective import checked_lam
 
 RIDGE = 1e-12  # added to the diagonal of A, as part of it: codes may depend on one another
 DECREASE = 1e-4  # part of the decrease a straight line promises that a step must bring
@@ -23,35 +27,31 @@ ROUNDING = 1e-14  # of the dual objective
 MAX_HALVINGS = 30
 
 
+@dataclass(frozen=True, kw_only=True)
+class LagrangeDualOptions(Options):
+    """How the Lagrange dual learns."""
+
+    coder: str = option("feature-sign", Choice(CODERS), "Solver of the codes.")
+    tol: float = option(
+        1e-8, Real(above=0), "Duality gap of the codes, as a part of half the patch's squared norm."
+    )
+    n_threads: int = option(1, Count(), "Threads. The result is the same for any number.", in_header=False)
+
+
 class LagrangeDual:
-    """Learner of the table of learners: exact codes, then the exact dictionary, once per epoch.
+    """Exact codes, then the exact dictionary, once per epoch, as the table of learners describes a learner.
 
     All work is in float64.  Neither half of an epoch raises the objective over all samples.  An atom
     in no code of an epoch is replaced by a sample at its end, scaled to norm 1: the next unused one of
     n_atoms samples drawn at the beginning of the epoch, zero samples passed over.
-
-    Parameters
-    ----------
-    D : float array (n_atoms, n_features)
-        Initial atoms, of norm at most 1; copied.
-    n_samples : int
-    lam : float > 0, weight of the L1 norm
-    coder : str of the table of coders
-    tol : float > 0, duality gap of the codes, as part of 1/2 |x|^2
-    n_threads : int, of the coder
-
-    Raises
-    ------
-    InputError
-        If an option is out of its range.
     """
 
+    Options = LagrangeDualOptions
     block_size = 4096
 
-    def __init__(self, D, n_samples, *, lam, coder="feature-sign", tol=1e-8, n_threads=1):
-        _check_options(lam, coder, tol, n_threads)
+    def __init__(self, D, n_samples, *, lam, **options):
+        self.lam, self.options = checked_lam(lam), self.Options(**options)
         self.D = np.array(D, np.float64, order="C")
-        self.lam, self.coder, self.tol, self.n_threads = float(lam), coder, tol, n_threads
         self._Z = sp.csr_matrix((n_samples, len(self.D)))
         self._new = []
 
@@ -63,14 +63,14 @@ class LagrangeDual:
         self._place = np.full(n_samples, -1)  # of a sample among those drawn
         self._place[drawn] = np.arange(len(drawn))
         self._spares = np.zeros((len(drawn), n_features))
-        self._gram = self.D @ self.D.T
+        self._gram = gram_for(self.options.coder, self.D)
         self._A, self._B = np.zeros((n_atoms, n_atoms)), np.zeros((n_atoms, n_features))
 
     def step(self, X, rows):
         """Solve the codes of X (len(rows), n_features), known by their numbers `rows`."""
         X, rows = np.asarray(X, np.float64), np.asarray(rows)
-        rules = {"tol": self.tol, "gram": self._gram, "n_threads": self.n_threads}
-        Z = coder(self.coder)(X, self.D, self.lam, start=self._Z[rows], **rules)
+        rules = {"tol": self.options.tol, "gram": self._gram, "n_threads": self.options.n_threads}
+        Z = CODERS[self.options.coder](X, self.D, self.lam, start=self._Z[rows], **rules)
         self._A += (Z.T @ Z).toarray()
         self._B += Z.T @ X
         self._new.append((rows, Z))
@@ -92,9 +92,7 @@ class LagrangeDual:
         if not self._new:
             return self._Z
         rows, blocks = zip(*self._new)
-        place = np.arange(self._Z.shape[0])
-        place[np.concatenate(rows)] = len(place) + np.arange(sum(map(len, rows)))
-        return sp.vstack([self._Z, *blocks], format="csr")[place]
+        return replace_rows(self._Z, np.concatenate(rows), sp.vstack(blocks))
 
     def state(self):
         """All that the next epoch needs, between two epochs: a flat dict of arrays."""
@@ -205,13 +203,3 @@ def _replace(D, unused, old, spares):
 def _inner(P, Q):
     """The inner product of every row of P with that of Q."""
     return np.einsum("ij,ij->i", P, Q)
-
-
-def _check_options(lam, coder_name, tol, n_threads):
-    chosen("coder", coder_name, CODERS)
-    options = (
-        ("lam", lam, lam > 0, "above 0"),
-        ("tol", tol, tol > 0, "above 0"),
-        ("n_threads", n_threads, n_threads >= 1, "1 or more"),
-    )
-    require_legal("lagrange-dual", options)

@@ -5,7 +5,6 @@ Widths are multiples of `LANES`, numbers of rows are rounded up to `FOUR`; what 
 cache line.
 """
 
-import numpy as np
 from llvmlite import ir
 from numba import types
 from numba.core import cgutils
@@ -114,7 +113,7 @@ def add_outer(typing_context, rows, stride, scale, left, right, n, width):
 def subtract_bytes(typing_context, q, q0, unit, rows, atoms, high, low, n, offset):
     """q = q0 - unit (sum of (high[i] 2^DIGIT + low[i]) rows[atoms[i]] - offset), by atoms in mirrored order.
 
-    Rows are unsigned, the digits signed bytes.  `mirrored` says which atom a place of q stands for.
+    Rows are unsigned, the digits signed bytes.  Interleaving four rows twice mirrors the order.
     """
 
     def codegen(context, builder, signature, args):
@@ -259,12 +258,3 @@ def above(typing_context, q, k, bar):
         return builder.bitcast(joined, I64)
 
     return types.uint64(q, k, bar), codegen
-
-
-def mirrored_order(n):
-    """The atom at every place of q, for n places: bits 2, 3 and 4, 5 of its number change places.
-
-    That is how interleaving four rows twice leaves them.
-    """
-    place = np.arange(n)
-    return (place & ~60) | (place & 12) << 2 | (place & 48) >> 2

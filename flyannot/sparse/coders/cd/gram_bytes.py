@@ -6,7 +6,7 @@ interleaved on the way, which leaves q in what is called mirrored order.
 
 import numpy as np
 
-from flyannot.sparse.coders.cd.support import FAST, copy_row, inlined, lean
+from flyannot.sparse.kernels import SUMS, copy, inlined, kernel
 from flyannot.sparse.simd.gram_rows import DIGIT, FOUR, subtract_bytes
 
 COARSE = 0.2  # part of lam above which the error of bytes brings too many atoms in
@@ -15,7 +15,7 @@ LARGEST = 127 << DIGIT  # what two signed digits hold
 LARGEST_SUM = 1 << 23  # of all numbers, so that 32 bits hold their products with bytes
 
 
-@lean()
+@kernel
 def round_gram(gram, norms, bytes_, scales):
     """Fill the copy of gram in bytes; no entry of row i exceeds norms[i] times the largest norm."""
     kind = gram.dtype.type
@@ -36,7 +36,7 @@ def correlate_all(q0, atoms, z, n, slack, problem, s):
     Returns the bound on |q| below which an atom does not violate, and the error.
     """
     if n == 0:
-        copy_row(q0, s.q, len(s.q))
+        copy(s.q, q0, len(s.q))
         return problem.lam + slack, slack - slack
     unit, offset, error = round_code(atoms, z, n, problem.scales, s)
     error += slack
@@ -74,11 +74,18 @@ def mirrored(place):
     return (place & ~60) | (place & 12) << 2 | (place & 48) >> 2
 
 
-@lean(fastmath=FAST)
+def mirrored_order(n):
+    """The atom at every place of q, for n places, a multiple of 64: bits 2, 3 and 4, 5 change places.
+
+    That is how interleaving four rows twice leaves them.
+    """
+    return mirrored.py_func(np.arange(n))
+
+
+@kernel(fastmath=SUMS)
 def refresh_correlations(q0, gram, atoms, z, n, q):
     """q = q0 - z gram, in mirrored order."""
-    for j in range(len(q)):
-        q[j] = q0[j]
+    copy(q, q0, len(q))
     for i in range(n):
         row, factor = gram[atoms[i]], z[i]
         for j in range(len(row)):

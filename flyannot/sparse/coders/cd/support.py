@@ -5,41 +5,32 @@ on it, for q = D (x - z D).  An atom that joins moves to its own minimum while t
 so every step is exact and the objective falls all along it.
 """
 
-from functools import partial
 from typing import NamedTuple
 
 import numpy as np
 
-from flyannot.runtime.compiled import compiled
+from flyannot.sparse.kernels import SUMS, add_multiple, copy, inlined
 from flyannot.sparse.simd.gram_rows import add_outer, add_rows, gather_row, inner_product, place_of_largest
+from flyannot.sparse.simd.vectors import LANES
 
-LANES = 16  # rows are padded to this multiple, so that loops over them have no remainder
 DEPENDENT = 32.0  # roundings of |d_k|^2 below which what the support leaves of d_k counts as nothing
-
-# Sums may be reordered: bits depend on the processor, never on what else is coded.
-FAST = {"nnan", "nsz", "contract", "reassoc"}
-
-# numba counts the references to every array it takes out of a tuple, with locked instructions that
-# cost more than the arithmetic here.  These kernels make no arrays, so the counting is switched off.
-lean = partial(compiled, _nrt=False, error_model="numpy")
-inlined = partial(lean, forceinline=True)
 
 
 class Support(NamedTuple):
-    """The support of one sample, with room for s atoms, and its inverse."""
+    """The support of one sample, of at most s atoms, and its inverse."""
 
-    room: int  # s = min(n_atoms, n_features)
+    capacity: int  # s = min(n_atoms, n_features)
     atoms: np.ndarray  # integer (s padded), in the order of arrival; beyond them any atoms
     place: np.ndarray  # integer (s padded): where in the working set they are; beyond them any places
     z: np.ndarray  # (s padded): their codes; not zero beyond them
     inverse: np.ndarray  # (s padded, s padded): inverse of gram on the support, zero outside
     column: np.ndarray  # (s padded): gram between the support and one atom
-    give: np.ndarray  # (s padded): inverse times column, zero outside
+    direction: np.ndarray  # (s padded): inverse times column, zero outside
     zeros: np.ndarray  # (s padded)
 
 
 class WorkingSet(NamedTuple):
-    """The support and the atoms that may join it; room for all atoms."""
+    """The support and the atoms that may join it: at most all atoms."""
 
     atoms: np.ndarray  # integer (n_atoms, padded)
     q0: np.ndarray  # (n_atoms, padded): D x
@@ -48,16 +39,6 @@ class WorkingSet(NamedTuple):
     masks: np.ndarray  # integer (n_atoms, padded): all bits but the sign for atoms that may join, else 0
     rows: np.ndarray  # (s padded, n_atoms padded): gram between the support and the set, finite beyond
     row: np.ndarray  # (n_atoms, padded): the row of the atom that is about to join
-
-
-@lean(fastmath={"contract", "reassoc"})  # and NaN stays NaN
-def sum_squares(X, squares):
-    """squares[i] = |X[i]|^2 in float64."""
-    for i in range(len(X)):
-        total = 0.0
-        for j in range(X.shape[1]):
-            total += np.float64(X[i, j]) * np.float64(X[i, j])
-        squares[i] = total
 
 
 @inlined()
@@ -111,7 +92,7 @@ def worst_member(size, work):
 
 
 @inlined()
-def adopt(k, code, n, size, gram, work, support):
+def restore_atom(k, code, n, size, gram, work, support):
     """Let member k join the support with its code as it is, which need not be at its minimum.
 
     Returns the size of the support: as it was, where the atom depends on those that are in it.
@@ -119,7 +100,7 @@ def adopt(k, code, n, size, gram, work, support):
     row = work.row
     read_row(gram, k, size, work)
     curvature = project(k, n, row, support)
-    if n == support.room or not curvature > negligible(row[k]):
+    if n == support.capacity or not curvature > negligible(row[k]):
         return n
     return join(k, code, curvature, n, size, work, support)
 
@@ -131,25 +112,25 @@ def negligible(norm2):
 
 @inlined()
 def project(k, n, row, support):
-    """Leave in `give` the member of the given row as a combination of the support.
+    """Leave in `direction` the member of the given row as a combination of the support.
 
     Returns the squared norm of what the support leaves of it.
     """
     for i in range(padded(n)):
         support.column[i] = row[support.place[i]]
     times_inverse(n, support)
-    return row[k] - inner_product(support.column, support.give, padded(n))
+    return row[k] - inner_product(support.column, support.direction, padded(n))
 
 
 @inlined()
-def settle(lam, n, size, work, support):
+def polish(lam, n, size, work, support):
     """Bring the support to its minimum, or to fewer codes on the way; returns its size."""
     for _ in range(n):
         for i in range(n):
             support.column[i] = lam * np.sign(support.z[i]) - work.q[support.place[i]]
         times_inverse(n, support)
-        length, first = first_zero(support.z, support.give, n, support.z.dtype.type(1))
-        give_way(length, n, size, work, support)
+        length, first = first_zero(support.z, support.direction, n, support.z.dtype.type(1))
+        step_along(length, n, size, work, support)
         if first < 0:
             break
         n = drop(first, n, size, work, support)
@@ -157,7 +138,7 @@ def settle(lam, n, size, work, support):
 
 
 @inlined()
-def admit(k, code, n, size, lam, gram, work, support):
+def add_atom(k, code, n, size, lam, gram, work, support):
     """Bring the code of member k, now `code`, to its minimum while the support gives way.
 
     Codes of the support that reach zero on the way leave it.  Member k joins unless its own code
@@ -168,16 +149,16 @@ def admit(k, code, n, size, lam, gram, work, support):
     while True:
         curvature = project(k, n, row, support)
         missing = work.q[k] - lam * np.sign(code if code != 0 else work.q[k])
-        if n < support.room and curvature > negligible(row[k]):
+        if n < support.capacity and curvature > negligible(row[k]):
             length = missing / curvature
         else:  # the objective falls, or is flat, until some code reaches zero
             length = kind(np.inf) * (missing if missing != 0 else -code)
-        length, first = first_zero(support.z, support.give, n, length)
+        length, first = first_zero(support.z, support.direction, n, length)
         ends = np.isinf(length) or (code != 0 and code * (code + length) <= 0)
         if ends:
             length, first = -code, -1
-        give_way(length, n, size, work, support)
-        subtract(work.q, length, row, padded(size))
+        step_along(length, n, size, work, support)
+        add_multiple(work.q, -length, row, padded(size))
         code += length
         if first < 0:
             break
@@ -190,82 +171,65 @@ def admit(k, code, n, size, lam, gram, work, support):
 
 @inlined()
 def times_inverse(n, support):
-    """give = inverse column; zero in the padding, where the inverse is."""
+    """direction = inverse column; zero in the padding, where the inverse is."""
     inverse = support.inverse
-    add_rows(support.give, support.zeros, 1.0, support.column, inverse, inverse.shape[1], n, padded(n))
+    add_rows(support.direction, support.zeros, 1.0, support.column, inverse, inverse.shape[1], n, padded(n))
 
 
 @inlined()
-def first_zero(z, give, n, length):
-    """How far z - length give can go, up to `length`, before a code is zero, and which (-1: none)."""
+def first_zero(z, direction, n, length):
+    """How far z - length direction can go, up to `length`, before a code is zero, and which (-1: none)."""
     first, crosses = -1, False
     for i in range(padded(n)):  # the padding of z is not zero, or this is a false alarm
-        crosses |= z[i] * (z[i] - length * give[i]) <= 0
+        crosses |= z[i] * (z[i] - length * direction[i]) <= 0
     if crosses:
         for i in range(n):
-            if z[i] * (z[i] - length * give[i]) <= 0 and give[i] != 0:
-                length, first = z[i] / give[i], i
+            if z[i] * (z[i] - length * direction[i]) <= 0 and direction[i] != 0:
+                length, first = z[i] / direction[i], i
     return length, first
 
 
-@inlined(fastmath=FAST)
-def give_way(length, n, size, work, support):
-    """z -= length give on the support, and q after it."""
-    for i in range(padded(n)):
-        support.z[i] -= length * support.give[i]
-    add_rows(work.q, work.q, length, support.give, work.rows, work.rows.shape[1], n, padded(size))
-
-
-@inlined(fastmath=FAST)
-def subtract(q, factor, row, width):
-    """q -= factor row."""
-    for j in range(width):
-        q[j] -= factor * row[j]
-
-
 @inlined()
-def copy_row(source, target, width):
-    """target = source; array assignment would make a temporary copy."""
-    for j in range(width):
-        target[j] = source[j]
+def step_along(length, n, size, work, support):
+    """z -= length direction on the support, and q after it."""
+    add_multiple(support.z, -length, support.direction, padded(n))
+    add_rows(work.q, work.q, length, support.direction, work.rows, work.rows.shape[1], n, padded(size))
 
 
-@inlined(fastmath=FAST)
+@inlined(fastmath=SUMS)
 def join(k, code, curvature, n, size, work, support):
     """Append member k to the support, whose inverse grows by one row and column.
 
-    `work.row` is its row, and `give` what `project` left there.
+    `work.row` is its row, and `direction` what `project` left there.
     """
-    inverse, give, column = support.inverse, support.give, support.column
+    inverse, direction, column = support.inverse, support.direction, support.column
     scale = inverse.dtype.type(1) / curvature
     for j in range(padded(n)):
-        column[j] = -scale * give[j]
-    add_outer(inverse, inverse.shape[1], scale, give, give, n, padded(n))
+        column[j] = -scale * direction[j]
+    add_outer(inverse, inverse.shape[1], scale, direction, direction, n, padded(n))
     for i in range(n):
         inverse[i, n] = column[i]
-    copy_row(column, inverse[n], n)
+    copy(inverse[n], column, n)
     inverse[n, n] = scale
-    copy_row(work.row, work.rows[n], padded(size))
+    copy(work.rows[n], work.row, padded(size))
     support.atoms[n], support.place[n], support.z[n] = work.atoms[k], k, code
     return n + 1
 
 
-@inlined(fastmath=FAST)
+@inlined(fastmath=SUMS)
 def drop(i, n, size, work, support):
     """Take entry i out of the support, whose last entry moves to its place; returns the new size."""
     inverse, column, last = support.inverse, support.column, n - 1
-    copy_row(inverse[i], column, padded(n))
+    copy(column, inverse[i], padded(n))
     add_outer(inverse, inverse.shape[1], -1 / column[i], column, column, n, padded(n))
-    copy_row(inverse[last], inverse[i], padded(n))
+    copy(inverse[i], inverse[last], padded(n))
     for a in range(n):
         inverse[a, i], inverse[a, last] = inverse[a, last], 0
     for a in range(padded(n)):
         inverse[last, a] = 0
     work.masks[support.place[i]] = np.iinfo(work.masks.dtype).max
-    copy_row(work.rows[last], work.rows[i], padded(size))
-    support.atoms[i], support.place[i], support.z[i] = (
-        support.atoms[last],
-        support.place[last],
-        support.z[last],
-    )
+    copy(work.rows[i], work.rows[last], padded(size))
+    for entries in (support.atoms, support.place):
+        entries[i] = entries[last]
+    support.z[i] = support.z[last]
     return last

@@ -7,18 +7,15 @@ from typing import NamedTuple
 
 import numpy as np
 
-from flyannot.runtime.compiled import compiled
+from flyannot.sparse.kernels import MAXIMA, SUMS, add_multiple, copy, dot, gap_of, kernel, read_start
 
-CHUNK = 64  # atoms whose largest |q| is kept, so that the search for the worst breach skips most of q
-SLACK = 16.0  # roundings of the largest |q0| that do not count as a breach of the conditions
+CHUNK = 64  # atoms whose largest |q| is kept, so that the search for the worst violation skips most of q
+SLACK = 16.0  # roundings of the largest |q0| that do not count as a violation of the conditions
 AT_REST = 0.9  # part of tol and SLACK to reach; a code to begin from need only keep the whole, so that
 # a code that is handed back comes back unchanged
-NEGLIGIBLE = 1e-6  # breach on the active set, as part of the worst one off it, that need not be mended
+NEGLIGIBLE = 1e-6  # violation on the active set, as part of the worst one off it, that need not be mended
 RIDGE = 1e-12  # least pivot of the Cholesky factor, as part of |d_k|^2
 N_REFINED = 3  # full steps in a row that may fail to bring the active set to its minimum
-
-# Sums and maxima may be reordered, multiply and add fused.
-_FAST = {"nnan", "nsz", "contract", "reassoc"}
 
 _STUCK, _CROSSED, _FULL = 0, 1, 2  # how a step went
 
@@ -33,7 +30,7 @@ class Problem(NamedTuple):
 
 
 class Scratch(NamedTuple):
-    """Room for one sample at a time, n_atoms long unless said.  The active set comes first in it."""
+    """Memory for one sample at a time, n_atoms long unless stated.  The active set comes first in it."""
 
     q: np.ndarray
     maxima: np.ndarray  # (n_chunks,) largest |q| of each chunk
@@ -44,36 +41,23 @@ class Scratch(NamedTuple):
     factor: np.ndarray  # Cholesky factor of gram on the active set, row after row of its triangle
 
 
-@compiled
+@kernel
 def encode_rows(Q, squares, start, problem, scratch, codes, is_done):
     """Solve one sample after the other.
 
     Q holds D x of every sample in its first columns, `squares` |x|^2, `start` the CSR arrays (first,
-    atom, value) of the codes to begin from.  `codes` is (first, atom, value) too, and has room for every
-    possible code.
+    atom, value) of the codes to begin from; so are `codes`, long enough for every possible code.
     """
     first, atom, value = codes
     for i in range(len(squares)):
-        own = slice(start[0][i], start[0][i + 1])
-        n = recall_code(start[1][own], start[2][own], problem.gram, scratch)
+        n = read_start(start, i, problem.gram, scratch.atoms, scratch.z)
         n, is_done[i] = search_signs(Q[i, : len(problem.gram)], squares[i], n, problem, scratch)
         first[i + 1] = first[i] + n
         for j in range(n):
             atom[first[i] + j], value[first[i] + j] = scratch.atoms[j], scratch.z[j]
 
 
-@compiled
-def recall_code(atoms, values, gram, scratch):
-    """Make a code the active set and return its size; a code on a zero atom is dropped."""
-    n = 0
-    for j in range(len(atoms)):
-        if values[j] != 0 and gram[atoms[j], atoms[j]] > 0:
-            scratch.atoms[n], scratch.z[n] = atoms[j], values[j]
-            n += 1
-    return n
-
-
-@compiled
+@kernel
 def search_signs(q0, square, n, problem, scratch):
     """Take steps until the gap closes; returns the size of the active set, and whether it closed.
 
@@ -87,13 +71,13 @@ def search_signs(q0, square, n, problem, scratch):
     for _ in range(problem.max_sweeps):
         refresh_correlations(q0, gram, atoms, z, n, q)
         largest = chunk_maxima(q, maxima)
-        breach = find_pull(q, lam, atoms, z, n, scratch.pull)
+        violation = find_pull(q, lam, atoms, z, n, scratch.pull)
         if gap_of(square, q0, q, atoms, z, n, lam, largest) <= part * 0.5 * problem.tol * square:
             return n, True
-        if max(largest - lam, breach) <= part * slack:
+        if max(largest - lam, violation) <= part * slack:
             return n, True
         part = AT_REST
-        if largest - lam > slack and breach <= max(slack, NEGLIGIBLE * (largest - lam)):
+        if largest - lam > slack and violation <= max(slack, NEGLIGIBLE * (largest - lam)):
             n, n_refined = activate(q, maxima, largest, gram, lam, scratch, n), 0
         n, outcome = feature_sign_step(gram, lam, n, scratch)
         n_refined = n_refined + 1 if outcome == _FULL else 0
@@ -102,9 +86,9 @@ def search_signs(q0, square, n, problem, scratch):
     return n, False
 
 
-@compiled
+@kernel
 def feature_sign_step(gram, lam, n, scratch):
-    """Walk from z to the best point on the way to the minimum for the signs at hand.
+    """Walk from z to the best point on the way to the minimum for the current signs.
 
     Returns the new size of the active set, and how the step went: the objective falls unless `_STUCK`.
     """
@@ -128,7 +112,7 @@ def feature_sign_step(gram, lam, n, scratch):
     return drop_zeros(gram, n, scratch), _CROSSED if is_crossed else _FULL
 
 
-@compiled
+@kernel
 def choose_length(scratch, n, lam, slope):
     """The length of the best step, the place of the code that it brings to zero or -1, and if it helps.
 
@@ -145,9 +129,9 @@ def choose_length(scratch, n, lam, slope):
     return length, crossing, lowest < 0
 
 
-@compiled
+@kernel
 def change_of_objective(length, scratch, n, lam, slope):
-    """P(z + length * move) - P(z): a parabola for the signs at hand, and more for every other sign.
+    """P(z + length * move) - P(z): a parabola for the current signs, and more for every other sign.
 
     Its curvature is its slope, because `move` solves gram move = pull.  (Under a ridge it is less, and
     the change is a little lower than returned.)
@@ -162,7 +146,7 @@ def change_of_objective(length, scratch, n, lam, slope):
     return (0.5 * length**2 - length) * slope + 2 * lam * flipped
 
 
-@compiled
+@kernel
 def activate(q, maxima, largest, gram, lam, scratch, n):
     """Put the atom with the largest |q| behind the active set, with the sign that q gives it."""
     atom = 0
@@ -176,7 +160,7 @@ def activate(q, maxima, largest, gram, lam, scratch, n):
     return n + 1
 
 
-@compiled
+@kernel
 def drop_zeros(gram, n, scratch):
     """Close the gaps that codes of zero leave in the active set; returns the new size."""
     atoms, z = scratch.atoms, scratch.z
@@ -191,7 +175,7 @@ def drop_zeros(gram, n, scratch):
     return kept
 
 
-@compiled(fastmath=_FAST)
+@kernel(fastmath=SUMS)
 def factorise(gram, atoms, first, factor):
     """The Cholesky factor of gram on the active set, from row `first` on.
 
@@ -202,9 +186,7 @@ def factorise(gram, atoms, first, factor):
         row, column = factor[i * (i + 1) // 2 :], gram[atoms[i]]
         for j in range(i + 1):
             other = factor[j * (j + 1) // 2 :]
-            rest = column[atoms[j]]
-            for k in range(j):
-                rest -= row[k] * other[k]
+            rest = column[atoms[j]] - dot(row, other, j)
             if j < i:
                 row[j] = rest / other[j]
             else:
@@ -212,41 +194,34 @@ def factorise(gram, atoms, first, factor):
                 row[i] = np.sqrt(max(rest, least))
 
 
-@compiled(fastmath=_FAST)
+@kernel(fastmath=SUMS)
 def substitute(factor, move):
     """Solve factor factor^T move' = move in place."""
     n = len(move)
     for i in range(n):
-        row, rest = factor[i * (i + 1) // 2 :], move[i]
-        for k in range(i):
-            rest -= row[k] * move[k]
-        move[i] = rest / row[i]
+        row = factor[i * (i + 1) // 2 :]
+        move[i] = (move[i] - dot(row, move, i)) / row[i]
     for i in range(n - 1, -1, -1):
         row = factor[i * (i + 1) // 2 :]
         move[i] /= row[i]
-        for k in range(i):
-            move[k] -= row[k] * move[i]
+        add_multiple(move, -move[i], row, i)
 
 
-@compiled(fastmath=_FAST)
+@kernel(fastmath=SUMS)
 def refresh_correlations(q0, gram, atoms, z, n, q):
     """q = q0 - z gram, four rows of gram at a time."""
-    m = len(q)
-    for j in range(m):
-        q[j] = q0[j]
-    last = n - n % 4
+    m, last = len(q), n - n % 4
+    copy(q, q0, m)
     for i in range(0, last, 4):
         a, b, c, d = gram[atoms[i]], gram[atoms[i + 1]], gram[atoms[i + 2]], gram[atoms[i + 3]]
         za, zb, zc, zd = z[i], z[i + 1], z[i + 2], z[i + 3]
         for j in range(m):
             q[j] -= (za * a[j] + zb * b[j]) + (zc * c[j] + zd * d[j])
     for i in range(last, n):
-        a, za = gram[atoms[i]], z[i]
-        for j in range(m):
-            q[j] -= za * a[j]
+        add_multiple(q, -z[i], gram[atoms[i]], m)
 
 
-@compiled(fastmath=_FAST)
+@kernel(fastmath=MAXIMA)
 def chunk_maxima(q, maxima):
     """Store the largest |q| of every chunk of atoms; returns the largest of all."""
     largest = 0.0
@@ -259,27 +234,11 @@ def chunk_maxima(q, maxima):
     return largest
 
 
-@compiled
+@kernel
 def find_pull(q, lam, atoms, z, n, pull):
     """Store q - lam sign(z) of the active set; returns the largest of its sizes."""
-    breach = 0.0
+    violation = 0.0
     for i in range(n):
         pull[i] = q[atoms[i]] - lam * np.sign(z[i])
-        breach = max(breach, abs(pull[i]))
-    return breach
-
-
-@compiled
-def gap_of(square, q0, q, atoms, z, n, lam, largest):
-    """The duality gap of one sample, from its correlations.
-
-    With s = min(1, lam / |q|_inf) it is 1/2 |r|^2 (1 - s)^2 + sum of lam |z_k| - s z_k q_k, because
-    x r = |r|^2 + z q.  Near the minimum every term is small: no large ones cancel.
-    """
-    s = lam / largest if largest > lam else 1.0
-    residual_square, mismatch = square, 0.0
-    for i in range(n):
-        k = atoms[i]
-        residual_square -= z[i] * (q0[k] + q[k])
-        mismatch += lam * abs(z[i]) - s * z[i] * q[k]
-    return 0.5 * max(residual_square, 0.0) * (1.0 - s) ** 2 + mismatch
+        violation = max(violation, abs(pull[i]))
+    return violation

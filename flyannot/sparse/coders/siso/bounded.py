@@ -1,13 +1,13 @@
-"""SISO over so many atoms that a look at all of them is what it costs: fewer looks, and most of them partial.
+"""SISO over so many atoms that full passes over them are what it costs: fewer passes, most of them partial.
 
-Three things spare looks; none gives up exactness.
+Three things spare passes; none gives up exactness.
 
 - Codes over every hundredth and every tenth atom come first, and are where the search begins.
-- Atoms join by the thousand, as a pool on which SISO runs by itself.  Half of a pool breach the conditions
+- Atoms join by the thousand, as a pool on which SISO runs by itself.  Half of a pool violate the conditions
   most; the other half do so first on the way from the best feasible dual point to the residual.
-- A look is kept.  With r = sum_j c_j r_j + e over the residuals r_j of earlier looks,
+- The correlations of a pass are kept.  With r = sum_j c_j r_j + e over the residuals r_j of earlier passes,
   |d r| <= |sum_j c_j d r_j| + |d| |e|, and late residuals differ little: what stays below lam by that bound
-  need not be looked at.
+  is left out.
 
 Working sets by a feasible dual point: Johnson and Guestrin, ICML 2015 (Blitz).
 """
@@ -16,24 +16,25 @@ from dataclasses import dataclass, field, replace
 
 import numpy as np
 
-from flyannot.sparse.coders.siso.kernels import blend, feasible_step, may_breach
+from flyannot.sparse.coders.cd.few_atoms import FewAtoms
+from flyannot.sparse.coders.siso.kernels import blend, feasible_step, may_violate
 from flyannot.sparse.coders.siso.rounds import allowed_gap, gap_of, is_same, residual
 from flyannot.sparse.coders.siso.rounds import solve_block as solve_pool_block
 from flyannot.sparse.coders.siso.screening import correlations
 
 POOL = 5000  # atoms that join at once
-_STEPS = (100, 10, 1)  # of the atoms that are looked at, one after the other
+_STEPS = (100, 10, 1)  # every hundredth atom first, then every tenth, then all
 _BLEND = 0.3  # how far from the feasible point towards the residual the second half of a pool is chosen
 _COARSE = 0.1  # the part of its first gap at which a search over few atoms ends
 _POOL_PART = 0.1  # the part of the last gap that a pool may leave
-_KEPT = 3  # looks that bounds are made of
-_FEW = 1 / 8  # of the atoms: with more left by the bound, all are looked at
-_ROOM = 2**26  # bytes of one look of a block
+_KEPT = 3  # full passes that bounds are made of
+_FEW = 1 / 8  # of the atoms: with more left by the bound, the pass is a full one
+_MOST_BYTES = 2**26  # of the correlations of a block
 
 
 def block_length(D):
-    """Samples that share their looks: as many as fit, at most 64."""
-    return int(np.clip(_ROOM // (D.itemsize * max(1, len(D))), 1, 64))
+    """Samples that share their passes: as many as fit, at most 64."""
+    return int(np.clip(_MOST_BYTES // (D.itemsize * max(1, len(D))), 1, 64))
 
 
 def levels(D):
@@ -44,18 +45,18 @@ def levels(D):
 
 @dataclass
 class Search:
-    """What is known of one sample.
+    """The search for the code of one sample.
 
-    looks : residuals and correlations of whole looks, the last `_KEPT`; feasible : the correlations of the
-    best feasible dual point, None before the first look; first_gap : the gap at the first look
+    passes : residuals and correlations of full passes, the last `_KEPT`; feasible : the correlations of the
+    best feasible dual point, None before the first pass; first_gap : the gap at the first pass
     """
 
     x: np.ndarray
     code: tuple
-    looks: list = field(default_factory=list)
+    passes: list = field(default_factory=list)
     feasible: np.ndarray | None = None
     first_gap: float | None = None
-    is_settled: bool = False  # it was solved once with no atoms to join
+    is_exhausted: bool = False  # it was solved once with no atoms to join
     is_stuck: bool = False  # only rounding tells atoms that join from others
 
 
@@ -82,6 +83,7 @@ class Level:
 
     def __init__(self, problem, longest, coarse):
         self.problem, self.longest, self.coarse = problem, longest, coarse
+        self.small = FewAtoms(problem.D.shape[1])
         self.marks = np.zeros(len(problem.D), bool)
         self.rounding = problem.D.shape[1] * np.finfo(problem.D.dtype).eps  # of a product, at most
 
@@ -91,11 +93,11 @@ class Level:
         gaps, n_rounds, n_passes = np.full(len(X), np.nan), np.zeros(len(X), int), np.zeros(len(X), int)
         open_rows = list(range(len(X)))
         for n_left in reversed(range(self.problem.max_sweeps)):
-            seen = self._look([searches[i] for i in open_rows])
+            seen = self._pass_over_atoms([searches[i] for i in open_rows])
             n_passes[open_rows] += 1
             still_open = []
             for i, (r, largest, joining) in zip(open_rows, seen):
-                gaps[i] = self._judge(searches[i], r, largest)
+                gaps[i] = self._measure(searches[i], r, largest)
                 if n_left and not self._is_done(searches[i], gaps[i], joining):
                     n_rounds[i] += self._solve_pool(searches[i], joining, gaps[i])
                     still_open.append(i)
@@ -104,48 +106,48 @@ class Level:
                 break
         return [search.code for search in searches], gaps, n_rounds, n_passes
 
-    def _judge(self, search, r, largest):
+    def _measure(self, search, r, largest):
         gap = gap_of(search.x, r, search.code[1], largest, self.problem.lam)
         search.first_gap = gap if search.first_gap is None else search.first_gap
         return gap
 
     def _is_done(self, search, gap, joining):
         target = max(allowed_gap(search.x, self.problem), self.coarse * search.first_gap)
-        return gap <= target or search.is_stuck or (search.is_settled and not len(joining))
+        return gap <= target or search.is_stuck or (search.is_exhausted and not len(joining))
 
-    def _look(self, searches):
+    def _pass_over_atoms(self, searches):
         """(residual, largest |q|, atoms that join) of every sample: by bounds where they say enough."""
         R = [residual(s.x, *s.code, self.problem.D) for s in searches]
-        found = [self._bounded_look(s, r) for s, r in zip(searches, R)]
+        found = [self._bounded_pass(s, r) for s, r in zip(searches, R)]
         whole = [i for i, one in enumerate(found) if one is None]
         if whole:
-            looks = np.empty((len(whole), len(self.problem.D)), self.problem.D.dtype)
+            found_q = np.empty((len(whole), len(self.problem.D)), self.problem.D.dtype)
             for start, Q in correlations(self.problem.D, np.array([R[i] for i in whole])):
-                looks[:, start : start + len(Q)] = Q[:, : len(whole)].T
-            for i, q in zip(whole, looks):
-                searches[i].looks = [*searches[i].looks[1 - _KEPT :], (R[i], q)]
+                found_q[:, start : start + len(Q)] = Q[:, : len(whole)].T
+            for i, q in zip(whole, found_q):
+                searches[i].passes = [*searches[i].passes[1 - _KEPT :], (R[i], q)]
                 found[i] = (R[i], *self._joining(searches[i], q))
         return found
 
-    def _bounded_look(self, search, r):
-        """A look at the atoms that bounds leave; None where they leave too many."""
-        if not search.looks:
+    def _bounded_pass(self, search, r):
+        """A pass over the atoms that bounds leave; None where they leave too many."""
+        if not search.passes:
             return None
-        D, lam, basis = self.problem.D, self.problem.lam, np.array([one for one, _ in search.looks]).T
+        D, lam, basis = self.problem.D, self.problem.lam, np.array([one for one, _ in search.passes]).T
         c = np.linalg.lstsq(basis, r, rcond=None)[0]
         spread = np.abs(c) @ np.linalg.norm(basis, axis=0) + np.linalg.norm(r)
         bound = lam - self.longest * (np.linalg.norm(r - basis @ c) + self.rounding * spread)
         if not bound > 0:
             return None
-        Q = tuple(q for _, q in search.looks)
-        atoms = may_breach(Q, c.astype(D.dtype), D.dtype.type(bound))
+        Q = tuple(q for _, q in search.passes)
+        atoms = may_violate(Q, c.astype(D.dtype), D.dtype.type(bound))
         if len(atoms) > _FEW * len(D):
             return None
         q = np.abs(D[atoms] @ r.astype(D.dtype))
         return r, q.max(initial=0.0), self._without_code(search, atoms[_top(q, POOL, lam)])
 
     def _joining(self, search, q):
-        """The largest |q| and the pool after a whole look; the feasible point moves as far as it can."""
+        """The largest |q| and the pool after a full pass; the feasible point moves as far as it can."""
         lam, size = self.problem.lam, np.abs(q)
         largest = float(size.max(initial=0.0))
         worst = _top(size, POOL // 2, lam)
@@ -175,10 +177,10 @@ class Level:
         half_square = max(allowed_gap(search.x, replace(self.problem, tol=1.0)), 1e-300)
         part = _POOL_PART * gap / half_square if len(joining) else 0.0
         tol = max(0.5 * self.problem.tol, part)
-        small = replace(self.problem, D=self.problem.D[atoms], tol=tol, gram=None, max_sweeps=1000)
-        (code,), _, n_rounds, _ = solve_pool_block(search.x[None], [start], small)
+        pool = replace(self.problem, D=self.problem.D[atoms], tol=tol, gram=None, max_sweeps=1000)
+        (code,), _, n_rounds, _ = solve_pool_block(search.x[None], [start], pool, self.small)
         search.code = atoms[code[0]], code[1]
-        search.is_settled = search.is_settled or not len(joining)
+        search.is_exhausted = search.is_exhausted or not len(joining)
         search.is_stuck = is_same(code, start)
         return int(n_rounds[0])
 

@@ -1,10 +1,11 @@
 """The SISO coder: the lasso over very many atoms, through a series of small ones.
 
 Each sample keeps an active set of atoms.  The lasso on that set is solved from the codes so far; the
-set shrinks to the support of the solution, and expands by the atoms outside it that breach the
+set shrinks to the support of the solution, and expands by the atoms outside it that violate the
 optimality conditions most.  When none is left the small solution solves the whole problem.  The Gram
-matrix of many atoms is never made: a look at all of them costs one product of the residuals with them.
-For few samples over very many atoms most of the looks are spared, with the same minimum (`siso_bounded`).
+matrix of many atoms is never made: a full pass over them costs one product with the residuals.  For few
+samples over very many atoms most of that is spared, with the same minimum
+(`flyannot.sparse.coders.siso.bounded`).
 """
 
 from concurrent.futures import ThreadPoolExecutor
@@ -14,15 +15,15 @@ from functools import partial
 import numpy as np
 import scipy.sparse as sp
 
-from flyannot.errors import DataError, InputError
 from flyannot.runtime.blas_threads import one_blas_thread
-from flyannot.sparse.coders.siso import bounded as siso_bounded
+from flyannot.sparse.coders.blocks import checked, finite_squares
+from flyannot.sparse.coders.siso import bounded
 from flyannot.sparse.coders.siso.rounds import TOP_K, Problem, solve_block
-from flyannot.sparse.simd import product
+from flyannot.sparse.simd.product import gram_of
 
 BLOCK = 64  # samples whose residuals share one pass over the atoms
-# From so many atoms on a look at all of them is what codes cost, and bounds pay; unless a block of samples
-# shares every look, which then costs a sample little.
+# From so many atoms on full passes are what codes cost, and bounds pay; unless a block of samples shares
+# every pass, which then costs a sample little.
 MANY_ATOMS = 100_000
 FEW_SAMPLES = 16
 
@@ -31,13 +32,13 @@ FEW_ATOMS = 3000  # up to here the Gram matrix of all atoms is made once: 72 MB 
 
 @dataclass(frozen=True)
 class Solution:
-    """Codes, and what is known of them.
+    """Codes, and how good they are.
 
     Z : CSR matrix (n_samples, n_atoms)
     gaps : float64 array (n_samples,), the duality gap of every code over all atoms; nan where the code
         was not compared with all of them
     n_rounds : int array (n_samples,), small problems solved
-    n_passes : int array (n_samples,), looks at all atoms, those that bounds made shorter among them
+    n_passes : int array (n_samples,), full passes over the atoms, those that bounds made shorter among them
     """
 
     Z: sp.csr_matrix
@@ -62,9 +63,9 @@ def encode(X, D, lam, *, tol=1e-4, max_sweeps=1000, start=None, gram=None, n_thr
     D : float array (n_atoms, n_features)
     lam : float > 0, weight of the L1 norm
     tol : float
-        A sample is done when its duality gap is at most tol / 2 |x|^2, or when no breach stands out
-        from rounding.
-    max_sweeps : int, most looks at all atoms for one sample
+        A sample is done when its duality gap is at most tol / 2 |x|^2, or when no violation stands
+        out from rounding.
+    max_sweeps : int, most full passes for one sample
     start : CSR matrix (n_samples, n_atoms), optional
         Codes to begin from.  The objective never rises from there.
     gram : float64 array (n_atoms, n_atoms), optional
@@ -73,11 +74,12 @@ def encode(X, D, lam, *, tol=1e-4, max_sweeps=1000, start=None, gram=None, n_thr
 
     Returns
     -------
-    Z : CSR matrix (n_samples, n_atoms), in the type of X; the same bits for any `n_threads`
+    Z : CSR matrix (n_samples, n_atoms), in the type of X
+        The same bits for any `n_threads` and, below `MANY_ATOMS`, for X in one call or in several.
 
     Raises
     ------
-    As `checked`, and DataError if an atom is not finite.
+    As `flyannot.sparse.coders.blocks.checked`, and DataError if an atom is not finite.
 
     Source
     ------
@@ -88,36 +90,35 @@ def encode(X, D, lam, *, tol=1e-4, max_sweeps=1000, start=None, gram=None, n_thr
     return solve(X, D, lam, tol=tol, **options).Z
 
 
+encode.wants_gram = None
+
+
 def solve(X, D, lam, *, tol=1e-4, max_sweeps=1000, start=None, gram=None, n_threads=1):
-    """As `encode`; returns a `Solution`.  With max_sweeps=1 the codes of `start` are judged, not changed."""
-    X, problem, codes = _problem_of(X, D, lam, (tol, max_sweeps, TOP_K), gram, start)
+    """As `encode`; returns a `Solution`.  max_sweeps=1 changes no code of `start`, and finds its gap."""
+    X, codes, problem, squares = _problem_of(X, D, lam, (tol, max_sweeps, TOP_K), gram, start)
     if len(D) < MANY_ATOMS or len(X) > FEW_SAMPLES:
-        check_atoms(problem.D)
         return _solved(X, codes, problem, n_threads, BLOCK, solve_block)
-    longest = np.sqrt(np.einsum("ij,ij->i", problem.D, problem.D).max())
-    if not np.isfinite(longest):
-        check_atoms(problem.D)
-    levels = siso_bounded.levels(problem.D)
-    solve_rows = partial(siso_bounded.solve_block, each_level=levels, longest=float(longest))
-    return _solved(X, codes, problem, n_threads, siso_bounded.block_length(problem.D), solve_rows)
+    levels, longest = bounded.levels(problem.D), float(np.sqrt(squares.max()))
+    solve_rows = partial(bounded.solve_block, each_level=levels, longest=longest)
+    return _solved(X, codes, problem, n_threads, bounded.block_length(problem.D), solve_rows)
 
 
-def solve_by_looks(X, D, lam, *, tol=1e-4, max_sweeps=1000, start=None, n_threads=1, top_k=TOP_K):
-    """As `solve`, with a look at all atoms in every round, as published, however many atoms there are.
+def solve_with_full_passes(X, D, lam, *, tol=1e-4, max_sweeps=1000, start=None, n_threads=1, top_k=TOP_K):
+    """As `solve`, with a full pass in every round, as published, however many atoms there are.
 
     At most `top_k` atoms join an active set in one round.
     """
-    X, problem, codes = _problem_of(X, D, lam, (tol, max_sweeps, top_k), None, start)
-    check_atoms(problem.D)
+    X, codes, problem, _ = _problem_of(X, D, lam, (tol, max_sweeps, top_k), None, start)
     return _solved(X, codes, problem, n_threads, BLOCK, solve_block)
 
 
 def _problem_of(X, D, lam, rules, gram, start):
-    """(X, Problem, codes to begin from) of checked arguments; rules is (tol, max_sweeps, top_k)."""
-    X, D = checked(X, D, lam)
+    """(X, codes to begin from, Problem, squared norms of the atoms); rules is (tol, max_sweeps, top_k)."""
+    X, D, _ = checked(X, D, lam, gram)
     tol, max_sweeps, top_k = rules
-    problem = Problem(D, float(lam), float(tol), int(max_sweeps), int(top_k), gram_of(D, gram))
-    return X, problem, codes_of(start, len(X))
+    squares = finite_squares(D, "atom")
+    problem = Problem(D, float(lam), float(tol), int(max_sweeps), int(top_k), exact_gram(D, gram))
+    return X, codes_of(start, len(X)), problem, squares
 
 
 def _solved(X, codes, problem, n_threads, length, solve_rows):
@@ -134,50 +135,11 @@ def _solved(X, codes, problem, n_threads, length, solve_rows):
     return Solution(matrix_of(solved, len(problem.D), X.dtype), *found)
 
 
-def checked(X, D, lam):
-    """X and D as float32 if X is, else as float64; D contiguous.
-
-    Raises
-    ------
-    DataError
-        If their shapes do not fit together, or a sample is not finite.
-    InputError
-        If lam is not positive.
-    """
-    dtype = np.float32 if np.asarray(X).dtype == np.float32 else np.float64
-    X, D = np.asarray(X, dtype), np.ascontiguousarray(D, dtype)
-    if X.ndim != 2 or D.ndim != 2 or X.shape[1] != D.shape[1]:
-        raise DataError(f"samples {X.shape} and atoms {D.shape} do not fit together")
-    if not lam > 0:
-        raise InputError(f"lam is {lam}, and must be positive", fix="choose lam > 0")
-    finite = np.isfinite(X).all(axis=1)
-    if not finite.all():
-        raise DataError(f"sample {int(finite.argmin())} holds values that are not finite")
-    return X, D
-
-
-def gram_of(D, gram=None):
-    """D D^T in float64: the caller's where it is that, else made where the atoms are few, else None.
-
-    Raises
-    ------
-    DataError
-        If the caller's is of another number of atoms.
-    """
-    if gram is not None and np.shape(gram) != (len(D), len(D)):
-        raise DataError(f"atoms {D.shape} and Gram matrix {np.shape(gram)} do not fit together")
+def exact_gram(D, gram):
+    """D D^T in float64: the caller's where it is that, else made where the atoms are few, else None."""
     if gram is not None and gram.dtype == np.float64:
         return gram
-    if len(D) > FEW_ATOMS:
-        return None
-    return product.gram_of(D.astype(np.float64, copy=False))
-
-
-def check_atoms(D):
-    """DataError unless all atoms are finite; a sum of each tells, at the cost of one look at all."""
-    finite = np.isfinite(D @ np.ones(D.shape[1], D.dtype))
-    if not finite.all():
-        raise DataError(f"atom {int(finite.argmin())} holds values that are not finite")
+    return gram_of(D.astype(np.float64, copy=False)) if len(D) <= FEW_ATOMS else None
 
 
 def codes_of(Z, n_samples):

@@ -1,18 +1,17 @@
-"""The hash-accelerated SISO coder: atoms join from hash cells first, and from a look at all of them last.
+"""The hash-accelerated SISO coder: atoms join from hash cells first, and from a full pass last.
 
 The rounds are those of SISO, but the atoms that join are the best of those found in a few hash cells
 (`flyannot.sparse.coders.siso.lsh`).  Hashing overlooks some, so an empty answer proves nothing.  By default
-the code
-is then handed to SISO, which looks at all atoms and goes on until the duality gap is what was asked for:
-the result is SISO's to that gap.  One look that only tells the gap of what hashing found, or none, may be
+the code is then handed to SISO, which passes over all atoms until the duality gap is what was asked for: the
+result is SISO's to that gap.  One pass that only certifies the gap of what hashing found, or none, may be
 chosen instead.
 
 What that is worth, measured by `flyannot bench siso --full` on a million descriptors (128 features, lam =
-0.002 of the largest product, single queries).  Hashing alone was 11 times as fast as SISO with a look at
-all atoms in every round, its time grew as n^0.4 from 10^4 atoms on, and its objective stood 12 % above the
-minimum.  With SISO to end, it was 3 times as fast and no faster than SISO alone, which spares looks by
-itself (`siso_bounded`).  64 samples at once share every look: SISO then took no longer for each than
-hashing alone.
+0.002 of the largest product, single queries).  Hashing alone was 11 times as fast as SISO with a full pass in
+every round, its time grew as n^0.4 from 10^4 atoms on, and its objective stood 12 % above the minimum.  With
+SISO to end, it was 3 times as fast and no faster than SISO alone, which spares passes by itself
+(`flyannot.sparse.coders.siso.bounded`).  64 samples at once share every pass: SISO then took no longer for
+each than hashing alone.
 """
 
 from concurrent.futures import ThreadPoolExecutor
@@ -22,6 +21,8 @@ import numpy as np
 
 from flyannot.errors import InputError
 from flyannot.runtime.blas_threads import one_blas_thread
+from flyannot.sparse.coders.blocks import checked
+from flyannot.sparse.coders.cd.few_atoms import FewAtoms
 from flyannot.sparse.coders.siso import encode as siso
 from flyannot.sparse.coders.siso import rounds as siso_rounds
 from flyannot.sparse.coders.siso.lsh import Index, Seen, build_index, candidates
@@ -31,7 +32,7 @@ _SEED = 2013  # of an index that the caller did not bring
 _SHARE = 16  # samples that one thread takes at a time
 
 
-ENDINGS = ("solve", "judge", "none")
+ENDINGS = ("solve", "certify", "none")
 
 
 @dataclass(frozen=True)
@@ -40,8 +41,8 @@ class HashSearch:
 
     index : flyannot.sparse.coders.siso.lsh.Index over the atoms
     n_probes : cells per round
-    ending : of ENDINGS: "solve" completes the code by SISO, "judge" finds its duality gap and leaves it as
-        it is, "none" looks at no other atoms than those of the cells
+    ending : of ENDINGS: "solve" completes the code by SISO, "certify" finds its duality gap and leaves it
+        as it is, "none" compares with no other atoms than those of the cells
     """
 
     index: Index
@@ -59,17 +60,20 @@ def encode(X, D, lam, *, tol=1e-4, max_sweeps=1000, start=None, gram=None, n_thr
 
     Returns
     -------
-    Z : CSR matrix (n_samples, n_atoms), in the type of X; the same bits for any `n_threads`.  What is
-        known of the codes says `solve`.
+    Z : CSR matrix (n_samples, n_atoms), in the type of X; the same bits for any `n_threads`.
+        `solve` tells their gaps too.
 
     Source
     ------
     Huang et al., ACM Multimedia 2013, algorithm 1.  They take an empty answer of the hash for the
-    minimum; we look at all atoms before we believe it.
+    minimum; we pass over all atoms before we believe it.
     """
     return solve(
         X, D, lam, tol=tol, max_sweeps=max_sweeps, start=start, gram=gram, n_threads=n_threads, search=search
     ).Z
+
+
+encode.wants_gram = None
 
 
 def solve(X, D, lam, *, tol=1e-4, max_sweeps=1000, start=None, gram=None, n_threads=1, search=None):
@@ -83,20 +87,20 @@ def solve(X, D, lam, *, tol=1e-4, max_sweeps=1000, start=None, gram=None, n_thre
     InputError
         If the index is of another number of atoms, the ending is unknown, or lam is not positive.
     DataError
-        As `flyannot.sparse.coders.siso.encode.encode`; with the ending "none" the atoms are not looked
-        through.
+        As `flyannot.sparse.coders.siso.encode.encode`; with the ending "none" the atoms are not
+        checked.
     """
-    X, D = siso.checked(X, D, lam)
+    X, D, _ = checked(X, D, lam, gram)
     search = search or HashSearch(build_index(D, np.random.default_rng(_SEED), n_threads=n_threads))
     _check(search, D)
-    gram = siso.gram_of(D, gram)
+    gram = siso.exact_gram(D, gram)
     problem = siso_rounds.Problem(D, float(lam), float(tol), int(max_sweeps), gram=gram)
     codes = siso.codes_of(start, len(X))
 
     def search_share(first):
-        seen = Seen(search.index)
+        seen, small = Seen(search.index), FewAtoms(X.shape[1])
         rows = range(first, min(first + _SHARE, len(X)))
-        return [_search_cells(X[i], codes[i], problem, search, seen) for i in rows]
+        return [_search_cells(X[i], codes[i], problem, search, seen, small) for i in rows]
 
     with one_blas_thread(), ThreadPoolExecutor(n_threads) as threads:
         found = [code for share in threads.map(search_share, range(0, len(X), _SHARE)) for code in share]
@@ -121,7 +125,7 @@ def _check(search, D):
         )
 
 
-def _search_cells(x, code, problem, search, seen):
+def _search_cells(x, code, problem, search, seen, small):
     """The code of one sample when the cells give no more atoms, and the rounds that it took."""
     for n_rounds in range(problem.max_sweeps):
         r = siso_rounds.residual(x, *code, problem.D)
@@ -132,5 +136,5 @@ def _search_cells(x, code, problem, search, seen):
         gap = siso_rounds.gap_of(x, r, code[1], largest, problem.lam)  # as far as the cells show it
         if not len(joining) or gap <= siso_rounds.allowed_gap(x, problem):
             return code, n_rounds
-        code = siso_rounds.solve_active(x, code, joining, gap, problem)
+        code = siso_rounds.solve_active(x, code, joining, gap, problem, small)
     return code, problem.max_sweeps

@@ -3,10 +3,9 @@
 import numpy as np
 
 from flyannot.runtime.compiled import compiled
+from flyannot.sparse.kernels import MAXIMA, add_multiple, dot
 
-_FAST = {"nnan", "nsz"}  # only the order of a maximum is left to the compiler
 TINY = np.float32(1e-30)
-_SUMS = _FAST | {"contract", "reassoc"}  # the order of a sum too
 
 
 @compiled
@@ -38,20 +37,11 @@ def keep_largest_of(D, r, chosen, mine, tops, atoms):
     """
     largest = 0.0
     for k in chosen:
-        size = abs(dot(D[k], r))
+        size = abs(dot(D[k], r, len(r)))
         largest = max(largest, size)
         if size > tops[0] and not contains(mine, k):
             replace_least(tops, atoms, size, k)
     return largest
-
-
-@compiled(fastmath=_SUMS)
-def dot(a, b):
-    """The inner product."""
-    total = a[0] * b[0]
-    for k in range(1, len(b)):
-        total += a[k] * b[k]
-    return total
 
 
 @compiled
@@ -69,7 +59,7 @@ def gather_cells(cells, chosen, stamps, now, found):
     return n
 
 
-@compiled(fastmath=_FAST)
+@compiled(fastmath=MAXIMA)
 def column_maxima(Q):
     """The largest |q| of every column."""
     highest = np.zeros(Q.shape[1], Q.dtype)
@@ -102,7 +92,7 @@ def replace_least(heap, names, size, name):
     heap[i], names[i] = size, name
 
 
-@compiled(fastmath=_FAST)
+@compiled(fastmath=MAXIMA)
 def feasible_step(feasible, q, lam, step):
     """The largest a up to `step` for which no |feasible + a (q - feasible)| is above lam; at least 0.
 
@@ -110,12 +100,12 @@ def feasible_step(feasible, q, lam, step):
     """
     for k in range(len(q)):
         change = q[k] - feasible[k]
-        room = lam - feasible[k] if change > 0 else lam + feasible[k]
-        step = min(step, room / max(abs(change), TINY))
+        space = lam - feasible[k] if change > 0 else lam + feasible[k]
+        step = min(step, space / max(abs(change), TINY))
     return max(step, step * 0)
 
 
-@compiled(fastmath=_FAST)
+@compiled(fastmath=MAXIMA)
 def blend(feasible, q, step, onwards):
     """Move `feasible` by the step towards q, in place; the sizes a part `onwards` of the way further."""
     sizes = np.empty_like(q)
@@ -126,20 +116,13 @@ def blend(feasible, q, step, onwards):
 
 
 @compiled
-def may_breach(looks, c, bound):
-    """The k for which |sum_j c_j looks[j][k]| is above the bound, rising."""
-    estimate = np.zeros(len(looks[0]), c.dtype)
-    for j in range(len(looks)):
-        add_multiple(estimate, c[j], looks[j])
+def may_violate(passes, c, bound):
+    """The k for which |sum_j c_j passes[j][k]| is above the bound, rising."""
+    estimate = np.zeros(len(passes[0]), c.dtype)
+    for j in range(len(passes)):
+        add_multiple(estimate, c[j], passes[j], len(estimate))
     found, n = np.empty(len(estimate), np.int64), 0
     for k in range(len(estimate)):
         found[n] = k
         n += abs(estimate[k]) > bound
     return found[:n].copy()
-
-
-@compiled(fastmath=_SUMS)
-def add_multiple(total, c, a):
-    """total += c a."""
-    for k in range(len(total)):
-        total[k] += c * a[k]

@@ -1,4 +1,4 @@
-"""Hashing by random projections: the few atoms that may correlate most with a vector, without a look at all.
+"""Hashing by random projections: the few atoms that may correlate most with a vector, without a full pass.
 
 A hash function here is a Gaussian direction a (2-stable, as in the Euclidean hashing of Datar et al.
 2004), but instead of cutting the line into cells of one width it keeps one cell only: the `length`
@@ -22,8 +22,9 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from flyannot.errors import DataError, InputError
+from flyannot.errors import InputError
 from flyannot.runtime.blas_threads import one_blas_thread
+from flyannot.sparse.coders.blocks import finite_squares
 from flyannot.sparse.coders.siso.kernels import gather_cells
 from flyannot.sparse.coders.siso.screening import compare
 
@@ -76,8 +77,7 @@ def build_index(D, rng, *, n_functions=None, length=None, n_threads=1):
             f"cannot hash into {n_functions} cells of {length} atoms", fix="give at least 1 of both"
         )
     D = np.asarray(D, np.float32)
-    if not np.isfinite(D @ np.ones(D.shape[1], np.float32)).all():
-        raise DataError("the atoms hold values that are not finite", fix="make the features again")
+    finite_squares(D, "atom")
     whitener, unwhitener = _whitening(D, rng)
     A = rng.standard_normal((n_functions, D.shape[1]), dtype=np.float32)
     along = A @ whitener.T  # a (d W) = d (W a): the atoms themselves are never copied
@@ -100,7 +100,7 @@ def cell_length(n_atoms):
 
 
 class Seen:
-    """Room for one thread's queries: the number of the last query that met each atom."""
+    """One thread's memory: the number of the last query that met each atom."""
 
     def __init__(self, index):
         self.stamps, self.now = np.zeros(index.n_atoms, np.int64), 0

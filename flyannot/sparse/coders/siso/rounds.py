@@ -1,14 +1,14 @@
-"""The rounds of SISO: small problems between looks at all atoms, for a block of samples that share looks."""
+"""The rounds of SISO: small problems between full passes over the atoms, which a block of samples shares."""
 
 from dataclasses import dataclass
 
 import numpy as np
 
-from flyannot.sparse.coders.siso.active_set import small_lasso, solve_small
+from flyannot.sparse.coders.cd.few_atoms import FewAtoms
 from flyannot.sparse.coders.siso.screening import compare
+from flyannot.sparse.simd.product import gram_of
 
 TOP_K = 100  # atoms that join an active set in one round: Huang et al. took 100 or 200
-_MAX_STEPS = 100_000  # of the small solver: far above what it needs
 
 # The part of a gap that a small problem may leave: of the gap that is asked for, and of the last gap.
 _SMALL_PART = 0.25
@@ -27,8 +27,9 @@ class Problem:
     gram: np.ndarray | None = None
 
 
-def solve_block(X, codes, problem):
-    """Codes, gaps, rounds and passes of the samples of one block."""
+def solve_block(X, codes, problem, small=None):
+    """Codes, gaps, rounds and full passes of the samples of one block; small : FewAtoms of this thread."""
+    small = small or FewAtoms(X.shape[1])
     gaps, n_rounds, n_passes = np.full(len(X), np.nan), np.zeros(len(X), int), np.zeros(len(X), int)
     settled = set()  # samples whose code is as good as it gets on its active set, with none to join
     open_rows = np.arange(len(X))
@@ -42,7 +43,7 @@ def solve_block(X, codes, problem):
             gaps[i] = gap_of(X[i], r, codes[i][1], top, problem.lam)
             if gaps[i] <= allowed_gap(X[i], problem) or not n_left or (not len(new) and i in settled):
                 continue
-            before, codes[i] = codes[i], solve_active(X[i], codes[i], new, gaps[i], problem)
+            before, codes[i] = codes[i], solve_active(X[i], codes[i], new, gaps[i], problem, small)
             n_rounds[i] += 1
             if not is_same(before, codes[i]):  # else only rounding told the new atoms from others
                 still_open.append(i)
@@ -78,7 +79,7 @@ def gap_of(x, r, values, largest, lam):
     return 0.5 * (r @ r) * (1 - s) ** 2 + lam * np.abs(values).sum() - s * ((x - r) @ r)
 
 
-def solve_active(x, code, joining, gap, problem):
+def solve_active(x, code, joining, gap, problem, small):
     """The lasso on the active set and the atoms that join, from the code so far; shrunk to its support.
 
     Parameters
@@ -86,8 +87,9 @@ def solve_active(x, code, joining, gap, problem):
     x : float array (n_features,)
     code : (atoms, values)
     joining : integer array, atoms outside the code; may be empty
-    gap : float, the duality gap of the code over all atoms, or what is known of it; it is solved to a
-        part of that, and with no atoms to join to what is asked for
+    gap : float, the duality gap of the code over all atoms, or over those compared; it is solved to a part
+        of that, and with no atoms to join to what is asked for
+    small : FewAtoms of this thread
 
     Returns
     -------
@@ -99,7 +101,7 @@ def solve_active(x, code, joining, gap, problem):
     order = np.argsort(atoms)
     atoms, z = atoms[order], values[order]
     mine, x64 = problem.D[atoms].astype(np.float64), x.astype(np.float64)
-    gram = mine @ mine.T if problem.gram is None else problem.gram[np.ix_(atoms, atoms)]
+    gram = gram_of(mine) if problem.gram is None else problem.gram[np.ix_(atoms, atoms)]
     target = max(_SMALL_PART * allowed_gap(x, problem), _SMALL_DROP * gap if len(joining) else 0.0)
-    solve_small(small_lasso(gram, mine @ x64, float(x64 @ x64), z, problem.lam), target, _MAX_STEPS)
+    z = small.solve(gram, mine @ x64, float(x64 @ x64), z, lam=problem.lam, gap=target)
     return atoms[z != 0], z[z != 0]

@@ -9,18 +9,14 @@ from typing import NamedTuple
 
 import numpy as np
 
+from flyannot.sparse.kernels import SUMS, add_multiple, copy, dot, kernel
 from flyannot.sparse.learners.dssc.subproblems import (
     add_gradient,
-    add_row,
     add_square,
     average_gradient,
-    clear,
     correlate,
-    dot,
-    kernel,
     solve_atoms,
     solve_code,
-    square_norms,
     step_atoms,
     step_code,
 )
@@ -59,9 +55,9 @@ class Rates(NamedTuple):
 
 
 class Scratch(NamedTuple):
-    """What one thread works in.  `z` is zero between samples."""
+    """One thread's memory.  `z` is zero between samples."""
 
-    z: np.ndarray  # (n_atoms,) the code of the sample at hand
+    z: np.ndarray  # (n_atoms,) the code of the current sample
     q: np.ndarray  # (n_atoms,) its correlations, or its squared norms of atoms
     r: np.ndarray  # (n_features,) its residual
     support: np.ndarray  # (n_atoms,) int32
@@ -74,11 +70,11 @@ class Found(NamedTuple):
     """The codes that one iteration found."""
 
     count: np.ndarray  # (n,) non-zeros of every sample
-    atom: np.ndarray  # (n_processors, room), end to end for the samples of a processor
-    value: np.ndarray  # (n_processors, room)
+    atom: np.ndarray  # (n_processors, capacity), end to end for the samples of a processor
+    value: np.ndarray  # (n_processors, capacity)
 
 
-@kernel
+@kernel(fastmath=SUMS)
 def proximal_processor(i, batch, atoms, past, rates, scratch, found):
     """Work of processor i with the surrogate of Eq. 2: one proximal step.
 
@@ -89,23 +85,23 @@ def proximal_processor(i, batch, atoms, past, rates, scratch, found):
     a, b = atoms.edges[batch.blocks[i]], atoms.edges[batch.blocks[i] + 1]
     first, last = (0, len(z)) if rates.whole_codes else (a, b)
     n_found = 0
-    clear(scratch.G, b - a)
+    scratch.G[: b - a] = 0
     for s in range(batch.first[i], batch.first[i + 1]):
-        _take_up(batch, s, atoms.D, past, z, r)
+        _restore_code(batch, s, atoms.D, past, z, r)
         for _ in range(rates.n_code_steps - 1):
             correlate(atoms.D, r, q, first, last)
             step_code(atoms.D, r, q, z, first, last, rates.lam, rates.curvature)
         correlate(atoms.D, r, q, first, last)
         add_gradient(scratch.G, z, r, a, b)
         step_code(atoms.D, r, q, z, first, last, rates.lam, rates.curvature)
-        n_found = _put_down(z, found, i, s, n_found)
+        n_found = _store_code(z, found, i, s, n_found)
     n_samples = batch.first[i + 1] - batch.first[i]
     if n_samples:
         average_gradient(scratch.G, atoms.d, a, b, n_samples, rates.rho)
         step_atoms(atoms, a, b, rates)
 
 
-@kernel
+@kernel(fastmath=SUMS)
 def exact_processor(i, batch, atoms, past, rates, scratch, found):
     """Work of processor i with the objective itself as the surrogate of each block.
 
@@ -115,23 +111,23 @@ def exact_processor(i, batch, atoms, past, rates, scratch, found):
     a, b = atoms.edges[batch.blocks[i]], atoms.edges[batch.blocks[i] + 1]
     first, last = (0, len(z)) if rates.whole_codes else (a, b)
     n_found = 0
-    clear(scratch.G, b - a)
-    clear(A, b - a)
-    square_norms(atoms.D, scratch.q, first, last)
+    scratch.G[: b - a], A[: b - a] = 0, 0
+    for k in range(first, last):
+        scratch.q[k] = dot(atoms.D[k], atoms.D[k], len(r))
     for s in range(batch.first[i], batch.first[i + 1]):
-        _take_up(batch, s, atoms.D, past, z, r)
+        _restore_code(batch, s, atoms.D, past, z, r)
         solve_code(atoms.D, scratch, first, last, rates.lam, rates.code_tolerance)
         add_gradient(scratch.G, z, r, a, b)
         add_square(A, z, a, b)
-        n_found = _put_down(z, found, i, s, n_found)
+        n_found = _store_code(z, found, i, s, n_found)
     n_samples = batch.first[i + 1] - batch.first[i]
     if n_samples:
         average_gradient(scratch.G, atoms.d, a, b, n_samples, rates.rho)
         solve_atoms(atoms, a, b, A, r.dtype.type(rates.rho / n_samples), scratch.S, rates)
 
 
-@kernel
-def keep_codes(batch, found, now, n_used):
+@kernel(fastmath=SUMS)
+def store_codes(batch, found, now, n_used):
     """Append the codes found to the buffers of `now`; returns how many entries are then in use."""
     for i in range(len(batch.blocks)):
         n_read = 0
@@ -144,14 +140,12 @@ def keep_codes(batch, found, now, n_used):
     return n_used
 
 
-@kernel
+@kernel(fastmath=SUMS)
 def power_steps(D, v, w, n_steps):
     """`n_steps` of the power method on D^T D from v, in place; returns the last Rayleigh quotient."""
     quotient = 0.0
     for _ in range(n_steps):
-        norm2 = 0.0
-        for f in range(len(v)):
-            norm2 += v[f] * v[f]
+        norm2 = dot(v, v, len(v))
         if norm2 == 0:  # D v = 0: a dictionary of zeros
             return 0.0
         scale = v.dtype.type(1 / np.sqrt(norm2))
@@ -160,28 +154,26 @@ def power_steps(D, v, w, n_steps):
             w[f] = 0
         quotient = 0.0
         for k in range(len(D)):
-            along = dot(D, k, v)
+            along = dot(D[k], v, len(v))
             quotient += along * along
-            add_row(w, along, D, k)
-        for f in range(len(v)):
-            v[f] = w[f]
+            add_multiple(w, along, D[k], len(v))
+        copy(v, w, len(v))
     return quotient
 
 
-@kernel
-def _take_up(batch, s, D, past, z, r):
+@kernel(fastmath=SUMS)
+def _restore_code(batch, s, D, past, z, r):
     """Fill z with the stored code of sample s, and r = x - zD."""
-    for f in range(len(r)):
-        r[f] = batch.X[s, f]
+    copy(r, batch.X[s], len(r))
     start = past.start[batch.rows[s]]
     for e in range(start, start + past.count[batch.rows[s]]):
         k = np.int64(past.atom[e])
         z[k] = past.value[e]
-        add_row(r, -z[k], D, k)
+        add_multiple(r, -z[k], D[k], len(r))
 
 
-@kernel
-def _put_down(z, found, i, s, n_found):
+@kernel(fastmath=SUMS)
+def _store_code(z, found, i, s, n_found):
     """Append z to the codes found by processor i, and clear it; returns their entries so far."""
     before = n_found
     for k in range(len(z)):

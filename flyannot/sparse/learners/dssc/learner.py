@@ -8,7 +8,7 @@ the objective, and goes the share gamma of the way to that minimum.
 
 How we read the paper
 ---------------------
-- It writes one code for all samples, which cannot be meant: here every sample has its own.
+- It writes one code for all samples, which is meaningless: here every sample has its own.
 - Its objective has no 1/2, so its zeta is our 2 lam.
 - Processors draw different blocks, as |I^t| = I says: no two ever write the same atoms.  Their
   mini-batches are different samples: no two ever write the same code.
@@ -27,7 +27,6 @@ rho and gamma: the defaults below are ours.
 """
 
 from concurrent.futures import ThreadPoolExecutor
-from dataclasses import asdict
 
 import numpy as np
 
@@ -38,19 +37,20 @@ from flyannot.sparse.learners.dssc.kernels import (
     Rates,
     Scratch,
     exact_processor,
-    keep_codes,
     power_steps,
     proximal_processor,
+    store_codes,
 )
-from flyannot.sparse.learners.dssc.options import Options, gamma_at, resolved, rho_at
+from flyannot.sparse.learners.dssc.options import DSSCOptions, gamma_at, resolved, rho_at
+from flyannot.sparse.objective import checked_lam
 from flyannot.sparse.simd.aligned import aligned_zeros
-from flyannot.sparse.stored_codes import as_csr, codes_of_state, no_codes, state_of_codes, with_room
+from flyannot.sparse.stored_codes import CodeStore
 
 _WORK = {"proximal": proximal_processor, "exact": exact_processor}
 POWER_STEPS = 8  # per iteration, from the last iteration's direction: they follow D as it moves
 CURVATURE_MARGIN = 1.1  # over the power method's eigenvalue, which comes from below
 
-# Of exact solves: for codes the breach of optimality, relative to lam; for atoms the last change made.
+# Of exact solves: for codes the violation of optimality, relative to lam; for atoms the last change made.
 CODE_TOLERANCE = {np.dtype(np.float32): 1e-2, np.dtype(np.float64): 1e-9}
 ATOM_TOLERANCE = {np.dtype(np.float32): 1e-4, np.dtype(np.float64): 1e-10}
 
@@ -67,40 +67,26 @@ def mini_batches(n_rows, n_processors):
 
 
 class DSSC:
-    """Learner of the table of learners: doubly stochastic successive convex approximation.
-
-    Parameters
-    ----------
-    D : float array (n_atoms, n_features)
-        Initial atoms, of norm at most 1; copied.  float32 or float64 decides the type of all work.
-    n_samples : int
-    lam : float > 0, weight of the L1 norm
-    options : the fields of `Options`
+    """DSSC, as the table of learners describes a learner.
 
     Attributes
     ----------
     n_iterations : int, iterations so far
     n_features_processed : int
         Entries of D and of codes that processors have taken through a surrogate so far.
-
-    Raises
-    ------
-    InputError
-        If an option is out of its range.
     """
 
-    defaults = asdict(Options())
+    Options = DSSCOptions
 
     def __init__(self, D, n_samples, *, lam, **options):
-        options = Options(**options)
         dtype = np.dtype(np.float64 if np.asarray(D).dtype == np.float64 else np.float32)
-        self.lam, self.options = lam, resolved(options, lam, len(D))
+        self.lam, self.options = checked_lam(lam), resolved(self.Options(**options), len(D))
         edges = np.arange(self.options.n_blocks + 1) * len(D) // self.options.n_blocks
         self._atoms = Atoms(*(aligned_zeros(np.shape(D), dtype) for _ in range(3)), edges)
         self.D = self._atoms.D
         self.D[:] = D
-        self._now = self._past = no_codes(n_samples, len(D), dtype)
-        self._n_used = self.n_iterations = self.n_features_processed = 0
+        self._codes = CodeStore(n_samples, len(D), dtype)
+        self.n_iterations = self.n_features_processed = 0
         self._mean_square = None
         self._direction, self._draws = np.ones(self.D.shape[1], dtype), None
 
@@ -118,8 +104,7 @@ class DSSC:
         self._direction[:] = rng.normal(size=len(self._direction))
         self._draws = rng.spawn(1)[0]
         power_steps(self.D, self._direction, np.empty_like(self._direction), 50)
-        self._past, self._n_used = self._now, 0
-        self._now = no_codes(len(self._past.start), len(self.D), self.D.dtype)
+        self._codes.begin_epoch()
 
     def step(self, X, rows):
         """Visit the samples X (len(rows), n_features), known by their numbers `rows`, in that order."""
@@ -145,15 +130,15 @@ class DSSC:
 
         def take_turns(scratch):
             for i in turns:
-                work(i, batch, self._atoms, self._past, rates, scratch, found)
+                work(i, batch, self._atoms, self._codes.past, rates, scratch, found)
 
         others = [threads.submit(take_turns, scratch) for scratch in scratches[1:]]
         take_turns(scratches[0])
         for other in others:
             other.result()
         n_found = int(found.count[: len(batch.rows)].sum())
-        self._now = with_room(self._now, self._n_used, n_found)
-        self._n_used = keep_codes(batch, found, self._now, self._n_used)
+        self._codes.reserve(n_found)
+        self._codes.n_used = store_codes(batch, found, self._codes.now, self._codes.n_used)
         self._accept(batch)
         self.n_iterations += 1
 
@@ -198,18 +183,16 @@ class DSSC:
         )
 
     def _found(self, n):
-        room = (-(-n // self.options.n_processors)) * len(self.D)
-        shape = (self.options.n_processors, room)
-        return Found(
-            np.zeros(n, np.int32), np.empty(shape, self._now.atom.dtype), np.empty(shape, self.D.dtype)
-        )
+        shape = self.options.n_processors, -(-n // self.options.n_processors) * len(self.D)
+        atom = np.empty(shape, self._codes.now.atom.dtype)
+        return Found(np.zeros(n, np.int32), atom, np.empty(shape, self.D.dtype))
 
     def end_epoch(self):
         """Nothing is left to do."""
 
     def codes(self):
         """The code of every sample at its last visit, CSR (n_samples, n_atoms)."""
-        return as_csr(self._now, len(self.D))
+        return self._codes.as_csr()
 
     def state(self):
         """All that the next epoch needs, between two epochs: a flat dict of arrays."""
@@ -219,7 +202,7 @@ class DSSC:
             "mean_square": np.array([self._mean_square or 0.0]),
             "n_iterations": np.array([self.n_iterations]),
             "n_features_processed": np.array([self.n_features_processed]),
-            **state_of_codes(self._now),
+            **self._codes.state(),
         }
 
     def restore(self, state):
@@ -228,4 +211,4 @@ class DSSC:
         self._mean_square = float(state["mean_square"][0]) or None
         self.n_iterations = int(state["n_iterations"][0])
         self.n_features_processed = int(state["n_features_processed"][0])
-        self._now = self._past = codes_of_state(state)
+        self._codes.restore(state)

@@ -1,47 +1,63 @@
-"""What can be chosen for DSSC, and the two schedules."""
+"""The options of DSSC, and its two schedules."""
 
 from dataclasses import dataclass, replace
 
-from flyannot.runtime.validation import chosen, require_legal
+from flyannot.errors import InputError
+from flyannot.options import Choice, Count, Options, Real, option
 
-SURROGATES = ("proximal", "exact")
-CODE_BLOCKS = ("whole", "drawn")
+SURROGATES = ("exact", "proximal")
 MOST_BLOCKS = 4  # by default
 
+_RATE = Real(above=0, most=1)
 
-@dataclass(frozen=True)
-class Options:
-    """What can be chosen.  The paper gives none of the numbers but 16 processors and 16 to 128 blocks.
 
-    surrogate : "proximal" (Eq. 2: one proximal step) or "exact" (the block's own problem, solved)
-    n_blocks : int, blocks of atoms; None for 4, or n_atoms where that is fewer
-    n_processors : int <= n_blocks; None for n_blocks
-    batch_size : int, samples of one processor in one iteration
-    n_threads : int; the same bits for any number
-    code_blocks : "whole" (a visit moves all of a code) or "drawn" (its entries in the drawn block)
-    n_code_steps : int, proximal steps of a code per visit; the last is shared with the atoms
-    tau : float, strong convexity of an atom's surrogate, in units of the samples' mean square norm
-    rho, gamma : float in (0, 1], where the two schedules start
-    delay : float, iterations before they fall; np.inf keeps them constant, outside the theorem
-    epsilon : float in (0, 1/6), Theorem 2's
+@dataclass(frozen=True, kw_only=True)
+class DSSCOptions(Options):
+    """How DSSC learns.  The paper gives none of the numbers but 16 processors and 16 to 128 blocks.
 
     A processor's samples serve the atoms of its own block only, so few blocks learn most from each
     sample and many run on most threads; blocks beyond the number of atoms have none, and processors that
     draw them move codes alone.
     """
 
-    surrogate: str = "exact"
-    n_blocks: int | None = None
-    n_processors: int | None = None
-    batch_size: int = 32
-    n_threads: int = 1
-    code_blocks: str = "whole"
-    n_code_steps: int = 10
-    tau: float = 0.02
-    rho: float = 1.0
-    gamma: float = 1.0
-    delay: float = 100.0
-    epsilon: float = 0.05
+    surrogate: str = option(
+        "exact",
+        Choice(SURROGATES),
+        "What a processor minimises: the block's own problem, or one proximal step (Eq. 2).",
+    )
+    n_blocks: int | None = option(
+        None, Count(), "Blocks that the atoms are cut into.", stands_for="4, or n_atoms where that is fewer"
+    )
+    n_processors: int | None = option(
+        None, Count(), "Blocks that are worked on at once; at most n_blocks.", stands_for="all"
+    )
+    batch_size: int = option(32, Count(), "Patches of one processor in one iteration.")
+    code_blocks: str = option(
+        "whole",
+        Choice(("whole", "drawn")),
+        "What a visit moves: all of a code, or its entries in the drawn block.",
+    )
+    n_code_steps: int = option(
+        10, Count(), "Proximal steps of a code per visit; the last is shared with the atoms."
+    )
+    tau: float = option(
+        0.02,
+        Real(above=0),
+        "Strong convexity of an atom's surrogate, in units of the patches' mean squared norm.",
+    )
+    rho: float = option(1.0, _RATE, "Weight of the newest gradient at the start.")
+    gamma: float = option(1.0, _RATE, "Part of the way that atoms go at the start.")
+    delay: float = option(
+        100.0,
+        Real(above=0),
+        "Iterations before rho and gamma fall; 1e30 keeps them constant, outside the theorem.",
+    )
+    epsilon: float = option(
+        0.05,
+        Real(above=0, below=1 / 6),
+        "rho falls as t^-(1/2 + epsilon), gamma as t^-(3/4 + 3/2 epsilon), as Theorem 2 needs.",
+    )
+    n_threads: int = option(1, Count(), "Threads. The result is the same for any number.", in_header=False)
 
 
 def rho_at(t, options):
@@ -54,26 +70,19 @@ def gamma_at(t, options):
     return options.gamma * (1 + t / options.delay) ** -(0.75 + 1.5 * options.epsilon)
 
 
-def resolved(options, lam, n_atoms):
-    """The options with the defaults that depend on one another filled in, or InputError."""
-    n_blocks = min(MOST_BLOCKS, n_atoms) if options.n_blocks is None else options.n_blocks
-    n_processors = n_blocks if options.n_processors is None else options.n_processors
-    options = replace(options, n_blocks=n_blocks, n_processors=n_processors)
-    for name, known in (("surrogate", SURROGATES), ("code_blocks", CODE_BLOCKS)):
-        chosen(name, getattr(options, name), known)
-    require_legal("DSSC", _ranges(options, lam))
-    return options
+def resolved(options, n_atoms):
+    """The options with the numbers of blocks and processors filled in.
 
-
-def _ranges(o, lam):
-    """(name, value, whether it is legal, its range) of every number."""
-    yield "lam", lam, lam > 0, "above 0"
-    for name in ("n_blocks", "batch_size", "n_code_steps", "n_threads"):
-        yield name, getattr(o, name), getattr(o, name) >= 1, "1 or more"
-    most = f"between 1 and n_blocks = {o.n_blocks}"
-    yield "n_processors", o.n_processors, 1 <= o.n_processors <= o.n_blocks, most
-    for name in ("tau", "delay"):
-        yield name, getattr(o, name), getattr(o, name) > 0, "above 0"
-    for name in ("rho", "gamma"):
-        yield name, getattr(o, name), 0 < getattr(o, name) <= 1, "above 0 and at most 1"
-    yield "epsilon", o.epsilon, 0 < o.epsilon < 1 / 6, "between 0 and 1/6, as Theorem 2 needs"
+    Raises
+    ------
+    InputError
+        If there are more processors than blocks.
+    """
+    n_blocks = options.n_blocks or max(1, min(MOST_BLOCKS, n_atoms))
+    n_processors = options.n_processors or n_blocks
+    if n_processors > n_blocks:
+        raise InputError(
+            f"n_processors is {n_processors}, and must be at most n_blocks = {n_blocks}",
+            fix="raise n_blocks, or lower n_processors",
+        )
+    return replace(options, n_blocks=n_blocks, n_processors=n_processors)

@@ -1,38 +1,33 @@
 """The convex problems that the processors of DSSC solve: one code, or one block of atoms.
 
-The arguments `atoms` and `rates` are those of `dssc_kernels`; a block is the atoms from a to b.
+The arguments `atoms` and `rates` are those of the kernels beside this file; a block is the atoms from a to b.
 """
 
 import numpy as np
 
-from flyannot.runtime.compiled import compiled
-from flyannot.sparse.kernels import shrink
+from flyannot.sparse.kernels import SUMS, add_multiple, dot, kernel, shrink
 
 MAX_SWEEPS = 200  # of an exact solve; a bound that only ill-posed problems meet
 
-# Sums may be taken in any order (vector code), but no number is assumed finite.  No kernel here makes
-# an array, so numba need not count references.
-kernel = compiled(_nrt=False, error_model="numpy", fastmath={"contract", "reassoc", "nsz"})
 
-
-@kernel
+@kernel(fastmath=SUMS)
 def correlate(D, r, q, first, last):
     """q[k] = D[k] r for the atoms from `first` to `last`."""
     for k in range(first, last):
-        q[k] = dot(D, k, r)
+        q[k] = dot(D[k], r, len(r))
 
 
-@kernel
+@kernel(fastmath=SUMS)
 def step_code(D, r, q, z, first, last, lam, curvature):
     """z = prox of lam |.|_1 / c at z + q / c, all entries at once; r = x - zD before and after."""
     for k in range(first, last):
         new = shrink(z[k] + q[k] / curvature, lam / curvature)
         if new != z[k]:
-            add_row(r, z[k] - new, D, k)
+            add_multiple(r, z[k] - new, D[k], len(r))
             z[k] = new
 
 
-@kernel
+@kernel(fastmath=SUMS)
 def solve_code(D, scratch, first, last, lam, tolerance):
     """Coordinate descent on the entries from `first` to `last` until none is off by `tolerance`.
 
@@ -56,27 +51,27 @@ def solve_code(D, scratch, first, last, lam, tolerance):
                 break
 
 
-@kernel
+@kernel(fastmath=SUMS)
 def _solve_one(D, norm2, z, r, k, lam):
-    """Minimise over z[k] alone, and keep r; returns by how much its optimality was breached."""
+    """Minimise over z[k] alone, and keep r; returns the violation of its optimality."""
     a, old, new = norm2[k], z[k], r.dtype.type(0)
     if a > 0:  # a dead atom explains nothing, so its code is zero
-        new = shrink(dot(D, k, r) + a * old, lam) / a
+        new = shrink(dot(D[k], r, len(r)) + a * old, lam) / a
     if new != old:
-        add_row(r, old - new, D, k)
+        add_multiple(r, old - new, D[k], len(r))
         z[k] = new
     return abs(new - old) * a
 
 
-@kernel
+@kernel(fastmath=SUMS)
 def add_gradient(G, z, r, a, b):
     """Add a sample's gradient in the atoms from a to b, which is -z[k] r, to G."""
     for k in range(a, b):
         if z[k] != 0:
-            add_to_row(G, k - a, -z[k], r)
+            add_multiple(G[k - a], -z[k], r, len(r))
 
 
-@kernel
+@kernel(fastmath=SUMS)
 def add_square(A, z, a, b):
     for j in range(a, b):
         if z[j] != 0:
@@ -84,7 +79,7 @@ def add_square(A, z, a, b):
                 A[j - a, k - a] += z[j] * z[k]
 
 
-@kernel
+@kernel(fastmath=SUMS)
 def average_gradient(G, d, a, b, n_samples, rho):
     """d = (1 - rho) d + rho G / n_samples on the block: Eq. 4."""
     one = rho / rho
@@ -94,23 +89,21 @@ def average_gradient(G, d, a, b, n_samples, rho):
             d[k, f] = (one - rho) * d[k, f] + weight * G[k - a, f]
 
 
-@kernel
+@kernel(fastmath=SUMS)
 def step_atoms(atoms, a, b, rates):
     """Go the share gamma to the projection of D - d / c, c = tau (1 + rho): Eqs. 3 and 5."""
     D, D_next, d = atoms.D, atoms.D_next, atoms.d
-    one = D.dtype.type(1)
+    one, p = D.dtype.type(1), D.shape[1]
     step = one / (rates.tau * (one + rates.rho))
     for k in range(a, b):
-        norm2 = D.dtype.type(0)
-        for f in range(D.shape[1]):
+        for f in range(p):
             D_next[k, f] = D[k, f] - step * d[k, f]
-            norm2 += D_next[k, f] * D_next[k, f]
-        scale = rates.gamma / max(one, np.sqrt(norm2))
-        for f in range(D.shape[1]):
+        scale = rates.gamma / max(one, np.sqrt(dot(D_next[k], D_next[k], p)))
+        for f in range(p):
             D_next[k, f] = (one - rates.gamma) * D[k, f] + scale * D_next[k, f]
 
 
-@kernel
+@kernel(fastmath=SUMS)
 def solve_atoms(atoms, a, b, A, weight, S, rates):
     """Minimise d S + 1/2 S^T (weight A + tau) S with D + S in the unit ball, and go gamma of the way.
 
@@ -119,7 +112,7 @@ def solve_atoms(atoms, a, b, A, weight, S, rates):
     """
     D, D_next, d = atoms.D, atoms.D_next, atoms.d
     one, p = D.dtype.type(1), D.shape[1]
-    clear(S, b - a)
+    S[: b - a] = 0
     for _ in range(MAX_SWEEPS):
         worst = D.dtype.type(0)
         for k in range(a, b):
@@ -128,12 +121,10 @@ def solve_atoms(atoms, a, b, A, weight, S, rates):
                 D_next[k, f] = -d[k, f] - rates.tau * S[k - a, f]
             for j in range(a, b):
                 if A[k - a, j - a] != 0:
-                    add_row_to_row(D_next, k, -weight * A[k - a, j - a], S, j - a)
-            norm2 = D.dtype.type(0)
+                    add_multiple(D_next[k], -weight * A[k - a, j - a], S[j - a], p)
             for f in range(p):
                 D_next[k, f] = D[k, f] + S[k - a, f] + D_next[k, f] / c
-                norm2 += D_next[k, f] * D_next[k, f]
-            scale = one / max(one, np.sqrt(norm2))
+            scale = one / max(one, np.sqrt(dot(D_next[k], D_next[k], p)))
             for f in range(p):
                 new = scale * D_next[k, f] - D[k, f]
                 worst = max(worst, abs(new - S[k - a, f]))
@@ -143,47 +134,3 @@ def solve_atoms(atoms, a, b, A, weight, S, rates):
     for k in range(a, b):
         for f in range(p):
             D_next[k, f] = D[k, f] + rates.gamma * S[k - a, f]
-
-
-@kernel
-def square_norms(D, norm2, first, last):
-    for k in range(first, last):
-        norm2[k] = D.dtype.type(0)
-        for f in range(D.shape[1]):
-            norm2[k] += D[k, f] * D[k, f]
-
-
-@kernel
-def clear(A, n_rows):
-    for k in range(n_rows):
-        for f in range(A.shape[1]):
-            A[k, f] = 0
-
-
-@kernel
-def dot(D, k, r):
-    total = r.dtype.type(0)
-    for f in range(len(r)):
-        total += D[k, f] * r[f]
-    return total
-
-
-@kernel
-def add_row(r, factor, D, k):
-    """r += factor D[k]."""
-    for f in range(len(r)):
-        r[f] += factor * D[k, f]
-
-
-@kernel
-def add_to_row(G, k, factor, r):
-    """G[k] += factor r."""
-    for f in range(len(r)):
-        G[k, f] += factor * r[f]
-
-
-@kernel
-def add_row_to_row(T, k, factor, S, j):
-    """T[k] += factor S[j]."""
-    for f in range(T.shape[1]):
-        T[k, f] += factor * S[j, f]

@@ -7,7 +7,7 @@ passes 1, the others shrink by the same factor, and only `scale` takes note of i
 
 import numpy as np
 
-from flyannot.runtime.compiled import compiled
+from flyannot.sparse.kernels import SUMS, add_multiple, kernel
 
 # The balls that atoms are kept in, and how.
 L2_LAZY = 0  # the whole atom onto the l2 ball: entries outside the mask shrink too, by way of `scale`
@@ -18,21 +18,18 @@ BLOCK = 16  # atoms that share one product D A; more of them would leave the cac
 
 TILE = 512  # features of one atom that are worked on at once
 
-# Sums may be reordered: bits depend on the processor, never on the values around.
-_FAST = {"nnan", "nsz", "contract", "reassoc"}
 
-
-@compiled(error_model="numpy", fastmath=_FAST)
-def update_block(R, D, B, A, first, visit, outside, ball, growth, room):
+@kernel(fastmath=SUMS)
+def update_block(R, D, B, A, first, visit, outside, ball, growth, buffers):
     """Re-solve the atoms first + visit[0], first + visit[1], ... once each; there is at least one.
 
     On entry B' - R is the residual (B - D A)' of the atoms from `first` on; inside, R is, for all atoms
     still to come: an atom moves by its row of R over its entry of the diagonal of A and is projected,
     and R follows.  `outside` is what every atom has outside the mask: squared norm, or l1 norm for
-    L1_WITHIN.  `growth` gets the factor by which the atom's other entries shrink, `moved` (in `room`) how
+    L1_WITHIN.  `growth` gets the factor by which the atom's other entries shrink, `moved` (of `buffers`) how
     the masked ones change.
     """
-    moved, atoms, u = room
+    moved, atoms, u = buffers
     for i in range(len(D)):
         for l in range(len(R)):
             R[l, i] = B[i, first + l] - R[l, i]
@@ -48,7 +45,7 @@ def update_block(R, D, B, A, first, visit, outside, ball, growth, room):
             D[i, first + l] = atoms[l, i]
 
 
-@compiled
+@kernel
 def follow(R, atoms, u, a, A, first, visit):
     """Put u in place of atom visit[0], whose row of A is `a`; R follows; u becomes the next proposal."""
     after = visit[min(1, len(visit) - 1)]
@@ -56,11 +53,11 @@ def follow(R, atoms, u, a, A, first, visit):
         tile = slice(start, min(start + TILE, len(u)))
         swap_in(u[tile], atoms[visit[0], tile])
         for l in visit[1:]:
-            subtract(R[l, tile], a[l], u[tile])
+            add_multiple(R[l, tile], -a[l], u[tile], tile.stop - start)
         propose(u[tile], atoms[after, tile], R[after, tile], A[first + after, first + after])
 
 
-@compiled(fastmath=_FAST)
+@kernel(fastmath=SUMS)
 def swap_in(u, atom):
     """Put u in place of the atom, and how it moved in place of u."""
     for i in range(len(u)):
@@ -69,14 +66,7 @@ def swap_in(u, atom):
         atom[i] = new
 
 
-@compiled(fastmath=_FAST)
-def subtract(r, factor, change):
-    """r -= factor change."""
-    for i in range(len(r)):
-        r[i] -= factor * change[i]
-
-
-@compiled(error_model="numpy", fastmath=_FAST)
+@kernel(fastmath=SUMS)
 def propose(u, atom, r, curvature):
     """u = where the atom goes before it is projected."""
     step = u.dtype.type(1 / curvature)
@@ -84,7 +74,7 @@ def propose(u, atom, r, curvature):
         u[i] = atom[i] + step * r[i]
 
 
-@compiled
+@kernel
 def project(u, outside, ball):
     """Project an atom, whose masked entries are u, in place; returns how much its other entries shrink."""
     if ball == L2_LAZY:
@@ -93,15 +83,15 @@ def project(u, outside, ball):
             multiply(u, u.dtype.type(1 / norm))
             return norm
     elif ball == L2_WITHIN:
-        inside, room = mass(u, ball), max(1 - outside, 0.0)
-        if inside > room:
-            multiply(u, u.dtype.type(np.sqrt(room / inside)))
+        inside, left = mass(u, ball), max(1 - outside, 0.0)
+        if inside > left:
+            multiply(u, u.dtype.type(np.sqrt(left / inside)))
     else:
         project_l1(u, max(1 - outside, 0.0))
     return 1.0
 
 
-@compiled(fastmath=_FAST)
+@kernel(fastmath=SUMS)
 def mass(u, ball):
     """The squared norm of u, or its l1 norm for the l1 ball."""
     total = 0.0
@@ -114,14 +104,14 @@ def mass(u, ball):
     return total
 
 
-@compiled(fastmath=_FAST)
+@kernel(fastmath=SUMS)
 def multiply(u, factor):
     """Scale u in place."""
     for i in range(len(u)):
         u[i] *= factor
 
 
-@compiled
+@kernel
 def project_l1(u, radius):
     """Project u onto the l1 ball in place: all entries move towards zero by one threshold.
 
@@ -144,7 +134,7 @@ def project_l1(u, radius):
         u[i] = size if u[i] > 0 else -size
 
 
-@compiled(fastmath=_FAST)
+@kernel(fastmath=SUMS)
 def masses(D, ball, inside):
     """The squared norm of every column of D, or its l1 norm for the l1 ball."""
     inside[:] = 0.0
@@ -157,7 +147,7 @@ def masses(D, ball, inside):
                 inside[k] += np.float64(D[i, k]) * D[i, k]
 
 
-@compiled(fastmath=_FAST)
+@kernel(fastmath=SUMS)
 def blend_rows(B, keep, fresh):
     """B = keep B + fresh, row by row."""
     for i in range(len(B)):
@@ -165,7 +155,7 @@ def blend_rows(B, keep, fresh):
             B[i, k] = keep[i] * B[i, k] + fresh[i, k]
 
 
-@compiled(fastmath=_FAST)
+@kernel(fastmath=SUMS)
 def add_products(A, factor, start, atom, value):
     """A += factor Z'Z for codes Z in the arrays of a CSR matrix."""
     for i in range(len(start) - 1):

@@ -13,7 +13,7 @@ _NEVER_USED = 1e-20  # an atom whose entry of the diagonal of A is no larger is 
 _FOLD_ABOVE = 1e4  # scale from which an atom is divided out, long before its entries overflow
 
 
-class Room:
+class BufferPool:
     """Arrays that are kept from step to step by name: new memory costs more than what is done in it."""
 
     def __init__(self, dtype):
@@ -41,7 +41,7 @@ class LazyAtoms:
     ----------
     D : float array (n_atoms, n_features)
         Copied.
-    ball : one of the balls of `online_kernels`
+    ball : one of the balls of the kernels
     """
 
     def __init__(self, D, ball):
@@ -50,7 +50,7 @@ class LazyAtoms:
         self.ball = ball
         self.scale = np.ones(self.F.shape[1])
         self.mass = np.empty(self.F.shape[1])  # of every atom, in the measure of its ball
-        self._room = Room(self.F.dtype)
+        self._buffers = BufferPool(self.F.dtype)
         masses(self.F, ball, self.mass)
 
     @property
@@ -62,7 +62,7 @@ class LazyAtoms:
         """The atoms on the features alone, (len(features), n_atoms); all features, in place, for None."""
         if features is None:
             return self.F
-        D = take_rows(self.F, features, self._room("atoms", len(features), self.F.shape[1]))
+        D = take_rows(self.F, features, self._buffers("atoms", len(features), self.F.shape[1]))
         return np.divide(D, self.scale, out=D, casting="same_kind") if (self.scale != 1).any() else D
 
     def update(self, D, B, A, features, rng):
@@ -81,24 +81,24 @@ class LazyAtoms:
         """
         outside, growth = self._outside(D, features), np.ones(len(A))
         for columns, visit in _visits(A, rng):
-            R = self._room("residual", columns.stop - columns.start, len(D))
+            R = self._buffers("residual", columns.stop - columns.start, len(D))
             np.matmul(A[columns], D.T, out=R)
             self._update_block(
-                R, D, B, A, columns.start, visit, outside, growth, self._room("moved", *R.shape)
+                R, D, B, A, columns.start, visit, outside, growth, self._buffers("moved", *R.shape)
             )
         self._put(D, features, outside, growth)
 
     def update_with_residuals(self, D, H, A, features, rng):
         """As `update`, from H = B - D A in place of B; H follows the atoms."""
         outside, growth = self._outside(D, features), np.ones(len(A))
-        moved, visited, n = self._room("moved", *D.T.shape), np.zeros(len(A), np.int64), 0
+        moved, visited, n = self._buffers("moved", *D.T.shape), np.zeros(len(A), np.int64), 0
         for columns, visit in _visits(A, rng):
-            R = self._room("residual", columns.stop - columns.start, len(D))
+            R = self._buffers("residual", columns.stop - columns.start, len(D))
             np.matmul(A[columns, visited[:n]], moved[:n], out=R)
             more = n + len(R)
             self._update_block(R, D, H, A, columns.start, visit, outside, growth, moved[n:more])
             visited[n:more], n = range(columns.start, columns.stop), more
-        H -= np.matmul(moved[:n].T, A[visited[:n]], out=self._room("change", *D.shape))
+        H -= np.matmul(moved[:n].T, A[visited[:n]], out=self._buffers("change", *D.shape))
         self._put(D, features, outside, growth)
 
     def replace(self, atom, x):
@@ -108,8 +108,8 @@ class LazyAtoms:
         self.scale[atom] = self.mass[atom] = 1.0
 
     def _update_block(self, R, D, B, A, first, visit, outside, growth, moved):
-        room = moved, self._room("block", *R.shape), self._room("atom", 1, len(D))[0]
-        update_block(R, D, B, A, first, visit, outside, self.ball, growth, room)
+        buffers = moved, self._buffers("block", *R.shape), self._buffers("atom", 1, len(D))[0]
+        update_block(R, D, B, A, first, visit, outside, self.ball, growth, buffers)
 
     def _outside(self, D, features):
         """What every atom has outside the features."""

@@ -11,13 +11,15 @@ keeps B - A D instead, as a mean of Z'(X - Z D): with one mask for all features 
 perfect dictionary stays where it is, whatever the masks.
 """
 
+from dataclasses import dataclass
+
 import numpy as np
 
 from flyannot.errors import InputError
-from flyannot.runtime.validation import chosen
-from flyannot.sparse.coders.missing_values import ridge_of_known, split_missing
+from flyannot.options import Choice, Count, option
+from flyannot.sparse.coders.missing_values import ridge_of_observed, split_missing
 from flyannot.sparse.learners.online.kernels import L1_WITHIN, L2_LAZY, L2_WITHIN
-from flyannot.sparse.learners.online.ol import OL
+from flyannot.sparse.learners.online.ol import OL, OLOptions
 
 # (ball, projection) -> what the kernels do
 BALLS = {
@@ -28,8 +30,50 @@ BALLS = {
 }
 
 
+@dataclass(frozen=True, kw_only=True)
+class MODLOptions(OLOptions):
+    """How MODL learns."""
+
+    batch_size: int = option(40, Count(), "Patches of a mini-batch.")
+    reduction: int = option(
+        1,
+        Count(),
+        "Every step looks at one of so many parts of the features. Pays on whole pictures of many thousand "
+        "pixels; on descriptors of 128 features it saves little and costs much.",
+    )
+    ball: str = option(
+        "l2",
+        Choice(("l2", "l1")),
+        "Where atoms are kept; l1 makes them sparse. Initial atoms outside are scaled into it.",
+    )
+    projection: str = option(
+        "approximate",
+        Choice(("approximate", "exact")),
+        "Of an atom behind a mask: its masked entries with the others as they are, the minimum over the ball "
+        "of what the mask can change; or the whole of it, so that the others shrink too.",
+    )
+    code_penalty: str = option(
+        "l1", Choice(("l1", "l2")), "Lasso or ridge codes while learning (|z|^2, without a half)."
+    )
+    history: str | None = option(
+        None,
+        Choice(("residuals", "products")),
+        "What is remembered of a feature: B - A D as the mean of Z'(X - Z D) over the mini-batches that saw "
+        "it; or B as the mean of Z'X, as in the paper, which moves even perfect atoms behind masks.",
+        stands_for="residuals behind masks, else products, which is the same there and costs less",
+    )
+
+    def __post_init__(self):
+        super().__post_init__()
+        if (self.ball, self.projection) == ("l1", "exact") and self.reduction > 1:
+            raise InputError(
+                "there is no exact projection onto the l1 ball behind a mask",
+                fix="use projection = approximate",
+            )
+
+
 class MODL(OL):
-    """Learner of the table of learners: masked online dictionary learning.
+    """Masked online dictionary learning, as the table of learners describes a learner.
 
     Every mini-batch sees a mask of s of the p features: random permutations of the features, cut into
     `reduction` chunks.  Codes minimise 1/2 |M (x - z D)|^2 + lam s/p penalty(z); A is updated as in OL,
@@ -37,60 +81,35 @@ class MODL(OL):
     entries only.  All but the solution for the codes costs 1 / reduction of what OL costs.
 
     NaN in a sample is a missing value: no mask selects it, and s counts what is left.  With reduction 1
-    and nothing missing MODL is OL, bit for bit.
+    and nothing missing MODL is OL, bit for bit.  With projection "exact", residuals of the history lag
+    behind what it shrinks.
 
     Masks pay when there are many more features than atoms, as in whole pictures (p = 40,960).  On
     descriptors (p = 128) the codes and all that does not depend on p dominate, a mask of 128 / r features
     says little about a sample, and MODL gains little.
-
-    Parameters
-    ----------
-    D, n_samples, lam, beta, memory, tol, replace_after : as OL
-    batch_size : int > 0
-    reduction : int from 1 to n_features
-        The number of masks that a permutation of the features is cut into.
-    ball : "l2" or "l1"
-        Where the atoms are kept; "l1" makes them sparse.  Initial atoms outside are scaled into it.
-    projection : "approximate" or "exact"
-        "approximate" projects the masked entries of an atom with its others as they are: the minimum over
-        the ball of what the mask can change.  "exact" projects whole atoms, so that entries outside the
-        mask shrink too, at no cost; an entry then grows by being seen.  The same without a mask.
-    code_penalty : "l1" or "l2"
-        penalty(z) is |z|_1, or |z|^2 (without a half, as in the paper).
-    history : "residuals", "products" or None
-        What is remembered of a feature: B - A D as the mean of Z'(X - Z D) over the mini-batches that saw
-        it, or B as the mean of Z'X (the paper).  None is "residuals" behind a mask, else "products", which
-        is the same and costs less.  With projection "exact", residuals lag behind what it shrinks.
-
-    Raises
-    ------
-    InputError
-        If an option is out of its range, or ball "l1" is to be exact behind a mask.
     """
 
-    def __init__(
-        self, D, n_samples, *, reduction=1, ball="l2", projection="approximate", code_penalty="l1",
-        history=None, batch_size=40, **options,
-    ):  # fmt: skip
-        _check_options(np.shape(D)[1], reduction, ball, projection, code_penalty, history)
-        self.reduction, self.code_penalty = reduction, code_penalty
-        self.history = history or ("residuals" if reduction > 1 else "products")
-        self.ball = BALLS[ball, projection]
-        D = np.asarray(D)
-        norms = np.linalg.norm(D, ord=int(ball[1]), axis=1, keepdims=True)
+    Options = MODLOptions
+
+    def __init__(self, D, n_samples, *, lam, **options):
+        chosen, D = self.Options(**options), np.asarray(D)
+        if chosen.reduction > D.shape[1]:
+            raise InputError(
+                f"reduction is {chosen.reduction}, and must be at most the {D.shape[1]} features",
+                fix=f"choose reduction from 1 to {D.shape[1]}",
+            )
+        self.ball = BALLS[chosen.ball, chosen.projection]
+        self._history_kind = chosen.history or ("residuals" if chosen.reduction > 1 else "products")
+        norms = np.linalg.norm(D, ord=int(chosen.ball[1]), axis=1, keepdims=True)
         outside = norms > 1 + 1e-6
-        super().__init__(
-            np.divide(D, norms, out=D.copy(), where=outside) if outside.any() else D,
-            n_samples,
-            batch_size=batch_size,
-            **options,
-        )
+        D = np.divide(D, norms, out=D.copy(), where=outside) if outside.any() else D
+        super().__init__(D, n_samples, lam=lam, **options)
         self._masks = []
 
     @property
     def B(self):
         """The weighted mean of z'x, (n_atoms, n_features), or what its residuals make of it: a copy."""
-        return super().B + (self._A @ self.D if self.history == "residuals" else 0)
+        return super().B + (self._A @ self.D if self._history_kind == "residuals" else 0)
 
     def begin_epoch(self, rng):
         """As OL; the masks begin with a new permutation."""
@@ -98,47 +117,28 @@ class MODL(OL):
         self._masks = []
 
     def _next_features(self):
-        if self.reduction == 1:
+        if self.options.reduction == 1:
             return None
         if not self._masks:
             features = self._rng.permutation(len(self._history))
-            self._masks = np.array_split(features, self.reduction)
+            self._masks = np.array_split(features, self.options.reduction)
         return np.sort(self._masks.pop())
 
-    def _encode(self, X, known, F):
-        if self.code_penalty == "l1":
-            return super()._encode(X, known, F)
-        return ridge_of_known(X, known, F, self.lam / len(self._history))
+    def _encode(self, X, observed, F):
+        if self.options.code_penalty == "l1":
+            return super()._encode(X, observed, F)
+        return ridge_of_observed(X, observed, F, self.lam / len(self._history))
 
     def _split_missing(self, X):
         return split_missing(X)
 
-    def _update_atoms(self, Z, X, known, F, features):
-        if self.history == "products":
-            super()._update_atoms(Z, X, known, F, features)
+    def _update_atoms(self, Z, X, observed, F, features):
+        if self._history_kind == "products":
+            super()._update_atoms(Z, X, observed, F, features)
             return
         R = X - Z @ F.T
-        if known is not None:
-            R *= known
-        H = self._add_to_history(Z, R, known, features)
+        if observed is not None:
+            R *= observed
+        H = self._add_to_history(Z, R, observed, features)
         self._atoms.update_with_residuals(F, H, self._A, features, self._rng)
         self._keep_history(H, features)
-
-
-def _check_options(n_features, reduction, ball, projection, code_penalty, history):
-    for name, value, legal in (
-        ("ball", ball, ("l2", "l1")),
-        ("projection", projection, ("exact", "approximate")),
-        ("code_penalty", code_penalty, ("l1", "l2")),
-        ("history", history or "products", ("residuals", "products")),
-    ):
-        chosen(name, value, legal)
-    if not 1 <= reduction <= n_features:
-        raise InputError(
-            f"MODL cannot cut {n_features} features into {reduction} masks",
-            fix=f"choose reduction from 1 to {n_features}",
-        )
-    if (ball, projection) == ("l1", "exact") and reduction > 1:
-        raise InputError(
-            "MODL has no exact projection onto the l1 ball behind a mask", fix="use --projection approximate"
-        )

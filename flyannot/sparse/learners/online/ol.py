@@ -7,29 +7,54 @@ Mairal, Bach, Ponce and Sapiro, "Online learning for matrix factorization and sp
 large-scale optimization", NIPS 2013.  Atoms are visited in random order, not by number.
 """
 
+from dataclasses import dataclass
+
 import numpy as np
 
 from flyannot.errors import DataError
+from flyannot.options import Count, Options, Real, option
 from flyannot.runtime.blas_threads import one_blas_thread
-from flyannot.runtime.validation import require_legal
-from flyannot.sparse.coders.missing_values import lasso_of_known, split_missing
+from flyannot.sparse.coders.missing_values import lasso_of_observed, split_missing
 from flyannot.sparse.learners.online.kernels import L2_LAZY, add_products, blend_rows
-from flyannot.sparse.learners.online.lazy_atoms import LazyAtoms, Room, take_rows
-from flyannot.sparse.stored_codes import (
-    as_csr,
-    codes_of_state,
-    in_sample_order,
-    no_codes,
-    state_of_codes,
-    with_room,
-)
+from flyannot.sparse.learners.online.lazy_atoms import BufferPool, LazyAtoms, take_rows
+from flyannot.sparse.objective import checked_lam
+from flyannot.sparse.stored_codes import CodeStore
 
 _DENSE = 8  # codes with more than one non-zero in so many entries are multiplied as a dense matrix
 _BLOCK_ENTRIES = 2**22  # of X in one call of `step`: it is copied there
 
 
+@dataclass(frozen=True, kw_only=True)
+class OLOptions(Options):
+    """How online learning learns."""
+
+    batch_size: int = option(
+        256,
+        Count(),
+        "Patches of a mini-batch. 1 is the online learning of the papers; every step passes over all atoms, "
+        "so it is slow.",
+    )
+    beta: float = option(0.9, Real(above=0.75, most=1), "Mini-batch number t has weight t^-beta.")
+    memory: float | None = option(
+        None,
+        Real(above=0),
+        "Epochs that the means remember at most. Codes of earlier epochs belong to a worse dictionary: on "
+        "few patches that are seen many times, 0.25 forgets them and ends lower.",
+        stands_for="all",
+    )
+    tol: float = option(
+        1e-4, Real(above=0), "Duality gap of the codes, as a part of half the patch's squared norm."
+    )
+    replace_after: int | None = option(
+        None,
+        Count(),
+        "An atom in no code for so many mini-batches becomes a random patch of the last.",
+        stands_for="never",
+    )
+
+
 class OL:
-    """Learner of the table of learners: online dictionary learning.
+    """Online dictionary learning, as the table of learners describes a learner.
 
     For every mini-batch, with Z its codes over the dictionary as it is:
 
@@ -37,42 +62,16 @@ class OL:
 
     then every atom in turn goes to its minimum of 1/2 tr(D' D A) - tr(D' B), the others as they are, and
     onto the unit ball.  t counts mini-batches, a short one as its part of one; beta = 1 makes A and B
-    the means over all samples seen so far.
-
-    Parameters
-    ----------
-    D : float array (n_atoms, n_features)
-        Initial atoms, of norm at most 1; copied.  float32 or float64 decides the type of all work.
-    n_samples : int
-    lam : float > 0, weight of the L1 norm
-    batch_size : int > 0
-        1 is the online learning of the papers; every step passes over all atoms, so it is slow.
-    beta : float in (0.75, 1]
-    memory : float > 0, or None
-        Epochs that A and B remember at most: w is never below batch_size / (memory * n_samples).  None
-        is the paper.  Codes of earlier epochs belong to a worse dictionary; on few samples that are seen
-        again and again, 0.25 forgets them and ends lower.
-    tol : float > 0
-        Duality gap of the codes, as a part of 1/2 |x|^2.
-    replace_after : int > 0, or None
-        An atom in no code for so many mini-batches becomes a random sample of the last of them; None
-        leaves it as it is.
-
-    Raises
-    ------
-    InputError
-        If an option is out of its range.
+    the means over all samples seen so far.  w is never below batch_size / (memory * n_samples).
     """
 
+    Options = OLOptions
     ball = L2_LAZY
 
-    def __init__(
-        self, D, n_samples, *, lam, batch_size=256, beta=0.9, memory=None, tol=1e-4, replace_after=None
-    ):
-        _check_options(lam, batch_size, beta, memory, tol, replace_after)
-        self.lam, self.batch_size, self.beta, self.tol = lam, batch_size, beta, tol
-        self.memory, self.replace_after = memory, replace_after
+    def __init__(self, D, n_samples, *, lam, **options):
+        self.lam, self.options = checked_lam(lam), self.Options(**options)
         n_atoms, n_features = np.shape(D)
+        batch_size = self.options.batch_size
         self._epoch = n_samples / batch_size  # in mini-batches
         self.block_size = batch_size * max(1, _BLOCK_ENTRIES // max(1, batch_size * n_features))
         self._atoms = LazyAtoms(D, self.ball)
@@ -82,8 +81,8 @@ class OL:
         self._t = 0.0  # mini-batches so far
         self._seen = np.zeros(n_features)  # mini-batches that knew the feature; a part of one counts so
         self._idle = np.zeros(n_atoms, np.int64)  # mini-batches since the atom was in a code
-        self._codes, self._n_used = no_codes(n_samples, n_atoms, dtype), 0
-        self._rng, self._room = None, Room(dtype)
+        self._codes = CodeStore(n_samples, n_atoms, dtype)
+        self._rng, self._buffers = None, BufferPool(dtype)
 
     @property
     def D(self):
@@ -101,17 +100,16 @@ class OL:
         return self._history.T.copy()
 
     def begin_epoch(self, rng):
-        """Take the generator of the epoch; forget the room of codes that have been replaced."""
+        """Take the generator of the epoch; forget codes that have been replaced."""
         self._rng = rng
-        self._codes = in_sample_order(self._codes)
-        self._n_used = len(self._codes.atom)
+        self._codes.compact()
 
     def step(self, X, rows):
         """Visit the samples X (len(rows), n_features), known by their numbers `rows`, in mini-batches."""
         X, rows = np.asarray(X), np.asarray(rows)
         with one_blas_thread():
-            for start in range(0, len(rows), self.batch_size):
-                batch = slice(start, start + self.batch_size)
+            for start in range(0, len(rows), self.options.batch_size):
+                batch = slice(start, start + self.options.batch_size)
                 self._learn_batch(X[batch], rows[batch])
 
     def end_epoch(self):
@@ -119,7 +117,7 @@ class OL:
 
     def codes(self):
         """The code of every sample at its last visit, CSR (n_samples, n_atoms)."""
-        return as_csr(self._codes, len(self._A))
+        return self._codes.as_csr()
 
     def state(self):
         """All that the next epoch needs, between two epochs: a flat dict of arrays."""
@@ -132,7 +130,7 @@ class OL:
             "t": np.array([self._t]),
             "seen": self._seen.copy(),
             "idle": self._idle.copy(),
-            **state_of_codes(self._codes),
+            **self._codes.state(),
         }
 
     def restore(self, state):
@@ -141,45 +139,36 @@ class OL:
             getattr(self._atoms, name)[...] = state[name]
         self._A[:], self._history[:] = state["A"], state["history"]
         self._t, self._seen[:], self._idle[:] = float(state["t"][0]), state["seen"], state["idle"]
-        self._codes = codes_of_state(state)
-        self._n_used = len(self._codes.atom)
+        self._codes.restore(state)
 
     def _next_features(self):
         """The features of the next mini-batch, in rising order; None, as here, for all."""
 
-    def _encode(self, X, known, F):
-        return lasso_of_known(X, known, F, self.lam / len(self._history), self.tol)
+    def _encode(self, X, observed, F):
+        return lasso_of_observed(X, observed, F, self.lam / len(self._history), self.options.tol)
 
     def _split_missing(self, X):
-        X, known = split_missing(X)
-        if known is not None:
+        X, observed = split_missing(X)
+        if observed is not None:
             raise DataError("OL cannot learn from samples with missing values", fix="use --learner modl")
-        return X, known
+        return X, observed
 
     def _learn_batch(self, X, rows):
         features = self._next_features()
         masked = X if features is None else np.take(X, features, axis=1)
-        masked, known = self._split_missing(np.ascontiguousarray(masked, self._A.dtype))
+        masked, observed = self._split_missing(np.ascontiguousarray(masked, self._A.dtype))
         F = self._atoms.on(features)
-        Z = self._encode(masked, known, F)
-        self._store(rows, Z)
+        Z = self._encode(masked, observed, F)
+        self._codes.append(rows, Z)
         self._add_to_A(Z)
         dense = Z.toarray()
-        self._update_atoms(dense, masked, known, F, features)
-        if self.replace_after is not None:
+        self._update_atoms(dense, masked, observed, F, features)
+        if self.options.replace_after is not None:
             self._replace_idle(X, Z)
-
-    def _store(self, rows, Z):
-        codes = self._codes = with_room(self._codes, self._n_used, Z.nnz)
-        codes.start[rows] = self._n_used + Z.indptr[:-1]
-        codes.count[rows] = np.diff(Z.indptr)
-        there = slice(self._n_used, self._n_used + Z.nnz)
-        codes.atom[there], codes.value[there] = Z.indices, Z.data
-        self._n_used += Z.nnz
 
     def _add_to_A(self, Z):
         n, n_atoms = Z.shape
-        part = n / self.batch_size
+        part = n / self.options.batch_size
         self._t += part
         w = part / self._horizon(self._t)
         self._A *= self._A.dtype.type(1 - w)
@@ -190,22 +179,22 @@ class OL:
             Z = Z.toarray()
             self._A += factor * (Z.T @ Z)
 
-    def _update_atoms(self, Z, X, known, F, features):
-        B = self._add_to_history(Z, X, known, features)
+    def _update_atoms(self, Z, X, observed, F, features):
+        B = self._add_to_history(Z, X, observed, features)
         self._atoms.update(F, B, self._A, features, self._rng)
         self._keep_history(B, features)
 
-    def _add_to_history(self, Z, X, known, features):
+    def _add_to_history(self, Z, X, observed, features):
         """The rows of B for `features` with the mini-batch added: B itself for all, else to be kept."""
         rows = slice(None) if features is None else features
-        part = (len(X) if known is None else known.sum(axis=0)) / self.batch_size
+        part = (len(X) if observed is None else observed.sum(axis=0)) / self.options.batch_size
         self._seen[rows] += part
         horizon = self._horizon(self._seen[rows])
         history = self._history
         if features is not None:
-            history = take_rows(history, features, self._room("history", len(features), len(self._A)))
-        fresh = self._room("fresh", *history.shape)
-        np.matmul((X / (horizon * self.batch_size).astype(X.dtype)).T, Z, out=fresh)
+            history = take_rows(history, features, self._buffers("history", len(features), len(self._A)))
+        fresh = self._buffers("fresh", *history.shape)
+        np.matmul((X / (horizon * self.options.batch_size).astype(X.dtype)).T, Z, out=fresh)
         blend_rows(history, (1 - part / horizon).astype(X.dtype), fresh)
         return history
 
@@ -218,29 +207,17 @@ class OL:
 
         One that comes as part t of t <= 1 mini-batches has weight 1; a feature never seen has horizon 1.
         """
-        horizon = np.minimum(t, t**self.beta)
-        if self.memory is not None:
-            horizon = np.minimum(horizon, max(1.0, self.memory * self._epoch))
+        horizon = np.minimum(t, t**self.options.beta)
+        if self.options.memory is not None:
+            horizon = np.minimum(horizon, max(1.0, self.options.memory * self._epoch))
         return np.where(t > 0, horizon, 1.0)
 
     def _replace_idle(self, X, Z):
         self._idle += 1
         self._idle[Z.indices] = 0
         usable = np.flatnonzero(np.nan_to_num(X).any(axis=1))
-        for atom in np.flatnonzero(self._idle >= self.replace_after) if len(usable) else ():
+        for atom in np.flatnonzero(self._idle >= self.options.replace_after) if len(usable) else ():
             x = np.nan_to_num(X[self._rng.choice(usable)]).astype(self._A.dtype)
             self._atoms.replace(atom, x)
             self._A[atom], self._A[:, atom], self._history[:, atom] = 0, 0, 0
             self._idle[atom] = 0
-
-
-def _check_options(lam, batch_size, beta, memory, tol, replace_after):
-    options = (
-        ("lam", lam, lam > 0, "above 0"),
-        ("batch_size", batch_size, batch_size >= 1, "1 or more"),
-        ("beta", beta, 0.75 < beta <= 1, "above 0.75 and at most 1"),
-        ("memory", memory, memory is None or memory > 0, "above 0"),
-        ("tol", tol, tol > 0, "above 0"),
-        ("replace_after", replace_after, replace_after is None or replace_after >= 1, "1 or more"),
-    )
-    require_legal("online learning", options)

@@ -15,8 +15,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from flyannot.runtime.compiled import compiled
-from flyannot.sparse.kernels import shrink
+from flyannot.sparse.kernels import kernel, shrink
 from flyannot.sparse.simd.aligned import padded_zeros
 from flyannot.sparse.simd.atom_rows import (
     GROUP,
@@ -31,12 +30,8 @@ from flyannot.sparse.simd.atom_rows import (
 )
 
 MARGIN = 0.05  # of lam: how far r may move before its bytes are made anew
-HALF = 0.5005  # of the scale: the error of one rounded number, with room to spare
-ROUNDING = 5e-7  # relative error per feature of a float32 sum, with room to spare
-
-
-# Without numba's reference counts: they took a third of the time, and no kernel here makes an array.
-_kernel = compiled(_nrt=False, error_model="numpy")
+HALF = 0.5005  # of the scale: the error of one rounded number, with a margin
+ROUNDING = 5e-7  # relative error per feature of a float32 sum, with a margin
 
 
 class Atoms(NamedTuple):
@@ -70,7 +65,7 @@ class Rules(NamedTuple):
 
 
 class Scratch(NamedTuple):
-    """The sample at hand.  `z` and `flags` are zero between samples."""
+    """The current sample.  `z` and `flags` are zero between samples."""
 
     z: np.ndarray  # (n_atoms,) its code
     support: np.ndarray  # (n_atoms,) the atoms in it, in the order visited
@@ -91,7 +86,7 @@ def new_scratch(n_atoms, n_features, dtype):
     )
 
 
-@_kernel
+@kernel
 def round_dictionary(D, norm2, D8, rounding, reach):
     """Fill D8 and `rounding` at the scale that holds numbers up to `reach`."""
     scale = D.dtype.type(reach / 127)
@@ -102,30 +97,30 @@ def round_dictionary(D, norm2, D8, rounding, reach):
         rounding[3] = max(rounding[3], np.sqrt(norm2[j]))
 
 
-@_kernel
+@kernel
 def visit_samples(X, rows, orders, first_visit, atoms, past, now, n_used, rules, scratch):
     """Visit samples one after the other: re-solve the code, then step and project its atoms.
 
     `past` holds the codes of the last epoch and is only read; those of this epoch are appended to
-    `now` from entry `n_used` on.  Returns the number of samples visited: fewer than all when `now` has
-    no room left for a full code.
+    `now` from entry `n_used` on.  Returns the number of samples visited: fewer than all when `now` may
+    be too short for one more code.
     """
     for i in range(len(rows)):
         if n_used + len(scratch.z) > len(now.atom):
             return i
-        n_support = _solve_code(X, i, past, rows[i], orders, first_visit + i, atoms, rules, scratch)
+        n_support = solve_code(X, i, past, rows[i], orders, first_visit + i, atoms, rules, scratch)
         _step_atoms(atoms, n_support, rules, rules.n_before + first_visit + i + 1, scratch)
-        _keep_code(now, rows[i], n_used, n_support, scratch)
+        store_code(now, rows[i], n_used, n_support, scratch)
         n_used += n_support
     return len(rows)
 
 
-@_kernel
-def _solve_code(X, i, past, row, orders, visit, atoms, rules, scratch):
+@kernel
+def solve_code(X, i, past, row, orders, visit, atoms, rules, scratch):
     """Leave the code of X[i] in z, its atoms in `support` and its residual in r; returns their number."""
     D, norm2, z, support, r = atoms.D, atoms.norm2, scratch.z, scratch.support, scratch.r
     lam, o = r.dtype.type(rules.lam), visit % len(orders.atom)
-    n_support = _recall_code(X, i, past, row, D, scratch)
+    n_support = _restore_code(X, i, past, row, D, scratch)
     if n_support == 0:
         for k in range(rules.n_descents, 0, -1):
             higher = lam * r.dtype.type(2**k)
@@ -139,7 +134,7 @@ def _solve_code(X, i, past, row, orders, visit, atoms, rules, scratch):
     return n_support
 
 
-@_kernel
+@kernel
 def _sweep_flagged(atoms, orders, o, n_support, lam, scratch):
     """A sweep over all atoms in which those of the support are visited; returns the new support's number."""
     D, norm2, _, _, D8, rounding = atoms
@@ -151,8 +146,8 @@ def _sweep_flagged(atoms, orders, o, n_support, lam, scratch):
     return n_support
 
 
-@_kernel
-def _recall_code(X, i, codes, row, D, scratch):
+@kernel
+def _restore_code(X, i, codes, row, D, scratch):
     """Spread a stored code over z and `support`, and make r = X[i] - zD; returns its non-zeros."""
     start, count = codes.start[row], codes.count[row]
     copy_row(scratch.r, X, i)
@@ -163,8 +158,8 @@ def _recall_code(X, i, codes, row, D, scratch):
     return count
 
 
-@_kernel
-def _keep_code(codes, row, n_used, n_support, scratch):
+@kernel
+def store_code(codes, row, n_used, n_support, scratch):
     """Store the code in z as that of `row`, from entry `n_used` on, and make z zero again."""
     codes.start[row], codes.count[row] = n_used, n_support
     for s in range(n_support):
@@ -173,7 +168,7 @@ def _keep_code(codes, row, n_used, n_support, scratch):
         scratch.z[j] = 0
 
 
-@_kernel
+@kernel
 def _sweep_all(D, norm2, D8, rounding, orders, o, z, support, flags, r, r8, lam):
     """Re-solve z[j] for every atom j of order o, and keep r = x - zD.
 
@@ -198,13 +193,13 @@ def _sweep_all(D, norm2, D8, rounding, orders, o, z, support, flags, r, r8, lam)
             if z[j] != 0:
                 support[n_support] = j
                 n_support += 1
-            if moved > allowed:  # the rest of the group was judged by an r that is gone
+            if moved > allowed:  # the rest of the group was tested with an r that is gone
                 t = place + 1
                 break
     return n_support
 
 
-@_kernel
+@kernel
 def _round_and_bound(r, r8, rounding, lam):
     """Fill r8; returns (offset, limit) such that |D8[j] r8 - offset| <= limit implies |D[j] r| <= lam."""
     scale, norm2, total = round_residual(r, r8)
@@ -214,7 +209,7 @@ def _round_and_bound(r, r8, rounding, lam):
     return np.int32(128 * total), np.int32(max(-1.0, min(limit, 2e9)))
 
 
-@_kernel
+@kernel
 def _sweep_support(D, norm2, z, support, n_support, r, lam):
     """Re-solve z[j] for the atoms in `support`, from which those that become zero are struck."""
     n_kept = 0
@@ -227,7 +222,7 @@ def _sweep_support(D, norm2, z, support, n_support, r, lam):
     return n_kept
 
 
-@_kernel
+@kernel
 def _solve_one(D, norm2, z, j, r, lam):
     """Minimise over z[j] alone, and keep r = x - zD; returns a bound on how far r moved.
 
@@ -245,7 +240,7 @@ def _solve_one(D, norm2, z, j, r, lam):
     return abs(new - old) * max(a, r.dtype.type(1))
 
 
-@_kernel
+@kernel
 def _step_atoms(atoms, n_support, rules, visit, scratch):
     """d_j += w z_j / h_j r for the atoms of the support, all with the same residual, then project.
 
