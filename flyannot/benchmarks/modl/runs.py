@@ -31,19 +31,20 @@ class Case:
 
     def trace(self, setup, **options):
         """`Rows` of one run, with records, seconds and objective; a run is measured once for all items."""
-        rows = setup.run(learn, self.arguments | {"options": options})["rows"]
+        given = self.arguments | {"options": self.arguments["options"] | options}
+        rows = setup.run(learn, given)["rows"]
         return Rows({"case": self.name} | options | row for row in rows)
 
 
 def cases(setup):
     """Whole embryos with the classic penalties, and the fMRI slice with atoms in the l1 ball."""
     X, _, source = setup.once("whole pictures", lambda: whole_pictures(setup))
-    settings = {"lam": 0.02, "n_atoms": 100, "ball": "l2", "code_penalty": "l1"}
+    settings = {"lam": 0.02, "n_atoms": 100, "options": {"ball": "l2", "code_penalty": "l1"}}
     found = [_case(setup, "embryos", centred(X, X.mean(axis=0))[0], source, settings)]
     if setup.data_file("fmri") is not None:
         X, source = fmri_volumes(setup)
         X = (X / np.linalg.norm(X, axis=1, keepdims=True)).astype(np.float32)
-        settings = {"lam": 1e-3, "n_atoms": 30, "ball": "l1", "code_penalty": "l2"}
+        settings = {"lam": 1e-3, "n_atoms": 30, "options": {"ball": "l1", "code_penalty": "l2"}}
         found.append(_case(setup, "fMRI", X, source, settings))
     return found
 
@@ -58,16 +59,16 @@ def _case(setup, name, X, source, settings):
     return Case(name, source, len(X) - n_test, X.shape[1], arguments)
 
 
-def learn(train, test, lam, n_atoms, ball, code_penalty, n_epochs, seed, options):
+def learn(train, test, lam, n_atoms, n_epochs, seed, options):
     """In a worker: learn, and evaluate at the start and after every quarter of an epoch."""
     X, held, rng = np.load(train), np.load(test), np.random.default_rng(seed)
-    options = {"lam": lam, "batch_size": BATCH_SIZE, "ball": ball, "code_penalty": code_penalty} | options
+    options = {"lam": lam, "batch_size": BATCH_SIZE} | options
     D = random_patches(X, n_atoms, rng).astype(np.float32)
     compiled = LEARNERS["modl"](D, BATCH_SIZE, **options)
     compiled.begin_epoch(np.random.default_rng(0))
     compiled.step(X[:BATCH_SIZE], np.arange(BATCH_SIZE))
     learner = LEARNERS["modl"](D, len(X), **options)
-    grade = _objective_by_l2 if code_penalty == "l2" else exact_objective
+    grade = _objective_by_l2 if options["code_penalty"] == "l2" else exact_objective
     rows, spent = [{"records": 0, "seconds": 0.0, "objective": grade(held, learner.D, lam)}], 0.0
     n_part = max(BATCH_SIZE, int(_PART_OF_EPOCH * len(X)) // BATCH_SIZE * BATCH_SIZE)
     for epoch, epoch_rng in enumerate(rng.spawn(n_epochs)):

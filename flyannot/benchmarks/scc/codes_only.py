@@ -20,14 +20,15 @@ class CodesOnly(SCC):
         codes.reserve(len(rows) * len(self.D))
         codes.n_used = _visit(
             X, rows, self._orders, self._n_visits, self._atoms,
-            codes.past, codes.now, codes.n_used, self._rules, self._scratch,
+            (codes.past, codes.now, codes.n_used), self._rules, self._scratch,
         )  # fmt: skip
         self._n_visits += len(rows)
 
 
 @kernel
-def _visit(X, rows, orders, first_visit, atoms, past, now, n_used, rules, scratch):
-    """Solve and keep one code after the other; returns the entries of `now` in use."""
+def _visit(X, rows, orders, first_visit, atoms, codes, rules, scratch):
+    """Solve and keep one code after the other; returns the entries of the codes of now in use."""
+    past, now, n_used = codes
     for i in range(len(rows)):
         n_support = solve_code(X, i, past, rows[i], orders, first_visit + i, atoms, rules, scratch)
         store_code(now, rows[i], n_used, n_support, scratch)
