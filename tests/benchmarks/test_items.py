@@ -151,9 +151,9 @@ def test_masked_learning_is_evaluated_at_the_start_and_ends_lower(setup, tmp_pat
     np.save(files["train"], X[:45])
     np.save(files["test"], X[45:])
     for penalty in ("l1", "l2"):
-        settings = {"lam": 0.1, "n_atoms": 5, "n_epochs": 4, "seed": 0}
-        settings["options"] = {"ball": "l2", "code_penalty": penalty}
-        rows = learn(**files, **settings, options={"reduction": 4})["rows"]
+        options = {"ball": "l2", "code_penalty": penalty}
+        settings = {"lam": 0.1, "n_atoms": 5, "n_epochs": 4, "seed": 0, "options": options}
+        rows = learn(**files, **settings | {"options": options | {"reduction": 4}})["rows"]
         assert [row["records"] for row in rows[:3]] == [0, 40, 45] and rows[-1]["records"] == 4 * 45
         assert rows[-1]["objective"] < rows[0]["objective"]
     case = Case("mixtures", Source("made up"), 45, 200, files | settings)
