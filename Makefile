@@ -4,7 +4,7 @@ VENV := .venv
 RUN := $(VENV)/bin/python -m
 INSTALLED := $(VENV)/.installed
 
-.PHONY: demo test lint bench reproduce-tables clean
+.PHONY: demo test lint pictures bench reproduce-tables clean
 
 demo: $(INSTALLED)  ## the whole chain on synthetic embryos
 	$(VENV)/bin/flyannot run configs/demo.toml
@@ -15,12 +15,16 @@ demo: $(INSTALLED)  ## the whole chain on synthetic embryos
 	@echo "Open the report in a browser: $(CURDIR)/demo-output/report.html"
 	@echo "Look into a file with: $(VENV)/bin/flyannot show demo-output/model.h5"
 
-test: $(INSTALLED)  ## the tests; those that need the real data skip where it is absent
+test: lint  ## lint, then tests and doctests; those that need the real data skip where it is absent
 	$(RUN) pytest -n auto --maxprocesses 4
 
-lint: $(INSTALLED)  ## the house style
-	$(RUN) ruff check .
-	$(RUN) ruff format --check .
+lint: $(INSTALLED)  ## the house style, and types
+	$(RUN) ruff check --quiet .
+	$(RUN) ruff format --quiet --check .
+	$(RUN) mypy --no-error-summary
+
+pictures: $(INSTALLED)  ## the README's pictures, from synthetic embryos; needs chromium
+	$(VENV)/bin/python docs/pictures/make_pictures.py
 
 bench: $(INSTALLED)  ## how fast all this is beside other programs; BENCH=--full for all of it
 	-$(RUN) pip install --quiet --disable-pip-version-check --editable '.[test,bench]'

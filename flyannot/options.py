@@ -25,10 +25,20 @@ _FIX = "see what options there are: flyannot info --options"
 class Kind:
     """What values an option takes: `name` in help, `words` in full, `parse` from any spelling, `as_json`."""
 
-    name = "TEXT"
-    words = "text"
-    choices = ()  # where they can be listed
     is_repeatable = False  # given several times, the values make one
+
+    @property
+    def name(self):
+        return "TEXT"
+
+    @property
+    def words(self):
+        return "text"
+
+    @property
+    def choices(self):
+        """The values, where they can be listed."""
+        return ()
 
     def parse(self, value):
         """The value in its one form; ValueError, in words that follow "must be", if it is none."""

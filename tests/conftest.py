@@ -13,9 +13,9 @@ import pytest
 import tifffile
 
 ROOT = Path(__file__).resolve().parents[1]
-SHARED_DATA = Path(os.environ.get("FLYANNOT_SHARED", ROOT.parent / "shared")) / "data"
-if SHARED_DATA.is_dir():
-    os.environ.setdefault("FLYANNOT_DATA", str(SHARED_DATA))
+_BESIDE = ROOT.parent / "shared" / "data"  # of the checkout
+if _BESIDE.is_dir():
+    os.environ.setdefault("FLYANNOT_DATA", str(_BESIDE))
 
 
 @pytest.fixture
@@ -25,10 +25,11 @@ def rng():
 
 @pytest.fixture(scope="session")
 def shared_data():
-    """The folder of real data beside the checkout; FLYANNOT_SHARED names another."""
-    if not SHARED_DATA.is_dir():
-        pytest.skip(f"the real data are absent ({SHARED_DATA}); set FLYANNOT_SHARED")
-    return SHARED_DATA
+    """The folder of real data: FLYANNOT_DATA names it, or it lies beside the checkout."""
+    folder = Path(os.environ.get("FLYANNOT_DATA", _BESIDE))
+    if not folder.is_dir():
+        pytest.skip(f"the real data are absent ({folder}); set FLYANNOT_DATA")
+    return folder
 
 
 @pytest.fixture

@@ -6,10 +6,9 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 from flyannot.benchmarks import workers
-from flyannot.errors import InputError
+from flyannot.dataset.public import VARIABLE
 from flyannot.stage_ranges import rng_for
 
-VARIABLE = "FLYANNOT_DATA"
 SCALES = ("quick", "full")
 _FILES = {  # of every data set, in the folder of its name
     "flyexpress": "images.csv",
@@ -76,16 +75,6 @@ class Setup:
         named = {"data_set": self.data_set, "data": self.data, "ratings": self.ratings}
         data = {name: path and [Path(path).name, _size(path)] for name, path in named.items()}
         return {"scale": self.scale, "seed": self.seed, "repeats": self.repeats} | data
-
-
-def data_folder():
-    """The folder of data set folders that FLYANNOT_DATA names, or None; InputError if it names none."""
-    named = os.environ.get(VARIABLE)
-    if named and not Path(named).is_dir():
-        raise InputError(
-            f"{VARIABLE} names no folder: {named}", fix="name the folder that holds the data sets"
-        )
-    return Path(named) if named else None
 
 
 def why_absent(name):

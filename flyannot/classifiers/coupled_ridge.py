@@ -38,8 +38,6 @@ class CoupledRidge(LinearScorer):
     """weights : float64 (n_terms, n_features); intercept : float64 (n_terms,); mixing : float64 (n_terms,
     n_terms), what a column takes from the scaled values of each term; alpha, share : float64 (1,)."""
 
-    weights: np.ndarray
-    intercept: np.ndarray
     mixing: np.ndarray
     alpha: np.ndarray
     share: np.ndarray
@@ -56,12 +54,13 @@ class CoupledRidge(LinearScorer):
         folds = inner_folds(genes, options.n_folds, rng)
         mean, products = _inner_products(X)
         held_out = _held_out_values(products, Y.astype(float), folds, ALPHAS)
-        best, chosen = -1.0, None
+        best: float = -1.0
+        chosen: tuple = ()
         for alpha, H in zip(ALPHAS, held_out):
             H = H / _spread(H)
             for share in SHARES:
                 values = _mixed_held_out(H, Y, folds, share)
-                area = mean_auc(values, Y, folds) + (MARGIN if chosen is None else 0.0)
+                area = mean_auc(values, Y, folds) + (0.0 if chosen else MARGIN)
                 if area > best:
                     best, chosen = area, (alpha, share, values, H)
         alpha, share, values, H = chosen

@@ -71,11 +71,13 @@ def joined(outcomes):
     n_folds = np.cumsum([0] + [int(one.folds.max()) + 1 for one in outcomes])
     reasons = [next(filter(None, of_term), "") for of_term in zip(*(one.reasons for one in outcomes))]
     return Outcome(
-        outcomes[0].terms,
-        *(np.concatenate([getattr(one, name) for one in outcomes]) for name in ("truth", "values", "yes")),
-        np.concatenate([one.folds + before for one, before in zip(outcomes, n_folds)]),
-        np.concatenate([one.probabilities for one in outcomes]),
-        tuple(reasons),
+        terms=outcomes[0].terms,
+        truth=np.concatenate([one.truth for one in outcomes]),
+        values=np.concatenate([one.values for one in outcomes]),
+        yes=np.concatenate([one.yes for one in outcomes]),
+        folds=np.concatenate([one.folds + before for one, before in zip(outcomes, n_folds)]),
+        probabilities=np.concatenate([one.probabilities for one in outcomes]),
+        reasons=tuple(reasons),
     )
 
 

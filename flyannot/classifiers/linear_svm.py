@@ -35,8 +35,6 @@ CS = (0.01, 0.1, 1.0, 10.0)  # what C is chosen from; of equally good ones the s
 class LinearSvm(LinearScorer):
     """weights : float64 (n_terms, n_features); intercept, C : float64 (n_terms,)."""
 
-    weights: np.ndarray
-    intercept: np.ndarray
     C: np.ndarray
 
     ARRAYS = LinearScorer.LINEAR_ARRAYS | {"C": ("f", ("n_terms",))}
@@ -44,7 +42,7 @@ class LinearSvm(LinearScorer):
     @classmethod
     def fit(cls, X, Y, genes, *, rng, options):
         """As `flyannot.classifiers.scorer.Scorer.fit`; a term's folds do not depend on the other terms."""
-        _check_memory(*X.shape, Y.shape[1], options.n_threads)
+        _check_memory(X.shape[0], X.shape[1], Y.shape[1], options.n_threads)
         seed = int(rng.integers(2**63))
         coordinates, back = _own_basis(X)
         train = partial(_train_term, coordinates, genes=genes, seed=seed, n_folds=options.n_folds)

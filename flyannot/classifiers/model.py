@@ -6,7 +6,7 @@ import numpy as np
 
 from flyannot.classifiers import CLASSIFIERS
 from flyannot.classifiers.calibration import calibrate, sigmoid, threshold_at
-from flyannot.classifiers.scorer import FitOptions
+from flyannot.classifiers.scorer import FitOptions, Scorer
 from flyannot.errors import DataError, InputError
 
 PER_TERM = {  # as the arrays of a scorer: their types and dimensions
@@ -28,7 +28,7 @@ class Model:
     """
 
     method: str
-    scorer: object
+    scorer: Scorer
     threshold: np.ndarray
     slope: np.ndarray
     offset: np.ndarray

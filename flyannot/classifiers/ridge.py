@@ -13,8 +13,6 @@ from flyannot.classifiers.unit_rows import checked_units, unit_rows
 class Ridge(LinearScorer):
     """weights : float64 (n_terms, n_features); intercept : float64 (n_terms,); alpha : float64 (1,)."""
 
-    weights: np.ndarray
-    intercept: np.ndarray
     alpha: np.ndarray
 
     ARRAYS = LinearScorer.LINEAR_ARRAYS | {"alpha": ("f", (1,))}

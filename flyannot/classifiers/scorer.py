@@ -1,6 +1,7 @@
 """What every classifier is: a frozen dataclass of arrays that gives decision values."""
 
 from dataclasses import dataclass, fields
+from typing import ClassVar
 
 import numpy as np
 
@@ -20,12 +21,13 @@ class FitOptions:
     operating_point: tuple | None = None
 
 
+@dataclass(frozen=True)
 class Scorer:
     """The base of all classifiers."""
 
-    is_linear = False  # then `linear_form` splits every decision value
+    is_linear: ClassVar[bool] = False  # then `linear_form` splits every decision value
     # name -> (kinds of type, dimensions) as in `flyannot.store.schema`; n_terms, n_features known
-    ARRAYS = {}
+    ARRAYS: ClassVar[dict[str, tuple[str, tuple]]] = {}
 
     @classmethod
     def fit(cls, X, Y, genes, *, rng, options):
@@ -67,11 +69,18 @@ class Scorer:
         return cls(**{field.name: np.asarray(arrays[field.name]) for field in fields(cls)})
 
 
+@dataclass(frozen=True)
 class LinearScorer(Scorer):
     """A scorer with `weights` (n_terms, n_features) and `intercept` (n_terms,)."""
 
+    weights: np.ndarray
+    intercept: np.ndarray
+
     is_linear = True
-    LINEAR_ARRAYS = {"weights": ("f", ("n_terms", "n_features")), "intercept": ("f", ("n_terms",))}
+    LINEAR_ARRAYS: ClassVar[dict[str, tuple[str, tuple]]] = {
+        "weights": ("f", ("n_terms", "n_features")),
+        "intercept": ("f", ("n_terms",)),
+    }
 
     def decision_values(self, X, n_threads=1):
         """X w + b."""

@@ -24,7 +24,10 @@ FRACTION = 0.002  # of |A y|_inf: the lam of a query y (Huang et al. 2013)
 _TOL = 1e-5  # duality gap of a code, as part of 1/2 |y|^2
 _BLOCK = 256  # rows that are compared with all queries at once
 
-LABELLED_ROWS = {"A": ("f", ("n_rows", "n_features")), "Y": ("u", ("n_rows", "n_terms"))}
+LABELLED_ROWS: dict[str, tuple[str, tuple]] = {
+    "A": ("f", ("n_rows", "n_features")),
+    "Y": ("u", ("n_rows", "n_terms")),
+}
 
 
 @dataclass(frozen=True)

@@ -1,10 +1,14 @@
 """flyannot evaluate: how good are the terms?"""
 
+from dataclasses import fields
+
 import click
+from click.core import ParameterSource
 
 from flyannot.classifiers.options import ClassifyOptions
 from flyannot.cli.shared.options import IN_FILE, OUT_FILE, Command, execution_of, seed_option, takes
 from flyannot.errors import InputError
+from flyannot.options import kebab
 from flyannot.steps.options import EvaluateOptions, RunOptions, Selection
 
 
@@ -49,11 +53,7 @@ def command(scored, annotations, model, json_file, options, classify, selection,
 
     execution = execution_of(run=run)
     if model:
-        if classify != ClassifyOptions() or seed or selection.stage_range:
-            raise InputError(
-                "--model brings the options, the seed and the stage ranges that it was trained with",
-                fix="leave them out",
-            )
+        _refuse_options_of_the_model()
         evaluation = evaluation_of_model(model, scored, annotations, options)
     else:
         evaluation = Evaluation(
@@ -69,3 +69,14 @@ def command(scored, annotations, model, json_file, options, classify, selection,
     click.echo(
         scores_json(result).rstrip() if is_printed else format_table(result, synthetic=result["synthetic"])
     )
+
+
+def _refuse_options_of_the_model():
+    """What the model brings cannot be given on the command line; the environment's gives way."""
+    context = click.get_current_context()
+    for name in (*(one.name for one in fields(ClassifyOptions)), "seed", "stage_range"):
+        if context.get_parameter_source(name) is ParameterSource.COMMANDLINE:
+            raise InputError(
+                f"--model brings the options that it was trained with, and --{kebab(name)} is one of them",
+                fix="leave it out",
+            )

@@ -13,11 +13,16 @@ from flyannot.cli.shared.options import Command, json_option
     "--options", "only_options", is_flag=True,
     help="Print the table of all options of all commands instead, in Markdown.",
 )  # fmt: skip
-def command(as_json, only_options):
+@click.option(
+    "--data-sets", "only_data_sets", is_flag=True,
+    help="Print the registry of public data sets instead, and which lie below FLYANNOT_DATA.",
+)  # fmt: skip
+def command(as_json, only_options, only_data_sets):
     """Print what is installed here, and on what.
 
     Versions, processor, threads, the folder of compiled kernels, settings in the environment, and
-    which optional packages are there: put it into a report of a fault.
+    which optional packages are there: put it into a report of a fault.  With --data-sets: what each
+    public data set is, where it comes from, its licence and SHA-256, and how to get it.
 
     \b
     Example:
@@ -28,7 +33,12 @@ def command(as_json, only_options):
 
         click.echo(option_table())
         return
-    from flyannot.runtime.environment import in_words, installation
+    if only_data_sets:
+        from flyannot.dataset.public import availability as facts
+        from flyannot.dataset.public import in_words
+    else:
+        from flyannot.runtime.environment import in_words
+        from flyannot.runtime.environment import installation as facts
 
-    facts = installation()
-    click.echo(json.dumps(facts, indent=1) if as_json else in_words(facts))
+    found = facts()
+    click.echo(json.dumps(found, indent=1) if as_json else in_words(found))

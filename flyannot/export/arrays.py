@@ -48,7 +48,7 @@ def write_features_csv(stored, stage_ranges, path):
     """A row for each image: its columns, stage range, and features."""
     with open(path, "w", newline="", encoding="utf-8") as file:
         for n, s in enumerate(stage_ranges):
-            columns, features, _ = read_features([stored], s)
+            columns, features = read_features([stored], s)
             if n == 0:
                 names = [f"f{i}" for i in range(features.shape[1])]
                 write_rows(file, [[*IMAGE_COLUMNS, "stage_range", *names]])
@@ -60,7 +60,7 @@ def write_features_npz(stored, stage_ranges, path):
     """Arrays `4-6/features`, `4-6/image`, `4-6/gene` and so on; text as unicode arrays."""
     arrays = {}
     for s in stage_ranges:
-        columns, arrays[f"{s}/features"], arrays[f"{s}/n_patches"] = read_features([stored], s)
+        columns, arrays[f"{s}/features"] = read_features([stored], s)
         arrays |= {f"{s}/{name}": np.array(columns[name], dtype=str) for name in IMAGE_COLUMNS}
     with open(path, "wb") as file:
         np.savez(file, **arrays)

@@ -1,27 +1,29 @@
-"""The atoms that images use most, each with the windows that use it most."""
+"""The atoms that images use most, each with the patches that use it most."""
 
 from dataclasses import dataclass
+from functools import lru_cache
 
 import numpy as np
 
 from flyannot.descriptors.extract import read_embryo
+from flyannot.descriptors.geometry import scaled
 from flyannot.errors import DataError
 from flyannot.report.pictures import jpeg
 from flyannot.steps.file_options import extract_options
 from flyannot.steps.inputs import described_image
 from flyannot.store.features import read_features_of_image
 
-N_SHOWN, N_WINDOWS = 48, 5
-WINDOW_PX = 40  # side of a window on the page's sheet
+N_SHOWN, N_PATCHES = 48, 5
+PATCH_PX = 40  # side of a patch on the page's sheet
 
 
 @dataclass(frozen=True)
 class AtomSheet:
     """Atoms of one stage range, the most used first.
 
-    n_atoms : of the dictionary; atoms : their numbers; D : float array (n, 128)
-    n_users : how many images use each; sheet : JPEG of all windows, an atom a row, N_WINDOWS columns, or
-    None; n_windows : how many of them each atom has
+    n_atoms : of the dictionary; atoms : their numbers; D : float array (n, n_features)
+    n_users : how many images use each; n_patches : how many patches of each are shown
+    sheet : JPEG of all patches, an atom a row, N_PATCHES columns, or None
     """
 
     n_atoms: int
@@ -29,24 +31,36 @@ class AtomSheet:
     atoms: list
     D: np.ndarray
     n_users: list
+    n_patches: list
     sheet: bytes | None
-    n_windows: list
 
 
 def atom_sheet(run, stage_range):
     """The sheet of one stage range; None without features."""
-    stored = run.stored("features", stage_range)
+    stored, described = (run.stored(kind, stage_range) for kind in ("features", "descriptors"))
     if stored is None:
         return None
-    D = stored.array(stage_range, "D")
-    strongest, cell = _strongest(stored, stage_range, len(D))
+    D, names = stored.array(stage_range, "D"), stored.array(stage_range, "image")
+    strongest, cells = _strongest(stored, stage_range, len(D))
     order = np.argsort(-strongest.sum(axis=0), kind="stable")[:N_SHOWN]
-    windows = [_windows(run, stored, stage_range, k, strongest[:, k], cell[:, k]) for k in order]
-    users = (strongest[:, order] > 0).sum(axis=0)
-    has_some = any(windows)
+    rows_of = {} if described is None else dict(zip(described.array(stage_range, "image"), range(10**9)))
+    sheet, n_patches = np.full((len(order) * PATCH_PX, N_PATCHES * PATCH_PX), 255, np.uint8), []
+    for row, atom in enumerate(order):
+        n_found = 0
+        for image in np.argsort(-strongest[:, atom], kind="stable")[: 2 * N_PATCHES]:
+            path, number = run.paths.get(names[image]), rows_of.get(names[image])
+            if strongest[image, atom] > 0 and path and number is not None and n_found < N_PATCHES:
+                column = int(cells[image, atom]) * len(D) + int(atom)
+                winner = int(read_features_of_image(stored, stage_range, image)[1][0, column])
+                patch = _patch(path, described, stage_range, number, winner)
+                if patch is not None:
+                    top, left = row * PATCH_PX, n_found * PATCH_PX
+                    sheet[top : top + PATCH_PX, left : left + PATCH_PX] = patch
+                    n_found += 1
+        n_patches.append(n_found)
     return AtomSheet(
-        len(D), len(strongest), order.tolist(), D[order], users.tolist(),
-        jpeg(_sheet(windows)) if has_some else None, [len(found) for found in windows],
+        len(D), len(strongest), order.tolist(), D[order], (strongest[:, order] > 0).sum(axis=0).tolist(),
+        n_patches, jpeg(sheet) if any(n_patches) else None,
     )  # fmt: skip
 
 
@@ -60,43 +74,20 @@ def _strongest(stored, stage_range, n_atoms):
     return np.concatenate(largest), np.concatenate(cells)
 
 
-def _windows(run, features, stage_range, atom, strength, cell):
-    """The grey windows (WINDOW_PX a side) of the images that use an atom most, one an image."""
-    described = run.stored("descriptors", stage_range)
-    if described is None:
-        return []
-    found, n_atoms = [], len(features.group(stage_range)["D"])
-    names = features.array(stage_range, "image")
-    row_of = {name: i for i, name in enumerate(described.array(stage_range, "image"))}
-    for image in np.argsort(-strength, kind="stable")[: 2 * N_WINDOWS]:
-        path = run.paths.get(names[image])
-        if strength[image] > 0 and path is not None and names[image] in row_of and len(found) < N_WINDOWS:
-            column = int(cell[image]) * n_atoms + int(atom)
-            patch = int(read_features_of_image(features, stage_range, image)[1][0, column])
-            number = row_of[names[image]]
-            patches = described_image(described, stage_range, number)
-            centre, side = patches.centres_px[patch], int(patches.patch_px[patch])
-            found += _cut(path, extract_options(described), centre, side)
-    return found
+def _patch(path, described, stage_range, number, patch):
+    """The grey levels of one patch of an image; None if the image cannot be read any more."""
+    grey = _grey(path, extract_options(described))
+    if grey is None:
+        return None
+    patches = described_image(described, stage_range, number)
+    side = int(patches.patch_px[patch])
+    top, left = np.rint(patches.centres_px[patch] - side / 2).astype(int)
+    return np.rint(scaled(grey[top : top + side, left : left + side], (PATCH_PX, PATCH_PX)))
 
 
-def _cut(path, options, centre, patch_px):
-    """One window as a list of one; an empty list if its image cannot be read any more."""
-    from PIL import Image
-
+@lru_cache(maxsize=128)
+def _grey(path, options):
     try:
-        grey, _ = read_embryo(path, options)
+        return read_embryo(path, options)[0]
     except DataError:
-        return []
-    top, left = np.rint(centre - patch_px / 2).astype(int)
-    window = Image.fromarray(np.rint(grey[top : top + patch_px, left : left + patch_px]).astype(np.uint8))
-    return [np.asarray(window.resize((WINDOW_PX, WINDOW_PX), Image.Resampling.BICUBIC))]
-
-
-def _sheet(windows):
-    sheet = np.full((len(windows) * WINDOW_PX, N_WINDOWS * WINDOW_PX), 255, np.uint8)
-    for row, found in enumerate(windows):
-        for column, window in enumerate(found):
-            top, left = row * WINDOW_PX, column * WINDOW_PX
-            sheet[top : top + WINDOW_PX, left : left + WINDOW_PX] = window
-    return sheet
+        return None

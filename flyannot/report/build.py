@@ -9,20 +9,14 @@ from flyannot.descriptors.options import ExtractOptions
 from flyannot.errors import DataError, InputError
 from flyannot.report.atoms import atom_sheet
 from flyannot.report.groups import group_entries
-from flyannot.report.html import ASSETS, asset
 from flyannot.report.maps import MapMaker
 from flyannot.report.page import Page, made_from, write_page
-from flyannot.report.pictures import embryo_jpeg
+from flyannot.report.pictures import as_url, embryo_jpeg
 from flyannot.report.run_folder import open_run
-from flyannot.report.sections import (
-    dictionary_section,
-    groups_section,
-    provenance_section,
-    scores_section,
-    sentence,
-    sheet_styles,
-)
-from flyannot.report.term_ids import ids_of_run, stages_table
+from flyannot.report.scores_section import scores_section, sentence
+from flyannot.report.sections import dictionary_section, groups_section, origin_section
+from flyannot.report.templates import all_texts
+from flyannot.report.term_ids import ids_of_run
 from flyannot.runtime.digest import digest_of_json
 from flyannot.stage_ranges import STAGE_RANGES
 from flyannot.steps.file_options import extract_options
@@ -31,6 +25,11 @@ from flyannot.steps.tasks import Outcome, Task
 _SYNTHETIC = (
     "SYNTHETIC embryos: these images were drawn by a program, not photographed, and their terms are known. "
     "Nothing here says anything about real genes."
+)
+_AVERAGES = (
+    ("auc", "Mean AUC", "over terms; 0.5 is guessing"),
+    ("sensitivity", "Mean sensitivity", "curated terms that are found"),
+    ("specificity", "Mean specificity", "other terms that are left out"),
 )
 
 
@@ -51,9 +50,14 @@ def report_task(folder, out, data_set, options):
         If there is nothing of a run in the folder, or `out` exists and is no report.
     """
 
+    def opened(stack):
+        run = open_run(stack, folder, data_set)
+        ids = ids_of_run(run, options.ontology)
+        return run, ids, digest_of_json([run.made_from(), all_texts(), asdict(ids)])
+
     def why():
         with ExitStack() as stack:
-            wanted = _wanted(*_opened(stack, folder, data_set, options))
+            *_, wanted = opened(stack)
         found = made_from(out)
         if found == "":
             raise InputError(f"{out} exists and is not a report", fix="name another file with -o")
@@ -61,24 +65,13 @@ def report_task(folder, out, data_set, options):
 
     def make(execution):
         with ExitStack() as stack:
-            run, ids = _opened(stack, folder, data_set, options)
-            entries, page = _page(run, _wanted(run, ids), ids)
-            beside = write_page(out, page, entries, jpeg_of=_jpeg_of(run))
-        summary = f"its images lie in {beside}, which goes where it goes" if beside else ""
-        return Outcome(out, True, summary)
+            run, ids, wanted = opened(stack)
+            ranges = run.files["predictions"].stage_ranges if "predictions" in run.files else ()
+            page = _page(run, ids, ranges, wanted)
+            beside = write_page(out, page, group_entries(run, ranges), jpeg_of=_jpeg_of(run))
+        return Outcome(out, True, f"its images lie in {beside}, which goes where it goes" if beside else "")
 
     return Task(out, why, make, is_replaced=True)
-
-
-def _opened(stack, folder, data_set, options):
-    """The open run, and the ids of its terms."""
-    run = open_run(stack, folder, data_set)
-    return run, ids_of_run(run, options.ontology)
-
-
-def _wanted(run, ids):
-    """A digest of all that the page depends on."""
-    return digest_of_json([run.made_from(), [asset(name) for name in ASSETS], asdict(ids)])
 
 
 def _jpeg_of(run):
@@ -95,81 +88,63 @@ def _jpeg_of(run):
     return jpeg_or_none
 
 
-def _page(run, wanted, ids):
-    predictions = run.files.get("predictions")
-    ranges = predictions.stage_ranges if predictions else ()
+def _page(run, ids, ranges, wanted):
+    files, scores = list(run.files.values()), run.scores or {}
     sheets = {s: sheet for s in STAGE_RANGES if (sheet := atom_sheet(run, s)) is not None}
     dictionary = run.files.get("dictionary")
     traces = {
         s: tuple(dictionary.array(s, f"trace/{name}") for name in ("epoch", "objective"))
         for s in (dictionary.stage_ranges if dictionary else ())
     }
-    failures = [(f.path.name, *one) for f in run.files.values() for one in f.failures]
-    origin = provenance_section(list(run.files.values()), failures, [*run.notes, *ids.notes])
-    sections = [
-        ("groups", "Genes and their terms", _groups(run, ranges)),
-        ("scores", "How good the terms are", scores_section(run.scores, ids)),
-        ("dictionary", "The dictionary", dictionary_section(traces, sheets)),
-        ("origin", "How it was made", origin + stages_table(ids)),
-    ]
-    page = Page(
-        f"Run {run.folder.absolute().name}", _tiles(run, ranges), sections, _banners(run, ranges),
-        sheet_styles(sheets), wanted, ids,
-    )  # fmt: skip
-    return group_entries(run, ranges), page
+    failures = [(file.path.name, *one) for file in files for one in file.failures]
+    notes = [*run.notes, *ids.notes]
+    drawn = any("synthetic" in run.files["predictions"].array(s, "source") for s in ranges)
+    banners = [_SYNTHETIC] if drawn or scores.get("synthetic") else []
+    return Page(
+        f"Run {run.folder.absolute().name}",
+        tiles=[*_counts(run, ranges), *(_averages(scores) if scores else ())],
+        sections=[
+            ("groups", "Genes and their terms", _groups(run, ranges)),
+            ("scores", "How good the terms are", scores_section(run.scores, ids)),
+            ("dictionary", "The dictionary", dictionary_section(traces, sheets)),
+            ("origin", "How it was made", origin_section(files, failures, notes, ids.stage_links())),
+        ],
+        banners=banners + [sentence(n) for n in scores.get("notes", ()) if n.startswith("warning")],
+        sheets=[as_url(sheet.sheet) if sheet.sheet else "" for sheet in sheets.values()],
+        made_from=wanted,
+        ids=ids,
+    )
 
 
 def _groups(run, ranges):
     if not ranges:
         return ""
-    judged = (run.scores or {}).get("evaluated") or {}
-    held_out = any(one["fold"] is not None and one["probability"] for one in judged.values())
+    evaluated = (run.scores or {}).get("evaluated") or {}
+    held_out = any(one["fold"] is not None and one["probability"] for one in evaluated.values())
     reasons = {MapMaker(run, s).why_not for s in ranges}
-    why_not = "" if "" in reasons else reasons.pop()
     return groups_section(
-        [(STAGE_RANGES.index(s), s) for s in ranges], held_out=held_out, why_no_maps=why_not
+        [(STAGE_RANGES.index(s), s) for s in ranges],
+        held_out=held_out,
+        why_no_maps="" if "" in reasons else reasons.pop(),
     )
 
 
-def _banners(run, ranges):
-    banners = [_SYNTHETIC] if _is_synthetic(run, ranges) else []
-    notes = (run.scores or {}).get("notes", ())
-    return banners + [sentence(note) for note in notes if note.startswith("warning")]
+def _counts(run, ranges):
+    if not ranges:
+        return
+    stored = run.files["predictions"]
+    columns = [[stored.array(s, f"group_{name}") for s in ranges] for name in ("fbgn", "gene", "name")]
+    genes = {f or g or n for one in zip(*columns) for f, g, n in zip(*one)}
+    yield "Genes", f"{len(genes):,}", ""
+    yield "Images", f"{sum(len(stored.array(s, 'image')) for s in ranges):,}", ""
+    yield "Groups", f"{sum(map(len, columns[0])):,}", f"a gene in a stage range: {', '.join(ranges)}"
 
 
-def _is_synthetic(run, ranges):
-    drawn = any("synthetic" in run.files["predictions"].array(s, "source") for s in ranges)
-    return drawn or bool((run.scores or {}).get("synthetic"))
-
-
-def _tiles(run, ranges):
-    tiles = []
-    if ranges:
-        stored = run.files["predictions"]
-        genes = {
-            fbgn or gene or name
-            for s in ranges
-            for fbgn, gene, name in zip(*(stored.array(s, f"group_{n}") for n in ("fbgn", "gene", "name")))
-        }
-        n_groups = sum(len(stored.array(s, "group_name")) for s in ranges)
-        n_images = sum(len(stored.array(s, "image")) for s in ranges)
-        tiles = [("Genes", f"{len(genes):,}", ""), ("Images", f"{n_images:,}", ""),
-                 ("Groups", f"{n_groups:,}", f"a gene in a stage range: {', '.join(ranges)}")]  # fmt: skip
-    if run.scores:
-        overall = run.scores["summary"]["all"]
-        tiles.append(("Terms judged", f"{overall['n_terms']:,}", f"of {len(run.scores['terms'])} in use"))
-        tiles += _averages(overall)
-    return tiles
-
-
-def _averages(overall):
-    for metric, name, says in (
-        ("auc", "Mean AUC", "over terms; 0.5 is guessing"),
-        ("sensitivity", "Mean sensitivity", "curated terms that are found"),
-        ("specificity", "Mean specificity", "other terms that are left out"),
-    ):
-        value = overall["macro"].get(metric)
-        interval = overall.get(f"{metric}_interval")
+def _averages(scores):
+    overall = scores["summary"]["all"]
+    yield "Terms evaluated", f"{overall['n_terms']:,}", f"of {len(scores['terms'])} in use"
+    for metric, name, meaning in _AVERAGES:
+        value, interval = overall["macro"].get(metric), overall.get(f"{metric}_interval")
         if value is not None and np.isfinite(value):
-            more = f"95% interval {interval[0]:.3f} to {interval[1]:.3f}" if interval else says
+            more = f"95% interval {interval[0]:.3f} to {interval[1]:.3f}" if interval else meaning
             yield name, f"{value:.3f}", more

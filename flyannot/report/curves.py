@@ -123,7 +123,7 @@ def _precision_of_fold(tp, fp):
 @dataclass(frozen=True)
 class Reliability:
     """Bins of equal width over [0, 1]: how many, mean probability, fraction of positives with its 95%
-    Wilson interval (nan in empty bins); ece and brier of all pairs together."""
+    interval, each (n_bins,), nan where a bin is empty; and the calibration error and the Brier score."""
 
     counts: np.ndarray
     predicted: np.ndarray
@@ -135,7 +135,7 @@ class Reliability:
 
 
 def reliability(probabilities, truth, n_bins=10):
-    """How often what is said with some probability is true.
+    """How often what is predicted with some probability is true.
 
     Parameters
     ----------
@@ -148,11 +148,16 @@ def reliability(probabilities, truth, n_bins=10):
     """
     bins = np.minimum((probabilities * n_bins).astype(int), n_bins - 1)
     counts = np.bincount(bins, minlength=n_bins)
+    positives = np.bincount(bins, truth, n_bins).astype(int)
     some = np.where(counts > 0, counts, np.nan)
-    predicted = np.bincount(bins, probabilities, n_bins) / some
-    observed = np.bincount(bins, truth, n_bins) / some
-    z = 1.959964
-    centre = (observed + z**2 / (2 * some)) / (1 + z**2 / some)
-    half = z / (1 + z**2 / some) * np.sqrt(observed * (1 - observed) / some + z**2 / (4 * some**2))
-    ece, brier = calibration_error(probabilities, truth), brier_score(probabilities, truth)
-    return Reliability(counts, predicted, observed, centre - half, centre + half, ece, brier)
+    intervals = [_wilson(*one) for one in zip(positives.tolist(), counts.tolist())]
+    return Reliability(
+        counts, np.bincount(bins, probabilities, n_bins) / some, positives / some, *np.transpose(intervals),
+        calibration_error(probabilities, truth), brier_score(probabilities, truth),
+    )  # fmt: skip
+
+
+def _wilson(n_positive, n):
+    from scipy.stats import binomtest
+
+    return tuple(binomtest(n_positive, n).proportion_ci(method="wilson")) if n else (np.nan, np.nan)

@@ -2,22 +2,24 @@
 
 import numpy as np
 
+from flyannot.report.templates import render
+
 _CELL, _REACH = 16, 7.5  # side of a cell and length of the longest ray
 _LEAST = 0.12  # of the largest number; shorter rays are left out
 _UNIT = np.array([(np.cos(a), -np.sin(a)) for a in np.arange(8) * np.pi / 4])  # upwards is -y on a page
 
 
-def atom_glyph(atom, says):
+def atom_glyph(atom, summary):
     """One atom as SVG.
 
     Parameters
     ----------
     atom : float array (128,), cell by cell in row-major order, 8 directions from right towards up
-    says : the sentence that a screen reader reads instead
+    summary : the sentence that a screen reader reads instead
 
     Returns
     -------
-    svg : str; rays of numbers above zero (more gradient than the mean) and below in two classes
+    svg : HTML; rays of numbers above zero (more gradient than the mean) and below in two classes
     """
     largest = np.abs(atom).max() or 1.0
     paths = {"above": [], "below": []}
@@ -26,9 +28,4 @@ def atom_glyph(atom, says):
         x, y = (cell % 4 + 0.5) * _CELL, (cell // 4 + 0.5) * _CELL
         dx, dy = _REACH * abs(atom[k]) / largest * _UNIT[direction]
         paths["above" if atom[k] > 0 else "below"].append(f"M{x:g} {y:g}l{dx:.1f} {dy:.1f}")
-    side = 4 * _CELL
-    rays = "".join(f'<path class="{kind}" d="{"".join(found)}"/>' for kind, found in paths.items() if found)
-    return (
-        f'<svg class="glyph" viewBox="0 0 {side} {side}" role="img" aria-label="{says}">'
-        f'<path class="cells" d="M16 0v64M32 0v64M48 0v64M0 16h64M0 32h64M0 48h64"/>{rays}</svg>'
-    )
+    return render("glyph.svg", side=4 * _CELL, summary=summary, paths=paths)

@@ -1,5 +1,6 @@
 """Maps of contributions for the page, from the files of the run: nothing is coded again."""
 
+import json
 from dataclasses import dataclass
 
 import numpy as np
@@ -19,7 +20,7 @@ _TOLERANCE = 1e-6  # relative: what the parts must sum to is the stored decision
 
 @dataclass(frozen=True)
 class TermMap:
-    """value = plus - minus + rest, the sums of what speaks for and against, and the intercept.
+    """value = plus - minus + rest: the sums of what supports and of what opposes the term, and the intercept.
 
     cells : a packed map for each image; full : the contribution of a cell in full colour
     """
@@ -31,15 +32,19 @@ class TermMap:
     full: float
     cells: list
 
+    def as_json(self):
+        """What the page's script draws: [value, plus, minus, rest, full, cells]."""
+        numbers = (self.value, self.plus, self.minus, self.rest, self.full)
+        return json.dumps([*(round(number, 6) for number in numbers), self.cells])
+
 
 class MapMaker:
-    """Explains the groups of one stage range; says in `why_not` why it cannot, if so."""
+    """Explains the groups of one stage range; `why_not` is the reason where it cannot, or ""."""
 
     def __init__(self, run, stage_range):
-        self._stage_range = stage_range
+        self._stage_range, self._model, self.why_not = stage_range, None, ""
         kinds = ("descriptors", "features", "model")
         self._descriptors, self._features, model = (run.stored(kind, stage_range) for kind in kinds)
-        self._model, self.why_not = None, ""
         if None in (self._descriptors, self._features, model):
             self.why_not = "the descriptors, the features or the model of this stage range are not there"
             return
@@ -50,15 +55,17 @@ class MapMaker:
             self.why_not = str(error)
             return
         self._model = loaded
-        self._row_of = {name: i for i, name in enumerate(self._features.array(stage_range, "image"))}
-        self._described = {name: i for i, name in enumerate(self._descriptors.array(stage_range, "image"))}
+        self._row_of, self._described = (
+            {name: i for i, name in enumerate(file.array(stage_range, "image"))}
+            for file in (self._features, self._descriptors)
+        )
 
-    def maps_of(self, name, gene, fbgn, images, values):
+    def maps_of(self, entry, values):
         """The maps of one group.
 
         Parameters
         ----------
-        name, gene, fbgn : of the group; images : names
+        entry : flyannot.report.groups.GroupEntry
         values : dict from term to the decision value that the predictions hold
 
         Returns
@@ -66,37 +73,33 @@ class MapMaker:
         maps : dict from term to TermMap; without the terms whose value the parts do not sum to, because
             the files are of different runs
         """
-        if self._model is None or not all(i in self._row_of and i in self._described for i in images):
+        names = [image.name for image in entry.images]
+        if self._model is None or not all(i in self._row_of and i in self._described for i in names):
             return {}
-        model, rows = self._model, [self._row_of[i] for i in images]
+        rows = map(self._row_of.get, names)
         found = [read_features_of_image(self._features, self._stage_range, i) for i in rows]
         features, winner = (np.concatenate(arrays) for arrays in zip(*found))
-        group = Groups([name], [gene], [fbgn], [np.arange(len(rows))])
-        X = rows_of(features, group, model.classify)
-        windows = [self._windows(image) for image in images]
-        drawn = {}
+        group = Groups([entry.name], [entry.gene], [entry.fbgn], [np.arange(len(names))])
+        X = rows_of(features, group, self._model.classify)
+        patches = [
+            described_image(self._descriptors, self._stage_range, self._described[name]) for name in names
+        ]
+        drawn, model, terms = {}, self._model.model, self._model.terms
         for term, value in values.items():
-            split = explain_group(
-                model.model, model.terms.index(term), X, features, winner, scheme=model.classify.scheme
-            )
+            scheme = self._model.classify.scheme
+            split = explain_group(model, terms.index(term), X, features, winner, scheme=scheme)
             if abs(split.total - value) <= _TOLERANCE * max(abs(value), _TOLERANCE):
-                drawn[term] = self._drawn(split, windows)
+                drawn[term] = self._drawn(split, patches)
         return drawn
 
-    def _windows(self, image):
-        """Centres (n_patches, 2) and sides (n_patches,) of the windows of one image, in pixels."""
-        number = self._described[image]
-        described = described_image(self._descriptors, self._stage_range, number)
-        return described.centres_px, described.patch_px.astype(int)
-
-    def _drawn(self, split, windows):
+    def _drawn(self, split, patches):
         spreads = []
-        for number, (centres_px, sides) in enumerate(windows):
+        for number, described in enumerate(patches):
             patch, contribution = split.of_image(number)
-            if len(patch) and patch.max() >= len(centres_px):
+            if len(patch) and patch.max() >= len(described.centres_px):
                 raise DataError(f"the features of {self._features.path} do not fit its descriptors")
-            spread = contribution_map(centres_px[patch], contribution, sides[patch], SIZE_PX)
-            spreads.append(coarse_map(spread))
+            centres_px, sides = described.centres_px[patch], described.patch_px[patch].astype(int)
+            spreads.append(coarse_map(contribution_map(centres_px, contribution, sides, SIZE_PX)))
         full = max(float(np.abs(cells).max()) for cells in spreads) or 1.0
         plus = split.contribution[split.contribution > 0].sum()
         minus = -split.contribution[split.contribution < 0].sum()

@@ -4,13 +4,11 @@ They come from the ontologies that are named, else from the table of the predict
 """
 
 from dataclasses import dataclass, field
-from html import escape
 from pathlib import Path
 from urllib.parse import quote
 
 from flyannot.dataset.ontology import read_ontology, stage_ids
 from flyannot.errors import FlyannotError
-from flyannot.report.html import table
 from flyannot.runtime.csv_table import read_table
 from flyannot.stage_ranges import STAGE_RANGES
 
@@ -33,16 +31,17 @@ class TermIds:
     stages: dict = field(default_factory=dict)
     notes: list = field(default_factory=list)
 
-    def link(self, term):
-        """The id of a term as HTML, "" if there is none."""
-        return _link(*self.terms[term]) if term in self.terms else ""
-
     def packed(self, term):
-        """What the page's script makes a link of: [id, address, remark, title], or None."""
-        if term not in self.terms:
-            return None
-        term_id, *more = self.terms[term]
-        return [term_id, _address(term_id), *more]
+        """What a link is made of: [id, address, remark, title], or None."""
+        return _packed(*self.terms[term]) if term in self.terms else None
+
+    def stage_links(self):
+        """Stage range -> what the links of its stages are made of, in order: pairs."""
+        return [(s, [_packed(one) for one in self.stages[s]]) for s in STAGE_RANGES if self.stages.get(s)]
+
+
+def _packed(term_id, remark="", title=""):
+    return [term_id, _FLYBASE + quote(term_id, safe=":"), remark, title]
 
 
 NO_IDS = TermIds()
@@ -70,21 +69,13 @@ def ids_of_run(run, ontology=()):
         return TermIds(notes=[f"Ids of terms are left out: {error}."])
 
 
-def stages_table(ids):
-    """Which stages of the ontology every stage range stands for, as HTML; "" without any."""
-    rows = [[s, " ".join(_link(one) for one in ids.stages[s])] for s in STAGE_RANGES if ids.stages.get(s)]
-    if not rows:
-        return ""
-    return f"<h3>Stage ranges</h3>{table(['Stage range', 'Ids of its stages'], rows, label='Stage ranges')}"
-
-
 def _from_ontology(ontology, names, run):
     terms, ranges = _of_run(run)
     matches = [match for match in map(ontology.match, sorted(terms)) if match.id]
     found = {m.term: (m.id, _REMARKS.get(m.how, ""), _title(m)) for m in matches}
-    note = f"Ids of terms are from {', '.join(names)}: {len(found)} of {len(terms)} terms have one."
-    obsolete = [m.term for m in matches if m.how in _REMARKS]
-    notes = [note, f"Obsolete there: {', '.join(obsolete)}."] if obsolete else [note]
+    notes = [f"Ids of terms are from {', '.join(names)}: {len(found)} of {len(terms)} terms have one."]
+    if obsolete := [m.term for m in matches if m.how in _REMARKS]:
+        notes.append(f"Obsolete there: {', '.join(obsolete)}.")
     return TermIds(found, {s: one for s, one in stage_ids(ontology).items() if s in ranges}, notes)
 
 
@@ -102,8 +93,8 @@ def _of_run(run):
 
 
 def _title(match):
-    said = f"{match.how}: {match.name}"
-    return f"{said}; consider {', '.join(match.consider)}" if match.consider else said
+    title = f"{match.how}: {match.name}"
+    return f"{title}; consider {', '.join(match.consider)}" if match.consider else title
 
 
 def _has_ids(path):
@@ -123,16 +114,3 @@ def _from_table(path):
             stages[stage_range] = stage_id.split()
     note = f"Ids of terms are those in {path.name}, which does not tell whether one is obsolete."
     return TermIds(terms, stages, [note] if terms else [])
-
-
-def _address(term_id):
-    return _FLYBASE + quote(term_id, safe=":")
-
-
-def _link(term_id, remark="", title=""):
-    told = f' title="{escape(title)}"' if title else ""
-    seen = f' <span class="quiet">{escape(remark)}</span>' if remark else ""
-    return (
-        f'<a class="id" href="{escape(_address(term_id))}" target="_blank" rel="noopener noreferrer"{told}>'
-        f"{escape(term_id)}</a>{seen}"
-    )

@@ -64,7 +64,7 @@ def _requirements():
         requirements = ()
     for text in requirements:
         extra = re.search(r"""extra == ["']([\w-]+)""", text)
-        name = re.match(r"[\w.-]+", text)[0]
+        name = re.split(r"[^\w.-]", text, maxsplit=1)[0]
         needed.setdefault(extra[1] if extra else "", []).append(name)
     return needed
 

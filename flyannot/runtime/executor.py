@@ -68,11 +68,17 @@ def _submit(executor, work, task):
         signal.pthread_sigmask(signal.SIG_SETMASK, before)
 
 
+def _end_with(parent):
+    parent.join()
+    os._exit(1)
+
+
 def _start_worker():
     """Ctrl-C is the parent's to answer, and a worker does not outlive its parent."""
     signal.signal(signal.SIGINT, signal.SIG_IGN)
     parent = multiprocessing.parent_process()
-    threading.Thread(target=lambda: (parent.join(), os._exit(1)), daemon=True).start()
+    if parent is not None:
+        threading.Thread(target=_end_with, args=(parent,), daemon=True).start()
     import cv2
 
     cv2.setNumThreads(1)

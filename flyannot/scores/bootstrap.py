@@ -56,8 +56,8 @@ def resampled_aucs(outcome, weights):
     """
     folds = np.zeros(len(outcome.truth), int) if outcome.folds is None else np.asarray(outcome.folds)
     all_once = np.vstack([np.ones(len(folds)), weights])
-    areas = [_weighted_aucs(v, t, folds, all_once) for v, t in zip(outcome.values.T, outcome.truth.T)]
-    areas = np.array(areas).reshape(-1, len(all_once)).T
+    of_terms = [_weighted_aucs(v, t, folds, all_once) for v, t in zip(outcome.values.T, outcome.truth.T)]
+    areas = np.array(of_terms).reshape(-1, len(all_once)).T
     return Resampled(areas[0], areas[1:])
 
 

@@ -238,7 +238,7 @@ def _mean(rows, weights):
 
 def _micro(evaluated):
     """Metrics of all evaluated (group, term) pairs of all stage ranges taken together."""
-    counts, pools = np.zeros(4, int), []
+    counts, pools, has_values = np.zeros(4, int), [], True
     for rows, outcome in evaluated:
         kept = [j for j, row in enumerate(rows) if not row["reason"]]
         truth, yes = np.asarray(outcome.truth, bool)[:, kept], np.asarray(outcome.yes, bool)[:, kept]
@@ -247,9 +247,9 @@ def _micro(evaluated):
         if kept and outcome.probabilities is not None:
             pools.append((outcome.probabilities[:, kept].ravel(), truth.ravel(), np.repeat(folds, len(kept))))
         elif kept:
-            pools.append(None)
+            has_values = False
     metrics = rates(*counts.tolist())
-    if not pools or None in pools:  # decision values of different terms have no common scale
+    if not pools or not has_values:  # decision values of different terms have no common scale
         return {"auc": None, "average_precision": None} | metrics
     return _ranked(*map(np.concatenate, zip(*pools))) | metrics
 

@@ -11,6 +11,7 @@ import tomllib
 from collections.abc import Mapping
 from dataclasses import dataclass, field, fields
 from pathlib import Path
+from typing import Any
 
 import tomli_w
 
@@ -19,7 +20,7 @@ from flyannot.dataset.synthetic.options import SynthesizeOptions
 from flyannot.descriptors.options import ExtractOptions
 from flyannot.errors import DataError, InputError, did_you_mean
 from flyannot.features.options import PoolOptions
-from flyannot.options import Count, FilePath, Options, Several, environment_name, kebab
+from flyannot.options import Count, FilePath, Several, environment_name, kebab
 from flyannot.runtime.atomic_file import write_text
 from flyannot.runtime.digest import digest_of_json
 from flyannot.steps.options import (
@@ -54,7 +55,7 @@ class Configuration:
     data_set: Path
     output: Path
     seed: int = 0
-    options: Mapping[str, Options] = field(default_factory=dict)
+    options: Mapping[str, Any] = field(default_factory=dict)
 
 
 def read_configuration(path, *, data_set=None, output=None, settings=()):

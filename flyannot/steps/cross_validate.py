@@ -52,7 +52,10 @@ def cross_validate_features(loaded, annotations, options, evaluation, *, seed, j
     result : dict, as `flyannot.scores.metrics.evaluate` returns, with `notes`, `synthetic` and `evaluated`;
         None if no gene is annotated
     """
-    sets = {s: training_set(*loaded[s], annotations, s, options) for s in loaded}
+    sets = {
+        s: training_set(columns, features, annotations, s, options)
+        for s, (columns, features) in loaded.items()
+    }
     sets = {s: found for s, found in sets.items() if len(found)}
     if not sets:
         return None

@@ -5,7 +5,6 @@ import logging
 import tempfile
 from concurrent.futures import ThreadPoolExecutor, as_completed
 from contextlib import closing
-from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
 
@@ -19,7 +18,7 @@ from flyannot.dataset.bdgp_site.checks import (
 )
 from flyannot.dataset.bdgp_site.download import Failed, Got, RetryPolicy, ServerBusy, download, open_client
 from flyannot.dataset.bdgp_site.manifest import NAME, Manifest
-from flyannot.dataset.bdgp_site.plan import BASE_URL, TABLES, plan_images, url_of_image, url_of_table
+from flyannot.dataset.bdgp_site.plan import FILES, gene_names, plan_images, url_of_image, url_of_table
 from flyannot.dataset.bdgp_site.rate_limiter import RateLimiter
 from flyannot.errors import FlyannotError
 from flyannot.runtime.atomic_file import locked
@@ -30,26 +29,15 @@ _SAMPLED = 5  # images whose size is asked for, for the estimate
 _SILENT = 8  # images in a row without any answer: the site is down
 
 
-@dataclass(frozen=True)
-class Wanted:
-    """What to fetch; empty means all."""
-
-    genes: tuple = ()
-    stage_ranges: tuple = ()
-    most: int | None = None
-    base_url: str = BASE_URL
-    refresh: bool = False  # the dumps again, even if they are there
-
-
-def fetch_bdgp(folder, wanted, execution, *, policy=None, dry_run=False):
+def fetch_bdgp(folder, options, execution, *, policy=None, dry_run=False):
     """Fetch BDGP's two dumps and the images that are wanted and not there yet.
 
     Parameters
     ----------
     folder : Path; gets the dumps, the images under the paths that the dump gives them, and manifest.csv
-    wanted : Wanted
+    options : flyannot.dataset.bdgp_site.options.FetchOptions
     execution : flyannot.steps.tasks.Execution
-    policy : RetryPolicy
+    policy : RetryPolicy; by default that of the options
     dry_run : bool
         Only estimate; nothing in `folder` is changed.
 
@@ -66,38 +54,38 @@ def fetch_bdgp(folder, wanted, execution, *, policy=None, dry_run=False):
     WriteError
         If the folder cannot be written.
     """
-    folder, policy = Path(folder), policy or RetryPolicy()
+    policy = policy or RetryPolicy(connections=options.connections, pause_s=options.pause)
     with closing(open_client(policy)) as client:
-        run = _Run(folder, wanted, client, policy)
+        run = _Run(Path(folder), options, client, policy)
         if dry_run:
             return run.estimate()
-        with locked(folder / NAME):
+        with locked(Path(folder) / NAME):
             return run.fetch(execution.progress)
 
 
 class _Run:
     """What all the downloads of a run share."""
 
-    def __init__(self, folder, wanted, client, policy):
-        self._folder, self._wanted, self._client, self._policy = folder, wanted, client, policy
+    def __init__(self, folder, options, client, policy):
+        self._folder, self._options, self._client, self._policy = folder, options, client, policy
         self._manifest, self._limiter = Manifest(folder), RateLimiter(policy.pause_s)
 
     def estimate(self):
         """The Outcome of a dry run."""
         with tempfile.TemporaryDirectory() as elsewhere:
-            have_tables = not self._wanted.refresh and all(map(self._manifest.has, TABLES))
+            have_tables = not self._options.refresh and all(map(self._manifest.has, FILES.values()))
             place = self._folder if have_tables else Path(elsewhere)
             if not have_tables:
-                for name in TABLES:
-                    self._get_table(place, name)
+                for kind in FILES:
+                    self._get_table(place, kind)
             plan = self._plan(place)
         return Outcome(self._folder, True, f"dry run: nothing was fetched\n{self._in_words(plan)}")
 
     def fetch(self, progress):
         """The Outcome, with the images that cannot be had as failures."""
-        for name in TABLES:
-            if self._wanted.refresh or not self._manifest.has(name):
-                self._get_table(self._folder, name)
+        for kind, name in FILES.items():
+            if self._options.refresh or not self._manifest.has(name):
+                self._get_table(self._folder, kind)
         plan = self._plan(self._folder)
         self._take_in(plan.images)
         missing = self._missing(plan)
@@ -112,9 +100,13 @@ class _Run:
         return Outcome(self._manifest.path, True, summary, tuple(sorted(failures + plan.refused)))
 
     def _plan(self, place):
-        wanted = self._wanted
-        chosen = {"genes": wanted.genes, "stage_ranges": wanted.stage_ranges, "most": wanted.most}
-        return plan_images(*(place / name for name in TABLES), **chosen)
+        return plan_images(
+            place / FILES["terms"],
+            place / FILES["images"],
+            genes=gene_names(self._options.genes),
+            stage_ranges=self._options.stage_range,
+            most=self._options.max_images,
+        )
 
     def _missing(self, plan):
         return [name for name in plan.images if not self._manifest.has(name)]
@@ -124,11 +116,11 @@ class _Run:
         got = download(self._client, url, place / name, check, limiter, policy, most_bytes=most_bytes)
         self._manifest.add(name, got, url)
 
-    def _get_table(self, place, name):
-        url = url_of_table(self._wanted.base_url, name)
-        check = partial(wrong_with_table, fits=TABLES[name])
+    def _get_table(self, place, kind):
+        url = url_of_table(self._options.base_url, FILES[kind])
+        check = partial(wrong_with_table, kind=kind)
         try:
-            self._get(place, name, url, check, MOST_BYTES_OF_TABLE)
+            self._get(place, FILES[kind], url, check, MOST_BYTES_OF_TABLE)
         except (Failed, ServerBusy) as error:
             raise FlyannotError(
                 f"cannot fetch {url}: {error}",
@@ -136,7 +128,7 @@ class _Run:
             ) from None
 
     def _get_image(self, name):
-        url = url_of_image(self._wanted.base_url, name)
+        url = url_of_image(self._options.base_url, name)
         self._get(self._folder, name, url, wrong_with_image, MOST_BYTES_OF_IMAGE)
 
     def _get_images(self, names, progress):
@@ -170,7 +162,7 @@ class _Run:
             if not self._manifest.has(name) and path.is_file() and not wrong_with_image(path):
                 raw = path.read_bytes()
                 got = Got(len(raw), hashlib.sha256(raw).hexdigest())
-                self._manifest.add(name, got, url_of_image(self._wanted.base_url, name))
+                self._manifest.add(name, got, url_of_image(self._options.base_url, name))
 
     def _in_words(self, plan):
         """How many images, about how large, at least how long."""
@@ -192,7 +184,7 @@ class _Run:
     def _size(self, name):
         self._limiter.wait()
         try:
-            answer = self._client.head(url_of_image(self._wanted.base_url, name))
+            answer = self._client.head(url_of_image(self._options.base_url, name))
         except httpx.HTTPError:
             return None
         length = answer.headers.get("Content-Length", "")

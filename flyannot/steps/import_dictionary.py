@@ -1,7 +1,6 @@
 """Atoms from another program to dictionary.h5, ready for `pool`."""
 
 import logging
-from dataclasses import dataclass
 from pathlib import Path
 
 from flyannot.dataset.importers.atoms import as_rows, atoms_by_stage_range, check_norms, read_arrays, scaled
@@ -16,16 +15,6 @@ from flyannot.store.writing import create
 log = logging.getLogger("flyannot")
 
 
-@dataclass(frozen=True)
-class AtomsOptions:
-    """How a matrix is understood; None leaves it to the file."""
-
-    lam: float | None = None  # None: 1.2 / sqrt(n_features)
-    variable: str | None = None
-    atoms_in: str | None = None
-    scale: bool = False
-
-
 def import_dictionary(source, descriptors, out, options, execution, *, stage_ranges=None):
     """Make a dictionary file of atoms that were learned elsewhere.
 
@@ -34,7 +23,7 @@ def import_dictionary(source, descriptors, out, options, execution, *, stage_ran
     source : Path of an npy, npz or mat file, see `flyannot.dataset.importers.atoms`
     descriptors : list of Path of the descriptors files that are to be coded with it
     out : Path of the dictionary file
-    options : AtomsOptions
+    options : flyannot.dataset.importers.atoms.AtomsOptions
     execution : flyannot.steps.tasks.Execution
     stage_ranges : those it is for; None for all that the descriptors have
 

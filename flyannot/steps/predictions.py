@@ -7,6 +7,8 @@ import numpy as np
 from flyannot.features.groups import Groups
 from flyannot.store import predictions as store
 
+ANSWERS = ("no", "yes", "undetermined")
+
 
 @dataclass(frozen=True)
 class Predicted:
@@ -20,10 +22,8 @@ class Predicted:
     in_training: np.ndarray  # (n_groups,): the model learned from this gene
 
     def answer(self, g, j):
-        """ "yes", "no" or "undetermined", for one group and one term."""
-        if self.undetermined[g, j]:
-            return "undetermined"
-        return "yes" if self.yes[g, j] else "no"
+        """One of ANSWERS, for one group and one term."""
+        return ANSWERS[2 if self.undetermined[g, j] else int(self.yes[g, j])]
 
 
 def write_predictions(file, stage_range, columns, groups, predicted):

@@ -1,4 +1,6 @@
-"""predictions.csv: the table beside predictions.h5."""
+"""The table of predictions: predictions.csv beside predictions.h5, and what is exported and reported."""
+
+from typing import NamedTuple
 
 import numpy as np
 
@@ -7,9 +9,30 @@ from flyannot.runtime.csv_table import read_table, write_table
 from flyannot.steps.predictions import read_predictions
 from flyannot.store.reading import open_stored
 
-COLUMNS = ("gene", "fbgn", "image", "stage_range", "term", "decision_value", "probability", "answer")
-_STAGE_RANGE, _TERM = COLUMNS.index("stage_range"), COLUMNS.index("term")
 _NEVER_EMPTY = ("stage_range", "term", "decision_value", "answer")
+
+
+class Prediction(NamedTuple):
+    """What a model says of one group and one term; `image` is named where its gene is not known."""
+
+    gene: str
+    fbgn: str
+    image: str
+    group: str
+    stage_range: str
+    term: str
+    decision_value: float
+    probability: float
+    answer: str  # yes, no or undetermined
+
+    def texts(self):
+        """The cells of a table of text: numbers to nine digits."""
+        return self._replace(
+            decision_value=f"{self.decision_value:.9g}", probability=f"{self.probability:.9g}"
+        )
+
+
+COLUMNS = Prediction._fields
 
 
 def check_table(out):
@@ -28,31 +51,40 @@ def check_table(out):
 
 
 def write_predictions_table(out, ids=None):
-    """Write NAME.csv beside NAME.h5: one row per group and term, the most probable of a group first."""
-    write_table(out.with_suffix(".csv"), *predictions_table(out, ids))
-
-
-def predictions_table(out, ids=None):
-    """The columns and the rows of the table."""
+    """Write NAME.csv beside NAME.h5; with `flyannot.dataset.ontology.Ids`, ids of terms and stages too."""
     with open_stored(out, "predictions") as stored:
-        rows = [row for s in stored.stage_ranges for row in _rows(stored, s)]
+        columns, rows = predictions_table(stored, stored.stage_ranges, ids)
+    write_table(out.with_suffix(".csv"), columns, rows)
+
+
+def predictions_table(stored, stage_ranges, ids=None):
+    """The columns and the rows of the table as texts."""
+    rows = [row.texts() for row in prediction_rows(stored, stage_ranges)]
     if ids:
-        rows = [(*row, *ids.of(row[_TERM], row[_STAGE_RANGE])) for row in rows]
+        rows = [(*row, *ids.of(row.term, row.stage_range)) for row in rows]
     return COLUMNS + (ids.COLUMNS if ids else ()), rows
 
 
-def _rows(stored, stage_range):
-    groups, predicted = read_predictions(stored, stage_range)
-    for g in range(len(groups)):
-        image = "" if groups.gene[g] else groups.name[g]
-        for j in np.argsort(-predicted.probability[g], kind="stable"):
-            yield (
-                groups.gene[g],
-                groups.fbgn[g],
-                image,
-                stage_range,
-                predicted.terms[j],
-                f"{predicted.decision_value[g, j]:.6g}",
-                f"{predicted.probability[g, j]:.4f}",
-                predicted.answer(g, j),
-            )
+def prediction_rows(stored, stage_ranges):
+    """Every `Prediction` of an open file, stage range by stage range, group by group."""
+    for stage_range in stage_ranges:
+        groups, predicted = read_predictions(stored, stage_range)
+        for g in range(len(groups)):
+            yield from rows_of_group(stage_range, groups, predicted, g)
+
+
+def rows_of_group(stage_range, groups, predicted, g):
+    """The `Prediction`s of one group, the most probable first."""
+    image = "" if groups.gene[g] else groups.name[g]
+    for j in np.argsort(-predicted.probability[g], kind="stable").tolist():
+        yield Prediction(
+            groups.gene[g],
+            groups.fbgn[g],
+            image,
+            groups.name[g],
+            stage_range,
+            predicted.terms[j],
+            float(predicted.decision_value[g, j]),
+            float(predicted.probability[g, j]),
+            predicted.answer(g, j),
+        )

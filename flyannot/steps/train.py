@@ -96,8 +96,10 @@ def _train(files, annotations, stage_ranges, options, rng_of: Callable, jobs):
         log.info("note: %s", note)
     with one_blas_thread():
         return {
-            s: _train_stage_range(training_set(*loaded[s], annotations, s, options), options, rng_of(s), jobs)
-            for s in stage_ranges
+            s: _train_stage_range(
+                training_set(columns, features, annotations, s, options), options, rng_of(s), jobs
+            )
+            for s, (columns, features) in ((s, loaded[s]) for s in stage_ranges)
         }
 
 

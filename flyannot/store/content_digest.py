@@ -30,7 +30,7 @@ def content_digest(h5, kind):
         if hasattr(item, "shape"):
             sha.update(f"{item.dtype.str}{item.shape}\0".encode())
             if name.partition("/")[2] not in BULK.get(kind, ()):
-                sha.update(np.ascontiguousarray(_values_of(item)))
+                sha.update(np.ascontiguousarray(_values_of(item)).data)
     return sha.hexdigest()
 
 
@@ -51,5 +51,5 @@ def digest_of_image(*arrays):
     sha = hashlib.sha256()
     for array in arrays:
         sha.update(f"{array.dtype.str}{array.shape}\0".encode())
-        sha.update(np.ascontiguousarray(array))
+        sha.update(np.ascontiguousarray(array).data)
     return np.frombuffer(sha.digest(), np.uint8)

@@ -21,7 +21,7 @@ _IMAGES = {
 }
 _CONTENT = {"content": ("u", ("n_images", 32))}  # the digest of what is held of each image: see BULK
 
-SCHEMAS = {
+SCHEMAS: dict[str, dict[str, tuple[str, tuple]]] = {
     "descriptors": {
         **_IMAGES,
         **_CONTENT,

@@ -18,9 +18,9 @@ from flyannot.benchmarks.papers import paper_values, papers
 from flyannot.benchmarks.records import as_csv, paths_of, read_record
 from flyannot.benchmarks.rows import Rows, exponent
 from flyannot.benchmarks.runner import measure_items, reproduce
-from flyannot.benchmarks.setup import data_folder
 from flyannot.benchmarks.tables import as_text, report, tables_of
 from flyannot.benchmarks.workers import WorkerFailed, peak_mb, run
+from flyannot.dataset.public import data_folder
 from flyannot.errors import InputError, LockedError
 from flyannot.registry import Registry
 from tests.benchmarks.made_up import FOUND, MadeUp, fails, holds_memory

@@ -22,11 +22,12 @@ pytest.importorskip("httpx", reason="pip install 'flyannot[fetch]'")
 
 from flyannot.dataset.bdgp_site import checks
 from flyannot.dataset.bdgp_site.download import RetryPolicy
+from flyannot.dataset.bdgp_site.options import FetchOptions
 from flyannot.dataset.bdgp_site.plan import plan_images
 from flyannot.dataset.bdgp_site.rate_limiter import RateLimiter, Stopped, seconds_asked_for
 from flyannot.errors import FlyannotError, InputError
 from flyannot.steps import fetch as steps_fetch
-from flyannot.steps.fetch import Wanted, fetch_bdgp
+from flyannot.steps.fetch import fetch_bdgp
 from flyannot.steps.tasks import Execution
 
 QUICK = RetryPolicy(
@@ -94,8 +95,8 @@ def serve(server, n_images, *, more="", gene=lambda i: ("Dl", "CG3619", "FBgn000
 
 def fetch(server, folder, policy=QUICK, **wanted):
     dry_run = wanted.pop("dry_run", False)
-    asked = Wanted(base_url=server.url, **wanted)
-    return fetch_bdgp(folder, asked, Execution(), policy=policy, dry_run=dry_run)
+    options = FetchOptions(base_url=server.url, **wanted)
+    return fetch_bdgp(folder, options, Execution(), policy=policy, dry_run=dry_run)
 
 
 def is_right(server, folder, name):
@@ -314,7 +315,7 @@ def test_requests_of_all_threads_are_spaced_and_a_stop_wakes_those_who_wait(monk
 def test_genes_and_stage_ranges_choose_the_images(server, tmp_path):
     genes = [("Dl", "CG3619", "FBgn0000463"), ("dl", "CG6667", "FBgn0000462"), ("", "CG9", "")]
     names = serve(server, 18, gene=lambda i: genes[i // 6])
-    fetch(server, tmp_path, most=1)
+    fetch(server, tmp_path, max_images=1)
     tables = [tmp_path / f"insitu_{name}.csv.gz" for name in ("annot", "images")]
 
     def plan(**chosen):
@@ -349,7 +350,7 @@ def test_the_command_fetches_and_its_folder_can_be_imported(server, tmp_path, fl
     said = flyannot("fetch bdgp -o OUT --base-url URL --genes Dl --stage-range 4-6 --dry-run", **named)
     assert said.code == 0 and "1 images of 1 genes, 0 of them to fetch" in said.out
     said = flyannot("import bdgp OUT -o SET --json", SET=tmp_path / "set", **named)
-    assert json.loads(said.out)["accounts"]["images"]["taken"] == 5
+    assert json.loads(said.out)["log"]["images"]["taken"] == 5
 
 
 def test_a_missing_package_is_one_line_with_the_command(tmp_path, monkeypatch, flyannot):

@@ -8,11 +8,11 @@ from collections import Counter
 import pytest
 
 from flyannot.dataset.folder import read_annotations, read_images
-from flyannot.dataset.importers import gathering, pictures, source_tables
-from flyannot.dataset.importers.accounts import SEVERAL_REASONS
-from flyannot.dataset.importers.folder import import_tables
+from flyannot.dataset.importers import IMPORTERS, pictures, resolve, source_tables
 from flyannot.dataset.importers.genes import Genes, UnclearGene
+from flyannot.dataset.importers.import_log import SEVERAL_REASONS
 from flyannot.dataset.importers.summary import summary_text
+from flyannot.dataset.importers.tables import TableOptions
 from flyannot.errors import InputError
 
 IMAGES = "gene,stage,direction,image_url\n"
@@ -23,6 +23,10 @@ FBgn0000462,dl,CG6667
 FBgn0000001,twin,CG1
 FBgn0000002,twin,CG2
 """
+
+
+def import_tables(kind, sources, folder, *, force=False, **options):
+    return IMPORTERS[kind].run(sources, folder, TableOptions(**options), force=force)
 
 
 @pytest.fixture
@@ -42,7 +46,7 @@ def flyexpress(tmp_path):
         tables = [tmp_path / name for name in ("annotations.csv", "images.csv")]
         sources = [folder, *(table for table in tables if table.exists())]
         return import_tables(
-            "flyexpress", sources, tmp_path / "set", genes_table=tmp_path / "genes.csv", force=True, **options
+            "flyexpress", sources, tmp_path / "set", genes=tmp_path / "genes.csv", force=True, **options
         )
 
     run.folder = tmp_path / "set"
@@ -86,11 +90,11 @@ def test_names_unknown_to_the_table_are_one_gene_if_they_share_an_image(flyexpre
 
 
 DIRT = [
-    ("Dl,0,lateral,\"('2_s.bmp',)\"", gathering.UNKNOWN_STAGE),
-    ("Dl,4-7,lateral,\"('2_s.bmp',)\"", gathering.UNKNOWN_STAGE),
-    (",2,lateral,\"('2_s.bmp',)\"", gathering.NO_GENE),
-    ("twin,2,lateral,\"('2_s.bmp',)\"", gathering.SEVERAL_GENES),
-    ("Dl,2,lateral,()", gathering.NO_IMAGE),
+    ("Dl,0,lateral,\"('2_s.bmp',)\"", resolve.UNKNOWN_STAGE),
+    ("Dl,4-7,lateral,\"('2_s.bmp',)\"", resolve.UNKNOWN_STAGE),
+    (",2,lateral,\"('2_s.bmp',)\"", resolve.NO_GENE),
+    ("twin,2,lateral,\"('2_s.bmp',)\"", resolve.SEVERAL_GENES),
+    ("Dl,2,lateral,()", resolve.NO_IMAGE),
     ("Dl,2,lateral,2_s.bmp", source_tables.NO_TUPLE),
     ("Dl,2,lateral,\"(2, 3)\"", source_tables.NO_TUPLE),
     ("Dl,2,lateral,\"__import__('os').abort()\"", source_tables.NO_TUPLE),
@@ -103,30 +107,30 @@ DIRT = [
     ("Dl,2,late\x07ral,\"('2_s.bmp',)\"", source_tables.CONTROL),
     ("Dl,2,lateral,\"('9_s.bmp',)\"", pictures.NOT_THERE),
     ("Dl,2,lateral,\"('../bmp/../secret.bmp',)\"", pictures.NOT_THERE),
-    ("Dl,2,lateral,\"('1_s.bmp',)\"", gathering.REPEATED),
-    ("dl,2,lateral,\"('1_s.bmp',)\"", gathering.OTHER_GENE),
-    ("Dl,3,lateral,\"('1_s.bmp',)\"", gathering.OTHER_STAGE),
+    ("Dl,2,lateral,\"('1_s.bmp',)\"", resolve.REPEATED),
+    ("dl,2,lateral,\"('1_s.bmp',)\"", resolve.OTHER_GENE),
+    ("Dl,3,lateral,\"('1_s.bmp',)\"", resolve.OTHER_STAGE),
     ("Dl,3,lateral,\"('1_s.bmp', '9_s.bmp')\"", SEVERAL_REASONS),
 ]  # fmt: skip
 
 
 @pytest.mark.parametrize(("row", "reason"), DIRT)
-def test_a_dirty_row_is_dropped_with_its_reason_and_the_rest_is_taken(flyexpress, row, reason):
+def test_a_dirty_row_is_rejected_with_its_reason_and_the_rest_is_taken(flyexpress, row, reason):
     good = "Dl,2,lateral,\"('1_s.bmp',)\"\n"
     summary = flyexpress(good + row + "\n\ndl,6,lateral,\"('3_s.bmp',)\"\n")
-    rows = summary["accounts"]["image rows"]
-    assert rows == {"total": 3, "taken": 2, "dropped": {reason: 1}}
+    rows = summary["log"]["image rows"]
+    assert rows == {"total": 3, "taken": 2, "rejected": {reason: 1}}
     assert [image.name for image in read_images(flyexpress.folder)] == ["images/1_s.bmp", "images/3_s.bmp"]
-    with open(flyexpress.folder / "dropped.csv", newline="") as file:
+    with open(flyexpress.folder / "rejected.csv", newline="") as file:
         listed = list(csv.DictReader(file))
-    assert {drop["line"] for drop in listed} == {"3"}
-    assert reason in {SEVERAL_REASONS, *(drop["reason"] for drop in listed)}
+    assert {one["line"] for one in listed} == {"3"}
+    assert reason in {SEVERAL_REASONS, *(one["reason"] for one in listed)}
     assert reason in summary_text(summary)
 
 
 def test_bytes_that_are_no_text_cost_their_row_only(flyexpress):
     summary = flyexpress(b"D\xe9l,2,lateral,\"('1_s.bmp',)\"\ndl,6,lateral,\"('3_s.bmp',)\"\n")
-    assert summary["accounts"]["image rows"]["dropped"] == {source_tables.NOT_TEXT: 1}
+    assert summary["log"]["image rows"]["rejected"] == {source_tables.NOT_TEXT: 1}
 
 
 def test_an_image_with_two_views_has_none(flyexpress):
@@ -137,21 +141,21 @@ def test_an_image_with_two_views_has_none(flyexpress):
 def test_dirty_annotations_are_accounted_for(flyexpress):
     rows = ["Dl,2,\"('gap',)\"", "Dl,2,\"('gap',)\"", "Dl,2,()", "Dl,9,\"('gap',)\"", "twin,2,\"('gap',)\"",
             "Dl,3,gap", "Dl,3,\"('', 'gap')\""]  # fmt: skip
-    accounts = flyexpress("Dl,2,lateral,\"('1_s.bmp',)\"\n", "\n".join(rows))["accounts"]
-    assert accounts["annotation rows"]["taken"] == 2
-    assert accounts["annotation rows"]["dropped"] == {
-        gathering.REPEATED: 1, gathering.NO_TERM: 1, gathering.UNKNOWN_STAGE: 1, gathering.SEVERAL_GENES: 1,
+    log = flyexpress("Dl,2,lateral,\"('1_s.bmp',)\"\n", "\n".join(rows))["log"]
+    assert log["annotation rows"]["taken"] == 2
+    assert log["annotation rows"]["rejected"] == {
+        resolve.REPEATED: 1, resolve.NO_TERM: 1, resolve.UNKNOWN_STAGE: 1, resolve.SEVERAL_GENES: 1,
         source_tables.NO_TUPLE: 1,
     }  # fmt: skip
-    assert accounts["terms"]["taken"] == 2
-    assert accounts["terms"]["dropped"] == {gathering.REPEATED: 1, gathering.NO_TERM: 1}
+    assert log["terms"]["taken"] == 2
+    assert log["terms"]["rejected"] == {resolve.REPEATED: 1, resolve.NO_TERM: 1}
 
 
 def test_images_of_unannotated_groups_are_left_out_on_demand(flyexpress):
     tables = "Dl,2,lateral,\"('1_s.bmp',)\"\nDl,3,lateral,\"('2_s.bmp',)\"\n", "CG3619,2,\"('gap',)\"\n"
-    assert flyexpress(*tables)["accounts"]["images"]["taken"] == 2
+    assert flyexpress(*tables)["log"]["images"]["taken"] == 2
     summary = flyexpress(*tables, only_annotated=True)
-    assert summary["accounts"]["images"]["dropped"] == {gathering.NOT_ANNOTATED: 1}
+    assert summary["log"]["images"]["rejected"] == {resolve.NOT_ANNOTATED: 1}
 
 
 def test_what_cannot_be_read_at_all_is_named(flyexpress, tmp_path):
@@ -236,13 +240,13 @@ def test_bdgp_dumps_lie_in_the_folder_and_speak_for_themselves(flyannot, tmp_pat
         raw = gzip.compress(text.encode()) if packed else text.encode()
         (tmp_path / "in" / (name + ".gz" * packed)).write_bytes(raw)
     said = flyannot("import bdgp IN -o OUT --json", IN=tmp_path / "in", OUT=tmp_path / "set")
-    accounts = json.loads(said.out)["accounts"]
+    log = json.loads(said.out)["log"]
     assert said.code == 0
-    assert accounts["annotation rows"]["dropped"] == {
-        gathering.REPEATED: 1, gathering.UNKNOWN_STAGE: 1, gathering.NO_TERM: 1, source_tables.BAD_ROW: 1,
+    assert log["annotation rows"]["rejected"] == {
+        resolve.REPEATED: 1, resolve.UNKNOWN_STAGE: 1, resolve.NO_TERM: 1, source_tables.BAD_ROW: 1,
     }  # fmt: skip
-    assert accounts["image rows"]["dropped"] == {
-        gathering.NO_IMAGE: 1, gathering.UNKNOWN_STAGE: 1, pictures.SEVERAL: 1, pictures.NOT_THERE: 1,
+    assert log["image rows"]["rejected"] == {
+        resolve.NO_IMAGE: 1, resolve.UNKNOWN_STAGE: 1, pictures.SEVERAL: 1, pictures.NOT_THERE: 1,
     }  # fmt: skip
     images, terms = read_images(tmp_path / "set"), read_annotations(tmp_path / "set")
     assert [(i.name.removeprefix("images/"), i.gene, i.gene_id) for i in images] == [
@@ -259,15 +263,15 @@ def test_the_published_tables_are_accounted_for_to_the_last_row(shared_data, tmp
     tables = [shared_data / "bdgp" / f"flyexpress_{name}.csv.gz" for name in ("images", "annotations")]
     summary = import_tables(
         "flyexpress", [*tables, shared_data / "flyexpress" / "images"], tmp_path / "set",
-        genes_table=shared_data / "bdgp" / "annotations.csv.gz",
+        genes=shared_data / "bdgp" / "annotations.csv.gz",
     )  # fmt: skip
-    accounts = summary["accounts"]
-    assert accounts["image rows"]["total"] == 18_773 and accounts["annotation rows"]["total"] == 17_210
-    for account in accounts.values():
-        assert account["total"] == account["taken"] + sum(account["dropped"].values())
-    with open(tmp_path / "set" / "dropped.csv", newline="") as file:
-        listed = Counter(drop["reason"] for drop in csv.DictReader(file))
-    assert listed == Counter(accounts["images"]["dropped"]) + Counter(accounts["terms"]["dropped"])
+    log = summary["log"]
+    assert log["image rows"]["total"] == 18_773 and log["annotation rows"]["total"] == 17_210
+    for sort in log.values():
+        assert sort["total"] == sort["taken"] + sum(sort["rejected"].values())
+    with open(tmp_path / "set" / "rejected.csv", newline="") as file:
+        listed = Counter(one["reason"] for one in csv.DictReader(file))
+    assert listed == Counter(log["images"]["rejected"]) + Counter(log["terms"]["rejected"])
     theirs = {image.path.resolve(): image for image in read_images(shared_data / "flyexpress")}
     names, agreed = set(), 0  # of every gene, here and there: Dms is Ms today
     for image in read_images(tmp_path / "set"):
@@ -289,7 +293,7 @@ def test_bdgp_dumps_made_of_the_real_annotations_come_back_whole(shared_data, tm
     (tmp_path / "insitu1.jpe").touch()
     (tmp_path / "insitu_images.csv").write_text("a,b,c,FBgn0000014,d,e/insitu1.jpe,4\n")
     summary = import_tables("bdgp", [tmp_path], tmp_path / "set")
-    assert summary["accounts"]["terms"] == {"total": 8000, "taken": 8000, "dropped": {}}
+    assert summary["log"]["terms"] == {"total": 8000, "taken": 8000, "rejected": {}}
     terms = read_annotations(tmp_path / "set")
     for row in rows:
         assert row["term"] in terms.terms_of(row["gene"], row["stage_range"], row["fbgn"])

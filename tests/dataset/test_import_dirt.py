@@ -6,7 +6,8 @@ from pathlib import Path
 import pytest
 
 from flyannot.dataset.folder import read_annotations, read_images
-from flyannot.dataset.importers.folder import import_tables
+from flyannot.dataset.importers import IMPORTERS
+from flyannot.dataset.importers.tables import TableOptions
 from flyannot.errors import InputError
 
 N_IMAGES = 24
@@ -68,7 +69,7 @@ def test_spoilt_tables_are_accounted_for_or_refused(kind, pictures, tmp_path, rn
             path.write_bytes(gzip.compress(raw) if trial % 3 == 0 else raw)
         folder = tmp_path / f"set{trial}"
         try:
-            summary = import_tables(kind.__name__, [*tables, pictures], folder)
+            summary = IMPORTERS[kind.__name__].run([*tables, pictures], folder, TableOptions())
         except InputError as refusal:
             assert "\n" not in str(refusal) and not folder.exists()
             continue
@@ -78,11 +79,11 @@ def test_spoilt_tables_are_accounted_for_or_refused(kind, pictures, tmp_path, rn
 
 
 def assert_accounted_for(summary, folder, pictures):
-    accounts = summary["accounts"]
-    for account in accounts.values():
-        assert account["total"] == account["taken"] + sum(account["dropped"].values())
+    log = summary["log"]
+    for sort in log.values():
+        assert sort["total"] == sort["taken"] + sum(sort["rejected"].values())
     images = read_images(folder)
-    assert len(images) == accounts["images"]["taken"] == len({image.path for image in images})
+    assert len(images) == log["images"]["taken"] == len({image.path for image in images})
     assert all(Path(image.file).resolve().parent == pictures for image in images)
-    if accounts["terms"]["taken"]:
+    if log["terms"]["taken"]:
         read_annotations(folder)

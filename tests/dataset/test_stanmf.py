@@ -9,9 +9,10 @@ import pytest
 
 from flyannot.dataset.folder import read_annotations, read_images
 from flyannot.dataset.importers.genes import Genes, UnclearGene
+from flyannot.dataset.importers.pattern_arrays import read_patterns
 from flyannot.dataset.importers.r_names import RNames, make_name
 from flyannot.dataset.importers.stanmf import NAME_IN_ARCHIVE, UNKNOWN_GENE, mask, read_stanmf
-from flyannot.dataset.importers.wu2016 import import_wu2016, read_patterns
+from flyannot.dataset.importers.wu2016 import Wu2016Options, import_wu2016
 from flyannot.errors import DataError, InputError
 
 GENES = """fbgn,gene,cg,stage_range,term
@@ -59,7 +60,7 @@ def genes_table(tmp_path):
 
 
 @pytest.mark.parametrize("packed", ["csv", "gz", "tar"])
-def test_every_column_is_taken_for_its_gene_or_dropped(tmp_path, genes_table, packed):
+def test_every_column_is_taken_for_its_gene_or_rejected(tmp_path, genes_table, packed):
     raw, patterns = csv_of([*FOUND, *LOST])
     path = tmp_path / "source"
     path.write_bytes(gzip.compress(raw) if packed == "gz" else raw)
@@ -68,13 +69,13 @@ def test_every_column_is_taken_for_its_gene_or_dropped(tmp_path, genes_table, pa
             member = tarfile.TarInfo(f"staNMF-1.1/staNMF/data/{NAME_IN_ARCHIVE}")
             member.size = len(raw)
             archive.addfile(member, io.BytesIO(raw))
-    arrays, accounts = read_stanmf(path, genes_table)
+    arrays, log = read_stanmf(path, genes_table)
     assert [int(fbgn.removeprefix("FBgn")) for fbgn in arrays["fbgn"]] == [int(n) for n in FOUND.values()]
     assert np.allclose(arrays["patterns"], patterns[: len(FOUND)])
     assert arrays["image_id"].tolist()[:2] == ["wu0001", "wu0002"]
-    assert [drop.item for drop in accounts.drops] == LOST
-    assert accounts.by_name["images"].dropped[UNKNOWN_GENE] == 3
-    assert "FBgn0000011 or FBgn0000012" in accounts.drops[0].detail
+    assert [one.item for one in log.rejected] == LOST
+    assert log.reasons["images"][UNKNOWN_GENE] == 3
+    assert "FBgn0000011 or FBgn0000012" in log.rejected[0].detail
 
 
 def test_a_repetition_is_one_only_beside_what_it_repeats():
@@ -94,12 +95,12 @@ def test_the_folder_shows_the_patterns_with_their_terms(tmp_path, genes_table, f
     (tmp_path / "wu.csv").write_bytes(raw)
     named = {"IN": tmp_path / "wu.csv", "G": genes_table, "OUT": tmp_path / "set"}
     said = flyannot("import wu2016 IN --genes G -o OUT", **named)
-    assert said.code == 0 and "1 images dropped: no gene of this name" in said.err
+    assert said.code == 0 and "1  rejected: no gene of this name" in said.out
     images, terms = read_images(tmp_path / "set"), read_annotations(tmp_path / "set")
     assert [(image.path.stem, image.gene) for image in images] == [("wu0002", "Abd-B"), ("wu0003", "dl")]
     assert terms.terms_of("Abd-B", "4-6", "FBgn0000015") == {"gap"}
     assert terms.counts("7-8") == {} and terms.counts("4-6").total() == 2
-    assert "unheard" in (tmp_path / "set" / "dropped.csv").read_text()
+    assert "unheard" in (tmp_path / "set" / "rejected.csv").read_text()
 
 
 def test_the_mask_is_filled_column_by_column():
@@ -117,14 +118,14 @@ def test_what_is_no_such_table_is_refused(tmp_path, genes_table):
     ):  # fmt: skip
         path.write_bytes(bad)
         with pytest.raises((DataError, InputError)) as caught:
-            import_wu2016(path, tmp_path / "set", genes_table=genes_table)
+            import_wu2016([path], tmp_path / "set", Wu2016Options(genes=genes_table))
         assert caught.value.fix and not (tmp_path / "set").exists()
     path.write_bytes(raw)
     with pytest.raises(InputError, match="which genes"):
-        import_wu2016(path, tmp_path / "set")
+        import_wu2016([path], tmp_path / "set", Wu2016Options())
     path.write_bytes(raw.replace(b"Dl", b"qq"))
     with pytest.raises(InputError, match="knows none"):
-        import_wu2016(path, tmp_path / "set", genes_table=genes_table)
+        import_wu2016([path], tmp_path / "set", Wu2016Options(genes=genes_table))
 
 
 def test_the_mask_is_that_of_the_published_npz(shared_data):

@@ -7,19 +7,31 @@ import pytest
 from PIL import Image
 
 from flyannot.dataset.folder import read_annotations, read_images
-from flyannot.dataset.importers.wu2016 import (
-    BODY_GREY,
-    import_wu2016,
-    read_patterns,
-    recover_pattern,
-    render_patterns,
-)
+from flyannot.dataset.importers.pattern_arrays import read_patterns
+from flyannot.dataset.importers.pattern_pictures import BLOCK_PX, BODY_GREY, body_of, render_patterns
+from flyannot.dataset.importers.wu2016 import Wu2016Options
+from flyannot.dataset.importers.wu2016 import import_wu2016 as import_with
 from flyannot.errors import DataError, InputError
 
 ROWS, COLUMNS = np.mgrid[:16, :32]
 MASK = ((ROWS - 7.5) / 8) ** 2 + ((COLUMNS - 15.5) / 16) ** 2 < 1
 DEEP = ((ROWS - 7.5) / 6) ** 2 + ((COLUMNS - 15.5) / 13) ** 2 < 1  # two blocks from the outline
 N_PIXELS = int(MASK.sum())
+
+
+def import_wu2016(source, folder, **more):
+    return import_with([source], folder, Wu2016Options(), **more)
+
+
+def recover_pattern(picture, mask):
+    """The pattern that a picture shows, block by block: float array (n_pixels,)."""
+    body = block_means(body_of(mask))
+    light = (block_means(picture) - 255 * (1 - body)).T[mask.T] / (BODY_GREY * body.T[mask.T])
+    return 1 - light
+
+
+def block_means(picture):
+    return picture.reshape(16, BLOCK_PX[0], 32, BLOCK_PX[1]).mean(axis=(1, 3))
 
 
 def by_column(grid):
@@ -104,19 +116,14 @@ def test_the_folder_holds_what_the_file_says(saved, tmp_path):
     assert {(image.stage_range, image.view) for image in images} == {("4-6", "lateral")}
     assert all(pixels(image.path).shape == (128, 320) for image in images)
     assert (tmp_path / "set" / "annotations.csv").read_bytes() == table
-    assert summary == {
-        "n_images": 4,
-        "n_genes": 3,
-        "n_annotated_genes": 2,
-        "annotations": str(path.parent / "annotations.csv"),
-        "dropped": {},
-    }
+    assert summary["n_genes"] == 3 and summary["terms"] == {"gap": 1, "subset": 1}
+    assert summary["stage_ranges"]["4-6"]["n_annotated_groups"] == 2
+    assert summary["log"] == {"images": {"total": 4, "taken": 4, "rejected": {}}}
 
 
 def test_without_annotations_there_are_images_only(saved, tmp_path):
     summary = import_wu2016(saved(), tmp_path / "set")
-    assert summary["annotations"] is None
-    assert summary["n_annotated_genes"] == 0
+    assert summary["terms"] == {} and "annotations" not in summary["sources"]
     assert not (tmp_path / "set" / "annotations.csv").exists()
 
 
@@ -201,7 +208,7 @@ def test_a_damaged_npz_is_refused_or_read_as_it_was(saved, tmp_path, at):
 
 def test_an_npz_that_unpacks_to_too_much_is_refused_unread(saved, monkeypatch):
     path = saved()
-    monkeypatch.setattr("flyannot.dataset.importers.wu2016._MOST_BYTES", 1000)
+    monkeypatch.setattr("flyannot.dataset.importers.pattern_arrays._MOST_BYTES", 1000)
     monkeypatch.setattr(np, "load", None)
     with zipfile.ZipFile(path) as archive:
         assert sum(member.file_size for member in archive.infolist()) > 1000

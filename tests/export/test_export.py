@@ -1,25 +1,29 @@
 """Every format is read back by the tool it is for, and says what the file says."""
 
 import csv
-import html.parser
-import importlib
 import json
 import sys
 
+import anndata
 import numpy as np
+import pyarrow.parquet
 import pytest
 from scipy.io import loadmat, savemat
 
+from flyannot.dataset.folder import read_images
 from flyannot.dataset.importers.atoms import as_rows, atoms_by_stage_range, check_norms, read_arrays
 from flyannot.errors import DataError, InputError
-from flyannot.export.files import export
-from flyannot.export.formats import EXPORTS, FORMATS
+from flyannot.export import EXPORTERS, FORMATS
+from flyannot.export.export import export
 from flyannot.features.groups import Groups
+from flyannot.steps.annotate import annotate
+from flyannot.steps.options import AnnotateOptions
+from flyannot.steps.predictions import ANSWERS, Predicted, read_predictions, write_predictions
+from flyannot.steps.tasks import Execution
 from flyannot.store.dictionary import read_dictionary
 from flyannot.store.features import read_features
 from flyannot.store.header import Header
 from flyannot.store.image_columns import IMAGE_COLUMNS
-from flyannot.store.predictions import Predicted, read_predictions, write_predictions
 from flyannot.store.reading import open_stored
 from flyannot.store.writing import create
 
@@ -27,7 +31,15 @@ HOSTILE = ["=1+1", "+cmd|' /C calc'!A0", "-2+3", "@SUM(A1)", "<script>alert(1)</
 
 
 @pytest.fixture(scope="module")
-def exported(chain, tmp_path_factory):
+def open_predictions(chain, tmp_path_factory):
+    """Predictions of the chain's images with answers of every kind; predictions.csv lies beside."""
+    out = tmp_path_factory.mktemp("open") / "predictions.h5"
+    annotate(chain.model, read_images(chain.embryos), out, AnnotateOptions(abstain_margin=0.1), Execution())
+    return out
+
+
+@pytest.fixture(scope="module")
+def exported(chain, open_predictions, tmp_path_factory):
     """Export one of the chain's files once; the path."""
     folder = tmp_path_factory.mktemp("exported")
 
@@ -35,60 +47,84 @@ def exported(chain, tmp_path_factory):
         out = folder / f"{kind}-{stage_range}.{to}"
         if not out.exists():
             chosen = [stage_range] if stage_range else []
-            export(chain.kinds[kind], to, out, stage_ranges=chosen)
+            source = open_predictions if kind == "predictions" else chain.kinds[kind]
+            export(source, to, out, stage_ranges=chosen)
         return out
 
     return run
 
 
 @pytest.fixture(scope="module")
-def said(chain):
-    """Everything the predictions say: (stage range, gene, fbgn, group, term) -> (probability, value, yes)."""
+def predicted(open_predictions):
+    """All predictions: (stage range, gene, fbgn, group, term) -> (probability, value, answer)."""
     found = {}
-    with open_stored(chain.predictions) as stored:
+    with open_stored(open_predictions) as stored:
         for s in stored.stage_ranges:
             groups, p = read_predictions(stored, s)
             for g, who in enumerate(zip(groups.gene, groups.fbgn, groups.name)):
                 for j, term in enumerate(p.terms):
-                    key = (s, *who, term)
-                    found[key] = p.probability[g, j], p.decision_value[g, j], bool(p.yes[g, j])
-    assert len({key[0] for key in found}) > 1
+                    open_ = p.undetermined[g, j]
+                    answer = "undetermined" if open_ else "yes" if p.yes[g, j] else "no"
+                    found[s, *who, term] = p.probability[g, j], p.decision_value[g, j], answer
+    assert len({key[0] for key in found}) > 1 and {one[2] for one in found.values()} == set(ANSWERS)
     return found
 
 
-@pytest.mark.parametrize(("to", "delimiter"), [("csv", ","), ("tsv", "\t")])
-def test_a_table_has_a_row_for_every_group_and_term(exported, said, to, delimiter):
-    with open(exported("predictions", to), newline="", encoding="utf-8") as file:
-        rows = list(csv.DictReader(file, delimiter=delimiter))
-    assert len(rows) == len(said)
-    for row in rows:
-        key = tuple(row[name] for name in ("stage_range", "gene", "fbgn", "group", "term"))
-        probability, value, yes = said[key]
-        assert np.isclose(float(row["probability"]), probability, rtol=1e-8)
-        assert np.isclose(float(row["decision_value"]), value, rtol=1e-8)
-        assert row["answer"] == ("yes" if yes else "no")
+def rows_of(path, delimiter=","):
+    with open(path, newline="", encoding="utf-8") as file:
+        return list(csv.DictReader(file, delimiter=delimiter))
 
 
-def test_json_says_all_of_it(exported, said, chain):
+def keyed(rows):
+    """Rows as `predicted` has them."""
+    names = ("stage_range", "gene", "fbgn", "group", "term")
+    return {
+        tuple(row[n] for n in names): (float(row["probability"]), float(row["decision_value"]), row["answer"])
+        for row in rows
+    }
+
+
+def assert_same(found, predicted):
+    assert found.keys() == predicted.keys()
+    for key, (probability, value, answer) in predicted.items():
+        assert found[key][2] == answer
+        np.testing.assert_allclose(found[key][:2], (probability, value), rtol=1e-8)
+
+
+def test_the_table_beside_the_predictions_and_every_format_give_the_same(
+    exported, predicted, open_predictions
+):
+    """The same columns in the same order, the same numbers and the same answers."""
+    table = open_predictions.with_suffix(".csv")
+    assert_same(keyed(rows_of(table)), predicted)
+    assert exported("predictions", "csv").read_bytes() == table.read_bytes()
+    assert exported("predictions", "tsv").read_text() == table.read_text().replace(",", "\t")
+    columns = rows_of(table)[0].keys()
+    parquet = pyarrow.parquet.read_table(exported("predictions", "parquet"))
+    assert parquet.column_names == list(columns)
+    assert keyed(parquet.to_pylist()) == predicted
+
+
+def test_json_has_all_of_it(exported, predicted, open_predictions):
     document = json.loads(exported("predictions", "json").read_text(encoding="utf-8"))
     found = {
         (s, group["gene"], group["fbgn"], group["group"], one["term"]): (
             one["probability"],
             one["decision_value"],
-            one["yes"],
+            one["answer"],
         )
         for s, part in document["stage_ranges"].items()
         for group in part["groups"]
         for one in group["predictions"]
     }
-    assert found == said
+    assert found == predicted
     n_images = sum(len(g["images"]) for part in document["stage_ranges"].values() for g in part["groups"])
-    with open_stored(chain.predictions) as stored:
+    with open_stored(open_predictions) as stored:
         assert document["digest"] == stored.digest
         assert n_images == sum(len(stored.array(s, "image")) for s in stored.stage_ranges)
 
 
-def test_omero_gets_types_names_and_a_row_for_every_image_and_term(exported, said, chain):
+def test_omero_gets_types_names_and_a_row_for_every_image_and_term(exported, predicted, open_predictions):
     """The rules are those of the README of omero-metadata, whose library needs an OMERO server."""
     with open(exported("predictions", "omero-csv"), newline="", encoding="utf-8") as file:
         first = file.readline()
@@ -97,47 +133,25 @@ def test_omero_gets_types_names_and_a_row_for_every_image_and_term(exported, sai
         rows = list(csv.DictReader(file))
     assert len(types) == len(rows[0]) and set(types) <= set("slbd")
     assert all(" " not in name for name in rows[0] if name != "Image Name")
-    read = {"s": str, "d": float, "b": {"True": True, "False": False}.__getitem__}
-    with open_stored(chain.predictions) as stored:
+    group_of = {}
+    with open_stored(open_predictions) as stored:
+        for s in stored.stage_ranges:
+            groups, _ = read_predictions(stored, s)
+            for name, images in zip(groups.name, groups.rows):
+                for i in images:
+                    group_of[s, stored.array(s, "image")[i].rpartition("/")[2]] = name
         n_expected = sum(
             len(stored.array(s, "image")) * len(stored.array(s, "term")) for s in stored.stage_ranges
         )
-        names = {name.rpartition("/")[2] for s in stored.stage_ranges for name in stored.array(s, "image")}
-    assert len(rows) == n_expected and {row["Image Name"] for row in rows} == names
+    assert len(rows) == n_expected
     for row in rows:
-        values = {name: read[t](text) for (name, text), t in zip(row.items(), types)}
-        (probability,) = {p for key, (p, _, yes) in said.items()
-                          if (key[0], key[1], key[4]) == (row["Stage_Range"], row["Gene"], row["Term"])
-                          and yes == values["Yes"]}  # fmt: skip
-        assert np.isclose(values["Probability"], probability)
-
-
-class Page(html.parser.HTMLParser):
-    """Texts and tags of a page; every tag that is opened must be closed."""
-
-    def __init__(self):
-        super().__init__()
-        self.open, self.tags, self.texts = [], [], []
-
-    def handle_starttag(self, tag, attrs):
-        self.tags.append((tag, dict(attrs)))
-        if tag not in ("meta", "br"):
-            self.open.append(tag)
-
-    def handle_endtag(self, tag):
-        assert self.open.pop() == tag
-
-    def handle_data(self, text):
-        self.texts.append(text)
-
-
-def test_the_page_is_well_formed_and_loads_nothing(exported, said):
-    page = Page()
-    page.feed(exported("predictions", "html").read_text(encoding="utf-8"))
-    assert not page.open
-    assert not any({"src", "href"} & set(attrs) or tag == "script" for tag, attrs in page.tags)
-    for (*_, term), (_, _, yes) in said.items():
-        assert not yes or term in page.texts
+        group = group_of[row["Stage_Range"], row["Image Name"]]
+        key = row["Stage_Range"], row["Gene"], row["FBgn"], group, row["Term"]
+        probability, value, answer = predicted[key]
+        assert row["Answer"] == answer
+        np.testing.assert_allclose(
+            [float(row["Probability"]), float(row["Decision_Value"])], [probability, value], rtol=1e-8
+        )
 
 
 @pytest.fixture
@@ -146,7 +160,7 @@ def hostile(tmp_path):
     columns = {name: [""] for name in IMAGE_COLUMNS}
     columns |= {"image": [HOSTILE[0]], "gene": [HOSTILE[1]], "group": [HOSTILE[4]]}
     one = np.full((1, len(HOSTILE)), -0.25)
-    predicted = Predicted(HOSTILE, one, 1 + one, one < 0, np.zeros(1, bool))
+    predicted = Predicted(HOSTILE, one, 1 + one, one < 0, one > 0, np.zeros(1, bool))
     groups = Groups([HOSTILE[4]], [HOSTILE[1]], [""], [np.arange(1)])
     with create(tmp_path / "hostile.h5", Header("predictions", {}, {})) as file:
         write_predictions(file, "4-6", columns, groups, predicted)
@@ -167,50 +181,32 @@ def test_no_cell_is_a_formula_and_numbers_stay_numbers(hostile, tmp_path, to):
     assert {"'" + text for text in HOSTILE[:4]} <= cells
 
 
-def test_mark_up_in_names_is_text_on_the_page(hostile, tmp_path):
-    export(hostile, "html", tmp_path / "out.html")
-    page = Page()
-    page.feed((tmp_path / "out.html").read_text())
-    assert "script" not in dict(page.tags) and HOSTILE[4] in page.texts
-
-
-def test_parquet_opens_in_pyarrow(exported, said, chain):
-    parquet = pytest.importorskip("pyarrow.parquet", reason="pip install 'flyannot[parquet]'")
-    rows = parquet.read_table(exported("predictions", "parquet")).to_pylist()
-    found = {
-        tuple(row[n] for n in ("stage_range", "gene", "fbgn", "group", "term")): (
-            row["probability"],
-            row["decision_value"],
-            row["answer"] == "yes",
-        )
-        for row in rows
-    }
-    assert found == said
-    table = parquet.read_table(exported("features", "parquet"))
+def test_features_open_in_pyarrow(exported, chain):
+    table = pyarrow.parquet.read_table(exported("features", "parquet"))
     with open_stored(chain.features) as stored:
-        _, features, _ = read_features([stored], stored.stage_ranges[0])
+        _, features = read_features([stored], stored.stage_ranges[0])
         assert table.schema.metadata[b"flyannot_digest"].decode() == stored.digest
     assert np.array_equal(np.array(table["features"].to_pylist()[: len(features)], "f4"), features)
 
 
-def test_anndata_has_terms_probabilities_and_genes_in_their_places(exported, said, chain):
-    anndata = pytest.importorskip("anndata", reason="pip install 'flyannot[anndata]'")
+def test_anndata_has_terms_probabilities_and_genes_in_their_places(exported, predicted, chain):
     found = anndata.read_h5ad(exported("predictions", "anndata"))
     assert found.obs_names.is_unique and found.var_names.is_unique
-    assert set(found.var_names) == {key[4] for key in said}
-    n_said = 0
+    assert set(found.var_names) == {key[4] for key in predicted}
+    answers, n_found = list(found.uns["flyannot"]["answers"]), 0
     for i, row in enumerate(found.obs.itertuples()):
         for j, term in enumerate(found.var_names):
-            probability, value, yes = said.get(
-                (row.stage_range, row.gene, row.fbgn, row.group, term), (np.nan, np.nan, np.nan)
-            )
-            n_said += yes == yes
-            layers = [found.X[i, j], found.layers["decision_value"][i, j], found.layers["yes"][i, j]]
-            assert np.array_equal(layers, [probability, value, yes], equal_nan=True)
-    assert n_said == len(said)
+            expected = predicted.get((row.stage_range, row.gene, row.fbgn, row.group, term))
+            numbers = [found.X[i, j], *(found.layers[n][i, j] for n in ("decision_value", "answer"))]
+            if expected is None:
+                assert np.isnan(numbers).all()
+            else:
+                assert (*numbers[:2], answers[int(numbers[2])]) == expected
+                n_found += 1
+    assert n_found == len(predicted)
     features = anndata.read_h5ad(exported("features", "anndata"))
     with open_stored(chain.features) as stored:
-        columns, expected, _ = read_features([stored], stored.stage_ranges[-1])
+        columns, expected = read_features([stored], stored.stage_ranges[-1])
     assert np.array_equal(features.X[-len(expected) :], expected)
     assert features.obs["gene"].tolist()[-len(expected) :] == columns["gene"]
 
@@ -230,7 +226,7 @@ def test_features_come_back_from_csv_and_npz(exported, chain):
     arrays = np.load(exported("features", "npz"), allow_pickle=False)
     with arrays, open_stored(chain.features) as stored:
         for s in stored.stage_ranges:
-            columns, features, _ = read_features([stored], s)
+            columns, features = read_features([stored], s)
             assert np.array_equal(arrays[f"{s}/features"], features)
             assert arrays[f"{s}/gene"].tolist() == columns["gene"]
             here = [row for row in rows if row["stage_range"] == s]
@@ -256,7 +252,7 @@ def test_atoms_come_back_from_every_format(exported, chain):
 def test_what_cannot_be_exported_is_refused_with_the_choice(chain, tmp_path, flyannot):
     refusals = (
         ("model", "csv", "nothing exports"),
-        ("predictions", "npy", "choose --to from csv, tsv"),
+        ("predictions", "npy", "use one of csv, tsv"),
         ("dictionary", "npy", "choose one with --stage-range"),
     )
     for kind, to, why in refusals:
@@ -272,20 +268,18 @@ def test_what_cannot_be_exported_is_refused_with_the_choice(chain, tmp_path, fly
     assert chain.predictions.read_bytes() == before
 
 
-def test_the_same_file_gives_the_same_bytes(exported, chain, tmp_path):
-    for kind, formats in EXPORTS.items():
+def test_the_same_file_gives_the_same_bytes(exported, chain, open_predictions, tmp_path):
+    for kind, formats in EXPORTERS.items():
         for to in set(formats) - {"anndata", "mat", "parquet"}:  # theirs is not ours to promise
             stage_range = "4-6" if to == "npy" else None
-            export(
-                chain.kinds[kind], to, tmp_path / f"{kind}{to}", stage_ranges=["4-6"] if stage_range else []
-            )
+            source = open_predictions if kind == "predictions" else chain.kinds[kind]
+            export(source, to, tmp_path / f"{kind}{to}", stage_ranges=["4-6"] if stage_range else [])
             assert (tmp_path / f"{kind}{to}").read_bytes() == exported(kind, to, stage_range).read_bytes()
 
 
 def test_every_format_of_the_table_is_there():
-    for formats in EXPORTS.values():
-        for module, function in formats.values():
-            assert callable(getattr(importlib.import_module(f"flyannot.export.{module}"), function))
+    for formats in EXPORTERS.values():
+        assert all(callable(formats[name]) for name in formats)
     assert len(FORMATS) == len(set(FORMATS))
 
 
@@ -293,7 +287,7 @@ def test_every_format_of_the_table_is_there():
 def test_exported_atoms_come_in_again_and_give_the_same_features(exported, chain, tmp_path, flyannot, to):
     named = {"A": exported("dictionary", to), "X": chain.descriptors, "D": tmp_path / "d.h5"}
     with open_stored(chain.dictionary) as stored:
-        lam, expected = stored.options["lam"], read_dictionary(stored, "4-6")
+        lam, expected = stored.options["learn"]["lam"], read_dictionary(stored, "4-6")
     made = flyannot(f"import dictionary A --descriptors X -o D --lam {lam!r}", **named)
     assert made.code == 0 and f"which were the {'columns' if to == 'mat' else 'rows'}" in made.err
     with open_stored(tmp_path / "d.h5", "dictionary") as stored:

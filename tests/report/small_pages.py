@@ -6,7 +6,8 @@ from flyannot.report.groups import AGREED, MISSED, NEW, PREDICTED, GroupEntry, I
 from flyannot.report.maps import TermMap
 from flyannot.report.page import Page
 from flyannot.report.pictures import jpeg, packed_map
-from flyannot.report.sections import groups_section, scores_section
+from flyannot.report.scores_section import scores_section
+from flyannot.report.sections import groups_section
 from flyannot.scores.group_outcomes import group_outcomes
 from flyannot.scores.metrics import Outcome, evaluate
 from flyannot.stage_ranges import STAGE_RANGES

@@ -1,5 +1,6 @@
 """The report: what it computes, what it writes, and that text from tables stays text."""
 
+import csv
 import json
 import re
 import shutil
@@ -7,20 +8,35 @@ from html.parser import HTMLParser
 
 import numpy as np
 import pytest
-from flyannot.report.making import make_report
 from PIL import Image as Picture
 
+from flyannot.dataset.folder import read_annotations, read_images
 from flyannot.descriptors.options import ExtractOptions
 from flyannot.errors import InputError, WriteError
+from flyannot.report.build import report_task
 from flyannot.report.charts import trace_chart
 from flyannot.report.chunks import as_json
 from flyannot.report.curves import GRID, band, gene_weights, precision_curves, reliability, roc_curves
 from flyannot.report.glyphs import atom_glyph
+from flyannot.report.groups import (
+    ABSENT,
+    AGREED,
+    MISSED,
+    NEW,
+    PREDICTED,
+    UNDETERMINED,
+    UNLEARNED,
+)
 from flyannot.report.page import write_page
 from flyannot.report.pictures import coarse_map, packed_map
 from flyannot.scores.average_precision import average_precision
 from flyannot.scores.metrics import auc_within_folds
 from flyannot.stage_ranges import STAGE_RANGES
+from flyannot.steps.annotate import annotate
+from flyannot.steps.options import AnnotateOptions, ReportOptions
+from flyannot.steps.predictions import read_predictions
+from flyannot.steps.tasks import Execution, carry_out
+from flyannot.store.reading import open_stored
 from tests.cli.test_cli import faulty
 from tests.report.small_pages import NASTY, entries, groups_page, nasty_entries, nasty_page, picture
 
@@ -52,9 +68,64 @@ class Balanced(HTMLParser):
         assert self.open.pop() == tag
 
 
-def chunks_of(text):
-    found = re.findall(r'<script type="application/json" id="chunk-\d+">(.*?)</script>', text, re.S)
-    return [group for chunk in found for group in json.loads(chunk)]
+def make_report(folder, out, *, data_set=None, ontology=()):
+    return carry_out(report_task(folder, out, data_set, ReportOptions(ontology=ontology)), Execution())
+
+
+class Groups(HTMLParser):
+    """The groups of a page: images as (name and view, source or None), and terms."""
+
+    def __init__(self, text):
+        super().__init__()
+        self.groups, self._cell = [], None
+        self.feed(text)
+
+    def handle_starttag(self, tag, attributes):
+        attributes = dict(attributes)
+        kind = attributes.get("class", "")
+        if kind == "inside":
+            self.groups.append({"images": [], "terms": [], "name": ""})
+        elif not self.groups:
+            return
+        elif kind == "embryo":
+            self.groups[-1]["images"].append(["", None])
+        elif tag == "img":
+            self.groups[-1]["images"][-1][1] = attributes["src"]
+        elif tag in ("figcaption", "caption"):
+            self._cell = tag
+        elif "data-status" in attributes:
+            status = attributes["data-status"]
+            self.groups[-1]["terms"].append({"status": status, "cells": [], "map": None})
+        elif tag in ("th", "td") and self.groups[-1]["terms"]:
+            self.groups[-1]["terms"][-1]["cells"].append("")
+            self._cell = tag
+        elif kind == "map":
+            self.groups[-1]["terms"][-1] |= {
+                "map": json.loads(attributes["data-map"]), "term": attributes["data-term"],
+            }  # fmt: skip
+
+    def handle_endtag(self, tag):
+        if tag == self._cell:
+            self._cell = None
+
+    def handle_data(self, text):
+        if self._cell == "figcaption":
+            self.groups[-1]["images"][-1][0] += text
+        elif self._cell == "caption":
+            self.groups[-1]["name"] += text
+        elif self._cell:
+            self.groups[-1]["terms"][-1]["cells"][-1] += text
+
+
+def groups_of(text):
+    """The groups within a page, or within the HTML of a chunk."""
+    chunks = re.findall(r'<template id="chunk-\d+">(.*?)</template>', text, re.S) or [text]
+    found = [group for chunk in chunks for group in Groups(chunk).groups]
+    for group in found:
+        for one in group["terms"]:
+            cells = [" ".join(cell.split()) for cell in one.pop("cells")]
+            one["term"], one["probability"], one["held_out"] = cells[0], cells[2], "*" not in cells[2]
+    return found
 
 
 def index_of(text):
@@ -64,7 +135,7 @@ def index_of(text):
 # --- curves and calibration ---
 
 
-def judged(rng, n=80):
+def evaluated(rng, n=80):
     """Values with ties, truth and folds."""
     truth = rng.random(n) < 0.35
     return np.round(rng.normal(size=n) + truth, 1), truth, rng.integers(0, 4, n)
@@ -75,7 +146,7 @@ def test_areas_under_the_curves_are_the_auc_and_the_average_precision(rng, monke
 
     monkeypatch.setattr(curves, "GRID", np.linspace(0, 1, 20001))
     for _ in range(5):
-        values, truth, folds = judged(rng)
+        values, truth, folds = evaluated(rng)
         ones = np.ones((1, len(values)), int)
         area = np.trapezoid(roc_curves(values, truth, folds, ones)[0], curves.GRID)
         assert area == pytest.approx(auc_within_folds(values, truth, folds), abs=1e-3)
@@ -87,14 +158,14 @@ def test_areas_under_the_curves_are_the_auc_and_the_average_precision(rng, monke
 def test_a_roc_curve_of_one_fold_is_scikit_learns(rng):
     from sklearn.metrics import roc_curve
 
-    values, truth, _ = judged(rng)
+    values, truth, _ = evaluated(rng)
     x, y, _ = roc_curve(truth, values, drop_intermediate=False)
     mine = roc_curves(values, truth, None, np.ones((1, len(values)), int))[0]
     np.testing.assert_allclose(mine, np.interp(GRID, x, y), atol=1e-12)
 
 
 def test_a_weight_counts_a_group_as_often(rng):
-    values, truth, folds = judged(rng, 30)
+    values, truth, folds = evaluated(rng, 30)
     weights = rng.integers(0, 3, (1, 30))
     repeated = np.repeat(np.arange(30), weights[0])
     ones = np.ones((1, len(repeated)), int)
@@ -109,7 +180,7 @@ def test_resamples_draw_genes_as_a_whole_and_the_band_holds_the_curve(rng):
     assert (weights[0] == 1).all()
     for gene in np.unique(genes):
         assert (np.ptp(weights[:, genes == gene], axis=1) == 0).all()
-    found = band(roc_curves(*judged(rng), weights))
+    found = band(roc_curves(*evaluated(rng), weights))
     inside = (found.low - 1e-9 <= found.y) & (found.y <= found.high + 1e-9)
     assert inside.all() and (found.high - found.low).max() > 0.05
 
@@ -128,7 +199,7 @@ def test_reliability_of_honest_and_of_boastful_probabilities(rng):
 
 def test_charts_read_as_svg_and_say_what_they_show():
     chart = trace_chart(
-        {"4-6": ([1], [0.2]), "<b>": ([1, 2], [0.3, 0.1])}, x_name="x", y_name="<y>", says="a<b"
+        {"4-6": ([1], [0.2]), "<b>": ([1, 2], [0.3, 0.1])}, x_name="x", y_name="<y>", summary="a<b"
     )
     assert 'aria-label="a&lt;b"' in chart and "<y>" not in chart and "<b>" not in chart and "nan" not in chart
     Balanced(chart)
@@ -168,56 +239,49 @@ def test_the_page_is_whole_and_needs_nothing_else(page):
 
 
 def test_the_page_shows_every_group_with_its_curated_terms(page, chain, run):
-    from flyannot.dataset.folder import read_annotations, read_images
-
     text, annotations, images = page.read_text(), read_annotations(chain.embryos), read_images(chain.embryos)
-    index, details = index_of(text), chunks_of(text)
+    index, details = index_of(text), groups_of(text)
     assert len(index["groups"]) == len(details) == len({(i.stage_range, i.group) for i in images})
     for group, shown in zip(index["groups"], details):
         stage_range, gene = STAGE_RANGES[group[0]], group[1]
-        assert {index["terms"][t] for t in group[12]} == annotations.terms_of(gene, stage_range)
+        assert shown["name"] == f"Terms of {gene}, stage range {stage_range}"
+        assert {index["terms"][t] for t in group[11]} == annotations.terms_of(gene, stage_range)
         mine = [i for i in images if (i.gene, i.stage_range) == (gene, stage_range)]
-        assert [name for name, *_ in shown["images"]] == sorted(i.name for i in mine)
-        assert all(source.startswith("data:image/jpeg") for *_, source in shown["images"])
+        assert [name for name, _ in shown["images"]] == sorted(f"{i.name}, {i.view}" for i in mine)
+        assert all(source.startswith("data:image/jpeg") for _, source in shown["images"])
 
 
 def test_answers_are_those_of_models_that_had_not_seen_the_gene(page, run):
-    """And the final model's where cross-validation did not judge."""
-    judged = json.loads((run.folder / "scores.json").read_text())["judged"]
-    text = page.read_text()
-    index = index_of(text)
-    n_held_out = 0
-    for group, shown in zip(index["groups"], chunks_of(text)):
-        one = judged[STAGE_RANGES[group[0]]]
+    """And the final model's where cross-validation did not evaluate."""
+    evaluated = json.loads((run.folder / "scores.json").read_text())["evaluated"]
+    text, n_held_out = page.read_text(), 0
+    for group, shown in zip(index_of(text)["groups"], groups_of(text)):
+        one = evaluated[STAGE_RANGES[group[0]]]
         i = one["group"].index(group[3])
-        for term, status, probability, held_out, *_ in shown["terms"]:
-            if index["terms"][term] in one["term"]:
-                j = one["term"].index(index["terms"][term])
-                assert held_out and probability == pytest.approx(one["probability"][j][i], abs=1e-4)
+        for term in shown["terms"]:
+            if term["term"] in one["term"]:
+                j = one["term"].index(term["term"])
+                assert term["held_out"] and term["probability"] == f"{one['probability'][j][i]:.2f}"
                 yes, true = one["yes"][j][i] == "1", one["truth"][j][i] == "1"
-                expected = {(True, True): 0, (False, True): 1, (True, False): 2, (False, False): 5}
-                assert status == expected[yes, true]
+                expected = {(True, True): AGREED, (False, True): MISSED, (True, False): NEW}
+                assert term["status"] == expected.get((yes, true), ABSENT)
                 n_held_out += 1
             else:
-                assert not held_out
-    assert n_held_out == sum(len(one["term"]) * len(one["group"]) for one in judged.values())
+                assert not term["held_out"] or term["status"] == UNLEARNED
+    assert n_held_out == sum(len(one["term"]) * len(one["group"]) for one in evaluated.values())
 
 
 def test_maps_hold_the_decision_values_of_the_predictions(page, chain):
-    from flyannot.store.predictions import read_predictions
-    from flyannot.store.reading import open_stored
-
-    text = page.read_text()
-    index, n_maps = index_of(text), 0
+    text, n_maps = page.read_text(), 0
     with open_stored(chain.predictions) as stored:
-        told = {s: read_predictions(stored, s) for s in stored.stage_ranges}
-    for group, shown in zip(index["groups"], chunks_of(text)):
-        groups, predicted = told[STAGE_RANGES[group[0]]]
-        for term, status, *_, found, _second in shown["terms"]:
-            assert (found is not None) == (status in (0, 1, 2, 3))
-            if found:
-                value, plus, minus, rest, full, cells = found
-                g, j = groups.name.index(group[3]), predicted.terms.index(index["terms"][term])
+        kept = {s: read_predictions(stored, s) for s in stored.stage_ranges}
+    for group, shown in zip(index_of(text)["groups"], groups_of(text)):
+        groups, predicted = kept[STAGE_RANGES[group[0]]]
+        for term in shown["terms"]:
+            assert (term["map"] is not None) == (term["status"] in (AGREED, MISSED, NEW, PREDICTED))
+            if term["map"]:
+                value, plus, minus, rest, full, cells = term["map"]
+                g, j = groups.name.index(group[3]), predicted.terms.index(term["term"])
                 assert value == pytest.approx(predicted.decision_value[g, j], abs=1e-6)
                 assert plus - minus + rest == pytest.approx(value, abs=3e-6)
                 assert len(cells) == len(shown["images"])
@@ -261,18 +325,32 @@ def test_what_is_there_of_a_run_is_shown(run, tmp_path, kept):
     assert ('id="groups-list"' in text) == ("predictions" in kept)
 
 
-def test_what_the_model_leaves_open_is_neither_yes_nor_no(run, tmp_path):
-    from flyannot.steps.output import Work
-
-    from flyannot.dataset.folder import read_images
-    from flyannot.steps.annotate import annotate
-
+def test_without_scores_the_answers_are_those_of_the_table(run, tmp_path):
+    """What the model leaves open is neither yes nor no."""
     images = [image for image in read_images(run.embryos) if image.stage_range == "4-6"]
-    annotate(run.model, images, tmp_path / "predictions.h5", Work(), cannot_say=0.3)
+    options = AnnotateOptions(abstain_margin=0.3)
+    annotate(run.model, images, tmp_path / "predictions.h5", options, Execution())
     make_report(tmp_path, tmp_path / "r.html", data_set=run.embryos)
     text = (tmp_path / "r.html").read_text()
-    left_open = [t for shown in chunks_of(text) for t in shown["terms"] if t[1] == 6]
-    assert left_open and all(t[3] == 0 and t[5] is None for t in left_open)
+    answers = {}
+    for group, shown in zip(index_of(text)["groups"], groups_of(text)):
+        for one in shown["terms"]:
+            if one["status"] != UNLEARNED:
+                assert not one["held_out"] and (one["status"] != UNDETERMINED or one["map"] is None)
+                answers[group[3], one["term"]] = ANSWER_OF[one["status"]]
+    with open(tmp_path / "predictions.csv", newline="") as file:
+        table = {(row["group"], row["term"]): row["answer"] for row in csv.DictReader(file)}
+    assert answers == table and set(table.values()) == {"yes", "no", "undetermined"}
+
+
+ANSWER_OF = {
+    AGREED: "yes",
+    NEW: "yes",
+    PREDICTED: "yes",
+    MISSED: "no",
+    ABSENT: "no",
+    UNDETERMINED: UNDETERMINED,
+}
 
 
 # --- any size, any text ---
@@ -286,20 +364,21 @@ def test_a_page_of_5000_groups_stays_below_its_limit(tmp_path):
     assert out.stat().st_size < limit and folder.name.startswith("big-files-")
     text = out.read_text()
     index = index_of(text)
-    assert index["folder"] == folder.name and len(index["groups"]) == 5000 and chunks_of(text) == []
+    assert index["folder"] == folder.name and len(index["groups"]) == 5000 and "<template id" not in text
     scripts = [folder / f"chunk-{i}.js" for i in range(500)]
-    shown = [g for p in scripts for g in json.loads(p.read_text().partition(", ")[2].removesuffix(");\n"))]
+    html = [json.loads(p.read_text().partition(", ")[2].removesuffix(");\n")) for p in scripts]
+    shown = [group for one in html for group in groups_of(one)]
     assert len(shown) == 5000
     for g in (0, 1234, 4999):
-        name, _, source = shown[g]["images"][0]
-        assert name == f"i{g}_0.png" and (folder / source).read_bytes() == picture(f"i{g}_0")
+        name, source = shown[g]["images"][0]
+        assert name == f"i{g}_0.png, lateral" and (folder / source).read_bytes() == picture(f"i{g}_0")
     assert len(list(folder.iterdir())) == 500 + 5000
 
     assert (
         write_page(out, groups_page(made_from="0b"), entries(20), jpeg_of=picture, page_bytes=limit) is None
     )
     assert [p.name for p in tmp_path.iterdir()] == ["big.html"], "the older page's folder is gone"
-    assert len(chunks_of(out.read_text())) == 20
+    assert len(groups_of(out.read_text())) == 20
 
 
 def test_a_page_that_cannot_be_finished_leaves_the_older_one(tmp_path):
@@ -324,7 +403,10 @@ def test_text_from_tables_stays_text(rng, tmp_path):
     assert "<script>alert" not in text and "\u2028" not in re.sub(r"<[^s].*", "", index_json(text))
     assert index_of(text)["groups"][0][1] == NASTY and index_of(text)["terms"] == [NASTY]
     read = Balanced(text)
-    assert read.names.count("script") == 3  # the index, one chunk, the page's own
+    assert read.names.count("script") == 2  # the index, and the page's own
+    assert [one["term"] for group in groups_of(text) for one in group["terms"]] == [
+        " ".join(NASTY.split())
+    ] * 2
 
 
 def index_json(text):
@@ -344,8 +426,8 @@ def test_an_image_that_is_gone_is_missing_and_nothing_else(run, tmp_path):
     for path in gone[: len(gone) // 2]:
         path.unlink()
     make_report(folder, tmp_path / "r.html")
-    shown = chunks_of((tmp_path / "r.html").read_text())
-    n_missing = sum(source is None for group in shown for *_, source in group["images"])
+    shown = groups_of((tmp_path / "r.html").read_text())
+    n_missing = sum(source is None for group in shown for _, source in group["images"])
     assert n_missing == len(gone) // 2
 
 

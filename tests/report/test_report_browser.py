@@ -49,11 +49,11 @@ def test_scores_filter_by_term_and_stage_range(view):
     view.fill("#scores-search", "")
     view.select_option("#scores-stage", "4-6")
     assert set(column(view, 1)) == {"4-6"}
-    judged = len(column(view, 2))
-    view.check("#scores-unjudged")
-    assert len(column(view, 2)) > judged
+    evaluated = len(column(view, 2))
+    view.check("#scores-unevaluated")
+    assert len(column(view, 2)) > evaluated
     assert view.inner_text("#scores-count") == f"{len(column(view, 2))} terms"
-    view.uncheck("#scores-unjudged")
+    view.uncheck("#scores-unevaluated")
     view.select_option("#scores-stage", "")
     assert sorted(column(view, 2)) == sorted(every)
 

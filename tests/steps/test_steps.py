@@ -319,7 +319,7 @@ def test_annotating_the_training_images_gives_the_values_of_the_model_on_the_fea
 
 def test_the_table_of_predictions_agrees_with_the_file(chain):
     rows = rows_of_csv(chain.predictions.with_suffix(".csv"))
-    assert ",".join(rows[0]) == "gene,fbgn,image,stage_range,term,decision_value,probability,answer"
+    assert ",".join(rows[0]) == "gene,fbgn,image,group,stage_range,term,decision_value,probability,answer"
     with open_stored(chain.predictions) as stored:
         found = {}
         for s in stored.stage_ranges:

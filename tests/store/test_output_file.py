@@ -31,7 +31,7 @@ def test_every_nth_operation_may_fail(tmp_path, monkeypatch):
     write(path, "features", seed=1)
     n_operations, failures = count, 0
     assert n_operations > 100
-    for fail_at in (*range(1, 40), *range(40, n_operations + 1, 7), n_operations):
+    for fail_at in (*range(1, 40), *range(40, n_operations + 1, 7), n_operations):  # noqa: B007 (`failing` reads it)
         path.write_bytes(before)
         count = 0
         with pytest.raises(WriteError, match="Input/output error"):

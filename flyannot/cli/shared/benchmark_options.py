@@ -40,7 +40,8 @@ def benchmark_options(repeats):
 
 def setup_of(data_set, ratings, quick, repeats, seed, *, repeats_unless_given):
     """The `Setup` that the options ask for."""
-    from flyannot.benchmarks.setup import Setup, data_folder
+    from flyannot.benchmarks.setup import Setup
+    from flyannot.dataset.public import data_folder
 
     for path in (data_set, ratings):
         if path is not None and not path.exists():

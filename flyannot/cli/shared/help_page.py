@@ -9,7 +9,7 @@ from flyannot.errors import did_you_mean
 _EXAMPLE = "\b\nExample:\n"
 
 
-class HelpPage:
+class HelpPage(click.Command):
     """Mixed into commands and groups.  The docstring ends in an Example, whose lines are commands."""
 
     @property

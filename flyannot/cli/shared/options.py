@@ -4,6 +4,7 @@ import functools
 import os
 from dataclasses import fields
 from pathlib import Path
+from typing import Any
 
 import click
 from click.shell_completion import CompletionItem
@@ -64,12 +65,11 @@ class FieldOption(click.Option):
 
     def __init__(self, cls, one, names, **more):
         kind = one.metadata["kind"]
+        value: dict = {"type": ParsedBy(kind)}
         if isinstance(kind, Flag):
             value = {"is_flag": True}
         elif kind.is_repeatable:
             value = {"multiple": True, "type": ParsedBy(kind) if isinstance(kind, Several) else click.STRING}
-        else:
-            value = {"type": ParsedBy(kind)}
         self.is_more, self.table, self.field = one.metadata["more"], cls.table, one
         self.shown_default = shown_default(one)
         super().__init__(
@@ -115,14 +115,11 @@ def takes(**classes):
         for cls, only in reversed(classes.values()):
             for one in reversed(_chosen(cls, only)):
                 names = [f"--{kebab(one.name)}", one.name]
-                command = click.option(*names, cls=functools.partial(_made_for, cls, one))(command)
+                made_for_field: Any = functools.partial(FieldOption, cls, one)
+                command = click.option(*names, cls=made_for_field)(command)
         return command
 
     return decorate
-
-
-def _made_for(cls, one, names, **more):
-    return FieldOption(cls, one, names, **more)
 
 
 def _chosen(cls, only):

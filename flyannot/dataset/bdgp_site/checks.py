@@ -1,5 +1,6 @@
 """Is a file that arrived what it should be?  Its bytes decide, not its name and not what the server says."""
 
+from flyannot.dataset.importers.bdgp import kind_of
 from flyannot.dataset.importers.source_tables import read_rows
 from flyannot.errors import FlyannotError
 
@@ -24,16 +25,16 @@ def wrong_with_image(path):
     return ""
 
 
-def wrong_with_table(path, fits):
-    """Why this is no table of rows whose number of cells `fits`; "" if it is one."""
+def wrong_with_table(path, kind):
+    """Why this is not the dump of that kind; "" if it is."""
     with open(path, "rb") as file:
         if _is_page(file.read(512)):
             return "a web page, not a table"
     try:
-        widths = [len(cells) for _, cells, fault in read_rows(path) if not fault]
+        kinds = [kind_of(cells) for _, cells, fault in read_rows(path) if not fault]
     except FlyannotError as error:
         return f"a damaged table: {error}"
-    if not widths or sum(map(fits, widths)) < 0.9 * len(widths):
+    if not kinds or kinds.count(kind) < 0.9 * len(kinds):
         return "not the table that was expected"
     return ""
 

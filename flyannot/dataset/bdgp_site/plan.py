@@ -5,18 +5,15 @@ The addresses are those that published programs use; they were not tried against
 
 import re
 from dataclasses import dataclass
+from pathlib import Path
 
-from flyannot.dataset.importers import bdgp
-from flyannot.dataset.importers.accounts import Accounts
+from flyannot.dataset.importers.bdgp import DUMPS, TABLES
 from flyannot.dataset.importers.genes import Genes, UnclearGene
+from flyannot.dataset.importers.import_log import ImportLog
+from flyannot.dataset.importers.resolve import stage_range_of
 from flyannot.errors import InputError, did_you_mean
-from flyannot.stage_ranges import parse_stage_range
 
-BASE_URL = "https://insitu.fruitfly.org/"
-TABLES = {
-    f"{bdgp.ANNOTATIONS}.gz": bdgp.has_width_of_annotations,
-    f"{bdgp.IMAGES}.gz": bdgp.has_width_of_images,
-}
+FILES = {kind: f"{name}.gz" for kind, name in DUMPS.items()}
 _TABLE_PLACE, _IMAGE_PLACE = "insitu-mysql-dump/", "insitu_image_storage/"
 
 _STEP = r"[A-Za-z0-9_][A-Za-z0-9_.-]{0,99}"
@@ -40,6 +37,26 @@ def url_of_image(base_url, path):
     return f"{base_url.rstrip('/')}/{_IMAGE_PLACE}{path}"
 
 
+def gene_names(values):
+    """The names in values of --genes: separated by commas, or @FILE with one a line.
+
+    Raises
+    ------
+    InputError
+        If a file cannot be read.
+    """
+    names = []
+    for value in values:
+        if value.startswith("@"):
+            try:
+                names += Path(value[1:]).read_text(encoding="utf-8-sig").splitlines()
+            except (OSError, UnicodeDecodeError) as error:
+                raise InputError(f"cannot read the genes in {value[1:]}: {error}") from None
+        else:
+            names += value.split(",")
+    return [name.strip() for name in names if name.strip()]
+
+
 def plan_images(annotations, images, *, genes=(), stage_ranges=(), most=None):
     """Which images the dumps name for some genes and stage ranges; empty means all.
 
@@ -59,13 +76,13 @@ def plan_images(annotations, images, *, genes=(), stage_ranges=(), most=None):
     InputError
         If a gene is unknown or its name unclear.
     """
-    accounts, known = Accounts(), Genes()
-    rows = bdgp.read_image_rows(images, accounts)
-    bdgp.add_genes(known, [*rows, *bdgp.read_term_rows(annotations, accounts)])
+    log, known = ImportLog(), Genes()
+    rows = TABLES.rows("images", images, log)
+    known.learn([*rows, *TABLES.rows("terms", annotations, log)])
     wanted = {_named(known, name) for name in genes}
     chosen, refused, found = set(), {}, set()
     for row in rows:
-        if not row.items or stage_ranges and _stage_range(row.stage) not in stage_ranges:
+        if not row.items or stage_ranges and stage_range_of(row.stage) not in stage_ranges:
             continue
         gene_id = _gene_id(known, row)
         if wanted and gene_id not in wanted:
@@ -97,10 +114,3 @@ def _gene_id(known, row):
         return known.named(*row.names, fbgn=row.fbgn).gene_id if row.fbgn or any(row.names) else ""
     except UnclearGene:
         return ""
-
-
-def _stage_range(text):
-    try:
-        return parse_stage_range(text)
-    except InputError:
-        return None

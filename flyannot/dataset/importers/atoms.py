@@ -1,17 +1,38 @@
 """Atoms that other programs learned: an array in an npy, npz or mat file.  Nothing is unpickled."""
 
 import zipfile
+from dataclasses import dataclass
 from pathlib import Path
+from typing import ClassVar
 
 import numpy as np
 
 from flyannot.errors import DataError, InputError
+from flyannot.options import Choice, Flag, Options, Real, Text, option
 from flyannot.stage_ranges import STAGE_RANGES
 
 LAYOUTS = ("rows", "columns")
 _MOST_BYTES = 2**30
 _NORM_TOLERANCE = 1e-4  # a dictionary of float32 has norms that are 1 to 1e-7
 _FIX = "name an npy, npz or mat file that holds a matrix of numbers"
+
+
+@dataclass(frozen=True, kw_only=True)
+class AtomsOptions(Options):
+    """How a matrix is understood."""
+
+    table: ClassVar[str] = "import-dictionary"
+
+    lam: float | None = option(
+        None, Real(above=0), "Weight of the L1 norm when coding.", stands_for="1.2 / sqrt(128), about 0.106"
+    )
+    variable: str | None = option(
+        None, Text(), "The array in an npz or mat file.", stands_for="D, or the only one"
+    )
+    atoms_in: str | None = option(
+        None, Choice(LAYOUTS), "Where atoms are; SPAMS has them in columns.", stands_for="as the shape says"
+    )
+    scale: bool = option(False, Flag(), "Scale every atom to norm 1.")
 
 
 def read_arrays(path):

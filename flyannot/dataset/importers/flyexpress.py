@@ -1,84 +1,58 @@
 """FlyExpress's tables: genes, stages 1 to 6, views, and tuples of image names or of terms, as text."""
 
-from pathlib import Path
+from functools import partial
 
-from flyannot.dataset.importers.accounts import Drop
-from flyannot.dataset.importers.gathering import Row
-from flyannot.dataset.importers.source_tables import (
-    BAD_ROW,
-    NO_TUPLE,
-    header_of,
-    named_columns,
-    parse_texts,
-    read_rows,
-)
-from flyannot.errors import InputError
+from flyannot.dataset.importers.importer import Importer
+from flyannot.dataset.importers.resolve import Row
+from flyannot.dataset.importers.source_tables import BAD_ROW, named_columns, parse_texts
+from flyannot.dataset.importers.tables import TableFormat, TableOptions, import_tables
 
 _GENE = {"gene": ("gene", "symbol"), "stage": ("stage", "stage_range"), "fbgn": ("fbgn",)}
-_IMAGES = _GENE | {"items": ("image_url", "images", "image"), "view": ("direction", "view")}
-_TERMS = _GENE | {"items": ("annotation", "annotations", "terms", "term")}
-_OPTIONAL = ("fbgn", "view")
-_COLUMNS = "gene, stage, direction and image_url, or gene, stage and annotation"
+_COLUMNS = {
+    "images": _GENE | {"items": ("image_url", "images", "image"), "view": ("direction", "view")},
+    "terms": _GENE | {"items": ("annotation", "annotations", "terms", "term"), "view": ()},
+}
+_REQUIRED = ("gene", "stage", "items")
 
 
-def sort_tables(paths):
-    """Which table is which: (path of the images', path of the annotations' or None), by their columns.
-
-    Raises
-    ------
-    InputError
-        If one is neither, there are two of a kind, or no table of images.
-    """
-    found = {}
-    for path in paths:
-        header = header_of(path)
-        kind = next(
-            (k for k, wanted in (("images", _IMAGES), ("terms", _TERMS)) if _has(header, wanted)), None
-        )
-        if kind is None:
-            raise InputError(
-                f"{path} is no table of FlyExpress's, its columns are {', '.join(header[:8]) or 'none'}",
-                fix=f"the columns are {_COLUMNS}",
-            )
-        if kind in found:
-            raise InputError(f"{found[kind]} and {path} are both tables of {kind}", fix="name one of them")
-        found[kind] = path
-    if "images" not in found:
-        raise InputError("no table of images is named", fix=f"the columns are {_COLUMNS}")
-    return found["images"], found.get("terms")
+def _kind_of(header):
+    for kind, columns in _COLUMNS.items():
+        places = named_columns(header, columns)
+        if all(places[name] is not None for name in _REQUIRED):
+            return kind
+    return None
 
 
-def read_image_rows(path, accounts):
-    """The Rows of the table of images; those that cannot be used go into `accounts`."""
-    return _read(path, _IMAGES, accounts, "image rows")
+def _parser_of(kind, header):
+    def parse(table, line, cells):
+        if len(cells) != len(header):
+            raise ValueError(BAD_ROW)
+        cell = {name: cells[at] if at is not None else "" for name, at in places.items()}
+        items = tuple(parse_texts(cell["items"]))
+        return Row(table, line, (cell["gene"],), cell["stage"], items, cell["fbgn"], cell["view"].lower())
+
+    places = named_columns(header, _COLUMNS[kind])
+    return parse
 
 
-def read_term_rows(path, accounts):
-    """The Rows of the table of annotations; those that cannot be used go into `accounts`."""
-    return _read(path, _TERMS, accounts, "annotation rows")
+TABLES = TableFormat(
+    _kind_of,
+    _parser_of,
+    has_header=True,
+    columns="the columns are gene, stage, direction and image_url, or gene, stage and annotation",
+)
+FLYEXPRESS = Importer(
+    """FlyExpress's tables and images.
 
+    SOURCES are, in any order, the folder of images (N_s.bmp or insituN_s.bmp), the table of images
+    (columns gene, stage, direction, image_url) and that of annotations (gene, stage, annotation), plain
+    or gzipped. Stages are 1 to 6. What is left out is listed in rejected.csv, with the reason.
 
-def _has(header, wanted):
-    places = named_columns(header, wanted)
-    return all(at is not None for name, at in places.items() if name not in _OPTIONAL)
-
-
-def _read(path, wanted, accounts, account):
-    table, places, n_columns, rows = Path(path).name, None, 0, []
-    for line, cells, fault in read_rows(path):
-        if places is None:
-            places, n_columns = named_columns(cells, wanted), len(cells)
-            continue
-        if not fault and len(cells) != n_columns:
-            fault = BAD_ROW
-        cell = {name: cells[at] if at is not None and not fault else "" for name, at in places.items()}
-        try:
-            items = () if fault else tuple(parse_texts(cell["items"]))
-        except ValueError:
-            fault = NO_TUPLE
-        if fault:
-            accounts.drop(account, Drop(table, line, cell["gene"], fault))
-        else:
-            view = cell.get("view", "").lower()
-            rows.append(Row(table, line, (cell["gene"],), cell["stage"], items, cell["fbgn"], view))
-    return rows
+    \b
+    Example:
+        flyannot import flyexpress images.csv annotations.csv bmp/ --genes genes.csv -o embryos
+    """,
+    "SOURCES...",
+    TableOptions,
+    partial(import_tables, TABLES),
+)

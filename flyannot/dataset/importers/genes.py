@@ -53,6 +53,11 @@ class Genes:
             for name in filter(None, names):
                 known[name].add(fbgn)
 
+    def learn(self, rows):
+        """Take in what the rows of tables say themselves of which name is which gene."""
+        for row in rows:
+            self.add(row.fbgn, *row.names)
+
     def named(self, *names, fbgn=""):
         """The gene that is meant: by its number if it has one, else by the first name that is known.
 

@@ -74,26 +74,22 @@ def named_columns(header, wanted):
 def parse_texts(text):
     """The texts in a tuple or list that was written as Python prints it; never evaluated.
 
-    Raises ValueError if it is anything else.
+    Raises ValueError(NO_TUPLE) if it is anything else.
     """
     if len(text) > _MOST_TEXT:
-        raise ValueError("too long")
+        raise ValueError(NO_TUPLE)
     try:
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")  # of backslashes
             found = ast.literal_eval(text)
-    except (SyntaxError, ValueError, TypeError, MemoryError, RecursionError) as error:
-        raise ValueError(str(error)) from None
+    except (SyntaxError, ValueError, TypeError, MemoryError, RecursionError):
+        raise ValueError(NO_TUPLE) from None
     if not isinstance(found, tuple | list) or not all(isinstance(one, str) for one in found):
-        raise ValueError("not a tuple of texts")
+        raise ValueError(NO_TUPLE)
     texts = [" ".join(one.split()) for one in found]
-    if any(_is_unusable(one) for one in texts):
-        raise ValueError("a control character")
+    if _fault(texts):
+        raise ValueError(NO_TUPLE)
     return texts
-
-
-def _is_unusable(text):
-    return bool(_CONTROL.search(text)) or not _is_unicode(text)
 
 
 def _is_unicode(text):

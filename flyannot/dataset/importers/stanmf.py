@@ -9,19 +9,17 @@ import gzip
 import io
 import tarfile
 import zlib
-from collections import defaultdict
 
 import numpy as np
 
-from flyannot.dataset.importers.accounts import Accounts, Drop
 from flyannot.dataset.importers.genes import UnclearGene, read_genes
+from flyannot.dataset.importers.import_log import ImportLog, Rejected
 from flyannot.dataset.importers.r_names import RNames
-from flyannot.dataset.importers.source_tables import header_of, named_columns, read_rows
+from flyannot.dataset.importers.resolve import SEVERAL_GENES
 from flyannot.errors import DataError, InputError
 
 NAME_IN_ARCHIVE = "WuExampleExpression.csv"
 UNKNOWN_GENE = "no gene of this name is known"
-SEVERAL_GENES = "a name of several genes"
 
 # First and last column of the mask in each of its 16 rows, counted from 1.
 _SPANS = ((11, 22), (7, 26), (5, 28), (3, 29), (2, 30), (2, 31), (1, 32), (1, 32),
@@ -32,70 +30,47 @@ _FIX = "name the archive staNMF-1.1.tar.gz, or the CSV in it"
 
 def mask():
     """Where the embryo is: bool array (16, 32); a pattern fills it column by column."""
-    rows = [[first <= at <= last for at in range(1, 33)] for first, last in _SPANS]
-    return np.array(rows)
+    return np.array([[first <= at <= last for at in range(1, 33)] for first, last in _SPANS])
 
 
 def read_stanmf(path, genes_table):
-    """The arrays of an npz file (see `flyannot.dataset.importers.wu2016`), and the `Accounts` of the columns.
+    """The arrays of `flyannot.dataset.importers.pattern_arrays`, and the ImportLog of the columns.
 
     Parameters
     ----------
-    path : path of the archive, or of its CSV, gzipped or not
+    path : Path of the archive, or of its CSV, gzipped or not
     genes_table : path of a table of genes, see `flyannot.dataset.importers.genes.read_genes`
-
-    Returns
-    -------
-    arrays : dict of patterns, mask, image_id ("wu" and the number of the column), gene and fbgn
-    accounts : Accounts with "images"
 
     Raises
     ------
     InputError
         If a file is missing or not readable, or no gene is known.
     DataError
-        If the table has not one row for each pixel, or holds what is no number in [0, 1].
+        If the table has not one row for each pixel, or holds what is no number.
     """
     columns, patterns = _read_patterns(path)
-    names, accounts = RNames(read_genes(genes_table), columns), Accounts(("images",))
-    kept, genes = [], []
+    names, log = RNames(read_genes(genes_table), columns), ImportLog(("images",))
+    genes = {}
     for at, column in enumerate(columns):
         gene, reason, detail = _gene(names, column)
         if reason:
-            accounts.drop("images", Drop(NAME_IN_ARCHIVE, 1, column, reason, detail))
+            log.reject("images", Rejected(NAME_IN_ARCHIVE, 1, column, reason, detail))
         else:
-            accounts.take("images")
-            kept.append(at)
-            genes.append(gene)
-    if not kept:
-        raise InputError(f"{genes_table} knows none of the {len(columns):,} genes of {path}",
-                         fix="name BDGP's table of annotations")  # fmt: skip
+            log.take("images")
+            genes[at] = gene
+    if not genes:
+        raise InputError(
+            f"{genes_table} knows none of the {len(columns):,} genes of {path}",
+            fix="name BDGP's table of annotations",
+        )
     arrays = {
-        "patterns": patterns[kept],
+        "patterns": patterns[list(genes)],
         "mask": mask(),
-        "image_id": np.array([f"wu{at + 1:04d}" for at in kept]),
-        "gene": np.array([gene.symbol for gene in genes]),
-        "fbgn": np.array([gene.fbgn for gene in genes]),
+        "image_id": np.array([f"wu{at + 1:04d}" for at in genes]),
+        "gene": np.array([gene.symbol for gene in genes.values()]),
+        "fbgn": np.array([gene.fbgn for gene in genes.values()]),
     }
-    return arrays, accounts
-
-
-def terms_of_genes(path, stage_range, fbgns):
-    """The rows for annotations.csv that a table of genes has for some genes in one stage range.
-
-    An empty list if the table has no columns stage_range and term.
-    """
-    wanted = {name: (name,) for name in ("fbgn", "gene", "stage_range", "term")}
-    places = named_columns(header_of(path), wanted)
-    if None in places.values():
-        return []
-    found = defaultdict(dict)
-    for _, cells, fault in read_rows(path):
-        if not fault and len(cells) > max(places.values()):
-            row = {name: cells[at] for name, at in places.items()}
-            if row["fbgn"] in fbgns and row["stage_range"] == stage_range and row["term"]:
-                found[row["fbgn"]][row["term"]] = row | {"gene": row["gene"] or row["fbgn"]}
-    return [row for terms in found.values() for row in terms.values()]
+    return arrays, log
 
 
 def _gene(names, column):
@@ -110,10 +85,10 @@ def _read_patterns(path):
     """The names of the columns, and the patterns (n_images, n_pixels)."""
     try:
         rows = list(csv.reader(io.StringIO(_text(path))))
-    except (OSError, EOFError, zlib.error, tarfile.TarError, csv.Error) as error:
-        raise InputError(f"cannot read {path}: {error}", fix=_FIX) from error
     except UnicodeDecodeError:
         raise InputError(f"{path} is not UTF-8 text", fix=_FIX) from None
+    except (OSError, EOFError, zlib.error, tarfile.TarError, csv.Error) as error:
+        raise InputError(f"cannot read {path}: {error}", fix=_FIX) from error
     n_pixels = int(mask().sum())
     if len(rows) != n_pixels + 1:
         raise DataError(f"{path} has {len(rows):,} rows, not a header and {n_pixels}", fix=_FIX)
@@ -128,8 +103,6 @@ def _read_patterns(path):
 
 
 def _text(path):
-    if not path.is_file():
-        raise InputError(f"no such file: {path}", fix=_FIX)
     if tarfile.is_tarfile(path):
         with tarfile.open(path) as archive:
             members = [m for m in archive if m.isfile() and m.name.endswith(f"/{NAME_IN_ARCHIVE}")]

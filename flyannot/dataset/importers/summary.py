@@ -12,9 +12,9 @@ _COLUMNS = {
 
 
 def summary_text(summary):
-    """What was taken, what was dropped and why, stage range by stage range, and the terms by frequency."""
+    """What was taken, what was rejected and why, stage range by stage range, and the terms by frequency."""
     blocks = [
-        *(_account(name, account) for name, account in summary["accounts"].items()),
+        *(_sort(sort, counts) for sort, counts in summary["log"].items()),
         _stage_ranges(summary["stage_ranges"]),
         _genes(summary),
         _terms(summary["terms"]),
@@ -22,10 +22,10 @@ def summary_text(summary):
     return "\n\n".join("\n".join(block) for block in blocks if block)
 
 
-def _account(name, account):
-    yield f"{name}: {account['total']:,} read, {account['taken']:,} taken"
-    for reason, n in account["dropped"].items():
-        yield f"  {n:>9,}  dropped: {reason}"
+def _sort(sort, counts):
+    yield f"{sort}: {counts['total']:,} read, {counts['taken']:,} taken"
+    for reason, n in counts["rejected"].items():
+        yield f"  {n:>9,}  rejected: {reason}"
 
 
 def _stage_ranges(counts):

@@ -1,4 +1,4 @@
-"""The pages hold: every block of the README and of the tutorials is run, or at least parsed."""
+"""The documentation holds: every block of the README and of the tutorial is run, or at least parsed."""
 
 import csv
 import glob
@@ -18,15 +18,10 @@ from tests.command_lines import contexts_of, flyannot_lines
 from tests.conftest import ROOT
 from tests.page_blocks import NOT_RUN, blocks_of, run_python
 
-TUTORIALS = ROOT / "data" / "README.md"
-PAGES = [
-    ROOT / "README.md",
-    TUTORIALS,
-    *sorted((ROOT / "data").glob("[A-Z]*.md")),
-    *sorted((ROOT / "docs").glob("*.md")),
-]
-PAGES = list(dict.fromkeys(PAGES))
-RUN = [ROOT / "README.md", TUTORIALS]
+DOCS = ROOT / "docs"
+TUTORIAL, CLUSTER = DOCS / "tutorial.md", DOCS / "cluster.md"
+PAGES = [*sorted(ROOT.glob("*.md")), *sorted(DOCS.glob("*.md")), *sorted((ROOT / "data").glob("*.md"))]
+RUN = [ROOT / "README.md", TUTORIAL, CLUSTER]
 LANGUAGES = {"sh", "python", "r", "csv", "toml", "text"}
 STAGES = {"4-6": 2}
 page_ids = [page.relative_to(ROOT).as_posix() for page in PAGES]
@@ -83,13 +78,11 @@ def workplace(chain, tmp_path, monkeypatch):
     for picture in pictures[:3]:
         shutil.copy(picture, tmp_path / "new-images")
     shutil.copy(pictures[0], tmp_path / "embryo.png")
-    (configuration,) = blocks_of(TUTORIALS, "toml")
+    (configuration,) = blocks_of(TUTORIAL, "toml")
     (tmp_path / "my-configuration.toml").write_text(configuration.code)
     monkeypatch.chdir(tmp_path)
-    for command in ("EXTRACT", "POOL", "TRAIN", "ANNOTATE", "EVALUATE"):
-        monkeypatch.setenv(f"FLYANNOT_{command}_JOBS", "1")
-    for name, value in (("LEARN_DICT_N_ATOMS", "24"), ("LEARN_DICT_N_EPOCHS", "1"), ("EVALUATE_FOLDS", "2"),
-                        ("EVALUATE_MIN_GROUPS", "6"), ("TRAIN_MIN_GROUPS", "6")):  # fmt: skip
+    for name, value in (("RUN_JOBS", "1"), ("LEARN_DICT_N_ATOMS", "24"), ("LEARN_DICT_N_EPOCHS", "1"),
+                        ("EVALUATE_FOLDS", "2"), ("CLASSIFY_MIN_GROUPS", "6")):  # fmt: skip
         monkeypatch.setenv(f"FLYANNOT_{name}", value)
     return tmp_path
 
@@ -100,7 +93,7 @@ def lines_of(block):
     return [line for line in lines if line and not line.startswith("#")]
 
 
-@pytest.mark.parametrize("page", RUN, ids=["README.md", "data/README.md"])
+@pytest.mark.parametrize("page", RUN, ids=lambda page: page.name)
 def test_the_blocks_of_a_page_run_one_after_the_other(flyannot, workplace, page):
     for block in blocks_of(page):
         if block.language == "python":
@@ -173,7 +166,7 @@ def test_the_messages_that_are_explained_are_those_that_are_said():
     """Every piece of a message of the table, between dots, stands in the code."""
     code = "\n".join(path.read_text() for path in sorted((ROOT / "flyannot").rglob("*.py")))
     code = re.sub(r'"\s*\n\s*f?"', "", code)  # texts that go on in the next line
-    table = TUTORIALS.read_text().partition("## When something goes wrong")[2]
+    table = (DOCS / "errors.md").read_text()
     messages = re.findall(r"^\| `([^`]+)` \|", table, re.MULTILINE)
     assert len(messages) > 12
     for message in messages:

@@ -45,10 +45,10 @@
   function filterScores() {
     const words = byId("scores-search").value.trim().toLowerCase();
     const stage = byId("scores-stage").value;
-    const all = byId("scores-unjudged").checked;
+    const all = byId("scores-unevaluated").checked;
     let shown = 0;
     for (const row of scores.tBodies[0].rows) {
-      const fits = (!stage || row.dataset.stage === stage) && (all || row.dataset.judged === "1") &&
+      const fits = (!stage || row.dataset.stage === stage) && (all || row.dataset.evaluated === "1") &&
         row.cells[1].textContent.toLowerCase().includes(words);
       row.hidden = !fits;
       shown += fits;
@@ -56,8 +56,8 @@
     byId("scores-count").textContent = shown + (shown === 1 ? " term" : " terms");
   }
   if (scores) {
-    byId("scores-unjudged").checked = !scores.querySelector("tr[data-judged='1']");
-    for (const id of ["scores-search", "scores-stage", "scores-unjudged"]) byId(id).addEventListener("input", filterScores);
+    byId("scores-unevaluated").checked = !scores.querySelector("tr[data-evaluated='1']");
+    for (const id of ["scores-search", "scores-stage", "scores-unevaluated"]) byId(id).addEventListener("input", filterScores);
     filterScores();
     scores.addEventListener("click", (event) => {
       const button = event.target.closest("button[data-curves]");
@@ -88,15 +88,18 @@
 
   // --- the groups ---
   const index = JSON.parse(byId("index").textContent);
-  const [STAGE, GENE, FBGN, NAME, IMAGES, ANNOTATED, TRAINED, AGREED, MISSED, NEW, PREDICTED, YES, CURATED] = Array(13).keys();
-  const STATUS = ["agreed", "missed", "new", "predicted", "not learned", "absent", "cannot say"];
-  const CLASSES = ["agreed", "missed", "new", "predicted", "unlearned", "absent", "unlearned"];
+  const [STAGE, GENE, FBGN, NAME, IMAGES, ANNOTATED, AGREED, MISSED, NEW, PREDICTED, YES, CURATED] = Array(12).keys();
   const PER_PAGE = 10;
   const list = byId("groups-list");
   const chunks = new Map();
   let chosen = [], page = 0;
 
-  window.flyannotChunk = (number, groups) => chunks.get(number).resolve(groups);
+  window.flyannotChunk = (number, html) => {
+    const template = make("template", {});
+    template.innerHTML = html;
+    for (const image of template.content.querySelectorAll("img")) image.setAttribute("src", index.folder + "/" + image.getAttribute("src"));
+    chunks.get(number).resolve(template.content);
+  };
   function chunkOf(number) {
     if (!chunks.has(number)) {
       const entry = {};
@@ -104,7 +107,7 @@
       chunks.set(number, entry);
       const inside = byId("chunk-" + number);
       if (inside) {
-        entry.resolve(JSON.parse(inside.textContent));
+        entry.resolve(inside.content);
       } else {
         const script = make("script", { src: index.folder + "/chunk-" + number + ".js" });
         script.addEventListener("error", () => entry.reject(new Error("the folder " + index.folder + " does not lie beside this page")));
@@ -114,9 +117,8 @@
     return chunks.get(number).promise;
   }
   function detailsOf(g) {
-    return chunkOf(Math.floor(g / index.perChunk)).then((groups) => groups[g % index.perChunk]);
+    return chunkOf(Math.floor(g / index.perChunk)).then((chunk) => chunk.children[g % index.perChunk]);
   }
-  function sourceOf(image) { return image && index.folder ? index.folder + "/" + image : image; }
 
   function title(group) {
     return (group[GENE] || group[NAME]) + ", stage range " + index.stages[group[STAGE]];
@@ -160,110 +162,44 @@
       badge(group[NEW], "new"), badge(group[PREDICTED], "predicted"));
     if (!counts.children.length) counts.append(make("span", { class: "quiet" }, "no term predicted"));
     const images = group[IMAGES] + (group[IMAGES] === 1 ? " image" : " images");
-    const known = group[ANNOTATED] ? "" : ", not annotated";
+    const annotated = group[ANNOTATED] ? "" : ", not annotated";
     const section = make("details", { class: "group" },
-      make("summary", {}, thumb, make("h3", {}, title(group)), make("span", { class: "quiet" }, images + known), counts));
-    const inside = make("div", { class: "inside" });
-    section.append(inside);
+      make("summary", {}, thumb, make("h3", {}, title(group)), make("span", { class: "quiet" }, images + annotated), counts));
     section.addEventListener("toggle", () => {
-      if (section.open && !inside.children.length) {
-        inside.append(make("p", { class: "quiet" }, "Loading"));
-        detailsOf(g).then((details) => inside.replaceChildren(...sectionOf(group, details)))
-          .catch((error) => inside.replaceChildren(make("p", { class: "banner" }, "Cannot be shown: " + error.message + ".")));
+      if (section.open && section.children.length === 1) {
+        detailsOf(g).then((details) => section.append(details.cloneNode(true)))
+          .catch((error) => section.append(make("p", { class: "banner" }, "Cannot be shown: " + error.message + ".")));
       }
     });
     detailsOf(g).then((details) => {
-      const found = details.images.find((image) => image[2]);
-      if (found) thumb.src = sourceOf(found[2]); else thumb.remove();
+      const found = details.querySelector("img");
+      if (found) thumb.src = found.getAttribute("src"); else thumb.remove();
     }).catch(() => thumb.remove());
     return section;
   }
 
-  function sectionOf(group, details) {
-    const figures = details.images.map(([name, view, src], i) => {
-      const described = title(group) + ": image " + (i + 1) + " of " + details.images.length + (view ? ", " + view + " view" : "");
-      const embryo = make("div", { class: "embryo" }, src ? make("img", { src: sourceOf(src), alt: described, loading: "lazy" })
-        : make("span", { class: "none" }, "the image is not there"));
-      return make("figure", {}, embryo, make("figcaption", {}, name + (view ? ", " + view : "")));
-    });
-    const legend = make("div", { class: "legend", role: "status" });
-    const rows = details.terms.map((term) => termRow(term, figures, legend));
-    const absent = rows.filter((row) => row.classList.contains("absent"));
-    const shows = rows.length > absent.length;
-    for (const row of absent) row.hidden = shows;
-    const table = make("table", {},
-      make("caption", { class: "unseen" }, "Terms of " + title(group)),
-      make("thead", {}, make("tr", {}, ...["Term", "", "Probability", "Why"].map((name) => make("th", { scope: "col" }, name ||
-        make("span", { class: "unseen" }, "Comparison with the curators"))))),
-      make("tbody", {}, ...rows));
-    const parts = [make("div", { class: "images" }, ...figures), legend,
-      make("div", { class: "scroll", tabindex: 0, role: "region", "aria-label": "Terms of " + title(group) }, table)];
-    if (absent.length && shows) {
-      const more = make("button", { type: "button" }, "Show the " + (absent.length === 1 ? "term" : absent.length + " terms") + " answered no");
-      more.addEventListener("click", () => { for (const row of absent) row.hidden = false; more.remove(); });
-      parts.push(make("p", {}, more));
-    }
-    if (group[FBGN]) parts.push(make("p", { class: "quiet" }, "FlyBase number " + group[FBGN]));
-    if (!details.terms.length) parts.push(make("p", { class: "quiet" }, "The model knows no term of this stage range."));
-    return parts;
-  }
-
-  function idOf(t) {
-    if (!index.ids[t]) return [];
-    const [id, href, remark, title] = index.ids[t];
-    const link = make("a", { class: "id", href, target: "_blank", rel: "noopener noreferrer", title: title || null }, id);
-    return remark ? [" ", link, " ", make("span", { class: "quiet" }, remark)] : [" ", link];
-  }
-  function termRow([term, status, probability, heldOut, final, map, second], figures, legend) {
-    const name = index.terms[term], kind = CLASSES[status];
-    const words = kind === "absent" ? make("span", { class: "quiet" }, "no") : make("span", { class: "badge " + kind }, STATUS[status]);
-    const answer = { agreed: 1, new: 1, predicted: 1, missed: 0, absent: 0 }[kind];
-    const opinion = second === null || second === answer ? [] : [" ", make("span", { class: "quiet" }, "second opinion: " + (second ? "yes" : "no"))];
-    const value = make("td", {});
-    if (probability === null) {
-      value.append(make("span", { class: "quiet" }, "too few genes carry it"));
-    } else {
-      const fill = make("i", {});
-      fill.style.width = 100 * probability + "%";
-      value.append(make("span", { class: "bar", "aria-hidden": true }, fill), probability.toFixed(2));
-      if (!heldOut) value.append(make("span", { class: "quiet", title: "by the final model" }, " *"));
-    }
-    const why = make("td", {});
-    if (map) {
-      const button = make("button", { type: "button", "aria-pressed": "false", class: "map" }, "Map",
-        make("span", { class: "unseen" }, " of " + name));
-      button.addEventListener("click", () => toggleMap(button, name, final, map, figures, legend));
-      why.append(button);
-    }
-    return make("tr", { class: kind === "absent" ? "absent" : null }, make("th", { scope: "row" }, name, ...idOf(term)), make("td", {}, words, ...opinion), value, why);
-  }
-
   // --- maps of contributions ---
   function signed(value) { return (value < 0 ? "\u2212" : "+") + Math.abs(value).toFixed(3); }
-  function toggleMap(button, name, final, map, figures, legend) {
+  function toggleMap(button) {
+    const section = button.closest(".inside"), legend = section.querySelector(".legend");
     const on = button.getAttribute("aria-pressed") === "false";
-    for (const other of button.closest("table").querySelectorAll("button[aria-pressed]")) other.setAttribute("aria-pressed", "false");
-    for (const figure of figures) {
-      figure.querySelectorAll("canvas").forEach((canvas) => canvas.remove());
-      figure.querySelector(".embryo").classList.remove("mapped");
-    }
+    for (const other of section.querySelectorAll("button.map")) other.setAttribute("aria-pressed", "false");
+    for (const canvas of section.querySelectorAll("canvas")) canvas.remove();
+    for (const embryo of section.querySelectorAll(".embryo")) embryo.classList.toggle("mapped", on);
     legend.replaceChildren();
     if (!on) return;
     button.setAttribute("aria-pressed", "true");
-    const [value, plus, minus, rest, full, cells] = map;
-    figures.forEach((figure, i) => {
-      figure.querySelector(".embryo").classList.add("mapped");
-      figure.querySelector(".embryo").append(drawn(cells[i], name));
-    });
-    legend.append(make("span", {}, "speaks against"), make("span", { class: "ramp", "aria-hidden": true }),
-      make("span", {}, "speaks for " + name + "."),
-      make("span", { class: "quiet" }, "Final model: probability " + final.toFixed(2) + ", decision value " + signed(value) + " = " +
-        plus.toFixed(3) + " for \u2212 " + minus.toFixed(3) + " against " + signed(rest) + " intercept, split exactly over the windows of " +
-        (figures.length === 1 ? "this image" : "these images") + ". Full colour: " + full.toPrecision(2) + " in 8 x 8 pixels."));
+    const [value, plus, minus, rest, full, cells] = JSON.parse(button.dataset.map), name = button.dataset.term;
+    section.querySelectorAll(".embryo").forEach((embryo, i) => embryo.append(drawn(cells[i], name)));
+    legend.append(make("span", {}, "opposes"), make("span", { class: "ramp", "aria-hidden": true }),
+      make("span", {}, "supports " + name + "."),
+      make("span", { class: "quiet" }, "Final model: probability " + button.dataset.final + ", decision value " + signed(value) + " = " +
+        plus.toFixed(3) + " supporting \u2212 " + minus.toFixed(3) + " opposing " + signed(rest) + " intercept, split exactly over the patches of " +
+        (cells.length === 1 ? "this image" : "these images") + ". Full colour: " + full.toPrecision(2) + " in 8 x 8 pixels."));
   }
   function drawn(packed, name) {
     const [rows, columns] = index.cells;
-    const canvas = make("canvas", { width: columns, height: rows, role: "img", "aria-label": "Map: where this image speaks for or against " + name });
+    const canvas = make("canvas", { width: columns, height: rows, role: "img", "aria-label": "Map: where this image supports or opposes " + name });
     const text = atob(packed), context = canvas.getContext("2d"), pixels = context.createImageData(columns, rows);
     for (let i = 0; i < text.length; i++) {
       const level = ((text.charCodeAt(i) << 24) >> 24) / 127;
@@ -275,6 +211,14 @@
   }
 
   if (list) {
+    list.addEventListener("click", (event) => {
+      const button = event.target.closest("button.map, button.more");
+      if (button && button.matches(".map")) toggleMap(button);
+      if (button && button.matches(".more")) {
+        for (const row of button.closest(".inside").querySelectorAll("tr[hidden]")) row.hidden = false;
+        button.remove();
+      }
+    });
     for (const id of ["groups-search", "groups-stage", "groups-which", "groups-order"]) byId(id).addEventListener("input", choose);
     byId("groups-previous").addEventListener("click", () => { page--; showPage(); });
     byId("groups-next").addEventListener("click", () => { page++; showPage(); });

@@ -1,0 +1,95 @@
+"""The patterns of Wu et al. 2016 as arrays, from an npz file: checked, and nothing unpickled.
+
+patterns (n_images, n_pixels) float in [0, 1], mask (16, 32) bool with n_pixels True, which each pattern fills
+column by column, and image_id, gene and fbgn, text (n_images,).
+"""
+
+import re
+import zipfile
+from pathlib import Path
+
+import numpy as np
+
+from flyannot.errors import DataError, InputError
+
+GRID = (16, 32)
+_TEXTS = ("image_id", "gene", "fbgn")
+_ARRAYS = ("patterns", "mask", *_TEXTS)
+_MOST_BYTES = 2**30  # unpacked; the published file has 3 MB
+_SAFE_NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9_.-]{0,99}")
+_FIX = "use the patterns.npz of the data set, or make it again"
+
+
+def is_npz(path):
+    """Whether a file begins as npz files do, or is called one."""
+    with open(path, "rb") as file:
+        return file.read(4) == b"PK\x03\x04" or Path(path).suffix == ".npz"
+
+
+def read_patterns(path):
+    """The checked arrays of an npz file, by name.
+
+    Raises
+    ------
+    InputError
+        If there is no such file.
+    DataError
+        If it is no npz file, or an array is missing or not as it should be.
+    """
+    path = Path(path)
+    if not path.is_file():
+        raise InputError(f"no such file: {path}", fix="name the patterns.npz of the data set")
+    try:
+        arrays = _unpacked(path)
+    except DataError:
+        raise
+    except Exception as error:  # a damaged header raises whatever Python's tokenizer does
+        raise DataError(f"{path} is no readable npz file: {error}", fix=_FIX) from error
+    return checked(path, arrays)
+
+
+def checked(path, arrays):
+    """The arrays, if nothing is wrong with them; DataError names the file and the array."""
+    fault = next((f'the array "{name}" is missing' for name in _ARRAYS if name not in arrays), None)
+    fault = fault or _pattern_fault(arrays["patterns"], arrays["mask"]) or _text_fault(arrays)
+    if fault:
+        raise DataError(f"{path}: {fault}", fix=_FIX)
+    return arrays
+
+
+def _unpacked(path):
+    with zipfile.ZipFile(path) as archive:
+        n_bytes = sum(member.file_size for member in archive.infolist())
+    if n_bytes > _MOST_BYTES:
+        raise DataError(f"{path} would unpack to {n_bytes:,} bytes", fix=_FIX)
+    with np.load(path, allow_pickle=False) as archive:
+        return {name: archive[name] for name in _ARRAYS if name in archive}
+
+
+def _pattern_fault(patterns, mask):
+    if mask.dtype != bool or mask.shape != GRID:
+        return f'the array "mask" is {mask.dtype} {mask.shape}, not bool {GRID}'
+    n_pixels = int(mask.sum())
+    if n_pixels == 0:
+        return 'the array "mask" is False everywhere'
+    if patterns.dtype.kind != "f" or patterns.ndim != 2 or patterns.shape[1] != n_pixels:
+        return f'the array "patterns" is {patterns.dtype} {patterns.shape}, not float (n_images, {n_pixels})'
+    bad = ~((patterns >= 0) & (patterns <= 1)).all(axis=1)  # NaN fails both
+    if bad.any():
+        return f'{bad.sum()} rows of "patterns" hold NaN or values outside [0, 1], first row {bad.argmax()}'
+    return ""
+
+
+def _text_fault(arrays):
+    n_images = len(arrays["patterns"])
+    for name in _TEXTS:
+        texts = arrays[name]
+        if texts.dtype.kind != "U" or texts.shape != (n_images,):
+            return f'the array "{name}" is {texts.dtype} {texts.shape}, not text ({n_images},)'
+    image_ids = arrays["image_id"].tolist()
+    unsafe = next((image_id for image_id in image_ids if not _SAFE_NAME.fullmatch(image_id)), None)
+    if unsafe is not None:
+        return f'"{unsafe}" in the array "image_id" cannot be a file name'
+    if len({image_id.lower() for image_id in image_ids}) < n_images:
+        return 'the array "image_id" names an image twice'
+    return "" if all(arrays["gene"].tolist()) else 'the array "gene" has an empty entry'

@@ -1,0 +1,196 @@
+"""From the rows of published tables to images and terms, each taken once and for one gene."""
+
+from dataclasses import dataclass
+
+from flyannot.dataset.importers.genes import UnclearGene
+from flyannot.dataset.importers.import_log import Rejected
+from flyannot.errors import InputError
+from flyannot.stage_ranges import parse_stage_range
+
+UNKNOWN_STAGE = "unknown stage"
+NO_GENE = "no gene"
+SEVERAL_GENES = "a name of several genes"
+NO_IMAGE = "names no image"
+NO_TERM = "no annotation"
+REPEATED = "duplicate"
+OTHER_GENE = "already the image of another gene"
+OTHER_STAGE = "already the image of another stage range"
+NOT_ANNOTATED = "its gene is not annotated in this stage range"
+
+
+@dataclass(frozen=True, slots=True)
+class Row:
+    """One usable row of a table; `items` are the names of images, or the terms."""
+
+    table: str
+    line: int
+    names: tuple  # of the gene: symbol, CG number
+    stage: str
+    items: tuple
+    fbgn: str = ""
+    view: str = ""
+
+
+@dataclass(frozen=True)
+class Resolved:
+    """What goes into the data set: rows for images.csv and annotations.csv, by their columns."""
+
+    images: list
+    terms: list
+    one_gene: list  # (name, name) of genes that share an image
+
+
+def resolve(image_rows, term_rows, genes, pictures, log, *, only_annotated=False):
+    """Decide what is taken; whatever is not is entered in the log.
+
+    Parameters
+    ----------
+    image_rows, term_rows : lists of Row
+    genes : flyannot.dataset.importers.genes.Genes
+    pictures : flyannot.dataset.importers.pictures.Pictures
+    log : flyannot.dataset.importers.import_log.ImportLog
+        Gets "image rows", "images", "annotation rows" and "terms".
+    only_annotated : bool
+        Take no image of a gene without terms in its stage range.
+
+    Returns
+    -------
+    resolved : Resolved
+    """
+    placed_images = list(_placed(image_rows, genes, log, "image rows", NO_IMAGE))
+    placed_terms = list(_placed(term_rows, genes, log, "annotation rows", NO_TERM))
+    same = _SameGenes(placed_images)
+    terms = _Terms()
+    _take_all(placed_terms, same, terms.take, log, ("annotation rows", "terms"))
+    images = _Images(pictures, terms.annotated if only_annotated else None)
+    _take_all(placed_images, same, images.take, log, ("image rows", "images"))
+    return Resolved(images.rows, terms.rows, same.pairs)
+
+
+def _placed(rows, genes, log, sort, nothing):
+    """The rows whose gene and stage range are known, with both."""
+    stage_ranges, known = {}, {}
+    for row in rows:
+        if row.stage not in stage_ranges:
+            stage_ranges[row.stage] = stage_range_of(row.stage)
+        who = row.names, row.fbgn
+        if who not in known:
+            known[who] = _gene(genes, row)
+        stage_range, (gene, reason, detail) = stage_ranges[row.stage], known[who]
+        if not stage_range:
+            reason, detail = UNKNOWN_STAGE, row.stage
+        elif not reason and not row.items:
+            reason = nothing
+        if reason:
+            item = next(filter(None, row.names), row.fbgn)
+            log.reject(sort, Rejected(row.table, row.line, item, reason, detail))
+        else:
+            yield row, gene, stage_range
+
+
+def stage_range_of(text):
+    """A stage range by its BDGP name; None if the text is none."""
+    try:
+        return parse_stage_range(text)
+    except InputError:
+        return None
+
+
+def _gene(genes, row):
+    """The Gene, or None with the reason and its detail."""
+    if not row.fbgn and not any(row.names):
+        return None, NO_GENE, ""
+    try:
+        return genes.named(*row.names, fbgn=row.fbgn), "", ""
+    except UnclearGene as unclear:
+        return None, SEVERAL_GENES, str(unclear)
+
+
+class _SameGenes:
+    """Genes that share an image are one gene, unless FlyBase numbers them apart."""
+
+    def __init__(self, placed_images):
+        self.pairs, self._first, self._one = [], {}, {}
+        for row, gene, _ in placed_images:
+            for image in row.items:
+                self._note(image, gene)
+
+    def _note(self, image, gene):
+        mine, other = self.as_one(gene), self.as_one(self._first.setdefault(image, gene))
+        if mine == other or mine.fbgn and other.fbgn:
+            return
+        kept, given_up = (mine, other) if mine.fbgn else (other, mine)
+        self._one[given_up] = kept
+        self.pairs.append((given_up.symbol, kept.symbol))
+
+    def as_one(self, gene):
+        while gene in self._one:
+            gene = self._one[gene]
+        return gene
+
+
+def _take_all(placed, same, take, log, sorts):
+    """Take what is in the rows; `take` returns why it does not, and a detail."""
+    of_rows, of_items = sorts
+    for row, gene, stage_range in placed:
+        reasons = []
+        for item in row.items:
+            reason, detail = take(item, row, same.as_one(gene), stage_range)
+            if reason:
+                reasons.append(reason)
+                log.reject(of_items, Rejected(row.table, row.line, item, reason, detail))
+            else:
+                log.take(of_items)
+        log.settle(of_rows, len(row.items) - len(reasons), reasons)
+
+
+class _Terms:
+    """Every term of a gene in a stage range once."""
+
+    def __init__(self):
+        self.rows, self.annotated, self._known = [], set(), set()
+
+    def take(self, term, row, gene, stage_range):
+        key = gene.gene_id, stage_range, term
+        if not term or key in self._known:
+            return REPEATED if term else NO_TERM, gene.symbol
+        self._known.add(key)
+        self.annotated.add(key[:2])
+        self.rows.append({"gene": gene.symbol, "fbgn": gene.fbgn, "stage_range": stage_range, "term": term})
+        return "", ""
+
+
+class _Images:
+    """Every picture file once."""
+
+    def __init__(self, pictures, annotated):
+        self.rows, self._pictures = [], pictures
+        self._annotated = annotated  # (gene_id, stage range); None: whether it is annotated does not matter
+        self._taken = {}  # path -> its row of images.csv, its gene_id and line
+
+    def take(self, name, row, gene, stage_range):
+        path, reason = self._pictures.find(name)
+        if reason:
+            return reason, ""
+        if self._annotated is not None and (gene.gene_id, stage_range) not in self._annotated:
+            return NOT_ANNOTATED, ""
+        if path in self._taken:
+            return self._conflict(path, row, gene, stage_range)
+        entry = {
+            "image": f"images/{path}", "gene": gene.symbol, "fbgn": gene.fbgn, "stage_range": stage_range,
+            "view": row.view,
+        }  # fmt: skip
+        self._taken[path] = entry, gene.gene_id, row.line
+        self.rows.append(entry)
+        return "", ""
+
+    def _conflict(self, path, row, gene, stage_range):
+        entry, gene_id, line = self._taken[path]
+        detail = f"as on line {line}: {entry['gene']}, {entry['stage_range']}"
+        if gene_id != gene.gene_id:
+            return OTHER_GENE, detail
+        if entry["stage_range"] != stage_range:
+            return OTHER_STAGE, detail
+        if entry["view"] != row.view:
+            entry["view"] = ""  # two views are claimed: which is right is unknown
+        return REPEATED, detail

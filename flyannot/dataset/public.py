@@ -1,0 +1,108 @@
+"""The public data sets of `registry.toml`: what each is, where it comes from, and whether it is there.
+
+A data set is the folder of its name below the folder that FLYANNOT_DATA names.
+"""
+
+import hashlib
+import os
+import tomllib
+from dataclasses import dataclass
+from importlib.resources import files
+from pathlib import Path
+
+from flyannot.errors import InputError
+from flyannot.runtime.digest import digest_of_file
+
+VARIABLE = "FLYANNOT_DATA"
+
+
+@dataclass(frozen=True)
+class PublicDataSet:
+    """One data set.
+
+    name : also of its folder; what, source, licence, cite, get : sentences
+    files : dict from path within the folder to SHA-256 of the copy that was measured; of a path that ends in
+        "/", the SHA-256 of `digest_of_folder`
+    """
+
+    name: str
+    what: str
+    source: str
+    licence: str
+    cite: str
+    get: str
+    files: dict
+
+    def state(self, data):
+        """ "absent", "as measured", or which files are "missing" or "other".
+
+        Parameters
+        ----------
+        data : Path of the folder of data sets, or None
+        """
+        folder = None if data is None else data / self.name
+        if folder is None or not folder.is_dir():
+            return "absent"
+        found = {name: _digest(folder / name) for name in self.files}
+        missing = [name for name, digest in found.items() if digest is None]
+        other = [name for name, digest in found.items() if digest not in (None, self.files[name])]
+        words = [
+            f"{word}: {', '.join(some)}" for word, some in (("missing", missing), ("other", other)) if some
+        ]
+        return "; ".join(words) or "as measured"
+
+
+def public_data_sets():
+    """Every `PublicDataSet` of the registry, in its order."""
+    text = (files("flyannot.dataset") / "registry.toml").read_text(encoding="utf-8")
+    return [PublicDataSet(name=name, **table) for name, table in tomllib.loads(text).items()]
+
+
+def data_folder():
+    """The folder of data sets that FLYANNOT_DATA names, or None.
+
+    Raises
+    ------
+    InputError
+        If what it names is no folder.
+    """
+    named = os.environ.get(VARIABLE)
+    if named and not Path(named).is_dir():
+        raise InputError(
+            f"{VARIABLE} names no folder: {named}", fix="name the folder that holds the data sets"
+        )
+    return Path(named) if named else None
+
+
+def availability():
+    """The registry and what is there of it, as a dict that JSON can hold."""
+    data = data_folder()
+    return {
+        "folder": None if data is None else str(data),
+        "data_sets": [vars(one) | {"state": one.state(data)} for one in public_data_sets()],
+    }
+
+
+def in_words(facts):
+    """What `availability` returns as lines of text."""
+    lines = [f"{VARIABLE} names {facts['folder'] or 'no folder'}"]
+    for one in facts["data_sets"]:
+        lines += ["", f"{one['name']}: {one['state']}"]
+        lines += [f"  {what:<8} {one[what]}" for what in ("what", "source", "licence", "cite", "get")]
+        lines += [
+            f"  {'sha256' if i == 0 else '':<8} {d}  {n}" for i, (n, d) in enumerate(one["files"].items())
+        ]
+    return "\n".join(lines)
+
+
+def digest_of_folder(folder):
+    """SHA-256 of the lines "DIGEST  FOLDER/FILE" of its files by name: `sha256sum FOLDER/* | sha256sum`."""
+    lines = [f"{digest_of_file(path)}  {folder.name}/{path.name}\n" for path in sorted(folder.iterdir())]
+    return hashlib.sha256("".join(lines).encode()).hexdigest()
+
+
+def _digest(path):
+    """SHA-256 of a file or folder; None where there is none."""
+    if path.is_dir():
+        return digest_of_folder(path)
+    return digest_of_file(path) if path.is_file() else None

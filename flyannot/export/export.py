@@ -1,0 +1,56 @@
+"""A file in another format, written whole or not at all."""
+
+from inspect import signature
+from pathlib import Path
+
+from flyannot.dataset.ontology import Ids, read_ontology
+from flyannot.errors import InputError
+from flyannot.export import EXPORTERS
+from flyannot.runtime.atomic_file import locked, replacing
+from flyannot.stage_ranges import STAGE_RANGES
+from flyannot.store.reading import open_stored
+
+
+def export(path, to, out, *, stage_ranges=(), ontology=(), force=False):
+    """Write what a file holds in another format.
+
+    Parameters
+    ----------
+    path : path of a file of one of the kinds in EXPORTERS
+    to : the format, one of its EXPORTERS
+    out : path of the file to write
+    stage_ranges : those to export; empty for all that the file has
+    ontology : paths of OBO files; adds the ids of terms and stage ranges, where the format has room for them
+    force : bool
+        Replace `out` if it is there.
+
+    Raises
+    ------
+    InputError
+        If the kind has no such format, a stage range is missing, `out` is there, or a package is not.
+    DataError
+        If `path` is damaged.
+    WriteError
+        If `out` cannot be written; it is then as it was.
+    """
+    out = Path(out)
+    with open_stored(path) as stored:
+        if stored.kind not in EXPORTERS:
+            raise InputError(
+                f"{stored.path} holds {stored.kind}, and nothing exports that",
+                fix=f"name {' or '.join(EXPORTERS)}",
+            )
+        write, more = EXPORTERS[stored.kind][to], {}
+        if ontology and "ids" not in signature(write).parameters:
+            raise InputError(
+                f"{stored.kind} as {to} have no place for ids", fix="export predictions to csv, or no ids"
+            )
+        if ontology:
+            more["ids"] = Ids(read_ontology(*ontology))
+        for stage_range in stage_ranges:
+            stored.group(stage_range)
+        chosen = [s for s in STAGE_RANGES if s in (stage_ranges or stored.stage_ranges)]
+        if out.exists() and (not force or out.samefile(path)):
+            raise InputError(f"{out} is there already", fix="add --force to replace it")
+        with locked(out), replacing(out) as beside:
+            write(stored, chosen, beside, **more)

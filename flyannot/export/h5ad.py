@@ -1,0 +1,70 @@
+"""Predictions and features as AnnData; takes the package anndata."""
+
+import numpy as np
+
+from flyannot.export.packages import package
+from flyannot.export.predictions import images_of_groups
+from flyannot.steps.predictions import ANSWERS, read_predictions
+from flyannot.store.features import read_features
+from flyannot.store.image_columns import IMAGE_COLUMNS
+
+
+def write_predictions(stored, stage_ranges, path, *, ids=None):
+    """X is the probability of every term (columns) for every group in a stage range (rows).
+
+    `obs` has gene, fbgn, stage_range, group, in_training and n_images; the layers are decision_value and
+    answer, a number of `uns["flyannot"]["answers"]`.  A term that no model knows in a stage range is NaN.
+    """
+    read = [(s, *read_predictions(stored, s)) for s in stage_ranges]
+    terms = sorted({term for _, _, predicted in read for term in predicted.terms})
+    layers = {name: [] for name in ("probability", "decision_value", "answer")}
+    obs = {n: [] for n in ("name", "stage_range", "gene", "fbgn", "group", "in_training", "n_images")}
+    for s, groups, predicted in read:
+        answer = np.where(predicted.undetermined, ANSWERS.index("undetermined"), predicted.yes)
+        values = {"probability": predicted.probability, "decision_value": predicted.decision_value}
+        for name, block in (values | {"answer": answer}).items():
+            whole = np.full((len(groups), len(terms)), np.nan)
+            whole[:, [terms.index(term) for term in predicted.terms]] = block
+            layers[name].append(whole)
+        columns = {
+            "name": [f"{s} {name}" for name in groups.name],
+            "stage_range": [s] * len(groups),
+            "gene": groups.gene,
+            "fbgn": groups.fbgn,
+            "group": groups.name,
+            "in_training": predicted.in_training.tolist(),
+            "n_images": [len(images) for images in images_of_groups(stored, s, groups)],
+        }
+        for name, values in columns.items():
+            obs[name] += values
+    var, whole = {"name": terms}, {name: np.concatenate(blocks) for name, blocks in layers.items()}
+    if ids:
+        obs["stage_id"] = [ids.of("", s)[1] for s in obs["stage_range"]]
+        var["term_id"] = [ids.of(term, stage_ranges[0])[0] for term in terms]
+    _write(stored, whole.pop("probability"), (obs, var), whole, path)
+
+
+def write_features(stored, stage_ranges, path):
+    """X is the feature vector of every image (rows); `obs` has the columns of the image."""
+    blocks, obs = [], {name: [] for name in ("name", "stage_range", *IMAGE_COLUMNS)}
+    for s in stage_ranges:
+        columns, features = read_features([stored], s)
+        blocks.append(features)
+        names = [f"{s} {image}" for image in columns["image"]]
+        for name, values in (columns | {"name": names, "stage_range": [s] * len(names)}).items():
+            obs[name] += values
+    var = {"name": [f"f{i}" for i in range(blocks[0].shape[1])]}
+    _write(stored, np.concatenate(blocks), (obs, var), {}, path)
+
+
+def _write(stored, X, tables, layers, path):
+    """`tables` are obs and var: columns by name; `name` tells the rows or columns of X apart."""
+    anndata, pandas = package("anndata", "anndata"), package("pandas", "anndata")
+
+    def frame(columns):
+        index = pandas.Index([str(name) for name in columns["name"]], dtype=object)
+        return pandas.DataFrame({n: list(v) for n, v in columns.items() if n != "name"}, index=index)
+
+    obs, var = map(frame, tables)
+    about = {"kind": stored.kind, "digest": stored.digest, "answers": list(ANSWERS)}
+    anndata.AnnData(X, obs=obs, var=var, layers=layers, uns={"flyannot": about}).write_h5ad(path)

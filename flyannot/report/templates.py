@@ -1,0 +1,34 @@
+"""The page's templates, by Jinja2: whatever is put into one is escaped, but for HTML of another."""
+
+from functools import cache
+from importlib.resources import files
+
+from markupsafe import Markup
+
+
+def render(name, **values):
+    """A template filled in: HTML."""
+    return Markup(_environment().get_template(name).render(values))
+
+
+def raw(name):
+    """The text of a template as it is: style, or script."""
+    return Markup((files("flyannot.report") / "templates" / name).read_text(encoding="utf-8"))
+
+
+def all_texts():
+    """The texts of all templates: when one changes, a page is made again."""
+    return [raw(name) for name in _environment().list_templates()]
+
+
+@cache
+def _environment():
+    from jinja2 import Environment, PackageLoader, StrictUndefined
+
+    return Environment(
+        loader=PackageLoader("flyannot.report"),
+        autoescape=True,
+        undefined=StrictUndefined,
+        trim_blocks=True,
+        lstrip_blocks=True,
+    )
