@@ -27,12 +27,12 @@ def locked(path):
         with explained(path):
             path.parent.mkdir(parents=True, exist_ok=True)
             stack.enter_context(exclusive(path))
-            _sweep(path)
+            sweep(path)
         yield
 
 
-def _sweep(path):
-    """Remove what killed runs left: we hold the lock, so nobody is writing these."""
+def sweep(path):
+    """Remove what killed runs left beside an output; only under its lock, so that nobody is writing these."""
     for left in path.parent.glob(f".{_glob_escaped(path.name)}.*.tmp"):
         left.unlink(missing_ok=True)
 

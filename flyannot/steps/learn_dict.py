@@ -7,6 +7,7 @@ import numpy as np
 
 from flyannot.descriptors.sift import normalise
 from flyannot.errors import DataError
+from flyannot.runtime.atomic_file import sweep
 from flyannot.runtime.blas_threads import one_blas_thread
 from flyannot.runtime.digest import digest_of_json
 from flyannot.sparse.fit import EpochRecord, default_lam, learn, random_patches
@@ -79,7 +80,9 @@ def learn_task(paths, out, options, *, seed=0, stage_ranges=None):
             learned = [_learn(files, together, out, header, options) for together in shares]
         runs = {s: run for together, run in zip(shares, learned) for s in together}
         # The trace first: it is there whenever the dictionary is, even if the run is killed between.
-        write_trace(out.with_suffix(".trace.csv"), {s: records for s, (_, records, _) in runs.items()})
+        trace = out.with_suffix(".trace.csv")
+        sweep(trace)
+        write_trace(trace, {s: records for s, (_, records, _) in runs.items()})
         with create(out, header) as file:
             for stage_range, (D, records, count) in runs.items():
                 write_dictionary(file, stage_range, D, records, n_patches=count)

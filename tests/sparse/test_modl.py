@@ -156,7 +156,7 @@ def test_what_lies_behind_a_missing_value_changes_nothing(rng):
     assert np.isfinite(learners[0].D).all()
 
 
-def test_learning_from_incomplete_samples_is_judged_by_what_is_known(rng):
+def test_learning_from_incomplete_samples_is_evaluated_on_observed_entries(rng):
     X, known = with_missing(planted(60, 6, 20, rng)[0], rng)
     X[4], known[4] = np.nan, False
     learner = MODL(random_patches(X, 6, rng), 60, lam=LAM, batch_size=8)

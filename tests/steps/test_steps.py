@@ -441,6 +441,13 @@ def test_training_holds_blas_to_one_thread(chain, tmp_path, monkeypatch):
     assert found == {1}
 
 
+def test_what_a_killed_run_left_of_the_trace_is_removed(chain, tmp_path):
+    left = tmp_path / ".d.trace.csv.4711.tmp"
+    left.write_text("epoch")
+    learn_dict([chain.descriptors], tmp_path / "d.h5", LEARN, Execution())
+    assert not left.exists() and (tmp_path / "d.trace.csv").exists()
+
+
 def test_learning_holds_blas_to_one_thread(chain, tmp_path, monkeypatch):
     """Else its spinning threads slow the learner's own, and bits depend on how many there are."""
     found = blas_threads_in(monkeypatch, fit, "run_epoch")

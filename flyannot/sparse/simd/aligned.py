@@ -14,7 +14,7 @@ def aligned_zeros(shape, dtype):
 
 
 def padded_zeros(*shape, dtype):
-    """Zeros whose rows begin on a cache line, with room for whole chunks."""
+    """Zeros whose rows begin on a cache line, long enough for whole chunks."""
     *n_rows, n = shape
     return aligned_zeros((*n_rows, round_up(n, CHUNK)), dtype)
 

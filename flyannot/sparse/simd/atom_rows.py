@@ -12,7 +12,7 @@ from numba.extending import intrinsic
 
 from flyannot.sparse.simd.vectors import BOOL, BYTE, CHUNK, I16, I64, LANES, Vectors
 
-GROUP = 16  # atoms that `candidates` looks at together
+GROUP = 16  # atoms that `candidates` tests together
 
 
 @intrinsic

@@ -10,7 +10,7 @@ from flyannot.sparse.kernels import SUMS, copy, inlined, kernel
 from flyannot.sparse.simd.gram_rows import DIGIT, FOUR, subtract_bytes
 
 COARSE = 0.2  # part of lam above which the error of bytes brings too many atoms in
-HALF = 0.5005  # the error of a rounded number, with room to spare
+HALF = 0.5005  # the error of a rounded number, with a margin
 LARGEST = 127 << DIGIT  # what two signed digits hold
 LARGEST_SUM = 1 << 23  # of all numbers, so that 32 bits hold their products with bytes
 

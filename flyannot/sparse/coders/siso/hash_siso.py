@@ -50,13 +50,14 @@ class HashSearch:
     ending: str = "solve"
 
 
-def encode(X, D, lam, *, tol=1e-4, max_sweeps=1000, start=None, gram=None, n_threads=1, search=None):
+def encode(X, D, lam, *, gram=None, n_threads=1, search=None, **rules):
     """Codes of X over very many atoms, found through hash cells and completed by SISO.
 
     Parameters
     ----------
-    X, D, lam, tol, max_sweeps, start, gram, n_threads : as `flyannot.sparse.coders.siso.encode.encode`
+    X, D, lam, gram, n_threads : as `flyannot.sparse.coders.siso.encode.encode`; gram is only checked
     search : HashSearch; None builds an index, which takes longer than many codes
+    rules : tol, max_sweeps and start, as there
 
     Returns
     -------
@@ -68,15 +69,15 @@ def encode(X, D, lam, *, tol=1e-4, max_sweeps=1000, start=None, gram=None, n_thr
     Huang et al., ACM Multimedia 2013, algorithm 1.  They take an empty answer of the hash for the
     minimum; we pass over all atoms before we believe it.
     """
-    return solve(
-        X, D, lam, tol=tol, max_sweeps=max_sweeps, start=start, gram=gram, n_threads=n_threads, search=search
-    ).Z
+    X, D, _ = checked(X, D, lam, gram)
+    search = search or HashSearch(build_index(D, np.random.default_rng(_SEED), n_threads=n_threads))
+    return solve(X, D, lam, search, n_threads=n_threads, **rules).Z
 
 
 encode.wants_gram = None
 
 
-def solve(X, D, lam, *, tol=1e-4, max_sweeps=1000, start=None, gram=None, n_threads=1, search=None):
+def solve(X, D, lam, search, *, tol=1e-4, max_sweeps=1000, start=None, n_threads=1):
     """As `encode`; returns a `flyannot.sparse.coders.siso.encode.Solution`.
 
     With the ending "none" its gaps are nan and `is_certified` is false.  Its rounds are those of the
@@ -90,10 +91,9 @@ def solve(X, D, lam, *, tol=1e-4, max_sweeps=1000, start=None, gram=None, n_thre
         As `flyannot.sparse.coders.siso.encode.encode`; with the ending "none" the atoms are not
         checked.
     """
-    X, D, _ = checked(X, D, lam, gram)
-    search = search or HashSearch(build_index(D, np.random.default_rng(_SEED), n_threads=n_threads))
+    X, D, _ = checked(X, D, lam)
     _check(search, D)
-    gram = siso.exact_gram(D, gram)
+    gram = siso.exact_gram(D, None)
     problem = siso_rounds.Problem(D, float(lam), float(tol), int(max_sweeps), gram=gram)
     codes = siso.codes_of(start, len(X))
 

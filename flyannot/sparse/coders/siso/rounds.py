@@ -31,7 +31,7 @@ def solve_block(X, codes, problem, small=None):
     """Codes, gaps, rounds and full passes of the samples of one block; small : FewAtoms of this thread."""
     small = small or FewAtoms(X.shape[1])
     gaps, n_rounds, n_passes = np.full(len(X), np.nan), np.zeros(len(X), int), np.zeros(len(X), int)
-    settled = set()  # samples whose code is as good as it gets on its active set, with none to join
+    polished = set()  # samples whose code is as good as it gets on its active set, with none to join
     open_rows = np.arange(len(X))
     for n_left in reversed(range(problem.max_sweeps)):
         R = np.array([residual(X[i], *codes[i], problem.D) for i in open_rows])
@@ -41,14 +41,14 @@ def solve_block(X, codes, problem, small=None):
         still_open = []
         for i, r, top, new in zip(open_rows, R, largest, joining):
             gaps[i] = gap_of(X[i], r, codes[i][1], top, problem.lam)
-            if gaps[i] <= allowed_gap(X[i], problem) or not n_left or (not len(new) and i in settled):
+            if gaps[i] <= allowed_gap(X[i], problem) or not n_left or (not len(new) and i in polished):
                 continue
             before, codes[i] = codes[i], solve_active(X[i], codes[i], new, gaps[i], problem, small)
             n_rounds[i] += 1
             if not is_same(before, codes[i]):  # else only rounding told the new atoms from others
                 still_open.append(i)
             if not len(new):
-                settled.add(i)
+                polished.add(i)
         open_rows = np.array(still_open, int)
         if not still_open:
             break

@@ -83,9 +83,8 @@ class LazyAtoms:
         for columns, visit in _visits(A, rng):
             R = self._buffers("residual", columns.stop - columns.start, len(D))
             np.matmul(A[columns], D.T, out=R)
-            self._update_block(
-                R, D, B, A, columns.start, visit, outside, growth, self._buffers("moved", *R.shape)
-            )
+            buffers = self._block_buffers(self._buffers("moved", *R.shape))
+            update_block(R, D, B, A, columns.start, visit, outside, self.ball, growth, buffers)
         self._put(D, features, outside, growth)
 
     def update_with_residuals(self, D, H, A, features, rng):
@@ -96,7 +95,8 @@ class LazyAtoms:
             R = self._buffers("residual", columns.stop - columns.start, len(D))
             np.matmul(A[columns, visited[:n]], moved[:n], out=R)
             more = n + len(R)
-            self._update_block(R, D, H, A, columns.start, visit, outside, growth, moved[n:more])
+            buffers = self._block_buffers(moved[n:more])
+            update_block(R, D, H, A, columns.start, visit, outside, self.ball, growth, buffers)
             visited[n:more], n = range(columns.start, columns.stop), more
         H -= np.matmul(moved[:n].T, A[visited[:n]], out=self._buffers("change", *D.shape))
         self._put(D, features, outside, growth)
@@ -107,9 +107,8 @@ class LazyAtoms:
         self.F[:, atom] = x / norm
         self.scale[atom] = self.mass[atom] = 1.0
 
-    def _update_block(self, R, D, B, A, first, visit, outside, growth, moved):
-        buffers = moved, self._buffers("block", *R.shape), self._buffers("atom", 1, len(D))[0]
-        update_block(R, D, B, A, first, visit, outside, self.ball, growth, buffers)
+    def _block_buffers(self, moved):
+        return moved, self._buffers("block", *moved.shape), self._buffers("atom", 1, moved.shape[1])[0]
 
     def _outside(self, D, features):
         """What every atom has outside the features."""

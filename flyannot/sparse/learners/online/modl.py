@@ -1,4 +1,4 @@
-"""Masked online dictionary learning (MODL): online learning that looks at a part of every sample.
+"""Masked online dictionary learning (MODL): online learning from a part of every sample.
 
 Source
 ------
@@ -38,7 +38,7 @@ class MODLOptions(OLOptions):
     reduction: int = option(
         1,
         Count(),
-        "Every step looks at one of so many parts of the features. Pays on whole pictures of many thousand "
+        "Every step reads one of so many parts of the features. Pays on whole pictures of many thousand "
         "pixels; on descriptors of 128 features it saves little and costs much.",
     )
     ball: str = option(
