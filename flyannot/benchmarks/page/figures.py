@@ -9,7 +9,7 @@ import numpy as np
 from flyannot.runtime.atomic_file import replacing
 
 INSTALL = "pip install 'flyannot[reproduce]'"
-_STYLE = {
+_STYLE: dict = {
     "figure.facecolor": "white", "axes.facecolor": "white", "axes.grid": True, "axes.axisbelow": True,
     "grid.color": "#dddddd", "axes.spines.top": False, "axes.spines.right": False, "font.size": 9,
     "legend.framealpha": 0.85, "legend.edgecolor": "none", "legend.fontsize": 8,
