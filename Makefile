@@ -28,7 +28,7 @@ pictures: $(INSTALLED)  ## the README's pictures, from synthetic embryos; needs 
 
 bench: $(INSTALLED)  ## how fast all this is beside other programs; BENCH=--full for all of it
 	-$(RUN) pip install --quiet --disable-pip-version-check --editable '.[test,bench]'
-	$(VENV)/bin/flyannot bench $(BENCH) --json results/bench.json
+	$(VENV)/bin/flyannot bench $(BENCH) --force -o results/bench
 
 reproduce-tables: $(INSTALLED)  ## the papers' tables and figures beside ours; REPRODUCE=--full for the papers' sizes
 	-$(RUN) pip install --quiet --disable-pip-version-check --editable '.[test,bench,reproduce]'

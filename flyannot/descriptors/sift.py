@@ -115,30 +115,6 @@ def mirrored(descriptors):
     return np.hstack([sift, descriptors[:, N_FEATURES:]])
 
 
-def opencv_sift(image, corners, patch_px=16):
-    """OpenCV's descriptors of the same patches, key point by key point: the peer that we are held to.
-
-    Parameters and result as `dense_sift`, for uint8 images.  OpenCV rounds the centre of a patch,
-    which lies between pixels, to a whole pixel (here the next one down and to the right).
-    """
-    return opencv_compute(image, opencv_keypoints(corners, patch_px))
-
-
-def opencv_keypoints(corners, patch_px=16):
-    """OpenCV's key points for patches: upright, with bins of a quarter of the patch."""
-    from cv2 import KeyPoint  # slow to import, and only the comparison needs it
-
-    half, size = patch_px // 2, patch_px / 6  # OpenCV's bins are 1.5 times the size
-    return [KeyPoint(float(column + half), float(row + half), size, 0.0) for row, column in corners]
-
-
-def opencv_compute(image, keypoints):
-    """OpenCV's descriptors of given key points, uint8 (n_keypoints, 128)."""
-    from cv2 import SIFT_create
-
-    return SIFT_create().compute(image, keypoints)[1].astype(np.uint8)
-
-
 def _smoothing(patch_px, smooth_px):
     if smooth_px is None:
         return np.sqrt(max((0.1 * patch_px) ** 2 - 0.25, 0.0))

@@ -1,9 +1,19 @@
 """The reference implementations solve what ours solve."""
 
 import numpy as np
+import pytest
 
-from flyannot.benchmarks.references import lars
+from flyannot.benchmarks.references import lars, quadratic_program
+from flyannot.benchmarks.references.completion_cd import CoordinateDescent
+from flyannot.benchmarks.references.full_sweep_cd import full_sweep_cd
+from flyannot.benchmarks.references.plain_scc import PlainSCC
+from flyannot.benchmarks.references.scikit_learn import lasso_codes
+from flyannot.benchmarks.scc.codes_only import CodesOnly
 from flyannot.sparse.coders import CODERS
+from flyannot.sparse.coders.siso import encode as siso
+from flyannot.sparse.fit import learn as epochs_of
+from flyannot.sparse.fit import random_patches
+from flyannot.sparse.learners.scc.learner import SCC
 from flyannot.sparse.objective import duality_gap
 from tests.sparse.optimality import lam_max
 
@@ -12,16 +22,92 @@ def relative_gaps(X, D, Z, lam):
     return duality_gap(X, D, Z, lam) / (0.5 * (X**2).sum(axis=1))
 
 
-def test_lars_solves_most_samples_without_coordinate_descent(rng, monkeypatch):
-    X, D, starts = rng.normal(size=(20, 16)), rng.normal(size=(40, 16)), []
+@pytest.fixture
+def problem(rng):
+    """Samples, atoms of norm 1, and lam."""
+    X, D = rng.normal(size=(20, 16)), rng.normal(size=(40, 16))
     D /= np.linalg.norm(D, axis=1, keepdims=True)
+    return X, D, 0.1 * lam_max(X, D)
+
+
+def test_lars_solves_most_samples_without_coordinate_descent(problem, monkeypatch):
+    (X, D, lam), starts = problem, []
 
     def spy(X, D, lam, *, start, **options):
         starts.append(start)
         return CODERS["cd"](X, D, lam, start=start, **options)
 
     monkeypatch.setattr(lars, "encode_by_cd", spy)
-    lam = 0.1 * lam_max(X, D)
     Z = lars.encode(X, D, lam, tol=1e-8)
     assert np.median(relative_gaps(X, D, starts[0], lam)) <= 1e-12
     assert relative_gaps(X, D, Z, lam).max() <= 1e-8
+
+
+def test_a_generic_solver_comes_near_the_codes(problem):
+    X, D, lam = problem
+    assert relative_gaps(X[:4], D, quadratic_program.encode(X[:4], D, lam), lam).max() <= 1e-5
+
+
+def test_coordinate_descent_over_all_atoms_finds_the_codes_of_siso(rng):
+    X, D = rng.normal(size=(2, 20)), rng.normal(size=(400, 20)).astype(np.float32)
+    for n_support in (0, 100):
+        codes = [full_sweep_cd(x, D, 0.5, tol=1e-8, n_support=n_support) for x in X]
+        assert np.allclose(codes, siso.encode(X, D, 0.5, tol=1e-8).toarray(), atol=1e-3)
+
+
+def test_the_lasso_that_siso_is_measured_against_solves_the_same_problem(rng):
+    A, X = rng.normal(size=(30, 12)), rng.normal(size=(3, 12))
+    Z = lasso_codes(X, A, 0.05, tol=5e-6)
+    assert (duality_gap(X, A, Z, 0.05) <= 2e-5 * (X**2).sum(axis=1)).all()
+
+
+def test_coordinate_descent_completes_a_matrix_of_low_rank(rng):
+    X = rng.normal(size=(40, 3)) @ rng.normal(size=(3, 30))
+    rows, columns = (index.ravel().astype(np.int32) for index in np.indices(X.shape))
+    observed = rng.random(X.size) < 0.7
+    options = {"n_components": 3, "lam": 1e-6, "rng": rng}
+    model = CoordinateDescent(rows[observed], columns[observed], X.ravel()[observed], X.shape, **options)
+    for _ in range(60):
+        model.sweep()
+    assert np.abs(model.predict(rows, columns) - X.ravel())[~observed].max() < 0.05
+
+
+@pytest.mark.parametrize("variant", ["released", "paper"])
+@pytest.mark.parametrize(("n", "within"), [(12, 1e-4), (300, 1e-2)])
+def test_the_plain_loop_is_scc(variant, n, within, rng):
+    """To rounding over few visits; over many, differences in the last bit grow, and objectives agree."""
+    X = rng.normal(size=(n, 24)).astype(np.float32)
+    X /= np.linalg.norm(X, axis=1, keepdims=True)
+    D = rng.normal(size=(40, 24)).astype(np.float32)
+    D /= np.linalg.norm(D, axis=1, keepdims=True)
+    D[3] = 0.0  # a dead atom stays dead
+    plain, scc = (make(D, n, lam=0.2, variant=variant) for make in (PlainSCC, SCC))
+    runs = [epochs_of(X, learner, n_epochs=3, rng=np.random.default_rng(0)) for learner in (plain, scc)]
+    for a, b in zip(*runs):
+        assert a.objective == pytest.approx(b.objective, rel=within)
+        assert a.objective_stored == pytest.approx(b.objective_stored, rel=within)
+        assert a.mean_nonzeros == pytest.approx(b.mean_nonzeros, rel=10 * within)
+    if n == 12:
+        assert np.allclose(plain.D, scc.D, atol=within)
+
+
+def test_the_natural_rate_is_followed(rng):
+    x = np.array([[3.0, 4.0]], np.float32) / 5
+    learner = PlainSCC(np.array([[1.0, 0.0]]), 1, lam=0.1, variant="paper", natural_rate=(2.0, 7.0))
+    learner.begin_epoch(rng)
+    learner.step(x, np.array([0]))
+    z = 0.6 - 0.1
+    stepped = np.array([1.0, 0.0]) + 2.0 / (1 + 7.0) * z * (x[0] - z * np.array([1.0, 0.0]))
+    assert np.allclose(learner.D[0], stepped / max(1, np.linalg.norm(stepped)), atol=1e-6)
+
+
+def test_an_scc_at_rest_keeps_its_dictionary_and_finds_sccs_codes(rng):
+    X = rng.normal(size=(80, 16)).astype(np.float32)
+    D = random_patches(X, 12, rng)
+    at_rest, moving = (kind(D, len(X), lam=0.3, variant="paper") for kind in (CodesOnly, SCC))
+    for learner in (at_rest, moving):
+        learner.begin_epoch(np.random.default_rng(0))
+        learner.step(X, np.arange(len(X)))
+    assert (at_rest.D == D).all() and (moving.D != D).any()
+    first = [learner.codes()[0].toarray() for learner in (at_rest, moving)]
+    assert (first[0] == first[1]).all()  # nothing had moved yet

@@ -5,8 +5,9 @@ from concurrent.futures import ThreadPoolExecutor
 import numpy as np
 import pytest
 
+from flyannot.benchmarks.references.opencv_sift import opencv_sift
 from flyannot.descriptors.patches import patch_corners
-from flyannot.descriptors.sift import dense_sift, normalise, opencv_sift
+from flyannot.descriptors.sift import dense_sift, normalise
 from flyannot.errors import DataError, InputError
 from tests.descriptors.twin_sift import slow_sift
 

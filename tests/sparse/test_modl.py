@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from flyannot.benchmarks.completion import complete
+from flyannot.benchmarks.modl.missing_pixels import complete
 from flyannot.descriptors.standard_image import read_grey
 from flyannot.errors import InputError
 from flyannot.sparse.fit import learn, random_patches

@@ -2,7 +2,7 @@ import numpy as np
 import pytest
 import scipy.sparse as sp
 
-from flyannot.benchmarks.speed.full_cd import full_cd
+from flyannot.benchmarks.references.full_sweep_cd import full_sweep_cd
 from flyannot.errors import DataError, InputError
 from flyannot.sparse.coders.cd.few_atoms import FewAtoms
 from flyannot.sparse.coders.siso import encode as siso
@@ -34,7 +34,7 @@ def test_siso_reaches_the_minimum_over_all_atoms(encode, fraction, rng):
     half_squares = 0.5 * (X**2).sum(axis=1)
     assert (duality_gap(X, D, Z, lam) <= 1.01e-10 * half_squares).all()
     assert (Z.nnz == 0) == (fraction > 1)
-    twin = np.array([full_cd(x, D, lam, tol=1e-9, n_support=0, max_sweeps=20_000) for x in X[:2]])
+    twin = np.array([full_sweep_cd(x, D, lam, tol=1e-9, n_support=0, max_sweeps=20_000) for x in X[:2]])
     difference = objective(X[:2], D, Z[:2], lam) - objective(X[:2], D, twin, lam)
     assert np.abs(difference).max() < 1e-9
 

@@ -1,12 +1,31 @@
-"""Reference implementations that the benchmarks measure against."""
+"""Reference implementations that ours are measured beside.
 
-from flyannot.sparse.coders import CODERS
+Those of other projects are asked for by name, and none is needed to use flyannot; those of this folder that
+stand for a published program, or for the obvious way, are compiled as ours are.
+"""
+
+from dataclasses import dataclass
+from importlib.util import find_spec
 
 
-def coder_or_reference(name):
-    """The `encode` function of a coder, or of "lars"."""
-    if name in CODERS:
-        return CODERS[name]
-    from flyannot.benchmarks.references import lars
+@dataclass(frozen=True)
+class Reference:
+    """A program of others."""
 
-    return {"lars": lars.encode}[name]
+    module: str
+    project: str  # its name in the package index
+    install: str
+
+
+REFERENCES = {
+    "spams": Reference("spams", "spams-bin", "pip install 'flyannot[bench]'"),
+    "scikit-learn": Reference("sklearn", "scikit-learn", "pip install scikit-learn"),
+    "opencv": Reference("cv2", "opencv-python-headless", "pip install opencv-python-headless"),
+}
+
+
+def why_absent(name):
+    """One line that says that a reference is absent and how to get it; "" if it is there, or for no name."""
+    if not name or find_spec(REFERENCES[name].module):
+        return ""
+    return f"absent: {name} is not installed ({REFERENCES[name].install})"

@@ -1,76 +1,77 @@
 """Learning, per patch and epoch: SCC, the plain loop, SPAMS and scikit-learn from the same initial atoms."""
 
-from flyannot.benchmarks.speed.race import Contender, Task, race
+from flyannot.benchmarks.compare_methods import Method, compare_methods
+from flyannot.benchmarks.findings import Finding, Target
+from flyannot.benchmarks.inputs.patches import LAM, patches_of
+from flyannot.benchmarks.items import Item
+from flyannot.benchmarks.references import scikit_learn
+from flyannot.benchmarks.rows import Rows
+from flyannot.benchmarks.scc.learning import plain_loop, scc, spams_ol
 
-N_EPOCHS = 10  # of SCC and the plain loop, as in the paper; peers have one, being slower
+N_EPOCHS = 10  # of SCC and the plain loop, as in the paper; references have one, being slower
+SIZES_OF_ATOMS = (500, 1000, 2000)
 _BATCHES = (64, 512)
 _PATCHES_AT_BATCH_1 = 200  # at 1,000 atoms; SPAMS takes some 20 ms a patch there
+_PLAIN, _OURS = "plain loop", {"who": "flyannot", "variant": "released"}
 
 # us per patch and epoch on FlyExpress patches, measured elsewhere: the authors' C++ program and, beside
 # it, a plain compiled loop.
-AUTHORS_US = {500: 64.0, 1000: 131.0, 2000: 283.0}
-PLAIN_US = {500: 8.4, 1000: 9.4, 2000: 18.4}
+_AUTHORS_US = {500: 64.0, 1000: 131.0, 2000: 283.0}
+_PLAIN_US = {500: 8.4, 1000: 9.4, 2000: 18.4}
+_AUTHORS_TARGETS = {500: 10, 1000: 20, 2000: 20}
 
 
-def rows(inputs, bounds):
-    """One race for every number of atoms."""
-    for m in bounds.m_all:
-        task = Task("learn", "learn", m=m, repeats=bounds.repeats)
-        yield from _with_projection(race(task, contenders(inputs, bounds, m)), m)
-
-
-def contenders(inputs, bounds, m):
-    """All that learn m atoms."""
-    problem = inputs.problem(m)
-    long = problem | {"n": bounds.n_learn, "n_epochs": N_EPOCHS}
-    ours = [
-        _ours("released", long, variant="released"),
-        _ours("paper", long, variant="paper"),
-        _ours("quick", long, variant="quick"),
-    ]
-    plain = [
-        Contender(
-            "plain-loop", v, "learning:learn_ours",
-            long | {"learner": "plain-loop", "settings": {"variant": v}},
-            note=f"{PLAIN_US[m]} us where the authors' C++ took {AUTHORS_US[m]:.0f}",
-        )
-        for v in ("released", "paper")
-    ]  # fmt: skip
-    short = problem | {"n": min(bounds.n_learn, bounds.n_peers * 1000 // max(m, 500)), "n_epochs": 1}
-    return ours + plain + _spams(short, m, bounds.repeats) + [_sklearn(short, m)]
-
-
-def _ours(name, arguments, **settings):
-    return Contender("flyannot", name, "learning:learn_ours", arguments | {"settings": settings})
-
-
-def _spams(short, m, repeats):
-    few = short | {"n": min(short["n"], max(60, _PATCHES_AT_BATCH_1 * 1000 // m)), "batch_size": 1}
-    note = f"so slow that it had {few['n']} patches: its objective is no end result"
-    slow = Contender("spams-ol-1", "batch 1", "learning:learn_spams", few, "spams", 2, note)
-    quick = [
-        Contender(
-            f"spams-ol-{b}", f"batch {b}", "learning:learn_spams", short | {"batch_size": b}, "spams",
-            note="one epoch",
-        )
-        for b in _BATCHES
-    ]  # fmt: skip
-    return [slow, *quick]
-
-
-def _sklearn(short, m):
-    few = short | {"n": min(short["n"], 1024), "batch_size": 256}
-    return Contender(
-        "sklearn-mini-batch", "batch 256", "learning:learn_sklearn", few, "scikit-learn", 1,
-        f"one epoch of {few['n']} patches",
+def measure(setup):
+    """All methods at every number of atoms."""
+    given, rows = patches_of(setup, setup.sizes["n_patches"]), Rows()
+    for m in SIZES_OF_ATOMS:
+        rows += _with_projection(compare_methods(setup, methods(setup, given, m), n_atoms=m), m)
+    return Finding(
+        source=given.source,
+        variant=f"{N_EPOCHS} epochs, lam {LAM:.4f}, float32; ratios to SCC, released",
+        rows=rows,
+        targets=list(_targets(rows)),
+        notes=["The authors' program is projected: it took 64, 131 and 283 us on a machine where the plain "
+               "loop took 8.4, 9.4 and 18.4."],
     )  # fmt: skip
+
+
+def methods(setup, given, m):
+    """All that learn m atoms."""
+    problem = given.problem(m)
+    ours = [scc(problem, given.n, N_EPOCHS, variant) for variant in ("released", "paper", "quick")]
+    plain = [plain_loop(problem, given.n, N_EPOCHS, variant) for variant in ("released", "paper")]
+    few = min(given.n, max(60, _PATCHES_AT_BATCH_1 * 1000 // m))
+    note = f"so slow that it had {few} patches: its objective is no end result"
+    slow = spams_ol(problem, few, 1, 1, most_repeats=2, note=note)
+    n = min(given.n, setup.sizes["n_references"] * 1000 // max(m, 500))
+    quick = [spams_ol(problem, n, 1, batch_size, note="one epoch") for batch_size in _BATCHES]
+    arguments = problem | {"n": min(n, 1024), "n_epochs": 1, "batch_size": 256}
+    note = f"one epoch of {arguments['n']} patches"
+    sklearn = Method("scikit-learn", "batch 256", scikit_learn.learn, arguments, "scikit-learn", 1, note)
+    return [*ours, *plain, slow, *quick, sklearn]
 
 
 def _with_projection(rows, m):
     """Add to our rows how many times as long the authors' program would take, projected by the plain loop."""
-    plain = next(row for row in rows if (row["who"], row["variant"]) == ("plain-loop", "released"))
+    plain = rows.value("us_per_sample", who=_PLAIN, variant="released")
     for row in rows:
         if row["who"] == "flyannot":
-            ratio = plain["us_per_patch"] / row["us_per_patch"]
-            row["projected_authors_ratio"] = AUTHORS_US[m] / PLAIN_US[m] * ratio
-        yield row
+            row["authors_projected"] = _AUTHORS_US[m] / _PLAIN_US[m] * plain / row["us_per_sample"]
+    return rows
+
+
+def _targets(rows):
+    for m, bound in _AUTHORS_TARGETS.items():
+        value = rows.value("authors_projected", n_atoms=m, **_OURS)
+        yield Target(f"SCC, m={m}: authors' C++ (projected from the plain loop) over ours", value, bound)
+    small, large = (rows.value("us_per_sample", n_atoms=m, **_OURS) for m in (500, 2000))
+    yield Target("SCC: cost per patch, m=2000 over m=500", large / small, 3, at_least=False)
+    value = rows.value("times_as_long", who="SPAMS OL", variant="batch 1", n_atoms=1000)
+    yield Target("SCC, m=1000: SPAMS OL at batch 1 over ours", value, 2000)
+
+
+ITEM = Item(
+    "learn", "Learning, per patch and epoch", measure,
+    sizes={"n_patches": (10_000, 20_000), "n_references": (2048, 8192)},
+)  # fmt: skip

@@ -1,18 +1,15 @@
 """Every learner of the table on the same patches, from the same atoms, over equally many epochs."""
 
-from flyannot.benchmarks.speed.race import Contender, Task, race
+from flyannot.benchmarks.compare_methods import Method, compare_methods
+from flyannot.benchmarks.findings import Finding, Target
+from flyannot.benchmarks.inputs.patches import LAM, patches_of
+from flyannot.benchmarks.items import Item
+from flyannot.benchmarks.scc.learning import learn, spams_ol
 from flyannot.sparse.learners import LEARNERS
 
-_M = 500
 _N_EPOCHS = 10
-
-# Beside every learner as it comes.
-_MORE = {
-    "scc": (
-        {"variant": "paper"},
-        {"forgetting": 0.3},
-        {"variant": "quick"},
-    ),
+_MORE = {  # beside every learner as it comes
+    "scc": ({"variant": "paper"}, {"forgetting": 0.3}, {"variant": "quick"}),
     "ol": ({"memory": 0.25}, {"batch_size": 64}),
     "modl": ({"batch_size": 256, "reduction": 4},),
     "dssc": ({"surrogate": "proximal"},),
@@ -20,29 +17,40 @@ _MORE = {
 _BATCHES = (256, 64)  # of SPAMS, as of our OL
 
 
-def rows(inputs, bounds):
-    """One race; ratios are to SCC as it comes."""
-    problem = inputs.problem(_M) | {"n": bounds.n_learn, "n_epochs": _N_EPOCHS}
-    task = Task("learners", "learn", m=_M, repeats=bounds.repeats)
-    yield from race(task, [*_ours(problem), *_spams(problem)])
-
-
-def _ours(problem):
-    for learner in LEARNERS:
-        for settings in ({}, *_MORE.get(learner, ())):
-            arguments = problem | {"learner": learner, "settings": settings}
-            yield Contender(learner, _words(learner, settings), "learning:learn_ours", arguments)
+def measure(setup):
+    """One comparison; ratios are to SCC as it comes."""
+    given, m = patches_of(setup, setup.sizes["n_patches"]), setup.sizes["n_atoms"]
+    problem = given.problem(m)
+    ours = [
+        Method(learner, _words(learner, settings), learn, problem
+               | {"n": given.n, "n_epochs": _N_EPOCHS, "learner": learner, "settings": settings})
+        for learner in LEARNERS for settings in ({}, *_MORE.get(learner, ()))
+    ]  # fmt: skip
+    theirs = [spams_ol(problem, given.n, _N_EPOCHS, size, most_repeats=1) for size in _BATCHES]
+    rows = compare_methods(setup, [*ours, *theirs], n_atoms=m)
+    pairs = [
+        [rows.value("objective", who=who, variant=f"batch {b}") for who in ("ol", "SPAMS OL")]
+        for b in _BATCHES
+    ]
+    worst = max((ours / theirs for ours, theirs in pairs if ours and theirs), default=None)
+    return Finding(
+        source=given.source,
+        variant=f"{m} atoms, {_N_EPOCHS} epochs, lam {LAM:.4f}; exact codes of patches unseen",
+        rows=rows,
+        targets=[Target("objective of our OL over SPAMS's, same batch size and epochs", worst, 1.01, False)],
+    )
 
 
 def _words(learner, settings):
     """What the settings are, and the batch size also where it is the learner's own."""
     own = LEARNERS[learner].Options().as_header()
     shown = {name: own[name] for name in ("batch_size",) if name in own} | settings
-    return ", ".join(f"{name.replace('_', ' ')} {value}" for name, value in shown.items())
+    return ", ".join(f"{name.replace('_', ' ')} {value}" for name, value in shown.items()).replace(
+        "batch size", "batch"
+    )
 
 
-def _spams(problem):
-    for size in _BATCHES:
-        yield Contender(
-            "spams", f"batch size {size}", "learning:learn_spams", problem | {"batch_size": size}, "spams", 1
-        )
+ITEM = Item(
+    "learners", "Every learner over ten epochs", measure,
+    sizes={"n_patches": (10_000, 20_000), "n_atoms": (500, 500)},
+)  # fmt: skip

@@ -1,57 +1,57 @@
 """How the cost of learning grows: with the atoms, and with the patches."""
 
-import numpy as np
-
-from flyannot.benchmarks.speed.race import Contender, Task, race
+from flyannot.benchmarks.compare_methods import Method, compare_methods
+from flyannot.benchmarks.findings import Finding, Target
+from flyannot.benchmarks.inputs.patches import LAM, patches_of
+from flyannot.benchmarks.items import Item
+from flyannot.benchmarks.rows import Rows, exponent
+from flyannot.benchmarks.scc.learning import learn_streamed, plain_loop, scc
 
 _M = 1000
 _N_EPOCHS = 2
 _LONG = 10
 
 
-def rows(inputs, bounds):
+def measure(setup):
     """Cost per patch against m, seconds per epoch against n, and ten epochs of the largest n, streamed."""
-    yield from _with_exponent(_against_atoms(inputs, bounds), "m", "us_per_patch")
-    yield from _with_exponent(_against_patches(inputs, bounds), "n", "seconds")
-    n = min(bounds.n_scaling[-1], inputs.n_patches)
-    ten = inputs.problem(_M) | {"n": n, "n_epochs": _LONG}
-    streamed = Contender(
-        "flyannot", "released, streamed", "learning:learn_by_the_wall", ten, note="by the wall"
+    sizes, rows = setup.sizes["n_patches"], Rows()
+    given = patches_of(setup, max(sizes))
+    for m in setup.sizes["n_atoms"]:
+        pair = [make(given.problem(m), min(sizes), _N_EPOCHS, "released") for make in (scc, plain_loop)]
+        rows += compare_methods(setup, pair, against="atoms", n_atoms=m)
+    for n in sizes:
+        one = scc(given.problem(_M), n, _N_EPOCHS, "released")
+        rows += compare_methods(setup, [one], against="patches", n_atoms=_M)
+    for row in rows:
+        size, cost = ("n_atoms", "us_per_sample") if row["against"] == "atoms" else ("n", "seconds")
+        its = [r for r in rows if (r["who"], r["against"]) == (row["who"], row["against"])]
+        row["exponent"] = exponent([r[size] for r in its], [r[cost] for r in its])
+    arguments = given.problem(_M) | {"n": given.n, "n_epochs": _LONG}
+    streamed = Method("flyannot", "released, streamed", learn_streamed, arguments, note="wall-clock time")
+    rows += compare_methods(setup, [streamed], against="", n_atoms=_M)
+    million = {"variant": "released, streamed", "n": 1_000_000}
+    return Finding(
+        source=given.source,
+        variant=f"SCC released, {_N_EPOCHS} epochs, the dearer ones, lam {LAM:.4f}",
+        rows=rows,
+        targets=[
+            Target(
+                "10 epochs of 1,000,000 patches, m=1000: seconds", rows.value("seconds", **million), 90, False
+            ),
+            Target(
+                "10 epochs of 1,000,000 patches, m=1000: peak MB",
+                rows.value("peak_mb", **million),
+                2000,
+                False,
+            ),
+        ],
     )
-    yield from race(Task("scaling", "learn", m=_M, key={"against": "long"}), [streamed])
 
 
-def _against_atoms(inputs, bounds):
-    for m in bounds.m_scaling:
-        arguments = inputs.problem(m) | {"n": bounds.n_scaling[0], "n_epochs": _N_EPOCHS}
-        task = Task("scaling", "learn", m=m, repeats=bounds.repeats, key={"against": "m"})
-        yield from race(task, [_contender("flyannot", arguments), _contender("plain-loop", arguments)])
-
-
-def _against_patches(inputs, bounds):
-    for n in sorted({min(n, inputs.n_patches) for n in bounds.n_scaling}):
-        arguments = inputs.problem(_M) | {"n": n, "n_epochs": _N_EPOCHS}
-        task = Task("scaling", "learn", m=_M, repeats=bounds.repeats, key={"against": "n"})
-        yield from race(task, [_contender("flyannot", arguments)])
-
-
-def _contender(who, arguments):
-    if who == "plain-loop":
-        arguments = arguments | {"learner": "plain-loop"}
-    return Contender(who, "released", "learning:learn_ours", arguments)
-
-
-def _with_exponent(rows, size, cost):
-    """The rows, each with the exponent fitted to all rows of its contender."""
-    rows = list(rows)
-    for who in dict.fromkeys(row["who"] for row in rows):
-        its = [row for row in rows if row["who"] == who]
-        fitted = exponent([row[size] for row in its], [row[cost] for row in its])
-        yield from (row | {"exponent": fitted} for row in its)
-
-
-def exponent(sizes, costs):
-    """The a of costs ~ sizes^a: the slope of the least-squares line through the logarithms, or None."""
-    if len(set(sizes)) < 2:
-        return None
-    return float(np.polyfit(np.log(sizes), np.log(costs), 1)[0])
+ITEM = Item(
+    "scaling", "Growth of the cost of learning with the atoms and with the patches", measure,
+    sizes={
+        "n_patches": ((10_000, 30_000, 100_000), (10_000, 100_000, 1_000_000)),
+        "n_atoms": ((250, 500, 1000, 2000, 4000),) * 2,
+    },
+)  # fmt: skip

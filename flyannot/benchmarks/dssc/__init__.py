@@ -1,0 +1,1 @@
+"""Doubly stochastic successive convex approximation: Koppel et al., ICASSP 2018."""

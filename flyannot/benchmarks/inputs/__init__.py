@@ -1,0 +1,1 @@
+"""The data that the benchmarks measure on."""

@@ -1,0 +1,88 @@
+"""Pictures: the user's embryos, FlyExpress's or synthetic ones, and photographs."""
+
+from pathlib import Path
+
+import numpy as np
+
+from flyannot.benchmarks.findings import Source
+from flyannot.dataset.folder import read_images
+from flyannot.dataset.importers.wu2016 import read_patterns, render_patterns
+from flyannot.dataset.synthetic.generate import synthesize
+from flyannot.dataset.synthetic.options import SynthesizeOptions
+from flyannot.descriptors.standard_image import read_grey
+from flyannot.errors import DataError
+
+PATTERNS = "real patterns of Wu et al. 2016, drawn as pictures"
+_N_GENES = 12  # synthetic ones, where there are no images
+_STAGE_RANGES = ("4-6", "7-8", "9-10", "11-12", "13-16")
+_PHOTOGRAPHS = (
+    "astronaut", "brick", "camera", "cell", "chelsea", "coffee", "coins", "grass", "gravel", "moon",
+)  # fmt: skip
+PHOTOGRAPH_PX = (240, 320)
+
+
+def image_folder(setup):
+    """The data set folder of embryo images: the user's, FlyExpress, or synthetic ones made for the run."""
+    flyexpress = setup.data_file("flyexpress")
+    if setup.data_set is not None or flyexpress is not None:
+        return setup.data_set or flyexpress.parent
+    folder = setup.scratch / "embryos"
+    if not folder.is_dir():
+        synthesize(folder, SynthesizeOptions(n_genes=_N_GENES, stage_range=_STAGE_RANGES), force=True)
+    return folder
+
+
+def embryo_images(setup):
+    """The images (a list of `flyannot.dataset.folder.Image`) and their `Source`."""
+    folder = image_folder(setup)
+    images = read_images(folder)
+    if any(image.source == "synthetic" for image in images):
+        return images, Source(f"{len(images)} SYNTHETIC embryos", "synthetic")
+    return images, Source(f"{len(images)} real images of {folder.name}")
+
+
+def embryo_pictures(setup, stage_range=None, *, views=None):
+    """The pictures (uint8) of one stage range, or of all, and their `Source`."""
+    images, source = embryo_images(setup)
+    kept = [i for i in images if stage_range in (None, i.stage_range) and (views is None or i.view in views)]
+    where = f" of stage range {stage_range}" if stage_range else ""
+    text = f"{len(kept)} of {source.text}{where}" if len(kept) < len(images) else source.text
+    return [grey_levels(image.path) for image in kept], Source(text, source.kind)
+
+
+def drawn_patterns(setup):
+    """The patterns of Wu et al. 2016 as pictures (uint8), their arrays and `Source`; None if there are none.
+
+    The user's own images take their place.
+    """
+    path = setup.data_file("wu2016")
+    if path is None or setup.data_set is not None:
+        return None
+    arrays = read_patterns(path)
+    greys = list(render_patterns(arrays["patterns"], arrays["mask"]))
+    return greys, arrays, Source(f"{len(greys):,} {PATTERNS}", "rendered")
+
+
+def photographs():
+    """The photographs that come with scikit-image, grey levels that are not rounded, PHOTOGRAPH_PX.
+
+    Raises
+    ------
+    DataError
+        If there are none.
+    """
+    import skimage.data
+
+    folder = Path(skimage.data.__file__).parent
+    files = [folder / f"{name}.png" for name in _PHOTOGRAPHS]
+    found = [read_grey(file, size_px=PHOTOGRAPH_PX) for file in files if file.is_file()]
+    if not found:
+        raise DataError(
+            f"scikit-image has no photographs in {folder}", fix="name a folder with images.csv by --data-set"
+        )
+    return found
+
+
+def grey_levels(file):
+    """A picture as whole grey levels, uint8."""
+    return np.rint(read_grey(file)).astype(np.uint8)

@@ -1,0 +1,105 @@
+"""Matrices to complete: ratings in the layouts of MovieLens, and the genes and terms of BDGP."""
+
+import csv
+import gzip
+from collections import Counter
+from dataclasses import dataclass
+from pathlib import Path
+
+import numpy as np
+
+from flyannot.benchmarks.findings import Source
+from flyannot.errors import DataError, InputError
+from flyannot.stage_ranges import parse_stage_range
+
+_SEPARATORS = ("::", "\t", ",")
+_LEAST_GENES = 20  # that carry a column's term
+_FIX = "name u.data, ratings.dat or ratings.csv of MovieLens"
+
+
+@dataclass(frozen=True)
+class Ratings:
+    """Observed entries of a matrix: rows, columns int32 and values float64, each (n,); its shape."""
+
+    rows: np.ndarray
+    columns: np.ndarray
+    values: np.ndarray
+    shape: tuple
+
+    def subset(self, chosen):
+        """The entries at the given places."""
+        return Ratings(self.rows[chosen], self.columns[chosen], self.values[chosen], self.shape)
+
+    def of_rows(self, kept):
+        """The entries of some rows, which are numbered anew in the given order."""
+        number = np.full(self.shape[0], -1, np.int32)
+        number[kept] = np.arange(len(kept))
+        there = number[self.rows] >= 0
+        rows = number[self.rows[there]]
+        return Ratings(rows, self.columns[there], self.values[there], (len(kept), self.shape[1]))
+
+    def __len__(self):
+        return len(self.values)
+
+
+def read_ratings(path):
+    """A ratings file: user, item and rating on each line, further columns ignored, a heading allowed.
+
+    u.data (MovieLens 100K) is cut by tabs, ratings.dat (1M, 10M) by "::", ratings.csv (later ones) by commas.
+    Users and items are numbered anew, from 0, by rising identifier.
+
+    Raises
+    ------
+    InputError
+        If there is no such file.
+    DataError
+        With the line: fewer than three columns, or one that is no number; a user who rated an item twice.
+    """
+    path, cells = Path(path), []
+    if not path.is_file():
+        raise InputError(f"no such file: {path}", fix=_FIX)
+    with open(path, encoding="utf-8", errors="replace") as lines:
+        for number, line in enumerate(map(str.strip, lines), 1):
+            if not line or number == 1 and line[:1].isalpha():
+                continue
+            user, item, value, *_ = (*line.split(next((s for s in _SEPARATORS if s in line), None)), "", "")
+            try:
+                cells.append((int(user), int(item), float(value)))
+            except ValueError:
+                said = f"{path}, line {number}: not a user, an item and a rating: {line[:60]}"
+                raise DataError(said, fix=_FIX) from None
+    if not cells:
+        raise DataError(f"{path} holds no rating", fix=_FIX)
+    (user_ids, rows), (item_ids, columns) = (
+        np.unique([cell[i] for cell in cells], return_inverse=True) for i in (0, 1)
+    )
+    shape, values = (len(user_ids), len(item_ids)), np.array([cell[2] for cell in cells])
+    if len(np.unique(rows * shape[1] + columns)) < len(values):
+        raise DataError(f"{path}: a user rated an item twice", fix="keep one rating of each pair")
+    return Ratings(rows.astype(np.int32), columns.astype(np.int32), values, shape)
+
+
+def gene_term_matrix(setup, n_genes):
+    """BDGP's matrix of genes and terms, 1 where a gene carries a term in a stage range, else 0; all entries.
+
+    Returns
+    -------
+    ratings : Ratings, of `n_genes` genes drawn at random, or of all if there are fewer
+    source : Source
+    """
+    with gzip.open(setup.data_file("bdgp"), "rt", encoding="utf-8", newline="") as lines:
+        pairs = {
+            (row["fbgn"] or row["gene"], f"{parse_stage_range(row['stage_range'])}: {row['term']}")
+            for row in csv.DictReader(lines)
+        }
+    counts, genes = Counter(term for _, term in pairs), sorted({gene for gene, _ in pairs})
+    terms = sorted(term for term, n in counts.items() if n >= _LEAST_GENES)
+    genes = [genes[i] for i in np.sort(setup.rng("genes").permutation(len(genes))[:n_genes])]
+    row_of, column_of = ({name: i for i, name in enumerate(names)} for names in (genes, terms))
+    X = np.zeros((len(genes), len(terms)))
+    for gene, term in pairs:
+        if gene in row_of and term in column_of:
+            X[row_of[gene], column_of[term]] = 1.0
+    rows, columns = (index.ravel().astype(np.int32) for index in np.indices(X.shape))
+    text = f"BDGP's table: {len(genes):,} genes x {len(terms)} terms in stage ranges, {int(X.sum()):,} ones"
+    return Ratings(rows, columns, X.ravel(), X.shape), Source(text)

@@ -1,0 +1,90 @@
+"""The table of items.  To add one: its file, and a line here."""
+
+from collections.abc import Callable
+from dataclasses import dataclass, field, replace
+
+from flyannot.benchmarks.findings import not_runnable
+from flyannot.benchmarks.setup import SCALES, why_absent
+from flyannot.registry import Registry
+
+OURS = "ours"  # in the place of a paper: a measurement of our own
+_HERE = "flyannot.benchmarks"
+
+
+@dataclass(frozen=True)
+class Item:
+    """A table or figure of a paper, or a measurement of our own.
+
+    measure : function from `flyannot.benchmarks.setup.Setup` to `flyannot.benchmarks.findings.Finding`
+    paper, where : keys of papers.toml; OURS and "" for a measurement of our own
+    needs : names of data sets without which it cannot be run
+    sizes : name -> (quick, full); `measure` finds the one of its scale in `setup.sizes`
+    """
+
+    name: str
+    title: str
+    measure: Callable
+    paper: str = OURS
+    where: str = ""
+    needs: tuple = ()
+    sizes: dict = field(default_factory=dict)
+
+    def finding(self, setup):
+        """The finding; where data are absent, one that says so."""
+        absent = [name for name in self.needs if setup.data_file(name) is None]
+        if absent:
+            return not_runnable(" ".join(map(why_absent, absent)))
+        mine = {name: pair[SCALES.index(setup.scale)] for name, pair in self.sizes.items()}
+        return self.measure(replace(setup, sizes=mine | setup.sizes))
+
+
+ITEMS = Registry(
+    "item",
+    {
+        "scc-table-1": f"{_HERE}.scc.table_1:ITEM",
+        "scc-table-2": f"{_HERE}.scc.table_2:ITEM",
+        "scc-fig-3": f"{_HERE}.scc.fig_3:ITEM",
+        "scc-fig-4": f"{_HERE}.scc.fig_4:ITEM",
+        "scc-fig-5": f"{_HERE}.scc.fig_5:ITEM",
+        "lee-table-1": f"{_HERE}.lee.table_1:ITEM",
+        "lee-table-2": f"{_HERE}.lee.table_2:ITEM",
+        "dssc-fig-2": f"{_HERE}.dssc.fig_2:ITEM",
+        "modl-fig-1": f"{_HERE}.modl.reductions:FIG_1",
+        "modl-fig-3": f"{_HERE}.modl.reductions:FIG_3",
+        "modl-fig-5": f"{_HERE}.modl.weights:ITEM",
+        "modl-table-1": f"{_HERE}.modl.table_1:TABLE_1",
+        "modl-completion": f"{_HERE}.modl.table_1:GENES_AND_TERMS",
+        "siso-table-2": f"{_HERE}.siso.methods:TABLE_2",
+        "siso-table-3": f"{_HERE}.siso.solvers:TABLE_3",
+        "siso-table-4": f"{_HERE}.siso.methods:TABLE_4",
+        "siso-table-5": f"{_HERE}.siso.solvers:TABLE_5",
+        "siso-table-6": f"{_HERE}.siso.growth:TABLE_6",
+        "siso-table-7": f"{_HERE}.siso.growth:TABLE_7",
+        "siso-fig-2": f"{_HERE}.siso.shares:FIG_2",
+        "siso-fig-4": f"{_HERE}.siso.shares:FIG_4",
+        "learn": f"{_HERE}.speed.learn:ITEM",
+        "learners": f"{_HERE}.speed.learners:ITEM",
+        "code": f"{_HERE}.speed.code:ITEM",
+        "sift": f"{_HERE}.speed.sift:ITEM",
+        "target": f"{_HERE}.speed.target:ITEM",
+        "scaling": f"{_HERE}.speed.scaling:ITEM",
+        "missing-pixels": f"{_HERE}.modl.missing_pixels:ITEM",
+        "classifiers": f"{_HERE}.annotation.classifiers:ITEM",
+        "retrieval": f"{_HERE}.annotation.retrieval:ITEM",
+    },
+)
+
+
+def chosen(names, *, papers):
+    """The items of the given names, in the order of the table; without names the papers', or our own.
+
+    Raises
+    ------
+    InputError
+        If a name is not in the table.
+    """
+    for name in names:
+        ITEMS[name]  # known, or an error that says what is
+    if names:
+        return [ITEMS[name] for name in ITEMS if name in names]
+    return [item for item in ITEMS.values() if (item.paper != OURS) == papers]

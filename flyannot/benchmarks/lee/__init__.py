@@ -1,0 +1,1 @@
+"""Feature-sign search and the Lagrange dual: Lee et al., NIPS 2006."""

@@ -1,0 +1,1 @@
+"""Masked online dictionary learning: Mensch et al., ICML 2016."""

@@ -1,0 +1,124 @@
+"""A matrix completed from its observed entries, by MODL and by coordinate descent."""
+
+from dataclasses import dataclass, replace
+
+import numpy as np
+
+from flyannot.benchmarks.clocks import Stopwatch
+from flyannot.benchmarks.inputs.ratings import Ratings
+from flyannot.benchmarks.references.completion_cd import CoordinateDescent
+from flyannot.sparse.fit import random_patches
+from flyannot.sparse.learners import LEARNERS
+
+N_COMPONENTS = 30
+TEST_SHARE = 0.25
+_CLOSE = 0.001  # "convergence time": within 0.1 % of the final error
+_N_SWEEPS = 20
+_N_EPOCHS = 12
+_BATCHES = 100  # an epoch, as in the paper
+
+
+@dataclass(frozen=True)
+class Split:
+    """Observed entries to learn from, with the biases taken out, and entries to test on."""
+
+    train: Ratings
+    test: Ratings
+    bias: np.ndarray  # of the test entries
+
+    def rmse(self, found):
+        """The root mean square error of predictions of the test entries, less their biases."""
+        return float(np.sqrt(np.mean((found + self.bias - self.test.values) ** 2)))
+
+
+def complete(ratings, solver, lam, seed):
+    """In a worker: `trace`, (seconds, test error) after every epoch or sweep on one random split."""
+    with np.load(ratings) as arrays:
+        found = Ratings(arrays["rows"], arrays["columns"], arrays["values"], tuple(arrays["shape"]))
+    rng = np.random.default_rng(seed)
+    return {"trace": SOLVERS[solver](split(found, rng), lam, rng)}
+
+
+def split(ratings, rng, *, test_share=TEST_SHARE, n_rounds=5):
+    """Hold out a share of the entries; row and column means of the rest are alternately taken out."""
+    order = rng.permutation(len(ratings))
+    n_test = int(test_share * len(ratings))
+    train, test = ratings.subset(order[n_test:]), ratings.subset(order[:n_test])
+    mean, of_row, of_column = train.values.mean(), np.zeros(ratings.shape[0]), np.zeros(ratings.shape[1])
+    for _ in range(n_rounds):
+        of_row = _means(train.rows, train.values - mean - of_column[train.columns], len(of_row))
+        of_column = _means(train.columns, train.values - mean - of_row[train.rows], len(of_column))
+    centred = train.values - mean - of_row[train.rows] - of_column[train.columns]
+    return Split(replace(train, values=centred), test, mean + of_row[test.rows] + of_column[test.columns])
+
+
+def _means(places, values, n):
+    return np.bincount(places, values, n) / np.maximum(np.bincount(places, minlength=n), 1)
+
+
+def by_coordinate_descent(parts, lam, rng, *, n_sweeps=_N_SWEEPS):
+    """(seconds, test error) after every sweep of the paper's reference."""
+    train, test = parts.train, parts.test
+    observed = train.rows, train.columns, train.values
+    CoordinateDescent(*(a[:2] for a in observed), train.shape, n_components=1, lam=1.0, rng=rng).sweep()
+    with Stopwatch() as watch:
+        model = CoordinateDescent(*observed, train.shape, n_components=N_COMPONENTS, lam=lam, rng=rng)
+    trace, spent = [], watch.seconds
+    for _ in range(n_sweeps):
+        with Stopwatch() as watch:
+            model.sweep()
+        spent += watch.seconds
+        trace.append((spent, parts.rmse(model.predict(test.rows, test.columns))))
+    return trace
+
+
+def by_modl(parts, lam, rng, *, n_epochs=_N_EPOCHS, beta=0.9):
+    """(seconds, test error) after every epoch: rows are samples, missing entries are never seen, codes have
+    |z|^2."""
+    train, test = parts.train, parts.test
+    X = RowsWithMissing(train)
+    full = X[rng.permutation(len(X))[: 4 * N_COMPONENTS]]
+    D = random_patches(np.nan_to_num(full) + 1e-3 * rng.normal(size=full.shape), N_COMPONENTS, rng)
+    options = {"lam": lam, "batch_size": max(1, len(X) // _BATCHES), "beta": beta, "code_penalty": "l2"}
+    learner = LEARNERS["modl"](np.asarray(D, np.float32), len(X), **options)
+    trace, spent = [], 0.0
+    for epoch_rng in rng.spawn(n_epochs):
+        order = epoch_rng.permutation(len(X))
+        learner.begin_epoch(epoch_rng)
+        for start in range(0, len(order), learner.block_size):
+            rows = order[start : start + learner.block_size]
+            with Stopwatch() as watch:
+                learner.step(X[rows], rows)
+            spent += watch.seconds
+        found = np.einsum("ij,ij->i", learner.codes()[test.rows].toarray(), learner.D.T[test.columns])
+        trace.append((spent, parts.rmse(found)))
+    return trace
+
+
+SOLVERS = {"coordinate descent": by_coordinate_descent, "MODL": by_modl}
+
+
+class RowsWithMissing:
+    """Rows of a matrix, NaN where nothing was observed; made as they are asked for."""
+
+    def __init__(self, ratings):
+        order = np.argsort(ratings.rows, kind="stable")
+        self._columns, self._values = ratings.columns[order], ratings.values[order]
+        self._first = np.concatenate([[0], np.cumsum(np.bincount(ratings.rows, minlength=ratings.shape[0]))])
+        self.shape = ratings.shape
+
+    def __len__(self):
+        return self.shape[0]
+
+    def __getitem__(self, rows):
+        X = np.full((len(rows), self.shape[1]), np.nan, np.float32)
+        for x, row in zip(X, rows):
+            there = slice(self._first[row], self._first[row + 1])
+            x[self._columns[there]] = self._values[there]
+        return X
+
+
+def error_and_time(trace):
+    """The last test error, and the seconds until the error is within 0.1 % of it."""
+    last = trace[-1][1]
+    return last, next(seconds for seconds, error in trace if abs(error / last - 1) <= _CLOSE)

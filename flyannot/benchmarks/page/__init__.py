@@ -1,0 +1,1 @@
+"""The page of all items, and its figures."""

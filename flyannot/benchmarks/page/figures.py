@@ -1,0 +1,101 @@
+"""Figures as SVG and PNG, drawn from the panels of a finding.  Without matplotlib there are none."""
+
+from importlib.util import find_spec
+from pathlib import Path
+from textwrap import fill
+
+import numpy as np
+
+from flyannot.runtime.atomic_file import replacing
+
+INSTALL = "pip install 'flyannot[reproduce]'"
+_STYLE: dict = {
+    "figure.facecolor": "white", "axes.facecolor": "white", "axes.grid": True, "axes.axisbelow": True,
+    "grid.color": "#dddddd", "axes.spines.top": False, "axes.spines.right": False, "font.size": 9,
+    "legend.framealpha": 0.85, "legend.edgecolor": "none", "legend.fontsize": 8,
+    "svg.hashsalt": "flyannot",  # the same numbers give the same bytes
+}  # fmt: skip
+_COLOURS = ("#0b5394", "#cc4125", "#38761d", "#7f6000", "#674ea7", "#45818e", "#a64d79", "#444444")
+_MARKS = "osD^vP*X"
+_WIDTH, _HEIGHT = 4.6, 3.5  # inches of one panel
+_CHARACTERS = 78  # of the footnote under one panel
+_MOST_INSIDE = 4  # names of a legend that finds room among the lines
+_MOST_LETTERS = 45  # of all names under bars, side by side
+_BELOW = -0.17  # of the height: under the label of the axis
+
+
+def can_draw():
+    """Whether matplotlib is installed."""
+    return find_spec("matplotlib") is not None
+
+
+def draw(finding, title, paths):
+    """Write the figure of a finding to the paths svg and png, where it has panels and there is matplotlib."""
+    if not finding.panels or not can_draw():
+        return
+    from matplotlib import rc_context
+    from matplotlib.figure import Figure
+
+    with rc_context(_STYLE):
+        n_columns = 2 if len(finding.panels) == 4 else min(3, len(finding.panels))
+        n_rows = -(-len(finding.panels) // n_columns)
+        figure = Figure(figsize=(_WIDTH * n_columns, _HEIGHT * n_rows + 0.5), layout="constrained")
+        axes = figure.subplots(n_rows, n_columns, squeeze=False).ravel()
+        for ax, panel in zip(axes, finding.panels):
+            _draw_panel(ax, panel)
+        for ax in axes[len(finding.panels) :]:
+            ax.axis("off")
+        figure.suptitle(fill(title, 48 * n_columns), fontsize=11, fontweight="bold")
+        figure.supxlabel(fill(footnote(finding), _CHARACTERS * n_columns), fontsize=8, color="#333333")
+        for suffix, stamp in (("svg", {"Date": None}), ("png", None)):
+            with replacing(Path(paths[suffix])) as beside:
+                figure.savefig(beside, format=suffix, dpi=130, metadata=stamp)
+
+
+def footnote(finding):
+    """How real the data are, as every figure says."""
+    return f"{finding.source.kind.upper()} data: {finding.source.text}"
+
+
+def _draw_panel(ax, panel):
+    ax.set(title=panel.title, xlabel=panel.x_label, ylabel=panel.y_label)
+    ax.title.set_fontsize(9.5)
+    if panel.series and isinstance(panel.series[0].x[0], str):
+        _draw_bars(ax, panel.series)
+    else:
+        for i, series in enumerate(panel.series):
+            style, colour = series.style.replace("o", _MARKS[i % len(_MARKS)]), _COLOURS[i % len(_COLOURS)]
+            ax.plot(series.x, series.y, style, color=colour, label=series.name, ms=3.5, lw=1.4)
+    if panel.x_log:  # setting a scale, even the same again, would undo the names under bars
+        ax.set_xscale("log")
+        _label_log(ax.xaxis, ax.get_xlim())
+    if panel.y_log:
+        ax.set_yscale("log")
+        _label_log(ax.yaxis, ax.get_ylim())
+    if len(panel.series) > _MOST_INSIDE:
+        ax.legend(ncols=2, loc="upper center", bbox_to_anchor=(0.5, _BELOW))
+    elif len(panel.series) > 1:
+        ax.legend()
+
+
+def _label_log(axis, limits):
+    """Within two decades plain numbers at 1, 2 and 5; otherwise powers of ten alone."""
+    from matplotlib.ticker import FuncFormatter, LogLocator, NullFormatter
+
+    axis.set_minor_formatter(NullFormatter())
+    if limits[1] < 100 * limits[0]:
+        axis.set_major_locator(LogLocator(subs=(1, 2, 5)))
+        axis.set_major_formatter(FuncFormatter(lambda value, _: f"{value:g}"))
+
+
+def _draw_bars(ax, all_series):
+    names = list(dict.fromkeys(x for series in all_series for x in series.x))
+    width = 0.8 / len(all_series)
+    for i, series in enumerate(all_series):
+        at = np.array([names.index(x) for x in series.x]) + (i - (len(all_series) - 1) / 2) * width
+        heights = [np.nan if y is None else y for y in series.y]
+        ax.bar(at, heights, width, color=_COLOURS[i % len(_COLOURS)], label=series.name)
+    turned = {"rotation": 30, "ha": "right"} if sum(map(len, names)) > _MOST_LETTERS else {}
+    ax.set_xticks(range(len(names)), names, **turned)
+    ax.grid(axis="x", visible=False)
+    ax.margins(y=0.3 if 1 < len(all_series) <= _MOST_INSIDE else 0.05)  # room for the legend

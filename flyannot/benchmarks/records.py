@@ -1,0 +1,92 @@
+"""The files of an item: JSON with all of it, CSV with its rows.  A file that exists is whole."""
+
+import csv
+import io
+import json
+import os
+import platform
+from dataclasses import dataclass
+from importlib.metadata import PackageNotFoundError, version
+from pathlib import Path
+
+from flyannot import __version__
+from flyannot.benchmarks.findings import Finding
+from flyannot.benchmarks.references import REFERENCES
+from flyannot.runtime.atomic_file import write_text
+
+FOLDER = "items"
+_CPUINFO = Path("/proc/cpuinfo")
+
+
+@dataclass(frozen=True)
+class Record:
+    """A finding, and what it was made by: settings, machine, seconds of processor time, command."""
+
+    name: str
+    finding: Finding
+    settings: dict
+    machine: str
+    seconds: float
+    command: str
+
+
+def paths_of(out, name):
+    """The files of an item: json, csv, svg and png."""
+    return {suffix: Path(out) / FOLDER / f"{name}.{suffix}" for suffix in ("json", "csv", "svg", "png")}
+
+
+def settings_of(item, setup):
+    """What decides the numbers of an item; a record with the same settings is not made again."""
+    own = {"item": item.name, "version": __version__, "references": _versions(*_references())}
+    return own | setup.described()
+
+
+def write_record(out, record):
+    """Write JSON and CSV; the JSON last, for it says that the item is finished."""
+    paths = paths_of(out, record.name)
+    write_text(paths["csv"], as_csv(record.finding.rows))
+    stored = vars(record) | {"finding": record.finding.as_json()}
+    write_text(paths["json"], json.dumps(stored, indent=1, allow_nan=False) + "\n")
+
+
+def read_record(out, name):
+    """The record of an item, or None where there is none that can be read."""
+    try:
+        stored = json.loads(paths_of(out, name)["json"].read_text(encoding="utf-8"))
+        return Record(**(stored | {"finding": Finding.from_json(stored["finding"])}))
+    except (OSError, ValueError, KeyError, TypeError):
+        return None
+
+
+def as_csv(rows):
+    """Rows with the union of their keys as columns, in the order in which they appear."""
+    columns, text = list(dict.fromkeys(key for row in rows for key in row)), io.StringIO()
+    if columns:
+        writer = csv.DictWriter(text, columns, lineterminator="\n")
+        writer.writeheader()
+        writer.writerows(rows)
+    return text.getvalue()
+
+
+def machine():
+    """The processor, its cores, and the versions of what is measured."""
+    lines = _CPUINFO.read_text().splitlines() if _CPUINFO.is_file() else []
+    named = (line.partition(":")[2].strip() for line in lines if line.startswith("model name"))
+    processor = next(named, platform.processor() or platform.machine())
+    versions = _versions("numpy", "numba", *_references())
+    listed = ", ".join(f"{project} {number or 'absent'}" for project, number in versions.items())
+    return f"{processor}, {len(os.sched_getaffinity(0))} cores; {listed}"
+
+
+def _references():
+    return [reference.project for reference in REFERENCES.values()]
+
+
+def _versions(*projects):
+    found = dict.fromkeys(projects)
+    for project in projects:
+        try:
+            found[project] = version(project)
+        except PackageNotFoundError:
+            continue
+    return found

@@ -1,0 +1,1 @@
+"""Stochastic coordinate coding: Lin et al., KDD 2014."""

@@ -1,0 +1,115 @@
+"""Methods that learn a dictionary, for comparisons, and what their workers do.
+
+Every one learns from the first `n` patches of a file, and its dictionary is evaluated by exact codes of the
+held sample.  Compilation and a first small run come before the clock starts.
+"""
+
+import numpy as np
+
+from flyannot.benchmarks.clocks import Clocked
+from flyannot.benchmarks.compare_methods import Method
+from flyannot.benchmarks.grading import exact_objective, graded_dictionary, normalised
+from flyannot.benchmarks.references import spams, why_absent
+from flyannot.benchmarks.references.plain_scc import PlainSCC
+from flyannot.descriptors.sift import normalise
+from flyannot.runtime.blas_threads import one_blas_thread
+from flyannot.sparse.fit import default_lam, random_patches
+from flyannot.sparse.fit import learn as epochs_of
+from flyannot.sparse.learners import LEARNERS
+from flyannot.steps.learn_dict import NormalisedPatches
+
+PATCHES_AT_BATCH_1 = {500: 300, 1000: 150, 2000: 60}  # OL takes from 2 to 150 ms a patch there
+_N_WARM = 64  # patches of the first small run
+_SEED = 1
+
+
+def scc(problem, n, n_epochs, variant, **settings):
+    """SCC in one of its variants; `problem` is that of `flyannot.benchmarks.inputs.patches.Patches`."""
+    arguments = problem | {"n": n, "n_epochs": n_epochs, "settings": {"variant": variant} | settings}
+    return Method("flyannot", variant, learn, arguments)
+
+
+def plain_loop(problem, n, n_epochs, variant, **settings):
+    """SCC as the obvious compiled loop."""
+    arguments = scc(problem, n, n_epochs, variant, **settings).arguments
+    return Method("plain loop", variant, learn, arguments | {"learner": "plain-loop"})
+
+
+def our_ol(problem, n, n_epochs, batch_size):
+    """Our own online learning."""
+    options = {"learner": "ol", "settings": {"batch_size": batch_size}}
+    arguments = problem | {"n": n, "n_epochs": n_epochs} | options
+    return Method("flyannot OL", f"batch {batch_size}", learn, arguments)
+
+
+def spams_ol(problem, n, n_epochs, batch_size, **more):
+    """SPAMS's online learning, the program of the papers."""
+    arguments = problem | {"n": n, "n_epochs": n_epochs, "batch_size": batch_size}
+    return Method("SPAMS OL", f"batch {batch_size}", spams.learn, arguments, "spams", **more)
+
+
+def any_ol(problem, n, n_epochs, batch_size):
+    """SPAMS's online learning, or our own where SPAMS is absent."""
+    return (our_ol if why_absent("spams") else spams_ol)(problem, n, n_epochs, batch_size)
+
+
+def who_is_ol():
+    """Which program stands for the paper's OL, for people."""
+    absent = why_absent("spams")
+    return f"our own OL ({absent})" if absent else "SPAMS's trainDL, the program of the paper"
+
+
+def hours(us_per_sample, n_patches, n_epochs):
+    """Microseconds a visit into hours for all visits."""
+    return us_per_sample * n_patches * n_epochs / 3.6e9
+
+
+def learned_atoms(descriptors, n_atoms, rng, *, n_epochs, learner="scc", **settings):
+    """A dictionary of descriptors (uint8), float32, and its lam."""
+    X = normalise(descriptors)
+    lam = float(default_lam(X.shape[1]))
+    learner = LEARNERS[learner](random_patches(X, n_atoms, rng), len(X), lam=lam, **settings)
+    list(epochs_of(X, learner, n_epochs=n_epochs, rng=rng, n_evaluated=0))
+    return np.ascontiguousarray(learner.D, np.float32), lam
+
+
+def learn(patches, held, initial, lam, n, n_epochs, learner="scc", settings=None):
+    """In a worker: learn by a learner of the table, or by the plain loop, from patches in memory.
+
+    `trace` holds (seconds, objective) of every epoch.
+    """
+    X = Clocked(normalise(np.load(patches, mmap_mode="r")[:n]))
+    learner = Clocked(_made(np.load(initial), X, lam, learner, settings), "begin_epoch", "step", "end_epoch")
+    X.seconds = 0.0
+    return _learned(X, learner, held, n_epochs, lambda record: X.seconds + learner.seconds)
+
+
+def learn_streamed(patches, held, initial, lam, n, n_epochs, learner="scc", settings=None):
+    """In a worker: learn as `flyannot learn-dict` does, from a file read on the way; wall-clock time."""
+    X = NormalisedPatches(np.load(patches, mmap_mode="r")[:n])
+    learner = _made(np.load(initial), X, lam, learner, settings)
+    return _learned(X, learner, held, n_epochs, lambda record: record.seconds)
+
+
+def _made(D, X, lam, learner, settings):
+    """A fresh learner, compiled."""
+    make = PlainSCC if learner == "plain-loop" else LEARNERS[learner]
+    settings = {"lam": lam} | (settings or {})
+    list(epochs_of(X[:_N_WARM], make(D, _N_WARM, **settings), n_epochs=2, rng=_rng(), n_evaluated=0))
+    return make(D, len(X), **settings)
+
+
+def _learned(X, learner, held, n_epochs, seconds_of):
+    trace, sample = [], normalised(held, slice(None))
+    with one_blas_thread():  # as `flyannot learn-dict` holds it: BLAS's idle threads spin on beside ours
+        epochs = epochs_of(X, learner, n_epochs=n_epochs, rng=_rng(), n_evaluated=0)
+        for epoch, record in enumerate(epochs, 1):
+            if epoch < n_epochs:
+                trace.append((seconds_of(record), exact_objective(sample, learner.D, learner.lam)))
+        cost = {"seconds": seconds_of(record), "n": len(X), "n_epochs": n_epochs}
+        graded = graded_dictionary(learner.D, held, learner.lam, **cost)
+    return graded | {"trace": [*trace, (cost["seconds"], graded["objective"])]}
+
+
+def _rng():
+    return np.random.default_rng(_SEED)

@@ -1,0 +1,1 @@
+"""Sparse codes over very many labelled images: Huang et al., ACM Multimedia 2013."""

@@ -1,0 +1,75 @@
+"""One measurement in a process of its own, with its own threads and its own peak memory.
+
+The process is `python -m flyannot.benchmarks.workers SPEC RESULT`, both JSON files.
+"""
+
+import json
+import os
+import resource
+import subprocess
+import sys
+import tempfile
+from importlib import import_module
+from pathlib import Path
+
+from flyannot.errors import FlyannotError
+
+_THREADS = ("OMP", "OPENBLAS", "MKL", "NUMBA")
+
+
+class WorkerFailed(FlyannotError):
+    """A measurement ended without a result."""
+
+
+def name_of(function):
+    """ "module:function" of a function that stands at the top of its module."""
+    return f"{function.__module__}:{function.__name__}"
+
+
+def run(measure, arguments, *, threads=1):
+    """Call a function with `arguments`, which must be JSON, in a new process; returns its dict.
+
+    Raises
+    ------
+    WorkerFailed
+        If it raised, with the last line of its error output.
+    """
+    with tempfile.TemporaryDirectory(prefix="flyannot-bench-") as folder:
+        spec, result = Path(folder) / "spec.json", Path(folder) / "result.json"
+        spec.write_text(json.dumps({"measure": name_of(measure), "arguments": arguments}))
+        command = [sys.executable, "-m", __name__, str(spec), str(result)]
+        done = subprocess.run(
+            command, env=_environment(threads), stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL,
+            stderr=subprocess.PIPE, text=True,
+        )  # fmt: skip
+        if done.returncode or not result.is_file():
+            last = done.stderr.strip().splitlines() or [f"exit code {done.returncode}"]
+            raise WorkerFailed(f"{name_of(measure)} failed: {last[-1]}", fix="run again with --debug")
+        return json.loads(result.read_text())
+
+
+def peak_mb():
+    """The most memory that this process has held so far, in MB.
+
+    Linux hands a parent's peak on to the programs it starts, in what getrusage says; VmHWM is our own.
+    """
+    status = Path("/proc/self/status")
+    for line in status.read_text().splitlines() if status.is_file() else []:
+        if line.startswith("VmHWM:"):
+            return int(line.split()[1]) * 1024 / 1e6
+    return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1e6  # macOS, in bytes
+
+
+def _environment(threads):
+    named = {f"{library}_NUM_THREADS": str(threads) for library in _THREADS}
+    return os.environ | named | {"OPENCV_FOR_THREADS_NUM": str(threads)}
+
+
+def _main(spec, result):
+    asked = json.loads(Path(spec).read_text())
+    module, _, function = asked["measure"].partition(":")
+    Path(result).write_text(json.dumps(getattr(import_module(module), function)(**asked["arguments"])))
+
+
+if __name__ == "__main__":
+    _main(*sys.argv[1:])

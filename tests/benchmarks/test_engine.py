@@ -1,0 +1,322 @@
+"""The engine: nothing is measured twice, nothing is lost, and rows that can be trusted."""
+
+import json
+import os
+from dataclasses import replace
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from flyannot.benchmarks import compare_methods as compared
+from flyannot.benchmarks import items as table
+from flyannot.benchmarks.clocks import Clocked
+from flyannot.benchmarks.compare_methods import Method, compare_methods
+from flyannot.benchmarks.findings import Check, Finding, Source, Target, all_of, not_runnable
+from flyannot.benchmarks.items import ITEMS, OURS, Item, chosen
+from flyannot.benchmarks.papers import paper_values, papers
+from flyannot.benchmarks.records import as_csv, paths_of, read_record
+from flyannot.benchmarks.rows import Rows, exponent
+from flyannot.benchmarks.runner import measure_items, reproduce
+from flyannot.benchmarks.tables import as_text, report, tables_of
+from flyannot.benchmarks.workers import WorkerFailed, peak_mb, run
+from flyannot.dataset.public import data_folder
+from flyannot.errors import InputError, LockedError
+from flyannot.registry import Registry
+from tests.benchmarks.made_up import FOUND, MadeUp, fails, holds_memory
+
+
+@pytest.fixture
+def made_up():
+    """Three items: two that are measured, one that cannot be."""
+    return [MadeUp("one"), MadeUp("two"), MadeUp("three", not_runnable("nobody has the data"))]
+
+
+def files(folder):
+    return {p: p.read_bytes() for p in folder.rglob("*") if p.is_file()}
+
+
+def kept(outcomes):
+    return [outcome.item.name for outcome in outcomes if outcome.kept]
+
+
+def test_a_finished_item_is_not_measured_again(made_up, setup, tmp_path):
+    items = [one.item for one in made_up[:2]]
+    reproduce(items, setup, tmp_path / "out")
+    before = files(tmp_path / "out")
+    assert kept(reproduce(items, setup, tmp_path / "out")) == ["one", "two"]
+    assert [one.times for one in made_up] == [1, 1, 0] and before == files(tmp_path / "out")
+
+
+@pytest.mark.parametrize(
+    "change", [{"scale": "full"}, {"seed": 1}, {"repeats": 2}, {"data": Path(__file__).parent}]
+)
+def test_other_settings_measure_it_again(made_up, setup, tmp_path, change):
+    for given in (setup, replace(setup, **change)):
+        list(measure_items([made_up[0].item], given, tmp_path))
+    assert made_up[0].times == 2
+
+
+def test_another_version_a_damaged_record_and_force_measure_it_again(made_up, setup, tmp_path, monkeypatch):
+    item = [made_up[0].item]
+    list(measure_items(item, setup, tmp_path))
+    paths_of(tmp_path, "one")["json"].write_text("{")
+    list(measure_items(item, setup, tmp_path))
+    list(measure_items(item, setup, tmp_path, force=True))
+    monkeypatch.setattr("flyannot.benchmarks.records.__version__", "99")
+    list(measure_items(item, setup, tmp_path))
+    assert made_up[0].times == 4
+
+
+def test_without_a_folder_everything_is_measured_and_nothing_kept(made_up, setup, tmp_path):
+    for _ in range(2):
+        (outcome,) = measure_items([made_up[0].item], setup)
+        assert outcome.record.finding.as_json() == FOUND.as_json() and not outcome.kept
+    assert made_up[0].times == 2 and not list(tmp_path.rglob("*.json"))
+
+
+def test_a_failing_item_loses_no_other_and_is_tried_again(made_up, setup, tmp_path):
+    items = [one.item for one in made_up]
+    made_up[1].finding = ZeroDivisionError("no number")
+    outcomes = reproduce(items, setup, tmp_path)
+    assert [bool(o.record) for o in outcomes] == [True, False, True] and "no number" in outcomes[1].why_failed
+    made_up[1].finding = FOUND
+    assert kept(reproduce(items, setup, tmp_path)) == ["one", "three"] and made_up[1].times == 2
+
+
+def test_what_is_finished_outlives_an_interruption(made_up, setup, tmp_path):
+    made_up[1].finding = KeyboardInterrupt()
+    with pytest.raises(KeyboardInterrupt):
+        reproduce([one.item for one in made_up], setup, tmp_path)
+    assert read_record(tmp_path, "one") and (tmp_path / "index.html").is_file()
+
+
+def test_two_runs_do_not_write_one_folder(made_up, setup, tmp_path):
+    def nosy(setup):
+        with pytest.raises(LockedError):
+            reproduce([made_up[0].item], setup, tmp_path)
+        return FOUND
+
+    (outcome,) = reproduce([Item("nosy", "", nosy)], setup, tmp_path)
+    assert outcome.record
+
+
+def test_a_finding_comes_back_from_json_as_it_went(made_up, setup, tmp_path):
+    list(measure_items([made_up[0].item], setup, tmp_path))
+    stored = read_record(tmp_path, "one").finding
+    assert stored.as_json() == FOUND.as_json() and stored.comparisons[0].ratio == 0.5
+    assert as_csv(stored.rows) == "m,who,seconds\n1,we,\n2,,0.5\n"
+    assert json.loads(paths_of(tmp_path, "one")["json"].read_text())["settings"]["scale"] == "quick"
+
+
+def test_one_broken_check_makes_it_differ_and_without_any_it_is_measured():
+    assert FOUND.status == "reproduced"
+    assert replace(FOUND, checks=[*FOUND.checks, Check("", False, "")]).status == "differs"
+    assert replace(FOUND, checks=[]).status == "measured"
+    assert not_runnable("").status == "not runnable"
+
+
+def test_the_least_real_source_counts():
+    both = all_of([Source("a"), Source("b", "synthetic"), Source("a")])
+    assert both == Source("a; b", "synthetic")
+
+
+def test_every_item_of_the_table_can_be_had_and_has_its_numbers():
+    for name, item in ITEMS.items():
+        assert item.name == name and callable(item.measure) and item.title
+        assert all(len(pair) == 2 for pair in item.sizes.values())
+        if item.paper != OURS:
+            assert paper_values(item.paper, item.where)["cited"]
+            assert {"title", "authors", "venue", "pages"} <= set(papers()[item.paper])
+    assert {item.paper == OURS for item in chosen((), papers=True)} == {False}
+    assert {item.paper == OURS for item in chosen((), papers=False)} == {True}
+    assert [item.name for item in chosen(("learn", "scc-fig-3"), papers=True)] == ["scc-fig-3", "learn"]
+    with pytest.raises(InputError, match="scc-table-1"):
+        chosen(["scc-table-11"], papers=True)
+
+
+def test_a_new_item_is_one_line(monkeypatch, setup):
+    """A file and a line: here, this module and a line of the test's."""
+    monkeypatch.setattr(table, "ITEMS", Registry("item", {"new": f"{__name__}:NEW"}))
+    (item,) = table.chosen((), papers=False)
+    (outcome,) = measure_items([item], setup)
+    assert outcome.record.finding.rows == [{"n": 3}]
+    (outcome,) = measure_items([item], replace(setup, scale="full"))
+    assert outcome.record.finding.rows == [{"n": 7}]
+
+
+NEW = Item(
+    "new", "something new", lambda setup: Finding(Source("none"), "", rows=[{"n": setup.sizes["n"]}]),
+    sizes={"n": (3, 7)},
+)  # fmt: skip
+
+
+def test_without_its_data_an_item_says_so_and_is_not_run(setup):
+    for name in ("modl-table-1", "modl-completion", "siso-table-2", "siso-fig-4", "classifiers"):
+        (outcome,) = measure_items([ITEMS[name]], setup)
+        finding = outcome.record.finding
+        assert finding.status == "not runnable"
+        assert "FLYANNOT_DATA" in finding.why or "--ratings" in finding.why
+
+
+def test_data_lie_where_the_environment_says(monkeypatch, tmp_path, setup):
+    monkeypatch.delenv("FLYANNOT_DATA", raising=False)
+    assert data_folder() is None
+    monkeypatch.setenv("FLYANNOT_DATA", str(tmp_path))
+    assert data_folder() == tmp_path
+    (tmp_path / "bow").mkdir()
+    (tmp_path / "bow" / "bdgp_bow.npz").touch()
+    found = replace(setup, data=tmp_path)
+    assert found.data_file("bow").is_file() and found.data_file("fmri") is None
+    monkeypatch.setenv("FLYANNOT_DATA", str(tmp_path / "nowhere"))
+    with pytest.raises(InputError, match="nowhere"):
+        data_folder()
+
+
+def test_a_measurement_is_made_once_in_a_run(setup, monkeypatch):
+    calls = []
+    monkeypatch.setattr("flyannot.benchmarks.workers.run", lambda *a, **k: calls.append(a) or {})
+    for n, repeat in ((1, 0), (1, 0), (2, 0), (1, 1)):
+        setup.run(holds_memory, {"n": n}, repeat=repeat)
+    assert [arguments["n"] for _, arguments in calls] == [1, 2, 1]
+
+
+def method(who="flyannot", reference=""):
+    return Method(who, "", holds_memory, {"who": who}, reference)
+
+
+@pytest.fixture
+def timed(monkeypatch):
+    """Measurements take the times that the test lays out, in the order in which they are asked for."""
+
+    def lay_out(*us_per_sample):
+        left = iter(us_per_sample)
+        result = lambda *a, **k: {"us_per_sample": next(left), "n": 7}  # noqa: E731
+        monkeypatch.setattr("flyannot.benchmarks.workers.run", result)
+
+    return lay_out
+
+
+def test_ratios_compare_neighbours_in_time(timed, setup):
+    timed(1.0, 10.0, 100.0, 2000.0, 3.0, 36.0)  # ours, theirs, ours, theirs, ...: ratios 10, 20, 12
+    ours, theirs = compare_methods(replace(setup, repeats=3), [method(), method("slow")])
+    assert theirs["times_as_long"] == 12.0
+    assert (ours["us_per_sample"], ours["times_as_long"], ours["n"], ours["repeats"]) == (3.0, 1.0, 7, 3)
+
+
+def test_an_absent_reference_is_named_and_has_no_numbers(timed, monkeypatch, setup):
+    monkeypatch.setattr("flyannot.benchmarks.references.find_spec", lambda name: None)
+    timed(1.0)
+    rows = compare_methods(setup, [method(), method("SPAMS", "spams")], n_atoms=5)
+    assert "spams is not installed" in rows[1]["note"] and "flyannot[bench]" in rows[1]["note"]
+    assert rows[1]["us_per_sample"] is None and rows[1]["times_as_long"] is None and rows[1]["n_atoms"] == 5
+    assert "absent" in as_text(tables_of(Finding(Source(""), "", rows=rows))[0])
+
+
+def test_a_reference_that_fails_is_named_and_we_may_not_fail(monkeypatch, setup):
+    def failing(measure, arguments, **options):
+        if arguments["who"] == "SPAMS":
+            raise WorkerFailed("no result")
+        return {"us_per_sample": 1.0}
+
+    monkeypatch.setattr("flyannot.benchmarks.workers.run", failing)
+    monkeypatch.setattr(compared, "why_absent", lambda reference: "")
+    assert compare_methods(setup, [method(), method("SPAMS", "spams")])[1]["note"] == "absent: no result"
+    with pytest.raises(WorkerFailed):
+        compare_methods(setup, [method("SPAMS")])
+
+
+def test_the_peak_of_a_worker_is_its_own():
+    """Not that of the process that started it, which Linux hands on in getrusage."""
+    ballast = np.ones(100_000_000)
+    assert run(holds_memory, {"n": 1})["peak_mb"] < 700 < ballast.nbytes / 1e6 <= peak_mb()
+
+
+def test_a_worker_that_fails_says_why():
+    with pytest.raises(WorkerFailed, match="made_up:fails.*ValueError: no number"):
+        run(fails, {})
+
+
+def test_a_clocked_object_behaves_as_its_inner_and_counts_only_what_is_named():
+    ticks = iter(range(100))
+    inner = [3, 1, 2]
+    clocked = Clocked(inner, "sort", clock=lambda: next(ticks))
+    assert len(clocked) == 3 and clocked.index(1) == 1 and clocked.seconds == 0
+    clocked.sort()
+    assert inner == [1, 2, 3] and clocked.seconds == 1
+    assert clocked[0] == 1 and clocked.seconds == 2  # rows are always counted
+
+
+@pytest.mark.parametrize("power", [0.0, 0.5, 1.0, 2.0])
+def test_the_exponent_of_a_power_law_is_its_power(power):
+    sizes = np.array([250, 500, 1000, 4000])
+    assert exponent(sizes, 3.0 * sizes**power) == pytest.approx(power, abs=1e-9)
+
+
+def test_one_size_has_no_exponent():
+    assert exponent([10, 10], [1.0, 2.0]) is None
+
+
+def test_rows_are_read_by_what_they_hold():
+    rows = Rows(
+        [{"who": "a", "n": 1, "t": 3.0}, {"who": "b", "n": 1, "t": 5.0}, {"who": "a", "n": 2, "t": 4.0}]
+    )
+    assert rows.value("t", who="a", n=2) == 4.0 and rows.value("t", who="c") is None
+    assert rows.column("t", who="a") == [3.0, 4.0]
+    first, second = rows.lines("who", "n", "t", "by {}")
+    assert (first.name, first.x, first.y) == ("by a", [1, 2], [3.0, 4.0]) and second.y == [5.0]
+
+
+def test_a_target_without_a_number_is_not_measured():
+    assert Target("", None, 2).verdict == "not measured"
+    assert [Target("", value, 2000).verdict for value in (1999.0, 2000.0)] == ["not met", "met"]
+    assert Target("", 3.0, 2, at_least=False).verdict == "not met"
+
+
+def test_columns_stand_under_one_another(made_up, setup):
+    (outcome,) = measure_items([made_up[0].item], setup)
+    lines = report(outcome.record).splitlines()
+    assert lines[4:7] == ["m  who  seconds", "1  we         -", "2           0.5"]
+    assert lines[7:] == ["target        here  bound  verdict", "two over one     2  >= 3   not met"]
+
+
+def test_the_command_of_an_item_makes_it_again(made_up, setup, tmp_path):
+    (outcome,) = measure_items([made_up[0].item], replace(setup, seed=3, repeats=2))
+    assert outcome.record.command == "flyannot reproduce one --quick --seed 3 --repeats 2 -o OUT"
+
+
+def test_both_commands_list_measure_and_answer(flyannot, made_up, tmp_path, monkeypatch):
+    listed = flyannot("reproduce --list")
+    assert listed.code == 0 and listed.out == flyannot("bench --list").out
+    assert [line.split()[0] for line in listed.out.splitlines()] == list(ITEMS)
+    assert flyannot("reproduce").code == 2
+    ours = [*made_up[:2], MadeUp("four", paper=OURS)]
+    for module in ("items", "page.page"):
+        monkeypatch.setattr(f"flyannot.benchmarks.{module}.ITEMS", {one.item.name: one.item for one in ours})
+    assert flyannot("reproduce one -o OUT", OUT=tmp_path / "out").code == 0
+    benched = flyannot("bench -o OUT", OUT=tmp_path / "out")
+    assert (
+        benched.code == 0 and benched.out.startswith("four: title of four") and "two over one" in benched.out
+    )
+    made_up[1].finding = ValueError("broken")
+    failed = flyannot("reproduce -o OUT", OUT=tmp_path / "out")
+    assert failed.code == 3 and "two failed" in failed.err and "broken" in failed.err
+    assert [one.times for one in ours] == [1, 1, 1]
+    assert flyannot("bench four --data-set NONE", NONE=tmp_path / "none").code == 2
+
+
+def test_the_papers_speed_ups_follow_from_its_hours():
+    """They were divided before rounding: 0.4 is allowed, or what half a hundredth of an hour makes of it."""
+    paper = paper_values("scc", "table-2")
+    ol, scc = np.array(paper["hours_ol"]), np.array(paper["hours_scc"])
+    assert (np.abs(ol / scc - paper["speed_up"]) <= np.maximum(0.4, ol / scc * 0.005 / scc)).all()
+    total = paper_values("scc", "table-1")
+    for who in ("ol", "scc"):
+        parts = np.add(total[who]["z"], total[who]["D"])
+        assert np.allclose(parts, total[who]["total"], atol=0.0101)
+
+
+def test_nothing_above_the_package_is_looked_at():
+    source = "".join(path.read_text() for path in Path(table.__file__).parent.rglob("*.py"))
+    assert "__file__" not in source.replace("skimage.data.__file__", "") and "SHARED" not in source
+    assert os.environ.get("FLYANNOT_DATA") is None or Path(os.environ["FLYANNOT_DATA"]).is_dir()

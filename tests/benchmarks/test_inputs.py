@@ -1,0 +1,153 @@
+"""What the benchmarks measure on: read as it was written, and no sample on both sides."""
+
+import gzip
+from dataclasses import replace
+
+import numpy as np
+import pytest
+from PIL import Image
+
+from flyannot.benchmarks.findings import Source
+from flyannot.benchmarks.inputs import patches as inputs
+from flyannot.benchmarks.inputs import pictures
+from flyannot.benchmarks.inputs.arff import read_sparse_arff
+from flyannot.benchmarks.inputs.labelled_vectors import read_bags_of_words
+from flyannot.benchmarks.inputs.patches import patches_of
+from flyannot.benchmarks.inputs.pictures import embryo_images, photographs
+from flyannot.benchmarks.inputs.ratings import Ratings, read_ratings
+from flyannot.benchmarks.inputs.signals import photograph_patches, read_nifti
+from flyannot.benchmarks.inputs.whole_pictures import split_by_gene
+from flyannot.errors import DataError
+
+
+def test_no_patch_is_both_learned_from_and_evaluated(setup, monkeypatch, rng):
+    monkeypatch.setattr(inputs, "N_HELD", 50)
+    greys = [rng.integers(0, 256, (64, 64), dtype=np.uint8) for _ in range(2)]
+    monkeypatch.setattr(inputs, "embryo_pictures", lambda *a, **k: (greys, Source("noise")))
+    made = patches_of(setup, 400)
+    held, patches = (set(map(bytes, np.load(made.path(name)))) for name in ("held", "patches"))
+    assert len(held) == 50 and len(patches) == 400 and not held & patches
+    assert patches_of(setup, 400) is made
+
+
+def test_photographs_come_with_scikit_image_or_are_missed(monkeypatch):
+    assert {grey.shape for grey in photographs()} == {pictures.PHOTOGRAPH_PX}
+    monkeypatch.setattr(pictures, "_PHOTOGRAPHS", ("none",))
+    with pytest.raises(DataError, match="no photographs"):
+        photographs()
+
+
+def test_without_images_there_are_synthetic_embryos_that_say_so(setup, monkeypatch):
+    monkeypatch.setattr(pictures, "_N_GENES", 3)
+    images, source = embryo_images(setup)
+    assert source.kind == "synthetic" and "SYNTHETIC" in source.text and len(images) > 20
+    given = patches_of(setup, 500, "4-6")
+    patches, held = np.load(given.path("patches")), np.load(given.path("held"))
+    assert patches.shape == (500, 128) and held.dtype == np.uint8 and given.source.kind == "synthetic"
+
+
+def test_too_few_patches_are_refused(setup, monkeypatch):
+    monkeypatch.setattr(pictures, "_N_GENES", 3)
+    with pytest.raises(DataError, match="are needed"):
+        patches_of(setup, 10_000_000)
+
+
+def test_no_gene_is_both_learned_from_and_evaluated(setup, tmp_path, rng):
+    data_set = tmp_path / "set"
+    data_set.mkdir()
+    for i in range(10):
+        Image.fromarray(rng.integers(i, i + 20, (128, 320), dtype=np.uint8)).save(data_set / f"{i}.png")
+    lines = [f"{i}.png,gene{i // 2},4-6" for i in range(10)]
+    (data_set / "images.csv").write_text("\n".join(["image,gene,stage_range", *lines]) + "\n")
+    files, source = split_by_gene(replace(setup, data_set=data_set))
+    assert "8 pictures learned from, 2 of other genes" in source.text
+    assert np.load(files["train"]).shape == (8, 128 * 320)
+
+
+def test_a_scan_is_read_as_it_was_written(tmp_path, rng):
+    values = rng.integers(-9, 9, (4, 3, 2, 5)).astype("<i2")
+    header = np.zeros(352, np.uint8)
+    header[:4] = np.frombuffer(np.array(348, "<i4").tobytes(), np.uint8)
+    header[40:56] = np.frombuffer(np.array([4, 4, 3, 2, 5, 1, 1, 1], "<i2").tobytes(), np.uint8)
+    header[70:72] = np.frombuffer(np.array(4, "<i2").tobytes(), np.uint8)
+    header[108:112] = np.frombuffer(np.array(352, "<f4").tobytes(), np.uint8)
+    path = tmp_path / "scan.nii.gz"
+    path.write_bytes(gzip.compress(header.tobytes() + values.tobytes(order="F")))
+    np.testing.assert_array_equal(read_nifti(path), values)
+    header[0] = 0
+    path.write_bytes(gzip.compress(header.tobytes() + values.tobytes(order="F")))
+    with pytest.raises(DataError, match="NIfTI"):
+        read_nifti(path)
+
+
+def test_signals_have_norm_1_and_mean_0(rng):
+    X, _ = photograph_patches(rng, 50, 14)
+    assert X.shape == (50, 196)
+    np.testing.assert_allclose(np.linalg.norm(X, axis=1), 1, atol=1e-5)
+    np.testing.assert_allclose(X.mean(axis=1), 0, atol=1e-6)
+
+
+@pytest.mark.parametrize(
+    "name, text",
+    [
+        ("u.data", "10\t5\t3\t881250949\n2\t5\t4\t1\n2\t7\t1\t1\n"),
+        ("ratings.dat", "10::5::3::881250949\n2::5::4::1\n2::7::1::1\n"),
+        ("ratings.csv", "userId,movieId,rating,timestamp\n10,5,3.0,881250949\n2,5,4.0,1\n2,7,1.0,1\n"),
+    ],
+)
+def test_every_layout_of_movielens_gives_the_same_ratings(tmp_path, name, text):
+    (tmp_path / name).write_text(text)
+    found = read_ratings(tmp_path / name)
+    assert found.shape == (2, 2)
+    assert list(zip(found.rows, found.columns, found.values)) == [(1, 0, 3.0), (0, 0, 4.0), (0, 1, 1.0)]
+
+
+def test_some_rows_of_ratings_keep_all_their_entries():
+    ratings = Ratings(np.array([0, 2, 2, 3]), np.array([1, 0, 1, 1]), np.arange(4.0), (4, 2))
+    found = ratings.of_rows(np.array([3, 2]))
+    assert found.shape == (2, 2)
+    assert sorted(zip(found.rows, found.columns, found.values)) == [(0, 1, 3.0), (1, 0, 1.0), (1, 1, 2.0)]
+
+
+@pytest.mark.parametrize(
+    "text, message",
+    [("1,2\n", "line 1"), ("1,2,3\n1,x,3\n", "line 2"), ("1,2,3\n1,2,4\n", "twice"), ("", "no r")],
+)
+def test_faulty_ratings_are_refused(tmp_path, text, message):
+    (tmp_path / "ratings.csv").write_text(text)
+    with pytest.raises(DataError, match=message):
+        read_ratings(tmp_path / "ratings.csv")
+
+
+def test_sparse_arff_is_read_plain_and_gzipped(tmp_path):
+    text = (
+        "@relation r\n% no row\n@attribute a {0,1}\n@attribute 'b c' numeric\n@data\n{1 2.5}\n{}\n{0 1,1 3}\n"
+    )
+    (tmp_path / "a.arff").write_text(text)
+    (tmp_path / "a.arff.gz").write_bytes(gzip.compress(text.encode()))
+    for name in ("a.arff", "a.arff.gz"):
+        names, values = read_sparse_arff(tmp_path / name)
+        assert names == ["a", "b c"] and values.tolist() == [[0, 2.5], [0, 0], [1, 3]]
+
+
+@pytest.mark.parametrize(
+    "row, message", [("0 1", "braces"), ("{7 1}", "attribute 7"), ("{0 x}", "index value")]
+)
+def test_faulty_arff_is_refused_with_its_line(tmp_path, row, message):
+    (tmp_path / "a.arff").write_text(f"@attribute a numeric\n@data\n{row}\n")
+    with pytest.raises(DataError, match=f"line 3.*{message}"):
+        read_sparse_arff(tmp_path / "a.arff")
+
+
+def test_an_attribute_of_other_values_is_refused_with_its_line(tmp_path):
+    (tmp_path / "a.arff").write_text("@attribute a {red,green}\n@data\n{0 1}\n")
+    with pytest.raises(DataError, match="line 1.*numbers"):
+        read_sparse_arff(tmp_path / "a.arff")
+
+
+def test_bags_of_words_that_do_not_fit_are_refused(tmp_path):
+    path = tmp_path / "bags.npz"
+    for arrays in ({"features": np.ones((2, 3))}, dict.fromkeys(("features", "terms"), np.ones((2, 3)))):
+        np.savez(path, **arrays, stage_range=np.array(["4-6"]))
+        with pytest.raises(DataError, match="bag-of-words|fit one another"):
+            read_bags_of_words(path)

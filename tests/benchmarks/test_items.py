@@ -1,0 +1,273 @@
+"""The items: each row has what it should, and is decided by what it should be decided by."""
+
+from dataclasses import replace
+
+import numpy as np
+import pytest
+from PIL import Image
+
+from flyannot.benchmarks import compare_methods as compared
+from flyannot.benchmarks.annotation import classifiers, retrieval
+from flyannot.benchmarks.compare_methods import compare_methods
+from flyannot.benchmarks.findings import Source
+from flyannot.benchmarks.inputs.annotated_pictures import Pictures
+from flyannot.benchmarks.inputs.pictures import embryo_images
+from flyannot.benchmarks.inputs.ratings import Ratings
+from flyannot.benchmarks.items import ITEMS
+from flyannot.benchmarks.modl import completion, missing_pixels
+from flyannot.benchmarks.modl.runs import Case, learn
+from flyannot.benchmarks.records import read_record
+from flyannot.benchmarks.runner import reproduce
+from flyannot.benchmarks.scc import fig_5, learning
+from flyannot.benchmarks.siso import annotators
+from flyannot.benchmarks.siso.growth import answer, flat_cost
+from flyannot.benchmarks.speed import code, sift, target
+from flyannot.benchmarks.speed.learn import methods as learning_methods
+from flyannot.features.groups import Groups
+from flyannot.scores.metrics import Outcome
+from flyannot.sparse.learners import LEARNERS
+
+KEYS = {"who", "variant", "n", "threads", "us_per_sample", "times_as_long", "objective", "gap", "peak_mb"}
+
+
+@pytest.fixture
+def no_references(monkeypatch):
+    """Nothing of others is installed."""
+    monkeypatch.setattr(compared, "why_absent", lambda name: name and f"absent: {name}")
+
+
+@pytest.fixture
+def no_workers(monkeypatch):
+    """Whatever is measured takes a microsecond, and ends at one objective."""
+    result = {"us_per_sample": 1.0, "objective": 0.2, "n": 400, "seconds": 1.0, "trace": [[1, 0.2]]}
+    monkeypatch.setattr("flyannot.benchmarks.workers.run", lambda *a, **k: dict(result))
+
+
+@pytest.fixture
+def of_noise(patches, monkeypatch):
+    """Every item learns from the patches of noise."""
+    for module in ("learners", "target"):
+        monkeypatch.setattr(f"flyannot.benchmarks.speed.{module}.patches_of", lambda *a: patches)
+    return patches
+
+
+def test_a_row_of_learning_has_every_key(setup, patches):
+    ours = learning.scc(patches.problem(20), patches.n, 2, "released")
+    (row,) = compare_methods(setup, [ours], n_atoms=20)
+    assert set(row) >= KEYS and row["times_as_long"] == 1.0
+    assert (row["n"], row["n_atoms"], row["threads"], row["epochs"]) == (400, 20, 1, 2)
+    assert row["us_per_sample"] == pytest.approx(1e6 * row["seconds"] / (400 * 2))
+    assert 0 < row["objective"] < 0.5 and -1e-9 < row["gap"] < 1e-5
+    assert row["trace"][-1] == pytest.approx([row["seconds"], row["objective"]]) and len(row["trace"]) == 2
+
+
+def test_only_the_held_sample_decides_the_objective(patches, tmp_path):
+    problem, other = patches.problem(20), tmp_path / "other.npy"
+    np.save(other, np.load(patches.path("patches"))[-50:])
+    a, b = (
+        learning.learn(**problem | {"held": held}, n=100, n_epochs=1)["objective"]
+        for held in (problem["held"], str(other))
+    )
+    assert a != b
+
+
+def test_streamed_patches_are_learned_from_as_those_in_memory(patches):
+    a, b = (f(**patches.problem(20), n=100, n_epochs=2) for f in (learning.learn, learning.learn_streamed))
+    assert a["objective"] == pytest.approx(b["objective"], rel=1e-6)
+
+
+def test_coding_has_every_key_and_ratios_to_the_product(setup, patches, monkeypatch):
+    monkeypatch.setattr(code, "learned", lambda *a: (patches.initial_atoms(20),) * 2)
+    ours = [method for method in code.methods(setup, patches, 20, 64) if not method.reference]
+    rows = compare_methods(setup, ours)
+    assert all(set(row) >= KEYS for row in rows)
+    assert [row["who"] for row in rows] == ["flyannot", "flyannot", "gemm"]
+    assert rows[0]["worst_relative_gap"] <= 1.01e-4 and rows[0]["times_gemm"] > 0
+    assert rows[2]["objective"] is None and rows[2]["us_per_sample"] > 0
+
+
+def test_opencv_sees_the_same_centres_in_both_patches(monkeypatch, tmp_path, rng):
+    pytest.importorskip("cv2")
+    seen, greys = [], tmp_path / "greys.npy"
+    np.save(greys, rng.integers(0, 256, (1, 64, 64), dtype=np.uint8))
+    monkeypatch.setattr(sift.opencv_sift, "compute", lambda grey, points: seen.append(points))
+    monkeypatch.setattr(sift, "median_seconds", lambda f: (f() and 1.0,))
+    for patch_px in (16, 96):
+        sift.describe_by_opencv(greys, 8, patch_px)
+    small, large = seen[1], seen[3]
+    assert [k.pt for k in small] == [k.pt for k in large]
+    assert small[0].size == pytest.approx(16 / 6) and large[0].size == pytest.approx(16)
+
+
+def test_sift_rows_have_every_key(setup, monkeypatch, rng):
+    greys = [rng.integers(0, 256, (64, 64), dtype=np.uint8)]
+    monkeypatch.setattr(sift, "embryo_pictures", lambda setup: (greys, Source("noise")))
+    rows = ITEMS["sift"].finding(setup).rows
+    assert all(set(row) >= KEYS for row in rows)
+    assert [(row["who"], row["variant"]) for row in rows] == [
+        ("flyannot", "16 px"), ("OpenCV", "16 px"), ("OpenCV", "96 px")
+    ]  # fmt: skip
+
+
+def test_what_learns_is_compared_at_every_size_with_the_references(setup, patches):
+    given = learning_methods(replace(setup, sizes={"n_references": 400}), patches, 20)
+    assert [method.who for method in given].count("SPAMS OL") == 3
+    assert {method.reference for method in given} == {"", "spams", "scikit-learn"}
+
+
+def test_without_spams_the_way_to_an_objective_still_has_our_rows(setup, of_noise, no_workers, no_references):
+    rows = ITEMS["target"].finding(replace(setup, sizes={"n_atoms": 20})).rows
+    ours = [row for row in rows if row["who"] == "flyannot"]
+    assert ours and all(row["note"].startswith("no target") for row in ours)
+    assert all(row["note"].startswith("absent") for row in rows if row["who"] != "flyannot")
+
+
+def test_the_target_is_reached_at_the_first_epoch_at_or_below_it():
+    trace = [(1.0, 0.3), (2.0, 0.2), (3.0, 0.1)]
+    assert target.first_at_most(trace, 0.2) == 2
+    assert target.first_at_most(trace, 0.05) is None
+
+
+def test_every_learner_has_a_row_of_its_own_beside_spams(setup, of_noise, no_workers, no_references):
+    rows = ITEMS["learners"].finding(replace(setup, sizes={"n_atoms": 20})).rows
+    assert set(LEARNERS) == {row["who"] for row in rows if row["who"] != "SPAMS OL"}
+    ours, theirs = ({row["variant"] for row in rows if row["who"] == who} for who in ("ol", "SPAMS OL"))
+    assert theirs < ours  # at the same batch sizes
+
+
+def test_a_real_item_goes_through_from_end_to_end(setup, tmp_path):
+    """DSSC's figure on few patches: measured, written, drawn and listed."""
+    few = replace(setup, sizes={"n_patches": 1600, "n_held": 20})
+    (outcome,) = reproduce([ITEMS["dssc-fig-2"]], few, tmp_path)
+    stored = read_record(tmp_path, "dssc-fig-2")
+    assert stored.finding.source.kind == "real" and len(stored.finding.panels) == 3 and stored.finding.checks
+    markdown = (tmp_path / "index.md").read_text()
+    assert all(f"| {name} |" in markdown for name, item in ITEMS.items() if item.paper != "ours")
+
+
+def test_masked_learning_is_evaluated_at_the_start_and_ends_lower(setup, tmp_path, rng):
+    X = (rng.random((60, 3)) @ rng.random((3, 200))).astype(np.float32)
+    files = {"train": str(tmp_path / "train.npy"), "test": str(tmp_path / "test.npy")}
+    np.save(files["train"], X[:45])
+    np.save(files["test"], X[45:])
+    for penalty in ("l1", "l2"):
+        options = {"ball": "l2", "code_penalty": penalty}
+        settings = {"lam": 0.1, "n_atoms": 5, "n_epochs": 4, "seed": 0, "options": options}
+        rows = learn(**files, **settings | {"options": options | {"reduction": 4}})["rows"]
+        assert [row["records"] for row in rows[:3]] == [0, 40, 45] and rows[-1]["records"] == 4 * 45
+        assert rows[-1]["objective"] < rows[0]["objective"]
+    case = Case("mixtures", Source("made up"), 45, 200, files | settings)
+    assert {row["case"] for row in case.trace(setup, reduction=4)} == {"mixtures"}
+
+
+def test_missing_pixels_of_mixtures_are_found(tmp_path, rng, monkeypatch):
+    X = rng.random((60, 3)) @ rng.random((3, 200))
+    for name, value in {"_N_ATOMS": 5, "_LAM": 0.02, "_REDUCTION": 2}.items():
+        monkeypatch.setattr(missing_pixels, name, value)
+    files = {"train": str(tmp_path / "train.npy"), "test": str(tmp_path / "test.npy")}
+    np.save(files["train"], X[:45].astype(np.float32))
+    np.save(files["test"], X[45:].astype(np.float32))
+    row = missing_pixels.complete_pictures(**files, n_epochs=4, seed=1)
+    assert row["error"] < row["error_of_mean"] / 2
+
+
+def test_modl_and_coordinate_descent_beat_the_biases(rng):
+    X = rng.normal(size=(120, 2)) @ rng.normal(size=(2, 40)) + rng.normal(size=(120, 1)) + 3
+    rows, columns = (index.ravel().astype(np.int32) for index in np.indices(X.shape))
+    parts = completion.split(Ratings(rows, columns, X.ravel(), X.shape), rng)
+    biases_alone = parts.rmse(0)
+    assert completion.by_coordinate_descent(parts, 1e-3, rng)[-1][1] < 0.5 * biases_alone
+    assert completion.by_modl(parts, 0.1, rng)[-1][1] < 0.5 * biases_alone
+
+
+def test_the_time_of_completion_is_that_until_the_error_is_nearly_its_last():
+    assert completion.error_and_time([(1.0, 2.0), (2.0, 1.0005), (3.0, 1.0)]) == (1.0, 2.0)
+
+
+def test_the_flat_cost_is_the_share_of_labels_not_among_the_best_answers():
+    values = np.array([[5.0, 4, 3, 2, 1, 0], [0, 1, 2, 3, 4, 5]])
+    assert flat_cost(values, [5, 5]) == 0.5 and flat_cost(values, [0, 1]) == 0.0
+
+
+def test_all_that_solve_for_sisos_codes_answer_the_same(rng):
+    X, Y, queries = rng.random((20, 30)), rng.random((20, 3)) > 0.6, rng.random((4, 30))
+    first, *others = (
+        annotators.answered(method, X, Y, queries, np.random.default_rng(0))[0]
+        for method in (
+            annotators.SISO,
+            annotators.HASH_EXACT,
+            annotators.LASSO,
+            annotators.PUBLISHED,
+            annotators.CD,
+        )
+    )
+    for values in others:
+        np.testing.assert_allclose(values, first, atol=0.02)
+
+
+def test_queries_are_answered_one_at_a_time_and_at_once(tmp_path, rng):
+    files = {name: str(tmp_path / f"{name}.npy") for name in ("vectors", "labels")}
+    np.save(files["vectors"], rng.integers(0, 256, (60, 128), dtype=np.uint8))
+    np.save(files["labels"], rng.integers(0, 9, 60))
+    rows = answer(**files, method="siso", n=50, n_queries=10, n_alone=3, at_once=True, seed=0)["rows"]
+    assert [(row["how"], row["n_queries"]) for row in rows] == [("one at a time", 3), ("at once", 10)]
+    assert all(0 <= row["flat_cost"] <= 1 and row["seconds_per_query"] > 0 for row in rows)
+
+
+def test_classifiers_are_compared_within_stage_ranges_and_with_intervals(tmp_path, rng):
+    X, ranges = rng.random((120, 8)).astype(np.float32), np.repeat(["4-6", "7-8"], 60)
+    Y = np.array([X[:, 0] > 0.5, X[:, 1] > 0.7, X[:, 1] > 2]).T.astype(np.uint8)
+    np.savez(tmp_path / "bags.npz", features=X, terms=Y, stage_range=ranges)
+    problem = {"bags": str(tmp_path / "bags.npz"), "n_folds": 3, "min_positive": 5, "seed": 0}
+    svm, ridge = (
+        classifiers.cross_validated(**problem, method=method)["result"] for method in ("svm", "ridge")
+    )
+    rows = [classifiers._row("ridge", s, ridge, svm) for s in ("4-6", "7-8", "all")]
+    assert [row["n_terms"] for row in rows] == [2, 2, 4]
+    for row in rows:
+        assert (
+            0.6 < row["auc"] <= 1
+            and 0.3 < row["map"] <= 1
+            and row["auc_low"] <= row["auc"] <= row["auc_high"]
+        )
+        assert row["over_svm_low"] <= row["over_svm"] <= row["over_svm_high"]
+
+
+def test_a_group_has_the_largest_value_of_its_images():
+    values = np.array([[0.1, -1.0], [0.3, -2.0], [-0.5, 4.0]])
+    images = Outcome(
+        ("eye", "gut"), np.array([[True, False]] * 2 + [[False, True]]), values, values > 0.2,
+        np.array([1, 1, 0]), 1 / (1 + np.exp(-values)), ("", ""),
+    )  # fmt: skip
+    merged = fig_5.merge_images(images, np.array([0, 0, 1]))
+    np.testing.assert_array_equal(merged.values, [[0.3, -1.0], [-0.5, 4.0]])
+    np.testing.assert_array_equal(merged.yes, [[True, False], [False, True]])
+    np.testing.assert_array_equal(merged.truth, [[True, False], [False, True]])
+    assert merged.folds.tolist() == [1, 0] and merged.probabilities.shape == (2, 2)
+
+
+def test_images_are_annotated_by_themselves_and_their_gene_stays_in_one_fold(setup, rng, monkeypatch):
+    groups = Groups([f"g{i}" for i in range(12)], [f"g{i}" for i in range(12)], [""] * 12,
+                    [np.array([2 * i, 2 * i + 1]) for i in range(12)])  # fmt: skip
+    truth = np.arange(12)[:, None] % 2 == 0
+    pictures = Pictures("4-6", [], groups, ["eye"], truth, Source("made up"), 16, "")
+    of_image = np.repeat(np.arange(12), 2)
+    X = truth[of_image] + 0.1 * rng.normal(size=(24, 5))
+    outcome = fig_5._cross_validated(setup, pictures, X, of_image)
+    assert (outcome.folds[::2] == outcome.folds[1::2]).all() and len(outcome.values) == 24
+    merged = fig_5.merge_images(outcome, of_image)
+    np.testing.assert_array_equal(merged.values[:, 0], outcome.values.reshape(12, 2).max(axis=1))
+
+
+def test_images_of_a_gene_are_found_by_what_they_show(setup, tmp_path, rng):
+    """Two genes of four images: bars that stand, bars that lie."""
+    folder = tmp_path / "set"
+    folder.mkdir()
+    rows, columns = np.indices((128, 320))
+    for i in range(8):
+        bars = 120 + 100 * np.sin((columns if i < 4 else rows) / 3) + rng.normal(0, 5, rows.shape)
+        Image.fromarray(np.clip(bars, 0, 255).astype(np.uint8)).save(folder / f"{i}.png")
+    lines = [f"{i}.png,{'ab'[i // 4]},4-6" for i in range(8)]
+    (folder / "images.csv").write_text("\n".join(["image,gene,stage_range", *lines]) + "\n")
+    images, _ = embryo_images(replace(setup, data_set=folder))
+    assert (retrieval._areas(setup, images, 32, retrieval._PLAIN | {"n_atoms": 20}) == 1).all()
