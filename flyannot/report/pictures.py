@@ -1,4 +1,4 @@
-"""Small pictures for the page: embryos, windows, and maps of contributions."""
+"""Small pictures for the page: embryos, patches, and maps of contributions."""
 
 import base64
 import io
