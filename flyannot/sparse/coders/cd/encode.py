@@ -65,7 +65,7 @@ def encode(X, D, lam, *, tol=1e-4, max_sweeps=1000, start=None, gram=None, n_thr
     problem = make_problem(gram, lam, 0.5 * tol, n_sweeps)
 
     def new_solver():
-        scratch = make_scratch(*D.shape, X.dtype)
+        scratch = make_scratch(len(D), D.shape[1], X.dtype)
         return lambda Q, squares, begin, codes, is_solved: encode_rows(
             Q, squares, begin, problem, scratch, codes, is_solved
         )
@@ -79,6 +79,3 @@ def encode(X, D, lam, *, tol=1e-4, max_sweeps=1000, start=None, gram=None, n_thr
     again = {"tol": tol, "max_sweeps": max_sweeps - n_sweeps, "start": None if start is None else start[rows]}
     exact = encode(X[rows].astype(np.float64), D, lam, n_threads=n_threads, **again)
     return replace_rows(Z, rows, exact.astype(np.float32))
-
-
-encode.wants_gram = "rounded"

@@ -70,9 +70,6 @@ def encode(X, D, lam, *, tol=1e-4, max_sweeps=1000, start=None, gram=None, n_thr
     return Z.astype(dtype, copy=False)
 
 
-encode.wants_gram = "exact"
-
-
 def make_scratch(n_atoms):
     """Memory for one sample at a time."""
     row = lambda: np.empty(n_atoms)  # noqa: E731

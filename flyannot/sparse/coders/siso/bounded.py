@@ -117,7 +117,7 @@ class Level:
 
     def _pass_over_atoms(self, searches):
         """(residual, largest |q|, atoms that join) of every sample: by bounds where they say enough."""
-        R = [residual(s.x, *s.code, self.problem.D) for s in searches]
+        R = [residual(s.x, s.code, self.problem.D) for s in searches]
         found = [self._bounded_pass(s, r) for s, r in zip(searches, R)]
         whole = [i for i, one in enumerate(found) if one is None]
         if whole:

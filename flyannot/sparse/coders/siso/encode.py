@@ -90,9 +90,6 @@ def encode(X, D, lam, *, tol=1e-4, max_sweeps=1000, start=None, gram=None, n_thr
     return solve(X, D, lam, tol=tol, **options).Z
 
 
-encode.wants_gram = None
-
-
 def solve(X, D, lam, *, tol=1e-4, max_sweeps=1000, start=None, gram=None, n_threads=1):
     """As `encode`; returns a `Solution`.  max_sweeps=1 changes no code of `start`, and finds its gap."""
     X, codes, problem, squares = _problem_of(X, D, lam, (tol, max_sweeps, TOP_K), gram, start)

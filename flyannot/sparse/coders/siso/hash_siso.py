@@ -74,9 +74,6 @@ def encode(X, D, lam, *, gram=None, n_threads=1, search=None, **rules):
     return solve(X, D, lam, search, n_threads=n_threads, **rules).Z
 
 
-encode.wants_gram = None
-
-
 def solve(X, D, lam, search, *, tol=1e-4, max_sweeps=1000, start=None, n_threads=1):
     """As `encode`; returns a `flyannot.sparse.coders.siso.encode.Solution`.
 
@@ -128,7 +125,7 @@ def _check(search, D):
 def _search_cells(x, code, problem, search, seen, small):
     """The code of one sample when the cells give no more atoms, and the rounds that it took."""
     for n_rounds in range(problem.max_sweeps):
-        r = siso_rounds.residual(x, *code, problem.D)
+        r = siso_rounds.residual(x, code, problem.D)
         if not r.any() or not len(problem.D):
             return code, n_rounds
         chosen = candidates(search.index, r, seen, n_probes=search.n_probes)

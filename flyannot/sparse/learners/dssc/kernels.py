@@ -132,7 +132,7 @@ def store_codes(batch, found, now, n_used):
     for i in range(len(batch.blocks)):
         n_read = 0
         for s in range(batch.first[i], batch.first[i + 1]):
-            now.start[batch.rows[s]], now.count[batch.rows[s]] = n_used, found.count[s]
+            now.start[batch.rows[s]], now.size[batch.rows[s]] = n_used, found.count[s]
             for _ in range(found.count[s]):
                 now.atom[n_used], now.value[n_used] = found.atom[i, n_read], found.value[i, n_read]
                 n_used += 1
@@ -166,7 +166,7 @@ def _restore_code(batch, s, D, past, z, r):
     """Fill z with the stored code of sample s, and r = x - zD."""
     copy(r, batch.X[s], len(r))
     start = past.start[batch.rows[s]]
-    for e in range(start, start + past.count[batch.rows[s]]):
+    for e in range(start, start + past.size[batch.rows[s]]):
         k = np.int64(past.atom[e])
         z[k] = past.value[e]
         add_multiple(r, -z[k], D[k], len(r))

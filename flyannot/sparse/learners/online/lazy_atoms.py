@@ -2,12 +2,8 @@
 
 import numpy as np
 
-from flyannot.sparse.learners.online.kernels import (
-    BLOCK,
-    L1_WITHIN,
-    masses,
-    update_block,
-)
+from flyannot.sparse.learners.online.kernels import BLOCK, L1_WITHIN, masses, update_block
+from flyannot.sparse.stored_codes import real_type
 
 _NEVER_USED = 1e-20  # an atom whose entry of the diagonal of A is no larger is passed over
 _FOLD_ABOVE = 1e4  # scale from which an atom is divided out, long before its entries overflow
@@ -45,8 +41,7 @@ class LazyAtoms:
     """
 
     def __init__(self, D, ball):
-        dtype = np.float64 if np.asarray(D).dtype == np.float64 else np.float32
-        self.F = np.ascontiguousarray(np.asarray(D, dtype).T)
+        self.F = np.ascontiguousarray(np.asarray(D, real_type(D)).T)
         self.ball = ball
         self.scale = np.ones(self.F.shape[1])
         self.mass = np.empty(self.F.shape[1])  # of every atom, in the measure of its ball
