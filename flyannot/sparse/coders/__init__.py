@@ -17,7 +17,7 @@ CODERS = Registry(
     "coder",
     {
         "cd": f"{_HERE}.cd.encode:encode",
-        "feature-sign": f"{_HERE}.feature_sign.encode:encode",
+        "feature-sign": f"{_HERE}.feature_sign:encode",
         "siso": f"{_HERE}.siso.encode:encode",
         "hash-siso": f"{_HERE}.siso.hash_siso:encode",
     },

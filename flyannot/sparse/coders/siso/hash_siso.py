@@ -22,7 +22,7 @@ import numpy as np
 from flyannot.errors import InputError
 from flyannot.runtime.blas_threads import one_blas_thread
 from flyannot.sparse.coders.blocks import checked
-from flyannot.sparse.coders.cd.few_atoms import FewAtoms
+from flyannot.sparse.coders.cd.encode import FewAtoms
 from flyannot.sparse.coders.siso import encode as siso
 from flyannot.sparse.coders.siso import rounds as siso_rounds
 from flyannot.sparse.coders.siso.lsh import Index, Seen, build_index, candidates

@@ -24,8 +24,8 @@ import numpy as np
 
 from flyannot.errors import InputError
 from flyannot.runtime.blas_threads import one_blas_thread
+from flyannot.runtime.compiled import compiled
 from flyannot.sparse.coders.blocks import finite_squares
-from flyannot.sparse.coders.siso.kernels import gather_cells
 from flyannot.sparse.coders.siso.screening import compare
 
 _FUNCTIONS = 64  # whose cells are filled at once
@@ -137,3 +137,18 @@ def _whitening(D, rng):
     ridge = _RIDGE * np.trace(moments) / len(moments) or 1.0
     values, vectors = np.linalg.eigh(moments + ridge * np.eye(len(moments)))
     return (vectors / np.sqrt(values)).astype(np.float32), (vectors * np.sqrt(values)).astype(np.float32)
+
+
+@compiled
+def gather_cells(cells, chosen, stamps, now, found):
+    """The atoms of the chosen cells, each once: those met are stamped with `now`.  Returns how many."""
+    n = 0
+    for c in chosen:
+        for atom in cells[c]:
+            if atom < 0:
+                break
+            if stamps[atom] != now:
+                stamps[atom] = now
+                found[n] = atom
+                n += 1
+    return n

@@ -145,21 +145,3 @@ def masses(D, ball, inside):
         else:
             for k in range(len(inside)):
                 inside[k] += np.float64(D[i, k]) * D[i, k]
-
-
-@kernel(fastmath=SUMS)
-def blend_rows(B, keep, fresh):
-    """B = keep B + fresh, row by row."""
-    for i in range(len(B)):
-        for k in range(B.shape[1]):
-            B[i, k] = keep[i] * B[i, k] + fresh[i, k]
-
-
-@kernel(fastmath=SUMS)
-def add_products(A, factor, start, atom, value):
-    """A += factor Z'Z for codes Z in the arrays of a CSR matrix."""
-    for i in range(len(start) - 1):
-        for s in range(start[i], start[i + 1]):
-            a, scaled = A[atom[s]], factor * value[s]
-            for t in range(start[i], start[i + 1]):
-                a[atom[t]] += scaled * value[t]

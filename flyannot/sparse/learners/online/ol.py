@@ -15,7 +15,8 @@ from flyannot.errors import DataError
 from flyannot.options import Count, Options, Real, option
 from flyannot.runtime.blas_threads import one_blas_thread
 from flyannot.sparse.coders.missing_values import lasso_of_observed, split_missing
-from flyannot.sparse.learners.online.kernels import L2_LAZY, add_products, blend_rows
+from flyannot.sparse.kernels import SUMS, kernel
+from flyannot.sparse.learners.online.kernels import L2_LAZY
 from flyannot.sparse.learners.online.lazy_atoms import BufferPool, LazyAtoms, take_rows
 from flyannot.sparse.stored_codes import Learner
 
@@ -195,3 +196,21 @@ class OL(Learner):
             self._atoms.replace(atom, x)
             self._A[atom], self._A[:, atom], self._history[:, atom] = 0, 0, 0
             self._idle[atom] = 0
+
+
+@kernel(fastmath=SUMS)
+def blend_rows(B, keep, fresh):
+    """B = keep B + fresh, row by row."""
+    for i in range(len(B)):
+        for k in range(B.shape[1]):
+            B[i, k] = keep[i] * B[i, k] + fresh[i, k]
+
+
+@kernel(fastmath=SUMS)
+def add_products(A, factor, start, atom, value):
+    """A += factor Z'Z for codes Z in the arrays of a CSR matrix."""
+    for i in range(len(start) - 1):
+        for s in range(start[i], start[i + 1]):
+            a, scaled = A[atom[s]], factor * value[s]
+            for t in range(start[i], start[i + 1]):
+                a[atom[t]] += scaled * value[t]
