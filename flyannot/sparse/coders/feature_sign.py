@@ -43,13 +43,14 @@ def encode(X, D, lam, *, tol=1e-4, max_sweeps=1000, start=None, gram=None, n_thr
     tol : float
         A sample is done when its duality gap is at most tol / 2 |x|^2, or when no violation of the
         optimality conditions stands out from rounding.
-    max_sweeps : int
-        Most steps of one sample.  Each passes over all atoms once; a code from zero takes one for each of
+    max_sweeps : int, most steps of one sample
+        Each passes over all atoms once; a code from zero takes one for each of
         its atoms, and some more.
     start : CSR matrix (n_samples, n_atoms), optional
         Codes to begin from.  The objective never rises from there.
     gram : float array (n_atoms, n_atoms), optional
         D D^T, where the caller has it.  Made afresh if it is not float64.
+    n_threads : int
 
     Returns
     -------

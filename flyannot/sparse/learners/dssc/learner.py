@@ -30,6 +30,7 @@ from concurrent.futures import ThreadPoolExecutor
 
 import numpy as np
 
+from flyannot.sparse.kernels import SUMS, add_multiple, copy, dot, kernel
 from flyannot.sparse.learners.dssc.kernels import (
     Atoms,
     Batch,
@@ -37,7 +38,6 @@ from flyannot.sparse.learners.dssc.kernels import (
     Rates,
     Scratch,
     exact_processor,
-    power_steps,
     proximal_processor,
     store_codes,
 )
@@ -191,3 +191,24 @@ class DSSC(Learner):
     def kept_arrays(self):
         """The dictionary and its averaged gradient."""
         return {"D": self.D, "d": self._atoms.d}
+
+
+@kernel(fastmath=SUMS)
+def power_steps(D, v, w, n_steps):
+    """`n_steps` of the power method on D^T D from v, in place; returns the last Rayleigh quotient."""
+    quotient = 0.0
+    for _ in range(n_steps):
+        norm2 = dot(v, v, len(v))
+        if norm2 == 0:  # D v = 0: a dictionary of zeros
+            return 0.0
+        scale = v.dtype.type(1 / np.sqrt(norm2))
+        for f in range(len(v)):
+            v[f] *= scale
+            w[f] = 0
+        quotient = 0.0
+        for k in range(len(D)):
+            along = dot(D[k], v, len(v))
+            quotient += along * along
+            add_multiple(w, along, D[k], len(v))
+        copy(v, w, len(v))
+    return quotient
