@@ -6,6 +6,7 @@ import numpy as np
 import scipy.sparse as sp
 
 from flyannot.errors import DataError, InputError
+from flyannot.runtime.blas_threads import one_blas_thread
 from flyannot.sparse.kernels import sum_squares
 from flyannot.sparse.objective import checked_lam
 from flyannot.sparse.simd.aligned import aligned_zeros
@@ -49,6 +50,13 @@ def checked_threads(n_threads):
     if n_threads < 1:
         raise InputError(f"n_threads is {n_threads}, and must be 1 or more", fix="choose n_threads = 1")
     return int(n_threads)
+
+
+def in_shares(work, n, length, n_threads):
+    """[work(rows) for rows], the slices of n rows by `length`, over threads that BLAS does not multiply."""
+    shares = [slice(start, min(start + length, n)) for start in range(0, n, length)]
+    with one_blas_thread(), ThreadPoolExecutor(checked_threads(n_threads)) as threads:
+        return list(threads.map(work, shares))
 
 
 def codes_in_blocks(X, squares, panels, start, encode_rows, problem, new_scratch, n_threads):

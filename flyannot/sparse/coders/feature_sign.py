@@ -44,8 +44,7 @@ def encode(X, D, lam, *, tol=1e-4, max_sweeps=1000, start=None, gram=None, n_thr
         A sample is done when its duality gap is at most tol / 2 |x|^2, or when no violation of the
         optimality conditions stands out from rounding.
     max_sweeps : int, most steps of one sample
-        Each passes over all atoms once; a code from zero takes one for each of
-        its atoms, and some more.
+        Each passes over all atoms once; a code from zero takes one for each of its atoms, and some more.
     start : CSR matrix (n_samples, n_atoms), optional
         Codes to begin from.  The objective never rises from there.
     gram : float array (n_atoms, n_atoms), optional

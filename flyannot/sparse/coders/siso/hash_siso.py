@@ -14,14 +14,12 @@ SISO to end, it was 3 times as fast and no faster than SISO alone, which spares 
 each than hashing alone.
 """
 
-from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 
 import numpy as np
 
 from flyannot.errors import InputError
-from flyannot.runtime.blas_threads import one_blas_thread
-from flyannot.sparse.coders.blocks import checked
+from flyannot.sparse.coders.blocks import checked, in_shares
 from flyannot.sparse.coders.cd.encode import FewAtoms
 from flyannot.sparse.coders.siso import encode as siso
 from flyannot.sparse.coders.siso import rounds as siso_rounds
@@ -94,13 +92,11 @@ def solve(X, D, lam, search, *, tol=1e-4, max_sweeps=1000, start=None, n_threads
     problem = siso_rounds.Problem(D, float(lam), float(tol), int(max_sweeps), gram=gram)
     codes = siso.codes_of(start, len(X))
 
-    def search_share(first):
+    def search_share(rows):
         seen, small = Seen(search.index), FewAtoms(X.shape[1])
-        rows = range(first, min(first + _SHARE, len(X)))
-        return [_search_cells(X[i], codes[i], problem, search, seen, small) for i in rows]
+        return [_search_cells(x, code, problem, search, seen, small) for x, code in zip(X[rows], codes[rows])]
 
-    with one_blas_thread(), ThreadPoolExecutor(n_threads) as threads:
-        found = [code for share in threads.map(search_share, range(0, len(X), _SHARE)) for code in share]
+    found = [code for share in in_shares(search_share, len(X), _SHARE, n_threads) for code in share]
     Z = siso.matrix_of([code for code, _ in found], len(D), np.float64)
     n_rounds = np.array([n for _, n in found], int)
     if search.ending == "none":
