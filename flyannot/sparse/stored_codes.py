@@ -1,4 +1,4 @@
-"""The sparse codes that a learner keeps for every sample from one epoch to the next.
+"""What a learner keeps from one epoch to the next: the sparse code of every sample, and its arrays.
 
 Codes lie end to end in two growing buffers in the order in which their samples were visited, and
 every sample knows where its code starts: n_samples times the mean number of non-zeros, never
@@ -10,12 +10,14 @@ from typing import NamedTuple
 import numpy as np
 import scipy.sparse as sp
 
+from flyannot.sparse.objective import checked_lam
+
 
 class Codes(NamedTuple):
     """The codes of all samples; kernels take it as it is."""
 
     start: np.ndarray  # (n_samples,) int64, where the code of a sample begins in the buffers
-    count: np.ndarray  # (n_samples,) int32, its non-zeros
+    size: np.ndarray  # (n_samples,) int32, its non-zeros
     atom: np.ndarray  # the buffers: number of the atom, in the smallest type that holds n_atoms
     value: np.ndarray  # and the code, in the samples' type
 
@@ -42,9 +44,9 @@ def with_capacity(codes, n_used, n_more):
 
 def in_sample_order(codes):
     """The same codes end to end by sample number, without what earlier visits left; atoms as visited."""
-    first = np.cumsum(codes.count, dtype=np.int64) - codes.count
-    where = np.arange(codes.count.sum(dtype=np.int64)) + np.repeat(codes.start - first, codes.count)
-    return Codes(first, codes.count.copy(), codes.atom[where], codes.value[where])
+    first = np.cumsum(codes.size, dtype=np.int64) - codes.size
+    where = np.arange(codes.size.sum(dtype=np.int64)) + np.repeat(codes.start - first, codes.size)
+    return Codes(first, codes.size.copy(), codes.atom[where], codes.value[where])
 
 
 class CodeStore:
@@ -76,7 +78,7 @@ class CodeStore:
         """Keep the CSR matrix Z as the codes of the samples `rows`."""
         self.reserve(Z.nnz)
         there = slice(self.n_used, self.n_used + Z.nnz)
-        self.now.start[rows], self.now.count[rows] = self.n_used + Z.indptr[:-1], np.diff(Z.indptr)
+        self.now.start[rows], self.now.size[rows] = self.n_used + Z.indptr[:-1], np.diff(Z.indptr)
         self.now.atom[there], self.now.value[there] = Z.indices, Z.data
         self.n_used += Z.nnz
 
@@ -84,17 +86,62 @@ class CodeStore:
         """The codes as a CSR matrix (n_samples, n_atoms) with sorted atoms."""
         codes = in_sample_order(self.now)
         arrays = codes.value, codes.atom.astype(np.int32), np.append(codes.start, len(codes.atom))
-        Z = sp.csr_matrix(arrays, shape=(len(codes.count), self._n_atoms))
+        Z = sp.csr_matrix(arrays, shape=(len(codes.size), self._n_atoms))
         Z.sort_indices()
         return Z
 
     def state(self):
         """What a learner's state holds of its codes: a dict of arrays."""
         codes = in_sample_order(self.now)
-        return {"code_count": codes.count, "code_atom": codes.atom, "code_value": codes.value}
+        return {"code_count": codes.size, "code_atom": codes.atom, "code_value": codes.value}
 
     def restore(self, state):
         """Take up what `state` gave."""
         count, atom, value = (np.array(state[f"code_{name}"]) for name in ("count", "atom", "value"))
         self.now = self.past = Codes(np.cumsum(count, dtype=np.int64) - count, count, atom, value)
         self.n_used = len(atom)
+
+
+class Learner:
+    """What learners share: checked options, the codes, and a state that is made of arrays.
+
+    A learner adds `Options`, `block_size`, `D`, `begin_epoch`, `step` and what it keeps besides codes.
+    """
+
+    Options: type
+    kept_numbers: tuple[str, ...] = ()  # attributes
+    _rng: np.random.Generator  # of the epoch
+
+    def __init__(self, n_samples, n_atoms, dtype, *, lam, options):
+        self.lam, self.options = checked_lam(lam), options
+        self._codes = CodeStore(n_samples, n_atoms, dtype)
+
+    def kept_arrays(self):
+        """All arrays but codes that the next epoch needs, by name; they never change their place."""
+        raise NotImplementedError
+
+    def end_epoch(self):
+        """Nothing, where every step leaves the dictionary complete."""
+
+    def codes(self):
+        """The code of every sample at its last visit, CSR (n_samples, n_atoms)."""
+        return self._codes.as_csr()
+
+    def state(self):
+        """All that the next epoch needs, between two epochs: a flat dict of arrays."""
+        arrays = {name: array.copy() for name, array in self.kept_arrays().items()}
+        numbers = {name: np.array([getattr(self, name)]) for name in self.kept_numbers}
+        return arrays | numbers | self._codes.state()
+
+    def restore(self, state):
+        """Take up the work that `state` came from; options must be the same."""
+        for name, array in self.kept_arrays().items():
+            array[...] = state[name]
+        for name in self.kept_numbers:
+            setattr(self, name, state[name].item())
+        self._codes.restore(state)
+
+
+def real_type(D):
+    """The type that a learner works in: float64 if D is of that, else float32."""
+    return np.dtype(np.float64 if np.asarray(D).dtype == np.float64 else np.float32)

@@ -2,8 +2,7 @@
 
 import numpy as np
 
-from flyannot.sparse.coders.feature_sign.encode import make_scratch
-from flyannot.sparse.coders.feature_sign.kernels import Problem, search_signs
+from flyannot.sparse.coders.feature_sign import Problem, make_scratch, search_signs
 from flyannot.sparse.kernels import read_start
 from flyannot.sparse.simd.product import gram_of
 

@@ -4,9 +4,8 @@ import numpy as np
 import pytest
 import scipy.sparse as sp
 
-from flyannot.sparse.coders import CODERS
-from flyannot.sparse.coders.feature_sign import encode as feature_sign
-from flyannot.sparse.coders.feature_sign.encode import encode
+from flyannot.sparse.coders import CODERS, feature_sign
+from flyannot.sparse.coders.feature_sign import encode
 from flyannot.sparse.objective import duality_gap, objective
 from tests.sparse.optimality import kkt_violation, lam_max
 from tests.sparse.steps_of_feature_sign import feature_sign_path

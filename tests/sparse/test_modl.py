@@ -7,7 +7,7 @@ from flyannot.benchmarks.modl.missing_pixels import complete
 from flyannot.descriptors.standard_image import read_grey
 from flyannot.errors import InputError
 from flyannot.sparse.fit import learn, random_patches
-from flyannot.sparse.learners.online.kernels import project_l1
+from flyannot.sparse.learners.online.lazy_atoms import project_l1
 from flyannot.sparse.learners.online.modl import MODL
 from flyannot.sparse.learners.online.ol import OL
 from tests.sparse.test_ol import planted, run_epochs, unit_rows, visit

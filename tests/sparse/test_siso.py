@@ -4,7 +4,7 @@ import scipy.sparse as sp
 
 from flyannot.benchmarks.references.full_sweep_cd import full_sweep_cd
 from flyannot.errors import DataError, InputError
-from flyannot.sparse.coders.cd.few_atoms import FewAtoms
+from flyannot.sparse.coders.cd.encode import FewAtoms
 from flyannot.sparse.coders.siso import encode as siso
 from flyannot.sparse.coders.siso import hash_siso
 from flyannot.sparse.coders.siso.hash_siso import HashSearch

@@ -7,7 +7,7 @@ import scipy.sparse as sp
 from flyannot.errors import DataError
 from flyannot.sparse.coders.siso import bounded as siso_bounded
 from flyannot.sparse.coders.siso import encode as siso
-from flyannot.sparse.coders.siso.kernels import blend, feasible_step
+from flyannot.sparse.coders.siso.bounded import blend, feasible_step
 from flyannot.sparse.objective import duality_gap, objective
 from tests.sparse.optimality import lam_max
 from tests.sparse.test_siso import crowded

@@ -7,8 +7,6 @@ A coder is a function
 X (n_samples, n_features), D (n_atoms, n_features), Z CSR (n_samples, n_atoms) in X's dtype.  It ends
 when every sample's duality gap is at most tol * 1/2 |x|^2, or after max_sweeps.  `start` holds codes
 to begin from (CSR), `gram` is D D^T where the caller has it.  Zero atoms and zero samples are legal.
-
-`encode.wants_gram` says what D D^T spares it work: "rounded", in the type of D; "exact", in float64; None.
 """
 
 from flyannot.registry import Registry
@@ -19,18 +17,20 @@ CODERS = Registry(
     "coder",
     {
         "cd": f"{_HERE}.cd.encode:encode",
-        "feature-sign": f"{_HERE}.feature_sign.encode:encode",
+        "feature-sign": f"{_HERE}.feature_sign:encode",
         "siso": f"{_HERE}.siso.encode:encode",
         "hash-siso": f"{_HERE}.siso.hash_siso:encode",
     },
 )
 
+# The coders that D D^T spares work, and whether it must be in float64: else it is in the type of D.
+_NEEDS_EXACT_GRAM = {"cd": False, "feature-sign": True}
+
 
 def gram_for(name, D):
     """D D^T as the coder of that name takes it, or None where it takes none."""
-    wanted = CODERS[name].wants_gram
-    if wanted is None:
+    if name not in _NEEDS_EXACT_GRAM:
         return None
     from flyannot.sparse.simd.product import gram_of  # numba: `--help` stays quick
 
-    return gram_of(D.astype("float64", copy=False) if wanted == "exact" else D)
+    return gram_of(D.astype("float64", copy=False) if _NEEDS_EXACT_GRAM[name] else D)

@@ -6,6 +6,7 @@ import numpy as np
 import scipy.sparse as sp
 
 from flyannot.errors import DataError, InputError
+from flyannot.runtime.blas_threads import one_blas_thread
 from flyannot.sparse.kernels import sum_squares
 from flyannot.sparse.objective import checked_lam
 from flyannot.sparse.simd.aligned import aligned_zeros
@@ -51,7 +52,14 @@ def checked_threads(n_threads):
     return int(n_threads)
 
 
-def codes_in_blocks(X, squares, panels, n_atoms, start, new_solver, n_threads):
+def in_shares(work, n, length, n_threads):
+    """[work(rows) for rows], the slices of n rows by `length`, over threads that BLAS does not multiply."""
+    shares = [slice(start, min(start + length, n)) for start in range(0, n, length)]
+    with one_blas_thread(), ThreadPoolExecutor(checked_threads(n_threads)) as threads:
+        return list(threads.map(work, shares))
+
+
+def codes_in_blocks(X, squares, panels, start, encode_rows, problem, new_scratch, n_threads):
     """Codes of checked samples, block by block.
 
     Parameters
@@ -59,22 +67,23 @@ def codes_in_blocks(X, squares, panels, n_atoms, start, new_solver, n_threads):
     X : float array (n_samples, n_features)
     squares : float64 array (n_samples,), |x|^2
     panels : the atoms, as `flyannot.sparse.simd.product.pack` gives them
-    n_atoms : int
     start : CSR matrix (n_samples, n_atoms), or None
-    new_solver : function that returns, for one thread, solve(Q, squares, begin, codes, is_solved)
+    encode_rows : kernel (Q, squares, begin, problem, scratch, codes, is_solved)
         Q holds the products of some samples, `squares` their |x|^2, `begin` the arrays (first, atom,
         value) of the codes to begin from.  It fills is_solved, and codes, which is (first, atom, value)
         too, long enough for every possible code.
+    problem : what all samples share, with `gram` (n_atoms, n_atoms)
+    new_scratch : function () -> the memory of one thread
 
     Returns
     -------
     Z : CSR matrix (n_samples, n_atoms), in the type of X
     is_solved : bool array (n_samples,)
     """
-    start = _arrays_of(start, len(X), X.dtype)
+    n_atoms, start = len(problem.gram), _arrays_of(start, len(X), X.dtype)
 
     def solve_share(first):
-        solve, block = new_solver(), min(BLOCK, len(X))
+        scratch, block = new_scratch(), min(BLOCK, len(X))
         Q = aligned_zeros((block, len(panels) * panels.shape[2]), X.dtype)
         buffers = np.empty(block * n_atoms, np.int32), np.empty(block * n_atoms, X.dtype)
         solved = []
@@ -84,7 +93,8 @@ def codes_in_blocks(X, squares, panels, n_atoms, start, new_solver, n_threads):
             begin = start[0][at : at + len(Xb) + 1], *start[1:]
             bounds, is_solved = np.zeros(len(Xb) + 1, np.int64), np.ones(len(Xb), bool)
             if n_atoms:
-                solve(Q, squares[at : at + len(Xb)], begin, (bounds, *buffers), is_solved)
+                part = squares[at : at + len(Xb)]
+                encode_rows(Q, part, begin, problem, scratch, (bounds, *buffers), is_solved)
             solved.append((is_solved, np.diff(bounds), *(part[: bounds[-1]].copy() for part in buffers)))
         return solved
 

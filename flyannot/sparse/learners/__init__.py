@@ -13,8 +13,9 @@ A learner is a class with
                               options; what is of single samples has a name that begins with code_
 
 and `lam`, `options`, and `block_size`, the most samples that `step` takes.  D is copied; its type, float32
-or float64, is that of all work.  InputError refuses an option out of its range.  Epochs, order, timing and
-the trace are written once, in `flyannot.sparse.fit`.
+or float64, is that of all work.  InputError refuses an option out of its range.  `end_epoch`, `codes` and
+the state come with `flyannot.sparse.stored_codes.Learner`, from the arrays that a learner says it keeps.
+Epochs, order, timing and the trace are written once, in `flyannot.sparse.fit`.
 """
 
 from flyannot.registry import Registry

@@ -13,13 +13,11 @@ Newton method: Bertsekas, SIAM J. Control and Optimization 20(2), 1982.
 from dataclasses import dataclass
 
 import numpy as np
-import scipy.sparse as sp
 from scipy.linalg import cho_factor, cho_solve
 
 from flyannot.options import Choice, Count, Options, Real, option
 from flyannot.sparse.coders import CODERS, gram_for
-from flyannot.sparse.coders.blocks import replace_rows
-from flyannot.sparse.objective import checked_lam
+from flyannot.sparse.stored_codes import Learner
 
 RIDGE = 1e-12  # added to the diagonal of A, as part of it: codes may depend on one another
 DECREASE = 1e-4  # part of the decrease a straight line promises that a step must bring
@@ -38,7 +36,7 @@ class LagrangeDualOptions(Options):
     n_threads: int = option(1, Count(), "Threads. The result is the same for any number.", in_header=False)
 
 
-class LagrangeDual:
+class LagrangeDual(Learner):
     """Exact codes, then the exact dictionary, once per epoch, as the table of learners describes a learner.
 
     All work is in float64.  Neither half of an epoch raises the objective over all samples.  An atom
@@ -50,15 +48,15 @@ class LagrangeDual:
     block_size = 4096
 
     def __init__(self, D, n_samples, *, lam, **options):
-        self.lam, self.options = checked_lam(lam), self.Options(**options)
+        super().__init__(n_samples, len(D), np.float64, lam=lam, options=self.Options(**options))
         self.D = np.array(D, np.float64, order="C")
-        self._Z = sp.csr_matrix((n_samples, len(self.D)))
-        self._new = []
 
     def begin_epoch(self, rng):
         """Draw the samples that may replace unused atoms; the dictionary rests until the end."""
         n_atoms, n_features = self.D.shape
-        n_samples = self._Z.shape[0]
+        self._codes.compact()
+        self._starts = self._codes.as_csr()
+        n_samples = self._starts.shape[0]
         drawn = rng.permutation(n_samples)[:n_atoms]
         self._place = np.full(n_samples, -1)  # of a sample among those drawn
         self._place[drawn] = np.arange(len(drawn))
@@ -70,46 +68,25 @@ class LagrangeDual:
         """Solve the codes of X (len(rows), n_features), known by their numbers `rows`."""
         X, rows = np.asarray(X, np.float64), np.asarray(rows)
         rules = {"tol": self.options.tol, "gram": self._gram, "n_threads": self.options.n_threads}
-        Z = CODERS[self.options.coder](X, self.D, self.lam, start=self._Z[rows], **rules)
+        Z = CODERS[self.options.coder](X, self.D, self.lam, start=self._starts[rows], **rules)
         self._A += (Z.T @ Z).toarray()
         self._B += Z.T @ X
-        self._new.append((rows, Z))
+        self._codes.append(rows, Z)
         place = self._place[rows]
         self._spares[place[place >= 0]] = X[place >= 0]
 
     def end_epoch(self):
         """Solve the dictionary for the codes of the epoch, and replace the atoms they do not use."""
-        self._Z, self._new = self.codes(), []
         Lambda = np.maximum(0.0, _inner(self.D, self._B - self._A @ self.D))  # as if D were the solution
         D, _ = solve_dual(self._A, self._B, start=Lambda)
         if primal_objective(self._A, self._B, D) > primal_objective(self._A, self._B, self.D):
             D = self.D.copy()  # rounding stands in the way of a better one
         _replace(D, np.flatnonzero(self._A.diagonal() == 0), self.D, self._spares)
-        self.D = np.ascontiguousarray(D)  # the order of its bytes decides how products round
+        self.D[:] = D
 
-    def codes(self):
-        """The code of every sample at its last visit, CSR (n_samples, n_atoms)."""
-        if not self._new:
-            return self._Z
-        rows, blocks = zip(*self._new)
-        return replace_rows(self._Z, np.concatenate(rows), sp.vstack(blocks))
-
-    def state(self):
-        """All that the next epoch needs, between two epochs: a flat dict of arrays."""
-        Z = self._Z
-        return {
-            "D": self.D.copy(),
-            "code_count": np.diff(Z.indptr),
-            "code_atom": Z.indices.copy(),
-            "code_value": Z.data.copy(),
-        }
-
-    def restore(self, state):
-        """Take up the work that `state` came from; options must be the same."""
-        self.D = np.array(state["D"], np.float64, order="C")
-        first = np.concatenate([[0], np.cumsum(state["code_count"], dtype=np.int64)])
-        arrays = np.array(state["code_value"]), np.array(state["code_atom"]), first
-        self._Z, self._new = sp.csr_matrix(arrays, shape=self._Z.shape), []
+    def kept_arrays(self):
+        """The dictionary alone."""
+        return {"D": self.D}
 
 
 def solve_dual(A, B, c=1.0, *, start=None, tol=1e-10, max_steps=200):

@@ -10,166 +10,128 @@ from llvmlite import ir
 from numba import types
 from numba.extending import intrinsic
 
-from flyannot.sparse.simd.vectors import BOOL, BYTE, CHUNK, I16, I64, LANES, Vectors
+from flyannot.sparse.simd.vectors import BOOL, BYTE, CHUNK, I16, I64, LANES, row_operation
 
 GROUP = 16  # atoms that `candidates` tests together
 
 
-@intrinsic
-def dot(typing_context, D, j, r):
+@row_operation(1)
+def dot(v, D, j, r):
     """D[j] r."""
-
-    def codegen(context, builder, signature, args):
-        v = Vectors(context, builder, signature, args)
-        d, r = v.row(0, v.index(1)), v.row(2)
-        zeros = [v.splat(0.0)] * (CHUNK // LANES)
-        sums = v.each_chunk(
-            zeros, lambda k, s: [v.fma(v.load(d, k, i), v.load(r, k, i), a) for i, a in enumerate(s)]
-        )
-        return v.sum(sums)
-
-    return D.dtype(D, j, r), codegen
+    d, r = v.row(D, v.index(j)), v.row(r)
+    zeros = [v.splat(0.0)] * (CHUNK // LANES)
+    sums = v.each_chunk(
+        zeros, lambda k, s: [v.fma(v.load(d, k, i), v.load(r, k, i), a) for i, a in enumerate(s)]
+    )
+    return v.sum(sums)
 
 
-@intrinsic
-def add_row(typing_context, r, factor, D, j):
+@row_operation()
+def add_row(v, r, factor, D, j):
     """r += factor D[j]."""
-
-    def codegen(context, builder, signature, args):
-        v = Vectors(context, builder, signature, args)
-        r, factor, d = v.row(0), v.splat(v.number(1)), v.row(2, v.index(3))
-        v.each_vector(lambda k, i: v.store(v.fma(factor, v.load(d, k, i), v.load(r, k, i)), r, k, i))
-        return context.get_dummy_value()
-
-    return types.none(r, factor, D, j), codegen
+    r, factor, d = v.row(r), v.splat(v.number(factor)), v.row(D, v.index(j))
+    v.each_vector(lambda k, i: v.store(v.fma(factor, v.load(d, k, i), v.load(r, k, i)), r, k, i))
 
 
-@intrinsic
-def copy_row(typing_context, r, X, i):
+@row_operation()
+def copy_row(v, r, X, i):
     """r = X[i]; X need not be aligned."""
-
-    def codegen(context, builder, signature, args):
-        v = Vectors(context, builder, signature, args)
-        r, x = v.row(0), v.row(1, v.index(2))
-        v.each_vector(lambda k, i: v.store(v.load(x, k, i, aligned=False), r, k, i))
-        return context.get_dummy_value()
-
-    return types.none(r, X, i), codegen
+    r, x = v.row(r), v.row(X, v.index(i))
+    v.each_vector(lambda k, i: v.store(v.load(x, k, i, aligned=False), r, k, i))
 
 
-@intrinsic
-def step_row(typing_context, D, j, factor, r):
+@row_operation(1)
+def step_row(v, D, j, factor, r):
     """D[j] += factor r; returns the new |D[j]|^2."""
+    d, factor, r = v.row(D, v.index(j)), v.splat(v.number(factor)), v.row(r)
 
-    def codegen(context, builder, signature, args):
-        v = Vectors(context, builder, signature, args)
-        d, factor, r = v.row(0, v.index(1)), v.splat(v.number(2)), v.row(3)
+    def body(k, sums):
+        for i in range(len(sums)):
+            moved = v.fma(factor, v.load(r, k, i), v.load(d, k, i))
+            v.store(moved, d, k, i)
+            sums[i] = v.fma(moved, moved, sums[i])
+        return sums
 
-        def body(k, sums):
-            for i in range(len(sums)):
-                moved = v.fma(factor, v.load(r, k, i), v.load(d, k, i))
-                v.store(moved, d, k, i)
-                sums[i] = v.fma(moved, moved, sums[i])
-            return sums
-
-        return v.sum(v.each_chunk([v.splat(0.0)] * (CHUNK // LANES), body))
-
-    return D.dtype(D, j, factor, r), codegen
+    return v.sum(v.each_chunk([v.splat(0.0)] * (CHUNK // LANES), body))
 
 
-@intrinsic
-def round_row(typing_context, D, j, factor, rounded, scale):
+@row_operation(2)
+def round_row(v, D, j, factor, rounded, scale):
     """D[j] *= factor, then rounded[j] = D[j] / scale to the nearest, plus 128, as unsigned bytes.
 
     Returns (largest |D[j, k]|, |D[j] - scale (rounded[j] - 128)|^2).  A number that leaves the bytes makes
     `rounded` and the error void: the caller sees it by the largest.
     """
-    real = D.dtype
+    builder = v.builder
+    j = v.index(j)
+    d, factor, bytes_, scale = v.row(D, j), v.splat(v.number(factor)), v.row(rounded, j), v.number(scale)
+    inverse, scale = v.splat(builder.fdiv(v.constant(1.0), scale)), v.splat(scale)
 
-    def codegen(context, builder, signature, args):
-        v = Vectors(context, builder, signature, args)
-        j = v.index(1)
-        d, factor, bytes_, scale = v.row(0, j), v.splat(v.number(2)), v.row(3, j), v.number(4)
-        inverse, scale = v.splat(builder.fdiv(v.constant(1.0), scale)), v.splat(scale)
+    def body(k, carried):
+        largest, error2 = carried
+        shifted = []
+        for i in range(CHUNK // LANES):
+            x = builder.fmul(v.load(d, k, i), factor)
+            v.store(x, d, k, i)
+            q = v.nearest(builder.fmul(x, inverse))
+            shifted.append(builder.fadd(q, v.splat(128.0)))
+            largest, error2 = v.max(largest, v.abs(x)), v.add_square(v.residue(x, scale, q), error2)
+        v.store_bytes(shifted, bytes_, k)
+        return [largest, error2]
 
-        def body(k, carried):
-            largest, error2 = carried
-            shifted = []
-            for i in range(CHUNK // LANES):
-                x = builder.fmul(v.load(d, k, i), factor)
-                v.store(x, d, k, i)
-                q = v.nearest(builder.fmul(x, inverse))
-                shifted.append(builder.fadd(q, v.splat(128.0)))
-                largest, error2 = v.max(largest, v.abs(x)), v.add_square(v.residue(x, scale, q), error2)
-            v.store_bytes(shifted, bytes_, k)
-            return [largest, error2]
-
-        largest, error2 = v.each_chunk([v.splat(0.0)] * 2, body)
-        return context.make_tuple(builder, signature.return_type, [v.fold(largest, v.max), v.sum([error2])])
-
-    return types.UniTuple(real, 2)(D, j, factor, rounded, scale), codegen
+    largest, error2 = v.each_chunk([v.splat(0.0)] * 2, body)
+    return [v.fold(largest, v.max), v.sum([error2])]
 
 
-@intrinsic
-def round_residual(typing_context, r, rounded):
+@row_operation(3)
+def round_residual(v, r, rounded):
     """rounded = r / s to the nearest as signed bytes, with s = largest |r[k]| / 127.
 
     Returns (s, |r|^2, sum of rounded).  No entry of r - s rounded exceeds s / 2, rounding apart.
     """
+    builder, four = v.builder, CHUNK // LANES
+    r, bytes_ = v.row(r), v.row(rounded)
 
-    def codegen(context, builder, signature, args):
-        v = Vectors(context, builder, signature, args)
-        r, bytes_ = v.row(0), v.row(1)
+    def measure(k, carried):
+        x = [v.load(r, k, i) for i in range(four)]
+        tops = [v.max(top, v.abs(a)) for a, top in zip(x, carried[:four])]
+        return tops + [v.fma(a, a, total) for a, total in zip(x, carried[four:])]
 
-        four = CHUNK // LANES
+    tiny, zero = v.splat(1e-30), v.splat(0.0)  # r = 0 must not divide by zero
+    measured = v.each_chunk([tiny] * four + [zero] * four, measure)
+    largest = v.fold(v.join(measured[:four], v.max), v.max)
+    inverse = v.splat(builder.fdiv(v.constant(127.0), largest))
 
-        def measure(k, carried):
-            x = [v.load(r, k, i) for i in range(four)]
-            tops = [v.max(top, v.abs(a)) for a, top in zip(x, carried[:four])]
-            return tops + [v.fma(a, a, total) for a, total in zip(x, carried[four:])]
+    def body(k, carried):
+        q = [v.nearest(builder.fmul(v.load(r, k, i), inverse)) for i in range(four)]
+        v.store_bytes(q, bytes_, k)
+        return [builder.fadd(carried[0], v.join(q, builder.fadd))]
 
-        tiny, zero = v.splat(1e-30), v.splat(0.0)  # r = 0 must not divide by zero
-        measured = v.each_chunk([tiny] * four + [zero] * four, measure)
-        largest = v.fold(v.join(measured[:four], v.max), v.max)
-        inverse = v.splat(builder.fdiv(v.constant(127.0), largest))
-
-        def body(k, carried):
-            q = [v.nearest(builder.fmul(v.load(r, k, i), inverse)) for i in range(four)]
-            v.store_bytes(q, bytes_, k)
-            return [builder.fadd(carried[0], v.join(q, builder.fadd))]
-
-        total = v.each_chunk([zero], body)
-        results = [builder.fmul(largest, v.constant(1 / 127)), v.sum(measured[four:]), v.sum(total)]
-        return context.make_tuple(builder, signature.return_type, results)
-
-    return types.UniTuple(r.dtype, 3)(r, rounded), codegen
+    total = v.each_chunk([zero], body)
+    return [builder.fmul(largest, v.constant(1 / 127)), v.sum(measured[four:]), v.sum(total)]
 
 
-@intrinsic
-def candidates(typing_context, D8, orders, o, t, flags, r8, offset, limit):
+@row_operation(whole=types.uint64)
+def candidates(v, D8, orders, o, t, flags, r8, offset, limit):
     """Which of the `GROUP` atoms at orders[o, t:] have |D8[j] r8 - offset| > limit or a flag at flags[t:].
 
     D8 holds unsigned, r8 signed bytes.  Returns a bit for each, the first atom lowest.
     """
-
-    def codegen(context, builder, signature, args):
-        v = Vectors(context, builder, signature, args)
-        t = v.index(3)
-        order, flags, r = v.pointer(1, v.index(2), t), v.pointer(4, None, t), v.row(5)
-        atoms = [builder.load(builder.gep(order, [I64(g)])) for g in range(GROUP)]
-        rows = [v.row(0, builder.zext(j, I64)) for j in atoms]
-        sums = v.each_chunk(
-            [v.splat(ir.IntType(32)(0))] * GROUP,
-            lambda k, sums: [v.add_byte_products(v.line(d, k), v.line(r, k), a) for d, a in zip(rows, sums)],
-        )
-        distance = builder.sub(v.sum_each(sums), v.splat(v.integer(6)))
-        distance = v.max_int(distance, builder.neg(distance))
-        found = builder.icmp_signed(">", distance, v.splat(v.integer(7)))
-        flagged = builder.load(builder.bitcast(flags, ir.VectorType(BYTE, GROUP).as_pointer()), align=1)
-        found = builder.or_(found, builder.icmp_unsigned("!=", flagged, ir.Constant(flagged.type, None)))
-        return builder.zext(builder.bitcast(found, I16), I64)
-
-    return types.uint64(D8, orders, o, t, flags, r8, offset, limit), codegen
+    builder = v.builder
+    t = v.index(t)
+    order, flags, r = v.pointer(orders, v.index(o), t), v.pointer(flags, None, t), v.row(r8)
+    atoms = [builder.load(builder.gep(order, [I64(g)])) for g in range(GROUP)]
+    rows = [v.row(D8, builder.zext(j, I64)) for j in atoms]
+    sums = v.each_chunk(
+        [v.splat(ir.IntType(32)(0))] * GROUP,
+        lambda k, sums: [v.add_byte_products(v.line(d, k), v.line(r, k), a) for d, a in zip(rows, sums)],
+    )
+    distance = builder.sub(v.sum_each(sums), v.splat(v.integer(offset)))
+    distance = v.max_int(distance, builder.neg(distance))
+    found = builder.icmp_signed(">", distance, v.splat(v.integer(limit)))
+    flagged = builder.load(builder.bitcast(flags, ir.VectorType(BYTE, GROUP).as_pointer()), align=1)
+    found = builder.or_(found, builder.icmp_unsigned("!=", flagged, ir.Constant(flagged.type, None)))
+    return builder.zext(builder.bitcast(found, I16), I64)
 
 
 @intrinsic

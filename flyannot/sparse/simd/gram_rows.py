@@ -8,9 +8,8 @@ cache line.
 from llvmlite import ir
 from numba import types
 from numba.core import cgutils
-from numba.extending import intrinsic
 
-from flyannot.sparse.simd.vectors import BOOL, BYTE, CHUNK, I16, I32, I64, LANES, VNNI, Vectors
+from flyannot.sparse.simd.vectors import BOOL, BYTE, CHUNK, I16, I32, I64, LANES, Vectors, row_operation
 
 FOUR = 4  # rows that one turn of a loop adds
 GATHER = "llvm.x86.avx512.mask.gather.dps.512"
@@ -41,11 +40,8 @@ class _Rows(Vectors):
     def byte_products(self, unsigned, signed, total):
         """total + in every lane the products of its four unsigned and signed bytes."""
         builder, words = self.builder, ir.VectorType(I32, LANES)
-        if "+avx512vnni" in self.context.codegen().magic_tuple()[2]:
-            multiply_add = cgutils.get_or_insert_function(
-                builder.module, ir.FunctionType(words, [words] * 3), VNNI
-            )
-            return builder.call(multiply_add, [total, builder.bitcast(unsigned, words), signed])
+        if self.has("avx512vnni"):
+            return self.multiply_add(total, unsigned, signed)
         signed = builder.bitcast(signed, unsigned.type)
         for byte in range(4):
             lanes = range(byte, CHUNK, 4)
@@ -65,173 +61,138 @@ class _Rows(Vectors):
         return self.join(self.count(n, FOUR, [self.splat(0.0)] * FOUR, four), self.builder.fadd)
 
 
-@intrinsic
-def add_rows(typing_context, target, base, scale, factors, rows, stride, n, width):
+@row_operation(vectors=_Rows)
+def add_rows(v, target, base, scale, factors, rows, stride, n, width):
     """target = base + scale (sum of factors[i] rows[i] for i < n); beyond n, factors or rows are zero."""
+    target, base, factors, rows = (v.row(one) for one in (target, base, factors, rows))
+    scale, stride, n, width = v.splat(v.number(scale)), v.index(stride), v.index(n), v.index(width)
 
-    def codegen(context, builder, signature, args):
-        v = _Rows(context, builder, signature, args)
-        target, base, scale, factors, rows = v.row(0), v.row(1), v.splat(v.number(2)), v.row(3), v.row(4)
-        stride, n, width = v.index(5), v.index(6), v.index(7)
+    def block(k, _):
+        v.store(v.fma(scale, v.sum_of_rows(factors, rows, stride, n, k), v.at(base, k)), target, k, 0)
+        return []
 
-        def block(k, _):
-            v.store(v.fma(scale, v.sum_of_rows(factors, rows, stride, n, k), v.at(base, k)), target, k, 0)
+    v.count(width, LANES, [], block)
+
+
+@row_operation(vectors=_Rows)
+def add_outer(v, rows, stride, scale, left, right, n, width):
+    """rows[i] += scale left[i] right for i < n."""
+    builder = v.builder
+    rows, left, right = v.row(rows), v.row(left), v.row(right)
+    scale, stride, n, width = v.splat(v.number(scale)), v.index(stride), v.index(n), v.index(width)
+
+    def block(k, _):
+        line = builder.fmul(scale, v.at(right, k))
+
+        def row(i, _):
+            place = builder.add(builder.mul(i, stride), k)
+            v.store(v.fma(v.number_at(left, i), line, v.at(rows, place)), rows, place, 0)
             return []
 
-        v.count(width, LANES, [], block)
-        return context.get_dummy_value()
+        return v.count(n, 1, [], row)
 
-    return types.none(target, base, scale, factors, rows, stride, n, width), codegen
-
-
-@intrinsic
-def add_outer(typing_context, rows, stride, scale, left, right, n, width):
-    """rows[i] += scale left[i] right for i < n."""
-
-    def codegen(context, builder, signature, args):
-        v = _Rows(context, builder, signature, args)
-        rows, stride, scale, left, right = v.row(0), v.index(1), v.splat(v.number(2)), v.row(3), v.row(4)
-        n, width = v.index(5), v.index(6)
-
-        def block(k, _):
-            line = builder.fmul(scale, v.at(right, k))
-
-            def row(i, _):
-                place = builder.add(builder.mul(i, stride), k)
-                v.store(v.fma(v.number_at(left, i), line, v.at(rows, place)), rows, place, 0)
-                return []
-
-            return v.count(n, 1, [], row)
-
-        v.count(width, LANES, [], block)
-        return context.get_dummy_value()
-
-    return types.none(rows, stride, scale, left, right, n, width), codegen
+    v.count(width, LANES, [], block)
 
 
-@intrinsic
-def subtract_bytes(typing_context, q, q0, unit, rows, atoms, high, low, n, offset):
+@row_operation(vectors=_Rows)
+def subtract_bytes(v, q, q0, unit, rows, atoms, high, low, n, offset):
     """q = q0 - unit (sum of (high[i] 2^DIGIT + low[i]) rows[atoms[i]] - offset), by atoms in mirrored order.
 
     Rows are unsigned, the digits signed bytes.  Interleaving four rows twice mirrors the order.
     """
+    builder = v.builder
+    q, q0, unit, atoms = v.row(q), v.row(q0), v.splat(v.number(unit)), v.row(atoms)
+    digits, n, offset = (v.row(high), v.row(low)), v.index(n), v.splat(v.integer(offset))
+    words, reals = ir.VectorType(I32, LANES), ir.VectorType(v.real, LANES)
 
-    def codegen(context, builder, signature, args):
-        v = _Rows(context, builder, signature, args)
-        q, q0, unit, atoms = v.row(0), v.row(1), v.splat(v.number(2)), v.row(4)
-        digits, n, offset = (v.row(5), v.row(6)), v.index(7), v.splat(v.integer(8))
-        words, reals = ir.VectorType(I32, LANES), ir.VectorType(v.real, LANES)
+    def chunk(k, _):
+        def four(i, sums):
+            numbers = [builder.load(builder.gep(atoms, [builder.add(i, I64(t))])) for t in range(FOUR)]
+            a, b, c, d = (v.line_at(v.row(rows, builder.zext(j, I64)), k) for j in numbers)
+            pairs = zip(v.interleave(a, b), v.interleave(c, d))
+            shorts = ir.VectorType(I16, CHUNK // 2)
+            fours = [v.interleave(*(builder.bitcast(x, shorts) for x in pair)) for pair in pairs]
+            fours = [builder.bitcast(x, a.type) for pair in fours for x in pair]
+            weights = [
+                v.splat(builder.load(builder.bitcast(builder.gep(digit, [i]), I32.as_pointer()), align=1))
+                for digit in digits
+            ]
+            factors = [w for w in weights for _ in fours]
+            return [v.byte_products(f, w, s) for f, w, s in zip(fours * 2, factors, sums)]
 
-        def chunk(k, _):
-            def four(i, sums):
-                numbers = [builder.load(builder.gep(atoms, [builder.add(i, I64(t))])) for t in range(FOUR)]
-                a, b, c, d = (v.line_at(v.row(3, builder.zext(j, I64)), k) for j in numbers)
-                pairs = zip(v.interleave(a, b), v.interleave(c, d))
-                shorts = ir.VectorType(I16, CHUNK // 2)
-                fours = [v.interleave(*(builder.bitcast(x, shorts) for x in pair)) for pair in pairs]
-                fours = [builder.bitcast(x, a.type) for pair in fours for x in pair]
-                weights = [
-                    v.splat(builder.load(builder.bitcast(builder.gep(digit, [i]), I32.as_pointer()), align=1))
-                    for digit in digits
-                ]
-                factors = [w for w in weights for _ in fours]
-                return [v.byte_products(f, w, s) for f, w, s in zip(fours * 2, factors, sums)]
+        sums = v.count(n, FOUR, [v.splat(I32(0))] * 8, four)
+        for t in range(CHUNK // LANES):
+            total = builder.shl(sums[t], ir.Constant(words, [DIGIT] * LANES))
+            total = builder.sub(builder.add(total, sums[4 + t]), offset)
+            total = builder.sitofp(total, reals)
+            v.store(v.residue(v.load(q0, k, t, aligned=False), unit, total), q, k, t)
+        return []
 
-            sums = v.count(n, FOUR, [v.splat(I32(0))] * 8, four)
-            for t in range(CHUNK // LANES):
-                total = builder.shl(sums[t], ir.Constant(words, [DIGIT] * LANES))
-                total = builder.sub(builder.add(total, sums[4 + t]), offset)
-                total = builder.sitofp(total, reals)
-                v.store(v.residue(v.load(q0, k, t, aligned=False), unit, total), q, k, t)
-            return []
-
-        v.count(v.n, CHUNK, [], chunk)
-        return context.get_dummy_value()
-
-    return types.none(q, q0, unit, rows, atoms, high, low, n, offset), codegen
+    v.count(v.n, CHUNK, [], chunk)
 
 
-@intrinsic
-def largest_magnitude(typing_context, q, width):
+@row_operation(1, vectors=_Rows)
+def largest_magnitude(v, q, width):
     """The largest |q[k]| for k < width."""
-
-    def codegen(context, builder, signature, args):
-        v = _Rows(context, builder, signature, args)
-        q, width = v.row(0), v.index(1)
-        tops = v.count(width, LANES, [v.splat(0.0)], lambda k, top: [v.max(v.abs(v.at(q, k)), top[0])])
-        return v.fold(tops[0], v.max)
-
-    return q.dtype(q, width), codegen
+    q, width = v.row(q), v.index(width)
+    tops = v.count(width, LANES, [v.splat(0.0)], lambda k, top: [v.max(v.abs(v.at(q, k)), top[0])])
+    return v.fold(tops[0], v.max)
 
 
-@intrinsic
-def inner_product(typing_context, a, b, width):
+@row_operation(1, vectors=_Rows)
+def inner_product(v, a, b, width):
     """The sum of a[k] b[k] for k < width."""
-
-    def codegen(context, builder, signature, args):
-        v = _Rows(context, builder, signature, args)
-        a, b, width = v.row(0), v.row(1), v.index(2)
-        sums = v.count(width, LANES, [v.splat(0.0)], lambda k, s: [v.fma(v.at(a, k), v.at(b, k), s[0])])
-        return v.sum(sums)
-
-    return a.dtype(a, b, width), codegen
+    a, b, width = v.row(a), v.row(b), v.index(width)
+    sums = v.count(width, LANES, [v.splat(0.0)], lambda k, s: [v.fma(v.at(a, k), v.at(b, k), s[0])])
+    return v.sum(sums)
 
 
-@intrinsic
-def place_of_largest(typing_context, bits, masks, width):
+@row_operation(whole=types.int64, vectors=_Rows)
+def place_of_largest(v, bits, masks, width):
     """The place of the largest bits[k] & masks[k] for k < width; -1 where all are zero."""
+    builder = v.builder
+    bits, masks, width = v.row(bits), v.row(masks), v.index(width)
+    whole = ir.VectorType(v.context.get_value_type(v.types[0].dtype), LANES)
 
-    def codegen(context, builder, signature, args):
-        v = _Rows(context, builder, signature, args)
-        bits, masks, width = v.row(0), v.row(1), v.index(2)
-        whole = ir.VectorType(context.get_value_type(signature.args[0].dtype), LANES)
+    def masked(k):
+        rows = (builder.bitcast(builder.gep(row, [k]), whole.as_pointer()) for row in (bits, masks))
+        return builder.and_(*(builder.load(row, align=4) for row in rows))
 
-        def masked(k):
-            rows = (builder.bitcast(builder.gep(row, [k]), whole.as_pointer()) for row in (bits, masks))
-            return builder.and_(*(builder.load(row, align=4) for row in rows))
+    zeros = ir.Constant(whole, None)
+    tops = v.count(width, LANES, [zeros], lambda k, top: [v.max_int(masked(k), top[0])])
+    top = v.fold(tops[0], v.max_int)
+    all_ = v.splat(top)
 
-        zeros = ir.Constant(whole, None)
-        tops = v.count(width, LANES, [zeros], lambda k, top: [v.max_int(masked(k), top[0])])
-        top = v.fold(tops[0], v.max_int)
-        all_ = v.splat(top)
+    def find(k, place):
+        found = builder.bitcast(builder.icmp_signed("==", masked(k), all_), I16)
+        here = builder.add(k, builder.zext(builder.cttz(found, ir.IntType(1)(0)), I64))
+        return [builder.select(builder.icmp_signed("!=", found, I16(0)), here, place[0])]
 
-        def find(k, place):
-            found = builder.bitcast(builder.icmp_signed("==", masked(k), all_), I16)
-            here = builder.add(k, builder.zext(builder.cttz(found, ir.IntType(1)(0)), I64))
-            return [builder.select(builder.icmp_signed("!=", found, I16(0)), here, place[0])]
-
-        (place,) = v.count(width, LANES, [I64(0)], find)
-        return builder.select(builder.icmp_signed(">", top, top.type(0)), place, I64(-1))
-
-    return types.int64(bits, masks, width), codegen
+    (place,) = v.count(width, LANES, [I64(0)], find)
+    return builder.select(builder.icmp_signed(">", top, top.type(0)), place, I64(-1))
 
 
-@intrinsic
-def gather_row(typing_context, target, gram, atom, atoms, first, width):
+@row_operation(vectors=_Rows)
+def gather_row(v, target, gram, atom, atoms, first, width):
     """target[k] = gram[atom, atoms[k]] for first <= k < width, and for some k before `first`."""
+    builder = v.builder
+    target, source, atoms = v.row(target), v.row(gram, v.index(atom)), v.row(atoms)
+    start = builder.and_(v.index(first), I64(-LANES))
+    numbers, reals = ir.VectorType(I32, LANES), ir.VectorType(v.real, LANES)
 
-    def codegen(context, builder, signature, args):
-        v = _Rows(context, builder, signature, args)
-        target, source, atoms = v.row(0), v.row(1, v.index(2)), v.row(3)
-        start = builder.and_(v.index(4), I64(-LANES))
-        numbers, reals = ir.VectorType(I32, LANES), ir.VectorType(v.real, LANES)
+    def block(k, _):
+        k = builder.add(k, start)
+        at = builder.load(builder.bitcast(builder.gep(atoms, [k]), numbers.as_pointer()), align=4)
+        v.store(_gathered(v, source, at, reals), target, k, 0)
+        return []
 
-        def block(k, _):
-            k = builder.add(k, start)
-            at = builder.load(builder.bitcast(builder.gep(atoms, [k]), numbers.as_pointer()), align=4)
-            v.store(_gathered(v, source, at, reals), target, k, 0)
-            return []
-
-        v.count(builder.sub(v.index(5), start), LANES, [], block)
-        return context.get_dummy_value()
-
-    return types.none(target, gram, atom, atoms, first, width), codegen
+    v.count(builder.sub(v.index(width), start), LANES, [], block)
 
 
 def _gathered(v, source, numbers, reals):
     """The entries of a row that a vector numbers."""
     builder, nothing = v.builder, ir.Constant(reals, ir.Undefined)
-    if "+avx512f" in v.context.codegen().magic_tuple()[2] and isinstance(v.real, ir.FloatType):
+    if v.has("avx512f") and isinstance(v.real, ir.FloatType):
         every = ir.Constant(ir.VectorType(BOOL, LANES), [1] * LANES)
         start = builder.bitcast(source, BYTE.as_pointer())
         kinds = [reals, start.type, numbers.type, every.type, I32]
@@ -243,18 +204,13 @@ def _gathered(v, source, numbers, reals):
     return nothing
 
 
-@intrinsic
-def above(typing_context, q, k, bar):
+@row_operation(whole=types.uint64, vectors=_Rows)
+def above(v, q, k, bar):
     """A bit for each of the entries k to k + CHUNK of q with |q| > bar, the first lowest."""
-
-    def codegen(context, builder, signature, args):
-        v = _Rows(context, builder, signature, args)
-        q, k, bar = v.row(0), v.index(1), v.splat(v.number(2))
-        found = [
-            builder.fcmp_ordered(">", v.abs(v.load(q, k, i, aligned=False)), bar)
-            for i in range(CHUNK // LANES)
-        ]
-        joined = v.join(found, lambda a, b: v._shuffle(a, b, range(2 * a.type.count)))
-        return builder.bitcast(joined, I64)
-
-    return types.uint64(q, k, bar), codegen
+    builder = v.builder
+    q, k, bar = v.row(q), v.index(k), v.splat(v.number(bar))
+    found = [
+        builder.fcmp_ordered(">", v.abs(v.load(q, k, i, aligned=False)), bar) for i in range(CHUNK // LANES)
+    ]
+    joined = v.join(found, lambda a, b: v._shuffle(a, b, range(2 * a.type.count)))
+    return builder.bitcast(joined, I64)

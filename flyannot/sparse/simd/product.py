@@ -7,13 +7,11 @@ has the same bits in any company, and on every machine that has fused multiply-a
 """
 
 import numpy as np
-from numba import types
 from numba.core.registry import cpu_target
-from numba.extending import intrinsic
 
 from flyannot.runtime.compiled import compiled
 from flyannot.sparse.simd.aligned import aligned_zeros
-from flyannot.sparse.simd.vectors import I64, LANES, Vectors
+from flyannot.sparse.simd.vectors import I64, LANES, Vectors, row_operation
 
 PART = 256  # features of one chain: longer ones round more, and their panels leave the cache
 _MOST_ROWS = 12  # of a block: more hide no more of the time that a sum takes
@@ -94,42 +92,6 @@ def gram_of(D):
     return np.ascontiguousarray(gram[:, : len(D)])
 
 
-@intrinsic
-def _multiply_wide(typing_context, Q, X, panels, panel, first, last):
-    """The columns of a panel of many atoms, from features `first` to `last`."""
-    return types.none(Q, X, panels, panel, first, last), _panel_code(_WIDE)
-
-
-@intrinsic
-def _multiply_narrow(typing_context, Q, X, panels, panel, first, last):
-    """As `_multiply_wide`, of a panel of few."""
-    return types.none(Q, X, panels, panel, first, last), _panel_code(_NARROW)
-
-
-def _panel_code(most_vectors):
-    def codegen(context, builder, signature, args):
-        v = _Product(context, builder, signature, args)
-        rows, vectors = _block_shape(context, signature.args[0].dtype.bitwidth, most_vectors)
-        n_samples, n_features = v.shape(1)
-        panel, first = v.index(3), v.index(4)
-        width, end = I64(LANES * vectors), builder.sub(n_samples, I64(1))
-        place = builder.add(builder.mul(panel, n_features), first)
-        atoms = v.pointer(2, None, builder.mul(place, width))
-        column, n = builder.mul(panel, width), builder.sub(v.index(5), first)
-
-        def block(i, _):
-            numbers = (builder.add(i, I64(r)) for r in range(rows))  # past the end the last, to the same bits
-            numbers = [builder.select(builder.icmp_signed("<", row, end), row, end) for row in numbers]
-            sums = v.chains([v.pointer(1, row, first) for row in numbers], atoms, n, vectors)
-            v.put(sums, [v.pointer(0, row, column) for row in numbers], vectors, first)
-            return []
-
-        v.count(n_samples, rows, [], block)
-        return context.get_dummy_value()
-
-    return codegen
-
-
 class _Product(Vectors):
     """Blocks of the product: `rows` times `vectors` sums in a list, row after row."""
 
@@ -160,3 +122,32 @@ class _Product(Vectors):
                 before = [self.load(row, I64(0), t) for row, t in places]
                 for old, value, (row, t) in zip(before, sums, places):
                     self.store(self.builder.fadd(old, value), row, I64(0), t)
+
+
+def _panel_product(most_vectors):
+    """The columns of a panel, from features `first` to `last`; panels of many atoms take more vectors."""
+
+    @row_operation(vectors=_Product)
+    def multiply_panel(v, Q, X, panels, panel, first, last):
+        builder = v.builder
+        rows, vectors = _block_shape(v.context, v.types[Q].dtype.bitwidth, most_vectors)
+        n_samples, n_features = v.shape(X)
+        start, panel = v.index(first), v.index(panel)
+        width, end = I64(LANES * vectors), builder.sub(n_samples, I64(1))
+        place = builder.add(builder.mul(panel, n_features), start)
+        atoms = v.pointer(panels, None, builder.mul(place, width))
+        column, n = builder.mul(panel, width), builder.sub(v.index(last), start)
+
+        def block(i, _):
+            numbers = (builder.add(i, I64(r)) for r in range(rows))  # past the end the last, to the same bits
+            numbers = [builder.select(builder.icmp_signed("<", row, end), row, end) for row in numbers]
+            sums = v.chains([v.pointer(X, row, start) for row in numbers], atoms, n, vectors)
+            v.put(sums, [v.pointer(Q, row, column) for row in numbers], vectors, start)
+            return []
+
+        v.count(n_samples, rows, [], block)
+
+    return multiply_panel
+
+
+_multiply_wide, _multiply_narrow = _panel_product(_WIDE), _panel_product(_NARROW)

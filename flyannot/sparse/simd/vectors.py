@@ -1,8 +1,11 @@
-"""The vocabulary in which `scc_vectors` writes its vector code: LLVM instructions on whole vectors."""
+"""The vocabulary in which row operations are written: LLVM instructions on whole vectors."""
+
+from functools import wraps
 
 from llvmlite import ir
 from numba import types
 from numba.core import cgutils
+from numba.extending import intrinsic
 
 CHUNK = 64  # elements that one turn of a loop works on: a cache line of bytes
 LANES = 16  # elements of one vector: a cache line of float32
@@ -163,15 +166,24 @@ class Vectors:
         place = self.builder.bitcast(self.builder.gep(row, [k]), ir.VectorType(BYTE, CHUNK).as_pointer())
         return self.builder.load(place, align=CHUNK)
 
+    def has(self, feature):
+        """Whether the processor that the code is for has it."""
+        return f"+{feature}" in self.context.codegen().magic_tuple()[2]
+
+    def multiply_add(self, total, unsigned, signed):
+        """total + in every lane the products of its four bytes, by the processor's own instruction."""
+        words = ir.VectorType(I32, LANES)
+        kind = ir.FunctionType(words, [words] * 3)
+        function = cgutils.get_or_insert_function(self.builder.module, kind, VNNI)
+        return self.builder.call(
+            function, [total, *(self.builder.bitcast(v, words) for v in (unsigned, signed))]
+        )
+
     def add_byte_products(self, unsigned, signed, total):
         """total + a split of the products of 64 bytes over 16 lanes."""
         builder, words = self.builder, ir.VectorType(I32, LANES)
-        if "+avx512vnni" in self.context.codegen().magic_tuple()[2]:
-            signature = ir.FunctionType(words, [words] * 3)
-            multiply_add = cgutils.get_or_insert_function(builder.module, signature, VNNI)
-            return builder.call(
-                multiply_add, [total, *(builder.bitcast(v, words) for v in (unsigned, signed))]
-            )
+        if self.has("avx512vnni"):
+            return self.multiply_add(total, unsigned, signed)
         shorts = ir.VectorType(I16, CHUNK)
         both = builder.zext(unsigned, shorts), builder.sext(signed, shorts)
         for half in (0, CHUNK // 2):  # neighbours in pairs, as x86 multiplies and adds shorts
@@ -196,3 +208,34 @@ class Vectors:
         lanes = [[start + place for start in starts for place in four] for four in places]
         pairs = zip(v[::2], v[1::2])
         return [self.builder.add(*(self._shuffle(a, b, chosen) for chosen in lanes)) for a, b in pairs]
+
+
+def row_operation(n_reals=0, *, whole=None, vectors=Vectors):
+    """Make a function that kernels call out of one that writes its code.
+
+    Parameters
+    ----------
+    n_reals : int, how many numbers it returns, of the type of its first argument's entries
+    whole : numba type of the one whole number that it returns instead
+    vectors : Vectors, or a class made from it
+
+    The decorated function takes an instance of `vectors`, and for every argument its number there.
+    """
+
+    def decorate(write):
+        @wraps(write)  # numba reads names and number of arguments from the signature
+        def define(typing_context, *kinds):
+            real = kinds[0].dtype
+            reals = real if n_reals == 1 else types.UniTuple(real, n_reals) if n_reals else types.none
+
+            def codegen(context, builder, signature, args):
+                found = write(vectors(context, builder, signature, args), *range(len(args)))
+                if n_reals > 1:
+                    return context.make_tuple(builder, signature.return_type, found)
+                return context.get_dummy_value() if found is None else found
+
+            return (whole or reals)(*kinds), codegen
+
+        return intrinsic(define)
+
+    return decorate

@@ -1,16 +1,25 @@
-"""The coordinate-descent coder: one product X D^T, one Gram matrix, an active set per sample."""
+"""The coordinate-descent coder: one product X D^T, one Gram matrix, an active set per sample.
+
+`encode` codes many samples over one dictionary, `FewAtoms` one sample after the other, each over atoms of its
+own.
+"""
+
+from functools import partial
+from typing import NamedTuple
 
 import numpy as np
 
 from flyannot.sparse.coders.blocks import checked, codes_in_blocks, finite_squares, replace_rows
-from flyannot.sparse.coders.cd.gram_bytes import mirrored_order
+from flyannot.sparse.coders.cd.gram_bytes import mirrored_order, round_gram
 from flyannot.sparse.coders.cd.kernels import encode_rows
-from flyannot.sparse.coders.cd.problem import make_problem, make_scratch
-from flyannot.sparse.simd.aligned import round_up
+from flyannot.sparse.coders.cd.support import Support, WorkingSet
+from flyannot.sparse.simd.aligned import aligned_zeros, round_up
 from flyannot.sparse.simd.product import gram_of, pack
-from flyannot.sparse.simd.vectors import CHUNK
+from flyannot.sparse.simd.vectors import CHUNK, LANES
 
+SLACK = 16.0  # roundings of |x| |d| that do not count as a violation
 _FLOAT32_SWEEPS = 40  # real descriptors take up to ten; what takes more is left to float64
+_MAX_SWEEPS = 1000  # of a sample with atoms of its own: far above what it takes
 
 
 def encode(X, D, lam, *, tol=1e-4, max_sweeps=1000, start=None, gram=None, n_threads=1):
@@ -63,15 +72,9 @@ def encode(X, D, lam, *, tol=1e-4, max_sweeps=1000, start=None, gram=None, n_thr
     gram = gram_of(D) if gram is None else np.ascontiguousarray(gram, X.dtype)
     n_sweeps = min(max_sweeps, _FLOAT32_SWEEPS) if X.dtype == np.float32 else max_sweeps
     problem = make_problem(gram, lam, 0.5 * tol, n_sweeps)
-
-    def new_solver():
-        scratch = make_scratch(*D.shape, X.dtype)
-        return lambda Q, squares, begin, codes, is_solved: encode_rows(
-            Q, squares, begin, problem, scratch, codes, is_solved
-        )
-
+    new_scratch = partial(make_scratch, len(D), D.shape[1], X.dtype)
     panels = pack(D, mirrored_order(round_up(len(D), CHUNK)))
-    Z, is_solved = codes_in_blocks(X, squares, panels, len(D), start, new_solver, n_threads)
+    Z, is_solved = codes_in_blocks(X, squares, panels, start, encode_rows, problem, new_scratch, n_threads)
     if is_solved.all() or n_sweeps == max_sweeps:
         return Z
     # So ill-conditioned, or so small a tol, that float32 cannot tell: from the start again in float64.
@@ -81,4 +84,118 @@ def encode(X, D, lam, *, tol=1e-4, max_sweeps=1000, start=None, gram=None, n_thr
     return replace_rows(Z, rows, exact.astype(np.float32))
 
 
-encode.wants_gram = "rounded"
+class FewAtoms:
+    """Solves the lasso of single samples on a few hundred atoms, in memory that is kept; one thread's."""
+
+    def __init__(self, n_features):
+        self._n_features, self._capacity = n_features, 0
+
+    def solve(self, gram, q0, square, z, *, lam, gap):
+        """The code that lowers the objective until the duality gap is at most `gap`, or rounding hides it.
+
+        Parameters
+        ----------
+        gram : float64 array (n_atoms, n_atoms), D D^T
+        q0 : float64 array (n_atoms,), D x
+        square : float, |x|^2
+        z : float64 array (n_atoms,), the code to begin from
+
+        Returns
+        -------
+        z : float64 array (n_atoms,)
+        """
+        n, n_places = len(q0), round_up(len(q0), CHUNK)
+        problem = make_problem(np.ascontiguousarray(gram), lam, gap / max(square, 1e-300), _MAX_SWEEPS)
+        scratch = self._scratch_for(n_places)
+        Q = np.zeros(n_places)
+        Q[:n] = q0
+        support = np.flatnonzero(z)
+        begin = np.array([0, len(support)]), support.astype(np.uint32), z[support]
+        first, atoms, values = np.zeros(2, np.int64), np.empty(n, np.int32), np.empty(n)
+        encode_rows(
+            Q[mirrored_order(n_places)][None], np.array([square]), begin, problem, scratch,
+            (first, atoms, values), np.ones(1, bool),
+        )  # fmt: skip
+        solved = np.zeros(n)
+        solved[atoms[: first[1]]] = values[: first[1]]
+        return solved
+
+    def _scratch_for(self, n_places):
+        """The memory, with as many correlations as the problem has places."""
+        if n_places > self._capacity:
+            self._capacity = 2 * n_places
+            self._scratch = make_scratch(self._capacity, self._n_features, np.dtype(np.float64))
+        s = self._scratch
+        return s._replace(q=s.q[:n_places], q_bits=s.q_bits[:n_places])
+
+
+class Problem(NamedTuple):
+    """What all samples share."""
+
+    gram: np.ndarray  # (n_atoms, n_atoms)
+    bytes_: np.ndarray  # (n_atoms, n_atoms padded) unsigned: 128 + gram / scales, to the nearest
+    scales: np.ndarray  # (n_atoms,) of the rows of `bytes_`
+    norms: np.ndarray  # (n_atoms,)
+    lam: float
+    goal: float  # the allowed gap, as a part of |x|^2
+    slack: float  # the largest violation that may be rounding, as a part of |x|
+    max_sweeps: int
+
+
+class Scratch(NamedTuple):
+    """Memory for one sample at a time."""
+
+    q: np.ndarray  # (n_atoms, padded to whole chunks), in mirrored order
+    q_bits: np.ndarray  # the same memory as integers: without its sign a float compares as they do
+    high: np.ndarray  # signed bytes (n_atoms, padded): upper digits of a rounded code
+    low: np.ndarray
+    pending: np.ndarray  # integer (n_atoms, padded): atoms of a code that is still to join the support
+    pending_codes: np.ndarray  # (n_atoms,)
+    support: Support
+    work: WorkingSet
+
+
+def make_problem(gram, lam, goal, max_sweeps):
+    """The problem of a Gram matrix; `goal` is the duality gap to reach, as a part of |x|^2."""
+    kind = gram.dtype.type
+    norms = np.sqrt(gram.diagonal())
+    slack = SLACK * np.finfo(kind).eps * norms.max(initial=0)
+    bytes_ = np.full((len(gram), round_up(len(gram), CHUNK)), 128, np.uint8)
+    scales = np.empty(len(gram), kind)
+    round_gram(gram, norms, bytes_, scales)
+    return Problem(gram, bytes_, scales, norms, kind(lam), float(goal), float(slack), int(max_sweeps))
+
+
+def make_scratch(n_atoms, n_features, dtype):
+    """Scratch for samples of one dictionary."""
+    bits = np.int32 if dtype == np.float32 else np.int64
+    q = aligned_zeros(round_up(n_atoms, CHUNK), dtype)
+    n_support = min(n_atoms, n_features)
+    width, n_padded = round_up(n_atoms, LANES), round_up(n_support, LANES)
+    z = aligned_zeros(n_padded, dtype)
+    support = Support(
+        capacity=n_support,
+        atoms=np.zeros(n_padded, np.uint32),
+        place=np.zeros(n_padded, np.uint32),
+        z=z + 1,
+        inverse=aligned_zeros((n_padded, n_padded), dtype),
+        column=aligned_zeros(n_padded, dtype),
+        direction=aligned_zeros(n_padded, dtype),
+        zeros=aligned_zeros(n_padded, dtype),
+    )
+    # A loop that has nothing to gather does so once; and rows a page apart would share cache lines, as
+    # those an odd number of lines apart do not.
+    n_columns = (width + LANES) // (2 * LANES) * (2 * LANES) + LANES
+    q_set = aligned_zeros(width, dtype)
+    work = WorkingSet(
+        atoms=np.zeros(n_columns, np.uint32),
+        q0=aligned_zeros(width, dtype),
+        q=q_set,
+        q_bits=q_set.view(bits),
+        masks=np.zeros(width, bits),
+        rows=aligned_zeros((n_padded, n_columns), dtype),
+        row=aligned_zeros(width, dtype),
+    )
+    high, low = np.zeros(width, np.int8), np.zeros(width, np.int8)
+    pending, pending_codes = np.zeros(width, np.uint32), np.zeros(n_atoms, dtype)
+    return Scratch(q, q.view(bits), high, low, pending, pending_codes, support, work)

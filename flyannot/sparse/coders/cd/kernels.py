@@ -38,9 +38,7 @@ AT_START = 0.95  # that a code that comes back is left as it is
 def encode_rows(Q, squares, start, problem, scratch, codes, is_solved):
     """Solve one sample after the other, and say which reached the allowed gap.
 
-    Q holds D x of every sample in mirrored order, `squares` |x|^2, `start` the CSR arrays (first, atom,
-    value) of the codes to begin from.  `codes` is (first, atom, value) too, long enough for every possible
-    code.
+    `flyannot.sparse.coders.blocks.codes_in_blocks` says from what; Q is in mirrored order.
     """
     first, atom, value = codes
     first[0] = 0

@@ -16,11 +16,12 @@ from dataclasses import dataclass, field, replace
 
 import numpy as np
 
-from flyannot.sparse.coders.cd.few_atoms import FewAtoms
-from flyannot.sparse.coders.siso.kernels import blend, feasible_step, may_violate
+from flyannot.runtime.compiled import compiled
+from flyannot.sparse.coders.cd.encode import FewAtoms
 from flyannot.sparse.coders.siso.rounds import allowed_gap, gap_of, is_same, residual
 from flyannot.sparse.coders.siso.rounds import solve_block as solve_pool_block
 from flyannot.sparse.coders.siso.screening import correlations
+from flyannot.sparse.kernels import MAXIMA, add_multiple
 
 POOL = 5000  # atoms that join at once
 _STEPS = (100, 10, 1)  # every hundredth atom first, then every tenth, then all
@@ -30,6 +31,7 @@ _POOL_PART = 0.1  # the part of the last gap that a pool may leave
 _KEPT = 3  # full passes that bounds are made of
 _FEW = 1 / 8  # of the atoms: with more left by the bound, the pass is a full one
 _MOST_BYTES = 2**26  # of the correlations of a block
+_TINY = np.float32(1e-30)
 
 
 def block_length(D):
@@ -117,7 +119,7 @@ class Level:
 
     def _pass_over_atoms(self, searches):
         """(residual, largest |q|, atoms that join) of every sample: by bounds where they say enough."""
-        R = [residual(s.x, *s.code, self.problem.D) for s in searches]
+        R = [residual(s.x, s.code, self.problem.D) for s in searches]
         found = [self._bounded_pass(s, r) for s, r in zip(searches, R)]
         whole = [i for i, one in enumerate(found) if one is None]
         if whole:
@@ -191,3 +193,39 @@ def _top(size, n, least):
         places = np.argpartition(size, len(size) - n)[len(size) - n :]
         return places[size[places] > least]
     return np.flatnonzero(size > least)
+
+
+@compiled(fastmath=MAXIMA)
+def feasible_step(feasible, q, lam, step):
+    """The largest a up to `step` for which no |feasible + a (q - feasible)| is above lam; at least 0.
+
+    lam and step are of q's type, so that the loop is one of vectors.
+    """
+    for k in range(len(q)):
+        change = q[k] - feasible[k]
+        space = lam - feasible[k] if change > 0 else lam + feasible[k]
+        step = min(step, space / max(abs(change), _TINY))
+    return max(step, step * 0)
+
+
+@compiled(fastmath=MAXIMA)
+def blend(feasible, q, step, onwards):
+    """Move `feasible` by the step towards q, in place; the sizes a part `onwards` of the way further."""
+    sizes = np.empty_like(q)
+    for k in range(len(q)):
+        feasible[k] += step * (q[k] - feasible[k])
+        sizes[k] = abs(feasible[k] + onwards * (q[k] - feasible[k]))
+    return sizes
+
+
+@compiled
+def may_violate(passes, c, bound):
+    """The k for which |sum_j c_j passes[j][k]| is above the bound, rising."""
+    estimate = np.zeros(len(passes[0]), c.dtype)
+    for j in range(len(passes)):
+        add_multiple(estimate, c[j], passes[j], len(estimate))
+    found, n = np.empty(len(estimate), np.int64), 0
+    for k in range(len(estimate)):
+        found[n] = k
+        n += abs(estimate[k]) > bound
+    return found[:n].copy()

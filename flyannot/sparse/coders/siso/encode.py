@@ -8,15 +8,13 @@ samples over very many atoms most of that is spared, with the same minimum
 (`flyannot.sparse.coders.siso.bounded`).
 """
 
-from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from functools import partial
 
 import numpy as np
 import scipy.sparse as sp
 
-from flyannot.runtime.blas_threads import one_blas_thread
-from flyannot.sparse.coders.blocks import checked, finite_squares
+from flyannot.sparse.coders.blocks import checked, finite_squares, in_shares
 from flyannot.sparse.coders.siso import bounded
 from flyannot.sparse.coders.siso.rounds import TOP_K, Problem, solve_block
 from flyannot.sparse.simd.product import gram_of
@@ -90,9 +88,6 @@ def encode(X, D, lam, *, tol=1e-4, max_sweeps=1000, start=None, gram=None, n_thr
     return solve(X, D, lam, tol=tol, **options).Z
 
 
-encode.wants_gram = None
-
-
 def solve(X, D, lam, *, tol=1e-4, max_sweeps=1000, start=None, gram=None, n_threads=1):
     """As `encode`; returns a `Solution`.  max_sweeps=1 changes no code of `start`, and finds its gap."""
     X, codes, problem, squares = _problem_of(X, D, lam, (tol, max_sweeps, TOP_K), gram, start)
@@ -123,13 +118,7 @@ def _problem_of(X, D, lam, rules, gram, start):
 
 def _solved(X, codes, problem, n_threads, length, solve_rows):
     """The `Solution`, in blocks of `length` samples."""
-
-    def solve_from(first):
-        rows = slice(first, first + length)
-        return solve_rows(X[rows], codes[rows], problem)
-
-    with one_blas_thread(), ThreadPoolExecutor(n_threads) as threads:
-        blocks = list(threads.map(solve_from, range(0, len(X), length)))
+    blocks = in_shares(lambda rows: solve_rows(X[rows], codes[rows], problem), len(X), length, n_threads)
     solved = [code for block in blocks for code in block[0]]
     found = [np.concatenate([b[i] for b in blocks]) if blocks else np.zeros(0, int) for i in (1, 2, 3)]
     return Solution(matrix_of(solved, len(problem.D), X.dtype), *found)

@@ -14,15 +14,13 @@ SISO to end, it was 3 times as fast and no faster than SISO alone, which spares 
 each than hashing alone.
 """
 
-from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 
 import numpy as np
 
 from flyannot.errors import InputError
-from flyannot.runtime.blas_threads import one_blas_thread
-from flyannot.sparse.coders.blocks import checked
-from flyannot.sparse.coders.cd.few_atoms import FewAtoms
+from flyannot.sparse.coders.blocks import checked, in_shares
+from flyannot.sparse.coders.cd.encode import FewAtoms
 from flyannot.sparse.coders.siso import encode as siso
 from flyannot.sparse.coders.siso import rounds as siso_rounds
 from flyannot.sparse.coders.siso.lsh import Index, Seen, build_index, candidates
@@ -74,9 +72,6 @@ def encode(X, D, lam, *, gram=None, n_threads=1, search=None, **rules):
     return solve(X, D, lam, search, n_threads=n_threads, **rules).Z
 
 
-encode.wants_gram = None
-
-
 def solve(X, D, lam, search, *, tol=1e-4, max_sweeps=1000, start=None, n_threads=1):
     """As `encode`; returns a `flyannot.sparse.coders.siso.encode.Solution`.
 
@@ -97,13 +92,11 @@ def solve(X, D, lam, search, *, tol=1e-4, max_sweeps=1000, start=None, n_threads
     problem = siso_rounds.Problem(D, float(lam), float(tol), int(max_sweeps), gram=gram)
     codes = siso.codes_of(start, len(X))
 
-    def search_share(first):
+    def search_share(rows):
         seen, small = Seen(search.index), FewAtoms(X.shape[1])
-        rows = range(first, min(first + _SHARE, len(X)))
-        return [_search_cells(X[i], codes[i], problem, search, seen, small) for i in rows]
+        return [_search_cells(x, code, problem, search, seen, small) for x, code in zip(X[rows], codes[rows])]
 
-    with one_blas_thread(), ThreadPoolExecutor(n_threads) as threads:
-        found = [code for share in threads.map(search_share, range(0, len(X), _SHARE)) for code in share]
+    found = [code for share in in_shares(search_share, len(X), _SHARE, n_threads) for code in share]
     Z = siso.matrix_of([code for code, _ in found], len(D), np.float64)
     n_rounds = np.array([n for _, n in found], int)
     if search.ending == "none":
@@ -128,7 +121,7 @@ def _check(search, D):
 def _search_cells(x, code, problem, search, seen, small):
     """The code of one sample when the cells give no more atoms, and the rounds that it took."""
     for n_rounds in range(problem.max_sweeps):
-        r = siso_rounds.residual(x, *code, problem.D)
+        r = siso_rounds.residual(x, code, problem.D)
         if not r.any() or not len(problem.D):
             return code, n_rounds
         chosen = candidates(search.index, r, seen, n_probes=search.n_probes)

@@ -17,15 +17,13 @@ largest of them grow, because a residual lies where the atoms vary little.  The 
 first round, where the residual is the sample itself: its nearest atoms are found no better than by chance.
 """
 
-from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 
 import numpy as np
 
 from flyannot.errors import InputError
-from flyannot.runtime.blas_threads import one_blas_thread
-from flyannot.sparse.coders.blocks import finite_squares
-from flyannot.sparse.coders.siso.kernels import gather_cells
+from flyannot.runtime.compiled import compiled
+from flyannot.sparse.coders.blocks import finite_squares, in_shares
 from flyannot.sparse.coders.siso.screening import compare
 
 _FUNCTIONS = 64  # whose cells are filled at once
@@ -83,14 +81,12 @@ def build_index(D, rng, *, n_functions=None, length=None, n_threads=1):
     along = A @ whitener.T  # a (d W) = d (W a): the atoms themselves are never copied
     cells = np.full((n_functions, length), -1, np.int32)
 
-    def fill(first):
-        mine = along[first : first + _FUNCTIONS]
-        found = compare(D, mine, 0.0, length)[1]  # zero atoms, which no code needs, are in no cell
-        for i, atoms in enumerate(found, start=first):
+    def fill(rows):
+        found = compare(D, along[rows], 0.0, length)[1]  # zero atoms, which no code needs, are in no cell
+        for i, atoms in enumerate(found, start=rows.start):
             cells[i, : len(atoms)] = np.sort(atoms)
 
-    with one_blas_thread(), ThreadPoolExecutor(n_threads) as threads:
-        list(threads.map(fill, range(0, n_functions, _FUNCTIONS)))
+    in_shares(fill, n_functions, _FUNCTIONS, n_threads)
     return Index(A @ unwhitener.T, cells, len(D))
 
 
@@ -137,3 +133,18 @@ def _whitening(D, rng):
     ridge = _RIDGE * np.trace(moments) / len(moments) or 1.0
     values, vectors = np.linalg.eigh(moments + ridge * np.eye(len(moments)))
     return (vectors / np.sqrt(values)).astype(np.float32), (vectors * np.sqrt(values)).astype(np.float32)
+
+
+@compiled
+def gather_cells(cells, chosen, stamps, now, found):
+    """The atoms of the chosen cells, each once: those met are stamped with `now`.  Returns how many."""
+    n = 0
+    for c in chosen:
+        for atom in cells[c]:
+            if atom < 0:
+                break
+            if stamps[atom] != now:
+                stamps[atom] = now
+                found[n] = atom
+                n += 1
+    return n

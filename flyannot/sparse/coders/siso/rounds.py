@@ -4,7 +4,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from flyannot.sparse.coders.cd.few_atoms import FewAtoms
+from flyannot.sparse.coders.cd.encode import FewAtoms
 from flyannot.sparse.coders.siso.screening import compare
 from flyannot.sparse.simd.product import gram_of
 
@@ -34,7 +34,7 @@ def solve_block(X, codes, problem, small=None):
     polished = set()  # samples whose code is as good as it gets on its active set, with none to join
     open_rows = np.arange(len(X))
     for n_left in reversed(range(problem.max_sweeps)):
-        R = np.array([residual(X[i], *codes[i], problem.D) for i in open_rows])
+        R = np.array([residual(X[i], codes[i], problem.D) for i in open_rows])
         actives = [codes[i][0] for i in open_rows]
         largest, joining = compare(problem.D, R, problem.lam, problem.top_k, actives)
         n_passes[open_rows] += 1
@@ -65,8 +65,9 @@ def allowed_gap(x, problem):
     return 0.5 * problem.tol * np.square(x, dtype=np.float64).sum()
 
 
-def residual(x, atoms, values, D):
+def residual(x, code, D):
     """x - z D in float64, from the few atoms that are in the code."""
+    atoms, values = code
     return x.astype(np.float64) - values @ D[atoms].astype(np.float64)
 
 

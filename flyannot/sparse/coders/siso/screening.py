@@ -2,7 +2,8 @@
 
 import numpy as np
 
-from flyannot.sparse.coders.siso.kernels import keep_largest, keep_largest_of
+from flyannot.runtime.compiled import compiled
+from flyannot.sparse.kernels import MAXIMA, dot
 from flyannot.sparse.simd.aligned import aligned_zeros
 from flyannot.sparse.simd.product import multiply, pack
 from flyannot.sparse.simd.vectors import LANES
@@ -66,3 +67,72 @@ def _joined(arrays):
     """(first, values) of arrays one after the other."""
     first = np.concatenate([[0], np.cumsum([len(a) for a in arrays])]).astype(np.int64)
     return first, np.concatenate([*arrays, np.zeros(0, np.int64)]).astype(np.int64)
+
+
+@compiled
+def keep_largest(Q, start, active, lists, largest):
+    """Take the atoms `start`, `start` + 1, ... into every sample's list of the largest.
+
+    Q (n_chunk, at least n) holds their correlations.  active is (first, atoms): the atoms of
+    atoms[first[i] : first[i + 1]], which rise, never enter list i.  lists is (tops, atoms), both
+    (n, top_k): row i of `tops` is a heap, least on top, of the largest |q| so far, all above what it was
+    filled with; `atoms` names them.  `largest` (n,) is over all atoms.
+    """
+    first, actives = active
+    tops, atoms = lists
+    highest = column_maxima(Q)
+    for i in range(len(largest)):
+        largest[i] = max(largest[i], highest[i])
+        if highest[i] > tops[i, 0]:
+            mine = actives[first[i] : first[i + 1]]
+            for j in range(len(Q)):
+                if abs(Q[j, i]) > tops[i, 0] and not contains(mine, start + j):
+                    replace_least(tops[i], atoms[i], abs(Q[j, i]), start + j)
+
+
+@compiled
+def keep_largest_of(D, r, chosen, mine, tops, atoms):
+    """As `keep_largest` for one sample and some atoms, whose correlations are made here.
+
+    Returns the largest |q| of the chosen atoms.
+    """
+    largest = 0.0
+    for k in chosen:
+        size = abs(dot(D[k], r, len(r)))
+        largest = max(largest, size)
+        if size > tops[0] and not contains(mine, k):
+            replace_least(tops, atoms, size, k)
+    return largest
+
+
+@compiled(fastmath=MAXIMA)
+def column_maxima(Q):
+    """The largest |q| of every column."""
+    highest = np.zeros(Q.shape[1], Q.dtype)
+    for j in range(len(Q)):
+        row = Q[j]
+        for i in range(len(highest)):
+            highest[i] = max(highest[i], abs(row[i]))
+    return highest
+
+
+@compiled
+def contains(rising, wanted):
+    """Whether a rising array holds a number."""
+    place = np.searchsorted(rising, wanted)
+    return place < len(rising) and rising[place] == wanted
+
+
+@compiled
+def replace_least(heap, names, size, name):
+    """Put (size, name) in the place of the least, and restore the order of the heap."""
+    i = 0
+    while 2 * i + 1 < len(heap):
+        child = 2 * i + 1
+        if child + 1 < len(heap) and heap[child + 1] < heap[child]:
+            child += 1
+        if heap[child] >= size:
+            break
+        heap[i], names[i] = heap[child], names[child]
+        i = child
+    heap[i], names[i] = size, name

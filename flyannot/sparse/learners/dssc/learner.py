@@ -30,6 +30,7 @@ from concurrent.futures import ThreadPoolExecutor
 
 import numpy as np
 
+from flyannot.sparse.kernels import SUMS, add_multiple, copy, dot, kernel
 from flyannot.sparse.learners.dssc.kernels import (
     Atoms,
     Batch,
@@ -37,14 +38,12 @@ from flyannot.sparse.learners.dssc.kernels import (
     Rates,
     Scratch,
     exact_processor,
-    power_steps,
     proximal_processor,
     store_codes,
 )
 from flyannot.sparse.learners.dssc.options import DSSCOptions, gamma_at, resolved, rho_at
-from flyannot.sparse.objective import checked_lam
 from flyannot.sparse.simd.aligned import aligned_zeros
-from flyannot.sparse.stored_codes import CodeStore
+from flyannot.sparse.stored_codes import Learner, real_type
 
 _WORK = {"proximal": proximal_processor, "exact": exact_processor}
 POWER_STEPS = 8  # per iteration, from the last iteration's direction: they follow D as it moves
@@ -66,7 +65,7 @@ def mini_batches(n_rows, n_processors):
     return np.arange(n_processors + 1) * n_rows // n_processors
 
 
-class DSSC:
+class DSSC(Learner):
     """DSSC, as the table of learners describes a learner.
 
     Attributes
@@ -77,18 +76,20 @@ class DSSC:
     """
 
     Options = DSSCOptions
+    kept_numbers = ("mean_square", "n_iterations", "n_features_processed")
 
     def __init__(self, D, n_samples, *, lam, **options):
-        dtype = np.dtype(np.float64 if np.asarray(D).dtype == np.float64 else np.float32)
-        self.lam, self.options = checked_lam(lam), resolved(self.Options(**options), len(D))
-        edges = np.arange(self.options.n_blocks + 1) * len(D) // self.options.n_blocks
-        self._atoms = Atoms(*(aligned_zeros(np.shape(D), dtype) for _ in range(3)), edges)
+        (n_atoms, n_features), dtype = np.shape(D), real_type(D)
+        chosen = resolved(self.Options(**options), n_atoms)
+        super().__init__(n_samples, n_atoms, dtype, lam=lam, options=chosen)
+        edges = np.arange(chosen.n_blocks + 1) * n_atoms // chosen.n_blocks
+        D_now, D_next, d = (aligned_zeros((n_atoms, n_features), dtype) for _ in range(3))
+        self._atoms = Atoms(D_now, D_next, d, edges)
         self.D = self._atoms.D
         self.D[:] = D
-        self._codes = CodeStore(n_samples, len(D), dtype)
         self.n_iterations = self.n_features_processed = 0
-        self._mean_square = None
-        self._direction, self._draws = np.ones(self.D.shape[1], dtype), None
+        self.mean_square = 0.0  # of the first samples
+        self._direction = np.ones(n_features, dtype)
 
     @property
     def _n_at_once(self):
@@ -102,7 +103,7 @@ class DSSC:
     def begin_epoch(self, rng):
         """Take the generator that draws blocks; the codes so far become the warm starts."""
         self._direction[:] = rng.normal(size=len(self._direction))
-        self._draws = rng.spawn(1)[0]
+        self._rng = rng.spawn(1)[0]
         power_steps(self.D, self._direction, np.empty_like(self._direction), 50)
         self._codes.begin_epoch()
 
@@ -110,8 +111,8 @@ class DSSC:
         """Visit the samples X (len(rows), n_features), known by their numbers `rows`, in that order."""
         X = np.ascontiguousarray(X, self.D.dtype)
         rows = np.ascontiguousarray(rows, np.int64)
-        if self._mean_square is None:
-            self._mean_square = max(float(np.einsum("ij,ij->", X, X, dtype=np.float64)) / len(X), 1e-30)
+        if not self.mean_square:
+            self.mean_square = max(float(np.einsum("ij,ij->", X, X, dtype=np.float64)) / len(X), 1e-30)
         scratches = [self._scratch() for _ in range(min(self.options.n_threads, self.options.n_processors))]
         found = self._found(min(len(X), self._n_at_once))
         with ThreadPoolExecutor(max(1, len(scratches) - 1)) as threads:
@@ -119,7 +120,7 @@ class DSSC:
                 self._iterate(self._batch(X[part], rows[part]), scratches, found, threads)
 
     def _batch(self, X, rows):
-        blocks = self._draws.permutation(self.options.n_blocks)[: self.options.n_processors]
+        blocks = self._rng.permutation(self.options.n_blocks)[: self.options.n_processors]
         return Batch(X, rows, mini_batches(len(rows), self.options.n_processors), blocks)
 
     def _iterate(self, batch, scratches, found, threads):
@@ -161,7 +162,7 @@ class DSSC:
             lam=real(self.lam),
             rho=real(rho_at(self.n_iterations, options)),
             gamma=real(gamma_at(self.n_iterations, options)),
-            tau=real(options.tau * self._mean_square),
+            tau=real(options.tau * self.mean_square),
             curvature=real(max(curvature, 1e-30)),
             code_tolerance=real(self.lam * CODE_TOLERANCE[self.D.dtype]),
             atom_tolerance=real(ATOM_TOLERANCE[self.D.dtype]),
@@ -187,28 +188,27 @@ class DSSC:
         atom = np.empty(shape, self._codes.now.atom.dtype)
         return Found(np.zeros(n, np.int32), atom, np.empty(shape, self.D.dtype))
 
-    def end_epoch(self):
-        """Nothing is left to do."""
+    def kept_arrays(self):
+        """The dictionary and its averaged gradient."""
+        return {"D": self.D, "d": self._atoms.d}
 
-    def codes(self):
-        """The code of every sample at its last visit, CSR (n_samples, n_atoms)."""
-        return self._codes.as_csr()
 
-    def state(self):
-        """All that the next epoch needs, between two epochs: a flat dict of arrays."""
-        return {
-            "D": self.D.copy(),
-            "d": self._atoms.d.copy(),
-            "mean_square": np.array([self._mean_square or 0.0]),
-            "n_iterations": np.array([self.n_iterations]),
-            "n_features_processed": np.array([self.n_features_processed]),
-            **self._codes.state(),
-        }
-
-    def restore(self, state):
-        """Take up the work that `state` came from; options must be the same."""
-        self.D[:], self._atoms.d[:] = state["D"], state["d"]
-        self._mean_square = float(state["mean_square"][0]) or None
-        self.n_iterations = int(state["n_iterations"][0])
-        self.n_features_processed = int(state["n_features_processed"][0])
-        self._codes.restore(state)
+@kernel(fastmath=SUMS)
+def power_steps(D, v, w, n_steps):
+    """`n_steps` of the power method on D^T D from v, in place; returns the last Rayleigh quotient."""
+    quotient = 0.0
+    for _ in range(n_steps):
+        norm2 = dot(v, v, len(v))
+        if norm2 == 0:  # D v = 0: a dictionary of zeros
+            return 0.0
+        scale = v.dtype.type(1 / np.sqrt(norm2))
+        for f in range(len(v)):
+            v[f] *= scale
+            w[f] = 0
+        quotient = 0.0
+        for k in range(len(D)):
+            along = dot(D[k], v, len(v))
+            quotient += along * along
+            add_multiple(w, along, D[k], len(v))
+        copy(v, w, len(v))
+    return quotient

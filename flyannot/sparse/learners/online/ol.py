@@ -15,10 +15,9 @@ from flyannot.errors import DataError
 from flyannot.options import Count, Options, Real, option
 from flyannot.runtime.blas_threads import one_blas_thread
 from flyannot.sparse.coders.missing_values import lasso_of_observed, split_missing
-from flyannot.sparse.learners.online.kernels import L2_LAZY, add_products, blend_rows
-from flyannot.sparse.learners.online.lazy_atoms import BufferPool, LazyAtoms, take_rows
-from flyannot.sparse.objective import checked_lam
-from flyannot.sparse.stored_codes import CodeStore
+from flyannot.sparse.kernels import SUMS, kernel
+from flyannot.sparse.learners.online.lazy_atoms import L2_LAZY, BufferPool, LazyAtoms, take_rows
+from flyannot.sparse.stored_codes import Learner
 
 _DENSE = 8  # codes with more than one non-zero in so many entries are multiplied as a dense matrix
 _BLOCK_ENTRIES = 2**22  # of X in one call of `step`: it is copied there
@@ -53,7 +52,7 @@ class OLOptions(Options):
     )
 
 
-class OL:
+class OL(Learner):
     """Online dictionary learning, as the table of learners describes a learner.
 
     For every mini-batch, with Z its codes over the dictionary as it is:
@@ -67,22 +66,21 @@ class OL:
 
     Options = OLOptions
     ball = L2_LAZY
+    kept_numbers = ("t",)
 
     def __init__(self, D, n_samples, *, lam, **options):
-        self.lam, self.options = checked_lam(lam), self.Options(**options)
-        n_atoms, n_features = np.shape(D)
+        self._atoms = LazyAtoms(D, self.ball)
+        (n_features, n_atoms), dtype = self._atoms.F.shape, self._atoms.F.dtype
+        super().__init__(n_samples, n_atoms, dtype, lam=lam, options=self.Options(**options))
         batch_size = self.options.batch_size
         self._epoch = n_samples / batch_size  # in mini-batches
         self.block_size = batch_size * max(1, _BLOCK_ENTRIES // max(1, batch_size * n_features))
-        self._atoms = LazyAtoms(D, self.ball)
-        dtype = self._atoms.F.dtype
         self._A = np.zeros((n_atoms, n_atoms), dtype)
         self._history = np.zeros((n_features, n_atoms), dtype)  # B, feature by feature
-        self._t = 0.0  # mini-batches so far
+        self.t = 0.0  # mini-batches so far
         self._seen = np.zeros(n_features)  # mini-batches that knew the feature; a part of one counts so
         self._idle = np.zeros(n_atoms, np.int64)  # mini-batches since the atom was in a code
-        self._codes = CodeStore(n_samples, n_atoms, dtype)
-        self._rng, self._buffers = None, BufferPool(dtype)
+        self._buffers = BufferPool(dtype)
 
     @property
     def D(self):
@@ -112,34 +110,10 @@ class OL:
                 batch = slice(start, start + self.options.batch_size)
                 self._learn_batch(X[batch], rows[batch])
 
-    def end_epoch(self):
-        """Nothing: every mini-batch leaves the dictionary complete."""
-
-    def codes(self):
-        """The code of every sample at its last visit, CSR (n_samples, n_atoms)."""
-        return self._codes.as_csr()
-
-    def state(self):
-        """All that the next epoch needs, between two epochs: a flat dict of arrays."""
-        return {
-            "F": self._atoms.F.copy(),
-            "scale": self._atoms.scale.copy(),
-            "mass": self._atoms.mass.copy(),
-            "A": self._A.copy(),
-            "history": self._history.copy(),
-            "t": np.array([self._t]),
-            "seen": self._seen.copy(),
-            "idle": self._idle.copy(),
-            **self._codes.state(),
-        }
-
-    def restore(self, state):
-        """Take up the work that `state` came from; options must be the same."""
-        for name in ("F", "scale", "mass"):
-            getattr(self._atoms, name)[...] = state[name]
-        self._A[:], self._history[:] = state["A"], state["history"]
-        self._t, self._seen[:], self._idle[:] = float(state["t"][0]), state["seen"], state["idle"]
-        self._codes.restore(state)
+    def kept_arrays(self):
+        """The atoms as they are stored, the two means, and what is counted of features and atoms."""
+        atoms = {"F": self._atoms.F, "scale": self._atoms.scale, "mass": self._atoms.mass}
+        return atoms | {"A": self._A, "history": self._history, "seen": self._seen, "idle": self._idle}
 
     def _next_features(self):
         """The features of the next mini-batch, in rising order; None, as here, for all."""
@@ -169,8 +143,8 @@ class OL:
     def _add_to_A(self, Z):
         n, n_atoms = Z.shape
         part = n / self.options.batch_size
-        self._t += part
-        w = part / self._horizon(self._t)
+        self.t += part
+        w = part / self._horizon(self.t)
         self._A *= self._A.dtype.type(1 - w)
         factor = self._A.dtype.type(w / n)
         if _DENSE * Z.nnz < n * n_atoms:
@@ -221,3 +195,21 @@ class OL:
             self._atoms.replace(atom, x)
             self._A[atom], self._A[:, atom], self._history[:, atom] = 0, 0, 0
             self._idle[atom] = 0
+
+
+@kernel(fastmath=SUMS)
+def blend_rows(B, keep, fresh):
+    """B = keep B + fresh, row by row."""
+    for i in range(len(B)):
+        for k in range(B.shape[1]):
+            B[i, k] = keep[i] * B[i, k] + fresh[i, k]
+
+
+@kernel(fastmath=SUMS)
+def add_products(A, factor, start, atom, value):
+    """A += factor Z'Z for codes Z in the arrays of a CSR matrix."""
+    for i in range(len(start) - 1):
+        for s in range(start[i], start[i + 1]):
+            a, scaled = A[atom[s]], factor * value[s]
+            for t in range(start[i], start[i + 1]):
+                a[atom[t]] += scaled * value[t]

@@ -149,7 +149,7 @@ def _sweep_flagged(atoms, orders, o, n_support, lam, scratch):
 @kernel
 def _restore_code(X, i, codes, row, D, scratch):
     """Spread a stored code over z and `support`, and make r = X[i] - zD; returns its non-zeros."""
-    start, count = codes.start[row], codes.count[row]
+    start, count = codes.start[row], codes.size[row]
     copy_row(scratch.r, X, i)
     for s in range(count):
         j = np.int64(codes.atom[start + s])
@@ -161,7 +161,7 @@ def _restore_code(X, i, codes, row, D, scratch):
 @kernel
 def store_code(codes, row, n_used, n_support, scratch):
     """Store the code in z as that of `row`, from entry `n_used` on, and make z zero again."""
-    codes.start[row], codes.count[row] = n_used, n_support
+    codes.start[row], codes.size[row] = n_used, n_support
     for s in range(n_support):
         j = np.int64(scratch.support[s])
         codes.atom[n_used + s], codes.value[n_used + s] = j, scratch.z[j]

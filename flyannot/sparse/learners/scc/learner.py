@@ -19,24 +19,23 @@ from flyannot.sparse.learners.scc.kernels import (
     visit_samples,
 )
 from flyannot.sparse.learners.scc.options import VARIANTS, SCCOptions
-from flyannot.sparse.objective import checked_lam
 from flyannot.sparse.simd.aligned import padded_zeros, whole_chunks
 from flyannot.sparse.simd.atom_rows import GROUP
-from flyannot.sparse.stored_codes import CodeStore
+from flyannot.sparse.stored_codes import Learner, real_type
 
 
-class SCC:
+class SCC(Learner):
     """Stochastic coordinate coding, as the table of learners describes a learner."""
 
     Options = SCCOptions
     block_size = 4096
+    kept_numbers = ("n_before",)
 
     def __init__(self, D, n_samples, *, lam, **options):
-        self.lam, self.options = checked_lam(lam), self.Options(**options)
+        (n_atoms, n_features), dtype = np.shape(D), real_type(D)
+        super().__init__(n_samples, n_atoms, dtype, lam=lam, options=self.Options(**options))
         self._variant = VARIANTS[self.options.variant]
         self._rules = _rules(self._variant, self.options, self.lam)
-        dtype = np.float64 if np.asarray(D).dtype == np.float64 else np.float32
-        n_atoms, n_features = np.shape(D)
         padded = padded_zeros(n_atoms, n_features, dtype=dtype)
         self.D = padded[:, :n_features]
         self.D[:] = D
@@ -49,7 +48,7 @@ class SCC:
             rounding=np.zeros(4),
         )
         self._scratch = new_scratch(n_atoms, n_features, dtype)
-        self._codes, self._orders, self._n_visits = CodeStore(n_samples, n_atoms, dtype), None, 0
+        self.n_before = self._n_visits = 0  # visits before this epoch, and in it
 
     def begin_epoch(self, rng):
         """Draw the orders of the full sweeps; the codes so far become the warm starts."""
@@ -57,7 +56,8 @@ class SCC:
         D, norm2, _, _, D8, rounding = self._atoms
         round_dictionary(D, norm2, D8, rounding, 1.25 * max(float(np.abs(D).max()), 1e-30))
         self._codes.begin_epoch()
-        self._n_visits = 0
+        self._rules = self._rules._replace(n_before=self.n_before)
+        self._n_visits, self._atoms.h_now[:] = 0, 0.0
 
     def step(self, X, rows):
         """Visit the samples X (len(rows), n_features), known by their numbers `rows`, in that order."""
@@ -70,7 +70,7 @@ class SCC:
                 self._rules, self._scratch,
             )  # fmt: skip
             self._n_visits += n
-            codes.n_used = int(codes.now.start[rows[n - 1]] + codes.now.count[rows[n - 1]])
+            codes.n_used = int(codes.now.start[rows[n - 1]] + codes.now.size[rows[n - 1]])
             X, rows = X[n:], rows[n:]
 
     def end_epoch(self):
@@ -80,29 +80,11 @@ class SCC:
             past[:] = 0.0
         past += now
         past *= self._variant.forgetting if self.options.forgetting is None else self.options.forgetting
-        now[:] = 0.0
-        self._rules = self._rules._replace(n_before=self._rules.n_before + self._n_visits)
+        self.n_before += self._n_visits
 
-    def codes(self):
-        """The code of every sample at its last visit, CSR (n_samples, n_atoms)."""
-        return self._codes.as_csr()
-
-    def state(self):
-        """All that the next epoch needs, between two epochs: a flat dict of arrays."""
-        return {
-            "D": self.D.copy(),
-            "norm2": self._atoms.norm2.copy(),
-            "h": self._atoms.h_past.copy(),
-            "n_visits": np.array([self._rules.n_before]),
-            **self._codes.state(),
-        }
-
-    def restore(self, state):
-        """Take up the work that `state` came from; options must be the same."""
-        self.D[:], self._atoms.norm2[:] = state["D"], state["norm2"]
-        self._atoms.h_past[:], self._atoms.h_now[:] = state["h"], 0.0
-        self._codes.restore(state)
-        self._rules = self._rules._replace(n_before=int(state["n_visits"][0]))
+    def kept_arrays(self):
+        """The dictionary, its squared norms, and h."""
+        return {"D": self.D, "norm2": self._atoms.norm2, "h": self._atoms.h_past}
 
 
 def _rules(variant, options, lam):

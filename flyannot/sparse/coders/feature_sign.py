@@ -1,13 +1,21 @@
-"""Kernels of feature-sign search: the lasso of one sample by guessing the signs of its code.
+"""Feature-sign search (Lee et al. 2006): the lasso of one sample by guessing the signs of its code.
 
-Throughout, q = D (x - z D) = q0 - z gram, and n is the size of the active set.
+With the signs known the minimum has a closed form.  A step solves it on the active set, walks towards
+it and stops at the best of the solution and of the points where a code changes sign.  The objective
+falls at every step, so no set of signs comes twice, and the search ends.
+
+In the kernels q = D (x - z D) = q0 - z gram throughout, and n is the size of the active set.
 """
 
+from functools import partial
 from typing import NamedTuple
 
 import numpy as np
 
+from flyannot.sparse.coders.blocks import checked, codes_in_blocks, finite_squares, replace_rows
+from flyannot.sparse.coders.cd.encode import encode as encode_by_cd
 from flyannot.sparse.kernels import MAXIMA, SUMS, add_multiple, copy, dot, gap_of, kernel, read_start
+from flyannot.sparse.simd.product import gram_of, pack
 
 CHUNK = 64  # atoms whose largest |q| is kept, so that the search for the worst violation skips most of q
 SLACK = 16.0  # roundings of the largest |q0| that do not count as a violation of the conditions
@@ -18,6 +26,56 @@ RIDGE = 1e-12  # least pivot of the Cholesky factor, as part of |d_k|^2
 N_REFINED = 3  # full steps in a row that may fail to bring the active set to its minimum
 
 _STUCK, _CROSSED, _FULL = 0, 1, 2  # how a step went
+
+
+def encode(X, D, lam, *, tol=1e-4, max_sweeps=1000, start=None, gram=None, n_threads=1):
+    """Codes of X over a fixed dictionary by feature-sign search, in float64.
+
+    Each sample minimises 1/2 |x - z D|^2 + lam |z|_1.  A sample whose search does not end (its active
+    atoms depend on one another, or it needs more steps) goes on by coordinate descent.
+
+    Parameters
+    ----------
+    X : float array (n_samples, n_features)
+    D : float array (n_atoms, n_features)
+        Atoms of any norm; codes of zero atoms are zero.
+    lam : float > 0, weight of the L1 norm
+    tol : float
+        A sample is done when its duality gap is at most tol / 2 |x|^2, or when no violation of the
+        optimality conditions stands out from rounding.
+    max_sweeps : int, most steps of one sample
+        Each passes over all atoms once; a code from zero takes one for each of its atoms, and some more.
+    start : CSR matrix (n_samples, n_atoms), optional
+        Codes to begin from.  The objective never rises from there.
+    gram : float array (n_atoms, n_atoms), optional
+        D D^T, where the caller has it.  Made afresh if it is not float64.
+    n_threads : int
+
+    Returns
+    -------
+    Z : CSR matrix (n_samples, n_atoms), float32 if X is, else float64
+        The same bits for any `n_threads`, and for X in one call or in several.
+
+    Source
+    ------
+    Lee, Battle, Raina and Ng, "Efficient sparse coding algorithms", NIPS 2006, Algorithm 1, with 1/2
+    before the square.  It activates an atom only when all active codes are optimal; here, when what
+    they lack is negligible.  It says nothing of dependent atoms.
+    """
+    X, D, squares = checked(X, D, lam, gram)
+    finite_squares(D, "atom")
+    dtype, X, D = X.dtype, X.astype(np.float64), D.astype(np.float64)
+    is_exact = gram is not None and np.asarray(gram).dtype == np.float64
+    gram = np.ascontiguousarray(gram if is_exact else gram_of(D))
+    problem = Problem(gram, float(lam), float(tol), int(max_sweeps))
+    new_scratch = partial(make_scratch, len(D))
+    Z, is_solved = codes_in_blocks(X, squares, pack(D), start, encode_rows, problem, new_scratch, n_threads)
+    Z.sort_indices()
+    if not is_solved.all():  # by coordinate descent, from where they stand
+        rows = np.flatnonzero(~is_solved)
+        rules = {"tol": tol, "max_sweeps": max_sweeps, "gram": gram, "n_threads": n_threads}
+        Z = replace_rows(Z, rows, encode_by_cd(X[rows], D, lam, start=Z[rows], **rules))
+    return Z.astype(dtype, copy=False)
 
 
 class Problem(NamedTuple):
@@ -41,13 +99,16 @@ class Scratch(NamedTuple):
     factor: np.ndarray  # Cholesky factor of gram on the active set, row after row of its triangle
 
 
+def make_scratch(n_atoms):
+    """Memory for one sample at a time."""
+    q, z, pull, move = (np.empty(n_atoms) for _ in range(4))
+    maxima, factor = np.empty(-(-n_atoms // CHUNK)), np.empty(n_atoms * (n_atoms + 1) // 2)
+    return Scratch(q, maxima, np.empty(n_atoms, np.int32), z, pull, move, factor)
+
+
 @kernel
 def encode_rows(Q, squares, start, problem, scratch, codes, is_done):
-    """Solve one sample after the other.
-
-    Q holds D x of every sample in its first columns, `squares` |x|^2, `start` the CSR arrays (first,
-    atom, value) of the codes to begin from; so are `codes`, long enough for every possible code.
-    """
+    """Solve one sample after the other; `codes_in_blocks` says from what."""
     first, atom, value = codes
     for i in range(len(squares)):
         n = read_start(start, i, problem.gram, scratch.atoms, scratch.z)
@@ -65,8 +126,7 @@ def search_signs(q0, square, n, problem, scratch):
     """
     gram, lam, _, _ = problem
     q, maxima, atoms, z, _, _, factor = scratch
-    slack = SLACK * np.finfo(np.float64).eps * chunk_maxima(q0, maxima)
-    part, n_refined = 1.0, 0
+    slack, part, n_refined = SLACK * np.finfo(np.float64).eps * chunk_maxima(q0, maxima), 1.0, 0
     factorise(gram, atoms[:n], 0, factor)
     for _ in range(problem.max_sweeps):
         refresh_correlations(q0, gram, atoms, z, n, q)
@@ -92,11 +152,9 @@ def feature_sign_step(gram, lam, n, scratch):
 
     Returns the new size of the active set, and how the step went: the objective falls unless `_STUCK`.
     """
-    z, pull, move, factor = scratch.z, scratch.pull, scratch.move, scratch.factor
-    slope = 0.0
-    for i in range(n):
-        move[i] = pull[i]
-    substitute(factor, move[:n])
+    z, pull, move, slope = scratch.z, scratch.pull, scratch.move, 0.0
+    copy(move, pull, n)
+    substitute(scratch.factor, move[:n])
     for i in range(n):
         slope += pull[i] * move[i]
     length, crossing, is_lower = choose_length(scratch, n, lam, slope)
@@ -118,8 +176,7 @@ def choose_length(scratch, n, lam, slope):
 
     The lengths to choose from are 1 and those at which a code reaches zero.
     """
-    z, move = scratch.z, scratch.move
-    length, crossing = 1.0, -1
+    z, move, length, crossing = scratch.z, scratch.move, 1.0, -1
     lowest = change_of_objective(1.0, scratch, n, lam, slope)
     for i in range(n):
         if z[i] * (z[i] + move[i]) < 0:
@@ -190,8 +247,7 @@ def factorise(gram, atoms, first, factor):
             if j < i:
                 row[j] = rest / other[j]
             else:
-                least = RIDGE * column[atoms[i]]
-                row[i] = np.sqrt(max(rest, least))
+                row[i] = np.sqrt(max(rest, RIDGE * column[atoms[i]]))
 
 
 @kernel(fastmath=SUMS)
