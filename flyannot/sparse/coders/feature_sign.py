@@ -14,7 +14,7 @@ import numpy as np
 
 from flyannot.sparse.coders.blocks import checked, codes_in_blocks, finite_squares, replace_rows
 from flyannot.sparse.coders.cd.encode import encode as encode_by_cd
-from flyannot.sparse.kernels import MAXIMA, SUMS, add_multiple, copy, dot, gap_of, kernel, read_start
+from flyannot.sparse.kernels import MAXIMA, SUMS, add_multiple, copy, dot, gap_of, inlined, kernel, read_start
 from flyannot.sparse.simd.product import gram_of, pack
 
 CHUNK = 64  # atoms whose largest |q| is kept, so that the search for the worst violation skips most of q
@@ -118,7 +118,7 @@ def encode_rows(Q, squares, start, problem, scratch, codes, is_done):
             atom[first[i] + j], value[first[i] + j] = scratch.atoms[j], scratch.z[j]
 
 
-@kernel
+@inlined()
 def search_signs(q0, square, n, problem, scratch):
     """Take steps until the gap closes; returns the size of the active set, and whether it closed.
 
@@ -146,7 +146,7 @@ def search_signs(q0, square, n, problem, scratch):
     return n, False
 
 
-@kernel
+@inlined()
 def feature_sign_step(gram, lam, n, scratch):
     """Walk from z to the best point on the way to the minimum for the current signs.
 
@@ -170,7 +170,7 @@ def feature_sign_step(gram, lam, n, scratch):
     return drop_zeros(gram, n, scratch), _CROSSED if is_crossed else _FULL
 
 
-@kernel
+@inlined()
 def choose_length(scratch, n, lam, slope):
     """The length of the best step, the place of the code that it brings to zero or -1, and if it helps.
 
@@ -186,7 +186,7 @@ def choose_length(scratch, n, lam, slope):
     return length, crossing, lowest < 0
 
 
-@kernel
+@inlined()
 def change_of_objective(length, scratch, n, lam, slope):
     """P(z + length * move) - P(z): a parabola for the current signs, and more for every other sign.
 
@@ -203,7 +203,7 @@ def change_of_objective(length, scratch, n, lam, slope):
     return (0.5 * length**2 - length) * slope + 2 * lam * flipped
 
 
-@kernel
+@inlined()
 def activate(q, maxima, largest, gram, lam, scratch, n):
     """Put the atom with the largest |q| behind the active set, with the sign that q gives it."""
     atom = 0
@@ -217,7 +217,7 @@ def activate(q, maxima, largest, gram, lam, scratch, n):
     return n + 1
 
 
-@kernel
+@inlined()
 def drop_zeros(gram, n, scratch):
     """Close the gaps that codes of zero leave in the active set; returns the new size."""
     atoms, z = scratch.atoms, scratch.z
@@ -232,7 +232,7 @@ def drop_zeros(gram, n, scratch):
     return kept
 
 
-@kernel(fastmath=SUMS)
+@inlined(fastmath=SUMS)
 def factorise(gram, atoms, first, factor):
     """The Cholesky factor of gram on the active set, from row `first` on.
 
@@ -250,7 +250,7 @@ def factorise(gram, atoms, first, factor):
                 row[i] = np.sqrt(max(rest, RIDGE * column[atoms[i]]))
 
 
-@kernel(fastmath=SUMS)
+@inlined(fastmath=SUMS)
 def substitute(factor, move):
     """Solve factor factor^T move' = move in place."""
     n = len(move)
@@ -263,7 +263,7 @@ def substitute(factor, move):
         add_multiple(move, -move[i], row, i)
 
 
-@kernel(fastmath=SUMS)
+@inlined(fastmath=SUMS)
 def refresh_correlations(q0, gram, atoms, z, n, q):
     """q = q0 - z gram, four rows of gram at a time."""
     m, last = len(q), n - n % 4
@@ -290,7 +290,7 @@ def chunk_maxima(q, maxima):
     return largest
 
 
-@kernel
+@inlined()
 def find_pull(q, lam, atoms, z, n, pull):
     """Store q - lam sign(z) of the active set; returns the largest of its sizes."""
     violation = 0.0

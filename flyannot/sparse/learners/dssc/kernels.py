@@ -9,7 +9,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from flyannot.sparse.kernels import SUMS, add_multiple, copy, dot, kernel, shrink
+from flyannot.sparse.kernels import SUMS, add_multiple, copy, dot, inlined, kernel, shrink
 
 MAX_SWEEPS = 200  # of an exact solve; a bound that only ill-posed problems meet
 
@@ -143,7 +143,7 @@ def _restore_code(batch, s, D, past, z, r):
         add_multiple(r, -z[k], D[k], len(r))
 
 
-@kernel(fastmath=SUMS)
+@inlined(fastmath=SUMS)
 def _store_code(z, found, i, s, n_found):
     """Append z to the codes found by processor i, and clear it; returns their entries so far."""
     before = n_found
@@ -159,14 +159,14 @@ def _store_code(z, found, i, s, n_found):
 # The convex problems that a processor solves: one code, or one block of atoms, which is those from a to b.
 
 
-@kernel(fastmath=SUMS)
+@inlined(fastmath=SUMS)
 def correlate(D, r, q, first, last):
     """q[k] = D[k] r for the atoms from `first` to `last`."""
     for k in range(first, last):
         q[k] = dot(D[k], r, len(r))
 
 
-@kernel(fastmath=SUMS)
+@inlined(fastmath=SUMS)
 def step_code(D, r, q, z, first, last, lam, curvature):
     """z = prox of lam |.|_1 / c at z + q / c, all entries at once; r = x - zD before and after."""
     for k in range(first, last):
@@ -212,7 +212,7 @@ def _solve_one(D, norm2, z, r, k, lam):
     return abs(new - old) * a
 
 
-@kernel(fastmath=SUMS)
+@inlined(fastmath=SUMS)
 def add_gradient(G, z, r, a, b):
     """Add a sample's gradient in the atoms from a to b, which is -z[k] r, to G."""
     for k in range(a, b):
@@ -220,7 +220,7 @@ def add_gradient(G, z, r, a, b):
             add_multiple(G[k - a], -z[k], r, len(r))
 
 
-@kernel(fastmath=SUMS)
+@inlined(fastmath=SUMS)
 def add_square(A, z, a, b):
     for j in range(a, b):
         if z[j] != 0:
@@ -228,7 +228,7 @@ def add_square(A, z, a, b):
                 A[j - a, k - a] += z[j] * z[k]
 
 
-@kernel(fastmath=SUMS)
+@inlined(fastmath=SUMS)
 def average_gradient(G, d, a, b, n_samples, rho):
     """d = (1 - rho) d + rho G / n_samples on the block: Eq. 4."""
     one = rho / rho
@@ -238,7 +238,7 @@ def average_gradient(G, d, a, b, n_samples, rho):
             d[k, f] = (one - rho) * d[k, f] + weight * G[k - a, f]
 
 
-@kernel(fastmath=SUMS)
+@inlined(fastmath=SUMS)
 def step_atoms(atoms, a, b, rates):
     """Go the share gamma to the projection of D - d / c, c = tau (1 + rho): Eqs. 3 and 5."""
     D, D_next, d = atoms.D, atoms.D_next, atoms.d
@@ -252,7 +252,7 @@ def step_atoms(atoms, a, b, rates):
             D_next[k, f] = (one - rates.gamma) * D[k, f] + scale * D_next[k, f]
 
 
-@kernel(fastmath=SUMS)
+@inlined(fastmath=SUMS)
 def solve_atoms(atoms, a, b, A, weight, S, rates):
     """Minimise d S + 1/2 S^T (weight A + tau) S with D + S in the unit ball, and go gamma of the way.
 

@@ -8,7 +8,7 @@ entries of an atom; where the norm of the whole then passes 1, the others shrink
 
 import numpy as np
 
-from flyannot.sparse.kernels import SUMS, add_multiple, kernel
+from flyannot.sparse.kernels import SUMS, add_multiple, inlined, kernel
 from flyannot.sparse.stored_codes import real_type
 
 # The balls that atoms are kept in, and how.
@@ -178,7 +178,7 @@ def update_block(R, D, B, A, first, visit, outside, ball, growth, buffers):
             D[i, first + l] = atoms[l, i]
 
 
-@kernel
+@inlined()
 def follow(R, atoms, u, a, A, first, visit):
     """Put u in place of atom visit[0], whose row of A is `a`; R follows; u becomes the next proposal."""
     after = visit[min(1, len(visit) - 1)]
@@ -190,7 +190,7 @@ def follow(R, atoms, u, a, A, first, visit):
         propose(u[tile], atoms[after, tile], R[after, tile], A[first + after, first + after])
 
 
-@kernel(fastmath=SUMS)
+@inlined(fastmath=SUMS)
 def swap_in(u, atom):
     """Put u in place of the atom, and how it moved in place of u."""
     for i in range(len(u)):
@@ -199,7 +199,7 @@ def swap_in(u, atom):
         atom[i] = new
 
 
-@kernel(fastmath=SUMS)
+@inlined(fastmath=SUMS)
 def propose(u, atom, r, curvature):
     """u = where the atom goes before it is projected."""
     step = u.dtype.type(1 / curvature)
@@ -207,7 +207,7 @@ def propose(u, atom, r, curvature):
         u[i] = atom[i] + step * r[i]
 
 
-@kernel
+@inlined()
 def project(u, outside, ball):
     """Project an atom, whose masked entries are u, in place; returns how much its other entries shrink."""
     if ball == L2_LAZY:
@@ -224,7 +224,7 @@ def project(u, outside, ball):
     return 1.0
 
 
-@kernel(fastmath=SUMS)
+@inlined(fastmath=SUMS)
 def mass(u, ball):
     """The squared norm of u, or its l1 norm for the l1 ball."""
     total = 0.0
@@ -244,7 +244,7 @@ def multiply(u, factor):
         u[i] *= factor
 
 
-@kernel
+@inlined()
 def project_l1(u, radius):
     """Project u onto the l1 ball in place: all entries move towards zero by one threshold.
 

@@ -1,0 +1,48 @@
+"""Freshly compiled kernels and those from the cache give the same bits.
+
+A kernel that calls another one, not inlined, runs another build of it in the process that compiled both.
+"""
+
+import os
+import subprocess
+import sys
+
+from tests.conftest import ROOT
+
+PROGRAM = """
+import hashlib
+import numpy as np
+from flyannot.sparse.coders import CODERS
+from flyannot.sparse.fit import random_patches
+from flyannot.sparse.learners import LEARNERS
+
+rng = np.random.default_rng(0)
+X = rng.gamma(0.5, size=(600, 64))
+X /= np.linalg.norm(X, axis=1, keepdims=True)
+D = random_patches(X, 40, rng)
+for name, encode in CODERS.items():
+    print(name, hashlib.sha256(encode(X, D, 0.106, tol=1e-8).data.tobytes()).hexdigest())
+for name, learner_of in LEARNERS.items():
+    learner = learner_of(D, len(X), lam=0.106)
+    learner.begin_epoch(np.random.default_rng(1))
+    for start in range(0, len(X), learner.block_size):
+        rows = np.arange(start, min(len(X), start + learner.block_size))
+        learner.step(X[rows], rows)
+    learner.end_epoch()
+    print(name, hashlib.sha256(np.ascontiguousarray(learner.D).tobytes()).hexdigest())
+"""
+
+
+def test_fresh_kernels_and_cached_ones_give_the_same_bits(tmp_path):
+    cache = tmp_path / "cache"
+    cache.mkdir(mode=0o700)
+
+    def digests():
+        return subprocess.run(
+            [sys.executable, "-c", PROGRAM], cwd=ROOT, env=os.environ | {"FLYANNOT_CACHE": str(cache)},
+            capture_output=True, text=True, check=True,
+        ).stdout  # fmt: skip
+
+    cold = digests()
+    assert len(cold.splitlines()) >= 9 and list(cache.rglob("*.nbc"))
+    assert digests() == cold
