@@ -48,7 +48,7 @@ def _command_of(name):
     def run(sources, folder, options, force, as_json):
         import json
 
-        from flyannot.dataset.importers.summary import summary_text
+        from flyannot.dataset.importers.import_log import summary_text
 
         sources = sources if is_several else [sources]
         summary = importer.run(sources, folder, options, force=force)

@@ -8,7 +8,8 @@ from pathlib import Path
 import pytest
 
 from flyannot.dataset.coverage import count_coverage, coverage_notes
-from flyannot.dataset.folder import Image, images_of, read_annotations, read_folder, read_images
+from flyannot.dataset.folder import Image, read_annotations, read_images
+from flyannot.dataset.selection import images_of, read_folder
 from flyannot.errors import InputError
 from flyannot.stage_ranges import STAGE_RANGES
 

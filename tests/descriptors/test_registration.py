@@ -7,8 +7,8 @@ import pytest
 from PIL import Image
 
 from flyannot.dataset.folder import read_images
+from flyannot.dataset.synthetic import SynthesizeOptions
 from flyannot.dataset.synthetic.generate import synthesize
-from flyannot.dataset.synthetic.options import SynthesizeOptions
 from flyannot.descriptors.extract import place, read_embryo
 from flyannot.descriptors.options import ExtractOptions
 from flyannot.descriptors.registration import NoEmbryo, embryo_mask, pose_of, registered

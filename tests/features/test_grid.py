@@ -5,8 +5,8 @@ import pytest
 import scipy.sparse as sp
 
 from flyannot.dataset.folder import read_images
+from flyannot.dataset.synthetic import SynthesizeOptions
 from flyannot.dataset.synthetic.generate import synthesize
-from flyannot.dataset.synthetic.options import SynthesizeOptions
 from flyannot.descriptors.extract import Described, describe
 from flyannot.descriptors.options import ExtractOptions
 from flyannot.descriptors.patch_sides import patch_sides
