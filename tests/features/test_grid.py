@@ -8,8 +8,7 @@ from flyannot.dataset.folder import read_images
 from flyannot.dataset.synthetic import SynthesizeOptions
 from flyannot.dataset.synthetic.generate import synthesize
 from flyannot.descriptors.extract import Described, describe
-from flyannot.descriptors.options import ExtractOptions
-from flyannot.descriptors.patch_sides import patch_sides
+from flyannot.descriptors.options import ExtractOptions, patch_sides
 from flyannot.errors import DataError
 from flyannot.features.grid import Grid, n_cells
 from flyannot.features.image_features import atoms_of, features_of
