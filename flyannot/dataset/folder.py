@@ -7,7 +7,7 @@ in one stage range; the group name is the gene unless the column `group` says ot
 
 import os
 import unicodedata
-from collections import Counter, defaultdict
+from collections import defaultdict
 from dataclasses import dataclass, field
 from pathlib import Path
 
@@ -114,16 +114,6 @@ class Annotations:
         """The frozenset of terms of one gene in one stage range, or None where it is not annotated."""
         return self.terms_by_gene.get((self.gene_id(gene, fbgn), stage_range))
 
-    def counts(self, stage_range):
-        """How many genes have each term in one stage range: a Counter."""
-        return Counter(
-            term for (_, where), terms in self.terms_by_gene.items() if where == stage_range for term in terms
-        )
-
-    def terms(self, stage_range):
-        """The sorted list of the terms used in one stage range."""
-        return sorted(self.counts(stage_range))
-
 
 def read_annotations(folder_or_csv):
     """The terms of a data set.  Rows that repeat another are ignored; terms keep their case.
@@ -171,6 +161,11 @@ def _write(path, rows, required, optional):
     rows = list(rows)
     columns = required + tuple(name for name in optional if any(row.get(name) for row in rows))
     write_table(path, columns, ([row.get(name, "") for name in columns] for row in rows))
+
+
+def printable(text):
+    """A text in which what no table can hold is written as an escape."""
+    return "".join(c if c.isprintable() else c.encode("unicode_escape").decode() for c in text)
 
 
 def _table_of(folder_or_csv, name):

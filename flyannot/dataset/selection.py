@@ -3,7 +3,7 @@
 import os
 from pathlib import Path
 
-from flyannot.dataset.folder import Image, read_images
+from flyannot.dataset.folder import Image, printable, read_images
 from flyannot.errors import InputError, did_you_mean
 from flyannot.stage_ranges import STAGE_RANGES, parse_stage_range
 
@@ -81,8 +81,7 @@ def images_of(files, stage_range):
 def _alone(file, name, stage_range):
     """An image of an unknown gene; in its name, what no table can hold is written as an escape."""
     name = name.encode("utf-8", "surrogateescape").decode("utf-8", "backslashreplace")
-    name = "".join(c if c.isprintable() else c.encode("unicode_escape").decode() for c in name)
-    return Image(file, name, "", stage_range, group=name)
+    return Image(file, printable(name), "", stage_range, group=printable(name))
 
 
 def select_images(images, *, views=(), stage_ranges=(), genes=()):

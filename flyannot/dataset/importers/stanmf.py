@@ -6,7 +6,6 @@ the rows.  R's `make.names` puts a dot for every letter that no name may have, a
 """
 
 import csv
-import gzip
 import io
 import re
 import tarfile
@@ -18,6 +17,7 @@ import numpy as np
 from flyannot.dataset.importers.genes import Gene, UnclearGene, read_genes
 from flyannot.dataset.importers.import_log import ImportLog, Rejected
 from flyannot.dataset.importers.resolve import SEVERAL_GENES
+from flyannot.dataset.importers.source_tables import open_packed
 from flyannot.errors import DataError, InputError
 
 NAME_IN_ARCHIVE = "WuExampleExpression.csv"
@@ -116,9 +116,7 @@ def _text(path):
             if len(members) != 1:
                 raise InputError(f"{path} holds {len(members)} files {NAME_IN_ARCHIVE}", fix=_FIX)
             return _decoded(path, archive.extractfile(members[0]))
-    with open(path, "rb") as file:
-        packed = file.read(2) == b"\x1f\x8b"
-    with (gzip.open if packed else open)(path, "rb") as file:
+    with open_packed(path, "rb") as file:
         return _decoded(path, file)
 
 
