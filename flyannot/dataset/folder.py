@@ -7,7 +7,7 @@ in one stage range; the group name is the gene unless the column `group` says ot
 
 import os
 import unicodedata
-from collections import defaultdict
+from collections import Counter, defaultdict
 from dataclasses import dataclass, field
 from pathlib import Path
 
@@ -113,6 +113,12 @@ class Annotations:
     def terms_of(self, gene, stage_range, fbgn=""):
         """The frozenset of terms of one gene in one stage range, or None where it is not annotated."""
         return self.terms_by_gene.get((self.gene_id(gene, fbgn), stage_range))
+
+    def counts(self, stage_range):
+        """How many genes have each term in one stage range: a Counter."""
+        return Counter(
+            term for (_, where), terms in self.terms_by_gene.items() if where == stage_range for term in terms
+        )
 
 
 def read_annotations(folder_or_csv):

@@ -146,6 +146,7 @@ def test_terms_belong_to_a_gene_in_a_stage_range(annotations_csv):
     assert annotations.terms_of("Dl", "7-8") == {"Gap"}
     assert annotations.terms_of("dl", "7-8") is None  # not annotated there, which is not "no terms"
     assert annotations.terms_of("DL", "4-6") is None and annotations.terms_of("", "4-6") is None
+    assert annotations.counts("4-6") == {"gap": 2, "dorsal ectoderm": 1}
     assert annotations.terms_by_gene == {
         ("Dl", "4-6"): {"dorsal ectoderm", "gap"}, ("Dl", "7-8"): {"Gap"}, ("dl", "4-6"): {"gap"},
     }  # fmt: skip
