@@ -23,7 +23,7 @@ lint: $(INSTALLED)  ## the house style, and types
 	$(RUN) ruff format --quiet --check .
 	$(RUN) mypy --no-error-summary
 
-pictures: $(INSTALLED)  ## the README's pictures, from synthetic embryos; needs chromium
+pictures: demo  ## the README's pictures, from synthetic embryos; needs chromium
 	$(VENV)/bin/python docs/pictures/make_pictures.py
 
 bench: $(INSTALLED)  ## how fast all this is beside other programs; BENCH=--full for all of it

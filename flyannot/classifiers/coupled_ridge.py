@@ -13,7 +13,7 @@ covariances of terms can be learned, their inverse cannot.  All this is linear i
 weights and an intercept, and `flyannot explain` splits its values exactly.
 
 alpha and share are chosen together by the mean AUC within the inner folds, C always without the fold that it
-is judged on.  The first pair stays unless another is better by more than MARGIN: among a few hundred genes
+is evaluated on.  The first pair stays unless another is better by more than MARGIN: among a few hundred genes
 the best of many pairs is so by chance, and to follow it cost more than it gained.
 
 Source: the second layer is stacking, Wolpert, Neural Networks 1992, doi:10.1016/S0893-6080(05)80023-1;

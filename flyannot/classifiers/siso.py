@@ -4,7 +4,7 @@ The terms of the groups are passed on with the same weights, sum_i Y_i z_i (the 
 `hash-siso` finds the code through hash cells, and ends by SISO's own look at all rows.
 
 Source: Huang, Yan, Zhang, Hua and Li, ACM Multimedia 2013: "Sparse multi-modal hashing", as SISO and
-hash-accelerated SISO in the papers at hand.
+hash-accelerated SISO in these papers.
 """
 
 from dataclasses import dataclass

@@ -14,9 +14,9 @@ from flyannot.cli.shared.options import IN_FILE, Command, json_option
 def command(first, second, as_json):
     """Compare two evaluations of the same genes, term by term and on average.
 
-    A.json and B.json come from `flyannot evaluate --json`. Genes are drawn anew 1,000 times, the same ones
-    for both; the interval is that of the difference B - A in AUC. Only terms and groups that both judged
-    count.
+    A.json and B.json come from `flyannot evaluate --json`. 1,000 bootstrap samples of genes are drawn, the
+    same ones for both; the interval is that of the difference B - A in AUC. Only terms and groups that both
+    evaluated count.
 
     \b
     Example:

@@ -1,4 +1,4 @@
-"""flyannot explain: which patches of an image speak for a term."""
+"""flyannot explain: which patches of an image support a term."""
 
 import json
 from pathlib import Path

@@ -3,7 +3,7 @@
 import click
 
 from flyannot.cli.shared.options import IN_FILE, OUT_FILE, Command, log, takes
-from flyannot.export import EXPORTERS, FORMATS
+from flyannot.export import EXPORTERS, all_formats
 from flyannot.steps.options import AnnotateOptions, Selection
 
 _HELP = """Write what FILE holds for other tools.
@@ -24,7 +24,7 @@ _LISTED = "\n    ".join(f"{kind:<12} {' '.join(formats)}" for kind, formats in E
 
 @click.command("export", cls=Command, help=_HELP.format(formats=_LISTED))
 @click.argument("file", type=IN_FILE)
-@click.option("--to", type=click.Choice(FORMATS), required=True, help="The format.")
+@click.option("--to", type=click.Choice(all_formats()), required=True, help="The format.")
 @click.option("-o", "--output", "out", type=OUT_FILE, required=True, help="The file to write.")
 @takes(selection=(Selection, ["stage_range"]), ids=(AnnotateOptions, ["ontology"]))
 @click.option("--force", is_flag=True, help="Replace the output if it is there.")

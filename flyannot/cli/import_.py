@@ -10,7 +10,6 @@ from flyannot.cli.shared.options import (
     execution_of,
     finish,
     force_option,
-    json_option,
     log,
     out_option,
     takes,
@@ -45,19 +44,16 @@ def _command_of(name):
     importer = IMPORTERS[name]
     is_several = importer.sources.endswith("...")
 
-    def run(sources, folder, options, force, as_json):
-        import json
-
+    def run(sources, folder, options, force):
         from flyannot.dataset.importers.import_log import summary_text
 
         sources = sources if is_several else [sources]
         summary = importer.run(sources, folder, options, force=force)
-        click.echo(json.dumps(summary, indent=2, ensure_ascii=False) if as_json else summary_text(summary))
+        click.echo(summary_text(summary))
         log.info("wrote %s", folder)
 
     run.__doc__ = importer.help
     for decorate in (
-        json_option,
         click.option("--force", is_flag=True, help="Write into a folder that is not empty."),
         takes(options=importer.options),
         click.option("-o", "--output", "folder", type=OUT_FOLDER, required=True, help="The data set folder."),

@@ -40,7 +40,7 @@ def place(picture, size_px, *, options, warnings=None):
 
 
 def read_embryo(path, options):
-    """The grey levels that are described, and what speaks against the picture.
+    """The grey levels that are described, and the warnings about the picture.
 
     Parameters
     ----------

@@ -12,14 +12,17 @@ import warnings
 
 import numpy as np
 
+from flyannot.descriptors.image_container import fault_of_jpeg, fault_of_png
 from flyannot.errors import DataError
 
 MAX_PIXELS = 24_000_000  # read from the header, before anything is decoded
 MAX_DEEP_PIXELS = 12_000_000  # of more than 8 bits, or CMYK: they take more memory on the way
+MAX_SIDE = 65_535  # decoders keep some bytes for every row
 WHITE = 255.0
 
 _FORMATS = ("PNG", "BMP", "JPEG", "GIF", "TIFF")
 _WHITE_IS_ZERO = (262, 0)  # TIFF tag PhotometricInterpretation and its value
+_TILE, _SAMPLE_FORMAT, _SIGNED = (322, 323), 339, 2  # TIFF tags TileWidth, TileLength, SampleFormat; a value
 _EIGHT_BIT = {"1", "L", "P", "PA", "LA", "RGB", "RGBA"}
 _SIXTEEN_BIT = {"I;16", "I;16L", "I;16B", "I;16N", "I"}
 
@@ -92,6 +95,7 @@ def _decode(path, file, mode):
     from PIL import Image, ImageFile, ImageOps, UnidentifiedImageError
 
     ImageFile.LOAD_TRUNCATED_IMAGES = False  # another library may have turned it on
+    _refuse(path, fault_of_png(file))
     try:
         picture = Image.open(file, formats=_FORMATS)
     except Image.DecompressionBombError:
@@ -102,6 +106,8 @@ def _decode(path, file, mode):
         _require_size(path, *picture.size, MAX_PIXELS if picture.mode in _EIGHT_BIT else MAX_DEEP_PIXELS)
         if getattr(picture, "is_animated", False):
             raise _several_frames(path)
+        _check_tiff(path, picture)
+        _refuse(path, fault_of_jpeg(file, picture.width * picture.height))
         inverted = _stores_white_as_zero(picture)
         picture.load()
         picture = ImageOps.exif_transpose(picture)
@@ -172,6 +178,21 @@ def _to_eight_bit_range(path, pixels, dtype, *, inverted):
     return np.float32(WHITE) - grey if inverted else grey
 
 
+def _refuse(path, fault):
+    if fault:
+        raise _unreadable(path, fault)
+
+
+def _check_tiff(path, picture):
+    """Pillow takes signed bytes for unsigned ones, and makes room for a tile of any size."""
+    tags = picture.tag_v2 if picture.format == "TIFF" else {}
+    tile = [tags.get(tag, 1) for tag in _TILE]
+    if tile[0] * tile[1] > MAX_PIXELS:
+        raise _too_large(path, f" (tiles of {tile[0]} x {tile[1]} pixels)")
+    if _SIGNED in np.atleast_1d(tags.get(_SAMPLE_FORMAT, 1)) and picture.mode in _EIGHT_BIT:
+        raise _unknown_pixels(path, "signed numbers of 8 bits")
+
+
 def _stores_white_as_zero(picture):
     """Pillow inverts 8-bit TIFFs that store white as 0, but not those of more bits."""
     tag, value = _WHITE_IS_ZERO
@@ -183,6 +204,8 @@ def _require_size(path, width, height, largest):
         raise _unreadable(path, "it has no pixels")
     if width * height > largest:
         raise _too_large(path, f" ({width} x {height} pixels)", largest)
+    if max(width, height) > MAX_SIDE:
+        raise _unreadable(path, f"it has a side of {max(width, height):,} pixels, more than {MAX_SIDE:,}")
 
 
 def _too_large(path, size="", largest=MAX_PIXELS):

@@ -1,4 +1,4 @@
-"""DenseSIFT: images to the descriptors of their windows."""
+"""DenseSIFT: images to the descriptors of their patches."""
 
 import os
 
@@ -15,12 +15,12 @@ from flyannot.estimators.image_patches import ImagePatches
 
 
 class DenseSIFT(TransformerMixin, BaseEstimator, auto_wrap_output_keys=None):
-    """One SIFT descriptor, of mean 0 and norm 1, for every window of an image in which something happens.
+    """One SIFT descriptor, of mean 0 and norm 1, for every patch of an image in which something happens.
 
     Parameters
     ----------
-    patch_px : int, the side of a window, in pixels; a multiple of 4
-    stride_px : int, from one window to the next, in pixels
+    patch_px : int, the side of a patch, in pixels; a multiple of 4
+    stride_px : int, from one patch to the next, in pixels
     min_std : float
         Windows whose grey levels (0 to 255) have a smaller standard deviation are left out.
 
@@ -79,7 +79,7 @@ class DenseSIFT(TransformerMixin, BaseEstimator, auto_wrap_output_keys=None):
         )
 
     def get_feature_names_out(self, input_features=None):
-        """The names of the 128 numbers: cell of the window (row, column), direction in degrees."""
+        """The names of the 128 numbers: cell of the patch (row, column), direction in degrees."""
         return np.array(
             [f"row{k // 32}_column{k // 8 % 4}_{k % 8 * 45}deg" for k in range(N_FEATURES)], dtype=object
         )

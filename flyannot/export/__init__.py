@@ -40,7 +40,11 @@ EXPORTERS = {
         },
     ),
 }
-FORMATS = list(dict.fromkeys(name for formats in EXPORTERS.values() for name in formats))
+
+
+def all_formats():
+    """The names of the formats, of whatever kind of file."""
+    return list(dict.fromkeys(name for formats in EXPORTERS.values() for name in formats))
 
 
 def package(name, extra):

@@ -19,7 +19,7 @@ def average_precision(values, truth, folds=None):
     values : float array (n_groups,)
     truth : bool array (n_groups,)
     folds : int array (n_groups,), or None where one model predicts all.  Values of different models have no
-        common scale: each fold is ranked by itself, and the folds are weighted by their positives.
+        common scale: each fold is ranked separately, and the folds are weighted by their positives.
 
     Returns
     -------

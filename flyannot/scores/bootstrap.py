@@ -1,7 +1,7 @@
 """How sure the scores are: intervals, comparisons and calibration.
 
-What is drawn anew is genes, not groups: all groups of a gene enter a sample together, as often as the gene
-was drawn.  One draw of genes serves all terms and, in a comparison, both configurations, so that what is
+The bootstrap is over genes, not over groups: all groups of a gene enter a sample together, as often as the
+gene was drawn.  One draw of genes serves all terms and, in a comparison, both configurations, so that what is
 common to them cancels out.  The AUC of a sample counts pairs within folds, as `flyannot.scores.metrics` does.
 
 Source: Efron and Tibshirani, An Introduction to the Bootstrap, 1993 (percentile intervals).

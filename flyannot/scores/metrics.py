@@ -6,7 +6,7 @@ A group is positive for a term when it carries the term.  The answer is yes when
 is above the term's threshold.  The AUC is the fraction of (positive, negative) pairs in which the
 positive has the larger value; a tie counts one half.  In cross-validation a pair counts only if one
 model predicted both, that is within a fold: values of different models have no common scale.  The average
-precision (`flyannot.scores.average_precision`) ranks each fold by itself for the same reason; the folds are
+precision (`flyannot.scores.average_precision`) ranks each fold separately for the same reason; the folds are
 weighted by
 their positives.  Guessing scores the fraction of positives there, which grows as folds get smaller.
 

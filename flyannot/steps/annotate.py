@@ -84,7 +84,7 @@ def annotate_task(model, images, out, options, *, shard=None):
 
 
 def _whole_groups(images):
-    """Stage range -> the groups of images that are judged together, in order."""
+    """Stage range -> the groups of images that are annotated together, in order."""
     by_stage_range = {}
     for (stage_range, _), mine in groupby(in_order(images), key=lambda i: (i.stage_range, i.group)):
         by_stage_range.setdefault(stage_range, []).append(list(mine))

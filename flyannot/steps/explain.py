@@ -192,7 +192,7 @@ def sum_in_words(one, number=None):
     split = one.split
     plus, minus = split.contribution[split.contribution > 0], split.contribution[split.contribution < 0]
     text = (
-        f"decision value {split.value:+.4f} = {plus.sum():.4f} for - {-minus.sum():.4f} against "
+        f"decision value {split.value:+.4f} = {plus.sum():.4f} supporting - {-minus.sum():.4f} opposing "
         f"{split.intercept + split.without_patch:+.4f} intercept (yes above {one.threshold:+.4f})"
     )
     if number is not None and len(one.images) > 1:

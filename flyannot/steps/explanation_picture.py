@@ -1,8 +1,8 @@
-"""A picture of an explanation: the embryo in grey, what speaks for a term in orange, against it in blue."""
+"""A picture of an explanation: the embryo in grey, what supports a term in orange, what opposes in blue."""
 
 import numpy as np
 
-FOR_RGB, AGAINST_RGB = (217, 95, 2), (20, 90, 190)  # told apart by all common kinds of colour vision
+SUPPORTS_RGB, OPPOSES_RGB = (217, 95, 2), (20, 90, 190)  # told apart by all common kinds of colour vision
 _SCALE = 3  # of the standard image
 _LEGEND_PX = 96
 _LEAST_SHOWN = 0.02  # of the full colour
@@ -22,7 +22,7 @@ def tinted(grey, spread, full):
     picture : uint8 array (height, width, 3)
     """
     strength = np.clip(np.abs(spread) / full, 0, 1)[..., None] ** 0.7
-    colour = np.where(spread[..., None] > 0, FOR_RGB, AGAINST_RGB)
+    colour = np.where(spread[..., None] > 0, SUPPORTS_RGB, OPPOSES_RGB)
     base = 70 + np.asarray(grey, float)[..., None] * (185 / 255)  # lightened: the colours must show
     shown = 0.85 * strength * (strength > _LEAST_SHOWN)
     return np.rint(base * (1 - shown) + colour * shown).astype(np.uint8)
@@ -34,7 +34,7 @@ def draw_explanation(grey, spread, full, *, patch_px, lines):
     Parameters
     ----------
     grey, spread, full : as in `tinted`
-    patch_px : the side of a window; the legend gives the scale as decision value per window
+    patch_px : the side of a patch; the legend gives the scale as decision value per patch
     lines : up to two lines of text: what is explained, and how it adds up
     """
     from PIL import Image, ImageDraw, ImageFont
@@ -53,7 +53,7 @@ def draw_explanation(grey, spread, full, *, patch_px, lines):
     return picture
 
 
-def _scale_bar(picture, pen, font, top, per_window):
+def _scale_bar(picture, pen, font, top, per_patch):
     """From full blue over none to full orange, with the value of its ends."""
     width, height = 300, 16
     ramp = np.linspace(-1, 1, width)[None].repeat(height, 0)
@@ -62,6 +62,6 @@ def _scale_bar(picture, pen, font, top, per_window):
 
     picture.paste(Image.fromarray(tinted(np.full(ramp.shape, 255.0), ramp, 1.0)), (left, top))
     pen.rectangle((left, top, left + width - 1, top + height - 1), outline="black")
-    text = f"{per_window:.2g} a window"
-    pen.text((left - 10, top), f"speaks against  -{text}", fill="black", font=font, anchor="ra")
-    pen.text((left + width + 10, top), f"+{text}  speaks for", fill="black", font=font)
+    text = f"{per_patch:.2g} a patch"
+    pen.text((left - 10, top), f"opposes  -{text}", fill="black", font=font, anchor="ra")
+    pen.text((left + width + 10, top), f"+{text}  supports", fill="black", font=font)

@@ -347,8 +347,9 @@ def test_the_command_fetches_and_its_folder_can_be_imported(server, tmp_path, fl
     assert said.code == 2 and 'no gene "dl"' in said.err
     said = flyannot("fetch bdgp -o OUT --base-url URL --genes Dl --stage-range 4-6 --dry-run", **named)
     assert said.code == 0 and "1 images of 1 genes, 0 of them to fetch" in said.out
-    said = flyannot("import bdgp OUT -o SET --json", SET=tmp_path / "set", **named)
-    assert json.loads(said.out)["log"]["images"]["taken"] == 5
+    said = flyannot("import bdgp OUT -o SET", SET=tmp_path / "set", **named)
+    assert said.code == 0
+    assert json.loads((tmp_path / "set" / "import.json").read_text())["log"]["images"]["taken"] == 5
 
 
 def test_a_missing_package_is_one_line_with_the_command(tmp_path, monkeypatch, flyannot):

@@ -238,9 +238,9 @@ def test_bdgp_dumps_lie_in_the_folder_and_speak_for_themselves(flyannot, tmp_pat
     for name, text in (("insitu_annot.csv", ANNOT), ("insitu_images.csv", PICTURED)):
         raw = gzip.compress(text.encode()) if packed else text.encode()
         (tmp_path / "in" / (name + ".gz" * packed)).write_bytes(raw)
-    said = flyannot("import bdgp IN -o OUT --json", IN=tmp_path / "in", OUT=tmp_path / "set")
-    log = json.loads(said.out)["log"]
+    said = flyannot("import bdgp IN -o OUT", IN=tmp_path / "in", OUT=tmp_path / "set")
     assert said.code == 0
+    log = json.loads((tmp_path / "set" / "import.json").read_text())["log"]
     assert log["annotation rows"]["rejected"] == {
         resolve.REPEATED: 1, resolve.UNKNOWN_STAGE: 1, resolve.NO_TERM: 1, source_tables.BAD_ROW: 1,
     }  # fmt: skip

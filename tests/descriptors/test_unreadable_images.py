@@ -11,7 +11,8 @@ import pytest
 import tifffile
 from PIL import Image, ImageFile
 
-from flyannot.descriptors.image_file import MAX_PIXELS, UnreadableImage
+from flyannot.descriptors.image_container import n_scans_of
+from flyannot.descriptors.image_file import MAX_PIXELS, UnreadableImage, decoded
 from flyannot.descriptors.standard_image import SIZE_PX, read_grey
 from tests.descriptors.picture_files import ENCODINGS, embryo, encoded, luma
 
@@ -165,3 +166,53 @@ def test_unknown_kinds_of_pixel_are_refused_with_a_remedy(picture):
     with pytest.raises(UnreadableImage, match="unknown kind of pixel") as caught:
         read_grey(picture(Image.new("LAB", (32, 16)), format="TIFF"))
     assert "8 bits" in caught.value.fix
+
+
+def test_a_png_with_a_bit_flipped_is_refused(picture, rng):
+    """Pillow checks no checksum of the chunks of pixels, and takes wrong ones without a word."""
+    whole = encoded(embryo(), format="PNG")
+    assert whole.count(b"IDAT") == 1
+    for place in (*range(len(whole) - 12), *range(len(whole) - 8, len(whole))):
+        flipped = bytearray(whole)
+        flipped[place] ^= 1 << int(rng.integers(8))
+        with pytest.raises(UnreadableImage):
+            decoded(picture(bytes(flipped)), "L")
+
+
+def chunk(kind, content):
+    return struct.pack(">I", len(content)) + kind + content + struct.pack(">I", zlib.crc32(kind + content))
+
+
+def test_a_png_of_very_many_chunks_is_refused_before_it_is_opened(picture):
+    whole = encoded(embryo(), format="PNG")
+    head, text = 33, chunk(b"tEXt", b"a\0b")
+    assert decoded(picture(whole[:head] + 900 * text + whole[head:]), "L").shape == (128, 320)
+    assert "chunks" in reason(picture(whole[:head] + 1100 * text + whole[head:]))
+
+
+def test_a_jpeg_of_very_many_scans_is_refused(picture):
+    whole = encoded(np.full((1000, 1000), 128, np.uint8), format="JPEG", progressive=True, quality=50)
+    scan = whole[whole.rfind(b"\xff\xda") : -2]
+    with open(picture(whole), "rb") as file:
+        assert n_scans_of(file.read()) == 6
+    assert decoded(picture(whole[:-2] + 200 * scan + whole[-2:]), "L").shape == (1000, 1000)
+    assert "scans" in reason(picture(whole[:-2] + 300 * scan + whole[-2:]))
+
+
+@pytest.mark.parametrize("quality", [30, 100])
+@pytest.mark.parametrize("progressive", [False, True])
+def test_scans_are_counted_among_any_pixels(quality, progressive, rng):
+    noise = rng.integers(0, 256, (257, 131, 3), dtype=np.uint8)
+    file = encoded(noise, format="JPEG", quality=quality, progressive=progressive, restart_marker_blocks=3)
+    assert n_scans_of(file) == (10 if progressive else 1)
+
+
+def test_a_side_of_millions_and_a_tile_larger_than_the_picture_are_refused(picture, tiff):
+    assert "side" in reason(picture(Image.fromarray(np.zeros((70_000, 2), np.uint8)), format="PNG"))
+    path = tiff(np.zeros((100, 100), np.uint8), tile=(6000, 6000), compression="zlib")
+    assert "tiles of 6000 x 6000" in reason(path)
+
+
+def test_signed_bytes_are_not_taken_for_unsigned_ones(tiff):
+    assert "signed" in reason(tiff(np.full((20, 30), -5, np.int8)))
+    assert "signed" in reason(tiff(np.full((20, 30), 5, np.int8)))

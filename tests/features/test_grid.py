@@ -1,4 +1,4 @@
-"""Laws of pyramids and of windows of several sizes, from the codes to the annotation of new images."""
+"""Laws of pyramids and of patches of several sizes, from the codes to the annotation of new images."""
 
 import numpy as np
 import pytest
@@ -45,7 +45,7 @@ def test_a_pyramid_is_its_grids_one_after_the_other(coded):
         np.testing.assert_array_equal(getattr(whole, name), np.concatenate([getattr(p, name) for p in parts]))
 
 
-def test_windows_of_each_size_are_pooled_as_if_alone(coded):
+def test_patches_of_each_size_are_pooled_as_if_alone(coded):
     Z, centres_px, window = coded
     whole = pool_image(Z, centres_px, SIZE, grid=PYRAMID, part=window, n_parts=2)
     features = []
@@ -98,7 +98,7 @@ def test_patches_of_unknown_size_are_refused(rng):
 
 @pytest.fixture(scope="module")
 def made(tmp_path_factory):
-    """The whole chain with two sizes of windows and a pyramid."""
+    """The whole chain with two sizes of patches and a pyramid."""
     folder, execution = tmp_path_factory.mktemp("pyramid"), Execution()
     embryos = SynthesizeOptions(n_genes=12, max_images=2, stage_range=STAGE_RANGES[:1])
     synthesize(folder / "embryos", embryos)
@@ -128,7 +128,7 @@ def test_new_images_get_the_features_that_the_model_learned_from(made):
     np.testing.assert_allclose(predicted.decision_value, pooled @ weights.T + intercept, atol=1e-5)
 
 
-def test_contributions_of_windows_of_all_sizes_sum_to_the_decision_value(made):
+def test_contributions_of_patches_of_all_sizes_sum_to_the_decision_value(made):
     for one in explain(made["model"], made["images"][:4]):
         assert one.split.total == pytest.approx(one.split.value, abs=1e-6)
         spread = sum(one.spread(number).sum() for number in range(len(one.images)))

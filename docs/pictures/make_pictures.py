@@ -1,0 +1,58 @@
+"""The README's pictures, from the demo's synthetic embryos: `make pictures`, which makes the demo first.
+
+report.png is the report's entry of a gene, in chromium; explanation.png is what `flyannot explain` draws.
+"""
+
+import csv
+import shutil
+import subprocess
+import sys
+import tempfile
+from pathlib import Path
+
+from playwright.sync_api import sync_playwright
+
+HERE = Path(__file__).resolve().parent
+DEMO = HERE.parents[1] / "demo-output"
+_WIDTH, _HEIGHT = 1120, 560
+
+
+def report_picture(out):
+    """The first entry whose gene has a term that curators and model agree on, its map open."""
+    program = shutil.which("chromium") or sys.exit("install chromium: it takes the picture of the report")
+    with sync_playwright() as playwright:
+        browser = playwright.chromium.launch(executable_path=program, args=["--no-sandbox", "--disable-gpu"])
+        page = browser.new_page(viewport={"width": _WIDTH, "height": 1200})
+        page.goto((DEMO / "report.html").as_uri())
+        entry = page.locator("details").filter(has=page.locator(".badge.agreed")).first
+        if entry.get_attribute("open") is None:
+            entry.locator("summary").first.click()
+        entry.locator("button.map").first.click()
+        page.wait_for_timeout(500)
+        box = entry.bounding_box()
+        clip = {"x": box["x"] - 8, "y": box["y"] - 8, "width": box["width"] + 16,
+                "height": min(box["height"] + 16, _HEIGHT)}  # fmt: skip
+        page.screenshot(path=out, clip=clip, full_page=True)
+        browser.close()
+
+
+def explanation_picture(out):
+    """The most probable term of a stage range that the model and the curators agree on."""
+    with open(DEMO / "predictions.csv", newline="") as table:
+        rows = list(csv.DictReader(table))
+    with open(DEMO / "embryos" / "annotations.csv", newline="") as table:
+        curated = {(row["gene"], row["stage_range"], row["term"]) for row in csv.DictReader(table)}
+    agreed = [row for row in rows if (row["gene"], row["stage_range"], row["term"]) in curated]
+    late = [row for row in agreed if row["stage_range"] == "13-16"]
+    best = max(late, key=lambda row: float(row["probability"]))
+    with tempfile.TemporaryDirectory() as folder:
+        command = [sys.executable, "-m", "flyannot", "-q", "explain", DEMO / "model.h5", DEMO / "embryos",
+                   "--gene", best["gene"], "--stage-range", best["stage_range"], "--term", best["term"],
+                   "-o", folder, "--force"]  # fmt: skip
+        subprocess.run(command, check=True, stdout=subprocess.DEVNULL)
+        shutil.copy(min(Path(folder).glob("*_1.png")), out)
+
+
+if __name__ == "__main__":
+    report_picture(HERE / "report.png")
+    explanation_picture(HERE / "explanation.png")

@@ -1,0 +1,164 @@
+"""To add one of a kind is to add its file and a line: a dummy of each is found wherever it should be."""
+
+import os
+import subprocess
+import sys
+
+import pytest
+
+from flyannot.benchmarks.items import ITEMS
+from flyannot.classifiers import CLASSIFIERS
+from flyannot.cli import COMMANDS
+from flyannot.dataset.importers import IMPORTERS
+from flyannot.export import EXPORTERS
+from flyannot.sparse.coders import CODERS
+from flyannot.sparse.learners import LEARNERS
+from tests.conftest import ROOT
+
+# The files of the dummies: each is what a contributor would write, in one module.
+DUMMIES = '''
+"""One of each kind."""
+
+from dataclasses import dataclass
+
+import click
+
+from flyannot.benchmarks.items import Item
+from flyannot.benchmarks.findings import not_runnable
+from flyannot.classifiers.ridge import Ridge
+from flyannot.cli.shared.options import Command
+from flyannot.dataset.importers import Importer
+from flyannot.options import Count, Options, option
+from flyannot.sparse.coders import CODERS
+from flyannot.sparse.learners.lagrange_dual import LagrangeDual
+
+encode = CODERS["cd"]
+
+
+@dataclass(frozen=True, kw_only=True)
+class DummyOptions(Options):
+    """The dummy's."""
+
+    zeal: int = option(1, Count(), "How often the dummy nods.")
+
+
+class Learner(LagrangeDual):
+    """Learns as its parent does."""
+
+
+class Classifier(Ridge):
+    """Ridge regression."""
+
+
+@click.command("dummy", cls=Command)
+def command():
+    """Nod.
+
+    \\b
+    Example:
+        flyannot dummy
+    """
+    click.echo("nods")
+
+
+IMPORTER = Importer("Dummies as a data set folder.\\n\\nExample:\\n    flyannot import dummy d -o e\\n",
+                    "SOURCE", DummyOptions, lambda sources, folder, options, force: {})
+
+
+def write(stored, stage_ranges, path):
+    path.write_text("dummy")
+
+
+ITEM = Item("dummy", "A dummy of an item", lambda setup: not_runnable("it is a dummy"))
+'''
+
+# The lines of the tables.
+LINES = [
+    (CODERS, "encode"),
+    (LEARNERS, "Learner"),
+    (CLASSIFIERS, "Classifier"),
+    (IMPORTERS, "IMPORTER"),
+    (EXPORTERS["features"], "write"),
+    (ITEMS, "ITEM"),
+]
+# The same in another process, where pytest collects its tests: a plugin.
+PLUGIN = """
+from flyannot.classifiers import CLASSIFIERS
+from flyannot.sparse.coders import CODERS
+from flyannot.sparse.learners import LEARNERS
+
+for registry, name in ((CODERS, "encode"), (LEARNERS, "Learner"), (CLASSIFIERS, "Classifier")):
+    registry.places["dummy"] = f"dummies:{name}"
+"""
+
+
+@pytest.fixture
+def dummies(tmp_path, monkeypatch):
+    """The module of dummies can be imported, and every table has its line."""
+    folder = tmp_path / "module"
+    folder.mkdir()
+    (folder / "dummies.py").write_text(DUMMIES)
+    (folder / "dummies_plugin.py").write_text(PLUGIN)
+    monkeypatch.syspath_prepend(folder)
+    for registry, name in LINES:
+        monkeypatch.setitem(registry.places, "dummy", f"dummies:{name}")
+    monkeypatch.setitem(COMMANDS["Data"], "dummy", ("dummies:command", "Nods."))
+    for name in [name for name in sys.modules if name.startswith("flyannot.cli.")]:
+        if not name.startswith("flyannot.cli.shared"):  # commands list what may be chosen when imported
+            monkeypatch.delitem(sys.modules, name)
+    yield folder
+    sys.modules.pop("dummies", None)
+
+
+@pytest.mark.parametrize(
+    ("line", "words"),
+    [
+        ("pool --help", "hash-siso, dummy"),
+        ("learn-dict --help", "dummy"),
+        ("train --help", "ridge, dummy"),
+        ("evaluate --help", "ridge, dummy"),
+        ("import --help", "Dummies as a data set folder."),
+        ("import dummy --help", "--zeal"),
+        ("export --help", "dummy"),
+        ("reproduce --list", "A dummy of an item"),
+        ("--help", "Nods."),
+        ("dummy --help", "Nod."),
+    ],
+)
+def test_help_finds_what_was_added(dummies, flyannot, line, words):
+    said = flyannot(line)
+    assert said.code == 0
+    assert words in " ".join(said.out.split()).replace("hash- siso", "hash-siso"), said.out
+
+
+def test_the_page_of_options_finds_what_was_added(dummies, flyannot):
+    page = flyannot("info --options").out
+    assert "## flyannot dummy" in page and "## flyannot import dummy" in page and "`--zeal`" in page
+    for option in ("--coder", "--learner`", "--method", "--to"):
+        assert any("`dummy`" in row for row in page.splitlines() if row.startswith(f"| `{option}")), option
+
+
+def test_tests_of_all_of_a_kind_find_what_was_added(dummies):
+    tests = ("sparse/test_coders.py", "sparse/test_learners.py", "classifiers/test_classifiers.py")
+    command = (
+        f"{sys.executable} -m pytest --collect-only -p dummies_plugin -p no:xdist -p no:cacheprovider".split()
+    )
+    listed = subprocess.run(
+        [*command, *(str(ROOT / "tests" / one) for one in tests)],
+        cwd=ROOT, capture_output=True, text=True, env=os.environ | {"PYTHONPATH": str(dummies)},
+    ).stdout  # fmt: skip
+    for one in tests:
+        assert any(one in line and "dummy" in line for line in listed.splitlines()), listed
+
+
+def test_what_was_added_works_from_the_command_line(dummies, flyannot, own_chain, tmp_path):
+    chain = own_chain
+    assert flyannot("dummy").out == "nods\n"
+    assert flyannot("learn-dict D -o O --n-atoms 8 --n-epochs 1 --learner dummy", D=chain.descriptors,
+                    O=tmp_path / "d.h5").code == 0  # fmt: skip
+    assert flyannot("pool D A -o O --coder dummy --jobs 1", D=chain.descriptors, A=tmp_path / "d.h5",
+                    O=tmp_path / "f.h5").code == 0  # fmt: skip
+    assert flyannot("train F A -o O --method dummy --jobs 1", F=chain.features,
+                    A=chain.embryos / "annotations.csv", O=tmp_path / "m.h5").code == 0  # fmt: skip
+    assert flyannot("export F --to dummy -o O", F=chain.features, O=tmp_path / "x").code == 0
+    assert (tmp_path / "x").read_text() == "dummy"
