@@ -5,8 +5,8 @@ from pathlib import Path
 
 from flyannot.classifiers.options import ClassifyOptions
 from flyannot.dataset.folder import read_images
+from flyannot.dataset.synthetic import SynthesizeOptions
 from flyannot.dataset.synthetic.generate import synthesize
-from flyannot.dataset.synthetic.options import SynthesizeOptions
 from flyannot.descriptors.options import ExtractOptions
 from flyannot.features.options import PoolOptions
 from flyannot.steps.annotate import annotate

@@ -27,7 +27,7 @@ from flyannot.benchmarks.items import Item
 from flyannot.benchmarks.findings import not_runnable
 from flyannot.classifiers.ridge import Ridge
 from flyannot.cli.shared.options import Command
-from flyannot.dataset.importers.importer import Importer
+from flyannot.dataset.importers import Importer
 from flyannot.options import Count, Options, option
 from flyannot.sparse.coders import CODERS
 from flyannot.sparse.learners.lagrange_dual import LagrangeDual

@@ -3,7 +3,7 @@
 import click
 
 from flyannot.cli.shared.options import OUT_FOLDER, Command, execution_of, finish, log, takes
-from flyannot.dataset.bdgp_site.options import FetchOptions
+from flyannot.dataset.bdgp_site import FetchOptions
 from flyannot.errors import InputError
 
 

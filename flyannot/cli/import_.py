@@ -45,7 +45,7 @@ def _command_of(name):
     is_several = importer.sources.endswith("...")
 
     def run(sources, folder, options, force):
-        from flyannot.dataset.importers.summary import summary_text
+        from flyannot.dataset.importers.import_log import summary_text
 
         sources = sources if is_several else [sources]
         summary = importer.run(sources, folder, options, force=force)

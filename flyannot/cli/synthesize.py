@@ -3,7 +3,7 @@
 import click
 
 from flyannot.cli.shared.options import OUT_FOLDER, Command, log, seed_option, takes
-from flyannot.dataset.synthetic.options import SynthesizeOptions
+from flyannot.dataset.synthetic import SynthesizeOptions
 
 
 @click.command("synthesize", cls=Command)

@@ -6,16 +6,14 @@ in one stage range; the group name is the gene unless the column `group` says ot
 """
 
 import os
+import unicodedata
 from collections import Counter, defaultdict
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from flyannot.dataset.image_paths import ImagePaths
 from flyannot.errors import InputError
 from flyannot.runtime.csv_table import read_table, write_table
 from flyannot.stage_ranges import parse_stage_range
-
-SUFFIXES = (".png", ".bmp", ".jpg", ".jpeg", ".tif", ".tiff", ".gif")
 
 _IMAGE_COLUMNS = ("image", "gene", "stage_range")
 _MORE_IMAGE_COLUMNS = ("view", "fbgn", "group", "source")
@@ -70,7 +68,7 @@ def read_images(folder_or_csv):
         symbol without FlyBase number although the table gives it two; a group of two genes.
     """
     table = _table_of(folder_or_csv, "images.csv")
-    path_of, stage_range_of = ImagePaths(table.parent), _StageRanges(table)
+    path_of, stage_range_of = _ImagePaths(table.parent), _StageRanges(table)
     images, lines = [], []
     for line, cells in read_table(table, _IMAGE_COLUMNS, _MORE_IMAGE_COLUMNS):
         name, gene, stage_range, view, fbgn, group, source = cells
@@ -82,41 +80,6 @@ def read_images(folder_or_csv):
     _require_distinct(table, lines, (image[0] for image in images))
     fbgns = _complete_fbgns(table, lines, [(image[2], image[5]) for image in images])
     return _grouped(table, lines, images, fbgns)
-
-
-def read_folder(folder, stage_range):
-    """The pictures in a plain folder (not below it), by name; each is a group of its own.
-
-    Pictures are known by their suffix (`SUFFIXES`); names with a leading dot are left out.
-
-    Raises
-    ------
-    InputError
-        If there is no such folder, no picture in it, or no such stage range.
-    """
-    folder = Path(folder)
-    if not folder.is_dir():
-        raise InputError(f"no such folder: {folder}")
-    names = [name for name in sorted(os.listdir(folder)) if name.lower().endswith(SUFFIXES)]
-    names = [name for name in names if not name.startswith(".")]
-    if not names:
-        raise InputError(f"no picture in {folder}", fix=f"picture files end in {', '.join(SUFFIXES)}")
-    stage_range = parse_stage_range(stage_range)
-    return [_alone(str(folder.absolute() / name), name, stage_range) for name in names]
-
-
-def images_of(files, stage_range):
-    """Single picture files as images, in the order given, each once and a group of its own."""
-    stage_range = parse_stage_range(stage_range)
-    names = dict.fromkeys(Path(file).as_posix() for file in files)
-    return [_alone(os.path.abspath(name), name, stage_range) for name in names]
-
-
-def _alone(file, name, stage_range):
-    """An image of an unknown gene; in its name, what no table can hold is written as an escape."""
-    name = name.encode("utf-8", "surrogateescape").decode("utf-8", "backslashreplace")
-    name = "".join(c if c.isprintable() else c.encode("unicode_escape").decode() for c in name)
-    return Image(file, name, "", stage_range, group=name)
 
 
 @dataclass(frozen=True)
@@ -156,10 +119,6 @@ class Annotations:
         return Counter(
             term for (_, where), terms in self.terms_by_gene.items() if where == stage_range for term in terms
         )
-
-    def terms(self, stage_range):
-        """The sorted list of the terms used in one stage range."""
-        return sorted(self.counts(stage_range))
 
 
 def read_annotations(folder_or_csv):
@@ -210,9 +169,52 @@ def _write(path, rows, required, optional):
     write_table(path, columns, ([row.get(name, "") for name in columns] for row in rows))
 
 
+def printable(text):
+    """A text in which what no table can hold is written as an escape."""
+    return "".join(c if c.isprintable() else c.encode("unicode_escape").decode() for c in text)
+
+
 def _table_of(folder_or_csv, name):
     path = Path(folder_or_csv).absolute()
     return path / name if path.is_dir() else path
+
+
+class _ImagePaths:
+    """The path of every image that a table in `folder` names; one listing per folder, no look at files.
+
+    A name is relative to the table, or to the folder `images` beside it when nothing of that name lies
+    next to the table.  What is nowhere would lie next to the table.  macOS stores names in another Unicode
+    form than most tables; either form is found.
+    """
+
+    def __init__(self, folder):
+        self._folder, self._places = folder, {}
+
+    def __call__(self, name):
+        """The normal absolute path, as text."""
+        head, slash, tail = name.rpartition("/")
+        head += slash
+        if head not in self._places:
+            self._places[head] = [self._listed(head), self._listed(os.path.join("images", head))]
+        for folder, names in self._places[head]:
+            if stored := names.get(tail) or (not tail.isascii() and names.get(_composed(tail))):
+                return folder + stored
+        absent = self._places[head][0][0] + tail
+        return os.path.normpath(absent) if tail in ("", ".", "..") else absent
+
+    def _listed(self, below):
+        """A folder, ending in a slash, and its names by themselves and composed; none if it is none."""
+        folder = os.path.normpath(os.path.join(self._folder, below))
+        try:
+            names = os.listdir(folder)
+        except OSError:
+            names = []
+        stored = {_composed(name): name for name in names} | {name: name for name in names}
+        return os.path.join(folder, ""), stored
+
+
+def _composed(name):
+    return unicodedata.normalize("NFC", name)
 
 
 class _StageRanges:

@@ -6,13 +6,13 @@ an obsolete entry has gets the id that replaces it, or the obsolete id, and is s
 Source: The OBO Flat File Format, version 1.2 (names, synonyms, is_a, part_of, obsolete entries).
 """
 
-import gzip
 import re
 import zlib
 from collections import defaultdict
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 
+from flyannot.dataset.importers.source_tables import open_packed
 from flyannot.errors import InputError
 from flyannot.stage_ranges import STAGE_RANGES
 
@@ -36,7 +36,6 @@ class Entry:
     name: str = ""
     synonyms: list = field(default_factory=list)  # (text, scope)
     parents: list = field(default_factory=list)
-    alt_ids: list = field(default_factory=list)
     is_obsolete: bool = False
     replaced_by: list = field(default_factory=list)
     consider: list = field(default_factory=list)
@@ -152,14 +151,9 @@ def matches_of(ontology, annotations):
     return [ontology.match(term) for term in sorted(terms)]
 
 
-def ids_of_terms(ontology, terms):
-    """Term -> its anatomical id, "" where there is none."""
-    return {term: ontology.match(term).id for term in terms}
-
-
 def parent_terms(ontology, terms):
     """Term -> those of the other terms that are its ancestors: a frozenset."""
-    ids = ids_of_terms(ontology, terms)
+    ids = {term: ontology.match(term).id for term in terms}
     by_id = defaultdict(set)
     for term, entry_id in ids.items():
         if entry_id:
@@ -187,8 +181,10 @@ def with_parent_terms(annotations, ontology):
 
 def _read_entries(path):
     entries, entry, line, n_bytes = {}, None, 0, 0
+    if not path.is_file():
+        raise InputError(f"no such file: {path}", fix=_FIX)
     try:
-        with _opened(path) as file:
+        with open_packed(path, encoding="utf-8-sig") as file:
             for line, raw in enumerate(file, start=1):  # noqa: B007 - the messages below name it
                 n_bytes += len(raw)
                 if n_bytes > _MOST_BYTES:
@@ -207,14 +203,6 @@ def _read_entries(path):
     except ValueError as error:
         raise InputError(f"{path}, line {line}: {error}", fix=_FIX) from None
     return entries
-
-
-def _opened(path):
-    if not path.is_file():
-        raise InputError(f"no such file: {path}", fix=_FIX)
-    with open(path, "rb") as file:
-        packed = file.read(2) == b"\x1f\x8b"
-    return (gzip.open if packed else open)(path, "rt", encoding="utf-8-sig")
 
 
 def _take(entry, text, entries):
@@ -258,21 +246,12 @@ def _plain(text):
     return _ESCAPED.sub(lambda m: _LETTERS.get(m[1], m[1]), text)
 
 
-def _set_name(entry, value):
-    entry.name = _plain(_COMMENT.sub("", value))
-
-
-def _set_obsolete(entry, value):
-    entry.is_obsolete = value.split(" ")[0] == "true"
-
-
 _TAKE = {
-    "name": _set_name,
+    "name": lambda entry, value: setattr(entry, "name", _plain(_COMMENT.sub("", value))),
     "synonym": _take_synonym,
     "is_a": lambda entry, value: entry.parents.append(_id_in(value)),
     "relationship": _take_relationship,
-    "alt_id": lambda entry, value: entry.alt_ids.append(_id_in(value)),
-    "is_obsolete": _set_obsolete,
+    "is_obsolete": lambda entry, value: setattr(entry, "is_obsolete", value.split(" ")[0] == "true"),
     "replaced_by": lambda entry, value: entry.replaced_by.append(_id_in(value)),
     "consider": lambda entry, value: entry.consider.append(_id_in(value)),
 }

@@ -1,10 +1,13 @@
 """Which images a command works on."""
 
+import os
 from pathlib import Path
 
-from flyannot.dataset.folder import images_of, read_folder, read_images
+from flyannot.dataset.folder import Image, printable, read_images
 from flyannot.errors import InputError, did_you_mean
-from flyannot.stage_ranges import STAGE_RANGES
+from flyannot.stage_ranges import STAGE_RANGES, parse_stage_range
+
+SUFFIXES = (".png", ".bmp", ".jpg", ".jpeg", ".tif", ".tiff", ".gif")
 
 
 def images_named(paths, stage_range=None):
@@ -45,6 +48,40 @@ def images_named(paths, stage_range=None):
             f"{folders[0]} is a folder among single images", fix="name one folder, or images only"
         )
     return images_of(paths, stage_range)
+
+
+def read_folder(folder, stage_range):
+    """The pictures in a plain folder (not below it), by name; each is a group of its own.
+
+    Pictures are known by their suffix (`SUFFIXES`); names with a leading dot are left out.
+
+    Raises
+    ------
+    InputError
+        If there is no such folder, no picture in it, or no such stage range.
+    """
+    folder = Path(folder)
+    if not folder.is_dir():
+        raise InputError(f"no such folder: {folder}")
+    names = [name for name in sorted(os.listdir(folder)) if name.lower().endswith(SUFFIXES)]
+    names = [name for name in names if not name.startswith(".")]
+    if not names:
+        raise InputError(f"no picture in {folder}", fix=f"picture files end in {', '.join(SUFFIXES)}")
+    stage_range = parse_stage_range(stage_range)
+    return [_alone(str(folder.absolute() / name), name, stage_range) for name in names]
+
+
+def images_of(files, stage_range):
+    """Single picture files as images, in the order given, each once and a group of its own."""
+    stage_range = parse_stage_range(stage_range)
+    names = dict.fromkeys(Path(file).as_posix() for file in files)
+    return [_alone(os.path.abspath(name), name, stage_range) for name in names]
+
+
+def _alone(file, name, stage_range):
+    """An image of an unknown gene; in its name, what no table can hold is written as an escape."""
+    name = name.encode("utf-8", "surrogateescape").decode("utf-8", "backslashreplace")
+    return Image(file, printable(name), "", stage_range, group=printable(name))
 
 
 def select_images(images, *, views=(), stage_ranges=(), genes=()):

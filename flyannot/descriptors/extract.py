@@ -6,7 +6,7 @@ from functools import partial
 import numpy as np
 
 from flyannot.descriptors.intensity import intensity_features
-from flyannot.descriptors.patch_sides import patch_sides
+from flyannot.descriptors.options import patch_sides
 from flyannot.descriptors.patches import patch_centres, patch_corners, patch_std
 from flyannot.descriptors.registration import NoEmbryo, registered
 from flyannot.descriptors.sift import dense_sift

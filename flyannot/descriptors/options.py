@@ -1,4 +1,4 @@
-"""The options of extraction."""
+"""The options of extraction, and the sizes of the patches that they mean."""
 
 from dataclasses import dataclass
 from typing import ClassVar
@@ -40,3 +40,8 @@ class ExtractOptions(Options):
         "Add to the descriptor of a patch, with this weight, the mean and the standard deviation of its grey "
         "levels: SIFT sees neither.",
     )
+
+
+def patch_sides(patch_px):
+    """The sides of the patches in pixels, each once, small ones first."""
+    return tuple(sorted(set(patch_px)))

@@ -93,9 +93,6 @@ class DenseSIFT(TransformerMixin, BaseEstimator, auto_wrap_output_keys=None):
         tags.requires_fit = False
         return tags
 
-    def _more_tags(self):  # scikit-learn before 1.6
-        return {"X_types": ["3darray"], "requires_fit": False, "stateless": True}
-
 
 def _require_images(X):
     if isinstance(X, str | os.PathLike) or np.ndim(X if isinstance(X, np.ndarray) else 0) in (1, 2):

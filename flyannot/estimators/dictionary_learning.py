@@ -1,11 +1,12 @@
 """DictionaryLearning: atoms of which samples are sums of few, by any learner of the table."""
 
 import numpy as np
+from sklearn.utils import check_random_state
 from sklearn.utils.validation import check_is_fitted
 
 from flyannot.errors import InputError
-from flyannot.estimators.sparse_coding import SparseCoding
-from flyannot.estimators.validation import generator, matrix_of
+from flyannot.estimators.image_patches import matrix_of
+from flyannot.estimators.sparse_coder import SparseCoding
 from flyannot.sparse.fit import learn, random_patches, transfer_state
 from flyannot.sparse.learners import LEARNERS
 
@@ -71,7 +72,7 @@ class DictionaryLearning(SparseCoding):
         X, _ = matrix_of(self, X, reset=True)
         if self.max_iter < 1:
             raise InputError(f"max_iter = {self.max_iter} learns nothing", fix="choose max_iter of 1 or more")
-        rng = generator(self.random_state)
+        rng = _generator(self.random_state)
         learner = self._learner(X, self._initial_atoms(X, rng))
         self.trace_ = list(learn(X, learner, n_epochs=self.max_iter, rng=rng))
         return self._keep(learner, rng, n_iter=self.max_iter)
@@ -85,7 +86,7 @@ class DictionaryLearning(SparseCoding):
         """
         is_first = not hasattr(self, "components_")
         X, _ = matrix_of(self, X, reset=is_first)
-        rng = generator(self.random_state) if is_first else self._rng
+        rng = _generator(self.random_state) if is_first else self._rng
         learner = self._learner(X, self._initial_atoms(X, rng) if is_first else self.components_)
         if not is_first:
             transfer_state(learner, self._state)
@@ -130,3 +131,12 @@ class DictionaryLearning(SparseCoding):
     def _atoms(self):
         check_is_fitted(self)
         return self.components_
+
+
+def _generator(random_state):
+    """A numpy Generator of a `random_state` as scikit-learn takes it, or the Generator that it is."""
+    if isinstance(random_state, np.random.Generator):
+        return random_state
+    if isinstance(random_state, int | np.integer):
+        return np.random.default_rng(random_state)
+    return np.random.default_rng(check_random_state(random_state).randint(2**31, size=4))

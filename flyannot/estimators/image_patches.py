@@ -4,6 +4,7 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 import scipy.sparse as sp
+from sklearn.utils.validation import validate_data
 
 
 @dataclass(frozen=True, eq=False)
@@ -71,3 +72,11 @@ def as_image_patches(X):
     if isinstance(X, list | tuple) and X and all(isinstance(one, ImagePatches) for one in X):
         return joined(X)
     return None
+
+
+def matrix_of(estimator, X, *, reset, **options):
+    """The rows of X, checked, and the `ImagePatches` they are of (None for a plain matrix)."""
+    patches = as_image_patches(X)
+    rows = X if patches is None else patches.rows
+    options = {"dtype": [np.float64, np.float32], "order": "C"} | options
+    return validate_data(estimator, rows, reset=reset, **options), patches

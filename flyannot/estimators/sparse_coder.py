@@ -1,17 +1,97 @@
-"""SparseCoder: codes over atoms that are known."""
+"""SparseCoder: codes over atoms that are known; and what it shares with `DictionaryLearning`."""
 
+import os
 from pathlib import Path
 
 import numpy as np
+from sklearn.base import BaseEstimator, ClassNamePrefixFeaturesOutMixin, TransformerMixin
+from sklearn.utils import check_array
 from sklearn.utils.validation import check_is_fitted
 
 from flyannot.errors import InputError
-from flyannot.estimators.sparse_coding import SparseCoding
-from flyannot.estimators.validation import matrix_of
+from flyannot.estimators.image_patches import matrix_of
+from flyannot.sparse.coders import CODERS
+from flyannot.sparse.fit import default_lam
+from flyannot.sparse.objective import objective
 from flyannot.stage_ranges import parse_stage_range
 from flyannot.steps.file_options import lam_of
 from flyannot.store.dictionary import read_dictionary
 from flyannot.store.reading import open_stored
+
+
+class SparseCoding(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator):
+    """Codes over the atoms that `_atoms()` gives; subclasses have the parameters that are read here."""
+
+    def transform(self, X):
+        """The codes of X, each within `tol` / 2 |x|^2 of the minimum of 1/2 |x - z D|^2 + alpha |z|_1.
+
+        Parameters
+        ----------
+        X : array-like (n_samples, n_features), or ImagePatches
+
+        Returns
+        -------
+        Z : array (n_samples, n_components), CSR with `sparse_output`; of ImagePatches the same with codes
+            in the place of descriptors, always CSR
+        """
+        D = self._atoms()
+        X, patches = matrix_of(self, X, reset=False)
+        Z = self._encode(X, D)
+        if patches is not None:
+            return patches.with_rows(Z)
+        return Z if self.sparse_output else Z.toarray()
+
+    def inverse_transform(self, Z):
+        """The samples z D that codes stand for.
+
+        Parameters
+        ----------
+        Z : array-like or sparse matrix (n_samples, n_components)
+
+        Returns
+        -------
+        X : array (n_samples, n_features)
+        """
+        D = self._atoms()
+        Z = check_array(Z, accept_sparse="csr", dtype=[np.float64, np.float32])
+        if Z.shape[1] != len(D):
+            raise ValueError(f"codes of {Z.shape[1]} components do not fit {len(D)} atoms")
+        return Z @ D
+
+    def score(self, X, y=None):
+        """Minus the mean of 1/2 |x - z D|^2 + alpha |z|_1, so that greater is better.
+
+        It compares dictionaries for one alpha; a smaller alpha always scores higher.
+        """
+        D = self._atoms()
+        X, _ = matrix_of(self, X, reset=False)
+        return -float(objective(X, D, self._encode(X, D), self._alpha(X.shape[1])).mean())
+
+    def _encode(self, X, D):
+        encode = CODERS[self.coder]
+        if X.shape[1] != D.shape[1]:
+            raise ValueError(
+                f"X has {X.shape[1]} features, but {type(self).__name__} is expecting {D.shape[1]} features"
+            )
+        return encode(
+            X, D.astype(X.dtype), self._alpha(X.shape[1]), tol=self.tol, n_threads=_n_threads(self.n_jobs)
+        )
+
+    def _alpha(self, n_features):
+        if self.alpha is None:
+            return default_lam(n_features)
+        if self.alpha > 0:
+            return self.alpha
+        raise InputError(f"alpha = {self.alpha} is not above 0", fix="choose alpha > 0, or None")
+
+    @property
+    def _n_features_out(self):
+        return len(self._atoms())
+
+    def __sklearn_tags__(self):
+        tags = super().__sklearn_tags__()
+        tags.transformer_tags.preserves_dtype = ["float64", "float32"]
+        return tags
 
 
 class SparseCoder(SparseCoding):
@@ -84,3 +164,12 @@ class SparseCoder(SparseCoding):
 
     def __sklearn_is_fitted__(self):
         return self.dictionary is not None or hasattr(self, "components_")
+
+
+def _n_threads(n_jobs):
+    """The threads that scikit-learn's `n_jobs` means: None is 1, -1 all cores, -2 all but one."""
+    if n_jobs is None:
+        return 1
+    if n_jobs == 0:
+        raise InputError("n_jobs = 0 does no work", fix="choose n_jobs of 1 or more, or -1 for all cores")
+    return n_jobs if n_jobs > 0 else max(1, len(os.sched_getaffinity(0)) + 1 + n_jobs)

@@ -6,8 +6,7 @@ from sklearn.base import BaseEstimator, ClassNamePrefixFeaturesOutMixin, Transfo
 from sklearn.utils.validation import check_is_fitted
 
 from flyannot.errors import InputError
-from flyannot.estimators.image_patches import ImagePatches
-from flyannot.estimators.validation import matrix_of
+from flyannot.estimators.image_patches import ImagePatches, matrix_of
 from flyannot.features.grid import Grid
 from flyannot.features.pooling import pool_image
 
@@ -76,9 +75,6 @@ class SpatialMaxPooling(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseE
         tags.input_tags.sparse = True
         tags.transformer_tags.preserves_dtype = ["float32"]
         return tags
-
-    def _more_tags(self):  # scikit-learn before 1.6
-        return {"preserves_dtype": [np.float32]}
 
 
 def _with_one_patch_each(rows):

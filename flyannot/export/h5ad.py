@@ -2,7 +2,7 @@
 
 import numpy as np
 
-from flyannot.export.packages import package
+from flyannot.export import package
 from flyannot.export.predictions import images_of_groups
 from flyannot.steps.predictions import ANSWERS, read_predictions
 from flyannot.store.features import read_features

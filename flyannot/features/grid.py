@@ -6,7 +6,7 @@ ones
 first), in a size in row-major order.
 """
 
-from flyannot.descriptors.patch_sides import patch_sides
+from flyannot.descriptors.options import patch_sides
 from flyannot.options import Kind
 
 

@@ -4,7 +4,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from flyannot.descriptors.patch_sides import patch_sides
+from flyannot.descriptors.options import patch_sides
 from flyannot.descriptors.sift import mirrored, normalise
 from flyannot.descriptors.standard_image import SIZE_PX
 from flyannot.errors import DataError

@@ -1,4 +1,4 @@
-"""The atoms that images use most, each with the patches that use it most."""
+"""The section of the dictionary: how learning went, and the atoms that images use most, with patches."""
 
 from dataclasses import dataclass
 from functools import lru_cache
@@ -7,14 +7,18 @@ import numpy as np
 
 from flyannot.descriptors.extract import read_embryo
 from flyannot.descriptors.geometry import scaled
+from flyannot.descriptors.sift import N_FEATURES
 from flyannot.errors import DataError
-from flyannot.report.pictures import jpeg
+from flyannot.report.charts import trace_chart
+from flyannot.report.pictures import atom_glyph, jpeg
+from flyannot.report.templates import render
 from flyannot.steps.file_options import extract_options
 from flyannot.steps.inputs import described_image
 from flyannot.store.features import read_features_of_image
 
 N_SHOWN, N_PATCHES = 48, 5
 PATCH_PX = 40  # side of a patch on the page's sheet
+_FIRST_ATOMS = 12  # shown before more are asked for
 
 
 @dataclass(frozen=True)
@@ -91,3 +95,29 @@ def _grey(path, options):
         return read_embryo(path, options)[0]
     except DataError:
         return None
+
+
+def dictionary_section(traces, sheets):
+    """The trace of learning and the atoms, stage range by stage range; "" without either.
+
+    Parameters
+    ----------
+    traces : dict from stage range to (epochs, objectives)
+    sheets : dict from stage range to AtomSheet
+    """
+    if not traces and not sheets:
+        return ""
+    chart = ""
+    if traces:
+        ends = [f"{s} from {y[0]:.4g} to {y[-1]:.4g}" for s, (_, y) in traces.items()]
+        summary = f"Objective after every epoch: {'; '.join(ends)}"
+        chart = trace_chart(traces, x_name="epoch", y_name="objective", summary=summary)
+    glyphs = {
+        s: [atom_glyph(row[:N_FEATURES], f"glyph of atom {atom}") for atom, row in zip(sheet.atoms, sheet.D)]
+        for s, sheet in sheets.items()
+    }
+    return render(
+        "dictionary.html", chart=chart, sheets=sheets, glyphs=glyphs, n_first=_FIRST_ATOMS,
+        n_patches=N_PATCHES, patch_px=PATCH_PX,
+        rows=[(s, str(len(x)), f"{y[0]:.5g}", f"{y[-1]:.5g}") for s, (x, y) in traces.items()],
+    )  # fmt: skip

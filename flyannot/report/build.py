@@ -7,14 +7,13 @@ import numpy as np
 
 from flyannot.descriptors.options import ExtractOptions
 from flyannot.errors import DataError, InputError
-from flyannot.report.atoms import atom_sheet
-from flyannot.report.groups import group_entries
+from flyannot.report.atoms import atom_sheet, dictionary_section
+from flyannot.report.groups import group_entries, groups_section
 from flyannot.report.maps import MapMaker
 from flyannot.report.page import Page, made_from, write_page
 from flyannot.report.pictures import as_url, embryo_jpeg
-from flyannot.report.run_folder import open_run
+from flyannot.report.run_folder import open_run, origin_section
 from flyannot.report.scores_section import scores_section, sentence
-from flyannot.report.sections import dictionary_section, groups_section, origin_section
 from flyannot.report.templates import all_texts
 from flyannot.report.term_ids import ids_of_run
 from flyannot.runtime.digest import digest_of_json

@@ -8,12 +8,13 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 from flyannot.report.maps import MapMaker, TermMap
+from flyannot.report.templates import render
 from flyannot.scores.group_outcomes import outcome_of
 from flyannot.steps.predictions import read_predictions
 from flyannot.steps.predictions_table import rows_of_group
 from flyannot.store.image_columns import read_image_columns
 
-AGREED, MISSED, NEW, PREDICTED, UNLEARNED, ABSENT, UNDETERMINED = STATUSES = (
+AGREED, MISSED, NEW, PREDICTED, UNLEARNED, ABSENT, UNDETERMINED = (
     "agreed", "missed", "new", "predicted", "unlearned", "absent", "undetermined",
 )  # fmt: skip
 _OF_ANSWERS = {  # (is the gene annotated, with this term, is the answer yes)
@@ -136,3 +137,15 @@ def _held_out(evaluated):
         for i, group in enumerate(evaluated["group"])
         for j, term in enumerate(evaluated["term"])
     }
+
+
+def groups_section(stages, *, held_out, why_no_maps):
+    """The section of the groups without its list, which the page's script fills.
+
+    Parameters
+    ----------
+    stages : list of (number, stage range)
+    held_out : whether there are values of cross-validation
+    why_no_maps : "" or why there are none
+    """
+    return render("groups.html", stages=stages, held_out=held_out, why_no_maps=why_no_maps)

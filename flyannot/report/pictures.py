@@ -1,4 +1,7 @@
-"""Small pictures for the page: embryos, patches, and maps of contributions."""
+"""Small pictures for the page: embryos, patches, maps of contributions, and glyphs of atoms.
+
+A glyph has 4 x 4 cells, and in each a ray for every one of 8 directions.
+"""
 
 import base64
 import io
@@ -8,9 +11,13 @@ import numpy as np
 
 from flyannot.descriptors.extract import place
 from flyannot.descriptors.standard_image import SIZE_PX, read_picture
+from flyannot.report.templates import render
 
 CELL_PX = 8  # the side of a cell of a map
 _QUALITY = 76
+_CELL, _REACH = 16, 7.5  # side of a cell and length of the longest ray
+_LEAST = 0.12  # of the largest number; shorter rays are left out
+_UNIT = np.array([(np.cos(a), -np.sin(a)) for a in np.arange(8) * np.pi / 4])  # upwards is -y on a page
 
 
 def embryo_jpeg(path, options):
@@ -58,3 +65,25 @@ def packed_map(cells, full):
     """Cells as text: base64 of one signed byte each, 127 for `full`."""
     levels = np.clip(np.rint(cells / full * 127), -127, 127).astype(np.int8)
     return base64.b64encode(levels.tobytes()).decode()
+
+
+def atom_glyph(atom, summary):
+    """One atom as SVG.
+
+    Parameters
+    ----------
+    atom : float array (128,), cell by cell in row-major order, 8 directions from right towards up
+    summary : the sentence that a screen reader reads instead
+
+    Returns
+    -------
+    svg : HTML; rays of numbers above zero (more gradient than the mean) and below in two classes
+    """
+    largest = np.abs(atom).max() or 1.0
+    paths = {"above": [], "below": []}
+    for k in np.flatnonzero(np.abs(atom) >= _LEAST * largest):
+        cell, direction = divmod(int(k), 8)
+        x, y = (cell % 4 + 0.5) * _CELL, (cell // 4 + 0.5) * _CELL
+        dx, dy = _REACH * abs(atom[k]) / largest * _UNIT[direction]
+        paths["above" if atom[k] > 0 else "below"].append(f"M{x:g} {y:g}l{dx:.1f} {dy:.1f}")
+    return render("glyph.svg", side=4 * _CELL, summary=summary, paths=paths)

@@ -1,4 +1,4 @@
-"""What a run left in its folder, and where its images and curated terms lie."""
+"""What a run left in its folder and how that was made, and where its images and curated terms lie."""
 
 import json
 import os
@@ -6,12 +6,16 @@ from contextlib import ExitStack
 from dataclasses import dataclass, field
 from pathlib import Path
 
+from markupsafe import Markup
+
 from flyannot import __version__
 from flyannot.dataset.folder import Annotations, read_annotations, read_images
 from flyannot.errors import FlyannotError, InputError
+from flyannot.report.templates import render
 from flyannot.runtime.digest import digest_of_json
 from flyannot.steps.configuration import RECORD, read_record
 from flyannot.store.reading import Stored, open_stored
+from flyannot.store.schema import MADE_BY
 
 KINDS = ("descriptors", "dictionary", "features", "model", "predictions")
 SCORES = "scores.json"
@@ -115,3 +119,51 @@ def _recorded(folder):
     """The data set folder that the run's record names, or None."""
     record = read_record(folder)
     return None if record is None else Path(os.path.normpath(folder / record["data-set"]))
+
+
+def origin_section(stored_files, failures, notes, stages):
+    """Which file was made from which, with all options, and what was skipped.
+
+    Parameters
+    ----------
+    stored_files : list of flyannot.store.reading.Stored
+    failures : list of (file, image, reason)
+    notes : sentences
+    stages : as `flyannot.report.term_ids.TermIds.stage_links` returns
+    """
+    known = {stored.digest: stored.path.name for stored in stored_files}
+    return render(
+        "origin.html",
+        files=[_file_row(stored, known) for stored in stored_files],
+        options_of={
+            stored.path.name: [(_code(name), _code(json.dumps(v))) for name, v in _flat(stored.options)]
+            for stored in stored_files
+        },
+        skipped=failures,
+        notes=notes,
+        stages=stages,
+    )
+
+
+def _file_row(stored, known):
+    sources = [
+        Markup("{} {}").format(role, _code(known.get(digest, digest[:12])))
+        for role, digests in stored.inputs.items()
+        for digest in digests
+    ]
+    seed = "" if stored.seed is None else str(stored.seed)
+    name, made_by, digest = stored.path.name, MADE_BY[stored.kind], _code(stored.digest[:12])
+    return name, made_by, stored.version, seed, digest, Markup("<br>").join(sources)
+
+
+def _code(text):
+    return Markup("<code>{}</code>").format(text)
+
+
+def _flat(options, prefix=""):
+    for name in sorted(options):
+        value = options[name]
+        if isinstance(value, dict):
+            yield from _flat(value, f"{prefix}{name}.")
+        else:
+            yield f"{prefix}{name}", value

@@ -14,7 +14,7 @@ from flyannot.features.groups import groups_of
 from flyannot.features.image_features import features_of
 from flyannot.runtime.digest import digest_of_json
 from flyannot.stage_ranges import STAGE_RANGES
-from flyannot.steps.extract import doubtful, identity, image_columns, in_order
+from flyannot.steps.extract import identity, image_columns, in_order, quality_warnings
 from flyannot.steps.loaded_model import load_model
 from flyannot.steps.predictions import Predicted, read_predictions, write_predictions
 from flyannot.steps.predictions_table import check_table, write_predictions_table
@@ -127,13 +127,13 @@ def _make_part(shard):
 def _image_features(model, image):
     if model is None or not model.terms:
         raise DataError(f"the model knows no term of stage range {image.stage_range}")
-    grey, doubts = read_embryo(image.path, model.extract)
-    return features_of(describe(grey, model.extract), model.atoms, model.pool, view=image.view), doubts
+    grey, warnings = read_embryo(image.path, model.extract)
+    return features_of(describe(grey, model.extract), model.atoms, model.pool, view=image.view), warnings
 
 
-def _predict(part, shard, stage_range, images, pooled, doubts):
+def _predict(part, shard, stage_range, images, pooled, warnings):
     loaded = load_model(shard.model, shard.header.inputs["model"][0], stage_range)
-    columns = image_columns(images) | {"doubt": doubts}
+    columns = image_columns(images) | {"quality_warnings": warnings}
     groups = groups_of(columns)
     X = rows_of(np.stack([one.features for one in pooled]), groups, loaded.classify)
     model, values = loaded.model, loaded.model.decision_values(X)
@@ -161,5 +161,5 @@ def _summary(out):
                 f"{n_yes:.1f} yes per group"
                 + (f" ({seen} groups are of genes that the model learned from)" if seen else "")
             )
-            lines += doubtful(stored, stage_range)
+            lines += quality_warnings(stored, stage_range)
     return "\n".join([*lines, f"table: {out.with_suffix('.csv')}"])

@@ -16,7 +16,7 @@ from typing import Any
 import tomli_w
 
 from flyannot.classifiers.options import ClassifyOptions
-from flyannot.dataset.synthetic.options import SynthesizeOptions
+from flyannot.dataset.synthetic import SynthesizeOptions
 from flyannot.descriptors.options import ExtractOptions
 from flyannot.errors import DataError, InputError, did_you_mean
 from flyannot.features.options import PoolOptions

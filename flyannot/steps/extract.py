@@ -17,7 +17,7 @@ from flyannot.store.image_columns import IMAGE_COLUMNS
 from flyannot.store.reading import open_stored
 from flyannot.store.writing import create
 
-_N_NAMED = 5  # doubtful images that a summary names; the file has them all
+_N_NAMED = 5  # images with a quality warning that a summary names; the file has them all
 
 
 @dataclass(frozen=True)
@@ -108,18 +108,18 @@ def _make_part(shard):
     described, failures = [], []
     for image in shard.images:
         try:
-            grey, doubts = read_embryo(image.path, shard.options)
+            grey, warnings = read_embryo(image.path, shard.options)
         except DataError as error:
             failures.append((image.name, str(error)))
         else:
-            described.append((image, describe(grey, shard.options), doubts))
+            described.append((image, describe(grey, shard.options), warnings))
     header = Header("descriptors", shard.header.options, shard.header.inputs, failures=tuple(failures))
     with create(shard.part, header) as file:
         for stage_range in STAGE_RANGES:
             mine = [one for one in described if one[0].stage_range == stage_range]
             if mine:
-                its_images, its_patches, doubts = zip(*mine)
-                columns = image_columns(its_images) | {"doubt": doubts}
+                its_images, its_patches, warnings = zip(*mine)
+                columns = image_columns(its_images) | {"quality_warnings": warnings}
                 write_descriptors(file, stage_range, columns, its_patches)
     return len(shard.images)
 
@@ -135,15 +135,15 @@ def summary(path):
                 f"{stage_range:>5}: {n_images:,} images, {n_patches:,} of {n_candidates:,} patches kept "
                 f"({n_patches / max(1, n_candidates):.0%})"
             )
-            lines += doubtful(stored, stage_range)
+            lines += quality_warnings(stored, stage_range)
     return "\n".join(lines)
 
 
-def doubtful(stored, stage_range):
+def quality_warnings(stored, stage_range):
     """Lines that name images which are used but hardly show one embryo on a plain background."""
-    names, doubts = (stored.array(stage_range, column) for column in ("image", "doubt"))
-    found = [f"{name} ({doubt})" for name, doubt in zip(names, doubts) if doubt]
+    names, warnings = (stored.array(stage_range, column) for column in ("image", "quality_warnings"))
+    found = [f"{name} ({warning})" for name, warning in zip(names, warnings) if warning]
     if not found:
         return []
     more = f" and {len(found) - _N_NAMED} more" if len(found) > _N_NAMED else ""
-    return [f"       look at: {', '.join(found[:_N_NAMED])}{more}"]
+    return [f"       check: {', '.join(found[:_N_NAMED])}{more}"]

@@ -16,10 +16,17 @@ from flyannot.dataset.bdgp_site.checks import (
     wrong_with_image,
     wrong_with_table,
 )
-from flyannot.dataset.bdgp_site.download import Failed, Got, RetryPolicy, ServerBusy, download, open_client
+from flyannot.dataset.bdgp_site.download import (
+    Failed,
+    Got,
+    RateLimiter,
+    RetryPolicy,
+    ServerBusy,
+    download,
+    open_client,
+)
 from flyannot.dataset.bdgp_site.manifest import NAME, Manifest
 from flyannot.dataset.bdgp_site.plan import FILES, gene_names, plan_images, url_of_image, url_of_table
-from flyannot.dataset.bdgp_site.rate_limiter import RateLimiter
 from flyannot.errors import FlyannotError
 from flyannot.runtime.atomic_file import locked
 from flyannot.steps.tasks import Outcome
@@ -35,7 +42,7 @@ def fetch_bdgp(folder, options, execution, *, policy=None, dry_run=False):
     Parameters
     ----------
     folder : Path; gets the dumps, the images under the paths that the dump gives them, and manifest.csv
-    options : flyannot.dataset.bdgp_site.options.FetchOptions
+    options : flyannot.dataset.bdgp_site.FetchOptions
     execution : flyannot.steps.tasks.Execution
     policy : RetryPolicy; by default that of the options
     dry_run : bool

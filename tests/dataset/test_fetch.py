@@ -20,11 +20,9 @@ from tests.dataset import odd_server as odd
 
 pytest.importorskip("httpx", reason="pip install 'flyannot[fetch]'")
 
-from flyannot.dataset.bdgp_site import checks
-from flyannot.dataset.bdgp_site.download import RetryPolicy
-from flyannot.dataset.bdgp_site.options import FetchOptions
+from flyannot.dataset.bdgp_site import FetchOptions, checks
+from flyannot.dataset.bdgp_site.download import RateLimiter, RetryPolicy, Stopped, seconds_asked_for
 from flyannot.dataset.bdgp_site.plan import plan_images
-from flyannot.dataset.bdgp_site.rate_limiter import RateLimiter, Stopped, seconds_asked_for
 from flyannot.errors import FlyannotError, InputError
 from flyannot.steps import fetch as steps_fetch
 from flyannot.steps.fetch import fetch_bdgp

@@ -10,8 +10,7 @@ import pytest
 from flyannot.dataset.folder import read_annotations, read_images
 from flyannot.dataset.importers import IMPORTERS, pictures, resolve, source_tables
 from flyannot.dataset.importers.genes import Genes, UnclearGene
-from flyannot.dataset.importers.import_log import SEVERAL_REASONS
-from flyannot.dataset.importers.summary import summary_text
+from flyannot.dataset.importers.import_log import SEVERAL_REASONS, summary_text
 from flyannot.dataset.importers.tables import TableOptions
 from flyannot.errors import InputError
 

@@ -9,9 +9,15 @@ import pytest
 
 from flyannot.dataset.folder import read_annotations, read_images
 from flyannot.dataset.importers.genes import Genes, UnclearGene
-from flyannot.dataset.importers.pattern_arrays import read_patterns
-from flyannot.dataset.importers.r_names import RNames, make_name
-from flyannot.dataset.importers.stanmf import NAME_IN_ARCHIVE, UNKNOWN_GENE, mask, read_stanmf
+from flyannot.dataset.importers.patterns import read_patterns
+from flyannot.dataset.importers.stanmf import (
+    NAME_IN_ARCHIVE,
+    UNKNOWN_GENE,
+    RNames,
+    make_name,
+    mask,
+    read_stanmf,
+)
 from flyannot.dataset.importers.wu2016 import Wu2016Options, import_wu2016
 from flyannot.errors import DataError, InputError
 

@@ -7,11 +7,10 @@ import pytest
 from PIL import Image
 
 from flyannot.dataset.folder import read_annotations, read_images
-from flyannot.dataset.synthetic.anatomy import FOLDS, TERMS
+from flyannot.dataset.synthetic import SynthesizeOptions
+from flyannot.dataset.synthetic.anatomy import FOLDS, TERMS, region_mask, tube
 from flyannot.dataset.synthetic.generate import NO_STAINING, draw_group, render_group_image, synthesize
-from flyannot.dataset.synthetic.options import SynthesizeOptions
 from flyannot.dataset.synthetic.render import TEXTURES, body_frame, render_embryo, smooth_noise
-from flyannot.dataset.synthetic.shapes import region_mask, tube
 from flyannot.errors import InputError, WriteError
 from flyannot.stage_ranges import STAGE_RANGES, rng_for
 

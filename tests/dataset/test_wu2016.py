@@ -7,8 +7,7 @@ import pytest
 from PIL import Image
 
 from flyannot.dataset.folder import read_annotations, read_images
-from flyannot.dataset.importers.pattern_arrays import read_patterns
-from flyannot.dataset.importers.pattern_pictures import BLOCK_PX, BODY_GREY, body_of, render_patterns
+from flyannot.dataset.importers.patterns import BLOCK_PX, BODY_GREY, body_of, read_patterns, render_patterns
 from flyannot.dataset.importers.wu2016 import Wu2016Options
 from flyannot.dataset.importers.wu2016 import import_wu2016 as import_with
 from flyannot.errors import DataError, InputError
@@ -208,7 +207,7 @@ def test_a_damaged_npz_is_refused_or_read_as_it_was(saved, tmp_path, at):
 
 def test_an_npz_that_unpacks_to_too_much_is_refused_unread(saved, monkeypatch):
     path = saved()
-    monkeypatch.setattr("flyannot.dataset.importers.pattern_arrays._MOST_BYTES", 1000)
+    monkeypatch.setattr("flyannot.dataset.importers.patterns._MOST_BYTES", 1000)
     monkeypatch.setattr(np, "load", None)
     with zipfile.ZipFile(path) as archive:
         assert sum(member.file_size for member in archive.infolist()) > 1000

@@ -7,8 +7,8 @@ import pytest
 from PIL import Image
 
 from flyannot.dataset.folder import read_images
+from flyannot.dataset.synthetic import SynthesizeOptions
 from flyannot.dataset.synthetic.generate import synthesize
-from flyannot.dataset.synthetic.options import SynthesizeOptions
 from flyannot.descriptors.extract import place, read_embryo
 from flyannot.descriptors.options import ExtractOptions
 from flyannot.descriptors.registration import NoEmbryo, embryo_mask, pose_of, registered
@@ -185,11 +185,11 @@ def test_a_picture_without_an_embryo_is_taken_as_it_is_and_named(turned, made):
     grey, warnings = read_embryo(blank.path, AXIS)
     np.testing.assert_array_equal(grey, read_grey(blank.path))
     assert warnings == "blank, not registered: nothing stands out from the background"
-    assert f"look at: {blank.name} (blank, not registered" in made["summary"]
+    assert f"check: {blank.name} (blank, not registered" in made["summary"]
     for kind in ("descriptors", "features", "predictions"):
         with open_stored(made[kind]) as stored:
-            said = dict(zip(stored.array("4-6", "image"), stored.array("4-6", "doubt")))
-            assert [name for name, doubt in said.items() if "not registered" in doubt] == [blank.name]
+            said = dict(zip(stored.array("4-6", "image"), stored.array("4-6", "quality_warnings")))
+            assert [name for name, warning in said.items() if "not registered" in warning] == [blank.name]
 
 
 def test_whatever_is_made_from_registered_images_registers_too(turned, made):

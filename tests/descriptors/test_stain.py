@@ -9,8 +9,8 @@ import tifffile
 from PIL import Image
 
 from flyannot.dataset.folder import read_images
+from flyannot.dataset.synthetic import SynthesizeOptions
 from flyannot.dataset.synthetic.generate import synthesize
-from flyannot.dataset.synthetic.options import SynthesizeOptions
 from flyannot.descriptors.options import ExtractOptions
 from flyannot.descriptors.stain import STAIN, TISSUE, stain_as_grey
 from flyannot.descriptors.standard_image import SIZE_PX, read_grey

@@ -1,4 +1,4 @@
-"""Reading pictures: the right grey levels at the standard size, and a flag on doubtful ones."""
+"""Reading pictures: the right grey levels at the standard size, and quality flags."""
 
 import subprocess
 import sys
@@ -122,7 +122,7 @@ def test_mirror_images_are_read_as_mirror_images(picture, rng):
         assert np.abs(there - mirrored[:, ::-1]).max() < 1e-3
 
 
-def test_doubtful_pictures_get_a_flag_and_embryos_none(picture, rng):
+def test_poor_pictures_get_a_flag_and_embryos_none(picture, rng):
     def flags(pixels):
         grey = read_grey(picture(Image.fromarray(pixels.astype(np.uint8)), format="PNG"))
         assert np.isfinite(grey).all()

@@ -5,11 +5,10 @@ import pytest
 import scipy.sparse as sp
 
 from flyannot.dataset.folder import read_images
+from flyannot.dataset.synthetic import SynthesizeOptions
 from flyannot.dataset.synthetic.generate import synthesize
-from flyannot.dataset.synthetic.options import SynthesizeOptions
 from flyannot.descriptors.extract import Described, describe
-from flyannot.descriptors.options import ExtractOptions
-from flyannot.descriptors.patch_sides import patch_sides
+from flyannot.descriptors.options import ExtractOptions, patch_sides
 from flyannot.errors import DataError
 from flyannot.features.grid import Grid, n_cells
 from flyannot.features.image_features import atoms_of, features_of

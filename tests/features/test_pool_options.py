@@ -6,8 +6,8 @@ import numpy as np
 import pytest
 
 from flyannot.dataset.folder import read_images
+from flyannot.dataset.synthetic import SynthesizeOptions
 from flyannot.dataset.synthetic.generate import synthesize
-from flyannot.dataset.synthetic.options import SynthesizeOptions
 from flyannot.descriptors.extract import Described, describe
 from flyannot.descriptors.options import ExtractOptions
 from flyannot.descriptors.patches import patch_corners

@@ -2,12 +2,20 @@
 
 import numpy as np
 
-from flyannot.report.groups import AGREED, MISSED, NEW, PREDICTED, GroupEntry, ImageEntry, TermEntry
+from flyannot.report.groups import (
+    AGREED,
+    MISSED,
+    NEW,
+    PREDICTED,
+    GroupEntry,
+    ImageEntry,
+    TermEntry,
+    groups_section,
+)
 from flyannot.report.maps import TermMap
 from flyannot.report.page import Page
 from flyannot.report.pictures import jpeg, packed_map
 from flyannot.report.scores_section import scores_section
-from flyannot.report.sections import groups_section
 from flyannot.scores.group_outcomes import group_outcomes
 from flyannot.scores.metrics import Outcome, evaluate
 from flyannot.stage_ranges import STAGE_RANGES

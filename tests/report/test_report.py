@@ -15,9 +15,7 @@ from flyannot.descriptors.options import ExtractOptions
 from flyannot.errors import InputError, WriteError
 from flyannot.report.build import report_task
 from flyannot.report.charts import trace_chart
-from flyannot.report.chunks import as_json
 from flyannot.report.curves import GRID, band, gene_weights, precision_curves, reliability, roc_curves
-from flyannot.report.glyphs import atom_glyph
 from flyannot.report.groups import (
     ABSENT,
     AGREED,
@@ -27,8 +25,8 @@ from flyannot.report.groups import (
     UNDETERMINED,
     UNLEARNED,
 )
-from flyannot.report.page import write_page
-from flyannot.report.pictures import coarse_map, packed_map
+from flyannot.report.page import as_json, write_page
+from flyannot.report.pictures import atom_glyph, coarse_map, packed_map
 from flyannot.scores.average_precision import average_precision
 from flyannot.scores.metrics import auc_within_folds
 from flyannot.stage_ranges import STAGE_RANGES

@@ -7,9 +7,8 @@ import shutil
 import pytest
 
 from flyannot.report.page import Page, write_page
-from flyannot.report.run_folder import Run
+from flyannot.report.run_folder import Run, origin_section
 from flyannot.report.scores_section import scores_section
-from flyannot.report.sections import origin_section
 from flyannot.report.term_ids import NO_IDS, TermIds, ids_of_run
 from flyannot.runtime.csv_table import read_table
 from tests.cli.test_cli import faulty

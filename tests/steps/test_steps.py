@@ -217,7 +217,7 @@ def test_an_unreadable_image_is_listed_and_the_others_are_done(own_chain):
     assert sorted(kept) == sorted({i.name for i in images} - {images[3].name, images[70].name})
 
 
-def test_a_doubtful_image_is_used_and_named(own_chain, rng):
+def test_an_image_with_a_quality_warning_is_used_and_named(own_chain, rng):
     images = read_images(own_chain.embryos)
     odd = next(image for image in images if image.stage_range == "4-6")
     Image.fromarray(rng.integers(0, 256, (128, 320), dtype=np.uint8)).save(odd.path)
@@ -226,11 +226,11 @@ def test_a_doubtful_image_is_used_and_named(own_chain, rng):
         annotate(own_chain.model, images, own_chain.predictions, ANNOTATE, FORCE),
     ]
     for outcome in said:
-        assert f"look at: {odd.name} (no plain background)" in outcome.summary
-        assert outcome.summary.count("look at") == 1 and not outcome.failures
+        assert f"check: {odd.name} (no plain background)" in outcome.summary
+        assert outcome.summary.count("check:") == 1 and not outcome.failures
         with open_stored(outcome.path) as stored:
-            doubts = dict(zip(stored.array("4-6", "image"), stored.array("4-6", "doubt")))
-        assert doubts.pop(odd.name) == "no plain background" and set(doubts.values()) == {""}
+            warnings = dict(zip(stored.array("4-6", "image"), stored.array("4-6", "quality_warnings")))
+        assert warnings.pop(odd.name) == "no plain background" and set(warnings.values()) == {""}
 
 
 def test_when_no_image_can_be_read_the_old_file_stays(own_chain):

@@ -7,8 +7,8 @@ import numpy as np
 from flyannot.benchmarks.findings import Source
 from flyannot.dataset.folder import read_images
 from flyannot.dataset.importers.wu2016 import read_patterns, render_patterns
+from flyannot.dataset.synthetic import SynthesizeOptions
 from flyannot.dataset.synthetic.generate import synthesize
-from flyannot.dataset.synthetic.options import SynthesizeOptions
 from flyannot.descriptors.standard_image import read_grey
 from flyannot.errors import DataError
 

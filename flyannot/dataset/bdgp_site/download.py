@@ -5,15 +5,16 @@ An attempt that breaks off starts over: pictures are small.
 
 import hashlib
 import logging
+import threading
 import time
 from dataclasses import dataclass
 from datetime import UTC, datetime
+from email.utils import parsedate_to_datetime
 
 import httpx
 from tenacity import Retrying, retry_if_exception_type, wait_exponential
 
 from flyannot import __version__
-from flyannot.dataset.bdgp_site.rate_limiter import seconds_asked_for
 from flyannot.runtime.atomic_file import locked, replacing
 
 log = logging.getLogger("flyannot")
@@ -34,6 +35,40 @@ class RetryPolicy:
     silence_s: float = 30.0
     attempt_s: float = 600.0
     most_redirects: int = 5
+
+
+class Stopped(Exception):
+    """The run is over; whoever still works on a file gives it up."""
+
+
+class RateLimiter:
+    """Spaces the requests of all threads; `stop` wakes those who wait."""
+
+    def __init__(self, pause_s):
+        self._pause_s, self._next, self._lock = pause_s, time.monotonic(), threading.Lock()
+        self._over = threading.Event()
+
+    def wait(self):
+        """Return when the next request may start.  Raises Stopped."""
+        with self._lock:
+            now = time.monotonic()
+            start = max(now, self._next)
+            self._next = start + self._pause_s
+        self.sleep(start - now)
+
+    def hold(self, seconds):
+        """No request of anybody starts for some seconds."""
+        with self._lock:
+            self._next = max(self._next, time.monotonic() + seconds)
+
+    def sleep(self, seconds):
+        """Raises Stopped if the run is over by then."""
+        if self._over.wait(max(0.0, seconds)):
+            raise Stopped
+
+    def stop(self):
+        """End the run."""
+        self._over.set()
 
 
 class Failed(Exception):
@@ -84,7 +119,7 @@ def download(client, url, path, check, limiter, policy, *, most_bytes):
     url : str
     path : Path of the file
     check : function of a path that says what is wrong with the file, "" if nothing
-    limiter : flyannot.dataset.bdgp_site.rate_limiter.RateLimiter
+    limiter : RateLimiter
     policy : RetryPolicy
     most_bytes : int
         A larger file is refused.
@@ -185,3 +220,17 @@ def _write(answer, beside, limiter, ends, most_bytes):
             if time.monotonic() > ends:
                 raise _Again("too slow", answered=False)
     return Got(n_bytes, sha256.hexdigest())
+
+
+def seconds_asked_for(retry_after, now):
+    """The seconds that a Retry-After header asks for, a number or a date; None if it says neither.
+
+    `now` is an aware datetime.
+    """
+    text = (retry_after or "").strip()
+    if text.isascii() and text.isdigit():
+        return float(text[:9])
+    try:
+        return max(0.0, (parsedate_to_datetime(text) - now).total_seconds())
+    except (TypeError, ValueError, OverflowError):
+        return None

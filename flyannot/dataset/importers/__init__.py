@@ -5,7 +5,28 @@ Tables with a folder of images share `tables`: `source_tables` reads them, `gene
 is, `pictures` finds the files, and `resolve` decides what is taken.
 """
 
+from collections.abc import Callable
+from dataclasses import dataclass
+
 from flyannot.registry import Registry
+
+
+@dataclass(frozen=True)
+class Importer:
+    """One kind of published data.
+
+    help : what `flyannot import NAME --help` says; its first line is the kind in a few words
+    sources : what the command calls the paths that it takes
+    options : an options class
+    run : function of (sources, a list of paths; folder; an options object; keyword force), which writes the
+        data set folder and returns its summary, as `write_tables` does
+    """
+
+    help: str
+    sources: str
+    options: type
+    run: Callable
+
 
 IMPORTERS = Registry(
     "importer",

@@ -3,7 +3,7 @@
 from functools import partial
 from pathlib import Path
 
-from flyannot.dataset.importers.importer import Importer
+from flyannot.dataset.importers import Importer
 from flyannot.dataset.importers.resolve import Row
 from flyannot.dataset.importers.source_tables import BAD_ROW
 from flyannot.dataset.importers.tables import TableFormat, TableOptions, import_tables

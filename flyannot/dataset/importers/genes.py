@@ -39,9 +39,6 @@ class Genes:
         self._symbols = {}  # fbgn -> its first symbol
         self._by = [defaultdict(set) for _ in range(3)]  # symbols, CG numbers, synonyms -> fbgns
 
-    def __len__(self):
-        return len(self._symbols)
-
     def add(self, fbgn, symbol, cg="", synonyms=()):
         """Take in one gene; rows that say less, or the same again, are fine."""
         if not _FBGN.fullmatch(fbgn):

@@ -1,12 +1,29 @@
-"""What an import took and what it rejected, and why: no row is lost without a word."""
+"""What an import took and what it rejected, and why: no row is lost without a word.
 
+The tables of the data set folder are written here, and the summary, as JSON and in words.
+"""
+
+import json
 from collections import Counter
 from dataclasses import astuple, dataclass, fields
 
+from flyannot.dataset.coverage import count_coverage
+from flyannot.dataset.folder import read_annotations, read_images, write_annotations_csv, write_images_csv
+from flyannot.runtime.atomic_file import write_text
 from flyannot.runtime.csv_table import write_table
+from flyannot.runtime.digest import digest_of_file
 
 SORTS = ("image rows", "images", "annotation rows", "terms")
 SEVERAL_REASONS = "none of its images could be taken, for several reasons"
+_MOST_TERMS = 20
+_MOST_MERGED = 5
+_COLUMNS = {
+    "n_images": "images",
+    "n_genes": "genes",
+    "n_groups": "groups",
+    "n_annotated_groups": "annotated",
+    "n_genes_without_images": "no image",
+}
 
 
 @dataclass(frozen=True, slots=True)
@@ -58,3 +75,81 @@ class ImportLog:
     def write(self, path):
         """Write rejected.csv: everything that was rejected, in the order in which it was met."""
         write_table(path, [field.name for field in fields(Rejected)], map(astuple, self.rejected))
+
+
+def write_tables(staged, images, terms, log, sources, *, one_gene=()):
+    """Write images.csv, annotations.csv, rejected.csv and import.json, the summary, into a new folder.
+
+    Parameters
+    ----------
+    staged : Path of the folder, which has its images
+    images, terms : rows for images.csv and annotations.csv, dicts
+    log : ImportLog
+    sources : dict, role -> path of a table or None
+    one_gene : pairs of names that turned out to be one gene's
+
+    Returns
+    -------
+    summary : dict, counted from the tables as they were written: what the next command will read
+    """
+    write_images_csv(staged / "images.csv", images)
+    if terms:
+        write_annotations_csv(staged / "annotations.csv", terms)
+    log.write(staged / "rejected.csv")
+    taken, annotations = read_images(staged), read_annotations(staged) if terms else None
+    counts = Counter(row["term"] for row in terms)
+    summary = {
+        "sources": {role: digest_of_file(path) for role, path in sources.items() if path},
+        "log": log.as_json(),
+        "stage_ranges": count_coverage(taken, annotations),
+        "n_genes": len({image.gene_id for image in taken}),
+        "n_genes_without_fbgn": len({image.gene_id for image in taken if not image.fbgn}),
+        "one_gene": list(one_gene),
+        "terms": dict(sorted(counts.items(), key=lambda item: (-item[1], item[0]))),
+    }
+    write_text(staged / "import.json", json.dumps(summary, indent=2, ensure_ascii=False) + "\n")
+    return summary
+
+
+def summary_text(summary):
+    """What was taken, what was rejected and why, stage range by stage range, and the terms by frequency."""
+    blocks = [
+        *(_sort(sort, counts) for sort, counts in summary["log"].items()),
+        _stage_ranges(summary["stage_ranges"]),
+        _genes(summary),
+        _terms(summary["terms"]),
+    ]
+    return "\n\n".join("\n".join(block) for block in blocks if block)
+
+
+def _sort(sort, counts):
+    yield f"{sort}: {counts['total']:,} read, {counts['taken']:,} taken"
+    for reason, n in counts["rejected"].items():
+        yield f"  {n:>9,}  rejected: {reason}"
+
+
+def _stage_ranges(counts):
+    yield f"{'stages':<8}" + "".join(f"{word:>11}" for word in _COLUMNS.values())
+    for stage_range, found in counts.items():
+        yield f"{stage_range:<8}" + "".join(f"{found[name]:>11,}" for name in _COLUMNS)
+    yield "(groups: genes with images; no image: annotated genes without one)"
+
+
+def _genes(summary):
+    unknown = summary["n_genes_without_fbgn"]
+    yield f"genes: {summary['n_genes']:,}, {unknown:,} of them without FlyBase number"
+    merged = summary["one_gene"]
+    if merged:
+        pairs = ", ".join(f"{a} = {b}" for a, b in merged[:_MOST_MERGED])
+        more = f" and {len(merged) - _MOST_MERGED:,} more" if len(merged) > _MOST_MERGED else ""
+        yield f"one gene under two names, because they share an image: {pairs}{more}"
+
+
+def _terms(terms):
+    if not terms:
+        return
+    yield f"terms: {len(terms):,}, in genes and stage ranges"
+    for term, n in list(terms.items())[:_MOST_TERMS]:
+        yield f"  {n:>9,}  {term}"
+    if len(terms) > _MOST_TERMS:
+        yield f"  and {len(terms) - _MOST_TERMS:,} more, all in import.json"

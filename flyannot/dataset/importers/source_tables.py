@@ -8,12 +8,12 @@ import warnings
 import zlib
 from pathlib import Path
 
+from flyannot.dataset.folder import printable
 from flyannot.errors import InputError
 
 MOST_BYTES = 2**30  # of one table, unpacked; BDGP's largest has some 10 MB
 _MOST_TEXT = 100_000  # letters of one cell that holds a tuple
 _MOST_SHOWN = 100  # letters of a cell that cannot be used
-_GZIP = b"\x1f\x8b"
 _CONTROL = re.compile(r"[\x00-\x1f\x7f]")
 
 NOT_TEXT = "not UTF-8 text"
@@ -42,8 +42,10 @@ def read_rows(path):
         If there is no such file, it cannot be unpacked, or it unpacks to more than MOST_BYTES.
     """
     path = Path(path)
+    if not path.is_file():
+        raise InputError(f"no such table: {path}")
     try:
-        with _opened(path) as file:
+        with open_packed(path, newline="", encoding="utf-8-sig", errors="surrogateescape") as file:
             reader = csv.reader(_bounded(path, file))
             begins = 1
             while (row := _next(reader)) is not None:
@@ -96,14 +98,11 @@ def _is_unicode(text):
     return text.isascii() or not any("\ud800" <= c <= "\udfff" for c in text)
 
 
-def _opened(path):
-    if not path.is_file():
-        raise InputError(f"no such table: {path}")
+def open_packed(path, mode="rt", **how):
+    """Open a file to read what is in it, gzipped or not: its bytes decide."""
     with open(path, "rb") as file:
-        packed = file.read(2) == _GZIP
-    return (gzip.open if packed else open)(
-        path, "rt", newline="", encoding="utf-8-sig", errors="surrogateescape"
-    )
+        packed = file.read(2) == b"\x1f\x8b"
+    return (gzip.open if packed else open)(path, mode, **how)
 
 
 def _bounded(path, file):
@@ -125,8 +124,7 @@ def _next(reader):
 
 
 def _shown(cell):
-    shown = cell[:_MOST_SHOWN]
-    return "".join(c if c.isprintable() else c.encode("unicode_escape").decode() for c in shown)
+    return printable(cell[:_MOST_SHOWN])
 
 
 def _fault(cells):

@@ -1,21 +1,23 @@
 """The patterns of Wu et al. 2016 as the archive of staNMF 1.1 holds them: one CSV table.
 
 A row is a pixel of the mask, a column an image, named by its gene as R writes it; the first column counts
-the rows.
+the rows.  R's `make.names` puts a dot for every letter that no name may have, and an X before a digit
+(`Abd-B` is `Abd.B`, `18w` is `X18w`); `make.unique` numbers what is repeated (`Abd.B.1`).  Case-sensitive.
 """
 
 import csv
-import gzip
 import io
+import re
 import tarfile
 import zlib
+from collections import defaultdict
 
 import numpy as np
 
-from flyannot.dataset.importers.genes import UnclearGene, read_genes
+from flyannot.dataset.importers.genes import Gene, UnclearGene, read_genes
 from flyannot.dataset.importers.import_log import ImportLog, Rejected
-from flyannot.dataset.importers.r_names import RNames
 from flyannot.dataset.importers.resolve import SEVERAL_GENES
+from flyannot.dataset.importers.source_tables import open_packed
 from flyannot.errors import DataError, InputError
 
 NAME_IN_ARCHIVE = "WuExampleExpression.csv"
@@ -26,6 +28,11 @@ _SPANS = ((11, 22), (7, 26), (5, 28), (3, 29), (2, 30), (2, 31), (1, 32), (1, 32
           (1, 32), (1, 32), (2, 31), (3, 30), (4, 29), (5, 27), (8, 25), (12, 21))  # fmt: skip
 _MOST_BYTES = 2**28  # unpacked; the published table has 12 MB
 _FIX = "name the archive staNMF-1.1.tar.gz, or the CSV in it"
+_REPEATED = re.compile(r"(.+)\.[1-9]\d*", re.ASCII)
+_RESERVED = {
+    "if", "else", "repeat", "while", "function", "for", "in", "next", "break", "TRUE", "FALSE", "NULL",
+    "Inf", "NaN", "NA", "NA_integer_", "NA_real_", "NA_character_", "NA_complex_",
+}  # fmt: skip
 
 
 def mask():
@@ -34,7 +41,7 @@ def mask():
 
 
 def read_stanmf(path, genes_table):
-    """The arrays of `flyannot.dataset.importers.pattern_arrays`, and the ImportLog of the columns.
+    """The arrays of `flyannot.dataset.importers.patterns`, and the ImportLog of the columns.
 
     Parameters
     ----------
@@ -109,9 +116,7 @@ def _text(path):
             if len(members) != 1:
                 raise InputError(f"{path} holds {len(members)} files {NAME_IN_ARCHIVE}", fix=_FIX)
             return _decoded(path, archive.extractfile(members[0]))
-    with open(path, "rb") as file:
-        packed = file.read(2) == b"\x1f\x8b"
-    with (gzip.open if packed else open)(path, "rb") as file:
+    with open_packed(path, "rb") as file:
         return _decoded(path, file)
 
 
@@ -120,3 +125,43 @@ def _decoded(path, file):
     if len(raw) > _MOST_BYTES:
         raise InputError(f"{path} unpacks to more than {_MOST_BYTES:,} bytes", fix=_FIX)
     return raw.decode("utf-8-sig")
+
+
+def make_name(text):
+    """What R's make.names makes of a text; source: R's own help page of make.names."""
+    name = re.sub(r"[^A-Za-z0-9._]", ".", text)
+    if not re.match(r"[A-Za-z]|\.(?!\d)", name):
+        name = "X" + name
+    return name + "." if name in _RESERVED else name
+
+
+class RNames:
+    """Finds the gene of a column of an R table."""
+
+    def __init__(self, genes, columns):
+        self._genes, self._columns = genes, set(columns)
+        self._known = [_mangled(known) for known in genes.by_name()]
+
+    def gene_of(self, column):
+        """The Gene, or None where no known name becomes that of the column.
+
+        Raises UnclearGene if several do: among them what is left without a repetition's number, if a
+        column of that name is there too.
+        """
+        found = set(self._fbgns(column))
+        match = _REPEATED.fullmatch(column)
+        if match and match[1] in self._columns:
+            found |= self._fbgns(match[1])
+        if len(found) > 1:
+            raise UnclearGene(f"{column} is {' or '.join(sorted(found))}")
+        return Gene(self._genes.symbol_of(*found), *found) if found else None
+
+    def _fbgns(self, name):
+        return next((known[name] for known in self._known if name in known), set())
+
+
+def _mangled(known):
+    mangled = defaultdict(set)
+    for name, fbgns in known.items():
+        mangled[make_name(name)] |= fbgns
+    return mangled

@@ -8,8 +8,7 @@ from pathlib import Path
 from typing import ClassVar
 
 from flyannot.dataset.importers.genes import Genes, read_genes
-from flyannot.dataset.importers.import_log import ImportLog, Rejected
-from flyannot.dataset.importers.importer import write_tables
+from flyannot.dataset.importers.import_log import ImportLog, Rejected, write_tables
 from flyannot.dataset.importers.pictures import Pictures
 from flyannot.dataset.importers.resolve import resolve
 from flyannot.dataset.importers.source_tables import header_of, read_rows

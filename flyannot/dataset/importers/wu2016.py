@@ -9,10 +9,9 @@ from pathlib import Path
 from typing import ClassVar
 
 from flyannot.dataset.folder import read_annotations
-from flyannot.dataset.importers.import_log import ImportLog
-from flyannot.dataset.importers.importer import Importer, write_tables
-from flyannot.dataset.importers.pattern_arrays import checked, is_npz, read_patterns
-from flyannot.dataset.importers.pattern_pictures import render_patterns
+from flyannot.dataset.importers import Importer
+from flyannot.dataset.importers.import_log import ImportLog, write_tables
+from flyannot.dataset.importers.patterns import checked, is_npz, read_patterns, render_patterns
 from flyannot.dataset.importers.source_tables import header_of, named_columns, read_rows
 from flyannot.dataset.importers.stanmf import read_stanmf
 from flyannot.errors import InputError
@@ -40,7 +39,7 @@ def import_wu2016(sources, folder, options, *, force=False):
 
     Parameters
     ----------
-    sources : one path, of an npz file (`flyannot.dataset.importers.pattern_arrays`), or of the archive of
+    sources : one path, of an npz file (`flyannot.dataset.importers.patterns`), or of the archive of
         staNMF 1.1 or its CSV (`flyannot.dataset.importers.stanmf`)
     folder : path that does not exist, or of an empty folder
     options : Wu2016Options
@@ -52,7 +51,7 @@ def import_wu2016(sources, folder, options, *, force=False):
 
     Returns
     -------
-    summary : dict, as `flyannot.dataset.importers.importer.write_tables` returns
+    summary : dict, as `flyannot.dataset.importers.import_log.write_tables` returns
 
     Raises
     ------

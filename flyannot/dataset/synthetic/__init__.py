@@ -1,1 +1,20 @@
-"""Labelled synthetic embryos."""
+"""Labelled synthetic embryos, and the options of making them."""
+
+from dataclasses import dataclass
+from typing import ClassVar
+
+from flyannot.options import Count, Options, Several, option
+from flyannot.stage_ranges import StageRange
+
+
+@dataclass(frozen=True, kw_only=True)
+class SynthesizeOptions(Options):
+    """How many synthetic embryos of what."""
+
+    table: ClassVar[str] = "synthesize"
+
+    n_genes: int = option(60, Count(most=9999), "Made-up genes.")
+    max_images: int = option(5, Count(most=99), "Most images of a group.")
+    stage_range: tuple = option(
+        ("4-6", "9-10", "13-16"), Several(StageRange()), "Stage ranges to make (repeatable)."
+    )

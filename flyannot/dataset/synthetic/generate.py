@@ -68,15 +68,12 @@ def synthesize(folder, options, *, seed=0, force=False):
     with new_folder(folder, force=force) as staged:
         (staged / "images").mkdir()
         image_rows = [row for group in groups for row in _write_images(staged, group, seed)]
-        write_annotations_csv(staged / "annotations.csv", _annotation_rows(groups))
+        term_rows = _annotation_rows(groups)
+        write_annotations_csv(staged / "annotations.csv", term_rows)
         write_images_csv(staged / "images.csv", image_rows)
         (staged / "README.txt").write_text(_README, encoding="utf-8", newline="\n")
-    return {
-        "images": len(image_rows),
-        "groups": len(groups),
-        "genes": options.n_genes,
-        "annotations": len(_annotation_rows(groups)),
-    }
+    counts = len(image_rows), len(groups), options.n_genes, len(term_rows)
+    return dict(zip(("images", "groups", "genes", "annotations"), counts))
 
 
 def draw_group(gene, stage_range, seed, max_images):
@@ -109,15 +106,8 @@ def _write_images(staged, group, seed):
         picture, view = render_group_image(group, index, seed)
         name = f"images/{group.gene}_{group.stage_range}_{index + 1}.png"
         Image.fromarray(picture).save(staged / name, compress_level=1)
-        rows.append(
-            {
-                "image": name,
-                "gene": group.gene,
-                "stage_range": group.stage_range,
-                "view": view,
-                "source": "synthetic",
-            }
-        )
+        more = {"stage_range": group.stage_range, "view": view, "source": "synthetic"}
+        rows.append({"image": name, "gene": group.gene} | more)
     return rows
 
 

@@ -11,8 +11,7 @@ from typing import NamedTuple
 import numpy as np
 from scipy.sparse import csr_array
 
-from flyannot.dataset.synthetic.anatomy import FOLDS, TERMS
-from flyannot.dataset.synthetic.shapes import ASPECT, distance_to_line, region_mask
+from flyannot.dataset.synthetic.anatomy import ASPECT, FOLDS, TERMS, distance_to_line, region_mask
 from flyannot.descriptors.geometry import blurred, depths_px, enlarged
 from flyannot.stage_ranges import rng_for
 
