@@ -1,10 +1,14 @@
-"""The table of items.  To add one: its file, and a line here."""
+"""The table of items.  To add one: its file, and a line here.  What the papers say, from papers.toml."""
 
+import tomllib
 from collections.abc import Callable
 from dataclasses import dataclass, field, replace
+from functools import lru_cache
+from importlib.resources import files
 
 from flyannot.benchmarks.findings import not_runnable
 from flyannot.benchmarks.setup import SCALES, why_absent
+from flyannot.errors import InputError, did_you_mean
 from flyannot.registry import Registry
 
 OURS = "ours"  # in the place of a paper: a measurement of our own
@@ -36,6 +40,26 @@ class Item:
             return not_runnable(" ".join(map(why_absent, absent)))
         mine = {name: pair[SCALES.index(setup.scale)] for name, pair in self.sizes.items()}
         return self.measure(replace(setup, sizes=mine | setup.sizes))
+
+
+@lru_cache(maxsize=1)
+def papers():
+    """All papers: a dict of paper -> title, authors, venue and one dict for every table or figure."""
+    return tomllib.loads((files("flyannot.benchmarks") / "papers.toml").read_text(encoding="utf-8"))
+
+
+def paper_values(paper, where):
+    """The numbers of one table or figure.
+
+    Raises
+    ------
+    InputError
+        If papers.toml has no such entry.
+    """
+    entries = papers().get(paper, {})
+    if where not in entries:
+        raise InputError(f'papers.toml has no "{paper}.{where}".{did_you_mean(where, entries)}')
+    return entries[where]
 
 
 ITEMS = Registry(

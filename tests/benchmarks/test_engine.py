@@ -10,13 +10,11 @@ import pytest
 
 from flyannot.benchmarks import compare_methods as compared
 from flyannot.benchmarks import items as table
-from flyannot.benchmarks.clocks import Clocked
 from flyannot.benchmarks.compare_methods import Method, compare_methods
-from flyannot.benchmarks.findings import Check, Finding, Source, Target, all_of, not_runnable
-from flyannot.benchmarks.items import ITEMS, OURS, Item, chosen
-from flyannot.benchmarks.papers import paper_values, papers
+from flyannot.benchmarks.findings import Check, Finding, Rows, Source, Target, all_of, exponent, not_runnable
+from flyannot.benchmarks.items import ITEMS, OURS, Item, chosen, paper_values, papers
+from flyannot.benchmarks.measures import Clocked
 from flyannot.benchmarks.records import as_csv, paths_of, read_record
-from flyannot.benchmarks.rows import Rows, exponent
 from flyannot.benchmarks.runner import measure_items, reproduce
 from flyannot.benchmarks.tables import as_text, report, tables_of
 from flyannot.benchmarks.workers import WorkerFailed, peak_mb, run

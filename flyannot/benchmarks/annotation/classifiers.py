@@ -5,10 +5,10 @@ Five folds within each stage range, the same for all.  Genes are not given: ever
 
 import numpy as np
 
-from flyannot.benchmarks.clocks import Stopwatch
 from flyannot.benchmarks.findings import Finding, Source
 from flyannot.benchmarks.inputs.labelled_vectors import read_bags_of_words
 from flyannot.benchmarks.items import Item
+from flyannot.benchmarks.measures import Stopwatch
 from flyannot.classifiers import CLASSIFIERS
 from flyannot.classifiers.cross_validation import cross_validate
 from flyannot.classifiers.folds import folds_of_genes

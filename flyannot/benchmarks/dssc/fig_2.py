@@ -4,13 +4,10 @@ import time
 
 import numpy as np
 
-from flyannot.benchmarks.clocks import Stopwatch
-from flyannot.benchmarks.findings import Check, Finding, Panel
-from flyannot.benchmarks.grading import exact_objective
+from flyannot.benchmarks.findings import Check, Finding, Panel, Rows
 from flyannot.benchmarks.inputs.signals import photograph_patches
-from flyannot.benchmarks.items import Item
-from flyannot.benchmarks.papers import paper_values
-from flyannot.benchmarks.rows import Rows
+from flyannot.benchmarks.items import Item, paper_values
+from flyannot.benchmarks.measures import Stopwatch, exact_objective
 from flyannot.sparse.fit import default_lam, random_patches
 from flyannot.sparse.learners.dssc.learner import DSSC
 

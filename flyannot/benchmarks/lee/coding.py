@@ -8,8 +8,7 @@ import time
 
 import numpy as np
 
-from flyannot.benchmarks.clocks import median_seconds
-from flyannot.benchmarks.grading import graded_codes, normalised
+from flyannot.benchmarks.measures import graded_codes, median_seconds, normalised
 from flyannot.benchmarks.references import lars, quadratic_program
 from flyannot.benchmarks.workers import peak_mb
 from flyannot.sparse.coders import CODERS

@@ -3,12 +3,10 @@
 import numpy as np
 
 from flyannot.benchmarks.compare_methods import Method, compare_methods
-from flyannot.benchmarks.findings import Check, Comparison, Finding, Panel, Target, all_of
+from flyannot.benchmarks.findings import Check, Comparison, Finding, Panel, Rows, Target, all_of, listed
 from flyannot.benchmarks.inputs.signals import stimuli
-from flyannot.benchmarks.items import Item
+from flyannot.benchmarks.items import Item, paper_values
 from flyannot.benchmarks.lee.coding import encode_exactly, learn_dictionaries
-from flyannot.benchmarks.papers import paper_values
-from flyannot.benchmarks.rows import Rows, listed
 from flyannot.sparse.fit import default_lam, random_patches
 
 _N_LEARN = 1_400  # a dictionary is learned from so many

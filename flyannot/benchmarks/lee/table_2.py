@@ -2,13 +2,11 @@
 
 import numpy as np
 
-from flyannot.benchmarks.clocks import Stopwatch
-from flyannot.benchmarks.findings import Check, Comparison, Finding, Panel, Series, all_of
+from flyannot.benchmarks.findings import Check, Comparison, Finding, Panel, Rows, Series, all_of, listed
 from flyannot.benchmarks.inputs.signals import stimuli
-from flyannot.benchmarks.items import Item
+from flyannot.benchmarks.items import Item, paper_values
 from flyannot.benchmarks.lee.coding import encoder
-from flyannot.benchmarks.papers import paper_values
-from flyannot.benchmarks.rows import Rows, listed
+from flyannot.benchmarks.measures import Stopwatch
 from flyannot.sparse.fit import default_lam, random_patches
 from flyannot.sparse.learners.lagrange_dual import primal_objective, solve_dual
 from flyannot.sparse.objective import objective

@@ -4,8 +4,8 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
-from flyannot.benchmarks.clocks import Stopwatch
 from flyannot.benchmarks.inputs.ratings import Ratings
+from flyannot.benchmarks.measures import Stopwatch
 from flyannot.benchmarks.references.completion_cd import CoordinateDescent
 from flyannot.sparse.fit import random_patches
 from flyannot.sparse.learners import LEARNERS

@@ -2,10 +2,10 @@
 
 import numpy as np
 
-from flyannot.benchmarks.clocks import Stopwatch
 from flyannot.benchmarks.findings import Finding, Target
 from flyannot.benchmarks.inputs.whole_pictures import centred, split_by_gene
 from flyannot.benchmarks.items import Item
+from flyannot.benchmarks.measures import Stopwatch
 from flyannot.benchmarks.workers import peak_mb
 from flyannot.errors import InputError
 from flyannot.sparse.coders.missing_values import lasso_of_observed, split_missing

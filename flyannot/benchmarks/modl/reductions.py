@@ -2,11 +2,9 @@
 
 from functools import partial
 
-from flyannot.benchmarks.findings import Check, Comparison, Finding, Panel, Target, all_of
-from flyannot.benchmarks.items import Item
+from flyannot.benchmarks.findings import Check, Comparison, Finding, Panel, Rows, Target, all_of
+from flyannot.benchmarks.items import Item, paper_values
 from flyannot.benchmarks.modl.runs import BATCH_SIZE, SIZES, cases, ratio_to_reach
-from flyannot.benchmarks.papers import paper_values
-from flyannot.benchmarks.rows import Rows
 
 _REDUCTIONS = (1, 4, 8, 12)  # as in the paper
 _CLOSE = 0.02  # relative, of the last test objectives

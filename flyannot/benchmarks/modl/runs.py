@@ -4,12 +4,10 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from flyannot.benchmarks.clocks import Stopwatch
-from flyannot.benchmarks.findings import Source
-from flyannot.benchmarks.grading import exact_objective
+from flyannot.benchmarks.findings import Rows, Source
 from flyannot.benchmarks.inputs.signals import fmri_volumes
 from flyannot.benchmarks.inputs.whole_pictures import centred, whole_pictures
-from flyannot.benchmarks.rows import Rows
+from flyannot.benchmarks.measures import Stopwatch, exact_objective
 from flyannot.sparse.fit import random_patches
 from flyannot.sparse.learners import LEARNERS
 

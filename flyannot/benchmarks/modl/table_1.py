@@ -6,7 +6,7 @@ import numpy as np
 
 from flyannot.benchmarks.findings import Check, Comparison, Finding, Panel, Series, Source
 from flyannot.benchmarks.inputs.ratings import gene_term_matrix, read_ratings
-from flyannot.benchmarks.items import Item
+from flyannot.benchmarks.items import Item, paper_values
 from flyannot.benchmarks.modl.completion import (
     N_COMPONENTS,
     SOLVERS,
@@ -15,7 +15,6 @@ from flyannot.benchmarks.modl.completion import (
     error_and_time,
     split,
 )
-from flyannot.benchmarks.papers import paper_values
 
 _CD, _MODL = SOLVERS
 _LAMS = {_CD: (1e-3, 1e0), _MODL: (1e-2, 1e1)}  # in each objective's own scale; the paper tried 0.01 to 10

@@ -1,10 +1,8 @@
 """MODL, Figure 5: the weights t^-beta."""
 
-from flyannot.benchmarks.findings import Check, Comparison, Finding, Panel, all_of
-from flyannot.benchmarks.items import Item
+from flyannot.benchmarks.findings import Check, Comparison, Finding, Panel, Rows, all_of
+from flyannot.benchmarks.items import Item, paper_values
 from flyannot.benchmarks.modl.runs import BATCH_SIZE, SIZES, cases
-from flyannot.benchmarks.papers import paper_values
-from flyannot.benchmarks.rows import Rows
 
 _LEAST_BETA = 0.76  # the theory, and our learner, want beta above 0.75
 _REDUCTION = 4

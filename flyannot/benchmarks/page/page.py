@@ -6,9 +6,8 @@ from pathlib import Path
 
 from jinja2 import Environment, PackageLoader, StrictUndefined
 
-from flyannot.benchmarks.items import ITEMS, OURS
+from flyannot.benchmarks.items import ITEMS, OURS, paper_values, papers
 from flyannot.benchmarks.page.figures import INSTALL, can_draw
-from flyannot.benchmarks.papers import paper_values, papers
 from flyannot.benchmarks.records import FOLDER, paths_of, read_record
 from flyannot.benchmarks.tables import MEASUREMENTS, is_number, tables_of
 from flyannot.runtime.atomic_file import write_text

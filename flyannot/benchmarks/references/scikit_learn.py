@@ -5,8 +5,7 @@ from contextlib import contextmanager
 
 import numpy as np
 
-from flyannot.benchmarks.clocks import Stopwatch
-from flyannot.benchmarks.grading import graded_codes, graded_dictionary, normalised
+from flyannot.benchmarks.measures import Stopwatch, graded_codes, graded_dictionary, normalised
 from flyannot.descriptors.sift import normalise
 
 _N_WARM = 64  # patches of a first small run

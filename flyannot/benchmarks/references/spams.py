@@ -2,8 +2,13 @@
 
 import numpy as np
 
-from flyannot.benchmarks.clocks import Stopwatch, median_seconds
-from flyannot.benchmarks.grading import graded_codes, graded_dictionary, normalised
+from flyannot.benchmarks.measures import (
+    Stopwatch,
+    graded_codes,
+    graded_dictionary,
+    median_seconds,
+    normalised,
+)
 from flyannot.descriptors.sift import normalise
 
 _N_WARM = 64  # patches of a first small run

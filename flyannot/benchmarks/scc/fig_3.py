@@ -3,11 +3,9 @@
 import numpy as np
 
 from flyannot.benchmarks.compare_methods import compare_methods
-from flyannot.benchmarks.findings import Check, Finding, Panel, Series
+from flyannot.benchmarks.findings import Check, Finding, Panel, Rows, Series, listed
 from flyannot.benchmarks.inputs.patches import patches_of
-from flyannot.benchmarks.items import Item
-from flyannot.benchmarks.papers import paper_values
-from flyannot.benchmarks.rows import Rows, listed
+from flyannot.benchmarks.items import Item, paper_values
 from flyannot.benchmarks.scc.learning import scc
 
 _N_EPOCHS = 10

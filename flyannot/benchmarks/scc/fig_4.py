@@ -2,8 +2,7 @@
 
 from flyannot.benchmarks.findings import Check, Finding, Panel, Series, all_of
 from flyannot.benchmarks.inputs.patches import patches_of
-from flyannot.benchmarks.items import Item
-from flyannot.benchmarks.papers import paper_values, papers
+from flyannot.benchmarks.items import Item, paper_values, papers
 from flyannot.benchmarks.scc.learning import learn, plain_loop
 
 _STAGE_RANGES = ("4-6", "11-12")  # the paper does not say which two

@@ -8,8 +8,7 @@ import numpy as np
 
 from flyannot.benchmarks.findings import Check, Finding, Panel, Series, Source
 from flyannot.benchmarks.inputs.annotated_pictures import annotated_pictures
-from flyannot.benchmarks.items import Item
-from flyannot.benchmarks.papers import paper_values
+from flyannot.benchmarks.items import Item, paper_values
 from flyannot.benchmarks.scc.learning import learned_atoms
 from flyannot.classifiers.cross_validation import cross_validate
 from flyannot.classifiers.folds import folds_of_genes

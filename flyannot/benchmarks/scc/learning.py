@@ -6,9 +6,8 @@ held sample.  Compilation and a first small run come before the clock starts.
 
 import numpy as np
 
-from flyannot.benchmarks.clocks import Clocked
 from flyannot.benchmarks.compare_methods import Method
-from flyannot.benchmarks.grading import exact_objective, graded_dictionary, normalised
+from flyannot.benchmarks.measures import Clocked, exact_objective, graded_dictionary, normalised
 from flyannot.benchmarks.references import spams, why_absent
 from flyannot.benchmarks.references.plain_scc import PlainSCC
 from flyannot.descriptors.sift import normalise

@@ -2,13 +2,21 @@
 
 import numpy as np
 
-from flyannot.benchmarks.clocks import Stopwatch
-from flyannot.benchmarks.findings import PROJECTED, Check, Comparison, Finding, Panel, Series, Target
+from flyannot.benchmarks.findings import (
+    PROJECTED,
+    Check,
+    Comparison,
+    Finding,
+    Panel,
+    Rows,
+    Series,
+    Target,
+    listed,
+)
 from flyannot.benchmarks.inputs.patches import patches_of
-from flyannot.benchmarks.items import Item
-from flyannot.benchmarks.papers import paper_values, papers
+from flyannot.benchmarks.items import Item, paper_values, papers
+from flyannot.benchmarks.measures import Stopwatch
 from flyannot.benchmarks.references import spams, why_absent
-from flyannot.benchmarks.rows import Rows, listed
 from flyannot.benchmarks.scc.codes_only import CodesOnly
 from flyannot.benchmarks.scc.learning import PATCHES_AT_BATCH_1, any_ol, hours, who_is_ol
 from flyannot.descriptors.sift import normalise

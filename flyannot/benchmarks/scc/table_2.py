@@ -3,11 +3,20 @@
 import numpy as np
 
 from flyannot.benchmarks.compare_methods import compare_methods
-from flyannot.benchmarks.findings import PROJECTED, Check, Comparison, Finding, Panel, Series, Target, all_of
+from flyannot.benchmarks.findings import (
+    PROJECTED,
+    Check,
+    Comparison,
+    Finding,
+    Panel,
+    Rows,
+    Series,
+    Target,
+    all_of,
+    listed,
+)
 from flyannot.benchmarks.inputs.patches import patches_of
-from flyannot.benchmarks.items import Item
-from flyannot.benchmarks.papers import paper_values, papers
-from flyannot.benchmarks.rows import Rows, listed
+from flyannot.benchmarks.items import Item, paper_values, papers
 from flyannot.benchmarks.scc import learning
 
 _N_EPOCHS = 10  # of SCC, as in the paper

@@ -5,11 +5,9 @@ from functools import partial
 
 import numpy as np
 
-from flyannot.benchmarks.findings import Finding, Panel, Series
+from flyannot.benchmarks.findings import Finding, Panel, Rows, Series
 from flyannot.benchmarks.inputs.labelled_vectors import corel5k, embryo_words
-from flyannot.benchmarks.items import Item
-from flyannot.benchmarks.papers import paper_values
-from flyannot.benchmarks.rows import Rows
+from flyannot.benchmarks.items import Item, paper_values
 from flyannot.benchmarks.siso.annotators import HASH_EXACT, LASSO, VARIANT, answered
 from flyannot.scores.average_precision import mean_average_precision
 

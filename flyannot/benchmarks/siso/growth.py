@@ -2,12 +2,10 @@
 
 import numpy as np
 
-from flyannot.benchmarks.clocks import Stopwatch
-from flyannot.benchmarks.findings import Check, Comparison, Finding, Panel, Source
+from flyannot.benchmarks.findings import Check, Comparison, Finding, Panel, Rows, Source, exponent, listed
 from flyannot.benchmarks.inputs.patches import descriptors_of
-from flyannot.benchmarks.items import Item
-from flyannot.benchmarks.papers import paper_values
-from flyannot.benchmarks.rows import Rows, exponent, listed
+from flyannot.benchmarks.items import Item, paper_values
+from flyannot.benchmarks.measures import Stopwatch
 from flyannot.benchmarks.siso.annotators import CD, HASH, HASH_EXACT, LASSO, PUBLISHED, SISO, VARIANT, fitted
 from flyannot.descriptors.sift import normalise
 

@@ -1,7 +1,6 @@
 """SISO, Figures 2 to 5: MAP against the share tau of the labelled rows."""
 
-from flyannot.benchmarks.findings import Check, Panel
-from flyannot.benchmarks.rows import Rows
+from flyannot.benchmarks.findings import Check, Panel, Rows
 from flyannot.benchmarks.siso.annotators import HASH, LASSO, SISO
 from flyannot.benchmarks.siso.collections import COREL5K, EMBRYOS, MAP_LOSS, ON_THE_SAME, finding, map_lead
 from flyannot.benchmarks.siso.methods import METHODS

@@ -1,7 +1,7 @@
 """Coding at a fixed dictionary: ours beside the bare product X D^T, SPAMS and scikit-learn."""
 
 from flyannot.benchmarks.compare_methods import Method, compare_methods
-from flyannot.benchmarks.findings import Finding, Target
+from flyannot.benchmarks.findings import Finding, Rows, Target
 from flyannot.benchmarks.inputs.patches import LAM, patches_of
 from flyannot.benchmarks.items import Item
 from flyannot.benchmarks.lee.coding import (
@@ -12,7 +12,6 @@ from flyannot.benchmarks.lee.coding import (
     multiply,
 )
 from flyannot.benchmarks.references import scikit_learn, spams
-from flyannot.benchmarks.rows import Rows
 from flyannot.benchmarks.speed.learn import N_EPOCHS, SIZES_OF_ATOMS
 
 _M_ON_THREADS = 1000

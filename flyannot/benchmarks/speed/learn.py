@@ -1,11 +1,10 @@
 """Learning, per patch and epoch: SCC, the plain loop, SPAMS and scikit-learn from the same initial atoms."""
 
 from flyannot.benchmarks.compare_methods import Method, compare_methods
-from flyannot.benchmarks.findings import Finding, Target
+from flyannot.benchmarks.findings import Finding, Rows, Target
 from flyannot.benchmarks.inputs.patches import LAM, patches_of
 from flyannot.benchmarks.items import Item
 from flyannot.benchmarks.references import scikit_learn
-from flyannot.benchmarks.rows import Rows
 from flyannot.benchmarks.scc.learning import plain_loop, scc, spams_ol
 
 N_EPOCHS = 10  # of SCC and the plain loop, as in the paper; references have one, being slower

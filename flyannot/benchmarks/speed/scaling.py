@@ -1,10 +1,9 @@
 """How the cost of learning grows: with the atoms, and with the patches."""
 
 from flyannot.benchmarks.compare_methods import Method, compare_methods
-from flyannot.benchmarks.findings import Finding, Target
+from flyannot.benchmarks.findings import Finding, Rows, Target, exponent
 from flyannot.benchmarks.inputs.patches import LAM, patches_of
 from flyannot.benchmarks.items import Item
-from flyannot.benchmarks.rows import Rows, exponent
 from flyannot.benchmarks.scc.learning import learn_streamed, plain_loop, scc
 
 _M = 1000

@@ -2,11 +2,11 @@
 
 import numpy as np
 
-from flyannot.benchmarks.clocks import median_seconds
 from flyannot.benchmarks.compare_methods import Method, compare_methods
 from flyannot.benchmarks.findings import Finding, Target
 from flyannot.benchmarks.inputs.pictures import embryo_pictures
 from flyannot.benchmarks.items import Item
+from flyannot.benchmarks.measures import median_seconds
 from flyannot.benchmarks.references import opencv_sift
 from flyannot.benchmarks.workers import peak_mb
 from flyannot.descriptors.patches import patch_corners
