@@ -289,7 +289,7 @@ def test_both_commands_list_measure_and_answer(flyannot, made_up, tmp_path, monk
     assert [line.split()[0] for line in listed.out.splitlines()] == list(ITEMS)
     assert flyannot("reproduce").code == 2
     ours = [*made_up[:2], MadeUp("four", paper=OURS)]
-    for module in ("items", "page.page"):
+    for module in ("items", "page"):
         monkeypatch.setattr(f"flyannot.benchmarks.{module}.ITEMS", {one.item.name: one.item for one in ours})
     assert flyannot("reproduce one -o OUT", OUT=tmp_path / "out").code == 0
     benched = flyannot("bench -o OUT", OUT=tmp_path / "out")

@@ -7,7 +7,6 @@ import pytest
 from PIL import Image
 
 from flyannot.benchmarks import compare_methods as compared
-from flyannot.benchmarks.annotation import classifiers, retrieval
 from flyannot.benchmarks.compare_methods import compare_methods
 from flyannot.benchmarks.findings import Source
 from flyannot.benchmarks.inputs.annotated_pictures import Pictures
@@ -16,15 +15,16 @@ from flyannot.benchmarks.inputs.ratings import Ratings
 from flyannot.benchmarks.items import ITEMS
 from flyannot.benchmarks.modl import completion, missing_pixels
 from flyannot.benchmarks.modl.runs import Case, learn
+from flyannot.benchmarks.ours import classifiers, code, retrieval, sift, target
+from flyannot.benchmarks.ours.learn import methods as learning_methods
 from flyannot.benchmarks.records import read_record
 from flyannot.benchmarks.runner import reproduce
 from flyannot.benchmarks.scc import fig_5, learning
 from flyannot.benchmarks.siso import annotators
 from flyannot.benchmarks.siso.growth import answer, flat_cost
-from flyannot.benchmarks.speed import code, sift, target
-from flyannot.benchmarks.speed.learn import methods as learning_methods
 from flyannot.features.groups import Groups
 from flyannot.scores.metrics import Outcome
+from flyannot.sparse.coders import CODERS
 from flyannot.sparse.learners import LEARNERS
 
 KEYS = {"who", "variant", "n", "threads", "us_per_sample", "times_as_long", "objective", "gap", "peak_mb"}
@@ -47,7 +47,7 @@ def no_workers(monkeypatch):
 def of_noise(patches, monkeypatch):
     """Every item learns from the patches of noise."""
     for module in ("learners", "target"):
-        monkeypatch.setattr(f"flyannot.benchmarks.speed.{module}.patches_of", lambda *a: patches)
+        monkeypatch.setattr(f"flyannot.benchmarks.ours.{module}.patches_of", lambda *a: patches)
     return patches
 
 
@@ -77,11 +77,13 @@ def test_streamed_patches_are_learned_from_as_those_in_memory(patches):
 
 
 def test_coding_has_every_key_and_ratios_to_the_product(setup, patches, monkeypatch):
-    monkeypatch.setattr(code, "learned", lambda *a: (patches.initial_atoms(20),) * 2)
+    file = patches.initial_atoms(20)
+    monkeypatch.setattr(code, "learned", lambda *a: dict.fromkeys(("last", "last_but_one"), file))
     ours = [method for method in code.methods(setup, patches, 20, 64) if not method.reference]
     rows = compare_methods(setup, ours)
     assert all(set(row) >= KEYS for row in rows)
-    assert [row["who"] for row in rows] == ["flyannot", "flyannot", "gemm"]
+    assert [row["who"] for row in rows] == ["flyannot", "flyannot", "gemm", *["flyannot"] * (len(CODERS) - 1)]
+    assert {row["variant"] for row in rows[3:]} | {"cd"} == set(CODERS) == set(code.measured())
     assert rows[0]["worst_relative_gap"] <= 1.01e-4 and rows[0]["times_gemm"] > 0
     assert rows[2]["objective"] is None and rows[2]["us_per_sample"] > 0
 

@@ -72,6 +72,18 @@ def learned_atoms(descriptors, n_atoms, rng, *, n_epochs, learner="scc", **setti
     return np.ascontiguousarray(learner.D, np.float32), lam
 
 
+def learn_dictionaries(patches, initial, lam, n, n_epochs):
+    """In a worker: learn by SCC; files of the dictionaries after the `last` epoch and the `last_but_one`."""
+    X, kept = normalised(patches, slice(n)), []
+    learner = LEARNERS["scc"](np.load(initial), len(X), lam=lam)
+    for _ in epochs_of(X, learner, n_epochs=n_epochs, rng=_rng(), n_evaluated=0):
+        kept.append(np.array(learner.D))
+    files = {name: f"{initial}-{name}.npy" for name in ("last_but_one", "last")}
+    for path, D in zip(files.values(), kept[-2:]):
+        np.save(path, D)
+    return files
+
+
 def learn(patches, held, initial, lam, n, n_epochs, learner="scc", settings=None):
     """In a worker: learn by a learner of the table, or by the plain loop, from patches in memory.
 
