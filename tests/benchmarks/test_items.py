@@ -9,17 +9,17 @@ from PIL import Image
 from flyannot.benchmarks import compare_methods as compared
 from flyannot.benchmarks.compare_methods import compare_methods
 from flyannot.benchmarks.findings import Source
-from flyannot.benchmarks.inputs.annotated_pictures import Pictures
 from flyannot.benchmarks.inputs.pictures import embryo_images
 from flyannot.benchmarks.inputs.ratings import Ratings
 from flyannot.benchmarks.items import ITEMS
 from flyannot.benchmarks.modl import completion, missing_pixels
-from flyannot.benchmarks.modl.runs import Case, learn
+from flyannot.benchmarks.modl.figures import Case, learn
 from flyannot.benchmarks.ours import classifiers, code, retrieval, sift, target
 from flyannot.benchmarks.ours.learn import methods as learning_methods
 from flyannot.benchmarks.records import read_record
 from flyannot.benchmarks.runner import reproduce
 from flyannot.benchmarks.scc import fig_5, learning
+from flyannot.benchmarks.scc.fig_5 import Pictures
 from flyannot.benchmarks.siso import annotators
 from flyannot.benchmarks.siso.growth import answer, flat_cost
 from flyannot.features.groups import Groups

@@ -3,12 +3,12 @@
 import numpy as np
 import pytest
 
+from flyannot.benchmarks.modl.completion import CoordinateDescent
 from flyannot.benchmarks.references import exact_codes
-from flyannot.benchmarks.references.completion_cd import CoordinateDescent
 from flyannot.benchmarks.references.full_sweep_cd import full_sweep_cd
 from flyannot.benchmarks.references.plain_scc import PlainSCC
 from flyannot.benchmarks.references.scikit_learn import lasso_codes
-from flyannot.benchmarks.scc.codes_only import CodesOnly
+from flyannot.benchmarks.scc.table_1 import CodesOnly
 from flyannot.sparse.coders import CODERS
 from flyannot.sparse.coders.siso import encode as siso
 from flyannot.sparse.fit import learn as epochs_of

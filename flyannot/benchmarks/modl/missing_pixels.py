@@ -3,7 +3,7 @@
 import numpy as np
 
 from flyannot.benchmarks.findings import Finding, Target
-from flyannot.benchmarks.inputs.whole_pictures import centred, split_by_gene
+from flyannot.benchmarks.inputs.pictures import centred, split_by_gene
 from flyannot.benchmarks.items import Item
 from flyannot.benchmarks.measures import Stopwatch
 from flyannot.benchmarks.workers import peak_mb
