@@ -91,7 +91,7 @@ ITEMS = Registry(
         "code": f"{_HERE}.ours.code:ITEM",
         "sift": f"{_HERE}.ours.sift:ITEM",
         "target": f"{_HERE}.ours.target:ITEM",
-        "scaling": f"{_HERE}.ours.scaling:ITEM",
+        "scaling": f"{_HERE}.ours.learn:GROWTH",
         "missing-pixels": f"{_HERE}.modl.missing_pixels:ITEM",
         "classifiers": f"{_HERE}.ours.classifiers:ITEM",
         "retrieval": f"{_HERE}.ours.retrieval:ITEM",
