@@ -67,8 +67,8 @@ ITEMS = Registry(
     {
         "scc-table-1": f"{_HERE}.scc.table_1:ITEM",
         "scc-table-2": f"{_HERE}.scc.table_2:ITEM",
-        "scc-fig-3": f"{_HERE}.scc.fig_3:ITEM",
-        "scc-fig-4": f"{_HERE}.scc.fig_4:ITEM",
+        "scc-fig-3": f"{_HERE}.scc.figures:FIG_3",
+        "scc-fig-4": f"{_HERE}.scc.figures:FIG_4",
         "scc-fig-5": f"{_HERE}.scc.fig_5:ITEM",
         "lee-table-1": f"{_HERE}.lee:TABLE_1",
         "lee-table-2": f"{_HERE}.lee:TABLE_2",
