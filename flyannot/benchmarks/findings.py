@@ -125,15 +125,13 @@ class Finding:
     @classmethod
     def from_json(cls, stored):
         """What `as_json` gave, as a finding again."""
-        panels = [p | {"series": [Series(**s) for s in p["series"]]} for p in stored["panels"]]
-        parts = {
-            "source": Source(**stored["source"]),
-            "checks": [Check(**c) for c in stored["checks"]],
-            "targets": [Target(**t) for t in stored["targets"]],
-            "comparisons": [Comparison(**c) for c in stored["comparisons"]],
-            "panels": [Panel(**p) for p in panels],
-        }
-        return cls(**(stored | parts))
+        kinds = {"checks": Check, "targets": Target, "comparisons": Comparison}
+        parts = {name: [kind(**one) for one in stored[name]] for name, kind in kinds.items()}
+        parts["source"] = Source(**stored["source"])
+        parts["panels"] = [
+            Panel(**p | {"series": [Series(**s) for s in p["series"]]}) for p in stored["panels"]
+        ]
+        return cls(**stored | parts)
 
 
 def not_runnable(why):

@@ -116,16 +116,12 @@ def _beside_all(ours):
         yield Comparison(f"speed-up of MODL, paper: {name}, ours: genes x terms", "x", theirs, time)
 
 
-_item = partial(Item, paper="modl", where="table-1")
 _SIZES = {"n_lams": (7, 15), "n_splits": (1, 5)}
-TABLE_1 = _item(
-    "modl-table-1",
-    "Ratings: MODL against coordinate descent",
-    measure_ratings,
-    needs=("ratings",),
-    sizes=_SIZES,
-)
-GENES_AND_TERMS = _item(
+TABLE_1 = Item(
+    "modl-table-1", "Ratings: MODL against coordinate descent", measure_ratings, "modl", "table-1",
+    ("ratings",), _SIZES,
+)  # fmt: skip
+GENES_AND_TERMS = Item(
     "modl-completion", "Completing genes x terms: MODL against coordinate descent", measure_genes_and_terms,
-    needs=("bdgp",), sizes=_SIZES | {"n_genes": (2_000, 1_000_000)},
+    "modl", "table-1", ("bdgp",), _SIZES | {"n_genes": (2_000, 1_000_000)},
 )  # fmt: skip

@@ -24,9 +24,7 @@ _OPENCV = {
 def measure(setup):
     """One comparison on a few pictures."""
     greys, source = embryo_pictures(setup)
-    path = setup.scratch / "greys.npy"
-    np.save(path, np.stack(greys[: setup.sizes["n_pictures"]]))
-    grid = {"greys": str(path), "stride_px": _STRIDE_PX}
+    grid = setup.save("sift", greys=np.stack(greys[: setup.sizes["n_pictures"]])) | {"stride_px": _STRIDE_PX}
     ours = Method("flyannot", f"{_PATCH_PX} px", describe, grid)
     theirs = [
         Method("OpenCV", f"{px} px", describe_by_opencv, grid | {"patch_px": px}, "opencv", note=note)
