@@ -64,32 +64,6 @@ def timed_steps(learner, X, blocks, clock=time.process_time):
     return seconds
 
 
-class Clocked:
-    """An object that behaves as another; `seconds` sums the time of its methods `timed` and of indexing."""
-
-    def __init__(self, inner, *timed, clock=time.process_time):
-        self._inner, self._timed, self._clock, self.seconds = inner, timed, clock, 0.0
-
-    def __getattr__(self, name):
-        attribute = getattr(self._inner, name)
-        return self._call(attribute) if name in self._timed else attribute
-
-    def __len__(self):
-        return len(self._inner)
-
-    def __getitem__(self, rows):
-        return self._call(self._inner.__getitem__)(rows)
-
-    def _call(self, function):
-        def timed(*arguments):
-            with Stopwatch(self._clock) as watch:
-                result = function(*arguments)
-            self.seconds += watch.seconds
-            return result
-
-        return timed
-
-
 def normalised(file, rows):
     """Rows of a file as they are learned from and coded: descriptors normalised, other signals as stored."""
     X = np.load(file, mmap_mode="r")[rows]

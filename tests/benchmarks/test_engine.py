@@ -13,7 +13,6 @@ from flyannot.benchmarks import items as table
 from flyannot.benchmarks.compare_methods import Method, compare_methods
 from flyannot.benchmarks.findings import Check, Finding, Rows, Source, Target, all_of, exponent, not_runnable
 from flyannot.benchmarks.items import ITEMS, OURS, Item, chosen, paper_values, papers
-from flyannot.benchmarks.measures import Clocked
 from flyannot.benchmarks.records import as_csv, paths_of, read_record
 from flyannot.benchmarks.runner import measure_items, reproduce
 from flyannot.benchmarks.tables import as_text, report, tables_of
@@ -233,16 +232,6 @@ def test_the_peak_of_a_worker_is_its_own():
 def test_a_worker_that_fails_says_why():
     with pytest.raises(WorkerFailed, match="made_up:fails.*ValueError: no number"):
         run(fails, {})
-
-
-def test_a_clocked_object_behaves_as_its_inner_and_counts_only_what_is_named():
-    ticks = iter(range(100))
-    inner = [3, 1, 2]
-    clocked = Clocked(inner, "sort", clock=lambda: next(ticks))
-    assert len(clocked) == 3 and clocked.index(1) == 1 and clocked.seconds == 0
-    clocked.sort()
-    assert inner == [1, 2, 3] and clocked.seconds == 1
-    assert clocked[0] == 1 and clocked.seconds == 2  # rows are always counted
 
 
 @pytest.mark.parametrize("power", [0.0, 0.5, 1.0, 2.0])

@@ -55,8 +55,8 @@ def _finding(setup, ratings, source, beside, why):
     lines = [Series(solver, *zip(*trace)) for solver, trace in runs[0].items()]
     return Finding(
         source=Source(f"{source.text}; {splits}", source.kind),
-        variant=f"modl with |z|^2 and l2 atoms, {completion.N_COMPONENTS} components, beta 0.9, mini-batches of "
-        f"n/100; lam by a third held out of the training entries: {chosen}",
+        variant=f"modl with |z|^2 and l2 atoms, {completion.N_COMPONENTS} components, beta 0.9, "
+        f"mini-batches of n/100; lam by a third held out of the training entries: {chosen}",
         why=why,
         checks=list(_checks(runs)),
         comparisons=list(beside({solver: error_and_time(trace) for solver, trace in runs[0].items()})),
