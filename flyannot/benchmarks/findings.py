@@ -175,8 +175,3 @@ def exponent(sizes, costs):
     if len(set(sizes)) < 2:
         return None
     return float(np.polyfit(np.log(sizes), np.log(costs), 1)[0])
-
-
-def listed(values, form=".3g", ending=""):
-    """Numbers in words."""
-    return ", ".join(format(value, form) for value in values) + ending

@@ -3,22 +3,13 @@
 import numpy as np
 
 from flyannot.benchmarks.compare_methods import Method, compare_methods
-from flyannot.benchmarks.findings import (
-    Check,
-    Comparison,
-    Finding,
-    Panel,
-    Rows,
-    Series,
-    Target,
-    all_of,
-    listed,
-)
+from flyannot.benchmarks.findings import Check, Comparison, Finding, Panel, Rows, Series, Target, all_of
 from flyannot.benchmarks.inputs.signals import stimuli
 from flyannot.benchmarks.items import Item, paper_values
 from flyannot.benchmarks.measures import Stopwatch, graded_codes, normalised, timed
 from flyannot.benchmarks.references import exact_codes
 from flyannot.benchmarks.scc.learning import learn_dictionaries
+from flyannot.benchmarks.tables import listed
 from flyannot.sparse.coders import CODERS
 from flyannot.sparse.fit import default_lam, random_patches
 from flyannot.sparse.learners.lagrange_dual import primal_objective, solve_dual

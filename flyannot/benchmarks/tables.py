@@ -86,6 +86,11 @@ def number(value, key=""):
     return f"{value:.5f}" if "objective" in key and abs(value) < 10 else f"{value:.4g}"
 
 
+def listed(values, form=".3g", ending=""):
+    """Numbers in words."""
+    return ", ".join(format(value, form) for value in values) + ending
+
+
 def yes(flag):
     """A truth in words; the false one stands out."""
     return "yes" if flag else "NO"

@@ -14,7 +14,7 @@ from flyannot.benchmarks.inputs.ratings import Ratings
 from flyannot.benchmarks.items import ITEMS
 from flyannot.benchmarks.modl import completion, missing_pixels
 from flyannot.benchmarks.modl.figures import Case, learn
-from flyannot.benchmarks.ours import classifiers, code, retrieval, sift, target
+from flyannot.benchmarks.ours import classifiers, code, learners, retrieval, sift, target
 from flyannot.benchmarks.ours.learn import methods as learning_methods
 from flyannot.benchmarks.records import read_record
 from flyannot.benchmarks.runner import reproduce
@@ -22,6 +22,7 @@ from flyannot.benchmarks.scc import fig_5, learning
 from flyannot.benchmarks.scc.fig_5 import Pictures
 from flyannot.benchmarks.siso import annotators
 from flyannot.benchmarks.siso.growth import answer, flat_cost
+from flyannot.classifiers import CLASSIFIERS
 from flyannot.features.groups import Groups
 from flyannot.scores.metrics import Outcome
 from flyannot.sparse.coders import CODERS
@@ -135,6 +136,12 @@ def test_every_learner_has_a_row_of_its_own_beside_spams(setup, of_noise, no_wor
     assert set(LEARNERS) == {row["who"] for row in rows if row["who"] != "SPAMS OL"}
     ours, theirs = ({row["variant"] for row in rows if row["who"] == who} for who in ("ol", "SPAMS OL"))
     assert theirs < ours  # at the same batch sizes
+
+
+@pytest.mark.parametrize("item, table", [(learners, LEARNERS), (code, CODERS), (classifiers, CLASSIFIERS)])
+def test_a_new_entry_of_a_table_is_measured_without_a_change(item, table, monkeypatch):
+    monkeypatch.setitem(table.places, "dummy", "nowhere:Dummy")
+    assert set(item.measured()) == set(table) > {"dummy"}
 
 
 def test_a_real_item_goes_through_from_end_to_end(setup, tmp_path):

@@ -100,10 +100,8 @@ class RowsWithMissing:
     """Rows of a matrix, NaN where nothing was observed; made as they are asked for."""
 
     def __init__(self, ratings):
-        order = np.argsort(ratings.rows, kind="stable")
-        self._columns, self._values = ratings.columns[order], ratings.values[order]
-        self._first = np.concatenate([[0], np.cumsum(np.bincount(ratings.rows, minlength=ratings.shape[0]))])
-        self.shape = ratings.shape
+        order, self._first, self._columns = _sorted_by(ratings.rows, ratings.columns, ratings.shape[0])
+        self._values, self.shape = ratings.values[order], ratings.shape
 
     def __len__(self):
         return self.shape[0]

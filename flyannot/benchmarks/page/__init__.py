@@ -87,9 +87,5 @@ def _lines(paper, record):
 def _shown(table):
     more = len(table.rows) - _MOST_ROWS
     folded = table.caption == MEASUREMENTS or len(table.rows) > _MOST_OPEN
-    shown = replace(table, rows=table.rows[:_MOST_ROWS])
-    return {
-        "table": shown,
-        "folded": folded,
-        "more": f"{more:,} more rows are in the file" if more > 0 else "",
-    }
+    text = f"{more:,} more rows are in the file" if more > 0 else ""
+    return {"table": replace(table, rows=table.rows[:_MOST_ROWS]), "folded": folded, "more": text}

@@ -3,10 +3,11 @@
 import numpy as np
 
 from flyannot.benchmarks.compare_methods import compare_methods
-from flyannot.benchmarks.findings import Check, Finding, Panel, Rows, Series, all_of, listed
+from flyannot.benchmarks.findings import Check, Finding, Panel, Rows, Series, all_of
 from flyannot.benchmarks.inputs.patches import patches_of
 from flyannot.benchmarks.items import Item, paper_values, papers
 from flyannot.benchmarks.scc.learning import learn, plain_loop, scc
+from flyannot.benchmarks.tables import listed
 
 _N_EPOCHS = 10
 _STAGE_RANGES = ("4-6", "11-12")  # of Figure 4; the paper does not say which two

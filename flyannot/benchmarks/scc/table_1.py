@@ -2,22 +2,13 @@
 
 import numpy as np
 
-from flyannot.benchmarks.findings import (
-    PROJECTED,
-    Check,
-    Comparison,
-    Finding,
-    Panel,
-    Rows,
-    Series,
-    Target,
-    listed,
-)
+from flyannot.benchmarks.findings import PROJECTED, Check, Comparison, Finding, Panel, Rows, Series, Target
 from flyannot.benchmarks.inputs.patches import patches_of
 from flyannot.benchmarks.items import Item, paper_values, papers
 from flyannot.benchmarks.measures import timed_steps
 from flyannot.benchmarks.references import spams, why_absent
 from flyannot.benchmarks.scc.learning import PATCHES_AT_BATCH_1, any_ol, hours, who_is_ol
+from flyannot.benchmarks.tables import listed
 from flyannot.descriptors.sift import normalise
 from flyannot.sparse.fit import learn
 from flyannot.sparse.kernels import kernel

@@ -2,11 +2,12 @@
 
 import numpy as np
 
-from flyannot.benchmarks.findings import Check, Comparison, Finding, Panel, Rows, Source, exponent, listed
+from flyannot.benchmarks.findings import Check, Comparison, Finding, Panel, Rows, Source, exponent
 from flyannot.benchmarks.inputs.patches import descriptors_of
 from flyannot.benchmarks.items import Item, paper_values
 from flyannot.benchmarks.measures import Stopwatch
 from flyannot.benchmarks.siso.annotators import CD, HASH, HASH_EXACT, LASSO, PUBLISHED, SISO, VARIANT, fitted
+from flyannot.benchmarks.tables import listed
 from flyannot.descriptors.sift import normalise
 
 _SIZES = {
