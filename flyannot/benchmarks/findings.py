@@ -127,11 +127,8 @@ class Finding:
         """What `as_json` gave, as a finding again."""
         kinds = {"checks": Check, "targets": Target, "comparisons": Comparison}
         parts = {name: [kind(**one) for one in stored[name]] for name, kind in kinds.items()}
-        parts["source"] = Source(**stored["source"])
-        parts["panels"] = [
-            Panel(**p | {"series": [Series(**s) for s in p["series"]]}) for p in stored["panels"]
-        ]
-        return cls(**stored | parts)
+        panels = [Panel(**p | {"series": [Series(**s) for s in p["series"]]}) for p in stored["panels"]]
+        return cls(**stored | parts | {"source": Source(**stored["source"]), "panels": panels})
 
 
 def not_runnable(why):
