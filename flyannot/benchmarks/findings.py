@@ -1,4 +1,4 @@
-"""What an item found, as plain data: it goes to JSON and comes back the same."""
+"""What an item found, as plain data: it goes to JSON and comes back the same.  Rows are dicts by column."""
 
 from dataclasses import asdict, dataclass, field
 
@@ -125,15 +125,10 @@ class Finding:
     @classmethod
     def from_json(cls, stored):
         """What `as_json` gave, as a finding again."""
-        panels = [p | {"series": [Series(**s) for s in p["series"]]} for p in stored["panels"]]
-        parts = {
-            "source": Source(**stored["source"]),
-            "checks": [Check(**c) for c in stored["checks"]],
-            "targets": [Target(**t) for t in stored["targets"]],
-            "comparisons": [Comparison(**c) for c in stored["comparisons"]],
-            "panels": [Panel(**p) for p in panels],
-        }
-        return cls(**(stored | parts))
+        kinds = {"checks": Check, "targets": Target, "comparisons": Comparison}
+        parts = {name: [kind(**one) for one in stored[name]] for name, kind in kinds.items()}
+        panels = [Panel(**p | {"series": [Series(**s) for s in p["series"]]}) for p in stored["panels"]]
+        return cls(**stored | parts | {"source": Source(**stored["source"]), "panels": panels})
 
 
 def not_runnable(why):
@@ -149,3 +144,31 @@ def plain(value):
         return [plain(v) for v in value]
     value = value.item() if isinstance(value, np.generic) else value
     return None if isinstance(value, float) and not np.isfinite(value) else value
+
+
+class Rows(list):
+    """Dicts of text and numbers by column."""
+
+    def where(self, **wanted):
+        """The rows that have these values."""
+        return Rows(row for row in self if all(row.get(name) == value for name, value in wanted.items()))
+
+    def column(self, name, **wanted):
+        """The values of a column, of the rows that have what is wanted."""
+        return [row[name] for row in self.where(**wanted)]
+
+    def value(self, name, **wanted):
+        """The value of a column in the first row that has what is wanted; None without one."""
+        return next((row.get(name) for row in self.where(**wanted)), None)
+
+    def lines(self, by, x, y, name="{}"):
+        """A `Series` of y against x for every value of the column `by`."""
+        keys = dict.fromkeys(row[by] for row in self)
+        return [Series(name.format(k), self.column(x, **{by: k}), self.column(y, **{by: k})) for k in keys]
+
+
+def exponent(sizes, costs):
+    """The a of costs ~ sizes^a: the slope of the least-squares line through the logarithms, or None."""
+    if len(set(sizes)) < 2:
+        return None
+    return float(np.polyfit(np.log(sizes), np.log(costs), 1)[0])

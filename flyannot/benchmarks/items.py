@@ -1,10 +1,14 @@
-"""The table of items.  To add one: its file, and a line here."""
+"""The table of items.  To add one: its file, and a line here.  What the papers say, from papers.toml."""
 
+import tomllib
 from collections.abc import Callable
 from dataclasses import dataclass, field, replace
+from functools import lru_cache
+from importlib.resources import files
 
 from flyannot.benchmarks.findings import not_runnable
 from flyannot.benchmarks.setup import SCALES, why_absent
+from flyannot.errors import InputError, did_you_mean
 from flyannot.registry import Registry
 
 OURS = "ours"  # in the place of a paper: a measurement of our own
@@ -38,39 +42,59 @@ class Item:
         return self.measure(replace(setup, sizes=mine | setup.sizes))
 
 
+@lru_cache(maxsize=1)
+def papers():
+    """All papers: a dict of paper -> title, authors, venue and one dict for every table or figure."""
+    return tomllib.loads((files("flyannot.benchmarks") / "papers.toml").read_text(encoding="utf-8"))
+
+
+def paper_values(paper, where):
+    """The numbers of one table or figure.
+
+    Raises
+    ------
+    InputError
+        If papers.toml has no such entry.
+    """
+    entries = papers().get(paper, {})
+    if where not in entries:
+        raise InputError(f'papers.toml has no "{paper}.{where}".{did_you_mean(where, entries)}')
+    return entries[where]
+
+
 ITEMS = Registry(
     "item",
     {
         "scc-table-1": f"{_HERE}.scc.table_1:ITEM",
         "scc-table-2": f"{_HERE}.scc.table_2:ITEM",
-        "scc-fig-3": f"{_HERE}.scc.fig_3:ITEM",
-        "scc-fig-4": f"{_HERE}.scc.fig_4:ITEM",
+        "scc-fig-3": f"{_HERE}.scc.figures:FIG_3",
+        "scc-fig-4": f"{_HERE}.scc.figures:FIG_4",
         "scc-fig-5": f"{_HERE}.scc.fig_5:ITEM",
-        "lee-table-1": f"{_HERE}.lee.table_1:ITEM",
-        "lee-table-2": f"{_HERE}.lee.table_2:ITEM",
-        "dssc-fig-2": f"{_HERE}.dssc.fig_2:ITEM",
-        "modl-fig-1": f"{_HERE}.modl.reductions:FIG_1",
-        "modl-fig-3": f"{_HERE}.modl.reductions:FIG_3",
-        "modl-fig-5": f"{_HERE}.modl.weights:ITEM",
+        "lee-table-1": f"{_HERE}.lee:TABLE_1",
+        "lee-table-2": f"{_HERE}.lee:TABLE_2",
+        "dssc-fig-2": f"{_HERE}.dssc:ITEM",
+        "modl-fig-1": f"{_HERE}.modl.figures:FIG_1",
+        "modl-fig-3": f"{_HERE}.modl.figures:FIG_3",
+        "modl-fig-5": f"{_HERE}.modl.figures:FIG_5",
         "modl-table-1": f"{_HERE}.modl.table_1:TABLE_1",
         "modl-completion": f"{_HERE}.modl.table_1:GENES_AND_TERMS",
-        "siso-table-2": f"{_HERE}.siso.methods:TABLE_2",
-        "siso-table-3": f"{_HERE}.siso.solvers:TABLE_3",
-        "siso-table-4": f"{_HERE}.siso.methods:TABLE_4",
-        "siso-table-5": f"{_HERE}.siso.solvers:TABLE_5",
+        "siso-table-2": f"{_HERE}.siso.collections:TABLE_2",
+        "siso-table-3": f"{_HERE}.siso.collections:TABLE_3",
+        "siso-table-4": f"{_HERE}.siso.collections:TABLE_4",
+        "siso-table-5": f"{_HERE}.siso.collections:TABLE_5",
         "siso-table-6": f"{_HERE}.siso.growth:TABLE_6",
         "siso-table-7": f"{_HERE}.siso.growth:TABLE_7",
-        "siso-fig-2": f"{_HERE}.siso.shares:FIG_2",
-        "siso-fig-4": f"{_HERE}.siso.shares:FIG_4",
-        "learn": f"{_HERE}.speed.learn:ITEM",
-        "learners": f"{_HERE}.speed.learners:ITEM",
-        "code": f"{_HERE}.speed.code:ITEM",
-        "sift": f"{_HERE}.speed.sift:ITEM",
-        "target": f"{_HERE}.speed.target:ITEM",
-        "scaling": f"{_HERE}.speed.scaling:ITEM",
+        "siso-fig-2": f"{_HERE}.siso.collections:FIG_2",
+        "siso-fig-4": f"{_HERE}.siso.collections:FIG_4",
+        "learn": f"{_HERE}.ours.learn:ITEM",
+        "learners": f"{_HERE}.ours.learners:ITEM",
+        "code": f"{_HERE}.ours.code:ITEM",
+        "sift": f"{_HERE}.ours.sift:ITEM",
+        "target": f"{_HERE}.ours.target:ITEM",
+        "scaling": f"{_HERE}.ours.learn:GROWTH",
         "missing-pixels": f"{_HERE}.modl.missing_pixels:ITEM",
-        "classifiers": f"{_HERE}.annotation.classifiers:ITEM",
-        "retrieval": f"{_HERE}.annotation.retrieval:ITEM",
+        "classifiers": f"{_HERE}.ours.classifiers:ITEM",
+        "retrieval": f"{_HERE}.ours.retrieval:ITEM",
     },
 )
 

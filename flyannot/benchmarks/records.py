@@ -6,12 +6,12 @@ import json
 import os
 import platform
 from dataclasses import dataclass
-from importlib.metadata import PackageNotFoundError, version
+from importlib.metadata import version
 from pathlib import Path
 
 from flyannot import __version__
 from flyannot.benchmarks.findings import Finding
-from flyannot.benchmarks.references import REFERENCES
+from flyannot.benchmarks.references import REFERENCES, why_absent
 from flyannot.runtime.atomic_file import write_text
 
 FOLDER = "items"
@@ -37,7 +37,7 @@ def paths_of(out, name):
 
 def settings_of(item, setup):
     """What decides the numbers of an item; a record with the same settings is not made again."""
-    own = {"item": item.name, "version": __version__, "references": _versions(*_references())}
+    own = {"item": item.name, "version": __version__, "references": _versions()}
     return own | setup.described()
 
 
@@ -73,20 +73,12 @@ def machine():
     lines = _CPUINFO.read_text().splitlines() if _CPUINFO.is_file() else []
     named = (line.partition(":")[2].strip() for line in lines if line.startswith("model name"))
     processor = next(named, platform.processor() or platform.machine())
-    versions = _versions("numpy", "numba", *_references())
+    versions = {"numpy": version("numpy"), "numba": version("numba")} | _versions()
     listed = ", ".join(f"{project} {number or 'absent'}" for project, number in versions.items())
     return f"{processor}, {len(os.sched_getaffinity(0))} cores; {listed}"
 
 
-def _references():
-    return [reference.project for reference in REFERENCES.values()]
-
-
-def _versions(*projects):
-    found = dict.fromkeys(projects)
-    for project in projects:
-        try:
-            found[project] = version(project)
-        except PackageNotFoundError:
-            continue
-    return found
+def _versions():
+    """Of the references: project -> version, None where it is absent."""
+    there = {name: not why_absent(name) for name in REFERENCES}
+    return {r.project: version(r.project) if there[name] else None for name, r in REFERENCES.items()}

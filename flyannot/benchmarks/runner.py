@@ -9,8 +9,8 @@ from pathlib import Path
 
 from flyannot.benchmarks.findings import Finding
 from flyannot.benchmarks.items import Item
+from flyannot.benchmarks.page import PAGE, write_pages
 from flyannot.benchmarks.page.figures import draw
-from flyannot.benchmarks.page.page import PAGE, write_pages
 from flyannot.benchmarks.records import Record, machine, paths_of, read_record, settings_of, write_record
 from flyannot.errors import FlyannotError, WriteError
 from flyannot.runtime.atomic_file import locked

@@ -5,6 +5,8 @@ import os
 from dataclasses import dataclass, field
 from pathlib import Path
 
+import numpy as np
+
 from flyannot.benchmarks import workers
 from flyannot.dataset.public import VARIABLE
 from flyannot.stage_ranges import rng_for
@@ -61,6 +63,13 @@ class Setup:
         if key not in self._found:
             self._found[key] = make()
         return self._found[key]
+
+    def save(self, name, **arrays):
+        """Write arrays to files NAME-KEY.npy of this run; their paths by key, as workers take them."""
+        files = {key: str(self.scratch / f"{name}-{key}.npy") for key in arrays}
+        for key, array in arrays.items():
+            np.save(files[key], array)
+        return files
 
     def run(self, measure, arguments, *, threads=1, repeat=0):
         """The dict that a function returns in a process of its own, as `flyannot.benchmarks.workers.run`.

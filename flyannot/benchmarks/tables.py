@@ -27,13 +27,22 @@ def tables_of(finding):
     tables = (
         Table("What must hold", ["statement", "holds", "here"], checks),
         Table("The paper and ours", ["what", "unit", "paper", "ours", "ours / paper", "remark"], compared),
-        measurements(finding),
-        targets(finding),
+        *_own_tables(finding),
     )
     return [table for table in tables if table.rows]
 
 
-def measurements(finding):
+def _own_tables(finding):
+    """The measurements, and the performance targets and what became of them."""
+    cells = [
+        [t.text, number(t.value), f"{'>=' if t.at_least else '<='} {t.bound:.4g}", t.verdict]
+        for t in finding.targets
+    ]
+    yield _measurements(finding)
+    yield Table("Performance targets", ["target", "here", "bound", "verdict"], cells)
+
+
+def _measurements(finding):
     """The rows; lists, and columns without an entry, are left out."""
     keys = dict.fromkeys(key for row in finding.rows for key in row)
     shown = [key for key in keys if any(_is_shown(row.get(key)) for row in finding.rows)]
@@ -42,22 +51,13 @@ def measurements(finding):
     return Table(MEASUREMENTS, [key.replace("_", " ") for key in shown], cells)
 
 
-def targets(finding):
-    """The performance targets and what became of them."""
-    cells = [
-        [t.text, number(t.value), f"{'>=' if t.at_least else '<='} {t.bound:.4g}", t.verdict]
-        for t in finding.targets
-    ]
-    return Table("Performance targets", ["target", "here", "bound", "verdict"], cells)
-
-
 def report(record):
     """What the terminal shows of a record: where it was measured, the measurements, and the targets."""
     finding = record.finding
     lines = [finding.why] if finding.why else []
     if finding.runnable:
         lines += [f"  {record.machine}", f"  {finding.source.text}", f"  {finding.variant}"]
-    tables = [as_text(table) for table in (measurements(finding), targets(finding)) if table.rows]
+    tables = [as_text(table) for table in _own_tables(finding) if table.rows]
     return "\n".join([*lines, *tables, ""])
 
 
@@ -84,6 +84,11 @@ def number(value, key=""):
     if isinstance(value, int) or abs(value) >= 10_000:
         return f"{value:,.0f}"
     return f"{value:.5f}" if "objective" in key and abs(value) < 10 else f"{value:.4g}"
+
+
+def listed(values, form=".3g", ending=""):
+    """Numbers in words."""
+    return ", ".join(format(value, form) for value in values) + ending
 
 
 def yes(flag):

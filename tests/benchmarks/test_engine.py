@@ -10,13 +10,10 @@ import pytest
 
 from flyannot.benchmarks import compare_methods as compared
 from flyannot.benchmarks import items as table
-from flyannot.benchmarks.clocks import Clocked
 from flyannot.benchmarks.compare_methods import Method, compare_methods
-from flyannot.benchmarks.findings import Check, Finding, Source, Target, all_of, not_runnable
-from flyannot.benchmarks.items import ITEMS, OURS, Item, chosen
-from flyannot.benchmarks.papers import paper_values, papers
+from flyannot.benchmarks.findings import Check, Finding, Rows, Source, Target, all_of, exponent, not_runnable
+from flyannot.benchmarks.items import ITEMS, OURS, Item, chosen, paper_values, papers
 from flyannot.benchmarks.records import as_csv, paths_of, read_record
-from flyannot.benchmarks.rows import Rows, exponent
 from flyannot.benchmarks.runner import measure_items, reproduce
 from flyannot.benchmarks.tables import as_text, report, tables_of
 from flyannot.benchmarks.workers import WorkerFailed, peak_mb, run
@@ -237,16 +234,6 @@ def test_a_worker_that_fails_says_why():
         run(fails, {})
 
 
-def test_a_clocked_object_behaves_as_its_inner_and_counts_only_what_is_named():
-    ticks = iter(range(100))
-    inner = [3, 1, 2]
-    clocked = Clocked(inner, "sort", clock=lambda: next(ticks))
-    assert len(clocked) == 3 and clocked.index(1) == 1 and clocked.seconds == 0
-    clocked.sort()
-    assert inner == [1, 2, 3] and clocked.seconds == 1
-    assert clocked[0] == 1 and clocked.seconds == 2  # rows are always counted
-
-
 @pytest.mark.parametrize("power", [0.0, 0.5, 1.0, 2.0])
 def test_the_exponent_of_a_power_law_is_its_power(power):
     sizes = np.array([250, 500, 1000, 4000])
@@ -291,7 +278,7 @@ def test_both_commands_list_measure_and_answer(flyannot, made_up, tmp_path, monk
     assert [line.split()[0] for line in listed.out.splitlines()] == list(ITEMS)
     assert flyannot("reproduce").code == 2
     ours = [*made_up[:2], MadeUp("four", paper=OURS)]
-    for module in ("items", "page.page"):
+    for module in ("items", "page"):
         monkeypatch.setattr(f"flyannot.benchmarks.{module}.ITEMS", {one.item.name: one.item for one in ours})
     assert flyannot("reproduce one -o OUT", OUT=tmp_path / "out").code == 0
     benched = flyannot("bench -o OUT", OUT=tmp_path / "out")

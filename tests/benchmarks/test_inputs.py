@@ -10,13 +10,11 @@ from PIL import Image
 from flyannot.benchmarks.findings import Source
 from flyannot.benchmarks.inputs import patches as inputs
 from flyannot.benchmarks.inputs import pictures
-from flyannot.benchmarks.inputs.arff import read_sparse_arff
-from flyannot.benchmarks.inputs.labelled_vectors import read_bags_of_words
+from flyannot.benchmarks.inputs.labelled_vectors import read_bags_of_words, read_sparse_arff
 from flyannot.benchmarks.inputs.patches import patches_of
-from flyannot.benchmarks.inputs.pictures import embryo_images, photographs
+from flyannot.benchmarks.inputs.pictures import embryo_images, photographs, split_by_gene
 from flyannot.benchmarks.inputs.ratings import Ratings, read_ratings
 from flyannot.benchmarks.inputs.signals import photograph_patches, read_nifti
-from flyannot.benchmarks.inputs.whole_pictures import split_by_gene
 from flyannot.errors import DataError
 
 
@@ -119,30 +117,27 @@ def test_faulty_ratings_are_refused(tmp_path, text, message):
         read_ratings(tmp_path / "ratings.csv")
 
 
-def test_sparse_arff_is_read_plain_and_gzipped(tmp_path):
-    text = (
-        "@relation r\n% no row\n@attribute a {0,1}\n@attribute 'b c' numeric\n@data\n{1 2.5}\n{}\n{0 1,1 3}\n"
-    )
-    (tmp_path / "a.arff").write_text(text)
-    (tmp_path / "a.arff.gz").write_bytes(gzip.compress(text.encode()))
-    for name in ("a.arff", "a.arff.gz"):
-        names, values = read_sparse_arff(tmp_path / name)
-        assert names == ["a", "b c"] and values.tolist() == [[0, 2.5], [0, 0], [1, 3]]
+def arff(tmp_path, text):
+    path = tmp_path / "a.arff.gz"
+    path.write_bytes(gzip.compress(text.encode()))
+    return path
 
 
-@pytest.mark.parametrize(
-    "row, message", [("0 1", "braces"), ("{7 1}", "attribute 7"), ("{0 x}", "index value")]
-)
+def test_sparse_arff_is_read_as_it_was_written(tmp_path):
+    head = "@relation r\n% no row\n@attribute a {0,1}\n@attribute 'b c' numeric\n"
+    path = arff(tmp_path, head + "@data\n{1 2.5}\n{}\n{0 1,1 3}\n")
+    assert read_sparse_arff(path).tolist() == [[0, 2.5], [0, 0], [1, 3]]
+
+
+@pytest.mark.parametrize("row, message", [("0 1", "braces"), ("{7 1}", "attribute 7"), ("{0 x}", "'x'")])
 def test_faulty_arff_is_refused_with_its_line(tmp_path, row, message):
-    (tmp_path / "a.arff").write_text(f"@attribute a numeric\n@data\n{row}\n")
     with pytest.raises(DataError, match=f"line 3.*{message}"):
-        read_sparse_arff(tmp_path / "a.arff")
+        read_sparse_arff(arff(tmp_path, f"@attribute a numeric\n@data\n{row}\n"))
 
 
 def test_an_attribute_of_other_values_is_refused_with_its_line(tmp_path):
-    (tmp_path / "a.arff").write_text("@attribute a {red,green}\n@data\n{0 1}\n")
     with pytest.raises(DataError, match="line 1.*numbers"):
-        read_sparse_arff(tmp_path / "a.arff")
+        read_sparse_arff(arff(tmp_path, "@attribute a {red,green}\n@data\n{0 1}\n"))
 
 
 def test_bags_of_words_that_do_not_fit_are_refused(tmp_path):

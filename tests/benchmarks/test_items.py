@@ -7,24 +7,25 @@ import pytest
 from PIL import Image
 
 from flyannot.benchmarks import compare_methods as compared
-from flyannot.benchmarks.annotation import classifiers, retrieval
 from flyannot.benchmarks.compare_methods import compare_methods
 from flyannot.benchmarks.findings import Source
-from flyannot.benchmarks.inputs.annotated_pictures import Pictures
 from flyannot.benchmarks.inputs.pictures import embryo_images
 from flyannot.benchmarks.inputs.ratings import Ratings
 from flyannot.benchmarks.items import ITEMS
 from flyannot.benchmarks.modl import completion, missing_pixels
-from flyannot.benchmarks.modl.runs import Case, learn
+from flyannot.benchmarks.modl.figures import Case, learn
+from flyannot.benchmarks.ours import classifiers, code, learners, retrieval, sift, target
+from flyannot.benchmarks.ours.learn import methods as learning_methods
 from flyannot.benchmarks.records import read_record
 from flyannot.benchmarks.runner import reproduce
 from flyannot.benchmarks.scc import fig_5, learning
+from flyannot.benchmarks.scc.fig_5 import Pictures
 from flyannot.benchmarks.siso import annotators
 from flyannot.benchmarks.siso.growth import answer, flat_cost
-from flyannot.benchmarks.speed import code, sift, target
-from flyannot.benchmarks.speed.learn import methods as learning_methods
+from flyannot.classifiers import CLASSIFIERS
 from flyannot.features.groups import Groups
 from flyannot.scores.metrics import Outcome
+from flyannot.sparse.coders import CODERS
 from flyannot.sparse.learners import LEARNERS
 
 KEYS = {"who", "variant", "n", "threads", "us_per_sample", "times_as_long", "objective", "gap", "peak_mb"}
@@ -47,7 +48,7 @@ def no_workers(monkeypatch):
 def of_noise(patches, monkeypatch):
     """Every item learns from the patches of noise."""
     for module in ("learners", "target"):
-        monkeypatch.setattr(f"flyannot.benchmarks.speed.{module}.patches_of", lambda *a: patches)
+        monkeypatch.setattr(f"flyannot.benchmarks.ours.{module}.patches_of", lambda *a: patches)
     return patches
 
 
@@ -77,11 +78,13 @@ def test_streamed_patches_are_learned_from_as_those_in_memory(patches):
 
 
 def test_coding_has_every_key_and_ratios_to_the_product(setup, patches, monkeypatch):
-    monkeypatch.setattr(code, "learned", lambda *a: (patches.initial_atoms(20),) * 2)
+    file = patches.initial_atoms(20)
+    monkeypatch.setattr(code, "learned", lambda *a: dict.fromkeys(("last", "last_but_one"), file))
     ours = [method for method in code.methods(setup, patches, 20, 64) if not method.reference]
     rows = compare_methods(setup, ours)
     assert all(set(row) >= KEYS for row in rows)
-    assert [row["who"] for row in rows] == ["flyannot", "flyannot", "gemm"]
+    assert [row["who"] for row in rows] == ["flyannot", "flyannot", "gemm", *["flyannot"] * (len(CODERS) - 1)]
+    assert {row["variant"] for row in rows[3:]} | {"cd"} == set(CODERS) == set(code.measured())
     assert rows[0]["worst_relative_gap"] <= 1.01e-4 and rows[0]["times_gemm"] > 0
     assert rows[2]["objective"] is None and rows[2]["us_per_sample"] > 0
 
@@ -133,6 +136,12 @@ def test_every_learner_has_a_row_of_its_own_beside_spams(setup, of_noise, no_wor
     assert set(LEARNERS) == {row["who"] for row in rows if row["who"] != "SPAMS OL"}
     ours, theirs = ({row["variant"] for row in rows if row["who"] == who} for who in ("ol", "SPAMS OL"))
     assert theirs < ours  # at the same batch sizes
+
+
+@pytest.mark.parametrize("item, table", [(learners, LEARNERS), (code, CODERS), (classifiers, CLASSIFIERS)])
+def test_a_new_entry_of_a_table_is_measured_without_a_change(item, table, monkeypatch):
+    monkeypatch.setitem(table.places, "dummy", "nowhere:Dummy")
+    assert set(item.measured()) == set(table) > {"dummy"}
 
 
 def test_a_real_item_goes_through_from_end_to_end(setup, tmp_path):

@@ -17,7 +17,7 @@ def items(monkeypatch):
     """Four items in the place of the real ones, the last our own."""
     made_up = [MadeUp("one"), MadeUp("two"), MadeUp("three", not_runnable("nobody has the data"))]
     items = [one.item for one in (*made_up, MadeUp("four", paper=OURS))]
-    monkeypatch.setattr("flyannot.benchmarks.page.page.ITEMS", {item.name: item for item in items})
+    monkeypatch.setattr("flyannot.benchmarks.page.ITEMS", {item.name: item for item in items})
     return items
 
 
@@ -43,7 +43,7 @@ def test_whatever_an_item_says_is_escaped_and_the_page_needs_nothing_else(items,
 
 def test_a_failure_is_shown_until_it_is_mended(monkeypatch, setup, tmp_path):
     broken = MadeUp("two", ZeroDivisionError("no number"))
-    monkeypatch.setattr("flyannot.benchmarks.page.page.ITEMS", {"two": broken.item})
+    monkeypatch.setattr("flyannot.benchmarks.page.ITEMS", {"two": broken.item})
     reproduce([broken.item], setup, tmp_path)
     markdown = (tmp_path / "index.md").read_text()
     assert "| two |" in markdown and "no number" in markdown and "**failed**" in markdown
@@ -62,8 +62,8 @@ def test_figures_are_svg_and_png_and_say_how_real_the_data_are(items, setup, tmp
 
 
 def test_without_matplotlib_the_page_says_that_figures_are_missing(items, setup, tmp_path, monkeypatch):
-    for module in ("figures", "page"):
-        monkeypatch.setattr(f"flyannot.benchmarks.page.{module}.can_draw", lambda: False)
+    for module in ("page", "page.figures"):
+        monkeypatch.setattr(f"flyannot.benchmarks.{module}.can_draw", lambda: False)
     reproduce(items[:1], setup, tmp_path)
     assert not paths_of(tmp_path, "one")["svg"].exists()
     assert "matplotlib is not installed" in (tmp_path / "index.md").read_text()

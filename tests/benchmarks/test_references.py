@@ -3,12 +3,12 @@
 import numpy as np
 import pytest
 
-from flyannot.benchmarks.references import lars, quadratic_program
-from flyannot.benchmarks.references.completion_cd import CoordinateDescent
+from flyannot.benchmarks.modl.completion import CoordinateDescent
+from flyannot.benchmarks.references import exact_codes
 from flyannot.benchmarks.references.full_sweep_cd import full_sweep_cd
 from flyannot.benchmarks.references.plain_scc import PlainSCC
 from flyannot.benchmarks.references.scikit_learn import lasso_codes
-from flyannot.benchmarks.scc.codes_only import CodesOnly
+from flyannot.benchmarks.scc.table_1 import CodesOnly
 from flyannot.sparse.coders import CODERS
 from flyannot.sparse.coders.siso import encode as siso
 from flyannot.sparse.fit import learn as epochs_of
@@ -37,15 +37,15 @@ def test_lars_solves_most_samples_without_coordinate_descent(problem, monkeypatc
         starts.append(start)
         return CODERS["cd"](X, D, lam, start=start, **options)
 
-    monkeypatch.setattr(lars, "encode_by_cd", spy)
-    Z = lars.encode(X, D, lam, tol=1e-8)
+    monkeypatch.setattr(exact_codes, "encode_by_cd", spy)
+    Z = exact_codes.lars(X, D, lam, tol=1e-8)
     assert np.median(relative_gaps(X, D, starts[0], lam)) <= 1e-12
     assert relative_gaps(X, D, Z, lam).max() <= 1e-8
 
 
 def test_a_generic_solver_comes_near_the_codes(problem):
     X, D, lam = problem
-    assert relative_gaps(X[:4], D, quadratic_program.encode(X[:4], D, lam), lam).max() <= 1e-5
+    assert relative_gaps(X[:4], D, exact_codes.quadratic_program(X[:4], D, lam), lam).max() <= 1e-5
 
 
 def test_coordinate_descent_over_all_atoms_finds_the_codes_of_siso(rng):

@@ -1,12 +1,12 @@
 """Images with many labels, as feature vectors: embryos by bags of visual words, and Corel5k."""
 
+import gzip
 import zipfile
 from dataclasses import dataclass
 
 import numpy as np
 
 from flyannot.benchmarks.findings import Source
-from flyannot.benchmarks.inputs.arff import read_sparse_arff
 from flyannot.errors import DataError
 from flyannot.stage_ranges import parse_stage_range
 
@@ -14,6 +14,7 @@ _COREL_TEST = "Corel5k-test-sparse.arff.gz"
 _N_COREL_LABELS = 374
 _TEST_SHARE = 0.3
 _LEAST = 10  # training rows that carry a label
+_KINDS = ("{0,1}", "numeric")  # of attributes
 
 
 @dataclass(frozen=True)
@@ -68,11 +69,51 @@ def embryo_words(setup):
 def corel5k(setup):
     """Corel5k: 499 visual words, 374 labels, 4,500 + 500 images."""
     path = setup.data_file("corel5k")
-    (train, test) = (read_sparse_arff(file)[1] for file in (path, path.with_name(_COREL_TEST)))
+    (train, test) = (read_sparse_arff(file) for file in (path, path.with_name(_COREL_TEST)))
     train, test = (rows[setup.rng("corel5k").permutation(len(rows))] for rows in (train, test))
     (X, Y), (X_test, Y_test) = (np.split(rows, [-_N_COREL_LABELS], axis=1) for rows in (train, test))
     text = f"Corel5k, {len(X):,} + {len(X_test)} real photographs by {X.shape[1]} visual words"
     return _kept(setup, X, Y > 0, X_test, Y_test > 0, text)
+
+
+def read_sparse_arff(path):
+    """The values of gzipped sparse ARFF, rows of {index value, ...}: float32 (n_rows, n_attributes).
+
+    Raises
+    ------
+    DataError
+        If it is damaged, or with the line: an attribute that is not numeric or {0,1}, a row that is not
+        sparse, an index that is no attribute's, a value that is no number.
+    """
+    n_attributes, rows, in_rows, number = 0, [], False, 0
+    try:
+        with gzip.open(path, "rt", encoding="utf-8", errors="replace") as lines:
+            for number, line in enumerate(map(str.strip, lines), 1):  # noqa: B007
+                if in_rows and line:
+                    rows.append(_entries(line, n_attributes))
+                elif line.lower().startswith("@attribute"):
+                    if not line.lower().endswith(_KINDS):
+                        raise ValueError(f"not an attribute of numbers or of {{0,1}}: {line[:60]}")
+                    n_attributes += 1
+                in_rows = in_rows or line.lower() == "@data"
+    except (OSError, EOFError, ValueError) as error:
+        raise DataError(f"{path}, line {number}: {error}", fix="get the file again") from error
+    values = np.zeros((len(rows), n_attributes), np.float32)
+    for row, entries in zip(values, rows):
+        row[list(entries)] = list(entries.values())
+    return values
+
+
+def _entries(line, n_attributes):
+    """{place: value} of one row."""
+    if not (line.startswith("{") and line.endswith("}")):
+        raise ValueError(f"not a sparse row in braces: {line[:60]}")
+    pairs = (entry.split() for entry in line[1:-1].split(",") if entry.strip())
+    entries = {int(place): float(value) for place, value in pairs}
+    for place in entries:
+        if not 0 <= place < n_attributes:
+            raise ValueError(f"attribute {place} of {n_attributes}")
+    return entries
 
 
 def _kept(setup, X, Y, X_test, Y_test, text):

@@ -63,7 +63,7 @@ def _made(setup, n, stage_range):
     descriptors = np.concatenate(by_picture)
     order = setup.rng(f"patches {stage_range}").permutation(len(descriptors))[: n + N_HELD]
     folder = setup.scratch / f"patches-{stage_range}-{n}"
-    folder.mkdir(parents=True)
+    folder.mkdir()
     made = Patches(folder, n, Source(f"{n:,} of {source.text}; {N_HELD:,} others are evaluated", source.kind))
     np.save(made.path("held"), descriptors[order[:N_HELD]])
     np.save(made.path("patches"), descriptors[order[N_HELD:]])

@@ -44,10 +44,8 @@ def photograph_patches(rng, n, patch_px, *, dtype=np.float64):
         drawn = drawn[(drawn != 0).any(axis=1)][: n - n_kept]
         X[n_kept : n_kept + len(drawn)] = drawn
         n_kept += len(drawn)
-    X = X[:n_kept]
-    return X, Source(
-        f"{len(X):,} patches of {patch_px} px of {len(greys)} photographs of scikit-image, 320x240"
-    )
+    text = f"{n_kept:,} patches of {patch_px} px of {len(greys)} photographs of scikit-image, 320x240"
+    return X[:n_kept], Source(text)
 
 
 def embryo_patches(setup, n):

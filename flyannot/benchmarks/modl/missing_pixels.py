@@ -2,10 +2,10 @@
 
 import numpy as np
 
-from flyannot.benchmarks.clocks import Stopwatch
 from flyannot.benchmarks.findings import Finding, Target
-from flyannot.benchmarks.inputs.whole_pictures import centred, split_by_gene
+from flyannot.benchmarks.inputs.pictures import centred, split_by_gene
 from flyannot.benchmarks.items import Item
+from flyannot.benchmarks.measures import Stopwatch
 from flyannot.benchmarks.workers import peak_mb
 from flyannot.errors import InputError
 from flyannot.sparse.coders.missing_values import lasso_of_observed, split_missing
@@ -47,10 +47,8 @@ def complete_pictures(train, test, n_epochs, seed):
     with Stopwatch() as watch:
         filled = mean + norms * complete(test_X, learner.D, _LAM)
     cost = {"n": len(X), "epochs": n_epochs, "us_per_sample": 1e6 * watch.seconds / len(truth)}
-    errors = {
-        "error": _grey_levels(filled - truth, holes),
-        "error_of_mean": _grey_levels(mean - truth, holes),
-    }
+    found = {"error": filled, "error_of_mean": mean}
+    errors = {name: _grey_levels(values - truth, holes) for name, values in found.items()}
     return cost | errors | {"peak_mb": peak_mb()}
 
 

@@ -6,16 +6,9 @@ import numpy as np
 
 from flyannot.benchmarks.findings import Check, Comparison, Finding, Panel, Series, Source
 from flyannot.benchmarks.inputs.ratings import gene_term_matrix, read_ratings
-from flyannot.benchmarks.items import Item
-from flyannot.benchmarks.modl.completion import (
-    N_COMPONENTS,
-    SOLVERS,
-    TEST_SHARE,
-    complete,
-    error_and_time,
-    split,
-)
-from flyannot.benchmarks.papers import paper_values
+from flyannot.benchmarks.items import Item, paper_values
+from flyannot.benchmarks.modl import completion
+from flyannot.benchmarks.modl.completion import SOLVERS, error_and_time
 
 _CD, _MODL = SOLVERS
 _LAMS = {_CD: (1e-3, 1e0), _MODL: (1e-2, 1e1)}  # in each objective's own scale; the paper tried 0.01 to 10
@@ -51,16 +44,19 @@ def _finding(setup, ratings, source, beside, why):
     tuned = _some_rows(ratings, setup.rng("tuned"))
     problems = {s: {"ratings": path, "solver": s, "lam": _best_lam(setup, s, tuned)} for s in SOLVERS}
     runs = [
-        {s: setup.run(complete, p | {"seed": [setup.seed, i]})["trace"] for s, p in problems.items()}
+        {
+            s: setup.run(completion.complete, p | {"seed": [setup.seed, i]})["trace"]
+            for s, p in problems.items()
+        }
         for i in range(n_splits)
     ]
     chosen = ", ".join(f"{solver} {problem['lam']:.2g}" for solver, problem in problems.items())
-    splits = f"{100 * TEST_SHARE:.0f} % held out, {n_splits} split{'s' * (n_splits > 1)}"
+    splits = f"{100 * completion.TEST_SHARE:.0f} % held out, {n_splits} split{'s' * (n_splits > 1)}"
     lines = [Series(solver, *zip(*trace)) for solver, trace in runs[0].items()]
     return Finding(
         source=Source(f"{source.text}; {splits}", source.kind),
-        variant=f"modl with |z|^2 and l2 atoms, {N_COMPONENTS} components, beta 0.9, mini-batches of n/100; "
-        f"lam by a third held out of the training entries: {chosen}",
+        variant=f"modl with |z|^2 and l2 atoms, {completion.N_COMPONENTS} components, beta 0.9, "
+        f"mini-batches of n/100; lam by a third held out of the training entries: {chosen}",
         why=why,
         checks=list(_checks(runs)),
         comparisons=list(beside({solver: error_and_time(trace) for solver, trace in runs[0].items()})),
@@ -83,7 +79,7 @@ def _some_rows(ratings, rng):
 
 def _best_lam(setup, solver, ratings):
     """The lam with the least error on a third of the entries that the others do not see."""
-    parts = split(ratings, setup.rng("lam"), test_share=1 / 3)
+    parts = completion.split(ratings, setup.rng("lam"), test_share=1 / 3)
     lams = np.geomspace(*_LAMS[solver], setup.sizes["n_lams"]).tolist()
     return min(lams, key=lambda lam: SOLVERS[solver](parts, lam, np.random.default_rng(0))[-1][1])
 
@@ -117,16 +113,12 @@ def _beside_all(ours):
         yield Comparison(f"speed-up of MODL, paper: {name}, ours: genes x terms", "x", theirs, time)
 
 
-_item = partial(Item, paper="modl", where="table-1")
 _SIZES = {"n_lams": (7, 15), "n_splits": (1, 5)}
-TABLE_1 = _item(
-    "modl-table-1",
-    "Ratings: MODL against coordinate descent",
-    measure_ratings,
-    needs=("ratings",),
-    sizes=_SIZES,
-)
-GENES_AND_TERMS = _item(
+TABLE_1 = Item(
+    "modl-table-1", "Ratings: MODL against coordinate descent", measure_ratings, "modl", "table-1",
+    ("ratings",), _SIZES,
+)  # fmt: skip
+GENES_AND_TERMS = Item(
     "modl-completion", "Completing genes x terms: MODL against coordinate descent", measure_genes_and_terms,
-    needs=("bdgp",), sizes=_SIZES | {"n_genes": (2_000, 1_000_000)},
+    "modl", "table-1", ("bdgp",), _SIZES | {"n_genes": (2_000, 1_000_000)},
 )  # fmt: skip

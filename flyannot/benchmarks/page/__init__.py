@@ -1,1 +1,91 @@
-"""The page of all items, and its figures."""
+"""The page of all items: as one HTML file that needs no other, and as Markdown."""
+
+import base64
+from dataclasses import replace
+from pathlib import Path
+
+from jinja2 import Environment, PackageLoader, StrictUndefined
+
+from flyannot.benchmarks.items import ITEMS, OURS, paper_values, papers
+from flyannot.benchmarks.page.figures import INSTALL, can_draw
+from flyannot.benchmarks.records import FOLDER, paths_of, read_record
+from flyannot.benchmarks.tables import MEASUREMENTS, is_number, tables_of
+from flyannot.runtime.atomic_file import write_text
+
+PAGE = "index.html"
+FAILED, NOT_MEASURED = "failed", "not measured"
+_MOST_ROWS = 60  # of a table of the page; the item's file has all
+_MOST_OPEN = 40  # rows of a table that is not folded
+
+
+def write_pages(out, failed):
+    """Write index.html and index.md from the records in a folder.
+
+    Parameters
+    ----------
+    out : folder
+    failed : dict from item name to the reason why it failed in this run
+    """
+    sections, machines = [], {}
+    for item in ITEMS.values():
+        record = read_record(out, item.name)
+        if record is not None:
+            machines[record.machine] = None
+        if record is not None or item.name in failed or item.paper != OURS:
+            sections.append(_section(item, record, failed.get(item.name), out))
+    note = "" if can_draw() else f"There are no figures: matplotlib is not installed ({INSTALL})."
+    for name in (PAGE, "index.md"):
+        template = _environment().get_template(name)
+        write_text(Path(out) / name, template.render(sections=sections, machines=list(machines), note=note))
+
+
+def _environment():
+    """Everything in the HTML is escaped unless the template says otherwise."""
+    found = Environment(
+        loader=PackageLoader("flyannot.benchmarks", "page"), autoescape=lambda name: name == PAGE,
+        undefined=StrictUndefined, trim_blocks=True, lstrip_blocks=True,
+    )  # fmt: skip
+    found.tests["number"] = is_number
+    found.filters["base64"] = lambda path: base64.b64encode(path.read_bytes()).decode()
+    found.filters["cell"] = lambda text: text.replace("|", "\\|")
+    return found
+
+
+def _section(item, record, why_failed, out):
+    """What the templates show of an item."""
+    section = {"name": item.name, "title": item.title, "cited": "A measurement of our own", "lines": []}
+    section |= {"tables": [], "figure": None, "source": ""}
+    paper = None if item.paper == OURS else papers()[item.paper]
+    if paper:
+        cited = paper_values(item.paper, item.where)["cited"]
+        section["cited"] = f"{paper['authors']}, {paper['venue']}: {cited}"
+    if record is None or why_failed:
+        reason = why_failed or f"flyannot reproduce {item.name} -o OUT measures it"
+        return section | {"status": FAILED if why_failed else NOT_MEASURED, "reason": reason}
+    finding, figure = record.finding, paths_of(out, item.name)["svg"]
+    return section | {
+        "status": finding.status,
+        "reason": finding.why,
+        "lines": list(_lines(paper, record)),
+        "tables": [_shown(table) for table in tables_of(finding)],
+        "figure": figure if finding.panels and figure.is_file() else None,
+        "source": f"From {FOLDER}/{item.name}.json and .csv, made by: {record.command}",
+    }
+
+
+def _lines(paper, record):
+    finding = record.finding
+    if paper:
+        yield "paper", f"{paper['title']}, pages {paper['pages']}"
+    if finding.runnable:
+        yield "data", f"{finding.source.text} ({finding.source.kind})"
+        yield "variant", finding.variant
+    yield from (("note", note) for note in finding.notes)
+    yield "took", f"{record.seconds:.0f} s of processor time"
+
+
+def _shown(table):
+    more = len(table.rows) - _MOST_ROWS
+    folded = table.caption == MEASUREMENTS or len(table.rows) > _MOST_OPEN
+    text = f"{more:,} more rows are in the file" if more > 0 else ""
+    return {"table": replace(table, rows=table.rows[:_MOST_ROWS]), "folded": folded, "more": text}

@@ -4,16 +4,15 @@ Those of other projects are asked for by name, and none is needed to use flyanno
 stand for a published program, or for the obvious way, are compiled as ours are.
 """
 
-from dataclasses import dataclass
 from importlib.util import find_spec
+from typing import NamedTuple
 
 
-@dataclass(frozen=True)
-class Reference:
-    """A program of others."""
+class Reference(NamedTuple):
+    """A program of others: what Python imports, its name in the package index, and how it is installed."""
 
     module: str
-    project: str  # its name in the package index
+    project: str
     install: str
 
 

@@ -5,8 +5,7 @@ from contextlib import contextmanager
 
 import numpy as np
 
-from flyannot.benchmarks.clocks import Stopwatch
-from flyannot.benchmarks.grading import graded_codes, graded_dictionary, normalised
+from flyannot.benchmarks.measures import Stopwatch, graded_codes, graded_dictionary, normalised
 from flyannot.descriptors.sift import normalise
 
 _N_WARM = 64  # patches of a first small run
@@ -23,9 +22,8 @@ def learn(patches, held, initial, lam, n, n_epochs, batch_size):
     MiniBatchDictionaryLearning(max_iter=1, **options).fit(X[:_N_WARM])
     with Stopwatch() as watch:
         fitted = MiniBatchDictionaryLearning(max_iter=n_epochs, **options).fit(X)
-    return graded_dictionary(
-        fitted.components_, held, lam, seconds=watch.seconds, n=len(X), n_epochs=n_epochs
-    )
+    cost = {"seconds": watch.seconds, "n": len(X), "n_epochs": n_epochs}
+    return graded_dictionary(fitted.components_, held, lam, **cost)
 
 
 def encode(patches, dictionary, lam, n, algorithm):

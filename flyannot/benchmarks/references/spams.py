@@ -2,8 +2,7 @@
 
 import numpy as np
 
-from flyannot.benchmarks.clocks import Stopwatch, median_seconds
-from flyannot.benchmarks.grading import graded_codes, graded_dictionary, normalised
+from flyannot.benchmarks.measures import Stopwatch, graded_codes, graded_dictionary, normalised, timed
 from flyannot.descriptors.sift import normalise
 
 _N_WARM = 64  # patches of a first small run
@@ -28,14 +27,13 @@ def encode(patches, dictionary, lam, n):
     import spams
 
     X, D = normalised(patches, slice(-n, None)), np.load(dictionary)
-    kept = {}
 
     def theirs():
-        kept["Z"] = spams.lasso(X.T, D=np.asfortranarray(D.T), lambda1=lam, mode=2, numThreads=1)
+        return spams.lasso(X.T, D=np.asfortranarray(D.T), lambda1=lam, mode=2, numThreads=1)
 
     theirs()
-    (seconds,) = median_seconds(theirs)
-    return graded_codes(seconds, X, D, kept["Z"].T.tocsr(), lam)
+    Z, (seconds,) = timed(theirs)
+    return graded_codes(seconds, X, D, Z.T.tocsr(), lam)
 
 
 def time_codes_at_batch_1(patches, initial, lam, n=16):
@@ -44,7 +42,6 @@ def time_codes_at_batch_1(patches, initial, lam, n=16):
 
     D = np.asfortranarray(np.load(initial).T)
     X = np.asfortranarray(normalise(np.load(patches, mmap_mode="r")[:n]).T)
-    gram = np.asfortranarray(D.T @ D)
     options = {"lambda1": lam, "mode": 2, "numThreads": 1}
 
     def codes():
@@ -52,5 +49,7 @@ def time_codes_at_batch_1(patches, initial, lam, n=16):
             x = X[:, i : i + 1]
             spams.lasso(x, Q=gram, q=np.asfortranarray(D.T @ x), **options)
 
-    seconds = float(median_seconds(lambda: D.T @ D)[0]) + float(median_seconds(codes)[0]) / n
-    return {"us_per_sample": 1e6 * seconds}
+    product, (of_gram,) = timed(lambda: D.T @ D)
+    gram = np.asfortranarray(product)
+    (of_codes,) = timed(codes)[1]
+    return {"us_per_sample": 1e6 * (of_gram + of_codes / n)}

@@ -4,16 +4,17 @@ Every one learns from the first `n` patches of a file, and its dictionary is eva
 held sample.  Compilation and a first small run come before the clock starts.
 """
 
+import time
+
 import numpy as np
 
-from flyannot.benchmarks.clocks import Clocked
 from flyannot.benchmarks.compare_methods import Method
-from flyannot.benchmarks.grading import exact_objective, graded_dictionary, normalised
+from flyannot.benchmarks.measures import Stopwatch, exact_objective, graded_dictionary, normalised
 from flyannot.benchmarks.references import spams, why_absent
 from flyannot.benchmarks.references.plain_scc import PlainSCC
 from flyannot.descriptors.sift import normalise
 from flyannot.runtime.blas_threads import one_blas_thread
-from flyannot.sparse.fit import default_lam, random_patches
+from flyannot.sparse.fit import default_lam, random_patches, run_epoch
 from flyannot.sparse.fit import learn as epochs_of
 from flyannot.sparse.learners import LEARNERS
 from flyannot.steps.learn_dict import NormalisedPatches
@@ -73,42 +74,48 @@ def learned_atoms(descriptors, n_atoms, rng, *, n_epochs, learner="scc", **setti
     return np.ascontiguousarray(learner.D, np.float32), lam
 
 
+def learn_dictionaries(patches, initial, lam, n, n_epochs):
+    """In a worker: learn by SCC; files of the dictionaries after the `last` epoch and the `last_but_one`."""
+    X, kept = normalised(patches, slice(n)), []
+    learner = LEARNERS["scc"](np.load(initial), len(X), lam=lam)
+    for _ in epochs_of(X, learner, n_epochs=n_epochs, rng=_rng(), n_evaluated=0):
+        kept.append(np.array(learner.D))
+    files = {name: f"{initial}-{name}.npy" for name in ("last_but_one", "last")}
+    for path, D in zip(files.values(), kept[-2:]):
+        np.save(path, D)
+    return files
+
+
 def learn(patches, held, initial, lam, n, n_epochs, learner="scc", settings=None):
     """In a worker: learn by a learner of the table, or by the plain loop, from patches in memory.
 
     `trace` holds (seconds, objective) of every epoch.
     """
-    X = Clocked(normalise(np.load(patches, mmap_mode="r")[:n]))
-    learner = Clocked(_made(np.load(initial), X, lam, learner, settings), "begin_epoch", "step", "end_epoch")
-    X.seconds = 0.0
-    return _learned(X, learner, held, n_epochs, lambda record: X.seconds + learner.seconds)
+    X = normalise(np.load(patches, mmap_mode="r")[:n])
+    return _learned(X, held, initial, lam, n_epochs, learner, settings or {}, time.process_time)
 
 
 def learn_streamed(patches, held, initial, lam, n, n_epochs, learner="scc", settings=None):
     """In a worker: learn as `flyannot learn-dict` does, from a file read on the way; wall-clock time."""
     X = NormalisedPatches(np.load(patches, mmap_mode="r")[:n])
-    learner = _made(np.load(initial), X, lam, learner, settings)
-    return _learned(X, learner, held, n_epochs, lambda record: record.seconds)
+    return _learned(X, held, initial, lam, n_epochs, learner, settings or {}, time.perf_counter)
 
 
-def _made(D, X, lam, learner, settings):
-    """A fresh learner, compiled."""
-    make = PlainSCC if learner == "plain-loop" else LEARNERS[learner]
-    settings = {"lam": lam} | (settings or {})
-    list(epochs_of(X[:_N_WARM], make(D, _N_WARM, **settings), n_epochs=2, rng=_rng(), n_evaluated=0))
-    return make(D, len(X), **settings)
-
-
-def _learned(X, learner, held, n_epochs, seconds_of):
-    trace, sample = [], normalised(held, slice(None))
+def _learned(X, held, initial, lam, n_epochs, learner, settings, clock):
+    make, D = PlainSCC if learner == "plain-loop" else LEARNERS[learner], np.load(initial)
+    warm = make(D, _N_WARM, lam=lam, **settings)
+    list(epochs_of(X[:_N_WARM], warm, n_epochs=2, rng=_rng(), n_evaluated=0))
+    made, trace, seconds = make(D, len(X), lam=lam, **settings), [], 0.0
+    sample = normalised(held, slice(None))
     with one_blas_thread():  # as `flyannot learn-dict` holds it: BLAS's idle threads spin on beside ours
-        epochs = epochs_of(X, learner, n_epochs=n_epochs, rng=_rng(), n_evaluated=0)
-        for epoch, record in enumerate(epochs, 1):
-            if epoch < n_epochs:
-                trace.append((seconds_of(record), exact_objective(sample, learner.D, learner.lam)))
-        cost = {"seconds": seconds_of(record), "n": len(X), "n_epochs": n_epochs}
-        graded = graded_dictionary(learner.D, held, learner.lam, **cost)
-    return graded | {"trace": [*trace, (cost["seconds"], graded["objective"])]}
+        for rng in _rng().spawn(n_epochs + 1)[1:]:  # as `fit.learn` draws
+            if seconds:
+                trace.append((seconds, exact_objective(sample, made.D, lam)))
+            with Stopwatch(clock) as watch:
+                run_epoch(X, made, rng)
+            seconds += watch.seconds
+        graded = graded_dictionary(made.D, held, lam, seconds=seconds, n=len(X), n_epochs=n_epochs)
+    return graded | {"trace": [*trace, (seconds, graded["objective"])]}
 
 
 def _rng():

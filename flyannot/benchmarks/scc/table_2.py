@@ -3,12 +3,21 @@
 import numpy as np
 
 from flyannot.benchmarks.compare_methods import compare_methods
-from flyannot.benchmarks.findings import PROJECTED, Check, Comparison, Finding, Panel, Series, Target, all_of
+from flyannot.benchmarks.findings import (
+    PROJECTED,
+    Check,
+    Comparison,
+    Finding,
+    Panel,
+    Rows,
+    Series,
+    Target,
+    all_of,
+)
 from flyannot.benchmarks.inputs.patches import patches_of
-from flyannot.benchmarks.items import Item
-from flyannot.benchmarks.papers import paper_values, papers
-from flyannot.benchmarks.rows import Rows, listed
+from flyannot.benchmarks.items import Item, paper_values, papers
 from flyannot.benchmarks.scc import learning
+from flyannot.benchmarks.tables import listed
 
 _N_EPOCHS = 10  # of SCC, as in the paper
 _SLACK = 0.02  # "comparable": the paper's SCC ends up to 1 % above its OL
@@ -30,16 +39,22 @@ def measure(setup):
             for name, row in zip(methods, compare_methods(setup, list(methods.values()))):
                 hours = learning.hours(row["us_per_sample"], _n_of_paper(s), _N_EPOCHS)
                 rows.append({"stage_range": s, "n_atoms": m, "method": name} | row | {"hours": hours})
-    table = {name: _Table(paper, rows, name) for name in (_PAPER, _RELEASED, *_OLS)}
-    at_1 = table[_OLS[0]].us / table[_PAPER].us
-    objective = {name: table[name].objective for name in (_PAPER, _RELEASED)}
-    objective[_BOTH_OL] = np.minimum(table[_OLS[2]].objective, table[_OLS[3]].objective)
-    speed_up = {name: table[name].us / table[_PAPER].us for name in _OLS}
+    us, ends = (
+        {
+            name: np.array([rows.column(column, method=name, n_atoms=m) for m in paper["sizes"]])
+            for name in (_PAPER, _RELEASED, *_OLS)
+        }
+        for column in ("us_per_sample", "objective")
+    )  # of each method (n_sizes, n_stage_ranges)
+    objective = {name: ends[name] for name in (_PAPER, _RELEASED)}
+    objective[_BOTH_OL] = np.minimum(ends[_OLS[2]], ends[_OLS[3]])
+    speed_up = {name: us[name] / us[_PAPER] for name in _OLS}
+    at_1 = speed_up[_OLS[0]]
     return Finding(
         source=all_of(sources),
         variant="SCC paper and released, 3 sweeps, 10 epochs, float32; OL is our own, and "
         f"{learning.who_is_ol()}",
-        why=_why(table),
+        why=_why(ends),
         checks=list(_checks(at_1, objective)),
         targets=[Target("speed-up over OL at batch 1, least times the paper's",
                         (at_1 / np.array(paper["speed_up"])).min(), 10)],
@@ -48,16 +63,6 @@ def measure(setup):
         panels=_panels(paper, objective, speed_up),
         notes=_notes(paper, rows, speed_up),
     )  # fmt: skip
-
-
-class _Table:
-    """Of one method: us per visit and objective, (n_sizes, n_stage_ranges)."""
-
-    def __init__(self, paper, rows, method):
-        self.us, self.objective = (
-            np.array([rows.column(name, method=method, n_atoms=m) for m in paper["sizes"]])
-            for name in ("us_per_sample", "objective")
-        )
 
 
 def _n_of_paper(stage_range):
@@ -92,8 +97,8 @@ def _checks(at_1, objective):
     yield Check(f"SCC paper ends above OL, by {100 * _SLACK:.0f} % at most", holds, here)
 
 
-def _why(table):
-    one_epoch = table[_OLS[3]].objective <= table[_PAPER].objective
+def _why(ends):
+    one_epoch = ends[_OLS[3]] <= ends[_PAPER]
     return (
         "The speed-up over OL at batch 1 is larger because our SCC is faster, not OL slower; against OL at "
         "its best batch size it is far smaller, and after one epoch OL is "
@@ -112,9 +117,8 @@ def _comparisons(paper, rows, objective, at_1):
                 (row,) = rows.where(stage_range=s, n_atoms=m, method=who)
                 is_whole = (row["n"], row["epochs"]) == (_n_of_paper(s), _N_EPOCHS)
                 remark = "" if is_whole else PROJECTED
-                yield Comparison(
-                    f"time of {who}, {where}", "h", paper[f"hours_{key}"][i][j], row["hours"], remark
-                )
+                theirs = paper[f"hours_{key}"][i][j]
+                yield Comparison(f"time of {who}, {where}", "h", theirs, row["hours"], remark)
             both = paper["speed_up"][i][j], at_1[i, j]
             yield Comparison(f"speed-up of SCC paper over {_OLS[0]}, {where}", "x", *both)
 

@@ -2,7 +2,7 @@
 
 import numpy as np
 
-from flyannot.benchmarks.clocks import Stopwatch
+from flyannot.benchmarks.measures import Stopwatch
 from flyannot.benchmarks.references.full_sweep_cd import full_sweep_cd
 from flyannot.benchmarks.references.scikit_learn import lasso_codes, spread_labels
 from flyannot.classifiers import CLASSIFIERS

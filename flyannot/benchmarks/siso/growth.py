@@ -2,13 +2,12 @@
 
 import numpy as np
 
-from flyannot.benchmarks.clocks import Stopwatch
-from flyannot.benchmarks.findings import Check, Comparison, Finding, Panel, Source
+from flyannot.benchmarks.findings import Check, Comparison, Finding, Panel, Rows, Source, exponent
 from flyannot.benchmarks.inputs.patches import descriptors_of
-from flyannot.benchmarks.items import Item
-from flyannot.benchmarks.papers import paper_values
-from flyannot.benchmarks.rows import Rows, exponent, listed
+from flyannot.benchmarks.items import Item, paper_values
+from flyannot.benchmarks.measures import Stopwatch
 from flyannot.benchmarks.siso.annotators import CD, HASH, HASH_EXACT, LASSO, PUBLISHED, SISO, VARIANT, fitted
+from flyannot.benchmarks.tables import listed
 from flyannot.descriptors.sift import normalise
 
 _SIZES = {
@@ -99,10 +98,7 @@ def _vectors(setup, wanted):
     by_image, source = descriptors_of(setup, wanted, views=(None,))
     labels = np.repeat(np.arange(len(by_image)), [len(descriptors) for descriptors in by_image])
     order = setup.rng("windows").permutation(len(labels))[:wanted]
-    arrays = {"vectors": np.concatenate(by_image), "labels": labels}
-    files = {name: str(setup.scratch / f"{name}-{wanted}.npy") for name in arrays}
-    for name, array in arrays.items():
-        np.save(files[name], array[order])
+    files = setup.save(f"siso-{wanted}", vectors=np.concatenate(by_image)[order], labels=labels[order])
     return files, Source(f"{wanted:,} of {source.text}, each labelled by its image", source.kind)
 
 
@@ -165,9 +161,7 @@ def _comparisons_of_time(theirs, at_n, n):
         yield Comparison(f"{name} over {over}", "x", theirs[name] / theirs[over], at_n[name] / at_n[over])
 
 
-_COST, _TIME = (
-    "Hash-SISO among many labelled vectors: time and flat cost",
-    "Time of a query among many vectors",
-)
+_COST = "Hash-SISO among many labelled vectors: time and flat cost"
 TABLE_6 = Item("siso-table-6", _COST, measure_cost, "siso", "table-6", sizes=_SIZES)
+_TIME = "Time of a query among many vectors"
 TABLE_7 = Item("siso-table-7", _TIME, measure_time, "siso", "table-7", sizes=_SIZES)

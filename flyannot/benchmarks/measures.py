@@ -1,4 +1,11 @@
-"""What was learned or coded, evaluated in float64 by `flyannot.sparse.objective`, ours and theirs alike."""
+"""What workers measure: time, and what was learned or coded.
+
+One thread is timed in processor time, which other programs do not lengthen; on an idle machine the two agree.
+Several threads, and what reads a file, are timed in wall-clock time.  Objectives and duality gaps, ours and
+theirs alike, are those of `flyannot.sparse.objective` in float64.
+"""
+
+import time
 
 import numpy as np
 
@@ -6,6 +13,55 @@ from flyannot.benchmarks.workers import peak_mb
 from flyannot.descriptors.sift import normalise
 from flyannot.sparse.coders import CODERS
 from flyannot.sparse.objective import duality_gap, objective
+
+
+class Stopwatch:
+    """`with Stopwatch() as watch:` times its block; `watch.seconds`."""
+
+    def __init__(self, clock=time.process_time):
+        self._clock = clock
+
+    def __enter__(self):
+        self._start = self._clock()
+        return self
+
+    def __exit__(self, *exception):
+        self.seconds = self._clock() - self._start
+
+
+def median_seconds(*functions, at_least_s=0.5, clock=time.process_time):
+    """The median time of one call of each function; they take turns until `at_least_s` have passed."""
+    seconds, passed = [], 0.0
+    while not seconds or passed < at_least_s:
+        seconds.append([])
+        for function in functions:
+            with Stopwatch(clock) as watch:
+                function()
+            seconds[-1].append(watch.seconds)
+        passed += sum(seconds[-1])
+    return np.median(seconds, axis=0)
+
+
+def timed(first, *others, **rules):
+    """What `first` returns, and the median seconds of all functions, as `median_seconds` takes them."""
+    kept = []
+
+    def once():
+        kept[:] = [first()]
+
+    seconds = median_seconds(once, *others, **rules)
+    return kept[0], seconds
+
+
+def timed_steps(learner, X, blocks, clock=time.process_time):
+    """The seconds that a learner takes to visit blocks of rows of X."""
+    seconds = 0.0
+    for rows in blocks:
+        Xb = X[rows]
+        with Stopwatch(clock) as watch:
+            learner.step(Xb, rows)
+        seconds += watch.seconds
+    return seconds
 
 
 def normalised(file, rows):

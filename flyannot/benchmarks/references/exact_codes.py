@@ -1,17 +1,19 @@
-"""Least angle regression by scikit-learn: a reference for the coders, not a fast one."""
+"""References for the coders, not fast ones: least angle regression by scikit-learn, and a generic solver."""
 
 import warnings
 
 import numpy as np
 import scipy.sparse as sp
+from scipy.optimize import minimize
 
 from flyannot.sparse.coders.cd.encode import encode as encode_by_cd
 
 _BLOCK = 1024  # samples whose codes are dense at one time
 _MOST_CORNERS = 1000  # of a sample's path
+_L_BFGS = {"maxiter": 5000, "maxfun": 100_000, "ftol": 1e-15, "gtol": 1e-10, "maxcor": 30}
 
 
-def encode(X, D, lam, *, tol=1e-4):
+def lars(X, D, lam, *, tol=1e-4):
     """Codes of X over a fixed dictionary by following the lasso path down to `lam`.
 
     scikit-learn gives no gap, drops atoms that depend on others, and stops early without a word: coordinate
@@ -47,3 +49,25 @@ def _follow_paths(X, D, gram, lam):
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")  # of dropped atoms and early stops: the gap is measured after
         return sp.csr_matrix(sparse_encode(X, D, gram=gram, cov=D @ X.T, **rules))
+
+
+def quadratic_program(X, D, lam, *, tol=None):
+    """Codes, float64 (n_samples, n_atoms), by L-BFGS-B on z = u - v with u, v >= 0, as near as it comes."""
+    gram = D @ D.T
+    return np.array([_code(q, gram, lam) for q in X @ D.T])
+
+
+def _code(q, gram, lam):
+    m = len(q)
+
+    def value_and_slope(uv):
+        z = uv[:m] - uv[m:]
+        slope = gram @ z - q
+        value = 0.5 * z @ (slope - q) + lam * uv.sum()
+        return value, np.concatenate([slope + lam, lam - slope])
+
+    bounds = [(0, None)] * (2 * m)
+    found = minimize(
+        value_and_slope, np.zeros(2 * m), jac=True, bounds=bounds, method="L-BFGS-B", options=_L_BFGS
+    )
+    return found.x[:m] - found.x[m:]

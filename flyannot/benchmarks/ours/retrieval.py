@@ -23,8 +23,6 @@ _STRIDE_PX = 8
 _N_EPOCHS = 5
 _N_SAMPLES = 1000
 _TURNED = ("dorsal", "ventral")
-
-
 _GREY, _LYING = "grey levels", "dorsal and ventral images alone"
 # How features are made.  Shared: one dictionary for all stage ranges.  Views: of the images that take part.
 _PLAIN = {"extract": {}, "pool": {"grid": ((2, 4),)}, "n_atoms": 200, "shared": False, "views": ()}
@@ -52,18 +50,14 @@ def measure(setup):
             base = _LYING if name.startswith(_LYING) else _GREY
             row = {"features": name, "patch_px": patch_px, "n_images": len(mine), "auc": mine.mean()}
             if name != base:
-                low, high = _difference(mine - areas[base], setup.rng("bootstrap"))
+                drawn = setup.rng("bootstrap").integers(len(mine), size=(_N_SAMPLES, len(mine)))
+                low, high = interval((mine - areas[base])[drawn].mean(axis=1))
                 row |= {"over": base, "difference_low": low, "difference_high": high}
             rows.append(row)
     return Finding(
         source=source, rows=rows, variant=f"stride {_STRIDE_PX}, 2x4 grid, 200 atoms for each stage range",
         notes=["Intervals of 95 % of the difference, by bootstrap over images."],
     )  # fmt: skip
-
-
-def _difference(differences, rng):
-    drawn = rng.integers(len(differences), size=(_N_SAMPLES, len(differences)))
-    return interval(differences[drawn].mean(axis=1))
 
 
 def _areas(setup, images, patch_px, way):

@@ -1,18 +1,16 @@
-"""Learning, per patch and epoch: SCC, the plain loop, SPAMS and scikit-learn from the same initial atoms."""
+"""What learning costs: per patch and epoch beside others from the same initial atoms, and how it grows."""
 
 from flyannot.benchmarks.compare_methods import Method, compare_methods
-from flyannot.benchmarks.findings import Finding, Target
+from flyannot.benchmarks.findings import Finding, Rows, Target, exponent
 from flyannot.benchmarks.inputs.patches import LAM, patches_of
 from flyannot.benchmarks.items import Item
 from flyannot.benchmarks.references import scikit_learn
-from flyannot.benchmarks.rows import Rows
-from flyannot.benchmarks.scc.learning import plain_loop, scc, spams_ol
+from flyannot.benchmarks.scc.learning import learn_streamed, plain_loop, scc, spams_ol
 
 N_EPOCHS = 10  # of SCC and the plain loop, as in the paper; references have one, being slower
 SIZES_OF_ATOMS = (500, 1000, 2000)
 _BATCHES = (64, 512)
 _PATCHES_AT_BATCH_1 = 200  # at 1,000 atoms; SPAMS takes some 20 ms a patch there
-_PLAIN, _OURS = "plain loop", {"who": "flyannot", "variant": "released"}
 
 # us per patch and epoch on FlyExpress patches, measured elsewhere: the authors' C++ program and, beside
 # it, a plain compiled loop.
@@ -20,12 +18,19 @@ _AUTHORS_US = {500: 64.0, 1000: 131.0, 2000: 283.0}
 _PLAIN_US = {500: 8.4, 1000: 9.4, 2000: 18.4}
 _AUTHORS_TARGETS = {500: 10, 1000: 20, 2000: 20}
 
+_M_OF_GROWTH = 1000
+_EPOCHS_OF_GROWTH = 2
+
 
 def measure(setup):
     """All methods at every number of atoms."""
     given, rows = patches_of(setup, setup.sizes["n_patches"]), Rows()
     for m in SIZES_OF_ATOMS:
-        rows += _with_projection(compare_methods(setup, methods(setup, given, m), n_atoms=m), m)
+        found = compare_methods(setup, methods(setup, given, m), n_atoms=m)
+        plain = found.value("us_per_sample", who="plain loop", variant="released")
+        for row in found.where(who="flyannot"):  # how many times as long the authors' program would take
+            row["authors_projected"] = _AUTHORS_US[m] / _PLAIN_US[m] * plain / row["us_per_sample"]
+        rows += found
     return Finding(
         source=given.source,
         variant=f"{N_EPOCHS} epochs, lam {LAM:.4f}, float32; ratios to SCC, released",
@@ -52,26 +57,54 @@ def methods(setup, given, m):
     return [*ours, *plain, slow, *quick, sklearn]
 
 
-def _with_projection(rows, m):
-    """Add to our rows how many times as long the authors' program would take, projected by the plain loop."""
-    plain = rows.value("us_per_sample", who=_PLAIN, variant="released")
-    for row in rows:
-        if row["who"] == "flyannot":
-            row["authors_projected"] = _AUTHORS_US[m] / _PLAIN_US[m] * plain / row["us_per_sample"]
-    return rows
-
-
 def _targets(rows):
+    ours = rows.where(who="flyannot", variant="released")
     for m, bound in _AUTHORS_TARGETS.items():
-        value = rows.value("authors_projected", n_atoms=m, **_OURS)
+        value = ours.value("authors_projected", n_atoms=m)
         yield Target(f"SCC, m={m}: authors' C++ (projected from the plain loop) over ours", value, bound)
-    small, large = (rows.value("us_per_sample", n_atoms=m, **_OURS) for m in (500, 2000))
+    small, large = (ours.value("us_per_sample", n_atoms=m) for m in (500, 2000))
     yield Target("SCC: cost per patch, m=2000 over m=500", large / small, 3, at_least=False)
     value = rows.value("times_as_long", who="SPAMS OL", variant="batch 1", n_atoms=1000)
     yield Target("SCC, m=1000: SPAMS OL at batch 1 over ours", value, 2000)
 
 
+def measure_growth(setup):
+    """Cost per patch against m, seconds per epoch against n, and ten epochs of the largest n, streamed."""
+    sizes, rows, m_of_n = setup.sizes["n_patches"], Rows(), _M_OF_GROWTH
+    given = patches_of(setup, max(sizes))
+    for m in setup.sizes["n_atoms"]:
+        few = given.problem(m), min(sizes), _EPOCHS_OF_GROWTH, "released"
+        rows += compare_methods(setup, [scc(*few), plain_loop(*few)], against="atoms", n_atoms=m)
+    for n in sizes:
+        one = scc(given.problem(m_of_n), n, _EPOCHS_OF_GROWTH, "released")
+        rows += compare_methods(setup, [one], against="patches", n_atoms=m_of_n)
+    for row in rows:
+        size, cost = ("n_atoms", "us_per_sample") if row["against"] == "atoms" else ("n", "seconds")
+        its = rows.where(who=row["who"], against=row["against"])
+        row["exponent"] = exponent(its.column(size), its.column(cost))
+    arguments = given.problem(m_of_n) | {"n": given.n, "n_epochs": N_EPOCHS}
+    streamed = Method("flyannot", "released, streamed", learn_streamed, arguments, note="wall-clock time")
+    rows += compare_methods(setup, [streamed], against="", n_atoms=m_of_n)
+    seconds, peak = (
+        rows.value(name, variant=streamed.variant, n=1_000_000) for name in ("seconds", "peak_mb")
+    )
+    what = "10 epochs of 1,000,000 patches, m=1000: "
+    return Finding(
+        source=given.source,
+        variant=f"SCC released, {_EPOCHS_OF_GROWTH} epochs, the dearer ones, lam {LAM:.4f}",
+        rows=rows,
+        targets=[Target(what + "seconds", seconds, 90, False), Target(what + "peak MB", peak, 2000, False)],
+    )
+
+
 ITEM = Item(
     "learn", "Learning, per patch and epoch", measure,
     sizes={"n_patches": (10_000, 20_000), "n_references": (2048, 8192)},
+)  # fmt: skip
+GROWTH = Item(
+    "scaling", "Growth of the cost of learning with the atoms and with the patches", measure_growth,
+    sizes={
+        "n_patches": ((10_000, 30_000, 100_000), (10_000, 100_000, 1_000_000)),
+        "n_atoms": ((250, 500, 1000, 2000, 4000),) * 2,
+    },
 )  # fmt: skip

@@ -2,11 +2,11 @@
 
 import numpy as np
 
-from flyannot.benchmarks.clocks import median_seconds
 from flyannot.benchmarks.compare_methods import Method, compare_methods
 from flyannot.benchmarks.findings import Finding, Target
 from flyannot.benchmarks.inputs.pictures import embryo_pictures
 from flyannot.benchmarks.items import Item
+from flyannot.benchmarks.measures import median_seconds
 from flyannot.benchmarks.references import opencv_sift
 from flyannot.benchmarks.workers import peak_mb
 from flyannot.descriptors.patches import patch_corners
@@ -24,9 +24,7 @@ _OPENCV = {
 def measure(setup):
     """One comparison on a few pictures."""
     greys, source = embryo_pictures(setup)
-    path = setup.scratch / "greys.npy"
-    np.save(path, np.stack(greys[: setup.sizes["n_pictures"]]))
-    grid = {"greys": str(path), "stride_px": _STRIDE_PX}
+    grid = setup.save("sift", greys=np.stack(greys[: setup.sizes["n_pictures"]])) | {"stride_px": _STRIDE_PX}
     ours = Method("flyannot", f"{_PATCH_PX} px", describe, grid)
     theirs = [
         Method("OpenCV", f"{px} px", describe_by_opencv, grid | {"patch_px": px}, "opencv", note=note)

@@ -17,6 +17,11 @@ _MORE = {  # beside every learner as it comes
 _BATCHES = (256, 64)  # of SPAMS, as of our OL
 
 
+def measured():
+    """The names of all learners that are measured: those of the table."""
+    return list(LEARNERS)
+
+
 def measure(setup):
     """One comparison; ratios are to SCC as it comes."""
     given, m = patches_of(setup, setup.sizes["n_patches"]), setup.sizes["n_atoms"]
@@ -24,14 +29,12 @@ def measure(setup):
     ours = [
         Method(learner, _words(learner, settings), learn, problem
                | {"n": given.n, "n_epochs": _N_EPOCHS, "learner": learner, "settings": settings})
-        for learner in LEARNERS for settings in ({}, *_MORE.get(learner, ()))
+        for learner in measured() for settings in ({}, *_MORE.get(learner, ()))
     ]  # fmt: skip
     theirs = [spams_ol(problem, given.n, _N_EPOCHS, size, most_repeats=1) for size in _BATCHES]
     rows = compare_methods(setup, [*ours, *theirs], n_atoms=m)
-    pairs = [
-        [rows.value("objective", who=who, variant=f"batch {b}") for who in ("ol", "SPAMS OL")]
-        for b in _BATCHES
-    ]
+    pairs = [[rows.value("objective", who=who, variant=f"batch {b}") for who in ("ol", "SPAMS OL")]
+             for b in _BATCHES]  # fmt: skip
     worst = max((ours / theirs for ours, theirs in pairs if ours and theirs), default=None)
     return Finding(
         source=given.source,
@@ -45,9 +48,8 @@ def _words(learner, settings):
     """What the settings are, and the batch size also where it is the learner's own."""
     own = LEARNERS[learner].Options().as_header()
     shown = {name: own[name] for name in ("batch_size",) if name in own} | settings
-    return ", ".join(f"{name.replace('_', ' ')} {value}" for name, value in shown.items()).replace(
-        "batch size", "batch"
-    )
+    text = ", ".join(f"{name.replace('_', ' ')} {value}" for name, value in shown.items())
+    return text.replace("batch size", "batch")
 
 
 ITEM = Item(

@@ -5,10 +5,10 @@ Five folds within each stage range, the same for all.  Genes are not given: ever
 
 import numpy as np
 
-from flyannot.benchmarks.clocks import Stopwatch
 from flyannot.benchmarks.findings import Finding, Source
 from flyannot.benchmarks.inputs.labelled_vectors import read_bags_of_words
 from flyannot.benchmarks.items import Item
+from flyannot.benchmarks.measures import Stopwatch
 from flyannot.classifiers import CLASSIFIERS
 from flyannot.classifiers.cross_validation import cross_validate
 from flyannot.classifiers.folds import folds_of_genes
@@ -24,26 +24,26 @@ _MIN_POSITIVE = 10  # embryos that carry a term: two in each fold
 _FIRST = "svm"  # that all are compared with
 
 
+def measured():
+    """The names of all classifiers that are measured: those of the table."""
+    return [_FIRST, *(method for method in CLASSIFIERS if method != _FIRST)]
+
+
 def measure(setup):
     """MAP and mean AUC of every classifier in each stage range and in all, with intervals by bootstrap."""
     path = setup.data_file("bow")
     problem = {"bags": str(path), "n_folds": _N_FOLDS, "min_positive": _MIN_POSITIVE, "seed": setup.seed}
-    methods = [_FIRST, *(method for method in CLASSIFIERS if method != _FIRST)]
-    results = {method: setup.run(cross_validated, problem | {"method": method}) for method in methods}
+    results = {method: setup.run(cross_validated, problem | {"method": method}) for method in measured()}
     first, rows = results[_FIRST]["result"], []
     for method, found in results.items():
         for s in (*(s for s in STAGE_RANGES if s in first["summary"]), "all"):
-            rows.append(
-                _row(method, s, found["result"], first)
-                | {"seconds": found["seconds"] if s == "all" else None}
-            )
+            row = _row(method, s, found["result"], first)
+            rows.append(row | {"seconds": found["seconds"] if s == "all" else None})
     return Finding(
         source=Source(f"2,000 real embryos of BDGP as bags of words, {path.name}"),
         variant=f"{_N_FOLDS} folds within each stage range, terms that {_MIN_POSITIVE} embryos carry",
         rows=rows,
-        notes=[
-            "Intervals are of 95 %, by bootstrap over embryos; the same draws for a classifier and the first."
-        ],
+        notes=["Intervals are of 95 %, by bootstrap over embryos; the draws are the same for all."],
     )
 
 

@@ -4,13 +4,10 @@ import time
 
 import numpy as np
 
-from flyannot.benchmarks.clocks import Stopwatch
-from flyannot.benchmarks.findings import Check, Finding, Panel
-from flyannot.benchmarks.grading import exact_objective
+from flyannot.benchmarks.findings import Check, Finding, Panel, Rows
 from flyannot.benchmarks.inputs.signals import photograph_patches
-from flyannot.benchmarks.items import Item
-from flyannot.benchmarks.papers import paper_values
-from flyannot.benchmarks.rows import Rows
+from flyannot.benchmarks.items import Item, paper_values
+from flyannot.benchmarks.measures import exact_objective, timed_steps
 from flyannot.sparse.fit import default_lam, random_patches
 from flyannot.sparse.learners.dssc.learner import DSSC
 
@@ -23,17 +20,19 @@ def measure(setup):
     """One run for every number of blocks and of threads."""
     paper, n, n_held = paper_values("dssc", "fig-2"), setup.sizes["n_patches"], setup.sizes["n_held"]
     X, source = photograph_patches(setup.rng("dssc"), n + n_held, paper["patch_px"], dtype=np.float32)
-    files = {name: str(setup.scratch / f"dssc-{name}.npy") for name in ("samples", "initial")}
-    np.save(files["samples"], X)
-    np.save(files["initial"], random_patches(X[n_held:], paper["n_atoms"], setup.rng("blocks")))
-    problem = files | {"n_held": n_held, "n_processors": paper["n_processors"], "seed": setup.seed}
+    D = random_patches(X[n_held:], paper["n_atoms"], setup.rng("blocks"))
+    problem = {"n_held": n_held, "n_processors": paper["n_processors"], "seed": setup.seed}
+    problem |= setup.save("dssc", samples=X, initial=D)
     rows = Rows()
     for b in paper["n_blocks"]:
         for t in (1, 2):
             points = setup.run(learn, problem | {"n_blocks": b, "n_threads": t}, threads=t)["points"]
             run = {"run": f"B={b}, {t} thread{'s' * (t > 1)}", "n_blocks": b, "n_threads": t}
             rows += [run | dict(zip(_POINT, point)) for point in points]
-    checks = list(_checks(paper["n_blocks"], rows.where(n_threads=1)))
+    alone = rows.where(n_threads=1)
+    checks = list(_checks(paper["n_blocks"], alone))
+    panels = {"(a) by iteration": ("iteration", alone), "(b) by features processed": ("features", alone),
+              "(c) by the clock": ("seconds", rows)}  # fmt: skip
     return Finding(
         source=source,
         variant=f"exact surrogate, whole codes, {paper['n_atoms']} atoms, {paper['n_processors']} processors "
@@ -42,11 +41,8 @@ def measure(setup):
         checks=checks,
         rows=rows,
         panels=[
-            Panel("(a) by iteration", "iteration", "objective",
-                  rows.where(n_threads=1).lines("run", "iteration", "objective")),
-            Panel("(b) by features processed", "features", "objective",
-                  rows.where(n_threads=1).lines("run", "features", "objective")),
-            Panel("(c) by the clock", "seconds", "objective", rows.lines("run", "seconds", "objective")),
+            Panel(title, x, "objective", shown.lines("run", x, "objective"))
+            for title, (x, shown) in panels.items()
         ],
         notes=[
             "The paper's images are of a robot's camera and not published; patches are of the same 24 px, "
@@ -76,10 +72,7 @@ def learn(samples, initial, n_held, n_processors, n_blocks, n_threads, seed):
     order = rng.permutation(len(X))[: len(X) // at_once * at_once].reshape(-1, at_once)
     points = [(0, 0, 0.0, exact_objective(held, D, learner.lam, tol=1e-5))]
     for part in np.array_split(order, _N_POINTS):
-        for rows in part:
-            with Stopwatch(clock) as watch:
-                learner.step(X[rows], rows)
-            spent += watch.seconds
+        spent += timed_steps(learner, X, part, clock)
         value = exact_objective(held, learner.D, learner.lam, tol=1e-5)
         points.append((int(learner.n_iterations), int(learner.n_features_processed), spent, value))
     return {"points": points}

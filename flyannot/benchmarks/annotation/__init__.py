@@ -1,1 +1,0 @@
-"""How well embryos are annotated, and their images found, by what the papers do not measure."""

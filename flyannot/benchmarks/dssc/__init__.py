@@ -1,1 +1,0 @@
-"""Doubly stochastic successive convex approximation: Koppel et al., ICASSP 2018."""

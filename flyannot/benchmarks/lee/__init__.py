@@ -1,1 +1,0 @@
-"""Feature-sign search and the Lagrange dual: Lee et al., NIPS 2006."""

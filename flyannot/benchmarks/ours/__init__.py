@@ -1,0 +1,1 @@
+"""Measurements of our own: speed beside references, and annotation."""
