@@ -12,13 +12,13 @@ from flyannot.cli import group
 
 PACKAGE = Path(flyannot.__file__).parent
 
-# A room imports the rooms above it in its list, and itself.
+# A room imports the rooms above it in its list, and itself.  What lies loose is of the root, but for one file.
 ROOMS = (
-    "root", "runtime", "sparse", "descriptors", "scores", "features", "dataset", "classifiers", "store",
-    "steps", "export", "report", "estimators", "benchmarks", "cli",
+    "root", "options", "stage_ranges", "runtime", "store", "sparse", "descriptors", "scores", "features",
+    "dataset", "classifiers", "steps", "export", "report", "estimators", "benchmarks", "cli",
 )  # fmt: skip
 SPARSE = ("simd", "kernels", "objective", "stored_codes", "coders", "fit", "learners")
-N_LOOSE_FILES = 6
+N_LOOSE_FILES = 4
 
 HEAVY = ("numba", "sklearn", "cv2", "h5py", "scipy", "skimage", "PIL", "tifffile")
 ONLY_IN = {
@@ -42,7 +42,7 @@ def place(name, among):
     """The number of the room that a module, by its path below the package, lies in."""
     first = name.split("/")[0]
     if among is ROOMS:
-        first = "cli" if name == "__main__.py" else first if "/" in name else "root"
+        first = {"__main__.py": "cli", "__init__.py": "root", "errors.py": "root"}.get(name, first)
     return among.index(first.removesuffix(".py"))
 
 
@@ -93,7 +93,7 @@ def test_few_files_are_loose():
 
 def test_the_tests_mirror_the_rooms():
     folders = {path.name for path in Path(__file__).parent.iterdir() if path.is_dir()} - {"__pycache__"}
-    assert folders == set(ROOMS) - {"root"}
+    assert folders == set(ROOMS) - {"root", "stage_ranges"}
 
 
 @pytest.mark.parametrize("library", ONLY_IN)

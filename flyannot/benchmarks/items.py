@@ -9,7 +9,7 @@ from importlib.resources import files
 from flyannot.benchmarks.findings import not_runnable
 from flyannot.benchmarks.setup import SCALES, why_absent
 from flyannot.errors import InputError, did_you_mean
-from flyannot.registry import Registry
+from flyannot.options.registry import Registry
 
 OURS = "ours"  # in the place of a paper: a measurement of our own
 _HERE = "flyannot.benchmarks"

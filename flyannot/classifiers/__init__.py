@@ -11,7 +11,7 @@ and, where it is linear in the features, `is_linear` and `linear_form`.  Thresho
 once for all of them, by `flyannot.classifiers.model.fit`, from the values that were held out.
 """
 
-from flyannot.registry import Registry
+from flyannot.options.registry import Registry
 
 _HERE = "flyannot.classifiers"
 

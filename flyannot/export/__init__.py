@@ -7,7 +7,7 @@ has room for ids of terms and stage ranges.  To add one is to add its file, and 
 from importlib import import_module
 
 from flyannot.errors import InputError
-from flyannot.registry import Registry
+from flyannot.options.registry import Registry
 
 EXPORTERS = {
     "predictions": Registry(

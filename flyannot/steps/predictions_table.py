@@ -27,7 +27,8 @@ class Prediction(NamedTuple):
 
     def texts(self):
         """The cells of a table of text: numbers to nine digits."""
-        return Prediction(*(f"{cell:.9g}" if isinstance(cell, float) else cell for cell in self))
+        numbers = {name: getattr(self, name) for name in ("decision_value", "probability")}
+        return self._replace(**{name: f"{number:.9g}" for name, number in numbers.items()})
 
 
 COLUMNS = Prediction._fields

@@ -19,7 +19,7 @@ from flyannot.benchmarks.tables import as_text, report, tables_of
 from flyannot.benchmarks.workers import WorkerFailed, peak_mb, run
 from flyannot.dataset.public import data_folder
 from flyannot.errors import InputError, LockedError
-from flyannot.registry import Registry
+from flyannot.options.registry import Registry
 from tests.benchmarks.made_up import FOUND, MadeUp, fails, holds_memory
 
 

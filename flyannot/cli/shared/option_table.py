@@ -82,7 +82,7 @@ def _value(param):
     if param.is_flag:
         return ""
     kind = param.field.metadata["kind"] if isinstance(param, FieldOption) else param.type
-    if isinstance(param, FieldOption) or getattr(kind, "choices", ()):
+    if isinstance(param, FieldOption) or isinstance(kind, click.Choice):
         text = _words(kind)
     elif isinstance(kind, click.Path):
         text = "a path"

@@ -9,7 +9,7 @@ when every sample's duality gap is at most tol * 1/2 |x|^2, or after max_sweeps.
 to begin from (CSR), `gram` is D D^T where the caller has it.  Zero atoms and zero samples are legal.
 """
 
-from flyannot.registry import Registry
+from flyannot.options.registry import Registry
 
 _HERE = "flyannot.sparse.coders"
 

@@ -18,7 +18,7 @@ the state come with `flyannot.sparse.stored_codes.Learner`, from the arrays that
 Epochs, order, timing and the trace are written once, in `flyannot.sparse.fit`.
 """
 
-from flyannot.registry import Registry
+from flyannot.options.registry import Registry
 
 _HERE = "flyannot.sparse.learners"
 

@@ -1,0 +1,136 @@
+"""Options, written down once: default, kind and help in the field of a dataclass.
+
+From an options class come the options of a command, the keys of a configuration's table, the options in a
+file's header and their check when it is read, the check of values given from Python, and the page of all
+options.  To add an option is to add a field:
+
+    @dataclass(frozen=True, kw_only=True)
+    class ExtractOptions(Options):
+        stride_px: int = option(16, Count(), "From one patch to the next.")
+
+A value is parsed by its kind, from the text of a command line as from the value of a TOML file or of a call:
+whoever holds an options object holds legal values, in one form.
+"""
+
+from dataclasses import MISSING, dataclass, field, fields
+from typing import ClassVar
+
+from flyannot.errors import InputError, did_you_mean
+from flyannot.options.kinds import Flag
+
+_FIX = "see what options there are: flyannot info --options"
+
+
+def option(default, kind, help, *, stands_for="", more=False, in_header=True):
+    """A field of an options class.
+
+    Parameters
+    ----------
+    default : its value; None for an option that may be left open
+    kind : Kind
+    help : one sentence or two
+    stands_for : what an open option means, in help
+    more : whether help shows it under "More options"
+    in_header : whether a file's header has it; a path has no place there, the digest of its file does
+    """
+    about = {"kind": kind, "help": help, "stands_for": stands_for, "more": more, "in_header": in_header}
+    if isinstance(default, dict):
+        return field(default_factory=dict, metadata=about)
+    return field(default=default, metadata=about)
+
+
+@dataclass(frozen=True, kw_only=True)
+class Options:
+    """The base of all options classes: values are parsed when one is made.
+
+    table : what holds them in a configuration, and after FLYANNOT_ in the environment
+    """
+
+    table: ClassVar[str] = ""
+
+    def __post_init__(self):
+        for one in fields(self):
+            object.__setattr__(self, one.name, parsed(one, getattr(self, one.name), one.name))
+
+    @classmethod
+    def of_table(cls, table, where, *, spelled=None):
+        """The options that a table of a configuration gives, other values by default.
+
+        Parameters
+        ----------
+        table : dict, names in kebab or snake case
+        where : how messages name it, such as "[extract]"
+        spelled : function of a name in snake case, to how messages spell it; by default `kebab`
+
+        Raises
+        ------
+        InputError
+            If it names an option that there is not, or a value that an option does not take.
+        """
+        known, spelled = {one.name: one for one in fields(cls)}, spelled or kebab
+        values = {}
+        for name, value in table.items():
+            plain = name.replace("-", "_")
+            if plain not in known:
+                names = [spelled(one) for one in known]
+                meant = did_you_mean(spelled(plain), names)
+                raise InputError(f'{where} has no option "{name}".{meant}', fix=f"use {', '.join(names)}")
+            values[plain] = parsed(known[plain], value, f"{where} {spelled(plain)}")
+        return cls(**values)
+
+    @classmethod
+    def of_header(cls, header):
+        """The options that a file's header holds among others; KeyError or ValueError if it does not."""
+        return cls(**{one.name: header[one.name] for one in _in_header(cls)})
+
+    def as_header(self):
+        """The options by name, as JSON."""
+        return {one.name: _as_json(one, getattr(self, one.name)) for one in _in_header(self)}
+
+
+def parsed(one, value, where):
+    """A value for a field of an options class, in its one form.
+
+    Raises
+    ------
+    InputError
+        If the option does not take it.
+    """
+    if value is None and default_of(one) is None:
+        return None
+    try:
+        return one.metadata["kind"].parse(value)
+    except InputError:
+        raise  # it says all that there is to say
+    except ValueError as error:
+        raise InputError(f"{where} is {value!r}, and must be {error}", fix=_FIX) from None
+
+
+def default_of(one):
+    """The default of a field of an options class."""
+    return one.default_factory() if one.default is MISSING else one.default
+
+
+def shown_default(one):
+    """The default of a field of an options class in help; "" where there is none to show."""
+    kind, default = one.metadata["kind"], default_of(one)
+    is_shown = not isinstance(kind, Flag) and default not in (None, (), {})
+    return one.metadata["stands_for"] or (kind.as_text(default) if is_shown else "")
+
+
+def environment_name(options, one):
+    """The variable of the environment that gives a field of an options class."""
+    return f"FLYANNOT_{options.table}_{one.name}".replace("-", "_").upper()
+
+
+def kebab(name):
+    """A name as the command line and configurations write it."""
+    return name.replace("_", "-")
+
+
+def _in_header(options):
+    return [one for one in fields(options) if one.metadata["in_header"]]
+
+
+def _as_json(one, value):
+    return None if value is None else one.metadata["kind"].as_json(value)
