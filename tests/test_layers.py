@@ -12,7 +12,7 @@ from flyannot.cli import group
 
 PACKAGE = Path(flyannot.__file__).parent
 
-# A room imports the rooms above it in its list, and itself.  What lies loose is of the root, but for one file.
+# A room imports the rooms above it in its list, and itself.
 ROOMS = (
     "root", "options", "stage_ranges", "runtime", "store", "sparse", "descriptors", "scores", "features",
     "dataset", "classifiers", "steps", "export", "report", "estimators", "benchmarks", "cli",

@@ -1,6 +1,6 @@
 """The table of predictions: predictions.csv beside predictions.h5, and what is exported and reported."""
 
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -27,8 +27,8 @@ class Prediction(NamedTuple):
 
     def texts(self):
         """The cells of a table of text: numbers to nine digits."""
-        numbers = {name: getattr(self, name) for name in ("decision_value", "probability")}
-        return self._replace(**{name: f"{number:.9g}" for name, number in numbers.items()})
+        texts: Any = {name: f"{getattr(self, name):.9g}" for name in ("decision_value", "probability")}
+        return self._replace(**texts)
 
 
 COLUMNS = Prediction._fields

@@ -82,7 +82,8 @@ def _value(param):
     if param.is_flag:
         return ""
     kind = param.field.metadata["kind"] if isinstance(param, FieldOption) else param.type
-    if isinstance(param, FieldOption) or isinstance(kind, click.Choice):
+    has_choices = bool(getattr(kind, "choices", None))
+    if isinstance(param, FieldOption) or has_choices:
         text = _words(kind)
     elif isinstance(kind, click.Path):
         text = "a path"
