@@ -8,7 +8,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from flyannot.benchmarks.findings import Rows
-from flyannot.benchmarks.references import why_absent
+from flyannot.benchmarks.references import why_reference_is_absent
 from flyannot.benchmarks.workers import WorkerFailed
 
 log = logging.getLogger("flyannot")
@@ -41,7 +41,7 @@ def compare_methods(setup, methods, *, threads=1, **columns):
         If a method of ours fails.
     """
     results = [[] for _ in methods]
-    notes = [why_absent(method.reference) for method in methods]
+    notes = [why_reference_is_absent(method.reference) for method in methods]
     for repeat in range(setup.repeats):
         for i, method in enumerate(methods):
             if notes[i] or repeat >= method.most_repeats:
@@ -55,8 +55,8 @@ def compare_methods(setup, methods, *, threads=1, **columns):
     rows = Rows()
     for method, mine, note in zip(methods, results, notes):
         row = {"who": method.who, "variant": method.variant} | columns | dict.fromkeys(_NUMBERS)
-        row |= median_of(mine) | {"threads": threads, "repeats": len(mine), "note": note or method.note}
-        rows.append(row | {"times_as_long": paired_ratio(mine, results[0])})
+        row |= _median_of(mine) | {"threads": threads, "repeats": len(mine), "note": note or method.note}
+        rows.append(row | {"times_as_long": _paired_ratio(mine, results[0])})
     return rows
 
 
@@ -67,7 +67,7 @@ def _run_one(setup, method, threads, repeat):
     return result | {"load_average": load}
 
 
-def median_of(results):
+def _median_of(results):
     """The median of every number and array of numbers, over repeats."""
     return {name: _median([result[name] for result in results]) for name in results[-1]} if results else {}
 
@@ -78,7 +78,7 @@ def _median(values):
     return np.median(values, axis=0).tolist()
 
 
-def paired_ratio(theirs, ours):
+def _paired_ratio(theirs, ours):
     """The median over repeats of their time per sample over ours in the same repeat; None without any."""
     ratios = [t["us_per_sample"] / o["us_per_sample"] for t, o in zip(theirs, ours)]
     return float(np.median(ratios)) if ratios else None

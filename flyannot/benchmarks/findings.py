@@ -120,7 +120,7 @@ class Finding:
 
     def as_json(self):
         """Plain dicts, lists, text and numbers."""
-        return plain(asdict(self))
+        return plain_value(asdict(self))
 
     @classmethod
     def from_json(cls, stored):
@@ -136,12 +136,12 @@ def not_runnable(why):
     return Finding(source=Source("none"), variant="none", why=why, runnable=False)
 
 
-def plain(value):
+def plain_value(value):
     """NumPy's numbers and arrays as Python's; not-a-number and infinities as None."""
     if isinstance(value, dict):
-        return {str(key): plain(v) for key, v in value.items()}
+        return {str(key): plain_value(v) for key, v in value.items()}
     if isinstance(value, list | tuple | np.ndarray):
-        return [plain(v) for v in value]
+        return [plain_value(v) for v in value]
     value = value.item() if isinstance(value, np.generic) else value
     return None if isinstance(value, float) and not np.isfinite(value) else value
 

@@ -7,7 +7,7 @@ from functools import lru_cache
 from importlib.resources import files
 
 from flyannot.benchmarks.findings import not_runnable
-from flyannot.benchmarks.setup import SCALES, why_absent
+from flyannot.benchmarks.setup import SCALES, why_data_set_is_absent
 from flyannot.errors import InputError, did_you_mean
 from flyannot.options.registry import Registry
 
@@ -37,7 +37,7 @@ class Item:
         """The finding; where data are absent, one that says so."""
         absent = [name for name in self.needs if setup.data_file(name) is None]
         if absent:
-            return not_runnable(" ".join(map(why_absent, absent)))
+            return not_runnable(" ".join(map(why_data_set_is_absent, absent)))
         mine = {name: pair[SCALES.index(setup.scale)] for name, pair in self.sizes.items()}
         return self.measure(replace(setup, sizes=mine | setup.sizes))
 
@@ -99,7 +99,7 @@ ITEMS = Registry(
 )
 
 
-def chosen(names, *, papers):
+def chosen_items(names, *, papers):
     """The items of the given names, in the order of the table; without names the papers', or our own.
 
     Raises

@@ -6,7 +6,7 @@ from flyannot.benchmarks.compare_methods import Method, compare_methods
 from flyannot.benchmarks.findings import Check, Comparison, Finding, Panel, Rows, Series, Target, all_of
 from flyannot.benchmarks.inputs.signals import stimuli
 from flyannot.benchmarks.items import Item, paper_values
-from flyannot.benchmarks.measures import Stopwatch, graded_codes, normalised, timed
+from flyannot.benchmarks.measures import Stopwatch, graded_codes, normalised_patches, timed
 from flyannot.benchmarks.references import exact_codes
 from flyannot.benchmarks.scc.learning import learn_dictionaries
 from flyannot.benchmarks.tables import listed
@@ -76,7 +76,10 @@ def _encoder(name):
 
 def encode_exactly(patches, dictionary, lam, n, solver, tol):
     """In a worker: code the last n samples in float64, which the dictionary may have been learned from."""
-    X, D = normalised(patches, slice(-n, None)).astype(np.float64), np.load(dictionary).astype(np.float64)
+    X, D = (
+        normalised_patches(patches, slice(-n, None)).astype(np.float64),
+        np.load(dictionary).astype(np.float64),
+    )
     encode = _encoder(solver)
     encode(X[:4], D, lam, tol=tol)
     Z, (seconds,) = timed(lambda: encode(X, D, lam, tol=tol))
@@ -132,7 +135,7 @@ def measure_bases(setup):
         problem |= {"lam": float(default_lam(X.shape[1])), "seed": setup.seed}
         for solver in _CODERS:
             for bases in _BASES:
-                found = setup.run(learn_bases, problem | {"solver": solver, "bases": bases})
+                found = setup.run(_learn_bases, problem | {"solver": solver, "bases": bases})
                 rows.append({"signal": name, "codes_by": solver, "bases_by": bases} | found)
     named = Rows(row | {"both": f"{row['codes_by']} / {row['bases_by']}"} for row in rows)
     curves = [
@@ -157,7 +160,7 @@ def measure_bases(setup):
     )  # fmt: skip
 
 
-def learn_bases(samples, lam, n_atoms, n_alternations, solver, bases, seed):
+def _learn_bases(samples, lam, n_atoms, n_alternations, solver, bases, seed):
     """In a worker: seconds of both halves, and `trace`: (seconds, objective) after every alternation."""
     X, encode, Z = np.load(samples), _encoder(solver), None
     D = random_patches(X, n_atoms, np.random.default_rng(seed))

@@ -10,7 +10,7 @@ import time
 import numpy as np
 
 from flyannot.benchmarks.workers import peak_mb
-from flyannot.descriptors.sift import normalise
+from flyannot.descriptors.sift import normalise_descriptors
 from flyannot.sparse.coders import CODERS
 from flyannot.sparse.objective import duality_gap, objective
 
@@ -64,10 +64,10 @@ def timed_steps(learner, X, blocks, clock=time.process_time):
     return seconds
 
 
-def normalised(file, rows):
+def normalised_patches(file, rows):
     """Rows of a file as they are learned from and coded: descriptors normalised, other signals as stored."""
     X = np.load(file, mmap_mode="r")[rows]
-    return normalise(X) if X.dtype == np.uint8 else np.array(X)
+    return normalise_descriptors(X) if X.dtype == np.uint8 else np.array(X)
 
 
 def exact_objective(X, D, lam, *, tol=1e-6):
@@ -82,7 +82,7 @@ def graded_dictionary(D, held, lam, *, seconds, n, n_epochs):
     The peak of memory is the one before this evaluation.
     """
     peak = peak_mb()
-    X, D = normalised(held, slice(None)).astype(np.float64), np.ascontiguousarray(D, np.float64)
+    X, D = normalised_patches(held, slice(None)).astype(np.float64), np.ascontiguousarray(D, np.float64)
     Z = CODERS["cd"](X, D, lam, tol=1e-6)
     return {
         "n": int(n), "epochs": n_epochs, "seconds": seconds, "us_per_sample": 1e6 * seconds / (n * n_epochs),

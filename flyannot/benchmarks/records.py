@@ -11,7 +11,7 @@ from pathlib import Path
 
 from flyannot import __version__
 from flyannot.benchmarks.findings import Finding
-from flyannot.benchmarks.references import REFERENCES, why_absent
+from flyannot.benchmarks.references import REFERENCES, why_reference_is_absent
 from flyannot.runtime.atomic_file import write_text
 
 FOLDER = "items"
@@ -80,5 +80,5 @@ def machine():
 
 def _versions():
     """Of the references: project -> version, None where it is absent."""
-    there = {name: not why_absent(name) for name in REFERENCES}
+    there = {name: not why_reference_is_absent(name) for name in REFERENCES}
     return {r.project: version(r.project) if there[name] else None for name, r in REFERENCES.items()}

@@ -13,7 +13,7 @@ from flyannot.benchmarks.page import PAGE, write_pages
 from flyannot.benchmarks.page.figures import draw
 from flyannot.benchmarks.records import Record, machine, paths_of, read_record, settings_of, write_record
 from flyannot.errors import FlyannotError, WriteError
-from flyannot.runtime.atomic_file import locked
+from flyannot.runtime.atomic_file import locked_output
 from flyannot.runtime.blas_threads import one_blas_thread
 
 log = logging.getLogger("flyannot")
@@ -48,7 +48,7 @@ def measure_items(items, setup, out=None, *, force=False):
     """
     with ExitStack() as stack:
         if out is not None:
-            stack.enter_context(locked(Path(out) / PAGE))
+            stack.enter_context(locked_output(Path(out) / PAGE))
         scratch = stack.enter_context(tempfile.TemporaryDirectory(prefix="flyannot-benchmarks-"))
         setup = replace(setup, scratch=Path(scratch))
         for item in items:
@@ -85,7 +85,9 @@ def _measure_one(item, setup, out):
         log.warning("%-16s failed: %s", item.name, why, exc_info=log.isEnabledFor(logging.DEBUG))
         return Outcome(item, None, why or type(error).__name__)
     seconds = _processor_seconds() - started
-    record = Record(item.name, finding, settings_of(item, setup), machine(), seconds, command_of(item, setup))
+    record = Record(
+        item.name, finding, settings_of(item, setup), machine(), seconds, _command_of(item, setup)
+    )
     if out is not None:
         draw(finding, item.title, paths_of(out, item.name))
         write_record(out, record)
@@ -99,7 +101,7 @@ def _processor_seconds():
     return sum(one.ru_utime + one.ru_stime for one in used)
 
 
-def command_of(item, setup):
+def _command_of(item, setup):
     """The command that makes an item again."""
     defaults = {"data_set": None, "ratings": None, "seed": 0, "repeats": 1}
     given = {name: getattr(setup, name) for name in defaults if getattr(setup, name) != defaults[name]}

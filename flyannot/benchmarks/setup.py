@@ -72,12 +72,13 @@ class Setup:
         return files
 
     def run(self, measure, arguments, *, threads=1, repeat=0):
-        """The dict that a function returns in a process of its own, as `flyannot.benchmarks.workers.run`.
+        """The dict that a function returns in a process of its own, as
+        `flyannot.benchmarks.workers.run_in_worker`.
 
         The same function with the same arguments runs once; other numbers of `repeat` make it run again.
         """
         key = (workers.name_of(measure), json.dumps(arguments, sort_keys=True), threads, repeat)
-        return self.once(key, lambda: workers.run(measure, arguments, threads=threads))
+        return self.once(key, lambda: workers.run_in_worker(measure, arguments, threads=threads))
 
     def described(self):
         """What decides the numbers, for the record: an item measured with the same is not measured again."""
@@ -86,7 +87,7 @@ class Setup:
         return {"scale": self.scale, "seed": self.seed, "repeats": self.repeats} | data
 
 
-def why_absent(name):
+def why_data_set_is_absent(name):
     """One sentence on a data set that is absent, and how an item comes to it."""
     if name == "ratings":
         return _GET_RATINGS

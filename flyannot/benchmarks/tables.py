@@ -51,7 +51,7 @@ def _measurements(finding):
     return Table(MEASUREMENTS, [key.replace("_", " ") for key in shown], cells)
 
 
-def report(record):
+def report_tables(record):
     """What the terminal shows of a record: where it was measured, the measurements, and the targets."""
     finding = record.finding
     lines = [finding.why] if finding.why else []
@@ -66,13 +66,13 @@ def as_text(table):
     lines = [table.heads, *table.rows]
     columns = list(zip(*lines))
     widths = [max(map(len, column)) for column in columns]
-    signs = [">" if all(map(is_number, column[1:])) else "<" for column in columns]
+    signs = [">" if all(map(is_number_cell, column[1:])) else "<" for column in columns]
     return "\n".join(
         "  ".join(f"{c:{sign}{w}}" for c, sign, w in zip(line, signs, widths)).rstrip() for line in lines
     )
 
 
-def is_number(text):
+def is_number_cell(text):
     """Whether a cell holds a number, or the sign for none."""
     return _NUMBER.fullmatch(text) is not None
 

@@ -26,7 +26,7 @@ def name_of(function):
     return f"{function.__module__}:{function.__name__}"
 
 
-def run(measure, arguments, *, threads=1):
+def run_in_worker(measure, arguments, *, threads=1):
     """Call a function with `arguments`, which must be JSON, in a new process; returns its dict.
 
     Raises

@@ -8,7 +8,7 @@ A classifier is a `flyannot.classifiers.scorer.Scorer`: a frozen dataclass of ar
     ARRAYS                                 the names, types and dimensions of its arrays, for files
 
 and, where it is linear in the features, `is_linear` and `linear_form`.  Thresholds and probabilities are made
-once for all of them, by `flyannot.classifiers.model.fit`, from the values that were held out.
+once for all of them, by `flyannot.classifiers.model.fit_model`, from the values that were held out.
 """
 
 from flyannot.options.registry import Registry

@@ -10,7 +10,7 @@ import logging
 import numpy as np
 
 from flyannot.classifiers.folds import look_up_folds
-from flyannot.classifiers.model import fit, untrainable
+from flyannot.classifiers.model import fit_model, untrainable
 from flyannot.classifiers.scorer import FitOptions
 from flyannot.scores.metrics import Outcome
 
@@ -36,7 +36,7 @@ def cross_validate(rows, *, folds, rng, method="svm", options=None):
 
     Raises
     ------
-    As `flyannot.classifiers.model.fit`.
+    As `flyannot.classifiers.model.fit_model`.
     """
     options = options or FitOptions()
     X, Y, genes = np.asarray(rows.X), np.asarray(rows.Y, bool), np.asarray(rows.genes)
@@ -50,7 +50,7 @@ def cross_validate(rows, *, folds, rng, method="svm", options=None):
     for fold in np.unique(row_folds) if kept else ():
         held_out = row_folds == fold
         train = ~held_out
-        model = fit(method, X[train], Y[train][:, kept], genes[train], rng=rng, options=options)
+        model = fit_model(method, X[train], Y[train][:, kept], genes[train], rng=rng, options=options)
         found, where = model.decision_values(X[held_out], options.n_threads), np.ix_(held_out, kept)
         values[where], yes[where], probability[where] = (
             found,
@@ -63,7 +63,7 @@ def cross_validate(rows, *, folds, rng, method="svm", options=None):
     return Outcome(tuple(rows.terms), Y, values, yes, row_folds, probability, tuple(reasons))
 
 
-def joined(outcomes):
+def joined_outcomes(outcomes):
     """Outcomes of the same terms one below the other, as one: their folds stay apart.
 
     A term that one of them leaves out is left out.

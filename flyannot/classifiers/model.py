@@ -65,7 +65,7 @@ class Model:
         return scorer | {name: getattr(self, name) for name in PER_TERM}
 
 
-def from_arrays(method, arrays):
+def model_from_arrays(method, arrays):
     """The `Model` whose method and `arrays` these are."""
     scorer = {n.removeprefix("scorer/"): a for n, a in arrays.items() if n.startswith("scorer/")}
     per_term = (np.asarray(arrays[name]) for name in PER_TERM)
@@ -78,7 +78,7 @@ def schema_of(method):
     return PER_TERM | scorer
 
 
-def fit(method, X, Y, genes, *, rng, options=None):
+def fit_model(method, X, Y, genes, *, rng, options=None):
     """Fit one method of CLASSIFIERS on all terms.
 
     Parameters
@@ -114,7 +114,7 @@ def fit(method, X, Y, genes, *, rng, options=None):
     return Model(method, scorer, threshold, slope, offset, n_groups, Y.sum(axis=0).astype(np.int32))
 
 
-def of_no_terms(n_features):
+def model_of_no_terms(n_features):
     """The model of a stage range in which no term can be trained: a linear SVM of none."""
     scorer = CLASSIFIERS["svm"](np.zeros((0, n_features)), np.zeros(0), np.zeros(0))
     return Model("svm", scorer, *np.zeros((3, 0)), *np.zeros((2, 0), np.int32))

@@ -39,7 +39,7 @@ class TrainingSet(LabelledRows):
         )  # fmt: skip
 
 
-def rows_of(features, groups, options):
+def training_rows(features, groups, options):
     """Groups as the model sees them, (n_groups, n_features), by `ClassifyOptions`' scheme and
     normalisation."""
     pooled = group_features if options.scheme == "group" else mean_features
@@ -61,7 +61,7 @@ def training_set(columns, features, annotations, stage_range, options):
     truth = np.array([[t in carries for t in terms] for carries in carried], bool)
     truth = truth.reshape(len(groups), len(terms))
     reasons = [_left_out(t, n, options) for t, n in zip(terms, truth.sum(axis=0))]
-    X = rows_of(features, groups, options)
+    X = training_rows(features, groups, options)
     return TrainingSet(X=X, Y=truth, genes=groups.gene_ids, terms=terms, reasons=reasons, groups=groups)
 
 

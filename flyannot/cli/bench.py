@@ -20,15 +20,15 @@ def command(items, out, force, **given):
     Example:
         flyannot bench learn code -o speed
     """
-    from flyannot.benchmarks.items import chosen
+    from flyannot.benchmarks.items import chosen_items
     from flyannot.benchmarks.runner import measure_items
-    from flyannot.benchmarks.tables import report
+    from flyannot.benchmarks.tables import report_tables
     from flyannot.cli.shared.exit_codes import SKIPPED
 
     setup = setup_of(**given, repeats_unless_given=2 if given["quick"] else 3)
     failed = 0
-    for outcome in measure_items(chosen(items, papers=False), setup, out, force=force):
+    for outcome in measure_items(chosen_items(items, papers=False), setup, out, force=force):
         failed += not outcome.record
-        text = report(outcome.record) if outcome.record else f"failed: {outcome.why_failed}\n"
+        text = report_tables(outcome.record) if outcome.record else f"failed: {outcome.why_failed}\n"
         click.echo(f"{outcome.item.name}: {outcome.item.title}\n{text}")
     return SKIPPED if failed else 0

@@ -45,11 +45,11 @@ def _command_of(name):
     is_several = importer.sources.endswith("...")
 
     def run(sources, folder, options, force):
-        from flyannot.dataset.importers.import_log import summary_text
+        from flyannot.dataset.importers.import_log import text_of_summary
 
         sources = sources if is_several else [sources]
         summary = importer.run(sources, folder, options, force=force)
-        click.echo(summary_text(summary))
+        click.echo(text_of_summary(summary))
         log.info("wrote %s", folder)
 
     run.__doc__ = importer.help

@@ -20,6 +20,6 @@ def command(files, out, force):
     Example:
         flyannot join predictions.1.h5 predictions.2.h5 -o predictions.h5
     """
-    from flyannot.steps.join import join
+    from flyannot.steps.join import join_files
 
-    return finish(join(list(files), out, execution_of(force)))
+    return finish(join_files(list(files), out, execution_of(force)))

@@ -24,7 +24,7 @@ def command(annotations, obo):
     """
     from flyannot.dataset.folder import read_annotations
     from flyannot.dataset.ontology import matches_of, read_ontology, stage_ids
-    from flyannot.runtime.csv_table import write_rows
+    from flyannot.runtime.csv_table import write_csv_rows
 
     ontology = read_ontology(*obo)
     matches = matches_of(ontology, read_annotations(annotations))
@@ -33,7 +33,7 @@ def command(annotations, obo):
         (f"stages {s}", " ".join(ids), "", "stage" if ids else "", "")
         for s, ids in stage_ids(ontology).items()
     ]
-    write_rows(sys.stdout, [("term", "id", "name", "match", "consider"), *rows])
+    write_csv_rows(sys.stdout, [("term", "id", "name", "match", "consider"), *rows])
     n_found = sum(bool(m.id) for m in matches)
     n_obsolete = sum(m.how == "obsolete" for m in matches)
     log.info("%d of %d terms have an id, %d of them an obsolete one", n_found, len(matches), n_obsolete)

@@ -20,14 +20,14 @@ def command(items, out, force, **given):
     Example:
         flyannot reproduce scc-table-1 -o papers
     """
-    from flyannot.benchmarks.items import chosen
+    from flyannot.benchmarks.items import chosen_items
     from flyannot.benchmarks.runner import reproduce
     from flyannot.cli.shared.exit_codes import SKIPPED
 
     if out is None:
         raise click.UsageError("Missing option '-o' / '--output'.")
     outcomes = reproduce(
-        chosen(items, papers=True), setup_of(**given, repeats_unless_given=1), out, force=force
+        chosen_items(items, papers=True), setup_of(**given, repeats_unless_given=1), out, force=force
     )
     kept, failed = ([o for o in outcomes if flag(o)] for flag in (lambda o: o.kept, lambda o: o.why_failed))
     n_measured = len(outcomes) - len(kept) - len(failed)

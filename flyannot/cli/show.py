@@ -17,9 +17,9 @@ def command(file, as_json):
     Example:
         flyannot show model.h5
     """
-    from flyannot.store.description import contents, describe_file
+    from flyannot.store.description import contents_of_file, describe_file
 
     if as_json:
-        click.echo(json.dumps(contents(file), indent=1, ensure_ascii=False))
+        click.echo(json.dumps(contents_of_file(file), indent=1, ensure_ascii=False))
     else:
         click.echo(describe_file(file))

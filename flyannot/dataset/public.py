@@ -74,7 +74,7 @@ def data_folder():
     return Path(named) if named else None
 
 
-def availability():
+def availability_of_data_set():
     """The registry and what is there of it, as a dict that JSON can hold."""
     data = data_folder()
     return {
@@ -84,7 +84,7 @@ def availability():
 
 
 def in_words(facts):
-    """What `availability` returns as lines of text."""
+    """What `availability_of_data_set` returns as lines of text."""
     lines = [f"{VARIABLE} names {facts['folder'] or 'no folder'}"]
     for one in facts["data_sets"]:
         lines += ["", f"{one['name']}: {one['state']}"]

@@ -8,9 +8,9 @@ import numpy as np
 from flyannot.descriptors.intensity import intensity_features
 from flyannot.descriptors.options import patch_sides
 from flyannot.descriptors.patches import patch_centres, patch_corners, patch_std
-from flyannot.descriptors.registration import NoEmbryo, registered
+from flyannot.descriptors.registration import NoEmbryo, registered_image
 from flyannot.descriptors.sift import dense_sift
-from flyannot.descriptors.standard_image import fitted, quality_flags, read_grey
+from flyannot.descriptors.standard_image import fitted_to_standard, quality_flags, read_grey
 
 
 @dataclass(frozen=True)
@@ -30,13 +30,13 @@ def place(picture, size_px, *, options, warnings=None):
     One in which no embryo is found is taken as it is; the list `warnings` then gets the reason.
     """
     if options.register == "none":
-        return fitted(picture, size_px)
+        return fitted_to_standard(picture, size_px)
     try:
-        return registered(picture, size_px)
+        return registered_image(picture, size_px)
     except NoEmbryo as error:
         if warnings is not None:
             warnings.append(f"not registered: {error.reason}")
-        return fitted(picture, size_px)
+        return fitted_to_standard(picture, size_px)
 
 
 def read_embryo(path, options):

@@ -20,7 +20,7 @@ def opencv():
     return cv2
 
 
-def scaled(picture, size):
+def scaled_image(picture, size):
     """A picture of another size, float32: means over areas where it shrinks, linear where it grows."""
     cv2 = opencv()
     height, width = picture.shape[:2]
@@ -32,7 +32,7 @@ def scaled(picture, size):
     return cv2.resize(picture.astype(np.float32), size, interpolation=how)
 
 
-def enlarged(picture, factor):
+def enlarged_image(picture, factor):
     """A picture whose every factor-th pixel, across and down, is one of these; linear between them."""
     cv2 = opencv()
     height, width = picture.shape
@@ -41,7 +41,7 @@ def enlarged(picture, factor):
     return cv2.warpAffine(picture, matrix, (factor * width, factor * height), flags=flags, borderMode=border)
 
 
-def warped(picture, matrix, size, fill=0.0):
+def warped_image(picture, matrix, size, fill=0.0):
     """What a frame of some size shows of a picture, float32, by cubic interpolation.
 
     Parameters
@@ -60,7 +60,7 @@ def warped(picture, matrix, size, fill=0.0):
     return cv2.warpAffine(picture, to_middles, size, flags=flags, borderValue=fill)
 
 
-def blurred(picture, sigma_px, *, truncate=4.0):
+def blurred_image(picture, sigma_px, *, truncate=4.0):
     """A picture under a Gaussian, of one deviation or of (down, across), cut off at `truncate` of them."""
     cv2 = opencv()
     down, across = (float(sigma) for sigma in np.broadcast_to(sigma_px, 2))

@@ -33,7 +33,7 @@ class UnreadableImage(DataError):
     reason = ""
 
 
-def decoded(path, mode):
+def decoded_image(path, mode):
     """What a picture file holds at its own size, checked.
 
     Colour becomes Rec. 601 luma, exactly Pillow's "L" (rounded to 8 bits, as is RGB of 16 bits).
@@ -91,7 +91,7 @@ def _require_regular_file(path):
 
 
 def _decode(path, file, mode):
-    """`decoded` for an open file."""
+    """`decoded_image` for an open file."""
     from PIL import Image, ImageFile, ImageOps, UnidentifiedImageError
 
     ImageFile.LOAD_TRUNCATED_IMAGES = False  # another library may have turned it on

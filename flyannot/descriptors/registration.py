@@ -8,10 +8,10 @@ from typing import NamedTuple
 
 import numpy as np
 
-from flyannot.descriptors.geometry import depths_px, opencv, scaled, warped
+from flyannot.descriptors.geometry import depths_px, opencv, scaled_image, warped_image
 from flyannot.descriptors.image_file import WHITE, UnreadableImage
 from flyannot.descriptors.stain import LUMA
-from flyannot.descriptors.standard_image import border_of
+from flyannot.descriptors.standard_image import border_of_image
 
 _WORK_PX = 400  # longest side of the picture in which the embryo is looked for
 _LEAST_STEP = 6.0  # grey levels between background and embryo
@@ -39,7 +39,7 @@ class EmbryoPose(NamedTuple):
     direction: np.ndarray
 
 
-def registered(picture, size_px):
+def registered_image(picture, size_px):
     """A picture as the embryo's own frame shows it.
 
     It is turned by at most a quarter, so that what is left stays left.
@@ -59,7 +59,7 @@ def registered(picture, size_px):
         If nothing, or something that has not the shape of one embryo, stands out from the background.
     """
     size = np.array(picture.shape[1::-1])
-    small = scaled(picture, tuple((-(-size // -(-size.max() // _WORK_PX))).tolist()))
+    small = scaled_image(picture, tuple((-(-size // -(-size.max() // _WORK_PX))).tolist()))
     pose = pose_of(embryo_mask(small if small.ndim == 2 else small @ LUMA))
     zoom = size / small.shape[1::-1]
     centre, half_sides = pose.centre * zoom, pose.half_sides * zoom.mean()
@@ -83,7 +83,7 @@ def embryo_mask(grey):
         If there is none of at least 2 % of the picture, or another that is half as large.
     """
     off = np.abs(grey - _background(grey))
-    noise = 1.4826 * np.median(border_of(off))
+    noise = 1.4826 * np.median(border_of_image(off))
     close_px, open_px = max(grey.shape) * _CLOSED, max(grey.shape) * _OPENED
     margin = int(close_px + open_px) + 2  # an embryo may touch the border
     stands_out = np.pad(off > max(_LEAST_STEP, _NOISE_STEP * noise), margin)
@@ -102,8 +102,8 @@ def _background(grey):
     """The plane through the grey levels of the border, without what leaves it: an embryo may touch it."""
     y, x = np.indices(grey.shape)
     plane = np.stack([np.ones(grey.shape), x, y])
-    border = np.stack([border_of(one) for one in plane], axis=1)
-    levels = border_of(grey)
+    border = np.stack([border_of_image(one) for one in plane], axis=1)
+    levels = border_of_image(grey)
     kept = np.abs(levels - np.median(levels)) <= _SLOPE
     for _ in range(3):
         fit = np.linalg.lstsq(border[kept], levels[kept], rcond=None)[0]
@@ -162,13 +162,13 @@ def _in_frame(picture, pose, size_px):
     """A picture shrunk, if it is larger than the frame, then turned and cut out."""
     size, middle = np.array(picture.shape[1::-1]), np.array(size_px[::-1]) / 2
     shrunk = np.maximum(1, np.rint(size * min(1.0, middle[0] / pose.half_sides[0]))).astype(int)
-    fill = np.median(border_of(picture), axis=0)
-    small = scaled(picture, tuple(shrunk.tolist()))
+    fill = np.median(border_of_image(picture), axis=0)
+    small = scaled_image(picture, tuple(shrunk.tolist()))
     to_small = shrunk / size
     # Where a pixel of the frame, counted from the frame's centre, lies in the small picture.
     steps = to_small[:, None] * _turn(*pose.direction) * (pose.half_sides / middle)
     corner = pose.centre * to_small - steps @ middle
-    framed = warped(small, np.column_stack([steps, corner]), size_px[::-1], fill)
+    framed = warped_image(small, np.column_stack([steps, corner]), size_px[::-1], fill)
     return np.clip(framed, 0, WHITE)
 
 

@@ -16,7 +16,14 @@ rows for every row of patches, a contraction over columns for every patch.
 import numpy as np
 
 from flyannot.descriptors.patches import check_patch
-from flyannot.descriptors.sift_kernels import PAIRS, TAPS, describe, map_orientations, normalise_rows, smooth
+from flyannot.descriptors.sift_kernels import (
+    PAIRS,
+    TAPS,
+    describe_patches,
+    map_orientations,
+    normalise_rows,
+    smooth_image,
+)
 from flyannot.errors import DataError, InputError
 
 N_FEATURES = 128
@@ -63,11 +70,11 @@ def dense_sift(image, corners, patch_px=16, *, smooth_px=None):
     order = _row_order(corners)
     bands = np.empty((_N_BINS, maps.shape[1]), np.float32)
     descriptors = np.empty((len(corners), N_FEATURES), np.uint8)
-    describe(maps, corners, order, first + before, weights, bands, descriptors.view(np.uint64))
+    describe_patches(maps, corners, order, first + before, weights, bands, descriptors.view(np.uint64))
     return descriptors
 
 
-def normalise(descriptors, *, rows=None, out=None):
+def normalise_descriptors(descriptors, *, rows=None, out=None):
     """Descriptors with mean 0 and norm 1, as sparse coding takes them.
 
     Sums are exact integers, so a constant descriptor becomes exactly zero.
@@ -103,7 +110,7 @@ def normalise(descriptors, *, rows=None, out=None):
     return X
 
 
-def mirrored(descriptors):
+def mirrored_descriptors(descriptors):
     """What the descriptors would be if the image were turned upside down (its rows in reverse order).
 
     Parameters and result: uint8 arrays (n_patches, 128 or more), of the same patches in the same order.  What
@@ -134,7 +141,7 @@ def _smoothed(image, smooth_px):
     radius = len(taps) - 1
     rows, columns = (np.pad(np.arange(length), radius, mode="reflect") for length in image.shape)
     smoothed = np.empty_like(image)
-    smooth(image, taps, rows, columns, np.empty(len(columns), np.float32), smoothed)
+    smooth_image(image, taps, rows, columns, np.empty(len(columns), np.float32), smoothed)
     return smoothed
 
 

@@ -20,7 +20,7 @@ _A0, _A1, _A2, _A3, _A4, _A5, _A6 = np.float32(
 
 
 @compiled
-def smooth(image, taps, rows, columns, line, smoothed):
+def smooth_image(image, taps, rows, columns, line, smoothed):
     """Convolve rows, then columns, adding pixels in mirrored pairs: a mirrored image gives mirrored bits.
 
     `rows` and `columns` number the image's pixels with reflected ones before and after.
@@ -80,7 +80,7 @@ def map_orientations(image, before, share, direction, maps):
 
 
 @compiled(error_model="numpy")
-def describe(maps, corners, order, first, weights, bands, descriptors):
+def describe_patches(maps, corners, order, first, weights, bands, descriptors):
     """Contract rows once for every row of patches, then columns for every patch of it."""
     cells = np.empty((bands.shape[1] // 8, 32), np.float32)  # pixel column; row bin, orientation
     histogram = np.empty((4, 32), np.float32)  # column bin; row bin, orientation

@@ -2,8 +2,8 @@
 
 import numpy as np
 
-from flyannot.descriptors.geometry import scaled
-from flyannot.descriptors.image_file import WHITE, decoded
+from flyannot.descriptors.geometry import scaled_image
+from flyannot.descriptors.image_file import WHITE, decoded_image
 from flyannot.descriptors.stain import stain_as_grey
 from flyannot.errors import InputError
 
@@ -36,7 +36,7 @@ def read_grey(path, *, size_px=SIZE_PX, channel="grey", place=None):
     InputError
         If there is no such channel.
     UnreadableImage
-        As `flyannot.descriptors.image_file.decoded`.
+        As `flyannot.descriptors.image_file.decoded_image`.
     """
     if channel not in CHANNELS:
         raise InputError(f"no channel {channel!r}", fix=f"choose from {', '.join(CHANNELS)}")
@@ -49,10 +49,10 @@ def read_picture(path, mode, *, size_px=SIZE_PX, place=None):
 
     Parameters
     ----------
-    place : function of what `flyannot.descriptors.image_file.decoded` returns, and of size_px, that brings
-        the one to the other; `fitted` by default
+    place : function of what `flyannot.descriptors.image_file.decoded_image` returns, and of size_px, that
+        brings the one to the other; `fitted_to_standard` by default
     """
-    return (place or fitted)(decoded(path, mode), size_px)
+    return (place or fitted_to_standard)(decoded_image(path, mode), size_px)
 
 
 def quality_flags(grey):
@@ -75,13 +75,13 @@ def quality_flags(grey):
     low, high = np.percentile(grey, (1, 99))
     if high - low < _LEAST_RANGE:
         flags.append("low contrast")
-    border = border_of(grey)
+    border = border_of_image(grey)
     if (np.abs(border - np.median(border)) > _BORDER_TOLERANCE).mean() > _BORDER_FRACTION:
         flags.append("no plain background")
     return tuple(flags)
 
 
-def fitted(picture, size_px):
+def fitted_to_standard(picture, size_px):
     """A picture scaled to fit inside `size_px`, float32 from 0 to 255.
 
     Proportions are kept; it is centred, and padded with its border's median.  One of the standard size
@@ -90,11 +90,11 @@ def fitted(picture, size_px):
     (height, width), size = size_px, picture.shape[:2]
     scale = min(height / size[0], width / size[1])
     inner = _centred(size[0] * scale, height), _centred(size[1] * scale, width)
-    picture = picture.astype(np.float32) if inner == size else scaled(picture, inner[::-1])
+    picture = picture.astype(np.float32) if inner == size else scaled_image(picture, inner[::-1])
     if inner == (height, width):
         return np.clip(picture, 0, WHITE)
     framed = np.empty((height, width, *picture.shape[2:]), np.float32)
-    framed[:] = np.median(border_of(picture), axis=0)
+    framed[:] = np.median(border_of_image(picture), axis=0)
     top, left = (height - inner[0]) // 2, (width - inner[1]) // 2
     framed[top : top + inner[0], left : left + inner[1]] = picture
     return np.clip(framed, 0, WHITE)
@@ -105,6 +105,6 @@ def _centred(length, outer):
     return max(2 - outer % 2, outer - 2 * round((outer - length) / 2))
 
 
-def border_of(picture):
+def border_of_image(picture):
     """The values along the four sides of a picture, once each."""
     return np.concatenate([picture[0], picture[-1], picture[1:-1, 0], picture[1:-1, -1]])

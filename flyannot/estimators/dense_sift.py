@@ -8,7 +8,7 @@ from sklearn.base import BaseEstimator, TransformerMixin
 from flyannot.descriptors.extract import describe
 from flyannot.descriptors.image_file import WHITE
 from flyannot.descriptors.options import ExtractOptions
-from flyannot.descriptors.sift import N_FEATURES, normalise
+from flyannot.descriptors.sift import N_FEATURES, normalise_descriptors
 from flyannot.descriptors.standard_image import read_grey
 from flyannot.errors import InputError
 from flyannot.estimators.image_patches import ImagePatches
@@ -72,7 +72,7 @@ class DenseSIFT(TransformerMixin, BaseEstimator, auto_wrap_output_keys=None):
         described = [describe(grey, options) for grey in greys]
         counts = [len(one.descriptors) for one in described]
         return ImagePatches(
-            normalise(np.concatenate([one.descriptors for one in described])),
+            normalise_descriptors(np.concatenate([one.descriptors for one in described])),
             np.concatenate([[0], np.cumsum(counts)]),
             np.concatenate([one.centres_px for one in described]),
             np.array([grey.shape for grey in greys]),

@@ -5,9 +5,9 @@ from sklearn.utils import check_random_state
 from sklearn.utils.validation import check_is_fitted
 
 from flyannot.errors import InputError
-from flyannot.estimators.image_patches import matrix_of
+from flyannot.estimators.image_patches import matrix_of_samples
 from flyannot.estimators.sparse_coder import SparseCoding
-from flyannot.sparse.fit import learn, random_patches, transfer_state
+from flyannot.sparse.fit import learn_dictionary, random_patches, transfer_state
 from flyannot.sparse.learners import LEARNERS
 
 
@@ -69,12 +69,12 @@ class DictionaryLearning(SparseCoding):
 
     def fit(self, X, y=None):
         """Learn from X, array-like (n_samples, n_features) or ImagePatches; y is ignored."""
-        X, _ = matrix_of(self, X, reset=True)
+        X, _ = matrix_of_samples(self, X, reset=True)
         if self.max_iter < 1:
             raise InputError(f"max_iter = {self.max_iter} learns nothing", fix="choose max_iter of 1 or more")
         rng = _generator(self.random_state)
         learner = self._learner(X, self._initial_atoms(X, rng))
-        self.trace_ = list(learn(X, learner, n_epochs=self.max_iter, rng=rng))
+        self.trace_ = list(learn_dictionary(X, learner, n_epochs=self.max_iter, rng=rng))
         return self._keep(learner, rng, n_iter=self.max_iter)
 
     def partial_fit(self, X, y=None):
@@ -85,12 +85,12 @@ class DictionaryLearning(SparseCoding):
         learner_params={"variant": "paper"}.
         """
         is_first = not hasattr(self, "components_")
-        X, _ = matrix_of(self, X, reset=is_first)
+        X, _ = matrix_of_samples(self, X, reset=is_first)
         rng = _generator(self.random_state) if is_first else self._rng
         learner = self._learner(X, self._initial_atoms(X, rng) if is_first else self.components_)
         if not is_first:
             transfer_state(learner, self._state)
-        for _ in learn(X, learner, n_epochs=1, rng=rng, n_evaluated=0):
+        for _ in learn_dictionary(X, learner, n_epochs=1, rng=rng, n_evaluated=0):
             pass
         return self._keep(learner, rng, n_iter=1 if is_first else self.n_iter_ + 1)
 

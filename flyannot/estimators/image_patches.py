@@ -53,7 +53,7 @@ class ImagePatches:
         return self.rows[mine], self.centres_px[mine], tuple(self.sizes_px[i].tolist())
 
 
-def joined(parts):
+def joined_patches(parts):
     """One `ImagePatches` of the images of several, in their order."""
     rows = [part.rows for part in parts]
     counts = np.concatenate([np.diff(part.first) for part in parts])
@@ -65,18 +65,18 @@ def joined(parts):
     )
 
 
-def as_image_patches(X):
+def _as_image_patches(X):
     """X as one `ImagePatches` if it is one, or a list of them, as cross-validation makes; else None."""
     if isinstance(X, ImagePatches):
         return X
     if isinstance(X, list | tuple) and X and all(isinstance(one, ImagePatches) for one in X):
-        return joined(X)
+        return joined_patches(X)
     return None
 
 
-def matrix_of(estimator, X, *, reset, **options):
+def matrix_of_samples(estimator, X, *, reset, **options):
     """The rows of X, checked, and the `ImagePatches` they are of (None for a plain matrix)."""
-    patches = as_image_patches(X)
+    patches = _as_image_patches(X)
     rows = X if patches is None else patches.rows
     options = {"dtype": [np.float64, np.float32], "order": "C"} | options
     return validate_data(estimator, rows, reset=reset, **options), patches

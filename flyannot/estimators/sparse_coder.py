@@ -9,7 +9,7 @@ from sklearn.utils import check_array
 from sklearn.utils.validation import check_is_fitted
 
 from flyannot.errors import InputError
-from flyannot.estimators.image_patches import matrix_of
+from flyannot.estimators.image_patches import matrix_of_samples
 from flyannot.sparse.coders import CODERS
 from flyannot.sparse.fit import default_lam
 from flyannot.sparse.objective import objective
@@ -35,7 +35,7 @@ class SparseCoding(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstima
             in the place of descriptors, always CSR
         """
         D = self._atoms()
-        X, patches = matrix_of(self, X, reset=False)
+        X, patches = matrix_of_samples(self, X, reset=False)
         Z = self._encode(X, D)
         if patches is not None:
             return patches.with_rows(Z)
@@ -64,7 +64,7 @@ class SparseCoding(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstima
         It compares dictionaries for one alpha; a smaller alpha always scores higher.
         """
         D = self._atoms()
-        X, _ = matrix_of(self, X, reset=False)
+        X, _ = matrix_of_samples(self, X, reset=False)
         return -float(objective(X, D, self._encode(X, D), self._alpha(X.shape[1])).mean())
 
     def _encode(self, X, D):
@@ -142,7 +142,7 @@ class SparseCoder(SparseCoding):
 
     def fit(self, X, y=None):
         """Check X, array-like (n_samples, n_features) or ImagePatches, and take atoms if none are given."""
-        X, _ = matrix_of(self, X, reset=True)
+        X, _ = matrix_of_samples(self, X, reset=True)
         if self.dictionary is None:
             norms = np.linalg.norm(X, axis=1, keepdims=True)
             self.components_ = X / np.where(norms > 0, norms, 1)

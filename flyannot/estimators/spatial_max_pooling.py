@@ -6,7 +6,7 @@ from sklearn.base import BaseEstimator, ClassNamePrefixFeaturesOutMixin, Transfo
 from sklearn.utils.validation import check_is_fitted
 
 from flyannot.errors import InputError
-from flyannot.estimators.image_patches import ImagePatches, matrix_of
+from flyannot.estimators.image_patches import ImagePatches, matrix_of_samples
 from flyannot.features.grid import Grid
 from flyannot.features.pooling import pool_image
 
@@ -42,7 +42,7 @@ class SpatialMaxPooling(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseE
             self._levels = Grid().parse(self.grid)
         except ValueError as error:
             raise InputError(f"the grid is {self.grid}, and must be {error}") from None
-        matrix_of(self, X, reset=True, accept_sparse="csr")
+        matrix_of_samples(self, X, reset=True, accept_sparse="csr")
         return self
 
     def transform(self, X):
@@ -59,7 +59,7 @@ class SpatialMaxPooling(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseE
             Cells grid by grid in row-major order, atoms within a cell.  A cell without patches is zero.
         """
         check_is_fitted(self)
-        rows, patches = matrix_of(self, X, reset=False, accept_sparse="csr")
+        rows, patches = matrix_of_samples(self, X, reset=False, accept_sparse="csr")
         codes = _with_one_patch_each(rows) if patches is None else patches.with_rows(sp.csr_matrix(rows))
         features = np.zeros((len(codes), self._n_features_out), np.float32)
         for i in range(len(codes)):

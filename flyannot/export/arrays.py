@@ -3,7 +3,7 @@
 import numpy as np
 
 from flyannot.errors import InputError
-from flyannot.runtime.csv_table import write_rows
+from flyannot.runtime.csv_table import write_csv_rows
 from flyannot.store.dictionary import read_dictionary
 from flyannot.store.features import read_features
 from flyannot.store.image_columns import IMAGE_COLUMNS
@@ -39,9 +39,11 @@ def write_dictionary_csv(stored, stage_ranges, path):
     """A row for each atom: stage range, its number, and its values."""
     with open(path, "w", newline="", encoding="utf-8") as file:
         n_features = read_dictionary(stored, stage_ranges[0]).shape[1]
-        write_rows(file, [["stage_range", "atom", *(f"x{i}" for i in range(n_features))]])
+        write_csv_rows(file, [["stage_range", "atom", *(f"x{i}" for i in range(n_features))]])
         for s in stage_ranges:
-            write_rows(file, ([s, k, *_numbers(atom)] for k, atom in enumerate(read_dictionary(stored, s))))
+            write_csv_rows(
+                file, ([s, k, *_numbers(atom)] for k, atom in enumerate(read_dictionary(stored, s)))
+            )
 
 
 def write_features_csv(stored, stage_ranges, path):
@@ -51,9 +53,9 @@ def write_features_csv(stored, stage_ranges, path):
             columns, features = read_features([stored], s)
             if n == 0:
                 names = [f"f{i}" for i in range(features.shape[1])]
-                write_rows(file, [[*IMAGE_COLUMNS, "stage_range", *names]])
+                write_csv_rows(file, [[*IMAGE_COLUMNS, "stage_range", *names]])
             texts = zip(*(columns[name] for name in IMAGE_COLUMNS))
-            write_rows(file, ([*text, s, *_numbers(row)] for text, row in zip(texts, features)))
+            write_csv_rows(file, ([*text, s, *_numbers(row)] for text, row in zip(texts, features)))
 
 
 def write_features_npz(stored, stage_ranges, path):

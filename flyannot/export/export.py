@@ -6,7 +6,7 @@ from pathlib import Path
 from flyannot.dataset.ontology import Ids, read_ontology
 from flyannot.errors import InputError
 from flyannot.export import EXPORTERS
-from flyannot.runtime.atomic_file import locked, replacing
+from flyannot.runtime.atomic_file import locked_output, replacing
 from flyannot.stage_ranges import STAGE_RANGES
 from flyannot.store.reading import open_stored
 
@@ -52,5 +52,5 @@ def export(path, to, out, *, stage_ranges=(), ontology=(), force=False):
         chosen = [s for s in STAGE_RANGES if s in (stage_ranges or stored.stage_ranges)]
         if out.exists() and (not force or out.samefile(path)):
             raise InputError(f"{out} is there already", fix="add --force to replace it")
-        with locked(out), replacing(out) as beside:
+        with locked_output(out), replacing(out) as beside:
             write(stored, chosen, beside, **more)

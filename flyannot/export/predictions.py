@@ -2,7 +2,7 @@
 
 import json
 
-from flyannot.runtime.csv_table import write_rows
+from flyannot.runtime.csv_table import write_csv_rows
 from flyannot.steps.predictions import read_predictions
 from flyannot.steps.predictions_table import prediction_rows, predictions_table, rows_of_group
 from flyannot.store.image_columns import read_image_columns
@@ -27,7 +27,7 @@ def write_tsv(stored, stage_ranges, path, *, ids=None):
 def _write_table(stored, stage_ranges, path, delimiter, ids):
     columns, rows = predictions_table(stored, stage_ranges, ids)
     with open(path, "w", newline="", encoding="utf-8") as file:
-        write_rows(file, [columns, *rows], delimiter=delimiter)
+        write_csv_rows(file, [columns, *rows], delimiter=delimiter)
 
 
 def write_json(stored, stage_ranges, path, *, ids=None):
@@ -73,7 +73,7 @@ def write_omero_csv(stored, stage_ranges, path):
     """
     with open(path, "w", newline="", encoding="utf-8") as file:
         file.write(_OMERO_TYPES + "\n")
-        write_rows(file, [_OMERO_COLUMNS, *_omero_rows(stored, stage_ranges)])
+        write_csv_rows(file, [_OMERO_COLUMNS, *_omero_rows(stored, stage_ranges)])
 
 
 def _omero_rows(stored, stage_ranges):

@@ -5,7 +5,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from flyannot.descriptors.options import patch_sides
-from flyannot.descriptors.sift import mirrored, normalise
+from flyannot.descriptors.sift import mirrored_descriptors, normalise_descriptors
 from flyannot.descriptors.standard_image import SIZE_PX
 from flyannot.errors import DataError
 from flyannot.features.options import PoolOptions
@@ -24,7 +24,7 @@ class Atoms:
     sides: tuple = (16,)
 
 
-def atoms_of(D, lam, patch_px=(16,), *, coder_name=PoolOptions.coder):
+def atoms_of_features(D, lam, patch_px=(16,), *, coder_name=PoolOptions.coder):
     """Make a dictionary ready for coding patches of some sides by one coder."""
     return Atoms(D, gram_for(coder_name, D), lam, patch_sides(patch_px))
 
@@ -55,10 +55,12 @@ def features_of(described, atoms, options, *, view=""):
     part, n_patches = np.searchsorted(atoms.sides, described.patch_px), len(descriptors)
     is_mirrored = view in options.mirror
     if is_mirrored:
-        descriptors = np.concatenate([descriptors, mirrored(descriptors)])
+        descriptors = np.concatenate([descriptors, mirrored_descriptors(descriptors)])
         centres_px = np.concatenate([centres_px, (SIZE_PX[0], 0) + centres_px * (-1, 1)])
         part = np.tile(part, 2)
-    Z = CODERS[options.coder](normalise(descriptors), atoms.D, atoms.lam, tol=options.tol, gram=atoms.gram)
+    Z = CODERS[options.coder](
+        normalise_descriptors(descriptors), atoms.D, atoms.lam, tol=options.tol, gram=atoms.gram
+    )
     pooled = pool_image(Z, centres_px, SIZE_PX, grid=options.grid, part=part, n_parts=len(atoms.sides))
     if not is_mirrored:
         return pooled

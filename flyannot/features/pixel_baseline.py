@@ -5,7 +5,7 @@ What every other feature must beat.
 
 import numpy as np
 
-from flyannot.descriptors.geometry import scaled
+from flyannot.descriptors.geometry import scaled_image
 from flyannot.descriptors.standard_image import read_grey
 
 
@@ -30,4 +30,4 @@ def pixel_features(paths, grid):
 
 
 def _of_image(darkness, levels):
-    return np.concatenate([scaled(darkness, (columns, rows)).ravel() for rows, columns in levels])
+    return np.concatenate([scaled_image(darkness, (columns, rows)).ravel() for rows, columns in levels])

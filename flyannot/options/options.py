@@ -96,7 +96,7 @@ def parsed(one, value, where):
     InputError
         If the option does not take it.
     """
-    if value is None and default_of(one) is None:
+    if value is None and _default_of(one) is None:
         return None
     try:
         return one.metadata["kind"].parse(value)
@@ -106,14 +106,14 @@ def parsed(one, value, where):
         raise InputError(f"{where} is {value!r}, and must be {error}", fix=_FIX) from None
 
 
-def default_of(one):
+def _default_of(one):
     """The default of a field of an options class."""
     return one.default_factory() if one.default is MISSING else one.default
 
 
 def shown_default(one):
     """The default of a field of an options class in help; "" where there is none to show."""
-    kind, default = one.metadata["kind"], default_of(one)
+    kind, default = one.metadata["kind"], _default_of(one)
     is_shown = not isinstance(kind, Flag) and default not in (None, (), {})
     return one.metadata["stands_for"] or (kind.as_text(default) if is_shown else "")
 

@@ -6,7 +6,7 @@ from functools import lru_cache
 import numpy as np
 
 from flyannot.descriptors.extract import read_embryo
-from flyannot.descriptors.geometry import scaled
+from flyannot.descriptors.geometry import scaled_image
 from flyannot.descriptors.sift import N_FEATURES
 from flyannot.errors import DataError
 from flyannot.report.charts import trace_chart
@@ -86,7 +86,7 @@ def _patch(path, described, stage_range, number, patch):
     patches = described_image(described, stage_range, number)
     side = int(patches.patch_px[patch])
     top, left = np.rint(patches.centres_px[patch] - side / 2).astype(int)
-    return np.rint(scaled(grey[top : top + side, left : left + side], (PATCH_PX, PATCH_PX)))
+    return np.rint(scaled_image(grey[top : top + side, left : left + side], (PATCH_PX, PATCH_PX)))
 
 
 @lru_cache(maxsize=128)

@@ -11,9 +11,9 @@ from flyannot.report.atoms import atom_sheet, dictionary_section
 from flyannot.report.groups import group_entries, groups_section
 from flyannot.report.maps import MapMaker
 from flyannot.report.page import Page, made_from, write_page
-from flyannot.report.pictures import as_url, embryo_jpeg
+from flyannot.report.pictures import as_url, jpeg_for_page
 from flyannot.report.run_folder import open_run, origin_section
-from flyannot.report.scores_section import scores_section, sentence
+from flyannot.report.scores_section import scores_section, sentence_on_scores
 from flyannot.report.templates import all_texts
 from flyannot.report.term_ids import ids_of_run
 from flyannot.runtime.digest import digest_of_json
@@ -80,7 +80,7 @@ def _jpeg_of(run):
 
     def jpeg_or_none(path):
         try:
-            return embryo_jpeg(path, options)
+            return jpeg_for_page(path, options)
         except DataError:
             return None
 
@@ -108,7 +108,7 @@ def _page(run, ids, ranges, wanted):
             ("dictionary", "The dictionary", dictionary_section(traces, sheets)),
             ("origin", "How it was made", origin_section(files, failures, notes, ids.stage_links())),
         ],
-        banners=banners + [sentence(n) for n in scores.get("notes", ()) if n.startswith("warning")],
+        banners=banners + [sentence_on_scores(n) for n in scores.get("notes", ()) if n.startswith("warning")],
         sheets=[as_url(sheet.sheet) if sheet.sheet else "" for sheet in sheets.values()],
         made_from=wanted,
         ids=ids,

@@ -66,7 +66,7 @@ def precision_curves(values, truth, folds, weights):
     return _fold_average(values, truth, folds, weights, _precision_of_fold)
 
 
-def band(heights):
+def confidence_band(heights):
     """The `Curve` of the first row, with the band of the others; nan where nothing is defined.
 
     A resample repeats groups, which flatters curves of folds with few positives: so the quantiles are

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from flyannot.classifiers.explain import contribution_map, explain_group, require_linear
-from flyannot.classifiers.training_set import rows_of
+from flyannot.classifiers.training_set import training_rows
 from flyannot.descriptors.standard_image import SIZE_PX
 from flyannot.errors import DataError, InputError
 from flyannot.features.groups import Groups
@@ -80,7 +80,7 @@ class MapMaker:
         found = [read_features_of_image(self._features, self._stage_range, i) for i in rows]
         features, winner = (np.concatenate(arrays) for arrays in zip(*found))
         group = Groups([entry.name], [entry.gene], [entry.fbgn], [np.arange(len(names))])
-        X = rows_of(features, group, self._model.classify)
+        X = training_rows(features, group, self._model.classify)
         patches = [
             described_image(self._descriptors, self._stage_range, self._described[name]) for name in names
         ]

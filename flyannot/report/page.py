@@ -19,7 +19,7 @@ from flyannot.report.groups import ABSENT, AGREED, MISSED, NEW, PREDICTED, UNLEA
 from flyannot.report.pictures import CELL_PX, as_url
 from flyannot.report.templates import raw, render
 from flyannot.report.term_ids import NO_IDS, TermIds
-from flyannot.runtime.atomic_file import explained, write_text
+from flyannot.runtime.atomic_file import explained_write_error, write_text
 from flyannot.runtime.digest import digest_of_json
 from flyannot.stage_ranges import STAGE_RANGES
 
@@ -70,7 +70,7 @@ def write_page(path, page, entries, *, jpeg_of, page_bytes=PAGE_BYTES):
     """
     staged = path.with_name(f".{path.stem}-files.{os.getpid()}.new")
     try:
-        with explained(path):
+        with explained_write_error(path):
             shutil.rmtree(staged, ignore_errors=True)
             staged.mkdir(parents=True)
             chunks = _Chunks(staged, jpeg_of, page.ids)

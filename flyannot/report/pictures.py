@@ -20,7 +20,7 @@ _LEAST = 0.12  # of the largest number; shorter rays are left out
 _UNIT = np.array([(np.cos(a), -np.sin(a)) for a in np.arange(8) * np.pi / 4])  # upwards is -y on a page
 
 
-def embryo_jpeg(path, options):
+def jpeg_for_page(path, options):
     """An embryo at the standard size, placed as when it was described, in colour where the file has it.
 
     Parameters

@@ -39,16 +39,16 @@ def scores_section(scores, ids=NO_IDS):
     rows = sorted(scores["terms"], key=lambda r: (STAGE_RANGES.index(r["stage_range"]), -(r["auc"] or -1)))
     return render(
         "scores.html",
-        notes=[sentence(note) for note in scores.get("notes", ())],
+        notes=[sentence_on_scores(note) for note in scores.get("notes", ())],
         stages=list(dict.fromkeys(row["stage_range"] for row in scores["terms"])),
         heads=heads,
         rows=[_row(row, metrics, ids) for row in rows],
-        panels=curve_panels(scores),
+        panels=_curve_panels(scores),
         calibration=_calibration(scores),
     )
 
 
-def sentence(text):
+def sentence_on_scores(text):
     """A note as a sentence."""
     return f"{text[:1].upper()}{text[1:]}."
 
@@ -68,7 +68,7 @@ def _name_of(stage_range, term):
     return f"{stage_range}|{term}"
 
 
-def curve_panels(scores):
+def _curve_panels(scores):
     """Charts of the mean over all terms, and of every term: a dict from identifier to a panel.
 
     Parameters
@@ -122,7 +122,7 @@ def _panel(name, heights, row):
     for (title, (_, x_name, y_name)), chance in zip(_CURVES.items(), chances):
         with warnings.catch_warnings():
             warnings.simplefilter("ignore", RuntimeWarning)  # no resample has both classes: no band
-            curve = curves.band(heights[title])
+            curve = curves.confidence_band(heights[title])
         summary = f"{title} of {name}: {'; '.join(facts)}"
         names = {"x_name": x_name, "y_name": y_name, "summary": summary}
         charts.append((title, curve_chart(curve, curves.GRID, chance=chance, **names)))

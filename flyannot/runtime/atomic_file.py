@@ -8,11 +8,11 @@ from contextlib import ExitStack, contextmanager, suppress
 from pathlib import Path
 
 from flyannot.errors import InputError, WriteError
-from flyannot.runtime.locks import exclusive
+from flyannot.runtime.locks import exclusive_lock
 
 
 @contextmanager
-def locked(path):
+def locked_output(path):
     """Hold the output `path` for this process, and remove what killed runs left beside it.
 
     Raises
@@ -24,14 +24,14 @@ def locked(path):
     """
     path = Path(path)
     with ExitStack() as stack:
-        with explained(path):
+        with explained_write_error(path):
             path.parent.mkdir(parents=True, exist_ok=True)
-            stack.enter_context(exclusive(path))
-            sweep(path)
+            stack.enter_context(exclusive_lock(path))
+            sweep_leftover_files(path)
         yield
 
 
-def sweep(path):
+def sweep_leftover_files(path):
     """Remove what killed runs left beside an output; only under its lock, so that nobody is writing these."""
     for left in path.parent.glob(f".{_glob_escaped(path.name)}.*.tmp"):
         left.unlink(missing_ok=True)
@@ -53,7 +53,7 @@ def replacing(path, *, check=None, keep_same=False):
         raise InputError(f"{path} is no ordinary file: it is not replaced", fix="name another output")
     beside = path.with_name(f".{path.name}.{os.getpid()}.tmp")
     try:
-        with explained(path):
+        with explained_write_error(path):
             path.parent.mkdir(parents=True, exist_ok=True)
             yield beside
             if check is not None:
@@ -84,7 +84,7 @@ def synchronise(path):
 
 
 @contextmanager
-def explained(path):
+def explained_write_error(path):
     """Turn the system's write errors into a `WriteError` that names the path, the cause and the room."""
     try:
         yield

@@ -6,7 +6,7 @@ from contextlib import contextmanager
 from pathlib import Path
 
 from flyannot.errors import InputError
-from flyannot.runtime.atomic_file import explained, locked, synchronise
+from flyannot.runtime.atomic_file import explained_write_error, locked_output, synchronise
 
 _TABLES = ("annotations.csv", "images.csv")  # moved last: a folder with images.csv is whole
 
@@ -34,12 +34,12 @@ def new_folder(folder, *, force=False):
     """
     folder = Path(os.path.abspath(folder))
     _require_free(folder, force)
-    with locked(folder):
+    with locked_output(folder):
         staged = folder.with_name(f".{folder.name}.{os.getpid()}.new")
         for left in folder.parent.glob(f".{folder.name}.*.new"):  # of killed runs: we hold the lock
             shutil.rmtree(left, ignore_errors=True)
         try:
-            with explained(folder):
+            with explained_write_error(folder):
                 staged.mkdir()
                 yield staged
                 _publish(staged, folder)

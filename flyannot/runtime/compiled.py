@@ -57,7 +57,7 @@ def _fresh_folder():
 numba.config.CACHE_DIR = str(cache_folder() or "")
 
 
-def sources_behind(module_name, package="flyannot"):
+def _sources_behind(module_name, package="flyannot"):
     """The files of a module and of all modules of the package that its names come from, with their ages.
 
     Returns
@@ -105,7 +105,7 @@ class _HealingCache(caching.FunctionCache):
         )
 
     def load_overload(self, sig, target_context):
-        self._cache_file._source_stamp = sources_behind(self._py_func.__module__)  # all are imported by now
+        self._cache_file._source_stamp = _sources_behind(self._py_func.__module__)  # all are imported by now
         try:
             return super().load_overload(sig, target_context)
         except Exception:  # whatever a damaged pickle raises: the kernel is compiled again

@@ -68,15 +68,15 @@ def write_table(path, columns, rows):
     """
     with replacing(path, keep_same=True) as beside, open(beside, "w", newline="", encoding="utf-8") as file:
         try:
-            write_rows(file, [columns])
-            write_rows(file, rows)
+            write_csv_rows(file, [columns])
+            write_csv_rows(file, rows)
         except UnicodeEncodeError as error:
             raise WriteError(
                 f"cannot write {path}: {error}", fix="rename the file to plain Unicode"
             ) from None
 
 
-def write_rows(file, rows, *, delimiter=","):
+def write_csv_rows(file, rows, *, delimiter=","):
     """Write rows of text to an open file, what a spreadsheet would run with an apostrophe in front."""
     writer = csv.writer(file, lineterminator="\n", delimiter=delimiter)
     writer.writerows([_guard(str(cell)) for cell in row] for row in rows)

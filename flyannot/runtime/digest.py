@@ -15,13 +15,13 @@ def digest_of_json(value):
     return hashlib.sha256(canonical_json(value).encode()).hexdigest()
 
 
-def sealed(value):
-    """A JSON object with its own digest beside its entries, for `is_whole`."""
+def sealed_with_digest(value):
+    """A JSON object with its own digest beside its entries, for `is_whole_file_text`."""
     return value | {"digest": digest_of_json(value)}
 
 
-def is_whole(value):
-    """Whether a JSON object is what `sealed` made."""
+def is_whole_file_text(value):
+    """Whether a JSON object is what `sealed_with_digest` made."""
     return value.get("digest") == digest_of_json({k: v for k, v in value.items() if k != "digest"})
 
 

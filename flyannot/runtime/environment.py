@@ -13,7 +13,7 @@ _THREADS = ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS", "NUMBA
 _VECTORS = ("sse4_2", "avx2", "fma", "avx512f", "asimd", "sve")  # as Linux names them
 
 
-def installation():
+def installed_environment():
     """Facts by name, as a dict that JSON can hold.  What cannot be found out is None."""
     needed = _requirements()
     return {

@@ -19,7 +19,7 @@ _PATIENCE_S = 0.1  # a lock file that its last holder is just removing is gone b
 
 
 @contextmanager
-def exclusive(path):
+def exclusive_lock(path):
     """Hold the output `path` for this process; its folder must be there.
 
     Raises
@@ -29,7 +29,7 @@ def exclusive(path):
     OSError
         If the lock cannot be made.
     """
-    place = path_of_lock(path)
+    place = _path_of_lock(path)
     lock = _acquired(place, path)
     try:
         yield
@@ -39,7 +39,7 @@ def exclusive(path):
         lock.release()
 
 
-def path_of_lock(path):
+def _path_of_lock(path):
     """Where the lock of an output lies."""
     path = Path(path)
     return path.with_name(f".{path.name}.lock")

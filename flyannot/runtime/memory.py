@@ -29,7 +29,7 @@ def require_address_space():
     ------
     FlyannotError
     """
-    limit = address_limit()
+    limit = _address_limit()
     if limit < LEAST_ADDRESSES:
         raise FlyannotError(
             f"the limit on address space is {limit / 2**20:,.0f} MiB; the libraries alone take up to "
@@ -38,7 +38,7 @@ def require_address_space():
         )
 
 
-def address_limit():
+def _address_limit():
     """The limit on addresses in bytes; math.inf where there is none."""
     try:
         import resource
@@ -96,7 +96,7 @@ def _cgroups():
 
 
 def _address_bytes():
-    limit = address_limit()
+    limit = _address_limit()
     return math.inf if limit == math.inf else limit - psutil.Process().memory_info().vms
 
 

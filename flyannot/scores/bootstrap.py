@@ -61,7 +61,7 @@ def resampled_aucs(outcome, weights):
     return Resampled(areas[0], areas[1:])
 
 
-def interval(samples, level=LEVEL):
+def bootstrap_interval(samples, level=LEVEL):
     """(low, high) of the middle `level` of the samples; None if there is none."""
     samples = samples[np.isfinite(samples)]
     if not len(samples):
@@ -94,9 +94,9 @@ def with_confidence(result):
         rows = {row["term"]: row for row in result["terms"] if row["stage_range"] == s and not row["reason"]}
         kept = [j for j, term in enumerate(outcome.terms) if term in rows]
         for j in kept:
-            rows[outcome.terms[j]] |= {"auc_interval": interval(found.samples[:, j])} | _calibration(
-                outcome, [j]
-            )
+            rows[outcome.terms[j]] |= {
+                "auc_interval": bootstrap_interval(found.samples[:, j])
+            } | _calibration(outcome, [j])
         result["summary"][s] |= _summary(found.samples[:, kept]) | _calibration(outcome, kept)
         samples.append(found.samples[:, kept])
         pairs.append((outcome, kept))
@@ -104,7 +104,7 @@ def with_confidence(result):
     return result
 
 
-def compare(first, second):
+def compare_outcomes(first, second):
     """Is one configuration better than another?
 
     Parameters
@@ -147,7 +147,7 @@ def _difference(measured, samples):
         "first": float(measured[0]),
         "second": float(measured[1]),
         "difference": float(measured[1] - measured[0]),
-        "interval": interval(difference),
+        "interval": bootstrap_interval(difference),
         "p": float(min(1.0, 2 * (rarer + 1) / (len(difference) + 1))),
     }
 
@@ -191,7 +191,7 @@ def _weighted_aucs(values, truth, folds, weights):
 
 def _summary(samples):
     has_terms = samples.shape[1] > 0
-    return {"auc_interval": interval(np.nanmean(samples, axis=1)) if has_terms else None}
+    return {"auc_interval": bootstrap_interval(np.nanmean(samples, axis=1)) if has_terms else None}
 
 
 def _calibration(outcome, columns):

@@ -10,7 +10,7 @@ import json
 
 import numpy as np
 
-from flyannot.runtime.digest import sealed
+from flyannot.runtime.digest import sealed_with_digest
 from flyannot.scores.metrics import Outcome
 
 _DIGITS = 9  # of a decision value; a probability has 6 decimals
@@ -58,9 +58,9 @@ def outcome_of(groups):
 def scores_json(result):
     """Scores as JSON text: indented to be read, but for the values of the groups, a line a stage range.
 
-    Its `digest` is that of all the rest (`flyannot.runtime.digest.sealed`).
+    Its `digest` is that of all the rest (`flyannot.runtime.digest.sealed_with_digest`).
     """
-    result = sealed(json.loads(json.dumps({k: v for k, v in result.items() if k != "digest"})))
+    result = sealed_with_digest(json.loads(json.dumps({k: v for k, v in result.items() if k != "digest"})))
     text = json.dumps({k: v for k, v in result.items() if k != "evaluated"}, indent=1, ensure_ascii=False)
     lines = [f"  {json.dumps(s)}: {_compact(one)}" for s, one in result["evaluated"].items()]
     return text.removesuffix("\n}") + ',\n "evaluated": {\n' + ",\n".join(lines) + "\n }\n}\n"

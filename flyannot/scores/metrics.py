@@ -153,7 +153,7 @@ def _ranked(values, truth, folds):
 
 
 def evaluate(outcomes, *, excluded=()):
-    """Score every term of every stage range, and summarise.
+    """Score every term of every stage range, and _summarise.
 
     Parameters
     ----------
@@ -168,13 +168,13 @@ def evaluate(outcomes, *, excluded=()):
         with macro, weighted_top10, micro (dicts of METRICS), ranked_terms, and n_terms, the evaluated ones.
     """
     scored = {s: _score_terms(s, outcome, excluded) for s, outcome in outcomes.items()}
-    summary = {s: summarise(scored[s], [(scored[s], outcomes[s])]) for s in outcomes}
+    summary = {s: _summarise(scored[s], [(scored[s], outcomes[s])]) for s in outcomes}
     rows = [row for s in outcomes for row in scored[s]]
-    summary["all"] = summarise(rows, [(scored[s], outcomes[s]) for s in outcomes])
+    summary["all"] = _summarise(rows, [(scored[s], outcomes[s]) for s in outcomes])
     return {"terms": rows, "summary": summary}
 
 
-def summarise(rows, evaluated):
+def _summarise(rows, evaluated):
     """Averages over the evaluated rows.
 
     Parameters

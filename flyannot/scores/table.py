@@ -2,7 +2,7 @@
 
 from textwrap import wrap
 
-from flyannot.scores.bootstrap import compare
+from flyannot.scores.bootstrap import compare_outcomes
 from flyannot.scores.metrics import METRICS
 from flyannot.stage_ranges import STAGE_RANGES
 
@@ -68,7 +68,7 @@ def _block(stage_range, rows, summary):
 
 
 def format_comparison(comparison, names):
-    """A table of what `flyannot.scores.bootstrap.compare` returns; `names` are those of the two
+    """A table of what `flyannot.scores.bootstrap.compare_outcomes` returns; `names` are those of the two
     configurations.
 
     Returns
@@ -116,7 +116,7 @@ def format_ablation(rows, *, nested=False):
     return "\n".join(lines)
 
 
-def format_rivals(results):
+def _format_rivals(results):
     """Mean AUCs of several methods by stage range, each beside its difference to the first.
 
     Parameters
@@ -137,10 +137,10 @@ def format_rivals(results):
 def _against(first, result, stage_range):
     """The difference of two results in one stage range, or in "all", in words."""
     if stage_range == "all":
-        found = compare(first, result)["mean"]
+        found = compare_outcomes(first, result)["mean"]
     else:
         one, other = ({"evaluated": {stage_range: r["evaluated"][stage_range]}} for r in (first, result))
-        found = compare(one, other)["mean"]
+        found = compare_outcomes(one, other)["mean"]
     if found is None:
         return "-"
     low, high = found["interval"]

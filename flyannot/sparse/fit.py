@@ -60,7 +60,7 @@ def random_patches(X, n_atoms, rng):
     )
 
 
-def learn(X, learner, *, n_epochs, rng, first_epoch=0, seconds=0.0, n_evaluated=EVALUATED_SAMPLES):
+def learn_dictionary(X, learner, *, n_epochs, rng, first_epoch=0, seconds=0.0, n_evaluated=EVALUATED_SAMPLES):
     """Run the epochs of a learner one by one, and yield an `EpochRecord` after each.
 
     Every epoch visits every sample once in a fresh random order, and draws from a generator of its

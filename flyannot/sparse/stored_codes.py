@@ -22,7 +22,7 @@ class Codes(NamedTuple):
     value: np.ndarray  # and the code, in the samples' type
 
 
-def no_codes(n_samples, n_atoms, dtype):
+def _no_codes(n_samples, n_atoms, dtype):
     """Codes that are all zero, over empty buffers."""
     return Codes(
         np.zeros(n_samples, np.int64),
@@ -32,7 +32,7 @@ def no_codes(n_samples, n_atoms, dtype):
     )
 
 
-def with_capacity(codes, n_used, n_more):
+def _with_capacity(codes, n_used, n_more):
     """The same codes over buffers that hold `n_more` entries after the first `n_used`."""
     if len(codes.atom) >= n_used + n_more:
         return codes
@@ -42,7 +42,7 @@ def with_capacity(codes, n_used, n_more):
     return codes._replace(atom=atom, value=value)
 
 
-def in_sample_order(codes):
+def _in_sample_order(codes):
     """The same codes end to end by sample number, without what earlier visits left; atoms as visited."""
     first = np.cumsum(codes.size, dtype=np.int64) - codes.size
     where = np.arange(codes.size.sum(dtype=np.int64)) + np.repeat(codes.start - first, codes.size)
@@ -57,22 +57,22 @@ class CodeStore:
 
     def __init__(self, n_samples, n_atoms, dtype):
         self._n_atoms = n_atoms
-        self.now = self.past = no_codes(n_samples, n_atoms, dtype)
+        self.now = self.past = _no_codes(n_samples, n_atoms, dtype)
         self.n_used = 0
 
     def begin_epoch(self):
         """What was found becomes the past, and nothing is found yet."""
         self.past, self.n_used = self.now, 0
-        self.now = no_codes(len(self.past.start), self._n_atoms, self.past.value.dtype)
+        self.now = _no_codes(len(self.past.start), self._n_atoms, self.past.value.dtype)
 
     def compact(self):
         """Forget what later visits have replaced."""
-        self.now = in_sample_order(self.now)
+        self.now = _in_sample_order(self.now)
         self.n_used = len(self.now.atom)
 
     def reserve(self, n_more):
         """Make `now` hold so many more entries."""
-        self.now = with_capacity(self.now, self.n_used, n_more)
+        self.now = _with_capacity(self.now, self.n_used, n_more)
 
     def append(self, rows, Z):
         """Keep the CSR matrix Z as the codes of the samples `rows`."""
@@ -84,7 +84,7 @@ class CodeStore:
 
     def as_csr(self):
         """The codes as a CSR matrix (n_samples, n_atoms) with sorted atoms."""
-        codes = in_sample_order(self.now)
+        codes = _in_sample_order(self.now)
         arrays = codes.value, codes.atom.astype(np.int32), np.append(codes.start, len(codes.atom))
         Z = sp.csr_matrix(arrays, shape=(len(codes.size), self._n_atoms))
         Z.sort_indices()
@@ -92,7 +92,7 @@ class CodeStore:
 
     def state(self):
         """What a learner's state holds of its codes: a dict of arrays."""
-        codes = in_sample_order(self.now)
+        codes = _in_sample_order(self.now)
         return {"code_count": codes.size, "code_atom": codes.atom, "code_value": codes.value}
 
     def restore(self, state):

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import numpy as np
 
-from flyannot.classifiers.training_set import rows_of
+from flyannot.classifiers.training_set import training_rows
 from flyannot.dataset.ontology import Ids, read_ontology
 from flyannot.descriptors.extract import describe, read_embryo
 from flyannot.errors import DataError
@@ -14,15 +14,15 @@ from flyannot.features.groups import groups_of
 from flyannot.features.image_features import features_of
 from flyannot.runtime.digest import digest_of_json
 from flyannot.stage_ranges import STAGE_RANGES
-from flyannot.steps.extract import identity, image_columns, in_order, quality_warnings
+from flyannot.steps.extract import identity_of_extract, image_columns, in_order, quality_warnings
 from flyannot.steps.loaded_model import load_model
 from flyannot.steps.predictions import Predicted, read_predictions, write_predictions
 from flyannot.steps.predictions_table import check_table, write_predictions_table
-from flyannot.steps.shards import cut, join_parts, make_parts, part_path, share_of
+from flyannot.steps.shards import cut_into_shards, join_parts, make_parts, part_path, share_of
 from flyannot.steps.tasks import Outcome, carry_out, file_task
 from flyannot.store.header import Header
 from flyannot.store.reading import open_stored
-from flyannot.store.writing import create
+from flyannot.store.writing import create_stored
 
 
 @dataclass(frozen=True)
@@ -93,16 +93,20 @@ def _whole_groups(images):
 
 def _header(stored, images, options, share):
     annotated = options.as_header() | {"model_seed": stored.seed}
-    inputs = {"model": [stored.digest], "images": [digest_of_json([identity(i) for i in images])], **share}
+    inputs = {
+        "model": [stored.digest],
+        "images": [digest_of_json([identity_of_extract(i) for i in images])],
+        **share,
+    }
     return Header("predictions", stored.options | {"annotate": annotated}, inputs)
 
 
 def _shards(model, groups, out, header):
     """Shards that keep every group whole; its images lie side by side."""
     shards = []
-    for mine in cut(groups):
+    for mine in cut_into_shards(groups):
         flat = [image for group in mine for image in group]
-        key = digest_of_json([header.options, header.inputs["model"], [identity(i) for i in flat]])
+        key = digest_of_json([header.options, header.inputs["model"], [identity_of_extract(i) for i in flat]])
         shards.append(_Shard(flat, model, header, part_path(out, key)))
     return shards
 
@@ -116,7 +120,7 @@ def _make_part(shard):
             pooled.append((image, *_image_features(model, image)))
         except DataError as error:
             failures.append((image.name, str(error)))
-    with create(shard.part, replace(shard.header, failures=tuple(failures))) as part:
+    with create_stored(shard.part, replace(shard.header, failures=tuple(failures))) as part:
         for stage_range in STAGE_RANGES:
             mine = [one for one in pooled if one[0].stage_range == stage_range]
             if mine:
@@ -135,7 +139,7 @@ def _predict(part, shard, stage_range, images, pooled, warnings):
     loaded = load_model(shard.model, shard.header.inputs["model"][0], stage_range)
     columns = image_columns(images) | {"quality_warnings": warnings}
     groups = groups_of(columns)
-    X = rows_of(np.stack([one.features for one in pooled]), groups, loaded.classify)
+    X = training_rows(np.stack([one.features for one in pooled]), groups, loaded.classify)
     model, values = loaded.model, loaded.model.decision_values(X)
     margin = shard.header.options["annotate"]["abstain_margin"]
     predicted = Predicted(

@@ -1,7 +1,7 @@
 """Two scores.json to the difference between them."""
 
 from flyannot.errors import DataError, InputError
-from flyannot.scores.bootstrap import compare
+from flyannot.scores.bootstrap import compare_outcomes
 from flyannot.steps.evaluate import read_scores
 
 
@@ -10,7 +10,7 @@ def compare_files(first, second):
 
     Returns
     -------
-    comparison : dict, as `flyannot.scores.bootstrap.compare` returns
+    comparison : dict, as `flyannot.scores.bootstrap.compare_outcomes` returns
 
     Raises
     ------
@@ -21,7 +21,7 @@ def compare_files(first, second):
     """
     scores = [read_scores(path) for path in (first, second)]
     try:
-        comparison = compare(*scores)
+        comparison = compare_outcomes(*scores)
     except (KeyError, TypeError, ValueError, IndexError, AttributeError) as error:
         raise DataError(
             f"{first} or {second} is damaged ({error})", fix="make both again with --json"

@@ -2,7 +2,7 @@
 
 import numpy as np
 
-from flyannot.classifiers.cross_validation import cross_validate, joined
+from flyannot.classifiers.cross_validation import cross_validate, joined_outcomes
 from flyannot.classifiers.folds import folds_of_genes
 from flyannot.classifiers.training_set import training_set
 from flyannot.dataset.coverage import notes_on_columns
@@ -104,4 +104,4 @@ def _nested(sets, folds, options, *, seed, jobs):
         for s, outcome in outcomes.items():
             parts[s].append(outcome)
             members[s] += [sets[s].groups.name.index(name) for name in inside[s].groups.name]
-    return {s: joined(found) for s, found in parts.items() if found}, members
+    return {s: joined_outcomes(found) for s, found in parts.items() if found}, members

@@ -4,7 +4,7 @@ from flyannot.dataset.folder import read_annotations
 from flyannot.dataset.ontology import read_ontology, with_parent_terms
 
 
-def annotations_of(annotations_csv, roll_up):
+def curated_annotations_of(annotations_csv, roll_up):
     """`flyannot.dataset.folder.Annotations`; with OBO files, a gene that has a term has its parents too."""
     annotations = read_annotations(annotations_csv)
     return with_parent_terms(annotations, read_ontology(*roll_up)) if roll_up else annotations

@@ -9,18 +9,18 @@ from flyannot.dataset.folder import read_images
 from flyannot.errors import DataError, InputError
 from flyannot.runtime.atomic_file import write_text
 from flyannot.runtime.blas_threads import one_blas_thread
-from flyannot.runtime.digest import digest_of_file, digest_of_json, is_whole
+from flyannot.runtime.digest import digest_of_file, digest_of_json, is_whole_file_text
 from flyannot.scores.bootstrap import with_confidence
 from flyannot.scores.group_outcomes import scores_json
 from flyannot.steps.cross_validate import cross_validate_features, read_feature_files, read_pixels
-from flyannot.steps.curated_terms import annotations_of
-from flyannot.steps.extract import identity, in_order
+from flyannot.steps.curated_terms import curated_annotations_of
+from flyannot.steps.extract import identity_of_extract, in_order
 from flyannot.steps.file_options import classify_options
 from flyannot.steps.inputs import require_known_terms
 from flyannot.steps.options import EvaluateOptions
 from flyannot.steps.score_predictions import score_predictions
 from flyannot.steps.tasks import Outcome, Task
-from flyannot.store.reading import kind_of, open_stored
+from flyannot.store.reading import kind_of_file, open_stored
 from flyannot.store.writing import option_changes
 
 
@@ -85,8 +85,8 @@ def evaluate_files(evaluation, jobs=1):
         inputs and the options
     """
     paths, options, classify = evaluation.paths, evaluation.options, evaluation.classify
-    is_predictions = options.pixels is None and kind_of(paths[0]) == "predictions"
-    annotations = annotations_of(evaluation.annotations_csv, options.roll_up)
+    is_predictions = options.pixels is None and kind_of_file(paths[0]) == "predictions"
+    annotations = curated_annotations_of(evaluation.annotations_csv, options.roll_up)
     require_known_terms(classify.exclude_terms, annotations, evaluation.annotations_csv)
     if is_predictions:
         result = score_predictions(paths[0], annotations, classify.exclude_terms, evaluation.stage_ranges)
@@ -139,7 +139,7 @@ def read_scores(path):
         raise InputError(f"cannot read {path}: {error.strerror}", fix=fix) from error
     except (ValueError, KeyError, TypeError) as error:
         raise InputError(f"{path} does not hold scores", fix=fix) from error
-    if not is_whole(scores):
+    if not is_whole_file_text(scores):
         raise DataError(
             f"{path} is damaged: its contents do not have the digest that it names",
             fix="delete it, and make it again with: flyannot evaluate --json",
@@ -160,7 +160,7 @@ def _made_from(evaluation):
     if options.pixels is None:
         scored = _digests(evaluation.paths)
     else:
-        images = [identity(image) for image in in_order(read_images(evaluation.paths[0]))]
+        images = [identity_of_extract(image) for image in in_order(read_images(evaluation.paths[0]))]
         scored = [digest_of_json(images)]
     return {
         "scored": scored,

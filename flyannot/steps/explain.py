@@ -7,7 +7,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from flyannot.classifiers.explain import Explanation, contribution_map, explain_group, require_linear
-from flyannot.classifiers.training_set import rows_of
+from flyannot.classifiers.training_set import training_rows
 from flyannot.descriptors.extract import describe, read_embryo
 from flyannot.descriptors.standard_image import SIZE_PX
 from flyannot.errors import DataError, FlyannotError, InputError, did_you_mean
@@ -130,7 +130,7 @@ def _explain_group(loaded, images, terms):
     ]
     features, winner = (np.stack([getattr(p, name) for p in pooled]) for name in ("features", "winner"))
     group, model = groups_of(image_columns(images)), loaded.model
-    X = rows_of(features, group, loaded.classify)
+    X = training_rows(features, group, loaded.classify)
     values = model.decision_values(X)[0]
     probability, yes = model.probabilities(values), model.answers(values)
     likeliest = np.argsort(-probability, kind="stable")[:_MOST_TERMS].tolist()

@@ -9,13 +9,13 @@ from flyannot.descriptors.options import ExtractOptions
 from flyannot.errors import DataError
 from flyannot.runtime.digest import digest_of_file, digest_of_json
 from flyannot.stage_ranges import STAGE_RANGES
-from flyannot.steps.shards import cut, join_parts, make_parts, part_path, share_of
+from flyannot.steps.shards import cut_into_shards, join_parts, make_parts, part_path, share_of
 from flyannot.steps.tasks import Outcome, carry_out, file_task
 from flyannot.store.descriptors import write_descriptors
 from flyannot.store.header import Header
 from flyannot.store.image_columns import IMAGE_COLUMNS
 from flyannot.store.reading import open_stored
-from flyannot.store.writing import create
+from flyannot.store.writing import create_stored
 
 _N_NAMED = 5  # images with a quality warning that a summary names; the file has them all
 
@@ -58,13 +58,13 @@ def extract_task(images, out, options, *, shard=None):
     }
     mine, share = share_of(by_stage_range, shard)
     images = [image for one in mine.values() for image in one]
-    identities = [identity(image) for image in images]
+    identities = [identity_of_extract(image) for image in images]
 
     def make(execution):
         shards = _shards(out, images, identities, options)
         make_parts(_make_part, shards, execution)
         failures = join_parts(out, lambda failed: _header(identities, options, failed, share), shards)
-        return Outcome(out, True, summary(out), failures)
+        return Outcome(out, True, summary_of_extract(out), failures)
 
     return file_task(out, _header(identities, options, share=share), make, [i.path for i in images])
 
@@ -74,7 +74,7 @@ def in_order(images):
     return sorted(images, key=lambda i: (STAGE_RANGES.index(i.stage_range), i.gene_id, i.group, i.name))
 
 
-def identity(image):
+def identity_of_extract(image):
     """What an image is for the digests: its columns and the digest of its bytes."""
     try:
         content = digest_of_file(image.path) if image.path.is_file() else "not a file"
@@ -96,7 +96,7 @@ def _header(identities, options, failures=(), share=()):
 
 def _shards(out, images, identities, options):
     shards = []
-    for mine, known in zip(cut(images), cut(identities)):
+    for mine, known in zip(cut_into_shards(images), cut_into_shards(identities)):
         header = _header(known, options)
         key = digest_of_json([header.options, header.inputs])
         shards.append(_Shard(mine, options, header, part_path(out, key)))
@@ -114,7 +114,7 @@ def _make_part(shard):
         else:
             described.append((image, describe(grey, shard.options), warnings))
     header = Header("descriptors", shard.header.options, shard.header.inputs, failures=tuple(failures))
-    with create(shard.part, header) as file:
+    with create_stored(shard.part, header) as file:
         for stage_range in STAGE_RANGES:
             mine = [one for one in described if one[0].stage_range == stage_range]
             if mine:
@@ -124,7 +124,7 @@ def _make_part(shard):
     return len(shard.images)
 
 
-def summary(path):
+def summary_of_extract(path):
     """A line per stage range: images, patches, and the fraction of the patches that was kept."""
     lines = []
     with open_stored(path, "descriptors") as stored:

@@ -13,8 +13,8 @@ import httpx
 from flyannot.dataset.bdgp_site.checks import (
     MOST_BYTES_OF_IMAGE,
     MOST_BYTES_OF_TABLE,
-    wrong_with_image,
-    wrong_with_table,
+    fault_of_fetched_image,
+    fault_of_fetched_table,
 )
 from flyannot.dataset.bdgp_site.download import (
     Failed,
@@ -28,7 +28,7 @@ from flyannot.dataset.bdgp_site.download import (
 from flyannot.dataset.bdgp_site.manifest import NAME, Manifest
 from flyannot.dataset.bdgp_site.plan import FILES, gene_names, plan_images, url_of_image, url_of_table
 from flyannot.errors import FlyannotError
-from flyannot.runtime.atomic_file import locked
+from flyannot.runtime.atomic_file import locked_output
 from flyannot.steps.tasks import Outcome
 
 log = logging.getLogger("flyannot")
@@ -66,7 +66,7 @@ def fetch_bdgp(folder, options, execution, *, policy=None, dry_run=False):
         run = _Run(Path(folder), options, client, policy)
         if dry_run:
             return run.estimate()
-        with locked(Path(folder) / NAME):
+        with locked_output(Path(folder) / NAME):
             return run.fetch(execution.progress)
 
 
@@ -125,7 +125,7 @@ class _Run:
 
     def _get_table(self, place, kind):
         url = url_of_table(self._options.base_url, FILES[kind])
-        check = partial(wrong_with_table, kind=kind)
+        check = partial(fault_of_fetched_table, kind=kind)
         try:
             self._get(place, FILES[kind], url, check, MOST_BYTES_OF_TABLE)
         except (Failed, ServerBusy) as error:
@@ -136,7 +136,7 @@ class _Run:
 
     def _get_image(self, name):
         url = url_of_image(self._options.base_url, name)
-        self._get(self._folder, name, url, wrong_with_image, MOST_BYTES_OF_IMAGE)
+        self._get(self._folder, name, url, fault_of_fetched_image, MOST_BYTES_OF_IMAGE)
 
     def _get_images(self, names, progress):
         """The failures (name, reason); what was fetched is in the manifest."""
@@ -166,7 +166,7 @@ class _Run:
         them."""
         for name in images:
             path = self._folder / name
-            if not self._manifest.has(name) and path.is_file() and not wrong_with_image(path):
+            if not self._manifest.has(name) and path.is_file() and not fault_of_fetched_image(path):
                 raw = path.read_bytes()
                 got = Got(len(raw), hashlib.sha256(raw).hexdigest())
                 self._manifest.add(name, got, url_of_image(self._options.base_url, name))

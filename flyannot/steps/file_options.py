@@ -5,7 +5,7 @@ from flyannot.descriptors.options import ExtractOptions
 from flyannot.errors import InputError
 from flyannot.features.options import PoolOptions
 from flyannot.options import Real
-from flyannot.store.reading import damaged
+from flyannot.store.reading import damaged_file
 
 
 def extract_options(stored):
@@ -33,4 +33,4 @@ def _options(stored, table, read):
         return read(stored.options[table])
     except (KeyError, TypeError, ValueError, InputError) as error:
         what = f"its header does not say how it was made ({table}: {error})"
-        raise damaged(stored.path, what, stored.kind) from error
+        raise damaged_file(stored.path, what, stored.kind) from error

@@ -3,14 +3,20 @@
 import logging
 from pathlib import Path
 
-from flyannot.dataset.importers.atoms import as_rows, atoms_by_stage_range, check_norms, read_arrays, scaled
+from flyannot.dataset.importers.atoms import (
+    as_rows,
+    atoms_by_stage_range,
+    check_norms,
+    read_arrays,
+    scaled_atoms,
+)
 from flyannot.runtime.digest import digest_of_file
 from flyannot.sparse.fit import default_lam
 from flyannot.steps.inputs import chosen_stage_ranges, open_all
 from flyannot.steps.tasks import Outcome, carry_out, file_task
 from flyannot.store.dictionary import write_dictionary
 from flyannot.store.header import Header
-from flyannot.store.writing import create
+from flyannot.store.writing import create_stored
 
 log = logging.getLogger("flyannot")
 
@@ -50,7 +56,7 @@ def import_dictionary(source, descriptors, out, options, execution, *, stage_ran
     header = Header("dictionary", extracted | {"learn": learned}, {"atoms": [digest_of_file(source)]})
 
     def make(execution):
-        with create(out, header) as file:
+        with create_stored(out, header) as file:
             for stage_range, (D, _) in atoms.items():
                 write_dictionary(file, stage_range, D, [], n_patches=0)
         return Outcome(out, True, "\n".join(_line(s, *made) for s, made in atoms.items()))
@@ -65,6 +71,6 @@ def _line(stage_range, D, layout):
 def _atoms(D, n_features, options):
     rows, layout = as_rows(D, n_features, atoms_in=options.atoms_in)
     if options.scale:
-        rows = scaled(rows)
+        rows = scaled_atoms(rows)
     check_norms(rows)
     return rows, layout

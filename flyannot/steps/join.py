@@ -8,12 +8,12 @@ from flyannot.steps.tasks import Outcome, carry_out, file_task
 from flyannot.store.concatenation import concatenate
 from flyannot.store.header import Header
 from flyannot.store.reading import open_stored
-from flyannot.store.writing import create
+from flyannot.store.writing import create_stored
 
 KINDS = ("descriptors", "features", "predictions")
 
 
-def join(paths, out, execution):
+def join_files(paths, out, execution):
     """Join files of one kind that were made of different images; predictions get their table too.
 
     Parameters
@@ -40,7 +40,7 @@ def join(paths, out, execution):
         header = _header(files)
 
         def make(execution):
-            with create(out, header) as file:
+            with create_stored(out, header) as file:
                 concatenate(file, files)
             return Outcome(out, True, _summary(out), header.failures)
 

@@ -5,12 +5,12 @@ from dataclasses import replace
 
 import numpy as np
 
-from flyannot.descriptors.sift import normalise
+from flyannot.descriptors.sift import normalise_descriptors
 from flyannot.errors import DataError
-from flyannot.runtime.atomic_file import sweep
+from flyannot.runtime.atomic_file import sweep_leftover_files
 from flyannot.runtime.blas_threads import one_blas_thread
 from flyannot.runtime.digest import digest_of_json
-from flyannot.sparse.fit import EpochRecord, default_lam, learn, random_patches
+from flyannot.sparse.fit import EpochRecord, default_lam, learn_dictionary, random_patches
 from flyannot.sparse.learners import LEARNERS
 from flyannot.stage_ranges import rng_for
 from flyannot.steps.inputs import chosen_stage_ranges, digests_of, open_all
@@ -20,7 +20,7 @@ from flyannot.store.descriptors import n_patches, read_patches
 from flyannot.store.dictionary import read_checkpoint, write_checkpoint, write_dictionary, write_trace
 from flyannot.store.header import Header
 from flyannot.store.reading import open_stored
-from flyannot.store.writing import create, difference
+from flyannot.store.writing import create_stored, difference_of_headers
 
 log = logging.getLogger("flyannot")
 
@@ -35,7 +35,7 @@ class NormalisedPatches:
         return len(self._stored)
 
     def __getitem__(self, rows):
-        return normalise(self._stored[rows])
+        return normalise_descriptors(self._stored[rows])
 
 
 def learn_dict(paths, out, options, execution, *, seed=0, stage_ranges=None):
@@ -81,9 +81,9 @@ def learn_task(paths, out, options, *, seed=0, stage_ranges=None):
         runs = {s: run for together, run in zip(shares, learned) for s in together}
         # The trace first: it is there whenever the dictionary is, even if the run is killed between.
         trace = out.with_suffix(".trace.csv")
-        sweep(trace)
+        sweep_leftover_files(trace)
         write_trace(trace, {s: records for s, (_, records, _) in runs.items()})
-        with create(out, header) as file:
+        with create_stored(out, header) as file:
             for stage_range, (D, records, count) in runs.items():
                 write_dictionary(file, stage_range, D, records, n_patches=count)
         drop_parts(out)
@@ -121,11 +121,13 @@ def _learn(files, stage_ranges, out, header, options):
     part_header = replace(header, kind="checkpoint")
     records = _restore(learner, checkpoint, part_header, stage_ranges)
     seconds = records[-1].seconds if records else 0.0
-    epochs = learn(X, learner, n_epochs=options.n_epochs, rng=rng, first_epoch=len(records), seconds=seconds)
+    epochs = learn_dictionary(
+        X, learner, n_epochs=options.n_epochs, rng=rng, first_epoch=len(records), seconds=seconds
+    )
     for record in epochs:
         records.append(record)
         log.info("%s", _epoch_line(name, record, options.n_epochs))
-        with create(checkpoint, part_header) as file:
+        with create_stored(checkpoint, part_header) as file:
             write_checkpoint(file, place, learner.state(), records)
     return np.asarray(learner.D), records, len(X)
 
@@ -147,7 +149,7 @@ def _chosen_patches(files, stage_ranges, max_patches, rng):
 
 
 def _restore(learner, checkpoint, header, stage_ranges):
-    if difference(checkpoint, header):
+    if difference_of_headers(checkpoint, header):
         return []
     with open_stored(checkpoint, "checkpoint") as stored:
         state, records = read_checkpoint(stored, stage_ranges[0])

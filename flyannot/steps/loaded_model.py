@@ -3,17 +3,17 @@
 from dataclasses import dataclass
 from functools import lru_cache
 
-from flyannot.classifiers.model import Model, from_arrays, schema_of
+from flyannot.classifiers.model import Model, model_from_arrays, schema_of
 from flyannot.classifiers.options import ClassifyOptions
 from flyannot.descriptors.options import ExtractOptions
 from flyannot.errors import InputError
 from flyannot.features.grid import n_cells
-from flyannot.features.image_features import Atoms, atoms_of
+from flyannot.features.image_features import Atoms, atoms_of_features
 from flyannot.features.options import PoolOptions
 from flyannot.stage_ranges import STAGE_RANGES
 from flyannot.steps.file_options import classify_options, extract_options, lam_of, pool_options
 from flyannot.store.model import read_atoms, read_classifier, read_method, read_terms, read_train_genes
-from flyannot.store.reading import damaged, open_stored
+from flyannot.store.reading import damaged_file, open_stored
 
 
 @dataclass(frozen=True)
@@ -40,7 +40,7 @@ def load_model(path, digest, stage_range):
             return None
         extract, pool = extract_options(stored), pool_options(stored)
         D = read_atoms(stored, stage_range)
-        atoms = atoms_of(D, lam_of(stored), extract.patch_px, coder_name=pool.coder)
+        atoms = atoms_of_features(D, lam_of(stored), extract.patch_px, coder_name=pool.coder)
         return LoadedModel(
             atoms,
             read_terms(stored, stage_range),
@@ -57,5 +57,5 @@ def _classifier(stored, stage_range, n_features):
     try:
         datasets = schema_of(method)
     except InputError as error:
-        raise damaged(stored.path, f"{stage_range}/method: {error}", stored.kind) from error
-    return from_arrays(method, read_classifier(stored, stage_range, datasets, n_features))
+        raise damaged_file(stored.path, f"{stage_range}/method: {error}", stored.kind) from error
+    return model_from_arrays(method, read_classifier(stored, stage_range, datasets, n_features))

@@ -6,20 +6,20 @@ from functools import lru_cache
 from pathlib import Path
 
 from flyannot.errors import DataError
-from flyannot.features.image_features import atoms_of, features_of
+from flyannot.features.image_features import atoms_of_features, features_of
 from flyannot.features.options import PoolOptions
 from flyannot.runtime.digest import digest_of_json
 from flyannot.stage_ranges import STAGE_RANGES
 from flyannot.steps.file_options import extract_options, lam_of, pool_options
 from flyannot.steps.inputs import chosen_stage_ranges, described_image, digests_of, open_all
-from flyannot.steps.shards import cut, join_parts, make_parts, part_path, share_of
+from flyannot.steps.shards import cut_into_shards, join_parts, make_parts, part_path, share_of
 from flyannot.steps.tasks import Outcome, carry_out, file_task
 from flyannot.store.dictionary import read_dictionary
 from flyannot.store.features import write_features
 from flyannot.store.header import Header
 from flyannot.store.image_columns import read_image_columns
 from flyannot.store.reading import open_stored
-from flyannot.store.writing import create, option_changes
+from flyannot.store.writing import create_stored, option_changes
 
 
 @dataclass(frozen=True)
@@ -112,7 +112,7 @@ def _images(files, chosen):
 
 
 def _shards(images, digests, dictionary, out, options, header):
-    for number, mine in enumerate(cut([one for some in images.values() for one in some])):
+    for number, mine in enumerate(cut_into_shards([one for some in images.values() for one in some])):
         key = digest_of_json([header.options, header.inputs, number])
         yield _Shard(mine, digests, dictionary, options, header, part_path(out, key))
 
@@ -120,7 +120,7 @@ def _shards(images, digests, dictionary, out, options, header):
 def _make_part(shard):
     """Runs in a worker: features of the shard's images, in a file of their own."""
     digest = shard.header.inputs["dictionary"][0]
-    with ExitStack() as stack, create(shard.part, shard.header) as part:
+    with ExitStack() as stack, create_stored(shard.part, shard.header) as part:
         files = {
             path: stack.enter_context(open_stored(path, "descriptors", digest=shard.digests[path]))
             for path in {path for path, _, _ in shard.images}
@@ -143,7 +143,7 @@ def _atoms(path, stage_range, digest, coder_name):
     """A stage range's dictionary, kept between shards; the digest tells new contents of a path from old."""
     with open_stored(path, "dictionary", digest=digest) as stored:
         D, patch_px = read_dictionary(stored, stage_range), extract_options(stored).patch_px
-        return atoms_of(D, lam_of(stored), patch_px, coder_name=coder_name)
+        return atoms_of_features(D, lam_of(stored), patch_px, coder_name=coder_name)
 
 
 def _columns(images, stage_range):

@@ -11,13 +11,13 @@ from flyannot.errors import DataError, FlyannotError, InputError
 from flyannot.runtime.executor import run_all
 from flyannot.store.concatenation import concatenate
 from flyannot.store.reading import open_stored, verify_stored
-from flyannot.store.writing import create
+from flyannot.store.writing import create_stored
 
 _IMAGES_PER_SHARD = 64
 _MOST_SHARDS = 256  # all parts are open at once while they are joined
 
 
-def cut(items):
+def cut_into_shards(items):
     """Cut a list into consecutive shards, at most _MOST_SHARDS of them."""
     size = max(_IMAGES_PER_SHARD, -(-len(items) // _MOST_SHARDS))
     return [items[start : start + size] for start in range(0, len(items), size)]
@@ -91,7 +91,7 @@ def join_parts(out, header_of, shards):
                 f"not one of {len(failures)} images could be used; the first: {failures[0][1]}",
                 fix="check the images that the table or the command names",
             )
-        with create(out, header_of(failures)) as file:
+        with create_stored(out, header_of(failures)) as file:
             concatenate(file, parts)
     drop_parts(out)
     return failures

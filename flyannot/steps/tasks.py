@@ -7,10 +7,10 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 from flyannot.errors import InputError, WriteError
-from flyannot.runtime.atomic_file import locked
+from flyannot.runtime.atomic_file import locked_output
 from flyannot.steps.shards import drop_parts
 from flyannot.store.reading import is_hdf5, open_stored
-from flyannot.store.writing import difference
+from flyannot.store.writing import difference_of_headers
 
 log = logging.getLogger("flyannot")
 _SUFFIXES = (".h5", ".hdf5")  # --force may replace a file of such a name even if it is damaged throughout
@@ -64,12 +64,14 @@ def file_task(path, header, make, inputs):
         with open_stored(path) as stored:
             return Outcome(path, False, "up to date", stored.failures)
 
-    return Task(path, lambda: _why_not_hdf5(path) or difference(path, header), make, tuple(inputs), found)
+    return Task(
+        path, lambda: _why_not_hdf5(path) or difference_of_headers(path, header), make, tuple(inputs), found
+    )
 
 
 def plan(task):
     """Why the output of a task would be made, in words; "" if it is up to date.  Nothing is written."""
-    keep_apart(task.path, task.inputs)
+    _keep_apart(task.path, task.inputs)
     return task.why()
 
 
@@ -84,8 +86,8 @@ def carry_out(task, execution):
     LockedError
         If another run is writing it.
     """
-    keep_apart(task.path, task.inputs)
-    with locked(task.path) if task.is_locked else nullcontext():
+    _keep_apart(task.path, task.inputs)
+    with locked_output(task.path) if task.is_locked else nullcontext():
         why = task.why()
         if not why:
             drop_parts(task.path)  # a run may have been killed just before it removed them
@@ -104,7 +106,7 @@ def carry_out(task, execution):
             raise
 
 
-def keep_apart(out, inputs):
+def _keep_apart(out, inputs):
     """Refuse an output that would replace what it is made from."""
     if out.exists() and any(Path(one).exists() and out.samefile(one) for one in inputs):
         raise InputError(f"{out} is both input and output", fix="name another output")

@@ -4,7 +4,7 @@ import logging
 from collections.abc import Callable
 from dataclasses import dataclass
 
-from flyannot.classifiers.model import Model, fit, of_no_terms, untrainable
+from flyannot.classifiers.model import Model, fit_model, model_of_no_terms, untrainable
 from flyannot.classifiers.training_set import training_set
 from flyannot.dataset.coverage import notes_on_columns
 from flyannot.dataset.folder import read_annotations
@@ -18,7 +18,7 @@ from flyannot.store.dictionary import read_dictionary
 from flyannot.store.features import read_features
 from flyannot.store.header import Header
 from flyannot.store.model import write_model
-from flyannot.store.writing import create
+from flyannot.store.writing import create_stored
 
 log = logging.getLogger("flyannot")
 
@@ -76,7 +76,7 @@ def train_task(paths, annotations_csv, out, options, *, seed=0, stage_ranges=Non
                     f"no term can be trained from {annotations_csv} and {paths[0]}",
                     fix="lower --min-groups, or check that genes are spelled alike in both",
                 )
-            with create(out, header) as file:
+            with create_stored(out, header) as file:
                 for stage_range, one in trained.items():
                     D = read_dictionary(next(f for f in files if stage_range in f.stage_ranges), stage_range)
                     arrays = one.model.arrays()
@@ -109,7 +109,7 @@ def _train_stage_range(found, options, rng, jobs):
     ]
     genes = frozenset(found.genes)
     if not kept:
-        return _Trained([], of_no_terms(found.X.shape[1]), genes)
+        return _Trained([], model_of_no_terms(found.X.shape[1]), genes)
     terms, Y = [found.terms[j] for j in kept], found.Y[:, kept]
-    model = fit(options.method, found.X, Y, found.genes, rng=rng, options=options.fit_options(jobs))
+    model = fit_model(options.method, found.X, Y, found.genes, rng=rng, options=options.fit_options(jobs))
     return _Trained(terms, model, genes)

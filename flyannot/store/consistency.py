@@ -3,7 +3,7 @@
 import numpy as np
 
 
-def contradiction(stored, stage_range):
+def contradiction_in_file(stored, stage_range):
     """In words, what in one stage range of an open file contradicts another part of it; "" if nothing.
 
     Reads numbers of images and groups only, never the bulk of the data.

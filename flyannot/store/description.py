@@ -25,7 +25,7 @@ def describe_file(path):
         return "\n".join(lines)
 
 
-def contents(path):
+def contents_of_file(path):
     """The same for programs: header and datasets as a dict that JSON can hold."""
     with open_stored(path) as stored:
         return {

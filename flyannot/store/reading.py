@@ -16,7 +16,7 @@ import numpy as np
 
 from flyannot.errors import DataError, InputError
 from flyannot.stage_ranges import STAGE_RANGES
-from flyannot.store.consistency import contradiction
+from flyannot.store.consistency import contradiction_in_file
 from flyannot.store.content_digest import content_digest, digest_of_image
 from flyannot.store.header import read_header
 from flyannot.store.schema import BULK, DTYPES, MADE_BY, SCHEMAS, shape_violation
@@ -71,7 +71,7 @@ class Stored:
         group = self.group(stage_range).get(place, {})
         wrong = shape_violation(datasets, group, f"{stage_range}/{place}", sizes)
         if wrong:
-            raise damaged(self.path, wrong, self.kind)
+            raise damaged_file(self.path, wrong, self.kind)
         return {name: self.array(stage_range, f"{place}/{name}") for name in datasets}
 
     def images(self, stage_range, start, stop):
@@ -89,7 +89,7 @@ class Stored:
             if not np.array_equal(digest_of_image(*(array[a:b] for array in arrays)), expected[i]):
                 name = self.array(stage_range, "image", start + i, start + i + 1)[0]
                 what = f"{stage_range}: what it holds of the image {name} is not what was written"
-                raise damaged(self.path, what, self.kind)
+                raise damaged_file(self.path, what, self.kind)
         return arrays
 
     def blocks_of_images(self, stage_range):
@@ -117,11 +117,11 @@ class Stored:
             yield
         except _HDF5_COMPLAINTS as error:
             what = f"{stage_range}/{name} cannot be read ({_first_line(error)})"
-            raise damaged(self.path, what, self.kind) from error
+            raise damaged_file(self.path, what, self.kind) from error
 
     def _require_finite(self, values, stage_range, name):
         if values.dtype.kind == "f" and not np.isfinite(values).all():
-            raise damaged(self.path, f"{stage_range}/{name} holds values that are not finite", self.kind)
+            raise damaged_file(self.path, f"{stage_range}/{name} holds values that are not finite", self.kind)
 
     @property
     def file(self):
@@ -151,7 +151,7 @@ def open_stored(path, kind=None, *, digest=None):
             path, "r", locking=False
         )  # files are replaced as a whole, and not all systems have locks
     except OSError as error:
-        raise damaged(path, f"not a readable HDF5 file ({_first_line(error)})", kind) from error
+        raise damaged_file(path, f"not a readable HDF5 file ({_first_line(error)})", kind) from error
     with file:
         stored = _looked_over(file, path, kind)
         if digest is not None and stored.digest != digest:
@@ -183,7 +183,7 @@ def is_hdf5(path):
         return file.read(len(_SIGNATURE)) == _SIGNATURE
 
 
-def damaged(path, what, kind=None):
+def damaged_file(path, what, kind=None):
     """The DataError of a file that cannot be trusted."""
     made_by = MADE_BY[kind] if kind else "the command that wrote it"
     return DataError(f"{path} is damaged or foreign: {what}", fix=f"make it again with: {made_by} --force")
@@ -214,24 +214,24 @@ def _looked_over(file, path, kind):
         wrong = next(filter(None, (_violation(stored, s) for s in stored.stage_ranges)), "")
         found = "" if wrong else content_digest(file, header.kind)
     except (*_HDF5_COMPLAINTS, TypeError, AttributeError) as error:
-        raise damaged(path, f"it cannot be looked over ({_first_line(error)})", kind) from error
+        raise damaged_file(path, f"it cannot be looked over ({_first_line(error)})", kind) from error
     if wrong:
-        raise damaged(path, wrong, stored.kind)
+        raise damaged_file(path, wrong, stored.kind)
     if found != header.digest:
         what = f"its contents have digest {found[:12]}, its header says {header.digest[:12] or 'nothing'}"
-        raise damaged(path, what, stored.kind)
+        raise damaged_file(path, what, stored.kind)
     return stored
 
 
 def _violation(stored, stage_range):
     wrong = shape_violation(SCHEMAS[stored.kind], stored.group(stage_range), stage_range, {})
-    return wrong or contradiction(stored, stage_range)
+    return wrong or contradiction_in_file(stored, stage_range)
 
 
 def _check_links(group, path):
     for name in group:
         if not isinstance(group.get(name, getlink=True), h5py.HardLink):
-            raise damaged(path, f"{group.name}/{name} is a link out of the file")
+            raise damaged_file(path, f"{group.name}/{name} is a link out of the file")
         item = group[name]
         if isinstance(item, h5py.Group):
             _check_links(item, path)
@@ -241,17 +241,17 @@ def _check_links(group, path):
 
 def _check_dataset(item, path):
     if not isinstance(item, h5py.Dataset) or item.is_virtual or item.external:
-        raise damaged(path, f"{item.name} does not lie in the file")
+        raise damaged_file(path, f"{item.name} does not lie in the file")
     if item.dtype.kind != "S" and item.dtype.str[1:] not in DTYPES:
-        raise damaged(path, f"{item.name} holds {item.dtype}, which no flyannot file does")
+        raise damaged_file(path, f"{item.name} holds {item.dtype}, which no flyannot file does")
     if item.chunks is None or not item.fletcher32 or item.compression or item.scaleoffset is not None:
-        raise damaged(path, f"{item.name} is not stored in checksummed blocks")
+        raise damaged_file(path, f"{item.name} is not stored in checksummed blocks")
     n_chunks = math.prod(-(-size // chunk) for size, chunk in zip(item.shape, item.chunks))
     if item.id.get_storage_size() < item.nbytes or item.id.get_num_chunks() != n_chunks:
-        raise damaged(path, f"{item.name} claims more data than it stores")
+        raise damaged_file(path, f"{item.name} claims more data than it stores")
 
 
-def kind_of(path):
+def kind_of_file(path):
     """What kind of file this is, such as "features"; DataError if it is none of ours."""
     with open_stored(path) as stored:
         return stored.kind

@@ -18,7 +18,7 @@ _CHUNK_BYTES = 1 << 18
 
 
 @contextmanager
-def create(path, header):
+def create_stored(path, header):
     """Yield an h5py file to fill; on leaving it is verified and takes the place of `path`.
 
     `header` is a `flyannot.store.header.Header`; its digest and version are set here.
@@ -103,7 +103,7 @@ def _as_bytes(texts):
     return np.array(encoded, dtype=f"S{max(1, *map(len, encoded))}" if encoded else "S1")
 
 
-def difference(path, header):
+def difference_of_headers(path, header):
     """Why `path` is not what `header` would make, in words; empty if it is.
 
     Reads and verifies the whole file: a header alone could vouch for damaged data.

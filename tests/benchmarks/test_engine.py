@@ -12,11 +12,11 @@ from flyannot.benchmarks import compare_methods as compared
 from flyannot.benchmarks import items as table
 from flyannot.benchmarks.compare_methods import Method, compare_methods
 from flyannot.benchmarks.findings import Check, Finding, Rows, Source, Target, all_of, exponent, not_runnable
-from flyannot.benchmarks.items import ITEMS, OURS, Item, chosen, paper_values, papers
+from flyannot.benchmarks.items import ITEMS, OURS, Item, chosen_items, paper_values, papers
 from flyannot.benchmarks.records import as_csv, paths_of, read_record
 from flyannot.benchmarks.runner import measure_items, reproduce
-from flyannot.benchmarks.tables import as_text, report, tables_of
-from flyannot.benchmarks.workers import WorkerFailed, peak_mb, run
+from flyannot.benchmarks.tables import as_text, report_tables, tables_of
+from flyannot.benchmarks.workers import WorkerFailed, peak_mb, run_in_worker
 from flyannot.dataset.public import data_folder
 from flyannot.errors import InputError, LockedError
 from flyannot.options.registry import Registry
@@ -125,17 +125,17 @@ def test_every_item_of_the_table_can_be_had_and_has_its_numbers():
         if item.paper != OURS:
             assert paper_values(item.paper, item.where)["cited"]
             assert {"title", "authors", "venue", "pages"} <= set(papers()[item.paper])
-    assert {item.paper == OURS for item in chosen((), papers=True)} == {False}
-    assert {item.paper == OURS for item in chosen((), papers=False)} == {True}
-    assert [item.name for item in chosen(("learn", "scc-fig-3"), papers=True)] == ["scc-fig-3", "learn"]
+    assert {item.paper == OURS for item in chosen_items((), papers=True)} == {False}
+    assert {item.paper == OURS for item in chosen_items((), papers=False)} == {True}
+    assert [item.name for item in chosen_items(("learn", "scc-fig-3"), papers=True)] == ["scc-fig-3", "learn"]
     with pytest.raises(InputError, match="scc-table-1"):
-        chosen(["scc-table-11"], papers=True)
+        chosen_items(["scc-table-11"], papers=True)
 
 
 def test_a_new_item_is_one_line(monkeypatch, setup):
     """A file and a line: here, this module and a line of the test's."""
     monkeypatch.setattr(table, "ITEMS", Registry("item", {"new": f"{__name__}:NEW"}))
-    (item,) = table.chosen((), papers=False)
+    (item,) = table.chosen_items((), papers=False)
     (outcome,) = measure_items([item], setup)
     assert outcome.record.finding.rows == [{"n": 3}]
     (outcome,) = measure_items([item], replace(setup, scale="full"))
@@ -172,7 +172,7 @@ def test_data_lie_where_the_environment_says(monkeypatch, tmp_path, setup):
 
 def test_a_measurement_is_made_once_in_a_run(setup, monkeypatch):
     calls = []
-    monkeypatch.setattr("flyannot.benchmarks.workers.run", lambda *a, **k: calls.append(a) or {})
+    monkeypatch.setattr("flyannot.benchmarks.workers.run_in_worker", lambda *a, **k: calls.append(a) or {})
     for n, repeat in ((1, 0), (1, 0), (2, 0), (1, 1)):
         setup.run(holds_memory, {"n": n}, repeat=repeat)
     assert [arguments["n"] for _, arguments in calls] == [1, 2, 1]
@@ -189,7 +189,7 @@ def timed(monkeypatch):
     def lay_out(*us_per_sample):
         left = iter(us_per_sample)
         result = lambda *a, **k: {"us_per_sample": next(left), "n": 7}  # noqa: E731
-        monkeypatch.setattr("flyannot.benchmarks.workers.run", result)
+        monkeypatch.setattr("flyannot.benchmarks.workers.run_in_worker", result)
 
     return lay_out
 
@@ -216,7 +216,7 @@ def test_a_reference_that_fails_is_named_and_we_may_not_fail(monkeypatch, setup)
             raise WorkerFailed("no result")
         return {"us_per_sample": 1.0}
 
-    monkeypatch.setattr("flyannot.benchmarks.workers.run", failing)
+    monkeypatch.setattr("flyannot.benchmarks.workers.run_in_worker", failing)
     monkeypatch.setattr(compared, "why_absent", lambda reference: "")
     assert compare_methods(setup, [method(), method("SPAMS", "spams")])[1]["note"] == "absent: no result"
     with pytest.raises(WorkerFailed):
@@ -226,12 +226,12 @@ def test_a_reference_that_fails_is_named_and_we_may_not_fail(monkeypatch, setup)
 def test_the_peak_of_a_worker_is_its_own():
     """Not that of the process that started it, which Linux hands on in getrusage."""
     ballast = np.ones(100_000_000)
-    assert run(holds_memory, {"n": 1})["peak_mb"] < 700 < ballast.nbytes / 1e6 <= peak_mb()
+    assert run_in_worker(holds_memory, {"n": 1})["peak_mb"] < 700 < ballast.nbytes / 1e6 <= peak_mb()
 
 
 def test_a_worker_that_fails_says_why():
     with pytest.raises(WorkerFailed, match="made_up:fails.*ValueError: no number"):
-        run(fails, {})
+        run_in_worker(fails, {})
 
 
 @pytest.mark.parametrize("power", [0.0, 0.5, 1.0, 2.0])
@@ -262,7 +262,7 @@ def test_a_target_without_a_number_is_not_measured():
 
 def test_columns_stand_under_one_another(made_up, setup):
     (outcome,) = measure_items([made_up[0].item], setup)
-    lines = report(outcome.record).splitlines()
+    lines = report_tables(outcome.record).splitlines()
     assert lines[4:7] == ["m  who  seconds", "1  we         -", "2           0.5"]
     assert lines[7:] == ["target        here  bound  verdict", "two over one     2  >= 3   not met"]
 

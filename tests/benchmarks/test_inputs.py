@@ -12,8 +12,8 @@ from flyannot.benchmarks.inputs import patches as inputs
 from flyannot.benchmarks.inputs import pictures
 from flyannot.benchmarks.inputs.labelled_vectors import read_bags_of_words, read_sparse_arff
 from flyannot.benchmarks.inputs.patches import patches_of
-from flyannot.benchmarks.inputs.pictures import embryo_images, photographs, split_by_gene
-from flyannot.benchmarks.inputs.ratings import Ratings, read_ratings
+from flyannot.benchmarks.inputs.pictures import embryo_images, photographs, split_pictures_by_gene
+from flyannot.benchmarks.inputs.ratings import Ratings, read_movielens
 from flyannot.benchmarks.inputs.signals import photograph_patches, read_nifti
 from flyannot.errors import DataError
 
@@ -57,7 +57,7 @@ def test_no_gene_is_both_learned_from_and_evaluated(setup, tmp_path, rng):
         Image.fromarray(rng.integers(i, i + 20, (128, 320), dtype=np.uint8)).save(data_set / f"{i}.png")
     lines = [f"{i}.png,gene{i // 2},4-6" for i in range(10)]
     (data_set / "images.csv").write_text("\n".join(["image,gene,stage_range", *lines]) + "\n")
-    files, source = split_by_gene(replace(setup, data_set=data_set))
+    files, source = split_pictures_by_gene(replace(setup, data_set=data_set))
     assert "8 pictures learned from, 2 of other genes" in source.text
     assert np.load(files["train"]).shape == (8, 128 * 320)
 
@@ -95,7 +95,7 @@ def test_signals_have_norm_1_and_mean_0(rng):
 )
 def test_every_layout_of_movielens_gives_the_same_ratings(tmp_path, name, text):
     (tmp_path / name).write_text(text)
-    found = read_ratings(tmp_path / name)
+    found = read_movielens(tmp_path / name)
     assert found.shape == (2, 2)
     assert list(zip(found.rows, found.columns, found.values)) == [(1, 0, 3.0), (0, 0, 4.0), (0, 1, 1.0)]
 
@@ -114,7 +114,7 @@ def test_some_rows_of_ratings_keep_all_their_entries():
 def test_faulty_ratings_are_refused(tmp_path, text, message):
     (tmp_path / "ratings.csv").write_text(text)
     with pytest.raises(DataError, match=message):
-        read_ratings(tmp_path / "ratings.csv")
+        read_movielens(tmp_path / "ratings.csv")
 
 
 def arff(tmp_path, text):

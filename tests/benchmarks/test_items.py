@@ -41,7 +41,7 @@ def no_references(monkeypatch):
 def no_workers(monkeypatch):
     """Whatever is measured takes a microsecond, and ends at one objective."""
     result = {"us_per_sample": 1.0, "objective": 0.2, "n": 400, "seconds": 1.0, "trace": [[1, 0.2]]}
-    monkeypatch.setattr("flyannot.benchmarks.workers.run", lambda *a, **k: dict(result))
+    monkeypatch.setattr("flyannot.benchmarks.workers.run_in_worker", lambda *a, **k: dict(result))
 
 
 @pytest.fixture
@@ -183,10 +183,10 @@ def test_missing_pixels_of_mixtures_are_found(tmp_path, rng, monkeypatch):
 def test_modl_and_coordinate_descent_beat_the_biases(rng):
     X = rng.normal(size=(120, 2)) @ rng.normal(size=(2, 40)) + rng.normal(size=(120, 1)) + 3
     rows, columns = (index.ravel().astype(np.int32) for index in np.indices(X.shape))
-    parts = completion.split(Ratings(rows, columns, X.ravel(), X.shape), rng)
+    parts = completion.split_ratings(Ratings(rows, columns, X.ravel(), X.shape), rng)
     biases_alone = parts.rmse(0)
-    assert completion.by_coordinate_descent(parts, 1e-3, rng)[-1][1] < 0.5 * biases_alone
-    assert completion.by_modl(parts, 0.1, rng)[-1][1] < 0.5 * biases_alone
+    assert completion.completed_by_coordinate_descent(parts, 1e-3, rng)[-1][1] < 0.5 * biases_alone
+    assert completion.completed_by_modl(parts, 0.1, rng)[-1][1] < 0.5 * biases_alone
 
 
 def test_the_time_of_completion_is_that_until_the_error_is_nearly_its_last():
@@ -201,7 +201,7 @@ def test_the_flat_cost_is_the_share_of_labels_not_among_the_best_answers():
 def test_all_that_solve_for_sisos_codes_answer_the_same(rng):
     X, Y, queries = rng.random((20, 30)), rng.random((20, 3)) > 0.6, rng.random((4, 30))
     first, *others = (
-        annotators.answered(method, X, Y, queries, np.random.default_rng(0))[0]
+        annotators.answered_queries(method, X, Y, queries, np.random.default_rng(0))[0]
         for method in (
             annotators.SISO,
             annotators.HASH_EXACT,

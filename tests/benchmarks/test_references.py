@@ -5,13 +5,13 @@ import pytest
 
 from flyannot.benchmarks.modl.completion import CoordinateDescent
 from flyannot.benchmarks.references import exact_codes
-from flyannot.benchmarks.references.full_sweep_cd import full_sweep_cd
+from flyannot.benchmarks.references.full_sweep_cd import reference_full_sweep_cd
 from flyannot.benchmarks.references.plain_scc import PlainSCC
 from flyannot.benchmarks.references.scikit_learn import lasso_codes
 from flyannot.benchmarks.scc.table_1 import CodesOnly
 from flyannot.sparse.coders import CODERS
 from flyannot.sparse.coders.siso import encode as siso
-from flyannot.sparse.fit import learn as epochs_of
+from flyannot.sparse.fit import learn_dictionary as epochs_of
 from flyannot.sparse.fit import random_patches
 from flyannot.sparse.learners.scc.learner import SCC
 from flyannot.sparse.objective import duality_gap
@@ -51,7 +51,7 @@ def test_a_generic_solver_comes_near_the_codes(problem):
 def test_coordinate_descent_over_all_atoms_finds_the_codes_of_siso(rng):
     X, D = rng.normal(size=(2, 20)), rng.normal(size=(400, 20)).astype(np.float32)
     for n_support in (0, 100):
-        codes = [full_sweep_cd(x, D, 0.5, tol=1e-8, n_support=n_support) for x in X]
+        codes = [reference_full_sweep_cd(x, D, 0.5, tol=1e-8, n_support=n_support) for x in X]
         assert np.allclose(codes, siso.encode(X, D, 0.5, tol=1e-8).toarray(), atol=1e-3)
 
 

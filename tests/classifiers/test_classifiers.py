@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from flyannot.classifiers import CLASSIFIERS
-from flyannot.classifiers.model import fit, from_arrays, schema_of
+from flyannot.classifiers.model import fit_model, model_from_arrays, schema_of
 from flyannot.classifiers.scorer import FitOptions
 from flyannot.scores.metrics import auc
 from flyannot.store.schema import shape_violation
@@ -14,13 +14,13 @@ from tests.classifiers.labelled_kinds import labelled
 @pytest.mark.parametrize("method", CLASSIFIERS)
 def test_a_classifier_learns_what_there_is_and_no_more(method, rng):
     X, Y, genes = labelled(rng)
-    fitted = fit(method, X[:80], Y[:80], genes[:80], rng=rng)
+    fitted = fit_model(method, X[:80], Y[:80], genes[:80], rng=rng)
     values = fitted.decision_values(X[80:])
     assert np.mean([auc(v, t) for v, t in zip(values.T, Y[80:].T)]) > 0.75
     shuffled = []
     for _ in range(4):
         noise = np.repeat(rng.permutation(Y[:80:2]), 2, axis=0)
-        values = fit(method, X[:80], noise, genes[:80], rng=rng).decision_values(X[80:])
+        values = fit_model(method, X[:80], noise, genes[:80], rng=rng).decision_values(X[80:])
         shuffled += [auc(v, t) for v, t in zip(values.T, Y[80:].T)]
     assert abs(np.mean(shuffled) - 0.5) < 0.15
 
@@ -28,13 +28,13 @@ def test_a_classifier_learns_what_there_is_and_no_more(method, rng):
 @pytest.mark.parametrize("method", CLASSIFIERS)
 def test_arrays_are_all_of_a_classifier(method, rng):
     X, Y, genes = labelled(rng)
-    fitted = fit(method, X[:80], Y[:80], genes[:80], rng=rng)
+    fitted = fit_model(method, X[:80], Y[:80], genes[:80], rng=rng)
     arrays = {name: array.copy() for name, array in fitted.arrays().items()}
     assert all(array.dtype.kind in "iuf" and array.ndim for array in arrays.values())
     sizes = {"n_terms": Y.shape[1], "n_features": X.shape[1]}
     assert shape_violation(schema_of(method), arrays, "model", sizes) == ""
     assert set(arrays) == set(schema_of(method))
-    again = from_arrays(method, arrays)
+    again = model_from_arrays(method, arrays)
     values = fitted.decision_values(X[80:])
     assert (again.decision_values(X[80:]) == values).all()
     assert (again.probabilities(values) == fitted.probabilities(values)).all()
@@ -45,7 +45,7 @@ def test_arrays_are_all_of_a_classifier(method, rng):
 def test_a_classifier_is_the_same_for_the_same_seed_and_any_threads(method, rng):
     X, Y, genes = labelled(rng)
     one, two = (
-        fit(method, X, Y, genes, rng=np.random.default_rng(2), options=FitOptions(n_threads=n))
+        fit_model(method, X, Y, genes, rng=np.random.default_rng(2), options=FitOptions(n_threads=n))
         for n in (1, 2)
     )
     assert all((a == b).all() for a, b in zip(one.arrays().values(), two.arrays().values()))
@@ -54,7 +54,7 @@ def test_a_classifier_is_the_same_for_the_same_seed_and_any_threads(method, rng)
 @pytest.mark.parametrize("method", CLASSIFIERS)
 def test_probabilities_rise_with_values_and_answers_follow_thresholds(method, rng):
     X, Y, genes = labelled(rng)
-    fitted = fit(method, X, Y, genes, rng=rng)
+    fitted = fit_model(method, X, Y, genes, rng=rng)
     values = np.sort(fitted.decision_values(X), axis=0)
     probabilities = fitted.probabilities(values)
     assert ((probabilities > 0) & (probabilities < 1)).all()

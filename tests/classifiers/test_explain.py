@@ -10,7 +10,7 @@ from PIL import Image as Picture
 
 from flyannot.classifiers import CLASSIFIERS
 from flyannot.classifiers.explain import contribution_map, explain_group
-from flyannot.classifiers.model import fit
+from flyannot.classifiers.model import fit_model
 from flyannot.classifiers.scorer import FitOptions
 from flyannot.dataset.folder import read_images
 from flyannot.descriptors.standard_image import SIZE_PX
@@ -33,7 +33,7 @@ def fitted_of():
     rng = np.random.default_rng(5)
     X, Y = rng.random((30, 12)), rng.random((30, 3)) < 0.5
     genes = [f"g{i}" for i in range(30)]
-    return {m: fit(m, X, Y, genes, rng=rng, options=FitOptions(n_folds=2)) for m in LINEAR}
+    return {m: fit_model(m, X, Y, genes, rng=rng, options=FitOptions(n_folds=2)) for m in LINEAR}
 
 
 def group(rng, n_images, n_features=12, n_patches=7):

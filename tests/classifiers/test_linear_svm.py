@@ -7,7 +7,7 @@ import pytest
 
 from flyannot.classifiers import liblinear, linear_svm
 from flyannot.classifiers.linear_svm import training_bytes
-from flyannot.classifiers.model import fit, untrainable
+from flyannot.classifiers.model import fit_model, untrainable
 from flyannot.classifiers.scorer import FitOptions
 from flyannot.errors import DataError, FlyannotError, InputError
 from flyannot.runtime import memory
@@ -22,7 +22,7 @@ def labelled(rng, n=80, p=30, n_terms=3, noise=2.0):
 
 
 def trained(X, Y, genes, *, seed=0, **options):
-    return fit("svm", X, Y, genes, rng=np.random.default_rng(seed), options=FitOptions(**options))
+    return fit_model("svm", X, Y, genes, rng=np.random.default_rng(seed), options=FitOptions(**options))
 
 
 def predicted(X, model):

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 from sklearn.linear_model import Ridge as SklearnRidge
 
-from flyannot.classifiers.model import fit
+from flyannot.classifiers.model import fit_model
 from flyannot.classifiers.nearest_neighbours import NearestNeighbours
 from flyannot.classifiers.rbf_svm import RbfSvm
 from flyannot.classifiers.ridge import Ridge
@@ -112,12 +112,12 @@ def test_the_length_of_a_row_is_nothing_and_a_row_of_zeros_is_legal(method, rng)
 def test_bad_calls_are_refused_in_words(rng):
     X, Y, genes = labelled(rng)
     with pytest.raises(InputError, match="knn"):
-        fit("knm", X, Y, genes, rng=rng)
+        fit_model("knm", X, Y, genes, rng=rng)
     with pytest.raises(DataError):
-        fit("siso", X[:-1], Y, genes, rng=rng)
+        fit_model("siso", X[:-1], Y, genes, rng=rng)
     with pytest.raises(DataError):
         fitted(Siso, X, Y).decision_values(X[:, 1:])
     with pytest.raises(DataError):
-        fit("ridge", X * np.nan, Y, genes, rng=rng)
+        fit_model("ridge", X * np.nan, Y, genes, rng=rng)
     with pytest.raises(InputError, match="term number 1"):
-        fit("ridge", X, np.where([True, False, True], Y, False), genes, rng=rng)
+        fit_model("ridge", X, np.where([True, False, True], Y, False), genes, rng=rng)

@@ -13,7 +13,7 @@ from pathlib import Path
 import h5py
 import pytest
 
-from flyannot.runtime.atomic_file import locked
+from flyannot.runtime.atomic_file import locked_output
 
 CLI = [sys.executable, "-m", "flyannot"]
 
@@ -231,7 +231,7 @@ def test_a_folder_that_cannot_be_written_is_exit_74(flyannot, chain, tmp_path):
 
 def test_a_locked_output_is_exit_75(flyannot, chain, tmp_path):
     out = tmp_path / "d.h5"
-    with locked(out):
+    with locked_output(out):
         faulty(flyannot("extract E -o O --jobs 1", E=chain.embryos, O=out), 75, "written by another run")
 
 

@@ -373,4 +373,6 @@ def test_bytes_decide_what_is_an_image(tmp_path):
         (b"%PDF", "not an image"),
     ):
         path.write_bytes(raw)
-        assert why in checks.wrong_with_image(path) and bool(why) == bool(checks.wrong_with_image(path))
+        assert why in checks.fault_of_fetched_image(path) and bool(why) == bool(
+            checks.fault_of_fetched_image(path)
+        )

@@ -10,7 +10,7 @@ import pytest
 from flyannot.dataset.folder import read_annotations, read_images
 from flyannot.dataset.importers import IMPORTERS, pictures, resolve, source_tables
 from flyannot.dataset.importers.genes import Genes, UnclearGene
-from flyannot.dataset.importers.import_log import SEVERAL_REASONS, summary_text
+from flyannot.dataset.importers.import_log import SEVERAL_REASONS, text_of_summary
 from flyannot.dataset.importers.tables import TableOptions
 from flyannot.errors import InputError
 
@@ -85,7 +85,7 @@ def test_names_unknown_to_the_table_are_one_gene_if_they_share_an_image(flyexpre
         """new,4,lateral,"('99_s.bmp',)"\nDl,4,lateral,"('99_s.bmp',)"\n"""
     )  # the last is on no disk, and joins them with Dl all the same
     assert {image.gene_id for image in read_images(flyexpress.folder)} == {"FBgn0000463"}
-    assert len(summary["one_gene"]) == 2 and "share an image" in summary_text(summary)
+    assert len(summary["one_gene"]) == 2 and "share an image" in text_of_summary(summary)
 
 
 DIRT = [
@@ -124,7 +124,7 @@ def test_a_dirty_row_is_rejected_with_its_reason_and_the_rest_is_taken(flyexpres
         listed = list(csv.DictReader(file))
     assert {one["line"] for one in listed} == {"3"}
     assert reason in {SEVERAL_REASONS, *(one["reason"] for one in listed)}
-    assert reason in summary_text(summary)
+    assert reason in text_of_summary(summary)
 
 
 def test_bytes_that_are_no_text_cost_their_row_only(flyexpress):
@@ -179,7 +179,7 @@ def test_a_table_that_unpacks_to_too_much_is_refused(tmp_path, monkeypatch):
     monkeypatch.setattr(source_tables, "MOST_BYTES", 1000)
     (tmp_path / "t.csv.gz").write_bytes(gzip.compress(b"x" * 1001))
     with pytest.raises(InputError, match="unpacks to more"):
-        list(source_tables.read_rows(tmp_path / "t.csv.gz"))
+        list(source_tables.read_source_rows(tmp_path / "t.csv.gz"))
 
 
 def test_copied_images_are_files_of_the_folder_itself(flyexpress):

@@ -14,8 +14,8 @@ from flyannot.dataset.importers.stanmf import (
     NAME_IN_ARCHIVE,
     UNKNOWN_GENE,
     RNames,
+    ellipse_mask,
     make_name,
-    mask,
     read_stanmf,
 )
 from flyannot.dataset.importers.wu2016 import Wu2016Options, import_wu2016
@@ -110,8 +110,8 @@ def test_the_folder_shows_the_patterns_with_their_terms(tmp_path, genes_table, f
 
 
 def test_the_mask_is_filled_column_by_column():
-    assert mask().sum() == 405 and mask()[0].nonzero()[0].tolist() == list(range(10, 22))
-    assert [int(column.sum()) for column in mask().T[:3]] == [4, 7, 9]  # the head is narrow
+    assert ellipse_mask().sum() == 405 and ellipse_mask()[0].nonzero()[0].tolist() == list(range(10, 22))
+    assert [int(column.sum()) for column in ellipse_mask().T[:3]] == [4, 7, 9]  # the head is narrow
 
 
 def test_what_is_no_such_table_is_refused(tmp_path, genes_table):
@@ -135,4 +135,4 @@ def test_what_is_no_such_table_is_refused(tmp_path, genes_table):
 
 
 def test_the_mask_is_that_of_the_published_npz(shared_data):
-    assert (read_patterns(shared_data / "wu2016" / "patterns.npz")["mask"] == mask()).all()
+    assert (read_patterns(shared_data / "wu2016" / "patterns.npz")["mask"] == ellipse_mask()).all()

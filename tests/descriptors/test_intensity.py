@@ -9,8 +9,8 @@ from flyannot.descriptors.extract import describe
 from flyannot.descriptors.intensity import intensity_features
 from flyannot.descriptors.options import ExtractOptions
 from flyannot.descriptors.patches import patch_corners, patch_mean, patch_std
-from flyannot.descriptors.sift import dense_sift, mirrored
-from flyannot.sparse.fit import learn, random_patches
+from flyannot.descriptors.sift import dense_sift, mirrored_descriptors
+from flyannot.sparse.fit import learn_dictionary, random_patches
 from flyannot.sparse.learners import LEARNERS
 
 SIZE = (48, 96)
@@ -69,15 +69,17 @@ def test_a_descriptor_is_sift_and_then_intensity_for_patches_of_every_size(grey)
 
 def test_upside_down_intensity_stays_and_sift_turns(grey):
     described = describe(grey, ExtractOptions(min_std=0, intensity=1.0)).descriptors
-    turned = mirrored(described)
-    np.testing.assert_array_equal(turned[:, :128], mirrored(described[:, :128]))
+    turned = mirrored_descriptors(described)
+    np.testing.assert_array_equal(turned[:, :128], mirrored_descriptors(described[:, :128]))
     np.testing.assert_array_equal(turned[:, 128:], described[:, 128:])
 
 
 def test_a_dictionary_learns_from_descriptors_with_intensity(grey, rng):
-    from flyannot.descriptors.sift import normalise
+    from flyannot.descriptors.sift import normalise_descriptors
 
-    X = normalise(describe(grey, ExtractOptions(stride_px=2, min_std=0, intensity=1.0)).descriptors)
+    X = normalise_descriptors(
+        describe(grey, ExtractOptions(stride_px=2, min_std=0, intensity=1.0)).descriptors
+    )
     learner = LEARNERS["scc"](random_patches(X, 20, rng), len(X), lam=0.1)
-    objectives = [record.objective for record in learn(X, learner, n_epochs=3, rng=rng)]
+    objectives = [record.objective for record in learn_dictionary(X, learner, n_epochs=3, rng=rng)]
     assert objectives[-1] < objectives[0] and np.asarray(learner.D).shape == (20, 132)

@@ -11,10 +11,10 @@ from flyannot.dataset.synthetic import SynthesizeOptions
 from flyannot.dataset.synthetic.generate import synthesize
 from flyannot.descriptors.extract import place, read_embryo
 from flyannot.descriptors.options import ExtractOptions
-from flyannot.descriptors.registration import NoEmbryo, embryo_mask, pose_of, registered
+from flyannot.descriptors.registration import NoEmbryo, embryo_mask, pose_of, registered_image
 from flyannot.descriptors.standard_image import SIZE_PX, read_grey, read_picture
 from flyannot.errors import DataError
-from flyannot.report.pictures import embryo_jpeg
+from flyannot.report.pictures import jpeg_for_page
 from flyannot.steps.annotate import annotate
 from flyannot.steps.explain import explain
 from flyannot.steps.extract import extract
@@ -52,7 +52,7 @@ def scene(size, centre, half_axes, degrees, *, background=215.0, noise=0.0, flip
 
 
 def framed(picture):
-    return registered(np.asarray(picture), SIZE_PX)
+    return registered_image(np.asarray(picture), SIZE_PX)
 
 
 def pose_in(picture):
@@ -214,12 +214,12 @@ def test_stain_and_grey_are_cut_out_alike(turned):
 
 
 def test_the_report_shows_the_embryo_as_it_was_described(turned, tmp_path):
-    (tmp_path / "e.jpg").write_bytes(embryo_jpeg(turned[0].path, AXIS))
+    (tmp_path / "e.jpg").write_bytes(jpeg_for_page(turned[0].path, AXIS))
     with Image.open(tmp_path / "e.jpg") as picture:
         assert picture.size == SIZE_PX[::-1] and picture.mode == "RGB"
         shown = np.asarray(picture.convert("L"), float)
     assert np.abs(shown - read_embryo(turned[0].path, AXIS)[0]).mean() < 5
-    assert embryo_jpeg(turned[-1].path, AXIS)
+    assert jpeg_for_page(turned[-1].path, AXIS)
 
 
 def test_registered_and_other_images_do_not_mix(made, chain, tmp_path):

@@ -7,7 +7,7 @@ import pytest
 
 from flyannot.benchmarks.references.opencv_sift import opencv_sift
 from flyannot.descriptors.patches import patch_corners
-from flyannot.descriptors.sift import dense_sift, normalise
+from flyannot.descriptors.sift import dense_sift, normalise_descriptors
 from flyannot.errors import DataError, InputError
 from tests.descriptors.twin_sift import slow_sift
 
@@ -138,7 +138,7 @@ def test_a_constant_image_gives_zero_descriptors(grey, width):
     image = np.full((35, width), grey, np.float32)
     descriptors = dense_sift(image, patch_corners(image.shape, 16, 3))
     assert not descriptors.any()
-    assert not normalise(descriptors).any()
+    assert not normalise_descriptors(descriptors).any()
 
 
 def test_a_patch_has_the_same_descriptor_in_every_grid_and_order(photograph, rng):
@@ -190,7 +190,7 @@ def test_normalise_centres_and_scales_as_float64_does(rng):
     centred = descriptors - descriptors.mean(axis=1, keepdims=True)
     norms = np.linalg.norm(centred, axis=1, keepdims=True)
     expected = np.divide(centred, norms, out=np.zeros_like(centred), where=norms > 0)
-    X = normalise(descriptors)
+    X = normalise_descriptors(descriptors)
     assert X.dtype == np.float32 and not X[5:8].any()
     np.testing.assert_allclose(X, expected, rtol=3e-7, atol=3e-8)
 
@@ -198,16 +198,16 @@ def test_normalise_centres_and_scales_as_float64_does(rng):
 def test_normalise_takes_rows_and_fills_what_it_is_given(rng):
     descriptors = rng.integers(0, 256, (50, 128), dtype=np.uint8)
     rows, out = rng.integers(-50, 50, 20), np.full((32, 128), 9.0, np.float32)
-    X = normalise(descriptors, rows=rows, out=out)
-    assert np.array_equal(X, normalise(descriptors)[rows]) and np.shares_memory(X, out)
+    X = normalise_descriptors(descriptors, rows=rows, out=out)
+    assert np.array_equal(X, normalise_descriptors(descriptors)[rows]) and np.shares_memory(X, out)
     assert len(X) == 20 and (out[20:] == 9).all()
 
 
 def test_normalise_refuses_what_dense_sift_never_makes():
     with pytest.raises(DataError, match="float64"):
-        normalise(np.zeros((3, 128)))
+        normalise_descriptors(np.zeros((3, 128)))
     with pytest.raises(IndexError):
-        normalise(np.zeros((3, 128), np.uint8), rows=[0, 3])
+        normalise_descriptors(np.zeros((3, 128), np.uint8), rows=[0, 3])
 
 
 def test_importing_descriptors_leaves_cv2_alone():

@@ -12,7 +12,7 @@ import tifffile
 from PIL import Image, ImageFile
 
 from flyannot.descriptors.image_container import n_scans_of
-from flyannot.descriptors.image_file import MAX_PIXELS, UnreadableImage, decoded
+from flyannot.descriptors.image_file import MAX_PIXELS, UnreadableImage, decoded_image
 from flyannot.descriptors.standard_image import SIZE_PX, read_grey
 from tests.descriptors.picture_files import ENCODINGS, embryo, encoded, luma
 
@@ -176,7 +176,7 @@ def test_a_png_with_a_bit_flipped_is_refused(picture, rng):
         flipped = bytearray(whole)
         flipped[place] ^= 1 << int(rng.integers(8))
         with pytest.raises(UnreadableImage):
-            decoded(picture(bytes(flipped)), "L")
+            decoded_image(picture(bytes(flipped)), "L")
 
 
 def chunk(kind, content):
@@ -186,7 +186,7 @@ def chunk(kind, content):
 def test_a_png_of_very_many_chunks_is_refused_before_it_is_opened(picture):
     whole = encoded(embryo(), format="PNG")
     head, text = 33, chunk(b"tEXt", b"a\0b")
-    assert decoded(picture(whole[:head] + 900 * text + whole[head:]), "L").shape == (128, 320)
+    assert decoded_image(picture(whole[:head] + 900 * text + whole[head:]), "L").shape == (128, 320)
     assert "chunks" in reason(picture(whole[:head] + 1100 * text + whole[head:]))
 
 
@@ -195,7 +195,7 @@ def test_a_jpeg_of_very_many_scans_is_refused(picture):
     scan = whole[whole.rfind(b"\xff\xda") : -2]
     with open(picture(whole), "rb") as file:
         assert n_scans_of(file.read()) == 6
-    assert decoded(picture(whole[:-2] + 200 * scan + whole[-2:]), "L").shape == (1000, 1000)
+    assert decoded_image(picture(whole[:-2] + 200 * scan + whole[-2:]), "L").shape == (1000, 1000)
     assert "scans" in reason(picture(whole[:-2] + 300 * scan + whole[-2:]))
 
 

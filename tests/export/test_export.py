@@ -25,7 +25,7 @@ from flyannot.store.features import read_features
 from flyannot.store.header import Header
 from flyannot.store.image_columns import IMAGE_COLUMNS
 from flyannot.store.reading import open_stored
-from flyannot.store.writing import create
+from flyannot.store.writing import create_stored
 
 HOSTILE = ["=1+1", "+cmd|' /C calc'!A0", "-2+3", "@SUM(A1)", "<script>alert(1)</script>", 'a,"b"; c', "-5"]
 
@@ -162,7 +162,7 @@ def hostile(tmp_path):
     one = np.full((1, len(HOSTILE)), -0.25)
     predicted = Predicted(HOSTILE, one, 1 + one, one < 0, one > 0, np.zeros(1, bool))
     groups = Groups([HOSTILE[4]], [HOSTILE[1]], [""], [np.arange(1)])
-    with create(tmp_path / "hostile.h5", Header("predictions", {}, {})) as file:
+    with create_stored(tmp_path / "hostile.h5", Header("predictions", {}, {})) as file:
         write_predictions(file, "4-6", columns, groups, predicted)
     return tmp_path / "hostile.h5"
 

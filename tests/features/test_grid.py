@@ -11,7 +11,7 @@ from flyannot.descriptors.extract import Described, describe
 from flyannot.descriptors.options import ExtractOptions, patch_sides
 from flyannot.errors import DataError
 from flyannot.features.grid import Grid, n_cells
-from flyannot.features.image_features import atoms_of, features_of
+from flyannot.features.image_features import atoms_of_features, features_of
 from flyannot.features.options import PoolOptions
 from flyannot.features.pooling import pool_image
 from flyannot.steps.annotate import annotate
@@ -90,7 +90,7 @@ def test_what_is_no_grid_is_refused(wrong):
 
 
 def test_patches_of_unknown_size_are_refused(rng):
-    atoms = atoms_of(rng.normal(size=(5, 128)).astype(np.float32), 0.1, [16, 32])
+    atoms = atoms_of_features(rng.normal(size=(5, 128)).astype(np.float32), 0.1, [16, 32])
     described = Described(np.zeros((2, 128), np.uint8), np.ones((2, 2)), np.array([16, 24]))
     with pytest.raises(DataError, match="for patches of"):
         features_of(described, atoms, PoolOptions())

@@ -11,11 +11,11 @@ from flyannot.dataset.synthetic.generate import synthesize
 from flyannot.descriptors.extract import Described, describe
 from flyannot.descriptors.options import ExtractOptions
 from flyannot.descriptors.patches import patch_corners
-from flyannot.descriptors.sift import dense_sift, mirrored
+from flyannot.descriptors.sift import dense_sift, mirrored_descriptors
 from flyannot.descriptors.standard_image import SIZE_PX, read_grey
 from flyannot.errors import DataError, InputError
 from flyannot.features.groups import group_features, groups_of
-from flyannot.features.image_features import atoms_of, features_of
+from flyannot.features.image_features import atoms_of_features, features_of
 from flyannot.features.options import PoolOptions
 from flyannot.steps.annotate import annotate
 from flyannot.steps.explain import explain
@@ -38,7 +38,7 @@ OPTIONS = PoolOptions(grid=((1, 1), (2, 2)), mirror=("dorsal",))
 @pytest.fixture(scope="module")
 def atoms():
     D = np.random.default_rng(1).normal(size=(30, 128))
-    return atoms_of((D / np.linalg.norm(D, axis=1, keepdims=True)).astype(np.float32), 0.1)
+    return atoms_of_features((D / np.linalg.norm(D, axis=1, keepdims=True)).astype(np.float32), 0.1)
 
 
 @pytest.fixture(scope="module")
@@ -59,8 +59,8 @@ def test_mirrored_descriptors_are_those_of_the_mirrored_image(grey, patch_px):
     corners = patch_corners(SIZE_PX, patch_px, 8)
     below = np.stack([SIZE_PX[0] - patch_px - corners[:, 0], corners[:, 1]], axis=1)
     turned = dense_sift(grey[::-1], below, patch_px)
-    assert np.abs(mirrored(dense_sift(grey, corners, patch_px)).astype(int) - turned).max() <= 1
-    np.testing.assert_array_equal(mirrored(mirrored(turned)), turned)
+    assert np.abs(mirrored_descriptors(dense_sift(grey, corners, patch_px)).astype(int) - turned).max() <= 1
+    np.testing.assert_array_equal(mirrored_descriptors(mirrored_descriptors(turned)), turned)
 
 
 def test_an_image_and_its_mirror_image_have_the_same_features(grey, atoms):
@@ -92,7 +92,9 @@ def test_a_mirrored_patch_keeps_its_number(grey, atoms):
     for column in np.argsort(-pooled.features)[:20]:
         patch = pooled.winner[column]
         one, place = described.descriptors[[patch]], (described.centres_px[[patch]], np.array([16]))
-        either = [features_of(Described(d, *place), atoms, whole).features for d in (one, mirrored(one))]
+        either = [
+            features_of(Described(d, *place), atoms, whole).features for d in (one, mirrored_descriptors(one))
+        ]
         best = max(values[column % 30] for values in either)
         assert pooled.features[column] == pytest.approx(best, abs=1e-3)
 

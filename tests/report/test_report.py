@@ -15,7 +15,14 @@ from flyannot.descriptors.options import ExtractOptions
 from flyannot.errors import InputError, WriteError
 from flyannot.report.build import report_task
 from flyannot.report.charts import trace_chart
-from flyannot.report.curves import GRID, band, gene_weights, precision_curves, reliability, roc_curves
+from flyannot.report.curves import (
+    GRID,
+    confidence_band,
+    gene_weights,
+    precision_curves,
+    reliability,
+    roc_curves,
+)
 from flyannot.report.groups import (
     ABSENT,
     AGREED,
@@ -178,7 +185,7 @@ def test_resamples_draw_genes_as_a_whole_and_the_band_holds_the_curve(rng):
     assert (weights[0] == 1).all()
     for gene in np.unique(genes):
         assert (np.ptp(weights[:, genes == gene], axis=1) == 0).all()
-    found = band(roc_curves(*evaluated(rng), weights))
+    found = confidence_band(roc_curves(*evaluated(rng), weights))
     inside = (found.low - 1e-9 <= found.y) & (found.y <= found.high + 1e-9)
     assert inside.all() and (found.high - found.low).max() > 0.05
 
@@ -433,12 +440,12 @@ def test_a_picture_of_the_page_is_the_embryo_in_colour(chain):
     import io
 
     from flyannot.dataset.folder import read_images
-    from flyannot.report.pictures import embryo_jpeg
+    from flyannot.report.pictures import jpeg_for_page
 
     path = read_images(chain.embryos)[0].path
     with (
         Picture.open(path) as original,
-        Picture.open(io.BytesIO(embryo_jpeg(path, ExtractOptions()))) as small,
+        Picture.open(io.BytesIO(jpeg_for_page(path, ExtractOptions()))) as small,
     ):
         assert small.size == original.size and small.mode == "RGB"
         difference = np.asarray(small, float) - np.asarray(original.convert("RGB"), float)

@@ -12,7 +12,7 @@ import pytest
 
 from flyannot.errors import LockedError, WriteError
 from flyannot.runtime import atomic_file as atomic
-from flyannot.runtime.atomic_file import locked, replacing, write_text
+from flyannot.runtime.atomic_file import locked_output, replacing, write_text
 
 OLD, NEW = "what stood there before\n", "what comes next\n" * 50_000
 
@@ -75,7 +75,7 @@ def test_every_failing_system_call_is_a_write_error_and_keeps_the_old_file(targe
 
 
 @pytest.mark.parametrize(
-    "writer", [lambda path: write_text(path, NEW), lambda path: locked(path).__enter__()]
+    "writer", [lambda path: write_text(path, NEW), lambda path: locked_output(path).__enter__()]
 )
 def test_a_folder_that_cannot_be_made_is_a_write_error(target, writer):
     with pytest.raises(WriteError, match="Not a directory|File exists"):
@@ -89,11 +89,11 @@ def test_missing_folders_are_made(tmp_path):
 
 
 def test_a_second_run_is_kept_off_and_the_lock_ends_with_the_first(target):
-    with locked(target):
-        with pytest.raises(LockedError) as caught, locked(target):
+    with locked_output(target):
+        with pytest.raises(LockedError) as caught, locked_output(target):
             pass
         assert caught.value.exit_code == 75
-    with locked(target):
+    with locked_output(target):
         pass
     assert names(target) == ["file.txt"]
 
@@ -108,17 +108,17 @@ with locked(pathlib.Path({str(target)!r})):
 """
     with subprocess.Popen([sys.executable, "-c", code], stdout=subprocess.PIPE, text=True) as run:
         assert run.stdout.readline() == "held\n"
-        with pytest.raises(LockedError), locked(target):
+        with pytest.raises(LockedError), locked_output(target):
             pass
         run.kill()
-    with locked(target):
+    with locked_output(target):
         pass
 
 
 def test_what_killed_runs_left_is_swept_and_other_files_stay(target):
     for left in (".file.txt.4711.tmp", ".file.txt.1.tmp", ".other.txt.4711.tmp", "file.txt.tmp"):
         (target.parent / left).write_text("half")
-    with locked(target):
+    with locked_output(target):
         pass
     assert names(target) == [".other.txt.4711.tmp", "file.txt", "file.txt.tmp"]
 
@@ -126,7 +126,7 @@ def test_what_killed_runs_left_is_swept_and_other_files_stay(target):
 def test_a_name_full_of_wildcards_sweeps_only_its_own(tmp_path):
     (tmp_path / ".abc.h5.12.tmp").write_text("another's")
     (tmp_path / ".*[b]?.12.tmp").write_text("half")
-    with locked(tmp_path / "*[b]?"):
+    with locked_output(tmp_path / "*[b]?"):
         pass
     assert [p.name for p in tmp_path.iterdir()] == [".abc.h5.12.tmp"]
 
@@ -152,7 +152,7 @@ with locked(path):
         found = target.read_text()
         assert found == OLD or (len(found), len(set(found))) == (2_000_000, 1)
         n_temporary += any(name.endswith(".tmp") for name in names(target))
-    with locked(target):
+    with locked_output(target):
         pass
     assert names(target) == ["file.txt"]
     assert n_temporary, "no trial hit a write: the test proves nothing"

@@ -7,7 +7,7 @@ import sys
 import pytest
 
 from flyannot.errors import LockedError
-from flyannot.runtime.locks import exclusive
+from flyannot.runtime.locks import exclusive_lock
 
 HOLD = """
 import errno, fcntl, os, sys, time
@@ -47,7 +47,7 @@ def refused(request, monkeypatch):
 def test_a_second_holder_is_refused_and_nothing_is_left(tmp_path, refused):
     path = tmp_path / "out.h5"
     for _ in range(2):
-        with exclusive(path), pytest.raises(LockedError, match="another run"), exclusive(path):
+        with exclusive_lock(path), pytest.raises(LockedError, match="another run"), exclusive_lock(path):
             pass
         assert not list(tmp_path.iterdir())
 
@@ -55,11 +55,11 @@ def test_a_second_holder_is_refused_and_nothing_is_left(tmp_path, refused):
 def test_a_lock_ends_with_its_process(tmp_path, refused):
     path = tmp_path / "out.h5"
     process = holder(path, *refused)
-    with pytest.raises(LockedError), exclusive(path):
+    with pytest.raises(LockedError), exclusive_lock(path):
         pass
     process.kill()
     process.wait()
-    with exclusive(path):
+    with exclusive_lock(path):
         pass
     assert not list(tmp_path.iterdir())
 
@@ -71,5 +71,5 @@ def test_another_error_is_not_taken_for_a_file_system_without_locks(tmp_path, mo
         raise OSError(errno.EIO, "broken disk")
 
     monkeypatch.setattr(fcntl, "flock", refuse)
-    with pytest.raises(OSError, match="broken disk"), exclusive(tmp_path / "out.h5"):
+    with pytest.raises(OSError, match="broken disk"), exclusive_lock(tmp_path / "out.h5"):
         pass

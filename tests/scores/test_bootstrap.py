@@ -7,7 +7,13 @@ import numpy as np
 import pytest
 
 from flyannot.classifiers.calibration import calibrate, sigmoid
-from flyannot.scores.bootstrap import compare, draws_of_genes, interval, resampled_aucs, with_confidence
+from flyannot.scores.bootstrap import (
+    bootstrap_interval,
+    compare_outcomes,
+    draws_of_genes,
+    resampled_aucs,
+    with_confidence,
+)
 from flyannot.scores.calibration_error import brier_score, calibration_error
 from flyannot.scores.group_outcomes import group_outcomes
 from flyannot.scores.metrics import Outcome, auc_within_folds, evaluate
@@ -69,7 +75,7 @@ def test_intervals_are_the_same_every_time_and_ready_for_json(outcome):
 
 
 def test_a_configuration_does_not_differ_from_itself(outcome):
-    found = compare(result_of(outcome), result_of(outcome))["mean"]
+    found = compare_outcomes(result_of(outcome), result_of(outcome))["mean"]
     assert found["difference"] == 0 and found["interval"] == [0, 0] and found["p"] == 1
 
 
@@ -80,15 +86,15 @@ def test_a_comparison_knows_the_better_one_in_whatever_order_its_groups_stand(ou
     second = result_of(outcome)
     first = result_of(shuffled, [GENES[i] for i in order])
     first["evaluated"]["4-6"]["group"] = [f"group {i}" for i in order]
-    found = compare(first, second)
+    found = compare_outcomes(first, second)
     assert found["mean"]["difference"] > 0 and found["mean"]["interval"][0] > 0 and found["mean"]["p"] < 0.05
-    back = compare(second, first)["mean"]
+    back = compare_outcomes(second, first)["mean"]
     assert back["difference"] == pytest.approx(-found["mean"]["difference"], abs=1e-12)
     assert back["first"] == pytest.approx(found["mean"]["second"], abs=1e-12)
 
 
 def test_no_samples_no_interval():
-    assert interval(np.array([np.nan])) is None
+    assert bootstrap_interval(np.array([np.nan])) is None
 
 
 def test_calibrated_probabilities_are_calibrated_and_shifted_ones_are_not(rng):

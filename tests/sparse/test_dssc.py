@@ -8,7 +8,7 @@ from numpy.testing import assert_allclose, assert_array_equal
 
 from flyannot.descriptors.extract import describe
 from flyannot.descriptors.options import ExtractOptions
-from flyannot.descriptors.sift import normalise
+from flyannot.descriptors.sift import normalise_descriptors
 from flyannot.descriptors.standard_image import read_grey
 from flyannot.errors import InputError
 from flyannot.sparse.coders import CODERS
@@ -263,7 +263,7 @@ def test_scale_of_samples_and_lam_changes_no_atom(surrogate, rng):
 @each_surrogate
 def test_the_objective_falls_on_embryos(surrogate, shared_data, rng):
     images = sorted((shared_data / "flyexpress" / "images").rglob("*.bmp"))[:6]
-    X = normalise(
+    X = normalise_descriptors(
         np.concatenate([describe(read_grey(i), ExtractOptions(stride_px=6)).descriptors for i in images])
     )
     D = unit_rows(X[rng.permutation(len(X))[:150]])

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from flyannot.errors import InputError
-from flyannot.sparse.fit import learn, random_patches
+from flyannot.sparse.fit import learn_dictionary, random_patches
 from flyannot.sparse.learners.lagrange_dual import LagrangeDual, primal_objective, solve_dual
 from flyannot.sparse.objective import objective
 from tests.sparse.optimality import dictionary_stationarity
@@ -114,7 +114,7 @@ def planted(rng):
 
 
 def run(X, learner, n_epochs, seed=3, **options):
-    return list(learn(X, learner, n_epochs=n_epochs, rng=np.random.default_rng(seed), **options))
+    return list(learn_dictionary(X, learner, n_epochs=n_epochs, rng=np.random.default_rng(seed), **options))
 
 
 def test_the_objective_never_rises_from_epoch_to_epoch(planted, rng):

@@ -8,7 +8,7 @@ import pytest
 from flyannot.cli.shared.option_table import option_table
 from flyannot.errors import InputError
 from flyannot.sparse.coders import CODERS
-from flyannot.sparse.fit import learn, random_patches
+from flyannot.sparse.fit import learn_dictionary, random_patches
 from flyannot.sparse.learners import LEARNERS
 from flyannot.sparse.objective import objective
 from flyannot.steps import learn_dict as step
@@ -58,7 +58,7 @@ def make(way, D, n_samples, *, lam=LAM, **more):
 def run(learner, X, n_epochs, *, seed=0, until=None, first_epoch=0):
     """The records of a run of `n_epochs`, left after the epoch `until`."""
     records, rng = [], np.random.default_rng(seed)
-    for record in learn(X, learner, n_epochs=n_epochs, rng=rng, first_epoch=first_epoch):
+    for record in learn_dictionary(X, learner, n_epochs=n_epochs, rng=rng, first_epoch=first_epoch):
         records.append(record)
         if record.epoch == until:
             break
@@ -90,7 +90,7 @@ def test_planted_atoms_are_recovered(way, rng):
 def test_atoms_stay_in_the_unit_ball_and_feel_it(way, dtype, rng):
     X = planted(300, 20, 16, 2, rng)[0].astype(dtype)
     learner = make(way, random_patches(X, 30, rng), len(X))
-    for _ in learn(3 * X, learner, n_epochs=3, rng=rng):
+    for _ in learn_dictionary(3 * X, learner, n_epochs=3, rng=rng):
         norms = np.linalg.norm(np.asarray(learner.D, np.float64), axis=1)
         assert norms.max() <= 1 + (2e-6 if dtype == np.float32 else 1e-12)
         assert norms.max() > 0.999

@@ -2,7 +2,7 @@ import numpy as np
 import pytest
 
 from flyannot.errors import InputError
-from flyannot.sparse.coders.siso.lsh import Seen, build_index, candidates, cell_length
+from flyannot.sparse.coders.siso.lsh import Seen, build_index, candidates_of_query, cell_length
 
 
 @pytest.fixture
@@ -16,7 +16,7 @@ def recall(D, index, queries, n_probes=5, k=50):
     """The part of the k atoms with the largest |d r| that is found, and the part of all that is looked at."""
     seen, found, looked = Seen(index), [], []
     for r in queries:
-        got = candidates(index, r, seen, n_probes=n_probes)
+        got = candidates_of_query(index, r, seen, n_probes=n_probes)
         assert len(np.unique(got)) == len(got)
         found.append(np.isin(np.argsort(-np.abs(D @ r))[:k], got).mean())
         looked.append(len(got) / len(D))
@@ -55,13 +55,13 @@ def test_cells_hold_more_of_the_best_atoms_than_chance(atoms, rng):
 def test_more_probes_hold_what_fewer_gave(atoms, rng):
     index = build_index(atoms, rng, n_functions=64)
     seen = Seen(index)
-    few, many = (set(candidates(index, atoms[9], seen, n_probes=n).tolist()) for n in (3, 9))
+    few, many = (set(candidates_of_query(index, atoms[9], seen, n_probes=n).tolist()) for n in (3, 9))
     assert few < many
 
 
 def test_a_query_and_its_opposite_share_all_cells_at_any_length(atoms, rng):
     index = build_index(atoms, rng, n_functions=64)
-    answers = [candidates(index, f * atoms[9], Seen(index)).tolist() for f in (1.0, -1.0, 1e-3)]
+    answers = [candidates_of_query(index, f * atoms[9], Seen(index)).tolist() for f in (1.0, -1.0, 1e-3)]
     assert answers[0] == answers[1] == answers[2]
 
 

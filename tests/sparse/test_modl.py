@@ -3,10 +3,10 @@
 import numpy as np
 import pytest
 
-from flyannot.benchmarks.modl.missing_pixels import complete
+from flyannot.benchmarks.modl.missing_pixels import complete_missing_pixels
 from flyannot.descriptors.standard_image import read_grey
 from flyannot.errors import InputError
-from flyannot.sparse.fit import learn, random_patches
+from flyannot.sparse.fit import learn_dictionary, random_patches
 from flyannot.sparse.learners.online.lazy_atoms import project_l1
 from flyannot.sparse.learners.online.modl import MODL
 from flyannot.sparse.learners.online.ol import OL
@@ -160,7 +160,7 @@ def test_learning_from_incomplete_samples_is_evaluated_on_observed_entries(rng):
     X, known = with_missing(planted(60, 6, 20, rng)[0], rng)
     X[4], known[4] = np.nan, False
     learner = MODL(random_patches(X, 6, rng), 60, lam=LAM, batch_size=8)
-    (record,) = learn(X, learner, n_epochs=1, rng=rng)
+    (record,) = learn_dictionary(X, learner, n_epochs=1, rng=rng)
     values = [0.0]  # of the sample of which nothing is known
     for x, there in zip(np.delete(X, 4, axis=0), np.delete(known, 4, axis=0)):
         D, lam = learner.D[:, there], LAM * there.sum() / 20
@@ -192,7 +192,7 @@ def test_completion_is_z_D_for_the_code_of_the_observed_features(rng):
     shown, known = with_missing(X, rng)
     shown[4], known[4] = X[4], True
     shown[7], known[7] = np.nan, False
-    filled = complete(shown, D, LAM, tol=1e-14)
+    filled = complete_missing_pixels(shown, D, LAM, tol=1e-14)
     np.testing.assert_array_equal(filled[known], X[known])
     for x, there, row in zip(X, known, filled):
         z = slow_lasso(x[there], D[:, there], LAM * there.sum() / 20)
@@ -202,9 +202,9 @@ def test_completion_is_z_D_for_the_code_of_the_observed_features(rng):
 
 def test_completion_refuses_what_does_not_fit(rng):
     with pytest.raises(InputError, match="do not fit"):
-        complete(np.zeros((2, 5)), np.zeros((3, 6)), LAM)
+        complete_missing_pixels(np.zeros((2, 5)), np.zeros((3, 6)), LAM)
     with pytest.raises(InputError, match="lam"):
-        complete(np.zeros((2, 6)), np.zeros((3, 6)), 0)
+        complete_missing_pixels(np.zeros((2, 6)), np.zeros((3, 6)), 0)
 
 
 def test_real_embryos_are_completed_better_than_by_the_mean_picture(shared_data, rng):
@@ -217,5 +217,5 @@ def test_real_embryos_are_completed_better_than_by_the_mean_picture(shared_data,
     for _ in range(5):
         visit(learner, train - mean, rng.permutation(130))
     shown, known = with_missing(test - mean, rng)
-    error = ((complete(shown, learner.D, 0.3) - (test - mean))[~known] ** 2).mean()
+    error = ((complete_missing_pixels(shown, learner.D, 0.3) - (test - mean))[~known] ** 2).mean()
     assert error < 0.7 * ((test - mean)[~known] ** 2).mean()

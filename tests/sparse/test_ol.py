@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from flyannot.errors import DataError, InputError
-from flyannot.sparse.fit import learn, random_patches
+from flyannot.sparse.fit import learn_dictionary, random_patches
 from flyannot.sparse.learners.online.ol import OL
 from flyannot.sparse.objective import duality_gap
 from tests.sparse.twin_online import slow_online
@@ -25,7 +25,9 @@ def planted(n_samples, n_atoms, n_features, rng, *, density=0.15):
 
 
 def run_epochs(learner, X, n_epochs, *, seed=0, first_epoch=0):
-    for _ in learn(X, learner, n_epochs=n_epochs, rng=np.random.default_rng(seed), first_epoch=first_epoch):
+    for _ in learn_dictionary(
+        X, learner, n_epochs=n_epochs, rng=np.random.default_rng(seed), first_epoch=first_epoch
+    ):
         pass
     return learner
 

@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 from flyannot.sparse.simd.aligned import aligned_zeros
-from flyannot.sparse.simd.product import PART, gram_of, multiply, pack
+from flyannot.sparse.simd.product import PART, gram_of, multiply, pack_columns
 from tests.sparse.twin_product import slow_product
 
 BOTH_TYPES = pytest.mark.parametrize("dtype", [np.float32, np.float64])
@@ -16,7 +16,7 @@ BOTH_WIDTHS = pytest.mark.parametrize("few", [False, True])
 
 
 def product(X, D, order=None, *, few=False):
-    panels = pack(D, order, few=few)
+    panels = pack_columns(D, order, few=few)
     Q = aligned_zeros((len(X), len(panels) * panels.shape[2]), D.dtype)
     Q[:] = np.nan
     multiply(X, panels, Q)

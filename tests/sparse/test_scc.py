@@ -5,7 +5,7 @@ import pytest
 from numpy.testing import assert_allclose, assert_array_equal
 
 from flyannot.descriptors.patches import patch_corners, patch_std
-from flyannot.descriptors.sift import dense_sift, normalise
+from flyannot.descriptors.sift import dense_sift, normalise_descriptors
 from flyannot.descriptors.standard_image import read_grey
 from flyannot.errors import InputError
 from flyannot.sparse.coders.cd.encode import encode
@@ -47,7 +47,7 @@ def real_descriptors(shared_data):
     corners = patch_corners((128, 320), 16, 16)
     images = [read_grey(path) for path in sorted((shared_data / "flyexpress" / "images").iterdir())[:8]]
     X = np.concatenate([dense_sift(image, corners[patch_std(image, corners, 16) > 4]) for image in images])
-    return normalise(X)[:300].astype(np.float64)
+    return normalise_descriptors(X)[:300].astype(np.float64)
 
 
 @pytest.mark.parametrize("variant", VARIANT_NAMES)

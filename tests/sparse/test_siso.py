@@ -2,14 +2,14 @@ import numpy as np
 import pytest
 import scipy.sparse as sp
 
-from flyannot.benchmarks.references.full_sweep_cd import full_sweep_cd
+from flyannot.benchmarks.references.full_sweep_cd import reference_full_sweep_cd
 from flyannot.errors import DataError, InputError
 from flyannot.sparse.coders.cd.encode import FewAtoms
 from flyannot.sparse.coders.siso import encode as siso
 from flyannot.sparse.coders.siso import hash_siso
 from flyannot.sparse.coders.siso.hash_siso import HashSearch
 from flyannot.sparse.coders.siso.lsh import build_index
-from flyannot.sparse.coders.siso.screening import compare, compare_some
+from flyannot.sparse.coders.siso.screening import compare_correlations, compare_some
 from flyannot.sparse.objective import duality_gap, objective
 from tests.sparse.optimality import kkt_violation, lam_max
 
@@ -34,7 +34,9 @@ def test_siso_reaches_the_minimum_over_all_atoms(encode, fraction, rng):
     half_squares = 0.5 * (X**2).sum(axis=1)
     assert (duality_gap(X, D, Z, lam) <= 1.01e-10 * half_squares).all()
     assert (Z.nnz == 0) == (fraction > 1)
-    twin = np.array([full_sweep_cd(x, D, lam, tol=1e-9, n_support=0, max_sweeps=20_000) for x in X[:2]])
+    twin = np.array(
+        [reference_full_sweep_cd(x, D, lam, tol=1e-9, n_support=0, max_sweeps=20_000) for x in X[:2]]
+    )
     difference = objective(X[:2], D, Z[:2], lam) - objective(X[:2], D, twin, lam)
     assert np.abs(difference).max() < 1e-9
 
@@ -69,7 +71,7 @@ def test_no_atom_of_the_active_set_joins_again(rng):
     r = rng.normal(size=D.shape[1])
     q = np.abs(D @ r)
     active = np.sort(np.argsort(-q)[:50:2])
-    largest, (best,) = compare(D, r[None], 0.1, 20, [active])
+    largest, (best,) = compare_correlations(D, r[None], 0.1, 20, [active])
     expected = [k for k in np.lexsort((np.arange(len(q)), -q)) if k not in active and q[k] > 0.1][:20]
     assert best.tolist() == expected
     assert np.isclose(largest[0], q.max())

@@ -7,7 +7,7 @@ import scipy.sparse as sp
 from flyannot.errors import DataError
 from flyannot.sparse.coders.siso import bounded as siso_bounded
 from flyannot.sparse.coders.siso import encode as siso
-from flyannot.sparse.coders.siso.bounded import blend, feasible_step
+from flyannot.sparse.coders.siso.bounded import blend_codes, feasible_step
 from flyannot.sparse.objective import duality_gap, objective
 from tests.sparse.optimality import lam_max
 from tests.sparse.test_siso import crowded
@@ -59,7 +59,7 @@ def test_a_feasible_point_stays_feasible_and_moves_as_far_as_it_can(rng):
         feasible, q = rng.uniform(-1, 1, 500), scale * rng.uniform(-1, 1, 500)
         feasible[7] = q[7]
         before, length = feasible.copy(), feasible_step(feasible, q, 1.0, 1.0)
-        sizes = blend(feasible, q, length, 0.25)
+        sizes = blend_codes(feasible, q, length, 0.25)
         assert np.allclose(feasible, before + length * (q - before))
         assert np.allclose(sizes, np.abs(feasible + 0.25 * (q - feasible)))
         assert np.abs(feasible).max() <= 1 + 1e-12

@@ -8,7 +8,7 @@ from flyannot.errors import DataError, InputError
 from flyannot.stage_ranges import STAGE_RANGES
 from flyannot.steps.annotate import annotate
 from flyannot.steps.extract import extract
-from flyannot.steps.join import join
+from flyannot.steps.join import join_files
 from flyannot.steps.learn_dict import learn_dict
 from flyannot.steps.options import AnnotateOptions
 from flyannot.steps.pool import pool
@@ -65,7 +65,7 @@ def test_shards_end_to_end_are_the_whole(chain, shards, kind):
 def test_joined_shards_are_what_one_run_makes(chain, shards, kind, tmp_path):
     """In whatever order they are named; a second run has nothing to do."""
     out, (a, b, c) = tmp_path / "joined.h5", shards[kind]
-    assert join([c, a, b], out, ONCE).made and not join([a, b, c], out, ONCE).made
+    assert join_files([c, a, b], out, ONCE).made and not join_files([a, b, c], out, ONCE).made
     found, expected = arrays(out), arrays(chain.kinds[kind])
     assert found.keys() == expected.keys()
     assert all(np.array_equal(found[key], expected[key]) for key in found)
@@ -75,7 +75,7 @@ def test_joined_shards_are_what_one_run_makes(chain, shards, kind, tmp_path):
         table = out.with_suffix(".csv")
         assert table.read_bytes() == chain.predictions.with_suffix(".csv").read_bytes()
         table.unlink()
-        join([a, b, c], out, ONCE)
+        join_files([a, b, c], out, ONCE)
         assert table.exists()
 
 
@@ -90,13 +90,13 @@ def test_join_refuses_what_would_not_be_whole(chain, shards, tmp_path):
     a, b, c = shards["features"]
     out = tmp_path / "out.h5"
     with pytest.raises(InputError, match="shard 2/3 is missing"):
-        join([a, c], out, ONCE)
+        join_files([a, c], out, ONCE)
     with pytest.raises(InputError, match="both hold the image"):
-        join([a, b, c, chain.features], out, ONCE)
+        join_files([a, b, c, chain.features], out, ONCE)
     with pytest.raises(InputError, match="never cut"):
-        join([chain.dictionary], out, ONCE)
+        join_files([chain.dictionary], out, ONCE)
     with pytest.raises(DataError, match="features"):
-        join([shards["descriptors"][0], a], out, ONCE)
+        join_files([shards["descriptors"][0], a], out, ONCE)
     assert not out.exists()
 
 

@@ -13,7 +13,7 @@ from threadpoolctl import threadpool_info
 
 from flyannot.dataset.folder import read_images
 from flyannot.dataset.selection import images_named
-from flyannot.descriptors.sift import normalise
+from flyannot.descriptors.sift import normalise_descriptors
 from flyannot.errors import DataError, FlyannotError, InputError
 from flyannot.features.image_features import features_of
 from flyannot.sparse import fit
@@ -194,7 +194,7 @@ def test_the_winner_of_every_feature_explains_it_exactly(chain):
         for i in range(3):
             values, winner = (features.array("4-6", name, i, i + 1)[0] for name in ("features", "winner"))
             patches = described_image(descriptors, "4-6", i).descriptors
-            Z = abs(CODERS["cd"](normalise(patches), D, lam, tol=POOL.tol).toarray())
+            Z = abs(CODERS["cd"](normalise_descriptors(patches), D, lam, tol=POOL.tol).toarray())
             atoms = np.tile(np.arange(len(D)), 2)
             won = winner >= 0
             np.testing.assert_allclose(Z[winner[won], atoms[won]], values[won], rtol=0, atol=1e-6)

@@ -17,7 +17,7 @@ from flyannot.store.descriptors import read_patches_of_image
 from flyannot.store.header import Header
 from flyannot.store.reading import open_stored, verify_stored
 from flyannot.store.schema import BULK, SCHEMAS
-from flyannot.store.writing import create
+from flyannot.store.writing import create_stored
 from tests.store.test_store import CLASSIFIER, write
 
 KINDS = [kind for kind in SCHEMAS if kind != "checkpoint"]
@@ -111,7 +111,7 @@ def test_a_long_list_of_failures_is_checked_too(tmp_path, rng):
     """Beyond 64 KB HDF5 keeps an attribute without a checksum."""
     path = tmp_path / "f.h5"
     failures = tuple((f"image {i}.png", "damaged or cut short " * 5) for i in range(1000))
-    with create(path, Header("predictions", {}, {}, failures=failures)):
+    with create_stored(path, Header("predictions", {}, {}, failures=failures)):
         pass
     good = path.read_bytes()
     start = good.index(b"damaged or cut short")

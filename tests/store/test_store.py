@@ -27,7 +27,7 @@ from flyannot.store.model import (
 from flyannot.store.predictions import read_predictions, write_predictions
 from flyannot.store.reading import open_stored, verify_stored
 from flyannot.store.schema import DTYPES, SCHEMAS
-from flyannot.store.writing import create, difference, write_array
+from flyannot.store.writing import create_stored, difference_of_headers, write_array
 
 EXTRACT = {"patch_px": [16], "stride_px": 8}
 OPTIONS = {"extract": EXTRACT, "learn": {"lam": 0.1}, "pool": {"grid": [[1, 2]]}}
@@ -114,7 +114,7 @@ def header(kind, **changes):
 
 def write(path, kind, seed=0, stage_ranges=("4-6", "11-12"), **changes):
     rng = np.random.default_rng(seed)
-    with create(path, header(kind, **changes)) as file:
+    with create_stored(path, header(kind, **changes)) as file:
         for stage_range in stage_ranges:
             fill(file, kind, rng, stage_range)
     return path
@@ -126,7 +126,7 @@ def same(a, b):
 
 def test_descriptors_come_back_as_they_were(tmp_path, rng):
     mine = described(rng)
-    with create(tmp_path / "f.h5", header("descriptors")) as file:
+    with create_stored(tmp_path / "f.h5", header("descriptors")) as file:
         write_descriptors(file, "4-6", columns(), mine)
     with open_stored(tmp_path / "f.h5", "descriptors") as stored:
         same(read_image_columns(stored, "4-6"), columns())
@@ -143,11 +143,11 @@ def test_descriptors_come_back_as_they_were(tmp_path, rng):
 
 def test_dictionaries_and_checkpoints_come_back_as_they_were(tmp_path, rng):
     D, state = rng.normal(size=(4, 128)).astype("f4"), {"h": rng.random(4), "epoch": 2}
-    with create(tmp_path / "d.h5", header("dictionary")) as file:
+    with create_stored(tmp_path / "d.h5", header("dictionary")) as file:
         write_dictionary(file, "4-6", D, records(), n_patches=7)
     with open_stored(tmp_path / "d.h5", "dictionary") as stored:
         same(read_dictionary(stored, "4-6"), D)
-    with create(tmp_path / "c.h5", header("checkpoint")) as file:
+    with create_stored(tmp_path / "c.h5", header("checkpoint")) as file:
         write_checkpoint(file, "4-6", state, records())
     with open_stored(tmp_path / "c.h5", "checkpoint") as stored:
         back, trace = read_checkpoint(stored, "4-6")
@@ -157,7 +157,7 @@ def test_dictionaries_and_checkpoints_come_back_as_they_were(tmp_path, rng):
 
 def test_features_of_several_files_come_back_in_a_row(tmp_path, rng):
     mine, D = pooled(rng), rng.normal(size=(4, 128))
-    with create(tmp_path / "f.h5", header("features")) as file:
+    with create_stored(tmp_path / "f.h5", header("features")) as file:
         write_features(file, "4-6", columns(), mine, D)
     with open_stored(tmp_path / "f.h5", "features") as a, open_stored(tmp_path / "f.h5", "features") as b:
         found, features = read_features([a, b], "4-6")
@@ -169,7 +169,7 @@ def test_features_of_several_files_come_back_in_a_row(tmp_path, rng):
 @pytest.mark.parametrize("n_terms", [2, 0])
 def test_models_come_back_to_the_last_bit(tmp_path, rng, n_terms):
     arrays, D = classifier(rng, n_terms), rng.normal(size=(4, 128)).astype("f4")
-    with create(tmp_path / "m.h5", header("model")) as file:
+    with create_stored(tmp_path / "m.h5", header("model")) as file:
         write_model(file, "4-6", D, ["gap", "pole cell"][:n_terms], "svm", arrays, {"Dl", "β"})
     with open_stored(tmp_path / "m.h5", "model") as stored:
         same(read_atoms(stored, "4-6"), D)
@@ -188,7 +188,7 @@ def test_models_come_back_to_the_last_bit(tmp_path, rng, n_terms):
 
 def test_predictions_come_back_as_they_were(tmp_path, rng):
     mine = predicted(rng)
-    with create(tmp_path / "p.h5", header("predictions")) as file:
+    with create_stored(tmp_path / "p.h5", header("predictions")) as file:
         write_predictions(file, "4-6", columns(), [0, 1, 0], GROUPS, mine)
     with open_stored(tmp_path / "p.h5", "predictions") as stored:
         of_image, groups, back = read_predictions(stored, "4-6")
@@ -266,7 +266,7 @@ def test_an_upgrade_of_the_program_orphans_no_file(tmp_path):
     with h5py.File(path, "r+") as file:
         file.attrs["flyannot_version"] = "99.0"
     assert verify_stored(path) == "features"
-    assert difference(path, header("features")) == ""
+    assert difference_of_headers(path, header("features")) == ""
 
 
 def test_the_order_of_keys_is_no_difference():
@@ -277,14 +277,14 @@ def test_the_order_of_keys_is_no_difference():
 def test_a_difference_is_told_in_words(tmp_path):
     path = write(tmp_path / "f.h5", "features")
     other = Header("features", OPTIONS | {"pool": {"grid": [[2, 4]]}}, {"descriptors": ["cd" * 32]}, 4)
-    assert difference(path, other) == (
+    assert difference_of_headers(path, other) == (
         "pool.grid was [[1,2]] and is now [[2,4]], it was made from other descriptors, "
         "seed was 3 and is now 4"
     )
     nested = header("features", learn={"lam": 0.2})
-    assert difference(path, nested) == "learn.lam was 0.1 and is now 0.2"
-    assert difference(tmp_path / "none.h5", other) == "it is not there yet"
-    assert "holds features, not a model" in difference(path, header("model"))
+    assert difference_of_headers(path, nested) == "learn.lam was 0.1 and is now 0.2"
+    assert difference_of_headers(tmp_path / "none.h5", other) == "it is not there yet"
+    assert "holds features, not a model" in difference_of_headers(path, header("model"))
 
 
 @pytest.mark.parametrize("kind", ["descriptors", "features", "predictions"])
@@ -292,7 +292,7 @@ def test_parts_joined_are_what_one_writer_would_have_written(tmp_path, kind):
     """Concatenation against the readers: every image has the values it had in its part."""
     a, b = write(tmp_path / "a.h5", kind, seed=1), write(tmp_path / "b.h5", kind, 2, ("4-6", "7-8"))
     with open_stored(a) as one, open_stored(b) as two:
-        with create(tmp_path / "c.h5", header(kind)) as file:
+        with create_stored(tmp_path / "c.h5", header(kind)) as file:
             concatenate(file, [one, two])
         with open_stored(tmp_path / "c.h5") as joined:
             assert joined.stage_ranges == ("4-6", "7-8", "11-12")
@@ -317,7 +317,7 @@ def _of_image(stored, kind, i):
 def test_a_failing_write_leaves_the_old_file(tmp_path):
     path = write(tmp_path / "f.h5", "features")
     before = path.read_bytes()
-    with pytest.raises(ZeroDivisionError), create(path, header("features")) as file:
+    with pytest.raises(ZeroDivisionError), create_stored(path, header("features")) as file:
         fill(file, "features", np.random.default_rng(0))
         raise ZeroDivisionError
     assert path.read_bytes() == before
@@ -339,7 +339,7 @@ def test_a_full_disk_is_a_write_error_and_leaves_the_old_file(tmp_path, monkeypa
 
 def test_thousands_of_failures_fit_in_a_header(tmp_path):
     failures = tuple((f"image {i}.png", "damaged or cut short " * 5) for i in range(3000))
-    with create(tmp_path / "f.h5", Header("predictions", {}, {}, failures=failures)):
+    with create_stored(tmp_path / "f.h5", Header("predictions", {}, {}, failures=failures)):
         pass
     with open_stored(tmp_path / "f.h5") as stored:
         assert stored.failures == failures
@@ -369,7 +369,7 @@ def test_every_kind_can_be_shown(tmp_path, kind):
 
 
 def test_empty_and_long_texts_survive(tmp_path):
-    with create(tmp_path / "f.h5", header("checkpoint")) as file:
+    with create_stored(tmp_path / "f.h5", header("checkpoint")) as file:
         group = file.create_group("4-6")
         for name, texts in {"none": [], "empty": [""], "long": ["x" * 70_000, "é", ""]}.items():
             write_array(group, name, texts)

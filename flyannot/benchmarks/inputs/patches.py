@@ -9,7 +9,7 @@ from flyannot.benchmarks.findings import Source
 from flyannot.benchmarks.inputs.pictures import embryo_pictures
 from flyannot.descriptors.extract import describe
 from flyannot.descriptors.options import ExtractOptions
-from flyannot.descriptors.sift import normalise
+from flyannot.descriptors.sift import normalise_descriptors
 from flyannot.errors import DataError
 from flyannot.sparse.fit import default_lam, random_patches
 
@@ -37,7 +37,7 @@ class Patches:
         """The file of initial atoms, the same for all methods."""
         path = self.path(f"initial-{n_atoms}")
         if not Path(path).is_file():
-            X = normalise(np.load(self.path("patches"), mmap_mode="r")[:_N_STARTING])
+            X = normalise_descriptors(np.load(self.path("patches"), mmap_mode="r")[:_N_STARTING])
             np.save(path, random_patches(X, n_atoms, np.random.default_rng(_SEED)))
         return path
 

@@ -105,7 +105,7 @@ def whole_pictures(setup):
     return X, genes, Source(f"{source.text}, {X.shape[1]:,} pixels each", source.kind)
 
 
-def split_by_gene(setup):
+def split_pictures_by_gene(setup):
     """Files "train" and "test" of whole pictures, and the `Source`; a gene is in one file or in the other."""
     X, genes, source = whole_pictures(setup)
     known = np.unique(genes)

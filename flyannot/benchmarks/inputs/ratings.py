@@ -42,7 +42,7 @@ class Ratings:
         return len(self.values)
 
 
-def read_ratings(path):
+def read_movielens(path):
     """A ratings file: user, item and rating on each line, further columns ignored, a heading allowed.
 
     u.data (MovieLens 100K) is cut by tabs, ratings.dat (1M, 10M) by "::", ratings.csv (later ones) by commas.

@@ -9,7 +9,7 @@ from numpy.lib.stride_tricks import sliding_window_view
 from flyannot.benchmarks.findings import Source
 from flyannot.benchmarks.inputs.patches import patches_of
 from flyannot.benchmarks.inputs.pictures import PHOTOGRAPH_PX, photographs
-from flyannot.descriptors.sift import normalise
+from flyannot.descriptors.sift import normalise_descriptors
 from flyannot.errors import DataError
 
 _BLOCK = 10_000  # patches at a time
@@ -21,11 +21,11 @@ def stimuli(setup, n):
     """Name -> (X, Source) of all signals there are, float64 (n, n_features), rows centred and of norm 1."""
     found = {
         "natural image": photograph_patches(setup.rng("photographs"), n, _PATCH_PX),
-        "embryo patches": embryo_patches(setup, n),
+        "embryo patches": _embryo_patches(setup, n),
     }
     if setup.data_file("fmri") is not None:
         X, source = fmri_volumes(setup)
-        found["fMRI"] = unit_rows(X[setup.rng("fmri").permutation(len(X))[:n]]), source
+        found["fMRI"] = unit_signals(X[setup.rng("fmri").permutation(len(X))[:n]]), source
     return found
 
 
@@ -40,7 +40,7 @@ def photograph_patches(rng, n, patch_px, *, dtype=np.float64):
     windows = sliding_window_view(greys, (patch_px, patch_px), axis=(1, 2))
     X, n_kept = np.empty((n, patch_px**2), dtype), 0
     for rows in np.array_split(np.arange(3 * n), 3 * n // _BLOCK + 1):
-        drawn = unit_rows(windows[which[rows], top[rows], left[rows]].reshape(len(rows), -1))
+        drawn = unit_signals(windows[which[rows], top[rows], left[rows]].reshape(len(rows), -1))
         drawn = drawn[(drawn != 0).any(axis=1)][: n - n_kept]
         X[n_kept : n_kept + len(drawn)] = drawn
         n_kept += len(drawn)
@@ -48,10 +48,10 @@ def photograph_patches(rng, n, patch_px, *, dtype=np.float64):
     return X[:n_kept], Source(text)
 
 
-def embryo_patches(setup, n):
+def _embryo_patches(setup, n):
     """SIFT descriptors of embryo patches, centred, of norm 1: float64 (n, 128), `Source`."""
     given = patches_of(setup, n, "4-6")
-    return normalise(np.load(given.path("patches"))[:n]).astype(np.float64), given.source
+    return normalise_descriptors(np.load(given.path("patches"))[:n]).astype(np.float64), given.source
 
 
 def fmri_volumes(setup):
@@ -62,7 +62,7 @@ def fmri_volumes(setup):
     return X, Source(f"{len(X):,} time points of {X.shape[1]} voxels, one slice of Haxby et al. 2001")
 
 
-def unit_rows(X):
+def unit_signals(X):
     """Every row less its mean, at norm 1; constant rows become 0."""
     X = X - X.mean(axis=1, keepdims=True)
     norms = np.linalg.norm(X, axis=1, keepdims=True)

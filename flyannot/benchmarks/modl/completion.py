@@ -32,15 +32,15 @@ class Split:
         return float(np.sqrt(np.mean((found + self.bias - self.test.values) ** 2)))
 
 
-def complete(ratings, solver, lam, seed):
+def complete_ratings(ratings, solver, lam, seed):
     """In a worker: `trace`, (seconds, test error) after every epoch or sweep on one random split."""
     with np.load(ratings) as arrays:
         found = Ratings(arrays["rows"], arrays["columns"], arrays["values"], tuple(arrays["shape"]))
     rng = np.random.default_rng(seed)
-    return {"trace": SOLVERS[solver](split(found, rng), lam, rng)}
+    return {"trace": SOLVERS[solver](split_ratings(found, rng), lam, rng)}
 
 
-def split(ratings, rng, *, test_share=TEST_SHARE):
+def split_ratings(ratings, rng, *, test_share=TEST_SHARE):
     """Hold out a share of the entries; row and column means of the rest are alternately taken out."""
     order = rng.permutation(len(ratings))
     n_test = int(test_share * len(ratings))
@@ -57,7 +57,7 @@ def _means(places, values, n):
     return np.bincount(places, values, n) / np.maximum(np.bincount(places, minlength=n), 1)
 
 
-def by_coordinate_descent(parts, lam, rng):
+def completed_by_coordinate_descent(parts, lam, rng):
     """(seconds, test error) after every sweep of the paper's reference."""
     train, test = parts.train, parts.test
     observed = train.rows, train.columns, train.values
@@ -73,7 +73,7 @@ def by_coordinate_descent(parts, lam, rng):
     return trace
 
 
-def by_modl(parts, lam, rng):
+def completed_by_modl(parts, lam, rng):
     """(seconds, test error) after every epoch: rows are samples, missing entries are never seen, codes have
     |z|^2."""
     train, test = parts.train, parts.test
@@ -93,7 +93,7 @@ def by_modl(parts, lam, rng):
     return trace
 
 
-SOLVERS = {"coordinate descent": by_coordinate_descent, "MODL": by_modl}
+SOLVERS = {"coordinate descent": completed_by_coordinate_descent, "MODL": completed_by_modl}
 
 
 class RowsWithMissing:

@@ -114,7 +114,7 @@ def measure_time(setup):
     return found
 
 
-def measure_records(setup):
+def _measure_records(setup):
     """Figure 3: the runs of Figure 1 against records."""
     return _over_reductions(
         setup, "records", "records", _by_records,
@@ -148,7 +148,7 @@ def _over_reductions(setup, x, x_label, read, **words):
 def _by_time(name, traces):
     paper, last = paper_values("modl", "fig-1"), {r: t[-1]["objective"] for r, t in traces.items()}
     cheaper = {r: traces[1][-1]["seconds"] / t[-1]["seconds"] for r, t in traces.items()}
-    sooner = {r: ratio_to_reach(traces[1], trace)[0] for r, trace in traces.items()}
+    sooner = {r: _ratio_to_reach(traces[1], trace)[0] for r, trace in traces.items()}
     values = ", ".join(f"r={r}: {v:.4f}" for r, v in last.items())
     yield Check(f"every r converges ({name})", max(last.values()) < traces[1][0]["objective"], values)
     above = last[8] / last[1] - 1
@@ -170,13 +170,13 @@ def _by_time(name, traces):
 
 def _by_records(name, traces):
     for r in _REDUCTIONS[1:]:
-        more = ratio_to_reach(traces[1], traces[r])[1]
+        more = _ratio_to_reach(traces[1], traces[r])[1]
         here = "not reached" if more is None else f"{more:.1f} times the records"
         text = f"r={r} needs at most twice the records of r=1 ({name})"
         yield Check(text, more is not None and more <= 2, here)
 
 
-def ratio_to_reach(one, other):
+def _ratio_to_reach(one, other):
     """To one objective: seconds of the first trace over those of the other, records of the other over its.
 
     The objective is the worse of the two last ones, and 2 % of the way from the first to it above; both are
@@ -190,7 +190,7 @@ def ratio_to_reach(one, other):
     return a["seconds"] / b["seconds"], b["records"] / a["records"]
 
 
-def measure_weights(setup):
+def _measure_weights(setup):
     """Figure 5: the test objective of every beta, over records."""
     paper, found = paper_values("modl", "fig-5"), list(_cases(setup))
     betas = [max(beta, _LEAST_BETA) for beta in paper["betas"]]
@@ -231,5 +231,5 @@ def _item(number, title, measure):
 
 
 FIG_1 = _item(1, "test objective against processor time", measure_time)
-FIG_3 = _item(3, "test objective against records", measure_records)
-FIG_5 = _item(5, "weights t^-beta", measure_weights)
+FIG_3 = _item(3, "test objective against records", _measure_records)
+FIG_5 = _item(5, "weights t^-beta", _measure_weights)

@@ -3,7 +3,7 @@
 import numpy as np
 
 from flyannot.benchmarks.findings import Finding, Target
-from flyannot.benchmarks.inputs.pictures import centred, split_by_gene
+from flyannot.benchmarks.inputs.pictures import centred, split_pictures_by_gene
 from flyannot.benchmarks.items import Item
 from flyannot.benchmarks.measures import Stopwatch
 from flyannot.benchmarks.workers import peak_mb
@@ -18,7 +18,7 @@ _BLOCK_ENTRIES = 2**24  # of X worked on at once
 
 def measure(setup):
     """Learn by MODL with masks, fill in the pixels of other pictures, and compare with the mean picture."""
-    files, source = split_by_gene(setup)
+    files, source = split_pictures_by_gene(setup)
     row = setup.run(complete_pictures, files | {"n_epochs": setup.sizes["n_epochs"], "seed": setup.seed})
     return Finding(
         source=source,
@@ -45,14 +45,14 @@ def complete_pictures(train, test, n_epochs, seed):
     holes = np.isnan(_with_missing(truth, rng))
     test_X, norms = centred(np.where(holes, np.nan, truth), mean)
     with Stopwatch() as watch:
-        filled = mean + norms * complete(test_X, learner.D, _LAM)
+        filled = mean + norms * complete_missing_pixels(test_X, learner.D, _LAM)
     cost = {"n": len(X), "epochs": n_epochs, "us_per_sample": 1e6 * watch.seconds / len(truth)}
     found = {"error": filled, "error_of_mean": mean}
     errors = {name: _grey_levels(values - truth, holes) for name, values in found.items()}
     return cost | errors | {"peak_mb": peak_mb()}
 
 
-def complete(X, D, lam, *, tol=1e-4):
+def complete_missing_pixels(X, D, lam, *, tol=1e-4):
     """X with every NaN replaced by its entry of z D, z the code of the sample's observed features.
 
     Parameters

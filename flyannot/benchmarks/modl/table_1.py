@@ -5,7 +5,7 @@ from functools import partial
 import numpy as np
 
 from flyannot.benchmarks.findings import Check, Comparison, Finding, Panel, Series, Source
-from flyannot.benchmarks.inputs.ratings import gene_term_matrix, read_ratings
+from flyannot.benchmarks.inputs.ratings import gene_term_matrix, read_movielens
 from flyannot.benchmarks.items import Item, paper_values
 from flyannot.benchmarks.modl import completion
 from flyannot.benchmarks.modl.completion import SOLVERS, error_and_time
@@ -19,7 +19,7 @@ _SIZES_OF_PAPER = {1_000_209: "ML 1M", 10_000_054: "ML 10M"}
 
 def measure_ratings(setup):
     """The ratings file of `--ratings`."""
-    ratings = read_ratings(setup.ratings)
+    ratings = read_movielens(setup.ratings)
     n_users, n_items = ratings.shape
     text = f"{len(ratings):,} ratings of {n_items:,} items by {n_users:,} users, {setup.ratings.name}"
     why = "Other machines, splits and implementations; the paper's coordinate descent is spira's."
@@ -27,7 +27,7 @@ def measure_ratings(setup):
     return _finding(setup, ratings, Source(text), beside, why)
 
 
-def measure_genes_and_terms(setup):
+def _measure_genes_and_terms(setup):
     """All entries of BDGP's matrix of genes and terms, zeros as well observed as ones."""
     ratings, source = gene_term_matrix(setup, setup.sizes["n_genes"])
     return _finding(
@@ -45,7 +45,7 @@ def _finding(setup, ratings, source, beside, why):
     problems = {s: {"ratings": path, "solver": s, "lam": _best_lam(setup, s, tuned)} for s in SOLVERS}
     runs = [
         {
-            s: setup.run(completion.complete, p | {"seed": [setup.seed, i]})["trace"]
+            s: setup.run(completion.complete_ratings, p | {"seed": [setup.seed, i]})["trace"]
             for s, p in problems.items()
         }
         for i in range(n_splits)
@@ -79,7 +79,7 @@ def _some_rows(ratings, rng):
 
 def _best_lam(setup, solver, ratings):
     """The lam with the least error on a third of the entries that the others do not see."""
-    parts = completion.split(ratings, setup.rng("lam"), test_share=1 / 3)
+    parts = completion.split_ratings(ratings, setup.rng("lam"), test_share=1 / 3)
     lams = np.geomspace(*_LAMS[solver], setup.sizes["n_lams"]).tolist()
     return min(lams, key=lambda lam: SOLVERS[solver](parts, lam, np.random.default_rng(0))[-1][1])
 
@@ -119,6 +119,6 @@ TABLE_1 = Item(
     ("ratings",), _SIZES,
 )  # fmt: skip
 GENES_AND_TERMS = Item(
-    "modl-completion", "Completing genes x terms: MODL against coordinate descent", measure_genes_and_terms,
+    "modl-completion", "Completing genes x terms: MODL against coordinate descent", _measure_genes_and_terms,
     "modl", "table-1", ("bdgp",), _SIZES | {"n_genes": (2_000, 1_000_000)},
 )  # fmt: skip

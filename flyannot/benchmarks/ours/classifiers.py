@@ -14,7 +14,7 @@ from flyannot.classifiers.cross_validation import cross_validate
 from flyannot.classifiers.folds import folds_of_genes
 from flyannot.classifiers.training_set import LabelledRows
 from flyannot.classifiers.unit_rows import unit_rows
-from flyannot.scores.bootstrap import compare, with_confidence
+from flyannot.scores.bootstrap import compare_outcomes, with_confidence
 from flyannot.scores.group_outcomes import group_outcomes
 from flyannot.scores.metrics import evaluate
 from flyannot.stage_ranges import STAGE_RANGES, rng_for
@@ -54,7 +54,11 @@ def _row(method, stage_range, result, first):
     row["auc_low"], row["auc_high"] = summary["auc_interval"] or (None, None)
     names = list(first["evaluated"]) if stage_range == "all" else [stage_range]
     pair = ({"evaluated": {s: r["evaluated"][s] for s in names}} for r in (first, result))
-    found = compare(*pair)["mean"] if method != _FIRST else {"difference": None, "interval": (None, None)}
+    found = (
+        compare_outcomes(*pair)["mean"]
+        if method != _FIRST
+        else {"difference": None, "interval": (None, None)}
+    )
     row[f"over_{_FIRST}"] = found["difference"]
     row[f"over_{_FIRST}_low"], row[f"over_{_FIRST}_high"] = found["interval"]
     return row

@@ -8,7 +8,7 @@ from flyannot.benchmarks.compare_methods import Method, compare_methods
 from flyannot.benchmarks.findings import Finding, Rows, Target
 from flyannot.benchmarks.inputs.patches import LAM, patches_of
 from flyannot.benchmarks.items import Item
-from flyannot.benchmarks.measures import graded_codes, median_seconds, normalised, timed
+from flyannot.benchmarks.measures import graded_codes, median_seconds, normalised_patches, timed
 from flyannot.benchmarks.ours.learn import N_EPOCHS, SIZES_OF_ATOMS
 from flyannot.benchmarks.references import scikit_learn, spams
 from flyannot.benchmarks.scc.learning import learn_dictionaries
@@ -58,9 +58,9 @@ def methods(setup, given, m, n):
         Method("gemm", "X D^T", multiply, all_),
         *[Method("flyannot", coder, encode_beside_gemm, few | {"coder": coder}, note=few_note)
           for coder in others],
-        Method("SPAMS", "lasso", spams.encode, all_, "spams"),
-        *[Method("scikit-learn", a, scikit_learn.encode, few | {"algorithm": a}, "scikit-learn", 2, few_note)
-          for a in ("lasso_cd", "lasso_lars")],
+        Method("SPAMS", "lasso", spams.encode_by_spams, all_, "spams"),
+        *[Method("scikit-learn", a, scikit_learn.encode_by_scikit_learn, few | {"algorithm": a}, "scikit-learn", 2,
+                 few_note) for a in ("lasso_cd", "lasso_lars")],
     ]  # fmt: skip
 
 
@@ -80,7 +80,7 @@ def learned(setup, given, m):
 
 def encode_beside_gemm(patches, dictionary, lam, n, coder, start_from=None):
     """Code by a coder, in turns with the bare product; `start_from` names a dictionary to warm up on."""
-    X, D, encode = normalised(patches, slice(-n, None)), np.load(dictionary), CODERS[coder]
+    X, D, encode = normalised_patches(patches, slice(-n, None)), np.load(dictionary), CODERS[coder]
     start = None if start_from is None else encode(X, np.load(start_from), lam, tol=_TOL)
     product = np.empty((len(X), len(D)), np.float32)
 
@@ -94,7 +94,7 @@ def encode_beside_gemm(patches, dictionary, lam, n, coder, start_from=None):
 
 def multiply(patches, dictionary, lam, n):
     """The bare product X D^T in float32, which every coder of this kind has to make."""
-    X, D = normalised(patches, slice(-n, None)), np.load(dictionary)
+    X, D = normalised_patches(patches, slice(-n, None)), np.load(dictionary)
     product = np.empty((len(X), len(D)), np.float32)
     np.matmul(X, D.T, out=product)
     (seconds,) = median_seconds(lambda: np.matmul(X, D.T, out=product))
@@ -103,7 +103,7 @@ def multiply(patches, dictionary, lam, n):
 
 def encode_on_threads(patches, dictionary, lam, n):
     """Code on two threads and on one, taking turns; `speed_up` is the ratio."""
-    X, D, encode = normalised(patches, slice(-n, None)), np.load(dictionary), CODERS[_FIRST]
+    X, D, encode = normalised_patches(patches, slice(-n, None)), np.load(dictionary), CODERS[_FIRST]
     two, one = (lambda k=k: encode(X, D, lam, tol=_TOL, n_threads=k) for k in (2, 1))
     two()
     Z, seconds = timed(two, one, at_least_s=2.0, clock=time.perf_counter)

@@ -53,7 +53,9 @@ def methods(setup, given, m):
     quick = [spams_ol(problem, n, 1, batch_size, note="one epoch") for batch_size in _BATCHES]
     arguments = problem | {"n": min(n, 1024), "n_epochs": 1, "batch_size": 256}
     note = f"one epoch of {arguments['n']} patches"
-    sklearn = Method("scikit-learn", "batch 256", scikit_learn.learn, arguments, "scikit-learn", 1, note)
+    sklearn = Method(
+        "scikit-learn", "batch 256", scikit_learn.learn_by_scikit_learn, arguments, "scikit-learn", 1, note
+    )
     return [*ours, *plain, slow, *quick, sklearn]
 
 
@@ -68,7 +70,7 @@ def _targets(rows):
     yield Target("SCC, m=1000: SPAMS OL at batch 1 over ours", value, 2000)
 
 
-def measure_growth(setup):
+def _measure_growth(setup):
     """Cost per patch against m, seconds per epoch against n, and ten epochs of the largest n, streamed."""
     sizes, rows, m_of_n = setup.sizes["n_patches"], Rows(), _M_OF_GROWTH
     given = patches_of(setup, max(sizes))
@@ -102,7 +104,7 @@ ITEM = Item(
     sizes={"n_patches": (10_000, 20_000), "n_references": (2048, 8192)},
 )  # fmt: skip
 GROWTH = Item(
-    "scaling", "Growth of the cost of learning with the atoms and with the patches", measure_growth,
+    "scaling", "Growth of the cost of learning with the atoms and with the patches", _measure_growth,
     sizes={
         "n_patches": ((10_000, 30_000, 100_000), (10_000, 100_000, 1_000_000)),
         "n_atoms": ((250, 500, 1000, 2000, 4000),) * 2,

@@ -14,9 +14,9 @@ from flyannot.benchmarks.scc.learning import learned_atoms
 from flyannot.descriptors.extract import describe, read_embryo
 from flyannot.descriptors.options import ExtractOptions
 from flyannot.features.groups import normalise_features
-from flyannot.features.image_features import atoms_of, features_of
+from flyannot.features.image_features import atoms_of_features, features_of
 from flyannot.features.options import PoolOptions
-from flyannot.scores.bootstrap import interval
+from flyannot.scores.bootstrap import bootstrap_interval
 from flyannot.scores.metrics import pair_counts
 
 _STRIDE_PX = 8
@@ -51,7 +51,7 @@ def measure(setup):
             row = {"features": name, "patch_px": patch_px, "n_images": len(mine), "auc": mine.mean()}
             if name != base:
                 drawn = setup.rng("bootstrap").integers(len(mine), size=(_N_SAMPLES, len(mine)))
-                low, high = interval((mine - areas[base])[drawn].mean(axis=1))
+                low, high = bootstrap_interval((mine - areas[base])[drawn].mean(axis=1))
                 row |= {"over": base, "difference_low": low, "difference_high": high}
             rows.append(row)
     return Finding(
@@ -83,7 +83,7 @@ def _features(setup, images, patch_px, way):
         mine = [i for i, s in enumerate(ranges) if s == stage_range]
         descriptors = np.concatenate([described[i].descriptors for i in mine])
         D, lam = learned_atoms(descriptors, way["n_atoms"], setup.rng("atoms"), n_epochs=_N_EPOCHS)
-        atoms = atoms_of(D, lam, extract.patch_px)
+        atoms = atoms_of_features(D, lam, extract.patch_px)
         for i in mine:
             rows[i] = features_of(described[i], atoms, options, view=images[i].view).features
     return np.array([rows[i] for i in range(len(images))])

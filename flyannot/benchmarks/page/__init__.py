@@ -9,7 +9,7 @@ from jinja2 import Environment, PackageLoader, StrictUndefined
 from flyannot.benchmarks.items import ITEMS, OURS, paper_values, papers
 from flyannot.benchmarks.page.figures import INSTALL, can_draw
 from flyannot.benchmarks.records import FOLDER, paths_of, read_record
-from flyannot.benchmarks.tables import MEASUREMENTS, is_number, tables_of
+from flyannot.benchmarks.tables import MEASUREMENTS, is_number_cell, tables_of
 from flyannot.runtime.atomic_file import write_text
 
 PAGE = "index.html"
@@ -45,7 +45,7 @@ def _environment():
         loader=PackageLoader("flyannot.benchmarks", "page"), autoescape=lambda name: name == PAGE,
         undefined=StrictUndefined, trim_blocks=True, lstrip_blocks=True,
     )  # fmt: skip
-    found.tests["number"] = is_number
+    found.tests["number"] = is_number_cell
     found.filters["base64"] = lambda path: base64.b64encode(path.read_bytes()).decode()
     found.filters["cell"] = lambda text: text.replace("|", "\\|")
     return found

@@ -23,7 +23,7 @@ REFERENCES = {
 }
 
 
-def why_absent(name):
+def why_reference_is_absent(name):
     """One line that says that a reference is absent and how to get it; "" if it is there, or for no name."""
     if not name or find_spec(REFERENCES[name].module):
         return ""

@@ -13,7 +13,7 @@ _SUMS = {"nnan", "nsz", "contract", "reassoc"}
 _STILL = 1e-3  # a support stands still at changes of this part of the largest of the last full sweep
 
 
-def full_sweep_cd(x, D, lam, *, tol, n_support=10_000, max_sweeps=10_000):
+def reference_full_sweep_cd(x, D, lam, *, tol, n_support=10_000, max_sweeps=10_000):
     """The code (n_atoms,) of one sample, float64, to a duality gap of tol / 2 |x|^2.
 
     n_support : most sweeps over the support between two sweeps over all atoms

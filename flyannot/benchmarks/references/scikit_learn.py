@@ -5,18 +5,18 @@ from contextlib import contextmanager
 
 import numpy as np
 
-from flyannot.benchmarks.measures import Stopwatch, graded_codes, graded_dictionary, normalised
-from flyannot.descriptors.sift import normalise
+from flyannot.benchmarks.measures import Stopwatch, graded_codes, graded_dictionary, normalised_patches
+from flyannot.descriptors.sift import normalise_descriptors
 
 _N_WARM = 64  # patches of a first small run
 _MOST_SWEEPS = 2_000
 
 
-def learn(patches, held, initial, lam, n, n_epochs, batch_size):
+def learn_by_scikit_learn(patches, held, initial, lam, n, n_epochs, batch_size):
     """Learn by MiniBatchDictionaryLearning, in float32, early stopping off."""
     from sklearn.decomposition import MiniBatchDictionaryLearning
 
-    X, D = normalise(np.load(patches, mmap_mode="r")[:n]), np.load(initial)
+    X, D = normalise_descriptors(np.load(patches, mmap_mode="r")[:n]), np.load(initial)
     options = {"n_components": len(D), "alpha": lam, "fit_algorithm": "cd", "batch_size": batch_size}
     options |= {"dict_init": D, "random_state": 0, "max_no_improvement": None, "tol": 0.0}
     MiniBatchDictionaryLearning(max_iter=1, **options).fit(X[:_N_WARM])
@@ -26,11 +26,11 @@ def learn(patches, held, initial, lam, n, n_epochs, batch_size):
     return graded_dictionary(fitted.components_, held, lam, **cost)
 
 
-def encode(patches, dictionary, lam, n, algorithm):
+def encode_by_scikit_learn(patches, dictionary, lam, n, algorithm):
     """Code the last n patches by sparse_encode; its "lasso_cd" or "lasso_lars"."""
     from sklearn.decomposition import sparse_encode
 
-    X, D = normalised(patches, slice(-n, None)), np.load(dictionary)
+    X, D = normalised_patches(patches, slice(-n, None)), np.load(dictionary)
     options = {"algorithm": algorithm, "alpha": lam, "n_jobs": 1}
     sparse_encode(X[:4], D, **options)
     with Stopwatch() as watch:

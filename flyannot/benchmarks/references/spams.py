@@ -2,17 +2,17 @@
 
 import numpy as np
 
-from flyannot.benchmarks.measures import Stopwatch, graded_codes, graded_dictionary, normalised, timed
-from flyannot.descriptors.sift import normalise
+from flyannot.benchmarks.measures import Stopwatch, graded_codes, graded_dictionary, normalised_patches, timed
+from flyannot.descriptors.sift import normalise_descriptors
 
 _N_WARM = 64  # patches of a first small run
 
 
-def learn(patches, held, initial, lam, n, n_epochs, batch_size):
+def learn_by_spams(patches, held, initial, lam, n, n_epochs, batch_size):
     """Learn by trainDL, online, from the first n patches."""
     import spams
 
-    X, D = normalise(np.load(patches, mmap_mode="r")[:n]).T, np.asfortranarray(np.load(initial).T)
+    X, D = normalise_descriptors(np.load(patches, mmap_mode="r")[:n]).T, np.asfortranarray(np.load(initial).T)
     options = {"lambda1": lam, "lambda2": 0.0, "mode": 2, "batchsize": batch_size, "numThreads": 1}
     spams.trainDL(X[:, :_N_WARM], D=D.copy("F"), iter=1, verbose=False, **options)
     n_steps = n_epochs * -(-X.shape[1] // batch_size)
@@ -22,11 +22,11 @@ def learn(patches, held, initial, lam, n, n_epochs, batch_size):
     return graded_dictionary(D.T, held, lam, **cost) | {"batch_size": batch_size}
 
 
-def encode(patches, dictionary, lam, n):
+def encode_by_spams(patches, dictionary, lam, n):
     """Code the last n patches."""
     import spams
 
-    X, D = normalised(patches, slice(-n, None)), np.load(dictionary)
+    X, D = normalised_patches(patches, slice(-n, None)), np.load(dictionary)
 
     def theirs():
         return spams.lasso(X.T, D=np.asfortranarray(D.T), lambda1=lam, mode=2, numThreads=1)
@@ -41,7 +41,7 @@ def time_codes_at_batch_1(patches, initial, lam, n=16):
     import spams
 
     D = np.asfortranarray(np.load(initial).T)
-    X = np.asfortranarray(normalise(np.load(patches, mmap_mode="r")[:n]).T)
+    X = np.asfortranarray(normalise_descriptors(np.load(patches, mmap_mode="r")[:n]).T)
     options = {"lambda1": lam, "mode": 2, "numThreads": 1}
 
     def codes():

@@ -22,7 +22,7 @@ from flyannot.dataset.importers.wu2016 import STAGE_RANGE
 from flyannot.descriptors.extract import describe
 from flyannot.descriptors.options import ExtractOptions
 from flyannot.features.groups import Groups, group_features, groups_of, normalise_features
-from flyannot.features.image_features import atoms_of, features_of
+from flyannot.features.image_features import atoms_of_features, features_of
 from flyannot.features.options import PoolOptions
 from flyannot.scores.metrics import NOT_ANATOMY, Outcome, evaluate
 
@@ -53,7 +53,7 @@ class Pictures:
     note: str
 
 
-def annotated_pictures(setup):
+def _annotated_pictures(setup):
     """The `Pictures` there are: patterns of Wu et al., else the images of stage range 4-6."""
     patterns = drawn_patterns(setup)
     if patterns is not None:
@@ -83,7 +83,7 @@ def annotated_pictures(setup):
 
 def measure(setup):
     """Learn, code, pool by maximum, and evaluate linear SVMs by cross-validation over genes."""
-    paper, pictures = paper_values("scc", "fig-5"), annotated_pictures(setup)
+    paper, pictures = paper_values("scc", "fig-5"), _annotated_pictures(setup)
     stride_px = 8 * setup.sizes["coarseness"]
     options = ExtractOptions(patch_px=pictures.patch_px, stride_px=stride_px, min_std=2)
     described = [describe(grey, options) for grey in pictures.greys]
@@ -119,7 +119,7 @@ def _pooled(setup, described, who, m):
     descriptors, rng = np.concatenate([d.descriptors for d in described]), setup.rng("atoms")
     rows = rng.permutation(len(descriptors))[: setup.sizes["n_learn"]]
     D, lam = learned_atoms(descriptors[rows], m, rng, **_LEARNERS[who])
-    atoms, options = atoms_of(D, lam, np.unique(described[0].patch_px)), PoolOptions(grid=_GRID)
+    atoms, options = atoms_of_features(D, lam, np.unique(described[0].patch_px)), PoolOptions(grid=_GRID)
     return np.stack([features_of(one, atoms, options).features for one in described])
 
 

@@ -65,7 +65,7 @@ def measure_rates(setup):
         given = patches_of(setup, n, s)
         sources.append(given.source)
         adaptive = plain_loop(given.problem(setup.sizes["n_atoms"]), n, _N_EPOCHS, "paper")
-        found = setup.run(learn_at_rates, adaptive.arguments | {"grid": grid})["runs"]
+        found = setup.run(_learn_at_rates, adaptive.arguments | {"grid": grid})["runs"]
         rows += [{"stage_range": s} | run for run in found]
         runs[s] = found[0], min(found[1:], key=lambda run: run["objective"])
     return Finding(
@@ -83,7 +83,7 @@ def measure_rates(setup):
     )  # fmt: skip
 
 
-def learn_at_rates(grid, settings, **problem):
+def _learn_at_rates(grid, settings, **problem):
     """In a worker: learn at the adaptive rate, then at every natural one."""
     runs = []
     for rate in (None, *((a, b) for a in grid for b in grid)):

@@ -9,13 +9,13 @@ import time
 import numpy as np
 
 from flyannot.benchmarks.compare_methods import Method
-from flyannot.benchmarks.measures import Stopwatch, exact_objective, graded_dictionary, normalised
-from flyannot.benchmarks.references import spams, why_absent
+from flyannot.benchmarks.measures import Stopwatch, exact_objective, graded_dictionary, normalised_patches
+from flyannot.benchmarks.references import spams, why_reference_is_absent
 from flyannot.benchmarks.references.plain_scc import PlainSCC
-from flyannot.descriptors.sift import normalise
+from flyannot.descriptors.sift import normalise_descriptors
 from flyannot.runtime.blas_threads import one_blas_thread
 from flyannot.sparse.fit import default_lam, random_patches, run_epoch
-from flyannot.sparse.fit import learn as epochs_of
+from flyannot.sparse.fit import learn_dictionary as epochs_of
 from flyannot.sparse.learners import LEARNERS
 from flyannot.steps.learn_dict import NormalisedPatches
 
@@ -46,17 +46,17 @@ def our_ol(problem, n, n_epochs, batch_size):
 def spams_ol(problem, n, n_epochs, batch_size, **more):
     """SPAMS's online learning, the program of the papers."""
     arguments = problem | {"n": n, "n_epochs": n_epochs, "batch_size": batch_size}
-    return Method("SPAMS OL", f"batch {batch_size}", spams.learn, arguments, "spams", **more)
+    return Method("SPAMS OL", f"batch {batch_size}", spams.learn_by_spams, arguments, "spams", **more)
 
 
-def any_ol(problem, n, n_epochs, batch_size):
+def reference_ol(problem, n, n_epochs, batch_size):
     """SPAMS's online learning, or our own where SPAMS is absent."""
-    return (our_ol if why_absent("spams") else spams_ol)(problem, n, n_epochs, batch_size)
+    return (our_ol if why_reference_is_absent("spams") else spams_ol)(problem, n, n_epochs, batch_size)
 
 
-def who_is_ol():
+def name_of_reference_ol():
     """Which program stands for the paper's OL, for people."""
-    absent = why_absent("spams")
+    absent = why_reference_is_absent("spams")
     return f"our own OL ({absent})" if absent else "SPAMS's trainDL, the program of the paper"
 
 
@@ -67,7 +67,7 @@ def hours(us_per_sample, n_patches, n_epochs):
 
 def learned_atoms(descriptors, n_atoms, rng, *, n_epochs, learner="scc", **settings):
     """A dictionary of descriptors (uint8), float32, and its lam."""
-    X = normalise(descriptors)
+    X = normalise_descriptors(descriptors)
     lam = float(default_lam(X.shape[1]))
     learner = LEARNERS[learner](random_patches(X, n_atoms, rng), len(X), lam=lam, **settings)
     list(epochs_of(X, learner, n_epochs=n_epochs, rng=rng, n_evaluated=0))
@@ -76,7 +76,7 @@ def learned_atoms(descriptors, n_atoms, rng, *, n_epochs, learner="scc", **setti
 
 def learn_dictionaries(patches, initial, lam, n, n_epochs):
     """In a worker: learn by SCC; files of the dictionaries after the `last` epoch and the `last_but_one`."""
-    X, kept = normalised(patches, slice(n)), []
+    X, kept = normalised_patches(patches, slice(n)), []
     learner = LEARNERS["scc"](np.load(initial), len(X), lam=lam)
     for _ in epochs_of(X, learner, n_epochs=n_epochs, rng=_rng(), n_evaluated=0):
         kept.append(np.array(learner.D))
@@ -91,7 +91,7 @@ def learn(patches, held, initial, lam, n, n_epochs, learner="scc", settings=None
 
     `trace` holds (seconds, objective) of every epoch.
     """
-    X = normalise(np.load(patches, mmap_mode="r")[:n])
+    X = normalise_descriptors(np.load(patches, mmap_mode="r")[:n])
     return _learned(X, held, initial, lam, n_epochs, learner, settings or {}, time.process_time)
 
 
@@ -106,7 +106,7 @@ def _learned(X, held, initial, lam, n_epochs, learner, settings, clock):
     warm = make(D, _N_WARM, lam=lam, **settings)
     list(epochs_of(X[:_N_WARM], warm, n_epochs=2, rng=_rng(), n_evaluated=0))
     made, trace, seconds = make(D, len(X), lam=lam, **settings), [], 0.0
-    sample = normalised(held, slice(None))
+    sample = normalised_patches(held, slice(None))
     with one_blas_thread():  # as `flyannot learn-dict` holds it: BLAS's idle threads spin on beside ours
         for rng in _rng().spawn(n_epochs + 1)[1:]:  # as `fit.learn` draws
             if seconds:

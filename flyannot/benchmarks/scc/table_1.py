@@ -6,11 +6,11 @@ from flyannot.benchmarks.findings import PROJECTED, Check, Comparison, Finding, 
 from flyannot.benchmarks.inputs.patches import patches_of
 from flyannot.benchmarks.items import Item, paper_values, papers
 from flyannot.benchmarks.measures import timed_steps
-from flyannot.benchmarks.references import spams, why_absent
-from flyannot.benchmarks.scc.learning import PATCHES_AT_BATCH_1, any_ol, hours, who_is_ol
+from flyannot.benchmarks.references import spams, why_reference_is_absent
+from flyannot.benchmarks.scc.learning import PATCHES_AT_BATCH_1, hours, name_of_reference_ol, reference_ol
 from flyannot.benchmarks.tables import listed
-from flyannot.descriptors.sift import normalise
-from flyannot.sparse.fit import learn
+from flyannot.descriptors.sift import normalise_descriptors
+from flyannot.sparse.fit import learn_dictionary
 from flyannot.sparse.kernels import kernel
 from flyannot.sparse.learners.scc.kernels import solve_code, store_code
 from flyannot.sparse.learners.scc.learner import SCC
@@ -44,7 +44,7 @@ def measure(setup):
     theirs = np.divide(paper["ol"]["total"], paper["scc"]["total"])
     return Finding(
         source=given.source,
-        variant=f"SCC paper and released, 3 sweeps, float32; OL is {who_is_ol()}, batch 1",
+        variant=f"SCC paper and released, 3 sweeps, float32; OL is {name_of_reference_ol()}, batch 1",
         why=f"OL is {_quicker(paper['ol']['total'], ol)} as fast as in the paper by the machine alone, our "
         f"SCC {_quicker(paper['scc']['total'], scc)}: it visits only the atoms that a bound cannot rule out.",
         checks=list(_checks(speed_up, rows.where(who=_PAPER))),
@@ -65,9 +65,9 @@ def measure(setup):
 
 def _ol_parts(setup, problem, m):
     """us per visit of OL at batch 1; only of SPAMS are the parts known."""
-    ol = any_ol(problem, PATCHES_AT_BATCH_1[m], 1, batch_size=1)
+    ol = reference_ol(problem, PATCHES_AT_BATCH_1[m], 1, batch_size=1)
     total, z = setup.run(ol.measure, ol.arguments)["us_per_sample"], None
-    if not why_absent("spams"):
+    if not why_reference_is_absent("spams"):
         files = {name: problem[name] for name in ("patches", "initial", "lam")}
         z = min(setup.run(spams.time_codes_at_batch_1, files)["us_per_sample"], total)
     return {"us_of_z": z, "us_of_D": None if z is None else total - z, "us_of_total": total}
@@ -75,9 +75,9 @@ def _ol_parts(setup, problem, m):
 
 def time_scc(patches, initial, lam, variant):
     """In a worker: us per visit of codes, dictionary, both; the least of some epochs from one warm state."""
-    X = normalise(np.load(patches))
+    X = normalise_descriptors(np.load(patches))
     learner = SCC(np.load(initial), len(X), lam=lam, variant=variant)
-    list(learn(X, learner, n_epochs=_N_WARM_EPOCHS, rng=np.random.default_rng(1), n_evaluated=0))
+    list(learn_dictionary(X, learner, n_epochs=_N_WARM_EPOCHS, rng=np.random.default_rng(1), n_evaluated=0))
     state, seconds = learner.state(), {SCC: [], CodesOnly: []}
     for _ in range(_N_EPOCHS):
         for kind, times in seconds.items():

@@ -53,7 +53,7 @@ def measure(setup):
     return Finding(
         source=all_of(sources),
         variant="SCC paper and released, 3 sweeps, 10 epochs, float32; OL is our own, and "
-        f"{learning.who_is_ol()}",
+        f"{learning.name_of_reference_ol()}",
         why=_why(ends),
         checks=list(_checks(at_1, objective)),
         targets=[Target("speed-up over OL at batch 1, least times the paper's",
@@ -71,7 +71,7 @@ def _n_of_paper(stage_range):
 
 def _methods(sizes, given, m):
     """By name, all that learn m atoms from one stage range."""
-    problem, any_ol = given.problem(m), learning.any_ol
+    problem, any_ol = given.problem(m), learning.reference_ol
     at_1, at_64, at_512 = (
         min(given.n, n) for n in (learning.PATCHES_AT_BATCH_1[m], sizes["n_at_64"], sizes["n_at_512"])
     )

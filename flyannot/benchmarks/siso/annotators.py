@@ -3,7 +3,7 @@
 import numpy as np
 
 from flyannot.benchmarks.measures import Stopwatch
-from flyannot.benchmarks.references.full_sweep_cd import full_sweep_cd
+from flyannot.benchmarks.references.full_sweep_cd import reference_full_sweep_cd
 from flyannot.benchmarks.references.scikit_learn import lasso_codes, spread_labels
 from flyannot.classifiers import CLASSIFIERS
 from flyannot.classifiers.siso import FRACTION
@@ -23,7 +23,7 @@ _TOL = 1e-5  # of the gap of a code, as part of 1/2 |y|^2: what flyannot's class
 _N_WARM = 20  # rows of a first small fit
 
 
-def fitted(method, X, Y, rng):
+def fitted_annotator(method, X, Y, rng):
     """Fit on labelled rows: a function from queries (n_queries, n_features) to values, and the seconds."""
     if method in _CODES:
         A = unit_rows(X)
@@ -37,11 +37,11 @@ def fitted(method, X, Y, rng):
     return model.decision_values, watch.seconds
 
 
-def answered(method, X, Y, queries, rng):
+def answered_queries(method, X, Y, queries, rng):
     """The values of queries, the seconds of fitting, and those of the queries."""
     if method == SPREADING:
         return spread_labels(unit_rows(X), Y, unit_rows(queries))
-    answer, seconds = fitted(method, X, Y, rng)
+    answer, seconds = fitted_annotator(method, X, Y, rng)
     with Stopwatch() as watch:
         values = answer(queries)
     return values, seconds, watch.seconds
@@ -66,7 +66,7 @@ def _as_published(X, A):
 
 def _by_cd(X, A):
     """By sweeps over the support between sweeps over all rows."""
-    return np.array([full_sweep_cd(x, A, FRACTION, tol=_TOL) for x in X])
+    return np.array([reference_full_sweep_cd(x, A, FRACTION, tol=_TOL) for x in X])
 
 
 _CODES = {LASSO: _by_lasso, PUBLISHED: _as_published, CD: _by_cd}

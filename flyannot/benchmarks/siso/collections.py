@@ -8,7 +8,15 @@ import numpy as np
 from flyannot.benchmarks.findings import PROJECTED, Check, Comparison, Finding, Panel, Rows, Series
 from flyannot.benchmarks.inputs.labelled_vectors import corel5k, embryo_words
 from flyannot.benchmarks.items import Item, paper_values
-from flyannot.benchmarks.siso.annotators import HASH, HASH_EXACT, LASSO, SISO, SPREADING, VARIANT, answered
+from flyannot.benchmarks.siso.annotators import (
+    HASH,
+    HASH_EXACT,
+    LASSO,
+    SISO,
+    SPREADING,
+    VARIANT,
+    answered_queries,
+)
 from flyannot.scores.average_precision import mean_average_precision
 
 _ALL = ("svm", "ridge", "knn", SPREADING, SISO, HASH)
@@ -64,7 +72,7 @@ def annotate(labelled, method, n_queries, seed):
     with np.load(labelled) as arrays:
         X, Y, queries, truth = (arrays[name] for name in ("X", "Y", "X_test", "Y_test"))
     queries, truth = queries[:n_queries], truth[:n_queries]
-    values, seconds_of_fit, seconds = answered(method, X, Y, queries, np.random.default_rng(seed))
+    values, seconds_of_fit, seconds = answered_queries(method, X, Y, queries, np.random.default_rng(seed))
     return {
         "seconds_of_fit": seconds_of_fit, "seconds_of_queries": seconds, "seconds": seconds_of_fit + seconds,
         "n_queries": len(queries), "ms_per_query": 1000 * seconds / len(queries),
@@ -73,7 +81,7 @@ def annotate(labelled, method, n_queries, seed):
     }  # fmt: skip
 
 
-def measure_methods(setup, collection, paper):
+def _measure_methods(setup, collection, paper):
     """Tables 2 and 4: the time and the MAP of all methods."""
     rows, source = collection.annotated(setup, _ALL)
     ranked = sorted(rows, key=lambda row: -row["map"])
@@ -120,7 +128,7 @@ def _comparisons_of_methods(rows, hours):
         yield Comparison(f"total time of {name} over hash-siso", "x", theirs / hours[HASH], ours, remark)
 
 
-def measure_solvers(setup, collection, paper):
+def _measure_solvers(setup, collection, paper):
     """Tables 3 and 5: LASSO, SISO, hash-SISO, and hash-SISO that goes on to SISO's result."""
     rows, source = collection.annotated(setup, _SOLVERS)
     found = {row["method"]: row for row in rows}
@@ -178,7 +186,7 @@ def _comparisons_of_solvers(found, paper):
         yield Comparison(f"{name} over {over}, a query", "x", *both)
 
 
-def measure_shares(setup, collection, paper):
+def _measure_shares(setup, collection, paper):
     """Figures 2 and 4: MAP at every share tau of the labelled rows; on embryos LASSO must have SISO's."""
     methods = (*_ALL, LASSO) if collection is EMBRYOS else _ALL
     rows, source = collection.annotated(setup, methods, setup.sizes["taus"])
@@ -221,9 +229,9 @@ EMBRYOS = Collection(  # SISO takes 1 s a query
 )
 COREL5K = Collection(corel5k, "corel5k", {"n_labelled": (1800, 4500), "n_queries": (30, 500)})
 
-TABLE_2 = EMBRYOS.item("table-2", "Annotation by many methods on embryos: time and MAP", measure_methods)
-TABLE_3 = EMBRYOS.item("table-3", "LASSO, SISO and hash-SISO on embryos", measure_solvers)
-TABLE_4 = COREL5K.item("table-4", "Annotation by many methods on Corel5k: time and MAP", measure_methods)
-TABLE_5 = COREL5K.item("table-5", "LASSO, SISO and hash-SISO on Corel5k", measure_solvers)
-FIG_2 = EMBRYOS.item("fig-2", "MAP against the share of labelled data, embryos", measure_shares, taus=_TAUS)
-FIG_4 = COREL5K.item("fig-4", "MAP against the share of labelled data, Corel5k", measure_shares, taus=_TAUS)
+TABLE_2 = EMBRYOS.item("table-2", "Annotation by many methods on embryos: time and MAP", _measure_methods)
+TABLE_3 = EMBRYOS.item("table-3", "LASSO, SISO and hash-SISO on embryos", _measure_solvers)
+TABLE_4 = COREL5K.item("table-4", "Annotation by many methods on Corel5k: time and MAP", _measure_methods)
+TABLE_5 = COREL5K.item("table-5", "LASSO, SISO and hash-SISO on Corel5k", _measure_solvers)
+FIG_2 = EMBRYOS.item("fig-2", "MAP against the share of labelled data, embryos", _measure_shares, taus=_TAUS)
+FIG_4 = COREL5K.item("fig-4", "MAP against the share of labelled data, Corel5k", _measure_shares, taus=_TAUS)

@@ -6,9 +6,18 @@ from flyannot.benchmarks.findings import Check, Comparison, Finding, Panel, Rows
 from flyannot.benchmarks.inputs.patches import descriptors_of
 from flyannot.benchmarks.items import Item, paper_values
 from flyannot.benchmarks.measures import Stopwatch
-from flyannot.benchmarks.siso.annotators import CD, HASH, HASH_EXACT, LASSO, PUBLISHED, SISO, VARIANT, fitted
+from flyannot.benchmarks.siso.annotators import (
+    CD,
+    HASH,
+    HASH_EXACT,
+    LASSO,
+    PUBLISHED,
+    SISO,
+    VARIANT,
+    fitted_annotator,
+)
 from flyannot.benchmarks.tables import listed
-from flyannot.descriptors.sift import normalise
+from flyannot.descriptors.sift import normalise_descriptors
 
 _SIZES = {
     "n_vectors": (  # of full runs the paper's, from the third on
@@ -104,9 +113,9 @@ def _vectors(setup, wanted):
 
 def answer(vectors, labels, method, n, n_queries, n_alone, at_once, seed):
     """In a worker: one method among n labelled vectors, which come after the queries."""
-    X, labels = normalise(np.load(vectors, mmap_mode="r")[: n_queries + n]), np.load(labels)
+    X, labels = normalise_descriptors(np.load(vectors, mmap_mode="r")[: n_queries + n]), np.load(labels)
     Y = labels[n_queries : n_queries + n, None] == np.arange(labels.max() + 1)
-    ask, seconds_of_fit = fitted(method, X[n_queries:], Y, np.random.default_rng(seed))
+    ask, seconds_of_fit = fitted_annotator(method, X[n_queries:], Y, np.random.default_rng(seed))
     ways = [("one at a time", [X[i : i + 1] for i in range(n_alone)])]
     ways += [("at once", [X[:n_queries]])] if at_once else []
     rows = []

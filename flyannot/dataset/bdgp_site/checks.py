@@ -1,7 +1,7 @@
 """Is a file that arrived what it should be?  Its bytes decide, not its name and not what the server says."""
 
-from flyannot.dataset.importers.bdgp import kind_of
-from flyannot.dataset.importers.source_tables import read_rows
+from flyannot.dataset.importers.bdgp import kind_of_dump
+from flyannot.dataset.importers.source_tables import read_source_rows
 from flyannot.errors import FlyannotError
 
 MOST_BYTES_OF_IMAGE = 50_000_000
@@ -9,7 +9,7 @@ MOST_BYTES_OF_TABLE = 500_000_000
 _PICTURES = (b"\xff\xd8\xff", b"\x89PNG\r\n\x1a\n", b"BM", b"GIF8", b"II*\0", b"MM\0*")
 
 
-def wrong_with_image(path):
+def fault_of_fetched_image(path):
     """Why this is no picture that can be read; "" if it is one."""
     from flyannot.descriptors.image_file import UnreadableImage
     from flyannot.descriptors.standard_image import read_grey
@@ -25,13 +25,13 @@ def wrong_with_image(path):
     return ""
 
 
-def wrong_with_table(path, kind):
+def fault_of_fetched_table(path, kind):
     """Why this is not the dump of that kind; "" if it is."""
     with open(path, "rb") as file:
         if _is_page(file.read(512)):
             return "a web page, not a table"
     try:
-        kinds = [kind_of(cells) for _, cells, fault in read_rows(path) if not fault]
+        kinds = [kind_of_dump(cells) for _, cells, fault in read_source_rows(path) if not fault]
     except FlyannotError as error:
         return f"a damaged table: {error}"
     if not kinds or kinds.count(kind) < 0.9 * len(kinds):

@@ -15,7 +15,7 @@ import httpx
 from tenacity import Retrying, retry_if_exception_type, wait_exponential
 
 from flyannot import __version__
-from flyannot.runtime.atomic_file import locked, replacing
+from flyannot.runtime.atomic_file import locked_output, replacing
 
 log = logging.getLogger("flyannot")
 _TRANSIENT = {408, 425, 429, 500, 502, 503, 504}
@@ -169,7 +169,7 @@ def download(client, url, path, check, limiter, policy, *, most_bytes):
 
 def _attempt(client, url, path, check, limiter, attempt_s, most_bytes):
     limiter.wait()
-    with locked(path), replacing(path) as beside:
+    with locked_output(path), replacing(path) as beside:
         got = _received(client, url, beside, limiter, attempt_s, most_bytes)
         if got.n_bytes == 0:
             raise _Again("an empty file")

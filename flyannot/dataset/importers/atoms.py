@@ -128,7 +128,7 @@ def as_rows(D, n_features, *, atoms_in=None):
     return _checked(atoms), fits[0]
 
 
-def scaled(D):
+def scaled_atoms(D):
     """Atoms scaled to norm 1; those of norm 0 stay."""
     norms = np.linalg.norm(D, axis=1, keepdims=True)
     return D / np.where(norms > 0, norms, 1)

@@ -14,7 +14,7 @@ _N_IMAGE_CELLS = 7  # symbol, CG number, clone, FBgn, project, image, stage; lat
 _VIEWS = ("lateral", "dorsal", "ventral")
 
 
-def kind_of(cells):
+def kind_of_dump(cells):
     """Which dump a row of so many cells is of: "images", "terms", or None."""
     if len(cells) >= _N_IMAGE_CELLS:
         return "images"
@@ -23,7 +23,7 @@ def kind_of(cells):
 
 def _parser_of(kind, _):
     def parse(table, line, cells):
-        if kind_of(cells) != kind:
+        if kind_of_dump(cells) != kind:
             raise ValueError(BAD_ROW)
         return of_kind(table, line, *cells)
 
@@ -47,7 +47,7 @@ def _dumps_in(folder):
 
 
 TABLES = TableFormat(
-    kind_of,
+    kind_of_dump,
     _parser_of,
     has_header=False,
     columns=f"name {' and '.join(DUMPS.values())}, with rows of 5 and of 7 or more cells, gzipped or not",

@@ -4,7 +4,7 @@ import re
 from collections import defaultdict
 from dataclasses import dataclass
 
-from flyannot.dataset.importers.source_tables import header_of, named_columns, read_rows
+from flyannot.dataset.importers.source_tables import header_of, named_columns, read_source_rows
 from flyannot.errors import InputError
 
 _FBGN = re.compile(r"FBgn\d{7}")
@@ -108,7 +108,7 @@ def read_genes(path):
                 fix="name a table with the columns fbgn, gene and perhaps cg",
             )
     genes = Genes()
-    for line, cells, fault in read_rows(path):
+    for line, cells, fault in read_source_rows(path):
         if line > 1 and not fault:
             cells = {name: _cell(cells, at) for name, at in places.items()}
             genes.add(cells["fbgn"], cells["gene"], cells["cg"], cells["synonyms"].split("|"))

@@ -111,7 +111,7 @@ def write_tables(staged, images, terms, log, sources, *, one_gene=()):
     return summary
 
 
-def summary_text(summary):
+def text_of_summary(summary):
     """What was taken, what was rejected and why, stage range by stage range, and the terms by frequency."""
     blocks = [
         *(_sort(sort, counts) for sort, counts in summary["log"].items()),

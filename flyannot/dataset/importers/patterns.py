@@ -48,10 +48,10 @@ def read_patterns(path):
         raise
     except Exception as error:  # a damaged header raises whatever Python's tokenizer does
         raise DataError(f"{path} is no readable npz file: {error}", fix=_FIX) from error
-    return checked(path, arrays)
+    return checked_patterns(path, arrays)
 
 
-def checked(path, arrays):
+def checked_patterns(path, arrays):
     """The arrays, if nothing is wrong with them; DataError names the file and the array."""
     fault = next((f'the array "{name}" is missing' for name in _ARRAYS if name not in arrays), None)
     fault = fault or _pattern_fault(arrays["patterns"], arrays["mask"]) or _text_fault(arrays)

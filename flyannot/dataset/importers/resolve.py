@@ -40,7 +40,7 @@ class Resolved:
     one_gene: list  # (name, name) of genes that share an image
 
 
-def resolve(image_rows, term_rows, genes, pictures, log, *, only_annotated=False):
+def resolve_tables(image_rows, term_rows, genes, pictures, log, *, only_annotated=False):
     """Decide what is taken; whatever is not is entered in the log.
 
     Parameters

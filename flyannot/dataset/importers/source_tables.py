@@ -22,7 +22,7 @@ CONTROL = "holds a control character"
 NO_TUPLE = "not a tuple of texts"
 
 
-def read_rows(path):
+def read_source_rows(path):
     """Every row of a table that is not empty.
 
     Parameters
@@ -62,7 +62,7 @@ def read_rows(path):
 
 def header_of(path):
     """The cells of the first row, or []."""
-    return next((cells for _, cells, _ in read_rows(path)), [])
+    return next((cells for _, cells, _ in read_source_rows(path)), [])
 
 
 def named_columns(header, wanted):

@@ -35,7 +35,7 @@ _RESERVED = {
 }  # fmt: skip
 
 
-def mask():
+def ellipse_mask():
     """Where the embryo is: bool array (16, 32); a pattern fills it column by column."""
     return np.array([[first <= at <= last for at in range(1, 33)] for first, last in _SPANS])
 
@@ -72,7 +72,7 @@ def read_stanmf(path, genes_table):
         )
     arrays = {
         "patterns": patterns[list(genes)],
-        "mask": mask(),
+        "mask": ellipse_mask(),
         "image_id": np.array([f"wu{at + 1:04d}" for at in genes]),
         "gene": np.array([gene.symbol for gene in genes.values()]),
         "fbgn": np.array([gene.fbgn for gene in genes.values()]),
@@ -96,7 +96,7 @@ def _read_patterns(path):
         raise InputError(f"{path} is not UTF-8 text", fix=_FIX) from None
     except (OSError, EOFError, zlib.error, tarfile.TarError, csv.Error) as error:
         raise InputError(f"cannot read {path}: {error}", fix=_FIX) from error
-    n_pixels = int(mask().sum())
+    n_pixels = int(ellipse_mask().sum())
     if len(rows) != n_pixels + 1:
         raise DataError(f"{path} has {len(rows):,} rows, not a header and {n_pixels}", fix=_FIX)
     columns = [name.strip() for name in rows[0][1:]]

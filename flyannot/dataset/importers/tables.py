@@ -10,8 +10,8 @@ from typing import ClassVar
 from flyannot.dataset.importers.genes import Genes, read_genes
 from flyannot.dataset.importers.import_log import ImportLog, Rejected, write_tables
 from flyannot.dataset.importers.pictures import Pictures
-from flyannot.dataset.importers.resolve import resolve
-from flyannot.dataset.importers.source_tables import header_of, read_rows
+from flyannot.dataset.importers.resolve import resolve_tables
+from flyannot.dataset.importers.source_tables import header_of, read_source_rows
 from flyannot.errors import InputError
 from flyannot.options import FilePath, Flag, Options, option
 from flyannot.runtime.atomic_folder import new_folder
@@ -85,7 +85,7 @@ class TableFormat:
         """The usable Rows of a table; the others are entered in the ImportLog."""
         table, rows = Path(path).name, []
         parse = self.parser_of(kind, header_of(path))
-        for number, (line, cells, fault) in enumerate(read_rows(path)):
+        for number, (line, cells, fault) in enumerate(read_source_rows(path)):
             if number == 0 and self.has_header:
                 continue
             try:
@@ -133,7 +133,7 @@ def import_tables(tables, sources, folder, options, *, force=False):
     if tables.names_genes:
         genes.learn(row for some in rows.values() for row in some)
     pictures = Pictures(image_folder)
-    resolved = resolve(
+    resolved = resolve_tables(
         rows["images"], rows.get("terms", ()), genes, pictures, log, only_annotated=options.only_annotated
     )
     if not resolved.images:

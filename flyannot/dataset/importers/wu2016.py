@@ -11,8 +11,8 @@ from typing import ClassVar
 from flyannot.dataset.folder import read_annotations
 from flyannot.dataset.importers import Importer
 from flyannot.dataset.importers.import_log import ImportLog, write_tables
-from flyannot.dataset.importers.patterns import checked, is_npz, read_patterns, render_patterns
-from flyannot.dataset.importers.source_tables import header_of, named_columns, read_rows
+from flyannot.dataset.importers.patterns import checked_patterns, is_npz, read_patterns, render_patterns
+from flyannot.dataset.importers.source_tables import header_of, named_columns, read_source_rows
 from flyannot.dataset.importers.stanmf import read_stanmf
 from flyannot.errors import InputError
 from flyannot.options import FilePath, Options, option
@@ -87,7 +87,7 @@ def _read(source, genes_table):
             )
         arrays, log = read_stanmf(source, genes_table)
         terms = _terms_of_genes(genes_table, set(arrays["fbgn"].tolist()))
-        return checked(source, arrays), log, terms, genes_table
+        return checked_patterns(source, arrays), log, terms, genes_table
     if genes_table:
         raise InputError(f"{source} needs no table of genes", fix="leave out --genes")
     arrays, log, table = read_patterns(source), ImportLog(("images",)), source.parent / "annotations.csv"
@@ -106,7 +106,7 @@ def _terms_of_genes(path, fbgns):
     if None in places.values():
         return []
     found = {}
-    for _, cells, fault in read_rows(path):
+    for _, cells, fault in read_source_rows(path):
         if not fault and len(cells) > max(places.values()):
             row = {name: cells[at] for name, at in places.items()}
             if row["fbgn"] in fbgns and row["stage_range"] == STAGE_RANGE and row["term"]:

@@ -12,7 +12,7 @@ import numpy as np
 from scipy.sparse import csr_array
 
 from flyannot.dataset.synthetic.anatomy import ASPECT, FOLDS, TERMS, distance_to_line, region_mask
-from flyannot.descriptors.geometry import blurred, depths_px, enlarged
+from flyannot.descriptors.geometry import blurred_image, depths_px, enlarged_image
 from flyannot.stage_ranges import rng_for
 
 HEIGHT_PX, WIDTH_PX = 128, 320
@@ -66,7 +66,7 @@ def body_frame(stage_range, rng):
     return Frame(x, y, depth_px, np.clip(depth_px * (0.6 + 0.15 * smooth_noise(rng, 1)), 0, 1))
 
 
-def cell_lattice(frame, spacing_px, rng):
+def _cell_lattice(frame, spacing_px, rng):
     """Cells side by side: a field in about [-1, 1], high in the middle of each cell.
 
     Three waves at 120 degrees make a honeycomb; a wobble of the phase makes it tissue.
@@ -87,7 +87,7 @@ def _folds(frame, stage_range, view, rng):
         distance_px = 62 * distance_to_line(points, x, y)
         depth, width = rng.uniform([1.5, 1.6], [6.0, 4.5])
         height -= depth * np.exp(-((distance_px / width) ** 2))
-    return enlarged(height, 2)
+    return enlarged_image(height, 2)
 
 
 def _cell_layer(frame, rng):
@@ -99,11 +99,11 @@ def _cell_layer(frame, rng):
     return layer, layer * (rng.uniform(0.3, 1.2) * cells + rng.uniform(-4.0, 1.0))
 
 
-def body_light(frame, stage_range, view, rng):
+def _body_light(frame, stage_range, view, rng):
     """The unstained body in relief: light (HEIGHT_PX, WIDTH_PX), about 0.8 with lit and shaded slopes."""
     yolk, grain = {"1-3": (2.6, 1.3), "11-12": (1.2, 0.8), "13-16": (1.6, 0.8)}.get(stage_range, (1.0, 0.7))
     height = yolk * (smooth_noise(rng, 4.5) + 2.0 * smooth_noise(rng, 10)) + grain * smooth_noise(rng, 1.3)
-    height += rng.uniform(0.1, 0.6) * grain * cell_lattice(frame, 4.2, rng)
+    height += rng.uniform(0.1, 0.6) * grain * _cell_lattice(frame, 4.2, rng)
     height += _folds(frame, stage_range, view, rng)
     level = rng.uniform(0.78, 0.91) + 0.02 * smooth_noise(rng, 40)
     if stage_range != "1-3":
@@ -122,7 +122,7 @@ def _solid(frame, rng):
 
 
 def _sheet(frame, rng):
-    return 0.85 + 0.16 * cell_lattice(frame, 4.4, rng) + 0.1 * smooth_noise(rng, 6)
+    return 0.85 + 0.16 * _cell_lattice(frame, 4.4, rng) + 0.1 * smooth_noise(rng, 6)
 
 
 def _dots(frame, rng):
@@ -131,7 +131,7 @@ def _dots(frame, rng):
 
 
 def _fibres(frame, rng):
-    strands = blurred(rng.standard_normal(_SHAPE, dtype="f4"), (5, 1.1), truncate=3)
+    strands = blurred_image(rng.standard_normal(_SHAPE, dtype="f4"), (5, 1.1), truncate=3)
     return np.clip(0.8 + 0.45 * strands / strands.std(), 0, None)
 
 
@@ -142,7 +142,7 @@ def _yolk(frame, rng):
 TEXTURES = {"solid": _solid, "sheet": _sheet, "dots": _dots, "fibres": _fibres, "yolk": _yolk}
 
 
-def term_stain(frame, stage_range, term, view, rng):
+def _term_stain(frame, stage_range, term, view, rng):
     """The stain of one term at strength 1: its region, torn and grainy, (HEIGHT_PX, WIDTH_PX) >= 0."""
     region = TERMS[stage_range][term]
     tubes = region.lateral if view == "lateral" else region.dorsal
@@ -152,14 +152,14 @@ def term_stain(frame, stage_range, term, view, rng):
     dx, dy = 0.022 * smooth_noise(rng, 14), 0.055 * smooth_noise(rng, 14)  # no two embryos alike
     x, y = (frame.x + dx)[::2, ::2], (frame.y + dy)[::2, ::2]
     torn = 0.035 * smooth_noise(rng, 4)[::2, ::2] + 0.05 * smooth_noise(rng, 9)[::2, ::2]  # ragged edge
-    mask = enlarged(region_mask(tubes, x, y, softness=rng.uniform(0.05, 0.13), swollen=torn), 2)
+    mask = enlarged_image(region_mask(tubes, x, y, softness=rng.uniform(0.05, 0.13), swollen=torn), 2)
     swing = 0.12 if region.tissue in ("all", "maternal") else 0.3
     uneven = np.clip(1 + swing * smooth_noise(rng, 20), 0.3, None)
     stain = mask * uneven * np.clip(TEXTURES[region.texture](frame, rng), 0, None)
-    stain += 0.12 * blurred(stain, 7, truncate=2.5)  # stain that has run
+    stain += 0.12 * blurred_image(stain, 7, truncate=2.5)  # stain that has run
     if region.texture == "sheet":  # seen edge on at the rim, a sheet is darker
         stain *= 0.85 + 0.5 * np.exp(-frame.depth_px / 9)
-    return blurred(stain, blur_px, truncate=3)
+    return blurred_image(stain, blur_px, truncate=3)
 
 
 def _haze(frame, rng):
@@ -176,7 +176,7 @@ def _photograph(light, stain, frame, rng):
     tint = np.array([1.0 + warm, 1.0, 0.965 - 2 * warm], "f4")
     tilt = rng.normal(0, 0.025, 2)
     light = light * (1 + tilt[0] * frame.x + tilt[1] * frame.y)
-    light = blurred(light, rng.uniform(0.3, 0.9), truncate=3)
+    light = blurred_image(light, rng.uniform(0.3, 0.9), truncate=3)
     body = light[..., None] * tint * np.exp(-stain[..., None] * density)
     body += 0.006 * rng.standard_normal((*_SHAPE, 1), dtype="f4")  # grain of the light, then of the chip
     body += 0.003 * rng.standard_normal((*_SHAPE, 3), dtype="f4")
@@ -211,8 +211,8 @@ def render_embryo(stage_range, strengths, rng, *, view="lateral"):
     """
     root = int(rng.integers(2**62))
     frame = body_frame(stage_range, rng_for(root, "frame"))
-    light = body_light(frame, stage_range, view, rng_for(root, "light"))
+    light = _body_light(frame, stage_range, view, rng_for(root, "light"))
     stain = _haze(frame, rng_for(root, "haze"))
     for term in sorted(strengths):
-        stain += strengths[term] * term_stain(frame, stage_range, term, view, rng_for(root, term))
+        stain += strengths[term] * _term_stain(frame, stage_range, term, view, rng_for(root, term))
     return _photograph(light, stain, frame, rng_for(root, "camera"))

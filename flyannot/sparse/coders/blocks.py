@@ -15,7 +15,7 @@ from flyannot.sparse.simd.product import multiply
 BLOCK = 256  # samples per product, whose correlations stay in the cache
 
 
-def checked(X, D, lam, gram=None):
+def checked_samples(X, D, lam, gram=None):
     """(X, D, |x|^2 of every sample): contiguous arrays, X and D of float32 if X is, else of float64.
 
     Raises
@@ -45,7 +45,7 @@ def finite_squares(A, what):
     return squares
 
 
-def checked_threads(n_threads):
+def _checked_threads(n_threads):
     """The number of threads; InputError unless it is 1 or more."""
     if n_threads < 1:
         raise InputError(f"n_threads is {n_threads}, and must be 1 or more", fix="choose n_threads = 1")
@@ -55,7 +55,7 @@ def checked_threads(n_threads):
 def in_shares(work, n, length, n_threads):
     """[work(rows) for rows], the slices of n rows by `length`, over threads that BLAS does not multiply."""
     shares = [slice(start, min(start + length, n)) for start in range(0, n, length)]
-    with one_blas_thread(), ThreadPoolExecutor(checked_threads(n_threads)) as threads:
+    with one_blas_thread(), ThreadPoolExecutor(_checked_threads(n_threads)) as threads:
         return list(threads.map(work, shares))
 
 
@@ -66,7 +66,7 @@ def codes_in_blocks(X, squares, panels, start, encode_rows, problem, new_scratch
     ----------
     X : float array (n_samples, n_features)
     squares : float64 array (n_samples,), |x|^2
-    panels : the atoms, as `flyannot.sparse.simd.product.pack` gives them
+    panels : the atoms, as `flyannot.sparse.simd.product.pack_columns` gives them
     start : CSR matrix (n_samples, n_atoms), or None
     encode_rows : kernel (Q, squares, begin, problem, scratch, codes, is_solved)
         Q holds the products of some samples, `squares` their |x|^2, `begin` the arrays (first, atom,
@@ -98,7 +98,7 @@ def codes_in_blocks(X, squares, panels, start, encode_rows, problem, new_scratch
             solved.append((is_solved, np.diff(bounds), *(part[: bounds[-1]].copy() for part in buffers)))
         return solved
 
-    if checked_threads(n_threads) == 1:
+    if _checked_threads(n_threads) == 1:
         shares = [solve_share(0)]
     else:
         with ThreadPoolExecutor(n_threads) as threads:

@@ -12,10 +12,10 @@ from typing import NamedTuple
 
 import numpy as np
 
-from flyannot.sparse.coders.blocks import checked, codes_in_blocks, finite_squares, replace_rows
+from flyannot.sparse.coders.blocks import checked_samples, codes_in_blocks, finite_squares, replace_rows
 from flyannot.sparse.coders.cd.encode import encode as encode_by_cd
 from flyannot.sparse.kernels import MAXIMA, SUMS, add_multiple, copy, dot, gap_of, inlined, kernel, read_start
-from flyannot.sparse.simd.product import gram_of, pack
+from flyannot.sparse.simd.product import gram_of, pack_columns
 
 CHUNK = 64  # atoms whose largest |q| is kept, so that the search for the worst violation skips most of q
 SLACK = 16.0  # roundings of the largest |q0| that do not count as a violation of the conditions
@@ -62,14 +62,16 @@ def encode(X, D, lam, *, tol=1e-4, max_sweeps=1000, start=None, gram=None, n_thr
     before the square.  It activates an atom only when all active codes are optimal; here, when what
     they lack is negligible.  It says nothing of dependent atoms.
     """
-    X, D, squares = checked(X, D, lam, gram)
+    X, D, squares = checked_samples(X, D, lam, gram)
     finite_squares(D, "atom")
     dtype, X, D = X.dtype, X.astype(np.float64), D.astype(np.float64)
     is_exact = gram is not None and np.asarray(gram).dtype == np.float64
     gram = np.ascontiguousarray(gram if is_exact else gram_of(D))
     problem = Problem(gram, float(lam), float(tol), int(max_sweeps))
     new_scratch = partial(make_scratch, len(D))
-    Z, is_solved = codes_in_blocks(X, squares, pack(D), start, encode_rows, problem, new_scratch, n_threads)
+    Z, is_solved = codes_in_blocks(
+        X, squares, pack_columns(D), start, encode_rows, problem, new_scratch, n_threads
+    )
     Z.sort_indices()
     if not is_solved.all():  # by coordinate descent, from where they stand
         rows = np.flatnonzero(~is_solved)
@@ -126,12 +128,12 @@ def search_signs(q0, square, n, problem, scratch):
     """
     gram, lam, _, _ = problem
     q, maxima, atoms, z, _, _, factor = scratch
-    slack, part, n_refined = SLACK * np.finfo(np.float64).eps * chunk_maxima(q0, maxima), 1.0, 0
-    factorise(gram, atoms[:n], 0, factor)
+    slack, part, n_refined = SLACK * np.finfo(np.float64).eps * _chunk_maxima(q0, maxima), 1.0, 0
+    _factorise(gram, atoms[:n], 0, factor)
     for _ in range(problem.max_sweeps):
         refresh_correlations(q0, gram, atoms, z, n, q)
-        largest = chunk_maxima(q, maxima)
-        violation = find_pull(q, lam, atoms, z, n, scratch.pull)
+        largest = _chunk_maxima(q, maxima)
+        violation = _find_pull(q, lam, atoms, z, n, scratch.pull)
         if gap_of(square, q0, q, atoms, z, n, lam, largest) <= part * 0.5 * problem.tol * square:
             return n, True
         if max(largest - lam, violation) <= part * slack:
@@ -139,7 +141,7 @@ def search_signs(q0, square, n, problem, scratch):
         part = AT_REST
         if largest - lam > slack and violation <= max(slack, NEGLIGIBLE * (largest - lam)):
             n, n_refined = activate(q, maxima, largest, gram, lam, scratch, n), 0
-        n, outcome = feature_sign_step(gram, lam, n, scratch)
+        n, outcome = _feature_sign_step(gram, lam, n, scratch)
         n_refined = n_refined + 1 if outcome == _FULL else 0
         if outcome == _STUCK or n_refined > N_REFINED:
             break
@@ -147,19 +149,19 @@ def search_signs(q0, square, n, problem, scratch):
 
 
 @inlined()
-def feature_sign_step(gram, lam, n, scratch):
+def _feature_sign_step(gram, lam, n, scratch):
     """Walk from z to the best point on the way to the minimum for the current signs.
 
     Returns the new size of the active set, and how the step went: the objective falls unless `_STUCK`.
     """
     z, pull, move, slope = scratch.z, scratch.pull, scratch.move, 0.0
     copy(move, pull, n)
-    substitute(scratch.factor, move[:n])
+    _substitute(scratch.factor, move[:n])
     for i in range(n):
         slope += pull[i] * move[i]
-    length, crossing, is_lower = choose_length(scratch, n, lam, slope)
+    length, crossing, is_lower = _choose_length(scratch, n, lam, slope)
     if not is_lower:
-        return drop_zeros(gram, n, scratch), _STUCK
+        return _drop_zeros(gram, n, scratch), _STUCK
     is_crossed = crossing >= 0
     for i in range(n):
         end = z[i] + length * move[i]
@@ -167,27 +169,27 @@ def feature_sign_step(gram, lam, n, scratch):
         z[i] = end
     if crossing >= 0:
         z[crossing] = 0.0
-    return drop_zeros(gram, n, scratch), _CROSSED if is_crossed else _FULL
+    return _drop_zeros(gram, n, scratch), _CROSSED if is_crossed else _FULL
 
 
 @inlined()
-def choose_length(scratch, n, lam, slope):
+def _choose_length(scratch, n, lam, slope):
     """The length of the best step, the place of the code that it brings to zero or -1, and if it helps.
 
     The lengths to choose from are 1 and those at which a code reaches zero.
     """
     z, move, length, crossing = scratch.z, scratch.move, 1.0, -1
-    lowest = change_of_objective(1.0, scratch, n, lam, slope)
+    lowest = _change_of_objective(1.0, scratch, n, lam, slope)
     for i in range(n):
         if z[i] * (z[i] + move[i]) < 0:
-            change = change_of_objective(-z[i] / move[i], scratch, n, lam, slope)
+            change = _change_of_objective(-z[i] / move[i], scratch, n, lam, slope)
             if change < lowest:
                 length, crossing, lowest = -z[i] / move[i], i, change
     return length, crossing, lowest < 0
 
 
 @inlined()
-def change_of_objective(length, scratch, n, lam, slope):
+def _change_of_objective(length, scratch, n, lam, slope):
     """P(z + length * move) - P(z): a parabola for the current signs, and more for every other sign.
 
     Its curvature is its slope, because `move` solves gram move = pull.  (Under a ridge it is less, and
@@ -213,12 +215,12 @@ def activate(q, maxima, largest, gram, lam, scratch, n):
         atom += 1
     scratch.atoms[n], scratch.z[n] = atom, 0.0
     scratch.pull[n] = q[atom] - lam * np.sign(q[atom])
-    factorise(gram, scratch.atoms[: n + 1], n, scratch.factor)
+    _factorise(gram, scratch.atoms[: n + 1], n, scratch.factor)
     return n + 1
 
 
 @inlined()
-def drop_zeros(gram, n, scratch):
+def _drop_zeros(gram, n, scratch):
     """Close the gaps that codes of zero leave in the active set; returns the new size."""
     atoms, z = scratch.atoms, scratch.z
     kept, first = 0, n
@@ -228,12 +230,12 @@ def drop_zeros(gram, n, scratch):
             kept += 1
         else:
             first = min(first, i)
-    factorise(gram, atoms[:kept], first, scratch.factor)
+    _factorise(gram, atoms[:kept], first, scratch.factor)
     return kept
 
 
 @inlined(fastmath=SUMS)
-def factorise(gram, atoms, first, factor):
+def _factorise(gram, atoms, first, factor):
     """The Cholesky factor of gram on the active set, from row `first` on.
 
     An atom that depends on those before it gets a ridge.  Its move is then very long, and ends at the
@@ -251,7 +253,7 @@ def factorise(gram, atoms, first, factor):
 
 
 @inlined(fastmath=SUMS)
-def substitute(factor, move):
+def _substitute(factor, move):
     """Solve factor factor^T move' = move in place."""
     n = len(move)
     for i in range(n):
@@ -278,7 +280,7 @@ def refresh_correlations(q0, gram, atoms, z, n, q):
 
 
 @kernel(fastmath=MAXIMA)
-def chunk_maxima(q, maxima):
+def _chunk_maxima(q, maxima):
     """Store the largest |q| of every chunk of atoms; returns the largest of all."""
     largest = 0.0
     for c in range(len(maxima)):
@@ -291,7 +293,7 @@ def chunk_maxima(q, maxima):
 
 
 @inlined()
-def find_pull(q, lam, atoms, z, n, pull):
+def _find_pull(q, lam, atoms, z, n, pull):
     """Store q - lam sign(z) of the active set; returns the largest of its sizes."""
     violation = 0.0
     for i in range(n):

@@ -2,7 +2,7 @@
 
 Every function here works on whole rows, as `padded_zeros` makes them: they begin on a cache line, their
 length is a multiple of `CHUNK`, and what lies beyond the last feature is zero and stays zero.  The code is
-plain LLVM vector operations, right on any machine; only the byte products of `candidates` take a special
+plain LLVM vector operations, right on any machine; only the byte products of `candidate_atoms` take a special
 instruction where the machine has it.
 """
 
@@ -12,7 +12,7 @@ from numba.extending import intrinsic
 
 from flyannot.sparse.simd.vectors import BOOL, BYTE, CHUNK, I16, I64, LANES, row_operation
 
-GROUP = 16  # atoms that `candidates` tests together
+GROUP = 16  # atoms that `candidate_atoms` tests together
 
 
 @row_operation(1)
@@ -112,7 +112,7 @@ def round_residual(v, r, rounded):
 
 
 @row_operation(whole=types.uint64)
-def candidates(v, D8, orders, o, t, flags, r8, offset, limit):
+def candidate_atoms(v, D8, orders, o, t, flags, r8, offset, limit):
     """Which of the `GROUP` atoms at orders[o, t:] have |D8[j] r8 - offset| > limit or a flag at flags[t:].
 
     D8 holds unsigned, r8 signed bytes.  Returns a bit for each, the first atom lowest.

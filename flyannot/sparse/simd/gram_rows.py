@@ -205,7 +205,7 @@ def _gathered(v, source, numbers, reals):
 
 
 @row_operation(whole=types.uint64, vectors=_Rows)
-def above(v, q, k, bar):
+def entries_above(v, q, k, bar):
     """A bit for each of the entries k to k + CHUNK of q with |q| > bar, the first lowest."""
     builder = v.builder
     q, k, bar = v.row(q), v.index(k), v.splat(v.number(bar))

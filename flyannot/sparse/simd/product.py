@@ -39,7 +39,7 @@ _WIDTH = {
 }
 
 
-def pack(D, order=None, *, few=False):
+def pack_columns(D, order=None, *, few=False):
     """Atoms as `multiply` reads them: panels (n_panels, n_features, n_lanes), zeros beyond the last atom.
 
     Parameters
@@ -86,7 +86,7 @@ def multiply(X, panels, Q):
 
 def gram_of(D):
     """D D^T, symmetric to the bit, (n_atoms, n_atoms) in the type of D."""
-    panels = pack(D)
+    panels = pack_columns(D)
     gram = aligned_zeros((len(D), len(panels) * panels.shape[2]), D.dtype)
     multiply(np.ascontiguousarray(D), panels, gram)
     return np.ascontiguousarray(gram[:, : len(D)])

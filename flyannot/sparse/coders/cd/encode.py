@@ -9,12 +9,12 @@ from typing import NamedTuple
 
 import numpy as np
 
-from flyannot.sparse.coders.blocks import checked, codes_in_blocks, finite_squares, replace_rows
+from flyannot.sparse.coders.blocks import checked_samples, codes_in_blocks, finite_squares, replace_rows
 from flyannot.sparse.coders.cd.gram_bytes import mirrored_order, round_gram
 from flyannot.sparse.coders.cd.kernels import encode_rows
 from flyannot.sparse.coders.cd.support import Support, WorkingSet
 from flyannot.sparse.simd.aligned import aligned_zeros, round_up
-from flyannot.sparse.simd.product import gram_of, pack
+from flyannot.sparse.simd.product import gram_of, pack_columns
 from flyannot.sparse.simd.vectors import CHUNK, LANES
 
 SLACK = 16.0  # roundings of |x| |d| that do not count as a violation
@@ -67,13 +67,13 @@ def encode(X, D, lam, *, tol=1e-4, max_sweeps=1000, start=None, gram=None, n_thr
     so that each code is visited about once.  Stopping at the first code that reaches zero: Lawson and
     Hanson, Solving Least Squares Problems, 1974, chapter 23.
     """
-    X, D, squares = checked(X, D, lam, gram)
+    X, D, squares = checked_samples(X, D, lam, gram)
     finite_squares(D, "atom")
     gram = gram_of(D) if gram is None else np.ascontiguousarray(gram, X.dtype)
     n_sweeps = min(max_sweeps, _FLOAT32_SWEEPS) if X.dtype == np.float32 else max_sweeps
     problem = make_problem(gram, lam, 0.5 * tol, n_sweeps)
     new_scratch = partial(make_scratch, len(D), D.shape[1], X.dtype)
-    panels = pack(D, mirrored_order(round_up(len(D), CHUNK)))
+    panels = pack_columns(D, mirrored_order(round_up(len(D), CHUNK)))
     Z, is_solved = codes_in_blocks(X, squares, panels, start, encode_rows, problem, new_scratch, n_threads)
     if is_solved.all() or n_sweeps == max_sweeps:
         return Z

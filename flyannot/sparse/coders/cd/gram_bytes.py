@@ -38,7 +38,7 @@ def correlate_all(q0, atoms, z, n, slack, problem, s):
     if n == 0:
         copy(s.q, q0, len(s.q))
         return problem.lam + slack, slack - slack
-    unit, offset, error = round_code(atoms, z, n, problem.scales, s)
+    unit, offset, error = _round_code(atoms, z, n, problem.scales, s)
     error += slack
     if error <= COARSE * problem.lam:
         subtract_bytes(s.q, q0, unit, problem.bytes_, atoms, s.high, s.low, n, offset)
@@ -48,7 +48,7 @@ def correlate_all(q0, atoms, z, n, slack, problem, s):
 
 
 @inlined()
-def round_code(atoms, z, n, scales, s):
+def _round_code(atoms, z, n, scales, s):
     """Two digits of every code times its scale.  Returns their unit, the sum of all that is to be taken
     off for the 128 in unsigned bytes, and the error of q."""
     kind = s.q.dtype.type

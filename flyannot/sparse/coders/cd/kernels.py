@@ -17,7 +17,7 @@ from flyannot.sparse.coders.cd.support import (
     end_set,
     padded,
     place_atom,
-    polish,
+    polish_code,
     read_row,
     read_rows,
     restore_atom,
@@ -25,7 +25,7 @@ from flyannot.sparse.coders.cd.support import (
 )
 from flyannot.sparse.kernels import add_multiple, gap_of, inlined, kernel, read_start
 from flyannot.sparse.simd.atom_rows import lowest_bit
-from flyannot.sparse.simd.gram_rows import above, largest_magnitude
+from flyannot.sparse.simd.gram_rows import entries_above, largest_magnitude
 from flyannot.sparse.simd.vectors import CHUNK
 
 ENTRANTS = 0.7  # atoms join the working set when |q| is at least this part of the largest
@@ -45,12 +45,12 @@ def encode_rows(Q, squares, start, problem, scratch, codes, is_solved):
     for i in range(len(squares)):
         n_pending = read_start(start, i, problem.gram, scratch.pending, scratch.pending_codes)
         at = first[i]
-        n, is_solved[i] = encode_row(Q[i], squares[i], n_pending, problem, scratch, atom[at:], value[at:])
+        n, is_solved[i] = _encode_row(Q[i], squares[i], n_pending, problem, scratch, atom[at:], value[at:])
         first[i + 1] = at + n
 
 
 @kernel
-def encode_row(q0, square, n_pending, problem, scratch, atoms, codes):
+def _encode_row(q0, square, n_pending, problem, scratch, atoms, codes):
     """Lower the objective from the pending code until the gap closes.
 
     Ends early when no violation stands out from rounding.  Writes the code to `atoms` and `codes`, in
@@ -64,32 +64,32 @@ def encode_row(q0, square, n_pending, problem, scratch, atoms, codes):
             bound, error = correlate_all(q0, s.pending, s.pending_codes, n_pending, slack, problem, s)
         else:
             bound, error = correlate_all(q0, support.atoms, support.z, n, slack, problem, s)
-        largest = mask_members(size, s)
+        largest = _mask_members(size, s)
         bar = max(bound, s.q.dtype.type(ENTRANTS) * largest)
-        n_old, size = size, join_set(bar, q0, size, n_pending, s)
+        n_old, size = size, _join_set(bar, q0, size, n_pending, s)
         if n_pending > 0:
-            n, n_pending = restore_pending(n_pending, size, gram, s)
+            n, n_pending = _restore_pending(n_pending, size, gram, s)
         else:
             read_rows(gram, n_old, n, size, work, support)
             correlate(n, size, work, support)
         if bar <= bound and n_pending == 0:  # then all that may violate is in the set
             top = max(largest_magnitude(work.q, padded(size)), min(largest, bound) + error)
             allowed = (AT_REST if sweep else AT_START) * problem.goal * square
-            doubt = rounding_of_gap(square, n, support, problem.norms)
+            doubt = _rounding_of_gap(square, n, support, problem.norms)
             solved = gap_of(square, work.q0, work.q, support.place, support.z, n, lam, top) + doubt <= allowed
-            if solved or max(top - lam, violation_on(n, work, support, lam)) <= slack:
+            if solved or max(top - lam, _violation_on(n, work, support, lam)) <= slack:
                 break
-        n = solve_set(n, n_pending, size, slack, problem, s)
+        n = _solve_set(n, n_pending, size, slack, problem, s)
         n_pending = 0
         if sweep % REBUILD == REBUILD - 1:
-            n_pending, n, size = set_aside(n, s), 0, 0
+            n_pending, n, size = _set_aside(n, s), 0, 0
     if n_pending == 0:
-        n_pending = set_aside(n, s)
-    return write_sorted(s.pending, s.pending_codes, n_pending, atoms, codes), solved
+        n_pending = _set_aside(n, s)
+    return _write_sorted(s.pending, s.pending_codes, n_pending, atoms, codes), solved
 
 
 @inlined()
-def mask_members(size, s):
+def _mask_members(size, s):
     """Set q to zero on the working set, where it is known better; returns the largest |q| of the others."""
     for i in range(size):
         s.q[mirrored(s.work.atoms[i])] = 0
@@ -97,7 +97,7 @@ def mask_members(size, s):
 
 
 @kernel
-def rounding_of_gap(square, n, support, norms):
+def _rounding_of_gap(square, n, support, norms):
     """What rounding in q may hide of the gap: eps times the largest terms that cancel in z q."""
     mass = 0.0
     for i in range(n):
@@ -106,7 +106,7 @@ def rounding_of_gap(square, n, support, norms):
 
 
 @kernel
-def violation_on(n, work, support, lam):
+def _violation_on(n, work, support, lam):
     """The largest |q_k - lam sign(z_k)| of the codes that are not zero."""
     violation = 0.0
     for i in range(n):
@@ -115,14 +115,14 @@ def violation_on(n, work, support, lam):
 
 
 @inlined()
-def join_set(bar, q0, size, n_pending, s):
+def _join_set(bar, q0, size, n_pending, s):
     """Let the pending atoms and all with |q| > bar join the working set; returns its size."""
     for i in range(n_pending):
         place = mirrored(s.pending[i])
         s.q[place] = 0
         size = place_atom(s.pending[i], q0[place], True, size, s.work)
     for k in range(0, len(s.q), CHUNK):
-        found = above(s.q, k, bar)
+        found = entries_above(s.q, k, bar)
         while found:
             place = k + lowest_bit(found)
             found &= found - np.uint64(1)
@@ -132,7 +132,7 @@ def join_set(bar, q0, size, n_pending, s):
 
 
 @inlined()
-def restore_pending(n_pending, size, gram, s):
+def _restore_pending(n_pending, size, gram, s):
     """Make the pending code the support, and q exact on the working set.
 
     Returns the size of the support and the number of pending atoms left over, which depend on others.
@@ -154,10 +154,10 @@ def restore_pending(n_pending, size, gram, s):
 
 
 @inlined()
-def solve_set(n, n_left, size, slack, problem, s):
+def _solve_set(n, n_left, size, slack, problem, s):
     """Solve the working set, atoms left over first; returns the size of the support."""
     lam, work = problem.lam, s.work
-    n = polish(lam, n, size, work, s.support)
+    n = polish_code(lam, n, size, work, s.support)
     for step in range(n_left + 4 * size):
         if step < n_left:
             k, code = np.int64(s.pending[step]), s.pending_codes[step]
@@ -170,7 +170,7 @@ def solve_set(n, n_left, size, slack, problem, s):
 
 
 @kernel
-def set_aside(n, scratch):
+def _set_aside(n, scratch):
     """Make the support a pending code, and clear it; returns its size."""
     support = scratch.support
     for i in range(n):
@@ -181,7 +181,7 @@ def set_aside(n, scratch):
 
 
 @kernel
-def write_sorted(pending, pending_codes, n, atoms, codes):
+def _write_sorted(pending, pending_codes, n, atoms, codes):
     """Write a code in the order of its atoms; returns its size."""
     for i in range(n):
         j = i

@@ -100,13 +100,13 @@ def restore_atom(k, code, n, size, gram, work, support):
     row = work.row
     read_row(gram, k, size, work)
     curvature = project(k, n, row, support)
-    if n == support.capacity or not curvature > negligible(row[k]):
+    if n == support.capacity or not curvature > negligible_violation(row[k]):
         return n
-    return join(k, code, curvature, n, size, work, support)
+    return join_support(k, code, curvature, n, size, work, support)
 
 
 @inlined()
-def negligible(norm2):
+def negligible_violation(norm2):
     return norm2 * type(norm2)(DEPENDENT * np.finfo(type(norm2)).eps)
 
 
@@ -118,22 +118,22 @@ def project(k, n, row, support):
     """
     for i in range(padded(n)):
         support.column[i] = row[support.place[i]]
-    times_inverse(n, support)
+    _times_inverse(n, support)
     return row[k] - inner_product(support.column, support.direction, padded(n))
 
 
 @inlined()
-def polish(lam, n, size, work, support):
+def polish_code(lam, n, size, work, support):
     """Bring the support to its minimum, or to fewer codes on the way; returns its size."""
     for _ in range(n):
         for i in range(n):
             support.column[i] = lam * np.sign(support.z[i]) - work.q[support.place[i]]
-        times_inverse(n, support)
-        length, first = first_zero(support.z, support.direction, n, support.z.dtype.type(1))
-        step_along(length, n, size, work, support)
+        _times_inverse(n, support)
+        length, first = _first_zero(support.z, support.direction, n, support.z.dtype.type(1))
+        _step_along(length, n, size, work, support)
         if first < 0:
             break
-        n = drop(first, n, size, work, support)
+        n = _drop(first, n, size, work, support)
     return n
 
 
@@ -149,35 +149,35 @@ def add_atom(k, code, n, size, lam, gram, work, support):
     while True:
         curvature = project(k, n, row, support)
         missing = work.q[k] - lam * np.sign(code if code != 0 else work.q[k])
-        if n < support.capacity and curvature > negligible(row[k]):
+        if n < support.capacity and curvature > negligible_violation(row[k]):
             length = missing / curvature
         else:  # the objective falls, or is flat, until some code reaches zero
             length = kind(np.inf) * (missing if missing != 0 else -code)
-        length, first = first_zero(support.z, support.direction, n, length)
+        length, first = _first_zero(support.z, support.direction, n, length)
         ends = np.isinf(length) or (code != 0 and code * (code + length) <= 0)
         if ends:
             length, first = -code, -1
-        step_along(length, n, size, work, support)
+        _step_along(length, n, size, work, support)
         add_multiple(work.q, -length, row, padded(size))
         code += length
         if first < 0:
             break
-        n = drop(first, n, size, work, support)
+        n = _drop(first, n, size, work, support)
     work.masks[k] = 0
     if ends:
         return n
-    return join(k, code, curvature, n, size, work, support)
+    return join_support(k, code, curvature, n, size, work, support)
 
 
 @inlined()
-def times_inverse(n, support):
+def _times_inverse(n, support):
     """direction = inverse column; zero in the padding, where the inverse is."""
     inverse = support.inverse
     add_rows(support.direction, support.zeros, 1.0, support.column, inverse, inverse.shape[1], n, padded(n))
 
 
 @inlined()
-def first_zero(z, direction, n, length):
+def _first_zero(z, direction, n, length):
     """How far z - length direction can go, up to `length`, before a code is zero, and which (-1: none)."""
     first, crosses = -1, False
     for i in range(padded(n)):  # the padding of z is not zero, or this is a false alarm
@@ -190,14 +190,14 @@ def first_zero(z, direction, n, length):
 
 
 @inlined()
-def step_along(length, n, size, work, support):
+def _step_along(length, n, size, work, support):
     """z -= length direction on the support, and q after it."""
     add_multiple(support.z, -length, support.direction, padded(n))
     add_rows(work.q, work.q, length, support.direction, work.rows, work.rows.shape[1], n, padded(size))
 
 
 @inlined(fastmath=SUMS)
-def join(k, code, curvature, n, size, work, support):
+def join_support(k, code, curvature, n, size, work, support):
     """Append member k to the support, whose inverse grows by one row and column.
 
     `work.row` is its row, and `direction` what `project` left there.
@@ -217,7 +217,7 @@ def join(k, code, curvature, n, size, work, support):
 
 
 @inlined(fastmath=SUMS)
-def drop(i, n, size, work, support):
+def _drop(i, n, size, work, support):
     """Take entry i out of the support, whose last entry moves to its place; returns the new size."""
     inverse, column, last = support.inverse, support.column, n - 1
     copy(column, inverse[i], padded(n))

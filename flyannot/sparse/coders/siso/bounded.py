@@ -18,7 +18,7 @@ import numpy as np
 
 from flyannot.runtime.compiled import compiled
 from flyannot.sparse.coders.cd.encode import FewAtoms
-from flyannot.sparse.coders.siso.rounds import allowed_gap, gap_of, is_same, residual
+from flyannot.sparse.coders.siso.rounds import allowed_gap, gap_of, is_same_code, residual_of_code
 from flyannot.sparse.coders.siso.rounds import solve_block as solve_pool_block
 from flyannot.sparse.coders.siso.screening import correlations
 from flyannot.sparse.kernels import MAXIMA, add_multiple
@@ -39,7 +39,7 @@ def block_length(D):
     return int(np.clip(_MOST_BYTES // (D.itemsize * max(1, len(D))), 1, 64))
 
 
-def levels(D):
+def levels_of_lam(D):
     """(step, D[::step]) of the searches, the coarsest first."""
     steps = [step for step in _STEPS if step == 1 or len(D) // step >= 2 * POOL]
     return [(step, np.ascontiguousarray(D[::step])) for step in steps]
@@ -65,7 +65,7 @@ class Search:
 def solve_block(X, codes, problem, each_level, longest):
     """As `flyannot.sparse.coders.siso.rounds.solve_block`: codes, gaps, rounds and passes.
 
-    each_level : what `levels` gave; samples that have a code to begin from skip all but the last
+    each_level : what `levels_of_lam` gave; samples that have a code to begin from skip all but the last
     longest : float, the largest norm of an atom
     """
     n_rounds, n_passes, gaps = np.zeros(len(X), int), np.zeros(len(X), int), np.full(len(X), np.nan)
@@ -119,7 +119,7 @@ class Level:
 
     def _pass_over_atoms(self, searches):
         """(residual, largest |q|, atoms that join) of every sample: by bounds where they say enough."""
-        R = [residual(s.x, s.code, self.problem.D) for s in searches]
+        R = [residual_of_code(s.x, s.code, self.problem.D) for s in searches]
         found = [self._bounded_pass(s, r) for s, r in zip(searches, R)]
         whole = [i for i, one in enumerate(found) if one is None]
         if whole:
@@ -142,7 +142,7 @@ class Level:
         if not bound > 0:
             return None
         Q = tuple(q for _, q in search.passes)
-        atoms = may_violate(Q, c.astype(D.dtype), D.dtype.type(bound))
+        atoms = _may_violate(Q, c.astype(D.dtype), D.dtype.type(bound))
         if len(atoms) > _FEW * len(D):
             return None
         q = np.abs(D[atoms] @ r.astype(D.dtype))
@@ -159,7 +159,7 @@ class Level:
             search.feasible = q * q.dtype.type(lam / largest)
         kind = q.dtype.type
         length = feasible_step(search.feasible, q, kind(lam), kind(1))
-        score = blend(search.feasible, q, length, kind(_BLEND))
+        score = blend_codes(search.feasible, q, length, kind(_BLEND))
         pool = np.concatenate([worst, _top(score, POOL // 2, 0.0)])
         return largest, self._without_code(search, pool)
 
@@ -183,7 +183,7 @@ class Level:
         (code,), _, n_rounds, _ = solve_pool_block(search.x[None], [start], pool, self.small)
         search.code = atoms[code[0]], code[1]
         search.is_exhausted = search.is_exhausted or not len(joining)
-        search.is_stuck = is_same(code, start)
+        search.is_stuck = is_same_code(code, start)
         return int(n_rounds[0])
 
 
@@ -209,7 +209,7 @@ def feasible_step(feasible, q, lam, step):
 
 
 @compiled(fastmath=MAXIMA)
-def blend(feasible, q, step, onwards):
+def blend_codes(feasible, q, step, onwards):
     """Move `feasible` by the step towards q, in place; the sizes a part `onwards` of the way further."""
     sizes = np.empty_like(q)
     for k in range(len(q)):
@@ -219,7 +219,7 @@ def blend(feasible, q, step, onwards):
 
 
 @compiled
-def may_violate(passes, c, bound):
+def _may_violate(passes, c, bound):
     """The k for which |sum_j c_j passes[j][k]| is above the bound, rising."""
     estimate = np.zeros(len(passes[0]), c.dtype)
     for j in range(len(passes)):

@@ -14,7 +14,7 @@ from functools import partial
 import numpy as np
 import scipy.sparse as sp
 
-from flyannot.sparse.coders.blocks import checked, finite_squares, in_shares
+from flyannot.sparse.coders.blocks import checked_samples, finite_squares, in_shares
 from flyannot.sparse.coders.siso import bounded
 from flyannot.sparse.coders.siso.rounds import TOP_K, Problem, solve_block
 from flyannot.sparse.simd.product import gram_of
@@ -77,7 +77,7 @@ def encode(X, D, lam, *, tol=1e-4, max_sweeps=1000, start=None, gram=None, n_thr
 
     Raises
     ------
-    As `flyannot.sparse.coders.blocks.checked`, and DataError if an atom is not finite.
+    As `flyannot.sparse.coders.blocks.checked_samples`, and DataError if an atom is not finite.
 
     Source
     ------
@@ -93,7 +93,7 @@ def solve(X, D, lam, *, tol=1e-4, max_sweeps=1000, start=None, gram=None, n_thre
     X, codes, problem, squares = _problem_of(X, D, lam, (tol, max_sweeps, TOP_K), gram, start)
     if len(D) < MANY_ATOMS or len(X) > FEW_SAMPLES:
         return _solved(X, codes, problem, n_threads, BLOCK, solve_block)
-    levels, longest = bounded.levels(problem.D), float(np.sqrt(squares.max()))
+    levels, longest = bounded.levels_of_lam(problem.D), float(np.sqrt(squares.max()))
     solve_rows = partial(bounded.solve_block, each_level=levels, longest=longest)
     return _solved(X, codes, problem, n_threads, bounded.block_length(problem.D), solve_rows)
 
@@ -109,11 +109,11 @@ def solve_with_full_passes(X, D, lam, *, tol=1e-4, max_sweeps=1000, start=None, 
 
 def _problem_of(X, D, lam, rules, gram, start):
     """(X, codes to begin from, Problem, squared norms of the atoms); rules is (tol, max_sweeps, top_k)."""
-    X, D, _ = checked(X, D, lam, gram)
+    X, D, _ = checked_samples(X, D, lam, gram)
     tol, max_sweeps, top_k = rules
     squares = finite_squares(D, "atom")
     problem = Problem(D, float(lam), float(tol), int(max_sweeps), int(top_k), exact_gram(D, gram))
-    return X, codes_of(start, len(X)), problem, squares
+    return X, siso_codes(start, len(X)), problem, squares
 
 
 def _solved(X, codes, problem, n_threads, length, solve_rows):
@@ -121,7 +121,7 @@ def _solved(X, codes, problem, n_threads, length, solve_rows):
     blocks = in_shares(lambda rows: solve_rows(X[rows], codes[rows], problem), len(X), length, n_threads)
     solved = [code for block in blocks for code in block[0]]
     found = [np.concatenate([b[i] for b in blocks]) if blocks else np.zeros(0, int) for i in (1, 2, 3)]
-    return Solution(matrix_of(solved, len(problem.D), X.dtype), *found)
+    return Solution(code_matrix(solved, len(problem.D), X.dtype), *found)
 
 
 def exact_gram(D, gram):
@@ -131,7 +131,7 @@ def exact_gram(D, gram):
     return gram_of(D.astype(np.float64, copy=False)) if len(D) <= FEW_ATOMS else None
 
 
-def codes_of(Z, n_samples):
+def siso_codes(Z, n_samples):
     """The (atoms, values) of the non-zero codes of every sample; None stands for no code at all."""
     if Z is None:
         return [(np.zeros(0, np.int64), np.zeros(0)) for _ in range(n_samples)]
@@ -141,7 +141,7 @@ def codes_of(Z, n_samples):
     return [(Z.indices[a:b].astype(np.int64), Z.data[a:b]) for a, b in zip(Z.indptr[:-1], Z.indptr[1:])]
 
 
-def matrix_of(codes, n_atoms, dtype):
+def code_matrix(codes, n_atoms, dtype):
     """The CSR matrix of a list of (atoms, values)."""
     first = np.concatenate([[0], np.cumsum([len(atoms) for atoms, _ in codes])]).astype(np.int64)
     atoms = np.concatenate([atoms for atoms, _ in codes]) if codes else np.zeros(0, np.int64)

@@ -19,11 +19,11 @@ from dataclasses import dataclass
 import numpy as np
 
 from flyannot.errors import InputError
-from flyannot.sparse.coders.blocks import checked, in_shares
+from flyannot.sparse.coders.blocks import checked_samples, in_shares
 from flyannot.sparse.coders.cd.encode import FewAtoms
 from flyannot.sparse.coders.siso import encode as siso
 from flyannot.sparse.coders.siso import rounds as siso_rounds
-from flyannot.sparse.coders.siso.lsh import Index, Seen, build_index, candidates
+from flyannot.sparse.coders.siso.lsh import Index, Seen, build_index, candidates_of_query
 from flyannot.sparse.coders.siso.screening import compare_some
 
 _SEED = 2013  # of an index that the caller did not bring
@@ -67,7 +67,7 @@ def encode(X, D, lam, *, gram=None, n_threads=1, search=None, **rules):
     Huang et al., ACM Multimedia 2013, algorithm 1.  They take an empty answer of the hash for the
     minimum; we pass over all atoms before we believe it.
     """
-    X, D, _ = checked(X, D, lam, gram)
+    X, D, _ = checked_samples(X, D, lam, gram)
     search = search or HashSearch(build_index(D, np.random.default_rng(_SEED), n_threads=n_threads))
     return solve(X, D, lam, search, n_threads=n_threads, **rules).Z
 
@@ -86,18 +86,18 @@ def solve(X, D, lam, search, *, tol=1e-4, max_sweeps=1000, start=None, n_threads
         As `flyannot.sparse.coders.siso.encode.encode`; with the ending "none" the atoms are not
         checked.
     """
-    X, D, _ = checked(X, D, lam)
+    X, D, _ = checked_samples(X, D, lam)
     _check(search, D)
     gram = siso.exact_gram(D, None)
     problem = siso_rounds.Problem(D, float(lam), float(tol), int(max_sweeps), gram=gram)
-    codes = siso.codes_of(start, len(X))
+    codes = siso.siso_codes(start, len(X))
 
     def search_share(rows):
         seen, small = Seen(search.index), FewAtoms(X.shape[1])
         return [_search_cells(x, code, problem, search, seen, small) for x, code in zip(X[rows], codes[rows])]
 
     found = [code for share in in_shares(search_share, len(X), _SHARE, n_threads) for code in share]
-    Z = siso.matrix_of([code for code, _ in found], len(D), np.float64)
+    Z = siso.code_matrix([code for code, _ in found], len(D), np.float64)
     n_rounds = np.array([n for _, n in found], int)
     if search.ending == "none":
         return siso.Solution(Z.astype(X.dtype), np.full(len(X), np.nan), n_rounds, np.zeros(len(X), int))
@@ -121,10 +121,10 @@ def _check(search, D):
 def _search_cells(x, code, problem, search, seen, small):
     """The code of one sample when the cells give no more atoms, and the rounds that it took."""
     for n_rounds in range(problem.max_sweeps):
-        r = siso_rounds.residual(x, code, problem.D)
+        r = siso_rounds.residual_of_code(x, code, problem.D)
         if not r.any() or not len(problem.D):
             return code, n_rounds
-        chosen = candidates(search.index, r, seen, n_probes=search.n_probes)
+        chosen = candidates_of_query(search.index, r, seen, n_probes=search.n_probes)
         largest, joining = compare_some(problem.D, r, problem.lam, problem.top_k, code[0], chosen)
         gap = siso_rounds.gap_of(x, r, code[1], largest, problem.lam)  # as far as the cells show it
         if not len(joining) or gap <= siso_rounds.allowed_gap(x, problem):

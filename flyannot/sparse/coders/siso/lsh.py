@@ -24,7 +24,7 @@ import numpy as np
 from flyannot.errors import InputError
 from flyannot.runtime.compiled import compiled
 from flyannot.sparse.coders.blocks import finite_squares, in_shares
-from flyannot.sparse.coders.siso.screening import compare
+from flyannot.sparse.coders.siso.screening import compare_correlations
 
 _FUNCTIONS = 64  # whose cells are filled at once
 _RIDGE = 1e-4  # of the mean second moment: directions in which no atom varies stay finite
@@ -82,7 +82,9 @@ def build_index(D, rng, *, n_functions=None, length=None, n_threads=1):
     cells = np.full((n_functions, length), -1, np.int32)
 
     def fill(rows):
-        found = compare(D, along[rows], 0.0, length)[1]  # zero atoms, which no code needs, are in no cell
+        found = compare_correlations(D, along[rows], 0.0, length)[
+            1
+        ]  # zero atoms, which no code needs, are in no cell
         for i, atoms in enumerate(found, start=rows.start):
             cells[i, : len(atoms)] = np.sort(atoms)
 
@@ -102,7 +104,7 @@ class Seen:
         self.stamps, self.now = np.zeros(index.n_atoms, np.int64), 0
 
 
-def candidates(index, r, seen, *, n_probes=10):
+def candidates_of_query(index, r, seen, *, n_probes=10):
     """The atoms of the cells that a query is likeliest to share with atoms of large |d r|.
 
     Parameters
@@ -122,7 +124,7 @@ def candidates(index, r, seen, *, n_probes=10):
     best = best[np.lexsort((best, -along[best]))]
     found = np.empty(n_probes * index.cells.shape[1], np.int32)
     seen.now += 1
-    return found[: gather_cells(index.cells, best, seen.stamps, seen.now, found)]
+    return found[: _gather_cells(index.cells, best, seen.stamps, seen.now, found)]
 
 
 def _whitening(D, rng):
@@ -136,7 +138,7 @@ def _whitening(D, rng):
 
 
 @compiled
-def gather_cells(cells, chosen, stamps, now, found):
+def _gather_cells(cells, chosen, stamps, now, found):
     """The atoms of the chosen cells, each once: those met are stamped with `now`.  Returns how many."""
     n = 0
     for c in chosen:

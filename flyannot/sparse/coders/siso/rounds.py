@@ -5,7 +5,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from flyannot.sparse.coders.cd.encode import FewAtoms
-from flyannot.sparse.coders.siso.screening import compare
+from flyannot.sparse.coders.siso.screening import compare_correlations
 from flyannot.sparse.simd.product import gram_of
 
 TOP_K = 100  # atoms that join an active set in one round: Huang et al. took 100 or 200
@@ -34,9 +34,9 @@ def solve_block(X, codes, problem, small=None):
     polished = set()  # samples whose code is as good as it gets on its active set, with none to join
     open_rows = np.arange(len(X))
     for n_left in reversed(range(problem.max_sweeps)):
-        R = np.array([residual(X[i], codes[i], problem.D) for i in open_rows])
+        R = np.array([residual_of_code(X[i], codes[i], problem.D) for i in open_rows])
         actives = [codes[i][0] for i in open_rows]
-        largest, joining = compare(problem.D, R, problem.lam, problem.top_k, actives)
+        largest, joining = compare_correlations(problem.D, R, problem.lam, problem.top_k, actives)
         n_passes[open_rows] += 1
         still_open = []
         for i, r, top, new in zip(open_rows, R, largest, joining):
@@ -45,7 +45,7 @@ def solve_block(X, codes, problem, small=None):
                 continue
             before, codes[i] = codes[i], solve_active(X[i], codes[i], new, gaps[i], problem, small)
             n_rounds[i] += 1
-            if not is_same(before, codes[i]):  # else only rounding told the new atoms from others
+            if not is_same_code(before, codes[i]):  # else only rounding told the new atoms from others
                 still_open.append(i)
             if not len(new):
                 polished.add(i)
@@ -55,7 +55,7 @@ def solve_block(X, codes, problem, small=None):
     return codes, gaps, n_rounds, n_passes
 
 
-def is_same(code, other):
+def is_same_code(code, other):
     """Whether two codes are the same to the bit."""
     return np.array_equal(code[0], other[0]) and np.array_equal(code[1], other[1])
 
@@ -65,7 +65,7 @@ def allowed_gap(x, problem):
     return 0.5 * problem.tol * np.square(x, dtype=np.float64).sum()
 
 
-def residual(x, code, D):
+def residual_of_code(x, code, D):
     """x - z D in float64, from the few atoms that are in the code."""
     atoms, values = code
     return x.astype(np.float64) - values @ D[atoms].astype(np.float64)

@@ -5,7 +5,7 @@ import numpy as np
 from flyannot.runtime.compiled import compiled
 from flyannot.sparse.kernels import MAXIMA, dot
 from flyannot.sparse.simd.aligned import aligned_zeros
-from flyannot.sparse.simd.product import multiply, pack
+from flyannot.sparse.simd.product import multiply, pack_columns
 from flyannot.sparse.simd.vectors import LANES
 
 CHUNK = 2**15  # correlations made at once, which the cache holds
@@ -16,7 +16,7 @@ def correlations(D, R):
 
     The bits of an entry depend on the atom and on the residual alone.
     """
-    panels = pack(R.astype(D.dtype, copy=False), few=len(R) <= 2 * LANES)
+    panels = pack_columns(R.astype(D.dtype, copy=False), few=len(R) <= 2 * LANES)
     width = max(1, len(panels) * panels.shape[2])
     Q = aligned_zeros((max(1, CHUNK // width), width), D.dtype)
     for start in range(0, len(D), len(Q)):
@@ -25,7 +25,7 @@ def correlations(D, R):
         yield start, Q[: len(part)]
 
 
-def compare(D, R, lam, n_best, actives=None):
+def compare_correlations(D, R, lam, n_best, actives=None):
     """Compare residuals with all atoms.
 
     Parameters
@@ -46,14 +46,14 @@ def compare(D, R, lam, n_best, actives=None):
     tops, atoms = np.full((n, n_best), lam, D.dtype), np.full((n, n_best), -1, np.int64)
     largest = np.zeros(n, D.dtype)
     for start, Q in correlations(D, R):
-        keep_largest(Q, start, active, (tops, atoms), largest)
+        _keep_largest(Q, start, active, (tops, atoms), largest)
     return largest.astype(float), [_falling(*lists) for lists in zip(tops, atoms)]
 
 
 def compare_some(D, r, lam, n_best, active, chosen):
-    """As `compare`, of one residual with the chosen atoms: (largest, best)."""
+    """As `compare_correlations`, of one residual with the chosen atoms: (largest, best)."""
     tops, atoms = np.full(n_best, lam, D.dtype), np.full(n_best, -1, np.int64)
-    largest = keep_largest_of(D, r.astype(D.dtype), chosen, active, tops, atoms)
+    largest = _keep_largest_of(D, r.astype(D.dtype), chosen, active, tops, atoms)
     return float(largest), _falling(tops, atoms)
 
 
@@ -70,7 +70,7 @@ def _joined(arrays):
 
 
 @compiled
-def keep_largest(Q, start, active, lists, largest):
+def _keep_largest(Q, start, active, lists, largest):
     """Take the atoms `start`, `start` + 1, ... into every sample's list of the largest.
 
     Q (n_chunk, at least n) holds their correlations.  active is (first, atoms): the atoms of
@@ -80,19 +80,19 @@ def keep_largest(Q, start, active, lists, largest):
     """
     first, actives = active
     tops, atoms = lists
-    highest = column_maxima(Q)
+    highest = _column_maxima(Q)
     for i in range(len(largest)):
         largest[i] = max(largest[i], highest[i])
         if highest[i] > tops[i, 0]:
             mine = actives[first[i] : first[i + 1]]
             for j in range(len(Q)):
-                if abs(Q[j, i]) > tops[i, 0] and not contains(mine, start + j):
-                    replace_least(tops[i], atoms[i], abs(Q[j, i]), start + j)
+                if abs(Q[j, i]) > tops[i, 0] and not contains_atom(mine, start + j):
+                    _replace_least(tops[i], atoms[i], abs(Q[j, i]), start + j)
 
 
 @compiled
-def keep_largest_of(D, r, chosen, mine, tops, atoms):
-    """As `keep_largest` for one sample and some atoms, whose correlations are made here.
+def _keep_largest_of(D, r, chosen, mine, tops, atoms):
+    """As `_keep_largest` for one sample and some atoms, whose correlations are made here.
 
     Returns the largest |q| of the chosen atoms.
     """
@@ -100,13 +100,13 @@ def keep_largest_of(D, r, chosen, mine, tops, atoms):
     for k in chosen:
         size = abs(dot(D[k], r, len(r)))
         largest = max(largest, size)
-        if size > tops[0] and not contains(mine, k):
-            replace_least(tops, atoms, size, k)
+        if size > tops[0] and not contains_atom(mine, k):
+            _replace_least(tops, atoms, size, k)
     return largest
 
 
 @compiled(fastmath=MAXIMA)
-def column_maxima(Q):
+def _column_maxima(Q):
     """The largest |q| of every column."""
     highest = np.zeros(Q.shape[1], Q.dtype)
     for j in range(len(Q)):
@@ -117,14 +117,14 @@ def column_maxima(Q):
 
 
 @compiled
-def contains(rising, wanted):
+def contains_atom(rising, wanted):
     """Whether a rising array holds a number."""
     place = np.searchsorted(rising, wanted)
     return place < len(rising) and rising[place] == wanted
 
 
 @compiled
-def replace_least(heap, names, size, name):
+def _replace_least(heap, names, size, name):
     """Put (size, name) in the place of the least, and restore the order of the heap."""
     i = 0
     while 2 * i + 1 < len(heap):

@@ -82,15 +82,15 @@ def proximal_processor(i, batch, atoms, past, rates, scratch, found):
         _restore_code(batch, s, atoms.D, past, z, r)
         for _ in range(rates.n_code_steps - 1):
             correlate(atoms.D, r, q, first, last)
-            step_code(atoms.D, r, q, z, first, last, rates.lam, rates.curvature)
+            _step_code(atoms.D, r, q, z, first, last, rates.lam, rates.curvature)
         correlate(atoms.D, r, q, first, last)
-        add_gradient(scratch.G, z, r, a, b)
-        step_code(atoms.D, r, q, z, first, last, rates.lam, rates.curvature)
+        _add_gradient(scratch.G, z, r, a, b)
+        _step_code(atoms.D, r, q, z, first, last, rates.lam, rates.curvature)
         n_found = _store_code(z, found, i, s, n_found)
     n_samples = batch.first[i + 1] - batch.first[i]
     if n_samples:
-        average_gradient(scratch.G, atoms.d, a, b, n_samples, rates.rho)
-        step_atoms(atoms, a, b, rates)
+        _average_gradient(scratch.G, atoms.d, a, b, n_samples, rates.rho)
+        _step_atoms(atoms, a, b, rates)
 
 
 @kernel(fastmath=SUMS)
@@ -109,13 +109,13 @@ def exact_processor(i, batch, atoms, past, rates, scratch, found):
     for s in range(batch.first[i], batch.first[i + 1]):
         _restore_code(batch, s, atoms.D, past, z, r)
         solve_code(atoms.D, scratch, first, last, rates.lam, rates.code_tolerance)
-        add_gradient(scratch.G, z, r, a, b)
+        _add_gradient(scratch.G, z, r, a, b)
         add_square(A, z, a, b)
         n_found = _store_code(z, found, i, s, n_found)
     n_samples = batch.first[i + 1] - batch.first[i]
     if n_samples:
-        average_gradient(scratch.G, atoms.d, a, b, n_samples, rates.rho)
-        solve_atoms(atoms, a, b, A, r.dtype.type(rates.rho / n_samples), scratch.S, rates)
+        _average_gradient(scratch.G, atoms.d, a, b, n_samples, rates.rho)
+        _solve_atoms(atoms, a, b, A, r.dtype.type(rates.rho / n_samples), scratch.S, rates)
 
 
 @kernel(fastmath=SUMS)
@@ -167,7 +167,7 @@ def correlate(D, r, q, first, last):
 
 
 @inlined(fastmath=SUMS)
-def step_code(D, r, q, z, first, last, lam, curvature):
+def _step_code(D, r, q, z, first, last, lam, curvature):
     """z = prox of lam |.|_1 / c at z + q / c, all entries at once; r = x - zD before and after."""
     for k in range(first, last):
         new = shrink(z[k] + q[k] / curvature, lam / curvature)
@@ -213,7 +213,7 @@ def _solve_one(D, norm2, z, r, k, lam):
 
 
 @inlined(fastmath=SUMS)
-def add_gradient(G, z, r, a, b):
+def _add_gradient(G, z, r, a, b):
     """Add a sample's gradient in the atoms from a to b, which is -z[k] r, to G."""
     for k in range(a, b):
         if z[k] != 0:
@@ -229,7 +229,7 @@ def add_square(A, z, a, b):
 
 
 @inlined(fastmath=SUMS)
-def average_gradient(G, d, a, b, n_samples, rho):
+def _average_gradient(G, d, a, b, n_samples, rho):
     """d = (1 - rho) d + rho G / n_samples on the block: Eq. 4."""
     one = rho / rho
     weight = rho / d.dtype.type(n_samples)
@@ -239,7 +239,7 @@ def average_gradient(G, d, a, b, n_samples, rho):
 
 
 @inlined(fastmath=SUMS)
-def step_atoms(atoms, a, b, rates):
+def _step_atoms(atoms, a, b, rates):
     """Go the share gamma to the projection of D - d / c, c = tau (1 + rho): Eqs. 3 and 5."""
     D, D_next, d = atoms.D, atoms.D_next, atoms.d
     one, p = D.dtype.type(1), D.shape[1]
@@ -253,7 +253,7 @@ def step_atoms(atoms, a, b, rates):
 
 
 @inlined(fastmath=SUMS)
-def solve_atoms(atoms, a, b, A, weight, S, rates):
+def _solve_atoms(atoms, a, b, A, weight, S, rates):
     """Minimise d S + 1/2 S^T (weight A + tau) S with D + S in the unit ball, and go gamma of the way.
 
     That is Eq. 3 with the block's own quadratic: rho times the mini-batch's gradient and curvature, and

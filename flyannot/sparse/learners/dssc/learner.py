@@ -41,7 +41,7 @@ from flyannot.sparse.learners.dssc.kernels import (
     proximal_processor,
     store_codes,
 )
-from flyannot.sparse.learners.dssc.options import DSSCOptions, gamma_at, resolved, rho_at
+from flyannot.sparse.learners.dssc.options import DSSCOptions, gamma_at, resolved_dssc_options, rho_at
 from flyannot.sparse.simd.aligned import aligned_zeros
 from flyannot.sparse.stored_codes import Learner, real_type
 
@@ -54,7 +54,7 @@ CODE_TOLERANCE = {np.dtype(np.float32): 1e-2, np.dtype(np.float64): 1e-9}
 ATOM_TOLERANCE = {np.dtype(np.float32): 1e-4, np.dtype(np.float64): 1e-10}
 
 
-def iterations(n_rows, n_at_once):
+def dssc_iterations(n_rows, n_at_once):
     """The slices of `n_rows` rows that the iterations take: as few as can be, of nearly equal length."""
     edges = np.linspace(0, n_rows, -(-n_rows // n_at_once) + 1).astype(int)
     return [slice(*pair) for pair in zip(edges, edges[1:])]
@@ -80,7 +80,7 @@ class DSSC(Learner):
 
     def __init__(self, D, n_samples, *, lam, **options):
         (n_atoms, n_features), dtype = np.shape(D), real_type(D)
-        chosen = resolved(self.Options(**options), n_atoms)
+        chosen = resolved_dssc_options(self.Options(**options), n_atoms)
         super().__init__(n_samples, n_atoms, dtype, lam=lam, options=chosen)
         edges = np.arange(chosen.n_blocks + 1) * n_atoms // chosen.n_blocks
         D_now, D_next, d = (aligned_zeros((n_atoms, n_features), dtype) for _ in range(3))
@@ -104,7 +104,7 @@ class DSSC(Learner):
         """Take the generator that draws blocks; the codes so far become the warm starts."""
         self._direction[:] = rng.normal(size=len(self._direction))
         self._rng = rng.spawn(1)[0]
-        power_steps(self.D, self._direction, np.empty_like(self._direction), 50)
+        _power_steps(self.D, self._direction, np.empty_like(self._direction), 50)
         self._codes.begin_epoch()
 
     def step(self, X, rows):
@@ -116,7 +116,7 @@ class DSSC(Learner):
         scratches = [self._scratch() for _ in range(min(self.options.n_threads, self.options.n_processors))]
         found = self._found(min(len(X), self._n_at_once))
         with ThreadPoolExecutor(max(1, len(scratches) - 1)) as threads:
-            for part in iterations(len(rows), self._n_at_once):
+            for part in dssc_iterations(len(rows), self._n_at_once):
                 self._iterate(self._batch(X[part], rows[part]), scratches, found, threads)
 
     def _batch(self, X, rows):
@@ -157,7 +157,7 @@ class DSSC(Learner):
     def _rates(self):
         options, real = self.options, self.D.dtype.type
         w = np.empty_like(self._direction)
-        curvature = power_steps(self.D, self._direction, w, POWER_STEPS) * CURVATURE_MARGIN
+        curvature = _power_steps(self.D, self._direction, w, POWER_STEPS) * CURVATURE_MARGIN
         return Rates(
             lam=real(self.lam),
             rho=real(rho_at(self.n_iterations, options)),
@@ -194,7 +194,7 @@ class DSSC(Learner):
 
 
 @kernel(fastmath=SUMS)
-def power_steps(D, v, w, n_steps):
+def _power_steps(D, v, w, n_steps):
     """`n_steps` of the power method on D^T D from v, in place; returns the last Rayleigh quotient."""
     quotient = 0.0
     for _ in range(n_steps):

@@ -70,7 +70,7 @@ def gamma_at(t, options):
     return options.gamma * (1 + t / options.delay) ** -(0.75 + 1.5 * options.epsilon)
 
 
-def resolved(options, n_atoms):
+def resolved_dssc_options(options, n_atoms):
     """The options with the numbers of blocks and processors filled in.
 
     Raises

@@ -40,7 +40,7 @@ class BufferPool:
         return self._held[name][: n_rows * width].reshape(n_rows, width)[:, :n_columns]
 
 
-def take_rows(array, rows, out):
+def take_atom_rows(array, rows, out):
     """array[rows], into `out`."""
     return np.take(array, rows, axis=0, out=out, mode="clip")  # mode "raise" would copy once more
 
@@ -61,7 +61,7 @@ class LazyAtoms:
         self.scale = np.ones(self.F.shape[1])
         self.mass = np.empty(self.F.shape[1])  # of every atom, in the measure of its ball
         self._buffers = BufferPool(self.F.dtype)
-        masses(self.F, ball, self.mass)
+        _masses(self.F, ball, self.mass)
 
     @property
     def D(self):
@@ -72,7 +72,7 @@ class LazyAtoms:
         """The atoms on the features alone, (len(features), n_atoms); all features, in place, for None."""
         if features is None:
             return self.F
-        D = take_rows(self.F, features, self._buffers("atoms", len(features), self.F.shape[1]))
+        D = take_atom_rows(self.F, features, self._buffers("atoms", len(features), self.F.shape[1]))
         return np.divide(D, self.scale, out=D, casting="same_kind") if (self.scale != 1).any() else D
 
     def update(self, D, B, A, features, rng):
@@ -94,7 +94,7 @@ class LazyAtoms:
             R = self._buffers("residual", columns.stop - columns.start, len(D))
             np.matmul(A[columns], D.T, out=R)
             buffers = self._block_buffers(self._buffers("moved", *R.shape))
-            update_block(R, D, B, A, columns.start, visit, outside, self.ball, growth, buffers)
+            _update_block(R, D, B, A, columns.start, visit, outside, self.ball, growth, buffers)
         self._put(D, features, outside, growth)
 
     def update_with_residuals(self, D, H, A, features, rng):
@@ -106,7 +106,7 @@ class LazyAtoms:
             np.matmul(A[columns, visited[:n]], moved[:n], out=R)
             more = n + len(R)
             buffers = self._block_buffers(moved[n:more])
-            update_block(R, D, H, A, columns.start, visit, outside, self.ball, growth, buffers)
+            _update_block(R, D, H, A, columns.start, visit, outside, self.ball, growth, buffers)
             visited[n:more], n = range(columns.start, columns.stop), more
         H -= np.matmul(moved[:n].T, A[visited[:n]], out=self._buffers("change", *D.shape))
         self._put(D, features, outside, growth)
@@ -125,13 +125,13 @@ class LazyAtoms:
         if features is None:
             return np.zeros(len(self.mass))
         inside = np.empty(len(self.mass))
-        masses(D, self.ball, inside)
+        _masses(D, self.ball, inside)
         return np.maximum(self.mass - inside, 0.0)
 
     def _put(self, D, features, outside, growth):
         if features is None:
             return
-        masses(D, self.ball, self.mass)
+        _masses(D, self.ball, self.mass)
         self.mass += outside / growth**2
         self.scale *= growth
         self.F[features] = D * self.scale if (self.scale != 1).any() else D
@@ -153,7 +153,7 @@ def _visits(A, rng):
 
 
 @kernel(fastmath=SUMS)
-def update_block(R, D, B, A, first, visit, outside, ball, growth, buffers):
+def _update_block(R, D, B, A, first, visit, outside, ball, growth, buffers):
     """Re-solve the atoms first + visit[0], first + visit[1], ... once each; there is at least one.
 
     On entry B' - R is the residual (B - D A)' of the atoms from `first` on; inside, R is, for all atoms
@@ -167,11 +167,11 @@ def update_block(R, D, B, A, first, visit, outside, ball, growth, buffers):
         for l in range(len(R)):
             R[l, i] = B[i, first + l] - R[l, i]
             atoms[l, i] = D[i, first + l]
-    propose(u, atoms[visit[0]], R[visit[0]], A[first + visit[0], first + visit[0]])
+    _propose(u, atoms[visit[0]], R[visit[0]], A[first + visit[0], first + visit[0]])
     for t in range(len(visit)):
         k = first + visit[t]
         growth[k] = project(u, outside[k], ball)
-        follow(R, atoms, u, A[k, first:], A, first, visit[t:])
+        follow_atom(R, atoms, u, A[k, first:], A, first, visit[t:])
     for i in range(len(D)):
         for l in range(len(R)):
             moved[l, i] = atoms[l, i] - D[i, first + l]
@@ -179,19 +179,19 @@ def update_block(R, D, B, A, first, visit, outside, ball, growth, buffers):
 
 
 @inlined()
-def follow(R, atoms, u, a, A, first, visit):
+def follow_atom(R, atoms, u, a, A, first, visit):
     """Put u in place of atom visit[0], whose row of A is `a`; R follows; u becomes the next proposal."""
     after = visit[min(1, len(visit) - 1)]
     for start in range(0, len(u), TILE):
         tile = slice(start, min(start + TILE, len(u)))
-        swap_in(u[tile], atoms[visit[0], tile])
+        _swap_in(u[tile], atoms[visit[0], tile])
         for l in visit[1:]:
             add_multiple(R[l, tile], -a[l], u[tile], tile.stop - start)
-        propose(u[tile], atoms[after, tile], R[after, tile], A[first + after, first + after])
+        _propose(u[tile], atoms[after, tile], R[after, tile], A[first + after, first + after])
 
 
 @inlined(fastmath=SUMS)
-def swap_in(u, atom):
+def _swap_in(u, atom):
     """Put u in place of the atom, and how it moved in place of u."""
     for i in range(len(u)):
         new = u[i]
@@ -200,7 +200,7 @@ def swap_in(u, atom):
 
 
 @inlined(fastmath=SUMS)
-def propose(u, atom, r, curvature):
+def _propose(u, atom, r, curvature):
     """u = where the atom goes before it is projected."""
     step = u.dtype.type(1 / curvature)
     for i in range(len(u)):
@@ -211,12 +211,12 @@ def propose(u, atom, r, curvature):
 def project(u, outside, ball):
     """Project an atom, whose masked entries are u, in place; returns how much its other entries shrink."""
     if ball == L2_LAZY:
-        norm = np.sqrt(outside + mass(u, ball))
+        norm = np.sqrt(outside + atom_mass(u, ball))
         if norm > 1:
             multiply(u, u.dtype.type(1 / norm))
             return norm
     elif ball == L2_WITHIN:
-        inside, left = mass(u, ball), max(1 - outside, 0.0)
+        inside, left = atom_mass(u, ball), max(1 - outside, 0.0)
         if inside > left:
             multiply(u, u.dtype.type(np.sqrt(left / inside)))
     else:
@@ -225,7 +225,7 @@ def project(u, outside, ball):
 
 
 @inlined(fastmath=SUMS)
-def mass(u, ball):
+def atom_mass(u, ball):
     """The squared norm of u, or its l1 norm for the l1 ball."""
     total = 0.0
     if ball == L1_WITHIN:
@@ -250,7 +250,7 @@ def project_l1(u, radius):
 
     The entries above the threshold decide it; it rises until none of them drops out.
     """
-    if mass(u, L1_WITHIN) <= radius:
+    if atom_mass(u, L1_WITHIN) <= radius:
         return
     threshold, n_left = 0.0, -1
     while True:
@@ -268,7 +268,7 @@ def project_l1(u, radius):
 
 
 @kernel(fastmath=SUMS)
-def masses(D, ball, inside):
+def _masses(D, ball, inside):
     """The squared norm of every column of D, or its l1 norm for the l1 ball."""
     inside[:] = 0.0
     for i in range(len(D)):

@@ -16,7 +16,7 @@ from flyannot.options import Count, Options, Real, option
 from flyannot.runtime.blas_threads import one_blas_thread
 from flyannot.sparse.coders.missing_values import lasso_of_observed, split_missing
 from flyannot.sparse.kernels import SUMS, kernel
-from flyannot.sparse.learners.online.lazy_atoms import L2_LAZY, BufferPool, LazyAtoms, take_rows
+from flyannot.sparse.learners.online.lazy_atoms import L2_LAZY, BufferPool, LazyAtoms, take_atom_rows
 from flyannot.sparse.stored_codes import Learner
 
 _DENSE = 8  # codes with more than one non-zero in so many entries are multiplied as a dense matrix
@@ -148,7 +148,7 @@ class OL(Learner):
         self._A *= self._A.dtype.type(1 - w)
         factor = self._A.dtype.type(w / n)
         if _DENSE * Z.nnz < n * n_atoms:
-            add_products(self._A, factor, Z.indptr, Z.indices, Z.data)
+            _add_products(self._A, factor, Z.indptr, Z.indices, Z.data)
         else:
             Z = Z.toarray()
             self._A += factor * (Z.T @ Z)
@@ -166,10 +166,10 @@ class OL(Learner):
         horizon = self._horizon(self._seen[rows])
         history = self._history
         if features is not None:
-            history = take_rows(history, features, self._buffers("history", len(features), len(self._A)))
+            history = take_atom_rows(history, features, self._buffers("history", len(features), len(self._A)))
         fresh = self._buffers("fresh", *history.shape)
         np.matmul((X / (horizon * self.options.batch_size).astype(X.dtype)).T, Z, out=fresh)
-        blend_rows(history, (1 - part / horizon).astype(X.dtype), fresh)
+        _blend_rows(history, (1 - part / horizon).astype(X.dtype), fresh)
         return history
 
     def _keep_history(self, taken, features):
@@ -198,7 +198,7 @@ class OL(Learner):
 
 
 @kernel(fastmath=SUMS)
-def blend_rows(B, keep, fresh):
+def _blend_rows(B, keep, fresh):
     """B = keep B + fresh, row by row."""
     for i in range(len(B)):
         for k in range(B.shape[1]):
@@ -206,7 +206,7 @@ def blend_rows(B, keep, fresh):
 
 
 @kernel(fastmath=SUMS)
-def add_products(A, factor, start, atom, value):
+def _add_products(A, factor, start, atom, value):
     """A += factor Z'Z for codes Z in the arrays of a CSR matrix."""
     for i in range(len(start) - 1):
         for s in range(start[i], start[i + 1]):

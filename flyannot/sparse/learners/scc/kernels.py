@@ -20,7 +20,7 @@ from flyannot.sparse.simd.aligned import padded_zeros
 from flyannot.sparse.simd.atom_rows import (
     GROUP,
     add_row,
-    candidates,
+    candidate_atoms,
     copy_row,
     dot,
     lowest_bit,
@@ -181,7 +181,7 @@ def _sweep_all(D, norm2, D8, rounding, orders, o, z, support, flags, r, r8, lam)
         if moved > allowed:
             offset, limit = _round_and_bound(r, r8, rounding, lam - allowed)
             moved = r.dtype.type(0)
-        found = candidates(D8, orders, o, t, flags, r8, offset, limit)
+        found = candidate_atoms(D8, orders, o, t, flags, r8, offset, limit)
         if n_atoms - t < GROUP:
             found &= np.uint64((1 << (n_atoms - t)) - 1)
         t += GROUP

@@ -10,14 +10,14 @@ from flyannot.options import Choice, Count, Options, Real, option
 N_ORDERS = 64  # random orders drawn for an epoch; a fresh one per sample would cost more than its sweep
 
 
-def cyclic_order(n_atoms, rng):
+def _cyclic_order(n_atoms, rng):
     """One order, (1, n_atoms): the atoms by number."""
     return np.arange(n_atoms, dtype=np.int32)[None]
 
 
-def random_orders(n_atoms, rng):
+def _random_orders(n_atoms, rng):
     """`N_ORDERS` independent uniformly random orders, (N_ORDERS, n_atoms)."""
-    return rng.permuted(np.tile(cyclic_order(n_atoms, rng), (N_ORDERS, 1)), axis=1)
+    return rng.permuted(np.tile(_cyclic_order(n_atoms, rng), (N_ORDERS, 1)), axis=1)
 
 
 @dataclass(frozen=True)
@@ -36,16 +36,16 @@ class Variant:
 
 VARIANTS = {
     # The authors' program: random sweeps, h over the last epoch and this one, atoms on the unit sphere.
-    "released": Variant(random_orders, keeps_all=False, rescale_above=0.0),
+    "released": Variant(_random_orders, keeps_all=False, rescale_above=0.0),
     # The paper: cyclic sweeps, h over all epochs, atoms in the unit ball.
-    "paper": Variant(cyclic_order, keeps_all=True, rescale_above=1.0),
+    "paper": Variant(_cyclic_order, keeps_all=True, rescale_above=1.0),
     # Ours.  A first visit of the authors' program starts from a code of zeros, and one sweep from there in
     # random order gives early atoms what later ones explain better: its codes cost some 10 % more than the
     # best ones.  Here such a visit sweeps at 4 lam and at 2 lam before it does at lam.  Steps are bounded,
     # and shrink more slowly: visit t counts t times in h, so that an atom forgets what it learned from the
     # codes of a worse dictionary.
     "quick": Variant(
-        random_orders, keeps_all=False, rescale_above=0.0,
+        _random_orders, keeps_all=False, rescale_above=0.0,
         n_sweeps=5, forgetting=0.3, max_step=0.25, recency=1.0, n_descents=2,
     ),
 }  # fmt: skip
