@@ -59,8 +59,8 @@ def methods(setup, given, m, n):
         *[Method("flyannot", coder, encode_beside_gemm, few | {"coder": coder}, note=few_note)
           for coder in others],
         Method("SPAMS", "lasso", spams.encode_by_spams, all_, "spams"),
-        *[Method("scikit-learn", a, scikit_learn.encode_by_scikit_learn, few | {"algorithm": a}, "scikit-learn", 2,
-                 few_note) for a in ("lasso_cd", "lasso_lars")],
+        *[Method("scikit-learn", a, scikit_learn.encode_by_scikit_learn, few | {"algorithm": a},
+                 "scikit-learn", 2, few_note) for a in ("lasso_cd", "lasso_lars")],
     ]  # fmt: skip
 
 
