@@ -280,6 +280,9 @@ def test_with_its_messages_closed_a_step_does_its_work(own_chain):
 def test_an_interruption_at_the_very_start_is_one_line(chain, delay, tmp_path):
     words = [*CLI, "extract", chain.embryos, "-o", tmp_path / "d.h5", "--jobs", "1"]
     process = subprocess.Popen(words, stderr=subprocess.PIPE, stdout=subprocess.PIPE, text=True)
+    command_line = Path(f"/proc/{process.pid}/cmdline")
+    while command_line.exists() and b"extract" not in command_line.read_bytes():
+        time.sleep(0.001)  # before the program is loaded, a signal is lost with what was forked
     time.sleep(delay)
     process.send_signal(signal.SIGINT)
     _, said = process.communicate(timeout=30)
