@@ -217,7 +217,7 @@ def test_a_reference_that_fails_is_named_and_we_may_not_fail(monkeypatch, setup)
         return {"us_per_sample": 1.0}
 
     monkeypatch.setattr("flyannot.benchmarks.workers.run_in_worker", failing)
-    monkeypatch.setattr(compared, "why_absent", lambda reference: "")
+    monkeypatch.setattr(compared, "why_reference_is_absent", lambda reference: "")
     assert compare_methods(setup, [method(), method("SPAMS", "spams")])[1]["note"] == "absent: no result"
     with pytest.raises(WorkerFailed):
         compare_methods(setup, [method("SPAMS")])

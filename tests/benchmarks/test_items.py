@@ -34,7 +34,7 @@ KEYS = {"who", "variant", "n", "threads", "us_per_sample", "times_as_long", "obj
 @pytest.fixture
 def no_references(monkeypatch):
     """Nothing of others is installed."""
-    monkeypatch.setattr(compared, "why_absent", lambda name: name and f"absent: {name}")
+    monkeypatch.setattr(compared, "why_reference_is_absent", lambda name: name and f"absent: {name}")
 
 
 @pytest.fixture

@@ -150,14 +150,14 @@ def test_a_limit_on_addresses_ends_in_a_message_and_not_in_a_crash():
     script = """
 import resource, numpy as np, sklearn.svm, scipy.linalg, scipy.optimize
 from flyannot.runtime.memory import available_bytes
-from flyannot.classifiers.model import fit
+from flyannot.classifiers.model import fit_model
 from flyannot.errors import FlyannotError
 rng = np.random.default_rng(0)
 X, Y = rng.random((300, 3000)), rng.random((300, 2)) < 0.3
 resource.setrlimit(resource.RLIMIT_AS, (int(open("/proc/self/statm").read().split()[0]) * 4096 + 2**24,) * 2)
 assert 0 < available_bytes() <= 2**24
 try:
-    fit("svm", X, Y, np.arange(300), rng=rng)
+    fit_model("svm", X, Y, np.arange(300), rng=rng)
 except FlyannotError as error:
     print("refused:", error)
 """

@@ -101,8 +101,8 @@ def test_a_second_run_is_kept_off_and_the_lock_ends_with_the_first(target):
 def test_a_lock_ends_with_a_killed_process(target):
     code = f"""
 import pathlib, sys, time
-from flyannot.runtime.atomic_file import locked
-with locked(pathlib.Path({str(target)!r})):
+from flyannot.runtime.atomic_file import locked_output
+with locked_output(pathlib.Path({str(target)!r})):
     print("held", flush=True)
     time.sleep(60)
 """
@@ -135,9 +135,9 @@ def test_sigkill_at_any_moment_leaves_a_whole_file(target):
     """The writer alternates two whole texts; whenever it is killed, one of them stands there."""
     code = f"""
 import pathlib
-from flyannot.runtime.atomic_file import locked, write_text
+from flyannot.runtime.atomic_file import locked_output, write_text
 path = pathlib.Path({str(target)!r})
-with locked(path):
+with locked_output(path):
     print("ready", flush=True)
     while True:
         for letter in "ab":

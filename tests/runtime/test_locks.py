@@ -15,8 +15,8 @@ if len(sys.argv) > 2:
     def refuse(*arguments):
         raise OSError(int(sys.argv[2]), os.strerror(int(sys.argv[2])))
     fcntl.flock = refuse
-from flyannot.runtime.locks import exclusive
-with exclusive(sys.argv[1]):
+from flyannot.runtime.locks import exclusive_lock
+with exclusive_lock(sys.argv[1]):
     print("held", flush=True)
     time.sleep(60)
 """
