@@ -127,7 +127,7 @@ class FewAtoms:
             self._scratch = make_scratch(self._capacity, self._n_features, np.dtype(np.float64))
         s = self._scratch
         for atoms in (s.work.atoms, s.support.atoms, s.pending):
-            atoms[:] = 0  # vectors of places are whole: what is left of a larger problem lies outside this one
+            atoms[:] = 0  # vectors are read whole: what is left of a larger problem lies outside this one
         return s._replace(q=s.q[:n_places], q_bits=s.q_bits[:n_places])
 
 
