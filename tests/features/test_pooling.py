@@ -86,3 +86,17 @@ def test_an_image_without_patches_pools_to_zero():
 def test_a_centre_outside_the_image_is_refused(coded):
     with pytest.raises(DataError, match="outside the .*128, 320"):
         pool_image(coded[0], coded[1] + (0, 320), SIZE)
+
+
+def test_of_equal_codes_the_earlier_patch_wins_whatever_their_signs():
+    Z = sp.csr_matrix(np.array([[0.5, 0], [-2, 1], [2, -1], [2, 1]], np.float32))
+    pooled = pool_image(Z, np.full((4, 2), 5.0), SIZE)
+    assert pooled.winner.tolist() == [1, 1] and pooled.features.tolist() == [2, 1]
+
+
+@pytest.mark.parametrize("centre", [(-0.01, 5), (5, -0.01), (128, 5), (5, 320)])
+def test_a_centre_on_or_beyond_any_side_is_refused(centre):
+    Z = sp.csr_matrix(np.ones((1, 3), np.float32))
+    with pytest.raises(DataError, match="outside"):
+        pool_image(Z, np.array([centre], float), SIZE, grid=((2, 3),))
+    pool_image(Z, np.array([[0.0, 0.0]]), SIZE, grid=((2, 3),))  # the first corner lies in the image

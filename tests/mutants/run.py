@@ -1,4 +1,4 @@
-"""Do the tests notice a wrong line?  `make mutants`: a score for every module, and the lines that nobody misses.
+"""Would the tests notice a wrong line?  `make mutants`: a score for every module, and what nobody misses.
 
 A sample of one-line mutants of each module of modules.toml is put, one at a time, into a temporary copy of
 the checkout, where the tests that should notice it run in a process of their own.  A mutant is killed if
@@ -108,9 +108,7 @@ def main():
     parser.add_argument("--per-module", type=int, default=12, help="mutants of a module")
     parser.add_argument("--seed", type=int, default=0)
     parser.add_argument("--module", action="append", help="only this one; may be repeated")
-    parser.add_argument(
-        "--again", help="only the survivors that stand in this file; the others count as killed"
-    )
+    parser.add_argument("--again", help="the output of an earlier run: only its survivors are tried")
     parser.add_argument("--verbose", action="store_true")
     asked = parser.parse_args()
     table = tomllib.loads(TABLE.read_text())

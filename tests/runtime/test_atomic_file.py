@@ -4,13 +4,14 @@ import errno
 import os
 import random
 import signal
+import stat
 import subprocess
 import sys
 import time
 
 import pytest
 
-from flyannot.errors import LockedError, WriteError
+from flyannot.errors import InputError, LockedError, WriteError
 from flyannot.runtime import atomic_file as atomic
 from flyannot.runtime.atomic_file import locked, replacing, write_text
 
@@ -156,3 +157,37 @@ with locked(path):
         pass
     assert names(target) == ["file.txt"]
     assert n_temporary, "no trial hit a write: the test proves nothing"
+
+
+def test_a_file_reaches_the_disk_before_its_name_and_its_name_before_the_end(target, monkeypatch):
+    happened, fsync, replace = [], os.fsync, os.replace
+
+    def synchronised(descriptor):
+        kind = "folder" if stat.S_ISDIR(os.fstat(descriptor).st_mode) else "file"
+        happened.append((kind, os.fstat(descriptor).st_ino))
+        fsync(descriptor)
+
+    def renamed(old, new):
+        happened.append(("name", os.stat(old).st_ino))
+        replace(old, new)
+
+    monkeypatch.setattr(atomic.os, "fsync", synchronised)
+    monkeypatch.setattr(atomic.os, "replace", renamed)
+    write_text(target, NEW)
+    written, folder = target.stat().st_ino, target.parent.stat().st_ino
+    assert happened == [("file", written), ("name", written), ("folder", folder)]
+
+
+def test_the_same_bytes_leave_the_file_as_it_is_where_that_is_wanted(target):
+    before = target.stat().st_ino
+    write_text(target, OLD, keep_same=True)
+    assert target.stat().st_ino == before and names(target) == ["file.txt"]
+    write_text(target, OLD[::-1], keep_same=True)  # as long, and perhaps as old
+    assert target.read_text() == OLD[::-1]
+
+
+def test_what_is_no_ordinary_file_is_not_replaced(tmp_path):
+    os.mkfifo(tmp_path / "pipe")
+    with pytest.raises(InputError, match="no ordinary file"):
+        write_text(tmp_path / "pipe", NEW)
+    assert stat.S_ISFIFO((tmp_path / "pipe").stat().st_mode)
