@@ -169,3 +169,21 @@ def test_a_gram_matrix_that_does_not_fit_is_refused_and_a_rounded_one_left_aside
     with pytest.raises(DataError, match="Gram"):
         encode(X, D, 0.1, gram=np.eye(59))
     assert (encode(X, D, 0.1, gram=np.zeros((60, 60), np.float32)) != encode(X, D, 0.1)).nnz == 0
+
+
+def test_an_atom_joins_only_above_lam():
+    """At |d r| = lam its code is zero at the minimum."""
+    D, r = np.eye(4), np.array([[0.5, -0.5, 0.25, 0.75]])
+    for lam, expected in ((0.5, [3]), (0.25, [3, 0, 1]), (0.75, [])):
+        largest, (best,) = compare(D, r, lam, 4)
+        assert best.tolist() == expected and largest[0] == 0.75
+        largest, best = compare_some(D, r[0], lam, 4, np.zeros(0, np.int64), np.arange(4))
+        assert best.tolist() == expected and largest == 0.75
+
+
+def test_what_rounding_forbids_ends_the_search(rng):
+    """No code has a gap below rounding: the search stops where it gains nothing more."""
+    X, D = crowded(rng)
+    solved = siso.solve(X, D, 0.01, tol=1e-25, max_sweeps=10_000)
+    assert (solved.n_passes < 60).all()
+    assert (solved.gaps < 1e-12).all()
