@@ -63,11 +63,9 @@ def run_tests(copy, tests, limit_s):
     return None, time.monotonic() - began
 
 
-def is_equivalent(module, mutant, known):
-    return any(
-        (each["module"], each["in"], each["change"]) == (module, mutant.function, mutant.change)
-        for each in known
-    )
+def is_equivalent(module, mutant, source, known):
+    wanted = module, source[mutant.line - 1].strip(), mutant.change
+    return any((each["module"], each["line"], each["change"]) == wanted for each in known)
 
 
 def score_module(copy, module, row, known, asked):
@@ -85,7 +83,7 @@ def score_module(copy, module, row, known, asked):
     counts = {"killed": 0, "survived": 0, "equivalent": 0}
     for mutant in sorted(sample, key=lambda m: m.line):
         label = f"{module}:{mutant.line} in {mutant.function}: {mutant.change}"
-        if is_equivalent(module, mutant, known):
+        if is_equivalent(module, mutant, text.splitlines(), known):
             counts["equivalent"] += 1
             continue
         if again is not None and f"survived  {label}\n" not in again:

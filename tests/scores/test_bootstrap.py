@@ -1,6 +1,7 @@
 """Laws of intervals over genes, of comparisons, and of calibration; `evaluate --nested`."""
 
 import json
+import warnings
 from dataclasses import replace
 
 import numpy as np
@@ -184,7 +185,9 @@ def test_a_term_that_could_not_be_evaluated_has_no_interval_and_moves_no_mean(ou
     assert low < np.mean([row["auc"] for row in two["terms"]]) < high
     one = replace(outcome, terms=("a",), **{n: getattr(outcome, n)[:, :1] for n in ARRAYS})
     nothing = replace(one, truth=np.zeros((40, 1), bool))
-    assert with_confidence(result_of(nothing))["summary"]["all"]["auc_interval"] is None
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")  # no mean of nothing is taken
+        assert with_confidence(result_of(nothing))["summary"]["all"]["auc_interval"] is None
     alone = with_confidence(result_of(one))
     assert alone["summary"]["all"]["auc_interval"] == alone["terms"][0]["auc_interval"]
 
