@@ -274,3 +274,11 @@ def test_a_picture_much_larger_than_the_frame_is_averaged_not_sampled():
     levels[levels < 250] = (255 * ((x + y) % 2))[levels < 250]
     middle = framed(levels)[40:-40, 80:-80]
     assert np.abs(middle - 127.5).max() < 12
+
+
+def test_a_mask_has_a_place_for_every_pixel_and_the_frame_every_grey():
+    picture = np.asarray(scene((440, 360), (220, 180), (160, 62), 0)).copy()
+    mask = embryo_mask(picture.astype(float))
+    assert mask.shape == picture.shape
+    picture[mask] = 0
+    assert (framed(picture)[30:-30, 60:-60] == 0).all()

@@ -191,3 +191,18 @@ def test_what_is_no_ordinary_file_is_not_replaced(tmp_path):
     with pytest.raises(InputError, match="no ordinary file"):
         write_text(tmp_path / "pipe", NEW)
     assert stat.S_ISFIFO((tmp_path / "pipe").stat().st_mode)
+
+
+@pytest.mark.parametrize("name", ["*", "a*", "?bc.h5", "[a]bc.h5", "*.h5"])
+def test_a_wildcard_in_a_name_is_a_letter_as_any_other(tmp_path, name):
+    (tmp_path / ".abc.h5.12.tmp").write_text("another's")
+    (tmp_path / f".{name}.12.tmp").write_text("half")
+    with locked(tmp_path / name):
+        pass
+    assert [p.name for p in tmp_path.iterdir()] == [".abc.h5.12.tmp"]
+
+
+def test_an_error_without_a_number_is_told_by_its_first_line(target):
+    with pytest.raises(WriteError, match="cannot write .*: Can't do it$"), replacing(target):
+        raise OSError("Can't do it\nwhatever comes next")
+    assert target.read_text() == OLD and names(target) == ["file.txt"]
