@@ -23,7 +23,7 @@ from make import mutants_of
 ROOT = Path(__file__).resolve().parents[2]
 TABLE = Path(__file__).with_name("modules.toml")
 HANG_FACTOR, HANG_S = 3, 30  # a mutant of a kernel is compiled
-PASSED, FAILED = 0, (1, 2)  # pytest's: tests failed, or could not be imported
+PASSED, WRONG_CALL = 0, (4, 5)  # pytest's; 5: no test was chosen
 
 
 def copy_of_checkout(folder):
@@ -91,6 +91,8 @@ def score_module(copy, module, row, known, asked):
             continue
         path.write_text(mutant.text)
         code, _ = run_tests(copy, row["tests"], HANG_FACTOR * seconds + HANG_S)
+        if code in WRONG_CALL:
+            raise SystemExit(f"{label}: pytest says {code}")
         outcome = "survived" if code == PASSED else "killed"
         counts[outcome] += 1
         if outcome == "survived" or asked.verbose:

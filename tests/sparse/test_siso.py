@@ -187,3 +187,19 @@ def test_what_rounding_forbids_ends_the_search(rng):
     solved = siso.solve(X, D, 0.01, tol=1e-25, max_sweeps=10_000)
     assert (solved.n_passes < 60).all()
     assert (solved.gaps < 1e-12).all()
+
+
+@pytest.mark.parametrize("encode", [siso.encode, hash_siso.encode])
+def test_a_gram_matrix_of_too_many_atoms_is_made_of_the_active_ones(encode, rng, monkeypatch):
+    X, D = crowded(rng, n_atoms=300)
+    whole = encode(X, D, 0.02, tol=1e-10)
+    monkeypatch.setattr(siso, "FEW_ATOMS", 0)
+    assert np.abs((encode(X, D, 0.02, tol=1e-10) - whole).toarray()).max() < 1e-4
+
+
+def test_rounds_are_counted_and_a_code_of_zeros_takes_none(rng):
+    X, D = crowded(rng)
+    assert not siso.solve_with_full_passes(X, D, 1.01 * lam_max(X, D), tol=1e-8).n_rounds.any()
+    solved = siso.solve_with_full_passes(X, D, 0.02, tol=1e-8)
+    np.testing.assert_array_equal(solved.n_rounds, solved.n_passes - 1)  # the last pass only looks
+    assert (solved.n_rounds > 0).all()
