@@ -238,7 +238,7 @@ def rounded_against(signs, whole, scale):
     size=st.sampled_from([1e-6, 1.0, 1e4]),
     dtype=st.sampled_from([np.float32, np.float64]),
 )
-@settings(max_examples=150, deadline=None, derandomize=True)
+@settings(max_examples=100, deadline=None, derandomize=True)
 def test_the_byte_screen_rejects_no_atom_that_would_enter(seed, n_features, largest, worst, size, dtype):
     """Residuals and atoms whose rounding errors all point the same way; lam just below each |d r|."""
     rng = np.random.default_rng(seed)
@@ -248,6 +248,9 @@ def test_the_byte_screen_rejects_no_atom_that_would_enter(seed, n_features, larg
     D[0] = signs  # flat: every error counts as the bound says it may
     D[1] = rounded_against(signs, np.zeros(n_features), 1 / 127)
     D[2, 0] = D[3, -1] = 1.0  # what the bytes reach to
+    if worst == "atoms":  # short ones beside a spike: what is lost of them is not lost in what r loses
+        D = rounded_against(signs, np.where(rng.random(D.shape) < 0.05, np.sign(whole), 0), 1 / 127)
+        D[0] = np.eye(n_features)[0]
     r = 127.0 * signs
     if worst in ("residual", "both"):
         r = rounded_against(signs, rng.integers(-largest, largest + 1, n_features), 1.0)
