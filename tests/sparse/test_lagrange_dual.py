@@ -210,3 +210,13 @@ def test_a_dictionary_that_is_worse_for_the_codes_is_not_taken(planted, rng, mon
     used = learner.codes().getnnz(axis=0) > 0
     assert used.any()
     np.testing.assert_array_equal(learner.D[used], before[used])
+
+
+def test_no_sample_of_zeros_takes_the_place_of_an_atom(planted, rng):
+    X = planted[0][:200].copy()
+    X[rng.permutation(200)[:150]] = 0.0
+    D = random_patches(planted[0], 20, rng)
+    D[[4, 9]] = 0.0
+    learner = LagrangeDual(D, len(X), lam=LAM)
+    run(X, learner, 1)
+    np.testing.assert_allclose(np.linalg.norm(learner.D[[4, 9]], axis=1), 1)
