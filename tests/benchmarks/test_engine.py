@@ -240,6 +240,10 @@ def test_the_exponent_of_a_power_law_is_its_power(power):
     assert exponent(sizes, 3.0 * sizes**power) == pytest.approx(power, abs=1e-9)
 
 
+def test_two_sizes_are_enough_for_an_exponent():
+    assert exponent([1, 2], [3, 12]) == pytest.approx(2)
+
+
 def test_one_size_has_no_exponent():
     assert exponent([10, 10], [1.0, 2.0]) is None
 

@@ -111,3 +111,20 @@ def test_what_is_near_the_threshold_of_its_term_is_left_open(flyannot, chain, tm
     assert "undetermined" not in plain and set(every) == {"undetermined"}
     assert 0 < some.count("undetermined") < len(some)
     assert all(one in (two, "undetermined") for one, two in zip(some, plain))
+
+
+def test_of_equally_good_thresholds_the_highest_is_taken():
+    truth = np.array([False, True, False, True])
+    assert best_threshold(np.arange(4.0), truth) == 2.5  # 0.5 has the same sum
+    assert best_threshold(np.arange(4.0), ~truth) == 3  # nothing is better than no to all
+
+
+def test_every_positive_counts_the_lowest_and_the_highest_too():
+    values = np.arange(5.0)
+    lowest, highest = values == 0, values == 4
+    assert (values > threshold_at(values, lowest | highest, ("sensitivity", 1.0))).all()
+    assert (
+        values > threshold_at(values, lowest | highest, ("sensitivity", 0.5))
+    ).tolist() == highest.tolist()
+    assert (values > threshold_at(values, values > 0, ("precision", 0.8))).all()  # 4 of 5, exactly
+    assert (values > threshold_at(values, highest, ("precision", 1.0))).tolist() == highest.tolist()

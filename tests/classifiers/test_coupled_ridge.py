@@ -4,7 +4,15 @@ import numpy as np
 import pytest
 
 from flyannot.classifiers import coupled_ridge
-from flyannot.classifiers.coupled_ridge import ALPHAS, CoupledRidge, _held_out_values, _inner_products
+from flyannot.classifiers.coupled_ridge import (
+    ALPHAS,
+    CoupledRidge,
+    _held_out_values,
+    _inner_products,
+    _mixed_held_out,
+    _mixing,
+    _spread,
+)
 from flyannot.classifiers.scorer import FitOptions
 from flyannot.scores.metrics import auc_within_folds
 
@@ -87,3 +95,41 @@ def test_the_first_pair_stays_unless_another_is_better_by_the_margin(
     monkeypatch.setattr(coupled_ridge, "MARGIN", margin)
     model, _ = fitted(*learnable, rng)
     assert ((model.alpha[0], model.share[0]) == (ALPHAS[0], coupled_ridge.SHARES[0])) == stays
+
+
+def test_a_group_is_mixed_by_what_the_other_folds_say(learnable, rng):
+    """Change the terms of one fold, or the values of one of its groups: the fold's others stay."""
+    (_, Y, _), folds = learnable, np.arange(90) % 3
+    H = Y + rng.normal(size=Y.shape)
+    before = _mixed_held_out(H, Y, folds, 0.3)
+    others, values = Y.copy(), H.copy()
+    others[folds == 2] = ~others[folds == 2]
+    values[2] += 7
+    rest = (folds == 2) & (np.arange(90) != 2)
+    for after in (_mixed_held_out(H, others, folds, 0.3), _mixed_held_out(values, Y, folds, 0.3)):
+        np.testing.assert_array_equal(after[rest], before[rest])
+        assert (after[folds != 2] != before[folds != 2]).any()
+
+
+@pytest.mark.parametrize("share", [0.0, 0.3, 1.0])
+def test_a_value_is_mixed_with_what_the_covariances_with_the_terms_say(rng, share):
+    """(1 - share) H + share H C, every column of H C of standard deviation 1."""
+    truth = rng.random((50, 4)) < 0.4
+    H = truth + rng.normal(size=truth.shape)
+    C = np.array([[np.cov(h, t)[0, 1] for t in truth.T.astype(float)] for h in H.T])
+    said = H @ C / (H @ C).std(axis=0)
+    np.testing.assert_allclose(H @ _mixing(H, truth, share), (1 - share) * H + share * said, atol=1e-10)
+
+
+def test_a_term_of_constant_value_stays_finite(rng):
+    H, truth = np.zeros((20, 3)), rng.random((20, 3)) < 0.5
+    assert (_mixed_held_out(H, truth, np.arange(20) % 2, 0.3) == 0).all()
+    np.testing.assert_array_equal(_spread(H), 1)
+
+
+def test_the_scale_of_the_features_changes_no_held_out_value(learnable):
+    (X, Y, _), folds = learnable, np.arange(90) % 3
+    one, other = (
+        _held_out_values(_inner_products(x)[1], Y.astype(float), folds, ALPHAS) for x in (X, 2.0**-12 * X)
+    )
+    np.testing.assert_allclose(one, other, atol=1e-10)

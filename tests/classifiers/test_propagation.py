@@ -121,3 +121,14 @@ def test_bad_calls_are_refused_in_words(rng):
         fit_model("ridge", X * np.nan, Y, genes, rng=rng)
     with pytest.raises(InputError, match="term number 1"):
         fit_model("ridge", X, np.where([True, False, True], Y, False), genes, rng=rng)
+
+
+@pytest.mark.parametrize("cls", [Siso, HashSiso])
+def test_the_weight_is_two_thousandths_of_the_one_that_passes_nothing_on(cls, rng):
+    """Of orthogonal rows the code is the shrunk product: what lies below the weight passes no term on."""
+    scale = np.array([1.0, 0.6, -0.3, 0.0025, 0.0015])
+    X = np.zeros((1, 8))
+    X[0, :5] = scale
+    model = fitted(cls, np.eye(8), np.eye(8, dtype=bool))
+    shrunk = np.sign(X) * np.maximum(np.abs(X) - 0.002, 0)
+    assert np.allclose(model.decision_values(X) * np.linalg.norm(X), shrunk, atol=2e-5)

@@ -234,3 +234,51 @@ def test_the_command_registers(flyannot, turned, made, tmp_path):
     assert (tmp_path / "d.h5").read_bytes() == made["descriptors"].read_bytes()
     assert flyannot("extract DATA -o F", DATA=folder, F=tmp_path / "plain.h5").code == 0
     assert flyannot("extract DATA -o F --register north", DATA=folder, F=tmp_path / "e.h5").code == 2
+
+
+def test_a_pale_middle_and_gaps_in_its_outline_do_not_change_where_an_embryo_lies():
+    picture = scene((440, 360), (220, 180), (160, 62), 20)
+    whole, levels = pose_in(picture), np.asarray(picture).copy()
+    y, x = np.indices(levels.shape)
+    levels[((x - 220) / 70) ** 2 + ((y - 180) / 25) ** 2 < 1] = 215  # as the background
+    levels[:, 218:221] = 215
+    found = pose_in(Image.fromarray(levels))
+    np.testing.assert_allclose(found.centre, whole.centre, atol=1)
+    np.testing.assert_allclose(found.half_sides, whole.half_sides, atol=1.5)
+
+
+def test_an_embryo_that_reaches_over_a_border_does_not_bend_the_background():
+    inside = pose_in(scene((440, 360), (220, 180), (160, 62), 0, slope=20))
+    touching = pose_in(scene((440, 360), (162, 60), (160, 62), 0, slope=20))
+    np.testing.assert_allclose(touching.half_sides, inside.half_sides, rtol=0.03)
+
+
+@pytest.mark.parametrize("part, is_alone", [(0.4, True), (0.6, False)])
+def test_another_thing_is_another_embryo_from_half_the_size_on(part, is_alone):
+    levels = np.asarray(scene((500, 400), (250, 110), (160, 62), 0))
+    alone = pose_in(levels)
+    other = np.asarray(scene((500, 400), (250, 300), (160 * part**0.5, 62 * part**0.5), 0))
+    levels = np.minimum(levels, other)
+    if is_alone:
+        np.testing.assert_array_equal(pose_in(levels).centre, alone.centre)
+    else:
+        with pytest.raises(NoEmbryo, match="several"):
+            pose_in(levels)
+
+
+def test_a_picture_much_larger_than_the_frame_is_averaged_not_sampled():
+    """Dots of one pixel, black and white by turns: what is left of them is grey."""
+    size, centre, half_axes = (2400, 1200), (1200, 600), (1000, 390)
+    levels = np.asarray(scene(size, centre, half_axes, 3, background=255)).copy()
+    y, x = np.indices(levels.shape)
+    levels[levels < 250] = (255 * ((x + y) % 2))[levels < 250]
+    middle = framed(levels)[40:-40, 80:-80]
+    assert np.abs(middle - 127.5).max() < 12
+
+
+def test_a_mask_has_a_place_for_every_pixel_and_the_frame_every_grey():
+    picture = np.asarray(scene((440, 360), (220, 180), (160, 62), 0)).copy()
+    mask = embryo_mask(picture.astype(float))
+    assert mask.shape == picture.shape
+    picture[mask] = 0
+    assert (framed(picture)[30:-30, 60:-60] == 0).all()

@@ -5,7 +5,7 @@ import pytest
 import scipy.sparse as sp
 
 from flyannot.errors import DataError
-from flyannot.features.groups import Groups, group_features
+from flyannot.features.groups import Groups, group_features, mean_features, normalise_features
 from flyannot.features.pooling import NO_PATCH, pool_image
 
 SIZE = (128, 320)
@@ -64,7 +64,7 @@ def test_the_winner_is_a_patch_of_the_cell_that_has_the_value(coded):
 
 
 def test_an_atom_that_no_patch_uses_has_no_winner(coded):
-    assert pool_image(*coded, SIZE).winner[4] == NO_PATCH
+    assert pool_image(*coded, SIZE).winner[4] == NO_PATCH == -1  # what docs/file-format.md says
 
 
 def test_a_group_pools_its_images_as_if_they_were_one(coded):
@@ -86,3 +86,34 @@ def test_an_image_without_patches_pools_to_zero():
 def test_a_centre_outside_the_image_is_refused(coded):
     with pytest.raises(DataError, match="outside the .*128, 320"):
         pool_image(coded[0], coded[1] + (0, 320), SIZE)
+
+
+def test_of_equal_codes_the_earlier_patch_wins_whatever_their_signs():
+    Z = sp.csr_matrix(np.array([[0.5, 0], [-2, 1], [2, -1], [2, 1]], np.float32))
+    pooled = pool_image(Z, np.full((4, 2), 5.0), SIZE)
+    assert pooled.winner.tolist() == [1, 1] and pooled.features.tolist() == [2, 1]
+
+
+@pytest.mark.parametrize("centre", [(-0.01, 5), (5, -0.01), (128, 5), (5, 320)])
+def test_a_centre_on_or_beyond_any_side_is_refused(centre):
+    Z = sp.csr_matrix(np.ones((1, 3), np.float32))
+    with pytest.raises(DataError, match="outside"):
+        pool_image(Z, np.array([centre], float), SIZE, grid=((2, 3),))
+    pool_image(Z, np.array([[0.0, 0.0]]), SIZE, grid=((2, 3),))  # the first corner lies in the image
+
+
+def test_the_mean_of_a_group_is_over_its_images_feature_by_feature(rng):
+    features = rng.random((5, 3)).astype(np.float32)
+    groups = Groups(["g", "h"], ["g", "h"], ["", ""], [np.array([0, 3, 4]), np.array([1, 2])])
+    expected = [features[[0, 3, 4]].sum(axis=0) / 3, features[[1, 2]].sum(axis=0) / 2]
+    np.testing.assert_allclose(mean_features(features, groups), expected, rtol=1e-6)
+    assert groups.of_image.tolist() == [0, 1, 1, 0, 0]
+
+
+def test_normalised_features_have_length_one_and_zeros_stay_zeros(rng):
+    X = 1e-3 * rng.random((4, 6))
+    X[2] = 0
+    found = normalise_features(X, "l2")
+    np.testing.assert_allclose(np.linalg.norm(found, axis=1), [1, 1, 0, 1])
+    np.testing.assert_allclose(found[0] * X[0, 0], X[0] * found[0, 0])
+    assert normalise_features(X, "none") is X

@@ -4,13 +4,14 @@ import errno
 import os
 import random
 import signal
+import stat
 import subprocess
 import sys
 import time
 
 import pytest
 
-from flyannot.errors import LockedError, WriteError
+from flyannot.errors import InputError, LockedError, WriteError
 from flyannot.runtime import atomic_file as atomic
 from flyannot.runtime.atomic_file import locked_output, replacing, write_text
 
@@ -156,3 +157,52 @@ with locked_output(path):
         pass
     assert names(target) == ["file.txt"]
     assert n_temporary, "no trial hit a write: the test proves nothing"
+
+
+def test_a_file_reaches_the_disk_before_its_name_and_its_name_before_the_end(target, monkeypatch):
+    happened, fsync, replace = [], os.fsync, os.replace
+
+    def synchronised(descriptor):
+        kind = "folder" if stat.S_ISDIR(os.fstat(descriptor).st_mode) else "file"
+        happened.append((kind, os.fstat(descriptor).st_ino))
+        fsync(descriptor)
+
+    def renamed(old, new):
+        happened.append(("name", os.stat(old).st_ino))
+        replace(old, new)
+
+    monkeypatch.setattr(atomic.os, "fsync", synchronised)
+    monkeypatch.setattr(atomic.os, "replace", renamed)
+    write_text(target, NEW)
+    written, folder = target.stat().st_ino, target.parent.stat().st_ino
+    assert happened == [("file", written), ("name", written), ("folder", folder)]
+
+
+def test_the_same_bytes_leave_the_file_as_it_is_where_that_is_wanted(target):
+    before = target.stat().st_ino
+    write_text(target, OLD, keep_same=True)
+    assert target.stat().st_ino == before and names(target) == ["file.txt"]
+    write_text(target, OLD[::-1], keep_same=True)  # as long, and perhaps as old
+    assert target.read_text() == OLD[::-1]
+
+
+def test_what_is_no_ordinary_file_is_not_replaced(tmp_path):
+    os.mkfifo(tmp_path / "pipe")
+    with pytest.raises(InputError, match="no ordinary file"):
+        write_text(tmp_path / "pipe", NEW)
+    assert stat.S_ISFIFO((tmp_path / "pipe").stat().st_mode)
+
+
+@pytest.mark.parametrize("name", ["*", "a*", "?bc.h5", "[a]bc.h5", "*.h5"])
+def test_a_wildcard_in_a_name_is_a_letter_as_any_other(tmp_path, name):
+    (tmp_path / ".abc.h5.12.tmp").write_text("another's")
+    (tmp_path / f".{name}.12.tmp").write_text("half")
+    with locked_output(tmp_path / name):
+        pass
+    assert [p.name for p in tmp_path.iterdir()] == [".abc.h5.12.tmp"]
+
+
+def test_an_error_without_a_number_is_told_by_its_first_line(target):
+    with pytest.raises(WriteError, match="cannot write .*: Can't do it$"), replacing(target):
+        raise OSError("Can't do it\nwhatever comes next")
+    assert target.read_text() == OLD and names(target) == ["file.txt"]

@@ -3,11 +3,12 @@
 import errno
 import subprocess
 import sys
+from contextlib import ExitStack
 
 import pytest
 
 from flyannot.errors import LockedError
-from flyannot.runtime.locks import exclusive_lock
+from flyannot.runtime.locks import _path_of_lock, exclusive_lock
 
 HOLD = """
 import errno, fcntl, os, sys, time
@@ -73,3 +74,23 @@ def test_another_error_is_not_taken_for_a_file_system_without_locks(tmp_path, mo
     monkeypatch.setattr(fcntl, "flock", refuse)
     with pytest.raises(OSError, match="broken disk"), exclusive_lock(tmp_path / "out.h5"):
         pass
+
+
+def test_a_lock_file_that_was_removed_between_opening_and_locking_is_not_the_lock(tmp_path, monkeypatch):
+    """Its holder has ended, and another run has made and locked a new one."""
+    import fcntl
+
+    path, flock = tmp_path / "out.h5", fcntl.flock
+
+    def late(descriptor, how):
+        monkeypatch.setattr(fcntl, "flock", flock)
+        _path_of_lock(path).unlink()
+        stack.enter_context(exclusive_lock(path))
+        return flock(descriptor, how)
+
+    with ExitStack() as stack:
+        monkeypatch.setattr(fcntl, "flock", late)
+        with pytest.raises(LockedError), exclusive_lock(path):
+            pass
+        assert _path_of_lock(path).exists()  # the other's
+    assert not list(tmp_path.iterdir())

@@ -1,6 +1,7 @@
 """Laws of intervals over genes, of comparisons, and of calibration; `evaluate --nested`."""
 
 import json
+import warnings
 from dataclasses import replace
 
 import numpy as np
@@ -8,6 +9,7 @@ import pytest
 
 from flyannot.classifiers.calibration import calibrate, sigmoid
 from flyannot.scores.bootstrap import (
+    _difference,
     bootstrap_interval,
     compare_outcomes,
     draws_of_genes,
@@ -31,6 +33,7 @@ def outcome(rng):
     return Outcome(("a", "b"), truth, values, values > 0.5, folds, sigmoid(values - 0.5))
 
 
+ARRAYS = ("truth", "values", "yes", "probabilities")
 GENES = [f"g{i // 2}" for i in range(40)]
 
 
@@ -148,3 +151,47 @@ def test_the_command_compares_two_evaluations(flyannot, chain, tmp_path):
     assert said.code == 2 and "does not hold scores" in said.err
     said = flyannot("compare A B", A=tmp_path / "a.json", B=tmp_path / "none.json")
     assert said.code == 2 and "cannot read" in said.err
+
+
+@pytest.mark.parametrize("level, low, high", [(0.95, 25, 975), (0.5, 250, 750)])
+def test_an_interval_holds_the_middle_of_the_samples(rng, level, low, high):
+    samples = rng.permutation(np.append(np.arange(1001.0), [np.nan, np.inf]))
+    assert bootstrap_interval(samples, level) == pytest.approx([low, high])
+    assert bootstrap_interval(np.arange(1001.0)) == pytest.approx([25, 975])  # what the reports call 95 %
+
+
+def test_p_is_twice_the_part_of_the_samples_on_the_rarer_side_the_measured_one_counted():
+    for n_below, n_equal in ((0, 0), (4, 0), (3, 2), (40, 0), (99, 0), (50, 0)):
+        of_second = np.concatenate([np.full(n_below, 0.4), np.full(n_equal, 0.5), np.full(99 - n_below, 0.7)])
+        samples = np.stack([np.full(len(of_second), 0.5), of_second])
+        n = len(of_second)
+        rarer = min(n_below + n_equal, n - n_below)
+        expected = min(1, 2 * (rarer + 1) / (n + 1))
+        assert _difference(np.array([0.5, 0.6]), samples)["p"] == pytest.approx(expected)
+
+
+def test_a_term_that_could_not_be_evaluated_has_no_interval_and_moves_no_mean(outcome):
+    truth = np.column_stack([outcome.truth, np.zeros(40, bool)])
+    more = replace(
+        outcome,
+        terms=(*outcome.terms, "never"),
+        truth=truth,
+        **{n: getattr(outcome, n)[:, [0, 1, 0]] for n in ("values", "yes", "probabilities")},
+    )
+    two, three = (with_confidence(result_of(one)) for one in (outcome, more))
+    assert three["summary"] == two["summary"]
+    assert [three["terms"][2][name] for name in ("auc_interval", "brier", "ece")] == [None] * 3
+    low, high = two["summary"]["all"]["auc_interval"]
+    assert low < np.mean([row["auc"] for row in two["terms"]]) < high
+    one = replace(outcome, terms=("a",), **{n: getattr(outcome, n)[:, :1] for n in ARRAYS})
+    nothing = replace(one, truth=np.zeros((40, 1), bool))
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")  # no mean of nothing is taken
+        assert with_confidence(result_of(nothing))["summary"]["all"]["auc_interval"] is None
+    alone = with_confidence(result_of(one))
+    assert alone["summary"]["all"]["auc_interval"] == alone["terms"][0]["auc_interval"]
+
+
+def test_a_probability_of_one_falls_into_the_last_bin():
+    told, truth = np.array([0.91, 1.0]), np.array([True, False])
+    assert calibration_error(told, truth) == pytest.approx((0.91 + 1.0 - 1) / 2)

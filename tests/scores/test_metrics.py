@@ -226,3 +226,13 @@ def test_the_table_shows_the_best_term_first_fits_100_columns_and_says_synthetic
     assert len(set(columns)) == 1 and " AP " in text
     assert "a sentence" in format_table(result | {"notes": ["a sentence"]})
     assert " - " in format_table(evaluate({}))
+
+
+def test_micro_compares_groups_of_one_fold_only(rng):
+    truth, values, folds = rng.random((4, 30)) < 0.4, rng.normal(size=(4, 30)), np.arange(30) % 3
+    judged = outcome(truth, values, folds=folds)
+    pairs = judged.probabilities.ravel(), truth.T.ravel(), np.repeat(folds, 4)
+    micro = evaluate({"4-6": judged})["summary"]["4-6"]["micro"]
+    assert micro["auc"] == pytest.approx(counted_auc(*pairs), abs=1e-14)
+    assert micro["average_precision"] == pytest.approx(average_precision(*pairs), abs=1e-14)
+    assert abs(micro["auc"] - counted_auc(*pairs[:2], 0 * pairs[2])) > 1e-6

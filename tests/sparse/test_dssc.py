@@ -299,3 +299,19 @@ def test_options_out_of_range_are_named(options):
     with pytest.raises(InputError, match=next(iter(options))) as caught:
         DSSC(np.eye(4), 4, **{"lam": 0.1, **options})
     assert caught.value.fix
+
+
+@each_surrogate
+def test_tau_is_in_units_of_the_mean_squared_norm_of_the_first_samples(surrogate, rng):
+    """Samples of any length and number: the strong convexity is that of their mean."""
+    X, _ = planted(60, 12, 20, 3, rng)
+    X *= rng.uniform(0.5, 3, (60, 1))
+    options = {"surrogate": surrogate, "n_processors": 1, "n_blocks": 1, "batch_size": 60}
+    learner = Watched(X[:12], 60, lam=LAM, **options)
+    learner.begin_epoch(rng)
+    learner.step(X, np.arange(60))
+    expected = np.mean([x @ x for x in X])
+    assert learner.mean_square == pytest.approx(expected, rel=1e-12)
+    learner.step(5 * X, np.arange(60))  # later samples do not move what was agreed on
+    for _, rates in learner.seen:
+        assert rates.tau == pytest.approx(learner.options.tau * expected, rel=1e-12)

@@ -5,6 +5,7 @@ import pytest
 
 from flyannot.errors import InputError
 from flyannot.sparse.fit import learn_dictionary, random_patches
+from flyannot.sparse.learners import lagrange_dual
 from flyannot.sparse.learners.lagrange_dual import LagrangeDual, primal_objective, solve_dual
 from flyannot.sparse.objective import objective
 from tests.sparse.optimality import dictionary_stationarity
@@ -181,3 +182,41 @@ def test_options_out_of_range_are_refused_by_name(planted, option):
     with pytest.raises(InputError, match=str(next(iter(option)))) as refused:
         LagrangeDual(X[:5], len(X), **{"lam": LAM, **option})
     assert refused.value.fix
+
+
+def dual_value(A, B, c, Lambda):
+    """Minus twice the dual, which the search lowers."""
+    return np.vdot(B, np.linalg.solve(A + np.diag(Lambda), B)) + c * Lambda.sum()
+
+
+def test_no_step_of_the_search_raises_the_value_wherever_it_begins(rng):
+    """From far away a whole Newton step overshoots."""
+    A, B = statistics(rng, *CASES[0])
+    for begin in (1e-3 * A.diagonal(), 30 * A.diagonal(), A.diagonal() * 10.0 ** rng.uniform(-4, 2, len(A))):
+        values = [dual_value(A, B, 1.0, begin)]
+        for n in range(1, 8):
+            values.append(dual_value(A, B, 1.0, solve_dual(A, B, start=begin, max_steps=n)[1]))
+        assert (np.diff(values) <= 1e-12 * np.abs(values[0])).all()
+        assert values[-1] < values[0]
+
+
+def test_a_dictionary_that_is_worse_for_the_codes_is_not_taken(planted, rng, monkeypatch):
+    X, _ = planted
+    learner = LagrangeDual(random_patches(X, 20, rng), len(X), lam=LAM)
+    run(X, learner, 2)
+    before = learner.D.copy()
+    monkeypatch.setattr(lagrange_dual, "solve_dual", lambda A, B, **_: (-B, np.zeros(len(A))))
+    run(X, learner, 1)
+    used = learner.codes().getnnz(axis=0) > 0
+    assert used.any()
+    np.testing.assert_array_equal(learner.D[used], before[used])
+
+
+def test_no_sample_of_zeros_takes_the_place_of_an_atom(planted, rng):
+    X = planted[0][:200].copy()
+    X[rng.permutation(200)[:150]] = 0.0
+    D = random_patches(planted[0], 20, rng)
+    D[[4, 9]] = 0.0
+    learner = LagrangeDual(D, len(X), lam=LAM)
+    run(X, learner, 1)
+    np.testing.assert_allclose(np.linalg.norm(learner.D[[4, 9]], axis=1), 1)

@@ -2,7 +2,7 @@ import numpy as np
 import pytest
 
 from flyannot.errors import InputError
-from flyannot.sparse.coders.siso.lsh import Seen, build_index, candidates_of_query, cell_length
+from flyannot.sparse.coders.siso.lsh import Index, Seen, build_index, candidates_of_query, cell_length
 
 
 @pytest.fixture
@@ -79,3 +79,13 @@ def test_an_impossible_index_is_refused(atoms, rng):
     for options in ({"n_functions": 0}, {"length": 0}):
         with pytest.raises(InputError, match="cannot hash"):
             build_index(atoms, rng, **options)
+
+
+def test_what_fills_up_a_cell_is_no_candidate(atoms, rng):
+    index = build_index(atoms, rng, n_functions=16)
+    cells = index.cells.copy()
+    cells[:, 10:] = -1
+    short = Index(index.directions, cells, len(atoms))
+    for r in atoms[:20]:
+        found = candidates_of_query(short, r, Seen(short), n_probes=4)
+        assert len(found) and found.min() >= 0 and np.isin(found, cells).all()

@@ -219,3 +219,15 @@ def test_real_embryos_are_completed_better_than_by_the_mean_picture(shared_data,
     shown, known = with_missing(test - mean, rng)
     error = ((complete_missing_pixels(shown, learner.D, 0.3) - (test - mean))[~known] ** 2).mean()
     assert error < 0.7 * ((test - mean)[~known] ** 2).mean()
+
+
+@pytest.mark.parametrize("ball", ["l1", "l2"])
+def test_initial_atoms_outside_the_ball_are_scaled_into_it_and_others_stay(ball, rng):
+    D = rng.normal(size=(6, 40))
+    D[0] *= 0.5 / np.linalg.norm(D[0], ord=int(ball[1]))
+    D[1] = 0
+    found = MODL(D, 10, lam=LAM, ball=ball).D
+    norms = np.linalg.norm(found, ord=int(ball[1]), axis=1)
+    np.testing.assert_array_equal(found[:2], D[:2])
+    np.testing.assert_allclose(norms[2:], 1)
+    np.testing.assert_allclose(found[2:] * D[2:, :1], found[2:, :1] * D[2:], atol=1e-12)

@@ -2,16 +2,22 @@
 
 import numpy as np
 import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
 from numpy.testing import assert_allclose, assert_array_equal
 
 from flyannot.descriptors.patches import patch_corners, patch_std
 from flyannot.descriptors.sift import dense_sift, normalise_descriptors
 from flyannot.descriptors.standard_image import read_grey
 from flyannot.errors import InputError
+from flyannot.runtime.compiled import compiled
 from flyannot.sparse.coders.cd.encode import encode
+from flyannot.sparse.learners.scc.kernels import _round_and_bound, round_dictionary
 from flyannot.sparse.learners.scc.learner import SCC
 from flyannot.sparse.learners.scc.options import VARIANTS
 from flyannot.sparse.objective import objective
+from flyannot.sparse.simd.aligned import padded_zeros
+from flyannot.sparse.simd.atom_rows import GROUP, candidate_atoms
 from tests.planted_samples import planted, run, unit_rows
 from tests.sparse.twin_scc import TwinSCC
 
@@ -192,3 +198,81 @@ def test_options_out_of_range_are_named(options):
     with pytest.raises(InputError, match=next(iter(options))) as caught:
         SCC(np.eye(4), 4, **{"lam": 0.1, **options})
     assert caught.value.fix
+
+
+@compiled
+def screened(D8, rounding, orders, flags, r, r8, lam, found):
+    """What a sweep does before it visits an atom: a bit for every atom that it would visit."""
+    offset, limit = _round_and_bound(r, r8, rounding, lam)
+    for g in range(len(found)):
+        found[g] = candidate_atoms(D8, orders, 0, g * GROUP, flags, r8, offset, limit)
+
+
+def is_visited(D, r, lam, reach):
+    """Whether each atom of D is a candidate for the residual r."""
+    n_atoms, n_features = D.shape
+    atoms, r8 = padded_zeros(n_atoms, n_features, dtype=D.dtype), padded_zeros(n_features, dtype=np.int8)
+    atoms[:, :n_features] = D
+    D8, rounding = padded_zeros(n_atoms, n_features, dtype=np.uint8), np.zeros(4)
+    round_dictionary(atoms, (atoms**2).sum(axis=1), D8, rounding, reach)
+    padded = padded_zeros(n_features, dtype=D.dtype)
+    padded[:n_features] = r
+    n_groups = -(-n_atoms // GROUP)
+    orders = np.zeros((1, (n_groups + 1) * GROUP), np.int32)
+    orders[0, :n_atoms] = np.arange(n_atoms)
+    flags, found = np.zeros(orders.shape[1], np.uint8), np.zeros(n_groups, np.uint64)
+    screened(D8, rounding, orders, flags, padded, r8, D.dtype.type(lam), found)
+    return np.array([int(found[j // GROUP]) >> j % GROUP & 1 for j in range(n_atoms)], bool)
+
+
+def rounded_against(signs, whole, scale):
+    """Numbers that bytes of that scale hold badly: half a unit off, all to the side that is named."""
+    return scale * (whole + 0.499 * signs)
+
+
+@given(
+    seed=st.integers(0, 2**32 - 1),
+    n_features=st.integers(2, 130),
+    largest=st.integers(0, 126),
+    worst=st.sampled_from(["residual", "atoms", "both", "none"]),
+    size=st.sampled_from([1e-6, 1.0, 1e4]),
+    dtype=st.sampled_from([np.float32, np.float64]),
+)
+@settings(max_examples=100, deadline=None, derandomize=True)
+def test_the_byte_screen_rejects_no_atom_that_would_enter(seed, n_features, largest, worst, size, dtype):
+    """Residuals and atoms whose rounding errors all point the same way; lam just below each |d r|."""
+    rng = np.random.default_rng(seed)
+    signs = rng.choice([-1.0, 1.0], n_features)
+    whole = rng.integers(-largest, largest + 1, (16, n_features))
+    D = rounded_against(signs, whole, 1 / 127) if worst in ("atoms", "both") else whole / 127 + signs / 500
+    D[0] = signs  # flat: every error counts as the bound says it may
+    D[1] = rounded_against(signs, np.zeros(n_features), 1 / 127)
+    D[2, 0] = D[3, -1] = 1.0  # what the bytes reach to
+    if worst == "atoms":  # short ones beside a spike: what is lost of them is not lost in what r loses
+        D = rounded_against(signs, np.where(rng.random(D.shape) < 0.05, np.sign(whole), 0), 1 / 127)
+        D[0] = np.eye(n_features)[0]
+    r = 127.0 * signs
+    if worst in ("residual", "both"):
+        r = rounded_against(signs, rng.integers(-largest, largest + 1, n_features), 1.0)
+        r[rng.integers(n_features)] = 127.0
+    elif worst == "none":
+        r = rng.normal(size=n_features)
+    D, r = D.astype(dtype), (size * r).astype(dtype)
+    products = np.abs(D.astype(np.longdouble) @ r.astype(np.longdouble)).astype(float)
+    sums = np.abs(D).astype(float) @ np.abs(r).astype(float)
+    reach = float(np.abs(D).max())
+    for j in range(len(D)):
+        lam = products[j] * (1 - 1e-12) - 4 * n_features * np.finfo(dtype).eps * sums[j]
+        if lam > 0:
+            assert is_visited(D, r, lam, reach)[products > lam + 1e-30].all()
+
+
+def test_the_byte_screen_rejects_most_atoms_that_would_not_enter(rng):
+    """Else it were right and useless."""
+    D = unit_rows(rng.normal(size=(64, 128)))
+    r = rng.normal(size=128)
+    products = np.abs(D @ r)
+    lam = 1.5 * np.median(products)
+    visited = is_visited(D, r, lam, np.abs(D).max())
+    assert visited[products > lam].all()
+    assert not visited[products < lam / 2].any()

@@ -171,3 +171,37 @@ def test_a_gram_matrix_that_does_not_fit_is_refused_and_a_rounded_one_left_aside
     with pytest.raises(DataError, match="Gram"):
         encode(X, D, 0.1, gram=np.eye(59))
     assert (encode(X, D, 0.1, gram=np.zeros((60, 60), np.float32)) != encode(X, D, 0.1)).nnz == 0
+
+
+def test_an_atom_joins_only_above_lam():
+    """At |d r| = lam its code is zero at the minimum."""
+    D, r = np.eye(4), np.array([[0.5, -0.5, 0.25, 0.75]])
+    for lam, expected in ((0.5, [3]), (0.25, [3, 0, 1]), (0.75, [])):
+        largest, (best,) = compare_correlations(D, r, lam, 4)
+        assert best.tolist() == expected and largest[0] == 0.75
+        largest, best = compare_some(D, r[0], lam, 4, np.zeros(0, np.int64), np.arange(4))
+        assert best.tolist() == expected and largest == 0.75
+
+
+def test_what_rounding_forbids_ends_the_search(rng):
+    """No code has a gap below rounding: the search stops where it gains nothing more."""
+    X, D = crowded(rng)
+    solved = siso.solve(X, D, 0.01, tol=1e-25, max_sweeps=10_000)
+    assert (solved.n_passes < 60).all()
+    assert (solved.gaps < 1e-12).all()
+
+
+@pytest.mark.parametrize("encode", [siso.encode, hash_siso.encode])
+def test_a_gram_matrix_of_too_many_atoms_is_made_of_the_active_ones(encode, rng, monkeypatch):
+    X, D = crowded(rng, n_atoms=300)
+    whole = encode(X, D, 0.02, tol=1e-10)
+    monkeypatch.setattr(siso, "FEW_ATOMS", 0)
+    assert np.abs((encode(X, D, 0.02, tol=1e-10) - whole).toarray()).max() < 1e-4
+
+
+def test_rounds_are_counted_and_a_code_of_zeros_takes_none(rng):
+    X, D = crowded(rng)
+    assert not siso.solve_with_full_passes(X, D, 1.01 * lam_max(X, D), tol=1e-8).n_rounds.any()
+    solved = siso.solve_with_full_passes(X, D, 0.02, tol=1e-8)
+    np.testing.assert_array_equal(solved.n_rounds, solved.n_passes - 1)  # the last pass only looks
+    assert (solved.n_rounds > 0).all()

@@ -96,3 +96,15 @@ def test_a_gap_below_rounding_ends_the_search(solve, rng):
     solved = solve(X, D, 0.01, tol=1e-14)
     assert solved.n_passes.max() < 100
     assert solved.gaps.max() < 1e-6
+
+
+def test_searches_go_from_few_atoms_to_all_and_each_has_enough_for_two_pools(rng):
+    for n_atoms in (1, 100, 1000, 50_000):
+        D = rng.normal(size=(n_atoms, 3))
+        found = siso_bounded.levels_of_lam(D)
+        steps = [step for step, _ in found]
+        assert steps == sorted(steps, reverse=True) and steps[-1] == 1
+        for step, part in found:
+            np.testing.assert_array_equal(part, D[::step])
+            assert step == 1 or len(part) >= 2 * siso_bounded.POOL
+    assert len(found) > 1

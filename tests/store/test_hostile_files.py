@@ -413,3 +413,14 @@ def test_crafted_structures_are_refused_or_harmless(tmp_path, kind, changes):
             read(path)
         except FlyannotError as error:
             assert error.exit_code == 65 and error.fix
+
+
+def test_a_file_that_was_replaced_since_it_was_open_is_refused(tmp_path):
+    path = write(tmp_path / "f.h5", "dictionary")
+    with open_stored(path) as stored:
+        digest = stored.digest
+    with open_stored(path, digest=digest) as stored:
+        assert stored.digest == digest
+    rewritten(path, lambda file: file["4-6/D"].__setitem__(0, 0.5), "dictionary")
+    with pytest.raises(DataError, match="was replaced while this ran"), open_stored(path, digest=digest):
+        pass

@@ -9,6 +9,7 @@ from flyannot.errors import DataError, InputError, WriteError
 from flyannot.features.pooling import Pooled
 from flyannot.runtime.digest import digest_of_file, digest_of_json
 from flyannot.sparse.fit import EpochRecord
+from flyannot.store import reading
 from flyannot.store.concatenation import concatenate
 from flyannot.store.description import describe_file
 from flyannot.store.descriptors import read_patches, read_patches_of_image, write_descriptors
@@ -377,3 +378,27 @@ def test_empty_and_long_texts_survive(tmp_path):
         assert stored.array("4-6", "none") == []
         assert stored.array("4-6", "empty") == [""]
         assert stored.array("4-6", "long") == ["x" * 70_000, "é", ""]
+
+
+@pytest.mark.parametrize("block_bytes", [1, 2000, 10_000, 1 << 24])
+def test_blocks_hold_every_image_once_and_no_more_bytes_than_they_may(
+    tmp_path, rng, monkeypatch, block_bytes
+):
+    mine = described(rng, counts=(5, 0, 7, 1, 60, 3, 3, 0))
+    with create_stored(tmp_path / "f.h5", header("descriptors")) as file:
+        write_descriptors(file, "4-6", columns(8), mine)
+    monkeypatch.setattr(reading, "_BLOCK_BYTES", block_bytes)
+    with open_stored(tmp_path / "f.h5") as stored:
+        blocks = list(stored.blocks_of_images("4-6"))
+    same(np.concatenate([block[0] for block in blocks]), np.concatenate([one.descriptors for one in mine]))
+    sizes = {len(one.descriptors) for one in mine}
+    for block in blocks:
+        assert sum(part.nbytes for part in block) <= block_bytes or len(block[0]) in sizes
+
+
+@pytest.mark.parametrize("shape", [(0,), (0, 3), (3, 0), (0, 0), (1,)])
+def test_arrays_without_rows_or_columns_are_stored(tmp_path, shape):
+    with h5py.File(tmp_path / "f.h5", "w") as file:
+        write_array(file, "a", np.ones(shape, "f4"))
+        same(file["a"][:], np.ones(shape, "f4"))
+        assert file["a"].fletcher32
