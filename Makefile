@@ -4,7 +4,7 @@ VENV := .venv
 RUN := $(VENV)/bin/python -m
 INSTALLED := $(VENV)/.installed
 
-.PHONY: demo test lint pictures bench reproduce-tables clean
+.PHONY: demo test lint campaign pictures bench reproduce-tables clean
 
 demo: $(INSTALLED)  ## the whole chain on synthetic embryos
 	$(VENV)/bin/flyannot run configs/demo.toml
@@ -22,6 +22,9 @@ lint: $(INSTALLED)  ## the house style, and types
 	$(RUN) ruff check --quiet .
 	$(RUN) ruff format --quiet --check .
 	$(RUN) mypy --no-error-summary
+
+campaign: $(INSTALLED)  ## faults tried at length, and the table of docs/reliability.md; ROW=11 for one row
+	$(RUN) tests.campaign.run $(ROW)
 
 pictures: demo  ## the README's pictures, from synthetic embryos; needs chromium
 	$(VENV)/bin/python docs/pictures/make_pictures.py

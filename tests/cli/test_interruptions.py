@@ -93,7 +93,7 @@ def clean(folder):
 @pytest.mark.parametrize(("name", "code"), [("SIGTERM", 143), ("SIGINT", 130), ("SIGHUP", 129)])
 @pytest.mark.parametrize(("step", "jobs"), [("extract", 2), ("learn-dict", 1), ("train", 2)])
 def test_a_signal_ends_a_run_promptly_and_cleanly(own_chain, trials, step, jobs, name, code):
-    for _ in range(trials(1, campaign=3)):
+    for _ in range(trials(1, campaign=2)):
         one_signal(own_chain, step, jobs, name, code)
         clean(own_chain.folder)
 
@@ -198,7 +198,7 @@ def test_sigkill_at_random_moments_loses_nothing(own_chain, step, trials):
     seconds = time.monotonic() - started
     expected = (folder / "out.h5").read_bytes()
     clean(folder)
-    for _ in range(trials(2, campaign=10)):
+    for _ in range(trials(2, campaign=5)):
         run = start(own_chain, step, jobs=jobs)
         time.sleep(wait.uniform(0.2, 1.0) * seconds)
         os.killpg(run.pid, signal.SIGKILL)

@@ -48,7 +48,7 @@ def test_spoilt_bytes_give_matrices_or_one_line(mat, rng, trials):
     """Mostly in the part that says what follows, where they crash the reader most."""
     good = mat.read_bytes()
     n_refused = 0
-    for _ in range(trials(6, campaign=80)):
+    for _ in range(trials(6, campaign=40)):
         mat.write_bytes(good)
         spoil(mat, {int(at): int(rng.integers(256)) for at in rng.integers(128, 184, rng.integers(1, 4))})
         try:

@@ -36,7 +36,7 @@ def test_a_damaged_cache_of_kernels_heals(chain, tmp_path, rng, trials):
     """Every file of the cache is spoiled; the next run works, and the one after it too."""
     cache = tmp_path / "cache"
     found = []
-    for _ in range(trials(4, campaign=10)):
+    for _ in range(trials(4, campaign=6)):
         found.append(run_kernel(FLYANNOT_CACHE=str(cache)))
         files = [path for path in cache.rglob("*.nb?") if path.is_file()]
         assert {path.suffix for path in files} == {".nbi", ".nbc"}

@@ -58,7 +58,7 @@ def test_a_flipped_bit_is_found_or_changes_nothing(tmp_path, kind, rng, trials):
     """By `verify` and by plain reading alike: a damaged value is never returned."""
     path = write(tmp_path / "f.h5", kind)
     good, expected = path.read_bytes(), contents(path)
-    n_flips, n_found = trials(N_FLIPS, campaign=1000), 0
+    n_flips, n_found = trials(N_FLIPS, campaign=600), 0
     for _ in range(n_flips):
         spoiled = bytearray(good)
         spoiled[rng.integers(len(good))] ^= 1 << rng.integers(8)
