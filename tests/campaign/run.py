@@ -63,7 +63,7 @@ def table_of(rows, found):
 def totals_of(found):
     """In a sentence; every test counts once."""
     trials, failures = map(sum, zip(*found.values()))
-    return f"In all {trials:,} trials in {len(found)} tests, {failures} failures."
+    return f"In all {trials:,} trials in {len(found)} tests, failures: {failures}."
 
 
 def write_page(table, totals):
