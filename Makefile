@@ -4,7 +4,7 @@ VENV := .venv
 RUN := $(VENV)/bin/python -m
 INSTALLED := $(VENV)/.installed
 
-.PHONY: demo test lint mutants pictures bench reproduce-tables clean
+.PHONY: demo test lint mutants campaign pictures bench reproduce-tables clean
 
 demo: $(INSTALLED)  ## the whole chain on synthetic embryos
 	$(VENV)/bin/flyannot run configs/demo.toml
@@ -25,6 +25,9 @@ lint: $(INSTALLED)  ## the house style, and types
 
 mutants: $(INSTALLED)  ## would the tests notice a wrong line? under an hour; MUTANTS='--per-module 4' for less
 	$(VENV)/bin/python tests/mutants/run.py $(MUTANTS)
+
+campaign: $(INSTALLED)  ## faults tried at length, and the table of docs/reliability.md; ROW=11 for one row
+	$(RUN) tests.campaign.run $(ROW)
 
 pictures: demo  ## the README's pictures, from synthetic embryos; needs chromium
 	$(VENV)/bin/python docs/pictures/make_pictures.py

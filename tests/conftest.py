@@ -23,6 +23,22 @@ def rng():
     return np.random.default_rng(20140824)
 
 
+@pytest.fixture
+def trials(record_property):
+    """trials(n) -> how many times to try: n, or more in the campaign, which counts them.
+
+    `trials(n, campaign=m)` says how many more; for a fixed list of cases m is n.
+    """
+    from tests.campaign.trials import n_trials
+
+    def count(n, campaign=None):
+        n = n_trials(n, campaign)
+        record_property("trials", n)
+        return n
+
+    return count
+
+
 @pytest.fixture(scope="session")
 def shared_data():
     """The folder of real data: FLYANNOT_DATA names it, or it lies beside the checkout."""

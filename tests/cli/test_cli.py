@@ -279,7 +279,10 @@ def test_with_its_messages_closed_a_step_does_its_work(own_chain):
 @pytest.mark.parametrize("delay", [0.02, 0.05, 0.1, 0.2])
 def test_an_interruption_at_the_very_start_is_one_line(chain, delay, tmp_path):
     words = [*CLI, "extract", chain.embryos, "-o", tmp_path / "d.h5", "--jobs", "1"]
-    process = subprocess.Popen(words, stderr=subprocess.PIPE, stdout=subprocess.PIPE, text=True)
+    process = subprocess.Popen(
+        words, stderr=subprocess.PIPE, stdout=subprocess.PIPE, text=True,
+        preexec_fn=lambda: signal.signal(signal.SIGINT, signal.SIG_DFL),  # a shell's background ignores it
+    )  # fmt: skip
     command_line = Path(f"/proc/{process.pid}/cmdline")
     while command_line.exists() and b"extract" not in command_line.read_bytes():
         time.sleep(0.001)  # before the program is loaded, a signal is lost with what was forked

@@ -6,6 +6,8 @@ import sys
 
 import pytest
 
+from tests.campaign.trials import IN_CAMPAIGN
+
 LINES = {
     "descriptors": "extract embryos -o descriptors.h5 --min-std 7 --jobs {jobs}",
     "dictionary": "learn-dict descriptors.h5 -o dictionary.h5 --n-atoms 20 --n-epochs 1",
@@ -26,7 +28,7 @@ def with_limit(line, folder, n_bytes):
 
 
 @pytest.mark.parametrize("kind", LINES)
-@pytest.mark.parametrize("part", [0.0, 0.02, 0.6])
+@pytest.mark.parametrize("part", [0.0, 0.02, 0.6, *([0.3] if IN_CAMPAIGN else [])])
 def test_a_file_that_cannot_grow_is_exit_74(own_chain, kind, part):
     """From the first write to one in the middle of the data; the output and its parts alike."""
     path = own_chain.kinds[kind]

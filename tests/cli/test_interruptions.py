@@ -92,7 +92,13 @@ def clean(folder):
 
 @pytest.mark.parametrize(("name", "code"), [("SIGTERM", 143), ("SIGINT", 130), ("SIGHUP", 129)])
 @pytest.mark.parametrize(("step", "jobs"), [("extract", 2), ("learn-dict", 1), ("train", 2)])
-def test_a_signal_ends_a_run_promptly_and_cleanly(own_chain, step, jobs, name, code):
+def test_a_signal_ends_a_run_promptly_and_cleanly(own_chain, trials, step, jobs, name, code):
+    for _ in range(trials(1, campaign=2)):
+        one_signal(own_chain, step, jobs, name, code)
+        clean(own_chain.folder)
+
+
+def one_signal(own_chain, step, jobs, name, code):
     """To the whole group of processes, as Ctrl-C on a terminal does."""
     run = start(own_chain, step, jobs=jobs, longer=True)
     assert run.stderr.readline().startswith("making out.h5")
@@ -183,8 +189,8 @@ def test_finished_shards_are_taken_up_again(own_chain):
 
 
 @pytest.mark.parametrize("step", LINES)
-def test_sigkill_at_random_moments_loses_nothing(own_chain, step):
-    """Two kills spread over the time that the step takes; then it runs through, to the same bytes."""
+def test_sigkill_at_random_moments_loses_nothing(own_chain, step, trials):
+    """Kills spread over the time that the step takes; then it runs through, to the same bytes."""
     folder, wait = own_chain.folder, random.Random(len(step))
     jobs = 2 if step == "extract" else 1
     started = time.monotonic()
@@ -192,7 +198,7 @@ def test_sigkill_at_random_moments_loses_nothing(own_chain, step):
     seconds = time.monotonic() - started
     expected = (folder / "out.h5").read_bytes()
     clean(folder)
-    for _ in range(2):
+    for _ in range(trials(2, campaign=5)):
         run = start(own_chain, step, jobs=jobs)
         time.sleep(wait.uniform(0.2, 1.0) * seconds)
         os.killpg(run.pid, signal.SIGKILL)

@@ -233,6 +233,19 @@ def test_names_that_leave_the_folder_are_listed_and_never_asked_for(server, tmp_
     }
 
 
+def test_an_image_that_is_named_like_a_folder_costs_nothing_but_itself(server, tmp_path):
+    """a.jpe, and an image within a folder of that name."""
+    names = serve(server, 4, more="".join(
+        f"Dl,CG3619,RE1,FBgn0000463,Fly,{name},4\n" for name in ("x/a.jpe", "x/a.jpe/b.jpe")
+    ))  # fmt: skip
+    for name in ("x/a.jpe", "x/a.jpe/b.jpe"):
+        server.files[place_of(name)] = jpeg(7)
+    failures = dict(fetch(server, tmp_path).failures)
+    assert all(is_right(server, tmp_path, name) for name in names)
+    assert len(failures) == 1 and set(failures) < {"x/a.jpe", "x/a.jpe/b.jpe"}, failures
+    assert not leftovers(tmp_path)
+
+
 @pytest.mark.parametrize(
     ("body", "why"),
     [

@@ -18,7 +18,8 @@ def test_a_picture_of_standard_size_is_its_luma_whatever_the_format_or_the_suffi
     assert np.abs(grey - luma(embryo())).max() <= 0.51  # rounded to 8 bits, as by Pillow
 
 
-def test_16_bit_and_float_pictures_keep_their_full_range(tiff, picture, rng):
+def test_16_bit_and_float_pictures_keep_their_full_range(tiff, picture, rng, trials):
+    trials(12, campaign=12)
     deep = rng.integers(0, 65_536, SIZE_PX, dtype=np.uint16)
     expected = deep / 257
     assert np.abs(read_grey(picture(Image.fromarray(deep), format="PNG")) - expected).max() < 1e-3
@@ -38,7 +39,8 @@ def test_16_bit_and_float_pictures_keep_their_full_range(tiff, picture, rng):
     assert np.abs(read_grey(tiff((deep / 65_535).astype(np.float16))) - expected).max() < 0.1
 
 
-def test_every_kind_of_pixel_shows_what_a_viewer_shows(picture):
+def test_every_kind_of_pixel_shows_what_a_viewer_shows(picture, trials):
+    trials(7, campaign=7)
     colours = embryo()
     rgb = Image.fromarray(colours)
     expected = np.asarray(rgb.convert("L"), np.float32)
@@ -122,7 +124,9 @@ def test_mirror_images_are_read_as_mirror_images(picture, rng):
         assert np.abs(there - mirrored[:, ::-1]).max() < 1e-3
 
 
-def test_poor_pictures_get_a_flag_and_embryos_none(picture, rng):
+def test_poor_pictures_get_a_flag_and_embryos_none(picture, rng, trials):
+    trials(7, campaign=7)
+
     def flags(pixels):
         grey = read_grey(picture(Image.fromarray(pixels.astype(np.uint8)), format="PNG"))
         assert np.isfinite(grey).all()
@@ -139,7 +143,8 @@ def test_poor_pictures_get_a_flag_and_embryos_none(picture, rng):
     assert flags(scene) == ("no plain background",)
 
 
-def test_extreme_shapes_are_read(picture):
+def test_extreme_shapes_are_read(picture, trials):
+    trials(4, campaign=4)
     for shape in [(1, 1), (1, 5000), (5000, 1), (3, 2)]:
         grey = read_grey(picture(Image.fromarray(np.full(shape, 7, np.uint8)), format="PNG"))
         assert grey.shape == SIZE_PX and (grey == 7).all()

@@ -30,11 +30,11 @@ def reason(path):
 
 
 @pytest.mark.parametrize("encoding", ENCODINGS)
-def test_a_truncated_picture_is_refused_or_whole(encoding, picture):
+def test_a_truncated_picture_is_refused_or_whole(encoding, picture, trials):
     whole = encoded(embryo(), **ENCODINGS[encoding])
     expected = read_grey(picture(whole))
-    n_refused = 0
-    for cut in np.linspace(1, len(whole) - 1, N_CUTS).astype(int):
+    n_cuts, n_refused = trials(N_CUTS), 0
+    for cut in np.linspace(1, len(whole) - 1, n_cuts).astype(int):
         try:
             grey = read_grey(picture(whole[:cut]))
         except UnreadableImage as error:
@@ -42,14 +42,14 @@ def test_a_truncated_picture_is_refused_or_whole(encoding, picture):
             n_refused += 1
         else:  # only what follows the pixels may be missing
             assert cut > len(whole) - 16 and (grey == expected).all()
-    assert n_refused >= N_CUTS - 1
+    assert n_refused >= n_cuts - 1
 
 
 @pytest.mark.parametrize("dtype", [np.float64, np.float16])
-def test_a_truncated_tiff_of_rare_numbers_is_refused(dtype, tiff):
+def test_a_truncated_tiff_of_rare_numbers_is_refused(dtype, tiff, trials):
     path = tiff(luma(embryo()).astype(dtype))
     whole = path.read_bytes()
-    for cut in np.linspace(1, len(whole) - 1, N_CUTS).astype(int):
+    for cut in np.linspace(1, len(whole) - 1, trials(N_CUTS)).astype(int):
         path.write_bytes(whole[:cut])
         assert reason(path)
 
@@ -75,7 +75,8 @@ def test_what_is_no_picture_is_refused(content, expected, picture):
     assert expected in reason(picture(content))
 
 
-def test_what_is_no_file_is_refused_and_a_fifo_does_not_hang(tmp_path):
+def test_what_is_no_file_is_refused_and_a_fifo_does_not_hang(tmp_path, trials):
+    trials(5, campaign=5)
     os.mkfifo(tmp_path / "fifo")
     (tmp_path / "dangling").symlink_to(tmp_path / "gone")
     assert "not a regular file" in reason(tmp_path / "fifo")
@@ -115,7 +116,7 @@ def png_claiming(width, height):
     )
 
 
-def test_bombs_and_huge_claims_are_refused_before_they_are_decoded(tmp_path):
+def test_bombs_and_huge_claims_are_refused_before_they_are_decoded(tmp_path, trials):
     blank = np.zeros((1, 1), np.uint8)
     gif = bytearray(encoded(blank, format="GIF"))
     gif[6:10] = struct.pack("<HH", 60_000, 60_000)
@@ -136,13 +137,15 @@ def test_bombs_and_huge_claims_are_refused_before_they_are_decoded(tmp_path):
         (tmp_path / name).write_bytes(content)
     Image.new("L", (6_000, 6_000)).save(tmp_path / "g.tif", compression="tiff_adobe_deflate")
     tifffile.memmap(tmp_path / "h.tif", shape=(4_000, 5_000), dtype=np.float64, mode="w+").flush()
+    trials(8, campaign=8)
     before = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
     for path in sorted(tmp_path.iterdir()):
         assert "too large" in reason(path), path.name
     assert resource.getrusage(resource.RUSAGE_SELF).ru_maxrss - before < 50_000  # kilobytes
 
 
-def test_grey_levels_that_mean_nothing_are_refused(tiff):
+def test_grey_levels_that_mean_nothing_are_refused(tiff, trials):
+    trials(9, campaign=9)
     holed = np.full(SIZE_PX, 0.5, np.float32)
     for bad, expected in [(np.nan, "NaN"), (np.inf, "NaN or infinite"), (-0.1, "outside"), (256, "outside")]:
         holed[3, 5] = bad
@@ -168,11 +171,13 @@ def test_unknown_kinds_of_pixel_are_refused_with_a_remedy(picture):
     assert "8 bits" in caught.value.fix
 
 
-def test_a_png_with_a_bit_flipped_is_refused(picture, rng):
+def test_a_png_with_a_bit_flipped_is_refused(picture, rng, trials):
     """Pillow checks no checksum of the chunks of pixels, and takes wrong ones without a word."""
     whole = encoded(embryo(), format="PNG")
     assert whole.count(b"IDAT") == 1
-    for place in (*range(len(whole) - 12), *range(len(whole) - 8, len(whole))):
+    places = [*range(len(whole) - 12), *range(len(whole) - 8, len(whole))]
+    trials(len(places), campaign=len(places))
+    for place in places:
         flipped = bytearray(whole)
         flipped[place] ^= 1 << int(rng.integers(8))
         with pytest.raises(UnreadableImage):

@@ -132,7 +132,7 @@ def test_a_name_full_of_wildcards_sweeps_only_its_own(tmp_path):
     assert [p.name for p in tmp_path.iterdir()] == [".abc.h5.12.tmp"]
 
 
-def test_sigkill_at_any_moment_leaves_a_whole_file(target):
+def test_sigkill_at_any_moment_leaves_a_whole_file(target, trials):
     """The writer alternates two whole texts; whenever it is killed, one of them stands there."""
     code = f"""
 import pathlib
@@ -145,7 +145,7 @@ with locked_output(path):
             write_text(path, letter * 2_000_000)
 """
     wait, n_temporary = random.Random(1), 0
-    for _ in range(10):
+    for _ in range(trials(10)):
         with subprocess.Popen([sys.executable, "-c", code], stdout=subprocess.PIPE, text=True) as run:
             run.stdout.readline()
             time.sleep(wait.uniform(0.005, 0.05))

@@ -32,11 +32,11 @@ def test_kernels_need_neither_home_nor_a_cache_folder(tmp_path):
         assert found == "[1.0, 1.0]\n"
 
 
-def test_a_damaged_cache_of_kernels_heals(chain, tmp_path, rng):
+def test_a_damaged_cache_of_kernels_heals(chain, tmp_path, rng, trials):
     """Every file of the cache is spoiled; the next run works, and the one after it too."""
     cache = tmp_path / "cache"
     found = []
-    for _ in range(4):
+    for _ in range(trials(4, campaign=6)):
         found.append(run_kernel(FLYANNOT_CACHE=str(cache)))
         files = [path for path in cache.rglob("*.nb?") if path.is_file()]
         assert {path.suffix for path in files} == {".nbi", ".nbc"}

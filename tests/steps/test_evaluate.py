@@ -189,13 +189,13 @@ def test_a_stage_range_without_a_trainable_term_is_told_and_the_other_is_trained
     assert {reason for _, reason in outcome.failures} == {"the model knows no term of stage range 11-12"}
 
 
-def test_a_flipped_bit_in_a_file_of_scores_is_found(chain, tmp_path, rng):
+def test_a_flipped_bit_in_a_file_of_scores_is_found(chain, tmp_path, rng, trials):
     """By whoever reads it, and by evaluate, which makes it again."""
     path = tmp_path / "s.json"
     task = evaluate_task(evaluation(chain, chain.predictions), path)
     carry_out(task, ONCE)
     good = path.read_bytes()
-    for at in rng.integers(0, len(good), 60):
+    for at in rng.integers(0, len(good), trials(60)):
         spoiled = bytearray(good)
         spoiled[at] ^= 1 << rng.integers(7)
         path.write_bytes(spoiled)

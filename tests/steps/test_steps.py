@@ -1,7 +1,9 @@
 """Laws of the steps, on a small synthetic data set: same bits, resuming, refusing, listing."""
 
 import csv
+import os
 import shutil
+import time
 from contextlib import ExitStack
 from dataclasses import replace
 
@@ -340,6 +342,17 @@ def test_the_table_of_predictions_agrees_with_the_file(chain):
     for a, b in zip(rows, rows[1:]):
         if (a["gene"], a["stage_range"]) == (b["gene"], b["stage_range"]):
             assert float(a["probability"]) >= float(b["probability"])
+
+
+def test_a_table_of_other_predictions_is_replaced_whatever_its_date(own_chain):
+    """A clock that was ahead, or a table put back from elsewhere."""
+    table = own_chain.predictions.with_suffix(".csv")
+    good = table.read_text()
+    table.write_text("\n".join(good.splitlines()[:3]) + "\n")
+    future = time.time() + 10 * 365 * 86400
+    os.utime(table, (future, future))
+    outcome = annotate(own_chain.model, read_images(own_chain.embryos), own_chain.predictions, ANNOTATE, ONCE)
+    assert not outcome.made and table.read_text() == good
 
 
 def test_a_model_needs_nothing_else(own_chain, chain):

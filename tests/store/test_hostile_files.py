@@ -18,10 +18,11 @@ from flyannot.store.header import Header
 from flyannot.store.reading import open_stored, verify_stored
 from flyannot.store.schema import BULK, SCHEMAS
 from flyannot.store.writing import create_stored
+from tests.campaign.trials import n_trials
 from tests.store.test_store import CLASSIFIER, write
 
 KINDS = [kind for kind in SCHEMAS if kind != "checkpoint"]
-N_FLIPS, N_CUTS = 60, 12  # of every kind; a campaign by hand takes thousands
+N_FLIPS, N_CUTS = 60, 12  # of every kind; the campaign takes thousands
 
 
 def contents(path):
@@ -53,12 +54,12 @@ def refused(path, *words, read=verify_stored):
 
 
 @pytest.mark.parametrize("kind", SCHEMAS)
-def test_a_flipped_bit_is_found_or_changes_nothing(tmp_path, kind, rng):
+def test_a_flipped_bit_is_found_or_changes_nothing(tmp_path, kind, rng, trials):
     """By `verify` and by plain reading alike: a damaged value is never returned."""
     path = write(tmp_path / "f.h5", kind)
     good, expected = path.read_bytes(), contents(path)
-    n_found = 0
-    for _ in range(N_FLIPS):
+    n_flips, n_found = trials(N_FLIPS, campaign=600), 0
+    for _ in range(n_flips):
         spoiled = bytearray(good)
         spoiled[rng.integers(len(good))] ^= 1 << rng.integers(8)
         path.write_bytes(spoiled)
@@ -70,7 +71,7 @@ def test_a_flipped_bit_is_found_or_changes_nothing(tmp_path, kind, rng):
                 assert error.fix
             else:
                 assert found == (expected if read is contents else kind)
-    assert n_found > N_FLIPS / 10
+    assert n_found > n_flips / 10
 
 
 def chunks(path):
@@ -86,11 +87,11 @@ def chunks(path):
 
 @pytest.mark.parametrize("kind", SCHEMAS)
 @pytest.mark.parametrize("byte", [0x00, 0xFF])
-def test_a_block_that_is_wholly_zero_or_wholly_ones_is_found(tmp_path, kind, byte):
+def test_a_block_that_is_wholly_zero_or_wholly_ones_is_found(tmp_path, kind, byte, trials):
     """Fletcher-32 of such a block is right, whatever stood there: what lost sectors look like."""
     path = write(tmp_path / "f.h5", kind)
     good = path.read_bytes()
-    assert chunks(path)
+    assert trials(len(chunks(path)), len(chunks(path)))
     for offset, size in chunks(path):
         spoiled = bytearray(good)
         spoiled[offset : offset + size] = bytes([byte]) * size
@@ -107,7 +108,7 @@ def test_an_empty_digest_is_refused(tmp_path):
     refused(path, "its header says nothing", read=contents)
 
 
-def test_a_long_list_of_failures_is_checked_too(tmp_path, rng):
+def test_a_long_list_of_failures_is_checked_too(tmp_path, rng, trials):
     """Beyond 64 KB HDF5 keeps an attribute without a checksum."""
     path = tmp_path / "f.h5"
     failures = tuple((f"image {i}.png", "damaged or cut short " * 5) for i in range(1000))
@@ -115,7 +116,7 @@ def test_a_long_list_of_failures_is_checked_too(tmp_path, rng):
         pass
     good = path.read_bytes()
     start = good.index(b"damaged or cut short")
-    for at in rng.integers(start, start + 80_000, 40):
+    for at in rng.integers(start, start + 80_000, trials(40)):
         spoiled = bytearray(good)
         spoiled[at] ^= 1
         path.write_bytes(spoiled)
@@ -123,10 +124,10 @@ def test_a_long_list_of_failures_is_checked_too(tmp_path, rng):
 
 
 @pytest.mark.parametrize("kind", SCHEMAS)
-def test_a_file_cut_anywhere_is_refused(tmp_path, kind, rng):
+def test_a_file_cut_anywhere_is_refused(tmp_path, kind, rng, trials):
     path = write(tmp_path / "f.h5", kind)
     good = path.read_bytes()
-    for size in (0, 7, 8, 100, len(good) - 1, *rng.integers(1, len(good), N_CUTS)):
+    for size in (0, 7, 8, 100, len(good) - 1, *rng.integers(1, len(good), trials(N_CUTS, campaign=200))):
         path.write_bytes(good[:size])
         refused(path)
 
@@ -392,13 +393,14 @@ def spoil(file, name, thing):
         file.create_dataset(name, shape, dtype, chunks=True if shape and all(shape) else None)
 
 
-@settings(max_examples=80, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture],
-          derandomize=True, database=None)  # fmt: skip
+@settings(max_examples=n_trials(80, campaign=600), deadline=None, derandomize=True, database=None,
+          suppress_health_check=[HealthCheck.function_scoped_fixture])  # fmt: skip
 @given(
     kind=st.sampled_from(list(SCHEMAS)), changes=st.lists(st.tuples(NAMES, THINGS), min_size=1, max_size=3)
 )
-def test_crafted_structures_are_refused_or_harmless(tmp_path, kind, changes):
+def test_crafted_structures_are_refused_or_harmless(tmp_path, record_property, kind, changes):
     """Whatever stands where a dataset should: a fault that is explained, or contents that can be read."""
+    record_property("trials", 1)
     path = tmp_path / "crafted.h5"
     path.write_bytes(whole(kind))
     try:

@@ -5,7 +5,7 @@ The addresses are those that published programs use; they were not tried against
 
 import re
 from dataclasses import dataclass
-from pathlib import Path
+from pathlib import Path, PurePosixPath
 
 from flyannot.dataset.importers.bdgp import DUMPS, TABLES
 from flyannot.dataset.importers.genes import Genes, UnclearGene
@@ -93,6 +93,9 @@ def plan_images(annotations, images, *, genes=(), stage_ranges=(), most=None):
             chosen.add(name)
         else:
             refused[name] = "not the name of an image below the folder"
+    for name in chosen & {str(folder) for one in chosen for folder in PurePosixPath(one).parents}:
+        chosen.remove(name)
+        refused[name] = "other images lie in a folder of that name"
     return Plan(sorted(chosen)[:most], list(refused.items()), len(found))
 
 

@@ -9,11 +9,13 @@ import numpy as np
 
 from flyannot.errors import DataError, InputError
 from flyannot.options import Choice, Flag, Options, Real, Text, option
+from flyannot.runtime.apart import ProcessDied, call_apart
 from flyannot.stage_ranges import STAGE_RANGES
 
 LAYOUTS = ("rows", "columns")
 _MOST_BYTES = 2**30
 _NORM_TOLERANCE = 1e-4  # a dictionary of float32 has norms that are 1 to 1e-7
+_MAT_SECONDS = 60  # a gigabyte takes five
 _FIX = "name an npy, npz or mat file that holds a matrix of numbers"
 
 
@@ -167,6 +169,14 @@ def _read_npz(path):
 
 
 def _read_mat(path):
+    """In a process of its own: SciPy's reader is compiled code that damage can crash."""
+    try:
+        return call_apart(_matrices_of_mat, path, limit_s=_MAT_SECONDS)
+    except ProcessDied as died:
+        raise DataError(f"{path} is damaged: reading it {died}", fix=_FIX) from died
+
+
+def _matrices_of_mat(path):
     from scipy.io import loadmat, whosmat
 
     try:

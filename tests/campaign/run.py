@@ -1,0 +1,100 @@
+"""`make campaign`: every row of rows.toml tried at length, and the table of docs/reliability.md.
+
+python -m tests.campaign.run [ROW ...]; without rows all are run, and the page is written.
+"""
+
+import os
+import subprocess
+import sys
+import tempfile
+import tomllib
+import xml.etree.ElementTree as ElementTree
+from pathlib import Path
+
+HERE = Path(__file__).resolve().parent
+ROOT = HERE.parents[1]
+PAGE = ROOT / "docs" / "reliability.md"
+BEGIN, END = "<!-- campaign -->", "<!-- end of campaign -->"
+HEAD = """\
+| row | input or fault | what you get | exit code | trials | failures | command |
+|---|---|---|---|---|---|---|"""
+
+
+def read_rows():
+    """The rows: dicts with id, fault, user_gets, code, tests."""
+    with open(HERE / "rows.toml", "rb") as file:
+        return tomllib.load(file)["row"]
+
+
+def nodes_of(rows):
+    """What pytest is to run, every test once, from the root of the repository."""
+    return list(dict.fromkeys(f"tests/{test}" for row in rows for test in row["tests"]))
+
+
+def counted(junit):
+    """Test -> (trials, failed cases) of a JUnit file; a case that counts no trials is one."""
+    found = {}
+    for case in ElementTree.parse(junit).iter("testcase"):
+        name = case.get("name").partition("[")[0]
+        test = "/".join(case.get("classname").split(".")[1:]) + f".py::{name}"
+        counts = [int(p.get("value")) for p in case.iter("property") if p.get("name") == "trials"]
+        is_skipped = case.find("skipped") is not None
+        trials, failures = found.get(test, (0, 0))
+        has_failed = case.find("failure") is not None or case.find("error") is not None
+        found[test] = trials + (0 if is_skipped else sum(counts) if counts else 1), failures + has_failed
+    return found
+
+
+def cells_of(row):
+    """The cells of a row that do not depend on a run."""
+    return [row["id"], row["fault"], row["user_gets"], row["code"]]
+
+
+def table_of(rows, found):
+    """The table in Markdown; rows share tests, so its columns do not add up to the totals."""
+    lines = [HEAD]
+    for row in rows:
+        trials, failures = map(sum, zip(*(found.get(test, (0, 1)) for test in row["tests"])))
+        command = f"`make campaign ROW={row['id']}`"
+        lines.append("| " + " | ".join([*cells_of(row), f"{trials:,}", str(failures), command]) + " |")
+    return "\n".join(lines)
+
+
+def totals_of(found):
+    """In a sentence; every test counts once."""
+    trials, failures = map(sum, zip(*found.values()))
+    return f"In all {trials:,} trials in {len(found)} tests, failures: {failures}."
+
+
+def write_page(table, totals):
+    """Put table and totals between the two marks of the page."""
+    text = PAGE.read_text(encoding="utf-8")
+    before, _, rest = text.partition(BEGIN)
+    after = rest.partition(END)[2]
+    PAGE.write_text(f"{before}{BEGIN}\n{table}\n\n{totals}\n{END}{after}", encoding="utf-8")
+
+
+def main(chosen):
+    """Run the rows that are named, or all; the exit code of pytest."""
+    rows = [row for row in read_rows() if not chosen or row["id"] in chosen]
+    if not rows:
+        print(f"no row {' '.join(chosen)} in {HERE / 'rows.toml'}")
+        return 2
+    with tempfile.TemporaryDirectory() as folder:
+        junit = Path(folder) / "found.xml"
+        workers = ["-n", os.environ.get("CAMPAIGN_JOBS", "1")]
+        words = [sys.executable, "-m", "pytest", *workers, f"--junitxml={junit}", "--durations=15"]
+        environment = os.environ | {"FLYANNOT_CAMPAIGN": "1"}
+        done = subprocess.run([*words, *nodes_of(rows)], cwd=ROOT, env=environment)
+        if not junit.exists():
+            return done.returncode
+        found = counted(junit)
+    table, totals = table_of(rows, found), totals_of(found)
+    print(f"{table}\n\n{totals}")
+    if not chosen:
+        write_page(table, totals)
+    return done.returncode
+
+
+if __name__ == "__main__":
+    sys.exit(main(sys.argv[1:]))

@@ -1,0 +1,62 @@
+"""The table of the campaign is true: its tests are there, and the page has its rows."""
+
+import subprocess
+import sys
+
+import pytest
+
+from tests.campaign.run import BEGIN, END, PAGE, cells_of, counted, nodes_of, read_rows, table_of
+from tests.conftest import ROOT
+
+ROWS = read_rows()
+N_ROWS = 25
+
+
+def test_every_row_says_what_happens_and_names_tests():
+    ids = [row["id"] for row in ROWS]
+    assert len(ids) == len(set(ids)) and ids[:N_ROWS] == [str(i + 1) for i in range(N_ROWS)]
+    for row in ROWS:
+        assert set(row) == {"id", "fault", "user_gets", "code", "tests"} and row["tests"], row["id"]
+        assert len(row["tests"]) == len(set(row["tests"]))
+
+
+def test_every_test_of_the_table_is_collected():
+    nodes = nodes_of(ROWS)
+    done = subprocess.run(
+        [sys.executable, "-m", "pytest", "--collect-only", "-qq", "-p", "no:cacheprovider", *nodes],
+        cwd=ROOT, capture_output=True, text=True,
+    )  # fmt: skip
+    assert done.returncode == 0, done.stdout[-2000:]
+
+
+def test_the_page_has_every_row_as_it_was_measured():
+    text = PAGE.read_text(encoding="utf-8")
+    lines = text[text.index(BEGIN) : text.index(END)].splitlines()
+    found = {line.split("|")[1].strip(): [cell.strip() for cell in line.split("|")[2:-1]]
+             for line in lines if line.startswith("|")}  # fmt: skip
+    for row in ROWS:
+        *words, trials, failures, command = found[row["id"]]
+        assert words == cells_of(row)[1:4], "run: make campaign"
+        assert int(trials.replace(",", "")) > 0 and failures == "0", row["id"]
+        assert command == f"`make campaign ROW={row['id']}`"
+
+
+@pytest.fixture
+def junit(tmp_path):
+    path = tmp_path / "found.xml"
+    path.write_text(
+        """<testsuites><testsuite>
+        <testcase classname="tests.a.test_b" name="test_c[x]"><properties>
+            <property name="trials" value="40"/><property name="trials" value="2"/></properties></testcase>
+        <testcase classname="tests.a.test_b" name="test_c[y]"><failure message="no"/></testcase>
+        <testcase classname="tests.a.test_b" name="test_d"><skipped message="no"/></testcase>
+        </testsuite></testsuites>"""
+    )
+    return path
+
+
+def test_trials_and_failures_are_counted_by_case(junit):
+    found = counted(junit)
+    assert found == {"a/test_b.py::test_c": (43, 1), "a/test_b.py::test_d": (0, 0)}
+    row = {"id": "1", "fault": "f", "user_gets": "u", "code": "3", "tests": ["a/test_b.py::test_c"]}
+    assert table_of([row], found).splitlines()[2] == "| 1 | f | u | 3 | 43 | 1 | `make campaign ROW=1` |"
