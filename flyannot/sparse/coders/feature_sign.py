@@ -19,12 +19,10 @@ from flyannot.sparse.simd.product import gram_of, pack_columns
 
 CHUNK = 64  # atoms whose largest |q| is kept, so that the search for the worst violation skips most of q
 SLACK = 16.0  # roundings of the largest |q0| that do not count as a violation of the conditions
-AT_REST = 0.9  # part of tol and SLACK to reach; a code to begin from need only keep the whole, so that
-# a code that is handed back comes back unchanged
+AT_REST = 0.9  # part of tol and SLACK to reach; a code that keeps the whole comes back unchanged
 NEGLIGIBLE = 1e-6  # violation on the active set, as part of the worst one off it, that need not be mended
 RIDGE = 1e-12  # least pivot of the Cholesky factor, as part of |d_k|^2
 N_REFINED = 3  # full steps in a row that may fail to bring the active set to its minimum
-
 _STUCK, _CROSSED, _FULL = 0, 1, 2  # how a step went
 
 
