@@ -1,15 +1,19 @@
 """Compiled kernels: their cache needs no home, heals, and is never older than the code behind it."""
 
 import os
+import re
 import shutil
 import subprocess
 import sys
+import tomllib
 from functools import partial
 from pathlib import Path
 
+import numba
 import pytest
 
 import flyannot
+from tests.conftest import ROOT
 
 KERNEL = (
     "from flyannot.features.pooling import _pool_max as f, np; a = np.ones(2); i = np.arange(3); "
@@ -121,3 +125,11 @@ def test_a_planted_folder_in_the_temporary_one_is_passed_over(tmp_path):
         HOME=str(tmp_path / "home"), XDG_CACHE_HOME=None, FLYANNOT_CACHE=None, TMPDIR=str(tmp_path)
     )
     assert second.parent == tmp_path and second != first and not second.exists(), "it is removed at the end"
+
+
+def test_numba_is_of_a_version_whose_private_interfaces_these_tests_have_seen():
+    """`flyannot.runtime.compiled` replaces numba's cache: a version beyond the bound is tried first, here."""
+    project = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]
+    (bounds,) = (one for one in project["dependencies"] if one.startswith("numba"))
+    least, beyond = (tuple(map(int, text.split("."))) for text in re.findall(r"[\d.]+", bounds))
+    assert least <= tuple(map(int, numba.__version__.split(".")[:2])) < beyond
