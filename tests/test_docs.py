@@ -172,3 +172,9 @@ def test_the_messages_that_are_explained_are_those_that_are_said():
     for message in messages:
         for piece in (piece.strip('" ') for piece in message.split("...")):
             assert piece in code, message
+
+
+@pytest.mark.parametrize("page", PAGES, ids=page_ids)
+def test_the_files_of_the_project_that_a_page_names_are_there(page):
+    named = set(re.findall(r"`((?:flyannot|tests|configs)/[\w/]+\.(?:py|toml))`", page.read_text()))
+    assert [path for path in sorted(named) if not (ROOT / path).is_file()] == []

@@ -3,7 +3,6 @@
 import csv
 import io
 import json
-import os
 import platform
 from dataclasses import dataclass
 from importlib.metadata import version
@@ -13,9 +12,9 @@ from flyannot import __version__
 from flyannot.benchmarks.findings import Finding
 from flyannot.benchmarks.references import REFERENCES, why_reference_is_absent
 from flyannot.runtime.atomic_file import write_text
+from flyannot.runtime.environment import processor
 
 FOLDER = "items"
-_CPUINFO = Path("/proc/cpuinfo")
 
 
 @dataclass(frozen=True)
@@ -70,12 +69,10 @@ def as_csv(rows):
 
 def machine():
     """The processor, its cores, and the versions of what is measured."""
-    lines = _CPUINFO.read_text().splitlines() if _CPUINFO.is_file() else []
-    named = (line.partition(":")[2].strip() for line in lines if line.startswith("model name"))
-    processor = next(named, platform.processor() or platform.machine())
+    found = processor()
     versions = {"numpy": version("numpy"), "numba": version("numba")} | _versions()
     listed = ", ".join(f"{project} {number or 'absent'}" for project, number in versions.items())
-    return f"{processor}, {len(os.sched_getaffinity(0))} cores; {listed}"
+    return f"{found['model'] or platform.machine()}, {found['usable']} cores; {listed}"
 
 
 def _versions():

@@ -9,12 +9,11 @@ import resource
 import subprocess
 import sys
 import tempfile
-from importlib import import_module
 from pathlib import Path
 
 from flyannot.errors import FlyannotError
-
-_THREADS = ("OMP", "OPENBLAS", "MKL", "NUMBA")
+from flyannot.options.registry import thing_at
+from flyannot.runtime.processors import THREAD_VARIABLES
 
 
 class WorkerFailed(FlyannotError):
@@ -61,14 +60,12 @@ def peak_mb():
 
 
 def _environment(threads):
-    named = {f"{library}_NUM_THREADS": str(threads) for library in _THREADS}
-    return os.environ | named | {"OPENCV_FOR_THREADS_NUM": str(threads)}
+    return os.environ | dict.fromkeys((*THREAD_VARIABLES, "OPENCV_FOR_THREADS_NUM"), str(threads))
 
 
 def _main(spec, result):
     asked = json.loads(Path(spec).read_text())
-    module, _, function = asked["measure"].partition(":")
-    Path(result).write_text(json.dumps(getattr(import_module(module), function)(**asked["arguments"])))
+    Path(result).write_text(json.dumps(thing_at(asked["measure"])(**asked["arguments"])))
 
 
 if __name__ == "__main__":

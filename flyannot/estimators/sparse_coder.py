@@ -1,6 +1,5 @@
 """SparseCoder: codes over atoms that are known; and what it shares with `DictionaryLearning`."""
 
-import os
 from pathlib import Path
 
 import numpy as np
@@ -10,6 +9,7 @@ from sklearn.utils.validation import check_is_fitted
 
 from flyannot.errors import InputError
 from flyannot.estimators.image_patches import matrix_of_samples
+from flyannot.runtime.processors import usable_processors
 from flyannot.sparse.coders import CODERS
 from flyannot.sparse.fit import default_lam
 from flyannot.sparse.objective import objective
@@ -172,4 +172,4 @@ def _n_threads(n_jobs):
         return 1
     if n_jobs == 0:
         raise InputError("n_jobs = 0 does no work", fix="choose n_jobs of 1 or more, or -1 for all cores")
-    return n_jobs if n_jobs > 0 else max(1, len(os.sched_getaffinity(0)) + 1 + n_jobs)
+    return n_jobs if n_jobs > 0 else max(1, usable_processors() + 1 + n_jobs)

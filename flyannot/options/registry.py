@@ -10,6 +10,12 @@ from importlib import import_module
 from flyannot.errors import InputError, did_you_mean
 
 
+def thing_at(place):
+    """What stands at "module:attribute"; the module is imported."""
+    module, _, attribute = place.partition(":")
+    return getattr(import_module(module), attribute)
+
+
 class Registry(Mapping):
     """Names, in an order, and the thing that each stands for."""
 
@@ -30,8 +36,7 @@ class Registry(Mapping):
                 f'there is no {self.what} "{name}".{did_you_mean(name, self.places)}',
                 fix=f"use one of {', '.join(self.places)}",
             )
-        module, _, attribute = self.places[name].partition(":")
-        return getattr(import_module(module), attribute)
+        return thing_at(self.places[name])
 
     def __contains__(self, name):
         return name in self.places

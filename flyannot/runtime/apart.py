@@ -64,9 +64,8 @@ def _name(exitcode):
 
 
 def _answer(pipe, function, arguments):
-    """In the child: Ctrl-C is the parent's to answer; what a crash prints is of no use to anyone."""
-    signal.signal(signal.SIGINT, signal.SIG_IGN)
-    threading.Thread(target=_end_with, args=(multiprocessing.parent_process(),), daemon=True).start()
+    """In the child; what a crash prints is of no use to anyone."""
+    obey_parent()
     silent = os.open(os.devnull, os.O_WRONLY)
     os.dup2(silent, 2)
     pipe.send("ready")
@@ -75,6 +74,14 @@ def _answer(pipe, function, arguments):
     except Exception as error:
         answer = False, error
     pipe.send(answer)
+
+
+def obey_parent():
+    """In a child: Ctrl-C is the parent's to answer, and a child does not outlive its parent."""
+    signal.signal(signal.SIGINT, signal.SIG_IGN)
+    parent = multiprocessing.parent_process()
+    if parent is not None:
+        threading.Thread(target=_end_with, args=(parent,), daemon=True).start()
 
 
 def _end_with(parent):

@@ -16,11 +16,11 @@ def digest_of_json(value):
 
 
 def sealed_with_digest(value):
-    """A JSON object with its own digest beside its entries, for `is_whole_file_text`."""
+    """A JSON object with its own digest beside its entries, for `has_own_digest`."""
     return value | {"digest": digest_of_json(value)}
 
 
-def is_whole_file_text(value):
+def has_own_digest(value):
     """Whether a JSON object is what `sealed_with_digest` made."""
     return value.get("digest") == digest_of_json({k: v for k, v in value.items() if k != "digest"})
 

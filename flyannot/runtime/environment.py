@@ -8,8 +8,8 @@ from importlib import metadata
 
 from flyannot import __version__
 from flyannot.runtime.memory import available_bytes
+from flyannot.runtime.processors import THREAD_VARIABLES, usable_processors
 
-_THREADS = ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS", "NUMBA_NUM_THREADS")
 _VECTORS = ("sse4_2", "avx2", "fma", "avx512f", "asimd", "sve")  # as Linux names them
 
 
@@ -24,9 +24,9 @@ def installed_environment():
         "system": platform.platform(),
         "packages": {name: _version(name) for name in needed.pop("", ())},
         "extras": {extra: {name: _version(name) for name in names} for extra, names in needed.items()},
-        "processor": _processor(),
+        "processor": processor(),
         "memory_free_bytes": available_bytes(),
-        "threads": {name: os.environ.get(name) for name in _THREADS},
+        "threads": {name: os.environ.get(name) for name in THREAD_VARIABLES},
         "kernel_cache": _kernel_cache(),
         "environment": {name: value for name, value in os.environ.items() if name.startswith("FLYANNOT_")},
     }
@@ -76,7 +76,8 @@ def _version(package):
         return None
 
 
-def _processor():
+def processor():
+    """Model, cores, cores that this process may use, and vector instructions, as a dict."""
     model, flags = platform.processor() or None, ""
     try:
         with open("/proc/cpuinfo", encoding="utf-8") as file:
@@ -90,7 +91,7 @@ def _processor():
     return {
         "model": model,
         "cores": os.cpu_count(),
-        "usable": len(os.sched_getaffinity(0)),
+        "usable": usable_processors(),
         "vectors": [name for name in _VECTORS if name in flags.split()],
     }
 

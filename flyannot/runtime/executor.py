@@ -7,14 +7,13 @@ BLAS is held to one thread in both cases, so that the bits do not depend on the 
 import multiprocessing
 import os
 import signal
-import threading
 from concurrent.futures import FIRST_COMPLETED, BrokenExecutor, Executor, Future, ProcessPoolExecutor, wait
 from contextlib import contextmanager
 
 from flyannot.errors import FlyannotError
+from flyannot.runtime.apart import obey_parent
 from flyannot.runtime.blas_threads import one_blas_thread
-
-_THREADS = ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS", "NUMBA_NUM_THREADS")
+from flyannot.runtime.processors import THREAD_VARIABLES
 
 
 class SerialExecutor(Executor):
@@ -39,8 +38,8 @@ def open_executor(jobs, *, apart=False):
         with one_blas_thread():
             yield SerialExecutor()
         return
-    kept = {name: os.environ.get(name) for name in _THREADS}
-    os.environ.update(dict.fromkeys(_THREADS, "1"))
+    kept = {name: os.environ.get(name) for name in THREAD_VARIABLES}
+    os.environ.update(dict.fromkeys(THREAD_VARIABLES, "1"))
     context = multiprocessing.get_context("spawn")
     pool = ProcessPoolExecutor(jobs, mp_context=context, initializer=_start_worker)
     try:
@@ -68,17 +67,8 @@ def _submit(executor, work, task):
         signal.pthread_sigmask(signal.SIG_SETMASK, before)
 
 
-def _end_with(parent):
-    parent.join()
-    os._exit(1)
-
-
 def _start_worker():
-    """Ctrl-C is the parent's to answer, and a worker does not outlive its parent."""
-    signal.signal(signal.SIGINT, signal.SIG_IGN)
-    parent = multiprocessing.parent_process()
-    if parent is not None:
-        threading.Thread(target=_end_with, args=(parent,), daemon=True).start()
+    obey_parent()
     import cv2
 
     cv2.setNumThreads(1)

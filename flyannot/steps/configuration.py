@@ -21,7 +21,7 @@ from flyannot.descriptors.options import ExtractOptions
 from flyannot.errors import DataError, InputError, did_you_mean
 from flyannot.features.options import PoolOptions
 from flyannot.options import Count, FilePath, Several, environment_name, kebab
-from flyannot.runtime.atomic_file import write_text
+from flyannot.runtime.atomic_file import read_text, write_text
 from flyannot.runtime.digest import digest_of_json
 from flyannot.steps.options import (
     AnnotateOptions,
@@ -115,15 +115,12 @@ def read_toml(path, *, example="configs/demo.toml"):
         If it cannot be read, or is none; `example` is a file to name instead.
     """
     path, fix = Path(path), f"name a TOML file, such as {example}"
-    if path.exists() and not path.is_file():  # a pipe would be waited for
-        raise InputError(f"{path} is not a file", fix=fix)
+    text = read_text(path, fix=fix)
     try:
-        return tomllib.loads(path.read_text(encoding="utf-8"))
-    except OSError as error:
-        raise InputError(f"cannot read {path}: {error.strerror}", fix=fix) from error
+        return tomllib.loads(text)
     except RecursionError:
         raise InputError(f"{path} is not a configuration: it is nested too deep", fix=fix) from None
-    except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
+    except tomllib.TOMLDecodeError as error:
         raise InputError(f"{path} is not TOML: {error}") from error
 
 

@@ -7,9 +7,9 @@ from pathlib import Path
 from flyannot.classifiers.options import ClassifyOptions
 from flyannot.dataset.folder import read_images
 from flyannot.errors import DataError, InputError
-from flyannot.runtime.atomic_file import write_text
+from flyannot.runtime.atomic_file import read_text, write_text
 from flyannot.runtime.blas_threads import one_blas_thread
-from flyannot.runtime.digest import digest_of_file, digest_of_json, is_whole_file_text
+from flyannot.runtime.digest import digest_of_file, digest_of_json, has_own_digest
 from flyannot.scores.bootstrap import with_confidence
 from flyannot.scores.group_outcomes import scores_json
 from flyannot.steps.cross_validate import cross_validate_features, read_feature_files, read_pixels
@@ -130,16 +130,13 @@ def read_scores(path):
         If it is not what was written.
     """
     fix = "name a file made by: flyannot evaluate --json"
-    if path.exists() and not path.is_file():  # a pipe would be waited for
-        raise InputError(f"{path} is not a file", fix=fix)
+    text = read_text(path, fix=fix)
     try:
-        scores = json.loads(path.read_text(encoding="utf-8"))
+        scores = json.loads(text)
         _ = scores["terms"], scores["summary"]["all"], scores["evaluated"], scores["made_from"]
-    except OSError as error:
-        raise InputError(f"cannot read {path}: {error.strerror}", fix=fix) from error
     except (ValueError, KeyError, TypeError) as error:
         raise InputError(f"{path} does not hold scores", fix=fix) from error
-    if not is_whole_file_text(scores):
+    if not has_own_digest(scores):
         raise DataError(
             f"{path} is damaged: its contents do not have the digest that it names",
             fix="delete it, and make it again with: flyannot evaluate --json",

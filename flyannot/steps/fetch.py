@@ -1,6 +1,5 @@
 """BDGP's dumps and images to a folder, ready for `import bdgp`."""
 
-import hashlib
 import logging
 import tempfile
 from concurrent.futures import ThreadPoolExecutor, as_completed
@@ -29,6 +28,7 @@ from flyannot.dataset.bdgp_site.manifest import NAME, Manifest
 from flyannot.dataset.bdgp_site.plan import FILES, gene_names, plan_images, url_of_image, url_of_table
 from flyannot.errors import FlyannotError
 from flyannot.runtime.atomic_file import locked_output
+from flyannot.runtime.digest import digest_of_file
 from flyannot.steps.tasks import Outcome
 
 log = logging.getLogger("flyannot")
@@ -167,8 +167,7 @@ class _Run:
         for name in images:
             path = self._folder / name
             if not self._manifest.has(name) and path.is_file() and not fault_of_fetched_image(path):
-                raw = path.read_bytes()
-                got = Got(len(raw), hashlib.sha256(raw).hexdigest())
+                got = Got(path.stat().st_size, digest_of_file(path))
                 self._manifest.add(name, got, url_of_image(self._options.base_url, name))
 
     def _in_words(self, plan):

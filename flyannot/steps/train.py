@@ -99,7 +99,7 @@ def _train(files, annotations, stage_ranges, options, rng_of: Callable, jobs):
             s: _train_stage_range(
                 training_set(columns, features, annotations, s, options), options, rng_of(s), jobs
             )
-            for s, (columns, features) in ((s, loaded[s]) for s in stage_ranges)
+            for s, (columns, features) in loaded.items()
         }
 
 

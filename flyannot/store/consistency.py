@@ -1,4 +1,4 @@
-"""What shapes and types cannot say: do the datasets of one stage range fit one another?"""
+"""Beyond shapes and types: do the datasets of one stage range fit one another?"""
 
 import numpy as np
 

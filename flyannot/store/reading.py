@@ -147,9 +147,8 @@ def open_stored(path, kind=None, *, digest=None):
     path = Path(path)
     _require_hdf5(path, kind)
     try:
-        file = h5py.File(
-            path, "r", locking=False
-        )  # files are replaced as a whole, and not all systems have locks
+        # Not locked: files are replaced as a whole, and not all systems have locks.
+        file = h5py.File(path, "r", locking=False)
     except OSError as error:
         raise damaged_file(path, f"not a readable HDF5 file ({_first_line(error)})", kind) from error
     with file:

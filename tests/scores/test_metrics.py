@@ -35,7 +35,7 @@ def counted_auc(values, truth, folds):
     return sum(ordered) / len(ordered)
 
 
-def judged(rng, n=60):
+def tied_values(rng, n=60):
     """Values with many ties, truth and folds."""
     return rng.integers(0, 9, n) / 4, rng.random(n) < 0.3, rng.integers(0, 4, n)
 
@@ -44,7 +44,7 @@ def test_auc_is_the_counted_fraction_of_pairs_and_equals_scikit_learns(rng):
     from sklearn.metrics import roc_auc_score
 
     for _ in range(20):
-        values, truth, folds = judged(rng)
+        values, truth, folds = tied_values(rng)
         assert auc_within_folds(values, truth, folds) == pytest.approx(
             counted_auc(values, truth, folds), abs=1e-14
         )
@@ -53,7 +53,7 @@ def test_auc_is_the_counted_fraction_of_pairs_and_equals_scikit_learns(rng):
 
 
 def test_auc_sees_only_the_order_of_values_within_a_fold(rng):
-    values, truth, folds = judged(rng)
+    values, truth, folds = tied_values(rng)
     area = auc_within_folds(values, truth, folds)
     assert auc_within_folds(np.exp(values) * (1 + folds) - 7 * folds, truth, folds) == area
     assert auc_within_folds(-values, truth, folds) == pytest.approx(1 - area, abs=1e-15)
@@ -207,9 +207,9 @@ def test_average_precision_of_a_term_is_taken_within_folds(rng):
 def test_the_terms_of_each_group_are_ranked_among_those_that_can_be_evaluated(rng):
     truth, values = rng.random((5, 20)) < 0.4, rng.normal(size=(5, 20))
     truth[0], truth[:, 7] = False, False  # a term and a group of which there is nothing to say
-    judged = outcome(truth, values)
-    expected = mean_average_precision(judged.probabilities[:, 1:].T, truth[1:])
-    assert evaluate({"4-6": judged})["summary"]["4-6"]["ranked_terms"] == pytest.approx(expected)
+    found = outcome(truth, values)
+    expected = mean_average_precision(found.probabilities[:, 1:].T, truth[1:])
+    assert evaluate({"4-6": found})["summary"]["4-6"]["ranked_terms"] == pytest.approx(expected)
 
 
 def test_the_table_shows_the_best_term_first_fits_100_columns_and_says_synthetic():
@@ -230,9 +230,9 @@ def test_the_table_shows_the_best_term_first_fits_100_columns_and_says_synthetic
 
 def test_micro_compares_groups_of_one_fold_only(rng):
     truth, values, folds = rng.random((4, 30)) < 0.4, rng.normal(size=(4, 30)), np.arange(30) % 3
-    judged = outcome(truth, values, folds=folds)
-    pairs = judged.probabilities.ravel(), truth.T.ravel(), np.repeat(folds, 4)
-    micro = evaluate({"4-6": judged})["summary"]["4-6"]["micro"]
+    found = outcome(truth, values, folds=folds)
+    pairs = found.probabilities.ravel(), truth.T.ravel(), np.repeat(folds, 4)
+    micro = evaluate({"4-6": found})["summary"]["4-6"]["micro"]
     assert micro["auc"] == pytest.approx(counted_auc(*pairs), abs=1e-14)
     assert micro["average_precision"] == pytest.approx(average_precision(*pairs), abs=1e-14)
     assert abs(micro["auc"] - counted_auc(*pairs[:2], 0 * pairs[2])) > 1e-6

@@ -80,7 +80,7 @@ def test_joined_shards_are_what_one_run_makes(chain, shards, kind, tmp_path):
 
 
 def test_a_group_is_never_cut(shards):
-    """All images of a gene in a stage range are judged together, so one shard has them all."""
+    """All images of a gene in a stage range are annotated together, so one shard has them all."""
     groups = [set(zip([s] * 999, stored[s, "group"])) for stored in map(arrays, shards["predictions"])
               for s in STAGE_RANGES if (s, "group") in stored]  # fmt: skip
     assert sum(map(len, groups)) == len(set().union(*groups))

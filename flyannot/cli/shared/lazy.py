@@ -1,9 +1,8 @@
 """A group whose commands are imported on demand."""
 
-from importlib import import_module
-
 from flyannot.cli.shared.help_page import Group
 from flyannot.cli.shared.verbosity import verbosity_flags
+from flyannot.options.registry import thing_at
 
 
 class LazyGroup(Group):
@@ -21,9 +20,7 @@ class LazyGroup(Group):
         places = {name: place for commands in self._table.values() for name, (place, _) in commands.items()}
         if name not in places:
             return None
-        place = places[name] if ":" in places[name] else f"flyannot.cli.{places[name]}:command"
-        module, _, attribute = place.partition(":")
-        return getattr(import_module(module), attribute)
+        return thing_at(places[name] if ":" in places[name] else f"flyannot.cli.{places[name]}:command")
 
     def format_commands(self, ctx, formatter):
         """From the table: the help page imports no command."""

@@ -1,7 +1,6 @@
 """Options of commands: those of the options classes, and the few that are of the command line alone."""
 
 import functools
-import os
 from dataclasses import fields
 from pathlib import Path
 from typing import Any
@@ -15,6 +14,7 @@ from flyannot.cli.shared.verbosity import log, start_log, verbosity_flags
 from flyannot.errors import InputError
 from flyannot.options import FilePath, Flag, Several, environment_name, kebab, shown_default
 from flyannot.runtime.memory import require_address_space
+from flyannot.runtime.processors import usable_processors
 from flyannot.stage_ranges import StageRange
 
 IN_FILE = click.Path(path_type=Path)
@@ -166,7 +166,7 @@ def execution_of(force=False, run=None):
     """How the step is carried out; `run` is a `flyannot.steps.options.RunOptions`."""
     from flyannot.steps.tasks import Execution
 
-    jobs = 1 if run is None else run.jobs or len(os.sched_getaffinity(0))
+    jobs = 1 if run is None else run.jobs or usable_processors()
     return Execution(jobs=jobs, force=force, progress=Progress())
 
 
