@@ -80,7 +80,7 @@ def identity_of_extract(image):
         content = digest_of_file(image.path) if image.path.is_file() else "not a file"
     except OSError as error:
         content = f"unreadable: {error.strerror}"
-    return [*image_columns([image]).values(), image.stage_range, content]
+    return [*(column[0] for column in image_columns([image]).values()), image.stage_range, content]
 
 
 def image_columns(images):

@@ -5,7 +5,7 @@ from flyannot.stage_ranges import STAGE_RANGES
 from flyannot.steps.inputs import open_all
 from flyannot.steps.predictions_table import check_table, write_predictions_table
 from flyannot.steps.tasks import Outcome, carry_out, file_task
-from flyannot.store.concatenation import concatenate
+from flyannot.store.concatenation import concatenate, part_of
 from flyannot.store.header import Header
 from flyannot.store.reading import open_stored
 from flyannot.store.writing import create_stored
@@ -37,11 +37,11 @@ def join_files(paths, out, execution):
         check_table(out)
     with open_all(paths, kind, all_shards=True) as files:
         _check_images(files)
-        header = _header(files)
+        header, parts = _header(files), [part_of(file) for file in files]
 
         def make(execution):
             with create_stored(out, header) as file:
-                concatenate(file, files)
+                concatenate(file, parts)
             return Outcome(out, True, _summary(out), header.failures)
 
         outcome = carry_out(file_task(out, header, make, paths), execution)

@@ -5,22 +5,19 @@ of what it was made from: a later run takes up exactly the parts that still fit.
 """
 
 import shutil
-from contextlib import ExitStack
 
 from flyannot.errors import DataError, FlyannotError, InputError
 from flyannot.runtime.executor import run_all
-from flyannot.store.concatenation import concatenate
+from flyannot.store.concatenation import concatenate, part_of
 from flyannot.store.reading import open_stored, verify_stored
 from flyannot.store.writing import create_stored
 
 _IMAGES_PER_SHARD = 64
-_MOST_SHARDS = 256  # all parts are open at once while they are joined
 
 
 def cut_into_shards(items):
-    """Cut a list into consecutive shards, at most _MOST_SHARDS of them."""
-    size = max(_IMAGES_PER_SHARD, -(-len(items) // _MOST_SHARDS))
-    return [items[start : start + size] for start in range(0, len(items), size)]
+    """Cut a list into consecutive shards."""
+    return [items[start : start + _IMAGES_PER_SHARD] for start in range(0, len(items), _IMAGES_PER_SHARD)]
 
 
 def share_of(images, shard):
@@ -82,17 +79,19 @@ def join_parts(out, header_of, shards):
     FlyannotError
         If not one image could be used; `out` is as it was.
     """
-    with ExitStack() as stack:
-        parts = [stack.enter_context(open_stored(shard.part)) for shard in shards]
-        failures = tuple(failure for part in parts for failure in part.failures)
-        if not any(part.stage_ranges for part in parts):
-            drop_parts(out)
-            raise FlyannotError(
-                f"not one of {len(failures)} images could be used; the first: {failures[0][1]}",
-                fix="check the images that the table or the command names",
-            )
-        with create_stored(out, header_of(failures)) as file:
-            concatenate(file, parts)
+    parts = []
+    for shard in shards:
+        with open_stored(shard.part) as stored:
+            parts.append(part_of(stored))
+    failures = tuple(failure for part in parts for failure in part.failures)
+    if not any(part.stage_ranges for part in parts):
+        drop_parts(out)
+        raise FlyannotError(
+            f"not one of {len(failures)} images could be used; the first: {failures[0][1]}",
+            fix="check the images that the table or the command names",
+        )
+    with create_stored(out, header_of(failures)) as file:
+        concatenate(file, parts)
     drop_parts(out)
     return failures
 

@@ -1,16 +1,41 @@
-"""Files of one kind, made from different images, as one file.  Data stream; nothing is held whole."""
+"""Files of one kind, made from different images, as one file.  One of them is open at a time, and what is
+bulky streams, so that memory does not grow with their number."""
+
+from dataclasses import dataclass
+from pathlib import Path
 
 import numpy as np
 
 from flyannot.stage_ranges import STAGE_RANGES
+from flyannot.store.reading import open_stored
 from flyannot.store.schema import BULK, SCHEMAS
 from flyannot.store.writing import append_rows, growing_array, write_array
 
 _GROWING = ("n_images", "n_patches", "n_groups")  # every other dimension is the same in all parts
 
 
+@dataclass(frozen=True)
+class Part:
+    """A file to be joined with others, closed: what its header said when it was open."""
+
+    path: Path
+    kind: str
+    digest: str
+    stage_ranges: tuple
+    failures: tuple
+
+    def open(self):
+        """Open it again; DataError if it was replaced."""
+        return open_stored(self.path, self.kind, digest=self.digest)
+
+
+def part_of(stored):
+    """The `Part` of an open file."""
+    return Part(stored.path, stored.kind, stored.digest, stored.stage_ranges, stored.failures)
+
+
 def concatenate(file, parts):
-    """Fill `file` with the images of `parts`, open files of one kind, in their order."""
+    """Fill `file` with the images of `parts`, of one kind, in their order."""
     for stage_range in STAGE_RANGES:
         holding = [part for part in parts if stage_range in part.stage_ranges]
         if holding:
@@ -18,39 +43,44 @@ def concatenate(file, parts):
 
 
 def _concatenate_stage_range(group, parts, stage_range):
+    small, bulk = zip(*(_contents(part, stage_range) for part in parts))
     for name, (kinds, dimensions) in SCHEMAS[parts[0].kind].items():
-        if name == "first":
-            offsets = [part.array(stage_range, name) for part in parts]
-            write_array(group, name, _joined_offsets(offsets))
-        elif name == "group_of_image":
-            numbers = [part.array(stage_range, name) for part in parts]
-            n_groups = [len(part.group(stage_range)["group_name"]) for part in parts]
-            write_array(group, name, _joined_numbers(numbers, n_groups))
-        elif name in BULK.get(parts[0].kind, ()):
+        if name in bulk[0]:
             continue
+        values = [one[name] for one in small]
+        if name == "first":
+            write_array(group, name, _joined_offsets(values))
+        elif name == "group_of_image":
+            write_array(group, name, _joined_numbers(values, [len(one["group_name"]) for one in small]))
         elif dimensions[0] not in _GROWING:
-            write_array(group, name, parts[0].array(stage_range, name))
+            write_array(group, name, values[0])
         elif kinds == "S":
-            write_array(group, name, [text for part in parts for text in part.array(stage_range, name)])
+            write_array(group, name, [text for texts in values for text in texts])
         else:
-            write_array(group, name, np.concatenate([part.array(stage_range, name) for part in parts]))
-    if parts[0].kind in BULK:
-        _stream_bulk(group, parts, stage_range)
-
-
-def _stream_bulk(group, parts, stage_range):
-    """The bulky datasets, images of one part after those of the other."""
-    names = BULK[parts[0].kind]
-    first = [part.group(stage_range) for part in parts]
+            write_array(group, name, np.concatenate(values))
     joined = [
-        growing_array(group, name, first[0][name].shape[1:], first[0][name].dtype,
-                      n_rows=sum(len(one[name]) for one in first))
-        for name in names
-    ]  # fmt: skip
+        growing_array(group, name, shape[1:], dtype, n_rows=sum(one[name][0][0] for one in bulk))
+        for name, (shape, dtype) in bulk[0].items()
+    ]
+    if joined:
+        _stream(joined, parts, stage_range)
+
+
+def _contents(part, stage_range):
+    """What a part holds that is small, by name, and the shapes and types of what is bulky."""
+    with part.open() as stored:
+        group, names = stored.group(stage_range), BULK.get(part.kind, ())
+        small = {n: stored.array(stage_range, n) for n in SCHEMAS[part.kind] if n not in names}
+        return small, {name: (group[name].shape, group[name].dtype) for name in names}
+
+
+def _stream(joined, parts, stage_range):
+    """The bulky datasets, images of one part after those of the other."""
     for part in parts:
-        for arrays in part.blocks_of_images(stage_range):
-            for dataset, rows in zip(joined, arrays):
-                append_rows(dataset, rows)
+        with part.open() as stored:
+            for arrays in stored.blocks_of_images(stage_range):
+                for dataset, rows in zip(joined, arrays):
+                    append_rows(dataset, rows)
 
 
 def _joined_offsets(offsets):

@@ -21,7 +21,7 @@ from flyannot.store.content_digest import content_digest, digest_of_image
 from flyannot.store.header import read_header
 from flyannot.store.schema import BULK, DTYPES, MADE_BY, SCHEMAS, shape_violation
 
-_BLOCK_BYTES = 1 << 24  # read and checked at a time
+_BLOCK_BYTES = 1 << 22  # read and checked at a time
 _SIGNATURE = b"\x89HDF\r\n\x1a\n"  # how every HDF5 file begins
 _HDF5_COMPLAINTS = (OSError, RuntimeError, KeyError, ValueError)
 
