@@ -133,9 +133,10 @@ def flyannot(capsys, monkeypatch):
     """The command line in this process: flyannot("extract DATA -o F", DATA=..., F=...) -> Said."""
     from flyannot.cli import group
     from flyannot.cli.shared import exit_codes as faults
+    from flyannot.runtime.system import ENDING_SIGNALS
 
     log = logging.getLogger("flyannot")
-    handlers = {n: signal.getsignal(n) for n in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)}
+    handlers = {n: signal.getsignal(n) for n in ENDING_SIGNALS}
     monkeypatch.setattr(faults, "_leave_at_once", lambda code: code)  # it would end the tests
 
     def run(line, **named):

@@ -4,8 +4,8 @@ The process is `python -m flyannot.benchmarks.workers SPEC RESULT`, both JSON fi
 """
 
 import json
+import math
 import os
-import resource
 import subprocess
 import sys
 import tempfile
@@ -14,6 +14,7 @@ from pathlib import Path
 from flyannot.errors import FlyannotError
 from flyannot.options.registry import thing_at
 from flyannot.runtime.processors import THREAD_VARIABLES
+from flyannot.runtime.system import peak_bytes
 
 
 class WorkerFailed(FlyannotError):
@@ -48,15 +49,8 @@ def run_in_worker(measure, arguments, *, threads=1):
 
 
 def peak_mb():
-    """The most memory that this process has held so far, in MB.
-
-    Linux hands a parent's peak on to the programs it starts, in what getrusage says; VmHWM is our own.
-    """
-    status = Path("/proc/self/status")
-    for line in status.read_text().splitlines() if status.is_file() else []:
-        if line.startswith("VmHWM:"):
-            return int(line.split()[1]) * 1024 / 1e6
-    return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1e6  # macOS, in bytes
+    """The most memory that this process has held so far, in MB; nan where the system does not say."""
+    return (peak_bytes() or math.nan) / 1e6
 
 
 def _environment(threads):

@@ -9,6 +9,7 @@ from pathlib import Path
 
 from flyannot.errors import InputError, WriteError
 from flyannot.runtime.locks import exclusive_lock
+from flyannot.runtime.system import replace, synchronise
 
 
 @contextmanager
@@ -61,7 +62,7 @@ def replacing(path, *, check=None, keep_same=False):
             if keep_same and path.is_file() and filecmp.cmp(beside, path, shallow=False):
                 return
             synchronise(beside)
-            os.replace(beside, path)
+            replace(beside, path)
             synchronise(path.parent)
     finally:
         with suppress(OSError):  # where its folder is none, there is nothing to remove either
@@ -84,15 +85,6 @@ def read_text(path, *, fix):
         raise InputError(f"cannot read {path}: {error.strerror}", fix=fix) from error
     except UnicodeDecodeError as error:
         raise InputError(f"{path} is not text in UTF-8", fix=fix) from error
-
-
-def synchronise(path):
-    """Have the system write a file, or the names in a folder, to the disk now."""
-    descriptor = os.open(path, os.O_RDONLY)
-    try:
-        os.fsync(descriptor)
-    finally:
-        os.close(descriptor)
 
 
 @contextmanager

@@ -6,7 +6,8 @@ from contextlib import contextmanager
 from pathlib import Path
 
 from flyannot.errors import InputError
-from flyannot.runtime.atomic_file import explained_write_error, locked_output, synchronise
+from flyannot.runtime.atomic_file import explained_write_error, locked_output
+from flyannot.runtime.system import replace, synchronise
 
 _TABLES = ("annotations.csv", "images.csv")  # moved last: a folder with images.csv is whole
 
@@ -70,6 +71,6 @@ def _publish(staged, folder):
         (folder / "images.csv").unlink(missing_ok=True)
         for file in sorted(files, key=lambda file: (str(file) in _TABLES, str(file))):
             (folder / file).parent.mkdir(parents=True, exist_ok=True)
-            os.replace(staged / file, folder / file)
+            replace(staged / file, folder / file)
     synchronise(folder)
     synchronise(folder.parent)

@@ -6,7 +6,6 @@ BLAS is held to one thread in both cases, so that the bits do not depend on the 
 
 import multiprocessing
 import os
-import signal
 from concurrent.futures import FIRST_COMPLETED, BrokenExecutor, Executor, Future, ProcessPoolExecutor, wait
 from contextlib import contextmanager
 
@@ -14,6 +13,9 @@ from flyannot.errors import FlyannotError
 from flyannot.runtime.apart import obey_parent
 from flyannot.runtime.blas_threads import one_blas_thread
 from flyannot.runtime.processors import THREAD_VARIABLES
+from flyannot.runtime.system import held_interrupts
+
+_WAKE_S = 1.0
 
 
 class SerialExecutor(Executor):
@@ -60,11 +62,8 @@ def _submit(executor, work, task):
     """A worker that starts here inherits a blocked Ctrl-C, which is the parent's to answer."""
     if isinstance(executor, SerialExecutor):
         return executor.submit(work, task)
-    before = signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGINT})
-    try:
+    with held_interrupts():
         return executor.submit(work, task)
-    finally:
-        signal.pthread_sigmask(signal.SIG_SETMASK, before)
 
 
 def _start_worker():
@@ -115,6 +114,8 @@ def _as_they_end(executor, work, tasks, order, at_once):
                 break
         if not running:
             return
-        done, _ = wait(running, return_when=FIRST_COMPLETED)
+        done = ()
+        while not done:  # on Windows a wait without end cannot be interrupted
+            done, _ = wait(running, timeout=_WAKE_S, return_when=FIRST_COMPLETED)
         for future in done:
             yield running.pop(future), future.result()

@@ -1,6 +1,7 @@
 """How much memory a program may still take, and a refusal in words where the system would kill it."""
 
 import math
+import os
 from pathlib import Path
 
 import psutil
@@ -13,13 +14,14 @@ _VERSION_1 = ("memory.limit_in_bytes", "memory.usage_in_bytes")
 
 
 def available_bytes():
-    """The smallest of what the machine, its control group and the limit on addresses leave free.
+    """The smallest of what the machine, its control groups, SLURM and the limit on addresses leave free.
 
     Returns
     -------
     n_bytes : int
     """
-    return max(0, min(psutil.virtual_memory().available, _cgroup_bytes(), _address_bytes()))
+    free = min(psutil.virtual_memory().available, _cgroup_bytes(), _slurm_bytes(), _address_bytes())
+    return max(0, int(free))
 
 
 def require_address_space():
@@ -93,6 +95,20 @@ def _cgroups():
                 yield folder, *names
                 if folder == root:
                     break
+
+
+def _slurm_bytes():
+    """Of what a job of SLURM asked for on this node; it may end a job that takes more, without a group's limit."""
+    megabytes = os.environ.get("SLURM_MEM_PER_NODE", "")
+    if not megabytes.isdigit():
+        per_processor = os.environ.get("SLURM_MEM_PER_CPU", "")
+        processors = os.environ.get("SLURM_CPUS_ON_NODE", "1")
+        if not (per_processor.isdigit() and processors.isdigit()):
+            return math.inf
+        megabytes = int(per_processor) * int(processors)
+    own = psutil.Process()
+    in_use = sum(one.memory_info().rss for one in (own, *own.children(recursive=True)))
+    return int(megabytes) * 2**20 - in_use
 
 
 def _address_bytes():

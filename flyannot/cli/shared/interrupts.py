@@ -7,7 +7,8 @@ is lost, and compiled modules may turn it into another: so it is raised again un
 import signal
 import sys
 
-_ASKING = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
+from flyannot.runtime.system import ENDING_SIGNALS, start_alarm, stop_alarm
+
 _AGAIN_S = 0.5
 _asked = []  # the signals of this run so far
 
@@ -23,9 +24,9 @@ class Interrupted(BaseException):
 def listen():
     """Raise `Interrupted` in the main thread when a signal comes."""
     _asked.clear()
-    for number in _ASKING:
+    for number in ENDING_SIGNALS:
         signal.signal(number, _ask)
-    signal.signal(signal.SIGALRM, lambda number, frame: raise_if_asked())
+    _raise_again()
     sys.unraisablehook = _report_unraisable
 
 
@@ -38,15 +39,19 @@ def raise_if_asked():
 def stop_listening():
     """Once the run has ended: nothing is raised any more."""
     _asked.clear()
-    signal.setitimer(signal.ITIMER_REAL, 0)
-    for number in _ASKING:
+    stop_alarm()
+    for number in ENDING_SIGNALS:
         signal.signal(number, signal.SIG_IGN)
 
 
 def _ask(number, frame):
     _asked.append(number)
-    signal.setitimer(signal.ITIMER_REAL, _AGAIN_S, _AGAIN_S)
+    _raise_again()
     raise_if_asked()
+
+
+def _raise_again():
+    start_alarm(lambda: _asked, raise_if_asked, _AGAIN_S)
 
 
 def _report_unraisable(lost):

@@ -169,7 +169,12 @@ def _place_images(staged, folder, pictures, rows, copy):
     if not copy:
         if place.is_dir() and not place.is_symlink():
             raise InputError(f"{place} is a folder already", fix="add --copy, or name another folder")
-        os.symlink(pictures.folder, staged / "images", target_is_directory=True)
+        try:
+            os.symlink(pictures.folder, staged / "images", target_is_directory=True)
+        except (OSError, NotImplementedError) as error:  # Windows allows it to few
+            raise InputError(
+                f"this system makes no link to {pictures.folder} ({error})", fix="add --copy"
+            ) from error
         return
     if place.is_symlink():
         raise InputError(f"{place} is a link already", fix="name another folder")

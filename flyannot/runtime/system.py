@@ -1,0 +1,107 @@
+"""What differs between Linux, macOS and Windows: the one module that asks which system this is."""
+
+import os
+import signal
+import sys
+import threading
+import time
+from _thread import interrupt_main
+from contextlib import contextmanager
+from pathlib import Path
+
+IS_WINDOWS = os.name == "nt"
+# What asks a run to end: Ctrl-C, `kill`, a terminal that is closed, Ctrl-Break.
+ENDING_SIGNALS = tuple(
+    getattr(signal, name) for name in ("SIGINT", "SIGTERM", "SIGHUP", "SIGBREAK") if hasattr(signal, name)
+)
+_PATIENCE_S = 2.0  # a scanner of viruses holds a new file for a moment
+_PAUSE_S = 0.05
+
+
+def start_alarm(is_due, call, every_s):
+    """Have `call()` run in the main thread every `every_s` seconds while `is_due()`.
+
+    To be called once there is something due, and before, where a system has no alarm: a thread looks there.
+    """
+    if hasattr(signal, "setitimer"):
+        signal.signal(signal.SIGALRM, lambda number, frame: call())
+        if is_due():
+            signal.setitimer(signal.ITIMER_REAL, every_s, every_s)
+    elif not any(thread.name == _look.__name__ for thread in threading.enumerate()):
+        threading.Thread(target=_look, name=_look.__name__, args=(is_due, every_s), daemon=True).start()
+
+
+def stop_alarm():
+    """No more calls; where a thread makes them, it ends with what is due."""
+    if hasattr(signal, "setitimer"):
+        signal.setitimer(signal.ITIMER_REAL, 0)
+
+
+def _look(is_due, every_s):
+    while True:
+        time.sleep(every_s)
+        if is_due():
+            interrupt_main(signal.SIGINT)
+
+
+@contextmanager
+def held_interrupts():
+    """Ctrl-C waits until the end; a process that is started within inherits that where it can be inherited."""
+    if not hasattr(signal, "pthread_sigmask"):
+        yield
+        return
+    before = signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGINT})
+    try:
+        yield
+    finally:
+        signal.pthread_sigmask(signal.SIG_SETMASK, before)
+
+
+def synchronise(path):
+    """Have the system write a file, or the names in a folder, to the disk now."""
+    if IS_WINDOWS and Path(path).is_dir():  # it keeps a journal of names, and opens no folder
+        return
+    descriptor = os.open(path, os.O_RDWR if IS_WINDOWS else os.O_RDONLY)
+    try:
+        os.fsync(descriptor)
+    finally:
+        os.close(descriptor)
+
+
+def replace(source, target):
+    """Rename a file to a name that may be taken.  Windows refuses while anyone has that one open: a while
+    is waited.
+
+    Raises
+    ------
+    OSError
+    """
+    until = time.monotonic() + _PATIENCE_S
+    while True:
+        try:
+            return os.replace(source, target)
+        except PermissionError:
+            if not IS_WINDOWS or time.monotonic() > until:
+                raise
+            time.sleep(_PAUSE_S)
+
+
+def peak_bytes():
+    """The most memory that this process has held so far; None where the system does not say.
+
+    Linux hands a parent's peak on to the programs it starts, in what getrusage says; VmHWM is our own.
+    """
+    try:
+        for line in Path("/proc/self/status").read_text().splitlines():
+            if line.startswith("VmHWM:"):
+                return int(line.split()[1]) * 1024
+    except OSError:
+        pass
+    try:
+        import resource
+    except ImportError:
+        import psutil
+
+        return getattr(psutil.Process().memory_info(), "peak_wset", None)
+    unit = 1 if sys.platform == "darwin" else 1024
+    return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * unit
