@@ -5,6 +5,7 @@ Delta, *dl* is dorsal) and can belong to two FlyBase numbers.  A group is all im
 in one stage range; the group name is the gene unless the column `group` says otherwise.
 """
 
+import logging
 import os
 import unicodedata
 from collections import Counter, defaultdict
@@ -13,7 +14,9 @@ from pathlib import Path
 
 from flyannot.errors import InputError
 from flyannot.runtime.csv_table import read_table, write_table
-from flyannot.stage_ranges import parse_stage_range
+from flyannot.stage_ranges import note_on_stages, parse_stage_range
+
+log = logging.getLogger("flyannot")
 
 _IMAGE_COLUMNS = ("image", "gene", "stage_range")
 _MORE_IMAGE_COLUMNS = ("view", "fbgn", "group", "source")
@@ -77,6 +80,7 @@ def read_images(folder_or_csv):
         lines.append(line)
     if not images:
         raise InputError(f"{table} names no image", fix="add one row per image")
+    stage_range_of.note()
     _require_distinct(table, lines, (image[0] for image in images))
     fbgns = _complete_fbgns(table, lines, [(image[2], image[5]) for image in images])
     return _grouped(table, lines, images, fbgns)
@@ -142,6 +146,7 @@ def read_annotations(folder_or_csv):
         lines.append(line)
     if not rows:
         raise InputError(f"{table} holds no term", fix="add one row per gene, stage range and term")
+    stage_range_of.note()
     terms, genes = defaultdict(set), defaultdict(set)
     fbgns = _complete_fbgns(table, lines, [row[:2] for row in rows])
     for (gene, _, stage_range, term), fbgn in zip(rows, fbgns):
@@ -231,6 +236,11 @@ class _StageRanges:
                 where = f'{self._table}, line {line}, column "stage_range"'
                 raise InputError(f"{where}: {error}", fix=error.fix) from None
         return self._known[text]
+
+    def note(self):
+        """Say what stages were taken for."""
+        if found := note_on_stages(self._known):
+            log.info("note: %s: %s", self._table.name, found)
 
 
 def _require_distinct(table, lines, paths):

@@ -30,7 +30,7 @@ CELLS = st.text(st.characters(codec="utf-8", exclude_categories=("C", "Z")), min
         'image,gene,stage_range\n"a.png","Dl","4-6"',
         "stage_range,note,image,,gene\n4-6,mine,a.png,x,Dl\n",
         "image,gene,stage_range,fbgn,group\n\n a.png , Dl,stage 4\u20136\n,,,,\n",
-        "image,gene,stage_range,view,fbgn,group,source\na.png,Dl,2,,,,\n",
+        "image,gene,stage_range,view,fbgn,group,source\na.png,Dl,5,,,,\n",
     ],
     ids=["byte-order mark", "CRLF", "quotes", "order", "spaces and blank lines", "all columns"],
 )
