@@ -12,6 +12,7 @@ from collections import Counter, defaultdict
 from dataclasses import dataclass, field
 from pathlib import Path
 
+from flyannot.dataset.table_warnings import TermCells, warn_of_genes, warn_of_terms
 from flyannot.errors import InputError
 from flyannot.runtime.csv_table import read_table, write_table
 from flyannot.stage_ranges import note_on_stages, parse_stage_range
@@ -81,6 +82,7 @@ def read_images(folder_or_csv):
     if not images:
         raise InputError(f"{table} names no image", fix="add one row per image")
     stage_range_of.note()
+    warn_of_genes(table, [image[2] for image in images], lines)
     _require_distinct(table, lines, (image[0] for image in images))
     fbgns = _complete_fbgns(table, lines, [(image[2], image[5]) for image in images])
     return _grouped(table, lines, images, fbgns)
@@ -125,13 +127,16 @@ class Annotations:
         )
 
 
-def read_annotations(folder_or_csv):
+def read_annotations(folder_or_csv, *, known=()):
     """The terms of a data set.  Rows that repeat another are ignored; terms keep their case.
+
+    What is probably wrong is said in the log: see `flyannot.dataset.table_warnings`.
 
     Parameters
     ----------
     folder_or_csv : path of a data set folder, or of its `annotations.csv` (gene, stage_range, term and
         optionally fbgn)
+    known : terms that are right, besides BDGP's
 
     Raises
     ------
@@ -139,19 +144,24 @@ def read_annotations(folder_or_csv):
         As `read_images`.
     """
     table = _table_of(folder_or_csv, "annotations.csv")
-    stage_range_of = _StageRanges(table)
+    stage_range_of, cells = _StageRanges(table), TermCells(table)
     rows, lines = [], []
-    for line, (gene, stage_range, term, fbgn) in read_table(table, _ANNOTATION_COLUMNS, ("fbgn",)):
-        rows.append((gene, fbgn, stage_range_of(stage_range, line), " ".join(term.split())))
-        lines.append(line)
+    for line, (gene, stage_range, cell, fbgn) in read_table(table, _ANNOTATION_COLUMNS, ("fbgn",)):
+        stage_range = stage_range_of(stage_range, line)
+        for term in cells.terms(cell, line):
+            rows.append((gene, fbgn, stage_range, term))
+            lines.append(line)
     if not rows:
         raise InputError(f"{table} holds no term", fix="add one row per gene, stage range and term")
     stage_range_of.note()
+    cells.warn()
+    warn_of_genes(table, [row[0] for row in rows], lines)
     terms, genes = defaultdict(set), defaultdict(set)
     fbgns = _complete_fbgns(table, lines, [row[:2] for row in rows])
     for (gene, _, stage_range, term), fbgn in zip(rows, fbgns):
         terms[fbgn or gene, stage_range].add(term)
         genes[gene].add(fbgn or gene)
+    warn_of_terms(table, terms.values(), known)
     return Annotations({key: frozenset(found) for key, found in terms.items()}, dict(genes))
 
 
