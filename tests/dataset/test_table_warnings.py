@@ -74,12 +74,60 @@ def test_a_comma_within_a_term_that_is_not_bdgp_stays(said):
 def test_genes_that_a_spreadsheet_turned_into_dates_are_named(images_csv, caplog):
     genes = ["Sep1", "dec-1", "26-29-p", "18w", "14-3-3epsilon", "1-Sep", "Dec-01", "2.00E+05", "01-Mar-2023"]
     read_images(images_csv("image,gene,stage_range\n" + "".join(f"{g}.png,{g},4-6\n" for g in genes)))
-    (message,) = caplog.messages
+    message, _ = caplog.messages  # the other: these images are missing
     assert message.startswith(
         "warning: images.csv: 4 genes are dates or numbers that a spreadsheet made of the name: "
         '"1-Sep" (line 7), "Dec-01" (line 8), "2.00E+05" (line 9) and 1 more; '
     )
     assert "column as Text" in message
+
+
+def test_missing_images_are_named_with_both_places_and_a_suggestion(images_csv, tmp_path, caplog):
+    (tmp_path / "images").mkdir()
+    for name in ("images/a.BMP", "b.tiff", "here.png"):
+        (tmp_path / name).touch()
+    rows = ("a.bmp", "here.png", "C:\\b.tiff", "b.tif", "gone.png", "lost.png")
+    path = images_csv("image,gene,stage_range\n" + "".join(f"{name},x,4-6\n" for name in rows))
+    read_images(path)
+    (message,) = caplog.messages
+    assert message == (
+        'warning: images.csv: 5 images are missing: "a.bmp" (line 2; did you mean "a.BMP"?), "C:\\b.tiff" '
+        '(line 4; did you mean "b.tiff"?), "b.tif" (line 5; did you mean "b.tiff"?) and 2 more; '
+        f"looked for in {tmp_path} and {tmp_path}/images"
+    )
+
+
+def test_an_image_named_as_windows_does_is_found(images_csv, tmp_path, caplog):
+    (tmp_path / "plate 1").mkdir()
+    for name in ("plate 1/a.png", "b\\c.png"):
+        (tmp_path / name).touch()
+    path = images_csv("image,gene,stage_range\nplate 1\\a.png,x,4-6\nb\\c.png,x,4-6\n")
+    assert [image.path.is_file() for image in read_images(path)] == [True, True]
+    assert caplog.messages == []
+
+
+def test_a_data_set_folder_one_level_up_or_down_is_named(tmp_path, flyannot):
+    data_set = tmp_path / "project" / "embryos"
+    (data_set / "images").mkdir(parents=True)
+    (data_set / "images.csv").write_text("image,gene,stage_range\na.png,x,4-6\n")
+    for folder in (data_set / "images", tmp_path / "project"):
+        said = flyannot("extract F -o O", F=folder, O=tmp_path / "d.h5")
+        assert said.code == 2
+        assert said.err == (
+            f"Error: {folder} has no images.csv, but {data_set} has\nFix: name the folder {data_set}\n"
+        )
+    said = flyannot("annotate M F -o O", M=tmp_path / "m.h5", F=data_set / "images", O=tmp_path / "p.h5")
+    assert said.code == 2 and f"but {data_set} has an images.csv\nFix: name {data_set}, or" in said.err
+    (data_set / "images.csv").rename(data_set / "Images.csv")
+    said = flyannot("extract F -o O", F=data_set, O=tmp_path / "d.h5")
+    assert said.code == 2 and 'Did you mean "Images.csv"?\nFix: rename the table to images.csv' in said.err
+
+
+def test_a_data_set_folder_may_stand_for_its_annotations(flyannot, own_chain):
+    names = {"F": own_chain.features, "E": own_chain.embryos, "O": own_chain.folder / "other.h5"}
+    assert flyannot("train F E -o O --min-groups 4 --inner-folds 2", **names).code == 0
+    said = flyannot("evaluate F E --model O --folds 2", **names)
+    assert said.code == 0 and "mean" in said.out
 
 
 def test_a_table_is_warned_of_once_however_often_it_is_read(flyannot, own_chain):
