@@ -27,7 +27,7 @@ def command(annotations, obo):
     from flyannot.runtime.csv_table import write_csv_rows
 
     ontology = read_ontology(*obo)
-    matches = matches_of(ontology, read_annotations(annotations))
+    matches = matches_of(ontology, read_annotations(annotations, known=ontology.names()))
     rows = [(m.term, m.id, m.name, m.how, " ".join(m.consider)) for m in matches]
     rows += [
         (f"stages {s}", " ".join(ids), "", "stage" if ids else "", "")

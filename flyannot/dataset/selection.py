@@ -4,6 +4,7 @@ import os
 from pathlib import Path
 
 from flyannot.dataset.folder import Image, printable, read_images
+from flyannot.dataset.table_paths import IMAGES, TABLE_SUFFIXES, has_table, place_of_table
 from flyannot.errors import InputError, did_you_mean
 from flyannot.stage_ranges import STAGE_RANGES, parse_stage_range
 
@@ -33,12 +34,15 @@ def images_named(paths, stage_range=None):
             raise InputError(
                 f"{path} is not there", fix="name a data set folder, a folder of images, or images"
             )
-    if len(paths) == 1 and (first.suffix == ".csv" or (first / "images.csv").is_file()):
+    if len(paths) == 1 and (first.suffix.lower() in TABLE_SUFFIXES or has_table(first, IMAGES)):
         return read_images(first)
     if stage_range is None:
+        place = place_of_table(first, IMAGES) if first.is_dir() else None
         raise InputError(
-            f"{first} does not say its stage range",
-            fix="add --stage-range, or list the images in an images.csv",
+            f"{first} does not say its stage range" + (f", but {place} has an {IMAGES}" if place else ""),
+            fix=f"name {place}, or add --stage-range"
+            if place
+            else f"add --stage-range, or list the images in an {IMAGES}",
         )
     if len(paths) == 1 and first.is_dir():
         return read_folder(first, stage_range)

@@ -2,8 +2,8 @@
 
 import numpy as np
 
-from flyannot.export import package
 from flyannot.export.predictions import images_of_groups
+from flyannot.runtime.optional_package import package
 from flyannot.steps.predictions import ANSWERS, read_predictions
 from flyannot.store.features import read_features
 from flyannot.store.image_columns import IMAGE_COLUMNS

@@ -10,6 +10,7 @@ from markupsafe import Markup
 
 from flyannot import __version__
 from flyannot.dataset.folder import Annotations, read_annotations, read_images
+from flyannot.dataset.table_paths import ANNOTATIONS, has_table
 from flyannot.errors import FlyannotError, InputError
 from flyannot.report.templates import render
 from flyannot.runtime.digest import digest_of_json
@@ -81,7 +82,7 @@ def open_run(stack: ExitStack, folder, data_set=None):
             notes.append(f"There is no {RECORD}: without --data-set, images and curated terms are left out.")
         else:
             images = {image.name: image.path for image in read_images(place)}
-            annotations = read_annotations(place) if (place / "annotations.csv").is_file() else None
+            annotations = read_annotations(place) if has_table(place, ANNOTATIONS) else None
     except FlyannotError as error:
         if data_set is not None:
             raise

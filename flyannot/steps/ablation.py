@@ -112,9 +112,8 @@ def _feature_row(name, configuration, options):
 
 
 def _evaluation(configuration, options, path):
-    annotations = configuration.data_set / "annotations.csv"
     return Evaluation(
-        paths=(path,), annotations_csv=annotations, classify=options["classify"],
+        paths=(path,), annotations_csv=configuration.data_set, classify=options["classify"],
         options=options["evaluate"], seed=configuration.seed,
     )  # fmt: skip
 

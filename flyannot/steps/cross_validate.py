@@ -1,5 +1,6 @@
 """Cross-validation on features, split by gene over all stage ranges at once."""
 
+import logging
 from dataclasses import replace
 
 import numpy as np
@@ -18,6 +19,8 @@ from flyannot.steps.curated_terms import is_synthetic
 from flyannot.steps.extract import image_columns, in_order
 from flyannot.steps.inputs import chosen_stage_ranges, open_all
 from flyannot.store.features import read_features
+
+log = logging.getLogger("flyannot")
 
 
 def read_feature_files(paths, stage_ranges):
@@ -59,7 +62,10 @@ def cross_validate_features(loaded, annotations, options, evaluation, *, seed, j
         for s, (columns, features) in loaded.items()
     }
     sets = {s: found for s, found in sets.items() if len(found)}
+    covered = notes_on_columns({s: columns for s, (columns, _) in loaded.items()}, annotations)
     if not sets:
+        for note in covered:
+            log.info("note: %s", note)
         return None
     genes = sorted({gene for found in sets.values() for gene in found.genes})
     if len(genes) < evaluation.folds:
@@ -68,7 +74,6 @@ def cross_validate_features(loaded, annotations, options, evaluation, *, seed, j
         folds = folds_of_genes(genes, evaluation.folds, np.random.default_rng(seed))
         validate = _nested if evaluation.nested else _plain
     outcomes, members = validate(sets, folds, options, seed=seed, jobs=jobs)
-    covered = notes_on_columns({s: columns for s, (columns, _) in loaded.items()}, annotations)
     how = "nested: within the training genes of each fold of a" if evaluation.nested else "a"
     notes = [
         f"{how} {evaluation.folds}-fold cross-validation, split by gene over all stage ranges: "

@@ -5,7 +5,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from flyannot.classifiers.options import ClassifyOptions
-from flyannot.dataset.folder import read_images
+from flyannot.dataset.folder import annotations_table, read_images
 from flyannot.errors import DataError, InputError
 from flyannot.runtime.atomic_file import read_text, write_text
 from flyannot.runtime.blas_threads import one_blas_thread
@@ -30,7 +30,7 @@ class Evaluation:
 
     paths : features files (read as if they were one), one predictions file, or with `options.pixels` the
         folder of a data set
-    annotations_csv : Path
+    annotations_csv : Path, of the table or of its data set folder
     classify : ClassifyOptions; of predictions only `exclude_terms` is used
     options : EvaluateOptions
     seed : int
@@ -46,6 +46,9 @@ class Evaluation:
     stage_ranges: tuple = ()
     model: str | None = None
 
+    def __post_init__(self):
+        object.__setattr__(self, "annotations_csv", annotations_table(self.annotations_csv))
+
 
 def evaluation_of_model(model, paths, annotations_csv, options):
     """The Evaluation that cross-validates what a model was trained on, by the options and seed it was
@@ -60,6 +63,7 @@ def evaluation_of_model(model, paths, annotations_csv, options):
         inputs, seed, digest = stored.inputs, stored.seed, stored.digest
         classify = classify_options(stored)
         stage_ranges = tuple(stored.options["classify"]["stage_ranges"])
+    annotations_csv = annotations_table(annotations_csv)
     found = {"features": _digests(paths), "annotations": [digest_of_file(annotations_csv)]}
     for role, digests in found.items():
         if sorted(inputs[role]) != sorted(digests):

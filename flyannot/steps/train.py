@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from flyannot.classifiers.model import Model, fit_model, model_of_no_terms, untrainable
 from flyannot.classifiers.training_set import training_set
 from flyannot.dataset.coverage import notes_on_columns
-from flyannot.dataset.folder import read_annotations
+from flyannot.dataset.folder import annotations_table, read_annotations
 from flyannot.errors import InputError
 from flyannot.runtime.blas_threads import one_blas_thread
 from flyannot.runtime.digest import digest_of_file
@@ -39,7 +39,7 @@ def train(paths, annotations_csv, out, options, execution, *, seed=0, stage_rang
     Parameters
     ----------
     paths : list of Path of features files, read as if they were one
-    annotations_csv : Path
+    annotations_csv : Path, of the table or of its data set folder
     out : Path of the model file
     options : flyannot.classifiers.options.ClassifyOptions
     execution : flyannot.steps.tasks.Execution
@@ -57,6 +57,7 @@ def train(paths, annotations_csv, out, options, execution, *, seed=0, stage_rang
 
 def train_task(paths, annotations_csv, out, options, *, seed=0, stage_ranges=None):
     """The `flyannot.steps.tasks.Task` of `train`."""
+    annotations_csv = annotations_table(annotations_csv)
     with open_all(paths, "features") as files:
         annotations = read_annotations(annotations_csv)
         require_known_terms(options.exclude_terms, annotations, annotations_csv)

@@ -161,7 +161,7 @@ def test_verbosity_may_stand_before_the_command(flyannot, workplace):
         ("import wu2015 x -o y", "wu2016"),
         ("extract embryos -o d.h5 --strid-px 4", "--stride-px"),
         ("-q --verbos extract embryos -o d.h5", "--verbose"),
-        ("extract embryos -o d.h5 --stage-range 11-13", "11-12"),
+        ("extract embryos -o d.h5 --stage-range 11-112", "11-12"),
         ("extract embryos -o d.h5 --view latral", "lateral"),
         ("train features.h5 embryos/annotations.csv -o m.h5 --exclude-terms 'not-anatomyy'", "not-anatomy"),
         ("train features.h5 embryos/annotations.csv -o m.h5 --exclude-terms 'TERM'", "NAME"),

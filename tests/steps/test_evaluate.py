@@ -139,10 +139,11 @@ def test_genes_without_images_get_one_line(own_chain, caplog):
     with open(own_chain.annotations, "a") as table:
         table.write("nobody,4-6,gap\nnobody else,4-6,gap\nnobody,7-8,gap\n")
     notes = scores(own_chain, n_folds=2)["notes"]
-    assert notes[1:] == ["4-6: 2 annotated genes without an image"]
+    note = "annotated genes without an image: 2 in 4-6 (nobody, nobody else)"
+    assert notes[1:] == [note]
     with caplog.at_level("INFO"):
         train([own_chain.features], own_chain.annotations, own_chain.model, CLASSIFY, FORCE)
-    assert "note: 4-6: 2 annotated genes without an image" in caplog.messages
+    assert f"note: {note}" in caplog.messages
 
 
 def test_terms_of_nobody_cannot_be_scored_or_trained(chain, tmp_path):

@@ -32,8 +32,12 @@ class Command(HelpPage, click.Command):
         super().__init__(*args, **kwargs)
         self.params += verbosity_flags()
 
+    def make_context(self, *args, **extra):
+        if not extra.get("resilient_parsing"):  # which completes words, and says nothing
+            start_log()
+        return super().make_context(*args, **extra)
+
     def invoke(self, ctx):
-        start_log()
         require_address_space()
         return super().invoke(ctx)
 

@@ -7,6 +7,7 @@ import sys
 import click
 
 log = logging.getLogger("flyannot")
+_ONCE = ("note: ", "warning: ")
 
 
 def verbosity_flags():
@@ -27,13 +28,29 @@ def _flag(*names, level, help):
 
 
 def start_log():
-    """Messages go to stderr, as they are."""
+    """Messages go to stderr, as they are; notes and warnings once, however often a table is read."""
     if not log.handlers:
         handler = logging.StreamHandler(sys.stderr)
         handler.setFormatter(logging.Formatter("%(message)s"))
+        handler.addFilter(_said_once())
         log.addHandler(handler)
     if log.level == logging.NOTSET:
         log.setLevel(logging.INFO)
+
+
+def _said_once():
+    """A filter that lets each note and each warning pass once."""
+    said = set()
+
+    def passes(record):
+        message = record.getMessage()
+        if not message.startswith(_ONCE):
+            return True
+        is_new = message not in said
+        said.add(message)
+        return is_new
+
+    return passes
 
 
 def coloured(text, colour, stream):
