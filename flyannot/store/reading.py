@@ -243,7 +243,7 @@ def _check_dataset(item, path):
         raise damaged_file(path, f"{item.name} does not lie in the file")
     if item.dtype.kind != "S" and item.dtype.str.lstrip("<|") not in DTYPES:  # kernels take no other order
         raise damaged_file(path, f"{item.name} holds {item.dtype}, which no flyannot file does")
-    if item.chunks is None or _filters_of(item) != [h5py.h5z.FILTER_FLETCHER32]:
+    if _filters_of(item) != [h5py.h5z.FILTER_FLETCHER32]:
         raise damaged_file(path, f"{item.name} is not stored in checksummed blocks")
     n_chunks = math.prod(-(-size // chunk) for size, chunk in zip(item.shape, item.chunks))
     if item.id.get_storage_size() < item.nbytes or item.id.get_num_chunks() != n_chunks:
@@ -251,7 +251,7 @@ def _check_dataset(item, path):
 
 
 def _filters_of(item):
-    """The numbers of the filters that its blocks go through; h5py names but a few of them."""
+    """The numbers of the filters that its blocks go through: none without blocks."""
     how = item.id.get_create_plist()
     return [how.get_filter(i)[0] for i in range(how.get_nfilters())]
 

@@ -336,6 +336,16 @@ def test_a_dataset_that_claims_more_than_it_stores_is_refused_unread(tmp_path, o
     refused(path, "4-6/D", "claims more data")
 
 
+def test_a_block_that_is_shorter_than_its_place_is_refused_unread(tmp_path):
+    """HDF5 stores whatever bytes it is given as a block."""
+
+    def change(file):
+        replaced("4-6/D", shape=(1 << 14, 256), dtype="f4", chunks=(1 << 14, 256))(file)
+        file["4-6/D"].id.write_direct_chunk((0, 0), b"16 bytes of 16 M")
+
+    refused(rewritten(tmp_path / "f.h5", change, "dictionary", seal=False), "4-6/D", "claims more data")
+
+
 def test_a_missing_block_is_not_read_as_zeros(tmp_path):
     """Stored bytes alone would be fooled: whole blocks pad what is missing."""
 
