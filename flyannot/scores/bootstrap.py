@@ -34,7 +34,7 @@ def draws_of_genes(genes, *, n_samples=N_SAMPLES, seed=_SEED):
 
     Parameters
     ----------
-    genes : sequence of gene ids; repetitions and order do not matter
+    genes : sequence of gene ids, at least one; repetitions and order do not matter
 
     Returns
     -------
@@ -115,14 +115,17 @@ def compare_outcomes(first, second):
     -------
     comparison : dict
         "terms": dicts with stage_range, term, first and second (AUCs), difference (second - first),
-        interval and p.  "mean": the same of the mean over all these terms.  p is two-sided: twice the
-        fraction of samples on the rarer side of 0, at most 1, the measured difference counted as one sample.
+        interval and p.  "mean": the same of the mean over all these terms; None without any.  p is
+        two-sided: twice the fraction of samples on the rarer side of 0, at most 1, the measured difference
+        counted as one sample.
     """
     common = [s for s in first["evaluated"] if s in second["evaluated"]]
-    names, draws = draws_of_genes([g for s in common for g in first["evaluated"][s]["gene"]])
-    rows, columns = [], []
-    for s in common:
-        pair, genes, terms = _paired(first["evaluated"][s], second["evaluated"][s])
+    paired = {s: _paired(first["evaluated"][s], second["evaluated"][s]) for s in common}
+    compared = [gene for _, genes, _ in paired.values() for gene in genes]
+    if not compared:
+        return {"terms": [], "mean": None}
+    (names, draws), rows, columns = draws_of_genes(compared), [], []
+    for s, (pair, genes, terms) in paired.items():
         weights = draws[:, np.searchsorted(names, genes)]
         one, other = (resampled_aucs(outcome, weights) for outcome in pair)
         for j, term in enumerate(terms):

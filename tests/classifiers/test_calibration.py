@@ -128,6 +128,18 @@ def test_of_equally_good_thresholds_the_highest_is_taken():
     assert best_threshold(np.arange(4.0), ~truth) == 3  # nothing is better than no to all
 
 
+def test_a_threshold_for_a_wanted_score_lies_half_way_between_neighbours_or_below_all():
+    values, truth = np.array([0.0, 1.0, 4.0]), np.array([False, True, True])
+    assert threshold_at(values, truth, ("sensitivity", 0.5)) == 2.5
+    assert threshold_at(values, truth, ("sensitivity", 1.0)) == 0.5
+    assert threshold_at(values, truth, ("precision", 1.0)) == 0.5
+    close = np.array([1.0, np.nextafter(1.0, 2), 2.0])
+    assert (close > threshold_at(close, truth, ("sensitivity", 1.0))).tolist() == truth.tolist()
+    for lowest in (0.0, 1e300, -1e300):
+        every = np.array([lowest, 1.1e300])
+        assert (every > threshold_at(every, np.array([True, False]), ("sensitivity", 1.0))).all()
+
+
 def test_every_positive_counts_the_lowest_and_the_highest_too():
     values = np.arange(5.0)
     lowest, highest = values == 0, values == 4
