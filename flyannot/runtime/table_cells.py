@@ -3,7 +3,7 @@
 import csv
 import logging
 import zipfile
-from datetime import date
+from datetime import date, datetime
 from pathlib import Path
 
 from flyannot.errors import InputError
@@ -109,8 +109,10 @@ def _sheet_rows(path):
 def _as_text(value):
     if isinstance(value, float) and value.is_integer():
         return str(int(value))
-    if isinstance(value, date):  # a datetime is one
-        return value.isoformat(sep=" ") if hasattr(value, "hour") else value.isoformat()
+    if isinstance(value, datetime):
+        return value.isoformat(sep=" ")
+    if isinstance(value, date):
+        return value.isoformat()
     return "" if value is None else str(value)
 
 
