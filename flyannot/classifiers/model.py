@@ -8,6 +8,7 @@ from flyannot.classifiers import CLASSIFIERS
 from flyannot.classifiers.calibration import calibrate, sigmoid, threshold_at
 from flyannot.classifiers.scorer import FitOptions, Scorer
 from flyannot.errors import DataError, InputError
+from flyannot.runtime.short_repr import short_repr
 
 PER_TERM = {  # as the arrays of a scorer: their types and dimensions
     "threshold": ("f", ("n_terms",)),
@@ -34,6 +35,8 @@ class Model:
     offset: np.ndarray
     n_groups: np.ndarray
     n_positive: np.ndarray
+
+    __repr__ = short_repr
 
     def decision_values(self, X, n_threads=1):
         """The decision value of every row for every term, as `flyannot.classifiers.scorer.Scorer`'s."""
