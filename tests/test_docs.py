@@ -184,8 +184,8 @@ def test_the_files_of_the_project_that_a_page_names_are_there(page):
 
 WORDS = (
     "patch", "atom", "dictionary", "code", "pooling", "term", "gene", "group", "stage range",
-    "decision value", "probability", "threshold", "AUC", "interval", "fold", "held out", "cross-validation", "sensitivity",
-    "specificity", "calibrated", "register", "view", "shard",
+    "decision value", "probability", "threshold", "AUC", "interval", "fold", "held out",
+    "cross-validation", "sensitivity", "specificity", "calibrated", "register", "view", "shard",
 )  # fmt: skip
 
 
