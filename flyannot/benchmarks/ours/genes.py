@@ -66,8 +66,9 @@ def labelled_rows(setup, greys, arrays):
     groups, carried = annotated_groups(groups_of(columns), annotations, STAGE_RANGE)
     counts = Counter(term for terms in carried for term in terms if term not in NOT_ANATOMY)
     terms = sorted(term for term, count in counts.items() if count >= _MIN_GENES)
+    X = normalise_features(group_features(features, groups), "l2")
     return LabelledRows(
-        X=normalise_features(group_features(features, groups), "l2"),
+        X=np.linalg.qr(X.T)[1].T,  # as many numbers as genes, of the same products: linear SVMs see no other
         Y=np.array([[term in found for term in terms] for found in carried], bool),
         genes=groups.gene_ids, terms=terms,
     )  # fmt: skip
