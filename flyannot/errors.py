@@ -8,13 +8,19 @@ from difflib import get_close_matches
 
 
 class FlyannotError(Exception):
-    """A fault that is explained in one line; `fix` is the command or the change that mends it."""
+    """A fault that is explained in one line, `message`; `fix` is the command or the change that mends it.
+
+    As text it is both, a line each: that is what Python and notebooks show.
+    """
 
     exit_code = 1
 
     def __init__(self, message, *, fix=None):
         super().__init__(message)
-        self.fix = fix
+        self.message, self.fix = str(message), fix
+
+    def __str__(self):
+        return f"{self.message}\nFix: {self.fix}" if self.fix else self.message
 
 
 class InputError(FlyannotError, ValueError):
@@ -46,6 +52,11 @@ class LockedError(FlyannotError):
     """Another run is writing the same output."""
 
     exit_code = 75
+
+
+def message_of(error):
+    """What an error says, without its remedy: for a line of a table, or as part of another message."""
+    return getattr(error, "message", str(error))
 
 
 def did_you_mean(word, known):

@@ -9,6 +9,7 @@ from flyannot.classifiers.calibration import calibrate, sigmoid, threshold_at
 from flyannot.classifiers.evidence import genes_of_terms, held_out_aucs
 from flyannot.classifiers.scorer import FitOptions, Scorer
 from flyannot.errors import DataError, InputError
+from flyannot.runtime.short_repr import short_repr
 
 PER_TERM = {  # as the arrays of a scorer: their types and dimensions
     "threshold": ("f", ("n_terms",)),
@@ -46,6 +47,8 @@ class Model:
     auc: np.ndarray
     auc_low: np.ndarray
     auc_high: np.ndarray
+
+    __repr__ = short_repr
 
     def decision_values(self, X, n_threads=1):
         """The decision value of every row for every term, as `flyannot.classifiers.scorer.Scorer`'s."""

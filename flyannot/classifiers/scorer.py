@@ -6,6 +6,7 @@ from typing import ClassVar
 import numpy as np
 
 from flyannot.classifiers.linear_values import linear_values
+from flyannot.runtime.short_repr import short_repr
 
 
 @dataclass(frozen=True)
@@ -44,6 +45,9 @@ class Scorer:
     is_linear: ClassVar[bool] = False  # then `linear_form` splits every decision value
     # name -> (kinds of type, dimensions) as in `flyannot.store.schema`; n_terms, n_features known
     ARRAYS: ClassVar[dict[str, tuple[str, tuple]]] = {}
+
+    def __init_subclass__(cls):
+        cls.__repr__ = short_repr  # type: ignore[method-assign]  # a dataclass would make its own: all numbers
 
     @classmethod
     def fit(cls, X, Y, genes, *, rng, options):

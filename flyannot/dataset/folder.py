@@ -15,6 +15,7 @@ from flyannot.dataset.table_paths import ANNOTATIONS, IMAGES, table_of
 from flyannot.dataset.table_warnings import TermCells, warn_of_genes, warn_of_terms
 from flyannot.errors import InputError
 from flyannot.runtime.csv_table import read_table, write_table
+from flyannot.runtime.short_repr import short_repr
 from flyannot.stage_ranges import note_on_stages, parse_stage_range
 
 log = logging.getLogger("flyannot")
@@ -106,6 +107,8 @@ class Annotations:
     terms_by_gene: dict  # (gene_id, stage range) -> frozenset of terms
     genes_by_symbol: dict  # symbol -> set of gene_id
     _gene_ids: set = field(init=False, repr=False)
+
+    __repr__ = short_repr
 
     def __post_init__(self):
         object.__setattr__(self, "_gene_ids", set().union(*self.genes_by_symbol.values()))
@@ -214,7 +217,7 @@ class _StageRanges:
                 self._known[text] = parse_stage_range(text)
             except InputError as error:
                 where = f'{self._table}, line {line}, column "stage_range"'
-                raise InputError(f"{where}: {error}", fix=error.fix) from None
+                raise InputError(f"{where}: {error.message}", fix=error.fix) from None
         return self._known[text]
 
     def note(self):

@@ -11,6 +11,7 @@ from flyannot.descriptors.patches import patch_centres, patch_corners, patch_std
 from flyannot.descriptors.registration import NoEmbryo, registered_image
 from flyannot.descriptors.sift import dense_sift
 from flyannot.descriptors.standard_image import fitted_to_standard, quality_flags, read_grey
+from flyannot.runtime.short_repr import short_repr
 
 
 @dataclass(frozen=True)
@@ -22,6 +23,8 @@ class Described:
     centres_px: np.ndarray
     patch_px: np.ndarray
     n_candidates: int = 0  # patches before those of little contrast were dropped
+
+    __repr__ = short_repr
 
 
 def place(picture, size_px, *, options, warnings=None):
@@ -74,7 +77,7 @@ def describe(grey, options):
 
     Source
     ------
-    Lin et al., KDD 2014, section 5.1: 16 x 16 windows, SIFT, and "the patches with small standard
+    Lin et al., KDD 2014, section 5.1: patches of 16 x 16 pixels, SIFT, and "the patches with small standard
     deviations were discarded".  The paper gives neither stride nor threshold; ours are defaults.
     """
     sides, n_candidates, descriptors, centres_px = patch_sides(options.patch_px), 0, [], []

@@ -12,6 +12,7 @@ EXPORTERS = {
         {
             "csv": "flyannot.export.predictions:write_csv",
             "tsv": "flyannot.export.predictions:write_tsv",
+            "xlsx": "flyannot.export.xlsx:write_predictions",
             "json": "flyannot.export.predictions:write_json",
             "omero-csv": "flyannot.export.predictions:write_omero_csv",
             "parquet": "flyannot.export.parquet:write_predictions",

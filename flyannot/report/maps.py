@@ -52,7 +52,7 @@ class MapMaker:
         try:
             require_linear(loaded.model)
         except InputError as error:
-            self.why_not = str(error)
+            self.why_not = error.message
             return
         self._model = loaded
         self._row_of, self._described = (

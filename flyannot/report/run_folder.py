@@ -86,7 +86,7 @@ def open_run(stack: ExitStack, folder, data_set=None):
     except FlyannotError as error:
         if data_set is not None:
             raise
-        notes.append(f"Images and curated terms are left out: {error}.")
+        notes.append(f"Images and curated terms are left out: {error.message}.")
     return Run(folder, files, scores, annotations, images, notes)
 
 

@@ -66,7 +66,7 @@ def ids_of_run(run, ontology=()):
     try:
         return _from_table(path) if _has_ids(path) else NO_IDS
     except FlyannotError as error:
-        return TermIds(notes=[f"Ids of terms are left out: {error}."])
+        return TermIds(notes=[f"Ids of terms are left out: {error.message}."])
 
 
 def _from_ontology(ontology, names, run):

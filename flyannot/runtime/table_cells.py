@@ -87,7 +87,7 @@ def _sheet_rows(path):
     try:
         openpyxl = package("openpyxl", "excel", f"{path} is an Excel workbook; reading it needs")
     except InputError as absent:
-        raise InputError(str(absent), fix=f"{_SAVE_AS}; or {absent.fix}") from None
+        raise InputError(absent.message, fix=f"{_SAVE_AS}; or {absent.fix}") from None
     try:
         with zipfile.ZipFile(path) as archive:
             n_bytes = sum(member.file_size for member in archive.infolist())

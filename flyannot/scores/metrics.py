@@ -28,6 +28,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from flyannot.runtime.short_repr import short_repr
 from flyannot.scores.average_precision import average_precision, checked_values
 
 NOT_ANATOMY = ("ubiquitous", "maternal", "faint ubiquitous", "no staining", "subset")
@@ -50,6 +51,8 @@ class Outcome:
     folds: np.ndarray | None = None
     probabilities: np.ndarray | None = None
     reasons: tuple | None = None
+
+    __repr__ = short_repr
 
 
 def pair_counts(values, truth, folds=None):

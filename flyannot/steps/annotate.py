@@ -148,7 +148,7 @@ def _make_part(shard):
         try:
             pooled.append((image, *_image_features(model, image)))
         except DataError as error:
-            failures.append((image.name, str(error)))
+            failures.append((image.name, error.message))
     with create_stored(shard.part, replace(shard.header, failures=tuple(failures))) as part:
         for stage_range in STAGE_RANGES:
             mine = [one for one in pooled if one[0].stage_range == stage_range]

@@ -18,7 +18,7 @@ import tomli_w
 from flyannot.classifiers.options import ClassifyOptions
 from flyannot.dataset.synthetic import SynthesizeOptions
 from flyannot.descriptors.options import ExtractOptions
-from flyannot.errors import DataError, InputError, did_you_mean
+from flyannot.errors import DataError, InputError, did_you_mean, message_of
 from flyannot.features.options import PoolOptions
 from flyannot.options import Count, FilePath, Several, environment_name, kebab
 from flyannot.runtime.atomic_file import read_text, write_text
@@ -100,7 +100,7 @@ def configuration_of(tables, path, settings=(), *, data_set=None, output=None):
     try:
         seed = Count(least=0).parse(tables.get("seed", 0))
     except ValueError as error:
-        raise InputError(f"{path}: seed is {tables['seed']!r}, and must be {error}") from None
+        raise InputError(f"{path}: seed is {tables['seed']!r}, and must be {message_of(error)}") from None
     return Configuration(
         data_set or _path(path, tables, "data-set"), output or _path(path, tables, "output"), seed, options
     )

@@ -110,7 +110,7 @@ def _make_part(shard):
         try:
             grey, warnings = read_embryo(image.path, shard.options)
         except DataError as error:
-            failures.append((image.name, str(error)))
+            failures.append((image.name, error.message))
         else:
             described.append((image, describe(grey, shard.options), warnings))
     header = Header("descriptors", shard.header.options, shard.header.inputs, failures=tuple(failures))

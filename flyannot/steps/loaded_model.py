@@ -57,5 +57,5 @@ def _classifier(stored, stage_range, n_features):
     try:
         datasets = schema_of(method)
     except InputError as error:
-        raise damaged_file(stored.path, f"{stage_range}/method: {error}", stored.kind) from error
+        raise damaged_file(stored.path, f"{stage_range}/method: {error.message}", stored.kind) from error
     return model_from_arrays(method, read_classifier(stored, stage_range, datasets, n_features))

@@ -37,6 +37,9 @@ class Stored:
         self.options, self.inputs, self.failures = header.options, header.inputs, header.failures
         self.stage_ranges = tuple(s for s in STAGE_RANGES if s in file)
 
+    def __repr__(self):
+        return f"<{self.kind} file {str(self.path)!r}: {', '.join(self.stage_ranges) or 'no stage range'}>"
+
     def group(self, stage_range):
         """The h5py group of one stage range; DataError if the file has none."""
         if stage_range not in self.stage_ranges:

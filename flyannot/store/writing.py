@@ -115,7 +115,7 @@ def difference_of_headers(path, header):
         with open_stored(path, header.kind) as found:
             return _header_difference(found, header)
     except (DataError, InputError) as error:
-        return str(error)
+        return error.message
 
 
 def _header_difference(found, header):

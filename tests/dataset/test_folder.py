@@ -31,7 +31,7 @@ def refusal(read, path):
     """The message and the remedy of a refused table; one line each."""
     with pytest.raises(InputError) as caught:
         read(path)
-    message = str(caught.value)
+    message = caught.value.message
     assert "\n" not in message and str(path) in message and caught.value.fix
     assert caught.value.exit_code == 2
     return message

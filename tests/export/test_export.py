@@ -221,11 +221,11 @@ def test_anndata_has_terms_probabilities_and_genes_in_their_places(exported, pre
 
 
 def test_a_missing_package_is_one_line_with_the_command(chain, tmp_path, monkeypatch, flyannot):
-    for name in ("pyarrow", "pyarrow.parquet", "anndata"):
+    for name in ("pyarrow", "pyarrow.parquet", "anndata", "xlsxwriter"):
         monkeypatch.setitem(sys.modules, name, None)
-    for to in ("parquet", "anndata"):
+    for to, extra in (("parquet", "parquet"), ("anndata", "anndata"), ("xlsx", "excel")):
         said = flyannot("export P --to TO -o OUT", P=chain.predictions, TO=to, OUT=tmp_path / "out")
-        assert said.code == 2 and f"pip install 'flyannot[{to}]'" in said.err and said.err.count("\n") == 2
+        assert said.code == 2 and f"pip install 'flyannot[{extra}]'" in said.err and said.err.count("\n") == 2
         assert not list(tmp_path.iterdir())
 
 

@@ -116,7 +116,7 @@ def is_debugging():
 def _explain(error):
     if is_debugging():
         traceback.print_exc()
-    _say(f"Error: {error}", error.fix)
+    _say(f"Error: {error.message}", error.fix)
 
 
 def _unexpected(error):
