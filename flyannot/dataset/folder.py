@@ -62,7 +62,7 @@ def read_images(folder_or_csv):
 
     A path is relative to the table, or to the folder `images` beside it when nothing of that name lies
     next to the table.  Absolute paths and `..` are accepted: images are only read, and no output is
-    named after them.  A missing image is no error here: whoever reads it lists it.
+    named after them.  A missing image is no error here, but named in the log; whoever reads it lists it.
 
     Parameters
     ----------

@@ -1,5 +1,6 @@
 """Where a data set's table lies, and what was probably meant where it does not."""
 
+import os
 from pathlib import Path
 
 from flyannot.errors import InputError, did_you_mean
@@ -24,10 +25,8 @@ def table_of(folder_or_table, name):
         return found
     if place := place_of_table(path, name):
         raise InputError(f"{path} has no {name}, but {place} has", fix=f"name the folder {place}")
-    names = sorted(
-        one.name for one in path.iterdir() if one.is_file() and one.name not in (IMAGES, ANNOTATIONS)
-    )
-    if near := did_you_mean(name, names):
+    names = {one.name for one in _entries(path) if one.is_file()} - {IMAGES, ANNOTATIONS}
+    if near := did_you_mean(name, sorted(names)):
         raise InputError(f"no such table: {path / name}.{near}", fix=f"rename the table to {name}")
     return path / name
 
@@ -43,13 +42,20 @@ def place_of_table(folder, name):
     around = path.absolute().parent
     if _table_in(around, name):
         return around
-    folders = [one for one in path.iterdir() if one.is_dir()][:_MOST_FOLDERS]
+    folders = [one for one in _entries(path) if one.is_dir()][:_MOST_FOLDERS]
     within = [one for one in folders if _table_in(one, name)]
     return within[0] if len(within) == 1 else None
 
 
+def _entries(folder):
+    try:
+        return list(folder.iterdir())
+    except OSError:  # whoever reads the table says so
+        return []
+
+
 def _table_in(folder, name):
     for one in (folder / name, (folder / name).with_suffix(".xlsx")):
-        if one.is_file():
+        if os.path.isfile(one):  # where is_file may not look, it raises
             return one
     return None

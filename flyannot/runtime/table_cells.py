@@ -3,7 +3,6 @@
 import csv
 import logging
 import zipfile
-from datetime import date, datetime
 from pathlib import Path
 
 from flyannot.errors import InputError
@@ -107,12 +106,9 @@ def _sheet_rows(path):
 
 
 def _as_text(value):
+    """What a cell holds; a date as 2023-04-06 00:00:00."""
     if isinstance(value, float) and value.is_integer():
         return str(int(value))
-    if isinstance(value, datetime):
-        return value.isoformat(sep=" ")
-    if isinstance(value, date):
-        return value.isoformat()
     return "" if value is None else str(value)
 
 

@@ -2,6 +2,7 @@
 
 import csv
 import gzip
+import re
 
 import pytest
 
@@ -123,6 +124,19 @@ def test_a_data_set_folder_one_level_up_or_down_is_named(tmp_path, flyannot):
     assert said.code == 2 and 'Did you mean "Images.csv"?\nFix: rename the table to images.csv' in said.err
 
 
+def test_genes_that_differ_in_capitals_are_named_by_train_and_evaluate(flyannot, own_chain):
+    header, *rows = own_chain.annotations.read_text().splitlines()
+    own_chain.annotations.write_text("\n".join([header, *(row.upper() for row in rows)]) + "\n")
+    names = {"F": own_chain.features, "E": own_chain.embryos, "O": own_chain.folder / "other.h5"}
+    for line in ("train F E -o O", "evaluate F E"):
+        said = flyannot(line, **names)
+        assert said.code == 2
+        meant, gene = re.search(r'\((\S+): did you mean "(.+?)"\?', said.err).groups()
+        assert meant == gene.upper() != gene
+        (note,) = (line for line in said.err.splitlines() if "without an image" in line)
+        assert "4-6" in note and "11-12" in note
+
+
 def test_a_data_set_folder_may_stand_for_its_annotations(flyannot, own_chain):
     names = {"F": own_chain.features, "E": own_chain.embryos, "O": own_chain.folder / "other.h5"}
     assert flyannot("train F E -o O --min-groups 4 --inner-folds 2", **names).code == 0
@@ -131,12 +145,14 @@ def test_a_data_set_folder_may_stand_for_its_annotations(flyannot, own_chain):
 
 
 def test_a_table_is_warned_of_once_however_often_it_is_read(flyannot, own_chain):
-    with open(own_chain.annotations, "a") as table:
-        table.write("nobody,4-6,pole cels\n")
-    names = {"F": own_chain.features, "A": own_chain.annotations, "O": own_chain.folder / "m2.h5"}
-    said = flyannot("train F A -o O --min-groups 4", **names)
+    table = own_chain.embryos / "images.csv"
+    table.write_text(table.read_text().replace(",4-6,", ",5,"))
+    with open(own_chain.annotations, "a") as rows:
+        rows.write("nobody,4-6,pole cels\n")
+    said = flyannot("evaluate E E --pixels 2x4 --folds 2", E=own_chain.embryos)
     assert said.code == 0 and said.err.count('"pole cels" (1 gene; "pole cell"?)') == 1
-    assert said.err.count("without an image: 1 in 4-6 (nobody)") == 1
+    assert said.err.count("note: images.csv: stage 5 lies in stage range 4-6") == 1
+    assert "annotated genes without an image: 1 in 4-6 (nobody)" in said.out
 
 
 def test_real_tables_draw_no_alarm(shared_data, tmp_path, caplog):
