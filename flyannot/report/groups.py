@@ -17,6 +17,7 @@ from flyannot.store.image_columns import read_image_columns
 AGREED, MISSED, NEW, PREDICTED, UNLEARNED, ABSENT, UNDETERMINED = (
     "agreed", "missed", "new", "predicted", "unlearned", "absent", "undetermined",
 )  # fmt: skip
+STATUSES = (AGREED, MISSED, NEW, PREDICTED, UNLEARNED, UNDETERMINED)  # in the order of the page
 _OF_ANSWERS = {  # (is the gene annotated, with this term, is the answer yes)
     (False, False, True): PREDICTED,
     (False, False, False): ABSENT,
@@ -36,6 +37,9 @@ class TermEntry:
     undetermined, or absent
     probability : of the answer, by a model that had not seen the gene if `held_out`; None if unlearned
     final : probability by the final model, or None
+    threshold : the probability from which that model answers yes
+    n_genes : that the term was learned from
+    auc, auc_interval : of models that had not seen the gene, and (low, high); None where it is untested
     """
 
     term: str
@@ -43,7 +47,18 @@ class TermEntry:
     probability: float | None = None
     held_out: bool = False
     final: float | None = None
+    threshold: float | None = None
+    n_genes: int | None = None
+    auc: float | None = None
+    auc_interval: tuple | None = None
     map: TermMap | None = None
+
+    @property
+    def margin(self):
+        """How far the probability is from the threshold; None where there is none."""
+        if self.probability is None or self.threshold is None:
+            return None
+        return abs(self.probability - self.threshold)
 
 
 @dataclass
@@ -53,6 +68,7 @@ class ImageEntry:
     name: str
     view: str = ""
     path: Path | None = None
+    quality_warnings: str = ""
 
 
 @dataclass
@@ -99,7 +115,8 @@ def group_entries(run, stage_ranges):
                 )  # fmt: skip
                 for i in groups.rows[g]:
                     name = columns["image"][i]
-                    entry.images.append(ImageEntry(name, columns["view"][i], run.paths.get(name)))
+                    path, warnings = run.pictures.paths.get(name), columns["quality_warnings"][i]
+                    entry.images.append(ImageEntry(name, columns["view"][i], path, warnings))
                 rows = list(rows_of_group(stage_range, groups, predicted, g))
                 _fill(entry, rows, run.annotations, held_out, maps)
                 yield entry
