@@ -22,6 +22,22 @@ class FitOptions:
 
 
 @dataclass(frozen=True)
+class HeldOut:
+    """Decision values of the training rows by scorers that did not learn from their genes.
+
+    All (n_rows, n_terms).
+    values : by the setting that was chosen; for thresholds and probabilities
+    scored : in each fold by the setting that the other folds alone would choose; for the AUC, because that of
+        the best of several settings is flattered by chance
+    folds : int, the inner fold of each row
+    """
+
+    values: np.ndarray
+    scored: np.ndarray
+    folds: np.ndarray
+
+
+@dataclass(frozen=True)
 class Scorer:
     """The base of all classifiers."""
 
@@ -44,8 +60,7 @@ class Scorer:
         Returns
         -------
         scorer : an object of this class, fitted on all rows
-        held_out : float64 array (n_rows, n_terms), values of rows by scorers that did not learn from their
-        genes
+        held_out : HeldOut
         """
         raise NotImplementedError
 

@@ -56,7 +56,7 @@ def resampled_aucs(outcome, weights):
     """
     folds = np.zeros(len(outcome.truth), int) if outcome.folds is None else np.asarray(outcome.folds)
     all_once = np.vstack([np.ones(len(folds)), weights])
-    of_terms = [_weighted_aucs(v, t, folds, all_once) for v, t in zip(outcome.values.T, outcome.truth.T)]
+    of_terms = [weighted_aucs(v, t, folds, all_once) for v, t in zip(outcome.values.T, outcome.truth.T)]
     areas = np.array(of_terms).reshape(-1, len(all_once)).T
     return Resampled(areas[0], areas[1:])
 
@@ -177,8 +177,9 @@ def _subset(outcome, rows, columns):
     )  # fmt: skip
 
 
-def _weighted_aucs(values, truth, folds, weights):
-    """The AUC over pairs within folds for every row of weights (n_samples, n_groups); nan without pairs."""
+def weighted_aucs(values, truth, folds, weights):
+    """The AUC of one term over pairs within folds for every row of weights (n_samples, n_groups); nan without
+    pairs."""
     ordered, n_pairs = np.zeros((2, len(weights)))
     for fold in np.unique(folds):
         positive, negative = np.flatnonzero(truth & (folds == fold)), np.flatnonzero(~truth & (folds == fold))

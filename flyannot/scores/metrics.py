@@ -71,17 +71,23 @@ def pair_counts(values, truth, folds=None):
     DataError
         If a value is nan.
     """
+    ordered, n_pairs = pair_counts_by_fold(values, truth, folds)
+    return float(ordered.sum()), int(n_pairs.sum())
+
+
+def pair_counts_by_fold(values, truth, folds=None):
+    """As `pair_counts`, float64 (n_folds,) and int64 (n_folds,): of every fold that there is, in order."""
     values, truth = checked_values(values, truth)
     folds = np.zeros(len(values), int) if folds is None else np.asarray(folds)
-    ordered, n_pairs = 0.0, 0
+    counts = []
     for fold in np.unique(folds):
         positive = values[truth & (folds == fold)]
         negative = np.sort(values[~truth & (folds == fold)])
         below = np.searchsorted(negative, positive, "left").sum()
         not_above = np.searchsorted(negative, positive, "right").sum()
-        ordered += (int(below) + int(not_above)) / 2
-        n_pairs += len(positive) * len(negative)
-    return ordered, n_pairs
+        counts.append(((int(below) + int(not_above)) / 2, len(positive) * len(negative)))
+    ordered, n_pairs = np.array(counts).reshape(-1, 2).T
+    return ordered, n_pairs.astype(np.int64)
 
 
 def auc_within_folds(values, truth, folds):

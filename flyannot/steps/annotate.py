@@ -16,7 +16,12 @@ from flyannot.runtime.digest import digest_of_json
 from flyannot.stage_ranges import STAGE_RANGES
 from flyannot.steps.extract import identity_of_extract, image_columns, in_order, quality_warnings
 from flyannot.steps.loaded_model import load_model
-from flyannot.steps.predictions import Predicted, read_predictions, write_predictions
+from flyannot.steps.predictions import (
+    Predicted,
+    quality_warnings_of_groups,
+    read_predictions,
+    write_predictions,
+)
 from flyannot.steps.predictions_table import check_table, write_predictions_table
 from flyannot.steps.shards import cut_into_shards, join_parts, make_parts, part_path, share_of
 from flyannot.steps.tasks import Outcome, carry_out, file_task
@@ -147,8 +152,14 @@ def _predict(part, shard, stage_range, images, pooled, warnings):
         values,
         model.probabilities(values),
         model.answers(values),
-        model.near_threshold(values, margin) if margin else np.zeros(values.shape, bool),
+        model.near_threshold(values, margin),
         np.array([gene in loaded.train_genes for gene in groups.gene_ids]),
+        model.threshold_probability,
+        model.n_genes,
+        model.auc,
+        model.auc_low,
+        model.auc_high,
+        quality_warnings_of_groups(columns, groups),
     )
     write_predictions(part, stage_range, columns, groups, predicted)
 

@@ -19,7 +19,7 @@ from flyannot.stage_ranges import STAGE_RANGES
 from flyannot.store.consistency import contradiction_in_file
 from flyannot.store.content_digest import content_digest, digest_of_image
 from flyannot.store.header import read_header
-from flyannot.store.schema import BULK, DTYPES, MADE_BY, SCHEMAS, shape_violation
+from flyannot.store.schema import BULK, DTYPES, MADE_BY, MAY_BE_NAN, SCHEMAS, shape_violation
 
 _BLOCK_BYTES = 1 << 24  # read and checked at a time
 _SIGNATURE = b"\x89HDF\r\n\x1a\n"  # how every HDF5 file begins
@@ -120,7 +120,10 @@ class Stored:
             raise damaged_file(self.path, what, self.kind) from error
 
     def _require_finite(self, values, stage_range, name):
-        if values.dtype.kind == "f" and not np.isfinite(values).all():
+        if values.dtype.kind != "f":
+            return
+        may_be_nan = name.rpartition("/")[2] in MAY_BE_NAN
+        if not (np.isfinite(values) | (np.isnan(values) & may_be_nan)).all():
             raise damaged_file(self.path, f"{stage_range}/{name} holds values that are not finite", self.kind)
 
     @property

@@ -1,3 +1,4 @@
+import csv
 import json
 
 import numpy as np
@@ -104,9 +105,8 @@ def test_what_is_near_the_threshold_of_its_term_is_left_open(flyannot, chain, tm
             O=tmp_path / f"{width}.h5",
         )
         assert said.code == 0, said.err
-        tables.append(
-            [row.rsplit(",", 1)[1] for row in (tmp_path / f"{width}.csv").read_text().splitlines()[1:]]
-        )
+        with open(tmp_path / f"{width}.csv", newline="") as file:
+            tables.append([row["answer"] for row in csv.DictReader(file)])
     plain, some, every = tables
     assert "undetermined" not in plain and set(every) == {"undetermined"}
     assert 0 < some.count("undetermined") < len(some)

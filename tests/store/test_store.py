@@ -83,7 +83,10 @@ def predicted(rng):
     values = rng.normal(size=(2, 3))
     return {
         "term": ["gap", "pole cell", "β"], "decision_value": values, "probability": 1 / (1 + np.exp(-values)),
-        "yes": values > 0, "undetermined": abs(values) < 0.1, "in_training": np.array([True, False]),
+        "threshold": np.array([0.5, 0.2, 0.1]), "n_genes": np.array([9, 30, 2]),
+        "auc": np.array([0.5, 0.9, np.nan]), "auc_low": np.array([0.2, 0.8, np.nan]),
+        "auc_high": np.array([0.7, 0.95, np.nan]), "yes": values > 0, "undetermined": abs(values) < 0.1,
+        "in_training": np.array([True, False]),
     }  # fmt: skip
 
 
