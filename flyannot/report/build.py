@@ -8,6 +8,7 @@ import numpy as np
 from flyannot.descriptors.options import ExtractOptions
 from flyannot.errors import DataError, InputError
 from flyannot.report.atoms import atom_sheet, dictionary_section
+from flyannot.report.evidence import evidence_in_words
 from flyannot.report.groups import group_entries, groups_section
 from flyannot.report.maps import MapMaker
 from flyannot.report.page import Page, made_from, write_page
@@ -112,6 +113,7 @@ def _page(run, ids, ranges, wanted):
     notes = [*run.notes, *ids.notes]
     drawn = any("synthetic" in run.files["predictions"].array(s, "source") for s in ranges)
     banners = [_SYNTHETIC] if drawn or scores.get("synthetic") else []
+    banners += evidence_in_words(run, ranges)
     banners += pictures_in_words(run) if run.pictures.n_missing else []
     return Page(
         f"Run {run.folder.absolute().name}",

@@ -134,16 +134,16 @@ class _Chunks:
         """Take one GroupEntry."""
         self.index.append(self._summary(entry))
         sources = [self._source(image) for image in entry.images]
-        absent, ids = entry.with_status(ABSENT), {one.term: self._ids.packed(one.term) for one in entry.terms}
+        n_minor = sum(one.is_minor for one in entry.terms)
         self._open.append(
             render(
                 "group.html",
                 entry=entry,
                 images=list(zip(entry.images, sources)),
-                ids=ids,
+                ids={one.term: self._ids.packed(one.term) for one in entry.terms},
                 link=f"#{urlencode({'open': f'{entry.stage_range}.{entry.name}'})}",
                 flybase=gene_link(entry.fbgn),
-                n_hidden=len(absent) if len(absent) < len(entry.terms) else 0,
+                n_hidden=n_minor if n_minor < len(entry.terms) else 0,
             )  # fmt: skip
         )
         if len(self._open) == PER_CHUNK:
@@ -182,7 +182,7 @@ class _Chunks:
         )
 
     def _summary(self, entry):
-        """What the list shows, finds and orders by; of a term its number, status, probability and margin."""
+        """What the list shows, finds and orders by; of a term what `_term` returns."""
         return [
             STAGE_RANGES.index(entry.stage_range), entry.gene, entry.fbgn, entry.name, len(entry.images),
             int(entry.annotated), sum(bool(image.quality_warnings) for image in entry.images),
@@ -190,8 +190,9 @@ class _Chunks:
         ]  # fmt: skip
 
     def _term(self, one):
+        """Its number, status, probability, how far that is from the threshold, and whether it is curated."""
         numbers = (None if x is None else round(x, 4) for x in (one.probability, one.margin))
-        return [self._number(one.term), STATUSES.index(one.status), *numbers]
+        return [self._number(one.term), STATUSES.index(one.status), *numbers, int(one.curated)]
 
     def _number(self, term):
         return self._terms.setdefault(term, len(self._terms))

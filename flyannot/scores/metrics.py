@@ -40,7 +40,8 @@ class Outcome:
 
     terms : n_terms names; truth, yes : bool arrays (n_groups, n_terms); values : decision values
     (n_groups, n_terms); folds : int array (n_groups,), or None where one model predicts all;
-    probabilities : (n_groups, n_terms) or None; reasons : n_terms texts, "" for an evaluated term.
+    probabilities : (n_groups, n_terms) or None; reasons : n_terms texts, "" for an evaluated term;
+    thresholds : (n_groups, n_terms), the probabilities above which the answer is yes, or None.
     """
 
     terms: tuple
@@ -50,6 +51,7 @@ class Outcome:
     folds: np.ndarray | None = None
     probabilities: np.ndarray | None = None
     reasons: tuple | None = None
+    thresholds: np.ndarray | None = None
 
 
 def pair_counts(values, truth, folds=None):

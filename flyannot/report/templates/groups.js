@@ -1,7 +1,7 @@
 // --- the groups: found, ordered, and shown some at a time ---
 const index = JSON.parse(byId("index").textContent);
 const [STAGE, GENE, FBGN, NAME, IMAGES, ANNOTATED, CHECK, TERMS] = Array(8).keys(); // of a group
-const [TERM, STATUS, PROBABILITY, MARGIN] = Array(4).keys(); // of one of its terms
+const [TERM, STATUS, PROBABILITY, MARGIN, CURATED] = Array(5).keys(); // of one of its terms
 const NAMED = 3; // terms of each status that the line of a group names
 const numberOf = Object.fromEntries(index.statuses.map((name, number) => [name, number]));
 const words = { unlearned: "not learned" };
@@ -115,11 +115,12 @@ function termsInLine({ g, terms, isPart }) {
     const mine = index.groups[g][TERMS].filter((one) => one[STATUS] === number);
     if (!mine.length) return;
     mine.sort((a, b) => found.has(b) - found.has(a));
-    const names = mine.slice(0, NAMED).flatMap((one, i) => {
+    const named = status === "undetermined" ? mine.filter((one) => one[CURATED] || found.has(one)) : mine; // the others say nothing
+    const names = named.slice(0, NAMED).flatMap((one, i) => {
       const name = index.terms[one[TERM]], number = one[PROBABILITY] === null ? "" : "\u00a0" + one[PROBABILITY].toFixed(2);
       return [i ? ", " : " ", found.has(one) ? make("strong", {}, name + number) : name + number];
     });
-    const more = mine.length > NAMED ? " and " + (mine.length - NAMED) + " more" : "";
+    const more = named.length > NAMED ? " and " + (named.length - NAMED) + " more" : "";
     line.append(make("span", {}, make("span", { class: "badge " + status }, mine.length + " " + (words[status] || status)), ...names, more), " ");
   });
   if (!line.children.length) line.append(make("span", { class: "quiet" }, "no term predicted"));
