@@ -94,6 +94,12 @@ def test_a_higher_point_says_yes_to_fewer_or_more_groups(flyannot, chain):
     assert said.code == 2 and "with P above 0 and at most 1" in said.err
 
 
+def answer_of(row):
+    """What a row of predictions.csv says, by its own numbers."""
+    probability, threshold = float(row["probability"]), float(row["threshold"])
+    return "undetermined" if probability == threshold else "yes" if probability > threshold else "no"
+
+
 def test_what_is_near_the_threshold_of_its_term_is_left_open(flyannot, chain, tmp_path):
     """The wider the margin the more is open; far from it the answers are as without one."""
     tables = []
@@ -106,9 +112,12 @@ def test_what_is_near_the_threshold_of_its_term_is_left_open(flyannot, chain, tm
         )
         assert said.code == 0, said.err
         with open(tmp_path / f"{width}.csv", newline="") as file:
-            tables.append([row["answer"] for row in csv.DictReader(file)])
+            rows = list(csv.DictReader(file))
+        tables.append([row["answer"] for row in rows])
+        if width == "0":  # then only where nothing was learned
+            assert all(answer_of(row) == row["answer"] for row in rows)
     plain, some, every = tables
-    assert "undetermined" not in plain and set(every) == {"undetermined"}
+    assert {"yes", "no"} <= set(plain) and set(every) == {"undetermined"}
     assert 0 < some.count("undetermined") < len(some)
     assert all(one in (two, "undetermined") for one, two in zip(some, plain))
 
