@@ -75,7 +75,7 @@ function choose() {
   chosen = [];
   index.groups.forEach((group, g) => {
     const terms = stage === "" || group[STAGE] === Number(stage) ? termsFound(g, text, which) : null;
-    if (terms) chosen.push({ g, terms, isExact: namesOf[g].includes(text), isPart: terms.length < group[TERMS].length });
+    if (terms) chosen.push({ g, terms, isExact: text !== "" && namesOf[g].includes(text), isPart: terms.length < group[TERMS].length });
   });
   if (order) {
     const places = new Map(chosen.map((one) => [one, order(one)]));
