@@ -34,7 +34,7 @@ def command(scored, annotations, model, json_file, options, classify, selection,
     With FEATURES (from `flyannot pool`) a model is trained and tested by cross-validation, split by
     gene over all stage ranges at once. With PREDICTIONS (from `flyannot annotate`) these are scored as
     they are: a held-out test, if the model has never seen their genes. A term that cannot be evaluated
-    is listed with the reason and enters no average.
+    is listed with the reason and enters no average; where that is every term, the exit code is 1.
 
     \b
     Example:
@@ -49,6 +49,7 @@ def command(scored, annotations, model, json_file, options, classify, selection,
         evaluation_of_model,
         read_scores,
     )
+    from flyannot.steps.nothing_evaluated import nothing_evaluated
     from flyannot.steps.tasks import carry_out
 
     execution = execution_of(run=run)
@@ -69,6 +70,8 @@ def command(scored, annotations, model, json_file, options, classify, selection,
     click.echo(
         scores_json(result).rstrip() if is_printed else format_table(result, synthetic=result["synthetic"])
     )
+    if nothing := nothing_evaluated(result):
+        raise nothing
 
 
 def _refuse_options_of_the_model():

@@ -34,6 +34,7 @@ def command(config, data_set, output, settings, dry_run):
     from flyannot.scores.table import format_table
     from flyannot.steps.configuration import read_configuration, write_record
     from flyannot.steps.evaluate import read_scores
+    from flyannot.steps.nothing_evaluated import nothing_evaluated
     from flyannot.steps.run import carry_out_all, plan_all, steps_of
 
     configuration = read_configuration(config, data_set=data_set, output=output, settings=settings)
@@ -46,10 +47,13 @@ def command(config, data_set, output, settings, dry_run):
             log.info("all is up to date")
         return 0
     write_record(configuration)
-    code = 0
+    code, nothing = 0, None
     for step, outcome in carry_out_all(steps, execution_of(run=configuration.options["run"])):
         code = max(code, finish(outcome))
         if step == "evaluate":
             result = read_scores(outcome.path)
             click.echo(format_table(result, synthetic=result["synthetic"]))
+            nothing = nothing_evaluated(result)
+    if nothing:  # the report is made all the same
+        raise nothing
     return code

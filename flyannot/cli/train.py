@@ -27,7 +27,12 @@ def command(features, annotations, out, options, selection, run, seed, force):
     """Train a classifier of the terms of every stage range.
 
     FEATURES comes from `flyannot pool` (several files count as one), ANNOTATIONS is a table with the
-    columns gene, stage_range and term. The model holds all that `flyannot annotate` needs.
+    columns gene, stage_range and term. The model holds all that `flyannot annotate` needs, and how well it
+    tells every term apart: `flyannot show model.h5`.
+
+    The answer to a term is yes where its probability is above the threshold of that term: the one with the
+    largest sensitivity + specificity on held-out genes, which for a rare term is low. --operating-point
+    precision=0.8 makes yes rarer and surer, sensitivity=0.9 finds more.
 
     \b
     Example:

@@ -1,5 +1,7 @@
 """model.h5 and images to predictions.h5 and predictions.csv: from pixels to terms in one go."""
 
+import logging
+from collections import Counter
 from dataclasses import dataclass, replace
 from itertools import groupby
 from pathlib import Path
@@ -9,7 +11,7 @@ import numpy as np
 from flyannot.classifiers.training_set import training_rows
 from flyannot.dataset.ontology import Ids, read_ontology
 from flyannot.descriptors.extract import describe, read_embryo
-from flyannot.errors import DataError
+from flyannot.errors import DataError, InputError
 from flyannot.features.groups import groups_of
 from flyannot.features.image_features import features_of
 from flyannot.runtime.digest import digest_of_json
@@ -28,6 +30,8 @@ from flyannot.steps.tasks import Outcome, carry_out, file_task
 from flyannot.store.header import Header
 from flyannot.store.reading import open_stored
 from flyannot.store.writing import create_stored
+
+log = logging.getLogger("flyannot")
 
 
 @dataclass(frozen=True)
@@ -64,28 +68,48 @@ def annotate(model, images, out, options, execution, *, shard=None):
 
 def annotate_task(model, images, out, options, *, shard=None):
     """The `flyannot.steps.tasks.Task` of `annotate`."""
-    groups, share = share_of(_whole_groups(images), shard)
-    groups = [group for mine in groups.values() for group in mine]
-    images = [image for group in groups for image in group]
     check_table(out)
     ids = Ids(read_ontology(*options.ontology)) if options.ontology else None
     with open_stored(model, "model") as stored:
-        header = _header(stored, images, options, share)
+        known = [s for s in stored.stage_ranges if len(stored.group(s)["term"])]
+        usable = _of_known_stage_ranges(model, images, known)
+        groups, share = share_of(_whole_groups(usable), shard)
+        groups = [group for mine in groups.values() for group in mine]
+        header = _header(stored, [image for group in groups for image in group], options, share)
 
     def make(execution):
+        for s, n in Counter(i.stage_range for i in images if i.stage_range not in known).items():
+            log.warning("note: %s: %s left out, the model knows no term of this stage range", s, _n_images(n))
         shards = _shards(model, groups, out, header)
         make_parts(_make_part, shards, execution)
         failures = join_parts(out, lambda failed: replace(header, failures=tuple(failed)), shards)
         write_predictions_table(out, ids)
         return Outcome(out, True, _summary(out), failures)
 
-    task = file_task(out, header, make, [model, *(i.path for i in images)])
+    task = file_task(out, header, make, [model, *(i.path for i in usable)])
 
     def up_to_date():
         write_predictions_table(out, ids)
         return task.up_to_date()
 
     return replace(task, up_to_date=up_to_date)
+
+
+def _of_known_stage_ranges(model, images, known):
+    """The images of the stage ranges that the model knows; InputError if there are none."""
+    usable = [image for image in images if image.stage_range in known]
+    if not usable:
+        missing = [s for s in STAGE_RANGES if any(i.stage_range == s for i in images)]
+        raise InputError(
+            f"{model} knows no term of stage range {', '.join(missing)}: all {len(images)} images are of it",
+            fix=f"it knows {', '.join(s for s in STAGE_RANGES if s in known)}: check the stage range of the "
+            "images, or train on images of theirs",
+        )
+    return usable
+
+
+def _n_images(n):
+    return "1 image was" if n == 1 else f"{n:,} images were"
 
 
 def _whole_groups(images):
@@ -134,8 +158,6 @@ def _make_part(shard):
 
 
 def _image_features(model, image):
-    if model is None or not model.terms:
-        raise DataError(f"the model knows no term of stage range {image.stage_range}")
     grey, warnings = read_embryo(image.path, model.extract)
     return features_of(describe(grey, model.extract), model.atoms, model.pool, view=image.view), warnings
 

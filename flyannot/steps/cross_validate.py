@@ -1,5 +1,7 @@
 """Cross-validation on features, split by gene over all stage ranges at once."""
 
+from dataclasses import replace
+
 import numpy as np
 
 from flyannot.classifiers.cross_validation import cross_validate, joined_outcomes
@@ -60,8 +62,11 @@ def cross_validate_features(loaded, annotations, options, evaluation, *, seed, j
     if not sets:
         return None
     genes = sorted({gene for found in sets.values() for gene in found.genes})
-    folds = folds_of_genes(genes, evaluation.folds, np.random.default_rng(seed))
-    validate = _nested if evaluation.nested else _plain
+    if len(genes) < evaluation.folds:
+        sets, folds, validate = _without_any(sets, evaluation.folds), dict.fromkeys(genes, 0), _plain
+    else:
+        folds = folds_of_genes(genes, evaluation.folds, np.random.default_rng(seed))
+        validate = _nested if evaluation.nested else _plain
     outcomes, members = validate(sets, folds, options, seed=seed, jobs=jobs)
     covered = notes_on_columns({s: columns for s, (columns, _) in loaded.items()}, annotations)
     how = "nested: within the training genes of each fold of a" if evaluation.nested else "a"
@@ -78,6 +83,12 @@ def cross_validate_features(loaded, annotations, options, evaluation, *, seed, j
     }
     more = {"notes": notes, "synthetic": is_synthetic(c for c, _ in loaded.values()), "evaluated": evaluated}
     return evaluate(outcomes) | more
+
+
+def _without_any(sets, n_folds):
+    """The same with a reason for every term: there are fewer genes than folds."""
+    too_few = f"not evaluable: fewer genes than {n_folds} folds"
+    return {s: replace(one, reasons=[why or too_few for why in one.reasons]) for s, one in sets.items()}
 
 
 def _plain(sets, folds, options, *, seed, jobs):

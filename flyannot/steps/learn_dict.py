@@ -23,6 +23,7 @@ from flyannot.store.reading import open_stored
 from flyannot.store.writing import create_stored, difference_of_headers
 
 log = logging.getLogger("flyannot")
+PATCHES_PER_ATOM = 10  # at least, or the dictionary is remarked on
 
 
 class NormalisedPatches:
@@ -109,11 +110,22 @@ def _check_counts(files, shares, options):
             )
 
 
+def _remark_on_counts(name, n_patches, n_atoms):
+    """An atom that few patches share is a copy of one of them, not a pattern."""
+    if n_patches < PATCHES_PER_ATOM * n_atoms:
+        log.warning(
+            "warning: %s: %.1f patches an atom; with fewer than about %d, atoms repeat single patches: "
+            "use --n-atoms %d, or more images",
+            name, n_patches / n_atoms, PATCHES_PER_ATOM, max(1, n_patches // PATCHES_PER_ATOM),
+        )  # fmt: skip
+
+
 def _learn(files, stage_ranges, out, header, options):
     """Atoms, records and number of patches; from the last finished epoch, if there is one."""
     name, place = _name(stage_ranges), stage_ranges[0]
     rng = rng_for(header.seed, name)
     X = NormalisedPatches(_chosen_patches(files, stage_ranges, options.max_patches, rng))
+    _remark_on_counts(name, len(X), options.n_atoms)
     learner = LEARNERS[options.learner](
         random_patches(X, options.n_atoms, rng), len(X), lam=options.lam, **vars(options.settings())
     )

@@ -55,8 +55,11 @@ COLUMNS = Prediction._fields
 def check_table(out):
     """The table beside the output must not replace another one, such as images.csv."""
     table = out.with_suffix(".csv")
-    if out == table:
-        raise InputError(f"{out} is the name of a table", fix=f"name the output {out.with_suffix('.h5')}")
+    if out.suffix != ".h5":
+        raise InputError(
+            f"the output {out} does not end in .h5: its table would be {table}, as that of other outputs",
+            fix=f"name the output {out.with_suffix('.h5')}; flyannot export writes other formats",
+        )
     if table.exists():
         try:
             next(read_table(table, _NEVER_EMPTY), None)

@@ -13,6 +13,7 @@ from flyannot.runtime.blas_threads import one_blas_thread
 from flyannot.runtime.digest import digest_of_file
 from flyannot.stage_ranges import rng_for
 from flyannot.steps.inputs import chosen_stage_ranges, digests_of, open_all, require_known_terms
+from flyannot.steps.learned_terms import terms_of_model, weak_terms
 from flyannot.steps.tasks import Outcome, carry_out, file_task
 from flyannot.store.dictionary import read_dictionary
 from flyannot.store.features import read_features
@@ -81,6 +82,9 @@ def train_task(paths, annotations_csv, out, options, *, seed=0, stage_ranges=Non
                     D = read_dictionary(next(f for f in files if stage_range in f.stage_ranges), stage_range)
                     arrays = one.model.arrays()
                     write_model(file, stage_range, D, one.terms, one.model.method, arrays, one.genes)
+        for s, one in trained.items():
+            if weak := weak_terms(terms_of_model(one.terms, one.model)):
+                log.warning("warning: %s: %s. Which: flyannot show %s", s, weak, out)
         summary = [
             f"{s:>5}: {len(one.terms)} terms from {len(one.genes)} genes" for s, one in trained.items()
         ]

@@ -391,15 +391,6 @@ def test_images_without_a_table_need_a_stage_range(chain, named):
     assert "--stage-range" in caught.value.fix
 
 
-def test_images_of_a_stage_range_that_the_model_does_not_know_are_listed(chain, tmp_path):
-    images = read_images(chain.embryos)[:4]
-    strange = [replace(images[0], stage_range="7-8"), *images[1:]]
-    outcome = annotate(chain.model, strange, tmp_path / "p.h5", ANNOTATE, ONCE)
-    assert outcome.failures == ((images[0].name, "the model knows no term of stage range 7-8"),)
-    with pytest.raises(FlyannotError, match="not one of 1 images.*knows no term"):
-        annotate(chain.model, strange[:1], tmp_path / "q.h5", ANNOTATE, ONCE)
-
-
 def test_a_damaged_model_is_a_damaged_model_not_a_bad_image(own_chain, tmp_path):
     with h5py.File(own_chain.model) as file:
         at = file["4-6/model/scorer/weights"].id.get_chunk_info(0).byte_offset
