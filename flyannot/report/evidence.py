@@ -12,15 +12,17 @@ def evidence_in_words(run, stage_ranges):
     ----------
     run : flyannot.report.run_folder.Run, with predictions of the `stage_ranges`
     """
-    tested, n_genes = [], []
+    tested, n_genes, n_blank = [], [], 0
     rows = (run.scores or {}).get("terms", ())
     evaluated = {(row["stage_range"], row["term"]) for row in rows if not row["reason"]}
     for s in stage_ranges:
         names, areas, genes = (run.files["predictions"].array(s, name) for name in ("term", "auc", "n_genes"))
         tested += [np.isfinite(area) or (s, name) in evaluated for name, area in zip(names, areas)]
         n_genes += genes.tolist()
+        threshold, probability = (run.files["predictions"].array(s, n) for n in ("threshold", "probability"))
+        n_blank += int((probability == threshold).all(axis=0).sum())
     n, n_untested, n_few = len(tested), tested.count(False), sum(genes < FEW_GENES for genes in n_genes)
-    if not n_untested and not n_few:
+    if not (n_untested or n_few or n_blank):
         return []
     said = []
     if n_untested:
@@ -30,6 +32,8 @@ def evidence_in_words(run, stage_ranges):
     if n_few:
         some = f"All {n:,}" if n_few == n else f"{n_few:,} of the {n:,}"
         said.append(f"{some} terms were learned from fewer than {FEW_GENES} genes, which is little.")
+    if n_blank:
+        said.append(f"Of {n_blank:,} nothing was learned: every gene gets one probability, at the threshold.")
     guess = "Take every answer as a guess."
     said.append(guess if n_untested == n else "What stands behind a term is beside its probability.")
     return [" ".join(said)]

@@ -161,7 +161,9 @@ class Predictions:
     [
         ([np.nan] * 2, [2, 3],
          "None of the 2 terms could be tested: that takes 5 genes with the term, and 5 without. "
-         "All 2 terms were learned from fewer than 20 genes, which is little. Take every answer as a guess."),
+         "All 2 terms were learned from fewer than 20 genes, which is little. "
+         "Of 1 nothing was learned: every gene gets one probability, at the threshold. "
+         "Take every answer as a guess."),
         ([np.nan, 0.8], [3, 30], "1 of the 2 terms could not be tested"),
         ([0.7, 0.8], [13, 30], "1 of the 2 terms were learned from fewer than 20 genes"),
         ([0.7, 0.8], [20, 30], ""),
