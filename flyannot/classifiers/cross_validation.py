@@ -45,7 +45,7 @@ def cross_validate(rows, *, folds, rng, method="svm", options=None):
     found = _reasons(Y, genes, row_folds, max(folds.values()) + 1)
     reasons = [one or other for one, other in zip(given, found)]
     kept = [j for j, reason in enumerate(reasons) if not reason]
-    values, probability = np.full((2, *Y.shape), np.nan)
+    values, probability, threshold = np.full((3, *Y.shape), np.nan)
     yes = np.zeros(Y.shape, bool)
     for fold in np.unique(row_folds) if kept else ():
         held_out = row_folds == fold
@@ -57,10 +57,11 @@ def cross_validate(rows, *, folds, rng, method="svm", options=None):
             model.answers(found),
             model.probabilities(found),
         )
+        threshold[where] = model.threshold_probability
         log.debug(
             "fold %d: %d terms, %d groups trained, %d held out", fold, len(kept), train.sum(), held_out.sum()
         )
-    return Outcome(tuple(rows.terms), Y, values, yes, row_folds, probability, tuple(reasons))
+    return Outcome(tuple(rows.terms), Y, values, yes, row_folds, probability, tuple(reasons), threshold)
 
 
 def joined_outcomes(outcomes):
@@ -78,6 +79,7 @@ def joined_outcomes(outcomes):
         folds=np.concatenate([one.folds + before for one, before in zip(outcomes, n_folds)]),
         probabilities=np.concatenate([one.probabilities for one in outcomes]),
         reasons=tuple(reasons),
+        thresholds=np.concatenate([one.thresholds for one in outcomes]),
     )
 
 

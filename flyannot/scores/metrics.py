@@ -41,7 +41,8 @@ class Outcome:
 
     terms : n_terms names; truth, yes : bool arrays (n_groups, n_terms); values : decision values
     (n_groups, n_terms); folds : int array (n_groups,), or None where one model predicts all;
-    probabilities : (n_groups, n_terms) or None; reasons : n_terms texts, "" for an evaluated term.
+    probabilities : (n_groups, n_terms) or None; reasons : n_terms texts, "" for an evaluated term;
+    thresholds : (n_groups, n_terms), the probabilities above which the answer is yes, or None.
     """
 
     terms: tuple
@@ -51,6 +52,7 @@ class Outcome:
     folds: np.ndarray | None = None
     probabilities: np.ndarray | None = None
     reasons: tuple | None = None
+    thresholds: np.ndarray | None = None
 
     __repr__ = short_repr
 
