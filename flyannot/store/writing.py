@@ -28,19 +28,31 @@ def create_stored(path, header):
     WriteError
         If the disk is full or the folder cannot be written; `path` is then as it was.
     """
-    with replacing(path, check=verify_stored) as beside:
-        output = OutputFile(beside)
-        try:
-            with h5py.File(output, "w", libver=("v110", "v110")) as file:
-                _write_header(file, header)
-                yield file
-                if output.error is None:
-                    _write_text(file, "digest", content_digest(file, header.kind))
-        except (OSError, RuntimeError, KeyError, ValueError):
-            if output.error is None:
-                raise  # else it is what HDF5 made of the error of the system
-        finally:
-            output.close()
+    with replacing(path, check=verify_stored) as beside, new_hdf5(beside) as (file, output):
+        _write_header(file, header)
+        yield file
+        if output.error is None:
+            _write_text(file, "digest", content_digest(file, header.kind))
+
+
+@contextmanager
+def new_hdf5(path):
+    """Yield a new h5py file, and the `OutputFile` it is written through; the system's error is raised last.
+
+    Raises
+    ------
+    OSError
+        If the system cannot write it.
+    """
+    output = OutputFile(path)
+    try:
+        with h5py.File(output, "w", libver=("v110", "v110")) as file:
+            yield file, output
+    except (OSError, RuntimeError, KeyError, ValueError):
+        if output.error is None:
+            raise  # else it is what HDF5 made of the error of the system
+    finally:
+        output.close()
 
 
 def _write_header(file, header):

@@ -153,9 +153,10 @@ def test_a_truncated_file_is_named_with_the_command_that_mends_it(flyannot, own_
 def test_swapped_arguments_are_explained(flyannot, chain, tmp_path):
     names = {"F": chain.features, "A": chain.annotations, "O": tmp_path / "o.h5", "D": chain.descriptors,
              "L": chain.dictionary}  # fmt: skip
-    faulty(flyannot("evaluate A F", **names), 65, "annotations.csv is not an HDF5 file")
-    faulty(flyannot("train A F -o O", **names), 65, "annotations.csv is not an HDF5 file")
-    faulty(flyannot("pool L D -o O", **names), 65, "holds a dictionary, not descriptors")
+    for wrong, right in (("evaluate A F", "evaluate F A"), ("train A F -o O", "train F A -o O"),
+                         ("pool L D -o O", "pool D L -o O")):  # fmt: skip
+        _, fix = faulty(flyannot(wrong, **names), 2, "wrong order", "holds")
+        assert fix == " ".join(["flyannot", *(str(names.get(word, word)) for word in right.split())])
     faulty(flyannot("evaluate D A", **names), 65, "holds descriptors, not features")
 
 

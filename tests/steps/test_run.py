@@ -7,7 +7,8 @@ import pytest
 
 from flyannot.errors import DataError
 from flyannot.steps.ablation import read_ablation
-from flyannot.steps.configuration import read_configuration, read_record, read_toml, write_record
+from flyannot.steps.configuration import read_configuration, read_record, write_record
+from flyannot.steps.toml_file import read_toml
 from tests.cli.test_cli import faulty
 from tests.conftest import ROOT
 

@@ -68,8 +68,9 @@ def _run(group):
     try:
         _accept_any_text()
         code = group.main(
-            standalone_mode=False, auto_envvar_prefix="FLYANNOT", complete_var="_FLYANNOT_COMPLETE"
-        )
+            prog_name="flyannot", standalone_mode=False, auto_envvar_prefix="FLYANNOT",
+            complete_var="_FLYANNOT_COMPLETE",
+        )  # fmt: skip
         sys.stdout.flush()
         return code if isinstance(code, int) else 0
     except (Exception, SystemExit):
