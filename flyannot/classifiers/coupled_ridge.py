@@ -68,6 +68,7 @@ class CoupledRidge(LinearScorer):
         scale = _spread(held_out[ALPHAS.index(alpha)])
         weights, intercept = _fit(X, Y.astype(float), mean, products, alpha)
         weights, intercept = mixing.T @ (weights / scale[:, None]), mixing.T @ (intercept / scale)
+        options.on_terms(Y.shape[1])
         return cls(weights, intercept, mixing, np.array([alpha]), np.array([share])), values
 
 

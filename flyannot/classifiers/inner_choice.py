@@ -26,7 +26,9 @@ def choose_setting(cls, X, Y, genes, *, rng, options):
         area = mean_auc(values, Y, folds)
         if area > best:
             best, setting, held_out = area, candidate, values
-    return cls.fit_setting(X, Y, setting, rng=rng, n_threads=options.n_threads), held_out
+    scorer = cls.fit_setting(X, Y, setting, rng=rng, n_threads=options.n_threads)
+    options.on_terms(Y.shape[1])
+    return scorer, held_out
 
 
 def _held_out_values(cls, rows, folds, setting, rngs, n_threads):

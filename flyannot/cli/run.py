@@ -35,8 +35,10 @@ def command(config, data_set, output, settings, dry_run):
     from flyannot.steps.configuration import read_configuration, write_record
     from flyannot.steps.evaluate import read_scores
     from flyannot.steps.run import carry_out_all, plan_all, steps_of
+    from flyannot.steps.run_checks import check_run
 
     configuration = read_configuration(config, data_set=data_set, output=output, settings=settings)
+    check_run(configuration)
     steps = steps_of(configuration, report_task)
     if dry_run:
         found = plan_all(steps)
@@ -46,10 +48,15 @@ def command(config, data_set, output, settings, dry_run):
             log.info("all is up to date")
         return 0
     write_record(configuration)
-    code = 0
+    code, n_made = 0, 0
     for step, outcome in carry_out_all(steps, execution_of(run=configuration.options["run"])):
-        code = max(code, finish(outcome))
-        if step == "evaluate":
+        code, n_made = max(code, finish(outcome)), n_made + outcome.made
+        if step == "evaluate" and outcome.made:
             result = read_scores(outcome.path)
             click.echo(format_table(result, synthetic=result["synthetic"]))
+    page = outcome.path
+    if n_made:
+        log.info("done: open %s in a browser; the scores are in %s", page, page.with_name("scores.json"))
+    else:
+        log.info("all is up to date: the report is %s", page)
     return code

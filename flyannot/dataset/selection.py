@@ -113,8 +113,12 @@ def select_images(images, *, views=(), stage_ranges=(), genes=()):
     if not chosen:
         present = ", ".join(s for s in STAGE_RANGES if any(image.stage_range == s for image in images))
         raise InputError(
-            "no image is left after --view, --stage-range and --gene",
-            fix=f"the images are of stage range {present}"
-            + (f" and of view {', '.join(known)}" if known else ""),
+            f"no image is {_asked(views, stage_ranges, genes)}",
+            fix=f"choose from stage range {present}" + (f" and view {', '.join(known)}" if known else ""),
         )
     return chosen
+
+
+def _asked(views, stage_ranges, genes):
+    asked = (("of the gene", genes), ("of stage range", stage_ranges), ("of the view", views))
+    return " and ".join(f"{what} {' or '.join(names)}" for what, names in asked if names)

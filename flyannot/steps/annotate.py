@@ -13,9 +13,11 @@ from flyannot.errors import DataError
 from flyannot.features.groups import groups_of
 from flyannot.features.image_features import features_of
 from flyannot.runtime.digest import digest_of_json
+from flyannot.runtime.news import item_done
 from flyannot.stage_ranges import STAGE_RANGES
 from flyannot.steps.extract import identity_of_extract, image_columns, in_order, quality_warnings
-from flyannot.steps.loaded_model import load_model
+from flyannot.steps.image_difference import difference_of_images
+from flyannot.steps.loaded_model import load_model, require_known_stage_range
 from flyannot.steps.predictions import Predicted, read_predictions, write_predictions
 from flyannot.steps.predictions_table import check_table, write_predictions_table
 from flyannot.steps.shards import cut_into_shards, join_parts, make_parts, part_path, share_of
@@ -65,6 +67,7 @@ def annotate_task(model, images, out, options, *, shard=None):
     check_table(out)
     ids = Ids(read_ontology(*options.ontology)) if options.ontology else None
     with open_stored(model, "model") as stored:
+        require_known_stage_range(stored, images)
         header = _header(stored, images, options, share)
 
     def make(execution):
@@ -74,7 +77,9 @@ def annotate_task(model, images, out, options, *, shard=None):
         write_predictions_table(out, ids)
         return Outcome(out, True, _summary(out), failures)
 
-    task = file_task(out, header, make, [model, *(i.path for i in images)])
+    task = file_task(
+        out, header, make, [model, *(i.path for i in images)], differ={"images": difference_of_images(images)}
+    )
 
     def up_to_date():
         write_predictions_table(out, ids)
@@ -120,6 +125,7 @@ def _make_part(shard):
             pooled.append((image, *_image_features(model, image)))
         except DataError as error:
             failures.append((image.name, str(error)))
+        item_done()
     with create_stored(shard.part, replace(shard.header, failures=tuple(failures))) as part:
         for stage_range in STAGE_RANGES:
             mine = [one for one in pooled if one[0].stage_range == stage_range]

@@ -115,25 +115,26 @@ def _as_bytes(texts):
     return np.array(encoded, dtype=f"S{max(1, *map(len, encoded))}" if encoded else "S1")
 
 
-def difference_of_headers(path, header):
+def difference_of_headers(path, header, differ=None):
     """Why `path` is not what `header` would make, in words; empty if it is.
 
-    Reads and verifies the whole file: a header alone could vouch for damaged data.
+    Reads and verifies the whole file: a header alone could vouch for damaged data.  `differ` maps a role of
+    the inputs to a function that says of the open file what differs, where digests alone say that it does.
     """
     if not path.exists():
         return "it is not there yet"
     try:
         verify_stored(path)
         with open_stored(path, header.kind) as found:
-            return _header_difference(found, header)
+            return _header_difference(found, header, differ or {})
     except (DataError, InputError) as error:
         return str(error)
 
 
-def _header_difference(found, header):
+def _header_difference(found, header, differ):
     changed = option_changes(found.options, header.options)
     changed += [
-        f"it was made from other {key}"
+        differ[key](found) if key in differ else f"it was made from other {key}"
         for key in sorted({*found.inputs, *header.inputs})
         if found.inputs.get(key) != header.inputs.get(key)
     ]

@@ -99,7 +99,12 @@ def test_an_unknown_stage_range_gets_a_suggestion(flyannot, chain, tmp_path):
     names = {"E": chain.embryos, "O": tmp_path / "d.h5"}
     error, fix = faulty(flyannot("extract E -o O --stage-range 11-13", **names), 2)
     assert error.startswith('unknown stage range "11-13". Did you mean "11-12"?') and "1-3, 4-6" in fix
-    faulty(flyannot("extract E -o O --stage-range 1-3", **names), 2, "no image is left")
+    faulty(
+        flyannot("extract E -o O --stage-range 1-3", **names),
+        2,
+        "no image is of stage range 1-3",
+        "4-6, 11-12",
+    )
     faulty(flyannot("extract E -o O --view latral", **names), 2, 'Did you mean "lateral"?')
     faulty(flyannot("train F A -o O --stage-range 1-3", F=chain.features, A=chain.annotations, O=names["O"]),
            2, "holds no stage range 1-3", "4-6, 11-12")  # fmt: skip

@@ -12,6 +12,7 @@ from contextlib import suppress
 import click
 
 from flyannot.cli.shared.interrupts import Interrupted, listen, raise_if_asked, stop_listening
+from flyannot.cli.shared.progress import drop_bar
 from flyannot.cli.shared.verbosity import coloured
 from flyannot.errors import FlyannotError, InputError, WriteError, did_you_mean
 
@@ -141,6 +142,7 @@ def _cut(text):
 
 
 def _say(message, fix=None):
+    drop_bar()
     message, fix = _cut(message), fix and _cut(fix)
     head, colon, text = message.partition(":")
     click.echo(coloured(head + colon, "red", sys.stderr) + text, err=True)
