@@ -28,7 +28,7 @@ def command(config, data_set, output, settings, dry_run):
 
     \b
     Example:
-        flyannot run demo.toml --data-set embryos --output results --dry-run
+        flyannot run configs/demo.toml --data-set embryos --output results --dry-run
     """
     from flyannot.report.build import report_task
     from flyannot.scores.table import format_table

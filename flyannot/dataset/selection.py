@@ -62,7 +62,7 @@ def read_folder(folder, stage_range):
     """
     folder = Path(folder)
     if not folder.is_dir():
-        raise InputError(f"no such folder: {folder}")
+        raise InputError(f"no such folder: {folder}", fix="name a folder of images")
     names = [name for name in sorted(os.listdir(folder)) if name.lower().endswith(SUFFIXES)]
     names = [name for name in names if not name.startswith(".")]
     if not names:
@@ -102,7 +102,10 @@ def select_images(images, *, views=(), stage_ranges=(), genes=()):
     named = sorted({name for image in images for name in (image.gene, image.fbgn) if name})
     for gene in genes:
         if gene not in named:
-            raise InputError(f'no image is of the gene "{gene}".{did_you_mean(gene, named)}')
+            raise InputError(
+                f'no image is of the gene "{gene}".{did_you_mean(gene, named)}',
+                fix="name it as images.csv does: capitals count",
+            )
     chosen = [
         i
         for i in images

@@ -64,13 +64,17 @@ def read_ablation(path, *, data_set=None, output=None, nested=False):
 def _check(path, table, known):
     for key in table:
         if key not in known:
-            raise InputError(f'{path}: unknown key "{key}".{did_you_mean(key, known)}')
+            raise InputError(
+                f'{path}: unknown key "{key}".{did_you_mean(key, known)}', fix=f"use {', '.join(known)}"
+            )
 
 
 def _row(path, row, places, nested):
     _check(path, row, (*_OF_A_ROW, *TABLES))
     if "name" not in row or ("base" in row) == ("pixels" in row):
-        raise InputError(f"{path}: a row needs a name, and either a base or pixels")
+        raise InputError(
+            f"{path}: a row needs a name, and either a base or pixels", fix="see configs/ablation.toml"
+        )
     base = read_toml(Path(path).parent / row["base"]) if "base" in row else {}
     tables = {kebab(name): table for name, table in base.items() if isinstance(table, dict)}
     tables.pop("synthesize", None)

@@ -96,12 +96,16 @@ def configuration_of(tables, path, settings=(), *, data_set=None, output=None):
             options[name] = replace(from_file, **set_elsewhere) if set_elsewhere else from_file
     for where, _, _ in settings:
         if where not in TABLES:
-            raise InputError(f'there is no table "{where}".{did_you_mean(where, TABLES)}')
+            raise InputError(
+                f'there is no table "{where}".{did_you_mean(where, TABLES)}', fix=f"use {', '.join(TABLES)}"
+            )
     options[LearnOptions.table].settings(f"{path}: ")  # refuses what the learner does not take
     try:
         seed = Count(least=0).parse(tables.get("seed", 0))
     except ValueError as error:
-        raise InputError(f"{path}: seed is {tables['seed']!r}, and must be {error}") from None
+        raise InputError(
+            f"{path}: seed is {tables['seed']!r}, and must be {error}", fix="write it as seed = 1"
+        ) from None
     return Configuration(
         data_set or _path(path, tables, "data-set"), output or _path(path, tables, "output"), seed, options
     )
@@ -164,7 +168,10 @@ def _check_names(tables, path):
         known = TABLES if isinstance(value, dict) else _TOP
         if key not in known:
             what = "table" if known is TABLES else "key"
-            raise InputError(f'{path}: unknown {what} "{key}".{did_you_mean(key, (*TABLES, *_TOP))}')
+            raise InputError(
+                f'{path}: unknown {what} "{key}".{did_you_mean(key, (*TABLES, *_TOP))}',
+                fix=f"use the tables [{'], ['.join(TABLES)}], and above them {', '.join(_TOP)}",
+            )
 
 
 def _kebab_keys(value):

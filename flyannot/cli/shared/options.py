@@ -163,8 +163,16 @@ seed_option = click.option(
     "--seed", type=click.IntRange(min=0), default=0, show_default=True,
     help="Seed of all random choices: the same seed makes the same bits.",
 )  # fmt: skip
+
+
+class MoreOption(click.Option):
+    """An option that help shows under "More options"."""
+
+    is_more = True
+
+
 shard_option = click.option(
-    "--shard", type=Shard(),
+    "--shard", type=Shard(), cls=MoreOption,
     help="Only the I-th of N shares of every stage range's images; the next command takes all their files.",
 )  # fmt: skip
 force_option = click.option("--force", is_flag=True, help="Replace an output that was made in another way.")
