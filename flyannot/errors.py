@@ -61,5 +61,6 @@ def message_of(error):
 
 def did_you_mean(word, known):
     """' Did you mean "…"?' for the closest of the `known` words, or an empty string."""
-    close = get_close_matches(str(word), [str(k) for k in known], n=1)
+    known = [str(k) for k in known]
+    close = [k for k in known if k.lower() == str(word).lower()] or get_close_matches(str(word), known, n=1)
     return f' Did you mean "{close[0]}"?' if close else ""

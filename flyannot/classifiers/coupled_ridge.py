@@ -62,6 +62,7 @@ class CoupledRidge(LinearScorer):
         mixing = _mixing(H / scale, Y, share)
         weights, intercept = _fit(X, Y.astype(float), mean, products, alpha)
         weights, intercept = mixing.T @ (weights / scale[:, None]), mixing.T @ (intercept / scale)
+        options.on_terms(Y.shape[1])
         return cls(weights, intercept, mixing, np.array([alpha]), np.array([share])), held_out
 
 

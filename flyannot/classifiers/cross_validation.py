@@ -26,7 +26,7 @@ def cross_validate(rows, *, folds, rng, method="svm", options=None):
     folds : dict from gene to fold
     rng : numpy Generator
     method : of flyannot.classifiers.CLASSIFIERS
-    options : FitOptions
+    options : FitOptions; `on_terms` is told of every term once a fold, also of those that are left out
 
     Returns
     -------
@@ -47,6 +47,7 @@ def cross_validate(rows, *, folds, rng, method="svm", options=None):
     kept = [j for j, reason in enumerate(reasons) if not reason]
     values, probability, threshold = np.full((3, *Y.shape), np.nan)
     yes = np.zeros(Y.shape, bool)
+    options.on_terms(len(reasons) * (max(folds.values()) + 1) - len(kept) * len(np.unique(row_folds)))
     for fold in np.unique(row_folds) if kept else ():
         held_out = row_folds == fold
         train = ~held_out

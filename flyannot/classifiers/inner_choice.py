@@ -25,7 +25,9 @@ def choose_setting(cls, X, Y, genes, *, rng, options):
         _held_out_values(cls, (X, Y), folds, setting, fold_rngs, options.n_threads) for setting in settings
     ]
     chosen, held_out = choose_held_out(candidates, Y, folds)
-    return cls.fit_setting(X, Y, settings[chosen], rng=rng, n_threads=options.n_threads), held_out
+    scorer = cls.fit_setting(X, Y, settings[chosen], rng=rng, n_threads=options.n_threads)
+    options.on_terms(Y.shape[1])
+    return scorer, held_out
 
 
 def choose_held_out(candidates, Y, folds, *, margin=0.0):

@@ -46,9 +46,11 @@ class LinearSvm(LinearScorer):
         seed = int(rng.integers(2**63))
         coordinates, back = _own_basis(X)
         train = partial(_train_term, coordinates, genes=genes, seed=seed, n_folds=options.n_folds)
-        pool = ThreadPoolExecutor(options.n_threads)  # liblinear releases the interpreter
+        pool, trained = ThreadPoolExecutor(options.n_threads), []  # liblinear releases the interpreter
         try:
-            trained = list(pool.map(train, Y.T))
+            for one in pool.map(train, Y.T):
+                trained.append(one)
+                options.on_terms(1)
         finally:
             pool.shutdown(wait=False, cancel_futures=True)  # a signal does not wait for liblinear
         weights, intercept = zip(*(back(*one[:2]) for one in trained))

@@ -1,6 +1,7 @@
 """What every classifier is: a frozen dataclass of arrays that gives decision values."""
 
-from dataclasses import dataclass, fields
+from collections.abc import Callable
+from dataclasses import dataclass, field, fields
 from typing import ClassVar
 
 import numpy as np
@@ -15,11 +16,13 @@ class FitOptions:
 
     n_folds: inner folds at most, split by gene, that choose settings, thresholds and calibration.
     operating_point: what a threshold is for, as in `flyannot.classifiers.calibration.threshold_at`.
+    on_terms: called with a number of terms whenever so many more are fitted.
     """
 
     n_folds: int = 3
     n_threads: int = 1
     operating_point: tuple | None = None
+    on_terms: Callable = field(default=lambda n: None, compare=False)
 
 
 @dataclass(frozen=True)
@@ -51,7 +54,7 @@ class Scorer:
 
     @classmethod
     def fit(cls, X, Y, genes, *, rng, options):
-        """Fit all terms.
+        """Fit all terms, and tell `options.on_terms` of each.
 
         Parameters
         ----------
@@ -80,12 +83,12 @@ class Scorer:
 
     def arrays(self):
         """The arrays by name."""
-        return {field.name: getattr(self, field.name) for field in fields(self)}
+        return {one.name: getattr(self, one.name) for one in fields(self)}
 
     @classmethod
     def from_arrays(cls, arrays):
         """What `arrays` gave, as a scorer again."""
-        return cls(**{field.name: np.asarray(arrays[field.name]) for field in fields(cls)})
+        return cls(**{one.name: np.asarray(arrays[one.name]) for one in fields(cls)})
 
 
 @dataclass(frozen=True)

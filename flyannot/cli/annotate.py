@@ -1,9 +1,8 @@
 """flyannot annotate: a model and new images to terms."""
 
-from pathlib import Path
-
 import click
 
+from flyannot.cli.shared.argument_order import FileArgument
 from flyannot.cli.shared.options import (
     IN_FILE,
     Command,
@@ -20,8 +19,8 @@ from flyannot.steps.options import AnnotateOptions, RunOptions, Selection
 
 
 @click.command("annotate", cls=Command)
-@click.argument("model", type=IN_FILE)
-@click.argument("images", type=click.Path(path_type=Path), nargs=-1, required=True)
+@click.argument("model", cls=FileArgument, holds="model", type=IN_FILE)
+@click.argument("images", cls=FileArgument, holds="images", type=IN_FILE, nargs=-1, required=True)
 @out_option("predictions")
 @click.option(
     "--stage-range", type=ParsedBy(StageRange()),

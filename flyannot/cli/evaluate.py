@@ -6,6 +6,7 @@ import click
 from click.core import ParameterSource
 
 from flyannot.classifiers.options import ClassifyOptions
+from flyannot.cli.shared.argument_order import FileArgument
 from flyannot.cli.shared.options import IN_FILE, OUT_FILE, Command, execution_of, seed_option, takes
 from flyannot.errors import InputError
 from flyannot.options import kebab
@@ -13,8 +14,11 @@ from flyannot.steps.options import EvaluateOptions, RunOptions, Selection
 
 
 @click.command("evaluate", cls=Command)
-@click.argument("scored", type=IN_FILE, nargs=-1, required=True, metavar="FEATURES|PREDICTIONS...")
-@click.argument("annotations", type=IN_FILE)
+@click.argument(
+    "scored", cls=FileArgument, holds=("features", "predictions", "images"), type=IN_FILE, nargs=-1,
+    required=True, metavar="FEATURES|PREDICTIONS...",
+)  # fmt: skip
+@click.argument("annotations", cls=FileArgument, holds="annotations", type=IN_FILE)
 @click.option(
     "--model", type=IN_FILE,
     help="Cross-validate as this model was trained on FEATURES: its options, seed and stage "
@@ -62,7 +66,7 @@ def command(scored, annotations, model, json_file, options, classify, selection,
             stage_ranges=selection.stage_range,
         )  # fmt: skip
     if json_file is None or str(json_file) == "-":
-        result = evaluate_files(evaluation, execution.jobs)
+        result = evaluate_files(evaluation, execution.jobs, execution.progress)
     else:
         carry_out(evaluate_task(evaluation, json_file), execution)
         result = read_scores(json_file)

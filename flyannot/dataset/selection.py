@@ -66,7 +66,7 @@ def read_folder(folder, stage_range):
     """
     folder = Path(folder)
     if not folder.is_dir():
-        raise InputError(f"no such folder: {folder}")
+        raise InputError(f"no such folder: {folder}", fix="name a folder of images")
     names = [name for name in sorted(os.listdir(folder)) if name.lower().endswith(SUFFIXES)]
     names = [name for name in names if not name.startswith(".")]
     if not names:
@@ -106,7 +106,10 @@ def select_images(images, *, views=(), stage_ranges=(), genes=()):
     named = sorted({name for image in images for name in (image.gene, image.fbgn) if name})
     for gene in genes:
         if gene not in named:
-            raise InputError(f'no image is of the gene "{gene}".{did_you_mean(gene, named)}')
+            raise InputError(
+                f'no image is of the gene "{gene}".{did_you_mean(gene, named)}',
+                fix="name it as images.csv does: capitals count",
+            )
     chosen = [
         i
         for i in images
@@ -117,8 +120,12 @@ def select_images(images, *, views=(), stage_ranges=(), genes=()):
     if not chosen:
         present = ", ".join(s for s in STAGE_RANGES if any(image.stage_range == s for image in images))
         raise InputError(
-            "no image is left after --view, --stage-range and --gene",
-            fix=f"the images are of stage range {present}"
-            + (f" and of view {', '.join(known)}" if known else ""),
+            f"no image is {_asked(views, stage_ranges, genes)}",
+            fix=f"choose from stage range {present}" + (f" and view {', '.join(known)}" if known else ""),
         )
     return chosen
+
+
+def _asked(views, stage_ranges, genes):
+    asked = (("of the gene", genes), ("of stage range", stage_ranges), ("of the view", views))
+    return " and ".join(f"{what} {' or '.join(names)}" for what, names in asked if names)

@@ -7,6 +7,7 @@ from flyannot.runtime.optional_package import package
 from flyannot.steps.predictions import ANSWERS, read_predictions
 from flyannot.store.features import read_features
 from flyannot.store.image_columns import IMAGE_COLUMNS
+from flyannot.store.writing import new_hdf5
 
 
 def write_predictions(stored, stage_ranges, path, *, ids=None):
@@ -74,4 +75,6 @@ def _write(stored, X, tables, layers, path):
 
     obs, var = map(frame, tables)
     about = {"kind": stored.kind, "digest": stored.digest, "answers": list(ANSWERS)}
-    anndata.AnnData(X, obs=obs, var=var, layers=layers, uns={"flyannot": about}).write_h5ad(path)
+    made = anndata.AnnData(X, obs=obs, var=var, layers=layers, uns={"flyannot": about})
+    with new_hdf5(path) as (file, _):  # through ours: HDF5 crashes where the disk is full
+        package("anndata.io", "anndata").write_elem(file, "/", made)

@@ -19,6 +19,7 @@ from flyannot.report.templates import all_texts
 from flyannot.report.term_ids import ids_of_run
 from flyannot.runtime.digest import digest_of_json
 from flyannot.stage_ranges import STAGE_RANGES
+from flyannot.steps.count import Count
 from flyannot.steps.file_options import extract_options
 from flyannot.steps.tasks import Outcome, Task
 
@@ -68,7 +69,8 @@ def report_task(folder, out, data_set, options):
             run, ids, wanted = opened(stack)
             ranges = run.files["predictions"].stage_ranges if "predictions" in run.files else ()
             page = _page(run, ids, ranges, wanted)
-            beside = write_page(out, page, group_entries(run, ranges), jpeg_of=_jpeg_of(run))
+            entries = _counted(group_entries(run, ranges), _n_groups(run, ranges), execution.progress)
+            beside = write_page(out, page, entries, jpeg_of=_jpeg_of(run))
         said = [f"its images lie in {beside}, which goes where it goes"] if beside else []
         return Outcome(out, True, "\n".join([*pictures_in_words(run), *said]))
 
@@ -85,6 +87,18 @@ def pictures_in_words(run):
         name = run.folder.absolute().name
         line += f"; name the folder that has them: flyannot report {name} --data-set FOLDER"
     return [line]
+
+
+def _n_groups(run, ranges):
+    return sum(len(run.files["predictions"].array(s, "group_name")) for s in ranges)
+
+
+def _counted(entries, n_entries, progress):
+    count = Count(progress, n_entries, "group")
+    for entry in entries:
+        yield entry
+        count.add()
+    count.finish()
 
 
 def _jpeg_of(run):

@@ -138,7 +138,7 @@ def compare_outcomes(first, second):
                 columns.append(found)
     if not rows:
         return {"terms": [], "mean": None}
-    mean = _difference(np.mean([a for a, _ in columns], axis=0), np.nanmean([b for _, b in columns], axis=0))
+    mean = _difference(np.mean([a for a, _ in columns], axis=0), _mean_of_defined([b for _, b in columns], 0))
     return {"terms": rows, "mean": mean}
 
 
@@ -194,8 +194,15 @@ def weighted_aucs(values, truth, folds, weights):
 
 
 def _summary(samples):
-    has_terms = samples.shape[1] > 0
-    return {"auc_interval": bootstrap_interval(np.nanmean(samples, axis=1)) if has_terms else None}
+    return {"auc_interval": bootstrap_interval(_mean_of_defined(samples, 1))}
+
+
+def _mean_of_defined(values, axis):
+    """The mean of what is not nan; nan where all is, as in a sample without a pair of any term."""
+    defined = np.isfinite(values)
+    n = defined.sum(axis=axis)
+    sums = np.where(defined, values, 0).sum(axis=axis)
+    return np.divide(sums, n, out=np.full(np.shape(sums), np.nan), where=n > 0)
 
 
 def _calibration(outcome, columns):

@@ -11,13 +11,15 @@ import numpy as np
 from flyannot.classifiers.training_set import training_rows
 from flyannot.dataset.ontology import Ids, read_ontology
 from flyannot.descriptors.extract import describe, read_embryo
-from flyannot.errors import DataError, InputError
+from flyannot.errors import DataError
 from flyannot.features.groups import groups_of
 from flyannot.features.image_features import features_of
 from flyannot.runtime.digest import digest_of_json
+from flyannot.runtime.news import item_done
 from flyannot.stage_ranges import STAGE_RANGES
 from flyannot.steps.extract import identity_of_extract, image_columns, in_order, quality_warnings
-from flyannot.steps.loaded_model import load_model
+from flyannot.steps.image_difference import difference_of_images
+from flyannot.steps.loaded_model import load_model, require_known_stage_range
 from flyannot.steps.predictions import (
     Predicted,
     quality_warnings_of_groups,
@@ -71,8 +73,9 @@ def annotate_task(model, images, out, options, *, shard=None):
     check_table(out)
     ids = Ids(read_ontology(*options.ontology)) if options.ontology else None
     with open_stored(model, "model") as stored:
+        require_known_stage_range(stored, images)
         known = [s for s in stored.stage_ranges if len(stored.group(s)["term"])]
-        usable = _of_known_stage_ranges(model, images, known)
+        usable = [image for image in images if image.stage_range in known]
         groups, share = share_of(_whole_groups(usable), shard)
         groups = [group for mine in groups.values() for group in mine]
         header = _header(stored, [image for group in groups for image in group], options, share)
@@ -86,26 +89,15 @@ def annotate_task(model, images, out, options, *, shard=None):
         write_predictions_table(out, ids)
         return Outcome(out, True, _summary(out), failures)
 
-    task = file_task(out, header, make, [model, *(i.path for i in usable)])
+    task = file_task(
+        out, header, make, [model, *(i.path for i in usable)], differ={"images": difference_of_images(usable)}
+    )
 
     def up_to_date():
         write_predictions_table(out, ids)
         return task.up_to_date()
 
     return replace(task, up_to_date=up_to_date)
-
-
-def _of_known_stage_ranges(model, images, known):
-    """The images of the stage ranges that the model knows; InputError if there are none."""
-    usable = [image for image in images if image.stage_range in known]
-    if not usable:
-        missing = [s for s in STAGE_RANGES if any(i.stage_range == s for i in images)]
-        raise InputError(
-            f"{model} knows no term of stage range {', '.join(missing)}: all {len(images)} images are of it",
-            fix=f"it knows {', '.join(s for s in STAGE_RANGES if s in known)}: check the stage range of the "
-            "images, or train on images of theirs",
-        )
-    return usable
 
 
 def _n_images(n):
@@ -149,6 +141,7 @@ def _make_part(shard):
             pooled.append((image, *_image_features(model, image)))
         except DataError as error:
             failures.append((image.name, error.message))
+        item_done()
     with create_stored(shard.part, replace(shard.header, failures=tuple(failures))) as part:
         for stage_range in STAGE_RANGES:
             mine = [one for one in pooled if one[0].stage_range == stage_range]

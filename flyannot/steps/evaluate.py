@@ -12,6 +12,7 @@ from flyannot.runtime.blas_threads import one_blas_thread
 from flyannot.runtime.digest import digest_of_file, digest_of_json, has_own_digest
 from flyannot.scores.bootstrap import with_confidence
 from flyannot.scores.group_outcomes import scores_json
+from flyannot.steps.count import no_progress
 from flyannot.steps.cross_validate import cross_validate_features, read_feature_files, read_pixels
 from flyannot.steps.curated_terms import curated_annotations_of
 from flyannot.steps.extract import identity_of_extract, in_order
@@ -77,7 +78,7 @@ def evaluation_of_model(model, paths, annotations_csv, options):
     )  # fmt: skip
 
 
-def evaluate_files(evaluation, jobs=1):
+def evaluate_files(evaluation, jobs=1, progress=no_progress):
     """Score features or predictions against curated terms.
 
     Returns
@@ -101,7 +102,7 @@ def evaluate_files(evaluation, jobs=1):
             else:
                 loaded = read_pixels(paths[0], evaluation.stage_ranges, options.pixels)
             result = cross_validate_features(
-                loaded, annotations, classify, options, seed=evaluation.seed, jobs=jobs
+                loaded, annotations, classify, options, seed=evaluation.seed, jobs=jobs, progress=progress
             )
     if result is None:
         raise InputError(
@@ -115,7 +116,7 @@ def evaluate_task(evaluation, json_file):
     """The `flyannot.steps.tasks.Task` of a file of scores."""
 
     def make(execution):
-        write_text(json_file, scores_json(evaluate_files(evaluation, execution.jobs)))
+        write_text(json_file, scores_json(evaluate_files(evaluation, execution.jobs, execution.progress)))
         return Outcome(json_file, True)
 
     inputs = (*evaluation.paths, evaluation.annotations_csv)

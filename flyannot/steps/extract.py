@@ -8,7 +8,9 @@ from flyannot.descriptors.extract import describe, read_embryo
 from flyannot.descriptors.options import ExtractOptions
 from flyannot.errors import DataError
 from flyannot.runtime.digest import digest_of_file, digest_of_json
+from flyannot.runtime.news import item_done
 from flyannot.stage_ranges import STAGE_RANGES
+from flyannot.steps.image_difference import difference_of_images
 from flyannot.steps.shards import cut_into_shards, join_parts, make_parts, part_path, share_of
 from flyannot.steps.tasks import Outcome, carry_out, file_task
 from flyannot.store.descriptors import write_descriptors
@@ -66,7 +68,10 @@ def extract_task(images, out, options, *, shard=None):
         failures = join_parts(out, lambda failed: _header(identities, options, failed, share), shards)
         return Outcome(out, True, summary_of_extract(out), failures)
 
-    return file_task(out, _header(identities, options, share=share), make, [i.path for i in images])
+    return file_task(
+        out, _header(identities, options, share=share), make, [i.path for i in images],
+        differ={"images": difference_of_images(images)},
+    )  # fmt: skip
 
 
 def in_order(images):
@@ -113,6 +118,7 @@ def _make_part(shard):
             failures.append((image.name, error.message))
         else:
             described.append((image, describe(grey, shard.options), warnings))
+        item_done()
     header = Header("descriptors", shard.header.options, shard.header.inputs, failures=tuple(failures))
     with create_stored(shard.part, header) as file:
         for stage_range in STAGE_RANGES:

@@ -126,7 +126,7 @@ def _synthesis(folder, options, seed):
         return "" if (folder / "images.csv").exists() else "it is not there yet"
 
     def make(execution):
-        made = synthesize(folder, options, seed=seed, force=execution.force)
+        made = synthesize(folder, options, seed=seed, force=execution.force, progress=execution.progress)
         return Outcome(folder, True, ", ".join(f"{n:,} {what}" for what, n in made.items()))
 
     return Task(folder, why, make, is_replaced=True, is_locked=False)

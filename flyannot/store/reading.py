@@ -262,6 +262,18 @@ def _filters_of(item):
     return [how.get_filter(i)[0] for i in range(how.get_nfilters())]
 
 
+def kind_claimed(path):
+    """The kind that a file's header names, for messages: nothing is checked; "" if there is none."""
+    try:
+        if not Path(path).is_file() or not is_hdf5(path):
+            return ""
+        with h5py.File(path, "r", locking=False) as file:
+            kind = str(file.attrs.get("format", b""), "utf-8", "replace").removeprefix("flyannot-")
+    except (*_HDF5_COMPLAINTS, TypeError):
+        return ""
+    return kind if kind in SCHEMAS else ""
+
+
 def kind_of_file(path):
     """What kind of file this is, such as "features"; DataError if it is none of ours."""
     with open_stored(path) as stored:

@@ -99,7 +99,12 @@ def test_an_unknown_stage_range_gets_a_suggestion(flyannot, chain, tmp_path):
     names = {"E": chain.embryos, "O": tmp_path / "d.h5"}
     error, fix = faulty(flyannot("extract E -o O --stage-range 11-112", **names), 2)
     assert error.startswith('unknown stage range "11-112". Did you mean "11-12"?') and "1-3, 4-6" in fix
-    faulty(flyannot("extract E -o O --stage-range 1-3", **names), 2, "no image is left")
+    faulty(
+        flyannot("extract E -o O --stage-range 1-3", **names),
+        2,
+        "no image is of stage range 1-3",
+        "4-6, 11-12",
+    )
     faulty(flyannot("extract E -o O --view latral", **names), 2, 'Did you mean "lateral"?')
     faulty(flyannot("train F A -o O --stage-range 1-3", F=chain.features, A=chain.annotations, O=names["O"]),
            2, "holds no stage range 1-3", "4-6, 11-12")  # fmt: skip
@@ -169,9 +174,10 @@ def test_a_truncated_file_is_named_with_the_command_that_mends_it(flyannot, own_
 def test_swapped_arguments_are_explained(flyannot, chain, tmp_path):
     names = {"F": chain.features, "A": chain.annotations, "O": tmp_path / "o.h5", "D": chain.descriptors,
              "L": chain.dictionary}  # fmt: skip
-    faulty(flyannot("evaluate A F", **names), 65, "annotations.csv is not an HDF5 file")
-    faulty(flyannot("train A F -o O", **names), 65, "annotations.csv is not an HDF5 file")
-    faulty(flyannot("pool L D -o O", **names), 65, "holds a dictionary, not descriptors")
+    for wrong, right in (("evaluate A F", "evaluate F A"), ("train A F -o O", "train F A -o O"),
+                         ("pool L D -o O", "pool D L -o O")):  # fmt: skip
+        _, fix = faulty(flyannot(wrong, **names), 2, "wrong order", "holds")
+        assert fix == " ".join(["flyannot", *(str(names.get(word, word)) for word in right.split())])
     faulty(flyannot("evaluate D A", **names), 65, "holds descriptors, not features")
 
 

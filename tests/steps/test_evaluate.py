@@ -209,3 +209,14 @@ def test_a_flipped_bit_in_a_file_of_scores_is_found(chain, tmp_path, rng, trials
     path.write_bytes(good.replace(b'"n_groups": 24', b'"n_groups": 25', 1))
     assert path.read_bytes() != good and task.why() == "it is damaged"
     assert carry_out(task, ONCE).made and path.read_bytes() == good
+
+
+@pytest.mark.filterwarnings("error")
+def test_two_annotated_genes_are_scored_without_a_warning_of_numpy(flyannot, own_chain):
+    """Samples of so few genes have no pair of a term at all."""
+    rows = [row for row in own_chain.annotations.read_text().splitlines() if ",4-6," in row]
+    one = rows[0].split(",")
+    other = next(row for row in rows if one[0] not in row and one[2] not in row)
+    own_chain.annotations.write_text("\n".join(["gene,stage_range,term", rows[0], other]) + "\n")
+    said = flyannot("evaluate P A --min-groups 2", P=own_chain.predictions, A=own_chain.annotations)
+    assert said.code == 0 and "Warning" not in said.err

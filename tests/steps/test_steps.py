@@ -390,6 +390,14 @@ def test_images_without_a_table_need_a_stage_range(chain, named):
     assert "--stage-range" in caught.value.fix
 
 
+def test_images_of_a_stage_range_that_the_model_does_not_know_are_refused(chain, tmp_path):
+    strange = [replace(read_images(chain.embryos)[0], stage_range="7-8")]
+    with pytest.raises(
+        InputError, match="knows terms of stage range 4-6 and 11-12, and the images are of 7-8"
+    ):
+        annotate(chain.model, strange, tmp_path / "q.h5", ANNOTATE, ONCE)
+
+
 def test_a_damaged_model_is_a_damaged_model_not_a_bad_image(own_chain, tmp_path):
     with h5py.File(own_chain.model) as file:
         at = file["4-6/model/scorer/weights"].id.get_chunk_info(0).byte_offset

@@ -6,6 +6,8 @@ import sys
 
 import click
 
+from flyannot.cli.shared.progress import without_bar
+
 log = logging.getLogger("flyannot")
 _ONCE = ("note: ", "warning: ")
 
@@ -27,10 +29,18 @@ def _flag(*names, level, help):
     return click.Option(names, is_flag=True, expose_value=False, is_eager=True, callback=callback, help=help)
 
 
+class _LineHandler(logging.StreamHandler):
+    """Writes lines of their own, where a bar is drawn too."""
+
+    def emit(self, record):
+        with without_bar():
+            super().emit(record)
+
+
 def start_log():
     """Messages go to stderr, as they are; notes and warnings once, however often a table is read."""
     if not log.handlers:
-        handler = logging.StreamHandler(sys.stderr)
+        handler = _LineHandler(sys.stderr)
         handler.setFormatter(logging.Formatter("%(message)s"))
         handler.addFilter(_said_once())
         log.addHandler(handler)

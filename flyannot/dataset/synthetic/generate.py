@@ -33,7 +33,7 @@ class Group(NamedTuple):
     n_images: int
 
 
-def synthesize(folder, options, *, seed=0, force=False):
+def synthesize(folder, options, *, seed=0, force=False, progress=None):
     """Write a data set folder of synthetic embryos with known terms.
 
     A gene prefers some tissues, so that terms come in company.  Every group has a lateral first image
@@ -49,6 +49,7 @@ def synthesize(folder, options, *, seed=0, force=False):
     seed : int >= 0
     force : bool
         Write into a folder that holds something already.
+    progress : function (done, total, unit), called as images are drawn
 
     Returns
     -------
@@ -67,7 +68,11 @@ def synthesize(folder, options, *, seed=0, force=False):
     groups = [draw_group(gene, stage, seed, options.max_images) for gene in genes for stage in stage_ranges]
     with new_folder(folder, force=force) as staged:
         (staged / "images").mkdir()
-        image_rows = [row for group in groups for row in _write_images(staged, group, seed)]
+        image_rows, n_images = [], sum(group.n_images for group in groups)
+        for group in groups:
+            image_rows += _write_images(staged, group, seed)
+            if progress is not None:
+                progress(len(image_rows), n_images, "image")
         term_rows = _annotation_rows(groups)
         write_annotations_csv(staged / "annotations.csv", term_rows)
         write_images_csv(staged / "images.csv", image_rows)
