@@ -14,7 +14,7 @@ from flyannot.features.groups import groups_of
 from flyannot.features.image_features import features_of
 from flyannot.runtime.digest import digest_of_json
 from flyannot.stage_ranges import STAGE_RANGES
-from flyannot.steps.extract import identity_of_extract, image_columns, in_order, quality_warnings
+from flyannot.steps.extract import identity_of_extract, image_columns, in_order, lines_of_warnings
 from flyannot.steps.loaded_model import load_model
 from flyannot.steps.predictions import Predicted, read_predictions, write_predictions
 from flyannot.steps.predictions_table import check_table, write_predictions_table
@@ -165,5 +165,5 @@ def _summary(out):
                 f"{n_yes:.1f} yes per group"
                 + (f" ({seen} groups are of genes that the model learned from)" if seen else "")
             )
-            lines += quality_warnings(stored, stage_range)
+        lines += lines_of_warnings(stored)
     return "\n".join([*lines, f"table: {out.with_suffix('.csv')}"])
