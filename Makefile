@@ -32,7 +32,8 @@ mutants: $(FOR_TESTS)  ## would the tests notice a wrong line? under an hour; MU
 campaign: $(FOR_TESTS)  ## faults tried at length, and the table of docs/reliability.md; ROW=11 for one row
 	$(RUN) tests.campaign.run $(ROW)
 
-pictures: demo $(FOR_TESTS)  ## the README's pictures, from synthetic embryos; needs chromium
+pictures: demo $(FOR_TESTS)  ## the pictures of README and docs, from synthetic embryos; needs chromium
+	$(VENV)/bin/python docs/pictures/make_sheets.py
 	$(VENV)/bin/python docs/pictures/make_pictures.py
 
 bench: $(FOR_TESTS)  ## how fast all this is beside other programs; BENCH=--full for all of it

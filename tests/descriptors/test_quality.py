@@ -1,5 +1,8 @@
 """What may be wrong with a picture: each wrong picture gets its word, and no embryo gets any."""
 
+import runpy
+from pathlib import Path
+
 import numpy as np
 import pytest
 from PIL import Image
@@ -74,6 +77,22 @@ def test_pictures_of_any_size_and_content_get_words_not_faults(rng, trials):
     for shape in [(1, 1), (1, 5000), (5000, 1), (3, 2), (161, 2), SIZE_PX]:
         for pixels in (rng.integers(0, 256, shape, np.uint8), np.zeros(shape, np.float32)):
             assert all(isinstance(warning, str) for warning in picture_warnings(pixels))
+
+
+def test_the_pictures_of_the_documentation_get_the_words_that_stand_above_them():
+    pictures = Path(__file__).resolve().parents[2] / "docs" / "pictures"
+    sheets = runpy.run_path(str(pictures / "make_sheets.py"))
+    told = {
+        "portrait",
+        "dark background",
+        "several embryos",
+    }  # by every embryo; the others not, or not by all
+    for good, _, words, spoiled in sheets["PAIRS"]:
+        assert picture_warnings(np.asarray(good)) == ()
+        assert words not in told or picture_warnings(np.asarray(spoiled(good))) == (words,)
+    assert told < {words for _, _, words, _ in sheets["PAIRS"]}
+    for name in ("stage-ranges", "good-and-bad"):
+        assert (pictures / f"{name}.png").stat().st_size < 200_000
 
 
 @pytest.mark.parametrize("stage_range", STAGE_RANGES)
