@@ -8,9 +8,10 @@ import numpy as np
 from flyannot.descriptors.intensity import intensity_features
 from flyannot.descriptors.options import patch_sides
 from flyannot.descriptors.patches import patch_centres, patch_corners, patch_std
+from flyannot.descriptors.quality import picture_warnings, standard_warnings
 from flyannot.descriptors.registration import NoEmbryo, registered_image
 from flyannot.descriptors.sift import dense_sift
-from flyannot.descriptors.standard_image import fitted_to_standard, quality_flags, read_grey
+from flyannot.descriptors.standard_image import fitted_to_standard, read_grey
 from flyannot.runtime.short_repr import short_repr
 
 
@@ -30,8 +31,11 @@ class Described:
 def place(picture, size_px, *, options, warnings=None):
     """How a picture comes to its standard size, for `flyannot.descriptors.standard_image.read_picture`.
 
-    One in which no embryo is found is taken as it is; the list `warnings` then gets the reason.
+    One in which no embryo is found is taken as it is.  The list `warnings` gets the reason, and what else
+    may be wrong with the picture as it was taken.
     """
+    if warnings is not None:
+        warnings += picture_warnings(picture)
     if options.register == "none":
         return fitted_to_standard(picture, size_px)
     try:
@@ -54,8 +58,8 @@ def read_embryo(path, options):
     -------
     grey : float32 array of shape SIZE_PX
     quality_warnings : str, separated by commas
-        Those of `flyannot.descriptors.standard_image.quality_flags`, and "not registered" where no embryo
-        was found.
+        Those of `flyannot.descriptors.quality`, and "not registered" with the reason where no embryo was
+        found.
 
     Raises
     ------
@@ -64,7 +68,7 @@ def read_embryo(path, options):
     """
     warnings = []
     grey = read_grey(path, channel=options.channel, place=partial(place, options=options, warnings=warnings))
-    return grey, ", ".join([*quality_flags(grey), *warnings])
+    return grey, ", ".join([*standard_warnings(grey), *warnings])
 
 
 def describe(grey, options):

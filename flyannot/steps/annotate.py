@@ -17,7 +17,7 @@ from flyannot.features.image_features import features_of
 from flyannot.runtime.digest import digest_of_json
 from flyannot.runtime.news import item_done
 from flyannot.stage_ranges import STAGE_RANGES
-from flyannot.steps.extract import identity_of_extract, image_columns, in_order, quality_warnings
+from flyannot.steps.extract import identity_of_extract, image_columns, in_order, lines_of_warnings
 from flyannot.steps.image_difference import difference_of_images
 from flyannot.steps.loaded_model import load_model, require_known_stage_range
 from flyannot.steps.predictions import (
@@ -191,5 +191,5 @@ def _summary(out):
                 f"{n_yes:.1f} yes per group"
                 + (f" ({seen} groups are of genes that the model learned from)" if seen else "")
             )
-            lines += quality_warnings(stored, stage_range)
+        lines += lines_of_warnings(stored)
     return "\n".join([*lines, f"table: {out.with_suffix('.csv')}"])

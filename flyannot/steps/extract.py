@@ -141,15 +141,22 @@ def summary_of_extract(path):
                 f"{stage_range:>5}: {n_images:,} images, {n_patches:,} of {n_candidates:,} patches kept "
                 f"({n_patches / max(1, n_candidates):.0%})"
             )
-            lines += quality_warnings(stored, stage_range)
+        lines += lines_of_warnings(stored)
     return "\n".join(lines)
 
 
-def quality_warnings(stored, stage_range):
-    """Lines that name images which are used but hardly show one embryo on a plain background."""
-    names, warnings = (stored.array(stage_range, column) for column in ("image", "quality_warnings"))
-    found = [f"{name} ({warning})" for name, warning in zip(names, warnings) if warning]
-    if not found:
-        return []
-    more = f" and {len(found) - _N_NAMED} more" if len(found) > _N_NAMED else ""
-    return [f"       check: {', '.join(found[:_N_NAMED])}{more}"]
+def lines_of_warnings(stored):
+    """A line for every kind of quality warning: how many images have it, and the first of them."""
+    images = {}
+    for stage_range in stored.stage_ranges:
+        for name, warnings in zip(*(stored.array(stage_range, c) for c in ("image", "quality_warnings"))):
+            for warning in filter(None, warnings.split(", ")):
+                kind, _, more = warning.partition(": ")
+                images.setdefault(kind, []).append(f"{name} ({more})" if more else name)
+    return [_line_of_warning(kind, found) for kind, found in images.items()]
+
+
+def _line_of_warning(kind, found):
+    more = f" and {len(found) - _N_NAMED:,} more" if len(found) > _N_NAMED else ""
+    count = f"{len(found):,} image{'s' * (len(found) > 1)}"
+    return f"check: {kind}, {count}: {', '.join(found[:_N_NAMED])}{more}"

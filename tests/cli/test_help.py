@@ -51,7 +51,7 @@ def workplace(chain, tmp_path, monkeypatch):
     shutil.copy(pictures[0], folder / "embryo.png")
     text = (ROOT / "configs" / "demo.toml").read_text().replace("n-atoms = 256", "n-atoms = 32")
     (folder / "configs").mkdir()
-    (folder / "configs" / "demo.toml").write_text(text.replace("min-groups = 10", "min-groups = 3"))
+    (folder / "configs" / "demo.toml").write_text(text.replace("min-groups = 20", "min-groups = 3"))
     shutil.copytree(chain.folder, folder / "results", ignore=shutil.ignore_patterns("embryos"))
     savemat(folder / "D.mat", {"D": np.eye(128)[:, :20]})
     (folder / "fbbt.obo").write_text("[Term]\nid: FBbt:1\nname: gut\n")

@@ -185,7 +185,8 @@ def test_a_picture_without_an_embryo_is_taken_as_it_is_and_named(turned, made):
     grey, warnings = read_embryo(blank.path, AXIS)
     np.testing.assert_array_equal(grey, read_grey(blank.path))
     assert warnings == "blank, not registered: nothing stands out from the background"
-    assert f"check: {blank.name} (blank, not registered" in made["summary"]
+    assert f"check: blank, 1 image: {blank.name}\n" in made["summary"]
+    assert f"check: not registered, 1 image: {blank.name} (nothing stands out" in made["summary"]
     for kind in ("descriptors", "features", "predictions"):
         with open_stored(made[kind]) as stored:
             said = dict(zip(stored.array("4-6", "image"), stored.array("4-6", "quality_warnings")))

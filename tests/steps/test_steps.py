@@ -228,7 +228,7 @@ def test_an_image_with_a_quality_warning_is_used_and_named(own_chain, rng):
         annotate(own_chain.model, images, own_chain.predictions, ANNOTATE, FORCE),
     ]
     for outcome in said:
-        assert f"check: {odd.name} (no plain background)" in outcome.summary
+        assert f"check: no plain background, 1 image: {odd.name}" in outcome.summary
         assert outcome.summary.count("check:") == 1 and not outcome.failures
         with open_stored(outcome.path) as stored:
             warnings = dict(zip(stored.array("4-6", "image"), stored.array("4-6", "quality_warnings")))
