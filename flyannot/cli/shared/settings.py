@@ -26,7 +26,7 @@ def known_settings():
     from flyannot.cli import group
     from flyannot.cli.shared.option_table import commands_below
 
-    names = set()
+    names = {f"{_PREFIX}{param.name}".upper() for param in group.params}
     for command_name, command in commands_below(group):
         prefix = command_name.replace(" ", "_").replace("-", "_").upper()
         for param in command.params:
