@@ -146,11 +146,9 @@ class Predictions:
     """As much of a predictions file as a sentence on its terms needs."""
 
     def __init__(self, auc, n_genes):
-        self._arrays = {
-            "term": [f"t{i}" for i in range(len(auc))],
-            "auc": np.array(auc),
-            "n_genes": np.array(n_genes),
-        }
+        names, threshold = [f"t{i}" for i in range(len(auc))], [0.3 if n_genes[0] < 5 else 0.2, 0.4]
+        self._arrays = {"term": names, "auc": np.array(auc), "n_genes": np.array(n_genes)}
+        self._arrays |= {"threshold": np.array(threshold), "probability": np.array([[0.3, 0.6], [0.3, 0.7]])}
 
     def array(self, stage_range, name):
         return self._arrays[name]
