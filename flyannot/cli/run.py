@@ -52,10 +52,11 @@ def command(config, data_set, output, settings, dry_run):
     code, n_made, nothing = 0, 0, None
     for step, outcome in carry_out_all(steps, execution_of(run=configuration.options["run"])):
         code, n_made = max(code, finish(outcome)), n_made + outcome.made
-        if step == "evaluate" and outcome.made:
+        if step == "evaluate":
             result = read_scores(outcome.path)
-            click.echo(format_table(result, synthetic=result["synthetic"]))
             nothing = nothing_evaluated(result)
+            if outcome.made:
+                click.echo(format_table(result, synthetic=result["synthetic"]))
     if nothing:  # the report is made all the same
         raise nothing
     page = outcome.path

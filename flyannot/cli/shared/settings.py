@@ -30,5 +30,5 @@ def known_settings():
     for command_name, command in commands_below(group):
         prefix = command_name.replace(" ", "_").replace("-", "_").upper()
         for param in command.params:
-            names |= {f"{prefix}_{param.name}".upper(), getattr(param, "envvar", None)}
-    return names - {None}
+            names |= {f"{prefix}_{param.name}".upper(), str(getattr(param, "envvar", None))}
+    return names
