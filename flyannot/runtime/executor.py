@@ -7,6 +7,7 @@ BLAS is held to one thread in both cases, so that the bits do not depend on the 
 import multiprocessing
 import os
 import signal
+from collections import deque
 from concurrent.futures import FIRST_COMPLETED, BrokenExecutor, Executor, Future, ProcessPoolExecutor, wait
 from contextlib import contextmanager
 
@@ -139,14 +140,12 @@ class _Items:
 
 def _as_they_end(executor, work, tasks, order, at_once, heard):
     """(index, result) pairs; at most `at_once` tasks are handed out, so that memory stays bounded."""
-    waiting, running = iter(order), {}
-    while True:
-        for i in waiting:
+    waiting, running = deque(order), {}
+    most = 1 if isinstance(executor, SerialExecutor) else at_once
+    while waiting or running:
+        while waiting and len(running) < most:
+            i = waiting.popleft()
             running[_submit(executor, work, tasks[i])] = i
-            if len(running) >= at_once or isinstance(executor, SerialExecutor):
-                break
-        if not running:
-            return
         done, _ = wait(running, timeout=_LISTENS_EVERY_S, return_when=FIRST_COMPLETED)
         heard.listen(executor)
         for future in done:
