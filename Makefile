@@ -3,10 +3,13 @@ PYTHON ?= python3
 VENV := .venv
 RUN := $(VENV)/bin/python -m
 INSTALLED := $(VENV)/.installed
+FOR_TESTS := $(VENV)/.installed-for-tests
 
 .PHONY: demo test lint mutants campaign pictures bench reproduce-tables clean
 
 demo: $(INSTALLED)  ## the whole chain on synthetic embryos
+	@echo "The whole chain on synthetic embryos, step by step: about a minute."
+	@echo "The first time on a machine its kernels are compiled, once: about 20 seconds more."
 	$(VENV)/bin/flyannot run configs/demo.toml
 	@echo
 	@echo "These are SYNTHETIC embryos. Everything lies in demo-output/:"
@@ -18,33 +21,40 @@ demo: $(INSTALLED)  ## the whole chain on synthetic embryos
 test: lint  ## lint, then tests and doctests; those that need the real data skip where it is absent
 	$(RUN) pytest -n auto --maxprocesses 4
 
-lint: $(INSTALLED)  ## the house style, and types
+lint: $(FOR_TESTS)  ## the house style, and types
 	$(RUN) ruff check --quiet .
 	$(RUN) ruff format --quiet --check .
 	$(RUN) mypy --no-error-summary
 
-mutants: $(INSTALLED)  ## would the tests notice a wrong line? under an hour; MUTANTS='--per-module 4' for less
+mutants: $(FOR_TESTS)  ## would the tests notice a wrong line? under an hour; MUTANTS='--per-module 4' for less
 	$(VENV)/bin/python tests/mutants/run.py $(MUTANTS)
 
-campaign: $(INSTALLED)  ## faults tried at length, and the table of docs/reliability.md; ROW=11 for one row
+campaign: $(FOR_TESTS)  ## faults tried at length, and the table of docs/reliability.md; ROW=11 for one row
 	$(RUN) tests.campaign.run $(ROW)
 
-pictures: demo  ## the README's pictures, from synthetic embryos; needs chromium
+pictures: demo $(FOR_TESTS)  ## the pictures of README and docs, from synthetic embryos; needs chromium
+	$(VENV)/bin/python docs/pictures/make_sheets.py
 	$(VENV)/bin/python docs/pictures/make_pictures.py
 
-bench: $(INSTALLED)  ## how fast all this is beside other programs; BENCH=--full for all of it
+bench: $(FOR_TESTS)  ## how fast all this is beside other programs; BENCH=--full for all of it
 	-$(RUN) pip install --quiet --disable-pip-version-check --editable '.[test,bench]'
 	$(VENV)/bin/flyannot bench $(BENCH) --force -o results/bench
 
-reproduce-tables: $(INSTALLED)  ## the papers' tables and figures beside ours; REPRODUCE=--full for the papers' sizes
+reproduce-tables: $(FOR_TESTS)  ## the papers' tables and figures beside ours; REPRODUCE=--full for the papers' sizes
 	-$(RUN) pip install --quiet --disable-pip-version-check --editable '.[test,bench,reproduce]'
 	$(VENV)/bin/flyannot reproduce $(REPRODUCE) -o reproduced
 
 $(INSTALLED): pyproject.toml
-	$(PYTHON) -c 'import sys; sys.exit("flyannot needs Python 3.11 or later: make PYTHON=/path/to/python3.11") if sys.version_info < (3, 11) else None'
+	@$(PYTHON) -c 'import sys; sys.exit("flyannot needs Python 3.11 or later: make PYTHON=/path/to/python3.11") if sys.version_info < (3, 11) else None'
+	@echo "Installing flyannot into $(VENV); the first time it is downloaded with all it needs."
 	$(PYTHON) -m venv $(VENV)
+	$(RUN) pip install --quiet --disable-pip-version-check --editable .
+	@touch $@
+
+$(FOR_TESTS): $(INSTALLED)
+	@echo "Installing what the tests need into $(VENV)."
 	$(RUN) pip install --quiet --disable-pip-version-check --editable '.[test]'
-	touch $@
+	@touch $@
 
 clean:
 	rm -rf $(VENV) demo-output

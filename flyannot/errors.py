@@ -8,13 +8,19 @@ from difflib import get_close_matches
 
 
 class FlyannotError(Exception):
-    """A fault that is explained in one line; `fix` is the command or the change that mends it."""
+    """A fault that is explained in one line, `message`; `fix` is the command or the change that mends it.
+
+    As text it is both, a line each: that is what Python and notebooks show.
+    """
 
     exit_code = 1
 
     def __init__(self, message, *, fix=None):
         super().__init__(message)
-        self.fix = fix
+        self.message, self.fix = str(message), fix
+
+    def __str__(self):
+        return f"{self.message}\nFix: {self.fix}" if self.fix else self.message
 
 
 class InputError(FlyannotError, ValueError):
@@ -48,7 +54,13 @@ class LockedError(FlyannotError):
     exit_code = 75
 
 
+def message_of(error):
+    """What an error says, without its remedy: for a line of a table, or as part of another message."""
+    return getattr(error, "message", str(error))
+
+
 def did_you_mean(word, known):
     """' Did you mean "…"?' for the closest of the `known` words, or an empty string."""
-    close = get_close_matches(str(word), [str(k) for k in known], n=1)
+    known = [str(k) for k in known]
+    close = [k for k in known if k.lower() == str(word).lower()] or get_close_matches(str(word), known, n=1)
     return f' Did you mean "{close[0]}"?' if close else ""

@@ -11,8 +11,10 @@ import tomllib
 
 import pytest
 
+import flyannot as package
 from flyannot.dataset.folder import read_annotations, read_images
 from flyannot.steps.configuration import read_configuration
+from flyannot.steps.predictions_table import COLUMNS
 from flyannot.store.schema import SCHEMAS
 from tests.command_lines import contexts_of, flyannot_lines
 from tests.conftest import ROOT
@@ -178,3 +180,28 @@ def test_the_messages_that_are_explained_are_those_that_are_said():
 def test_the_files_of_the_project_that_a_page_names_are_there(page):
     named = set(re.findall(r"`((?:flyannot|tests|configs)/[\w/]+\.(?:py|toml))`", page.read_text()))
     assert [path for path in sorted(named) if not (ROOT / path).is_file()] == []
+
+
+WORDS = (
+    "patch", "atom", "dictionary", "code", "pooling", "term", "gene", "group", "stage range",
+    "decision value", "probability", "threshold", "AUC", "interval", "fold", "held out",
+    "cross-validation", "sensitivity", "specificity", "calibrated", "register", "view", "shard",
+)  # fmt: skip
+
+
+def test_the_glossary_has_every_word_and_the_tutorial_every_column():
+    defined = set(re.findall(r"\*\*([\w -]+)\*\*", (DOCS / "glossary.md").read_text()))
+    assert [word for word in WORDS if not defined & {word, f"{word}s"}] == []
+    tutorial = TUTORIAL.read_text()
+    assert [name for name in COLUMNS if f"`{name}`" not in tutorial] == []
+
+
+def test_the_page_on_python_lists_every_public_name():
+    page = (DOCS / "python.md").read_text()
+    assert [name for name in package.__all__ if f"`flyannot.{name}`" not in page] == []
+
+
+@pytest.mark.parametrize("page", PAGES, ids=page_ids)
+def test_a_page_has_one_word_for_patch(page):
+    if page.name != "CHANGELOG.md":
+        assert not re.search(r"\bwindows?\b", page.read_text())

@@ -81,7 +81,7 @@ def _measure_one(item, setup, out):
     except WriteError:
         raise
     except Exception as error:  # whatever it is, the other items are still worth having
-        why = str(error) if isinstance(error, FlyannotError) else f"{type(error).__name__}: {error}"
+        why = error.message if isinstance(error, FlyannotError) else f"{type(error).__name__}: {error}"
         log.warning("%-16s failed: %s", item.name, why, exc_info=log.isEnabledFor(logging.DEBUG))
         return Outcome(item, None, why or type(error).__name__)
     seconds = _processor_seconds() - started

@@ -24,7 +24,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from flyannot.classifiers.inner_choice import inner_folds, mean_auc
+from flyannot.classifiers.inner_choice import choose_held_out, inner_folds
 from flyannot.classifiers.scorer import LinearScorer
 from flyannot.classifiers.unit_rows import COLUMNS
 
@@ -53,22 +53,17 @@ class CoupledRidge(LinearScorer):
         """As `flyannot.classifiers.scorer.Scorer.fit`; alpha and share are chosen within the inner folds."""
         folds = inner_folds(genes, options.n_folds, rng)
         mean, products = _inner_products(X)
-        held_out = _held_out_values(products, Y.astype(float), folds, ALPHAS)
-        best: float = -1.0
-        chosen: tuple = ()
-        for alpha, H in zip(ALPHAS, held_out):
-            H = H / _spread(H)
-            for share in SHARES:
-                values = _mixed_held_out(H, Y, folds, share)
-                area = mean_auc(values, Y, folds) + (0.0 if chosen else MARGIN)
-                if area > best:
-                    best, chosen = area, (alpha, share, values, H)
-        alpha, share, values, H = chosen
-        mixing = _mixing(H, Y, share)
-        scale = _spread(held_out[ALPHAS.index(alpha)])
+        unmixed = _held_out_values(products, Y.astype(float), folds, ALPHAS)
+        candidates = [_mixed_held_out(H / _spread(H), Y, folds, share) for H in unmixed for share in SHARES]
+        chosen, held_out = choose_held_out(candidates, Y, folds, margin=MARGIN)
+        alpha, share = ALPHAS[chosen // len(SHARES)], SHARES[chosen % len(SHARES)]
+        H = unmixed[chosen // len(SHARES)]
+        scale = _spread(H)
+        mixing = _mixing(H / scale, Y, share)
         weights, intercept = _fit(X, Y.astype(float), mean, products, alpha)
         weights, intercept = mixing.T @ (weights / scale[:, None]), mixing.T @ (intercept / scale)
-        return cls(weights, intercept, mixing, np.array([alpha]), np.array([share])), values
+        options.on_terms(Y.shape[1])
+        return cls(weights, intercept, mixing, np.array([alpha]), np.array([share])), held_out
 
 
 def _inner_products(X):

@@ -26,7 +26,7 @@ def cross_validate(rows, *, folds, rng, method="svm", options=None):
     folds : dict from gene to fold
     rng : numpy Generator
     method : of flyannot.classifiers.CLASSIFIERS
-    options : FitOptions
+    options : FitOptions; `on_terms` is told of every term once a fold, also of those that are left out
 
     Returns
     -------
@@ -45,8 +45,9 @@ def cross_validate(rows, *, folds, rng, method="svm", options=None):
     found = _reasons(Y, genes, row_folds, max(folds.values()) + 1)
     reasons = [one or other for one, other in zip(given, found)]
     kept = [j for j, reason in enumerate(reasons) if not reason]
-    values, probability = np.full((2, *Y.shape), np.nan)
+    values, probability, threshold = np.full((3, *Y.shape), np.nan)
     yes = np.zeros(Y.shape, bool)
+    options.on_terms(len(reasons) * (max(folds.values()) + 1) - len(kept) * len(np.unique(row_folds)))
     for fold in np.unique(row_folds) if kept else ():
         held_out = row_folds == fold
         train = ~held_out
@@ -57,10 +58,11 @@ def cross_validate(rows, *, folds, rng, method="svm", options=None):
             model.answers(found),
             model.probabilities(found),
         )
+        threshold[where] = model.threshold_probability
         log.debug(
             "fold %d: %d terms, %d groups trained, %d held out", fold, len(kept), train.sum(), held_out.sum()
         )
-    return Outcome(tuple(rows.terms), Y, values, yes, row_folds, probability, tuple(reasons))
+    return Outcome(tuple(rows.terms), Y, values, yes, row_folds, probability, tuple(reasons), threshold)
 
 
 def joined_outcomes(outcomes):
@@ -78,6 +80,7 @@ def joined_outcomes(outcomes):
         folds=np.concatenate([one.folds + before for one, before in zip(outcomes, n_folds)]),
         probabilities=np.concatenate([one.probabilities for one in outcomes]),
         reasons=tuple(reasons),
+        thresholds=np.concatenate([one.thresholds for one in outcomes]),
     )
 
 

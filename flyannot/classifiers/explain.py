@@ -20,6 +20,7 @@ import numpy as np
 from flyannot.classifiers import CLASSIFIERS
 from flyannot.errors import DataError, InputError
 from flyannot.features.pooling import NO_PATCH
+from flyannot.runtime.short_repr import short_repr
 
 
 @dataclass(frozen=True)
@@ -37,6 +38,8 @@ class Explanation:
     image: np.ndarray
     patch: np.ndarray
     contribution: np.ndarray
+
+    __repr__ = short_repr
 
     @property
     def total(self):

@@ -3,7 +3,8 @@
 import numpy as np
 
 from flyannot.classifiers.folds import gene_folds
-from flyannot.scores.metrics import auc_within_folds
+from flyannot.classifiers.scorer import HeldOut
+from flyannot.scores.metrics import pair_counts_by_fold
 
 
 def inner_folds(genes, n_folds, rng):
@@ -18,15 +19,39 @@ def choose_setting(cls, X, Y, genes, *, rng, options):
     `cls.fit_setting(X, Y, setting, *, rng, n_threads)` fits one.
     """
     folds = inner_folds(genes, options.n_folds, rng)
-    n_folds = int(folds.max()) + 1
-    fold_rngs, rng = rng.spawn(n_folds), rng.spawn(1)[0]
-    best, setting, held_out = -1.0, None, None
-    for candidate in cls.settings(len(X) - np.bincount(folds).max()):
-        values = _held_out_values(cls, (X, Y), folds, candidate, fold_rngs, options.n_threads)
-        area = mean_auc(values, Y, folds)
-        if area > best:
-            best, setting, held_out = area, candidate, values
-    return cls.fit_setting(X, Y, setting, rng=rng, n_threads=options.n_threads), held_out
+    fold_rngs, rng = rng.spawn(int(folds.max()) + 1), rng.spawn(1)[0]
+    settings = cls.settings(len(X) - np.bincount(folds).max())
+    candidates = [
+        _held_out_values(cls, (X, Y), folds, setting, fold_rngs, options.n_threads) for setting in settings
+    ]
+    chosen, held_out = choose_held_out(candidates, Y, folds)
+    scorer = cls.fit_setting(X, Y, settings[chosen], rng=rng, n_threads=options.n_threads)
+    options.on_terms(Y.shape[1])
+    return scorer, held_out
+
+
+def choose_held_out(candidates, Y, folds, *, margin=0.0):
+    """The setting with the best mean AUC within folds.
+
+    Parameters
+    ----------
+    candidates : list of float arrays (n_rows, n_terms), for every setting the values of rows by the scorer
+        that was fitted without the row's fold
+    Y : bool array (n_rows, n_terms)
+    folds : int array (n_rows,)
+    margin : the first setting stays unless another is better by more than this
+
+    Returns
+    -------
+    chosen : int, the number of the setting; of equally good ones the first
+    held_out : HeldOut
+    """
+    counts = [_counts_of_terms(values, Y, folds) for values in candidates]
+    chosen, scored = _best(counts, margin), np.empty(Y.shape)
+    for number, fold in enumerate(np.unique(folds)):
+        others = _best([np.delete(one, number, axis=2) for one in counts], margin)
+        scored[folds == fold] = candidates[others][folds == fold]
+    return chosen, HeldOut(candidates[chosen], scored, np.repeat(folds[:, None], Y.shape[1], axis=1))
 
 
 def _held_out_values(cls, rows, folds, setting, rngs, n_threads):
@@ -40,8 +65,17 @@ def _held_out_values(cls, rows, folds, setting, rngs, n_threads):
     return values
 
 
-def mean_auc(values, truth, folds):
+def _counts_of_terms(values, Y, folds):
+    """Ordered pairs and all pairs: (n_terms, 2, n_folds)."""
+    return np.array([pair_counts_by_fold(v, t, folds) for v, t in zip(values.T, Y.T)])
+
+
+def _best(counts, margin):
+    areas = [_mean_auc(*one.sum(axis=2).T) for one in counts]
+    return int(np.argmax([areas[0] + margin, *areas[1:]]))
+
+
+def _mean_auc(ordered, n_pairs):
     """Over the terms for which some fold has both classes; 0 if there is none."""
-    areas = [auc_within_folds(v, t, folds) for v, t in zip(values.T, truth.T)]
-    areas = [area for area in areas if area is not None]
-    return float(np.mean(areas)) if areas else 0.0
+    has = n_pairs > 0
+    return float(np.mean(ordered[has] / n_pairs[has])) if has.any() else 0.0

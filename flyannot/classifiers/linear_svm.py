@@ -23,10 +23,10 @@ from functools import partial
 import numpy as np
 
 from flyannot.classifiers.folds import stratified_gene_folds
+from flyannot.classifiers.inner_choice import choose_held_out
 from flyannot.classifiers.liblinear import fit_liblinear, liblinear_bytes
-from flyannot.classifiers.scorer import LinearScorer
+from flyannot.classifiers.scorer import HeldOut, LinearScorer
 from flyannot.runtime.memory import require_bytes
-from flyannot.scores.metrics import auc_within_folds
 
 CS = (0.01, 0.1, 1.0, 10.0)  # what C is chosen from; of equally good ones the smaller
 
@@ -46,14 +46,17 @@ class LinearSvm(LinearScorer):
         seed = int(rng.integers(2**63))
         coordinates, back = _own_basis(X)
         train = partial(_train_term, coordinates, genes=genes, seed=seed, n_folds=options.n_folds)
-        pool = ThreadPoolExecutor(options.n_threads)  # liblinear releases the interpreter
+        pool, trained = ThreadPoolExecutor(options.n_threads), []  # liblinear releases the interpreter
         try:
-            trained = list(pool.map(train, Y.T))
+            for one in pool.map(train, Y.T):
+                trained.append(one)
+                options.on_terms(1)
         finally:
             pool.shutdown(wait=False, cancel_futures=True)  # a signal does not wait for liblinear
         weights, intercept = zip(*(back(*one[:2]) for one in trained))
-        C, held_out = [one[2] for one in trained], [one[3] for one in trained]
-        return cls(np.array(weights), np.array(intercept), np.array(C)), np.array(held_out).T
+        C = [one[2] for one in trained]
+        held_out = (np.hstack(arrays) for arrays in zip(*(vars(one[3]).values() for one in trained)))
+        return cls(np.array(weights), np.array(intercept), np.array(C)), HeldOut(*held_out)
 
 
 def training_bytes(n_rows, n_features, n_terms, n_threads=1):
@@ -97,17 +100,13 @@ def _own_basis(X):
 
 
 def _train_term(A, positive, *, genes, seed, n_folds):
-    """Weights, intercept, C, and the held-out values of one term in the coordinates A."""
+    """Weights, intercept, C, and what was held out, of one term in the coordinates A."""
     n_positive = len(np.unique(genes[positive]))
     n_folds = min(n_folds, n_positive, len(np.unique(genes)) - n_positive)
     folds = stratified_gene_folds(genes, positive, n_folds, np.random.default_rng(seed))
-    best, C, held_out = -1.0, None, None
-    for candidate in CS:  # strictly better only
-        values = _held_out_values(A, positive, folds, candidate)
-        area = auc_within_folds(values, positive, folds)
-        if area > best:
-            best, C, held_out = area, candidate, values
-    return *fit_liblinear(A, positive, C), C, held_out
+    candidates = [_held_out_values(A, positive, folds, C)[:, None] for C in CS]
+    chosen, held_out = choose_held_out(candidates, positive[:, None], folds)
+    return *fit_liblinear(A, positive, CS[chosen]), CS[chosen], held_out
 
 
 def _held_out_values(A, positive, folds, C):

@@ -6,8 +6,10 @@ import numpy as np
 
 from flyannot.classifiers import CLASSIFIERS
 from flyannot.classifiers.calibration import calibrate, sigmoid, threshold_at
+from flyannot.classifiers.evidence import genes_of_terms, held_out_aucs
 from flyannot.classifiers.scorer import FitOptions, Scorer
 from flyannot.errors import DataError, InputError
+from flyannot.runtime.short_repr import short_repr
 
 PER_TERM = {  # as the arrays of a scorer: their types and dimensions
     "threshold": ("f", ("n_terms",)),
@@ -15,6 +17,10 @@ PER_TERM = {  # as the arrays of a scorer: their types and dimensions
     "offset": ("f", ("n_terms",)),
     "n_groups": ("i", ("n_terms",)),
     "n_positive": ("i", ("n_terms",)),
+    "n_genes": ("i", ("n_terms",)),
+    "auc": ("f", ("n_terms",)),
+    "auc_low": ("f", ("n_terms",)),
+    "auc_high": ("f", ("n_terms",)),
 }
 
 
@@ -24,7 +30,10 @@ class Model:
     offset))).
 
     method : its name; scorer : what gives the decision values
-    threshold, slope, offset : float64 (n_terms,); n_groups, n_positive : int32 (n_terms,)
+    threshold, slope, offset : float64 (n_terms,)
+    n_groups, n_positive : int32 (n_terms,), the groups that it was fitted on, and those with the term
+    n_genes : int32 (n_terms,), the genes with the term
+    auc, auc_low, auc_high : float64 (n_terms,), as `flyannot.classifiers.evidence.held_out_aucs`
     """
 
     method: str
@@ -34,6 +43,12 @@ class Model:
     offset: np.ndarray
     n_groups: np.ndarray
     n_positive: np.ndarray
+    n_genes: np.ndarray
+    auc: np.ndarray
+    auc_low: np.ndarray
+    auc_high: np.ndarray
+
+    __repr__ = short_repr
 
     def decision_values(self, X, n_threads=1):
         """The decision value of every row for every term, as `flyannot.classifiers.scorer.Scorer`'s."""
@@ -47,13 +62,18 @@ class Model:
         """Yes or no, bool, for decision values, of one shape with them."""
         return values > self.threshold
 
+    @property
+    def threshold_probability(self):
+        """The probability above which the answer is yes, (n_terms,)."""
+        return self.probabilities(self.threshold)
+
     def near_threshold(self, values, margin):
         """Whether probabilities are at most `margin` from that at the term's threshold, bool, shape of
         values.
 
         A term of which nothing was learned (slope 0) has one probability: it is always near.
         """
-        return np.abs(self.probabilities(values) - self.probabilities(self.threshold)) <= margin
+        return np.abs(self.probabilities(values) - self.threshold_probability) <= margin
 
     def arrays(self):
         """All that the model is but its method, by name: integer and floating arrays, none of text or
@@ -107,17 +127,20 @@ def fit_model(method, X, Y, genes, *, rng, options=None):
     X, Y, genes = np.asarray(X), np.asarray(Y, bool), np.asarray(genes)
     _check(X, Y, genes, options)
     scorer, held_out = scorer_class.fit(X, Y, genes, rng=rng, options=options)
-    pairs = list(zip(held_out.T, Y.T))
+    pairs = list(zip(held_out.values.T, Y.T))
     slope, offset = np.array([calibrate(v, t) for v, t in pairs]).reshape(-1, 2).T
     threshold = np.array([threshold_at(v, t, options.operating_point) for v, t in pairs], float)
-    n_groups = np.full(len(pairs), len(Y), np.int32)
-    return Model(method, scorer, threshold, slope, offset, n_groups, Y.sum(axis=0).astype(np.int32))
+    n_groups, n_positive = np.full(len(pairs), len(Y), np.int32), Y.sum(axis=0).astype(np.int32)
+    n_genes, _ = genes_of_terms(Y, genes)
+    areas = held_out_aucs(held_out, Y, genes)
+    return Model(method, scorer, threshold, slope, offset, n_groups, n_positive, n_genes, *areas)
 
 
 def model_of_no_terms(n_features):
     """The model of a stage range in which no term can be trained: a linear SVM of none."""
     scorer = CLASSIFIERS["svm"](np.zeros((0, n_features)), np.zeros(0), np.zeros(0))
-    return Model("svm", scorer, *np.zeros((3, 0)), *np.zeros((2, 0), np.int32))
+    none = {name: np.zeros(0, np.int32 if kind == "i" else float) for name, (kind, _) in PER_TERM.items()}
+    return Model("svm", scorer, **none)
 
 
 def untrainable(positive, genes, needed=2):

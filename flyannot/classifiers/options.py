@@ -100,6 +100,6 @@ class ClassifyOptions(Options):
         more=True,
     )
 
-    def fit_options(self, n_threads):
-        """What a classifier is fitted with."""
-        return FitOptions(self.inner_folds, n_threads, self.operating_point)
+    def fit_options(self, n_threads, **more):
+        """What a classifier is fitted with; `more` as of `FitOptions`."""
+        return FitOptions(self.inner_folds, n_threads, self.operating_point, **more)

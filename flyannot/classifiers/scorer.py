@@ -1,11 +1,13 @@
 """What every classifier is: a frozen dataclass of arrays that gives decision values."""
 
-from dataclasses import dataclass, fields
+from collections.abc import Callable
+from dataclasses import dataclass, field, fields
 from typing import ClassVar
 
 import numpy as np
 
 from flyannot.classifiers.linear_values import linear_values
+from flyannot.runtime.short_repr import short_repr
 
 
 @dataclass(frozen=True)
@@ -14,11 +16,29 @@ class FitOptions:
 
     n_folds: inner folds at most, split by gene, that choose settings, thresholds and calibration.
     operating_point: what a threshold is for, as in `flyannot.classifiers.calibration.threshold_at`.
+    on_terms: called with a number of terms whenever so many more are fitted.
     """
 
     n_folds: int = 3
     n_threads: int = 1
     operating_point: tuple | None = None
+    on_terms: Callable = field(default=lambda n: None, compare=False)
+
+
+@dataclass(frozen=True)
+class HeldOut:
+    """Decision values of the training rows by scorers that did not learn from their genes.
+
+    All (n_rows, n_terms).
+    values : by the setting that was chosen; for thresholds and probabilities
+    scored : in each fold by the setting that the other folds alone would choose; for the AUC, because that of
+        the best of several settings is flattered by chance
+    folds : int, the inner fold of each row
+    """
+
+    values: np.ndarray
+    scored: np.ndarray
+    folds: np.ndarray
 
 
 @dataclass(frozen=True)
@@ -29,9 +49,12 @@ class Scorer:
     # name -> (kinds of type, dimensions) as in `flyannot.store.schema`; n_terms, n_features known
     ARRAYS: ClassVar[dict[str, tuple[str, tuple]]] = {}
 
+    def __init_subclass__(cls):
+        cls.__repr__ = short_repr  # type: ignore[method-assign]  # a dataclass would make its own: all numbers
+
     @classmethod
     def fit(cls, X, Y, genes, *, rng, options):
-        """Fit all terms.
+        """Fit all terms, and tell `options.on_terms` of each.
 
         Parameters
         ----------
@@ -44,8 +67,7 @@ class Scorer:
         Returns
         -------
         scorer : an object of this class, fitted on all rows
-        held_out : float64 array (n_rows, n_terms), values of rows by scorers that did not learn from their
-        genes
+        held_out : HeldOut
         """
         raise NotImplementedError
 
@@ -61,12 +83,12 @@ class Scorer:
 
     def arrays(self):
         """The arrays by name."""
-        return {field.name: getattr(self, field.name) for field in fields(self)}
+        return {one.name: getattr(self, one.name) for one in fields(self)}
 
     @classmethod
     def from_arrays(cls, arrays):
         """What `arrays` gave, as a scorer again."""
-        return cls(**{field.name: np.asarray(arrays[field.name]) for field in fields(cls)})
+        return cls(**{one.name: np.asarray(arrays[one.name]) for one in fields(cls)})
 
 
 @dataclass(frozen=True)

@@ -5,6 +5,7 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from flyannot.features.groups import Groups, group_features, groups_of, mean_features, normalise_features
+from flyannot.runtime.short_repr import short_repr
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -20,12 +21,16 @@ class LabelledRows:
     terms: list
     reasons: list | None = None
 
+    __repr__ = short_repr
+
 
 @dataclass(frozen=True, kw_only=True)
 class TrainingSet(LabelledRows):
     """The annotated `groups` of a stage range as rows."""
 
     groups: Groups
+
+    __repr__ = short_repr
 
     def __len__(self):
         return len(self.X)

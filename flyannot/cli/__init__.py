@@ -61,7 +61,7 @@ def group():
     \b
     Example:
         flyannot synthesize -o embryos
-        flyannot run demo.toml --data-set embryos --output results
+        flyannot run configs/demo.toml --data-set embryos --output results
     """
 
 

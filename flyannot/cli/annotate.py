@@ -1,9 +1,8 @@
 """flyannot annotate: a model and new images to terms."""
 
-from pathlib import Path
-
 import click
 
+from flyannot.cli.shared.argument_order import FileArgument
 from flyannot.cli.shared.options import (
     IN_FILE,
     Command,
@@ -20,8 +19,8 @@ from flyannot.steps.options import AnnotateOptions, RunOptions, Selection
 
 
 @click.command("annotate", cls=Command)
-@click.argument("model", type=IN_FILE)
-@click.argument("images", type=click.Path(path_type=Path), nargs=-1, required=True)
+@click.argument("model", cls=FileArgument, holds="model", type=IN_FILE)
+@click.argument("images", cls=FileArgument, holds="images", type=IN_FILE, nargs=-1, required=True)
 @out_option("predictions")
 @click.option(
     "--stage-range", type=ParsedBy(StageRange()),
@@ -35,7 +34,11 @@ def command(model, images, out, stage_range, options, selection, run, shard, for
 
     MODEL comes from `flyannot train`. IMAGES is a data set folder (with images.csv; images of one gene
     in one stage range are taken together), or, with --stage-range, a plain folder or single image
-    files (each taken separately). Beside the output, NAME.csv lists every term with its probability.
+    files (each taken separately). Beside the output NAME.h5, NAME.csv lists every term with its probability.
+
+    The answer is yes where the probability is above the threshold of the term, which stands beside it and is
+    low for a rare term; to choose otherwise, train with --operating-point. n_genes and auc say how far to
+    trust the term: how many genes it was learned from, and how well it was told apart in cross-validation.
 
     \b
     Example:

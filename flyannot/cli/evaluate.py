@@ -6,6 +6,7 @@ import click
 from click.core import ParameterSource
 
 from flyannot.classifiers.options import ClassifyOptions
+from flyannot.cli.shared.argument_order import FileArgument
 from flyannot.cli.shared.options import IN_FILE, OUT_FILE, Command, execution_of, seed_option, takes
 from flyannot.errors import InputError
 from flyannot.options import kebab
@@ -13,8 +14,11 @@ from flyannot.steps.options import EvaluateOptions, RunOptions, Selection
 
 
 @click.command("evaluate", cls=Command)
-@click.argument("scored", type=IN_FILE, nargs=-1, required=True, metavar="FEATURES|PREDICTIONS...")
-@click.argument("annotations", type=IN_FILE)
+@click.argument(
+    "scored", cls=FileArgument, holds=("features", "predictions", "images"), type=IN_FILE, nargs=-1,
+    required=True, metavar="FEATURES|PREDICTIONS...",
+)  # fmt: skip
+@click.argument("annotations", cls=FileArgument, holds="annotations", type=IN_FILE)
 @click.option(
     "--model", type=IN_FILE,
     help="Cross-validate as this model was trained on FEATURES: its options, seed and stage "
@@ -34,7 +38,7 @@ def command(scored, annotations, model, json_file, options, classify, selection,
     With FEATURES (from `flyannot pool`) a model is trained and tested by cross-validation, split by
     gene over all stage ranges at once. With PREDICTIONS (from `flyannot annotate`) these are scored as
     they are: a held-out test, if the model has never seen their genes. A term that cannot be evaluated
-    is listed with the reason and enters no average.
+    is listed with the reason and enters no average; where that is every term, the exit code is 1.
 
     \b
     Example:
@@ -49,6 +53,7 @@ def command(scored, annotations, model, json_file, options, classify, selection,
         evaluation_of_model,
         read_scores,
     )
+    from flyannot.steps.nothing_evaluated import nothing_evaluated
     from flyannot.steps.tasks import carry_out
 
     execution = execution_of(run=run)
@@ -61,7 +66,7 @@ def command(scored, annotations, model, json_file, options, classify, selection,
             stage_ranges=selection.stage_range,
         )  # fmt: skip
     if json_file is None or str(json_file) == "-":
-        result = evaluate_files(evaluation, execution.jobs)
+        result = evaluate_files(evaluation, execution.jobs, execution.progress)
     else:
         carry_out(evaluate_task(evaluation, json_file), execution)
         result = read_scores(json_file)
@@ -69,6 +74,8 @@ def command(scored, annotations, model, json_file, options, classify, selection,
     click.echo(
         scores_json(result).rstrip() if is_printed else format_table(result, synthetic=result["synthetic"])
     )
+    if nothing := nothing_evaluated(result):
+        raise nothing
 
 
 def _refuse_options_of_the_model():

@@ -11,6 +11,7 @@ _HELP = """Write what FILE holds for other tools.
     \b
     {formats}
 
+    xlsx, which takes the package xlsxwriter, is for Excel: that makes dates of the stage ranges of a CSV.
     parquet and anndata take packages of those names. Spreadsheets run cells that begin with = + - or @: in
     csv and tsv such text gets an apostrophe in front; numbers stay numbers. In mat files atoms are columns,
     as in SPAMS; elsewhere they are rows.

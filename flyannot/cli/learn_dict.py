@@ -25,8 +25,8 @@ def command(descriptors, out, options, selection, seed, force):
     """Learn one dictionary per stage range, or one that they share.
 
     DESCRIPTORS comes from `flyannot extract` (several files count as one); the output goes to
-    `flyannot pool`. Every epoch prints a line, and NAME.trace.csv beside the output keeps them.
-    Interrupted learning continues after its last finished epoch.
+    `flyannot pool`. Every epoch prints a line; with -v its objective, gap and non-zeros, which
+    NAME.trace.csv beside the output keeps. Interrupted learning continues after its last finished epoch.
 
     \b
     Example:

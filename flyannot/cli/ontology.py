@@ -4,12 +4,13 @@ import sys
 
 import click
 
+from flyannot.cli.shared.argument_order import FileArgument
 from flyannot.cli.shared.options import IN_FILE, Command, log
 
 
 @click.command("ontology", cls=Command)
-@click.argument("annotations", type=IN_FILE)
-@click.argument("obo", type=IN_FILE, nargs=-1, required=True)
+@click.argument("annotations", cls=FileArgument, holds="annotations", type=IN_FILE)
+@click.argument("obo", cls=FileArgument, holds="ontology", type=IN_FILE, nargs=-1, required=True)
 def command(annotations, obo):
     """Look up the terms of a table of annotations, and stage ranges, in ontologies.
 
@@ -27,7 +28,7 @@ def command(annotations, obo):
     from flyannot.runtime.csv_table import write_csv_rows
 
     ontology = read_ontology(*obo)
-    matches = matches_of(ontology, read_annotations(annotations))
+    matches = matches_of(ontology, read_annotations(annotations, known=ontology.names()))
     rows = [(m.term, m.id, m.name, m.how, " ".join(m.consider)) for m in matches]
     rows += [
         (f"stages {s}", " ".join(ids), "", "stage" if ids else "", "")

@@ -2,6 +2,7 @@
 
 import click
 
+from flyannot.cli.shared.argument_order import FileArgument
 from flyannot.cli.shared.options import (
     IN_FILE,
     Command,
@@ -17,8 +18,8 @@ from flyannot.steps.options import RunOptions, Selection
 
 
 @click.command("pool", cls=Command)
-@click.argument("descriptors", type=IN_FILE, nargs=-1, required=True)
-@click.argument("dictionary", type=IN_FILE)
+@click.argument("descriptors", cls=FileArgument, holds="descriptors", type=IN_FILE, nargs=-1, required=True)
+@click.argument("dictionary", cls=FileArgument, holds="dictionary", type=IN_FILE)
 @out_option("features")
 @takes(options=PoolOptions, selection=(Selection, ["stage_range"]), run=RunOptions)
 @shard_option

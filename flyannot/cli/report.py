@@ -15,15 +15,18 @@ from flyannot.steps.options import ReportOptions
 )
 @click.option(
     "--data-set", type=click.Path(path_type=Path),
-    help="The data set folder, for images and curated terms; by default the one that the run used.",
+    help="The data set folder, for pictures and curated terms, or a folder of pictures. By default the one "
+    "that the run used, else the one near RUN that has them.",
 )  # fmt: skip
 @takes(options=ReportOptions)
 def command(run, out, data_set, options):
     """Write a page with all that a run found: open it in any browser.
 
-    RUN is the output folder of `flyannot run`. The page shows every gene's images, predicted and curated
-    terms, and what in the images supports each; the scores with their curves; the dictionary; and how
-    all of it was made. It needs no network. When it would pass 20 MB, its images lie in a folder beside it.
+    RUN is the output folder of `flyannot run`, or the folder with the files of the steps, under the names
+    that `run` gives them (predictions.h5, model.h5 and so on). The page shows every gene's images, predicted
+    and curated terms, and what in the images supports each; the scores with their curves; the dictionary;
+    and how all of it was made. It needs no network. When it would pass 20 MB, its images lie in a folder
+    beside it.
 
     \b
     Example:

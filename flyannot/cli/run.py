@@ -28,15 +28,18 @@ def command(config, data_set, output, settings, dry_run):
 
     \b
     Example:
-        flyannot run demo.toml --data-set embryos --output results --dry-run
+        flyannot run configs/demo.toml --data-set embryos --output results --dry-run
     """
     from flyannot.report.build import report_task
     from flyannot.scores.table import format_table
     from flyannot.steps.configuration import read_configuration, write_record
     from flyannot.steps.evaluate import read_scores
+    from flyannot.steps.nothing_evaluated import nothing_evaluated
     from flyannot.steps.run import carry_out_all, plan_all, steps_of
+    from flyannot.steps.run_checks import check_run
 
     configuration = read_configuration(config, data_set=data_set, output=output, settings=settings)
+    check_run(configuration)
     steps = steps_of(configuration, report_task)
     if dry_run:
         found = plan_all(steps)
@@ -46,10 +49,19 @@ def command(config, data_set, output, settings, dry_run):
             log.info("all is up to date")
         return 0
     write_record(configuration)
-    code = 0
+    code, n_made, nothing = 0, 0, None
     for step, outcome in carry_out_all(steps, execution_of(run=configuration.options["run"])):
-        code = max(code, finish(outcome))
+        code, n_made = max(code, finish(outcome)), n_made + outcome.made
         if step == "evaluate":
             result = read_scores(outcome.path)
-            click.echo(format_table(result, synthetic=result["synthetic"]))
+            nothing = nothing_evaluated(result)
+            if outcome.made:
+                click.echo(format_table(result, synthetic=result["synthetic"]))
+    if nothing:  # the report is made all the same
+        raise nothing
+    page = outcome.path
+    if n_made:
+        log.info("done: open %s in a browser; the scores are in %s", page, page.with_name("scores.json"))
+    else:
+        log.info("all is up to date: the report is %s", page)
     return code

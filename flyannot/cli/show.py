@@ -9,17 +9,21 @@ from flyannot.cli.shared.options import IN_FILE, Command, json_option
 
 @click.command("show", cls=Command)
 @click.argument("file", type=IN_FILE)
+@click.option("--header", is_flag=True, help="Of models and predictions too, what they were made from.")
 @json_option
-def command(file, as_json):
+def command(file, header, as_json):
     """Print what FILE holds, stage range by stage range, and what it was made from.
+
+    Of a model and of predictions: every term with the number of genes that it was learned from, the threshold
+    of its answers, and how well it was told apart in cross-validation.
 
     \b
     Example:
         flyannot show model.h5
     """
-    from flyannot.store.description import contents_of_file, describe_file
+    from flyannot.steps.learned_terms import contents, show
 
     if as_json:
-        click.echo(json.dumps(contents_of_file(file), indent=1, ensure_ascii=False))
+        click.echo(json.dumps(contents(file), indent=1, ensure_ascii=False))
     else:
-        click.echo(describe_file(file))
+        click.echo(show(file, header=header))

@@ -3,6 +3,7 @@
 import click
 
 from flyannot.cli.shared.options import OUT_FOLDER, Command, log, seed_option, takes
+from flyannot.cli.shared.progress import Progress
 from flyannot.dataset.synthetic import SynthesizeOptions
 
 
@@ -23,5 +24,5 @@ def command(folder, options, seed, force):
     """
     from flyannot.dataset.synthetic.generate import synthesize
 
-    made = synthesize(folder, options, seed=seed, force=force)
+    made = synthesize(folder, options, seed=seed, force=force, progress=Progress())
     log.info("wrote %s: %s", folder, ", ".join(f"{n:,} {what}" for what, n in made.items()))

@@ -30,7 +30,7 @@ def command(files, as_json):
         try:
             one["kind"] = verify_stored(path)
         except FlyannotError as error:
-            one |= {"whole": False, "error": str(error), "fix": error.fix}
+            one |= {"whole": False, "error": error.message, "fix": error.fix}
             worst = max(worst, error.exit_code)
         found.append(one)
         if not as_json:

@@ -1,7 +1,13 @@
 """How far the images and the annotations of a data set cover each other."""
 
+import re
+from collections import defaultdict
+
 from flyannot.dataset.folder import Image
+from flyannot.dataset.table_warnings import named
 from flyannot.stage_ranges import STAGE_RANGES
+
+_SIGNS = re.compile(r"[\W_]+")
 
 
 def notes_on_columns(columns_of, annotations):
@@ -11,8 +17,7 @@ def notes_on_columns(columns_of, annotations):
         for stage_range, columns in columns_of.items()
         for name, gene, fbgn, group in zip(*(columns[c] for c in ("image", "gene", "fbgn", "group")))
     ]
-    counts = count_coverage(images, annotations)
-    return coverage_notes({s: counts[s] for s in columns_of})
+    return coverage_notes(images, annotations, list(columns_of))
 
 
 def count_coverage(images, annotations=None):
@@ -38,16 +43,52 @@ def count_coverage(images, annotations=None):
     return counts
 
 
-def coverage_notes(counts):
-    """One line for every stage range where images and annotations do not cover each other; no error."""
+def coverage_notes(images, annotations, stage_ranges=STAGE_RANGES):
+    """What images and annotations lack of each other: a line each, with counts and the first names; no error.
+
+    A gene without an image that differs from one with images in capitals or signs only comes first.
+    """
+    counts = count_coverage(images, annotations)
+    absent = {s: n["n_genes_without_images"] for s, n in counts.items() if s in stage_ranges}
+    bare = {s: (n["n_groups"] - n["n_annotated_groups"], n["n_groups"]) for s, n in counts.items()}
     lines = []
-    for stage_range, n in counts.items():
-        if n["n_genes_without_images"]:
-            lines.append(f"{stage_range}: {n['n_genes_without_images']} annotated genes without an image")
-        if n["n_groups"] > n["n_annotated_groups"]:
-            missing = n["n_groups"] - n["n_annotated_groups"]
-            lines.append(f"{stage_range}: {missing} of {n['n_groups']} groups without annotation")
+    if any(absent.values()):
+        where = ", ".join(f"{n:,} in {s}" for s, n in absent.items() if n)
+        names = _genes_without_images(images, annotations, stage_ranges)
+        lines.append(f"annotated genes without an image: {where} ({named(names)})")
+    if any(n for n, _ in bare.values()):
+        where = ", ".join(f"{n:,} of {n_all:,} in {s}" for s, (n, n_all) in bare.items() if n)
+        lines.append(f"groups without annotation: {where} ({named(_bare_groups(images, annotations))})")
     return lines
+
+
+def _genes_without_images(images, annotations, stage_ranges):
+    """The genes that are annotated where they have no image, those with a suggestion first."""
+    symbols = {gene_id: symbol for symbol, ids in annotations.genes_by_symbol.items() for gene_id in ids}
+    here = {(annotations.gene_id(i.gene, i.fbgn), i.stage_range) for i in images}
+    absent = sorted({g for g, s in annotations.terms_by_gene.keys() - here if s in stage_ranges})
+    alike = defaultdict(set)
+    for image in images:
+        alike[_plain(image.gene)].add((image.gene, image.fbgn))
+    hinted, others = [], []
+    for gene_id in absent:
+        symbol = symbols[gene_id]
+        has_number = symbol != gene_id  # two FlyBase numbers are two genes, however they are written
+        close = sorted(g for g, fbgn in alike[_plain(symbol)] if g != symbol and not (fbgn and has_number))
+        if close:
+            hinted.append(f'{symbol}: did you mean "{close[0]}"?')
+        else:
+            others.append(symbol)
+    return hinted + others
+
+
+def _bare_groups(images, annotations):
+    bare = (i for i in images if annotations.terms_of(i.gene, i.stage_range, i.fbgn) is None)
+    return list(dict.fromkeys(i.gene or i.group for i in bare))
+
+
+def _plain(symbol):
+    return _SIGNS.sub("", symbol.casefold())
 
 
 def _count(images, wanted, annotations):

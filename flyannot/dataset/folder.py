@@ -5,19 +5,30 @@ Delta, *dl* is dorsal) and can belong to two FlyBase numbers.  A group is all im
 in one stage range; the group name is the gene unless the column `group` says otherwise.
 """
 
-import os
-import unicodedata
+import logging
 from collections import Counter, defaultdict
 from dataclasses import dataclass, field
 from pathlib import Path
 
+from flyannot.dataset.image_paths import ImagePaths
+from flyannot.dataset.table_paths import ANNOTATIONS, IMAGES, table_of
+from flyannot.dataset.table_warnings import TermCells, warn_of_genes, warn_of_terms
 from flyannot.errors import InputError
 from flyannot.runtime.csv_table import read_table, write_table
-from flyannot.stage_ranges import parse_stage_range
+from flyannot.runtime.short_repr import short_repr
+from flyannot.stage_ranges import note_on_stages, parse_stage_range
+
+log = logging.getLogger("flyannot")
 
 _IMAGE_COLUMNS = ("image", "gene", "stage_range")
 _MORE_IMAGE_COLUMNS = ("view", "fbgn", "group", "source")
 _ANNOTATION_COLUMNS = ("gene", "stage_range", "term")
+_MEANT = {  # what else these columns are called
+    "image": ("file", "filename", "file_name", "path", "picture", "images", "image_file", "image_name"),
+    "gene": ("symbol", "gene_symbol", "gene_name", "genes", "name"),
+    "stage_range": ("stage", "stages", "stageranges", "stagerange", "stage_ranges"),
+    "term": ("terms", "annotation", "annotations", "label", "anatomy", "anatomical_term"),
+}
 
 
 @dataclass(frozen=True, slots=True)
@@ -51,7 +62,7 @@ def read_images(folder_or_csv):
 
     A path is relative to the table, or to the folder `images` beside it when nothing of that name lies
     next to the table.  Absolute paths and `..` are accepted: images are only read, and no output is
-    named after them.  A missing image is no error here: whoever reads it lists it.
+    named after them.  A missing image is no error here, but named in the log; whoever reads it lists it.
 
     Parameters
     ----------
@@ -67,16 +78,19 @@ def read_images(folder_or_csv):
         With file, line and column: see `read_table`; an unknown stage range; an image named twice; a
         symbol without FlyBase number although the table gives it two; a group of two genes.
     """
-    table = _table_of(folder_or_csv, "images.csv")
-    path_of, stage_range_of = _ImagePaths(table.parent), _StageRanges(table)
+    table = table_of(Path(folder_or_csv).absolute(), IMAGES)
+    path_of, stage_range_of = ImagePaths(table.parent), _StageRanges(table)
     images, lines = [], []
-    for line, cells in read_table(table, _IMAGE_COLUMNS, _MORE_IMAGE_COLUMNS):
+    for line, cells in read_table(table, _IMAGE_COLUMNS, _MORE_IMAGE_COLUMNS, meant=_MEANT):
         name, gene, stage_range, view, fbgn, group, source = cells
         stage_range = stage_range_of(stage_range, line)
-        images.append((path_of(name), name, gene, stage_range, view, fbgn, group, source))
+        images.append((path_of(name, line), name, gene, stage_range, view, fbgn, group, source))
         lines.append(line)
     if not images:
         raise InputError(f"{table} names no image", fix="add one row per image")
+    stage_range_of.note()
+    warn_of_genes(table, [image[2] for image in images], lines)
+    path_of.warn(table)
     _require_distinct(table, lines, (image[0] for image in images))
     fbgns = _complete_fbgns(table, lines, [(image[2], image[5]) for image in images])
     return _grouped(table, lines, images, fbgns)
@@ -93,6 +107,8 @@ class Annotations:
     terms_by_gene: dict  # (gene_id, stage range) -> frozenset of terms
     genes_by_symbol: dict  # symbol -> set of gene_id
     _gene_ids: set = field(init=False, repr=False)
+
+    __repr__ = short_repr
 
     def __post_init__(self):
         object.__setattr__(self, "_gene_ids", set().union(*self.genes_by_symbol.values()))
@@ -121,33 +137,48 @@ class Annotations:
         )
 
 
-def read_annotations(folder_or_csv):
+def read_annotations(folder_or_csv, *, known=()):
     """The terms of a data set.  Rows that repeat another are ignored; terms keep their case.
+
+    What is probably wrong is said in the log: see `flyannot.dataset.table_warnings`.
 
     Parameters
     ----------
     folder_or_csv : path of a data set folder, or of its `annotations.csv` (gene, stage_range, term and
         optionally fbgn)
+    known : terms that are right, besides BDGP's
 
     Raises
     ------
     InputError
         As `read_images`.
     """
-    table = _table_of(folder_or_csv, "annotations.csv")
-    stage_range_of = _StageRanges(table)
+    table = table_of(Path(folder_or_csv).absolute(), ANNOTATIONS)
+    stage_range_of, term_cells = _StageRanges(table), TermCells(table)
     rows, lines = [], []
-    for line, (gene, stage_range, term, fbgn) in read_table(table, _ANNOTATION_COLUMNS, ("fbgn",)):
-        rows.append((gene, fbgn, stage_range_of(stage_range, line), " ".join(term.split())))
-        lines.append(line)
+    for line, cells in read_table(table, _ANNOTATION_COLUMNS, ("fbgn",), meant=_MEANT):
+        gene, stage_range, cell, fbgn = cells
+        stage_range = stage_range_of(stage_range, line)
+        for term in term_cells.terms(cell, line):
+            rows.append((gene, fbgn, stage_range, term))
+            lines.append(line)
     if not rows:
         raise InputError(f"{table} holds no term", fix="add one row per gene, stage range and term")
+    stage_range_of.note()
+    term_cells.warn()
+    warn_of_genes(table, [row[0] for row in rows], lines)
     terms, genes = defaultdict(set), defaultdict(set)
     fbgns = _complete_fbgns(table, lines, [row[:2] for row in rows])
     for (gene, _, stage_range, term), fbgn in zip(rows, fbgns):
         terms[fbgn or gene, stage_range].add(term)
         genes[gene].add(fbgn or gene)
+    warn_of_terms(table, terms.values(), known)
     return Annotations({key: frozenset(found) for key, found in terms.items()}, dict(genes))
+
+
+def annotations_table(path):
+    """The table of annotations that a path names: itself, or in a data set folder its `annotations.csv`."""
+    return table_of(path, ANNOTATIONS)
 
 
 def write_images_csv(path, rows):
@@ -174,49 +205,6 @@ def printable(text):
     return "".join(c if c.isprintable() else c.encode("unicode_escape").decode() for c in text)
 
 
-def _table_of(folder_or_csv, name):
-    path = Path(folder_or_csv).absolute()
-    return path / name if path.is_dir() else path
-
-
-class _ImagePaths:
-    """The path of every image that a table in `folder` names; one listing per folder, no look at files.
-
-    A name is relative to the table, or to the folder `images` beside it when nothing of that name lies
-    next to the table.  What is nowhere would lie next to the table.  macOS stores names in another Unicode
-    form than most tables; either form is found.
-    """
-
-    def __init__(self, folder):
-        self._folder, self._places = folder, {}
-
-    def __call__(self, name):
-        """The normal absolute path, as text."""
-        head, slash, tail = name.rpartition("/")
-        head += slash
-        if head not in self._places:
-            self._places[head] = [self._listed(head), self._listed(os.path.join("images", head))]
-        for folder, names in self._places[head]:
-            if stored := names.get(tail) or (not tail.isascii() and names.get(_composed(tail))):
-                return folder + stored
-        absent = self._places[head][0][0] + tail
-        return os.path.normpath(absent) if tail in ("", ".", "..") else absent
-
-    def _listed(self, below):
-        """A folder, ending in a slash, and its names by themselves and composed; none if it is none."""
-        folder = os.path.normpath(os.path.join(self._folder, below))
-        try:
-            names = os.listdir(folder)
-        except OSError:
-            names = []
-        stored = {_composed(name): name for name in names} | {name: name for name in names}
-        return os.path.join(folder, ""), stored
-
-
-def _composed(name):
-    return unicodedata.normalize("NFC", name)
-
-
 class _StageRanges:
     """`parse_stage_range` for one table: each spelling is parsed once, and errors name the line."""
 
@@ -229,8 +217,13 @@ class _StageRanges:
                 self._known[text] = parse_stage_range(text)
             except InputError as error:
                 where = f'{self._table}, line {line}, column "stage_range"'
-                raise InputError(f"{where}: {error}", fix=error.fix) from None
+                raise InputError(f"{where}: {error.message}", fix=error.fix) from None
         return self._known[text]
+
+    def note(self):
+        """Say what stages were taken for."""
+        if found := note_on_stages(self._known):
+            log.info("note: %s: %s", self._table.name, found)
 
 
 def _require_distinct(table, lines, paths):

@@ -71,6 +71,10 @@ class Ontology:
         for text, scope in entry.synonyms:
             (exact if scope == "EXACT" else others)[text].append(entry)
 
+    def names(self):
+        """Every name and synonym in use: a set."""
+        return {name for known in self._names[:3] for name in known}
+
     def match(self, term, prefix=ANATOMY):
         """The Match of a term among the ids with a prefix.
 

@@ -4,6 +4,7 @@ import os
 from pathlib import Path
 
 from flyannot.dataset.folder import Image, printable, read_images
+from flyannot.dataset.table_paths import IMAGES, TABLE_SUFFIXES, has_table, place_of_table
 from flyannot.errors import InputError, did_you_mean
 from flyannot.stage_ranges import STAGE_RANGES, parse_stage_range
 
@@ -33,12 +34,15 @@ def images_named(paths, stage_range=None):
             raise InputError(
                 f"{path} is not there", fix="name a data set folder, a folder of images, or images"
             )
-    if len(paths) == 1 and (first.suffix == ".csv" or (first / "images.csv").is_file()):
+    if len(paths) == 1 and (first.suffix.lower() in TABLE_SUFFIXES or has_table(first, IMAGES)):
         return read_images(first)
     if stage_range is None:
+        place = place_of_table(first, IMAGES) if first.is_dir() else None
         raise InputError(
-            f"{first} does not say its stage range",
-            fix="add --stage-range, or list the images in an images.csv",
+            f"{first} does not say its stage range" + (f", but {place} has an {IMAGES}" if place else ""),
+            fix=f"name {place}, or add --stage-range"
+            if place
+            else f"add --stage-range, or list the images in an {IMAGES}",
         )
     if len(paths) == 1 and first.is_dir():
         return read_folder(first, stage_range)
@@ -62,7 +66,7 @@ def read_folder(folder, stage_range):
     """
     folder = Path(folder)
     if not folder.is_dir():
-        raise InputError(f"no such folder: {folder}")
+        raise InputError(f"no such folder: {folder}", fix="name a folder of images")
     names = [name for name in sorted(os.listdir(folder)) if name.lower().endswith(SUFFIXES)]
     names = [name for name in names if not name.startswith(".")]
     if not names:
@@ -102,7 +106,10 @@ def select_images(images, *, views=(), stage_ranges=(), genes=()):
     named = sorted({name for image in images for name in (image.gene, image.fbgn) if name})
     for gene in genes:
         if gene not in named:
-            raise InputError(f'no image is of the gene "{gene}".{did_you_mean(gene, named)}')
+            raise InputError(
+                f'no image is of the gene "{gene}".{did_you_mean(gene, named)}',
+                fix="name it as images.csv does: capitals count",
+            )
     chosen = [
         i
         for i in images
@@ -113,8 +120,12 @@ def select_images(images, *, views=(), stage_ranges=(), genes=()):
     if not chosen:
         present = ", ".join(s for s in STAGE_RANGES if any(image.stage_range == s for image in images))
         raise InputError(
-            "no image is left after --view, --stage-range and --gene",
-            fix=f"the images are of stage range {present}"
-            + (f" and of view {', '.join(known)}" if known else ""),
+            f"no image is {_asked(views, stage_ranges, genes)}",
+            fix=f"choose from stage range {present}" + (f" and view {', '.join(known)}" if known else ""),
         )
     return chosen
+
+
+def _asked(views, stage_ranges, genes):
+    asked = (("of the gene", genes), ("of stage range", stage_ranges), ("of the view", views))
+    return " and ".join(f"{what} {' or '.join(names)}" for what, names in asked if names)

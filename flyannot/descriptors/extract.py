@@ -8,9 +8,11 @@ import numpy as np
 from flyannot.descriptors.intensity import intensity_features
 from flyannot.descriptors.options import patch_sides
 from flyannot.descriptors.patches import patch_centres, patch_corners, patch_std
+from flyannot.descriptors.quality import picture_warnings, standard_warnings
 from flyannot.descriptors.registration import NoEmbryo, registered_image
 from flyannot.descriptors.sift import dense_sift
-from flyannot.descriptors.standard_image import fitted_to_standard, quality_flags, read_grey
+from flyannot.descriptors.standard_image import fitted_to_standard, read_grey
+from flyannot.runtime.short_repr import short_repr
 
 
 @dataclass(frozen=True)
@@ -23,12 +25,17 @@ class Described:
     patch_px: np.ndarray
     n_candidates: int = 0  # patches before those of little contrast were dropped
 
+    __repr__ = short_repr
+
 
 def place(picture, size_px, *, options, warnings=None):
     """How a picture comes to its standard size, for `flyannot.descriptors.standard_image.read_picture`.
 
-    One in which no embryo is found is taken as it is; the list `warnings` then gets the reason.
+    One in which no embryo is found is taken as it is.  The list `warnings` gets the reason, and what else
+    may be wrong with the picture as it was taken.
     """
+    if warnings is not None:
+        warnings += picture_warnings(picture)
     if options.register == "none":
         return fitted_to_standard(picture, size_px)
     try:
@@ -51,8 +58,8 @@ def read_embryo(path, options):
     -------
     grey : float32 array of shape SIZE_PX
     quality_warnings : str, separated by commas
-        Those of `flyannot.descriptors.standard_image.quality_flags`, and "not registered" where no embryo
-        was found.
+        Those of `flyannot.descriptors.quality`, and "not registered" with the reason where no embryo was
+        found.
 
     Raises
     ------
@@ -61,7 +68,7 @@ def read_embryo(path, options):
     """
     warnings = []
     grey = read_grey(path, channel=options.channel, place=partial(place, options=options, warnings=warnings))
-    return grey, ", ".join([*quality_flags(grey), *warnings])
+    return grey, ", ".join([*standard_warnings(grey), *warnings])
 
 
 def describe(grey, options):
@@ -74,7 +81,7 @@ def describe(grey, options):
 
     Source
     ------
-    Lin et al., KDD 2014, section 5.1: 16 x 16 windows, SIFT, and "the patches with small standard
+    Lin et al., KDD 2014, section 5.1: patches of 16 x 16 pixels, SIFT, and "the patches with small standard
     deviations were discarded".  The paper gives neither stride nor threshold; ours are defaults.
     """
     sides, n_candidates, descriptors, centres_px = patch_sides(options.patch_px), 0, [], []

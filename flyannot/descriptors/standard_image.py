@@ -10,11 +10,6 @@ from flyannot.errors import InputError
 SIZE_PX = (128, 320)  # FlyExpress's standard (height, width)
 CHANNELS = {"grey": "L", "stain": "RGB"}  # and the mode in which Pillow gives what they are made of
 
-_ROUNDING = 0.01  # of scaling, in grey levels
-_LEAST_RANGE = 10.0  # grey levels between the 1st and 99th percentile of a picture worth coding
-_BORDER_TOLERANCE = 20.0  # grey levels around the background's
-_BORDER_FRACTION = 0.25  # of the border may leave the background: embryos touch it (real ones to 0.15)
-
 
 def read_grey(path, *, size_px=SIZE_PX, channel="grey", place=None):
     """The grey levels of one picture or of the stain in it, at the standard size.
@@ -53,32 +48,6 @@ def read_picture(path, mode, *, size_px=SIZE_PX, place=None):
         brings the one to the other; `fitted_to_standard` by default
     """
     return (place or fitted_to_standard)(decoded_image(path, mode), size_px)
-
-
-def quality_flags(grey):
-    """What is wrong with a picture, as far as grey levels can tell; most embryos get no flag.
-
-    Parameters
-    ----------
-    grey : float array (height, width), as `read_grey` returns
-
-    Returns
-    -------
-    flags : tuple of str
-        "blank" (one white), "uniform" (one other grey level), "low contrast" (1st and 99th percentile
-        within 10 grey levels), "no plain background" (more than a quarter of the border is over 20
-        grey levels from the border's median: noise, a photograph, several embryos).
-    """
-    if np.ptp(grey) < _ROUNDING:
-        return ("blank",) if grey[0, 0] >= WHITE - 1 else ("uniform",)
-    flags = []
-    low, high = np.percentile(grey, (1, 99))
-    if high - low < _LEAST_RANGE:
-        flags.append("low contrast")
-    border = border_of_image(grey)
-    if (np.abs(border - np.median(border)) > _BORDER_TOLERANCE).mean() > _BORDER_FRACTION:
-        flags.append("no plain background")
-    return tuple(flags)
 
 
 def fitted_to_standard(picture, size_px):

@@ -22,13 +22,13 @@ class DenseSIFT(TransformerMixin, BaseEstimator, auto_wrap_output_keys=None):
     patch_px : int, the side of a patch, in pixels; a multiple of 4
     stride_px : int, from one patch to the next, in pixels
     min_std : float
-        Windows whose grey levels (0 to 255) have a smaller standard deviation are left out.
+        Patches whose grey levels (0 to 255) have a smaller standard deviation are left out.
 
     There is nothing to learn: `fit` only looks at the parameters.
 
     Source
     ------
-    Lowe, IJCV 2004; windows as in Lin et al., KDD 2014.
+    Lowe, IJCV 2004; patches as in Lin et al., KDD 2014.
 
     Examples
     --------

@@ -20,10 +20,10 @@ class DictionaryLearning(SparseCoding):
 
     Parameters
     ----------
+    n_components : int, optional
+        Atoms; as many as features by default.  `DictionaryLearning(50)` learns 50.
     learner : one of `flyannot.sparse.learners.LEARNERS`
         "scc", stochastic coordinate coding, is the quick one.
-    n_components : int, optional
-        Atoms; as many as features by default.
     alpha : float > 0, optional
         Weight of the L1 norm.  By default 1.2 / sqrt(n_features), which suits samples of norm 1.
     max_iter : int
@@ -53,16 +53,16 @@ class DictionaryLearning(SparseCoding):
     >>> import numpy as np
     >>> from flyannot import DictionaryLearning
     >>> X = np.random.default_rng(0).normal(size=(200, 16))
-    >>> model = DictionaryLearning(n_components=32, random_state=0).fit(X)
+    >>> model = DictionaryLearning(32, random_state=0).fit(X)
     >>> model.transform(X).shape, model.components_.shape
     ((200, 32), (32, 16))
     """
 
     def __init__(
-        self, learner="scc", *, n_components=None, alpha=None, max_iter=10, learner_params=None,
+        self, n_components=None, *, learner="scc", alpha=None, max_iter=10, learner_params=None,
         dict_init=None, coder="cd", tol=1e-4, sparse_output=False, n_jobs=None, random_state=None,
     ):  # fmt: skip
-        self.learner, self.n_components, self.alpha, self.max_iter = learner, n_components, alpha, max_iter
+        self.n_components, self.learner, self.alpha, self.max_iter = n_components, learner, alpha, max_iter
         self.learner_params, self.dict_init = learner_params, dict_init
         self.coder, self.tol, self.sparse_output, self.n_jobs = coder, tol, sparse_output, n_jobs
         self.random_state = random_state
@@ -100,6 +100,15 @@ class DictionaryLearning(SparseCoding):
         self.components_, self.n_iter_ = np.array(learner.D), n_iter
         return self
 
+    def _n_atoms(self, X):
+        n = X.shape[1] if self.n_components is None else self.n_components
+        if isinstance(n, int | np.integer) and not isinstance(n, bool) and n > 0:
+            return int(n)
+        raise InputError(
+            f"n_components = {n!r} is not a number of atoms",
+            fix=f"name the learner: learner={n!r}" if n in LEARNERS else "choose a whole number, 1 or more",
+        )
+
     def _learner(self, X, D):
         cls = LEARNERS[self.learner]
         where = f"learner {self.learner}"
@@ -107,10 +116,11 @@ class DictionaryLearning(SparseCoding):
         return cls(D.astype(X.dtype), len(X), lam=self._alpha(X.shape[1]), **vars(options))
 
     def _initial_atoms(self, X, rng):
+        n_atoms = self._n_atoms(X)
         if self.dict_init is None:
-            return self._random_atoms(X, rng)
+            return self._random_atoms(X, n_atoms, rng)
         D = np.array(self.dict_init, X.dtype)
-        if D.shape != (self.n_components or len(D), X.shape[1]):
+        if D.shape != (n_atoms if self.n_components is not None else len(D), X.shape[1]):
             raise InputError(
                 f"dict_init of shape {D.shape} does not fit {self.n_components} atoms of "
                 f"{X.shape[1]} features",
@@ -118,8 +128,7 @@ class DictionaryLearning(SparseCoding):
             )
         return D / np.maximum(1.0, np.linalg.norm(D, axis=1, keepdims=True))
 
-    def _random_atoms(self, X, rng):
-        n_atoms = self.n_components or X.shape[1]
+    def _random_atoms(self, X, n_atoms, rng):
         n_usable = int(X.any(axis=1).sum())
         if n_usable < n_atoms:
             raise InputError(

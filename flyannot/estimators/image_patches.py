@@ -6,6 +6,8 @@ import numpy as np
 import scipy.sparse as sp
 from sklearn.utils.validation import validate_data
 
+from flyannot.runtime.short_repr import short_repr
+
 
 @dataclass(frozen=True, eq=False)
 class ImagePatches:
@@ -28,6 +30,8 @@ class ImagePatches:
     first: np.ndarray
     centres_px: np.ndarray
     sizes_px: np.ndarray
+
+    __repr__ = short_repr
 
     def __len__(self):
         return len(self.first) - 1

@@ -1,5 +1,6 @@
 """SparseCoder: codes over atoms that are known; and what it shares with `DictionaryLearning`."""
 
+from inspect import signature
 from pathlib import Path
 
 import numpy as np
@@ -10,6 +11,7 @@ from sklearn.utils.validation import check_is_fitted
 from flyannot.errors import InputError
 from flyannot.estimators.image_patches import matrix_of_samples
 from flyannot.runtime.processors import usable_processors
+from flyannot.runtime.short_repr import named_values
 from flyannot.sparse.coders import CODERS
 from flyannot.sparse.fit import default_lam
 from flyannot.sparse.objective import objective
@@ -21,6 +23,13 @@ from flyannot.store.reading import open_stored
 
 class SparseCoding(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator):
     """Codes over the atoms that `_atoms()` gives; subclasses have the parameters that are read here."""
+
+    def __repr__(self, **_):
+        """As scikit-learn's, the parameters that are not the default; of atoms their type and shape."""
+        defaults = {name: one.default for name, one in signature(type(self)).parameters.items()}
+        given = self.get_params(deep=False)
+        changed = {name: given[name] for name in defaults if repr(given[name]) != repr(defaults[name])}
+        return named_values(type(self).__name__, changed)
 
     def transform(self, X):
         """The codes of X, each within `tol` / 2 |x|^2 of the minimum of 1/2 |x - z D|^2 + alpha |z|_1.

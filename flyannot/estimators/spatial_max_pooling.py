@@ -5,7 +5,7 @@ import scipy.sparse as sp
 from sklearn.base import BaseEstimator, ClassNamePrefixFeaturesOutMixin, TransformerMixin
 from sklearn.utils.validation import check_is_fitted
 
-from flyannot.errors import InputError
+from flyannot.errors import InputError, message_of
 from flyannot.estimators.image_patches import ImagePatches, matrix_of_samples
 from flyannot.features.grid import Grid
 from flyannot.features.pooling import pool_image
@@ -41,7 +41,7 @@ class SpatialMaxPooling(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseE
         try:
             self._levels = Grid().parse(self.grid)
         except ValueError as error:
-            raise InputError(f"the grid is {self.grid}, and must be {error}") from None
+            raise InputError(f"the grid is {self.grid}, and must be {message_of(error)}") from None
         matrix_of_samples(self, X, reset=True, accept_sparse="csr")
         return self
 

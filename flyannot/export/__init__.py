@@ -4,9 +4,6 @@ It takes (stored, stage_ranges, path), and the keyword `ids` (`flyannot.dataset.
 has room for ids of terms and stage ranges.  To add one is to add its file, and a line below.
 """
 
-from importlib import import_module
-
-from flyannot.errors import InputError
 from flyannot.options.registry import Registry
 
 EXPORTERS = {
@@ -15,6 +12,7 @@ EXPORTERS = {
         {
             "csv": "flyannot.export.predictions:write_csv",
             "tsv": "flyannot.export.predictions:write_tsv",
+            "xlsx": "flyannot.export.xlsx:write_predictions",
             "json": "flyannot.export.predictions:write_json",
             "omero-csv": "flyannot.export.predictions:write_omero_csv",
             "parquet": "flyannot.export.parquet:write_predictions",
@@ -45,14 +43,3 @@ EXPORTERS = {
 def all_formats():
     """The names of the formats, of whatever kind of file."""
     return list(dict.fromkeys(name for formats in EXPORTERS.values() for name in formats))
-
-
-def package(name, extra):
-    """The module of that name; InputError with the command if it is not installed."""
-    try:
-        return import_module(name)
-    except ImportError:
-        raise InputError(
-            f"this format needs the package {name.split('.')[0]}, which is not installed",
-            fix=f"pip install 'flyannot[{extra}]'",
-        ) from None

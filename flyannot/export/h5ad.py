@@ -2,30 +2,37 @@
 
 import numpy as np
 
-from flyannot.export import package
 from flyannot.export.predictions import images_of_groups
+from flyannot.runtime.optional_package import package
 from flyannot.steps.predictions import ANSWERS, read_predictions
 from flyannot.store.features import read_features
 from flyannot.store.image_columns import IMAGE_COLUMNS
+from flyannot.store.writing import new_hdf5
 
 
 def write_predictions(stored, stage_ranges, path, *, ids=None):
     """X is the probability of every term (columns) for every group in a stage range (rows).
 
-    `obs` has gene, fbgn, stage_range, group, in_training and n_images; the layers are decision_value and
-    answer, a number of `uns["flyannot"]["answers"]`.  A term that no model knows in a stage range is NaN.
+    `obs` has gene, fbgn, stage_range, group, in_training, quality_warnings and n_images; the layers are
+    decision_value and answer, a number of `uns["flyannot"]["answers"]`; `var` has for every stage range, such
+    as "auc 4-6", threshold, n_genes, auc, auc_low and auc_high.  A term that no model knows in a stage range
+    is NaN, as is an AUC that is untested.
     """
     read = [(s, *read_predictions(stored, s)) for s in stage_ranges]
     terms = sorted({term for _, _, predicted in read for term in predicted.terms})
     layers = {name: [] for name in ("probability", "decision_value", "answer")}
-    obs = {n: [] for n in ("name", "stage_range", "gene", "fbgn", "group", "in_training", "n_images")}
+    obs, var = {}, {"name": terms}
     for s, groups, predicted in read:
         answer = np.where(predicted.undetermined, ANSWERS.index("undetermined"), predicted.yes)
         values = {"probability": predicted.probability, "decision_value": predicted.decision_value}
+        of_terms = [terms.index(term) for term in predicted.terms]
         for name, block in (values | {"answer": answer}).items():
             whole = np.full((len(groups), len(terms)), np.nan)
-            whole[:, [terms.index(term) for term in predicted.terms]] = block
+            whole[:, of_terms] = block
             layers[name].append(whole)
+        for name in ("threshold", "n_genes", "auc", "auc_low", "auc_high"):
+            var[f"{name} {s}"] = np.full(len(terms), np.nan)
+            var[f"{name} {s}"][of_terms] = getattr(predicted, name)
         columns = {
             "name": [f"{s} {name}" for name in groups.name],
             "stage_range": [s] * len(groups),
@@ -33,11 +40,12 @@ def write_predictions(stored, stage_ranges, path, *, ids=None):
             "fbgn": groups.fbgn,
             "group": groups.name,
             "in_training": predicted.in_training.tolist(),
+            "quality_warnings": predicted.quality_warnings,
             "n_images": [len(images) for images in images_of_groups(stored, s, groups)],
         }
         for name, values in columns.items():
-            obs[name] += values
-    var, whole = {"name": terms}, {name: np.concatenate(blocks) for name, blocks in layers.items()}
+            obs.setdefault(name, []).extend(values)
+    whole = {name: np.concatenate(blocks) for name, blocks in layers.items()}
     if ids:
         obs["stage_id"] = [ids.of("", s)[1] for s in obs["stage_range"]]
         var["term_id"] = [ids.of(term, stage_ranges[0])[0] for term in terms]
@@ -67,4 +75,6 @@ def _write(stored, X, tables, layers, path):
 
     obs, var = map(frame, tables)
     about = {"kind": stored.kind, "digest": stored.digest, "answers": list(ANSWERS)}
-    anndata.AnnData(X, obs=obs, var=var, layers=layers, uns={"flyannot": about}).write_h5ad(path)
+    made = anndata.AnnData(X, obs=obs, var=var, layers=layers, uns={"flyannot": about})
+    with new_hdf5(path) as (file, _):  # through ours: HDF5 crashes where the disk is full
+        package("anndata.io", "anndata").write_elem(file, "/", made)

@@ -1,6 +1,6 @@
 """Predictions and features as Parquet; takes the package pyarrow."""
 
-from flyannot.export import package
+from flyannot.runtime.optional_package import package
 from flyannot.steps.predictions_table import COLUMNS, prediction_rows
 from flyannot.store.features import read_features
 from flyannot.store.image_columns import IMAGE_COLUMNS

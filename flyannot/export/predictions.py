@@ -4,14 +4,20 @@ import json
 
 from flyannot.runtime.csv_table import write_csv_rows
 from flyannot.steps.predictions import read_predictions
-from flyannot.steps.predictions_table import prediction_rows, predictions_table, rows_of_group
+from flyannot.steps.predictions_table import (
+    COLUMNS,
+    evidence_of_term,
+    prediction_rows,
+    predictions_table,
+    rows_of_group,
+)
 from flyannot.store.image_columns import read_image_columns
 
 # What `omero metadata populate` wants in the first two lines: types, then names without spaces.
-_OMERO_TYPES = "# header s,s,s,s,s,d,d,s"
-_OMERO_COLUMNS = (
-    "Image Name", "Gene", "FBgn", "Stage_Range", "Term", "Probability", "Decision_Value", "Answer",
-)  # fmt: skip
+# Numbers that may be missing are text there: it takes no empty number.
+_OMERO = {"gene": "Gene", "fbgn": "FBgn", "auc": "AUC", "auc_low": "AUC_Low", "auc_high": "AUC_High"}
+_OMERO_NUMBERS = {"decision_value": "d", "probability": "d", "threshold": "d", "n_genes": "l"}
+_OMERO_COLUMNS = [name for name in COLUMNS if name != "image"]
 
 
 def write_csv(stored, stage_ranges, path, *, ids=None):
@@ -31,7 +37,8 @@ def _write_table(stored, stage_ranges, path, delimiter, ids):
 
 
 def write_json(stored, stage_ranges, path, *, ids=None):
-    """Stage range -> terms, and groups with their images and what is predicted of every term."""
+    """Stage range -> terms with what stands behind them, and groups with their images and what is predicted
+    of every term."""
     document = {
         "format": "flyannot-predictions",
         "digest": stored.digest,
@@ -55,6 +62,7 @@ def _stage_range_as_json(stored, stage_range, ids):
             "gene": groups.gene[g],
             "fbgn": groups.fbgn[g],
             "in_training": bool(predicted.in_training[g]),
+            "quality_warnings": predicted.quality_warnings[g],
             "images": images[g],
             "predictions": [
                 {name: getattr(row, name) for name in ("term", "decision_value", "probability", "answer")}
@@ -63,7 +71,11 @@ def _stage_range_as_json(stored, stage_range, ids):
         }
         for g in range(len(groups))
     ]
-    return {"terms": predicted.terms, "groups": of_groups} | (of_ontology if ids else {})
+    terms = [
+        {"term": term, "threshold": float(predicted.threshold[j])} | evidence_of_term(predicted, j)
+        for j, term in enumerate(predicted.terms)
+    ]
+    return {"terms": terms, "groups": of_groups} | (of_ontology if ids else {})
 
 
 def write_omero_csv(stored, stage_ranges, path):
@@ -72,8 +84,10 @@ def write_omero_csv(stored, stage_ranges, path):
     OMERO knows an image by its file's name, without the folder.
     """
     with open(path, "w", newline="", encoding="utf-8") as file:
-        file.write(_OMERO_TYPES + "\n")
-        write_csv_rows(file, [_OMERO_COLUMNS, *_omero_rows(stored, stage_ranges)])
+        types = ["s", *(_OMERO_NUMBERS.get(name, "s") for name in _OMERO_COLUMNS)]
+        file.write(f"# header {','.join(types)}\n")
+        names = ["Image Name", *(_OMERO.get(name, name.title()) for name in _OMERO_COLUMNS)]
+        write_csv_rows(file, [names, *_omero_rows(stored, stage_ranges)])
 
 
 def _omero_rows(stored, stage_ranges):
@@ -81,10 +95,9 @@ def _omero_rows(stored, stage_ranges):
         groups, _ = read_predictions(stored, stage_range)
         images = dict(zip(groups.name, images_of_groups(stored, stage_range, groups)))
         for row in prediction_rows(stored, [stage_range]):
-            text = row.texts()
-            values = text.gene, text.fbgn, stage_range, text.term, text.probability, text.decision_value
+            texts = row.texts()._asdict()
             for image in images[row.group]:
-                yield image.rpartition("/")[2], *values, row.answer
+                yield image.rpartition("/")[2], *(texts[name] for name in _OMERO_COLUMNS)
 
 
 def images_of_groups(stored, stage_range, groups):

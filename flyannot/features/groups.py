@@ -4,6 +4,8 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from flyannot.runtime.short_repr import short_repr
+
 
 @dataclass(frozen=True)
 class Groups:
@@ -13,6 +15,8 @@ class Groups:
     gene: list
     fbgn: list
     rows: list
+
+    __repr__ = short_repr
 
     def __len__(self):
         return len(self.name)

@@ -10,6 +10,7 @@ from flyannot.descriptors.standard_image import SIZE_PX
 from flyannot.errors import DataError
 from flyannot.features.options import PoolOptions
 from flyannot.features.pooling import Pooled, pool_image
+from flyannot.runtime.short_repr import short_repr
 from flyannot.sparse.coders import CODERS, gram_for
 
 
@@ -22,6 +23,8 @@ class Atoms:
     gram: object
     lam: float
     sides: tuple = (16,)
+
+    __repr__ = short_repr
 
 
 def atoms_of_features(D, lam, patch_px=(16,), *, coder_name=PoolOptions.coder):

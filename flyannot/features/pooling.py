@@ -17,6 +17,7 @@ import numpy as np
 
 from flyannot.errors import DataError
 from flyannot.runtime.compiled import compiled
+from flyannot.runtime.short_repr import short_repr
 
 NO_PATCH = -1
 
@@ -28,6 +29,8 @@ class Pooled:
 
     features: np.ndarray
     winner: np.ndarray
+
+    __repr__ = short_repr
 
 
 def pool_image(Z, centres_px, size_px, *, grid=((1, 1),), part=0, n_parts=1):

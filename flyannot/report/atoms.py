@@ -47,12 +47,13 @@ def atom_sheet(run, stage_range):
     D, names = stored.array(stage_range, "D"), stored.array(stage_range, "image")
     strongest, cells = _strongest(stored, stage_range, len(D))
     order = np.argsort(-strongest.sum(axis=0), kind="stable")[:N_SHOWN]
+    paths = run.learned_pictures.paths
     rows_of = {} if described is None else dict(zip(described.array(stage_range, "image"), range(10**9)))
     sheet, n_patches = np.full((len(order) * PATCH_PX, N_PATCHES * PATCH_PX), 255, np.uint8), []
     for row, atom in enumerate(order):
         n_found = 0
         for image in np.argsort(-strongest[:, atom], kind="stable")[: 2 * N_PATCHES]:
-            path, number = run.paths.get(names[image]), rows_of.get(names[image])
+            path, number = paths.get(names[image]), rows_of.get(names[image])
             if strongest[image, atom] > 0 and path and number is not None and n_found < N_PATCHES:
                 column = int(cells[image, atom]) * len(D) + int(atom)
                 winner = int(read_features_of_image(stored, stage_range, image)[1][0, column])

@@ -8,6 +8,7 @@ import numpy as np
 from flyannot.descriptors.options import ExtractOptions
 from flyannot.errors import DataError, InputError
 from flyannot.report.atoms import atom_sheet, dictionary_section
+from flyannot.report.evidence import evidence_in_words
 from flyannot.report.groups import group_entries, groups_section
 from flyannot.report.maps import MapMaker
 from flyannot.report.page import Page, made_from, write_page
@@ -18,6 +19,7 @@ from flyannot.report.templates import all_texts
 from flyannot.report.term_ids import ids_of_run
 from flyannot.runtime.digest import digest_of_json
 from flyannot.stage_ranges import STAGE_RANGES
+from flyannot.steps.count import Count
 from flyannot.steps.file_options import extract_options
 from flyannot.steps.tasks import Outcome, Task
 
@@ -67,10 +69,36 @@ def report_task(folder, out, data_set, options):
             run, ids, wanted = opened(stack)
             ranges = run.files["predictions"].stage_ranges if "predictions" in run.files else ()
             page = _page(run, ids, ranges, wanted)
-            beside = write_page(out, page, group_entries(run, ranges), jpeg_of=_jpeg_of(run))
-        return Outcome(out, True, f"its images lie in {beside}, which goes where it goes" if beside else "")
+            entries = _counted(group_entries(run, ranges), _n_groups(run, ranges), execution.progress)
+            beside = write_page(out, page, entries, jpeg_of=_jpeg_of(run))
+        said = [f"its images lie in {beside}, which goes where it goes"] if beside else []
+        return Outcome(out, True, "\n".join([*pictures_in_words(run), *said]))
 
     return Task(out, why, make, is_replaced=True)
+
+
+def pictures_in_words(run):
+    """How many of the pictures are there, and where; what to do if some are not.  A list of lines."""
+    if not run.pictures.n_wanted:
+        return []
+    found, wanted = len(run.pictures.paths), run.pictures.n_wanted
+    line = f"{found:,} of {wanted:,} pictures found" + (f", in {run.place_in_words}" if found else "")
+    if found < wanted:
+        name = run.folder.absolute().name
+        line += f"; name the folder that has them: flyannot report {name} --data-set FOLDER"
+    return [line]
+
+
+def _n_groups(run, ranges):
+    return sum(len(run.files["predictions"].array(s, "group_name")) for s in ranges)
+
+
+def _counted(entries, n_entries, progress):
+    count = Count(progress, n_entries, "group")
+    for entry in entries:
+        yield entry
+        count.add()
+    count.finish()
 
 
 def _jpeg_of(run):
@@ -99,6 +127,8 @@ def _page(run, ids, ranges, wanted):
     notes = [*run.notes, *ids.notes]
     drawn = any("synthetic" in run.files["predictions"].array(s, "source") for s in ranges)
     banners = [_SYNTHETIC] if drawn or scores.get("synthetic") else []
+    banners += evidence_in_words(run, ranges)
+    banners += pictures_in_words(run) if run.pictures.n_missing else []
     return Page(
         f"Run {run.folder.absolute().name}",
         tiles=[*_counts(run, ranges), *(_averages(scores) if scores else ())],
@@ -145,5 +175,9 @@ def _averages(scores):
     for metric, name, meaning in _AVERAGES:
         value, interval = overall["macro"].get(metric), overall.get(f"{metric}_interval")
         if value is not None and np.isfinite(value):
-            more = f"95% interval {interval[0]:.3f} to {interval[1]:.3f}" if interval else meaning
+            more = (
+                f"95 % interval {interval[0]:.3f} to {interval[1]:.3f}, bootstrap over genes"
+                if interval
+                else meaning
+            )
             yield name, f"{value:.3f}", more

@@ -7,9 +7,9 @@ gene; that of the final model, which learned from the gene, would flatter.
 from dataclasses import dataclass, field
 from pathlib import Path
 
+from flyannot.report.held_out import Answer, HeldOut
 from flyannot.report.maps import MapMaker, TermMap
 from flyannot.report.templates import render
-from flyannot.scores.group_outcomes import outcome_of
 from flyannot.steps.predictions import read_predictions
 from flyannot.steps.predictions_table import rows_of_group
 from flyannot.store.image_columns import read_image_columns
@@ -17,6 +17,7 @@ from flyannot.store.image_columns import read_image_columns
 AGREED, MISSED, NEW, PREDICTED, UNLEARNED, ABSENT, UNDETERMINED = (
     "agreed", "missed", "new", "predicted", "unlearned", "absent", "undetermined",
 )  # fmt: skip
+STATUSES = (AGREED, MISSED, NEW, PREDICTED, UNLEARNED, UNDETERMINED)  # in the order of the page
 _OF_ANSWERS = {  # (is the gene annotated, with this term, is the answer yes)
     (False, False, True): PREDICTED,
     (False, False, False): ABSENT,
@@ -34,8 +35,12 @@ class TermEntry:
     status : agreed (curated and predicted), missed (curated only), new (predicted, the gene is annotated
     without it), predicted (the gene is not annotated), unlearned (curated, and no model knows it),
     undetermined, or absent
+    curated : whether the curators gave the term
     probability : of the answer, by a model that had not seen the gene if `held_out`; None if unlearned
     final : probability by the final model, or None
+    threshold : the probability above which that model answers yes
+    n_genes : that the term was learned from
+    auc, auc_interval : of models that had not seen the gene, and (low, high); None where it is untested
     """
 
     term: str
@@ -43,7 +48,38 @@ class TermEntry:
     probability: float | None = None
     held_out: bool = False
     final: float | None = None
+    threshold: float | None = None
+    n_genes: int | None = None
+    auc: float | None = None
+    auc_interval: tuple | None = None
+    curated: bool = False
     map: TermMap | None = None
+
+    @property
+    def margin(self):
+        """How far the probability is from the threshold; None where there is none."""
+        if self.probability is None or self.threshold is None:
+            return None
+        return abs(self.probability - self.threshold)
+
+    @property
+    def is_minor(self):
+        """Whether the page folds it away: no, or a term of which nothing was learned, and not curated."""
+        nothing = self.status == UNDETERMINED and self.margin == 0
+        return self.status == ABSENT or (nothing and not self.curated)
+
+    @property
+    def texts(self):
+        """Probability and threshold in words, with as many digits as tell them apart."""
+        if self.threshold is None:
+            return f"{self.probability:.2f}", ""
+        if self.margin == 0:
+            return f"{self.probability:.2f}", "at its threshold"
+        for digits in (2, 3, 4, 6):
+            texts = f"{self.probability:.{digits}f}", f"{self.threshold:.{digits}f}"
+            if texts[0] != texts[1]:
+                break
+        return texts[0], f"yes above {texts[1]}"
 
 
 @dataclass
@@ -53,6 +89,7 @@ class ImageEntry:
     name: str
     view: str = ""
     path: Path | None = None
+    quality_warnings: str = ""
 
 
 @dataclass
@@ -90,8 +127,7 @@ def group_entries(run, stage_ranges):
         if stored is not None:
             groups, predicted = read_predictions(stored, stage_range)
             columns = read_image_columns(stored, stage_range)
-            held_out = _held_out((run.scores or {}).get("evaluated", {}).get(stage_range))
-            maps = MapMaker(run, stage_range)
+            held_out, maps = HeldOut(run, stage_range), MapMaker(run, stage_range)
             for g in range(len(groups)):
                 entry = GroupEntry(
                     stage_range, groups.name[g], groups.gene[g], groups.fbgn[g],
@@ -99,7 +135,8 @@ def group_entries(run, stage_ranges):
                 )  # fmt: skip
                 for i in groups.rows[g]:
                     name = columns["image"][i]
-                    entry.images.append(ImageEntry(name, columns["view"][i], run.paths.get(name)))
+                    path, warnings = run.pictures.paths.get(name), columns["quality_warnings"][i]
+                    entry.images.append(ImageEntry(name, columns["view"][i], path, warnings))
                 rows = list(rows_of_group(stage_range, groups, predicted, g))
                 _fill(entry, rows, run.annotations, held_out, maps)
                 yield entry
@@ -109,9 +146,13 @@ def _fill(entry, rows, annotations, held_out, maps):
     """Add the terms: `rows` are the `flyannot.steps.predictions_table.Prediction`s of the group."""
     curated = annotations and annotations.terms_of(entry.gene, entry.stage_range, entry.fbgn)
     entry.annotated = curated is not None
-    terms = [_term_entry(row, curated, held_out.get((entry.name, row.term))) for row in rows]
-    terms += [TermEntry(term, UNLEARNED) for term in sorted((curated or set()) - {r.term for r in rows})]
-    terms.sort(key=lambda one: (one.status == UNLEARNED, one.status == ABSENT, -(one.probability or 0)))
+    held_out = held_out.of_group(entry)
+    terms = [_term_entry(row, curated, held_out.get(row.term)) for row in rows]
+    terms += [
+        TermEntry(term, UNLEARNED, curated=True)
+        for term in sorted((curated or set()) - {r.term for r in rows})
+    ]
+    terms.sort(key=lambda one: (one.status == UNLEARNED, one.is_minor, -(one.probability or 0)))
     entry.terms += terms
     shown = entry.with_status(AGREED, MISSED, NEW, PREDICTED)
     drawn = maps.maps_of(entry, {row.term: row.decision_value for row in rows if row.term in shown})
@@ -120,23 +161,16 @@ def _fill(entry, rows, annotations, held_out, maps):
 
 
 def _term_entry(row, curated, held_out):
-    if held_out is None and row.answer == UNDETERMINED:
-        return TermEntry(row.term, UNDETERMINED, row.probability, False, row.probability)
-    yes, probability = held_out or (row.answer == "yes", row.probability)
-    status = _OF_ANSWERS[curated is not None, row.term in (curated or ()), yes]
-    return TermEntry(row.term, status, probability, held_out is not None, row.probability)
-
-
-def _held_out(evaluated):
-    """What cross-validation predicted: (group, term) -> (yes, probability)."""
-    if not evaluated or evaluated["probability"] is None or evaluated["fold"] is None:
-        return {}
-    outcome = outcome_of(evaluated)
-    return {
-        (group, term): (bool(outcome.yes[i, j]), float(outcome.probabilities[i, j]))
-        for i, group in enumerate(evaluated["group"])
-        for j, term in enumerate(evaluated["term"])
-    }
+    """By the model that had not seen the gene, if there is one: `held_out` is an Answer, or None."""
+    interval = None if row.auc_low is None else (row.auc_low, row.auc_high)
+    answer = held_out or Answer(row.answer, row.probability, row.threshold, row.auc, interval)
+    status = UNDETERMINED
+    if answer.answer != UNDETERMINED:
+        status = _OF_ANSWERS[curated is not None, row.term in (curated or ()), answer.answer == "yes"]
+    return TermEntry(
+        row.term, status, answer.probability, held_out is not None, row.probability, answer.threshold,
+        row.n_genes, answer.auc, answer.auc_interval, row.term in (curated or ()),
+    )  # fmt: skip
 
 
 def groups_section(stages, *, held_out, why_no_maps):

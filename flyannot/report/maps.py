@@ -1,4 +1,8 @@
-"""Maps of contributions for the page, from the files of the run: nothing is coded again."""
+"""Maps of contributions for the page.
+
+Features and descriptors of the run have what a map needs; images that are not among them, such as new ones
+that a model annotated, are coded again from their pictures.
+"""
 
 import json
 from dataclasses import dataclass
@@ -7,9 +11,11 @@ import numpy as np
 
 from flyannot.classifiers.explain import contribution_map, explain_group, require_linear
 from flyannot.classifiers.training_set import training_rows
+from flyannot.descriptors.extract import describe, read_embryo
 from flyannot.descriptors.standard_image import SIZE_PX
 from flyannot.errors import DataError, InputError
 from flyannot.features.groups import Groups
+from flyannot.features.image_features import features_of
 from flyannot.report.pictures import coarse_map, packed_map
 from flyannot.steps.inputs import described_image
 from flyannot.steps.loaded_model import load_model
@@ -45,20 +51,25 @@ class MapMaker:
         self._stage_range, self._model, self.why_not = stage_range, None, ""
         kinds = ("descriptors", "features", "model")
         self._descriptors, self._features, model = (run.stored(kind, stage_range) for kind in kinds)
-        if None in (self._descriptors, self._features, model):
-            self.why_not = "the descriptors, the features or the model of this stage range are not there"
+        if model is None:
+            self.why_not = "the model of this stage range is not there"
+            return
+        self._rows = [
+            {} if file is None else {name: i for i, name in enumerate(file.array(stage_range, "image"))}
+            for file in (self._features, self._descriptors)
+        ]
+        predictions = run.stored("predictions", stage_range)
+        self._is_own = predictions is not None and predictions.inputs.get("model") == [model.digest]
+        if not all(self._rows) and not (self._is_own and run.pictures.paths):
+            self.why_not = "neither the descriptors and features nor the pictures are there"
             return
         loaded = load_model(model.path, model.digest, stage_range)
         try:
             require_linear(loaded.model)
         except InputError as error:
-            self.why_not = str(error)
+            self.why_not = error.message
             return
         self._model = loaded
-        self._row_of, self._described = (
-            {name: i for i, name in enumerate(file.array(stage_range, "image"))}
-            for file in (self._features, self._descriptors)
-        )
 
     def maps_of(self, entry, values):
         """The maps of one group.
@@ -70,20 +81,44 @@ class MapMaker:
 
         Returns
         -------
-        maps : dict from term to TermMap; without the terms whose value the parts do not sum to, because
-            the files are of different runs
+        maps : dict from term to TermMap; without the terms whose value the parts do not sum to, because the
+            files are of different runs, or the pictures are others
         """
+        if self._model is not None and values:
+            for features_of_group in (self._from_files, self._from_pictures):
+                found = features_of_group(entry)
+                if found is not None and (drawn := self._maps(entry, values, *found)):
+                    return drawn
+        return {}
+
+    def _from_files(self, entry):
+        """Features, winners and patches of a group's images; None if the run does not have them."""
         names = [image.name for image in entry.images]
-        if self._model is None or not all(i in self._row_of and i in self._described for i in names):
-            return {}
-        rows = map(self._row_of.get, names)
+        if not all(name in rows for name in names for rows in self._rows):
+            return None
+        rows, described = ([known[name] for name in names] for known in self._rows)
         found = [read_features_of_image(self._features, self._stage_range, i) for i in rows]
         features, winner = (np.concatenate(arrays) for arrays in zip(*found))
-        group = Groups([entry.name], [entry.gene], [entry.fbgn], [np.arange(len(names))])
-        X = training_rows(features, group, self._model.classify)
-        patches = [
-            described_image(self._descriptors, self._stage_range, self._described[name]) for name in names
+        return features, winner, [described_image(self._descriptors, self._stage_range, i) for i in described]
+
+    def _from_pictures(self, entry):
+        """As `_from_files`, by the model; None without a picture, or if the predictions are not its own."""
+        if not self._is_own or not all(image.path for image in entry.images):
+            return None
+        try:
+            greys = [read_embryo(image.path, self._model.extract)[0] for image in entry.images]
+        except DataError:
+            return None
+        patches = [describe(grey, self._model.extract) for grey in greys]
+        pooled = [
+            features_of(one, self._model.atoms, self._model.pool, view=image.view)
+            for one, image in zip(patches, entry.images)
         ]
+        return *(np.stack([getattr(p, name) for p in pooled]) for name in ("features", "winner")), patches
+
+    def _maps(self, entry, values, features, winner, patches):
+        group = Groups([entry.name], [entry.gene], [entry.fbgn], [np.arange(len(patches))])
+        X = training_rows(features, group, self._model.classify)
         drawn, model, terms = {}, self._model.model, self._model.terms
         for term, value in values.items():
             scheme = self._model.classify.scheme

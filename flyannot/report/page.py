@@ -10,19 +10,21 @@ import os
 import re
 import shutil
 from dataclasses import dataclass, field
+from urllib.parse import urlencode
 
 from markupsafe import Markup
 
 from flyannot import __version__
 from flyannot.descriptors.standard_image import SIZE_PX
-from flyannot.report.groups import ABSENT, AGREED, MISSED, NEW, PREDICTED, UNLEARNED
+from flyannot.report.groups import ABSENT, STATUSES
 from flyannot.report.pictures import CELL_PX, as_url
 from flyannot.report.templates import raw, render
-from flyannot.report.term_ids import NO_IDS, TermIds
+from flyannot.report.term_ids import NO_IDS, TermIds, gene_link
 from flyannot.runtime.atomic_file import explained_write_error, write_text
 from flyannot.runtime.digest import digest_of_json
 from flyannot.stage_ranges import STAGE_RANGES
 
+SCRIPTS = ("elements.js", "scores.js", "maps.js", "groups.js", "address.js")  # in the order that they run in
 PER_CHUNK = 10
 PAGE_BYTES = 20_000_000
 _MADE_FROM = re.compile(r'<meta name="flyannot-made-from" content="([0-9a-f]*)">')
@@ -110,7 +112,7 @@ def _html(page, chunks, index):
         sections=[(name, heading, Markup(html)) for name, heading, html in page.sections if html],
         version=__version__,
         css=raw("page.css"),
-        js=raw("page.js"),
+        js=Markup("\n").join(map(raw, SCRIPTS)),
         index=index,
         chunks=chunks,
     )
@@ -132,14 +134,16 @@ class _Chunks:
         """Take one GroupEntry."""
         self.index.append(self._summary(entry))
         sources = [self._source(image) for image in entry.images]
-        absent, ids = entry.with_status(ABSENT), {one.term: self._ids.packed(one.term) for one in entry.terms}
+        n_minor = sum(one.is_minor for one in entry.terms)
         self._open.append(
             render(
                 "group.html",
                 entry=entry,
                 images=list(zip(entry.images, sources)),
-                ids=ids,
-                n_hidden=len(absent) if len(absent) < len(entry.terms) else 0,
+                ids={one.term: self._ids.packed(one.term) for one in entry.terms},
+                link=f"#{urlencode({'open': f'{entry.stage_range}.{entry.name}'})}",
+                flybase=gene_link(entry.fbgn),
+                n_hidden=n_minor if n_minor < len(entry.terms) else 0,
             )  # fmt: skip
         )
         if len(self._open) == PER_CHUNK:
@@ -168,6 +172,7 @@ class _Chunks:
                 {
                     "stages": STAGE_RANGES,
                     "terms": list(self._terms),
+                    "statuses": STATUSES,
                     "perChunk": PER_CHUNK,
                     "folder": folder_name,
                     "cells": [SIZE_PX[0] // CELL_PX, SIZE_PX[1] // CELL_PX],
@@ -177,13 +182,17 @@ class _Chunks:
         )
 
     def _summary(self, entry):
-        counts = [len(entry.with_status(status)) for status in (AGREED, MISSED, NEW, PREDICTED)]
-        yes = entry.with_status(AGREED, NEW, PREDICTED)
-        curated = entry.with_status(AGREED, MISSED, UNLEARNED)
+        """What the list shows, finds and orders by; of a term what `_term` returns."""
         return [
             STAGE_RANGES.index(entry.stage_range), entry.gene, entry.fbgn, entry.name, len(entry.images),
-            int(entry.annotated), *counts, [self._number(t) for t in yes], [self._number(t) for t in curated],
+            int(entry.annotated), sum(bool(image.quality_warnings) for image in entry.images),
+            [self._term(one) for one in entry.terms if one.status != ABSENT],
         ]  # fmt: skip
+
+    def _term(self, one):
+        """Its number, status, probability, how far that is from the threshold, and whether it is curated."""
+        numbers = (None if x is None else round(x, 4) for x in (one.probability, one.margin))
+        return [self._number(one.term), STATUSES.index(one.status), *numbers, int(one.curated)]
 
     def _number(self, term):
         return self._terms.setdefault(term, len(self._terms))

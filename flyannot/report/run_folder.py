@@ -9,11 +9,13 @@ from pathlib import Path
 from markupsafe import Markup
 
 from flyannot import __version__
-from flyannot.dataset.folder import Annotations, read_annotations, read_images
+from flyannot.dataset.folder import Annotations, read_annotations
+from flyannot.dataset.table_paths import ANNOTATIONS, has_table, table_of
 from flyannot.errors import FlyannotError, InputError
+from flyannot.report.image_places import Pictures, find_pictures, likely_places, pictures_of
 from flyannot.report.templates import render
-from flyannot.runtime.digest import digest_of_json
-from flyannot.steps.configuration import RECORD, read_record
+from flyannot.runtime.digest import digest_of_file, digest_of_json
+from flyannot.steps.configuration import read_record
 from flyannot.store.reading import Stored, open_stored
 from flyannot.store.schema import MADE_BY
 
@@ -26,7 +28,8 @@ class Run:
     """An open run.
 
     files : dict from kind to `Stored`, those of KINDS that are there; scores : dict or None
-    annotations : Annotations or None; paths : dict from the name of an image to its path
+    annotations : Annotations or None
+    pictures : Pictures of the predictions; learned_pictures : of what the dictionary was learned from
     notes : sentences on what is missing
     """
 
@@ -34,7 +37,8 @@ class Run:
     files: dict = field(default_factory=dict)
     scores: dict | None = None
     annotations: Annotations | None = None
-    paths: dict = field(default_factory=dict)
+    pictures: Pictures = Pictures()
+    learned_pictures: Pictures = Pictures()
     notes: list = field(default_factory=list)
 
     def stored(self, kind, stage_range):
@@ -46,7 +50,15 @@ class Run:
         """A digest of all that a page on this run depends on; the images count through the predictions."""
         annotations = sorted((list(k), sorted(v)) for k, v in _terms(self.annotations).items())
         parts = [{kind: file.digest for kind, file in self.files.items()}, self.scores, annotations]
-        return digest_of_json([__version__, *parts, sorted(map(str, self.paths.values())), self.notes])
+        paths = [*self.pictures.paths.values(), *self.learned_pictures.paths.values()]
+        places = sorted(os.path.relpath(path, self.folder) for path in paths)
+        return digest_of_json([__version__, *parts, places, self.notes])
+
+    @property
+    def place_in_words(self):
+        """Where the pictures of the predictions lie, from the run's folder."""
+        place = self.pictures.place
+        return "" if place is None else Path(os.path.relpath(place, self.folder)).as_posix()
 
 
 def open_run(stack: ExitStack, folder, data_set=None):
@@ -74,19 +86,55 @@ def open_run(stack: ExitStack, folder, data_set=None):
             fix="name the output folder of: flyannot run CONFIG",
         )
     notes = _missing(files, scores)
-    annotations, images = None, {}
-    place = data_set or _recorded(folder)
+    pictures, learned = _all_pictures(folder, files, data_set, notes)
+    annotations = _annotations(
+        folder, pictures.place, files.get("model"), notes, is_named=data_set is not None
+    )
+    return Run(folder, files, scores, annotations, pictures, learned, notes)
+
+
+def _all_pictures(folder, files, data_set, notes):
+    """The Pictures of the predictions, and those that the dictionary was learned from."""
+    predicted, learned = (pictures_of(files.get(kind)) for kind in ("predictions", "descriptors"))
+    named = data_set or _recorded(folder)
     try:
-        if place is None:
-            notes.append(f"There is no {RECORD}: without --data-set, images and curated terms are left out.")
-        else:
-            images = {image.name: image.path for image in read_images(place)}
-            annotations = read_annotations(place) if (place / "annotations.csv").is_file() else None
+        found = [find_pictures(wanted, folder, named) for wanted in (predicted, learned)]
     except FlyannotError as error:
         if data_set is not None:
             raise
-        notes.append(f"Images and curated terms are left out: {error}.")
-    return Run(folder, files, scores, annotations, images, notes)
+        notes.append(f"The data set of the run cannot be read: {error.message}.")
+        found = [Pictures(n_wanted=len(predicted)), Pictures()]
+    if data_set is not None and (predicted | learned) and not any(one.paths for one in found):
+        raise InputError(
+            f"{data_set} has none of the {len(predicted | learned):,} pictures of {folder}",
+            fix="name the folder of the pictures, or the data set folder with its images.csv",
+        )
+    for number, wanted in enumerate((predicted, learned)):
+        if not found[number].paths:  # moved, or never named
+            found[number] = find_pictures(wanted, folder)
+    return found
+
+
+def _annotations(folder, place, model, notes, *, is_named):
+    """The curated terms beside the pictures, else those that the model was trained on; None without."""
+    beside = [] if place is None else [place if place.is_dir() else place.parent]
+    digests = [] if model is None else model.inputs.get("annotations", [])
+    near = (one for one in likely_places(folder) if _digest_of_table(one) in digests)
+    table = next((one for one in (*beside, *near) if has_table(one, ANNOTATIONS)), None)
+    if table is None:
+        notes.append(f"There is no {ANNOTATIONS} beside the pictures: curated terms are left out.")
+        return None
+    try:
+        return read_annotations(table)
+    except FlyannotError as error:
+        if is_named:
+            raise
+        notes.append(f"Curated terms are left out: {error.message}.")
+        return None
+
+
+def _digest_of_table(folder):
+    return digest_of_file(table_of(folder, ANNOTATIONS)) if has_table(folder, ANNOTATIONS) else ""
 
 
 def _terms(annotations):

@@ -34,8 +34,8 @@ def scores_section(scores, ids=NO_IDS):
     if scores is None:
         return ""
     metrics = [m for m in METRICS if any(m in row for row in scores["terms"])]
-    heads = [("Stage range", ""), ("Term", ""), ("Groups", "annotated groups that were evaluated")]
-    heads += [("With term", "groups that carry the term"), *(_HEADS.get(m, (m, "")) for m in metrics)]
+    heads = [("Stage range", ""), ("Term", ""), *(_HEADS.get(m, (m, "")) for m in metrics)]
+    heads += [("With term", "groups that carry the term"), ("Groups", "annotated groups that were evaluated")]
     rows = sorted(scores["terms"], key=lambda r: (STAGE_RANGES.index(r["stage_range"]), -(r["auc"] or -1)))
     return render(
         "scores.html",
@@ -111,7 +111,7 @@ def _panel(name, heights, row):
     n_positive, n_groups = row.get("n_positive"), row.get("n_groups")
     facts = [f"AUC {row['auc']:.3f}"]
     if row.get("auc_interval"):
-        facts[0] += " (95% interval {:.3f} to {:.3f})".format(*row["auc_interval"])
+        facts[0] += " (95 % interval {:.3f} to {:.3f}, bootstrap over genes)".format(*row["auc_interval"])
     if row.get("average_precision") is not None:
         facts.append(f"average precision {row['average_precision']:.3f}")
     chances = [(0, 1), None]

@@ -1,8 +1,10 @@
-"""The ids of terms and of stage ranges, as links that a reader may click; the page itself loads none of them.
+"""The ids of terms, stage ranges and genes, as links that a reader may click; the page itself loads none.
 
-They come from the ontologies that are named, else from the table of the predictions, if it has ids.
+Those of terms and stage ranges come from the ontologies that are named, else from the table of the
+predictions, if it has ids.
 """
 
+import re
 from dataclasses import dataclass, field
 from pathlib import Path
 from urllib.parse import quote
@@ -13,6 +15,8 @@ from flyannot.runtime.csv_table import read_table
 from flyannot.stage_ranges import STAGE_RANGES
 
 _FLYBASE = "https://flybase.org/cgi-bin/cvreport.pl?id="
+_FLYBASE_GENES = "https://flybase.org/reports/"
+_GENE = re.compile(r"FBgn[0-9]+")
 _REMARKS = {"obsolete": "obsolete", "replaced": "in place of an obsolete term"}
 _COLUMNS = ("stage_range", "term"), ("term_id", "stage_id")
 
@@ -38,6 +42,12 @@ class TermIds:
     def stage_links(self):
         """Stage range -> what the links of its stages are made of, in order: pairs."""
         return [(s, [_packed(one) for one in self.stages[s]]) for s in STAGE_RANGES if self.stages.get(s)]
+
+
+def gene_link(fbgn):
+    """What the link to FlyBase's report of a gene is made of, as `TermIds.packed`; None without number."""
+    known = _GENE.fullmatch(fbgn)
+    return [fbgn, _FLYBASE_GENES + fbgn, "", "FlyBase's report of this gene"] if known else None
 
 
 def _packed(term_id, remark="", title=""):
@@ -66,7 +76,7 @@ def ids_of_run(run, ontology=()):
     try:
         return _from_table(path) if _has_ids(path) else NO_IDS
     except FlyannotError as error:
-        return TermIds(notes=[f"Ids of terms are left out: {error}."])
+        return TermIds(notes=[f"Ids of terms are left out: {error.message}."])
 
 
 def _from_ontology(ontology, names, run):

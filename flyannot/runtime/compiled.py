@@ -21,6 +21,7 @@ import numba
 import platformdirs
 from numba.core import caching
 
+from flyannot.runtime.news import kernel_compiles
 from flyannot.runtime.private_folder import private_folder
 
 _CHECKSUM_BYTES = 32
@@ -107,9 +108,12 @@ class _HealingCache(caching.FunctionCache):
     def load_overload(self, sig, target_context):
         self._cache_file._source_stamp = _sources_behind(self._py_func.__module__)  # all are imported by now
         try:
-            return super().load_overload(sig, target_context)
+            found = super().load_overload(sig, target_context)
         except Exception:  # whatever a damaged pickle raises: the kernel is compiled again
-            return None
+            found = None
+        if found is None:
+            kernel_compiles()
+        return found
 
     def save_overload(self, sig, data):
         try:

@@ -1,7 +1,8 @@
 """CSV tables: strict reading that names the column and the line, and atomic writing.
 
-UTF-8 with or without a byte-order mark, LF or CRLF, quotes as in RFC 4180.  Columns come in any order,
-and those that nobody asked for are ignored.  A cell that begins with = + - @ and is no
+UTF-8 with or without a byte-order mark, LF or CRLF, quotes as in RFC 4180; workbooks too
+(`flyannot.runtime.table_cells`).  Columns come in any order, capitals in their names do not matter, and those
+that nobody asked for are ignored.  A cell that begins with = + - @ and is no
 number is written with a leading apostrophe, so that no spreadsheet runs it, and is read back without.
 """
 
@@ -11,16 +12,16 @@ from pathlib import Path
 
 from flyannot.errors import InputError, WriteError, did_you_mean
 from flyannot.runtime.atomic_file import replacing
+from flyannot.runtime.table_cells import folded, read_cells
 
 _GUARDED = re.compile(r"'+[=+\-@\t\r]")  # written as '=..., read as =...
 _NEEDS_GUARD = re.compile(r"'*[=+\-@\t\r]")
 _NUMBER = re.compile(r"[+-]?\d+(\.\d*)?([eE][+-]?\d+)?")  # a negative number is no formula
 _CONTROL = re.compile(r"[\x00-\x1f\x7f]")
 _COLUMNS_SHOWN = 30  # in a message, and letters of each
-_SAVE_AS = "save the table as CSV in UTF-8, columns separated by commas"
 
 
-def read_table(path, required, optional=()):
+def read_table(path, required, optional=(), *, meant=None):
     """Every row of a CSV table as (line number, its cells in the order of `required + optional`).
 
     Parameters
@@ -28,6 +29,7 @@ def read_table(path, required, optional=()):
     path : path of the CSV file
     required : tuple of column names that must be there; none of their cells may be empty
     optional : tuple of column names that may be missing; a missing cell is ""
+    meant : dict, a required column -> other names of it that people write, to suggest
 
     Yields
     ------
@@ -43,13 +45,7 @@ def read_table(path, required, optional=()):
     path = Path(path)
     if not path.is_file():
         raise InputError(f"no such table: {path}", fix=f"make it, with the columns {', '.join(required)}")
-    try:
-        with open(path, newline="", encoding="utf-8-sig") as file:
-            yield from _rows(path, csv.reader(file, strict=True), required, optional)
-    except UnicodeDecodeError:
-        raise InputError(f"{path}, line {_first_undecodable(path)}: not UTF-8 text", fix=_SAVE_AS) from None
-    except OSError as error:
-        raise InputError(f"cannot read {path}: {error.strerror or error}") from error
+    yield from _rows(path, read_cells(path, required), required, optional, meant or {})
 
 
 def write_table(path, columns, rows):
@@ -82,17 +78,17 @@ def write_csv_rows(file, rows, *, delimiter=","):
     writer.writerows([_guard(str(cell)) for cell in row] for row in rows)
 
 
-def _rows(path, reader, required, optional):
-    header = [name.strip() for name in _next_row(path, reader) or ()]
-    places = _places(path, header, required, optional)
+def _rows(path, rows, required, optional, meant):
+    _, header = next(rows, (1, []))
+    places = _places(path, [name.strip() for name in header], required, optional, meant)
     n_columns = len(header)
-    while (row := _next_row(path, reader, begins := reader.line_num + 1)) is not None:
+    for begins, row in rows:
         if not any(row):
             continue
         if len(row) > n_columns:
             raise InputError(
                 f"{path}, line {begins}: {len(row)} cells under {n_columns} columns",
-                fix="put a cell that contains a comma in double quotes",
+                fix="put a cell that contains a comma (or what else separates columns) in double quotes",
             )
         row += [""] * (n_columns + 1 - len(row))  # one more: where the missing columns point
         cells = [row[place].strip() for place in places]
@@ -101,33 +97,32 @@ def _rows(path, reader, required, optional):
         yield begins, [cell[1:] if cell[:1] == "'" and _GUARDED.match(cell) else cell for cell in cells]
 
 
-def _next_row(path, reader, begins=1):
-    """The next row, None after the last one, or an error that names the line where it begins."""
-    try:
-        return next(reader, None)
-    except csv.Error as error:
-        raise InputError(
-            f"{path}, line {begins}: {error}",
-            fix='close every double quote, and write one inside a cell as ""',
-        ) from None
-
-
-def _places(path, header, required, optional):
+def _places(path, header, required, optional, meant):
     """Where each wanted column stands; a missing optional one stands just behind the last."""
     if not any(header):
         raise InputError(f"{path} is empty", fix=f"its first line names the columns: {','.join(required)}")
-    for name in required + optional:
-        if header.count(name) > 1:
+    plain = [folded(name) for name in header]
+    names = {name: header if name in header else plain for name in required + optional}
+    for name, among in names.items():
+        if among.count(name) > 1:
             raise InputError(
                 f'{path}: the column "{name}" is there twice', fix="rename or delete one of them"
             )
     for name in required:
-        if name not in header:
-            raise InputError(
-                f'{path} has no column "{name}", only {_listed(header)}.{did_you_mean(name, header)}',
-                fix=f"its first line must name the columns {', '.join(required)}, separated by commas",
-            )
-    return [header.index(name) if name in header else len(header) for name in required + optional]
+        if name not in names[name]:
+            raise _no_column(path, name, header, required, meant.get(name, ()))
+    return [among.index(name) if name in among else len(header) for name, among in names.items()]
+
+
+def _no_column(path, name, header, required, meant):
+    named = [column for column in header if folded(column) in meant]
+    others = [column for column in header if folded(column) not in required]
+    suggestion = f' Did you mean "{named[0]}"?' if named else did_you_mean(name, others)
+    rename = f'rename the column "{named[0]}" to "{name}"; ' if named else ""
+    return InputError(
+        f'{path} has no column "{name}", only {_listed(header)}.{suggestion}',
+        fix=f"{rename}its first line must name the columns {', '.join(required)}, separated by commas",
+    )
 
 
 def _refuse(path, line, cells, required, optional):
@@ -151,14 +146,3 @@ def _listed(header):
 
 def _guard(cell):
     return "'" + cell if _NEEDS_GUARD.match(cell) and not _NUMBER.fullmatch(cell) else cell
-
-
-def _first_undecodable(path):
-    """The number of the first line that is not UTF-8."""
-    with open(path, "rb") as file:
-        for number, line in enumerate(file, start=1):
-            try:
-                line.decode("utf-8")
-            except UnicodeDecodeError:
-                return number
-    return 1  # a sequence cut by the end of the file, or changed meanwhile

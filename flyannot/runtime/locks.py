@@ -35,7 +35,7 @@ def exclusive_lock(path):
         yield
     finally:
         with suppress(OSError):
-            place.unlink(missing_ok=True)  # while we hold it: who waits for it then makes another
+            place.unlink()  # while we hold it: who waits for it then makes another
         lock.release()
 
 

@@ -34,7 +34,7 @@ def draws_of_genes(genes, *, n_samples=N_SAMPLES, seed=_SEED):
 
     Parameters
     ----------
-    genes : sequence of gene ids; repetitions and order do not matter
+    genes : sequence of gene ids, at least one; repetitions and order do not matter
 
     Returns
     -------
@@ -56,7 +56,7 @@ def resampled_aucs(outcome, weights):
     """
     folds = np.zeros(len(outcome.truth), int) if outcome.folds is None else np.asarray(outcome.folds)
     all_once = np.vstack([np.ones(len(folds)), weights])
-    of_terms = [_weighted_aucs(v, t, folds, all_once) for v, t in zip(outcome.values.T, outcome.truth.T)]
+    of_terms = [weighted_aucs(v, t, folds, all_once) for v, t in zip(outcome.values.T, outcome.truth.T)]
     areas = np.array(of_terms).reshape(-1, len(all_once)).T
     return Resampled(areas[0], areas[1:])
 
@@ -115,14 +115,17 @@ def compare_outcomes(first, second):
     -------
     comparison : dict
         "terms": dicts with stage_range, term, first and second (AUCs), difference (second - first),
-        interval and p.  "mean": the same of the mean over all these terms.  p is two-sided: twice the
-        fraction of samples on the rarer side of 0, at most 1, the measured difference counted as one sample.
+        interval and p.  "mean": the same of the mean over all these terms; None without any.  p is
+        two-sided: twice the fraction of samples on the rarer side of 0, at most 1, the measured difference
+        counted as one sample.
     """
     common = [s for s in first["evaluated"] if s in second["evaluated"]]
-    names, draws = draws_of_genes([g for s in common for g in first["evaluated"][s]["gene"]])
-    rows, columns = [], []
-    for s in common:
-        pair, genes, terms = _paired(first["evaluated"][s], second["evaluated"][s])
+    paired = {s: _paired(first["evaluated"][s], second["evaluated"][s]) for s in common}
+    compared = [gene for _, genes, _ in paired.values() for gene in genes]
+    if not compared:
+        return {"terms": [], "mean": None}
+    (names, draws), rows, columns = draws_of_genes(compared), [], []
+    for s, (pair, genes, terms) in paired.items():
         weights = draws[:, np.searchsorted(names, genes)]
         one, other = (resampled_aucs(outcome, weights) for outcome in pair)
         for j, term in enumerate(terms):
@@ -135,7 +138,7 @@ def compare_outcomes(first, second):
                 columns.append(found)
     if not rows:
         return {"terms": [], "mean": None}
-    mean = _difference(np.mean([a for a, _ in columns], axis=0), np.nanmean([b for _, b in columns], axis=0))
+    mean = _difference(np.mean([a for a, _ in columns], axis=0), _mean_of_defined([b for _, b in columns], 0))
     return {"terms": rows, "mean": mean}
 
 
@@ -177,8 +180,9 @@ def _subset(outcome, rows, columns):
     )  # fmt: skip
 
 
-def _weighted_aucs(values, truth, folds, weights):
-    """The AUC over pairs within folds for every row of weights (n_samples, n_groups); nan without pairs."""
+def weighted_aucs(values, truth, folds, weights):
+    """The AUC of one term over pairs within folds for every row of weights (n_samples, n_groups); nan without
+    pairs."""
     ordered, n_pairs = np.zeros((2, len(weights)))
     for fold in np.unique(folds):
         positive, negative = np.flatnonzero(truth & (folds == fold)), np.flatnonzero(~truth & (folds == fold))
@@ -190,8 +194,15 @@ def _weighted_aucs(values, truth, folds, weights):
 
 
 def _summary(samples):
-    has_terms = samples.shape[1] > 0
-    return {"auc_interval": bootstrap_interval(np.nanmean(samples, axis=1)) if has_terms else None}
+    return {"auc_interval": bootstrap_interval(_mean_of_defined(samples, 1))}
+
+
+def _mean_of_defined(values, axis):
+    """The mean of what is not nan; nan where all is, as in a sample without a pair of any term."""
+    defined = np.isfinite(values)
+    n = defined.sum(axis=axis)
+    sums = np.where(defined, values, 0).sum(axis=axis)
+    return np.divide(sums, n, out=np.full(np.shape(sums), np.nan), where=n > 0)
 
 
 def _calibration(outcome, columns):

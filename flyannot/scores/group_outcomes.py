@@ -2,7 +2,8 @@
 
 For every stage range: `group` and `gene` (n_groups names), `fold` (n_groups numbers, or None where one
 model evaluated all), `term` (n_terms names, those that can be evaluated), and by term, in the order of the
-groups, `truth` and `yes` as texts of 0 and 1, `value` and `probability` as lists of numbers.  Decision
+groups, `truth` and `yes` as texts of 0 and 1, `value` and `probability` as lists of numbers.  `threshold` has
+by term a number for every fold, in their order: the probability above which its model answers yes.  Decision
 values of different folds have no common scale; probabilities have.
 """
 
@@ -27,6 +28,7 @@ def group_outcomes(outcome, names, genes):
     """
     reasons = outcome.reasons or [""] * len(outcome.terms)
     kept = [j for j, reason in enumerate(reasons) if not reason]
+    first, _ = _folds(outcome.folds, len(names))
     has_probabilities = outcome.probabilities is not None
     return {
         "group": list(names),
@@ -39,12 +41,16 @@ def group_outcomes(outcome, names, genes):
         "probability": [outcome.probabilities[:, j].round(6).tolist() for j in kept]
         if has_probabilities
         else None,
+        "threshold": None
+        if outcome.thresholds is None
+        else outcome.thresholds[np.ix_(first, kept)].T.round(6).tolist(),
     }
 
 
 def outcome_of(groups):
     """The `Outcome` of one stage range from what `group_outcomes` made of it."""
     n = len(groups["group"])
+    _, number = _folds(groups["fold"], n)
     return Outcome(
         tuple(groups["term"]),
         _columns([_flags(text) for text in groups["truth"]], n, bool),
@@ -52,6 +58,9 @@ def outcome_of(groups):
         _columns([_flags(text) for text in groups["yes"]], n, bool),
         None if groups["fold"] is None else np.array(groups["fold"], int),
         None if groups["probability"] is None else _columns(groups["probability"], n, float),
+        thresholds=None
+        if groups.get("threshold") is None
+        else _columns([np.array(one)[number] for one in groups["threshold"]], n, float),
     )
 
 
@@ -68,6 +77,13 @@ def scores_json(result):
 
 def _compact(value):
     return json.dumps(value, ensure_ascii=False, separators=(",", ":"))
+
+
+def _folds(folds, n):
+    """The first group of every fold, and the place of every group's fold among the sorted folds."""
+    return np.unique(
+        np.zeros(n, int) if folds is None else np.asarray(folds), return_index=True, return_inverse=True
+    )[1:]
 
 
 def _bits(column):

@@ -28,6 +28,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from flyannot.runtime.short_repr import short_repr
 from flyannot.scores.average_precision import average_precision, checked_values
 
 NOT_ANATOMY = ("ubiquitous", "maternal", "faint ubiquitous", "no staining", "subset")
@@ -40,7 +41,8 @@ class Outcome:
 
     terms : n_terms names; truth, yes : bool arrays (n_groups, n_terms); values : decision values
     (n_groups, n_terms); folds : int array (n_groups,), or None where one model predicts all;
-    probabilities : (n_groups, n_terms) or None; reasons : n_terms texts, "" for an evaluated term.
+    probabilities : (n_groups, n_terms) or None; reasons : n_terms texts, "" for an evaluated term;
+    thresholds : (n_groups, n_terms), the probabilities above which the answer is yes, or None.
     """
 
     terms: tuple
@@ -50,6 +52,9 @@ class Outcome:
     folds: np.ndarray | None = None
     probabilities: np.ndarray | None = None
     reasons: tuple | None = None
+    thresholds: np.ndarray | None = None
+
+    __repr__ = short_repr
 
 
 def pair_counts(values, truth, folds=None):
@@ -71,17 +76,23 @@ def pair_counts(values, truth, folds=None):
     DataError
         If a value is nan.
     """
+    ordered, n_pairs = pair_counts_by_fold(values, truth, folds)
+    return float(ordered.sum()), int(n_pairs.sum())
+
+
+def pair_counts_by_fold(values, truth, folds=None):
+    """As `pair_counts`, float64 (n_folds,) and int64 (n_folds,): of every fold that there is, in order."""
     values, truth = checked_values(values, truth)
     folds = np.zeros(len(values), int) if folds is None else np.asarray(folds)
-    ordered, n_pairs = 0.0, 0
+    counts = []
     for fold in np.unique(folds):
         positive = values[truth & (folds == fold)]
         negative = np.sort(values[~truth & (folds == fold)])
         below = np.searchsorted(negative, positive, "left").sum()
         not_above = np.searchsorted(negative, positive, "right").sum()
-        ordered += (int(below) + int(not_above)) / 2
-        n_pairs += len(positive) * len(negative)
-    return ordered, n_pairs
+        counts.append(((int(below) + int(not_above)) / 2, len(positive) * len(negative)))
+    ordered, n_pairs = np.array(counts).reshape(-1, 2).T
+    return ordered, n_pairs.astype(np.int64)
 
 
 def auc_within_folds(values, truth, folds):

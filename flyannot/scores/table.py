@@ -47,11 +47,11 @@ def format_table(result, *, synthetic=False):
     for stage_range in ranges:
         rows = [row for row in result["terms"] if row["stage_range"] == stage_range]
         blocks.append("\n".join(_block(stage_range, rows, result["summary"][stage_range])))
-    if len(ranges) != 1:
-        overall = result["summary"]["all"]
+    overall = result["summary"]["all"]
+    if len(ranges) != 1 and overall["n_terms"]:
         title = f"All stage ranges: {overall['n_terms']} terms evaluated"
         blocks.append("\n".join([title, _header(), *_averages(overall)]))
-    return "\n\n".join([*blocks, _LEGEND])
+    return "\n\n".join([*blocks, *([_LEGEND] if overall["n_terms"] else [])])
 
 
 def _block(stage_range, rows, summary):

@@ -60,7 +60,9 @@ def random_patches(X, n_atoms, rng):
     )
 
 
-def learn_dictionary(X, learner, *, n_epochs, rng, first_epoch=0, seconds=0.0, n_evaluated=EVALUATED_SAMPLES):
+def learn_dictionary(
+    X, learner, *, n_epochs, rng, first_epoch=0, seconds=0.0, n_evaluated=EVALUATED_SAMPLES, on_samples=None
+):
     """Run the epochs of a learner one by one, and yield an `EpochRecord` after each.
 
     Every epoch visits every sample once in a fresh random order, and draws from a generator of its
@@ -68,12 +70,13 @@ def learn_dictionary(X, learner, *, n_epochs, rng, first_epoch=0, seconds=0.0, n
     spent so far) makes the same bits as one that never stopped.  X is any array-like of rows that
     takes an integer array as index: an array, or descriptors that are normalised as they are read.
     The objectives are means over `n_evaluated` samples; with 0 there are none, and they are nan.
+    on_samples(n) is called after every block of n samples.
     """
     evaluation_rng, *epoch_rngs = rng.spawn(n_epochs + 1)
     evaluated = np.sort(evaluation_rng.permutation(len(X))[:n_evaluated])
     for epoch in range(first_epoch, n_epochs):
         started = time.perf_counter()
-        run_epoch(X, learner, epoch_rngs[epoch])
+        run_epoch(X, learner, epoch_rngs[epoch], on_samples)
         seconds += time.perf_counter() - started
         yield _evaluate(X, evaluated, learner, epoch + 1, seconds)
 
@@ -84,13 +87,15 @@ def transfer_state(learner, state):
     learner.restore({name: fresh[name] if name.startswith("code_") else state[name] for name in fresh})
 
 
-def run_epoch(X, learner, rng):
-    """Show a learner every sample of X once, in random order."""
+def run_epoch(X, learner, rng, on_samples=None):
+    """Show a learner every sample of X once, in random order; on_samples(n) is called after each block."""
     order = rng.permutation(len(X))
     learner.begin_epoch(rng)
     for start in range(0, len(order), learner.block_size):
         rows = order[start : start + learner.block_size]
         learner.step(X[rows], rows)
+        if on_samples is not None:
+            on_samples(len(rows))
     learner.end_epoch()
 
 

@@ -15,11 +15,12 @@ from flyannot.errors import InputError, did_you_mean
 from flyannot.features.grid import Grid
 from flyannot.options import Options, kebab
 from flyannot.runtime.digest import digest_of_json
-from flyannot.steps.configuration import TABLES, configuration_of, read_toml
+from flyannot.steps.configuration import TABLES, configuration_of
 from flyannot.steps.evaluate import Evaluation, evaluate_task
 from flyannot.steps.extract import extract_task
 from flyannot.steps.learn_dict import learn_task
 from flyannot.steps.pool import pool_task
+from flyannot.steps.toml_file import read_toml
 
 _TOP = ("data-set", "output", "seed", "row")
 _OF_A_ROW = ("name", "base", "pixels")
@@ -63,13 +64,17 @@ def read_ablation(path, *, data_set=None, output=None, nested=False):
 def _check(path, table, known):
     for key in table:
         if key not in known:
-            raise InputError(f'{path}: unknown key "{key}".{did_you_mean(key, known)}')
+            raise InputError(
+                f'{path}: unknown key "{key}".{did_you_mean(key, known)}', fix=f"use {', '.join(known)}"
+            )
 
 
 def _row(path, row, places, nested):
     _check(path, row, (*_OF_A_ROW, *TABLES))
     if "name" not in row or ("base" in row) == ("pixels" in row):
-        raise InputError(f"{path}: a row needs a name, and either a base or pixels")
+        raise InputError(
+            f"{path}: a row needs a name, and either a base or pixels", fix="see configs/ablation.toml"
+        )
     base = read_toml(Path(path).parent / row["base"]) if "base" in row else {}
     tables = {kebab(name): table for name, table in base.items() if isinstance(table, dict)}
     tables.pop("synthesize", None)
@@ -112,9 +117,8 @@ def _feature_row(name, configuration, options):
 
 
 def _evaluation(configuration, options, path):
-    annotations = configuration.data_set / "annotations.csv"
     return Evaluation(
-        paths=(path,), annotations_csv=annotations, classify=options["classify"],
+        paths=(path,), annotations_csv=configuration.data_set, classify=options["classify"],
         options=options["evaluate"], seed=configuration.seed,
     )  # fmt: skip
 

@@ -1,5 +1,7 @@
 """model.h5 and images to predictions.h5 and predictions.csv: from pixels to terms in one go."""
 
+import logging
+from collections import Counter
 from dataclasses import dataclass, replace
 from itertools import groupby
 from pathlib import Path
@@ -13,16 +15,25 @@ from flyannot.errors import DataError
 from flyannot.features.groups import groups_of
 from flyannot.features.image_features import features_of
 from flyannot.runtime.digest import digest_of_json
+from flyannot.runtime.news import item_done
 from flyannot.stage_ranges import STAGE_RANGES
-from flyannot.steps.extract import identity_of_extract, image_columns, in_order, quality_warnings
-from flyannot.steps.loaded_model import load_model
-from flyannot.steps.predictions import Predicted, read_predictions, write_predictions
+from flyannot.steps.extract import identity_of_extract, image_columns, in_order, lines_of_warnings
+from flyannot.steps.image_difference import difference_of_images
+from flyannot.steps.loaded_model import load_model, require_known_stage_range
+from flyannot.steps.predictions import (
+    Predicted,
+    quality_warnings_of_groups,
+    read_predictions,
+    write_predictions,
+)
 from flyannot.steps.predictions_table import check_table, write_predictions_table
 from flyannot.steps.shards import cut_into_shards, join_parts, make_parts, part_path, share_of
 from flyannot.steps.tasks import Outcome, carry_out, file_task
 from flyannot.store.header import Header
 from flyannot.store.reading import open_stored
 from flyannot.store.writing import create_stored
+
+log = logging.getLogger("flyannot")
 
 
 @dataclass(frozen=True)
@@ -59,28 +70,38 @@ def annotate(model, images, out, options, execution, *, shard=None):
 
 def annotate_task(model, images, out, options, *, shard=None):
     """The `flyannot.steps.tasks.Task` of `annotate`."""
-    groups, share = share_of(_whole_groups(images), shard)
-    groups = [group for mine in groups.values() for group in mine]
-    images = [image for group in groups for image in group]
     check_table(out)
     ids = Ids(read_ontology(*options.ontology)) if options.ontology else None
     with open_stored(model, "model") as stored:
-        header = _header(stored, images, options, share)
+        require_known_stage_range(stored, images)
+        known = [s for s in stored.stage_ranges if len(stored.group(s)["term"])]
+        usable = [image for image in images if image.stage_range in known]
+        groups, share = share_of(_whole_groups(usable), shard)
+        groups = [group for mine in groups.values() for group in mine]
+        header = _header(stored, [image for group in groups for image in group], options, share)
 
     def make(execution):
+        for s, n in Counter(i.stage_range for i in images if i.stage_range not in known).items():
+            log.warning("note: %s: %s left out, the model knows no term of this stage range", s, _n_images(n))
         shards = _shards(model, groups, out, header)
         make_parts(_make_part, shards, execution)
         failures = join_parts(out, lambda failed: replace(header, failures=tuple(failed)), shards)
         write_predictions_table(out, ids)
         return Outcome(out, True, _summary(out), failures)
 
-    task = file_task(out, header, make, [model, *(i.path for i in images)])
+    task = file_task(
+        out, header, make, [model, *(i.path for i in usable)], differ={"images": difference_of_images(usable)}
+    )
 
     def up_to_date():
         write_predictions_table(out, ids)
         return task.up_to_date()
 
     return replace(task, up_to_date=up_to_date)
+
+
+def _n_images(n):
+    return "1 image was" if n == 1 else f"{n:,} images were"
 
 
 def _whole_groups(images):
@@ -119,7 +140,8 @@ def _make_part(shard):
         try:
             pooled.append((image, *_image_features(model, image)))
         except DataError as error:
-            failures.append((image.name, str(error)))
+            failures.append((image.name, error.message))
+        item_done()
     with create_stored(shard.part, replace(shard.header, failures=tuple(failures))) as part:
         for stage_range in STAGE_RANGES:
             mine = [one for one in pooled if one[0].stage_range == stage_range]
@@ -129,8 +151,6 @@ def _make_part(shard):
 
 
 def _image_features(model, image):
-    if model is None or not model.terms:
-        raise DataError(f"the model knows no term of stage range {image.stage_range}")
     grey, warnings = read_embryo(image.path, model.extract)
     return features_of(describe(grey, model.extract), model.atoms, model.pool, view=image.view), warnings
 
@@ -147,8 +167,14 @@ def _predict(part, shard, stage_range, images, pooled, warnings):
         values,
         model.probabilities(values),
         model.answers(values),
-        model.near_threshold(values, margin) if margin else np.zeros(values.shape, bool),
+        model.near_threshold(values, margin),
         np.array([gene in loaded.train_genes for gene in groups.gene_ids]),
+        model.threshold_probability,
+        model.n_genes,
+        model.auc,
+        model.auc_low,
+        model.auc_high,
+        quality_warnings_of_groups(columns, groups),
     )
     write_predictions(part, stage_range, columns, groups, predicted)
 
@@ -165,5 +191,5 @@ def _summary(out):
                 f"{n_yes:.1f} yes per group"
                 + (f" ({seen} groups are of genes that the model learned from)" if seen else "")
             )
-            lines += quality_warnings(stored, stage_range)
+        lines += lines_of_warnings(stored)
     return "\n".join([*lines, f"table: {out.with_suffix('.csv')}"])

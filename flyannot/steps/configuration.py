@@ -1,15 +1,14 @@
 """A configuration: the options of all steps of a run, from a TOML file.
 
 Its top level has `data-set`, `output` and `seed`; its tables are those of the options classes.  Paths in it
-are
-relative to the file.  Values given on the command line come before those of the environment
+are relative to the file.  Values given on the command line come before those of the environment
 (FLYANNOT_TABLE_OPTION), and these before the file's.
 """
 
 import os
 import tomllib
 from collections.abc import Mapping
-from dataclasses import dataclass, field, fields
+from dataclasses import dataclass, field, fields, replace
 from pathlib import Path
 from typing import Any
 
@@ -18,10 +17,10 @@ import tomli_w
 from flyannot.classifiers.options import ClassifyOptions
 from flyannot.dataset.synthetic import SynthesizeOptions
 from flyannot.descriptors.options import ExtractOptions
-from flyannot.errors import DataError, InputError, did_you_mean
+from flyannot.errors import DataError, InputError, did_you_mean, message_of
 from flyannot.features.options import PoolOptions
-from flyannot.options import Count, FilePath, Several, environment_name, kebab
-from flyannot.runtime.atomic_file import read_text, write_text
+from flyannot.options import Count, FilePath, Several, environment_name, kebab, parsed
+from flyannot.runtime.atomic_file import write_text
 from flyannot.runtime.digest import digest_of_json
 from flyannot.steps.options import (
     AnnotateOptions,
@@ -31,6 +30,7 @@ from flyannot.steps.options import (
     RunOptions,
     Selection,
 )
+from flyannot.steps.toml_file import read_toml
 
 TABLES = {
     one.table: one
@@ -89,39 +89,26 @@ def configuration_of(tables, path, settings=(), *, data_set=None, output=None):
     _check_names(tables, path)
     options = {}
     for name, kind in TABLES.items():
-        table = _from_folder(kind, tables.get(name, {}), Path(path).parent) | _of_environment(kind)
-        table |= {option: value for where, option, value in settings if where == name}
-        if name != SynthesizeOptions.table or name in tables or table:
-            options[name] = kind.of_table(table, f"{path}: [{name}]")
+        table = _from_folder(kind, tables.get(name, {}), Path(path).parent)
+        set_elsewhere = _of_environment(kind) | _of_settings(kind, settings)
+        if name != SynthesizeOptions.table or name in tables or set_elsewhere:
+            from_file = kind.of_table(table, f"{path}: [{name}]")
+            options[name] = replace(from_file, **set_elsewhere) if set_elsewhere else from_file
     for where, _, _ in settings:
         if where not in TABLES:
-            raise InputError(f'there is no table "{where}".{did_you_mean(where, TABLES)}')
+            raise InputError(
+                f'there is no table "{where}".{did_you_mean(where, TABLES)}', fix=f"use {', '.join(TABLES)}"
+            )
     options[LearnOptions.table].settings(f"{path}: ")  # refuses what the learner does not take
     try:
         seed = Count(least=0).parse(tables.get("seed", 0))
     except ValueError as error:
-        raise InputError(f"{path}: seed is {tables['seed']!r}, and must be {error}") from None
+        raise InputError(
+            f"{path}: seed is {tables['seed']!r}, and must be {message_of(error)}", fix="write it as seed = 1"
+        ) from None
     return Configuration(
         data_set or _path(path, tables, "data-set"), output or _path(path, tables, "output"), seed, options
     )
-
-
-def read_toml(path, *, example="configs/demo.toml"):
-    """The tables of a TOML file.
-
-    Raises
-    ------
-    InputError
-        If it cannot be read, or is none; `example` is a file to name instead.
-    """
-    path, fix = Path(path), f"name a TOML file, such as {example}"
-    text = read_text(path, fix=fix)
-    try:
-        return tomllib.loads(text)
-    except RecursionError:
-        raise InputError(f"{path} is not a configuration: it is nested too deep", fix=fix) from None
-    except tomllib.TOMLDecodeError as error:
-        raise InputError(f"{path} is not TOML: {error}") from error
 
 
 def write_record(configuration):
@@ -181,7 +168,10 @@ def _check_names(tables, path):
         known = TABLES if isinstance(value, dict) else _TOP
         if key not in known:
             what = "table" if known is TABLES else "key"
-            raise InputError(f'{path}: unknown {what} "{key}".{did_you_mean(key, (*TABLES, *_TOP))}')
+            raise InputError(
+                f'{path}: unknown {what} "{key}".{did_you_mean(key, (*TABLES, *_TOP))}',
+                fix=f"use the tables [{'], ['.join(TABLES)}], and above them {', '.join(_TOP)}",
+            )
 
 
 def _kebab_keys(value):
@@ -200,8 +190,23 @@ def _setting(text):
 
 
 def _of_environment(kind):
-    found = {one.name: os.environ.get(environment_name(kind, one)) for one in fields(kind)}
-    return {kebab(name): text for name, text in found.items() if text}
+    """The values of an options class that the environment gives, by name."""
+    found = {}
+    for one in fields(kind):
+        name = environment_name(kind, one)
+        if os.environ.get(name):
+            found[one.name] = parsed(one, os.environ[name], f"{name} in the environment")
+    return found
+
+
+def _of_settings(kind, settings):
+    """The values of an options class that --set gives, by name."""
+    found = {}
+    for table, option, value in settings:
+        if table == kind.table:
+            name = option.replace("-", "_")
+            found[name] = getattr(kind.of_table({option: value}, f"--set: [{table}]"), name)
+    return found
 
 
 def _from_folder(kind, table, folder):
@@ -221,6 +226,14 @@ def _is_path(kind):
 def _path(path, tables, key):
     if key not in tables:
         raise InputError(f"{path} names no {key}", fix=f"add --{key}, or {key} = ... to the file")
-    if not isinstance(tables[key], str):
-        raise InputError(f"{path}: {key} is {tables[key]!r}, not a path in quotes")
+    value = tables[key]
+    if not isinstance(value, str):
+        raise InputError(
+            f"{path}: {key} is {value!r}, not a path in quotes", fix=f'write it as {key} = "folder"'
+        )
+    if not value.isprintable():  # "C:\temp" in double quotes has a tab
+        raise InputError(
+            f"{path}: {key} is {value!r}: in double quotes a backslash begins a special character",
+            fix=f"write the path with /, or in single quotes: {key} = 'C:\\folder'",
+        )
     return Path(os.path.normpath(Path(path).parent / tables[key]))

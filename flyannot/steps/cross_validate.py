@@ -1,5 +1,8 @@
 """Cross-validation on features, split by gene over all stage ranges at once."""
 
+import logging
+from dataclasses import replace
+
 import numpy as np
 
 from flyannot.classifiers.cross_validation import cross_validate, joined_outcomes
@@ -12,10 +15,13 @@ from flyannot.features.pixel_baseline import pixel_features
 from flyannot.scores.group_outcomes import group_outcomes
 from flyannot.scores.metrics import evaluate
 from flyannot.stage_ranges import STAGE_RANGES, rng_for
+from flyannot.steps.count import Count, no_progress
 from flyannot.steps.curated_terms import is_synthetic
 from flyannot.steps.extract import image_columns, in_order
 from flyannot.steps.inputs import chosen_stage_ranges, open_all
 from flyannot.store.features import read_features
+
+log = logging.getLogger("flyannot")
 
 
 def read_feature_files(paths, stage_ranges):
@@ -37,7 +43,7 @@ def read_pixels(data_set, stage_ranges, grid):
     return loaded
 
 
-def cross_validate_features(loaded, annotations, options, evaluation, *, seed, jobs):
+def cross_validate_features(loaded, annotations, options, evaluation, *, seed, jobs, progress=no_progress):
     """Split by gene over all stage ranges at once.
 
     Parameters
@@ -46,6 +52,7 @@ def cross_validate_features(loaded, annotations, options, evaluation, *, seed, j
     annotations : flyannot.dataset.folder.Annotations
     options : flyannot.classifiers.options.ClassifyOptions
     evaluation : flyannot.steps.options.EvaluateOptions
+    progress : as of `flyannot.steps.tasks.Execution`
 
     Returns
     -------
@@ -57,13 +64,22 @@ def cross_validate_features(loaded, annotations, options, evaluation, *, seed, j
         for s, (columns, features) in loaded.items()
     }
     sets = {s: found for s, found in sets.items() if len(found)}
+    covered = notes_on_columns({s: columns for s, (columns, _) in loaded.items()}, annotations)
     if not sets:
+        for note in covered:
+            log.info("note: %s", note)
         return None
     genes = sorted({gene for found in sets.values() for gene in found.genes})
-    folds = folds_of_genes(genes, evaluation.folds, np.random.default_rng(seed))
-    validate = _nested if evaluation.nested else _plain
-    outcomes, members = validate(sets, folds, options, seed=seed, jobs=jobs)
-    covered = notes_on_columns({s: columns for s, (columns, _) in loaded.items()}, annotations)
+    if len(genes) < evaluation.folds:
+        sets, folds, validate = _without_any(sets, evaluation.folds), dict.fromkeys(genes, 0), _plain
+    else:
+        folds = folds_of_genes(genes, evaluation.folds, np.random.default_rng(seed))
+        validate = _nested if evaluation.nested else _plain
+    n_terms = sum(len(found.terms) for found in sets.values()) * evaluation.folds
+    count = Count(progress, n_terms * (evaluation.folds if evaluation.nested else 1), "term")
+    fit_options = options.fit_options(jobs, on_terms=count.add)
+    outcomes, members = validate(sets, folds, options.method, fit_options, seed=seed)
+    count.finish()
     how = "nested: within the training genes of each fold of a" if evaluation.nested else "a"
     notes = [
         f"{how} {evaluation.folds}-fold cross-validation, split by gene over all stage ranges: "
@@ -80,18 +96,22 @@ def cross_validate_features(loaded, annotations, options, evaluation, *, seed, j
     return evaluate(outcomes) | more
 
 
-def _plain(sets, folds, options, *, seed, jobs):
+def _without_any(sets, n_folds):
+    """The same with a reason for every term: there are fewer genes than folds."""
+    too_few = f"not evaluable: fewer genes than {n_folds} folds"
+    return {s: replace(one, reasons=[why or too_few for why in one.reasons]) for s, one in sets.items()}
+
+
+def _plain(sets, folds, method, options, *, seed):
     """The outcome of every stage range, and the numbers of its groups in the outcome's order."""
     outcomes = {
-        s: cross_validate(
-            found, folds=folds, rng=rng_for(seed, s), method=options.method, options=options.fit_options(jobs)
-        )
+        s: cross_validate(found, folds=folds, rng=rng_for(seed, s), method=method, options=options)
         for s, found in sets.items()
     }
     return outcomes, {s: np.arange(len(found.groups)) for s, found in sets.items()}
 
 
-def _nested(sets, folds, options, *, seed, jobs):
+def _nested(sets, folds, method, options, *, seed):
     """As `_plain`, once within the training genes of every fold; the genes of the fold take no part."""
     parts, members = {s: [] for s in sets}, {s: [] for s in sets}
     n_folds = max(folds.values()) + 1
@@ -100,7 +120,7 @@ def _nested(sets, folds, options, *, seed, jobs):
         inner = folds_of_genes(training, n_folds, np.random.default_rng([seed, fold]))
         inside = {s: found.of_genes(inner) for s, found in sets.items()}
         inside = {s: found for s, found in inside.items() if len(found)}
-        outcomes, _ = _plain(inside, inner, options, seed=seed, jobs=jobs)
+        outcomes, _ = _plain(inside, inner, method, options, seed=seed)
         for s, outcome in outcomes.items():
             parts[s].append(outcome)
             members[s] += [sets[s].groups.name.index(name) for name in inside[s].groups.name]

@@ -6,8 +6,10 @@ from flyannot.dataset.ontology import read_ontology, with_parent_terms
 
 def curated_annotations_of(annotations_csv, roll_up):
     """`flyannot.dataset.folder.Annotations`; with OBO files, a gene that has a term has its parents too."""
-    annotations = read_annotations(annotations_csv)
-    return with_parent_terms(annotations, read_ontology(*roll_up)) if roll_up else annotations
+    if not roll_up:
+        return read_annotations(annotations_csv)
+    ontology = read_ontology(*roll_up)
+    return with_parent_terms(read_annotations(annotations_csv, known=ontology.names()), ontology)
 
 
 def is_synthetic(columns):

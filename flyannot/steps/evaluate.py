@@ -5,13 +5,14 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from flyannot.classifiers.options import ClassifyOptions
-from flyannot.dataset.folder import read_images
+from flyannot.dataset.folder import annotations_table, read_images
 from flyannot.errors import DataError, InputError
 from flyannot.runtime.atomic_file import read_text, write_text
 from flyannot.runtime.blas_threads import one_blas_thread
 from flyannot.runtime.digest import digest_of_file, digest_of_json, has_own_digest
 from flyannot.scores.bootstrap import with_confidence
 from flyannot.scores.group_outcomes import scores_json
+from flyannot.steps.count import no_progress
 from flyannot.steps.cross_validate import cross_validate_features, read_feature_files, read_pixels
 from flyannot.steps.curated_terms import curated_annotations_of
 from flyannot.steps.extract import identity_of_extract, in_order
@@ -30,7 +31,7 @@ class Evaluation:
 
     paths : features files (read as if they were one), one predictions file, or with `options.pixels` the
         folder of a data set
-    annotations_csv : Path
+    annotations_csv : Path, of the table or of its data set folder
     classify : ClassifyOptions; of predictions only `exclude_terms` is used
     options : EvaluateOptions
     seed : int
@@ -46,6 +47,9 @@ class Evaluation:
     stage_ranges: tuple = ()
     model: str | None = None
 
+    def __post_init__(self):
+        object.__setattr__(self, "annotations_csv", annotations_table(self.annotations_csv))
+
 
 def evaluation_of_model(model, paths, annotations_csv, options):
     """The Evaluation that cross-validates what a model was trained on, by the options and seed it was
@@ -60,6 +64,7 @@ def evaluation_of_model(model, paths, annotations_csv, options):
         inputs, seed, digest = stored.inputs, stored.seed, stored.digest
         classify = classify_options(stored)
         stage_ranges = tuple(stored.options["classify"]["stage_ranges"])
+    annotations_csv = annotations_table(annotations_csv)
     found = {"features": _digests(paths), "annotations": [digest_of_file(annotations_csv)]}
     for role, digests in found.items():
         if sorted(inputs[role]) != sorted(digests):
@@ -73,7 +78,7 @@ def evaluation_of_model(model, paths, annotations_csv, options):
     )  # fmt: skip
 
 
-def evaluate_files(evaluation, jobs=1):
+def evaluate_files(evaluation, jobs=1, progress=no_progress):
     """Score features or predictions against curated terms.
 
     Returns
@@ -97,7 +102,7 @@ def evaluate_files(evaluation, jobs=1):
             else:
                 loaded = read_pixels(paths[0], evaluation.stage_ranges, options.pixels)
             result = cross_validate_features(
-                loaded, annotations, classify, options, seed=evaluation.seed, jobs=jobs
+                loaded, annotations, classify, options, seed=evaluation.seed, jobs=jobs, progress=progress
             )
     if result is None:
         raise InputError(
@@ -111,7 +116,7 @@ def evaluate_task(evaluation, json_file):
     """The `flyannot.steps.tasks.Task` of a file of scores."""
 
     def make(execution):
-        write_text(json_file, scores_json(evaluate_files(evaluation, execution.jobs)))
+        write_text(json_file, scores_json(evaluate_files(evaluation, execution.jobs, execution.progress)))
         return Outcome(json_file, True)
 
     inputs = (*evaluation.paths, evaluation.annotations_csv)

@@ -10,7 +10,7 @@ from flyannot.classifiers.explain import Explanation, contribution_map, explain_
 from flyannot.classifiers.training_set import training_rows
 from flyannot.descriptors.extract import describe, read_embryo
 from flyannot.descriptors.standard_image import SIZE_PX
-from flyannot.errors import DataError, FlyannotError, InputError, did_you_mean
+from flyannot.errors import FlyannotError, InputError, did_you_mean
 from flyannot.features.groups import groups_of
 from flyannot.features.image_features import features_of
 from flyannot.runtime.atomic_folder import new_folder
@@ -18,7 +18,7 @@ from flyannot.runtime.csv_table import write_table
 from flyannot.stage_ranges import STAGE_RANGES
 from flyannot.steps.explanation_picture import draw_explanation
 from flyannot.steps.extract import image_columns, in_order
-from flyannot.steps.loaded_model import load_model
+from flyannot.steps.loaded_model import load_model, require_known_stage_range
 from flyannot.store.reading import open_stored
 
 TABLE = "contributions.csv"
@@ -87,6 +87,7 @@ def explain(model, images, *, terms=()):
     """
     images = in_order(images)
     with open_stored(model, "model") as stored:
+        require_known_stage_range(stored, images)
         digest = stored.digest
     present = [s for s in STAGE_RANGES if any(i.stage_range == s for i in images)]
     models = {s: load_model(model, digest, s) for s in present}
@@ -99,8 +100,6 @@ def explain(model, images, *, terms=()):
 
 def _check(path, models, terms):
     known = {term: s for s, model in models.items() if model is not None for term in model.terms}
-    if not known:
-        raise DataError(f"{path} knows no term of stage range {', '.join(models)}")
     for model in models.values():
         if model is not None:
             require_linear(model.model)

@@ -8,7 +8,9 @@ from flyannot.descriptors.extract import describe, read_embryo
 from flyannot.descriptors.options import ExtractOptions
 from flyannot.errors import DataError
 from flyannot.runtime.digest import digest_of_file, digest_of_json
+from flyannot.runtime.news import item_done
 from flyannot.stage_ranges import STAGE_RANGES
+from flyannot.steps.image_difference import difference_of_images
 from flyannot.steps.shards import cut_into_shards, join_parts, make_parts, part_path, share_of
 from flyannot.steps.tasks import Outcome, carry_out, file_task
 from flyannot.store.descriptors import write_descriptors
@@ -66,7 +68,10 @@ def extract_task(images, out, options, *, shard=None):
         failures = join_parts(out, lambda failed: _header(identities, options, failed, share), shards)
         return Outcome(out, True, summary_of_extract(out), failures)
 
-    return file_task(out, _header(identities, options, share=share), make, [i.path for i in images])
+    return file_task(
+        out, _header(identities, options, share=share), make, [i.path for i in images],
+        differ={"images": difference_of_images(images)},
+    )  # fmt: skip
 
 
 def in_order(images):
@@ -110,9 +115,10 @@ def _make_part(shard):
         try:
             grey, warnings = read_embryo(image.path, shard.options)
         except DataError as error:
-            failures.append((image.name, str(error)))
+            failures.append((image.name, error.message))
         else:
             described.append((image, describe(grey, shard.options), warnings))
+        item_done()
     header = Header("descriptors", shard.header.options, shard.header.inputs, failures=tuple(failures))
     with create_stored(shard.part, header) as file:
         for stage_range in STAGE_RANGES:
@@ -135,15 +141,22 @@ def summary_of_extract(path):
                 f"{stage_range:>5}: {n_images:,} images, {n_patches:,} of {n_candidates:,} patches kept "
                 f"({n_patches / max(1, n_candidates):.0%})"
             )
-            lines += quality_warnings(stored, stage_range)
+        lines += lines_of_warnings(stored)
     return "\n".join(lines)
 
 
-def quality_warnings(stored, stage_range):
-    """Lines that name images which are used but hardly show one embryo on a plain background."""
-    names, warnings = (stored.array(stage_range, column) for column in ("image", "quality_warnings"))
-    found = [f"{name} ({warning})" for name, warning in zip(names, warnings) if warning]
-    if not found:
-        return []
-    more = f" and {len(found) - _N_NAMED} more" if len(found) > _N_NAMED else ""
-    return [f"       check: {', '.join(found[:_N_NAMED])}{more}"]
+def lines_of_warnings(stored):
+    """A line for every kind of quality warning: how many images have it, and the first of them."""
+    images = {}
+    for stage_range in stored.stage_ranges:
+        for name, warnings in zip(*(stored.array(stage_range, c) for c in ("image", "quality_warnings"))):
+            for warning in filter(None, warnings.split(", ")):
+                kind, _, more = warning.partition(": ")
+                images.setdefault(kind, []).append(f"{name} ({more})" if more else name)
+    return [_line_of_warning(kind, found) for kind, found in images.items()]
+
+
+def _line_of_warning(kind, found):
+    more = f" and {len(found) - _N_NAMED:,} more" if len(found) > _N_NAMED else ""
+    count = f"{len(found):,} image{'s' * (len(found) > 1)}"
+    return f"check: {kind}, {count}: {', '.join(found[:_N_NAMED])}{more}"

@@ -2,7 +2,7 @@
 
 from flyannot.classifiers.options import ClassifyOptions
 from flyannot.descriptors.options import ExtractOptions
-from flyannot.errors import InputError
+from flyannot.errors import InputError, message_of
 from flyannot.features.options import PoolOptions
 from flyannot.options import Real
 from flyannot.store.reading import damaged_file
@@ -32,5 +32,5 @@ def _options(stored, table, read):
     try:
         return read(stored.options[table])
     except (KeyError, TypeError, ValueError, InputError) as error:
-        what = f"its header does not say how it was made ({table}: {error})"
+        what = f"its header does not say how it was made ({table}: {message_of(error)})"
         raise damaged_file(stored.path, what, stored.kind) from error

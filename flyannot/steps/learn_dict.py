@@ -13,6 +13,7 @@ from flyannot.runtime.digest import digest_of_json
 from flyannot.sparse.fit import EpochRecord, default_lam, learn_dictionary, random_patches
 from flyannot.sparse.learners import LEARNERS
 from flyannot.stage_ranges import rng_for
+from flyannot.steps.count import Count
 from flyannot.steps.inputs import chosen_stage_ranges, digests_of, open_all
 from flyannot.steps.shards import drop_parts, part_path
 from flyannot.steps.tasks import Outcome, carry_out, file_task
@@ -23,6 +24,8 @@ from flyannot.store.reading import open_stored
 from flyannot.store.writing import create_stored, difference_of_headers
 
 log = logging.getLogger("flyannot")
+PATCHES_PER_ATOM = 10  # at least, or the dictionary is remarked on
+VERBOSE = logging.DEBUG + 5  # what -v shows
 
 
 class NormalisedPatches:
@@ -77,7 +80,9 @@ def learn_task(paths, out, options, *, seed=0, stage_ranges=None):
 
     def make(execution):
         with open_all(paths, "descriptors", digests=digests) as files, one_blas_thread():
-            learned = [_learn(files, together, out, header, options) for together in shares]
+            learned = [
+                _learn(files, together, out, header, options, execution.progress) for together in shares
+            ]
         runs = {s: run for together, run in zip(shares, learned) for s in together}
         # The trace first: it is there whenever the dictionary is, even if the run is killed between.
         trace = out.with_suffix(".trace.csv")
@@ -109,11 +114,22 @@ def _check_counts(files, shares, options):
             )
 
 
-def _learn(files, stage_ranges, out, header, options):
+def _remark_on_counts(name, n_patches, n_atoms):
+    """An atom that few patches share is a copy of one of them, not a pattern."""
+    if n_patches < PATCHES_PER_ATOM * n_atoms:
+        log.warning(
+            "warning: %s: %.1f patches an atom; with fewer than about %d, atoms repeat single patches: "
+            "use --n-atoms %d, or more images",
+            name, n_patches / n_atoms, PATCHES_PER_ATOM, max(1, n_patches // PATCHES_PER_ATOM),
+        )  # fmt: skip
+
+
+def _learn(files, stage_ranges, out, header, options, progress):
     """Atoms, records and number of patches; from the last finished epoch, if there is one."""
     name, place = _name(stage_ranges), stage_ranges[0]
     rng = rng_for(header.seed, name)
     X = NormalisedPatches(_chosen_patches(files, stage_ranges, options.max_patches, rng))
+    _remark_on_counts(name, len(X), options.n_atoms)
     learner = LEARNERS[options.learner](
         random_patches(X, options.n_atoms, rng), len(X), lam=options.lam, **vars(options.settings())
     )
@@ -121,12 +137,15 @@ def _learn(files, stage_ranges, out, header, options):
     part_header = replace(header, kind="checkpoint")
     records = _restore(learner, checkpoint, part_header, stage_ranges)
     seconds = records[-1].seconds if records else 0.0
+    count = Count(progress, (options.n_epochs - len(records)) * len(X), "patch")
     epochs = learn_dictionary(
-        X, learner, n_epochs=options.n_epochs, rng=rng, first_epoch=len(records), seconds=seconds
-    )
+        X, learner, n_epochs=options.n_epochs, rng=rng, first_epoch=len(records), seconds=seconds,
+        on_samples=count.add,
+    )  # fmt: skip
     for record in epochs:
         records.append(record)
-        log.info("%s", _epoch_line(name, record, options.n_epochs))
+        log.info("%5s  epoch %d/%d  %.1f s", name, record.epoch, options.n_epochs, record.seconds)
+        log.log(VERBOSE, "%s", _epoch_in_full(record))
         with create_stored(checkpoint, part_header) as file:
             write_checkpoint(file, place, learner.state(), records)
     return np.asarray(learner.D), records, len(X)
@@ -158,18 +177,15 @@ def _restore(learner, checkpoint, header, stage_ranges):
     return [EpochRecord(**one) for one in records]
 
 
-def _epoch_line(name, record, n_epochs):
+def _epoch_in_full(record):
     return (
-        f"{name:>5}  epoch {record.epoch}/{n_epochs}  {record.seconds:.1f} s  "
-        f"objective {record.objective:.5f} (gap {record.gap:.1e}; "
+        f"       objective {record.objective:.5f} (gap {record.gap:.1e}; "
         f"with stored codes {record.objective_stored:.5f})  "
         f"{record.mean_nonzeros:.1f} non-zeros  {record.n_unused_atoms} atoms unused"
     )
 
 
 def _summary(name, D, records, count):
-    last = records[-1]
-    return (
-        f"{name:>5}: {len(D):,} atoms from {count:,} patches, objective {last.objective:.5f}, "
-        f"{last.mean_nonzeros:.1f} non-zeros per code, {last.n_unused_atoms} atoms unused"
-    )
+    n_unused = records[-1].n_unused_atoms
+    unused = f", {n_unused:,} of them unused" if n_unused else ""
+    return f"{name:>5}: {len(D):,} atoms from {count:,} patches{unused}"

@@ -52,10 +52,29 @@ def load_model(path, digest, stage_range):
         )
 
 
+def require_known_stage_range(stored, images):
+    """Refuse images (flyannot.dataset.folder.Image) if an open model knows no term of any of their stage
+    ranges.
+
+    Raises
+    ------
+    InputError
+    """
+    known = [s for s in stored.stage_ranges if read_terms(stored, s)]
+    asked = [s for s in STAGE_RANGES if any(image.stage_range == s for image in images)]
+    if not set(known) & set(asked):
+        raise InputError(
+            f"{stored.path} knows terms of stage range {' and '.join(known) or 'none'}, "
+            f"and the images are of {' and '.join(asked)}",
+            fix=f"take a model that was trained on annotated images of stage range {asked[0]}"
+            + (f", or images of {' or '.join(known)}" if known else ""),
+        )
+
+
 def _classifier(stored, stage_range, n_features):
     method = read_method(stored, stage_range)
     try:
         datasets = schema_of(method)
     except InputError as error:
-        raise damaged_file(stored.path, f"{stage_range}/method: {error}", stored.kind) from error
+        raise damaged_file(stored.path, f"{stage_range}/method: {error.message}", stored.kind) from error
     return model_from_arrays(method, read_classifier(stored, stage_range, datasets, n_features))

@@ -34,7 +34,11 @@ class RunOptions(Options):
     table: ClassVar[str] = "run"
 
     jobs: int | None = option(
-        None, Count(), "Worker processes. The result is the same for any number.", stands_for="all cores"
+        None,
+        Count(),
+        "Worker processes. The result is the same for any number.",
+        stands_for="all cores",
+        more=True,
     )
 
 

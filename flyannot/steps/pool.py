@@ -9,6 +9,7 @@ from flyannot.errors import DataError
 from flyannot.features.image_features import atoms_of_features, features_of
 from flyannot.features.options import PoolOptions
 from flyannot.runtime.digest import digest_of_json
+from flyannot.runtime.news import item_done
 from flyannot.stage_ranges import STAGE_RANGES
 from flyannot.steps.file_options import extract_options, lam_of, pool_options
 from flyannot.steps.inputs import chosen_stage_ranges, described_image, digests_of, open_all
@@ -130,10 +131,11 @@ def _make_part(shard):
             if mine:
                 atoms = _atoms(shard.dictionary, stage_range, digest, shard.options.coder)
                 columns = _columns(mine, stage_range)
-                pooled = [
-                    features_of(described_image(file, stage_range, i), atoms, shard.options, view=view)
-                    for (file, i), view in zip(mine, columns["view"])
-                ]
+                pooled = []
+                for (file, i), view in zip(mine, columns["view"]):
+                    described = described_image(file, stage_range, i)
+                    pooled.append(features_of(described, atoms, shard.options, view=view))
+                    item_done()
                 write_features(part, stage_range, columns, pooled, atoms.D)
     return len(shard.images)
 

@@ -9,11 +9,21 @@ from flyannot.runtime.csv_table import read_table, write_table
 from flyannot.steps.predictions import read_predictions
 from flyannot.store.reading import open_stored
 
+_NUMBERS, _AREAS = ("decision_value", "probability", "threshold"), ("auc", "auc_low", "auc_high")
 _NEVER_EMPTY = ("stage_range", "term", "decision_value", "answer")
 
 
 class Prediction(NamedTuple):
-    """What a model says of one group and one term; `image` is named where its gene is not known."""
+    """What a model says of one group and one term, and what stands behind it.
+
+    image : named where the gene is not known
+    answer : yes above the threshold, no below; undetermined at it, or as near as the margin says
+    threshold : the probability above which the answer is yes
+    n_genes : genes with the term that it was learned from
+    auc, auc_low, auc_high : of the term, cross-validated, with its 95 % interval; None is untested
+    in_training : yes if the model learned from this gene, else no
+    quality_warnings : of the group's images, each named where there are several
+    """
 
     gene: str
     fbgn: str
@@ -23,11 +33,19 @@ class Prediction(NamedTuple):
     term: str
     decision_value: float
     probability: float
-    answer: str  # yes, no or undetermined
+    threshold: float
+    answer: str
+    n_genes: int
+    auc: float | None
+    auc_low: float | None
+    auc_high: float | None
+    in_training: str
+    quality_warnings: str
 
     def texts(self):
-        """The cells of a table of text: numbers to nine digits."""
-        texts: Any = {name: f"{getattr(self, name):.9g}" for name in ("decision_value", "probability")}
+        """The cells of a table of text: numbers to nine digits, an AUC to four decimals, untested empty."""
+        texts: Any = {name: f"{getattr(self, name):.9g}" for name in _NUMBERS}
+        texts |= {name: "" if (x := getattr(self, name)) is None else f"{x:.4f}" for name in _AREAS}
         return self._replace(**texts)
 
 
@@ -37,8 +55,11 @@ COLUMNS = Prediction._fields
 def check_table(out):
     """The table beside the output must not replace another one, such as images.csv."""
     table = out.with_suffix(".csv")
-    if out == table:
-        raise InputError(f"{out} is the name of a table", fix=f"name the output {out.with_suffix('.h5')}")
+    if out.suffix != ".h5":
+        raise InputError(
+            f"the output {out} does not end in .h5: its table would be {table}, as that of other outputs",
+            fix=f"name the output {out.with_suffix('.h5')}; flyannot export writes other formats",
+        )
     if table.exists():
         try:
             next(read_table(table, _NEVER_EMPTY), None)
@@ -72,6 +93,13 @@ def prediction_rows(stored, stage_ranges):
             yield from rows_of_group(stage_range, groups, predicted, g)
 
 
+def evidence_of_term(predicted, j):
+    """What stands behind a term: a dict of n_genes, auc, auc_low, auc_high; None is untested."""
+    found: Any = {"n_genes": int(predicted.n_genes[j])}
+    areas = {name: float(getattr(predicted, name)[j]) for name in _AREAS}
+    return found | {name: None if np.isnan(area) else area for name, area in areas.items()}
+
+
 def rows_of_group(stage_range, groups, predicted, g):
     """The `Prediction`s of one group, the most probable first."""
     image = "" if groups.gene[g] else groups.name[g]
@@ -85,5 +113,9 @@ def rows_of_group(stage_range, groups, predicted, g):
             predicted.terms[j],
             float(predicted.decision_value[g, j]),
             float(predicted.probability[g, j]),
+            float(predicted.threshold[j]),
             predicted.answer(g, j),
+            **evidence_of_term(predicted, j),
+            in_training="yes" if predicted.in_training[g] else "no",
+            quality_warnings=predicted.quality_warnings[g],
         )

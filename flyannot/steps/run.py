@@ -48,7 +48,6 @@ def steps_of(configuration: Configuration, report_task: Callable | None = None):
     """
     out, data_set, options = configuration.output, configuration.data_set, configuration.options
     files, seed, chosen = _Files(out), configuration.seed, options["select"].stage_range
-    annotations = data_set / "annotations.csv"
 
     def images():
         return select_images(
@@ -56,7 +55,7 @@ def steps_of(configuration: Configuration, report_task: Callable | None = None):
         )
 
     def evaluate():
-        evaluation = evaluation_of_model(files.model, [files.features], annotations, options["evaluate"])
+        evaluation = evaluation_of_model(files.model, [files.features], data_set, options["evaluate"])
         return evaluate_task(evaluation, out / "scores.json")
 
     steps = [
@@ -77,7 +76,7 @@ def steps_of(configuration: Configuration, report_task: Callable | None = None):
             "train",
             lambda: train_task(
                 [files.features],
-                annotations,
+                data_set,
                 files.model,
                 options["classify"],
                 seed=seed,
@@ -127,7 +126,7 @@ def _synthesis(folder, options, seed):
         return "" if (folder / "images.csv").exists() else "it is not there yet"
 
     def make(execution):
-        made = synthesize(folder, options, seed=seed, force=execution.force)
+        made = synthesize(folder, options, seed=seed, force=execution.force, progress=execution.progress)
         return Outcome(folder, True, ", ".join(f"{n:,} {what}" for what, n in made.items()))
 
     return Task(folder, why, make, is_replaced=True, is_locked=False)

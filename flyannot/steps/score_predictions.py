@@ -50,5 +50,6 @@ def _held_out(predicted, rows, carried):
         values=np.hstack([predicted.decision_value[rows], blank]),
         yes=np.hstack([predicted.yes[rows], blank]).astype(bool),
         probabilities=np.hstack([predicted.probability[rows], blank]),
+        thresholds=np.tile(np.hstack([predicted.threshold, blank[0]]), (len(rows), 1)),
         reasons=("",) * len(predicted.terms) + ("the model does not know this term",) * len(unknown),
     )

@@ -56,11 +56,12 @@ def part_path(out, key):
 def make_parts(make_part, shards, execution, *, unit="image"):
     """Make every shard's part that is not there yet, in parallel.
 
-    `make_part(shard)` writes shard.part; a shard has `part` (a path) and `n_items`.
+    `make_part(shard)` writes shard.part, and tells `flyannot.runtime.news` of every item; a shard has `part`
+    (a path) and `n_items`.
     """
     total = sum(shard.n_items for shard in shards)
     missing = [shard for shard in shards if not _is_whole(shard.part)]
-    done = total - sum(shard.n_items for shard in missing)
+    before = done = total - sum(shard.n_items for shard in missing)
     execution.progress(done, total, unit)
 
     def on_done(n_items):
@@ -68,7 +69,11 @@ def make_parts(make_part, shards, execution, *, unit="image"):
         done += n_items
         execution.progress(done, total, unit)
 
-    run_all(make_part, missing, jobs=execution.jobs, on_done=on_done)
+    def on_items(n_ended):  # a shard that is tried again counts twice: never more than all but one
+        if done < total:
+            execution.progress(max(done, min(before + n_ended, total - 1)), total, unit)
+
+    run_all(make_part, missing, jobs=execution.jobs, on_done=on_done, on_items=on_items)
 
 
 def join_parts(out, header_of, shards):

@@ -3,11 +3,12 @@
 import logging
 from collections.abc import Callable
 from contextlib import nullcontext
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from pathlib import Path
 
 from flyannot.errors import InputError, WriteError
 from flyannot.runtime.atomic_file import locked_output
+from flyannot.steps.count import no_progress
 from flyannot.steps.shards import drop_parts
 from flyannot.store.reading import is_hdf5, open_stored
 from flyannot.store.writing import difference_of_headers
@@ -22,7 +23,7 @@ class Execution:
 
     jobs: int = 1
     force: bool = False
-    progress: Callable = field(default=lambda done, total, unit: None)  # called as items end
+    progress: Callable = no_progress  # called as items end
 
 
 @dataclass(frozen=True)
@@ -57,15 +58,20 @@ class Task:
     is_locked: bool = True
 
 
-def file_task(path, header, make, inputs):
-    """The Task of an HDF5 file with that `flyannot.store.header.Header`."""
+def file_task(path, header, make, inputs, *, differ=None):
+    """The Task of an HDF5 file with that `flyannot.store.header.Header`; `differ` as `difference_of_headers`
+    takes it."""
 
     def found():
         with open_stored(path) as stored:
             return Outcome(path, False, "up to date", stored.failures)
 
     return Task(
-        path, lambda: _why_not_hdf5(path) or difference_of_headers(path, header), make, tuple(inputs), found
+        path,
+        lambda: _why_not_hdf5(path) or difference_of_headers(path, header, differ),
+        make,
+        tuple(inputs),
+        found,
     )
 
 

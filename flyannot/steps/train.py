@@ -7,12 +7,14 @@ from dataclasses import dataclass
 from flyannot.classifiers.model import Model, fit_model, model_of_no_terms, untrainable
 from flyannot.classifiers.training_set import training_set
 from flyannot.dataset.coverage import notes_on_columns
-from flyannot.dataset.folder import read_annotations
+from flyannot.dataset.folder import annotations_table, read_annotations
 from flyannot.errors import InputError
 from flyannot.runtime.blas_threads import one_blas_thread
 from flyannot.runtime.digest import digest_of_file
 from flyannot.stage_ranges import rng_for
+from flyannot.steps.count import Count
 from flyannot.steps.inputs import chosen_stage_ranges, digests_of, open_all, require_known_terms
+from flyannot.steps.learned_terms import terms_of_model, weak_terms
 from flyannot.steps.tasks import Outcome, carry_out, file_task
 from flyannot.store.dictionary import read_dictionary
 from flyannot.store.features import read_features
@@ -38,7 +40,7 @@ def train(paths, annotations_csv, out, options, execution, *, seed=0, stage_rang
     Parameters
     ----------
     paths : list of Path of features files, read as if they were one
-    annotations_csv : Path
+    annotations_csv : Path, of the table or of its data set folder
     out : Path of the model file
     options : flyannot.classifiers.options.ClassifyOptions
     execution : flyannot.steps.tasks.Execution
@@ -56,6 +58,7 @@ def train(paths, annotations_csv, out, options, execution, *, seed=0, stage_rang
 
 def train_task(paths, annotations_csv, out, options, *, seed=0, stage_ranges=None):
     """The `flyannot.steps.tasks.Task` of `train`."""
+    annotations_csv = annotations_table(annotations_csv)
     with open_all(paths, "features") as files:
         annotations = read_annotations(annotations_csv)
         require_known_terms(options.exclude_terms, annotations, annotations_csv)
@@ -70,7 +73,7 @@ def train_task(paths, annotations_csv, out, options, *, seed=0, stage_ranges=Non
 
     def make(execution):
         with open_all(paths, "features", digests=digests) as files:
-            trained = _train(files, annotations, chosen, options, lambda s: rng_for(seed, s), execution.jobs)
+            trained = _train(files, annotations, chosen, options, lambda s: rng_for(seed, s), execution)
             if not any(one.terms for one in trained.values()):
                 raise InputError(
                     f"no term can be trained from {annotations_csv} and {paths[0]}",
@@ -81,6 +84,9 @@ def train_task(paths, annotations_csv, out, options, *, seed=0, stage_ranges=Non
                     D = read_dictionary(next(f for f in files if stage_range in f.stage_ranges), stage_range)
                     arrays = one.model.arrays()
                     write_model(file, stage_range, D, one.terms, one.model.method, arrays, one.genes)
+        for s, one in trained.items():
+            if weak := weak_terms(terms_of_model(one.terms, one.model)):
+                log.warning("warning: %s: %s. Which: flyannot show %s", s, weak, out)
         summary = [
             f"{s:>5}: {len(one.terms)} terms from {len(one.genes)} genes" for s, one in trained.items()
         ]
@@ -89,27 +95,33 @@ def train_task(paths, annotations_csv, out, options, *, seed=0, stage_ranges=Non
     return file_task(out, header, make, [*paths, annotations_csv])
 
 
-def _train(files, annotations, stage_ranges, options, rng_of: Callable, jobs):
+def _train(files, annotations, stage_ranges, options, rng_of: Callable, execution):
     """Stage range -> _Trained."""
     loaded = {s: read_features(files, s) for s in stage_ranges}
     for note in notes_on_columns({s: columns for s, (columns, _) in loaded.items()}, annotations):
         log.info("note: %s", note)
     with one_blas_thread():
-        return {
-            s: _train_stage_range(
-                training_set(columns, features, annotations, s, options), options, rng_of(s), jobs
-            )
+        sets = {
+            s: training_set(columns, features, annotations, s, options)
             for s, (columns, features) in loaded.items()
         }
+        count = Count(execution.progress, sum(len(found.terms) for found in sets.values()), "term")
+        fit_options = options.fit_options(execution.jobs, on_terms=count.add)
+        trained = {
+            s: _train_stage_range(found, options.method, fit_options, rng_of(s)) for s, found in sets.items()
+        }
+        count.finish()
+    return trained
 
 
-def _train_stage_range(found, options, rng, jobs):
+def _train_stage_range(found, method, options, rng):
     kept = [
         j for j, why in enumerate(found.reasons) if not why and not untrainable(found.Y[:, j], found.genes)
     ]
     genes = frozenset(found.genes)
     if not kept:
         return _Trained([], model_of_no_terms(found.X.shape[1]), genes)
+    options.on_terms(len(found.terms) - len(kept))
     terms, Y = [found.terms[j] for j in kept], found.Y[:, kept]
-    model = fit_model(options.method, found.X, Y, found.genes, rng=rng, options=options.fit_options(jobs))
+    model = fit_model(method, found.X, Y, found.genes, rng=rng, options=options)
     return _Trained(terms, model, genes)

@@ -11,8 +11,6 @@ import numpy as np
 
 from flyannot.store.schema import BULK
 
-DIGEST_BYTES = 32
-
 
 def content_digest(h5, kind):
     """SHA-256 over every small dataset (name, type, shape, values) and every attribute but `digest` itself.
@@ -42,7 +40,7 @@ def _values_of(dataset):
 
 
 def digest_of_image(*arrays):
-    """The digest of what a file holds of one image, uint8 (DIGEST_BYTES,).
+    """The digest of what a file holds of one image, uint8 (32,).
 
     Parameters
     ----------

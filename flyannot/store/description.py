@@ -12,17 +12,27 @@ def describe_file(path):
     """Header, then every dataset of every stage range with its shape; lists of terms in full."""
     with open_stored(path) as stored:
         lines = [
-            f"{path}: {stored.kind}, made by {MADE_BY[stored.kind]} of flyannot {stored.version}",
+            first_line(stored),
             f"digest   {stored.digest}",
             *(f"from     {role} {digest}" for role, digests in stored.inputs.items() for digest in digests),
             *(f"option   {name} = {json.dumps(value)}" for name, value in sorted(stored.options.items())),
         ]
         if stored.seed is not None:
             lines.append(f"seed     {stored.seed}")
-        lines += [f"skipped  {image}: {reason}" for image, reason in stored.failures]
+        lines += skipped_lines(stored)
         for stage_range in stored.stage_ranges:
             lines += ["", stage_range, *_datasets(stored, stage_range)]
         return "\n".join(lines)
+
+
+def first_line(stored):
+    """What an open file is, and what made it."""
+    return f"{stored.path}: {stored.kind}, made by {MADE_BY[stored.kind]} of flyannot {stored.version}"
+
+
+def skipped_lines(stored):
+    """A line for every image that was skipped when it was made."""
+    return [f"skipped  {image}: {reason}" for image, reason in stored.failures]
 
 
 def contents_of_file(path):

@@ -4,6 +4,7 @@ from flyannot.store.image_columns import write_image_columns
 from flyannot.store.writing import write_array
 
 _GROUPS = ("name", "gene", "fbgn")
+_TERMS = {"threshold": "f8", "n_genes": "i4", "auc": "f8", "auc_low": "f8", "auc_high": "f8"}
 _MATRICES = {"decision_value": "f8", "probability": "f8", "yes": "u1", "undetermined": "u1"}
 
 
@@ -15,8 +16,10 @@ def write_predictions(file, stage_range, columns, group_of_image, groups, predic
     columns : image columns, as `write_image_columns` takes them
     group_of_image : int array (n_images,)
     groups : dict with the names, genes and FlyBase numbers of the groups: name, gene, fbgn
-    predicted : dict with the terms (term), whether the model learned from a group's gene (in_training), and
-        matrices (n_groups, n_terms): decision_value, probability, yes, undetermined
+    predicted : dict with the terms (term), by term the probability above which the answer is yes (threshold),
+        the number of genes it was learned from (n_genes) and its auc, auc_low, auc_high (nan: untested);
+        whether the model learned from a group's gene (in_training); and matrices (n_groups, n_terms):
+        decision_value, probability, yes, undetermined
     """
     group = file.create_group(stage_range)
     write_image_columns(group, columns)
@@ -25,14 +28,16 @@ def write_predictions(file, stage_range, columns, group_of_image, groups, predic
         write_array(group, f"group_{name}", groups[name])
     write_array(group, "term", predicted["term"])
     write_array(group, "in_training", predicted["in_training"], dtype="u1")
-    for name, dtype in _MATRICES.items():
+    for name, dtype in (_TERMS | _MATRICES).items():
         write_array(group, name, predicted[name], dtype=dtype)
 
 
 def read_predictions(stored, stage_range):
     """group_of_image, groups and predicted, as `write_predictions` took them; what is 0 or 1 as bool."""
     groups = {name: stored.array(stage_range, f"group_{name}") for name in _GROUPS}
-    predicted = {name: stored.array(stage_range, name) for name in ("term", "in_training", *_MATRICES)}
+    predicted = {
+        name: stored.array(stage_range, name) for name in ("term", "in_training", *_TERMS, *_MATRICES)
+    }
     for name in ("in_training", "yes", "undetermined"):
         predicted[name] = predicted[name].astype(bool)
     return stored.array(stage_range, "group_of_image"), groups, predicted

@@ -19,7 +19,7 @@ from flyannot.stage_ranges import STAGE_RANGES
 from flyannot.store.consistency import contradiction_in_file
 from flyannot.store.content_digest import content_digest, digest_of_image
 from flyannot.store.header import read_header
-from flyannot.store.schema import BULK, DTYPES, MADE_BY, SCHEMAS, shape_violation
+from flyannot.store.schema import BULK, DTYPES, MADE_BY, MAY_BE_NAN, SCHEMAS, shape_violation
 
 _BLOCK_BYTES = 1 << 22  # read and checked at a time
 _SIGNATURE = b"\x89HDF\r\n\x1a\n"  # how every HDF5 file begins
@@ -36,6 +36,9 @@ class Stored:
         )  # fmt: skip
         self.options, self.inputs, self.failures = header.options, header.inputs, header.failures
         self.stage_ranges = tuple(s for s in STAGE_RANGES if s in file)
+
+    def __repr__(self):
+        return f"<{self.kind} file {str(self.path)!r}: {', '.join(self.stage_ranges) or 'no stage range'}>"
 
     def group(self, stage_range):
         """The h5py group of one stage range; DataError if the file has none."""
@@ -120,7 +123,10 @@ class Stored:
             raise damaged_file(self.path, what, self.kind) from error
 
     def _require_finite(self, values, stage_range, name):
-        if values.dtype.kind == "f" and not np.isfinite(values).all():
+        if values.dtype.kind != "f":
+            return
+        may_be_nan = name.rpartition("/")[2] in MAY_BE_NAN
+        if not (np.isfinite(values) | (np.isnan(values) & may_be_nan)).all():
             raise damaged_file(self.path, f"{stage_range}/{name} holds values that are not finite", self.kind)
 
     @property
@@ -241,13 +247,31 @@ def _check_links(group, path):
 def _check_dataset(item, path):
     if not isinstance(item, h5py.Dataset) or item.is_virtual or item.external:
         raise damaged_file(path, f"{item.name} does not lie in the file")
-    if item.dtype.kind != "S" and item.dtype.str[1:] not in DTYPES:
+    if item.dtype.kind != "S" and item.dtype.str.lstrip("<|") not in DTYPES:  # kernels take no other order
         raise damaged_file(path, f"{item.name} holds {item.dtype}, which no flyannot file does")
-    if item.chunks is None or not item.fletcher32 or item.compression or item.scaleoffset is not None:
+    if _filters_of(item) != [h5py.h5z.FILTER_FLETCHER32]:
         raise damaged_file(path, f"{item.name} is not stored in checksummed blocks")
     n_chunks = math.prod(-(-size // chunk) for size, chunk in zip(item.shape, item.chunks))
     if item.id.get_storage_size() < item.nbytes or item.id.get_num_chunks() != n_chunks:
         raise damaged_file(path, f"{item.name} claims more data than it stores")
+
+
+def _filters_of(item):
+    """The numbers of the filters that its blocks go through: none without blocks."""
+    how = item.id.get_create_plist()
+    return [how.get_filter(i)[0] for i in range(how.get_nfilters())]
+
+
+def kind_claimed(path):
+    """The kind that a file's header names, for messages: nothing is checked; "" if there is none."""
+    try:
+        if not Path(path).is_file() or not is_hdf5(path):
+            return ""
+        with h5py.File(path, "r", locking=False) as file:
+            kind = str(file.attrs.get("format", b""), "utf-8", "replace").removeprefix("flyannot-")
+    except (*_HDF5_COMPLAINTS, TypeError):
+        return ""
+    return kind if kind in SCHEMAS else ""
 
 
 def kind_of_file(path):

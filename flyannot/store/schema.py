@@ -62,12 +62,20 @@ SCHEMAS: dict[str, dict[str, tuple[str, tuple]]] = {
         "group_fbgn": ("S", ("n_groups",)),
         "in_training": ("u", ("n_groups",)),
         "term": ("S", ("n_terms",)),
+        "threshold": ("f", ("n_terms",)),
+        "n_genes": ("i", ("n_terms",)),
+        "auc": ("f", ("n_terms",)),
+        "auc_low": ("f", ("n_terms",)),
+        "auc_high": ("f", ("n_terms",)),
         "decision_value": ("f", ("n_groups", "n_terms")),
         "probability": ("f", ("n_groups", "n_terms")),
         "yes": ("u", ("n_groups", "n_terms")),
         "undetermined": ("u", ("n_groups", "n_terms")),
     },
 }
+
+# What may be nan, which is untested; every other number of a file is finite.
+MAY_BE_NAN = {"auc", "auc_low", "auc_high"}
 
 # The datasets that are too large to be read whenever a file is opened: they are digested image by image.
 BULK = {

@@ -28,19 +28,31 @@ def create_stored(path, header):
     WriteError
         If the disk is full or the folder cannot be written; `path` is then as it was.
     """
-    with replacing(path, check=verify_stored) as beside:
-        output = OutputFile(beside)
-        try:
-            with h5py.File(output, "w", libver=("v110", "v110")) as file:
-                _write_header(file, header)
-                yield file
-                if output.error is None:
-                    _write_text(file, "digest", content_digest(file, header.kind))
-        except (OSError, RuntimeError, KeyError, ValueError):
-            if output.error is None:
-                raise  # else it is what HDF5 made of the error of the system
-        finally:
-            output.close()
+    with replacing(path, check=verify_stored) as beside, new_hdf5(beside) as (file, output):
+        _write_header(file, header)
+        yield file
+        if output.error is None:
+            _write_text(file, "digest", content_digest(file, header.kind))
+
+
+@contextmanager
+def new_hdf5(path):
+    """Yield a new h5py file, and the `OutputFile` it is written through; the system's error is raised last.
+
+    Raises
+    ------
+    OSError
+        If the system cannot write it.
+    """
+    output = OutputFile(path)
+    try:
+        with h5py.File(output, "w", libver=("v110", "v110")) as file:
+            yield file, output
+    except (OSError, RuntimeError, KeyError, ValueError):
+        if output.error is None:
+            raise  # else it is what HDF5 made of the error of the system
+    finally:
+        output.close()
 
 
 def _write_header(file, header):
@@ -103,25 +115,26 @@ def _as_bytes(texts):
     return np.array(encoded, dtype=f"S{max(1, *map(len, encoded))}" if encoded else "S1")
 
 
-def difference_of_headers(path, header):
+def difference_of_headers(path, header, differ=None):
     """Why `path` is not what `header` would make, in words; empty if it is.
 
-    Reads and verifies the whole file: a header alone could vouch for damaged data.
+    Reads and verifies the whole file: a header alone could vouch for damaged data.  `differ` maps a role of
+    the inputs to a function that says of the open file what differs, where digests alone say that it does.
     """
     if not path.exists():
         return "it is not there yet"
     try:
         verify_stored(path)
         with open_stored(path, header.kind) as found:
-            return _header_difference(found, header)
+            return _header_difference(found, header, differ or {})
     except (DataError, InputError) as error:
-        return str(error)
+        return error.message
 
 
-def _header_difference(found, header):
+def _header_difference(found, header, differ):
     changed = option_changes(found.options, header.options)
     changed += [
-        f"it was made from other {key}"
+        differ[key](found) if key in differ else f"it was made from other {key}"
         for key in sorted({*found.inputs, *header.inputs})
         if found.inputs.get(key) != header.inputs.get(key)
     ]

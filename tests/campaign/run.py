@@ -84,7 +84,7 @@ def main(chosen):
         junit = Path(folder) / "found.xml"
         workers = ["-n", os.environ.get("CAMPAIGN_JOBS", "1")]
         words = [sys.executable, "-m", "pytest", *workers, f"--junitxml={junit}", "--durations=15"]
-        environment = os.environ | {"FLYANNOT_CAMPAIGN": "1"}
+        environment = os.environ | {"CAMPAIGN": "1"}
         done = subprocess.run([*words, *nodes_of(rows)], cwd=ROOT, env=environment)
         if not junit.exists():
             return done.returncode

@@ -2,7 +2,7 @@
 
 import os
 
-IN_CAMPAIGN = bool(os.environ.get("FLYANNOT_CAMPAIGN"))
+IN_CAMPAIGN = bool(os.environ.get("CAMPAIGN"))
 
 
 def n_trials(n, campaign=None):

@@ -1,3 +1,4 @@
+import csv
 import json
 
 import numpy as np
@@ -93,6 +94,12 @@ def test_a_higher_point_says_yes_to_fewer_or_more_groups(flyannot, chain):
     assert said.code == 2 and "with P above 0 and at most 1" in said.err
 
 
+def answer_of(row):
+    """What a row of predictions.csv says, by its own numbers."""
+    probability, threshold = float(row["probability"]), float(row["threshold"])
+    return "undetermined" if probability == threshold else "yes" if probability > threshold else "no"
+
+
 def test_what_is_near_the_threshold_of_its_term_is_left_open(flyannot, chain, tmp_path):
     """The wider the margin the more is open; far from it the answers are as without one."""
     tables = []
@@ -104,11 +111,13 @@ def test_what_is_near_the_threshold_of_its_term_is_left_open(flyannot, chain, tm
             O=tmp_path / f"{width}.h5",
         )
         assert said.code == 0, said.err
-        tables.append(
-            [row.rsplit(",", 1)[1] for row in (tmp_path / f"{width}.csv").read_text().splitlines()[1:]]
-        )
+        with open(tmp_path / f"{width}.csv", newline="") as file:
+            rows = list(csv.DictReader(file))
+        tables.append([row["answer"] for row in rows])
+        if width == "0":  # then only where nothing was learned
+            assert all(answer_of(row) == row["answer"] for row in rows)
     plain, some, every = tables
-    assert "undetermined" not in plain and set(every) == {"undetermined"}
+    assert {"yes", "no"} <= set(plain) and set(every) == {"undetermined"}
     assert 0 < some.count("undetermined") < len(some)
     assert all(one in (two, "undetermined") for one, two in zip(some, plain))
 
@@ -117,6 +126,18 @@ def test_of_equally_good_thresholds_the_highest_is_taken():
     truth = np.array([False, True, False, True])
     assert best_threshold(np.arange(4.0), truth) == 2.5  # 0.5 has the same sum
     assert best_threshold(np.arange(4.0), ~truth) == 3  # nothing is better than no to all
+
+
+def test_a_threshold_for_a_wanted_score_lies_half_way_between_neighbours_or_below_all():
+    values, truth = np.array([0.0, 1.0, 4.0]), np.array([False, True, True])
+    assert threshold_at(values, truth, ("sensitivity", 0.5)) == 2.5
+    assert threshold_at(values, truth, ("sensitivity", 1.0)) == 0.5
+    assert threshold_at(values, truth, ("precision", 1.0)) == 0.5
+    close = np.array([1.0, np.nextafter(1.0, 2), 2.0])
+    assert (close > threshold_at(close, truth, ("sensitivity", 1.0))).tolist() == truth.tolist()
+    for lowest in (0.0, 1e300, -1e300):
+        every = np.array([lowest, 1.1e300])
+        assert (every > threshold_at(every, np.array([True, False]), ("sensitivity", 1.0))).all()
 
 
 def test_every_positive_counts_the_lowest_and_the_highest_too():

@@ -90,7 +90,9 @@ def test_two_positive_genes_suffice(rng):
     Y = np.zeros((80, 1), bool)
     Y[:2] = True
     model = trained(X, Y, genes)
-    assert all(np.isfinite(array).all() for array in model.arrays().values())
+    arrays = model.arrays()
+    assert all(np.isnan(arrays.pop(name)).all() for name in ("auc", "auc_low", "auc_high"))  # untested
+    assert all(np.isfinite(array).all() for array in arrays.values()) and arrays["n_genes"] == [2]
 
 
 def test_features_that_say_nothing_give_the_frequency_of_the_term(rng):

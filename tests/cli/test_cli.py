@@ -97,12 +97,33 @@ def test_a_misspelt_command_option_or_choice_gets_a_suggestion(flyannot, tmp_pat
 
 def test_an_unknown_stage_range_gets_a_suggestion(flyannot, chain, tmp_path):
     names = {"E": chain.embryos, "O": tmp_path / "d.h5"}
-    error, fix = faulty(flyannot("extract E -o O --stage-range 11-13", **names), 2)
-    assert error.startswith('unknown stage range "11-13". Did you mean "11-12"?') and "1-3, 4-6" in fix
-    faulty(flyannot("extract E -o O --stage-range 1-3", **names), 2, "no image is left")
+    error, fix = faulty(flyannot("extract E -o O --stage-range 11-112", **names), 2)
+    assert error.startswith('unknown stage range "11-112". Did you mean "11-12"?') and "1-3, 4-6" in fix
+    faulty(
+        flyannot("extract E -o O --stage-range 1-3", **names),
+        2,
+        "no image is of stage range 1-3",
+        "4-6, 11-12",
+    )
     faulty(flyannot("extract E -o O --view latral", **names), 2, 'Did you mean "lateral"?')
     faulty(flyannot("train F A -o O --stage-range 1-3", F=chain.features, A=chain.annotations, O=names["O"]),
            2, "holds no stage range 1-3", "4-6, 11-12")  # fmt: skip
+
+
+def test_a_stage_is_a_bownes_stage_and_one_line_says_in_which_stage_range_it_lies(flyannot, own_chain):
+    names = {"E": own_chain.embryos, "O": own_chain.folder / "d.h5", "D": own_chain.descriptors}
+    table = own_chain.embryos / "images.csv"
+    table.write_text(table.read_text().replace(",4-6,", ",5,"))
+    said = flyannot("extract E -o O --stride-px 16 --stage-range 'stage 6'", **names)
+    assert said.code == 0 and " 4-6: " in said.err and "11-12:" not in said.err
+    notes = [line for line in said.err.splitlines() if line.startswith("note: ")]
+    assert notes == [
+        "note: stage 6 lies in stage range 4-6",
+        "note: images.csv: stage 5 lies in stage range 4-6",
+    ]
+    faulty(flyannot("extract E -o O --stage-range 8-9", **names), 2, '"8-9" lie in several', "7-8, 9-10")
+    table.write_text(table.read_text().replace(",5,", ",06-Apr,", 1))
+    faulty(flyannot("extract E -o O", **names), 2, "line 2", "a spreadsheet made it of 4-6", "column as Text")
 
 
 def test_tables_with_faults_name_file_line_and_column(flyannot, own_chain):
@@ -112,7 +133,7 @@ def test_tables_with_faults_name_file_line_and_column(flyannot, own_chain):
     table.write_text(good.replace("stage_range", "stage", 1))
     faulty(flyannot("extract E -o O", **names), 2, str(table), 'no column "stage_range"', 'mean "stage"')
     table.write_text(good.replace(",4-6,", ",4-7,", 1))
-    faulty(flyannot("extract E -o O", **names), 2, str(table), "line 2", '"4-7"', 'Did you mean "4-6"')
+    faulty(flyannot("extract E -o O", **names), 2, str(table), "line 2", '"4-7"', "4-6, 7-8")
     table.unlink()
     faulty(flyannot("extract E -o O", **names), 2, "no such table", "images.csv")
 
@@ -153,9 +174,10 @@ def test_a_truncated_file_is_named_with_the_command_that_mends_it(flyannot, own_
 def test_swapped_arguments_are_explained(flyannot, chain, tmp_path):
     names = {"F": chain.features, "A": chain.annotations, "O": tmp_path / "o.h5", "D": chain.descriptors,
              "L": chain.dictionary}  # fmt: skip
-    faulty(flyannot("evaluate A F", **names), 65, "annotations.csv is not an HDF5 file")
-    faulty(flyannot("train A F -o O", **names), 65, "annotations.csv is not an HDF5 file")
-    faulty(flyannot("pool L D -o O", **names), 65, "holds a dictionary, not descriptors")
+    for wrong, right in (("evaluate A F", "evaluate F A"), ("train A F -o O", "train F A -o O"),
+                         ("pool L D -o O", "pool D L -o O")):  # fmt: skip
+        _, fix = faulty(flyannot(wrong, **names), 2, "wrong order", "holds")
+        assert fix == " ".join(["flyannot", *(str(names.get(word, word)) for word in right.split())])
     faulty(flyannot("evaluate D A", **names), 65, "holds descriptors, not features")
 
 
@@ -239,8 +261,8 @@ def test_an_unexpected_fault_is_one_line_without_debug(flyannot, chain, monkeypa
     def broken(path):
         raise ZeroDivisionError("deep inside\nwith a second line")
 
-    monkeypatch.setattr("flyannot.store.description.describe_file", broken)
-    error, fix = faulty(flyannot("show F", F=chain.model), 1)
+    monkeypatch.setattr("flyannot.steps.learned_terms.describe_file", broken)
+    error, fix = faulty(flyannot("show F", F=chain.features), 1)
     assert error == "unexpected ZeroDivisionError: deep inside" and "--debug" in fix
 
 

@@ -58,3 +58,13 @@ def test_a_full_device_leaves_no_parts_behind(own_chain, monkeypatch, flyannot):
     )
     assert said.code == 74 and "No space left on device" in said.err and "bytes free" in said.err
     assert not [path for path in own_chain.folder.iterdir() if path.name.startswith(".")]
+
+
+@pytest.mark.parametrize("n_bytes", [100, 40_000])
+def test_a_file_that_another_library_writes_is_explained_too(own_chain, n_bytes):
+    """AnnData writes HDF5 itself, which crashes where a write fails."""
+    pytest.importorskip("anndata")
+    done = with_limit("export features.h5 --to anndata -o f.h5ad", own_chain.folder, n_bytes)
+    assert done.returncode == 74 and "Traceback" not in done.stderr, done.stderr
+    assert [line.split(":")[0] for line in done.stderr.splitlines()] == ["Error", "Fix"]
+    assert not (own_chain.folder / "f.h5ad").exists()

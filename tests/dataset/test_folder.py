@@ -31,7 +31,7 @@ def refusal(read, path):
     """The message and the remedy of a refused table; one line each."""
     with pytest.raises(InputError) as caught:
         read(path)
-    message = str(caught.value)
+    message = caught.value.message
     assert "\n" not in message and str(path) in message and caught.value.fix
     assert caught.value.exit_code == 2
     return message
@@ -130,7 +130,7 @@ def test_a_plain_folder_gives_its_pictures_by_name_each_a_group(tmp_path):
         with pytest.raises(InputError):
             read_folder(folder, "4-6")
     with pytest.raises(InputError, match="unknown stage range"):
-        read_folder(tmp_path, "5-6")
+        read_folder(tmp_path, "18")
 
 
 def test_single_files_come_once_in_the_order_given():
@@ -199,13 +199,30 @@ def test_coverage_counts_what_lacks_images_or_annotations(images_csv, annotation
         "n_annotated_groups": 2,
         "n_genes_without_images": 1,
     }
-    assert coverage_notes(counts) == [
-        "4-6: 1 annotated genes without an image",
-        "4-6: 1 of 3 groups without annotation",
-        "7-8: 1 of 1 groups without annotation",
-        "9-10: 1 annotated genes without an image",
+    assert coverage_notes(images, annotations) == [
+        "annotated genes without an image: 1 in 4-6, 1 in 9-10 (z)",
+        "groups without annotation: 1 of 3 in 4-6, 1 of 1 in 7-8 (y, x)",
     ]
     assert count_coverage(images)["4-6"]["n_annotated_groups"] == 0
+
+
+def test_a_gene_that_differs_in_capitals_or_signs_is_named_first(images_csv, annotations_csv):
+    images = read_images(images_csv(IMAGES + "a,Dl,4-6\nb,Abd-B,4-6\nc,eve,4-6\n"))
+    annotations = read_annotations(
+        annotations_csv(TERMS + "a,4-6,gap\ndl,4-6,gap\nAbdB,4-6,gap\neve,4-6,gap\n")
+    )
+    assert coverage_notes(images, annotations) == [
+        'annotated genes without an image: 3 in 4-6 (AbdB: did you mean "Abd-B"?, dl: did you mean "Dl"?, a)',
+        "groups without annotation: 2 of 3 in 4-6 (Dl, Abd-B)",
+    ]
+
+
+def test_genes_of_two_flybase_numbers_are_not_taken_for_each_other(images_csv, annotations_csv):
+    images = read_images(images_csv("image,gene,stage_range,fbgn\na,Dl,4-6,F1\n"))
+    annotations = read_annotations(
+        annotations_csv("gene,stage_range,term,fbgn\nDl,4-6,gap,F1\ndl,4-6,gap,F2\n")
+    )
+    assert coverage_notes(images, annotations) == ["annotated genes without an image: 1 in 4-6 (dl)"]
 
 
 def test_the_real_tables_are_read_whole(shared_data):

@@ -86,7 +86,7 @@ def test_a_folder_that_is_not_there_is_one_line(tmp_path, flyannot, monkeypatch)
 def test_the_package_holds_the_registry_and_no_path_that_only_we_have():
     project = tomllib.loads((ROOT / "pyproject.toml").read_text())
     held = project["tool"]["setuptools"]["package-data"]
-    assert held["flyannot.dataset"] == ["registry.toml"]
+    assert held["flyannot.dataset"] == ["registry.toml", "terms.txt"]
     assert held["flyannot.dataset.synthetic"] == ["anatomy.csv"]
     for path in (ROOT / "configs").iterdir():
         assert "../.." not in path.read_text(), path.name

@@ -1,6 +1,8 @@
 """Laws of the synthetic embryos: what they depend on, and that their labels are true."""
 
 import csv
+import tomllib
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -14,6 +16,7 @@ from flyannot.dataset.synthetic.render import TEXTURES, body_frame, render_embry
 from flyannot.errors import InputError, WriteError
 from flyannot.stage_ranges import STAGE_RANGES, rng_for
 
+ROOT = Path(__file__).resolve().parents[2]
 EVERY_TERM = [(stage_range, term) for stage_range in STAGE_RANGES for term in TERMS[stage_range]]
 SMALL = SynthesizeOptions(n_genes=3, stage_range=("4-6", "13-16"), max_images=2)
 
@@ -137,6 +140,65 @@ def test_terms_have_their_frequencies_and_keep_company():
     assert np.corrcoef(brain, cord)[0, 1] > 0.1  # both nervous
     assert abs(np.corrcoef(brain, gut)[0, 1]) < 0.07
     assert sorted({group.n_images for group in groups}) == [1, 2, 3, 4, 5]
+
+
+def test_embryos_lie_rolled_and_organs_move_within_a_late_stage_range():
+    middle = {s: [] for s in ("4-6", "13-16")}
+    for stage_range, places in middle.items():
+        for seed in range(50):
+            frame = body_frame(stage_range, np.random.default_rng(seed))
+            places.append((frame.x[64, 160], frame.y[64, 160]))
+    early, late = (np.std(places, axis=0) for places in middle.values())
+    assert early[0] < 0.6 * late[0]  # a blastoderm hardly changes, an organ moves
+    assert 0.12 < early[1] < 0.3 and 0.12 < late[1] < 0.3  # of half the height
+
+
+def test_the_anterior_end_is_the_more_pointed_as_in_real_embryos():
+    """The skewness of the outline along the body; of 165 embryos of FlyExpress -0.05, deviation 0.03."""
+    skewness = []
+    for seed in range(60):
+        body = body_frame("4-6", np.random.default_rng(seed)).depth_px > 0
+        x = np.nonzero(body)[1]
+        skewness.append(((x - x.mean()) ** 3).mean() / x.std() ** 3)
+    assert -0.07 < np.mean(skewness) < -0.025
+    assert np.mean(np.array(skewness) < 0) > 0.85
+
+
+def test_a_gene_stains_its_own_part_of_a_region_in_all_its_images():
+    term, x = "ventral nerve cord", np.arange(320)
+
+    def stain(part, seed, name=term):
+        return grey("13-16", {}, seed) - np.asarray(
+            render_embryo("13-16", {name: 1.0}, np.random.default_rng(seed), part=part)
+        ).mean(axis=2)
+
+    def share(part, seed):
+        return (stain(part, seed) > 15).sum() / (stain(None, seed) > 15).sum()
+
+    shares = [(share(part, 0), share(part, 1)) for part in range(12)]
+    assert 0.25 < np.min(shares) < 0.75 and np.max(shares) > 0.97
+    assert np.corrcoef(np.transpose(shares))[0, 1] > 0.8
+    assert (
+        np.ptp([np.average(x, weights=stain(part, 0).clip(0).sum(axis=0)) for part in range(12)]) > 10
+    )  # px
+    assert np.array_equal(stain(0, 0, "ubiquitous"), stain(None, 0, "ubiquitous"))
+
+
+def test_stain_that_means_nothing_is_faint_in_most_embryos_and_strong_in_some():
+    depth = [255 - grey("4-6", {}, seed)[40:88, 80:240].mean() for seed in range(60)]
+    faint, strong = np.quantile(depth, [0.5, 0.95])
+    assert 30 < faint < 80 and strong > faint + 25  # grey levels, that of the unstained body among them
+
+
+@pytest.mark.parametrize("seed", range(5))
+def test_the_demo_has_enough_genes_for_most_of_its_terms(seed):
+    demo = tomllib.loads((ROOT / "configs" / "demo.toml").read_text())
+    needed, options = demo["classify"]["min-groups"], demo["synthesize"]
+    assert needed >= 20  # below that, scores are noise
+    for stage_range in SynthesizeOptions().stage_range:
+        groups = [draw_group(f"syn{i:03d}", stage_range, seed, 1) for i in range(1, options["n-genes"] + 1)]
+        counts = [sum(term in group.strengths for group in groups) for term in TERMS[stage_range]]
+        assert sum(count >= needed for count in counts) >= 4
 
 
 def test_about_a_fifth_of_the_images_are_dorsal_views_and_those_of_a_group_differ():

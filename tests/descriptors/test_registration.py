@@ -185,7 +185,8 @@ def test_a_picture_without_an_embryo_is_taken_as_it_is_and_named(turned, made):
     grey, warnings = read_embryo(blank.path, AXIS)
     np.testing.assert_array_equal(grey, read_grey(blank.path))
     assert warnings == "blank, not registered: nothing stands out from the background"
-    assert f"check: {blank.name} (blank, not registered" in made["summary"]
+    assert f"check: blank, 1 image: {blank.name}\n" in made["summary"]
+    assert f"check: not registered, 1 image: {blank.name} (nothing stands out" in made["summary"]
     for kind in ("descriptors", "features", "predictions"):
         with open_stored(made[kind]) as stored:
             said = dict(zip(stored.array("4-6", "image"), stored.array("4-6", "quality_warnings")))
@@ -266,14 +267,22 @@ def test_another_thing_is_another_embryo_from_half_the_size_on(part, is_alone):
             pose_in(levels)
 
 
-def test_a_picture_much_larger_than_the_frame_is_averaged_not_sampled():
-    """Dots of one pixel, black and white by turns: what is left of them is grey."""
+@pytest.mark.parametrize("dot_px", [1, 2, 3])
+def test_a_picture_much_larger_than_the_frame_is_averaged_not_sampled(dot_px):
+    """Dots of a pixel or a few, black and white by turns: what is left of them is grey."""
     size, centre, half_axes = (2400, 1200), (1200, 600), (1000, 390)
     levels = np.asarray(scene(size, centre, half_axes, 3, background=255)).copy()
     y, x = np.indices(levels.shape)
-    levels[levels < 250] = (255 * ((x + y) % 2))[levels < 250]
+    levels[levels < 250] = (255 * ((x // dot_px + y // dot_px) % 2))[levels < 250]
     middle = framed(levels)[40:-40, 80:-80]
     assert np.abs(middle - 127.5).max() < 12
+
+
+def test_what_the_frame_shows_beyond_the_picture_is_background():
+    """The corners of the box around an embryo that lies across a square picture."""
+    levels = framed(scene((300, 300), (150, 150), (190, 60), 45, background=207))
+    for corner in (levels[:4, :4], levels[:4, -4:], levels[-4:, :4], levels[-4:, -4:]):
+        np.testing.assert_allclose(corner, 207)
 
 
 def test_a_mask_has_a_place_for_every_pixel_and_the_frame_every_grey():

@@ -1,4 +1,4 @@
-"""Reading pictures: the right grey levels at the standard size, and quality flags."""
+"""Reading pictures: the right grey levels at the standard size."""
 
 import subprocess
 import sys
@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 from PIL import Image
 
-from flyannot.descriptors.standard_image import SIZE_PX, quality_flags, read_grey
+from flyannot.descriptors.standard_image import SIZE_PX, read_grey
 from tests.descriptors.picture_files import ENCODINGS, embryo, encoded, luma
 
 
@@ -124,25 +124,6 @@ def test_mirror_images_are_read_as_mirror_images(picture, rng):
         assert np.abs(there - mirrored[:, ::-1]).max() < 1e-3
 
 
-def test_poor_pictures_get_a_flag_and_embryos_none(picture, rng, trials):
-    trials(7, campaign=7)
-
-    def flags(pixels):
-        grey = read_grey(picture(Image.fromarray(pixels.astype(np.uint8)), format="PNG"))
-        assert np.isfinite(grey).all()
-        return quality_flags(grey)
-
-    y, x = np.mgrid[0:240, 0:360]
-    assert flags(embryo()) == ()
-    assert flags(np.full((50, 70), 255)) == ("blank",)
-    assert flags(np.full((50, 70), 90)) == ("uniform",)
-    assert flags(np.zeros((1, 1))) == ("uniform",)
-    assert flags(rng.integers(250, 254, SIZE_PX)) == ("low contrast",)
-    assert flags(rng.integers(0, 256, SIZE_PX)) == ("no plain background",)
-    scene = 100 + 80 * np.sin(x / 40) * np.cos(y / 60) + rng.normal(0, 20, x.shape)
-    assert flags(scene) == ("no plain background",)
-
-
 def test_extreme_shapes_are_read(picture, trials):
     trials(4, campaign=4)
     for shape in [(1, 1), (1, 5000), (5000, 1), (3, 2)]:
@@ -156,10 +137,3 @@ def test_importing_the_module_loads_no_image_library():
         "print([m for m in ('cv2', 'PIL', 'tifffile') if m in sys.modules])"
     )
     assert subprocess.run([sys.executable, "-c", code], capture_output=True, text=True).stdout == "[]\n"
-
-
-def test_every_real_embryo_is_read_and_has_no_flag(shared_data):
-    paths = sorted((shared_data / "flyexpress" / "images").iterdir())
-    assert len(paths) > 100
-    for path in paths:
-        assert quality_flags(read_grey(path)) == ()

@@ -62,7 +62,7 @@ def test_an_estimator_passes_the_checks_of_scikit_learn(estimator, check):
 @pytest.mark.filterwarnings("ignore")
 @pytest.mark.parametrize("learner", [name for name in LEARNERS if name != "scc"])
 def test_dictionary_learning_passes_them_with_every_learner(learner):
-    check_estimator(DictionaryLearning(learner))
+    check_estimator(DictionaryLearning(learner=learner))
 
 
 @pytest.mark.parametrize(
@@ -138,9 +138,11 @@ def test_codes_close_the_duality_gap(coder, X):
 
 def test_wrong_parameters_are_value_errors_that_name_the_right_ones(X):
     for model, words in ((SparseCoder(coder="cdd"), 'Did you mean "cd"'),
-                         (DictionaryLearning("sccc"), 'Did you mean "scc"'),
+                         (DictionaryLearning(learner="sccc"), 'Did you mean "scc"'),
                          (DictionaryLearning(learner_params={"n_sweep": 2}), 'Did you mean "n_sweeps"'),
-                         (DictionaryLearning(n_components=301), "n_samples=300"),
+                         (DictionaryLearning("scc"), 'Fix: name the learner: learner=.scc'),
+                         (DictionaryLearning(0), "n_components = 0 is not a number of atoms"),
+                         (DictionaryLearning(301), "n_samples=300"),
                          (DictionaryLearning(max_iter=0), "learns nothing"),
                          (DictionaryLearning(dict_init=np.eye(5)), "does not fit"),
                          (DictionaryLearning(alpha=-1.0), "not above 0"),
@@ -163,7 +165,7 @@ def test_wrong_parameters_are_value_errors_that_name_the_right_ones(X):
 @pytest.mark.parametrize("learner", LEARNERS)
 def test_learning_lowers_the_objective(learner, X, rng):
     start = random_patches(X, 20, rng)
-    model = DictionaryLearning(learner, dict_init=start, alpha=0.1, max_iter=8, random_state=0).fit(X)
+    model = DictionaryLearning(learner=learner, dict_init=start, alpha=0.1, max_iter=8, random_state=0).fit(X)
     assert model.score(X) > SparseCoder(start, alpha=0.1).score(X)
     assert -model.score(X) == pytest.approx(model.trace_[-1].objective, rel=1e-3)
     again = pickle.loads(pickle.dumps(model))
@@ -175,8 +177,8 @@ def test_learning_lowers_the_objective(learner, X, rng):
 def test_partial_fits_of_a_stream_learn_as_an_epoch_does(learner, params, X):
     """Codes start from nothing and statistics stay: parts end near where the whole does, and go on."""
     options = {"n_components": 20, "alpha": 0.1, "learner_params": params, "random_state": 0}
-    whole = DictionaryLearning(learner, max_iter=1, **options).fit(X)
-    model, scores = DictionaryLearning(learner, **options), []
+    whole = DictionaryLearning(learner=learner, max_iter=1, **options).fit(X)
+    model, scores = DictionaryLearning(learner=learner, **options), []
     for _ in range(3):
         for part in np.array_split(X, 4):
             model = pickle.loads(pickle.dumps(model)).partial_fit(part)
@@ -200,7 +202,7 @@ def test_the_commands_and_the_estimators_give_the_same_numbers(chain):
     paths = [{image.name: image.file for image in images}[name] for name in names]
     patches = DenseSIFT(stride_px=16).transform(paths)
     model = DictionaryLearning(
-        LEARN.learner, n_components=LEARN.n_atoms, max_iter=LEARN.n_epochs,
+        LEARN.n_atoms, learner=LEARN.learner, max_iter=LEARN.n_epochs,
         learner_params=LEARN.learner_option,
         random_state=rng_for(0, "4-6"),
     ).fit(patches)  # fmt: skip
@@ -249,7 +251,7 @@ def test_the_page_on_python_holds(chain, monkeypatch, capsys):
 
     X = said["X"][::4]
     peer = MiniBatchDictionaryLearning(n_components=50, batch_size=200, alpha=1.0, max_iter=1, random_state=0)
-    ours = DictionaryLearning("ol", n_components=50, alpha=1.0, max_iter=2, random_state=0)
+    ours = DictionaryLearning(50, learner="ol", alpha=1.0, max_iter=2, random_state=0)
     seconds = []
     for model in (ours, peer):
         started = process_time()

@@ -159,8 +159,13 @@ def hostile(tmp_path):
     """Predictions whose names and terms are formulas and mark-up."""
     columns = {name: [""] for name in IMAGE_COLUMNS}
     columns |= {"image": [HOSTILE[0]], "gene": [HOSTILE[1]], "group": [HOSTILE[4]]}
+    columns["quality_warnings"] = [HOSTILE[3]]
     one = np.full((1, len(HOSTILE)), -0.25)
-    predicted = Predicted(HOSTILE, one, 1 + one, one < 0, one > 0, np.zeros(1, bool))
+    evidence = np.full((4, len(HOSTILE)), 0.5)
+    predicted = Predicted(
+        HOSTILE, one, 1 + one, one < 0, one > 0, np.zeros(1, bool), evidence[0], np.full(len(HOSTILE), 9),
+        *evidence[1:], [HOSTILE[3]],
+    )  # fmt: skip
     groups = Groups([HOSTILE[4]], [HOSTILE[1]], [""], [np.arange(1)])
     with create_stored(tmp_path / "hostile.h5", Header("predictions", {}, {})) as file:
         write_predictions(file, "4-6", columns, groups, predicted)
@@ -193,6 +198,10 @@ def test_anndata_has_terms_probabilities_and_genes_in_their_places(exported, pre
     found = anndata.read_h5ad(exported("predictions", "anndata"))
     assert found.obs_names.is_unique and found.var_names.is_unique
     assert set(found.var_names) == {key[4] for key in predicted}
+    assert {f"{name} 4-6" for name in ("threshold", "n_genes", "auc", "auc_low", "auc_high")} <= set(
+        found.var
+    )
+    assert "quality_warnings" in found.obs
     answers, n_found = list(found.uns["flyannot"]["answers"]), 0
     for i, row in enumerate(found.obs.itertuples()):
         for j, term in enumerate(found.var_names):
@@ -212,11 +221,11 @@ def test_anndata_has_terms_probabilities_and_genes_in_their_places(exported, pre
 
 
 def test_a_missing_package_is_one_line_with_the_command(chain, tmp_path, monkeypatch, flyannot):
-    for name in ("pyarrow", "pyarrow.parquet", "anndata"):
+    for name in ("pyarrow", "pyarrow.parquet", "anndata", "xlsxwriter"):
         monkeypatch.setitem(sys.modules, name, None)
-    for to in ("parquet", "anndata"):
+    for to, extra in (("parquet", "parquet"), ("anndata", "anndata"), ("xlsx", "excel")):
         said = flyannot("export P --to TO -o OUT", P=chain.predictions, TO=to, OUT=tmp_path / "out")
-        assert said.code == 2 and f"pip install 'flyannot[{to}]'" in said.err and said.err.count("\n") == 2
+        assert said.code == 2 and f"pip install 'flyannot[{extra}]'" in said.err and said.err.count("\n") == 2
         assert not list(tmp_path.iterdir())
 
 

@@ -5,7 +5,7 @@ import pytest
 import scipy.sparse as sp
 
 from flyannot.errors import DataError
-from flyannot.features.groups import Groups, group_features, mean_features, normalise_features
+from flyannot.features.groups import Groups, group_features, groups_of, mean_features, normalise_features
 from flyannot.features.pooling import NO_PATCH, pool_image
 
 SIZE = (128, 320)
@@ -77,6 +77,19 @@ def test_a_group_pools_its_images_as_if_they_were_one(coded):
     np.testing.assert_array_equal(pooled[0], whole.features)
 
 
+def test_patches_of_each_part_are_pooled_as_if_alone(coded):
+    """The parts of a grid stand one after the other, before those of the next grid."""
+    (Z, centres_px), part, grids = coded, np.arange(60) % 3, ((1, 2), (2, 2))
+    pooled = pool_image(Z, centres_px, SIZE, grid=grids, part=part, n_parts=3)
+    alone = [
+        pool_image(Z[part == p], centres_px[part == p], SIZE, grid=(grid,))
+        for grid in grids
+        for p in range(3)
+    ]
+    np.testing.assert_array_equal(pooled.features, np.concatenate([one.features for one in alone]))
+    assert len({one.features.tobytes() for one in alone}) == len(alone)
+
+
 def test_an_image_without_patches_pools_to_zero():
     pooled = pool_image(sp.csr_matrix((0, 9), dtype=np.float32), np.empty((0, 2)), SIZE)
     assert pooled.features.shape == (9,)
@@ -117,3 +130,20 @@ def test_normalised_features_have_length_one_and_zeros_stay_zeros(rng):
     np.testing.assert_allclose(np.linalg.norm(found, axis=1), [1, 1, 0, 1])
     np.testing.assert_allclose(found[0] * X[0, 0], X[0] * found[0, 0])
     assert normalise_features(X, "none") is X
+
+
+def test_images_of_one_name_are_a_group_known_by_the_best_that_its_first_image_says_of_the_gene():
+    found = groups_of(
+        {
+            "group": ["b", "a", "b", "c", "a"],
+            "gene": ["bcd", "", "other", "cad", "x"],
+            "fbgn": ["FBgn2", "", "", "", "FBgn9"],
+        }
+    )
+    assert found.name == ["a", "b", "c"]
+    assert [rows.tolist() for rows in found.rows] == [[1, 4], [0, 2], [3]]
+    assert (found.gene, found.fbgn) == (["", "bcd", "cad"], ["", "FBgn2", ""])
+    assert found.gene_ids == ["a", "FBgn2", "cad"]
+    some = found.subset([2, 0])
+    assert (some.name, some.gene_ids) == (["c", "a"], ["cad", "a"])
+    assert [rows.tolist() for rows in some.rows] == [[3], [1, 4]]

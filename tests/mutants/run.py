@@ -81,8 +81,12 @@ def score_module(copy, module, row, known, asked):
     sample = random.Random(f"{asked.seed} {module}").sample(mutants, n_wanted)
     again = Path(asked.again).read_text() if asked.again else None
     counts = {"killed": 0, "survived": 0, "equivalent": 0}
-    for mutant in sorted(sample, key=lambda m: m.line):
-        label = f"{module}:{mutant.line} in {mutant.function}: {mutant.change}"
+    labels = {m: f"{module}:{m.line} in {m.function}: {m.change}" for m in sample}
+    if again is not None and again.count(f"survived  {module}:") != sum(
+        f"survived  {label}\n" in again for label in labels.values()
+    ):
+        raise SystemExit(f"{module} or its sample is another one than in {asked.again}: run it whole")
+    for mutant, label in sorted(labels.items()):
         if is_equivalent(module, mutant, text.splitlines(), known):
             counts["equivalent"] += 1
             continue

@@ -48,7 +48,9 @@ class _Hiding(ModuleType):
 def hide(names):
     """Hide these from flyannot, and /proc and the control groups too."""
     shown = {
-        name: _Hiding(module, names[name]) for name, module in (("os", os), ("signal", signal)) if name in names
+        name: _Hiding(module, names[name])
+        for name, module in (("os", os), ("signal", signal))
+        if name in names
     }
     missing = names.get("modules", ())
 

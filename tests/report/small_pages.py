@@ -45,7 +45,7 @@ def entries(n, n_images=1, maps=False):
     for g in range(n):
         s = STAGE_RANGES[g % 6]
         found = TermMap(1.0, 2.0, 0.5, -0.5, 0.1, cells) if maps else None
-        terms = [TermEntry(f"term {g % 7}", (AGREED, MISSED, NEW)[g % 3], 0.9, True, 0.95, found)]
+        terms = [TermEntry(f"term {g % 7}", (AGREED, MISSED, NEW)[g % 3], 0.9, True, 0.95, map=found)]
         images = [ImageEntry(f"i{g}_{k}.png", "lateral", f"i{g}_{k}") for k in range(n_images)]
         yield GroupEntry(s, f"gene{g:05d}", f"gene{g:05d}", f"FBgn{g:07d}", True, False, images, terms)
 

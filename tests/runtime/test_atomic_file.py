@@ -13,7 +13,7 @@ import pytest
 
 from flyannot.errors import InputError, LockedError, WriteError
 from flyannot.runtime import atomic_file as atomic
-from flyannot.runtime.atomic_file import locked_output, replacing, write_text
+from flyannot.runtime.atomic_file import locked_output, read_text, replacing, write_text
 
 OLD, NEW = "what stood there before\n", "what comes next\n" * 50_000
 
@@ -71,7 +71,8 @@ def test_every_failing_system_call_is_a_write_error_and_keeps_the_old_file(targe
     assert caught.value.exit_code == 74
     assert str(target) in str(caught.value) and os.strerror(code) in str(caught.value)
     assert ("bytes free" in str(caught.value)) == (code in (errno.ENOSPC, errno.EDQUOT))
-    assert caught.value.fix
+    assert ("free some space" in caught.value.fix) == (code in (errno.ENOSPC, errno.EDQUOT))
+    assert ("permissions" in caught.value.fix) != ("free some space" in caught.value.fix)
     assert target.read_text() == OLD and names(target) == ["file.txt"]
 
 
@@ -186,6 +187,35 @@ def test_the_same_bytes_leave_the_file_as_it_is_where_that_is_wanted(target):
     assert target.read_text() == OLD[::-1]
 
 
+def write_beside(path, text):
+    with replacing(path) as beside:
+        beside.write_text(text)
+
+
+@pytest.mark.parametrize("write", [write_text, write_beside])
+def test_the_same_bytes_are_another_file_where_nothing_else_is_wanted(target, write):
+    with target.open() as before:
+        write(target, OLD)
+        assert target.stat().st_ino != os.fstat(before.fileno()).st_ino
+    assert target.read_text() == OLD and names(target) == ["file.txt"]
+
+
+def test_a_text_that_cannot_be_read_is_named_with_the_reason_and_the_remedy(tmp_path):
+    write_text(tmp_path / "good", "β\n")
+    assert read_text(tmp_path / "good", fix="?") == "β\n"
+    (tmp_path / "latin").write_bytes("Krüppel".encode("latin-1"))
+    os.mkfifo(tmp_path / "pipe")
+    for name, why in (
+        ("none", "No such file"),
+        ("latin", "UTF-8"),
+        ("pipe", "not a file"),
+        (".", "not a file"),
+    ):
+        with pytest.raises(InputError, match=why) as caught:
+            read_text(tmp_path / name, fix="name another")
+        assert str(tmp_path / name) in str(caught.value) and caught.value.fix == "name another"
+
+
 def test_what_is_no_ordinary_file_is_not_replaced(tmp_path):
     os.mkfifo(tmp_path / "pipe")
     with pytest.raises(InputError, match="no ordinary file"):
@@ -203,6 +233,6 @@ def test_a_wildcard_in_a_name_is_a_letter_as_any_other(tmp_path, name):
 
 
 def test_an_error_without_a_number_is_told_by_its_first_line(target):
-    with pytest.raises(WriteError, match="cannot write .*: Can't do it$"), replacing(target):
+    with pytest.raises(WriteError, match="cannot write .*: Can't do it\n"), replacing(target):
         raise OSError("Can't do it\nwhatever comes next")
     assert target.read_text() == OLD and names(target) == ["file.txt"]

@@ -68,7 +68,8 @@ def write_kernels(package, summand):
 def test_a_kernel_is_compiled_again_when_a_file_that_it_calls_into_has_changed(tmp_path):
     package = tmp_path / "flyannot"
     package.mkdir()
-    for name in ("__init__.py", "runtime/__init__.py", "runtime/compiled.py", "runtime/private_folder.py"):
+    modules = ("__init__", "compiled", "news", "private_folder")
+    for name in ("__init__.py", *(f"runtime/{module}.py" for module in modules)):
         (package / name).parent.mkdir(exist_ok=True)
         shutil.copy(Path(flyannot.__file__).parent / name, package / name)
     code = "from flyannot.outer import outer; print(outer(1), sum(outer.stats.cache_hits.values()))"

@@ -1,6 +1,8 @@
 """Tables: the dress does not matter, a fault names its line and column, a table is written whole."""
 
+import datetime
 import os
+import sys
 import time
 
 import pytest
@@ -30,9 +32,24 @@ CELLS = st.text(st.characters(codec="utf-8", exclude_categories=("C", "Z")), min
         'image,gene,stage_range\n"a.png","Dl","4-6"',
         "stage_range,note,image,,gene\n4-6,mine,a.png,x,Dl\n",
         "image,gene,stage_range,fbgn,group\n\n a.png , Dl,stage 4\u20136\n,,,,\n",
-        "image,gene,stage_range,view,fbgn,group,source\na.png,Dl,2,,,,\n",
+        "image,gene,stage_range,view,fbgn,group,source\na.png,Dl,5,,,,\n",
+        "IMAGE,Gene,Stage Range\na.png,Dl,4-6\n",
+        '\ufeff"Image";gene;stage_range;fbgn\r\na.png;Dl;4-6;\r\n',
+        "image\tgene\tstage-range\na.png\tDl\t4-6\n",
+        "image;note,gene,stage_range,image\nx,Dl,4-6,a.png\n",
     ],
-    ids=["byte-order mark", "CRLF", "quotes", "order", "spaces and blank lines", "all columns"],
+    ids=[
+        "byte-order mark",
+        "CRLF",
+        "quotes",
+        "order",
+        "spaces and blank lines",
+        "all columns",
+        "capitals",
+        "semicolons",
+        "tabs",
+        "commas first",
+    ],
 )
 def test_the_dress_of_a_table_does_not_matter(content, images_csv, tmp_path):
     assert read_images(images_csv(content)) == [Image(f"{tmp_path}/a.png", "a.png", "Dl", "4-6", group="Dl")]
@@ -44,10 +61,13 @@ def test_the_dress_of_a_table_does_not_matter(content, images_csv, tmp_path):
         ("", ["empty"]),
         ("image,gene,stage_range\n", ["names no image"]),
         (
-            "image,Gene,stage_range\na,b,4-6\n",
-            ['no column "gene"', "image, Gene, stage_range", "Did you mean"],
+            "filename,gene,stage\na,b,4-6\n",
+            ['no column "image"', "filename, gene, stage", 'Did you mean "filename"?'],
         ),
-        ("image;gene;stage_range\na;b;4-6\n", ['no column "image"']),
+        ("image,Symbol,stage_range\na,b,4-6\n", ['no column "gene"', 'Did you mean "Symbol"?']),
+        ("picture,gene,stage_range\na,b,4-6\n", ['no column "image"', 'Did you mean "picture"?']),
+        ("image:gene:stage_range\na:b:4-6\n", ['no column "image"']),
+        ("image,Gene,stage_range,GENE\na,b,4-6,c\n", ['"gene" is there twice']),
         ("image,gene,stage_range,gene\na,b,4-6,c\n", ['"gene" is there twice']),
         (IMAGES + "a,b,4-6\nc,,4-6\n", ["line 3", 'column "gene"', "empty"]),
         (IMAGES + "a,b,4-6\n ,b,4-6\n", ["line 3", 'column "image"', "empty"]),
@@ -60,9 +80,14 @@ def test_the_dress_of_a_table_does_not_matter(content, images_csv, tmp_path):
         (IMAGES + '"a"x,b,4-6\n', ["line 2"]),
         (IMAGES + 'a,b,4-6\nc,d,"4-6', ["line 3"]),
         (IMAGES + "a,b,4-6\nc,d,4-6\n./a,b,7-8\n", ["lines 2 and 4", 'column "image"']),
-        ((IMAGES + "a,b,4-6\nc,d\u00e9,4-6\n").encode("latin-1"), ["line 3", "not UTF-8"]),
-        ((IMAGES + "a,b,4-6\n").encode("utf-16"), ["line 1", "not UTF-8"]),
+        (
+            (IMAGES + "a,b,4-6\nc,d\u00e9,4-6\n").encode("latin-1"),
+            ["line 3", "not UTF-8", "Latin-1", "d\u00e9"],
+        ),
+        ((IMAGES + "a,b,4-6\n").encode("utf-16"), ["UTF-16", "Unicode Text"]),
         ("\0" * 5000, ["no column"]),
+        (b"\xd0\xcf\x11\xe0" + bytes(600), ["an old Excel workbook (.xls)"]),
+        (b"PK\x03\x04" + bytes(600), ["no Excel workbook that can be read"]),
         (IMAGES + "a,b,4-6," + "x" * 200_000 + "\n", ["line 2"]),
     ],
 )
@@ -70,6 +95,39 @@ def test_what_is_wrong_names_the_line_and_the_column(content, expected, images_c
     message = refusal(read_images, images_csv(content))
     assert all(part in message for part in expected), message
     assert len(message) < 500
+
+
+def workbook(path, *rows):
+    """Write an Excel workbook of one sheet."""
+    book = pytest.importorskip("openpyxl").Workbook()
+    for row in rows:
+        book.active.append(row)
+    book.save(path)
+    return path
+
+
+def test_a_workbook_is_read_as_the_table_that_it_shows(tmp_path):
+    header = ["Image", "gene", "stage_range", None, "fbgn"]
+    workbook(
+        tmp_path / "images.xlsx", header, ["a.png", "Dl", "4-6"], [None] * 5, ["b.png", "eve", 5, 1.5, "F1"]
+    )
+    first, second = read_images(tmp_path)
+    assert (first.name, first.gene, first.stage_range, first.fbgn) == ("a.png", "Dl", "4-6", "")
+    assert (second.stage_range, second.fbgn) == ("4-6", "F1")
+    workbook(tmp_path / "annotations.xlsx", ["gene", "stage_range", "term"], ["Dl", "4-6", "gap"])
+    assert read_annotations(tmp_path).terms_of("Dl", "4-6") == {"gap"}
+
+
+def test_a_stage_range_that_excel_keeps_as_a_date_is_refused(tmp_path):
+    rows = ["image", "gene", "stage_range"], ["a.png", "Dl", datetime.datetime(2023, 4, 6)]
+    message = refusal(read_images, workbook(tmp_path / "images.xlsx", *rows))
+    assert "line 2" in message and "a spreadsheet made it of 4-6" in message
+
+
+def test_without_its_reader_a_workbook_is_named_with_what_to_do(tmp_path, monkeypatch):
+    path = workbook(tmp_path / "images.xlsx", ["image"])
+    monkeypatch.setitem(sys.modules, "openpyxl", None)
+    assert "is an Excel workbook" in refusal(read_images, path)
 
 
 def test_a_quoted_cell_of_many_lines_does_not_shift_the_line_numbers(images_csv):

@@ -3,11 +3,13 @@
 import os
 import signal
 import time
+from concurrent.futures import Executor, Future
 from pathlib import Path
 
 import pytest
 
 from flyannot.errors import DataError, FlyannotError
+from flyannot.runtime import executor
 from flyannot.runtime.executor import open_executor, run_all
 
 N_TASKS = 9
@@ -110,3 +112,28 @@ def test_leaving_by_a_fault_ends_the_workers():
     while any(Path(f"/proc/{worker}").exists() for worker in workers):
         assert time.monotonic() < end
         time.sleep(0.01)
+
+
+def test_no_more_tasks_are_handed_out_than_memory_is_for_however_long_they_take(monkeypatch):
+    class Slow(Executor):
+        """Ends one task after the other, each after several looks."""
+
+        def __init__(self):
+            self.open, self.most = [], 0
+
+        def submit(self, work, task):
+            future = Future()
+            self.open.append((future, task))
+            self.most = max(self.most, len(self.open))
+            return future
+
+        def listen(self, executor):
+            self.n_looks = getattr(self, "n_looks", 0) + 1
+            if self.n_looks % 4 == 0 and self.open:
+                future, task = self.open.pop(0)
+                future.set_result(task)
+
+    monkeypatch.setattr(executor, "_LISTENS_EVERY_S", 0.001)
+    slow = Slow()
+    found = dict(executor._as_they_end(slow, None, list("abcdefgh"), range(8), 3, slow))
+    assert found == dict(enumerate("abcdefgh")) and slow.most == 3

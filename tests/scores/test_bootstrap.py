@@ -37,8 +37,8 @@ ARRAYS = ("truth", "values", "yes", "probabilities")
 GENES = [f"g{i // 2}" for i in range(40)]
 
 
-def result_of(outcome, genes=GENES):
-    names = [f"group {i}" for i in range(len(outcome.truth))]
+def result_of(outcome, genes=GENES, names=None):
+    names = names or [f"group {i}" for i in range(len(outcome.truth))]
     return evaluate({"4-6": outcome}) | {"evaluated": {"4-6": group_outcomes(outcome, names, genes)}}
 
 
@@ -91,9 +91,31 @@ def test_a_comparison_knows_the_better_one_in_whatever_order_its_groups_stand(ou
     first["evaluated"]["4-6"]["group"] = [f"group {i}" for i in order]
     found = compare_outcomes(first, second)
     assert found["mean"]["difference"] > 0 and found["mean"]["interval"][0] > 0 and found["mean"]["p"] < 0.05
+    in_order = compare_outcomes(result_of(worse), second)["mean"]
+    assert found["mean"]["interval"] == pytest.approx(in_order["interval"], abs=1e-12)
     back = compare_outcomes(second, first)["mean"]
     assert back["difference"] == pytest.approx(-found["mean"]["difference"], abs=1e-12)
     assert back["first"] == pytest.approx(found["mean"]["second"], abs=1e-12)
+
+
+def test_groups_that_one_of_two_did_not_evaluate_are_left_out_of_the_comparison(outcome):
+    """Whichever has more of them, and in whatever order."""
+    better, rows = replace(outcome, values=outcome.values + outcome.truth), np.arange(40)[::-1][:30]
+    few, fewer = (
+        replace(one, folds=one.folds[rows], **{n: getattr(one, n)[rows] for n in ARRAYS})
+        for one in (outcome, better)
+    )
+    shared = [GENES[i] for i in rows], [f"group {i}" for i in rows]
+    expected = compare_outcomes(result_of(few, *shared), result_of(fewer, *shared))["mean"]
+    assert expected["difference"] > 0.05
+    assert compare_outcomes(result_of(few, *shared), result_of(better))["mean"] == expected
+    assert compare_outcomes(result_of(outcome), result_of(fewer, *shared))["mean"] == expected
+
+
+def test_without_a_group_in_common_there_is_nothing_to_compare(outcome):
+    others = result_of(outcome, names=[f"other {i}" for i in range(40)])
+    for second in (others, others | {"evaluated": {"7-8": others["evaluated"]["4-6"]}}):
+        assert compare_outcomes(result_of(outcome), second) == {"terms": [], "mean": None}
 
 
 def test_no_samples_no_interval():

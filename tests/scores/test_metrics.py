@@ -195,6 +195,15 @@ def test_without_probabilities_values_of_different_terms_are_not_compared():
     assert summary["micro"]["f1"] == 1
 
 
+def test_a_stage_range_without_probabilities_leaves_all_together_without_a_micro_auc(rng):
+    truth, values = rng.random((3, 20)) < 0.4, rng.normal(size=(3, 20))
+    with_them, without = outcome(truth, values), outcome(truth, values, probabilities=False)
+    for pair in ((with_them, without), (without, with_them)):
+        summary = evaluate(dict(zip(("4-6", "7-8"), pair)))["summary"]
+        assert summary["all"]["micro"]["auc"] is None
+        assert summary["all"]["micro"]["average_precision"] is None
+
+
 def test_average_precision_of_a_term_is_taken_within_folds(rng):
     truth, values, folds = rng.random((1, 30)) < 0.4, rng.normal(size=(1, 30)), np.arange(30) % 3
     rows = [

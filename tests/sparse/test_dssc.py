@@ -315,3 +315,19 @@ def test_tau_is_in_units_of_the_mean_squared_norm_of_the_first_samples(surrogate
     learner.step(5 * X, np.arange(60))  # later samples do not move what was agreed on
     for _, rates in learner.seen:
         assert rates.tau == pytest.approx(learner.options.tau * expected, rel=1e-12)
+
+
+def test_codes_of_exactly_one_and_minus_one_count_as_any_others(rng):
+    """Of orthogonal atoms: z = shrink(x, lam), without any rounding."""
+    X = 1.25 * np.array([[1, -1, 0, 0], [0, 1, -1, 0], [-1, 0, 0, -1], [1, 0, 1, 0.0]])
+    learner = DSSC(np.eye(4), 4, lam=0.25, surrogate="exact", n_blocks=1, batch_size=4, **CONSTANT)
+    twin = TwinDSSC(
+        np.eye(4), 4, 0.25, surrogate="exact", tau=learner.options.tau * np.mean((X**2).sum(axis=1)),
+        whole=True, n_code_steps=1,
+    )  # fmt: skip
+    run(learner, X, 1)
+    assert_array_equal(learner.codes().toarray(), np.sign(X))
+    twin.iterate(X, [np.arange(4)], [(0, 4)], 1.0, 1.0, None)
+    assert_allclose(learner.D, twin.D, atol=1e-8)
+    assert_allclose(learner.state()["d"], twin.d, atol=1e-12)
+    assert abs(learner.D - np.eye(4)).max() > 0.01

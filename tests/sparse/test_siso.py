@@ -9,6 +9,7 @@ from flyannot.sparse.coders.siso import encode as siso
 from flyannot.sparse.coders.siso import hash_siso
 from flyannot.sparse.coders.siso.hash_siso import HashSearch
 from flyannot.sparse.coders.siso.lsh import build_index
+from flyannot.sparse.coders.siso.rounds import Problem, allowed_gap, is_same_code, solve_active
 from flyannot.sparse.coders.siso.screening import compare_correlations, compare_some
 from flyannot.sparse.objective import duality_gap, objective
 from tests.sparse.optimality import kkt_violation, lam_max
@@ -205,3 +206,37 @@ def test_rounds_are_counted_and_a_code_of_zeros_takes_none(rng):
     solved = siso.solve_with_full_passes(X, D, 0.02, tol=1e-8)
     np.testing.assert_array_equal(solved.n_rounds, solved.n_passes - 1)  # the last pass only looks
     assert (solved.n_rounds > 0).all()
+
+
+def test_an_atom_that_is_only_as_good_puts_none_out():
+    D, r = np.eye(6), np.full((1, 6), 0.5)
+    for n_best in (1, 3, 9):
+        (best,) = compare_correlations(D, r, 0.25, n_best)[1]
+        few = compare_some(D, r[0], 0.25, n_best, np.zeros(0, np.int64), np.arange(6))[1]
+        assert best.tolist() == few.tolist() == list(range(6))[:n_best]
+
+
+def test_a_code_is_the_same_only_if_atoms_and_values_are(rng):
+    """SISO ends where a round changed nothing: a value that still moves, or an atom, must not end it."""
+    code = np.array([1, 4]), np.array([0.5, -2.0])
+    assert is_same_code(code, (code[0].copy(), code[1].copy()))
+    others = [
+        (np.array([1, 5]), code[1]),
+        (code[0], np.array([0.5, np.nextafter(-2.0, 0)])),
+        (code[0][:1], code[1][:1]),
+        (code[0], -code[1]),
+    ]
+    assert not any(is_same_code(code, other) for other in others)
+
+
+@pytest.mark.parametrize("tol", [0.1, 0.01])
+def test_with_no_atom_to_join_a_small_problem_is_solved_to_what_is_asked_for(tol, rng):
+    """However far the code was from it: a gap that is left could not be closed by any further round."""
+    X, D = crowded(rng, n_atoms=60)
+    problem = Problem(D, 0.02, tol, 1000)
+    for x in X:
+        start = np.arange(60), 0.05 * rng.normal(size=60)
+        atoms, values = solve_active(x, start, start[0][:0], 1.0, problem, FewAtoms(len(x)))
+        z = np.zeros((1, 60))
+        z[0, atoms] = values
+        assert duality_gap(x[None], D, z, 0.02)[0] <= allowed_gap(x, problem)

@@ -7,7 +7,8 @@ import pytest
 
 from flyannot.errors import DataError
 from flyannot.steps.ablation import read_ablation
-from flyannot.steps.configuration import read_configuration, read_record, read_toml, write_record
+from flyannot.steps.configuration import read_configuration, read_record, write_record
+from flyannot.steps.toml_file import read_toml
 from tests.cli.test_cli import faulty
 from tests.conftest import ROOT
 
@@ -59,11 +60,13 @@ def test_the_whole_chain_runs_is_skipped_and_redoes_only_what_depends_on_a_chang
     assert {f"{name}.h5" for name in FILES} | {"scores.json", "predictions.csv"} <= set(stamps(results))
     assert "SYNTHETIC" in (results / "report.html").read_text()
     assert not [p for p in results.iterdir() if p.name.startswith(".")]
-    first, table = stamps(results), said.out
+    assert said.err.splitlines()[-1].startswith(f"done: open {results / 'report.html'} in a browser")
+    first = stamps(results)
 
     said = flyannot("run C", C=config)
-    assert (said.code, said.out) == (0, table)
-    assert said.err.count("up to date") == 8
+    assert (said.code, said.out) == (0, ""), "the table is not printed again"
+    assert said.err.count("up to date: ") == 8 + 1
+    assert said.err.splitlines()[-1] == f"all is up to date: the report is {results / 'report.html'}"
     second = stamps(results)
     assert not remade(first, second) and first["scores.json"] == second["scores.json"]
     said = flyannot("run C --dry-run", C=config)
@@ -87,9 +90,10 @@ def test_the_whole_chain_runs_is_skipped_and_redoes_only_what_depends_on_a_chang
     assert remade(third, stamps(results)) == {"model", "predictions"}
 
 
-def test_the_environment_comes_between_set_and_the_file(flyannot, config, monkeypatch):
-    config.write_text(CONFIG.replace("[synthesize]\nn_genes = 12", "[synthesize]\nn_genes = 2"))
-    flyannot("run C --set learn-dict.n-atoms=100000", C=config)  # ends there: too many atoms
+def test_the_environment_comes_between_set_and_the_file(flyannot, config, monkeypatch, tmp_path):
+    embryos, results = tmp_path / "embryos", tmp_path / "results"
+    assert flyannot("synthesize -o E --n-genes 8 --max-images 1 --stage-range 4-6", E=embryos).code == 0
+    assert flyannot("extract E -o D --jobs 1", E=embryos, D=results / "descriptors.h5").code == 0
     why = {}
     for name, value, more in (("file", None, ""), ("empty", "", ""), ("environment", "9.0", ""),
                               ("set", "9.0", " --set extract.min-std=8.0")):  # fmt: skip
@@ -138,6 +142,46 @@ def test_a_faulty_setting_is_explained(flyannot, config, tmp_path, setting):
     said = flyannot(f"run C --set {setting}", C=config)
     assert said.code == 2 and "Error: " in said.err
     assert [p.name for p in tmp_path.iterdir()] == ["c.toml"]
+
+
+@pytest.mark.parametrize(
+    ("setting", "words"),
+    [
+        ("classify.exclude-terms='pole cel'", 'the term "pole cel", which is to be left out. Did you mean'),
+        ("classify.min-groups=500", "and min-groups is 500"),
+        ("evaluate.folds=500", "genes cannot be split into 500 folds"),
+        ("evaluate.pixels=4x4", "[evaluate] pixels is for"),
+        ("evaluate.roll-up=none.obo", "none.obo"),
+        ("annotate.ontology=none.obo", "none.obo"),
+        ("report.ontology=none.obo", "none.obo"),
+        ("learn-dict.n-atoms=100000", "too few for 100,000 atoms"),
+        ("learn-dict.max-patches=5", "stage range 4-6 has at most 5 patches"),
+        ("extract.patch-px=400", "does not fit into an image of 128 x 320 px"),
+        ("select.view=latral", 'Did you mean "lateral"'),
+        ("select.stage-range=7-8", "stage range 7-8"),
+    ],
+)
+@pytest.mark.parametrize("how", ["", " --dry-run"])
+def test_what_a_late_step_would_refuse_is_said_before_the_first(
+    flyannot, chain, tmp_path, setting, words, how
+):
+    (tmp_path / "c.toml").write_text(
+        f'data-set = "{chain.embryos}"\noutput = "r"\n[learn-dict]\nn-atoms = 24'
+    )
+    said = flyannot(f"run C --set {setting}{how}", C=tmp_path / "c.toml")
+    assert words in faulty(said, 2)[0]
+    assert [p.name for p in tmp_path.iterdir()] == ["c.toml"]
+
+
+def test_annotations_that_do_not_fit_are_found_before_the_first_step(flyannot, own_chain, tmp_path):
+    (tmp_path / "c.toml").write_text(
+        f'data-set = "{own_chain.embryos}"\noutput = "r"\n[learn-dict]\nn-atoms = 24'
+    )
+    table = own_chain.annotations
+    table.write_text(table.read_text().replace("syn", "SYN"))
+    faulty(flyannot("run C", C=tmp_path / "c.toml"), 2, "no gene of", "is annotated in", str(table))
+    table.unlink()
+    faulty(flyannot("run C", C=tmp_path / "c.toml"), 2, "no such table", str(table))
 
 
 def test_a_missing_configuration_is_explained(flyannot, tmp_path):

@@ -68,7 +68,7 @@ def test_joined_shards_are_what_one_run_makes(chain, shards, kind, tmp_path):
     assert join_files([c, a, b], out, ONCE).made and not join_files([a, b, c], out, ONCE).made
     found, expected = arrays(out), arrays(chain.kinds[kind])
     assert found.keys() == expected.keys()
-    assert all(np.array_equal(found[key], expected[key]) for key in found)
+    np.testing.assert_equal(found, expected)  # nan-safe
     with open_stored(out) as joined, open_stored(chain.kinds[kind]) as whole:
         assert joined.options == whole.options and "shard" not in joined.inputs
     if kind == "predictions":
@@ -109,7 +109,7 @@ def test_what_is_learned_from_shards_has_the_same_bits(chain, shards, tmp_path):
     for ours, theirs in (("dictionary.h5", chain.dictionary), ("m.h5", chain.model)):
         found, expected = arrays(tmp_path / ours), arrays(theirs)
         assert found.keys() == expected.keys()
-        assert all(np.array_equal(found[key], expected[key]) for key in expected)
+        np.testing.assert_equal({key: found[key] for key in expected}, expected)
 
 
 def test_stage_ranges_apart_are_files_of_one_kind_too(chain, tmp_path):
@@ -117,14 +117,14 @@ def test_stage_ranges_apart_are_files_of_one_kind_too(chain, tmp_path):
         pool([chain.descriptors], chain.dictionary, tmp_path / f"{s}.h5", POOL, ONCE, stage_ranges=[s])
     train([tmp_path / "11-12.h5", tmp_path / "4-6.h5"], chain.annotations, tmp_path / "m.h5", CLASSIFY, ONCE)
     found, expected = arrays(tmp_path / "m.h5"), arrays(chain.model)
-    assert all(np.array_equal(found[key], expected[key]) for key in expected)
+    np.testing.assert_equal({key: found[key] for key in expected}, expected)
 
 
 def test_the_features_of_a_shard_are_that_shard_of_the_features(chain, shards, tmp_path):
     for i, path in enumerate(shards["descriptors"]):
         pool([path], chain.dictionary, tmp_path / f"f.{i}.h5", POOL, ONCE)
         found, expected = arrays(tmp_path / f"f.{i}.h5"), arrays(shards["features"][i])
-        assert all(np.array_equal(found[key], expected[key]) for key in expected)
+        np.testing.assert_equal({key: found[key] for key in expected}, expected)
         with open_stored(tmp_path / f"f.{i}.h5") as stored:
             assert stored.inputs["shard"] == [f"{i + 1}/{N}"]
 

@@ -108,6 +108,28 @@ def test_an_empty_digest_is_refused(tmp_path):
     refused(path, "its header says nothing", read=contents)
 
 
+def test_a_dataset_that_cannot_be_read_is_named(tmp_path):
+    path = write(tmp_path / "f.h5", "dictionary")
+    with h5py.File(path) as file:
+        block = file["11-12/D"].id.get_chunk_info(0)
+    spoiled = bytearray(path.read_bytes())
+    spoiled[block.byte_offset] ^= 1
+    path.write_bytes(spoiled)
+    refused(path, "11-12/D cannot be read", read=contents)
+
+
+@pytest.mark.parametrize("kind", BULK)
+def test_what_is_bulky_is_checked_image_by_image_and_not_before(tmp_path, kind):
+    """Opening a file of many gigabytes reads none of them; the images before a damaged one are good."""
+    path = write(tmp_path / "f.h5", kind)
+    for name in BULK[kind]:
+        changed = rewritten(path, lambda f, name=name: f[f"4-6/{name}"].__setitem__(-1, 7), kind, seal=False)
+        with open_stored(changed) as stored:
+            stored.images("4-6", 0, 2)
+            with pytest.raises(DataError, match=r"image 2 is not what was written"):
+                stored.images("4-6", 0, 3)
+
+
 def test_a_long_list_of_failures_is_checked_too(tmp_path, rng, trials):
     """Beyond 64 KB HDF5 keeps an attribute without a checksum."""
     path = tmp_path / "f.h5"
@@ -314,6 +336,16 @@ def test_a_dataset_that_claims_more_than_it_stores_is_refused_unread(tmp_path, o
     refused(path, "4-6/D", "claims more data")
 
 
+def test_a_block_that_is_shorter_than_its_place_is_refused_unread(tmp_path):
+    """HDF5 stores whatever bytes it is given as a block."""
+
+    def change(file):
+        replaced("4-6/D", shape=(1 << 14, 256), dtype="f4", chunks=(1 << 14, 256))(file)
+        file["4-6/D"].id.write_direct_chunk((0, 0), b"16 bytes of 16 M")
+
+    refused(rewritten(tmp_path / "f.h5", change, "dictionary", seal=False), "4-6/D", "claims more data")
+
+
 def test_a_missing_block_is_not_read_as_zeros(tmp_path):
     """Stored bytes alone would be fooled: whole blocks pad what is missing."""
 
@@ -326,12 +358,93 @@ def test_a_missing_block_is_not_read_as_zeros(tmp_path):
 
 
 @pytest.mark.parametrize("options", [{"chunks": None, "fletcher32": False}, {"fletcher32": False},
-                                     {"compression": "gzip"}])  # fmt: skip
+                                     {"compression": "gzip"}, {"compression": "lzf"}])  # fmt: skip
 def test_data_without_checksums_are_refused(tmp_path, options):
     path = rewritten(
         tmp_path / "f.h5", replaced("4-6/D", data=np.ones((4, 128), "f4"), **options), "dictionary"
     )
     refused(path, "4-6/D", "checksum")
+
+
+def crafted(name, dtype, *settings):
+    """A change that puts a dataset in the place of one, with settings that h5py itself does not give."""
+
+    def change(file):
+        shape, place = file[name].shape, name.encode()
+        del file[name]
+        how = h5py.h5p.create(h5py.h5p.DATASET_CREATE)
+        for setting in settings:
+            setting(how)
+        made = h5py.h5d.create(file.id, place, dtype, h5py.h5s.create_simple(shape), how)
+        random = np.random.default_rng(0).normal(size=shape).astype("f4")
+        made.write(h5py.h5s.ALL, h5py.h5s.ALL, random)
+
+    return change
+
+
+def blocks(how):
+    how.set_chunk((4, 128))
+
+
+def checksums(how):
+    how.set_fletcher32()
+
+
+@pytest.mark.parametrize(
+    "settings",
+    [
+        (blocks, lambda how: how.set_scaleoffset(h5py.h5z.SO_FLOAT_DSCALE, 30), checksums),
+        (blocks, lambda how: how.set_filter(h5py.h5z.FILTER_NBIT), checksums),
+        (blocks, lambda how: how.set_shuffle(), checksums),
+        (blocks, lambda how: how.set_deflate(0), checksums),
+        (blocks, checksums, checksums),
+        (blocks,),
+        (lambda how: how.set_layout(h5py.h5d.COMPACT),),
+        (lambda how: how.set_layout(h5py.h5d.CONTIGUOUS),),
+    ],
+    ids=("scale-offset", "n-bit", "shuffle", "deflate", "twice", "no filter", "compact", "contiguous"),
+)
+def test_blocks_go_through_the_checksum_and_no_other_filter(tmp_path, settings):
+    """All the filters that HDF5 has, and those that it would load from the system's folders."""
+    change = crafted("4-6/D", h5py.h5t.IEEE_F32LE, *settings)
+    refused(rewritten(tmp_path / "f.h5", change, "dictionary"), "4-6/D", "not stored in checksummed blocks")
+
+
+def test_a_dataset_like_ours_that_is_made_by_hand_is_read(tmp_path):
+    """Else the refusals around this test would say nothing."""
+    change = crafted("4-6/D", h5py.h5t.IEEE_F32LE, blocks, checksums)
+    assert verify_stored(rewritten(tmp_path / "f.h5", change, "dictionary")) == "dictionary"
+
+
+@pytest.mark.parametrize("place", ["4-6/D", "4-6/state/h"])
+@pytest.mark.parametrize(
+    "dtype",
+    [">f4", ">f8", "f2", "c8", "?", "i1", "i2", "u8", "V4", [("a", "f4")], ("f4", (2,)), "O"],
+    ids=str,
+)
+def test_no_type_is_read_but_those_that_are_written(tmp_path, place, dtype):
+    """Neither where a schema names the type nor where none does."""
+
+    def change(file):
+        kind = h5py.string_dtype() if dtype == "O" else np.dtype(dtype)
+        if place in file:
+            del file[place]
+        file.create_dataset(place, (4, 128), kind, chunks=(4, 128), fletcher32=dtype != "O")
+        if kind.kind in "fciub":
+            file[place][...] = 1
+
+    path = rewritten(
+        tmp_path / "f.h5", change, "dictionary" if place == "4-6/D" else "checkpoint", seal=False
+    )
+    refused(path, place, "which no flyannot file does")
+
+
+def test_a_type_that_stands_where_a_dataset_should_is_refused(tmp_path):
+    def change(file):
+        del file["4-6/D"]
+        file["4-6/D"] = np.dtype("f4")
+
+    refused(rewritten(tmp_path / "f.h5", change, "dictionary", seal=False), "4-6/D", "not lie in the file")
 
 
 @pytest.mark.parametrize("kind", KINDS)
@@ -347,10 +460,14 @@ def test_a_header_that_is_not_what_it_should_be_is_refused(tmp_path, kind):
         '"x"',
         '[["image"]]',
         '{"descriptors": "x"}',
+        '{"descriptors": [5]}',
+        '{"descriptors": ["ab", null]}',
+        '[["image", 5]]',
+        '[[5, "cut short"]]',
     ]
     for name in ("options", "inputs", "failures"):
         accepted = {
-            "options": {'{"a": 1}', '{"descriptors": "x"}'},  # what they say is for those who need it
+            "options": {text for text in wrong if text.startswith('{"')},  # for those who need what they say
             "inputs": set(),
             "failures": {"[]"},
         }[name]
@@ -366,6 +483,12 @@ def test_a_header_that_is_not_what_it_should_be_is_refused(tmp_path, kind):
             tmp_path / "f.h5", lambda f, n=name: f.attrs.__setitem__(n, np.arange(3.0)), kind, seal=False
         )
         refused(path)
+
+
+@pytest.mark.parametrize("name", ["features", "flyannot-", "flyannot-poem", "flyannot-features "])
+def test_a_file_that_another_program_could_have_made_is_not_ours(tmp_path, name):
+    path = rewritten(tmp_path / "f.h5", lambda f: f.attrs.__setitem__("format", name), "features", seal=False)
+    refused(path, "was not made by flyannot")
 
 
 NAMES = st.sampled_from(["4-6", "4-6/D", "4-6/gene", "4-6/trace", "4-6/weights", "11-12", "x", "4-6/x"])

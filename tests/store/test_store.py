@@ -11,6 +11,7 @@ from flyannot.runtime.digest import digest_of_file, digest_of_json
 from flyannot.sparse.fit import EpochRecord
 from flyannot.store import reading
 from flyannot.store.concatenation import concatenate, part_of
+from flyannot.store.content_digest import content_digest, digest_of_image
 from flyannot.store.description import describe_file
 from flyannot.store.descriptors import read_patches, read_patches_of_image, write_descriptors
 from flyannot.store.dictionary import read_checkpoint, read_dictionary, write_checkpoint, write_dictionary
@@ -83,7 +84,10 @@ def predicted(rng):
     values = rng.normal(size=(2, 3))
     return {
         "term": ["gap", "pole cell", "β"], "decision_value": values, "probability": 1 / (1 + np.exp(-values)),
-        "yes": values > 0, "undetermined": abs(values) < 0.1, "in_training": np.array([True, False]),
+        "threshold": np.array([0.5, 0.2, 0.1]), "n_genes": np.array([9, 30, 2]),
+        "auc": np.array([0.5, 0.9, np.nan]), "auc_low": np.array([0.2, 0.8, np.nan]),
+        "auc_high": np.array([0.7, 0.95, np.nan]), "yes": values > 0, "undetermined": abs(values) < 0.1,
+        "in_training": np.array([True, False]),
     }  # fmt: skip
 
 
@@ -260,6 +264,20 @@ def test_a_digest_changes_with_any_value_name_or_attribute(tmp_path, kind):
             with pytest.raises(DataError) as caught:
                 verify_stored(path)
             assert caught.value.exit_code == 65
+
+
+def test_the_same_bytes_of_another_shape_or_type_have_another_digest(tmp_path):
+    values = np.arange(12, dtype="u4")
+    others = values, values.reshape(3, 4), values.reshape(4, 3), values.view("i4"), values.view("f4")
+    digests = []
+    for i, one in enumerate(others):
+        with h5py.File(tmp_path / f"{i}.h5", "w") as file:
+            file["4-6/D"] = one
+            digests.append(content_digest(file, "dictionary"))
+    assert len(set(digests)) == len(others)
+    of_image = [digest_of_image(one).tobytes() for one in others]
+    of_image += [digest_of_image(values[:n], values[n:]).tobytes() for n in (4, 6)]
+    assert len(set(of_image)) == len(others) + 2
 
 
 def test_an_upgrade_of_the_program_orphans_no_file(tmp_path):

@@ -12,6 +12,7 @@ from contextlib import suppress
 import click
 
 from flyannot.cli.shared.interrupts import Interrupted, listen, raise_if_asked, stop_listening
+from flyannot.cli.shared.progress import drop_bar
 from flyannot.cli.shared.verbosity import coloured
 from flyannot.errors import FlyannotError, InputError, WriteError, did_you_mean
 
@@ -68,8 +69,9 @@ def _run(group):
     try:
         _accept_any_text()
         code = group.main(
-            standalone_mode=False, auto_envvar_prefix="FLYANNOT", complete_var="_FLYANNOT_COMPLETE"
-        )
+            prog_name="flyannot", standalone_mode=False, auto_envvar_prefix="FLYANNOT",
+            complete_var="_FLYANNOT_COMPLETE",
+        )  # fmt: skip
         sys.stdout.flush()
         return code if isinstance(code, int) else 0
     except (Exception, SystemExit):
@@ -116,7 +118,7 @@ def is_debugging():
 def _explain(error):
     if is_debugging():
         traceback.print_exc()
-    _say(f"Error: {error}", error.fix)
+    _say(f"Error: {error.message}", error.fix)
 
 
 def _unexpected(error):
@@ -140,6 +142,7 @@ def _cut(text):
 
 
 def _say(message, fix=None):
+    drop_bar()
     message, fix = _cut(message), fix and _cut(fix)
     head, colon, text = message.partition(":")
     click.echo(coloured(head + colon, "red", sys.stderr) + text, err=True)

@@ -7,6 +7,7 @@ import click
 from flyannot.errors import did_you_mean
 
 _EXAMPLE = "\b\nExample:\n"
+_OF_EVERY_COMMAND = {"--verbose", "--quiet", "--debug", "--help"}
 
 
 class HelpPage(click.Command):
@@ -33,24 +34,33 @@ class HelpPage(click.Command):
             with formatter.indentation():
                 formatter.write_text(details)
         self.format_options(ctx, formatter)
-        more = [param.get_help_record(ctx) for param in self.params if getattr(param, "is_more", False)]
-        if more:
-            with formatter.section("More options"):
-                formatter.write_dl(more)
         with formatter.section("Example"):
             formatter.write_text("\b\n" + "\n".join(self.example))
 
     def format_options(self, ctx, formatter):
-        """The options that matter first; the others stand under "More options"."""
+        """The options that matter; the others stand under "More options", last those of every command."""
         options = [one for one in self.get_params(ctx) if isinstance(one, click.Option)]
-        records = [one.get_help_record(ctx) for one in options if not getattr(one, "is_more", False)]
-        with formatter.section("Options"):
-            formatter.write_dl([record for record in records if record])
+        more = sorted(filter(_is_more, options), key=_is_of_every_command)
+        first = [one for one in options if one not in more]
+        if not first or isinstance(self, click.Group):
+            first, more = options, []
+        for heading, shown in (("Options", first), ("More options", more)):
+            if shown:
+                with formatter.section(heading):
+                    formatter.write_dl([one.get_help_record(ctx) for one in shown])
         if isinstance(self, click.Group):
             self.format_commands(ctx, formatter)
 
     def _body(self):
         return cleandoc(self.help or "").partition(_EXAMPLE)[0].strip()
+
+
+def _is_of_every_command(option):
+    return bool(_OF_EVERY_COMMAND & set(option.opts))
+
+
+def _is_more(option):
+    return getattr(option, "is_more", False) or _is_of_every_command(option)
 
 
 class Group(HelpPage, click.Group):

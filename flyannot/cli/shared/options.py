@@ -8,8 +8,10 @@ from typing import Any
 import click
 from click.shell_completion import CompletionItem
 
+from flyannot.cli.shared.argument_order import require_order
 from flyannot.cli.shared.help_page import HelpPage
 from flyannot.cli.shared.progress import Progress
+from flyannot.cli.shared.settings import warn_of_unknown_settings
 from flyannot.cli.shared.verbosity import log, start_log, verbosity_flags
 from flyannot.errors import InputError
 from flyannot.options import FilePath, Flag, Several, environment_name, kebab, shown_default
@@ -22,6 +24,7 @@ OUT_FILE = click.Path(path_type=Path, dir_okay=False)
 OUT_FOLDER = click.Path(path_type=Path, file_okay=False)
 POSITIVE = click.FloatRange(min=0, min_open=True)
 COUNT = click.IntRange(min=1)
+_WORDS = "flyannot.words"  # of the command line, behind the name of the command
 _METAVAR_WIDTH = 30  # a longer list of names stands in the help
 
 
@@ -32,8 +35,18 @@ class Command(HelpPage, click.Command):
         super().__init__(*args, **kwargs)
         self.params += verbosity_flags()
 
+    def make_context(self, *args, **extra):
+        if not extra.get("resilient_parsing"):  # which completes words, and says nothing
+            start_log()
+        return super().make_context(*args, **extra)
+
+    def parse_args(self, ctx, args):
+        ctx.meta[_WORDS] = list(args)
+        return super().parse_args(ctx, args)
+
     def invoke(self, ctx):
-        start_log()
+        warn_of_unknown_settings()
+        require_order(ctx, ctx.meta[_WORDS])
         require_address_space()
         return super().invoke(ctx)
 
@@ -154,8 +167,16 @@ seed_option = click.option(
     "--seed", type=click.IntRange(min=0), default=0, show_default=True,
     help="Seed of all random choices: the same seed makes the same bits.",
 )  # fmt: skip
+
+
+class MoreOption(click.Option):
+    """An option that help shows under "More options"."""
+
+    is_more = True
+
+
 shard_option = click.option(
-    "--shard", type=Shard(),
+    "--shard", type=Shard(), cls=MoreOption,
     help="Only the I-th of N shares of every stage range's images; the next command takes all their files.",
 )  # fmt: skip
 force_option = click.option("--force", is_flag=True, help="Replace an output that was made in another way.")

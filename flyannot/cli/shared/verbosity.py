@@ -6,7 +6,10 @@ import sys
 
 import click
 
+from flyannot.cli.shared.progress import without_bar
+
 log = logging.getLogger("flyannot")
+_ONCE = ("note: ", "warning: ")
 
 
 def verbosity_flags():
@@ -26,14 +29,38 @@ def _flag(*names, level, help):
     return click.Option(names, is_flag=True, expose_value=False, is_eager=True, callback=callback, help=help)
 
 
+class _LineHandler(logging.StreamHandler):
+    """Writes lines of their own, where a bar is drawn too."""
+
+    def emit(self, record):
+        with without_bar():
+            super().emit(record)
+
+
 def start_log():
-    """Messages go to stderr, as they are."""
+    """Messages go to stderr, as they are; notes and warnings once, however often a table is read."""
     if not log.handlers:
-        handler = logging.StreamHandler(sys.stderr)
+        handler = _LineHandler(sys.stderr)
         handler.setFormatter(logging.Formatter("%(message)s"))
+        handler.addFilter(_said_once())
         log.addHandler(handler)
     if log.level == logging.NOTSET:
         log.setLevel(logging.INFO)
+
+
+def _said_once():
+    """A filter that lets each note and each warning pass once."""
+    said = set()
+
+    def passes(record):
+        message = record.getMessage()
+        if not message.startswith(_ONCE):
+            return True
+        is_new = message not in said
+        said.add(message)
+        return is_new
+
+    return passes
 
 
 def coloured(text, colour, stream):

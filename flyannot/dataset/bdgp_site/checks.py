@@ -33,7 +33,7 @@ def fault_of_fetched_table(path, kind):
     try:
         kinds = [kind_of_dump(cells) for _, cells, fault in read_source_rows(path) if not fault]
     except FlyannotError as error:
-        return f"a damaged table: {error}"
+        return f"a damaged table: {error.message}"
     if not kinds or kinds.count(kind) < 0.9 * len(kinds):
         return "not the table that was expected"
     return ""

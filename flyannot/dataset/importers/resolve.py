@@ -4,8 +4,7 @@ from dataclasses import dataclass
 
 from flyannot.dataset.importers.genes import UnclearGene
 from flyannot.dataset.importers.import_log import Rejected
-from flyannot.errors import InputError
-from flyannot.stage_ranges import parse_stage_range
+from flyannot.stage_ranges import STAGE_RANGES, bdgp_name
 
 UNKNOWN_STAGE = "unknown stage"
 NO_GENE = "no gene"
@@ -16,6 +15,7 @@ REPEATED = "duplicate"
 OTHER_GENE = "already the image of another gene"
 OTHER_STAGE = "already the image of another stage range"
 NOT_ANNOTATED = "its gene is not annotated in this stage range"
+_NUMBERED = {str(number): name for number, name in enumerate(STAGE_RANGES, start=1)}
 
 
 @dataclass(frozen=True, slots=True)
@@ -89,11 +89,11 @@ def _placed(rows, genes, log, sort, nothing):
 
 
 def stage_range_of(text):
-    """A stage range by its BDGP name; None if the text is none."""
-    try:
-        return parse_stage_range(text)
-    except InputError:
-        return None
+    """The stage range of a published table's stage: BDGP's name of it, or its number, 1 to 6; else None.
+
+    FlyExpress's tables and BDGP's dumps number the stage ranges; everywhere else 5 is a stage.
+    """
+    return _NUMBERED.get(text.strip()) or bdgp_name(text)
 
 
 def _gene(genes, row):

@@ -12,7 +12,7 @@ from flyannot.dataset.importers.import_log import ImportLog, Rejected, write_tab
 from flyannot.dataset.importers.pictures import Pictures
 from flyannot.dataset.importers.resolve import resolve_tables
 from flyannot.dataset.importers.source_tables import header_of, read_source_rows
-from flyannot.errors import InputError
+from flyannot.errors import InputError, message_of
 from flyannot.options import FilePath, Flag, Options, option
 from flyannot.runtime.atomic_folder import new_folder
 
@@ -93,7 +93,7 @@ class TableFormat:
                     raise ValueError(fault)
                 rows.append(parse(table, line, cells))
             except ValueError as error:
-                log.reject(ROWS[kind], Rejected(table, line, cells[0] if cells else "", str(error)))
+                log.reject(ROWS[kind], Rejected(table, line, cells[0] if cells else "", message_of(error)))
         return rows
 
 

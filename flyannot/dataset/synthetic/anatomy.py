@@ -15,6 +15,7 @@ import numpy as np
 from flyannot.stage_ranges import STAGE_RANGES
 
 ASPECT = 2.5  # length of the body over its height
+EVERYWHERE = ("all", "maternal")  # tissues of terms that leave no part of the body out
 _FURROWS = "(furrows)"  # the row of what every body of a stage range shows, stained or not
 
 

@@ -10,7 +10,7 @@ import numpy as np
 from PIL import Image
 
 from flyannot.dataset.folder import write_annotations_csv, write_images_csv
-from flyannot.dataset.synthetic.anatomy import TERMS
+from flyannot.dataset.synthetic.anatomy import EVERYWHERE, TERMS
 from flyannot.dataset.synthetic.render import render_embryo
 from flyannot.runtime.atomic_folder import new_folder
 from flyannot.stage_ranges import STAGE_RANGES, rng_for
@@ -21,7 +21,6 @@ _README = """These embryos are synthetic: drawn by `flyannot synthesize`, not ph
 The genes do not exist. Scores on these images say nothing about real embryos.
 """
 _TISSUES = sorted({region.tissue for terms in TERMS.values() for region in terms.values()})
-_EVERYWHERE = ("all", "maternal")  # tissues that would drown the others at full strength
 
 
 class Group(NamedTuple):
@@ -31,9 +30,10 @@ class Group(NamedTuple):
     stage_range: str
     strengths: dict  # term -> strength of its stain
     n_images: int
+    part: int  # seed of the part of each region that the gene stains
 
 
-def synthesize(folder, options, *, seed=0, force=False):
+def synthesize(folder, options, *, seed=0, force=False, progress=None):
     """Write a data set folder of synthetic embryos with known terms.
 
     A gene prefers some tissues, so that terms come in company.  Every group has a lateral first image
@@ -49,6 +49,7 @@ def synthesize(folder, options, *, seed=0, force=False):
     seed : int >= 0
     force : bool
         Write into a folder that holds something already.
+    progress : function (done, total, unit), called as images are drawn
 
     Returns
     -------
@@ -67,7 +68,11 @@ def synthesize(folder, options, *, seed=0, force=False):
     groups = [draw_group(gene, stage, seed, options.max_images) for gene in genes for stage in stage_ranges]
     with new_folder(folder, force=force) as staged:
         (staged / "images").mkdir()
-        image_rows = [row for group in groups for row in _write_images(staged, group, seed)]
+        image_rows, n_images = [], sum(group.n_images for group in groups)
+        for group in groups:
+            image_rows += _write_images(staged, group, seed)
+            if progress is not None:
+                progress(len(image_rows), n_images, "image")
         term_rows = _annotation_rows(groups)
         write_annotations_csv(staged / "annotations.csv", term_rows)
         write_images_csv(staged / "images.csv", image_rows)
@@ -83,11 +88,13 @@ def draw_group(gene, stage_range, seed, max_images):
     rng = rng_for(seed, f"{gene}/{stage_range}")
     terms = TERMS[stage_range]
     drawn = rng.random(len(terms)) < [min(0.9, r.frequency * prefers[r.tissue]) for r in terms.values()]
-    strengths = np.clip(1.1 * np.exp(rng.normal(0, 0.35, len(terms))), 0.5, 2.2)
+    strengths = np.clip(np.exp(rng.normal(0, 0.5, len(terms))), 0.35, 2.2)
     chosen = {term: float(s) for term, s, yes in zip(terms, strengths, drawn) if yes}
-    if any(terms[term].tissue not in _EVERYWHERE for term in chosen):
-        chosen = {t: 0.4 * s if terms[t].tissue in _EVERYWHERE else s for t, s in chosen.items()}
-    return Group(gene, stage_range, chosen, int(rng.integers(1, max_images + 1)))
+    if any(terms[term].tissue not in EVERYWHERE for term in chosen):
+        # At full strength they would drown the others.
+        chosen = {t: 0.4 * s if terms[t].tissue in EVERYWHERE else s for t, s in chosen.items()}
+    n_images = int(rng.integers(1, max_images + 1))
+    return Group(gene, stage_range, chosen, n_images, int(rng.integers(2**62)))
 
 
 def render_group_image(group, index, seed):
@@ -95,9 +102,9 @@ def render_group_image(group, index, seed):
     rng = rng_for(seed, f"{group.gene}/{group.stage_range}/{index}")
     view = "dorsal" if rng.random() < 0.3 and index else "lateral"
     shown = rng.random(len(group.strengths)) < (0.75 if index else 1.0)
-    swing = np.exp(rng.normal(0, 0.2, len(group.strengths)))
+    swing = np.exp(rng.normal(0, 0.1, len(group.strengths)) + rng.normal(0, 0.25))  # stained for longer
     strengths = {t: s * w for (t, s), w, yes in zip(group.strengths.items(), swing, shown) if yes}
-    return render_embryo(group.stage_range, strengths, rng, view=view), view
+    return render_embryo(group.stage_range, strengths, rng, view=view, part=group.part), view
 
 
 def _write_images(staged, group, seed):

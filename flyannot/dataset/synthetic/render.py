@@ -3,6 +3,10 @@
 Light is multiplied, as in a stained embryo: the body gives a relief, the stain absorbs, the camera
 blurs and adds noise.  Every part draws from a generator of its own name, so that a term more or less
 changes nothing but its own stain.
+
+Two images of one gene differ as those of BDGP do: the embryo is rolled about its long axis, older or
+younger within its stage range, bent and blunt in its own way; it is stained more or less, from one side,
+and often all over.
 """
 
 from functools import lru_cache
@@ -11,12 +15,15 @@ from typing import NamedTuple
 import numpy as np
 from scipy.sparse import csr_array
 
-from flyannot.dataset.synthetic.anatomy import ASPECT, FOLDS, TERMS, distance_to_line, region_mask
+from flyannot.dataset.synthetic.anatomy import ASPECT, EVERYWHERE, FOLDS, TERMS, distance_to_line, region_mask
 from flyannot.descriptors.geometry import blurred_image, depths_px, enlarged_image
 from flyannot.stage_ranges import rng_for
 
 HEIGHT_PX, WIDTH_PX = 128, 320
 _SHAPE = (HEIGHT_PX, WIDTH_PX)
+_ROLL = 0.2  # radians, the deviation of how an embryo lies about its long axis
+_DRIFT = {"1-3": 0.01, "4-6": 0.015}  # half lengths by which organs move within a stage range, else:
+_LATE_DRIFT = 0.04  # from gastrulation on
 _STAIN_BLUE = np.array([1.0, 0.95, 0.36], "f4")  # optical density in red, green, blue
 _STAIN_PURPLE = np.array([0.90, 1.05, 0.62], "f4")
 
@@ -24,8 +31,8 @@ _STAIN_PURPLE = np.array([0.90, 1.05, 0.62], "f4")
 class Frame(NamedTuple):
     """The body frame seen by each pixel of one picture."""
 
-    x: np.ndarray  # -1 anterior to 1 posterior
-    y: np.ndarray  # -1 dorsal to 1 ventral
+    x: np.ndarray  # -1 anterior to 1 posterior, of what is seen there: organs move as the embryo ages
+    y: np.ndarray  # -1 dorsal to 1 ventral, of what is seen there: the embryo may be rolled
     depth_px: np.ndarray  # distance from the outline, 0 outside
     inside: np.ndarray  # how much of the pixel is body, in [0, 1]
 
@@ -50,20 +57,30 @@ def _spreader(n_px, sigma_px):
 
 
 def body_frame(stage_range, rng):
-    """A body of its own size, tilt, taper and warp: each pixel's place in the body's coordinates."""
+    """A body of its own size, tilt, taper, warp, roll and age: each pixel's place in its coordinates."""
     row, column = np.mgrid[:HEIGHT_PX, :WIDTH_PX].astype("f4")
     across, down = (column - WIDTH_PX / 2 + 0.5) / 158, (row - HEIGHT_PX / 2 + 0.5) / 62
-    tilt, shift = rng.normal(0, 0.015), rng.normal(0, 0.01, 2)
-    size = rng.uniform([0.95, 0.91], [0.995, 0.99])
+    tilt, shift = rng.normal(0, 0.025), rng.normal(0, 0.01, 2)
+    size = rng.uniform([0.94, 0.88], [0.995, 0.99])
     x = (across + tilt * down / ASPECT) / size[0] + shift[0] + 0.012 * smooth_noise(rng, 30)
     y = (down - ASPECT * tilt * across) / size[1] + shift[1] + 0.035 * smooth_noise(rng, 30)
-    blunt = rng.uniform([1.7, 1.9], [2.2, 2.8])  # of the anterior and the posterior end
-    y = y + rng.normal(0, 0.06) * (x**2 - 0.3)  # a slightly bent body
+    blunt = rng.uniform([1.4, 2.0], [1.9, 3.2])  # the anterior end is the more pointed
+    y = y + rng.normal(0, 0.08) * (x**2 - 0.3)  # a slightly bent body
     level = 1 - np.abs(x) ** np.where(x < 0, *blunt) - np.abs(y) ** rng.uniform(1.9, 2.4)
     lumps = 0.01 if stage_range in ("1-3", "4-6") else 0.03
     level += lumps * smooth_noise(rng, 7) + 0.006 * smooth_noise(rng, 2)
     depth_px = depths_px(level > 0)
+    x, y = _rolled_and_aged(x, y, _DRIFT.get(stage_range, _LATE_DRIFT), rng)
     return Frame(x, y, depth_px, np.clip(depth_px * (0.6 + 0.15 * smooth_noise(rng, 1)), 0, 1))
+
+
+def _rolled_and_aged(x, y, drift, rng):
+    """What is seen at each place of the outline; `drift` in half lengths of the body."""
+    roll, age = rng.normal(0, _ROLL), rng.normal(0, drift)
+    flank = np.clip(y, -1, 1)
+    y = y - flank + np.sin(np.arcsin(flank) - np.float32(roll))
+    x = x + np.float32(age) * np.clip(1 - x**2, 0, None)  # the tips stay
+    return x + 0.5 * drift * smooth_noise(rng, 40), y + drift * smooth_noise(rng, 30)
 
 
 def _cell_lattice(frame, spacing_px, rng):
@@ -142,7 +159,7 @@ def _yolk(frame, rng):
 TEXTURES = {"solid": _solid, "sheet": _sheet, "dots": _dots, "fibres": _fibres, "yolk": _yolk}
 
 
-def _term_stain(frame, stage_range, term, view, rng):
+def _term_stain(frame, stage_range, term, view, part, rng):
     """The stain of one term at strength 1: its region, torn and grainy, (HEIGHT_PX, WIDTH_PX) >= 0."""
     region = TERMS[stage_range][term]
     tubes = region.lateral if view == "lateral" else region.dorsal
@@ -153,8 +170,11 @@ def _term_stain(frame, stage_range, term, view, rng):
     x, y = (frame.x + dx)[::2, ::2], (frame.y + dy)[::2, ::2]
     torn = 0.035 * smooth_noise(rng, 4)[::2, ::2] + 0.05 * smooth_noise(rng, 9)[::2, ::2]  # ragged edge
     mask = enlarged_image(region_mask(tubes, x, y, softness=rng.uniform(0.05, 0.13), swollen=torn), 2)
-    swing = 0.12 if region.tissue in ("all", "maternal") else 0.3
-    uneven = np.clip(1 + swing * smooth_noise(rng, 20), 0.3, None)
+    is_everywhere = region.tissue in EVERYWHERE
+    if part is not None and not is_everywhere:
+        mask *= _part_of_region(mask, frame, rng_for(part, term))
+    swing = 0.12 if is_everywhere else 0.3
+    uneven = np.clip(1 + swing * smooth_noise(rng, 20), 0.3, None) * _lean(frame, rng)
     stain = mask * uneven * np.clip(TEXTURES[region.texture](frame, rng), 0, None)
     stain += 0.12 * blurred_image(stain, 7, truncate=2.5)  # stain that has run
     if region.texture == "sheet":  # seen edge on at the rim, a sheet is darker
@@ -162,10 +182,33 @@ def _term_stain(frame, stage_range, term, view, rng):
     return blurred_image(stain, blur_px, truncate=3)
 
 
+def _part_of_region(mask, frame, rng):
+    """How much of each place a gene stains of a region: all of it, or a part with soft edges.
+
+    Waves along and across the body decide which part, so that it is the same in all images of the gene.
+    """
+    share, waves = rng.uniform(0.55, 1.35), rng.normal(0, 1, (3, 2)) * [4.0, 2.5]
+    if share >= 1:
+        return 1.0
+    phases = rng.uniform(0, 2 * np.pi, len(waves))
+    field = sum(np.cos(a * frame.x + b * frame.y + phase) for (a, b), phase in zip(waves, phases))
+    inside = field[mask > 0.5]
+    least = np.quantile(inside, 1 - share) if inside.size else 0.0
+    return 1 / (1 + np.exp(np.clip((least - field) / 0.1, -30, 30)))
+
+
+def _lean(frame, rng):
+    """More stain on one side than on the other: it reaches, and is washed out of, an embryo unevenly."""
+    along, across = rng.normal(0, [0.2, 0.15])
+    return np.exp(np.float32(along) * frame.x + np.float32(across) * frame.y)
+
+
 def _haze(frame, rng):
-    """Stain that means nothing: a faint veil over the body, stronger in some places."""
-    veil = max(0.0, rng.normal(0.06, 0.08))
-    return veil * np.clip(1 + 0.4 * smooth_noise(rng, 25) + 0.1 * smooth_noise(rng, 3), 0, None)
+    """Stain that means nothing: a veil over the body, faint in most embryos and strong in some."""
+    veil = min(0.7, 0.1 * np.exp(rng.normal(0, 0.9)))
+    patchy = np.clip(1 + 0.4 * smooth_noise(rng, 25) + 0.1 * smooth_noise(rng, 3), 0, None)
+    hollow = 1 + rng.normal(0, 0.4) * np.exp(-frame.depth_px / 14)  # the yolk or the rim holds more
+    return veil * patchy * np.clip(hollow, 0.2, None) * _lean(frame, rng)
 
 
 def _photograph(light, stain, frame, rng):
@@ -190,7 +233,7 @@ def _photograph(light, stain, frame, rng):
     return np.rint(picture).astype("u1")
 
 
-def render_embryo(stage_range, strengths, rng, *, view="lateral"):
+def render_embryo(stage_range, strengths, rng, *, view="lateral", part=None):
     """A synthetic picture of one embryo, stained in the regions of some terms.
 
     Parameters
@@ -203,6 +246,7 @@ def render_embryo(stage_range, strengths, rng, *, view="lateral"):
         One number is drawn from it: the same state gives the same body, light, haze and noise whatever
         the terms, and each term its own stain whatever the others.
     view : "lateral" or "dorsal"
+    part : int, the seed that decides which part of each region is stained; None for the whole of each
 
     Returns
     -------
@@ -214,5 +258,5 @@ def render_embryo(stage_range, strengths, rng, *, view="lateral"):
     light = _body_light(frame, stage_range, view, rng_for(root, "light"))
     stain = _haze(frame, rng_for(root, "haze"))
     for term in sorted(strengths):
-        stain += strengths[term] * _term_stain(frame, stage_range, term, view, rng_for(root, term))
+        stain += strengths[term] * _term_stain(frame, stage_range, term, view, part, rng_for(root, term))
     return _photograph(light, stain, frame, rng_for(root, "camera"))

@@ -172,9 +172,9 @@ def primal_objective(A, B, D):
 def _replace(D, unused, old, spares):
     """Put samples, scaled to norm 1, in the place of unused atoms; where none is left, the old atoms."""
     norms = np.linalg.norm(spares, axis=1)
-    fresh = spares[norms > 0][: len(unused)] / norms[norms > 0][: len(unused), None]
+    fresh = np.flatnonzero(norms > 0)[: len(unused)]
     D[unused] = old[unused]
-    D[unused[: len(fresh)]] = fresh
+    D[unused[: len(fresh)]] = spares[fresh] / norms[fresh, None]
 
 
 def _inner(P, Q):

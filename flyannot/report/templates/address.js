@@ -1,0 +1,40 @@
+// --- the address: behind its # stands what is chosen, so that a link, reload and Back show it again ---
+const controls = Array.from(document.querySelectorAll("[data-word]")); // the word that a control has in the address
+const valueOf = (control) => control.type === "checkbox" ? String(control.checked) : control.value;
+const atFirst = new Map(controls.map((control) => [control, valueOf(control)]));
+let typedInto = ""; // letters that follow each other in one field are one entry of the history
+
+function remember(field) {
+  const chosenWords = new URLSearchParams();
+  for (const control of controls) if (valueOf(control) !== atFirst.get(control)) chosenWords.set(control.dataset.word, valueOf(control));
+  if (page) chosenWords.set("page", page + 1);
+  if (sorted) chosenWords.set("sort", sorted);
+  if (curves) chosenWords.set("curves", curves);
+  for (const section of document.querySelectorAll("details.group[open]")) chosenWords.append("open", section.dataset.key);
+  const isTyping = field !== undefined && byId(field).type === "search";
+  const address = "#" + chosenWords;
+  if (address !== (location.hash || "#")) history[isTyping && field === typedInto ? "replaceState" : "pushState"](null, "", address);
+  typedInto = isTyping ? field : "";
+}
+function restore(isFirst) {
+  const text = location.hash.slice(1), given = new URLSearchParams(text.includes("=") ? text : "");
+  if (text && !text.includes("=") && !isFirst) return; // a section was gone to: what is chosen stays
+  for (const control of controls) {
+    const wanted = given.get(control.dataset.word), value = wanted === null ? atFirst.get(control) : wanted;
+    if (control.type === "checkbox") control.checked = value === "true"; else control.value = value;
+    if (control.selectedIndex === -1) control.value = atFirst.get(control); // no such choice on this page
+  }
+  if (scores) { sortScores(given.get("sort") || ""); filterScores(); }
+  showCurves(given.get("curves") || "", false);
+  if (!list) return;
+  choose();
+  opened = new Set(given.getAll("open"));
+  if (!given.size && chosen.length) opened.add(keyOf(index.groups[chosen[0].g]));
+  const place = chosen.findIndex((one) => opened.has(keyOf(index.groups[one.g])));
+  showPage(given.has("page") ? (Number(given.get("page")) || 1) - 1 : Math.floor(Math.max(0, place) / perPage()));
+  byId("groups-note").textContent = given.has("open") && place < 0 ? "The gene of this link is not on this page." : "";
+  if (given.has("open") && !given.has("page")) list.querySelector("details[open]")?.scrollIntoView();
+  typedInto = "";
+}
+addEventListener("popstate", () => restore(false));
+restore(true);

@@ -1,0 +1,148 @@
+"""The terms of a model, or of its predictions, with what stands behind each: for people to judge them by."""
+
+from dataclasses import asdict, dataclass
+from textwrap import wrap
+from types import SimpleNamespace
+
+from flyannot.classifiers.calibration import sigmoid
+from flyannot.classifiers.evidence import FEW_GENES, LEAST_GENES
+from flyannot.classifiers.model import PER_TERM
+from flyannot.steps.predictions import read_predictions
+from flyannot.steps.predictions_table import evidence_of_term
+from flyannot.store.description import contents_of_file, describe_file, first_line, skipped_lines
+from flyannot.store.model import read_classifier, read_terms, read_train_genes
+from flyannot.store.reading import open_stored
+
+_LEGEND = """\
+genes: with the term, that it was learned from.  threshold: the probability above which the answer is yes;
+each term has its own.  AUC: chance that a gene with the term gets a larger value than one without (0.5 is
+guessing), cross-validated, with its 95 % interval; best first.  untested: fewer than {least} genes have the
+term, or lack it.  nothing learned: every gene gets the probability of the threshold."""
+_WIDTH = 100  # of prose
+_INDENT = " " * 7
+_LEAST_WIDTH = 40  # of the terms
+
+
+@dataclass(frozen=True)
+class LearnedTerm:
+    """One term of one stage range; an AUC that is None is untested.
+
+    threshold : the probability above which the answer is yes
+    is_learned : whether any two genes get different probabilities
+    """
+
+    term: str
+    threshold: float
+    is_learned: bool
+    n_genes: int
+    auc: float | None
+    auc_low: float | None
+    auc_high: float | None
+    n_yes: int | None = None  # groups, of predictions
+
+
+def terms_of_model(terms, model):
+    """A LearnedTerm for each of the terms; `model` has the per-term arrays of
+    `flyannot.classifiers.model.Model`."""
+    threshold = sigmoid(model.slope * model.threshold + model.offset)
+    return [
+        LearnedTerm(term, float(threshold[j]), bool(model.slope[j] > 0), **evidence_of_term(model, j))
+        for j, term in enumerate(terms)
+    ]
+
+
+def weak_terms(learned):
+    """What of the LearnedTerms of a stage range is little to be trusted, in words; "" if nothing."""
+    few = sum(one.n_genes < FEW_GENES for one in learned)
+    untested, unlearned = sum(one.auc is None for one in learned), sum(not one.is_learned for one in learned)
+    parts = []
+    if few:
+        parts.append(f"{few} of {len(learned)} terms learned from fewer than {FEW_GENES} genes")
+    if untested:
+        parts.append(
+            f"{untested} untested, for want of {LEAST_GENES} genes with and {LEAST_GENES} without the term"
+        )
+    if unlearned:
+        parts.append(f"nothing was learned of {unlearned}: every gene gets the same probability")
+    return "; ".join(parts)
+
+
+def show(path, *, header=False):
+    """A file in words: of a model and of predictions the terms, else, or with `header`, what
+    `flyannot.store.description.describe_file` says."""
+    with open_stored(path) as stored:
+        parts = {} if header else _parts(stored)
+        if not parts:
+            return describe_file(path)
+        top = [first_line(stored), *skipped_lines(stored), *_top(stored, parts)]
+    blocks = ["\n".join(top), *(_table(s, learned) for s, learned in parts.items() if learned)]
+    legend = wrap(" ".join(_LEGEND.format(least=LEAST_GENES).split()), _WIDTH)
+    return "\n\n".join(
+        [*blocks, "\n".join([*legend, f"What it was made from: flyannot show {path} --header"])]
+    )
+
+
+def contents(path):
+    """The same for programs: all that `flyannot.store.description.contents_of_file` has, and the terms."""
+    with open_stored(path) as stored:
+        terms = {s: [asdict(one) for one in learned] for s, learned in _parts(stored).items()}
+    return contents_of_file(path) | ({"terms": terms} if terms else {})
+
+
+def _parts(stored):
+    """Stage range -> its LearnedTerms; {} of a file of another kind."""
+    read = {"model": _terms_of_stored_model, "predictions": _terms_of_stored_predictions}.get(stored.kind)
+    return {s: read(stored, s) for s in stored.stage_ranges} if read else {}
+
+
+def _terms_of_stored_model(stored, stage_range):
+    arrays = read_classifier(stored, stage_range, PER_TERM, 0)
+    return terms_of_model(read_terms(stored, stage_range), SimpleNamespace(**arrays))
+
+
+def _terms_of_stored_predictions(stored, stage_range):
+    _, predicted = read_predictions(stored, stage_range)
+    is_yes = predicted.yes & ~predicted.undetermined
+    return [
+        LearnedTerm(
+            term, float(predicted.threshold[j]),
+            bool((predicted.probability[:, j] != predicted.threshold[j]).any()),
+            **evidence_of_term(predicted, j), n_yes=int(is_yes[:, j].sum()),
+        )
+        for j, term in enumerate(predicted.terms)
+    ]  # fmt: skip
+
+
+def _top(stored, parts):
+    for stage_range, learned in parts.items():
+        yield f"{stage_range:>5}: {_counts(stored, stage_range, learned)}"
+        if weak := weak_terms(learned):
+            yield from wrap(f"warning: {weak}", _WIDTH, initial_indent=_INDENT, subsequent_indent=_INDENT)
+
+
+def _counts(stored, stage_range, learned):
+    terms = f"{len(learned)} terms"
+    if stored.kind == "model":
+        return f"{terms}, learned from {len(read_train_genes(stored, stage_range))} genes"
+    seen_in_training, warnings = (stored.array(stage_range, n) for n in ("in_training", "quality_warnings"))
+    n_groups, n_seen = len(seen_in_training), int(seen_in_training.sum())
+    n_images, n_doubtful = len(warnings), sum(map(bool, warnings))
+    seen = f", {n_seen} of them of genes that the model learned from" if n_seen else ""
+    doubtful = f", {n_doubtful} with a quality warning" if n_doubtful else ""
+    return f"{terms}; {n_groups} groups{seen}; {n_images} images{doubtful}"
+
+
+def _table(stage_range, learned):
+    width = max(_LEAST_WIDTH, *(len(one.term) for one in learned))
+    yes = f"{'yes':>7}" if learned[0].n_yes is not None else ""
+    head = f"{stage_range:<{width}}{'genes':>7}{'threshold':>11}{'AUC':>10}{'95 % interval':>18}{yes}"
+    ordered = sorted(learned, key=lambda one: (one.auc is None, -(one.auc or 0), one.term))
+    return "\n".join([head, "-" * len(head), *(_line(one, width) for one in ordered)])
+
+
+def _line(one, width):
+    area = "untested" if one.auc is None else f"{one.auc:.3f}"
+    interval = "" if one.auc is None else f"{one.auc_low:.3f} to {one.auc_high:.3f}"
+    yes = "" if one.n_yes is None else f"{one.n_yes:>7}"
+    line = f"{one.term:<{width}}{one.n_genes:>7}{one.threshold:>11.3f}{area:>10}{interval:>18}{yes}"
+    return (line + ("" if one.is_learned else "  nothing learned")).rstrip()

@@ -1,0 +1,92 @@
+"""Progress: what is said while a step works, on a terminal and in a log; it changes no bit of an output."""
+
+import logging
+import re
+import shutil
+
+import pytest
+
+from flyannot.cli.shared import progress as module
+from flyannot.cli.shared.progress import Progress
+from flyannot.runtime import news
+from tests.cli.test_help import on_a_terminal
+
+STEPS = {
+    "synthesize": "synthesize -o new --n-genes 6 --max-images 2 --stage-range 4-6",
+    "extract": "extract embryos -o new.h5 --jobs JOBS",
+    "learn-dict": "learn-dict descriptors.h5 -o new.h5 --n-atoms 20 --n-epochs 2",
+    "pool": "pool descriptors.h5 dictionary.h5 -o new.h5 --jobs JOBS",
+    "train": "train features.h5 embryos/annotations.csv -o new.h5 --min-groups 3 --jobs 1",
+    "annotate": "annotate model.h5 embryos -o new.h5 --jobs JOBS",
+    "evaluate": "evaluate features.h5 embryos/annotations.csv --folds 2 --min-groups 3 --jobs 1",
+    "nested": "evaluate features.h5 embryos/annotations.csv --folds 2 --min-groups 3 --nested --jobs 1",
+    "report": "report . -o new.html",
+}
+
+
+@pytest.fixture
+def told(monkeypatch):
+    """What every Progress was told: (done, total, unit)."""
+    calls = []
+    monkeypatch.setattr(Progress, "__call__", lambda self, *what: calls.append(what))
+    return calls
+
+
+@pytest.mark.parametrize("step", STEPS)
+def test_every_step_tells_how_far_it_is_in_small_parts(flyannot, own_chain, monkeypatch, told, step):
+    monkeypatch.chdir(own_chain.folder)
+    assert flyannot(STEPS[step].replace("JOBS", "1")).code == 0
+    done, totals, units = (list(one) for one in zip(*told))
+    assert len(set(units)) == 1 and done[-1] == totals[-1]
+    assert all(b >= a or b == 0 for a, b in zip(done, done[1:])), "never back, but to begin again"
+    assert all(n <= total for n, total in zip(done, totals))
+    assert len(set(done)) > 3, "finer than whole shards"
+
+
+def test_workers_tell_of_every_image_too(flyannot, own_chain, monkeypatch, told):
+    monkeypatch.chdir(own_chain.folder)
+    assert flyannot("extract embryos -o new.h5 --stride-px 16 --jobs 2").code == 0
+    assert told[0][0] == 0 and told[-1][0] == told[-1][1]
+    (own_chain.folder / "new.h5").unlink()
+    before = own_chain.descriptors.read_bytes()
+    assert flyannot("extract embryos -o new.h5 --stride-px 16 --jobs 2 -q").code == 0
+    assert (own_chain.folder / "new.h5").read_bytes() == before
+
+
+def test_in_a_log_a_line_now_and_then_with_rate_and_time_left(monkeypatch, caplog):
+    clock = iter(range(0, 1000, 10))
+    monkeypatch.setattr(module.time, "monotonic", lambda: next(clock))
+    progress = Progress()
+    with caplog.at_level(logging.INFO, "flyannot"):
+        for done in range(12):
+            progress(done, 12, "patch")
+    assert caplog.messages and all("of 12 patches, " in m and "s to go" in m for m in caplog.messages[:-1])
+
+
+def test_on_a_terminal_there_is_a_bar_and_it_goes(chain, tmp_path):
+    words = ["extract", str(chain.embryos), "-o", str(tmp_path / "d.h5"), "--stride-px", "1", "--jobs", "1"]
+    code, said = on_a_terminal(words)
+    assert code == 0
+    assert re.search(r"\d+/108 \[\d\d:\d\d<\d\d:\d\d, +[\d.]+(s/ images| images/s)", said), said
+    assert "|" not in said[said.index("wrote ") :], "the bar is wiped away"
+
+
+def test_the_figures_of_an_epoch_are_for_those_who_ask(flyannot, chain, tmp_path):
+    line = "learn-dict D -o O --n-atoms 20 --n-epochs 2"
+    plain = flyannot(line, D=chain.descriptors, O=tmp_path / "a.h5").err
+    full = flyannot(f"{line} -v", D=chain.descriptors, O=tmp_path / "b.h5").err
+    assert "epoch 2/2" in plain and "epoch 2/2" in full
+    for word in ("objective", "gap", "non-zeros"):
+        assert word not in plain and word in full
+    assert (tmp_path / "a.h5").read_bytes() == (tmp_path / "b.h5").read_bytes()
+
+
+def test_compiling_is_said_once_and_only_when_it_happens(flyannot, chain, tmp_path, monkeypatch):
+    monkeypatch.setitem(news._told, "compiles", False)
+    line = "pool D L -o O --jobs 1"
+    names = {"D": chain.descriptors, "L": chain.dictionary}
+    assert "compiling kernels" not in flyannot(line, O=tmp_path / "a.h5", **names).err
+    words = ["extract", str(chain.embryos), "-o", str(tmp_path / "b.h5"), "--jobs", "2"]
+    said = on_a_terminal(words, FLYANNOT_CACHE=str(tmp_path / "cache"))[1]
+    assert said.count("compiling kernels, once per machine") == 1
+    shutil.rmtree(tmp_path / "cache")

@@ -1,0 +1,174 @@
+"""What is probably wrong in a table is named in one line; real tables draw no false alarm."""
+
+import csv
+import gzip
+import re
+
+import pytest
+
+from flyannot.dataset import vocabulary
+from flyannot.dataset.folder import read_annotations, read_images, write_annotations_csv
+
+TERMS = "gene,stage_range,term\n"
+
+
+@pytest.fixture
+def said(tmp_path, caplog):
+    """What is said of some annotations, and their terms of the gene x in 4-6."""
+
+    def read(rows, **how):
+        (tmp_path / "annotations.csv").write_text(TERMS + rows)
+        caplog.clear()
+        annotations = read_annotations(tmp_path, **how)
+        return caplog.messages, annotations.terms_of("x", "4-6")
+
+    return read
+
+
+@pytest.mark.parametrize(
+    "term, meant",
+    [("mesodrem anlage in statu nascendi", "mesoderm anlage in statu nascendi"), ("Pole Cell", "pole cell"),
+     ("pole cells", "pole cell"), ("polecell", "pole cell"), ("embryonic mid-gut", "embryonic midgut"),
+     ("anterior endodem anlage", "anterior endoderm anlage"), ("ubiqutious", "ubiquitous")],
+)  # fmt: skip
+def test_a_term_that_is_nearly_one_of_bdgp_is_named(said, term, meant):
+    messages, terms = said(f"x,4-6,{term}\ny,4-6,{term}\nx,4-6,gap\n")
+    assert messages == [f'warning: annotations.csv: 1 term looks misspelt: "{term}" (2 genes; "{meant}"?)']
+    assert terms == {term, "gap"}  # named, not changed
+
+
+def test_a_term_that_is_nearly_a_frequent_one_of_the_table_is_named(said):
+    many = "".join(f"g{i},4-6,wandering stripe\n" for i in range(5))
+    messages, _ = said(many + "x,4-6,wandring stripe\n")
+    assert messages == [
+        'warning: annotations.csv: 1 term looks misspelt: "wandring stripe" (1 gene; "wandering stripe"?)'
+    ]
+
+
+@pytest.mark.parametrize(
+    "terms",
+    [("anterior endoderm anlage", "posterior endoderm anlage"), ("dorsal ectoderm primordium P3",),
+     ("head mesoderm primordium P2", "head mesoderm primordium P4"), ("anterior ectoderm anlage",),
+     ("embryonic ventral nervous system",), ("stripe 1", "stripe 2"), ("wing A", "wing B")],
+)  # fmt: skip
+def test_terms_that_differ_in_words_or_numbers_are_not(said, terms):
+    assert said("".join(f"x,4-6,{term}\n" for term in terms))[0] == []
+
+
+def test_what_an_ontology_names_is_right(said):
+    assert said("x,4-6,dorsal bridge\n")[0] and not said("x,4-6,dorsal bridge\n", known={"dorsal bridge"})[0]
+
+
+@pytest.mark.parametrize("cell", ["gap; pole cell", "gap|pole cell;", '"gap, pole cell"'])
+def test_a_cell_of_several_terms_is_taken_apart_and_named(said, cell):
+    messages, terms = said(f"y,4-6,gap\nx,4-6,{cell}\n")
+    assert terms == {"gap", "pole cell"}
+    (message,) = messages
+    assert message.startswith("warning: annotations.csv: 1 cell holds several terms, each of which was taken")
+    assert 'line 3: "gap' in message and "give each a row" in message
+
+
+def test_a_comma_within_a_term_that_is_not_bdgp_stays(said):
+    assert said('x,4-6,"stripe, narrow"\n') == ([], {"stripe, narrow"})
+
+
+def test_genes_that_a_spreadsheet_turned_into_dates_are_named(images_csv, caplog):
+    genes = ["Sep1", "dec-1", "26-29-p", "18w", "14-3-3epsilon", "1-Sep", "Dec-01", "2.00E+05", "01-Mar-2023"]
+    read_images(images_csv("image,gene,stage_range\n" + "".join(f"{g}.png,{g},4-6\n" for g in genes)))
+    message, _ = caplog.messages  # the other: these images are missing
+    assert message.startswith(
+        "warning: images.csv: 4 genes are dates or numbers that a spreadsheet made of the name: "
+        '"1-Sep" (line 7), "Dec-01" (line 8), "2.00E+05" (line 9) and 1 more; '
+    )
+    assert "column as Text" in message
+
+
+def test_missing_images_are_named_with_both_places_and_a_suggestion(images_csv, tmp_path, caplog):
+    (tmp_path / "images").mkdir()
+    for name in ("images/a.BMP", "b.tiff", "here.png"):
+        (tmp_path / name).touch()
+    rows = ("a.bmp", "here.png", "C:\\b.tiff", "b.tif", "gone.png", "lost.png")
+    path = images_csv("image,gene,stage_range\n" + "".join(f"{name},x,4-6\n" for name in rows))
+    read_images(path)
+    (message,) = caplog.messages
+    assert message == (
+        'warning: images.csv: 5 images are missing: "a.bmp" (line 2; did you mean "a.BMP"?), "C:\\b.tiff" '
+        '(line 4; did you mean "b.tiff"?), "b.tif" (line 5; did you mean "b.tiff"?) and 2 more; '
+        f"looked for in {tmp_path} and {tmp_path}/images"
+    )
+
+
+def test_an_image_named_as_windows_does_is_found(images_csv, tmp_path, caplog):
+    (tmp_path / "plate 1").mkdir()
+    for name in ("plate 1/a.png", "b\\c.png"):
+        (tmp_path / name).touch()
+    path = images_csv("image,gene,stage_range\nplate 1\\a.png,x,4-6\nb\\c.png,x,4-6\n")
+    assert [image.path.is_file() for image in read_images(path)] == [True, True]
+    assert caplog.messages == []
+
+
+def test_a_data_set_folder_one_level_up_or_down_is_named(tmp_path, flyannot):
+    data_set = tmp_path / "project" / "embryos"
+    (data_set / "images").mkdir(parents=True)
+    (data_set / "images.csv").write_text("image,gene,stage_range\na.png,x,4-6\n")
+    for folder in (data_set / "images", tmp_path / "project"):
+        said = flyannot("extract F -o O", F=folder, O=tmp_path / "d.h5")
+        assert said.code == 2
+        assert said.err == (
+            f"Error: {folder} has no images.csv, but {data_set} has\nFix: name the folder {data_set}\n"
+        )
+    said = flyannot("annotate M F -o O", M=tmp_path / "m.h5", F=data_set / "images", O=tmp_path / "p.h5")
+    assert said.code == 2 and f"but {data_set} has an images.csv\nFix: name {data_set}, or" in said.err
+    (data_set / "images.csv").rename(data_set / "Images.csv")
+    said = flyannot("extract F -o O", F=data_set, O=tmp_path / "d.h5")
+    assert said.code == 2 and 'Did you mean "Images.csv"?\nFix: rename the table to images.csv' in said.err
+
+
+def test_genes_that_differ_in_capitals_are_named_by_train_and_evaluate(flyannot, own_chain):
+    header, *rows = own_chain.annotations.read_text().splitlines()
+    own_chain.annotations.write_text("\n".join([header, *(row.upper() for row in rows)]) + "\n")
+    names = {"F": own_chain.features, "E": own_chain.embryos, "O": own_chain.folder / "other.h5"}
+    for line in ("train F E -o O", "evaluate F E"):
+        said = flyannot(line, **names)
+        assert said.code == 2
+        meant, gene = re.search(r'\((\S+): did you mean "(.+?)"\?', said.err).groups()
+        assert meant == gene.upper() != gene
+        (note,) = (line for line in said.err.splitlines() if "without an image" in line)
+        assert "4-6" in note and "11-12" in note
+
+
+def test_a_data_set_folder_may_stand_for_its_annotations(flyannot, own_chain):
+    names = {"F": own_chain.features, "E": own_chain.embryos, "O": own_chain.folder / "other.h5"}
+    assert flyannot("train F E -o O --min-groups 4 --inner-folds 2", **names).code == 0
+    said = flyannot("evaluate F E --model O --folds 2", **names)
+    assert said.code == 0 and "mean" in said.out
+
+
+def test_a_table_is_warned_of_once_however_often_it_is_read(flyannot, own_chain):
+    table = own_chain.embryos / "images.csv"
+    table.write_text(table.read_text().replace(",4-6,", ",5,"))
+    with open(own_chain.annotations, "a") as rows:
+        rows.write("nobody,4-6,pole cels\n")
+    said = flyannot("evaluate E E --pixels 2x4 --folds 2", E=own_chain.embryos)
+    assert said.code == 0 and said.err.count('"pole cels" (1 gene; "pole cell"?)') == 1
+    assert said.err.count("note: images.csv: stage 5 lies in stage range 4-6") == 1
+    assert "annotated genes without an image: 1 in 4-6 (nobody)" in said.out
+
+
+def test_real_tables_draw_no_alarm(shared_data, tmp_path, caplog):
+    with gzip.open(shared_data / "bdgp" / "annotations.csv.gz", "rt", newline="") as packed:
+        rows = [row | {"gene": row["gene"] or row["fbgn"]} for row in csv.DictReader(packed)]
+    write_annotations_csv(tmp_path / "annotations.csv", rows)
+    for folder in (tmp_path, shared_data / "flyexpress", shared_data / "wu2016"):
+        read_annotations(folder)
+    read_images(shared_data / "flyexpress")
+    assert [message for message in caplog.messages if "pair_rule" not in message] == []
+    assert len(caplog.messages) <= 1  # BDGP itself writes one term in two ways
+
+
+def test_a_term_is_compared_with_few(rng, monkeypatch):
+    names = ["".join(map(chr, letters)) for letters in rng.integers(97, 101, (20_000, 9))]
+    compared = []
+    monkeypatch.setattr(vocabulary, "_n_edits", lambda *words: compared.append(words) or 9)
+    vocabulary.near_terms(dict.fromkeys(names, 1), vocabulary.bdgp_terms())
+    assert 0 < len(compared) <= 200 * 200

@@ -1,0 +1,241 @@
+"""A curator finds groups on the page, goes back, hands on a link, prints.  Skipped without a browser."""
+
+import re
+
+import pytest
+
+from flyannot.report.groups import AGREED, MISSED, NEW, UNLEARNED, GroupEntry, ImageEntry, TermEntry
+from flyannot.report.page import write_page
+from tests.report.browser import open_browser, shown
+from tests.report.small_pages import entries, groups_page, picture
+
+
+@pytest.fixture(scope="module")
+def browser():
+    with open_browser() as opened:
+        yield opened
+
+
+def term(name, status, probability=None, threshold=0.4, auc=0.8):
+    return TermEntry(
+        name, status, probability, True, probability, threshold, 12, auc, (auc - 0.1, auc + 0.1),
+        curated=status in (AGREED, MISSED, UNLEARNED),
+    )  # fmt: skip
+
+
+GROUPS = {
+    "both": [term("pole cell", AGREED, 0.9), term("midgut", NEW, 0.8)],
+    "low": [term("pole cell", NEW, 0.5), term("midgut", AGREED, 0.95)],
+    "high": [term("pole cell", NEW, 0.7), term("midgut", MISSED, 0.39)],
+    "rare": [term("gap", UNLEARNED)],
+}
+
+
+@pytest.fixture(scope="module")
+def four(tmp_path_factory):
+    """A page of four groups, one with a picture to check and a FlyBase number."""
+    out = tmp_path_factory.mktemp("four") / "four.html"
+    groups = []
+    for gene, terms in GROUPS.items():
+        fbgn, warnings = "FBgn0000463" * (gene == "both"), "blank" * (gene == "low")
+        images = [ImageEntry(f"{gene}.png", "lateral", f"{gene}.png", warnings)]
+        groups.append(GroupEntry("4-6", gene, gene, fbgn, True, False, images, terms))
+    write_page(out, groups_page(), groups, jpeg_of=picture)
+    return out
+
+
+@pytest.fixture
+def view(browser, four):
+    with shown(browser, four) as opened:
+        yield opened
+
+
+@pytest.fixture(scope="module")
+def many(tmp_path_factory):
+    out = tmp_path_factory.mktemp("many") / "many.html"
+    write_page(out, groups_page(), entries(36), jpeg_of=picture)
+    return out
+
+
+def genes(view):
+    return [title.split(",")[0] for title in view.locator("details.group h3").all_inner_texts()]
+
+
+def line(view, gene):
+    return view.locator("details.group summary", has_text=f"{gene}, stage").inner_text().replace("\xa0", " ")
+
+
+def test_a_term_that_is_searched_and_what_is_shown_go_together(view):
+    view.fill("#groups-search", "pole cell")
+    assert genes(view) == ["both", "low", "high"]
+    view.select_option("#groups-which", "new")
+    assert genes(view) == ["low", "high"], "not the gene whose pole cell is curated and whose midgut is new"
+    assert view.locator("details.group strong").all_inner_texts() == [
+        "pole cell\xa00.50",
+        "pole cell\xa00.70",
+    ]
+    view.fill("#groups-search", "low")
+    assert genes(view) == ["low"]
+    view.select_option("#groups-which", "missed")
+    assert genes(view) == [] and view.inner_text("#groups-count") == "no gene fits"
+
+
+def test_groups_are_ordered_by_confidence_in_what_is_searched(view):
+    view.select_option("#groups-order", "probable")
+    assert genes(view) == ["low", "both", "high", "rare"]
+    view.fill("#groups-search", "pole cell")
+    assert genes(view) == ["both", "high", "low"]
+    view.select_option("#groups-order", "unsure")
+    assert genes(view) == ["low", "high", "both"]
+    view.fill("#groups-search", "")
+    assert genes(view)[0] == "high", "0.39 where 0.40 is the threshold"
+
+
+def test_the_gene_of_that_very_name_comes_first(browser, tmp_path):
+    groups = [GroupEntry("4-6", gene, gene, terms=GROUPS["low"]) for gene in ("Hen1", "ben", "en")]
+    write_page(tmp_path / "e.html", groups_page(), groups, jpeg_of=picture)
+    with shown(browser, tmp_path / "e.html") as view:
+        view.fill("#groups-search", "en")
+        assert genes(view) == ["en", "Hen1", "ben"]
+
+
+def test_the_line_of_a_group_names_its_terms_even_where_none_was_learned(view):
+    assert "1 not learned gap" in line(view, "rare")
+    assert "1 new pole cell 0.70" in line(view, "high") and "1 missed midgut 0.39" in line(view, "high")
+
+
+def test_a_bar_has_a_tick_at_its_threshold_and_says_it(view):
+    row = view.locator("details.group[open] tr[data-status=agreed]").first
+    assert "yes above 0.40" in row.inner_text() and "AUC\xa00.80 (0.70 to 0.90)" in row.inner_text()
+    bar, tick = (row.locator(name).bounding_box() for name in (".bar", ".bar b"))
+    middle = (tick["x"] + tick["width"] / 2 - bar["x"]) / bar["width"]
+    assert middle == pytest.approx(0.4, abs=0.02)
+
+
+def test_pictures_to_check_are_marked_and_found(view):
+    assert "check 1 picture" in line(view, "low") and "check" not in line(view, "both")
+    view.select_option("#groups-which", "check")
+    assert genes(view) == ["low"]
+    view.locator("details.group summary").click()
+    assert view.locator("details.group .warning").inner_text() == "check blank"
+
+
+def test_a_gene_links_to_its_report_at_flybase(view):
+    link = view.locator("details.group[open] a.id")
+    assert link.get_attribute("href") == "https://flybase.org/reports/FBgn0000463"
+    assert link.get_attribute("rel") == "noopener noreferrer" and link.get_attribute("target") == "_blank"
+
+
+def test_what_does_not_occur_is_not_offered(view):
+    offered = view.locator("#groups-which option").evaluate_all("all => all.map((one) => one.value)")
+    assert {"new", "missed", "agreed", "unlearned", "check"} < set(offered)
+    assert not {"predicted", "undetermined", "unannotated"} & set(offered)
+
+
+def test_next_goes_to_the_top_of_the_list(browser, many):
+    with shown(browser, many) as view:
+        view.locator("#groups-next").scroll_into_view_if_needed()
+        view.click("#groups-next")
+        assert view.inner_text("#groups-count") == "11 to 20 of 36"
+        assert view.evaluate("document.activeElement.id") == "groups-count", "a screen reader follows"
+        view.wait_for_function("document.getElementById('groups-count').getBoundingClientRect().top < 60")
+
+
+def test_reload_and_back_keep_what_was_chosen(browser, many):
+    with shown(browser, many) as view:
+        view.select_option("#groups-order", "gene")
+        view.locator("#groups-search").press_sequentially("gene000")
+        view.click("#groups-next")
+        view.locator("details.group summary").nth(1).click()
+        view.wait_for_function("location.hash.includes('open')")
+        kept = view.url, genes(view)
+        assert re.search("#search=gene000&order=gene&page=2&open=", view.url)
+        view.reload()
+        assert (view.url, genes(view)) == kept and view.input_value("#groups-search") == "gene000"
+        assert view.locator("details.group[open] .embryo").count() == 1
+        view.go_back()
+        assert (
+            view.locator("details.group[open]").count() == 0
+            and view.inner_text("#groups-page") == "page 2 of 4"
+        )
+        view.go_back()
+        assert view.inner_text("#groups-page") == "page 1 of 4"
+        view.go_back()
+        assert view.input_value("#groups-search") == "", "the letters of a word are one step"
+        assert view.input_value("#groups-order") == "gene"
+        view.go_forward()
+        assert view.input_value("#groups-search") == "gene000"
+
+
+_TOP_OF_OPEN = "document.querySelector('details.group[open]').getBoundingClientRect().top"
+
+
+def test_a_link_leads_to_its_gene(browser, many):
+    with shown(browser, many) as view:
+        view.fill("#groups-search", "gene00031")
+        view.locator("details.group summary").click()
+        href = view.locator("details.group .links a").first.get_attribute("href")
+        assert href == "#open=7-8.gene00031" or href.endswith(".gene00031")
+        view.goto(many.absolute().as_uri() + href)
+        view.reload()
+        assert genes(view)[1] == "gene00031" and view.inner_text("#groups-page") == "page 4 of 4"
+        opened = view.locator("details.group[open]")
+        assert opened.count() == 1 and "gene00031" in opened.inner_text()
+        view.wait_for_function(
+            "document.querySelector('details.group[open]').getBoundingClientRect().top < 700"
+        )
+        view.goto(many.absolute().as_uri() + "#open=4-6.elsewhere")
+        view.reload()
+        assert view.inner_text("#groups-note") == "The gene of this link is not on this page."
+
+
+def test_scores_and_curves_are_in_the_address_too(browser, page):
+    with shown(browser, page) as view:
+        view.locator("#scores-table th[aria-sort] button", has_text="AUC").click()
+        view.locator("#scores-table button.link:visible").first.click()
+        title = view.inner_text("#curves-place h4")
+        view.reload()
+        assert view.inner_text("#curves-place h4") == title
+        assert view.locator("#scores-table th[aria-sort=descending]").inner_text().startswith("AUC")
+
+
+def test_atoms_are_folded_away_and_intervals_have_a_name(browser, page):
+    with shown(browser, page) as view:
+        assert view.locator("#dictionary details.fold").count() > 0 == view.locator(".atoms:visible").count()
+        view.locator("#dictionary details.fold summary").first.click()
+        assert view.locator(".atoms:visible").count() == 1
+        assert "95\xa0% interval, by bootstrap over genes" in view.inner_text("#scores")
+
+
+def test_the_auc_is_seen_on_a_narrow_screen(browser, page, four):
+    with shown(browser, page, viewport={"width": 400, "height": 900}) as view:
+        cell = view.locator("#scores-table tbody tr:visible td.number").first
+        box = cell.bounding_box()
+        assert re.match(r"[01]\.\d\d\d", cell.inner_text()) and box["x"] + box["width"] <= 400
+    with shown(browser, four, viewport={"width": 400, "height": 900}) as view:
+        support = view.locator("details.group[open] .support").first
+        box = support.bounding_box()
+        assert "AUC" in support.inner_text() and box["x"] >= 0 and box["x"] + box["width"] <= 400
+
+
+_RIGHTS = "all => all.map((one) => one.getBoundingClientRect().right)"
+_COLOURS = "getComputedStyle(document.querySelector('.bar i')).printColorAdjust"
+
+
+def test_on_paper_colours_stay_tables_fit_and_what_is_left_out_is_said(browser, page):
+    with shown(browser, page, viewport={"width": 700, "height": 990}, color_scheme="dark") as view:
+        view.emulate_media(media="print")
+        assert view.evaluate(_COLOURS) == "exact"
+        assert view.evaluate("getComputedStyle(document.body).backgroundColor") == "rgb(255, 255, 255)"
+        assert view.evaluate("document.documentElement.scrollWidth") <= 700
+        tables = view.locator("table:visible").evaluate_all(
+            "all => all.map((one) => one.getBoundingClientRect().right)"
+        )
+        assert tables and max(tables) <= 700
+        n = view.evaluate("JSON.parse(document.getElementById('index').textContent).groups.length")
+        assert f"Printed here: 10 of the {n} groups." in view.locator("#groups-printed:visible").inner_text()
+        assert view.locator("button.map:visible, #groups-next:visible").count() == 0
+        view.emulate_media(media="screen")
+        assert view.locator("#groups-printed:visible").count() == 0
+        view.select_option("#groups-many", "all")
+        assert view.locator("details.group").count() == n and view.text_content("#groups-printed") == ""

@@ -1,0 +1,181 @@
+"""Where the report finds pictures, and what it says when it does not."""
+
+import json
+import re
+import shutil
+
+import numpy as np
+import pytest
+
+from flyannot.dataset.folder import read_images
+from flyannot.report.evidence import evidence_in_words
+from flyannot.report.run_folder import Run
+from flyannot.steps.predictions import read_predictions
+from flyannot.store.reading import open_stored
+from tests.cli.test_cli import faulty
+from tests.report.test_report import groups_of, make_report
+
+
+@pytest.fixture
+def steps(chain, tmp_path):
+    """A folder as the step-by-step commands leave it, with the data set in it: no record of a run."""
+    return chain.copied_to(tmp_path / "work")
+
+
+def sources_of(path):
+    return [source for group in groups_of(path.read_text()) for _, source in group["images"]]
+
+
+def n_images(chain):
+    with open_stored(chain.predictions) as stored:
+        return sum(len(stored.array(s, "image")) for s in stored.stage_ranges)
+
+
+def test_after_the_steps_one_by_one_the_pictures_are_found_nearby(steps, flyannot):
+    n, page = n_images(steps), steps.folder / "report.html"
+    said = flyannot("report R", R=steps.folder)
+    assert said.code == 0 and f"{n} of {n} pictures found, in embryos" in said.err
+    assert None not in sources_of(page) and len(sources_of(page)) == n
+    assert "pictures found" not in page.read_text(), "nothing to complain of"
+    assert 'class="sheet-0' not in page.read_text() and "background-image" in page.read_text(), "patches too"
+
+
+def test_pictures_that_are_nowhere_are_counted_and_their_folder_can_be_named(steps, flyannot, tmp_path):
+    n, page = n_images(steps), steps.folder / "report.html"
+    far = tmp_path / "far" / "away"
+    far.parent.mkdir()
+    steps.embryos.rename(far)
+    said = flyannot("report R", R=steps.folder)
+    advice = f"0 of {n} pictures found; name the folder that has them: flyannot report work --data-set FOLDER"
+    assert said.code == 0 and advice in said.err
+    assert advice in page.read_text() and set(sources_of(page)) == {None}
+    assert flyannot("report R --data-set D", R=steps.folder, D=far).code == 0
+    assert None not in sources_of(page)
+    (far / "images.csv").unlink()
+    page.unlink()
+    assert flyannot("report R --data-set D", R=steps.folder, D=far).code == 0, "a folder of pictures will do"
+    assert None not in sources_of(page)
+    said = flyannot("report R --data-set D", R=steps.folder, D=tmp_path)
+    faulty(said, 2, f"has none of the {n} pictures")
+
+
+def test_a_table_nearby_that_says_something_else_of_an_image_is_not_taken(steps):
+    table = steps.embryos / "images.csv"
+    table.write_text(re.sub(r"syn0", "other0", table.read_text().replace("images/syn0", "images/keep0")))
+    for picture in (steps.embryos / "images").iterdir():
+        picture.rename(picture.with_name(picture.name.replace("syn0", "keep0")))
+    make_report(steps.folder, steps.folder / "r.html")
+    assert set(sources_of(steps.folder / "r.html")) == {None}
+
+
+def test_new_images_without_a_table_have_pictures_and_maps(chain, tmp_path, flyannot):
+    folder, new = tmp_path / "work", tmp_path / "work" / "new-images"
+    new.mkdir(parents=True)
+    for image in [image for image in read_images(chain.embryos) if image.stage_range == "4-6"][:6]:
+        shutil.copy(image.path, new / f"new-{image.path.name}")
+    shutil.copy(chain.model, folder)
+    out = folder / "predictions.h5"
+    assert flyannot("annotate M I --stage-range 4-6 -o O", M=chain.model, I=new, O=out).code == 0
+    assert "6 of 6 pictures found, in new-images" in flyannot("report R", R=folder).err
+    with open_stored(out) as stored:
+        groups, predicted = read_predictions(stored, "4-6")
+    n_maps = 0
+    for shown, name in zip(groups_of((folder / "report.html").read_text()), groups.name, strict=True):
+        assert shown["images"][0][1].startswith("data:image/jpeg")
+        for term in shown["terms"]:
+            assert (term["map"] is not None) == (term["status"] == "predicted")
+            if term["map"]:
+                j = predicted.terms.index(term["term"])
+                expected = predicted.decision_value[groups.name.index(name), j]
+                assert term["map"][0] == pytest.approx(expected, abs=1e-6)
+                n_maps += 1
+    assert n_maps
+
+
+def test_what_cross_validation_said_of_other_images_is_not_said_of_new_ones(run, chain, tmp_path, flyannot):
+    """New images of a gene that was evaluated: the answers are those of the final model."""
+    folder = shutil.copytree(run.folder, tmp_path / "work")
+    table = folder / "embryos" / "images.csv"
+    table.write_text(table.read_text().replace("images/", "images/new-"))
+    for picture in (folder / "embryos" / "images").iterdir():
+        picture.rename(picture.with_name(f"new-{picture.name}"))
+    for name in ("predictions.h5", "predictions.csv", "run.toml"):
+        (folder / name).unlink()
+    said = flyannot(
+        "annotate M D -o O", M=folder / "model.h5", D=folder / "embryos", O=folder / "predictions.h5"
+    )
+    assert said.code == 0, said.err
+    make_report(folder, folder / "r.html")
+    shown = groups_of((folder / "r.html").read_text())
+    terms = [term for group in shown for term in group["terms"] if term["status"] != "unlearned"]
+    assert terms and not any(term["held_out"] for term in terms)
+
+
+# --- how far to trust a term ---
+
+
+def test_every_term_says_its_genes_and_its_auc_or_that_it_is_untested(run, page):
+    scores = {
+        (r["stage_range"], r["term"]): r
+        for r in json.loads((run.folder / "scores.json").read_text())["terms"]
+    }
+    with open_stored(run.predictions) as stored:
+        known = {
+            (s, term): (int(n), auc)
+            for s in stored.stage_ranges
+            for term, n, auc in zip(*(stored.array(s, name) for name in ("term", "n_genes", "auc")))
+        }
+    seen = set()
+    for shown in groups_of(page.read_text()):
+        s = shown["name"].rpartition(" ")[2]
+        for term in shown["terms"]:
+            if term["status"] == "unlearned":
+                continue
+            n_genes, auc = known[s, term["term"]]
+            auc = scores[s, term["term"]]["auc"] if term["held_out"] else auc
+            assert term["support"].startswith(f"{n_genes} gene")
+            if auc is None or np.isnan(auc):
+                assert term["support"].endswith("untested")
+            else:
+                assert f"AUC {auc:.2f} (" in term["support"].replace("\xa0", " ")
+            seen.add("tested" if "AUC" in term["support"] else "untested")
+    assert seen
+
+
+class Predictions:
+    """As much of a predictions file as a sentence on its terms needs."""
+
+    def __init__(self, auc, n_genes):
+        names, threshold = [f"t{i}" for i in range(len(auc))], [0.3 if n_genes[0] < 5 else 0.2, 0.4]
+        self._arrays = {"term": names, "auc": np.array(auc), "n_genes": np.array(n_genes)}
+        self._arrays |= {"threshold": np.array(threshold), "probability": np.array([[0.3, 0.6], [0.3, 0.7]])}
+
+    def array(self, stage_range, name):
+        return self._arrays[name]
+
+
+@pytest.mark.parametrize(
+    ("auc", "n_genes", "said"),
+    [
+        ([np.nan] * 2, [2, 3],
+         "None of the 2 terms could be tested: that takes 5 genes with the term, and 5 without. "
+         "All 2 terms were learned from fewer than 20 genes, which is little. "
+         "Of 1 nothing was learned: every gene gets one probability, at the threshold. "
+         "Take every answer as a guess."),
+        ([np.nan, 0.8], [3, 30], "1 of the 2 terms could not be tested"),
+        ([0.7, 0.8], [13, 30], "1 of the 2 terms were learned from fewer than 20 genes"),
+        ([0.7, 0.8], [20, 30], ""),
+    ],
+)  # fmt: skip
+def test_what_is_untested_or_learned_from_few_genes_stands_on_top(tmp_path, auc, n_genes, said):
+    found = evidence_in_words(Run(tmp_path, {"predictions": Predictions(auc, n_genes)}), ["4-6"])
+    assert said in "".join(found) and bool(said) == bool(found)
+
+
+def test_the_page_has_that_sentence_on_top(page, run):
+    with open_stored(run.predictions) as stored:
+        (sentence,) = evidence_in_words(
+            Run(run.folder, {"predictions": stored}, json.loads((run.folder / "scores.json").read_text())),
+            stored.stage_ranges,
+        )
+    assert f'<p class="banner">{sentence}</p>' in page.read_text()

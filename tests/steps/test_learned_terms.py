@@ -1,0 +1,211 @@
+"""Nothing is presented as more than it is: what train, show, annotate and evaluate say of weak terms."""
+
+import csv
+import json
+import re
+import warnings
+
+import numpy as np
+import pytest
+from PIL import Image
+
+from flyannot.classifiers.evidence import FEW_GENES, LEAST_GENES
+from flyannot.dataset.folder import read_annotations, read_images
+from flyannot.steps.loaded_model import load_model
+from flyannot.steps.predictions_table import COLUMNS
+from flyannot.store.reading import open_stored
+from tests.cli.test_cli import faulty
+from tests.small_embryos import STAGE_RANGES
+
+NAMED = [
+    "gene", "fbgn", "image", "group", "stage_range", "term", "decision_value", "probability", "threshold",
+    "answer", "n_genes", "auc", "auc_low", "auc_high", "in_training", "quality_warnings",
+]  # fmt: skip
+
+
+def rows_of(path):
+    with open(path, newline="", encoding="utf-8") as file:
+        return list(csv.DictReader(file))
+
+
+@pytest.fixture(scope="module")
+def models(chain):
+    with open_stored(chain.model) as stored:
+        return {s: load_model(chain.model, stored.digest, s) for s in STAGE_RANGES}
+
+
+def test_every_prediction_says_what_it_rests_on(chain, models):
+    rows = rows_of(chain.predictions.with_suffix(".csv"))
+    assert list(rows[0]) == list(COLUMNS) == NAMED
+    annotations = read_annotations(chain.annotations)
+    for row in rows:
+        model = models[row["stage_range"]]
+        j = model.terms.index(row["term"])
+        carriers = [
+            gene
+            for (gene, s), terms in annotations.terms_by_gene.items()
+            if s == row["stage_range"] and row["term"] in terms
+        ]
+        assert int(row["n_genes"]) == len(carriers)
+        assert row["in_training"] == "yes"
+        for name in ("auc", "auc_low", "auc_high"):
+            assert row[name] == (
+                "" if len(carriers) < LEAST_GENES else f"{getattr(model.model, name)[j]:.4f}"
+            )
+        threshold, probability = float(row["threshold"]), float(row["probability"])
+        assert 0 < threshold < 1
+        assert row["answer"] == {1: "yes", 0: "undetermined", -1: "no"}[np.sign(probability - threshold)]
+    assert {row["auc"] == "" for row in rows} == {True, False}
+
+
+def test_a_term_of_which_nothing_was_learned_is_seen_as_that(flyannot, chain, models):
+    """It gives every gene the probability of its threshold, and the answer to none."""
+    unlearned = {(s, m.terms[j]) for s, m in models.items() for j in np.flatnonzero(m.model.slope == 0)}
+    assert unlearned, "the small chain has one"
+    rows = rows_of(chain.predictions.with_suffix(".csv"))
+    for row in rows:
+        assert ((row["stage_range"], row["term"]) in unlearned) == (row["answer"] == "undetermined")
+        assert (row["answer"] == "undetermined") == (row["probability"] == row["threshold"])
+    for path in (chain.model, chain.predictions):
+        lines = flyannot("show F", F=path).out.splitlines()
+        shown = [line for line in lines if line.endswith("  nothing learned")]
+        assert sorted(line.split("  ")[0] for line in shown) == sorted(term for _, term in unlearned)
+        counts = re.findall(r"nothing was learned of (\d+)", " ".join(" ".join(lines).split()))
+        assert sum(map(int, counts)) == len(unlearned)
+
+
+def test_show_lists_terms_and_the_header_on_request(flyannot, chain, models):
+    said = flyannot("show M", M=chain.model)
+    assert "made by flyannot train" in said.out and "option " not in said.out
+    for model in models.values():
+        for j, term in enumerate(model.terms):
+            n, threshold = model.model.n_genes[j], model.model.threshold_probability[j]
+            area = model.model.auc[j]
+            numbers = rf" +{n} +{threshold:.3f} +{'untested' if np.isnan(area) else f'{area:.3f}'}\b"
+            assert re.search(rf"^{re.escape(term)}{numbers}", said.out, re.MULTILINE)
+    assert "flyannot show" in said.out.splitlines()[-1]
+    whole = flyannot("show M --header", M=chain.model).out
+    assert "option   classify" in whole and "model/auc" in whole
+    shown = json.loads(flyannot("show M --json", M=chain.model).out)
+    assert shown["options"] and shown["stage_ranges"]["4-6"]["model/auc"]
+    one = shown["terms"]["4-6"][0]
+    assert one["term"] == models["4-6"].terms[0] and one["n_genes"] == models["4-6"].model.n_genes[0]
+    said = flyannot("show P", P=chain.predictions)
+    assert "24 of them of genes that the model learned from" in said.out and "   yes" in said.out
+
+
+def test_train_says_in_one_line_per_stage_range_what_is_weak(flyannot, chain, tmp_path):
+    line = "train F A -o M --min-groups 4 --inner-folds 2 --jobs 1 --quiet"
+    said = flyannot(line, F=chain.features, A=chain.annotations, M=tmp_path / "m.h5")
+    assert said.code == 0 and len(said.err.splitlines()) == len(STAGE_RANGES)
+    for line, stage_range in zip(said.err.splitlines(), STAGE_RANGES):
+        assert line.startswith(f"warning: {stage_range}: ") and f"fewer than {FEW_GENES} genes" in line
+        assert line.endswith(f"flyannot show {tmp_path / 'm.h5'}")
+    assert "untested" in said.err
+
+
+def test_a_dictionary_of_few_patches_an_atom_is_remarked_on(flyannot, chain, tmp_path):
+    line = "learn-dict X -o D --stage-range 4-6 --max-patches 300 --n-epochs 1 --n-atoms "
+    said = flyannot(line + "40", X=chain.descriptors, D=tmp_path / "d.h5")
+    assert said.code == 0 and "4-6: 7.5 patches an atom" in said.err and "--n-atoms 30" in said.err
+    said = flyannot(line + "30", X=chain.descriptors, D=tmp_path / "e.h5")
+    assert said.code == 0 and "patches an atom" not in said.err
+
+
+@pytest.mark.parametrize("name", ["one.txt", "one.csv", "one", "one.hdf5"])
+def test_predictions_that_would_share_a_table_are_refused(flyannot, chain, tmp_path, name):
+    table = tmp_path / "one.csv"
+    table.write_bytes(chain.predictions.with_suffix(".csv").read_bytes())
+    named = {"M": chain.model, "E": chain.embryos, "O": tmp_path / name, "P": chain.predictions}
+    for line in ("annotate M E -o O --jobs 1", "join P P -o O"):
+        faulty(flyannot(line, **named), 2, ".h5", "one.h5")
+        assert [path.name for path in tmp_path.iterdir()] == ["one.csv"]
+    assert table.read_bytes() == chain.predictions.with_suffix(".csv").read_bytes()
+
+
+def test_images_of_a_stage_range_that_the_model_does_not_know_are_left_out_and_said(
+    flyannot, own_chain, tmp_path
+):
+    """No image was skipped for a fault: the exit code is 0."""
+    table = own_chain.embryos / "images.csv"
+    table.write_text(table.read_text().replace(",11-12,", ",7-8,"))
+    named = {"M": own_chain.model, "E": own_chain.embryos, "O": tmp_path / "p.h5"}
+    n_images = sum(image.stage_range == "7-8" for image in read_images(own_chain.embryos))
+    said = flyannot("annotate M E -o O --jobs 1", **named)
+    assert said.code == 0 and not (tmp_path / "failures.csv").exists()
+    assert f"7-8: {n_images} images were left out, the model knows no term of this stage range" in said.err
+    assert {row["stage_range"] for row in rows_of(tmp_path / "p.csv")} == {"4-6"}
+    error, fix = faulty(flyannot("annotate M E -o O --stage-range 7-8 --force", **named), 2)
+    assert "knows terms of stage range 4-6 and 11-12, and the images are of 7-8" in error
+    assert "4-6 or 11-12" in fix
+
+
+def test_quality_warnings_stand_beside_every_prediction_with_the_name_of_the_image(
+    flyannot, own_chain, tmp_path
+):
+    images = [image for image in read_images(own_chain.embryos) if image.stage_range == "4-6"]
+    groups = {}
+    for image in images:
+        groups.setdefault(image.gene, []).append(image)
+    alone, several = (next(g for g in groups.values() if (len(g) > 1) == many) for many in (False, True))
+    for image in (alone[0], several[0]):
+        Image.new("L", Image.open(image.path).size, 255).save(image.path)
+    named = {"M": own_chain.model, "E": own_chain.embryos, "O": tmp_path / "p.h5"}
+    assert flyannot("annotate M E -o O --stage-range 4-6 --jobs 1", **named).code == 0
+    found = {row["gene"]: row["quality_warnings"] for row in rows_of(tmp_path / "p.csv")}
+    assert found.pop(alone[0].gene) == "blank"
+    assert found.pop(several[0].gene) == f"{several[0].name}: blank"
+    assert set(found.values()) == {""}
+    assert "2 with a quality warning" in flyannot("show O", **named).out
+
+
+def test_an_evaluation_of_nothing_says_what_is_missing_and_fails(flyannot, chain, tmp_path):
+    named = {"F": chain.features, "A": chain.annotations, "S": tmp_path / "s.json", "P": chain.predictions}
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        said = flyannot("evaluate F A --json S --folds 24", **named)
+    assert said.code == 1 and " AUC " not in said.out and "not evaluable" in said.out
+    error, fix = said.err.splitlines()[-2:]
+    assert "nothing could be evaluated: 24 genes are annotated" in error and "24 genes with a term" in error
+    assert "annotate more genes" in fix
+    assert json.loads((tmp_path / "s.json").read_text())["summary"]["all"]["n_terms"] == 0
+    assert flyannot("evaluate F A --folds 30", **named).err.splitlines()[-2:] == [
+        error.replace("24 genes with a term and 24", "30 genes with a term and 30"), fix,
+    ]  # fmt: skip
+    head, *rows = chain.annotations.read_text().splitlines()
+    gene = rows[0].split(",")[0]
+    one = tmp_path / "one.csv"
+    one.write_text("\n".join([head, *(row for row in rows if row.startswith(gene + ","))]) + "\n")
+    said = flyannot("evaluate P ONE", ONE=one, **named)
+    assert said.code == 1 and "1 gene is annotated" in said.err and "carry and others lack" in said.err
+
+
+def test_a_run_of_too_few_genes_makes_its_report_and_does_not_look_like_success(flyannot, tmp_path):
+    config = tmp_path / "c.toml"
+    config.write_text(
+        'data-set = "embryos"\noutput = "results"\n'
+        '[synthesize]\nn-genes = 7\nmax-images = 1\nstage-range = ["4-6"]\n[extract]\nstride-px = 32\n'
+        "[learn-dict]\nn-atoms = 12\nn-epochs = 1\n[classify]\nmin-groups = 2\n[run]\njobs = 1\n"
+    )
+    for _ in range(2):  # up to date it has evaluated nothing all the same
+        said = flyannot("run C", C=config)
+        assert said.code == 1 and "nothing could be evaluated: 7 genes" in said.err.splitlines()[-2]
+        assert (tmp_path / "results" / "report.html").is_file()
+
+
+def test_an_answer_can_be_chosen_otherwise_as_the_help_says(flyannot, chain, tmp_path):
+    """A larger sensitivity is a lower threshold, in the table too."""
+    thresholds = {}
+    named = {"F": chain.features, "A": chain.annotations, "E": chain.embryos, "M": tmp_path / "m.h5"}
+    for name in ("sensitivity=1", "precision=1"):
+        more = f"--min-groups 4 --inner-folds 2 --stage-range 4-6 --operating-point {name} --force"
+        assert flyannot(f"train F A -o M --jobs 1 {more}", **named).code == 0
+        line = "annotate M E -o O --jobs 1 --stage-range 4-6 --force"
+        assert flyannot(line, O=tmp_path / "p.h5", **named).code == 0
+        rows = rows_of(tmp_path / "p.csv")
+        thresholds[name] = {row["term"]: float(row["threshold"]) for row in rows}
+    low, high = thresholds.values()
+    assert all(low[term] <= high[term] for term in low) and any(low[term] < high[term] for term in low)
+    for command in ("train", "annotate"):
+        said = " ".join(flyannot(f"{command} --help").out.split())
+        assert "is yes where" in said and "--operating-point" in said

@@ -1,0 +1,72 @@
+"""Which stage range a text names: by BDGP's name, or by a stage; never by FlyExpress's number."""
+
+import pytest
+
+from flyannot.dataset.importers.resolve import stage_range_of
+from flyannot.errors import InputError
+from flyannot.stage_ranges import STAGE_RANGES, bdgp_name, note_on_stages, parse_stage_range
+from flyannot.steps.options import Selection
+
+STAGES = dict(zip(STAGE_RANGES, (range(1, 4), range(4, 7), (7, 8), (9, 10), (11, 12), range(13, 18))))
+
+
+@pytest.mark.parametrize("spelling", ["{}", "stage {}", " Stage{} "])
+def test_every_stage_lies_in_one_stage_range(spelling):
+    for stage_range, stages in STAGES.items():
+        assert {parse_stage_range(spelling.format(stage)) for stage in stages} == {stage_range}
+    assert parse_stage_range(5) == "4-6"  # TOML's number
+
+
+@pytest.mark.parametrize(
+    "text, found", [("5-6", "4-6"), ("14\u201317", "13-16"), ("13-17", "13-16"), ("4_6", "4-6")]
+)
+def test_stages_within_a_stage_range_are_that_stage_range(text, found):
+    assert parse_stage_range(text) == found
+
+
+@pytest.mark.parametrize(
+    "text, named", [("8-9", "7-8, 9-10"), ("3-4", "1-3, 4-6"), ("6-9", "4-6, 7-8, 9-10")]
+)
+def test_stages_of_several_stage_ranges_are_refused(text, named):
+    with pytest.raises(InputError, match=f'"{text}" lie in several stage ranges: {named}$') as caught:
+        parse_stage_range(text)
+    assert "a row for each" in caught.value.fix
+
+
+@pytest.mark.parametrize("text", ["0", "18", "6-5", "4-66", "", "early", "5.5", "\u0665"])
+def test_what_is_no_stage_is_unknown(text):
+    with pytest.raises(InputError, match="unknown stage range") as caught:
+        parse_stage_range(text)
+    assert "4-6" in caught.value.fix
+
+
+@pytest.mark.parametrize(
+    "text, meant",
+    [("06-Apr", "4-6"), ("6-Apr", "4-6"), ("Apr-06", "4-6"), ("04. Jun", "4-6"), ("4/6/2023", "4-6"),
+     ("2023-04-06", "4-6"), ("2023-04-06 00:00:00", "4-6"), ("08-Jul", "7-8"), ("10-Sep", "9-10"),
+     ("11. Dez", "11-12"), ("12-Nov-23", "11-12"), ("01-Mar", "1-3"), ("3-Jan", "1-3"), ("45022", "4-6")],
+)  # fmt: skip
+def test_a_date_is_refused_with_the_stage_range_that_it_was(text, meant):
+    with pytest.raises(InputError, match=f'"{text}" is a date: a spreadsheet made it of {meant}$') as caught:
+        parse_stage_range(text)
+    assert caught.value.fix.startswith(f"write {meant};") and "as Text" in caught.value.fix
+
+
+def test_one_line_says_what_stages_were_taken_for(caplog):
+    assert note_on_stages(["4-6", "13-17", "Stage 7\u20138"]) == ""
+    assert note_on_stages(["6", "5", "stage 5", "9", "4-6"]) == (
+        "stages 5, 6 lie in stage range 4-6; stage 9 lies in stage range 9-10"
+    )
+    with caplog.at_level("INFO"):
+        assert Selection(stage_range=["5", "7-8"]).stage_range == ("4-6", "7-8")
+    assert caplog.messages == ["note: stage 5 lies in stage range 4-6"]
+
+
+def test_only_importers_read_flyexpress_numbers():
+    assert [stage_range_of(str(number)) for number in range(8)] == [None, *STAGE_RANGES, None]
+    assert [stage_range_of(text) for text in ("4-6", "13-17", "5-6", "stage 5", "")] == [
+        "4-6",
+        "13-16",
+        *[None] * 3,
+    ]
+    assert bdgp_name("5") is None
