@@ -98,17 +98,19 @@ def _cgroups():
 
 
 def _slurm_bytes():
-    """Of what a job of SLURM asked for on this node; it may end a job that takes more, without a group's limit."""
-    megabytes = os.environ.get("SLURM_MEM_PER_NODE", "")
-    if not megabytes.isdigit():
-        per_processor = os.environ.get("SLURM_MEM_PER_CPU", "")
-        processors = os.environ.get("SLURM_CPUS_ON_NODE", "1")
-        if not (per_processor.isdigit() and processors.isdigit()):
-            return math.inf
-        megabytes = int(per_processor) * int(processors)
+    """Of what a job of SLURM asked for on this node: it may end one that takes more, where no group does."""
+    of_node = _number("SLURM_MEM_PER_NODE")
+    megabytes = of_node or _number("SLURM_MEM_PER_CPU") * _number("SLURM_CPUS_ON_NODE")
+    if not megabytes:
+        return math.inf
     own = psutil.Process()
     in_use = sum(one.memory_info().rss for one in (own, *own.children(recursive=True)))
-    return int(megabytes) * 2**20 - in_use
+    return megabytes * 2**20 - in_use
+
+
+def _number(variable):
+    text = os.environ.get(variable, "")
+    return int(text) if text.isdigit() else 0
 
 
 def _address_bytes():

@@ -46,7 +46,7 @@ def _look(is_due, every_s):
 
 @contextmanager
 def held_interrupts():
-    """Ctrl-C waits until the end; a process that is started within inherits that where it can be inherited."""
+    """Ctrl-C waits until the end; a process that is started within inherits that, where the system can."""
     if not hasattr(signal, "pthread_sigmask"):
         yield
         return

@@ -14,12 +14,13 @@ from types import ModuleType
 MACOS = {"os": {"sched_getaffinity", "sched_setaffinity", "posix_fallocate", "memfd_create"}}
 WINDOWS = {
     "os": MACOS["os"] | {
-        "getuid", "geteuid", "getgid", "getegid", "killpg", "mkfifo", "chown", "lchown", "getloadavg", "setsid",
-        "fork", "uname", "sysconf", "statvfs", "O_NOFOLLOW", "O_DIRECTORY", "WIFSIGNALED", "WTERMSIG", "wait3",
+        "getuid", "geteuid", "getgid", "getegid", "killpg", "mkfifo", "chown", "lchown", "getloadavg",
+        "setsid", "fork", "uname", "sysconf", "statvfs", "O_NOFOLLOW", "O_DIRECTORY", "WIFSIGNALED",
+        "WTERMSIG", "wait3",
     },
     "signal": {
-        "SIGHUP", "SIGALRM", "SIGUSR1", "SIGUSR2", "SIGCHLD", "SIGKILL", "ITIMER_REAL", "setitimer", "getitimer",
-        "pthread_sigmask", "pthread_kill", "alarm", "sigwait",
+        "SIGHUP", "SIGALRM", "SIGUSR1", "SIGUSR2", "SIGCHLD", "SIGKILL", "ITIMER_REAL", "setitimer",
+        "getitimer", "pthread_sigmask", "pthread_kill", "alarm", "sigwait",
     },
     "modules": {"fcntl", "pwd", "grp", "termios", "resource"},
 }  # fmt: skip
@@ -47,11 +48,7 @@ class _Hiding(ModuleType):
 
 def hide(names):
     """Hide these from flyannot, and /proc and the control groups too."""
-    shown = {
-        name: _Hiding(module, names[name])
-        for name, module in (("os", os), ("signal", signal))
-        if name in names
-    }
+    shown = {one.__name__: _Hiding(one, names[one.__name__]) for one in (os, signal) if one.__name__ in names}
     missing = names.get("modules", ())
 
     def import_(name, into=None, *more, **named):
