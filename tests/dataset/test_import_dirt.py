@@ -71,7 +71,7 @@ def test_spoilt_tables_are_accounted_for_or_refused(kind, pictures, tmp_path, rn
         try:
             summary = IMPORTERS[kind.__name__].run([*tables, pictures], folder, TableOptions())
         except InputError as refusal:
-            assert "\n" not in str(refusal) and not folder.exists()
+            assert "\n" not in refusal.message and not folder.exists()
             continue
         n_taken += 1
         assert_accounted_for(summary, folder, pictures)

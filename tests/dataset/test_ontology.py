@@ -218,7 +218,7 @@ def test_exports_carry_the_ids(chain, obo_of_chain, tmp_path, flyannot):
         rows = list(csv.DictReader(file, delimiter="\t"))
     assert rows and all(row["term_id"] == ids[row["term"]] for row in rows)
     part = json.loads((tmp_path / "p.json").read_text())["stage_ranges"]["4-6"]
-    assert part["term_ids"] == {term: ids[term] for term in part["terms"]} and part["stage_id"]
+    assert part["term_ids"] == {one["term"]: ids[one["term"]] for one in part["terms"]} and part["stage_id"]
     found = anndata.read_h5ad(tmp_path / "p.anndata")
     assert found.var["term_id"].tolist() == [ids[term] for term in found.var_names]
     table = parquet.read_table(tmp_path / "p.parquet").to_pylist()
