@@ -9,7 +9,7 @@ FOR_TESTS := $(VENV)/.installed-for-tests
 
 demo: $(INSTALLED)  ## the whole chain on synthetic embryos
 	@echo "The whole chain on synthetic embryos, step by step: about a minute."
-	@echo "The first time on a machine its kernels are compiled, once: about 20 seconds more."
+	@echo "The first time on a machine its kernels are compiled, once: under a minute more."
 	$(VENV)/bin/flyannot run configs/demo.toml
 	@echo
 	@echo "These are SYNTHETIC embryos. Everything lies in demo-output/:"

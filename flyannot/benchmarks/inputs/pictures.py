@@ -13,7 +13,7 @@ from flyannot.descriptors.standard_image import read_grey
 from flyannot.errors import DataError
 
 PATTERNS = "real patterns of Wu et al. 2016, drawn as pictures"
-_N_GENES = 12  # synthetic ones, where there are no images
+_N_GENES, _MAX_IMAGES = 40, 2  # synthetic ones, where there are no images
 _STAGE_RANGES = ("4-6", "7-8", "9-10", "11-12", "13-16")
 _PHOTOGRAPHS = (
     "astronaut", "brick", "camera", "cell", "chelsea", "coffee", "coins", "grass", "gravel", "moon",
@@ -29,7 +29,8 @@ def image_folder(setup):
         return setup.data_set or flyexpress.parent
     folder = setup.scratch / "embryos"
     if not folder.is_dir():
-        synthesize(folder, SynthesizeOptions(n_genes=_N_GENES, stage_range=_STAGE_RANGES), force=True)
+        made = SynthesizeOptions(n_genes=_N_GENES, max_images=_MAX_IMAGES, stage_range=_STAGE_RANGES)
+        synthesize(folder, made, force=True)
     return folder
 
 
