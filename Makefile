@@ -3,9 +3,10 @@ PYTHON ?= python3
 VENV := .venv
 RUN := $(VENV)/bin/python -m
 INSTALLED := $(VENV)/.installed
+HIDDEN := tests/runtime tests/store tests/steps tests/cli
 FOR_TESTS := $(VENV)/.installed-for-tests
 
-.PHONY: demo test lint mutants campaign pictures bench reproduce-tables clean
+.PHONY: demo test platforms lint mutants campaign pictures bench reproduce-tables clean
 
 demo: $(INSTALLED)  ## the whole chain on synthetic embryos
 	@echo "The whole chain on synthetic embryos, step by step: about a minute."
@@ -20,6 +21,10 @@ demo: $(INSTALLED)  ## the whole chain on synthetic embryos
 
 test: lint  ## lint, then tests and doctests; those that need the real data skip where it is absent
 	$(RUN) pytest -n auto --maxprocesses 4
+
+platforms: $(FOR_TESTS)  ## the tests of files, steps and commands with Linux-only names hidden: as macOS, as Windows
+	PYTHONPATH=tests/platforms/macos $(RUN) pytest -n auto --maxprocesses 4 $(HIDDEN)
+	PYTHONPATH=tests/platforms/windows $(RUN) pytest -n auto --maxprocesses 4 -m "not not_on_windows" $(HIDDEN)
 
 lint: $(FOR_TESTS)  ## the house style, and types
 	$(RUN) ruff check --quiet .

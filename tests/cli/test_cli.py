@@ -318,6 +318,7 @@ def test_an_interruption_at_the_very_start_is_one_line(chain, delay, tmp_path):
     assert not list(tmp_path.iterdir())
 
 
+@pytest.mark.not_on_windows
 @pytest.mark.skipif(sys.platform != "linux", reason="limits on addresses are tested on Linux")
 @pytest.mark.parametrize("kib", [300_000, 400_000, 800_000])
 def test_too_little_address_space_is_explained(own_chain, kib):

@@ -93,6 +93,7 @@ def folder_of(**environment):
     return Path(done.stdout.strip())
 
 
+@pytest.mark.not_on_windows
 @pytest.mark.parametrize("spoil", ["writable", "link", "owner", "file"])
 def test_a_folder_that_others_could_have_filled_is_not_taken(tmp_path, spoil):
     """numba unpickles what lies there: whoever can write it could run code as this user."""
@@ -114,6 +115,7 @@ def test_a_folder_that_others_could_have_filled_is_not_taken(tmp_path, spoil):
     assert not list(elsewhere.glob("*/*")), "nothing was taken from there"
 
 
+@pytest.mark.not_on_windows
 def test_a_planted_folder_in_the_temporary_one_is_passed_over(tmp_path):
     """Without a writable home: the name of the usual one can be guessed."""
     (tmp_path / "home").write_text("no folder")

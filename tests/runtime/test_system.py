@@ -100,7 +100,8 @@ def test_an_interruption_that_was_lost_comes_again_with_and_without_an_alarm(nam
     assert said == "ended by 2\n", f"after {time.monotonic() - began:.1f} s"
 
 
-def test_the_peak_is_that_of_this_process(monkeypatch):
+@pytest.mark.not_on_windows
+def test_the_peak_is_that_of_this_process():
     code = "from flyannot.runtime.system import peak_bytes; x = b'1' * 300_000_000; print(peak_bytes())"
     peak = int(
         subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True).stdout
