@@ -1,13 +1,13 @@
 """`flyannot` and `python -m flyannot`: what must be so before anything else is imported."""
 
+import _signal  # there from the start; `signal` itself takes a moment, in which Ctrl-C would be a traceback
 import os
-import signal
 import sys
 
 
 def main():
     """Run a command and leave with its exit code."""
-    signal.signal(signal.SIGINT, _leave)  # until the commands listen themselves
+    _signal.signal(_signal.SIGINT, _leave)  # until the commands listen themselves
     _open_standard_streams()
     from flyannot.cli import main as run
 

@@ -24,13 +24,13 @@ def report_picture(out):
         browser = playwright.chromium.launch(executable_path=program, args=["--no-sandbox", "--disable-gpu"])
         page = browser.new_page(viewport={"width": _WIDTH, "height": 1200})
         page.goto((DEMO / "report.html").as_uri())
-        entry = page.locator("details").filter(has=page.locator(".badge.agreed")).first
+        entry = page.locator("details.group").filter(has=page.locator(".badge.agreed")).first
         if entry.get_attribute("open") is None:
             entry.locator("summary").first.click()
         entry.locator("button.map").first.click()
         page.wait_for_timeout(500)
-        box = entry.bounding_box()
-        clip = {"x": box["x"] - 8, "y": box["y"] - 8, "width": box["width"] + 16,
+        box, scrolled = entry.bounding_box(), page.evaluate("scrollY")
+        clip = {"x": box["x"] - 8, "y": box["y"] + scrolled - 8, "width": box["width"] + 16,
                 "height": min(box["height"] + 16, _HEIGHT)}  # fmt: skip
         page.screenshot(path=out, clip=clip, full_page=True)
         browser.close()

@@ -7,7 +7,7 @@ from pathlib import Path
 
 from flyannot.dataset.folder import read_images
 from flyannot.dataset.selection import select_images
-from flyannot.dataset.synthetic.generate import synthesize
+from flyannot.dataset.synthetic.generate import README, readme_of, synthesize
 from flyannot.steps.annotate import annotate_task
 from flyannot.steps.configuration import Configuration
 from flyannot.steps.evaluate import evaluate_task, evaluation_of_model
@@ -123,7 +123,13 @@ def plan_all(steps):
 
 def _synthesis(folder, options, seed):
     def why():
-        return "" if (folder / "images.csv").exists() else "it is not there yet"
+        if not (folder / "images.csv").exists():
+            return "it is not there yet"
+        made = folder / README
+        is_other = made.is_file() and made.read_text(encoding="utf-8", errors="replace") != readme_of(
+            options, seed
+        )
+        return "these embryos were drawn with other options" if is_other else ""
 
     def make(execution):
         made = synthesize(folder, options, seed=seed, force=execution.force, progress=execution.progress)

@@ -8,6 +8,8 @@ import pytest
 from flyannot.errors import DataError
 from flyannot.steps.ablation import read_ablation
 from flyannot.steps.configuration import read_configuration, read_record, write_record
+from flyannot.steps.run import steps_of
+from flyannot.steps.tasks import Execution, carry_out
 from flyannot.steps.toml_file import read_toml
 from tests.cli.test_cli import faulty
 from tests.conftest import ROOT
@@ -225,3 +227,18 @@ def test_a_record_that_was_changed_is_refused(tmp_path, rng, trials):
             assert read_record(tmp_path) == tomllib.loads(good.decode())
         except DataError as error:
             assert error.exit_code == 65
+
+
+def test_embryos_are_drawn_again_if_others_are_asked_for_and_stay_as_they_are_else(
+    flyannot, config, tmp_path
+):
+    table = tmp_path / "embryos" / "annotations.csv"
+    task = steps_of(read_configuration(config, settings=()), None)[0].task
+    assert task().why() == "it is not there yet"
+    carry_out(task(), Execution())
+    table.write_text(table.read_text() + "syn001,4-6,of my own\n")
+    assert task().why() == "", "what somebody adds to the tables is kept"
+    other = steps_of(read_configuration(config, settings=("synthesize.n-genes=13",)), None)[0].task
+    assert other().why() == "these embryos were drawn with other options"
+    carry_out(other(), Execution(force=True))
+    assert other().why() == "" and "syn013" in table.read_text() and "of my own" not in table.read_text()

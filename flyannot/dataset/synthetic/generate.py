@@ -17,9 +17,13 @@ from flyannot.stage_ranges import STAGE_RANGES, rng_for
 
 NO_STAINING = "no staining"  # BDGP's term for a group without any other
 
+README = "README.txt"
 _README = """These embryos are synthetic: drawn by `flyannot synthesize`, not photographed.
 The genes do not exist. Scores on these images say nothing about real embryos.
+
+Edition {edition} of the drawings; {options}.
 """
+_EDITION = 2  # to be raised when the same options and seed give other pictures
 _TISSUES = sorted({region.tissue for terms in TERMS.values() for region in terms.values()})
 
 
@@ -76,9 +80,17 @@ def synthesize(folder, options, *, seed=0, force=False, progress=None):
         term_rows = _annotation_rows(groups)
         write_annotations_csv(staged / "annotations.csv", term_rows)
         write_images_csv(staged / "images.csv", image_rows)
-        (staged / "README.txt").write_text(_README, encoding="utf-8", newline="\n")
+        (staged / README).write_text(readme_of(options, seed), encoding="utf-8", newline="\n")
     counts = len(image_rows), len(groups), options.n_genes, len(term_rows)
     return dict(zip(("images", "groups", "genes", "annotations"), counts))
+
+
+def readme_of(options, seed):
+    """The text of README.txt: that the embryos are synthetic, and all that decides what they are."""
+    chosen = f"{options.n_genes} genes, at most {options.max_images} images of a group, seed {seed}"
+    return _README.format(
+        edition=_EDITION, options=f"{chosen}, stage ranges {', '.join(options.stage_range)}"
+    )
 
 
 def draw_group(gene, stage_range, seed, max_images):
