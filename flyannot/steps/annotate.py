@@ -187,7 +187,7 @@ def _summary(out):
             n_yes = predicted.yes.sum() / max(1, len(groups))
             seen = int(predicted.in_training.sum())
             lines.append(
-                f"{stage_range:>5}: {len(groups)} groups, {len(predicted.terms)} terms, "
+                f"{stage_range:>5}: {len(groups)} group{'' if len(groups) == 1 else 's'}, {len(predicted.terms)} terms, "
                 f"{n_yes:.1f} yes per group"
                 + (f" ({seen} groups are of genes that the model learned from)" if seen else "")
             )

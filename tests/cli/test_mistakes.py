@@ -9,9 +9,12 @@ import os
 import shutil
 from dataclasses import dataclass, field
 
+import numpy as np
 import pytest
+from PIL import Image
 
 from tests.cli.test_cli import faulty
+from tests.descriptors.test_quality import WRONG
 
 PICTURE = "embryos/images/syn001_4-6_1.png"
 TERMS = "embryos/annotations.csv"
@@ -22,7 +25,7 @@ CONFIG = 'data-set = "embryos"\noutput = "results"\n[learn-dict]\nn-atoms = 24\n
 class Mistake:
     """code : the exit code; 0 for what is only warned of
     says : what the message must contain, in the Error or in the Fix line
-    files : name -> text or bytes; environment : name -> value
+    files : name -> text, bytes or pixels; environment : name -> value
     """
 
     what: str
@@ -457,6 +460,17 @@ MISTAKES = [
         0,
         ("patches an atom", "use --n-atoms"),
     ),
+    # --- pictures that are used all the same, and named ---
+    *(
+        M(
+            f"a picture: {word}",
+            "annotate model.h5 odd.png --stage-range 4-6 -o p.h5",
+            0,
+            (f"check: {word.partition(':')[0]}", "odd.png"),
+            {"odd.png": pixels},
+        )
+        for word, pixels in {"blank": np.full((128, 320), 255, np.uint8), **WRONG}.items()
+    ),
     # --- configurations and settings ---
     M(
         "text without quotes",
@@ -572,6 +586,9 @@ def write(desk, name, content):
     if isinstance(content, str) and content.startswith("MORE "):
         source, _, more = content.removeprefix("MORE ").partition("\n")
         content = (desk / source).read_text() + more
+    if isinstance(content, np.ndarray):
+        Image.fromarray(content).save(path)
+        return
     path.write_bytes(content.encode() if isinstance(content, str) else content)
 
 
