@@ -186,8 +186,9 @@ def _summary(out):
             groups, predicted = read_predictions(stored, stage_range)
             n_yes = predicted.yes.sum() / max(1, len(groups))
             seen = int(predicted.in_training.sum())
+            n_groups = "1 group" if len(groups) == 1 else f"{len(groups):,} groups"
             lines.append(
-                f"{stage_range:>5}: {len(groups)} group{'' if len(groups) == 1 else 's'}, {len(predicted.terms)} terms, "
+                f"{stage_range:>5}: {n_groups}, {len(predicted.terms)} terms, "
                 f"{n_yes:.1f} yes per group"
                 + (f" ({seen} groups are of genes that the model learned from)" if seen else "")
             )
