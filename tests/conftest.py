@@ -13,6 +13,7 @@ import pytest
 import tifffile
 
 ROOT = Path(__file__).resolve().parents[1]
+collect_ignore = ["platforms"]  # imported, it would hide what Linux has from all tests
 _BESIDE = ROOT.parent / "shared" / "data"  # of the checkout
 if _BESIDE.is_dir():
     os.environ.setdefault("FLYANNOT_DATA", str(_BESIDE))

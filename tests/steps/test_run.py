@@ -94,7 +94,8 @@ def test_the_whole_chain_runs_is_skipped_and_redoes_only_what_depends_on_a_chang
 
 def test_the_environment_comes_between_set_and_the_file(flyannot, config, monkeypatch, tmp_path):
     embryos, results = tmp_path / "embryos", tmp_path / "results"
-    assert flyannot("synthesize -o E --n-genes 8 --max-images 1 --stage-range 4-6", E=embryos).code == 0
+    line = "synthesize -o E --n-genes 12 --max-images 2 --stage-range 4-6 --seed 2"
+    assert flyannot(line, E=embryos).code == 0
     assert flyannot("extract E -o D --jobs 1", E=embryos, D=results / "descriptors.h5").code == 0
     why = {}
     for name, value, more in (("file", None, ""), ("empty", "", ""), ("environment", "9.0", ""),
