@@ -23,8 +23,8 @@ test: lint  ## lint, then tests and doctests; those that need the real data skip
 	$(RUN) pytest -n auto --maxprocesses 4
 
 platforms: $(FOR_TESTS)  ## the tests of files, steps and commands with Linux-only names hidden: as macOS, as Windows
-	PYTHONPATH=tests/platforms/macos $(RUN) pytest -n auto --maxprocesses 4 $(HIDDEN)
-	PYTHONPATH=tests/platforms/windows $(RUN) pytest -n auto --maxprocesses 4 -m "not not_on_windows" $(HIDDEN)
+	PYTHONPATH=$(CURDIR)/tests/platforms/macos $(RUN) pytest -n auto --maxprocesses 4 -m "not not_on_macos" $(HIDDEN)
+	PYTHONPATH=$(CURDIR)/tests/platforms/windows $(RUN) pytest -n auto --maxprocesses 4 -m "not not_on_windows" $(HIDDEN)
 
 lint: $(FOR_TESTS)  ## the house style, and types
 	$(RUN) ruff check --quiet .

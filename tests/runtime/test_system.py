@@ -100,6 +100,7 @@ def test_an_interruption_that_was_lost_comes_again_with_and_without_an_alarm(nam
     assert said == "ended by 2\n", f"after {time.monotonic() - began:.1f} s"
 
 
+@pytest.mark.not_on_macos
 @pytest.mark.not_on_windows
 def test_the_peak_is_that_of_this_process():
     code = "from flyannot.runtime.system import peak_bytes; x = b'1' * 300_000_000; print(peak_bytes())"
