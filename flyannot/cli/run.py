@@ -57,11 +57,11 @@ def command(config, data_set, output, settings, dry_run):
             nothing = nothing_evaluated(result)
             if outcome.made:
                 click.echo(format_table(result, synthetic=result["synthetic"]))
-    if nothing:  # the report is made all the same
-        raise nothing
     page = outcome.path
     if n_made:
         log.info("done: open %s in a browser; the scores are in %s", page, page.with_name("scores.json"))
     else:
         log.info("all is up to date: the report is %s", page)
+    if nothing:
+        raise nothing
     return code

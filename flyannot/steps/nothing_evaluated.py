@@ -23,9 +23,10 @@ def nothing_evaluated(result):
     else:
         folds = result["made_from"]["evaluate"]["folds"]
         least = max(folds, result["made_from"]["classify"]["min_groups"])
-        missing = (
-            f"{most} carry the most frequent term, and at least {least} genes with a term and {folds} "
-            "without it are needed"
-        )
+        if most < least:
+            wanted = f"and at least {least} genes with a term and {folds} without it are needed"
+        else:
+            wanted = f"and in {folds} folds too few genes with it, or without it, are left to learn from"
+        missing = f"{most} carry the most frequent term, {wanted}"
         more = "; --folds and --min-groups lower what is needed"
     return FlyannotError(f"nothing could be evaluated: {genes} annotated, {missing}", fix=_FIX + more)

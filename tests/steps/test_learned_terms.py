@@ -12,6 +12,7 @@ from PIL import Image
 from flyannot.classifiers.evidence import FEW_GENES, LEAST_GENES
 from flyannot.dataset.folder import read_annotations, read_images
 from flyannot.steps.loaded_model import load_model
+from flyannot.steps.nothing_evaluated import nothing_evaluated
 from flyannot.steps.predictions_table import COLUMNS
 from flyannot.store.reading import open_stored
 from tests.cli.test_cli import faulty
@@ -190,7 +191,7 @@ def test_a_run_of_too_few_genes_makes_its_report_and_does_not_look_like_success(
     for _ in range(2):  # up to date it has evaluated nothing all the same
         said = flyannot("run C", C=config)
         assert said.code == 1 and "nothing could be evaluated: 7 genes" in said.err.splitlines()[-2]
-        assert (tmp_path / "results" / "report.html").is_file()
+        assert (tmp_path / "results" / "report.html").is_file() and "report.html" in said.err.splitlines()[-3]
 
 
 def test_an_answer_can_be_chosen_otherwise_as_the_help_says(flyannot, chain, tmp_path):
@@ -209,3 +210,15 @@ def test_an_answer_can_be_chosen_otherwise_as_the_help_says(flyannot, chain, tmp
     for command in ("train", "annotate"):
         said = " ".join(flyannot(f"{command} --help").out.split())
         assert "is yes where" in said and "--operating-point" in said
+
+
+def test_genes_that_are_enough_but_not_in_every_fold_are_explained_as_that():
+    """Two genes carry the term, two do not, and a fold has both of one kind."""
+    evaluated = {"4-6": {"gene": ["a", "b", "c", "d"], "fold": [0, 0, 1, 1]}}
+    result = {
+        "summary": {"all": {"n_terms": 0}}, "evaluated": evaluated, "terms": [{"n_positive": 2}],
+        "made_from": {"evaluate": {"folds": 2}, "classify": {"min_groups": 2}},
+    }  # fmt: skip
+    assert "in 2 folds too few genes with it, or without it" in nothing_evaluated(result).message
+    result["made_from"]["classify"]["min_groups"] = 3
+    assert "at least 3 genes with a term and 2 without it are needed" in nothing_evaluated(result).message
