@@ -16,22 +16,32 @@ _GROWING = ("n_images", "n_patches", "n_groups")  # every other dimension is the
 
 @dataclass(frozen=True)
 class Part:
-    """A file to be joined with others, closed: what its header said when it was open."""
+    """A file to be joined with others, closed: what it held when it was open, but for what is bulky.
+
+    contents : stage range -> (values of the small datasets by name, shape and type of the bulky ones by name)
+    """
 
     path: Path
     kind: str
     digest: str
-    stage_ranges: tuple
     failures: tuple
+    contents: dict
 
-    def open(self):
-        """Open it again; DataError if it was replaced."""
-        return open_stored(self.path, self.kind, digest=self.digest)
+    @property
+    def stage_ranges(self):
+        return tuple(self.contents)
 
 
 def part_of(stored):
     """The `Part` of an open file."""
-    return Part(stored.path, stored.kind, stored.digest, stored.stage_ranges, stored.failures)
+    contents = {s: _contents(stored, s) for s in stored.stage_ranges}
+    return Part(stored.path, stored.kind, stored.digest, stored.failures, contents)
+
+
+def _contents(stored, stage_range):
+    group, bulky = stored.group(stage_range), BULK.get(stored.kind, ())
+    small = {n: stored.array(stage_range, n) for n in SCHEMAS[stored.kind] if n not in bulky}
+    return small, {name: (group[name].shape, group[name].dtype) for name in bulky}
 
 
 def concatenate(file, parts):
@@ -43,7 +53,7 @@ def concatenate(file, parts):
 
 
 def _concatenate_stage_range(group, parts, stage_range):
-    small, bulk = zip(*(_contents(part, stage_range) for part in parts))
+    small, bulk = zip(*(part.contents[stage_range] for part in parts))
     for name, (kinds, dimensions) in SCHEMAS[parts[0].kind].items():
         if name in bulk[0]:
             continue
@@ -66,18 +76,10 @@ def _concatenate_stage_range(group, parts, stage_range):
         _stream(joined, parts, stage_range)
 
 
-def _contents(part, stage_range):
-    """What a part holds that is small, by name, and the shapes and types of what is bulky."""
-    with part.open() as stored:
-        group, names = stored.group(stage_range), BULK.get(part.kind, ())
-        small = {n: stored.array(stage_range, n) for n in SCHEMAS[part.kind] if n not in names}
-        return small, {name: (group[name].shape, group[name].dtype) for name in names}
-
-
 def _stream(joined, parts, stage_range):
     """The bulky datasets, images of one part after those of the other."""
     for part in parts:
-        with part.open() as stored:
+        with open_stored(part.path, part.kind, digest=part.digest) as stored:
             for arrays in stored.blocks_of_images(stage_range):
                 for dataset, rows in zip(joined, arrays):
                     append_rows(dataset, rows)
