@@ -90,7 +90,7 @@ def pictures_in_words(run):
 
 
 def _n_groups(run, ranges):
-    return sum(len(run.files["predictions"].array(s, "group_name")) for s in ranges)
+    return sum(len(run.files["predictions"].group(s)["group_name"]) for s in ranges)
 
 
 def _counted(entries, n_entries, progress):

@@ -9,6 +9,7 @@ from importlib import metadata
 from flyannot import __version__
 from flyannot.runtime.memory import available_bytes
 from flyannot.runtime.processors import THREAD_VARIABLES, usable_processors
+from flyannot.runtime.system import told_by_linux
 
 _VECTORS = ("sse4_2", "avx2", "fma", "avx512f", "asimd", "sve")  # as Linux names them
 
@@ -79,11 +80,7 @@ def _version(package):
 def processor():
     """Model, cores, cores that this process may use, and vector instructions, as a dict."""
     model, flags = platform.processor() or None, ""
-    try:
-        with open("/proc/cpuinfo", encoding="utf-8") as file:
-            text = file.read()
-    except OSError:
-        text = ""
+    text = told_by_linux("/proc/cpuinfo")
     if found := re.search(r"^model name\s*:\s*(.+)$", text, re.MULTILINE):
         model = found[1]
     if found := re.search(r"^(?:flags|Features)\s*:\s*(.+)$", text, re.MULTILINE):

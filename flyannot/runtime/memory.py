@@ -7,6 +7,7 @@ from pathlib import Path
 import psutil
 
 from flyannot.errors import FlyannotError
+from flyannot.runtime.system import told_by_linux
 
 LEAST_ADDRESSES = 1536 * 2**20  # measured: imports hang below 0.8 GiB, training below 1
 _CGROUPS = Path("/sys/fs/cgroup")
@@ -77,7 +78,7 @@ def _cgroup_bytes():
     """Of this process's control group and those that hold it, version 2 or 1."""
     free = math.inf
     for folder, limit, in_use in _cgroups():
-        limit, in_use = (_text(folder / name).strip() for name in (limit, in_use))
+        limit, in_use = (told_by_linux(folder / name).strip() for name in (limit, in_use))
         if limit.isdigit() and in_use.isdigit():  # version 2 writes "max" for no limit
             free = min(free, int(limit) - int(in_use))
     return free
@@ -85,7 +86,7 @@ def _cgroup_bytes():
 
 def _cgroups():
     """(folder, name of the limit, name of what is in use) of every control group that this process is in."""
-    for line in _text("/proc/self/cgroup").splitlines():
+    for line in told_by_linux("/proc/self/cgroup").splitlines():
         _, controllers, inside = line.split(":", 2)
         if controllers in ("", "memory"):
             root = _CGROUPS / controllers
@@ -116,10 +117,3 @@ def _number(variable):
 def _address_bytes():
     limit = _address_limit()
     return math.inf if limit == math.inf else limit - psutil.Process().memory_info().vms
-
-
-def _text(path):
-    try:
-        return Path(path).read_text()
-    except OSError:
-        return ""

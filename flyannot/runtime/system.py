@@ -86,17 +86,22 @@ def replace(source, target):
             time.sleep(_PAUSE_S)
 
 
+def told_by_linux(path):
+    """The text of a file below /proc or /sys; "" on a system that has none."""
+    try:
+        return Path(path).read_text(encoding="utf-8")
+    except OSError:
+        return ""
+
+
 def peak_bytes():
     """The most memory that this process has held so far; None where the system does not say.
 
     Linux hands a parent's peak on to the programs it starts, in what getrusage says; VmHWM is our own.
     """
-    try:
-        for line in Path("/proc/self/status").read_text().splitlines():
-            if line.startswith("VmHWM:"):
-                return int(line.split()[1]) * 1024
-    except OSError:
-        pass
+    for line in told_by_linux("/proc/self/status").splitlines():
+        if line.startswith("VmHWM:"):
+            return int(line.split()[1]) * 1024
     try:
         import resource
     except ImportError:

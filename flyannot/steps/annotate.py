@@ -19,7 +19,7 @@ from flyannot.runtime.news import item_done
 from flyannot.stage_ranges import STAGE_RANGES
 from flyannot.steps.extract import identity_of_extract, image_columns, in_order, lines_of_warnings
 from flyannot.steps.image_difference import difference_of_images
-from flyannot.steps.loaded_model import load_model, require_known_stage_range
+from flyannot.steps.loaded_model import known_stage_ranges, load_model
 from flyannot.steps.predictions import (
     Predicted,
     quality_warnings_of_groups,
@@ -73,17 +73,17 @@ def annotate_task(model, images, out, options, *, shard=None):
     check_table(out)
     ids = Ids(read_ontology(*options.ontology)) if options.ontology else None
     with open_stored(model, "model") as stored:
-        require_known_stage_range(stored, images)
-        known = [s for s in stored.stage_ranges if len(stored.group(s)["term"])]
+        known = known_stage_ranges(stored, images)
         usable = [image for image in images if image.stage_range in known]
         groups, share = share_of(_whole_groups(usable), shard)
         groups = [group for mine in groups.values() for group in mine]
-        header = _header(stored, [image for group in groups for image in group], options, share)
+        identities = {image: identity_of_extract(image) for group in groups for image in group}
+        header = _header(stored, [identities[i] for group in groups for i in group], options, share)
 
     def make(execution):
         for s, n in Counter(i.stage_range for i in images if i.stage_range not in known).items():
             log.warning("note: %s: %s left out, the model knows no term of this stage range", s, _n_images(n))
-        shards = _shards(model, groups, out, header)
+        shards = _shards(model, groups, identities, out, header)
         make_parts(_make_part, shards, execution)
         failures = join_parts(out, lambda failed: replace(header, failures=tuple(failed)), shards)
         write_predictions_table(out, ids)
@@ -112,22 +112,18 @@ def _whole_groups(images):
     return by_stage_range
 
 
-def _header(stored, images, options, share):
+def _header(stored, identities, options, share):
     annotated = options.as_header() | {"model_seed": stored.seed}
-    inputs = {
-        "model": [stored.digest],
-        "images": [digest_of_json([identity_of_extract(i) for i in images])],
-        **share,
-    }
+    inputs = {"model": [stored.digest], "images": [digest_of_json(identities)], **share}
     return Header("predictions", stored.options | {"annotate": annotated}, inputs)
 
 
-def _shards(model, groups, out, header):
+def _shards(model, groups, identities, out, header):
     """Shards that keep every group whole; its images lie side by side."""
     shards = []
     for mine in cut_into_shards(groups):
         flat = [image for group in mine for image in group]
-        key = digest_of_json([header.options, header.inputs["model"], [identity_of_extract(i) for i in flat]])
+        key = digest_of_json([header.options, header.inputs["model"], [identities[i] for i in flat]])
         shards.append(_Shard(flat, model, header, part_path(out, key)))
     return shards
 

@@ -18,7 +18,7 @@ from flyannot.runtime.csv_table import write_table
 from flyannot.stage_ranges import STAGE_RANGES
 from flyannot.steps.explanation_picture import draw_explanation
 from flyannot.steps.extract import image_columns, in_order
-from flyannot.steps.loaded_model import load_model, require_known_stage_range
+from flyannot.steps.loaded_model import known_stage_ranges, load_model
 from flyannot.store.reading import open_stored
 
 TABLE = "contributions.csv"
@@ -87,7 +87,7 @@ def explain(model, images, *, terms=()):
     """
     images = in_order(images)
     with open_stored(model, "model") as stored:
-        require_known_stage_range(stored, images)
+        known_stage_ranges(stored, images)  # refuses images of no such
         digest = stored.digest
     present = [s for s in STAGE_RANGES if any(i.stage_range == s for i in images)]
     models = {s: load_model(model, digest, s) for s in present}

@@ -37,11 +37,11 @@ def join_files(paths, out, execution):
         check_table(out)
     with open_all(paths, kind, all_shards=True) as files:
         _check_images(files)
-        header, parts = _header(files), [part_of(file) for file in files]
+        header = _header(files)
 
         def make(execution):
             with create_stored(out, header) as file:
-                concatenate(file, parts)
+                concatenate(file, [part_of(one) for one in files])
             return Outcome(out, True, _summary(out), header.failures)
 
         outcome = carry_out(file_task(out, header, make, paths), execution)

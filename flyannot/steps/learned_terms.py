@@ -2,15 +2,14 @@
 
 from dataclasses import asdict, dataclass
 from textwrap import wrap
-from types import SimpleNamespace
 
-from flyannot.classifiers.calibration import sigmoid
 from flyannot.classifiers.evidence import FEW_GENES, LEAST_GENES
-from flyannot.classifiers.model import PER_TERM
+from flyannot.classifiers.model import PER_TERM, Model
+from flyannot.classifiers.scorer import Scorer
 from flyannot.steps.predictions import read_predictions
 from flyannot.steps.predictions_table import evidence_of_term
 from flyannot.store.description import contents_of_file, describe_file, first_line, skipped_lines
-from flyannot.store.model import read_classifier, read_terms, read_train_genes
+from flyannot.store.model import read_classifier, read_method, read_terms, read_train_genes
 from flyannot.store.reading import open_stored
 
 _LEGEND = """\
@@ -42,9 +41,8 @@ class LearnedTerm:
 
 
 def terms_of_model(terms, model):
-    """A LearnedTerm for each of the terms; `model` has the per-term arrays of
-    `flyannot.classifiers.model.Model`."""
-    threshold = sigmoid(model.slope * model.threshold + model.offset)
+    """A LearnedTerm for each of the terms of a `flyannot.classifiers.model.Model`."""
+    threshold = model.threshold_probability
     return [
         LearnedTerm(term, float(threshold[j]), bool(model.slope[j] > 0), **evidence_of_term(model, j))
         for j, term in enumerate(terms)
@@ -96,8 +94,11 @@ def _parts(stored):
 
 
 def _terms_of_stored_model(stored, stage_range):
-    arrays = read_classifier(stored, stage_range, PER_TERM, 0)
-    return terms_of_model(read_terms(stored, stage_range), SimpleNamespace(**arrays))
+    """Its scorer, which may be large, stays in the file."""
+    model = Model(
+        read_method(stored, stage_range), Scorer(), **read_classifier(stored, stage_range, PER_TERM, 0)
+    )
+    return terms_of_model(read_terms(stored, stage_range), model)
 
 
 def _terms_of_stored_predictions(stored, stage_range):

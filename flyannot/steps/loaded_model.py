@@ -52,13 +52,13 @@ def load_model(path, digest, stage_range):
         )
 
 
-def require_known_stage_range(stored, images):
-    """Refuse images (flyannot.dataset.folder.Image) if an open model knows no term of any of their stage
-    ranges.
+def known_stage_ranges(stored, images):
+    """The stage ranges of which an open model knows terms.
 
     Raises
     ------
     InputError
+        If none of the images (flyannot.dataset.folder.Image) is of these.
     """
     known = [s for s in stored.stage_ranges if read_terms(stored, s)]
     asked = [s for s in STAGE_RANGES if any(image.stage_range == s for image in images)]
@@ -69,6 +69,7 @@ def require_known_stage_range(stored, images):
             fix=f"take a model that was trained on annotated images of stage range {asked[0]}"
             + (f", or images of {' or '.join(known)}" if known else ""),
         )
+    return known
 
 
 def _classifier(stored, stage_range, n_features):

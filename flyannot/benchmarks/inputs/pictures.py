@@ -65,6 +65,12 @@ def drawn_patterns(setup):
     return greys, arrays, Source(f"{len(greys):,} {PATTERNS}", "rendered")
 
 
+def columns_of_patterns(arrays):
+    """Gene, FlyBase number and group of the arrays of `drawn_patterns`, as the columns of images."""
+    genes, fbgns = (arrays[name].tolist() for name in ("gene", "fbgn"))
+    return {"gene": genes, "fbgn": fbgns, "group": [fbgn or gene for gene, fbgn in zip(genes, fbgns)]}
+
+
 def photographs():
     """The photographs that come with scikit-image, grey levels that are not rounded, PHOTOGRAPH_PX.
 

@@ -9,7 +9,7 @@ from collections import Counter
 import numpy as np
 
 from flyannot.benchmarks.findings import Finding
-from flyannot.benchmarks.inputs.pictures import drawn_patterns
+from flyannot.benchmarks.inputs.pictures import columns_of_patterns, drawn_patterns
 from flyannot.benchmarks.items import Item
 from flyannot.benchmarks.scc.learning import learned_atoms
 from flyannot.classifiers.folds import gene_folds
@@ -60,10 +60,8 @@ def labelled_rows(setup, greys, arrays):
     D, lam = learned_atoms(descriptors, _N_ATOMS, setup.rng("atoms"), n_epochs=_N_EPOCHS)
     atoms = atoms_of_features(D, lam, np.unique(_EXTRACT.patch_px))
     features = np.stack([features_of(one, atoms, _POOL).features for one in described])
-    columns = {name: arrays[name].tolist() for name in ("gene", "fbgn")}
-    columns["group"] = [fbgn or gene for gene, fbgn in zip(columns["gene"], columns["fbgn"])]
     annotations = read_annotations(setup.data_file("wu2016").parent)
-    groups, carried = annotated_groups(groups_of(columns), annotations, STAGE_RANGE)
+    groups, carried = annotated_groups(groups_of(columns_of_patterns(arrays)), annotations, STAGE_RANGE)
     counts = Counter(term for terms in carried for term in terms if term not in NOT_ANATOMY)
     terms = sorted(term for term, count in counts.items() if count >= _MIN_GENES)
     X = normalise_features(group_features(features, groups), "l2")

@@ -10,7 +10,13 @@ from dataclasses import dataclass
 import numpy as np
 
 from flyannot.benchmarks.findings import Check, Finding, Panel, Series, Source
-from flyannot.benchmarks.inputs.pictures import drawn_patterns, embryo_images, grey_levels, image_folder
+from flyannot.benchmarks.inputs.pictures import (
+    columns_of_patterns,
+    drawn_patterns,
+    embryo_images,
+    grey_levels,
+    image_folder,
+)
 from flyannot.benchmarks.items import Item, paper_values
 from flyannot.benchmarks.scc.learning import learned_atoms
 from flyannot.classifiers.cross_validation import cross_validate
@@ -58,8 +64,7 @@ def _annotated_pictures(setup):
     patterns = drawn_patterns(setup)
     if patterns is not None:
         greys, arrays, source = patterns
-        columns = {name: arrays[name].tolist() for name in ("gene", "fbgn")}
-        columns["group"] = [fbgn or gene for gene, fbgn in zip(columns["gene"], columns["fbgn"])]
+        columns = columns_of_patterns(arrays)
         note = (
             "Stage range 4-6 only: of the others there are real images of seven genes, too few to score. "
             "Patterns of 405 values carry no detail, so patches have 64 px, not 16."
