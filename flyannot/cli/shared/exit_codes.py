@@ -1,5 +1,6 @@
 """How a run ends: exit codes, one-line messages, signals."""
 
+import atexit
 import errno
 import logging
 import os
@@ -29,8 +30,7 @@ def exit_code_of(group):
     except Interrupted as interrupted:
         stop_listening()
         _say("Interrupted: run the same command again, and it continues where it was.")
-        code = 128 + interrupted.number
-        return _leave_at_once(code) if _is_computing() else code
+        return _leave_at_once(128 + interrupted.number)
     except click.exceptions.Exit as done:
         return done.exit_code
     except click.UsageError as error:
@@ -103,7 +103,11 @@ def _is_computing():
 
 
 def _leave_at_once(code):
-    """When there is nothing left to clean up: Python would wait for compiled code in a thread."""
+    """End without taking Python apart: that waits for compiled code in a thread, and crashes where a signal
+    came in the middle of the import of a compiled module.
+    """
+    if not _is_computing():
+        atexit._run_exitfuncs()
     for stream in (sys.stdout, sys.stderr):
         with suppress(OSError):
             stream.flush()
