@@ -46,9 +46,9 @@ class Chain:
         return Chain(folder)
 
 
-def make_chain(folder, *, n_genes=24, max_images=3, jobs=1):
+def make_chain(folder, *, n_genes=24, max_images=3):
     """Synthesize and run every step through the library; more than one shard of images."""
-    chain, execution = Chain(folder), Execution(jobs=jobs)
+    chain, execution = Chain(folder), Execution()
     embryos = SynthesizeOptions(n_genes=n_genes, max_images=max_images, stage_range=STAGE_RANGES)
     synthesize(chain.embryos, embryos)
     images = read_images(chain.embryos)

@@ -4,6 +4,7 @@ import multiprocessing
 import os
 import signal
 import threading
+from multiprocessing.connection import wait
 
 
 class ProcessDied(Exception):
@@ -76,14 +77,19 @@ def _answer(pipe, function, arguments):
     pipe.send(answer)
 
 
-def obey_parent():
-    """In a child: Ctrl-C is the parent's to answer, and a child does not outlive its parent."""
+def obey_parent(life=None):
+    """In a child: Ctrl-C is the parent's to answer, and a child does not outlive its parent.
+
+    life : what becomes ready with the parent's end, where `multiprocessing` does not know the parent: the
+        reading end of a pipe of which the parent alone has the other
+    """
     signal.signal(signal.SIGINT, signal.SIG_IGN)
     parent = multiprocessing.parent_process()
-    if parent is not None:
-        threading.Thread(target=_end_with, args=(parent,), daemon=True).start()
+    life = life or getattr(parent, "sentinel", None)
+    if life is not None:
+        threading.Thread(target=_end_with, args=(life,), daemon=True).start()
 
 
-def _end_with(parent):
-    parent.join()
+def _end_with(life):
+    wait([life])
     os._exit(1)

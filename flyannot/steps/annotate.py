@@ -47,6 +47,10 @@ class _Shard:
     def n_items(self):
         return len(self.images)
 
+    @property
+    def name(self):
+        return f"the images {self.images[0].name} to {self.images[-1].name}"
+
 
 def annotate(model, images, out, options, execution, *, shard=None):
     """Predict the terms of every group of images.

@@ -33,6 +33,10 @@ class _Shard:
     def n_items(self):
         return len(self.images)
 
+    @property
+    def name(self):
+        return f"the images {self.images[0].name} to {self.images[-1].name}"
+
 
 def extract(images, out, options, execution, *, shard=None):
     """Describe the images of a data set; unreadable ones are skipped and listed.

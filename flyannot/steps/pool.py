@@ -36,6 +36,11 @@ class _Shard:
     def n_items(self):
         return len(self.images)
 
+    @property
+    def name(self):
+        first, last = (f"{i + 1} of {stage_range}" for _, stage_range, i in (self.images[0], self.images[-1]))
+        return f"the images {first} to {last} in {self.images[0][0]}"
+
 
 def pool(paths, dictionary, out, options, execution, *, stage_ranges=None, shard=None):
     """Code and pool every image.

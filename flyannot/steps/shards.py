@@ -7,7 +7,6 @@ of what it was made from: a later run takes up exactly the parts that still fit.
 import shutil
 
 from flyannot.errors import DataError, FlyannotError, InputError
-from flyannot.runtime.executor import run_all
 from flyannot.store.concatenation import concatenate, part_of
 from flyannot.store.reading import open_stored, verify_stored
 from flyannot.store.writing import create_stored
@@ -57,7 +56,7 @@ def make_parts(make_part, shards, execution, *, unit="image"):
     """Make every shard's part that is not there yet, in parallel.
 
     `make_part(shard)` writes shard.part, and tells `flyannot.runtime.news` of every item; a shard has `part`
-    (a path) and `n_items`.
+    (a path), `n_items` and `name`.
     """
     total = sum(shard.n_items for shard in shards)
     missing = [shard for shard in shards if not _is_whole(shard.part)]
@@ -73,7 +72,9 @@ def make_parts(make_part, shards, execution, *, unit="image"):
         if done < total:
             execution.progress(max(done, min(before + n_ended, total - 1)), total, unit)
 
-    run_all(make_part, missing, jobs=execution.jobs, on_done=on_done, on_items=on_items)
+    execution.workers.run_all(
+        make_part, missing, on_done=on_done, on_items=on_items, name=lambda shard: shard.name
+    )
 
 
 def join_parts(out, header_of, shards):

@@ -3,11 +3,12 @@
 import logging
 from collections.abc import Callable
 from contextlib import nullcontext
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 
 from flyannot.errors import InputError, WriteError
 from flyannot.runtime.atomic_file import locked_output
+from flyannot.runtime.workers import Workers
 from flyannot.steps.count import no_progress
 from flyannot.steps.shards import drop_parts
 from flyannot.store.reading import is_hdf5, open_stored
@@ -21,9 +22,14 @@ _SUFFIXES = (".h5", ".hdf5")  # --force may replace a file of such a name even i
 class Execution:
     """How a step is carried out; nothing here changes the bits of its output."""
 
-    jobs: int = 1
+    workers: Workers = field(default_factory=Workers)
     force: bool = False
     progress: Callable = no_progress  # called as items end
+
+    @property
+    def jobs(self):
+        """How many tasks run at a time on this machine."""
+        return self.workers.jobs
 
 
 @dataclass(frozen=True)

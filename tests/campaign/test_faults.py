@@ -66,9 +66,9 @@ def test_a_killed_worker_changes_nothing(own_chain, trials):
 
 
 def is_worker(pid):
-    """Not the process that keeps count of what multiprocessing shares."""
+    """Not the processes that keep count of what workers share."""
     try:
-        return b"spawn_main" in Path(f"/proc/{pid}/cmdline").read_bytes()
+        return b"popen_loky" in Path(f"/proc/{pid}/cmdline").read_bytes()
     except OSError:
         return False
 

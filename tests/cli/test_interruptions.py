@@ -121,19 +121,22 @@ def one_signal(own_chain, step, jobs, name, code):
         time.sleep(0.02)
     assert not members(run.pid), "workers are gone"
     assert not (own_chain.folder / "out.h5").exists()
+    assert not list(Path("/dev/shm").glob(f"*loky-{run.pid}-*"))
     nothing_half_written(own_chain.folder)
 
 
 def test_workers_do_not_outlive_a_killed_parent(own_chain):
     run = start(own_chain, "extract", jobs=2)
-    wait_for(lambda: len(members(run.pid)) >= 3, run)
+    wait_for(lambda: len(members(run.pid)) >= 5, run)  # the run, two workers, two that keep count
     time.sleep(0.3)
     run.kill()
-    run.communicate()
+    _, err = run.communicate()
     end = time.monotonic() + 20
     while members(run.pid):
         assert time.monotonic() < end
         time.sleep(0.05)
+    assert all(line.startswith(("making", "compiling")) for line in err.splitlines()), err
+    assert not list(Path("/dev/shm").glob(f"*loky-{run.pid}-*"))
 
 
 def stop_after_epoch(chain, epoch):

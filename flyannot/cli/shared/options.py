@@ -184,11 +184,16 @@ json_option = click.option("--json", "as_json", is_flag=True, help="Print JSON i
 
 
 def execution_of(force=False, run=None):
-    """How the step is carried out; `run` is a `flyannot.steps.options.RunOptions`."""
+    """How the step is carried out; `run` is a `flyannot.steps.options.RunOptions`.
+
+    Its workers end with the command.
+    """
+    from flyannot.runtime.workers import Workers
     from flyannot.steps.tasks import Execution
 
-    jobs = 1 if run is None else run.jobs or usable_processors()
-    return Execution(jobs=jobs, force=force, progress=Progress())
+    workers = Workers(1 if run is None else run.jobs or usable_processors())
+    click.get_current_context().call_on_close(workers.close)
+    return Execution(workers, force, Progress())
 
 
 def finish(outcome):

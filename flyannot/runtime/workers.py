@@ -1,0 +1,88 @@
+"""The one seam of parallel work: who carries out the tasks of a command, from its first one to its end.
+
+One job runs in this process; more run in processes of this machine, which stay from step to step.  What
+starts them is imported with the first task.  BLAS is held to one thread everywhere, so that the bits do not
+depend on who works.
+"""
+
+from flyannot.runtime.blas_threads import one_blas_thread
+from flyannot.runtime.news import telling
+
+
+class Workers:
+    """Carries out tasks; to be closed when the command ends, or used as a context.
+
+    jobs : how many tasks run at a time on this machine
+    """
+
+    def __init__(self, jobs=1):
+        self.jobs, self._engine = jobs, None
+
+    def __enter__(self):
+        return self
+
+    def __exit__(self, *error):
+        self.close()
+
+    def run_all(self, work, tasks, *, on_done=None, on_items=None, name=str):
+        """Call work(task) for every task; results come in the order of the tasks.
+
+        Parameters
+        ----------
+        work : function at the top of a module; a task and a result are pickled
+        tasks : list
+        on_done : called with each result as it comes
+        on_items : called now and then with n, the items of tasks that `flyannot.runtime.news` told of so far
+        name : function of a task: what it is called in messages
+
+        Raises
+        ------
+        FlyannotError
+            If a task kills its worker twice.
+        Exception
+            Whatever `work` raises; the workers are ended.
+        """
+        results, items = {}, _Items(on_items)
+        try:
+            for i, result in self._results(work, tasks, name, items.tell):
+                results[i] = result
+                if on_done is not None:
+                    on_done(result)
+        except BaseException:
+            self.close()
+            raise
+        return [results[i] for i in range(len(tasks))]
+
+    def close(self):
+        """End the workers, at once; more tasks would start new ones."""
+        engine, self._engine = self._engine, None
+        if engine is not None:
+            engine.close()
+
+    def _results(self, work, tasks, name, tell):
+        """(index, result) pairs as they come."""
+        if self.jobs == 1 or len(tasks) < 2:
+            return _results_here(work, tasks, tell)
+        if self._engine is None:
+            from flyannot.runtime.local_workers import LocalWorkers
+
+            self._engine = LocalWorkers(self.jobs)
+        return self._engine.results(work, tasks, name, tell)
+
+
+def _results_here(work, tasks, tell):
+    with one_blas_thread(), telling(tell):
+        for i, task in enumerate(tasks):
+            yield i, work(task)
+
+
+class _Items:
+    """Counts the items of tasks that ended, and says how many."""
+
+    def __init__(self, say):
+        self._say, self._n = say, 0
+
+    def tell(self, n):
+        self._n += n
+        if self._say is not None:
+            self._say(self._n)
