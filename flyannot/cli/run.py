@@ -4,7 +4,17 @@ from pathlib import Path
 
 import click
 
-from flyannot.cli.shared.options import IN_FILE, OUT_FOLDER, Command, execution_of, finish, log
+from flyannot.cli.shared.options import (
+    IN_FILE,
+    OUT_FOLDER,
+    Command,
+    MoreOption,
+    Shard,
+    execution_of,
+    finish,
+    log,
+)  # fmt: skip
+from flyannot.errors import InputError
 
 
 @click.command("run", cls=Command)
@@ -18,7 +28,15 @@ from flyannot.cli.shared.options import IN_FILE, OUT_FOLDER, Command, execution_
     "--set", "settings", multiple=True, metavar="TABLE.OPTION=VALUE", help="Override one value (repeatable)."
 )
 @click.option("--dry-run", is_flag=True, help="Only say what would be done, and why.")
-def command(config, data_set, output, settings, dry_run):
+@click.option(
+    "--step", cls=MoreOption, metavar="STEP", help="Only this step, from the files that those before it left."
+)
+@click.option(
+    "--share", type=Shard(), cls=MoreOption,
+    help="With --step extract, pool or annotate: only the I-th of N shares of its images. The step without "
+    "--share puts them together.",
+)  # fmt: skip
+def command(config, data_set, output, settings, dry_run, step, share):
     """Run the whole chain: extract, learn-dict, pool, train, annotate, evaluate, report.
 
     CONFIG is a TOML file: data-set, output, seed, and tables of options: extract, learn-dict, pool, classify
@@ -31,16 +49,19 @@ def command(config, data_set, output, settings, dry_run):
         flyannot run configs/demo.toml --data-set embryos --output results --dry-run
     """
     from flyannot.report.build import report_task
-    from flyannot.scores.table import format_table
     from flyannot.steps.configuration import read_configuration, write_record
-    from flyannot.steps.evaluate import read_scores
-    from flyannot.steps.nothing_evaluated import nothing_evaluated
-    from flyannot.steps.run import carry_out_all, plan_all, steps_of
+    from flyannot.steps.run import only, plan_all, steps_of
     from flyannot.steps.run_checks import check_run
+    from flyannot.steps.tasks import carry_out_share
 
+    if share and not step:
+        raise InputError("--share is a share of one step", fix="add --step extract, pool or annotate")
     configuration = read_configuration(config, data_set=data_set, output=output, settings=settings)
     check_run(configuration)
     steps = steps_of(configuration, report_task)
+    if step:
+        steps = only(steps, step)
+    execution = execution_of(run=configuration.options["run"])
     if dry_run:
         found = plan_all(steps)
         if found:
@@ -48,20 +69,38 @@ def command(config, data_set, output, settings, dry_run):
         else:
             log.info("all is up to date")
         return 0
+    if share:
+        made = carry_out_share(steps[0].task(), share, execution)
+        log.info("share %d/%d of %s is %s", *share, step, "made" if made else "up to date")
+        return 0
     write_record(configuration)
+    return _carry_out(steps, execution)
+
+
+def _carry_out(steps, execution):
+    """The exit code, once all is made and said."""
+    from flyannot.scores.table import format_table
+    from flyannot.steps.evaluate import read_scores
+    from flyannot.steps.nothing_evaluated import nothing_evaluated
+    from flyannot.steps.run import carry_out_all
+
     code, n_made, nothing = 0, 0, None
-    for step, outcome in carry_out_all(steps, execution_of(run=configuration.options["run"])):
+    for step, outcome in carry_out_all(steps, execution):
         code, n_made = max(code, finish(outcome)), n_made + outcome.made
         if step == "evaluate":
             result = read_scores(outcome.path)
             nothing = nothing_evaluated(result)
             if outcome.made:
                 click.echo(format_table(result, synthetic=result["synthetic"]))
-    page = outcome.path
+        if step == "report":
+            _say_where(outcome.path, n_made)
+    if nothing:
+        raise nothing
+    return code
+
+
+def _say_where(page, n_made):
     if n_made:
         log.info("done: open %s in a browser; the scores are in %s", page, page.with_name("scores.json"))
     else:
         log.info("all is up to date: the report is %s", page)
-    if nothing:
-        raise nothing
-    return code

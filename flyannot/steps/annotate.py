@@ -3,6 +3,7 @@
 import logging
 from collections import Counter
 from dataclasses import dataclass, replace
+from functools import cache
 from itertools import groupby
 from pathlib import Path
 
@@ -27,7 +28,7 @@ from flyannot.steps.predictions import (
     write_predictions,
 )
 from flyannot.steps.predictions_table import check_table, write_predictions_table
-from flyannot.steps.shards import cut_into_shards, join_parts, make_parts, part_path, share_of
+from flyannot.steps.shards import cut_into_shards, join_parts, make_parts, part_path, parts_of_share, share_of
 from flyannot.steps.tasks import Outcome, carry_out, file_task
 from flyannot.store.header import Header
 from flyannot.store.reading import open_stored
@@ -81,21 +82,34 @@ def annotate_task(model, images, out, options, *, shard=None):
         usable = [image for image in images if image.stage_range in known]
         groups, share = share_of(_whole_groups(usable), shard)
         groups = [group for mine in groups.values() for group in mine]
-        identities = {image: identity_of_extract(image) for group in groups for image in group}
-        header = _header(stored, [identities[i] for group in groups for i in group], options, share)
+        identity = cache(identity_of_extract)  # reads the image
+        made_with = (stored.options, stored.digest, stored.seed)
+
+    def header(groups=groups, share=share):
+        return _header(*made_with, [identity(i) for group in groups for i in group], options, share)
+
+    def make_share(execution, share=None):
+        shards = []
+        for mine in parts_of_share(cut_into_shards(groups), share):
+            its_header = header(mine, {})
+            part = part_path(out, digest_of_json([its_header.options, its_header.inputs]))
+            shards.append(_Shard([image for group in mine for image in group], model, its_header, part))
+        make_parts(_make_part, shards, execution)
+        return shards
 
     def make(execution):
         for s, n in Counter(i.stage_range for i in images if i.stage_range not in known).items():
             log.warning("note: %s: %s left out, the model knows no term of this stage range", s, _n_images(n))
-        shards = _shards(model, groups, identities, out, header)
-        make_parts(_make_part, shards, execution)
-        failures = join_parts(out, lambda failed: replace(header, failures=tuple(failed)), shards)
+        failures = join_parts(
+            out, lambda failed: replace(header(), failures=tuple(failed)), make_share(execution)
+        )
         write_predictions_table(out, ids)
         return Outcome(out, True, _summary(out), failures)
 
     task = file_task(
-        out, header, make, [model, *(i.path for i in usable)], differ={"images": difference_of_images(usable)}
-    )
+        out, header, make, [model, *(i.path for i in usable)],
+        differ={"images": difference_of_images(usable)}, make_share=make_share,
+    )  # fmt: skip
 
     def up_to_date():
         write_predictions_table(out, ids)
@@ -116,20 +130,10 @@ def _whole_groups(images):
     return by_stage_range
 
 
-def _header(stored, identities, options, share):
-    annotated = options.as_header() | {"model_seed": stored.seed}
-    inputs = {"model": [stored.digest], "images": [digest_of_json(identities)], **share}
-    return Header("predictions", stored.options | {"annotate": annotated}, inputs)
-
-
-def _shards(model, groups, identities, out, header):
-    """Shards that keep every group whole; its images lie side by side."""
-    shards = []
-    for mine in cut_into_shards(groups):
-        flat = [image for group in mine for image in group]
-        key = digest_of_json([header.options, header.inputs["model"], [identities[i] for i in flat]])
-        shards.append(_Shard(flat, model, header, part_path(out, key)))
-    return shards
+def _header(model_options, model_digest, model_seed, identities, options, share):
+    annotated = options.as_header() | {"model_seed": model_seed}
+    inputs = {"model": [model_digest], "images": [digest_of_json(identities)], **share}
+    return Header("predictions", model_options | {"annotate": annotated}, inputs)
 
 
 def _make_part(shard):

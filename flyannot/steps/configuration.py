@@ -114,6 +114,8 @@ def configuration_of(tables, path, settings=(), *, data_set=None, output=None):
 def write_record(configuration):
     """Leave the configuration in the output folder, with all its options: it can be run again.
 
+    It does not hold how the steps were carried out: that is of the machine, and changes no result.
+
     Raises
     ------
     WriteError
@@ -125,7 +127,11 @@ def write_record(configuration):
         "output": ".",
         "seed": configuration.seed,
     }
-    record |= {name: _as_table(options, out) for name, options in configuration.options.items()}
+    record |= {
+        name: _as_table(options, out)
+        for name, options in configuration.options.items()
+        if name != RunOptions.table
+    }
     text = tomli_w.dumps(record)
     write_text(out / RECORD, f"{text}\n{_SEAL}{digest_of_json(text)}\n", keep_same=True)
 

@@ -1,6 +1,7 @@
 """Images to descriptors.h5."""
 
 from dataclasses import dataclass
+from functools import cache
 from itertools import groupby
 from pathlib import Path
 
@@ -11,7 +12,7 @@ from flyannot.runtime.digest import digest_of_file, digest_of_json
 from flyannot.runtime.news import item_done
 from flyannot.stage_ranges import STAGE_RANGES
 from flyannot.steps.image_difference import difference_of_images
-from flyannot.steps.shards import cut_into_shards, join_parts, make_parts, part_path, share_of
+from flyannot.steps.shards import cut_into_shards, join_parts, make_parts, part_path, parts_of_share, share_of
 from flyannot.steps.tasks import Outcome, carry_out, file_task
 from flyannot.store.descriptors import write_descriptors
 from flyannot.store.header import Header
@@ -64,17 +65,24 @@ def extract_task(images, out, options, *, shard=None):
     }
     mine, share = share_of(by_stage_range, shard)
     images = [image for one in mine.values() for image in one]
-    identities = [identity_of_extract(image) for image in images]
+    identity = cache(identity_of_extract)  # reads the image
+
+    def header(failures=()):
+        return _header([identity(image) for image in images], options, failures, share)
+
+    def make_share(execution, share=None):
+        cuts = parts_of_share(cut_into_shards(images), share)
+        shards = [_shard(out, mine, [identity(image) for image in mine], options) for mine in cuts]
+        make_parts(_make_part, shards, execution)
+        return shards
 
     def make(execution):
-        shards = _shards(out, images, identities, options)
-        make_parts(_make_part, shards, execution)
-        failures = join_parts(out, lambda failed: _header(identities, options, failed, share), shards)
+        failures = join_parts(out, header, make_share(execution))
         return Outcome(out, True, summary_of_extract(out), failures)
 
     return file_task(
-        out, _header(identities, options, share=share), make, [i.path for i in images],
-        differ={"images": difference_of_images(images)},
+        out, header, make, [i.path for i in images], differ={"images": difference_of_images(images)},
+        make_share=make_share,
     )  # fmt: skip
 
 
@@ -103,13 +111,10 @@ def _header(identities, options, failures=(), share=()):
     return Header("descriptors", {"extract": options.as_header()}, inputs, failures=failures)
 
 
-def _shards(out, images, identities, options):
-    shards = []
-    for mine, known in zip(cut_into_shards(images), cut_into_shards(identities)):
-        header = _header(known, options)
-        key = digest_of_json([header.options, header.inputs])
-        shards.append(_Shard(mine, options, header, part_path(out, key)))
-    return shards
+def _shard(out, images, identities, options):
+    header = _header(identities, options)
+    key = digest_of_json([header.options, header.inputs])
+    return _Shard(images, options, header, part_path(out, key))
 
 
 def _make_part(shard):

@@ -13,7 +13,7 @@ from flyannot.runtime.news import item_done
 from flyannot.stage_ranges import STAGE_RANGES
 from flyannot.steps.file_options import extract_options, lam_of, pool_options
 from flyannot.steps.inputs import chosen_stage_ranges, described_image, digests_of, open_all
-from flyannot.steps.shards import cut_into_shards, join_parts, make_parts, part_path, share_of
+from flyannot.steps.shards import cut_into_shards, join_parts, make_parts, part_path, parts_of_share, share_of
 from flyannot.steps.tasks import Outcome, carry_out, file_task
 from flyannot.store.dictionary import read_dictionary
 from flyannot.store.features import write_features
@@ -84,13 +84,17 @@ def pool_task(paths, dictionary, out, options, *, stage_ranges=None, shard=None)
             {"descriptors": [file.digest for file in files], "dictionary": [atoms.digest], **share},
         )
 
-    def make(execution):
+    def make_share(execution, share=None):
         shards = list(_shards(images, digests, dictionary, out, options, header))
-        make_parts(_make_part, shards, execution)
-        join_parts(out, lambda _: header, shards)
+        mine = parts_of_share(shards, share)
+        make_parts(_make_part, mine, execution)
+        return mine
+
+    def make(execution):
+        join_parts(out, lambda _: header, make_share(execution))
         return Outcome(out, True, _summary(out))
 
-    return file_task(out, header, make, [*paths, dictionary])
+    return file_task(out, header, make, [*paths, dictionary], make_share=make_share)
 
 
 def _check_fit(files, atoms):

@@ -8,6 +8,7 @@ from pathlib import Path
 from flyannot.dataset.folder import read_images
 from flyannot.dataset.selection import select_images
 from flyannot.dataset.synthetic.generate import README, readme_of, synthesize
+from flyannot.errors import InputError, did_you_mean
 from flyannot.steps.annotate import annotate_task
 from flyannot.steps.configuration import Configuration
 from flyannot.steps.evaluate import evaluate_task, evaluation_of_model
@@ -106,6 +107,22 @@ def carry_out_all(steps, execution):
     for planned in steps:
         log.info("[%s]", planned.step)
         yield planned.step, carry_out(planned.task(), replace(execution, force=True))
+
+
+def only(steps, name):
+    """The step of that name, in a list.
+
+    Raises
+    ------
+    InputError
+        If the run has none.
+    """
+    names = [planned.step for planned in steps]
+    if name not in names:
+        raise InputError(
+            f'this run has no step "{name}".{did_you_mean(name, names)}', fix=f"use one of {', '.join(names)}"
+        )
+    return [planned for planned in steps if planned.step == name]
 
 
 def plan_all(steps):

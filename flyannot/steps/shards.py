@@ -47,6 +47,16 @@ def share_of(images, shard):
     return mine, {"shard": [f"{number}/{count}"]}
 
 
+def parts_of_share(parts, share):
+    """Those of the parts of an output that the I-th of N shares has; all if `share` is None.
+
+    Consecutive, and as many in every share, to one; where there are fewer than N, some have none.
+    """
+    number, count = share or (1, 1)
+    first, last = (len(parts) * k // count for k in (number - 1, number))
+    return parts[first:last]
+
+
 def part_path(out, key):
     """Where the part with digest `key` of the output `out` lies until all parts are joined."""
     return out.with_name(f".{out.name}.parts") / f"{key[:24]}.h5"

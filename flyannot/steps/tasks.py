@@ -43,6 +43,18 @@ class Outcome:
 
 
 @dataclass(frozen=True)
+class Shares:
+    """How several processes, of several machines, make the parts of one output.
+
+    make : function of an Execution and (I, N) that makes the parts of the I-th of N shares
+    why : as that of the Task, by the header alone
+    """
+
+    make: Callable
+    why: Callable = lambda: ""
+
+
+@dataclass(frozen=True)
 class Task:
     """One output of a step.
 
@@ -53,6 +65,7 @@ class Task:
     up_to_date : function that returns the Outcome where nothing is to do
     is_replaced : whether another output of this kind may be replaced without `force`
     is_locked : whether the output is held against other runs meanwhile; else `make` does so
+    shares : `Shares` of an output that is joined from parts
     """
 
     path: Path
@@ -62,11 +75,22 @@ class Task:
     up_to_date: Callable | None = None
     is_replaced: bool = False
     is_locked: bool = True
+    shares: Shares | None = None
 
 
-def file_task(path, header, make, inputs, *, differ=None):
-    """The Task of an HDF5 file with that `flyannot.store.header.Header`; `differ` as `difference_of_headers`
-    takes it."""
+def file_task(path, header, make, inputs, *, differ=None, make_share=None):
+    """The Task of an HDF5 file.
+
+    Parameters
+    ----------
+    header : its `flyannot.store.header.Header`, or a function that makes it when it is needed
+    differ : as `difference_of_headers` takes it
+    make_share : as that of `Shares`
+    """
+
+    def why(**how):
+        wanted = header() if callable(header) else header
+        return _why_not_hdf5(path) or difference_of_headers(path, wanted, differ, **how)
 
     def found():
         with open_stored(path) as stored:
@@ -74,10 +98,11 @@ def file_task(path, header, make, inputs, *, differ=None):
 
     return Task(
         path,
-        lambda: _why_not_hdf5(path) or difference_of_headers(path, header, differ),
+        why,
         make,
         tuple(inputs),
         found,
+        shares=make_share and Shares(make_share, lambda: why(is_verified=False)),
     )
 
 
@@ -116,6 +141,29 @@ def carry_out(task, execution):
             if error.is_full:  # what would be continued from takes the space that is wanted
                 drop_parts(task.path)
             raise
+
+
+def carry_out_share(task, share, execution):
+    """Make the parts of the I-th of N shares of the output of a task; `carry_out` then joins those of all.
+
+    Nothing is made where the output is up to date.  Returns whether anything was to do.
+
+    Raises
+    ------
+    InputError
+        If the output is not joined from parts, or is one of the inputs.
+    LockedError
+        If another run is making that share.
+    """
+    number, count = share
+    if task.shares is None:
+        raise InputError(f"{task.path} is made in one piece", fix="leave out --share")
+    _keep_apart(task.path, task.inputs)
+    with locked_output(task.path.with_name(f"{task.path.name}.{number}-of-{count}")):
+        if task.path.exists() and not task.shares.why():
+            return False
+        task.shares.make(execution, share)
+        return True
 
 
 def _keep_apart(out, inputs):
