@@ -25,8 +25,8 @@ from dataclasses import dataclass
 import numpy as np
 
 from flyannot.classifiers.inner_choice import choose_held_out, inner_folds
+from flyannot.classifiers.own_basis import inner_products, weights_of_rows
 from flyannot.classifiers.scorer import LinearScorer
-from flyannot.classifiers.unit_rows import COLUMNS
 
 ALPHAS = (2.0, 1.0, 0.3, 5.0, 10.0, 30.0)  # the preferred first
 SHARES = (0.3, 0.0, 0.15, 0.5)
@@ -52,7 +52,8 @@ class CoupledRidge(LinearScorer):
     def fit(cls, X, Y, genes, *, rng, options):
         """As `flyannot.classifiers.scorer.Scorer.fit`; alpha and share are chosen within the inner folds."""
         folds = inner_folds(genes, options.n_folds, rng)
-        mean, products = _inner_products(X)
+        mean = X.mean(axis=0, dtype=np.float64)
+        products = inner_products(X, mean=mean, n_threads=options.n_threads)
         unmixed = _held_out_values(products, Y.astype(float), folds, ALPHAS)
         candidates = [_mixed_held_out(H / _spread(H), Y, folds, share) for H in unmixed for share in SHARES]
         chosen, held_out = choose_held_out(candidates, Y, folds, margin=MARGIN)
@@ -64,16 +65,6 @@ class CoupledRidge(LinearScorer):
         weights, intercept = mixing.T @ (weights / scale[:, None]), mixing.T @ (intercept / scale)
         options.on_terms(Y.shape[1])
         return cls(weights, intercept, mixing, np.array([alpha]), np.array([share])), held_out
-
-
-def _inner_products(X):
-    """The mean row, and the inner products of the centred rows, summed over blocks of columns."""
-    mean, products = X.mean(axis=0, dtype=np.float64), np.zeros((len(X), len(X)))
-    for start in range(0, X.shape[1], COLUMNS):
-        columns = slice(start, start + COLUMNS)
-        centred = X[:, columns] - mean[columns]
-        products += centred @ centred.T
-    return mean, products
 
 
 def _held_out_values(products, Y, folds, alphas):
@@ -92,23 +83,34 @@ def _held_out_values(products, Y, folds, alphas):
 def _dual_of(products, Y):
     """A function of alpha: A such that the centred rows' A^T X is W; the columns of A sum to 0.
 
-    One eigendecomposition serves every alpha.
+    `products`, of rows that are centred elsewhere, is overwritten.
     """
-    n = len(products)
-    centring = np.eye(n) - 1 / n
-    values, vectors = np.linalg.eigh(centring @ products @ centring)
-    values, scale = np.maximum(values, 0), max(np.trace(centring @ products) / n, np.finfo(float).tiny)
-    projected = vectors.T @ (Y - Y.mean(axis=0))
-    return lambda alpha: centring @ (vectors @ (projected / (values + alpha * scale)[:, None]))
+    from scipy.linalg import cho_factor, cho_solve
+
+    _centre(products)
+    scale = max(np.trace(products) / len(products), np.finfo(float).tiny)
+    centred = Y - Y.mean(axis=0)
+
+    def dual(alpha):
+        regularised = products.copy()
+        regularised.flat[:: len(products) + 1] += alpha * scale
+        factor = cho_factor(regularised.T, lower=True, overwrite_a=True, check_finite=False)
+        found = cho_solve(factor, centred, check_finite=False)
+        return found - found.mean(axis=0)
+
+    return dual
+
+
+def _centre(products):
+    """Inner products of rows become those of the rows less their mean, in place."""
+    means = products.mean(axis=0)
+    products -= means
+    products -= (means - means.mean())[:, None]
 
 
 def _fit(X, Y, mean, products, alpha):
     """weights (n_terms, n_features) and intercept (n_terms,) of the ridge regression on all rows."""
-    A = _dual_of(products, Y)(alpha)
-    weights = np.empty((Y.shape[1], X.shape[1]))
-    for start in range(0, X.shape[1], COLUMNS):
-        columns = slice(start, start + COLUMNS)
-        weights[:, columns] = A.T @ (X[:, columns] - mean[columns])
+    weights = weights_of_rows(_dual_of(products, Y)(alpha).T, X, mean)
     return weights, -weights @ mean
 
 

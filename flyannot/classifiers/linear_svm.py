@@ -10,8 +10,8 @@ the features are centred on the training rows and divided by one number, the roo
 of the centred rows; both are folded back into the weights.
 
 The problem sees the rows through their inner products only.  With fewer rows than features the rows
-are written in an orthonormal basis of their own span (X^T = Q R; the rows of R^T are the coordinates)
-once for all terms and all C, and w = Q a is the same minimiser at a fraction of the cost.
+are written in an orthonormal basis of their own span (`flyannot.classifiers.own_basis`) once for all terms
+and all C: the same minimiser at a fraction of the cost.
 
 C is chosen for each term by inner folds of the term's own: its positive genes are spread evenly.
 """
@@ -25,6 +25,7 @@ import numpy as np
 from flyannot.classifiers.folds import stratified_gene_folds
 from flyannot.classifiers.inner_choice import choose_held_out
 from flyannot.classifiers.liblinear import fit_liblinear, liblinear_bytes
+from flyannot.classifiers.own_basis import COLUMNS, OwnBasis, inner_products, weights_of_rows
 from flyannot.classifiers.scorer import HeldOut, LinearScorer
 from flyannot.runtime.memory import require_bytes
 
@@ -44,7 +45,7 @@ class LinearSvm(LinearScorer):
         """As `flyannot.classifiers.scorer.Scorer.fit`; a term's folds do not depend on the other terms."""
         _check_memory(X.shape[0], X.shape[1], Y.shape[1], options.n_threads)
         seed = int(rng.integers(2**63))
-        coordinates, back = _own_basis(X)
+        coordinates, back = _coordinates(X, options.n_threads)
         train = partial(_train_term, coordinates, genes=genes, seed=seed, n_folds=options.n_folds)
         pool, trained = ThreadPoolExecutor(options.n_threads), []  # liblinear releases the interpreter
         try:
@@ -53,20 +54,19 @@ class LinearSvm(LinearScorer):
                 options.on_terms(1)
         finally:
             pool.shutdown(wait=False, cancel_futures=True)  # a signal does not wait for liblinear
-        weights, intercept = zip(*(back(*one[:2]) for one in trained))
+        weights, intercept = back(*(np.array([one[k] for one in trained]) for k in (0, 1)))
         C = [one[2] for one in trained]
         held_out = (np.hstack(arrays) for arrays in zip(*(vars(one[3]).values() for one in trained)))
-        return cls(np.array(weights), np.array(intercept), np.array(C)), HeldOut(*held_out)
+        return cls(weights, intercept, np.array(C)), HeldOut(*held_out)
 
 
 def training_bytes(n_rows, n_features, n_terms, n_threads=1):
-    """Memory that fitting needs beyond its arguments: the centred copy of the features, which becomes the
-    basis, the coordinates, the weights, and for every thread the rows of a fold and liblinear's own copy of
-    them."""
+    """Memory that fitting needs beyond its arguments: the coordinates and what they are made of, the weights,
+    and for every thread the rows of a fold and liblinear's own copy of them."""
     rank = min(n_rows, n_features)
-    coordinates = 16 * n_rows * rank if n_rows < n_features else 0
+    coordinates = 8 * n_rows * (n_rows + rank + COLUMNS if _is_wide(n_rows, n_features) else rank)
     weights = 16 * n_terms * n_features
-    return 8 * n_rows * n_features + coordinates + weights + n_threads * liblinear_bytes(n_rows, rank)
+    return coordinates + weights + n_threads * liblinear_bytes(n_rows, rank)
 
 
 def _check_memory(n_rows, n_features, n_terms, n_threads):
@@ -79,22 +79,30 @@ def _check_memory(n_rows, n_features, n_terms, n_threads):
     )
 
 
-def _own_basis(X):
-    """Coordinates of the centred, scaled rows, and the way of a model back to the features."""
-    from scipy.linalg import qr
+def _is_wide(n_rows, n_features):
+    """Whether a basis of their own has fewer numbers: it is triangular, and liblinear skips the zeros."""
+    return n_rows < 2 * n_features
 
+
+def _coordinates(X, n_threads):
+    """Coordinates of the centred, scaled rows, and the way of models back to the features."""
     mean = X.mean(axis=0, dtype=np.float64)
-    centred = X - mean
-    scale = np.sqrt(np.einsum("ij,ij->", centred, centred) / len(X)) or 1.0
-    centred /= scale
-    coordinates, Q = centred, None
-    if len(X) < X.shape[1]:
-        Q, R = qr(centred.T, overwrite_a=True, mode="economic", check_finite=False)  # Q lies in `centred`
-        coordinates = np.ascontiguousarray(R.T)  # triangular: liblinear skips the zeros
+    if _is_wide(*X.shape):
+        K = inner_products(X, mean=mean, n_threads=n_threads)
+        scale = np.sqrt(np.trace(K) / len(X)) or 1.0
+        K /= scale**2
+        basis = OwnBasis.of_products(K)
+        coordinates = basis.coordinates
+    else:
+        basis, coordinates = None, X - mean
+        scale = np.sqrt(np.einsum("ij,ij->", coordinates, coordinates) / len(X)) or 1.0
+        coordinates /= scale
 
     def back(weights, intercept):
-        weights = (weights if Q is None else Q @ weights) / scale
-        return weights, intercept - weights @ mean
+        if basis is not None:
+            weights = weights_of_rows(basis.of_rows(weights) / scale, X, mean)
+        weights = weights / scale
+        return weights, intercept - np.array([one @ mean for one in weights])
 
     return coordinates, back
 

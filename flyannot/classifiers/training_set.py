@@ -1,10 +1,13 @@
 """What a classifier is trained or evaluated on: feature vectors and terms of the annotated groups."""
 
-from dataclasses import dataclass, replace
+from collections.abc import Callable
+from dataclasses import dataclass, field, replace
 
 import numpy as np
 
-from flyannot.features.groups import Groups, group_features, groups_of, mean_features, normalise_features
+from flyannot.classifiers import CLASSIFIERS
+from flyannot.classifiers.group_rows import GroupRows
+from flyannot.features.groups import Groups, HeldFeatures, groups_of
 from flyannot.runtime.short_repr import short_repr
 
 
@@ -26,9 +29,14 @@ class LabelledRows:
 
 @dataclass(frozen=True, kw_only=True)
 class TrainingSet(LabelledRows):
-    """The annotated `groups` of a stage range as rows."""
+    """The annotated `groups` of a stage range as rows.
+
+    Rows that are fewer than their features are written in a basis of their own where a linear method is to
+    learn from them (`flyannot.classifiers.own_basis`); `in_features` makes its models those of features.
+    """
 
     groups: Groups
+    in_features: Callable = field(default=lambda scorer: scorer, repr=False)
 
     __repr__ = short_repr
 
@@ -44,19 +52,54 @@ class TrainingSet(LabelledRows):
         )  # fmt: skip
 
 
+@dataclass(frozen=True, kw_only=True)
+class CuratedGroups:
+    """What is known of the annotated groups of a stage range, but for their features: as of `TrainingSet`."""
+
+    Y: np.ndarray
+    terms: list
+    reasons: list
+    groups: Groups
+
+    __repr__ = short_repr
+
+    def __len__(self):
+        return len(self.groups)
+
+    def training_set(self, features, options, n_threads=1):
+        """With their features, which are read.
+
+        Parameters
+        ----------
+        features : of images, (n_images, n_features), as `flyannot.features.groups.pooled_columns` takes them
+        options : flyannot.classifiers.options.ClassifyOptions
+        """
+        rows = GroupRows(features, self.groups, options)
+        in_features = {}
+        if CLASSIFIERS[options.method].is_linear and 0 < len(self) < features.shape[1]:
+            basis, lengths = rows.own_basis(n_threads)
+            X = basis.coordinates
+            in_features = {"in_features": lambda scorer: rows.in_features(scorer, basis, lengths)}
+        else:
+            X = rows.whole()
+        return TrainingSet(
+            X=X, Y=self.Y, genes=self.groups.gene_ids, terms=self.terms, reasons=self.reasons,
+            groups=self.groups, **in_features,
+        )  # fmt: skip
+
+
 def training_rows(features, groups, options):
     """Groups as the model sees them, (n_groups, n_features), by `ClassifyOptions`' scheme and
     normalisation."""
-    pooled = group_features if options.scheme == "group" else mean_features
-    return normalise_features(pooled(features, groups), options.normalisation)
+    return GroupRows(HeldFeatures(features), groups, options).whole()
 
 
-def training_set(columns, features, annotations, stage_range, options):
+def curated_groups(columns, annotations, stage_range, options):
     """The annotated groups of one stage range.
 
     Parameters
     ----------
-    columns, features : image columns and features (n_images, n_features), as `read_features` returns
+    columns : image columns, as `flyannot.store.features.StoredFeatures` has them
     annotations : flyannot.dataset.folder.Annotations
     stage_range : str
     options : flyannot.classifiers.options.ClassifyOptions
@@ -66,8 +109,7 @@ def training_set(columns, features, annotations, stage_range, options):
     truth = np.array([[t in carries for t in terms] for carries in carried], bool)
     truth = truth.reshape(len(groups), len(terms))
     reasons = [_left_out(t, n, options) for t, n in zip(terms, truth.sum(axis=0))]
-    X = training_rows(features, groups, options)
-    return TrainingSet(X=X, Y=truth, genes=groups.gene_ids, terms=terms, reasons=reasons, groups=groups)
+    return CuratedGroups(Y=truth, terms=terms, reasons=reasons, groups=groups)
 
 
 def annotated_groups(groups, annotations, stage_range):

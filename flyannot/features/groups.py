@@ -53,16 +53,68 @@ def groups_of(columns):
 
 def group_features(features, groups):
     """The features of every group, exactly those of all its patches together: (n_groups, n_features)."""
-    return _of_groups([features[rows].max(axis=0) for rows in groups.rows], features)
+    return pooled_columns(HeldFeatures(features), groups, slice(None), "group")
 
 
 def mean_features(features, groups):
     """The mean of the features of every group's images: (n_groups, n_features)."""
-    return _of_groups([features[rows].mean(axis=0, dtype=np.float64) for rows in groups.rows], features)
+    return pooled_columns(HeldFeatures(features), groups, slice(None), "mean")
 
 
-def _of_groups(rows, features):
-    return np.array(rows, features.dtype).reshape(len(rows), features.shape[1])
+class HeldFeatures:
+    """Features of images that lie in memory, as `pooled_columns` reads those of files."""
+
+    def __init__(self, features):
+        self._features, self.shape, self.dtype = features, features.shape, features.dtype
+
+    def blocks(self, columns):
+        """The number of the first image and the wanted columns of some images, block after block."""
+        yield 0, self._features[:, columns]
+
+
+def pooled_columns(features, groups, columns, scheme):
+    """Some columns of the feature vectors of groups, pooled as the images are read.
+
+    Parameters
+    ----------
+    features : what has `shape` (n_images, n_features), `dtype` and `blocks(columns)`, as `HeldFeatures` has
+    groups : Groups
+    columns : slice, of the features
+    scheme : "group", the largest of each feature over a group's images, or "mean"
+
+    Returns
+    -------
+    pooled : array (n_groups, n_columns) of the type of the features
+    """
+    of_image = np.full(features.shape[0], -1)
+    for g, rows in enumerate(groups.rows):
+        of_image[rows] = g
+    pooled = np.zeros((len(groups), len(range(features.shape[1])[columns])), features.dtype)
+    take = _largest_of_images if scheme == "group" else _mean_of_images
+    take(pooled, groups, ((of_image[i], row) for i, row in _rows(features, columns) if of_image[i] >= 0))
+    return pooled
+
+
+def _rows(features, columns):
+    for first, block in features.blocks(columns):
+        yield from enumerate(block, first)
+
+
+def _largest_of_images(pooled, groups, rows):
+    is_open = np.zeros(len(pooled), bool)
+    for g, row in rows:
+        pooled[g] = np.maximum(pooled[g], row) if is_open[g] else row
+        is_open[g] = True
+
+
+def _mean_of_images(pooled, groups, rows):
+    """In float64, of those groups alone that wait for more of their images."""
+    waiting, sums = [len(mine) for mine in groups.rows], {}
+    for g, row in rows:
+        sums[g] = sums[g] + row if g in sums else row.astype(np.float64)
+        waiting[g] -= 1
+        if not waiting[g]:
+            pooled[g] = sums.pop(g) / len(groups.rows[g])
 
 
 def normalise_features(X, normalisation):

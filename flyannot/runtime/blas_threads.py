@@ -7,7 +7,12 @@ from threadpoolctl import ThreadpoolController
 
 
 def one_blas_thread():
-    """A context in which all BLAS libraries that are loaded run on the calling thread alone."""
+    """A context in which BLAS runs on the calling thread alone, that of numpy and SciPy's own.
+
+    SciPy's must be loaded before it can be held.
+    """
+    import scipy.linalg  # noqa: F401
+
     return _libraries(len(sys.modules)).limit(limits=1)
 
 

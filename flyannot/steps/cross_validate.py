@@ -7,10 +7,11 @@ import numpy as np
 
 from flyannot.classifiers.cross_validation import cross_validate, joined_outcomes
 from flyannot.classifiers.folds import folds_of_genes
-from flyannot.classifiers.training_set import training_set
+from flyannot.classifiers.training_set import curated_groups
 from flyannot.dataset.coverage import notes_on_columns
 from flyannot.dataset.folder import read_images
 from flyannot.dataset.selection import select_images
+from flyannot.features.groups import HeldFeatures
 from flyannot.features.pixel_baseline import pixel_features
 from flyannot.scores.group_outcomes import group_outcomes
 from flyannot.scores.metrics import evaluate
@@ -18,20 +19,12 @@ from flyannot.stage_ranges import STAGE_RANGES, rng_for
 from flyannot.steps.count import Count, no_progress
 from flyannot.steps.curated_terms import is_synthetic
 from flyannot.steps.extract import image_columns, in_order
-from flyannot.steps.inputs import chosen_stage_ranges, open_all
-from flyannot.store.features import read_features
 
 log = logging.getLogger("flyannot")
 
 
-def read_feature_files(paths, stage_ranges):
-    """Columns and features by stage range."""
-    with open_all(paths, "features") as files:
-        return {s: read_features(files, s) for s in chosen_stage_ranges(files, stage_ranges)}
-
-
 def read_pixels(data_set, stage_ranges, grid):
-    """As `read_feature_files`, of the grey levels of images."""
+    """The grey levels of images: columns and features by stage range."""
     images = select_images(in_order(read_images(data_set)), stage_ranges=stage_ranges or ())
     loaded = {}
     for s in STAGE_RANGES:
@@ -39,7 +32,7 @@ def read_pixels(data_set, stage_ranges, grid):
         if mine:
             X = pixel_features([image.path for image in mine], grid)
             columns = image_columns(mine) | {"source": [image.source for image in mine]}
-            loaded[s] = columns, X
+            loaded[s] = columns, HeldFeatures(X)
     return loaded
 
 
@@ -48,7 +41,8 @@ def cross_validate_features(loaded, annotations, options, evaluation, *, seed, j
 
     Parameters
     ----------
-    loaded : dict, stage range -> (columns, features)
+    loaded : dict, stage range -> (image columns, features as
+        `flyannot.features.groups.pooled_columns` takes them); the features of one at a time are looked at
     annotations : flyannot.dataset.folder.Annotations
     options : flyannot.classifiers.options.ClassifyOptions
     evaluation : flyannot.steps.options.EvaluateOptions
@@ -59,26 +53,28 @@ def cross_validate_features(loaded, annotations, options, evaluation, *, seed, j
     result : dict, as `flyannot.scores.metrics.evaluate` returns, with `notes`, `synthetic` and `evaluated`;
         None if no gene is annotated
     """
-    sets = {
-        s: training_set(columns, features, annotations, s, options)
-        for s, (columns, features) in loaded.items()
-    }
-    sets = {s: found for s, found in sets.items() if len(found)}
+    curated = {s: curated_groups(columns, annotations, s, options) for s, (columns, _) in loaded.items()}
+    curated = {s: found for s, found in curated.items() if len(found)}
     covered = notes_on_columns({s: columns for s, (columns, _) in loaded.items()}, annotations)
-    if not sets:
+    if not curated:
         for note in covered:
             log.info("note: %s", note)
         return None
-    genes = sorted({gene for found in sets.values() for gene in found.genes})
+    genes = sorted({gene for found in curated.values() for gene in found.groups.gene_ids})
     if len(genes) < evaluation.folds:
-        sets, folds, validate = _without_any(sets, evaluation.folds), dict.fromkeys(genes, 0), _plain
+        curated, folds, validate = _without_any(curated, evaluation.folds), dict.fromkeys(genes, 0), _plain
     else:
         folds = folds_of_genes(genes, evaluation.folds, np.random.default_rng(seed))
         validate = _nested if evaluation.nested else _plain
-    n_terms = sum(len(found.terms) for found in sets.values()) * evaluation.folds
+    n_terms = sum(len(found.terms) for found in curated.values()) * evaluation.folds
     count = Count(progress, n_terms * (evaluation.folds if evaluation.nested else 1), "term")
     fit_options = options.fit_options(jobs, on_terms=count.add)
-    outcomes, members = validate(sets, folds, options.method, fit_options, seed=seed)
+    outcomes, evaluated = {}, {}
+    for s, found in curated.items():
+        rows = found.training_set(loaded[s][1], options, jobs)
+        outcomes[s], members = validate(rows, s, folds, options.method, fit_options, seed=seed)
+        names = [[column[g] for g in members] for column in (found.groups.name, rows.genes)]
+        evaluated[s] = group_outcomes(outcomes[s], *names)
     count.finish()
     how = "nested: within the training genes of each fold of a" if evaluation.nested else "a"
     notes = [
@@ -86,42 +82,32 @@ def cross_validate_features(loaded, annotations, options, evaluation, *, seed, j
         f"{len(genes)} genes",
         *covered,
     ]
-    evaluated = {
-        s: group_outcomes(
-            o, [sets[s].groups.name[g] for g in members[s]], [sets[s].genes[g] for g in members[s]]
-        )
-        for s, o in outcomes.items()
-    }
     more = {"notes": notes, "synthetic": is_synthetic(c for c, _ in loaded.values()), "evaluated": evaluated}
     return evaluate(outcomes) | more
 
 
-def _without_any(sets, n_folds):
+def _without_any(curated, n_folds):
     """The same with a reason for every term: there are fewer genes than folds."""
     too_few = f"not evaluable: fewer genes than {n_folds} folds"
-    return {s: replace(one, reasons=[why or too_few for why in one.reasons]) for s, one in sets.items()}
+    return {s: replace(one, reasons=[why or too_few for why in one.reasons]) for s, one in curated.items()}
 
 
-def _plain(sets, folds, method, options, *, seed):
-    """The outcome of every stage range, and the numbers of its groups in the outcome's order."""
-    outcomes = {
-        s: cross_validate(found, folds=folds, rng=rng_for(seed, s), method=method, options=options)
-        for s, found in sets.items()
-    }
-    return outcomes, {s: np.arange(len(found.groups)) for s, found in sets.items()}
+def _plain(rows, stage_range, folds, method, options, *, seed):
+    """The outcome of a stage range, and the numbers of its groups in the outcome's order."""
+    rng = rng_for(seed, stage_range)
+    outcome = cross_validate(rows, folds=folds, rng=rng, method=method, options=options)
+    return outcome, np.arange(len(rows))
 
 
-def _nested(sets, folds, method, options, *, seed):
+def _nested(rows, stage_range, folds, method, options, *, seed):
     """As `_plain`, once within the training genes of every fold; the genes of the fold take no part."""
-    parts, members = {s: [] for s in sets}, {s: [] for s in sets}
-    n_folds = max(folds.values()) + 1
+    parts, members, n_folds = [], [], max(folds.values()) + 1
+    number = {name: g for g, name in enumerate(rows.groups.name)}
     for fold in range(n_folds):
         training = [gene for gene, of_gene in folds.items() if of_gene != fold]
         inner = folds_of_genes(training, n_folds, np.random.default_rng([seed, fold]))
-        inside = {s: found.of_genes(inner) for s, found in sets.items()}
-        inside = {s: found for s, found in inside.items() if len(found)}
-        outcomes, _ = _plain(inside, inner, method, options, seed=seed)
-        for s, outcome in outcomes.items():
-            parts[s].append(outcome)
-            members[s] += [sets[s].groups.name.index(name) for name in inside[s].groups.name]
-    return {s: joined_outcomes(found) for s, found in parts.items() if found}, members
+        inside = rows.of_genes(inner)
+        if len(inside):
+            parts.append(_plain(inside, stage_range, inner, method, options, seed=seed)[0])
+            members += [number[name] for name in inside.groups.name]
+    return joined_outcomes(parts), members

@@ -1,6 +1,7 @@
 """How good are the terms?  Scores of features or of predictions, kept in a JSON file."""
 
 import json
+from contextlib import ExitStack
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -13,14 +14,15 @@ from flyannot.runtime.digest import digest_of_file, digest_of_json, has_own_dige
 from flyannot.scores.bootstrap import with_confidence
 from flyannot.scores.group_outcomes import scores_json
 from flyannot.steps.count import no_progress
-from flyannot.steps.cross_validate import cross_validate_features, read_feature_files, read_pixels
+from flyannot.steps.cross_validate import cross_validate_features, read_pixels
 from flyannot.steps.curated_terms import curated_annotations_of
 from flyannot.steps.extract import identity_of_extract, in_order
 from flyannot.steps.file_options import classify_options
-from flyannot.steps.inputs import require_known_terms
+from flyannot.steps.inputs import chosen_stage_ranges, open_all, require_known_terms
 from flyannot.steps.options import EvaluateOptions
 from flyannot.steps.score_predictions import score_predictions
 from flyannot.steps.tasks import Outcome, Task
+from flyannot.store.features import StoredFeatures
 from flyannot.store.reading import kind_of_file, open_stored
 from flyannot.store.writing import option_changes
 
@@ -96,9 +98,13 @@ def evaluate_files(evaluation, jobs=1, progress=no_progress):
     if is_predictions:
         result = score_predictions(paths[0], annotations, classify.exclude_terms, evaluation.stage_ranges)
     else:
-        with one_blas_thread():
+        with ExitStack() as stack:
+            stack.enter_context(one_blas_thread())
             if options.pixels is None:
-                loaded = read_feature_files(paths, evaluation.stage_ranges)
+                files = stack.enter_context(open_all(paths, "features"))
+                chosen = chosen_stage_ranges(files, evaluation.stage_ranges)
+                features = {s: StoredFeatures(files, s) for s in chosen}
+                loaded = {s: (one.columns, one) for s, one in features.items()}
             else:
                 loaded = read_pixels(paths[0], evaluation.stage_ranges, options.pixels)
             result = cross_validate_features(

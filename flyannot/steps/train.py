@@ -2,10 +2,10 @@
 
 import logging
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from flyannot.classifiers.model import Model, fit_model, model_of_no_terms, untrainable
-from flyannot.classifiers.training_set import training_set
+from flyannot.classifiers.training_set import curated_groups
 from flyannot.dataset.coverage import notes_on_columns
 from flyannot.dataset.folder import annotations_table, read_annotations
 from flyannot.errors import InputError
@@ -17,7 +17,7 @@ from flyannot.steps.inputs import chosen_stage_ranges, digests_of, open_all, req
 from flyannot.steps.learned_terms import terms_of_model, weak_terms
 from flyannot.steps.tasks import Outcome, carry_out, file_task
 from flyannot.store.dictionary import read_dictionary
-from flyannot.store.features import read_features
+from flyannot.store.features import StoredFeatures
 from flyannot.store.header import Header
 from flyannot.store.model import write_model
 from flyannot.store.writing import create_stored
@@ -96,32 +96,29 @@ def train_task(paths, annotations_csv, out, options, *, seed=0, stage_ranges=Non
 
 
 def _train(files, annotations, stage_ranges, options, rng_of: Callable, execution):
-    """Stage range -> _Trained."""
-    loaded = {s: read_features(files, s) for s in stage_ranges}
-    for note in notes_on_columns({s: columns for s, (columns, _) in loaded.items()}, annotations):
+    """Stage range -> _Trained; the features of one stage range at a time are looked at."""
+    features = {s: StoredFeatures(files, s) for s in stage_ranges}
+    for note in notes_on_columns({s: one.columns for s, one in features.items()}, annotations):
         log.info("note: %s", note)
+    curated = {s: curated_groups(one.columns, annotations, s, options) for s, one in features.items()}
+    count = Count(execution.progress, sum(len(found.terms) for found in curated.values()), "term")
+    fit_options = options.fit_options(execution.jobs, on_terms=count.add)
     with one_blas_thread():
-        sets = {
-            s: training_set(columns, features, annotations, s, options)
-            for s, (columns, features) in loaded.items()
-        }
-        count = Count(execution.progress, sum(len(found.terms) for found in sets.values()), "term")
-        fit_options = options.fit_options(execution.jobs, on_terms=count.add)
         trained = {
-            s: _train_stage_range(found, options.method, fit_options, rng_of(s)) for s, found in sets.items()
+            s: _train_stage_range(found, features[s], options, fit_options, rng_of(s))
+            for s, found in curated.items()
         }
-        count.finish()
+    count.finish()
     return trained
 
 
-def _train_stage_range(found, method, options, rng):
-    kept = [
-        j for j, why in enumerate(found.reasons) if not why and not untrainable(found.Y[:, j], found.genes)
-    ]
-    genes = frozenset(found.genes)
+def _train_stage_range(curated, features, options, fit_options, rng):
+    genes = curated.groups.gene_ids
+    kept = [j for j, why in enumerate(curated.reasons) if not why and not untrainable(curated.Y[:, j], genes)]
     if not kept:
-        return _Trained([], model_of_no_terms(found.X.shape[1]), genes)
-    options.on_terms(len(found.terms) - len(kept))
-    terms, Y = [found.terms[j] for j in kept], found.Y[:, kept]
-    model = fit_model(method, found.X, Y, found.genes, rng=rng, options=options)
-    return _Trained(terms, model, genes)
+        return _Trained([], model_of_no_terms(features.shape[1]), frozenset(genes))
+    fit_options.on_terms(len(curated.terms) - len(kept))
+    rows = curated.training_set(features, options, fit_options.n_threads)
+    model = fit_model(options.method, rows.X, rows.Y[:, kept], rows.genes, rng=rng, options=fit_options)
+    model = replace(model, scorer=rows.in_features(model.scorer))
+    return _Trained([curated.terms[j] for j in kept], model, frozenset(genes))

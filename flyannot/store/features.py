@@ -22,21 +22,54 @@ def write_features(file, stage_range, columns, pooled, D):
     write_array(group, "content", np.stack(digests))
 
 
-def read_features(files, stage_range):
-    """Image columns and features (n_images, n_features) of all `files`.
+class StoredFeatures:
+    """The features of all images of a stage range, (n_images, n_features), in one or more open files.
+
+    They stay there: `blocks` reads some megabytes at a time.  `columns` are the image columns.
 
     Raises
     ------
     DataError
-        If two were pooled with different dictionaries.
+        If two files were pooled with different dictionaries.
     """
-    holding = [stored for stored in files if stage_range in stored.stage_ranges]
-    _check_dictionary(holding, stage_range)
-    columns = [read_image_columns(stored, stage_range) for stored in holding]
-    return (
-        {name: [value for part in columns for value in part[name]] for name in columns[0]},
-        np.concatenate([rows for one in holding for rows, _ in one.blocks_of_images(stage_range)]),
-    )
+
+    def __init__(self, files, stage_range):
+        self._files = [stored for stored in files if stage_range in stored.stage_ranges]
+        self._stage_range, self._is_checked = stage_range, False
+        _check_dictionary(self._files, stage_range)
+        parts = [read_image_columns(stored, stage_range) for stored in self._files]
+        self.columns = {name: [value for part in parts for value in part[name]] for name in parts[0]}
+        first = self._files[0].group(stage_range)["features"]
+        self.shape, self.dtype = (len(self.columns["image"]), first.shape[1]), first.dtype
+
+    def __len__(self):
+        return self.shape[0]
+
+    def blocks(self, columns=slice(None)):
+        """The number of the first image and the wanted columns of some images, block after block.
+
+        The first reading compares every image with its digest; those after it have the checksums of HDF5.
+        """
+        first = 0
+        for stored in self._files:
+            for rows in self._blocks_of(stored, columns):
+                yield first, rows
+                first += len(rows)
+        self._is_checked = True
+
+    def _blocks_of(self, stored, columns):
+        if not self._is_checked:
+            return (rows[:, columns] for rows, _ in stored.blocks_of_images(self._stage_range))
+        return stored.blocks_of_rows(self._stage_range, "features", columns)
+
+
+def read_features(files, stage_range):
+    """Image columns and features (n_images, n_features) of all `files`, as `StoredFeatures` reads them."""
+    found = StoredFeatures(files, stage_range)
+    features = np.empty(found.shape, found.dtype)
+    for first, rows in found.blocks():
+        features[first : first + len(rows)] = rows
+    return found.columns, features
 
 
 def read_features_of_image(stored, stage_range, index):

@@ -50,10 +50,12 @@ class Stored:
             )
         return self._file[stage_range]
 
-    def array(self, stage_range, name, start=0, stop=None):
-        """The rows `start` to `stop` of one dataset; text comes back as a list of str."""
+    def array(self, stage_range, name, start=0, stop=None, *, columns=None):
+        """The rows `start` to `stop` of one dataset, or some of their columns; text comes back as a list of
+        str."""
+        chosen = slice(start, stop) if columns is None else (slice(start, stop), columns)
         with self._reading(stage_range, name):
-            values = self.group(stage_range)[name][start:stop]
+            values = self.group(stage_range)[name][chosen]
         if values.dtype.kind == "S":
             return [text.decode("utf-8", "replace") for text in values.tolist()]
         self._require_finite(values, stage_range, name)
@@ -107,6 +109,13 @@ class Stored:
             stop = int(np.searchsorted(ends, before + _BLOCK_BYTES // max(1, row_bytes), side="right"))
             yield self.images(stage_range, start, stop := max(stop, start + 1))
             start = stop
+
+    def blocks_of_rows(self, stage_range, name, columns):
+        """Some columns of a dataset, some megabytes of its rows at a time; compared with no digest."""
+        dataset = self.group(stage_range)[name]
+        n_rows = max(1, _BLOCK_BYTES // max(1, dataset.dtype.itemsize * dataset.shape[1]))
+        for start in range(0, len(dataset), n_rows):
+            yield self.array(stage_range, name, start, start + n_rows, columns=columns)
 
     def _first(self, stage_range, start, stop):
         """Where the rows of the images begin in the bulky datasets, and where the last one's end."""

@@ -8,11 +8,11 @@ from flyannot.classifiers.coupled_ridge import (
     ALPHAS,
     CoupledRidge,
     _held_out_values,
-    _inner_products,
     _mixed_held_out,
     _mixing,
     _spread,
 )
+from flyannot.classifiers.own_basis import inner_products
 from flyannot.classifiers.scorer import FitOptions
 from flyannot.scores.metrics import auc_within_folds
 
@@ -31,6 +31,10 @@ def fitted(X, Y, genes, rng):
     return CoupledRidge.fit(X, Y, genes, rng=rng, options=FitOptions())
 
 
+def centred_products(X):
+    return inner_products(X, mean=X.mean(axis=0))
+
+
 def plain_ridge(X, Y, alpha):
     """Weights and intercept as the definition reads, in the space of the features."""
     centred, level = X - X.mean(axis=0), Y.mean(axis=0)
@@ -42,7 +46,7 @@ def plain_ridge(X, Y, alpha):
 
 def test_held_out_values_are_those_of_ridge_regressions_without_the_fold(learnable):
     (X, Y, _), folds = learnable, np.arange(90) % 3
-    found = _held_out_values(_inner_products(X)[1], Y.astype(float), folds, ALPHAS)
+    found = _held_out_values(centred_products(X), Y.astype(float), folds, ALPHAS)
     for fold in range(3):
         out = folds == fold
         for alpha, values in zip(ALPHAS, found):
@@ -66,7 +70,7 @@ def test_a_fold_says_nothing_of_its_own_held_out_values(learnable, rng):
     (X, Y, _), folds = learnable, np.arange(90) % 3
     other = Y.copy()
     other[folds == 2] = ~other[folds == 2]
-    products = _inner_products(X)[1]
+    products = centred_products(X)
     before, after = (_held_out_values(products, y.astype(float), folds, [1.0])[0] for y in (Y, other))
     np.testing.assert_array_equal(before[folds == 2], after[folds == 2])
     assert (before[folds != 2] != after[folds != 2]).any()
@@ -130,6 +134,6 @@ def test_a_term_of_constant_value_stays_finite(rng):
 def test_the_scale_of_the_features_changes_no_held_out_value(learnable):
     (X, Y, _), folds = learnable, np.arange(90) % 3
     one, other = (
-        _held_out_values(_inner_products(x)[1], Y.astype(float), folds, ALPHAS) for x in (X, 2.0**-12 * X)
+        _held_out_values(centred_products(x), Y.astype(float), folds, ALPHAS) for x in (X, 2.0**-12 * X)
     )
     np.testing.assert_allclose(one, other, atol=1e-10)

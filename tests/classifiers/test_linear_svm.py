@@ -142,7 +142,10 @@ def test_training_is_refused_when_the_memory_does_not_suffice(rng, monkeypatch):
 
 def test_the_estimate_covers_at_least_the_copies_that_are_made():
     n, p, node = 500, 8000, 16
-    assert training_bytes(n, p, 1) > 8 * n * p + 2 * 8 * n * n + (8 + node) * n * n
+    assert training_bytes(n, p, 1) > 2 * 8 * n * n + (8 + node) * n * n
+    assert (
+        training_bytes(n, 10 * p, 1) - training_bytes(n, p, 1) < 0.1 * 4 * n * 9 * p
+    )  # no copy of the features
     assert training_bytes(n, p, 1, 2) - training_bytes(n, p, 1) > (8 + node) * n * n
     assert training_bytes(p, n, 1) > (8 + node + 8) * n * p
 

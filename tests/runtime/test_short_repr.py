@@ -5,28 +5,27 @@ import pytest
 
 from flyannot import DenseSIFT, DictionaryLearning, SparseCoder
 from flyannot.classifiers.options import ClassifyOptions
-from flyannot.classifiers.training_set import training_set
+from flyannot.classifiers.training_set import curated_groups
 from flyannot.dataset.folder import read_annotations, read_images
 from flyannot.features.groups import groups_of
 from flyannot.runtime.short_repr import short_value
 from flyannot.scores.metrics import Outcome
 from flyannot.steps.loaded_model import load_model
-from flyannot.store.features import read_features
+from flyannot.store.features import StoredFeatures
 from flyannot.store.reading import open_stored
 
 
 def got_back(chain):
     """One of each kind of object, with what its repr must name."""
     with open_stored(chain.features) as stored:
-        columns, features = read_features([stored], "4-6")[:2]
+        features, options = StoredFeatures([stored], "4-6"), ClassifyOptions(min_groups=2)
+        columns, annotations = features.columns, read_annotations(chain.embryos)
+        curated = curated_groups(columns, annotations, "4-6", options)
         yield stored, "features file"
-    annotations = read_annotations(chain.embryos)
+        yield curated, "CuratedGroups(Y=<bool 24 x"
+        yield curated.training_set(features, options), "TrainingSet(X=<float64 24 x 24>"
     yield annotations, "items>"
     yield groups_of(columns), "Groups(name="
-    yield (
-        training_set(columns, features, annotations, "4-6", ClassifyOptions(min_groups=2)),
-        "TrainingSet(X=<float32 24 x 48>",
-    )
     with open_stored(chain.model) as stored:
         model = load_model(stored.path, stored.digest, "4-6").model
     yield model, "method='svm'"

@@ -1,0 +1,147 @@
+"""Training from features that stay in their files, against training on the whole array."""
+
+import numpy as np
+import pytest
+
+from flyannot.classifiers import group_rows
+from flyannot.classifiers.group_rows import GroupRows
+from flyannot.classifiers.model import fit_model
+from flyannot.classifiers.options import ClassifyOptions
+from flyannot.classifiers.scorer import FitOptions
+from flyannot.classifiers.training_set import curated_groups, training_rows
+from flyannot.dataset.folder import Annotations
+from flyannot.features.groups import HeldFeatures, group_features, groups_of, mean_features
+from flyannot.stage_ranges import rng_for
+from flyannot.steps.tasks import Execution
+from flyannot.steps.train import train
+from flyannot.store.features import write_features
+from flyannot.store.header import Header
+from flyannot.store.image_columns import IMAGE_COLUMNS
+from flyannot.store.model import read_method, read_terms
+from flyannot.store.reading import open_stored
+from flyannot.store.writing import create_stored
+
+GENES = [f"g{i:02d}" for i in range(60)]
+N_FEATURES = 700
+PER_GENE = (1, 3, 2)
+
+
+class Pooled:
+    def __init__(self, features):
+        self.features, self.winner = features, np.zeros(len(features), "i4")
+
+
+def columns_of(genes):
+    columns = {name: [""] * len(genes) for name in IMAGE_COLUMNS}
+    return columns | {"image": [f"{i}.png" for i in range(len(genes))], "gene": genes, "group": genes}
+
+
+@pytest.fixture(scope="module")
+def collection():
+    """Columns, features (n_images, n_features) and annotations; the images of a gene lie apart."""
+    rng = np.random.default_rng(3)
+    of_image = rng.permutation(np.repeat(np.arange(60), np.resize(PER_GENE, 60)))
+    hidden = rng.normal(size=(60, 3))
+    signal = hidden @ rng.normal(size=(3, N_FEATURES)) + 2 * rng.normal(size=(60, N_FEATURES))
+    X = np.maximum(signal[of_image] + rng.normal(size=(len(of_image), N_FEATURES)), 0).astype("f4")
+    terms = [frozenset(f"t{k}" for k in range(3) if one[k] > 0.3) or {"none"} for one in hidden]
+    annotations = Annotations({(g, "4-6"): t for g, t in zip(GENES, terms)}, {g: {g} for g in GENES})
+    return columns_of([GENES[i] for i in of_image]), X, annotations
+
+
+def written(path, collection, rows):
+    """A features file of some of the images."""
+    columns, X, _ = collection
+    with create_stored(path, Header("features", {"pool": {}}, {"descriptors": [path.name]})) as file:
+        mine = {name: [values[i] for i in rows] for name, values in columns.items()}
+        write_features(file, "4-6", mine, [Pooled(X[i]) for i in rows], np.eye(7, 128, dtype="f4"))
+    return path
+
+
+@pytest.fixture
+def table(collection, tmp_path):
+    terms = collection[2].terms_by_gene.items()
+    lines = ["gene,stage_range,term", *(f"{gene},4-6,{one}" for (gene, _), found in terms for one in found)]
+    (tmp_path / "annotations.csv").write_text("\n".join(lines) + "\n")
+    return tmp_path / "annotations.csv"
+
+
+def trained_on(paths, table, out, options, jobs=1):
+    """The terms and the weights of a model file."""
+    train(paths, table, out, options, Execution(jobs=jobs), seed=5)
+    with open_stored(out, "model") as stored:
+        assert read_method(stored, "4-6") == options.method
+        return read_terms(stored, "4-6"), stored.array("4-6", "model/scorer/weights")
+
+
+@pytest.mark.parametrize("method", ["svm", "coupled-ridge", "ridge"])
+@pytest.mark.parametrize("scheme", ["group", "mean"])
+def test_a_model_of_stored_features_is_that_of_the_whole_array(collection, tmp_path, table, method, scheme):
+    columns, X, annotations = collection
+    options = ClassifyOptions(method=method, scheme=scheme)
+    path = written(tmp_path / "f.h5", collection, range(len(X)))
+    terms, weights = trained_on([path], table, tmp_path / "m.h5", options)
+    groups = groups_of(columns)
+    rows = training_rows(X, groups, options)
+    Y = np.array([[t in annotations.terms_by_gene[g, "4-6"] for t in terms] for g in groups.gene_ids])
+    whole = fit_model(method, rows, Y, groups.gene_ids, rng=rng_for(5, "4-6"), options=options.fit_options(1))
+    values, expected = rows @ weights.T, rows @ whole.scorer.weights.T
+    assert np.abs(values - expected).max() < 2e-5 * np.abs(expected).max()
+    assert np.abs(weights - whole.scorer.weights).max() < 1e-4 * np.abs(weights).max()
+
+
+@pytest.mark.parametrize("method", ["svm", "coupled-ridge"])
+def test_neither_the_cut_into_files_nor_jobs_change_a_bit(collection, tmp_path, table, monkeypatch, method):
+    options, n = ClassifyOptions(method=method, scheme="mean"), len(collection[1])
+    whole = [written(tmp_path / "f.h5", collection, range(n))]
+    parts = [written(tmp_path / f"{i}.h5", collection, range(i, min(i + 40, n))) for i in range(0, n, 40)]
+    monkeypatch.setattr(group_rows, "_BLOCK_BYTES", 4 * len(GENES) * 111)  # seven blocks
+    one, *others = (
+        trained_on(paths, table, tmp_path / f"{name}.h5", options, jobs)[1]
+        for name, paths, jobs in (("a", whole, 1), ("b", parts, 1), ("c", whole, 2))
+    )
+    assert all(np.array_equal(one, other) for other in others)
+
+
+def test_products_that_add_up_over_blocks_are_those_of_the_whole(collection, monkeypatch):
+    columns, X, annotations = collection
+    monkeypatch.setattr(group_rows, "_BLOCK_BYTES", 4 * len(GENES) * 97)
+    for options in (ClassifyOptions(), ClassifyOptions(scheme="mean", normalisation="none")):
+        curated = curated_groups(columns, annotations, "4-6", options)
+        coordinates = curated.training_set(HeldFeatures(X), options).X
+        rows = training_rows(X, curated.groups, options).astype(float)
+        assert coordinates.shape == (len(GENES), len(GENES))
+        np.testing.assert_allclose(coordinates @ coordinates.T, rows @ rows.T, rtol=1e-5)
+
+
+def test_groups_are_pooled_alike_from_any_blocks_of_images(collection):
+    columns, X, _ = collection
+    groups = groups_of(columns)
+
+    class InBlocks(HeldFeatures):
+        def blocks(self, columns):
+            for first in range(0, len(X), 13):
+                yield first, X[first : first + 13, columns]
+
+    for scheme, pooled in (("group", group_features), ("mean", mean_features)):
+        options = ClassifyOptions(scheme=scheme, normalisation="none")
+        assert np.array_equal(GroupRows(InBlocks(X), groups, options).whole(), pooled(X, groups))
+    expected = [X[mine].mean(axis=0, dtype=np.float64).astype("f4") for mine in groups.rows]
+    assert np.array_equal(mean_features(X, groups), expected)
+    assert np.array_equal(group_features(X, groups), [X[mine].max(axis=0) for mine in groups.rows])
+
+
+@pytest.mark.parametrize("normalisation", ["l2", "none"])
+def test_rows_that_are_zero_or_equal_are_learned_from(rng, normalisation):
+    X = np.zeros((12, 40), "f4")
+    X[4:] = rng.random(40)
+    genes = GENES[:12]
+    terms = {(gene, "4-6"): frozenset(["t"] if i < 6 else ["other"]) for i, gene in enumerate(genes)}
+    options = ClassifyOptions(normalisation=normalisation)
+    annotations = Annotations(terms, {g: {g} for g in genes})
+    curated = curated_groups(columns_of(genes), annotations, "4-6", options)
+    rows = curated.training_set(HeldFeatures(X), options)
+    assert rows.X.shape == (12, 1)
+    model = fit_model("svm", rows.X, rows.Y, rows.genes, rng=rng, options=FitOptions())
+    found = rows.in_features(model.scorer).decision_values(training_rows(X, curated.groups, options))
+    np.testing.assert_allclose(found, model.decision_values(rows.X), atol=1e-6)
