@@ -31,11 +31,9 @@ def command(config, data_set, output, settings, dry_run):
         flyannot run configs/demo.toml --data-set embryos --output results --dry-run
     """
     from flyannot.report.build import report_task
-    from flyannot.scores.table import format_table
-    from flyannot.steps.configuration import read_configuration, write_record
-    from flyannot.steps.evaluate import read_scores
-    from flyannot.steps.nothing_evaluated import nothing_evaluated
-    from flyannot.steps.run import carry_out_all, plan_all, steps_of
+    from flyannot.runtime.atomic_file import locked_output
+    from flyannot.steps.configuration import RECORD, read_configuration
+    from flyannot.steps.run import plan_all, steps_of
     from flyannot.steps.run_checks import check_run
 
     configuration = read_configuration(config, data_set=data_set, output=output, settings=settings)
@@ -48,10 +46,26 @@ def command(config, data_set, output, settings, dry_run):
         else:
             log.info("all is up to date")
         return 0
+    with locked_output(configuration.output / RECORD):
+        return _carry_out(configuration, steps)
+
+
+def _carry_out(configuration, steps):
+    """Make all that is not up to date, and print the scores; the exit code."""
+    from flyannot.dataset.folder import read_images
+    from flyannot.scores.table import format_table
+    from flyannot.steps.configuration import write_record
+    from flyannot.steps.evaluate import read_scores
+    from flyannot.steps.failures import NAME
+    from flyannot.steps.nothing_evaluated import nothing_evaluated
+    from flyannot.steps.run import carry_out_all
+
     write_record(configuration)
     code, n_made, nothing = 0, 0, None
     for step, outcome in carry_out_all(steps, execution_of(run=configuration.options["run"])):
-        code, n_made = max(code, finish(outcome)), n_made + outcome.made
+        images = read_images(configuration.data_set) if outcome.failures else ()
+        said = finish(outcome, step=step, images=images, table=configuration.output / NAME)
+        code, n_made = max(code, said), n_made + outcome.made
         if step == "evaluate":
             result = read_scores(outcome.path)
             nothing = nothing_evaluated(result)
