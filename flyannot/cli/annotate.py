@@ -52,4 +52,5 @@ def command(model, images, out, stage_range, options, selection, run, shard, for
         views=selection.view,
         stage_ranges=[stage_range] if stage_range else (),
     )
-    return finish(annotate(model, chosen, out, options, execution_of(force, run), shard=shard))
+    outcome = annotate(model, chosen, out, options, execution_of(force, run), shard=shard)
+    return finish(outcome, images=chosen)

@@ -40,4 +40,4 @@ def command(data_set, out, options, selection, run, shard, force):
     from flyannot.steps.extract import extract
 
     images = select_images(read_images(data_set), views=selection.view, stage_ranges=selection.stage_range)
-    return finish(extract(images, out, options, execution_of(force, run), shard=shard))
+    return finish(extract(images, out, options, execution_of(force, run), shard=shard), images=images)

@@ -3,7 +3,7 @@
 import click
 
 from flyannot.cli.shared.benchmark_options import benchmark_options, setup_of
-from flyannot.cli.shared.options import OUT_FOLDER, Command
+from flyannot.cli.shared.options import OUT_FOLDER, Command, log
 
 
 @click.command("reproduce", cls=Command)
@@ -31,7 +31,7 @@ def command(items, out, force, **given):
     )
     kept, failed = ([o for o in outcomes if flag(o)] for flag in (lambda o: o.kept, lambda o: o.why_failed))
     n_measured = len(outcomes) - len(kept) - len(failed)
-    click.echo(f"{n_measured} measured, {len(kept)} there already: {out / 'index.html'}", err=True)
+    log.info("%d measured, %d there already: %s", n_measured, len(kept), out / "index.html")
     for outcome in failed:
-        click.echo(f"{outcome.item.name} failed: {outcome.why_failed}", err=True)
+        log.warning("%s failed: %s", outcome.item.name, outcome.why_failed)
     return SKIPPED if failed else 0

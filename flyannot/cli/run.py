@@ -1,5 +1,6 @@
 """flyannot run: the whole chain, from a configuration file."""
 
+from contextlib import nullcontext
 from pathlib import Path
 
 import click
@@ -49,7 +50,8 @@ def command(config, data_set, output, settings, dry_run, step, share):
         flyannot run configs/demo.toml --data-set embryos --output results --dry-run
     """
     from flyannot.report.build import report_task
-    from flyannot.steps.configuration import read_configuration, write_record
+    from flyannot.runtime.atomic_file import locked_output
+    from flyannot.steps.configuration import RECORD, read_configuration
     from flyannot.steps.run import only, plan_all, steps_of
     from flyannot.steps.run_checks import check_run
     from flyannot.steps.tasks import carry_out_share
@@ -73,20 +75,27 @@ def command(config, data_set, output, settings, dry_run, step, share):
         made = carry_out_share(steps[0].task(), share, execution)
         log.info("share %d/%d of %s is %s", *share, step, "made" if made else "up to date")
         return 0
-    write_record(configuration)
-    return _carry_out(steps, execution)
+    # Steps of one run may be carried out side by side, on several machines; whole runs may not.
+    with nullcontext() if step else locked_output(configuration.output / RECORD):
+        return _carry_out(configuration, steps, execution)
 
 
-def _carry_out(steps, execution):
-    """The exit code, once all is made and said."""
+def _carry_out(configuration, steps, execution):
+    """Make all that is not up to date, and print the scores; the exit code."""
+    from flyannot.dataset.folder import read_images
     from flyannot.scores.table import format_table
+    from flyannot.steps.configuration import write_record
     from flyannot.steps.evaluate import read_scores
+    from flyannot.steps.failures import NAME
     from flyannot.steps.nothing_evaluated import nothing_evaluated
     from flyannot.steps.run import carry_out_all
 
+    write_record(configuration)
     code, n_made, nothing = 0, 0, None
     for step, outcome in carry_out_all(steps, execution):
-        code, n_made = max(code, finish(outcome)), n_made + outcome.made
+        images = read_images(configuration.data_set) if outcome.failures else ()
+        said = finish(outcome, step=step, images=images, table=configuration.output / NAME)
+        code, n_made = max(code, said), n_made + outcome.made
         if step == "evaluate":
             result = read_scores(outcome.path)
             nothing = nothing_evaluated(result)

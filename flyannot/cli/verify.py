@@ -5,7 +5,7 @@ import sys
 
 import click
 
-from flyannot.cli.shared.options import IN_FILE, Command, json_option
+from flyannot.cli.shared.options import IN_FILE, Command, json_option, log
 from flyannot.cli.shared.verbosity import coloured
 from flyannot.errors import FlyannotError
 
@@ -45,4 +45,4 @@ def _print(one):
         click.echo(f"{coloured('whole', 'green', sys.stdout)}    {one['file']} ({one['kind']})")
         return
     click.echo(f"{coloured('NOT whole:', 'red', sys.stdout)} {one['error']}")
-    click.echo(f"Fix: {one['fix']}", err=True)
+    log.error("Fix: %s", one["fix"], extra={"fields": {"message": one["error"], "fix": one["fix"]}})

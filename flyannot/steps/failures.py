@@ -1,22 +1,34 @@
-"""failures.csv: what was skipped and why, beside the outputs."""
+"""failures.csv: what was skipped and why; one for all steps of a run, else one beside the outputs."""
 
+from flyannot.runtime.atomic_file import explained_write_error
 from flyannot.runtime.csv_table import read_table, write_table
+from flyannot.runtime.locks import exclusive_lock
 
-_COLUMNS = ("output", "image", "reason")
+NAME = "failures.csv"
+_COLUMNS = ("step", "output", "image", "reason")
+_OF_THE_IMAGE = ("stage_range", "gene")  # where it is known
+_PATIENCE_S = 60  # shards that end at the same time list theirs one after the other
 
 
-def list_failures(out, failures):
-    """Set the lines of one output in the `failures.csv` of its folder; others' lines stay.
+def list_failures(table, step, outcome, images=()):
+    """Set the lines of one output of a step in the table; others' lines stay.
 
-    Returns the path of the table, which exists only while it has lines.
+    Parameters
+    ----------
+    table : Path; it exists only while it has lines
+    step : name of the step
+    outcome : flyannot.steps.tasks.Outcome
+    images : flyannot.dataset.folder.Image of the step, for the stage range and the gene of each
     """
-    table = out.with_name("failures.csv")
-    kept = (
-        [cells for _, cells in read_table(table, _COLUMNS) if cells[0] != out.name] if table.exists() else []
-    )
-    rows = [*kept, *((out.name, image, reason) for image, reason in failures)]
-    if rows:
-        write_table(table, _COLUMNS, rows)
-    else:
-        table.unlink(missing_ok=True)
-    return table
+    if not outcome.failures and not table.exists():
+        return
+    known = {image.name: (image.stage_range, image.gene) for image in images} if outcome.failures else {}
+    mine = (step, outcome.path.name)
+    with explained_write_error(table), exclusive_lock(table, patience_s=_PATIENCE_S):
+        before = read_table(table, _COLUMNS, _OF_THE_IMAGE) if table.exists() else ()
+        rows = [tuple(cells) for _, cells in before if tuple(cells[:2]) != mine]
+        rows += [(*mine, image, reason, *known.get(image, ("", ""))) for image, reason in outcome.failures]
+        if rows:
+            write_table(table, (*_COLUMNS, *_OF_THE_IMAGE), rows)
+        else:
+            table.unlink(missing_ok=True)

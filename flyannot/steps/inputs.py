@@ -59,10 +59,14 @@ def described_image(file, stage_range, index):
     return Described(*read_patches_of_image(file, stage_range, index))
 
 
-def _shard_of(file):
-    """(I, N) of a shard, (0, 0) of a file that is none."""
-    found = re.fullmatch(r"(\d{1,9})/(\d{1,9})", "".join(file.inputs.get("shard", ())))
+def shard_of_inputs(inputs):
+    """(I, N) of a shard, by the `inputs` of its header; (0, 0) of a file that is none."""
+    found = re.fullmatch(r"(\d{1,9})/(\d{1,9})", "".join(inputs.get("shard", ())))
     return (int(found[1]), int(found[2])) if found else (0, 0)
+
+
+def _shard_of(file):
+    return shard_of_inputs(file.inputs)
 
 
 def _without_stage_ranges(options):

@@ -64,10 +64,9 @@ def learn_dict(paths, out, options, execution, *, seed=0, stage_ranges=None):
 def learn_task(paths, out, options, *, seed=0, stage_ranges=None):
     """The `flyannot.steps.tasks.Task` of `learn_dict`."""
     options = replace(options, lam=options.lam or default_lam(128))
-    settings = options.settings()
     with open_all(paths, "descriptors") as files:
         chosen = chosen_stage_ranges(files, stage_ranges)
-        learned = options.as_header() | {"learner_option": settings.as_header(), "stage_ranges": chosen}
+        learned = header_of_learning(options) | {"stage_ranges": chosen}
         header = Header(
             "dictionary",
             files[0].options | {"learn": learned},
@@ -96,6 +95,12 @@ def learn_task(paths, out, options, *, seed=0, stage_ranges=None):
         return Outcome(out, True, summary)
 
     return file_task(out, header, make, paths)
+
+
+def header_of_learning(options):
+    """LearnOptions as the header of a dictionary has them, beside its stage ranges."""
+    learned = replace(options, lam=options.lam or default_lam(128))
+    return learned.as_header() | {"learner_option": learned.settings().as_header()}
 
 
 def _name(stage_ranges):

@@ -105,7 +105,7 @@ def carry_out_all(steps, execution):
     step, outcome : the name of each step and its Outcome, as it ends
     """
     for planned in steps:
-        log.info("[%s]", planned.step)
+        log.info("[%s]", planned.step, extra={"step": planned.step})
         yield planned.step, carry_out(planned.task(), replace(execution, force=True))
 
 

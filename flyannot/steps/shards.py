@@ -57,9 +57,14 @@ def parts_of_share(parts, share):
     return parts[first:last]
 
 
+def folder_of_parts(out):
+    """Where the parts of the output `out` lie until all are joined."""
+    return out.with_name(f".{out.name}.parts")
+
+
 def part_path(out, key):
-    """Where the part with digest `key` of the output `out` lies until all parts are joined."""
-    return out.with_name(f".{out.name}.parts") / f"{key[:24]}.h5"
+    """Where the part with digest `key` lies."""
+    return folder_of_parts(out) / f"{key[:24]}.h5"
 
 
 def make_parts(make_part, shards, execution, *, unit="image"):
@@ -114,7 +119,7 @@ def join_parts(out, header_of, shards):
 
 def drop_parts(out):
     """Remove the parts of an output."""
-    shutil.rmtree(out.with_name(f".{out.name}.parts"), ignore_errors=True)
+    shutil.rmtree(folder_of_parts(out), ignore_errors=True)
 
 
 def _is_whole(part):

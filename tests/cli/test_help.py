@@ -125,10 +125,10 @@ def test_at_most_ten_options_come_first_and_the_rest_under_more(flyannot, name):
     said = flyannot(f"{name.removeprefix('flyannot')} --help").out
     first, _, more = named(said, "Options").partition("\nMore options:\n")
     first, more = ([line for line in part.splitlines() if line.startswith("  -")] for part in (first, more))
-    shared = ["-v, --verbose", "-q, --quiet", "--debug", "-h, --help"]
+    shared = ["-v, --verbose", "-q, --quiet", "--debug", "--log-format", "-h, --help"]
     assert 1 <= len(first) <= 10
     assert more or name in ("flyannot completion", "flyannot ontology")
-    assert [any(word in line for word in shared) for line in (more or first)[-4:]] == [True] * 4
+    assert [any(word in line for word in shared) for line in (more or first)[-5:]] == [True] * 5
 
 
 def test_every_option_has_a_help_text():
@@ -151,7 +151,7 @@ def test_the_page_of_options_is_true():
     for name, command in ALL.items():
         section = page.partition(f"## {name}\n")[2].partition("\n## ")[0]
         for one in command.params:
-            shared = {"--verbose", "--quiet", "--debug"} & set(one.opts)
+            shared = {"--verbose", "--quiet", "--debug", "--log-format"} & set(one.opts)
             assert shared or not isinstance(one, click.Option) or f"`{one.opts[-1]}`" in section, name
 
 

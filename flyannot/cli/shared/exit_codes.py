@@ -13,6 +13,7 @@ from contextlib import suppress
 import click
 
 from flyannot.cli.shared.interrupts import Interrupted, listen, raise_if_asked, stop_listening
+from flyannot.cli.shared.log_format import begin_log_format, is_json_log, say_as_json, say_end
 from flyannot.cli.shared.progress import drop_bar
 from flyannot.cli.shared.verbosity import coloured
 from flyannot.errors import FlyannotError, InputError, WriteError, did_you_mean
@@ -23,18 +24,28 @@ SKIPPED = 3  # finished, some items skipped and listed
 
 def exit_code_of(group):
     """Run a click group on this process's arguments and return the exit code."""
+    begin_log_format(sys.argv[1:])
     listen()
     try:
-        _require_working_folder()
-        return _run(group)
+        code = _explained_code_of(group)
     except Interrupted as interrupted:
         stop_listening()
         _say("Interrupted: run the same command again, and it continues where it was.")
-        return _leave_at_once(128 + interrupted.number)
+        code = 128 + interrupted.number
+        say_end(code)
+        return _leave_at_once(code)
+    say_end(code)
+    return code
+
+
+def _explained_code_of(group):
+    try:
+        _require_working_folder()
+        return _run(group)
     except click.exceptions.Exit as done:
         return done.exit_code
     except click.UsageError as error:
-        if type(error).__name__ == "NoArgsIsHelpError":  # its message is the whole help page
+        if type(error).__name__ == "NoArgsIsHelpError" and not is_json_log():  # its message is the help page
             click.echo(error.format_message(), err=True)
             return error.exit_code
         _say(
@@ -120,14 +131,15 @@ def is_debugging():
 
 
 def _explain(error):
-    if is_debugging():
-        traceback.print_exc()
-    _say(f"Error: {error.message}", error.fix)
+    _say(f"Error: {error.message}", error.fix, _traceback())
+
+
+def _traceback():
+    """Of the error that is being explained, for --debug."""
+    return traceback.format_exc() if is_debugging() else ""
 
 
 def _unexpected(error):
-    if is_debugging():
-        traceback.print_exc()
     text = (str(error).splitlines() or [""])[0]
     if isinstance(error, OSError) and error.errno == errno.ENOSPC:  # files explain themselves
         _say(f"Error: cannot write to the standard output: {error.strerror}", "send it elsewhere")
@@ -136,6 +148,7 @@ def _unexpected(error):
     _say(
         f"Error: unexpected {type(error).__name__}: {text}",
         "this is a fault of flyannot: run again with --debug and report what it prints",
+        _traceback(),
     )
     return 1
 
@@ -145,9 +158,14 @@ def _cut(text):
     return text if len(text) <= _MOST_LETTERS else f"{text[:_MOST_LETTERS]}..."
 
 
-def _say(message, fix=None):
+def _say(message, fix=None, trace=""):
     drop_bar()
     message, fix = _cut(message), fix and _cut(fix)
+    if is_json_log():
+        say_as_json("error", message.removeprefix("Error: "), fix=fix, traceback=trace)
+        return
+    if trace:
+        click.echo(trace, err=True)
     head, colon, text = message.partition(":")
     click.echo(coloured(head + colon, "red", sys.stderr) + text, err=True)
     if fix:

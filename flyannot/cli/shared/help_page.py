@@ -7,7 +7,7 @@ import click
 from flyannot.errors import did_you_mean
 
 _EXAMPLE = "\b\nExample:\n"
-_OF_EVERY_COMMAND = {"--verbose", "--quiet", "--debug", "--help"}
+_OF_EVERY_COMMAND = {"--verbose", "--quiet", "--debug", "--log-format", "--help"}
 
 
 class HelpPage(click.Command):

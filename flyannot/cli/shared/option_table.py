@@ -15,11 +15,12 @@ _HEAD = f"""\
 Made by `{RENEW}`: change the commands, not this page.
 
 Every command also takes `-v`, `--verbose` (say more), `-q`, `--quiet` (say only what went wrong),
-`--debug` (show tracebacks) and `--help`. Options of a table, such as `[extract]`, can be given in a
-configuration of `flyannot run`, by the names below without the dashes, and in the environment, in capitals
-and with the name of the table: `FLYANNOT_EXTRACT_STRIDE_PX=8`.
+`--debug` (show tracebacks), `--log-format json` (messages for programs, one object a line) and `--help`.
+Options of a table, such as `[extract]`, can be given in a configuration of `flyannot run`, by the names below
+without the dashes, and in the environment, in capitals and with the name of the table:
+`FLYANNOT_EXTRACT_STRIDE_PX=8`.
 """
-_SHARED = {"--verbose", "--quiet", "--debug", "--help"}
+_SHARED = {"--verbose", "--quiet", "--debug", "--log-format", "--help"}
 
 
 def commands_below(group, name="flyannot"):

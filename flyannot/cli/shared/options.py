@@ -10,6 +10,7 @@ from click.shell_completion import CompletionItem
 
 from flyannot.cli.shared.argument_order import require_order
 from flyannot.cli.shared.help_page import HelpPage
+from flyannot.cli.shared.log_format import name_command
 from flyannot.cli.shared.progress import Progress
 from flyannot.cli.shared.settings import warn_of_unknown_settings
 from flyannot.cli.shared.verbosity import log, start_log, verbosity_flags
@@ -45,6 +46,7 @@ class Command(HelpPage, click.Command):
         return super().parse_args(ctx, args)
 
     def invoke(self, ctx):
+        name_command(ctx.command_path.removeprefix("flyannot "))
         warn_of_unknown_settings()
         require_order(ctx, ctx.meta[_WORDS])
         require_address_space()
@@ -196,20 +198,27 @@ def execution_of(force=False, run=None):
     return Execution(workers, force, Progress())
 
 
-def finish(outcome):
-    """Print what a step did; list what it skipped; return the exit code."""
+def finish(outcome, *, step=None, images=(), table=None):
+    """Print what a step did; list what it skipped; return the exit code.
+
+    Parameters
+    ----------
+    outcome : flyannot.steps.tasks.Outcome
+    step : its name; by default that of the command
+    images : as of `flyannot.steps.failures.list_failures`
+    table : Path of the list; by default that beside the output
+    """
     from flyannot.cli.shared.exit_codes import SKIPPED
-    from flyannot.steps.failures import list_failures
+    from flyannot.steps.failures import NAME, list_failures
 
     state = "wrote" if outcome.made else "up to date:"
     log.info(
         "%s %s%s", state, outcome.path, f"\n{outcome.summary}" if outcome.made and outcome.summary else ""
     )
-    listed = list_failures(outcome.path, outcome.failures)
+    table = table or outcome.path.with_name(NAME)
+    list_failures(table, step or click.get_current_context().info_name, outcome, images)
     if not outcome.failures:
         return 0
     n = len(outcome.failures)
-    log.warning(
-        "%s skipped; the reasons are in %s", "1 image was" if n == 1 else f"{n:,} images were", listed
-    )
+    log.warning("%s skipped; the reasons are in %s", "1 image was" if n == 1 else f"{n:,} images were", table)
     return SKIPPED

@@ -5,6 +5,8 @@ import sys
 import time
 from contextlib import contextmanager
 
+from flyannot.cli.shared.log_format import is_json_log
+
 _SECONDS_BETWEEN_LINES = 30
 _SECONDS_BEFORE_BAR = 1  # what is quick needs none
 _drawn: list = []  # the bar on the terminal, if there is one
@@ -24,17 +26,23 @@ class Progress:
             self._begin(done, total, unit)
         if self._bar is not None:
             self._bar.update(done - self._bar.n)
-        elif time.monotonic() - self._last_line >= _SECONDS_BETWEEN_LINES:
+        elif self._is_time_for_a_line(done, total):
             self._last_line = time.monotonic()
-            log.info("%s", _line(done, total, unit, done - self._first, self._last_line - self._started))
+            figures = _figures(done, total, unit, done - self._first, self._last_line - self._started)
+            log.info("%s", _line(figures), extra={"fields": figures})
         if done >= total:
             self._end()
+
+    def _is_time_for_a_line(self, done, total):
+        """A program that reads along is told of the end too."""
+        is_due = time.monotonic() - self._last_line >= _SECONDS_BETWEEN_LINES
+        return is_due or is_json_log() and done >= total > self._first
 
     def _begin(self, done, total, unit):
         self._end()
         self._started = self._last_line = time.monotonic()
         self._first, self._is_open = done, True
-        if sys.stderr.isatty() and log.isEnabledFor(logging.INFO):
+        if sys.stderr.isatty() and not is_json_log() and log.isEnabledFor(logging.INFO):
             from tqdm import tqdm
 
             self._bar = tqdm(
@@ -72,7 +80,13 @@ def _plural(unit):
     return f"{unit}es" if unit.endswith("ch") else f"{unit}s"
 
 
-def _line(done, total, unit, n_new, seconds):
-    rate = n_new / seconds
-    remaining = f", {(total - done) / rate:,.0f} s to go" if rate else ""
+def _figures(done, total, unit, n_new, seconds):
+    rate = n_new / seconds if seconds else 0.0
+    left = (total - done) / rate if rate else None
+    return {"done": done, "total": total, "unit": unit, "per_second": rate, "seconds_left": left}
+
+
+def _line(figures):
+    done, total, unit, rate, left = figures.values()
+    remaining = "" if left is None else f", {left:,.0f} s to go"
     return f"  {done:,} of {total:,} {_plural(unit)}, {rate:.3g} per second{remaining}"

@@ -6,6 +6,7 @@ import sys
 
 import click
 
+from flyannot.cli.shared.log_format import choose_log_format, formatter, is_json_log, log_format_option
 from flyannot.cli.shared.progress import without_bar
 
 log = logging.getLogger("flyannot")
@@ -13,11 +14,12 @@ _ONCE = ("note: ", "warning: ")
 
 
 def verbosity_flags():
-    """The flags -v, -q and --debug, for a command or for all of them."""
+    """The flags -v, -q and --debug, and --log-format, for a command or for all of them."""
     return [
         _flag("-v", "--verbose", level=logging.DEBUG + 5, help="Say more."),
         _flag("-q", "--quiet", level=logging.WARNING, help="Say only what went wrong."),
         _flag("--debug", level=logging.DEBUG, help="Show tracebacks."),
+        log_format_option(),
     ]
 
 
@@ -41,9 +43,10 @@ def start_log():
     """Messages go to stderr, as they are; notes and warnings once, however often a table is read."""
     if not log.handlers:
         handler = _LineHandler(sys.stderr)
-        handler.setFormatter(logging.Formatter("%(message)s"))
+        handler.setFormatter(formatter())
         handler.addFilter(_said_once())
         log.addHandler(handler)
+        choose_log_format(is_json_log())
     if log.level == logging.NOTSET:
         log.setLevel(logging.INFO)
 

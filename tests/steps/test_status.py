@@ -1,0 +1,256 @@
+"""flyannot status: what is said of a run, from its folder alone."""
+
+import json
+import os
+import platform
+import re
+import shutil
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+import pytest
+
+from flyannot.errors import FlyannotError
+from flyannot.runtime.locks import _path_of_lock, exclusive_lock
+from flyannot.steps import extract as extract_module
+from flyannot.steps.configuration import TABLES as OPTIONS
+from flyannot.steps.configuration import Configuration, write_record
+from flyannot.steps.shards import folder_of_parts
+from tests.small_embryos import CLASSIFY, EXTRACT, LEARN, POOL
+
+STEPS = ["extract", "learn-dict", "pool", "train", "annotate", "evaluate", "report"]
+N_IMAGES = 108  # of the chain
+LINE = "extract E -o D --stride-px 16 --jobs 1"
+
+
+def record(chain, **options):
+    """As if `flyannot run` had made the files of the chain, up to its predictions."""
+    made_with = {name: kind() for name, kind in OPTIONS.items() if name != "synthesize"}
+    made_with |= {"extract": EXTRACT, "learn-dict": LEARN, "pool": POOL, "classify": CLASSIFY} | options
+    write_record(Configuration(chain.embryos, chain.folder, 0, made_with))
+    return chain
+
+
+@pytest.fixture
+def of_run(own_chain):
+    return record(own_chain)
+
+
+@pytest.fixture
+def status(flyannot):
+    """status(folder) -> (state of the run, step -> what is said of it)."""
+
+    def ask(folder):
+        before = state_of(folder)
+        said = flyannot("status F --json", F=folder)
+        assert said.code == 0 and said.err == "" and state_of(folder) == before, "nothing is written"
+        found = json.loads(said.out)
+        return found["state"], {one["step"]: one for one in found["steps"]}
+
+    return ask
+
+
+def state_of(folder):
+    return sorted((str(p), p.stat().st_mtime_ns, p.stat().st_size) for p in Path(folder).rglob("*"))
+
+
+def states(steps):
+    return [one["state"] for one in steps.values()]
+
+
+def break_off(flyannot, chain, monkeypatch):
+    """Leave the parts of an extraction, as if it had been killed before they were joined."""
+
+    def killed(*arguments):
+        raise FlyannotError("killed")
+
+    chain.descriptors.unlink()
+    with monkeypatch.context() as patched:
+        patched.setattr(extract_module, "join_parts", killed)
+        assert flyannot(LINE, E=chain.embryos, D=chain.descriptors).code == 1
+    parts = sorted(folder_of_parts(chain.descriptors).glob("*.h5"), key=lambda p: p.stat().st_size)
+    assert len(parts) == 2
+    return parts[1]  # the larger one, of 64 images
+
+
+def test_what_is_done_and_what_waits(status, of_run):
+    state, steps = status(of_run.folder)
+    assert list(steps) == STEPS and state == "interrupted"
+    assert states(steps) == ["done"] * 5 + ["waiting"] * 2
+    assert all(steps[s]["n_done"] == steps[s]["n_total"] == N_IMAGES for s in ("extract", "pool", "annotate"))
+    assert steps["learn-dict"]["n_done"] == steps["learn-dict"]["n_total"] == 2 * LEARN.n_epochs
+    shutil.rmtree(of_run.embryos)  # moved, or on another machine: what it would say is left out
+    assert states(status(of_run.folder)[1]) == ["done"] * 5 + ["waiting"] * 2
+
+
+def test_other_options_outdate_a_step_and_what_follows(status, own_chain):
+    pooled = record(own_chain, pool=OPTIONS["pool"](grid=(2, 2)))
+    _, steps = status(pooled.folder)
+    assert states(steps)[:5] == ["done", "done", "outdated", "outdated", "outdated"]
+    assert "pool.grid was" in steps["pool"]["why"]
+    record(own_chain)
+    table = own_chain.embryos / "images.csv"
+    header, first, *rows = table.read_text().splitlines()
+    table.write_text("\n".join([header, first, *rows, first.replace("images/", "images/new-")]) + "\n")
+    _, steps = status(own_chain.folder)
+    assert steps["extract"]["state"] == "outdated" and "109" in steps["extract"]["why"]
+
+
+def test_a_file_made_from_another_is_outdated_and_one_cut_short_is_damaged(flyannot, status, of_run):
+    line = "learn-dict D -o L --n-atoms 24 --n-epochs 2 --learner-option variant=released"
+    assert flyannot(f"{line} --learner-option n-sweeps=3 --seed 1 --force", D=of_run.descriptors,
+                    L=of_run.dictionary).code == 0  # fmt: skip
+    of_run.model.write_bytes(of_run.model.read_bytes()[:1000])
+    _, steps = status(of_run.folder)
+    assert steps["learn-dict"]["why"] == "seed was 1 and is now 0"
+    assert steps["pool"]["why"] == "it was made from other dictionary"
+    assert steps["train"]["state"] == "damaged" and "flyannot verify" in steps["train"]["why"]
+
+
+def test_parts_that_nobody_works_on_are_interrupted(flyannot, status, of_run, monkeypatch):
+    part = break_off(flyannot, of_run, monkeypatch)
+    other = next(p for p in part.parent.iterdir() if p != part)
+    other.unlink()
+    state, steps = status(of_run.folder)
+    assert (state, steps["extract"]["state"]) == ("interrupted", "interrupted")
+    assert (steps["extract"]["n_done"], steps["extract"]["n_total"]) == (64, N_IMAGES)
+    assert steps["extract"]["per_second"] is None and steps["extract"]["holders"] == []
+    record(of_run, extract=OPTIONS["extract"](stride_px=4))  # then these parts are of no use
+    assert status(of_run.folder)[1]["extract"]["state"] == "waiting"
+
+
+def test_while_it_runs_rate_and_time_left_come_from_its_parts(flyannot, status, of_run, monkeypatch):
+    part = break_off(flyannot, of_run, monkeypatch)
+    other = next(p for p in part.parent.iterdir() if p != part)
+    with exclusive_lock(of_run.descriptors):
+        lock = _path_of_lock(of_run.descriptors)
+        since = lock.stat().st_mtime
+        os.utime(other, (since - 500, since - 500))  # of an earlier run: done, but no measure of this one
+        os.utime(part, (since + 32, since + 32))
+        state, steps = status(of_run.folder)
+        found = steps["extract"]
+        assert state == found["state"] == "running" and found["n_done"] == N_IMAGES
+        assert found["per_second"] == pytest.approx(64 / 32, rel=1e-3)
+        other.unlink()
+        found = status(of_run.folder)[1]["extract"]
+        assert found["n_done"] == 64 and found["seconds_left"] == pytest.approx(22, rel=1e-3)
+        (holder,) = found["holders"]
+        assert holder["process"] == os.getpid() and holder["machine"] == platform.node()
+        said = flyannot("status F", F=of_run.folder).out
+        assert re.search(r"^extract +running +64 of 108 images +2 images +22 s$", said, re.MULTILINE), said
+        part.unlink()
+        found = status(of_run.folder)[1]["extract"]
+        assert found["state"] == "running" and found["n_done"] == 0 and found["seconds_left"] is None
+
+
+def test_a_lock_left_by_a_killed_process_is_no_run_and_one_of_another_machine_may_be(
+    flyannot, status, of_run, monkeypatch
+):
+    break_off(flyannot, of_run, monkeypatch)
+    ended = subprocess.Popen([sys.executable, "-c", ""])
+    ended.wait()
+    lock = _path_of_lock(of_run.descriptors)
+    for content in (f"{ended.pid}\n{platform.node()}\n", ""):
+        lock.write_text(content)
+        assert status(of_run.folder)[1]["extract"]["state"] == "interrupted"
+    lock.write_text(f"{os.getpid()}\n{platform.node()}\n")  # a number that another process has now
+    os.utime(lock, (1e9, 1e9))
+    assert status(of_run.folder)[1]["extract"]["state"] == "interrupted"
+    lock.write_text("17\nnode07\n")
+    assert status(of_run.folder)[1]["extract"]["state"] == "running"
+    said = flyannot("status F", F=of_run.folder).out
+    assert "extract: process 17 of node07, for " in said and "only that machine knows" in said
+
+
+def test_shards_are_counted(flyannot, status, own_chain):
+    own_chain.descriptors.unlink()
+    for i in (1, 3):
+        shard = own_chain.folder / f"descriptors.{i}.h5"
+        assert flyannot(f"{LINE} --shard {i}/3", E=own_chain.embryos, D=shard).code == 0
+    with exclusive_lock(own_chain.folder / "descriptors.2.h5"):
+        found = status(own_chain.folder)[1]["extract"]
+        assert found["state"] == "running" and found["shards"] == {"done": 2, "running": 1}
+        assert found["n_done"] == N_IMAGES * 2 / 3
+    found = status(own_chain.folder)[1]["extract"]
+    assert found["state"] == "waiting" and found["shards"] == {"done": 2, "waiting": 1}
+    assert "2 of 3 shards, 72 images" in flyannot("status F", F=own_chain.folder).out
+    shard = own_chain.folder / "descriptors.2.h5"
+    assert flyannot(f"{LINE} --shard 2/3", E=own_chain.embryos, D=shard).code == 0
+    assert status(own_chain.folder)[1]["extract"]["state"] == "done"
+
+
+def test_shares_that_several_machines_make_of_one_file_are_all_at_work_on_it(
+    flyannot, status, of_run, monkeypatch
+):
+    break_off(flyannot, of_run, monkeypatch).unlink()
+    first, second = (of_run.folder / f"descriptors.h5.{i}-of-2" for i in (1, 2))
+    with exclusive_lock(first):
+        _path_of_lock(second).write_text("17\nnode07\n")
+        found = status(of_run.folder)[1]["extract"]
+        assert found["state"] == "running" and found["n_done"] == N_IMAGES - 64
+        assert [one["machine"] for one in found["holders"]] == [platform.node(), "node07"]
+
+
+def test_skipped_images_are_named(flyannot, status, of_run):
+    broken = next((of_run.embryos / "images").glob("*.png"))
+    broken.write_bytes(b"")
+    assert flyannot(f"{LINE} --force", E=of_run.embryos, D=of_run.descriptors).code == 3
+    _, steps = status(of_run.folder)
+    (skipped,) = steps["extract"]["skipped"]
+    assert skipped["image"].endswith(broken.name) and skipped["reason"]
+    assert steps["extract"]["state"] == "done" and steps["extract"]["n_done"] == N_IMAGES
+    assert f"extract: skipped images/{broken.name}: " in flyannot("status F", F=of_run.folder).out
+
+
+@pytest.mark.parametrize("name", ["nowhere", "."])
+def test_a_folder_that_is_no_run_is_one_clear_line(flyannot, tmp_path, name):
+    said = flyannot("status F", F=tmp_path / name)
+    assert said.code == 2 and said.out == ""
+    assert re.fullmatch(r"Error: .+\nFix: name the output folder of: flyannot run CONFIG\n", said.err)
+
+
+CONFIG = """
+data-set = "embryos"
+output = "results"
+[synthesize]
+n-genes = 12
+max-images = 2
+stage-range = ["4-6"]
+[learn-dict]
+n-atoms = 12
+n-epochs = 2
+[classify]
+min-groups = 3
+[evaluate]
+folds = 3
+[run]
+jobs = 1
+"""
+
+
+def test_it_may_be_asked_for_at_any_moment_of_a_run(status, tmp_path):
+    (tmp_path / "c.toml").write_text(CONFIG)
+    run = subprocess.Popen([sys.executable, "-m", "flyannot", "run", str(tmp_path / "c.toml")],
+                           stderr=subprocess.PIPE, text=True)  # fmt: skip
+    seen, results = [], tmp_path / "results"
+    while run.poll() is None:
+        if (results / "run.toml").exists():
+            seen.append(json_status(results))
+        time.sleep(0.05)
+    assert run.returncode == 0, run.stderr.read()
+    state, steps = status(results)
+    assert state == "done" and set(states(steps)) == {"done"}
+    while seen[-1][0] == "done":  # the process takes a moment to end
+        seen.pop()
+    assert {state for state, _ in seen} == {"running"}, "also between two steps"
+    assert "running" in {s for _, found in seen for s in found}
+
+
+def json_status(folder):
+    from flyannot.report.build import report_task
+    from flyannot.steps.status import status_of_run
+
+    found = status_of_run(folder, report_task)
+    return found.state, [one.state for one in found.steps]
