@@ -1,10 +1,13 @@
 """flyannot run: the whole chain, from a configuration file."""
 
+from dataclasses import fields, replace
 from pathlib import Path
 
 import click
+from click.core import ParameterSource
 
-from flyannot.cli.shared.options import IN_FILE, OUT_FOLDER, Command, execution_of, finish, log
+from flyannot.cli.shared.options import IN_FILE, OUT_FOLDER, Command, execution_of, finish, log, takes
+from flyannot.steps.options import RunOptions
 
 
 @click.command("run", cls=Command)
@@ -18,12 +21,13 @@ from flyannot.cli.shared.options import IN_FILE, OUT_FOLDER, Command, execution_
     "--set", "settings", multiple=True, metavar="TABLE.OPTION=VALUE", help="Override one value (repeatable)."
 )
 @click.option("--dry-run", is_flag=True, help="Only say what would be done, and why.")
-def command(config, data_set, output, settings, dry_run):
+@takes(run=RunOptions)
+def command(config, data_set, output, settings, dry_run, run):
     """Run the whole chain: extract, learn-dict, pool, train, annotate, evaluate, report.
 
     CONFIG is a TOML file: data-set, output, seed, and tables of options: extract, learn-dict, pool, classify
-    (of train and evaluate), annotate, evaluate, report; select (stage-range, view) and run (jobs). What is up
-    to date is skipped; every file knows what it was made from. Values given by --set come before
+    (of train and evaluate), annotate, evaluate, report; select (stage-range, view) and run (jobs, scheduler).
+    What is up to date is skipped; every file knows what it was made from. Values given by --set come before
     FLYANNOT_TABLE_OPTION in the environment, and these before the file.
 
     \b
@@ -50,7 +54,7 @@ def command(config, data_set, output, settings, dry_run):
         return 0
     write_record(configuration)
     code, n_made, nothing = 0, 0, None
-    for step, outcome in carry_out_all(steps, execution_of(run=configuration.options["run"])):
+    for step, outcome in carry_out_all(steps, execution_of(run=_given(run, configuration.options["run"]))):
         code, n_made = max(code, finish(outcome)), n_made + outcome.made
         if step == "evaluate":
             result = read_scores(outcome.path)
@@ -65,3 +69,10 @@ def command(config, data_set, output, settings, dry_run):
     if nothing:
         raise nothing
     return code
+
+
+def _given(run, configured):
+    """What the command line says comes before the configuration, which knows the environment."""
+    source = click.get_current_context().get_parameter_source
+    given = [one.name for one in fields(run) if source(one.name) is ParameterSource.COMMANDLINE]
+    return replace(configured, **{name: getattr(run, name) for name in given})

@@ -112,7 +112,8 @@ def configuration_of(tables, path, settings=(), *, data_set=None, output=None):
 
 
 def write_record(configuration):
-    """Leave the configuration in the output folder, with all its options: it can be run again.
+    """Leave the configuration in the output folder, with all its options that change bits: it can be run
+    again.
 
     Raises
     ------
@@ -125,7 +126,8 @@ def write_record(configuration):
         "output": ".",
         "seed": configuration.seed,
     }
-    record |= {name: _as_table(options, out) for name, options in configuration.options.items()}
+    chosen = {name: options for name, options in configuration.options.items() if name != RunOptions.table}
+    record |= {name: _as_table(options, out) for name, options in chosen.items()}
     text = tomli_w.dumps(record)
     write_text(out / RECORD, f"{text}\n{_SEAL}{digest_of_json(text)}\n", keep_same=True)
 
