@@ -1,9 +1,11 @@
 """flyannot run: the whole chain, from a configuration file."""
 
 from contextlib import nullcontext
+from dataclasses import fields, replace
 from pathlib import Path
 
 import click
+from click.core import ParameterSource
 
 from flyannot.cli.shared.options import (
     IN_FILE,
@@ -14,8 +16,10 @@ from flyannot.cli.shared.options import (
     execution_of,
     finish,
     log,
+    takes,
 )  # fmt: skip
 from flyannot.errors import InputError
+from flyannot.steps.options import RunOptions
 
 
 @click.command("run", cls=Command)
@@ -37,12 +41,13 @@ from flyannot.errors import InputError
     help="With --step extract, pool or annotate: only the I-th of N shares of its images. The step without "
     "--share puts them together.",
 )  # fmt: skip
-def command(config, data_set, output, settings, dry_run, step, share):
+@takes(run=RunOptions)
+def command(config, data_set, output, settings, dry_run, step, share, run):
     """Run the whole chain: extract, learn-dict, pool, train, annotate, evaluate, report.
 
     CONFIG is a TOML file: data-set, output, seed, and tables of options: extract, learn-dict, pool, classify
-    (of train and evaluate), annotate, evaluate, report; select (stage-range, view) and run (jobs). What is up
-    to date is skipped; every file knows what it was made from. Values given by --set come before
+    (of train and evaluate), annotate, evaluate, report; select (stage-range, view) and run (jobs, scheduler).
+    What is up to date is skipped; every file knows what it was made from. Values given by --set come before
     FLYANNOT_TABLE_OPTION in the environment, and these before the file.
 
     \b
@@ -63,7 +68,7 @@ def command(config, data_set, output, settings, dry_run, step, share):
     steps = steps_of(configuration, report_task)
     if step:
         steps = only(steps, step)
-    execution = execution_of(run=configuration.options["run"])
+    execution = execution_of(run=_given(run, configuration.options["run"]))
     if dry_run:
         found = plan_all(steps)
         if found:
@@ -113,3 +118,10 @@ def _say_where(page, n_made):
         log.info("done: open %s in a browser; the scores are in %s", page, page.with_name("scores.json"))
     else:
         log.info("all is up to date: the report is %s", page)
+
+
+def _given(run, configured):
+    """What the command line says comes before the configuration, which knows the environment."""
+    source = click.get_current_context().get_parameter_source
+    given = [one.name for one in fields(run) if source(one.name) is ParameterSource.COMMANDLINE]
+    return replace(configured, **{name: getattr(run, name) for name in given})

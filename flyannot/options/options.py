@@ -21,7 +21,7 @@ from flyannot.options.kinds import Flag
 _FIX = "see what options there are: flyannot info --options"
 
 
-def option(default, kind, help, *, stands_for="", more=False, in_header=True):
+def option(default, kind, help, *, stands_for="", more=False, in_header=True, variable=""):
     """A field of an options class.
 
     Parameters
@@ -32,8 +32,12 @@ def option(default, kind, help, *, stands_for="", more=False, in_header=True):
     stands_for : what an open option means, in help
     more : whether help shows it under "More options"
     in_header : whether a file's header has it; a path has no place there, the digest of its file does
+    variable : the variable of the environment that gives it, where it is not named by table and option
     """
-    about = {"kind": kind, "help": help, "stands_for": stands_for, "more": more, "in_header": in_header}
+    about = {
+        "kind": kind, "help": help, "stands_for": stands_for, "more": more, "in_header": in_header,
+        "variable": variable,
+    }  # fmt: skip
     if isinstance(default, dict):
         return field(default_factory=dict, metadata=about)
     return field(default=default, metadata=about)
@@ -120,7 +124,7 @@ def shown_default(one):
 
 def environment_name(options, one):
     """The variable of the environment that gives a field of an options class."""
-    return f"FLYANNOT_{options.table}_{one.name}".replace("-", "_").upper()
+    return one.metadata["variable"] or f"FLYANNOT_{options.table}_{one.name}".replace("-", "_").upper()
 
 
 def kebab(name):

@@ -3,6 +3,7 @@
 import errno
 import filecmp
 import os
+import secrets
 import shutil
 from contextlib import ExitStack, contextmanager, suppress
 from pathlib import Path
@@ -52,7 +53,7 @@ def replacing(path, *, check=None, keep_same=False):
     path = Path(path)
     if path.exists() and not path.is_file() and not path.is_dir():
         raise InputError(f"{path} is no ordinary file: it is not replaced", fix="name another output")
-    beside = path.with_name(f".{path.name}.{os.getpid()}.tmp")
+    beside = path.with_name(f".{path.name}.{os.getpid()}-{secrets.token_hex(4)}.tmp")
     try:
         with explained_write_error(path):
             path.parent.mkdir(parents=True, exist_ok=True)

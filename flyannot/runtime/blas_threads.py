@@ -16,6 +16,19 @@ def one_blas_thread():
     return _libraries(len(sys.modules)).limit(limits=1)
 
 
+def one_thread_for_good():
+    """BLAS and OpenCV on the calling thread alone from now on: in a worker, where tasks run side by side."""
+    one_blas_thread()
+    _one_opencv_thread()
+
+
+@lru_cache(maxsize=1)
+def _one_opencv_thread():
+    import cv2
+
+    cv2.setNumThreads(1)
+
+
 @lru_cache(maxsize=1)
 def _libraries(n_modules):
     """Looked for again only after imports: it takes longer than a short call of a coder."""

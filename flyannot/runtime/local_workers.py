@@ -15,7 +15,8 @@ from functools import partial
 
 from flyannot.errors import FlyannotError
 from flyannot.runtime.apart import obey_parent
-from flyannot.runtime.news import kernel_compiles, tell_elsewhere
+from flyannot.runtime.blas_threads import one_thread_for_good
+from flyannot.runtime.news import kernel_compiles, telling
 from flyannot.runtime.processors import THREAD_VARIABLES
 from flyannot.runtime.system import held_interrupts
 
@@ -32,7 +33,7 @@ class LocalWorkers:
     def __init__(self, jobs):
         self._jobs, self._pool = jobs, None
 
-    def results(self, work, tasks, name, tell):
+    def results(self, work, tasks, name, tell, **_):
         """(index, result) of every task, as they end; tell(n) whenever n more items have.
 
         Raises
@@ -168,20 +169,18 @@ def _start_worker(news, life):
     """Runs in a worker, first."""
     obey_parent(life)
     _of_worker["news"] = news
-    tell_elsewhere(partial(_tell, _ITEM), partial(_tell, _COMPILES, 0))
     from joblib.externals.loky import process_executor
 
     process_executor._USE_PSUTIL = False  # it would end workers that keep a dictionary: as leaking memory
-    import cv2
-
-    cv2.setNumThreads(1)
+    one_thread_for_good()
 
 
 def _run(i, work, task):
     """Runs in a worker: one task."""
     _tell(_BEGINS, i)
     try:
-        return work(task)
+        with telling(partial(_tell, _ITEM), partial(_tell, _COMPILES, 0)):
+            return work(task)
     finally:
         _tell(_ENDS, i)
 

@@ -14,19 +14,14 @@ _said = {"compiles": False}
 
 
 @contextmanager
-def telling(on_items):
-    """Within it, `item_done` calls on_items(1)."""
-    token = _on_items.set(on_items)
+def telling(on_items, on_compile=None):
+    """Within it, `item_done` calls on_items(1), and `kernel_compiles` on_compile() if there is one."""
+    before = _on_items.set(on_items), _on_compile.set(on_compile)
     try:
         yield
     finally:
-        _on_items.reset(token)
-
-
-def tell_elsewhere(on_items, on_compile):
-    """In a worker, from now on: `item_done` calls on_items(1), `kernel_compiles` on_compile()."""
-    _on_items.set(on_items)
-    _on_compile.set(on_compile)
+        _on_items.reset(before[0])
+        _on_compile.reset(before[1])
 
 
 def item_done():

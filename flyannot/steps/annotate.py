@@ -52,6 +52,10 @@ class _Shard:
     def name(self):
         return f"the images {self.images[0].name} to {self.images[-1].name}"
 
+    @property
+    def reads(self):
+        return [self.model, *(image.path for image in self.images if image.path.is_file())]
+
 
 def annotate(model, images, out, options, execution, *, shard=None):
     """Predict the terms of every group of images.

@@ -127,11 +127,8 @@ def write_record(configuration):
         "output": ".",
         "seed": configuration.seed,
     }
-    record |= {
-        name: _as_table(options, out)
-        for name, options in configuration.options.items()
-        if name != RunOptions.table
-    }
+    chosen = {name: options for name, options in configuration.options.items() if name != RunOptions.table}
+    record |= {name: _as_table(options, out) for name, options in chosen.items()}
     text = tomli_w.dumps(record)
     write_text(out / RECORD, f"{text}\n{_SEAL}{digest_of_json(text)}\n", keep_same=True)
 

@@ -38,6 +38,10 @@ class _Shard:
     def name(self):
         return f"the images {self.images[0].name} to {self.images[-1].name}"
 
+    @property
+    def reads(self):
+        return [image.path for image in self.images if image.path.is_file()]
+
 
 def extract(images, out, options, execution, *, shard=None):
     """Describe the images of a data set; unreadable ones are skipped and listed.

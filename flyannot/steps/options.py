@@ -40,6 +40,13 @@ class RunOptions(Options):
         stands_for="all cores",
         more=True,
     )
+    scheduler: str | None = option(
+        None,
+        Text("ADDRESS"),
+        "Let the workers of a Dask scheduler do the work: its address, such as tcp://host:8786.",
+        more=True,
+        variable="FLYANNOT_SCHEDULER",
+    )
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -41,6 +41,10 @@ class _Shard:
         first, last = (f"{i + 1} of {stage_range}" for _, stage_range, i in (self.images[0], self.images[-1]))
         return f"the images {first} to {last} in {self.images[0][0]}"
 
+    @property
+    def reads(self):
+        return [self.dictionary, *{path for path, _, _ in self.images}]
+
 
 def pool(paths, dictionary, out, options, execution, *, stage_ranges=None, shard=None):
     """Code and pool every image.

@@ -5,6 +5,7 @@ of what it was made from: a later run takes up exactly the parts that still fit.
 """
 
 import shutil
+from operator import attrgetter
 
 from flyannot.errors import DataError, FlyannotError, InputError
 from flyannot.store.concatenation import concatenate, part_of
@@ -71,7 +72,7 @@ def make_parts(make_part, shards, execution, *, unit="image"):
     """Make every shard's part that is not there yet, in parallel.
 
     `make_part(shard)` writes shard.part, and tells `flyannot.runtime.news` of every item; a shard has `part`
-    (a path), `n_items` and `name`.
+    (a path), `n_items`, `name` and `reads` (the paths of what it is made from).
     """
     total = sum(shard.n_items for shard in shards)
     missing = [shard for shard in shards if not _is_whole(shard.part)]
@@ -88,8 +89,9 @@ def make_parts(make_part, shards, execution, *, unit="image"):
             execution.progress(max(done, min(before + n_ended, total - 1)), total, unit)
 
     execution.workers.run_all(
-        make_part, missing, on_done=on_done, on_items=on_items, name=lambda shard: shard.name
-    )
+        make_part, missing, on_done=on_done, on_items=on_items, name=attrgetter("name"),
+        folder=shards[0].part.parent, reads=attrgetter("reads"),
+    )  # fmt: skip
 
 
 def join_parts(out, header_of, shards):

@@ -191,9 +191,11 @@ def execution_of(force=False, run=None):
     Its workers end with the command.
     """
     from flyannot.runtime.workers import Workers
+    from flyannot.steps.options import RunOptions
     from flyannot.steps.tasks import Execution
 
-    workers = Workers(1 if run is None else run.jobs or usable_processors())
+    run = run or RunOptions(jobs=1)
+    workers = Workers(run.jobs or usable_processors(), run.scheduler)
     click.get_current_context().call_on_close(workers.close)
     return Execution(workers, force, Progress())
 

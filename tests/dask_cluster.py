@@ -1,0 +1,76 @@
+"""A Dask scheduler and workers, started from the command line as a user starts them."""
+
+import os
+import socket
+import subprocess
+import sys
+import time
+from contextlib import contextmanager, suppress
+from pathlib import Path
+
+import psutil
+
+ROOT = Path(__file__).resolve().parents[1]
+
+
+class Cluster:
+    """Processes on this machine: one scheduler, and nannies that start a worker again when it dies."""
+
+    def __init__(self, folder):
+        self.folder, self._started = folder, []
+        with socket.socket() as free:
+            free.bind(("127.0.0.1", 0))
+            port = free.getsockname()[1]
+        self.address = f"tcp://127.0.0.1:{port}"
+        self.scheduler = self._start(
+            "scheduler", "--host", "127.0.0.1", "--port", port, "--no-dashboard", "--no-show",
+            DASK_DISTRIBUTED__SCHEDULER__ALLOWED_FAILURES="1",
+        )  # fmt: skip
+
+    def start_workers(self, n, *, path=ROOT):
+        """Workers that find packages in `path` first; returns when the scheduler knows them."""
+        self.nannies = self._start(
+            "worker", self.address, "--nworkers", n, "--nthreads", "1", "--no-dashboard",
+            "--local-directory", self.folder, PYTHONPATH=str(path),
+        )  # fmt: skip
+        until = time.monotonic() + 120
+        while self.log("worker").count("Registered to") < n:
+            assert time.monotonic() < until and self.nannies.poll() is None, self.log("worker")
+            time.sleep(0.1)
+
+    def workers(self):
+        """The processes that work."""
+        below = psutil.Process(self.nannies.pid).children(recursive=True)
+        return [one for one in below if "spawn_main" in " ".join(one.cmdline())]
+
+    def log(self, what):
+        return (self.folder / f"{what}.log").read_text()
+
+    def end(self):
+        for one in self._started:
+            with suppress(psutil.NoSuchProcess):
+                for child in psutil.Process(one.pid).children(recursive=True):
+                    child.kill()
+            one.kill()
+            one.wait()
+
+    def _start(self, what, *words, **environment):
+        with open(self.folder / f"{what}.log", "w") as log:
+            line = [sys.executable, "-m", "dask", what, *map(str, words)]
+            started = subprocess.Popen(
+                line, stdout=log, stderr=log, env=os.environ | environment, cwd=self.folder
+            )
+        self._started.append(started)
+        return started
+
+
+@contextmanager
+def cluster_in(folder, n_workers=0, **more):
+    """A cluster that ends with the context; its files lie in the folder."""
+    cluster = Cluster(folder)
+    try:
+        if n_workers:
+            cluster.start_workers(n_workers, **more)
+        yield cluster
+    finally:
+        cluster.end()
