@@ -17,7 +17,7 @@ from flyannot.features.image_features import features_of
 from flyannot.runtime.digest import digest_of_json
 from flyannot.runtime.news import item_done
 from flyannot.stage_ranges import STAGE_RANGES
-from flyannot.steps.extract import identity_of_extract, image_columns, in_order, lines_of_warnings
+from flyannot.steps.extract import digests_of_images, image_columns, in_order, lines_of_warnings
 from flyannot.steps.image_difference import difference_of_images
 from flyannot.steps.loaded_model import known_stage_ranges, load_model
 from flyannot.steps.predictions import (
@@ -76,22 +76,22 @@ def annotate_task(model, images, out, options, *, shard=None):
         known = known_stage_ranges(stored, images)
         usable = [image for image in images if image.stage_range in known]
         groups, share = share_of(_whole_groups(usable), shard)
-        groups = [group for mine in groups.values() for group in mine]
-        identities = {image: identity_of_extract(image) for group in groups for image in group}
-        header = _header(stored, [identities[i] for group in groups for i in group], options, share)
+        cut = cut_into_shards([group for mine in groups.values() for group in mine])
+        cut = [[image for group in mine for image in group] for mine in cut]
+        digest, of_shards = digests_of_images(cut)
+        header = _header(stored, digest, options, share)
 
     def make(execution):
         for s, n in Counter(i.stage_range for i in images if i.stage_range not in known).items():
             log.warning("note: %s: %s left out, the model knows no term of this stage range", s, _n_images(n))
-        shards = _shards(model, groups, identities, out, header)
+        shards = [_shard(model, *one, out, header) for one in zip(cut, of_shards)]
         make_parts(_make_part, shards, execution)
         failures = join_parts(out, lambda failed: replace(header, failures=tuple(failed)), shards)
         write_predictions_table(out, ids)
         return Outcome(out, True, _summary(out), failures)
 
-    task = file_task(
-        out, header, make, [model, *(i.path for i in usable)], differ={"images": difference_of_images(usable)}
-    )
+    inputs, differ = [model, *(i.file for i in usable)], {"images": difference_of_images(usable)}
+    task = file_task(out, header, make, inputs, differ=differ)
 
     def up_to_date():
         write_predictions_table(out, ids)
@@ -112,20 +112,16 @@ def _whole_groups(images):
     return by_stage_range
 
 
-def _header(stored, identities, options, share):
+def _header(stored, digest, options, share):
     annotated = options.as_header() | {"model_seed": stored.seed}
-    inputs = {"model": [stored.digest], "images": [digest_of_json(identities)], **share}
+    inputs = {"model": [stored.digest], "images": [digest], **share}
     return Header("predictions", stored.options | {"annotate": annotated}, inputs)
 
 
-def _shards(model, groups, identities, out, header):
-    """Shards that keep every group whole; its images lie side by side."""
-    shards = []
-    for mine in cut_into_shards(groups):
-        flat = [image for group in mine for image in group]
-        key = digest_of_json([header.options, header.inputs["model"], [identities[i] for i in flat]])
-        shards.append(_Shard(flat, model, header, part_path(out, key)))
-    return shards
+def _shard(model, images, digest, out, header):
+    """Every group is whole in its shard; its images lie side by side."""
+    key = digest_of_json([header.options, header.inputs["model"], digest])
+    return _Shard(images, model, header, part_path(out, key))
 
 
 def _make_part(shard):

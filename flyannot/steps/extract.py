@@ -1,13 +1,13 @@
 """Images to descriptors.h5."""
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from itertools import groupby
 from pathlib import Path
 
 from flyannot.descriptors.extract import describe, read_embryo
 from flyannot.descriptors.options import ExtractOptions
 from flyannot.errors import DataError
-from flyannot.runtime.digest import digest_of_file, digest_of_json
+from flyannot.runtime.digest import DigestOfList, digest_of_file, digest_of_json
 from flyannot.runtime.news import item_done
 from flyannot.stage_ranges import STAGE_RANGES
 from flyannot.steps.image_difference import difference_of_images
@@ -60,18 +60,18 @@ def extract_task(images, out, options, *, shard=None):
     }
     mine, share = share_of(by_stage_range, shard)
     images = [image for one in mine.values() for image in one]
-    identities = [identity_of_extract(image) for image in images]
+    cut = cut_into_shards(images)
+    digest, of_shards = digests_of_images(cut)
+    header = _header(digest, options, share)
 
     def make(execution):
-        shards = _shards(out, images, identities, options)
+        shards = [_shard(out, *one, options) for one in zip(cut, of_shards)]
         make_parts(_make_part, shards, execution)
-        failures = join_parts(out, lambda failed: _header(identities, options, failed, share), shards)
+        failures = join_parts(out, lambda failed: replace(header, failures=failed), shards)
         return Outcome(out, True, summary_of_extract(out), failures)
 
-    return file_task(
-        out, _header(identities, options, share=share), make, [i.path for i in images],
-        differ={"images": difference_of_images(images)},
-    )  # fmt: skip
+    inputs, differ = [image.file for image in images], {"images": difference_of_images(images)}
+    return file_task(out, header, make, inputs, differ=differ)
 
 
 def in_order(images):
@@ -88,24 +88,34 @@ def identity_of_extract(image):
     return [*(column[0] for column in image_columns([image]).values()), image.stage_range, content]
 
 
+def digests_of_images(shards):
+    """The digest of what all images are, and of those of every shard (a list of images)."""
+    whole, parts = DigestOfList(), []
+    for images in shards:
+        part = DigestOfList()
+        for image in images:
+            identity = identity_of_extract(image)
+            whole.add(identity)
+            part.add(identity)
+        parts.append(part.hexdigest())
+    return whole.hexdigest(), parts
+
+
 def image_columns(images):
     """The columns of `write_image_columns` for these images."""
     columns = {name: [getattr(image, name, "") for image in images] for name in IMAGE_COLUMNS}
     return columns | {"image": [image.name for image in images]}
 
 
-def _header(identities, options, failures=(), share=()):
-    inputs = {"images": [digest_of_json(identities)], **dict(share)}
-    return Header("descriptors", {"extract": options.as_header()}, inputs, failures=failures)
+def _header(digest, options, share=()):
+    inputs = {"images": [digest], **dict(share)}
+    return Header("descriptors", {"extract": options.as_header()}, inputs)
 
 
-def _shards(out, images, identities, options):
-    shards = []
-    for mine, known in zip(cut_into_shards(images), cut_into_shards(identities)):
-        header = _header(known, options)
-        key = digest_of_json([header.options, header.inputs])
-        shards.append(_Shard(mine, options, header, part_path(out, key)))
-    return shards
+def _shard(out, images, digest, options):
+    header = _header(digest, options)
+    key = digest_of_json([header.options, header.inputs])
+    return _Shard(images, options, header, part_path(out, key))
 
 
 def _make_part(shard):
@@ -149,8 +159,10 @@ def lines_of_warnings(stored):
     """A line for every kind of quality warning: how many images have it, and the first of them."""
     images = {}
     for stage_range in stored.stage_ranges:
-        for name, warnings in zip(*(stored.array(stage_range, c) for c in ("image", "quality_warnings"))):
-            for warning in filter(None, warnings.split(", ")):
+        all_warnings = stored.array(stage_range, "quality_warnings")
+        for i in [i for i, found in enumerate(all_warnings) if found]:
+            (name,) = stored.array(stage_range, "image", i, i + 1)
+            for warning in all_warnings[i].split(", "):
                 kind, _, more = warning.partition(": ")
                 images.setdefault(kind, []).append(f"{name} ({more})" if more else name)
     return [_line_of_warning(kind, found) for kind, found in images.items()]

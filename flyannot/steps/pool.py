@@ -3,6 +3,7 @@
 from contextlib import ExitStack
 from dataclasses import dataclass
 from functools import lru_cache
+from itertools import groupby
 from pathlib import Path
 
 from flyannot.errors import DataError
@@ -149,9 +150,11 @@ def _atoms(path, stage_range, digest, coder_name):
 
 
 def _columns(images, stage_range):
-    whole = {file.path: read_image_columns(file, stage_range) for file, _ in images}
-    names = next(iter(whole.values()))
-    return {name: [whole[file.path][name][i] for file, i in images] for name in names}
+    parts = []
+    for file, mine in groupby(images, key=lambda one: one[0]):
+        numbers = [i for _, i in mine]  # one after the other, as a shard is cut
+        parts.append(read_image_columns(file, stage_range, numbers[0], numbers[-1] + 1))
+    return {name: [value for part in parts for value in part[name]] for name in parts[0]}
 
 
 def _summary(out):
