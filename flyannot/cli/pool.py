@@ -1,8 +1,8 @@
-"""flyannot pool: descriptors and dictionaries to features."""
+"""flyannot pool: descriptors, or images, and dictionaries to features."""
 
 import click
 
-from flyannot.cli.shared.argument_order import FileArgument
+from flyannot.cli.shared.argument_order import FileArgument, kind_of
 from flyannot.cli.shared.options import (
     IN_FILE,
     Command,
@@ -13,28 +13,46 @@ from flyannot.cli.shared.options import (
     shard_option,
     takes,
 )  # fmt: skip
+from flyannot.errors import InputError
 from flyannot.features.options import PoolOptions
 from flyannot.steps.options import RunOptions, Selection
 
 
 @click.command("pool", cls=Command)
-@click.argument("descriptors", cls=FileArgument, holds="descriptors", type=IN_FILE, nargs=-1, required=True)
+@click.argument(
+    "descriptors", cls=FileArgument, holds=("descriptors", "images"), type=IN_FILE, nargs=-1, required=True
+)
 @click.argument("dictionary", cls=FileArgument, holds="dictionary", type=IN_FILE)
 @out_option("features")
-@takes(options=PoolOptions, selection=(Selection, ["stage_range"]), run=RunOptions)
+@takes(options=PoolOptions, selection=Selection, run=RunOptions)
 @shard_option
 @force_option
 def command(descriptors, dictionary, out, options, selection, run, shard, force):
     """Code every patch, and keep the strongest use of every atom in every cell of an image.
 
     DESCRIPTORS comes from `flyannot extract` (several files count as one), DICTIONARY from `flyannot
-    learn-dict`; the output goes to `flyannot train` and `flyannot evaluate`.
+    learn-dict`; the output goes to `flyannot train` and `flyannot evaluate`. A data set folder may stand for
+    DESCRIPTORS: its images are then described as those that the dictionary was learned from, with no file
+    of descriptors between.
 
     \b
     Example:
         flyannot pool descriptors.h5 dictionary.h5 -o features.h5 --grid 2x4
+        flyannot pool embryos dictionary.h5 -o features.h5 --grid 2x4
     """
+    execution, chosen = execution_of(force, run), selection.stage_range
+    if len(descriptors) == 1 and kind_of(descriptors[0]) in ("folder", "images"):
+        from flyannot.dataset.folder import read_images
+        from flyannot.dataset.selection import select_images
+        from flyannot.steps.pool_images import pool_images
+
+        images = select_images(read_images(descriptors[0]), views=selection.view, stage_ranges=chosen)
+        return finish(pool_images(images, dictionary, out, options, execution, shard=shard))
+    if selection.view:
+        raise InputError(
+            "the views of descriptors were chosen when they were extracted",
+            fix="leave out --view, or name the folder of the images",
+        )
     from flyannot.steps.pool import pool
 
-    execution, chosen = execution_of(force, run), selection.stage_range
     return finish(pool(descriptors, dictionary, out, options, execution, stage_ranges=chosen, shard=shard))

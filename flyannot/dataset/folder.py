@@ -9,6 +9,7 @@ import logging
 from collections import Counter, defaultdict
 from dataclasses import dataclass, field
 from pathlib import Path
+from sys import intern
 
 from flyannot.dataset.image_paths import ImagePaths
 from flyannot.dataset.table_paths import ANNOTATIONS, IMAGES, table_of
@@ -84,7 +85,8 @@ def read_images(folder_or_csv):
     for line, cells in read_table(table, _IMAGE_COLUMNS, _MORE_IMAGE_COLUMNS, meant=_MEANT):
         name, gene, stage_range, view, fbgn, group, source = cells
         stage_range = stage_range_of(stage_range, line)
-        images.append((path_of(name, line), name, gene, stage_range, view, fbgn, group, source))
+        often = (intern(text) for text in (gene, stage_range, view, fbgn, group, source))
+        images.append((path_of(name, line), name, *often))
         lines.append(line)
     if not images:
         raise InputError(f"{table} names no image", fix="add one row per image")

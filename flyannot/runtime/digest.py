@@ -2,17 +2,63 @@
 
 import hashlib
 import json
+import os
+import time
+
+_SETTLED_S = 2.0  # a file that changed later than this before it was read may change again unseen
+_known: dict[bytes, bytes] = {}  # of files that this process has read whole
 
 
 def digest_of_file(path):
-    """SHA-256 of a file's bytes, in hexadecimal."""
+    """SHA-256 of a file's bytes, in hexadecimal.
+
+    A process reads a file once: the digest is remembered while the file's place, size and times stay.
+    """
     with open(path, "rb") as f:
-        return hashlib.file_digest(f, "sha256").hexdigest()
+        before = os.fstat(f.fileno())
+        if (known := _known.get(_identity(path, before))) is not None:
+            return known.hex()
+        is_settled = time.time() - max(before.st_mtime, before.st_ctime) > _SETTLED_S
+        digest = hashlib.file_digest(f, "sha256").digest()
+        if is_settled and _identity(path, os.fstat(f.fileno())) == _identity(path, before):
+            _known[_identity(path, before)] = digest
+    return digest.hex()
+
+
+def _identity(path, found):
+    """Short, since there may be very many; the path is in it: not all systems number their files."""
+    parts = (
+        os.fspath(path),
+        found.st_dev,
+        found.st_ino,
+        found.st_size,
+        found.st_mtime_ns,
+        found.st_ctime_ns,
+    )
+    return hashlib.blake2b(repr(parts).encode(), digest_size=16).digest()
 
 
 def digest_of_json(value):
     """SHA-256 of a JSON value, in hexadecimal; the order of keys does not matter."""
     return hashlib.sha256(canonical_json(value).encode()).hexdigest()
+
+
+class DigestOfList:
+    """`digest_of_json` of a list that is never held: its values are added one by one."""
+
+    def __init__(self):
+        self._sha, self._before = hashlib.sha256(b"["), b""
+
+    def add(self, value):
+        """Add the next value."""
+        self._sha.update(self._before + canonical_json(value).encode())
+        self._before = b","
+
+    def hexdigest(self):
+        """That of the list so far."""
+        whole = self._sha.copy()
+        whole.update(b"]")
+        return whole.hexdigest()
 
 
 def sealed_with_digest(value):

@@ -3,7 +3,7 @@
 import logging
 from collections import Counter
 from dataclasses import dataclass, replace
-from functools import cache
+from functools import cache, partial
 from itertools import groupby
 from pathlib import Path
 
@@ -18,7 +18,7 @@ from flyannot.features.image_features import features_of
 from flyannot.runtime.digest import digest_of_json
 from flyannot.runtime.news import item_done
 from flyannot.stage_ranges import STAGE_RANGES
-from flyannot.steps.extract import identity_of_extract, image_columns, in_order, lines_of_warnings
+from flyannot.steps.extract import digests_of_images, image_columns, in_order, lines_of_warnings
 from flyannot.steps.image_difference import difference_of_images
 from flyannot.steps.loaded_model import known_stage_ranges, load_model
 from flyannot.steps.predictions import (
@@ -85,35 +85,31 @@ def annotate_task(model, images, out, options, *, shard=None):
         known = known_stage_ranges(stored, images)
         usable = [image for image in images if image.stage_range in known]
         groups, share = share_of(_whole_groups(usable), shard)
-        groups = [group for mine in groups.values() for group in mine]
-        identity = cache(identity_of_extract)  # reads the image
-        made_with = (stored.options, stored.digest, stored.seed)
+        cut = cut_into_shards([group for mine in groups.values() for group in mine])
+        cut = [[image for group in mine for image in group] for mine in cut]
+        header_of = partial(_header, stored.options, stored.digest, stored.seed, options)
+    digest = cache(lambda: digests_of_images(cut)[0])  # reads the images
 
-    def header(groups=groups, share=share):
-        return _header(*made_with, [identity(i) for group in groups for i in group], options, share)
+    def header():
+        return header_of(digest(), share)
 
     def make_share(execution, share=None):
-        shards = []
-        for mine in parts_of_share(cut_into_shards(groups), share):
-            its_header = header(mine, {})
-            part = part_path(out, digest_of_json([its_header.options, its_header.inputs]))
-            shards.append(_Shard([image for group in mine for image in group], model, its_header, part))
+        mine = parts_of_share(cut, share)
+        headers = [header_of(digest) for digest in digests_of_images(mine)[1]]
+        shards = [_shard(model, *one, out) for one in zip(mine, headers)]
         make_parts(_make_part, shards, execution)
         return shards
 
     def make(execution):
         for s, n in Counter(i.stage_range for i in images if i.stage_range not in known).items():
             log.warning("note: %s: %s left out, the model knows no term of this stage range", s, _n_images(n))
-        failures = join_parts(
-            out, lambda failed: replace(header(), failures=tuple(failed)), make_share(execution)
-        )
+        shards = make_share(execution)
+        failures = join_parts(out, lambda failed: replace(header(), failures=tuple(failed)), shards)
         write_predictions_table(out, ids)
         return Outcome(out, True, _summary(out), failures)
 
-    task = file_task(
-        out, header, make, [model, *(i.path for i in usable)],
-        differ={"images": difference_of_images(usable)}, make_share=make_share,
-    )  # fmt: skip
+    inputs, differ = [model, *(i.file for i in usable)], {"images": difference_of_images(usable)}
+    task = file_task(out, header, make, inputs, differ=differ, make_share=make_share)
 
     def up_to_date():
         write_predictions_table(out, ids)
@@ -134,10 +130,15 @@ def _whole_groups(images):
     return by_stage_range
 
 
-def _header(model_options, model_digest, model_seed, identities, options, share):
+def _header(model_options, model_digest, model_seed, options, digest, share=()):
     annotated = options.as_header() | {"model_seed": model_seed}
-    inputs = {"model": [model_digest], "images": [digest_of_json(identities)], **share}
+    inputs = {"model": [model_digest], "images": [digest], **dict(share)}
     return Header("predictions", model_options | {"annotate": annotated}, inputs)
+
+
+def _shard(model, images, header, out):
+    """Every group is whole in its shard; its images lie side by side."""
+    return _Shard(images, model, header, part_path(out, digest_of_json([header.options, header.inputs])))
 
 
 def _make_part(shard):

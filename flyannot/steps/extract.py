@@ -1,6 +1,6 @@
 """Images to descriptors.h5."""
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cache
 from itertools import groupby
 from pathlib import Path
@@ -8,7 +8,7 @@ from pathlib import Path
 from flyannot.descriptors.extract import describe, read_embryo
 from flyannot.descriptors.options import ExtractOptions
 from flyannot.errors import DataError
-from flyannot.runtime.digest import digest_of_file, digest_of_json
+from flyannot.runtime.digest import DigestOfList, digest_of_file, digest_of_json
 from flyannot.runtime.news import item_done
 from flyannot.stage_ranges import STAGE_RANGES
 from flyannot.steps.image_difference import difference_of_images
@@ -69,25 +69,25 @@ def extract_task(images, out, options, *, shard=None):
     }
     mine, share = share_of(by_stage_range, shard)
     images = [image for one in mine.values() for image in one]
-    identity = cache(identity_of_extract)  # reads the image
+    cut = cut_into_shards(images)
+    digest = cache(lambda: digests_of_images(cut)[0])  # reads the images
 
-    def header(failures=()):
-        return _header([identity(image) for image in images], options, failures, share)
+    def header():
+        return _header(digest(), options, share)
 
     def make_share(execution, share=None):
-        cuts = parts_of_share(cut_into_shards(images), share)
-        shards = [_shard(out, mine, [identity(image) for image in mine], options) for mine in cuts]
+        mine = parts_of_share(cut, share)
+        shards = [_shard(out, *one, options) for one in zip(mine, digests_of_images(mine)[1])]
         make_parts(_make_part, shards, execution)
         return shards
 
     def make(execution):
-        failures = join_parts(out, header, make_share(execution))
+        shards = make_share(execution)
+        failures = join_parts(out, lambda failed: replace(header(), failures=failed), shards)
         return Outcome(out, True, summary_of_extract(out), failures)
 
-    return file_task(
-        out, header, make, [i.path for i in images], differ={"images": difference_of_images(images)},
-        make_share=make_share,
-    )  # fmt: skip
+    inputs, differ = [image.file for image in images], {"images": difference_of_images(images)}
+    return file_task(out, header, make, inputs, differ=differ, make_share=make_share)
 
 
 def in_order(images):
@@ -104,19 +104,32 @@ def identity_of_extract(image):
     return [*(column[0] for column in image_columns([image]).values()), image.stage_range, content]
 
 
+def digests_of_images(shards):
+    """The digest of what all images are, and of those of every shard (a list of images)."""
+    whole, parts = DigestOfList(), []
+    for images in shards:
+        part = DigestOfList()
+        for image in images:
+            identity = identity_of_extract(image)
+            whole.add(identity)
+            part.add(identity)
+        parts.append(part.hexdigest())
+    return whole.hexdigest(), parts
+
+
 def image_columns(images):
     """The columns of `write_image_columns` for these images."""
     columns = {name: [getattr(image, name, "") for image in images] for name in IMAGE_COLUMNS}
     return columns | {"image": [image.name for image in images]}
 
 
-def _header(identities, options, failures=(), share=()):
-    inputs = {"images": [digest_of_json(identities)], **dict(share)}
-    return Header("descriptors", {"extract": options.as_header()}, inputs, failures=failures)
+def _header(digest, options, share=()):
+    inputs = {"images": [digest], **dict(share)}
+    return Header("descriptors", {"extract": options.as_header()}, inputs)
 
 
-def _shard(out, images, identities, options):
-    header = _header(identities, options)
+def _shard(out, images, digest, options):
+    header = _header(digest, options)
     key = digest_of_json([header.options, header.inputs])
     return _Shard(images, options, header, part_path(out, key))
 
@@ -162,8 +175,10 @@ def lines_of_warnings(stored):
     """A line for every kind of quality warning: how many images have it, and the first of them."""
     images = {}
     for stage_range in stored.stage_ranges:
-        for name, warnings in zip(*(stored.array(stage_range, c) for c in ("image", "quality_warnings"))):
-            for warning in filter(None, warnings.split(", ")):
+        all_warnings = stored.array(stage_range, "quality_warnings")
+        for i in [i for i, found in enumerate(all_warnings) if found]:
+            (name,) = stored.array(stage_range, "image", i, i + 1)
+            for warning in all_warnings[i].split(", "):
                 kind, _, more = warning.partition(": ")
                 images.setdefault(kind, []).append(f"{name} ({more})" if more else name)
     return [_line_of_warning(kind, found) for kind, found in images.items()]

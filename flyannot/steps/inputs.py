@@ -2,7 +2,7 @@
 
 import logging
 import re
-from contextlib import ExitStack, contextmanager
+from contextlib import contextmanager
 from pathlib import Path
 
 from flyannot.descriptors.extract import Described
@@ -10,14 +10,15 @@ from flyannot.errors import DataError, InputError, did_you_mean
 from flyannot.scores.metrics import NOT_ANATOMY
 from flyannot.stage_ranges import STAGE_RANGES
 from flyannot.store.descriptors import read_patches_of_image
-from flyannot.store.reading import open_stored
+from flyannot.store.files_in_turn import open_in_turn
 
 log = logging.getLogger("flyannot")
 
 
 @contextmanager
 def open_all(paths, kind, *, all_shards=False, digests=None):
-    """Open files of one kind that were made with the same options; of other stage ranges, perhaps.
+    """Open files of one kind that were made with the same options; of other stage ranges, perhaps.  However
+    many they are, a few are open at a time.
 
     With `digests`, by path, they must be the files that were opened before.
     Shards (`--shard I/N`) come in the order of their numbers, however they are named.  One that is
@@ -30,10 +31,8 @@ def open_all(paths, kind, *, all_shards=False, digests=None):
     DataError
         If one is damaged, of another kind, made with other options than the first, or replaced.
     """
-    with ExitStack() as stack:
-        known = digests or {}
-        files = [stack.enter_context(open_stored(p, kind, digest=known.get(Path(p)))) for p in paths]
-        files.sort(key=_shard_of)
+    with open_in_turn([Path(path) for path in paths], kind, digests or {}) as found:
+        files = sorted(found, key=_shard_of)
         _check_distinct(files)
         for file in files[1:]:
             if _without_stage_ranges(file.options) != _without_stage_ranges(files[0].options):

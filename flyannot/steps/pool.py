@@ -3,6 +3,7 @@
 from contextlib import ExitStack
 from dataclasses import dataclass
 from functools import lru_cache
+from itertools import groupby
 from pathlib import Path
 
 from flyannot.errors import DataError
@@ -82,9 +83,7 @@ def pool_task(paths, dictionary, out, options, *, stage_ranges=None, shard=None)
             share = {name: value for name, value in files[0].inputs.items() if name == "shard"}
         header = Header(
             "features",
-            atoms.options
-            | {"learn": atoms.options["learn"] | {"seed": atoms.seed}}
-            | {"pool": options.as_header() | {"stage_ranges": chosen}},
+            options_of_features(atoms, options, chosen),
             {"descriptors": [file.digest for file in files], "dictionary": [atoms.digest], **share},
         )
 
@@ -96,9 +95,15 @@ def pool_task(paths, dictionary, out, options, *, stage_ranges=None, shard=None)
 
     def make(execution):
         join_parts(out, lambda _: header, make_share(execution))
-        return Outcome(out, True, _summary(out))
+        return Outcome(out, True, summary_of_pool(out))
 
     return file_task(out, header, make, [*paths, dictionary], make_share=make_share)
+
+
+def options_of_features(atoms, options, stage_ranges):
+    """The options in the header of features that are pooled with an open dictionary."""
+    learned = {"learn": atoms.options["learn"] | {"seed": atoms.seed}}
+    return atoms.options | learned | {"pool": options.as_header() | {"stage_ranges": stage_ranges}}
 
 
 def _check_fit(files, atoms):
@@ -142,7 +147,7 @@ def _make_part(shard):
         for stage_range in STAGE_RANGES:
             mine = [(files[path], i) for path, s, i in shard.images if s == stage_range]
             if mine:
-                atoms = _atoms(shard.dictionary, stage_range, digest, shard.options.coder)
+                atoms = atoms_of_dictionary(shard.dictionary, stage_range, digest, shard.options.coder)
                 columns = _columns(mine, stage_range)
                 pooled = []
                 for (file, i), view in zip(mine, columns["view"]):
@@ -154,7 +159,7 @@ def _make_part(shard):
 
 
 @lru_cache(maxsize=len(STAGE_RANGES))
-def _atoms(path, stage_range, digest, coder_name):
+def atoms_of_dictionary(path, stage_range, digest, coder_name):
     """A stage range's dictionary, kept between shards; the digest tells new contents of a path from old."""
     with open_stored(path, "dictionary", digest=digest) as stored:
         D, patch_px = read_dictionary(stored, stage_range), extract_options(stored).patch_px
@@ -162,12 +167,15 @@ def _atoms(path, stage_range, digest, coder_name):
 
 
 def _columns(images, stage_range):
-    whole = {file.path: read_image_columns(file, stage_range) for file, _ in images}
-    names = next(iter(whole.values()))
-    return {name: [whole[file.path][name][i] for file, i in images] for name in names}
+    parts = []
+    for file, mine in groupby(images, key=lambda one: one[0]):
+        numbers = [i for _, i in mine]  # one after the other, as a shard is cut
+        parts.append(read_image_columns(file, stage_range, numbers[0], numbers[-1] + 1))
+    return {name: [value for part in parts for value in part[name]] for name in parts[0]}
 
 
-def _summary(out):
+def summary_of_pool(out):
+    """A line per stage range: images and features."""
     with open_stored(out, "features") as stored:
         return "\n".join(_line(stored, s) for s in stored.stage_ranges)
 

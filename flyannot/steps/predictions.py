@@ -56,7 +56,8 @@ def write_predictions(file, stage_range, columns, groups, predicted):
 def read_predictions(stored, stage_range):
     """The Groups and the Predicted that `write_predictions` took."""
     of_image, groups, predicted = store.read_predictions(stored, stage_range)
-    rows = [np.flatnonzero(of_image == g) for g in range(len(groups["name"]))]
+    ends = np.cumsum(np.bincount(of_image, minlength=len(groups["name"])))
+    rows = np.split(np.argsort(of_image, kind="stable"), ends[:-1])
     found = Groups(**groups, rows=rows)
     warnings = quality_warnings_of_groups(read_image_columns(stored, stage_range), found)
     return found, Predicted(terms=predicted.pop("term"), **predicted, quality_warnings=warnings)

@@ -73,15 +73,14 @@ def check_table(out):
 def write_predictions_table(out, ids=None):
     """Write NAME.csv beside NAME.h5; with `flyannot.dataset.ontology.Ids`, ids of terms and stages too."""
     with open_stored(out, "predictions") as stored:
-        columns, rows = predictions_table(stored, stored.stage_ranges, ids)
-    write_table(out.with_suffix(".csv"), columns, rows)
+        write_table(out.with_suffix(".csv"), *predictions_table(stored, stored.stage_ranges, ids))
 
 
 def predictions_table(stored, stage_ranges, ids=None):
-    """The columns and the rows of the table as texts."""
-    rows = [row.texts() for row in prediction_rows(stored, stage_ranges)]
+    """The columns and the rows of the table as texts; rows are made as they are asked for."""
+    rows = (row.texts() for row in prediction_rows(stored, stage_ranges))
     if ids:
-        rows = [(*row, *ids.of(row.term, row.stage_range)) for row in rows]
+        rows = ((*row, *ids.of(row.term, row.stage_range)) for row in rows)
     return COLUMNS + (ids.COLUMNS if ids else ()), rows
 
 

@@ -18,7 +18,8 @@ _GROWING = ("n_images", "n_patches", "n_groups")  # every other dimension is the
 class Part:
     """A file to be joined with others, closed: what it held when it was open, but for what is bulky.
 
-    contents : stage range -> (values of the small datasets by name, shape and type of the bulky ones by name)
+    contents : stage range -> (values of the small columns by name, number of rows of the other growing
+        datasets by name)
     """
 
     path: Path
@@ -39,9 +40,14 @@ def part_of(stored):
 
 
 def _contents(stored, stage_range):
-    group, bulky = stored.group(stage_range), BULK.get(stored.kind, ())
-    small = {n: stored.array(stage_range, n) for n in SCHEMAS[stored.kind] if n not in bulky}
-    return small, {name: (group[name].shape, group[name].dtype) for name in bulky}
+    group, small, large = stored.group(stage_range), {}, {}
+    for name, (_, dimensions) in SCHEMAS[stored.kind].items():
+        if dimensions[0].partition("+")[0] in _GROWING:
+            if len(dimensions) == 1 and name not in BULK.get(stored.kind, ()):
+                small[name] = stored.array(stage_range, name, as_bytes=True)
+            else:
+                large[name] = len(group[name])
+    return small, large
 
 
 def concatenate(file, parts):
@@ -53,36 +59,40 @@ def concatenate(file, parts):
 
 
 def _concatenate_stage_range(group, parts, stage_range):
-    small, bulk = zip(*(part.contents[stage_range] for part in parts))
-    for name, (kinds, dimensions) in SCHEMAS[parts[0].kind].items():
-        if name in bulk[0]:
-            continue
-        values = [one[name] for one in small]
-        if name == "first":
-            write_array(group, name, _joined_offsets(values))
-        elif name == "group_of_image":
-            write_array(group, name, _joined_numbers(values, [len(one["group_name"]) for one in small]))
-        elif dimensions[0] not in _GROWING:
-            write_array(group, name, values[0])
-        elif kinds == "S":
-            write_array(group, name, [text for texts in values for text in texts])
-        else:
-            write_array(group, name, np.concatenate(values))
-    joined = [
-        growing_array(group, name, shape[1:], dtype, n_rows=sum(one[name][0][0] for one in bulk))
-        for name, (shape, dtype) in bulk[0].items()
-    ]
-    if joined:
-        _stream(joined, parts, stage_range)
-
-
-def _stream(joined, parts, stage_range):
-    """The bulky datasets, images of one part after those of the other."""
+    small, large = zip(*(part.contents[stage_range] for part in parts))
+    streamed = {}
+    with open_stored(parts[0].path, parts[0].kind, digest=parts[0].digest) as first:
+        for name in SCHEMAS[parts[0].kind]:
+            like = first.group(stage_range)[name]
+            if name in large[0]:
+                n_rows = sum(one[name] for one in large)
+                streamed[name] = growing_array(group, name, like.shape[1:], like.dtype, n_rows=n_rows)
+            elif name in small[0]:
+                write_array(group, name, _joined(name, small))
+            else:
+                write_array(group, name, first.array(stage_range, name))
     for part in parts:
-        with open_stored(part.path, part.kind, digest=part.digest) as stored:
-            for arrays in stored.blocks_of_images(stage_range):
-                for dataset, rows in zip(joined, arrays):
-                    append_rows(dataset, rows)
+        _stream(streamed, part, stage_range)
+
+
+def _joined(name, small):
+    values = [one[name] for one in small]
+    if name == "first":
+        return _joined_offsets(values)
+    if name == "group_of_image":
+        return _joined_numbers(values, [len(one["group_name"]) for one in small])
+    return np.concatenate(values)
+
+
+def _stream(datasets, part, stage_range):
+    """What is not small of a part, at the end of the datasets by that name."""
+    bulky = BULK.get(part.kind, ())
+    with open_stored(part.path, part.kind, digest=part.digest) as stored:
+        for arrays in stored.blocks_of_images(stage_range) if bulky else ():
+            for name, rows in zip(bulky, arrays):
+                append_rows(datasets[name], rows)
+        for name in datasets.keys() - {*bulky}:
+            append_rows(datasets[name], stored.array(stage_range, name))
 
 
 def _joined_offsets(offsets):

@@ -11,6 +11,8 @@ import numpy as np
 
 from flyannot.store.schema import BULK
 
+_BLOCK_BYTES = 1 << 22  # read at a time
+
 
 def content_digest(h5, kind):
     """SHA-256 over every small dataset (name, type, shape, values) and every attribute but `digest` itself.
@@ -28,13 +30,20 @@ def content_digest(h5, kind):
         if hasattr(item, "shape"):
             sha.update(f"{item.dtype.str}{item.shape}\0".encode())
             if name.partition("/")[2] not in BULK.get(kind, ()):
-                sha.update(np.ascontiguousarray(_values_of(item)).data)
+                for values in _blocks_of(item):
+                    sha.update(np.ascontiguousarray(values).data)
     return sha.hexdigest()
 
 
-def _values_of(dataset):
+def _blocks_of(dataset):
+    """Its values, some megabytes at a time."""
     try:
-        return dataset[()]
+        if not dataset.shape or not dataset.size:
+            yield dataset[()]
+            return
+        n_rows = max(1, _BLOCK_BYTES * len(dataset) // max(1, dataset.nbytes))
+        for start in range(0, len(dataset), n_rows):
+            yield dataset[start : start + n_rows]
     except (OSError, RuntimeError) as error:
         raise OSError(f"{dataset.name.strip('/')} cannot be read: {error}") from error
 

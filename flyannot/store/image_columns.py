@@ -11,6 +11,6 @@ def write_image_columns(group, columns):
         write_array(group, name, columns[name])
 
 
-def read_image_columns(stored, stage_range):
-    """The dict that `write_image_columns` took."""
-    return {name: stored.array(stage_range, name) for name in IMAGE_COLUMNS}
+def read_image_columns(stored, stage_range, start=0, stop=None):
+    """The dict that `write_image_columns` took, or what it has of the images `start` to `stop`."""
+    return {name: stored.array(stage_range, name, start, stop) for name in IMAGE_COLUMNS}

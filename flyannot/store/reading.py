@@ -50,14 +50,14 @@ class Stored:
             )
         return self._file[stage_range]
 
-    def array(self, stage_range, name, start=0, stop=None, *, columns=None):
+    def array(self, stage_range, name, start=0, stop=None, *, columns=None, as_bytes=False):
         """The rows `start` to `stop` of one dataset, or some of their columns; text comes back as a list of
-        str."""
+        str, or `as_bytes` as it is stored."""
         chosen = slice(start, stop) if columns is None else (slice(start, stop), columns)
         with self._reading(stage_range, name):
             values = self.group(stage_range)[name][chosen]
         if values.dtype.kind == "S":
-            return [text.decode("utf-8", "replace") for text in values.tolist()]
+            return values if as_bytes else [text.decode("utf-8", "replace") for text in values.tolist()]
         self._require_finite(values, stage_range, name)
         return values
 

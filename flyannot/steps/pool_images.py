@@ -1,0 +1,119 @@
+"""Images and dictionary.h5 to features.h5: each image's descriptors are pooled at once, and never stored."""
+
+from collections import Counter
+from dataclasses import dataclass, replace
+from pathlib import Path
+
+from flyannot.descriptors.extract import describe, read_embryo
+from flyannot.descriptors.options import ExtractOptions
+from flyannot.errors import DataError
+from flyannot.features.image_features import features_of
+from flyannot.features.options import PoolOptions
+from flyannot.runtime.digest import digest_of_json
+from flyannot.runtime.news import item_done
+from flyannot.stage_ranges import STAGE_RANGES
+from flyannot.steps.extract import digests_of_images, image_columns, in_order, lines_of_warnings
+from flyannot.steps.file_options import extract_options
+from flyannot.steps.image_difference import difference_of_images
+from flyannot.steps.pool import atoms_of_dictionary, options_of_features, summary_of_pool
+from flyannot.steps.shards import cut_into_shards, join_parts, make_parts, part_path, share_of
+from flyannot.steps.tasks import Outcome, carry_out, file_task
+from flyannot.store.features import write_features
+from flyannot.store.header import Header
+from flyannot.store.reading import open_stored
+from flyannot.store.writing import create_stored
+
+
+@dataclass(frozen=True)
+class _Shard:
+    images: list
+    dictionary: Path
+    extract: ExtractOptions
+    options: PoolOptions
+    header: Header
+    part: Path
+
+    @property
+    def n_items(self):
+        return len(self.images)
+
+
+def pool_images(images, dictionary, out, options, execution, *, shard=None):
+    """Describe, code and pool every image; unreadable ones are skipped and listed.
+
+    The features are those of `flyannot.steps.extract` and `flyannot.steps.pool`, one after the other.
+
+    Parameters
+    ----------
+    images : list of flyannot.dataset.folder.Image
+    dictionary : Path of the dictionary; images are described as those that it was learned from
+    out : Path of the features file
+    options : PoolOptions
+    execution : flyannot.steps.tasks.Execution
+    shard : (I, N) for the I-th of N shares of every stage range's images; None for all
+
+    Raises
+    ------
+    DataError
+        If the dictionary lacks a stage range.
+    FlyannotError
+        If not one image could be read.
+    """
+    return carry_out(pool_images_task(images, dictionary, out, options, shard=shard), execution)
+
+
+def pool_images_task(images, dictionary, out, options, *, shard=None):
+    """The `flyannot.steps.tasks.Task` of `pool_images`."""
+    n_images = Counter(image.stage_range for image in images)
+    chosen = [s for s in STAGE_RANGES if s in n_images]
+    mine, share = share_of({s: [i for i in in_order(images) if i.stage_range == s] for s in chosen}, shard)
+    mine = [image for some in mine.values() for image in some]
+    cut = cut_into_shards(mine)
+    with open_stored(dictionary, "dictionary") as atoms:
+        for stage_range in chosen:
+            atoms.group(stage_range)
+        extract = extract_options(atoms)
+        digest, of_shards = digests_of_images(cut)
+        inputs = {"images": [digest], "dictionary": [atoms.digest], **share}
+        header = Header("features", options_of_features(atoms, options, chosen), inputs)
+
+    def make(execution):
+        shards = []
+        for some, known in zip(cut, of_shards):
+            key = digest_of_json([header.options, header.inputs["dictionary"], known])
+            shards.append(_Shard(some, dictionary, extract, options, header, part_path(out, key)))
+        make_parts(_make_part, shards, execution)
+        failures = join_parts(out, lambda failed: replace(header, failures=failed), shards)
+        return Outcome(out, True, _summary(out), failures)
+
+    differ = {"images": difference_of_images(mine)}
+    return file_task(out, header, make, [dictionary, *(image.file for image in mine)], differ=differ)
+
+
+def _make_part(shard):
+    """Runs in a worker: features of the shard's images, in a file of their own."""
+    digest = shard.header.inputs["dictionary"][0]
+    pooled, failures = [], []
+    for image in shard.images:
+        try:
+            grey, warnings = read_embryo(image.path, shard.extract)
+        except DataError as error:
+            failures.append((image.name, error.message))
+        else:
+            atoms = atoms_of_dictionary(shard.dictionary, image.stage_range, digest, shard.options.coder)
+            found = features_of(describe(grey, shard.extract), atoms, shard.options, view=image.view)
+            pooled.append((image, found, warnings, atoms.D))
+        item_done()
+    with create_stored(shard.part, replace(shard.header, failures=tuple(failures))) as part:
+        for stage_range in STAGE_RANGES:
+            some = [one for one in pooled if one[0].stage_range == stage_range]
+            if some:
+                images, found, warnings, (D, *_) = zip(*some)
+                columns = image_columns(images) | {"quality_warnings": warnings}
+                write_features(part, stage_range, columns, found, D)
+    return len(shard.images)
+
+
+def _summary(out):
+    with open_stored(out, "features") as stored:
+        return "\n".join([summary_of_pool(out), *lines_of_warnings(stored)])

@@ -1,0 +1,67 @@
+"""A file is read once a process, as long as it stays the same."""
+
+import hashlib
+import os
+
+import pytest
+
+from flyannot.dataset.folder import read_images
+from flyannot.runtime import digest
+from flyannot.runtime.digest import DigestOfList, digest_of_file, digest_of_json
+from flyannot.steps.annotate import annotate_task
+from flyannot.steps.extract import extract_task
+from flyannot.steps.options import AnnotateOptions
+from flyannot.store import content_digest
+from flyannot.store.reading import verify_stored
+from tests.small_embryos import EXTRACT
+
+
+@pytest.fixture
+def reads(monkeypatch):
+    """How many files were read whole so far; all files count as settled."""
+    names, read = [], hashlib.file_digest
+    monkeypatch.setattr(hashlib, "file_digest", lambda f, kind: names.append(f.name) or read(f, kind))
+    monkeypatch.setattr(digest, "_SETTLED_S", -3600.0)
+    return names
+
+
+def test_a_file_is_read_once_and_again_when_it_changed(tmp_path, reads):
+    path = tmp_path / "a"
+    path.write_bytes(b"one")
+    assert digest_of_file(path) == digest_of_file(path) == hashlib.sha256(b"one").hexdigest()
+    assert len(reads) == 1
+    times = path.stat().st_atime_ns, path.stat().st_mtime_ns
+    path.write_bytes(b"two")
+    os.utime(path, ns=times)  # of the same size, and as old
+    assert digest_of_file(path) == hashlib.sha256(b"two").hexdigest()
+    (tmp_path / "b").write_bytes(b"six")
+    os.replace(tmp_path / "b", path)
+    assert digest_of_file(path) == hashlib.sha256(b"six").hexdigest() and len(reads) == 3
+
+
+def test_a_file_that_may_be_written_just_now_is_read_again(tmp_path, reads, monkeypatch):
+    monkeypatch.setattr(digest, "_SETTLED_S", 2.0)
+    (tmp_path / "a").write_bytes(b"one")
+    assert digest_of_file(tmp_path / "a") == digest_of_file(tmp_path / "a")
+    assert len(reads) == 2
+
+
+def test_two_steps_of_one_run_read_every_image_once(own_chain, reads, tmp_path):
+    images = read_images(own_chain.embryos)
+    extract_task(images, tmp_path / "d.h5", EXTRACT)
+    annotate_task(own_chain.model, images, tmp_path / "p.h5", AnnotateOptions())
+    assert sorted(reads) == sorted(image.file for image in images)
+
+
+@pytest.mark.parametrize("values", [[], [1], [["a", 2], {"b": None}, "é"]])
+def test_a_list_has_one_digest_whether_it_is_held_or_not(values):
+    added = DigestOfList()
+    for value in values:
+        added.add(value)
+    assert added.hexdigest() == added.hexdigest() == digest_of_json(values)
+
+
+@pytest.mark.parametrize("kind", ["descriptors", "features", "model", "predictions"])
+def test_contents_have_one_digest_in_any_blocks(chain, monkeypatch, kind):
+    monkeypatch.setattr(content_digest, "_BLOCK_BYTES", 100)
+    assert verify_stored(chain.kinds[kind]) == kind

@@ -1,0 +1,56 @@
+"""`flyannot pool IMAGES DICTIONARY`: the features of `extract` and `pool`, with no descriptors between."""
+
+import numpy as np
+import pytest
+
+from tests.steps.test_shards import arrays
+
+POOL = "pool E D -o O --grid 1x2"
+
+
+@pytest.mark.parametrize("jobs", [1, 2])
+def test_the_features_are_those_of_the_two_steps(chain, flyannot, tmp_path, jobs):
+    out = tmp_path / "f.h5"
+    said = flyannot(f"{POOL} --jobs {jobs}", E=chain.embryos, D=chain.dictionary, O=out)
+    assert said.code == 0 and "images, 48 features each" in said.err
+    found, expected = arrays(out), arrays(chain.features)
+    assert found.keys() == expected.keys()
+    for key in expected:
+        assert np.array_equal(found[key], expected[key]), key
+    assert flyannot(POOL, E=chain.embryos / "images.csv", D=chain.dictionary, O=out).err.startswith(
+        "up to date"
+    )
+
+
+def test_the_shares_of_images_train_the_model_of_the_whole(chain, flyannot, tmp_path):
+    parts = [tmp_path / f"{i}.h5" for i in (1, 2)]
+    for i, part in enumerate(parts, 1):
+        line = f"{POOL} --shard {i}/2 --stage-range 4-6 --jobs 1"
+        assert flyannot(line, E=chain.embryos, D=chain.dictionary, O=part).code == 0
+    names = [image for part in parts for image in arrays(part)["4-6", "image"]]
+    assert names == arrays(chain.features)["4-6", "image"]
+    line = "train A B T -o M --min-groups 4 --inner-folds 2 --jobs 1"
+    said = flyannot(line, A=parts[0], B=parts[1], T=chain.annotations, M=tmp_path / "m.h5")
+    assert said.code == 0, said.err
+
+
+def test_an_unreadable_image_is_listed_and_the_others_are_pooled(own_chain, flyannot, tmp_path):
+    broken = sorted((own_chain.embryos / "images").iterdir())[0]
+    broken.write_bytes(b"no picture")
+    out = tmp_path / "f.h5"
+    said = flyannot(f"{POOL} --jobs 1", E=own_chain.embryos, D=own_chain.dictionary, O=out)
+    assert said.code == 3 and "1 image was skipped" in said.err
+    assert broken.name in (tmp_path / "failures.csv").read_text()
+
+
+def test_what_does_not_fit_is_refused(chain, flyannot, tmp_path):
+    said = flyannot(f"{POOL} --view lateral", E=chain.descriptors, D=chain.dictionary, O=tmp_path / "f.h5")
+    assert (
+        said.code == 2
+        and "views of descriptors were chosen" in said.err
+        and "Fix: leave out --view" in said.err
+    )
+    said = flyannot("pool D E -o O", E=chain.embryos, D=chain.dictionary, O=tmp_path / "f.h5")
+    assert said.code == 2 and f"Fix: flyannot pool {chain.embryos} {chain.dictionary}" in said.err
+    said = flyannot("pool D E -o O", E=tmp_path, D=tmp_path, O=tmp_path / "f.h5")
+    assert said.code in (2, 65)
