@@ -5,6 +5,7 @@ RUN := $(VENV)/bin/python -m
 INSTALLED := $(VENV)/.installed
 HIDDEN := tests/runtime tests/store tests/steps tests/cli
 FOR_TESTS := $(VENV)/.installed-for-tests
+SNAKEMAKE := $(VENV)/snakemake/.installed
 
 .PHONY: demo test platforms lint mutants campaign pictures bench reproduce-tables clean
 
@@ -19,7 +20,7 @@ demo: $(INSTALLED)  ## the whole chain on synthetic embryos
 	@echo "Open the report in a browser: $(CURDIR)/demo-output/report.html"
 	@echo "Look into a file with: $(VENV)/bin/flyannot show demo-output/model.h5"
 
-test: lint  ## lint, then tests and doctests; those that need the real data skip where it is absent
+test: lint $(SNAKEMAKE)  ## lint, then tests and doctests; those that need the real data skip where it is absent
 	$(RUN) pytest -n auto --maxprocesses 4
 
 platforms: $(FOR_TESTS)  ## the tests of files, steps and commands with Linux-only names hidden: as macOS, as Windows
@@ -60,6 +61,12 @@ $(FOR_TESTS): $(INSTALLED)
 	@echo "Installing what the tests need into $(VENV)."
 	$(RUN) pip install --quiet --disable-pip-version-check --editable '.[test]'
 	@touch $@
+
+# An environment of its own: it brings sixty packages.  Without it the tests that need it say so, and skip.
+$(SNAKEMAKE): $(INSTALLED)
+	@echo "Installing Snakemake, for the tests of workflows, into $(VENV)/snakemake."
+	-$(PYTHON) -m venv $(VENV)/snakemake && $(VENV)/snakemake/bin/python -m pip install --quiet \
+		--disable-pip-version-check 'snakemake>=9,<10' && touch $@
 
 clean:
 	rm -rf $(VENV) demo-output

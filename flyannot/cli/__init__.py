@@ -25,6 +25,7 @@ COMMANDS = {
         "annotate": ("annotate", "A model and new images to terms."),
         "evaluate": ("evaluate", "How good the terms are, by cross-validation or on a held-out test."),
         "join": ("join", "The files of shards to one file."),
+        "workflow": ("workflow", "A run as jobs for Snakemake or SLURM, for many machines."),
     },
     "Look": {
         "report": ("report", "A page that shows a run: open it in a browser."),

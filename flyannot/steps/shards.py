@@ -12,12 +12,12 @@ from flyannot.store.concatenation import concatenate, part_of
 from flyannot.store.reading import open_stored, verify_stored
 from flyannot.store.writing import create_stored
 
-_IMAGES_PER_SHARD = 64
+IMAGES_PER_PART = 64
 
 
 def cut_into_shards(items):
     """Cut a list into consecutive shards."""
-    return [items[start : start + _IMAGES_PER_SHARD] for start in range(0, len(items), _IMAGES_PER_SHARD)]
+    return [items[start : start + IMAGES_PER_PART] for start in range(0, len(items), IMAGES_PER_PART)]
 
 
 def share_of(images, shard):

@@ -1,0 +1,150 @@
+"""A SLURM of one node on this machine, without accounting: its own munge, controller and node, on loopback,
+all of it in one folder, and ended whatever happens."""
+
+import os
+import shutil
+import socket
+import subprocess
+import time
+from contextlib import contextmanager, suppress
+
+PROGRAMS = ("munged", "slurmctld", "slurmd", "sbatch", "squeue", "scancel")
+_PATIENCE_S = 60
+_CONFIGURATION = """
+ClusterName=tests
+SlurmctldHost={host}(127.0.0.1)
+SlurmctldPort={control_port}
+SlurmdPort={node_port}
+SlurmUser=root
+SlurmdUser=root
+AuthType=auth/munge
+AuthInfo=socket={folder}/munge.socket
+CommunicationParameters=NoInAddrAny
+StateSaveLocation={folder}/state
+SlurmdSpoolDir={folder}/spool
+SlurmctldPidFile={folder}/slurmctld.pid
+SlurmdPidFile={folder}/slurmd.pid
+SlurmctldLogFile={folder}/slurmctld.log
+SlurmdLogFile={folder}/slurmd.log
+ProctrackType=proctrack/linuxproc
+TaskPlugin=task/none
+MpiDefault=none
+SelectType=select/cons_tres
+SelectTypeParameters=CR_Core_Memory
+SchedulerParameters=sched_interval=1,sched_min_interval=100000,bf_interval=1,batch_sched_delay=0,defer_batch
+SlurmdParameters=config_overrides
+ReturnToService=2
+MinJobAge=600
+NodeName={host} NodeAddr=127.0.0.1 CPUs=4 RealMemory=64000 State=UNKNOWN
+PartitionName=all Nodes={host} Default=YES MaxTime=INFINITE State=UP
+"""
+
+
+def why_not():
+    """Why no SLURM can be started here; "" if one can."""
+    missing = [name for name in PROGRAMS if not shutil.which(name)]
+    if missing:
+        return f"no {', '.join(missing)} here (Debian: slurmctld, slurmd, munge)"
+    return "" if os.geteuid() == 0 else "SLURM of one node is started by root"
+
+
+@contextmanager
+def small_slurm(folder):
+    """Yield the environment in which sbatch and squeue speak to a SLURM that lives in `folder`."""
+    folder.mkdir(mode=0o755)
+    for name in ("state", "spool"):
+        (folder / name).mkdir()
+    (folder / "munge.key").write_bytes(os.urandom(128))
+    (folder / "munge.key").chmod(0o600)
+    control_port, node_port = _free_ports(2)
+    host = socket.gethostname().partition(".")[0]
+    (folder / "slurm.conf").write_text(
+        _CONFIGURATION.format(folder=folder, host=host, control_port=control_port, node_port=node_port)
+    )
+    environment = os.environ | {
+        "SLURM_CONF": str(folder / "slurm.conf"),
+        "PATH": f"{folder}{os.pathsep}{os.environ['PATH']}",
+    }
+    srun = folder / "srun"  # Snakemake calls it without SLURM_CONF, which a cluster has in /etc
+    srun.write_text(f'#!/bin/sh\nSLURM_CONF={folder}/slurm.conf exec {shutil.which("srun")} "$@"\n')
+    srun.chmod(0o755)
+    running = []
+
+    def start(*words):
+        with open(folder / f"{words[0]}.out", "wb") as said:
+            running.append(
+                subprocess.Popen(
+                    words, env=environment, cwd=folder, stdout=said, stderr=said, process_group=0
+                )
+            )
+
+    try:
+        start(
+            "munged", "--foreground", "--force", f"--socket={folder}/munge.socket",
+            f"--key-file={folder}/munge.key", f"--pid-file={folder}/munge.pid",
+            f"--log-file={folder}/munge.log", f"--seed-file={folder}/munge.seed",
+        )  # fmt: skip
+        _wait_for((folder / "munge.socket").exists, folder)
+        start("slurmctld", "-D", "-i", "-f", str(folder / "slurm.conf"))
+        start("slurmd", "-D", "-N", host, "-f", str(folder / "slurm.conf"))
+        _wait_for(lambda: "idle" in _said("sinfo", "--noheader", "-o", "%T", env=environment), folder)
+        yield environment
+    finally:
+        with suppress(OSError):
+            _said("scancel", "--user=root", env=environment)
+            _wait_until_empty(environment)
+        for one in reversed(running):
+            one.terminate()
+        for one in running:
+            try:
+                one.wait(10)
+            except subprocess.TimeoutExpired:
+                one.kill()
+
+
+def wait_for_jobs(environment, seconds):
+    """Wait until no job waits or runs; returns the states of all, by name and number of the task."""
+    end = time.monotonic() + seconds
+    while time.monotonic() < end:
+        lines = _said(
+            "squeue", "--noheader", "--states=all", "--array", "-o", "%j|%K|%T", env=environment
+        ).split()
+        states = {tuple(line.split("|")[:2]): line.split("|")[2] for line in lines}
+        if not set(states.values()) & {"PENDING", "RUNNING", "COMPLETING", "CONFIGURING"}:
+            return states
+        time.sleep(0.5)
+    raise AssertionError(f"jobs still there after {seconds} s: {states}")
+
+
+def _wait_until_empty(environment):
+    end = time.monotonic() + 10
+    while time.monotonic() < end and _said("squeue", "--noheader", env=environment).strip():
+        time.sleep(0.2)
+
+
+def _wait_for(is_there, folder):
+    end = time.monotonic() + _PATIENCE_S
+    while not is_there():
+        if time.monotonic() > end:
+            logs = [
+                f"{path.name}: {path.read_text(errors='replace')[-500:]}" for path in folder.glob("*.log")
+            ]
+            logs += [
+                f"{path.name}: {path.read_text(errors='replace')[-500:]}" for path in folder.glob("*.out")
+            ]
+            raise AssertionError("\n".join(["SLURM did not start", *logs]))
+        time.sleep(0.1)
+
+
+def _said(*words, env):
+    return subprocess.run(words, env=env, capture_output=True, text=True, timeout=30).stdout
+
+
+def _free_ports(n):
+    sockets = [socket.socket() for _ in range(n)]
+    for one in sockets:
+        one.bind(("127.0.0.1", 0))
+    ports = [one.getsockname()[1] for one in sockets]
+    for one in sockets:
+        one.close()
+    return ports

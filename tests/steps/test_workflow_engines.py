@@ -1,0 +1,122 @@
+"""Workflows run for real, by Snakemake and on a SLURM of one node: the files are those of `flyannot run`, and
+a job that is killed is made good by giving the workflow again."""
+
+import os
+import shutil
+import subprocess
+import sys
+import time
+from contextlib import suppress
+from pathlib import Path
+
+import psutil
+import pytest
+
+from tests.conftest import ROOT
+from tests.steps.small_slurm import small_slurm, wait_for_jobs, why_not
+from tests.steps.test_workflow import FILES, make_place
+
+SNAKEMAKE = shutil.which("snakemake") or str(Path(sys.prefix) / "snakemake" / "bin" / "snakemake")
+ENVIRONMENT = os.environ | {"PYTHONPATH": str(ROOT)}
+pytestmark = [pytest.mark.not_on_windows, pytest.mark.not_on_macos]
+
+
+@pytest.fixture(scope="module")
+def place(chain, tmp_path_factory):
+    """Embryos, and what `flyannot run` makes of them, below a folder with a blank and a quote in its name."""
+    folder = make_place(chain, tmp_path_factory.mktemp("workflows") / "my embryos' set")
+    (folder / "run").mkdir()
+    shutil.copy(folder / "c.toml", folder / "run")
+    assert ours(folder / "run", "run", "c.toml").returncode == 0
+    return folder
+
+
+def ours(folder, *words):
+    """`flyannot WORDS` in a folder beside the embryos; its configuration names them."""
+    text = (
+        (folder / "c.toml").read_text().replace('"embryos"', '"../embryos"').replace("jobs = 1", "jobs = 2")
+    )
+    (folder / "c.toml").write_text(text)
+    return subprocess.run(
+        [sys.executable, "-m", "flyannot", *words],
+        cwd=folder,
+        env=ENVIRONMENT,
+        capture_output=True,
+        text=True,
+    )
+
+
+def workflow(place, engine, name):
+    """The folder of a workflow that has been written."""
+    folder = place / engine
+    folder.mkdir()
+    shutil.copy(place / "c.toml", folder)
+    said = ours(folder, "workflow", "c.toml", "--engine", engine, "--shards", "2", "-o", name)
+    assert said.returncode == 0, said.stderr
+    return folder
+
+
+def kill_a_share(folder, seconds=120):
+    """Kill a job that makes a share in the folder of results, as soon as there is one."""
+    end = time.monotonic() + seconds
+    while time.monotonic() < end:
+        for process in psutil.process_iter():
+            with suppress(psutil.Error):
+                words = process.cmdline()
+                if {"flyannot", "--share"} <= set(words) and Path(process.cwd()) == folder:
+                    process.kill()
+                    return
+        time.sleep(0.02)
+    raise AssertionError("no share was made")
+
+
+def assert_same_files(folder, place):
+    for name in FILES:
+        assert (folder / "results" / name).read_bytes() == (place / "run" / "results" / name).read_bytes(), (
+            name
+        )
+    said = ours(folder, "run", "c.toml")
+    assert said.returncode == 0 and "all is up to date" in said.stderr
+
+
+@pytest.mark.skipif(not Path(SNAKEMAKE).is_file(), reason="no Snakemake here: `make test` installs it")
+def test_snakemake_makes_the_files_of_a_run(place):
+    folder = workflow(place, "snakemake", "Snakefile")
+
+    def start():
+        words = [SNAKEMAKE, "--snakefile", "Snakefile", "--cores", "2"]
+        return subprocess.Popen(words, cwd=folder, env=ENVIRONMENT, stderr=subprocess.PIPE, text=True)
+
+    first = start()
+    kill_a_share(folder / "results")
+    said = first.communicate()[1]
+    assert first.returncode == 1 and "Error in rule extract_share" in said, said
+    assert not (folder / "results" / "descriptors.h5").exists()
+    second = start()
+    said = second.communicate()[1]
+    assert second.returncode == 0, said
+    assert "rule learn_dict" in said
+    assert_same_files(folder, place)
+
+
+@pytest.mark.skipif(bool(why_not()), reason=f"the SLURM script was not run: {why_not()}")
+def test_slurm_makes_the_files_of_a_run(place, tmp_path):
+    folder = workflow(place, "slurm", "jobs.sh")
+    with small_slurm(tmp_path / "slurm") as environment:
+
+        def submit():
+            words = ["bash", "jobs.sh"]
+            said = subprocess.run(words, cwd=folder, env=environment, capture_output=True, text=True)
+            assert said.returncode == 0 and str(folder / "results" / "report.html") in said.stdout, said
+
+        environment["PYTHONPATH"] = str(ROOT)
+        submit()
+        kill_a_share(folder / "results")
+        first = wait_for_jobs(environment, 300)
+        assert "FAILED" in [state for (name, _), state in first.items() if name == "extract-share"]
+        assert first.get(("train", "N/A"), "CANCELLED") == "CANCELLED"
+        submit()
+        second = wait_for_jobs(environment, 300)
+        assert second["evaluate-and-report", "N/A"] == "COMPLETED", second
+    assert (folder / "results" / "workflow").is_dir()
+    assert_same_files(folder, place)
