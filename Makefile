@@ -12,7 +12,7 @@ SNAKEMAKE := $(VENV)/snakemake/.installed
 demo: $(INSTALLED)  ## the whole chain on synthetic embryos
 	@echo "The whole chain on synthetic embryos, step by step: about a minute."
 	@echo "The first time on a machine its kernels are compiled, once: under a minute more."
-	$(VENV)/bin/flyannot run configs/demo.toml
+	$(VENV)/bin/flyannot run --demo
 	@echo
 	@echo "These are SYNTHETIC embryos. Everything lies in demo-output/:"
 	@echo "  embryos/         the images and their terms      descriptors.h5 ... model.h5   each step's file"

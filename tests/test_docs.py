@@ -164,13 +164,14 @@ def test_the_blocks_in_r_read_what_is_there(tmp_path):
             subprocess.run(["Rscript", "-e", f"parse('{tmp_path / 'block.R'}')"], check=True)
 
 
-def test_the_messages_that_are_explained_are_those_that_are_said():
+@pytest.mark.parametrize(("page", "least"), [("errors.md", 12), ("cluster.md", 10)])
+def test_the_messages_that_are_explained_are_those_that_are_said(page, least):
     """Every piece of a message of the table, between dots, stands in the code."""
     code = "\n".join(path.read_text() for path in sorted((ROOT / "flyannot").rglob("*.py")))
     code = re.sub(r'"\s*\n\s*f?"', "", code)  # texts that go on in the next line
-    table = (DOCS / "errors.md").read_text()
+    table = (DOCS / page).read_text()
     messages = re.findall(r"^\| `([^`]+)` \|", table, re.MULTILINE)
-    assert len(messages) > 12
+    assert len(messages) > least
     for message in messages:
         for piece in (piece.strip('" ') for piece in message.split("...")):
             assert piece in code, message

@@ -62,8 +62,8 @@ def group():
 
     \b
     Example:
-        flyannot synthesize -o embryos
-        flyannot run configs/demo.toml --data-set embryos --output results
+        flyannot run --demo
+        flyannot status demo-output
     """
 
 

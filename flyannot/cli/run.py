@@ -23,7 +23,12 @@ from flyannot.steps.options import RunOptions
 
 
 @click.command("run", cls=Command)
-@click.argument("config", type=IN_FILE)
+@click.argument("config", type=IN_FILE, required=False)
+@click.option(
+    "--demo",
+    is_flag=True,
+    help="The configuration that comes with flyannot: synthetic embryos, into demo-output.",
+)
 @click.option(
     "--data-set", type=click.Path(file_okay=False, path_type=Path),
     help="The data set folder, over the file's.",
@@ -42,7 +47,7 @@ from flyannot.steps.options import RunOptions
     "--share puts them together.",
 )  # fmt: skip
 @takes(run=RunOptions)
-def command(config, data_set, output, settings, dry_run, step, share, run):
+def command(config, demo, data_set, output, settings, dry_run, step, share, run):
     """Run the whole chain: extract, learn-dict, pool, train, annotate, evaluate, report.
 
     CONFIG is a TOML file: data-set, output, seed, and tables of options: extract, learn-dict, pool, classify
@@ -56,6 +61,7 @@ def command(config, data_set, output, settings, dry_run, step, share, run):
     """
     from flyannot.report.build import report_task
     from flyannot.runtime.atomic_file import locked_output
+    from flyannot.runtime.environment import configurations_folder
     from flyannot.steps.configuration import RECORD, read_configuration
     from flyannot.steps.run import only, plan_all, steps_of
     from flyannot.steps.run_checks import check_run
@@ -63,6 +69,14 @@ def command(config, data_set, output, settings, dry_run, step, share, run):
 
     if share and not step:
         raise InputError("--share is a share of one step", fix="add --step extract, pool or annotate")
+    if demo == (config is not None):
+        raise InputError(
+            "--demo brings its own configuration" if demo else "no configuration is named",
+            fix="name one: flyannot run CONFIG; or see what a run is: flyannot run --demo",
+        )
+    if demo:
+        config, output = configurations_folder() / "demo.toml", output or Path("demo-output")
+        data_set = data_set or output / "embryos"
     configuration = read_configuration(config, data_set=data_set, output=output, settings=settings)
     check_run(configuration)
     steps = steps_of(configuration, report_task)

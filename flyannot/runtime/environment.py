@@ -5,6 +5,7 @@ import platform
 import re
 import sys
 from importlib import metadata
+from pathlib import Path
 
 from flyannot import __version__
 from flyannot.runtime.memory import available_bytes
@@ -20,6 +21,7 @@ def installed_environment():
     return {
         "flyannot": __version__,
         "folder": os.path.dirname(os.path.abspath(__file__)),
+        "configurations": str(configurations_folder()),
         "python": platform.python_version(),
         "executable": sys.executable,
         "system": platform.platform(),
@@ -33,12 +35,20 @@ def installed_environment():
     }
 
 
+def configurations_folder():
+    """Where the configurations lie that come with the package: in it, or beside it in a checkout."""
+    package = Path(__file__).resolve().parents[1]
+    inside = package / "configs"
+    return inside if inside.is_dir() else package.with_name("configs")
+
+
 def in_words(facts):
     """The facts as lines of text."""
     cpu = facts["processor"]
     memory = facts["memory_free_bytes"]
     lines = [
         ("flyannot", f"{facts['flyannot']}, in {facts['folder']}"),
+        ("configs", facts["configurations"]),
         ("python", f"{facts['python']}, {facts['executable']}"),
         ("system", facts["system"]),
         ("processor", f"{cpu['model']}; {cpu['usable']} of {cpu['cores']} cores; {' '.join(cpu['vectors'])}"),
