@@ -17,8 +17,12 @@ from flyannot.cli.shared.options import IN_FILE, OUT_FOLDER, Command, execution_
 @click.option(
     "--set", "settings", multiple=True, metavar="TABLE.OPTION=VALUE", help="Override one value (repeatable)."
 )
+@click.option(
+    "--corrections", type=IN_FILE, multiple=True,
+    help="What curators said on the report, as corrections.csv (repeatable), over the file's.",
+)  # fmt: skip
 @click.option("--dry-run", is_flag=True, help="Only say what would be done, and why.")
-def command(config, data_set, output, settings, dry_run):
+def command(config, data_set, output, settings, corrections, dry_run):
     """Run the whole chain: extract, learn-dict, pool, train, annotate, evaluate, report.
 
     CONFIG is a TOML file: data-set, output, seed, and tables of options: extract, learn-dict, pool, classify
@@ -32,13 +36,14 @@ def command(config, data_set, output, settings, dry_run):
     """
     from flyannot.report.build import report_task
     from flyannot.scores.table import format_table
-    from flyannot.steps.configuration import read_configuration, write_record
+    from flyannot.steps.configuration import read_configuration, with_corrections, write_record
     from flyannot.steps.evaluate import read_scores
     from flyannot.steps.nothing_evaluated import nothing_evaluated
     from flyannot.steps.run import carry_out_all, plan_all, steps_of
     from flyannot.steps.run_checks import check_run
 
     configuration = read_configuration(config, data_set=data_set, output=output, settings=settings)
+    configuration = with_corrections(configuration, corrections)
     check_run(configuration)
     steps = steps_of(configuration, report_task)
     if dry_run:
