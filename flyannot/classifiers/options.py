@@ -89,6 +89,7 @@ class ClassifyOptions(Options):
         Several(FilePath()),
         "What curators said of terms on the report: corrections.csv (repeatable). Accepted terms are added "
         "to the annotations, rejected ones removed, unsure ones left out of training and scores.",
+        more=True,
         in_header=False,
     )
     scheme: str = option(
