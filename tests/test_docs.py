@@ -21,9 +21,9 @@ from tests.conftest import ROOT
 from tests.page_blocks import NOT_RUN, blocks_of, run_python
 
 DOCS = ROOT / "docs"
-TUTORIAL, CLUSTER = DOCS / "tutorial.md", DOCS / "cluster.md"
+TUTORIAL, CLUSTER, CURATING = DOCS / "tutorial.md", DOCS / "cluster.md", DOCS / "curating.md"
 PAGES = [*sorted(ROOT.glob("*.md")), *sorted(DOCS.glob("*.md")), *sorted((ROOT / "data").glob("*.md"))]
-RUN = [ROOT / "README.md", TUTORIAL, CLUSTER]
+RUN = [ROOT / "README.md", TUTORIAL, CLUSTER, CURATING]
 LANGUAGES = {"sh", "python", "r", "csv", "toml", "text"}
 STAGES = {"4-6": 2}
 page_ids = [page.relative_to(ROOT).as_posix() for page in PAGES]
@@ -80,6 +80,9 @@ def workplace(chain, tmp_path, monkeypatch):
     for picture in pictures[:3]:
         shutil.copy(picture, tmp_path / "new-images")
     shutil.copy(pictures[0], tmp_path / "embryo.png")
+    (corrections,) = blocks_of(CURATING, "csv")
+    for name in ("corrections.csv", "anna.csv", "ben.csv"):
+        (tmp_path / name).write_text(corrections.code)
     (configuration,) = blocks_of(TUTORIAL, "toml")
     (tmp_path / "my-configuration.toml").write_text(configuration.code)
     monkeypatch.chdir(tmp_path)

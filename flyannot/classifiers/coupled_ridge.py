@@ -16,15 +16,20 @@ alpha and share are chosen together by the mean AUC within the inner folds, C al
 is evaluated on.  The first pair stays unless another is better by more than MARGIN: among a few hundred genes
 the best of many pairs is so by chance, and to follow it cost more than it gained.
 
+What is not known of a group takes no part: it is filled with the value that the fit gives it, which makes it
+the fit without, and it has no share in C.
+
 Source: the second layer is stacking, Wolpert, Neural Networks 1992, doi:10.1016/S0893-6080(05)80023-1;
 the covariance in place of its fit is ours.
 """
 
 from dataclasses import dataclass
+from functools import partial
 
 import numpy as np
 
 from flyannot.classifiers.inner_choice import choose_held_out, inner_folds
+from flyannot.classifiers.observed import part_of, rows_and_terms
 from flyannot.classifiers.own_basis import inner_products, weights_of_rows
 from flyannot.classifiers.scorer import LinearScorer
 
@@ -49,30 +54,33 @@ class CoupledRidge(LinearScorer):
     }
 
     @classmethod
-    def fit(cls, X, Y, genes, *, rng, options):
+    def fit(cls, X, Y, genes, *, rng, options, observed=None):
         """As `flyannot.classifiers.scorer.Scorer.fit`; alpha and share are chosen within the inner folds."""
         folds = inner_folds(genes, options.n_folds, rng)
         mean = X.mean(axis=0, dtype=np.float64)
         products = inner_products(X, mean=mean, n_threads=options.n_threads)
-        unmixed = _held_out_values(products, Y.astype(float), folds, ALPHAS)
-        candidates = [_mixed_held_out(H / _spread(H), Y, folds, share) for H in unmixed for share in SHARES]
-        chosen, held_out = choose_held_out(candidates, Y, folds, margin=MARGIN)
+        unmixed = _held_out_values(products, Y.astype(float), folds, ALPHAS, observed)
+        candidates = [
+            _mixed_held_out(H / _spread(H), Y, folds, share, observed) for H in unmixed for share in SHARES
+        ]
+        chosen, held_out = choose_held_out(candidates, Y, folds, margin=MARGIN, observed=observed)
         alpha, share = ALPHAS[chosen // len(SHARES)], SHARES[chosen % len(SHARES)]
         H = unmixed[chosen // len(SHARES)]
         scale = _spread(H)
-        mixing = _mixing(H / scale, Y, share)
-        weights, intercept = _fit(X, Y.astype(float), mean, products, alpha)
+        mixing = _mixing(H / scale, Y, share, observed)
+        dual = _dual_of(products, Y.astype(float), observed)(alpha)
+        weights, intercept = _fit(X, mean, dual)
         weights, intercept = mixing.T @ (weights / scale[:, None]), mixing.T @ (intercept / scale)
         options.on_terms(Y.shape[1])
         return cls(weights, intercept, mixing, np.array([alpha]), np.array([share])), held_out
 
 
-def _held_out_values(products, Y, folds, alphas):
+def _held_out_values(products, Y, folds, alphas, observed=None):
     """For every alpha the values (n_rows, n_terms) of rows by the model without their fold, of mean 0."""
     values = np.empty((len(alphas), *Y.shape))
     for fold in np.unique(folds):
         out = folds == fold
-        dual_of = _dual_of(products[np.ix_(~out, ~out)], Y[~out])
+        dual_of = _dual_of(products[np.ix_(~out, ~out)], Y[~out], part_of(observed, ~out))
         between = products[np.ix_(out, ~out)]
         for k, alpha in enumerate(alphas):
             found = between @ dual_of(alpha)
@@ -80,7 +88,7 @@ def _held_out_values(products, Y, folds, alphas):
     return values
 
 
-def _dual_of(products, Y):
+def _dual_of(products, Y, observed=None):
     """A function of alpha: A such that the centred rows' A^T X is W; the columns of A sum to 0.
 
     `products`, of rows that are centred elsewhere, is overwritten.
@@ -89,13 +97,14 @@ def _dual_of(products, Y):
 
     _centre(products)
     scale = max(np.trace(products) / len(products), np.finfo(float).tiny)
-    centred = Y - Y.mean(axis=0)
 
     def dual(alpha):
         regularised = products.copy()
         regularised.flat[:: len(products) + 1] += alpha * scale
         factor = cho_factor(regularised.T, lower=True, overwrite_a=True, check_finite=False)
-        found = cho_solve(factor, centred, check_finite=False)
+        solve = partial(cho_solve, factor, check_finite=False)
+        full = Y if observed is None else _filled(Y, observed, solve(products))
+        found = solve(full - full.mean(axis=0))
         return found - found.mean(axis=0)
 
     return dual
@@ -108,25 +117,48 @@ def _centre(products):
     products -= (means - means.mean())[:, None]
 
 
-def _fit(X, Y, mean, products, alpha):
-    """weights (n_terms, n_features) and intercept (n_terms,) of the ridge regression on all rows."""
-    weights = weights_of_rows(_dual_of(products, Y)(alpha).T, X, mean)
+def _filled(Y, observed, smoother):
+    """Y with the value of the fit itself in every entry that is not known.
+
+    The fit is linear in Y: fitted = (1/n + smoother) Y.
+    """
+    filled, fit = Y.copy(), smoother + 1 / len(Y)
+    for rows, terms in rows_and_terms(observed, Y.shape[1]):
+        lacking = np.setdiff1d(np.arange(len(Y)), rows)
+        known = fit[np.ix_(lacking, rows)] @ Y[np.ix_(rows, terms)]
+        within = np.eye(len(lacking)) - fit[np.ix_(lacking, lacking)]
+        filled[np.ix_(lacking, terms)] = np.linalg.solve(within, known)
+    return filled
+
+
+def _fit(X, mean, dual):
+    """weights (n_terms, n_features) and intercept (n_terms,) of the ridge regression on all rows, from what
+    `_dual_of` gives."""
+    weights = weights_of_rows(dual.T, X, mean)
     return weights, -weights @ mean
 
 
-def _mixing(H, truth, share):
+def _centred(Y, observed):
+    """Every term less its mean over the groups in which it is known; 0 in the others."""
+    if observed is None:
+        return Y - Y.mean(axis=0)
+    mean = (Y & observed).sum(axis=0) / np.maximum(observed.sum(axis=0), 1)
+    return np.where(observed, Y - mean, 0.0)
+
+
+def _mixing(H, truth, share, observed=None):
     """The matrix M (n_terms, n_terms) that makes H M of values H and the truth of the same groups."""
-    covariance = (H - H.mean(axis=0)).T @ (truth - truth.mean(axis=0))
+    covariance = (H - H.mean(axis=0)).T @ _centred(truth, observed)
     coupled = covariance / _spread(H @ covariance)
     return (1 - share) * np.eye(H.shape[1]) + share * coupled
 
 
-def _mixed_held_out(H, truth, folds, share):
+def _mixed_held_out(H, truth, folds, share, observed=None):
     """The values of rows, mixed as the rows of the other folds say."""
     mixed = np.empty(H.shape)
     for fold in np.unique(folds):
         others = folds != fold
-        mixed[~others] = H[~others] @ _mixing(H[others], truth[others], share)
+        mixed[~others] = H[~others] @ _mixing(H[others], truth[others], share, part_of(observed, others))
     return mixed
 
 

@@ -11,6 +11,7 @@ import numpy as np
 
 from flyannot.classifiers.folds import look_up_folds
 from flyannot.classifiers.model import fit_model, untrainable
+from flyannot.classifiers.observed import observed_rows, part_of
 from flyannot.classifiers.scorer import FitOptions
 from flyannot.scores.metrics import Outcome
 
@@ -40,9 +41,10 @@ def cross_validate(rows, *, folds, rng, method="svm", options=None):
     """
     options = options or FitOptions()
     X, Y, genes = np.asarray(rows.X), np.asarray(rows.Y, bool), np.asarray(rows.genes)
+    observed = rows.observed
     row_folds = look_up_folds(genes, folds)
     given = rows.reasons or [""] * len(rows.terms)
-    found = _reasons(Y, genes, row_folds, max(folds.values()) + 1)
+    found = _reasons(Y, genes, row_folds, max(folds.values()) + 1, observed)
     reasons = [one or other for one, other in zip(given, found)]
     kept = [j for j, reason in enumerate(reasons) if not reason]
     values, probability, threshold = np.full((3, *Y.shape), np.nan)
@@ -51,7 +53,10 @@ def cross_validate(rows, *, folds, rng, method="svm", options=None):
     for fold in np.unique(row_folds) if kept else ():
         held_out = row_folds == fold
         train = ~held_out
-        model = fit_model(method, X[train], Y[train][:, kept], genes[train], rng=rng, options=options)
+        known = part_of(observed, train, kept)
+        model = fit_model(
+            method, X[train], Y[train][:, kept], genes[train], rng=rng, options=options, observed=known
+        )
         found, where = model.decision_values(X[held_out], options.n_threads), np.ix_(held_out, kept)
         values[where], yes[where], probability[where] = (
             found,
@@ -62,7 +67,9 @@ def cross_validate(rows, *, folds, rng, method="svm", options=None):
         log.debug(
             "fold %d: %d terms, %d groups trained, %d held out", fold, len(kept), train.sum(), held_out.sum()
         )
-    return Outcome(tuple(rows.terms), Y, values, yes, row_folds, probability, tuple(reasons), threshold)
+    return Outcome(
+        tuple(rows.terms), Y, values, yes, row_folds, probability, tuple(reasons), threshold, observed
+    )
 
 
 def joined_outcomes(outcomes):
@@ -81,17 +88,21 @@ def joined_outcomes(outcomes):
         probabilities=np.concatenate([one.probabilities for one in outcomes]),
         reasons=tuple(reasons),
         thresholds=np.concatenate([one.thresholds for one in outcomes]),
+        observed=None
+        if all(one.observed is None for one in outcomes)
+        else np.concatenate([one.observed_pairs(range(len(one.terms))) for one in outcomes]),
     )
 
 
-def _reasons(Y, genes, row_folds, n_folds):
+def _reasons(Y, genes, row_folds, n_folds, observed):
     """For every term "" or why it cannot be evaluated."""
     reasons = []
-    for positive in Y.T:
-        reason = untrainable(positive, genes, n_folds)
+    for j, mine in enumerate(observed_rows(observed, Y.shape[1])):
+        positive, of_term = Y[mine, j], genes[mine]
+        reason = untrainable(positive, of_term, n_folds)
         for fold in np.unique(row_folds):
-            train = row_folds != fold
-            short = untrainable(positive[train], genes[train])
+            train = row_folds[mine] != fold
+            short = untrainable(positive[train], of_term[train])
             reason = reason or (f"outside fold {fold} {short}" if short else "")
         reasons.append(f"not evaluable: {reason}" if reason else "")
     return reasons

@@ -3,6 +3,7 @@
 import numpy as np
 
 from flyannot.classifiers.folds import gene_folds
+from flyannot.classifiers.observed import part_of
 from flyannot.classifiers.scorer import HeldOut
 from flyannot.scores.metrics import pair_counts_by_fold
 
@@ -12,25 +13,27 @@ def inner_folds(genes, n_folds, rng):
     return gene_folds(genes, min(n_folds, len(np.unique(genes))), rng)
 
 
-def choose_setting(cls, X, Y, genes, *, rng, options):
+def choose_setting(cls, X, Y, genes, *, rng, options, observed=None):
     """Fit a scorer whose class has `settings` and `fit_setting`: the `fit` of such a class.
 
     `cls.settings(n_rows)` are what may be chosen from, the preferred first: of equally good ones it wins.
-    `cls.fit_setting(X, Y, setting, *, rng, n_threads)` fits one.
+    `cls.fit_setting(X, Y, setting, *, rng, n_threads, observed)` fits one.
     """
     folds = inner_folds(genes, options.n_folds, rng)
     fold_rngs, rng = rng.spawn(int(folds.max()) + 1), rng.spawn(1)[0]
     settings = cls.settings(len(X) - np.bincount(folds).max())
     candidates = [
-        _held_out_values(cls, (X, Y), folds, setting, fold_rngs, options.n_threads) for setting in settings
+        _held_out_values(cls, (X, Y, observed), folds, setting, fold_rngs, options.n_threads)
+        for setting in settings
     ]
-    chosen, held_out = choose_held_out(candidates, Y, folds)
-    scorer = cls.fit_setting(X, Y, settings[chosen], rng=rng, n_threads=options.n_threads)
+    chosen, held_out = choose_held_out(candidates, Y, folds, observed=observed)
+    more = {"rng": rng, "n_threads": options.n_threads, "observed": observed}
+    scorer = cls.fit_setting(X, Y, settings[chosen], **more)
     options.on_terms(Y.shape[1])
     return scorer, held_out
 
 
-def choose_held_out(candidates, Y, folds, *, margin=0.0):
+def choose_held_out(candidates, Y, folds, *, margin=0.0, observed=None):
     """The setting with the best mean AUC within folds.
 
     Parameters
@@ -40,13 +43,14 @@ def choose_held_out(candidates, Y, folds, *, margin=0.0):
     Y : bool array (n_rows, n_terms)
     folds : int array (n_rows,)
     margin : the first setting stays unless another is better by more than this
+    observed : as in `flyannot.classifiers.observed`
 
     Returns
     -------
     chosen : int, the number of the setting; of equally good ones the first
     held_out : HeldOut
     """
-    counts = [_counts_of_terms(values, Y, folds) for values in candidates]
+    counts = [_counts_of_terms(values, Y, folds, observed) for values in candidates]
     chosen, scored = _best(counts, margin), np.empty(Y.shape)
     for number, fold in enumerate(np.unique(folds)):
         others = _best([np.delete(one, number, axis=2) for one in counts], margin)
@@ -56,18 +60,20 @@ def choose_held_out(candidates, Y, folds, *, margin=0.0):
 
 def _held_out_values(cls, rows, folds, setting, rngs, n_threads):
     """The decision values of every row by the scorer that was fitted without the row's fold."""
-    X, Y = rows
+    X, Y, observed = rows
     values = np.empty(Y.shape)
     for fold, rng in enumerate(rngs):
         out = folds == fold
-        scorer = cls.fit_setting(X[~out], Y[~out], setting, rng=rng, n_threads=n_threads)
+        more = {"rng": rng, "n_threads": n_threads, "observed": part_of(observed, ~out)}
+        scorer = cls.fit_setting(X[~out], Y[~out], setting, **more)
         values[out] = scorer.decision_values(X[out], n_threads=n_threads)
     return values
 
 
-def _counts_of_terms(values, Y, folds):
+def _counts_of_terms(values, Y, folds, observed):
     """Ordered pairs and all pairs: (n_terms, 2, n_folds)."""
-    return np.array([pair_counts_by_fold(v, t, folds) for v, t in zip(values.T, Y.T)])
+    known = [None] * Y.shape[1] if observed is None else observed.T
+    return np.array([pair_counts_by_fold(v, t, folds, k) for v, t, k in zip(values.T, Y.T, known)])
 
 
 def _best(counts, margin):

@@ -25,6 +25,7 @@ import numpy as np
 from flyannot.classifiers.folds import stratified_gene_folds
 from flyannot.classifiers.inner_choice import choose_held_out
 from flyannot.classifiers.liblinear import fit_liblinear, liblinear_bytes
+from flyannot.classifiers.observed import observed_rows
 from flyannot.classifiers.own_basis import COLUMNS, OwnBasis, inner_products, weights_of_rows
 from flyannot.classifiers.scorer import HeldOut, LinearScorer
 from flyannot.runtime.memory import require_bytes
@@ -41,7 +42,7 @@ class LinearSvm(LinearScorer):
     ARRAYS = LinearScorer.LINEAR_ARRAYS | {"C": ("f", ("n_terms",))}
 
     @classmethod
-    def fit(cls, X, Y, genes, *, rng, options):
+    def fit(cls, X, Y, genes, *, rng, options, observed=None):
         """As `flyannot.classifiers.scorer.Scorer.fit`; a term's folds do not depend on the other terms."""
         _check_memory(X.shape[0], X.shape[1], Y.shape[1], options.n_threads)
         seed = int(rng.integers(2**63))
@@ -49,7 +50,7 @@ class LinearSvm(LinearScorer):
         train = partial(_train_term, coordinates, genes=genes, seed=seed, n_folds=options.n_folds)
         pool, trained = ThreadPoolExecutor(options.n_threads), []  # liblinear releases the interpreter
         try:
-            for one in pool.map(train, Y.T):
+            for one in pool.map(train, Y.T, observed_rows(observed, Y.shape[1])):
                 trained.append(one)
                 options.on_terms(1)
         finally:
@@ -107,14 +108,27 @@ def _coordinates(X, n_threads):
     return coordinates, back
 
 
-def _train_term(A, positive, *, genes, seed, n_folds):
-    """Weights, intercept, C, and what was held out, of one term in the coordinates A."""
+def _train_term(A, positive, rows, *, genes, seed, n_folds):
+    """Weights, intercept, C, and what was held out, of one term in the coordinates A of the rows in which it
+    is known."""
+    if not isinstance(rows, slice):
+        *fitted, known = _train_term(
+            A[rows], positive[rows], slice(None), genes=genes[rows], seed=seed, n_folds=n_folds
+        )
+        return *fitted, _among_all(known, rows, len(A))
     n_positive = len(np.unique(genes[positive]))
     n_folds = min(n_folds, n_positive, len(np.unique(genes)) - n_positive)
     folds = stratified_gene_folds(genes, positive, n_folds, np.random.default_rng(seed))
     candidates = [_held_out_values(A, positive, folds, C)[:, None] for C in CS]
     chosen, held_out = choose_held_out(candidates, positive[:, None], folds)
     return *fit_liblinear(A, positive, CS[chosen]), CS[chosen], held_out
+
+
+def _among_all(held_out, rows, n_rows):
+    """A HeldOut of some rows as one of all; the others are in no fold."""
+    values, scored, folds = np.zeros((n_rows, 1)), np.zeros((n_rows, 1)), np.full((n_rows, 1), -1)
+    values[rows], scored[rows], folds[rows] = held_out.values, held_out.scored, held_out.folds
+    return HeldOut(values, scored, folds)
 
 
 def _held_out_values(A, positive, folds, C):

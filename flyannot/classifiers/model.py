@@ -7,6 +7,7 @@ import numpy as np
 from flyannot.classifiers import CLASSIFIERS
 from flyannot.classifiers.calibration import calibrate, sigmoid, threshold_at
 from flyannot.classifiers.evidence import genes_of_terms, held_out_aucs
+from flyannot.classifiers.observed import observed_rows
 from flyannot.classifiers.scorer import FitOptions, Scorer
 from flyannot.errors import DataError, InputError
 from flyannot.runtime.short_repr import short_repr
@@ -98,7 +99,7 @@ def schema_of(method):
     return PER_TERM | scorer
 
 
-def fit_model(method, X, Y, genes, *, rng, options=None):
+def fit_model(method, X, Y, genes, *, rng, options=None, observed=None):
     """Fit one method of CLASSIFIERS on all terms.
 
     Parameters
@@ -109,6 +110,7 @@ def fit_model(method, X, Y, genes, *, rng, options=None):
     genes : sequence (n_rows,), the gene of each row
     rng : numpy Generator, for the inner folds and for what the method draws
     options : flyannot.classifiers.scorer.FitOptions
+    observed : bool array (n_rows, n_terms), which entries of Y are known; None for all
 
     Returns
     -------
@@ -125,14 +127,18 @@ def fit_model(method, X, Y, genes, *, rng, options=None):
     """
     scorer_class, options = CLASSIFIERS[method], options or FitOptions()
     X, Y, genes = np.asarray(X), np.asarray(Y, bool), np.asarray(genes)
-    _check(X, Y, genes, options)
-    scorer, held_out = scorer_class.fit(X, Y, genes, rng=rng, options=options)
-    pairs = list(zip(held_out.values.T, Y.T))
+    observed = None if observed is None or np.all(observed) else np.asarray(observed, bool)
+    Y = Y if observed is None else Y & observed
+    _check(X, Y, genes, options, observed)
+    scorer, held_out = scorer_class.fit(X, Y, genes, rng=rng, options=options, observed=observed)
+    rows = observed_rows(observed, Y.shape[1])
+    pairs = [(v[mine], t[mine]) for v, t, mine in zip(held_out.values.T, Y.T, rows)]
     slope, offset = np.array([calibrate(v, t) for v, t in pairs]).reshape(-1, 2).T
     threshold = np.array([threshold_at(v, t, options.operating_point) for v, t in pairs], float)
-    n_groups, n_positive = np.full(len(pairs), len(Y), np.int32), Y.sum(axis=0).astype(np.int32)
-    n_genes, _ = genes_of_terms(Y, genes)
-    areas = held_out_aucs(held_out, Y, genes)
+    n_groups = np.array([len(truth) for _, truth in pairs], np.int32)
+    n_positive = Y.sum(axis=0).astype(np.int32)
+    n_genes, _ = genes_of_terms(Y, genes, observed)
+    areas = held_out_aucs(held_out, Y, genes, observed)
     return Model(method, scorer, threshold, slope, offset, n_groups, n_positive, n_genes, *areas)
 
 
@@ -161,7 +167,7 @@ def untrainable(positive, genes, needed=2):
     return ""
 
 
-def _check(X, Y, genes, options):
+def _check(X, Y, genes, options, observed):
     if not len(X) == len(Y) == len(genes):
         raise DataError(
             f"features, terms and genes have {len(X)}, {len(Y)} and {len(genes)} rows; wrong files?"
@@ -171,7 +177,7 @@ def _check(X, Y, genes, options):
         raise DataError(f"the features of row {row} are not finite", fix="make the features file again")
     if options.n_folds < 2:
         raise InputError(f"{options.n_folds} inner fold leaves nothing to train on", fix="use at least 2")
-    for j, positive in enumerate(Y.T):
-        reason = untrainable(positive, genes)
+    for j, mine in enumerate(observed_rows(observed, Y.shape[1])):
+        reason = untrainable(Y[mine, j], genes[mine])
         if reason:
             raise InputError(f"term number {j} cannot be trained: {reason}", fix="leave this term out")

@@ -5,7 +5,7 @@ from typing import ClassVar
 
 from flyannot.classifiers import CLASSIFIERS
 from flyannot.classifiers.scorer import FitOptions
-from flyannot.options import Choice, Count, Kind, Options, Real, option
+from flyannot.options import Choice, Count, FilePath, Kind, Options, Real, Several, option
 from flyannot.scores.metrics import NOT_ANATOMY
 
 SCHEMES = ("group", "mean")
@@ -83,6 +83,14 @@ class ClassifyOptions(Options):
         OperatingPoint(),
         "Say yes above the threshold that has this precision or sensitivity on the inner folds.",
         stands_for="the largest sensitivity + specificity",
+    )
+    corrections: tuple = option(
+        (),
+        Several(FilePath()),
+        "What curators said of terms on the report: corrections.csv (repeatable). Accepted terms are added "
+        "to the annotations, rejected ones removed, unsure ones left out of training and scores.",
+        more=True,
+        in_header=False,
     )
     scheme: str = option(
         "group",

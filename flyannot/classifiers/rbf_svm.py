@@ -5,6 +5,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from flyannot.classifiers.inner_choice import choose_setting
+from flyannot.classifiers.observed import observed_rows
 from flyannot.classifiers.scorer import Scorer
 from flyannot.classifiers.unit_rows import checked_units, unit_rows
 
@@ -37,7 +38,7 @@ class RbfSvm(Scorer):
         return [(C, gamma) for gamma in (0.6, 0.2, 1.0) for C in (1.0, 0.5, 2.0, 10.0)]
 
     @classmethod
-    def fit_setting(cls, X, Y, setting, *, rng, n_threads=1):
+    def fit_setting(cls, X, Y, setting, *, rng, n_threads=1, observed=None):
         """scikit-learn's SVC of every term on one kernel matrix, classes weighted by balance.
 
         A term with one class gets the constant value of that class, +1 or -1.
@@ -49,12 +50,15 @@ class RbfSvm(Scorer):
         A, Y = unit_rows(X), np.asarray(Y, bool)
         kernel = rbf_kernel(A.astype(np.float64), gamma=gamma)
         dual, intercept = np.zeros((Y.shape[1], len(A))), np.zeros(Y.shape[1])
-        for j, positive in enumerate(Y.T):
+        for j, mine in enumerate(observed_rows(observed, Y.shape[1])):
+            positive = Y[mine, j]
             if positive.all() or not positive.any():
-                intercept[j] = 1.0 if positive.all() else -1.0
+                intercept[j] = 1.0 if positive.any() else -1.0
                 continue
-            svm = SVC(C=C, kernel="precomputed", class_weight="balanced").fit(kernel, positive)
-            dual[j, svm.support_], intercept[j] = svm.dual_coef_[0], svm.intercept_[0]
+            svm = SVC(C=C, kernel="precomputed", class_weight="balanced")
+            svm.fit(kernel[mine][:, mine], positive)
+            dual[j, np.arange(len(A))[mine][svm.support_]] = svm.dual_coef_[0]
+            intercept[j] = svm.intercept_[0]
         used = dual.any(axis=0)
         return cls(A[used], dual[:, used], intercept, np.array([float(gamma)]), np.array([float(C)]))
 

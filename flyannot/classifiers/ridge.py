@@ -5,6 +5,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from flyannot.classifiers.inner_choice import choose_setting
+from flyannot.classifiers.observed import rows_and_terms
 from flyannot.classifiers.scorer import LinearScorer
 from flyannot.classifiers.unit_rows import checked_units, unit_rows
 
@@ -24,13 +25,16 @@ class Ridge(LinearScorer):
         return [1.0, 0.01, 0.03, 0.1, 0.3, 3.0, 10.0, 30.0]
 
     @classmethod
-    def fit_setting(cls, X, Y, setting, *, rng, n_threads=1):
+    def fit_setting(cls, X, Y, setting, *, rng, n_threads=1, observed=None):
         """Minimise |Y - X W - b|^2 + alpha |W|^2, the rows of X scaled to length 1, b free."""
         from sklearn.linear_model import Ridge as Regression
 
-        fitted = Regression(alpha=setting).fit(unit_rows(X).astype(np.float64), np.asarray(Y, np.float64))
-        weights = np.ascontiguousarray(np.atleast_2d(fitted.coef_))
-        return cls(weights, np.atleast_1d(fitted.intercept_), np.array([float(setting)]))
+        X, Y = unit_rows(X).astype(np.float64), np.asarray(Y, np.float64)
+        weights, intercept = np.zeros((Y.shape[1], X.shape[1])), np.zeros(Y.shape[1])
+        for rows, terms in rows_and_terms(observed, Y.shape[1]):
+            fitted = Regression(alpha=setting).fit(X[rows], Y[rows][:, terms])
+            weights[terms], intercept[terms] = np.atleast_2d(fitted.coef_), fitted.intercept_
+        return cls(weights, intercept, np.array([float(setting)]))
 
     def decision_values(self, X, n_threads=1):
         """X W + b, the rows of X scaled to length 1."""

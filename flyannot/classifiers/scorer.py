@@ -53,7 +53,7 @@ class Scorer:
         cls.__repr__ = short_repr  # type: ignore[method-assign]  # a dataclass would make its own: all numbers
 
     @classmethod
-    def fit(cls, X, Y, genes, *, rng, options):
+    def fit(cls, X, Y, genes, *, rng, options, observed=None):
         """Fit all terms, and tell `options.on_terms` of each.
 
         Parameters
@@ -63,6 +63,7 @@ class Scorer:
         genes : array (n_rows,), the gene of each row
         rng : numpy Generator, for the inner folds and for what the method draws
         options : FitOptions
+        observed : as in `flyannot.classifiers.observed`; what is held out of other entries is nobody's
 
         Returns
         -------

@@ -46,8 +46,8 @@ class Siso(Scorer):
         return [FRACTION]
 
     @classmethod
-    def fit_setting(cls, X, Y, setting, *, rng, n_threads=1):
-        """Keep the rows; there is nothing to learn."""
+    def fit_setting(cls, X, Y, setting, *, rng, n_threads=1, observed=None):
+        """Keep the rows; there is nothing to learn.  What is not known of a row is not passed on."""
         return cls(unit_rows(X), np.asarray(Y, np.uint8))
 
     def decision_values(self, X, n_threads=1):
@@ -91,7 +91,7 @@ class HashSiso(Siso):
         return ["solve"]
 
     @classmethod
-    def fit_setting(cls, X, Y, setting, *, rng, n_threads=1):
+    def fit_setting(cls, X, Y, setting, *, rng, n_threads=1, observed=None):
         """Hash the rows."""
         A = unit_rows(X)
         index = build_index(A, rng, n_threads=n_threads)

@@ -7,6 +7,7 @@ import numpy as np
 
 from flyannot.classifiers import CLASSIFIERS
 from flyannot.classifiers.group_rows import GroupRows
+from flyannot.classifiers.observed import part_of
 from flyannot.features.groups import Groups, HeldFeatures, groups_of
 from flyannot.runtime.short_repr import short_repr
 
@@ -16,6 +17,7 @@ class LabelledRows:
     """X (n_rows, n_features) and Y, bool (n_rows, n_terms), with the gene of every row.
 
     A row is a group.  reasons says of every term why it takes no part, "" if it does; None if all do.
+    observed : bool (n_rows, n_terms), which entries of Y are known, or None: all
     """
 
     X: np.ndarray
@@ -23,6 +25,7 @@ class LabelledRows:
     genes: list
     terms: list
     reasons: list | None = None
+    observed: np.ndarray | None = None
 
     __repr__ = short_repr
 
@@ -48,7 +51,7 @@ class TrainingSet(LabelledRows):
         rows = [g for g, gene in enumerate(self.genes) if gene in genes]
         return replace(
             self, X=self.X[rows], Y=self.Y[rows], genes=[self.genes[g] for g in rows],
-            groups=self.groups.subset(rows),
+            groups=self.groups.subset(rows), observed=part_of(self.observed, rows),
         )  # fmt: skip
 
 
@@ -60,6 +63,7 @@ class CuratedGroups:
     terms: list
     reasons: list
     groups: Groups
+    observed: np.ndarray | None = None
 
     __repr__ = short_repr
 
@@ -84,7 +88,7 @@ class CuratedGroups:
             X = rows.whole()
         return TrainingSet(
             X=X, Y=self.Y, genes=self.groups.gene_ids, terms=self.terms, reasons=self.reasons,
-            groups=self.groups, **in_features,
+            groups=self.groups, observed=self.observed, **in_features,
         )  # fmt: skip
 
 
@@ -108,8 +112,9 @@ def curated_groups(columns, annotations, stage_range, options):
     terms = sorted(set().union(*carried))
     truth = np.array([[t in carries for t in terms] for carries in carried], bool)
     truth = truth.reshape(len(groups), len(terms))
+    observed = observed_terms(groups, annotations, stage_range, terms)
     reasons = [_left_out(t, n, options) for t, n in zip(terms, truth.sum(axis=0))]
-    return CuratedGroups(Y=truth, terms=terms, reasons=reasons, groups=groups)
+    return CuratedGroups(Y=truth, terms=terms, reasons=reasons, groups=groups, observed=observed)
 
 
 def annotated_groups(groups, annotations, stage_range):
@@ -117,6 +122,17 @@ def annotated_groups(groups, annotations, stage_range):
     terms = [annotations.terms_of(gene, stage_range, fbgn) for gene, fbgn in zip(groups.gene, groups.fbgn)]
     annotated = [g for g, found in enumerate(terms) if found is not None]
     return groups.subset(annotated), [terms[g] for g in annotated]
+
+
+def observed_terms(groups, annotations, stage_range, terms):
+    """Whether it is known of every group if it has each term, bool (n_groups, n_terms); None if all is."""
+    unknown = [
+        annotations.unknown_terms(gene, stage_range, terms, fbgn)
+        for gene, fbgn in zip(groups.gene, groups.fbgn)
+    ]
+    if not any(unknown):
+        return None
+    return np.array([[term not in one for term in terms] for one in unknown], bool)
 
 
 def _left_out(term, count, options):

@@ -34,6 +34,10 @@ COMMANDS = {
         "verify": ("verify", "Whether files are whole and undamaged."),
         "export": ("export", "Results for other tools: tables, arrays, AnnData, OMERO."),
     },
+    "Curate": {
+        "curate": ("curate", "Corrections of several curators to one table; how far they agree."),
+        "annotations": ("annotations", "A table of annotations with corrections applied."),
+    },
     "Data": {
         "fetch": ("fetch", "Published images and tables from their site."),
         "import": ("import_", "Turn published data into a data set folder, or atoms into a dictionary."),

@@ -59,7 +59,7 @@ def command(scored, annotations, model, json_file, options, classify, selection,
     execution = execution_of(run=run)
     if model:
         _refuse_options_of_the_model()
-        evaluation = evaluation_of_model(model, scored, annotations, options)
+        evaluation = evaluation_of_model(model, scored, annotations, options, classify.corrections)
     else:
         evaluation = Evaluation(
             paths=scored, annotations_csv=annotations, classify=classify, options=options, seed=seed,
@@ -81,7 +81,8 @@ def command(scored, annotations, model, json_file, options, classify, selection,
 def _refuse_options_of_the_model():
     """What the model brings cannot be given on the command line; the environment's gives way."""
     context = click.get_current_context()
-    for name in (*(one.name for one in fields(ClassifyOptions)), "seed", "stage_range"):
+    brought = {one.name for one in fields(ClassifyOptions) if one.metadata["in_header"]}
+    for name in (*sorted(brought), "seed", "stage_range"):
         if context.get_parameter_source(name) is ParameterSource.COMMANDLINE:
             raise InputError(
                 f"--model brings the options that it was trained with, and --{kebab(name)} is one of them",

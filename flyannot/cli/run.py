@@ -37,6 +37,10 @@ from flyannot.steps.options import RunOptions
 @click.option(
     "--set", "settings", multiple=True, metavar="TABLE.OPTION=VALUE", help="Override one value (repeatable)."
 )
+@click.option(
+    "--corrections", type=IN_FILE, multiple=True,
+    help="What curators said on the report, as corrections.csv (repeatable), over the file's.",
+)  # fmt: skip
 @click.option("--dry-run", is_flag=True, help="Only say what would be done, and why.")
 @click.option(
     "--step", cls=MoreOption, metavar="STEP", help="Only this step, from the files that those before it left."
@@ -47,7 +51,7 @@ from flyannot.steps.options import RunOptions
     "--share puts them together.",
 )  # fmt: skip
 @takes(run=RunOptions)
-def command(config, demo, data_set, output, settings, dry_run, step, share, run):
+def command(config, demo, data_set, output, settings, corrections, dry_run, step, share, run):
     """Run the whole chain: extract, learn-dict, pool, train, annotate, evaluate, report.
 
     CONFIG is a TOML file: data-set, output, seed, and tables of options: extract, learn-dict, pool, classify
@@ -62,7 +66,7 @@ def command(config, demo, data_set, output, settings, dry_run, step, share, run)
     from flyannot.report.build import report_task
     from flyannot.runtime.atomic_file import locked_output
     from flyannot.runtime.environment import configurations_folder
-    from flyannot.steps.configuration import RECORD, read_configuration
+    from flyannot.steps.configuration import RECORD, read_configuration, with_corrections
     from flyannot.steps.run import only, plan_all, steps_of
     from flyannot.steps.run_checks import check_run
     from flyannot.steps.tasks import carry_out_share
@@ -78,6 +82,7 @@ def command(config, demo, data_set, output, settings, dry_run, step, share, run)
         config, output = configurations_folder() / "demo.toml", output or Path("demo-output")
         data_set = data_set or output / "embryos"
     configuration = read_configuration(config, data_set=data_set, output=output, settings=settings)
+    configuration = with_corrections(configuration, corrections)
     check_run(configuration)
     steps = steps_of(configuration, report_task)
     if step:

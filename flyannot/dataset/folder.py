@@ -80,7 +80,7 @@ def read_images(folder_or_csv):
         symbol without FlyBase number although the table gives it two; a group of two genes.
     """
     table = table_of(Path(folder_or_csv).absolute(), IMAGES)
-    path_of, stage_range_of = ImagePaths(table.parent), _StageRanges(table)
+    path_of, stage_range_of = ImagePaths(table.parent), StageRangeCells(table)
     images, lines = [], []
     for line, cells in read_table(table, _IMAGE_COLUMNS, _MORE_IMAGE_COLUMNS, meant=_MEANT):
         name, gene, stage_range, view, fbgn, group, source = cells
@@ -108,6 +108,9 @@ class Annotations:
 
     terms_by_gene: dict  # (gene_id, stage range) -> frozenset of terms
     genes_by_symbol: dict  # symbol -> set of gene_id
+    dates: dict = field(default_factory=dict)  # (gene_id, stage range, term) -> date, as the table has it
+    unsure: dict = field(default_factory=dict)  # (gene_id, stage range) -> terms of which nothing is known
+    known_only: dict = field(default_factory=dict)  # of genes without a row -> the terms that are known
     _gene_ids: set = field(init=False, repr=False)
 
     __repr__ = short_repr
@@ -131,6 +134,16 @@ class Annotations:
     def terms_of(self, gene, stage_range, fbgn=""):
         """The frozenset of terms of one gene in one stage range, or None where it is not annotated."""
         return self.terms_by_gene.get((self.gene_id(gene, fbgn), stage_range))
+
+    def unknown_terms(self, gene, stage_range, terms, fbgn=""):
+        """Those of some terms of which it is not known whether an annotated gene has them: a set.
+
+        Curators were unsure of them, or have said of others only.
+        """
+        key = self.gene_id(gene, fbgn), stage_range
+        unsure, known = self.unsure.get(key, frozenset()), self.known_only.get(key)
+        others = frozenset(terms) - known if known is not None else frozenset()
+        return (unsure.intersection(terms) | others) - self.terms_by_gene.get(key, frozenset())
 
     def counts(self, stage_range):
         """How many genes have each term in one stage range: a Counter."""
@@ -156,14 +169,15 @@ def read_annotations(folder_or_csv, *, known=()):
         As `read_images`.
     """
     table = table_of(Path(folder_or_csv).absolute(), ANNOTATIONS)
-    stage_range_of, term_cells = _StageRanges(table), TermCells(table)
-    rows, lines = [], []
-    for line, cells in read_table(table, _ANNOTATION_COLUMNS, ("fbgn",), meant=_MEANT):
-        gene, stage_range, cell, fbgn = cells
+    stage_range_of, term_cells = StageRangeCells(table), TermCells(table)
+    rows, lines, dates = [], [], []
+    for line, cells in read_table(table, _ANNOTATION_COLUMNS, ("fbgn", "date"), meant=_MEANT):
+        gene, stage_range, cell, fbgn, date = cells
         stage_range = stage_range_of(stage_range, line)
         for term in term_cells.terms(cell, line):
             rows.append((gene, fbgn, stage_range, term))
             lines.append(line)
+            dates.append(date)
     if not rows:
         raise InputError(f"{table} holds no term", fix="add one row per gene, stage range and term")
     stage_range_of.note()
@@ -171,11 +185,14 @@ def read_annotations(folder_or_csv, *, known=()):
     warn_of_genes(table, [row[0] for row in rows], lines)
     terms, genes = defaultdict(set), defaultdict(set)
     fbgns = _complete_fbgns(table, lines, [row[:2] for row in rows])
-    for (gene, _, stage_range, term), fbgn in zip(rows, fbgns):
+    dated = {}
+    for (gene, _, stage_range, term), fbgn, date in zip(rows, fbgns, dates):
         terms[fbgn or gene, stage_range].add(term)
         genes[gene].add(fbgn or gene)
+        if date:
+            dated[fbgn or gene, stage_range, term] = date
     warn_of_terms(table, terms.values(), known)
-    return Annotations({key: frozenset(found) for key, found in terms.items()}, dict(genes))
+    return Annotations({key: frozenset(found) for key, found in terms.items()}, dict(genes), dated)
 
 
 def annotations_table(path):
@@ -192,8 +209,8 @@ def write_images_csv(path, rows):
 
 
 def write_annotations_csv(path, rows):
-    """Write `annotations.csv` from mappings with the keys gene, stage_range, term and perhaps fbgn."""
-    _write(path, rows, _ANNOTATION_COLUMNS, ("fbgn",))
+    """Write `annotations.csv` from mappings with the keys gene, stage_range, term, perhaps fbgn and date."""
+    _write(path, rows, _ANNOTATION_COLUMNS, ("fbgn", "date"))
 
 
 def _write(path, rows, required, optional):
@@ -207,7 +224,7 @@ def printable(text):
     return "".join(c if c.isprintable() else c.encode("unicode_escape").decode() for c in text)
 
 
-class _StageRanges:
+class StageRangeCells:
     """`parse_stage_range` for one table: each spelling is parsed once, and errors name the line."""
 
     def __init__(self, table):

@@ -180,7 +180,11 @@ def with_parent_terms(annotations, ontology):
         key: found.union(*(parents[term] for term in found))
         for key, found in annotations.terms_by_gene.items()
     }
-    return replace(annotations, terms_by_gene=rolled)
+    unsure = {
+        key: found.union(*(parents.get(term, ()) for term in found))
+        for key, found in annotations.unsure.items()
+    }
+    return replace(annotations, terms_by_gene=rolled, unsure=unsure)
 
 
 def _read_entries(path):

@@ -13,6 +13,7 @@ from flyannot.report.groups import group_entries, groups_section
 from flyannot.report.maps import MapMaker
 from flyannot.report.page import Page, made_from, write_page
 from flyannot.report.pictures import as_url, jpeg_for_page
+from flyannot.report.review import review_of
 from flyannot.report.run_folder import open_run, origin_section
 from flyannot.report.scores_section import scores_section, sentence_on_scores
 from flyannot.report.templates import all_texts
@@ -142,6 +143,7 @@ def _page(run, ids, ranges, wanted):
         sheets=[as_url(sheet.sheet) if sheet.sheet else "" for sheet in sheets.values()],
         made_from=wanted,
         ids=ids,
+        review=review_of(run),
     )
 
 

@@ -27,6 +27,19 @@ _OF_ANSWERS = {  # (is the gene annotated, with this term, is the answer yes)
     (True, False, False): ABSENT,
 }
 
+_KEYS = (  # of the page
+    ("a", "accept the term: the gene shows it"),
+    ("r", "reject it"),
+    ("u", "mark it unsure"),
+    ("z", "undo"),
+    ("n", "write a note on it"),
+    ("m", "its map, or none"),
+    ("j→", "next gene"),
+    ("k←", "previous gene"),
+    ("↓↑", "next or previous term"),
+    ("?", "this list"),
+)
+
 
 @dataclass
 class TermEntry:
@@ -147,7 +160,15 @@ def _fill(entry, rows, annotations, held_out, maps):
     curated = annotations and annotations.terms_of(entry.gene, entry.stage_range, entry.fbgn)
     entry.annotated = curated is not None
     held_out = held_out.of_group(entry)
-    terms = [_term_entry(row, curated, held_out.get(row.term)) for row in rows]
+    named = [row.term for row in rows]
+    unknown = (
+        annotations.unknown_terms(entry.gene, entry.stage_range, named, entry.fbgn)
+        if curated is not None
+        else ()
+    )
+    terms = [
+        _term_entry(row, None if row.term in unknown else curated, held_out.get(row.term)) for row in rows
+    ]
     terms += [
         TermEntry(term, UNLEARNED, curated=True)
         for term in sorted((curated or set()) - {r.term for r in rows})
@@ -182,4 +203,4 @@ def groups_section(stages, *, held_out, why_no_maps):
     held_out : whether there are values of cross-validation
     why_no_maps : "" or why there are none
     """
-    return render("groups.html", stages=stages, held_out=held_out, why_no_maps=why_no_maps)
+    return render("groups.html", stages=stages, held_out=held_out, why_no_maps=why_no_maps, keys=_KEYS)

@@ -9,7 +9,7 @@ import json
 import os
 import re
 import shutil
-from dataclasses import dataclass, field
+from dataclasses import asdict, dataclass, field
 from urllib.parse import urlencode
 
 from markupsafe import Markup
@@ -18,13 +18,17 @@ from flyannot import __version__
 from flyannot.descriptors.standard_image import SIZE_PX
 from flyannot.report.groups import ABSENT, STATUSES
 from flyannot.report.pictures import CELL_PX, as_url
+from flyannot.report.review import NO_REVIEW, Review
 from flyannot.report.templates import raw, render
 from flyannot.report.term_ids import NO_IDS, TermIds, gene_link
 from flyannot.runtime.atomic_file import explained_write_error, write_text
 from flyannot.runtime.digest import digest_of_json
 from flyannot.stage_ranges import STAGE_RANGES
 
-SCRIPTS = ("elements.js", "scores.js", "maps.js", "groups.js", "address.js")  # in the order that they run in
+SCRIPTS = (  # in the order that they run in
+    "elements.js", "tables.js", "scores.js", "maps.js", "groups.js", "verdicts.js", "review.js", "keys.js",
+    "enlarged.js", "beside.js", "address.js",
+)  # fmt: skip
 PER_CHUNK = 10
 PAGE_BYTES = 20_000_000
 _MADE_FROM = re.compile(r'<meta name="flyannot-made-from" content="([0-9a-f]*)">')
@@ -38,7 +42,7 @@ class Page:
 
     tiles : list of (name, value, remark); sections : list of (id, heading, HTML), left out where empty, the
     one with the id "groups" without its list; banners : sentences that stand on top; sheets : JPEGs of the
-    atoms' patches as URLs; ids : the ids of terms
+    atoms' patches as URLs; ids : the ids of terms; review : what verdicts of curators are kept with
     """
 
     title: str
@@ -48,6 +52,7 @@ class Page:
     sheets: list = field(default_factory=list)
     made_from: str = ""
     ids: TermIds = NO_IDS
+    review: Review = NO_REVIEW
 
 
 def write_page(path, page, entries, *, jpeg_of, page_bytes=PAGE_BYTES):
@@ -87,7 +92,7 @@ def write_page(path, page, entries, *, jpeg_of, page_bytes=PAGE_BYTES):
                 folder, within = path.with_name(f"{path.stem}-files-{name}"), []
                 shutil.rmtree(folder, ignore_errors=True)
                 os.rename(staged, folder)
-        write_text(path, _html(page, within, chunks.index_json(folder.name if folder else "")))
+        write_text(path, _html(page, within, chunks.index_json(folder.name if folder else "", page.review)))
     finally:
         shutil.rmtree(staged, ignore_errors=True)
     for other in path.parent.glob(f"{path.stem}-files-{'[0-9a-f]' * 12}"):
@@ -165,7 +170,7 @@ class _Chunks:
             html = json.loads(text.partition(", ")[2].removesuffix(");\n"))
             yield Markup(_SOURCE.sub(self._within, html))
 
-    def index_json(self, folder_name):
+    def index_json(self, folder_name, review):
         """The index as text that may stand inside a script element."""
         return Markup(
             as_json(
@@ -176,6 +181,9 @@ class _Chunks:
                     "perChunk": PER_CHUNK,
                     "folder": folder_name,
                     "cells": [SIZE_PX[0] // CELL_PX, SIZE_PX[1] // CELL_PX],
+                    "ids": {term: id for term in self._terms if (id := self._ids.id_of(term))},
+                    "stageIds": self._ids.stages,
+                    "review": asdict(review),
                     "groups": self.index,
                 }
             )

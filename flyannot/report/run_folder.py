@@ -9,13 +9,14 @@ from pathlib import Path
 from markupsafe import Markup
 
 from flyannot import __version__
-from flyannot.dataset.folder import Annotations, read_annotations
+from flyannot.dataset.folder import Annotations
 from flyannot.dataset.table_paths import ANNOTATIONS, has_table, table_of
 from flyannot.errors import FlyannotError, InputError
 from flyannot.report.image_places import Pictures, find_pictures, likely_places, pictures_of
 from flyannot.report.templates import render
 from flyannot.runtime.digest import digest_of_file, digest_of_json
 from flyannot.steps.configuration import read_record
+from flyannot.steps.curated_terms import curated_annotations_of
 from flyannot.store.reading import Stored, open_stored
 from flyannot.store.schema import MADE_BY
 
@@ -46,9 +47,17 @@ class Run:
         found: Stored | None = self.files.get(kind)
         return found if found is not None and stage_range in found.stage_ranges else None
 
+    @property
+    def data_set_name(self):
+        """The name of the data set's folder, or where that is unknown of the run's."""
+        recorded = _recorded(self.folder)
+        return (recorded or self.folder.absolute()).name
+
     def made_from(self):
         """A digest of all that a page on this run depends on; the images count through the predictions."""
-        annotations = sorted((list(k), sorted(v)) for k, v in _terms(self.annotations).items())
+        annotations = [
+            sorted((list(k), sorted(v)) for k, v in found.items()) for found in _terms(self.annotations)
+        ]
         parts = [{kind: file.digest for kind, file in self.files.items()}, self.scores, annotations]
         paths = [*self.pictures.paths.values(), *self.learned_pictures.paths.values()]
         places = sorted(os.path.relpath(path, self.folder) for path in paths)
@@ -125,12 +134,21 @@ def _annotations(folder, place, model, notes, *, is_named):
         notes.append(f"There is no {ANNOTATIONS} beside the pictures: curated terms are left out.")
         return None
     try:
-        return read_annotations(table)
+        annotations, changes = curated_annotations_of(table, corrections=_recorded_corrections(folder))
     except FlyannotError as error:
         if is_named:
             raise
         notes.append(f"Curated terms are left out: {error.message}.")
         return None
+    notes += [f"{sentence}." for sentence in changes]
+    return annotations
+
+
+def _recorded_corrections(folder):
+    """The tables of corrections that the run learned with, by its record."""
+    record = read_record(folder) or {}
+    paths = record.get("classify", {}).get("corrections", [])
+    return [Path(os.path.normpath(folder / path)) for path in paths]
 
 
 def _digest_of_table(folder):
@@ -138,7 +156,9 @@ def _digest_of_table(folder):
 
 
 def _terms(annotations):
-    return {} if annotations is None else annotations.terms_by_gene
+    if annotations is None:
+        return ()
+    return annotations.terms_by_gene, annotations.unsure, annotations.known_only
 
 
 def _scores(path):

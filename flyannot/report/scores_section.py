@@ -92,7 +92,9 @@ def _curve_panels(scores):
         for j, term in enumerate(outcome.terms):
             row = rows[s, term]
             if not row["reason"]:
-                mine = outcome.values[:, j], outcome.truth[:, j], outcome.folds, weights
+                at = outcome.rows_of(j)
+                folds = None if outcome.folds is None else outcome.folds[at]
+                mine = outcome.values[at, j], outcome.truth[at, j], folds, weights[:, at]
                 heights = {title: make(*mine) for title, (make, *_) in _CURVES.items()}
                 for title, found in heights.items():
                     all_heights[title].append(found)
@@ -135,7 +137,8 @@ def _calibration(scores):
     for one in (scores.get("evaluated") or {}).values():
         if one["probability"] and one["term"]:
             outcome = outcome_of(one)
-            pairs.append((outcome.probabilities.ravel(), outcome.truth.ravel()))
+            known = outcome.observed_pairs(list(range(len(outcome.terms))))
+            pairs.append((outcome.probabilities[known], outcome.truth[known]))
     if not pairs:
         return None
     found = curves.reliability(*map(np.concatenate, zip(*pairs)))

@@ -39,6 +39,10 @@ class TermIds:
         """What a link is made of: [id, address, remark, title], or None."""
         return _packed(*self.terms[term]) if term in self.terms else None
 
+    def id_of(self, term):
+        """The id of a term, or ""."""
+        return self.terms[term][0] if term in self.terms else ""
+
     def stage_links(self):
         """Stage range -> what the links of its stages are made of, in order: pairs."""
         return [(s, [_packed(one) for one in self.stages[s]]) for s in STAGE_RANGES if self.stages.get(s)]

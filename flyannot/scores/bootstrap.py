@@ -56,7 +56,11 @@ def resampled_aucs(outcome, weights):
     """
     folds = np.zeros(len(outcome.truth), int) if outcome.folds is None else np.asarray(outcome.folds)
     all_once = np.vstack([np.ones(len(folds)), weights])
-    of_terms = [weighted_aucs(v, t, folds, all_once) for v, t in zip(outcome.values.T, outcome.truth.T)]
+    mine = [outcome.rows_of(j) for j in range(len(outcome.terms))]
+    of_terms = [
+        weighted_aucs(v[rows], t[rows], folds[rows], all_once[:, rows])
+        for v, t, rows in zip(outcome.values.T, outcome.truth.T, mine)
+    ]
     areas = np.array(of_terms).reshape(-1, len(all_once)).T
     return Resampled(areas[0], areas[1:])
 
@@ -164,19 +168,21 @@ def _paired(first, second):
         where = {name: i for i, name in enumerate(second["group"])}
         shared = [i for i, name in enumerate(first["group"]) if name in where]
         rows = np.array(shared, int), np.array([where[first["group"][i]] for i in shared], int)
-    pair = [
-        _subset(outcome_of(evaluated), mine, [evaluated["term"].index(term) for term in terms])
+    parts = [
+        (outcome_of(evaluated), mine, [evaluated["term"].index(term) for term in terms])
         for evaluated, mine in zip((first, second), rows)
     ]
+    in_both = [outcome.observed_pairs(columns)[mine] for outcome, mine, columns in parts]
+    pair = [_subset(*part, in_both[0] & in_both[1]) for part in parts]
     return pair, [first["gene"][i] for i in rows[0]], terms
 
 
-def _subset(outcome, rows, columns):
+def _subset(outcome, rows, columns, observed):
     where = np.ix_(rows, columns)
     folds = None if outcome.folds is None else outcome.folds[rows]
     return type(outcome)(
         tuple(outcome.terms[j] for j in columns), outcome.truth[where], outcome.values[where],
-        outcome.yes[where], folds,
+        outcome.yes[where], folds, observed=observed,
     )  # fmt: skip
 
 
@@ -213,6 +219,7 @@ def _joint_calibration(pairs):
     """Brier score and calibration error over all groups and terms of (outcome, columns) pairs."""
     if not any(columns for _, columns in pairs) or any(o.probabilities is None for o, _ in pairs):
         return {"brier": None, "ece": None}
-    probability = np.concatenate([o.probabilities[:, columns].ravel() for o, columns in pairs])
-    truth = np.concatenate([o.truth[:, columns].ravel() for o, columns in pairs])
+    known = [o.observed_pairs(columns) for o, columns in pairs]
+    probability = np.concatenate([o.probabilities[:, columns][k] for (o, columns), k in zip(pairs, known)])
+    truth = np.concatenate([o.truth[:, columns][k] for (o, columns), k in zip(pairs, known)])
     return {"brier": brier_score(probability, truth), "ece": calibration_error(probability, truth)}

@@ -2,9 +2,9 @@
 
 For every stage range: `group` and `gene` (n_groups names), `fold` (n_groups numbers, or None where one
 model evaluated all), `term` (n_terms names, those that can be evaluated), and by term, in the order of the
-groups, `truth` and `yes` as texts of 0 and 1, `value` and `probability` as lists of numbers.  `threshold` has
-by term a number for every fold, in their order: the probability above which its model answers yes.  Decision
-values of different folds have no common scale; probabilities have.
+groups, `truth` and `yes` as texts of 0 and 1 (in `truth`, ? is what nobody knows), `value` and `probability`
+as lists of numbers.  `threshold` has by term a number for every fold, in their order: the probability above
+which its model answers yes.  Decision values of different folds have no common scale; probabilities have.
 """
 
 import json
@@ -35,7 +35,7 @@ def group_outcomes(outcome, names, genes):
         "gene": list(genes),
         "fold": None if outcome.folds is None else np.asarray(outcome.folds).tolist(),
         "term": [outcome.terms[j] for j in kept],
-        "truth": [_bits(outcome.truth[:, j]) for j in kept],
+        "truth": [_bits(outcome.truth[:, j], outcome.observed_pairs([j])[:, 0]) for j in kept],
         "yes": [_bits(outcome.yes[:, j]) for j in kept],
         "value": [[float(f"{v:.{_DIGITS}g}") for v in outcome.values[:, j].tolist()] for j in kept],
         "probability": [outcome.probabilities[:, j].round(6).tolist() for j in kept]
@@ -51,6 +51,7 @@ def outcome_of(groups):
     """The `Outcome` of one stage range from what `group_outcomes` made of it."""
     n = len(groups["group"])
     _, number = _folds(groups["fold"], n)
+    is_observed = not any("?" in text for text in groups["truth"])
     return Outcome(
         tuple(groups["term"]),
         _columns([_flags(text) for text in groups["truth"]], n, bool),
@@ -61,6 +62,9 @@ def outcome_of(groups):
         thresholds=None
         if groups.get("threshold") is None
         else _columns([np.array(one)[number] for one in groups["threshold"]], n, float),
+        observed=None
+        if is_observed
+        else _columns([[letter != "?" for letter in text] for text in groups["truth"]], n, bool),
     )
 
 
@@ -86,8 +90,9 @@ def _folds(folds, n):
     )[1:]
 
 
-def _bits(column):
-    return "".join("1" if one else "0" for one in column)
+def _bits(column, observed=None):
+    known = np.ones(len(column), bool) if observed is None else observed
+    return "".join(("1" if one else "0") if k else "?" for one, k in zip(column, known))
 
 
 def _flags(text):

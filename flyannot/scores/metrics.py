@@ -42,7 +42,8 @@ class Outcome:
     terms : n_terms names; truth, yes : bool arrays (n_groups, n_terms); values : decision values
     (n_groups, n_terms); folds : int array (n_groups,), or None where one model predicts all;
     probabilities : (n_groups, n_terms) or None; reasons : n_terms texts, "" for an evaluated term;
-    thresholds : (n_groups, n_terms), the probabilities above which the answer is yes, or None.
+    thresholds : (n_groups, n_terms), the probabilities above which the answer is yes, or None;
+    observed : bool array (n_groups, n_terms), where the truth is known, or None: everywhere.
     """
 
     terms: tuple
@@ -53,8 +54,19 @@ class Outcome:
     probabilities: np.ndarray | None = None
     reasons: tuple | None = None
     thresholds: np.ndarray | None = None
+    observed: np.ndarray | None = None
 
     __repr__ = short_repr
+
+    def rows_of(self, j):
+        """The groups whose truth is known for term number j: what picks them out of an array."""
+        return slice(None) if self.observed is None else np.flatnonzero(self.observed[:, j])
+
+    def observed_pairs(self, columns):
+        """Whether the truth of every group and each of some terms is known: bool (n_groups, n_columns)."""
+        if self.observed is None:
+            return np.ones((len(self.truth), len(columns)), bool)
+        return np.asarray(self.observed, bool)[:, columns]
 
 
 def pair_counts(values, truth, folds=None):
@@ -80,14 +92,18 @@ def pair_counts(values, truth, folds=None):
     return float(ordered.sum()), int(n_pairs.sum())
 
 
-def pair_counts_by_fold(values, truth, folds=None):
-    """As `pair_counts`, float64 (n_folds,) and int64 (n_folds,): of every fold that there is, in order."""
+def pair_counts_by_fold(values, truth, folds=None, observed=None):
+    """As `pair_counts`, float64 (n_folds,) and int64 (n_folds,): of every fold that there is, in order.
+
+    Only the rows that are `observed`, bool array (n,), count; None for all.
+    """
     values, truth = checked_values(values, truth)
     folds = np.zeros(len(values), int) if folds is None else np.asarray(folds)
+    observed = np.ones(len(values), bool) if observed is None else observed
     counts = []
     for fold in np.unique(folds):
-        positive = values[truth & (folds == fold)]
-        negative = np.sort(values[~truth & (folds == fold)])
+        positive = values[truth & observed & (folds == fold)]
+        negative = np.sort(values[~truth & observed & (folds == fold)])
         below = np.searchsorted(negative, positive, "left").sum()
         not_above = np.searchsorted(negative, positive, "right").sum()
         counts.append(((int(below) + int(not_above)) / 2, len(positive) * len(negative)))
@@ -212,12 +228,14 @@ def _score_terms(stage_range, outcome, excluded):
     """The rows of one stage range, in the order of the outcome's terms."""
     rows = []
     for j, term in enumerate(outcome.terms):
-        truth = np.asarray(outcome.truth[:, j], bool)
+        mine = outcome.rows_of(j)
+        truth = np.asarray(outcome.truth[mine, j], bool)
         n_positive = int(truth.sum())
-        reason = _reason(outcome, j, n_positive, term in excluded)
+        reason = _reason(outcome, j, term in excluded) or _one_class(truth)
         scores = dict.fromkeys(METRICS)
         if not reason:
-            scores = term_scores(outcome.values[:, j], outcome.yes[:, j], truth, outcome.folds)
+            folds = None if outcome.folds is None else np.asarray(outcome.folds)[mine]
+            scores = term_scores(outcome.values[mine, j], outcome.yes[mine, j], truth, folds)
             reason = "" if scores["auc"] is not None else "not evaluable: no fold has both classes"
             scores = dict.fromkeys(METRICS) if reason else scores
         rows.append(
@@ -228,16 +246,18 @@ def _score_terms(stage_range, outcome, excluded):
     return rows
 
 
-def _reason(outcome, j, n_positive, is_excluded):
+def _reason(outcome, j, is_excluded):
     if is_excluded:
         return "excluded by request"
     if outcome.reasons is not None and outcome.reasons[j]:
         return outcome.reasons[j]
-    if n_positive == 0:
-        return "not evaluable: no positive group"
-    if n_positive == len(outcome.truth):
-        return "not evaluable: no negative group"
     return ""
+
+
+def _one_class(truth):
+    if not truth.any():
+        return "not evaluable: no positive group"
+    return "not evaluable: no negative group" if truth.all() else ""
 
 
 def _mean(rows, weights):
@@ -252,11 +272,13 @@ def _micro(evaluated):
     counts, pools, has_values = np.zeros(4, int), [], True
     for rows, outcome in evaluated:
         kept = [j for j, row in enumerate(rows) if not row["reason"]]
+        known = outcome.observed_pairs(kept)
         truth, yes = np.asarray(outcome.truth, bool)[:, kept], np.asarray(outcome.yes, bool)[:, kept]
-        counts += confusion(yes, truth)
+        counts += confusion(yes[known], truth[known])
         folds = np.zeros(len(truth), int) if outcome.folds is None else np.asarray(outcome.folds)
         if kept and outcome.probabilities is not None:
-            pools.append((outcome.probabilities[:, kept].ravel(), truth.ravel(), np.repeat(folds, len(kept))))
+            folds = np.repeat(folds, len(kept)).reshape(known.shape)
+            pools.append((outcome.probabilities[:, kept][known], truth[known], folds[known]))
         elif kept:
             has_values = False
     metrics = rates(*counts.tolist())
@@ -272,6 +294,7 @@ def _ranked_terms(evaluated):
         if outcome.probabilities is None:
             return None
         kept = [j for j, row in enumerate(rows) if not row["reason"]]
-        pairs = zip(outcome.probabilities[:, kept], np.asarray(outcome.truth, bool)[:, kept])
-        scores += [average_precision(values, truth) for values, truth in pairs if truth.any()]
+        truth = np.asarray(outcome.truth, bool)[:, kept] & outcome.observed_pairs(kept)
+        rows = zip(outcome.probabilities[:, kept], truth, outcome.observed_pairs(kept))
+        scores += [average_precision(values[k], found[k]) for values, found, k in rows if found.any()]
     return float(np.mean(scores)) if scores else None

@@ -111,6 +111,14 @@ def configuration_of(tables, path, settings=(), *, data_set=None, output=None):
     )
 
 
+def with_corrections(configuration, corrections):
+    """The same with these tables of corrections, if there are any."""
+    if not corrections:
+        return configuration
+    classify = replace(configuration.options[ClassifyOptions.table], corrections=tuple(corrections))
+    return replace(configuration, options={**configuration.options, ClassifyOptions.table: classify})
+
+
 def write_record(configuration):
     """Leave the configuration in the output folder, with all its options: it can be run again.
 

@@ -2,7 +2,7 @@
 
 import json
 from contextlib import ExitStack
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 from flyannot.classifiers.options import ClassifyOptions
@@ -15,7 +15,7 @@ from flyannot.scores.bootstrap import with_confidence
 from flyannot.scores.group_outcomes import scores_json
 from flyannot.steps.count import no_progress
 from flyannot.steps.cross_validate import cross_validate_features, read_pixels
-from flyannot.steps.curated_terms import curated_annotations_of
+from flyannot.steps.curated_terms import curated_annotations_of, digests_of_curated
 from flyannot.steps.extract import identity_of_extract, in_order
 from flyannot.steps.file_options import classify_options
 from flyannot.steps.inputs import chosen_stage_ranges, open_all, require_known_terms
@@ -53,27 +53,30 @@ class Evaluation:
         object.__setattr__(self, "annotations_csv", annotations_table(self.annotations_csv))
 
 
-def evaluation_of_model(model, paths, annotations_csv, options):
+def evaluation_of_model(model, paths, annotations_csv, options, corrections=()):
     """The Evaluation that cross-validates what a model was trained on, by the options and seed it was
     trained with.
 
     Raises
     ------
     InputError
-        If the model was trained on other features or other annotations.
+        If the model was trained on other features, annotations or corrections.
     """
     with open_stored(model, "model") as stored:
         inputs, seed, digest = stored.inputs, stored.seed, stored.digest
         classify = classify_options(stored)
         stage_ranges = tuple(stored.options["classify"]["stage_ranges"])
     annotations_csv = annotations_table(annotations_csv)
-    found = {"features": _digests(paths), "annotations": [digest_of_file(annotations_csv)]}
+    found = {"features": _digests(paths), "corrections": []} | digests_of_curated(
+        annotations_csv, corrections
+    )
     for role, digests in found.items():
-        if sorted(inputs[role]) != sorted(digests):
+        if sorted(inputs.get(role, [])) != sorted(digests):
             raise InputError(
                 f"{model} was trained on other {role}: its scores would not be its own",
                 fix=f"name the {role} that it was trained on, or leave out --model",
             )
+    classify = replace(classify, corrections=corrections)
     return Evaluation(
         paths=tuple(paths), annotations_csv=annotations_csv, classify=classify, options=options, seed=seed,
         stage_ranges=stage_ranges, model=digest,
@@ -93,7 +96,9 @@ def evaluate_files(evaluation, jobs=1, progress=no_progress):
     """
     paths, options, classify = evaluation.paths, evaluation.options, evaluation.classify
     is_predictions = options.pixels is None and kind_of_file(paths[0]) == "predictions"
-    annotations = curated_annotations_of(evaluation.annotations_csv, options.roll_up)
+    annotations, changes = curated_annotations_of(
+        evaluation.annotations_csv, corrections=classify.corrections, roll_up=options.roll_up
+    )
     require_known_terms(classify.exclude_terms, annotations, evaluation.annotations_csv)
     if is_predictions:
         result = score_predictions(paths[0], annotations, classify.exclude_terms, evaluation.stage_ranges)
@@ -115,6 +120,7 @@ def evaluate_files(evaluation, jobs=1, progress=no_progress):
             f"no gene of {paths[0]} is annotated in {evaluation.annotations_csv}",
             fix="check that genes and stage ranges are spelled alike in both",
         )
+    result["notes"] += changes
     return with_confidence(result) | {"model": evaluation.model, "made_from": _made_from(evaluation)}
 
 
@@ -125,7 +131,7 @@ def evaluate_task(evaluation, json_file):
         write_text(json_file, scores_json(evaluate_files(evaluation, execution.jobs, execution.progress)))
         return Outcome(json_file, True)
 
-    inputs = (*evaluation.paths, evaluation.annotations_csv)
+    inputs = (*evaluation.paths, evaluation.annotations_csv, *evaluation.classify.corrections)
     return Task(json_file, lambda: _difference(json_file, _made_from(evaluation)), make, inputs,
                 is_replaced=True)  # fmt: skip
 
@@ -172,7 +178,7 @@ def _made_from(evaluation):
         scored = [digest_of_json(images)]
     return {
         "scored": scored,
-        "annotations": digest_of_file(evaluation.annotations_csv),
+        **digests_of_curated(evaluation.annotations_csv, evaluation.classify.corrections),
         "classify": evaluation.classify.as_header(),
         "evaluate": options.as_header(),
         "roll_up": [digest_of_file(path) for path in options.roll_up],

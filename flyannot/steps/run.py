@@ -56,7 +56,9 @@ def steps_of(configuration: Configuration, report_task: Callable | None = None):
         )
 
     def evaluate():
-        evaluation = evaluation_of_model(files.model, [files.features], data_set, options["evaluate"])
+        evaluation = evaluation_of_model(
+            files.model, [files.features], data_set, options["evaluate"], options["classify"].corrections
+        )
         return evaluate_task(evaluation, out / "scores.json")
 
     steps = [

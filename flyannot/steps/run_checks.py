@@ -5,12 +5,13 @@ from collections import Counter, defaultdict
 import numpy as np
 
 from flyannot.classifiers.folds import folds_of_genes
-from flyannot.dataset.folder import read_annotations, read_images
+from flyannot.dataset.folder import read_images
 from flyannot.dataset.ontology import read_ontology
 from flyannot.dataset.selection import select_images
 from flyannot.descriptors.patches import patch_corners
 from flyannot.descriptors.standard_image import SIZE_PX
 from flyannot.errors import InputError
+from flyannot.steps.curated_terms import curated_annotations_of
 from flyannot.steps.inputs import require_known_terms
 
 
@@ -45,7 +46,8 @@ def _check_data_set(folder, options, n_per_image):
     chosen, classify = options["select"], options["classify"]
     images = select_images(read_images(folder), views=chosen.view, stage_ranges=chosen.stage_range)
     _check_atoms(Counter(image.stage_range for image in images), n_per_image, options["learn-dict"])
-    annotations, table = read_annotations(folder), folder / "annotations.csv"
+    annotations, _ = curated_annotations_of(folder, corrections=classify.corrections)
+    table = folder / "annotations.csv"
     require_known_terms(classify.exclude_terms, annotations, table)
     groups = {(i.stage_range, i.group): (annotations.gene_id(i.gene, i.fbgn), i.stage_range) for i in images}
     annotated = [key for key in groups.values() if key in annotations.terms_by_gene]

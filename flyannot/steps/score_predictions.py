@@ -1,8 +1,10 @@
 """Scores of predictions: a held-out test."""
 
+from dataclasses import replace
+
 import numpy as np
 
-from flyannot.classifiers.training_set import annotated_groups
+from flyannot.classifiers.training_set import annotated_groups, observed_terms
 from flyannot.scores.group_outcomes import group_outcomes
 from flyannot.scores.metrics import Outcome, evaluate
 from flyannot.steps.curated_terms import is_synthetic
@@ -27,7 +29,9 @@ def score_predictions(path, annotations, excluded, stage_ranges):
             rows = [groups.name.index(name) for name in kept.name]
             seen, total = seen + int(predicted.in_training[rows].sum()), total + len(rows)
             if rows:
-                outcome = outcomes[stage_range] = _held_out(predicted, rows, carried)
+                outcome = _held_out(predicted, rows, carried)
+                known = observed_terms(kept, annotations, stage_range, outcome.terms)
+                outcome = outcomes[stage_range] = replace(outcome, observed=known)
                 evaluated[stage_range] = group_outcomes(outcome, kept.name, kept.gene_ids)
     if not outcomes:
         return None

@@ -4,15 +4,18 @@ import logging
 from collections.abc import Callable
 from dataclasses import dataclass, replace
 
+import numpy as np
+
 from flyannot.classifiers.model import Model, fit_model, model_of_no_terms, untrainable
+from flyannot.classifiers.observed import observed_rows, part_of
 from flyannot.classifiers.training_set import curated_groups
 from flyannot.dataset.coverage import notes_on_columns
-from flyannot.dataset.folder import annotations_table, read_annotations
+from flyannot.dataset.folder import annotations_table
 from flyannot.errors import InputError
 from flyannot.runtime.blas_threads import one_blas_thread
-from flyannot.runtime.digest import digest_of_file
 from flyannot.stage_ranges import rng_for
 from flyannot.steps.count import Count
+from flyannot.steps.curated_terms import curated_annotations_of, digests_of_curated
 from flyannot.steps.inputs import chosen_stage_ranges, digests_of, open_all, require_known_terms
 from flyannot.steps.learned_terms import terms_of_model, weak_terms
 from flyannot.steps.tasks import Outcome, carry_out, file_task
@@ -60,18 +63,21 @@ def train_task(paths, annotations_csv, out, options, *, seed=0, stage_ranges=Non
     """The `flyannot.steps.tasks.Task` of `train`."""
     annotations_csv = annotations_table(annotations_csv)
     with open_all(paths, "features") as files:
-        annotations = read_annotations(annotations_csv)
+        annotations, changes = curated_annotations_of(annotations_csv, corrections=options.corrections)
         require_known_terms(options.exclude_terms, annotations, annotations_csv)
         chosen = chosen_stage_ranges(files, stage_ranges)
         digests = digests_of(files)
         header = Header(
             "model",
             files[0].options | {"classify": options.as_header() | {"stage_ranges": chosen}},
-            {"features": [file.digest for file in files], "annotations": [digest_of_file(annotations_csv)]},
+            {"features": [file.digest for file in files]}
+            | digests_of_curated(annotations_csv, options.corrections),
             seed,
         )
 
     def make(execution):
+        for sentence in changes:
+            log.info("note: %s", sentence)
         with open_all(paths, "features", digests=digests) as files:
             trained = _train(files, annotations, chosen, options, lambda s: rng_for(seed, s), execution)
             if not any(one.terms for one in trained.values()):
@@ -92,7 +98,7 @@ def train_task(paths, annotations_csv, out, options, *, seed=0, stage_ranges=Non
         ]
         return Outcome(out, True, "\n".join(summary))
 
-    return file_task(out, header, make, [*paths, annotations_csv])
+    return file_task(out, header, make, [*paths, annotations_csv, *options.corrections])
 
 
 def _train(files, annotations, stage_ranges, options, rng_of: Callable, execution):
@@ -113,12 +119,20 @@ def _train(files, annotations, stage_ranges, options, rng_of: Callable, executio
 
 
 def _train_stage_range(curated, features, options, fit_options, rng):
-    genes = curated.groups.gene_ids
-    kept = [j for j, why in enumerate(curated.reasons) if not why and not untrainable(curated.Y[:, j], genes)]
+    genes = np.asarray(curated.groups.gene_ids)
+    known = observed_rows(curated.observed, len(curated.terms))
+    kept = [
+        j
+        for j, why in enumerate(curated.reasons)
+        if not why and not untrainable(curated.Y[known[j], j], genes[known[j]])
+    ]
     if not kept:
         return _Trained([], model_of_no_terms(features.shape[1]), frozenset(genes))
     fit_options.on_terms(len(curated.terms) - len(kept))
     rows = curated.training_set(features, options, fit_options.n_threads)
-    model = fit_model(options.method, rows.X, rows.Y[:, kept], rows.genes, rng=rng, options=fit_options)
+    model = fit_model(
+        options.method, rows.X, rows.Y[:, kept], rows.genes, rng=rng, options=fit_options,
+        observed=part_of(rows.observed, slice(None), kept),
+    )  # fmt: skip
     model = replace(model, scorer=rows.in_features(model.scorer))
     return _Trained([curated.terms[j] for j in kept], model, frozenset(genes))

@@ -55,6 +55,9 @@ def workplace(chain, tmp_path, monkeypatch):
     shutil.copytree(chain.folder, folder / "results", ignore=shutil.ignore_patterns("embryos"))
     savemat(folder / "D.mat", {"D": np.eye(128)[:, :20]})
     (folder / "fbbt.obo").write_text("[Term]\nid: FBbt:1\nname: gut\n")
+    verdict = "gene,stage_range,term,verdict,date\nsyn001,4-6,pole cell,accept,2026-01-31\n"
+    for name in ("anna.csv", "ben.csv", "corrections.csv"):
+        (folder / name).write_text(verdict)
     (folder / "fbdv.obo").write_text("[Term]\nid: FBdv:1\nname: embryonic stage 1\n")
     monkeypatch.chdir(folder)
     monkeypatch.setenv("FLYANNOT_SYNTHESIZE_MAX_IMAGES", "1")

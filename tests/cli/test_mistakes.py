@@ -51,6 +51,13 @@ def terms(row):
     return {"terms.csv": f"MORE {TERMS}\n{row}\n"}
 
 
+def verdict(row="syn001,4-6,pole cell,accept,2026-01-02", header="gene,stage_range,term,verdict,date"):
+    """A table of corrections with one row."""
+    return {"corrections.csv": f"{header}\n{row}\n"}
+
+
+CORRECTED = f"train features.h5 {TERMS} -o m.h5 --corrections corrections.csv"
+
 M = Mistake
 MISTAKES = [
     # --- commands and options ---
@@ -446,6 +453,77 @@ MISTAKES = [
         ("has no images.csv, but", "name the folder"),
     ),
     M("a folder for its annotations", "train features.h5 embryos -o m.h5", 0, ()),
+    # --- what curators said ---
+    M("no corrections", CORRECTED, 2, ("no such table: corrections.csv", "gene, stage_range, term, verdict")),
+    M(
+        "corrections without a verdict",
+        CORRECTED,
+        2,
+        ('has no column "verdict"', 'Did you mean "answer"?'),
+        verdict("syn001,4-6,pole cell,yes,2026-01-02", "gene,stage_range,term,answer,date"),
+    ),
+    M(
+        "an unknown verdict",
+        CORRECTED,
+        2,
+        ("line 2", 'unknown verdict "acept"', 'Did you mean "accept"?', "accept, reject, unsure"),
+        verdict("syn001,4-6,pole cell,acept,2026-01-02"),
+    ),
+    M(
+        "a verdict on a misspelt term",
+        CORRECTED,
+        2,
+        ('line 2, column "term"', 'a term "pole cel"', 'Did you mean "pole cell"?'),
+        verdict("syn001,4-6,pole cel,accept,2026-01-02"),
+    ),
+    M(
+        "a verdict on a gene that is not there",
+        CORRECTED,
+        0,
+        ('SYN001: did you mean "syn001"?', "1 gene without a row"),
+        verdict("SYN001,4-6,pole cell,accept,2026-01-02"),
+    ),
+    M(
+        "a date of another country",
+        CORRECTED,
+        2,
+        ('"02.01.2026" is no date such as 2026-01-31', "year-month-day"),
+        verdict("syn001,4-6,pole cell,accept,02.01.2026"),
+    ),
+    M(
+        "corrections that Excel has saved",
+        CORRECTED,
+        2,
+        ('"06-Apr" is a date', "of 4-6", "Text"),
+        verdict("syn001,06-Apr,pole cell,accept,2026-01-02"),
+    ),
+    M(
+        "corrections before annotations",
+        f"annotations corrections.csv {TERMS} -o new.csv",
+        2,
+        ("wrong order", f"Fix: flyannot annotations {TERMS} corrections.csv -o new.csv"),
+        verdict(),
+    ),
+    M(
+        "annotations that would replace what they are made from",
+        "annotations terms.csv corrections.csv -o terms.csv",
+        2,
+        ("both input and output",),
+        verdict() | {"terms.csv": f"MORE {TERMS}\n"},
+    ),
+    M(
+        "annotations given to curate",
+        f"curate {TERMS}",
+        2,
+        ("is a table of annotations, not a table of corrections", "Download corrections.csv"),
+    ),
+    M(
+        "scores of a model that learned without these corrections",
+        f"evaluate features.h5 {TERMS} --model model.h5 --corrections corrections.csv",
+        2,
+        ("was trained on other corrections", "leave out --model"),
+        verdict(),
+    ),
     # --- too little to learn from ---
     M(
         "genes too few to evaluate",

@@ -1,6 +1,7 @@
 """A headless browser for tests, where there is one: Debian's chromium driven by playwright."""
 
 import shutil
+import time
 from contextlib import contextmanager
 
 import pytest
@@ -44,3 +45,11 @@ def shown(browser, path, **context):
     context.close()
     assert complaints == []
     assert [url for url in asked if not url.startswith(("file:", "data:"))] == []
+
+
+def until(page, expression, timeout_s=20):
+    """Wait until a JavaScript expression is true; the page's policy forbids playwright to poll in it."""
+    ends = time.monotonic() + timeout_s
+    while not page.evaluate(expression):
+        assert time.monotonic() < ends, f"not true: {expression}"
+        time.sleep(0.02)

@@ -6,7 +6,7 @@ import pytest
 
 from flyannot.report.groups import AGREED, MISSED, NEW, UNLEARNED, GroupEntry, ImageEntry, TermEntry
 from flyannot.report.page import write_page
-from tests.report.browser import open_browser, shown
+from tests.report.browser import open_browser, shown, until
 from tests.report.small_pages import entries, groups_page, picture
 
 
@@ -138,7 +138,7 @@ def test_next_goes_to_the_top_of_the_list(browser, many):
         view.click("#groups-next")
         assert view.inner_text("#groups-count") == "11 to 20 of 36"
         assert view.evaluate("document.activeElement.id") == "groups-count", "a screen reader follows"
-        view.wait_for_function("document.getElementById('groups-count').getBoundingClientRect().top < 60")
+        until(view, "document.getElementById('groups-count').getBoundingClientRect().top < 60")
 
 
 def test_reload_and_back_keep_what_was_chosen(browser, many):
@@ -147,7 +147,7 @@ def test_reload_and_back_keep_what_was_chosen(browser, many):
         view.locator("#groups-search").press_sequentially("gene000")
         view.click("#groups-next")
         view.locator("details.group summary").nth(1).click()
-        view.wait_for_function("location.hash.includes('open')")
+        until(view, "location.hash.includes('open')")
         kept = view.url, genes(view)
         assert re.search("#search=gene000&order=gene&page=2&open=", view.url)
         view.reload()
@@ -181,9 +181,7 @@ def test_a_link_leads_to_its_gene(browser, many):
         assert genes(view)[1] == "gene00031" and view.inner_text("#groups-page") == "page 4 of 4"
         opened = view.locator("details.group[open]")
         assert opened.count() == 1 and "gene00031" in opened.inner_text()
-        view.wait_for_function(
-            "document.querySelector('details.group[open]').getBoundingClientRect().top < 700"
-        )
+        until(view, "document.querySelector('details.group[open]').getBoundingClientRect().top < 700")
         view.goto(many.absolute().as_uri() + "#open=4-6.elsewhere")
         view.reload()
         assert view.inner_text("#groups-note") == "The gene of this link is not on this page."

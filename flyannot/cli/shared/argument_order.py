@@ -9,10 +9,15 @@ import click
 from flyannot.errors import InputError
 
 _OBO = (".obo", ".obo.gz")
-_KIND_OF_HEADER = (("image", "images"), ("term", "annotations"))  # a column that tells the tables apart
+_KIND_OF_HEADER = (
+    ("image", "images"),
+    ("verdict", "corrections"),
+    ("term", "annotations"),
+)  # a column that tells the tables apart
 _IN_WORDS = {
     "images": "is a table of images",
     "annotations": "is a table of annotations",
+    "corrections": "is a table of corrections",
     "ontology": "is an ontology",
     "folder": "is a folder",
     "picture": "is a picture",
@@ -23,13 +28,14 @@ _STANDS_FOR = {"folder": {"images", "annotations"}, "picture": {"images"}}  # a 
 _WANTED = {  # of places for other than HDF5 files, which say themselves what they want
     "images": ("images", "a data set folder, a folder of images, or images"),
     "annotations": ("a table of annotations", "annotations.csv of the data set"),
+    "corrections": ("a table of corrections", "what the report gives by: Download corrections.csv"),
     "ontology": ("an ontology", "an OBO file, such as fbbt.obo from FlyBase"),
 }
 
 
 class FileArgument(click.Argument):
     """An argument that takes files of the kinds that it `holds`: kinds of HDF5 file, images, annotations,
-    ontology."""
+    corrections, ontology."""
 
     def __init__(self, *args, holds, **more):
         super().__init__(*args, **more)

@@ -11,6 +11,7 @@ function remember(field) {
   if (sorted) chosenWords.set("sort", sorted);
   if (curves) chosenWords.set("curves", curves);
   for (const section of document.querySelectorAll("details.group[open]")) chosenWords.append("open", section.dataset.key);
+  for (const key of beside) chosenWords.append("beside", key);
   const isTyping = field !== undefined && byId(field).type === "search";
   const address = "#" + chosenWords;
   if (address !== (location.hash || "#")) history[isTyping && field === typedInto ? "replaceState" : "pushState"](null, "", address);
@@ -29,6 +30,8 @@ function restore(isFirst) {
   if (!list) return;
   choose();
   opened = new Set(given.getAll("open"));
+  beside = given.getAll("beside");
+  showBeside();
   if (!given.size && chosen.length) opened.add(keyOf(index.groups[chosen[0].g]));
   const place = chosen.findIndex((one) => opened.has(keyOf(index.groups[one.g])));
   showPage(given.has("page") ? (Number(given.get("page")) || 1) - 1 : Math.floor(Math.max(0, place) / perPage()));

@@ -53,10 +53,15 @@ function termsFound(g, text, which) { // the terms that fit both the search and 
     terms = terms.filter((one) => termNames[one[TERM]].includes(text));
     if (!terms.length) return null;
   }
+  if (which === "open") {
+    terms = terms.filter((one) => isForReview(one) && !verdicts.has(keyOfTerm(group, index.terms[one[TERM]])));
+    if (!terms.length) return null;
+  }
   if (which in numberOf) {
     terms = terms.filter((one) => one[STATUS] === numberOf[which]);
     if (!terms.length) return null;
   }
+  if (which === "reviewed" && !keysOfGroup(group).some((key) => verdicts.has(key))) return null;
   return which in OF_GROUP && !OF_GROUP[which](group) ? null : terms;
 }
 const largest = (terms, column) => Math.max(-1, ...terms.map((one) => one[column]).filter((value) => value !== null));
@@ -131,14 +136,13 @@ function summaryOf(one) {
   const thumb = make("img", { class: "thumb", alt: "", width: 110, height: 44, loading: "lazy" });
   const facts = group[IMAGES] + (group[IMAGES] === 1 ? " image" : " images") + (group[ANNOTATED] ? "" : ", not annotated");
   const check = group[CHECK] ? make("span", { class: "badge check" }, "check " + (group[CHECK] === 1 ? "1 picture" : group[CHECK] + " pictures")) : null;
-  const section = make("details", { class: "group", "data-key": key, open: opened.has(key) },
+  const section = make("details", { class: "group", "data-key": key, "data-number": g, open: opened.has(key) },
     make("summary", {}, thumb, make("span", { class: "what" },
-      make("span", { class: "name" }, title(group), make("span", { class: "quiet" }, facts), check), termsInLine(one))));
+      make("span", { class: "name" }, title(group), make("span", { class: "quiet" }, facts), check, make("span", { class: "count" })),
+      termsInLine(one))));
+  showCount(section);
   section.addEventListener("toggle", () => {
-    if (section.open && section.children.length === 1) {
-      detailsOf(g).then((details) => section.append(details.cloneNode(true)))
-        .catch((error) => section.append(make("p", { class: "banner" }, "Cannot be shown: " + error.message + ".")));
-    }
+    if (section.open) filled(section);
     if (section.open === opened.has(key)) return;
     if (section.open) opened.add(key); else opened.delete(key);
     remember();
@@ -148,6 +152,19 @@ function summaryOf(one) {
     if (found) thumb.src = found.getAttribute("src"); else thumb.remove();
   }).catch(() => thumb.remove());
   return section;
+}
+
+const fillings = new WeakMap();
+function filled(section) { // a promise of its details
+  if (!fillings.has(section)) {
+    fillings.set(section, detailsOf(Number(section.dataset.number)).then((details) => {
+      section.append(details.cloneNode(true));
+      startReview(section);
+      startEnlarging(section);
+      startBeside(section);
+    }).catch((error) => section.append(make("p", { class: "banner" }, "Cannot be shown: " + error.message + "."))));
+  }
+  return fillings.get(section);
 }
 
 // --- on paper nothing unfolds ---

@@ -1,0 +1,33 @@
+"""flyannot curate: corrections of several curators."""
+
+import click
+
+from flyannot.cli.shared.argument_order import FileArgument
+from flyannot.cli.shared.options import IN_FILE, OUT_FILE, Command, log
+
+
+@click.command("curate", cls=Command)
+@click.argument(
+    "tables", cls=FileArgument, holds="corrections", type=IN_FILE, nargs=-1, required=True,
+    metavar="CORRECTIONS...",
+)  # fmt: skip
+@click.option("-o", "--output", "out", type=OUT_FILE, help="Also write the table that they come to.")
+def command(tables, out):
+    """Put the corrections of several curators together, and say how far they agree.
+
+    CORRECTIONS are tables that the report gives (Download corrections.csv). For every term that two curators
+    looked at: how often, how often they agree, and Cohen's kappa, which is 1 where they always do, and 0
+    where they do as often as by chance. Then every disagreement, and what becomes of it: the later verdict
+    counts; of verdicts of the same day none, the term is unsure.
+
+    \b
+    Example:
+        flyannot curate anna.csv ben.csv -o corrections.csv
+    """
+    from flyannot.steps.curate import curate, in_words, write_curated
+
+    curated = curate(tables)
+    click.echo(in_words(curated))
+    if out:
+        write_curated(out, curated)
+        log.info("wrote %s", out)

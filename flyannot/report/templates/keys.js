@@ -1,0 +1,72 @@
+// --- the review by keyboard: one key for each thing; where the focus is, is the term that a key is about ---
+const lines = () => Array.from(list.querySelectorAll("details.group"));
+const rowsOf = (section) => Array.from(section.querySelectorAll("tr[data-term]:not([hidden])"));
+const isOpenTo = (row) => !row.classList.contains("reviewed");
+const rowInFocus = () => document.activeElement.closest?.("#groups-list tr[data-term]") || null;
+
+function focusRow(row) {
+  (row.querySelector("[aria-pressed=true][data-verdict]") || row.querySelector("[data-verdict]")).focus({ preventScroll: true });
+  row.scrollIntoView({ block: "nearest" });
+}
+async function openGroup(section) {
+  const heading = section.querySelector("summary");
+  section.open = true;
+  await filled(section);
+  const rows = rowsOf(section), row = rows.find(isOpenTo) || rows[0];
+  heading.scrollIntoView({ block: "start" });
+  if (row) focusRow(row); else heading.focus({ preventScroll: true });
+}
+async function goToGroup(step) {
+  const all = lines(), here = document.activeElement.closest?.("details.group"), at = all.indexOf(here);
+  const to = here ? at + step : step > 0 ? 0 : all.length - 1;
+  if (here) here.open = false;
+  if (all[to]) return openGroup(all[to]);
+  if (to < 0 ? page === 0 : byId("groups-next").disabled) {
+    if (here) here.querySelector("summary").focus();
+    return say(to < 0 ? "This is the first gene." : "This is the last gene.");
+  }
+  turnTo(page + step);
+  const turned = lines();
+  return openGroup(step > 0 ? turned[0] : turned[turned.length - 1]);
+}
+function goToTerm(step) {
+  const row = rowInFocus(), rows = row ? rowsOf(row.closest("details.group")) : [], to = rows[rows.indexOf(row) + step];
+  if (to) focusRow(to);
+}
+function giveByKey(verdict) {
+  const row = rowInFocus();
+  if (!row) return say("Choose a term first: j goes to the next gene.");
+  give(row, verdict);
+  const rows = rowsOf(row.closest("details.group")), at = rows.indexOf(row);
+  const next = [...rows.slice(at + 1), ...rows.slice(0, at)].find(isOpenTo);
+  return focusRow(next && row.classList.contains("reviewed") ? next : row);
+}
+function undoByKey() {
+  const key = undo();
+  const row = key && Array.from(list.querySelectorAll("tr[data-term]")).find((one) => keyOfTerm(groupOf(one), one.dataset.term) === key);
+  if (row) focusRow(row);
+}
+const KEYS = {
+  a: () => giveByKey("accept"), r: () => giveByKey("reject"), u: () => giveByKey("unsure"), z: undoByKey,
+  j: () => goToGroup(1), k: () => goToGroup(-1),
+  n: () => { const note = rowInFocus()?.querySelector(".note:not([hidden])"); if (note) note.focus(); },
+  m: () => rowInFocus()?.querySelector("button.map")?.click(),
+  "?": () => byId("keys").showModal(),
+};
+const ARROWS = { ArrowDown: () => goToTerm(1), ArrowUp: () => goToTerm(-1), ArrowRight: () => goToGroup(1), ArrowLeft: () => goToGroup(-1) };
+
+if (list) {
+  addEventListener("keydown", (event) => {
+    const at = document.activeElement, isField = at.matches("input:not([type=checkbox]), select, textarea");
+    if (isField && event.key === "Escape" && at.closest("tr[data-term]")) return focusRow(at.closest("tr[data-term]"));
+    if (event.ctrlKey || event.metaKey || event.altKey || isField || !byId("by-key").checked || document.querySelector("dialog[open]")) return undefined;
+    if (at !== document.body && !at.closest("#groups")) return undefined;
+    const act = KEYS[event.key] || (rowInFocus() ? ARROWS[event.key] : undefined);
+    if (!act) return undefined;
+    event.preventDefault();
+    return act();
+  });
+  byId("show-keys").addEventListener("click", () => byId("keys").showModal());
+  byId("by-key").checked = !shelf || shelf.getItem("flyannot-keys") !== "off";
+  byId("by-key").addEventListener("change", () => { if (shelf) shelf.setItem("flyannot-keys", byId("by-key").checked ? "on" : "off"); });
+}

@@ -1,0 +1,174 @@
+// --- the review: a verdict for every term of every group, by mouse ---
+const genesOfSymbol = new Map(); // symbol -> identifiers of its genes on this page
+const toReview = new Set(); // keys of the terms that are predicted or curated
+const named = new Map(index.review.vocabulary.map((term) => [term.toLowerCase(), term]));
+const idOfGene = (group) => group[FBGN] || group[GENE] || group[NAME];
+const keyOfTerm = (group, term) => verdictKey(idOfGene(group), index.stages[group[STAGE]], term);
+const isForReview = (one) => index.statuses[one[STATUS]] !== "undetermined" || one[MARGIN] !== 0 || one[CURATED] === 1;
+const keysOfGroup = (group) => group[TERMS].filter(isForReview).map((one) => keyOfTerm(group, index.terms[one[TERM]]));
+const inAll = (number) => number.toLocaleString("en") + (number === 1 ? " verdict" : " verdicts");
+const say = (text) => { byId("review-said").textContent = text; };
+
+for (const group of index.groups) {
+  const symbol = group[GENE] || group[NAME];
+  genesOfSymbol.set(symbol, (genesOfSymbol.get(symbol) || new Set()).add(idOfGene(group)));
+  if (list) for (const key of keysOfGroup(group)) toReview.add(key);
+}
+function idOfNamed(gene, fbgn) { // a row without FlyBase number means the gene of that symbol, if there is one
+  const known = genesOfSymbol.get(gene);
+  return fbgn || (known && known.size === 1 ? known.values().next().value : gene);
+}
+
+// --- one term ---
+const cellOf = (row) => row.querySelector("td.verdict");
+const groupOf = (row) => index.groups[Number(row.closest("details.group").dataset.number)];
+function verdictButtons(row) {
+  const group = groupOf(row), term = row.dataset.term, cell = cellOf(row);
+  cell.dataset.group = keyOf(group);
+  cell.dataset.term = term;
+  const buttons = VERDICTS.map((verdict) => make("button", {
+    type: "button", "data-verdict": verdict, "aria-pressed": "false", title: verdict + " (" + verdict[0] + ")",
+  }, verdict[0].toUpperCase() + verdict.slice(1), make("span", { class: "unseen" }, " " + term)));
+  const note = make("input", { class: "note", type: "text", placeholder: "note", "aria-label": "Note on " + term, hidden: true });
+  cell.replaceChildren(make("span", { class: "verdicts", role: "group", "aria-label": "Your verdict on " + term }, ...buttons), note);
+  showVerdict(row);
+}
+function showVerdict(row) {
+  const kept = verdicts.get(keyOfTerm(groupOf(row), row.dataset.term)), cell = cellOf(row), note = cell.querySelector(".note");
+  for (const button of cell.querySelectorAll("button")) button.setAttribute("aria-pressed", String(Boolean(kept) && kept.verdict === button.dataset.verdict));
+  note.hidden = !kept;
+  if (document.activeElement !== note) note.value = kept ? kept.note : "";
+  row.classList.toggle("reviewed", Boolean(kept));
+  if (kept) row.hidden = false;
+}
+function give(row, verdict) { // the same again takes it back
+  const group = groupOf(row), term = row.dataset.term, key = keyOfTerm(group, term), before = verdicts.get(key);
+  const given = before && before.verdict === verdict ? undefined : {
+    gene: group[GENE] || group[NAME], fbgn: group[FBGN], stage_range: index.stages[group[STAGE]], term, verdict,
+    curator: byId("curator").value.trim(), date: today(), note: before ? before.note : "",
+    probability: row.dataset.probability || "", model_digest: index.review.model_digest,
+  };
+  const isKept = change([[key, given]]);
+  showAll();
+  const name = given && !given.curator ? " Write your name in the field Curator." : "";
+  byId("curator").classList.toggle("wanted", name !== "");
+  say(term + " " + (given ? IN_WORDS[verdict] : "not reviewed any more") + ". " + byId("review-progress").textContent + "." + name +
+    (isKept ? "" : " This browser does not keep it: download corrections.csv before you close the page."));
+}
+function undo() {
+  const last = changes.pop();
+  if (!last) { say("There is nothing to undo."); return null; }
+  for (const [key, before] of last) put(key, before);
+  showAll();
+  const [, stageRange, term] = JSON.parse(last[0][0]), before = last[0][1];
+  say(last.length > 1 ? "Undone: " + inAll(last.length) + "." :
+    "Undone: " + term + " in stage range " + stageRange + " is " + (before ? IN_WORDS[before.verdict] : "not reviewed") + ".");
+  return last[0][0];
+}
+
+// --- terms that the model did not predict ---
+function rowOfTerm(section, term) {
+  return Array.from(section.querySelectorAll("tr[data-term]")).find((row) => row.dataset.term === term);
+}
+function addRow(section, term) {
+  const row = make("tr", { "data-term": term, "data-status": "added" }, make("th", { scope: "row" }, term),
+    make("td", {}, make("span", { class: "badge added" }, "added")), make("td", { class: "probability" }, make("span", { class: "quiet" }, "not predicted")),
+    make("td", { class: "support" }), make("td", { class: "why" }), make("td", { class: "verdict" }));
+  section.querySelector("table.terms tbody").append(row);
+  verdictButtons(row);
+  return row;
+}
+function addForm(section) {
+  const field = make("input", { type: "search", list: "vocabulary", autocomplete: "off", class: "another" });
+  const form = make("form", { class: "add" }, make("label", {}, "Another term, that it shows too", field), make("button", { type: "submit" }, "Accept it"));
+  form.addEventListener("submit", (event) => {
+    event.preventDefault();
+    const term = named.get(field.value.trim().toLowerCase());
+    if (!term) { say("There is no term \u201c" + field.value + "\u201d: choose one of the list."); field.focus(); return; }
+    const row = rowOfTerm(section, term) || addRow(section, term);
+    row.hidden = false;
+    field.value = "";
+    if (!row.classList.contains("reviewed") || verdicts.get(keyOfTerm(groupOf(row), term)).verdict !== "accept") give(row, "accept");
+    row.querySelector("[data-verdict=accept]").focus();
+  });
+  return form;
+}
+function startReview(section) { // once its details are there
+  const group = index.groups[Number(section.dataset.number)], inside = section.querySelector(".inside");
+  for (const row of section.querySelectorAll("tr[data-term]")) verdictButtons(row);
+  for (const kept of verdicts.values()) {
+    const isHere = kept.stage_range === index.stages[group[STAGE]] && idOfNamed(kept.gene, kept.fbgn) === idOfGene(group);
+    if (isHere && section.querySelector("table.terms") && !rowOfTerm(section, kept.term)) addRow(section, kept.term);
+  }
+  if (section.querySelector("table.terms")) inside.querySelector(".links").before(addForm(section));
+}
+
+// --- how far it is ---
+function showCount(section) {
+  const keys = keysOfGroup(index.groups[Number(section.dataset.number)]), done = keys.filter((key) => verdicts.has(key)).length;
+  section.querySelector(".count").textContent = done ? done + " of " + keys.length + " reviewed" : "";
+}
+function showAll() {
+  for (const section of list.querySelectorAll("details.group")) showCount(section);
+  for (const row of list.querySelectorAll("tr[data-term]")) {
+    const isGone = row.dataset.status === "added" && !verdicts.has(keyOfTerm(groupOf(row), row.dataset.term));
+    if (isGone) row.remove(); else if (cellOf(row).dataset.term) showVerdict(row);
+  }
+  let done = 0;
+  for (const key of verdicts.keys()) done += toReview.has(key);
+  const many = (number) => number.toLocaleString("en"), others = verdicts.size - done;
+  byId("review-progress").textContent = many(done) + " of " + many(toReview.size) + " terms reviewed" + (others ? ", and " + many(others) + " more" : "");
+  Object.assign(byId("review-bar"), { max: Math.max(1, toReview.size), value: done });
+  byId("download-corrections").disabled = verdicts.size === 0;
+  byId("undo").disabled = changes.length === 0;
+}
+function takeIn(text, name) {
+  const { rows, wrong } = readCorrections(text, index.stages, idOfNamed);
+  const newer = rows.filter(([key, row]) => !verdicts.has(key) || row.date >= verdicts.get(key).date);
+  const last = new Map(newer); // of several rows on one thing the last
+  const other = Array.from(last).filter(([key, row]) => verdicts.has(key) && verdicts.get(key).verdict !== row.verdict).length;
+  if (last.size) change(Array.from(last));
+  showAll();
+  for (const section of list.querySelectorAll("details.group[open]")) if (section.querySelector(".inside")) startAgain(section);
+  say(name + ": " + inAll(last.size) + " taken in" + (other ? ", " + other + " of them in place of another" : "") +
+    (rows.length > newer.length ? "; " + (rows.length - newer.length) + " are older than yours" : "") +
+    (wrong.length ? "; left out: " + wrong.slice(0, 3).join("; ") + (wrong.length > 3 ? " and " + (wrong.length - 3) + " more" : "") : "") + ".");
+}
+function startAgain(section) {
+  section.querySelector("form.add")?.remove();
+  startReview(section);
+}
+
+if (list) {
+  readShelf();
+  byId("vocabulary").append(...index.review.vocabulary.map((term) => make("option", { value: term })));
+  byId("curator").value = (shelf && shelf.getItem(CURATOR)) || "";
+  byId("curator").addEventListener("input", () => {
+    if (shelf) shelf.setItem(CURATOR, byId("curator").value.trim());
+    byId("curator").classList.remove("wanted");
+  });
+  byId("curator").addEventListener("change", () => { // what was said before anybody asked
+    for (const [key, row] of verdicts) if (!row.curator) put(key, { ...row, curator: byId("curator").value.trim() });
+  });
+  list.addEventListener("click", (event) => {
+    const button = event.target.closest("button[data-verdict]");
+    if (button) give(button.closest("tr"), button.dataset.verdict);
+  });
+  list.addEventListener("input", (event) => { // letter by letter: a page may be closed at any time
+    if (!event.target.matches("input.note")) return;
+    const row = event.target.closest("tr"), key = keyOfTerm(groupOf(row), row.dataset.term);
+    if (verdicts.has(key)) put(key, { ...verdicts.get(key), note: event.target.value.trim() });
+  });
+  byId("download-corrections").addEventListener("click", () => {
+    giveFile("corrections.csv", correctionsText(index.stages));
+    say("corrections.csv has " + inAll(verdicts.size) + ". Next: flyannot train --corrections corrections.csv");
+  });
+  byId("import-corrections").addEventListener("change", async (event) => {
+    const [file] = event.target.files;
+    if (file) takeIn(await file.text(), file.name);
+    event.target.value = "";
+  });
+  byId("undo").addEventListener("click", undo);
+  addEventListener("storage", (event) => { if (event.key === null || event.key.startsWith(KEPT)) { readShelf(); showAll(); } }); // another tab
+  showAll();
+}

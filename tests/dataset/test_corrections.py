@@ -1,0 +1,163 @@
+"""What curators say of single terms: read, settled, applied to annotations."""
+
+import pytest
+
+from flyannot.dataset.corrected import corrected
+from flyannot.dataset.corrections import Correction, read_corrections, settle, write_corrections
+from flyannot.dataset.folder import read_annotations
+from flyannot.errors import InputError
+from flyannot.scores.agreement import agreements
+from flyannot.steps.curate import curate, in_words, write_curated
+
+HEAD = "gene,fbgn,stage_range,term,verdict,curator,date,note,probability,model_digest\n"
+
+
+def said(verdict, day=1, curator="anna", gene="Dl", term="pole cell", fbgn=""):
+    return Correction(gene, fbgn, "4-6", term, verdict, curator, f"2026-01-{day:02}")
+
+
+@pytest.fixture
+def annotations(tmp_path):
+    table = tmp_path / "annotations.csv"
+    table.write_text("gene,stage_range,term\nDl,4-6,pole cell\nDl,4-6,amnioserosa anlage\nen,4-6,pole cell\n")
+    return read_annotations(table)
+
+
+def applied(annotations, *corrections):
+    return corrected(annotations, list(corrections), "annotations.csv")
+
+
+def test_a_table_of_corrections_comes_back(tmp_path):
+    rows = [
+        Correction("Dl", "FBgn0463", "4-6", 'a "term"', "accept", "=anna", "2026-01-02", "näh", "0.4", "ab"),
+        Correction("en", "", "11-12", "pole cell", "unsure", "ben", "2026-01-03"),
+    ]  # fmt: skip
+    path = tmp_path / "corrections.csv"
+    write_corrections(path, rows[::-1])
+    assert path.read_text().startswith(HEAD)
+    assert read_corrections([path]) == rows
+
+
+def test_a_spreadsheet_may_add_a_time_and_a_row_may_lack_its_flybase_number(tmp_path):
+    path = tmp_path / "ben.csv"
+    path.write_text(
+        "gene;fbgn;stage_range;term;verdict;date\n"
+        "Dl;FBgn0000463;4-6;pole cell;Accept;2026-01-02 00:00:00\nDl;;5;pole  cell;reject;2026-01-03\n"
+    )
+    first, second = read_corrections([path])
+    assert (first.date, first.curator, first.verdict) == ("2026-01-02", "ben", "accept")
+    assert first.key == second.key == ("FBgn0000463", "4-6", "pole cell")
+
+
+def test_the_later_verdict_counts_and_of_the_same_day_none():
+    (later,) = settle([said("accept", 1), said("reject", 2, "ben")]).values()
+    assert later.correction.verdict == "reject" and [o.curator for o in later.overruled] == ["anna"]
+    (again,) = settle([said("accept", 1), said("reject", 1)]).values()
+    assert again.correction.verdict == "reject" and not again.is_contested, "one curator thought again"
+    (contested,) = settle([said("accept", 2), said("reject", 2, "ben"), said("reject", 1, "eva")]).values()
+    assert contested.is_contested and contested.correction.verdict == "unsure"
+    assert contested.correction.note == "anna: accept; ben: reject"
+
+
+def test_accepted_terms_come_rejected_ones_go_and_unsure_ones_are_not_known(annotations):
+    after, changes = applied(
+        annotations,
+        said("accept", gene="en", term="amnioserosa anlage"),
+        said("reject", term="pole cell"),
+        said("unsure", term="amnioserosa anlage"),
+        said("accept", gene="en"),
+    )
+    assert after.terms_of("en", "4-6") == {"pole cell", "amnioserosa anlage"}
+    assert after.terms_of("Dl", "4-6") == frozenset(), "annotated, with no term: not the same as unannotated"
+    every = ("pole cell", "amnioserosa anlage", "brain primordium")
+    assert after.unknown_terms("Dl", "4-6", every) == {"amnioserosa anlage"}
+    assert after.unknown_terms("en", "4-6", every) == set()
+    assert changes.sentences() == [
+        "4 reviewed terms: 1 added (amnioserosa anlage of en in 4-6), 1 removed (pole cell of Dl in 4-6), "
+        "1 unsure and left out (amnioserosa anlage of Dl in 4-6), 1 as before"
+    ]
+    assert annotations.terms_of("Dl", "4-6") == {"pole cell", "amnioserosa anlage"}, (
+        "the given is not touched"
+    )
+
+
+def test_a_gene_without_a_row_is_known_only_of_what_was_reviewed(annotations):
+    after, changes = applied(
+        annotations, said("accept", gene="hb"), said("reject", gene="hb", term="brain primordium")
+    )
+    every = ("pole cell", "amnioserosa anlage", "brain primordium")
+    assert after.terms_of("hb", "4-6") == {"pole cell"}
+    assert after.unknown_terms("hb", "4-6", every) == {"amnioserosa anlage"}
+    assert after.terms_of("hb", "7-8") is None
+    assert "1 gene without a row in the annotations: known only of the reviewed terms" in changes.sentences()
+
+
+def test_the_later_of_annotations_and_corrections_stays(tmp_path):
+    table = tmp_path / "annotations.csv"
+    table.write_text("gene,stage_range,term,date\nDl,4-6,pole cell,2026-01-05\n")
+    annotations = read_annotations(table)
+    for day, verdict, term, has in (
+        (4, "reject", "pole cell", True),
+        (5, "reject", "pole cell", False),
+        (4, "accept", "brain primordium", False),  # whoever looked on the 5th did not give it
+        (6, "accept", "brain primordium", True),
+    ):
+        after, changes = applied(annotations, said(verdict, day, term=term))
+        assert (term in after.terms_of("Dl", "4-6")) == has
+        assert len(changes.older) == (day == 4)
+        older = "older than the annotations, which say otherwise and stay"
+        assert any(older in line for line in changes.sentences()) == (day == 4)
+    table.write_text("gene,stage_range,term,date\nDl,4-6,pole cell,5/1/2026\n")
+    with pytest.raises(InputError, match='"5/1/2026" is no date'):
+        applied(read_annotations(table), said("reject"))
+
+
+def test_a_gene_is_the_one_of_the_annotations_whatever_else_it_is_called(tmp_path):
+    table = tmp_path / "annotations.csv"
+    table.write_text("gene,fbgn,stage_range,term\nDl,FBgn0000463,4-6,pole cell\nX,FBgn1,4-6,pole cell\n"
+                     "X,FBgn2,4-6,pole cell\n")  # fmt: skip
+    annotations = read_annotations(table)
+    after, _ = applied(annotations, said("accept", 1), said("reject", 2, fbgn="FBgn0000463"))
+    assert after.terms_of("Dl", "4-6", "FBgn0000463") == frozenset()
+    with pytest.raises(InputError, match="X is FBgn1 and FBgn2"):
+        applied(annotations, said("accept", gene="X"))
+
+
+def test_kappa_is_one_for_agreement_zero_for_chance_and_undefined_without_a_choice():
+    keys = [(f"g{i}", "4-6", "pole cell") for i in range(4)]
+    every = {"accept": ["accept"] * 4, "half": ["accept", "accept", "reject", "reject"],
+             "other": ["accept", "reject", "accept", "reject"]}  # fmt: skip
+    verdicts = {name: dict(zip(keys, said)) for name, said in every.items()}
+    found = {one.curators: one for one in agreements(verdicts) if one.term}
+    assert found["half", "other"].kappa == pytest.approx(0) and found["half", "other"].n_agree == 2
+    assert found["accept", "half"].kappa == pytest.approx(0)
+    same = agreements({"a": verdicts["half"], "b": dict(verdicts["half"])})
+    assert [one.kappa for one in same] == [pytest.approx(1)] * 2 and same[-1].term == ""
+    (alike, _) = agreements({"a": verdicts["accept"], "b": dict(verdicts["accept"])})
+    assert alike.kappa is None and alike.why == "undefined: both say accept throughout"
+
+
+def test_tables_of_curators_come_to_one_that_teaches_the_same(tmp_path, annotations):
+    tables = []
+    for name, rows in {
+        "anna": [said("accept", 1, gene="en", term="gap"), said("reject", 3), said("unsure", 1, gene="hb")],
+        "ben": [said("reject", 2, "ben", gene="en", term="gap"), said("accept", 3, "ben")],
+        "eva": [said("accept", 2, "eva", gene="hb")],
+    }.items():  # fmt: skip
+        write_corrections(tmp_path / f"{name}.csv", rows)
+        tables.append(tmp_path / f"{name}.csv")
+    curated = curate(tables)
+    write_curated(tmp_path / "merged.csv", curated)
+    one, other = (applied(annotations, *read_corrections(p))[0] for p in (tables, [tmp_path / "merged.csv"]))
+    assert (one.terms_by_gene, one.unsure, one.known_only) == (
+        other.terms_by_gene,
+        other.unsure,
+        other.known_only,
+    )
+    words = in_words(curated)
+    assert words.startswith("3 curators: anna (3 terms), ben (2 terms), eva (1 term); 3 in all")
+    assert "3 disagreements" in words
+    assert (
+        "pole cell of Dl in 4-6: anna: reject (2026-01-03), ben: accept (2026-01-03); becomes unsure" in words
+    )
+    assert "becomes reject" in words and "becomes accept" in words

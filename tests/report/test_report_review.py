@@ -1,0 +1,418 @@
+"""Curators review terms on the page, in a browser.  Skipped where no browser can be driven."""
+
+import csv
+import json
+import re
+from dataclasses import replace
+from datetime import date
+
+import pytest
+from axe_playwright_python.sync_playwright import Axe
+
+from flyannot.classifiers.model import PER_TERM
+from flyannot.dataset.corrections import read_corrections
+from flyannot.report.groups import ABSENT, AGREED, MISSED, NEW, GroupEntry, ImageEntry, TermEntry
+from flyannot.report.page import write_page
+from flyannot.report.review import Review
+from flyannot.steps.configuration import TABLES, Configuration, write_record
+from flyannot.store.model import read_classifier, read_terms
+from flyannot.store.reading import open_stored
+from tests.report.browser import open_browser, shown
+from tests.report.small_pages import groups_page, picture
+from tests.report.test_report_finding import term
+from tests.small_embryos import CLASSIFY
+
+REVIEW = Review("embryos", "digest-of-the-model", ("brain primordium", "midgut", "pole cell", "=odd, term"))
+
+
+@pytest.fixture(scope="module")
+def browser():
+    with open_browser() as opened:
+        yield opened
+
+
+def entry(gene, stage_range="4-6", fbgn=""):
+    terms = [
+        term("pole cell", AGREED, 0.9), term("midgut", NEW, 0.8), term("=odd, term", MISSED, 0.3),
+        TermEntry("gap", ABSENT, 0.1, True, 0.1, 0.4),
+    ]  # fmt: skip
+    images = [ImageEntry(f"{gene}{i}.png", "lateral", f"{gene}{i}.png") for i in range(2)]
+    return GroupEntry(stage_range, f"{gene}", gene, fbgn, True, False, images, terms)
+
+
+def write(path, genes=("Dl", "en", "hb"), **more):
+    entries = [entry(gene, fbgn="FBgn0000463" * (gene == "Dl")) for gene in genes]
+    entries += [entry("Dl", "7-8", "FBgn0000463")]
+    write_page(path, groups_page(review=REVIEW, **more), entries, jpeg_of=picture)
+    return path
+
+
+@pytest.fixture(scope="module")
+def pages(tmp_path_factory):
+    return write(tmp_path_factory.mktemp("review") / "report.html")
+
+
+@pytest.fixture
+def view(browser, pages):
+    with shown(browser, pages, accept_downloads=True) as opened:
+        opened.fill("#curator", "anna")
+        opened.locator("#curator").blur()
+        yield opened
+
+
+def cell(view, term, gene="4-6.Dl"):
+    return view.locator(f'[data-group="{gene}"][data-term="{term}"]')
+
+
+def verdict(view, term, gene="4-6.Dl"):
+    pressed = cell(view, term, gene).locator("button[aria-pressed=true]")
+    return pressed.get_attribute("data-verdict") if pressed.count() else None
+
+
+def press(view, term, what, gene="4-6.Dl"):
+    cell(view, term, gene).locator(f"[data-verdict={what}]").click()
+
+
+def downloaded(view, to):
+    with view.expect_download() as download:
+        view.click("#download-corrections")
+    assert download.value.suggested_filename == "corrections.csv"
+    download.value.save_as(to)
+    return to
+
+
+def rows_of(path):
+    with open(path, newline="") as file:
+        return list(csv.DictReader(file))
+
+
+def test_a_verdict_is_given_changed_taken_back_and_undone(view):
+    assert view.inner_text("#review-progress") == "0 of 12 terms reviewed"
+    press(view, "pole cell", "accept")
+    press(view, "midgut", "reject")
+    assert (verdict(view, "pole cell"), verdict(view, "midgut")) == ("accept", "reject")
+    assert view.inner_text("#review-progress") == "2 of 12 terms reviewed"
+    assert view.inner_text("#review-said") == "midgut rejected. 2 of 12 terms reviewed."
+    assert "2 of 3 reviewed" in view.locator("details.group summary").first.inner_text()
+    press(view, "midgut", "unsure")
+    assert verdict(view, "midgut") == "unsure"
+    view.click("#undo")
+    assert verdict(view, "midgut") == "reject"
+    press(view, "midgut", "reject")
+    assert verdict(view, "midgut") is None
+    view.click("#undo")
+    view.click("#undo")
+    assert verdict(view, "midgut") is None and verdict(view, "pole cell") == "accept"
+    assert "Undone: midgut in stage range 4-6 is not reviewed." in view.inner_text("#review-said")
+
+
+def test_verdicts_survive_a_reload_and_a_page_made_anew(browser, tmp_path):
+    path = write(tmp_path / "report.html")
+    with shown(browser, path) as view:
+        view.fill("#curator", "anna")
+        press(view, "pole cell", "unsure")
+        cell(view, "pole cell").locator(".note").fill("faint, one side")
+        view.reload()
+        assert verdict(view, "pole cell") == "unsure" and view.input_value("#curator") == "anna"
+        assert cell(view, "pole cell").locator(".note").input_value() == "faint, one side"
+        write(path, ("Dl", "ems", "en"), made_from="abc")
+        view.reload()
+        assert verdict(view, "pole cell") == "unsure"
+        (tmp_path / "moved").mkdir()
+        view.goto(write(tmp_path / "moved" / "other.html").as_uri())
+        assert verdict(view, "pole cell") == "unsure", "and of another run on the same data set"
+        write_page(tmp_path / "x.html", groups_page(review=Review("others")), [entry("Dl")], jpeg_of=picture)
+        view.goto((tmp_path / "x.html").as_uri())
+        assert view.inner_text("#review-progress") == "0 of 3 terms reviewed", "of other data nothing"
+
+
+def test_the_table_of_corrections_is_downloaded_and_taken_in_again(view, browser, pages, tmp_path):
+    press(view, "pole cell", "accept")
+    press(view, "=odd, term", "reject")
+    cell(view, "=odd, term").locator(".note").fill('not "here"')
+    cell(view, "=odd, term").locator(".note").blur()
+    path = downloaded(view, tmp_path / "corrections.csv")
+    rows = rows_of(path)
+    assert list(rows[0]) == [
+        "gene", "fbgn", "stage_range", "term", "verdict", "curator", "date", "note", "probability",
+        "model_digest",
+    ]  # fmt: skip
+    today = date.today().isoformat()
+    assert rows[0] == {
+        "gene": "Dl", "fbgn": "FBgn0000463", "stage_range": "4-6", "term": "'=odd, term", "verdict": "reject",
+        "curator": "anna", "date": today, "note": 'not "here"', "probability": "0.3000",
+        "model_digest": "digest-of-the-model",
+    }  # fmt: skip
+    read = {one.term: one for one in read_corrections([path])}
+    assert (read["=odd, term"].verdict, read["pole cell"].verdict) == ("reject", "accept")
+    with shown(browser, pages) as other:  # another browser, that knows nothing
+        other.set_input_files("#import-corrections", path)
+        other.locator("#review-said", has_text="taken in").wait_for()
+        assert (verdict(other, "=odd, term"), verdict(other, "pole cell")) == ("reject", "accept")
+        assert other.inner_text("#review-progress") == "2 of 12 terms reviewed"
+        assert downloaded(other, tmp_path / "again.csv").read_text() == path.read_text()
+
+
+def test_what_is_taken_in_replaces_what_is_older_and_says_what_it_cannot_take(view, tmp_path):
+    press(view, "pole cell", "accept")
+    table = tmp_path / "c.csv"
+    table.write_text(
+        "term;gene;stage_range;verdict;date;curator\npole cell;Dl;4-6;reject;2999-01-01;ben\n"
+        "midgut;Dl;4-6;perhaps;2999-01-01;ben\nmidgut;Dl;4-6;accept;1.1.2999;ben\n"
+        "midgut;other;4-6;accept;2999-01-01 00:00:00;ben\n"
+    )
+    view.set_input_files("#import-corrections", table)
+    view.locator("#review-said", has_text="taken in").wait_for()
+    said = view.inner_text("#review-said")
+    assert "c.csv: 2 verdicts taken in, 1 of them in place of another" in said
+    assert (
+        "row 2: unknown verdict \u201cperhaps\u201d" in said
+        and "row 3: \u201c1.1.2999\u201d is no date" in said
+    )
+    assert verdict(view, "pole cell") == "reject"
+    assert view.inner_text("#review-progress") == "1 of 12 terms reviewed, and 1 more"
+    table.write_text("term,gene,stage_range,verdict,date\npole cell,Dl,4-6,accept,2000-01-01\n")
+    view.set_input_files("#import-corrections", table)
+    view.locator("#review-said", has_text="older").wait_for()
+    assert verdict(view, "pole cell") == "reject"
+    view.click("#undo")
+    assert verdict(view, "pole cell") == "accept", "what was taken in is undone at once"
+    table.write_text("a,b\n1,2\n")
+    view.set_input_files("#import-corrections", table)
+    view.locator("#review-said", has_text="no column gene").wait_for()
+
+
+def test_terms_that_were_not_predicted_are_added(view):
+    group = view.locator("details.group[open]")
+    group.locator(".another").fill("Brain Primordium")
+    group.locator("form.add button").click()
+    assert verdict(view, "brain primordium") == "accept"
+    assert group.locator("tr[data-status=added]").inner_text().startswith("brain primordium")
+    group.locator(".another").fill("no such term")
+    group.locator("form.add button").click()
+    assert "There is no term" in view.inner_text("#review-said")
+    assert not cell(view, "gap").locator("button").first.is_visible()
+    group.locator("button.more").click()
+    press(view, "gap", "accept")
+    assert view.inner_text("#review-progress") == "0 of 12 terms reviewed, and 2 more"
+    view.reload()
+    assert verdict(view, "brain primordium") == "accept" and verdict(view, "gap") == "accept"
+    assert cell(view, "gap").locator("button").first.is_visible(), "what was reviewed is not folded away"
+
+
+def test_a_review_by_keyboard(view):
+    view.keyboard.press("j")
+    row = "document.activeElement.closest('tr')?.dataset.term"
+    assert view.evaluate(row) == "pole cell"
+    for key in ("a", "r", "u"):
+        view.keyboard.press(key)
+    assert [verdict(view, t) for t in ("pole cell", "midgut", "=odd, term")] == ["accept", "reject", "unsure"]
+    view.keyboard.press("z")
+    assert verdict(view, "=odd, term") is None and view.evaluate(row) == "=odd, term"
+    view.keyboard.press("ArrowUp")
+    view.keyboard.press("n")
+    view.keyboard.type("jar")
+    view.keyboard.press("Escape")
+    assert cell(view, "midgut").locator(".note").input_value() == "jar", "letters of a note are letters"
+    assert view.evaluate(row) == "midgut"
+    view.keyboard.press("j")
+    view.locator('details.group[data-key="4-6.en"]:focus-within').wait_for()
+    view.keyboard.press("ArrowRight")
+    view.locator('details.group[data-key="4-6.hb"]:focus-within').wait_for()
+    view.keyboard.press("k")
+    view.locator('details.group[data-key="4-6.en"]:focus-within').wait_for()
+    view.keyboard.press("?")
+    assert view.locator("#keys").is_visible() and "accept the term" in view.inner_text("#keys")
+    view.keyboard.press("a")
+    view.keyboard.press("Escape")
+    assert not view.locator("#keys").is_visible() and verdict(view, "pole cell", "4-6.en") is None
+    view.uncheck("#by-key")
+    cell(view, "pole cell", "4-6.en").locator("button").first.focus()
+    view.keyboard.press("r")
+    assert verdict(view, "pole cell", "4-6.en") is None, "switched off"
+
+
+def test_what_is_not_reviewed_yet_is_found(view):
+    press(view, "pole cell", "accept")
+    press(view, "midgut", "accept")
+    press(view, "=odd, term", "accept")
+    view.select_option("#groups-which", "open")
+    assert view.inner_text("#groups-count") == "1 to 3 of 3"
+    view.select_option("#groups-which", "reviewed")
+    assert view.inner_text("#groups-count") == "1 to 1 of 1"
+    view.fill("#groups-search", "no such")
+    assert view.inner_text("#groups-count") == "no gene fits"
+
+
+def test_a_verdict_without_a_name_asks_for_it_once(browser, pages, tmp_path):
+    with shown(browser, pages) as view:
+        press(view, "pole cell", "accept")
+        assert "Write your name" in view.inner_text("#review-said")
+        view.fill("#curator", "ben")
+        press(view, "midgut", "accept")
+        assert "name" not in view.inner_text("#review-said")
+        rows = rows_of(downloaded(view, tmp_path / "c.csv"))
+        assert [row["curator"] for row in rows] == ["ben", "ben"]
+
+
+_ABSENT = "Object.defineProperty(window, 'localStorage', { get() { throw 1; } })"
+_FULL = """Storage.prototype.setItem = () => { throw new DOMException('full', 'QuotaExceededError'); }"""
+
+
+@pytest.mark.parametrize(
+    "script", [_FULL, "Object.defineProperty(window, 'localStorage', { get() { throw 1; } })"]
+)
+def test_a_browser_that_keeps_nothing_says_so_and_the_review_goes_on(browser, pages, tmp_path, script):
+    with shown(browser, pages) as view:
+        view.add_init_script(script)
+        view.reload()
+        press(view, "pole cell", "accept")
+        assert "download corrections.csv before you close the page" in view.inner_text("#review-said")
+        assert len(rows_of(downloaded(view, tmp_path / "c.csv"))) == 1
+
+
+def test_another_tab_follows(view):
+    other = view.context.new_page()
+    other.goto(view.url)
+    press(view, "pole cell", "reject")
+    other.locator("#review-progress", has_text="1 of 12 terms reviewed").wait_for()
+    assert verdict(other, "pole cell") == "reject"
+
+
+def test_a_picture_is_enlarged_and_its_map_faded(browser, page):
+    with shown(browser, page) as view:
+        group = view.locator("details.group[open]").first
+        group.locator("button.map").first.click()
+        group.locator("button.enlarge").first.focus()
+        view.keyboard.press("Enter")
+        large = view.locator("#enlarged .embryo img")
+        assert large.bounding_box()["width"] > 2 * group.locator(".embryo img").first.bounding_box()["width"]
+        assert view.locator("#enlarged canvas").count() == 1
+        view.locator("#map-opacity").fill("25")
+        assert view.locator("#enlarged canvas").evaluate("one => getComputedStyle(one).opacity") == "0.25"
+        before = view.inner_text("#enlarged-title")
+        if view.locator("#enlarged-next").is_enabled():
+            view.click("#enlarged-next")
+            assert view.inner_text("#enlarged-title") != before
+        view.keyboard.press("Escape")
+        assert not view.locator("#enlarged").is_visible()
+        assert view.evaluate("document.activeElement.className") == "enlarge", "back where it was"
+
+
+def test_groups_stand_side_by_side_and_a_gene_in_its_stages(view):
+    view.locator("details.group[open] button.course").click()
+    titles = view.locator("#beside h4").all_inner_texts()
+    assert titles == ["Dl, stage range 4-6", "Dl, stage range 7-8"]
+    tops = view.locator("#beside article").evaluate_all("all => all.map((one) => one.offsetTop)")
+    assert len(set(tops)) == 1, "in one row"
+    assert view.locator("#beside img").count() == 4
+    view.reload()
+    assert view.locator("#beside h4").all_inner_texts() == titles
+    view.locator("#beside article button").last.click()
+    view.locator("details.group summary", has_text="en,").click()
+    view.locator('details.group[data-key="4-6.en"] button.beside').click()
+    assert view.locator("#beside h4").all_inner_texts() == ["Dl, stage range 4-6", "en, stage range 4-6"]
+    view.click("#beside-none")
+    assert not view.locator("#beside").is_visible()
+
+
+def test_the_list_is_downloaded_as_it_is_filtered(view, tmp_path):
+    press(view, "midgut", "reject")
+    view.fill("#groups-search", "midgut")
+    with view.expect_download() as download:
+        view.click("#download-list")
+    download.value.save_as(tmp_path / "terms.csv")
+    rows = rows_of(tmp_path / "terms.csv")
+    assert [(r["gene_symbol"], r["FBgn_ID"], r["term"]) for r in rows[:2]] == [
+        ("Dl", "FBgn0000463", "midgut"), ("en", "", "midgut"),
+    ]  # fmt: skip
+    assert (rows[0]["verdict"], rows[0]["status"], rows[0]["probability"]) == ("reject", "new", "0.8")
+
+
+def violations(view):
+    found = Axe().run(view).response["violations"]
+    return [(one["id"], node["target"], node.get("failureSummary")) for one in found for node in one["nodes"]]
+
+
+@pytest.mark.parametrize("scheme", ["light", "dark"])
+def test_axe_finds_no_fault(browser, pages, page, scheme):
+    """WCAG A and AA, and axe-core's best practices, on all that a curator opens."""
+    with shown(browser, page, color_scheme=scheme) as view:
+        view.locator("#dictionary details.fold summary").first.click()
+        view.locator("details.group[open] button.map").first.click()
+        assert violations(view) == []
+    with shown(browser, pages, color_scheme=scheme) as view:
+        press(view, "pole cell", "accept")
+        press(view, "midgut", "reject")
+        view.locator("details.group[open] button.more").click()
+        view.locator("details.group[open] button.course").click()
+        assert violations(view) == []
+        view.click("#show-keys")
+        assert violations(view) == []
+        view.keyboard.press("Escape")
+        view.locator("button.enlarge").first.click()
+        assert violations(view) == []
+        view.locator("#enlarged img").evaluate("one => one.removeAttribute('alt')")
+        assert [name for name, *_ in violations(view)] == ["image-alt"], "it looks"
+
+
+def index_of(page):
+    text = page.read_text(encoding="utf-8")
+    return json.loads(re.search(r'<script type="application/json" id="index">(.*?)</script>', text)[1])
+
+
+def statuses(page, gene, stage_range):
+    """Term -> status, of one group on a page."""
+    index = index_of(page)
+    group = next(g for g in index["groups"] if g[1] == gene and index["stages"][g[0]] == stage_range)
+    return {index["terms"][one[0]]: index["statuses"][one[1]] for one in group[7]}
+
+
+def n_positive(model, stage_range):
+    """Term -> the groups that carry it."""
+    counts = read_classifier(model, stage_range, PER_TERM, 0)["n_positive"]
+    return dict(zip(read_terms(model, stage_range), counts))
+
+
+def test_what_is_reviewed_on_the_page_of_a_run_teaches(browser, run, page, flyannot, tmp_path):
+    """Accept, reject, unsure, undo, reload, download; then the model learns again, and the page follows."""
+    wanted = {"agreed": "reject", "new": "accept", "missed": "unsure"}
+    with shown(browser, page) as view:
+        view.fill("#curator", "anna")
+        view.select_option("#groups-many", "all")
+        chosen = {}
+        for status, what in wanted.items():
+            view.select_option("#groups-which", status)
+            group = view.locator("details.group").first
+            group.evaluate("one => { one.open = true }")
+            row = group.locator(f"tr[data-status={status}]").first
+            cell = row.locator("td.verdict")
+            chosen[what] = cell.get_attribute("data-group").split(".", 1)[1], row.get_attribute("data-term")
+            row.locator(f"[data-verdict={what}]").click()
+        row.locator("[data-verdict=accept]").click()
+        view.click("#undo")
+        view.reload()
+        assert view.inner_text("#review-progress").startswith("3 of ")
+        corrections = downloaded(view, tmp_path / "corrections.csv")
+    read = read_corrections([corrections])
+    stage = {one.verdict: one.stage_range for one in read}
+    assert {one.verdict: (one.gene, one.term) for one in read} == chosen
+    with open_stored(run.model) as stored:
+        assert {one.model_digest for one in read} == {stored.digest}
+    copy = run.copied_to(tmp_path / "results")
+    line = "train F A -o M --force --min-groups 4 --inner-folds 2 --corrections C"
+    said = flyannot(line, F=copy.features, A=copy.annotations, M=copy.model, C=corrections)
+    assert said.code == 0 and "3 reviewed terms: 1 added (" in said.err, said.err
+    with open_stored(run.model) as before, open_stored(copy.model) as after:
+        assert before.digest != after.digest
+        for what, change in (("accept", 1), ("reject", -1)):
+            n = [n_positive(f, stage[what]) for f in (before, after)]
+            assert n[1][chosen[what][1]] == n[0][chosen[what][1]] + change
+    classify = replace(CLASSIFY, corrections=(corrections,))
+    tables = {name: kind() for name, kind in TABLES.items() if name != "synthesize"} | {"classify": classify}
+    write_record(Configuration(copy.embryos, copy.folder, options=tables))
+    assert flyannot("report R", R=copy.folder).code == 0
+    new = copy.folder / "report.html"
+    assert statuses(new, chosen["accept"][0], stage["accept"])[chosen["accept"][1]] == "agreed"
+    assert statuses(new, chosen["reject"][0], stage["reject"])[chosen["reject"][1]] == "new"
+    assert statuses(new, chosen["unsure"][0], stage["unsure"]).get(chosen["unsure"][1]) is None
