@@ -99,8 +99,9 @@ def corrected(annotations, corrections, table, known=()):
     for (gene_id, stage_range, term), settled in settle(one_id).items():
         edited.apply((gene_id, stage_range), term, settled, changes)
     symbols = {symbol: set(found) for symbol, found in annotations.genes_by_symbol.items()}
+    known_ids = set().union(*symbols.values())
     for (gene, _), gene_id in ids.items():
-        if gene_id not in set().union(*symbols.values()):
+        if gene_id not in known_ids:
             symbols.setdefault(gene, set()).add(gene_id)
     return edited.annotations(symbols), changes
 

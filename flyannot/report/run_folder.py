@@ -11,7 +11,7 @@ from markupsafe import Markup
 from flyannot import __version__
 from flyannot.dataset.folder import Annotations
 from flyannot.dataset.table_paths import ANNOTATIONS, has_table, table_of
-from flyannot.errors import FlyannotError, InputError
+from flyannot.errors import DataError, FlyannotError, InputError
 from flyannot.report.image_places import Pictures, find_pictures, likely_places, pictures_of
 from flyannot.report.templates import render
 from flyannot.runtime.digest import digest_of_file, digest_of_json
@@ -32,6 +32,7 @@ class Run:
     annotations : Annotations or None
     pictures : Pictures of the predictions; learned_pictures : of what the dictionary was learned from
     notes : sentences on what is missing
+    data_set_name : of its folder as recorded; where that is not known, of the folder named, or of the run
     """
 
     folder: Path
@@ -41,17 +42,12 @@ class Run:
     pictures: Pictures = Pictures()
     learned_pictures: Pictures = Pictures()
     notes: list = field(default_factory=list)
+    data_set_name: str = ""
 
     def stored(self, kind, stage_range):
         """The open file of a kind if it holds the stage range, else None."""
         found: Stored | None = self.files.get(kind)
         return found if found is not None and stage_range in found.stage_ranges else None
-
-    @property
-    def data_set_name(self):
-        """The name of the data set's folder, or where that is unknown of the run's."""
-        recorded = _recorded(self.folder)
-        return (recorded or self.folder.absolute()).name
 
     def made_from(self):
         """A digest of all that a page on this run depends on; the images count through the predictions."""
@@ -99,7 +95,9 @@ def open_run(stack: ExitStack, folder, data_set=None):
     annotations = _annotations(
         folder, pictures.place, files.get("model"), notes, is_named=data_set is not None
     )
-    return Run(folder, files, scores, annotations, pictures, learned, notes)
+    recorded = _whole_record(folder).get("data-set")
+    name = Path(os.path.normpath(folder / recorded) if recorded else data_set or folder).absolute().name
+    return Run(folder, files, scores, annotations, pictures, learned, notes, name)
 
 
 def _all_pictures(folder, files, data_set, notes):
@@ -134,7 +132,8 @@ def _annotations(folder, place, model, notes, *, is_named):
         notes.append(f"There is no {ANNOTATIONS} beside the pictures: curated terms are left out.")
         return None
     try:
-        annotations, changes = curated_annotations_of(table, corrections=_recorded_corrections(folder))
+        corrections = _recorded_corrections(folder, notes)
+        annotations, changes = curated_annotations_of(table, corrections=corrections)
     except FlyannotError as error:
         if is_named:
             raise
@@ -144,11 +143,14 @@ def _annotations(folder, place, model, notes, *, is_named):
     return annotations
 
 
-def _recorded_corrections(folder):
-    """The tables of corrections that the run learned with, by its record."""
-    record = read_record(folder) or {}
-    paths = record.get("classify", {}).get("corrections", [])
-    return [Path(os.path.normpath(folder / path)) for path in paths]
+def _recorded_corrections(folder, notes):
+    """The tables of corrections that the run learned with, by its record; none if one is gone."""
+    record = _whole_record(folder)
+    paths = [Path(os.path.normpath(folder / p)) for p in record.get("classify", {}).get("corrections", [])]
+    gone = [path.name for path in paths if not path.is_file()]
+    if gone:
+        notes.append(f"{', '.join(gone)} is not there any more: curated terms are shown without corrections.")
+    return [] if gone else paths
 
 
 def _digest_of_table(folder):
@@ -181,6 +183,14 @@ def _missing(files, scores):
     elif not scores.get("evaluated"):
         notes.append(f"{SCORES} holds no values of groups: there are no curves. Run flyannot evaluate again.")
     return notes
+
+
+def _whole_record(folder):
+    """The record of the run, {} without one, or where it is damaged and the data set was named instead."""
+    try:
+        return read_record(folder) or {}
+    except DataError:
+        return {}
 
 
 def _recorded(folder):

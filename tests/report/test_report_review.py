@@ -416,3 +416,7 @@ def test_what_is_reviewed_on_the_page_of_a_run_teaches(browser, run, page, flyan
     assert statuses(new, chosen["accept"][0], stage["accept"])[chosen["accept"][1]] == "agreed"
     assert statuses(new, chosen["reject"][0], stage["reject"])[chosen["reject"][1]] == "new"
     assert statuses(new, chosen["unsure"][0], stage["unsure"]).get(chosen["unsure"][1]) is None
+    corrections.unlink()
+    assert flyannot("report R", R=copy.folder).code == 0
+    assert "corrections.csv is not there any more" in new.read_text(encoding="utf-8")
+    assert statuses(new, chosen["accept"][0], stage["accept"])[chosen["accept"][1]] == "new"

@@ -29,8 +29,8 @@ function unpacked(key, text, digests) {
 function readShelf() {
   verdicts.clear();
   const digests = JSON.parse((shelf && shelf.getItem(MODELS)) || "[]");
-  for (let i = 0; shelf && i < shelf.length; i++) {
-    const name = shelf.key(i), key = name.slice(KEPT.length);
+  for (const name of shelf ? Object.keys(shelf) : []) {
+    const key = name.slice(KEPT.length);
     if (name.startsWith(KEPT)) try { verdicts.set(key, unpacked(key, shelf.getItem(name), digests)); } catch { /* none of ours */ }
   }
 }
