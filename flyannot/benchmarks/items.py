@@ -96,6 +96,7 @@ ITEMS = Registry(
         "classifiers": f"{_HERE}.ours.classifiers:ITEM",
         "retrieval": f"{_HERE}.ours.retrieval:ITEM",
         "genes": f"{_HERE}.ours.genes:ITEM",
+        "sizes": f"{_HERE}.ours.sizes:ITEM",
     },
 )
 

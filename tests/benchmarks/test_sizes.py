@@ -1,0 +1,42 @@
+"""The item of sizes: pictures that all differ, and a row for every step and size."""
+
+from flyannot.benchmarks.inputs.many_pictures import first_pictures, many_pictures
+from flyannot.benchmarks.ours import sizes
+from flyannot.dataset.folder import read_annotations, read_images
+
+
+def test_many_pictures_differ_and_have_the_terms_of_those_they_copy(chain, tmp_path, rng):
+    n = 2 * len(read_images(chain.embryos)) + 3
+    many_pictures(chain.embryos, tmp_path / "many", n, rng)
+    images = read_images(tmp_path / "many")
+    assert len(images) == n == len({image.path.read_bytes() for image in images})
+    few, many = read_annotations(chain.embryos), read_annotations(tmp_path / "many")
+    for image in images:
+        assert many.terms_of(image.gene, image.stage_range) == few.terms_of(
+            image.gene.rpartition("-")[0], image.stage_range
+        )
+    some = read_images(first_pictures(tmp_path / "many", 7))
+    assert [image.file for image in some] == [image.file for image in images[:7]]
+
+
+def test_every_step_has_a_row_for_every_size(setup, monkeypatch):
+    monkeypatch.setattr(
+        "flyannot.benchmarks.workers.run_in_worker",
+        lambda measure, arguments, threads: {"seconds": 2.0, "peak_mb": 100 + len(arguments["folder"]) / 1e3},
+    )
+    setup.sizes["n_images"] = 40
+    found = sizes.ITEM.finding(setup)
+    assert [(row["step"], row["n_images"]) for row in found.rows] == [
+        (step, n) for n in (10, 20, 40) for step in sizes.GROWING
+    ]
+    assert all(row["images_per_core_second"] == row["n_images"] / 2 for row in found.rows)
+    assert [target.bound for target in found.targets] == [1.0] * 3
+
+
+def test_the_steps_run_one_after_the_other(chain, tmp_path, monkeypatch):
+    monkeypatch.setattr(sizes, "_LEARN", sizes._LEARN.__class__(n_atoms=12, n_epochs=1))
+    monkeypatch.setattr(sizes, "_CLASSIFY", sizes.ClassifyOptions(min_groups=4, inner_folds=2))
+    for step in ("extract", "learn-dict", "pool", "train", "annotate"):
+        cost = sizes.cost_of_step(str(chain.embryos), str(tmp_path / "made"), step)
+        assert cost["seconds"] > 0 and cost["peak_mb"] > 0
+    assert (tmp_path / "made" / "p.csv").exists()
