@@ -28,6 +28,7 @@ COMMANDS = {
     "Look": {
         "report": ("report", "A page that shows a run: open it in a browser."),
         "explain": ("explain", "Which patches of an image support a term: the exact split of its value."),
+        "similar": ("similar", "Which genes and images look alike."),
         "show": ("show", "What a file holds and what it was made from."),
         "verify": ("verify", "Whether files are whole and undamaged."),
         "export": ("export", "Results for other tools: tables, arrays, AnnData, OMERO."),

@@ -13,6 +13,11 @@ def extract_options(stored):
     return _options(stored, "extract", ExtractOptions.of_header)
 
 
+def is_imported(stored):
+    """Whether the feature vectors of an open file were made by another program: they have no patches."""
+    return "import" in stored.options
+
+
 def lam_of(stored):
     """The weight of the L1 norm that its dictionary is for."""
     return _options(stored, "learn", lambda learned: Real(above=0).parse(learned["lam"]))
