@@ -35,7 +35,10 @@ COMMANDS = {
     },
     "Data": {
         "fetch": ("fetch", "Published images and tables from their site."),
-        "import": ("import_", "Turn published data into a data set folder, or atoms into a dictionary."),
+        "import": (
+            "import_",
+            "Published data to a data set folder; atoms or vectors of others to files.",
+        ),
         "ontology": ("ontology", "Which terms an ontology knows, and by which ids."),
     },
     "Measure": {

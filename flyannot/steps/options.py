@@ -130,6 +130,7 @@ class EvaluateOptions(Options):
         Flag(),
         "Also score what looks alike, of FEATURES: the terms that a gene shares with the nearest others, and "
         "whether an image finds the other images of its gene.",
+        more=True,
     )
     pixels: tuple | None = option(
         None,
