@@ -24,7 +24,14 @@ from flyannot.runtime.atomic_file import explained_write_error, write_text
 from flyannot.runtime.digest import digest_of_json
 from flyannot.stage_ranges import STAGE_RANGES
 
-SCRIPTS = ("elements.js", "scores.js", "maps.js", "groups.js", "address.js")  # in the order that they run in
+SCRIPTS = (
+    "elements.js",
+    "scores.js",
+    "maps.js",
+    "groups.js",
+    "nearest.js",
+    "address.js",
+)  # in the order that they run in
 PER_CHUNK = 10
 PAGE_BYTES = 20_000_000
 _MADE_FROM = re.compile(r'<meta name="flyannot-made-from" content="([0-9a-f]*)">')
