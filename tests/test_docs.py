@@ -23,7 +23,7 @@ from tests.page_blocks import NOT_RUN, blocks_of, run_python
 DOCS = ROOT / "docs"
 TUTORIAL, CLUSTER, CURATING = DOCS / "tutorial.md", DOCS / "cluster.md", DOCS / "curating.md"
 PAGES = [*sorted(ROOT.glob("*.md")), *sorted(DOCS.glob("*.md")), *sorted((ROOT / "data").glob("*.md"))]
-RUN = [ROOT / "README.md", TUTORIAL, CLUSTER, CURATING]
+RUN = [ROOT / "README.md", TUTORIAL, CLUSTER, CURATING, DOCS / "similar.md"]
 LANGUAGES = {"sh", "python", "r", "csv", "toml", "text"}
 STAGES = {"4-6": 2}
 page_ids = [page.relative_to(ROOT).as_posix() for page in PAGES]

@@ -30,6 +30,7 @@ COMMANDS = {
     "Look": {
         "report": ("report", "A page that shows a run: open it in a browser."),
         "explain": ("explain", "Which patches of an image support a term: the exact split of its value."),
+        "similar": ("similar", "Which genes and images look alike."),
         "show": ("show", "What a file holds and what it was made from."),
         "verify": ("verify", "Whether files are whole and undamaged."),
         "export": ("export", "Results for other tools: tables, arrays, AnnData, OMERO."),
@@ -40,7 +41,10 @@ COMMANDS = {
     },
     "Data": {
         "fetch": ("fetch", "Published images and tables from their site."),
-        "import": ("import_", "Turn published data into a data set folder, or atoms into a dictionary."),
+        "import": (
+            "import_",
+            "Published data to a data set folder; atoms or vectors of others to files.",
+        ),
         "ontology": ("ontology", "Which terms an ontology knows, and by which ids."),
     },
     "Measure": {

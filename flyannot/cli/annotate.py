@@ -20,7 +20,9 @@ from flyannot.steps.options import AnnotateOptions, RunOptions, Selection
 
 @click.command("annotate", cls=Command)
 @click.argument("model", cls=FileArgument, holds="model", type=IN_FILE)
-@click.argument("images", cls=FileArgument, holds="images", type=IN_FILE, nargs=-1, required=True)
+@click.argument(
+    "images", cls=FileArgument, holds=("images", "features"), type=IN_FILE, nargs=-1, required=True
+)
 @out_option("predictions")
 @click.option(
     "--stage-range", type=ParsedBy(StageRange()),
@@ -34,7 +36,8 @@ def command(model, images, out, stage_range, options, selection, run, shard, for
 
     MODEL comes from `flyannot train`. IMAGES is a data set folder (with images.csv; images of one gene
     in one stage range are taken together), or, with --stage-range, a plain folder or single image
-    files (each taken separately). Beside the output NAME.h5, NAME.csv lists every term with its probability.
+    files (each taken separately); or a features file. Beside the output NAME.h5, NAME.csv lists every
+    term with its probability.
 
     The answer is yes where the probability is above the threshold of the term, which stands beside it and is
     low for a rare term; to choose otherwise, train with --operating-point. n_genes and auc say how far to
@@ -46,11 +49,13 @@ def command(model, images, out, stage_range, options, selection, run, shard, for
     """
     from flyannot.dataset.selection import images_named, select_images
     from flyannot.steps.annotate import annotate
+    from flyannot.steps.annotate_features import annotate_features
+    from flyannot.store.reading import kind_claimed
 
-    chosen = select_images(
-        images_named(images, stage_range),
-        views=selection.view,
-        stage_ranges=[stage_range] if stage_range else (),
-    )
+    stage_ranges = [stage_range] if stage_range else ()
+    if len(images) == 1 and kind_claimed(images[0]) == "features":
+        execution = execution_of(force, run)
+        return finish(annotate_features(model, images[0], out, options, execution, stage_ranges=stage_ranges))
+    chosen = select_images(images_named(images, stage_range), views=selection.view, stage_ranges=stage_ranges)
     outcome = annotate(model, chosen, out, options, execution_of(force, run), shard=shard)
     return finish(outcome, images=chosen)

@@ -45,6 +45,7 @@ def command(scored, annotations, model, json_file, options, classify, selection,
         flyannot evaluate features.h5 embryos/annotations.csv --json scores.json
     """
     from flyannot.scores.group_outcomes import scores_json
+    from flyannot.scores.retrieval import retrieval_in_words
     from flyannot.scores.table import format_table
     from flyannot.steps.evaluate import (
         Evaluation,
@@ -74,6 +75,8 @@ def command(scored, annotations, model, json_file, options, classify, selection,
     click.echo(
         scores_json(result).rstrip() if is_printed else format_table(result, synthetic=result["synthetic"])
     )
+    if "retrieval" in result and not is_printed:
+        click.echo("\n" + retrieval_in_words(result["retrieval"]))
     if nothing := nothing_evaluated(result):
         raise nothing
 

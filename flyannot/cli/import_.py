@@ -1,4 +1,4 @@
-"""flyannot import: published data to a data set folder, and others' atoms to a dictionary."""
+"""flyannot import: published data to a data set folder, and what other programs learned to files of ours."""
 
 import click
 
@@ -31,7 +31,7 @@ class _Importers(Group):
 
 @click.group("import", cls=_Importers)
 def command():
-    """Turn published data into a data set folder, or atoms into a dictionary.
+    """Turn published data into a data set folder, atoms into a dictionary, or vectors into features.
 
     \b
     Example:
@@ -89,3 +89,23 @@ def dictionary(atoms, descriptors, out, options, selection, force):
 
     execution, stage_ranges = execution_of(force), selection.stage_range or None
     return finish(import_dictionary(atoms, descriptors, out, options, execution, stage_ranges=stage_ranges))
+
+
+@command.command("features", cls=Command)
+@click.argument("table", type=IN_FILE)
+@out_option("features")
+@force_option
+def features(table, out, force):
+    """Feature vectors that another program made, such as the embeddings of a network.
+
+    TABLE is an npz, parquet or h5ad file with image, gene, stage_range and vector (fbgn, view and group are
+    optional): arrays of these names, columns, or obs with X as the vectors. The file does all that ours do
+    (train, evaluate, compare, similar, annotate, report), but for maps: there are no patches to show.
+
+    \b
+    Example:
+        flyannot import features network.npz -o network.h5
+    """
+    from flyannot.steps.import_features import import_features
+
+    return finish(import_features(table, out, execution_of(force)))

@@ -58,12 +58,16 @@ def registered_image(picture, size_px):
     NoEmbryo
         If nothing, or something that has not the shape of one embryo, stands out from the background.
     """
+    return in_frame(picture, pose_in_picture(picture), size_px)
+
+
+def pose_in_picture(picture):
+    """Where the embryo of a picture of any size lies; NoEmbryo as `registered_image`."""
     size = np.array(picture.shape[1::-1])
     small = scaled_image(picture, tuple((-(-size // -(-size.max() // _WORK_PX))).tolist()))
     pose = pose_of(embryo_mask(small if small.ndim == 2 else small @ LUMA))
     zoom = size / small.shape[1::-1]
-    centre, half_sides = pose.centre * zoom, pose.half_sides * zoom.mean()
-    return _in_frame(picture, EmbryoPose(centre, half_sides, pose.direction), size_px)
+    return EmbryoPose(pose.centre * zoom, pose.half_sides * zoom.mean(), pose.direction)
 
 
 def embryo_mask(grey):
@@ -158,7 +162,7 @@ def _turn(x, y):
     return np.array([[x, -y], [y, x]])
 
 
-def _in_frame(picture, pose, size_px):
+def in_frame(picture, pose, size_px):
     """A picture shrunk, if it is larger than the frame, then turned and cut out."""
     size, middle = np.array(picture.shape[1::-1]), np.array(size_px[::-1]) / 2
     shrunk = np.maximum(1, np.rint(size * min(1.0, middle[0] / pose.half_sides[0]))).astype(int)

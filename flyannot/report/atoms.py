@@ -12,7 +12,7 @@ from flyannot.errors import DataError
 from flyannot.report.charts import trace_chart
 from flyannot.report.pictures import atom_glyph, jpeg
 from flyannot.report.templates import render
-from flyannot.steps.file_options import extract_options
+from flyannot.steps.file_options import extract_options, is_imported
 from flyannot.steps.inputs import described_image
 from flyannot.store.features import read_features_of_image
 
@@ -42,7 +42,7 @@ class AtomSheet:
 def atom_sheet(run, stage_range):
     """The sheet of one stage range; None without features."""
     stored, described = (run.stored(kind, stage_range) for kind in ("features", "descriptors"))
-    if stored is None:
+    if stored is None or is_imported(stored):
         return None
     D, names = stored.array(stage_range, "D"), stored.array(stage_range, "image")
     strongest, cells = _strongest(stored, stage_range, len(D))

@@ -9,6 +9,7 @@ from pathlib import Path
 
 from flyannot.report.held_out import Answer, HeldOut
 from flyannot.report.maps import MapMaker, TermMap
+from flyannot.report.nearest import Nearest
 from flyannot.report.templates import render
 from flyannot.steps.predictions import read_predictions
 from flyannot.steps.predictions_table import rows_of_group
@@ -107,7 +108,7 @@ class ImageEntry:
 
 @dataclass
 class GroupEntry:
-    """All images of one gene in one stage range, and its terms, the most probable first."""
+    """All images of one gene in one stage range, its terms, the most probable first, and what looks alike."""
 
     stage_range: str
     name: str
@@ -117,6 +118,7 @@ class GroupEntry:
     in_training: bool = False
     images: list = field(default_factory=list)
     terms: list = field(default_factory=list)
+    nearest: list = field(default_factory=list)
 
     def with_status(self, *statuses):
         """The names of the terms with one of these statuses."""
@@ -141,6 +143,7 @@ def group_entries(run, stage_ranges):
             groups, predicted = read_predictions(stored, stage_range)
             columns = read_image_columns(stored, stage_range)
             held_out, maps = HeldOut(run, stage_range), MapMaker(run, stage_range)
+            nearest = Nearest(run, stage_range)
             for g in range(len(groups)):
                 entry = GroupEntry(
                     stage_range, groups.name[g], groups.gene[g], groups.fbgn[g],
@@ -152,6 +155,7 @@ def group_entries(run, stage_ranges):
                     entry.images.append(ImageEntry(name, columns["view"][i], path, warnings))
                 rows = list(rows_of_group(stage_range, groups, predicted, g))
                 _fill(entry, rows, run.annotations, held_out, maps)
+                entry.nearest = nearest.of_group(entry)
                 yield entry
 
 

@@ -17,6 +17,7 @@ from flyannot.errors import DataError, InputError
 from flyannot.features.groups import Groups
 from flyannot.features.image_features import features_of
 from flyannot.report.pictures import coarse_map, packed_map
+from flyannot.steps.file_options import is_imported
 from flyannot.steps.inputs import described_image
 from flyannot.steps.loaded_model import load_model
 from flyannot.store.features import read_features_of_image
@@ -53,6 +54,9 @@ class MapMaker:
         self._descriptors, self._features, model = (run.stored(kind, stage_range) for kind in kinds)
         if model is None:
             self.why_not = "the model of this stage range is not there"
+            return
+        if is_imported(model):
+            self.why_not = "the features were made by another program, and have no patches"
             return
         self._rows = [
             {} if file is None else {name: i for i, name in enumerate(file.array(stage_range, "image"))}

@@ -26,8 +26,8 @@ from flyannot.runtime.digest import digest_of_json
 from flyannot.stage_ranges import STAGE_RANGES
 
 SCRIPTS = (  # in the order that they run in
-    "elements.js", "tables.js", "scores.js", "maps.js", "groups.js", "verdicts.js", "review.js", "keys.js",
-    "enlarged.js", "beside.js", "address.js",
+    "elements.js", "tables.js", "scores.js", "maps.js", "groups.js", "nearest.js", "verdicts.js", "review.js",
+    "keys.js", "enlarged.js", "beside.js", "address.js",
 )  # fmt: skip
 PER_CHUNK = 10
 PAGE_BYTES = 20_000_000

@@ -10,12 +10,12 @@ from markupsafe import Markup
 
 from flyannot import __version__
 from flyannot.dataset.folder import Annotations
+from flyannot.dataset.image_places import Pictures, find_pictures, likely_places, pictures_of
 from flyannot.dataset.table_paths import ANNOTATIONS, has_table, table_of
 from flyannot.errors import DataError, FlyannotError, InputError
-from flyannot.report.image_places import Pictures, find_pictures, likely_places, pictures_of
 from flyannot.report.templates import render
 from flyannot.runtime.digest import digest_of_file, digest_of_json
-from flyannot.steps.configuration import read_record
+from flyannot.steps.configuration import read_record, recorded_data_set
 from flyannot.steps.curated_terms import curated_annotations_of
 from flyannot.store.reading import Stored, open_stored
 from flyannot.store.schema import MADE_BY
@@ -103,7 +103,7 @@ def open_run(stack: ExitStack, folder, data_set=None):
 def _all_pictures(folder, files, data_set, notes):
     """The Pictures of the predictions, and those that the dictionary was learned from."""
     predicted, learned = (pictures_of(files.get(kind)) for kind in ("predictions", "descriptors"))
-    named = data_set or _recorded(folder)
+    named = data_set or recorded_data_set(folder)
     try:
         found = [find_pictures(wanted, folder, named) for wanted in (predicted, learned)]
     except FlyannotError as error:
@@ -191,12 +191,6 @@ def _whole_record(folder):
         return read_record(folder) or {}
     except DataError:
         return {}
-
-
-def _recorded(folder):
-    """The data set folder that the run's record names, or None."""
-    record = read_record(folder)
-    return None if record is None else Path(os.path.normpath(folder / record["data-set"]))
 
 
 def origin_section(stored_files, failures, notes, stages):

@@ -106,7 +106,7 @@ def annotate_task(model, images, out, options, *, shard=None):
         shards = make_share(execution)
         failures = join_parts(out, lambda failed: replace(header(), failures=tuple(failed)), shards)
         write_predictions_table(out, ids)
-        return Outcome(out, True, _summary(out), failures)
+        return Outcome(out, True, summary_of_annotate(out), failures)
 
     inputs, differ = [model, *(i.file for i in usable)], {"images": difference_of_images(usable)}
     task = file_task(out, header, make, inputs, differ=differ, make_share=make_share)
@@ -167,10 +167,16 @@ def _image_features(model, image):
 def _predict(part, shard, stage_range, images, pooled, warnings):
     loaded = load_model(shard.model, shard.header.inputs["model"][0], stage_range)
     columns = image_columns(images) | {"quality_warnings": warnings}
+    features = np.stack([one.features for one in pooled])
+    predict_groups(part, stage_range, loaded, columns, features, shard.header)
+
+
+def predict_groups(part, stage_range, loaded, columns, features, header):
+    """Write the predictions of one stage range: those of all groups of some images with their features."""
     groups = groups_of(columns)
-    X = training_rows(np.stack([one.features for one in pooled]), groups, loaded.classify)
+    X = training_rows(features, groups, loaded.classify)
     model, values = loaded.model, loaded.model.decision_values(X)
-    margin = shard.header.options["annotate"]["abstain_margin"]
+    margin = header.options["annotate"]["abstain_margin"]
     predicted = Predicted(
         loaded.terms,
         values,
@@ -188,7 +194,8 @@ def _predict(part, shard, stage_range, images, pooled, warnings):
     write_predictions(part, stage_range, columns, groups, predicted)
 
 
-def _summary(out):
+def summary_of_annotate(out):
+    """A line per stage range: groups, terms, how many answers are yes."""
     lines = []
     with open_stored(out, "predictions") as stored:
         for stage_range in stored.stage_ranges:

@@ -161,6 +161,12 @@ def read_record(folder):
     raise DataError(f"{path} is not what `flyannot run` wrote", fix="give the run again, or name --data-set")
 
 
+def recorded_data_set(folder):
+    """The data set folder that the record in an output folder names, or None."""
+    record = read_record(folder)
+    return None if record is None else Path(os.path.normpath(folder / record["data-set"]))
+
+
 def _as_table(options, folder):
     """The options by name, as TOML has them: without those that are left open, paths relative to `folder`."""
     table = {}

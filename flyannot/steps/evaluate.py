@@ -20,6 +20,7 @@ from flyannot.steps.extract import identity_of_extract, in_order
 from flyannot.steps.file_options import classify_options
 from flyannot.steps.inputs import chosen_stage_ranges, open_all, require_known_terms
 from flyannot.steps.options import EvaluateOptions
+from flyannot.steps.retrieval import score_retrieval
 from flyannot.steps.score_predictions import score_predictions
 from flyannot.steps.tasks import Outcome, Task
 from flyannot.store.features import StoredFeatures
@@ -100,6 +101,11 @@ def evaluate_files(evaluation, jobs=1, progress=no_progress):
         evaluation.annotations_csv, corrections=classify.corrections, roll_up=options.roll_up
     )
     require_known_terms(classify.exclude_terms, annotations, evaluation.annotations_csv)
+    if options.retrieval and is_predictions:
+        raise InputError(
+            f"{paths[0]} holds predictions, and what looks alike is found by features",
+            fix="give the features that they were made from, or leave out --retrieval",
+        )
     if is_predictions:
         result = score_predictions(paths[0], annotations, classify.exclude_terms, evaluation.stage_ranges)
     else:
@@ -115,6 +121,8 @@ def evaluate_files(evaluation, jobs=1, progress=no_progress):
             result = cross_validate_features(
                 loaded, annotations, classify, options, seed=evaluation.seed, jobs=jobs, progress=progress
             )
+            if options.retrieval and result is not None:
+                result["retrieval"] = score_retrieval(loaded, annotations, classify.exclude_terms)
     if result is None:
         raise InputError(
             f"no gene of {paths[0]} is annotated in {evaluation.annotations_csv}",

@@ -8,7 +8,7 @@ _LEGEND_PX = 96
 _LEAST_SHOWN = 0.02  # of the full colour
 
 
-def _tinted(grey, spread, full):
+def tinted(grey, spread, full):
     """The embryo with contributions laid over it.
 
     Parameters
@@ -33,14 +33,14 @@ def draw_explanation(grey, spread, full, *, patch_px, lines):
 
     Parameters
     ----------
-    grey, spread, full : as in `_tinted`
+    grey, spread, full : as in `tinted`
     patch_px : the side of a patch; the legend gives the scale as decision value per patch
     lines : up to two lines of text: what is explained, and how it adds up
     """
     from PIL import Image, ImageDraw, ImageFont
 
     height, width = spread.shape
-    embryo = Image.fromarray(_tinted(grey, spread, full))
+    embryo = Image.fromarray(tinted(grey, spread, full))
     embryo = embryo.resize((width * _SCALE, height * _SCALE), Image.Resampling.BICUBIC)
     picture = Image.new("RGB", (embryo.width, embryo.height + _LEGEND_PX), "white")
     picture.paste(embryo)
@@ -60,7 +60,7 @@ def _scale_bar(picture, pen, font, top, per_patch):
     left = (picture.width - width) // 2
     from PIL import Image
 
-    picture.paste(Image.fromarray(_tinted(np.full(ramp.shape, 255.0), ramp, 1.0)), (left, top))
+    picture.paste(Image.fromarray(tinted(np.full(ramp.shape, 255.0), ramp, 1.0)), (left, top))
     pen.rectangle((left, top, left + width - 1, top + height - 1), outline="black")
     text = f"{per_patch:.2g} a patch"
     pen.text((left - 10, top), f"opposes  -{text}", fill="black", font=font, anchor="ra")

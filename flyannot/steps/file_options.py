@@ -4,13 +4,23 @@ from flyannot.classifiers.options import ClassifyOptions
 from flyannot.descriptors.options import ExtractOptions
 from flyannot.errors import InputError, message_of
 from flyannot.features.options import PoolOptions
-from flyannot.options import Real
+from flyannot.options import Count, Real
 from flyannot.store.reading import damaged_file
 
 
 def extract_options(stored):
     """ExtractOptions of an open file; DataError if its header holds none."""
     return _options(stored, "extract", ExtractOptions.of_header)
+
+
+def is_imported(stored):
+    """Whether the feature vectors of an open file were made by another program: they have no patches."""
+    return "import" in stored.options
+
+
+def width_of_imported(stored):
+    """How many numbers the imported vectors have that an open file holds, or was made from."""
+    return _options(stored, "import", lambda imported: Count().parse(imported["n_features"]))
 
 
 def lam_of(stored):

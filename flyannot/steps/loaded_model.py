@@ -2,30 +2,37 @@
 
 from dataclasses import dataclass
 from functools import lru_cache
+from typing import Any
 
 from flyannot.classifiers.model import Model, model_from_arrays, schema_of
 from flyannot.classifiers.options import ClassifyOptions
-from flyannot.descriptors.options import ExtractOptions
 from flyannot.errors import InputError
 from flyannot.features.grid import n_cells
-from flyannot.features.image_features import Atoms, atoms_of_features
-from flyannot.features.options import PoolOptions
+from flyannot.features.image_features import atoms_of_features
 from flyannot.stage_ranges import STAGE_RANGES
-from flyannot.steps.file_options import classify_options, extract_options, lam_of, pool_options
+from flyannot.steps.file_options import (
+    classify_options,
+    extract_options,
+    is_imported,
+    lam_of,
+    pool_options,
+    width_of_imported,
+)
 from flyannot.store.model import read_atoms, read_classifier, read_method, read_terms, read_train_genes
 from flyannot.store.reading import damaged_file, open_stored
 
 
 @dataclass(frozen=True)
 class LoadedModel:
-    """All that leads from an image of one stage range to decision values."""
+    """All that leads from an image of one stage range to decision values; of a model that learned from
+    imported features, from these: atoms, extract and pool are None."""
 
-    atoms: Atoms
+    atoms: Any
     terms: list
     model: Model
     train_genes: frozenset
-    extract: ExtractOptions
-    pool: PoolOptions
+    extract: Any
+    pool: Any
     classify: ClassifyOptions
 
 
@@ -38,13 +45,18 @@ def load_model(path, digest, stage_range):
     with open_stored(path, "model", digest=digest) as stored:
         if stage_range not in stored.stage_ranges:
             return None
-        extract, pool = extract_options(stored), pool_options(stored)
-        D = read_atoms(stored, stage_range)
-        atoms = atoms_of_features(D, lam_of(stored), extract.patch_px, coder_name=pool.coder)
+        atoms = extract = pool = None
+        if is_imported(stored):
+            n_features = width_of_imported(stored)
+        else:
+            extract, pool = extract_options(stored), pool_options(stored)
+            D = read_atoms(stored, stage_range)
+            atoms = atoms_of_features(D, lam_of(stored), extract.patch_px, coder_name=pool.coder)
+            n_features = len(D) * n_cells(pool.grid, extract.patch_px)
         return LoadedModel(
             atoms,
             read_terms(stored, stage_range),
-            _classifier(stored, stage_range, len(D) * n_cells(pool.grid, extract.patch_px)),
+            _classifier(stored, stage_range, n_features),
             read_train_genes(stored, stage_range),
             extract,
             pool,
@@ -60,6 +72,11 @@ def known_stage_ranges(stored, images):
     InputError
         If none of the images (flyannot.dataset.folder.Image) is of these.
     """
+    if is_imported(stored):
+        raise InputError(
+            f"{stored.path} learned from imported features, which flyannot cannot make of pictures",
+            fix="annotate features: flyannot annotate MODEL FEATURES; they have no patches to explain",
+        )
     known = [s for s in stored.stage_ranges if read_terms(stored, s)]
     asked = [s for s in STAGE_RANGES if any(image.stage_range == s for image in images)]
     if not set(known) & set(asked):

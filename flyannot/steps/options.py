@@ -132,6 +132,13 @@ class EvaluateOptions(Options):
         in_header=False,
         more=True,
     )
+    retrieval: bool = option(
+        False,
+        Flag(),
+        "Also score what looks alike, of FEATURES: the terms that a gene shares with the nearest others, and "
+        "whether an image finds the other images of its gene.",
+        more=True,
+    )
     pixels: tuple | None = option(
         None,
         Grid(),
@@ -154,3 +161,12 @@ class ReportOptions(Options):
         "the ids that `annotate --ontology` wrote are taken.",
         in_header=False,
     )
+
+
+@dataclass(frozen=True, kw_only=True)
+class SimilarOptions(Options):
+    """What is said of what looks alike."""
+
+    table: ClassVar[str] = "similar"
+
+    top: int = option(20, Count(), "How many genes, and how many images, are listed of each query.")

@@ -20,10 +20,15 @@ def _offsets(stored, stage_range):
 
 
 def _width(stored, stage_range):
+    """Of atoms and winning patches, a file of features that another program made has neither."""
     group = stored.group(stage_range)
-    width, n_atoms = group["features"].shape[1], len(group["D"])
+    width, n_winners, n_atoms = group["features"].shape[1], group["winner"].shape[1], len(group["D"])
+    if n_atoms == 0 and n_winners == 0 and width:
+        return ""
     if n_atoms == 0 or width % n_atoms:
         return f"{stage_range}/features has {width} columns: they do not fit {n_atoms} atoms"
+    if n_winners != width:
+        return f"{stage_range}/winner has {n_winners} columns, and {stage_range}/features {width}"
     return ""
 
 

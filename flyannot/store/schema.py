@@ -45,7 +45,7 @@ SCHEMAS: dict[str, dict[str, tuple[str, tuple]]] = {
         **_IMAGES,
         **_CONTENT,
         "features": ("f", ("n_images", "n_features")),
-        "winner": ("i", ("n_images", "n_features")),
+        "winner": ("i", ("n_images", "n_winners")),  # n_features; 0 if another program made the features
         "D": ("f", ("n_atoms", "n_descriptor")),
     },
     "model": {  # and the arrays of its classifier, under model/

@@ -39,7 +39,8 @@ class FileArgument(click.Argument):
 
     def __init__(self, *args, holds, **more):
         super().__init__(*args, **more)
-        self.holds = {holds} if isinstance(holds, str) else set(holds)
+        kinds = (holds,) if isinstance(holds, str) else holds
+        self.holds, self.usual = set(kinds), kinds[0]
 
     def takes(self, kind):
         """Whether files of a kind belong here."""
@@ -97,7 +98,7 @@ def require_order(ctx, words):
         found = ", ".join(f"{path} {_in_words(kind)}" for path, kind in zip(paths, kinds))
         raise InputError(f"the files are in the wrong order: {found}", fix=typed)
     for (place, path), kind in zip(given, kinds):
-        wanted = _WANTED.get(min(place.holds)) if kind and not place.takes(kind) else None
+        wanted = _WANTED.get(place.usual) if kind and not place.takes(kind) else None
         if wanted:
             raise InputError(f"{path} {_in_words(kind)}, not {wanted[0]}", fix=f"name {wanted[1]}")
 

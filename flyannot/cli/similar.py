@@ -1,0 +1,62 @@
+"""flyannot similar: which genes and images look alike."""
+
+import click
+
+from flyannot.cli.shared.options import IN_FILE, OUT_FILE, OUT_FOLDER, Command, log, takes
+from flyannot.steps.options import Selection, SimilarOptions
+
+_MOST_SHOWN = 5  # genes that are printed
+
+
+@click.command("similar", cls=Command)
+@click.argument("file", type=IN_FILE)
+@click.argument("queries", nargs=-1, required=True, metavar="QUERY...")
+@click.option("-o", "--output", "out", type=OUT_FILE, required=True, help="The table (CSV) to write.")
+@click.option(
+    "--pictures", "folder", type=OUT_FOLDER,
+    help="A new folder for a picture of each query beside what is most like it, and why it is.",
+)  # fmt: skip
+@click.option(
+    "--data-set", type=IN_FILE, help="The folder that has the pictures.  [default: looked for near FILE]"
+)
+@takes(options=SimilarOptions, selection=(Selection, ["stage_range"]))
+@click.option("--force", is_flag=True, help="Replace the outputs if they are there.")
+def command(file, queries, out, folder, data_set, options, selection, force):
+    """Rank genes and images by how much they look like each QUERY.
+
+    FILE is a features file, or a model whose features lie beside it. QUERY is a gene (symbol or FlyBase
+    number) or an image of FILE; or a new picture, described as the images of FILE were; or a region
+    drawn on either, IMAGE:top,left,height,width in pixels of the picture. A query is compared with
+    the images of its own stage range, and never finds itself.
+
+    The best features for this are those of the registered stain: configs/similar.toml. In the
+    pictures orange marks what both embryos have, and blue what only one has.
+
+    \b
+    Example:
+        flyannot similar features.h5 embryo.png --stage-range 4-6 -o similar.csv
+    """
+    from flyannot.steps.similar import features_file_of, similar, write_similar
+    from flyannot.steps.similar_pictures import draw_similar
+    from flyannot.steps.similar_queries import Searched
+    from flyannot.store.reading import open_stored
+
+    with open_stored(features_file_of(file), "features") as stored:
+        searched = Searched(stored, data_set)
+        found = list(similar(searched, queries, top=options.top, stage_ranges=selection.stage_range))
+        if folder is not None:
+            draw_similar(found, searched, folder, force=force)
+            log.info("wrote %s", folder)
+        write_similar(out, found, searched, force=force)
+        for one in found:
+            click.echo(_in_words(one, searched))
+    log.info("wrote %s", out)
+
+
+def _in_words(found, searched):
+    columns = searched.columns[found.query.stage_range]
+    listed = [
+        f"{columns['gene'][number] or columns['group'][number]} {similarity:.2f}"
+        for _, number, similarity in found.genes[:_MOST_SHOWN]
+    ]
+    return f"{found.query.text}, {found.query.stage_range}: {', '.join(listed) or 'no other gene'}"

@@ -1,0 +1,127 @@
+"""What looks alike: the cosine of feature vectors, without what the embryos of a stage range have in common.
+
+Every image's vector is scaled to length 1.  The mean of these is taken off, in which every group counts once,
+however many images it has; what is left is scaled to length 1 again.  The similarity of two images is the
+product of what is left, from -1 to 1.  A group's vector is the mean of its images', scaled.
+
+A collection is kept as coordinates along a few principal axes, so that a query is one small product of
+matrices.  The axes are those of images spread evenly over the collection; no term takes part.
+"""
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from flyannot.runtime.blas_threads import one_blas_thread
+from flyannot.runtime.short_repr import short_repr
+
+N_AXES = 256  # as good as all of them: docs/similar.md
+_N_SPREAD = 2000  # images that the axes are those of
+_NO_VARIANCE = 1e-6  # of the largest variance: an axis of rounding
+
+
+@dataclass(frozen=True)
+class Collection:
+    """The images of one stage range, ready to be searched.
+
+    columns : bool array (n_features,), those that are compared
+    mean : float32 array (n_compared,); axes : float32 array (n_axes, n_compared)
+    images, groups : float32 arrays (n_images, n_axes) and (n_groups, n_axes)
+    """
+
+    columns: np.ndarray
+    mean: np.ndarray
+    axes: np.ndarray
+    images: np.ndarray
+    groups: np.ndarray
+
+    __repr__ = short_repr
+
+    def directions(self, features):
+        """What is compared of feature vectors (n, n_features): rows of length 1, (n, n_compared)."""
+        return _directions(features[:, self.columns], self.mean)
+
+    def coordinates(self, features):
+        """The directions of feature vectors along the axes, (n, n_axes)."""
+        with one_blas_thread():
+            return self.directions(features) @ self.axes.T
+
+
+def collection_of(blocks, groups, *, columns=None):
+    """Make the images of one stage range ready to be searched.
+
+    Parameters
+    ----------
+    blocks : function without arguments that gives the feature vectors of all images in order, some at a time,
+        float32 arrays (n, n_features); it is called again for every pass
+    groups : flyannot.features.groups.Groups of these images
+    columns : bool array (n_features,), the features that are compared; None for all
+
+    Returns
+    -------
+    collection : Collection
+    """
+    if columns is None:
+        columns = np.ones(next(iter(blocks())).shape[1], bool)
+    n_images = len(groups.of_image)
+    weights = np.empty(n_images)
+    for rows in groups.rows:
+        weights[rows] = 1 / (len(rows) * len(groups))
+    mean, spread = np.zeros(int(columns.sum())), []
+    chosen = np.unique(np.linspace(0, n_images - 1, min(n_images, _N_SPREAD)).round().astype(int))
+    for start, rows in _numbered(blocks, columns):
+        units = _scaled(rows)
+        mean += weights[start : start + len(rows)] @ units
+        spread.append(units[chosen[(chosen >= start) & (chosen < start + len(rows))] - start])
+    mean = mean.astype(np.float32)
+    with one_blas_thread():
+        axes = _principal_axes(_scaled(np.concatenate(spread) - mean))
+        parts = [_directions(rows, mean) @ axes.T for _, rows in _numbered(blocks, columns)]
+    images = np.concatenate(parts)
+    of_groups = np.array([images[rows].mean(axis=0) for rows in groups.rows], np.float32)
+    return Collection(columns, mean, axes, images, _scaled(of_groups))
+
+
+def nearest(similarity, n, *, without=()):
+    """The numbers of the n largest, the largest first, of equal ones the first.
+
+    Parameters
+    ----------
+    similarity : float array (n_candidates,)
+    without : numbers that take no part
+    """
+    left = np.array(similarity, float)
+    left[list(without)] = -np.inf
+    n = min(n, int(np.isfinite(left).sum()))
+    if not n:
+        return np.zeros(0, int)
+    least = np.partition(left, len(left) - n)[len(left) - n]
+    found = np.flatnonzero(left >= least)
+    return found[np.argsort(-left[found], kind="stable")][:n]
+
+
+def _numbered(blocks, columns):
+    """The compared columns of every block, with the number of its first image."""
+    start, every = 0, bool(columns.all())
+    for rows in blocks():
+        yield start, rows if every else rows[:, columns]
+        start += len(rows)
+
+
+def _directions(features, mean):
+    return _scaled(_scaled(features) - mean)
+
+
+def _scaled(rows):
+    """Rows of length 1, float32; rows of zeros stay."""
+    lengths = np.sqrt(np.einsum("ij,ij->i", rows, rows, dtype=np.float64))
+    return (rows / np.where(lengths > 0, lengths, 1)[:, None]).astype(np.float32)
+
+
+def _principal_axes(rows):
+    """The axes of the largest variance, at most N_AXES, by way of the products of rows."""
+    values, vectors = np.linalg.eigh((rows @ rows.T).astype(np.float64))
+    kept = np.flatnonzero(values > _NO_VARIANCE * max(values[-1], 1e-12))[::-1][:N_AXES]
+    if not len(kept):
+        return np.zeros((1, rows.shape[1]), np.float32)  # all images are alike
+    return ((vectors[:, kept] / np.sqrt(values[kept])).T @ rows).astype(np.float32)

@@ -1,0 +1,181 @@
+"""Why two images are alike: a query beside what was found, with what both have and what only one has.
+
+The similarity of two images is a sum over features, and a feature is the doing of the patch that won it.  On
+each image its patches are coloured by what they add: above zero where the other image has the same, below
+zero where it has not.  What both images lack adds to the similarity too, and is not drawn.
+"""
+
+import re
+from collections import Counter
+from dataclasses import dataclass
+
+import numpy as np
+
+from flyannot.classifiers.explain import contribution_map
+from flyannot.descriptors.extract import Described, describe, read_embryo
+from flyannot.descriptors.options import ExtractOptions
+from flyannot.descriptors.standard_image import SIZE_PX
+from flyannot.errors import DataError, InputError
+from flyannot.features.pooling import NO_PATCH
+from flyannot.runtime.atomic_folder import new_folder
+from flyannot.steps.explanation_picture import tinted
+from flyannot.steps.file_options import extract_options
+from flyannot.store.features import read_features_of_image
+
+N_DRAWN = 5  # of the genes that are most like a gene, or of the images that are most like an image
+_MARGIN_PX, _TEXT_PX, _SCALE = 8, 22, 2
+
+
+@dataclass(frozen=True)
+class _Drawable:
+    """One image: its grey levels, its patches, its feature vector and the patches that won it."""
+
+    grey: np.ndarray
+    described: Described
+    features: np.ndarray
+    winner: np.ndarray
+
+
+def draw_similar(found, searched, folder, *, force=False):
+    """Write a picture for every query: it and what is most like it, pair by pair.
+
+    Parameters
+    ----------
+    found : list of flyannot.steps.similar.Found
+    searched : flyannot.steps.similar_queries.Searched
+    folder : Path of a new folder
+
+    Returns
+    -------
+    n : how many pictures were written; queries without a picture have none
+
+    Raises
+    ------
+    InputError
+        If the features were imported, not one picture is known, or the folder is taken.
+    """
+    if searched.is_imported:
+        raise InputError(
+            f"the features of {searched.stored.path} were imported: what they have in common cannot be shown "
+            "on an image",
+            fix="leave out --pictures",
+        )
+    with new_folder(folder, force=force) as staged:
+        used, n = Counter(), 0
+        for one in found:
+            picture = _drawn(one, searched, extract_options(searched.stored))
+            if picture is not None:
+                picture.save(staged / _name_of(one.query, used))
+                n += 1
+        if not n:
+            raise InputError(
+                f"the pictures of {searched.stored.path} are not near it",
+                fix="name the folder that has them with --data-set",
+            )
+    return n
+
+
+def parts_of_similarity(collection, one, other):
+    """What every patch of two images adds to their similarity, for what the image itself has.
+
+    Parameters
+    ----------
+    collection : flyannot.features.similarity.Collection
+    one, other : (features, winner), arrays (n_features,) each
+
+    Returns
+    -------
+    patches : for each of the two (numbers of the patches, what they add)
+    """
+    features = np.stack([one[0], other[0]])
+    directions = collection.directions(features).astype(np.float64)
+    added = directions[0] * directions[1]
+    parts = []
+    for own, winner in zip(directions, (one[1], other[1])):
+        winner = winner[collection.columns]
+        drawn = (own > 0) & (winner != NO_PATCH)
+        numbers, place = np.unique(winner[drawn], return_inverse=True)
+        parts.append((numbers, np.bincount(place, added[drawn], len(numbers))))
+    return parts
+
+
+def _drawn(found, searched, options: ExtractOptions):
+    """The picture of one query, or None where its own picture is not known."""
+    s, rows = found.query.stage_range, []
+    columns = searched.columns[s]
+    drawn = found.images if found.query.group is None else [one[1:] for one in found.genes]
+    for rank, (number, similarity) in enumerate(drawn[:N_DRAWN], 1):
+        pair = _of_query(found, number, searched, options), _of_image(s, number, searched, options)
+        if all(pair):
+            one, other = pair
+            parts = parts_of_similarity(
+                found.collection, (one.features, one.winner), (other.features, other.winner)
+            )
+            spreads = [_spread(image, *part) for image, part in zip(pair, parts)]
+            gene, image = columns["gene"][number] or columns["group"][number], columns["image"][number]
+            rows.append((pair, spreads, f"{rank}. {gene}, {image}: similarity {similarity:.3f}"))
+    return _sheet(found.query, rows) if rows else None
+
+
+def _of_query(found, number, searched, options):
+    """The query as it is drawn beside an image; of a gene, its image that is most like that one."""
+    query, collection = found.query, found.collection
+    if query.pooled is not None:
+        grey = read_embryo(query.path, options)[0]
+        return _Drawable(grey, query.described, query.pooled.features, query.pooled.winner)
+    mine = query.image
+    if query.group is not None:
+        likeness = collection.images @ collection.images[number]
+        mine = int(max(searched.groups[query.stage_range].rows[query.group], key=lambda i: likeness[i]))
+    return _of_image(query.stage_range, mine, searched, options)
+
+
+def _of_image(stage_range, number, searched, options):
+    """An image of the file as it is drawn; None without its picture."""
+    path = searched.path_of(stage_range, number)
+    if path is None:
+        return None
+    try:
+        grey = read_embryo(path, options)[0]
+    except DataError:
+        return None
+    features, winner = read_features_of_image(searched.stored, stage_range, number)
+    return _Drawable(grey, describe(grey, options), features[0], winner[0])
+
+
+def _spread(image, patches, added):
+    if len(patches) and patches.max() >= len(image.described.centres_px):
+        raise DataError(
+            "a picture is not the one that its features were made of", fix="make the features again"
+        )
+    sides = image.described.patch_px[patches].astype(int)
+    return contribution_map(image.described.centres_px[patches], added, sides, SIZE_PX)
+
+
+def _sheet(query, rows):
+    from PIL import Image, ImageDraw, ImageFont
+
+    height, width = (side * _SCALE for side in SIZE_PX)
+    step = height + _TEXT_PX + _MARGIN_PX
+    top = 2 * _TEXT_PX + _MARGIN_PX
+    sheet = Image.new("RGB", (2 * width + 3 * _MARGIN_PX, top + len(rows) * step), "white")
+    pen, font = ImageDraw.Draw(sheet), ImageFont.load_default(15)
+    head = f"{query.text}, stage range {query.stage_range}: left the query, right what was found"
+    for number, line in enumerate((head, "orange: both have it; blue: only this one has it")):
+        pen.text((_MARGIN_PX, 4 + number * _TEXT_PX), line, fill="black", font=font)
+    for number, (pair, spreads, text) in enumerate(rows):
+        full = max(float(np.abs(spread).max()) for spread in spreads) or 1.0
+        pen.text((_MARGIN_PX, top + number * step), text, fill="black", font=font)
+        for side, (image, spread) in enumerate(zip(pair, spreads)):
+            embryo = Image.fromarray(tinted(image.grey, spread, full)).resize(
+                (width, height), Image.Resampling.BICUBIC
+            )
+            sheet.paste(embryo, (_MARGIN_PX + side * (width + _MARGIN_PX), top + number * step + _TEXT_PX))
+    return sheet
+
+
+def _name_of(query, used):
+    """A plain file name; the same one a second time gets a number."""
+    name = re.sub(r"[^A-Za-z0-9.-]+", "-", f"{query.text}_{query.stage_range}").strip("-.")[-80:] or "query"
+    used[name.lower()] += 1
+    return f"{name}{'' if used[name.lower()] == 1 else f'-{used[name.lower()]}'}.png"

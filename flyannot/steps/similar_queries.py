@@ -1,0 +1,216 @@
+"""What is looked for: an image or a gene of a features file, a new picture, or a region drawn on one."""
+
+import re
+from dataclasses import dataclass
+from pathlib import Path
+
+import numpy as np
+
+from flyannot.dataset.image_places import find_pictures, pictures_of
+from flyannot.descriptors.extract import Described, describe, read_embryo
+from flyannot.descriptors.region import region_in_standard
+from flyannot.errors import InputError, did_you_mean
+from flyannot.features.groups import Groups, groups_of
+from flyannot.features.image_features import atoms_of_features, features_of
+from flyannot.features.pooling import Pooled
+from flyannot.steps.configuration import recorded_data_set
+from flyannot.steps.file_options import extract_options, is_imported, lam_of, pool_options
+from flyannot.store.features import read_features_of_image
+from flyannot.store.image_columns import read_image_columns
+
+_REGION = re.compile(r"(.+):(\d+),(\d+),(\d+),(\d+)")
+
+
+@dataclass(frozen=True)
+class Query:
+    """One thing that is looked for in one stage range.
+
+    text : as the user named it
+    group : the number of the gene's group, or None; image : the number of the image, or None
+    own_group : the number of the group that is not to be found, or None
+    path : of the picture, or None where it is not known
+    pooled, described : of a new picture, or of the patches of a region
+    columns : bool array, the features that a region fills; None for all
+    """
+
+    text: str
+    stage_range: str
+    group: int | None = None
+    image: int | None = None
+    own_group: int | None = None
+    path: Path | None = None
+    pooled: Pooled | None = None
+    described: Described | None = None
+    columns: np.ndarray | None = None
+
+
+class Searched:
+    """An open features file that is searched: its images by name, its groups, and its pictures."""
+
+    def __init__(self, stored, data_set=None):
+        self.stored, self._data_set, self._pictures = stored, data_set, None
+        self.columns = {s: read_image_columns(stored, s) for s in stored.stage_ranges}
+        self.groups: dict[str, Groups] = {s: groups_of(columns) for s, columns in self.columns.items()}
+        self.is_imported = is_imported(stored)
+
+    def path_of(self, stage_range, number):
+        """Where the picture of an image lies, or None."""
+        return self.pictures.paths.get(self.columns[stage_range]["image"][number])
+
+    @property
+    def pictures(self):
+        """The `flyannot.dataset.image_places.Pictures` of the file; looked for once."""
+        if self._pictures is None:
+            folder = self.stored.path.absolute().parent
+            named = self._data_set or recorded_data_set(folder)
+            self._pictures = find_pictures(pictures_of(self.stored), folder, named)
+        return self._pictures
+
+
+def queries_of(text, searched, stage_ranges=()):
+    """The queries that a text means, one for each stage range.
+
+    Parameters
+    ----------
+    text : an image or a gene (symbol or FlyBase number) of the file, the path of a picture, or either image
+        with a region behind it, as in embryo.png:40,10,50,80
+    searched : Searched
+    stage_ranges : those that are searched; of a picture its own, which it takes where the file has several
+
+    Raises
+    ------
+    InputError
+        If nothing of that name is there, or it is not in these stage ranges.
+    DataError
+        If a picture cannot be read.
+    """
+    found = _REGION.fullmatch(text)
+    if found and not Path(text).exists():
+        return _of_region(text, found[1], tuple(map(int, found.groups()[1:])), searched, stage_ranges)
+    number = _image_of(text, searched)
+    if number is None and Path(text).is_file():
+        return [
+            _of_picture(text, Path(text), s, searched)
+            for s in _ranges_of_picture(text, searched, stage_ranges)
+        ]
+    found = _of_image(text, number, searched) if number else _of_gene(text, searched)
+    chosen = [query for query in found if not stage_ranges or query.stage_range in stage_ranges]
+    if not chosen:
+        there = ", ".join(query.stage_range for query in found)
+        raise InputError(
+            f"{text} is in stage range {there} of {searched.stored.path}, not in {', '.join(stage_ranges)}",
+            fix="leave out --stage-range, or name another",
+        )
+    return chosen
+
+
+def _image_of(text, searched):
+    """(stage range, number) of an image of the file, by its name or the path of its picture; or None."""
+    for s, columns in searched.columns.items():
+        if text in columns["image"]:
+            return s, columns["image"].index(text)
+    path = Path(text)
+    if path.is_file():
+        for s, columns in searched.columns.items():
+            for number, name in enumerate(columns["image"]):
+                known = searched.path_of(s, number) if Path(name).name == path.name else None
+                if known and known.samefile(path):
+                    return s, number
+    return None
+
+
+def _of_image(text, place, searched):
+    s, number = place
+    group = int(searched.groups[s].of_image[number])
+    return [Query(text, s, image=number, own_group=group)]
+
+
+def _of_gene(text, searched):
+    found, known = [], set()
+    for s, groups in searched.groups.items():
+        for g, names in enumerate(zip(groups.gene, groups.fbgn, groups.name)):
+            known.update(filter(None, names))
+            if text in names:
+                found.append(Query(text, s, group=g, own_group=g))
+    if not found:
+        path = searched.stored.path
+        raise InputError(
+            f'"{text}" is no picture, and {path} has no image and no gene of that name.'
+            f"{did_you_mean(text, sorted(known))}",
+            fix=f"name a picture, or an image or a gene of {path}; capitals count",
+        )
+    return found
+
+
+def _ranges_of_picture(text, searched, stage_ranges):
+    present = list(searched.groups)
+    missing = [s for s in stage_ranges if s not in present]
+    if missing or (not stage_ranges and len(present) > 1):
+        why = f"{searched.stored.path} holds stage ranges {', '.join(present)}, " + (
+            f"not {missing[0]}" if missing else f"and which of them {text} is of is not known"
+        )
+        raise InputError(why, fix=f"add --stage-range {present[0]}, or another of them")
+    return stage_ranges or present
+
+
+def _of_picture(text, path, stage_range, searched, region=None, own=None):
+    """A query of a picture that is described as those of the file were; of its patches in a region only."""
+    stored = searched.stored
+    if searched.is_imported:
+        raise InputError(
+            f"the features of {stored.path} were imported, and flyannot cannot make them of {text}",
+            fix="name an image or a gene of the file",
+        )
+    extract, pool = extract_options(stored), pool_options(stored)
+    D = stored.array(stage_range, "D")
+    atoms = atoms_of_features(D, lam_of(stored), extract.patch_px, coder_name=pool.coder)
+    described, columns = describe(read_embryo(path, extract)[0], extract), None
+    if region is not None:
+        described = _within(described, region_in_standard(path, region, extract), text)
+    pooled = features_of(described, atoms, pool)
+    if region is not None:
+        filled = pooled.features.reshape(-1, len(D)).any(axis=1)
+        columns = np.repeat(filled, len(D))
+    group = None if own is None else int(searched.groups[stage_range].of_image[own])
+    return Query(text, stage_range, None, own, group, Path(path), pooled, described, columns)
+
+
+def _of_region(text, name, region, searched, stage_ranges):
+    place = _image_of(name, searched)
+    if place is None:
+        if not Path(name).is_file():
+            raise InputError(
+                f"{name} is no picture, and {searched.stored.path} has no image of that name",
+                fix="name a picture or an image of the file, then :top,left,height,width",
+            )
+        ranges = _ranges_of_picture(text, searched, stage_ranges)
+        return [_of_picture(text, Path(name), s, searched, region) for s in ranges]
+    path = searched.path_of(*place)
+    if path is None:
+        raise InputError(
+            f"the picture of {name}, on which a region lies, is not near {searched.stored.path}",
+            fix="name the folder that has it with --data-set",
+        )
+    return [_of_picture(text, path, place[0], searched, region, place[1])]
+
+
+def _within(described, mask, text):
+    """The patches whose centre lies in a region."""
+    rows, columns = np.floor(described.centres_px).astype(int).T
+    inside = mask[rows, columns]
+    if not inside.any():
+        raise InputError(
+            f"no patch with enough contrast has its centre in the region {text}",
+            fix="draw a larger region, or one in which something is stained",
+        )
+    return Described(
+        described.descriptors[inside], described.centres_px[inside], described.patch_px[inside],
+        described.n_candidates,
+    )  # fmt: skip
+
+
+def vectors_of(query, searched):
+    """The feature vector of an image query, (1, n_features)."""
+    if query.pooled is not None:
+        return query.pooled.features[None]
+    return read_features_of_image(searched.stored, query.stage_range, query.image)[0]

@@ -1,0 +1,80 @@
+"""Similarity: a slow twin, and what must not matter."""
+
+import numpy as np
+import pytest
+
+from flyannot.features import similarity
+from flyannot.features.groups import groups_of
+from flyannot.features.similarity import collection_of, nearest
+
+
+def columns_of(names):
+    return {"group": names, "gene": names, "fbgn": [""] * len(names)}
+
+
+def slow(X, names, queries):
+    """The same, one image after the other."""
+    units = [x / np.linalg.norm(x) if x.any() else x for x in X.astype(float)]
+    of_groups = [
+        np.mean([u for u, name in zip(units, names) if name == g], axis=0) for g in sorted(set(names))
+    ]
+    mean = np.mean(of_groups, axis=0)
+
+    def direction(x):
+        left = x / (np.linalg.norm(x) or 1) - mean
+        return left / np.linalg.norm(left)
+
+    return np.array([[direction(q) @ direction(x) for x in X] for q in queries.astype(float)])
+
+
+@pytest.mark.parametrize("block", [1, 3, 100])
+def test_the_similarity_is_that_of_the_slow_twin_in_blocks_of_any_size(rng, block):
+    X = np.abs(rng.normal(size=(20, 50))).astype(np.float32)
+    names, queries = [f"g{i % 6}" for i in range(20)], np.abs(rng.normal(size=(3, 50))).astype(np.float32)
+    parts = [X[i : i + block] for i in range(0, len(X), block)]
+    found = collection_of(lambda: iter(parts), groups_of(columns_of(names)))
+    for Q in (X, queries):  # a new image too: what lies outside the span of the images meets none of them
+        np.testing.assert_allclose(found.coordinates(Q) @ found.images.T, slow(X, names, Q), atol=1e-4)
+
+
+def test_a_group_of_many_images_weighs_no_more_than_a_group_of_one(rng):
+    X = np.abs(rng.normal(size=(6, 30))).astype(np.float32)
+    twice = np.concatenate([X, X[:1], X[:1]])
+    one, other = (
+        collection_of(lambda rows=rows: [rows], groups_of(columns_of(names)))
+        for rows, names in ((X, list("abcdef")), (twice, list("abcdefaa")))
+    )
+    np.testing.assert_allclose(one.mean, other.mean, atol=1e-6)
+    np.testing.assert_allclose(one.groups @ one.groups.T, other.groups @ other.groups.T, atol=1e-5)
+
+
+def test_columns_that_are_left_out_do_not_matter(rng):
+    X, columns = np.abs(rng.normal(size=(8, 20))).astype(np.float32), np.arange(20) < 12
+    groups = groups_of(columns_of(list("abcdefgh")))
+    changed = X.copy()
+    changed[:, 12:] = rng.random((8, 8))
+    one, other = (collection_of(lambda rows=rows: [rows], groups, columns=columns) for rows in (X, changed))
+    assert np.array_equal(one.images, other.images)
+
+
+def test_few_axes_keep_the_order_of_what_is_near(rng, monkeypatch):
+    X = np.abs(rng.normal(size=(60, 4)) @ rng.normal(size=(4, 200))).astype(np.float32)
+    groups, whole = groups_of(columns_of([f"g{i:02d}" for i in range(60)])), {}
+    for n_axes in (256, 8):
+        monkeypatch.setattr(similarity, "N_AXES", n_axes)
+        found = collection_of(lambda: [X], groups)
+        whole[n_axes] = (found.images @ found.images.T).argsort(axis=1)[:, ::-1][:, 1]
+    assert (whole[256] == whole[8]).mean() > 0.8
+
+
+def test_images_without_anything_in_them_are_like_nothing():
+    X = np.zeros((3, 5), np.float32)
+    found = collection_of(lambda: [X], groups_of(columns_of(list("abc"))))
+    assert (found.images == 0).all() and np.isfinite(found.groups).all()
+
+
+def test_nearest_is_the_order_of_a_stable_sort(rng):
+    values = rng.integers(0, 5, 40).astype(float)
+    for n in (0, 1, 7, 40, 99):
+        left = [i for i in np.argsort(-values, kind="stable") if i not in (3, 4)]
+        assert nearest(values, n, without=[3, 4]).tolist() == left[:n]

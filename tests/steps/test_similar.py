@@ -1,0 +1,145 @@
+"""What looks alike, as a user asks it."""
+
+import csv
+import shutil
+
+import numpy as np
+import pytest
+from PIL import Image
+
+from flyannot.dataset.folder import read_images
+from flyannot.features.groups import groups_of
+from flyannot.features.similarity import collection_of
+from flyannot.steps.similar import COLUMNS
+from flyannot.steps.similar_pictures import parts_of_similarity
+from flyannot.store.features import read_features, read_features_of_image
+from flyannot.store.reading import open_stored
+
+
+def rows_of(path):
+    with open(path, newline="") as file:
+        return list(csv.DictReader(file))
+
+
+@pytest.fixture
+def asked(flyannot, chain, tmp_path):
+    """asked(query, ...) -> rows of the table; more words behind the queries."""
+
+    def ask(*queries, file=chain.features, more=""):
+        out = tmp_path / "similar.csv"
+        named = {f"Q{i}": query for i, query in enumerate(queries)}
+        said = flyannot(f"similar F {' '.join(named)} -o T --force {more}", F=file, T=out, **named)
+        assert said.code == 0, said.err
+        return rows_of(out)
+
+    return ask
+
+
+@pytest.fixture
+def image(chain):
+    """An image of a gene with several of them, in stage range 4-6."""
+    images = [one for one in read_images(chain.embryos) if one.stage_range == "4-6"]
+    return next(one for one in images if sum(other.gene == one.gene for other in images) > 1)
+
+
+def test_an_image_finds_others_of_its_stage_range_and_never_itself(asked, chain, image):
+    rows = asked(image.name, more="--top 5")
+    assert list(rows[0]) == list(COLUMNS)
+    assert {row["stage_range"] for row in rows} == {"4-6"}
+    assert [row["rank"] for row in rows] == ["1", "2", "3", "4", "5"] * 2
+    of_genes, of_images = rows[:5], rows[5:]
+    assert image.gene not in {row["gene"] for row in of_genes}
+    assert image.name not in {row["image"] for row in of_images}
+    for found in (of_genes, of_images):
+        values = [float(row["similarity"]) for row in found]
+        assert values == sorted(values, reverse=True)
+
+
+def test_the_similarity_in_the_table_is_that_of_the_features(asked, chain, image):
+    rows = asked(image.name)
+    with open_stored(chain.features) as stored:
+        columns, features = read_features([stored], "4-6")
+    found = collection_of(lambda: [features], groups_of(columns))
+    values = found.images @ found.images[columns["image"].index(image.name)]
+    for row in rows:
+        if row["found"] == "image":
+            assert float(row["similarity"]) == pytest.approx(
+                values[columns["image"].index(row["image"])], abs=1e-3
+            )
+
+
+def test_a_gene_is_asked_for_in_every_stage_range_or_in_one(asked, image):
+    assert {row["stage_range"] for row in asked(image.gene)} == {"4-6", "11-12"}
+    assert {row["stage_range"] for row in asked(image.gene, more="--stage-range 11-12")} == {"11-12"}
+    assert image.gene not in {row["gene"] for row in asked(image.gene)}
+
+
+def test_a_picture_is_recognised_wherever_it_lies(asked, image, tmp_path):
+    copy = tmp_path / "copy.png"
+    shutil.copy(image.file, copy)
+    best = next(row for row in asked(copy, more="--stage-range 4-6") if row["found"] == "image")
+    assert best["image"] == image.name and float(best["similarity"]) > 0.999
+    known = asked(image.file)  # the picture of an image of the file is that image
+    assert known == [row | {"query": image.file} for row in asked(image.name)]
+
+
+def test_a_model_stands_for_the_features_beside_it(asked, chain, image):
+    assert asked(image.name, file=chain.model) == asked(image.name)
+
+
+def test_a_region_finds_what_is_alike_there(asked, image, tmp_path):
+    """The picture with other tissue left of the region is still the nearest by the region."""
+    pixels = np.array(Image.open(image.file).convert("RGB"))
+    changed = pixels.copy()
+    changed[:, : pixels.shape[1] // 2 - 16] = pixels[::-1, ::-1][:, : pixels.shape[1] // 2 - 16]
+    Image.fromarray(changed).save(tmp_path / "changed.png")
+    top, left = 0, pixels.shape[1] // 2
+    region = f"{tmp_path / 'changed.png'}:{top},{left},{pixels.shape[0]},{pixels.shape[1] - left}"
+    best = next(row for row in asked(region, more="--stage-range 4-6") if row["found"] == "image")
+    assert best["image"] == image.name
+    whole = next(
+        row for row in asked(tmp_path / "changed.png", more="--stage-range 4-6")
+        if row["found"] == "image" and row["image"] == image.name
+    )  # fmt: skip
+    assert float(best["similarity"]) > float(whole["similarity"])
+
+
+def test_pictures_show_the_query_beside_what_was_found(asked, chain, image, tmp_path):
+    asked(image.name, image.gene, more=f"--pictures {tmp_path / 'why'}")
+    pictures = sorted((tmp_path / "why").glob("*.png"))
+    assert len(pictures) == 3  # the image, and the gene in two stage ranges
+    with Image.open(pictures[0]) as picture:
+        assert picture.width > 2 * 320 and np.ptp(np.array(picture)) > 100
+
+
+def test_what_is_drawn_is_a_part_of_the_similarity(chain, image):
+    """Of an image and itself everything that is drawn supports; what both lack is the rest."""
+    with open_stored(chain.features) as stored:
+        columns, features = read_features([stored], "4-6")
+        number = columns["image"].index(image.name)
+        row, winner = (one[0] for one in read_features_of_image(stored, "4-6", number))
+    found = collection_of(lambda: [features], groups_of(columns))
+    (one, added), (other, again) = parts_of_similarity(found, (row, winner), (row, winner))
+    assert np.array_equal(one, other) and np.array_equal(added, again)
+    assert (added >= 0).all() and 0 < added.sum() <= 1 + 1e-6
+
+
+@pytest.mark.parametrize(
+    ("words", "said", "fix"),
+    [
+        ("similar F nonsense -o T", "no image and no gene of that name", "capitals count"),
+        ("similar F P -o T", "which of them", "--stage-range 4-6"),
+        ("similar F P -o T --stage-range 1-3", "not 1-3", "--stage-range"),
+        ("similar F P:0,0,10,9999 -o T --stage-range 4-6", "leaves", "top,left,height,width"),
+        ("similar F nothing.png:0,0,1,1 -o T", "is no picture", "top,left,height,width"),
+        ("similar D P -o T --stage-range 4-6", "holds descriptors", "flyannot pool"),
+        ("similar F P -o F --stage-range 4-6", "is there already", "--force"),
+    ],
+)
+def test_mistakes_are_answered_with_what_to_do(flyannot, chain, tmp_path, words, said, fix):
+    picture = tmp_path / "new.png"
+    shutil.copy(next(iter(read_images(chain.embryos))).file, picture)
+    answer = flyannot(words.replace("P:", f"{picture}:"), F=chain.features, D=chain.descriptors, P=picture,
+                      T=tmp_path / "t.csv")  # fmt: skip
+    assert answer.code == 2, answer.err
+    assert said in answer.err and fix in answer.err
