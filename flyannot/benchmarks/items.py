@@ -96,6 +96,8 @@ ITEMS = Registry(
         "classifiers": f"{_HERE}.ours.classifiers:ITEM",
         "retrieval": f"{_HERE}.ours.retrieval:ITEM",
         "genes": f"{_HERE}.ours.genes:ITEM",
+        "shares": f"{_HERE}.ours.shares:ITEM",
+        "stream": f"{_HERE}.ours.shares:STREAM",
     },
 )
 
