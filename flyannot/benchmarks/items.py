@@ -97,6 +97,8 @@ ITEMS = Registry(
         "retrieval": f"{_HERE}.ours.retrieval:ITEM",
         "genes": f"{_HERE}.ours.genes:ITEM",
         "sizes": f"{_HERE}.ours.sizes:ITEM",
+        "shares": f"{_HERE}.ours.shares:ITEM",
+        "stream": f"{_HERE}.ours.shares:STREAM",
     },
 )
 

@@ -12,21 +12,22 @@ from flyannot.cli.shared.options import (
     seed_option,
     takes,
 )  # fmt: skip
-from flyannot.steps.options import LearnOptions, Selection
+from flyannot.steps.options import LearnOptions, RunOptions, Selection
 
 
 @click.command("learn-dict", cls=Command)
 @click.argument("descriptors", type=IN_FILE, nargs=-1, required=True)
 @out_option("dictionary")
-@takes(options=LearnOptions, selection=(Selection, ["stage_range"]))
+@takes(options=LearnOptions, selection=(Selection, ["stage_range"]), run=RunOptions)
 @seed_option
 @force_option
-def command(descriptors, out, options, selection, seed, force):
+def command(descriptors, out, options, selection, run, seed, force):
     """Learn one dictionary per stage range, or one that they share.
 
     DESCRIPTORS comes from `flyannot extract` (several files count as one); the output goes to
     `flyannot pool`. Every epoch prints a line; with -v its objective, gap and non-zeros, which
-    NAME.trace.csv beside the output keeps. Interrupted learning continues after its last finished epoch.
+    NAME.trace.csv beside the output keeps. Interrupted learning continues after its last finished epoch, or
+    with --shares its last round; only with --shares do more --jobs than one have work to do.
 
     \b
     Example:
@@ -34,5 +35,5 @@ def command(descriptors, out, options, selection, seed, force):
     """
     from flyannot.steps.learn_dict import learn_dict
 
-    chosen = selection.stage_range
-    return finish(learn_dict(descriptors, out, options, execution_of(force), seed=seed, stage_ranges=chosen))
+    execution, chosen = execution_of(force, run), selection.stage_range
+    return finish(learn_dict(descriptors, out, options, execution, seed=seed, stage_ranges=chosen))

@@ -13,7 +13,8 @@ from flyannot.estimators.image_patches import matrix_of_samples
 from flyannot.runtime.processors import usable_processors
 from flyannot.runtime.short_repr import named_values
 from flyannot.sparse.coders import CODERS
-from flyannot.sparse.fit import default_lam
+from flyannot.sparse.coders.missing_values import lasso_of_observed, split_missing
+from flyannot.sparse.fit import by_observed_features, default_lam
 from flyannot.sparse.objective import objective
 from flyannot.stage_ranges import parse_stage_range
 from flyannot.steps.file_options import lam_of
@@ -44,7 +45,7 @@ class SparseCoding(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstima
             in the place of descriptors, always CSR
         """
         D = self._atoms()
-        X, patches = matrix_of_samples(self, X, reset=False)
+        X, patches = matrix_of_samples(self, X, reset=False, **self._finite())
         Z = self._encode(X, D)
         if patches is not None:
             return patches.with_rows(Z)
@@ -73,8 +74,10 @@ class SparseCoding(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstima
         It compares dictionaries for one alpha; a smaller alpha always scores higher.
         """
         D = self._atoms()
-        X, _ = matrix_of_samples(self, X, reset=False)
-        return -float(objective(X, D, self._encode(X, D), self._alpha(X.shape[1])).mean())
+        X, _ = matrix_of_samples(self, X, reset=False, **self._finite())
+        Z, alpha = self._encode(X, D), self._alpha(X.shape[1])
+        parts = by_observed_features(X, D, alpha)
+        return -float(np.concatenate([objective(Xk, Dk, Z[rows], lam) for rows, Xk, Dk, lam in parts]).mean())
 
     def _encode(self, X, D):
         encode = CODERS[self.coder]
@@ -82,9 +85,18 @@ class SparseCoding(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstima
             raise ValueError(
                 f"X has {X.shape[1]} features, but {type(self).__name__} is expecting {D.shape[1]} features"
             )
-        return encode(
-            X, D.astype(X.dtype), self._alpha(X.shape[1]), tol=self.tol, n_threads=_n_threads(self.n_jobs)
-        )
+        D, alpha = D.astype(X.dtype), self._alpha(X.shape[1])
+        X, observed = split_missing(X)
+        if observed is not None:
+            return lasso_of_observed(X, observed, np.ascontiguousarray(D.T), alpha / X.shape[1], self.tol)
+        return encode(X, D, alpha, tol=self.tol, n_threads=n_threads(self.n_jobs))
+
+    def _takes_missing_values(self):
+        return False
+
+    def _finite(self):
+        """What samples are checked for."""
+        return {"ensure_all_finite": "allow-nan" if self._takes_missing_values() else True}
 
     def _alpha(self, n_features):
         if self.alpha is None:
@@ -100,6 +112,7 @@ class SparseCoding(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstima
     def __sklearn_tags__(self):
         tags = super().__sklearn_tags__()
         tags.transformer_tags.preserves_dtype = ["float64", "float32"]
+        tags.input_tags.allow_nan = self._takes_missing_values()
         return tags
 
 
@@ -175,7 +188,7 @@ class SparseCoder(SparseCoding):
         return self.dictionary is not None or hasattr(self, "components_")
 
 
-def _n_threads(n_jobs):
+def n_threads(n_jobs):
     """The threads that scikit-learn's `n_jobs` means: None is 1, -1 all cores, -2 all but one."""
     if n_jobs is None:
         return 1

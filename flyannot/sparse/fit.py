@@ -26,6 +26,7 @@ class EpochRecord:
     gap: float  # mean duality gap of those exact codes
     mean_nonzeros: float  # per stored code, over all samples
     n_unused_atoms: int  # in no stored code
+    n_visits: int  # to samples, all epochs so far
 
 
 def default_lam(n_features):
@@ -81,14 +82,24 @@ def learn_dictionary(
         yield _evaluate(X, evaluated, learner, epoch + 1, seconds)
 
 
+def gains_too_little(records, tol):
+    """Whether the last record's objective is lower than the one before by less than `tol` of that."""
+    if tol is None or len(records) < 2:
+        return False
+    return not records[-2].objective - records[-1].objective >= tol * records[-2].objective
+
+
 def transfer_state(learner, state):
     """Let a fresh learner go on from the `state` of another, on samples of its own, whose codes are new."""
     fresh = learner.state()
     learner.restore({name: fresh[name] if name.startswith("code_") else state[name] for name in fresh})
 
 
-def run_epoch(X, learner, rng, on_samples=None):
-    """Show a learner every sample of X once, in random order; on_samples(n) is called after each block."""
+def run_epoch(X, learner, rng, on_samples=None, *, is_part=False):
+    """Show a learner every sample of X once, in random order; on_samples(n) is called after each block.
+
+    With `is_part` the epoch goes on, with other samples.
+    """
     order = rng.permutation(len(X))
     learner.begin_epoch(rng)
     for start in range(0, len(order), learner.block_size):
@@ -96,13 +107,13 @@ def run_epoch(X, learner, rng, on_samples=None):
         learner.step(X[rows], rows)
         if on_samples is not None:
             on_samples(len(rows))
-    learner.end_epoch()
+    learner.end_part() if is_part else learner.end_epoch()
 
 
 def _evaluate(X, evaluated, learner, epoch, seconds):
     Z, D = learner.codes(), np.asarray(learner.D, np.float64)
     stored, exact, gaps = np.zeros((3, len(evaluated)))
-    for rows, Xk, Dk, lam in _by_observed_features(np.asarray(X[evaluated], np.float64), D, learner.lam):
+    for rows, Xk, Dk, lam in by_observed_features(np.asarray(X[evaluated], np.float64), D, learner.lam):
         solved = CODERS["cd"](Xk, Dk, lam, tol=1e-6)
         stored[rows] = objective(Xk, Dk, Z[evaluated[rows]], lam)
         exact[rows], gaps[rows] = objective(Xk, Dk, solved, lam), duality_gap(Xk, Dk, solved, lam)
@@ -114,10 +125,11 @@ def _evaluate(X, evaluated, learner, epoch, seconds):
         gap=_mean(gaps),
         mean_nonzeros=Z.nnz / Z.shape[0],
         n_unused_atoms=int((np.bincount(Z.indices, minlength=Z.shape[1]) == 0).sum()),
+        n_visits=epoch * len(X),
     )
 
 
-def _by_observed_features(X, D, lam):
+def by_observed_features(X, D, lam):
     """(rows, their observed features, the atoms there, that part of lam): all at once if none is missing."""
     observed = ~np.isnan(X)
     if observed.all():

@@ -110,6 +110,8 @@ class Learner:
 
     Options: type
     kept_numbers: tuple[str, ...] = ()  # attributes
+    takes_missing_values = False
+    learns_by_shares = False  # whether `flyannot.sparse.rounds` can divide its work
     _rng: np.random.Generator  # of the epoch
 
     def __init__(self, n_samples, n_atoms, dtype, *, lam, options):
@@ -122,6 +124,10 @@ class Learner:
 
     def end_epoch(self):
         """Nothing, where every step leaves the dictionary complete."""
+
+    def end_part(self):
+        """What is done after a part of the samples, where more of them come later that nobody counted."""
+        self.end_epoch()
 
     def codes(self):
         """The code of every sample at its last visit, CSR (n_samples, n_atoms)."""

@@ -28,7 +28,15 @@ from flyannot.steps.predictions import (
     write_predictions,
 )
 from flyannot.steps.predictions_table import check_table, write_predictions_table
-from flyannot.steps.shards import cut_into_shards, join_parts, make_parts, part_path, parts_of_share, share_of
+from flyannot.steps.shards import (
+    ShardOfImages,
+    cut_into_shards,
+    join_parts,
+    make_parts,
+    part_path,
+    parts_of_share,
+    share_of,
+)
 from flyannot.steps.tasks import Outcome, carry_out, file_task
 from flyannot.store.header import Header
 from flyannot.store.reading import open_stored
@@ -37,24 +45,13 @@ from flyannot.store.writing import create_stored
 log = logging.getLogger("flyannot")
 
 
-@dataclass(frozen=True)
-class _Shard:
-    images: list
+@dataclass(frozen=True, kw_only=True)
+class _Shard(ShardOfImages):
     model: Path
-    header: Header
-    part: Path
-
-    @property
-    def n_items(self):
-        return len(self.images)
-
-    @property
-    def name(self):
-        return f"the images {self.images[0].name} to {self.images[-1].name}"
 
     @property
     def reads(self):
-        return [self.model, *(image.path for image in self.images if image.path.is_file())]
+        return [self.model, *super().reads]
 
 
 def annotate(model, images, out, options, execution, *, shard=None):
@@ -138,7 +135,8 @@ def _header(model_options, model_digest, model_seed, options, digest, share=()):
 
 def _shard(model, images, header, out):
     """Every group is whole in its shard; its images lie side by side."""
-    return _Shard(images, model, header, part_path(out, digest_of_json([header.options, header.inputs])))
+    key = digest_of_json([header.options, header.inputs])
+    return _Shard(images=images, model=model, header=header, part=part_path(out, key))
 
 
 def _make_part(shard):

@@ -3,7 +3,6 @@
 from dataclasses import dataclass, replace
 from functools import cache
 from itertools import groupby
-from pathlib import Path
 
 from flyannot.descriptors.extract import describe, read_embryo
 from flyannot.descriptors.options import ExtractOptions
@@ -12,7 +11,15 @@ from flyannot.runtime.digest import DigestOfList, digest_of_file, digest_of_json
 from flyannot.runtime.news import item_done
 from flyannot.stage_ranges import STAGE_RANGES
 from flyannot.steps.image_difference import difference_of_images
-from flyannot.steps.shards import cut_into_shards, join_parts, make_parts, part_path, parts_of_share, share_of
+from flyannot.steps.shards import (
+    ShardOfImages,
+    cut_into_shards,
+    join_parts,
+    make_parts,
+    part_path,
+    parts_of_share,
+    share_of,
+)
 from flyannot.steps.tasks import Outcome, carry_out, file_task
 from flyannot.store.descriptors import write_descriptors
 from flyannot.store.header import Header
@@ -23,24 +30,9 @@ from flyannot.store.writing import create_stored
 _N_NAMED = 5  # images with a quality warning that a summary names; the file has them all
 
 
-@dataclass(frozen=True)
-class _Shard:
-    images: list
+@dataclass(frozen=True, kw_only=True)
+class _Shard(ShardOfImages):
     options: ExtractOptions
-    header: Header
-    part: Path
-
-    @property
-    def n_items(self):
-        return len(self.images)
-
-    @property
-    def name(self):
-        return f"the images {self.images[0].name} to {self.images[-1].name}"
-
-    @property
-    def reads(self):
-        return [image.path for image in self.images if image.path.is_file()]
 
 
 def extract(images, out, options, execution, *, shard=None):
@@ -131,7 +123,7 @@ def _header(digest, options, share=()):
 def _shard(out, images, digest, options):
     header = _header(digest, options)
     key = digest_of_json([header.options, header.inputs])
-    return _Shard(images, options, header, part_path(out, key))
+    return _Shard(images=images, options=options, header=header, part=part_path(out, key))
 
 
 def _make_part(shard):

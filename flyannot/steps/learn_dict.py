@@ -5,40 +5,28 @@ from dataclasses import replace
 
 import numpy as np
 
-from flyannot.descriptors.sift import normalise_descriptors
 from flyannot.errors import DataError
 from flyannot.runtime.atomic_file import sweep_leftover_files
 from flyannot.runtime.blas_threads import one_blas_thread
 from flyannot.runtime.digest import digest_of_json
-from flyannot.sparse.fit import EpochRecord, default_lam, learn_dictionary, random_patches
+from flyannot.runtime.memory import require_bytes
+from flyannot.sparse.fit import default_lam, gains_too_little, learn_dictionary, random_patches
 from flyannot.sparse.learners import LEARNERS
 from flyannot.stage_ranges import rng_for
 from flyannot.steps.count import Count
 from flyannot.steps.inputs import chosen_stage_ranges, digests_of, open_all
+from flyannot.steps.learn_shares import learn_shares
+from flyannot.steps.learning_checkpoint import Checkpoint, log_record, remark_on_counts
 from flyannot.steps.shards import drop_parts, part_path
+from flyannot.steps.stored_units import NormalisedPatches
 from flyannot.steps.tasks import Outcome, carry_out, file_task
 from flyannot.store.descriptors import n_patches, read_patches
-from flyannot.store.dictionary import read_checkpoint, write_checkpoint, write_dictionary, write_trace
+from flyannot.store.dictionary import write_dictionary, write_trace
 from flyannot.store.header import Header
-from flyannot.store.reading import open_stored
-from flyannot.store.writing import create_stored, difference_of_headers
+from flyannot.store.writing import create_stored
 
 log = logging.getLogger("flyannot")
-PATCHES_PER_ATOM = 10  # at least, or the dictionary is remarked on
-VERBOSE = logging.DEBUG + 5  # what -v shows
-
-
-class NormalisedPatches:
-    """Stored descriptors as an array of rows that are centred and scaled to norm 1 as they are read."""
-
-    def __init__(self, stored):
-        self._stored = stored
-
-    def __len__(self):
-        return len(self._stored)
-
-    def __getitem__(self, rows):
-        return normalise_descriptors(self._stored[rows])
+_BYTES_OF_PATCH = 330  # its descriptor, and its codes of this epoch and the last
 
 
 def learn_dict(paths, out, options, execution, *, seed=0, stage_ranges=None):
@@ -79,9 +67,7 @@ def learn_task(paths, out, options, *, seed=0, stage_ranges=None):
 
     def make(execution):
         with open_all(paths, "descriptors", digests=digests) as files, one_blas_thread():
-            learned = [
-                _learn(files, together, out, header, options, execution.progress) for together in shares
-            ]
+            learned = [_learn(files, together, out, header, options, execution) for together in shares]
         runs = {s: run for together, run in zip(shares, learned) for s in together}
         # The trace first: it is there whenever the dictionary is, even if the run is killed between.
         trace = out.with_suffix(".trace.csv")
@@ -119,41 +105,43 @@ def _check_counts(files, shares, options):
             )
 
 
-def _remark_on_counts(name, n_patches, n_atoms):
-    """An atom that few patches share is a copy of one of them, not a pattern."""
-    if n_patches < PATCHES_PER_ATOM * n_atoms:
-        log.warning(
-            "warning: %s: %.1f patches an atom; with fewer than about %d, atoms repeat single patches: "
-            "use --n-atoms %d, or more images",
-            name, n_patches / n_atoms, PATCHES_PER_ATOM, max(1, n_patches // PATCHES_PER_ATOM),
-        )  # fmt: skip
-
-
-def _learn(files, stage_ranges, out, header, options, progress):
-    """Atoms, records and number of patches; from the last finished epoch, if there is one."""
+def _learn(files, stage_ranges, out, header, options, execution):
+    """Atoms, records and number of patches; from the last checkpoint, if there is one."""
     name, place = _name(stage_ranges), stage_ranges[0]
+    path = part_path(out, digest_of_json([place, header.options, header.inputs, header.seed]))
+    checkpoint = Checkpoint(path, replace(header, kind="checkpoint"), place)
     rng = rng_for(header.seed, name)
+    if options.shares:
+        return learn_shares(files, stage_ranges, name, checkpoint, options, execution, rng)
+    _require_memory(sum(_counts(files, stage_ranges)), options.max_patches)
     X = NormalisedPatches(_chosen_patches(files, stage_ranges, options.max_patches, rng))
-    _remark_on_counts(name, len(X), options.n_atoms)
+    remark_on_counts(name, len(X), options.n_atoms)
     learner = LEARNERS[options.learner](
         random_patches(X, options.n_atoms, rng), len(X), lam=options.lam, **vars(options.settings())
     )
-    checkpoint = part_path(out, digest_of_json([place, header.options, header.inputs, header.seed]))
-    part_header = replace(header, kind="checkpoint")
-    records = _restore(learner, checkpoint, part_header, stage_ranges)
+    state, records = checkpoint.read(name)
+    if state:
+        learner.restore(state)
     seconds = records[-1].seconds if records else 0.0
-    count = Count(progress, (options.n_epochs - len(records)) * len(X), "patch")
+    count = Count(execution.progress, (options.n_epochs - len(records)) * len(X), "patch")
     epochs = learn_dictionary(
         X, learner, n_epochs=options.n_epochs, rng=rng, first_epoch=len(records), seconds=seconds,
         on_samples=count.add,
     )  # fmt: skip
-    for record in epochs:
+    while not gains_too_little(records, options.tol) and (record := next(epochs, None)):
         records.append(record)
-        log.info("%5s  epoch %d/%d  %.1f s", name, record.epoch, options.n_epochs, record.seconds)
-        log.log(VERBOSE, "%s", _epoch_in_full(record))
-        with create_stored(checkpoint, part_header) as file:
-            write_checkpoint(file, place, learner.state(), records)
+        log_record(name, record, options.n_epochs)
+        checkpoint.write(learner.state(), records)
+    count.finish()
     return np.asarray(learner.D), records, len(X)
+
+
+def _require_memory(count, max_patches):
+    count = min(count, max_patches or count)
+    require_bytes(
+        _BYTES_OF_PATCH * count, f"learning from {count:,} patches in memory",
+        fix="add --shares 16, which reads them as they are visited, or --max-patches",
+    )  # fmt: skip
 
 
 def _counts(files, stage_ranges):
@@ -170,24 +158,6 @@ def _chosen_patches(files, stage_ranges, max_patches, rng):
     starts = [0, *ends[:-1]]
     picked = [read_patches(files, s, mine - start) for s, mine, start in zip(stage_ranges, parts, starts)]
     return picked[0] if len(picked) == 1 else np.concatenate(picked)
-
-
-def _restore(learner, checkpoint, header, stage_ranges):
-    if difference_of_headers(checkpoint, header):
-        return []
-    with open_stored(checkpoint, "checkpoint") as stored:
-        state, records = read_checkpoint(stored, stage_ranges[0])
-    learner.restore(state)
-    log.info("%5s  continues after epoch %d", _name(stage_ranges), len(records))
-    return [EpochRecord(**one) for one in records]
-
-
-def _epoch_in_full(record):
-    return (
-        f"       objective {record.objective:.5f} (gap {record.gap:.1e}; "
-        f"with stored codes {record.objective_stored:.5f})  "
-        f"{record.mean_nonzeros:.1f} non-zeros  {record.n_unused_atoms} atoms unused"
-    )
 
 
 def _summary(name, D, records, count):

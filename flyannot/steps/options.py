@@ -3,6 +3,7 @@
 from dataclasses import dataclass
 from typing import ClassVar
 
+from flyannot.errors import InputError
 from flyannot.features.grid import Grid
 from flyannot.options import Choice, Count, FilePath, Flag, Options, Real, Several, Text, option
 from flyannot.sparse.learners import LEARNERS
@@ -66,6 +67,22 @@ class LearnOptions(Options):
     lam: float | None = option(
         None, Real(above=0), "Weight of the L1 norm.", stands_for="1.2 / sqrt(128), about 0.106"
     )
+    shares: int | None = option(
+        None,
+        Count(most=4096),
+        "Read the patches from their files as they are visited, in so many shares that workers visit at the "
+        "same time: for more patches than fit in memory, or more workers than one. 16 suits most; scc only, "
+        "best with --learner-option variant=quick.",
+        stands_for="all in memory, one worker",
+    )
+    tol: float | None = option(
+        None,
+        Real(least=0, below=1),
+        "End when the objective is lower by less than this part of it after an epoch, or with --shares after "
+        "twice as many patches; 0.002 leaves little to gain.",
+        stands_for="never before --n-epochs",
+        more=True,
+    )
     learner: str = option(
         "scc",
         Choice(LEARNERS),
@@ -82,6 +99,12 @@ class LearnOptions(Options):
     def __post_init__(self):
         super().__post_init__()
         object.__setattr__(self, "learner_option", dict(self.learner_option))
+        if self.shares and not LEARNERS[self.learner].learns_by_shares:
+            able = ", ".join(name for name in LEARNERS if LEARNERS[name].learns_by_shares)
+            raise InputError(
+                f"the learner {self.learner} cannot learn by shares",
+                fix=f"leave out --shares, or use --learner {able}",
+            )
 
     def settings(self, where=""):
         """The learner's own options: an object of its options class.  Messages begin with `where`.

@@ -16,7 +16,7 @@ from flyannot.steps.extract import digests_of_images, image_columns, in_order, l
 from flyannot.steps.file_options import extract_options
 from flyannot.steps.image_difference import difference_of_images
 from flyannot.steps.pool import atoms_of_dictionary, options_of_features, summary_of_pool
-from flyannot.steps.shards import cut_into_shards, join_parts, make_parts, part_path, share_of
+from flyannot.steps.shards import ShardOfImages, cut_into_shards, join_parts, make_parts, part_path, share_of
 from flyannot.steps.tasks import Outcome, carry_out, file_task
 from flyannot.store.features import write_features
 from flyannot.store.header import Header
@@ -24,18 +24,15 @@ from flyannot.store.reading import open_stored
 from flyannot.store.writing import create_stored
 
 
-@dataclass(frozen=True)
-class _Shard:
-    images: list
+@dataclass(frozen=True, kw_only=True)
+class _Shard(ShardOfImages):
     dictionary: Path
     extract: ExtractOptions
     options: PoolOptions
-    header: Header
-    part: Path
 
     @property
-    def n_items(self):
-        return len(self.images)
+    def reads(self):
+        return [self.dictionary, *super().reads]
 
 
 def pool_images(images, dictionary, out, options, execution, *, shard=None):
@@ -81,7 +78,12 @@ def pool_images_task(images, dictionary, out, options, *, shard=None):
         shards = []
         for some, known in zip(cut, of_shards):
             key = digest_of_json([header.options, header.inputs["dictionary"], known])
-            shards.append(_Shard(some, dictionary, extract, options, header, part_path(out, key)))
+            shards.append(
+                _Shard(
+                    images=some, header=header, part=part_path(out, key), dictionary=dictionary,
+                    extract=extract, options=options,
+                )
+            )  # fmt: skip
         make_parts(_make_part, shards, execution)
         failures = join_parts(out, lambda failed: replace(header, failures=failed), shards)
         return Outcome(out, True, _summary(out), failures)

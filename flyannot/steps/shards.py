@@ -5,14 +5,40 @@ of what it was made from: a later run takes up exactly the parts that still fit.
 """
 
 import shutil
+from dataclasses import dataclass
 from operator import attrgetter
+from pathlib import Path
 
 from flyannot.errors import DataError, FlyannotError, InputError
 from flyannot.store.concatenation import concatenate, part_of
+from flyannot.store.header import Header
 from flyannot.store.reading import open_stored, verify_stored
 from flyannot.store.writing import create_stored
 
 IMAGES_PER_PART = 64
+
+
+@dataclass(frozen=True, kw_only=True)
+class ShardOfImages:
+    """Some images, from which a worker makes a part: `header` is the part's, which lies at `part`."""
+
+    images: list
+    header: Header
+    part: Path
+
+    @property
+    def n_items(self):
+        return len(self.images)
+
+    @property
+    def name(self):
+        """What messages call it."""
+        return f"the images {self.images[0].name} to {self.images[-1].name}"
+
+    @property
+    def reads(self):
+        """The paths of what the part is made from."""
+        return [image.path for image in self.images if image.path.is_file()]
 
 
 def cut_into_shards(items):

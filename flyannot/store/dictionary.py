@@ -19,6 +19,7 @@ TRACE = {
     "gap": "f8",
     "mean_nonzeros": "f8",
     "n_unused_atoms": "i4",
+    "n_visits": "i8",
 }
 
 

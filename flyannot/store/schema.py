@@ -39,6 +39,7 @@ SCHEMAS: dict[str, dict[str, tuple[str, tuple]]] = {
         "trace/gap": ("f", ("n_epochs",)),
         "trace/mean_nonzeros": ("f", ("n_epochs",)),
         "trace/n_unused_atoms": ("i", ("n_epochs",)),
+        "trace/n_visits": ("i", ("n_epochs",)),
     },
     "checkpoint": {},  # a learner's own arrays, under state/
     "features": {
@@ -74,8 +75,8 @@ SCHEMAS: dict[str, dict[str, tuple[str, tuple]]] = {
     },
 }
 
-# What may be nan, which is untested; every other number of a file is finite.
-MAY_BE_NAN = {"auc", "auc_low", "auc_high"}
+# What may be nan, which is untested, or a code that was not kept; every other number of a file is finite.
+MAY_BE_NAN = {"auc", "auc_low", "auc_high", "objective_stored"}
 
 # The datasets that are too large to be read whenever a file is opened: they are digested image by image.
 BULK = {

@@ -4,6 +4,7 @@ import pickle
 import subprocess
 import sys
 
+import h5py
 import numpy as np
 import pytest
 import scipy.sparse as sp
@@ -30,6 +31,7 @@ from flyannot.store.features import read_features
 from flyannot.store.reading import open_stored
 from tests.conftest import ROOT
 from tests.page_blocks import run_python
+from tests.planted_samples import planted
 from tests.small_embryos import LEARN, POOL
 
 ESTIMATORS = [DenseSIFT(), DictionaryLearning(), SparseCoder(), SpatialMaxPooling()]
@@ -171,6 +173,101 @@ def test_learning_lowers_the_objective(learner, X, rng):
     again = pickle.loads(pickle.dumps(model))
     assert np.array_equal(again.transform(X), model.transform(X))
     assert np.array_equal(clone(model).fit(X).components_, model.components_)
+
+
+@pytest.fixture
+def many(rng):
+    """Samples in float32 of which 4,000 are more than a few blocks."""
+    return planted(4000, 24, 16, 3, rng)[0].astype(np.float32)
+
+
+def by_shares(**more):
+    options = {"learner_params": {"variant": "quick"}, "alpha": 0.1, "max_iter": 2, "random_state": 0}
+    return DictionaryLearning(20, **options | more)
+
+
+def test_any_matrix_that_gives_rows_is_learned_from_without_holding_it(many, tmp_path):
+    """An array, a memory map, a dataset of a file and an array of dask: the same atoms, and no codes."""
+    np.save(tmp_path / "x.npy", many)
+    expected = by_shares(n_shares=16).fit(many)
+    assert not [name for name in expected._state if name.startswith("code_")]
+    assert by_shares(n_shares=3).fit(many).score(many) == pytest.approx(expected.score(many), rel=0.06)
+    assert by_shares().fit(many).score(many) == pytest.approx(expected.score(many), rel=0.06)
+    with h5py.File(tmp_path / "x.h5", "w") as file:
+        file["x"] = many
+        same = [np.load(tmp_path / "x.npy", mmap_mode="r"), file["x"]]
+        for X, n_shares in zip(same, (16, None)):
+            model = by_shares(n_shares=n_shares).fit(X)
+            assert np.array_equal(model.components_, expected.components_)
+            assert model.n_features_in_ == 16 and model.transform(many[:3]).shape == (3, 20)
+    array = pytest.importorskip("dask.array").from_array(many, chunks=(1024, 8))
+    assert np.array_equal(by_shares().fit(array).components_, expected.components_)
+
+
+def test_a_matrix_in_blocks_is_checked_as_it_is_read(many, tmp_path):
+    many[3000, 2] = np.nan
+    with h5py.File(tmp_path / "x.h5", "w") as file:
+        file["x"] = many
+        with pytest.raises(ValueError, match="NaN"):
+            by_shares().fit(file["x"])
+    with pytest.raises(ValueError, match="cannot learn by shares"):
+        by_shares(learner="ol", learner_params=None, n_shares=4).fit(many[:100])
+
+
+def test_threads_visit_shares_and_change_no_bit(many):
+    one, three = (by_shares(n_shares=8, n_jobs=n).fit(many) for n in (1, 3))
+    assert np.array_equal(one.components_, three.components_)
+
+
+def test_an_iterator_of_arrays_is_what_partial_fit_makes_of_each(many):
+    model = by_shares()
+    for part in np.split(many, 5):
+        model.partial_fit(part)
+    streamed = by_shares().fit(iter(np.split(many, 5)))
+    assert np.array_equal(streamed.components_, model.components_) and streamed.n_iter_ == 5
+    assert np.array_equal(streamed.fit(iter(np.split(many, 5))).components_, model.components_)
+    with pytest.raises(ValueError, match="yields nothing"):
+        by_shares().fit(iter(()))
+
+
+@pytest.mark.parametrize("variant", ["quick", "released", "paper"])
+def test_scc_learns_from_parts_as_from_the_whole_in_its_first_epoch(variant, rng):
+    many = planted(20_000, 24, 16, 3, rng)[0].astype(np.float32)
+    start = {"learner_params": {"variant": variant}, "dict_init": random_patches(many, 20, rng)}
+    whole = by_shares(max_iter=1, **start).fit(many)
+    parts = by_shares(**start).fit(iter(np.split(many, 10)))
+    within = 1.015 if variant == "quick" else 1.05
+    assert parts.score(many) > within * whole.score(many), "scores are negative"
+    start["learner_params"]["forgetting"] = 1.0  # what h is before anything of it is forgotten
+    h = by_shares(max_iter=1, **start).fit(many)._state["h"]
+    assert parts._state["h"].sum() == pytest.approx(h.sum(), rel=0.1)
+
+
+@pytest.mark.parametrize("n_shares", [None, 4])
+def test_a_callback_sees_the_trace_and_learning_ends_where_it_gains_nothing(n_shares, many):
+    seen = []
+    long = by_shares(n_shares=n_shares, max_iter=30, callback=seen.append).fit(many)
+    assert seen == long.trace_ and seen[-1].epoch == long.n_iter_ == 30
+    short = by_shares(n_shares=n_shares, max_iter=30, objective_tol=0.004).fit(many)
+    assert short.n_iter_ < 10 and short.trace_[-1].objective < 1.03 * long.trace_[-1].objective
+
+
+def test_missing_values_go_through_modl(many):
+    """A tenth of the numbers is missing; what is known is explained nearly as well as without the gaps."""
+    X, rng = many[:1500].astype(float), np.random.default_rng(3)
+    gaps = np.where(rng.random(X.shape) < 0.1, np.nan, X)
+    gaps[7] = np.nan  # nothing is known of it
+    models = [by_shares(learner="modl", learner_params=None, max_iter=4).fit(one) for one in (X, gaps)]
+    Z = models[1].transform(gaps)
+    assert np.isfinite(Z).all() and not Z[7].any()
+    assert models[1].score(X) > 1.1 * models[0].score(X), "scores are negative"
+    known = ~np.isnan(gaps)
+    error = (models[1].inverse_transform(Z) - X)[~known]
+    assert np.square(error).mean() < 0.6 * np.square(X[~known]).mean(), "what is missing is filled in"
+    assert np.isfinite(models[1].score(gaps))
+    for model in (by_shares(), SparseCoder(models[1].components_)):
+        with pytest.raises(ValueError, match="NaN"):
+            model.fit(gaps).transform(gaps)
 
 
 @pytest.mark.parametrize(("learner", "params"), [("scc", {"variant": "paper"}), ("ol", None)])

@@ -92,7 +92,7 @@ def predicted(rng):
 
 
 def records(n=2):
-    return [EpochRecord(i + 1, 0.5 * i, 0.3, 0.2 / (i + 1), 1e-9, 6.5, i) for i in range(n)]
+    return [EpochRecord(i + 1, 0.5 * i, 0.3, 0.2 / (i + 1), 1e-9, 6.5, i, 100 * i) for i in range(n)]
 
 
 def fill(file, kind, rng, stage_range="4-6"):

@@ -90,6 +90,7 @@ class MODL(OL):
     """
 
     Options = MODLOptions
+    takes_missing_values = True
 
     def __init__(self, D, n_samples, *, lam, **options):
         chosen, D = self.Options(**options), np.asarray(D)

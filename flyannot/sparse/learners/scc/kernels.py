@@ -62,6 +62,7 @@ class Rules(NamedTuple):
     recency: float  # visit t counts t^recency times in h
     n_descents: int  # full sweeps at 2^k lam, ..., 2 lam that come first where a code is zero
     n_before: int  # visits before this epoch
+    stands_for: float  # visits that one counts for: those of other shares of the samples, made meanwhile
 
 
 class Scratch(NamedTuple):
@@ -109,7 +110,8 @@ def visit_samples(X, rows, orders, first_visit, atoms, past, now, n_used, rules,
         if n_used + len(scratch.z) > len(now.atom):
             return i
         n_support = solve_code(X, i, past, rows[i], orders, first_visit + i, atoms, rules, scratch)
-        _step_atoms(atoms, n_support, rules, rules.n_before + first_visit + i + 1, scratch)
+        visit = rules.n_before + rules.stands_for * (first_visit + i + 1)
+        _step_atoms(atoms, n_support, rules, visit, scratch)
         store_code(now, rows[i], n_used, n_support, scratch)
         n_used += n_support
     return len(rows)
@@ -244,11 +246,13 @@ def _solve_one(D, norm2, z, j, r, lam):
 def _step_atoms(atoms, n_support, rules, visit, scratch):
     """d_j += w z_j / h_j r for the atoms of the support, all with the same residual, then project.
 
-    h_j += w z_j^2 comes first, so that nothing divides by zero; w is the weight of visit number `visit`.
+    h_j += w z_j^2 comes first, so that nothing divides by zero; w is the weight of visit number `visit`, and
+    of those that it stands for.
     """
     D, norm2, h_past, h_now, D8, rounding = atoms
     z, support, eta, r = scratch.z, scratch.support, scratch.eta, scratch.r
-    total, one, weight = 0.0, r.dtype.type(1), np.float64(visit) ** rules.recency
+    total, one = 0.0, r.dtype.type(1)
+    weight = rules.stands_for * np.float64(visit) ** rules.recency
     for s in range(n_support):
         j = np.int64(support[s])
         weighted = weight * z[j]

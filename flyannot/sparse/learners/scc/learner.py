@@ -21,7 +21,7 @@ from flyannot.sparse.learners.scc.kernels import (
 from flyannot.sparse.learners.scc.options import VARIANTS, SCCOptions
 from flyannot.sparse.simd.aligned import padded_zeros, whole_chunks
 from flyannot.sparse.simd.atom_rows import GROUP
-from flyannot.sparse.stored_codes import Learner, real_type
+from flyannot.sparse.stored_codes import CodeStore, Learner, real_type
 
 
 class SCC(Learner):
@@ -29,6 +29,7 @@ class SCC(Learner):
 
     Options = SCCOptions
     block_size = 4096
+    learns_by_shares = True
     kept_numbers = ("n_before",)
 
     def __init__(self, D, n_samples, *, lam, **options):
@@ -76,15 +77,49 @@ class SCC(Learner):
     def end_epoch(self):
         """Let h remember as many epochs as the variant says, and forget."""
         past, now = self._atoms.h_past, self._atoms.h_now
-        if not self._variant.keeps_all:
-            past[:] = 0.0
-        past += now
-        past *= self._variant.forgetting if self.options.forgetting is None else self.options.forgetting
+        past[:] = carried_over(past, now, self.options)
         self.n_before += self._n_visits
+
+    def end_part(self):
+        """h remembers all: the epoch goes on with other samples."""
+        self._atoms.h_past[:] += self._atoms.h_now
+        self.n_before += self._n_visits
+
+    def visit_share(self, X, rng, start, stands_for):
+        """Go on from the `SharedAtoms` `start` with samples of a share, in random order, and keep no code.
+
+        Parameters
+        ----------
+        X : array-like of rows (n_samples, n_features), which takes an integer array as index
+        rng : Generator
+        stands_for : float, how many visits one of these counts for
+
+        Returns
+        -------
+        D, norm2, h : the atoms, their squared norms, and what the visits added to h
+        """
+        atoms = self._atoms
+        atoms.norm2[:], atoms.h_past[:] = start.norm2, start.h_past + start.h_now
+        self.n_before = start.n_visits
+        order = rng.permutation(len(X))
+        self.begin_epoch(rng)
+        self._rules = self._rules._replace(stands_for=float(stands_for))
+        for first in range(0, len(order), self.block_size):
+            rows = order[first : first + self.block_size]
+            self._codes = CodeStore(len(rows), len(self.D), self.D.dtype)
+            self.step(X[rows], np.arange(len(rows)))
+        return self.D.copy(), atoms.norm2, atoms.h_now
 
     def kept_arrays(self):
         """The dictionary, its squared norms, and h."""
         return {"D": self.D, "norm2": self._atoms.norm2, "h": self._atoms.h_past}
+
+
+def carried_over(h_past, h_now, options):
+    """What h is when an epoch has ended: as many epochs as the variant says, and forgetting."""
+    variant = VARIANTS[options.variant]
+    h = h_past + h_now if variant.keeps_all else h_now
+    return h * (variant.forgetting if options.forgetting is None else options.forgetting)
 
 
 def _rules(variant, options, lam):
@@ -97,6 +132,7 @@ def _rules(variant, options, lam):
         variant.recency,
         variant.n_descents,
         n_before=0,
+        stands_for=1.0,
     )
 
 

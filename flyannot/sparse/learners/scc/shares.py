@@ -1,0 +1,97 @@
+"""SCC on shares of the samples at the same time, and how their atoms become one dictionary again.
+
+A sequential run keeps, for every atom, h = h0 + sum w z^2 and d = d0 + sum w z r / h: d is the mean, weighted
+by h, of where it was and where each visit wants it.  A round of S shares starts from one (d0, h0), and every
+share learns as though its samples were those of all: each visit counts as V / v, where the share makes v of
+the V visits of the round.  So h_s grows in every share as it would in a sequential run, steps are as long as
+they are there, and what a share reaches is one estimate of what that run would reach.  The estimates are
+averaged, each by its h and its number of visits:
+
+    d = sum v_s h_s d_s / sum v_s h_s,    h = sum v_s h_s / V = h0 + what all visits add.
+
+Adding changes in the place of averaging, h d = h0 d0 + sum (h_s d_s - h0 d0), overshoots S-fold where all
+shares move the same atoms the same way; averaging changes of visits that count once falls S-fold short.  A
+mean of the shares' atoms lies between them, so it cannot run away, however many shares there are and however
+long the round is; with one share it is the share's own.  What it costs is noise, as a visit of S-fold weight
+has it: `flyannot.sparse.rounds` sees to it that enough was seen before so many shares are active.
+"""
+
+from typing import NamedTuple
+
+import numpy as np
+
+from flyannot.sparse.learners.scc.learner import SCC, carried_over
+from flyannot.sparse.learners.scc.options import VARIANTS
+
+
+class SharedAtoms(NamedTuple):
+    """The dictionary between two rounds, and what its steps need."""
+
+    D: np.ndarray  # (n_atoms, n_features)
+    norm2: np.ndarray  # (n_atoms,) squared norms
+    h_past: np.ndarray  # (n_atoms,) float64, squared codes of earlier epochs
+    h_now: np.ndarray  # (n_atoms,) float64, those of this epoch
+    n_visits: int  # so far
+
+
+def first_atoms(D):
+    """The `SharedAtoms` of initial atoms (n_atoms, n_features)."""
+    return SharedAtoms(D, (D**2).sum(axis=1), np.zeros(len(D)), np.zeros(len(D)), 0)
+
+
+def visit_share(start, X, *, lam, options, stands_for, rng):
+    """What a share makes of the atoms `start`: (D, norm2, what its visits added to h).
+
+    Parameters
+    ----------
+    start : SharedAtoms
+    X : array-like of rows (n_samples, n_features), visited in random order
+    lam : weight of the L1 norm
+    options : SCCOptions
+    stands_for : float, V / v above
+    rng : Generator
+    """
+    learner = SCC(start.D, 0, lam=lam, **vars(options))
+    return learner.visit_share(X, rng, start, stands_for)
+
+
+def merged(start, found, n_visits, options):
+    """The atoms after a round.
+
+    Parameters
+    ----------
+    start : SharedAtoms before it
+    found : list of what `visit_share` returned, in the order of the shares
+    n_visits : list of the visits of each
+    options : SCCOptions
+    """
+    now = start._replace(n_visits=start.n_visits + sum(n_visits))
+    if len(found) == 1:
+        D, norm2, gained = found[0]
+        return now._replace(D=D, norm2=norm2, h_now=start.h_now + gained)
+    before = start.h_past + start.h_now
+    total, weights, gain = np.zeros(start.D.shape), np.zeros(len(before)), np.zeros(len(before))
+    for (D, _, gained), n in zip(found, n_visits):
+        weight = n * (before + gained)
+        total += weight[:, None] * D
+        weights += weight
+        gain += n / sum(n_visits) * gained
+    mean = total / np.where(weights > 0, weights, 1)[:, None]
+    if VARIANTS[options.variant].rescale_above == 0:
+        mean /= np.maximum(np.linalg.norm(mean, axis=1, keepdims=True), 1e-300)
+    used = (weights > 0) & (start.norm2 > 0)
+    D = np.where(used[:, None], mean, start.D).astype(start.D.dtype)
+    return now._replace(D=D, norm2=_squared_norms(D, options), h_now=start.h_now + gain)
+
+
+def end_epoch(atoms, options):
+    """The atoms when the next epoch begins."""
+    h = carried_over(atoms.h_past, atoms.h_now, options)
+    return atoms._replace(h_past=h, h_now=np.zeros_like(h))
+
+
+def _squared_norms(D, options):
+    """Exactly 1 for an atom that is on the sphere but for rounding, as `flyannot...kernels` keeps it."""
+    norm2 = (D**2).sum(axis=1)
+    is_one = (VARIANTS[options.variant].rescale_above == 0) & (abs(norm2 - 1) < 1e-5)
+    return np.where(is_one, 1, norm2).astype(D.dtype)

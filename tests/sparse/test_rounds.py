@@ -1,0 +1,267 @@
+"""Learning by shares: laws of the schedule, of the merge, and of what comes out."""
+
+from dataclasses import dataclass, replace
+
+import numpy as np
+import pytest
+
+from flyannot.sparse.coders import CODERS
+from flyannot.sparse.fit import gains_too_little, random_patches
+from flyannot.sparse.learners.scc.learner import SCC
+from flyannot.sparse.learners.scc.options import VARIANTS, SCCOptions
+from flyannot.sparse.learners.scc.shares import end_epoch, first_atoms, merged, visit_share
+from flyannot.sparse.objective import objective
+from flyannot.sparse.rounds import Plan, begin, learn_by_shares, rounds_of_epoch, visit
+from tests.planted_samples import planted, unit_rows
+
+LAM = 0.1
+QUICK = SCCOptions(variant="quick")
+EVERY_VARIANT = pytest.mark.parametrize("variant", VARIANTS)
+
+
+@dataclass
+class Blocks:
+    """A list of arrays as the units of a source."""
+
+    blocks: list
+
+    @property
+    def sizes(self):
+        return np.array([len(block) for block in self.blocks])
+
+    def narrowed(self, units):
+        return Blocks([self.blocks[unit] for unit in units])
+
+    def read(self):
+        return self.blocks
+
+    def samples(self, rows):
+        return rows
+
+
+def plan_of(n_shares=4, n_epochs=1, variant="quick", **more):
+    return Plan(n_shares, n_epochs, LAM, SCCOptions(variant=variant), (7,), **more)
+
+
+def here(tasks):
+    return [visit(task) for task in tasks]
+
+
+def learned(source, n_atoms, plan, run=here):
+    first, held = begin(source, n_atoms, plan)
+    return list(learn_by_shares(source, held, first, plan, run))
+
+
+def value_of(X, D):
+    return objective(X, D, CODERS["cd"](X, D, LAM), LAM).mean()
+
+
+def sequential(X, n_atoms, n_epochs, rng, variant="quick"):
+    learner = SCC(random_patches(X, n_atoms, rng), len(X), lam=LAM, variant=variant)
+    for _ in range(n_epochs):
+        learner.begin_epoch(rng)
+        order = rng.permutation(len(X))
+        for start in range(0, len(X), 4096):
+            learner.step(X[order[start : start + 4096]], order[start : start + 4096])
+        learner.end_epoch()
+    return learner.D
+
+
+@pytest.fixture(scope="module")
+def X():
+    return planted(12_000, 20, 30, 3, np.random.default_rng(5))[0].astype(np.float32)
+
+
+def in_units(X, size):
+    return Blocks(np.split(X, range(size, len(X), size)))
+
+
+# --- the schedule ---
+
+
+@pytest.mark.parametrize("n_shares", [1, 3, 16, 300])
+@pytest.mark.parametrize("longest", [500, 2**18])
+def test_every_unit_is_visited_once_in_every_epoch_by_its_own_share(n_shares, longest, rng):
+    sizes = rng.integers(0, 400, 200)
+    plan = plan_of(n_shares, longest=longest)
+    for epoch in (0, 1):
+        rounds = rounds_of_epoch(sizes, epoch * sizes.sum(), 10, epoch, plan)
+        visited = np.concatenate([turn.units for turns in rounds for turn in turns])
+        assert len(visited) == len(set(visited)) and set(visited) >= set(np.flatnonzero(sizes))
+        for turns in rounds:
+            shares = [turn.share for turn in turns]
+            assert shares == sorted(set(shares)), "each at most once, and in their order"
+            for turn in turns:
+                assert (turn.units % n_shares == turn.share).all()
+                assert turn.n_samples == sizes[turn.units].sum()
+                assert turn.n_samples <= longest or len(turn.units) == 1, "so much is held in memory"
+
+
+def test_orders_differ_from_epoch_to_epoch_and_with_the_seed():
+    sizes = np.full(100, 50)
+    orders = [
+        [turn.units.tolist() for turns in rounds_of_epoch(sizes, 0, 10, epoch, plan) for turn in turns]
+        for epoch, plan in ((0, plan_of()), (1, plan_of()), (0, replace(plan_of(), key=(8,))))
+    ]
+    assert orders[0] != orders[1] != orders[2] != orders[0]
+
+
+def test_shares_become_active_as_samples_have_been_seen_for_them_and_rounds_grow():
+    rounds = rounds_of_epoch(np.full(100_000, 100), 0, 50, 0, plan_of(64))
+    seen, before = 0, 0
+    for turns in rounds[:-5]:  # the last are of what is left
+        assert len(turns) == max(1, min(64, seen // 500)) or len(turns) == 64
+        n = sum(turn.n_samples for turn in turns)
+        assert n <= max(500, 0.6 * seen) or max(turn.n_samples for turn in turns) == plan_of().longest
+        assert len(turns) >= before
+        seen, before = seen + n, len(turns)
+    assert before == 64 and len(rounds) < 60
+
+
+# --- the merge ---
+
+
+@EVERY_VARIANT
+def test_one_share_in_one_round_is_the_sequential_learner_bit_for_bit(variant, X):
+    options, rng = SCCOptions(variant=variant), np.random.default_rng(1)
+    D = random_patches(X, 40, rng)
+    atoms = first_atoms(D)
+    found = visit_share(atoms, X, lam=LAM, options=options, stands_for=1.0, rng=np.random.default_rng(2))
+    atoms = end_epoch(merged(atoms, [found], [len(X)], options), options)
+
+    learner, rng = SCC(D, len(X), lam=LAM, variant=variant), np.random.default_rng(2)
+    order = rng.permutation(len(X))
+    learner.begin_epoch(rng)
+    for start in range(0, len(X), learner.block_size):
+        rows = order[start : start + learner.block_size]
+        learner.step(X[rows], rows)
+    learner.end_epoch()
+    state = learner.state()
+    assert (state["D"] == atoms.D).all() and (atoms.norm2 == state["norm2"]).all()
+    assert (atoms.h_past == state["h"]).all() and atoms.n_visits == state["n_before"]
+
+
+@EVERY_VARIANT
+def test_merging_what_agrees_changes_nothing_and_sums_h(variant, rng):
+    options = SCCOptions(variant=variant)
+    D = unit_rows(rng.normal(size=(30, 12))).astype(np.float32)
+    start = first_atoms(D)
+    moved = unit_rows(rng.normal(size=(30, 12))).astype(np.float32)
+    gained = rng.random((3, 30))
+    atoms = merged(start, [(moved, (moved**2).sum(1), g) for g in gained], [10, 10, 30], options)
+    assert np.abs(atoms.D - moved).max() < 1e-6
+    assert np.allclose(atoms.h_now, gained[0] / 5 + gained[1] / 5 + gained[2] * 3 / 5)
+    assert atoms.n_visits == 50
+
+
+def test_an_atom_that_no_share_used_stays_and_one_that_a_single_share_used_is_its_own(rng):
+    D = unit_rows(rng.normal(size=(3, 12))).astype(np.float32)
+    other = unit_rows(rng.normal(size=(3, 12))).astype(np.float32)
+    gained = np.array([0.0, 1.0, 1.0]), np.array([0.0, 0.0, 1.0])
+    atoms = merged(first_atoms(D), [(other, None, gained[0]), (D, None, gained[1])], [5, 5], QUICK)
+    assert (atoms.D[0] == D[0]).all()
+    assert np.allclose(atoms.D[1], other[1], atol=1e-6)
+    assert np.allclose(atoms.D[2], unit_rows((D + other)[2:])[0], atol=1e-6)
+
+
+@EVERY_VARIANT
+def test_merged_atoms_stay_where_the_variant_puts_them(variant, X):
+    source, plan = in_units(X, 100), plan_of(8, variant=variant)
+    for progress in learned(source, 20, plan):
+        norms = np.linalg.norm(progress.atoms.D.astype(float), axis=1)
+        assert norms.max() <= 1 + 2e-6
+        assert variant == "paper" or norms.min() > 1 - 2e-6
+
+
+# --- what comes out ---
+
+
+@EVERY_VARIANT
+@pytest.mark.parametrize("n_shares", [1, 8, 32, 256])
+@pytest.mark.parametrize("longest", [50, 2**18])
+def test_any_number_of_shares_and_any_round_end_near_the_sequential_learner(variant, n_shares, longest, X):
+    plan = plan_of(n_shares, 2, variant, longest=longest)
+    D = learned(in_units(X, 20), 30, plan)[-1].atoms.D
+    expected = np.mean([value_of(X, sequential(X, 30, 2, np.random.default_rng(s), variant)) for s in (1, 2)])
+    assert value_of(X, D) < (1.006 if variant == "quick" else 1.05) * expected  # others vary by 4 %
+
+
+def test_shares_that_all_pull_the_same_way_do_not_overshoot(X):
+    """Every share has the same samples: adding up their changes would move atoms many times too far."""
+    same = X[:400]
+    atoms, options = first_atoms(random_patches(same, 15, np.random.default_rng(0))), QUICK
+    values = [value_of(same, atoms.D)]
+    for i in range(8):
+        found = [
+            visit_share(
+                atoms, same, lam=LAM, options=options, stands_for=64.0, rng=np.random.default_rng([i, s])
+            )
+            for s in range(64)
+        ]
+        atoms = merged(atoms, found, [len(same)] * 64, options)
+        values.append(value_of(same, atoms.D))
+    assert values[-1] < 0.8 * values[0] and max(values[1:]) < values[0]
+    assert values[-1] < 1.01 * min(values)
+
+
+def test_interruption_after_any_round_changes_no_bit(X):
+    source, plan = in_units(X, 40), plan_of(8, 2)
+    _, held = begin(source, 20, plan)
+    whole = learned(source, 20, plan)
+    for k in (0, 3, len(whole) // 2, len(whole) - 2):
+        on = list(learn_by_shares(source, held, whole[k], plan, here))
+        assert len(on) == len(whole) - 1 - k
+        for a, b in zip(on[-1].atoms, whole[-1].atoms):
+            assert np.array_equal(a, b)
+        assert [one.objective for one in on[-1].records] == [one.objective for one in whole[-1].records]
+
+
+def test_results_do_not_depend_on_the_order_in_which_shares_are_carried_out(X):
+    def backwards(tasks):
+        return here(tasks[::-1])[::-1]
+
+    source, plan = in_units(X, 40), plan_of(8)
+    one, other = (learned(source, 20, plan, run)[-1].atoms.D for run in (here, backwards))
+    assert (one == other).all()
+
+
+def test_held_out_samples_are_never_visited(X):
+    marked = np.concatenate([X, np.zeros((len(X), 1), np.float32)], axis=1)
+    marked[:, -1] = np.arange(len(X))
+    source, plan, seen = in_units(marked, 40), plan_of(4), []
+    _, held = begin(source, 20, plan)
+
+    def looked_at(tasks):
+        for task in tasks:
+            seen.extend(
+                np.concatenate(
+                    [np.delete(rows, out, axis=0) for rows, out in zip(task.source.read(), task.left_out)]
+                )[:, -1]
+            )
+        return here(tasks)
+
+    assert len(learned(source, 20, plan, looked_at)) > 1
+    assert len(held.X) == len(X) // 10
+    assert not set(held.X[:, -1]) & set(seen)
+    assert len(set(seen)) == len(seen) == len(X) - len(held.X)
+
+
+def test_the_trace_doubles_its_patches_and_ends_with_every_epoch(X):
+    records = learned(in_units(X, 20), 10, plan_of(4, 3))[-1].records
+    visits, n = [one.n_visits for one in records], len(X) - len(X) // 10
+    ends = [one for one in records if one.n_visits % n == 0]
+    assert [one.epoch for one in ends] == [1, 2, 3]
+    assert all(b >= 2 * a for a, b in zip(visits, visits[1:]) if b < n)
+    assert all(np.isnan(one.objective_stored) and one.gap < 1e-5 for one in records)
+
+
+def test_learning_ends_where_twice_the_patches_gain_less_than_tol(X):
+    source = in_units(X, 20)
+    whole = learned(source, 10, plan_of(4, 4))[-1].records
+    short = learned(source, 10, plan_of(4, 4, tol=0.02))[-1].records
+    assert short == whole[: len(short)] or [r.objective for r in short] == [
+        r.objective for r in whole[: len(short)]
+    ]
+    assert len(short) < len(whole)
+    assert gains_too_little(short, 0.02)
+    assert len(learned(source, 10, plan_of(4, 4, tol=0.0))[-1].records) >= len(short)

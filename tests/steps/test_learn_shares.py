@@ -1,0 +1,148 @@
+"""learn-dict --shares, as its user meets it."""
+
+import csv
+
+import numpy as np
+import pytest
+
+from flyannot.steps import learning_checkpoint
+from flyannot.steps.learn_dict import learn_dict
+from flyannot.steps.options import LearnOptions
+from flyannot.steps.stored_units import close_units, units_of
+from flyannot.steps.tasks import Execution
+from flyannot.store.descriptors import n_patches
+from flyannot.store.dictionary import read_dictionary
+from flyannot.store.reading import open_stored
+from tests.cli.test_cli import faulty
+from tests.small_embryos import STAGE_RANGES
+
+QUICK = {"variant": "quick"}
+OPTIONS = LearnOptions(n_atoms=12, n_epochs=3, shares=3, learner_option=QUICK)
+LINE = "learn-dict X -o D --n-atoms 12 --n-epochs 3 --shares 3 --learner-option variant=quick "
+
+
+@pytest.fixture(scope="module")
+def by_shares(chain, tmp_path_factory):
+    """The dictionary of OPTIONS."""
+    out = tmp_path_factory.mktemp("shares") / "d.h5"
+    learn_dict([chain.descriptors], out, OPTIONS, Execution())
+    return out
+
+
+def atoms_of(path):
+    with open_stored(path, "dictionary") as stored:
+        return {s: read_dictionary(stored, s) for s in stored.stage_ranges}
+
+
+def assert_same_atoms(one, other):
+    one, other = atoms_of(one), atoms_of(other)
+    assert one.keys() == other.keys()
+    for stage_range, D in one.items():
+        assert np.array_equal(D, other[stage_range])
+
+
+def test_two_workers_make_the_bytes_of_one(flyannot, chain, by_shares, tmp_path, monkeypatch):
+    monkeypatch.setattr("flyannot.steps.learn_shares._WORTH_SENDING", 0)
+    said = flyannot(LINE + "--jobs 2 --stage-range 4-6", X=chain.descriptors, D=tmp_path / "d.h5")
+    assert said.code == 0, said.err
+    learn_dict([chain.descriptors], tmp_path / "e.h5", OPTIONS, Execution(), stage_ranges=["4-6"])
+    assert (tmp_path / "d.h5").read_bytes() == (tmp_path / "e.h5").read_bytes()
+    assert np.array_equal(atoms_of(tmp_path / "e.h5")["4-6"], atoms_of(by_shares)["4-6"])
+
+
+def test_how_descriptors_are_cut_into_files_does_not_matter(flyannot, chain, by_shares, tmp_path):
+    names = []
+    for i in (1, 2, 3):
+        names.append(tmp_path / f"x{i}.h5")
+        line = f"extract E -o X --stride-px 16 --shard {i}/3 --jobs 1"
+        assert flyannot(line, E=chain.embryos, X=names[-1]).code == 0
+    learn_dict(names, tmp_path / "d.h5", OPTIONS, Execution())
+    assert_same_atoms(tmp_path / "d.h5", by_shares)
+
+
+@pytest.mark.parametrize("n_rounds", [1, 2, 4])
+def test_learning_that_was_stopped_after_a_round_ends_in_the_same_bytes(
+    n_rounds, chain, by_shares, tmp_path, monkeypatch
+):
+    written, write = [], learning_checkpoint.write_checkpoint
+
+    def stop_later(*arguments):
+        if len(written) == n_rounds:
+            raise KeyboardInterrupt
+        written.append(write(*arguments))
+
+    monkeypatch.setattr(learning_checkpoint, "write_checkpoint", stop_later)
+    with pytest.raises(KeyboardInterrupt):
+        learn_dict([chain.descriptors], tmp_path / "d.h5", OPTIONS, Execution())
+    monkeypatch.setattr(learning_checkpoint, "write_checkpoint", write)
+    learn_dict([chain.descriptors], tmp_path / "d.h5", OPTIONS, Execution())
+    assert (tmp_path / "d.h5").read_bytes() == by_shares.read_bytes()
+    assert [path.name for path in sorted(tmp_path.iterdir())] == ["d.h5", "d.trace.csv"]
+
+
+def test_the_objective_is_near_that_of_learning_in_memory(chain, by_shares, tmp_path):
+    options = LearnOptions(n_atoms=12, n_epochs=3, learner_option=QUICK)
+    learn_dict([chain.descriptors], tmp_path / "d.h5", options, Execution())
+    last = {}
+    for path in (by_shares, tmp_path / "d.h5"):
+        with open(path.with_suffix(".trace.csv"), newline="") as file:
+            for row in csv.DictReader(file):
+                last[path, row["stage_range"]] = float(row["objective"])
+    for stage_range in STAGE_RANGES:
+        assert last[by_shares, stage_range] < 1.05 * last[tmp_path / "d.h5", stage_range]
+
+
+def test_units_hold_every_image_once_in_order_wherever_files_end(flyannot, chain, tmp_path):
+    with open_stored(chain.descriptors) as whole:
+        units = units_of([whole], STAGE_RANGES)
+        expected = np.concatenate([whole.array(s, "descriptors") for s in STAGE_RANGES])
+        assert units.sizes.sum() == sum(n_patches(whole, s) for s in STAGE_RANGES)
+        assert np.array_equal(np.concatenate(units.read()), expected)
+        picked = units.narrowed(np.array([1, 0]))
+        assert [len(rows) for rows in picked.read()] == units.sizes[[1, 0]].tolist()
+        assert np.array_equal(picked.read()[1], units.read()[0])
+        some = units.at_most(int(units.sizes[:2].max()), np.random.default_rng(0))
+        assert 0 < some.sizes.sum() <= max(units.sizes)
+    close_units()
+
+
+def test_one_dictionary_of_all_stage_ranges_and_fewer_patches(flyannot, chain, tmp_path):
+    with open_stored(chain.descriptors) as stored:
+        total = sum(n_patches(stored, s) for s in STAGE_RANGES)
+    said = flyannot(LINE + f"--shared --max-patches {total - 1}", X=chain.descriptors, D=tmp_path / "d.h5")
+    assert said.code == 0, said.err
+    one, other = atoms_of(tmp_path / "d.h5").values()
+    assert np.array_equal(one, other)
+    with open_stored(tmp_path / "d.h5") as stored:
+        counts = [stored.group(s).attrs["n_patches"] for s in STAGE_RANGES]
+        assert counts[0] == counts[1] < total
+        assert stored.options["learn"]["shares"] == 3
+
+
+def test_a_learner_that_cannot_divide_its_work_says_so(flyannot, chain, tmp_path):
+    said = flyannot("learn-dict X -o D --shares 4 --learner ol", X=chain.descriptors, D=tmp_path / "d.h5")
+    error, fix = faulty(said, 2)
+    assert "ol cannot learn by shares" in error and "--learner scc" in fix
+
+
+def test_learning_ends_where_more_gains_less_than_tol(flyannot, chain, tmp_path):
+    traces = []
+    for name, more in (("a", ""), ("b", "--tol 0.05"), ("c", "--tol 0.05 --shares 3")):
+        line = f"learn-dict X -o D --n-atoms 12 --n-epochs 9 --stage-range 4-6 {more}"
+        assert flyannot(line, X=chain.descriptors, D=tmp_path / f"{name}.h5").code == 0
+        with open(tmp_path / f"{name}.trace.csv", newline="") as file:
+            traces.append([(int(row["epoch"]), float(row["objective"])) for row in csv.DictReader(file)])
+    assert traces[0][-1][0] == 9
+    for trace in traces[1:]:
+        assert trace[-1][0] < 9
+        assert trace[-2][1] - trace[-1][1] < 0.05 * trace[-2][1]
+    assert traces[1] == traces[0][: len(traces[1])]
+
+
+def test_more_patches_than_memory_holds_are_refused_with_the_option_that_reads_them(
+    flyannot, chain, tmp_path, monkeypatch
+):
+    monkeypatch.setattr("flyannot.runtime.memory.available_bytes", lambda: 100_000)
+    error, fix = faulty(flyannot("learn-dict X -o D", X=chain.descriptors, D=tmp_path / "d.h5"), 1)
+    assert "patches in memory needs about" in error and "--shares 16" in fix
+    assert flyannot(LINE, X=chain.descriptors, D=tmp_path / "d.h5").code == 0
