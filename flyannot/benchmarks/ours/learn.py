@@ -1,10 +1,11 @@
 """What learning costs: per patch and epoch beside others from the same initial atoms, and how it grows."""
 
 from flyannot.benchmarks.compare_methods import Method, compare_methods
-from flyannot.benchmarks.findings import Finding, Rows, Target, exponent
+from flyannot.benchmarks.findings import Finding, Target
 from flyannot.benchmarks.inputs.patches import LAM, patches_of
 from flyannot.benchmarks.items import Item
 from flyannot.benchmarks.references import scikit_learn
+from flyannot.benchmarks.rows import Rows, exponent
 from flyannot.benchmarks.scc.learning import learn_streamed, plain_loop, scc, spams_ol
 
 N_EPOCHS = 10  # of SCC and the plain loop, as in the paper; references have one, being slower

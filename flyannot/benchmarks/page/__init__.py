@@ -54,7 +54,7 @@ def _environment():
 def _section(item, record, why_failed, out):
     """What the templates show of an item."""
     section = {"name": item.name, "title": item.title, "cited": "A measurement of our own", "lines": []}
-    section |= {"tables": [], "figure": None, "source": ""}
+    section |= {"tables": [], "figure": None, "source": "", "size": ""}
     paper = None if item.paper == OURS else papers()[item.paper]
     if paper:
         cited = paper_values(item.paper, item.where)["cited"]
@@ -65,7 +65,8 @@ def _section(item, record, why_failed, out):
     finding, figure = record.finding, paths_of(out, item.name)["svg"]
     return section | {
         "status": finding.status,
-        "reason": finding.why,
+        "size": finding.size.in_words if finding.size else "",
+        "reason": finding.outcome,
         "lines": list(_lines(paper, record)),
         "tables": [_shown(table) for table in tables_of(finding)],
         "figure": figure if finding.panels and figure.is_file() else None,
@@ -77,9 +78,13 @@ def _lines(paper, record):
     finding = record.finding
     if paper:
         yield "paper", f"{paper['title']}, pages {paper['pages']}"
-    if finding.runnable:
+    if not finding.why_not:
         yield "data", f"{finding.source.text} ({finding.source.kind})"
         yield "variant", finding.variant
+    if finding.size:
+        yield "size", finding.size.in_words
+    if finding.explanation:
+        yield "our reading", finding.explanation
     yield from (("note", note) for note in finding.notes)
     yield "took", f"{record.seconds:.0f} s of processor time"
 
