@@ -132,6 +132,17 @@ def test_the_target_is_reached_at_the_first_epoch_at_or_below_it():
     assert target.first_at_most(trace, 0.05) is None
 
 
+def test_spams_is_taken_at_the_batch_size_that_is_soonest_at_the_target():
+    rows = [
+        {"batch_size": 64, "epochs": 3, "objective": 0.2, "seconds": 9.0},  # lowest after three epochs
+        {"batch_size": 512, "epochs": 3, "objective": 0.3, "seconds": 2.0},
+        {"batch_size": 512, "epochs": 5, "objective": 0.19, "seconds": 4.0},
+    ]
+    best = target.soonest_at_target(rows)
+    assert (best["batch_size"], best["seconds"], best["target"]) == (512, 4.0, 0.2)
+    assert target.soonest_at_target([]) is None
+
+
 def test_every_learner_has_a_row_of_its_own_beside_spams(setup, of_noise, no_workers, no_references):
     rows = ITEMS["learners"].finding(replace(setup, sizes={"n_atoms": 20})).rows
     assert set(LEARNERS) == {row["who"] for row in rows if row["who"] != "SPAMS OL"}
