@@ -1,13 +1,14 @@
 # Two commands for a newcomer: `make demo` and `make test`.  Both install what they need into .venv.
 PYTHON ?= python3
 VENV := .venv
+SCALE := quick
 RUN := $(VENV)/bin/python -m
 INSTALLED := $(VENV)/.installed
 HIDDEN := tests/runtime tests/store tests/steps tests/cli
 FOR_TESTS := $(VENV)/.installed-for-tests
 SNAKEMAKE := $(VENV)/snakemake/.installed
 
-.PHONY: demo test platforms lint mutants campaign pictures bench reproduce-tables clean
+.PHONY: demo test platforms lint mutants campaign pictures bench reproduce-tables record clean
 
 demo: $(INSTALLED)  ## the whole chain on synthetic embryos
 	@echo "The whole chain on synthetic embryos, step by step: about a minute."
@@ -49,6 +50,12 @@ bench: $(FOR_TESTS)  ## how fast all this is beside other programs; BENCH=--full
 reproduce-tables: $(FOR_TESTS)  ## the papers' tables and figures beside ours; REPRODUCE=--full for the papers' sizes
 	-$(RUN) pip install --quiet --disable-pip-version-check --editable '.[test,bench,reproduce]'
 	$(VENV)/bin/flyannot reproduce $(REPRODUCE) -o reproduced
+
+record: $(FOR_TESTS)  ## measure data/results and docs/papers.md anew; SCALE=full for the papers' sizes
+	$(VENV)/bin/flyannot reproduce --$(SCALE) -o reproduced/$(SCALE)
+	mkdir -p data/results/$(SCALE)
+	cp reproduced/$(SCALE)/items/*.json data/results/$(SCALE)/
+	$(RUN) flyannot.benchmarks.page.recorded data/results > docs/papers.md
 
 $(INSTALLED): pyproject.toml
 	@$(PYTHON) -c 'import sys; sys.exit("flyannot needs Python 3.11 or later: make PYTHON=/path/to/python3.11") if sys.version_info < (3, 11) else None'

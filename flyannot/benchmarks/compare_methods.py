@@ -7,8 +7,8 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from flyannot.benchmarks.findings import Rows
 from flyannot.benchmarks.references import why_reference_is_absent
+from flyannot.benchmarks.rows import Rows
 from flyannot.benchmarks.workers import WorkerFailed
 
 log = logging.getLogger("flyannot")

@@ -1,12 +1,16 @@
 """What an item found, as plain data: it goes to JSON and comes back the same.  Rows are dicts by column."""
 
-from dataclasses import asdict, dataclass, field
+from dataclasses import asdict, dataclass, field, replace
 
 import numpy as np
 
+from flyannot.benchmarks.claims import FAILS, HOLDS, NOT_MEASURED, PAPER, UNDECIDED, Claim, judged
+from flyannot.benchmarks.rows import Series
+
 KINDS = ("real", "rendered", "synthetic")
 PROJECTED = "projected"  # the remark on a rate times a number of samples that were not run
-REPRODUCED, DIFFERS, MEASURED, NOT_RUNNABLE = "reproduced", "differs", "measured", "not runnable"
+REPRODUCED, AGREES, DIFFERS = "reproduced", "agrees", "differs"
+MEASURED, NOT_RUNNABLE = "measured", "not runnable"
 
 
 @dataclass(frozen=True)
@@ -25,12 +29,30 @@ def all_of(sources):
 
 
 @dataclass(frozen=True)
-class Check:
-    """A statement of a paper, whether it holds here, and the numbers that decided."""
+class Size:
+    """How much was measured, and how much in the paper (None where it is not known).
 
-    text: str
-    holds: bool
-    here: str
+    is_papers_data : whether the data are the paper's own, not others in their place
+    """
+
+    what: str
+    ours: int
+    papers: int | None = None
+    is_papers_data: bool = False
+
+    @property
+    def share(self):
+        """Ours over the paper's, or None."""
+        return self.ours / self.papers if self.papers else None
+
+    @property
+    def in_words(self):
+        """As the page has it."""
+        data = "the paper's data" if self.is_papers_data else "other data than the paper's"
+        if self.share is None:
+            return f"{data}, {self.ours:,} {self.what}; the paper's number is not known"
+        size = "the paper's size" if self.share >= 1 else f"{100 * self.share:.2g} % of the paper's size"
+        return f"{data}, {size}: {self.ours:,} of {self.papers:,} {self.what}"
 
 
 @dataclass(frozen=True)
@@ -68,16 +90,6 @@ class Comparison:
 
 
 @dataclass(frozen=True)
-class Series:
-    """A line or points of a panel."""
-
-    name: str
-    x: list
-    y: list
-    style: str = "o-"
-
-
-@dataclass(frozen=True)
 class Panel:
     """One pair of axes.  x of text makes groups of bars."""
 
@@ -94,29 +106,64 @@ class Finding:
     """All that is known of one item.
 
     source : the data; variant : which variant and settings of ours were measured
-    why : one sentence on why paper and we differ, or why the item cannot be run
+    size : how much was measured, None for a measurement of our own
+    claims : what the paper and we claim, judged from the rows
+    explanation : why paper and we may differ: a reading, not a measurement
+    why_not : why the item cannot be run, "" where it can
     rows : the measurements, dicts of text, numbers, and lists that no table shows
     """
 
     source: Source
     variant: str
-    why: str = ""
-    checks: list = field(default_factory=list)
+    size: Size | None = None
+    explanation: str = ""
+    why_not: str = ""
+    claims: list = field(default_factory=list)
     targets: list = field(default_factory=list)
     comparisons: list = field(default_factory=list)
     rows: list = field(default_factory=list)
     panels: list = field(default_factory=list)
     notes: list = field(default_factory=list)
-    runnable: bool = True
 
     @property
     def status(self):
-        """REPRODUCED (every check holds), DIFFERS, MEASURED (there is nothing to check) or NOT_RUNNABLE."""
-        if not self.runnable:
+        """One of the words at the top, and how real the data are where claims of a paper were judged.
+
+        REPRODUCED is for claims that all hold on the paper's own data at its full size, AGREES for those that
+        all hold on others, DIFFERS where one fails, UNDECIDED where none fails and one is not decided.
+        """
+        if self.why_not:
             return NOT_RUNNABLE
-        if not self.checks:
+        found = [claim.verdict for claim in self.claims if claim.by == PAPER]
+        if not found:
             return MEASURED
-        return REPRODUCED if all(check.holds for check in self.checks) else DIFFERS
+        whole = self.size is not None and self.size.is_papers_data and (self.size.share or 0) >= 1
+        word = AGREES if set(found) == {HOLDS} else DIFFERS if FAILS in found else UNDECIDED
+        if word == AGREES and whole and self.source.kind == "real":
+            return REPRODUCED
+        return f"{word} on {self.source.kind} data"
+
+    @property
+    def outcome(self):
+        """What came of the paper's claims, in one sentence."""
+        if self.why_not:
+            return self.why_not
+        claims = [claim for claim in self.claims if claim.by == PAPER]
+        if not claims:
+            return "Nothing of the paper is judged here."
+        parts = [f"{self.n_holding(PAPER)} of {len(claims)} claims of the paper hold"]
+        for verdict, words in ((FAILS, "not"), (UNDECIDED, "undecided"), (NOT_MEASURED, "not measured")):
+            texts = [claim.text for claim in claims if claim.verdict == verdict]
+            parts += [f"{words}: {', '.join(texts)}"] if texts else []
+        return "; ".join(parts) + "."
+
+    def n_holding(self, by):
+        """How many claims of PAPER or OURS hold."""
+        return sum(claim.by == by and claim.verdict == HOLDS for claim in self.claims)
+
+    def judged_by(self, statements):
+        """This finding with the claims that the statements make of its rows."""
+        return replace(self, claims=[] if self.why_not else judged(statements, self.rows))
 
     def as_json(self):
         """Plain dicts, lists, text and numbers."""
@@ -125,15 +172,16 @@ class Finding:
     @classmethod
     def from_json(cls, stored):
         """What `as_json` gave, as a finding again."""
-        kinds = {"checks": Check, "targets": Target, "comparisons": Comparison}
+        kinds = {"claims": Claim, "targets": Target, "comparisons": Comparison}
         parts = {name: [kind(**one) for one in stored[name]] for name, kind in kinds.items()}
         panels = [Panel(**p | {"series": [Series(**s) for s in p["series"]]}) for p in stored["panels"]]
-        return cls(**stored | parts | {"source": Source(**stored["source"]), "panels": panels})
+        size = stored["size"] and Size(**stored["size"])
+        return cls(**stored | parts | {"source": Source(**stored["source"]), "size": size, "panels": panels})
 
 
 def not_runnable(why):
     """The finding of an item that cannot be run."""
-    return Finding(source=Source("none"), variant="none", why=why, runnable=False)
+    return Finding(source=Source("none"), variant="none", why_not=why)
 
 
 def plain_value(value):
@@ -144,31 +192,3 @@ def plain_value(value):
         return [plain_value(v) for v in value]
     value = value.item() if isinstance(value, np.generic) else value
     return None if isinstance(value, float) and not np.isfinite(value) else value
-
-
-class Rows(list):
-    """Dicts of text and numbers by column."""
-
-    def where(self, **wanted):
-        """The rows that have these values."""
-        return Rows(row for row in self if all(row.get(name) == value for name, value in wanted.items()))
-
-    def column(self, name, **wanted):
-        """The values of a column, of the rows that have what is wanted."""
-        return [row[name] for row in self.where(**wanted)]
-
-    def value(self, name, **wanted):
-        """The value of a column in the first row that has what is wanted; None without one."""
-        return next((row.get(name) for row in self.where(**wanted)), None)
-
-    def lines(self, by, x, y, name="{}"):
-        """A `Series` of y against x for every value of the column `by`."""
-        keys = dict.fromkeys(row[by] for row in self)
-        return [Series(name.format(k), self.column(x, **{by: k}), self.column(y, **{by: k})) for k in keys]
-
-
-def exponent(sizes, costs):
-    """The a of costs ~ sizes^a: the slope of the least-squares line through the logarithms, or None."""
-    if len(set(sizes)) < 2:
-        return None
-    return float(np.polyfit(np.log(sizes), np.log(costs), 1)[0])

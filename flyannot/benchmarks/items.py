@@ -23,6 +23,7 @@ class Item:
     paper, where : keys of papers.toml; OURS and "" for a measurement of our own
     needs : names of data sets without which it cannot be run
     sizes : name -> (quick, full); `measure` finds the one of its scale in `setup.sizes`
+    statements : what the paper and we claim of its rows (`flyannot.benchmarks.claims.Statement`)
     """
 
     name: str
@@ -32,6 +33,7 @@ class Item:
     where: str = ""
     needs: tuple = ()
     sizes: dict = field(default_factory=dict)
+    statements: tuple = ()
 
     def finding(self, setup):
         """The finding; where data are absent, one that says so."""
@@ -39,7 +41,7 @@ class Item:
         if absent:
             return not_runnable(" ".join(map(why_data_set_is_absent, absent)))
         mine = {name: pair[SCALES.index(setup.scale)] for name, pair in self.sizes.items()}
-        return self.measure(replace(setup, sizes=mine | setup.sizes))
+        return self.measure(replace(setup, sizes=mine | setup.sizes)).judged_by(self.statements)
 
 
 @lru_cache(maxsize=1)
@@ -70,8 +72,8 @@ ITEMS = Registry(
         "scc-fig-3": f"{_HERE}.scc.figures:FIG_3",
         "scc-fig-4": f"{_HERE}.scc.figures:FIG_4",
         "scc-fig-5": f"{_HERE}.scc.fig_5:ITEM",
-        "lee-table-1": f"{_HERE}.lee:TABLE_1",
-        "lee-table-2": f"{_HERE}.lee:TABLE_2",
+        "lee-table-1": f"{_HERE}.lee.codes:ITEM",
+        "lee-table-2": f"{_HERE}.lee.bases:ITEM",
         "dssc-fig-2": f"{_HERE}.dssc:ITEM",
         "modl-fig-1": f"{_HERE}.modl.figures:FIG_1",
         "modl-fig-3": f"{_HERE}.modl.figures:FIG_3",

@@ -9,6 +9,7 @@ from importlib.metadata import version
 from pathlib import Path
 
 from flyannot import __version__
+from flyannot.benchmarks.code_version import code_digest
 from flyannot.benchmarks.findings import Finding
 from flyannot.benchmarks.references import REFERENCES, why_reference_is_absent
 from flyannot.runtime.atomic_file import write_text
@@ -19,7 +20,10 @@ FOLDER = "items"
 
 @dataclass(frozen=True)
 class Record:
-    """A finding, and what it was made by: settings, machine, seconds of processor time, command."""
+    """A finding, and what it was made by: settings, machine, seconds of processor time, command, day, commit.
+
+    The settings hold a digest of the code that decides the numbers.
+    """
 
     name: str
     finding: Finding
@@ -27,6 +31,8 @@ class Record:
     machine: str
     seconds: float
     command: str
+    date: str
+    commit: str | None
 
 
 def paths_of(out, name):
@@ -37,6 +43,7 @@ def paths_of(out, name):
 def settings_of(item, setup):
     """What decides the numbers of an item; a record with the same settings is not made again."""
     own = {"item": item.name, "version": __version__, "references": _versions()}
+    own["code"] = code_digest(item.measure)
     return own | setup.described()
 
 
@@ -49,9 +56,14 @@ def write_record(out, record):
 
 
 def read_record(out, name):
-    """The record of an item, or None where there is none that can be read."""
+    """The record of an item in an output folder, or None where there is none that can be read."""
+    return record_of(paths_of(out, name)["json"])
+
+
+def record_of(path):
+    """The record in a JSON file, or None where there is none that can be read."""
     try:
-        stored = json.loads(paths_of(out, name)["json"].read_text(encoding="utf-8"))
+        stored = json.loads(Path(path).read_text(encoding="utf-8"))
         return Record(**(stored | {"finding": Finding.from_json(stored["finding"])}))
     except (OSError, ValueError, KeyError, TypeError):
         return None

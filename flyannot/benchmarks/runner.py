@@ -5,8 +5,10 @@ import os
 import tempfile
 from contextlib import ExitStack
 from dataclasses import dataclass, replace
+from datetime import UTC, datetime
 from pathlib import Path
 
+from flyannot.benchmarks.code_version import commit
 from flyannot.benchmarks.findings import Finding
 from flyannot.benchmarks.items import Item
 from flyannot.benchmarks.page import PAGE, write_pages
@@ -55,7 +57,7 @@ def measure_items(items, setup, out=None, *, force=False):
             record = None if out is None or force else read_record(out, item.name)
             if record is not None and record.settings == settings_of(item, setup):
                 log.info("%-16s is there", item.name)
-                yield Outcome(item, record, kept=True)
+                yield Outcome(item, _judged_anew(item, record, out), kept=True)
             else:
                 yield _measure_one(item, setup, out)
 
@@ -72,6 +74,16 @@ def reproduce(items, setup, out, *, force=False):
     return outcomes
 
 
+def _judged_anew(item, record, out):
+    """The record with the claims as they are stated now; written where they changed."""
+    finding = Finding.from_json(record.finding.judged_by(item.statements).as_json())
+    if finding == record.finding:
+        return record
+    record = replace(record, finding=finding)
+    write_record(out, record)
+    return record
+
+
 def _measure_one(item, setup, out):
     log.info("%-16s %s", item.name, item.title)
     started = _processor_seconds()
@@ -85,9 +97,9 @@ def _measure_one(item, setup, out):
         log.warning("%-16s failed: %s", item.name, why, exc_info=log.isEnabledFor(logging.DEBUG))
         return Outcome(item, None, why or type(error).__name__)
     seconds = _processor_seconds() - started
-    record = Record(
-        item.name, finding, settings_of(item, setup), machine(), seconds, _command_of(item, setup)
-    )
+    day = datetime.now(UTC).date().isoformat()
+    made_by = settings_of(item, setup), machine(), seconds, _command_of(item, setup), day, commit()
+    record = Record(item.name, finding, *made_by)
     if out is not None:
         draw(finding, item.title, paths_of(out, item.name))
         write_record(out, record)

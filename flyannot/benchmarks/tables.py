@@ -3,6 +3,8 @@
 import re
 from dataclasses import dataclass
 
+from flyannot.benchmarks.claims import OURS, PAPER
+
 MEASUREMENTS = "All that was measured"
 _NUMBER = re.compile(r"[-+]?[0-9][0-9.,]*(e[-+]?[0-9]+)?|-|")
 _MAY_BE_EMPTY = ("who", "variant", "note")
@@ -19,17 +21,23 @@ class Table:
 
 def tables_of(finding):
     """The tables of a finding that have rows."""
-    checks = [[c.text, yes(c.holds), c.here] for c in finding.checks]
     compared = [
         [c.what, c.unit, number(c.paper_value), number(c.ours), number(c.ratio), c.remark]
         for c in finding.comparisons
     ]
     tables = (
-        Table("What must hold", ["statement", "holds", "here"], checks),
+        *(_claims(finding, by) for by in (PAPER, OURS)),
         Table("The paper and ours", ["what", "unit", "paper", "ours", "ours / paper", "remark"], compared),
         *_own_tables(finding),
     )
     return [table for table in tables if table.rows]
+
+
+def _claims(finding, by):
+    """What the paper, or we, claim: what came out, and what would have refuted it."""
+    cells = [[c.text, c.verdict, c.here, c.refuted_by] for c in finding.claims if c.by == by]
+    caption = "What the paper claims" if by == PAPER else "What we claim"
+    return Table(caption, ["claim", "verdict", "here", "refuted by"], cells)
 
 
 def _own_tables(finding):
@@ -54,8 +62,8 @@ def _measurements(finding):
 def report_tables(record):
     """What the terminal shows of a record: where it was measured, the measurements, and the targets."""
     finding = record.finding
-    lines = [finding.why] if finding.why else []
-    if finding.runnable:
+    lines = [finding.why_not] if finding.why_not else []
+    if not finding.why_not:
         lines += [f"  {record.machine}", f"  {finding.source.text}", f"  {finding.variant}"]
     tables = [as_text(table) for table in _own_tables(finding) if table.rows]
     return "\n".join([*lines, *tables, ""])

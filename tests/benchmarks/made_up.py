@@ -2,18 +2,24 @@
 
 import numpy as np
 
-from flyannot.benchmarks.findings import Check, Comparison, Finding, Panel, Series, Source, Target
+from flyannot.benchmarks.claims import PAPER, Statement, exactly
+from flyannot.benchmarks.findings import Comparison, Finding, Panel, Size, Source, Target
 from flyannot.benchmarks.inputs.patches import Patches
 from flyannot.benchmarks.items import OURS, Item
+from flyannot.benchmarks.rows import Series
 
+STATEMENTS = (
+    Statement("two", PAPER, "two is above one", lambda rows: exactly(rows.value("m", m=2)), above=1),
+)
 FOUND = Finding(
-    source=Source("ten numbers that we made up", "synthetic"), variant="none", why="They are <made> up.",
-    checks=[Check("two is two", True, "2")],
+    source=Source("ten numbers that we made up", "synthetic"), variant="none",
+    explanation="They are <made> up.",
+    size=Size("numbers", 10, 10),
     targets=[Target("two over one", 2.0, 3.0)],
     comparisons=[Comparison("hours|m=1", "h", 4.0, 2.0, "projected")],
     rows=[{"m": 1, "who": "we"}, {"m": np.int64(2), "seconds": np.float32(0.5)}],
     panels=[Panel("a", "x", "y", [Series("s", [1, 2], [3.0, None])])],
-)  # fmt: skip
+).judged_by(STATEMENTS)  # fmt: skip
 
 
 class MadeUp:
@@ -22,7 +28,7 @@ class MadeUp:
     def __init__(self, name, finding=FOUND, paper="scc"):
         where = "table-1" if paper != OURS else ""
         self.item, self.finding, self.times = (
-            Item(name, f"title of {name}", self.measure, paper, where),
+            Item(name, f"title of {name}", self.measure, paper, where, statements=STATEMENTS),
             finding,
             0,
         )

@@ -13,6 +13,7 @@ from flyannot.benchmarks.inputs.pictures import embryo_images
 from flyannot.benchmarks.inputs.ratings import Ratings
 from flyannot.benchmarks.items import ITEMS
 from flyannot.benchmarks.modl import completion, missing_pixels
+from flyannot.benchmarks.modl.claims import error_and_time
 from flyannot.benchmarks.modl.figures import Case, learn
 from flyannot.benchmarks.ours import classifiers, code, learners, retrieval, sift, target
 from flyannot.benchmarks.ours.learn import methods as learning_methods
@@ -21,7 +22,7 @@ from flyannot.benchmarks.runner import reproduce
 from flyannot.benchmarks.scc import fig_5, learning
 from flyannot.benchmarks.scc.fig_5 import Pictures
 from flyannot.benchmarks.siso import annotators
-from flyannot.benchmarks.siso.growth import answer, flat_cost
+from flyannot.benchmarks.siso.growth import answer, missed_labels, overlapping
 from flyannot.classifiers import CLASSIFIERS
 from flyannot.features.groups import Groups
 from flyannot.scores.metrics import Outcome
@@ -131,6 +132,17 @@ def test_the_target_is_reached_at_the_first_epoch_at_or_below_it():
     assert target.first_at_most(trace, 0.05) is None
 
 
+def test_spams_is_taken_at_the_batch_size_that_is_soonest_at_the_target():
+    rows = [
+        {"batch_size": 64, "epochs": 3, "objective": 0.2, "seconds": 9.0},  # lowest after three epochs
+        {"batch_size": 512, "epochs": 3, "objective": 0.3, "seconds": 2.0},
+        {"batch_size": 512, "epochs": 5, "objective": 0.19, "seconds": 4.0},
+    ]
+    best = target.soonest_at_target(rows)
+    assert (best["batch_size"], best["seconds"], best["target"]) == (512, 4.0, 0.2)
+    assert target.soonest_at_target([]) is None
+
+
 def test_every_learner_has_a_row_of_its_own_beside_spams(setup, of_noise, no_workers, no_references):
     rows = ITEMS["learners"].finding(replace(setup, sizes={"n_atoms": 20})).rows
     assert set(LEARNERS) == {row["who"] for row in rows if row["who"] != "SPAMS OL"}
@@ -149,7 +161,7 @@ def test_a_real_item_goes_through_from_end_to_end(setup, tmp_path):
     few = replace(setup, sizes={"n_patches": 1600, "n_held": 20})
     (outcome,) = reproduce([ITEMS["dssc-fig-2"]], few, tmp_path)
     stored = read_record(tmp_path, "dssc-fig-2")
-    assert stored.finding.source.kind == "real" and len(stored.finding.panels) == 3 and stored.finding.checks
+    assert stored.finding.source.kind == "real" and len(stored.finding.panels) == 3 and stored.finding.claims
     markdown = (tmp_path / "index.md").read_text()
     assert all(f"| {name} |" in markdown for name, item in ITEMS.items() if item.paper != "ours")
 
@@ -181,21 +193,50 @@ def test_missing_pixels_of_mixtures_are_found(tmp_path, rng, monkeypatch):
 
 
 def test_modl_and_coordinate_descent_beat_the_biases(rng):
-    X = rng.normal(size=(120, 2)) @ rng.normal(size=(2, 40)) + rng.normal(size=(120, 1)) + 3
-    rows, columns = (index.ravel().astype(np.int32) for index in np.indices(X.shape))
-    parts = completion.split_ratings(Ratings(rows, columns, X.ravel(), X.shape), rng)
+    parts = completion.debiased(*completion.drawn_apart(entries_of_low_rank(rng), rng, 0.25))
     biases_alone = parts.rmse(0)
     assert completion.completed_by_coordinate_descent(parts, 1e-3, rng)[-1][1] < 0.5 * biases_alone
     assert completion.completed_by_modl(parts, 0.1, rng)[-1][1] < 0.5 * biases_alone
 
 
+def entries_of_low_rank(rng):
+    X = rng.normal(size=(120, 2)) @ rng.normal(size=(2, 40)) + rng.normal(size=(120, 1)) + 3
+    rows, columns = (index.ravel().astype(np.int32) for index in np.indices(X.shape))
+    return Ratings(rows, columns, X.ravel(), X.shape)
+
+
+def test_lam_is_chosen_without_a_look_at_the_test_entries(tmp_path, rng, monkeypatch):
+    """Whatever the test entries are, the same lam is chosen."""
+    ratings, lams, hidden = entries_of_low_rank(rng), [1e-3, 10.0], completion.drawn_apart
+    spoilt = {"by": 0.0}
+
+    def drawn_apart(found, rng, test_share):
+        train, test = hidden(found, rng, test_share)
+        is_test = test_share == completion.TEST_SHARE
+        return train, replace(test, values=test.values + spoilt["by"]) if is_test else test
+
+    monkeypatch.setattr(completion, "drawn_apart", drawn_apart)
+    np.savez(tmp_path / "r.npz", **vars(ratings))
+    asked = {"solver": "coordinate descent", "lams": lams, "n_inner": 2, "seed": [0, 1]}
+    first = completion.complete_ratings(str(tmp_path / "r.npz"), **asked)
+    spoilt["by"] = 1e6
+    second = completion.complete_ratings(str(tmp_path / "r.npz"), **asked)
+    assert first["lam"] == second["lam"] == 1e-3
+    assert first["trace"][-1][1] < 1 < 1e5 < second["trace"][-1][1]
+
+
 def test_the_time_of_completion_is_that_until_the_error_is_nearly_its_last():
-    assert completion.error_and_time([(1.0, 2.0), (2.0, 1.0005), (3.0, 1.0)]) == (1.0, 2.0)
+    assert error_and_time([(1.0, 2.0), (2.0, 1.0005), (3.0, 1.0)]) == (1.0, 2.0)
 
 
 def test_the_flat_cost_is_the_share_of_labels_not_among_the_best_answers():
     values = np.array([[5.0, 4, 3, 2, 1, 0], [0, 1, 2, 3, 4, 5]])
-    assert flat_cost(values, [5, 5]) == 0.5 and flat_cost(values, [0, 1]) == 0.0
+    assert missed_labels(values, [5, 5]).tolist() == [True, False] and not missed_labels(values, [0, 1]).any()
+
+
+def test_no_labelled_patch_shares_a_pixel_with_a_query():
+    labels, centres = np.array([0, 0, 0, 1]), np.array([[8, 8], [8, 23], [8, 24], [8, 8]])
+    assert overlapping(labels, centres, [0]).tolist() == [True, True, False, False]
 
 
 def test_all_that_solve_for_sisos_codes_answer_the_same(rng):

@@ -26,8 +26,8 @@ def test_the_page_lists_every_item_of_a_paper_and_says_what_became_of_it(items, 
     for name in ("index.html", "index.md"):
         text = (tmp_path / name).read_text()
         assert all(item.name in text for item in items[:3]) and "title of four" not in text
-        statuses = set(re.findall("reproduced|not runnable|not measured", text))
-        assert {"reproduced", "not runnable", "not measured"} <= statuses
+        statuses = set(re.findall("agrees on synthetic data|not runnable|not measured", text))
+        assert {"agrees on synthetic data", "not runnable", "not measured"} <= statuses
         assert "nobody has the data" in text and "flyannot reproduce one --quick -o OUT" in text
         assert "items/one.json" in text and "projected" in text and "two over one" in text
     reproduce([items[3]], setup, tmp_path)

@@ -3,16 +3,19 @@
 import numpy as np
 import pytest
 
+from flyannot.benchmarks.lee import bases
 from flyannot.benchmarks.modl.completion import CoordinateDescent
 from flyannot.benchmarks.references import exact_codes
 from flyannot.benchmarks.references.full_sweep_cd import reference_full_sweep_cd
 from flyannot.benchmarks.references.plain_scc import PlainSCC
+from flyannot.benchmarks.references.projected_gradients import gradient_steps
 from flyannot.benchmarks.references.scikit_learn import lasso_codes
 from flyannot.benchmarks.scc.table_1 import CodesOnly
 from flyannot.sparse.coders import CODERS
 from flyannot.sparse.coders.siso import encode as siso
 from flyannot.sparse.fit import learn_dictionary as epochs_of
 from flyannot.sparse.fit import random_patches
+from flyannot.sparse.learners.lagrange_dual import primal_objective, solve_dual
 from flyannot.sparse.learners.scc.learner import SCC
 from flyannot.sparse.objective import duality_gap
 from tests.sparse.optimality import lam_max
@@ -41,6 +44,34 @@ def test_lars_solves_most_samples_without_coordinate_descent(problem, monkeypatc
     Z = exact_codes.lars(X, D, lam, tol=1e-8)
     assert np.median(relative_gaps(X, D, starts[0], lam)) <= 1e-12
     assert relative_gaps(X, D, Z, lam).max() <= 1e-8
+
+
+def test_compiled_lars_is_exact(problem):
+    pytest.importorskip("spams")
+    X, D, lam = problem
+    assert relative_gaps(X, D, exact_codes.compiled_lars(X, D, lam), lam).max() <= 1e-9
+
+
+@pytest.mark.parametrize("way", ["dual", "gradient", "accelerated gradient"])
+def test_every_way_to_the_bases_ends_at_the_same_value(way, rng):
+    Z, X, D = rng.normal(size=(60, 8)), rng.normal(size=(60, 12)), np.eye(8, 12)
+    A, B = Z.T @ Z, Z.T @ X
+    least = primal_objective(A, B, solve_dual(A, B)[0])
+    found, seconds = bases.reach(least + 1e-8 * abs(least), A, B, D, way)
+    assert primal_objective(A, B, found) <= least + 1e-8 * abs(least) and seconds > 0
+    assert (np.linalg.norm(found, axis=1) <= 1 + 1e-12).all()
+
+
+def test_acceleration_takes_fewer_steps(rng):
+    Z = rng.normal(size=(60, 8)) @ rng.normal(size=(8, 8))
+    A, B, D = Z.T @ Z, Z.T @ rng.normal(size=(60, 12)), np.eye(8, 12)
+    least = primal_objective(A, B, solve_dual(A, B)[0])
+    n_steps = [
+        next(k for k, found in enumerate(gradient_steps(A, B, D, accelerated=accelerated))
+             if primal_objective(A, B, found) <= least + 1e-6 * abs(least))
+        for accelerated in (False, True)
+    ]  # fmt: skip
+    assert n_steps[1] < n_steps[0] / 2
 
 
 def test_a_generic_solver_comes_near_the_codes(problem):

@@ -71,7 +71,13 @@ def _made(setup, n, stage_range):
 
 
 def descriptors_of(setup, wanted, stage_range=None, *, views=(_LATERAL, None)):
-    """Descriptors (uint8), picture by picture, of at least so many patches, and their `Source`.
+    """Descriptors (uint8), picture by picture, and their `Source`, as `described_patches`."""
+    found, source = described_patches(setup, wanted, stage_range, views=views)
+    return [one.descriptors for one in found], source
+
+
+def described_patches(setup, wanted, stage_range=None, *, views=(_LATERAL, None)):
+    """`Described` pictures of at least so many patches, and their `Source`.
 
     Patches of 16 px at the widest stride that yields so many; of the first `views` that suffice, None for
     all.  DataError if there are too few.
@@ -81,8 +87,8 @@ def descriptors_of(setup, wanted, stage_range=None, *, views=(_LATERAL, None)):
         greys, source = embryo_pictures(setup, stage_range, views=those)
         if sum((g.shape[0] // stride_px) * (g.shape[1] // stride_px) for g in greys) < wanted:
             continue  # not even with every patch kept
-        found = [describe(grey, ExtractOptions(stride_px=stride_px)).descriptors for grey in greys]
-        n_found = max(n_found, sum(map(len, found)))
+        found = [describe(grey, ExtractOptions(stride_px=stride_px)) for grey in greys]
+        n_found = max(n_found, sum(len(one.descriptors) for one in found))
         if n_found >= wanted:
             text = f"{n_found:,} patches of 16 px at stride {stride_px} of {source.text}"
             return found, Source(text, source.kind)

@@ -12,6 +12,7 @@ from flyannot.benchmarks.inputs.pictures import PHOTOGRAPH_PX, photographs
 from flyannot.descriptors.sift import normalise_descriptors
 from flyannot.errors import DataError
 
+NATURAL = "natural image"  # patches of photographs
 _BLOCK = 10_000  # patches at a time
 _PATCH_PX = 14  # as in Lee et al. 2006
 _NIFTI_HEADER, _NIFTI_TYPES = 348, {4: "i2", 8: "i4", 16: "f4", 64: "f8"}
@@ -20,7 +21,7 @@ _NIFTI_HEADER, _NIFTI_TYPES = 348, {4: "i2", 8: "i4", 16: "f4", 64: "f8"}
 def stimuli(setup, n):
     """Name -> (X, Source) of all signals there are, float64 (n, n_features), rows centred and of norm 1."""
     found = {
-        "natural image": photograph_patches(setup.rng("photographs"), n, _PATCH_PX),
+        NATURAL: photograph_patches(setup.rng("photographs"), n, _PATCH_PX),
         "embryo patches": _embryo_patches(setup, n),
     }
     if setup.data_file("fmri") is not None:

@@ -6,13 +6,15 @@ import numpy as np
 
 from flyannot.benchmarks.inputs.ratings import Ratings
 from flyannot.benchmarks.measures import Stopwatch, timed_steps
+from flyannot.benchmarks.modl.claims import CD, MODL
 from flyannot.runtime.compiled import compiled
 from flyannot.sparse.fit import random_patches
 from flyannot.sparse.learners import LEARNERS
 
 N_COMPONENTS = 30
 TEST_SHARE = 0.25
-_CLOSE = 0.001  # "convergence time": within 0.1 % of the final error
+INNER_SHARE = 1 / 3  # of the training entries, held out to choose lam
+_N_TUNED = 300_000  # entries that lam is chosen on, of whole rows: the fewer a row has, the larger its lam
 _N_ROUNDS = 5  # of means of rows and columns
 _N_SWEEPS = 20
 _N_EPOCHS = 12
@@ -32,20 +34,44 @@ class Split:
         return float(np.sqrt(np.mean((found + self.bias - self.test.values) ** 2)))
 
 
-def complete_ratings(ratings, solver, lam, seed):
-    """In a worker: `trace`, (seconds, test error) after every epoch or sweep on one random split."""
+def complete_ratings(ratings, solver, lams, n_inner, seed):
+    """In a worker: `lam`, chosen on the training entries of one random split, and `trace` on the split,
+    (seconds, test error) after every epoch or sweep.
+
+    n_inner : how often a third of the training entries is held out to choose lam
+    """
     with np.load(ratings) as arrays:
         found = Ratings(arrays["rows"], arrays["columns"], arrays["values"], tuple(arrays["shape"]))
     rng = np.random.default_rng(seed)
-    return {"trace": SOLVERS[solver](split_ratings(found, rng), lam, rng)}
+    train, test = drawn_apart(found, rng, TEST_SHARE)
+    lam = best_lam(train, SOLVERS[solver], lams, n_inner, rng)
+    return {"lam": lam, "trace": SOLVERS[solver](debiased(train, test), lam, rng)}
 
 
-def split_ratings(ratings, rng, *, test_share=TEST_SHARE):
-    """Hold out a share of the entries; row and column means of the rest are alternately taken out."""
+def best_lam(train, solve, lams, n_inner, rng):
+    """The lam with the least mean error on thirds of the entries that the rest does not see."""
+    few = _some_rows(train, rng)
+    parts = [debiased(*drawn_apart(few, rng, INNER_SHARE)) for _ in range(n_inner)]
+    return min(lams, key=lambda lam: sum(solve(p, lam, np.random.default_rng(0))[-1][1] for p in parts))
+
+
+def _some_rows(ratings, rng):
+    """The entries of so many random rows that there are about _N_TUNED."""
+    order = rng.permutation(ratings.shape[0])
+    n_entries = np.cumsum(np.bincount(ratings.rows, minlength=ratings.shape[0])[order])
+    return ratings.of_rows(order[: 1 + np.searchsorted(n_entries, _N_TUNED)])
+
+
+def drawn_apart(ratings, rng, test_share):
+    """(training entries, test entries), drawn at random."""
     order = rng.permutation(len(ratings))
     n_test = int(test_share * len(ratings))
-    train, test = ratings.subset(order[n_test:]), ratings.subset(order[:n_test])
-    mean, of_row, of_column = train.values.mean(), np.zeros(ratings.shape[0]), np.zeros(ratings.shape[1])
+    return ratings.subset(order[n_test:]), ratings.subset(order[:n_test])
+
+
+def debiased(train, test):
+    """The `Split`: row and column means of the training entries are alternately taken out."""
+    mean, of_row, of_column = train.values.mean(), np.zeros(train.shape[0]), np.zeros(train.shape[1])
     for _ in range(_N_ROUNDS):
         of_row = _means(train.rows, train.values - mean - of_column[train.columns], len(of_row))
         of_column = _means(train.columns, train.values - mean - of_row[train.rows], len(of_column))
@@ -93,7 +119,7 @@ def completed_by_modl(parts, lam, rng):
     return trace
 
 
-SOLVERS = {"coordinate descent": completed_by_coordinate_descent, "MODL": completed_by_modl}
+SOLVERS = {CD: completed_by_coordinate_descent, MODL: completed_by_modl}
 
 
 class RowsWithMissing:
@@ -112,12 +138,6 @@ class RowsWithMissing:
             there = slice(self._first[row], self._first[row + 1])
             x[self._columns[there]] = self._values[there]
         return X
-
-
-def error_and_time(trace):
-    """The last test error, and the seconds until the error is within 0.1 % of it."""
-    last = trace[-1][1]
-    return last, next(seconds for seconds, error in trace if abs(error / last - 1) <= _CLOSE)
 
 
 class CoordinateDescent:

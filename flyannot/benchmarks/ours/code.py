@@ -5,12 +5,13 @@ import time
 import numpy as np
 
 from flyannot.benchmarks.compare_methods import Method, compare_methods
-from flyannot.benchmarks.findings import Finding, Rows, Target
+from flyannot.benchmarks.findings import Finding, Target
 from flyannot.benchmarks.inputs.patches import LAM, patches_of
 from flyannot.benchmarks.items import Item
 from flyannot.benchmarks.measures import graded_codes, median_seconds, normalised_patches, timed
 from flyannot.benchmarks.ours.learn import N_EPOCHS, SIZES_OF_ATOMS
 from flyannot.benchmarks.references import scikit_learn, spams
+from flyannot.benchmarks.rows import Rows
 from flyannot.benchmarks.scc.learning import learn_dictionaries
 from flyannot.benchmarks.workers import peak_mb
 from flyannot.sparse.coders import CODERS

@@ -1,4 +1,4 @@
-"""Time to an objective: the one that SPAMS reaches at its best batch size after three epochs."""
+"""Time to the lowest objective of SPAMS after three epochs; SPAMS at the batch size that is soonest there."""
 
 from dataclasses import replace
 
@@ -11,6 +11,7 @@ from flyannot.benchmarks.scc.learning import learn, scc, spams_ol
 _BATCHES = (64, 256, 512)
 _N_EPOCHS = 3
 _LONG = 10  # epochs of the second comparison
+_RUNS = (1, 2, _N_EPOCHS, 5, _LONG)  # epochs of SPAMS, which gives no trace: a run for every point
 _OURS = {
     "released": {"variant": "released"},
     "paper": {"variant": "paper"},
@@ -20,14 +21,12 @@ _OURS = {
 
 
 def measure(setup):
-    """SPAMS over 3 epochs at every batch size, over 10 at the best; then ours, epoch by epoch."""
+    """SPAMS over more and more epochs at every batch size; then ours, epoch by epoch."""
     given, m = patches_of(setup, setup.sizes["n_patches"]), setup.sizes["n_atoms"]
     problem, once = given.problem(m), replace(setup, repeats=1)
-    theirs = compare_methods(once, [spams_ol(problem, given.n, _N_EPOCHS, b) for b in _BATCHES], n_atoms=m)
-    reached = [row for row in theirs if row["objective"] is not None]
-    best = min(reached, key=lambda row: row["objective"], default=None)
-    if best:
-        theirs += compare_methods(once, [spams_ol(problem, given.n, _LONG, best["batch_size"])], n_atoms=m)
+    runs = [spams_ol(problem, given.n, n_epochs, b) for b in _BATCHES for n_epochs in _RUNS]
+    theirs = compare_methods(once, runs, n_atoms=m)
+    best = soonest_at_target([row for row in theirs if row["objective"] is not None])
     methods = [replace(scc(problem, given.n, _LONG, **s), variant=name) for name, s in _OURS.items()]
     arguments = problem | {"n": given.n, "n_epochs": _LONG, "learner": "ol"}
     methods.append(Method("flyannot", "ol", learn, arguments))
@@ -46,15 +45,25 @@ def measure(setup):
     )
 
 
+def soonest_at_target(rows):
+    """The row that is soonest at or below the lowest objective of three epochs, with that target; or None."""
+    target = min((row["objective"] for row in rows if row["epochs"] == _N_EPOCHS), default=None)
+    if target is None:
+        return None
+    return min((row for row in rows if row["objective"] <= target), key=lambda row: row["seconds"]) | {
+        "target": target
+    }
+
+
 def _time_to(trace, best):
-    """The epochs and seconds of ours to the best objective of SPAMS, and how many times sooner it is."""
+    """The epochs and seconds of ours to SPAMS's target, and how many times sooner than SPAMS's soonest."""
     if best is None:
         return {"note": "no target: SPAMS is absent"}
-    epoch = first_at_most(trace, best["objective"])
+    epoch = first_at_most(trace, best["target"])
     if epoch is None:
         return {"note": f"not in {len(trace)} epochs"}
     seconds = trace[epoch - 1][0]
-    reached = {"target": best["objective"], "epochs_to_target": epoch, "seconds_to_target": seconds}
+    reached = {"target": best["target"], "epochs_to_target": epoch, "seconds_to_target": seconds}
     return reached | {"times_sooner": best["seconds"] / seconds}
 
 
@@ -64,6 +73,6 @@ def first_at_most(trace, objective):
 
 
 ITEM = Item(
-    "target", "Time to the objective that SPAMS reaches at its best batch size after 3 epochs", measure,
+    "target", "Time to the lowest objective of SPAMS after 3 epochs", measure,
     sizes={"n_patches": (8_000, 30_000), "n_atoms": (1000, 1000)},
 )  # fmt: skip

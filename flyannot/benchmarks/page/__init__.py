@@ -6,6 +6,8 @@ from pathlib import Path
 
 from jinja2 import Environment, PackageLoader, StrictUndefined
 
+from flyannot.benchmarks.claims import OURS as OURS_TOO
+from flyannot.benchmarks.claims import PAPER
 from flyannot.benchmarks.items import ITEMS, OURS, paper_values, papers
 from flyannot.benchmarks.page.figures import INSTALL, can_draw
 from flyannot.benchmarks.records import FOLDER, paths_of, read_record
@@ -32,11 +34,15 @@ def write_pages(out, failed):
         if record is not None:
             machines[record.machine] = None
         if record is not None or item.name in failed or item.paper != OURS:
-            sections.append(_section(item, record, failed.get(item.name), out))
+            sections.append(section_of(item, record, failed.get(item.name), out))
     note = "" if can_draw() else f"There are no figures: matplotlib is not installed ({INSTALL})."
     for name in (PAGE, "index.md"):
-        template = _environment().get_template(name)
-        write_text(Path(out) / name, template.render(sections=sections, machines=list(machines), note=note))
+        write_text(Path(out) / name, rendered(name, sections=sections, machines=list(machines), note=note))
+
+
+def rendered(name, **given):
+    """A template filled in."""
+    return _environment().get_template(name).render(**given)
 
 
 def _environment():
@@ -51,10 +57,10 @@ def _environment():
     return found
 
 
-def _section(item, record, why_failed, out):
-    """What the templates show of an item."""
+def section_of(item, record, why_failed, out):
+    """What the templates show of an item; its claims as they are stated now."""
     section = {"name": item.name, "title": item.title, "cited": "A measurement of our own", "lines": []}
-    section |= {"tables": [], "figure": None, "source": ""}
+    section |= {"tables": [], "figure": None, "source": "", "size": "", "held": ""}
     paper = None if item.paper == OURS else papers()[item.paper]
     if paper:
         cited = paper_values(item.paper, item.where)["cited"]
@@ -62,26 +68,40 @@ def _section(item, record, why_failed, out):
     if record is None or why_failed:
         reason = why_failed or f"flyannot reproduce {item.name} -o OUT measures it"
         return section | {"status": FAILED if why_failed else NOT_MEASURED, "reason": reason}
-    finding, figure = record.finding, paths_of(out, item.name)["svg"]
+    finding, figure = record.finding.judged_by(item.statements), paths_of(out, item.name)["svg"]
     return section | {
         "status": finding.status,
-        "reason": finding.why,
-        "lines": list(_lines(paper, record)),
+        "size": finding.size.in_words if finding.size else "",
+        "reason": finding.outcome,
+        "held": _held(finding),
+        "lines": list(_lines(paper, record, finding)),
         "tables": [_shown(table) for table in tables_of(finding)],
         "figure": figure if finding.panels and figure.is_file() else None,
         "source": f"From {FOLDER}/{item.name}.json and .csv, made by: {record.command}",
     }
 
 
-def _lines(paper, record):
-    finding = record.finding
+def _held(finding):
+    """How many claims hold: the paper's, and ours where there are any."""
+    counts = [(by, sum(claim.by == by for claim in finding.claims)) for by in (PAPER, OURS_TOO)]
+    return ", ".join(
+        f"{finding.n_holding(by)} of {n}{' of ours' * (by == OURS_TOO)}" for by, n in counts if n
+    )
+
+
+def _lines(paper, record, finding):
     if paper:
         yield "paper", f"{paper['title']}, pages {paper['pages']}"
-    if finding.runnable:
+    if not finding.why_not:
         yield "data", f"{finding.source.text} ({finding.source.kind})"
         yield "variant", finding.variant
+    if finding.size:
+        yield "size", finding.size.in_words
+    if finding.explanation:
+        yield "our reading", finding.explanation
     yield from (("note", note) for note in finding.notes)
-    yield "took", f"{record.seconds:.0f} s of processor time"
+    took = f"{record.seconds:.0f} s of processor time"
+    yield "measured", f"{record.date}, {took}; commit {record.commit or 'unknown'}"
 
 
 def _shown(table):

@@ -1,4 +1,4 @@
-"""References for the coders, not fast ones: least angle regression by scikit-learn, and a generic solver."""
+"""References for the coders: least angle regression, by SPAMS and by scikit-learn, and a generic solver."""
 
 import warnings
 
@@ -40,6 +40,15 @@ def lars(X, D, lam, *, tol=1e-4):
     gram = D @ D.T
     codes = [_follow_paths(X[first : first + _BLOCK], D, gram, lam) for first in range(0, len(X), _BLOCK)]
     return encode_by_cd(X, D, lam, start=sp.vstack(codes, format="csr"), tol=tol, gram=gram)
+
+
+def compiled_lars(X, D, lam, *, tol=None):
+    """Codes of X, CSR float64 (n_samples, n_atoms), by SPAMS's LARS: exact, whatever `tol`."""
+    import spams
+
+    D = np.asfortranarray(D.T, np.float64)
+    X = np.asfortranarray(X.T, np.float64)
+    return spams.lasso(X, D=D, lambda1=lam, mode=2, numThreads=1).T.tocsr()
 
 
 def _follow_paths(X, D, gram, lam):

@@ -1,8 +1,7 @@
 """SCC as the obvious compiled loop: every atom of every sweep costs one dot product.
 
 The same sequential algorithm as `flyannot.sparse.learners.scc.learner` in its two variants, under the same
-contract, with nothing done to make it quick but compilation and vector arithmetic.  What the
-authors' C++ program would take is projected from it, as that program is not run here.
+contract, with nothing done to make it quick but compilation and vector arithmetic.
 
 Instead of 1/h its steps can follow the natural rate a / (t + b) of the paper's Fig. 4, t counting visits.
 """

@@ -3,11 +3,12 @@
 import numpy as np
 
 from flyannot.benchmarks.compare_methods import compare_methods
-from flyannot.benchmarks.findings import Check, Finding, Panel, Rows, Series, all_of
+from flyannot.benchmarks.findings import Finding, Panel, Size, all_of
 from flyannot.benchmarks.inputs.patches import patches_of
 from flyannot.benchmarks.items import Item, paper_values, papers
+from flyannot.benchmarks.rows import Rows, Series
+from flyannot.benchmarks.scc import claims
 from flyannot.benchmarks.scc.learning import learn, plain_loop, scc
-from flyannot.benchmarks.tables import listed
 
 _N_EPOCHS = 10
 _STAGE_RANGES = ("4-6", "11-12")  # of Figure 4; the paper does not say which two
@@ -26,18 +27,12 @@ def measure_sweeps(setup):
             for e, (s, o) in enumerate(row["trace"], 1)
         ]
     minutes = np.array(rows.column("seconds", epoch=_N_EPOCHS)) / 60
-    checks = list(_checks_of_sweeps(rows.column("objective", epoch=_N_EPOCHS), minutes))
-    why = (
-        "As in the paper; further sweeps cost little, for they visit the support only."
-        if all(check.holds for check in checks)
-        else "Further sweeps cost little here, for they visit the support only: the time hardly depends on "
-        "their number, and the shorter codes that more sweeps leave can make them the quicker ones."
-    )
     return Finding(
         source=given.source,
+        size=Size("patches", given.n, papers()["scc"]["n_patches"][paper["stage_range"]]),
         variant="SCC paper, float32, 1,000 atoms; the first sweep visits all atoms, the others the support",
-        why=why,
-        checks=checks,
+        explanation="Further sweeps cost little, for they visit the support only; the shorter codes that "
+        "they leave can make the next epoch quicker.",
         rows=rows,
         panels=[
             Panel("(a) Objective, exact codes", "epoch", "objective",
@@ -47,23 +42,14 @@ def measure_sweeps(setup):
     )  # fmt: skip
 
 
-def _checks_of_sweeps(final, minutes):
-    share = (final[0] - final[1]) / max(final[0] - final[-1], 1e-12)
-    falls, longer = np.diff(final) < 0.002 * np.abs(final[1:]), np.diff(minutes) > 0
-    text = "more sweeps end at a lower objective, to within 0.2 %"
-    yield Check(text, bool(falls.all()), listed(final, ".4f"))
-    here = listed(minutes / minutes[0], ".2f", " times one sweep's")
-    yield Check("more sweeps take longer", bool(longer.all()), here)
-    yield Check("three sweeps bring most of what nine bring", share > 0.5, f"{100 * share:.0f} %")
-
-
 def measure_rates(setup):
     """Figure 4: ten epochs at every (a, b) of a grid, and with the adaptive rate, in two stage ranges."""
-    runs, rows, sources, grid = {}, [], [], _GRID[:: setup.sizes["step_of_grid"]]
+    runs, rows, sources, n_visited, grid = {}, [], [], 0, _GRID[:: setup.sizes["step_of_grid"]]
     for s in _STAGE_RANGES:
         n = min(setup.sizes["n_patches"], papers()["scc"]["n_patches"][s] // 10)
         given = patches_of(setup, n, s)
         sources.append(given.source)
+        n_visited += n
         adaptive = plain_loop(given.problem(setup.sizes["n_atoms"]), n, _N_EPOCHS, "paper")
         found = setup.run(_learn_at_rates, adaptive.arguments | {"grid": grid})["runs"]
         rows += [{"stage_range": s} | run for run in found]
@@ -71,8 +57,9 @@ def measure_rates(setup):
     return Finding(
         source=all_of(sources),
         variant="SCC paper as a plain loop, 3 sweeps, float32; only the rate differs",
-        why=_why_of_rates(runs),
-        checks=[check for s in runs for check in _checks_of_rates(s, *runs[s])],
+        size=Size("patches", n_visited, sum(papers()["scc"]["n_patches"][s] for s in _STAGE_RANGES)),
+        explanation="The adaptive rate needs no search; h as small as one code makes the first visits of an "
+        "atom overshoot, and the h of the variant paper never forgets the first, poor codes.",
         rows=rows,
         panels=[_panel_of_rates(s, *runs[s]) for s in runs],
         notes=[
@@ -94,32 +81,6 @@ def _learn_at_rates(grid, settings, **problem):
     return {"runs": runs}
 
 
-def _checks_of_rates(stage_range, adaptive, natural):
-    for when, key in (
-        ("after ten epochs", "objective"),
-        ("after the first epoch (it converges faster)", "objective_after_1_epoch"),
-    ):
-        text = f"the adaptive rate is below the best natural rate {when}, stage range {stage_range}"
-        at = f"a={natural['a']:g}, b={natural['b']:g}"
-        here = f"{adaptive[key]:.4f} against {natural[key]:.4f} at {at}"
-        yield Check(text, adaptive[key] < natural[key], here)
-
-
-def _why_of_rates(runs):
-    first, last = (
-        all(adaptive[key] < natural[key] for adaptive, natural in runs.values())
-        for key in ("objective_after_1_epoch", "objective")
-    )
-    if first and last:
-        return "As in the paper: the adaptive rate needs no search, and is ahead from the first epoch on."
-    if last:
-        return (
-            "The adaptive rate needs no search and ends lower, but is behind after the first epoch: the "
-            "first visits of an atom, with h as small as one code, overshoot."
-        )
-    return "The best natural rate ends lower: h of the variant paper never forgets the first, poor codes."
-
-
 def _panel_of_rates(stage_range, adaptive, natural):
     epochs = list(range(1, _N_EPOCHS + 1))
     names = "adaptive, 1/h", f"best natural, {natural['a']:g} / (t + {natural['b']:g})"
@@ -129,9 +90,10 @@ def _panel_of_rates(stage_range, adaptive, natural):
 
 FIG_3 = Item(
     "scc-fig-3", "More sweeps of coordinate descent: objective and time", measure_sweeps, "scc", "fig-3",
-    sizes={"n_patches": (20_000, 555_009)},
+    sizes={"n_patches": (20_000, 555_009)}, statements=claims.FIG_3,
 )  # fmt: skip
 FIG_4 = Item(
     "scc-fig-4", "SCC's adaptive rate against the best natural rate", measure_rates, "scc", "fig-4",
     sizes={"n_patches": (4_000, 10_000_000), "n_atoms": (500, 1000), "step_of_grid": (2, 1)},
+    statements=claims.FIG_4,
 )  # fmt: skip

@@ -112,32 +112,49 @@ def solve_dual(A, B, c=1.0, *, start=None, tol=1e-10, max_steps=200):
         Inside the ball also where `max_steps` ended the search.  An atom in no code is zero.
     Lambda : float64 array (n_atoms,)
     """
+    points = _dual_points(A, B, c, start)
+    found = next(points)
+    for _ in range(max_steps):
+        nearer = None if found.violation <= tol else next(points, None)
+        if nearer is None:
+            break
+        found = nearer
+    return _in_ball(found.D, c), found.Lambda
+
+
+def dual_steps(A, B, c=1.0, *, start=None):
+    """The dictionaries of `solve_dual`, from that of `start`, one Newton step after the other."""
+    return (_in_ball(point.D, c) for point in _dual_points(A, B, c, start))
+
+
+def _dual_points(A, B, c, start):
+    """Points of falling value, until rounding has the last word."""
     B, scale = np.asarray(B, np.float64), np.array(np.diag(A), np.float64)
     scale[scale == 0] = 1.0  # a row of zeros: any pivot leaves its atom at zero
     A = A + np.diag(RIDGE * scale + (np.diag(A) == 0))
     if start is None:
         start = np.linalg.norm(B, axis=1) / np.sqrt(c) - scale  # right where no two atoms share a code
-    point = _DualPoint(A, B, c, np.maximum(start, 0.0))
-    for _ in range(max_steps):
-        if np.abs(np.minimum(point.Lambda / scale, point.gradient / c)).max(initial=0.0) <= tol:
-            break
-        nearer = _newton_step(A, B, c, scale, point)
-        if nearer is None:  # rounding has the last word
-            break
-        point = nearer
-    norms = np.linalg.norm(point.D, axis=1, keepdims=True)
-    return point.D * np.minimum(1.0, np.sqrt(c) / np.maximum(norms, np.sqrt(c))), point.Lambda
+    point = _DualPoint(A, B, c, np.maximum(start, 0.0), scale)
+    while point is not None:
+        yield point
+        point = _newton_step(A, B, c, scale, point)
+
+
+def _in_ball(D, c):
+    norms = np.linalg.norm(D, axis=1, keepdims=True)
+    return D * np.minimum(1.0, np.sqrt(c) / np.maximum(norms, np.sqrt(c)))
 
 
 class _DualPoint:
     """Lambda, with all that a step from it needs.  `value` is to be minimised: minus twice the dual."""
 
-    def __init__(self, A, B, c, Lambda):
+    def __init__(self, A, B, c, Lambda, scale):
         self.Lambda = Lambda
         self.factor = cho_factor(A + np.diag(Lambda), lower=True)
         self.D = cho_solve(self.factor, B)
         self.value = np.vdot(B, self.D) + c * Lambda.sum()
         self.gradient = c - _inner(self.D, self.D)
+        self.violation = np.abs(np.minimum(Lambda / scale, self.gradient / c)).max(initial=0.0)
 
 
 def _newton_step(A, B, c, scale, point):
@@ -157,7 +174,7 @@ def _newton_step(A, B, c, scale, point):
         move[free] = -cho_solve(cho_factor(hessian, lower=True), gradient[free])
     for halvings in range(MAX_HALVINGS):
         end = np.maximum(Lambda + 0.5**halvings * move, 0.0)
-        nearer = _DualPoint(A, B, c, end)
+        nearer = _DualPoint(A, B, c, end, scale)
         promised = gradient @ (end - Lambda)
         if nearer.value <= point.value + DECREASE * promised + ROUNDING * abs(point.value):
             return nearer

@@ -1,0 +1,48 @@
+"""The page of recorded results: `python -m flyannot.benchmarks.page.recorded data/results > docs/papers.md`.
+
+It has what the files of that folder hold, `quick/ITEM.json` and `full/ITEM.json`, and nothing else.
+"""
+
+import sys
+from dataclasses import replace
+from pathlib import Path
+
+from flyannot.benchmarks.items import ITEMS, OURS
+from flyannot.benchmarks.page import rendered, section_of
+from flyannot.benchmarks.records import record_of
+from flyannot.benchmarks.setup import SCALES
+from flyannot.benchmarks.tables import MEASUREMENTS
+
+_MOST_ROWS = 12  # of the numbers beside the paper's; the item's file has all
+
+
+def recorded_page(folder):
+    """The Markdown of all records of a folder; a full run of an item stands in the place of a quick one."""
+    sections, machines = [], {}
+    for item in ITEMS.values():
+        if item.paper != OURS:
+            found = [(scale, record_of(Path(folder) / scale / f"{item.name}.json")) for scale in SCALES]
+            scale, record = next(((s, r) for s, r in reversed(found) if r is not None), ("", None))
+            section = section_of(item, record, None, folder) | {"scale": scale}
+            if record is not None:
+                machines[record.machine] = None
+                section["tables"] = [_few(t) for t in section["tables"] if t["table"].caption != MEASUREMENTS]
+                section["source"] = (
+                    f"All of it: data/results/{scale}/{item.name}.json. Again: `{record.command}`"
+                )
+            sections.append(section)
+    return rendered("recorded.md", sections=sections, machines=list(machines))
+
+
+def _few(shown):
+    table = shown["table"]
+    more = len(table.rows) - _MOST_ROWS
+    is_long = table.caption == "The paper and ours" and more > 0
+    return {
+        "table": replace(table, rows=table.rows[:_MOST_ROWS] if is_long else table.rows),
+        "more": f"{more:,} more are in the file" if is_long else "",
+    }
+
+
+if __name__ == "__main__":
+    sys.stdout.write(recorded_page(sys.argv[1]))

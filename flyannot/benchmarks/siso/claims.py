@@ -1,0 +1,207 @@
+"""What Huang et al. state of SISO and hash-accelerated SISO, and what would refute it."""
+
+from functools import partial
+
+import numpy as np
+
+from flyannot.benchmarks.claims import (
+    OURS,
+    PAPER,
+    TIME_NOISE,
+    Number,
+    Statement,
+    give_or_take,
+    largest,
+    least,
+    of_draws,
+    ratio_of_times,
+)
+from flyannot.benchmarks.rows import exponent
+from flyannot.benchmarks.siso.annotators import HASH, HASH_EXACT, LASSO, SISO, SPREADING
+
+SVM, RIDGE = "svm", "ridge"
+MAP_LOSS, NO_LOSS = 0.01, 0.002  # "less than 1 % loss of MAP"; "zero", to the tolerance of the codes
+
+
+def others(rows):
+    """The methods that are no SISO and no LASSO."""
+    return [
+        m for m in dict.fromkeys(row["method"] for row in rows) if m not in (HASH, HASH_EXACT, SISO, LASSO)
+    ]
+
+
+def _quicker(rows):
+    hashed = rows.value("seconds", method=HASH)
+    found = {m: rows.value("seconds", method=m) / hashed for m in others(rows)}
+    return least((ratio_of_times(v, 1, f"{v:.2g}") for v in found.values()), found)
+
+
+def _construction(rows):
+    fit, whole = (rows.value(column, method=HASH) for column in ("seconds_of_fit", "seconds"))
+    return give_or_take(fit / whole, TIME_NOISE * fit / whole, f"{fit:.2g} of {whole:.2g} s")
+
+
+TABLE_2 = (
+    Statement("siso-2-fastest", PAPER, "hash-SISO is faster than any other method", _quicker, above=1,
+              unit="times"),
+    Statement("siso-2-construction", PAPER, "with negligible construction time (0.01 of 0.35 hours)",
+              _construction, below=0.05, unit="of its time"),
+)  # fmt: skip
+TABLE_4 = (
+    Statement("siso-4-speed-up", PAPER, "hash-SISO is 4 to 26 times as fast as the others (3.5 to 26.8)",
+              _quicker, above=3.5, unit="times"),
+)  # fmt: skip
+
+
+def _per_query(one, other):
+    """The time of one method over that of another, a query."""
+
+    def number(rows):
+        slow, quick = (rows.value("ms_per_query", method=method) for method in (one, other))
+        return None if slow is None or quick is None else ratio_of_times(slow, quick)
+
+    return number
+
+
+def _per_query_at_most(one, other):
+    """The same, at the largest number of labelled vectors that both were given."""
+
+    def number(rows):
+        kept = [rows.where(method=method) for method in (one, other)]
+        shared = set(kept[0].column("n")) & set(kept[1].column("n"))
+        if not shared:
+            return None
+        slow, quick = (part.where(n=max(shared))[-1]["seconds_per_query"] for part in kept)
+        return ratio_of_times(slow, quick, f"n={max(shared):,}")
+
+    return number
+
+
+def _lead(one, other):
+    """The MAP of one row less that of another, on the queries that both answered."""
+    key = "map" if one["n_queries"] == other["n_queries"] else "map_of_first"
+    draws = np.subtract(one["draws"], other["draws"]) if key == "map" else [one[key] - other[key]]
+    return of_draws(one[key] - other[key], draws)
+
+
+def _size(number):
+    """Of a number of either sign."""
+    ends = sorted((abs(number.low), abs(number.high)))
+    low = 0.0 if number.low <= 0 <= number.high else ends[0]
+    return Number(abs(number.value), low, ends[1], f"{number.value:+.4f}")
+
+
+def _differ(one, other, rows):
+    """The largest difference of their MAPs at any share of labelled rows."""
+    pairs = zip(rows.where(method=one), rows.where(method=other))
+    return largest(_size(_lead(a, b)) for a, b in pairs)
+
+
+_NO_LOSS = Statement(
+    "siso-no-loss", PAPER, "SISO has zero MAP loss against LASSO", partial(_differ, SISO, LASSO),
+    below=NO_LOSS,
+)  # fmt: skip
+_LITTLE_LOSS = Statement(
+    "siso-little-loss", PAPER, "hash-SISO's MAP is less than 1 % from SISO's",
+    partial(_differ, HASH, SISO), below=MAP_LOSS,
+)  # fmt: skip
+_EXACT = Statement(
+    "siso-exact", OURS, "hash-SISO that goes on to SISO's result has its MAP",
+    partial(_differ, HASH_EXACT, SISO),
+    below=NO_LOSS,
+)  # fmt: skip
+_HASH_OVER_SISO = Statement(
+    "siso-hash-over-siso", PAPER, "hash-SISO is faster than SISO (7.2 and 12.7 times)",
+    _per_query(SISO, HASH), above=1, unit="times",
+)  # fmt: skip
+
+TABLE_3 = (
+    Statement("siso-3-siso", PAPER, "SISO is about 7 times as fast as LASSO (52.8 times by the table)",
+              _per_query(LASSO, SISO), above=7, unit="times"),
+    Statement("siso-3-hash", PAPER, "hash-SISO is more than 300 times as fast as LASSO",
+              _per_query(LASSO, HASH), above=300, unit="times"),
+    _HASH_OVER_SISO, _NO_LOSS, _LITTLE_LOSS, _EXACT,
+)  # fmt: skip
+TABLE_5 = (
+    Statement("siso-5-hash", PAPER, "hash-SISO is more than 800 times as fast as LASSO",
+              _per_query(LASSO, HASH), above=800, unit="times"),
+    _HASH_OVER_SISO, _LITTLE_LOSS, _EXACT,
+)  # fmt: skip
+
+
+def _rises(rows):
+    ordered = sorted(rows, key=lambda row: row["tau"])
+    number = _lead(ordered[-1], ordered[0])
+    return Number(
+        number.value, number.low, number.high, f"{ordered[0]['map']:.3f} to {ordered[-1]['map']:.3f}"
+    )
+
+
+def _most_settings(rows):
+    """The share of (method, tau) where hash-SISO has the larger MAP."""
+    pairs = [(rows.where(method=HASH, tau=row["tau"])[0], row) for m in others(rows)
+             for row in rows.where(method=m)]  # fmt: skip
+    ahead = np.array([np.subtract(a["draws"], b["draws"]) > 0 for a, b in pairs])
+    n = sum(a["map"] > b["map"] for a, b in pairs)
+    return of_draws(n / len(pairs), ahead.mean(axis=0), f"{n} of {len(pairs)}")
+
+
+def _ahead(one, rivals, taus, rows):
+    """The least lead of one method's MAP over the rivals' at the shares that `taus` admits."""
+    pairs = [(row, rows.where(method=m, tau=row["tau"])[0]) for m in rivals
+             for row in rows.where(method=one) if taus(row["tau"])]  # fmt: skip
+    return least((_lead(a, b) for a, b in pairs), [f"{b['method']} at {b['tau']:g}" for _, b in pairs])
+
+
+_RISES = Statement(
+    "siso-rises", PAPER, "the MAP rises with the share of labelled data", _rises, above=0, unit="gained",
+    each="method",
+)  # fmt: skip
+_MOST = Statement(
+    "siso-most", PAPER, "hash-SISO's MAP is above the other methods' for most settings", _most_settings,
+    above=0.5, unit="of the settings",
+)  # fmt: skip
+
+FIG_2 = (
+    _RISES, _MOST,
+    Statement("siso-2-little", PAPER, "especially below tau=0.6 it is much above LNP, EGSSC and ridge "
+              "regression", partial(_ahead, HASH, (SPREADING, RIDGE), lambda tau: tau < 0.6), above=0),
+    _NO_LOSS, _LITTLE_LOSS,
+)  # fmt: skip
+FIG_4 = (
+    _RISES, _MOST,
+    Statement("siso-4-svm", PAPER, "above tau=0.7 the SVM's MAP is above hash-SISO's",
+              partial(_ahead, SVM, (HASH,), lambda tau: tau > 0.7), above=0),
+    Statement("siso-4-siso", PAPER, "SISO's MAP is above the SVM's at tau=1 (23.1 and 23.0 %)",
+              partial(_ahead, SISO, (SVM,), lambda tau: tau == 1), above=0),
+    _LITTLE_LOSS,
+)  # fmt: skip
+
+
+def _cost_falls(rows):
+    kept = sorted(rows.where(method=HASH, how="at once"), key=lambda row: row["n"])
+    detail = ", ".join(f"{row['flat_cost']:.3f}" for row in kept)
+    return of_draws(kept[0]["flat_cost"] - kept[-1]["flat_cost"],
+                    np.subtract(kept[0]["draws"], kept[-1]["draws"]), detail)  # fmt: skip
+
+
+def _growth(rows):
+    kept = rows.where(method=HASH, how="at once")
+    sizes = kept.column("n")
+    slope = exponent(sizes, kept.column("seconds_per_query"))
+    noise = 2 * np.log1p(TIME_NOISE) / np.log(max(sizes) / min(sizes))
+    return give_or_take(slope, noise, f"as n^{slope:.2f}")
+
+
+TABLE_6 = (
+    Statement("siso-6-cost", PAPER, "the larger the number of labelled vectors, the lower the flat cost",
+              _cost_falls, above=0, unit="less"),
+    Statement("siso-6-time", PAPER, "the running time increases slowly with it (as less than n)", _growth,
+              below=1),
+)  # fmt: skip
+TABLE_7 = (
+    Statement("siso-7-lasso", PAPER, "hash-SISO is more than 2,000 times as fast as LASSO",
+              _per_query_at_most(LASSO, HASH), above=2000, unit="times"),
+    Statement("siso-7-siso", PAPER, "and more than 30 times as fast as SISO",
+              _per_query_at_most(SISO, HASH), above=30, unit="times"),
+)  # fmt: skip

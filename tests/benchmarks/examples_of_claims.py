@@ -1,0 +1,265 @@
+"""Made-up results for every statement of the items: one of which it holds, and one that refutes it."""
+
+import itertools
+
+CASE = {"case": "made up"}
+
+
+def crossed(**columns):
+    """Rows with every combination of the columns' values."""
+    return [dict(zip(columns, values)) for values in itertools.product(*columns.values())]
+
+
+def parts(ol, scc):
+    """Rows of SCC's Table 1: (codes, dictionary) at 500 and 2,000 atoms."""
+    return [
+        {"who": who, "n_atoms": m, "us_of_z": z, "us_of_D": D, "us_of_total": z + D}
+        for who, of_sizes in (("OL, batch 1", ol), ("SCC paper", scc))
+        for m, (z, D) in zip((500, 2000), of_sizes)
+    ]
+
+
+def learned(**by_method):
+    """Rows of SCC's Table 2: (microseconds, objective) at 500 and 2,000 atoms in one stage range."""
+    names = {"scc": "SCC paper", "beside": "SCC paper, as many patches as OL", "ol_1": "OL, batch 1",
+             "ol": "OL, batch 512"}  # fmt: skip
+    return [
+        {"method": names[who], "n_atoms": m, "stage_range": "4-6", "us_per_sample": us, "objective": value}
+        for who, of_sizes in by_method.items()
+        for m, (us, value) in zip((500, 2000), of_sizes)
+    ]
+
+
+def sweeps(*ends):
+    """Rows of SCC's Figure 3: (seconds, objective) with 1, 3 and 9 sweeps."""
+    return [{"n_sweeps": k, "epoch": 10, "seconds": s, "objective": o} for k, (s, o) in zip((1, 3, 9), ends)]
+
+
+def rates(adaptive, natural):
+    """Rows of SCC's Figure 4: the objectives after the first and the last epoch."""
+    return [
+        {"stage_range": "4-6", "rate": rate, "a": 1.0, "b": 1.0, "objective_after_1_epoch": first,
+         "objective": last}
+        for rate, (first, last) in (("adaptive", adaptive), ("natural", natural))
+    ]  # fmt: skip
+
+
+def annotated(ol, scc, by_image=0.7):
+    """Rows of SCC's Figure 5: a measure at 500 and 2,000 atoms, draws within 0.002 of it."""
+    common = {"metric": "auc", "average": "weighted_top10"}
+    groups = [("OL", ol, "group"), ("SCC", scc, "group"), ("SCC", (by_image,), "image, merged by maximum")]
+    return [
+        common | {"learner": who, "n_atoms": m, "annotated_by": level, "value": v, "draws": [v - 0.001, v]}
+        for who, values, level in groups
+        for m, v in zip((500, 2000), values)
+    ]
+
+
+def coded(**by_solver):
+    """Rows of Lee's Table 1: (microseconds, relative error) on one signal."""
+    names = {"sign": "feature-sign", "lars": "lars", "qp": "qp", "cd": "cd", "grafting": "grafting"}
+    return [
+        {"signal": "made up", "who": names[who], "us_per_sample": us, "relative_error": error}
+        for who, (us, error) in by_solver.items()
+    ]
+
+
+def bases(**by_both):
+    """Rows of Lee's Table 2: (seconds of bases, seconds in all, objective) by codes_bases."""
+    names = {"sign": "feature-sign", "lars": "lars", "accelerated": "accelerated gradient"}
+    return [
+        {"signal": "made up", "codes_by": names.get(codes, codes), "bases_by": names.get(kind, kind),
+         "seconds_of_bases": of_bases, "seconds": seconds, "objective": value}
+        for both, (of_bases, seconds, value) in by_both.items()
+        for codes, kind in [both.split("_")]
+    ]  # fmt: skip
+
+
+def blocks(few, many):
+    """Rows of DSSC's Figure 2: (iteration, features, seconds, objective) at the end, from 1.0 at 0."""
+    return [
+        dict(zip(("iteration", "features", "seconds", "objective"), point)) | {"n_blocks": b, "n_threads": 1}
+        for b, end in ((16, few), (128, many))
+        for point in ((0, 0, 0.0, 1.0), end)
+    ]
+
+
+def masked(**by_r):
+    """Rows of MODL's Figures 1 and 3: points of (records, seconds, objective, l1/l2) by r1, r4, r8, r12."""
+    columns = ("records", "seconds", "objective", "l1_over_l2")
+    return [
+        CASE | {"reduction": int(r[1:])} | dict(zip(columns, point))
+        for r, points in by_r.items()
+        for point in points
+    ]
+
+
+def falling(n_seconds, *, end=0.5, sparsity=1.0, converged_at=40):
+    """Points of a trace of 100 records that falls from 1 to its end by a record, and stands."""
+    half = end if converged_at <= 40 else (1 + end) / 2
+    points = [(0, 1.0), (40, half), (80, half if converged_at > 80 else end), (100, end)]
+    return [(n, n_seconds * n / 100, value, sparsity) for n, value in points]
+
+
+def like_r1(**others):
+    """All reductions as fast as their number and as good as r=1, but for those named."""
+    usual = {f"r{r}": falling(12 / r) for r in (1, 4, 8)} | {"r12": falling(1.0, sparsity=0.9)}
+    return masked(**usual | others)
+
+
+def weights(*values):
+    """Rows of MODL's Figure 5: the objective at the betas 0.76, 0.9 and 1."""
+    return [
+        CASE | {"beta": beta, "records": 100, "objective": v} for beta, v in zip((0.76, 0.9, 1.0), values)
+    ]
+
+
+def completed(cd, modl):
+    """Rows of MODL's Table 1: (seconds, error) of every split."""
+    return [
+        {"split": i, "solver": solver, "seconds": seconds, "test_rmse": error}
+        for solver, splits in (("coordinate descent", cd), ("MODL", modl))
+        for i, (seconds, error) in enumerate(splits)
+    ]
+
+
+def answered(**by_method):
+    """Rows of SISO's Tables 2 to 5: (seconds of fit, seconds in all, MAP)."""
+    names = {"hash_siso": "hash-siso", "exact": "hash-siso, exact"}
+    return [
+        {"method": names.get(method, method), "tau": 1.0, "seconds_of_fit": fit, "seconds": seconds,
+         "ms_per_query": seconds, "map": value, "map_of_first": value, "n_queries": 9,
+         "draws": [value - 0.001, value]}
+        for method, (fit, seconds, value) in by_method.items()
+    ]  # fmt: skip
+
+
+def shared(**by_method):
+    """Rows of SISO's Figures 2 and 4: the MAP at tau = 0.1, 0.8 and 1."""
+    return [
+        row | {"tau": tau}
+        for method, values in by_method.items()
+        for tau, value in zip((0.1, 0.8, 1.0), values)
+        for row in answered(**{method: (0, 1, value)})
+    ]
+
+
+def grown(**by_method):
+    """Rows of SISO's Tables 6 and 7: (seconds a query, flat cost) at 1,000 and 100,000 labelled vectors."""
+    return [
+        {"method": {"hash_siso": "hash-siso"}.get(method, method), "how": "at once", "n": n,
+         "seconds_per_query": seconds, "flat_cost": cost, "draws": [cost - 0.001, cost]}
+        for method, ends in by_method.items()
+        for n, (seconds, cost) in zip((1_000, 100_000), ends)
+    ]  # fmt: skip
+
+
+_QUICK, _SLOW = [(10.0, 0.5)] * 5, [(100.0, 0.5)] * 5
+_BETTER, _WORSE = ([(1.0, 0.5 + sign * 0.1 + i / 1000) for i in range(5)] for sign in (-1, 1))
+_SIGN, _DUAL = (1.0, 0.0), (1.0, 1.0, 0.5)
+
+# key of the statement -> (rows of which it holds, rows that refute it)
+EXAMPLES = {
+    "scc-1-codes": (parts([(9, 1), (9, 1)], [(1, 1), (1, 1)]), parts([(9, 1), (1, 1)], [(1, 1), (2, 1)])),
+    "scc-1-dictionary": (
+        parts([(1, 9), (1, 9)], [(1, 1), (1, 1)]), parts([(1, 9), (1, 1)], [(1, 1), (1, 2)])
+    ),
+    "scc-1-scales": (parts([(1, 1), (9, 9)], [(1, 1), (2, 2)]), parts([(1, 1), (2, 2)], [(1, 1), (4, 4)])),
+    "scc-1-dictionary-scales": (
+        parts([(1, 1), (4, 9)], [(1, 1), (4, 1)]), parts([(1, 1), (9, 4)], [(1, 1), (1, 4)])
+    ),
+    "scc-1-shares": (parts([(1, 1)] * 2, [(9, 1)] * 2), parts([(1, 1)] * 2, [(9, 1), (1, 9)])),
+    "scc-2-speed": (
+        learned(scc=[(1, 1)] * 2, ol_1=[(40, 1)] * 2), learned(scc=[(1, 1)] * 2, ol_1=[(99, 1), (20, 1)])
+    ),
+    "scc-2-grows": (
+        learned(scc=[(1, 1)] * 2, ol_1=[(40, 1), (90, 1)]), learned(scc=[(1, 1)] * 2, ol_1=[(90, 1), (40, 1)])
+    ),
+    "scc-2-above": (
+        learned(beside=[(1, 0.202), (1, 0.102)], ol=[(1, 0.2), (1, 0.1)]),
+        learned(beside=[(1, 0.202), (1, 0.098)], ol=[(1, 0.2), (1, 0.1)]),
+    ),
+    "scc-2-comparable": (
+        learned(beside=[(1, 0.201), (1, 0.1)], ol=[(1, 0.2), (1, 0.1)]),
+        learned(beside=[(1, 0.201), (1, 0.11)], ol=[(1, 0.2), (1, 0.1)]),
+    ),
+    "scc-2-falls": (
+        learned(beside=[(1, 0.2), (1, 0.1)], ol=[(1, 0.2), (1, 0.1)]),
+        learned(beside=[(1, 0.2), (1, 0.1)], ol=[(1, 0.1), (1, 0.2)]),
+    ),
+    "scc-3-lower": (sweeps((1, 0.2), (1, 0.2), (1, 0.1)), sweeps((1, 0.1), (1, 0.1), (1, 0.2))),
+    "scc-3-longer": (sweeps((1, 1), (2, 1), (3, 1)), sweeps((3, 1), (2, 1), (1, 1))),
+    "scc-3-three": (sweeps((1, 0.2), (1, 0.11), (1, 0.1)), sweeps((1, 0.2), (1, 0.19), (1, 0.1))),
+    "scc-4-better": (rates((1, 0.1), (1, 0.2)), rates((1, 0.2), (1, 0.1))),
+    "scc-4-faster": (rates((0.1, 1), (0.2, 1)), rates((0.2, 1), (0.1, 1))),
+    "scc-5-small": (annotated((0.8, 0.9), (0.7, 0.9)), annotated((0.7, 0.9), (0.702, 0.9))),
+    "scc-5-large": (annotated((0.8, 0.9), (0.7, 0.9)), annotated((0.8, 0.9), (0.7, 0.95))),
+    "scc-5-more": (annotated((0.8, 0.9), (0.7, 0.9)), annotated((0.8, 0.9), (0.9, 0.8))),
+    "scc-5-group": (annotated((1, 1), (0.8, 1)), annotated((1, 1), (0.8, 1), by_image=0.9)),
+    "lee-1-lars": (coded(sign=_SIGN, lars=(2, 0)), coded(sign=_SIGN, lars=(0.5, 0))),
+    "lee-1-qp": (coded(sign=_SIGN, qp=(90, 0)), coded(sign=_SIGN, qp=(5, 0))),
+    "lee-1-exact": (coded(sign=_SIGN, lars=(1, 1e-12)), coded(sign=_SIGN, lars=(1, 1e-4))),
+    "lee-1-accurate": (
+        coded(sign=_SIGN, lars=(1, 0), qp=(1, 1e-9)), coded(sign=_SIGN, lars=(1, 1e-4), qp=(1, 1e-9))
+    ),
+    "lee-1-cd": (coded(sign=_SIGN, cd=(0.5, 0)), coded(sign=_SIGN, cd=(2, 0))),
+    "lee-2-dual": (
+        bases(sign_dual=_DUAL, sign_gradient=(2, 1, 1)), bases(sign_dual=_DUAL, sign_gradient=(0.5, 1, 1))
+    ),
+    "lee-2-sign": (
+        bases(sign_dual=_DUAL, lars_dual=(1, 2, 1)), bases(sign_dual=_DUAL, lars_dual=(1, 0.5, 1))
+    ),
+    "lee-2-fastest": tuple(
+        bases(sign_dual=_DUAL, lars_dual=(1, 2, 1), sign_gradient=(1, 2, 1), lars_gradient=(1, total, 1))
+        for total in (3, 0.3)
+    ),
+    "lee-2-accelerated": tuple(
+        bases(sign_dual=_DUAL, sign_accelerated=(seconds, 1, 1)) for seconds in (2, 0.5)
+    ),
+    "lee-2-ends": tuple(bases(sign_dual=_DUAL, sign_gradient=(1, 1, end)) for end in (0.5, 0.4)),
+    "dssc-falls": (blocks((9, 9, 9, 0.5), (9, 9, 9, 0.6)), blocks((9, 9, 9, 0.5), (9, 9, 9, 1.1))),
+    "dssc-iterations": (blocks((9, 9, 9, 0.5), (9, 9, 9, 0.4)), blocks((9, 9, 9, 0.4), (9, 9, 9, 0.5))),
+    "dssc-features": (blocks((9, 90, 9, 0.5), (9, 9, 9, 0.4)), blocks((9, 9, 9, 0.4), (9, 9, 9, 0.5))),
+    "dssc-clock": (blocks((9, 9, 9, 0.4), (9, 9, 9, 0.5)), blocks((9, 9, 9, 0.5), (9, 9, 9, 0.4))),
+    "modl-1-converges": (like_r1(), like_r1(r12=falling(1, converged_at=100))),
+    "modl-1-objective": (like_r1(), like_r1(r8=falling(1, end=0.6))),
+    "modl-1-sparsity": (like_r1(), like_r1(r8=falling(1, sparsity=0.8))),
+    "modl-1-sparser": (like_r1(), like_r1(r12=falling(1, sparsity=1.2))),
+    "modl-1-cheaper": (like_r1(), like_r1(r4=falling(6.0))),
+    "modl-1-speed-up": (like_r1(), like_r1(r12=falling(6.0))),
+    "modl-3-records": (like_r1(), like_r1(r12=falling(1, end=0.7))),
+    "modl-5-best": (weights(0.6, 0.5, 0.6), weights(0.6, 0.5, 0.4)),
+    "modl-t1-error": (completed(_SLOW, _BETTER), completed(_SLOW, _WORSE)),
+    "modl-t1-time": (completed(_SLOW, _QUICK), completed(_QUICK, _SLOW)),
+    "siso-2-fastest": (
+        answered(hash_siso=(0, 1, 0.5), svm=(0, 2, 0.5)), answered(hash_siso=(0, 1, 0.5), svm=(0, 0.5, 0.5))
+    ),
+    "siso-2-construction": (answered(hash_siso=(0.01, 1, 0.5)), answered(hash_siso=(0.5, 1, 0.5))),
+    "siso-4-speed-up": (
+        answered(hash_siso=(0, 1, 0.5), svm=(0, 9, 0.5)), answered(hash_siso=(0, 1, 0.5), svm=(0, 2, 0.5))
+    ),
+    "siso-3-siso": tuple(answered(siso=(0, 1, 0.5), lasso=(0, t, 0.5)) for t in (9, 5)),
+    "siso-3-hash": tuple(answered(hash_siso=(0, 1, 0.5), lasso=(0, t, 0.5)) for t in (900, 50)),
+    "siso-5-hash": tuple(answered(hash_siso=(0, 1, 0.5), lasso=(0, t, 0.5)) for t in (999, 50)),
+    "siso-hash-over-siso": tuple(answered(hash_siso=(0, 1, 0.5), siso=(0, t, 0.5)) for t in (9, 0.5)),
+    "siso-no-loss": tuple(answered(siso=(0, 1, 0.5), lasso=(0, 9, v)) for v in (0.5005, 0.49)),
+    "siso-little-loss": tuple(answered(siso=(0, 1, 0.5), hash_siso=(0, 9, v)) for v in (0.495, 0.55)),
+    "siso-exact": tuple(answered(siso=(0, 1, 0.5), exact=(0, 9, v)) for v in (0.5005, 0.51)),
+    "siso-rises": (shared(svm=(0.3, 0.4, 0.5)), shared(svm=(0.5, 0.6, 0.4))),
+    "siso-most": (
+        shared(hash_siso=(0.5, 0.5, 0.4), svm=(0.4, 0.4, 0.6)),
+        shared(hash_siso=(0.5, 0.5, 0.5), svm=(0.4, 0.6, 0.6)),
+    ),
+    "siso-2-little": tuple(
+        shared(hash_siso=(v, 0, 0), ridge=(0.4, 1, 1)) + [r | {"method": "label spreading"} for r in
+                                                         shared(ridge=(0.3, 1, 1))] for v in (0.5, 0.35)
+    ),
+    "siso-4-svm": (
+        shared(hash_siso=(0.9, 0.3, 0.3), svm=(0.1, 0.5, 0.5)), shared(hash_siso=(0, 0, 0.6), svm=(1, 1, 0.5))
+    ),
+    "siso-4-siso": (shared(siso=(0, 0, 0.6), svm=(1, 1, 0.5)), shared(siso=(1, 1, 0.4), svm=(0, 0, 0.5))),
+    "siso-6-cost": (grown(hash_siso=[(1, 0.9), (1, 0.8)]), grown(hash_siso=[(1, 0.8), (1, 0.9)])),
+    "siso-6-time": (grown(hash_siso=[(1, 1), (10, 1)]), grown(hash_siso=[(1, 1), (500, 1)])),
+    "siso-7-lasso": tuple(grown(hash_siso=[(1, 1)] * 2, lasso=[(9, 1), (t, 1)]) for t in (9000, 1000)),
+    "siso-7-siso": tuple(grown(hash_siso=[(1, 1)] * 2, siso=[(9, 1), (t, 1)]) for t in (90, 10)),
+}  # fmt: skip

@@ -1,0 +1,124 @@
+"""What papers claim can fail: every statement holds of one made-up result, and another refutes it."""
+
+from dataclasses import replace
+
+import pytest
+
+from flyannot.benchmarks.claims import (
+    FAILS,
+    HOLDS,
+    NOT_MEASURED,
+    OURS,
+    PAPER,
+    UNDECIDED,
+    Number,
+    Statement,
+    exactly,
+    largest,
+    least,
+    of_repeats,
+)
+from flyannot.benchmarks.findings import Finding, Size, Source, not_runnable
+from flyannot.benchmarks.items import ITEMS
+from flyannot.benchmarks.items import OURS as NO_PAPER
+from tests.benchmarks.examples_of_claims import EXAMPLES
+
+STATEMENTS = {statement.key: statement for item in ITEMS.values() for statement in item.statements}
+
+
+@pytest.mark.parametrize("key", STATEMENTS)
+def test_every_statement_holds_of_one_result_and_is_refuted_by_another(key):
+    """A new statement fails here until `EXAMPLES` has its two."""
+    holding, refuting = EXAMPLES[key]
+    assert [claim.verdict for claim in STATEMENTS[key].of(holding)] == [HOLDS]
+    assert [claim.verdict for claim in STATEMENTS[key].of(refuting)] == [FAILS]
+
+
+def test_no_example_outlives_its_statement_and_no_two_statements_share_a_key():
+    assert set(EXAMPLES) == set(STATEMENTS)
+    every = [statement for item in ITEMS.values() for statement in item.statements]
+    assert all(STATEMENTS[statement.key] is statement for statement in every)
+
+
+@pytest.mark.parametrize("name", [name for name, item in ITEMS.items() if item.paper != NO_PAPER])
+def test_every_item_of_a_paper_is_judged_by_what_the_paper_states(name):
+    statements = ITEMS[name].statements
+    assert any(statement.by == PAPER for statement in statements)
+    assert all(statement.above is not None or statement.below is not None for statement in statements)
+
+
+def above_one(low, high):
+    return Statement("", PAPER, "it is above one", lambda rows: Number(2, low, high), above=1).of([])[0]
+
+
+def test_a_statement_holds_only_if_its_whole_interval_does():
+    assert above_one(1.5, 3).verdict == HOLDS
+    assert above_one(0.5, 3).verdict == UNDECIDED
+    assert above_one(0.2, 1).verdict == FAILS
+    assert above_one(1.5, 3).refuted_by == "1 or less"
+
+
+def test_bounds_on_both_sides_are_refuted_on_both():
+    near = Statement("", PAPER, "", lambda rows: exactly(rows[0]["x"]), above=-1, below=1)
+    assert [near.of([{"x": x}])[0].verdict for x in (-2, 0, 2)] == [FAILS, HOLDS, FAILS]
+    assert near.of([{"x": 0}])[0].refuted_by == "-1 or less or 1 or more"
+
+
+def test_what_was_not_measured_is_neither_held_nor_refuted():
+    (claim,) = Statement("", PAPER, "", lambda rows: None, above=1).of([])
+    assert claim.verdict == NOT_MEASURED and claim.here == ""
+
+
+def test_one_split_decides_nothing():
+    alone, five = of_repeats([2.0]), of_repeats([2.0, 2.1, 1.9, 2.0, 2.0])
+    assert (alone.low, alone.high) == (float("-inf"), float("inf"))
+    assert 1.9 < five.low < 2.0 < five.high < 2.1
+
+
+def test_of_several_numbers_the_worst_decides():
+    numbers = [Number(2, 1, 3), Number(5, 0.5, 9)]
+    assert (least(numbers).value, least(numbers).low) == (2, 0.5)
+    assert (largest(numbers).value, largest(numbers).high) == (5, 9)
+    assert least([None, exactly(1)]) is None
+
+
+@pytest.fixture
+def found():
+    """A finding whose only claim holds, on the paper's own data at full size."""
+    yes = Statement("", PAPER, "yes", lambda rows: exactly(2), above=1)
+    size = Size("images", 10, 10, is_papers_data=True)
+    return Finding(Source("images"), "", size=size).judged_by((yes,))
+
+
+def test_reproduced_is_only_what_holds_on_the_papers_own_data_at_full_size(found):
+    assert found.status == "reproduced"
+    others = replace(found.size, is_papers_data=False)
+    assert replace(found, size=others).status == "agrees on real data"
+    assert replace(found, size=replace(found.size, ours=9)).status == "agrees on real data"
+    assert replace(found, size=None).status == "agrees on real data"
+    assert replace(found, source=Source("", "synthetic")).status == "agrees on synthetic data"
+    assert not_runnable("no data").status == "not runnable"
+
+
+def test_without_claims_of_the_paper_nothing_is_reproduced(found):
+    ours = Statement("", OURS, "ours", lambda rows: exactly(0), above=1)
+    assert found.judged_by(()).status == "measured" == found.judged_by((ours,)).status
+
+
+def test_a_claim_that_fails_makes_it_differ_and_one_that_is_open_undecided(found):
+    no = Statement("", PAPER, "never", lambda rows: exactly(0), above=1)
+    open_ = Statement("", PAPER, "perhaps", lambda rows: Number(2, 0, 3), above=1)
+    ours = Statement("", OURS, "ours", lambda rows: exactly(0), above=1)
+    assert found.judged_by((no, open_, ours)).status == "differs on real data"
+    assert found.judged_by((open_, ours)).status == "undecided on real data"
+    assert found.judged_by((no, open_)).outcome == (
+        "0 of 2 claims of the paper hold; not: never; undecided: perhaps."
+    )
+
+
+def test_a_size_is_said_in_words():
+    assert Size("patches", 5, 1000).in_words == (
+        "other data than the paper's, 0.5 % of the paper's size: 5 of 1,000 patches"
+    )
+    assert "the paper's size" in Size("patches", 1000, 1000, True).in_words
+    assert "not known" in Size("patches", 5).in_words

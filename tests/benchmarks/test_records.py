@@ -1,0 +1,100 @@
+"""Records say which code measured them and when, and are measured again when it changed."""
+
+import re
+from dataclasses import replace
+
+import pytest
+
+from flyannot.benchmarks import code_version
+from flyannot.benchmarks.claims import PAPER, Statement, exactly
+from flyannot.benchmarks.code_version import code_digest
+from flyannot.benchmarks.items import ITEMS, OURS
+from flyannot.benchmarks.page.recorded import recorded_page
+from flyannot.benchmarks.records import paths_of, read_record, record_of
+from flyannot.benchmarks.runner import measure_items
+from flyannot.benchmarks.scc import table_1
+from tests.benchmarks.made_up import MadeUp
+from tests.conftest import ROOT
+
+RESULTS = ROOT / "data" / "results"
+RECORDED = sorted(RESULTS.rglob("*.json"))
+
+
+@pytest.fixture
+def sources(monkeypatch):
+    """The sources of modules as the test rewrites them: end of the path -> (old, new)."""
+    changes, real = {}, code_version.Path.read_text
+
+    def read(path, **options):
+        text = real(path, **options)
+        for tail, (old, new) in changes.items():
+            if path.as_posix().endswith(tail):
+                assert old in text
+                text = text.replace(old, new)
+        return text
+
+    monkeypatch.setattr(code_version.Path, "read_text", read)
+    yield changes
+    forget()
+
+
+def forget():
+    for kept in (code_version._tree, code_version._bare_source, code_version._imports):
+        kept.cache_clear()
+
+
+def digest():
+    forget()
+    return code_digest(table_1.measure)
+
+
+def test_the_digest_follows_the_code_that_measures_and_nothing_else(sources):
+    before = digest()
+    for tail, change, follows in (
+        ("scc/table_1.py", ("_N_WARM_EPOCHS = 2", "_N_WARM_EPOCHS = 2  # two"), False),
+        ("scc/table_1.py", ("_N_WARM_EPOCHS = 2", "_N_WARM_EPOCHS = 3"), True),
+        ("sparse/objective.py", ("0.5", "0.25"), True),  # imported by what it imports
+        ("learners/lagrange_dual.py", ("RIDGE = 1e-12", "RIDGE = 1e-9"), True),  # in a table that it imports
+        ("scc/claims.py", ("above=1", "above=2"), False),  # claims are judged anew without measuring
+    ):
+        sources.clear()
+        sources[tail] = change
+        assert (digest() != before) == follows, tail
+
+
+def test_a_record_has_a_day_and_a_commit_and_other_code_measures_it_again(setup, tmp_path, monkeypatch):
+    one = MadeUp("one")
+    list(measure_items([one.item], setup, tmp_path))
+    record = read_record(tmp_path, "one")
+    assert re.fullmatch(r"\d{4}-\d\d-\d\d", record.date)
+    assert record.commit is None or re.fullmatch("[0-9a-f]{12}( and changes)?", record.commit)
+    list(measure_items([one.item], setup, tmp_path))
+    assert one.times == 1
+    monkeypatch.setattr("flyannot.benchmarks.records.code_digest", lambda measure: "another")
+    list(measure_items([one.item], setup, tmp_path))
+    assert one.times == 2
+
+
+def test_claims_that_are_stated_anew_are_judged_without_measuring(setup, tmp_path):
+    one = MadeUp("one")
+    list(measure_items([one.item], setup, tmp_path))
+    stricter = Statement("three", PAPER, "two is above three", lambda rows: exactly(2), above=3)
+    (outcome,) = measure_items([replace(one.item, statements=(stricter,))], setup, tmp_path)
+    assert outcome.kept and one.times == 1
+    assert record_of(paths_of(tmp_path, "one")["json"]).finding.status == "differs on synthetic data"
+
+
+def test_the_page_of_figures_is_made_from_the_recorded_results():
+    """After a change: python -m flyannot.benchmarks.page.recorded data/results > docs/papers.md"""
+    page = recorded_page(RESULTS)
+    assert (ROOT / "docs" / "papers.md").read_text(encoding="utf-8") == page
+    for item in ITEMS.values():
+        assert (f"| {item.name}" in page) == (item.paper != OURS)
+
+
+@pytest.mark.parametrize("path", RECORDED, ids=lambda path: f"{path.parent.name}/{path.stem}")
+def test_every_recorded_result_is_whole_and_names_no_folder(path):
+    record = record_of(path)
+    assert record.name == path.stem and record.settings["scale"] == path.parent.name
+    assert record.date and record.commit and record.settings["code"]
+    assert str(ROOT) not in path.read_text(encoding="utf-8")
