@@ -30,8 +30,7 @@ ONLY_IN = {
     "cv2": (
         "descriptors/geometry.py",
         "benchmarks/references/",
-        "runtime/local_workers.py",
-        "runtime/cluster_task.py",
+        "runtime/blas_threads.py",
     ),
     "distributed": ("runtime/dask_workers.py",),
     "joblib": ("runtime/local_workers.py", "runtime/processors.py"),
