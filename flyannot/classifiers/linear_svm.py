@@ -45,18 +45,30 @@ class LinearSvm(LinearScorer):
         _check_memory(X.shape[0], X.shape[1], Y.shape[1], options.n_threads)
         seed = int(rng.integers(2**63))
         coordinates, back = _own_basis(X)
-        train = partial(_train_term, coordinates, genes=genes, seed=seed, n_folds=options.n_folds)
-        pool, trained = ThreadPoolExecutor(options.n_threads), []  # liblinear releases the interpreter
-        try:
-            for one in pool.map(train, Y.T):
-                trained.append(one)
-                options.on_terms(1)
-        finally:
-            pool.shutdown(wait=False, cancel_futures=True)  # a signal does not wait for liblinear
+        train = partial(_train_term, genes=genes, seed=seed, n_folds=options.n_folds)
+        run_all = options.elsewhere or partial(_in_threads, options.n_threads)
+        trained = run_all(train, coordinates, list(Y.T), lambda one: options.on_terms(1))
         weights, intercept = zip(*(back(*one[:2]) for one in trained))
         C = [one[2] for one in trained]
         held_out = (np.hstack(arrays) for arrays in zip(*(vars(one[3]).values() for one in trained)))
         return cls(np.array(weights), np.array(intercept), np.array(C)), HeldOut(*held_out)
+
+    @classmethod
+    def pass_draws(cls, genes, *, rng, options):
+        """As `flyannot.classifiers.scorer.Scorer.pass_draws`."""
+        rng.integers(2**63)
+
+
+def _in_threads(n_threads, work, shared, tasks, on_done):
+    """As `elsewhere` of `flyannot.classifiers.scorer.FitOptions`; liblinear releases the interpreter."""
+    pool, results = ThreadPoolExecutor(n_threads), []
+    try:
+        for one in pool.map(partial(work, shared), tasks):
+            results.append(one)
+            on_done(one)
+    finally:
+        pool.shutdown(wait=False, cancel_futures=True)  # a signal does not wait for liblinear
+    return results
 
 
 def training_bytes(n_rows, n_features, n_terms, n_threads=1):

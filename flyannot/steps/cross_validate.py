@@ -15,8 +15,9 @@ from flyannot.features.pixel_baseline import pixel_features
 from flyannot.scores.group_outcomes import group_outcomes
 from flyannot.scores.metrics import evaluate
 from flyannot.stage_ranges import STAGE_RANGES, rng_for
-from flyannot.steps.count import Count, no_progress
+from flyannot.steps.count import Count
 from flyannot.steps.curated_terms import is_synthetic
+from flyannot.steps.elsewhere import elsewhere
 from flyannot.steps.extract import image_columns, in_order
 from flyannot.steps.inputs import chosen_stage_ranges, open_all
 from flyannot.store.features import read_features
@@ -43,7 +44,7 @@ def read_pixels(data_set, stage_ranges, grid):
     return loaded
 
 
-def cross_validate_features(loaded, annotations, options, evaluation, *, seed, jobs, progress=no_progress):
+def cross_validate_features(loaded, annotations, options, evaluation, *, seed, execution, out=None):
     """Split by gene over all stage ranges at once.
 
     Parameters
@@ -52,7 +53,8 @@ def cross_validate_features(loaded, annotations, options, evaluation, *, seed, j
     annotations : flyannot.dataset.folder.Annotations
     options : flyannot.classifiers.options.ClassifyOptions
     evaluation : flyannot.steps.options.EvaluateOptions
-    progress : as of `flyannot.steps.tasks.Execution`
+    execution : flyannot.steps.tasks.Execution
+    out : as of `flyannot.steps.evaluate.evaluate_files`
 
     Returns
     -------
@@ -76,8 +78,10 @@ def cross_validate_features(loaded, annotations, options, evaluation, *, seed, j
         folds = folds_of_genes(genes, evaluation.folds, np.random.default_rng(seed))
         validate = _nested if evaluation.nested else _plain
     n_terms = sum(len(found.terms) for found in sets.values()) * evaluation.folds
-    count = Count(progress, n_terms * (evaluation.folds if evaluation.nested else 1), "term")
-    fit_options = options.fit_options(jobs, on_terms=count.add)
+    count = Count(execution.progress, n_terms * (evaluation.folds if evaluation.nested else 1), "term")
+    fit_options = options.fit_options(
+        execution.jobs, on_terms=count.add, elsewhere=elsewhere(execution.workers, out)
+    )
     outcomes, members = validate(sets, folds, options.method, fit_options, seed=seed)
     count.finish()
     how = "nested: within the training genes of each fold of a" if evaluation.nested else "a"

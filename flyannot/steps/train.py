@@ -13,6 +13,7 @@ from flyannot.runtime.blas_threads import one_blas_thread
 from flyannot.runtime.digest import digest_of_file
 from flyannot.stage_ranges import rng_for
 from flyannot.steps.count import Count
+from flyannot.steps.elsewhere import elsewhere
 from flyannot.steps.inputs import chosen_stage_ranges, digests_of, open_all, require_known_terms
 from flyannot.steps.learned_terms import terms_of_model, weak_terms
 from flyannot.steps.tasks import Outcome, carry_out, file_task
@@ -73,7 +74,7 @@ def train_task(paths, annotations_csv, out, options, *, seed=0, stage_ranges=Non
 
     def make(execution):
         with open_all(paths, "features", digests=digests) as files:
-            trained = _train(files, annotations, chosen, options, lambda s: rng_for(seed, s), execution)
+            trained = _train(files, annotations, chosen, options, lambda s: rng_for(seed, s), execution, out)
             if not any(one.terms for one in trained.values()):
                 raise InputError(
                     f"no term can be trained from {annotations_csv} and {paths[0]}",
@@ -95,7 +96,7 @@ def train_task(paths, annotations_csv, out, options, *, seed=0, stage_ranges=Non
     return file_task(out, header, make, [*paths, annotations_csv])
 
 
-def _train(files, annotations, stage_ranges, options, rng_of: Callable, execution):
+def _train(files, annotations, stage_ranges, options, rng_of: Callable, execution, out):
     """Stage range -> _Trained."""
     loaded = {s: read_features(files, s) for s in stage_ranges}
     for note in notes_on_columns({s: columns for s, (columns, _) in loaded.items()}, annotations):
@@ -106,7 +107,9 @@ def _train(files, annotations, stage_ranges, options, rng_of: Callable, executio
             for s, (columns, features) in loaded.items()
         }
         count = Count(execution.progress, sum(len(found.terms) for found in sets.values()), "term")
-        fit_options = options.fit_options(execution.jobs, on_terms=count.add)
+        fit_options = options.fit_options(
+            execution.jobs, on_terms=count.add, elsewhere=elsewhere(execution.workers, out)
+        )
         trained = {
             s: _train_stage_range(found, options.method, fit_options, rng_of(s)) for s, found in sets.items()
         }
