@@ -28,7 +28,8 @@ from functools import partial
 
 import numpy as np
 
-from flyannot.classifiers.inner_choice import choose_held_out, inner_folds
+from flyannot.classifiers.folds import inner_folds
+from flyannot.classifiers.inner_choice import choose_held_out
 from flyannot.classifiers.observed import part_of, rows_and_terms
 from flyannot.classifiers.own_basis import inner_products, weights_of_rows
 from flyannot.classifiers.scorer import LinearScorer

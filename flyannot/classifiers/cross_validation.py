@@ -6,9 +6,11 @@ another.  Hyperparameters, thresholds and calibration are chosen inside each out
 """
 
 import logging
+from copy import deepcopy
 
 import numpy as np
 
+from flyannot.classifiers import CLASSIFIERS
 from flyannot.classifiers.folds import look_up_folds
 from flyannot.classifiers.model import fit_model, untrainable
 from flyannot.classifiers.observed import observed_rows, part_of
@@ -50,26 +52,38 @@ def cross_validate(rows, *, folds, rng, method="svm", options=None):
     values, probability, threshold = np.full((3, *Y.shape), np.nan)
     yes = np.zeros(Y.shape, bool)
     options.on_terms(len(reasons) * (max(folds.values()) + 1) - len(kept) * len(np.unique(row_folds)))
-    for fold in np.unique(row_folds) if kept else ():
-        held_out = row_folds == fold
-        train = ~held_out
-        known = part_of(observed, train, kept)
-        model = fit_model(
-            method, X[train], Y[train][:, kept], genes[train], rng=rng, options=options, observed=known
-        )
-        found, where = model.decision_values(X[held_out], options.n_threads), np.ix_(held_out, kept)
-        values[where], yes[where], probability[where] = (
-            found,
-            model.answers(found),
-            model.probabilities(found),
-        )
-        threshold[where] = model.threshold_probability
-        log.debug(
-            "fold %d: %d terms, %d groups trained, %d held out", fold, len(kept), train.sum(), held_out.sum()
-        )
+    held_out = [row_folds == fold for fold in np.unique(row_folds)] if kept else []
+    known = part_of(observed, slice(None), kept)
+    fitted = _fitted(X, Y[:, kept], genes, known, held_out, method, rng, options)
+    for rows_of_fold, found in zip(held_out, fitted):
+        where = np.ix_(rows_of_fold, kept)
+        values[where], yes[where], probability[where], threshold[where] = found
     return Outcome(
         tuple(rows.terms), Y, values, yes, row_folds, probability, tuple(reasons), threshold, observed
     )
+
+
+def _fitted(X, Y, genes, observed, held_out, method, rng, options):
+    """What `_fit_fold` finds of every fold; its rows are bool (n_rows,)."""
+    if options.elsewhere is None:
+        for rows in held_out:
+            yield _fit_fold(X, (method, Y, genes, observed, rows, rng, options))
+        return
+    tasks = []
+    for rows in held_out:  # one generator serves fold after fold: each gets it as it would find it here
+        tasks.append((method, Y, genes, observed, rows, deepcopy(rng), options.sent()))
+        CLASSIFIERS[method].pass_draws(genes[~rows], rng=rng, options=options)
+    yield from options.elsewhere(_fit_fold, X, tasks, lambda _: options.on_terms(Y.shape[1]))
+
+
+def _fit_fold(X, task):
+    """Values, answers, probabilities and thresholds of the rows of a fold, by a model of the other rows."""
+    method, Y, genes, observed, rows, rng, options = task
+    known = part_of(observed, ~rows)
+    model = fit_model(method, X[~rows], Y[~rows], genes[~rows], rng=rng, options=options, observed=known)
+    values = model.decision_values(X[rows], options.n_threads)
+    log.debug("%d terms, %d groups trained, %d held out", Y.shape[1], (~rows).sum(), rows.sum())
+    return values, model.answers(values), model.probabilities(values), model.threshold_probability
 
 
 def joined_outcomes(outcomes):

@@ -48,6 +48,11 @@ def gene_folds(genes, n_folds, rng):
     return look_up_folds(genes, folds_of_genes(genes, n_folds, rng))
 
 
+def inner_folds(genes, n_folds, rng):
+    """The fold of every row; fewer than `n_folds` where genes are fewer."""
+    return gene_folds(genes, min(n_folds, len(np.unique(genes))), rng)
+
+
 def stratified_gene_folds(genes, positive, n_folds, rng):
     """As `gene_folds`, and the genes with a positive row are spread evenly too.
 

@@ -2,15 +2,10 @@
 
 import numpy as np
 
-from flyannot.classifiers.folds import gene_folds
+from flyannot.classifiers.folds import inner_folds
 from flyannot.classifiers.observed import part_of
 from flyannot.classifiers.scorer import HeldOut
 from flyannot.scores.metrics import pair_counts_by_fold
-
-
-def inner_folds(genes, n_folds, rng):
-    """The fold of every row; fewer than `n_folds` where genes are fewer."""
-    return gene_folds(genes, min(n_folds, len(np.unique(genes))), rng)
 
 
 def choose_setting(cls, X, Y, genes, *, rng, options, observed=None):

@@ -47,18 +47,31 @@ class LinearSvm(LinearScorer):
         _check_memory(X.shape[0], X.shape[1], Y.shape[1], options.n_threads)
         seed = int(rng.integers(2**63))
         coordinates, back = _coordinates(X, options.n_threads)
-        train = partial(_train_term, coordinates, genes=genes, seed=seed, n_folds=options.n_folds)
-        pool, trained = ThreadPoolExecutor(options.n_threads), []  # liblinear releases the interpreter
-        try:
-            for one in pool.map(train, Y.T, observed_rows(observed, Y.shape[1])):
-                trained.append(one)
-                options.on_terms(1)
-        finally:
-            pool.shutdown(wait=False, cancel_futures=True)  # a signal does not wait for liblinear
+        train = partial(_train_term, genes=genes, seed=seed, n_folds=options.n_folds)
+        run_all = options.elsewhere or partial(_in_threads, options.n_threads)
+        tasks = list(zip(Y.T, observed_rows(observed, Y.shape[1])))
+        trained = run_all(train, coordinates, tasks, lambda one: options.on_terms(1))
         weights, intercept = back(*(np.array([one[k] for one in trained]) for k in (0, 1)))
         C = [one[2] for one in trained]
         held_out = (np.hstack(arrays) for arrays in zip(*(vars(one[3]).values() for one in trained)))
         return cls(weights, intercept, np.array(C)), HeldOut(*held_out)
+
+    @classmethod
+    def pass_draws(cls, genes, *, rng, options):
+        """As `flyannot.classifiers.scorer.Scorer.pass_draws`."""
+        rng.integers(2**63)
+
+
+def _in_threads(n_threads, work, shared, tasks, on_done):
+    """As `elsewhere` of `flyannot.classifiers.scorer.FitOptions`; liblinear releases the interpreter."""
+    pool, results = ThreadPoolExecutor(n_threads), []
+    try:
+        for one in pool.map(partial(work, shared), tasks):
+            results.append(one)
+            on_done(one)
+    finally:
+        pool.shutdown(wait=False, cancel_futures=True)  # a signal does not wait for liblinear
+    return results
 
 
 def training_bytes(n_rows, n_features, n_terms, n_threads=1):
@@ -108,13 +121,15 @@ def _coordinates(X, n_threads):
     return coordinates, back
 
 
-def _train_term(A, positive, rows, *, genes, seed, n_folds):
-    """Weights, intercept, C, and what was held out, of one term in the coordinates A of the rows in which it
-    is known."""
+def _train_term(A, term, *, genes, seed, n_folds):
+    """Weights, intercept, C, and what was held out, of one term in the coordinates A.
+
+    term : which rows have it, bool (n_rows,), and what picks those in which that is known
+    """
+    positive, rows = term
     if not isinstance(rows, slice):
-        *fitted, known = _train_term(
-            A[rows], positive[rows], slice(None), genes=genes[rows], seed=seed, n_folds=n_folds
-        )
+        within = positive[rows], slice(None)
+        *fitted, known = _train_term(A[rows], within, genes=genes[rows], seed=seed, n_folds=n_folds)
         return *fitted, _among_all(known, rows, len(A))
     n_positive = len(np.unique(genes[positive]))
     n_folds = min(n_folds, n_positive, len(np.unique(genes)) - n_positive)

@@ -1,13 +1,18 @@
 """What every classifier is: a frozen dataclass of arrays that gives decision values."""
 
 from collections.abc import Callable
-from dataclasses import dataclass, field, fields
+from dataclasses import dataclass, field, fields, replace
 from typing import ClassVar
 
 import numpy as np
 
+from flyannot.classifiers.folds import inner_folds
 from flyannot.classifiers.linear_values import linear_values
 from flyannot.runtime.short_repr import short_repr
+
+
+def _nobody_counts(n):
+    """Of terms."""
 
 
 @dataclass(frozen=True)
@@ -17,12 +22,19 @@ class FitOptions:
     n_folds: inner folds at most, split by gene, that choose settings, thresholds and calibration.
     operating_point: what a threshold is for, as in `flyannot.classifiers.calibration.threshold_at`.
     on_terms: called with a number of terms whenever so many more are fitted.
+    elsewhere: function (work, shared, tasks, on_done) to the results of work(shared, task) of every task, in
+        their order, on other machines; None where there are none.
     """
 
     n_folds: int = 3
     n_threads: int = 1
     operating_point: tuple | None = None
-    on_terms: Callable = field(default=lambda n: None, compare=False)
+    on_terms: Callable = field(default=_nobody_counts, compare=False)
+    elsewhere: Callable | None = field(default=None, compare=False)
+
+    def sent(self):
+        """The same for a task on another machine, which has one thread and nobody to tell."""
+        return replace(self, n_threads=1, on_terms=_nobody_counts, elsewhere=None)
 
 
 @dataclass(frozen=True)
@@ -71,6 +83,12 @@ class Scorer:
         held_out : HeldOut
         """
         raise NotImplementedError
+
+    @classmethod
+    def pass_draws(cls, genes, *, rng, options):
+        """Draw from `rng` what `fit` draws from it: the fit is made elsewhere, with a copy."""
+        folds = inner_folds(genes, options.n_folds, rng)
+        rng.spawn(int(folds.max()) + 2)
 
     def decision_values(self, X, n_threads=1):
         """The decision value of every row for every term, float64 (n_rows, n_terms).

@@ -67,7 +67,7 @@ def command(scored, annotations, model, json_file, options, classify, selection,
             stage_ranges=selection.stage_range,
         )  # fmt: skip
     if json_file is None or str(json_file) == "-":
-        result = evaluate_files(evaluation, execution.jobs, execution.progress)
+        result = evaluate_files(evaluation, execution)
     else:
         carry_out(evaluate_task(evaluation, json_file), execution)
         result = read_scores(json_file)

@@ -16,8 +16,9 @@ from flyannot.features.pixel_baseline import pixel_features
 from flyannot.scores.group_outcomes import group_outcomes
 from flyannot.scores.metrics import evaluate
 from flyannot.stage_ranges import STAGE_RANGES, rng_for
-from flyannot.steps.count import Count, no_progress
+from flyannot.steps.count import Count
 from flyannot.steps.curated_terms import is_synthetic
+from flyannot.steps.elsewhere import elsewhere
 from flyannot.steps.extract import image_columns, in_order
 
 log = logging.getLogger("flyannot")
@@ -36,7 +37,7 @@ def read_pixels(data_set, stage_ranges, grid):
     return loaded
 
 
-def cross_validate_features(loaded, annotations, options, evaluation, *, seed, jobs, progress=no_progress):
+def cross_validate_features(loaded, annotations, options, evaluation, *, seed, execution, out=None):
     """Split by gene over all stage ranges at once.
 
     Parameters
@@ -46,7 +47,8 @@ def cross_validate_features(loaded, annotations, options, evaluation, *, seed, j
     annotations : flyannot.dataset.folder.Annotations
     options : flyannot.classifiers.options.ClassifyOptions
     evaluation : flyannot.steps.options.EvaluateOptions
-    progress : as of `flyannot.steps.tasks.Execution`
+    execution : flyannot.steps.tasks.Execution
+    out : as of `flyannot.steps.evaluate.evaluate_files`
 
     Returns
     -------
@@ -67,11 +69,13 @@ def cross_validate_features(loaded, annotations, options, evaluation, *, seed, j
         folds = folds_of_genes(genes, evaluation.folds, np.random.default_rng(seed))
         validate = _nested if evaluation.nested else _plain
     n_terms = sum(len(found.terms) for found in curated.values()) * evaluation.folds
-    count = Count(progress, n_terms * (evaluation.folds if evaluation.nested else 1), "term")
-    fit_options = options.fit_options(jobs, on_terms=count.add)
+    count = Count(execution.progress, n_terms * (evaluation.folds if evaluation.nested else 1), "term")
+    fit_options = options.fit_options(
+        execution.jobs, on_terms=count.add, elsewhere=elsewhere(execution.workers, out)
+    )
     outcomes, evaluated = {}, {}
     for s, found in curated.items():
-        rows = found.training_set(loaded[s][1], options, jobs)
+        rows = found.training_set(loaded[s][1], options, execution.jobs)
         outcomes[s], members = validate(rows, s, folds, options.method, fit_options, seed=seed)
         names = [[column[g] for g in members] for column in (found.groups.name, rows.genes)]
         evaluated[s] = group_outcomes(outcomes[s], *names)

@@ -13,7 +13,6 @@ from flyannot.runtime.blas_threads import one_blas_thread
 from flyannot.runtime.digest import digest_of_file, digest_of_json, has_own_digest
 from flyannot.scores.bootstrap import with_confidence
 from flyannot.scores.group_outcomes import scores_json
-from flyannot.steps.count import no_progress
 from flyannot.steps.cross_validate import cross_validate_features, read_pixels
 from flyannot.steps.curated_terms import curated_annotations_of, digests_of_curated
 from flyannot.steps.extract import identity_of_extract, in_order
@@ -22,7 +21,7 @@ from flyannot.steps.inputs import chosen_stage_ranges, open_all, require_known_t
 from flyannot.steps.options import EvaluateOptions
 from flyannot.steps.retrieval import score_retrieval
 from flyannot.steps.score_predictions import score_predictions
-from flyannot.steps.tasks import Outcome, Task
+from flyannot.steps.tasks import Execution, Outcome, Task
 from flyannot.store.features import StoredFeatures
 from flyannot.store.reading import kind_of_file, open_stored
 from flyannot.store.writing import option_changes
@@ -84,8 +83,15 @@ def evaluation_of_model(model, paths, annotations_csv, options, corrections=()):
     )  # fmt: skip
 
 
-def evaluate_files(evaluation, jobs=1, progress=no_progress):
+def evaluate_files(evaluation, execution=None, *, out=None):
     """Score features or predictions against curated terms.
+
+    Parameters
+    ----------
+    evaluation : Evaluation
+    execution : flyannot.steps.tasks.Execution
+    out : Path of the file that gets the scores, beside which a cluster finds what it needs; without one,
+        folds are evaluated on this machine
 
     Returns
     -------
@@ -119,7 +125,13 @@ def evaluate_files(evaluation, jobs=1, progress=no_progress):
             else:
                 loaded = read_pixels(paths[0], evaluation.stage_ranges, options.pixels)
             result = cross_validate_features(
-                loaded, annotations, classify, options, seed=evaluation.seed, jobs=jobs, progress=progress
+                loaded,
+                annotations,
+                classify,
+                options,
+                seed=evaluation.seed,
+                execution=execution or Execution(),
+                out=out,
             )
             if options.retrieval and result is not None:
                 result["retrieval"] = score_retrieval(loaded, annotations, classify.exclude_terms)
@@ -136,7 +148,7 @@ def evaluate_task(evaluation, json_file):
     """The `flyannot.steps.tasks.Task` of a file of scores."""
 
     def make(execution):
-        write_text(json_file, scores_json(evaluate_files(evaluation, execution.jobs, execution.progress)))
+        write_text(json_file, scores_json(evaluate_files(evaluation, execution, out=json_file)))
         return Outcome(json_file, True)
 
     inputs = (*evaluation.paths, evaluation.annotations_csv, *evaluation.classify.corrections)

@@ -16,6 +16,7 @@ from flyannot.runtime.blas_threads import one_blas_thread
 from flyannot.stage_ranges import rng_for
 from flyannot.steps.count import Count
 from flyannot.steps.curated_terms import curated_annotations_of, digests_of_curated
+from flyannot.steps.elsewhere import elsewhere
 from flyannot.steps.inputs import chosen_stage_ranges, digests_of, open_all, require_known_terms
 from flyannot.steps.learned_terms import terms_of_model, weak_terms
 from flyannot.steps.tasks import Outcome, carry_out, file_task
@@ -79,7 +80,7 @@ def train_task(paths, annotations_csv, out, options, *, seed=0, stage_ranges=Non
         for sentence in changes:
             log.info("note: %s", sentence)
         with open_all(paths, "features", digests=digests) as files:
-            trained = _train(files, annotations, chosen, options, lambda s: rng_for(seed, s), execution)
+            trained = _train(files, annotations, chosen, options, lambda s: rng_for(seed, s), execution, out)
             if not any(one.terms for one in trained.values()):
                 raise InputError(
                     f"no term can be trained from {annotations_csv} and {paths[0]}",
@@ -101,14 +102,16 @@ def train_task(paths, annotations_csv, out, options, *, seed=0, stage_ranges=Non
     return file_task(out, header, make, [*paths, annotations_csv, *options.corrections])
 
 
-def _train(files, annotations, stage_ranges, options, rng_of: Callable, execution):
+def _train(files, annotations, stage_ranges, options, rng_of: Callable, execution, out):
     """Stage range -> _Trained; the features of one stage range at a time are looked at."""
     features = {s: StoredFeatures(files, s) for s in stage_ranges}
     for note in notes_on_columns({s: one.columns for s, one in features.items()}, annotations):
         log.info("note: %s", note)
     curated = {s: curated_groups(one.columns, annotations, s, options) for s, one in features.items()}
     count = Count(execution.progress, sum(len(found.terms) for found in curated.values()), "term")
-    fit_options = options.fit_options(execution.jobs, on_terms=count.add)
+    fit_options = options.fit_options(
+        execution.jobs, on_terms=count.add, elsewhere=elsewhere(execution.workers, out)
+    )
     with one_blas_thread():
         trained = {
             s: _train_stage_range(found, features[s], options, fit_options, rng_of(s))

@@ -1,5 +1,7 @@
 """Laws of every classifier of the table."""
 
+import pickle
+
 import numpy as np
 import pytest
 
@@ -61,3 +63,17 @@ def test_probabilities_rise_with_values_and_answers_follow_thresholds(method, rn
     assert (np.diff(probabilities, axis=0) >= 0).all()
     assert (np.diff(fitted.answers(values).astype(int), axis=0) >= 0).all()
     assert fitted.n_positive.tolist() == Y.sum(axis=0).tolist()
+
+
+@pytest.mark.parametrize("method", CLASSIFIERS)
+def test_a_fit_that_is_made_elsewhere_leaves_the_generator_as_one_made_here(method, rng):
+    """So that the folds after it are fitted alike."""
+    X, genes = rng.normal(size=(40, 6)), np.repeat(np.arange(20), 2).astype(str)
+    Y = rng.random((40, 3)) < 0.5
+    here, there, options = np.random.default_rng(5), np.random.default_rng(5), FitOptions()
+    CLASSIFIERS[method].fit(X, Y, genes, rng=here, options=options)
+    CLASSIFIERS[method].pass_draws(genes, rng=there, options=options)
+    sent = pickle.loads(pickle.dumps(there))
+    assert here.random() == there.random() == sent.random()
+    if method not in ("svm", "coupled-ridge"):  # which spawn nothing
+        assert here.spawn(1)[0].random() == there.spawn(1)[0].random() == sent.spawn(1)[0].random()
