@@ -5,12 +5,13 @@ from pathlib import Path
 import click
 
 from flyannot.cli.shared.options import COUNT, IN_FILE, OUT_FILE, Command, force_option, log
+from flyannot.steps.workflow import ENGINES
 
 
 @click.command("workflow", cls=Command)
 @click.argument("config", type=IN_FILE)
 @click.option(
-    "--engine", type=click.Choice(["snakemake", "slurm"]), required=True,
+    "--engine", type=click.Choice(list(ENGINES)), required=True,
     help="snakemake: rules, and beside them a profile for SLURM. slurm: a script that submits all jobs.",
 )  # fmt: skip
 @click.option("-o", "--output", "out", type=OUT_FILE, required=True, help="The workflow to write.")

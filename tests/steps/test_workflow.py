@@ -181,6 +181,7 @@ def test_shares_take_a_quarter_of_an_hour_to_an_hour(name, n_images):
     terms = Counter(dict.fromkeys(images, 50))
     size = RunSize(images, Counter({s: n // 4 for s, n in images.items()}), terms, patches, features)
     for job in jobs_of_run(configuration, size):
+        assert job.memory_mb > 300 + 0.0029 * n_images or "learn" in job.name  # docs/reliability.md
         assert job.minutes >= 3 * job.expected_minutes
         if job.n_shares:
             assert 15 <= job.expected_minutes <= 60, job

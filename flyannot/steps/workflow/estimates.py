@@ -21,6 +21,7 @@ S_FIT = 2e-7  # a term, group and feature of a linear SVM
 S_SHOW = 0.04  # an image of the report: 0.009 to 0.035
 MB_S = 100  # joined, digested and read again
 OTHER_SOLVER = 20  # times as long as the default one: docs/benchmarks.md, the slowest learner
+MB_IMAGE = 0.003  # that stays of an image while parts are joined: 2.9 MB per 1,000 (docs/reliability.md)
 BYTES_PATCH = 144  # of a file of descriptors; in memory, and while it is described
 BYTES_LEARN = 700  # a patch that is learned from, with its code: 762 MB for a million (docs/python.md)
 # A feature of an image, as read, and on top in the stage range that is fitted: 1.24 GB for 1,337 x 90,000
@@ -44,14 +45,17 @@ def needs_of_steps(configuration, size):
     options, n = configuration.options, size.n_all_images
     learn, pool, classify = options["learn-dict"], options["pool"], options["classify"]
     n_atoms, evaluate = learn.n_atoms, options["evaluate"]
+    joining_mb = START_MB + n * MB_IMAGE
     described = Need(
         n * (S_READ + size.n_patches * S_PATCH),
+        joining_mb,
         worker_mb=START_MB + IMAGES_PER_PART * size.n_patches * 2 * BYTES_PATCH / MB,
         output_mb=n * size.n_patches * BYTES_PATCH / MB,
     )
     coded = n * size.n_patches * (2 if pool.mirror else 1)
     pooled = Need(
         coded * (S_CODE + n_atoms * S_CODE_ATOM) * _slower(pool.coder, PoolOptions.coder),
+        joining_mb,
         worker_mb=START_MB
         + (len(size.n_images) * 8 * n_atoms * (n_atoms + 256) + 4 * size.n_patches * n_atoms) / MB
         + IMAGES_PER_PART * size.n_features * 12 / MB,
@@ -68,6 +72,7 @@ def needs_of_steps(configuration, size):
         "train": fitted,
         "annotate": Need(
             described.seconds + pooled.seconds,
+            joining_mb,
             worker_mb=max(described.worker_mb, pooled.worker_mb) + model_mb,
             output_mb=n * 1024 / MB,
         ),

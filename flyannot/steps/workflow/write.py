@@ -6,13 +6,12 @@ from functools import cache
 from pathlib import Path
 
 from flyannot.errors import InputError
-from flyannot.options.registry import Registry
 from flyannot.runtime.atomic_file import write_text
 from flyannot.steps.configuration import RECORD, write_record
+from flyannot.steps.workflow import ENGINES
 from flyannot.steps.workflow.jobs import jobs_of_run
 from flyannot.steps.workflow.size import size_of_run
 
-ENGINES = Registry("engine", {name: f"{__name__}:{name}_files" for name in ("snakemake", "slurm")})
 _FOLDER = "workflow"  # in the output folder: what has been done, and what jobs said
 
 
