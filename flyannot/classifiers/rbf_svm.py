@@ -7,7 +7,7 @@ import numpy as np
 from flyannot.classifiers.inner_choice import choose_setting
 from flyannot.classifiers.observed import observed_rows
 from flyannot.classifiers.scorer import Scorer
-from flyannot.classifiers.unit_rows import checked_units, unit_rows
+from flyannot.classifiers.unit_rows import checked_units, products, unit_rows
 
 _BLOCK = 1024  # rows whose kernel with the training rows is made at once
 
@@ -43,12 +43,11 @@ class RbfSvm(Scorer):
 
         A term with one class gets the constant value of that class, +1 or -1.
         """
-        from sklearn.metrics.pairwise import rbf_kernel
         from sklearn.svm import SVC
 
         C, gamma = setting
         A, Y = unit_rows(X), np.asarray(Y, bool)
-        kernel = rbf_kernel(A.astype(np.float64), gamma=gamma)
+        kernel = _kernel(A, A, gamma)
         dual, intercept = np.zeros((Y.shape[1], len(A))), np.zeros(Y.shape[1])
         for j, mine in enumerate(observed_rows(observed, Y.shape[1])):
             positive = Y[mine, j]
@@ -64,11 +63,16 @@ class RbfSvm(Scorer):
 
     def decision_values(self, X, n_threads=1):
         """Sum of dual exp(-gamma |x - a|^2), and the intercept; the rows of X scaled to length 1."""
-        from sklearn.metrics.pairwise import rbf_kernel
-
-        X, A = checked_units(X, self.A.shape[1]).astype(np.float64), self.A.astype(np.float64)
+        X = checked_units(X, self.A.shape[1])
         values = np.empty((len(X), len(self.dual)))
         for start in range(0, len(X), _BLOCK):
             rows = slice(start, start + _BLOCK)
-            values[rows] = rbf_kernel(X[rows], A, gamma=self.gamma[0]) @ self.dual.T + self.intercept
+            values[rows] = _kernel(X[rows], self.A, self.gamma[0]) @ self.dual.T + self.intercept
         return values
+
+
+def _kernel(X, A, gamma):
+    """exp(-gamma |x - a|^2) of all rows of X and A."""
+    squares = [np.einsum("ij,ij->i", Z, Z, dtype=np.float64) for Z in (X, A)]
+    distances = np.maximum(np.add.outer(*squares) - 2 * products(X, A), 0)
+    return np.exp(-gamma * distances)

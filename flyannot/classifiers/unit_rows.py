@@ -7,13 +7,17 @@ import numpy as np
 from flyannot.classifiers.linear_values import checked_columns
 
 COLUMNS = 4096  # of the features, taken in float64 at once
+_ROWS = 256
 
 
 def unit_rows(X):
-    """Rows scaled to length 1, float32; rows of zeros stay."""
-    X = np.asarray(X, np.float64)
-    lengths = np.sqrt(np.einsum("ij,ij->i", X, X))
-    return np.ascontiguousarray(X / np.where(lengths > 0, lengths, 1)[:, None], np.float32)
+    """Rows scaled to length 1, float32; rows of zeros stay.  Some rows at a time are taken in float64."""
+    units = np.empty(X.shape, np.float32)
+    for start in range(0, len(X), _ROWS):
+        rows = np.asarray(X[start : start + _ROWS], np.float64)
+        lengths = np.sqrt(np.einsum("ij,ij->i", rows, rows))
+        units[start : start + _ROWS] = rows / np.where(lengths > 0, lengths, 1)[:, None]
+    return units
 
 
 def checked_units(X, n_features):
@@ -39,17 +43,17 @@ class Span:
     @classmethod
     def of(cls, A):
         """The span of the rows of A."""
-        values, vectors = np.linalg.eigh(_products(A, A))
+        values, vectors = np.linalg.eigh(products(A, A))
         kept = values > 1e-10 * values[-1]
         values, vectors = np.sqrt(values[kept]), vectors[:, kept]
         return cls(A, (vectors * values).astype(np.float32), vectors / values)
 
     def coordinates(self, X):
         """Of queries (n_queries, n_features): float32 array (n_queries, rank)."""
-        return (_products(X, self.A) @ self.mixing).astype(np.float32)
+        return (products(X, self.A) @ self.mixing).astype(np.float32)
 
 
-def _products(X, A):
+def products(X, A):
     """X A' in float64, of which some columns at a time are taken."""
     products = np.zeros((len(X), len(A)))
     for start in range(0, A.shape[1], COLUMNS):
