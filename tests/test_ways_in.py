@@ -82,7 +82,7 @@ def test_in_an_empty_environment_it_works_from_any_folder(wheel, tmp_path):
 def brings_what_it_needs(facts, folder):
     """All that the package needs, and what the extra asks for, and nothing of another extra."""
     listed = {line.split(maxsplit=1)[0]: line for line in facts.splitlines()}
-    assert str(folder / "env") in listed["configs"] and "(absent)" not in listed["packages"]
+    assert str(folder.resolve() / "env") in listed["configs"] and "(absent)" not in listed["packages"]
     assert "(absent)" not in listed["[fetch]"] and "(absent)" in listed["[anndata]"]
 
 
