@@ -76,7 +76,9 @@ def command(config, demo, data_set, output, settings, corrections, dry_run, step
     if demo == (config is not None):
         raise InputError(
             "--demo brings its own configuration" if demo else "no configuration is named",
-            fix="name one: flyannot run CONFIG; or see what a run is: flyannot run --demo",
+            fix="leave out one of the two"
+            if demo
+            else "name one: flyannot run CONFIG; or see what a run is: flyannot run --demo",
         )
     if demo:
         config, output = configurations_folder() / "demo.toml", output or Path("demo-output")

@@ -5,6 +5,7 @@ record that could say otherwise; what cannot be seen (how far a step without par
 """
 
 import logging
+from collections import Counter
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
@@ -101,7 +102,7 @@ def _steps_of_files(folder, record, options, pieces):
         total, unit = _total(step, images, options, pieces)
         wanted = Wanted(
             tables,
-            {} if record is None else {"seed": record["seed"]},
+            None if record is None else record["seed"],
             {role: digests[role] for role in _FROM.get(step, ())},
             total,
             unit,
@@ -139,17 +140,14 @@ def _images_by_stage_range(folder, record, options):
     """Stage range -> how many images the run is to work on; {} where the data set cannot be read."""
     if record is None:
         return {}
-    counts: dict = {}
+    chosen = options["select"]
     try:
         with _unheard():  # what the table has that is odd was said when it was read for the run
             images = read_images(_data_set(folder, record))
-            for image in select_images(
-                images, views=options["select"].view, stage_ranges=options["select"].stage_range
-            ):
-                counts[image.stage_range] = counts.get(image.stage_range, 0) + 1
+            images = select_images(images, views=chosen.view, stage_ranges=chosen.stage_range)
     except FlyannotError:
         return {}
-    return counts
+    return Counter(image.stage_range for image in images)
 
 
 @contextmanager

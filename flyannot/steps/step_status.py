@@ -43,14 +43,14 @@ class Wanted:
     """What a step is to make.
 
     tables : name in a header -> options; {} where they are not known
-    seed : {"seed": seed}, or {}
+    seed : None where it is not known
     digests : role of an input -> digests of the files that there are
     total, unit : how many images or epochs
     n_shards : into how many its work is cut; 0 for none
     """
 
     tables: dict
-    seed: dict
+    seed: int | None
     digests: dict
     total: int | None
     unit: str
@@ -63,9 +63,8 @@ class Wanted:
             if name in header.options:
                 found = {key: header.options[name].get(key) for key in wanted}
                 changes += option_changes(found, wanted, f"{name}.")
-        for seed in self.seed.values():
-            if header.seed not in (None, seed):
-                changes.append(f"seed was {header.seed} and is now {seed}")
+        if None not in (self.seed, header.seed) and self.seed != header.seed:
+            changes.append(f"seed was {header.seed} and is now {self.seed}")
         for role, known in self.digests.items():
             if known and not set(header.inputs.get(role, ())) <= known:
                 changes.append(f"it was made from other {role}")

@@ -3,7 +3,6 @@
 import hashlib
 import json
 import re
-import tomllib
 from pathlib import PurePosixPath
 
 import pytest
@@ -83,10 +82,6 @@ def test_a_folder_that_is_not_there_is_one_line(tmp_path, flyannot, monkeypatch)
     assert data_folder() is None and "flyexpress: absent" in flyannot("info --data-sets").out
 
 
-def test_the_package_holds_the_registry_and_no_path_that_only_we_have():
-    project = tomllib.loads((ROOT / "pyproject.toml").read_text())
-    held = project["tool"]["setuptools"]["package-data"]
-    assert held["flyannot.dataset"] == ["registry.toml", "terms.txt"]
-    assert held["flyannot.dataset.synthetic"] == ["anatomy.csv"]
+def test_no_configuration_has_a_path_that_only_we_have():
     for path in (ROOT / "configs").iterdir():
         assert "../.." not in path.read_text(), path.name

@@ -243,3 +243,16 @@ def test_embryos_are_drawn_again_if_others_are_asked_for_and_stay_as_they_are_el
     assert other().why() == "these embryos were drawn with other options"
     carry_out(other(), Execution(force=True))
     assert other().why() == "" and "syn013" in table.read_text() and "of my own" not in table.read_text()
+
+
+@pytest.mark.parametrize(
+    ("line", "said"), [("run", "no configuration is named"), ("run --demo C", "--demo brings")]
+)
+def test_a_run_has_one_configuration(flyannot, config, line, said):
+    faulty(flyannot(line, C=config), 2, said)
+
+
+def test_the_demo_lies_in_the_working_folder_or_where_it_is_asked_for(flyannot, tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    assert "would make demo-output" in flyannot("run --demo --dry-run").err
+    assert f"would make {Path('mine', 'embryos')}" in flyannot("run --demo --dry-run -o mine").err

@@ -1,0 +1,103 @@
+"""The ways in: the wheel, installed into an empty environment and used without the checkout; containers."""
+
+import os
+import re
+import subprocess
+import sys
+import tomllib
+import venv
+import zipfile
+
+import pytest
+
+from tests.conftest import ROOT
+
+PROJECT = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]
+PIP = [sys.executable, "-m", "pip", "--disable-pip-version-check", "--quiet"]
+# Of a small run: one stage range, few genes, a dictionary of a moment.
+SMALL = ("synthesize.n-genes=16", "synthesize.max-images=1", "synthesize.stage-range=4-6",
+         "learn-dict.n-atoms=32", "learn-dict.n-epochs=1", "classify.min-groups=3",
+         "evaluate.folds=2", "run.jobs=1")  # fmt: skip
+
+
+@pytest.fixture(scope="module")
+def wheel(tmp_path_factory):
+    """Built as an installation builds it: with what pyproject.toml asks for, and nothing else."""
+    out = tmp_path_factory.mktemp("wheel")
+    done = subprocess.run(
+        [*PIP, "wheel", "--no-deps", "--wheel-dir", out, ROOT], capture_output=True, text=True
+    )
+    if done.returncode and "No matching distribution" in done.stderr:
+        pytest.skip("no package registry can be reached")
+    assert done.returncode == 0, done.stderr
+    (path,) = out.glob("*.whl")
+    return path
+
+
+def test_it_holds_the_package_and_its_configurations_and_nothing_else(wheel):
+    with zipfile.ZipFile(wheel) as archive:
+        names = {name for name in archive.namelist() if ".dist-info/" not in name}
+        for path in (ROOT / "configs").glob("*.toml"):
+            assert archive.read(f"flyannot/configs/{path.name}") == path.read_bytes()
+    tracked = subprocess.run(["git", "ls-files", "flyannot"], cwd=ROOT, capture_output=True, text=True)
+    if tracked.returncode == 0:
+        missing = set(tracked.stdout.split()) - names
+        assert missing == set(), "files of the package that an installation would lack"
+    assert {name.split("/")[0] for name in names} == {"flyannot"}
+
+
+def test_it_is_built_twice_alike(wheel, tmp_path):
+    subprocess.run([*PIP, "wheel", "--no-deps", "--wheel-dir", tmp_path, ROOT], check=True)
+    (again,) = tmp_path.glob("*.whl")
+    assert again.read_bytes() == wheel.read_bytes()
+
+
+def test_in_an_empty_environment_it_works_from_any_folder(wheel, tmp_path):
+    """In one test: the environment is made once, whoever runs the tests side by side."""
+    venv.create(tmp_path / "env", with_pip=True)
+    programs = tmp_path / "env" / ("Scripts" if os.name == "nt" else "bin")
+    own = {name: value for name, value in os.environ.items() if not name.startswith(("PYTHON", "FLYANNOT_"))}
+
+    def run(program, *words):
+        line = [programs / program, *words]
+        done = subprocess.run(line, cwd=tmp_path, env=own, capture_output=True, text=True)
+        assert done.returncode == 0, done.stderr
+        return done.stdout
+
+    run("pip", "--disable-pip-version-check", "--quiet", "install", "--no-compile", f"{wheel}[fetch]")
+    brings_what_it_needs(run("flyannot", "info"), tmp_path)
+    run("flyannot", "synthesize", "-o", "embryos", "--n-genes", "4", "--stage-range", "4-6")
+    assert (tmp_path / "embryos" / "images.csv").is_file()
+    said = run("flyannot", "run", "--demo", *(word for one in SMALL for word in ("--set", one)))
+    assert "SYNTHETIC" in said
+    page = tmp_path / "demo-output" / "report.html"
+    first = page.read_bytes()
+    page.unlink()
+    run("flyannot", "report", "demo-output")
+    assert page.read_bytes() == first
+    assert run("flyannot", "status", "demo-output").startswith("demo-output: done")
+    assert sorted(p.name for p in tmp_path.iterdir()) == ["demo-output", "embryos", "env"]
+
+
+def brings_what_it_needs(facts, folder):
+    """All that the package needs, and what the extra asks for, and nothing of another extra."""
+    listed = {line.split(maxsplit=1)[0]: line for line in facts.splitlines()}
+    assert str(folder.resolve() / "env") in listed["configs"] and "(absent)" not in listed["packages"]
+    assert "(absent)" not in listed["[fetch]"] and "(absent)" in listed["[anndata]"]
+
+
+def test_the_environment_of_conda_has_what_the_project_needs():
+    text = (ROOT / "configs" / "environment.yml").read_text()
+    listed = [line.strip("- ") for line in text.partition("dependencies:\n")[2].splitlines()]
+    python, pip, *packages, last = [one for one in listed if one != "pip:"]
+    assert sorted(packages) == sorted(PROJECT["dependencies"])
+    assert python.startswith(f"python{PROJECT['requires-python']}") and (pip, last) == ("pip", "..")
+
+
+def test_the_container_copies_what_the_build_reads():
+    text = (ROOT / "configs" / "Containerfile").read_text()
+    copied = {word for line in re.findall(r"^COPY (.*)$", text, re.MULTILINE) for word in line.split()[:-1]}
+    assert all((ROOT / name).exists() for name in copied)
+    assert {"pyproject.toml", "flyannot", "configs", PROJECT["readme"], *PROJECT["license-files"]} <= copied
+    (program,) = re.findall(r'^ENTRYPOINT \["(\w+)"\]$', text, re.MULTILINE)
+    assert program in PROJECT["scripts"]
