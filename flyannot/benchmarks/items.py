@@ -98,6 +98,7 @@ ITEMS = Registry(
         "genes": f"{_HERE}.ours.genes:ITEM",
         "shares": f"{_HERE}.ours.shares:ITEM",
         "stream": f"{_HERE}.ours.shares:STREAM",
+        "many-patches": f"{_HERE}.ours.shares:MANY",
     },
 )
 
