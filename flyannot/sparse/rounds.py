@@ -94,8 +94,8 @@ def begin(source, n_atoms, plan):
     rng = np.random.default_rng(np.random.SeedSequence(plan.key))
     n_held = min(EVALUATED_SAMPLES, int(source.sizes.sum()) // 10)
     units, rows = _drawn(source.sizes, n_held + 4 * n_atoms, rng)
-    stored = source.narrowed(units).read()
-    X = source.samples(np.concatenate([one[of] for one, of in zip(stored, rows)]))
+    picked = [source.narrowed(units[i : i + 1]).read()[0][of] for i, of in enumerate(rows)]  # one at a time
+    X = source.samples(np.concatenate(picked))
     order = rng.permutation(len(X))
     is_held = np.zeros(len(X), bool)
     is_held[order[:n_held]] = True

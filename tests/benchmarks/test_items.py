@@ -19,7 +19,7 @@ from flyannot.benchmarks.ours import classifiers, code, learners, retrieval, sif
 from flyannot.benchmarks.ours.learn import methods as learning_methods
 from flyannot.benchmarks.records import read_record
 from flyannot.benchmarks.runner import reproduce
-from flyannot.benchmarks.scc import fig_5, learning
+from flyannot.benchmarks.scc import fig_5, learning, streams
 from flyannot.benchmarks.scc.fig_5 import Pictures
 from flyannot.benchmarks.siso import annotators
 from flyannot.benchmarks.siso.growth import answer, missed_labels, overlapping
@@ -48,7 +48,7 @@ def no_workers(monkeypatch):
 @pytest.fixture
 def of_noise(patches, monkeypatch):
     """Every item learns from the patches of noise."""
-    for module in ("learners", "target"):
+    for module in ("learners", "target", "shares"):
         monkeypatch.setattr(f"flyannot.benchmarks.ours.{module}.patches_of", lambda *a: patches)
     return patches
 
@@ -321,3 +321,49 @@ def test_images_of_a_gene_are_found_by_what_they_show(setup, tmp_path, rng):
     (folder / "images.csv").write_text("\n".join(["image,gene,stage_range", *lines]) + "\n")
     images, _ = embryo_images(replace(setup, data_set=folder))
     assert (retrieval._areas(setup, images, 32, retrieval._PLAIN | {"n_atoms": 20}) == 1).all()
+
+
+def test_shares_are_compared_with_the_sequential_learner(setup, of_noise, no_workers):
+    rows = ITEMS["shares"].finding(replace(setup, sizes={"n_atoms": 20})).rows
+    assert rows[0]["variant"] == "quick" and len(rows) == 13
+    assert all(row["objective"] > 0 and row["us_per_sample"] > 0 for row in rows)
+
+
+def test_a_stream_is_learned_from_by_ours_and_by_others(setup, of_noise, no_workers, no_references):
+    finding = ITEMS["stream"].finding(replace(setup, sizes={"n_atoms": 20, "limit_s": 5}))
+    names = {
+        True: ["flyannot scc", "flyannot", "flyannot OL"],
+        False: ["SPAMS OL", "scikit-learn"],
+    }
+    for is_measured, expected in names.items():
+        assert [row["who"] for row in finding.rows if bool(row["objective"]) == is_measured] == expected
+    (panel,) = finding.panels
+    for curve in panel.series:
+        assert curve.x == sorted(curve.x) and len(curve.x) == len(curve.y) > 0
+
+
+@pytest.mark.parametrize("who", ["spams", "scikit-learn", "ol"])
+def test_a_stream_comes_once_and_every_program_goes_on_from_part_to_part(who, patches, monkeypatch):
+    if who == "spams":
+        pytest.importorskip("spams")
+    monkeypatch.setattr(streams, "_FIRST", 100)
+    settings = patches.problem(20) | {"batch_size": 64}
+    seen = streams.learn_stream(**settings, n=patches.n, who=who, limit_s=60)["trace"]
+    assert [n for _, n, _ in seen] == [100, 200, patches.n] and seen[-1][2] < 1.05 * seen[0][2]
+
+
+def test_many_patches_are_learned_from_by_one_worker_and_by_two_to_one_objective(
+    setup, of_noise, monkeypatch, patches
+):
+    monkeypatch.setattr(streams, "_PERTURBED", 100)
+    monkeypatch.setattr("flyannot.benchmarks.workers.run_in_worker", lambda f, task, **_: f(**task))
+    sizes = {"n_atoms": 20, "n_perturbed": 3000}
+    monkeypatch.setattr(streams, "run_all", lambda work, tasks, jobs, on_done: [work(t) for t in tasks])
+    finding = ITEMS["many-patches"].finding(replace(setup, sizes=sizes))
+    assert [row["variant"] for row in finding.rows] == ["2 workers", "1 workers"]
+    one, two = finding.rows
+    assert one["objective"] == two["objective"] and one["n"] == 2700
+    assert one["trace"][-1][1] == 2700
+    units = streams.PerturbedUnits(patches.path("patches"), np.arange(3))
+    assert np.array_equal(units.narrowed([1]).read()[0], units.read()[1])
+    assert not np.array_equal(units.read()[0], units.read()[1])

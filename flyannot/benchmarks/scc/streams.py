@@ -9,17 +9,21 @@ from dataclasses import dataclass
 import numpy as np
 
 from flyannot.benchmarks.measures import Stopwatch, exact_objective, graded_dictionary, normalised_patches
+from flyannot.benchmarks.workers import peak_mb
 from flyannot.descriptors.sift import normalise_descriptors
 from flyannot.runtime.blas_threads import one_blas_thread
+from flyannot.runtime.executor import run_all
 from flyannot.sparse.fit import run_epoch
 from flyannot.sparse.learners import LEARNERS
 from flyannot.sparse.learners.scc.options import SCCOptions
 from flyannot.sparse.learners.scc.shares import first_atoms
-from flyannot.sparse.rounds import Held, Plan, Progress, learn_by_shares, visit
+from flyannot.sparse.rounds import Held, Plan, Progress, begin, learn_by_shares, visit
 from flyannot.steps.stored_units import NormalisedPatches
 
 _FIRST = 2048  # patches of the first part
 _UNIT = 64  # patches that are read together
+_PERTURBED = 4096  # of a unit
+_NOISE = 6  # added to every number of a descriptor, of 0 to 255: at most
 _N_WARM = 64
 _SEED = 1
 
@@ -48,6 +52,68 @@ class FileUnits:
     def samples(self, rows):
         """Descriptors as samples to learn from."""
         return NormalisedPatches(rows)
+
+
+@dataclass(frozen=True, eq=False)
+class PerturbedUnits:
+    """Patches of a file, drawn with replacement and with noise added: as many as wanted, and none twice.
+
+    units : int array, the numbers of units, each of which has noise of its own
+    """
+
+    path: str
+    units: np.ndarray
+
+    @property
+    def sizes(self):
+        return np.full(len(self.units), _PERTURBED)
+
+    def narrowed(self, units):
+        """These units alone, in that order."""
+        return PerturbedUnits(self.path, self.units[units])
+
+    def read(self):
+        """The descriptors of every unit."""
+        X = np.load(self.path, mmap_mode="r")
+        return [_perturbed(X, np.random.default_rng([_SEED, unit])) for unit in self.units.tolist()]
+
+    def samples(self, rows):
+        """Descriptors as samples to learn from."""
+        return NormalisedPatches(rows)
+
+
+def _perturbed(X, rng):
+    rows = X[np.sort(rng.integers(len(X), size=_PERTURBED))]
+    noise = rng.integers(-_NOISE, _NOISE + 1, rows.shape, np.int8)
+    return np.clip(rows + noise.astype(np.int16), 0, 255).astype(np.uint8)
+
+
+def learn_perturbed(patches, lam, n, n_atoms, jobs):
+    """In a worker: one pass over n perturbed patches by `jobs` processes; wall-clock time.
+
+    The objective is that of exact codes of other perturbed patches; `peak_mb` is the largest of a process.
+    """
+    source = PerturbedUnits(patches, np.arange(-(-n // _PERTURBED)))
+    first, held = begin(source, n_atoms, plan := Plan(16, 1, lam, SCCOptions(variant="quick"), (_SEED,)))
+
+    peaks = [0.0]
+
+    def run(tasks):
+        done = run_all(_visit_and_peak, tasks, jobs=jobs, on_done=lambda found: peaks.append(found[1]))
+        return [found for found, _ in done]
+
+    *_, progress = learn_by_shares(source, held, first, plan, run)
+    record, n = progress.records[-1], progress.atoms.n_visits
+    return {
+        "n": n, "epochs": 1, "seconds": progress.seconds, "us_per_sample": 1e6 * progress.seconds / n,
+        "objective": record.objective, "gap": record.gap, "nonzeros": record.mean_nonzeros,
+        "peak_mb": max(peak_mb(), *peaks), "rounds": progress.n_rounds,
+        "trace": [(one.seconds, one.n_visits, one.objective) for one in progress.records],
+    }  # fmt: skip
+
+
+def _visit_and_peak(task):
+    return visit(task), peak_mb()
 
 
 def learn_in_shares(patches, held, initial, lam, n, n_epochs, n_shares, longest, variant="quick"):
