@@ -95,6 +95,7 @@ ITEMS = Registry(
         "missing-pixels": f"{_HERE}.modl.missing_pixels:ITEM",
         "classifiers": f"{_HERE}.ours.classifiers:ITEM",
         "retrieval": f"{_HERE}.ours.retrieval:ITEM",
+        "similar": f"{_HERE}.ours.similar:ITEM",
         "genes": f"{_HERE}.ours.genes:ITEM",
     },
 )
