@@ -97,6 +97,7 @@ ITEMS = Registry(
         "missing-pixels": f"{_HERE}.modl.missing_pixels:ITEM",
         "classifiers": f"{_HERE}.ours.classifiers:ITEM",
         "retrieval": f"{_HERE}.ours.retrieval:ITEM",
+        "similar": f"{_HERE}.ours.similar:ITEM",
         "genes": f"{_HERE}.ours.genes:ITEM",
         "sizes": f"{_HERE}.ours.sizes:ITEM",
         "shares": f"{_HERE}.ours.shares:ITEM",

@@ -54,6 +54,8 @@ def workplace(chain, tmp_path, monkeypatch):
     (folder / "configs" / "demo.toml").write_text(text.replace("min-groups = 20", "min-groups = 3"))
     shutil.copytree(chain.folder, folder / "results", ignore=shutil.ignore_patterns("embryos"))
     savemat(folder / "D.mat", {"D": np.eye(128)[:, :20]})
+    names = ["a.png", "b.png"]
+    np.savez(folder / "network.npz", image=names, gene=names, stage_range=["4-6"] * 2, vector=np.eye(2))
     (folder / "fbbt.obo").write_text("[Term]\nid: FBbt:1\nname: gut\n")
     verdict = "gene,stage_range,term,verdict,date\nsyn001,4-6,pole cell,accept,2026-01-31\n"
     for name in ("anna.csv", "ben.csv", "corrections.csv"):

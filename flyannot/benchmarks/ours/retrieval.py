@@ -63,7 +63,7 @@ def measure(setup):
 def _areas(setup, images, patch_px, way):
     """The AUC of every image that can be a query."""
     images = [image for image in images if not way["views"] or image.view in way["views"]]
-    X = normalise_features(_features(setup, images, patch_px, way), "l2")
+    X = normalise_features(features_of_images(setup, images, patch_px, way), "l2")
     genes, ranges = (np.array([getattr(i, name) for i in images]) for name in ("gene", "stage_range"))
     areas = []
     for i, x in enumerate(X):
@@ -73,7 +73,7 @@ def _areas(setup, images, patch_px, way):
     return np.array(areas)[np.isfinite(areas)]
 
 
-def _features(setup, images, patch_px, way):
+def features_of_images(setup, images, patch_px, way):
     """One row for every image."""
     extract = ExtractOptions(**({"patch_px": patch_px, "stride_px": _STRIDE_PX} | way["extract"]))
     described = [describe(read_embryo(image.path, extract)[0], extract) for image in images]
