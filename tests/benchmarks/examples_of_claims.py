@@ -78,7 +78,8 @@ def bases(**by_both):
 def blocks(few, many):
     """Rows of DSSC's Figure 2: (iteration, features, seconds, objective) at the end, from 1.0 at 0."""
     return [
-        dict(zip(("iteration", "features", "seconds", "objective"), point)) | {"n_blocks": b, "n_threads": 1}
+        dict(zip(("iteration", "features", "seconds", "objective"), point))
+        | {"choice": "", "n_blocks": b, "n_threads": 1}
         for b, end in ((16, few), (128, many))
         for point in ((0, 0, 0.0, 1.0), end)
     ]
