@@ -214,6 +214,10 @@ EXAMPLES = {
         bases(sign_dual=_DUAL, lars_dual=(1, 2, 1), sign_gradient=(1, 2, 1), lars_gradient=(1, total, 1))
         for total in (3, 0.3)
     ),
+    "lee-2-iterations": tuple(
+        [row | {"seconds_of_each_coding": of_each} for row, of_each in
+         zip(bases(sign_dual=_DUAL, lars_dual=_DUAL), ([2.0, last], [4.0, 4.0]))] for last in (1.0, 4.0)
+    ),
     "lee-2-accelerated": tuple(
         bases(sign_dual=_DUAL, sign_accelerated=(seconds, 1, 1)) for seconds in (2, 0.5)
     ),
