@@ -78,7 +78,8 @@ def bases(**by_both):
 def blocks(few, many):
     """Rows of DSSC's Figure 2: (iteration, features, seconds, objective) at the end, from 1.0 at 0."""
     return [
-        dict(zip(("iteration", "features", "seconds", "objective"), point)) | {"n_blocks": b, "n_threads": 1}
+        dict(zip(("iteration", "features", "seconds", "objective"), point))
+        | {"choice": "", "n_blocks": b, "n_threads": 1}
         for b, end in ((16, few), (128, many))
         for point in ((0, 0, 0.0, 1.0), end)
     ]
@@ -212,6 +213,10 @@ EXAMPLES = {
     "lee-2-fastest": tuple(
         bases(sign_dual=_DUAL, lars_dual=(1, 2, 1), sign_gradient=(1, 2, 1), lars_gradient=(1, total, 1))
         for total in (3, 0.3)
+    ),
+    "lee-2-iterations": tuple(
+        [row | {"seconds_of_each_coding": of_each} for row, of_each in
+         zip(bases(sign_dual=_DUAL, lars_dual=_DUAL), ([2.0, last], [4.0, 4.0]))] for last in (1.0, 4.0)
     ),
     "lee-2-accelerated": tuple(
         bases(sign_dual=_DUAL, sign_accelerated=(seconds, 1, 1)) for seconds in (2, 0.5)

@@ -13,7 +13,7 @@ from flyannot.benchmarks.inputs import pictures
 from flyannot.benchmarks.inputs.labelled_vectors import read_bags_of_words, read_sparse_arff
 from flyannot.benchmarks.inputs.patches import patches_of
 from flyannot.benchmarks.inputs.pictures import embryo_images, photographs, split_pictures_by_gene
-from flyannot.benchmarks.inputs.ratings import Ratings, read_movielens
+from flyannot.benchmarks.inputs.ratings import Ratings, read_ratings
 from flyannot.benchmarks.inputs.signals import photograph_patches, read_nifti
 from flyannot.errors import DataError
 
@@ -90,12 +90,13 @@ def test_signals_have_norm_1_and_mean_0(rng):
     [
         ("u.data", "10\t5\t3\t881250949\n2\t5\t4\t1\n2\t7\t1\t1\n"),
         ("ratings.dat", "10::5::3::881250949\n2::5::4::1\n2::7::1::1\n"),
+        ("combined_data_1.txt", "5:\n10,3,2005-09-06\n2,4,2005-05-13\n7:\n2,1,2005-10-19\n"),
         ("ratings.csv", "userId,movieId,rating,timestamp\n10,5,3.0,881250949\n2,5,4.0,1\n2,7,1.0,1\n"),
     ],
 )
-def test_every_layout_of_movielens_gives_the_same_ratings(tmp_path, name, text):
+def test_every_layout_of_movielens_and_netflix_gives_the_same_ratings(tmp_path, name, text):
     (tmp_path / name).write_text(text)
-    found = read_movielens(tmp_path / name)
+    found = read_ratings(tmp_path / name)
     assert found.shape == (2, 2)
     assert list(zip(found.rows, found.columns, found.values)) == [(1, 0, 3.0), (0, 0, 4.0), (0, 1, 1.0)]
 
@@ -114,7 +115,7 @@ def test_some_rows_of_ratings_keep_all_their_entries():
 def test_faulty_ratings_are_refused(tmp_path, text, message):
     (tmp_path / "ratings.csv").write_text(text)
     with pytest.raises(DataError, match=message):
-        read_movielens(tmp_path / "ratings.csv")
+        read_ratings(tmp_path / "ratings.csv")
 
 
 def arff(tmp_path, text):

@@ -1,4 +1,4 @@
-"""Matrices to complete: ratings in the layouts of MovieLens, and the genes and terms of BDGP."""
+"""Matrices to complete: ratings in the layouts of MovieLens and Netflix, and the genes and terms of BDGP."""
 
 import csv
 import gzip
@@ -14,7 +14,7 @@ from flyannot.stage_ranges import parse_stage_range
 
 _SEPARATORS = ("::", "\t", ",")
 _LEAST_GENES = 20  # that carry a column's term
-_FIX = "name u.data, ratings.dat or ratings.csv of MovieLens"
+_FIX = "name u.data, ratings.dat or ratings.csv of MovieLens, or combined_data_1.txt of Netflix"
 
 
 @dataclass(frozen=True)
@@ -42,10 +42,11 @@ class Ratings:
         return len(self.values)
 
 
-def read_movielens(path):
+def read_ratings(path):
     """A ratings file: user, item and rating on each line, further columns ignored, a heading allowed.
 
     u.data (MovieLens 100K) is cut by tabs, ratings.dat (1M, 10M) by "::", ratings.csv (later ones) by commas.
+    Netflix's combined_data_1.txt has a line "movie:" above the lines of its users, ratings and days.
     Users and items are numbered anew, from 0, by rising identifier.
 
     Raises
@@ -55,14 +56,19 @@ def read_movielens(path):
     DataError
         With the line: fewer than three columns, or one that is no number; a user who rated an item twice.
     """
-    path, cells = Path(path), []
+    path, cells, movie = Path(path), [], ""
     if not path.is_file():
         raise InputError(f"no such file: {path}", fix=_FIX)
     with open(path, encoding="utf-8", errors="replace") as lines:
         for number, line in enumerate(map(str.strip, lines), 1):
             if not line or number == 1 and line[:1].isalpha():
                 continue
+            if line.endswith(":") and line[:-1].isdigit():
+                movie = line[:-1]
+                continue
             user, item, value, *_ = (*line.split(next((s for s in _SEPARATORS if s in line), None)), "", "")
+            if movie:  # Netflix's lines are of the movie above them
+                item, value = movie, item
             try:
                 cells.append((int(user), int(item), float(value)))
             except ValueError:

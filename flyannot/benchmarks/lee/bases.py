@@ -50,6 +50,7 @@ def measure(setup):
             Panel("Total time", "", "seconds", named.lines("both", "signal", "seconds"), y_log=True),
             Panel(f"Convergence, feature-sign codes, {NATURAL}", "seconds", "objective",
                   [Series(bases, *zip(*trace)) for bases, trace in traces.items()]),
+            Panel("LARS over feature-sign search, the codes", "alternation", "times", _by_alternation(rows)),
         ],
         notes=["There are no signals of speech, stereo and video. Whichever way, the bases are done when "
                f"they are within {_TOL:g} of the least value, relative to it, or after {_MOST_STEPS:,} "
@@ -57,17 +58,29 @@ def measure(setup):
     )  # fmt: skip
 
 
+def _by_alternation(rows):
+    """Figure 1, right: a line for every signal, with the dual."""
+    return [
+        Series(signal, list(range(1, len(ratios) + 1)), ratios)
+        for signal, ratios in claims.lars_over_sign(rows).items()
+    ]
+
+
 def learn_bases(samples, lam, n_atoms, n_alternations, solver, bases, seed):
-    """In a worker: seconds of both halves, and `trace`: (seconds, objective) after every alternation."""
+    """In a worker: seconds of both halves, and `trace`: (seconds, objective) after every alternation.
+
+    `seconds_of_each_coding` are those of the codes, alternation by alternation.
+    """
     X, encode, Z = np.load(samples), encoder(solver), None
     D = random_patches(X, n_atoms, np.random.default_rng(seed))
-    codes, learning, trace = 0.0, 0.0, []
+    codes, learning, trace, of_each = 0.0, 0.0, [], []
     encode(X[:4], D, lam, tol=_TOL)
     for _ in range(n_alternations):
         start = {} if solver in (LARS, SLOW_LARS) or Z is None else {"start": Z}
         with Stopwatch() as watch:
             Z = encode(X, D, lam, tol=_TOL, **start)
         codes += watch.seconds
+        of_each.append(watch.seconds)
         A, B = (Z.T @ Z).toarray(), Z.T @ X
         least = primal_objective(A, B, solve_dual(A, B)[0])  # what all must come close to
         new, seconds = reach(least + _TOL * abs(least), A, B, D, bases)
@@ -75,7 +88,7 @@ def learn_bases(samples, lam, n_atoms, n_alternations, solver, bases, seed):
         D = np.where(np.diag(A)[:, None] > 0, new, D)
         trace.append((codes + learning, float(objective(X, D, Z, lam).mean())))
     times = {"seconds_of_codes": codes, "seconds_of_bases": learning, "seconds": codes + learning}
-    return times | {"objective": trace[-1][1], "trace": trace}
+    return times | {"objective": trace[-1][1], "trace": trace, "seconds_of_each_coding": of_each}
 
 
 def reach(target, A, B, D, bases):

@@ -1,11 +1,21 @@
 """What Lee et al. state of feature-sign search and of the Lagrange dual, and what would refute it."""
 
-from flyannot.benchmarks.claims import OURS, PAPER, Statement, exactly, largest, least, ratio_of_times
+from flyannot.benchmarks.claims import (
+    OURS,
+    PAPER,
+    Statement,
+    exactly,
+    give_or_take,
+    largest,
+    least,
+    ratio_of_times,
+)
 from flyannot.benchmarks.claims import share_above as relative_lead
 
 SIGN, LARS, SLOW_LARS, CD, QP = "feature-sign", "lars", "lars, scikit-learn", "cd", "qp"
 DUAL, GRADIENT, ACCELERATED = "dual", "gradient", "accelerated gradient"
 EXACT = 1e-8  # a relative error below it is 0
+_ROUNDING = 1e-12  # of a relative error: nearer than that, none is more accurate
 
 
 def _over_sign(solver):
@@ -30,7 +40,11 @@ def _errors(*solvers):
 
 def _lead_in_accuracy(rows):
     ours, qp = _errors(SIGN, LARS)(rows), _errors(QP)(rows)
-    return None if ours is None or qp is None else exactly(qp.value - ours.value, f"qp {qp.value:.0e}")
+    return (
+        None
+        if ours is None or qp is None
+        else give_or_take(qp.value - ours.value, _ROUNDING, f"qp {qp.value:.0e}")
+    )
 
 
 def _cd_over_sign(rows):
@@ -89,6 +103,19 @@ def _fastest(rows):
     return least([_over("seconds", other, (SIGN, DUAL))(rows) for other in others], map(" / ".join, others))
 
 
+def lars_over_sign(rows):
+    """By signal, how many times as long the codes take, alternation by alternation, with the dual."""
+    both = _pairs(rows, "seconds_of_each_coding", (LARS, DUAL), (SIGN, DUAL))
+    return {signal: [a / b for a, b in zip(*pair)] for signal, pair in both.items()}
+
+
+def _further_speed_up(rows):
+    """The last ratio over the first, least over the signals."""
+    found = lars_over_sign(rows)
+    numbers = [ratio_of_times(r[-1], r[0], f"{r[0]:.1f} to {r[-1]:.1f}", noise=0.2) for r in found.values()]
+    return least(numbers, found)
+
+
 def _ends(rows):
     codes = list(dict.fromkeys(row["codes_by"] for row in rows))
     leads = [relative_lead(*pair, noise=0) for c in codes
@@ -103,6 +130,8 @@ TABLE_2 = (
               _over("seconds", (LARS, DUAL), (SIGN, DUAL)), above=1, unit="times"),
     Statement("lee-2-fastest", PAPER, "feature-sign search with the dual is the fastest of all in total",
               _fastest, above=1, unit="times"),
+    Statement("lee-2-iterations", PAPER, "in iterative learning feature-sign search gains further over LARS "
+              "(Figure 1, right)", _further_speed_up, above=1, unit="times the first iteration's lead"),
     Statement("lee-2-accelerated", OURS, "the dual is faster than accelerated projected gradients",
               _dual_is_faster(ACCELERATED), above=1, unit="times", each="codes_by"),
     Statement("lee-2-ends", OURS, "the dual ends no higher than gradient descent, to within 0.1 %", _ends,

@@ -6,7 +6,7 @@ from functools import partial
 import numpy as np
 
 from flyannot.benchmarks.findings import Comparison, Finding, Panel, Size, Source
-from flyannot.benchmarks.inputs.ratings import gene_term_matrix, read_movielens
+from flyannot.benchmarks.inputs.ratings import gene_term_matrix, read_ratings
 from flyannot.benchmarks.items import Item, paper_values
 from flyannot.benchmarks.modl import claims, completion
 from flyannot.benchmarks.modl.claims import CD, MODL, of_splits
@@ -20,7 +20,7 @@ _SIZES_OF_PAPER = {1_000_209: "ML 1M", 10_000_054: "ML 10M"}
 
 def measure_ratings(setup):
     """The ratings file of `--ratings`."""
-    ratings = read_movielens(setup.ratings)
+    ratings = read_ratings(setup.ratings)
     n_users, n_items = ratings.shape
     text = f"{len(ratings):,} ratings of {n_items:,} items by {n_users:,} users, {setup.ratings.name}"
     name = _SIZES_OF_PAPER.get(len(ratings))

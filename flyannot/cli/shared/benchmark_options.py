@@ -18,7 +18,9 @@ def benchmark_options(repeats):
             "synthetic embryos]",
         ),
         click.option(
-            "--ratings", type=IN_FILE, help="A ratings file of MovieLens: u.data, ratings.dat or ratings.csv."
+            "--ratings", type=IN_FILE,
+            help="A ratings file: u.data, ratings.dat or ratings.csv of MovieLens, or Netflix's "
+            "combined_data_1.txt.",
         ),
         click.option("--quick/--full", default=True, show_default=True, help="Minutes, or the full sizes."),
         click.option("--repeats", type=COUNT, help=f"Repeat comparisons so often.  [default: {repeats}]"),
