@@ -27,11 +27,7 @@ ONLY_IN = {
     "httpx": ("dataset/bdgp_site/", "steps/fetch.py"),
     "tenacity": ("dataset/bdgp_site/download.py",),
     "tqdm": ("cli/shared/progress.py",),
-    "cv2": (
-        "descriptors/geometry.py",
-        "benchmarks/references/",
-        "runtime/blas_threads.py",
-    ),
+    "cv2": ("descriptors/geometry.py", "benchmarks/references/", "runtime/blas_threads.py"),
     "distributed": ("runtime/dask_workers.py",),
     "joblib": ("runtime/local_workers.py", "runtime/processors.py"),
     # Where a model or a score is made, and where scikit-learn is itself the reference or the peer.
