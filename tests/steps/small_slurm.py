@@ -8,7 +8,7 @@ import subprocess
 import time
 from contextlib import contextmanager, suppress
 
-PROGRAMS = ("munged", "slurmctld", "slurmd", "sbatch", "squeue", "scancel")
+PROGRAMS = ("munged", "slurmctld", "slurmd", "sbatch", "srun", "squeue", "scancel", "setpriv")
 _PATIENCE_S = 60
 _CONFIGURATION = """
 ClusterName=tests
@@ -71,10 +71,11 @@ def small_slurm(folder):
     running = []
 
     def start(*words):
+        bound = ["setpriv", "--pdeathsig", "TERM", *words]  # it ends with this process, however that ends
         with open(folder / f"{words[0]}.out", "wb") as said:
             running.append(
                 subprocess.Popen(
-                    words, env=environment, cwd=folder, stdout=said, stderr=said, process_group=0
+                    bound, env=environment, cwd=folder, stdout=said, stderr=said, process_group=0
                 )
             )
 

@@ -66,7 +66,7 @@ def kill_a_share(folder, seconds=120):
                 if {"flyannot", "--share"} <= set(words) and Path(process.cwd()) == folder:
                     process.kill()
                     return
-        time.sleep(0.02)
+        time.sleep(0.1)
     raise AssertionError("no share was made")
 
 
