@@ -139,10 +139,10 @@ MISTAKES = [
         {"fbbt.obo": "[Term]\n"},
     ),
     M(
-        "features for images",
-        "annotate model.h5 features.h5 -o p.h5",
+        "descriptors for images",
+        "annotate model.h5 descriptors.h5 -o p.h5",
         2,
-        ("features.h5 holds features, not images", "data set folder"),
+        ("descriptors.h5 holds descriptors, not images", "data set folder"),
     ),
     M("annotations for images", f"extract {TERMS} -o d.h5", 2, ("is a table of annotations, not images",)),
     M(
