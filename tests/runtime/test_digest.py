@@ -22,7 +22,8 @@ def reads(monkeypatch):
     names, read = [], hashlib.file_digest
     monkeypatch.setattr(hashlib, "file_digest", lambda f, kind: names.append(f.name) or read(f, kind))
     monkeypatch.setattr(digest, "_SETTLED_S", -3600.0)
-    return names
+    with digest.remembered_digests():
+        yield names
 
 
 def test_a_file_is_read_once_and_again_when_it_changed(tmp_path, reads):
@@ -44,6 +45,13 @@ def test_a_file_that_may_be_written_just_now_is_read_again(tmp_path, reads, monk
     (tmp_path / "a").write_bytes(b"one")
     assert digest_of_file(tmp_path / "a") == digest_of_file(tmp_path / "a")
     assert len(reads) == 2
+
+
+def test_a_command_of_its_own_remembers_nothing(tmp_path, monkeypatch):
+    (tmp_path / "a").write_bytes(b"one")
+    with digest.remembered_digests():
+        digest_of_file(tmp_path / "a")
+    assert digest._known is None
 
 
 def test_two_steps_of_one_run_read_every_image_once(own_chain, reads, tmp_path):
