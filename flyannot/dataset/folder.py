@@ -6,7 +6,8 @@ in one stage range; the group name is the gene unless the column `group` says ot
 """
 
 import logging
-from collections import Counter, defaultdict
+from array import array
+from collections import Counter, defaultdict, deque
 from dataclasses import dataclass, field
 from pathlib import Path
 from sys import intern
@@ -81,7 +82,7 @@ def read_images(folder_or_csv):
     """
     table = table_of(Path(folder_or_csv).absolute(), IMAGES)
     path_of, stage_range_of = ImagePaths(table.parent), StageRangeCells(table)
-    images, lines = [], []
+    images, lines = deque(), array("q")
     for line, cells in read_table(table, _IMAGE_COLUMNS, _MORE_IMAGE_COLUMNS, meant=_MEANT):
         name, gene, stage_range, view, fbgn, group, source = cells
         stage_range = stage_range_of(stage_range, line)
@@ -275,9 +276,10 @@ def _complete_fbgns(table, lines, genes):
 
 
 def _grouped(table, lines, images, fbgns):
-    """The Images, with group names; a group holds images of one gene."""
+    """The Images, with group names; a group holds images of one gene.  Each takes the memory of its row."""
     genes, grouped = {}, []
-    for line, (file, name, gene, stage_range, view, _, group, source), fbgn in zip(lines, images, fbgns):
+    for line, fbgn in zip(lines, fbgns):
+        file, name, gene, stage_range, view, _, group, source = images.popleft()
         gene_id = fbgn or gene
         group = group or gene_id
         first, first_line = genes.setdefault(group, (gene_id, line))

@@ -4,16 +4,17 @@ import hashlib
 import json
 import os
 import time
+from contextlib import contextmanager
 
 _SETTLED_S = 2.0  # a file that changed later than this before it was read may change again unseen
-_known: dict[bytes, bytes] = {}  # of files that this process has read whole
+_known: dict[bytes, bytes] | None = None  # of files that this process has read whole, while it remembers
 
 
 def digest_of_file(path):
-    """SHA-256 of a file's bytes, in hexadecimal.
-
-    A process reads a file once: the digest is remembered while the file's place, size and times stay.
-    """
+    """SHA-256 of a file's bytes, in hexadecimal; within `remembered_digests` each is read once."""
+    if _known is None:
+        with open(path, "rb") as f:
+            return hashlib.file_digest(f, "sha256").hexdigest()
     with open(path, "rb") as f:
         before = os.fstat(f.fileno())
         if (known := _known.get(_identity(path, before))) is not None:
@@ -23,6 +24,17 @@ def digest_of_file(path):
         if is_settled and _identity(path, os.fstat(f.fileno())) == _identity(path, before):
             _known[_identity(path, before)] = digest
     return digest.hex()
+
+
+@contextmanager
+def remembered_digests():
+    """Within it a file is read once: its digest is remembered while the file's place, size and times stay."""
+    global _known
+    before, _known = _known, {} if _known is None else _known
+    try:
+        yield
+    finally:
+        _known = before
 
 
 def _identity(path, found):

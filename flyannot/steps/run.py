@@ -9,6 +9,7 @@ from flyannot.dataset.folder import read_images
 from flyannot.dataset.selection import select_images
 from flyannot.dataset.synthetic.generate import README, readme_of, synthesize
 from flyannot.errors import InputError, did_you_mean
+from flyannot.runtime.digest import remembered_digests
 from flyannot.steps.annotate import annotate_task
 from flyannot.steps.configuration import Configuration
 from flyannot.steps.evaluate import evaluate_task, evaluation_of_model
@@ -106,9 +107,10 @@ def carry_out_all(steps, execution):
     ------
     step, outcome : the name of each step and its Outcome, as it ends
     """
-    for planned in steps:
-        log.info("[%s]", planned.step, extra={"step": planned.step})
-        yield planned.step, carry_out(planned.task(), replace(execution, force=True))
+    with remembered_digests():
+        for planned in steps:
+            log.info("[%s]", planned.step, extra={"step": planned.step})
+            yield planned.step, carry_out(planned.task(), replace(execution, force=True))
 
 
 def only(steps, name):

@@ -22,7 +22,8 @@ def reads(monkeypatch):
     names, read = [], hashlib.file_digest
     monkeypatch.setattr(hashlib, "file_digest", lambda f, kind: names.append(f.name) or read(f, kind))
     monkeypatch.setattr(digest, "_SETTLED_S", -3600.0)
-    return names
+    with digest.remembered_digests():
+        yield names
 
 
 def test_a_file_is_read_once_and_again_when_it_changed(tmp_path, reads):
@@ -44,6 +45,28 @@ def test_a_file_that_may_be_written_just_now_is_read_again(tmp_path, reads, monk
     (tmp_path / "a").write_bytes(b"one")
     assert digest_of_file(tmp_path / "a") == digest_of_file(tmp_path / "a")
     assert len(reads) == 2
+
+
+def test_a_command_of_its_own_remembers_nothing(tmp_path, monkeypatch):
+    (tmp_path / "a").write_bytes(b"one")
+    with digest.remembered_digests():
+        digest_of_file(tmp_path / "a")
+    assert digest._known is None
+
+
+def test_a_run_reads_every_image_once(chain, flyannot, tmp_path, monkeypatch):
+    names, read = [], hashlib.file_digest
+    monkeypatch.setattr(hashlib, "file_digest", lambda f, kind: names.append(str(f.name)) or read(f, kind))
+    monkeypatch.setattr(digest, "_SETTLED_S", -3600.0)
+    (tmp_path / "c.toml").write_text(
+        f"data-set = '{chain.embryos}'\noutput = '{tmp_path / 'out'}'\n[extract]\nstride-px = 32\n"
+        "[learn-dict]\nn-atoms = 12\nn-epochs = 1\n[classify]\nmin-groups = 4\ninner-folds = 2\n"
+        "[run]\njobs = 1\n[evaluate]\nfolds = 3\n"
+    )
+    said = flyannot("run C", C=tmp_path / "c.toml")
+    assert said.code == 0, said.err
+    images = [name for name in names if name.endswith(".png")]
+    assert len(images) == len(set(images)) == len(read_images(chain.embryos))
 
 
 def test_two_steps_of_one_run_read_every_image_once(own_chain, reads, tmp_path):
