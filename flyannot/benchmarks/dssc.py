@@ -126,5 +126,5 @@ CLAIMS = (
 
 ITEM = Item(
     "dssc-fig-2", "DSSC by iteration, by features and by the clock", measure, "dssc", "fig-2",
-    sizes={"n_patches": (24_000, 610_528), "n_held": (400, 400)}, statements=CLAIMS,
+    sizes={"n_patches": (16_000, 610_528), "n_held": (400, 400)}, statements=CLAIMS,
 )  # fmt: skip
