@@ -8,9 +8,10 @@ from typing import NamedTuple
 import numpy as np
 
 from flyannot.descriptors.sift import normalise_descriptors
+from flyannot.store.descriptors import n_patches
 from flyannot.store.reading import open_stored
 
-_UNIT = 2048  # patches: images of fewer are read together, those of more alone
+_UNIT = 2048  # patches: a block of the file, and little of a large image
 _OPEN_FILES = 64
 
 
@@ -28,7 +29,7 @@ class NormalisedPatches:
 
 
 class Piece(NamedTuple):
-    """Images that follow each other in one file, all of one unit; of many pieces an array of such rows."""
+    """Patches that follow each other in one file, all of one unit; of many pieces an array of such rows."""
 
     unit: int
     file: int
@@ -39,10 +40,9 @@ class Piece(NamedTuple):
 
 @dataclass(frozen=True, eq=False)
 class StoredUnits:
-    """Images of one or more stage ranges, counted through all files end to end.
+    """The patches of one or more stage ranges, counted through all files end to end, `_UNIT` at a time.
 
-    A unit is an image, or as many that follow each other as begin in the same `_UNIT` patches: where files
-    begin and end does not matter, and a unit may lie in two.
+    Where images and files begin does not matter: a unit may lie in two.
 
     files : list of (path, digest)
     stage_ranges : list of str
@@ -79,9 +79,10 @@ class StoredUnits:
         """
         found = [[] for _ in self.sizes]
         for piece in map(Piece._make, self.pieces.tolist()):
-            _, stored = _open(*self.files[piece.file])
-            stage_range = self.stage_ranges[piece.stage_range]
-            found[piece.unit].append(stored.images(stage_range, piece.first, piece.stop)[0])
+            opened = _open(*self.files[piece.file])
+            found[piece.unit].append(
+                opened.rows(self.stage_ranges[piece.stage_range], piece.first, piece.stop)
+            )
         return [np.concatenate(arrays) if len(arrays) > 1 else arrays[0] for arrays in found]
 
     def samples(self, rows):
@@ -91,32 +92,45 @@ class StoredUnits:
 
 def units_of(files, stage_ranges):
     """The `StoredUnits` of open descriptors files."""
-    pieces, sizes, n_units = [], [], 0
+    of_stage_ranges, n_units = [], 0
     for s, stage_range in enumerate(stage_ranges):
-        first = {
-            i: one.array(stage_range, "first")
-            for i, one in enumerate(files)
-            if stage_range in one.stage_ranges
-        }
-        n_images = [len(ends) - 1 for ends in first.values()]
-        counts = np.concatenate([np.diff(ends) for ends in first.values()])
-        file, image = np.repeat(list(first), n_images), np.concatenate([np.arange(n) for n in n_images])
-        unit = np.unique((np.cumsum(counts) - counts) // _UNIT, return_inverse=True)[1]
-        begin = np.flatnonzero(np.diff(unit, prepend=-1) | np.diff(file, prepend=-1))
-        length = np.diff(begin, append=len(unit))
-        where = n_units + unit[begin], file[begin], np.full(len(begin), s), image[begin]
-        pieces.append(np.stack([*where, image[begin] + length], axis=1))
-        sizes.append(np.bincount(unit, weights=counts).astype(np.int64))
-        n_units += len(sizes[-1])
-    names = [(one.path, one.digest) for one in files]
-    return StoredUnits(names, list(stage_ranges), np.concatenate(pieces), np.concatenate(sizes))
+        ends = np.cumsum([0, *(n_patches(file, stage_range) for file in files)])
+        cuts = np.unique(np.append(np.arange(0, ends[-1], _UNIT), ends))
+        start, stop = cuts[:-1], cuts[1:]
+        file = np.searchsorted(ends, start, side="right") - 1
+        rows = start - ends[file], stop - ends[file]
+        columns = n_units + start // _UNIT, file, np.full(len(start), s), *rows
+        of_stage_ranges.append(np.stack(columns, axis=1))
+        n_units += -(-ends[-1] // _UNIT)
+    pieces = np.concatenate(of_stage_ranges)
+    sizes = np.bincount(pieces[:, 0], weights=pieces[:, 4] - pieces[:, 3]).astype(np.int64)
+    return StoredUnits([(one.path, one.digest) for one in files], list(stage_ranges), pieces, sizes)
+
+
+class _OpenFile:
+    """A descriptors file of which every image is checked once, when the first of its patches is read."""
+
+    def __init__(self, path, digest):
+        self._stack = ExitStack()  # whose end closes the file
+        self._stored = self._stack.enter_context(open_stored(path, "descriptors", digest=digest))
+        self._first = {s: self._stored.array(s, "first") for s in self._stored.stage_ranges}
+        self._checked = {s: np.zeros(len(first) - 1, bool) for s, first in self._first.items()}
+
+    def rows(self, stage_range, first, stop):
+        """The descriptors with the numbers `first` to `stop`."""
+        ends, checked = self._first[stage_range], self._checked[stage_range]
+        images = range(np.searchsorted(ends, first, side="right") - 1, np.searchsorted(ends, stop))
+        for image in images:
+            if not checked[image]:
+                self._stored.images(stage_range, image, image + 1)
+                checked[image] = True
+        return self._stored.array(stage_range, "descriptors", first, stop)
 
 
 @lru_cache(maxsize=_OPEN_FILES)
 def _open(path, digest):
-    """A file that is looked over once and stays open, in a worker for good, with what closes it."""
-    stack = ExitStack()
-    return stack, stack.enter_context(open_stored(path, "descriptors", digest=digest))
+    """A file that is looked over once and stays open, in a worker for good."""
+    return _OpenFile(path, digest)
 
 
 def close_units():

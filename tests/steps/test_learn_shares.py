@@ -92,7 +92,7 @@ def test_the_objective_is_near_that_of_learning_in_memory(chain, by_shares, tmp_
         assert last[by_shares, stage_range] < 1.05 * last[tmp_path / "d.h5", stage_range]
 
 
-def test_units_hold_every_image_once_in_order_wherever_files_end(flyannot, chain, tmp_path):
+def test_units_hold_every_patch_once_in_order(flyannot, chain, tmp_path):
     with open_stored(chain.descriptors) as whole:
         units = units_of([whole], STAGE_RANGES)
         expected = np.concatenate([whole.array(s, "descriptors") for s in STAGE_RANGES])
