@@ -12,7 +12,7 @@ from flyannot.benchmarks.measures import Stopwatch, exact_objective, graded_dict
 from flyannot.benchmarks.workers import peak_mb
 from flyannot.descriptors.sift import normalise_descriptors
 from flyannot.runtime.blas_threads import one_blas_thread
-from flyannot.runtime.executor import run_all
+from flyannot.runtime.workers import Workers
 from flyannot.sparse.fit import run_epoch
 from flyannot.sparse.learners import LEARNERS
 from flyannot.sparse.learners.scc.options import SCCOptions
@@ -97,12 +97,13 @@ def learn_perturbed(patches, lam, n, n_atoms, jobs):
     first, held = begin(source, n_atoms, plan := Plan(16, 1, lam, SCCOptions(variant="quick"), (_SEED,)))
 
     peaks = [0.0]
+    with Workers(jobs) as workers:
 
-    def run(tasks):
-        done = run_all(_visit_and_peak, tasks, jobs=jobs, on_done=lambda found: peaks.append(found[1]))
-        return [found for found, _ in done]
+        def run(tasks):
+            done = workers.run_all(_visit_and_peak, tasks, on_done=lambda found: peaks.append(found[1]))
+            return [found for found, _ in done]
 
-    *_, progress = learn_by_shares(source, held, first, plan, run)
+        *_, progress = learn_by_shares(source, held, first, plan, run)
     record, n = progress.records[-1], progress.atoms.n_visits
     return {
         "n": n, "epochs": 1, "seconds": progress.seconds, "us_per_sample": 1e6 * progress.seconds / n,
