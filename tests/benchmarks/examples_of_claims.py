@@ -2,7 +2,7 @@
 
 import itertools
 
-CASE = {"case": "made up"}
+CASE = {"case": "made up", "sparse_case": "made up"}
 
 
 def crossed(**columns):

@@ -42,7 +42,10 @@ class Case:
         """`Rows` of one run, with records, seconds and objective; a run is measured once for all items."""
         given = self.arguments | {"options": self.arguments["options"] | options}
         rows = setup.run(learn, given)["rows"]
-        return Rows({"case": self.name} | options | row for row in rows)
+        named = {"case": self.name}
+        if given["options"]["ball"] == "l1":  # atoms that are to be sparse
+            named["sparse_case"] = self.name
+        return Rows(named | options | row for row in rows)
 
 
 def _cases(setup):
