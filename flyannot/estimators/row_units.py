@@ -8,7 +8,7 @@ from sklearn.utils import check_array
 
 from flyannot.errors import InputError
 
-_UNIT = 1024  # rows
+_UNIT = 256  # rows
 _FLOATS = (np.float64, np.float32)
 
 

@@ -11,7 +11,7 @@ from flyannot.descriptors.sift import normalise_descriptors
 from flyannot.store.descriptors import n_patches
 from flyannot.store.reading import open_stored
 
-_UNIT = 2048  # patches: a block of the file, and little of a large image
+_UNIT = 256  # patches: little of a large image, since patches that lie side by side are alike
 _OPEN_FILES = 64
 
 

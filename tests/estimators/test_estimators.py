@@ -200,7 +200,7 @@ def test_any_matrix_that_gives_rows_is_learned_from_without_holding_it(many, tmp
             model = by_shares(n_shares=n_shares).fit(X)
             assert np.array_equal(model.components_, expected.components_)
             assert model.n_features_in_ == 16 and model.transform(many[:3]).shape == (3, 20)
-    array = pytest.importorskip("dask.array").from_array(many, chunks=(1024, 8))
+    array = pytest.importorskip("dask.array").from_array(many, chunks=(256, 8))
     assert np.array_equal(by_shares().fit(array).components_, expected.components_)
 
 
