@@ -1,5 +1,7 @@
 """Features and curated terms to scores of what looks alike."""
 
+from functools import partial
+
 from flyannot.classifiers.training_set import annotated_groups
 from flyannot.features.groups import groups_of
 from flyannot.features.similarity import collection_of, nearest
@@ -12,20 +14,24 @@ def score_retrieval(loaded, annotations, excluded=()):
 
     Parameters
     ----------
-    loaded : dict, stage range -> (columns, features)
+    loaded : dict, stage range -> (columns, features as `flyannot.features.groups.pooled_columns` takes them)
     annotations : flyannot.dataset.folder.Annotations
     excluded : terms that do not count; those that are not anatomy never do
     """
     scores, aucs = {}, []
     for stage_range, (columns, features) in loaded.items():
         groups = groups_of(columns)
-        found = collection_of(lambda rows=features: [rows], groups)
+        found = collection_of(partial(_rows, features), groups)
         genes = [groups.gene_ids[g] for g in groups.of_image]
         mine = aucs_of_images((found.images @ one for one in found.images), genes)
         shared = _shared_terms(stage_range, groups, found, annotations, {*excluded, *NOT_ANATOMY})
         scores[stage_range] = {"shared_terms": shared, "same_gene": same_gene_score(mine)}
         aucs += mine
     return scores | {"all": {"same_gene": same_gene_score(aucs)}}
+
+
+def _rows(features):
+    return (rows for _, rows in features.blocks(slice(None)))
 
 
 def _shared_terms(stage_range, groups, found, annotations, excluded):

@@ -100,6 +100,8 @@ def make_parts(make_part, shards, execution, *, unit="image"):
     `make_part(shard)` writes shard.part, and tells `flyannot.runtime.news` of every item; a shard has `part`
     (a path), `n_items`, `name` and `reads` (the paths of what it is made from).
     """
+    if not shards:  # of a few parts, some shares have none
+        return
     total = sum(shard.n_items for shard in shards)
     missing = [shard for shard in shards if not _is_whole(shard.part)]
     before = done = total - sum(shard.n_items for shard in missing)

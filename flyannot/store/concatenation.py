@@ -91,8 +91,9 @@ def _stream(datasets, part, stage_range):
         for arrays in stored.blocks_of_images(stage_range) if bulky else ():
             for name, rows in zip(bulky, arrays):
                 append_rows(datasets[name], rows)
-        for name in datasets.keys() - {*bulky}:
-            append_rows(datasets[name], stored.array(stage_range, name))
+        for name, dataset in datasets.items():  # in their order, which decides where they lie in the file
+            if name not in bulky:
+                append_rows(dataset, stored.array(stage_range, name))
 
 
 def _joined_offsets(offsets):

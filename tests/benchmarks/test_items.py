@@ -25,6 +25,7 @@ from flyannot.benchmarks.siso import annotators
 from flyannot.benchmarks.siso.growth import answer, missed_labels, overlapping
 from flyannot.classifiers import CLASSIFIERS
 from flyannot.features.groups import Groups
+from flyannot.runtime.workers import Workers
 from flyannot.scores.metrics import Outcome
 from flyannot.sparse.coders import CODERS
 from flyannot.sparse.learners import LEARNERS
@@ -161,7 +162,7 @@ def test_a_real_item_goes_through_from_end_to_end(setup, tmp_path):
     few = replace(setup, sizes={"n_patches": 1600, "n_held": 20})
     (outcome,) = reproduce([ITEMS["dssc-fig-2"]], few, tmp_path)
     stored = read_record(tmp_path, "dssc-fig-2")
-    assert stored.finding.source.kind == "real" and len(stored.finding.panels) == 3 and stored.finding.claims
+    assert stored.finding.source.kind == "real" and len(stored.finding.panels) == 4 and stored.finding.claims
     markdown = (tmp_path / "index.md").read_text()
     assert all(f"| {name} |" in markdown for name, item in ITEMS.items() if item.paper != "ours")
 
@@ -358,7 +359,7 @@ def test_many_patches_are_learned_from_by_one_worker_and_by_two_to_one_objective
     monkeypatch.setattr(streams, "_PERTURBED", 100)
     monkeypatch.setattr("flyannot.benchmarks.workers.run_in_worker", lambda f, task, **_: f(**task))
     sizes = {"n_atoms": 20, "n_perturbed": 3000}
-    monkeypatch.setattr(streams, "run_all", lambda work, tasks, jobs, on_done: [work(t) for t in tasks])
+    monkeypatch.setattr(streams, "Workers", lambda jobs: Workers())
     finding = ITEMS["many-patches"].finding(replace(setup, sizes=sizes))
     assert [row["variant"] for row in finding.rows] == ["2 workers", "1 workers"]
     one, two = finding.rows

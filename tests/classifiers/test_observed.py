@@ -6,9 +6,10 @@ import numpy as np
 import pytest
 
 from flyannot.classifiers import CLASSIFIERS
-from flyannot.classifiers.coupled_ridge import _dual_of, _inner_products
+from flyannot.classifiers.coupled_ridge import _dual_of
 from flyannot.classifiers.cross_validation import cross_validate
 from flyannot.classifiers.model import fit_model
+from flyannot.classifiers.own_basis import inner_products
 from flyannot.classifiers.training_set import LabelledRows
 from flyannot.scores.bootstrap import with_confidence
 from flyannot.scores.group_outcomes import group_outcomes, outcome_of
@@ -53,7 +54,8 @@ def test_a_term_is_fitted_as_if_the_other_rows_were_not_there(method, known, rng
 def test_coupled_ridge_fits_a_term_on_the_rows_where_it_is_known(known):
     """The closed form with what is missing filled in, beside the ridge regression of the rows alone."""
     X, Y, _, observed = known
-    mean, products = _inner_products(X)
+    mean = X.mean(axis=0)
+    products = inner_products(X, mean=mean)
     scale, mine = ((X - mean) ** 2).sum() / len(X), observed[:, 0]
     dual = _dual_of(products, Y.astype(float), observed)(0.3)
     assert np.abs(dual[~mine, 0]).max() < 1e-10, "a row that is not known pulls at nothing"

@@ -11,6 +11,7 @@ from flyannot.runtime.digest import DigestOfList, digest_of_file, digest_of_json
 from flyannot.steps.annotate import annotate_task
 from flyannot.steps.extract import extract_task
 from flyannot.steps.options import AnnotateOptions
+from flyannot.steps.tasks import plan
 from flyannot.store import content_digest
 from flyannot.store.reading import verify_stored
 from tests.small_embryos import EXTRACT
@@ -71,8 +72,8 @@ def test_a_run_reads_every_image_once(chain, flyannot, tmp_path, monkeypatch):
 
 def test_two_steps_of_one_run_read_every_image_once(own_chain, reads, tmp_path):
     images = read_images(own_chain.embryos)
-    extract_task(images, tmp_path / "d.h5", EXTRACT)
-    annotate_task(own_chain.model, images, tmp_path / "p.h5", AnnotateOptions())
+    assert plan(extract_task(images, tmp_path / "d.h5", EXTRACT))
+    assert plan(annotate_task(own_chain.model, images, tmp_path / "p.h5", AnnotateOptions()))
     assert sorted(reads) == sorted(image.file for image in images)
 
 

@@ -3,9 +3,10 @@
 from dataclasses import replace
 
 from flyannot.benchmarks.compare_methods import Method, compare_methods
-from flyannot.benchmarks.findings import Finding, Panel, Series, Target
+from flyannot.benchmarks.findings import Finding, Panel, Target
 from flyannot.benchmarks.inputs.patches import LAM, patches_of
 from flyannot.benchmarks.items import Item
+from flyannot.benchmarks.rows import Series
 from flyannot.benchmarks.scc.learning import scc
 from flyannot.benchmarks.scc.streams import learn_in_shares, learn_perturbed, learn_stream
 

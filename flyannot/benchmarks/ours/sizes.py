@@ -5,10 +5,11 @@ from pathlib import Path
 
 import numpy as np
 
-from flyannot.benchmarks.findings import Finding, Rows, Source, Target
+from flyannot.benchmarks.findings import Finding, Source, Target
 from flyannot.benchmarks.inputs.many_pictures import first_pictures, many_pictures
 from flyannot.benchmarks.inputs.pictures import image_folder
 from flyannot.benchmarks.items import Item
+from flyannot.benchmarks.rows import Rows
 from flyannot.benchmarks.workers import peak_mb
 from flyannot.classifiers.options import ClassifyOptions
 from flyannot.dataset.folder import read_images
