@@ -43,9 +43,10 @@ class GroupRows:
         FlyannotError
             If the memory does not suffice.
         """
-        n_groups = len(self._groups)
+        n_groups, n_features = self.shape
+        block = min(_BLOCK_BYTES, 4 * n_groups * n_features)
         require_bytes(
-            2 * 8 * n_groups**2 + _BLOCK_BYTES, f"the inner products of {n_groups:,} groups",
+            2 * 8 * n_groups**2 + block, f"the inner products of {n_groups:,} groups",
             fix="use a machine with more memory, or fewer groups",
         )  # fmt: skip
         K = np.zeros((n_groups, n_groups))

@@ -149,8 +149,8 @@ def test_a_data_set_that_the_run_draws_is_counted_as_it_will_be_drawn(flyannot, 
 MEASURED = {
     "demo": {"extract": (3.2, 220), "learn-dict": (9.3, 238), "pool": (3.6, 200), "train": (2.8, 281),
              "annotate": (3.9, 223), "evaluate": (5.6, 281), "report": (6.7, 298)},
-    "best": {"extract": (7.7, 251), "learn-dict": (97.4, 454), "pool": (34.7, 351), "train": (4.1, 517),
-             "annotate": (35.5, 470), "evaluate": (6.0, 528), "report": (22.8, 365)},
+    "best": {"extract": (7.7, 251), "learn-dict": (97.4, 454), "pool": (34.7, 351), "train": (2.3, 280),
+             "annotate": (35.5, 470), "evaluate": (2.6, 200), "report": (22.8, 365)},
 }  # fmt: skip
 # The embryos of configs/demo.toml, on which these were measured.
 DEMO = {

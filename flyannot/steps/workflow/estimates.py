@@ -8,6 +8,7 @@ side: a job that is given too much ends early, one that is given too little is k
 
 from dataclasses import dataclass
 
+from flyannot.classifiers import CLASSIFIERS
 from flyannot.features.options import PoolOptions
 from flyannot.steps.options import LearnOptions
 from flyannot.steps.shards import IMAGES_PER_PART
@@ -17,16 +18,18 @@ START_S, START_MB = 5, 300  # measured: 1.5 to 2 s, 130 to 300 MB; more where th
 S_READ, S_PATCH = 0.02, 2e-6
 S_CODE, S_CODE_ATOM = 5e-6, 1.2e-8  # a patch, and a patch and atom: docs/benchmarks.md, "Coding"
 S_LEARN, S_LEARN_ATOM = 5e-6, 6e-9  # a patch and epoch, and each atom: docs/benchmarks.md, "SCC"
-S_FIT = 2e-7  # a term, group and feature of a linear SVM
+# A pair of groups and a feature; a pair of groups (or a group and a feature, if these are fewer) and a term:
+# 413 s for 8,333 groups, 90,000 features and 31 terms (docs/benchmarks.md, "150,000 images").
+S_PRODUCT, S_FIT = 4e-11, 2e-7
 S_SHOW = 0.04  # an image of the report: 0.009 to 0.035
 MB_S = 100  # joined, digested and read again
 OTHER_SOLVER = 20  # times as long as the default one: docs/benchmarks.md, the slowest learner
-MB_IMAGE = 0.003  # that stays of an image while parts are joined: 2.9 MB per 1,000 (docs/reliability.md)
+MB_IMAGE = 0.003  # that stays of an image while parts are joined: 1.1 MiB per 1,000 (docs/reliability.md)
 BYTES_PATCH = 144  # of a file of descriptors; in memory, and while it is described
 BYTES_LEARN = 700  # a patch that is learned from, with its code: 762 MB for a million (docs/python.md)
-# A feature of an image, as read, and on top in the stage range that is fitted: 1.24 GB for 1,337 x 90,000
-# (docs/benchmarks.md, "Size"), 0.52 GB for 609 x 90,000 in three stage ranges.
-BYTES_FEATURE, BYTES_FIT = 4, 8
+# A pair of groups by a linear method: 2,356 MiB for 8,333 groups; a feature of a group, by any other; a block
+# of features as it is read.
+BYTES_PAIR, BYTES_FEATURE, MB_BLOCK = 32, 12, 512
 MB = 2**20
 
 
@@ -61,7 +64,7 @@ def needs_of_steps(configuration, size):
         + IMAGES_PER_PART * size.n_features * 12 / MB,
         output_mb=n * size.n_features * 8 / MB,
     )
-    fitted = _fit(size)
+    fitted = _fit(size, CLASSIFIERS[classify.method].is_linear)
     model_mb = size.n_features * size.n_terms.total() * 8 / MB
     n_fits = evaluate.folds * (classify.inner_folds if evaluate.nested else 1)
     return {
@@ -92,11 +95,18 @@ def _learn(size, learn):
     )
 
 
-def _fit(size):
-    seconds = sum(S_FIT * size.n_features * size.n_groups[s] * max(1, size.n_terms[s]) for s in size.n_images)
-    held = size.n_all_images * size.n_features * BYTES_FEATURE
-    largest = max(size.n_images.values()) * size.n_features * BYTES_FIT
-    return Need(seconds, START_MB + (held + largest) / MB)
+def _fit(size, is_linear):
+    read = 2 * 4 * size.n_all_images * size.n_features / MB / MB_S
+    needs = [_fit_stage_range(size, s, is_linear) for s in size.n_images]
+    return Need(read + sum(one.seconds for one in needs), max(one.memory_mb for one in needs))
+
+
+def _fit_stage_range(size, stage_range, is_linear):
+    n, n_features, n_terms = size.n_groups[stage_range], size.n_features, max(1, size.n_terms[stage_range])
+    block_mb, weights_mb = min(MB_BLOCK, 4 * n * n_features / MB), 16 * n_terms * n_features / MB
+    held = min(n, n_features) * n * BYTES_PAIR if is_linear else n * n_features * BYTES_FEATURE
+    seconds = n**2 * n_features * S_PRODUCT + n * min(n, n_features) * n_terms * S_FIT
+    return Need(seconds, START_MB + held / MB + block_mb + weights_mb)
 
 
 def _slower(solver, default):
