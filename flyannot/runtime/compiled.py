@@ -6,14 +6,13 @@ the folder is ours, every entry carries a checksum, what cannot be read is compi
 any file behind a kernel has changed since.
 """
 
-import atexit
 import getpass
 import hashlib
 import os
 import shutil
 import sys
 import tempfile
-from functools import lru_cache
+from functools import lru_cache, partial
 from pathlib import Path
 from types import ModuleType
 
@@ -23,6 +22,7 @@ from numba.core import caching
 
 from flyannot.runtime.news import kernel_compiles
 from flyannot.runtime.private_folder import private_folder
+from flyannot.runtime.system import at_end
 
 _CHECKSUM_BYTES = 32
 
@@ -51,7 +51,7 @@ def _fresh_folder():
         folder = tempfile.mkdtemp(prefix="flyannot-")
     except OSError:
         return None
-    atexit.register(shutil.rmtree, folder, ignore_errors=True)
+    at_end(partial(shutil.rmtree, folder, ignore_errors=True))
     return Path(folder)
 
 

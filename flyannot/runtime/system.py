@@ -1,12 +1,13 @@
 """What differs between Linux, macOS and Windows: the one module that asks which system this is."""
 
+import atexit
 import os
 import signal
 import sys
 import threading
 import time
 from _thread import interrupt_main
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from pathlib import Path
 
 IS_WINDOWS = os.name == "nt"
@@ -16,6 +17,24 @@ ENDING_SIGNALS = tuple(
 )
 _PATIENCE_S = 2.0  # a scanner of viruses holds a new file for a moment
 _PAUSE_S = 0.05
+_at_end = []  # functions
+
+
+def at_end(call):
+    """Have `call()` run when the process ends, also by `end_at_once`."""
+    atexit.register(call)
+    _at_end.append(call)
+
+
+def end_at_once(code):
+    """End without taking Python apart: that waits for compiled code in a thread, and crashes where a signal
+    came in the middle of an import of compiled code."""
+    for call in _at_end:
+        call()
+    for stream in (sys.stdout, sys.stderr):
+        with suppress(OSError, ValueError):
+            stream.flush()
+    os._exit(code)
 
 
 def start_alarm(is_due, call, every_s):

@@ -130,3 +130,21 @@ def test_what_a_job_of_slurm_asked_for_is_a_limit(monkeypatch, variables, megaby
     else:
         own = psutil.Process().memory_info().rss
         assert megabytes * 2**20 - 40 * own < free < megabytes * 2**20 - own / 2
+
+
+def test_what_ends_at_once_says_all_and_leaves_nothing(tmp_path):
+    """A thread that computes would keep Python from ending, and a handler of `atexit` would not be called."""
+    left = tmp_path / "left"
+    left.touch()
+    code = f"""
+import threading, time
+from pathlib import Path
+from flyannot.runtime.system import at_end, end_at_once
+threading.Thread(target=time.sleep, args=(60,)).start()
+at_end(Path({str(left)!r}).unlink)
+print("said", end="")
+end_at_once(7)
+"""
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, timeout=50)
+    assert (done.returncode, done.stdout, done.stderr) == (7, "said", "")
+    assert not left.exists()

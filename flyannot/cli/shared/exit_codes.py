@@ -1,14 +1,11 @@
 """How a run ends: exit codes, one-line messages, signals."""
 
-import atexit
 import errno
 import logging
 import os
 import re
 import sys
-import threading
 import traceback
-from contextlib import suppress
 
 import click
 
@@ -17,6 +14,7 @@ from flyannot.cli.shared.log_format import begin_log_format, is_json_log, say_as
 from flyannot.cli.shared.progress import drop_bar
 from flyannot.cli.shared.verbosity import coloured
 from flyannot.errors import FlyannotError, InputError, WriteError, did_you_mean
+from flyannot.runtime.system import end_at_once
 
 _MOST_LETTERS = 1000  # of a message
 SKIPPED = 3  # finished, some items skipped and listed
@@ -33,7 +31,7 @@ def exit_code_of(group):
         _say("Interrupted: run the same command again, and it continues where it was.")
         code = 128 + interrupted.number
         say_end(code)
-        return _leave_at_once(code)
+        return end_at_once(code)
     say_end(code)
     return code
 
@@ -106,23 +104,6 @@ def _accept_any_text():
 def _drop_stdout():
     """What is left in its buffer goes nowhere, instead of failing again when Python ends."""
     os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
-
-
-def _is_computing():
-    """Whether compiled code still runs in a thread; Python would wait for it before it ends."""
-    return any(thread.name.startswith("ThreadPoolExecutor") for thread in threading.enumerate())
-
-
-def _leave_at_once(code):
-    """End without taking Python apart: that waits for compiled code in a thread, and crashes where a signal
-    came in the middle of the import of a compiled module.
-    """
-    if not _is_computing():
-        atexit._run_exitfuncs()
-    for stream in (sys.stdout, sys.stderr):
-        with suppress(OSError):
-            stream.flush()
-    os._exit(code)
 
 
 def is_debugging():
