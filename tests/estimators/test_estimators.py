@@ -334,13 +334,13 @@ def test_codes_go_into_a_data_frame(X):
 # --- the page ---
 
 
-def test_the_page_on_python_holds(chain, monkeypatch, capsys):
+def test_the_page_on_python_holds(own_chain, monkeypatch, capsys):
     """Its blocks run, denoise, and beat scikit-learn's learner in time at no higher an objective."""
-    monkeypatch.chdir(chain.folder)
+    monkeypatch.chdir(own_chain.folder)
     said = {}
     run_python(ROOT / "docs" / "python.md", said)
     features = said["features"]
-    with open_stored(chain.features) as stored:
+    with open_stored(own_chain.features) as stored:
         assert np.array_equal(np.sort(features, axis=0), np.sort(read_features([stored], "4-6")[1], axis=0))
     assert np.square(said["error"]["clean"]).mean() < 0.6 * np.square(said["error"]["noisy"]).mean()
 
