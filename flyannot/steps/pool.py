@@ -14,7 +14,15 @@ from flyannot.runtime.news import item_done
 from flyannot.stage_ranges import STAGE_RANGES
 from flyannot.steps.file_options import extract_options, lam_of, pool_options
 from flyannot.steps.inputs import chosen_stage_ranges, described_image, digests_of, open_all
-from flyannot.steps.shards import cut_into_shards, join_parts, make_parts, part_path, parts_of_share, share_of
+from flyannot.steps.shards import (
+    ShardOfImages,
+    cut_into_shards,
+    join_parts,
+    make_parts,
+    part_path,
+    parts_of_share,
+    share_of,
+)
 from flyannot.steps.tasks import Outcome, carry_out, file_task
 from flyannot.store.dictionary import read_dictionary
 from flyannot.store.features import write_features
@@ -24,18 +32,13 @@ from flyannot.store.reading import open_stored
 from flyannot.store.writing import create_stored, option_changes
 
 
-@dataclass(frozen=True)
-class _Shard:
-    images: list  # (descriptors file, stage range, number within it)
+@dataclass(frozen=True, kw_only=True)
+class _Shard(ShardOfImages):
+    """`images` are (descriptors file, stage range, number within it)."""
+
     digests: dict  # descriptors file -> its digest
     dictionary: Path
     options: PoolOptions
-    header: Header
-    part: Path
-
-    @property
-    def n_items(self):
-        return len(self.images)
 
     @property
     def name(self):
@@ -133,7 +136,10 @@ def _images(files, chosen):
 def _shards(images, digests, dictionary, out, options, header):
     for number, mine in enumerate(cut_into_shards([one for some in images.values() for one in some])):
         key = digest_of_json([header.options, header.inputs, number])
-        yield _Shard(mine, digests, dictionary, options, header, part_path(out, key))
+        yield _Shard(
+            images=mine, header=header, part=part_path(out, key), digests=digests, dictionary=dictionary,
+            options=options,
+        )  # fmt: skip
 
 
 def _make_part(shard):

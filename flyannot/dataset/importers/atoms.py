@@ -2,11 +2,11 @@
 
 import zipfile
 from dataclasses import dataclass
-from pathlib import Path
 from typing import ClassVar
 
 import numpy as np
 
+from flyannot.dataset.importers.by_suffix import read_by_suffix
 from flyannot.errors import DataError, InputError
 from flyannot.options import Choice, Flag, Options, Real, Text, option
 from flyannot.runtime.apart import ProcessDied, call_apart
@@ -47,18 +47,7 @@ def read_arrays(path):
     DataError
         If it cannot be read, would take more than a gigabyte, or holds no matrix of numbers.
     """
-    path = Path(path)
-    readers = {".npy": _read_npy, ".npz": _read_npz, ".mat": _read_mat}
-    if not path.is_file():
-        raise InputError(f"no such file: {path}", fix=_FIX)
-    if path.suffix.lower() not in readers:
-        raise InputError(f"{path} ends in none of {', '.join(readers)}", fix=_FIX)
-    try:
-        arrays = readers[path.suffix.lower()](path)
-    except DataError:
-        raise
-    except Exception as error:  # a damaged file raises whatever the parser stumbles over
-        raise DataError(f"{path} cannot be read: {(str(error).splitlines() or [''])[0]}", fix=_FIX) from error
+    arrays = read_by_suffix(path, {".npy": _read_npy, ".npz": _read_npz, ".mat": _read_mat}, _FIX)
     matrices = {n: a for n, a in arrays.items() if getattr(a, "ndim", 0) == 2 and a.dtype.kind in "fiu"}
     if not matrices:
         raise DataError(f"{path} holds no matrix of numbers", fix=_FIX)

@@ -5,11 +5,11 @@ Nothing is unpickled.
 """
 
 from dataclasses import dataclass
-from pathlib import Path
 
 import numpy as np
 
-from flyannot.errors import DataError, FlyannotError, InputError
+from flyannot.dataset.importers.by_suffix import read_by_suffix
+from flyannot.errors import DataError, InputError
 from flyannot.runtime.optional_package import package
 from flyannot.stage_ranges import STAGE_RANGES, parse_stage_range
 from flyannot.store.image_columns import IMAGE_COLUMNS
@@ -45,18 +45,7 @@ def read_vectors(path):
     DataError
         If it cannot be read, or a vector is no row of finite numbers.
     """
-    path = Path(path)
-    readers = {".npz": _read_npz, ".parquet": _read_parquet, ".h5ad": _read_h5ad}
-    if not path.is_file():
-        raise InputError(f"no such file: {path}", fix=_FIX)
-    if path.suffix.lower() not in readers:
-        raise InputError(f"{path} ends in none of {', '.join(readers)}", fix=_FIX)
-    try:
-        found = readers[path.suffix.lower()](path)
-    except FlyannotError:
-        raise
-    except Exception as error:  # a damaged file raises whatever the parser stumbles over
-        raise DataError(f"{path} cannot be read: {(str(error).splitlines() or [''])[0]}", fix=_FIX) from error
+    found = read_by_suffix(path, {".npz": _read_npz, ".parquet": _read_parquet, ".h5ad": _read_h5ad}, _FIX)
     return _checked(path, found)
 
 
