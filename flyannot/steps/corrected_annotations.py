@@ -1,13 +1,11 @@
 """annotations.csv and corrections to a new annotations.csv."""
 
-from pathlib import Path
-
 from flyannot.dataset.corrected import corrected
 from flyannot.dataset.corrections import read_corrections
 from flyannot.dataset.folder import annotations_table, read_annotations, write_annotations_csv
 from flyannot.dataset.table_warnings import named
-from flyannot.errors import InputError
 from flyannot.stage_ranges import STAGE_RANGES
+from flyannot.steps.tasks import keep_apart
 
 
 def write_corrected_annotations(annotations_csv, paths, out, *, with_new_genes=False):
@@ -31,8 +29,7 @@ def write_corrected_annotations(annotations_csv, paths, out, *, with_new_genes=F
         If a table cannot be read, or `out` is one of them.
     """
     table = annotations_table(annotations_csv)
-    if out.exists() and any(Path(one).exists() and out.samefile(one) for one in (table, *paths)):
-        raise InputError(f"{out} is both input and output", fix="name another output")
+    keep_apart(out, (table, *paths))
     before = read_annotations(annotations_csv)
     after, changes = corrected(before, read_corrections(paths), table)
     left_out = frozenset() if with_new_genes else frozenset(after.known_only)

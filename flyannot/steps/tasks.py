@@ -108,7 +108,7 @@ def file_task(path, header, make, inputs, *, differ=None, make_share=None):
 
 def plan(task):
     """Why the output of a task would be made, in words; "" if it is up to date.  Nothing is written."""
-    _keep_apart(task.path, task.inputs)
+    keep_apart(task.path, task.inputs)
     return task.why()
 
 
@@ -123,7 +123,7 @@ def carry_out(task, execution):
     LockedError
         If another run is writing it.
     """
-    _keep_apart(task.path, task.inputs)
+    keep_apart(task.path, task.inputs)
     with locked_output(task.path) if task.is_locked else nullcontext():
         why = task.why()
         if not why:
@@ -158,7 +158,7 @@ def carry_out_share(task, share, execution):
     number, count = share
     if task.shares is None:
         raise InputError(f"{task.path} is made in one piece", fix="leave out --share")
-    _keep_apart(task.path, task.inputs)
+    keep_apart(task.path, task.inputs)
     with locked_output(task.path.with_name(f"{task.path.name}.{number}-of-{count}")):
         if task.path.exists() and not task.shares.why():
             return False
@@ -166,7 +166,7 @@ def carry_out_share(task, share, execution):
         return True
 
 
-def _keep_apart(out, inputs):
+def keep_apart(out, inputs):
     """Refuse an output that would replace what it is made from."""
     if out.exists() and any(Path(one).exists() and out.samefile(one) for one in inputs):
         raise InputError(f"{out} is both input and output", fix="name another output")
