@@ -102,7 +102,7 @@ ITEMS = Registry(
         "sizes": f"{_HERE}.ours.sizes:ITEM",
         "shares": f"{_HERE}.ours.shares:ITEM",
         "stream": f"{_HERE}.ours.shares:STREAM",
-        "many-patches": f"{_HERE}.ours.shares:MANY",
+        "many-patches": f"{_HERE}.ours.many_patches:ITEM",
     },
 )
 
