@@ -103,6 +103,8 @@ ITEMS = Registry(
         "shares": f"{_HERE}.ours.shares:ITEM",
         "stream": f"{_HERE}.ours.shares:STREAM",
         "many-patches": f"{_HERE}.ours.many_patches:ITEM",
+        "enough-patches": f"{_HERE}.ours.enough_patches:ITEM",
+        "share-costs": f"{_HERE}.ours.share_costs:ITEM",
     },
 )
 

@@ -36,6 +36,7 @@ class Stored:
         )  # fmt: skip
         self.options, self.inputs, self.failures = header.options, header.inputs, header.failures
         self.stage_ranges = tuple(s for s in STAGE_RANGES if s in file)
+        self._datasets = {}  # that were read: to open one takes longer than to read some rows
 
     def __repr__(self):
         return f"<{self.kind} file {str(self.path)!r}: {', '.join(self.stage_ranges) or 'no stage range'}>"
@@ -55,11 +56,17 @@ class Stored:
         str, or `as_bytes` as it is stored."""
         chosen = slice(start, stop) if columns is None else (slice(start, stop), columns)
         with self._reading(stage_range, name):
-            values = self.group(stage_range)[name][chosen]
+            values = self._dataset(stage_range, name)[chosen]
         if values.dtype.kind == "S":
             return values if as_bytes else [text.decode("utf-8", "replace") for text in values.tolist()]
         self._require_finite(values, stage_range, name)
         return values
+
+    def _dataset(self, stage_range, name):
+        place = stage_range, name
+        if place not in self._datasets:
+            self._datasets[place] = self.group(stage_range)[name]
+        return self._datasets[place]
 
     def arrays(self, stage_range, place, datasets, sizes):
         """All arrays of a group within a stage range by name, checked against `datasets`.
@@ -173,7 +180,10 @@ def open_stored(path, kind=None, *, digest=None):
                 f"{path} was replaced while this ran: it was {digest[:12]} and is {stored.digest[:12]}",
                 fix="run the same command again",
             )
-        yield stored
+        try:
+            yield stored
+        finally:
+            stored._datasets.clear()  # HDF5 gives their numbers to others once the file is closed
 
 
 def verify_stored(path):
