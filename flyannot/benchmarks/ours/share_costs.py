@@ -11,7 +11,6 @@ from flyannot.benchmarks.inputs.pictures import image_folder
 from flyannot.benchmarks.items import Item
 from flyannot.benchmarks.measures import Stopwatch, exact_objective, normalised_patches
 from flyannot.benchmarks.rows import Rows
-from flyannot.benchmarks.workers import peak_mb
 from flyannot.dataset.folder import read_images
 from flyannot.descriptors.options import ExtractOptions
 from flyannot.sparse.learners.scc.options import SCCOptions
@@ -41,10 +40,13 @@ def measure(setup):
     visiting = setup.run(cost_of_visits, given.problem(m) | {"n": given.n})
     reading = setup.run(cost_of_reading, {"descriptors": str(descriptors)})
     merging = {n: setup.run(cost_of_merge, {"n_shares": n, "n_atoms": m}) for n in _MERGED}
-    rows = Rows({"kind": "measured"} | found for found in (visiting, reading, *merging.values()))
+    rows = Rows(
+        {"measured": what, "value": value}
+        for found in (visiting, reading, *merging.values()) for what, value in found["named"].items()
+    )  # fmt: skip
     for n_cores, n_shares in _CORES:
-        per_visit = 1e-6 * (visiting["us_a_visit"] + reading["us_read"] + reading["us_checked"])
-        row = {"kind": "computed", "n_cores": n_cores, "n_shares": n_shares}
+        per_visit = 1e-6 * (visiting["us"] + reading["us_read"] + reading["us_checked"])
+        row = {"computed": "a pass", "n_cores": n_cores, "n_shares": n_shares}
         row |= time_of_pass(_N_PATCHES, n_shares, n_cores, m, per_visit, merging[n_shares], visiting)
         rows.append(row)
     return Finding(
@@ -52,8 +54,8 @@ def measure(setup):
         variant=f"quick, {m} atoms, lam {LAM:.4f}; {_N_PATCHES:,} patches in one pass",
         rows=rows,
         notes=[
-            "Computed: the rounds are those of `learn-dict --shares`; every core is as fast as the one that was "
-            f"measured. With more than {_ONE_MACHINE} cores atoms go to every share of a round and come "
+            "Computed: the rounds are those of `learn-dict --shares`; every core is as fast as the one "
+            f"measured. With more than {_ONE_MACHINE} cores, atoms go to every share of a round and come "
             f"back at {_NETWORK_MB_S} MB/s. The disk is never waited for.",
         ],
     )
@@ -73,9 +75,10 @@ def cost_of_visits(patches, held, initial, lam, n):
     sample = normalised_patches(held, slice(None))
     with Stopwatch() as evaluation:
         exact_objective(sample, D, lam)
+    us = 1e6 * visits.seconds / len(later)
     return {
-        "what": "visits", "us_a_visit": 1e6 * visits.seconds / len(later), "peak_mb": peak_mb(),
-        "s_evaluated": evaluation.seconds,
+        "us": us, "s_evaluated": evaluation.seconds,
+        "named": {"a visit, us": us, f"an evaluation of {len(sample):,} patches, s": evaluation.seconds},
     }  # fmt: skip
 
 
@@ -93,11 +96,11 @@ def cost_of_reading(descriptors):
         with Stopwatch() as reading:
             some.read()
     close_units()
-    n = units.sizes.sum()
-    return {
-        "what": "reading", "us_read": 1e6 * reading.seconds / int(some.sizes.sum()),
-        "us_checked": 1e6 * checking.seconds / int(n), "peak_mb": peak_mb(),
-    }  # fmt: skip
+    us_read, us_checked = (
+        1e6 * watch.seconds / int(one.sizes.sum()) for watch, one in ((reading, some), (checking, units))
+    )
+    named = {"reading a patch, us": us_read, "checking it with its image, us": us_checked}
+    return {"us_read": us_read, "us_checked": us_checked, "named": named}
 
 
 def cost_of_merge(n_shares, n_atoms):
@@ -114,9 +117,11 @@ def cost_of_merge(n_shares, n_atoms):
         sent = [len(pickle.dumps(start)) + len(pickle.dumps(one)) for one in found]
         for one in found:
             pickle.loads(pickle.dumps(one))
+    mb = sum(sent) / 1e6
+    named = {"s": merging.seconds, "packing and unpacking, s": packing.seconds, "sent, MB": mb}
     return {
-        "what": f"a merge of {n_shares} shares", "s_merged": merging.seconds, "s_packed": packing.seconds,
-        "mb_sent": sum(sent) / 1e6, "peak_mb": peak_mb(),
+        "s_merged": merging.seconds, "s_packed": packing.seconds, "mb_sent": mb,
+        "named": {f"a merge of {n_shares} shares, {what}": value for what, value in named.items()},
     }  # fmt: skip
 
 
@@ -128,7 +133,7 @@ def time_of_pass(n, n_shares, n_cores, n_atoms, s_per_visit, merge, visiting):
     plan = Plan(n_shares, 1, LAM, _QUICK, (0,))
     rounds = rounds_of_epoch(np.full(n // _UNIT, _UNIT), 0, n_atoms, 0, plan)
     ends = [_longest(turns, n_cores) for turns in rounds]
-    n_tasks = sum(map(len, rounds))
+    n, n_tasks = sum(turn.n_samples for turns in rounds for turn in turns), sum(map(len, rounds))
     busy, waited = n * s_per_visit, n_cores * sum(ends) * s_per_visit - n * s_per_visit
     is_far = n_cores > _ONE_MACHINE
     seconds = {
