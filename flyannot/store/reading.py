@@ -55,18 +55,15 @@ class Stored:
         """The rows `start` to `stop` of one dataset, or some of their columns; text comes back as a list of
         str, or `as_bytes` as it is stored."""
         chosen = slice(start, stop) if columns is None else (slice(start, stop), columns)
+        place = stage_range, name
         with self._reading(stage_range, name):
-            values = self._dataset(stage_range, name)[chosen]
+            if place not in self._datasets:
+                self._datasets[place] = self.group(stage_range)[name]
+            values = self._datasets[place][chosen]
         if values.dtype.kind == "S":
             return values if as_bytes else [text.decode("utf-8", "replace") for text in values.tolist()]
         self._require_finite(values, stage_range, name)
         return values
-
-    def _dataset(self, stage_range, name):
-        place = stage_range, name
-        if place not in self._datasets:
-            self._datasets[place] = self.group(stage_range)[name]
-        return self._datasets[place]
 
     def arrays(self, stage_range, place, datasets, sizes):
         """All arrays of a group within a stage range by name, checked against `datasets`.
