@@ -120,8 +120,7 @@ class StoredUnits:
         found = [[] for _ in self.sizes]
         for piece in map(Piece._make, self.pieces.tolist()):
             stage_range, opened = self.stage_ranges[piece.stage_range], _open(*self.files[piece.file])
-            rows = opened.stored.array(stage_range, "descriptors", piece.first, piece.stop)
-            found[piece.unit].append(rows)
+            found[piece.unit].append(opened.rows(stage_range, piece.first, piece.stop))
         return [np.concatenate(arrays) if len(arrays) > 1 else arrays[0] for arrays in found]
 
     def samples(self, rows):
@@ -156,7 +155,14 @@ class _OpenFile:
 
     def __init__(self, path, digest):
         self._opened = ExitStack()  # whose end closes it
-        self.stored = self._opened.enter_context(open_stored(path, "descriptors", digest=digest))
+        opened = open_stored(path, "descriptors", digest=digest, cache_bytes=0)  # no unit is read twice
+        self.stored = self._opened.enter_context(opened)
+        self._descriptors = {s: self.stored.group(s)["descriptors"] for s in self.stored.stage_ranges}
+
+    def rows(self, stage_range, first, stop):
+        """Some descriptors; their dataset stays open, for to open it takes longer than to read them."""
+        with self.stored.reading(stage_range, "descriptors"):
+            return self._descriptors[stage_range][first:stop]
 
 
 @lru_cache(maxsize=_OPEN_FILES)

@@ -9,11 +9,12 @@ import pytest
 from flyannot.steps import learning_checkpoint
 from flyannot.steps.learn_dict import learn_dict
 from flyannot.steps.options import LearnOptions
-from flyannot.steps.stored_units import close_units, units_of
+from flyannot.steps.stored_units import _UNIT, close_units, units_of
 from flyannot.steps.tasks import Execution
 from flyannot.store.descriptors import n_patches
 from flyannot.store.dictionary import read_dictionary
 from flyannot.store.reading import open_stored
+from flyannot.store.writing import write_array
 from tests.cli.test_cli import faulty
 from tests.small_embryos import STAGE_RANGES
 
@@ -105,6 +106,13 @@ def test_units_hold_every_patch_once_in_order(flyannot, chain, tmp_path):
         some = units.at_most(int(units.sizes[:2].max()), np.random.default_rng(0))
         assert 0 < some.sizes.sum() <= max(units.sizes)
     close_units()
+
+
+def test_a_unit_is_read_without_its_neighbours(tmp_path):
+    """A chunk, which HDF5 reads as a whole, has no more patches than a unit."""
+    with h5py.File(tmp_path / "x.h5", "w") as file:
+        write_array(file, "descriptors", np.zeros((3000, 128), np.uint8))
+        assert file["descriptors"].chunks == (_UNIT, 128)
 
 
 def test_every_image_is_checked_once_whoever_reads_it(chain):

@@ -13,9 +13,9 @@ from flyannot.benchmarks.inputs.perturbed import perturbed_units
 from flyannot.benchmarks.measures import Stopwatch, exact_objective, graded_dictionary, normalised_patches
 from flyannot.benchmarks.workers import peak_mb
 from flyannot.descriptors.sift import normalise_descriptors
+from flyannot.estimators.dictionary_learning import DictionaryLearning
 from flyannot.runtime.blas_threads import one_blas_thread
 from flyannot.runtime.workers import Workers
-from flyannot.sparse.fit import run_epoch
 from flyannot.sparse.learners import LEARNERS
 from flyannot.sparse.learners.scc.options import SCCOptions
 from flyannot.sparse.learners.scc.shares import first_atoms
@@ -147,13 +147,10 @@ def learn_stream(patches, held, initial, lam, n, who, limit_s, **settings):
 
 
 def _ours(D, lam, n, who, **settings):
-    """Any learner of the table, that sees a part as `partial_fit` gives it."""
-    learner, rng = LEARNERS[who](D, _FIRST, lam=lam, **settings), np.random.default_rng(_SEED)
-
-    def learn(X):
-        run_epoch(X, learner, rng, is_part=True)
-
-    return learn, lambda: np.asarray(learner.D)
+    """Any learner of the table, by `partial_fit`."""
+    given = {"alpha": lam, "learner_params": settings, "dict_init": D, "random_state": _SEED}
+    model = DictionaryLearning(len(D), learner=who, **given)
+    return model.partial_fit, lambda: model.components_
 
 
 def _spams(D, lam, n, who, batch_size):
