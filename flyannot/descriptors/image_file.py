@@ -14,7 +14,7 @@ import warnings
 import numpy as np
 
 from flyannot.descriptors.grey_levels import as_luma, to_eight_bit_range
-from flyannot.descriptors.image_container import fault_of_jpeg, fault_of_png
+from flyannot.descriptors.image_container import fault_of_jpeg, fault_of_png, fault_of_tiff
 from flyannot.descriptors.microscope_file import format_of, plane_of
 from flyannot.descriptors.unreadable import (
     MAX_DEEP_PIXELS,
@@ -102,7 +102,7 @@ def _decode(path, file, mode, planes):
     from PIL import Image, ImageFile, ImageOps, UnidentifiedImageError
 
     ImageFile.LOAD_TRUNCATED_IMAGES = False  # another library may have turned it on
-    _refuse(path, fault_of_png(file))
+    _refuse(path, fault_of_png(file) or fault_of_tiff(file))
     if format_of(file) in ("czi", "lif"):
         return plane_of(path, file, planes, mode)
     try:

@@ -152,6 +152,7 @@ def _series(path, series, n_bits, names):
         try:
             if len(series.pages) == max(1, int(np.prod(shape))):
                 one = series.pages[int(np.ravel_multi_index(index, shape)) if index else 0]
+                _require_whole(path, one)
                 pixels = one.asarray()
             elif series.nbytes <= _MOST_BYTES:
                 pixels = series.asarray()[index]
@@ -170,6 +171,13 @@ def _series(path, series, n_bits, names):
     size, inverted = (page.imagewidth, page.imagelength), page.photometric == 0
     name = "" if re.fullmatch(r"(Image|Series):?\d*|", series.name) else series.name
     return Scene(name, axes, size, np.dtype(series.dtype), lambda _: n_bits, read, inverted)
+
+
+def _require_whole(path, page):
+    """Of what is not there, tifffile makes zeros."""
+    end = page.parent.filehandle.size
+    if any(start + n > end for start, n in zip(page.dataoffsets, page.databytecounts)):
+        raise unreadable(path, "damaged or cut short (the file ends before the plane does)")
 
 
 def _axis_name(letter):

@@ -87,6 +87,8 @@ def _number(path, axis, text):
         return names.index(text.casefold())
     if text.isdecimal() and 1 <= int(text) <= axis.size:
         return int(text) - 1
+    if axis.size == 1 and (text.isdecimal() or not any(names)):
+        return 0  # as of a picture that has no such axis
     named = ", or a name" if any(names) else ""
     raise unreadable(
         path,
