@@ -15,7 +15,7 @@ from flyannot.descriptors.registration import grown, no_embryo, pose_and_shape, 
 from flyannot.descriptors.stain import LUMA
 
 _WORK_PX = 1000  # longest side of the copy in which embryos are looked for
-_CLOSED_PX, _OPENED_PX = 6, 8  # gaps and bumps in it that are mended
+_CLOSED_PX, _OPENED_PX = 4, 8  # gaps and bumps in it that are mended
 _LEAST_PIXELS = 400  # of it: less is dust
 _DUST = 0.05  # of the area of the middle one of the embryos: less is dust
 _SMALL, _LARGE = 0.4, 2.0  # of that area: less and more is no whole embryo, and more than one
@@ -113,8 +113,8 @@ def cut_out(picture, one, found):
 def _things(picture):
     """The masks of all that stands out, in a small copy."""
     height, width = picture.shape[:2]
-    times = max(1, -(-max(height, width) // _WORK_PX))
-    small = scaled_image(picture, (-(-width // times), -(-height // times)))
+    scale = min(1.0, _WORK_PX / max(height, width))
+    small = scaled_image(picture, (max(1, round(width * scale)), max(1, round(height * scale))))
     opened = standing_out(small if small.ndim == 2 else small @ LUMA, _CLOSED_PX, _OPENED_PX)
     n, parts, facts, _ = opencv().connectedComponentsWithStats(opened.astype(np.uint8), connectivity=4)
     return [parts == k for k in range(1, n) if facts[k, opencv().CC_STAT_AREA] >= _LEAST_PIXELS]

@@ -4,6 +4,7 @@ from dataclasses import dataclass, replace
 from functools import cache
 from itertools import groupby
 
+from flyannot.descriptors.address import photograph_of
 from flyannot.descriptors.extract import describe
 from flyannot.descriptors.options import ExtractOptions
 from flyannot.runtime.digest import DigestOfList, digest_of_file, digest_of_json
@@ -151,13 +152,21 @@ def summary_of_extract(path):
     with open_stored(path, "descriptors") as stored:
         for stage_range in stored.stage_ranges:
             n_candidates = int(stored.array(stage_range, "n_candidates").sum())
-            n_images, n_patches = (len(stored.group(stage_range)[d]) for d in ("image", "descriptors"))
+            images = _images_in_words(stored, stage_range)
+            n_patches = len(stored.group(stage_range)["descriptors"])
             lines.append(
-                f"{stage_range:>5}: {n_images:,} images, {n_patches:,} of {n_candidates:,} patches kept "
+                f"{stage_range:>5}: {images}, {n_patches:,} of {n_candidates:,} patches kept "
                 f"({n_patches / max(1, n_candidates):.0%})"
             )
         lines += lines_of_warnings(stored)
     return "\n".join(lines)
+
+
+def _images_in_words(stored, stage_range):
+    names = stored.array(stage_range, "image")
+    if not stored.options["extract"]["many"]:
+        return f"{len(names):,} images"
+    return f"{len(names):,} embryos on {len({photograph_of(name) for name in names}):,} photographs"
 
 
 def lines_of_warnings(stored):
