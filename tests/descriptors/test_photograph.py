@@ -26,6 +26,7 @@ from flyannot.steps.pool_images import pool_images
 from flyannot.steps.tasks import Execution, carry_out
 from flyannot.steps.train import train
 from flyannot.store.reading import open_stored, verify_stored
+from tests.descriptors.pasted_embryos import cut_embryo, photograph_of
 from tests.descriptors.test_registration import egg
 from tests.small_embryos import LEARN, POOL
 
@@ -136,6 +137,32 @@ def test_a_photograph_without_an_embryo_is_listed(flyannot, tmp_path):
         "extract D -o O --register axis --many", D=_table(tmp_path, "blank.png"), O=tmp_path / "d.h5"
     )
     assert said.code == 1 and "no embryo found: nothing stands out from the background" in said.err
+
+
+def test_real_embryos_are_found_and_cut_out_whole(shared_data, trials, rng, record_property):
+    """95 of 100 at least; the others are named, and none is lost or taken together with another."""
+    files = sorted((shared_data / "flyexpress" / "images").glob("*.bmp"))
+    embryos = [cut_embryo(files[k]) for k in rng.choice(len(files), 40, replace=False)]
+    n_all, n_whole, off_px = 0, 0, []
+    for k in range(trials(5, campaign=40)):
+        picture, masks = photograph_of(embryos, 2 + k % 5, rng)
+        found = find_embryos(picture)
+        for mask in masks:
+            (top, left), (bottom, right) = (f(np.argwhere(mask), axis=0) for f in (np.min, np.max))
+            boxes = [one for one in found if _holds(one.place, left, top, right, bottom)]
+            assert boxes, "an embryo was lost"
+            whole = [one for one in boxes if not one.why_not]
+            middle = (np.array([left + right, top + bottom]) + 1) / 2
+            off_px += [np.hypot(*(np.array(one.place[4:6]) - middle)) for one in whole]
+            n_all, n_whole = n_all + 1, n_whole + bool(whole)
+        assert len(found) <= len(masks)
+    record_property("found", f"{n_whole} of {n_all}, at most {max(off_px):.1f} px off")
+    assert n_whole >= 0.95 * n_all and max(off_px) < 25
+
+
+def _holds(place, left, top, right, bottom):
+    inside = place.left <= left and place.top <= top
+    return inside and right < place.left + place.width and bottom < place.top + place.height
 
 
 def _table(folder, *names):
