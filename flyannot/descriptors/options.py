@@ -41,12 +41,14 @@ class ExtractOptions(Options):
         Flag(),
         "Every image is a photograph of one embryo or several: each is found, cut out, and named IMAGE#1, "
         "IMAGE#2 and so on (with --register axis).",
+        more=True,
     )
     plane: tuple = option(
         (),
         Several(PlaneChoice()),
         "Which picture of a microscope's file is meant, by a number from 1 or by name: z=5, channel=DAPI, "
         "scene=2, time=1, page=3 (repeatable).",
+        more=True,
     )
     intensity: float = option(
         0.0,
