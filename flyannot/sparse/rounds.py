@@ -137,8 +137,10 @@ def learn_by_shares(source, held, progress, plan, run):
 
 def has_ended(progress, plan):
     """Whether the last record of the trace says that learning gains too little to go on."""
-    records = progress.records
+    records, seen = progress.records, _SEEN_PER_ATOM * len(progress.atoms.D)
     if plan.tol is None or len(records) < 2 or records[-1].n_visits != progress.atoms.n_visits:
+        return False
+    if records[-2].n_visits < seen:  # no more is learned yet than that random atoms are none
         return False
     is_fair = records[-1].epoch > 1 or records[-1].n_visits >= 2 * records[-2].n_visits
     return is_fair and gains_too_little(records, plan.tol)

@@ -112,6 +112,7 @@ class Learner:
     kept_numbers: tuple[str, ...] = ()  # attributes
     takes_missing_values = False
     learns_by_shares = False  # whether `flyannot.sparse.rounds` can divide its work
+    defaults_by_shares: dict = {}  # of its options, where they are others then
     _rng: np.random.Generator  # of the epoch
 
     def __init__(self, n_samples, n_atoms, dtype, *, lam, options):
