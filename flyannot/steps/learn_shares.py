@@ -10,9 +10,9 @@ from flyannot.sparse.learners.scc.shares import SharedAtoms
 from flyannot.sparse.rounds import Plan, Progress, begin, has_ended, learn_by_shares, visit
 from flyannot.steps.count import Count
 from flyannot.steps.learning_checkpoint import log_end, log_record, remark_on_counts
+from flyannot.steps.options import BYTES_OF_WORKER
 from flyannot.steps.stored_units import close_units, units_of
 
-BYTES_OF_WORKER = 300 * 2**20  # measured: 237 to 252 MB, in rounds of 150,000 patches a share
 _WORTH_SENDING = 20_000  # patches of a round that are more work than sending them to workers
 
 

@@ -23,6 +23,7 @@ from flyannot.stage_ranges import StageRange
 from flyannot.steps.learner_settings import LearnerSettings
 
 N_SHARES = 16  # of --max-patches auto
+BYTES_OF_WORKER = 300 * 2**20  # by shares; measured: 237 to 252 MB, in rounds of 150,000 patches a share
 WORTH_MORE = 0.005  # of the objective, which twice as many patches must gain there
 
 

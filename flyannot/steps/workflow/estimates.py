@@ -10,8 +10,7 @@ from dataclasses import dataclass
 
 from flyannot.classifiers import CLASSIFIERS
 from flyannot.features.options import PoolOptions
-from flyannot.steps.learn_shares import BYTES_OF_WORKER
-from flyannot.steps.options import LearnOptions
+from flyannot.steps.options import BYTES_OF_WORKER, LearnOptions
 from flyannot.steps.shards import IMAGES_PER_PART
 
 START_S, START_MB = 5, 300  # measured: 1.5 to 2 s, 130 to 300 MB; more where the kernels are compiled
