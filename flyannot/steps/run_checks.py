@@ -64,7 +64,7 @@ def _check_data_set(folder, options, n_per_image):
 def _check_atoms(n_images, n_per_image, learn):
     shares = [n_images] if learn.shared else [{s: n} for s, n in n_images.items()]
     for share in shares:
-        n_patches = min(sum(share.values()) * n_per_image, learn.max_patches or np.inf)
+        n_patches = learn.n_most(sum(share.values()) * n_per_image)
         if n_patches < learn.n_atoms:
             raise InputError(
                 f"stage range {', '.join(share)} has at most {n_patches:,} patches "
