@@ -232,6 +232,11 @@ EXAMPLES = {
     "modl-1-sparser": (like_r1(), like_r1(r12=falling(1, sparsity=1.2))),
     "modl-1-cheaper": (like_r1(), like_r1(r4=falling(6.0))),
     "modl-1-speed-up": (like_r1(), like_r1(r12=falling(6.0))),
+    "modl-1-low-lam": tuple(
+        [row | {"data": "fMRI", "lam": lam, "history": "products"}
+         for lam, at in zip((1e-3, 1e-4), both) for row in masked(
+             r1=falling(12, converged_at=at), r12=falling(1, converged_at=at))] for both in ((40, 99), (99, 40))
+    ),
     "modl-3-records": (like_r1(), like_r1(r12=falling(1, end=0.7))),
     "modl-5-best": (weights(0.6, 0.5, 0.6), weights(0.6, 0.5, 0.4)),
     "modl-t1-error": (completed(_SLOW, _BETTER), completed(_SLOW, _WORSE)),

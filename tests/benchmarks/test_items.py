@@ -13,8 +13,8 @@ from flyannot.benchmarks.inputs.pictures import embryo_images
 from flyannot.benchmarks.inputs.ratings import Ratings
 from flyannot.benchmarks.items import ITEMS
 from flyannot.benchmarks.modl import completion, missing_pixels
+from flyannot.benchmarks.modl.cases import Case, learn
 from flyannot.benchmarks.modl.claims import error_and_time
-from flyannot.benchmarks.modl.figures import Case, learn
 from flyannot.benchmarks.ours import classifiers, code, learners, retrieval, sift, target
 from flyannot.benchmarks.ours.learn import methods as learning_methods
 from flyannot.benchmarks.records import read_record
@@ -174,12 +174,17 @@ def test_masked_learning_is_evaluated_at_the_start_and_ends_lower(setup, tmp_pat
     np.save(files["test"], X[45:])
     for penalty in ("l1", "l2"):
         options = {"ball": "l2", "code_penalty": penalty}
-        settings = {"lam": 0.1, "n_atoms": 5, "n_epochs": 4, "seed": 0, "options": options}
+        settings = {"lam": 0.1, "n_atoms": 5, "n_epochs": 4, "part": 0.9, "seed": 0, "options": options}
         rows = learn(**files, **settings | {"options": options | {"reduction": 4}})["rows"]
         assert [row["records"] for row in rows[:3]] == [0, 40, 45] and rows[-1]["records"] == 4 * 45
         assert rows[-1]["objective"] < rows[0]["objective"]
-    case = Case("mixtures", Source("made up"), 45, 200, files | settings)
-    assert {row["case"] for row in case.trace(setup, reduction=4)} == {"mixtures"}
+    ours, theirs = (
+        Case("mixtures", 0.1, history, Source("made up"), 45, 200, files | settings)
+        for history in ("residuals", "products")
+    )
+    assert {row["case"] for row in ours.trace(setup, reduction=4)} == {"mixtures, lam 0.1"}
+    last = [[case.trace(setup, reduction=r)[-1]["objective"] for case in (ours, theirs)] for r in (1, 4)]
+    assert last[0][0] == last[0][1] and last[1][0] != last[1][1]
 
 
 def test_missing_pixels_of_mixtures_are_found(tmp_path, rng, monkeypatch):
