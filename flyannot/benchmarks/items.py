@@ -77,6 +77,7 @@ ITEMS = Registry(
         "dssc-fig-2": f"{_HERE}.dssc:ITEM",
         "modl-fig-1": f"{_HERE}.modl.figures:FIG_1",
         "modl-fig-3": f"{_HERE}.modl.figures:FIG_3",
+        "modl-fig-4": f"{_HERE}.modl.fig_4:ITEM",
         "modl-fig-5": f"{_HERE}.modl.figures:FIG_5",
         "modl-table-1": f"{_HERE}.modl.table_1:TABLE_1",
         "modl-completion": f"{_HERE}.modl.table_1:GENES_AND_TERMS",

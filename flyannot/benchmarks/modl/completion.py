@@ -1,15 +1,16 @@
 """A matrix completed from its observed entries, by MODL and by coordinate descent, its peer in the paper."""
 
 from dataclasses import dataclass, replace
+from functools import partial
 
 import numpy as np
 
 from flyannot.benchmarks.inputs.ratings import Ratings
 from flyannot.benchmarks.measures import Stopwatch, timed_steps
-from flyannot.benchmarks.modl.claims import CD, MODL
+from flyannot.benchmarks.modl.claims import CD, FULL, MODL
+from flyannot.benchmarks.references.seen_features import OfSeenFeatures
 from flyannot.runtime.compiled import compiled
 from flyannot.sparse.fit import random_patches
-from flyannot.sparse.learners import LEARNERS
 
 N_COMPONENTS = 30
 TEST_SHARE = 0.25
@@ -99,7 +100,7 @@ def completed_by_coordinate_descent(parts, lam, rng):
     return trace
 
 
-def completed_by_modl(parts, lam, rng):
+def completed_by_modl(parts, lam, rng, projection="approximate"):
     """(seconds, test error) after every epoch: rows are samples, missing entries are never seen, codes have
     |z|^2."""
     train, test = parts.train, parts.test
@@ -107,7 +108,7 @@ def completed_by_modl(parts, lam, rng):
     full = X[rng.permutation(len(X))[: 4 * N_COMPONENTS]]
     D = random_patches(np.nan_to_num(full) + 1e-3 * rng.normal(size=full.shape), N_COMPONENTS, rng)
     options = {"lam": lam, "batch_size": max(1, len(X) // _BATCHES), "beta": 0.9, "code_penalty": "l2"}
-    learner = LEARNERS["modl"](np.asarray(D, np.float32), len(X), **options)
+    learner = OfSeenFeatures(np.asarray(D, np.float32), len(X), projection=projection, **options)
     trace, spent = [], 0.0
     for epoch_rng in rng.spawn(_N_EPOCHS):
         order = epoch_rng.permutation(len(X))
@@ -119,7 +120,11 @@ def completed_by_modl(parts, lam, rng):
     return trace
 
 
-SOLVERS = {CD: completed_by_coordinate_descent, MODL: completed_by_modl}
+SOLVERS = {
+    CD: completed_by_coordinate_descent,
+    MODL: completed_by_modl,
+    FULL: partial(completed_by_modl, projection="exact"),
+}
 
 
 class RowsWithMissing:
