@@ -76,6 +76,7 @@ ITEMS = Registry(
         "lee-table-2": f"{_HERE}.lee.bases:ITEM",
         "dssc-fig-2": f"{_HERE}.dssc:ITEM",
         "modl-fig-1": f"{_HERE}.modl.figures:FIG_1",
+        "modl-fig-2": f"{_HERE}.modl.atlases:ITEM",
         "modl-fig-3": f"{_HERE}.modl.figures:FIG_3",
         "modl-fig-4": f"{_HERE}.modl.fig_4:ITEM",
         "modl-fig-5": f"{_HERE}.modl.figures:FIG_5",

@@ -108,6 +108,17 @@ def like_r1(**others):
     return masked(**usual | others)
 
 
+def drawn_atlases(**columns):
+    """Rows of MODL's Figure 2: each column's values of a 24th of the records and of half of them."""
+    names = ("a 24th of the records", "half of the records, r=12", "all records again")
+    return [
+        {"history": "products", "repeat": i, "run": run}
+        | {column: values[j] + i / 1000 for column, values in columns.items()}
+        for i in range(5)
+        for run, j in zip(names, (0, 1, 1))
+    ]
+
+
 def weights(*values):
     """Rows of MODL's Figure 5: the objective at the betas 0.76, 0.9 and 1."""
     return [
@@ -247,6 +258,9 @@ EXAMPLES = {
              r1=falling(12, converged_at=at), r12=falling(1, converged_at=at))]
         for both in ((40, 99), (99, 40))
     ),
+    "modl-2-closer": tuple(drawn_atlases(overlap=pair) for pair in ((0.5, 0.7), (0.7, 0.5))),
+    "modl-2-noise": tuple(drawn_atlases(n_pieces=pair) for pair in ((9, 5), (5, 9))),
+    "modl-2-time": tuple(drawn_atlases(seconds=pair) for pair in ((1, 1.2), (1, 9))),
     "modl-3-records": (like_r1(), like_r1(r12=falling(1, end=0.7))),
     "modl-5-best": (weights(0.6, 0.5, 0.6), weights(0.6, 0.5, 0.4)),
     "modl-t1-error": (completed(_SLOW, _BETTER), completed(_SLOW, _WORSE)),

@@ -12,7 +12,7 @@ from flyannot.benchmarks.findings import Source
 from flyannot.benchmarks.inputs.pictures import embryo_images
 from flyannot.benchmarks.inputs.ratings import Ratings
 from flyannot.benchmarks.items import ITEMS
-from flyannot.benchmarks.modl import completion, missing_pixels
+from flyannot.benchmarks.modl import atlases, completion, missing_pixels
 from flyannot.benchmarks.modl.cases import Case, learn
 from flyannot.benchmarks.modl.claims import error_and_time
 from flyannot.benchmarks.ours import classifiers, code, learners, retrieval, sift, target
@@ -373,3 +373,13 @@ def test_many_patches_are_learned_from_by_one_worker_and_by_two_to_one_objective
     units = streams.PerturbedUnits(patches.path("patches"), np.arange(3))
     assert np.array_equal(units.narrowed([1]).read()[0], units.read()[1])
     assert not np.array_equal(units.read()[0], units.read()[1])
+
+
+def test_regions_of_an_atlas_are_paired_and_their_pieces_counted():
+    one = np.array([[4.0, 2, 0, 0, 0, 0], [0, 0, 0, 1, 0.2, -1]])
+    found = atlases.regions(one)
+    assert found.tolist() == [[True, True] + [False] * 4, [False] * 3 + [True, False, True]]
+    assert atlases.overlap(found, found[::-1]) == 1
+    other = atlases.regions(np.array([[1.0, 0, 0, 0, 0, 0], [0, 0, 0, 0, 1, 0]]))
+    assert atlases.overlap(found, other) == pytest.approx((2 / 3 + 0) / 2)
+    assert atlases.n_pieces(found, [6, 1]) == 1.5 and atlases.n_pieces(found, [3, 2]) == 1.5
