@@ -79,7 +79,7 @@ def blocks(few, many):
     """Rows of DSSC's Figure 2: (iteration, features, seconds, objective) at the end, from 1.0 at 0."""
     return [
         dict(zip(("iteration", "features", "seconds", "objective"), point))
-        | {"choice": "", "n_blocks": b, "n_threads": 1}
+        | {"choice": "", "n_blocks": b, "n_threads": 1, "objective_of_held": point[3]}
         for b, end in ((16, few), (128, many))
         for point in ((0, 0, 0.0, 1.0), end)
     ]
@@ -243,6 +243,8 @@ EXAMPLES = {
     ),
     "lee-2-ends": tuple(bases(sign_dual=_DUAL, sign_gradient=(1, 1, end)) for end in (0.5, 0.4)),
     "dssc-falls": (blocks((9, 9, 9, 0.5), (9, 9, 9, 0.6)), blocks((9, 9, 9, 0.5), (9, 9, 9, 1.1))),
+    "dssc-stable": (blocks((9, 9, 9, 0.5), (9, 9, 9, 0.4)), blocks((9, 9, 9, 0.5), (9, 9, 9, 1.1))),
+    "dssc-held": (blocks((9, 9, 9, 0.5), (9, 9, 9, 0.6)), blocks((9, 9, 9, 0.5), (9, 9, 9, 1.1))),
     "dssc-iterations": (blocks((9, 9, 9, 0.5), (9, 9, 9, 0.4)), blocks((9, 9, 9, 0.4), (9, 9, 9, 0.5))),
     "dssc-features": (blocks((9, 90, 9, 0.5), (9, 9, 9, 0.4)), blocks((9, 9, 9, 0.4), (9, 9, 9, 0.5))),
     "dssc-clock": (blocks((9, 9, 9, 0.4), (9, 9, 9, 0.5)), blocks((9, 9, 9, 0.5), (9, 9, 9, 0.4))),
