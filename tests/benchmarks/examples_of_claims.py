@@ -146,11 +146,12 @@ def sped_up(*of_sizes):
 
 def answered(**by_method):
     """Rows of SISO's Tables 2 to 5: (seconds of fit, seconds in all, MAP)."""
-    names = {"hash_siso": "hash-siso", "exact": "hash-siso, exact"}
+    names = {"hash_siso": "hash-siso", "exact": "hash-siso, exact", "p_stable": "hash-siso, p-stable",
+             "spreading": "label spreading"}  # fmt: skip
     return [
         {"method": names.get(method, method), "tau": 1.0, "seconds_of_fit": fit, "seconds": seconds,
-         "ms_per_query": seconds, "map": value, "map_of_first": value, "n_queries": 9,
-         "draws": [value - 0.001, value]}
+         "seconds_of_queries": seconds - fit, "ms_per_query": seconds, "map": value, "map_of_first": value,
+         "n_queries": 9, "draws": [value - 0.001, value]}
         for method, (fit, seconds, value) in by_method.items()
     ]  # fmt: skip
 
@@ -167,8 +168,9 @@ def shared(**by_method):
 
 def grown(**by_method):
     """Rows of SISO's Tables 6 and 7: (seconds a query, flat cost) at 1,000 and 100,000 labelled vectors."""
+    names = {"hash_siso": "hash-siso", "p_stable": "hash-siso, p-stable"}
     return [
-        {"method": {"hash_siso": "hash-siso"}.get(method, method), "how": "at once", "n": n,
+        {"method": names.get(method, method), "how": "at once", "n": n,
          "seconds_per_query": seconds, "flat_cost": cost, "draws": [cost - 0.001, cost]}
         for method, ends in by_method.items()
         for n, (seconds, cost) in zip((1_000, 100_000), ends)
@@ -275,6 +277,10 @@ EXAMPLES = {
         answered(hash_siso=(0, 1, 0.5), svm=(0, 2, 0.5)), answered(hash_siso=(0, 1, 0.5), svm=(0, 0.5, 0.5))
     ),
     "siso-2-construction": (answered(hash_siso=(0.01, 1, 0.5)), answered(hash_siso=(0.5, 1, 0.5))),
+    "siso-2-constructed": tuple(
+        answered(svm=(9, 10, 0), knn=(fit, 10, 0), spreading=(9, 10, 0)) for fit in (9, 1)
+    ),
+    "siso-2-predicted": tuple(answered(ridge=(fit, 10, 0)) for fit in (1, 9)),
     "siso-4-speed-up": (
         answered(hash_siso=(0, 1, 0.5), svm=(0, 9, 0.5)), answered(hash_siso=(0, 1, 0.5), svm=(0, 2, 0.5))
     ),
@@ -284,6 +290,13 @@ EXAMPLES = {
     "siso-hash-over-siso": tuple(answered(hash_siso=(0, 1, 0.5), siso=(0, t, 0.5)) for t in (9, 0.5)),
     "siso-no-loss": tuple(answered(siso=(0, 1, 0.5), lasso=(0, 9, v)) for v in (0.5005, 0.49)),
     "siso-little-loss": tuple(answered(siso=(0, 1, 0.5), hash_siso=(0, 9, v)) for v in (0.495, 0.55)),
+    "siso-p-stable-loss": tuple(answered(siso=(0, 1, 0.5), p_stable=(0, 9, v)) for v in (0.495, 0.55)),
+    "siso-p-stable-over-siso": tuple(answered(siso=(0, t, 0.5), p_stable=(0, 1, 0.5)) for t in (9, 0.5)),
+    "siso-recall": tuple(
+        [row | {"recall": v, "part_in_cells": 0.1, "recalls": [v, v + 0.01 * i, v]}
+         for i, (row, v) in enumerate(zip(answered(hash_siso=(0, 1, 0.5), p_stable=(0, 1, 0.5)), both))]
+        for both in ((0.5, 0.2), (0.2, 0.5))
+    ),
     "siso-exact": tuple(answered(siso=(0, 1, 0.5), exact=(0, 9, v)) for v in (0.5005, 0.51)),
     "siso-rises": (shared(svm=(0.3, 0.4, 0.5)), shared(svm=(0.5, 0.6, 0.4))),
     "siso-most": (
@@ -300,6 +313,11 @@ EXAMPLES = {
     "siso-4-siso": (shared(siso=(0, 0, 0.6), svm=(1, 1, 0.5)), shared(siso=(1, 1, 0.4), svm=(0, 0, 0.5))),
     "siso-6-cost": (grown(hash_siso=[(1, 0.9), (1, 0.8)]), grown(hash_siso=[(1, 0.8), (1, 0.9)])),
     "siso-6-time": (grown(hash_siso=[(1, 1), (10, 1)]), grown(hash_siso=[(1, 1), (500, 1)])),
+    "siso-6-copies": tuple(
+        [row | {"near_copies": share} for row, share in zip(grown(hash_siso=[(1, 1)] * 2), (0.1, last))]
+        for last in (0.1, 0.3)
+    ),
+    "siso-7-p-stable": tuple(grown(p_stable=[(1, 1)] * 2, siso=[(9, 1), (t, 1)]) for t in (90, 10)),
     "siso-7-lasso": tuple(grown(hash_siso=[(1, 1)] * 2, lasso=[(9, 1), (t, 1)]) for t in (9000, 1000)),
     "siso-7-siso": tuple(grown(hash_siso=[(1, 1)] * 2, siso=[(9, 1), (t, 1)]) for t in (90, 10)),
 }  # fmt: skip

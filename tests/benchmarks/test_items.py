@@ -22,7 +22,7 @@ from flyannot.benchmarks.runner import reproduce
 from flyannot.benchmarks.scc import fig_5, learning, streams
 from flyannot.benchmarks.scc.fig_5 import Pictures
 from flyannot.benchmarks.siso import annotators
-from flyannot.benchmarks.siso.growth import answer, missed_labels, overlapping
+from flyannot.benchmarks.siso.growth import answer, missed_labels, near_copies, overlapping
 from flyannot.classifiers import CLASSIFIERS
 from flyannot.features.groups import Groups
 from flyannot.runtime.workers import Workers
@@ -383,3 +383,35 @@ def test_regions_of_an_atlas_are_paired_and_their_pieces_counted():
     other = atlases.regions(np.array([[1.0, 0, 0, 0, 0, 0], [0, 0, 0, 0, 1, 0]]))
     assert atlases.overlap(found, other) == pytest.approx((2 / 3 + 0) / 2)
     assert atlases.n_pieces(found, [6, 1]) == 1.5 and atlases.n_pieces(found, [3, 2]) == 1.5
+
+
+def test_the_recall_of_cells_is_that_of_the_rows_that_should_join(rng):
+    X, Y, queries = rng.normal(size=(300, 12)), rng.random((300, 2)) > 0.5, rng.normal(size=(3, 12))
+    fitted = annotators.fitted_annotator(annotators.HASH, X, Y, rng)
+    assert np.shape(fitted.recall(queries)) == (3, 2)
+
+    def everything(index, r, seen, **options):
+        return np.arange(300, dtype=np.int32)
+
+    whole = replace(fitted, search=replace(fitted.search, candidates=everything))
+    assert whole.recall(queries) == [[1.0, 1.0]] * 3
+    nothing = replace(fitted, search=replace(fitted.search, candidates=lambda *a, **k: np.zeros(0, np.int32)))
+    assert nothing.recall(queries) == [[0.0, 0.0]] * 3
+    assert annotators.fitted_annotator(annotators.SISO, X, Y, rng).recall(queries) == []
+
+
+def test_codes_through_p_stable_tables_come_near_sisos_where_they_hold_most(rng):
+    X, Y, queries = rng.random((40, 30)), rng.random((40, 3)) > 0.6, rng.random((4, 30))
+    siso, hashed = (
+        annotators.answered_queries(method, X, Y, queries, np.random.default_rng(0))[0]
+        for method in (annotators.SISO, annotators.P_STABLE)
+    )
+    assert np.corrcoef(siso.ravel(), hashed.ravel())[0, 1] > 0.5
+
+
+def test_near_copies_are_queries_with_a_labelled_vector_of_cosine_099(tmp_path, rng):
+    X = rng.integers(0, 256, (40, 128), dtype=np.uint8)
+    X[25] = X[0]
+    np.save(tmp_path / "v.npy", X)
+    shares = [near_copies(str(tmp_path / "v.npy"), n, 10)["near_copies"] for n in (10, 30)]
+    assert shares == [0.0, 0.1]

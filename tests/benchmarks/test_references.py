@@ -7,6 +7,7 @@ from flyannot.benchmarks.lee import bases
 from flyannot.benchmarks.modl.completion import CoordinateDescent
 from flyannot.benchmarks.references import exact_codes
 from flyannot.benchmarks.references.full_sweep_cd import reference_full_sweep_cd
+from flyannot.benchmarks.references.p_stable import _WIDTH, atoms_beside, build_tables
 from flyannot.benchmarks.references.plain_scc import PlainSCC
 from flyannot.benchmarks.references.projected_gradients import gradient_steps
 from flyannot.benchmarks.references.scikit_learn import lasso_codes
@@ -161,3 +162,21 @@ def test_a_mini_batch_changes_only_features_that_it_has_seen(projection, project
                        project=project, **options)  # fmt: skip
     np.testing.assert_allclose(learner.D, twin[0], atol=1e-4)
     np.testing.assert_allclose(learner.A, twin[1], atol=1e-5)
+
+
+def test_p_stable_tables_hold_what_falls_into_the_same_cells(rng):
+    """A twin: every vector is looked at, one function at a time."""
+    D, r = rng.normal(size=(200, 6)).astype(np.float32), rng.normal(size=6)
+    D /= np.linalg.norm(D, axis=1, keepdims=True)
+    tables = build_tables(D, rng, n_tables=3, n_functions=4)
+
+    def cell(x, table):
+        along = [x @ tables.directions[:, f] + tables.shifts[f] for f in range(4 * table, 4 * table + 4)]
+        return [int(np.floor(a / np.float32(_WIDTH))) for a in along]
+
+    unit = (r / np.linalg.norm(r)).astype(np.float32)
+    beside = [k for k, d in enumerate(D) if any(
+        cell(d, table) in (cell(unit, table), cell(-unit, table)) for table in range(3)
+    )]  # fmt: skip
+    assert 0 < len(beside) < 200
+    assert atoms_beside(tables, 5 * r, None).tolist() == beside

@@ -13,10 +13,12 @@ from flyannot.benchmarks.siso.annotators import (
     HASH,
     HASH_EXACT,
     LASSO,
+    P_STABLE,
     PUBLISHED,
     SISO,
     VARIANT,
     fitted_annotator,
+    recall_columns,
 )
 from flyannot.descriptors.sift import normalise_descriptors
 
@@ -33,7 +35,8 @@ _SLOW = {  # method -> n -> queries; elsewhere none
     LASSO: {10_000: 6, 30_000: 2, 100_000: 1, 1_200_000: 1},
     CD: {10_000: 2, 30_000: 2, 100_000: 2},
 }
-_METHODS = (SISO, HASH, HASH_EXACT)
+_METHODS = (SISO, HASH, P_STABLE, HASH_EXACT)
+_NEAR, _AT_ONCE = 0.99, 100_000  # the cosine of near copies; labelled vectors that are compared at once
 _N_DRAWS = 200  # of queries, for the interval of a flat cost
 _N_VECTORS = "labelled vectors"  # below the figures
 
@@ -99,10 +102,12 @@ def _growth(setup):
     rows = Rows()
     for n in sizes:
         arguments = files | {"n": n, "n_queries": n_queries, "seed": setup.seed}
+        near = setup.run(near_copies, {"vectors": files["vectors"], "n": n, "n_queries": n_queries})
         alone = {PUBLISHED: _N_ALONE} | {method: of_n[n] for method, of_n in _SLOW.items() if n in of_n}
         for method, n_alone in (dict.fromkeys(_METHODS, _N_ALONE) | alone).items():
             asked = {"method": method, "n_alone": n_alone, "at_once": method in _METHODS}
-            rows += setup.run(answer, arguments | asked)["rows"]
+            found = setup.run(answer, arguments | asked)["rows"]
+            rows += [row | near if row["how"] == "at once" else row for row in found]
     return rows, source
 
 
@@ -136,21 +141,32 @@ def answer(vectors, labels, method, n, n_queries, n_alone, at_once, seed):
     """In a worker: one method among n labelled vectors, which come after the queries."""
     X, labels = normalise_descriptors(np.load(vectors, mmap_mode="r")[: n_queries + n]), np.load(labels)
     Y = labels[n_queries : n_queries + n, None] == np.arange(labels.max() + 1)
-    ask, seconds_of_fit = fitted_annotator(method, X[n_queries:], Y, np.random.default_rng(seed))
+    fitted = fitted_annotator(method, X[n_queries:], Y, np.random.default_rng(seed))
     ways = [("one at a time", [X[i : i + 1] for i in range(n_alone)])]
     ways += [("at once", [X[:n_queries]])] if at_once else []
     rows = []
-    ask(X[:1])  # compiled, and what is made once a model
+    fitted.answer(X[:1])  # compiled, and what is made once a model
+    recall = recall_columns(fitted.recall(X[:n_queries]))
     for how, parts in ways:
         with Stopwatch() as watch:
-            values = np.concatenate([ask(part) for part in parts])
+            values = np.concatenate([fitted.answer(part) for part in parts])
         row = {"method": method, "how": how, "n": n, "n_queries": len(values)}
-        row |= {"seconds_of_fit": seconds_of_fit, "seconds_per_query": watch.seconds / len(values)}
+        row |= {"seconds_of_fit": fitted.seconds, "seconds_per_query": watch.seconds / len(values)}
         missed = missed_labels(values, labels[: len(values)])
         drawn = np.random.default_rng(len(missed)).integers(0, len(missed), (_N_DRAWS, len(missed)))
         draws = missed[drawn].mean(axis=1).round(4).tolist()  # the same queries for every method and n
-        rows.append(row | {"flat_cost": float(missed.mean()), "draws": draws})
+        rows.append(row | {"flat_cost": float(missed.mean()), "draws": draws} | recall)
     return {"rows": rows}
+
+
+def near_copies(vectors, n, n_queries):
+    """In a worker: the share of queries whose largest cosine with a labelled vector is _NEAR or more."""
+    X = np.load(vectors, mmap_mode="r")
+    queries, most = normalise_descriptors(X[:n_queries]), np.zeros(n_queries)
+    for start in range(n_queries, n_queries + n, _AT_ONCE):
+        part = normalise_descriptors(X[start : min(start + _AT_ONCE, n_queries + n)])
+        np.maximum(most, (queries @ part.T).max(axis=1), out=most)
+    return {"near_copies": float((most >= _NEAR).mean()), "median_cosine": float(np.median(most))}
 
 
 def missed_labels(values, truth, n_answers=5):
