@@ -12,7 +12,7 @@ from flyannot.benchmarks.findings import Source
 from flyannot.benchmarks.inputs.pictures import embryo_images
 from flyannot.benchmarks.inputs.ratings import Ratings
 from flyannot.benchmarks.items import ITEMS
-from flyannot.benchmarks.modl import atlases, completion, missing_pixels
+from flyannot.benchmarks.modl import atlases, completion, fig_4, missing_pixels
 from flyannot.benchmarks.modl.cases import Case, learn
 from flyannot.benchmarks.modl.claims import error_and_time
 from flyannot.benchmarks.ours import classifiers, code, learners, retrieval, sift, target
@@ -415,3 +415,20 @@ def test_near_copies_are_queries_with_a_labelled_vector_of_cosine_099(tmp_path, 
     np.save(tmp_path / "v.npy", X)
     shares = [near_copies(str(tmp_path / "v.npy"), n, 10)["near_copies"] for n in (10, 30)]
     assert shares == [0.0, 0.1]
+
+
+def test_ratings_are_completed_at_every_size_with_partial_and_with_full_projection(setup, monkeypatch):
+    monkeypatch.setattr("flyannot.benchmarks.workers.run_in_worker", lambda f, task, **_: f(**task))
+    sizes = {"n_ratings": (8_000, 16_000), "n_lams": 2, "n_inner": 1}
+    finding = ITEMS["modl-fig-4"].finding(replace(setup, sizes=sizes))
+    assert finding.status.endswith("on synthetic data") and len(finding.panels) == 2
+    assert {row["solver"] for row in finding.rows} == set(completion.SOLVERS)
+    assert len({(row["n_ratings"], row["solver"]) for row in finding.rows}) == 2 * len(completion.SOLVERS)
+    assert all(0.5 < row["test_rmse"] < 2 for row in finding.rows)
+
+
+def test_of_a_ratings_file_ever_more_users_are_completed(setup, tmp_path):
+    lines = [f"{user}\t{item}\t3\t0" for user in range(20) for item in range(user % 3, 9)]
+    (tmp_path / "u.data").write_text("\n".join(lines))
+    parts = [ratings for ratings, _ in fig_4._data_sets(replace(setup, ratings=tmp_path / "u.data"))]
+    assert [part.shape[0] for part in parts] == [2, 6, 20] and len(parts[-1]) == len(lines)
