@@ -293,7 +293,7 @@ EXAMPLES = {
     "siso-p-stable-loss": tuple(answered(siso=(0, 1, 0.5), p_stable=(0, 9, v)) for v in (0.495, 0.55)),
     "siso-p-stable-over-siso": tuple(answered(siso=(0, t, 0.5), p_stable=(0, 1, 0.5)) for t in (9, 0.5)),
     "siso-recall": tuple(
-        [row | {"recall": v, "part_in_cells": 0.1, "recalls": [v, v + 0.01 * i, v]}
+        [row | {"recall": v, "part_in_cells": 0.1, "recalls": [v, v + 0.01 * i, v], "parts": [0.1] * 3}
          for i, (row, v) in enumerate(zip(answered(hash_siso=(0, 1, 0.5), p_stable=(0, 1, 0.5)), both))]
         for both in ((0.5, 0.2), (0.2, 0.5))
     ),
@@ -313,10 +313,6 @@ EXAMPLES = {
     "siso-4-siso": (shared(siso=(0, 0, 0.6), svm=(1, 1, 0.5)), shared(siso=(1, 1, 0.4), svm=(0, 0, 0.5))),
     "siso-6-cost": (grown(hash_siso=[(1, 0.9), (1, 0.8)]), grown(hash_siso=[(1, 0.8), (1, 0.9)])),
     "siso-6-time": (grown(hash_siso=[(1, 1), (10, 1)]), grown(hash_siso=[(1, 1), (500, 1)])),
-    "siso-6-copies": tuple(
-        [row | {"near_copies": share} for row, share in zip(grown(hash_siso=[(1, 1)] * 2), (0.1, last))]
-        for last in (0.1, 0.3)
-    ),
     "siso-7-p-stable": tuple(grown(p_stable=[(1, 1)] * 2, siso=[(9, 1), (t, 1)]) for t in (90, 10)),
     "siso-7-lasso": tuple(grown(hash_siso=[(1, 1)] * 2, lasso=[(9, 1), (t, 1)]) for t in (9000, 1000)),
     "siso-7-siso": tuple(grown(hash_siso=[(1, 1)] * 2, siso=[(9, 1), (t, 1)]) for t in (90, 10)),

@@ -1,6 +1,7 @@
 """The items: each row has what it should, and is decided by what it should be decided by."""
 
 from dataclasses import replace
+from types import SimpleNamespace
 
 import numpy as np
 import pytest
@@ -21,8 +22,8 @@ from flyannot.benchmarks.records import read_record
 from flyannot.benchmarks.runner import reproduce
 from flyannot.benchmarks.scc import fig_5, learning, streams
 from flyannot.benchmarks.scc.fig_5 import Pictures
-from flyannot.benchmarks.siso import annotators
-from flyannot.benchmarks.siso.growth import answer, missed_labels, near_copies, overlapping
+from flyannot.benchmarks.siso import annotators, growth
+from flyannot.benchmarks.siso.growth import answer, missed_labels, overlapping
 from flyannot.classifiers import CLASSIFIERS
 from flyannot.features.groups import Groups
 from flyannot.runtime.workers import Workers
@@ -409,12 +410,17 @@ def test_codes_through_p_stable_tables_come_near_sisos_where_they_hold_most(rng)
     assert np.corrcoef(siso.ravel(), hashed.ravel())[0, 1] > 0.5
 
 
-def test_near_copies_are_queries_with_a_labelled_vector_of_cosine_099(tmp_path, rng):
-    X = rng.integers(0, 256, (40, 128), dtype=np.uint8)
-    X[25] = X[0]
-    np.save(tmp_path / "v.npy", X)
-    shares = [near_copies(str(tmp_path / "v.npy"), n, 10)["near_copies"] for n in (10, 30)]
-    assert shares == [0.0, 0.1]
+def test_no_query_has_a_near_copy_or_an_overlap_among_the_labelled_vectors(setup, monkeypatch, rng):
+    """Every patch of the second picture is the same; those of the others are noise."""
+    noise = rng.integers(0, 256, (2, 200, 128), dtype=np.uint8)
+    same = np.repeat(noise[:1, :1], 200, axis=1)[0]
+    centres = np.stack([np.zeros(200), 40 * np.arange(200)], axis=1)
+    found = [SimpleNamespace(descriptors=part, centres_px=centres) for part in (noise[0], same, noise[1])]
+    monkeypatch.setattr(growth, "described_patches", lambda *a, **k: (found, Source("made up")))
+    files, _ = growth._vectors(replace(setup, sizes={"n_queries": 20}), 300)
+    X, labels = (np.load(files[name]) for name in ("vectors", "labels"))
+    assert len(X) == len(labels) == 300 and not (labels[:20] == 1).any()
+    assert not growth.near_copies(X[:20], X[20:]).any() and (labels[20:] == 1).any()
 
 
 def test_ratings_are_completed_at_every_size_with_partial_and_with_full_projection(setup, monkeypatch):

@@ -154,8 +154,9 @@ _CODES = {LASSO: _by_lasso, PUBLISHED: _as_published, CD: _by_cd}
 
 
 def recall_columns(recall):
-    """Columns of a row: the means of recall and of the part of the rows in cells, and each query's recall."""
+    """Columns of a row: the means of recall and of the part of the rows in cells, and those of each query."""
     if not recall:
         return {}
     recalls, parts = zip(*recall)
-    return {"recall": float(np.mean(recalls)), "part_in_cells": float(np.mean(parts)), "recalls": recalls}
+    means = {"recall": float(np.mean(recalls)), "part_in_cells": float(np.mean(parts))}
+    return means | {"recalls": recalls, "parts": parts}

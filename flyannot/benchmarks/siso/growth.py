@@ -36,6 +36,7 @@ _SLOW = {  # method -> n -> queries; elsewhere none
     CD: {10_000: 2, 30_000: 2, 100_000: 2},
 }
 _METHODS = (SISO, HASH, P_STABLE, HASH_EXACT)
+_DRAWN = 2  # patches for every query: a tenth have near copies
 _NEAR, _AT_ONCE = 0.99, 100_000  # the cosine of near copies; labelled vectors that are compared at once
 _N_DRAWS = 200  # of queries, for the interval of a flat cost
 _N_VECTORS = "labelled vectors"  # below the figures
@@ -64,7 +65,8 @@ def measure_cost(setup):
         ],
         notes=[
             f"{setup.sizes['n_queries']} queries; the paper had {paper['n_queries']:,}. No labelled patch "
-            "overlaps the patch of a query: near copies would enter with n, and the cost would fall by them.",
+            f"overlaps the patch of a query, and no query has one with a cosine of {_NEAR} or more: near "
+            "copies would enter with n, and the cost would fall by them.",
             f"At n = {n:,} the flat cost of siso is {costs[0]:.2f} and that of hash-siso, which believes an "
             f"empty answer of the hash, {costs[1]:.2f}.",
         ],
@@ -102,12 +104,10 @@ def _growth(setup):
     rows = Rows()
     for n in sizes:
         arguments = files | {"n": n, "n_queries": n_queries, "seed": setup.seed}
-        near = setup.run(near_copies, {"vectors": files["vectors"], "n": n, "n_queries": n_queries})
         alone = {PUBLISHED: _N_ALONE} | {method: of_n[n] for method, of_n in _SLOW.items() if n in of_n}
         for method, n_alone in (dict.fromkeys(_METHODS, _N_ALONE) | alone).items():
             asked = {"method": method, "n_alone": n_alone, "at_once": method in _METHODS}
-            found = setup.run(answer, arguments | asked)["rows"]
-            rows += [row | near if row["how"] == "at once" else row for row in found]
+            rows += setup.run(answer, arguments | asked)["rows"]
     return rows, source
 
 
@@ -115,15 +115,18 @@ def _vectors(setup, wanted):
     """The files of descriptors and of the number of each one's image, and the `Source`.
 
     First come the queries, then patches in random order, none of which overlaps a query's of the same image.
+    Of the patches that are drawn as queries, those with a near copy among all the others are left out.
     """
     n_queries = setup.sizes["n_queries"]
-    found, source = described_patches(setup, wanted + n_queries * _MOST_COPIES, views=(None,))
+    found, source = described_patches(setup, wanted + _DRAWN * n_queries * _MOST_COPIES, views=(None,))
     labels = np.repeat(np.arange(len(found)), [len(one.descriptors) for one in found])
     centres = np.concatenate([one.centres_px for one in found])
     order = setup.rng("windows").permutation(len(labels))
-    queries, rest = np.split(order, [n_queries])
-    kept = rest[~overlapping(labels, centres, queries)[rest]][: wanted - n_queries]
-    order, descriptors = np.concatenate([queries, kept]), np.concatenate([one.descriptors for one in found])
+    drawn, rest = np.split(order, [_DRAWN * n_queries])
+    kept = rest[~overlapping(labels, centres, drawn)[rest]][: wanted - n_queries]
+    descriptors = np.concatenate([one.descriptors for one in found])
+    queries = drawn[~near_copies(descriptors[drawn], descriptors[kept])][:n_queries]
+    order = np.concatenate([queries, kept])
     files = setup.save(f"siso-{wanted}", vectors=descriptors[order], labels=labels[order])
     return files, Source(f"{wanted:,} of {source.text}, each labelled by its image", source.kind)
 
@@ -135,6 +138,15 @@ def overlapping(labels, centres_px, queries, patch_px=16):
         apart = np.abs(centres_px - centres_px[q]).max(axis=1)
         near |= (labels == labels[q]) & (apart < patch_px)
     return near
+
+
+def near_copies(queries, labelled):
+    """Which queries have a labelled vector with a cosine of _NEAR or more: bool (n_queries,)."""
+    units, most = normalise_descriptors(queries), np.zeros(len(queries), np.float32)
+    for start in range(0, len(labelled), _AT_ONCE):
+        part = normalise_descriptors(labelled[start : start + _AT_ONCE])
+        np.maximum(most, (units @ part.T).max(axis=1), out=most)
+    return most >= _NEAR
 
 
 def answer(vectors, labels, method, n, n_queries, n_alone, at_once, seed):
@@ -157,16 +169,6 @@ def answer(vectors, labels, method, n, n_queries, n_alone, at_once, seed):
         draws = missed[drawn].mean(axis=1).round(4).tolist()  # the same queries for every method and n
         rows.append(row | {"flat_cost": float(missed.mean()), "draws": draws} | recall)
     return {"rows": rows}
-
-
-def near_copies(vectors, n, n_queries):
-    """In a worker: the share of queries whose largest cosine with a labelled vector is _NEAR or more."""
-    X = np.load(vectors, mmap_mode="r")
-    queries, most = normalise_descriptors(X[:n_queries]), np.zeros(n_queries)
-    for start in range(n_queries, n_queries + n, _AT_ONCE):
-        part = normalise_descriptors(X[start : min(start + _AT_ONCE, n_queries + n)])
-        np.maximum(most, (queries @ part.T).max(axis=1), out=most)
-    return {"near_copies": float((most >= _NEAR).mean()), "median_cosine": float(np.median(most))}
 
 
 def missed_labels(values, truth, n_answers=5):
