@@ -154,8 +154,8 @@ def _recall_gain(rows):
 
 
 _RECALL = Statement(
-    "siso-recall", OURS, "of the rows that should join, the cells that flyannot keeps hold more than p-stable "
-    "tables of the same size would", _recall_gain, above=0, unit="times chance more",
+    "siso-recall", OURS, "of the rows that should join, the cells that flyannot keeps hold more than "
+    "p-stable tables of the same size would", _recall_gain, above=0, unit="times chance more",
 )  # fmt: skip
 
 TABLE_3 = (
