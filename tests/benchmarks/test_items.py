@@ -14,7 +14,7 @@ from flyannot.benchmarks.inputs.pictures import embryo_images
 from flyannot.benchmarks.inputs.ratings import Ratings
 from flyannot.benchmarks.items import ITEMS
 from flyannot.benchmarks.modl import atlases, completion, fig_4, missing_pixels
-from flyannot.benchmarks.modl.cases import Case, learn
+from flyannot.benchmarks.modl.cases import HISTORIES, Case, learn
 from flyannot.benchmarks.modl.claims import error_and_time
 from flyannot.benchmarks.ours import classifiers, code, learners, retrieval, sift, target
 from flyannot.benchmarks.ours.learn import methods as learning_methods
@@ -180,8 +180,7 @@ def test_masked_learning_is_evaluated_at_the_start_and_ends_lower(setup, tmp_pat
         assert [row["records"] for row in rows[:3]] == [0, 40, 45] and rows[-1]["records"] == 4 * 45
         assert rows[-1]["objective"] < rows[0]["objective"]
     ours, theirs = (
-        Case("mixtures", 0.1, history, Source("made up"), 45, 200, files | settings)
-        for history in ("residuals", "products")
+        Case("mixtures", 0.1, history, Source("made up"), 45, 200, files | settings) for history in HISTORIES
     )
     assert {row["case"] for row in ours.trace(setup, reduction=4)} == {"mixtures, lam 0.1"}
     last = [[case.trace(setup, reduction=r)[-1]["objective"] for case in (ours, theirs)] for r in (1, 4)]

@@ -27,7 +27,7 @@ def measure(setup):
     files, rows = setup.save("atlases", samples=unit_volumes(X)), Rows()
     for i in range(setup.sizes["n_repeats"]):
         for history in HISTORIES:
-            given = files | {"shape": shape, "history": history, "seed": [setup.seed, i]}
+            given = files | {"shape": shape, "history": HISTORIES[history], "seed": [setup.seed, i]}
             rows += [{"repeat": i, "history": history} | row for row in setup.run(compare, given)["rows"]]
     return Finding(
         source=source,
@@ -92,10 +92,10 @@ def n_pieces(found, shape):
 
 def _bars(rows, column, title, y_label):
     lines = []
-    for history, words in HISTORIES.items():
+    for history in HISTORIES:
         kept = rows.where(history=history)
         means = [float(np.mean(kept.column(column, run=name))) for name in _RUNS]
-        lines.append(Series(words.lstrip(", ") or "as shipped", list(_RUNS), means))
+        lines.append(Series(history, list(_RUNS), means))
     return Panel(title, "", y_label, lines)
 
 

@@ -16,7 +16,8 @@ from flyannot.sparse.fit import random_patches
 from flyannot.sparse.learners import LEARNERS
 
 BATCH_SIZE = 40  # as in the paper
-HISTORIES = {"residuals": "", "products": ", the paper's B"}  # of the option `history`, and in words
+OURS, PAPERS = "as shipped", "the paper's B"
+HISTORIES = {OURS: "residuals", PAPERS: "products"}  # values of MODL's option `history`
 EMBRYOS, FMRI = "embryos", "fMRI"
 SIZES = {
     "epochs_of_embryos": (8, 20), "epochs_of_fMRI": (20, 60), "lams_of_embryos": ((0.02,), (0.1, 0.02)),
@@ -45,7 +46,7 @@ class Case:
     @property
     def name(self):
         """In words."""
-        return f"{self.problem}{HISTORIES[self.history]}"
+        return self.problem if self.history == OURS else f"{self.problem}, {self.history}"
 
     @property
     def problem(self):
@@ -59,11 +60,12 @@ class Case:
 
     def trace(self, setup, *, reduction, **options):
         """`Rows` of one run, with records, seconds and objective; a run is measured once for all items."""
-        history = {"history": self.history} if reduction > 1 else {}  # without masks they are the same
+        # without masks they are the same
+        history = {"history": HISTORIES[self.history]} if reduction > 1 else {}
         asked = {"reduction": reduction} | options
         given = self.arguments | {"options": self.arguments["options"] | asked | history}
         rows = setup.run(learn, given)["rows"]
-        run = f"r={reduction}{HISTORIES[self.history] if history else ''}"
+        run = f"r={reduction}" + (f", {PAPERS}" if history and self.history == PAPERS else "")
         named = {"case": self.name, "problem": self.problem, "data": self.data, "lam": self.lam,
                  "history": self.history, "run": run}  # fmt: skip
         if self.has_sparse_atoms:

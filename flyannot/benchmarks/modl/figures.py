@@ -6,7 +6,7 @@ Figures 1 and 3 are over reductions, by processor time and by records; Figure 5 
 from flyannot.benchmarks.findings import Comparison, Finding, Panel, Size, Target, all_of
 from flyannot.benchmarks.items import Item, paper_values
 from flyannot.benchmarks.modl import claims
-from flyannot.benchmarks.modl.cases import BATCH_SIZE, EMBRYOS, SIZES, cases
+from flyannot.benchmarks.modl.cases import BATCH_SIZE, EMBRYOS, OURS, PAPERS, SIZES, cases
 from flyannot.benchmarks.modl.claims import ratio_to_reach, seconds_to_converge
 from flyannot.benchmarks.rows import Rows
 
@@ -78,7 +78,7 @@ def _panels(rows, x, x_label, *, before="", **options):
 
 def _is_doubled(row):
     """Whether it is of a run without masks, which stands with the other way to remember B too."""
-    return row["reduction"] == 1 and row["history"] == "products"
+    return row["reduction"] == 1 and row["history"] == PAPERS
 
 
 def _hours(paper):
@@ -113,7 +113,7 @@ def _with_more_lam(found):
 
 def _targets(found):
     for case, by_r in found.items():
-        for r, bound in _TARGETS if case.data == EMBRYOS and case.history == "residuals" else ():
+        for r, bound in _TARGETS if case.data == EMBRYOS and case.history == OURS else ():
             cheaper = by_r[1][-1]["seconds"] / by_r[r][-1]["seconds"]
             yield Target(f"an epoch of whole pictures over one of a {r}th of their pixels", cheaper, bound)
             text = f"objective with a {r}th of the pixels at a time over all"
