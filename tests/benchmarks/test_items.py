@@ -227,7 +227,7 @@ def test_lam_is_chosen_without_a_look_at_the_test_entries(tmp_path, rng, monkeyp
     first = completion.complete_ratings(str(tmp_path / "r.npz"), **asked)
     spoilt["by"] = 1e6
     second = completion.complete_ratings(str(tmp_path / "r.npz"), **asked)
-    assert first["lam"] == second["lam"] == 1e-3
+    assert first["lam"] == second["lam"] < 1
     assert first["trace"][-1][1] < 1 < 1e5 < second["trace"][-1][1]
 
 
@@ -437,3 +437,12 @@ def test_of_a_ratings_file_ever_more_users_are_completed(setup, tmp_path):
     (tmp_path / "u.data").write_text("\n".join(lines))
     parts = [ratings for ratings, _ in fig_4._data_sets(replace(setup, ratings=tmp_path / "u.data"))]
     assert [part.shape[0] for part in parts] == [2, 6, 20] and len(parts[-1]) == len(lines)
+
+
+def test_a_coarse_grid_of_lams_wrongs_no_solver(rng):
+    def solve(part, lam, rng):
+        return [(0.0, abs(np.log(lam / 0.1)))]  # at its best at 0.1, the middle of two values
+
+    lams = np.geomspace(1e-3, 1.0, 5).tolist()
+    best = completion.best_lam(entries_of_low_rank(rng), solve, lams, 1, rng)
+    assert 0.075 < best < 0.135
