@@ -126,6 +126,23 @@ def test_verdicts_survive_a_reload_and_a_page_made_anew(browser, tmp_path):
         assert view.inner_text("#review-progress") == "0 of 3 terms reviewed", "of other data nothing"
 
 
+def test_the_browser_keeps_the_verdicts_of_a_group_together_and_goes_past_what_is_not_ours(view):
+    """A name for every verdict would fill the store, and take longer to read before the page is shown."""
+    kept = "Object.keys(localStorage).filter((name) => name.startsWith('flyannot-verdict'))"
+    press(view, "pole cell", "accept")
+    press(view, "midgut", "reject")
+    view.locator("details.group summary").last.click()
+    press(view, "midgut", "accept", "7-8.Dl")
+    assert len(view.evaluate(kept)) == 2
+    for text in ("no list", '"text"', "{}", "[1, null]"):
+        view.evaluate(f"text => localStorage.setItem({kept}[0].replace('7-8', '4-6'), text)", text)
+        view.reload()
+        assert view.inner_text("#review-progress") == "1 of 12 terms reviewed"
+    press(view, "pole cell", "accept")
+    view.reload()
+    assert verdict(view, "pole cell") == "accept"
+
+
 def test_the_table_of_corrections_is_downloaded_and_taken_in_again(view, browser, pages, tmp_path):
     press(view, "pole cell", "accept")
     press(view, "=odd, term", "reject")

@@ -60,7 +60,7 @@ function undo() {
   if (!last) { say("There is nothing to undo."); return null; }
   for (const [key, before] of last) put(key, before);
   showAll();
-  const [, stageRange, term] = JSON.parse(last[0][0]), before = last[0][1];
+  const [, stageRange, term] = partsOf(last[0][0]), before = last[0][1];
   say(last.length > 1 ? "Undone: " + inAll(last.length) + "." :
     "Undone: " + term + " in stage range " + stageRange + " is " + (before ? IN_WORDS[before.verdict] : "not reviewed") + ".");
   return last[0][0];
