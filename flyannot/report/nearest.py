@@ -1,8 +1,10 @@
-"""The patterns that are most like that of a group, with the terms that the curators gave them."""
+"""What looks alike: the patterns that are most like that of a group, with the terms that the curators gave
+them, and where each lies on the map of all patterns of its stage range."""
 
 from dataclasses import dataclass
 
 from flyannot.features.groups import groups_of
+from flyannot.features.pattern_map import N_LEAST, map_of
 from flyannot.features.similarity import collection_of, nearest
 from flyannot.store.image_columns import read_image_columns
 
@@ -57,6 +59,13 @@ class Nearest:
         return [
             self._near(int(h), float(similarity[h]), own) for h in nearest(similarity, N_SHOWN, without=[g])
         ]
+
+    def places(self):
+        """The place of every group on the map, by name: dict of pairs; empty if there are too few."""
+        if len(self._numbers) < N_LEAST:
+            return {}
+        found = map_of(self._found.groups)
+        return {name: tuple(map(float, found[g])) for name, g in self._numbers.items()}
 
     def _near(self, number, similarity, own):
         gene, fbgn, name = (

@@ -162,6 +162,7 @@ function filled(section) { // a promise of its details
       startReview(section);
       startEnlarging(section);
       startBeside(section);
+      startOnMap(section);
     }).catch((error) => section.append(make("p", { class: "banner" }, "Cannot be shown: " + error.message + "."))));
   }
   return fillings.get(section);
