@@ -11,7 +11,7 @@ from flyannot.descriptors.patches import patch_centres, patch_corners, patch_std
 from flyannot.descriptors.quality import picture_warnings, standard_warnings
 from flyannot.descriptors.registration import NoEmbryo, registered_image
 from flyannot.descriptors.sift import dense_sift
-from flyannot.descriptors.standard_image import fitted_to_standard, read_grey
+from flyannot.descriptors.standard_image import fitted_to_standard, read_grey, read_picture
 from flyannot.runtime.short_repr import short_repr
 
 
@@ -44,6 +44,11 @@ def place(picture, size_px, *, options, warnings=None):
         if warnings is not None:
             warnings.append(f"not registered: {error.reason}")
         return fitted_to_standard(picture, size_px)
+
+
+def read_in_colour(path, options):
+    """The picture placed as `read_embryo` places it, to look at: uint8 of shape (*SIZE_PX, 3)."""
+    return np.rint(read_picture(path, "RGB", place=partial(place, options=options))).astype(np.uint8)
 
 
 def read_embryo(path, options):
