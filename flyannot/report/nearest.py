@@ -41,7 +41,7 @@ class Nearest:
             self._found = collection_of(lambda: (rows for rows, _ in blocks(stage_range)), self._groups)
 
     def of_group(self, entry):
-        """A list of NearGroup, the most similar first.
+        """A list of NearGroup, the most similar first; none that has less in common than any two embryos.
 
         Parameters
         ----------
@@ -56,9 +56,8 @@ class Nearest:
             if one.curated or (not entry.annotated and one.status == "predicted")
         }
         similarity = self._found.groups @ self._found.groups[g]
-        return [
-            self._near(int(h), float(similarity[h]), own) for h in nearest(similarity, N_SHOWN, without=[g])
-        ]
+        found = [int(h) for h in nearest(similarity, N_SHOWN, without=[g]) if similarity[h] > 0]
+        return [self._near(h, float(similarity[h]), own) for h in found]
 
     def places(self):
         """The place of every group on the map, by name: dict of pairs; empty if there are too few."""

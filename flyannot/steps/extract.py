@@ -7,6 +7,7 @@ from itertools import groupby
 from flyannot.descriptors.extract import describe, read_embryo
 from flyannot.descriptors.options import ExtractOptions
 from flyannot.errors import DataError
+from flyannot.runtime.counted import counted
 from flyannot.runtime.digest import DigestOfList, digest_of_file, digest_of_json
 from flyannot.runtime.news import item_done
 from flyannot.stage_ranges import STAGE_RANGES
@@ -178,5 +179,4 @@ def lines_of_warnings(stored):
 
 def _line_of_warning(kind, found):
     more = f" and {len(found) - _N_NAMED:,} more" if len(found) > _N_NAMED else ""
-    count = f"{len(found):,} image{'s' * (len(found) > 1)}"
-    return f"check: {kind}, {count}: {', '.join(found[:_N_NAMED])}{more}"
+    return f"check: {kind}, {counted(len(found), 'image')}: {', '.join(found[:_N_NAMED])}{more}"

@@ -134,8 +134,8 @@ function termsInLine({ g, terms, isPart }) {
 function summaryOf(one) {
   const g = one.g, group = index.groups[g], key = keyOf(group);
   const thumb = make("img", { class: "thumb", alt: "", width: 110, height: 44, loading: "lazy" });
-  const facts = group[IMAGES] + (group[IMAGES] === 1 ? " image" : " images") + (group[ANNOTATED] ? "" : ", not annotated");
-  const check = group[CHECK] ? make("span", { class: "badge check" }, "check " + (group[CHECK] === 1 ? "1 picture" : group[CHECK] + " pictures")) : null;
+  const facts = counted(group[IMAGES], "image") + (group[ANNOTATED] ? "" : ", not annotated");
+  const check = group[CHECK] ? make("span", { class: "badge check" }, "check " + counted(group[CHECK], "picture")) : null;
   const section = make("details", { class: "group", "data-key": key, "data-number": g, open: opened.has(key) },
     make("summary", {}, thumb, make("span", { class: "what" },
       make("span", { class: "name" }, title(group), make("span", { class: "quiet" }, facts), check, make("span", { class: "count" })),

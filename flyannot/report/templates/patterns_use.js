@@ -14,7 +14,7 @@ function drawLegend() {
   const counts = ON_MAP.map((status) => [status, atlas.statuses.filter((one) => one === status).length]).filter(([, number]) => number);
   byId("patterns-legend").replaceChildren(...counts.flatMap(([status, number]) =>
     [swatch(status), make("span", {}, number.toLocaleString("en") + " " + (words[status] || status))]),
-  make("span", { class: "quiet" }, counts.length ? "of " + atlas.groups.length.toLocaleString("en") + " genes" : atlas.groups.length.toLocaleString("en") + " genes"));
+  make("span", { class: "quiet" }, (counts.length ? "of " : "") + counted(atlas.groups.length, "gene")));
 }
 function offerTerms() { // the most frequent first; in colour stays what was, else it is the most frequent that is anatomy
   const numbers = new Map(), before = byId("patterns-term").value;
