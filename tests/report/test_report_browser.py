@@ -154,6 +154,19 @@ def test_thousands_of_groups_are_paged_and_their_images_come_from_beside(browser
         assert view.locator(".embryo canvas").count() == 1
 
 
+def test_a_list_of_all_groups_fetches_the_pictures_that_come_near(browser, tmp_path):
+    out = tmp_path / "long.html"
+    write_page(out, groups_page(), entries(300), jpeg_of=picture, page_bytes=1)
+    with shown(browser, out) as view:
+        view.select_option("#groups-many", "all")
+        assert view.locator("details.group").count() == 300
+        fetched = view.locator("summary .thumb[src]")
+        fetched.nth(9).wait_for()
+        assert fetched.count() < 100
+        view.locator("details.group").last.scroll_into_view_if_needed()
+        view.locator("details.group").last.locator(".thumb[src]").wait_for()
+
+
 def test_a_page_that_lost_its_folder_says_so(browser, tmp_path):
     out = tmp_path / "lost.html"
     write_page(out, groups_page(), entries(30), jpeg_of=picture, page_bytes=1).rename(tmp_path / "elsewhere")
