@@ -8,6 +8,7 @@ from flyannot.dataset.folder import Annotations
 from flyannot.dataset.table_warnings import named
 from flyannot.dataset.vocabulary import bdgp_terms
 from flyannot.errors import InputError, did_you_mean
+from flyannot.runtime.counted import counted
 
 
 @dataclass
@@ -44,11 +45,12 @@ class Changes:
         n = sum(map(len, (*kinds.values(), self.confirmed, self.older, self.contested)))
         parts = [f"{len(found)} {word}{_names(found)}" for word, found in kinds.items() if found]
         parts += [f"{len(self.confirmed)} as before"] if self.confirmed else []
-        lines = [f"{n} reviewed {'term' if n == 1 else 'terms'}: {', '.join(parts) or 'nothing changed'}"]
+        lines = [f"{counted(n, 'reviewed term')}: {', '.join(parts) or 'nothing changed'}"]
         if self.of_new_genes:
             genes = {one.key[:2] for one in self.of_new_genes}
             lines.append(
-                f"{_count(genes, 'gene')} without a row in the annotations: known only of the reviewed terms"
+                f"{counted(len(genes), 'gene')} without a row in the annotations: "
+                "known only of the reviewed terms"
             )
         for found, what in (
             (self.older, "older than the annotations, which say otherwise and stay"),
@@ -56,12 +58,8 @@ class Changes:
             (self.overruled, "replaced by a later one"),
         ):
             if found:
-                lines.append(f"{_count(found, 'verdict')} {what}{_names(found)}")
+                lines.append(f"{counted(len(found), 'verdict')} {what}{_names(found)}")
         return lines
-
-
-def _count(found, word):
-    return f"{len(found)} {word}{'' if len(found) == 1 else 's'}"
 
 
 def _names(found):

@@ -108,7 +108,10 @@ class ImageEntry:
 
 @dataclass
 class GroupEntry:
-    """All images of one gene in one stage range, its terms, the most probable first, and what looks alike."""
+    """All images of one gene in one stage range, its terms, the most probable first, and what looks alike.
+
+    place : where it lies on the map of its stage range, two numbers from 0 to 1; None without a map
+    """
 
     stage_range: str
     name: str
@@ -119,6 +122,7 @@ class GroupEntry:
     images: list = field(default_factory=list)
     terms: list = field(default_factory=list)
     nearest: list = field(default_factory=list)
+    place: tuple | None = None
 
     def with_status(self, *statuses):
         """The names of the terms with one of these statuses."""
@@ -144,6 +148,7 @@ def group_entries(run, stage_ranges):
             columns = read_image_columns(stored, stage_range)
             held_out, maps = HeldOut(run, stage_range), MapMaker(run, stage_range)
             nearest = Nearest(run, stage_range)
+            places = nearest.places()
             for g in range(len(groups)):
                 entry = GroupEntry(
                     stage_range, groups.name[g], groups.gene[g], groups.fbgn[g],
@@ -156,6 +161,7 @@ def group_entries(run, stage_ranges):
                 rows = list(rows_of_group(stage_range, groups, predicted, g))
                 _fill(entry, rows, run.annotations, held_out, maps)
                 entry.nearest = nearest.of_group(entry)
+                entry.place = places.get(entry.name)
                 yield entry
 
 

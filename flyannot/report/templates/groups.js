@@ -93,6 +93,7 @@ function showPage(to) {
   const pages = Math.max(1, Math.ceil(chosen.length / perPage()));
   page = Math.min(Math.max(0, to), pages - 1);
   const first = page * perPage(), mine = chosen.slice(first, first + perPage());
+  list.classList.toggle("long", perPage() > LONG);
   list.replaceChildren(...mine.map(summaryOf));
   const many = chosen.length.toLocaleString("en"), places = (first + 1) + " to " + (first + mine.length) + " of " + many;
   byId("groups-count").textContent = mine.length ? places : "no gene fits";
@@ -131,11 +132,14 @@ function termsInLine({ g, terms, isPart }) {
   if (!line.children.length) line.append(make("span", { class: "quiet" }, "no term predicted"));
   return line;
 }
+const LONG = 50; // in a longer list a picture is fetched when it comes near
+const want = (thumb) => { coming.unobserve(thumb); thumb.dispatchEvent(new Event("wanted")); };
+const coming = new IntersectionObserver((seen) => { for (const one of seen) if (one.isIntersecting) want(one.target); }, { rootMargin: "800px" });
 function summaryOf(one) {
   const g = one.g, group = index.groups[g], key = keyOf(group);
   const thumb = make("img", { class: "thumb", alt: "", width: 110, height: 44, loading: "lazy" });
-  const facts = group[IMAGES] + (group[IMAGES] === 1 ? " image" : " images") + (group[ANNOTATED] ? "" : ", not annotated");
-  const check = group[CHECK] ? make("span", { class: "badge check" }, "check " + (group[CHECK] === 1 ? "1 picture" : group[CHECK] + " pictures")) : null;
+  const facts = counted(group[IMAGES], "image") + (group[ANNOTATED] ? "" : ", not annotated");
+  const check = group[CHECK] ? make("span", { class: "badge check" }, "check " + counted(group[CHECK], "picture")) : null;
   const section = make("details", { class: "group", "data-key": key, "data-number": g, open: opened.has(key) },
     make("summary", {}, thumb, make("span", { class: "what" },
       make("span", { class: "name" }, title(group), make("span", { class: "quiet" }, facts), check, make("span", { class: "count" })),
@@ -147,10 +151,11 @@ function summaryOf(one) {
     if (section.open) opened.add(key); else opened.delete(key);
     remember();
   });
-  detailsOf(g).then((details) => {
+  thumb.addEventListener("wanted", () => detailsOf(g).then((details) => {
     const found = details.querySelector("img");
     if (found) thumb.src = found.getAttribute("src"); else thumb.remove();
-  }).catch(() => thumb.remove());
+  }).catch(() => thumb.remove()), { once: true });
+  if (perPage() > LONG) coming.observe(thumb); else want(thumb);
   return section;
 }
 
@@ -162,6 +167,7 @@ function filled(section) { // a promise of its details
       startReview(section);
       startEnlarging(section);
       startBeside(section);
+      startOnMap(section);
     }).catch((error) => section.append(make("p", { class: "banner" }, "Cannot be shown: " + error.message + "."))));
   }
   return fillings.get(section);
@@ -169,7 +175,10 @@ function filled(section) { // a promise of its details
 
 // --- on paper nothing unfolds ---
 const folded = () => document.querySelectorAll("details.reading:not([open])");
-addEventListener("beforeprint", () => { for (const one of folded()) { one.open = true; one.dataset.printed = ""; } });
+addEventListener("beforeprint", () => {
+  list?.querySelectorAll("summary .thumb:not([src])").forEach(want);
+  for (const one of folded()) { one.open = true; one.dataset.printed = ""; }
+});
 addEventListener("afterprint", () => {
   for (const one of document.querySelectorAll("details[data-printed]")) { one.open = false; delete one.dataset.printed; }
 });
