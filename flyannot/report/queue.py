@@ -2,7 +2,7 @@
 
 What to look at first are terms of which no curator has said anything, three of a group: those that are
 expected to teach the model most.  To check are terms that the curators gave or left out, and that models
-which had not seen the gene contradict most: the first 5 %.  A term that a correction is of is on neither list.
+which had not seen the gene contradict most: the first 5 %.  A term with a correction is on neither list.
 """
 
 import numpy as np
@@ -10,7 +10,7 @@ import numpy as np
 from flyannot.scores.group_outcomes import outcome_of
 from flyannot.scores.looks import PER_GROUP, TO_CHECK, doubt, information
 
-LOOK, CHECK = "look", "check"
+LISTS = LOOK, CHECK = "look", "check"
 
 
 class Queue:

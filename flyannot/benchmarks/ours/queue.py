@@ -224,5 +224,5 @@ def _panels(curves):
 
 
 ITEM = Item(
-    "queue", "What a curator should look at first", measure, sizes={"n_splits": (4, 12)},
+    "queue", "What a curator should look at first", measure, sizes={"n_splits": (3, 10)},
 )  # fmt: skip
