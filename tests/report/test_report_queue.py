@@ -22,7 +22,8 @@ SCORES = {
         "4-6": {
             "group": [f"g{i}" for i in range(40)], "gene": [f"g{i}" for i in range(40)], "fold": [0] * 40,
             "term": ["gap"], "truth": ["1" * 20 + "0" * 20], "yes": ["1" * 20 + "0" * 20],
-            "value": [[0.0] * 40], "probability": [[0.05, 0.2] + [0.9] * 18 + [0.1] * 20], "threshold": [[0.5]],
+            "value": [[0.0] * 40], "threshold": [[0.5]],
+            "probability": [[0.05, 0.2] + [0.9] * 18 + [0.1] * 20],
         }
     }
 }  # fmt: skip
