@@ -97,8 +97,8 @@ def measure(setup):
             f"{len(rows.terms)} terms that {_MIN_GENES} or more of {len(rows.genes)} genes carry. p: the "
             "probability of the term; n: the genes that it was learned from.",
             "Looks: to the mean AUC on test genes that random order has at the end, half of the hidden terms "
-            "looked at; fewer: the part that is saved beside random order (where it is never reached, as if at "
-            "the end); errors: found in the first step, and by the end.",
+            "looked at; fewer: the part that is saved beside random order (as if it were reached at the end "
+            "where it is not); errors: found in the first step, and by the end.",
             "Intervals of 95 %, by bootstrap over splits.",
         ],
     )
