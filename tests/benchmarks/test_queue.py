@@ -4,13 +4,16 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
+from sklearn.linear_model import Ridge
 
 from flyannot.benchmarks.inputs import labelled_pictures as inputs
 from flyannot.benchmarks.inputs.labelled_pictures import labelled_pictures
 from flyannot.benchmarks.items import ITEMS
 from flyannot.benchmarks.ours import queue, wrong_terms
 from flyannot.benchmarks.ours.queue import ALL, ORDERS, RANDOM, SHIPPED, Order, Split, first_looks, looks_to
+from flyannot.benchmarks.ours.quick_ridge import fit_quick_ridge
 from flyannot.benchmarks.ours.wrong_terms import doubts, first_part, found_parts, nearest_rates, planted
+from flyannot.classifiers.calibration import calibrate
 from flyannot.classifiers.training_set import LabelledRows
 
 
@@ -41,7 +44,7 @@ def test_the_looks_to_a_score_lie_between_the_points_of_the_curve():
 
 @pytest.mark.parametrize("name", ORDERS)
 def test_a_curator_never_looks_twice_and_the_curve_begins_alike(rows, name):
-    split = Split(rows.X, rows.Y, np.array(rows.genes), np.random.default_rng(3))
+    split = Split(rows.X, rows.Y, np.random.default_rng(3))
     curve = split.curve(ORDERS[name], np.random.default_rng(4))
     assert curve[0].tolist() == split.curve(ORDERS[RANDOM], np.random.default_rng(5))[0].tolist()
     steps = np.diff(curve[:, 0])
@@ -51,7 +54,7 @@ def test_a_curator_never_looks_twice_and_the_curve_begins_alike(rows, name):
 
 def test_an_error_is_a_term_of_which_the_model_said_the_opposite(rows):
     """Whoever looks where the model is furthest from the truth finds more errors than anybody."""
-    split = Split(rows.X, rows.Y, np.array(rows.genes), np.random.default_rng(3))
+    split = Split(rows.X, rows.Y, np.random.default_rng(3))
     worst = Order(lambda k: abs((k.probability > k.threshold) - rows.Y[split._hidden].astype(float)), ALL)
     found, at_random = (split.curve(o, np.random.default_rng(4))[1, 2] for o in (worst, ORDERS[RANDOM]))
     assert found >= at_random
@@ -101,3 +104,22 @@ def test_every_way_doubts_a_given_term_the_more_the_less_probable_it_is():
     for name, one in doubts(p, p, np.full(p.shape, 0.5), curated).items():
         if "rare" not in name:
             assert one[0, 0] > one[1, 0] and one[2, 0] > one[3, 0], name
+
+
+def test_the_quick_ridge_is_ridge_regression_with_every_row_left_out_once(rows):
+    """Beside its slow twin: scikit-learn's, fitted anew without each row."""
+    X, truth = rows.X[:60], rows.Y[:60, 0]
+    known = np.ones((60, 1), bool)
+    model = fit_quick_ridge(X, truth[:, None], known)
+    weight = np.where(truth, 0.5 / truth.sum(), 0.5 / (~truth).sum()) * 60
+    A, wanted = np.hstack([X, np.ones((60, 1))]), np.where(truth, 1.0, -1.0)
+
+    def fitted(kept):
+        twin = Ridge(alpha=10.0, fit_intercept=False)
+        return twin.fit(A[kept], wanted[kept], sample_weight=weight[kept]).coef_
+
+    assert model.weights[:, 0] == pytest.approx(fitted(np.arange(60)))
+    left_out = np.array([A[i] @ fitted(np.arange(60) != i) for i in range(60)])
+    assert (model.slope[0], model.offset[0]) == pytest.approx(calibrate(left_out, truth), rel=1e-4)
+    some = fit_quick_ridge(rows.X, rows.Y[:, :1], np.arange(240)[:, None] < 60)
+    assert some.weights == pytest.approx(model.weights), "of rows in which nothing is known it learns nothing"

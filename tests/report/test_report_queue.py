@@ -4,6 +4,7 @@ import csv
 from dataclasses import replace
 
 import pytest
+from axe_playwright_python.sync_playwright import Axe
 
 from flyannot.dataset.folder import read_annotations, write_annotations_csv
 from flyannot.report.groups import ABSENT, AGREED, MISSED, PREDICTED, UNDETERMINED, GroupEntry, TermEntry
@@ -209,7 +210,7 @@ def test_the_page_orders_by_what_to_look_at_first_and_the_keys_follow(view):
     view.wait_for_function("document.activeElement.closest('tr[data-term]')?.dataset.term === 'pole cell'")
     row = view.locator("details.group[open] tr[data-term='pole cell']")
     assert row.is_visible(), "although the model answers no"
-    assert "look at first" in row.inner_text()
+    assert "look at first" in row.inner_text() and not Axe().run(view).response["violations"]
 
 
 def test_the_page_lists_curated_terms_to_check_until_they_are_reviewed(view):

@@ -23,7 +23,7 @@ EXTRACT = ExtractOptions(patch_px=64, stride_px=16, min_std=2)
 POOL = PoolOptions(grid=((2, 4),))
 N_ATOMS, _N_EPOCHS = 500, 10
 _N_SYNTHETIC = 150  # genes, each with one picture
-VARIANT = f"stride {EXTRACT.stride_px}, {N_ATOMS} atoms, 2x4 grid, linear SVM"
+FEATURES = f"stride {EXTRACT.stride_px}, {N_ATOMS} atoms, 2x4 grid"
 
 
 def labelled_pictures(setup, min_genes):

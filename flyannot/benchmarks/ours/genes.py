@@ -7,7 +7,7 @@ those without it the same part: what somebody with a smaller collection would ha
 import numpy as np
 
 from flyannot.benchmarks.findings import Finding
-from flyannot.benchmarks.inputs.labelled_pictures import VARIANT, labelled_pictures
+from flyannot.benchmarks.inputs.labelled_pictures import FEATURES, labelled_pictures
 from flyannot.benchmarks.items import Item
 from flyannot.classifiers.folds import gene_folds
 from flyannot.classifiers.model import fit_model
@@ -28,7 +28,7 @@ def measure(setup):
     folds = gene_folds(rows.genes, _N_FOLDS, setup.rng("folds"))
     return Finding(
         source=source,
-        variant=f"{VARIANT}, {_N_FOLDS} folds by gene",
+        variant=f"{FEATURES}, linear SVM, {_N_FOLDS} folds by gene",
         rows=[row_of(n, rows, folds, setup.sizes["n_draws"], setup.rng(f"genes {n}")) for n in _N_GENES],
         notes=[
             f"{len(rows.terms)} terms that {_MIN_GENES} or more of {len(rows.genes)} genes carry, without "

@@ -7,7 +7,7 @@ gene, on the terms with the planted ones in, then says how much it doubts every 
 import numpy as np
 
 from flyannot.benchmarks.findings import Finding, Target
-from flyannot.benchmarks.inputs.labelled_pictures import VARIANT, labelled_pictures
+from flyannot.benchmarks.inputs.labelled_pictures import FEATURES, labelled_pictures
 from flyannot.benchmarks.items import Item
 from flyannot.benchmarks.ours.queue import principal_coordinates
 from flyannot.benchmarks.rows import Rows
@@ -41,7 +41,7 @@ def measure(setup):
             )  # fmt: skip
     return Finding(
         source=source,
-        variant=f"{VARIANT}, {_N_FOLDS} folds by gene, {n_repeats} plantings",
+        variant=f"{FEATURES}, linear SVM, {_N_FOLDS} folds by gene, {n_repeats} plantings",
         rows=found,
         targets=[
             Target("planted wrong terms in the first 5 %",
@@ -134,5 +134,5 @@ def _sigmoid(x):
 
 
 ITEM = Item(
-    "wrong-terms", "Wrong curated terms, planted and looked for", measure, sizes={"n_repeats": (2, 10)},
+    "wrong-terms", "Wrong curated terms, planted and looked for", measure, sizes={"n_repeats": (3, 10)},
 )  # fmt: skip
