@@ -223,5 +223,5 @@ def _panels(curves):
 
 
 ITEM = Item(
-    "queue", "What a curator should look at first", measure, sizes={"n_splits": (6, 40)},
+    "queue", "What a curator should look at first", measure, sizes={"n_splits": (6, 18)},
 )  # fmt: skip
