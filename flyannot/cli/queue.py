@@ -33,8 +33,9 @@ def command(run, out, data_set):
 
     with ExitStack() as stack:
         opened = open_run(stack, run, data_set)
-        ranges = opened.files["predictions"].stage_ranges if "predictions" in opened.files else ()
-        rows = queue_rows(opened, ranges)
+        rows = queue_rows(opened)
+        for note in opened.notes:
+            log.info("note: %s", note)
     write_queue(out, rows)
     click.echo(in_words(rows))
     log.info("wrote %s", out)

@@ -9,20 +9,29 @@ from flyannot.runtime.csv_table import read_table, write_table
 COLUMNS = ("queue", "gene", "fbgn", "stage_range", "term", "curated", "probability", "threshold", "worth")
 
 
-def queue_rows(run, stage_ranges):
+def queue_rows(run):
     """The rows of both lists: groups by the sum of what their terms are worth, then terms to check by doubt.
 
     Parameters
     ----------
     run : flyannot.report.run_folder.Run
-    stage_ranges : those of its predictions
 
     Returns
     -------
     rows : list of tuples of text, as COLUMNS
+
+    Raises
+    ------
+    InputError
+        If the run has no predictions.
     """
+    if "predictions" not in run.files:
+        raise InputError(
+            f"{run.folder} has no predictions.h5, and the queue is made of predictions",
+            fix="name the output folder of: flyannot run CONFIG",
+        )
     queue, looks, checks = Queue(run.scores), [], []
-    for stage_range in stage_ranges:
+    for stage_range in run.files["predictions"].stage_ranges:
         for entry, _ in entries_of_terms(run, stage_range, queue):
             mine = sorted((one for one in entry.terms if one.queue == LOOK), key=lambda one: -one.worth)
             if mine:

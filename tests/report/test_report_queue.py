@@ -136,6 +136,20 @@ def test_a_term_with_a_verdict_is_not_asked_again(flyannot, half_curated, tmp_pa
         assert (row["gene"], row["stage_range"], row["term"]) not in after
 
 
+def test_without_predictions_there_is_no_queue_and_without_scores_nothing_to_check(
+    flyannot, half_curated, tmp_path
+):
+    run, _ = half_curated
+    (tmp_path / "features.h5").write_bytes(run.features.read_bytes())
+    said = flyannot("queue R -o Q", R=tmp_path, Q=tmp_path / "q.csv")
+    assert said.code == 2 and "no predictions.h5" in said.err and not (tmp_path / "q.csv").exists()
+    copy = run.copied_to(tmp_path / "results")
+    (copy.folder / "scores.json").unlink()
+    said = flyannot("queue R -o Q", R=copy.folder, Q=tmp_path / "q.csv")
+    assert said.code == 0 and said.out.endswith(", 0 curated terms to check\n")
+    assert "There is no scores.json" in said.err
+
+
 def test_another_table_is_not_replaced_by_the_queue(flyannot, half_curated, tmp_path):
     other = tmp_path / "images.csv"
     other.write_text("image,gene\n")
