@@ -91,6 +91,11 @@ class TermEntry:
         return self.status == ABSENT or (self.says_nothing and not self.curated)
 
     @property
+    def is_contradicted(self):
+        """Whether the model says the opposite of the curators."""
+        return self.status in (MISSED, NEW)
+
+    @property
     def says_nothing(self):
         """Whether nothing was learned of the term: every group has the same probability."""
         return self.status == UNDETERMINED and self.margin == 0

@@ -24,8 +24,8 @@ class Queue:
         list."""
         new = [one for one in terms if not one.reviewed and one.probability is not None]
         for one in new:
-            if one.known and one.held_out:
-                found = float(doubt(one.probability, one.curated))
+            if one.known and one.held_out and one.is_contradicted:
+                found = float(doubt(one.probability, one.curated, not one.curated))
                 if found >= self._least:
                     one.queue, one.worth = CHECK, found
         asked = [one for one in new if not one.known and not one.says_nothing and one.n_genes]
@@ -41,5 +41,5 @@ def _least_doubt(scores):
         if evaluated["probability"] is not None and evaluated["fold"] is not None and evaluated["term"]:
             outcome = outcome_of(evaluated)
             known = np.ones(outcome.truth.shape, bool) if outcome.observed is None else outcome.observed
-            found.append(doubt(outcome.probabilities, outcome.truth)[known])
+            found.append(doubt(outcome.probabilities, outcome.truth, outcome.yes)[known])
     return float(np.quantile(np.concatenate(found), 1 - TO_CHECK)) if found else np.inf

@@ -23,12 +23,13 @@ def information(probability, n_genes):
     return probability * (1 - probability) / np.maximum(n_genes, 1)
 
 
-def doubt(probability, curated):
-    """The probability that the curators' answer is wrong, by models that had not seen the gene.
+def doubt(probability, curated, yes):
+    """How likely the curators' answer is wrong, by models that had not seen the gene: the probability of the
+    opposite, and 0 where their answer is that of the curators.
 
     Parameters
     ----------
     probability : float array, that the group has the term
-    curated : bool array of the same shape, whether the curators gave it
+    curated : bool array of the same shape, whether the curators gave it; yes : whether the models do
     """
-    return np.where(curated, 1 - probability, probability)
+    return np.where(curated == yes, 0.0, np.where(curated, 1 - probability, probability))

@@ -7,7 +7,7 @@ import pytest
 from axe_playwright_python.sync_playwright import Axe
 
 from flyannot.dataset.folder import read_annotations, write_annotations_csv
-from flyannot.report.groups import ABSENT, AGREED, MISSED, PREDICTED, UNDETERMINED, GroupEntry, TermEntry
+from flyannot.report.groups import ABSENT, AGREED, MISSED, NEW, PREDICTED, UNDETERMINED, GroupEntry, TermEntry
 from flyannot.report.page import write_page
 from flyannot.report.queue import CHECK, LOOK, Queue
 from flyannot.report.review import Review
@@ -22,7 +22,7 @@ SCORES = {
     "evaluated": {
         "4-6": {
             "group": [f"g{i}" for i in range(40)], "gene": [f"g{i}" for i in range(40)], "fold": [0] * 40,
-            "term": ["gap"], "truth": ["1" * 20 + "0" * 20], "yes": ["1" * 20 + "0" * 20],
+            "term": ["gap"], "truth": ["1" * 20 + "0" * 20], "yes": ["00" + "1" * 18 + "0" * 20],
             "value": [[0.0] * 40], "threshold": [[0.5]],
             "probability": [[0.05, 0.2] + [0.9] * 18 + [0.1] * 20],
         }
@@ -56,15 +56,18 @@ def test_what_is_known_was_reviewed_or_says_nothing_is_not_asked():
 
 def test_the_curated_terms_that_are_contradicted_most_are_to_be_checked():
     def one(probability, curated, **more):
-        status = AGREED if curated else ABSENT
+        status = {(True, True): AGREED, (True, False): MISSED, (False, True): NEW, (False, False): ABSENT}[
+            curated, probability > 0.5
+        ]
         return TermEntry(
             "gap", status, probability, curated=curated, **{"held_out": True, "known": True} | more
         )
 
     terms = [one(0.05, True), one(0.95, False), one(0.2, True), one(0.05, True, held_out=False),
-             one(0.05, True, reviewed=True)]  # fmt: skip
+             one(0.05, True, reviewed=True), replace(one(0.05, True), status=AGREED),
+             replace(one(0.03, False), status=NEW)]  # fmt: skip
     Queue(SCORES).mark(terms)
-    assert [one.queue for one in terms] == [CHECK, CHECK, CHECK, "", ""], (
+    assert [one.queue for one in terms] == [CHECK, CHECK, CHECK, "", "", "", ""], (
         "two of 40 are 5 %, doubted by 0.8 or more"
     )
     assert [one.worth for one in terms[:3]] == pytest.approx([0.95, 0.95, 0.8])

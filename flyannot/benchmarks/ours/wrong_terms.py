@@ -20,7 +20,7 @@ _MIN_GENES, _N_FOLDS, _N_NEAREST = 20, 5, 10
 _PART = 0.02
 _GOAL = 0.5
 _EACH, _AS_MANY = "2 % of each kind", "2 % of the terms given, as many of the others"
-SHIPPED = "probability of the opposite"
+SHIPPED = "probability of the opposite, where that is the answer"
 
 
 def measure(setup):
@@ -74,11 +74,11 @@ def found_parts(X, rows, planting, rng):
     folds = folds_of_genes(rows.genes, _N_FOLDS, rng)
     labelled = LabelledRows(X=X, Y=curated, genes=rows.genes, terms=rows.terms)
     outcome = cross_validate(labelled, folds=folds, rng=rng)
-    ways = doubts(outcome.probabilities, nearest_rates(X, curated), outcome.thresholds, curated)
+    ways = doubts(outcome.probabilities, nearest_rates(X, curated), outcome.thresholds, curated, outcome.yes)
     return {name: _found(one, turned, curated) for name, one in ways.items()}
 
 
-def doubts(probability, nearest, threshold, curated):
+def doubts(probability, nearest, threshold, curated, yes):
     """Every way to doubt: name -> array of one shape with `curated`, large where it is doubted."""
     usual = curated.mean(axis=0)
     sign = np.where(curated, -1, 1)
@@ -88,13 +88,14 @@ def doubts(probability, nearest, threshold, curated):
     )
     places = probability.argsort(axis=0).argsort(axis=0) / len(probability)
     return {
-        SHIPPED: doubt(probability, curated),
-        "the same by the nearest patterns": doubt(nearest, curated),
-        "mean of the two": doubt((probability + nearest) / 2, curated),
-        "the two multiplied": doubt(both, curated),
+        SHIPPED: doubt(probability, curated, yes),
+        "probability of the opposite": doubt(probability, curated, ~curated),
+        "the same by the nearest patterns": doubt(nearest, curated, ~curated),
+        "mean of the two": doubt((probability + nearest) / 2, curated, ~curated),
+        "the two multiplied": doubt(both, curated, ~curated),
         "distance to the threshold, in odds": sign * (_logit(probability) - _logit(threshold)),
         "margin of confident learning": np.where(curated, others - probability, probability - given),
-        "how rare the term is, no model": doubt(usual + 0 * probability, curated),
+        "how rare the term is, no model": doubt(usual + 0 * probability, curated, ~curated),
         "place among the genes of the term": sign * (places - 0.5),
     }
 
