@@ -110,7 +110,7 @@ class _Edited:
     def __init__(self, annotations, table):
         self._before, self._table = annotations, table
         self._terms = {key: set(found) for key, found in annotations.terms_by_gene.items()}
-        self._unsure, self._known_only, self._days = {}, {}, {}
+        self._unsure, self._known_only, self._reviewed, self._days = {}, {}, {}, {}
         for (gene_id, stage_range, term), text in annotations.dates.items():
             day = iso_date(text, f'{table}, column "date"')
             for key in ((gene_id, stage_range, term), (gene_id, stage_range)):
@@ -125,6 +125,7 @@ class _Edited:
         if says_otherwise and self._days.get((*key, term) if has else key, "") > one.date:
             changes.older.append(one)
             return
+        self._reviewed.setdefault(key, set()).add(term)
         terms = self._terms.setdefault(key, set())
         if is_new:
             self._known_only.setdefault(key, set())
@@ -146,9 +147,9 @@ class _Edited:
     def annotations(self, symbols):
         frozen = [
             {key: frozenset(found) for key, found in one.items()}
-            for one in (self._terms, self._unsure, self._known_only)
+            for one in (self._terms, self._unsure, self._known_only, self._reviewed)
         ]
-        return Annotations(frozen[0], symbols, self._before.dates, frozen[1], frozen[2])
+        return Annotations(frozen[0], symbols, self._before.dates, *frozen[1:])
 
 
 def _gene_id(annotations, one, table):

@@ -19,6 +19,7 @@ from flyannot.descriptors.standard_image import SIZE_PX
 from flyannot.report.groups import ABSENT, STATUSES
 from flyannot.report.pattern_maps import PatternMaps
 from flyannot.report.pictures import CELL_PX, as_url
+from flyannot.report.queue import LISTS
 from flyannot.report.review import NO_REVIEW, Review
 from flyannot.report.templates import raw, render
 from flyannot.report.term_ids import NO_IDS, TermIds, gene_link
@@ -29,7 +30,7 @@ from flyannot.stage_ranges import STAGE_RANGES
 
 SCRIPTS = (  # in the order that they run in
     "elements.js", "tables.js", "scores.js", "maps.js", "groups.js", "nearest.js", "verdicts.js", "review.js",
-    "keys.js", "enlarged.js", "beside.js", "patterns.js", "patterns_use.js", "address.js",
+    "queue.js", "keys.js", "enlarged.js", "beside.js", "patterns.js", "patterns_use.js", "address.js",
 )  # fmt: skip
 PATTERNS = "patterns"  # the section that is left out where no group has a place on a map
 PER_CHUNK = 10
@@ -198,6 +199,7 @@ class _Chunks:
                     "stages": STAGE_RANGES,
                     "terms": list(self._terms),
                     "statuses": STATUSES,
+                    "lists": LISTS,
                     "perChunk": PER_CHUNK,
                     "folder": folder_name,
                     "maps": self.maps,
@@ -217,12 +219,16 @@ class _Chunks:
             STAGE_RANGES.index(entry.stage_range), entry.gene, entry.fbgn, entry.name, len(entry.images),
             int(entry.annotated), sum(bool(image.quality_warnings) for image in entry.images),
             [self._term(one) for one in entry.terms if one.status != ABSENT],
+            [self._term(one) for one in entry.terms if one.status == ABSENT and one.queue],
         ]  # fmt: skip
 
     def _term(self, one):
-        """Its number, status, probability, how far that is from the threshold, and whether it is curated."""
+        """Its number, status, probability, how far that is from the threshold, whether it is curated, and
+        for curators its list and what it is worth there."""
         numbers = (None if x is None else round(x, 4) for x in (one.probability, one.margin))
-        return [self._number(one.term), STATUSES.index(one.status), *numbers, int(one.curated)]
+        status = -1 if one.status == ABSENT else STATUSES.index(one.status)
+        queued = [LISTS.index(one.queue), round(one.worth, 7)] if one.queue else []
+        return [self._number(one.term), status, *numbers, int(one.curated), *queued]
 
     def _number(self, term):
         return self._terms.setdefault(term, len(self._terms))

@@ -1,7 +1,7 @@
 // --- the groups: found, ordered, and shown some at a time ---
 const index = JSON.parse(byId("index").textContent);
-const [STAGE, GENE, FBGN, NAME, IMAGES, ANNOTATED, CHECK, TERMS] = Array(8).keys(); // of a group
-const [TERM, STATUS, PROBABILITY, MARGIN, CURATED] = Array(5).keys(); // of one of its terms
+const [STAGE, GENE, FBGN, NAME, IMAGES, ANNOTATED, CHECK, TERMS, ANSWERED_NO] = Array(9).keys(); // of a group
+const [TERM, STATUS, PROBABILITY, MARGIN, CURATED, LIST, WORTH] = Array(7).keys(); // of one of its terms
 const NAMED = 3; // terms of each status that the line of a group names
 const numberOf = Object.fromEntries(index.statuses.map((name, number) => [name, number]));
 const words = { unlearned: "not learned" };
@@ -57,6 +57,10 @@ function termsFound(g, text, which) { // the terms that fit both the search and 
     terms = terms.filter((one) => isForReview(one) && !verdicts.has(keyOfTerm(group, index.terms[one[TERM]])));
     if (!terms.length) return null;
   }
+  if (which === "doubted") {
+    terms = toCheck(group).filter((one) => terms === group[TERMS] || termNames[one[TERM]].includes(text));
+    if (!terms.length) return null;
+  }
   if (which in numberOf) {
     terms = terms.filter((one) => one[STATUS] === numberOf[which]);
     if (!terms.length) return null;
@@ -73,6 +77,7 @@ const ORDERS = { // a group comes before another by the smaller number, or text
   new: ({ g }) => -numberWith(index.groups[g], "new"),
   missed: ({ g }) => -numberWith(index.groups[g], "missed"),
   agreed: ({ g }) => -numberWith(index.groups[g], "agreed"),
+  look: ({ g, terms }) => -(byId("groups-which").value === "doubted" ? worthOf(terms) : worthOf(toLookAt(index.groups[g]))),
 };
 function choose() {
   const text = byId("groups-search").value.trim().toLowerCase();
@@ -185,7 +190,7 @@ addEventListener("afterprint", () => {
 
 if (list) {
   const used = new Set(index.groups.flatMap((group) => group[TERMS].map((one) => index.statuses[one[STATUS]])));
-  for (const [name, fits] of Object.entries(OF_GROUP)) if (index.groups.some(fits)) used.add(name);
+  for (const [name, fits] of Object.entries({ ...OF_GROUP, look: hasLooks, doubted: hasDoubts })) if (index.groups.some(fits)) used.add(name);
   for (const part of document.querySelectorAll("#groups [data-used]")) if (!used.has(part.dataset.used)) part.remove();
   byId("groups-terms").append(...index.terms.map((term) => make("option", { value: term })));
   list.addEventListener("click", (event) => {
