@@ -15,6 +15,7 @@ from sys import intern
 from flyannot.dataset.image_paths import ImagePaths
 from flyannot.dataset.table_paths import ANNOTATIONS, IMAGES, table_of
 from flyannot.dataset.table_warnings import TermCells, warn_of_genes, warn_of_terms
+from flyannot.descriptors.address import address_of
 from flyannot.errors import InputError
 from flyannot.runtime.csv_table import read_table, write_table
 from flyannot.runtime.short_repr import short_repr
@@ -37,7 +38,8 @@ _MEANT = {  # what else these columns are called
 class Image:
     """One picture and what the table says of it.  Unknown text is ""; the file may be missing.
 
-    `file` is its absolute path, `name` as in the table; `source` says where it is from ("synthetic").
+    `file` is its absolute path, `name` as in the table, perhaps with what is meant of the file (`address`);
+    `source` says where it is from ("synthetic"), `place` where an embryo lies on a photograph of many.
     """
 
     file: str
@@ -48,6 +50,12 @@ class Image:
     fbgn: str = ""
     group: str = ""
     source: str = ""
+    place: str = ""
+
+    @property
+    def address(self):
+        """What is read: the file, and what the name says is meant of it."""
+        return address_of(self.file, self.name)
 
     @property
     def path(self):
@@ -94,7 +102,7 @@ def read_images(folder_or_csv):
     stage_range_of.note()
     warn_of_genes(table, [image[2] for image in images], lines)
     path_of.warn(table)
-    _require_distinct(table, lines, (image[0] for image in images))
+    _require_distinct(table, lines, (address_of(*image[:2]) for image in images))
     fbgns = _complete_fbgns(table, lines, [(image[2], image[5]) for image in images])
     return _grouped(table, lines, images, fbgns)
 
@@ -112,6 +120,7 @@ class Annotations:
     dates: dict = field(default_factory=dict)  # (gene_id, stage range, term) -> date, as the table has it
     unsure: dict = field(default_factory=dict)  # (gene_id, stage range) -> terms of which nothing is known
     known_only: dict = field(default_factory=dict)  # of genes without a row -> the terms that are known
+    reviewed: dict = field(default_factory=dict)  # (gene_id, stage range) -> terms that corrections are of
     _gene_ids: set = field(init=False, repr=False)
 
     __repr__ = short_repr
@@ -145,6 +154,10 @@ class Annotations:
         unsure, known = self.unsure.get(key, frozenset()), self.known_only.get(key)
         others = frozenset(terms) - known if known is not None else frozenset()
         return (unsure.intersection(terms) | others) - self.terms_by_gene.get(key, frozenset())
+
+    def reviewed_terms(self, gene, stage_range, fbgn=""):
+        """The terms of a gene that a curator has looked at since: those of corrections."""
+        return self.reviewed.get((self.gene_id(gene, fbgn), stage_range), frozenset())
 
     def counts(self, stage_range):
         """How many genes have each term in one stage range: a Counter."""

@@ -6,6 +6,8 @@ import unicodedata
 from difflib import get_close_matches
 
 from flyannot.dataset.table_warnings import named
+from flyannot.descriptors.address import file_in
+from flyannot.runtime.counted import counted
 
 log = logging.getLogger("flyannot")
 
@@ -25,8 +27,9 @@ class ImagePaths:
 
     def __call__(self, name, line=1):
         """The normal absolute path, as text."""
-        if found := self._find(name) or ("\\" in name and self._find(name.replace("\\", "/"))):
-            return found
+        for one in dict.fromkeys((name, file_in(name))):  # a file may have a number sign in its name
+            if found := self._find(one) or ("\\" in one and self._find(one.replace("\\", "/"))):
+                return found
         (absent, _), *_ = self._listings(name)
         absent += name.rpartition("/")[2]
         self._missing.append((name, line, absent))
@@ -43,7 +46,7 @@ class ImagePaths:
             places = dict.fromkeys(os.path.normpath(place) for place, _ in self._listings(missing[0][0]))
             log.warning(
                 "warning: %s: %s: %s; looked for in %s", table.name,
-                "1 image is missing" if n == 1 else f"{n:,} images are missing",
+                counted(n, "image is missing", "images are missing"),
                 named(shown), " and ".join(places),
             )  # fmt: skip
 
