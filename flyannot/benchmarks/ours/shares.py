@@ -76,5 +76,5 @@ ITEM = Item(
 )  # fmt: skip
 STREAM = Item(
     "stream", "One pass over a stream of patches, beside other programs", measure_stream,
-    sizes={"n_patches": (20_000, 1_000_000), "n_atoms": (250, 1000), "limit_s": (20, 180)},
+    sizes={"n_patches": (20_000, 1_000_000), "n_atoms": (250, 1000), "limit_s": (5, 180)},
 )  # fmt: skip
