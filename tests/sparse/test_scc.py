@@ -7,8 +7,8 @@ from hypothesis import strategies as st
 from numpy.testing import assert_allclose, assert_array_equal
 
 from flyannot.descriptors.patches import patch_corners, patch_std
+from flyannot.descriptors.picture import read_grey
 from flyannot.descriptors.sift import dense_sift, normalise_descriptors
-from flyannot.descriptors.standard_image import read_grey
 from flyannot.errors import InputError
 from flyannot.runtime.compiled import compiled
 from flyannot.sparse.coders.cd.encode import encode
