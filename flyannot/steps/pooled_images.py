@@ -1,0 +1,48 @@
+"""Features of images that a run has pooled: the model learned from them, and annotate reads them again."""
+
+from dataclasses import dataclass
+from pathlib import Path
+
+from flyannot.steps.extract import digests_of_images, in_order
+from flyannot.store.features import read_features_of_image
+from flyannot.store.reading import open_stored
+
+
+@dataclass(frozen=True)
+class PooledImages:
+    """A features file that holds what `annotate` would make of the same images, to the bit."""
+
+    features: Path
+    digest: str
+
+    def of(self, images):
+        """Yield (image, features, quality warnings) of those of the images that the file has."""
+        with open_stored(self.features, "features", digest=self.digest) as stored:
+            rows = {}
+            for s in stored.stage_ranges:
+                names, views = (stored.array(s, column) for column in ("image", "view"))
+                rows |= {(s, *what): i for i, what in enumerate(zip(names, views))}
+            for image in images:
+                s, i = image.stage_range, rows.get((image.stage_range, image.name, image.view))
+                if i is not None:
+                    (features,), _ = read_features_of_image(stored, s, i)
+                    yield image, features, stored.array(s, "quality_warnings", i, i + 1)[0]
+
+
+def pooled_images(model, features, descriptors, images):
+    """`PooledImages`, if the model learned from these features and they are of just these images; else None.
+
+    Parameters
+    ----------
+    model, features, descriptors : Path of three files of one run
+    images : list of flyannot.dataset.folder.Image
+    """
+    if not (features.is_file() and descriptors.is_file()):
+        return None
+    with open_stored(model, "model") as m, open_stored(features, "features") as f:
+        learned, pooled, digest = m.inputs.get("features"), f.inputs.get("descriptors"), f.digest
+    with open_stored(descriptors, "descriptors") as d:
+        described, made_of = d.digest, d.inputs.get("images")
+    if learned != [digest] or pooled != [described]:
+        return None
+    return PooledImages(features, digest) if made_of == [digests_of_images([in_order(images)])[0]] else None
