@@ -100,6 +100,7 @@ ITEMS = Registry(
         "similar": f"{_HERE}.ours.similar:ITEM",
         "genes": f"{_HERE}.ours.genes:ITEM",
         "sizes": f"{_HERE}.ours.sizes:ITEM",
+        "pipeline": f"{_HERE}.ours.pipeline:ITEM",
         "shares": f"{_HERE}.ours.shares:ITEM",
         "stream": f"{_HERE}.ours.shares:STREAM",
         "many-patches": f"{_HERE}.ours.shares:MANY",

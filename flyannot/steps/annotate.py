@@ -99,7 +99,7 @@ def annotate_task(model, images, out, options, *, shard=None, made=None):
     def make_share(execution, share=None):
         mine = parts_of_share(cut, share)
         headers = [header_of(digest) for digest in digests_of_images(mine)[1]]
-        pooled = pooled_images(model, *made, images) if made and share is None else None  # reads all images
+        pooled = pooled_images(model, images, *made) if made and share is None else None  # reads all images
         shards = [_shard(model, *one, out, pooled) for one in zip(mine, headers)]
         make_parts(_make_part, shards, execution)
         return shards
@@ -149,8 +149,7 @@ def _shard(model, images, header, out, pooled):
 def _make_part(shard):
     """Runs in a worker: predict the shard's groups, in a file of their own."""
     pooled, failures = [], []
-    known = list(shard.pooled.of(shard.images)) if shard.pooled else []
-    known = {id(image): (image, features, warnings) for image, features, warnings in known}
+    known = {id(one[0]): one for one in (shard.pooled.of(shard.images) if shard.pooled else ())}
     for image in shard.images:
         try:
             pooled.append(known.get(id(image)) or (image, *_image_features(shard, image)))

@@ -29,13 +29,13 @@ class PooledImages:
                     yield image, features, stored.array(s, "quality_warnings", i, i + 1)[0]
 
 
-def pooled_images(model, features, descriptors, images):
+def pooled_images(model, images, features, descriptors):
     """`PooledImages`, if the model learned from these features and they are of just these images; else None.
 
     Parameters
     ----------
     model, features, descriptors : Path of three files of one run
-    images : list of flyannot.dataset.folder.Image
+    images : list of flyannot.dataset.folder.Image, which are read for their digests
     """
     if not (features.is_file() and descriptors.is_file()):
         return None

@@ -49,9 +49,9 @@ def test_the_predictions_of_a_run_are_those_of_the_command(made, flyannot):
 
 def test_features_of_other_images_are_not_taken(made):
     results, embryos = made / "results", made / "embryos"
-    files = [results / f"{name}.h5" for name in ("model", "features", "descriptors")]
+    model, *files = (results / f"{name}.h5" for name in ("model", "features", "descriptors"))
     images = read_images(embryos)
-    assert pooled_images(*files, images)
-    assert pooled_images(*files, images[1:]) is None
+    assert pooled_images(model, images, *files)
+    assert pooled_images(model, images[1:], *files) is None
     images[0].path.write_bytes(images[1].path.read_bytes())
-    assert pooled_images(*files, images) is None
+    assert pooled_images(model, images, *files) is None
