@@ -4,7 +4,6 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from flyannot.steps.extract import digests_of_images, in_order
-from flyannot.store.features import read_features_of_image
 from flyannot.store.reading import open_stored
 
 
@@ -18,15 +17,17 @@ class PooledImages:
     def of(self, images):
         """Yield (image, features, quality warnings) of those of the images that the file has."""
         with open_stored(self.features, "features", digest=self.digest) as stored:
-            rows = {}
-            for s in stored.stage_ranges:
-                names, views = (stored.array(s, column) for column in ("image", "view"))
-                rows |= {(s, *what): i for i, what in enumerate(zip(names, views))}
-            for image in images:
-                s, i = image.stage_range, rows.get((image.stage_range, image.name, image.view))
-                if i is not None:
-                    (features,), _ = read_features_of_image(stored, s, i)
-                    yield image, features, stored.array(s, "quality_warnings", i, i + 1)[0]
+            for s in {image.stage_range for image in images} & set(stored.stage_ranges):
+                names = zip(stored.array(s, "image"), stored.array(s, "view"))
+                rows = {what: i for i, what in enumerate(names)}
+                mine = [one for one in images if one.stage_range == s and (one.name, one.view) in rows]
+                if mine:
+                    numbers = [rows[one.name, one.view] for one in mine]
+                    first, end = min(numbers), max(numbers) + 1  # side by side, as a shard is cut
+                    features, _ = stored.images(s, first, end)
+                    warnings = stored.array(s, "quality_warnings", first, end)
+                    for image, i in zip(mine, numbers):
+                        yield image, features[i - first], warnings[i - first]
 
 
 def pooled_images(model, images, features, descriptors):
