@@ -104,6 +104,7 @@ ITEMS = Registry(
         "queue": f"{_HERE}.ours.queue:ITEM",
         "wrong-terms": f"{_HERE}.ours.wrong_terms:ITEM",
         "sizes": f"{_HERE}.ours.sizes:ITEM",
+        "pipeline": f"{_HERE}.ours.pipeline:ITEM",
         "shares": f"{_HERE}.ours.shares:ITEM",
         "stream": f"{_HERE}.ours.shares:STREAM",
         "many-patches": f"{_HERE}.ours.many_patches:ITEM",
