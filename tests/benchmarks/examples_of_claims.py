@@ -66,13 +66,19 @@ def coded(**by_solver):
 
 def bases(**by_both):
     """Rows of Lee's Table 2: (seconds of bases, seconds in all, objective) by codes_bases."""
-    names = {"sign": "feature-sign", "lars": "lars", "accelerated": "accelerated gradient"}
+    names = {"sign": "feature-sign", "accelerated": "accelerated gradient", "conjugate": "conjugate-gradient"}
     return [
         {"signal": "made up", "codes_by": names.get(codes, codes), "bases_by": names.get(kind, kind),
          "seconds_of_bases": of_bases, "seconds": seconds, "objective": value}
         for both, (of_bases, seconds, value) in by_both.items()
         for codes, kind in [both.split("_")]
     ]  # fmt: skip
+
+
+def coded_again(*of_each):
+    """The same: the seconds of every coding, of feature-sign search, LARS and grafting."""
+    rows = bases(sign_dual=_DUAL, lars_dual=_DUAL, grafting_dual=_DUAL)
+    return [row | {"seconds_of_each_coding": seconds} for row, seconds in zip(rows, of_each)]
 
 
 def blocks(few, many):
@@ -198,6 +204,11 @@ EXAMPLES = {
     "scc-5-more": (annotated((0.8, 0.9), (0.7, 0.9)), annotated((0.8, 0.9), (0.9, 0.8))),
     "scc-5-group": (annotated((1, 1), (0.8, 1)), annotated((1, 1), (0.8, 1), by_image=0.9)),
     "lee-1-lars": (coded(sign=_SIGN, lars=(2, 0)), coded(sign=_SIGN, lars=(0.5, 0))),
+    "lee-1-grafting": (coded(sign=_SIGN, grafting=(6, 0)), coded(sign=_SIGN, grafting=(0.5, 0))),
+    "lee-1-grafted": (
+        coded(sign=_SIGN, lars=(1, 0), grafting=(1, 1e-6)),
+        coded(sign=_SIGN, lars=(1, 1e-4), grafting=(1, 1e-6)),
+    ),
     "lee-1-qp": (coded(sign=_SIGN, qp=(90, 0)), coded(sign=_SIGN, qp=(5, 0))),
     "lee-1-exact": (coded(sign=_SIGN, lars=(1, 1e-12)), coded(sign=_SIGN, lars=(1, 1e-4))),
     "lee-1-accurate": (
@@ -211,13 +222,13 @@ EXAMPLES = {
         bases(sign_dual=_DUAL, lars_dual=(1, 2, 1)), bases(sign_dual=_DUAL, lars_dual=(1, 0.5, 1))
     ),
     "lee-2-fastest": tuple(
-        bases(sign_dual=_DUAL, lars_dual=(1, 2, 1), sign_gradient=(1, 2, 1), lars_gradient=(1, total, 1))
+        bases(sign_dual=_DUAL, lars_dual=(1, 2, 1), sign_gradient=(1, 2, 1), lars_gradient=(1, total, 1),
+              grafting_dual=(1, 2, 1), grafting_gradient=(1, 2, 1), conjugate_dual=(1, 2, 1),
+              conjugate_gradient=(1, 2, 1))
         for total in (3, 0.3)
     ),
-    "lee-2-iterations": tuple(
-        [row | {"seconds_of_each_coding": of_each} for row, of_each in
-         zip(bases(sign_dual=_DUAL, lars_dual=_DUAL), ([2.0, last], [4.0, 4.0]))] for last in (1.0, 4.0)
-    ),
+    "lee-2-each": tuple(coded_again([1.0, 1.0], [2.0, 2.0], [3.0, last]) for last in (3.0, 0.5)),
+    "lee-2-iterations": tuple(coded_again([2.0, last], [4.0, 4.0]) for last in (1.0, 4.0)),
     "lee-2-accelerated": tuple(
         bases(sign_dual=_DUAL, sign_accelerated=(seconds, 1, 1)) for seconds in (2, 0.5)
     ),
