@@ -72,6 +72,7 @@ ITEMS = Registry(
         "scc-fig-3": f"{_HERE}.scc.figures:FIG_3",
         "scc-fig-4": f"{_HERE}.scc.figures:FIG_4",
         "scc-fig-5": f"{_HERE}.scc.fig_5:ITEM",
+        "scc-fig-5-stages": f"{_HERE}.scc.fig_5:STAGES",
         "lee-table-1": f"{_HERE}.lee.codes:ITEM",
         "lee-table-2": f"{_HERE}.lee.bases:ITEM",
         "dssc-fig-2": f"{_HERE}.dssc:ITEM",

@@ -55,8 +55,8 @@ def measure(setup):
         notes=[
             "There are no signals of speech, stereo and video, and no program of Chen et al. and CVX.",
             "The error is relative to the lowest objective that any of the solvers reached. Grafting ends "
-            f"where no slope is above lam by more than {grafting.NEAR:g} of it. Conjugate gradients minimise with "
-            f"sqrt(z^2 + {smooth_penalty.EPSILON:g}) for |z|, so their error is that of another problem.",
+            f"where no slope is above lam by more than {grafting.NEAR:g} of it. Conjugate gradients minimise "
+            f"with sqrt(z^2 + {smooth_penalty.EPSILON:g}) for |z|: another problem, and its error.",
         ],
     )  # fmt: skip
 

@@ -1,4 +1,4 @@
-"""Grafting: the atom that pulls most joins, then conjugate gradients find the minimum of those that are in."""
+"""Grafting: the atom that pulls most joins, then conjugate gradients find the minimum of those in."""
 
 import numpy as np
 import scipy.sparse as sp
