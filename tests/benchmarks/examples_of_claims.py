@@ -96,6 +96,20 @@ def coded_again(*of_each):
     return [row | {"seconds_of_each_coding": seconds} for row, seconds in zip(rows, of_each)]
 
 
+def counted(n_yes, effect=None, **column):
+    """60 rows of one basis each, of which so many have the value of the column, and the others none of it."""
+    ((name, value),) = column.items()
+    return [{"effect": effect, name: value if k < n_yes else 0.0} for k in range(60)]
+
+
+def few_labels(codes=0.1, both=0.1):
+    """Rows of Lee's Section 6: test errors of five draws, of pixels 0.1."""
+    errors = {"pixels": 0.1, "codes": codes, "pixels and codes": both}
+    noise = (1.0, 1.01, 0.99, 1.0, 1.0)
+    return [{"task": "made up", "features": name, "error": e, "errors": [e * one for one in noise]}
+            for name, e in errors.items()]  # fmt: skip
+
+
 def blocks(few, many):
     """Rows of DSSC's Figure 2: (iteration, features, seconds, objective) at the end, from 1.0 at 0."""
     return [
@@ -257,6 +271,17 @@ EXAMPLES = {
         bases(sign_dual=_DUAL, sign_accelerated=(seconds, 1, 1)) for seconds in (2, 0.5)
     ),
     "lee-2-ends": tuple(bases(sign_dual=_DUAL, sign_gradient=(1, 1, end)) for end in (0.5, 0.4)),
+    "lee-53-gabor": (counted(50, explained_by_gabor=0.9), counted(5, explained_by_gabor=0.9)),
+    "lee-54-stopped": (counted(20, falls_by=0.9, effect="length"), counted(0, falls_by=0.9, effect="length")),
+    "lee-54-suppressed": (
+        counted(42, suppressed_by=0.05, effect="surround"), counted(10, suppressed_by=0.05, effect="surround")
+    ),
+    "lee-54-tenth": (
+        counted(20, suppressed_by=0.2, effect="surround"), counted(0, suppressed_by=0.2, effect="surround")
+    ),
+    "lee-6-less": (few_labels(codes=0.05), few_labels(codes=0.2)),
+    "lee-6-much": (few_labels(codes=0.05), few_labels(codes=0.098)),
+    "lee-6-both": (few_labels(both=0.05), few_labels(both=0.2)),
     "dssc-falls": (blocks((9, 9, 9, 0.5), (9, 9, 9, 0.6)), blocks((9, 9, 9, 0.5), (9, 9, 9, 1.1))),
     "dssc-iterations": (blocks((9, 9, 9, 0.5), (9, 9, 9, 0.4)), blocks((9, 9, 9, 0.4), (9, 9, 9, 0.5))),
     "dssc-features": (blocks((9, 90, 9, 0.5), (9, 9, 9, 0.4)), blocks((9, 9, 9, 0.4), (9, 9, 9, 0.5))),

@@ -148,7 +148,10 @@ def annotate(setup, pictures, protocol, who, n_atoms, *, seed=0):
 
     The seed is that of the dictionary: of the patches it learns from, and of its first atoms.
     """
-    features = _pooled(setup, pictures.described(protocol), protocol, who, n_atoms, seed)
+    described = pictures.described(protocol)
+    descriptors, rng = np.concatenate([d.descriptors for d in described]), setup.rng(f"atoms {seed}")
+    rows = rng.permutation(len(descriptors))[: setup.sizes["n_learn"]]
+    features = pooled(described, protocol, *learned_atoms(descriptors[rows], n_atoms, rng, **LEARNERS[who]))
     n_groups = len(pictures.groups)
     if protocol.rows == "group":
         return evaluated(
@@ -159,11 +162,8 @@ def annotate(setup, pictures, protocol, who, n_atoms, *, seed=0):
     return merge_images(evaluated(setup, pictures, protocol, X, of_row), of_row)
 
 
-def _pooled(setup, described, protocol, who, n_atoms, seed):
-    """The features of every image, pooled over one learner's dictionary."""
-    descriptors, rng = np.concatenate([d.descriptors for d in described]), setup.rng(f"atoms {seed}")
-    rows = rng.permutation(len(descriptors))[: setup.sizes["n_learn"]]
-    D, lam = learned_atoms(descriptors[rows], n_atoms, rng, **LEARNERS[who])
+def pooled(described, protocol, D, lam):
+    """The features of every image (n_images, n_features), pooled over the dictionary D."""
     atoms = atoms_of_features(D, lam, np.unique(described[0].patch_px))
     options = PoolOptions(grid=protocol.grid)
     return np.stack([features_of(one, atoms, options).features for one in described])

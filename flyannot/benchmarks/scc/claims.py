@@ -201,10 +201,13 @@ FIG_4 = (
 
 def _scored(rows, learner, pick):
     """The row of a learner at the smallest or largest dictionary, annotated as in the paper."""
-    return pick(rows.where(learner=learner, part=FIGURE), key=lambda row: row["n_atoms"])
+    kept = rows.where(learner=learner, part=FIGURE)
+    return pick(kept, key=lambda row: row["n_atoms"]) if kept else None
 
 
 def _difference(one, other):
+    if one is None or other is None:
+        return None
     draws = np.subtract(one["draws"], other["draws"])
     return of_draws(one["value"] - other["value"], draws, f"{one['value']:.3f} less {other['value']:.3f}")
 
@@ -224,7 +227,7 @@ def _gain_of(protocol, metric="auc"):
     def number(rows):
         kept = rows.where(part=DIFFERENCES, metric=metric)
         both = [next(iter(kept.where(protocol=one)), None) for one in (protocol, AS_THE_PAPER)]
-        return None if None in both else _difference(*both)
+        return _difference(*both)
 
     return number
 
