@@ -93,7 +93,7 @@ def command(config, demo, data_set, output, settings, corrections, dry_run, step
     if dry_run:
         found = plan_all(steps)
         if found:
-            log.info("would make %s: %s; then everything after it", found[1], found[2])
+            log.info("would make %s: %s%s", *found[1:], "" if step else "; then everything after it")
         else:
             log.info("all is up to date")
         return 0

@@ -22,13 +22,14 @@ def command(files, as_json):
     Example:
         flyannot verify descriptors.h5 model.h5
     """
+    from flyannot.cli.shared.progress import Progress
     from flyannot.store.reading import verify_stored
 
     worst, found = 0, []
     for path in files:
         one = {"file": str(path), "whole": True, "kind": None, "error": None, "fix": None}
         try:
-            one["kind"] = verify_stored(path)
+            one["kind"] = verify_stored(path, Progress())
         except FlyannotError as error:
             one |= {"whole": False, "error": error.message, "fix": error.fix}
             worst = max(worst, error.exit_code)

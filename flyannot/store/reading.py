@@ -176,8 +176,8 @@ def open_stored(path, kind=None, *, digest=None):
         yield stored
 
 
-def verify_stored(path):
-    """Read everything in a file and compare it with its digests.
+def verify_stored(path, progress=lambda done, total, unit: None):
+    """Read everything in a file and compare it with its digests; progress(done, total, "row") on the way.
 
     Raises
     ------
@@ -185,9 +185,12 @@ def verify_stored(path):
         As `open_stored`, or if anything differs or cannot be read.
     """
     with open_stored(path) as stored:
-        for stage_range in stored.stage_ranges if stored.kind in BULK else ():
-            for _ in stored.blocks_of_images(stage_range):
-                pass
+        stage_ranges = stored.stage_ranges if stored.kind in BULK else ()
+        n_rows = sum(len(stored.group(s)[BULK[stored.kind][0]]) for s in stage_ranges)
+        progress(n_read := 0, n_rows, "row")
+        for stage_range in stage_ranges:
+            for rows, *_ in stored.blocks_of_images(stage_range):
+                progress(n_read := n_read + len(rows), n_rows, "row")
         return stored.kind
 
 

@@ -75,7 +75,9 @@ def test_the_whole_chain_runs_is_skipped_and_redoes_only_what_depends_on_a_chang
     assert said.code == 0 and "would make" not in said.err
 
     said = flyannot("run C --set pool.grid=1x2 --dry-run", C=config)
-    assert f"would make {results / 'features.h5'}: pool.grid was [[1,1]] and is now [[1,2]]" in said.err
+    why = f"would make {results / 'features.h5'}: pool.grid was [[1,1]] and is now [[1,2]]"
+    assert f"{why}; then everything after it\n" in said.err
+    assert f"{why}\n" in flyannot("run C --set pool.grid=1x2 --dry-run --step pool", C=config).err
     assert stamps(results) == second
     said = flyannot("run C --set pool.grid=1x2", C=config)
     assert said.code == 0
