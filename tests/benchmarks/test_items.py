@@ -334,6 +334,22 @@ def test_libsvm_is_asked_as_it_comes(rng):
     np.testing.assert_array_equal(outcome.yes, outcome.values > 0)
 
 
+def test_without_its_threshold_our_machine_says_yes_above_0(setup, two_eyed_pictures, monkeypatch):
+    values, folds = np.linspace(-1, 1, 12)[:, None], np.arange(12) % 3
+    whole = Outcome(("eye",), two_eyed_pictures.truth, values, values > 0.5, folds, values, ("",))
+    monkeypatch.setattr(annotation, "_annotated", lambda *_: whole)
+    both = [annotation.annotate(setup, two_eyed_pictures, DIFFERENCES[name], "SCC", 9)
+            for name in (claims.BALANCED, claims.THRESHOLD)]  # fmt: skip
+    assert both[1] is whole and (both[0].values == values).all()
+    np.testing.assert_array_equal(both[0].yes, values > 0)
+
+
+def test_other_stage_ranges_have_synthetic_embryos_and_say_so(setup):
+    pictures = annotation.synthetic_pictures(replace(setup, sizes={"n_genes": 8}), "9-10")
+    assert pictures.source.kind == "synthetic" and "SYNTHETIC embryos of 9-10" in pictures.source.text
+    assert len(pictures.groups) == 8 and pictures.truth.any() and pictures.greys[0].dtype == np.uint8
+
+
 def test_every_difference_of_ours_has_a_row_beside_the_papers_own_way(setup, two_eyed_pictures, monkeypatch):
     def guessed(setup, pictures, protocol, who, n_atoms, *, seed):
         values = np.random.default_rng([n_atoms, seed]).normal(size=pictures.truth.shape)

@@ -186,8 +186,8 @@ SECTION_5_4 = (
               above=0.1, unit="of the bases"),
     Statement("lee-54-suppressed", PAPER, "an aligned surround suppresses most bases (42 of 50)",
               _of("surround", "suppressed_by", 0.0), above=0.5, unit="of the bases"),
-    Statement("lee-54-tenth", PAPER, "and some by more than 10 % (13 of 50): at least a tenth of the bases",
-              _of("surround", "suppressed_by", 0.1), above=0.1, unit="of the bases"),
+    Statement("lee-54-tenth", PAPER, "and a part by more than 10 % (13 of 50): between a tenth and a half",
+              _of("surround", "suppressed_by", 0.1), above=0.1, below=0.5, unit="of the bases"),
 )  # fmt: skip
 
 

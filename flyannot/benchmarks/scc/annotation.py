@@ -148,6 +148,14 @@ def annotate(setup, pictures, protocol, who, n_atoms, *, seed=0):
 
     The seed is that of the dictionary: of the patches it learns from, and of its first atoms.
     """
+    if protocol.svm == "balanced, above 0":
+        outcome = annotate(setup, pictures, replace(protocol, svm="balanced"), who, n_atoms, seed=seed)
+        return replace(outcome, yes=outcome.values > 0)
+    key = "annotated", pictures.stage_range, protocol, who, n_atoms, seed
+    return setup.once(key, lambda: _annotated(setup, pictures, protocol, who, n_atoms, seed))
+
+
+def _annotated(setup, pictures, protocol, who, n_atoms, seed):
     described = pictures.described(protocol)
     descriptors, rng = np.concatenate([d.descriptors for d in described]), setup.rng(f"atoms {seed}")
     rows = rng.permutation(len(descriptors))[: setup.sizes["n_learn"]]
@@ -178,8 +186,7 @@ def evaluated(setup, pictures, protocol, X, group_of_row):
     folds = folds_of_genes(pictures.groups.gene_ids, N_FOLDS, setup.rng("folds"))
     if protocol.svm == "hinge":
         return evaluate_by_libsvm(rows, folds=folds)
-    outcome = cross_validate(rows, folds=folds, rng=setup.rng("svm"), options=FitOptions(n_folds=3))
-    return outcome if protocol.svm == "balanced" else replace(outcome, yes=outcome.values > 0)
+    return cross_validate(rows, folds=folds, rng=setup.rng("svm"), options=FitOptions(n_folds=3))
 
 
 def merge_images(outcome, group_of_image):

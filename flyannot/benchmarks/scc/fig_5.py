@@ -98,13 +98,9 @@ def _panel_of_stages(rows, metric):
 
 
 def _resampled(setup, pictures, protocol, who, n_atoms, seed):
-    """The measures of one dictionary, and their draws; made once."""
-
-    def make():
-        outcome = annotate(setup, pictures, protocol, who, n_atoms, seed=seed)
-        return resampled_metrics(outcome, pictures.groups.gene_ids)
-
-    return setup.once(("annotated", pictures.stage_range, protocol, who, n_atoms, seed), make)
+    """The measures of one dictionary, and their draws."""
+    outcome = annotate(setup, pictures, protocol, who, n_atoms, seed=seed)
+    return resampled_metrics(outcome, pictures.groups.gene_ids)
 
 
 def _rows_of(same, found):
