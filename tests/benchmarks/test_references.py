@@ -63,6 +63,17 @@ def test_every_way_to_the_bases_ends_at_the_same_value(way, rng):
     assert (np.linalg.norm(found, axis=1) <= 1 + 1e-12).all()
 
 
+def test_every_way_of_codes_and_bases_is_run_and_named(tmp_path, rng):
+    samples = str(tmp_path / "samples.npy")
+    np.save(samples, rng.normal(size=(30, 12)))
+    ways = [{"codes_by": who, "bases_by": "dual", "solver": who} for who in ("feature-sign", "grafting")]
+    problem = {"samples": samples, "lam": 0.5, "n_atoms": 8, "n_alternations": 2, "seed": 0}
+    runs = bases.learn_in_all_ways(ways, **problem)["runs"]
+    assert [run["codes_by"] for run in runs] == ["feature-sign", "grafting"]
+    assert runs[0]["objective"] == pytest.approx(runs[1]["objective"], rel=1e-3)
+    assert all(len(run["seconds_of_each_coding"]) == 2 for run in runs)
+
+
 def test_acceleration_takes_fewer_steps(rng):
     Z = rng.normal(size=(60, 8)) @ rng.normal(size=(8, 8))
     A, B, D = Z.T @ Z, Z.T @ rng.normal(size=(60, 12)), np.eye(8, 12)
