@@ -20,10 +20,6 @@ _FILES = {  # of every data set, in the folder of its name
     "fmri": "haxby_1slice_bold.nii.gz",
     "bdgp": "annotations.csv.gz",
 }
-_GET_RATINGS = (
-    "There are no ratings: get MovieLens from https://grouplens.org/datasets/movielens/ and name u.data, "
-    "ratings.dat or ratings.csv by --ratings FILE."
-)
 
 
 @dataclass(frozen=True, eq=False)
@@ -53,8 +49,6 @@ class Setup:
 
     def data_file(self, name):
         """The file of a data set, or None where it is absent."""
-        if name == "ratings":
-            return self.ratings
         path = self.data / name / _FILES[name] if self.data else None
         return path if path is not None and path.is_file() else None
 
@@ -89,8 +83,6 @@ class Setup:
 
 def why_data_set_is_absent(name):
     """One sentence on a data set that is absent, and how an item comes to it."""
-    if name == "ratings":
-        return _GET_RATINGS
     return f"The data set {name} is absent: {VARIABLE} names no folder that holds {name}/{_FILES[name]}."
 
 

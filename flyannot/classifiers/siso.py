@@ -53,7 +53,7 @@ class Siso(Scorer):
     def decision_values(self, X, n_threads=1):
         """sum_i Y_i z_i with z the lasso code of the row at lam = FRACTION |A y|_inf."""
         X = checked_units(X, self.A.shape[1])
-        largest = _largest_products(X, self.A)
+        largest = largest_products(X, self.A)
         # y / |A y|_inf has the code z / |A y|_inf, and the same lam for every query
         scaled = X / np.where(largest > 0, largest, 1).astype(np.float32)[:, None]
         Z = self._codes(scaled, n_threads)
@@ -105,7 +105,7 @@ class HashSiso(Siso):
         return hash_siso.encode(X, self.A, FRACTION, **options).astype(np.float64)
 
 
-def _largest_products(X, A):
+def largest_products(X, A):
     """|A x|_inf of every row, float64 (n_rows,)."""
     largest = np.zeros(len(X))
     for start in range(0, len(A), _BLOCK):

@@ -15,6 +15,7 @@ from sys import intern
 from flyannot.dataset.image_paths import ImagePaths
 from flyannot.dataset.table_paths import ANNOTATIONS, IMAGES, table_of
 from flyannot.dataset.table_warnings import TermCells, warn_of_genes, warn_of_terms
+from flyannot.descriptors.address import address_of
 from flyannot.errors import InputError
 from flyannot.runtime.csv_table import read_table, write_table
 from flyannot.runtime.short_repr import short_repr
@@ -37,7 +38,8 @@ _MEANT = {  # what else these columns are called
 class Image:
     """One picture and what the table says of it.  Unknown text is ""; the file may be missing.
 
-    `file` is its absolute path, `name` as in the table; `source` says where it is from ("synthetic").
+    `file` is its absolute path, `name` as in the table, perhaps with what is meant of the file (`address`);
+    `source` says where it is from ("synthetic"), `place` where an embryo lies on a photograph of many.
     """
 
     file: str
@@ -48,6 +50,12 @@ class Image:
     fbgn: str = ""
     group: str = ""
     source: str = ""
+    place: str = ""
+
+    @property
+    def address(self):
+        """What is read: the file, and what the name says is meant of it."""
+        return address_of(self.file, self.name)
 
     @property
     def path(self):
@@ -94,7 +102,7 @@ def read_images(folder_or_csv):
     stage_range_of.note()
     warn_of_genes(table, [image[2] for image in images], lines)
     path_of.warn(table)
-    _require_distinct(table, lines, (image[0] for image in images))
+    _require_distinct(table, lines, (address_of(*image[:2]) for image in images))
     fbgns = _complete_fbgns(table, lines, [(image[2], image[5]) for image in images])
     return _grouped(table, lines, images, fbgns)
 

@@ -6,6 +6,7 @@ import unicodedata
 from difflib import get_close_matches
 
 from flyannot.dataset.table_warnings import named
+from flyannot.descriptors.address import file_in
 
 log = logging.getLogger("flyannot")
 
@@ -25,8 +26,9 @@ class ImagePaths:
 
     def __call__(self, name, line=1):
         """The normal absolute path, as text."""
-        if found := self._find(name) or ("\\" in name and self._find(name.replace("\\", "/"))):
-            return found
+        for one in dict.fromkeys((name, file_in(name))):  # a file may have a number sign in its name
+            if found := self._find(one) or ("\\" in one and self._find(one.replace("\\", "/"))):
+                return found
         (absent, _), *_ = self._listings(name)
         absent += name.rpartition("/")[2]
         self._missing.append((name, line, absent))

@@ -4,6 +4,7 @@ They lie in the data set that is named or recorded; where none is, they are look
 """
 
 import os
+from collections import defaultdict
 from collections.abc import Iterable
 from contextlib import suppress
 from dataclasses import dataclass, field
@@ -11,6 +12,7 @@ from pathlib import Path
 
 from flyannot.dataset.folder import read_images
 from flyannot.dataset.table_paths import IMAGES, has_table
+from flyannot.descriptors.address import address_of, file_in, photograph_of
 from flyannot.errors import FlyannotError
 
 
@@ -84,13 +86,15 @@ def _within(place, wanted, *, same_rows):
     """Name -> path of the wanted images that a place has: by its table, or by the names of its files."""
     if place.is_dir() and not has_table(place, IMAGES):
         return _in_folder(place, {name for name, *_ in wanted})
-    names = {name for name, *_ in wanted}
-    return {
-        image.name: image.path
-        for image in read_images(place)
-        if ((image.name, image.gene, image.stage_range) in wanted if same_rows else image.name in names)
-        and image.path.is_file()
-    }
+    names = defaultdict(list)  # of an image of the table: its own, or those of the embryos on it
+    for name, *_ in wanted:
+        names[photograph_of(name)].append(name)
+    found = {}
+    for image in read_images(place):
+        for name in names.get(image.name, ()) if image.path.is_file() else ():
+            if not same_rows or (name, image.gene, image.stage_range) in wanted:
+                found[name] = Path(address_of(image.file, name))
+    return found
 
 
 def _in_folder(folder, names):
@@ -101,6 +105,7 @@ def _in_folder(folder, names):
         except OSError:
             continue
         for name in names:
-            if (name in present or "/" in name) and (place / name).is_file():
-                found[name] = place / name
+            file = name if name in present else file_in(name)
+            if (file in present or "/" in file) and (place / file).is_file():
+                found[name] = Path(address_of(str(place / file), name))
     return found

@@ -8,10 +8,11 @@ import numpy as np
 from flyannot.descriptors.intensity import intensity_features
 from flyannot.descriptors.options import patch_sides
 from flyannot.descriptors.patches import patch_centres, patch_corners, patch_std
-from flyannot.descriptors.quality import picture_warnings, standard_warnings
+from flyannot.descriptors.picture import read_grey
+from flyannot.descriptors.quality import PORTRAIT, picture_warnings, standard_warnings
 from flyannot.descriptors.registration import NoEmbryo, registered_image
 from flyannot.descriptors.sift import dense_sift
-from flyannot.descriptors.standard_image import fitted_to_standard, read_grey
+from flyannot.descriptors.standard_image import fitted_to_standard
 from flyannot.runtime.short_repr import short_repr
 
 
@@ -29,13 +30,14 @@ class Described:
 
 
 def place(picture, size_px, *, options, warnings=None):
-    """How a picture comes to its standard size, for `flyannot.descriptors.standard_image.read_picture`.
+    """How a picture comes to its standard size, for `flyannot.descriptors.picture.read_picture`.
 
     One in which no embryo is found is taken as it is.  The list `warnings` gets the reason, and what else
     may be wrong with the picture as it was taken.
     """
     if warnings is not None:
-        warnings += picture_warnings(picture)
+        found = picture_warnings(picture)  # as an embryo lies on a photograph, so is the box around it
+        warnings += [one for one in found if one != PORTRAIT or not options.many]
     if options.register == "none":
         return fitted_to_standard(picture, size_px)
     try:
@@ -51,7 +53,7 @@ def read_embryo(path, options):
 
     Parameters
     ----------
-    path : path of the picture
+    path : path of the picture, or its address as in `flyannot.descriptors.address`
     options : ExtractOptions
 
     Returns
@@ -64,10 +66,11 @@ def read_embryo(path, options):
     Raises
     ------
     UnreadableImage
-        As `flyannot.descriptors.standard_image.read_grey`.
+        As `flyannot.descriptors.picture.read_grey`.
     """
     warnings = []
-    grey = read_grey(path, channel=options.channel, place=partial(place, options=options, warnings=warnings))
+    placed = partial(place, options=options, warnings=warnings)
+    grey = read_grey(path, channel=options.channel, place=placed, planes=options.plane)
     return grey, ", ".join([*standard_warnings(grey), *warnings])
 
 

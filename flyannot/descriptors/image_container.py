@@ -12,6 +12,8 @@ PNG_SIGNATURE, JPEG_SIGNATURE = b"\x89PNG\r\n\x1a\n", b"\xff\xd8\xff"
 MAX_CHUNKS = 1_000  # of a PNG, besides those of its pixels
 MAX_SCAN_PIXELS = 240_000_000  # of a JPEG: pixels times scans; a progressive one has some ten
 _BLOCK = 2**20
+_TIFFS = {b"II*\0": ("<", False), b"MM\0*": (">", False), b"II+\0": ("<", True), b"MM\0+": (">", True)}
+MAX_PAGES = 100_000  # of a TIFF
 _NO_END = "damaged or cut short (a PNG without an end)"
 _FIXED_MARKERS = {0x01, *range(0xD0, 0xD9)}  # of a JPEG, without a length
 
@@ -47,6 +49,43 @@ def _fault_of_chunks(file):
             return f"a PNG of more than {MAX_CHUNKS:,} chunks"
         if kind == b"IEND":
             return ""
+
+
+def fault_of_tiff(file):
+    """The same for a TIFF, of which decoders take those pages that are there.
+
+    Every page has a directory of entries, which ends with the place of the next one.
+    """
+    try:
+        return _fault_of_pages(file)
+    finally:
+        file.seek(0)
+
+
+def _fault_of_pages(file):
+    kind = _TIFFS.get(file.read(4))
+    if kind is None:
+        return ""
+    order, is_big = kind
+    place_format, count_format, entry_bytes = ("Q", "Q", 20) if is_big else ("I", "H", 12)
+    seen, end = set(), file.seek(0, 2)
+    file.seek(8 if is_big else 4)
+    while place := _number(file, order + place_format):
+        if place in seen or len(seen) > MAX_PAGES:
+            return f"a TIFF of more than {MAX_PAGES:,} pages, or of pages in a circle"
+        seen.add(place)
+        file.seek(place)
+        n_entries = _number(file, order + count_format)
+        if n_entries is None or (next_place := file.tell() + n_entries * entry_bytes) >= end:
+            return "damaged or cut short (a page of the TIFF is missing)"
+        file.seek(next_place)
+    return "damaged or cut short (a page of the TIFF is missing)" if place is None else ""
+
+
+def _number(file, form):
+    """The next number of an open file; None behind its end."""
+    content = file.read(struct.calcsize(form))
+    return struct.unpack(form, content)[0] if len(content) == struct.calcsize(form) else None
 
 
 def fault_of_jpeg(file, n_pixels):

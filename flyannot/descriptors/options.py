@@ -3,7 +3,9 @@
 from dataclasses import dataclass
 from typing import ClassVar
 
-from flyannot.options import Choice, Count, Options, Real, Several, option
+from flyannot.descriptors.planes import PlaneChoice
+from flyannot.errors import InputError
+from flyannot.options import Choice, Count, Flag, Options, Real, Several, option
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -34,12 +36,38 @@ class ExtractOptions(Options):
         "Find the embryo first, and turn (by at most 90 degrees: left stays left), cut out and scale it, so "
         "that all lie alike. An image in which no embryo is found is taken as it is, and named.",
     )
+    many: bool = option(
+        False,
+        Flag(),
+        "Every image is a photograph of one embryo or several: each is found, cut out, and named IMAGE#1, "
+        "IMAGE#2 and so on (with --register axis).",
+        more=True,
+    )
+    plane: tuple = option(
+        (),
+        Several(PlaneChoice()),
+        "Which picture of a microscope's file is meant, by a number from 1 or by name: z=5, channel=DAPI, "
+        "scene=2, time=1, page=3 (repeatable).",
+        more=True,
+    )
     intensity: float = option(
         0.0,
         Real(least=0, most=1),
         "Add to the descriptor of a patch, with this weight, the mean and the standard deviation of its grey "
         "levels: SIFT sees neither.",
     )
+
+    def __post_init__(self):
+        super().__post_init__()
+        if self.many and self.register == "none":
+            raise InputError(
+                "many embryos on one image lie anyhow, and are to be taken as they lie",
+                fix="add --register axis, or leave out --many",
+            )
+        axes = [one.partition("=")[0] for one in self.plane]
+        twice = next((axis for axis in axes if axes.count(axis) > 1), None)
+        if twice:
+            raise InputError(f"--plane names two of the axis {twice}", fix="name one")
 
 
 def patch_sides(patch_px):

@@ -10,7 +10,7 @@ from typing import NamedTuple
 import numpy as np
 
 from flyannot.descriptors.geometry import opencv
-from flyannot.descriptors.image_file import WHITE
+from flyannot.descriptors.grey_levels import WHITE
 from flyannot.descriptors.standard_image import SIZE_PX, border_of_image
 
 _ROUNDING = 0.01  # of scaling, in grey levels
@@ -28,6 +28,7 @@ _LEAST_AREA, _LEAST_DEPTH_PX = 0.02, 2.5  # of what stands out: of the picture, 
 _CORES = (0.5, 0.65)  # of the greatest depth: what is deeper is one piece in one embryo, not in several
 _CLUMP_CORE = 0.8  # where what stands out has not the shape of one embryo
 _ASPECTS, _LEAST_ELLIPSE = (1.8, 3.8), 0.88  # of one embryo, as in `flyannot.descriptors.registration`
+PORTRAIT, SEVERAL_EMBRYOS = "portrait", "several embryos"  # warnings
 _POINTED = 0.045  # skewness along the body; of 165 embryos of FlyExpress -0.14 to 0.04, mean -0.05
 
 
@@ -36,7 +37,7 @@ def standard_warnings(grey):
 
     Parameters
     ----------
-    grey : float array (height, width), as `flyannot.descriptors.standard_image.read_grey` returns
+    grey : float array (height, width), as `flyannot.descriptors.picture.read_grey` returns
 
     Returns
     -------
@@ -78,7 +79,7 @@ def picture_warnings(picture):
     if is_small:
         warnings.append(f"small: {width} x {height} px")
     if height > width:
-        warnings.append("portrait")
+        warnings.append(PORTRAIT)
     small = _small_copy(picture)
     border = border_of_image(small)
     if _middle(border) < _DARK:
@@ -143,7 +144,7 @@ def _warnings_of_shape(mask):
     body = _body_of(mask)
     for core in _CORES if body.is_embryo else (*_CORES, _CLUMP_CORE):
         if cv2.connectedComponents((depth > core * deepest).astype(np.uint8))[0] > 2:
-            return ["several embryos"]
+            return [SEVERAL_EMBRYOS]
     return ["posterior left?"] if body.is_embryo and body.is_level and body.skewness > _POINTED else []
 
 

@@ -2,9 +2,10 @@
 
 import numpy as np
 
-from flyannot.descriptors.image_file import WHITE, decoded_image
+from flyannot.descriptors.grey_levels import WHITE
+from flyannot.descriptors.picture import CHANNELS, picture_at
 from flyannot.descriptors.registration import NoEmbryo, in_frame, pose_in_picture
-from flyannot.descriptors.standard_image import CHANNELS, SIZE_PX, fitted_to_standard
+from flyannot.descriptors.standard_image import SIZE_PX, fitted_to_standard
 from flyannot.errors import InputError
 
 
@@ -28,7 +29,7 @@ def region_in_standard(path, region, options):
     UnreadableImage
         If the picture cannot be read.
     """
-    picture = decoded_image(path, CHANNELS[options.channel])
+    picture = picture_at(path, CHANNELS[options.channel], options.plane)
     top, left, height, width = region
     if not height or not width or top + height > picture.shape[0] or left + width > picture.shape[1]:
         raise InputError(

@@ -9,9 +9,10 @@ from typing import NamedTuple
 import numpy as np
 
 from flyannot.descriptors.geometry import depths_px, opencv, scaled_image, warped_image
-from flyannot.descriptors.image_file import WHITE, UnreadableImage
+from flyannot.descriptors.grey_levels import WHITE
 from flyannot.descriptors.stain import LUMA
 from flyannot.descriptors.standard_image import border_of_image
+from flyannot.descriptors.unreadable import UnreadableImage
 
 _WORK_PX = 400  # longest side of the picture in which the embryo is looked for
 _LEAST_STEP = 6.0  # grey levels between background and embryo
@@ -86,20 +87,24 @@ def embryo_mask(grey):
     NoEmbryo
         If there is none of at least 2 % of the picture, or another that is half as large.
     """
-    off = np.abs(grey - _background(grey))
-    noise = 1.4826 * np.median(border_of_image(off))
-    close_px, open_px = max(grey.shape) * _CLOSED, max(grey.shape) * _OPENED
-    margin = int(close_px + open_px) + 2  # an embryo may touch the border
-    stands_out = np.pad(off > max(_LEAST_STEP, _NOISE_STEP * noise), margin)
-    filled = _without_holes(_shrunk(_grown(stands_out, close_px), close_px))
-    opened = _grown(_shrunk(filled, open_px), open_px)[margin:-margin, margin:-margin]
+    opened = standing_out(grey, max(grey.shape) * _CLOSED, max(grey.shape) * _OPENED)
     _, parts, facts, _ = opencv().connectedComponentsWithStats(opened.astype(np.uint8), connectivity=4)
     areas = facts[1:, opencv().CC_STAT_AREA]
     if areas.max(initial=0) < max(_LEAST_AREA * grey.size, _LEAST_PIXELS):
-        raise _no_embryo("nothing stands out from the background")
+        raise no_embryo("nothing stands out from the background")
     if len(areas) > 1 and np.sort(areas)[-2] > areas.max() / 2:
-        raise _no_embryo("several things stand out from the background")
+        raise no_embryo("several things stand out from the background")
     return parts == 1 + areas.argmax()
+
+
+def standing_out(grey, close_px, open_px):
+    """What differs from the background, bool array: gaps closed, holes filled, then bumps and dust opened."""
+    off = np.abs(grey - _background(grey))
+    noise = 1.4826 * np.median(border_of_image(off))
+    margin = int(close_px + open_px) + 2  # an embryo may touch the border
+    stands_out = np.pad(off > max(_LEAST_STEP, _NOISE_STEP * noise), margin)
+    filled = _without_holes(_shrunk(grown(stands_out, close_px), close_px))
+    return grown(_shrunk(filled, open_px), open_px)[margin:-margin, margin:-margin]
 
 
 def _background(grey):
@@ -116,7 +121,8 @@ def _background(grey):
     return np.tensordot(fit, plane, 1)
 
 
-def _grown(mask, px):
+def grown(mask, px):
+    """With what is within `px` of it."""
     return ~_shrunk(~mask, px)
 
 
@@ -132,16 +138,32 @@ def _without_holes(mask):
 
 
 def pose_of(mask):
-    """Where the embryo of a mask lies; its axes are those of the mask's second moments.
-
-    Parameters
-    ----------
-    mask : bool array (height, width)
+    """Where the embryo of a mask lies, as `pose_and_shape`.
 
     Raises
     ------
     NoEmbryo
         If the mask is too round, too long, or far from an ellipse.
+    """
+    pose, has_shape = pose_and_shape(mask)
+    if not has_shape:
+        raise no_embryo("what stands out has not the shape of one embryo")
+    return pose
+
+
+def pose_and_shape(mask):
+    """Where what a mask shows lies, and whether it has the shape of one embryo.
+
+    The axes are those of the mask's second moments.
+
+    Parameters
+    ----------
+    mask : bool array (height, width)
+
+    Returns
+    -------
+    pose : EmbryoPose
+    has_shape : bool
     """
     moments = opencv().moments(mask.astype(np.uint8), binaryImage=True)
     area = moments["m00"]
@@ -149,12 +171,12 @@ def pose_of(mask):
     variances, axes = np.linalg.eigh(covariance)
     deviations = np.sqrt(np.maximum(variances[::-1], 1e-9))
     filled = area / (np.pi * (2 * deviations).prod())
-    if not _ASPECTS[0] <= deviations[0] / deviations[1] <= _ASPECTS[1] or filled < _LEAST_ELLIPSE:
-        raise _no_embryo("what stands out has not the shape of one embryo")
+    has_shape = _ASPECTS[0] <= deviations[0] / deviations[1] <= _ASPECTS[1] and filled >= _LEAST_ELLIPSE
     direction = axes[:, 1] if axes[0, 1] >= 0 else -axes[:, 1]
     along = (np.argwhere(mask)[:, ::-1] + 0.5) @ _turn(*direction)
     first, last = along.min(axis=0), along.max(axis=0)
-    return EmbryoPose(_turn(*direction) @ (first + last) / 2, (last - first + 1) / 2, direction)
+    middle = _turn(*direction) @ (first + last) / 2
+    return EmbryoPose(middle, (last - first + 1) / 2, direction), bool(has_shape)
 
 
 def _turn(x, y):
@@ -176,7 +198,7 @@ def in_frame(picture, pose, size_px):
     return np.clip(framed, 0, WHITE)
 
 
-def _no_embryo(reason):
+def no_embryo(reason):
     """The error, made here and not in a constructor, so that it survives pickling between workers."""
     error = NoEmbryo(f"no embryo found: {reason}")
     error.reason = reason

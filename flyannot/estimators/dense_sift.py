@@ -6,10 +6,10 @@ import numpy as np
 from sklearn.base import BaseEstimator, TransformerMixin
 
 from flyannot.descriptors.extract import describe
-from flyannot.descriptors.image_file import WHITE
+from flyannot.descriptors.grey_levels import WHITE
 from flyannot.descriptors.options import ExtractOptions
+from flyannot.descriptors.picture import read_grey
 from flyannot.descriptors.sift import N_FEATURES, normalise_descriptors
-from flyannot.descriptors.standard_image import read_grey
 from flyannot.errors import InputError
 from flyannot.estimators.image_patches import ImagePatches
 

@@ -11,7 +11,7 @@ from sklearn.utils.validation import check_is_fitted
 from flyannot.errors import InputError
 from flyannot.estimators.image_patches import matrix_of_samples
 from flyannot.estimators.row_units import is_read_in_blocks, row_units
-from flyannot.estimators.sparse_coder import SparseCoding, n_threads
+from flyannot.estimators.sparse_coder import SparseCoding, checked_weights, n_threads
 from flyannot.sparse.fit import (
     gains_too_little,
     learn_dictionary,
@@ -22,6 +22,7 @@ from flyannot.sparse.fit import (
 from flyannot.sparse.learners import LEARNERS
 from flyannot.sparse.learners.scc.shares import first_atoms
 from flyannot.sparse.rounds import Plan, Progress, begin, learn_by_shares, visit
+from flyannot.sparse.stored_codes import Positive
 
 
 class DictionaryLearning(SparseCoding):
@@ -51,10 +52,12 @@ class DictionaryLearning(SparseCoding):
     callback : function of a flyannot.sparse.fit.EpochRecord, optional
         Called with each as it is added to `trace_`.
     learner_params : dict, optional
-        The learner's own options, such as {"variant": "quick"} for scc;
-        `flyannot learn-dict --help` lists them.
+        The learner's own options, such as {"variant": "quick"} for scc (which is the default with shares);
+        docs/commands.md lists them.
     dict_init : array (n_components, n_features), optional
         Initial atoms, scaled down to norm 1 where they are longer.  By default random samples.
+    positive_code, positive_dict : bool
+        Learn, and code, with codes or with atoms that are not negative; scc only.
     coder, tol, sparse_output, n_jobs
         As in `SparseCoder`; they decide how `transform` works, not what is learned.
     random_state : int, RandomState, Generator or None
@@ -82,16 +85,17 @@ class DictionaryLearning(SparseCoding):
 
     def __init__(
         self, n_components=None, *, learner="scc", alpha=None, max_iter=10, learner_params=None,
-        n_shares=None, objective_tol=None, callback=None, dict_init=None, coder="cd", tol=1e-4,
-        sparse_output=False, n_jobs=None, random_state=None,
+        n_shares=None, objective_tol=None, callback=None, dict_init=None, positive_code=False,
+        positive_dict=False, coder="cd", tol=1e-4, sparse_output=False, n_jobs=None, random_state=None,
     ):  # fmt: skip
         self.n_components, self.learner, self.alpha, self.max_iter = n_components, learner, alpha, max_iter
         self.learner_params, self.dict_init = learner_params, dict_init
         self.n_shares, self.objective_tol, self.callback = n_shares, objective_tol, callback
+        self.positive_code, self.positive_dict = positive_code, positive_dict
         self.coder, self.tol, self.sparse_output, self.n_jobs = coder, tol, sparse_output, n_jobs
         self.random_state = random_state
 
-    def fit(self, X, y=None):
+    def fit(self, X, y=None, sample_weight=None):
         """Learn from X; y is ignored.
 
         Parameters
@@ -99,7 +103,16 @@ class DictionaryLearning(SparseCoding):
         X : array-like (n_samples, n_features) or ImagePatches; a dataset of h5py, or an array of dask, which
             is read in blocks of rows; or an iterator of arrays, each with some of the samples, of which every
             one goes to `partial_fit`
+        sample_weight : array-like (n_samples,), optional
+            How often each sample counts; 0 leaves it out.  scc only, in memory.
         """
+        if sample_weight is not None and (
+            isinstance(X, Iterator) or self.n_shares is not None or is_read_in_blocks(X)
+        ):
+            raise InputError(
+                "sample_weight is for samples in memory",
+                fix="leave out n_shares, or give each part with its weights to partial_fit",
+            )
         if isinstance(X, Iterator):
             return self._fit_stream(X)
         if self.max_iter < 1:
@@ -107,10 +120,11 @@ class DictionaryLearning(SparseCoding):
         if self.n_shares is not None or is_read_in_blocks(X):
             return self._fit_shares(X)
         X, _ = matrix_of_samples(self, X, reset=True, **self._finite())
+        X, weights = self._weighted(X, sample_weight)
         rng = _generator(self.random_state)
-        learner = self._learner(X, self._initial_atoms(X, rng))
+        learner = self._learner(X, self._initial_atoms(X, rng), weights)
         self.trace_ = []
-        for record in learn_dictionary(X, learner, n_epochs=self.max_iter, rng=rng):
+        for record in learn_dictionary(X, learner, n_epochs=self.max_iter, rng=rng, weights=weights):
             self._record([record])
             if gains_too_little(self.trace_, self.objective_tol):
                 break
@@ -133,8 +147,8 @@ class DictionaryLearning(SparseCoding):
         self.n_features_in_, rng = X.shape[1], _generator(self.random_state)
         source, n_shares = row_units(X), 16 if self.n_shares is None else self.n_shares
         plan = Plan(
-            n_shares, self.max_iter, self._alpha(X.shape[1]), self._options(),
-            tuple(rng.integers(2**63, size=2).tolist()), self.objective_tol,
+            n_shares, self.max_iter, self._alpha(X.shape[1]), self._options(by_shares=True),
+            tuple(rng.integers(2**63, size=2).tolist()), self.objective_tol, positive=self._positive(),
         )  # fmt: skip
         first, held = begin(source, self._n_atoms(X), plan)
         if self.dict_init is not None:
@@ -154,7 +168,7 @@ class DictionaryLearning(SparseCoding):
             if self.callback is not None:
                 self.callback(record)
 
-    def partial_fit(self, X, y=None):
+    def partial_fit(self, X, y=None, sample_weight=None):
         """Go on learning from more samples, which need not be seen again.
 
         What a learner remembers of earlier samples is its own matter.  scc takes all that it is given for
@@ -162,8 +176,9 @@ class DictionaryLearning(SparseCoding):
         """
         is_first = not hasattr(self, "components_")
         X, _ = matrix_of_samples(self, X, reset=is_first, **self._finite())
+        X, weights = self._weighted(X, sample_weight, is_part=True)
         rng = _generator(self.random_state) if is_first else self._rng
-        learner = self._learner(X, self._initial_atoms(X, rng) if is_first else self.components_)
+        learner = self._learner(X, self._initial_atoms(X, rng) if is_first else self.components_, weights)
         if not is_first:
             transfer_state(learner, self._state)
         run_epoch(X, learner, rng.spawn(1)[0], is_part=True)
@@ -184,13 +199,37 @@ class DictionaryLearning(SparseCoding):
             fix=f"name the learner: learner={n!r}" if n in LEARNERS else "choose a whole number, 1 or more",
         )
 
-    def _learner(self, X, D):
-        options = vars(self._options())
+    def _weighted(self, X, sample_weight, *, is_part=False):
+        """The samples that count, and their weights; None where all are 1, or all the same and no part."""
+        if sample_weight is None:
+            return X, None
+        weights = checked_weights(sample_weight, X)
+        X, weights = X[weights > 0], weights[weights > 0]
+        if (weights == (1 if is_part else weights[0])).all():
+            return X, None
+        if not LEARNERS[self.learner].takes_weights:
+            raise InputError(f"the learner {self.learner} has no weights", fix='choose learner="scc"')
+        return X, weights
+
+    def _learner(self, X, D, weights):
+        options, positive = dict(vars(self._options())), self._positive()
+        if weights is not None:
+            options["weights"] = weights
+        if any(positive):
+            options["positive"] = positive
         return LEARNERS[self.learner](D.astype(X.dtype), len(X), lam=self._alpha(X.shape[1]), **options)
 
-    def _options(self):
-        where, cls = f"learner {self.learner}", LEARNERS[self.learner].Options
-        return cls.of_table(self.learner_params or {}, where, spelled=str)
+    def _options(self, *, by_shares=False):
+        where, learner = f"learner {self.learner}", LEARNERS[self.learner]
+        params = (learner.defaults_by_shares if by_shares else {}) | (self.learner_params or {})
+        return learner.Options.of_table(params, where, spelled=str)
+
+    def _positive(self):
+        positive = Positive(bool(self.positive_code), bool(self.positive_dict))
+        if any(positive) and not LEARNERS[self.learner].takes_positive:
+            raise InputError(f"the learner {self.learner} has codes and atoms of either sign",
+                             fix='choose learner="scc"')  # fmt: skip
+        return positive
 
     def _initial_atoms(self, X, rng):
         n_atoms = self._n_atoms(X)
@@ -203,16 +242,19 @@ class DictionaryLearning(SparseCoding):
                 f"{X.shape[1]} features",
                 fix="give one row an atom, or leave out n_components",
             )
+        if self.positive_dict and (D < 0).any():
+            raise InputError("dict_init has negative numbers", fix="leave it out, or positive_dict")
         return D / np.maximum(1.0, np.linalg.norm(D, axis=1, keepdims=True))
 
     def _random_atoms(self, X, n_atoms, rng):
-        n_usable = int(np.nan_to_num(X).any(axis=1).sum())
+        usable = X > 0 if self.positive_dict else np.nan_to_num(X)
+        n_usable = int(usable.any(axis=1).sum())
         if n_usable < n_atoms:
             raise InputError(
                 f"n_samples={len(X)}, of which {n_usable} are not zero: too few to start {n_atoms} atoms",
                 fix="lower n_components, add samples, or give dict_init",
             )
-        return random_patches(X, n_atoms, rng)
+        return random_patches(X, n_atoms, rng, positive=self.positive_dict)
 
     def _atoms(self):
         check_is_fitted(self)

@@ -1,6 +1,6 @@
 """A matrix that need not fit in memory, as units of rows that are read one by one."""
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 import scipy.sparse as sp
@@ -33,7 +33,7 @@ class RowUnits:
 
     def narrowed(self, units):
         """These units alone, in that order."""
-        return RowUnits(self.X, self.dtype, self.start[units], self.stop[units])
+        return replace(self, start=self.start[units], stop=self.stop[units])
 
     def read(self):
         """The rows of every unit; ValueError where one is not finite."""

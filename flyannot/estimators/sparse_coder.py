@@ -6,7 +6,7 @@ from pathlib import Path
 import numpy as np
 from sklearn.base import BaseEstimator, ClassNamePrefixFeaturesOutMixin, TransformerMixin
 from sklearn.utils import check_array
-from sklearn.utils.validation import check_is_fitted
+from sklearn.utils.validation import _check_sample_weight, check_is_fitted
 
 from flyannot.errors import InputError
 from flyannot.estimators.image_patches import matrix_of_samples
@@ -14,6 +14,7 @@ from flyannot.runtime.processors import usable_processors
 from flyannot.runtime.short_repr import named_values
 from flyannot.sparse.coders import CODERS
 from flyannot.sparse.coders.missing_values import lasso_of_observed, split_missing
+from flyannot.sparse.coders.nonnegative import encode_nonnegative
 from flyannot.sparse.fit import by_observed_features, default_lam
 from flyannot.sparse.objective import objective
 from flyannot.stage_ranges import parse_stage_range
@@ -68,19 +69,27 @@ class SparseCoding(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstima
             raise ValueError(f"codes of {Z.shape[1]} components do not fit {len(D)} atoms")
         return Z @ D
 
-    def score(self, X, y=None):
+    def score(self, X, y=None, sample_weight=None):
         """Minus the mean of 1/2 |x - z D|^2 + alpha |z|_1, so that greater is better.
 
         It compares dictionaries for one alpha; a smaller alpha always scores higher.
         """
         D = self._atoms()
         X, _ = matrix_of_samples(self, X, reset=False, **self._finite())
+        weights = None if sample_weight is None else checked_weights(sample_weight, X)
         Z, alpha = self._encode(X, D), self._alpha(X.shape[1])
-        parts = by_observed_features(X, D, alpha)
-        return -float(np.concatenate([objective(Xk, Dk, Z[rows], lam) for rows, Xk, Dk, lam in parts]).mean())
+        values = np.full(len(X), np.nan)
+        for rows, Xk, Dk, lam in by_observed_features(X, D, alpha):
+            values[rows] = objective(Xk, Dk, Z[rows], lam)
+        known = ~np.isnan(values)
+        return -float(np.average(values[known], weights=None if weights is None else weights[known]))
 
     def _encode(self, X, D):
         encode = CODERS[self.coder]
+        if self.positive_code:
+            if self.coder != "cd":
+                raise InputError(f"the coder {self.coder} has codes of either sign", fix='choose coder="cd"')
+            encode = encode_nonnegative
         if X.shape[1] != D.shape[1]:
             raise ValueError(
                 f"X has {X.shape[1]} features, but {type(self).__name__} is expecting {D.shape[1]} features"
@@ -130,6 +139,8 @@ class SparseCoder(SparseCoding):
         Weight of the L1 norm.  By default 1.2 / sqrt(n_features), which suits samples of norm 1.
     tol : float
         Duality gap of a code, as a part of 1/2 |x|^2.
+    positive_code : bool
+        Minimise over codes that are not negative; coder "cd" only.
     sparse_output : bool
         Give codes as a CSR matrix.
     n_jobs : int, optional
@@ -149,10 +160,11 @@ class SparseCoder(SparseCoding):
     """
 
     def __init__(
-        self, dictionary=None, *, coder="cd", alpha=None, tol=1e-4, sparse_output=False, n_jobs=None
-    ):
+        self, dictionary=None, *, coder="cd", alpha=None, tol=1e-4, positive_code=False,
+        sparse_output=False, n_jobs=None,
+    ):  # fmt: skip
         self.dictionary, self.coder, self.alpha, self.tol = dictionary, coder, alpha, tol
-        self.sparse_output, self.n_jobs = sparse_output, n_jobs
+        self.positive_code, self.sparse_output, self.n_jobs = positive_code, sparse_output, n_jobs
 
     @classmethod
     def from_file(cls, path, stage_range, **options):
@@ -186,6 +198,14 @@ class SparseCoder(SparseCoding):
 
     def __sklearn_is_fitted__(self):
         return self.dictionary is not None or hasattr(self, "components_")
+
+
+def checked_weights(sample_weight, X):
+    """The weights of the rows of X, float64; ValueError unless each has one, and none is negative."""
+    weights = _check_sample_weight(sample_weight, X, dtype=np.float64, ensure_non_negative=True)
+    if not weights.any():
+        raise InputError("sample_weight is zero for all samples", fix="give some a weight above zero")
+    return weights
 
 
 def n_threads(n_jobs):

@@ -6,7 +6,7 @@ What every other feature must beat.
 import numpy as np
 
 from flyannot.descriptors.geometry import scaled_image
-from flyannot.descriptors.standard_image import read_grey
+from flyannot.descriptors.picture import read_grey
 
 
 def pixel_features(paths, grid):

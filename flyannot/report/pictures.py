@@ -10,7 +10,8 @@ from functools import partial
 import numpy as np
 
 from flyannot.descriptors.extract import place
-from flyannot.descriptors.standard_image import SIZE_PX, read_picture
+from flyannot.descriptors.picture import read_picture
+from flyannot.descriptors.standard_image import SIZE_PX
 from flyannot.report.templates import render
 
 CELL_PX = 8  # the side of a cell of a map
@@ -34,10 +35,10 @@ def jpeg_for_page(path, options):
 
     Raises
     ------
-    flyannot.descriptors.image_file.UnreadableImage
-        As `flyannot.descriptors.standard_image.read_picture`.
+    flyannot.descriptors.unreadable.UnreadableImage
+        As `flyannot.descriptors.picture.read_picture`.
     """
-    picture = read_picture(path, "RGB", place=partial(place, options=options))
+    picture = read_picture(path, "RGB", place=partial(place, options=options), planes=options.plane)
     return jpeg(np.rint(picture).astype(np.uint8))
 
 

@@ -51,7 +51,13 @@ def _address_limit():
     return math.inf if limit == resource.RLIM_INFINITY else limit
 
 
-def require_bytes(needed, purpose, *, fix):
+def allowed_bytes(memory=None):
+    """What is free, or `memory` if that is less: bytes that the user allows, None for no limit."""
+    free = available_bytes()
+    return free if memory is None else min(free, memory)
+
+
+def require_bytes(needed, purpose, *, fix, memory=None):
     """Refuse a computation that would not fit.
 
     Parameters
@@ -59,17 +65,18 @@ def require_bytes(needed, purpose, *, fix):
     needed : int, estimated bytes
     purpose : what needs them, as the subject of a sentence
     fix : what makes it need less
+    memory : as `allowed_bytes` takes it
 
     Raises
     ------
     FlyannotError
-        If fewer bytes are available than needed.
+        If fewer bytes are available, or allowed, than needed.
     """
-    available = available_bytes()
-    if needed > available:
+    allowed = allowed_bytes(memory)
+    if needed > allowed:
         raise FlyannotError(
             f"{purpose} needs about {needed / 2**20:,.0f} MiB of memory; "
-            f"{available / 2**20:,.0f} MiB are available",
+            f"{allowed / 2**20:,.0f} MiB are {'allowed' if allowed == memory else 'available'}",
             fix=fix,
         )
 

@@ -7,6 +7,7 @@ import numpy as np
 
 from flyannot.errors import DataError
 from flyannot.sparse.coders import CODERS
+from flyannot.sparse.coders.nonnegative import encode_nonnegative
 from flyannot.sparse.objective import duality_gap, objective
 
 EVALUATED_SAMPLES = 2000  # the trace's fixed sample: exact codes of all samples would cost an epoch
@@ -34,11 +35,11 @@ def default_lam(n_features):
     return 1.2 / np.sqrt(n_features)
 
 
-def random_patches(X, n_atoms, rng):
+def random_patches(X, n_atoms, rng, *, positive=False):
     """Initial atoms: `n_atoms` different samples of X, scaled to norm 1.
 
     X is any array-like of rows (n_samples, n_features); samples of norm zero are passed over, and missing
-    values (NaN) are taken for zero.
+    values (NaN) are taken for zero; with `positive` those below it are, too.
 
     Raises
     ------
@@ -49,7 +50,7 @@ def random_patches(X, n_atoms, rng):
     order = rng.permutation(len(X))
     for start in range(0, len(order), n_atoms):
         D = np.asarray(X[order[start : start + n_atoms]])
-        D = np.where(np.isnan(D), 0, D)
+        D = np.where(np.isnan(D) | positive & (D < 0), 0, D)
         norms = np.linalg.norm(D, axis=1)
         picked.append(D[norms > 0] / norms[norms > 0, None])
         n_picked += len(picked[-1])
@@ -62,8 +63,9 @@ def random_patches(X, n_atoms, rng):
 
 
 def learn_dictionary(
-    X, learner, *, n_epochs, rng, first_epoch=0, seconds=0.0, n_evaluated=EVALUATED_SAMPLES, on_samples=None
-):
+    X, learner, *, n_epochs, rng, first_epoch=0, seconds=0.0, n_evaluated=EVALUATED_SAMPLES, on_samples=None,
+    weights=None,
+):  # fmt: skip
     """Run the epochs of a learner one by one, and yield an `EpochRecord` after each.
 
     Every epoch visits every sample once in a fresh random order, and draws from a generator of its
@@ -71,7 +73,7 @@ def learn_dictionary(
     spent so far) makes the same bits as one that never stopped.  X is any array-like of rows that
     takes an integer array as index: an array, or descriptors that are normalised as they are read.
     The objectives are means over `n_evaluated` samples; with 0 there are none, and they are nan.
-    on_samples(n) is called after every block of n samples.
+    on_samples(n) is called after every block of n samples.  `weights` are those of the samples in the means.
     """
     evaluation_rng, *epoch_rngs = rng.spawn(n_epochs + 1)
     evaluated = np.sort(evaluation_rng.permutation(len(X))[:n_evaluated])
@@ -79,7 +81,7 @@ def learn_dictionary(
         started = time.perf_counter()
         run_epoch(X, learner, epoch_rngs[epoch], on_samples)
         seconds += time.perf_counter() - started
-        yield _evaluate(X, evaluated, learner, epoch + 1, seconds)
+        yield _evaluate(X, evaluated, learner, epoch + 1, seconds, weights)
 
 
 def gains_too_little(records, tol):
@@ -110,18 +112,29 @@ def run_epoch(X, learner, rng, on_samples=None, *, is_part=False):
     learner.end_part() if is_part else learner.end_epoch()
 
 
-def _evaluate(X, evaluated, learner, epoch, seconds):
+def exact_values(X, D, lam, *, positive=False):
+    """The objective of the best code of every sample, its duality gap, and the non-zeros of all codes.
+
+    X (n_samples, n_features) and D (n_atoms, n_features) in float64; with `positive` codes are not negative.
+    """
+    solve = encode_nonnegative if positive else CODERS["cd"]
+    Z = solve(X, D, lam, tol=1e-6)
+    return objective(X, D, Z, lam), duality_gap(X, D, Z, lam, positive=positive), Z.nnz
+
+
+def _evaluate(X, evaluated, learner, epoch, seconds, weights):
     Z, D = learner.codes(), np.asarray(learner.D, np.float64)
     stored, exact, gaps = np.zeros((3, len(evaluated)))
     for rows, Xk, Dk, lam in by_observed_features(np.asarray(X[evaluated], np.float64), D, learner.lam):
-        solved = CODERS["cd"](Xk, Dk, lam, tol=1e-6)
         stored[rows] = objective(Xk, Dk, Z[evaluated[rows]], lam)
-        exact[rows], gaps[rows] = objective(Xk, Dk, solved, lam), duality_gap(Xk, Dk, solved, lam)
+        exact[rows], gaps[rows], _ = exact_values(Xk, Dk, lam, positive=learner.positive.code)
+    if weights is not None:
+        weights = weights[evaluated]
     return EpochRecord(
         epoch=epoch,
         seconds=seconds,
-        objective_stored=_mean(stored),
-        objective=_mean(exact),
+        objective_stored=_mean(stored, weights),
+        objective=_mean(exact, weights),
         gap=_mean(gaps),
         mean_nonzeros=Z.nnz / Z.shape[0],
         n_unused_atoms=int((np.bincount(Z.indices, minlength=Z.shape[1]) == 0).sum()),
@@ -140,5 +153,5 @@ def by_observed_features(X, D, lam):
         yield slice(i, i + 1), X[i : i + 1, there], D[:, there], lam * there.mean()
 
 
-def _mean(values):
-    return values.mean() if len(values) else np.nan
+def _mean(values, weights=None):
+    return np.average(values, weights=weights) if len(values) else np.nan

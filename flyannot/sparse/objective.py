@@ -48,15 +48,17 @@ def objective(X, D, Z, lam):
     return values
 
 
-def duality_gap(X, D, Z, lam):
+def duality_gap(X, D, Z, lam, *, positive=False):
     """P(z) less a dual value, for every sample: an upper bound on the distance to the minimum.
 
-    Parameters and shapes as `objective`.  Never negative beyond rounding (about 1e-16 |x|^2).
+    Parameters and shapes as `objective`; with `positive` codes may not be negative, nor are those of Z, and
+    theta is feasible where D theta <= lam.  Never negative beyond rounding (about 1e-16 |x|^2).
     """
     gaps = np.empty(len(X))
     D = np.asarray(D, np.float64)
     for rows, Xb, Zb, R in _blocks(X, D, Z):
-        largest = np.abs(R @ D.T).max(axis=1, initial=0.0)
+        Q = R @ D.T
+        largest = (Q if positive else np.abs(Q)).max(axis=1, initial=0.0)
         scale = (lam / np.maximum(largest, lam))[:, None]  # min(1, lam / largest)
         primal = 0.5 * _squares(R) + lam * _l1(Zb)
         gaps[rows] = primal - 0.5 * (_squares(Xb) - _squares(Xb - scale * R))

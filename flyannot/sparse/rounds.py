@@ -12,11 +12,16 @@ from typing import NamedTuple
 
 import numpy as np
 
-from flyannot.sparse.coders import CODERS
-from flyannot.sparse.fit import EVALUATED_SAMPLES, EpochRecord, gains_too_little, random_patches
+from flyannot.sparse.fit import (
+    EVALUATED_SAMPLES,
+    EpochRecord,
+    exact_values,
+    gains_too_little,
+    random_patches,
+)
 from flyannot.sparse.learners.scc.options import SCCOptions
 from flyannot.sparse.learners.scc.shares import SharedAtoms, end_epoch, first_atoms, merged, visit_share
-from flyannot.sparse.objective import duality_gap, objective
+from flyannot.sparse.stored_codes import EITHER_SIGN, Positive
 
 LONGEST = 2**18  # samples of a share in a round, which it holds: 33 MB of descriptors
 _SEEN_PER_ATOM = 10  # samples seen so far for every active share and atom: with fewer, merged atoms are noise
@@ -34,6 +39,7 @@ class Plan:
     key: tuple  # whole numbers: the seed of all random choices
     tol: float | None = None
     longest: int = LONGEST
+    positive: Positive = EITHER_SIGN
 
 
 @dataclass(frozen=True)
@@ -101,7 +107,7 @@ def begin(source, n_atoms, plan):
     is_held[order[:n_held]] = True
     by_unit = np.split(is_held, np.cumsum([len(of) for of in rows])[:-1])
     held = {int(unit): of[mine] for unit, of, mine in zip(units, rows, by_unit) if mine.any()}
-    D = random_patches(X[np.flatnonzero(~is_held)], n_atoms, rng)
+    D = random_patches(X[np.flatnonzero(~is_held)], n_atoms, rng, positive=plan.positive.atoms)
     return Progress(first_atoms(D)), Held(np.asarray(X[np.flatnonzero(is_held)], np.float64), held)
 
 
@@ -137,8 +143,10 @@ def learn_by_shares(source, held, progress, plan, run):
 
 def has_ended(progress, plan):
     """Whether the last record of the trace says that learning gains too little to go on."""
-    records = progress.records
+    records, seen = progress.records, _SEEN_PER_ATOM * len(progress.atoms.D)
     if plan.tol is None or len(records) < 2 or records[-1].n_visits != progress.atoms.n_visits:
+        return False
+    if records[-2].n_visits < seen:  # no more is learned yet than that random atoms are none
         return False
     is_fair = records[-1].epoch > 1 or records[-1].n_visits >= 2 * records[-2].n_visits
     return is_fair and gains_too_little(records, plan.tol)
@@ -184,6 +192,7 @@ def visit(task):
     return visit_share(
         task.start, task.source.samples(np.concatenate(rows)),
         lam=task.plan.lam, options=task.plan.options, stands_for=task.stands_for, rng=rng,
+        positive=task.plan.positive,
     )  # fmt: skip
 
 
@@ -204,21 +213,21 @@ def _recorded(progress, held, epoch, is_last, plan):
     atoms, records = progress.atoms, progress.records
     doubled = epoch == 0 and (not records or atoms.n_visits >= 2 * records[-1].n_visits)
     if is_last or doubled:
-        record = _evaluate(held.X, atoms, plan.lam, epoch + 1, progress.seconds)
+        record = _evaluate(held.X, atoms, plan, epoch + 1, progress.seconds)
         progress = replace(progress, records=[*records, record])
     return replace(progress, atoms=end_epoch(atoms, plan.options)) if is_last else progress
 
 
-def _evaluate(X, atoms, lam, epoch, seconds):
-    D = np.asarray(atoms.D, np.float64)
-    Z = CODERS["cd"](X, D, lam, tol=1e-6)
+def _evaluate(X, atoms, plan, epoch, seconds):
+    D, positive = np.asarray(atoms.D, np.float64), plan.positive.code
+    values, gaps, n_nonzeros = exact_values(X, D, plan.lam, positive=positive)
     return EpochRecord(
         epoch=epoch,
         seconds=seconds,
         objective_stored=np.nan,  # no code is kept
-        objective=float(objective(X, D, Z, lam).mean()),
-        gap=float(duality_gap(X, D, Z, lam).mean()),
-        mean_nonzeros=Z.nnz / max(1, len(X)),
+        objective=float(values.mean()),
+        gap=float(gaps.mean()),
+        mean_nonzeros=n_nonzeros / max(1, len(X)),
         n_unused_atoms=int((atoms.h_now == 0).sum()),
         n_visits=atoms.n_visits,
     )

@@ -102,6 +102,16 @@ class CodeStore:
         self.n_used = len(atom)
 
 
+class Positive(NamedTuple):
+    """What must not be negative."""
+
+    code: bool = False
+    atoms: bool = False
+
+
+EITHER_SIGN = Positive()
+
+
 class Learner:
     """What learners share: checked options, the codes, and a state that is made of arrays.
 
@@ -111,7 +121,10 @@ class Learner:
     Options: type
     kept_numbers: tuple[str, ...] = ()  # attributes
     takes_missing_values = False
+    takes_weights = takes_positive = False  # whether it has the arguments `weights` and `positive`
+    positive = EITHER_SIGN
     learns_by_shares = False  # whether `flyannot.sparse.rounds` can divide its work
+    defaults_by_shares: dict = {}  # of its options, where they are others then
     _rng: np.random.Generator  # of the epoch
 
     def __init__(self, n_samples, n_atoms, dtype, *, lam, options):

@@ -11,13 +11,13 @@ import numpy as np
 
 from flyannot.classifiers.training_set import training_rows
 from flyannot.dataset.ontology import Ids, read_ontology
-from flyannot.descriptors.extract import describe, read_embryo
-from flyannot.errors import DataError
+from flyannot.descriptors.extract import describe
 from flyannot.features.groups import groups_of
 from flyannot.features.image_features import features_of
 from flyannot.runtime.digest import digest_of_json
 from flyannot.runtime.news import item_done
 from flyannot.stage_ranges import STAGE_RANGES
+from flyannot.steps.embryos import read_embryos, write_places
 from flyannot.steps.extract import digests_of_images, image_columns, in_order, lines_of_warnings
 from flyannot.steps.image_difference import difference_of_images
 from flyannot.steps.loaded_model import known_stage_ranges, load_model
@@ -103,6 +103,7 @@ def annotate_task(model, images, out, options, *, shard=None):
         shards = make_share(execution)
         failures = join_parts(out, lambda failed: replace(header(), failures=tuple(failed)), shards)
         write_predictions_table(out, ids)
+        write_places(out)
         return Outcome(out, True, summary_of_annotate(out), failures)
 
     inputs, differ = [model, *(i.file for i in usable)], {"images": difference_of_images(usable)}
@@ -144,10 +145,7 @@ def _make_part(shard):
     pooled, failures = [], []
     for image in shard.images:
         model = load_model(shard.model, shard.header.inputs["model"][0], image.stage_range)
-        try:
-            pooled.append((image, *_image_features(model, image)))
-        except DataError as error:
-            failures.append((image.name, error.message))
+        pooled += _features_of_embryos(model, image, failures)
         item_done()
     with create_stored(shard.part, replace(shard.header, failures=tuple(failures))) as part:
         for stage_range in STAGE_RANGES:
@@ -157,9 +155,14 @@ def _make_part(shard):
     return len(shard.images)
 
 
-def _image_features(model, image):
-    grey, warnings = read_embryo(image.path, model.extract)
-    return features_of(describe(grey, model.extract), model.atoms, model.pool, view=image.view), warnings
+def _features_of_embryos(model, image, failures):
+    """Yield (image, pooled, quality_warnings) as `flyannot.steps.embryos.read_embryos`."""
+    for one, grey, warnings in read_embryos(image, model.extract, failures):
+        yield (
+            one,
+            features_of(describe(grey, model.extract), model.atoms, model.pool, view=one.view),
+            warnings,
+        )
 
 
 def _predict(part, shard, stage_range, images, pooled, warnings):

@@ -31,7 +31,7 @@ def read_pixels(data_set, stage_ranges, grid):
     for s in STAGE_RANGES:
         mine = [image for image in images if image.stage_range == s]
         if mine:
-            X = pixel_features([image.path for image in mine], grid)
+            X = pixel_features([image.address for image in mine], grid)
             columns = image_columns(mine) | {"source": [image.source for image in mine]}
             loaded[s] = columns, HeldFeatures(X)
     return loaded

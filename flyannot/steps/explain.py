@@ -1,5 +1,6 @@
 """model.h5 and images to what every patch contributed: numbers, a table, and pictures."""
 
+import logging
 import re
 from collections import Counter
 from dataclasses import dataclass
@@ -16,10 +17,13 @@ from flyannot.features.image_features import features_of
 from flyannot.runtime.atomic_folder import new_folder
 from flyannot.runtime.csv_table import write_table
 from flyannot.stage_ranges import STAGE_RANGES
+from flyannot.steps.embryos import embryos_of
 from flyannot.steps.explanation_picture import draw_explanation
 from flyannot.steps.extract import image_columns, in_order
 from flyannot.steps.loaded_model import known_stage_ranges, load_model
 from flyannot.store.reading import open_stored
+
+log = logging.getLogger("flyannot")
 
 TABLE = "contributions.csv"
 _COLUMNS = ("picture", "image", "gene", "stage_range", "term", "row_px", "column_px", "contribution")
@@ -94,8 +98,16 @@ def explain(model, images, *, terms=()):
     _check(model, models, terms)
     for stage_range in present:
         if models[stage_range] is not None and models[stage_range].terms:
-            mine = [i for i in images if i.stage_range == stage_range]
+            mine = _embryos([i for i in images if i.stage_range == stage_range], models[stage_range].extract)
             yield from _explain_stage_range(models[stage_range], mine, terms)
+
+
+def _embryos(images, options):
+    failures: list = []
+    found = list(embryos_of(images, options, failures))
+    for name, reason in failures:
+        log.warning("note: %s was left out: %s", name, reason)
+    return found
 
 
 def _check(path, models, terms):
@@ -122,7 +134,7 @@ def _explain_stage_range(model, images, terms):
 
 
 def _explain_group(loaded, images, terms):
-    greys = [read_embryo(image.path, loaded.extract)[0] for image in images]
+    greys = [read_embryo(image.address, loaded.extract)[0] for image in images]
     described = [describe(grey, loaded.extract) for grey in greys]
     pooled = [
         features_of(d, loaded.atoms, loaded.pool, view=image.view) for d, image in zip(described, images)

@@ -4,12 +4,13 @@ from dataclasses import dataclass, replace
 from functools import cache
 from itertools import groupby
 
-from flyannot.descriptors.extract import describe, read_embryo
+from flyannot.descriptors.address import photograph_of
+from flyannot.descriptors.extract import describe
 from flyannot.descriptors.options import ExtractOptions
-from flyannot.errors import DataError
 from flyannot.runtime.digest import DigestOfList, digest_of_file, digest_of_json
 from flyannot.runtime.news import item_done
 from flyannot.stage_ranges import STAGE_RANGES
+from flyannot.steps.embryos import read_embryos, write_places
 from flyannot.steps.image_difference import difference_of_images
 from flyannot.steps.shards import (
     ShardOfImages,
@@ -76,6 +77,7 @@ def extract_task(images, out, options, *, shard=None):
     def make(execution):
         shards = make_share(execution)
         failures = join_parts(out, lambda failed: replace(header(), failures=failed), shards)
+        write_places(out)
         return Outcome(out, True, summary_of_extract(out), failures)
 
     inputs, differ = [image.file for image in images], {"images": difference_of_images(images)}
@@ -130,12 +132,8 @@ def _make_part(shard):
     """Runs in a worker: describe the shard's images and write them as a file of their own."""
     described, failures = [], []
     for image in shard.images:
-        try:
-            grey, warnings = read_embryo(image.path, shard.options)
-        except DataError as error:
-            failures.append((image.name, error.message))
-        else:
-            described.append((image, describe(grey, shard.options), warnings))
+        for one, grey, warnings in read_embryos(image, shard.options, failures):
+            described.append((one, describe(grey, shard.options), warnings))
         item_done()
     header = Header("descriptors", shard.header.options, shard.header.inputs, failures=tuple(failures))
     with create_stored(shard.part, header) as file:
@@ -154,13 +152,21 @@ def summary_of_extract(path):
     with open_stored(path, "descriptors") as stored:
         for stage_range in stored.stage_ranges:
             n_candidates = int(stored.array(stage_range, "n_candidates").sum())
-            n_images, n_patches = (len(stored.group(stage_range)[d]) for d in ("image", "descriptors"))
+            images = _images_in_words(stored, stage_range)
+            n_patches = len(stored.group(stage_range)["descriptors"])
             lines.append(
-                f"{stage_range:>5}: {n_images:,} images, {n_patches:,} of {n_candidates:,} patches kept "
+                f"{stage_range:>5}: {images}, {n_patches:,} of {n_candidates:,} patches kept "
                 f"({n_patches / max(1, n_candidates):.0%})"
             )
         lines += lines_of_warnings(stored)
     return "\n".join(lines)
+
+
+def _images_in_words(stored, stage_range):
+    names = stored.array(stage_range, "image")
+    if not stored.options["extract"]["many"]:
+        return f"{len(names):,} images"
+    return f"{len(names):,} embryos on {len({photograph_of(name) for name in names}):,} photographs"
 
 
 def lines_of_warnings(stored):

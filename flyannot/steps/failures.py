@@ -1,5 +1,6 @@
 """failures.csv: what was skipped and why; one for all steps of a run, else one beside the outputs."""
 
+from flyannot.descriptors.address import photograph_of
 from flyannot.runtime.atomic_file import explained_write_error
 from flyannot.runtime.csv_table import read_table, write_table
 from flyannot.runtime.locks import exclusive_lock
@@ -7,7 +8,19 @@ from flyannot.runtime.locks import exclusive_lock
 NAME = "failures.csv"
 _COLUMNS = ("step", "output", "image", "reason")
 _OF_THE_IMAGE = ("stage_range", "gene")  # where it is known
+_REMEDY = "; fix: "
 _PATIENCE_S = 60  # shards that end at the same time list theirs one after the other
+
+
+def reason_of(error):
+    """What a list of failures says of one: what is wrong, and where there is one the remedy."""
+    return f"{error.message}{_REMEDY}{error.fix}" if error.fix else error.message
+
+
+def error_and_fix(reason):
+    """What `reason_of` took: the message, and the remedy or None."""
+    message, sign, fix = reason.partition(_REMEDY)
+    return message, fix if sign else None
 
 
 def list_failures(table, step, outcome, images=()):
@@ -27,7 +40,9 @@ def list_failures(table, step, outcome, images=()):
     with explained_write_error(table), exclusive_lock(table, patience_s=_PATIENCE_S):
         before = read_table(table, _COLUMNS, _OF_THE_IMAGE) if table.exists() else ()
         rows = [tuple(cells) for _, cells in before if tuple(cells[:2]) != mine]
-        rows += [(*mine, image, reason, *known.get(image, ("", ""))) for image, reason in outcome.failures]
+        for image, reason in outcome.failures:
+            about = known.get(image) or known.get(photograph_of(image)) or ("", "")
+            rows.append((*mine, image, reason, *about))
         if rows:
             write_table(table, (*_COLUMNS, *_OF_THE_IMAGE), rows)
         else:

@@ -1,5 +1,6 @@
 """How the images of a file differ from those that a step is to work on."""
 
+from flyannot.descriptors.address import photograph_of
 from flyannot.stage_ranges import STAGE_RANGES
 
 
@@ -7,9 +8,15 @@ def difference_of_images(images):
     """A function of an open file of descriptors or predictions: in words, what its images have that these
     (flyannot.dataset.folder.Image) have not, or the other way round."""
 
+    names = {image.name for image in images}
+
+    def whole(name):
+        """The photograph of an embryo that was found on one."""
+        return name if name in names else photograph_of(name)
+
     def in_words(stored):
-        before = {(s, name) for s in stored.stage_ranges for name in stored.array(s, "image")}
-        skipped = {name for name, _ in stored.failures}
+        before = {(s, whole(name)) for s in stored.stage_ranges for name in stored.array(s, "image")}
+        skipped = {whole(name) for name, _ in stored.failures}
         now = {(image.stage_range, image.name) for image in images if image.name not in skipped}
         if {s for s, _ in before} != {s for s, _ in now}:
             return f"it is of stage range {_listed(before)}, and {_listed(now)} is asked for"

@@ -2,6 +2,7 @@
 
 from flyannot.errors import InputError
 from flyannot.stage_ranges import STAGE_RANGES
+from flyannot.steps.embryos import write_places
 from flyannot.steps.inputs import open_all
 from flyannot.steps.predictions_table import check_table, write_predictions_table
 from flyannot.steps.tasks import Outcome, carry_out, file_task
@@ -42,6 +43,7 @@ def join_files(paths, out, execution):
         def make(execution):
             with create_stored(out, header) as file:
                 concatenate(file, [part_of(one) for one in files])
+            write_places(out)
             return Outcome(out, True, _summary(out), header.failures)
 
         outcome = carry_out(file_task(out, header, make, paths), execution)

@@ -97,7 +97,7 @@ def _name(stage_ranges):
 def _check_counts(files, shares, options):
     for together in shares:
         count = sum(_counts(files, together))
-        if min(count, options.max_patches or count) < options.n_atoms:
+        if options.n_most(count) < options.n_atoms:
             raise DataError(
                 f"stage range {', '.join(together)} has {count:,} patches, "
                 f"too few for {options.n_atoms:,} atoms",
@@ -113,8 +113,9 @@ def _learn(files, stage_ranges, out, header, options, execution):
     rng = rng_for(header.seed, name)
     if options.shares:
         return learn_shares(files, stage_ranges, name, checkpoint, options, execution, rng)
-    _require_memory(sum(_counts(files, stage_ranges)), options.max_patches)
-    X = NormalisedPatches(_chosen_patches(files, stage_ranges, options.max_patches, rng))
+    n_all = sum(_counts(files, stage_ranges))
+    _require_memory(options.n_most(n_all), options)
+    X = NormalisedPatches(_chosen_patches(files, stage_ranges, options.n_most(n_all), rng))
     remark_on_counts(name, len(X), options.n_atoms)
     learner = LEARNERS[options.learner](
         random_patches(X, options.n_atoms, rng), len(X), lam=options.lam, **vars(options.settings())
@@ -136,11 +137,11 @@ def _learn(files, stage_ranges, out, header, options, execution):
     return np.asarray(learner.D), records, len(X)
 
 
-def _require_memory(count, max_patches):
-    count = min(count, max_patches or count)
+def _require_memory(count, options):
+    more = "" if options.memory is None else ", or allow more --memory"
     require_bytes(
-        _BYTES_OF_PATCH * count, f"learning from {count:,} patches in memory",
-        fix="add --shares 16, which reads them as they are visited, or --max-patches",
+        _BYTES_OF_PATCH * count, f"learning from {count:,} patches in memory", memory=options.memory,
+        fix=f"add --shares 16, which reads them as they are visited, or --max-patches auto{more}",
     )  # fmt: skip
 
 
@@ -149,11 +150,11 @@ def _counts(files, stage_ranges):
     return [sum(n_patches(file, s) for file in files) for s in stage_ranges]
 
 
-def _chosen_patches(files, stage_ranges, max_patches, rng):
+def _chosen_patches(files, stage_ranges, n, rng):
     ends = np.cumsum(_counts(files, stage_ranges))
     rows = np.arange(ends[-1])
-    if max_patches and max_patches < len(rows):
-        rows = np.sort(rng.choice(len(rows), max_patches, replace=False))
+    if n < len(rows):
+        rows = np.sort(rng.choice(len(rows), n, replace=False))
     parts = np.split(rows, np.searchsorted(rows, ends[:-1]))
     starts = [0, *ends[:-1]]
     picked = [read_patches(files, s, mine - start) for s, mine, start in zip(stage_ranges, parts, starts)]

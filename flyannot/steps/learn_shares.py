@@ -1,19 +1,23 @@
 """Learning one dictionary by shares: the patches are read from their files as they are visited."""
 
+from contextlib import contextmanager
+
 import numpy as np
 
+from flyannot.runtime.memory import allowed_bytes
 from flyannot.runtime.workers import Workers
 from flyannot.sparse.learners.scc.shares import SharedAtoms
-from flyannot.sparse.rounds import Plan, Progress, begin, learn_by_shares, visit
+from flyannot.sparse.rounds import Plan, Progress, begin, has_ended, learn_by_shares, visit
 from flyannot.steps.count import Count
-from flyannot.steps.learning_checkpoint import log_record, remark_on_counts
+from flyannot.steps.learning_checkpoint import log_end, log_record, remark_on_counts
+from flyannot.steps.options import BYTES_OF_WORKER
 from flyannot.steps.stored_units import close_units, units_of
 
 _WORTH_SENDING = 20_000  # patches of a round that are more work than sending them to workers
 
 
 def learn_shares(files, stage_ranges, name, checkpoint, options, execution, rng):
-    """Atoms, records and number of patches; from the last round, if there is a checkpoint.
+    """Atoms, records and number of patches visited; from the last round, if there is a checkpoint.
 
     Parameters
     ----------
@@ -26,9 +30,10 @@ def learn_shares(files, stage_ranges, name, checkpoint, options, execution, rng)
     rng : Generator
     """
     source = units_of(files, stage_ranges)
-    if options.max_patches and options.max_patches < source.sizes.sum():
-        source = source.at_most(options.max_patches, rng)
     n_patches = int(source.sizes.sum())
+    if options.n_most(n_patches) < n_patches:
+        source = source.at_most(options.max_patches, rng)
+        n_patches = int(source.sizes.sum())
     remark_on_counts(name, n_patches, options.n_atoms)
     plan = Plan(
         options.shares, options.n_epochs, options.lam, options.settings(),
@@ -39,23 +44,36 @@ def learn_shares(files, stage_ranges, name, checkpoint, options, execution, rng)
     count = Count(execution.progress, options.n_epochs * n_patches, "patch")
     count.add(progress.atoms.n_visits)
     n_records = len(before.records)
-    for progress in learn_by_shares(source, held, before, plan, _runner(execution, count)):
-        for record in progress.records[n_records:]:
-            log_record(name, record, options.n_epochs)
-        n_records = len(progress.records)
-        checkpoint.write(_state(progress), progress.records)
+    with _workers_that_fit(execution.workers, options.memory) as workers:
+        for progress in learn_by_shares(source, held, before, plan, _runner(workers, count)):
+            for record in progress.records[n_records:]:
+                log_record(name, record, options.n_epochs)
+            n_records = len(progress.records)
+            checkpoint.write(_state(progress), progress.records)
     count.finish()
     close_units()
-    return np.asarray(progress.atoms.D), progress.records, n_patches
+    if has_ended(progress, plan):
+        log_end(name, progress.records, plan.tol)
+    return np.asarray(progress.atoms.D), progress.records, min(n_patches, progress.atoms.n_visits)
 
 
-def _runner(execution, count):
+@contextmanager
+def _workers_that_fit(workers, memory):
+    """Those workers; of this machine no more than there is memory for."""
+    n = max(1, allowed_bytes(memory) // BYTES_OF_WORKER)
+    if workers.scheduler is not None or n >= workers.jobs:
+        yield workers
+        return
+    with Workers(n) as fewer:
+        yield fewer
+
+
+def _runner(workers, count):
     """What carries out the tasks of a round: here, or by the workers."""
 
     def run(tasks):
         is_worth_sending = sum(task.n_samples for task in tasks) > _WORTH_SENDING
-        workers = execution.workers if is_worth_sending else Workers()
-        done = workers.run_all(
+        done = (workers if is_worth_sending else Workers()).run_all(
             _visit, tasks, on_done=lambda result: count.add(result[0]),
             name=lambda task: f"share {task.spawn_key[-1]} of the patches",
             reads=lambda task: [path for path, _ in task.source.files],

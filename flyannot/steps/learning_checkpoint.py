@@ -51,6 +51,16 @@ def remark_on_counts(name, n_patches, n_atoms):
         )  # fmt: skip
 
 
+def log_end(name, records, tol):
+    """Why learning by shares ended."""
+    before, last = records[-2:]
+    log.info(
+        "%5s  %s visits to patches in the place of %s lower the objective by %.2f %%, less than %g %%",
+        name, f"{last.n_visits:,}", f"{before.n_visits:,}",
+        100 * (1 - last.objective / before.objective), 100 * tol,
+    )  # fmt: skip
+
+
 def log_record(name, record, n_epochs):
     """A line for every record of the trace, and with -v what it says."""
     log.info(

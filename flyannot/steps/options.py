@@ -5,10 +5,26 @@ from typing import ClassVar
 
 from flyannot.errors import InputError
 from flyannot.features.grid import Grid
-from flyannot.options import Choice, Count, FilePath, Flag, Options, Real, Several, Text, option
+from flyannot.options import (
+    Choice,
+    Count,
+    FilePath,
+    Flag,
+    Memory,
+    Options,
+    OrAuto,
+    Real,
+    Several,
+    Text,
+    option,
+)
 from flyannot.sparse.learners import LEARNERS
 from flyannot.stage_ranges import StageRange
 from flyannot.steps.learner_settings import LearnerSettings
+
+N_SHARES = 16  # of --max-patches auto
+BYTES_OF_WORKER = 300 * 2**20  # by shares; measured: 237 to 252 MB, in rounds of 150,000 patches a share
+WORTH_MORE = 0.005  # of the objective, which twice as many patches must gain there
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -58,8 +74,12 @@ class LearnOptions(Options):
 
     n_atoms: int = option(1000, Count(), "Atoms of each dictionary.")
     n_epochs: int = option(10, Count(), "Passes over all patches.")
-    max_patches: int | None = option(
-        None, Count(), "Learn from at most this many patches, drawn at random.", stands_for="all"
+    max_patches: int | str | None = option(
+        None,
+        OrAuto(Count()),
+        "Learn from at most this many patches, drawn at random. auto reads more and more of them, in 16 "
+        "--shares, until twice as many gain less than --tol.",
+        stands_for="all",
     )
     shared: bool = option(
         False, Flag(), "One dictionary, from the patches of all stage ranges, instead of one for each."
@@ -72,7 +92,7 @@ class LearnOptions(Options):
         Count(most=4096),
         "Read the patches from their files as they are visited, in so many shares that workers visit at the "
         "same time: for more patches than fit in memory, or more workers than one. 16 suits most; scc only, "
-        "best with --learner-option variant=quick.",
+        "whose variant is quick then.",
         stands_for="all in memory, one worker",
     )
     tol: float | None = option(
@@ -80,8 +100,17 @@ class LearnOptions(Options):
         Real(least=0, below=1),
         "End when the objective is lower by less than this part of it after an epoch, or with --shares after "
         "twice as many patches; 0.002 leaves little to gain.",
-        stands_for="never before --n-epochs",
+        stands_for="never before --n-epochs; with --max-patches auto 0.005",
         more=True,
+    )
+    memory: int | None = option(
+        None,
+        Memory(),
+        "Take no more than this, such as 4GB: learning in memory that needs more is refused, and with "
+        "--shares fewer workers visit patches at a time, 300 MB each. The result is the same.",
+        stands_for="what is free",
+        more=True,
+        in_header=False,
     )
     learner: str = option(
         "scc",
@@ -99,12 +128,19 @@ class LearnOptions(Options):
     def __post_init__(self):
         super().__post_init__()
         object.__setattr__(self, "learner_option", dict(self.learner_option))
+        if self.max_patches == "auto":
+            object.__setattr__(self, "shares", self.shares or N_SHARES)
+            object.__setattr__(self, "tol", WORTH_MORE if self.tol is None else self.tol)
         if self.shares and not LEARNERS[self.learner].learns_by_shares:
             able = ", ".join(name for name in LEARNERS if LEARNERS[name].learns_by_shares)
             raise InputError(
                 f"the learner {self.learner} cannot learn by shares",
-                fix=f"leave out --shares, or use --learner {able}",
+                fix=f"leave out --shares and --max-patches auto, or use --learner {able}",
             )
+
+    def n_most(self, count):
+        """Of `count` patches, how many are learned from at most."""
+        return min(count, self.max_patches) if isinstance(self.max_patches, int) else count
 
     def settings(self, where=""):
         """The learner's own options: an object of its options class.  Messages begin with `where`.
@@ -114,7 +150,9 @@ class LearnOptions(Options):
         InputError
             If the learner has no such option, or does not take the value.
         """
-        return LEARNERS[self.learner].Options.of_table(self.learner_option, f"{where}learner {self.learner}")
+        learner = LEARNERS[self.learner]
+        given = (learner.defaults_by_shares if self.shares else {}) | self.learner_option
+        return learner.Options.of_table(given, f"{where}learner {self.learner}")
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -4,14 +4,14 @@ from collections import Counter
 from dataclasses import dataclass, replace
 from pathlib import Path
 
-from flyannot.descriptors.extract import describe, read_embryo
+from flyannot.descriptors.extract import describe
 from flyannot.descriptors.options import ExtractOptions
-from flyannot.errors import DataError
 from flyannot.features.image_features import features_of
 from flyannot.features.options import PoolOptions
 from flyannot.runtime.digest import digest_of_json
 from flyannot.runtime.news import item_done
 from flyannot.stage_ranges import STAGE_RANGES
+from flyannot.steps.embryos import read_embryos, write_places
 from flyannot.steps.extract import digests_of_images, image_columns, in_order, lines_of_warnings
 from flyannot.steps.file_options import extract_options
 from flyannot.steps.image_difference import difference_of_images
@@ -86,6 +86,7 @@ def pool_images_task(images, dictionary, out, options, *, shard=None):
             )  # fmt: skip
         make_parts(_make_part, shards, execution)
         failures = join_parts(out, lambda failed: replace(header, failures=failed), shards)
+        write_places(out)
         return Outcome(out, True, _summary(out), failures)
 
     differ = {"images": difference_of_images(mine)}
@@ -97,14 +98,10 @@ def _make_part(shard):
     digest = shard.header.inputs["dictionary"][0]
     pooled, failures = [], []
     for image in shard.images:
-        try:
-            grey, warnings = read_embryo(image.path, shard.extract)
-        except DataError as error:
-            failures.append((image.name, error.message))
-        else:
+        for one, grey, warnings in read_embryos(image, shard.extract, failures):
             atoms = atoms_of_dictionary(shard.dictionary, image.stage_range, digest, shard.options.coder)
             found = features_of(describe(grey, shard.extract), atoms, shard.options, view=image.view)
-            pooled.append((image, found, warnings, atoms.D))
+            pooled.append((one, found, warnings, atoms.D))
         item_done()
     with create_stored(shard.part, replace(shard.header, failures=tuple(failures))) as part:
         for stage_range in STAGE_RANGES:

@@ -45,7 +45,8 @@ def _most_patches(extract):
 def _check_data_set(folder, options, n_per_image):
     chosen, classify = options["select"], options["classify"]
     images = select_images(read_images(folder), views=chosen.view, stage_ranges=chosen.stage_range)
-    _check_atoms(Counter(image.stage_range for image in images), n_per_image, options["learn-dict"])
+    if not options["extract"].many:  # how many embryos there are is not known
+        _check_atoms(Counter(image.stage_range for image in images), n_per_image, options["learn-dict"])
     annotations, _ = curated_annotations_of(folder, corrections=classify.corrections)
     table = folder / "annotations.csv"
     require_known_terms(classify.exclude_terms, annotations, table)
@@ -63,7 +64,7 @@ def _check_data_set(folder, options, n_per_image):
 def _check_atoms(n_images, n_per_image, learn):
     shares = [n_images] if learn.shared else [{s: n} for s, n in n_images.items()]
     for share in shares:
-        n_patches = min(sum(share.values()) * n_per_image, learn.max_patches or np.inf)
+        n_patches = learn.n_most(sum(share.values()) * n_per_image)
         if n_patches < learn.n_atoms:
             raise InputError(
                 f"stage range {', '.join(share)} has at most {n_patches:,} patches "

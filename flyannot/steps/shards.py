@@ -10,6 +10,7 @@ from operator import attrgetter
 from pathlib import Path
 
 from flyannot.errors import DataError, FlyannotError, InputError
+from flyannot.steps.failures import error_and_fix
 from flyannot.store.concatenation import concatenate, part_of
 from flyannot.store.header import Header
 from flyannot.store.reading import open_stored, verify_stored
@@ -137,9 +138,10 @@ def join_parts(out, header_of, shards):
     failures = tuple(failure for part in parts for failure in part.failures)
     if not any(part.stage_ranges for part in parts):
         drop_parts(out)
+        first, fix = error_and_fix(failures[0][1])
         raise FlyannotError(
-            f"not one of {len(failures)} images could be used; the first: {failures[0][1]}",
-            fix="check the images that the table or the command names",
+            f"not one of {len(failures)} images could be used; the first: {first}",
+            fix=fix or "check the images that the table or the command names",
         )
     with create_stored(out, header_of(failures)) as file:
         concatenate(file, parts)

@@ -7,7 +7,9 @@ from pathlib import Path
 import numpy as np
 
 from flyannot.dataset.image_places import find_pictures, pictures_of
+from flyannot.descriptors.address import file_of, of_embryo, split_address
 from flyannot.descriptors.extract import Described, describe, read_embryo
+from flyannot.descriptors.picture import embryos_at
 from flyannot.descriptors.region import region_in_standard
 from flyannot.errors import InputError, did_you_mean
 from flyannot.features.groups import Groups, groups_of
@@ -88,7 +90,7 @@ def queries_of(text, searched, stage_ranges=()):
     if found and not Path(text).exists():
         return _of_region(text, found[1], tuple(map(int, found.groups()[1:])), searched, stage_ranges)
     number = _image_of(text, searched)
-    if number is None and Path(text).is_file():
+    if number is None and file_of(text).is_file():
         return [
             _of_picture(text, Path(text), s, searched)
             for s in _ranges_of_picture(text, searched, stage_ranges)
@@ -109,12 +111,12 @@ def _image_of(text, searched):
     for s, columns in searched.columns.items():
         if text in columns["image"]:
             return s, columns["image"].index(text)
-    path = Path(text)
-    if path.is_file():
+    path, file = Path(text), file_of(text)
+    if file.is_file():
         for s, columns in searched.columns.items():
             for number, name in enumerate(columns["image"]):
                 known = searched.path_of(s, number) if Path(name).name == path.name else None
-                if known and known.samefile(path):
+                if known and file_of(known).samefile(file):
                     return s, number
     return None
 
@@ -164,6 +166,7 @@ def _of_picture(text, path, stage_range, searched, region=None, own=None):
     extract, pool = extract_options(stored), pool_options(stored)
     D = stored.array(stage_range, "D")
     atoms = atoms_of_features(D, lam_of(stored), extract.patch_px, coder_name=pool.coder)
+    path = _one_embryo(path, extract)
     described, columns = describe(read_embryo(path, extract)[0], extract), None
     if region is not None:
         described = _within(described, region_in_standard(path, region, extract), text)
@@ -175,10 +178,26 @@ def _of_picture(text, path, stage_range, searched, region=None, own=None):
     return Query(text, stage_range, None, own, group, Path(path), pooled, described, columns)
 
 
+def _one_embryo(path, extract):
+    """The address of the only embryo of a photograph, where the file is of embryos of photographs."""
+    if not extract.many or split_address(path)[2] is not None:
+        return path
+    numbers = [k for k, one in enumerate(embryos_at(path, extract.plane), 1) if not one.why_not]
+    if len(numbers) != 1:
+        others = ", ".join(map(str, numbers))
+        raise InputError(
+            f"{path} shows {len(numbers)} embryos that can be used",
+            fix=f"name one: {of_embryo(path, numbers[0])}, or another of {others}"
+            if numbers
+            else "name a photograph with whole embryos that do not touch each other",
+        )
+    return of_embryo(path, numbers[0])
+
+
 def _of_region(text, name, region, searched, stage_ranges):
     place = _image_of(name, searched)
     if place is None:
-        if not Path(name).is_file():
+        if not file_of(name).is_file():
             raise InputError(
                 f"{name} is no picture, and {searched.stored.path} has no image of that name",
                 fix="name a picture or an image of the file, then :top,left,height,width",

@@ -2,7 +2,7 @@
 
 from flyannot.store.writing import write_array
 
-IMAGE_COLUMNS = ("image", "gene", "fbgn", "view", "group", "source", "quality_warnings")
+IMAGE_COLUMNS = ("image", "gene", "fbgn", "view", "group", "source", "place", "quality_warnings")
 
 
 def write_image_columns(group, columns):

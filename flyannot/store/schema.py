@@ -17,6 +17,7 @@ _IMAGES = {
     "view": ("S", ("n_images",)),
     "group": ("S", ("n_images",)),
     "source": ("S", ("n_images",)),
+    "place": ("S", ("n_images",)),
     "quality_warnings": ("S", ("n_images",)),
 }
 _CONTENT = {"content": ("u", ("n_images", 32))}  # the digest of what is held of each image: see BULK

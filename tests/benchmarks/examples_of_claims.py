@@ -114,7 +114,7 @@ def blocks(few, many):
     """Rows of DSSC's Figure 2: (iteration, features, seconds, objective) at the end, from 1.0 at 0."""
     return [
         dict(zip(("iteration", "features", "seconds", "objective"), point))
-        | {"choice": "", "n_blocks": b, "n_threads": 1}
+        | {"choice": "", "n_blocks": b, "n_threads": 1, "objective_of_held": point[3]}
         for b, end in ((16, few), (128, many))
         for point in ((0, 0, 0.0, 1.0), end)
     ]
@@ -143,6 +143,17 @@ def like_r1(**others):
     return masked(**usual | others)
 
 
+def drawn_atlases(**columns):
+    """Rows of MODL's Figure 2: each column's values of a 24th of the records and of half of them."""
+    names = ("a 24th of the records", "half of the records, r=12", "all records again")
+    return [
+        {"history": "products", "repeat": i, "run": run}
+        | {column: values[j] + i / 1000 for column, values in columns.items()}
+        for i in range(5)
+        for run, j in zip(names, (0, 1, 1))
+    ]
+
+
 def weights(*values):
     """Rows of MODL's Figure 5: the objective at the betas 0.76, 0.9 and 1."""
     return [
@@ -159,13 +170,23 @@ def completed(cd, modl):
     ]
 
 
+def sped_up(*of_sizes):
+    """Rows of MODL's Figure 4 at 1,000 ratings and at more: seconds and epochs of MODL, its errors with
+    partial and full projection; coordinate descent takes 100 s to an error of 0.5."""
+    found = [(n, "coordinate descent", 1, 100.0, 0.5) for n in (1_000, 100_000)]
+    for n, (seconds, epochs, partial, full) in zip((1_000, 100_000), of_sizes):
+        found += [(n, "MODL", epochs, seconds, partial), (n, "MODL, full projection", epochs, seconds, full)]
+    return [dict(zip(("n_ratings", "solver", "epoch", "seconds", "test_rmse"), row)) for row in found]
+
+
 def answered(**by_method):
     """Rows of SISO's Tables 2 to 5: (seconds of fit, seconds in all, MAP)."""
-    names = {"hash_siso": "hash-siso", "exact": "hash-siso, exact"}
+    names = {"hash_siso": "hash-siso", "exact": "hash-siso, exact", "p_stable": "hash-siso, p-stable",
+             "spreading": "label spreading"}  # fmt: skip
     return [
         {"method": names.get(method, method), "tau": 1.0, "seconds_of_fit": fit, "seconds": seconds,
-         "ms_per_query": seconds, "map": value, "map_of_first": value, "n_queries": 9,
-         "draws": [value - 0.001, value]}
+         "seconds_of_queries": seconds - fit, "ms_per_query": seconds, "map": value, "map_of_first": value,
+         "n_queries": 9, "draws": [value - 0.001, value]}
         for method, (fit, seconds, value) in by_method.items()
     ]  # fmt: skip
 
@@ -182,8 +203,9 @@ def shared(**by_method):
 
 def grown(**by_method):
     """Rows of SISO's Tables 6 and 7: (seconds a query, flat cost) at 1,000 and 100,000 labelled vectors."""
+    names = {"hash_siso": "hash-siso", "p_stable": "hash-siso, p-stable"}
     return [
-        {"method": {"hash_siso": "hash-siso"}.get(method, method), "how": "at once", "n": n,
+        {"method": names.get(method, method), "how": "at once", "n": n,
          "seconds_per_query": seconds, "flat_cost": cost, "draws": [cost - 0.001, cost]}
         for method, ends in by_method.items()
         for n, (seconds, cost) in zip((1_000, 100_000), ends)
@@ -254,7 +276,7 @@ EXAMPLES = {
     ),
     "lee-1-cd": (coded(sign=_SIGN, cd=(0.5, 0)), coded(sign=_SIGN, cd=(2, 0))),
     "lee-2-dual": (
-        bases(sign_dual=_DUAL, sign_gradient=(2, 1, 1)), bases(sign_dual=_DUAL, sign_gradient=(0.5, 1, 1))
+        bases(sign_dual=_DUAL, sign_gradient=(3, 1, 1)), bases(sign_dual=_DUAL, sign_gradient=(0.5, 1, 1))
     ),
     "lee-2-sign": (
         bases(sign_dual=_DUAL, lars_dual=(1, 2, 1)), bases(sign_dual=_DUAL, lars_dual=(1, 0.5, 1))
@@ -283,6 +305,8 @@ EXAMPLES = {
     "lee-6-much": (few_labels(codes=0.05), few_labels(codes=0.098)),
     "lee-6-both": (few_labels(both=0.05), few_labels(both=0.2)),
     "dssc-falls": (blocks((9, 9, 9, 0.5), (9, 9, 9, 0.6)), blocks((9, 9, 9, 0.5), (9, 9, 9, 1.1))),
+    "dssc-stable": (blocks((9, 9, 9, 0.5), (9, 9, 9, 0.4)), blocks((9, 9, 9, 0.5), (9, 9, 9, 1.1))),
+    "dssc-held": (blocks((9, 9, 9, 0.5), (9, 9, 9, 0.6)), blocks((9, 9, 9, 0.5), (9, 9, 9, 1.1))),
     "dssc-iterations": (blocks((9, 9, 9, 0.5), (9, 9, 9, 0.4)), blocks((9, 9, 9, 0.4), (9, 9, 9, 0.5))),
     "dssc-features": (blocks((9, 90, 9, 0.5), (9, 9, 9, 0.4)), blocks((9, 9, 9, 0.4), (9, 9, 9, 0.5))),
     "dssc-clock": (blocks((9, 9, 9, 0.4), (9, 9, 9, 0.5)), blocks((9, 9, 9, 0.5), (9, 9, 9, 0.4))),
@@ -292,14 +316,31 @@ EXAMPLES = {
     "modl-1-sparser": (like_r1(), like_r1(r12=falling(1, sparsity=1.2))),
     "modl-1-cheaper": (like_r1(), like_r1(r4=falling(6.0))),
     "modl-1-speed-up": (like_r1(), like_r1(r12=falling(6.0))),
+    "modl-1-low-lam": tuple(
+        [row | {"data": "fMRI", "lam": lam, "history": "products"}
+         for lam, at in zip((1e-3, 1e-4), both) for row in masked(
+             r1=falling(12, converged_at=at), r12=falling(1, converged_at=at))]
+        for both in ((40, 99), (99, 40))
+    ),
+    "modl-2-closer": tuple(drawn_atlases(overlap=pair) for pair in ((0.5, 0.7), (0.7, 0.5))),
+    "modl-2-noise": tuple(drawn_atlases(n_pieces=pair) for pair in ((9, 5), (5, 9))),
+    "modl-2-time": tuple(drawn_atlases(seconds=pair) for pair in ((1, 1.2), (1, 9))),
     "modl-3-records": (like_r1(), like_r1(r12=falling(1, end=0.7))),
     "modl-5-best": (weights(0.6, 0.5, 0.6), weights(0.6, 0.5, 0.4)),
     "modl-t1-error": (completed(_SLOW, _BETTER), completed(_SLOW, _WORSE)),
     "modl-t1-time": (completed(_SLOW, _QUICK), completed(_QUICK, _SLOW)),
+    "modl-4-good": tuple(sped_up((9, 9, v, 0.4), (9, 9, 0.4, 0.4)) for v in (0.4, 0.6)),
+    "modl-4-partial": tuple(sped_up((9, 9, 0.4, v), (9, 9, 0.4, v)) for v in (0.5, 0.3)),
+    "modl-4-grows": tuple(sped_up((50, 9, 0.4, 0.4), (t, 9, 0.4, 0.4)) for t in (5, 90)),
+    "modl-4-epochs": tuple(sped_up((9, 5, 0.4, 0.4), (9, n, 0.4, 0.4)) for n in (2, 8)),
     "siso-2-fastest": (
         answered(hash_siso=(0, 1, 0.5), svm=(0, 2, 0.5)), answered(hash_siso=(0, 1, 0.5), svm=(0, 0.5, 0.5))
     ),
     "siso-2-construction": (answered(hash_siso=(0.01, 1, 0.5)), answered(hash_siso=(0.5, 1, 0.5))),
+    "siso-2-constructed": tuple(
+        answered(svm=(9, 10, 0), knn=(fit, 10, 0), spreading=(9, 10, 0)) for fit in (9, 1)
+    ),
+    "siso-2-predicted": tuple(answered(ridge=(fit, 10, 0)) for fit in (1, 9)),
     "siso-4-speed-up": (
         answered(hash_siso=(0, 1, 0.5), svm=(0, 9, 0.5)), answered(hash_siso=(0, 1, 0.5), svm=(0, 2, 0.5))
     ),
@@ -309,6 +350,13 @@ EXAMPLES = {
     "siso-hash-over-siso": tuple(answered(hash_siso=(0, 1, 0.5), siso=(0, t, 0.5)) for t in (9, 0.5)),
     "siso-no-loss": tuple(answered(siso=(0, 1, 0.5), lasso=(0, 9, v)) for v in (0.5005, 0.49)),
     "siso-little-loss": tuple(answered(siso=(0, 1, 0.5), hash_siso=(0, 9, v)) for v in (0.495, 0.55)),
+    "siso-p-stable-loss": tuple(answered(siso=(0, 1, 0.5), p_stable=(0, 9, v)) for v in (0.495, 0.55)),
+    "siso-p-stable-over-siso": tuple(answered(siso=(0, t, 0.5), p_stable=(0, 1, 0.5)) for t in (9, 0.5)),
+    "siso-recall": tuple(
+        [row | {"recall": v, "part_in_cells": 0.1, "recalls": [v, v + 0.01 * i, v], "parts": [0.1] * 3}
+         for i, (row, v) in enumerate(zip(answered(hash_siso=(0, 1, 0.5), p_stable=(0, 1, 0.5)), both))]
+        for both in ((0.5, 0.2), (0.2, 0.5))
+    ),
     "siso-exact": tuple(answered(siso=(0, 1, 0.5), exact=(0, 9, v)) for v in (0.5005, 0.51)),
     "siso-rises": (shared(svm=(0.3, 0.4, 0.5)), shared(svm=(0.5, 0.6, 0.4))),
     "siso-most": (
@@ -325,6 +373,7 @@ EXAMPLES = {
     "siso-4-siso": (shared(siso=(0, 0, 0.6), svm=(1, 1, 0.5)), shared(siso=(1, 1, 0.4), svm=(0, 0, 0.5))),
     "siso-6-cost": (grown(hash_siso=[(1, 0.9), (1, 0.8)]), grown(hash_siso=[(1, 0.8), (1, 0.9)])),
     "siso-6-time": (grown(hash_siso=[(1, 1), (10, 1)]), grown(hash_siso=[(1, 1), (500, 1)])),
+    "siso-7-p-stable": tuple(grown(p_stable=[(1, 1)] * 2, siso=[(9, 1), (t, 1)]) for t in (90, 10)),
     "siso-7-lasso": tuple(grown(hash_siso=[(1, 1)] * 2, lasso=[(9, 1), (t, 1)]) for t in (9000, 1000)),
     "siso-7-siso": tuple(grown(hash_siso=[(1, 1)] * 2, siso=[(9, 1), (t, 1)]) for t in (90, 10)),
 }  # fmt: skip

@@ -13,7 +13,7 @@ from flyannot.benchmarks.inputs import pictures
 from flyannot.benchmarks.inputs.labelled_vectors import read_bags_of_words, read_sparse_arff
 from flyannot.benchmarks.inputs.patches import patches_of
 from flyannot.benchmarks.inputs.pictures import embryo_images, photographs, split_pictures_by_gene
-from flyannot.benchmarks.inputs.ratings import Ratings, read_ratings
+from flyannot.benchmarks.inputs.ratings import Ratings, ratings_or_synthetic, read_ratings
 from flyannot.benchmarks.inputs.signals import photograph_patches, read_nifti
 from flyannot.errors import DataError
 
@@ -99,6 +99,15 @@ def test_every_layout_of_movielens_and_netflix_gives_the_same_ratings(tmp_path, 
     found = read_ratings(tmp_path / name)
     assert found.shape == (2, 2)
     assert list(zip(found.rows, found.columns, found.values)) == [(1, 0, 3.0), (0, 0, 4.0), (0, 1, 1.0)]
+
+
+def test_without_a_file_ratings_are_synthetic_and_say_so(setup, tmp_path):
+    found, source = ratings_or_synthetic(setup, 3000)
+    assert source.kind == "synthetic" and "SYNTHETIC" in source.text and 2500 < len(found) <= 3000
+    assert set(found.values) == {1.0, 2.0, 3.0, 4.0, 5.0} and 3 < found.values.mean() < 4
+    (tmp_path / "u.data").write_text("1\t2\t3\t0\n1\t3\t4\t0\n")
+    found, source = ratings_or_synthetic(replace(setup, ratings=tmp_path / "u.data"), 3000)
+    assert source.kind == "real" and source.text == "2 ratings of 2 items by 1 users, u.data"
 
 
 def test_some_rows_of_ratings_keep_all_their_entries():

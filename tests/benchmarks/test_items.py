@@ -1,6 +1,7 @@
 """The items: each row has what it should, and is decided by what it should be decided by."""
 
 from dataclasses import replace
+from types import SimpleNamespace
 
 import numpy as np
 import pytest
@@ -13,9 +14,9 @@ from flyannot.benchmarks.findings import Source
 from flyannot.benchmarks.inputs.pictures import embryo_images
 from flyannot.benchmarks.inputs.ratings import Ratings
 from flyannot.benchmarks.items import ITEMS
-from flyannot.benchmarks.modl import completion, missing_pixels
+from flyannot.benchmarks.modl import atlases, completion, fig_4, missing_pixels
+from flyannot.benchmarks.modl.cases import HISTORIES, Case, learn
 from flyannot.benchmarks.modl.claims import error_and_time
-from flyannot.benchmarks.modl.figures import Case, learn
 from flyannot.benchmarks.ours import classifiers, code, learners, retrieval, sift, target
 from flyannot.benchmarks.ours.learn import methods as learning_methods
 from flyannot.benchmarks.records import read_record
@@ -23,7 +24,7 @@ from flyannot.benchmarks.references.libsvm import evaluate_by_libsvm
 from flyannot.benchmarks.runner import reproduce
 from flyannot.benchmarks.scc import annotation, claims, fig_5, learning, streams
 from flyannot.benchmarks.scc.annotation import DIFFERENCES, OURS, PAPERS_OWN, Pictures
-from flyannot.benchmarks.siso import annotators
+from flyannot.benchmarks.siso import annotators, growth
 from flyannot.benchmarks.siso.growth import answer, missed_labels, overlapping
 from flyannot.classifiers import CLASSIFIERS
 from flyannot.classifiers.training_set import LabelledRows
@@ -162,10 +163,10 @@ def test_a_new_entry_of_a_table_is_measured_without_a_change(item, table, monkey
 
 def test_a_real_item_goes_through_from_end_to_end(setup, tmp_path):
     """DSSC's figure on few patches: measured, written, drawn and listed."""
-    few = replace(setup, sizes={"n_patches": 1600, "n_held": 20})
+    few = replace(setup, sizes={"n_patches": 400, "n_epochs": 2, "n_held": 20})
     (outcome,) = reproduce([ITEMS["dssc-fig-2"]], few, tmp_path)
     stored = read_record(tmp_path, "dssc-fig-2")
-    assert stored.finding.source.kind == "real" and len(stored.finding.panels) == 4 and stored.finding.claims
+    assert stored.finding.source.kind == "real" and len(stored.finding.panels) == 6 and stored.finding.claims
     markdown = (tmp_path / "index.md").read_text()
     assert all(f"| {name} |" in markdown for name, item in ITEMS.items() if item.paper != "ours")
 
@@ -177,12 +178,16 @@ def test_masked_learning_is_evaluated_at_the_start_and_ends_lower(setup, tmp_pat
     np.save(files["test"], X[45:])
     for penalty in ("l1", "l2"):
         options = {"ball": "l2", "code_penalty": penalty}
-        settings = {"lam": 0.1, "n_atoms": 5, "n_epochs": 4, "seed": 0, "options": options}
+        settings = {"lam": 0.1, "n_atoms": 5, "n_epochs": 4, "part": 0.9, "seed": 0, "options": options}
         rows = learn(**files, **settings | {"options": options | {"reduction": 4}})["rows"]
         assert [row["records"] for row in rows[:3]] == [0, 40, 45] and rows[-1]["records"] == 4 * 45
         assert rows[-1]["objective"] < rows[0]["objective"]
-    case = Case("mixtures", Source("made up"), 45, 200, files | settings)
-    assert {row["case"] for row in case.trace(setup, reduction=4)} == {"mixtures"}
+    ours, theirs = (
+        Case("mixtures", 0.1, history, Source("made up"), 45, 200, files | settings) for history in HISTORIES
+    )
+    assert {row["case"] for row in ours.trace(setup, reduction=4)} == {"mixtures, lam 0.1"}
+    last = [[case.trace(setup, reduction=r)[-1]["objective"] for case in (ours, theirs)] for r in (1, 4)]
+    assert last[0][0] == last[0][1] and last[1][0] != last[1][1]
 
 
 def test_missing_pixels_of_mixtures_are_found(tmp_path, rng, monkeypatch):
@@ -225,7 +230,7 @@ def test_lam_is_chosen_without_a_look_at_the_test_entries(tmp_path, rng, monkeyp
     first = completion.complete_ratings(str(tmp_path / "r.npz"), **asked)
     spoilt["by"] = 1e6
     second = completion.complete_ratings(str(tmp_path / "r.npz"), **asked)
-    assert first["lam"] == second["lam"] == 1e-3
+    assert first["lam"] == second["lam"] < 1
     assert first["trace"][-1][1] < 1 < 1e5 < second["trace"][-1][1]
 
 
@@ -422,3 +427,76 @@ def test_many_patches_are_learned_from_by_one_worker_and_by_two_to_one_objective
     units = streams.PerturbedUnits(patches.path("patches"), np.arange(3))
     assert np.array_equal(units.narrowed([1]).read()[0], units.read()[1])
     assert not np.array_equal(units.read()[0], units.read()[1])
+
+
+def test_regions_of_an_atlas_are_paired_and_their_pieces_counted():
+    one = np.array([[4.0, 2, 0, 0, 0, 0], [0, 0, 0, 1, 0.2, -1]])
+    found = atlases.regions(one)
+    assert found.tolist() == [[True, True] + [False] * 4, [False] * 3 + [True, False, True]]
+    assert atlases.overlap(found, found[::-1]) == 1
+    other = atlases.regions(np.array([[1.0, 0, 0, 0, 0, 0], [0, 0, 0, 0, 1, 0]]))
+    assert atlases.overlap(found, other) == pytest.approx((2 / 3 + 0) / 2)
+    assert atlases.n_pieces(found, [6, 1]) == 1.5 and atlases.n_pieces(found, [3, 2]) == 1.5
+
+
+def test_the_recall_of_cells_is_that_of_the_rows_that_should_join(rng):
+    X, Y, queries = rng.normal(size=(300, 12)), rng.random((300, 2)) > 0.5, rng.normal(size=(3, 12))
+    fitted = annotators.fitted_annotator(annotators.HASH, X, Y, rng)
+    assert np.shape(fitted.recall(queries)) == (3, 2)
+
+    def everything(index, r, seen, **options):
+        return np.arange(300, dtype=np.int32)
+
+    whole = replace(fitted, search=replace(fitted.search, candidates=everything))
+    assert whole.recall(queries) == [[1.0, 1.0]] * 3
+    nothing = replace(fitted, search=replace(fitted.search, candidates=lambda *a, **k: np.zeros(0, np.int32)))
+    assert nothing.recall(queries) == [[0.0, 0.0]] * 3
+    assert annotators.fitted_annotator(annotators.SISO, X, Y, rng).recall(queries) == []
+
+
+def test_codes_through_p_stable_tables_come_near_sisos_where_they_hold_most(rng):
+    X, Y, queries = rng.random((40, 30)), rng.random((40, 3)) > 0.6, rng.random((4, 30))
+    siso, hashed = (
+        annotators.answered_queries(method, X, Y, queries, np.random.default_rng(0))[0]
+        for method in (annotators.SISO, annotators.P_STABLE)
+    )
+    assert np.corrcoef(siso.ravel(), hashed.ravel())[0, 1] > 0.5
+
+
+def test_no_query_has_a_near_copy_or_an_overlap_among_the_labelled_vectors(setup, monkeypatch, rng):
+    """Every patch of the second picture is the same; those of the others are noise."""
+    noise = rng.integers(0, 256, (2, 200, 128), dtype=np.uint8)
+    same = np.repeat(noise[:1, :1], 200, axis=1)[0]
+    centres = np.stack([np.zeros(200), 40 * np.arange(200)], axis=1)
+    found = [SimpleNamespace(descriptors=part, centres_px=centres) for part in (noise[0], same, noise[1])]
+    monkeypatch.setattr(growth, "described_patches", lambda *a, **k: (found, Source("made up")))
+    files, _ = growth._vectors(replace(setup, sizes={"n_queries": 20}), 300)
+    X, labels = (np.load(files[name]) for name in ("vectors", "labels"))
+    assert len(X) == len(labels) == 300 and not (labels[:20] == 1).any()
+    assert not growth.near_copies(X[:20], X[20:]).any() and (labels[20:] == 1).any()
+
+
+def test_ratings_are_completed_at_every_size_with_partial_and_with_full_projection(setup, monkeypatch):
+    monkeypatch.setattr("flyannot.benchmarks.workers.run_in_worker", lambda f, task, **_: f(**task))
+    sizes = {"n_ratings": (8_000, 16_000), "n_lams": 2, "n_inner": 1}
+    finding = ITEMS["modl-fig-4"].finding(replace(setup, sizes=sizes))
+    assert finding.status.endswith("on synthetic data") and len(finding.panels) == 2
+    assert {row["solver"] for row in finding.rows} == set(completion.SOLVERS)
+    assert len({(row["n_ratings"], row["solver"]) for row in finding.rows}) == 2 * len(completion.SOLVERS)
+    assert all(0.5 < row["test_rmse"] < 2 for row in finding.rows)
+
+
+def test_of_a_ratings_file_ever_more_users_are_completed(setup, tmp_path):
+    lines = [f"{user}\t{item}\t3\t0" for user in range(20) for item in range(user % 3, 9)]
+    (tmp_path / "u.data").write_text("\n".join(lines))
+    parts = [ratings for ratings, _ in fig_4._data_sets(replace(setup, ratings=tmp_path / "u.data"))]
+    assert [part.shape[0] for part in parts] == [2, 6, 20] and len(parts[-1]) == len(lines)
+
+
+def test_a_coarse_grid_of_lams_wrongs_no_solver(rng):
+    def solve(part, lam, rng):
+        return [(0.0, abs(np.log(lam / 0.1)))]  # at its best at 0.1, the middle of two values
+
+    lams = np.geomspace(1e-3, 1.0, 5).tolist()
+    best = completion.best_lam(entries_of_low_rank(rng), solve, lams, 1, rng)
+    assert 0.075 < best < 0.135

@@ -51,6 +51,13 @@ def test_a_minute_is_enough_to_see_what_fails_and_what_would_have_refuted_the_re
     assert summary.of_papers.rows[0][1:] == ["1 of 1", "1 differ", "1", "1", "0", "0"]
 
 
+def test_a_record_of_other_columns_counts_as_not_measured(items, setup, tmp_path):
+    record = record_in(setup, tmp_path, items[0])
+    other = Statement("three", PAPER, "it is new", lambda rows: exactly(rows[0]["new"]), above=3)
+    section = section_of(replace(items[0], statements=(other,)), record, None, tmp_path)
+    assert section["status"] == "not measured" and "flyannot reproduce one -o OUT" in section["reason"]
+
+
 def record_in(setup, folder, item):
     """The record of an item that was measured there."""
     reproduce([item], setup, folder)

@@ -8,9 +8,11 @@ from flyannot.benchmarks.lee import bases
 from flyannot.benchmarks.modl.completion import CoordinateDescent
 from flyannot.benchmarks.references import exact_codes, grafting, smooth_penalty
 from flyannot.benchmarks.references.full_sweep_cd import reference_full_sweep_cd
+from flyannot.benchmarks.references.p_stable import _WIDTH, atoms_beside, build_tables
 from flyannot.benchmarks.references.plain_scc import PlainSCC
 from flyannot.benchmarks.references.projected_gradients import gradient_steps
 from flyannot.benchmarks.references.scikit_learn import lasso_codes
+from flyannot.benchmarks.references.seen_features import OfSeenFeatures
 from flyannot.benchmarks.scc.table_1 import CodesOnly
 from flyannot.sparse.coders import CODERS
 from flyannot.sparse.coders.siso import encode as siso
@@ -20,6 +22,9 @@ from flyannot.sparse.learners.lagrange_dual import primal_objective, solve_dual
 from flyannot.sparse.learners.scc.learner import SCC
 from flyannot.sparse.objective import duality_gap, objective
 from tests.sparse.optimality import lam_max
+from tests.sparse.test_modl import with_missing
+from tests.sparse.test_ol import planted, unit_rows, visit
+from tests.sparse.twin_online import project_l2, project_l2_within, slow_online
 
 
 def relative_gaps(X, D, Z, lam):
@@ -182,3 +187,36 @@ def test_an_scc_at_rest_keeps_its_dictionary_and_finds_sccs_codes(rng):
     assert (at_rest.D == D).all() and (moving.D != D).any()
     first = [learner.codes()[0].toarray() for learner in (at_rest, moving)]
     assert (first[0] == first[1]).all()  # nothing had moved yet
+
+
+@pytest.mark.parametrize("projection, project", [("approximate", project_l2_within), ("exact", project_l2)])
+def test_a_mini_batch_changes_only_features_that_it_has_seen(projection, project, rng):
+    X, _ = planted(24, 8, 40, rng)
+    shown, known = with_missing(X, rng, 0.8)
+    D, order = unit_rows((8, 40), rng), rng.permutation(24)
+    options = {"lam": 0.1, "batch_size": 4, "beta": 0.9}
+    learner = OfSeenFeatures(D, 24, code_penalty="l2", projection=projection, **options)
+    visit(learner, shown, order)
+    assert any(not known[order[i : i + 4]].any(axis=0).all() for i in range(0, 24, 4))
+    twin = slow_online(D, shown, known, np.random.default_rng(0), order=order, ridge=True, of_seen=True,
+                       project=project, **options)  # fmt: skip
+    np.testing.assert_allclose(learner.D, twin[0], atol=1e-4)
+    np.testing.assert_allclose(learner.A, twin[1], atol=1e-5)
+
+
+def test_p_stable_tables_hold_what_falls_into_the_same_cells(rng):
+    """A twin: every vector is looked at, one function at a time."""
+    D, r = rng.normal(size=(200, 6)).astype(np.float32), rng.normal(size=6)
+    D /= np.linalg.norm(D, axis=1, keepdims=True)
+    tables = build_tables(D, rng, n_tables=3, n_functions=4)
+
+    def cell(x, table):
+        along = [x @ tables.directions[:, f] + tables.shifts[f] for f in range(4 * table, 4 * table + 4)]
+        return [int(np.floor(a / np.float32(_WIDTH))) for a in along]
+
+    unit = (r / np.linalg.norm(r)).astype(np.float32)
+    beside = [k for k, d in enumerate(D) if any(
+        cell(d, table) in (cell(unit, table), cell(-unit, table)) for table in range(3)
+    )]  # fmt: skip
+    assert 0 < len(beside) < 200
+    assert atoms_beside(tables, 5 * r, None).tolist() == beside

@@ -10,8 +10,9 @@ from PIL import Image
 from flyannot.dataset.folder import read_images
 from flyannot.dataset.synthetic.generate import draw_group, render_group_image
 from flyannot.descriptors.image_file import decoded_image
+from flyannot.descriptors.picture import read_grey
 from flyannot.descriptors.quality import picture_warnings, standard_warnings
-from flyannot.descriptors.standard_image import SIZE_PX, read_grey
+from flyannot.descriptors.standard_image import SIZE_PX
 from flyannot.stage_ranges import STAGE_RANGES
 from flyannot.store.reading import open_stored
 from tests.descriptors.picture_files import embryo

@@ -11,8 +11,9 @@ from flyannot.dataset.synthetic import SynthesizeOptions
 from flyannot.dataset.synthetic.generate import synthesize
 from flyannot.descriptors.extract import place, read_embryo
 from flyannot.descriptors.options import ExtractOptions
+from flyannot.descriptors.picture import read_grey, read_picture
 from flyannot.descriptors.registration import NoEmbryo, embryo_mask, pose_of, registered_image
-from flyannot.descriptors.standard_image import SIZE_PX, read_grey, read_picture
+from flyannot.descriptors.standard_image import SIZE_PX
 from flyannot.errors import DataError
 from flyannot.report.pictures import jpeg_for_page
 from flyannot.steps.annotate import annotate

@@ -12,10 +12,11 @@ from flyannot.dataset.folder import read_images
 from flyannot.dataset.synthetic import SynthesizeOptions
 from flyannot.dataset.synthetic.generate import synthesize
 from flyannot.descriptors.options import ExtractOptions
+from flyannot.descriptors.picture import read_grey
 from flyannot.descriptors.stain import STAIN, TISSUE, stain_as_grey
-from flyannot.descriptors.standard_image import SIZE_PX, read_grey
+from flyannot.descriptors.standard_image import SIZE_PX
 from flyannot.errors import DataError, InputError
-from flyannot.steps.annotate import _image_features, annotate
+from flyannot.steps.annotate import _features_of_embryos, annotate
 from flyannot.steps.explain import explain
 from flyannot.steps.extract import extract
 from flyannot.steps.file_options import extract_options
@@ -134,7 +135,8 @@ def test_new_images_are_annotated_by_the_channel_that_the_model_learned_from(mad
         names, learned = stored.array(stage_range, "image"), stored.array(stage_range, "features")
     by_name = {image.name: image for image in made["images"]}
     for name, features in zip(names, learned):
-        np.testing.assert_array_equal(_image_features(model, by_name[name])[0].features, features)
+        ((_, pooled, _),) = _features_of_embryos(model, by_name[name], [])
+        np.testing.assert_array_equal(pooled.features, features)
 
 
 def test_an_explanation_adds_up_to_the_prediction_and_draws_the_stain(made):

@@ -7,7 +7,8 @@ import numpy as np
 import pytest
 from PIL import Image
 
-from flyannot.descriptors.standard_image import SIZE_PX, read_grey
+from flyannot.descriptors.picture import read_grey
+from flyannot.descriptors.standard_image import SIZE_PX
 from tests.descriptors.picture_files import ENCODINGS, embryo, encoded, luma
 
 

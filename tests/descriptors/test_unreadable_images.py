@@ -12,8 +12,10 @@ import tifffile
 from PIL import Image, ImageFile
 
 from flyannot.descriptors.image_container import n_scans_of
-from flyannot.descriptors.image_file import MAX_PIXELS, UnreadableImage, decoded_image
-from flyannot.descriptors.standard_image import SIZE_PX, read_grey
+from flyannot.descriptors.image_file import decoded_image
+from flyannot.descriptors.picture import read_grey
+from flyannot.descriptors.standard_image import SIZE_PX
+from flyannot.descriptors.unreadable import MAX_PIXELS, UnreadableImage
 from tests.descriptors.picture_files import ENCODINGS, embryo, encoded, luma
 
 N_CUTS = 20
@@ -154,7 +156,7 @@ def test_grey_levels_that_mean_nothing_are_refused(tiff, trials):
     assert "outside" in reason(tiff(np.full(SIZE_PX, 70_000, np.int32)))
 
 
-@pytest.mark.parametrize("format", ["GIF", "TIFF", "PNG", "MPO"])
+@pytest.mark.parametrize("format", ["GIF", "PNG", "MPO"])
 def test_several_frames_are_refused(format, picture):
     frames = [Image.new("L", (30, 20), 80 * i) for i in range(3)]
     path = picture(frames[0], format=format, save_all=True, append_images=frames[1:])
@@ -162,7 +164,7 @@ def test_several_frames_are_refused(format, picture):
 
 
 def test_several_pages_of_rare_numbers_are_refused(tiff):
-    assert "several frames" in reason(tiff(np.zeros((2, *SIZE_PX)), photometric="minisblack"))
+    assert "several pictures: 2 pages" in reason(tiff(np.zeros((2, *SIZE_PX)), photometric="minisblack"))
 
 
 def test_unknown_kinds_of_pixel_are_refused_with_a_remedy(picture):

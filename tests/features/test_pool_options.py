@@ -11,8 +11,9 @@ from flyannot.dataset.synthetic.generate import synthesize
 from flyannot.descriptors.extract import Described, describe
 from flyannot.descriptors.options import ExtractOptions
 from flyannot.descriptors.patches import patch_corners
+from flyannot.descriptors.picture import read_grey
 from flyannot.descriptors.sift import dense_sift, mirrored_descriptors
-from flyannot.descriptors.standard_image import SIZE_PX, read_grey
+from flyannot.descriptors.standard_image import SIZE_PX
 from flyannot.errors import DataError, InputError
 from flyannot.features.groups import group_features, groups_of
 from flyannot.features.image_features import atoms_of_features, features_of

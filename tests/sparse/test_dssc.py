@@ -8,8 +8,8 @@ from numpy.testing import assert_allclose, assert_array_equal
 
 from flyannot.descriptors.extract import describe
 from flyannot.descriptors.options import ExtractOptions
+from flyannot.descriptors.picture import read_grey
 from flyannot.descriptors.sift import normalise_descriptors
-from flyannot.descriptors.standard_image import read_grey
 from flyannot.errors import InputError
 from flyannot.sparse.coders import CODERS
 from flyannot.sparse.learners.dssc.learner import DSSC

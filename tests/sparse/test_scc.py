@@ -7,8 +7,8 @@ from hypothesis import strategies as st
 from numpy.testing import assert_allclose, assert_array_equal
 
 from flyannot.descriptors.patches import patch_corners, patch_std
+from flyannot.descriptors.picture import read_grey
 from flyannot.descriptors.sift import dense_sift, normalise_descriptors
-from flyannot.descriptors.standard_image import read_grey
 from flyannot.errors import InputError
 from flyannot.runtime.compiled import compiled
 from flyannot.sparse.coders.cd.encode import encode
@@ -18,6 +18,7 @@ from flyannot.sparse.learners.scc.options import VARIANTS
 from flyannot.sparse.objective import objective
 from flyannot.sparse.simd.aligned import padded_zeros
 from flyannot.sparse.simd.atom_rows import GROUP, candidate_atoms
+from flyannot.sparse.stored_codes import Positive
 from tests.planted_samples import planted, run, unit_rows
 from tests.sparse.twin_scc import TwinSCC
 
@@ -45,6 +46,28 @@ def test_float64_equals_the_slow_twin(variant, options, rng):
     assert_allclose(fast.D, twin.D, atol=1e-10)
     assert_allclose(fast.codes().toarray(), twin.Z, atol=1e-10)
     assert_allclose(fast.state()["h"], twin.h_past, atol=1e-10)
+
+
+@pytest.mark.parametrize("variant", VARIANT_NAMES)
+@pytest.mark.parametrize("positive", [Positive(code=True), Positive(atoms=True), Positive(True, True)])
+def test_what_must_not_be_negative_equals_the_slow_twin(variant, positive, rng):
+    X, _ = planted(150, 40, 20, 3, rng)
+    D = unit_rows(np.abs(X[:37]) if positive.atoms else X[:37])
+    fast = run(SCC(D, len(X), lam=LAM, variant=variant, positive=positive), X, 3)
+    twin = run_twin(TwinSCC(D, len(X), LAM, variant, positive=positive), X, 3)
+    assert_allclose(fast.D, twin.D, atol=1e-10)
+    assert_allclose(fast.codes().toarray(), twin.Z, atol=1e-10)
+    assert (fast.D.min() >= 0, fast.codes().min() >= 0) == (positive.atoms, positive.code)
+
+
+@pytest.mark.parametrize("variant", VARIANT_NAMES)
+def test_weights_equal_the_slow_twin(variant, rng):
+    X, _ = planted(150, 40, 20, 3, rng)
+    weights = rng.uniform(0.1, 5, len(X))
+    fast = run(SCC(X[:37], len(X), lam=LAM, variant=variant, weights=weights), X, 3, block=40)
+    twin = run_twin(TwinSCC(X[:37], len(X), LAM, variant, weights=weights), X, 3)
+    assert_allclose(fast.D, twin.D, atol=1e-10)
+    assert_allclose(fast.codes().toarray(), twin.Z, atol=1e-10)
 
 
 @pytest.fixture(scope="module")

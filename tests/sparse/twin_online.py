@@ -42,9 +42,11 @@ def slow_online(
     history="products",
     project=None,
     ridge=False,
+    of_seen=False,
 ):
     """(D, A, B, Z) after the samples `order`, in mini-batches; `known` marks the entries that count.
 
+    `of_seen`: the mask of a mini-batch is what is known of any of its samples.
     `project(atom, mask)` puts a whole atom back into its ball; the others as in MODL.  Draws from `rng`
     what the learners draw.
     """
@@ -54,7 +56,7 @@ def slow_online(
     for start in range(0, len(order), batch_size):
         rows = order[start : start + batch_size]
         if reduction == 1:
-            mask = np.ones(p, bool)
+            mask = known[rows].any(axis=0) if of_seen else np.ones(p, bool)
         else:
             masks = masks or np.array_split(rng.permutation(p), reduction)
             mask = np.isin(np.arange(p), masks.pop())

@@ -14,7 +14,10 @@ def soft(b, lam):
 class TwinSCC:
     """One object is one run; `epoch` visits the samples `order` of X once."""
 
-    def __init__(self, D, n_samples, lam, variant, n_sweeps=None, forgetting=None, max_step=None):
+    def __init__(
+        self, D, n_samples, lam, variant, n_sweeps=None, forgetting=None, max_step=None,
+        positive=(False, False), weights=None,
+    ):  # fmt: skip
         own = (5, 0.3, 0.25) if variant == "quick" else (3, 1.0, np.inf)
         given = (n_sweeps, forgetting, max_step)
         n_sweeps, forgetting, max_step = (o if g is None else g for g, o in zip(given, own))
@@ -23,6 +26,8 @@ class TwinSCC:
         self.h_past = np.zeros(len(D))
         self.lam, self.variant, self.n_sweeps = lam, variant, n_sweeps
         self.forgetting, self.max_step = forgetting, max_step
+        self.positive_code, self.positive_atoms = positive
+        self.weights = np.ones(n_samples) if weights is None else weights
         self.n_visits = 0
         self.objectives_of_sweeps = []  # P(z) before the first sweep of a visit and after each
 
@@ -34,7 +39,7 @@ class TwinSCC:
             if self.variant == "quick" and not z.any():
                 for k in (2, 1):
                     self.descend(x, z, sweep_orders[(t + k) % len(sweep_orders)], self.lam * 2**k)
-            self.visit(x, z, sweep_orders[t % len(sweep_orders)])
+            self.visit(x, z, sweep_orders[t % len(sweep_orders)], self.weights[i])
         if self.variant == "paper":
             self.h_past = self.forgetting * (self.h_past + self.h_now)
         else:
@@ -48,12 +53,14 @@ class TwinSCC:
             a = D[j] @ D[j]
             if a > 0:
                 z[j] = soft(D[j] @ (x - z @ D), lam) / a
+            if self.positive_code:
+                z[j] = max(z[j], 0.0)
         return [j for j in atoms if z[j] != 0]
 
     def descend(self, x, z, sweep_order, lam):
         self.sweep(x, z, self.sweep(x, z, sweep_order, lam), lam)
 
-    def visit(self, x, z, sweep_order):
+    def visit(self, x, z, sweep_order, weight):
         D = self.D
         values = [self.objective(x, z)]
         support = sweep_order
@@ -62,13 +69,15 @@ class TwinSCC:
             values.append(self.objective(x, z))
         self.objectives_of_sweeps.append(values)
         r = x - z @ D
-        weight = self.n_visits if self.variant == "quick" else 1
+        weight *= self.n_visits if self.variant == "quick" else 1
         self.h_now[support] += weight * z[support] ** 2
         h = self.h_past + self.h_now
         shrinks_by = sum(weight * z[j] ** 2 / h[j] for j in support)
         length = min(1.0, self.max_step / shrinks_by) if support else 1.0
         for j in support:
             D[j] = D[j] + length * weight * z[j] / h[j] * r
+            if self.positive_atoms:
+                D[j] = np.maximum(D[j], 0)
             norm = np.linalg.norm(D[j])
             if norm > 1 or (self.variant != "paper" and norm > 0):
                 D[j] /= norm

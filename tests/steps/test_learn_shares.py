@@ -144,5 +144,62 @@ def test_more_patches_than_memory_holds_are_refused_with_the_option_that_reads_t
 ):
     monkeypatch.setattr("flyannot.runtime.memory.available_bytes", lambda: 100_000)
     error, fix = faulty(flyannot("learn-dict X -o D", X=chain.descriptors, D=tmp_path / "d.h5"), 1)
-    assert "patches in memory needs about" in error and "--shares 16" in fix
+    assert "patches in memory needs about" in error and "available" in error and "--shares 16" in fix
     assert flyannot(LINE, X=chain.descriptors, D=tmp_path / "d.h5").code == 0
+
+
+def test_memory_that_is_not_allowed_is_not_taken_and_what_is_changes_no_bit(
+    flyannot, chain, by_shares, tmp_path, monkeypatch
+):
+    line, files = "learn-dict X -o D --n-atoms 12 --n-epochs 1 --memory ", {"X": chain.descriptors}
+    error, fix = faulty(flyannot(line + "1MB", D=tmp_path / "d.h5", **files), 1)
+    assert "1 MiB are allowed" in error and "--shares 16" in fix and "--memory" in fix
+    for amount in ("500MB", "0.5 GiB", "1g"):
+        assert flyannot(f"{line}'{amount}' --force", D=tmp_path / f"{amount}.h5", **files).code == 0
+    assert len({path.read_bytes() for path in tmp_path.glob("*.h5")}) == 1
+    error, _ = faulty(flyannot(line + "much", D=tmp_path / "d.h5", **files), 2)
+    assert "500MB or 4GB" in error
+
+    monkeypatch.setattr("flyannot.steps.learn_shares._WORTH_SENDING", 0)
+    monkeypatch.setattr("flyannot.runtime.workers.Workers._opened", None)  # who starts workers fails
+    said = flyannot(LINE + "--jobs 2 --memory 400MB", D=tmp_path / "e.h5", **files)
+    assert said.code == 0, said.err
+    assert_same_atoms(tmp_path / "e.h5", by_shares)
+
+
+def test_as_many_patches_are_learned_from_as_help(flyannot, chain, tmp_path):
+    """--max-patches auto: 16 shares, and the end where twice as many gain less than --tol."""
+    line, files = "learn-dict X -o D --n-atoms 12 --shared ", {"X": chain.descriptors}
+    assert flyannot(f"{line} --max-patches auto --tol 0.03", D=tmp_path / "a.h5", **files).code == 0
+    said = flyannot(f"{line} --max-patches auto --tol 0.03 --force", D=tmp_path / "b.h5", **files)
+    with open_stored(tmp_path / "a.h5") as stored:
+        n, visits = stored.group("4-6").attrs["n_patches"], stored.array("4-6", "trace/n_visits")
+        values = stored.array("4-6", "trace/objective")
+        learn = stored.options["learn"]
+    with open_stored(chain.descriptors) as stored:
+        n_all = sum(n_patches(stored, s) for s in STAGE_RANGES)
+    assert (learn["max_patches"], learn["shares"], learn["tol"]) == ("auto", 16, 0.03)
+    assert learn["learner_option"]["variant"] == "quick"
+    assert n == visits[-1] < n_all
+    gains = 1 - values[1:] / values[:-1]
+    assert gains[-1] < 0.03 and (gains[:-1] >= 0.03)[visits[:-2] >= 120].all()
+    assert f"{n:,} visits to patches in the place of {visits[-2]:,} lower the objective" in said.err
+    assert flyannot(f"{line} --shares 16 --tol 0.03", D=tmp_path / "c.h5", **files).code == 0
+    assert_same_atoms(tmp_path / "a.h5", tmp_path / "c.h5")
+    assert LearnOptions(max_patches="auto").tol == 0.005
+
+
+@pytest.mark.parametrize(
+    ("words", "error", "fix"),
+    [
+        (
+            "--max-patches auto --learner ol",
+            "ol cannot learn by shares",
+            "--max-patches auto, or",
+        ),
+        ("--max-patches some", "auto, or a whole number", ""),
+    ],
+)
+def test_auto_that_cannot_be_is_refused(flyannot, chain, tmp_path, words, error, fix):
+    said = faulty(flyannot(f"learn-dict X -o D {words}", X=chain.descriptors, D=tmp_path / "d.h5"), 2)
+    assert error in said[0] and fix in said[1]

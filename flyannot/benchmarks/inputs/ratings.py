@@ -13,7 +13,13 @@ from flyannot.errors import DataError, InputError
 from flyannot.stage_ranges import parse_stage_range
 
 _SEPARATORS = ("::", "\t", ",")
+_OF_A_USER = 165  # ratings, as in MovieLens 1M
+_N_TASTES = 8
 _LEAST_GENES = 20  # that carry a column's term
+GET_RATINGS = (
+    "Without --ratings FILE they are synthetic: get MovieLens from https://grouplens.org/datasets/movielens/ "
+    "and name its u.data, ratings.dat or ratings.csv."
+)
 _FIX = "name u.data, ratings.dat or ratings.csv of MovieLens, or combined_data_1.txt of Netflix"
 
 
@@ -83,6 +89,43 @@ def read_ratings(path):
     if len(np.unique(rows * shape[1] + columns)) < len(values):
         raise DataError(f"{path}: a user rated an item twice", fix="keep one rating of each pair")
     return Ratings(rows.astype(np.int32), columns.astype(np.int32), values, shape)
+
+
+def ratings_or_synthetic(setup, n):
+    """The file of `--ratings` and its `Source`; else synthetic ratings, in a file of MovieLens' shape."""
+    if setup.ratings is not None:
+        found = read_ratings(setup.ratings)
+        return found, Source(f"{_counts(found)}, {setup.ratings.name}")
+    path = setup.scratch / f"synthetic-{n}" / "ratings.dat"
+    if not path.is_file():
+        path.parent.mkdir()
+        write_synthetic_ratings(path, n, setup.rng(f"ratings {n}"))
+    found = read_ratings(path)
+    return found, Source(f"SYNTHETIC ratings in a file of MovieLens' shape, {_counts(found)}", "synthetic")
+
+
+def _counts(ratings):
+    return "{:,} ratings of {:,} items by {:,} users".format(len(ratings), *ratings.shape[::-1])
+
+
+def write_synthetic_ratings(path, n, rng):
+    """About n ratings from 1 to 5, as MovieLens 1M writes them and about as many of a user and an item.
+
+    A rating is rounded from 3.6, a bias of its user and one of its item, the product of their _N_TASTES
+    tastes, and noise.  Few users rate most, few items are rated most.
+    """
+    n_users, n_items = max(20, n // _OF_A_USER), max(20, int(4 * np.sqrt(n)))
+    weights = [rng.lognormal(0, 1, n_users), 1 / (10 + np.arange(n_items)) ** 0.8]
+    pairs = np.stack([rng.choice(len(w), 2 * n, p=w / w.sum()) for w in weights], axis=1)
+    _, first = np.unique(pairs @ [n_items, 1], return_index=True)
+    users, items = pairs[np.sort(first)[:n]].T
+    biases = [rng.normal(0, spread, size) for spread, size in ((0.4, n_users), (0.5, n_items))]
+    tastes = [rng.normal(0, 1, (size, _N_TASTES)) for size in (n_users, n_items)]
+    liking = 0.5 * np.einsum("ij,ij->i", tastes[0][users], tastes[1][items]) / np.sqrt(_N_TASTES)
+    values = 3.6 + biases[0][users] + biases[1][items] + liking + rng.normal(0, 0.7, len(users))
+    lines = zip(users + 1, items + 1, np.clip(np.rint(values), 1, 5).astype(int))
+    text = "".join(f"{user}::{item}::{value}::0\n" for user, item, value in lines)
+    Path(path).write_text(text, encoding="utf-8")
 
 
 def gene_term_matrix(setup, n_genes):

@@ -143,8 +143,8 @@ def _ends(rows):
 
 
 TABLE_2 = (
-    Statement("lee-2-dual", PAPER, "the Lagrange dual is much faster than gradient descent for the bases",
-              _dual_is_faster(GRADIENT), above=1, unit="times", each="codes_by"),
+    Statement("lee-2-dual", PAPER, "the Lagrange dual is much faster than gradient descent for the bases "
+              "(we ask twice)", _dual_is_faster(GRADIENT), above=2, unit="times", each="codes_by"),
     Statement("lee-2-sign", PAPER, "in total feature-sign search is faster than LARS, with the dual",
               _over("seconds", (LARS, DUAL), (SIGN, DUAL)), above=1, unit="times"),
     Statement("lee-2-fastest", PAPER, "feature-sign search with the dual is the fastest of all in total",

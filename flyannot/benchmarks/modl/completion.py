@@ -1,20 +1,22 @@
 """A matrix completed from its observed entries, by MODL and by coordinate descent, its peer in the paper."""
 
 from dataclasses import dataclass, replace
+from functools import partial
 
 import numpy as np
 
 from flyannot.benchmarks.inputs.ratings import Ratings
 from flyannot.benchmarks.measures import Stopwatch, timed_steps
-from flyannot.benchmarks.modl.claims import CD, MODL
+from flyannot.benchmarks.modl.claims import CD, FULL, MODL
+from flyannot.benchmarks.references.seen_features import OfSeenFeatures
 from flyannot.runtime.compiled import compiled
 from flyannot.sparse.fit import random_patches
-from flyannot.sparse.learners import LEARNERS
 
 N_COMPONENTS = 30
 TEST_SHARE = 0.25
 INNER_SHARE = 1 / 3  # of the training entries, held out to choose lam
 _N_TUNED = 300_000  # entries that lam is chosen on, of whole rows: the fewer a row has, the larger its lam
+_N_FINER = 2  # times that lam is chosen from a finer grid
 _N_ROUNDS = 5  # of means of rows and columns
 _N_SWEEPS = 20
 _N_EPOCHS = 12
@@ -49,10 +51,22 @@ def complete_ratings(ratings, solver, lams, n_inner, seed):
 
 
 def best_lam(train, solve, lams, n_inner, rng):
-    """The lam with the least mean error on thirds of the entries that the rest does not see."""
+    """The lam with the least mean error on thirds of the entries that the rest does not see.
+
+    One of `lams`, which rise by a factor, or of values between them: around the best, twice, by the root of
+    the factor.  A solver may be at its best in less than a factor, and a coarse grid would wrong it.
+    """
+    if len(lams) == 1:
+        return lams[0]
     few = _some_rows(train, rng)
     parts = [debiased(*drawn_apart(few, rng, INNER_SHARE)) for _ in range(n_inner)]
-    return min(lams, key=lambda lam: sum(solve(p, lam, np.random.default_rng(0))[-1][1] for p in parts))
+    errors, tried, factor = {}, lams, lams[1] / lams[0]
+    for _ in range(1 + _N_FINER):
+        for lam in tried:
+            errors[lam] = sum(solve(part, lam, np.random.default_rng(0))[-1][1] for part in parts)
+        best, factor = min(errors, key=lambda lam: errors[lam]), factor**0.5
+        tried = [best / factor, best * factor]
+    return best
 
 
 def _some_rows(ratings, rng):
@@ -99,7 +113,7 @@ def completed_by_coordinate_descent(parts, lam, rng):
     return trace
 
 
-def completed_by_modl(parts, lam, rng):
+def completed_by_modl(parts, lam, rng, projection="approximate"):
     """(seconds, test error) after every epoch: rows are samples, missing entries are never seen, codes have
     |z|^2."""
     train, test = parts.train, parts.test
@@ -107,7 +121,7 @@ def completed_by_modl(parts, lam, rng):
     full = X[rng.permutation(len(X))[: 4 * N_COMPONENTS]]
     D = random_patches(np.nan_to_num(full) + 1e-3 * rng.normal(size=full.shape), N_COMPONENTS, rng)
     options = {"lam": lam, "batch_size": max(1, len(X) // _BATCHES), "beta": 0.9, "code_penalty": "l2"}
-    learner = LEARNERS["modl"](np.asarray(D, np.float32), len(X), **options)
+    learner = OfSeenFeatures(np.asarray(D, np.float32), len(X), projection=projection, **options)
     trace, spent = [], 0.0
     for epoch_rng in rng.spawn(_N_EPOCHS):
         order = epoch_rng.permutation(len(X))
@@ -119,7 +133,11 @@ def completed_by_modl(parts, lam, rng):
     return trace
 
 
-SOLVERS = {CD: completed_by_coordinate_descent, MODL: completed_by_modl}
+SOLVERS = {
+    CD: completed_by_coordinate_descent,
+    MODL: completed_by_modl,
+    FULL: partial(completed_by_modl, projection="exact"),
+}
 
 
 class RowsWithMissing:

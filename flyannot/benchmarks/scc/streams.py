@@ -11,6 +11,7 @@ import numpy as np
 from flyannot.benchmarks.measures import Stopwatch, exact_objective, graded_dictionary, normalised_patches
 from flyannot.benchmarks.workers import peak_mb
 from flyannot.descriptors.sift import normalise_descriptors
+from flyannot.estimators.row_units import RowUnits
 from flyannot.runtime.blas_threads import one_blas_thread
 from flyannot.runtime.workers import Workers
 from flyannot.sparse.fit import run_epoch
@@ -28,30 +29,15 @@ _N_WARM = 64
 _SEED = 1
 
 
-@dataclass(frozen=True, eq=False)
-class FileUnits:
-    """Patches of a file, so many at a time, as learning by shares reads them."""
-
-    path: str
-    start: np.ndarray
-    stop: np.ndarray
-
-    @property
-    def sizes(self):
-        return self.stop - self.start
-
-    def narrowed(self, units):
-        """These units alone, in that order."""
-        return FileUnits(self.path, self.start[units], self.stop[units])
-
-    def read(self):
-        """The descriptors of every unit."""
-        X = np.load(self.path, mmap_mode="r")
-        return [np.array(X[a:b]) for a, b in zip(self.start, self.stop)]
+class StoredRows(RowUnits):
+    """Descriptors as they are stored, of which samples are made as they are visited."""
 
     def samples(self, rows):
         """Descriptors as samples to learn from."""
         return NormalisedPatches(rows)
+
+    def _checked(self, rows):
+        return np.array(rows)
 
 
 @dataclass(frozen=True, eq=False)
@@ -120,7 +106,8 @@ def _visit_and_peak(task):
 def learn_in_shares(patches, held, initial, lam, n, n_epochs, n_shares, longest, variant="quick"):
     """In a worker: learn by shares, in this process; `trace` holds (seconds, patches, objective)."""
     start = np.arange(0, n, _UNIT)
-    source = FileUnits(patches, start, np.minimum(start + _UNIT, n))
+    X = np.load(patches, mmap_mode="r")
+    source = StoredRows(X, X.dtype, start, np.minimum(start + _UNIT, n))
     options = SCCOptions(variant=variant)
     plan = Plan(n_shares, n_epochs, lam, options, (_SEED,), longest=longest)
     D, sample = np.load(initial), normalised_patches(held, slice(None)).astype(np.float64)

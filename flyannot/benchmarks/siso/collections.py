@@ -14,15 +14,17 @@ from flyannot.benchmarks.siso.annotators import (
     HASH,
     HASH_EXACT,
     LASSO,
+    P_STABLE,
     SISO,
     SPREADING,
     VARIANT,
     answered_queries,
+    recall_columns,
 )
 from flyannot.scores.average_precision import mean_average_precision
 
 _ALL = ("svm", "ridge", "knn", SPREADING, SISO, HASH)
-_SOLVERS = (LASSO, SISO, HASH, HASH_EXACT)
+_SOLVERS = (LASSO, SISO, HASH, P_STABLE, HASH_EXACT)
 _STANDS_FOR = dict.fromkeys(("lnp", "egssc", "lsmp"), SPREADING)
 _TAUS = ((0.1, 0.4, 0.7, 1.0), (0.1, 0.2, 0.4, 0.6, 0.8, 1.0))
 _N_CHECKED = 50  # queries of LASSO, and of hash-siso, exact: both are slow, and have SISO's result
@@ -81,14 +83,15 @@ def annotate(labelled, method, n_queries, seed):
     with np.load(labelled) as arrays:
         X, Y, queries, truth = (arrays[name] for name in ("X", "Y", "X_test", "Y_test"))
     queries, truth = queries[:n_queries], truth[:n_queries]
-    values, seconds_of_fit, seconds = answered_queries(method, X, Y, queries, np.random.default_rng(seed))
+    rng = np.random.default_rng(seed)
+    values, seconds_of_fit, seconds, recall = answered_queries(method, X, Y, queries, rng)
     return {
         "seconds_of_fit": seconds_of_fit, "seconds_of_queries": seconds, "seconds": seconds_of_fit + seconds,
         "n_queries": len(queries), "ms_per_query": 1000 * seconds / len(queries),
         "map": mean_average_precision(values, truth),
         "map_of_first": mean_average_precision(values[:_N_CHECKED], truth[:_N_CHECKED]),
         "draws": _drawn_maps(values, truth),
-    }  # fmt: skip
+    } | recall_columns(recall)  # fmt: skip
 
 
 def _drawn_maps(values, truth):
@@ -107,7 +110,10 @@ def _measure_methods(setup, collection, paper):
         rows=rows,
         comparisons=list(_comparisons_of_methods(rows, paper)),
         panels=[
-            _bars("Time of fit and queries", "seconds", rows, "seconds", y_log=True),
+            Panel("Construction and prediction", "", "seconds", [
+                Series(part, rows.column("method"), rows.column(f"seconds_of_{column}"))
+                for part, column in (("construction", "fit"), ("prediction", "queries"))
+            ], y_log=True),
             _bars("Mean average precision", "MAP", rows, "map"),
         ],
         notes=[

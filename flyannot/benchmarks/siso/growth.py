@@ -13,10 +13,12 @@ from flyannot.benchmarks.siso.annotators import (
     HASH,
     HASH_EXACT,
     LASSO,
+    P_STABLE,
     PUBLISHED,
     SISO,
     VARIANT,
     fitted_annotator,
+    recall_columns,
 )
 from flyannot.descriptors.sift import normalise_descriptors
 
@@ -33,7 +35,9 @@ _SLOW = {  # method -> n -> queries; elsewhere none
     LASSO: {10_000: 6, 30_000: 2, 100_000: 1, 1_200_000: 1},
     CD: {10_000: 2, 30_000: 2, 100_000: 2},
 }
-_METHODS = (SISO, HASH, HASH_EXACT)
+_METHODS = (SISO, HASH, P_STABLE, HASH_EXACT)
+_DRAWN = 2  # patches for every query: a tenth have near copies
+_NEAR, _AT_ONCE = 0.99, 100_000  # the cosine of near copies; labelled vectors that are compared at once
 _N_DRAWS = 200  # of queries, for the interval of a flat cost
 _N_VECTORS = "labelled vectors"  # below the figures
 
@@ -61,7 +65,8 @@ def measure_cost(setup):
         ],
         notes=[
             f"{setup.sizes['n_queries']} queries; the paper had {paper['n_queries']:,}. No labelled patch "
-            "overlaps the patch of a query: near copies would enter with n, and the cost would fall by them.",
+            f"overlaps the patch of a query, and no query has one with a cosine of {_NEAR} or more: near "
+            "copies would enter with n, and the cost would fall by them.",
             f"At n = {n:,} the flat cost of siso is {costs[0]:.2f} and that of hash-siso, which believes an "
             f"empty answer of the hash, {costs[1]:.2f}.",
         ],
@@ -110,15 +115,18 @@ def _vectors(setup, wanted):
     """The files of descriptors and of the number of each one's image, and the `Source`.
 
     First come the queries, then patches in random order, none of which overlaps a query's of the same image.
+    Of the patches that are drawn as queries, those with a near copy among all the others are left out.
     """
     n_queries = setup.sizes["n_queries"]
-    found, source = described_patches(setup, wanted + n_queries * _MOST_COPIES, views=(None,))
+    found, source = described_patches(setup, wanted + _DRAWN * n_queries * _MOST_COPIES, views=(None,))
     labels = np.repeat(np.arange(len(found)), [len(one.descriptors) for one in found])
     centres = np.concatenate([one.centres_px for one in found])
     order = setup.rng("windows").permutation(len(labels))
-    queries, rest = np.split(order, [n_queries])
-    kept = rest[~overlapping(labels, centres, queries)[rest]][: wanted - n_queries]
-    order, descriptors = np.concatenate([queries, kept]), np.concatenate([one.descriptors for one in found])
+    drawn, rest = np.split(order, [_DRAWN * n_queries])
+    kept = rest[~overlapping(labels, centres, drawn)[rest]][: wanted - n_queries]
+    descriptors = np.concatenate([one.descriptors for one in found])
+    queries = drawn[~near_copies(descriptors[drawn], descriptors[kept])][:n_queries]
+    order = np.concatenate([queries, kept])
     files = setup.save(f"siso-{wanted}", vectors=descriptors[order], labels=labels[order])
     return files, Source(f"{wanted:,} of {source.text}, each labelled by its image", source.kind)
 
@@ -132,24 +140,34 @@ def overlapping(labels, centres_px, queries, patch_px=16):
     return near
 
 
+def near_copies(queries, labelled):
+    """Which queries have a labelled vector with a cosine of _NEAR or more: bool (n_queries,)."""
+    units, most = normalise_descriptors(queries), np.zeros(len(queries), np.float32)
+    for start in range(0, len(labelled), _AT_ONCE):
+        part = normalise_descriptors(labelled[start : start + _AT_ONCE])
+        np.maximum(most, (units @ part.T).max(axis=1), out=most)
+    return most >= _NEAR
+
+
 def answer(vectors, labels, method, n, n_queries, n_alone, at_once, seed):
     """In a worker: one method among n labelled vectors, which come after the queries."""
     X, labels = normalise_descriptors(np.load(vectors, mmap_mode="r")[: n_queries + n]), np.load(labels)
     Y = labels[n_queries : n_queries + n, None] == np.arange(labels.max() + 1)
-    ask, seconds_of_fit = fitted_annotator(method, X[n_queries:], Y, np.random.default_rng(seed))
+    fitted = fitted_annotator(method, X[n_queries:], Y, np.random.default_rng(seed))
     ways = [("one at a time", [X[i : i + 1] for i in range(n_alone)])]
     ways += [("at once", [X[:n_queries]])] if at_once else []
     rows = []
-    ask(X[:1])  # compiled, and what is made once a model
+    fitted.answer(X[:1])  # compiled, and what is made once a model
+    recall = recall_columns(fitted.recall(X[:n_queries]))
     for how, parts in ways:
         with Stopwatch() as watch:
-            values = np.concatenate([ask(part) for part in parts])
+            values = np.concatenate([fitted.answer(part) for part in parts])
         row = {"method": method, "how": how, "n": n, "n_queries": len(values)}
-        row |= {"seconds_of_fit": seconds_of_fit, "seconds_per_query": watch.seconds / len(values)}
+        row |= {"seconds_of_fit": fitted.seconds, "seconds_per_query": watch.seconds / len(values)}
         missed = missed_labels(values, labels[: len(values)])
         drawn = np.random.default_rng(len(missed)).integers(0, len(missed), (_N_DRAWS, len(missed)))
         draws = missed[drawn].mean(axis=1).round(4).tolist()  # the same queries for every method and n
-        rows.append(row | {"flat_cost": float(missed.mean()), "draws": draws})
+        rows.append(row | {"flat_cost": float(missed.mean()), "draws": draws} | recall)
     return {"rows": rows}
 
 

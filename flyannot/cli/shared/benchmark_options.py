@@ -20,7 +20,7 @@ def benchmark_options(repeats):
         click.option(
             "--ratings", type=IN_FILE,
             help="A ratings file: u.data, ratings.dat or ratings.csv of MovieLens, or Netflix's "
-            "combined_data_1.txt.",
+            "combined_data_1.txt.  [default: synthetic ratings]",
         ),
         click.option("--quick/--full", default=True, show_default=True, help="Minutes, or the full sizes."),
         click.option("--repeats", type=COUNT, help=f"Repeat comparisons so often.  [default: {repeats}]"),

@@ -10,7 +10,7 @@ from dataclasses import dataclass
 
 from flyannot.classifiers import CLASSIFIERS
 from flyannot.features.options import PoolOptions
-from flyannot.steps.options import LearnOptions
+from flyannot.steps.options import BYTES_OF_WORKER, LearnOptions
 from flyannot.steps.shards import IMAGES_PER_PART
 
 START_S, START_MB = 5, 300  # measured: 1.5 to 2 s, 130 to 300 MB; more where the kernels are compiled
@@ -86,13 +86,13 @@ def needs_of_steps(configuration, size):
 
 def _learn(size, learn):
     together = [size.n_all_images] if learn.shared else list(size.n_images.values())
-    most = learn.max_patches or float("inf")
-    n_patches = [min(n * size.n_patches, most) for n in together]
+    n_patches = [learn.n_most(n * size.n_patches) for n in together]
     visit = S_LEARN + learn.n_atoms * S_LEARN_ATOM
-    return Need(
-        sum(n_patches) * learn.n_epochs * visit * _slower(learn.learner, LearnOptions.learner),
-        START_MB + (max(n_patches) * BYTES_LEARN + learn.n_atoms * 8 * (learn.n_atoms + 512)) / MB,
-    )
+    seconds = sum(n_patches) * learn.n_epochs * visit * _slower(learn.learner, LearnOptions.learner)
+    if learn.shares:
+        return Need(seconds, START_MB + BYTES_OF_WORKER / MB)
+    held = max(n_patches) * BYTES_LEARN + learn.n_atoms * 8 * (learn.n_atoms + 512)
+    return Need(seconds, START_MB + held / MB)
 
 
 def _fit(size, is_linear):

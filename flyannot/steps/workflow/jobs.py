@@ -69,7 +69,8 @@ def jobs_of_run(configuration, size, n_shares=None):
     for step in _STEPS:
         if step == "synthesize" and step not in configuration.options:
             continue
-        its_threads = threads if step in _WITH_WORKERS else 1
+        with_workers = step in _WITH_WORKERS or step == "learn-dict" and configuration.options[step].shares
+        its_threads = threads if with_workers else 1
         shares = 0
         if step in SHARED:
             wanted = n_shares or _n_shares(needs[step].seconds / its_threads)

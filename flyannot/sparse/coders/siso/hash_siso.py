@@ -14,7 +14,9 @@ SISO to end, it was 3 times as fast and no faster than SISO alone, which spares 
 each than hashing alone.
 """
 
+from collections.abc import Callable
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 
@@ -23,7 +25,7 @@ from flyannot.sparse.coders.blocks import checked_samples, in_shares
 from flyannot.sparse.coders.cd.encode import FewAtoms
 from flyannot.sparse.coders.siso import encode as siso
 from flyannot.sparse.coders.siso import rounds as siso_rounds
-from flyannot.sparse.coders.siso.lsh import Index, Seen, build_index, candidates_of_query
+from flyannot.sparse.coders.siso.lsh import Seen, build_index, candidates_of_query
 from flyannot.sparse.coders.siso.screening import compare_some
 
 _SEED = 2013  # of an index that the caller did not bring
@@ -37,15 +39,17 @@ ENDINGS = ("solve", "certify", "none")
 class HashSearch:
     """How the cells are searched.
 
-    index : flyannot.sparse.coders.siso.lsh.Index over the atoms
+    index : flyannot.sparse.coders.siso.lsh.Index over the atoms, or what `candidates` takes in its place
     n_probes : cells per round
     ending : of ENDINGS: "solve" completes the code by SISO, "certify" finds its duality gap and leaves it
         as it is, "none" compares with no other atoms than those of the cells
+    candidates : the atoms of the cells, as `flyannot.sparse.coders.siso.lsh.candidates_of_query`
     """
 
-    index: Index
+    index: Any
     n_probes: int = 5
     ending: str = "solve"
+    candidates: Callable = candidates_of_query
 
 
 def encode(X, D, lam, *, gram=None, n_threads=1, search=None, **rules):
@@ -124,7 +128,7 @@ def _search_cells(x, code, problem, search, seen, small):
         r = siso_rounds.residual_of_code(x, code, problem.D)
         if not r.any() or not len(problem.D):
             return code, n_rounds
-        chosen = candidates_of_query(search.index, r, seen, n_probes=search.n_probes)
+        chosen = search.candidates(search.index, r, seen, n_probes=search.n_probes)
         largest, joining = compare_some(problem.D, r, problem.lam, problem.top_k, code[0], chosen)
         gap = siso_rounds.gap_of(x, r, code[1], largest, problem.lam)  # as far as the cells show it
         if not len(joining) or gap <= siso_rounds.allowed_gap(x, problem):

@@ -63,6 +63,10 @@ class Rules(NamedTuple):
     n_descents: int  # full sweeps at 2^k lam, ..., 2 lam that come first where a code is zero
     n_before: int  # visits before this epoch
     stands_for: float  # visits that one counts for: those of other shares of the samples, made meanwhile
+    # True where nothing may be negative, else None: numba makes kernels apart of them, and what is off
+    # costs nothing.
+    positive_code: bool | None
+    positive_atoms: bool | None
 
 
 class Scratch(NamedTuple):
@@ -99,19 +103,22 @@ def round_dictionary(D, norm2, D8, rounding, reach):
 
 
 @kernel
-def visit_samples(X, rows, orders, first_visit, atoms, past, now, n_used, rules, scratch):
+def visit_samples(X, rows, weights, orders, first_visit, atoms, past, now, n_used, rules, scratch):
     """Visit samples one after the other: re-solve the code, then step and project its atoms.
 
     `past` holds the codes of the last epoch and is only read; those of this epoch are appended to
-    `now` from entry `n_used` on.  Returns the number of samples visited: fewer than all when `now` may
-    be too short for one more code.
+    `now` from entry `n_used` on.  A visit counts `weights[i]` times, or once where that is None.  Returns
+    the number of samples visited: fewer than all when `now` may be too short for one more code.
     """
     for i in range(len(rows)):
         if n_used + len(scratch.z) > len(now.atom):
             return i
         n_support = solve_code(X, i, past, rows[i], orders, first_visit + i, atoms, rules, scratch)
         visit = rules.n_before + rules.stands_for * (first_visit + i + 1)
-        _step_atoms(atoms, n_support, rules, visit, scratch)
+        if weights is None:
+            _step_atoms(atoms, n_support, rules, rules.stands_for, visit, scratch)
+        else:
+            _step_atoms(atoms, n_support, rules, rules.stands_for * weights[i], visit, scratch)
         store_code(now, rows[i], n_used, n_support, scratch)
         n_used += n_support
     return len(rows)
@@ -121,29 +128,29 @@ def visit_samples(X, rows, orders, first_visit, atoms, past, now, n_used, rules,
 def solve_code(X, i, past, row, orders, visit, atoms, rules, scratch):
     """Leave the code of X[i] in z, its atoms in `support` and its residual in r; returns their number."""
     D, norm2, z, support, r = atoms.D, atoms.norm2, scratch.z, scratch.support, scratch.r
-    lam, o = r.dtype.type(rules.lam), visit % len(orders.atom)
+    lam, o, positive = r.dtype.type(rules.lam), visit % len(orders.atom), rules.positive_code
     n_support = _restore_code(X, i, past, row, D, scratch)
     if n_support == 0:
         for k in range(rules.n_descents, 0, -1):
             higher = lam * r.dtype.type(2**k)
             n_support = _sweep_flagged(
-                atoms, orders, (visit + k) % len(orders.atom), n_support, higher, scratch
+                atoms, orders, (visit + k) % len(orders.atom), n_support, higher, scratch, positive
             )
-            n_support = _sweep_support(D, norm2, z, support, n_support, r, higher)
-    n_support = _sweep_flagged(atoms, orders, o, n_support, lam, scratch)
+            n_support = _sweep_support(D, norm2, z, support, n_support, r, higher, positive)
+    n_support = _sweep_flagged(atoms, orders, o, n_support, lam, scratch, positive)
     for _ in range(rules.n_sweeps - 1):
-        n_support = _sweep_support(D, norm2, z, support, n_support, r, lam)
+        n_support = _sweep_support(D, norm2, z, support, n_support, r, lam, positive)
     return n_support
 
 
 @kernel
-def _sweep_flagged(atoms, orders, o, n_support, lam, scratch):
+def _sweep_flagged(atoms, orders, o, n_support, lam, scratch, positive):
     """A sweep over all atoms in which those of the support are visited; returns the new support's number."""
     D, norm2, _, _, D8, rounding = atoms
     z, support, _, flags, r, r8 = scratch
     for s in range(n_support):
         flags[orders.place[o, np.int64(support[s])]] = 1
-    n_support = _sweep_all(D, norm2, D8, rounding, orders.atom, o, z, support, flags, r, r8, lam)
+    n_support = _sweep_all(D, norm2, D8, rounding, orders.atom, o, z, support, flags, r, r8, lam, positive)
     flags[:] = 0
     return n_support
 
@@ -171,7 +178,7 @@ def store_code(codes, row, n_used, n_support, scratch):
 
 
 @kernel
-def _sweep_all(D, norm2, D8, rounding, orders, o, z, support, flags, r, r8, lam):
+def _sweep_all(D, norm2, D8, rounding, orders, o, z, support, flags, r, r8, lam, positive):
     """Re-solve z[j] for every atom j of order o, and keep r = x - zD.
 
     The non-zeros are listed in `support` in that order; their number is returned.
@@ -191,7 +198,7 @@ def _sweep_all(D, norm2, D8, rounding, orders, o, z, support, flags, r, r8, lam)
             place = t - GROUP + lowest_bit(found)
             found &= found - np.uint64(1)
             j = np.int64(orders[o, place])
-            moved += _solve_one(D, norm2, z, j, r, lam)
+            moved += _solve_one(D, norm2, z, j, r, lam, positive)
             if z[j] != 0:
                 support[n_support] = j
                 n_support += 1
@@ -212,12 +219,12 @@ def _round_and_bound(r, r8, rounding, lam):
 
 
 @kernel
-def _sweep_support(D, norm2, z, support, n_support, r, lam):
+def _sweep_support(D, norm2, z, support, n_support, r, lam, positive):
     """Re-solve z[j] for the atoms in `support`, from which those that become zero are struck."""
     n_kept = 0
     for s in range(n_support):
         j = np.int64(support[s])
-        _solve_one(D, norm2, z, j, r, lam)
+        _solve_one(D, norm2, z, j, r, lam, positive)
         if z[j] != 0:
             support[n_kept] = j
             n_kept += 1
@@ -225,10 +232,11 @@ def _sweep_support(D, norm2, z, support, n_support, r, lam):
 
 
 @kernel
-def _solve_one(D, norm2, z, j, r, lam):
+def _solve_one(D, norm2, z, j, r, lam, positive):
     """Minimise over z[j] alone, and keep r = x - zD; returns a bound on how far r moved.
 
-    With d = D[j] and a = |d|^2 the minimum is at shrink(d r + a z[j], lam) / a; a need not be 1.
+    With d = D[j] and a = |d|^2 the minimum is at shrink(d r + a z[j], lam) / a; a need not be 1.  Where that
+    is below zero and must not be, it is at zero.
     """
     old, a = z[j], norm2[j]
     new = r.dtype.type(0)  # a dead atom explains nothing, so its code is zero
@@ -236,6 +244,8 @@ def _solve_one(D, norm2, z, j, r, lam):
         new = shrink(dot(D, j, r) + old, lam)
     elif a > 0:
         new = shrink(dot(D, j, r) + a * old, lam) / a
+    if positive is not None and new < 0:
+        new = r.dtype.type(0)
     if new != old:
         add_row(r, old - new, D, j)
         z[j] = new
@@ -243,16 +253,16 @@ def _solve_one(D, norm2, z, j, r, lam):
 
 
 @kernel
-def _step_atoms(atoms, n_support, rules, visit, scratch):
+def _step_atoms(atoms, n_support, rules, counts_for, visit, scratch):
     """d_j += w z_j / h_j r for the atoms of the support, all with the same residual, then project.
 
     h_j += w z_j^2 comes first, so that nothing divides by zero; w is the weight of visit number `visit`, and
-    of those that it stands for.
+    of all that it counts for.
     """
     D, norm2, h_past, h_now, D8, rounding = atoms
     z, support, eta, r = scratch.z, scratch.support, scratch.eta, scratch.r
     total, one = 0.0, r.dtype.type(1)
-    weight = rules.stands_for * np.float64(visit) ** rules.recency
+    weight = counts_for * np.float64(visit) ** rules.recency
     for s in range(n_support):
         j = np.int64(support[s])
         weighted = weight * z[j]
@@ -263,6 +273,8 @@ def _step_atoms(atoms, n_support, rules, visit, scratch):
     for s in range(n_support):
         j = np.int64(support[s])
         a = step_row(D, j, length * eta[s], r)
+        if rules.positive_atoms is not None:
+            a = _clip_row(D, j)
         factor = one
         if a > rules.rescale_above:
             factor, a = one / np.sqrt(a), one
@@ -271,3 +283,13 @@ def _step_atoms(atoms, n_support, rules, visit, scratch):
         rounding[1] = max(rounding[1], 1.0001 * np.sqrt(error2))
         if largest > rounding[2]:
             round_dictionary(D, norm2, D8, rounding, 1.25 * largest)
+
+
+@kernel
+def _clip_row(D, j):
+    """D[j] = max(0, D[j]); returns the new |D[j]|^2."""
+    total = D.dtype.type(0)
+    for k in range(D.shape[1]):
+        D[j, k] = max(D[j, k], D.dtype.type(0))
+        total += D[j, k] * D[j, k]
+    return total

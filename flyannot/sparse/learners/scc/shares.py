@@ -22,6 +22,7 @@ import numpy as np
 
 from flyannot.sparse.learners.scc.learner import SCC, carried_over
 from flyannot.sparse.learners.scc.options import VARIANTS
+from flyannot.sparse.stored_codes import EITHER_SIGN
 
 
 class SharedAtoms(NamedTuple):
@@ -39,7 +40,7 @@ def first_atoms(D):
     return SharedAtoms(D, (D**2).sum(axis=1), np.zeros(len(D)), np.zeros(len(D)), 0)
 
 
-def visit_share(start, X, *, lam, options, stands_for, rng):
+def visit_share(start, X, *, lam, options, stands_for, rng, positive=EITHER_SIGN):
     """What a share makes of the atoms `start`: (D, norm2, what its visits added to h).
 
     Parameters
@@ -50,8 +51,9 @@ def visit_share(start, X, *, lam, options, stands_for, rng):
     options : SCCOptions
     stands_for : float, V / v above
     rng : Generator
+    positive : what must not be negative
     """
-    learner = SCC(start.D, 0, lam=lam, **vars(options))
+    learner = SCC(start.D, 0, lam=lam, positive=positive, **vars(options))
     return learner.visit_share(X, rng, start, stands_for)
 
 

@@ -1,0 +1,129 @@
+"""Codes that are not negative: the minimum over z >= 0 of 1/2 |x - z D|^2 + lam |z|_1.
+
+Coordinate descent with the Gram matrix, one sample after the other: a pass over all atoms, then passes over
+the support until that is at rest.  q = D (x - z D) throughout.
+"""
+
+from functools import partial
+from typing import NamedTuple
+
+import numpy as np
+
+from flyannot.sparse.coders.blocks import checked_samples, codes_in_blocks, finite_squares
+from flyannot.sparse.kernels import SUMS, add_multiple, copy, gap_of, inlined, kernel
+from flyannot.sparse.simd.product import gram_of, pack_columns
+
+_SUPPORT_PASSES = 20  # most in a row: then all atoms are looked at again
+_AT_REST = 1e-3  # of the largest change in a pass over all atoms: less in one over the support ends these
+
+
+def encode_nonnegative(X, D, lam, *, tol=1e-4, max_sweeps=1000, n_threads=1):
+    """Codes of X over a fixed dictionary, none of them below zero, in float64.
+
+    Parameters
+    ----------
+    X : float array (n_samples, n_features)
+    D : float array (n_atoms, n_features)
+        Atoms of any norm; codes of zero atoms are zero.
+    lam : float > 0, weight of the L1 norm
+    tol : float
+        A sample is done when its duality gap is at most tol / 2 |x|^2.
+    max_sweeps : int, most passes over all atoms for one sample
+    n_threads : int
+
+    Returns
+    -------
+    Z : CSR matrix (n_samples, n_atoms), float32 if X is, else float64
+        The same bits for any `n_threads`, and for X in one call or in several.
+
+    Source
+    ------
+    Friedman et al., J. Stat. Softw. 33(1), 2010, with max(., 0) in the place of soft thresholding.
+    """
+    X, D, squares = checked_samples(X, D, lam)
+    finite_squares(D, "atom")
+    dtype, X, D = X.dtype, X.astype(np.float64), D.astype(np.float64)
+    problem = Problem(np.ascontiguousarray(gram_of(D)), float(lam), 0.5 * tol, int(max_sweeps))
+    new_scratch = partial(_make_scratch, len(D))
+    Z, _ = codes_in_blocks(X, squares, pack_columns(D), None, _encode_rows, problem, new_scratch, n_threads)
+    return Z.astype(dtype, copy=False)
+
+
+class Problem(NamedTuple):
+    """What all samples share."""
+
+    gram: np.ndarray  # (n_atoms, n_atoms)
+    lam: float
+    goal: float  # the allowed gap, as a part of |x|^2
+    max_sweeps: int
+
+
+class Scratch(NamedTuple):
+    """Memory for one sample at a time."""
+
+    q: np.ndarray  # (n_atoms,)
+    z: np.ndarray  # (n_atoms,)
+
+
+def _make_scratch(n_atoms):
+    return Scratch(np.empty(n_atoms), np.empty(n_atoms))
+
+
+@kernel
+def _encode_rows(Q, squares, start, problem, scratch, codes, is_solved):
+    """Solve one sample after the other, from zero; as `flyannot.sparse.coders.blocks` calls it."""
+    first, atom, value = codes
+    first[0] = 0
+    for i in range(len(squares)):
+        at = first[i]
+        n, is_solved[i] = _encode_row(Q[i], squares[i], problem, scratch, atom[at:], value[at:])
+        first[i + 1] = at + n
+
+
+@kernel
+def _encode_row(q0, square, problem, scratch, atoms, values):
+    """Leave the code in `atoms` and `values`; returns its size and whether the gap is closed."""
+    q, z, n = scratch.q, scratch.z, 0
+    copy(q, q0, len(q))
+    z[:] = 0
+    for _ in range(problem.max_sweeps):
+        n, largest = _support_of(q, z, atoms, values)
+        if gap_of(square, q0, q, atoms, values, n, problem.lam, largest) <= problem.goal * square:
+            return n, True
+        moved = 0.0
+        for j in range(len(z)):
+            moved = max(moved, _solve_one(j, q, z, problem))
+        n, _ = _support_of(q, z, atoms, values)
+        for _ in range(_SUPPORT_PASSES):
+            moved_now = 0.0
+            for s in range(n):
+                moved_now = max(moved_now, _solve_one(atoms[s], q, z, problem))
+            if moved_now <= _AT_REST * moved:
+                break
+    n, _ = _support_of(q, z, atoms, values)
+    return n, False
+
+
+@inlined(fastmath=SUMS)
+def _solve_one(j, q, z, problem):
+    """Minimise over z[j] alone, and keep q; returns how far that moved."""
+    a = problem.gram[j, j]
+    if a == 0:  # a zero atom explains nothing
+        return 0.0
+    change = max(0.0, q[j] + a * z[j] - problem.lam) / a - z[j]
+    if change != 0:
+        add_multiple(q, -change, problem.gram[j], len(q))
+        z[j] += change
+    return abs(change) * np.sqrt(a)
+
+
+@inlined()
+def _support_of(q, z, atoms, values):
+    """List the codes that are not zero; returns their number and the largest q."""
+    n, largest = 0, 0.0
+    for j in range(len(z)):
+        largest = max(largest, q[j])
+        if z[j] > 0:
+            atoms[n], values[n] = j, z[j]
+            n += 1
+    return n, largest

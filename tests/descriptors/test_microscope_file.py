@@ -1,0 +1,177 @@
+"""A microscope's file is one picture as soon as it is said which; until then it says what it holds."""
+
+import sys
+
+import numpy as np
+import pytest
+import tifffile
+from PIL import Image
+
+from flyannot.descriptors.address import split_address
+from flyannot.descriptors.picture import picture_at
+from flyannot.descriptors.unreadable import UnreadableImage
+from flyannot.errors import InputError
+from flyannot.store.reading import open_stored
+from tests.descriptors.microscope_files import czi, lif, ome_tiff, stack
+from tests.descriptors.picture_files import embryo
+
+SECOND_Z_AND_CHANNEL = 2200  # the grey level of `stack` there
+
+
+def written(format, folder):
+    """The same planes in each format, with what its numbers of 16 bits have as white."""
+    if format == "czi":  # Zeiss's library writes nothing about used bits
+        return czi(folder / "a.czi", [stack()]), 65535
+    if format == "lif":
+        return lif(folder / "a.lif", stack()), 4095
+    if format == "compressed OME-TIFF":
+        return ome_tiff(folder / "a.tif", stack(), bits=12, compression="lzw", ome=True), 4095
+    return ome_tiff(folder / "a.ome.tif", stack(), bits=12), 4095
+
+
+@pytest.mark.parametrize("format", ["OME-TIFF", "compressed OME-TIFF", "czi", "lif"])
+def test_a_plane_is_chosen_by_number_or_by_name_and_its_used_bits_are_its_range(format, tmp_path):
+    path, white = written(format, tmp_path)
+    name = "Red" if format == "lif" else "egfp"
+    expected = np.full((64, 160), SECOND_Z_AND_CHANNEL * 255 / white)
+    for address, planes in (
+        (path, ("z=2", "channel=2")),
+        (path, ("channel=" + name, "z=2")),
+        (f"{path}#z=2#c=2", ()),
+        (f"{path}#z=2", ("channel=2", "z=1")),  # what the address says comes first
+    ):
+        np.testing.assert_allclose(picture_at(address, "L", planes), expected, rtol=1e-6)
+
+
+@pytest.mark.parametrize("format", ["OME-TIFF", "czi", "lif"])
+def test_several_planes_are_refused_with_what_there_is(format, tmp_path):
+    path, _ = written(format, tmp_path)
+    with pytest.raises(UnreadableImage) as caught:
+        picture_at(path, "L", ("z=2",))
+    names = "1 Green, 2 Red, 3 Gray" if format == "lif" else "1 DAPI, 2 EGFP, 3 brightfield"
+    assert f"it holds several pictures: 2 z planes, 3 channels ({names})" in caught.value.message
+    assert "--plane channel=1, or of this file alone" in caught.value.fix
+    with pytest.raises(UnreadableImage, match=r"no z=3, but 2 z planes"):
+        picture_at(path, "L", ("z=3", "channel=1"))
+
+
+def test_one_picture_needs_no_choice_and_is_read_as_any_other(tmp_path):
+    colours = embryo()
+    Image.fromarray(colours).save(tmp_path / "plain.png")
+    tifffile.imwrite(tmp_path / "a.ome.tif", colours, photometric="rgb", metadata={"axes": "YXS"})
+    tifffile.imwrite(tmp_path / "grey.ome.tif", colours[..., 0], metadata={"axes": "YX"}, compression="zlib")
+    czi(tmp_path / "a.czi", [colours])
+    for mode in ("L", "RGB"):
+        expected = picture_at(tmp_path / "plain.png", mode)
+        for name in ("a.ome.tif", "a.czi"):
+            np.testing.assert_array_equal(picture_at(tmp_path / name, mode, ("z=4",)), expected)
+        np.testing.assert_array_equal(picture_at(tmp_path / "grey.ome.tif", mode), colours[..., 0])
+
+
+def test_sixteen_bits_of_which_nothing_is_said_are_all_used(tmp_path):
+    path = ome_tiff(tmp_path / "a.ome.tif", stack())
+    level = picture_at(path, "L", ("z=2", "channel=2"))[0, 0]
+    assert level == pytest.approx(SECOND_Z_AND_CHANNEL / 257)
+    tifffile.imwrite(tmp_path / "plain.tif", stack()[1, 1])
+    assert picture_at(tmp_path / "plain.tif", "L")[0, 0] == level
+
+
+def test_a_level_above_the_bits_that_are_said_to_be_used_is_no_fault(tmp_path):
+    path = ome_tiff(tmp_path / "a.ome.tif", stack(), bits=11)
+    assert picture_at(path, "L", ("z=2", "channel=2"))[0, 0] == pytest.approx(SECOND_Z_AND_CHANNEL / 257)
+
+
+def test_scenes_are_counted_from_one(tmp_path):
+    left, right = embryo(), 255 - embryo()
+    path = czi(tmp_path / "a.czi", [left, right])
+    with pytest.raises(UnreadableImage, match="it holds several pictures: 2 scenes"):
+        picture_at(path, "RGB")
+    for number, colours in enumerate((left, right), 1):
+        np.testing.assert_array_equal(picture_at(f"{path}#scene={number}", "RGB"), colours)
+
+
+def test_of_a_pyramid_the_full_size_is_read(tmp_path):
+    colours = np.tile(embryo(), (2, 2, 1))
+    with tifffile.TiffWriter(tmp_path / "a.ome.tif") as file:
+        about = {"photometric": "rgb", "tile": (128, 128)}
+        file.write(colours, subifds=1, metadata={"axes": "YXS"}, **about)
+        file.write(colours[::2, ::2], subfiletype=1, **about)
+    np.testing.assert_array_equal(picture_at(tmp_path / "a.ome.tif", "RGB"), colours)
+
+
+@pytest.mark.parametrize("module", ["liffile", "pylibCZIrw.czi"])
+def test_a_missing_package_is_named_with_the_command_that_installs_it(module, tmp_path, monkeypatch):
+    path, _ = written("lif" if module == "liffile" else "czi", tmp_path)
+    monkeypatch.setitem(sys.modules, module, None)
+    with pytest.raises(InputError, match="which is not installed") as caught:
+        picture_at(path, "L")
+    assert caught.value.fix == "pip install 'flyannot[microscopy]'"
+
+
+@pytest.mark.parametrize("format", ["OME-TIFF", "compressed OME-TIFF", "czi", "lif"])
+@pytest.mark.parametrize("part", [0.1, 0.6])
+def test_a_file_that_is_cut_short_is_refused(format, part, tmp_path):
+    path, _ = written(format, tmp_path)
+    path.write_bytes(path.read_bytes()[: int(part * path.stat().st_size)])
+    with pytest.raises(UnreadableImage):
+        picture_at(path, "L", ("z=2", "channel=3"))
+
+
+def test_a_name_that_looks_like_an_address_is_a_file_if_it_is_there(tmp_path):
+    (tmp_path / "a#2").write_bytes(b"x")
+    assert split_address(tmp_path / "a#2") == (str(tmp_path / "a#2"), (), None)
+    assert split_address("b.czi#scene=2#z=5#3") == ("b.czi", ("scene=2", "z=5"), 3)
+    assert split_address("gene #4.png") == ("gene #4.png", (), None)
+
+
+@pytest.fixture
+def stacks(tmp_path):
+    """A data set of two scenes of one CZI and a stack of TIFF."""
+    folder = tmp_path / "stacks"
+    folder.mkdir()
+    grey = embryo()[..., 0].astype(np.uint16) * 257
+    planes = np.stack([np.stack([np.full_like(grey, 9), grey // (k + 1)]) for k in range(2)])
+    czi(folder / "slide.czi", [planes[:1], planes[1:]], names=("DAPI", "brightfield"))
+    ome_tiff(folder / "stack.ome.tif", planes)
+    (folder / "images.csv").write_text(
+        "image,gene,stage_range\nslide.czi#scene=1,a,4-6\nslide.czi#scene=2,b,4-6\nstack.ome.tif#z=2,b,4-6\n"
+    )
+    return folder
+
+
+def test_extract_refuses_what_is_ambiguous_and_takes_the_plane_that_is_named(flyannot, stacks, tmp_path):
+    said = flyannot("extract S -o O", S=stacks, O=tmp_path / "d.h5")
+    assert said.code == 1 and said.err.count("Error:") == 1 and said.err.count("Fix:") == 1
+    assert "slide.czi: it holds several pictures: 2 scenes" in said.err
+    assert "2 channels (1 DAPI, 2 brightfield)" in said.err
+    assert "Fix: choose one, such as --plane channel=1, or of this file alone slide.czi#channel=1" in said.err
+    said = flyannot("extract S -o O --plane channel=2", S=stacks, O=tmp_path / "d.h5")
+    assert said.code == 0, said.err
+    with open_stored(tmp_path / "d.h5") as stored:
+        assert stored.options["extract"]["plane"] == ["channel=2"]
+        names = stored.array("4-6", "image")
+        assert names == ["slide.czi#scene=1", "slide.czi#scene=2", "stack.ome.tif#z=2"]
+        second, third = (stored.images("4-6", k, k + 1)[0] for k in (1, 2))
+        assert len(second)
+        np.testing.assert_array_equal(second, third)  # the same pixels in either format
+
+
+def test_one_ambiguous_file_among_others_is_listed_with_the_remedy(flyannot, stacks, tmp_path):
+    Image.fromarray(embryo()).save(stacks / "plain.png")
+    table = stacks / "images.csv"
+    table.write_text("image,gene,stage_range\nplain.png,a,4-6\nstack.ome.tif,b,4-6\n")
+    said = flyannot("extract S -o O", S=stacks, O=tmp_path / "d.h5")
+    assert said.code == 3
+    listed = (tmp_path / "failures.csv").read_text()
+    assert "2 z planes, 2 channels (1 DAPI, 2 EGFP); fix: choose one, such as --plane z=1" in listed
+
+
+@pytest.mark.parametrize("wrong", ["depth=2", "z", "z=", "=3"])
+def test_a_plane_that_cannot_be_meant_is_refused(wrong, flyannot, stacks, tmp_path):
+    said = flyannot("extract S -o O --plane W", S=stacks, O=tmp_path / "d.h5", W=wrong)
+    assert said.code == 2 and "an axis (scene, channel, z, time, page)" in said.err
+
+
+def test_two_planes_of_one_axis_are_refused(flyannot, stacks, tmp_path):
+    said = flyannot("extract S -o O --plane z=1 --plane z=2", S=stacks, O=tmp_path / "d.h5")
+    assert said.code == 2 and "--plane names two of the axis z" in said.err
