@@ -42,6 +42,7 @@ campaign: $(FOR_TESTS)  ## faults tried at length, and the table of docs/reliabi
 pictures: demo $(FOR_TESTS)  ## the pictures of README and docs, from synthetic embryos; needs chromium
 	$(VENV)/bin/python docs/pictures/make_sheets.py
 	$(VENV)/bin/python docs/pictures/make_pictures.py
+	$(VENV)/bin/python docs/pictures/make_curves.py
 
 bench: $(FOR_TESTS)  ## how fast all this is beside other programs; BENCH=--full for all of it
 	-$(RUN) pip install --quiet --disable-pip-version-check --editable '.[test,bench]'

@@ -30,8 +30,8 @@ ONLY_IN = {
     "cv2": ("descriptors/geometry.py", "benchmarks/references/", "runtime/blas_threads.py"),
     "distributed": ("runtime/dask_workers.py",),
     "joblib": ("runtime/local_workers.py", "runtime/processors.py"),
-    # Where a model or a score is made, and where scikit-learn is itself the reference or the peer.
-    "sklearn": ("classifiers/", "scores/", "estimators/", "benchmarks/"),
+    # Where a model, a score or a map is made, and where scikit-learn is itself the reference or the peer.
+    "sklearn": ("classifiers/", "scores/", "estimators/", "benchmarks/", "features/pattern_map.py"),
     "numba": ("runtime/compiled.py", "sparse/simd/"),
 }
 

@@ -14,7 +14,7 @@ from playwright.sync_api import sync_playwright
 
 HERE = Path(__file__).resolve().parent
 DEMO = HERE.parents[1] / "demo-output"
-_WIDTH, _HEIGHT = 1120, 560
+_WIDTH, _HEIGHT = 1120, 510
 
 
 def report_picture(out):

@@ -105,6 +105,8 @@ ITEMS = Registry(
         "retrieval": f"{_HERE}.ours.retrieval:ITEM",
         "similar": f"{_HERE}.ours.similar:ITEM",
         "genes": f"{_HERE}.ours.genes:ITEM",
+        "queue": f"{_HERE}.ours.queue:ITEM",
+        "wrong-terms": f"{_HERE}.ours.wrong_terms:ITEM",
         "sizes": f"{_HERE}.ours.sizes:ITEM",
         "shares": f"{_HERE}.ours.shares:ITEM",
         "stream": f"{_HERE}.ours.shares:STREAM",

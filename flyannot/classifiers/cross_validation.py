@@ -117,6 +117,6 @@ def _reasons(Y, genes, row_folds, n_folds, observed):
         for fold in np.unique(row_folds):
             train = row_folds[mine] != fold
             short = untrainable(positive[train], of_term[train])
-            reason = reason or (f"outside fold {fold} {short}" if short else "")
+            reason = reason or (f"outside fold {fold}: {short}" if short else "")
         reasons.append(f"not evaluable: {reason}" if reason else "")
     return reasons

@@ -10,6 +10,7 @@ from flyannot.classifiers.evidence import genes_of_terms, held_out_aucs
 from flyannot.classifiers.observed import observed_rows
 from flyannot.classifiers.scorer import FitOptions, Scorer
 from flyannot.errors import DataError, InputError
+from flyannot.runtime.counted import counted
 from flyannot.runtime.short_repr import short_repr
 
 PER_TERM = {  # as the arrays of a scorer: their types and dimensions
@@ -163,7 +164,7 @@ def untrainable(positive, genes, needed=2):
     n_negative = len(np.unique(genes)) - n_positive
     for n, sign in ((n_positive, "positive"), (n_negative, "negative")):
         if n < needed:
-            return f"{n} {sign} gene{'' if n == 1 else 's'}, {needed} needed"
+            return f"{counted(n, f'{sign} gene')}, {needed} needed"
     return ""
 
 

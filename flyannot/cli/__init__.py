@@ -36,6 +36,7 @@ COMMANDS = {
         "export": ("export", "Results for other tools: tables, arrays, AnnData, OMERO."),
     },
     "Curate": {
+        "queue": ("queue", "What a curator should look at first, and curated terms to check."),
         "curate": ("curate", "Corrections of several curators to one table; how far they agree."),
         "annotations": ("annotations", "A table of annotations with corrections applied."),
     },

@@ -8,6 +8,7 @@ from flyannot.dataset.folder import Annotations
 from flyannot.dataset.table_warnings import named
 from flyannot.dataset.vocabulary import bdgp_terms
 from flyannot.errors import InputError, did_you_mean
+from flyannot.runtime.counted import counted
 
 
 @dataclass
@@ -44,11 +45,12 @@ class Changes:
         n = sum(map(len, (*kinds.values(), self.confirmed, self.older, self.contested)))
         parts = [f"{len(found)} {word}{_names(found)}" for word, found in kinds.items() if found]
         parts += [f"{len(self.confirmed)} as before"] if self.confirmed else []
-        lines = [f"{n} reviewed {'term' if n == 1 else 'terms'}: {', '.join(parts) or 'nothing changed'}"]
+        lines = [f"{counted(n, 'reviewed term')}: {', '.join(parts) or 'nothing changed'}"]
         if self.of_new_genes:
             genes = {one.key[:2] for one in self.of_new_genes}
             lines.append(
-                f"{_count(genes, 'gene')} without a row in the annotations: known only of the reviewed terms"
+                f"{counted(len(genes), 'gene')} without a row in the annotations: "
+                "known only of the reviewed terms"
             )
         for found, what in (
             (self.older, "older than the annotations, which say otherwise and stay"),
@@ -56,12 +58,8 @@ class Changes:
             (self.overruled, "replaced by a later one"),
         ):
             if found:
-                lines.append(f"{_count(found, 'verdict')} {what}{_names(found)}")
+                lines.append(f"{counted(len(found), 'verdict')} {what}{_names(found)}")
         return lines
-
-
-def _count(found, word):
-    return f"{len(found)} {word}{'' if len(found) == 1 else 's'}"
 
 
 def _names(found):
@@ -112,7 +110,7 @@ class _Edited:
     def __init__(self, annotations, table):
         self._before, self._table = annotations, table
         self._terms = {key: set(found) for key, found in annotations.terms_by_gene.items()}
-        self._unsure, self._known_only, self._days = {}, {}, {}
+        self._unsure, self._known_only, self._reviewed, self._days = {}, {}, {}, {}
         for (gene_id, stage_range, term), text in annotations.dates.items():
             day = iso_date(text, f'{table}, column "date"')
             for key in ((gene_id, stage_range, term), (gene_id, stage_range)):
@@ -127,6 +125,7 @@ class _Edited:
         if says_otherwise and self._days.get((*key, term) if has else key, "") > one.date:
             changes.older.append(one)
             return
+        self._reviewed.setdefault(key, set()).add(term)
         terms = self._terms.setdefault(key, set())
         if is_new:
             self._known_only.setdefault(key, set())
@@ -148,9 +147,9 @@ class _Edited:
     def annotations(self, symbols):
         frozen = [
             {key: frozenset(found) for key, found in one.items()}
-            for one in (self._terms, self._unsure, self._known_only)
+            for one in (self._terms, self._unsure, self._known_only, self._reviewed)
         ]
-        return Annotations(frozen[0], symbols, self._before.dates, frozen[1], frozen[2])
+        return Annotations(frozen[0], symbols, self._before.dates, *frozen[1:])
 
 
 def _gene_id(annotations, one, table):

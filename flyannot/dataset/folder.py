@@ -120,6 +120,7 @@ class Annotations:
     dates: dict = field(default_factory=dict)  # (gene_id, stage range, term) -> date, as the table has it
     unsure: dict = field(default_factory=dict)  # (gene_id, stage range) -> terms of which nothing is known
     known_only: dict = field(default_factory=dict)  # of genes without a row -> the terms that are known
+    reviewed: dict = field(default_factory=dict)  # (gene_id, stage range) -> terms that corrections are of
     _gene_ids: set = field(init=False, repr=False)
 
     __repr__ = short_repr
@@ -153,6 +154,10 @@ class Annotations:
         unsure, known = self.unsure.get(key, frozenset()), self.known_only.get(key)
         others = frozenset(terms) - known if known is not None else frozenset()
         return (unsure.intersection(terms) | others) - self.terms_by_gene.get(key, frozenset())
+
+    def reviewed_terms(self, gene, stage_range, fbgn=""):
+        """The terms of a gene that a curator has looked at since: those of corrections."""
+        return self.reviewed.get((self.gene_id(gene, fbgn), stage_range), frozenset())
 
     def counts(self, stage_range):
         """How many genes have each term in one stage range: a Counter."""

@@ -8,6 +8,7 @@ import re
 from collections import Counter
 
 from flyannot.dataset.vocabulary import bdgp_terms, near_terms
+from flyannot.runtime.counted import counted
 from flyannot.stage_ranges import AS_TEXT, month_and_day
 
 log = logging.getLogger("flyannot")
@@ -40,7 +41,7 @@ class TermCells:
     def warn(self):
         """Name the cells that were taken apart."""
         if n := len(self._found):
-            what = "1 cell holds" if n == 1 else f"{n:,} cells hold"
+            what = counted(n, "cell holds", "cells hold")
             log.warning(
                 "warning: %s: %s several terms, each of which was taken as one (%s); give each a row",
                 self._table.name, what, named(self._found),
@@ -56,8 +57,8 @@ def warn_of_terms(table, terms_of_genes, known=()):
     counts = Counter(term for terms in terms_of_genes for term in terms)
     near = near_terms(counts, bdgp_terms().union(known))
     if n := len(near):
-        shown = [f'"{term}" ({_genes(counts[term])}; "{meant}"?)' for term, meant in near.items()]
-        what = "1 term looks" if n == 1 else f"{n:,} terms look"
+        shown = [f'"{term}" ({counted(counts[term], "gene")}; "{meant}"?)' for term, meant in near.items()]
+        what = counted(n, "term looks", "terms look")
         log.warning("warning: %s: %s misspelt: %s", table.name, what, named(shown))
 
 
@@ -66,7 +67,7 @@ def warn_of_genes(table, genes, lines):
     first = dict(zip(reversed(genes), reversed(lines)))
     shown = [f'"{gene}" (line {line})' for gene, line in reversed(first.items()) if _is_made(gene)]
     if n := len(shown):
-        what = "1 gene is a date or number" if n == 1 else f"{n:,} genes are dates or numbers"
+        what = counted(n, "gene is a date or number", "genes are dates or numbers")
         log.warning(
             "warning: %s: %s that a spreadsheet made of the name: %s; write the name again; %s",
             table.name, what, named(shown), AS_TEXT,
@@ -77,10 +78,6 @@ def named(shown):
     """The first few of what there is to name, and how many more there are."""
     more = f" and {len(shown) - _MOST_NAMED:,} more" if len(shown) > _MOST_NAMED else ""
     return ", ".join(shown[:_MOST_NAMED]) + more
-
-
-def _genes(n):
-    return "1 gene" if n == 1 else f"{n:,} genes"
 
 
 def _is_made(gene):

@@ -8,7 +8,7 @@ import numpy as np
 from flyannot.descriptors.intensity import intensity_features
 from flyannot.descriptors.options import patch_sides
 from flyannot.descriptors.patches import patch_centres, patch_corners, patch_std
-from flyannot.descriptors.picture import read_grey
+from flyannot.descriptors.picture import read_grey, read_picture
 from flyannot.descriptors.quality import PORTRAIT, picture_warnings, standard_warnings
 from flyannot.descriptors.registration import NoEmbryo, registered_image
 from flyannot.descriptors.sift import dense_sift
@@ -46,6 +46,12 @@ def place(picture, size_px, *, options, warnings=None):
         if warnings is not None:
             warnings.append(f"not registered: {error.reason}")
         return fitted_to_standard(picture, size_px)
+
+
+def read_in_colour(path, options):
+    """The picture placed as `read_embryo` places it, to look at: uint8 of shape (*SIZE_PX, 3)."""
+    picture = read_picture(path, "RGB", place=partial(place, options=options), planes=options.plane)
+    return np.rint(picture).astype(np.uint8)
 
 
 def read_embryo(path, options):

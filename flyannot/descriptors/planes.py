@@ -5,6 +5,7 @@ from typing import NamedTuple
 from flyannot.descriptors.unreadable import file_name, unreadable
 from flyannot.errors import did_you_mean
 from flyannot.options import Kind
+from flyannot.runtime.counted import counted
 
 _MOST_NAMED = 8  # channels or scenes that a message names
 AXES = ("scene", "channel", "z", "time", "page")
@@ -35,7 +36,7 @@ class Axis(NamedTuple):
     names: tuple = ()
 
     def in_words(self):
-        count = f"{self.size} {_NOUNS.get(self.name, self.name)}{'s' * (self.size > 1)}"
+        count = counted(self.size, _NOUNS.get(self.name, self.name))
         if not any(self.names):
             return count
         some = [f"{k} {name}" for k, name in enumerate(self.names[:_MOST_NAMED], 1)]

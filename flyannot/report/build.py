@@ -11,12 +11,12 @@ from flyannot.report.atoms import atom_sheet, dictionary_section
 from flyannot.report.evidence import evidence_in_words
 from flyannot.report.groups import group_entries, groups_section
 from flyannot.report.maps import MapMaker
-from flyannot.report.page import Page, made_from, write_page
+from flyannot.report.page import PATTERNS, Page, made_from, write_page
 from flyannot.report.pictures import as_url, jpeg_for_page
 from flyannot.report.review import review_of
 from flyannot.report.run_folder import open_run, origin_section
 from flyannot.report.scores_section import scores_section, sentence_on_scores
-from flyannot.report.templates import all_texts
+from flyannot.report.templates import all_texts, render
 from flyannot.report.term_ids import ids_of_run
 from flyannot.runtime.digest import digest_of_json
 from flyannot.stage_ranges import STAGE_RANGES
@@ -135,6 +135,7 @@ def _page(run, ids, ranges, wanted):
         tiles=[*_counts(run, ranges), *(_averages(scores) if scores else ())],
         sections=[
             ("groups", "Genes and their terms", _groups(run, ranges)),
+            (PATTERNS, "Map of patterns", render("patterns.html") if ranges else ""),
             ("scores", "How good the terms are", scores_section(run.scores, ids)),
             ("dictionary", "The dictionary", dictionary_section(traces, sheets)),
             ("origin", "How it was made", origin_section(files, failures, notes, ids.stage_links())),

@@ -10,6 +10,7 @@ from pathlib import Path
 from flyannot.report.held_out import Answer, HeldOut
 from flyannot.report.maps import MapMaker, TermMap
 from flyannot.report.nearest import Nearest
+from flyannot.report.queue import Queue
 from flyannot.report.templates import render
 from flyannot.steps.predictions import read_predictions
 from flyannot.steps.predictions_table import rows_of_group
@@ -49,12 +50,14 @@ class TermEntry:
     status : agreed (curated and predicted), missed (curated only), new (predicted, the gene is annotated
     without it), predicted (the gene is not annotated), unlearned (curated, and no model knows it),
     undetermined, or absent
-    curated : whether the curators gave the term
+    curated : whether the curators gave the term; known : whether they gave it or left it out; reviewed :
+    whether a correction is of it
     probability : of the answer, by a model that had not seen the gene if `held_out`; None if unlearned
     final : probability by the final model, or None
     threshold : the probability above which that model answers yes
     n_genes : that the term was learned from
     auc, auc_interval : of models that had not seen the gene, and (low, high); None where it is untested
+    queue, worth : the list of `flyannot.report.queue` that it is on, or "", and how much it is worth there
     """
 
     term: str
@@ -67,6 +70,10 @@ class TermEntry:
     auc: float | None = None
     auc_interval: tuple | None = None
     curated: bool = False
+    known: bool = False
+    reviewed: bool = False
+    queue: str = ""
+    worth: float = 0.0
     map: TermMap | None = None
 
     @property
@@ -79,8 +86,19 @@ class TermEntry:
     @property
     def is_minor(self):
         """Whether the page folds it away: no, or a term of which nothing was learned, and not curated."""
-        nothing = self.status == UNDETERMINED and self.margin == 0
-        return self.status == ABSENT or (nothing and not self.curated)
+        if self.queue:
+            return False
+        return self.status == ABSENT or (self.says_nothing and not self.curated)
+
+    @property
+    def is_contradicted(self):
+        """Whether the model says the opposite of the curators."""
+        return self.status in (MISSED, NEW)
+
+    @property
+    def says_nothing(self):
+        """Whether nothing was learned of the term: every group has the same probability."""
+        return self.status == UNDETERMINED and self.margin == 0
 
     @property
     def texts(self):
@@ -108,7 +126,10 @@ class ImageEntry:
 
 @dataclass
 class GroupEntry:
-    """All images of one gene in one stage range, its terms, the most probable first, and what looks alike."""
+    """All images of one gene in one stage range, its terms, the most probable first, and what looks alike.
+
+    place : where it lies on the map of its stage range, two numbers from 0 to 1; None without a map
+    """
 
     stage_range: str
     name: str
@@ -119,6 +140,7 @@ class GroupEntry:
     images: list = field(default_factory=list)
     terms: list = field(default_factory=list)
     nearest: list = field(default_factory=list)
+    place: tuple | None = None
 
     def with_status(self, *statuses):
         """The names of the terms with one of these statuses."""
@@ -137,29 +159,53 @@ def group_entries(run, stage_ranges):
     ------
     entry : GroupEntry
     """
+    queue = Queue(run.scores)
     for stage_range in stage_ranges:
-        stored = run.stored("predictions", stage_range)
-        if stored is not None:
-            groups, predicted = read_predictions(stored, stage_range)
-            columns = read_image_columns(stored, stage_range)
-            held_out, maps = HeldOut(run, stage_range), MapMaker(run, stage_range)
-            nearest = Nearest(run, stage_range)
-            for g in range(len(groups)):
-                entry = GroupEntry(
-                    stage_range, groups.name[g], groups.gene[g], groups.fbgn[g],
-                    in_training=bool(predicted.in_training[g]),
-                )  # fmt: skip
-                for i in groups.rows[g]:
-                    name = columns["image"][i]
-                    path, warnings = run.pictures.paths.get(name), columns["quality_warnings"][i]
-                    entry.images.append(ImageEntry(name, columns["view"][i], path, warnings))
-                rows = list(rows_of_group(stage_range, groups, predicted, g))
-                _fill(entry, rows, run.annotations, held_out, maps)
-                entry.nearest = nearest.of_group(entry)
-                yield entry
+        if run.stored("predictions", stage_range) is None:
+            continue
+        maps, nearest = MapMaker(run, stage_range), Nearest(run, stage_range)
+        places = nearest.places()
+        for entry, values in entries_of_terms(run, stage_range, queue):
+            shown = entry.with_status(AGREED, MISSED, NEW, PREDICTED)
+            drawn = maps.maps_of(entry, {term: values[term] for term in shown})
+            for one in entry.terms:
+                one.map = drawn.get(one.term)
+            entry.nearest = nearest.of_group(entry)
+            entry.place = places.get(entry.name)
+            yield entry
 
 
-def _fill(entry, rows, annotations, held_out, maps):
+def entries_of_terms(run, stage_range, queue):
+    """The groups of one stage range with their terms alone, neither maps nor what looks alike.
+
+    Parameters
+    ----------
+    queue : flyannot.report.queue.Queue
+
+    Yields
+    ------
+    entry, values : GroupEntry, and term -> decision value
+    """
+    stored = run.stored("predictions", stage_range)
+    if stored is None:
+        return
+    groups, predicted = read_predictions(stored, stage_range)
+    columns, held_out = read_image_columns(stored, stage_range), HeldOut(run, stage_range)
+    for g in range(len(groups)):
+        entry = GroupEntry(
+            stage_range, groups.name[g], groups.gene[g], groups.fbgn[g],
+            in_training=bool(predicted.in_training[g]),
+        )  # fmt: skip
+        for i in groups.rows[g]:
+            name = columns["image"][i]
+            path, warnings = run.pictures.paths.get(name), columns["quality_warnings"][i]
+            entry.images.append(ImageEntry(name, columns["view"][i], path, warnings))
+        rows = list(rows_of_group(stage_range, groups, predicted, g))
+        _fill(entry, rows, run.annotations, held_out, queue)
+        yield entry, {row.term: row.decision_value for row in rows}
+
+
+def _fill(entry, rows, annotations, held_out, queue):
     """Add the terms: `rows` are the `flyannot.steps.predictions_table.Prediction`s of the group."""
     curated = annotations and annotations.terms_of(entry.gene, entry.stage_range, entry.fbgn)
     entry.annotated = curated is not None
@@ -177,12 +223,14 @@ def _fill(entry, rows, annotations, held_out, maps):
         TermEntry(term, UNLEARNED, curated=True)
         for term in sorted((curated or set()) - {r.term for r in rows})
     ]
+    if annotations:
+        reviewed = annotations.reviewed_terms(entry.gene, entry.stage_range, entry.fbgn)
+        for one in terms:
+            one.known = curated is not None and one.term not in unknown
+            one.reviewed = one.term in reviewed
+    queue.mark(terms)
     terms.sort(key=lambda one: (one.status == UNLEARNED, one.is_minor, -(one.probability or 0)))
     entry.terms += terms
-    shown = entry.with_status(AGREED, MISSED, NEW, PREDICTED)
-    drawn = maps.maps_of(entry, {row.term: row.decision_value for row in rows if row.term in shown})
-    for one in terms:
-        one.map = drawn.get(one.term)
 
 
 def _term_entry(row, curated, held_out):

@@ -1,8 +1,10 @@
-"""The patterns that are most like that of a group, with the terms that the curators gave them."""
+"""What looks alike: the patterns that are most like that of a group, with the terms that the curators gave
+them, and where each lies on the map of all patterns of its stage range."""
 
 from dataclasses import dataclass
 
 from flyannot.features.groups import groups_of
+from flyannot.features.pattern_map import N_LEAST, map_of
 from flyannot.features.similarity import collection_of, nearest
 from flyannot.store.image_columns import read_image_columns
 
@@ -39,7 +41,7 @@ class Nearest:
             self._found = collection_of(lambda: (rows for rows, _ in blocks(stage_range)), self._groups)
 
     def of_group(self, entry):
-        """A list of NearGroup, the most similar first.
+        """A list of NearGroup, the most similar first; none that has less in common than any two embryos.
 
         Parameters
         ----------
@@ -54,9 +56,15 @@ class Nearest:
             if one.curated or (not entry.annotated and one.status == "predicted")
         }
         similarity = self._found.groups @ self._found.groups[g]
-        return [
-            self._near(int(h), float(similarity[h]), own) for h in nearest(similarity, N_SHOWN, without=[g])
-        ]
+        found = [int(h) for h in nearest(similarity, N_SHOWN, without=[g]) if similarity[h] > 0]
+        return [self._near(h, float(similarity[h]), own) for h in found]
+
+    def places(self):
+        """The place of every group on the map, by name: dict of pairs; empty if there are too few."""
+        if len(self._numbers) < N_LEAST:
+            return {}
+        found = map_of(self._found.groups)
+        return {name: tuple(map(float, found[g])) for name, g in self._numbers.items()}
 
     def _near(self, number, similarity, own):
         gene, fbgn, name = (

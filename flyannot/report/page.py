@@ -9,7 +9,7 @@ import json
 import os
 import re
 import shutil
-from dataclasses import asdict, dataclass, field
+from dataclasses import asdict, dataclass, field, replace
 from urllib.parse import urlencode
 
 from markupsafe import Markup
@@ -17,18 +17,22 @@ from markupsafe import Markup
 from flyannot import __version__
 from flyannot.descriptors.standard_image import SIZE_PX
 from flyannot.report.groups import ABSENT, STATUSES
+from flyannot.report.pattern_maps import PatternMaps
 from flyannot.report.pictures import CELL_PX, as_url
+from flyannot.report.queue import LISTS
 from flyannot.report.review import NO_REVIEW, Review
 from flyannot.report.templates import raw, render
 from flyannot.report.term_ids import NO_IDS, TermIds, gene_link
 from flyannot.runtime.atomic_file import explained_write_error, write_text
 from flyannot.runtime.digest import digest_of_json
+from flyannot.scores.metrics import NOT_ANATOMY
 from flyannot.stage_ranges import STAGE_RANGES
 
 SCRIPTS = (  # in the order that they run in
     "elements.js", "tables.js", "scores.js", "maps.js", "groups.js", "nearest.js", "verdicts.js", "review.js",
-    "keys.js", "enlarged.js", "beside.js", "address.js",
+    "queue.js", "keys.js", "enlarged.js", "beside.js", "patterns.js", "patterns_use.js", "address.js",
 )  # fmt: skip
+PATTERNS = "patterns"  # the section that is left out where no group has a place on a map
 PER_CHUNK = 10
 PAGE_BYTES = 20_000_000
 _MADE_FROM = re.compile(r'<meta name="flyannot-made-from" content="([0-9a-f]*)">')
@@ -41,8 +45,9 @@ class Page:
     """What the page shows besides the groups.
 
     tiles : list of (name, value, remark); sections : list of (id, heading, HTML), left out where empty, the
-    one with the id "groups" without its list; banners : sentences that stand on top; sheets : JPEGs of the
-    atoms' patches as URLs; ids : the ids of terms; review : what verdicts of curators are kept with
+    one with the id "groups" without its list, that with the id PATTERNS where there is no map; banners :
+    sentences that stand on top; sheets : JPEGs of the atoms' patches as URLs; ids : the ids of terms;
+    review : what verdicts of curators are kept with
     """
 
     title: str
@@ -84,6 +89,7 @@ def write_page(path, page, entries, *, jpeg_of, page_bytes=PAGE_BYTES):
             for entry in entries:
                 chunks.add(entry)
             chunks.flush()
+            chunks.add_maps()
             n_bytes = sum(map(len, [*page.sheets, *(html for *_, html in page.sections)]))
             if n_bytes + chunks.n_bytes <= page_bytes:
                 folder, within = None, list(chunks.moved_in())
@@ -92,6 +98,8 @@ def write_page(path, page, entries, *, jpeg_of, page_bytes=PAGE_BYTES):
                 folder, within = path.with_name(f"{path.stem}-files-{name}"), []
                 shutil.rmtree(folder, ignore_errors=True)
                 os.rename(staged, folder)
+        if not chunks.maps:
+            page = replace(page, sections=[one for one in page.sections if one[0] != PATTERNS])
         write_text(path, _html(page, within, chunks.index_json(folder.name if folder else "", page.review)))
     finally:
         shutil.rmtree(staged, ignore_errors=True)
@@ -133,12 +141,15 @@ class _Chunks:
     def __init__(self, folder, jpeg_of, ids):
         self._folder, self._jpeg_of, self._ids = folder, jpeg_of, ids
         self.index, self.n_bytes = [], 0  # of all groups; of the details, if they lay in the page
+        self.maps, self._patterns = {}, PatternMaps()  # of a stage range the number of a chunk
         self._terms, self._open, self._n_chunks, self._n_images = {}, [], 0, 0
 
     def add(self, entry):
         """Take one GroupEntry."""
+        jpegs = [self._jpeg_of(image.path) if image.path else None for image in entry.images]
+        sources = [self._source(one) if one else "" for one in jpegs]
+        self._patterns.add(len(self.index), entry, next(filter(None, jpegs), None))
         self.index.append(self._summary(entry))
-        sources = [self._source(image) for image in entry.images]
         n_minor = sum(one.is_minor for one in entry.terms)
         self._open.append(
             render(
@@ -157,11 +168,21 @@ class _Chunks:
     def flush(self):
         """No group follows, or the chunk is full."""
         if self._open:
-            text = json.dumps("".join(self._open), ensure_ascii=False)
-            self.n_bytes += len(text.encode())
-            place = self._folder / f"chunk-{self._n_chunks}.js"
-            place.write_bytes(f"flyannotChunk({self._n_chunks}, {text});\n".encode())
-            self._n_chunks, self._open = self._n_chunks + 1, []
+            self._write_chunk("".join(self._open))
+            self._open = []
+
+    def add_maps(self):
+        """The maps of patterns, a chunk each, after all groups."""
+        for stage_range, sheet, places in self._patterns.maps():
+            self.maps[stage_range] = self._n_chunks
+            self._write_chunk(render("patterns_sheet.html", source=self._source(sheet), places=places))
+
+    def _write_chunk(self, html):
+        text = json.dumps(html, ensure_ascii=False)
+        self.n_bytes += len(text.encode())
+        place = self._folder / f"chunk-{self._n_chunks}.js"
+        place.write_bytes(f"flyannotChunk({self._n_chunks}, {text});\n".encode())
+        self._n_chunks += 1
 
     def moved_in(self):
         """The chunks as HTML with their images within."""
@@ -178,8 +199,11 @@ class _Chunks:
                     "stages": STAGE_RANGES,
                     "terms": list(self._terms),
                     "statuses": STATUSES,
+                    "lists": LISTS,
                     "perChunk": PER_CHUNK,
                     "folder": folder_name,
+                    "maps": self.maps,
+                    "notAnatomy": NOT_ANATOMY,
                     "cells": [SIZE_PX[0] // CELL_PX, SIZE_PX[1] // CELL_PX],
                     "ids": {term: id for term in self._terms if (id := self._ids.id_of(term))},
                     "stageIds": self._ids.stages,
@@ -195,25 +219,26 @@ class _Chunks:
             STAGE_RANGES.index(entry.stage_range), entry.gene, entry.fbgn, entry.name, len(entry.images),
             int(entry.annotated), sum(bool(image.quality_warnings) for image in entry.images),
             [self._term(one) for one in entry.terms if one.status != ABSENT],
+            [self._term(one) for one in entry.terms if one.status == ABSENT and one.queue],
         ]  # fmt: skip
 
     def _term(self, one):
-        """Its number, status, probability, how far that is from the threshold, and whether it is curated."""
+        """Its number, status, probability, how far that is from the threshold, whether it is curated, and
+        for curators its list and what it is worth there."""
         numbers = (None if x is None else round(x, 4) for x in (one.probability, one.margin))
-        return [self._number(one.term), STATUSES.index(one.status), *numbers, int(one.curated)]
+        status = -1 if one.status == ABSENT else STATUSES.index(one.status)
+        queued = [LISTS.index(one.queue), round(one.worth, 7)] if one.queue else []
+        return [self._number(one.term), status, *numbers, int(one.curated), *queued]
 
     def _number(self, term):
         return self._terms.setdefault(term, len(self._terms))
 
-    def _source(self, image):
-        """The name of the file of an image, written; "" if it cannot be read."""
-        jpeg = self._jpeg_of(image.path) if image.path else None
-        if not jpeg:
-            return ""
+    def _source(self, jpeg_bytes):
+        """The name of the file of an image, written."""
         name = f"image-{self._n_images:06d}.jpg"
-        (self._folder / name).write_bytes(jpeg)
+        (self._folder / name).write_bytes(jpeg_bytes)
         self._n_images += 1
-        self.n_bytes += len(jpeg) * 4 // 3
+        self.n_bytes += len(jpeg_bytes) * 4 // 3
         return name
 
     def _within(self, source):

@@ -5,12 +5,10 @@ A glyph has 4 x 4 cells, and in each a ray for every one of 8 directions.
 
 import base64
 import io
-from functools import partial
 
 import numpy as np
 
-from flyannot.descriptors.extract import place
-from flyannot.descriptors.picture import read_picture
+from flyannot.descriptors.extract import read_in_colour
 from flyannot.descriptors.standard_image import SIZE_PX
 from flyannot.report.templates import render
 
@@ -38,8 +36,7 @@ def jpeg_for_page(path, options):
     flyannot.descriptors.unreadable.UnreadableImage
         As `flyannot.descriptors.picture.read_picture`.
     """
-    picture = read_picture(path, "RGB", place=partial(place, options=options), planes=options.plane)
-    return jpeg(np.rint(picture).astype(np.uint8))
+    return jpeg(read_in_colour(path, options))
 
 
 def jpeg(pixels):

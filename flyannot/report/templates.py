@@ -5,6 +5,8 @@ from importlib.resources import files
 
 from markupsafe import Markup
 
+from flyannot.runtime.counted import counted
+
 
 def render(name, **values):
     """A template filled in: HTML."""
@@ -25,10 +27,12 @@ def all_texts():
 def _environment():
     from jinja2 import Environment, PackageLoader, StrictUndefined
 
-    return Environment(
+    environment = Environment(
         loader=PackageLoader("flyannot.report"),
         autoescape=True,
         undefined=StrictUndefined,
         trim_blocks=True,
         lstrip_blocks=True,
     )
+    environment.globals["counted"] = counted
+    return environment

@@ -81,6 +81,7 @@ def retrieval_in_words(retrieval):
 
 _WORDS = {
     "shared_terms": f"terms shared with the nearest {N_NEAREST} genes",
+    "shared_terms_on_map": f"terms shared with the nearest {N_NEAREST} genes on the map of patterns",
     "same_gene": "AUC of a gene's other images",
 }
 

@@ -14,6 +14,7 @@ from flyannot.dataset.ontology import Ids, read_ontology
 from flyannot.descriptors.extract import describe
 from flyannot.features.groups import groups_of
 from flyannot.features.image_features import features_of
+from flyannot.runtime.counted import counted
 from flyannot.runtime.digest import digest_of_json
 from flyannot.runtime.news import item_done
 from flyannot.stage_ranges import STAGE_RANGES
@@ -99,7 +100,8 @@ def annotate_task(model, images, out, options, *, shard=None):
 
     def make(execution):
         for s, n in Counter(i.stage_range for i in images if i.stage_range not in known).items():
-            log.warning("note: %s: %s left out, the model knows no term of this stage range", s, _n_images(n))
+            left_out = counted(n, "image was", "images were")
+            log.warning("note: %s: %s left out, the model knows no term of this stage range", s, left_out)
         shards = make_share(execution)
         failures = join_parts(out, lambda failed: replace(header(), failures=tuple(failed)), shards)
         write_predictions_table(out, ids)
@@ -114,10 +116,6 @@ def annotate_task(model, images, out, options, *, shard=None):
         return task.up_to_date()
 
     return replace(task, up_to_date=up_to_date)
-
-
-def _n_images(n):
-    return "1 image was" if n == 1 else f"{n:,} images were"
 
 
 def _whole_groups(images):
@@ -203,9 +201,8 @@ def summary_of_annotate(out):
             groups, predicted = read_predictions(stored, stage_range)
             n_yes = predicted.yes.sum() / max(1, len(groups))
             seen = int(predicted.in_training.sum())
-            n_groups = "1 group" if len(groups) == 1 else f"{len(groups):,} groups"
             lines.append(
-                f"{stage_range:>5}: {n_groups}, {len(predicted.terms)} terms, "
+                f"{stage_range:>5}: {counted(len(groups), 'group')}, {len(predicted.terms)} terms, "
                 f"{n_yes:.1f} yes per group"
                 + (f" ({seen} groups are of genes that the model learned from)" if seen else "")
             )

@@ -4,6 +4,7 @@ from collections import defaultdict
 from dataclasses import dataclass
 
 from flyannot.dataset.corrections import last_of_curators, read_corrections, settle, write_corrections
+from flyannot.runtime.counted import counted
 from flyannot.scores.agreement import agreements
 from flyannot.stage_ranges import STAGE_RANGES
 
@@ -63,16 +64,15 @@ def write_curated(path, curated):
 
 def in_words(curated):
     """The agreement and every disagreement, as text."""
-    who = ", ".join(f"{c} ({n:,} term{'' if n == 1 else 's'})" for c, n in curated.curators.items())
-    n_curators = len(curated.curators)
-    lines = [f"{n_curators} curator{'' if n_curators == 1 else 's'}: {who}; {len(curated.settled):,} in all"]
+    who = ", ".join(f"{c} ({counted(n, 'term')})" for c, n in curated.curators.items())
+    lines = [f"{counted(len(curated.curators), 'curator')}: {who}; {len(curated.settled):,} in all"]
     if curated.agreements:
         lines += ["", *_kappas(curated.agreements)]
-    elif n_curators > 1:
+    elif len(curated.curators) > 1:
         lines += ["no term of a gene was looked at by two curators: how far they agree is not known"]
     found = curated.disagreements
     if curated.agreements:
-        lines += ["", f"{len(found):,} disagreement{'' if len(found) == 1 else 's'}"]
+        lines += ["", counted(len(found), "disagreement")]
         lines += [f"  {_disagreement(curated, key)}" for key in found]
     return "\n".join(lines)
 

@@ -7,6 +7,7 @@ from itertools import groupby
 from flyannot.descriptors.address import photograph_of
 from flyannot.descriptors.extract import describe
 from flyannot.descriptors.options import ExtractOptions
+from flyannot.runtime.counted import counted
 from flyannot.runtime.digest import DigestOfList, digest_of_file, digest_of_json
 from flyannot.runtime.news import item_done
 from flyannot.stage_ranges import STAGE_RANGES
@@ -165,8 +166,9 @@ def summary_of_extract(path):
 def _images_in_words(stored, stage_range):
     names = stored.array(stage_range, "image")
     if not stored.options["extract"]["many"]:
-        return f"{len(names):,} images"
-    return f"{len(names):,} embryos on {len({photograph_of(name) for name in names}):,} photographs"
+        return counted(len(names), "image")
+    n_photographs = len({photograph_of(name) for name in names})
+    return f"{counted(len(names), 'embryo')} on {counted(n_photographs, 'photograph')}"
 
 
 def lines_of_warnings(stored):
@@ -184,5 +186,4 @@ def lines_of_warnings(stored):
 
 def _line_of_warning(kind, found):
     more = f" and {len(found) - _N_NAMED:,} more" if len(found) > _N_NAMED else ""
-    count = f"{len(found):,} image{'s' * (len(found) > 1)}"
-    return f"check: {kind}, {count}: {', '.join(found[:_N_NAMED])}{more}"
+    return f"check: {kind}, {counted(len(found), 'image')}: {', '.join(found[:_N_NAMED])}{more}"

@@ -4,6 +4,7 @@ from functools import partial
 
 from flyannot.classifiers.training_set import annotated_groups
 from flyannot.features.groups import groups_of
+from flyannot.features.pattern_map import N_LEAST, map_of
 from flyannot.features.similarity import collection_of, nearest
 from flyannot.scores.metrics import NOT_ANATOMY
 from flyannot.scores.retrieval import N_NEAREST, aucs_of_images, same_gene_score, shared_terms_score
@@ -24,8 +25,11 @@ def score_retrieval(loaded, annotations, excluded=()):
         found = collection_of(partial(_rows, features), groups)
         genes = [groups.gene_ids[g] for g in groups.of_image]
         mine = aucs_of_images((found.images @ one for one in found.images), genes)
-        shared = _shared_terms(stage_range, groups, found, annotations, {*excluded, *NOT_ANATOMY})
-        scores[stage_range] = {"shared_terms": shared, "same_gene": same_gene_score(mine)}
+        carried = _carried_terms(stage_range, groups, annotations, {*excluded, *NOT_ANATOMY})
+        scores[stage_range] = {
+            "same_gene": same_gene_score(mine),
+            **_shared_terms(groups, found.groups, carried),
+        }
         aucs += mine
     return scores | {"all": {"same_gene": same_gene_score(aucs)}}
 
@@ -34,15 +38,27 @@ def _rows(features):
     return (rows for _, rows in features.blocks(slice(None)))
 
 
-def _shared_terms(stage_range, groups, found, annotations, excluded):
+def _carried_terms(stage_range, groups, annotations, excluded):
+    """The terms of the annotated groups that have any, by number."""
     numbers = {name: g for g, name in enumerate(groups.name)}
     annotated, carried = annotated_groups(groups, annotations, stage_range)
-    left = [(numbers[name], terms - excluded) for name, terms in zip(annotated.name, carried)]
-    left = [(g, terms) for g, terms in left if terms]
-    if not left:
-        return None
-    rows = found.groups[[g for g, _ in left]]
-    genes = [groups.gene_ids[g] for g, _ in left]
-    n = min(N_NEAREST, len(left) - 1)
-    order = [nearest(rows @ row, n, without=[i]) for i, row in enumerate(rows)]
-    return shared_terms_score(order, [terms for _, terms in left], genes)
+    return {
+        numbers[name]: terms - excluded for name, terms in zip(annotated.name, carried) if terms - excluded
+    }
+
+
+def _shared_terms(groups, rows, carried):
+    """The scores of what is nearest by similarity, and on the map of patterns: empty without terms."""
+    if not carried:
+        return {}
+    kept, terms = list(carried), list(carried.values())
+    genes, n = [groups.gene_ids[g] for g in kept], min(N_NEAREST, len(kept) - 1)
+
+    def score(places):
+        order = [nearest(-((places - one) ** 2).sum(axis=1), n, without=[i]) for i, one in enumerate(places)]
+        return shared_terms_score(order, terms, genes)
+
+    found = {"shared_terms": score(rows[kept])}
+    if len(rows) >= N_LEAST:
+        found["shared_terms_on_map"] = score(map_of(rows)[kept])
+    return found

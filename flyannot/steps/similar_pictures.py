@@ -12,7 +12,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from flyannot.classifiers.explain import contribution_map
-from flyannot.descriptors.extract import Described, describe, read_embryo
+from flyannot.descriptors.extract import Described, describe, read_embryo, read_in_colour
 from flyannot.descriptors.options import ExtractOptions
 from flyannot.descriptors.standard_image import SIZE_PX
 from flyannot.errors import DataError, InputError
@@ -23,13 +23,14 @@ from flyannot.steps.file_options import extract_options
 from flyannot.store.features import read_features_of_image
 
 N_DRAWN = 5  # of the genes that are most like a gene, or of the images that are most like an image
-_MARGIN_PX, _TEXT_PX, _SCALE = 8, 22, 2
+_MARGIN_PX, _TEXT_PX = 8, 22
 
 
 @dataclass(frozen=True)
 class _Drawable:
-    """One image: its grey levels, its patches, its feature vector and the patches that won it."""
+    """One image: in colour, its grey levels, its patches, its feature vector and the patches that won it."""
 
+    colour: np.ndarray
     grey: np.ndarray
     described: Described
     features: np.ndarray
@@ -121,8 +122,8 @@ def _of_query(found, number, searched, options):
     """The query as it is drawn beside an image; of a gene, its image that is most like that one."""
     query, collection = found.query, found.collection
     if query.pooled is not None:
-        grey = read_embryo(query.path, options)[0]
-        return _Drawable(grey, query.described, query.pooled.features, query.pooled.winner)
+        colour, grey = _read(query.path, options)
+        return _Drawable(colour, grey, query.described, query.pooled.features, query.pooled.winner)
     mine = query.image
     if query.group is not None:
         likeness = collection.images @ collection.images[number]
@@ -136,11 +137,15 @@ def _of_image(stage_range, number, searched, options):
     if path is None:
         return None
     try:
-        grey = read_embryo(path, options)[0]
+        colour, grey = _read(path, options)
     except DataError:
         return None
     features, winner = read_features_of_image(searched.stored, stage_range, number)
-    return _Drawable(grey, describe(grey, options), features[0], winner[0])
+    return _Drawable(colour, grey, describe(grey, options), features[0], winner[0])
+
+
+def _read(path, options):
+    return read_in_colour(path, options), read_embryo(path, options)[0]
 
 
 def _spread(image, patches, added):
@@ -155,22 +160,21 @@ def _spread(image, patches, added):
 def _sheet(query, rows):
     from PIL import Image, ImageDraw, ImageFont
 
-    height, width = (side * _SCALE for side in SIZE_PX)
+    height, width = SIZE_PX
     step = height + _TEXT_PX + _MARGIN_PX
     top = 2 * _TEXT_PX + _MARGIN_PX
-    sheet = Image.new("RGB", (2 * width + 3 * _MARGIN_PX, top + len(rows) * step), "white")
+    sheet = Image.new("RGB", (4 * width + 5 * _MARGIN_PX, top + len(rows) * step), "white")
     pen, font = ImageDraw.Draw(sheet), ImageFont.load_default(15)
-    head = f"{query.text}, stage range {query.stage_range}: left the query, right what was found"
+    head = f"{query.text}, stage range {query.stage_range}: the query, what was found, and both marked"
     for number, line in enumerate((head, "orange: both have it; blue: only this one has it")):
         pen.text((_MARGIN_PX, 4 + number * _TEXT_PX), line, fill="black", font=font)
     for number, (pair, spreads, text) in enumerate(rows):
         full = max(float(np.abs(spread).max()) for spread in spreads) or 1.0
         pen.text((_MARGIN_PX, top + number * step), text, fill="black", font=font)
-        for side, (image, spread) in enumerate(zip(pair, spreads)):
-            embryo = Image.fromarray(tinted(image.grey, spread, full)).resize(
-                (width, height), Image.Resampling.BICUBIC
-            )
-            sheet.paste(embryo, (_MARGIN_PX + side * (width + _MARGIN_PX), top + number * step + _TEXT_PX))
+        marked = [tinted(image.grey, spread, full) for image, spread in zip(pair, spreads)]
+        for column, embryo in enumerate([*(image.colour for image in pair), *marked]):
+            place = _MARGIN_PX + column * (width + _MARGIN_PX), top + number * step + _TEXT_PX
+            sheet.paste(Image.fromarray(embryo), place)
     return sheet
 
 

@@ -75,7 +75,7 @@ def test_a_term_whose_genes_fall_into_one_fold_is_not_evaluated(rng):
     folds = {gene: i // 4 for i, gene in enumerate(genes)}
     Y = np.isin(np.arange(20), [0, 1, 2, 3, 4])[:, None]
     outcome = cross_validate(LabelledRows(X=X, Y=Y, genes=genes, terms=["t"]), folds=folds, rng=rng)
-    assert outcome.reasons == ("not evaluable: outside fold 0 1 positive gene, 2 needed",)
+    assert outcome.reasons == ("not evaluable: outside fold 0: 1 positive gene, 2 needed",)
 
 
 def test_raw_pixels_reach_the_known_score_on_real_embryos(shared_data):

@@ -81,7 +81,7 @@ def test_each_is_described_as_the_picture_that_was_cut_there(flyannot, tmp_path)
     (many / "images.csv").write_text("image,gene,stage_range\nphoto.png,eve,4-6\n")
     out = tmp_path / "many.h5"
     said = flyannot("extract D -o O --register axis --many --stride-px 16", D=many, O=out)
-    assert said.code == 0 and "4-6: 4 embryos on 1 photographs" in said.err, said.err
+    assert said.code == 0 and "4-6: 4 embryos on 1 photograph" in said.err, said.err
     rows = rows_of(tmp_path / "many-embryos.csv")
     assert [row["image"] for row in rows] == [f"photo.png#{k}" for k in (1, 2, 3, 4)]
     lines = ["image,gene,stage_range"]

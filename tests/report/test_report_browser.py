@@ -128,7 +128,7 @@ def test_the_page_fits_any_width_in_light_and_dark(browser, page, width, scheme)
 
 def test_everything_that_can_be_used_has_a_name(view):
     """What a screen reader would say of it."""
-    used = view.locator("button, input, select, img:not([alt='']), svg, canvas")
+    used = view.locator("button, input, select, img:not([alt='']), svg, canvas:not([aria-hidden])")
     assert used.count() > 50
     nameless = used.evaluate_all(_NAMELESS)
     assert nameless == []
@@ -152,6 +152,19 @@ def test_thousands_of_groups_are_paged_and_their_images_come_from_beside(browser
         assert view.locator("details.group .embryo img").evaluate_all(loaded) == 40
         view.locator("button.map").click()
         assert view.locator(".embryo canvas").count() == 1
+
+
+def test_a_list_of_all_groups_fetches_the_pictures_that_come_near(browser, tmp_path):
+    out = tmp_path / "long.html"
+    write_page(out, groups_page(), entries(300), jpeg_of=picture, page_bytes=1)
+    with shown(browser, out) as view:
+        view.select_option("#groups-many", "all")
+        assert view.locator("details.group").count() == 300
+        fetched = view.locator("summary .thumb[src]")
+        fetched.nth(9).wait_for()
+        assert fetched.count() < 100
+        view.locator("details.group").last.scroll_into_view_if_needed()
+        view.locator("details.group").last.locator(".thumb[src]").wait_for()
 
 
 def test_a_page_that_lost_its_folder_says_so(browser, tmp_path):

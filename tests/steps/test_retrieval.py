@@ -13,6 +13,9 @@ def test_scores_of_what_looks_alike_are_printed_and_written(flyannot, chain, tmp
     assert list(scores) == ["4-6", "11-12", "all"]
     for stage_range in ("4-6", "11-12"):
         assert scores[stage_range]["shared_terms"]["value"] > scores[stage_range]["shared_terms"]["chance"]
+        on_map = scores[stage_range]["shared_terms_on_map"]
+        assert on_map["value"] > on_map["chance"] == scores[stage_range]["shared_terms"]["chance"]
+        assert f"{stage_range}: terms shared with the nearest 10 genes on the map of patterns" in said.out
         value = scores[stage_range]["same_gene"]["value"]
         assert f"{stage_range}: AUC of a gene's other images {value:.3f}" in said.out
     assert scores["all"]["same_gene"]["value"] > 0.5

@@ -8,6 +8,8 @@ import pytest
 from PIL import Image
 
 from flyannot.dataset.folder import read_images
+from flyannot.descriptors.extract import read_in_colour
+from flyannot.descriptors.options import ExtractOptions
 from flyannot.features.groups import groups_of
 from flyannot.features.similarity import collection_of
 from flyannot.steps.similar import COLUMNS
@@ -109,7 +111,11 @@ def test_pictures_show_the_query_beside_what_was_found(asked, chain, image, tmp_
     pictures = sorted((tmp_path / "why").glob("*.png"))
     assert len(pictures) == 3  # the image, and the gene in two stage ranges
     with Image.open(pictures[0]) as picture:
-        assert picture.width > 2 * 320 and np.ptp(np.array(picture)) > 100
+        assert picture.width > 4 * 320 and np.ptp(np.array(picture)) > 100
+        pixels = np.asarray(picture)
+    plain = read_in_colour(image.file, ExtractOptions())
+    query, _, marked, _ = (pixels[74:202, 8 + k * 328 : 328 + k * 328] for k in range(4))
+    assert np.array_equal(query, plain) and not np.array_equal(marked, plain), "as it is, and marked"
 
 
 def test_what_is_drawn_is_a_part_of_the_similarity(chain, image):

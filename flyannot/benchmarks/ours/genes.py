@@ -4,31 +4,19 @@ The folds of genes that test stay the same.  Of the others, as many are drawn as
 those without it the same part: what somebody with a smaller collection would have.
 """
 
-from collections import Counter
-
 import numpy as np
 
 from flyannot.benchmarks.findings import Finding
-from flyannot.benchmarks.inputs.pictures import columns_of_patterns, drawn_patterns
+from flyannot.benchmarks.inputs.labelled_pictures import FEATURES, labelled_pictures
 from flyannot.benchmarks.items import Item
-from flyannot.benchmarks.scc.learning import learned_atoms
 from flyannot.classifiers.folds import gene_folds
 from flyannot.classifiers.model import fit_model
-from flyannot.classifiers.training_set import LabelledRows, annotated_groups
-from flyannot.dataset.folder import read_annotations
 from flyannot.dataset.importers.wu2016 import STAGE_RANGE
-from flyannot.descriptors.extract import describe
-from flyannot.descriptors.options import ExtractOptions
-from flyannot.features.groups import group_features, groups_of, normalise_features
-from flyannot.features.image_features import atoms_of_features, features_of
-from flyannot.features.options import PoolOptions
 from flyannot.scores.bootstrap import with_confidence
 from flyannot.scores.group_outcomes import group_outcomes
 from flyannot.scores.metrics import NOT_ANATOMY, Outcome, auc_within_folds, evaluate
 
-_EXTRACT = ExtractOptions(patch_px=64, stride_px=16, min_std=2)
-_POOL = PoolOptions(grid=((2, 4),))
-_N_ATOMS, _N_EPOCHS, _N_FOLDS = 500, 10, 5
+_N_FOLDS = 5
 _N_GENES = (3, 5, 10, 20, 40)  # with the term, in the training set
 _MIN_GENES = 60  # that carry a term: enough are left outside every fold
 _SPREAD = (0.1, 0.9)  # between these parts of all terms and draws lie the AUCs of a row
@@ -36,13 +24,11 @@ _SPREAD = (0.1, 0.9)  # between these parts of all terms and draws lie the AUCs 
 
 def measure(setup):
     """The mean AUC of terms by how many genes with the term were learned from."""
-    greys, arrays, source = drawn_patterns(setup)
-    rows = labelled_rows(setup, greys, arrays)
+    rows, source = labelled_pictures(setup, _MIN_GENES)
     folds = gene_folds(rows.genes, _N_FOLDS, setup.rng("folds"))
     return Finding(
         source=source,
-        variant=f"stride {_EXTRACT.stride_px}, {_N_ATOMS} atoms, 2x4 grid, linear SVM, "
-        f"{_N_FOLDS} folds by gene",
+        variant=f"{FEATURES}, linear SVM, {_N_FOLDS} folds by gene",
         rows=[row_of(n, rows, folds, setup.sizes["n_draws"], setup.rng(f"genes {n}")) for n in _N_GENES],
         notes=[
             f"{len(rows.terms)} terms that {_MIN_GENES} or more of {len(rows.genes)} genes carry, without "
@@ -51,25 +37,6 @@ def measure(setup):
             "of single terms and draws.",
         ],
     )
-
-
-def labelled_rows(setup, greys, arrays):
-    """The features of all annotated genes, and the terms that enough of them carry."""
-    described = [describe(grey, _EXTRACT) for grey in greys]
-    descriptors = np.concatenate([one.descriptors for one in described])
-    D, lam = learned_atoms(descriptors, _N_ATOMS, setup.rng("atoms"), n_epochs=_N_EPOCHS)
-    atoms = atoms_of_features(D, lam, np.unique(_EXTRACT.patch_px))
-    features = np.stack([features_of(one, atoms, _POOL).features for one in described])
-    annotations = read_annotations(setup.data_file("wu2016").parent)
-    groups, carried = annotated_groups(groups_of(columns_of_patterns(arrays)), annotations, STAGE_RANGE)
-    counts = Counter(term for terms in carried for term in terms if term not in NOT_ANATOMY)
-    terms = sorted(term for term, count in counts.items() if count >= _MIN_GENES)
-    X = normalise_features(group_features(features, groups), "l2")
-    return LabelledRows(
-        X=np.linalg.qr(X.T)[1].T,  # as many numbers as genes, of the same products: linear SVMs see no other
-        Y=np.array([[term in found for term in terms] for found in carried], bool),
-        genes=groups.gene_ids, terms=terms,
-    )  # fmt: skip
 
 
 def row_of(n, rows, folds, n_draws, rng):

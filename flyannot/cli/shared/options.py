@@ -16,6 +16,7 @@ from flyannot.cli.shared.settings import warn_of_unknown_settings
 from flyannot.cli.shared.verbosity import log, start_log, verbosity_flags
 from flyannot.errors import InputError
 from flyannot.options import FilePath, Flag, Several, environment_name, kebab, shown_default
+from flyannot.runtime.counted import counted
 from flyannot.runtime.memory import require_address_space
 from flyannot.runtime.processors import usable_processors
 from flyannot.stage_ranges import StageRange
@@ -221,6 +222,6 @@ def finish(outcome, *, step=None, images=(), table=None):
     list_failures(table, step or click.get_current_context().info_name, outcome, images)
     if not outcome.failures:
         return 0
-    n = len(outcome.failures)
-    log.warning("%s skipped; the reasons are in %s", "1 image was" if n == 1 else f"{n:,} images were", table)
+    skipped = counted(len(outcome.failures), "image was", "images were")
+    log.warning("%s skipped; the reasons are in %s", skipped, table)
     return SKIPPED

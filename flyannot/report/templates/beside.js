@@ -39,7 +39,7 @@ function startBeside(section) {
   const button = make("button", { type: "button", class: "beside", "aria-pressed": String(beside.includes(key)) }, "Side by side");
   button.addEventListener("click", () => {
     setBeside(beside.includes(key) ? beside.filter((other) => other !== key) : [...beside, key]);
-    say(beside.length + (beside.length === 1 ? " group is" : " groups are") + " side by side, above the list.");
+    say(counted(beside.length, "group is", "groups are") + " side by side, above the list.");
   });
   links.append(button);
   if (course.length < 2) return;

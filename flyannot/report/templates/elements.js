@@ -1,3 +1,4 @@
+const counted = (number, one, many = one + "s") => number.toLocaleString("en") + " " + (number === 1 ? one : many);
 const byId = (id) => document.getElementById(id);
 function make(tag, attributes, ...children) {
   const element = document.createElement(tag);

@@ -1,7 +1,7 @@
 // --- the groups: found, ordered, and shown some at a time ---
 const index = JSON.parse(byId("index").textContent);
-const [STAGE, GENE, FBGN, NAME, IMAGES, ANNOTATED, CHECK, TERMS] = Array(8).keys(); // of a group
-const [TERM, STATUS, PROBABILITY, MARGIN, CURATED] = Array(5).keys(); // of one of its terms
+const [STAGE, GENE, FBGN, NAME, IMAGES, ANNOTATED, CHECK, TERMS, ANSWERED_NO] = Array(9).keys(); // of a group
+const [TERM, STATUS, PROBABILITY, MARGIN, CURATED, LIST, WORTH] = Array(7).keys(); // of one of its terms
 const NAMED = 3; // terms of each status that the line of a group names
 const numberOf = Object.fromEntries(index.statuses.map((name, number) => [name, number]));
 const words = { unlearned: "not learned" };
@@ -57,6 +57,10 @@ function termsFound(g, text, which) { // the terms that fit both the search and 
     terms = terms.filter((one) => isForReview(one) && !verdicts.has(keyOfTerm(group, index.terms[one[TERM]])));
     if (!terms.length) return null;
   }
+  if (which === "doubted") {
+    terms = toCheck(group).filter((one) => terms === group[TERMS] || termNames[one[TERM]].includes(text));
+    if (!terms.length) return null;
+  }
   if (which in numberOf) {
     terms = terms.filter((one) => one[STATUS] === numberOf[which]);
     if (!terms.length) return null;
@@ -73,6 +77,7 @@ const ORDERS = { // a group comes before another by the smaller number, or text
   new: ({ g }) => -numberWith(index.groups[g], "new"),
   missed: ({ g }) => -numberWith(index.groups[g], "missed"),
   agreed: ({ g }) => -numberWith(index.groups[g], "agreed"),
+  look: ({ g, terms }) => -(byId("groups-which").value === "doubted" ? worthOf(terms) : worthOf(toLookAt(index.groups[g]))),
 };
 function choose() {
   const text = byId("groups-search").value.trim().toLowerCase();
@@ -93,6 +98,7 @@ function showPage(to) {
   const pages = Math.max(1, Math.ceil(chosen.length / perPage()));
   page = Math.min(Math.max(0, to), pages - 1);
   const first = page * perPage(), mine = chosen.slice(first, first + perPage());
+  list.classList.toggle("long", perPage() > LONG);
   list.replaceChildren(...mine.map(summaryOf));
   const many = chosen.length.toLocaleString("en"), places = (first + 1) + " to " + (first + mine.length) + " of " + many;
   byId("groups-count").textContent = mine.length ? places : "no gene fits";
@@ -131,11 +137,14 @@ function termsInLine({ g, terms, isPart }) {
   if (!line.children.length) line.append(make("span", { class: "quiet" }, "no term predicted"));
   return line;
 }
+const LONG = 50; // in a longer list a picture is fetched when it comes near
+const want = (thumb) => { coming.unobserve(thumb); thumb.dispatchEvent(new Event("wanted")); };
+const coming = new IntersectionObserver((seen) => { for (const one of seen) if (one.isIntersecting) want(one.target); }, { rootMargin: "800px" });
 function summaryOf(one) {
   const g = one.g, group = index.groups[g], key = keyOf(group);
   const thumb = make("img", { class: "thumb", alt: "", width: 110, height: 44, loading: "lazy" });
-  const facts = group[IMAGES] + (group[IMAGES] === 1 ? " image" : " images") + (group[ANNOTATED] ? "" : ", not annotated");
-  const check = group[CHECK] ? make("span", { class: "badge check" }, "check " + (group[CHECK] === 1 ? "1 picture" : group[CHECK] + " pictures")) : null;
+  const facts = counted(group[IMAGES], "image") + (group[ANNOTATED] ? "" : ", not annotated");
+  const check = group[CHECK] ? make("span", { class: "badge check" }, "check " + counted(group[CHECK], "picture")) : null;
   const section = make("details", { class: "group", "data-key": key, "data-number": g, open: opened.has(key) },
     make("summary", {}, thumb, make("span", { class: "what" },
       make("span", { class: "name" }, title(group), make("span", { class: "quiet" }, facts), check, make("span", { class: "count" })),
@@ -147,10 +156,11 @@ function summaryOf(one) {
     if (section.open) opened.add(key); else opened.delete(key);
     remember();
   });
-  detailsOf(g).then((details) => {
+  thumb.addEventListener("wanted", () => detailsOf(g).then((details) => {
     const found = details.querySelector("img");
     if (found) thumb.src = found.getAttribute("src"); else thumb.remove();
-  }).catch(() => thumb.remove());
+  }).catch(() => thumb.remove()), { once: true });
+  if (perPage() > LONG) coming.observe(thumb); else want(thumb);
   return section;
 }
 
@@ -162,6 +172,7 @@ function filled(section) { // a promise of its details
       startReview(section);
       startEnlarging(section);
       startBeside(section);
+      startOnMap(section);
     }).catch((error) => section.append(make("p", { class: "banner" }, "Cannot be shown: " + error.message + "."))));
   }
   return fillings.get(section);
@@ -169,14 +180,17 @@ function filled(section) { // a promise of its details
 
 // --- on paper nothing unfolds ---
 const folded = () => document.querySelectorAll("details.reading:not([open])");
-addEventListener("beforeprint", () => { for (const one of folded()) { one.open = true; one.dataset.printed = ""; } });
+addEventListener("beforeprint", () => {
+  list?.querySelectorAll("summary .thumb:not([src])").forEach(want);
+  for (const one of folded()) { one.open = true; one.dataset.printed = ""; }
+});
 addEventListener("afterprint", () => {
   for (const one of document.querySelectorAll("details[data-printed]")) { one.open = false; delete one.dataset.printed; }
 });
 
 if (list) {
   const used = new Set(index.groups.flatMap((group) => group[TERMS].map((one) => index.statuses[one[STATUS]])));
-  for (const [name, fits] of Object.entries(OF_GROUP)) if (index.groups.some(fits)) used.add(name);
+  for (const [name, fits] of Object.entries({ ...OF_GROUP, look: hasLooks, doubted: hasDoubts })) if (index.groups.some(fits)) used.add(name);
   for (const part of document.querySelectorAll("#groups [data-used]")) if (!used.has(part.dataset.used)) part.remove();
   byId("groups-terms").append(...index.terms.map((term) => make("option", { value: term })));
   list.addEventListener("click", (event) => {

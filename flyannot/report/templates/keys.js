@@ -12,7 +12,7 @@ async function openGroup(section) {
   const heading = section.querySelector("summary");
   section.open = true;
   await filled(section);
-  const rows = rowsOf(section), row = rows.find(isOpenTo) || rows[0];
+  const rows = rowsOf(section), row = rows.find(isNext) || rows.find(isOpenTo) || rows[0];
   heading.scrollIntoView({ block: "start" });
   if (row) focusRow(row); else heading.focus({ preventScroll: true });
 }
@@ -38,7 +38,8 @@ function giveByKey(verdict) {
   if (!row) return say("Choose a term first: j goes to the next gene.");
   give(row, verdict);
   const rows = rowsOf(row.closest("details.group")), at = rows.indexOf(row);
-  const next = [...rows.slice(at + 1), ...rows.slice(0, at)].find(isOpenTo);
+  const others = [...rows.slice(at + 1), ...rows.slice(0, at)], next = others.find(listInUse() ? isNext : isOpenTo);
+  if (listInUse() && !next) say(byId("review-said").textContent + " Nothing more here is on the list: j opens the next gene.");
   return focusRow(next && row.classList.contains("reviewed") ? next : row);
 }
 function undoByKey() {

@@ -6,7 +6,6 @@ const idOfGene = (group) => group[FBGN] || group[GENE] || group[NAME];
 const keyOfTerm = (group, term) => verdictKey(idOfGene(group), index.stages[group[STAGE]], term);
 const isForReview = (one) => index.statuses[one[STATUS]] !== "undetermined" || one[MARGIN] !== 0 || one[CURATED] === 1;
 const keysOfGroup = (group) => group[TERMS].filter(isForReview).map((one) => keyOfTerm(group, index.terms[one[TERM]]));
-const inAll = (number) => number.toLocaleString("en") + (number === 1 ? " verdict" : " verdicts");
 const say = (text) => { byId("review-said").textContent = text; };
 
 for (const group of index.groups) {
@@ -60,8 +59,8 @@ function undo() {
   if (!last) { say("There is nothing to undo."); return null; }
   for (const [key, before] of last) put(key, before);
   showAll();
-  const [, stageRange, term] = JSON.parse(last[0][0]), before = last[0][1];
-  say(last.length > 1 ? "Undone: " + inAll(last.length) + "." :
+  const [, stageRange, term] = partsOf(last[0][0]), before = last[0][1];
+  say(last.length > 1 ? "Undone: " + counted(last.length, "verdict") + "." :
     "Undone: " + term + " in stage range " + stageRange + " is " + (before ? IN_WORDS[before.verdict] : "not reviewed") + ".");
   return last[0][0];
 }
@@ -130,7 +129,7 @@ function takeIn(text, name) {
   if (last.size) change(Array.from(last));
   showAll();
   for (const section of list.querySelectorAll("details.group[open]")) if (section.querySelector(".inside")) startAgain(section);
-  say(name + ": " + inAll(last.size) + " taken in" + (other ? ", " + other + " of them in place of another" : "") +
+  say(name + ": " + counted(last.size, "verdict") + " taken in" + (other ? ", " + other + " of them in place of another" : "") +
     (rows.length > newer.length ? "; " + (rows.length - newer.length) + " are older than yours" : "") +
     (wrong.length ? "; left out: " + wrong.slice(0, 3).join("; ") + (wrong.length > 3 ? " and " + (wrong.length - 3) + " more" : "") : "") + ".");
 }
@@ -161,7 +160,7 @@ if (list) {
   });
   byId("download-corrections").addEventListener("click", () => {
     giveFile("corrections.csv", correctionsText(index.stages));
-    say("corrections.csv has " + inAll(verdicts.size) + ". Next: flyannot train --corrections corrections.csv");
+    say("corrections.csv has " + counted(verdicts.size, "verdict") + ". Next: flyannot train --corrections corrections.csv");
   });
   byId("import-corrections").addEventListener("change", async (event) => {
     const [file] = event.target.files;

@@ -40,7 +40,7 @@ function filterScores() {
     row.hidden = !fits;
     shown += fits;
   }
-  byId("scores-count").textContent = shown + (shown === 1 ? " term" : " terms");
+  byId("scores-count").textContent = counted(shown, "term");
 }
 function showCurves(id, move) {
   const template = Array.from(document.querySelectorAll("template[data-curves]")).find((one) => one.dataset.curves === id);

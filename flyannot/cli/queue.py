@@ -1,0 +1,41 @@
+"""flyannot queue: what a curator should look at first."""
+
+from pathlib import Path
+
+import click
+
+from flyannot.cli.shared.options import OUT_FILE, OUT_FOLDER, Command, log
+
+
+@click.command("queue", cls=Command)
+@click.argument("run", type=OUT_FOLDER)
+@click.option("-o", "--output", "out", type=OUT_FILE, required=True, help="The table (CSV) to write.")
+@click.option(
+    "--data-set", type=click.Path(path_type=Path),
+    help="The data set folder, for the curated terms. By default the one that the run used.",
+)  # fmt: skip
+def command(run, out, data_set):
+    """List what a curator should look at first, and curated terms to check.
+
+    RUN is the output folder of `flyannot run`. The rows "look" are terms of which no curator has said
+    anything, three of each gene: those whose verdicts are expected to teach the model most, the best genes
+    first. The rows "check" are terms that curators gave or left out and that models which had not seen the
+    gene contradict most. The report has the same: order by "look at first", show "curated terms to check".
+
+    \b
+    Example:
+        flyannot queue results -o queue.csv
+    """
+    from contextlib import ExitStack
+
+    from flyannot.report.queue_table import in_words, queue_rows, write_queue
+    from flyannot.report.run_folder import open_run
+
+    with ExitStack() as stack:
+        opened = open_run(stack, run, data_set)
+        rows = queue_rows(opened)
+        for note in opened.notes:
+            log.info("note: %s", note)
+    write_queue(out, rows)
+    click.echo(in_words(rows))
+    log.info("wrote %s", out)

@@ -1,0 +1,172 @@
+"""The map of patterns on the page, in a browser.  Skipped where no browser can be driven."""
+
+import json
+import shutil
+from dataclasses import replace
+
+import numpy as np
+import pytest
+
+from flyannot.report.page import PATTERNS, write_page
+from flyannot.report.templates import render
+from tests.report.browser import open_browser, shown, until
+from tests.report.small_pages import entries, groups_page, picture
+from tests.report.test_report_review import violations
+
+N_GROUPS = 150
+
+
+@pytest.fixture(scope="module")
+def browser():
+    with open_browser() as opened:
+        yield opened
+
+
+def mapped_page(path, **more):
+    """150 groups of two stage ranges, each somewhere on its map."""
+    rng = np.random.default_rng(5)
+    groups = [
+        replace(entry, stage_range=("4-6", "7-8")[g % 2], place=tuple(rng.random(2)))
+        for g, entry in enumerate(entries(N_GROUPS))
+    ]
+    page = groups_page()
+    page = replace(page, sections=[*page.sections, (PATTERNS, "Map of patterns", render("patterns.html"))])
+    write_page(path, page, groups, jpeg_of=picture, **more)
+    return path
+
+
+@pytest.fixture(scope="module", params=["in the page", "beside it"])
+def mapped(request, tmp_path_factory):
+    out = tmp_path_factory.mktemp("map") / "report.html"
+    return mapped_page(out, page_bytes=1 if request.param == "beside it" else 20_000_000)
+
+
+@pytest.fixture
+def view(browser, mapped):
+    with shown(browser, mapped) as opened:
+        assert opened.locator("#patterns.drawn").count() == 0, "nothing is made before it is looked at"
+        opened.locator("#patterns-map").scroll_into_view_if_needed()
+        opened.locator("#patterns.drawn").wait_for()
+        opened.locator("[data-place]").first.wait_for()
+        yield opened
+
+
+_IN_THE_MIDDLE = """all => {
+    const box = document.getElementById("patterns-map").getBoundingClientRect();
+    const far = (one) => {
+        const at = one.getBoundingClientRect();
+        return Math.hypot(at.x + 40 - box.x - box.width / 2, at.y + 16 - box.y - box.height / 2);
+    };
+    return all.toSorted((a, b) => far(a) - far(b))[0].dataset.place;
+}"""
+
+
+def legend(view):
+    return view.inner_text("#patterns-legend").replace("\n", " ")
+
+
+def test_the_map_shows_pictures_that_do_not_cover_each_other(view):
+    boxes = view.locator("[data-place]").evaluate_all(
+        "all => all.map((one) => one.getBoundingClientRect().toJSON())"
+    )
+    assert len(boxes) > 20
+    for i, one in enumerate(boxes):
+        for other in boxes[:i]:
+            apart = abs(one["x"] - other["x"]) >= 80 or abs(one["y"] - other["y"]) >= 32
+            assert apart
+    n = len(boxes)
+    view.click("#patterns-nearer")
+    until(view, "document.querySelectorAll('[data-place]').length > 0")
+    view.click("#patterns-whole")
+    until(view, f"document.querySelectorAll('[data-place]').length === {n}")
+
+
+def test_a_term_in_colour_is_counted_for_the_stage_range(view):
+    assert view.input_value("#patterns-stage") == "4-6" and "of 75 genes" in legend(view)
+    text = view.evaluate("document.getElementById('index').textContent")
+    index = json.loads(text)
+    of_stage = [group for group in index["groups"] if index["stages"][group[0]] == "4-6"]
+    chosen = int(view.input_value("#patterns-term"))
+    statuses = [index["statuses"][one[1]] for group in of_stage for one in group[7] if one[0] == chosen]
+    for status in set(statuses):
+        assert f"{statuses.count(status)} {status}" in legend(view)
+    view.select_option("#patterns-term", "")
+    assert legend(view) == "75 genes"
+    view.select_option("#patterns-stage", "7-8")
+    until(view, "document.getElementById('patterns-map').getAttribute('aria-label').endsWith('7-8')")
+
+
+def test_a_click_opens_the_gene_in_the_list(view):
+    link = view.locator("[data-place]").nth(3)
+    gene = link.get_attribute("aria-label").split(",")[0]
+    link.hover()
+    view.locator("#patterns-card", has_text=gene).wait_for()
+    until(view, "document.querySelector('#patterns-card img').naturalWidth === 40")
+    link.click()
+    view.locator(f'details.group[open][data-key="4-6.{gene}"] .embryo img').wait_for()
+    until(view, f"document.activeElement.closest('details')?.dataset.key === '4-6.{gene}'")
+
+
+def test_the_map_is_used_by_keyboard(view):
+    view.locator("[data-place][tabindex='0']").focus()
+    name = "document.activeElement.getAttribute('aria-label')"
+    start = view.evaluate(name)
+    before = view.locator("[data-place]:focus").bounding_box()
+    view.keyboard.press("ArrowRight")
+    if view.evaluate(name) == start:
+        view.keyboard.press("ArrowLeft")
+    assert view.evaluate(name) != start
+    assert view.locator("[data-place]:focus").bounding_box() != before
+    assert view.locator("[data-place][tabindex='0']").count() == 1, "one stop of the tabulator"
+    here = view.evaluate(name)
+    view.keyboard.press("+")
+    until(view, "document.getElementById('patterns-map').classList.contains('near')")
+    assert view.evaluate(name) == here, "it comes nearer to what is in focus"
+    view.keyboard.press("0")
+    until(view, "!document.getElementById('patterns-map').classList.contains('near')")
+    view.keyboard.press("Enter")
+    view.locator(f'details.group[open][data-key="4-6.{here.split(",")[0]}"]').wait_for()
+
+
+def test_the_map_is_dragged_and_that_opens_nothing(view):
+    view.click("#patterns-nearer")
+    until(view, "document.getElementById('patterns-map').classList.contains('near')")
+    number = view.locator("[data-place]").evaluate_all(_IN_THE_MIDDLE)
+    link, address = view.locator(f"[data-place='{number}']"), view.url
+    before = link.bounding_box()
+    x, y = before["x"] + 40, before["y"] + 16
+    view.mouse.move(x, y)
+    view.mouse.down()
+    view.mouse.move(x + 10, y - 4, steps=2)
+    view.mouse.move(x + 30, y - 20, steps=3)
+    view.mouse.up()
+    until(
+        view, f"document.querySelector(\"[data-place='{number}']\").getBoundingClientRect().x > {before['x']}"
+    )
+    assert view.url == address
+
+
+def test_a_group_is_shown_on_the_map(browser, mapped):
+    with shown(browser, mapped) as view:
+        group = view.locator("details.group[open]").first
+        name = group.get_attribute("data-key").split(".")[1]
+        group.locator("button.on-map").click()
+        until(view, f"(document.activeElement.getAttribute('aria-label') || '').startsWith('{name}')")
+
+
+@pytest.mark.parametrize("scheme", ["light", "dark"])
+@pytest.mark.parametrize("width", [400, 1280])
+def test_axe_finds_no_fault_in_the_map_of_a_run(browser, page, scheme, width):
+    with shown(browser, page, color_scheme=scheme, viewport={"width": width, "height": 900}) as view:
+        view.locator("#patterns-map").scroll_into_view_if_needed()
+        view.locator("[data-place]").first.focus()
+        view.locator("#patterns-card img").wait_for()
+        assert violations(view) == []
+        assert view.evaluate("document.documentElement.scrollWidth") <= width
+
+
+def test_a_run_without_features_has_no_map_and_no_empty_section(run, tmp_path, flyannot):
+    shutil.copytree(run.folder, tmp_path / "copy")
+    (tmp_path / "copy" / "features.h5").unlink()
+    assert flyannot("report R", R=tmp_path / "copy").code == 0
+    assert 'id="patterns"' not in (tmp_path / "copy" / "report.html").read_text()

@@ -1,0 +1,145 @@
+"""The whole way of a curator, in a browser: from the page of a run to a model that learned from it.
+
+On synthetic embryos, and on FlyExpress's where they are at hand.  Skipped where no browser can be driven.
+"""
+
+import json
+import re
+from dataclasses import replace
+
+import pytest
+
+from flyannot.classifiers.model import PER_TERM
+from flyannot.dataset.corrections import read_corrections
+from flyannot.steps.configuration import TABLES, Configuration, write_record
+from flyannot.store.model import read_classifier, read_terms
+from flyannot.store.reading import open_stored
+from tests.report.browser import open_browser, shown
+from tests.report.test_report_review import downloaded
+from tests.small_embryos import CLASSIFY, Chain
+
+
+@pytest.fixture(scope="module")
+def browser():
+    with open_browser() as opened:
+        yield opened
+
+
+def index_of(page):
+    text = page.read_text(encoding="utf-8")
+    return json.loads(re.search(r'<script type="application/json" id="index">(.*?)</script>', text)[1])
+
+
+def statuses(page, gene, stage_range):
+    """Term -> status, of one group on a page."""
+    index = index_of(page)
+    group = next(g for g in index["groups"] if g[1] == gene and index["stages"][g[0]] == stage_range)
+    return {index["terms"][one[0]]: index["statuses"][one[1]] for one in group[7]}
+
+
+def n_positive(model, stage_range):
+    """Term -> the groups that carry it."""
+    counts = read_classifier(model, stage_range, PER_TERM, 0)["n_positive"]
+    return dict(zip(read_terms(model, stage_range), counts))
+
+
+def row_with(view, status, number):
+    """A row of a term with a status, in the group of that number among those that have one; opened."""
+    view.select_option("#groups-which", status)
+    groups = view.locator("details.group")
+    group = groups.nth(min(number, groups.count() - 1))
+    group.evaluate("one => { one.open = true }")
+    return group.locator(f"tr[data-status={status}]").first
+
+
+def reviewed(browser, page, wanted, folder):
+    """Accept, reject, unsure, undo, reload, download, import again: the table, and verdict -> (gene, term).
+
+    `wanted` is a dict from verdict to the status of the term that gets it.
+    """
+    with shown(browser, page) as view:
+        view.fill("#curator", "anna")
+        view.select_option("#groups-many", "all")
+        chosen = {}
+        for number, (what, status) in enumerate(wanted.items()):
+            row = row_with(view, status, number)
+            cell = row.locator("td.verdict")
+            chosen[what] = cell.get_attribute("data-group").split(".", 1)[1], row.get_attribute("data-term")
+            row.locator(f"[data-verdict={what}]").click()
+        row.locator(f"[data-verdict]:not([data-verdict={what}])").first.click()
+        view.click("#undo")
+        view.reload()
+        progress = view.inner_text("#review-progress")
+        assert progress.startswith("3 of ")
+        corrections = downloaded(view, folder / "corrections.csv")
+    with shown(browser, page) as other:  # another browser, that knows nothing
+        assert other.inner_text("#review-progress").startswith("0 of ")
+        other.set_input_files("#import-corrections", corrections)
+        other.locator("#review-said", has_text="3 verdicts taken in").wait_for()
+        assert other.inner_text("#review-progress") == progress
+        assert downloaded(other, folder / "again.csv").read_text() == corrections.read_text()
+    return corrections, chosen
+
+
+def test_what_is_reviewed_on_the_page_of_a_run_teaches(browser, run, page, flyannot, tmp_path):
+    """Then the model learns again, and the page follows."""
+    wanted = {"reject": "agreed", "accept": "new", "unsure": "missed"}
+    corrections, chosen = reviewed(browser, page, wanted, tmp_path)
+    read = read_corrections([corrections])
+    stage = {one.verdict: one.stage_range for one in read}
+    assert {one.verdict: (one.gene, one.term) for one in read} == chosen
+    with open_stored(run.model) as stored:
+        assert {one.model_digest for one in read} == {stored.digest}
+    copy = run.copied_to(tmp_path / "results")
+    line = "train F A -o M --force --min-groups 4 --inner-folds 2 --corrections C"
+    said = flyannot(line, F=copy.features, A=copy.annotations, M=copy.model, C=corrections)
+    assert said.code == 0 and "3 reviewed terms: 1 added (" in said.err, said.err
+    with open_stored(run.model) as before, open_stored(copy.model) as after:
+        assert before.digest != after.digest
+        for what, change in (("accept", 1), ("reject", -1)):
+            n = [n_positive(f, stage[what]) for f in (before, after)]
+            assert n[1][chosen[what][1]] == n[0][chosen[what][1]] + change
+    classify = replace(CLASSIFY, corrections=(corrections,))
+    tables = {name: kind() for name, kind in TABLES.items() if name != "synthesize"} | {"classify": classify}
+    write_record(Configuration(copy.embryos, copy.folder, options=tables))
+    assert flyannot("report R", R=copy.folder).code == 0
+    new = copy.folder / "report.html"
+    assert statuses(new, chosen["accept"][0], stage["accept"])[chosen["accept"][1]] == "agreed"
+    assert statuses(new, chosen["reject"][0], stage["reject"])[chosen["reject"][1]] == "new"
+    assert statuses(new, chosen["unsure"][0], stage["unsure"]).get(chosen["unsure"][1]) is None
+    corrections.unlink()
+    assert flyannot("report R", R=copy.folder).code == 0
+    assert "corrections.csv is not there any more" in new.read_text(encoding="utf-8")
+    assert statuses(new, chosen["accept"][0], stage["accept"])[chosen["accept"][1]] == "new"
+
+
+_SMALL = (
+    "--set extract.stride-px=16 --set learn-dict.n-atoms=64 --set learn-dict.n-epochs=2 "
+    "--set classify.inner-folds=2"
+)
+
+
+def test_what_is_reviewed_on_the_page_of_flyexpress_teaches(browser, flyannot, shared_data, tmp_path):
+    """Seven genes, photographed: what the model said of a gene without terms is accepted, and counts."""
+    data_set, out = shared_data / "flyexpress", Chain(tmp_path / "results")
+    if not data_set.is_dir():
+        pytest.skip("the images of FlyExpress are not at hand")
+    told = flyannot(f"run configs/flyexpress.toml --data-set D --output R {_SMALL}", D=data_set, R=out.folder)
+    assert told.code in (0, 1), told.err  # seven genes are too few to score
+    page = out.folder / "report.html"
+    wanted = {"reject": "agreed", "accept": "predicted", "unsure": "agreed"}
+    corrections, chosen = reviewed(browser, page, wanted, tmp_path)
+    stage = {one.verdict: one.stage_range for one in read_corrections([corrections])}
+    before = {s: {} for s in stage.values()}
+    with open_stored(out.model) as stored:
+        digest = stored.digest
+        for s in before:
+            before[s] = n_positive(stored, s)
+    line = f"run configs/flyexpress.toml --data-set D --output R --corrections C {_SMALL}"
+    said = flyannot(line, D=data_set, R=out.folder, C=corrections)
+    assert "reviewed terms: 1 added (" in said.err and "up to date" in said.err, said.err
+    with open_stored(out.model) as stored:
+        assert stored.digest != digest
+        gene, term = chosen["accept"]
+        assert n_positive(stored, stage["accept"])[term] == before[stage["accept"]][term] + 1
+    assert statuses(page, gene, stage["accept"])[term] == "agreed"
