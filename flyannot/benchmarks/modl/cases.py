@@ -24,7 +24,7 @@ SIZES = {
     "lams_of_fMRI": ((1e-3, 1e-4),) * 2,
 }  # fmt: skip
 _PARTS_OF_EPOCH = {EMBRYOS: 0.5, FMRI: 0.25}  # between two evaluations
-_TEST_SHARE = 0.2
+_TEST_SHARE, _MOST_TEST = 0.2, 150  # of the samples, which are coded anew at every evaluation
 
 
 @dataclass(frozen=True, eq=False)  # a key by itself
@@ -97,7 +97,7 @@ def unit_volumes(X):
 
 def _cases_of(setup, data, X, source, settings, lams):
     order = setup.rng(data).permutation(len(X))
-    n_test = int(_TEST_SHARE * len(X))
+    n_test = min(int(_TEST_SHARE * len(X)), _MOST_TEST)
     files = setup.save(f"modl-{data}", train=X[order[n_test:]], test=X[order[:n_test]])
     run = {"n_epochs": setup.sizes[f"epochs_of_{data}"], "part": _PARTS_OF_EPOCH[data], "seed": setup.seed}
     size = len(X) - n_test, X.shape[1]
