@@ -42,7 +42,6 @@ campaign: $(FOR_TESTS)  ## faults tried at length, and the table of docs/reliabi
 pictures: demo $(FOR_TESTS)  ## the pictures of README and docs, from synthetic embryos; needs chromium
 	$(VENV)/bin/python docs/pictures/make_sheets.py
 	$(VENV)/bin/python docs/pictures/make_pictures.py
-	$(VENV)/bin/python docs/pictures/make_curves.py
 
 bench: $(FOR_TESTS)  ## how fast all this is beside other programs; BENCH=--full for all of it
 	-$(RUN) pip install --quiet --disable-pip-version-check --editable '.[test,bench]'
@@ -52,11 +51,12 @@ reproduce-tables: $(FOR_TESTS)  ## the papers' tables and figures beside ours; R
 	-$(RUN) pip install --quiet --disable-pip-version-check --editable '.[test,bench,reproduce]'
 	$(VENV)/bin/flyannot reproduce $(REPRODUCE) -o reproduced
 
-record: $(FOR_TESTS)  ## measure data/results and docs/papers.md anew; SCALE=full for the papers' sizes
+record: $(FOR_TESTS)  ## measure data/results, docs/papers.md and docs/measured.md anew; SCALE=full for the papers' sizes
 	$(VENV)/bin/flyannot reproduce --$(SCALE) -o reproduced/$(SCALE)
 	mkdir -p data/results/$(SCALE)
 	cp reproduced/$(SCALE)/items/*.json data/results/$(SCALE)/
 	$(RUN) flyannot.benchmarks.page.recorded data/results > docs/papers.md
+	$(RUN) flyannot.benchmarks.page.measured data/results docs
 
 $(INSTALLED): pyproject.toml
 	@$(PYTHON) -c 'import sys; sys.exit("flyannot needs Python 3.11 or later: make PYTHON=/path/to/python3.11") if sys.version_info < (3, 11) else None'

@@ -108,9 +108,12 @@ ITEMS = Registry(
         "queue": f"{_HERE}.ours.queue:ITEM",
         "wrong-terms": f"{_HERE}.ours.wrong_terms:ITEM",
         "sizes": f"{_HERE}.ours.sizes:ITEM",
+        "pipeline": f"{_HERE}.ours.pipeline:ITEM",
         "shares": f"{_HERE}.ours.shares:ITEM",
         "stream": f"{_HERE}.ours.shares:STREAM",
-        "many-patches": f"{_HERE}.ours.shares:MANY",
+        "many-patches": f"{_HERE}.ours.many_patches:ITEM",
+        "enough-patches": f"{_HERE}.ours.enough_patches:ITEM",
+        "share-costs": f"{_HERE}.ours.share_costs:ITEM",
     },
 )
 

@@ -5,12 +5,14 @@ Several threads, and what reads a file, are timed in wall-clock time.  Objective
 theirs alike, are those of `flyannot.sparse.objective` in float64.
 """
 
+import os
 import time
 
 import numpy as np
 
 from flyannot.benchmarks.workers import peak_mb
 from flyannot.descriptors.sift import normalise_descriptors
+from flyannot.runtime.system import told_by_linux
 from flyannot.sparse.coders import CODERS
 from flyannot.sparse.objective import duality_gap, objective
 
@@ -27,6 +29,17 @@ class Stopwatch:
 
     def __exit__(self, *exception):
         self.seconds = self._clock() - self._start
+
+
+def processor_seconds():
+    """Of this process and of those it has waited for, from their start."""
+    return sum(os.times()[:4])
+
+
+def bytes_moved():
+    """(read, written) by this process so far, from the system's memory or the disk; None where not told."""
+    told = dict(line.split(": ") for line in told_by_linux("/proc/self/io").splitlines())
+    return (int(told["rchar"]), int(told["wchar"])) if told else None
 
 
 def median_seconds(*functions, at_least_s=0.5, clock=time.process_time):

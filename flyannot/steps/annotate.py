@@ -22,6 +22,7 @@ from flyannot.steps.embryos import read_embryos, write_places
 from flyannot.steps.extract import digests_of_images, image_columns, in_order, lines_of_warnings
 from flyannot.steps.image_difference import difference_of_images
 from flyannot.steps.loaded_model import known_stage_ranges, load_model
+from flyannot.steps.pooled_images import PooledImages, pooled_images
 from flyannot.steps.predictions import (
     Predicted,
     quality_warnings_of_groups,
@@ -49,10 +50,11 @@ log = logging.getLogger("flyannot")
 @dataclass(frozen=True, kw_only=True)
 class _Shard(ShardOfImages):
     model: Path
+    pooled: PooledImages | None  # what is known of them
 
     @property
     def reads(self):
-        return [self.model, *super().reads]
+        return [self.model, *([self.pooled.features] if self.pooled else []), *super().reads]
 
 
 def annotate(model, images, out, options, execution, *, shard=None):
@@ -75,8 +77,12 @@ def annotate(model, images, out, options, execution, *, shard=None):
     return carry_out(annotate_task(model, images, out, options, shard=shard), execution)
 
 
-def annotate_task(model, images, out, options, *, shard=None):
-    """The `flyannot.steps.tasks.Task` of `annotate`."""
+def annotate_task(model, images, out, options, *, shard=None, made=None):
+    """The `flyannot.steps.tasks.Task` of `annotate`.
+
+    made : Paths of the features and of the descriptors of a run, which spare the work where they are of these
+        images, and what the model learned from
+    """
     check_table(out)
     ids = Ids(read_ontology(*options.ontology)) if options.ontology else None
     with open_stored(model, "model") as stored:
@@ -94,7 +100,8 @@ def annotate_task(model, images, out, options, *, shard=None):
     def make_share(execution, share=None):
         mine = parts_of_share(cut, share)
         headers = [header_of(digest) for digest in digests_of_images(mine)[1]]
-        shards = [_shard(model, *one, out) for one in zip(mine, headers)]
+        pooled = pooled_images(model, images, *made) if made and share is None else None  # reads all images
+        shards = [_shard(model, *one, out, pooled) for one in zip(mine, headers)]
         make_parts(_make_part, shards, execution)
         return shards
 
@@ -132,18 +139,21 @@ def _header(model_options, model_digest, model_seed, options, digest, share=()):
     return Header("predictions", model_options | {"annotate": annotated}, inputs)
 
 
-def _shard(model, images, header, out):
+def _shard(model, images, header, out, pooled):
     """Every group is whole in its shard; its images lie side by side."""
     key = digest_of_json([header.options, header.inputs])
-    return _Shard(images=images, model=model, header=header, part=part_path(out, key))
+    return _Shard(images=images, model=model, header=header, part=part_path(out, key), pooled=pooled)
 
 
 def _make_part(shard):
     """Runs in a worker: predict the shard's groups, in a file of their own."""
     pooled, failures = [], []
+    known = {id(one[0]): one for one in (shard.pooled.of(shard.images) if shard.pooled else ())}
     for image in shard.images:
-        model = load_model(shard.model, shard.header.inputs["model"][0], image.stage_range)
-        pooled += _features_of_embryos(model, image, failures)
+        if id(image) in known:
+            pooled.append(known[id(image)])
+        else:
+            pooled += _features_of_embryos(shard, image, failures)
         item_done()
     with create_stored(shard.part, replace(shard.header, failures=tuple(failures))) as part:
         for stage_range in STAGE_RANGES:
@@ -153,20 +163,18 @@ def _make_part(shard):
     return len(shard.images)
 
 
-def _features_of_embryos(model, image, failures):
-    """Yield (image, pooled, quality_warnings) as `flyannot.steps.embryos.read_embryos`."""
+def _features_of_embryos(shard, image, failures):
+    """Yield (image, features, quality_warnings) as `flyannot.steps.embryos.read_embryos`."""
+    model = load_model(shard.model, shard.header.inputs["model"][0], image.stage_range)
     for one, grey, warnings in read_embryos(image, model.extract, failures):
-        yield (
-            one,
-            features_of(describe(grey, model.extract), model.atoms, model.pool, view=one.view),
-            warnings,
-        )
+        pooled = features_of(describe(grey, model.extract), model.atoms, model.pool, view=one.view)
+        yield one, pooled.features, warnings
 
 
 def _predict(part, shard, stage_range, images, pooled, warnings):
     loaded = load_model(shard.model, shard.header.inputs["model"][0], stage_range)
     columns = image_columns(images) | {"quality_warnings": warnings}
-    features = np.stack([one.features for one in pooled])
+    features = np.stack(pooled)
     predict_groups(part, stage_range, loaded, columns, features, shard.header)
 
 

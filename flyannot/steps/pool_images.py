@@ -2,6 +2,7 @@
 
 from collections import Counter
 from dataclasses import dataclass, replace
+from functools import cache
 from pathlib import Path
 
 from flyannot.descriptors.extract import describe
@@ -70,22 +71,27 @@ def pool_images_task(images, dictionary, out, options, *, shard=None):
         for stage_range in chosen:
             atoms.group(stage_range)
         extract = extract_options(atoms)
-        digest, of_shards = digests_of_images(cut)
-        inputs = {"images": [digest], "dictionary": [atoms.digest], **share}
-        header = Header("features", options_of_features(atoms, options, chosen), inputs)
+        made_with, learned = options_of_features(atoms, options, chosen), [atoms.digest]
+    digests = cache(lambda: digests_of_images(cut))  # reads the images
+
+    def header_of(digest, **share):
+        return Header("features", made_with, {"images": [digest], "dictionary": learned, **share})
+
+    def header():
+        return header_of(digests()[0], **share)
 
     def make(execution):
         shards = []
-        for some, known in zip(cut, of_shards):
-            key = digest_of_json([header.options, header.inputs["dictionary"], known])
+        for some, known in zip(cut, digests()[1]):
+            part = part_path(out, digest_of_json([made_with, learned, known]))
             shards.append(
                 _Shard(
-                    images=some, header=header, part=part_path(out, key), dictionary=dictionary,
-                    extract=extract, options=options,
+                    images=some, header=header_of(known), part=part, dictionary=dictionary, extract=extract,
+                    options=options,
                 )
             )  # fmt: skip
         make_parts(_make_part, shards, execution)
-        failures = join_parts(out, lambda failed: replace(header, failures=failed), shards)
+        failures = join_parts(out, lambda failed: replace(header(), failures=failed), shards)
         write_places(out)
         return Outcome(out, True, _summary(out), failures)
 

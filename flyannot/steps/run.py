@@ -88,7 +88,14 @@ def steps_of(configuration: Configuration, report_task: Callable | None = None):
             ),
         ),
         Planned(
-            "annotate", lambda: annotate_task(files.model, images(), files.predictions, options["annotate"])
+            "annotate",
+            lambda: annotate_task(
+                files.model,
+                images(),
+                files.predictions,
+                options["annotate"],
+                made=(files.features, files.descriptors),
+            ),
         ),
         Planned("evaluate", evaluate),
     ]

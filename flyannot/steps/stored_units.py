@@ -1,7 +1,7 @@
 """The patches of descriptors files as units that are read one by one: what shares are made of."""
 
 from contextlib import ExitStack
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from functools import lru_cache
 from typing import NamedTuple
 
@@ -19,13 +19,13 @@ class NormalisedPatches:
     """Stored descriptors as an array of rows that are centred and scaled to norm 1 as they are read."""
 
     def __init__(self, stored):
-        self._stored = stored
+        self.stored = stored
 
     def __len__(self):
-        return len(self._stored)
+        return len(self.stored)
 
     def __getitem__(self, rows):
-        return normalise_descriptors(self._stored[rows])
+        return normalise_descriptors(self.stored[rows])
 
 
 class Piece(NamedTuple):
@@ -38,6 +38,31 @@ class Piece(NamedTuple):
     stop: int
 
 
+class Images:
+    """The images of files, each of which is to be checked once, whoever reads its patches.
+
+    ends : dict, (file, stage range), both by number -> int array, where the patches of each image begin, and
+        where the last one's end
+    """
+
+    def __init__(self, ends):
+        self._ends = ends
+        self._is_left = {place: np.ones(len(first) - 1, bool) for place, first in ends.items()}
+
+    def taken_by(self, pieces):
+        """Those that an array of `Piece` is the first to have patches of: as `to_check`."""
+        found = []
+        for place, ends in self._ends.items():
+            mine = pieces[(pieces[:, 1] == place[0]) & (pieces[:, 2] == place[1])]
+            count = np.zeros(len(ends), int)  # of the pieces that begin, less those that have ended
+            np.add.at(count, np.searchsorted(ends, mine[:, 3], side="right") - 1, 1)
+            np.add.at(count, np.searchsorted(ends, mine[:, 4]), -1)
+            numbers = np.flatnonzero((np.cumsum(count[:-1]) > 0) & self._is_left[place])
+            self._is_left[place][numbers] = False
+            found += [(*place, image) for image in numbers.tolist()]
+        return found
+
+
 @dataclass(frozen=True, eq=False)
 class StoredUnits:
     """The patches of one or more stage ranges, counted through all files end to end, `_UNIT` at a time.
@@ -48,26 +73,39 @@ class StoredUnits:
     stage_ranges : list of str
     pieces : int array (n_pieces, 5), of every `Piece`, unit by unit
     sizes : int array (n_units,), patches of each
+    images : `Images` of all files, which says what a narrowed source is to check; None in such a one
+    to_check : list of (file, stage range, image), by number, which `read` checks first
     """
 
     files: list
     stage_ranges: list
     pieces: np.ndarray
     sizes: np.ndarray
+    images: Images | None = None
+    to_check: list = field(default_factory=list)
 
     def narrowed(self, units):
-        """These units alone, in that order."""
-        start, stop = (np.searchsorted(self.pieces[:, 0], units, side) for side in ("left", "right"))
-        pieces = np.concatenate([self.pieces[a:b] for a, b in zip(start, stop)])
-        pieces[:, 0] = np.repeat(np.arange(len(units)), stop - start)
+        """These units alone, in that order.  What reads them checks the images that nobody was asked to."""
+        pieces = self._pieces_of(units)
+        to_check = self.images.taken_by(pieces) if self.images else []
         files, pieces[:, 1] = np.unique(pieces[:, 1], return_inverse=True)
-        return replace(self, files=[self.files[i] for i in files], pieces=pieces, sizes=self.sizes[units])
+        return StoredUnits(
+            [self.files[i] for i in files], self.stage_ranges, pieces, self.sizes[units],
+            to_check=[(int(np.searchsorted(files, f)), s, image) for f, s, image in to_check],
+        )  # fmt: skip
 
     def at_most(self, n_patches, rng):
         """Units drawn at random, of so many patches together at most; one of them at least."""
         order = rng.permutation(len(self.sizes))
         n_units = np.searchsorted(np.cumsum(self.sizes[order]), n_patches, side="right")
-        return self.narrowed(np.sort(order[: max(1, n_units)]))
+        units = np.sort(order[: max(1, n_units)])
+        return replace(self, pieces=self._pieces_of(units), sizes=self.sizes[units])
+
+    def _pieces_of(self, units):
+        start, stop = (np.searchsorted(self.pieces[:, 0], units, side) for side in ("left", "right"))
+        pieces = np.concatenate([self.pieces[a:b] for a, b in zip(start, stop)])
+        pieces[:, 0] = np.repeat(np.arange(len(units)), stop - start)
+        return pieces
 
     def read(self):
         """The descriptors of every unit.
@@ -77,12 +115,12 @@ class StoredUnits:
         DataError
             If a file is damaged, or was replaced.
         """
+        for file, stage_range, image in self.to_check:
+            _open(*self.files[file]).stored.images(self.stage_ranges[stage_range], image, image + 1)
         found = [[] for _ in self.sizes]
         for piece in map(Piece._make, self.pieces.tolist()):
-            opened = _open(*self.files[piece.file])
-            found[piece.unit].append(
-                opened.rows(self.stage_ranges[piece.stage_range], piece.first, piece.stop)
-            )
+            stage_range, opened = self.stage_ranges[piece.stage_range], _open(*self.files[piece.file])
+            found[piece.unit].append(opened.rows(stage_range, piece.first, piece.stop))
         return [np.concatenate(arrays) if len(arrays) > 1 else arrays[0] for arrays in found]
 
     def samples(self, rows):
@@ -92,8 +130,12 @@ class StoredUnits:
 
 def units_of(files, stage_ranges):
     """The `StoredUnits` of open descriptors files."""
-    of_stage_ranges, n_units = [], 0
+    of_stage_ranges, n_units, images = [], 0, {}
     for s, stage_range in enumerate(stage_ranges):
+        images |= {
+            (f, s): file.array(stage_range, "first")
+            for f, file in enumerate(files) if stage_range in file.stage_ranges
+        }  # fmt: skip
         ends = np.cumsum([0, *(n_patches(file, stage_range) for file in files)])
         cuts = np.unique(np.append(np.arange(0, ends[-1], _UNIT), ends))
         start, stop = cuts[:-1], cuts[1:]
@@ -104,27 +146,23 @@ def units_of(files, stage_ranges):
         n_units += -(-ends[-1] // _UNIT)
     pieces = np.concatenate(of_stage_ranges)
     sizes = np.bincount(pieces[:, 0], weights=pieces[:, 4] - pieces[:, 3]).astype(np.int64)
-    return StoredUnits([(one.path, one.digest) for one in files], list(stage_ranges), pieces, sizes)
+    paths = [(one.path, one.digest) for one in files]
+    return StoredUnits(paths, list(stage_ranges), pieces, sizes, Images(images))
 
 
 class _OpenFile:
-    """A descriptors file of which every image is checked once, when the first of its patches is read."""
+    """A descriptors file, open as long as this lives."""
 
     def __init__(self, path, digest):
-        self._stack = ExitStack()  # whose end closes the file
-        self._stored = self._stack.enter_context(open_stored(path, "descriptors", digest=digest))
-        self._first = {s: self._stored.array(s, "first") for s in self._stored.stage_ranges}
-        self._checked = {s: np.zeros(len(first) - 1, bool) for s, first in self._first.items()}
+        self._opened = ExitStack()  # whose end closes it
+        opened = open_stored(path, "descriptors", digest=digest, cache_bytes=0)  # no unit is read twice
+        self.stored = self._opened.enter_context(opened)
+        self._descriptors = {s: self.stored.group(s)["descriptors"] for s in self.stored.stage_ranges}
 
     def rows(self, stage_range, first, stop):
-        """The descriptors with the numbers `first` to `stop`."""
-        ends, checked = self._first[stage_range], self._checked[stage_range]
-        images = range(np.searchsorted(ends, first, side="right") - 1, np.searchsorted(ends, stop))
-        for image in images:
-            if not checked[image]:
-                self._stored.images(stage_range, image, image + 1)
-                checked[image] = True
-        return self._stored.array(stage_range, "descriptors", first, stop)
+        """Some descriptors; their dataset stays open, for to open it takes longer than to read them."""
+        with self.stored.reading(stage_range, "descriptors"):
+            return self._descriptors[stage_range][first:stop]
 
 
 @lru_cache(maxsize=_OPEN_FILES)

@@ -54,7 +54,7 @@ class Stored:
         """The rows `start` to `stop` of one dataset, or some of their columns; text comes back as a list of
         str, or `as_bytes` as it is stored."""
         chosen = slice(start, stop) if columns is None else (slice(start, stop), columns)
-        with self._reading(stage_range, name):
+        with self.reading(stage_range, name):
             values = self.group(stage_range)[name][chosen]
         if values.dtype.kind == "S":
             return values if as_bytes else [text.decode("utf-8", "replace") for text in values.tolist()]
@@ -124,7 +124,8 @@ class Stored:
         return np.arange(start, stop + 1)
 
     @contextmanager
-    def _reading(self, stage_range, name):
+    def reading(self, stage_range, name):
+        """Within it HDF5's complaints of a dataset are a DataError."""
         try:
             yield
         except _HDF5_COMPLAINTS as error:
@@ -145,12 +146,13 @@ class Stored:
 
 
 @contextmanager
-def open_stored(path, kind=None, *, digest=None):
+def open_stored(path, kind=None, *, digest=None, cache_bytes=None):
     """Open a file for reading, after looking it over.  `kind` None accepts any.
 
     Parameters
     ----------
     digest : that of the file which this one must still be, where it was open before
+    cache_bytes : of each of its arrays, for chunks that were read; None as HDF5 has it
 
     Raises
     ------
@@ -163,7 +165,7 @@ def open_stored(path, kind=None, *, digest=None):
     _require_hdf5(path, kind)
     try:
         # Not locked: files are replaced as a whole, and not all systems have locks.
-        file = h5py.File(path, "r", locking=False)
+        file = h5py.File(path, "r", locking=False, rdcc_nbytes=cache_bytes)
     except OSError as error:
         raise damaged_file(path, f"not a readable HDF5 file ({_first_line(error)})", kind) from error
     with file:

@@ -15,6 +15,7 @@ from flyannot.store.reading import open_stored, verify_stored
 from flyannot.store.schema import FORMAT_VERSION
 
 _CHUNK_BYTES = 1 << 18
+_CHUNK_BYTES_OF = {"descriptors": 1 << 15}  # 256 of them: what learning by shares reads at a time
 
 
 @contextmanager
@@ -83,7 +84,7 @@ def growing_array(group, name, row_shape, dtype, *, n_rows):
     """Add a dataset whose rows, `n_rows` in all, arrive later through `append_rows`."""
     row_bytes = max(1, np.dtype(dtype).itemsize * int(np.prod(row_shape, dtype=int)))
     # A whole chunk is stored even where rows are few.
-    chunk_rows = max(1, min(n_rows, _CHUNK_BYTES // row_bytes))
+    chunk_rows = max(1, min(n_rows, _CHUNK_BYTES_OF.get(name, _CHUNK_BYTES) // row_bytes))
     chunk = (chunk_rows, *(max(1, n) for n in row_shape))
     return group.create_dataset(
         name,

@@ -29,7 +29,6 @@ from flyannot.benchmarks.siso.growth import answer, missed_labels, overlapping
 from flyannot.classifiers import CLASSIFIERS
 from flyannot.classifiers.training_set import LabelledRows
 from flyannot.features.groups import Groups
-from flyannot.runtime.workers import Workers
 from flyannot.scores.metrics import Outcome
 from flyannot.sparse.coders import CODERS
 from flyannot.sparse.learners import LEARNERS
@@ -410,23 +409,6 @@ def test_a_stream_comes_once_and_every_program_goes_on_from_part_to_part(who, pa
     settings = patches.problem(20) | {"batch_size": 64}
     seen = streams.learn_stream(**settings, n=patches.n, who=who, limit_s=60)["trace"]
     assert [n for _, n, _ in seen] == [100, 200, patches.n] and seen[-1][2] < 1.05 * seen[0][2]
-
-
-def test_many_patches_are_learned_from_by_one_worker_and_by_two_to_one_objective(
-    setup, of_noise, monkeypatch, patches
-):
-    monkeypatch.setattr(streams, "_PERTURBED", 100)
-    monkeypatch.setattr("flyannot.benchmarks.workers.run_in_worker", lambda f, task, **_: f(**task))
-    sizes = {"n_atoms": 20, "n_perturbed": 3000}
-    monkeypatch.setattr(streams, "Workers", lambda jobs: Workers())
-    finding = ITEMS["many-patches"].finding(replace(setup, sizes=sizes))
-    assert [row["variant"] for row in finding.rows] == ["2 workers", "1 workers"]
-    one, two = finding.rows
-    assert one["objective"] == two["objective"] and one["n"] == 2700
-    assert one["trace"][-1][1] == 2700
-    units = streams.PerturbedUnits(patches.path("patches"), np.arange(3))
-    assert np.array_equal(units.narrowed([1]).read()[0], units.read()[1])
-    assert not np.array_equal(units.read()[0], units.read()[1])
 
 
 def test_regions_of_an_atlas_are_paired_and_their_pieces_counted():

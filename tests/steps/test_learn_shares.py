@@ -2,17 +2,19 @@
 
 import csv
 
+import h5py
 import numpy as np
 import pytest
 
 from flyannot.steps import learning_checkpoint
 from flyannot.steps.learn_dict import learn_dict
 from flyannot.steps.options import LearnOptions
-from flyannot.steps.stored_units import close_units, units_of
+from flyannot.steps.stored_units import _UNIT, close_units, units_of
 from flyannot.steps.tasks import Execution
 from flyannot.store.descriptors import n_patches
 from flyannot.store.dictionary import read_dictionary
 from flyannot.store.reading import open_stored
+from flyannot.store.writing import write_array
 from tests.cli.test_cli import faulty
 from tests.small_embryos import STAGE_RANGES
 
@@ -104,6 +106,32 @@ def test_units_hold_every_patch_once_in_order(flyannot, chain, tmp_path):
         some = units.at_most(int(units.sizes[:2].max()), np.random.default_rng(0))
         assert 0 < some.sizes.sum() <= max(units.sizes)
     close_units()
+
+
+def test_a_unit_is_read_without_its_neighbours(tmp_path):
+    """A chunk, which HDF5 reads as a whole, has no more patches than a unit."""
+    with h5py.File(tmp_path / "x.h5", "w") as file:
+        write_array(file, "descriptors", np.zeros((3000, 128), np.uint8))
+        assert file["descriptors"].chunks == (_UNIT, 128)
+
+
+def test_every_image_is_checked_once_whoever_reads_it(chain):
+    with open_stored(chain.descriptors) as whole:
+        units = units_of([whole], STAGE_RANGES).at_most(10**9, np.random.default_rng(0))
+        order = np.random.default_rng(0).permutation(len(units.sizes))
+        asked = [one for part in np.array_split(order, 5) for one in units.narrowed(np.sort(part)).to_check]
+        n_images = sum(len(whole.array(s, "first")) - 1 for s in STAGE_RANGES)
+        assert len(asked) == len(set(asked)) == n_images
+        assert not units.narrowed(order).to_check
+
+
+def test_an_image_that_is_not_what_was_written_is_found(flyannot, chain, tmp_path):
+    damaged = tmp_path / "x.h5"
+    damaged.write_bytes(chain.descriptors.read_bytes())
+    with h5py.File(damaged, "r+") as file:  # its checksums follow
+        file["4-6/descriptors"][-1, 0] ^= 1
+    error, _ = faulty(flyannot(LINE, X=damaged, D=tmp_path / "d.h5"), 65)
+    assert "is not what was written" in error
 
 
 def test_one_dictionary_of_all_stage_ranges_and_fewer_patches(flyannot, chain, tmp_path):

@@ -1,14 +1,13 @@
 """Learning by shares: beside the sequential learner; and one pass over a stream, beside other programs."""
 
-from dataclasses import replace
-
 from flyannot.benchmarks.compare_methods import Method, compare_methods
 from flyannot.benchmarks.findings import Finding, Panel, Target
 from flyannot.benchmarks.inputs.patches import LAM, patches_of
 from flyannot.benchmarks.items import Item
 from flyannot.benchmarks.rows import Series
 from flyannot.benchmarks.scc.learning import scc
-from flyannot.benchmarks.scc.streams import learn_in_shares, learn_perturbed, learn_stream
+from flyannot.benchmarks.scc.streams import N_SHARES, learn_in_shares, learn_stream
+from flyannot.sparse.rounds import LONGEST
 
 _SHARES = (1, 8, 32, 256)
 _ROUNDS = (500, 5_000, 50_000)  # patches of a share at most
@@ -51,7 +50,7 @@ def measure_stream(setup):
 
     methods = [
         by("flyannot scc", "scc", variant="quick"),
-        _by_shares(problem, given.n, 1, 16, 2**18),
+        _by_shares(problem, given.n, 1, N_SHARES, LONGEST),
         by("flyannot OL", "ol", batch_size=256),
         by("SPAMS OL", "spams", "spams", batch_size=256),
         by("scikit-learn", "scikit-learn", "scikit-learn", batch_size=256),
@@ -67,25 +66,6 @@ def measure_stream(setup):
     )
 
 
-def measure_many(setup):
-    """One pass over more patches than there are, by one worker and by two."""
-    given, m = patches_of(setup, setup.sizes["n_patches"]), setup.sizes["n_atoms"]
-    task = {"patches": given.path("patches"), "lam": LAM, "n": setup.sizes["n_perturbed"], "n_atoms": m}
-    methods = [
-        Method("flyannot", f"{jobs} workers", learn_perturbed, task | {"jobs": jobs}) for jobs in (2, 1)
-    ]
-    rows = compare_methods(setup, methods, n_atoms=m)
-    curve = [[at[i] for at in rows[0]["trace"]] for i in (1, 2)]
-    axes = "patches visited", "objective, patches unseen"
-    return Finding(
-        source=replace(given.source, text=f"{given.source.text}, drawn at random with noise"),
-        variant=f"quick, 16 shares, {m} atoms, one pass, lam {LAM:.4f}",
-        rows=rows,
-        targets=[Target("time of one worker over that of two", rows[1]["times_as_long"], 1.85)],
-        panels=[Panel("One pass over many patches", *axes, [Series("16 shares", *curve)], x_log=True)],
-    )
-
-
 def _curve(row):
     return Series(f"{row['who']}, {row['variant']}", *([at[i] for at in row["trace"]] for i in (0, -1)))
 
@@ -96,9 +76,5 @@ ITEM = Item(
 )  # fmt: skip
 STREAM = Item(
     "stream", "One pass over a stream of patches, beside other programs", measure_stream,
-    sizes={"n_patches": (20_000, 1_000_000), "n_atoms": (250, 1000), "limit_s": (20, 400)},
-)  # fmt: skip
-MANY = Item(
-    "many-patches", "One pass over more patches than fit in memory, by one worker and by two", measure_many,
-    sizes={"n_patches": (20_000, 1_000_000), "n_perturbed": (300_000, 100_000_000), "n_atoms": (250, 1000)},
+    sizes={"n_patches": (20_000, 1_000_000), "n_atoms": (250, 1000), "limit_s": (5, 180)},
 )  # fmt: skip

@@ -30,7 +30,8 @@ def can_draw():
 
 
 def draw(finding, title, paths):
-    """Write the figure of a finding to the paths svg and png, where it has panels and there is matplotlib."""
+    """Write the figure of a finding to the paths svg and png, or to one of them, if it has panels and there
+    is matplotlib."""
     if not finding.panels or not can_draw():
         return
     from matplotlib import rc_context
@@ -48,6 +49,8 @@ def draw(finding, title, paths):
         figure.suptitle(fill(title, 48 * n_columns), fontsize=11, fontweight="bold")
         figure.supxlabel(fill(footnote(finding), _CHARACTERS * n_columns), fontsize=8, color="#333333")
         for suffix, stamp in (("svg", {"Date": None}), ("png", None)):
+            if suffix not in paths:
+                continue
             with replacing(Path(paths[suffix])) as beside:
                 figure.savefig(beside, format=suffix, dpi=130, metadata=stamp)
 

@@ -4,27 +4,28 @@ Patches come once, in parts of which each is as large as all before it; after ea
 evaluated by exact codes of the held sample, outside the clock.
 """
 
-from dataclasses import dataclass
+import os
 
 import numpy as np
 
+from flyannot.benchmarks.inputs.perturbed import perturbed_units
 from flyannot.benchmarks.measures import Stopwatch, exact_objective, graded_dictionary, normalised_patches
 from flyannot.benchmarks.workers import peak_mb
 from flyannot.descriptors.sift import normalise_descriptors
+from flyannot.estimators.dictionary_learning import DictionaryLearning
 from flyannot.estimators.row_units import RowUnits
 from flyannot.runtime.blas_threads import one_blas_thread
 from flyannot.runtime.workers import Workers
-from flyannot.sparse.fit import run_epoch
 from flyannot.sparse.learners import LEARNERS
 from flyannot.sparse.learners.scc.options import SCCOptions
 from flyannot.sparse.learners.scc.shares import first_atoms
 from flyannot.sparse.rounds import Held, Plan, Progress, begin, learn_by_shares, visit
 from flyannot.steps.stored_units import NormalisedPatches
 
+N_SHARES = 16
 _FIRST = 2048  # patches of the first part
 _UNIT = 64  # patches that are read together
-_PERTURBED = 4096  # of a unit
-_NOISE = 6  # added to every number of a descriptor, of 0 to 255: at most
+NOISE = 6  # of a number of 0 to 255
 _N_WARM = 64
 _SEED = 1
 
@@ -40,67 +41,46 @@ class StoredRows(RowUnits):
         return np.array(rows)
 
 
-@dataclass(frozen=True, eq=False)
-class PerturbedUnits:
-    """Patches of a file, drawn with replacement and with noise added: as many as wanted, and none twice.
+def learn_perturbed(patches, lam, n, n_atoms, jobs, noise, keep=None):
+    """In a worker: one pass over n patches of a file, each with noise, by `jobs` processes.
 
-    units : int array, the numbers of units, each of which has noise of its own
+    The objective is that of exact codes of other such patches.  `seconds` are by the clock,
+    `processor_seconds` those of all processes; `peak_mb` is the largest of a process and `peak_sum_mb` the
+    sum of all.  With `keep`, the start of a path, the atoms of every record of the trace are kept as files.
     """
-
-    path: str
-    units: np.ndarray
-
-    @property
-    def sizes(self):
-        return np.full(len(self.units), _PERTURBED)
-
-    def narrowed(self, units):
-        """These units alone, in that order."""
-        return PerturbedUnits(self.path, self.units[units])
-
-    def read(self):
-        """The descriptors of every unit."""
-        X = np.load(self.path, mmap_mode="r")
-        return [_perturbed(X, np.random.default_rng([_SEED, unit])) for unit in self.units.tolist()]
-
-    def samples(self, rows):
-        """Descriptors as samples to learn from."""
-        return NormalisedPatches(rows)
-
-
-def _perturbed(X, rng):
-    rows = X[np.sort(rng.integers(len(X), size=_PERTURBED))]
-    noise = rng.integers(-_NOISE, _NOISE + 1, rows.shape, np.int8)
-    return np.clip(rows + noise.astype(np.int16), 0, 255).astype(np.uint8)
-
-
-def learn_perturbed(patches, lam, n, n_atoms, jobs):
-    """In a worker: one pass over n perturbed patches by `jobs` processes; wall-clock time.
-
-    The objective is that of exact codes of other perturbed patches; `peak_mb` is the largest of a process.
-    """
-    source = PerturbedUnits(patches, np.arange(-(-n // _PERTURBED)))
-    first, held = begin(source, n_atoms, plan := Plan(16, 1, lam, SCCOptions(variant="quick"), (_SEED,)))
-
-    peaks = [0.0]
-    with Workers(jobs) as workers:
+    source = perturbed_units(patches, n, noise)
+    plan = Plan(N_SHARES, 1, lam, SCCOptions(variant="quick"), (_SEED,))
+    peaks, working_s, kept = {}, [], []
+    with one_blas_thread(), Stopwatch() as watch, Workers(jobs) as workers:
+        first, held = begin(source, n_atoms, plan)
 
         def run(tasks):
-            done = workers.run_all(_visit_and_peak, tasks, on_done=lambda found: peaks.append(found[1]))
-            return [found for found, _ in done]
+            done = workers.run_all(_visit_and_cost, tasks)
+            for _, process, peak, seconds in done:
+                peaks[process] = max(peak, peaks.get(process, 0))
+                working_s.append(seconds if process != os.getpid() else 0.0)
+            return [found for found, *_ in done]
 
-        *_, progress = learn_by_shares(source, held, first, plan, run)
+        for progress in learn_by_shares(source, held, first, plan, run):
+            if keep and len(progress.records) > len(kept):
+                kept.append(f"{keep}-{progress.atoms.n_visits}.npy")
+                np.save(kept[-1], progress.atoms.D)
+    peaks[os.getpid()] = peak_mb()
     record, n = progress.records[-1], progress.atoms.n_visits
     return {
         "n": n, "epochs": 1, "seconds": progress.seconds, "us_per_sample": 1e6 * progress.seconds / n,
+        "processor_seconds": watch.seconds + sum(working_s),
         "objective": record.objective, "gap": record.gap, "nonzeros": record.mean_nonzeros,
-        "peak_mb": max(peak_mb(), *peaks), "rounds": progress.n_rounds,
-        "trace": [(one.seconds, one.n_visits, one.objective) for one in progress.records],
+        "peak_mb": max(peaks.values()), "peak_sum_mb": sum(peaks.values()), "rounds": progress.n_rounds,
+        "n_visits": [one.n_visits for one in progress.records],
+        "objectives": [one.objective for one in progress.records], "kept": kept,
     }  # fmt: skip
 
 
-def _visit_and_peak(task):
-    return visit(task), peak_mb()
+def _visit_and_cost(task):
+    with Stopwatch() as watch:
+        found = visit(task)
+    return found, os.getpid(), peak_mb(), watch.seconds
 
 
 def learn_in_shares(patches, held, initial, lam, n, n_epochs, n_shares, longest, variant="quick"):
@@ -153,13 +133,10 @@ def learn_stream(patches, held, initial, lam, n, who, limit_s, **settings):
 
 
 def _ours(D, lam, n, who, **settings):
-    """Any learner of the table, that sees a part as `partial_fit` gives it."""
-    learner, rng = LEARNERS[who](D, _FIRST, lam=lam, **settings), np.random.default_rng(_SEED)
-
-    def learn(X):
-        run_epoch(X, learner, rng, is_part=True)
-
-    return learn, lambda: np.asarray(learner.D)
+    """Any learner of the table, by `partial_fit`."""
+    given = {"alpha": lam, "learner_params": settings, "dict_init": D, "random_state": _SEED}
+    model = DictionaryLearning(len(D), learner=who, **given)
+    return model.partial_fit, lambda: model.components_
 
 
 def _spams(D, lam, n, who, batch_size):

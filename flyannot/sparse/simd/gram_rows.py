@@ -13,6 +13,7 @@ from flyannot.sparse.simd.vectors import BOOL, BYTE, CHUNK, I16, I32, I64, LANES
 
 FOUR = 4  # rows that one turn of a loop adds
 GATHER = "llvm.x86.avx512.mask.gather.dps.512"
+PREFETCH = "llvm.prefetch.p0i8"
 DIGIT = 7  # bits of the lower digit of a rounded number
 
 
@@ -49,6 +50,14 @@ class _Rows(Vectors):
             b = builder.sext(self._shuffle(signed, signed, lanes), words)
             total = builder.add(total, builder.mul(a, b))
         return total
+
+    def fetch(self, place):
+        """Have the cache line of a place on its way, without waiting for it; changes nothing."""
+        nothing, pointer = ir.VoidType(), BYTE.as_pointer()
+        kind = ir.FunctionType(nothing, [pointer, I32, I32, I32])
+        function = cgutils.get_or_insert_function(self.builder.module, kind, PREFETCH)
+        to_read, all_caches, data = I32(0), I32(3), I32(1)
+        self.builder.call(function, [self.builder.bitcast(place, pointer), to_read, all_caches, data])
 
     def sum_of_rows(self, factors, rows, stride, n, k):
         """Entries k, k + 1, ... of the sum of factors[i] rows[i]."""
@@ -187,6 +196,26 @@ def gather_row(v, target, gram, atom, atoms, first, width):
         return []
 
     v.count(builder.sub(v.index(width), start), LANES, [], block)
+
+
+@row_operation(vectors=_Rows)
+def fetch_entries(v, gram, atom, atoms, size):
+    """Have gram[atom, atoms[k]] for k < size on its way from memory: `gather_row` will not wait for it."""
+    source, atoms = v.row(gram, v.index(atom)), v.row(atoms)
+
+    def entry(k, _):
+        number = v.builder.zext(v.builder.load(v.builder.gep(atoms, [k])), I64)
+        v.fetch(v.builder.gep(source, [number]))
+        return []
+
+    v.count(v.index(size), 1, [], entry)
+
+
+@row_operation(vectors=_Rows)
+def fetch_bytes(v, rows, row):
+    """Have a row of bytes on its way from memory: `subtract_bytes` will not wait for it."""
+    line = v.row(rows, v.index(row))
+    v.count(v.shape(0)[1], CHUNK, [], lambda k, _: v.fetch(v.builder.gep(line, [k])) or [])
 
 
 def _gathered(v, source, numbers, reals):

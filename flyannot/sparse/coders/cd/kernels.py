@@ -6,6 +6,9 @@ conditions most into the working set, and solves that (`flyannot.sparse.coders.c
 For all atoms q is made from a copy of gram in bytes, which the cache holds.  That errs by at most
 `error`, so the atoms with |q| > lam - error join the working set, where q is exact, and none of the
 others can violate: the duality gap is as sharp as if q were exact everywhere.
+
+The Gram matrix of 1,000 atoms does not fit into the cache of a core.  What a round will read of it is asked
+for in advance, all atoms at once, since each step would wait for its own.
 """
 
 import numpy as np
@@ -25,7 +28,7 @@ from flyannot.sparse.coders.cd.support import (
 )
 from flyannot.sparse.kernels import add_multiple, gap_of, inlined, kernel, read_start
 from flyannot.sparse.simd.atom_rows import lowest_bit
-from flyannot.sparse.simd.gram_rows import entries_above, largest_magnitude
+from flyannot.sparse.simd.gram_rows import entries_above, fetch_bytes, fetch_entries, largest_magnitude
 from flyannot.sparse.simd.vectors import CHUNK
 
 ENTRANTS = 0.7  # atoms join the working set when |q| is at least this part of the largest
@@ -157,6 +160,9 @@ def _restore_pending(n_pending, size, gram, s):
 def _solve_set(n, n_left, size, slack, problem, s):
     """Solve the working set, atoms left over first; returns the size of the support."""
     lam, work = problem.lam, s.work
+    for k in range(size):
+        if work.masks[k] != 0 and abs(work.q[k]) > lam:
+            fetch_entries(problem.gram, work.atoms[k], work.atoms, size)
     n = polish_code(lam, n, size, work, s.support)
     for step in range(n_left + 4 * size):
         if step < n_left:
@@ -165,6 +171,7 @@ def _solve_set(n, n_left, size, slack, problem, s):
             k, code = worst_member(size, work), lam - lam
             if k < 0 or abs(work.q[k]) <= lam + slack:
                 break
+        fetch_bytes(problem.bytes_, work.atoms[k])
         n = add_atom(k, code, n, size, lam, problem.gram, work, s.support)
     return n
 

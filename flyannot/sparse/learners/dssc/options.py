@@ -35,8 +35,8 @@ class DSSCOptions(Options):
     code_blocks: str = option(
         "whole",
         Choice(("whole", "drawn")),
-        "What a visit moves: all of a code, or its entries in the drawn block, as in the paper; drawn goes "
-        "with surrogate proximal, and moves away from the minimum with exact.",
+        "What a visit moves: all of a code, or its entries in the drawn block, as in the paper; "
+        "drawn goes with surrogate proximal, and moves away from the minimum with exact.",
     )
     n_code_steps: int = option(
         10, Count(), "Proximal steps of a code per visit; the last is shared with the atoms."

@@ -1,0 +1,106 @@
+"""The whole way, from a folder of pictures to terms: what every step costs, and what its time goes to."""
+
+import time
+from pathlib import Path
+
+from flyannot.benchmarks.findings import Finding, Source, Target
+from flyannot.benchmarks.inputs.many_pictures import many_pictures
+from flyannot.benchmarks.inputs.pictures import embryo_images, image_folder
+from flyannot.benchmarks.items import Item
+from flyannot.benchmarks.measures import bytes_moved, processor_seconds
+from flyannot.benchmarks.ours.usual_way import compare_with_usual_way
+from flyannot.benchmarks.processor_shares import processor_shares
+from flyannot.benchmarks.rows import Rows
+from flyannot.benchmarks.workers import peak_mb
+from flyannot.runtime.workers import Workers
+from flyannot.steps.configuration import configuration_of
+from flyannot.steps.run import only, steps_of
+from flyannot.steps.tasks import Execution, carry_out
+
+WHOLE_WAY = ("extract", "pool", "annotate")  # what grows with the images, once there is a dictionary
+IN_PARALLEL = (*WHOLE_WAY, "evaluate")
+_LEARN = {"n-atoms": 1000, "max-patches": 100_000}  # of a stage range: learning does not grow with the images
+_FOLDS = {"classify": {"min-groups": 2}, "evaluate": {"folds": 2}}
+_BEST = {  # configs/best.toml
+    "extract": {"patch-px": [16, 24, 32, 48, 64], "min-std": 2.0, "stride-px": 8, "intensity": 1.0},
+    "learn-dict": _LEARN | {"n-atoms": 2000},
+    "pool": {"grid": "1x1+2x4"},
+    "classify": {"method": "coupled-ridge", "scheme": "mean", "min-groups": 2, "inner-folds": 2},
+    "evaluate": {"folds": 2},
+}
+STRIDE_PX = 4  # of the way that a quick run measures, and that the usual way takes
+WAYS = {  # configs/flyexpress.toml at four strides
+    f"stride {px}": {"extract": {"stride-px": px}, "learn-dict": _LEARN} | _FOLDS for px in (16, 8, 4, 2)
+} | {"best.toml": _BEST}
+MAIN = f"stride {STRIDE_PX}"
+
+
+def measure(setup):
+    """Every step of every way, one job and two; then the usual way on some of the same pictures."""
+    n_images, folder = setup.sizes["n_images"], setup.scratch / "pipeline"
+    many_pictures(image_folder(setup), folder, n_images, setup.rng("spots"))
+    rows = Rows()
+    for way in WAYS if setup.scale == "full" else [MAIN]:
+        rows += _steps(setup, folder, way, n_images)
+    made, ours = setup.scratch / _name(MAIN), rows.where(way=MAIN)
+    beside = compare_with_usual_way(setup, folder, made, STRIDE_PX, ours)
+    return Finding(
+        source=Source(f"{n_images} copies, each with a spot of its own, of {embryo_images(setup)[1].text}"),
+        variant=f"patches of 16 px and {_LEARN['n-atoms']:,} atoms unless said; seconds of processor time",
+        rows=rows + beside,
+        targets=list(_targets(rows, beside)),
+    )
+
+
+def _name(way):
+    return way.replace(" ", "-")
+
+
+def _steps(setup, folder, way, n_images):
+    """A row for every step, and one more for those that several jobs share."""
+    given = {"way": way, "data_set": str(folder), "output": str(setup.scratch / _name(way))}
+    given["epochs"] = setup.sizes["n_epochs"]
+    steps = [planned.step for planned in steps_of(_configuration(**given))]
+    for step in steps:
+        for jobs in (1, 2) if step in IN_PARALLEL else (1,):
+            cost = setup.run(cost_of_step, given | {"step": step, "jobs": jobs})
+            row = {"who": "flyannot", "way": way, "step": step, "jobs": jobs, "n_images": n_images}
+            yield row | {"images_per_core_second": n_images / cost["seconds"]} | cost
+
+
+def _configuration(way, data_set, output, epochs):
+    tables = WAYS[way] | {"learn-dict": WAYS[way]["learn-dict"] | {"n-epochs": epochs}}
+    return configuration_of(tables, Path("pipeline.toml"), data_set=Path(data_set), output=Path(output))
+
+
+def cost_of_step(way, data_set, output, step, jobs, epochs):
+    """In a worker: one step of a run, made anew; besides its cost, the seconds that went to every part."""
+    Path(output).mkdir(parents=True, exist_ok=True)
+    (planned,) = only(steps_of(_configuration(way, data_set, output, epochs)), step)
+    task = planned.task()
+    task.path.unlink(missing_ok=True)
+    start, wall, before = time.process_time(), time.perf_counter(), bytes_moved()
+    with processor_shares() as parts, Workers(jobs) as workers:
+        carry_out(task, Execution(workers=workers, force=True))
+    wall, after = time.perf_counter() - wall, bytes_moved()
+    cost = {"seconds": processor_seconds(), "wall_seconds": wall, "peak_mb": peak_mb()}
+    if jobs > 1:  # what the processes of workers do is not seen
+        return cost
+    if after:
+        cost |= {f"{what}_mb": (b - a) / 1e6 for what, a, b in zip(("read", "written"), before, after)}
+    return cost | parts | {"start-up": parts.get("start-up", 0.0) + start}
+
+
+def _targets(rows, beside):
+    for way in dict.fromkeys(rows.column("way")):
+        for step in IN_PARALLEL:
+            one, two = (rows.value("wall_seconds", way=way, step=step, jobs=jobs) for jobs in (1, 2))
+            yield Target(f"{way}, {step}: one job over two, wall-clock time", one and one / two, 1.85)
+    for row in beside:
+        yield Target(f"{MAIN}, {row['step']}: the usual way over ours", row["times_as_long"], 15)
+
+
+ITEM = Item(
+    "pipeline", "The whole way: what every step costs, and what its time goes to", measure,
+    sizes={"n_images": (165, 1000), "n_usual": (4, 40), "n_epochs": (1, 10)},
+)  # fmt: skip

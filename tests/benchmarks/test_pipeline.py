@@ -1,0 +1,49 @@
+"""The item of the whole way: a row for every step, what its time goes to, and the usual way beside it."""
+
+import time
+
+from flyannot.benchmarks.ours import pipeline, usual_way
+from flyannot.benchmarks.processor_shares import processor_shares
+from flyannot.benchmarks.rows import Rows
+from flyannot.runtime.digest import digest_of_json
+
+
+def test_the_time_goes_to_the_part_that_works():
+    with processor_shares() as parts:
+        end = time.process_time() + 0.1
+        while time.process_time() < end:
+            digest_of_json(list(range(1000)))
+    assert parts["hashing"] > 0.8 * sum(parts.values()) and 0.05 < sum(parts.values()) < 1
+
+
+def test_a_step_tells_its_cost_and_its_parts(own_chain, tmp_path, monkeypatch):
+    tables = {"learn-dict": {"n-atoms": 12}, "classify": {"min-groups": 3}, "evaluate": {"folds": 2}}
+    monkeypatch.setitem(pipeline.WAYS, "small", tables)
+    given = {"data_set": str(own_chain.embryos), "output": str(tmp_path / "made"), "jobs": 1, "epochs": 1}
+    for step in ("extract", "learn-dict", "pool"):
+        cost = pipeline.cost_of_step("small", step=step, **given)
+    assert cost["seconds"] > 0 and cost["peak_mb"] > 0
+    assert {"coding", "HDF5", "start-up"} <= set(cost)
+
+
+def test_every_step_has_a_row_and_those_of_many_images_one_for_two_jobs(setup, own_chain, monkeypatch):
+    made = {"seconds": 2.0, "wall_seconds": 3.0, "peak_mb": 1.0}
+    monkeypatch.setattr("flyannot.benchmarks.workers.run_in_worker", lambda *_, **__: dict(made))
+    monkeypatch.setattr(pipeline, "image_folder", lambda _: own_chain.embryos)
+    monkeypatch.setattr(
+        pipeline, "compare_with_usual_way", lambda *_: Rows([{"step": "extract", "times_as_long": 20.0}])
+    )
+    setup.sizes.update(n_images=8, n_epochs=1, n_usual=1)
+    rows = Rows(pipeline.measure(setup).rows)
+    ours = rows.where(who="flyannot")
+    assert [row["step"] for row in ours if row["jobs"] == 2] == list(pipeline.IN_PARALLEL)
+    assert {row["images_per_core_second"] for row in ours} == {4.0}
+
+
+def test_the_usual_way_is_named_as_absent_where_its_parts_are(setup, monkeypatch):
+    monkeypatch.setattr(usual_way, "why_reference_is_absent", lambda name: f"absent: {name}")
+    setup.sizes["n_usual"] = 1
+    ours = Rows({"step": s, "jobs": 1, "seconds": 1.0, "n_images": 2} for s in usual_way.STEPS)
+    rows = usual_way.compare_with_usual_way(setup, "folder", "made", 4, ours)
+    assert {row["note"] for row in rows} == {"absent: spams"}
+    assert {row["times_as_long"] for row in rows} == {None}

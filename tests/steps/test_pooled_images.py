@@ -1,0 +1,57 @@
+"""In a run, annotate takes the features that pool has made of the same images: the same file."""
+
+import pytest
+
+from flyannot.dataset.folder import read_images
+from flyannot.steps import annotate
+from flyannot.steps.pooled_images import pooled_images
+
+CONFIG = """
+data-set = "embryos"
+output = "results"
+[synthesize]
+n_genes = 12
+max-images = 2
+stage-range = ["4-6"]
+[learn-dict]
+n-atoms = 12
+n-epochs = 1
+[classify]
+min-groups = 3
+[evaluate]
+folds = 3
+[run]
+jobs = 1
+"""
+
+
+@pytest.fixture
+def made(flyannot, tmp_path, monkeypatch):
+    """A run whose annotate step would have failed if it had coded a patch."""
+    config = tmp_path / "c.toml"
+    config.write_text(CONFIG)
+
+    def coded(*_, **__):
+        raise AssertionError("a patch was coded twice")
+
+    with monkeypatch.context() as changed:
+        changed.setattr(annotate, "features_of", coded)
+        assert flyannot("run C", C=config).code == 0
+    return tmp_path
+
+
+def test_the_predictions_of_a_run_are_those_of_the_command(made, flyannot):
+    results, out = made / "results", made / "p.h5"
+    assert flyannot("annotate M E -o O", M=results / "model.h5", E=made / "embryos", O=out).code == 0
+    assert out.read_bytes() == (results / "predictions.h5").read_bytes()
+    assert out.with_suffix(".csv").read_bytes() == (results / "predictions.csv").read_bytes()
+
+
+def test_features_of_other_images_are_not_taken(made):
+    results, embryos = made / "results", made / "embryos"
+    model, *files = (results / f"{name}.h5" for name in ("model", "features", "descriptors"))
+    images = read_images(embryos)
+    assert pooled_images(model, images, *files)
+    assert pooled_images(model, images[1:], *files) is None
+    images[0].path.write_bytes(images[1].path.read_bytes())
+    assert pooled_images(model, images, *files) is None
