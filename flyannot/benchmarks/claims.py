@@ -9,6 +9,7 @@ from collections.abc import Callable
 from dataclasses import dataclass, replace
 
 import numpy as np
+from scipy.stats import norm
 from scipy.stats import t as student_t
 
 from flyannot.benchmarks.rows import Rows
@@ -22,17 +23,6 @@ HOLDS, FAILS, UNDECIDED, NOT_MEASURED = "holds", "FAILS", "undecided", "not meas
 TIME_NOISE = 0.1
 OBJECTIVE_NOISE = 0.003
 LEVEL = 0.95  # of intervals from repeats and draws
-_T = {
-    2: 12.71,
-    3: 4.30,
-    4: 3.18,
-    5: 2.78,
-    6: 2.57,
-    7: 2.45,
-    8: 2.36,
-    9: 2.31,
-    10: 2.26,
-}  # Student's, n values
 
 
 @dataclass(frozen=True)
@@ -158,6 +148,14 @@ def of_repeats(values, detail=""):
         return Number(float(values[0]), -np.inf, np.inf, detail)
     t = student_t.ppf((1 + LEVEL) / 2, len(values) - 1)
     return give_or_take(values.mean(), t * values.std(ddof=1) / np.sqrt(len(values)), detail)
+
+
+def of_counts(n_yes, n):
+    """A share with Wilson's interval."""
+    z2 = norm.ppf((1 + LEVEL) / 2) ** 2
+    middle = (n_yes + z2 / 2) / (n + z2)
+    half = np.sqrt(z2 * (n_yes * (n - n_yes) / n + z2 / 4)) / (n + z2)
+    return Number(n_yes / n, float(middle - half), float(middle + half), f"{n_yes} of {n}")
 
 
 def of_draws(value, draws, detail=""):

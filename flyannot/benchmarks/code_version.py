@@ -12,6 +12,9 @@ _PACKAGE = "flyannot"
 _WORDS = (ast.Module, ast.ClassDef, ast.FunctionDef)
 # What only says, compares or shows: claims are judged anew from the rows whenever a record is read.
 _DECIDE_NOTHING = ("claims", "findings", "tables", "items", "page")
+# Rooms that keep files, name options and run things on a machine; what in them decides times all the same.
+_ROOMS_THAT_DECIDE_NOTHING = ("store", "options", "runtime", "errors")
+_DECIDES_TIMES = ("flyannot.runtime.compiled", "flyannot.runtime.blas_threads")
 
 
 def code_digest(measure):
@@ -50,10 +53,17 @@ def _reached_from(name):
     reached, waiting = {name}, [name]
     while waiting:
         for found in _imports(waiting.pop()):
-            if found not in reached and not set(found.split(".")) & set(_DECIDE_NOTHING):
+            if found not in reached and _decides(found):
                 reached.add(found)
                 waiting.append(found)
     return reached
+
+
+def _decides(name):
+    """Whether the numbers can depend on a module."""
+    parts = name.split(".")
+    is_idle = parts[1:2] and parts[1] in _ROOMS_THAT_DECIDE_NOTHING
+    return name in _DECIDES_TIMES or not (is_idle or set(parts) & set(_DECIDE_NOTHING))
 
 
 @cache

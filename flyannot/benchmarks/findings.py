@@ -91,7 +91,7 @@ class Comparison:
 
 @dataclass(frozen=True)
 class Panel:
-    """One pair of axes.  x of text makes groups of bars."""
+    """One pair of axes.  x of text makes groups of bars; tiles, pictures of one size, are drawn instead."""
 
     title: str
     x_label: str
@@ -99,6 +99,7 @@ class Panel:
     series: list
     x_log: bool = False
     y_log: bool = False
+    tiles: list = field(default_factory=list)
 
 
 @dataclass(frozen=True)

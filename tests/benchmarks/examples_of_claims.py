@@ -2,6 +2,8 @@
 
 import itertools
 
+from flyannot.benchmarks.scc import claims as scc
+
 CASE = {"case": "made up", "sparse_case": "made up"}
 
 
@@ -44,15 +46,28 @@ def rates(adaptive, natural):
     ]  # fmt: skip
 
 
-def annotated(ol, scc, by_image=0.7):
+def annotated(ol, scc):
     """Rows of SCC's Figure 5: a measure at 500 and 2,000 atoms, draws within 0.002 of it."""
-    common = {"metric": "auc", "average": "weighted_top10"}
-    groups = [("OL", ol, "group"), ("SCC", scc, "group"), ("SCC", (by_image,), "image, merged by maximum")]
     return [
-        common | {"learner": who, "n_atoms": m, "annotated_by": level, "value": v, "draws": [v - 0.001, v]}
-        for who, values, level in groups
+        {"part": "the figure", "metric": "auc", "learner": who, "n_atoms": m, "value": v,
+         "draws": [v - 0.001, v]}
+        for who, values in (("OL", ol), ("SCC", scc))
         for m, v in zip((500, 2000), values)
-    ]
+    ]  # fmt: skip
+
+
+def in_stages(ol, scc):
+    """The same in two stage ranges."""
+    return [row | {"stage_range": s} for s in ("7-8", "9-10") for row in annotated(ol, scc)]
+
+
+def in_our_way(protocol, metric="auc"):
+    """The same beside another protocol, which gains and which loses."""
+    return tuple(
+        [{"part": "what differs", "metric": metric, "protocol": p, "value": v, "draws": [v, v + 1e-3]}
+         for p, v in (("as the paper", 0.7), (protocol, value))]
+        for value in (0.8, 0.6)
+    )  # fmt: skip
 
 
 def coded(**by_solver):
@@ -66,13 +81,33 @@ def coded(**by_solver):
 
 def bases(**by_both):
     """Rows of Lee's Table 2: (seconds of bases, seconds in all, objective) by codes_bases."""
-    names = {"sign": "feature-sign", "lars": "lars", "accelerated": "accelerated gradient"}
+    names = {"sign": "feature-sign", "accelerated": "accelerated gradient", "conjugate": "conjugate-gradient"}
     return [
         {"signal": "made up", "codes_by": names.get(codes, codes), "bases_by": names.get(kind, kind),
          "seconds_of_bases": of_bases, "seconds": seconds, "objective": value}
         for both, (of_bases, seconds, value) in by_both.items()
         for codes, kind in [both.split("_")]
     ]  # fmt: skip
+
+
+def coded_again(*of_each):
+    """The same: the seconds of every coding, of feature-sign search, LARS and grafting."""
+    rows = bases(sign_dual=_DUAL, lars_dual=_DUAL, grafting_dual=_DUAL)
+    return [row | {"seconds_of_each_coding": seconds} for row, seconds in zip(rows, of_each)]
+
+
+def counted(n_yes, effect=None, **column):
+    """60 rows of one basis each, of which so many have the value of the column, and the others none of it."""
+    ((name, value),) = column.items()
+    return [{"effect": effect, name: value if k < n_yes else 0.0} for k in range(60)]
+
+
+def few_labels(codes=0.1, both=0.1):
+    """Rows of Lee's Section 6: test errors of five draws, of pixels 0.1."""
+    errors = {"pixels": 0.1, "codes": codes, "pixels and codes": both}
+    noise = (1.0, 1.01, 0.99, 1.0, 1.0)
+    return [{"task": "made up", "features": name, "error": e, "errors": [e * one for one in noise]}
+            for name, e in errors.items()]  # fmt: skip
 
 
 def blocks(few, many):
@@ -218,8 +253,22 @@ EXAMPLES = {
     "scc-5-small": (annotated((0.8, 0.9), (0.7, 0.9)), annotated((0.7, 0.9), (0.702, 0.9))),
     "scc-5-large": (annotated((0.8, 0.9), (0.7, 0.9)), annotated((0.8, 0.9), (0.7, 0.95))),
     "scc-5-more": (annotated((0.8, 0.9), (0.7, 0.9)), annotated((0.8, 0.9), (0.9, 0.8))),
-    "scc-5-group": (annotated((1, 1), (0.8, 1)), annotated((1, 1), (0.8, 1), by_image=0.9)),
+    "scc-5s-small": (in_stages((0.8, 0.9), (0.7, 0.9)), in_stages((0.7, 0.9), (0.702, 0.9))),
+    "scc-5s-large": (in_stages((0.7, 0.9), (0.7, 0.9)), in_stages((0.7, 0.9), (0.7, 0.8))),
+    "scc-5s-more": (in_stages((0.7, 0.9), (0.7, 0.9)), in_stages((0.7, 0.9), (0.9, 0.7))),
+    "scc-5-overlapping": in_our_way(scc.OVERLAPPING),
+    "scc-5-larger": in_our_way(scc.LARGER),
+    "scc-5-cells": in_our_way(scc.CELLS),
+    "scc-5-grouped": in_our_way(scc.GROUPED),
+    "scc-5-balanced": in_our_way(scc.BALANCED),
+    "scc-5-threshold": in_our_way(scc.THRESHOLD, "sensitivity"),
+    "scc-5-all": in_our_way(scc.ALL_OF_OURS),
     "lee-1-lars": (coded(sign=_SIGN, lars=(2, 0)), coded(sign=_SIGN, lars=(0.5, 0))),
+    "lee-1-grafting": (coded(sign=_SIGN, grafting=(6, 0)), coded(sign=_SIGN, grafting=(0.5, 0))),
+    "lee-1-grafted": (
+        coded(sign=_SIGN, lars=(1, 0), grafting=(1, 1e-6)),
+        coded(sign=_SIGN, lars=(1, 1e-4), grafting=(1, 1e-6)),
+    ),
     "lee-1-qp": (coded(sign=_SIGN, qp=(90, 0)), coded(sign=_SIGN, qp=(5, 0))),
     "lee-1-exact": (coded(sign=_SIGN, lars=(1, 1e-12)), coded(sign=_SIGN, lars=(1, 1e-4))),
     "lee-1-accurate": (
@@ -227,23 +276,34 @@ EXAMPLES = {
     ),
     "lee-1-cd": (coded(sign=_SIGN, cd=(0.5, 0)), coded(sign=_SIGN, cd=(2, 0))),
     "lee-2-dual": (
-        bases(sign_dual=_DUAL, sign_gradient=(2, 1, 1)), bases(sign_dual=_DUAL, sign_gradient=(0.5, 1, 1))
+        bases(sign_dual=_DUAL, sign_gradient=(3, 1, 1)), bases(sign_dual=_DUAL, sign_gradient=(0.5, 1, 1))
     ),
     "lee-2-sign": (
         bases(sign_dual=_DUAL, lars_dual=(1, 2, 1)), bases(sign_dual=_DUAL, lars_dual=(1, 0.5, 1))
     ),
     "lee-2-fastest": tuple(
-        bases(sign_dual=_DUAL, lars_dual=(1, 2, 1), sign_gradient=(1, 2, 1), lars_gradient=(1, total, 1))
+        bases(sign_dual=_DUAL, lars_dual=(1, 2, 1), sign_gradient=(1, 2, 1), lars_gradient=(1, total, 1),
+              grafting_dual=(1, 2, 1), grafting_gradient=(1, 2, 1), conjugate_dual=(1, 2, 1),
+              conjugate_gradient=(1, 2, 1))
         for total in (3, 0.3)
     ),
-    "lee-2-iterations": tuple(
-        [row | {"seconds_of_each_coding": of_each} for row, of_each in
-         zip(bases(sign_dual=_DUAL, lars_dual=_DUAL), ([2.0, last], [4.0, 4.0]))] for last in (1.0, 4.0)
-    ),
+    "lee-2-each": tuple(coded_again([1.0, 1.0], [2.0, 2.0], [3.0, last]) for last in (3.0, 0.5)),
+    "lee-2-iterations": tuple(coded_again([2.0, last], [4.0, 4.0]) for last in (1.0, 4.0)),
     "lee-2-accelerated": tuple(
         bases(sign_dual=_DUAL, sign_accelerated=(seconds, 1, 1)) for seconds in (2, 0.5)
     ),
     "lee-2-ends": tuple(bases(sign_dual=_DUAL, sign_gradient=(1, 1, end)) for end in (0.5, 0.4)),
+    "lee-53-gabor": (counted(50, explained_by_gabor=0.9), counted(5, explained_by_gabor=0.9)),
+    "lee-54-stopped": (counted(20, falls_by=0.9, effect="length"), counted(0, falls_by=0.9, effect="length")),
+    "lee-54-suppressed": (
+        counted(42, suppressed_by=0.05, effect="surround"), counted(10, suppressed_by=0.05, effect="surround")
+    ),
+    "lee-54-tenth": (
+        counted(20, suppressed_by=0.2, effect="surround"), counted(0, suppressed_by=0.2, effect="surround")
+    ),
+    "lee-6-less": (few_labels(codes=0.05), few_labels(codes=0.2)),
+    "lee-6-much": (few_labels(codes=0.05), few_labels(codes=0.098)),
+    "lee-6-both": (few_labels(both=0.05), few_labels(both=0.2)),
     "dssc-falls": (blocks((9, 9, 9, 0.5), (9, 9, 9, 0.6)), blocks((9, 9, 9, 0.5), (9, 9, 9, 1.1))),
     "dssc-stable": (blocks((9, 9, 9, 0.5), (9, 9, 9, 0.4)), blocks((9, 9, 9, 0.5), (9, 9, 9, 1.1))),
     "dssc-held": (blocks((9, 9, 9, 0.5), (9, 9, 9, 0.6)), blocks((9, 9, 9, 0.5), (9, 9, 9, 1.1))),

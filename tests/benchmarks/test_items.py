@@ -6,6 +6,7 @@ from types import SimpleNamespace
 import numpy as np
 import pytest
 from PIL import Image
+from sklearn.svm import SVC
 
 from flyannot.benchmarks import compare_methods as compared
 from flyannot.benchmarks.compare_methods import compare_methods
@@ -19,12 +20,14 @@ from flyannot.benchmarks.modl.claims import error_and_time
 from flyannot.benchmarks.ours import classifiers, code, learners, retrieval, sift, target
 from flyannot.benchmarks.ours.learn import methods as learning_methods
 from flyannot.benchmarks.records import read_record
+from flyannot.benchmarks.references.libsvm import evaluate_by_libsvm
 from flyannot.benchmarks.runner import reproduce
-from flyannot.benchmarks.scc import fig_5, learning, streams
-from flyannot.benchmarks.scc.fig_5 import Pictures
+from flyannot.benchmarks.scc import annotation, claims, fig_5, learning, streams
+from flyannot.benchmarks.scc.annotation import DIFFERENCES, OURS, PAPERS_OWN, Pictures
 from flyannot.benchmarks.siso import annotators, growth
 from flyannot.benchmarks.siso.growth import answer, missed_labels, overlapping
 from flyannot.classifiers import CLASSIFIERS
+from flyannot.classifiers.training_set import LabelledRows
 from flyannot.features.groups import Groups
 from flyannot.scores.metrics import Outcome
 from flyannot.sparse.coders import CODERS
@@ -294,24 +297,75 @@ def test_a_group_has_the_largest_value_of_its_images():
         ("eye", "gut"), np.array([[True, False]] * 2 + [[False, True]]), values, values > 0.2,
         np.array([1, 1, 0]), 1 / (1 + np.exp(-values)), ("", ""),
     )  # fmt: skip
-    merged = fig_5.merge_images(images, np.array([0, 0, 1]))
+    merged = annotation.merge_images(images, np.array([0, 0, 1]))
     np.testing.assert_array_equal(merged.values, [[0.3, -1.0], [-0.5, 4.0]])
     np.testing.assert_array_equal(merged.yes, [[True, False], [False, True]])
     np.testing.assert_array_equal(merged.truth, [[True, False], [False, True]])
     assert merged.folds.tolist() == [1, 0] and merged.probabilities.shape == (2, 2)
 
 
-def test_images_are_annotated_by_themselves_and_their_gene_stays_in_one_fold(setup, rng, monkeypatch):
-    groups = Groups([f"g{i}" for i in range(12)], [f"g{i}" for i in range(12)], [""] * 12,
-                    [np.array([2 * i, 2 * i + 1]) for i in range(12)])  # fmt: skip
-    truth = np.arange(12)[:, None] % 2 == 0
-    pictures = Pictures("4-6", [], groups, ["eye"], truth, Source("made up"), 16, "")
+@pytest.fixture
+def two_eyed_pictures():
+    """`Pictures` of twelve genes with two images each; every other gene has an eye, there are no greys."""
+    genes = [f"g{i}" for i in range(12)]
+    groups = Groups(genes, genes, [""] * 12, [np.array([2 * i, 2 * i + 1]) for i in range(12)])
+    return Pictures("4-6", [], groups, ["eye"], np.arange(12)[:, None] % 2 == 0, Source("made up"), "")
+
+
+@pytest.mark.parametrize("protocol", [PAPERS_OWN, OURS])
+def test_images_are_annotated_by_themselves_and_their_gene_stays_in_one_fold(
+    protocol, setup, rng, two_eyed_pictures
+):
     of_image = np.repeat(np.arange(12), 2)
-    X = truth[of_image] + 0.1 * rng.normal(size=(24, 5))
-    outcome = fig_5._cross_validated(setup, pictures, X, of_image)
+    X = two_eyed_pictures.truth[of_image] + 0.1 * rng.normal(size=(24, 5))
+    outcome = annotation.evaluated(setup, two_eyed_pictures, protocol, X, of_image)
     assert (outcome.folds[::2] == outcome.folds[1::2]).all() and len(outcome.values) == 24
-    merged = fig_5.merge_images(outcome, of_image)
+    merged = annotation.merge_images(outcome, of_image)
     np.testing.assert_array_equal(merged.values[:, 0], outcome.values.reshape(12, 2).max(axis=1))
+
+
+def test_libsvm_is_asked_as_it_comes(rng):
+    """Its values are those of the hinge loss at C = 1, of rows of mean square 1 about their mean."""
+    X, y, genes = rng.normal(1, 3, (40, 6)), np.arange(40) % 3 == 0, [f"g{i}" for i in range(40)]
+    rows = LabelledRows(X=X, Y=y[:, None], genes=genes, terms=["eye"])
+    outcome = evaluate_by_libsvm(rows, folds={gene: i % 2 for i, gene in enumerate(genes)})
+    trained = outcome.folds == 1
+    centred = X - X[trained].mean(axis=0)
+    centred /= np.sqrt((centred[trained] ** 2).sum(axis=1).mean())
+    slow = SVC(kernel="linear", C=1.0, tol=1e-6).fit(centred[trained], y[trained])
+    values = slow.decision_function(centred[~trained])
+    np.testing.assert_allclose(outcome.values[~trained, 0], values, atol=0.01)
+    np.testing.assert_array_equal(outcome.yes, outcome.values > 0)
+
+
+def test_without_its_threshold_our_machine_says_yes_above_0(setup, two_eyed_pictures, monkeypatch):
+    values, folds = np.linspace(-1, 1, 12)[:, None], np.arange(12) % 3
+    whole = Outcome(("eye",), two_eyed_pictures.truth, values, values > 0.5, folds, values, ("",))
+    monkeypatch.setattr(annotation, "_annotated", lambda *_: whole)
+    both = [annotation.annotate(setup, two_eyed_pictures, DIFFERENCES[name], "SCC", 9)
+            for name in (claims.BALANCED, claims.THRESHOLD)]  # fmt: skip
+    assert both[1] is whole and (both[0].values == values).all()
+    np.testing.assert_array_equal(both[0].yes, values > 0)
+
+
+def test_other_stage_ranges_have_synthetic_embryos_and_say_so(setup):
+    pictures = annotation.synthetic_pictures(replace(setup, sizes={"n_genes": 8}), "9-10")
+    assert pictures.source.kind == "synthetic" and "SYNTHETIC embryos of 9-10" in pictures.source.text
+    assert len(pictures.groups) == 8 and pictures.truth.any() and pictures.greys[0].dtype == np.uint8
+
+
+def test_every_difference_of_ours_has_a_row_beside_the_papers_own_way(setup, two_eyed_pictures, monkeypatch):
+    def guessed(setup, pictures, protocol, who, n_atoms, *, seed):
+        values = np.random.default_rng([n_atoms, seed]).normal(size=pictures.truth.shape)
+        folds = np.arange(12) % 3
+        return Outcome(("eye",), pictures.truth, values, values > 0, folds, values, ("",))
+
+    monkeypatch.setattr(fig_5, "annotated_pictures", lambda *_: two_eyed_pictures)
+    monkeypatch.setattr(fig_5, "annotate", guessed)
+    finding = ITEMS["scc-fig-5"].finding(setup)
+    assert {row["protocol"] for row in finding.rows} == {claims.AS_THE_PAPER, *DIFFERENCES}
+    assert {row["metric"] for row in finding.rows} == {"accuracy", "auc", "sensitivity", "specificity"}
+    assert len(finding.claims) == 12 + 7 and all(claim.value is not None for claim in finding.claims)
 
 
 def test_images_of_a_gene_are_found_by_what_they_show(setup, tmp_path, rng):

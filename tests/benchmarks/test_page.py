@@ -1,13 +1,17 @@
 """The page: nothing is left off, and nothing is shown as more than it is."""
 
 import re
+from dataclasses import replace
 
 import pytest
 
+from flyannot.benchmarks.claims import PAPER, Statement, exactly
 from flyannot.benchmarks.findings import not_runnable
 from flyannot.benchmarks.items import OURS
+from flyannot.benchmarks.page import section_of
 from flyannot.benchmarks.page.figures import footnote
-from flyannot.benchmarks.records import paths_of
+from flyannot.benchmarks.page.summary import summary_of
+from flyannot.benchmarks.records import paths_of, read_record
 from flyannot.benchmarks.runner import reproduce
 from tests.benchmarks.made_up import FOUND, MadeUp
 
@@ -30,8 +34,34 @@ def test_the_page_lists_every_item_of_a_paper_and_says_what_became_of_it(items, 
         assert {"agrees on synthetic data", "not runnable", "not measured"} <= statuses
         assert "nobody has the data" in text and "flyannot reproduce one --quick -o OUT" in text
         assert "items/one.json" in text and "projected" in text and "two over one" in text
+        assert "Of 3 tables, figures and sections of 1 papers 2 were measured: 1 agree." in text
+        assert "Of 1 claims of the papers 1 hold." in text
     reproduce([items[3]], setup, tmp_path)
     assert "title of four" in (tmp_path / "index.md").read_text()
+
+
+def test_a_minute_is_enough_to_see_what_fails_and_what_would_have_refuted_the_rest(items, setup, tmp_path):
+    below = Statement("three", PAPER, "two is above three", lambda rows: exactly(2), above=3)
+    items[0] = replace(items[0], statements=(below, *items[0].statements))
+    summary = summary_of([section_of(items[0], record_in(setup, tmp_path, items[0]), None, tmp_path)])
+    assert summary.failing.rows == [["one", "two is above three", "2", "3 or less"]]
+    assert summary.of_items.rows == [
+        ["one", "Table 1, Section 5.3", "differs on synthetic data", "100 %", "1", "1", "0", "", "0 s"]
+    ]
+    assert summary.of_papers.rows[0][1:] == ["1 of 1", "1 differ", "1", "1", "0", "0"]
+
+
+def test_a_record_of_other_columns_counts_as_not_measured(items, setup, tmp_path):
+    record = record_in(setup, tmp_path, items[0])
+    other = Statement("three", PAPER, "it is new", lambda rows: exactly(rows[0]["new"]), above=3)
+    section = section_of(replace(items[0], statements=(other,)), record, None, tmp_path)
+    assert section["status"] == "not measured" and "flyannot reproduce one -o OUT" in section["reason"]
+
+
+def record_in(setup, folder, item):
+    """The record of an item that was measured there."""
+    reproduce([item], setup, folder)
+    return read_record(folder, item.name)
 
 
 def test_whatever_an_item_says_is_escaped_and_the_page_needs_nothing_else(items, setup, tmp_path):

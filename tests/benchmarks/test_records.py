@@ -56,6 +56,9 @@ def test_the_digest_follows_the_code_that_measures_and_nothing_else(sources):
         ("sparse/objective.py", ("0.5", "0.25"), True),  # imported by what it imports
         ("learners/lagrange_dual.py", ("RIDGE = 1e-12", "RIDGE = 1e-9"), True),  # in a table that it imports
         ("scc/claims.py", ("above=1", "above=2"), False),  # claims are judged anew without measuring
+        ("store/header.py", ("class Header:", "class Heading:"), False),  # how files are kept decides nothing
+        ("scc/options.py", ("import dataclass", "import dataclass, field"), True),  # not the room of options
+        ("runtime/compiled.py", ("_CHECKSUM_BYTES = 32", "_CHECKSUM_BYTES = 33"), True),  # but this, times
     ):
         sources.clear()
         sources[tail] = change
@@ -89,7 +92,7 @@ def test_the_page_of_figures_is_made_from_the_recorded_results():
     page = recorded_page(RESULTS)
     assert (ROOT / "docs" / "papers.md").read_text(encoding="utf-8") == page
     for item in ITEMS.values():
-        assert (f"\n| {item.name} | " in page.partition("\n## ")[0]) == (item.paper != OURS)
+        assert (f"\n| {item.name} | " in page.partition("\n### ")[0]) == (item.paper != OURS)
 
 
 @pytest.mark.parametrize("path", RECORDED, ids=lambda path: f"{path.parent.name}/{path.stem}")

@@ -2,10 +2,11 @@
 
 import numpy as np
 import pytest
+from scipy.optimize import minimize
 
 from flyannot.benchmarks.lee import bases
 from flyannot.benchmarks.modl.completion import CoordinateDescent
-from flyannot.benchmarks.references import exact_codes
+from flyannot.benchmarks.references import exact_codes, grafting, smooth_penalty
 from flyannot.benchmarks.references.full_sweep_cd import reference_full_sweep_cd
 from flyannot.benchmarks.references.p_stable import _WIDTH, atoms_beside, build_tables
 from flyannot.benchmarks.references.plain_scc import PlainSCC
@@ -19,7 +20,7 @@ from flyannot.sparse.fit import learn_dictionary as epochs_of
 from flyannot.sparse.fit import random_patches
 from flyannot.sparse.learners.lagrange_dual import primal_objective, solve_dual
 from flyannot.sparse.learners.scc.learner import SCC
-from flyannot.sparse.objective import duality_gap
+from flyannot.sparse.objective import duality_gap, objective
 from tests.sparse.optimality import lam_max
 from tests.sparse.test_modl import with_missing
 from tests.sparse.test_ol import planted, unit_rows, visit
@@ -67,6 +68,17 @@ def test_every_way_to_the_bases_ends_at_the_same_value(way, rng):
     assert (np.linalg.norm(found, axis=1) <= 1 + 1e-12).all()
 
 
+def test_every_way_of_codes_and_bases_is_run_and_named(tmp_path, rng):
+    samples = str(tmp_path / "samples.npy")
+    np.save(samples, rng.normal(size=(30, 12)))
+    ways = [{"codes_by": who, "bases_by": "dual", "solver": who} for who in ("feature-sign", "grafting")]
+    problem = {"samples": samples, "lam": 0.5, "n_atoms": 8, "n_alternations": 2, "seed": 0}
+    runs = bases.learn_in_all_ways(ways, **problem)["runs"]
+    assert [run["codes_by"] for run in runs] == ["feature-sign", "grafting"]
+    assert runs[0]["objective"] == pytest.approx(runs[1]["objective"], rel=1e-3)
+    assert all(len(run["seconds_of_each_coding"]) == 2 for run in runs)
+
+
 def test_acceleration_takes_fewer_steps(rng):
     Z = rng.normal(size=(60, 8)) @ rng.normal(size=(8, 8))
     A, B, D = Z.T @ Z, Z.T @ rng.normal(size=(60, 12)), np.eye(8, 12)
@@ -77,6 +89,34 @@ def test_acceleration_takes_fewer_steps(rng):
         for accelerated in (False, True)
     ]  # fmt: skip
     assert n_steps[1] < n_steps[0] / 2
+
+
+@pytest.mark.parametrize("warm", [False, True])
+def test_grafting_ends_where_no_slope_is_far_above_lam(problem, warm):
+    X, D, lam = problem
+    start = CODERS["cd"](X, D, 3 * lam) if warm else None
+    Z = grafting.grafting(X, D, lam, start=start).toarray()
+    slopes, within = (X - Z @ D) @ D.T, 1.01 * grafting.NEAR * lam
+    assert np.abs(slopes).max() <= lam + within
+    assert np.abs(slopes - lam * np.sign(Z))[Z != 0].max() <= within
+    assert objective(X, D, Z, lam) == pytest.approx(
+        objective(X, D, CODERS["cd"](X, D, lam, tol=1e-9), lam), rel=1e-4
+    )
+
+
+def test_conjugate_gradients_find_the_minimum_of_the_smooth_penalty(problem):
+    X, D, lam = problem
+    found = smooth_penalty.smooth_objective(X[:4], D, smooth_penalty.conjugate_gradients(X[:4], D, lam), lam)
+
+    def value(z, x):
+        root = np.sqrt(z * z + smooth_penalty.EPSILON)
+        return 0.5 * ((x - z @ D) ** 2).sum() + lam * root.sum(), D @ (z @ D - x) + lam * z / root
+
+    least = [
+        minimize(value, np.zeros(len(D)), x, jac=True, method="L-BFGS-B", options={"ftol": 1e-15}).fun
+        for x in X[:4]
+    ]
+    np.testing.assert_allclose(found, least, rtol=1e-5)
 
 
 def test_a_generic_solver_comes_near_the_codes(problem):

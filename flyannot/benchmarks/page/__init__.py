@@ -6,10 +6,9 @@ from pathlib import Path
 
 from jinja2 import Environment, PackageLoader, StrictUndefined
 
-from flyannot.benchmarks.claims import OURS as OURS_TOO
-from flyannot.benchmarks.claims import PAPER
 from flyannot.benchmarks.items import ITEMS, OURS, paper_values, papers
 from flyannot.benchmarks.page.figures import INSTALL, can_draw
+from flyannot.benchmarks.page.summary import summary_of
 from flyannot.benchmarks.records import FOLDER, paths_of, read_record
 from flyannot.benchmarks.tables import MEASUREMENTS, is_number_cell, tables_of
 from flyannot.runtime.atomic_file import write_text
@@ -36,8 +35,9 @@ def write_pages(out, failed):
         if record is not None or item.name in failed or item.paper != OURS:
             sections.append(section_of(item, record, failed.get(item.name), out))
     note = "" if can_draw() else f"There are no figures: matplotlib is not installed ({INSTALL})."
+    given = {"sections": sections, "machines": list(machines), "note": note, "summary": summary_of(sections)}
     for name in (PAGE, "index.md"):
-        write_text(Path(out) / name, rendered(name, sections=sections, machines=list(machines), note=note))
+        write_text(Path(out) / name, rendered(name, **given))
 
 
 def rendered(name, **given):
@@ -60,38 +60,35 @@ def _environment():
 def section_of(item, record, why_failed, out):
     """What the templates show of an item; its claims as they are stated now."""
     section = {"name": item.name, "title": item.title, "cited": "A measurement of our own", "lines": []}
-    section |= {"tables": [], "figure": None, "source": "", "size": "", "held": ""}
+    section |= {"tables": [], "figure": None, "source": "", "paper": "", "finding": None, "seconds": None}
     paper = None if item.paper == OURS else papers()[item.paper]
     if paper:
-        cited = paper_values(item.paper, item.where)["cited"]
-        section["cited"] = f"{paper['authors']}, {paper['venue']}: {cited}"
-    if record is None or why_failed:
+        entry = paper_values(item.paper, item.where)
+        section["paper"] = f"{paper['authors']}, {paper['venue']}"
+        section["cited"] = f"{section['paper']}: {entry['cited']}"
+        section["place"] = entry["cited"]
+    finding, figure = record and record.judged_by(item.statements), paths_of(out, item.name)["svg"]
+    if finding is None or why_failed:
         reason = why_failed or f"flyannot reproduce {item.name} -o OUT measures it"
         return section | {"status": FAILED if why_failed else NOT_MEASURED, "reason": reason}
-    finding, figure = record.finding.judged_by(item.statements), paths_of(out, item.name)["svg"]
     return section | {
         "status": finding.status,
-        "size": finding.size.in_words if finding.size else "",
         "reason": finding.outcome,
-        "held": _held(finding),
-        "lines": list(_lines(paper, record, finding)),
+        "finding": finding,
+        "seconds": record.seconds,
+        "lines": list(_lines(item, paper, record, finding)),
         "tables": [_shown(table) for table in tables_of(finding)],
         "figure": figure if finding.panels and figure.is_file() else None,
         "source": f"From {FOLDER}/{item.name}.json and .csv, made by: {record.command}",
     }
 
 
-def _held(finding):
-    """How many claims hold: the paper's, and ours where there are any."""
-    counts = [(by, sum(claim.by == by for claim in finding.claims)) for by in (PAPER, OURS_TOO)]
-    return ", ".join(
-        f"{finding.n_holding(by)} of {n}{' of ours' * (by == OURS_TOO)}" for by, n in counts if n
-    )
-
-
-def _lines(paper, record, finding):
+def _lines(item, paper, record, finding):
     if paper:
         yield "paper", f"{paper['title']}, pages {paper['pages']}"
+        picture = paper_values(item.paper, item.where).get("picture")
+        if picture:
+            yield "its picture", picture
     if not finding.why_not:
         yield "data", f"{finding.source.text} ({finding.source.kind})"
         yield "variant", finding.variant

@@ -63,7 +63,9 @@ def footnote(finding):
 def _draw_panel(ax, panel):
     ax.set(title=panel.title, xlabel=panel.x_label, ylabel=panel.y_label)
     ax.title.set_fontsize(9.5)
-    if panel.series and isinstance(panel.series[0].x[0], str):
+    if panel.tiles:
+        _draw_tiles(ax, panel.tiles)
+    elif panel.series and isinstance(panel.series[0].x[0], str):
         _draw_bars(ax, panel.series)
     else:
         for i, series in enumerate(panel.series):
@@ -89,6 +91,18 @@ def _label_log(axis, limits):
     if limits[1] < 100 * limits[0]:
         axis.set_major_locator(LogLocator(subs=(1, 2, 5)))
         axis.set_major_formatter(FuncFormatter(lambda value, _: f"{value:g}"))
+
+
+def _draw_tiles(ax, tiles):
+    """Pictures side by side with a line between, each from black to white."""
+    n_columns = int(np.ceil(np.sqrt(len(tiles))))
+    height, width = np.shape(tiles[0])
+    wall = np.full((-(-len(tiles) // n_columns) * (height + 1) + 1, n_columns * (width + 1) + 1), np.nan)
+    for i, tile in enumerate(tiles):
+        top, left = (k * (n + 1) + 1 for k, n in zip(divmod(i, n_columns), (height, width)))
+        wall[top : top + height, left : left + width] = np.divide(tile, max(1e-12, np.abs(tile).max()))
+    ax.imshow(wall, cmap="gray", vmin=-1, vmax=1, interpolation="nearest")
+    ax.axis("off")
 
 
 def _draw_bars(ax, all_series):

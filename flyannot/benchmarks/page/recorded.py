@@ -9,6 +9,7 @@ from pathlib import Path
 
 from flyannot.benchmarks.items import ITEMS, OURS
 from flyannot.benchmarks.page import rendered, section_of
+from flyannot.benchmarks.page.summary import summary_of
 from flyannot.benchmarks.records import record_of
 from flyannot.benchmarks.setup import SCALES
 from flyannot.benchmarks.tables import MEASUREMENTS
@@ -31,7 +32,7 @@ def recorded_page(folder):
                     f"All of it: data/results/{scale}/{item.name}.json. Again: `{record.command}`"
                 )
             sections.append(section)
-    return rendered("recorded.md", sections=sections, machines=list(machines))
+    return rendered("recorded.md", sections=sections, machines=list(machines), summary=summary_of(sections))
 
 
 def _few(shown):

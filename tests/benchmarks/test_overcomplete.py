@@ -1,0 +1,76 @@
+"""Bars, Gabor functions and few labels, as Lee et al. have them, on made-up bases."""
+
+from dataclasses import replace
+
+import numpy as np
+import pytest
+
+from flyannot.benchmarks.items import ITEMS
+from flyannot.benchmarks.lee import bars, gabor, self_taught
+from flyannot.benchmarks.page.figures import draw
+from flyannot.benchmarks.records import paths_of
+
+SIDE = 12
+
+
+def test_a_bar_is_as_long_as_asked_and_lies_where_it_should():
+    lying, standing = (bars.bar(SIDE, angle, (6, 6), (-2, 2)) for angle in (0, np.pi / 2))
+    assert lying[6].sum() == pytest.approx(4) and lying[6, 4:9].min() > 0 and lying[6, 9:].max() == 0
+    np.testing.assert_allclose(standing, lying.T, atol=1e-12)
+
+
+def linear(*templates):
+    """A coder that answers with inner products."""
+    D = np.reshape(templates, (len(templates), -1))
+    return lambda stimuli: stimuli @ D.T
+
+
+def test_the_best_bar_of_a_basis_is_the_bar_that_it_is():
+    shown = bars.bar(SIDE, np.pi / 4, (6, 4), (-2, 2))
+    inhibited = (
+        shown - bars.bar(SIDE, np.pi / 4, (6, 4), (-4, -2)) - bars.bar(SIDE, np.pi / 4, (6, 4), (2, 4))
+    )
+    (one,) = bars.best_bars(linear(inhibited), SIDE)
+    assert one["centre"] == (6, 4) and one["angle"] == pytest.approx(np.pi / 4) and 3 <= one["length_px"] <= 5
+
+
+def test_end_stopping_and_suppression_are_those_of_the_coder():
+    """One basis adds up its line, the other loses what lies beyond its middle."""
+    line, middle = (bars.bar(SIDE, 0.0, (6, 6), (-n, n)) for n in (6, 2))
+    respond = linear(line, 2 * middle - line)
+    best = [{"basis": k, "angle": 0.0, "centre": (6, 6), "length_px": 4, "code": 1.0} for k in (0, 1)]
+    adds, stops = bars.lengthened(respond, best, SIDE)
+    assert adds["trace"][-1] > adds["trace"][3] > 0 and stops["trace"][-1] < stops["trace"][3]
+    more, less = (row["suppressed_by"] for row in bars.surrounded(respond, best, SIDE))
+    assert more < 0 < less
+
+
+def test_a_gabor_function_is_explained_by_one_and_noise_is_not(rng):
+    grid = np.indices((SIDE, SIDE), float)
+    shape = gabor.gabor((6, 5, 2, 3, 0.15, 0.1, 1.0, 0.5), grid)
+    assert gabor.explained(shape - shape.mean()) > 0.9
+    assert gabor.explained(rng.normal(size=(SIDE, SIDE))) < 0.5
+
+
+@pytest.fixture
+def small(setup):
+    sizes = {"patch_px": 6, "n_atoms": 40, "n_samples": 400, "n_epochs": 2}
+    return replace(setup, sizes=sizes | {"n_draws": 3, "n_labelled": 10})
+
+
+def test_bases_are_learned_once_drawn_and_shown_bars(small, tmp_path):
+    pytest.importorskip("skimage.data")
+    found = [ITEMS[name].finding(small) for name in ("lee-section-5-3", "lee-section-5-4")]
+    assert np.shape(found[0].panels[0].tiles) == (40, 6, 6)
+    assert all(claim.value is not None for one in found for claim in one.claims)
+    pytest.importorskip("matplotlib")
+    paths = paths_of(tmp_path, "bases")
+    paths["svg"].parent.mkdir(exist_ok=True)
+    draw(found[0], "bases", paths)
+    assert b"<svg" in paths["svg"].read_bytes()
+
+
+def test_features_of_unlabelled_digits_are_tested_on_others(small, monkeypatch):
+    monkeypatch.setattr(self_taught, "_N_PATCHES", 400)
+    rows = ITEMS["lee-section-6"].finding(small).rows
+    assert len(rows) == 6 and all(0 < row["error"] < 0.5 and len(row["errors"]) == 3 for row in rows)
