@@ -109,6 +109,7 @@ ITEMS = Registry(
         "wrong-terms": f"{_HERE}.ours.wrong_terms:ITEM",
         "sizes": f"{_HERE}.ours.sizes:ITEM",
         "pipeline": f"{_HERE}.ours.pipeline:ITEM",
+        "report-page": f"{_HERE}.ours.report_page:ITEM",
         "shares": f"{_HERE}.ours.shares:ITEM",
         "stream": f"{_HERE}.ours.shares:STREAM",
         "many-patches": f"{_HERE}.ours.many_patches:ITEM",
