@@ -153,7 +153,8 @@ def _make_part(shard):
         if id(image) in known:
             pooled.append(known[id(image)])
         else:
-            pooled += _features_of_embryos(shard, image, failures)
+            model = load_model(shard.model, shard.header.inputs["model"][0], image.stage_range)
+            pooled += _features_of_embryos(model, image, failures)
         item_done()
     with create_stored(shard.part, replace(shard.header, failures=tuple(failures))) as part:
         for stage_range in STAGE_RANGES:
@@ -163,9 +164,8 @@ def _make_part(shard):
     return len(shard.images)
 
 
-def _features_of_embryos(shard, image, failures):
+def _features_of_embryos(model, image, failures):
     """Yield (image, features, quality_warnings) as `flyannot.steps.embryos.read_embryos`."""
-    model = load_model(shard.model, shard.header.inputs["model"][0], image.stage_range)
     for one, grey, warnings in read_embryos(image, model.extract, failures):
         pooled = features_of(describe(grey, model.extract), model.atoms, model.pool, view=one.view)
         yield one, pooled.features, warnings
