@@ -136,7 +136,7 @@ def test_new_images_are_annotated_by_the_channel_that_the_model_learned_from(mad
     by_name = {image.name: image for image in made["images"]}
     for name, features in zip(names, learned):
         ((_, pooled, _),) = _features_of_embryos(model, by_name[name], [])
-        np.testing.assert_array_equal(pooled.features, features)
+        np.testing.assert_array_equal(pooled, features)
 
 
 def test_an_explanation_adds_up_to_the_prediction_and_draws_the_stain(made):
