@@ -3,7 +3,7 @@
 import pytest
 
 from flyannot.report.page import write_page
-from tests.report.browser import open_browser, shown
+from tests.report.browser import open_browser, shown, until
 from tests.report.small_pages import NASTY, entries, groups_page, nasty_entries, nasty_page, picture
 
 
@@ -163,8 +163,8 @@ def test_a_list_of_all_groups_fetches_the_pictures_that_come_near(browser, tmp_p
         fetched = view.locator("summary .thumb[src]")
         fetched.nth(9).wait_for(state="attached")  # below the screen nothing is drawn
         assert fetched.count() < 100
-        view.locator("details.group").last.scroll_into_view_if_needed()
-        view.locator("details.group").last.locator(".thumb[src]").wait_for()
+        last = "[...document.querySelectorAll('details.group')].at(-1)"  # moves as those above it are drawn
+        until(view, f"({last}.scrollIntoView(), {last}.querySelector('.thumb[src]') !== null)")
 
 
 def test_a_page_that_lost_its_folder_says_so(browser, tmp_path):
