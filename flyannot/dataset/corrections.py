@@ -11,7 +11,7 @@ from dataclasses import dataclass, field, replace
 from datetime import date
 from pathlib import Path
 
-from flyannot.dataset.folder import StageRangeCells
+from flyannot.dataset.stage_range_cells import StageRangeCells
 from flyannot.dataset.table_warnings import warn_of_genes
 from flyannot.errors import InputError, did_you_mean
 from flyannot.runtime.csv_table import read_table, write_table

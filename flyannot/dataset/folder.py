@@ -13,13 +13,13 @@ from pathlib import Path
 from sys import intern
 
 from flyannot.dataset.image_paths import ImagePaths
+from flyannot.dataset.stage_range_cells import StageRangeCells
 from flyannot.dataset.table_paths import ANNOTATIONS, IMAGES, table_of
 from flyannot.dataset.table_warnings import TermCells, warn_of_genes, warn_of_terms
 from flyannot.descriptors.address import address_of
 from flyannot.errors import InputError
 from flyannot.runtime.csv_table import read_table, write_table
 from flyannot.runtime.short_repr import short_repr
-from flyannot.stage_ranges import note_on_stages, parse_stage_range
 
 log = logging.getLogger("flyannot")
 
@@ -236,27 +236,6 @@ def _write(path, rows, required, optional):
 def printable(text):
     """A text in which what no table can hold is written as an escape."""
     return "".join(c if c.isprintable() else c.encode("unicode_escape").decode() for c in text)
-
-
-class StageRangeCells:
-    """`parse_stage_range` for one table: each spelling is parsed once, and errors name the line."""
-
-    def __init__(self, table):
-        self._table, self._known = table, {}
-
-    def __call__(self, text, line):
-        if text not in self._known:
-            try:
-                self._known[text] = parse_stage_range(text)
-            except InputError as error:
-                where = f'{self._table}, line {line}, column "stage_range"'
-                raise InputError(f"{where}: {error.message}", fix=error.fix) from None
-        return self._known[text]
-
-    def note(self):
-        """Say what stages were taken for."""
-        if found := note_on_stages(self._known):
-            log.info("note: %s: %s", self._table.name, found)
 
 
 def _require_distinct(table, lines, paths):
