@@ -3,7 +3,8 @@
 import pytest
 
 from flyannot.dataset.folder import read_images
-from flyannot.steps import annotate
+from flyannot.features import image_features
+from flyannot.steps import annotate, loaded_model
 from flyannot.steps.pooled_images import pooled_images
 
 CONFIG = """
@@ -27,15 +28,21 @@ jobs = 1
 
 @pytest.fixture
 def made(flyannot, tmp_path, monkeypatch):
-    """A run whose annotate step would have failed if it had coded a patch."""
+    """A run whose annotate step would have failed if it had coded a patch, or prepared to code one."""
     config = tmp_path / "c.toml"
     config.write_text(CONFIG)
 
     def coded(*_, **__):
         raise AssertionError("a patch was coded twice")
 
+    def atoms_that_code_nothing(*given, **named):
+        with monkeypatch.context() as without:
+            without.setattr(image_features, "gram_for", coded)
+            return image_features.atoms_of_features(*given, **named)
+
     with monkeypatch.context() as changed:
         changed.setattr(annotate, "features_of", coded)
+        changed.setattr(loaded_model, "atoms_of_features", atoms_that_code_nothing)
         assert flyannot("run C", C=config).code == 0
     return tmp_path
 
