@@ -4,7 +4,7 @@ from dataclasses import replace
 
 import numpy as np
 
-from flyannot.classifiers.training_set import annotated_groups, observed_terms
+from flyannot.classifiers.training_set import annotated_groups, observed_terms, truth_of
 from flyannot.scores.group_outcomes import group_outcomes
 from flyannot.scores.metrics import Outcome, evaluate
 from flyannot.steps.curated_terms import is_synthetic
@@ -46,11 +46,10 @@ def _held_out(predicted, rows, carried):
     """The outcome of one stage range; annotated terms that the model does not know are listed too."""
     unknown = sorted(set().union(*carried) - set(predicted.terms))
     terms = (*predicted.terms, *unknown)
-    truth = np.array([[t in carries for t in terms] for carries in carried], bool)
     blank = np.zeros((len(rows), len(unknown)))
     return Outcome(
         terms=terms,
-        truth=truth,
+        truth=truth_of(carried, terms),
         values=np.hstack([predicted.decision_value[rows], blank]),
         yes=np.hstack([predicted.yes[rows], blank]).astype(bool),
         probabilities=np.hstack([predicted.probability[rows], blank]),
