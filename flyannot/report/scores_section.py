@@ -8,6 +8,7 @@ from flyannot.report import curves
 from flyannot.report.charts import curve_chart, reliability_chart
 from flyannot.report.templates import render
 from flyannot.report.term_ids import NO_IDS
+from flyannot.runtime.counted import counted
 from flyannot.scores.group_outcomes import outcome_of
 from flyannot.scores.metrics import METRICS
 from flyannot.stage_ranges import STAGE_RANGES
@@ -104,7 +105,7 @@ def _curve_panels(scores):
     overall = scores["summary"]["all"]
     means = {title: curves.mean_curve(found) for title, found in all_heights.items()}
     row = overall["macro"] | {"auc_interval": overall.get("auc_interval")}
-    panels[""] = _panel(f"mean of {len(panels) - 1} terms", means, row)
+    panels[""] = _panel(f"mean of {counted(len(panels) - 1, 'term')}", means, row)
     return panels
 
 

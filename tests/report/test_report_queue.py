@@ -10,6 +10,7 @@ from flyannot.dataset.folder import read_annotations, write_annotations_csv
 from flyannot.report.groups import ABSENT, AGREED, MISSED, NEW, PREDICTED, UNDETERMINED, GroupEntry, TermEntry
 from flyannot.report.page import write_page
 from flyannot.report.queue import CHECK, LOOK, Queue
+from flyannot.report.queue_table import in_words
 from flyannot.report.review import Review
 from flyannot.scores.looks import information
 from flyannot.steps.configuration import TABLES, Configuration, write_record
@@ -84,6 +85,18 @@ def half_curated(chain, tmp_path_factory):
         copy.annotations, [r for r in rows if r["gene"] not in genes or r["stage_range"] != "4-6"]
     )
     return make_run(copy), genes
+
+
+@pytest.mark.parametrize(
+    ("n_genes", "said"),
+    [
+        (1, "1 term of 1 group to look at first, 1 curated term to check"),
+        (2, "2 terms of 2 groups to look at first, 2 curated terms to check"),
+    ],
+)
+def test_one_term_of_one_group_is_counted_as_one(n_genes, said):
+    rows = [(queue, f"gene{g}", "", "4-6", "pole cell") for queue in (LOOK, CHECK) for g in range(n_genes)]
+    assert in_words(rows) == said
 
 
 def listed(path):
