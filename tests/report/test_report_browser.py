@@ -1,5 +1,7 @@
 """The report as a curator meets it: in a browser.  Skipped where no browser can be driven."""
 
+import re
+
 import pytest
 
 from flyannot.report.page import write_page
@@ -88,7 +90,8 @@ def test_the_map_lies_over_every_image_of_the_group_and_goes_again(view):
         group.locator(".embryo img").first.bounding_box(),
     )
     assert box == image
-    assert "decision value" in group.locator(".legend").inner_text()
+    sum_in_words = r"decision value [+−][\d.]+ = [\d.]+ supporting − [\d.]+ opposing [+−] [\d.]+ intercept,"
+    assert re.search(sum_in_words, group.locator(".legend").inner_text())
     button.click()
     assert button.get_attribute("aria-pressed") == "false" and group.locator("canvas").count() == 0
 
@@ -124,6 +127,13 @@ def test_the_page_fits_any_width_in_light_and_dark(browser, page, width, scheme)
         assert (level > 600) == (scheme == "light")
         sizes = "all => all.map((one) => parseFloat(getComputedStyle(one).fontSize))"
         assert min(opened.locator("p, td, th, dd, label, figcaption").evaluate_all(sizes)) >= 12
+        lines = "all => all.map((one) => one.getClientRects().length)"
+        stage_ranges = opened.locator(".tiles .together")
+        assert set(stage_ranges.evaluate_all(lines)) == {1}, "none is broken at its hyphen"
+        buttons = opened.locator("details.group[open] .verdicts").first.locator("button")
+        before = buttons.first.bounding_box()["height"]
+        buttons.first.click()
+        assert buttons.first.bounding_box()["height"] == before, "a verdict that is given takes one line"
 
 
 def test_everything_that_can_be_used_has_a_name(view):

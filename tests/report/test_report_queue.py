@@ -264,3 +264,14 @@ def test_a_page_without_such_terms_offers_neither(browser, tmp_path):
     with shown(browser, tmp_path / "p.html") as view:
         assert not view.locator("#groups-order option[value=look]").count()
         assert not view.locator("#groups-which option[value=doubted]").count()
+
+
+def test_what_a_page_says_of_its_orders_is_of_those_that_it_has(browser, tmp_path):
+    term = TermEntry("gap", MISSED, 0.1, True, 0.1, 0.4, 12, curated=True, queue=CHECK, worth=0.9)
+    write_page(
+        tmp_path / "p.html", groups_page(), [GroupEntry("4-6", "en", "en", terms=[term])], jpeg_of=picture
+    )
+    with shown(browser, tmp_path / "p.html") as view:
+        said = view.locator("#groups p.quiet").first.inner_text()
+        assert not view.locator("#groups-order option[value=look]").count()
+        assert said.endswith("contradict most.") and "look at first" not in said
