@@ -148,10 +148,10 @@ def _shard(model, images, header, out, pooled):
 def _make_part(shard):
     """Runs in a worker: predict the shard's groups, in a file of their own."""
     pooled, failures = [], []
-    known = {id(one[0]): one for one in (shard.pooled.of(shard.images) if shard.pooled else ())}
+    known = {one[0]: one for one in (shard.pooled.of(shard.images) if shard.pooled else ())}
     for image in shard.images:
-        if id(image) in known:
-            pooled.append(known[id(image)])
+        if image in known:
+            pooled.append(known[image])
         else:
             model = load_model(shard.model, shard.header.inputs["model"][0], image.stage_range)
             pooled += _features_of_embryos(model, image, failures)
