@@ -25,7 +25,7 @@ _MIN_GENES = 20  # that carry a term: some are left to test
 _N_GENES = 20  # that a step has the looks of
 _TEST_PART = 3  # one gene in so many tests
 _N_SAMPLES = 1000
-_GOAL = 0.25
+_TARGET = 0.25
 ALL = 10**6  # terms of a gene
 
 
@@ -88,7 +88,7 @@ def measure(setup):
             Target(
                 "fewer looks than at random, to the mean AUC that those of half the hidden terms have",
                 Rows(found).value("fewer", order=SHIPPED),
-                _GOAL,
+                _TARGET,
             )
         ],
         panels=_panels(curves),
