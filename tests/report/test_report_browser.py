@@ -62,6 +62,7 @@ def test_scores_filter_by_term_and_stage_range(view):
 
 def test_a_term_shows_its_curves_and_the_mean_comes_back(view):
     assert view.inner_text("#curves-place h4").startswith("Mean of")
+    assert view.locator("#curves-place svg .chance").count() == 2, "as the sentence above says"
     button = view.locator("#scores-table button.link:visible").first
     term = button.inner_text()
     button.click()
