@@ -72,10 +72,11 @@ class _Rows(Vectors):
                 place = builder.bitcast(builder.gep(row, [size]), kind.as_pointer())
                 builder.store(vector, place, align=4)
                 continue
-            at = size
-            for lane in range(LANES):
-                builder.store(builder.extract_element(vector, I32(lane)), builder.gep(row, [at]))
-                at = builder.add(at, builder.zext(builder.extract_element(found, I32(lane)), I64))
+            with builder.if_then(builder.icmp_unsigned("!=", which, I16(0))):
+                at = size
+                for lane in range(LANES):
+                    builder.store(builder.extract_element(vector, I32(lane)), builder.gep(row, [at]))
+                    at = builder.add(at, builder.zext(builder.extract_element(found, I32(lane)), I64))
         return builder.add(size, builder.zext(builder.ctpop(which), I64))
 
     def _compressed(self, vector, found):
