@@ -80,7 +80,7 @@ def cases(setup, *, all_lams=True):
     """
     X, _, source = setup.once("whole pictures", lambda: whole_pictures(setup))
     settings = {"n_atoms": 100, "options": {"ball": "l2", "code_penalty": "l1"}}
-    found = [(EMBRYOS, centred(X, X.mean(axis=0))[0], source, settings)]
+    found = [(EMBRYOS, centred(X, X.mean(axis=0))[0].astype(np.float32), source, settings)]
     if setup.data_file("fmri") is not None:
         X, source = fmri_volumes(setup)
         settings = {"n_atoms": 30, "options": {"ball": "l1", "code_penalty": "l2"}}
