@@ -345,8 +345,12 @@ EXAMPLES = {
         answered(hash_siso=(0, 1, 0.5), svm=(0, 9, 0.5)), answered(hash_siso=(0, 1, 0.5), svm=(0, 2, 0.5))
     ),
     "siso-3-siso": tuple(answered(siso=(0, 1, 0.5), lasso=(0, t, 0.5)) for t in (9, 5)),
-    "siso-3-hash": tuple(answered(hash_siso=(0, 1, 0.5), lasso=(0, t, 0.5)) for t in (900, 50)),
-    "siso-5-hash": tuple(answered(hash_siso=(0, 1, 0.5), lasso=(0, t, 0.5)) for t in (999, 50)),
+    "siso-3-hash": tuple(
+        answered(hash_siso=(0, 1, 0.5), siso=(0, 9, 0.5), lasso=(0, t, 0.5)) for t in (900, 50)
+    ),
+    "siso-5-hash": tuple(
+        answered(hash_siso=(0, 1, 0.5), siso=(0, 9, 0.5), lasso=(0, t, 0.5)) for t in (999, 50)
+    ),
     "siso-hash-over-siso": tuple(answered(hash_siso=(0, 1, 0.5), siso=(0, t, 0.5)) for t in (9, 0.5)),
     "siso-no-loss": tuple(answered(siso=(0, 1, 0.5), lasso=(0, 9, v)) for v in (0.5005, 0.49)),
     "siso-little-loss": tuple(answered(siso=(0, 1, 0.5), hash_siso=(0, 9, v)) for v in (0.495, 0.55)),
@@ -374,6 +378,8 @@ EXAMPLES = {
     "siso-6-cost": (grown(hash_siso=[(1, 0.9), (1, 0.8)]), grown(hash_siso=[(1, 0.8), (1, 0.9)])),
     "siso-6-time": (grown(hash_siso=[(1, 1), (10, 1)]), grown(hash_siso=[(1, 1), (500, 1)])),
     "siso-7-p-stable": tuple(grown(p_stable=[(1, 1)] * 2, siso=[(9, 1), (t, 1)]) for t in (90, 10)),
-    "siso-7-lasso": tuple(grown(hash_siso=[(1, 1)] * 2, lasso=[(9, 1), (t, 1)]) for t in (9000, 1000)),
+    "siso-7-lasso": tuple(
+        grown(hash_siso=[(1, 1)] * 2, siso=[(9, 1)] * 2, lasso=[(9, 1), (t, 1)]) for t in (9000, 1000)
+    ),
     "siso-7-siso": tuple(grown(hash_siso=[(1, 1)] * 2, siso=[(9, 1), (t, 1)]) for t in (90, 10)),
 }  # fmt: skip
