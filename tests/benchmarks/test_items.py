@@ -67,6 +67,15 @@ def test_a_row_of_learning_has_every_key(setup, patches):
     assert row["trace"][-1] == pytest.approx([row["seconds"], row["objective"]]) and len(row["trace"]) == 2
 
 
+def test_what_is_not_traced_ends_the_same(patches):
+    given = patches.problem(20), patches.n, 3, "paper"
+    traced, untraced = (
+        learning.learn(**learning.scc(*given, is_traced=yes).arguments) for yes in (True, False)
+    )
+    assert untraced["objective"] == traced["objective"]
+    assert (len(traced["trace"]), len(untraced["trace"])) == (3, 1)
+
+
 def test_only_the_held_sample_decides_the_objective(patches, tmp_path):
     problem, other = patches.problem(20), tmp_path / "other.npy"
     np.save(other, np.load(patches.path("patches"))[-50:])
