@@ -158,7 +158,7 @@ def answer(vectors, labels, method, n, n_queries, n_alone, at_once, seed):
     ways += [("at once", [X[:n_queries]])] if at_once else []
     rows = []
     fitted.answer(X[:1])  # compiled, and what is made once a model
-    recall = recall_columns(fitted.recall(X[:n_queries]))
+    recall = recall_columns(fitted.recall(X[:n_queries])) if method in (HASH, P_STABLE) else {}
     for how, parts in ways:
         with Stopwatch() as watch:
             values = np.concatenate([fitted.answer(part) for part in parts])
