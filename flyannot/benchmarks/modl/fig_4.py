@@ -61,7 +61,7 @@ def _speed_ups(rows, sizes):
 
 _SIZES = {
     "n_ratings": ((20_000, 60_000, 200_000), (100_000, 1_000_000, 3_000_000)),
-    "n_lams": (3, 15),
+    "n_lams": (3, 7),
     "n_inner": (1, 3),
 }
 ITEM = Item(

@@ -24,7 +24,7 @@ from flyannot.descriptors.sift import normalise_descriptors
 
 _SIZES = {
     "n_vectors": (  # of full runs the paper's, from the third on
-        (10_000, 30_000, 100_000, 300_000),
+        (10_000, 30_000, 100_000),
         (10_000, 100_000, 200_000, 400_000, 800_000, 1_200_000),
     ),
     "n_queries": (128, 128),
