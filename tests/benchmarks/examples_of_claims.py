@@ -359,7 +359,7 @@ EXAMPLES = {
     "siso-recall": tuple(
         [row | {"recall": v, "part_in_cells": 0.1, "recalls": [v, v + 0.01 * i, v], "parts": [0.1] * 3}
          for i, (row, v) in enumerate(zip(answered(hash_siso=(0, 1, 0.5), p_stable=(0, 1, 0.5)), both))]
-        for both in ((0.5, 0.2), (0.2, 0.5))
+        for both in ((0.5, 0.2), (0.05, 0.2))
     ),
     "siso-exact": tuple(answered(siso=(0, 1, 0.5), exact=(0, 9, v)) for v in (0.5005, 0.51)),
     "siso-rises": (shared(svm=(0.3, 0.4, 0.5)), shared(svm=(0.5, 0.6, 0.4))),
