@@ -18,7 +18,7 @@ class LabelledRows:
     """X (n_rows, n_features) and Y, bool (n_rows, n_terms), with the gene of every row.
 
     A row is a group.  reasons says of every term why it takes no part, "" if it does; None if all do.
-    observed : bool (n_rows, n_terms), which entries of Y are known, or None: all
+    observed : bool (n_rows, n_terms), which entries of Y were observed, or None: all
     """
 
     X: np.ndarray

@@ -4,7 +4,7 @@ import csv
 import os
 import shutil
 import time
-from contextlib import ExitStack
+from contextlib import ExitStack, suppress
 from dataclasses import replace
 
 import h5py
@@ -446,6 +446,9 @@ def blas_threads_in(monkeypatch, module, name):
 
 def test_training_holds_blas_to_one_thread(chain, tmp_path, monkeypatch):
     """Its spinning threads cost a busy machine many times what they save."""
+    with suppress(ImportError):
+        import spams  # noqa: F401  (its BLAS is one by OpenMP, which counts threads for each calling thread)
+
     import flyannot.classifiers.linear_svm as svm
 
     found = blas_threads_in(monkeypatch, svm, "fit_liblinear")

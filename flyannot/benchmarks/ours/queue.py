@@ -26,7 +26,7 @@ _TEST_PART = 3  # one gene in so many tests
 _N_NEAREST = 10
 _N_AXES = 128
 _N_SAMPLES = 1000
-_GOAL = 0.25
+_TARGET = 0.25
 ALL = 10**6  # terms of a gene
 
 
@@ -89,7 +89,7 @@ def measure(setup):
             Target(
                 "fewer looks than at random, to the mean AUC that those of half the hidden terms have",
                 Rows(found).value("fewer", order=SHIPPED),
-                _GOAL,
+                _TARGET,
             )
         ],
         panels=_panels(curves),

@@ -18,7 +18,7 @@ from flyannot.scores.looks import TO_CHECK, doubt
 
 _MIN_GENES, _N_FOLDS, _N_NEAREST = 20, 5, 10
 _PART = 0.02
-_GOAL = 0.5
+_TARGET = 0.5
 _EACH, _AS_MANY = "2 % of each kind", "2 % of the terms given, as many of the others"
 SHIPPED = "probability of the opposite, where that is the answer"
 
@@ -45,7 +45,7 @@ def measure(setup):
         rows=found,
         targets=[
             Target("planted wrong terms in the first 5 %",
-                   Rows(found).value("found", planted=_EACH, doubt=SHIPPED), _GOAL)
+                   Rows(found).value("found", planted=_EACH, doubt=SHIPPED), _TARGET)
         ],
         notes=[
             f"{rows.Y.sum():,} terms of {len(rows.genes)} genes, and {(~rows.Y).sum():,} that they have not.",
