@@ -376,7 +376,10 @@ EXAMPLES = {
     ),
     "siso-4-siso": (shared(siso=(0, 0, 0.6), svm=(1, 1, 0.5)), shared(siso=(1, 1, 0.4), svm=(0, 0, 0.5))),
     "siso-6-cost": (grown(hash_siso=[(1, 0.9), (1, 0.8)]), grown(hash_siso=[(1, 0.8), (1, 0.9)])),
-    "siso-6-time": (grown(hash_siso=[(1, 1), (10, 1)]), grown(hash_siso=[(1, 1), (500, 1)])),
+    "siso-6-time": tuple(
+        [row | {"n": n} for row, n in zip(grown(hash_siso=[(1, 1), (t, 1)]), (30_000, 100_000))]
+        for t in (1.5, 9)
+    ),
     "siso-7-p-stable": tuple(grown(p_stable=[(1, 1)] * 2, siso=[(9, 1), (t, 1)]) for t in (90, 10)),
     "siso-7-lasso": tuple(
         grown(hash_siso=[(1, 1)] * 2, siso=[(9, 1)] * 2, lasso=[(9, 1), (t, 1)]) for t in (9000, 1000)
