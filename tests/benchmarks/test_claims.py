@@ -50,7 +50,7 @@ def test_every_item_of_a_paper_is_evaluated_by_what_the_paper_states(name):
 @pytest.mark.parametrize(("lost", "verdict"), [(0.002, HOLDS), (0.0105, UNDECIDED), (0.1, FAILS)])
 def test_a_hash_that_finds_next_to_nothing_is_no_speed_up(lost, verdict):
     by_map = answered(siso=(0, 90, 0.5), hash_siso=(0, 1, 0.5 - lost))
-    by_cost = grown(siso=[(90, 0.5)] * 2, hash_siso=[(1, 0.5 + lost)] * 2)
+    by_cost = grown(siso=[(9, 0.5)] * 2, published=[(90, 0.5)] * 2, hash_siso=[(1, 0.5 + lost)] * 2)
     for row in by_map + by_cost:
         value = row.get("map", row.get("flat_cost"))
         row["draws"] = [value - 0.001, value + 0.001] if row["method"] == "siso" else [value, value]

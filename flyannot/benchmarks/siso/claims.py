@@ -19,7 +19,7 @@ from flyannot.benchmarks.claims import (
     ratio_of_times,
 )
 from flyannot.benchmarks.rows import exponent
-from flyannot.benchmarks.siso.annotators import HASH, HASH_EXACT, LASSO, P_STABLE, SISO, SPREADING
+from flyannot.benchmarks.siso.annotators import HASH, HASH_EXACT, LASSO, P_STABLE, PUBLISHED, SISO, SPREADING
 
 SVM, RIDGE = "svm", "ridge"
 _LARGEST = 4  # sizes of a fourth of the largest and more show how time grows
@@ -90,18 +90,22 @@ def _per_query(one, other):
 
 
 def _per_query_at_most(one, other):
-    """The same, at the largest number of labelled vectors that both were given."""
+    """The same of queries that come one at a time, as in the paper, at the largest number of labelled vectors
+    that both were given; whether it counts, by queries at once, which are many more."""
 
     def number(rows):
-        kept = [rows.where(method=method) for method in (one, other, SISO)]
-        shared = set.intersection(*(set(part.column("n")) for part in kept))
+        alone, at_once = rows.where(how="one at a time"), rows.where(how="at once")
+        shared = set(alone.column("n", method=one)) & set(alone.column("n", method=other))
         if not shared:
             return None
-        slow, quick, exact = (part.where(n=max(shared))[-1] for part in kept)
-        ratio = ratio_of_times(slow["seconds_per_query"], quick["seconds_per_query"])
-        lead = of_draws(quick["flat_cost"] - exact["flat_cost"], np.subtract(quick["draws"], exact["draws"]))
-        found = _if_as_good(ratio, _size(lead), "flat cost")
-        return replace(found, detail=f"n={max(shared):,}, {found.detail}")
+        n = max(shared)
+        ratio = ratio_of_times(*(alone.value("seconds_per_query", method=m, n=n) for m in (one, other)))
+        costs, draws = (
+            [at_once.value(column, method=m, n=n) for m in (other, SISO)] for column in ("flat_cost", "draws")
+        )
+        difference = _size(of_draws(np.subtract(*costs), np.subtract(*draws)))
+        found = _if_as_good(ratio, difference, "flat cost")
+        return replace(found, detail=f"n={n:,}, {found.detail}")
 
     return number
 
@@ -278,9 +282,9 @@ TABLE_7 = (
     Statement("siso-7-lasso", PAPER, "hash-SISO is more than 2,000 times as fast as LASSO, with negligible "
               "loss (a flat cost less than 1 % from it)",
               _per_query_at_most(LASSO, HASH), above=2000, unit="times"),
-    Statement("siso-7-siso", PAPER, "and more than 30 times as fast as SISO",
-              _per_query_at_most(SISO, HASH), above=30, unit="times"),
+    Statement("siso-7-siso", PAPER, "and more than 30 times as fast as SISO as published",
+              _per_query_at_most(PUBLISHED, HASH), above=30, unit="times"),
     Statement("siso-7-p-stable", PAPER, "with the hashing of its reference (p-stable), too",
-              _per_query_at_most(SISO, P_STABLE), above=30, unit="times"),
+              _per_query_at_most(PUBLISHED, P_STABLE), above=30, unit="times"),
     _RECALL,
 )  # fmt: skip

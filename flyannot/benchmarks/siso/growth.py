@@ -77,8 +77,9 @@ def measure_time(setup):
     """Table 7: seconds per query, at the largest n that all methods were given, and beyond."""
     paper, (rows, source) = paper_values("siso", "table-7"), _growth(setup)
     shared, lasso = rows.where(how="at once"), rows.where(method=LASSO)
-    at_n = {row["method"]: row["seconds_per_query"] for row in (*shared.where(n=lasso[-1]["n"]), lasso[-1])}
     n, alone = lasso[-1]["n"], rows.where(how="one at a time")
+    at_n = {row["method"]: row["seconds_per_query"] for row in alone.where(n=n)}
+    of_many = [1000 * shared.value("seconds_per_query", method=method, n=n) for method in (SISO, HASH)]
     return Finding(
         source=source,
         variant=VARIANT + "; LASSO is scikit-learn's coordinate descent over all rows, for a few queries",
@@ -92,7 +93,10 @@ def measure_time(setup):
                   x_log=True, y_log=True)
             for title, shown in (("Many queries at once", [*shared, *lasso]), ("One query at a time", alone))
         ],
-        notes=[f"Ratios at n = {n:,}; the paper's at {paper['n_labelled']:,}."],
+        notes=[f"Ratios at n = {n:,}, one query at a time; the paper's at {paper['n_labelled']:,}. Its siso "
+               "is ours as published, with a pass over all vectors in every round. Of "
+               f"{setup.sizes['n_queries']} queries at once siso as shipped takes {of_many[0]:.3g} ms each, "
+               f"hash-siso {of_many[1]:.3g}."],
     )  # fmt: skip
 
 
@@ -193,10 +197,11 @@ def _comparisons_of_cost(paper, hashed):
 
 
 def _comparisons_of_time(theirs, at_n, n):
+    ours = at_n | {SISO: at_n[PUBLISHED]}
     for name, value in theirs.items():
-        yield Comparison(f"time of a query, {name}", "s", value, at_n[name], f"ours: n={n:,}")
+        yield Comparison(f"time of a query, {name}", "s", value, ours[name], f"ours: n={n:,}")
     for name, over in ((LASSO, SISO), (SISO, HASH), (LASSO, HASH)):
-        yield Comparison(f"{name} over {over}", "x", theirs[name] / theirs[over], at_n[name] / at_n[over])
+        yield Comparison(f"{name} over {over}", "x", theirs[name] / theirs[over], ours[name] / ours[over])
 
 
 _COST = "Hash-SISO among many labelled vectors: time and flat cost"
