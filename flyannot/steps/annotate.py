@@ -203,10 +203,10 @@ def summary_of_annotate(out):
             groups, predicted = read_predictions(stored, stage_range)
             n_yes = predicted.yes.sum() / max(1, len(groups))
             seen = int(predicted.in_training.sum())
-            lines.append(
-                f"{stage_range:>5}: {counted(len(groups), 'group')}, {len(predicted.terms)} terms, "
-                f"{n_yes:.1f} yes per group"
-                + (f" ({seen} groups are of genes that the model learned from)" if seen else "")
-            )
+            line = f"{counted(len(groups), 'group')}, {counted(len(predicted.terms), 'term')}"
+            lines.append(f"{stage_range:>5}: {line}, {n_yes:.1f} yes per group")
+            if seen:
+                known = counted(seen, "group is", "groups are")
+                lines[-1] += f" ({known} of genes that the model learned from)"
         lines += lines_of_warnings(stored)
     return "\n".join([*lines, f"table: {out.with_suffix('.csv')}"])

@@ -158,7 +158,7 @@ def join_parts(out, header_of, shards):
         drop_parts(out)
         first, fix = error_and_fix(failures[0][1])
         raise FlyannotError(
-            f"not one of {len(failures)} images could be used; the first: {first}",
+            f"not one image of {len(failures):,} could be used; the first: {first}",
             fix=fix or "check the images that the table or the command names",
         )
     with create_stored(out, header_of(failures)) as file:

@@ -240,7 +240,7 @@ def test_when_no_image_can_be_read_the_old_file_stays(own_chain):
     images, before = read_images(own_chain.embryos), own_chain.descriptors.read_bytes()
     for image in images:
         image.path.write_bytes(b"no picture")
-    with pytest.raises(FlyannotError, match=f"not one of {len(images)} images") as caught:
+    with pytest.raises(FlyannotError, match=f"not one image of {len(images)} could") as caught:
         extract(images, own_chain.descriptors, EXTRACT, FORCE)
     assert caught.value.exit_code == 1
     assert own_chain.descriptors.read_bytes() == before

@@ -24,6 +24,7 @@ from flyannot.features.groups import groups_of
 from flyannot.features.similarity import collection_of, nearest
 from flyannot.scores.metrics import NOT_ANATOMY
 from flyannot.scores.retrieval import N_NEAREST, aucs_of_images, same_gene_score, shared_terms_score
+from flyannot.steps.extract import image_columns
 
 _CELLS = (40, 16)  # width and height of what pixels are averaged to
 _PATCH_PX = (16, 32, 64)
@@ -98,8 +99,7 @@ def _as_new(features, images):
 
 
 def _collection(features, images):
-    columns = {name: [getattr(image, name) for image in images] for name in ("group", "gene", "fbgn")}
-    return collection_of(lambda: [features], groups_of(columns))
+    return collection_of(lambda: [features], groups_of(image_columns(images)))
 
 
 def correlations(stain):
