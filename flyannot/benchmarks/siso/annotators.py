@@ -34,7 +34,7 @@ _SEARCHES = {  # the paper believes an empty answer of the hash
     HASH_EXACT: (build_index, HashSearch(None, ending="solve")),
     P_STABLE: (build_tables, HashSearch(None, ending="none", candidates=atoms_beside)),
 }
-_N_RECALLED = 10  # queries whose recall is measured
+_N_RECALLED = 8  # queries whose recall is measured
 _TOL = 1e-5  # of the gap of a code, as part of 1/2 |y|^2: what flyannot's classifiers ask of SISO
 _N_WARM = 20  # rows of a first small fit
 

@@ -28,7 +28,7 @@ _ALL = ("svm", "ridge", "knn", SPREADING, SISO, HASH)
 _SOLVERS = (LASSO, SISO, HASH, P_STABLE, HASH_EXACT)
 _STANDS_FOR = dict.fromkeys(("lnp", "egssc", "lsmp"), SPREADING)
 _TAUS = ((0.1, 0.5, 1.0), (0.1, 0.3, 0.5, 0.8, 1.0))
-_N_CHECKED = 15  # queries of LASSO, and of hash-siso, exact: both are slow, and have SISO's result
+_N_CHECKED = 10  # queries of LASSO, and of hash-siso, exact: both are slow, and have SISO's result
 _N_DRAWS = 100  # of queries, for the interval of a MAP
 _N_OF_PAPER = {"bow": 27_808, "corel5k": 161_789}  # labelled images
 

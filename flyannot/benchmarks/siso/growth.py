@@ -27,7 +27,7 @@ _SIZES = {
         (10_000, 30_000, 100_000),
         (10_000, 100_000, 200_000, 400_000, 800_000, 1_200_000),
     ),
-    "n_queries": (384, 384),
+    "n_queries": (256, 384),
 }
 _MOST_COPIES = 200  # patches that overlap one query's, at the strides that are needed here
 _N_ALONE = 8  # queries that are answered one at a time
