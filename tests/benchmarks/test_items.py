@@ -186,9 +186,10 @@ def test_masked_learning_is_evaluated_at_the_start_and_ends_lower(setup, tmp_pat
     np.save(files["test"], X[45:])
     for penalty in ("l1", "l2"):
         options = {"ball": "l2", "code_penalty": penalty}
-        settings = {"lam": 0.1, "n_atoms": 5, "n_epochs": 4, "part": 0.9, "seed": 0, "options": options}
+        settings = {"lam": 0.1, "n_atoms": 5, "n_epochs": 4, "part_of_epoch": 0.9, "seed": 0}
+        settings["options"] = options
         rows = learn(**files, **settings | {"options": options | {"reduction": 4}})["rows"]
-        assert [row["records"] for row in rows[:3]] == [0, 40, 45] and rows[-1]["records"] == 4 * 45
+        assert [row["records"] for row in rows[:3]] == [0, 45, 90] and rows[-1]["records"] == 4 * 45
         assert rows[-1]["objective"] < rows[0]["objective"]
     ours, theirs = (
         Case("mixtures", 0.1, history, Source("made up"), 45, 200, files | settings) for history in HISTORIES
