@@ -24,9 +24,10 @@ _N_WARM = 64  # patches of the first small run
 _SEED = 1
 
 
-def scc(problem, n, n_epochs, variant, **settings):
+def scc(problem, n, n_epochs, variant, *, is_traced=True, **settings):
     """SCC in one of its variants; `problem` is that of `flyannot.benchmarks.inputs.patches.Patches`."""
     arguments = problem | {"n": n, "n_epochs": n_epochs, "settings": {"variant": variant} | settings}
+    arguments |= {} if is_traced else {"is_traced": False}
     return Method("flyannot", variant, learn, arguments)
 
 
@@ -86,13 +87,14 @@ def learn_dictionaries(patches, initial, lam, n, n_epochs):
     return files
 
 
-def learn(patches, held, initial, lam, n, n_epochs, learner="scc", settings=None):
+def learn(patches, held, initial, lam, n, n_epochs, learner="scc", settings=None, is_traced=True):
     """In a worker: learn by a learner of the table, or by the plain loop, from patches in memory.
 
-    `trace` holds (seconds, objective) of every epoch.
+    `trace` holds (seconds, objective) of every epoch, or of the last alone.
     """
     X = normalise_descriptors(np.load(patches, mmap_mode="r")[:n])
-    return _learned(X, held, initial, lam, n_epochs, learner, settings or {}, time.process_time)
+    how = learner, settings or {}, time.process_time
+    return _learned(X, held, initial, lam, n_epochs, *how, is_traced=is_traced)
 
 
 def learn_streamed(patches, held, initial, lam, n, n_epochs, learner="scc", settings=None):
@@ -101,7 +103,7 @@ def learn_streamed(patches, held, initial, lam, n, n_epochs, learner="scc", sett
     return _learned(X, held, initial, lam, n_epochs, learner, settings or {}, time.perf_counter)
 
 
-def _learned(X, held, initial, lam, n_epochs, learner, settings, clock):
+def _learned(X, held, initial, lam, n_epochs, learner, settings, clock, *, is_traced=True):
     make, D = PlainSCC if learner == "plain-loop" else LEARNERS[learner], np.load(initial)
     warm = make(D, _N_WARM, lam=lam, **settings)
     list(epochs_of(X[:_N_WARM], warm, n_epochs=2, rng=_rng(), n_evaluated=0))
@@ -109,7 +111,7 @@ def _learned(X, held, initial, lam, n_epochs, learner, settings, clock):
     sample = normalised_patches(held, slice(None))
     with one_blas_thread():  # as `flyannot learn-dict` holds it: BLAS's idle threads spin on beside ours
         for rng in _rng().spawn(n_epochs + 1)[1:]:  # as `fit.learn` draws
-            if seconds:
+            if seconds and is_traced:
                 trace.append((seconds, exact_objective(sample, made.D, lam)))
             with Stopwatch(clock) as watch:
                 run_epoch(X, made, rng)

@@ -64,9 +64,9 @@ def _methods(sizes, given, m):
     problem, any_ol, beside = given.problem(m), learning.reference_ol, min(given.n, sizes["n_beside_ol"])
     at_1, at_64 = (min(given.n, n) for n in (learning.PATCHES_AT_BATCH_1[m], sizes["n_at_64"]))
     made = (
-        learning.scc(problem, given.n, _N_EPOCHS, "paper"),
-        learning.scc(problem, given.n, _N_EPOCHS, "released"),
-        learning.scc(problem, beside, _N_EPOCHS, "paper"),
+        learning.scc(problem, given.n, _N_EPOCHS, "paper", is_traced=False),
+        learning.scc(problem, given.n, _N_EPOCHS, "released", is_traced=False),
+        learning.scc(problem, beside, _N_EPOCHS, "paper", is_traced=False),
         any_ol(problem, at_1, 1, batch_size=1),
         any_ol(problem, at_64, 1, batch_size=64),
         any_ol(problem, beside, _N_EPOCHS, batch_size=512),
@@ -123,7 +123,7 @@ def _notes(paper, rows, speed_up):
 ITEM = Item(
     "scc-table-2", "Objective, time and speed-up of SCC in five stage ranges", measure, "scc", "table-2",
     sizes={
-        "n_patches": (3_000, 10_000_000), "n_at_64": (1_500, 20_000), "n_beside_ol": (3_000, 50_000),
+        "n_patches": (2_560, 100_000), "n_at_64": (768, 20_000), "n_beside_ol": (2_560, 50_000),
     },
     statements=claims.TABLE_2,
 )  # fmt: skip
