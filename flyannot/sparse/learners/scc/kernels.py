@@ -31,6 +31,7 @@ from flyannot.sparse.simd.atom_rows import (
 
 MARGIN = 0.05  # of lam: how far r may move before its bytes are made anew
 HALF = 0.5005  # of the scale: the error of one rounded number, with a margin
+MEAN = 3.0  # the mean of D is about that of the last half of all visits
 ROUNDING = 5e-7  # relative error per feature of a float32 sum, with a margin
 
 
@@ -43,6 +44,7 @@ class Atoms(NamedTuple):
     h_now: np.ndarray  # (n_atoms,) float64, squared codes of this epoch so far
     D8: np.ndarray  # (n_atoms, n_features) bytes: 128 + D / scale, to the nearest
     rounding: np.ndarray  # (4,) float64: scale; largest |d - d'|; largest |d[k]| the scale holds; largest |d|
+    mean: np.ndarray  # (n_atoms, n_features), or none: D on the way, visit t as t^(MEAN - 1)
 
 
 class Orders(NamedTuple):
@@ -63,6 +65,7 @@ class Rules(NamedTuple):
     n_descents: int  # full sweeps at 2^k lam, ..., 2 lam that come first where a code is zero
     n_before: int  # visits before this epoch
     stands_for: float  # visits that one counts for: those of other shares of the samples, made meanwhile
+    mean_every: int  # visits between two looks at D for its mean; 0 where there is none
     # True where nothing may be negative, else None: numba makes kernels apart of them, and what is off
     # costs nothing.
     positive_code: bool | None
@@ -121,7 +124,20 @@ def visit_samples(X, rows, weights, orders, first_visit, atoms, past, now, n_use
             _step_atoms(atoms, n_support, rules, rules.stands_for * weights[i], visit, scratch)
         store_code(now, rows[i], n_used, n_support, scratch)
         n_used += n_support
+        if rules.mean_every > 0 and (first_visit + i + 1) % rules.mean_every == 0:
+            follow_mean(atoms, rules, first_visit + i + 1, rules.mean_every)
     return len(rows)
+
+
+@kernel
+def follow_mean(atoms, rules, n_visits, n_last):
+    """Let the mean of D follow after the `n_last` of `n_visits` visits."""
+    D, mean = atoms.D, atoms.mean
+    visits = rules.n_before + rules.stands_for * n_visits
+    part = D.dtype.type(min(1.0, MEAN * rules.stands_for * n_last / visits))
+    for j in range(len(D)):
+        for k in range(D.shape[1]):
+            mean[j, k] += part * (D[j, k] - mean[j, k])
 
 
 @kernel
@@ -146,7 +162,7 @@ def solve_code(X, i, past, row, orders, visit, atoms, rules, scratch):
 @kernel
 def _sweep_flagged(atoms, orders, o, n_support, lam, scratch, positive):
     """A sweep over all atoms in which those of the support are visited; returns the new support's number."""
-    D, norm2, _, _, D8, rounding = atoms
+    D, norm2, _, _, D8, rounding, _ = atoms
     z, support, _, flags, r, r8 = scratch
     for s in range(n_support):
         flags[orders.place[o, np.int64(support[s])]] = 1
@@ -259,7 +275,7 @@ def _step_atoms(atoms, n_support, rules, counts_for, visit, scratch):
     h_j += w z_j^2 comes first, so that nothing divides by zero; w is the weight of visit number `visit`, and
     of all that it counts for.
     """
-    D, norm2, h_past, h_now, D8, rounding = atoms
+    D, norm2, h_past, h_now, D8, rounding, _ = atoms
     z, support, eta, r = scratch.z, scratch.support, scratch.eta, scratch.r
     total, one = 0.0, r.dtype.type(1)
     weight = counts_for * np.float64(visit) ** rules.recency
