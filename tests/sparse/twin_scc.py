@@ -15,12 +15,11 @@ class TwinSCC:
     """One object is one run; `epoch` visits the samples `order` of X once."""
 
     def __init__(
-        self, D, n_samples, lam, variant, n_sweeps=None, forgetting=None, max_step=None,
+        self, D, n_samples, lam, variant, n_sweeps=None, forgetting=1.0, max_step=None,
         positive=(False, False), weights=None,
     ):  # fmt: skip
-        own = (5, 1.0, 0.25) if variant == "quick" else (3, 1.0, np.inf)
-        given = (n_sweeps, forgetting, max_step)
-        n_sweeps, forgetting, max_step = (o if g is None else g for g, o in zip(given, own))
+        own = (5, 0.25) if variant == "quick" else (3, np.inf)
+        n_sweeps, max_step = (o if g is None else g for g, o in zip((n_sweeps, max_step), own))
         self.atoms = np.array(D, np.float64)
         self.mean, self.n_in_mean = self.atoms.copy(), 0
         self.Z = np.zeros((n_samples, len(D)))

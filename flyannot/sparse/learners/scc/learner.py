@@ -156,10 +156,9 @@ class SCC(Learner):
 
 
 def carried_over(h_past, h_now, options):
-    """What h is when an epoch has ended: as many epochs as the variant says, and forgetting."""
-    variant = VARIANTS[options.variant]
-    h = h_past + h_now if variant.keeps_all else h_now
-    return h * (variant.forgetting if options.forgetting is None else options.forgetting)
+    """What h is when an epoch has ended: of as many epochs as the variant says, times `forgetting`."""
+    h = h_past + h_now if VARIANTS[options.variant].keeps_all else h_now
+    return h * options.forgetting
 
 
 def _rules(variant, options, lam, positive, n_atoms):

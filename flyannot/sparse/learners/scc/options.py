@@ -28,7 +28,6 @@ class Variant:
     keeps_all: bool  # h sums the squared codes of all epochs; else those of the last one and this
     rescale_above: float  # squared norm from which a touched atom is scaled back to norm 1
     n_sweeps: int = 3
-    forgetting: float = 1.0
     max_step: float | None = None
     recency: float = 0.0  # visit t counts t^recency times in h
     n_descents: int = 0  # full sweeps at 2^k lam, ..., 2 lam that come first where a code is zero
@@ -69,11 +68,10 @@ class SCCOptions(Options):
         "Sweeps of coordinate descent per visit: one over all atoms, the others over the support.",
         stands_for="3, in quick 5",
     )
-    forgetting: float | None = option(
-        None,
+    forgetting: float = option(
+        1.0,
         Real(least=0, most=1),
         "After every epoch, what h carries over is multiplied by this: later steps stay large.",
-        stands_for="1",
     )
     max_step: float | None = option(
         None,
