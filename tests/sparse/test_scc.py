@@ -183,6 +183,14 @@ def test_quick_learns_more_from_as_many_visits(rng):
     assert values["quick"] < values["released"]
 
 
+def test_the_dictionary_of_quick_is_better_than_the_atoms_that_its_steps_move(rng):
+    X, _ = planted(2000, 60, 32, 3, rng, np.float32)
+    learner = run(SCC(X[:50], len(X), lam=LAM, variant="quick"), X, 2)
+    moving = learner.state()["D"]
+    value, of_moving = (objective(X, D, encode(X, D, LAM, tol=1e-6), LAM).mean() for D in (learner.D, moving))
+    assert value < 0.9985 * of_moving
+
+
 def test_quick_goes_on_counting_its_visits_where_a_state_is_taken_up(rng):
     X, _ = planted(120, 40, 20, 3, rng)
     whole = run(SCC(X[:30], len(X), lam=LAM, variant="quick"), X, 3)

@@ -16,6 +16,7 @@ from typing import NamedTuple
 import numpy as np
 
 from flyannot.sparse.kernels import kernel, shrink
+from flyannot.sparse.learners.scc.mean import follow_mean
 from flyannot.sparse.simd.aligned import padded_zeros
 from flyannot.sparse.simd.atom_rows import (
     GROUP,
@@ -31,7 +32,6 @@ from flyannot.sparse.simd.atom_rows import (
 
 MARGIN = 0.05  # of lam: how far r may move before its bytes are made anew
 HALF = 0.5005  # of the scale: the error of one rounded number, with a margin
-MEAN = 3.0  # the mean of D is about that of the last half of all visits
 ROUNDING = 5e-7  # relative error per feature of a float32 sum, with a margin
 
 
@@ -44,7 +44,7 @@ class Atoms(NamedTuple):
     h_now: np.ndarray  # (n_atoms,) float64, squared codes of this epoch so far
     D8: np.ndarray  # (n_atoms, n_features) bytes: 128 + D / scale, to the nearest
     rounding: np.ndarray  # (4,) float64: scale; largest |d - d'|; largest |d[k]| the scale holds; largest |d|
-    mean: np.ndarray  # (n_atoms, n_features), or none: D on the way, visit t as t^(MEAN - 1)
+    mean: np.ndarray  # (n_atoms, n_features), or none: that of D on the way, as `follow_mean` has it
 
 
 class Orders(NamedTuple):
@@ -127,17 +127,6 @@ def visit_samples(X, rows, weights, orders, first_visit, atoms, past, now, n_use
         if rules.mean_every > 0 and (first_visit + i + 1) % rules.mean_every == 0:
             follow_mean(atoms, rules, first_visit + i + 1, rules.mean_every)
     return len(rows)
-
-
-@kernel
-def follow_mean(atoms, rules, n_visits, n_last):
-    """Let the mean of D follow after the `n_last` of `n_visits` visits."""
-    D, mean = atoms.D, atoms.mean
-    visits = rules.n_before + rules.stands_for * n_visits
-    part = D.dtype.type(min(1.0, MEAN * rules.stands_for * n_last / visits))
-    for j in range(len(D)):
-        for k in range(D.shape[1]):
-            mean[j, k] += part * (D[j, k] - mean[j, k])
 
 
 @kernel

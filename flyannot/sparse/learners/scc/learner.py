@@ -16,11 +16,11 @@ from flyannot.sparse.learners.scc.kernels import (
     Atoms,
     Orders,
     Rules,
-    follow_mean,
     new_scratch,
     round_dictionary,
     visit_samples,
 )
+from flyannot.sparse.learners.scc.mean import follow_mean
 from flyannot.sparse.learners.scc.options import VARIANTS, SCCOptions
 from flyannot.sparse.simd.aligned import padded_zeros, whole_chunks
 from flyannot.sparse.simd.atom_rows import GROUP
