@@ -152,13 +152,14 @@ class DictionaryLearning(SparseCoding):
         )  # fmt: skip
         first, held = begin(source, self._n_atoms(X), plan)
         if self.dict_init is not None:
-            first = Progress(first_atoms(self._initial_atoms(X, rng).astype(source.dtype)))
+            first = Progress(first_atoms(self._initial_atoms(X, rng).astype(source.dtype), plan.options))
         self.trace_ = []
         with threads_of_one_blas(n_threads(self.n_jobs)) as threads:
             for progress in learn_by_shares(source, held, first, plan, partial(_in_order, threads)):
                 self._record(progress.records[len(self.trace_) :])
         atoms = progress.atoms
-        state = {"D": atoms.D, "norm2": atoms.norm2, "h": atoms.h_past + atoms.h_now}
+        moving = atoms.moving if len(atoms.moving) else atoms.D
+        state = {"D": moving, "mean": atoms.D, "norm2": atoms.norm2, "h": atoms.h_past + atoms.h_now}
         state["n_before"] = np.array([atoms.n_visits])
         return self._keep(atoms.D, state, rng, n_iter=self.trace_[-1].epoch)
 

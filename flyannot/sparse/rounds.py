@@ -108,7 +108,8 @@ def begin(source, n_atoms, plan):
     by_unit = np.split(is_held, np.cumsum([len(of) for of in rows])[:-1])
     held = {int(unit): of[mine] for unit, of, mine in zip(units, rows, by_unit) if mine.any()}
     D = random_patches(X[np.flatnonzero(~is_held)], n_atoms, rng, positive=plan.positive.atoms)
-    return Progress(first_atoms(D)), Held(np.asarray(X[np.flatnonzero(is_held)], np.float64), held)
+    first = Progress(first_atoms(D, plan.options))
+    return first, Held(np.asarray(X[np.flatnonzero(is_held)], np.float64), held)
 
 
 def learn_by_shares(source, held, progress, plan, run):

@@ -15,13 +15,13 @@ class TwinSCC:
     """One object is one run; `epoch` visits the samples `order` of X once."""
 
     def __init__(
-        self, D, n_samples, lam, variant, n_sweeps=None, forgetting=None, max_step=None,
+        self, D, n_samples, lam, variant, n_sweeps=None, forgetting=1.0, max_step=None,
         positive=(False, False), weights=None,
     ):  # fmt: skip
-        own = (5, 0.3, 0.25) if variant == "quick" else (3, 1.0, np.inf)
-        given = (n_sweeps, forgetting, max_step)
-        n_sweeps, forgetting, max_step = (o if g is None else g for g, o in zip(given, own))
-        self.D = np.array(D, np.float64)
+        own = (5, 0.25) if variant == "quick" else (3, np.inf)
+        n_sweeps, max_step = (o if g is None else g for g, o in zip((n_sweeps, max_step), own))
+        self.atoms = np.array(D, np.float64)
+        self.mean, self.n_in_mean = self.atoms.copy(), 0
         self.Z = np.zeros((n_samples, len(D)))
         self.h_past = np.zeros(len(D))
         self.lam, self.variant, self.n_sweeps = lam, variant, n_sweeps
@@ -30,6 +30,18 @@ class TwinSCC:
         self.weights = np.ones(n_samples) if weights is None else weights
         self.n_visits = 0
         self.objectives_of_sweeps = []  # P(z) before the first sweep of a visit and after each
+
+    @property
+    def D(self):
+        if self.variant != "quick":
+            return self.atoms
+        norms = np.linalg.norm(self.mean, axis=1, keepdims=True)
+        return self.mean / np.where(norms > 0, norms, 1)
+
+    def follow_mean(self):
+        n_new = self.n_visits - self.n_in_mean
+        self.mean = self.mean + min(1, 3 * n_new / self.n_visits) * (self.atoms - self.mean)
+        self.n_in_mean = self.n_visits
 
     def epoch(self, X, order, sweep_orders):
         self.h_now = np.zeros(len(self.D))
@@ -40,14 +52,16 @@ class TwinSCC:
                 for k in (2, 1):
                     self.descend(x, z, sweep_orders[(t + k) % len(sweep_orders)], self.lam * 2**k)
             self.visit(x, z, sweep_orders[t % len(sweep_orders)], self.weights[i])
-        if self.variant == "paper":
+            if (t + 1) % -(-len(self.atoms) // 4) == 0 or t + 1 == len(order):
+                self.follow_mean()
+        if self.variant != "released":
             self.h_past = self.forgetting * (self.h_past + self.h_now)
         else:
             self.h_past = self.forgetting * self.h_now
 
     def sweep(self, x, z, atoms, lam):
         """Re-solve z[j] for each of the atoms; those that are not zero then."""
-        D = self.D
+        D = self.atoms
         for j in atoms:
             z[j] = 0.0
             a = D[j] @ D[j]
@@ -61,7 +75,7 @@ class TwinSCC:
         self.sweep(x, z, self.sweep(x, z, sweep_order, lam), lam)
 
     def visit(self, x, z, sweep_order, weight):
-        D = self.D
+        D = self.atoms
         values = [self.objective(x, z)]
         support = sweep_order
         for _ in range(self.n_sweeps):
@@ -69,7 +83,7 @@ class TwinSCC:
             values.append(self.objective(x, z))
         self.objectives_of_sweeps.append(values)
         r = x - z @ D
-        weight *= self.n_visits if self.variant == "quick" else 1
+        weight *= float(self.n_visits) ** 6 if self.variant == "quick" else 1
         self.h_now[support] += weight * z[support] ** 2
         h = self.h_past + self.h_now
         shrinks_by = sum(weight * z[j] ** 2 / h[j] for j in support)
@@ -83,4 +97,4 @@ class TwinSCC:
                 D[j] /= norm
 
     def objective(self, x, z):
-        return 0.5 * ((x - z @ self.D) ** 2).sum() + self.lam * abs(z).sum()
+        return 0.5 * ((x - z @ self.atoms) ** 2).sum() + self.lam * abs(z).sum()

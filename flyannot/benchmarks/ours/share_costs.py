@@ -13,6 +13,7 @@ from flyannot.benchmarks.measures import Stopwatch, exact_objective, normalised_
 from flyannot.benchmarks.rows import Rows
 from flyannot.dataset.folder import read_images
 from flyannot.descriptors.options import ExtractOptions
+from flyannot.sparse.learners.scc.learner import Found
 from flyannot.sparse.learners.scc.options import SCCOptions
 from flyannot.sparse.learners.scc.shares import first_atoms, merged, visit_share
 from flyannot.sparse.rounds import Plan, rounds_of_epoch
@@ -65,17 +66,16 @@ def cost_of_visits(patches, held, initial, lam, n):
     """In a worker: processor time of a visit of a share that is under way, and of one evaluation."""
     X, rng = NormalisedPatches(np.load(patches)[:n]), np.random.default_rng(0)
     rules = {"lam": lam, "options": _QUICK, "stands_for": 16.0, "rng": rng}
-    start = first_atoms(np.load(initial))
+    start = first_atoms(np.load(initial), _QUICK)
     early = NormalisedPatches(X.stored[: min(_N_BEFORE, n // 2)])
-    D, norm2, gained = visit_share(start, early, **rules | {"stands_for": 1.0})
-    start = start._replace(D=D, norm2=norm2, h_now=gained, n_visits=len(early))
+    start = merged(start, [visit_share(start, early, **rules | {"stands_for": 1.0})], [len(early)], _QUICK)
     later = NormalisedPatches(X.stored[len(early) :])
     with Stopwatch() as visits:
         visit_share(start, later, **rules)
     sample = normalised_patches(held, slice(None))
-    exact_objective(sample[:_N_WARM], D, lam)  # compiles
+    exact_objective(sample[:_N_WARM], start.D, lam)  # compiles
     with Stopwatch() as evaluation:
-        exact_objective(sample, D, lam)
+        exact_objective(sample, start.D, lam)
     us = 1e6 * visits.seconds / len(later)
     return {
         "us": us, "s_evaluated": evaluation.seconds,
@@ -109,8 +109,8 @@ def cost_of_merge(n_shares, n_atoms):
     rng = np.random.default_rng(0)
     D = rng.normal(size=(n_atoms, 128)).astype(np.float32)
     D /= np.linalg.norm(D, axis=1, keepdims=True)
-    start = first_atoms(D)._replace(h_now=rng.random(n_atoms))
-    found = [(D + 0, start.norm2 + 0, rng.random(n_atoms)) for _ in range(n_shares)]
+    start = first_atoms(D, _QUICK)._replace(h_now=rng.random(n_atoms))
+    found = [Found(D + 0, start.norm2 + 0, rng.random(n_atoms), D + 0) for _ in range(n_shares)]
     merged(start, found, [1] * n_shares, _QUICK)
     with Stopwatch() as merging:
         merged(start, found, [1] * n_shares, _QUICK)

@@ -92,7 +92,7 @@ def learn_in_shares(patches, held, initial, lam, n, n_epochs, n_shares, longest,
     plan = Plan(n_shares, n_epochs, lam, options, (_SEED,), longest=longest)
     D, sample = np.load(initial), normalised_patches(held, slice(None)).astype(np.float64)
     LEARNERS["scc"](D, 0, lam=lam, variant=variant)  # compiles
-    first = Progress(first_atoms(D))
+    first = Progress(first_atoms(D, options))
     clock = []
 
     def run(tasks):

@@ -16,6 +16,7 @@ from typing import NamedTuple
 import numpy as np
 
 from flyannot.sparse.kernels import kernel, shrink
+from flyannot.sparse.learners.scc.mean import follow_mean
 from flyannot.sparse.simd.aligned import padded_zeros
 from flyannot.sparse.simd.atom_rows import (
     GROUP,
@@ -43,6 +44,7 @@ class Atoms(NamedTuple):
     h_now: np.ndarray  # (n_atoms,) float64, squared codes of this epoch so far
     D8: np.ndarray  # (n_atoms, n_features) bytes: 128 + D / scale, to the nearest
     rounding: np.ndarray  # (4,) float64: scale; largest |d - d'|; largest |d[k]| the scale holds; largest |d|
+    mean: np.ndarray  # (n_atoms, n_features), or none: that of D on the way, as `follow_mean` has it
 
 
 class Orders(NamedTuple):
@@ -63,6 +65,7 @@ class Rules(NamedTuple):
     n_descents: int  # full sweeps at 2^k lam, ..., 2 lam that come first where a code is zero
     n_before: int  # visits before this epoch
     stands_for: float  # visits that one counts for: those of other shares of the samples, made meanwhile
+    mean_every: int  # visits between two looks at D for its mean; 0 where there is none
     # True where nothing may be negative, else None: numba makes kernels apart of them, and what is off
     # costs nothing.
     positive_code: bool | None
@@ -121,6 +124,8 @@ def visit_samples(X, rows, weights, orders, first_visit, atoms, past, now, n_use
             _step_atoms(atoms, n_support, rules, rules.stands_for * weights[i], visit, scratch)
         store_code(now, rows[i], n_used, n_support, scratch)
         n_used += n_support
+        if rules.mean_every > 0 and (first_visit + i + 1) % rules.mean_every == 0:
+            follow_mean(atoms, rules, first_visit + i + 1, rules.mean_every)
     return len(rows)
 
 
@@ -146,7 +151,7 @@ def solve_code(X, i, past, row, orders, visit, atoms, rules, scratch):
 @kernel
 def _sweep_flagged(atoms, orders, o, n_support, lam, scratch, positive):
     """A sweep over all atoms in which those of the support are visited; returns the new support's number."""
-    D, norm2, _, _, D8, rounding = atoms
+    D, norm2, _, _, D8, rounding, _ = atoms
     z, support, _, flags, r, r8 = scratch
     for s in range(n_support):
         flags[orders.place[o, np.int64(support[s])]] = 1
@@ -259,7 +264,7 @@ def _step_atoms(atoms, n_support, rules, counts_for, visit, scratch):
     h_j += w z_j^2 comes first, so that nothing divides by zero; w is the weight of visit number `visit`, and
     of all that it counts for.
     """
-    D, norm2, h_past, h_now, D8, rounding = atoms
+    D, norm2, h_past, h_now, D8, rounding, _ = atoms
     z, support, eta, r = scratch.z, scratch.support, scratch.eta, scratch.r
     total, one = 0.0, r.dtype.type(1)
     weight = counts_for * np.float64(visit) ** rules.recency

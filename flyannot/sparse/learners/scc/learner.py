@@ -8,6 +8,8 @@ that its Eq. 4 has; here every step ends in one.  Its coordinate step takes |d| 
 for any atom in the unit ball.
 """
 
+from typing import NamedTuple
+
 import numpy as np
 
 from flyannot.sparse.learners.scc.kernels import (
@@ -18,10 +20,20 @@ from flyannot.sparse.learners.scc.kernels import (
     round_dictionary,
     visit_samples,
 )
+from flyannot.sparse.learners.scc.mean import follow_mean
 from flyannot.sparse.learners.scc.options import VARIANTS, SCCOptions
 from flyannot.sparse.simd.aligned import padded_zeros, whole_chunks
 from flyannot.sparse.simd.atom_rows import GROUP
 from flyannot.sparse.stored_codes import EITHER_SIGN, CodeStore, Learner, real_type
+
+
+class Found(NamedTuple):
+    """What visits to a share of the samples made of the atoms that they started from."""
+
+    D: np.ndarray  # (n_atoms, n_features)
+    norm2: np.ndarray  # (n_atoms,) squared norms of the atoms that steps move
+    gained: np.ndarray  # (n_atoms,) float64, what the visits added to h
+    moving: np.ndarray  # (n_atoms, n_features), the atoms that steps move where D is their mean; else none
 
 
 class SCC(Learner):
@@ -38,26 +50,37 @@ class SCC(Learner):
         (n_atoms, n_features), dtype = np.shape(D), real_type(D)
         super().__init__(n_samples, n_atoms, dtype, lam=lam, options=self.Options(**options))
         self._variant = VARIANTS[self.options.variant]
-        self._rules = _rules(self._variant, self.options, self.lam, positive)
+        self._rules = _rules(self._variant, self.options, self.lam, positive, n_atoms)
         self.positive, self._weights = positive, weights
         padded = padded_zeros(n_atoms, n_features, dtype=dtype)
-        self.D = padded[:, :n_features]
-        self.D[:] = D
+        self._D = padded[:, :n_features]
+        self._D[:] = D
+        mean = padded if self._variant.takes_mean else padded[:0]
         self._atoms = Atoms(
             D=padded,
-            norm2=(self.D**2).sum(axis=1),
+            norm2=(self._D**2).sum(axis=1),
             h_past=np.zeros(n_atoms),
             h_now=np.zeros(n_atoms),
             D8=padded_zeros(n_atoms, n_features, dtype=np.uint8),
             rounding=np.zeros(4),
+            mean=mean.copy(),
         )
         self._scratch = new_scratch(n_atoms, n_features, dtype)
         self.n_before = self._n_visits = 0  # visits before this epoch, and in it
 
+    @property
+    def D(self):
+        """The dictionary now, (n_atoms, n_features): the atoms as they are, or their mean at norm 1."""
+        if not self._variant.takes_mean:
+            return self._D
+        mean = self._atoms.mean[:, : self._D.shape[1]]
+        norms = np.linalg.norm(mean, axis=1, keepdims=True)
+        return mean / np.where(norms > 0, norms, 1)
+
     def begin_epoch(self, rng):
         """Draw the orders of the full sweeps; the codes so far become the warm starts."""
-        self._orders = _with_places(self._variant.orders(len(self.D), rng), self._codes.now.atom.dtype)
-        D, norm2, _, _, D8, rounding = self._atoms
+        self._orders = _with_places(self._variant.orders(len(self._D), rng), self._codes.now.atom.dtype)
+        D, norm2, _, _, D8, rounding, _ = self._atoms
         round_dictionary(D, norm2, D8, rounding, 1.25 * max(float(np.abs(D).max()), 1e-30))
         self._codes.begin_epoch()
         self._rules = self._rules._replace(n_before=self.n_before)
@@ -65,10 +88,10 @@ class SCC(Learner):
 
     def step(self, X, rows):
         """Visit the samples X (len(rows), n_features), known by their numbers `rows`, in that order."""
-        X, rows = whole_chunks(X, self.D.dtype), np.ascontiguousarray(rows, np.int64)
+        X, rows = whole_chunks(X, self._D.dtype), np.ascontiguousarray(rows, np.int64)
         codes, weights = self._codes, None if self._weights is None else self._weights[rows]
         while len(rows):
-            codes.reserve(len(self.D) + 16 * len(rows))
+            codes.reserve(len(self._D) + 16 * len(rows))
             n = visit_samples(
                 X, rows, weights, self._orders, self._n_visits, self._atoms, codes.past, codes.now,
                 codes.n_used, self._rules, self._scratch,
@@ -81,11 +104,18 @@ class SCC(Learner):
         """Let h remember as many epochs as the variant says, and forget."""
         past, now = self._atoms.h_past, self._atoms.h_now
         past[:] = carried_over(past, now, self.options)
-        self.n_before += self._n_visits
+        self._end_visits()
 
     def end_part(self):
         """h remembers all: the epoch goes on with other samples."""
         self._atoms.h_past[:] += self._atoms.h_now
+        self._end_visits()
+
+    def _end_visits(self):
+        """Count them, and let the mean follow those that came after its last look."""
+        every = self._rules.mean_every
+        if every and self._n_visits % every:
+            follow_mean(self._atoms, self._rules, self._n_visits, self._n_visits % every)
         self.n_before += self._n_visits
 
     def visit_share(self, X, rng, start, stands_for):
@@ -99,9 +129,11 @@ class SCC(Learner):
 
         Returns
         -------
-        D, norm2, h : the atoms, their squared norms, and what the visits added to h
+        Found
         """
         atoms = self._atoms
+        if self._variant.takes_mean:
+            self._D[:] = start.moving
         atoms.norm2[:], atoms.h_past[:] = start.norm2, start.h_past + start.h_now
         self.n_before = start.n_visits
         order = rng.permutation(len(X))
@@ -109,23 +141,27 @@ class SCC(Learner):
         self._rules = self._rules._replace(stands_for=float(stands_for))
         for first in range(0, len(order), self.block_size):
             rows = order[first : first + self.block_size]
-            self._codes = CodeStore(len(rows), len(self.D), self.D.dtype)
+            self._codes = CodeStore(len(rows), len(self._D), self._D.dtype)
             self.step(X[rows], np.arange(len(rows)))
-        return self.D.copy(), atoms.norm2, atoms.h_now
+        self._end_visits()
+        moving = self._D.copy()
+        D = self.D if self._variant.takes_mean else moving
+        return Found(D, atoms.norm2, atoms.h_now, moving[: len(start.moving)])
 
     def kept_arrays(self):
-        """The dictionary, its squared norms, and h."""
-        return {"D": self.D, "norm2": self._atoms.norm2, "h": self._atoms.h_past}
+        """The atoms, their squared norms, h, and the mean of the atoms where there is one."""
+        atoms = self._atoms
+        kept = {"D": self._D, "norm2": atoms.norm2, "h": atoms.h_past}
+        return kept | ({"mean": atoms.mean[:, : self._D.shape[1]]} if self._variant.takes_mean else {})
 
 
 def carried_over(h_past, h_now, options):
-    """What h is when an epoch has ended: as many epochs as the variant says, and forgetting."""
-    variant = VARIANTS[options.variant]
-    h = h_past + h_now if variant.keeps_all else h_now
-    return h * (variant.forgetting if options.forgetting is None else options.forgetting)
+    """What h is when an epoch has ended: of as many epochs as the variant says, times `forgetting`."""
+    h = h_past + h_now if VARIANTS[options.variant].keeps_all else h_now
+    return h * options.forgetting
 
 
-def _rules(variant, options, lam, positive):
+def _rules(variant, options, lam, positive, n_atoms):
     """The numbers of a variant, but for those that the options give."""
     return Rules(
         lam,
@@ -136,6 +172,7 @@ def _rules(variant, options, lam, positive):
         variant.n_descents,
         n_before=0,
         stands_for=1.0,
+        mean_every=-(-n_atoms // 4) if variant.takes_mean else 0,  # a look costs what some steps do
         positive_code=positive.code or None,
         positive_atoms=positive.atoms or None,
     )

@@ -28,10 +28,10 @@ class Variant:
     keeps_all: bool  # h sums the squared codes of all epochs; else those of the last one and this
     rescale_above: float  # squared norm from which a touched atom is scaled back to norm 1
     n_sweeps: int = 3
-    forgetting: float = 1.0
     max_step: float | None = None
     recency: float = 0.0  # visit t counts t^recency times in h
     n_descents: int = 0  # full sweeps at 2^k lam, ..., 2 lam that come first where a code is zero
+    takes_mean: bool = False  # the dictionary is the mean of the atoms over about the last half of the visits
 
 
 VARIANTS = {
@@ -42,11 +42,11 @@ VARIANTS = {
     # Ours.  A first visit of the authors' program starts from a code of zeros, and one sweep from there in
     # random order gives early atoms what later ones explain better: its codes cost some 10 % more than the
     # best ones.  Here such a visit sweeps at 4 lam and at 2 lam before it does at lam.  Steps are bounded,
-    # and shrink more slowly: visit t counts t times in h, so that an atom forgets what it learned from the
-    # codes of a worse dictionary.
+    # and shrink slowly: visit t counts t^6 times in h, so that an atom soon forgets what it learned from the
+    # codes of a worse dictionary.  Such steps are noisy, and the mean over many visits takes the noise out.
     "quick": Variant(
-        _random_orders, keeps_all=False, rescale_above=0.0,
-        n_sweeps=5, forgetting=0.3, max_step=0.25, recency=1.0, n_descents=2,
+        _random_orders, keeps_all=True, rescale_above=0.0,
+        n_sweeps=5, max_step=0.25, recency=6.0, n_descents=2, takes_mean=True,
     ),
 }  # fmt: skip
 
@@ -68,11 +68,10 @@ class SCCOptions(Options):
         "Sweeps of coordinate descent per visit: one over all atoms, the others over the support.",
         stands_for="3, in quick 5",
     )
-    forgetting: float | None = option(
-        None,
+    forgetting: float = option(
+        1.0,
         Real(least=0, most=1),
         "After every epoch, what h carries over is multiplied by this: later steps stay large.",
-        stands_for="1, in quick 0.3",
     )
     max_step: float | None = option(
         None,

@@ -29,19 +29,21 @@ class SharedAtoms(NamedTuple):
     """The dictionary between two rounds, and what its steps need."""
 
     D: np.ndarray  # (n_atoms, n_features)
-    norm2: np.ndarray  # (n_atoms,) squared norms
+    norm2: np.ndarray  # (n_atoms,) squared norms of the atoms that steps move
     h_past: np.ndarray  # (n_atoms,) float64, squared codes of earlier epochs
     h_now: np.ndarray  # (n_atoms,) float64, those of this epoch
     n_visits: int  # so far
+    moving: np.ndarray  # (n_atoms, n_features), the atoms that steps move where D is their mean; else none
 
 
-def first_atoms(D):
+def first_atoms(D, options):
     """The `SharedAtoms` of initial atoms (n_atoms, n_features)."""
-    return SharedAtoms(D, (D**2).sum(axis=1), np.zeros(len(D)), np.zeros(len(D)), 0)
+    moving = D if VARIANTS[options.variant].takes_mean else D[:0]
+    return SharedAtoms(D, (D**2).sum(axis=1), np.zeros(len(D)), np.zeros(len(D)), 0, moving)
 
 
 def visit_share(start, X, *, lam, options, stands_for, rng, positive=EITHER_SIGN):
-    """What a share makes of the atoms `start`: (D, norm2, what its visits added to h).
+    """What a share makes of the atoms `start`: `Found`.
 
     Parameters
     ----------
@@ -63,27 +65,35 @@ def merged(start, found, n_visits, options):
     Parameters
     ----------
     start : SharedAtoms before it
-    found : list of what `visit_share` returned, in the order of the shares
+    found : list of `Found`, in the order of the shares
     n_visits : list of the visits of each
     options : SCCOptions
     """
     now = start._replace(n_visits=start.n_visits + sum(n_visits))
     if len(found) == 1:
-        D, norm2, gained = found[0]
-        return now._replace(D=D, norm2=norm2, h_now=start.h_now + gained)
+        D, norm2, gained, moving = found[0]
+        return now._replace(D=D, norm2=norm2, h_now=start.h_now + gained, moving=moving)
     before = start.h_past + start.h_now
-    total, weights, gain = np.zeros(start.D.shape), np.zeros(len(before)), np.zeros(len(before))
-    for (D, _, gained), n in zip(found, n_visits):
-        weight = n * (before + gained)
+    weights = [n * (before + one.gained) for one, n in zip(found, n_visits)]
+    gain = sum(n / sum(n_visits) * one.gained for one, n in zip(found, n_visits))
+    D = _mean_of_atoms(start, start.D, [one.D for one in found], weights, options)
+    moving = start.moving
+    if len(moving):
+        moving = _mean_of_atoms(start, moving, [one.moving for one in found], weights, options)
+    norm2 = _squared_norms(moving if len(moving) else D, options)
+    return now._replace(D=D, norm2=norm2, h_now=start.h_now + gain, moving=moving)
+
+
+def _mean_of_atoms(start, before, found, weights, options):
+    """The mean of the atoms that shares found; as `before` where none used an atom."""
+    total = np.zeros(before.shape)
+    for D, weight in zip(found, weights):
         total += weight[:, None] * D
-        weights += weight
-        gain += n / sum(n_visits) * gained
-    mean = total / np.where(weights > 0, weights, 1)[:, None]
+    mean = total / np.where(sum(weights) > 0, sum(weights), 1)[:, None]
     if VARIANTS[options.variant].rescale_above == 0:
         mean /= np.maximum(np.linalg.norm(mean, axis=1, keepdims=True), 1e-300)
-    used = (weights > 0) & (start.norm2 > 0)
-    D = np.where(used[:, None], mean, start.D).astype(start.D.dtype)
-    return now._replace(D=D, norm2=_squared_norms(D, options), h_now=start.h_now + gain)
+    used = (sum(weights) > 0) & (start.norm2 > 0)
+    return np.where(used[:, None], mean, before).astype(before.dtype)
 
 
 def end_epoch(atoms, options):
