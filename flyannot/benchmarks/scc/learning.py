@@ -5,6 +5,7 @@ held sample.  Compilation and a first small run come before the clock starts.
 """
 
 import time
+from dataclasses import replace
 
 import numpy as np
 
@@ -28,6 +29,11 @@ def scc(problem, n, n_epochs, variant, **settings):
     """SCC in one of its variants; `problem` is that of `flyannot.benchmarks.inputs.patches.Patches`."""
     arguments = problem | {"n": n, "n_epochs": n_epochs, "settings": {"variant": variant} | settings}
     return Method("flyannot", variant, learn, arguments)
+
+
+def traced(method):
+    """The same, its objective also evaluated after every epoch, which takes as long as an epoch or longer."""
+    return replace(method, arguments=method.arguments | {"is_traced": True})
 
 
 def plain_loop(problem, n, n_epochs, variant, **settings):
@@ -86,13 +92,14 @@ def learn_dictionaries(patches, initial, lam, n, n_epochs):
     return files
 
 
-def learn(patches, held, initial, lam, n, n_epochs, learner="scc", settings=None):
+def learn(patches, held, initial, lam, n, n_epochs, learner="scc", settings=None, is_traced=False):
     """In a worker: learn by a learner of the table, or by the plain loop, from patches in memory.
 
-    `trace` holds (seconds, objective) of every epoch.
+    `trace` holds (seconds, objective) of the last epoch, or of every one.
     """
     X = normalise_descriptors(np.load(patches, mmap_mode="r")[:n])
-    return _learned(X, held, initial, lam, n_epochs, learner, settings or {}, time.process_time)
+    given = held, initial, lam, n_epochs, learner, settings or {}
+    return _learned(X, *given, time.process_time, is_traced=is_traced)
 
 
 def learn_streamed(patches, held, initial, lam, n, n_epochs, learner="scc", settings=None):
@@ -101,7 +108,7 @@ def learn_streamed(patches, held, initial, lam, n, n_epochs, learner="scc", sett
     return _learned(X, held, initial, lam, n_epochs, learner, settings or {}, time.perf_counter)
 
 
-def _learned(X, held, initial, lam, n_epochs, learner, settings, clock):
+def _learned(X, held, initial, lam, n_epochs, learner, settings, clock, *, is_traced=False):
     make, D = PlainSCC if learner == "plain-loop" else LEARNERS[learner], np.load(initial)
     warm = make(D, _N_WARM, lam=lam, **settings)
     list(epochs_of(X[:_N_WARM], warm, n_epochs=2, rng=_rng(), n_evaluated=0))
@@ -109,7 +116,7 @@ def _learned(X, held, initial, lam, n_epochs, learner, settings, clock):
     sample = normalised_patches(held, slice(None))
     with one_blas_thread():  # as `flyannot learn-dict` holds it: BLAS's idle threads spin on beside ours
         for rng in _rng().spawn(n_epochs + 1)[1:]:  # as `fit.learn` draws
-            if seconds:
+            if seconds and is_traced:
                 trace.append((seconds, exact_objective(sample, made.D, lam)))
             with Stopwatch(clock) as watch:
                 run_epoch(X, made, rng)
