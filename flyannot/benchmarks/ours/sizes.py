@@ -26,7 +26,7 @@ from flyannot.steps.train import train
 _EXTRACT = ExtractOptions(stride_px=24)
 _LEARN = LearnOptions(n_atoms=200, n_epochs=1, max_patches=50_000)
 _POOL = PoolOptions(grid=((2, 2),))
-_CLASSIFY = ClassifyOptions(method="coupled-ridge", min_groups=5)
+_CLASSIFY = ClassifyOptions(method="coupled-ridge", min_groups=2, inner_folds=2)  # there may be few genes
 _PARTS = (4, 2, 1)  # of the images: the sizes of the runs
 _MB = 1.0  # more for 1,000 images, at most
 GROWING = ("extract", "pool", "annotate")
