@@ -21,6 +21,7 @@ from flyannot.steps.tasks import Execution, carry_out
 WHOLE_WAY = ("extract", "pool", "annotate")  # what grows with the images, once there is a dictionary
 IN_PARALLEL = (*WHOLE_WAY, "evaluate")
 _LEARN = {"n-atoms": 1000, "max-patches": 100_000}  # of a stage range: learning does not grow with the images
+_N_WARM = 8  # images that kernels are compiled for
 _FOLDS = {"classify": {"min-groups": 2}, "evaluate": {"folds": 2}}
 _BEST = {  # configs/best.toml
     "extract": {"patch-px": [16, 24, 32, 48, 64], "min-std": 2.0, "stride-px": 8, "intensity": 1.0},
@@ -43,6 +44,8 @@ def measure(setup):
     n_images, folder = setup.sizes["n_images"], setup.scratch / "pipeline"
     most = max(n_images.values())
     many_pictures(image_folder(setup), folder, most, setup.rng("spots"))
+    warm = {"way": MAIN, "data_set": str(first_pictures(folder, _N_WARM)), "epochs": 1}
+    setup.run(compile_kernels, warm | {"output": str(setup.scratch / "warm")})
     rows = Rows()
     for way, n in n_images.items():
         rows += _steps(setup, first_pictures(folder, n), way, n)
@@ -58,7 +61,8 @@ def measure(setup):
             "Serial, by workers: of the processor time, what one process does (names, digests, joining the "
             "parts), and what jobs share; the rest is the start. Computed, from the rows of one job: "
             "extract, pool and annotate, without learning, training and waiting for the disk; "
-            "minutes = three starts + images x (serial + by workers / cores)."
+            "minutes = three starts + images x (serial + by workers / cores). Serial holds also what does "
+            "not grow with the images, so that many images on many cores take these minutes at most."
         ],
     )
 
@@ -82,6 +86,13 @@ def _steps(setup, folder, way, n_images):
 def _configuration(way, data_set, output, epochs):
     tables = WAYS[way] | {"learn-dict": WAYS[way]["learn-dict"] | {"n-epochs": epochs}}
     return configuration_of(tables, Path("pipeline.toml"), data_set=Path(data_set), output=Path(output))
+
+
+def compile_kernels(**given):
+    """In a worker: what is compiled once on a machine, so that no row has it."""
+    for step in ("extract", "learn-dict", "pool"):
+        cost_of_step(step=step, jobs=1, **given)
+    return {}
 
 
 def cost_of_step(way, data_set, output, step, jobs, epochs):
