@@ -24,9 +24,9 @@ class FlyannotError(Exception):
 
 
 class InputError(FlyannotError, ValueError):
-    """A table, an option or a configuration says something that cannot be meant.
+    """A table, an option or a configuration is invalid.
 
-    A ValueError too, as Python and scikit-learn expect of an argument that cannot be meant.
+    A ValueError too, as Python and scikit-learn expect of an invalid argument.
     """
 
     exit_code = 2

@@ -2,6 +2,7 @@
 
 import logging
 import os
+import re
 import shlex
 import signal
 import sys
@@ -14,6 +15,10 @@ import tifffile
 
 ROOT = Path(__file__).resolve().parents[1]
 collect_ignore = ["platforms"]  # imported, it would hide what Linux has from all tests
+_ONE_AS_MANY = re.compile(
+    r"(?<![\w.,-])1 (?:atoms|cells|columns|embryos|features|files|folds|genes|groups|images|patches|pictures"
+    r"|rows|shards|terms)\b.*"
+)
 _BESIDE = ROOT.parent / "shared" / "data"  # of the checkout
 if _BESIDE.is_dir():
     os.environ.setdefault("FLYANNOT_DATA", str(_BESIDE))
@@ -149,6 +154,7 @@ def flyannot(capsys, monkeypatch):
         code = faults.exit_code_of(group)
         said = Said(code, *capsys.readouterr())
         assert "Traceback" not in said.err
+        assert not _ONE_AS_MANY.findall(said.out + said.err)
         return said
 
     yield run

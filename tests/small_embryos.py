@@ -24,6 +24,12 @@ LEARN = LearnOptions(n_atoms=24, n_epochs=2, learner_option=SCC)
 POOL = PoolOptions(grid=(1, 2))
 CLASSIFY = ClassifyOptions(min_groups=4, inner_folds=2)
 
+SYNTHESIZE = """[synthesize]
+n_genes = 12
+max-images = 2
+stage-range = ["4-6"]
+"""
+
 
 class Chain:
     """The paths of a data set and of every file made from it."""
@@ -58,3 +64,14 @@ def make_chain(folder, *, n_genes=24, max_images=3):
     train([chain.features], chain.annotations, chain.model, CLASSIFY, execution)
     annotate(chain.model, images, chain.predictions, AnnotateOptions(), execution)
     return chain
+
+
+def write_configuration(folder, *, images=SYNTHESIZE, seed=0, n_epochs=1):
+    """The path of c.toml, the configuration of a small run in a folder; `images` is a table of it."""
+    path = Path(folder) / "c.toml"
+    path.write_text(
+        f'data-set = "embryos"\noutput = "results"\nseed = {seed}\n{images}'
+        f"[learn-dict]\nn-atoms = 12\nn-epochs = {n_epochs}\n"
+        "[classify]\nmin-groups = 3\n[evaluate]\nfolds = 3\n[run]\njobs = 1\n"
+    )
+    return path

@@ -10,7 +10,7 @@ import sys
 import tempfile
 from pathlib import Path
 
-from playwright.sync_api import sync_playwright
+from flyannot.benchmarks.browser import open_browser, why_browser_is_absent
 
 HERE = Path(__file__).resolve().parent
 DEMO = HERE.parents[1] / "demo-output"
@@ -19,9 +19,7 @@ _WIDTH, _HEIGHT = 1120, 510
 
 def report_picture(out):
     """The first entry whose gene has a term that curators and model agree on, its map open."""
-    program = shutil.which("chromium") or sys.exit("install chromium: it takes the picture of the report")
-    with sync_playwright() as playwright:
-        browser = playwright.chromium.launch(executable_path=program, args=["--no-sandbox", "--disable-gpu"])
+    with open_browser() as browser:
         page = browser.new_page(viewport={"width": _WIDTH, "height": 1200})
         page.goto((DEMO / "report.html").as_uri())
         entry = page.locator("details.group").filter(has=page.locator(".badge.agreed")).first
@@ -33,7 +31,6 @@ def report_picture(out):
         clip = {"x": box["x"] - 8, "y": box["y"] + scrolled - 8, "width": box["width"] + 16,
                 "height": min(box["height"] + 16, _HEIGHT)}  # fmt: skip
         page.screenshot(path=out, clip=clip, full_page=True)
-        browser.close()
 
 
 def explanation_picture(out):
@@ -54,5 +51,7 @@ def explanation_picture(out):
 
 
 if __name__ == "__main__":
+    if absent := why_browser_is_absent():
+        sys.exit(absent)
     report_picture(HERE / "report.png")
     explanation_picture(HERE / "explanation.png")

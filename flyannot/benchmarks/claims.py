@@ -2,7 +2,7 @@
 
 A `Statement` is a sentence of a paper, or of ours, about one number that the rows of an item give, with the
 interval that noise leaves it.  It holds when the whole interval lies within the statement's bounds, fails
-when none of it does, and is undecided between.  `judged` makes `Claim`s of it, which are plain data.
+when none of it does, and is undecided between.  `evaluated` makes `Claim`s of it, which are plain data.
 """
 
 from collections.abc import Callable
@@ -108,7 +108,7 @@ class Statement:
         return Claim(self.by, text, self.above, self.below, *found, in_words(number, self.unit))
 
 
-def judged(statements, rows):
+def evaluated(statements, rows):
     """The claims of all statements, from the rows of an item."""
     return [claim for statement in statements for claim in statement.of(rows)]
 

@@ -10,7 +10,7 @@ from pathlib import Path
 
 _PACKAGE = "flyannot"
 _WORDS = (ast.Module, ast.ClassDef, ast.FunctionDef)
-# What only says, compares or shows: claims are judged anew from the rows whenever a record is read.
+# What only says, compares or shows: claims are evaluated anew from the rows whenever a record is read.
 _DECIDE_NOTHING = ("claims", "findings", "tables", "items", "page")
 # Rooms that keep files, name options and run things on a machine; what in them decides times all the same.
 _ROOMS_THAT_DECIDE_NOTHING = ("store", "options", "runtime", "errors")
@@ -20,7 +20,7 @@ _DECIDES_TIMES = ("flyannot.runtime.compiled", "flyannot.runtime.blas_threads")
 def code_digest(measure):
     """The digest of the code of a function and of all that it imports from this package.
 
-    Comments, docstrings and layout are no part of it, nor are the modules that judge and show.
+    Comments, docstrings and layout are no part of it, nor are the modules that evaluate and show.
     """
     measure = getattr(measure, "func", measure)  # of a partial one
     sha = hashlib.sha256()

@@ -4,7 +4,7 @@ from dataclasses import asdict, dataclass, field, replace
 
 import numpy as np
 
-from flyannot.benchmarks.claims import FAILS, HOLDS, NOT_MEASURED, PAPER, UNDECIDED, Claim, judged
+from flyannot.benchmarks.claims import FAILS, HOLDS, NOT_MEASURED, PAPER, UNDECIDED, Claim, evaluated
 from flyannot.benchmarks.rows import Series
 
 KINDS = ("real", "rendered", "synthetic")
@@ -108,7 +108,7 @@ class Finding:
 
     source : the data; variant : which variant and settings of ours were measured
     size : how much was measured, None for a measurement of our own
-    claims : what the paper and we claim, judged from the rows
+    claims : what the paper and we claim, evaluated from the rows
     explanation : why paper and we may differ: a reading, not a measurement
     why_not : why the item cannot be run, "" where it can
     rows : the measurements, dicts of text, numbers, and lists that no table shows
@@ -128,7 +128,7 @@ class Finding:
 
     @property
     def status(self):
-        """One of the words at the top, and how real the data are where claims of a paper were judged.
+        """One of the words at the top, and how real the data are where claims of a paper were evaluated.
 
         REPRODUCED is for claims that all hold on the paper's own data at its full size, AGREES for those that
         all hold on others, DIFFERS where one fails, UNDECIDED where none fails and one is not decided.
@@ -151,7 +151,7 @@ class Finding:
             return self.why_not
         claims = [claim for claim in self.claims if claim.by == PAPER]
         if not claims:
-            return "Nothing of the paper is judged here."
+            return "Nothing of the paper is evaluated here."
         parts = [f"{self.n_holding(PAPER)} of {len(claims)} claims of the paper hold"]
         for verdict, words in ((FAILS, "not"), (UNDECIDED, "undecided"), (NOT_MEASURED, "not measured")):
             texts = [claim.text for claim in claims if claim.verdict == verdict]
@@ -162,9 +162,9 @@ class Finding:
         """How many claims of PAPER or OURS hold."""
         return sum(claim.by == by and claim.verdict == HOLDS for claim in self.claims)
 
-    def judged_by(self, statements):
+    def evaluated_by(self, statements):
         """This finding with the claims that the statements make of its rows."""
-        return replace(self, claims=[] if self.why_not else judged(statements, self.rows))
+        return replace(self, claims=[] if self.why_not else evaluated(statements, self.rows))
 
     def as_json(self):
         """Plain dicts, lists, text and numbers."""

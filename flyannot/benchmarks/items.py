@@ -41,7 +41,7 @@ class Item:
         if absent:
             return not_runnable(" ".join(map(why_data_set_is_absent, absent)))
         mine = {name: pair[SCALES.index(setup.scale)] for name, pair in self.sizes.items()}
-        return self.measure(replace(setup, sizes=mine | setup.sizes)).judged_by(self.statements)
+        return self.measure(replace(setup, sizes=mine | setup.sizes)).evaluated_by(self.statements)
 
 
 @lru_cache(maxsize=1)

@@ -13,7 +13,7 @@ import numpy as np
 from flyannot.benchmarks.workers import peak_mb
 from flyannot.descriptors.sift import normalise_descriptors
 from flyannot.runtime.system import told_by_linux
-from flyannot.sparse.coders import CODERS
+from flyannot.sparse.fit import exact_codes, exact_values
 from flyannot.sparse.objective import duality_gap, objective
 
 
@@ -86,7 +86,7 @@ def normalised_patches(file, rows):
 def exact_objective(X, D, lam, *, tol=1e-6):
     """The mean objective of exact codes of X."""
     X, D = np.asarray(X, np.float64), np.ascontiguousarray(D, np.float64)
-    return float(objective(X, D, CODERS["cd"](X, D, lam, tol=tol), lam).mean())
+    return float(objective(X, D, exact_codes(X, D, lam, tol=tol), lam).mean())
 
 
 def graded_dictionary(D, held, lam, *, seconds, n, n_epochs):
@@ -96,11 +96,11 @@ def graded_dictionary(D, held, lam, *, seconds, n, n_epochs):
     """
     peak = peak_mb()
     X, D = normalised_patches(held, slice(None)).astype(np.float64), np.ascontiguousarray(D, np.float64)
-    Z = CODERS["cd"](X, D, lam, tol=1e-6)
+    values, gaps, n_nonzeros = exact_values(X, D, lam)
     return {
         "n": int(n), "epochs": n_epochs, "seconds": seconds, "us_per_sample": 1e6 * seconds / (n * n_epochs),
-        "objective": float(objective(X, D, Z, lam).mean()), "gap": float(duality_gap(X, D, Z, lam).mean()),
-        "nonzeros": Z.nnz / len(X), "peak_mb": peak,
+        "objective": float(values.mean()), "gap": float(gaps.mean()),
+        "nonzeros": n_nonzeros / len(X), "peak_mb": peak,
     }  # fmt: skip
 
 

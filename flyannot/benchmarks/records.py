@@ -34,13 +34,13 @@ class Record:
     date: str
     commit: str | None
 
-    def judged_by(self, statements):
+    def evaluated_by(self, statements):
         """The finding with the claims that the statements make of it.
 
         None where its rows are of other code, and lack what the statements ask for.
         """
         try:
-            return self.finding.judged_by(statements)
+            return self.finding.evaluated_by(statements)
         except KeyError:
             return None
 

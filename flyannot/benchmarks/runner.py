@@ -57,7 +57,7 @@ def measure_items(items, setup, out=None, *, force=False):
             record = None if out is None or force else read_record(out, item.name)
             if record is not None and record.settings == settings_of(item, setup):
                 log.info("%-16s is there", item.name)
-                yield Outcome(item, _judged_anew(item, record, out), kept=True)
+                yield Outcome(item, _evaluated_anew(item, record, out), kept=True)
             else:
                 yield _measure_one(item, setup, out)
 
@@ -74,9 +74,9 @@ def reproduce(items, setup, out, *, force=False):
     return outcomes
 
 
-def _judged_anew(item, record, out):
+def _evaluated_anew(item, record, out):
     """The record with the claims as they are stated now; written where they changed."""
-    finding = Finding.from_json(record.finding.judged_by(item.statements).as_json())
+    finding = Finding.from_json(record.finding.evaluated_by(item.statements).as_json())
     if finding == record.finding:
         return record
     record = replace(record, finding=finding)

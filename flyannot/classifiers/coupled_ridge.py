@@ -16,8 +16,8 @@ alpha and share are chosen together by the mean AUC within the inner folds, C al
 is evaluated on.  The first pair stays unless another is better by more than MARGIN: among a few hundred genes
 the best of many pairs is so by chance, and to follow it cost more than it gained.
 
-What is not known of a group takes no part: it is filled with the value that the fit gives it, which makes it
-the fit without, and it has no share in C.
+What was not observed of a group takes no part: it is filled with the value that the fit gives it, which makes
+it the fit without, and it has no share in C.
 
 Source: the second layer is stacking, Wolpert, Neural Networks 1992, doi:10.1016/S0893-6080(05)80023-1;
 the covariance in place of its fit is ours.
@@ -119,16 +119,16 @@ def _centre(products):
 
 
 def _filled(Y, observed, smoother):
-    """Y with the value of the fit itself in every entry that is not known.
+    """Y with the value of the fit itself in every entry that was not observed.
 
     The fit is linear in Y: fitted = (1/n + smoother) Y.
     """
     filled, fit = Y.copy(), smoother + 1 / len(Y)
     for rows, terms in rows_and_terms(observed, Y.shape[1]):
         lacking = np.setdiff1d(np.arange(len(Y)), rows)
-        known = fit[np.ix_(lacking, rows)] @ Y[np.ix_(rows, terms)]
+        from_observed = fit[np.ix_(lacking, rows)] @ Y[np.ix_(rows, terms)]
         within = np.eye(len(lacking)) - fit[np.ix_(lacking, lacking)]
-        filled[np.ix_(lacking, terms)] = np.linalg.solve(within, known)
+        filled[np.ix_(lacking, terms)] = np.linalg.solve(within, from_observed)
     return filled
 
 

@@ -87,7 +87,7 @@ def _fit_fold(X, task):
 
 
 def joined_outcomes(outcomes):
-    """Outcomes of the same terms one below the other, as one: their folds stay apart.
+    """Outcomes of the same terms one below the other, as one: their folds stay separate.
 
     A term that one of them leaves out is left out.
     """

@@ -16,7 +16,6 @@ and all C: the same minimiser at a fraction of the cost.
 C is chosen for each term by inner folds of the term's own: its positive genes are spread evenly.
 """
 
-from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from functools import partial
 
@@ -28,6 +27,7 @@ from flyannot.classifiers.liblinear import fit_liblinear, liblinear_bytes
 from flyannot.classifiers.observed import observed_rows
 from flyannot.classifiers.own_basis import COLUMNS, OwnBasis, inner_products, weights_of_rows
 from flyannot.classifiers.scorer import HeldOut, LinearScorer
+from flyannot.runtime.blas_threads import threads_of_one_blas
 from flyannot.runtime.memory import require_bytes
 
 CS = (0.01, 0.1, 1.0, 10.0)  # what C is chosen from; of equally good ones the smaller
@@ -64,7 +64,7 @@ class LinearSvm(LinearScorer):
 
 def _in_threads(n_threads, work, shared, tasks, on_done):
     """As `elsewhere` of `flyannot.classifiers.scorer.FitOptions`; liblinear releases the interpreter."""
-    pool, results = ThreadPoolExecutor(n_threads), []
+    pool, results = threads_of_one_blas(n_threads), []
     try:
         for one in pool.map(partial(work, shared), tasks):
             results.append(one)

@@ -111,7 +111,7 @@ def fit_model(method, X, Y, genes, *, rng, options=None, observed=None):
     genes : sequence (n_rows,), the gene of each row
     rng : numpy Generator, for the inner folds and for what the method draws
     options : flyannot.classifiers.scorer.FitOptions
-    observed : bool array (n_rows, n_terms), which entries of Y are known; None for all
+    observed : bool array (n_rows, n_terms), which entries of Y were observed; None for all
 
     Returns
     -------

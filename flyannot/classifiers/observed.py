@@ -1,22 +1,22 @@
-"""Which entries of the table of groups and terms are known: the others take no part in anything.
+"""Which entries of the table of groups and terms were observed: the others take no part in anything.
 
-`observed` is a bool array (n_rows, n_terms), or None where all entries are known.  A classifier gets a Y that
-is false where nothing is known, and must give the same for any other Y there.
+`observed` is a bool array (n_rows, n_terms), or None where all entries were.  A classifier gets a Y that
+is false where nothing was observed, and must give the same for any other Y there.
 """
 
 import numpy as np
 
 
 def observed_rows(observed, n_terms):
-    """For every term what picks the rows out of an array in which it is known."""
+    """For every term what picks the rows out of an array in which it was observed."""
     if observed is None:
         return [slice(None)] * n_terms
     return [np.flatnonzero(column) for column in observed.T]
 
 
 def rows_and_terms(observed, n_terms):
-    """(rows, terms) of all terms that are known in the same rows, to be fitted at once; none that nowhere
-    is."""
+    """(rows, terms) of all terms that were observed in the same rows, to be fitted at once; none that
+    nowhere was."""
     if observed is None:
         return [(slice(None), slice(None))]
     patterns, number = np.unique(observed, axis=1, return_inverse=True)

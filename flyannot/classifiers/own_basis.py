@@ -5,10 +5,11 @@ blocks of columns, so that X need not be in memory.  A factor A of it, A A^T = K
 as there are rows: a model of A is one of X, and its weights w are X^T b with A^T b = w.
 """
 
-from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 
 import numpy as np
+
+from flyannot.runtime.blas_threads import threads_of_one_blas
 
 _TILE = 1024  # rows whose inner products are one task: a sum's order depends on no number of threads
 COLUMNS = 1024  # columns that are taken in float64 at once
@@ -18,7 +19,7 @@ def add_products(K, X, *, mean=0.0, n_threads=1):
     """Add the inner products of the rows of X - mean, float64, to the lower triangle of K, tile by tile."""
     mean = np.broadcast_to(mean, X.shape[1])
     tiles = [slice(start, start + _TILE) for start in range(0, len(X), _TILE)]
-    with ThreadPoolExecutor(n_threads) as pool:
+    with threads_of_one_blas(n_threads) as pool:
         for start in range(0, X.shape[1], COLUMNS):
             columns = X[:, start : start + COLUMNS] - mean[start : start + COLUMNS]
 

@@ -18,7 +18,7 @@ class LabelledRows:
     """X (n_rows, n_features) and Y, bool (n_rows, n_terms), with the gene of every row.
 
     A row is a group.  reasons says of every term why it takes no part, "" if it does; None if all do.
-    observed : bool (n_rows, n_terms), which entries of Y are known, or None: all
+    observed : bool (n_rows, n_terms), which entries of Y were observed, or None: all
     """
 
     X: np.ndarray
@@ -111,8 +111,7 @@ def curated_groups(columns, annotations, stage_range, options):
     """
     groups, carried = annotated_groups(groups_of(columns), annotations, stage_range)
     terms = sorted(set().union(*carried))
-    truth = np.array([[t in carries for t in terms] for carries in carried], bool)
-    truth = truth.reshape(len(groups), len(terms))
+    truth = truth_of(carried, terms)
     observed = observed_terms(groups, annotations, stage_range, terms)
     reasons = [_left_out(t, n, options) for t, n in zip(terms, truth.sum(axis=0))]
     return CuratedGroups(Y=truth, terms=terms, reasons=reasons, groups=groups, observed=observed)
@@ -123,6 +122,12 @@ def annotated_groups(groups, annotations, stage_range):
     terms = [annotations.terms_of(gene, stage_range, fbgn) for gene, fbgn in zip(groups.gene, groups.fbgn)]
     annotated = [g for g, found in enumerate(terms) if found is not None]
     return groups.subset(annotated), [terms[g] for g in annotated]
+
+
+def truth_of(carried, terms):
+    """Which of the terms each group has, bool (n_groups, n_terms), from the set of terms of each."""
+    truth = np.array([[term in carries for term in terms] for carries in carried], bool)
+    return truth.reshape(len(carried), len(terms))
 
 
 def observed_terms(groups, annotations, stage_range, terms):

@@ -13,7 +13,7 @@ COMMANDS = {
     "Start": {
         "run": ("run", "The whole chain, from a configuration file."),
         "status": ("status", "How far a run is: steps, images, time left."),
-        "synthesize": ("synthesize", "Make labelled synthetic embryos to try things on."),
+        "synthesize": ("synthesize", "Make synthetic embryos, with terms, to try things on."),
         "info": ("info", "What is installed here: versions, processor, folders, extras."),
         "completion": ("completion", "The script that lets a shell complete commands and options."),
     },

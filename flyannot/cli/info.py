@@ -21,7 +21,7 @@ def command(as_json, only_options, only_data_sets):
     """Print what is installed here, and on what.
 
     Versions, processor, threads, the folder of compiled kernels, settings in the environment, and
-    which optional packages are there: put it into a report of a fault.  With --data-sets: what each
+    which optional packages are there: put it into a report of a fault. With --data-sets: what each
     public data set is, where it comes from, its licence and SHA-256, and how to get it.
 
     \b

@@ -27,7 +27,7 @@ def command(descriptors, out, options, selection, run, seed, force):
     DESCRIPTORS comes from `flyannot extract` (several files count as one); the output goes to
     `flyannot pool`. Every epoch prints a line; with -v its objective, gap and non-zeros, which
     NAME.trace.csv beside the output keeps. Interrupted learning continues after its last finished epoch, or
-    with --shares its last round; only with --shares do more --jobs than one have work to do.
+    with --shares its last round. Without --shares one worker does it all, whatever --jobs says.
 
     \b
     Example:

@@ -8,7 +8,7 @@ from flyannot.cli.shared.options import OUT_FOLDER, Command, log
 
 @click.command("reproduce", cls=Command)
 @benchmark_options(repeats="1")
-@click.option("-o", "--output", "out", type=OUT_FOLDER, help="The folder to write.")
+@click.option("-o", "--output", "out", type=OUT_FOLDER, required=True, help="The folder to write.")
 def command(items, out, force, **given):
     """Measure the tables and figures of the papers, and write a page that has theirs beside ours.
 
@@ -24,8 +24,6 @@ def command(items, out, force, **given):
     from flyannot.benchmarks.runner import reproduce
     from flyannot.cli.shared.exit_codes import SKIPPED
 
-    if out is None:
-        raise click.UsageError("Missing option '-o' / '--output'.")
     outcomes = reproduce(
         chosen_items(items, papers=True), setup_of(**given, repeats_unless_given=1), out, force=force
     )

@@ -7,6 +7,7 @@ from dataclasses import asdict
 import click
 
 from flyannot.cli.shared.options import OUT_FOLDER, Command, json_option
+from flyannot.runtime.counted import counted
 
 _N_NAMED = 5  # images that were skipped; --json has them all
 _HOUR, _MINUTE = 3600, 60
@@ -55,11 +56,13 @@ def _row(one):
 
 
 def _amount(one):
-    shards = f"{one.shards.get('done', 0)} of {sum(one.shards.values())} shards" if one.shards else ""
+    n_shards = sum(one.shards.values())
+    shards = f"{one.shards.get('done', 0)} of {counted(n_shards, 'shard')}" if one.shards else ""
     if not one.unit or one.n_done is None or one.state == "waiting" and not one.n_done:
         return shards
-    total = "" if one.n_total is None else f" of {one.n_total:,}"
-    return ", ".join(filter(None, [shards, f"{one.n_done:,}{total} {one.unit}s"]))
+    done = "" if one.n_total is None else f"{one.n_done:,} of "
+    done += counted(one.n_done if one.n_total is None else one.n_total, one.unit)
+    return ", ".join(filter(None, [shards, done]))
 
 
 def _notes(found):

@@ -1,4 +1,4 @@
-"""flyannot synthesize: labelled synthetic embryos."""
+"""flyannot synthesize: synthetic embryos whose terms are known."""
 
 import click
 

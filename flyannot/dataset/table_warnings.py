@@ -26,7 +26,7 @@ class TermCells:
         self._table, self._found = table, []
 
     def terms(self, cell, line):
-        """The terms of a cell: apart at ; and |, and at commas where all parts are terms of BDGP."""
+        """The terms of a cell: separated by ; and |, and by commas where all parts are terms of BDGP."""
         term = " ".join(cell.split())
         if not (";" in term or "|" in term or "," in term):
             return [term]

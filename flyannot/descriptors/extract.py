@@ -9,10 +9,9 @@ from flyannot.descriptors.intensity import intensity_features
 from flyannot.descriptors.options import patch_sides
 from flyannot.descriptors.patches import patch_centres, patch_corners, patch_std
 from flyannot.descriptors.picture import read_grey, read_picture
-from flyannot.descriptors.quality import PORTRAIT, picture_warnings, standard_warnings
-from flyannot.descriptors.registration import NoEmbryo, registered_image
+from flyannot.descriptors.placing import place
+from flyannot.descriptors.quality import standard_warnings
 from flyannot.descriptors.sift import dense_sift
-from flyannot.descriptors.standard_image import fitted_to_standard
 from flyannot.runtime.short_repr import short_repr
 
 
@@ -27,25 +26,6 @@ class Described:
     n_candidates: int = 0  # patches before those of little contrast were dropped
 
     __repr__ = short_repr
-
-
-def place(picture, size_px, *, options, warnings=None):
-    """How a picture comes to its standard size, for `flyannot.descriptors.picture.read_picture`.
-
-    One in which no embryo is found is taken as it is.  The list `warnings` gets the reason, and what else
-    may be wrong with the picture as it was taken.
-    """
-    if warnings is not None:
-        found = picture_warnings(picture)  # as an embryo lies on a photograph, so is the box around it
-        warnings += [one for one in found if one != PORTRAIT or not options.many]
-    if options.register == "none":
-        return fitted_to_standard(picture, size_px)
-    try:
-        return registered_image(picture, size_px)
-    except NoEmbryo as error:
-        if warnings is not None:
-            warnings.append(f"not registered: {error.reason}")
-        return fitted_to_standard(picture, size_px)
 
 
 def read_in_colour(path, options):

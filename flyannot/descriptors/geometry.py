@@ -71,4 +71,9 @@ def blurred_image(picture, sigma_px, *, truncate=4.0):
 def depths_px(mask):
     """How far every place of a mask (not everywhere true) lies from the nearest outside it; 0 outside."""
     cv2 = opencv()
-    return cv2.distanceTransform(mask.astype(np.uint8), cv2.DIST_L2, cv2.DIST_MASK_PRECISE)
+    was_used = cv2.ipp.useIPP()
+    cv2.ipp.setUseIPP(False)  # the last bit of its square roots depends on where an array lies in memory
+    try:
+        return cv2.distanceTransform(mask.astype(np.uint8), cv2.DIST_L2, cv2.DIST_MASK_PRECISE)
+    finally:
+        cv2.ipp.setUseIPP(was_used)

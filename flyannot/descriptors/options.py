@@ -46,7 +46,7 @@ class ExtractOptions(Options):
     plane: tuple = option(
         (),
         Several(PlaneChoice()),
-        "Which picture of a microscope's file is meant, by a number from 1 or by name: z=5, channel=DAPI, "
+        "Which picture of a microscope's file to take, by a number from 1 or by name: z=5, channel=DAPI, "
         "scene=2, time=1, page=3 (repeatable).",
         more=True,
     )

@@ -4,8 +4,8 @@ import numpy as np
 
 from flyannot.descriptors.grey_levels import WHITE
 from flyannot.descriptors.picture import CHANNELS, picture_at
-from flyannot.descriptors.registration import NoEmbryo, in_frame, pose_in_picture
-from flyannot.descriptors.standard_image import SIZE_PX, fitted_to_standard
+from flyannot.descriptors.placing import placing
+from flyannot.descriptors.standard_image import SIZE_PX
 from flyannot.errors import InputError
 
 
@@ -39,14 +39,4 @@ def region_in_standard(path, region, options):
         )
     marked = np.zeros(picture.shape[:2], np.float32)
     marked[top : top + height, left : left + width] = WHITE
-    return _placed(marked, picture, options) > WHITE / 2
-
-
-def _placed(marked, picture, options):
-    """As `flyannot.descriptors.extract.place` places the picture."""
-    if options.register != "none":
-        try:
-            return in_frame(marked, pose_in_picture(picture), SIZE_PX)
-        except NoEmbryo:
-            pass
-    return fitted_to_standard(marked, SIZE_PX)
+    return placing(picture, options=options)(marked, SIZE_PX) > WHITE / 2

@@ -40,30 +40,18 @@ class EmbryoPose(NamedTuple):
     direction: np.ndarray
 
 
-def registered_image(picture, size_px):
-    """A picture as the embryo's own frame shows it.
-
-    It is turned by at most a quarter, so that what is left stays left.
+def pose_in_picture(picture):
+    """Where the embryo of a picture of any size lies, turned by at most a quarter: what is left stays left.
 
     Parameters
     ----------
     picture : array (height, width) of grey levels, or (height, width, 3) of colours
-    size_px : (height, width) of the frame
-
-    Returns
-    -------
-    picture : float32 array of that size, from 0 to 255; outside the picture its border's median
 
     Raises
     ------
     NoEmbryo
         If nothing, or something that has not the shape of one embryo, stands out from the background.
     """
-    return in_frame(picture, pose_in_picture(picture), size_px)
-
-
-def pose_in_picture(picture):
-    """Where the embryo of a picture of any size lies; NoEmbryo as `registered_image`."""
     size = np.array(picture.shape[1::-1])
     small = scaled_image(picture, tuple((-(-size // -(-size.max() // _WORK_PX))).tolist()))
     pose = pose_of(embryo_mask(small if small.ndim == 2 else small @ LUMA))
@@ -184,8 +172,19 @@ def _turn(x, y):
     return np.array([[x, -y], [y, x]])
 
 
-def in_frame(picture, pose, size_px):
-    """A picture shrunk, if it is larger than the frame, then turned and cut out."""
+def in_frame(picture, size_px, pose):
+    """A picture as the frame of its embryo shows it: shrunk, if it is larger, then turned and cut out.
+
+    Parameters
+    ----------
+    picture : array (height, width) of grey levels, or (height, width, 3) of colours
+    size_px : (height, width) of the frame
+    pose : EmbryoPose, as `pose_in_picture` finds it
+
+    Returns
+    -------
+    picture : float32 array of that size, from 0 to 255; outside the picture its border's median
+    """
     size, middle = np.array(picture.shape[1::-1]), np.array(size_px[::-1]) / 2
     shrunk = np.maximum(1, np.rint(size * min(1.0, middle[0] / pose.half_sides[0]))).astype(int)
     fill = np.median(border_of_image(picture), axis=0)

@@ -1,4 +1,4 @@
-"""The stain of an in-situ hybridisation apart from the embryo's own colour, by colour deconvolution.
+"""The stain of an in-situ hybridisation, separated from the embryo's own colour, by colour deconvolution.
 
 Light that passes through dyes is multiplied, so their optical densities add up: a pixel's density is a
 sum of a multiple of the stain's colour, a multiple of the tissue's and a rest at right angles to both.

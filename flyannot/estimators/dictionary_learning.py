@@ -1,7 +1,6 @@
 """DictionaryLearning: atoms of which samples are sums of few, by any learner of the table."""
 
 from collections.abc import Iterator
-from concurrent.futures import ThreadPoolExecutor
 from functools import partial
 
 import numpy as np
@@ -12,6 +11,7 @@ from flyannot.errors import InputError
 from flyannot.estimators.image_patches import matrix_of_samples
 from flyannot.estimators.row_units import is_read_in_blocks, row_units
 from flyannot.estimators.sparse_coder import SparseCoding, checked_weights, n_threads
+from flyannot.runtime.blas_threads import threads_of_one_blas
 from flyannot.sparse.fit import (
     gains_too_little,
     learn_dictionary,
@@ -154,7 +154,7 @@ class DictionaryLearning(SparseCoding):
         if self.dict_init is not None:
             first = Progress(first_atoms(self._initial_atoms(X, rng).astype(source.dtype)))
         self.trace_ = []
-        with ThreadPoolExecutor(n_threads(self.n_jobs)) as threads:
+        with threads_of_one_blas(n_threads(self.n_jobs)) as threads:
             for progress in learn_by_shares(source, held, first, plan, partial(_in_order, threads)):
                 self._record(progress.records[len(self.trace_) :])
         atoms = progress.atoms

@@ -1,9 +1,8 @@
 """The cells that an image is pooled over: one grid, or several laid over one another.
 
 A grid is (rows, columns); a pyramid a tuple of grids, and one grid is a pyramid of one.  Patches of several
-sizes are pooled apart.  The cells of a feature vector come level by level, in a level size by size (small
-ones
-first), in a size in row-major order.
+sizes are pooled separately.  The cells of a feature vector come level by level, in a level size by size
+(small ones first), in a size in row-major order.
 """
 
 from flyannot.descriptors.options import patch_sides

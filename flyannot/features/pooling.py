@@ -1,9 +1,8 @@
 """One feature vector per image: the largest |z| of every atom in every cell.
 
 The patches of every cell of a grid laid over the image, or of every grid of a pyramid, are pooled by maximum;
-patches of several sizes apart.  Cells come in the order of `flyannot.features.grid`, atoms within a cell.
-The
-winning patch of every feature is kept as well: it is the exact explanation of a score.
+patches of several sizes separately.  Cells come in the order of `flyannot.features.grid`, atoms within a
+cell.  The winning patch of every feature is kept as well: it is the exact explanation of a score.
 
 Since the maximum of maxima is what pooling all patches at once gives, a group's vector follows from its
 images' vectors.
@@ -43,7 +42,7 @@ def pool_image(Z, centres_px, size_px, *, grid=((1, 1),), part=0, n_parts=1):
         Patch centres (row, column), in pixels from the top left corner.
     size_px : (height, width) of the image, in pixels
     grid : tuple of (n_rows, n_columns) of cells; ((1, 1),) pools the whole image
-    part : int array (n_patches,), below n_parts: patches of different parts (sizes) are pooled apart
+    part : int array (n_patches,), below n_parts: patches of different parts (sizes) are pooled separately
 
     Raises
     ------

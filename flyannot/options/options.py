@@ -9,7 +9,7 @@ options.  To add an option is to add a field:
         stride_px: int = option(16, Count(), "From one patch to the next.")
 
 A value is parsed by its kind, from the text of a command line as from the value of a TOML file or of a call:
-whoever holds an options object holds legal values, in one form.
+whoever holds an options object holds valid values, in one form.
 """
 
 from dataclasses import MISSING, dataclass, field, fields

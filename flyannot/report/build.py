@@ -4,6 +4,7 @@ from contextlib import ExitStack
 from dataclasses import asdict
 
 import numpy as np
+from markupsafe import Markup
 
 from flyannot.descriptors.options import ExtractOptions
 from flyannot.errors import DataError, InputError
@@ -18,6 +19,7 @@ from flyannot.report.run_folder import open_run, origin_section
 from flyannot.report.scores_section import scores_section, sentence_on_scores
 from flyannot.report.templates import all_texts, render
 from flyannot.report.term_ids import ids_of_run
+from flyannot.runtime.counted import counted
 from flyannot.runtime.digest import digest_of_json
 from flyannot.stage_ranges import STAGE_RANGES
 from flyannot.steps.count import Count
@@ -83,7 +85,8 @@ def pictures_in_words(run):
     if not run.pictures.n_wanted:
         return []
     found, wanted = len(run.pictures.paths), run.pictures.n_wanted
-    line = f"{found:,} of {wanted:,} pictures found" + (f", in {run.place_in_words}" if found else "")
+    line = f"{found:,} of {counted(wanted, 'picture')} found"
+    line += f", in {run.place_in_words}" if found else ""
     if found < wanted:
         name = run.folder.absolute().name
         line += f"; name the folder that has them: flyannot report {name} --data-set FOLDER"
@@ -169,7 +172,8 @@ def _counts(run, ranges):
     genes = {f or g or n for one in zip(*columns) for f, g, n in zip(*one)}
     yield "Genes", f"{len(genes):,}", ""
     yield "Images", f"{sum(len(stored.array(s, 'image')) for s in ranges):,}", ""
-    yield "Groups", f"{sum(map(len, columns[0])):,}", f"a gene in a stage range: {', '.join(ranges)}"
+    names = Markup(", ").join(Markup('<span class="together">{}</span>').format(s) for s in ranges)
+    yield "Groups", f"{sum(map(len, columns[0])):,}", Markup("a gene in a stage range: {}").format(names)
 
 
 def _averages(scores):

@@ -42,7 +42,7 @@ class Chart:
         return render("chart.svg", c=self)
 
 
-def curve_chart(curve, xs, *, x_name, y_name, summary, chance=None):
+def curve_chart(curve, xs, *, x_name, y_name, summary, chance):
     """One curve with its band over [0, 1] x [0, 1], as HTML.
 
     Parameters
@@ -50,11 +50,10 @@ def curve_chart(curve, xs, *, x_name, y_name, summary, chance=None):
     curve : flyannot.report.curves.Curve over `xs`
     x_name, y_name : the words at the axes
     summary : the sentence that a screen reader reads instead
-    chance : None, or the heights of guessing at both ends
+    chance : the heights of guessing at both ends
     """
     chart = Chart(x_name, y_name, summary)
-    if chance is not None:
-        chart.lines.append(("chance", chart.points((0, 1), chance), ""))
+    chart.lines.append(("chance", chart.points((0, 1), chance), ""))
     outline = np.concatenate([xs, xs[::-1]]), np.concatenate([curve.high, curve.low[::-1]])
     chart.bands.append(chart.points(*outline))
     chart.lines.append(("curve", chart.points(xs, curve.y), ""))

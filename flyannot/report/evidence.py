@@ -3,6 +3,7 @@
 import numpy as np
 
 from flyannot.classifiers.evidence import FEW_GENES, LEAST_GENES
+from flyannot.runtime.counted import counted
 
 
 def evidence_in_words(run, stage_ranges):
@@ -26,8 +27,9 @@ def evidence_in_words(run, stage_ranges):
         return []
     said = []
     if n_untested:
-        few = f"{n_untested:,} of the {n:,} terms could not be tested"
-        some = f"None of the {n:,} terms could be tested" if n_untested == n else few
+        terms = counted(n, "term")
+        few = f"{n_untested:,} of the {terms} could not be tested"
+        some = f"None of the {terms} could be tested" if n_untested == n else few
         said.append(f"{some}: that takes {LEAST_GENES} genes with the term, and {LEAST_GENES} without.")
     if n_few:
         some = f"All {n:,}" if n_few == n else f"{n_few:,} of the {n:,}"

@@ -4,6 +4,7 @@ from flyannot.errors import InputError
 from flyannot.report.groups import entries_of_terms
 from flyannot.report.queue import CHECK, LOOK, Queue
 from flyannot.runtime.atomic_file import locked_output
+from flyannot.runtime.counted import counted
 from flyannot.runtime.csv_table import read_table, write_table
 
 COLUMNS = ("queue", "gene", "fbgn", "stage_range", "term", "curated", "probability", "threshold", "worth")
@@ -65,7 +66,8 @@ def in_words(rows):
     """How many there are of each, as a sentence."""
     n_looks, n_checks = (sum(row[0] == name for row in rows) for name in (LOOK, CHECK))
     n_groups = len({row[1:4] for row in rows if row[0] == LOOK})
-    return f"{n_looks:,} terms of {n_groups:,} groups to look at first, {n_checks:,} curated terms to check"
+    looks = f"{counted(n_looks, 'term')} of {counted(n_groups, 'group')} to look at first"
+    return f"{looks}, {counted(n_checks, 'curated term')} to check"
 
 
 def _first(one):

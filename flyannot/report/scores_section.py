@@ -8,6 +8,7 @@ from flyannot.report import curves
 from flyannot.report.charts import curve_chart, reliability_chart
 from flyannot.report.templates import render
 from flyannot.report.term_ids import NO_IDS
+from flyannot.runtime.counted import counted
 from flyannot.scores.group_outcomes import outcome_of
 from flyannot.scores.metrics import METRICS
 from flyannot.stage_ranges import STAGE_RANGES
@@ -84,7 +85,7 @@ def _curve_panels(scores):
     if not evaluated:
         return {}
     rows = {(row["stage_range"], row["term"]): row for row in scores["terms"]}
-    panels, all_heights = {"": {}}, {title: [] for title in _CURVES}
+    panels, all_heights, frequencies = {"": {}}, {title: [] for title in _CURVES}, []
     for (s, one), weights in zip(
         evaluated.items(), curves.gene_weights([o["gene"] for o in evaluated.values()])
     ):
@@ -98,30 +99,29 @@ def _curve_panels(scores):
                 heights = {title: make(*mine) for title, (make, *_) in _CURVES.items()}
                 for title, found in heights.items():
                     all_heights[title].append(found)
-                panels[_name_of(s, term)] = _panel(f"{term}, stage range {s}", heights, row)
+                frequencies.append(row["n_positive"] / row["n_groups"])
+                panels[_name_of(s, term)] = _panel(f"{term}, stage range {s}", heights, row, frequencies[-1])
     if len(panels) == 1:
         return {}
     overall = scores["summary"]["all"]
     means = {title: curves.mean_curve(found) for title, found in all_heights.items()}
     row = overall["macro"] | {"auc_interval": overall.get("auc_interval")}
-    panels[""] = _panel(f"mean of {len(panels) - 1} terms", means, row)
+    mean = f"mean of {counted(len(panels) - 1, 'term')}"
+    panels[""] = _panel(mean, means, row, sum(frequencies) / len(frequencies))
     return panels
 
 
-def _panel(name, heights, row):
-    """Both charts of one term, or of the mean of all."""
-    n_positive, n_groups = row.get("n_positive"), row.get("n_groups")
+def _panel(name, heights, row, frequency):
+    """Both charts of one term, or of the mean of all; `frequency` is the precision of guessing."""
     facts = [f"AUC {row['auc']:.3f}"]
     if row.get("auc_interval"):
         facts[0] += " (95 % interval {:.3f} to {:.3f}, bootstrap over genes)".format(*row["auc_interval"])
     if row.get("average_precision") is not None:
         facts.append(f"average precision {row['average_precision']:.3f}")
-    chances = [(0, 1), None]
-    if n_positive:
-        facts.append(f"{n_positive} of {n_groups} groups carry the term")
-        chances[1] = (n_positive / n_groups,) * 2
+    if row.get("n_positive"):
+        facts.append(f"{row['n_positive']} of {row['n_groups']} groups carry the term")
     charts = []
-    for (title, (_, x_name, y_name)), chance in zip(_CURVES.items(), chances):
+    for (title, (_, x_name, y_name)), chance in zip(_CURVES.items(), [(0, 1), (frequency, frequency)]):
         with warnings.catch_warnings():
             warnings.simplefilter("ignore", RuntimeWarning)  # no resample has both classes: no band
             curve = curves.confidence_band(heights[title])

@@ -11,6 +11,7 @@ from urllib.parse import quote
 
 from flyannot.dataset.ontology import read_ontology, stage_ids
 from flyannot.errors import FlyannotError
+from flyannot.runtime.counted import counted
 from flyannot.runtime.csv_table import read_table
 from flyannot.stage_ranges import STAGE_RANGES
 
@@ -87,7 +88,8 @@ def _from_ontology(ontology, names, run):
     terms, ranges = _of_run(run)
     matches = [match for match in map(ontology.match, sorted(terms)) if match.id]
     found = {m.term: (m.id, _REMARKS.get(m.how, ""), _title(m)) for m in matches}
-    notes = [f"Ids of terms are from {', '.join(names)}: {len(found)} of {len(terms)} terms have one."]
+    have = counted(len(terms), "term has", "terms have")
+    notes = [f"Ids of terms are from {', '.join(names)}: {len(found)} of {have} one."]
     if obsolete := [m.term for m in matches if m.how in _REMARKS]:
         notes.append(f"Obsolete there: {', '.join(obsolete)}.")
     return TermIds(found, {s: one for s, one in stage_ids(ontology).items() if s in ranges}, notes)

@@ -1,6 +1,7 @@
 """BLAS on one thread: its idle threads spin on beside ours, and bits may depend on how many there are."""
 
 import sys
+from concurrent.futures import ThreadPoolExecutor
 from functools import lru_cache
 
 from threadpoolctl import ThreadpoolController
@@ -14,6 +15,14 @@ def one_blas_thread():
     import scipy.linalg  # noqa: F401
 
     return _libraries(len(sys.modules)).limit(limits=1)
+
+
+def threads_of_one_blas(n_threads):
+    """A pool of threads in each of which BLAS runs on that thread alone.
+
+    A BLAS by OpenMP has a number of threads for each calling thread: `one_blas_thread` holds its own only.
+    """
+    return ThreadPoolExecutor(n_threads, initializer=one_blas_thread)
 
 
 def one_thread_for_good():

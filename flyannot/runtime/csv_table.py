@@ -12,6 +12,7 @@ from pathlib import Path
 
 from flyannot.errors import InputError, WriteError, did_you_mean
 from flyannot.runtime.atomic_file import replacing
+from flyannot.runtime.counted import counted
 from flyannot.runtime.table_cells import folded, read_cells
 
 _GUARDED = re.compile(r"'+[=+\-@\t\r]")  # written as '=..., read as =...
@@ -87,7 +88,7 @@ def _rows(path, rows, required, optional, meant):
             continue
         if len(row) > n_columns:
             raise InputError(
-                f"{path}, line {begins}: {len(row)} cells under {n_columns} columns",
+                f"{path}, line {begins}: {counted(len(row), 'cell')} under {counted(n_columns, 'column')}",
                 fix="put a cell that contains a comma (or what else separates columns) in double quotes",
             )
         row += [""] * (n_columns + 1 - len(row))  # one more: where the missing columns point

@@ -16,6 +16,7 @@ from functools import partial
 from flyannot.errors import FlyannotError
 from flyannot.runtime.apart import obey_parent
 from flyannot.runtime.blas_threads import one_thread_for_good
+from flyannot.runtime.counted import counted
 from flyannot.runtime.news import kernel_compiles, telling
 from flyannot.runtime.processors import THREAD_VARIABLES
 from flyannot.runtime.system import held_interrupts
@@ -54,7 +55,7 @@ class LocalWorkers:
                 kills.update(running or [None])
                 worst, n = kills.most_common(1)[0]
                 if n >= _MOST_KILLS:
-                    done = f"{len(tasks) - len(left)} of {len(tasks)} shards are done"
+                    done = f"{len(tasks) - len(left)} of {counted(len(tasks), 'shard is', 'shards are')} done"
                     raise _killed(None if worst is None else name(tasks[worst]), done) from error
 
     def close(self):

@@ -8,6 +8,7 @@ similarity to it.  Intervals are by bootstrap over genes.
 
 import numpy as np
 
+from flyannot.runtime.counted import counted
 from flyannot.scores.bootstrap import bootstrap_interval, draws_of_genes
 from flyannot.scores.metrics import pair_counts
 
@@ -75,7 +76,8 @@ def retrieval_in_words(retrieval):
             if one := scores.get(name):
                 low, high = one["interval"]
                 sure = f"{low:.3f} to {high:.3f}; guessing {one.get('chance', 0.5):.3f}"
-                lines.append(f"{place:>5}: {what} {one['value']:.3f} ({sure}), {one['n_genes']} genes")
+                genes = counted(one["n_genes"], "gene")
+                lines.append(f"{place:>5}: {what} {one['value']:.3f} ({sure}), {genes}")
     return "\n".join(lines)
 
 

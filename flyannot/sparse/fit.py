@@ -112,13 +112,18 @@ def run_epoch(X, learner, rng, on_samples=None, *, is_part=False):
     learner.end_part() if is_part else learner.end_epoch()
 
 
-def exact_values(X, D, lam, *, positive=False):
-    """The objective of the best code of every sample, its duality gap, and the non-zeros of all codes.
+def exact_codes(X, D, lam, *, positive=False, tol=1e-6):
+    """The best code of every sample of X: CSR matrix (n_samples, n_atoms).
 
     X (n_samples, n_features) and D (n_atoms, n_features) in float64; with `positive` codes are not negative.
     """
     solve = encode_nonnegative if positive else CODERS["cd"]
-    Z = solve(X, D, lam, tol=1e-6)
+    return solve(X, D, lam, tol=tol)
+
+
+def exact_values(X, D, lam, *, positive=False):
+    """The objective of `exact_codes`, of every sample, its duality gap, and the non-zeros of all codes."""
+    Z = exact_codes(X, D, lam, positive=positive)
     return objective(X, D, Z, lam), duality_gap(X, D, Z, lam, positive=positive), Z.nnz
 
 

@@ -17,7 +17,6 @@ from flyannot.features.image_features import features_of
 from flyannot.runtime.counted import counted
 from flyannot.runtime.digest import digest_of_json
 from flyannot.runtime.news import item_done
-from flyannot.stage_ranges import STAGE_RANGES
 from flyannot.steps.embryos import read_embryos, write_places
 from flyannot.steps.extract import digests_of_images, image_columns, in_order, lines_of_warnings
 from flyannot.steps.image_difference import difference_of_images
@@ -38,12 +37,12 @@ from flyannot.steps.shards import (
     part_path,
     parts_of_share,
     share_of,
+    write_part,
 )
 from flyannot.steps.tasks import Outcome, carry_out, file_task
 from flyannot.store.header import Header
 from flyannot.store.kept_open import close_kept
 from flyannot.store.reading import open_stored
-from flyannot.store.writing import create_stored
 
 log = logging.getLogger("flyannot")
 
@@ -153,20 +152,15 @@ def _shard(model, images, header, out, pooled):
 def _make_part(shard):
     """Runs in a worker: predict the shard's groups, in a file of their own."""
     pooled, failures = [], []
-    known = {id(one[0]): one for one in (shard.pooled.of(shard.images) if shard.pooled else ())}
+    known = {one[0]: one for one in (shard.pooled.of(shard.images) if shard.pooled else ())}
     for image in shard.images:
-        if id(image) in known:
-            pooled.append(known[id(image)])
+        if image in known:
+            pooled.append(known[image])
         else:
             model = load_model(shard.model, shard.header.inputs["model"][0], image.stage_range)
             pooled += _features_of_embryos(model, image, failures)
         item_done()
-    with create_stored(shard.part, replace(shard.header, failures=tuple(failures))) as part:
-        for stage_range in STAGE_RANGES:
-            mine = [one for one in pooled if one[0].stage_range == stage_range]
-            if mine:
-                _predict(part, shard, stage_range, *zip(*mine))
-    return len(shard.images)
+    return write_part(shard, pooled, failures, partial(_predict, shard))
 
 
 def _features_of_embryos(model, image, failures):
@@ -176,7 +170,7 @@ def _features_of_embryos(model, image, failures):
         yield one, pooled.features, warnings
 
 
-def _predict(part, shard, stage_range, images, pooled, warnings):
+def _predict(shard, part, stage_range, images, pooled, warnings):
     loaded = load_model(shard.model, shard.header.inputs["model"][0], stage_range)
     columns = image_columns(images) | {"quality_warnings": warnings}
     features = np.stack(pooled)
@@ -214,10 +208,10 @@ def summary_of_annotate(out):
             groups, predicted = read_predictions(stored, stage_range)
             n_yes = predicted.yes.sum() / max(1, len(groups))
             seen = int(predicted.in_training.sum())
-            lines.append(
-                f"{stage_range:>5}: {counted(len(groups), 'group')}, {len(predicted.terms)} terms, "
-                f"{n_yes:.1f} yes per group"
-                + (f" ({seen} groups are of genes that the model learned from)" if seen else "")
-            )
+            line = f"{counted(len(groups), 'group')}, {counted(len(predicted.terms), 'term')}"
+            lines.append(f"{stage_range:>5}: {line}, {n_yes:.1f} yes per group")
+            if seen:
+                known = counted(seen, "group is", "groups are")
+                lines[-1] += f" ({known} of genes that the model learned from)"
         lines += lines_of_warnings(stored)
     return "\n".join([*lines, f"table: {out.with_suffix('.csv')}"])

@@ -32,8 +32,7 @@ def read_pixels(data_set, stage_ranges, grid):
         mine = [image for image in images if image.stage_range == s]
         if mine:
             X = pixel_features([image.address for image in mine], grid)
-            columns = image_columns(mine) | {"source": [image.source for image in mine]}
-            loaded[s] = columns, HeldFeatures(X)
+            loaded[s] = image_columns(mine), HeldFeatures(X)
     return loaded
 
 

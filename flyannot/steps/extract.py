@@ -21,13 +21,13 @@ from flyannot.steps.shards import (
     part_path,
     parts_of_share,
     share_of,
+    write_part,
 )
 from flyannot.steps.tasks import Outcome, carry_out, file_task
 from flyannot.store.descriptors import write_descriptors
 from flyannot.store.header import Header
 from flyannot.store.image_columns import IMAGE_COLUMNS
 from flyannot.store.reading import open_stored
-from flyannot.store.writing import create_stored
 
 _N_NAMED = 5  # images with a quality warning that a summary names; the file has them all
 
@@ -136,15 +136,11 @@ def _make_part(shard):
         for one, grey, warnings in read_embryos(image, shard.options, failures):
             described.append((one, describe(grey, shard.options), warnings))
         item_done()
-    header = Header("descriptors", shard.header.options, shard.header.inputs, failures=tuple(failures))
-    with create_stored(shard.part, header) as file:
-        for stage_range in STAGE_RANGES:
-            mine = [one for one in described if one[0].stage_range == stage_range]
-            if mine:
-                its_images, its_patches, warnings = zip(*mine)
-                columns = image_columns(its_images) | {"quality_warnings": warnings}
-                write_descriptors(file, stage_range, columns, its_patches)
-    return len(shard.images)
+    return write_part(shard, described, failures, _write_descriptors)
+
+
+def _write_descriptors(part, stage_range, images, described, warnings):
+    write_descriptors(part, stage_range, image_columns(images) | {"quality_warnings": warnings}, described)
 
 
 def summary_of_extract(path):

@@ -28,6 +28,7 @@ from flyannot.dataset.bdgp_site.manifest import NAME, Manifest
 from flyannot.dataset.bdgp_site.plan import FILES, gene_names, plan_images, url_of_image, url_of_table
 from flyannot.errors import FlyannotError
 from flyannot.runtime.atomic_file import locked_output
+from flyannot.runtime.counted import counted
 from flyannot.runtime.digest import digest_of_file
 from flyannot.steps.tasks import Outcome
 
@@ -103,7 +104,8 @@ class _Run:
             self._manifest.save()
         there = sum(map(self._manifest.has, plan.images))
         n_new = len(missing) - len(failures)
-        summary = f"{there:,} of {len(plan.images):,} images are there, {n_new:,} of them new"
+        wanted = counted(len(plan.images), "image is", "images are")
+        summary = f"{there:,} of {wanted} there, {n_new:,} of them new"
         return Outcome(self._manifest.path, True, summary, tuple(sorted(failures + plan.refused)))
 
     def _plan(self, place):
@@ -173,7 +175,8 @@ class _Run:
     def _in_words(self, plan):
         """How many images, about how large, at least how long."""
         missing = self._missing(plan)
-        lines = [f"{len(plan.images):,} images of {plan.n_genes:,} genes, {len(missing):,} of them to fetch"]
+        wanted = f"{counted(len(plan.images), 'image')} of {counted(plan.n_genes, 'gene')}"
+        lines = [f"{wanted}, {len(missing):,} of them to fetch"]
         sizes = list(filter(None, map(self._size, missing[:: len(missing) // _SAMPLED + 1])))
         if sizes:
             megabytes = len(missing) * sum(sizes) / len(sizes) / 1e6
@@ -183,7 +186,7 @@ class _Run:
             minutes = len(missing) * pause_s / 60
             lines.append(
                 f"at least {minutes:,.1f} minutes, with {pause_s:g} s between requests "
-                f"on {connections} connections"
+                f"on {counted(connections, 'connection')}"
             )
         return "\n".join(lines)
 

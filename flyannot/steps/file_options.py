@@ -1,4 +1,4 @@
-"""The options that a file was made with, as options objects; a file whose header is not legal is damaged."""
+"""The options that a file was made with, as options objects; a file whose header is invalid is damaged."""
 
 from flyannot.classifiers.options import ClassifyOptions
 from flyannot.descriptors.options import ExtractOptions

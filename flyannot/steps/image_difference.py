@@ -1,6 +1,7 @@
 """How the images of a file differ from those that a step is to work on."""
 
 from flyannot.descriptors.address import photograph_of
+from flyannot.runtime.counted import counted
 from flyannot.stage_ranges import STAGE_RANGES
 
 
@@ -33,5 +34,5 @@ def _listed(images):
 
 
 def _some(images):
-    n, first = len(images), min(name for _, name in images)
-    return f"1 image, {first}" if n == 1 else f"{n:,} images, such as {first}"
+    first = min(name for _, name in images)
+    return counted(len(images), f"image, {first}", f"images, such as {first}")

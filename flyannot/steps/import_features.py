@@ -9,6 +9,7 @@ import numpy as np
 
 from flyannot.dataset.importers.vectors import read_vectors
 from flyannot.features.pooling import Pooled
+from flyannot.runtime.counted import counted
 from flyannot.runtime.digest import digest_of_file
 from flyannot.stage_ranges import STAGE_RANGES
 from flyannot.steps.tasks import Outcome, carry_out, file_task
@@ -45,7 +46,8 @@ def import_features(source, out, execution):
             for s in present:
                 columns, vectors = read.of_stage_range(s)
                 write_features(file, s, columns, [Pooled(one, _NO_WINNERS) for one in vectors], _NO_ATOMS)
-                lines.append(f"{s:>5}: {len(vectors):,} images, {vectors.shape[1]:,} features each")
+                images, each = counted(len(vectors), "image"), counted(vectors.shape[1], "feature")
+                lines.append(f"{s:>5}: {images}, {each} each")
         return Outcome(out, True, "\n".join(lines))
 
     return carry_out(file_task(out, header, make, [source]), execution)

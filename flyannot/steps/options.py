@@ -90,16 +90,16 @@ class LearnOptions(Options):
     shares: int | None = option(
         None,
         Count(most=4096),
-        "Read the patches from their files as they are visited, in so many shares that workers visit at the "
-        "same time: for more patches than fit in memory, or more workers than one. 16 suits most; scc only, "
-        "whose variant is quick then.",
+        "Read the patches from their files as they are visited, in this many shares, which workers visit at "
+        "the same time: for more patches than fit in memory, or more workers than one. 16 suits most; scc "
+        "only, whose variant is quick then.",
         stands_for="all in memory, one worker",
     )
     tol: float | None = option(
         None,
         Real(least=0, below=1),
-        "End when the objective is lower by less than this part of it after an epoch, or with --shares after "
-        "twice as many patches; 0.002 leaves little to gain.",
+        "End when an epoch, or with --shares twice as many patches, lowers the objective by less than this "
+        "part of it; 0.002 leaves little to gain.",
         stands_for="never before --n-epochs; with --max-patches auto 0.005",
         more=True,
     )
@@ -230,4 +230,4 @@ class SimilarOptions(Options):
 
     table: ClassVar[str] = "similar"
 
-    top: int = option(20, Count(), "How many genes, and how many images, are listed of each query.")
+    top: int = option(20, Count(), "How many genes, and how many images, are listed for each query.")

@@ -10,6 +10,7 @@ from flyannot.descriptors.extract import Described
 from flyannot.errors import DataError
 from flyannot.features.image_features import atoms_of_features, features_of
 from flyannot.features.options import PoolOptions
+from flyannot.runtime.counted import counted
 from flyannot.runtime.digest import digest_of_json
 from flyannot.runtime.news import item_done
 from flyannot.stage_ranges import STAGE_RANGES
@@ -182,7 +183,7 @@ def summary_of_pool(out):
 
 def _line(stored, stage_range):
     n_images, width = stored.group(stage_range)["features"].shape
-    line = f"{stage_range:>5}: {n_images:,} images, {width:,} features each"
+    line = f"{stage_range:>5}: {counted(n_images, 'image')}, {counted(width, 'feature')} each"
     views = pool_options(stored).mirror
     if not views:
         return line

@@ -17,12 +17,19 @@ from flyannot.steps.extract import digests_of_images, image_columns, in_order, l
 from flyannot.steps.file_options import extract_options
 from flyannot.steps.image_difference import difference_of_images
 from flyannot.steps.pool import atoms_of_dictionary, options_of_features, summary_of_pool
-from flyannot.steps.shards import ShardOfImages, cut_into_shards, join_parts, make_parts, part_path, share_of
+from flyannot.steps.shards import (
+    ShardOfImages,
+    cut_into_shards,
+    join_parts,
+    make_parts,
+    part_path,
+    share_of,
+    write_part,
+)
 from flyannot.steps.tasks import Outcome, carry_out, file_task
 from flyannot.store.features import write_features
 from flyannot.store.header import Header
 from flyannot.store.reading import open_stored
-from flyannot.store.writing import create_stored
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -109,14 +116,12 @@ def _make_part(shard):
             found = features_of(describe(grey, shard.extract), atoms, shard.options, view=image.view)
             pooled.append((one, found, warnings, atoms.D))
         item_done()
-    with create_stored(shard.part, replace(shard.header, failures=tuple(failures))) as part:
-        for stage_range in STAGE_RANGES:
-            some = [one for one in pooled if one[0].stage_range == stage_range]
-            if some:
-                images, found, warnings, (D, *_) = zip(*some)
-                columns = image_columns(images) | {"quality_warnings": warnings}
-                write_features(part, stage_range, columns, found, D)
-    return len(shard.images)
+    return write_part(shard, pooled, failures, _write_features)
+
+
+def _write_features(part, stage_range, images, pooled, warnings, dictionaries):
+    columns = image_columns(images) | {"quality_warnings": warnings}
+    write_features(part, stage_range, columns, pooled, dictionaries[0])
 
 
 def _summary(out):

@@ -4,7 +4,8 @@ from dataclasses import replace
 
 import numpy as np
 
-from flyannot.classifiers.training_set import annotated_groups, observed_terms
+from flyannot.classifiers.training_set import annotated_groups, observed_terms, truth_of
+from flyannot.runtime.counted import counted
 from flyannot.scores.group_outcomes import group_outcomes
 from flyannot.scores.metrics import Outcome, evaluate
 from flyannot.steps.curated_terms import is_synthetic
@@ -35,7 +36,7 @@ def score_predictions(path, annotations, excluded, stage_ranges):
                 evaluated[stage_range] = group_outcomes(outcome, kept.name, kept.gene_ids)
     if not outcomes:
         return None
-    notes = [f"predictions of a model on {total} annotated groups"]
+    notes = [f"predictions of a model on {counted(total, 'annotated group')}"]
     if seen:
         notes.append(f"warning: the model learned from the genes of {seen} of them; these scores flatter it")
     more = {"notes": notes, "synthetic": is_synthetic(columns), "evaluated": evaluated}
@@ -46,11 +47,10 @@ def _held_out(predicted, rows, carried):
     """The outcome of one stage range; annotated terms that the model does not know are listed too."""
     unknown = sorted(set().union(*carried) - set(predicted.terms))
     terms = (*predicted.terms, *unknown)
-    truth = np.array([[t in carries for t in terms] for carries in carried], bool)
     blank = np.zeros((len(rows), len(unknown)))
     return Outcome(
         terms=terms,
-        truth=truth,
+        truth=truth_of(carried, terms),
         values=np.hstack([predicted.decision_value[rows], blank]),
         yes=np.hstack([predicted.yes[rows], blank]).astype(bool),
         probabilities=np.hstack([predicted.probability[rows], blank]),

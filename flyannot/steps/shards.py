@@ -5,11 +5,12 @@ of what it was made from: a later run takes up exactly the parts that still fit.
 """
 
 import shutil
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from operator import attrgetter
 from pathlib import Path
 
 from flyannot.errors import DataError, FlyannotError, InputError
+from flyannot.stage_ranges import STAGE_RANGES
 from flyannot.steps.failures import error_and_fix
 from flyannot.store.concatenation import concatenate, part_of
 from flyannot.store.header import Header
@@ -123,6 +124,23 @@ def make_parts(make_part, shards, execution, *, unit="image"):
     )  # fmt: skip
 
 
+def write_part(shard, made, failures, write):
+    """Write the part of a `ShardOfImages`; returns how many images it was made of.
+
+    Parameters
+    ----------
+    made : list of tuples, an image and what was made of it
+    failures : list of (name, reason)
+    write : write(part, stage_range, images, ...) adds those of one stage range, of every column a tuple
+    """
+    with create_stored(shard.part, replace(shard.header, failures=tuple(failures))) as part:
+        for stage_range in STAGE_RANGES:
+            mine = [one for one in made if one[0].stage_range == stage_range]
+            if mine:
+                write(part, stage_range, *zip(*mine))
+    return len(shard.images)
+
+
 def join_parts(out, header_of, shards):
     """Join the parts into `out` and remove them; `header_of(failures)` is its header.
 
@@ -140,7 +158,7 @@ def join_parts(out, header_of, shards):
         drop_parts(out)
         first, fix = error_and_fix(failures[0][1])
         raise FlyannotError(
-            f"not one of {len(failures)} images could be used; the first: {first}",
+            f"not one image of {len(failures):,} could be used; the first: {first}",
             fix=fix or "check the images that the table or the command names",
         )
     with create_stored(out, header_of(failures)) as file:

@@ -8,6 +8,7 @@ zero where it has not.  What both images lack adds to the similarity too, and is
 import re
 from collections import Counter
 from dataclasses import dataclass
+from functools import cache, partial
 
 import numpy as np
 
@@ -103,10 +104,10 @@ def parts_of_similarity(collection, one, other):
 def _drawn(found, searched, options: ExtractOptions):
     """The picture of one query, or None where its own picture is not known."""
     s, rows = found.query.stage_range, []
-    columns = searched.columns[s]
+    columns, read = searched.columns[s], cache(partial(_read, options=options))  # the query is in every row
     drawn = found.images if found.query.group is None else [one[1:] for one in found.genes]
     for rank, (number, similarity) in enumerate(drawn[:N_DRAWN], 1):
-        pair = _of_query(found, number, searched, options), _of_image(s, number, searched, options)
+        pair = _of_query(found, number, searched, read), _of_image(s, number, searched, read)
         if all(pair):
             one, other = pair
             parts = parts_of_similarity(
@@ -118,34 +119,36 @@ def _drawn(found, searched, options: ExtractOptions):
     return _sheet(found.query, rows) if rows else None
 
 
-def _of_query(found, number, searched, options):
+def _of_query(found, number, searched, read):
     """The query as it is drawn beside an image; of a gene, its image that is most like that one."""
     query, collection = found.query, found.collection
     if query.pooled is not None:
-        colour, grey = _read(query.path, options)
+        colour, grey, _ = read(query.path)
         return _Drawable(colour, grey, query.described, query.pooled.features, query.pooled.winner)
     mine = query.image
     if query.group is not None:
         likeness = collection.images @ collection.images[number]
         mine = int(max(searched.groups[query.stage_range].rows[query.group], key=lambda i: likeness[i]))
-    return _of_image(query.stage_range, mine, searched, options)
+    return _of_image(query.stage_range, mine, searched, read)
 
 
-def _of_image(stage_range, number, searched, options):
+def _of_image(stage_range, number, searched, read):
     """An image of the file as it is drawn; None without its picture."""
     path = searched.path_of(stage_range, number)
     if path is None:
         return None
     try:
-        colour, grey = _read(path, options)
+        colour, grey, described = read(path)
     except DataError:
         return None
     features, winner = read_features_of_image(searched.stored, stage_range, number)
-    return _Drawable(colour, grey, describe(grey, options), features[0], winner[0])
+    return _Drawable(colour, grey, described, features[0], winner[0])
 
 
 def _read(path, options):
-    return read_in_colour(path, options), read_embryo(path, options)[0]
+    """In colour, the grey levels as they were described (not always the luma of the colours), the patches."""
+    grey, _ = read_embryo(path, options)
+    return read_in_colour(path, options), grey, describe(grey, options)
 
 
 def _spread(image, patches, added):

@@ -2,6 +2,7 @@
 
 from dataclasses import dataclass, field, replace
 
+from flyannot.runtime.counted import counted
 from flyannot.runtime.locks import holder_of
 from flyannot.store.writing import option_changes
 
@@ -83,22 +84,22 @@ def status_of_pieces(step, pieces, wanted):
     """The StepStatus of a step that makes HDF5 files, from its list of flyannot.steps.pieces.Piece."""
     seen = [_seen(piece, wanted) for piece in pieces]
     whole = [one for one in seen if one.is_whole and one.state != "waiting"]
-    counted = whole or [one for one in seen if not one.is_whole]
-    n_shards = 0 if whole else max(wanted.n_shards, len(counted))
-    state, why = _together(counted, n_shards)
-    n_done = sum(one.n_done for one in counted) if wanted.unit else None
+    kept = whole or [one for one in seen if not one.is_whole]
+    n_shards = 0 if whole else max(wanted.n_shards, len(kept))
+    state, why = _together(kept, n_shards)
+    n_done = sum(one.n_done for one in kept) if wanted.unit else None
     if n_done is not None and wanted.total is not None:
         if state == "done" and n_done != wanted.total and wanted.unit == "image":
-            state, why = "outdated", f"it is of {n_done:,} images, and there are {wanted.total:,}"
+            state, why = "outdated", f"it is of {counted(n_done, 'image')}, and there are {wanted.total:,}"
         n_done = min(n_done, wanted.total)
-    rates = [one.per_second for one in counted if one.per_second]
+    rates = [one.per_second for one in kept if one.per_second]
     rate = sum(rates) if state == "running" and rates else None
     return StepStatus(
         step, state, n_done, wanted.total, wanted.unit,
-        skipped=tuple(failure for one in counted for failure in one.skipped),
+        skipped=tuple(failure for one in kept for failure in one.skipped),
         per_second=rate,
         seconds_left=(wanted.total - n_done) / rate if rate and wanted.total is not None else None,
-        shards=_shards(counted, n_shards),
+        shards=_shards(kept, n_shards),
         holders=tuple(holder for one in pieces for holder in one.holders),
         why=why,
     )  # fmt: skip
@@ -129,13 +130,13 @@ def _seen(piece, wanted):
     else:
         state = "interrupted" if parts else "waiting"
     counts_file = piece.made is not None and (state in ("done", "outdated") or not (parts or why))
-    counted = [piece.made] if counts_file else [one for one, _ in parts]
-    n_done = sum(_amount(one, wanted) for one in counted)
+    kept = [piece.made] if counts_file else [one for one, _ in parts]
+    n_done = sum(_amount(one, wanted) for one in kept)
     if counts_file and wanted.unit == "epoch":  # a dictionary has been through all
         n_done = wanted.total or 0
     return _Seen(
         state, why, not piece.is_shard, n_done,
-        tuple(failure for one in counted for failure in one.header.failures),
+        tuple(failure for one in kept for failure in one.header.failures),
         _rate(parts, min(one.since for one in piece.holders), wanted) if piece.holders else None,
     )  # fmt: skip
 
@@ -155,20 +156,20 @@ def _rate(parts, since, wanted):
     return sum(amount for amount, _ in made_now) / (max(written for _, written in made_now) - since)
 
 
-def _together(counted, n_shards):
+def _together(kept, n_shards):
     """The state of a step, and why, from those of its pieces."""
-    found = {one.state: one.why for one in counted}
+    found = {one.state: one.why for one in kept}
     for state in ("running", "damaged", "interrupted", "outdated"):
         if state in found:
             return state, found[state]
-    is_done = "done" in found and len([one for one in counted if one.state == "done"]) >= n_shards
+    is_done = "done" in found and len([one for one in kept if one.state == "done"]) >= n_shards
     return ("done" if is_done else "waiting"), ""
 
 
-def _shards(counted, n_shards):
+def _shards(kept, n_shards):
     counts: dict = {}
-    for one in counted if n_shards else ():
+    for one in kept if n_shards else ():
         counts[one.state] = counts.get(one.state, 0) + 1
-    if counts and n_shards > len(counted):
-        counts["waiting"] = counts.get("waiting", 0) + n_shards - len(counted)
+    if counts and n_shards > len(kept):
+        counts["waiting"] = counts.get("waiting", 0) + n_shards - len(kept)
     return counts

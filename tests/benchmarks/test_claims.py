@@ -41,7 +41,7 @@ def test_no_example_outlives_its_statement_and_no_two_statements_share_a_key():
 
 
 @pytest.mark.parametrize("name", [name for name, item in ITEMS.items() if item.paper != NO_PAPER])
-def test_every_item_of_a_paper_is_judged_by_what_the_paper_states(name):
+def test_every_item_of_a_paper_is_evaluated_by_what_the_paper_states(name):
     statements = ITEMS[name].statements
     assert any(statement.by == PAPER for statement in statements)
     assert all(statement.above is not None or statement.below is not None for statement in statements)
@@ -87,7 +87,7 @@ def found():
     """A finding whose only claim holds, on the paper's own data at full size."""
     yes = Statement("", PAPER, "yes", lambda rows: exactly(2), above=1)
     size = Size("images", 10, 10, is_papers_data=True)
-    return Finding(Source("images"), "", size=size).judged_by((yes,))
+    return Finding(Source("images"), "", size=size).evaluated_by((yes,))
 
 
 def test_reproduced_is_only_what_holds_on_the_papers_own_data_at_full_size(found):
@@ -102,16 +102,16 @@ def test_reproduced_is_only_what_holds_on_the_papers_own_data_at_full_size(found
 
 def test_without_claims_of_the_paper_nothing_is_reproduced(found):
     ours = Statement("", OURS, "ours", lambda rows: exactly(0), above=1)
-    assert found.judged_by(()).status == "measured" == found.judged_by((ours,)).status
+    assert found.evaluated_by(()).status == "measured" == found.evaluated_by((ours,)).status
 
 
 def test_a_claim_that_fails_makes_it_differ_and_one_that_is_open_undecided(found):
     no = Statement("", PAPER, "never", lambda rows: exactly(0), above=1)
     open_ = Statement("", PAPER, "perhaps", lambda rows: Number(2, 0, 3), above=1)
     ours = Statement("", OURS, "ours", lambda rows: exactly(0), above=1)
-    assert found.judged_by((no, open_, ours)).status == "differs on real data"
-    assert found.judged_by((open_, ours)).status == "undecided on real data"
-    assert found.judged_by((no, open_)).outcome == (
+    assert found.evaluated_by((no, open_, ours)).status == "differs on real data"
+    assert found.evaluated_by((open_, ours)).status == "undecided on real data"
+    assert found.evaluated_by((no, open_)).outcome == (
         "0 of 2 claims of the paper hold; not: never; undecided: perhaps."
     )
 

@@ -55,7 +55,7 @@ def test_the_digest_follows_the_code_that_measures_and_nothing_else(sources):
         ("scc/table_1.py", ("_N_WARM_EPOCHS = 2", "_N_WARM_EPOCHS = 3"), True),
         ("sparse/objective.py", ("0.5", "0.25"), True),  # imported by what it imports
         ("learners/lagrange_dual.py", ("RIDGE = 1e-12", "RIDGE = 1e-9"), True),  # in a table that it imports
-        ("scc/claims.py", ("above=1", "above=2"), False),  # claims are judged anew without measuring
+        ("scc/claims.py", ("above=1", "above=2"), False),  # claims are evaluated anew without measuring
         ("store/header.py", ("class Header:", "class Heading:"), False),  # how files are kept decides nothing
         ("scc/options.py", ("import dataclass", "import dataclass, field"), True),  # not the room of options
         ("runtime/compiled.py", ("_CHECKSUM_BYTES = 32", "_CHECKSUM_BYTES = 33"), True),  # but this, times
@@ -78,7 +78,7 @@ def test_a_record_has_a_day_and_a_commit_and_other_code_measures_it_again(setup,
     assert one.times == 2
 
 
-def test_claims_that_are_stated_anew_are_judged_without_measuring(setup, tmp_path):
+def test_claims_that_are_stated_anew_are_evaluated_without_measuring(setup, tmp_path):
     one = MadeUp("one")
     list(measure_items([one.item], setup, tmp_path))
     stricter = Statement("three", PAPER, "two is above three", lambda rows: exactly(2), above=3)

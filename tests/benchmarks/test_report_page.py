@@ -2,6 +2,7 @@
 
 import numpy as np
 
+from flyannot.benchmarks import browser
 from flyannot.benchmarks.ours import report_page
 from tests.report.browser import open_browser
 
@@ -21,8 +22,8 @@ def test_a_page_is_opened_filtered_and_scrolled_with_and_without_verdicts(tmp_pa
 def test_verdicts_are_kept_as_the_page_keeps_them(tmp_path):
     path = tmp_path / "report.html"
     report_page._write(path, 24, np.random.default_rng(0))
-    with open_browser() as browser:
-        context = browser.new_context()
+    with open_browser() as opened:
+        context = opened.new_context()
         page = context.new_page()
         page.goto(path.as_uri())
         page.locator(report_page._LIST).first.wait_for()
@@ -33,7 +34,8 @@ def test_verdicts_are_kept_as_the_page_keeps_them(tmp_path):
 
 
 def test_without_a_browser_the_item_says_what_is_missing(monkeypatch):
-    monkeypatch.setattr(report_page.shutil, "which", lambda name: None)
-    assert "chromium" in report_page.why_browser_is_absent()
-    monkeypatch.setattr(report_page, "find_spec", lambda name: None)
-    assert "flyannot[browser]" in report_page.why_browser_is_absent()
+    monkeypatch.setattr(browser, "find_spec", lambda name: name)
+    monkeypatch.setattr(browser.shutil, "which", lambda name: None)
+    assert "chromium" in browser.why_browser_is_absent()
+    monkeypatch.setattr(browser, "find_spec", lambda name: None)
+    assert "flyannot[browser]" in browser.why_browser_is_absent()

@@ -220,7 +220,7 @@ def test_when_no_image_can_be_read_the_exit_code_is_1(flyannot, chain, tmp_path)
     (tmp_path / "a.png").write_bytes(b"text")
     said = flyannot("annotate M A --stage-range 4-6 -o O --jobs 1", M=chain.model, A=tmp_path / "a.png",
                     O=tmp_path / "p.h5")  # fmt: skip
-    faulty(said, 1, "not one of 1 images could be used")
+    faulty(said, 1, "not one image of 1 could be used")
     assert not (tmp_path / "p.h5").exists()
 
 

@@ -102,6 +102,14 @@ def test_help_begins_with_what_the_command_is_for_and_ends_with_an_example(flyan
     assert said.out.count("Usage: ") == 1 and "\nOptions:\n" in said.out
 
 
+def test_a_list_of_commands_says_of_each_what_its_own_help_begins_with(flyannot):
+    said = flyannot("import --help")
+    listed = " ".join(named(said.out, "Commands").split())
+    for name, one in ALL.items():
+        if name.startswith("flyannot import "):
+            assert " ".join(one.about.split()) in listed
+
+
 @pytest.mark.parametrize("name", ["flyannot import", *ALL])
 def test_the_example_of_a_command_runs(flyannot, workplace, name):
     command = ALL.get(name) or group.get_command(None, "import")

@@ -363,7 +363,7 @@ MISTAKES = [
         "a text called a picture",
         "annotate model.h5 a.png --stage-range 4-6 -o p.h5",
         1,
-        ("not one of 1 images could be used",),
+        ("not one image of 1 could be used",),
         {"a.png": "text"},
     ),
     # --- what spreadsheets do, and what tables of others look like ---

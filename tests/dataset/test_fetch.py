@@ -345,7 +345,7 @@ def test_a_dry_run_estimates_and_changes_nothing(server, tmp_path):
     names = serve(server, 12)
     outcome = fetch(server, tmp_path / "new", dry_run=True)
     assert not (tmp_path / "new").exists()
-    assert "12 images of 1 genes, 12 of them to fetch" in outcome.summary and "MB" in outcome.summary
+    assert "12 images of 1 gene, 12 of them to fetch" in outcome.summary and "MB" in outcome.summary
     assert not any(server.asked(place_of(name)) for name in names)
 
 
@@ -359,7 +359,7 @@ def test_the_command_fetches_and_its_folder_can_be_imported(server, tmp_path, fl
     said = flyannot(f"fetch bdgp -o OUT --base-url URL --genes @{tmp_path}/genes.txt", **named)
     assert said.code == 2 and 'no gene "dl"' in said.err
     said = flyannot("fetch bdgp -o OUT --base-url URL --genes Dl --stage-range 4-6 --dry-run", **named)
-    assert said.code == 0 and "1 images of 1 genes, 0 of them to fetch" in said.out
+    assert said.code == 0 and "1 image of 1 gene, 0 of them to fetch" in said.out
     said = flyannot("import bdgp OUT -o SET", SET=tmp_path / "set", **named)
     assert said.code == 0
     assert json.loads((tmp_path / "set" / "import.json").read_text())["log"]["images"]["taken"] == 5

@@ -9,10 +9,11 @@ from PIL import Image
 from flyannot.dataset.folder import read_images
 from flyannot.dataset.synthetic import SynthesizeOptions
 from flyannot.dataset.synthetic.generate import synthesize
-from flyannot.descriptors.extract import place, read_embryo
+from flyannot.descriptors.extract import read_embryo
 from flyannot.descriptors.options import ExtractOptions
 from flyannot.descriptors.picture import read_grey, read_picture
-from flyannot.descriptors.registration import NoEmbryo, embryo_mask, pose_of, registered_image
+from flyannot.descriptors.placing import place
+from flyannot.descriptors.registration import NoEmbryo, embryo_mask, in_frame, pose_in_picture, pose_of
 from flyannot.descriptors.standard_image import SIZE_PX
 from flyannot.errors import DataError
 from flyannot.report.pictures import jpeg_for_page
@@ -53,7 +54,8 @@ def scene(size, centre, half_axes, degrees, *, background=215.0, noise=0.0, flip
 
 
 def framed(picture):
-    return registered_image(np.asarray(picture), SIZE_PX)
+    picture = np.asarray(picture)
+    return in_frame(picture, SIZE_PX, pose_in_picture(picture))
 
 
 def pose_in(picture):

@@ -45,12 +45,7 @@ def images(rng):
 @pytest.fixture
 def X(rng):
     """Samples that are sums of three of twenty atoms."""
-    D = rng.normal(size=(20, 12))
-    D /= np.linalg.norm(D, axis=1, keepdims=True)
-    Z = np.zeros((300, 20))
-    for z in Z:
-        z[rng.permutation(20)[:3]] = rng.normal(size=3)
-    return Z @ D
+    return planted(300, 20, 12, 3, rng)[0]
 
 
 # --- scikit-learn's conventions ---

@@ -1,34 +1,20 @@
-"""A headless browser for tests, where there is one: Debian's chromium driven by playwright."""
+"""A headless browser for tests, where there is one."""
 
-import shutil
 import time
 from contextlib import contextmanager
 
 import pytest
 
-_NAMES = ("chromium", "chromium-browser", "google-chrome")
-_ARGUMENTS = [
-    "--no-sandbox",
-    "--disable-gpu",
-    "--disable-quic",
-    "--no-first-run",
-    "--disable-background-networking",
-    "--disable-component-update",
-    "--disable-sync",
-]
+from flyannot.benchmarks import browser
 
 
 @contextmanager
 def open_browser():
-    """Yield a playwright browser; skip the test, with the reason, where there is none."""
-    sync_api = pytest.importorskip("playwright.sync_api", reason="playwright is not installed")
-    program = next(filter(None, map(shutil.which, _NAMES)), None)
-    if program is None:
-        pytest.skip(f"none of {', '.join(_NAMES)} is installed")
-    with sync_api.sync_playwright() as playwright:
-        browser = playwright.chromium.launch(executable_path=program, args=_ARGUMENTS, headless=True)
-        yield browser
-        browser.close()
+    """Yield a browser of Playwright; skip the test, with the reason, where there is none."""
+    if absent := browser.why_browser_is_absent():
+        pytest.skip(absent)
+    with browser.open_browser() as opened:
+        yield opened
 
 
 @contextmanager

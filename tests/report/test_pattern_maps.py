@@ -102,6 +102,7 @@ def test_a_click_opens_the_gene_in_the_list(view):
     link.hover()
     view.locator("#patterns-card", has_text=gene).wait_for()
     until(view, "document.querySelector('#patterns-card img').naturalWidth === 40")
+    assert view.inner_text("#patterns-card strong") == gene, "what it has of the term stands below"
     link.click()
     view.locator(f'details.group[open][data-key="4-6.{gene}"] .embryo img').wait_for()
     until(view, f"document.activeElement.closest('details')?.dataset.key === '4-6.{gene}'")

@@ -1,5 +1,7 @@
 """The report as a curator meets it: in a browser.  Skipped where no browser can be driven."""
 
+import re
+
 import pytest
 
 from flyannot.report.page import write_page
@@ -60,6 +62,7 @@ def test_scores_filter_by_term_and_stage_range(view):
 
 def test_a_term_shows_its_curves_and_the_mean_comes_back(view):
     assert view.inner_text("#curves-place h4").startswith("Mean of")
+    assert view.locator("#curves-place svg .chance").count() == 2, "as the sentence above says"
     button = view.locator("#scores-table button.link:visible").first
     term = button.inner_text()
     button.click()
@@ -88,7 +91,8 @@ def test_the_map_lies_over_every_image_of_the_group_and_goes_again(view):
         group.locator(".embryo img").first.bounding_box(),
     )
     assert box == image
-    assert "decision value" in group.locator(".legend").inner_text()
+    sum_in_words = r"decision value [+−][\d.]+ = [\d.]+ supporting − [\d.]+ opposing [+−] [\d.]+ intercept,"
+    assert re.search(sum_in_words, group.locator(".legend").inner_text())
     button.click()
     assert button.get_attribute("aria-pressed") == "false" and group.locator("canvas").count() == 0
 
@@ -124,6 +128,13 @@ def test_the_page_fits_any_width_in_light_and_dark(browser, page, width, scheme)
         assert (level > 600) == (scheme == "light")
         sizes = "all => all.map((one) => parseFloat(getComputedStyle(one).fontSize))"
         assert min(opened.locator("p, td, th, dd, label, figcaption").evaluate_all(sizes)) >= 12
+        lines = "all => all.map((one) => one.getClientRects().length)"
+        stage_ranges = opened.locator(".tiles .together")
+        assert set(stage_ranges.evaluate_all(lines)) == {1}, "none is broken at its hyphen"
+        buttons = opened.locator("details.group[open] .verdicts").first.locator("button")
+        before = buttons.first.bounding_box()["height"]
+        buttons.first.click()
+        assert buttons.first.bounding_box()["height"] == before, "a verdict that is given takes one line"
 
 
 def test_everything_that_can_be_used_has_a_name(view):

@@ -10,6 +10,7 @@ from flyannot.dataset.folder import read_annotations, write_annotations_csv
 from flyannot.report.groups import ABSENT, AGREED, MISSED, NEW, PREDICTED, UNDETERMINED, GroupEntry, TermEntry
 from flyannot.report.page import write_page
 from flyannot.report.queue import CHECK, LOOK, Queue
+from flyannot.report.queue_table import in_words
 from flyannot.report.review import Review
 from flyannot.scores.looks import information
 from flyannot.steps.configuration import TABLES, Configuration, write_record
@@ -84,6 +85,18 @@ def half_curated(chain, tmp_path_factory):
         copy.annotations, [r for r in rows if r["gene"] not in genes or r["stage_range"] != "4-6"]
     )
     return make_run(copy), genes
+
+
+@pytest.mark.parametrize(
+    ("n_genes", "said"),
+    [
+        (1, "1 term of 1 group to look at first, 1 curated term to check"),
+        (2, "2 terms of 2 groups to look at first, 2 curated terms to check"),
+    ],
+)
+def test_one_term_of_one_group_is_counted_as_one(n_genes, said):
+    rows = [(queue, f"gene{g}", "", "4-6", "pole cell") for queue in (LOOK, CHECK) for g in range(n_genes)]
+    assert in_words(rows) == said
 
 
 def listed(path):
@@ -251,3 +264,14 @@ def test_a_page_without_such_terms_offers_neither(browser, tmp_path):
     with shown(browser, tmp_path / "p.html") as view:
         assert not view.locator("#groups-order option[value=look]").count()
         assert not view.locator("#groups-which option[value=doubted]").count()
+
+
+def test_what_a_page_says_of_its_orders_is_of_those_that_it_has(browser, tmp_path):
+    term = TermEntry("gap", MISSED, 0.1, True, 0.1, 0.4, 12, curated=True, queue=CHECK, worth=0.9)
+    write_page(
+        tmp_path / "p.html", groups_page(), [GroupEntry("4-6", "en", "en", terms=[term])], jpeg_of=picture
+    )
+    with shown(browser, tmp_path / "p.html") as view:
+        said = view.locator("#groups p.quiet").first.inner_text()
+        assert not view.locator("#groups-order option[value=look]").count()
+        assert said.endswith("contradict most.") and "look at first" not in said

@@ -5,7 +5,7 @@ import threading
 
 from flyannot.steps.failures import list_failures
 from flyannot.steps.tasks import Outcome
-from tests.steps.test_status import CONFIG
+from tests.small_embryos import write_configuration
 
 
 def rows_of(table):
@@ -14,13 +14,12 @@ def rows_of(table):
 
 
 def test_a_run_lists_what_all_its_steps_skipped_with_stage_range_and_gene(flyannot, tmp_path):
-    config, table = tmp_path / "c.toml", tmp_path / "results" / "failures.csv"
-    config.write_text(CONFIG)
+    table = tmp_path / "results" / "failures.csv"
     assert (
         flyannot("synthesize -o E --n-genes 12 --max-images 2 --stage-range 4-6", E=tmp_path / "embryos").code
         == 0
     )
-    config.write_text(CONFIG.replace("[synthesize]\nn-genes = 12\nmax-images = 2\n", "[select]\n"))
+    config = write_configuration(tmp_path, images='[select]\nstage-range = ["4-6"]\n', n_epochs=2)
     broken = tmp_path / "embryos" / "images" / "syn003_4-6_1.png"
     good = broken.read_bytes()
     broken.write_bytes(good[:200])

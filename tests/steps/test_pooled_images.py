@@ -5,38 +5,19 @@ import pytest
 from flyannot.dataset.folder import read_images
 from flyannot.steps import annotate
 from flyannot.steps.pooled_images import pooled_images
-
-CONFIG = """
-data-set = "embryos"
-output = "results"
-[synthesize]
-n_genes = 12
-max-images = 2
-stage-range = ["4-6"]
-[learn-dict]
-n-atoms = 12
-n-epochs = 1
-[classify]
-min-groups = 3
-[evaluate]
-folds = 3
-[run]
-jobs = 1
-"""
+from tests.small_embryos import write_configuration
 
 
 @pytest.fixture
 def made(flyannot, tmp_path, monkeypatch):
     """A run whose annotate step would have failed if it had coded a patch."""
-    config = tmp_path / "c.toml"
-    config.write_text(CONFIG)
 
     def coded(*_, **__):
         raise AssertionError("a patch was coded twice")
 
     with monkeypatch.context() as changed:
         changed.setattr(annotate, "features_of", coded)
-        assert flyannot("run C", C=config).code == 0
+        assert flyannot("run C", C=write_configuration(tmp_path)).code == 0
     return tmp_path
 
 

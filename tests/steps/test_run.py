@@ -13,34 +13,15 @@ from flyannot.steps.tasks import Execution, carry_out
 from flyannot.steps.toml_file import read_toml
 from tests.cli.test_cli import faulty
 from tests.conftest import ROOT
+from tests.small_embryos import write_configuration
 
-CONFIG = """
-data-set = "embryos"
-output = "results"
-seed = 2
-[synthesize]
-n_genes = 12
-max-images = 2
-stage-range = ["4-6"]
-[learn-dict]
-n-atoms = 12
-n-epochs = 1
-[classify]
-min-groups = 3
-[evaluate]
-folds = 3
-[run]
-jobs = 1
-"""
 BOTH = 'data-set = "x"\noutput = "y"\n'
 FILES = ("descriptors", "dictionary", "features", "model", "predictions")
 
 
 @pytest.fixture
 def config(tmp_path):
-    path = tmp_path / "c.toml"
-    path.write_text(CONFIG)
-    return path
+    return write_configuration(tmp_path, seed=2)
 
 
 def stamps(folder):

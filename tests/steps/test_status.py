@@ -18,7 +18,7 @@ from flyannot.steps import extract as extract_module
 from flyannot.steps.configuration import TABLES as OPTIONS
 from flyannot.steps.configuration import Configuration, write_record
 from flyannot.steps.shards import folder_of_parts
-from tests.small_embryos import CLASSIFY, EXTRACT, LEARN, POOL
+from tests.small_embryos import CLASSIFY, EXTRACT, LEARN, POOL, write_configuration
 
 STEPS = ["extract", "learn-dict", "pool", "train", "annotate", "evaluate", "report"]
 N_IMAGES = 108  # of the chain
@@ -211,28 +211,9 @@ def test_a_folder_that_is_no_run_is_one_clear_line(flyannot, tmp_path, name):
     assert re.fullmatch(r"Error: .+\nFix: name the output folder of: flyannot run CONFIG\n", said.err)
 
 
-CONFIG = """
-data-set = "embryos"
-output = "results"
-[synthesize]
-n-genes = 12
-max-images = 2
-stage-range = ["4-6"]
-[learn-dict]
-n-atoms = 12
-n-epochs = 2
-[classify]
-min-groups = 3
-[evaluate]
-folds = 3
-[run]
-jobs = 1
-"""
-
-
 def test_it_may_be_asked_for_at_any_moment_of_a_run(status, tmp_path):
-    (tmp_path / "c.toml").write_text(CONFIG)
-    run = subprocess.Popen([sys.executable, "-m", "flyannot", "run", str(tmp_path / "c.toml")],
+    config = write_configuration(tmp_path, n_epochs=2)
+    run = subprocess.Popen([sys.executable, "-m", "flyannot", "run", str(config)],
                            stderr=subprocess.PIPE, text=True)  # fmt: skip
     seen, results = [], tmp_path / "results"
     while run.poll() is None:

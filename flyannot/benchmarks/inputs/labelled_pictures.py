@@ -7,7 +7,7 @@ import numpy as np
 from flyannot.benchmarks.findings import Source
 from flyannot.benchmarks.inputs.pictures import columns_of_patterns, drawn_patterns, grey_levels
 from flyannot.benchmarks.scc.learning import learned_atoms
-from flyannot.classifiers.training_set import LabelledRows, annotated_groups
+from flyannot.classifiers.training_set import LabelledRows, annotated_groups, truth_of
 from flyannot.dataset.folder import read_annotations, read_images
 from flyannot.dataset.importers.wu2016 import STAGE_RANGE
 from flyannot.dataset.synthetic import SynthesizeOptions
@@ -18,6 +18,7 @@ from flyannot.features.groups import group_features, groups_of, normalise_featur
 from flyannot.features.image_features import atoms_of_features, features_of
 from flyannot.features.options import PoolOptions
 from flyannot.scores.metrics import NOT_ANATOMY
+from flyannot.steps.extract import image_columns
 
 EXTRACT = ExtractOptions(patch_px=64, stride_px=16, min_std=2)
 POOL = PoolOptions(grid=((2, 4),))
@@ -32,10 +33,13 @@ def labelled_pictures(setup, min_genes):
     Terms are those of anatomy that at least `min_genes` genes carry.
     """
     X, genes, carried, source = setup.once("labelled pictures", lambda: _described(setup))
-    counts = Counter(term for terms in carried for term in terms if term not in NOT_ANATOMY)
-    terms = sorted(term for term, count in counts.items() if count >= min_genes)
-    Y = np.array([[term in found for term in terms] for found in carried], bool)
-    return LabelledRows(X=X, Y=Y.reshape(len(genes), len(terms)), genes=genes, terms=terms), source
+    terms = sorted(term for term, count in counts_of_anatomy(carried).items() if count >= min_genes)
+    return LabelledRows(X=X, Y=truth_of(carried, terms), genes=genes, terms=terms), source
+
+
+def counts_of_anatomy(carried):
+    """How many genes carry each term of anatomy, a `Counter`, from the set of terms of each."""
+    return Counter(term for terms in carried for term in terms if term not in NOT_ANATOMY)
 
 
 def _described(setup):
@@ -62,8 +66,7 @@ def _pictures(setup):
     made = SynthesizeOptions(n_genes=n_genes, max_images=1, stage_range=(STAGE_RANGE,))
     synthesize(folder, made, seed=setup.seed, force=True)
     images = read_images(folder)
-    columns = {name: [getattr(image, name) for image in images] for name in ("gene", "fbgn", "group")}
     return (
-        [grey_levels(image.path) for image in images], columns, folder,
+        [grey_levels(image.path) for image in images], image_columns(images), folder,
         Source(f"{len(images)} SYNTHETIC embryos", "synthetic"),
     )  # fmt: skip

@@ -38,10 +38,10 @@ def photograph_patches(rng, n, patch_px, *, dtype=np.float64):
     greys = np.stack(photographs()).astype(np.float64) / 255  # in float32 a plain patch would not be plain
     height, width = np.subtract(PHOTOGRAPH_PX, patch_px)
     which, top, left = (rng.integers(below, size=3 * n) for below in (len(greys), height, width))
-    windows = sliding_window_view(greys, (patch_px, patch_px), axis=(1, 2))
+    patches = sliding_window_view(greys, (patch_px, patch_px), axis=(1, 2))
     X, n_kept = np.empty((n, patch_px**2), dtype), 0
     for rows in np.array_split(np.arange(3 * n), 3 * n // _BLOCK + 1):
-        drawn = unit_signals(windows[which[rows], top[rows], left[rows]].reshape(len(rows), -1))
+        drawn = unit_signals(patches[which[rows], top[rows], left[rows]].reshape(len(rows), -1))
         drawn = drawn[(drawn != 0).any(axis=1)][: n - n_kept]
         X[n_kept : n_kept + len(drawn)] = drawn
         n_kept += len(drawn)

@@ -159,9 +159,9 @@ class RowsWithMissing:
 
 
 class CoordinateDescent:
-    """Factors U (n_rows, k) and V (n_columns, k) of the known entries of a matrix.
+    """Factors U (n_rows, k) and V (n_columns, k) of the observed entries of a matrix.
 
-    Minimises sum (x_ij - u_i v_j)^2 + lam (sum_i n_i |u_i|^2 + sum_j n_j |v_j|^2), n_i and n_j the known
+    Minimises sum (x_ij - u_i v_j)^2 + lam (sum_i n_i |u_i|^2 + sum_j n_j |v_j|^2), n_i and n_j the observed
     entries of a row and of a column.
 
     Parameters

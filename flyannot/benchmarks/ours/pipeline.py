@@ -13,27 +13,23 @@ from flyannot.benchmarks.ours.usual_way import compare_with_usual_way
 from flyannot.benchmarks.processor_shares import processor_shares
 from flyannot.benchmarks.rows import Rows
 from flyannot.benchmarks.workers import peak_mb
+from flyannot.runtime.environment import configurations_folder
 from flyannot.runtime.workers import Workers
-from flyannot.steps.configuration import configuration_of
+from flyannot.steps.configuration import read_configuration
 from flyannot.steps.run import only, steps_of
 from flyannot.steps.tasks import Execution, carry_out
 
 WHOLE_WAY = ("extract", "pool", "annotate")  # what grows with the images, once there is a dictionary
 IN_PARALLEL = (*WHOLE_WAY, "evaluate")
-_LEARN = {"n-atoms": 1000, "max-patches": 100_000}  # of a stage range: learning does not grow with the images
 _N_WARM = 8  # images that kernels are compiled for
-_FOLDS = {"classify": {"min-groups": 2}, "evaluate": {"folds": 2}}
-_BEST = {  # configs/best.toml
-    "extract": {"patch-px": [16, 24, 32, 48, 64], "min-std": 2.0, "stride-px": 8, "intensity": 1.0},
-    "learn-dict": _LEARN | {"n-atoms": 2000},
-    "pool": {"grid": "1x1+2x4"},
-    "classify": {"method": "coupled-ridge", "scheme": "mean", "min-groups": 2, "inner-folds": 2},
-    "evaluate": {"folds": 2},
-}
 STRIDE_PX = 4  # of the way that a quick run measures, and that the usual way takes
-WAYS = {  # configs/flyexpress.toml at four strides
-    f"stride {px}": {"extract": {"stride-px": px}, "learn-dict": _LEARN} | _FOLDS for px in (16, 8, 4, 2)
-} | {"best.toml": _BEST}
+_N_ATOMS = 1000
+_LEARN = "learn-dict.max-patches=100000"  # of a stage range: learning does not grow with the images
+_FEW = ("classify.min-groups=2", "classify.inner-folds=2", "evaluate.folds=2")
+WAYS = {  # way -> a configuration that comes with flyannot, and the options that are set otherwise
+    f"stride {px}": ("flyexpress.toml", (f"extract.stride-px={px}", f"learn-dict.n-atoms={_N_ATOMS}", _LEARN))
+    for px in (16, 8, 4, 2)
+} | {"best.toml": ("best.toml", (_LEARN, *_FEW))}
 MAIN = f"stride {STRIDE_PX}"
 # Images of every way: fewer where an image has more patches, as rates are the same.
 _FULL = {"stride 16": 1000, "stride 8": 1000, MAIN: 500, "stride 2": 165, "best.toml": 330}
@@ -54,7 +50,7 @@ def measure(setup):
     computed = [row for way in n_images for row in how_long(rows.where(way=way), WHOLE_WAY)]
     return Finding(
         source=Source(f"{most:,} copies, each with a spot of its own, of {embryo_images(setup)[1].text}"),
-        variant=f"patches of 16 px and {_LEARN['n-atoms']:,} atoms unless said; seconds of processor time",
+        variant=f"patches of 16 px and {_N_ATOMS:,} atoms unless said; seconds of processor time",
         rows=rows + beside + computed,
         targets=list(_targets(rows, beside)),
         notes=[
@@ -84,8 +80,11 @@ def _steps(setup, folder, way, n_images):
 
 
 def _configuration(way, data_set, output, epochs):
-    tables = WAYS[way] | {"learn-dict": WAYS[way]["learn-dict"] | {"n-epochs": epochs}}
-    return configuration_of(tables, Path("pipeline.toml"), data_set=Path(data_set), output=Path(output))
+    name, settings = WAYS[way]
+    return read_configuration(
+        configurations_folder() / name, data_set=Path(data_set), output=Path(output),
+        settings=(*settings, f"learn-dict.n-epochs={epochs}"),
+    )  # fmt: skip
 
 
 def compile_kernels(**given):

@@ -14,6 +14,7 @@ import numpy as np
 from flyannot.benchmarks.findings import Finding, Panel, Target
 from flyannot.benchmarks.inputs.labelled_pictures import FEATURES, labelled_pictures
 from flyannot.benchmarks.items import Item
+from flyannot.benchmarks.ours.nearest_genes import centred_units, nearest_part, principal_coordinates
 from flyannot.benchmarks.ours.quick_ridge import fit_quick_ridge
 from flyannot.benchmarks.rows import Rows, Series
 from flyannot.scores.bootstrap import bootstrap_interval
@@ -23,10 +24,8 @@ from flyannot.scores.metrics import auc
 _MIN_GENES = 20  # that carry a term: some are left to test
 _N_GENES = 20  # that a step has the looks of
 _TEST_PART = 3  # one gene in so many tests
-_N_NEAREST = 10
-_N_AXES = 128
 _N_SAMPLES = 1000
-_GOAL = 0.25
+_TARGET = 0.25
 ALL = 10**6  # terms of a gene
 
 
@@ -89,7 +88,7 @@ def measure(setup):
             Target(
                 "fewer looks than at random, to the mean AUC that those of half the hidden terms have",
                 Rows(found).value("fewer", order=SHIPPED),
-                _GOAL,
+                _TARGET,
             )
         ],
         panels=_panels(curves),
@@ -108,13 +107,6 @@ def measure(setup):
     )
 
 
-def principal_coordinates(X):
-    """Rows along the axes of their largest variance, (n_rows, at most 128), of mean squared length 1."""
-    U, lengths, _ = np.linalg.svd(X - X.mean(axis=0), full_matrices=False)
-    coordinates = (U * lengths)[:, :_N_AXES]
-    return coordinates / np.sqrt((coordinates**2).sum(axis=1).mean())
-
-
 class Split:
     """Genes that test, genes that are curated, and genes of which no term is known."""
 
@@ -124,8 +116,7 @@ class Split:
         n_curated = (len(X) - n_test) // 2
         self._X, self._Y = X, Y
         self._test, self._curated, self._hidden = np.split(order, [n_test, n_test + n_curated])
-        centred = X - X.mean(axis=0)
-        units = centred / np.linalg.norm(centred, axis=1, keepdims=True)
+        units = centred_units(X)
         self._similarity = units[self._hidden] @ units.T
         self._similarity[np.arange(len(self._hidden)), self._hidden] = -np.inf
         self._known_first = np.isin(np.arange(len(X)), self._curated)[:, None] & np.ones(Y.shape, bool)
@@ -158,10 +149,7 @@ class Split:
         nearest = np.empty(probability.shape)
         for j, mine in enumerate(known.T):
             curated = np.flatnonzero(mine)
-            similarity = self._similarity[:, curated]
-            most = np.argpartition(-similarity, _N_NEAREST, axis=1)[:, :_N_NEAREST]
-            carry = self._Y[curated, j]
-            nearest[:, j] = (carry[most].sum(axis=1) + 2 * carry.mean()) / (_N_NEAREST + 2)
+            nearest[:, j] = nearest_part(self._similarity[:, curated], self._Y[curated, j])
         whole = self._similarity[:, known.all(axis=1)].max(axis=1, keepdims=True)
         return Known(probability, threshold, n_genes, nearest, whole, rng)
 

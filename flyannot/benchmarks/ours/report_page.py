@@ -4,15 +4,14 @@ Groups are made up: 30 terms each, six of them shown with a map, an image of noi
 groups and terms, not on what they are.
 """
 
-import shutil
 import statistics
 import time
-from importlib.util import find_spec
 from pathlib import Path
 
 import numpy as np
 import psutil
 
+from flyannot.benchmarks.browser import open_browser, why_browser_is_absent
 from flyannot.benchmarks.findings import Finding, Source, Target
 from flyannot.benchmarks.items import Item
 from flyannot.dataset.vocabulary import bdgp_terms
@@ -34,8 +33,6 @@ from flyannot.stage_ranges import STAGE_RANGES
 
 _N_TERMS, _N_SHOWN, _N_KEPT = 30, 6, 5  # of a group: terms, those that are not absent, and verdicts kept
 _STATUSES = (AGREED, NEW, MISSED)
-_BROWSERS = ("chromium", "chromium-browser", "google-chrome")
-_FLAGS = ("--no-sandbox", "--disable-gpu", "--no-first-run", "--disable-background-networking")
 _LIST = "details.group[open] .embryo img"  # the first picture of the list
 _OPENS_S, _LONG_MS = 2, 50
 _N_FRAMES = 120  # of scrolling
@@ -98,19 +95,9 @@ def measure(setup):
     )
 
 
-def why_browser_is_absent():
-    """One sentence on what is missing to look at a page, and how to get it; "" if nothing is."""
-    if find_spec("playwright") is None:
-        return "Playwright is not installed: pip install 'flyannot[browser]'."
-    return "" if _program() else f"None of {', '.join(_BROWSERS)} is installed."
-
-
 def look_at_page(path, n_kept):
     """In a worker: open the page in a browser, filter and scroll, and say how long that took."""
-    from playwright.sync_api import sync_playwright
-
-    with sync_playwright() as playwright:
-        browser = playwright.chromium.launch(executable_path=_program(), args=list(_FLAGS))
+    with open_browser() as browser:
         context = browser.new_context(viewport={"width": 1280, "height": 900})
         if n_kept:
             page = context.new_page()
@@ -130,18 +117,12 @@ def look_at_page(path, n_kept):
         frames = page.evaluate(_SCROLL, _N_FRAMES)
         filter_ms = page.evaluate(_FILTER)
         processes = psutil.Process().children(recursive=True)
-        found = {
+        return {
             "first_paint_ms": paint_ms, "list_ms": list_ms, "filter_ms": filter_ms,
             "long_frames": sum(ms > _LONG_MS for ms in frames), "main_thread_s": known["TaskDuration"],
             "heap_mb": known["JSHeapUsedSize"] / 1e6,
             "browser_mb": sum(one.memory_full_info().uss for one in processes) / 1e6,
         }  # fmt: skip
-        browser.close()
-    return found
-
-
-def _program():
-    return next(filter(None, map(shutil.which, _BROWSERS)), None)
 
 
 def _write(path, n_groups, rng):

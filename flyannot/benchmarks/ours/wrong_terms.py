@@ -9,16 +9,17 @@ import numpy as np
 from flyannot.benchmarks.findings import Finding, Target
 from flyannot.benchmarks.inputs.labelled_pictures import FEATURES, labelled_pictures
 from flyannot.benchmarks.items import Item
-from flyannot.benchmarks.ours.queue import principal_coordinates
+from flyannot.benchmarks.ours.nearest_genes import centred_units, nearest_part, principal_coordinates
 from flyannot.benchmarks.rows import Rows
+from flyannot.classifiers.calibration import sigmoid
 from flyannot.classifiers.cross_validation import cross_validate
 from flyannot.classifiers.folds import folds_of_genes
 from flyannot.classifiers.training_set import LabelledRows
 from flyannot.scores.looks import TO_CHECK, doubt
 
-_MIN_GENES, _N_FOLDS, _N_NEAREST = 20, 5, 10
+_MIN_GENES, _N_FOLDS = 20, 5
 _PART = 0.02
-_GOAL = 0.5
+_TARGET = 0.5
 _EACH, _AS_MANY = "2 % of each kind", "2 % of the terms given, as many of the others"
 SHIPPED = "probability of the opposite, where that is the answer"
 
@@ -45,7 +46,7 @@ def measure(setup):
         rows=found,
         targets=[
             Target("planted wrong terms in the first 5 %",
-                   Rows(found).value("found", planted=_EACH, doubt=SHIPPED), _GOAL)
+                   Rows(found).value("found", planted=_EACH, doubt=SHIPPED), _TARGET)
         ],
         notes=[
             f"{rows.Y.sum():,} terms of {len(rows.genes)} genes, and {(~rows.Y).sum():,} that they have not.",
@@ -82,7 +83,7 @@ def doubts(probability, nearest, threshold, curated, yes):
     """Every way to doubt: name -> array of one shape with `curated`, large where it is doubted."""
     usual = curated.mean(axis=0)
     sign = np.where(curated, -1, 1)
-    both = _sigmoid(_logit(probability) + _logit(nearest) - _logit(usual))
+    both = sigmoid(_logit(probability) + _logit(nearest) - _logit(usual))
     given, others = (
         np.array([p[c].mean() for p, c in zip(probability.T, kind.T)]) for kind in (curated, ~curated)
     )
@@ -101,13 +102,11 @@ def doubts(probability, nearest, threshold, curated, yes):
 
 
 def nearest_rates(X, curated):
-    """The part of the 10 most similar genes that have each term, a little towards all genes' part."""
-    centred = X - X.mean(axis=0)
-    units = centred / np.linalg.norm(centred, axis=1, keepdims=True)
+    """`nearest_part` of every gene among the others."""
+    units = centred_units(X)
     similarity = units @ units.T
     np.fill_diagonal(similarity, -np.inf)
-    most = np.argpartition(-similarity, _N_NEAREST, axis=1)[:, :_N_NEAREST]
-    return (curated[most].sum(axis=1) + 2 * curated.mean(axis=0)) / (_N_NEAREST + 2)
+    return nearest_part(similarity, curated)
 
 
 def first_part(values, part=TO_CHECK):
@@ -128,10 +127,6 @@ def _found(values, turned, curated):
 def _logit(p):
     p = np.clip(p, 1e-4, 1 - 1e-4)
     return np.log(p / (1 - p))
-
-
-def _sigmoid(x):
-    return 1 / (1 + np.exp(-x))
 
 
 ITEM = Item(

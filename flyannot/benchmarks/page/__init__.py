@@ -67,7 +67,7 @@ def section_of(item, record, why_failed, out):
         section["paper"] = f"{paper['authors']}, {paper['venue']}"
         section["cited"] = f"{section['paper']}: {entry['cited']}"
         section["place"] = entry["cited"]
-    finding, figure = record and record.judged_by(item.statements), paths_of(out, item.name)["svg"]
+    finding, figure = record and record.evaluated_by(item.statements), paths_of(out, item.name)["svg"]
     if finding is None or why_failed:
         reason = why_failed or f"flyannot reproduce {item.name} -o OUT measures it"
         return section | {"status": FAILED if why_failed else NOT_MEASURED, "reason": reason}

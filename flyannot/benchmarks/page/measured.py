@@ -8,10 +8,9 @@ import sys
 from pathlib import Path
 
 from flyannot.benchmarks.items import ITEMS, OURS
-from flyannot.benchmarks.page import rendered, section_of
+from flyannot.benchmarks.page import rendered
 from flyannot.benchmarks.page.figures import draw
-from flyannot.benchmarks.records import record_of
-from flyannot.benchmarks.setup import SCALES
+from flyannot.benchmarks.page.results import result_of, section_of_result
 from flyannot.runtime.atomic_file import write_text
 
 PAGE = "measured.md"
@@ -20,8 +19,7 @@ PAGE = "measured.md"
 def own_records(folder):
     """(item, scale, record) of every item of ours that was recorded; full ones in the place of quick ones."""
     for item in ITEMS.values():
-        found = [(scale, record_of(Path(folder) / scale / f"{item.name}.json")) for scale in SCALES]
-        scale, record = next(((s, r) for s, r in reversed(found) if r is not None), ("", None))
+        scale, record = result_of(item, folder)
         if item.paper == OURS and record is not None:
             yield item, scale, record
 
@@ -36,9 +34,8 @@ def measured_page(folder):
     sections, machines = [], {}
     for item, scale, record in own_records(folder):
         machines[record.machine] = None
-        section = section_of(item, record, None, folder) | {"scale": scale}
+        section = section_of_result(item, scale, record, folder)
         section["figure"] = picture_of(item.name) if record.finding.panels else None
-        section["source"] = f"All of it: data/results/{scale}/{item.name}.json. Again: `{record.command}`"
         sections.append(section)
     return rendered(PAGE, sections=sections, machines=list(machines))
 

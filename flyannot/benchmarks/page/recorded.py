@@ -5,13 +5,11 @@ It has what the files of that folder hold, `quick/ITEM.json` and `full/ITEM.json
 
 import sys
 from dataclasses import replace
-from pathlib import Path
 
 from flyannot.benchmarks.items import ITEMS, OURS
-from flyannot.benchmarks.page import rendered, section_of
+from flyannot.benchmarks.page import rendered
+from flyannot.benchmarks.page.results import result_of, section_of_result
 from flyannot.benchmarks.page.summary import summary_of
-from flyannot.benchmarks.records import record_of
-from flyannot.benchmarks.setup import SCALES
 from flyannot.benchmarks.tables import MEASUREMENTS
 
 _MOST_ROWS = 12  # of the numbers beside the paper's; the item's file has all
@@ -22,15 +20,11 @@ def recorded_page(folder):
     sections, machines = [], {}
     for item in ITEMS.values():
         if item.paper != OURS:
-            found = [(scale, record_of(Path(folder) / scale / f"{item.name}.json")) for scale in SCALES]
-            scale, record = next(((s, r) for s, r in reversed(found) if r is not None), ("", None))
-            section = section_of(item, record, None, folder) | {"scale": scale}
+            scale, record = result_of(item, folder)
+            section = section_of_result(item, scale, record, folder)
             if record is not None:
                 machines[record.machine] = None
                 section["tables"] = [_few(t) for t in section["tables"] if t["table"].caption != MEASUREMENTS]
-                section["source"] = (
-                    f"All of it: data/results/{scale}/{item.name}.json. Again: `{record.command}`"
-                )
             sections.append(section)
     return rendered("recorded.md", sections=sections, machines=list(machines), summary=summary_of(sections))
 

@@ -37,7 +37,7 @@ def grafting(X, D, lam, *, tol=None, start=None):
 
 @_kernel
 def _graft(Q0, gram, lam, Z, work):
-    """Every sample by itself; Z holds the codes to begin from, and those found."""
+    """Every sample separately; Z holds the codes to begin from, and those found."""
     (q, sign, rest, move, bent), atoms = work
     for i in range(len(Q0)):
         n, n_steps = 0, 0

@@ -37,7 +37,7 @@ def smooth_objective(X, D, Z, lam):
 
 @_kernel
 def _descend(Q0, gram, lam, epsilon, Z, work):
-    """Every sample by itself; Z holds the codes to begin from, and those found."""
+    """Every sample separately; Z holds the codes to begin from, and those found."""
     curved, slope, move, bent = work  # curved = gram z
     m = len(gram)
     for i in range(len(Q0)):

@@ -1,11 +1,11 @@
 """Pictures to the terms of groups, as the paper does it and as we do: the difference is a `Protocol`."""
 
-from collections import Counter
 from dataclasses import dataclass, field, replace
 
 import numpy as np
 
 from flyannot.benchmarks.findings import Source
+from flyannot.benchmarks.inputs.labelled_pictures import counts_of_anatomy
 from flyannot.benchmarks.inputs.pictures import (
     columns_of_patterns,
     drawn_patterns,
@@ -27,7 +27,7 @@ from flyannot.benchmarks.scc.learning import learned_atoms
 from flyannot.classifiers.cross_validation import cross_validate
 from flyannot.classifiers.folds import folds_of_genes
 from flyannot.classifiers.scorer import FitOptions
-from flyannot.classifiers.training_set import LabelledRows, annotated_groups
+from flyannot.classifiers.training_set import LabelledRows, annotated_groups, truth_of
 from flyannot.dataset.folder import read_annotations, read_images
 from flyannot.dataset.importers.wu2016 import STAGE_RANGE
 from flyannot.dataset.synthetic import SynthesizeOptions
@@ -38,6 +38,7 @@ from flyannot.features.groups import Groups, group_features, groups_of, normalis
 from flyannot.features.image_features import atoms_of_features, features_of
 from flyannot.features.options import PoolOptions
 from flyannot.scores.metrics import NOT_ANATOMY, Outcome
+from flyannot.steps.extract import image_columns
 
 N_FOLDS = 5
 N_TERMS = 10
@@ -129,18 +130,16 @@ def synthetic_pictures(setup, stage_range):
 
 def _of_folder(folder, images, source, stage_range):
     images = [image for image in images if image.stage_range == stage_range]
-    columns = {name: [getattr(i, name) for i in images] for name in ("gene", "fbgn", "group")}
     greys, note = [grey_levels(image.path) for image in images], f"Images of stage range {stage_range} only."
-    return _with_terms(greys, columns, folder, stage_range, source, note)
+    return _with_terms(greys, image_columns(images), folder, stage_range, source, note)
 
 
 def _with_terms(greys, columns, folder, stage_range, source, note):
     groups, carried = annotated_groups(groups_of(columns), read_annotations(folder), stage_range)
-    counts = Counter(term for terms in carried for term in terms if term not in NOT_ANATOMY)
+    counts = counts_of_anatomy(carried)
     terms = sorted(counts, key=lambda term: (-counts[term], term))[:N_TERMS]
-    truth = np.array([[term in terms_ for term in terms] for terms_ in carried], bool)
     note = f"{note} The ten most frequent terms of {len(groups)} groups, without {', '.join(NOT_ANATOMY)}."
-    return Pictures(stage_range, greys, groups, terms, truth, source, note)
+    return Pictures(stage_range, greys, groups, terms, truth_of(carried, terms), source, note)
 
 
 def annotate(setup, pictures, protocol, who, n_atoms, *, seed=0):

@@ -189,9 +189,9 @@ def _most_settings(rows):
     return of_draws(n / len(pairs), ahead.mean(axis=0), f"{n} of {len(pairs)}")
 
 
-def _ahead(one, rivals, taus, rows):
-    """The least lead of one method's MAP over the rivals' at the shares that `taus` admits."""
-    pairs = [(row, rows.where(method=m, tau=row["tau"])[0]) for m in rivals
+def _ahead(one, methods, taus, rows):
+    """The least lead of one method's MAP over that of others at the shares that `taus` takes."""
+    pairs = [(row, rows.where(method=m, tau=row["tau"])[0]) for m in methods
              for row in rows.where(method=one) if taus(row["tau"])]  # fmt: skip
     return least((_lead(a, b) for a, b in pairs), [f"{b['method']} at {b['tau']:g}" for _, b in pairs])
 

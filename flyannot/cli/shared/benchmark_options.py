@@ -23,7 +23,7 @@ def benchmark_options(repeats):
             "combined_data_1.txt.  [default: synthetic ratings]",
         ),
         click.option("--quick/--full", default=True, show_default=True, help="Minutes, or the full sizes."),
-        click.option("--repeats", type=COUNT, help=f"Repeat comparisons so often.  [default: {repeats}]"),
+        click.option("--repeats", type=COUNT, help=f"Measurements of each comparison.  [default: {repeats}]"),
         click.option(
             "--list", is_flag=True, is_eager=True, expose_value=False, callback=_list,
             help="Name all items, and measure nothing.",

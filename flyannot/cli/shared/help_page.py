@@ -18,6 +18,10 @@ class HelpPage(click.Command):
         """The first paragraph of the docstring: what the command is for."""
         return self._body().partition("\n\n")[0]
 
+    def get_short_help_str(self, limit=45):
+        """What a list of commands says of it: all of `about`, on as many lines as it takes."""
+        return " ".join(self.about.split())
+
     @property
     def example(self):
         """The lines of the example."""

@@ -25,7 +25,7 @@ class FetchOptions(Options):
     stage_range: tuple = option(
         (), Several(StageRange()), "Only images of this stage range (repeatable).", stands_for="all"
     )
-    max_images: int | None = option(None, Count(), "No more than so many images.", stands_for="all")
+    max_images: int | None = option(None, Count(), "At most this many images.", stands_for="all")
     refresh: bool = option(False, Flag(), "Fetch the tables again even if they are there.")
     base_url: str = option("https://insitu.fruitfly.org/", Text(), "The site's address.")
     connections: int = option(2, Count(most=4), "Requests at a time.")

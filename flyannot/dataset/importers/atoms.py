@@ -10,6 +10,7 @@ from flyannot.dataset.importers.by_suffix import read_by_suffix
 from flyannot.errors import DataError, InputError
 from flyannot.options import Choice, Flag, Options, Real, Text, option
 from flyannot.runtime.apart import ProcessDied, call_apart
+from flyannot.runtime.counted import counted
 from flyannot.stage_ranges import STAGE_RANGES
 
 LAYOUTS = ("rows", "columns")
@@ -128,9 +129,9 @@ def scaled_atoms(D):
 def check_norms(D):
     """DataError if an atom is longer than 1: its codes would count for less than those of the others."""
     norms = np.linalg.norm(D, axis=1)
-    if norms.max() > 1 + _NORM_TOLERANCE:
+    if n := int((norms > 1 + _NORM_TOLERANCE).sum()):
         raise DataError(
-            f"{(norms > 1 + _NORM_TOLERANCE).sum():,} atoms have a norm above 1, up to {norms.max():.4g}",
+            f"{counted(n, 'atom has', 'atoms have')} a norm above 1, up to {norms.max():.4g}",
             fix="add --scale to scale every atom to norm 1",
         )
 
@@ -139,7 +140,8 @@ def _checked(D):
     bad = ~np.isfinite(D).all(axis=1)
     if bad.any():
         raise DataError(
-            f"{bad.sum():,} atoms hold NaN or infinity, the first is number {bad.argmax()}",
+            f"{counted(bad.sum(), 'atom holds', 'atoms hold')} NaN or infinity, "
+            f"the first is number {bad.argmax()}",
             fix="make the file again",
         )
     return D

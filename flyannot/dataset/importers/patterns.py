@@ -12,6 +12,7 @@ from pathlib import Path
 import numpy as np
 
 from flyannot.errors import DataError, InputError
+from flyannot.runtime.counted import counted
 
 GRID = (16, 32)
 _TEXTS = ("image_id", "gene", "fbgn")
@@ -79,7 +80,8 @@ def _pattern_fault(patterns, mask):
         return f'the array "patterns" is {patterns.dtype} {patterns.shape}, not float (n_images, {n_pixels})'
     bad = ~((patterns >= 0) & (patterns <= 1)).all(axis=1)  # NaN fails both
     if bad.any():
-        return f'{bad.sum()} rows of "patterns" hold NaN or values outside [0, 1], first row {bad.argmax()}'
+        rows = counted(bad.sum(), 'row of "patterns" holds', 'rows of "patterns" hold')
+        return f"{rows} NaN or values outside [0, 1], first row {bad.argmax()}"
     return ""
 
 

@@ -1,4 +1,4 @@
-"""Labelled synthetic embryos, and the options of making them."""
+"""Synthetic embryos whose terms are known, and the options of making them."""
 
 from dataclasses import dataclass
 from typing import ClassVar

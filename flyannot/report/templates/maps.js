@@ -14,7 +14,7 @@ function toggleMap(button) {
   legend.append(make("span", {}, "opposes"), make("span", { class: "ramp", "aria-hidden": true }),
     make("span", {}, "supports " + name + "."),
     make("span", { class: "quiet" }, "Final model: probability " + button.dataset.final + ", decision value " + signed(value) + " = " +
-      plus.toFixed(3) + " supporting \u2212 " + minus.toFixed(3) + " opposing " + signed(rest) + " intercept, split exactly over the patches of " +
+      plus.toFixed(3) + " supporting \u2212 " + minus.toFixed(3) + " opposing " + (rest < 0 ? "\u2212 " : "+ ") + Math.abs(rest).toFixed(3) + " intercept, split exactly over the patches of " +
       (cells.length === 1 ? "this image" : "these images") + ". Full colour: " + full.toPrecision(2) + " in 8 x 8 pixels."));
 }
 function drawn(packed, name) {

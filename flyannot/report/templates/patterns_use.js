@@ -89,7 +89,7 @@ function pointAt(i) {
       if (found) picture.src = found.getAttribute("src");
     }).catch(() => {});
     byId("patterns-card").classList.toggle("left", screenOf(i)[0] > mapSize().width / 2);
-    byId("patterns-card").replaceChildren(picture, make("div", { class: "what" }, make("strong", {}, nameAt(i)), termsInLine({ g, terms: [], isPart: false })));
+    byId("patterns-card").replaceChildren(picture, make("div", { class: "what" }, make("strong", {}, group[GENE] || group[NAME]), termsInLine({ g, terms: [], isPart: false })));
   }, 120);
 }
 function startOnMap(section) {

@@ -79,7 +79,7 @@ function addRow(section, term) {
 }
 function addForm(section) {
   const field = make("input", { type: "search", list: "vocabulary", autocomplete: "off", class: "another" });
-  const form = make("form", { class: "add" }, make("label", {}, "Another term, that it shows too", field), make("button", { type: "submit" }, "Accept it"));
+  const form = make("form", { class: "add" }, make("label", {}, "Another term that it shows", field), make("button", { type: "submit" }, "Accept it"));
   form.addEventListener("submit", (event) => {
     event.preventDefault();
     const term = named.get(field.value.trim().toLowerCase());
@@ -116,7 +116,7 @@ function showAll() {
   let done = 0;
   for (const key of verdicts.keys()) done += toReview.has(key);
   const many = (number) => number.toLocaleString("en"), others = verdicts.size - done;
-  byId("review-progress").textContent = many(done) + " of " + many(toReview.size) + " terms reviewed" + (others ? ", and " + many(others) + " more" : "");
+  byId("review-progress").textContent = many(done) + " of " + counted(toReview.size, "term") + " reviewed" + (others ? ", and " + many(others) + " more" : "");
   Object.assign(byId("review-bar"), { max: Math.max(1, toReview.size), value: done });
   byId("download-corrections").disabled = verdicts.size === 0;
   byId("undo").disabled = changes.length === 0;
@@ -130,7 +130,7 @@ function takeIn(text, name) {
   showAll();
   for (const section of list.querySelectorAll("details.group[open]")) if (section.querySelector(".inside")) startAgain(section);
   say(name + ": " + counted(last.size, "verdict") + " taken in" + (other ? ", " + other + " of them in place of another" : "") +
-    (rows.length > newer.length ? "; " + (rows.length - newer.length) + " are older than yours" : "") +
+    (rows.length > newer.length ? "; " + counted(rows.length - newer.length, "is older than yours", "are older than yours") : "") +
     (wrong.length ? "; left out: " + wrong.slice(0, 3).join("; ") + (wrong.length > 3 ? " and " + (wrong.length - 3) + " more" : "") : "") + ".");
 }
 function startAgain(section) {
@@ -160,7 +160,7 @@ if (list) {
   });
   byId("download-corrections").addEventListener("click", () => {
     giveFile("corrections.csv", correctionsText(index.stages));
-    say("corrections.csv has " + counted(verdicts.size, "verdict") + ". Next: flyannot train --corrections corrections.csv");
+    say("corrections.csv has " + counted(verdicts.size, "verdict") + ". Next: flyannot run CONFIG --corrections corrections.csv");
   });
   byId("import-corrections").addEventListener("change", async (event) => {
     const [file] = event.target.files;

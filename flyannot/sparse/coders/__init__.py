@@ -6,7 +6,7 @@ A coder is a function
 
 X (n_samples, n_features), D (n_atoms, n_features), Z CSR (n_samples, n_atoms) in X's dtype.  It ends
 when every sample's duality gap is at most tol * 1/2 |x|^2, or after max_sweeps.  `start` holds codes
-to begin from (CSR), `gram` is D D^T where the caller has it.  Zero atoms and zero samples are legal.
+to begin from (CSR), `gram` is D D^T where the caller has it.  Zero atoms and zero samples are valid.
 """
 
 from flyannot.options.registry import Registry

@@ -1,12 +1,10 @@
 """Coding many samples: checked once, then in blocks, over threads, into one sparse matrix."""
 
-from concurrent.futures import ThreadPoolExecutor
-
 import numpy as np
 import scipy.sparse as sp
 
 from flyannot.errors import DataError, InputError
-from flyannot.runtime.blas_threads import one_blas_thread
+from flyannot.runtime.blas_threads import one_blas_thread, threads_of_one_blas
 from flyannot.sparse.kernels import sum_squares
 from flyannot.sparse.objective import checked_lam
 from flyannot.sparse.simd.aligned import aligned_zeros
@@ -55,7 +53,7 @@ def _checked_threads(n_threads):
 def in_shares(work, n, length, n_threads):
     """[work(rows) for rows], the slices of n rows by `length`, over threads that BLAS does not multiply."""
     shares = [slice(start, min(start + length, n)) for start in range(0, n, length)]
-    with one_blas_thread(), ThreadPoolExecutor(_checked_threads(n_threads)) as threads:
+    with one_blas_thread(), threads_of_one_blas(_checked_threads(n_threads)) as threads:
         return list(threads.map(work, shares))
 
 
@@ -101,7 +99,7 @@ def codes_in_blocks(X, squares, panels, start, encode_rows, problem, new_scratch
     if _checked_threads(n_threads) == 1:
         shares = [solve_share(0)]
     else:
-        with ThreadPoolExecutor(n_threads) as threads:
+        with threads_of_one_blas(n_threads) as threads:
             shares = list(threads.map(solve_share, range(n_threads)))
     return _joined(shares, (len(X), n_atoms), X.dtype)
 

@@ -26,10 +26,9 @@ large-scale dictionary learning", ICASSP 2018.  It gives neither tau nor batch s
 rho and gamma: the defaults below are ours.
 """
 
-from concurrent.futures import ThreadPoolExecutor
-
 import numpy as np
 
+from flyannot.runtime.blas_threads import threads_of_one_blas
 from flyannot.sparse.kernels import SUMS, add_multiple, copy, dot, kernel
 from flyannot.sparse.learners.dssc.kernels import (
     Atoms,
@@ -115,7 +114,7 @@ class DSSC(Learner):
             self.mean_square = max(float(np.einsum("ij,ij->", X, X, dtype=np.float64)) / len(X), 1e-30)
         scratches = [self._scratch() for _ in range(min(self.options.n_threads, self.options.n_processors))]
         found = self._found(min(len(X), self._n_at_once))
-        with ThreadPoolExecutor(max(1, len(scratches) - 1)) as threads:
+        with threads_of_one_blas(max(1, len(scratches) - 1)) as threads:
             for part in dssc_iterations(len(rows), self._n_at_once):
                 self._iterate(self._batch(X[part], rows[part]), scratches, found, threads)
 
