@@ -4,6 +4,7 @@ import pytest
 
 from flyannot.benchmarks.inputs.many_pictures import first_pictures, many_pictures
 from flyannot.benchmarks.ours import sizes
+from flyannot.benchmarks.rows import Rows
 from flyannot.dataset.folder import read_annotations, read_images
 
 
@@ -48,3 +49,11 @@ def test_the_steps_run_one_after_the_other(chain, tmp_path, monkeypatch):
         cost = sizes.cost_of_step(str(chain.embryos), str(tmp_path / "made"), step)
         assert cost["seconds"] > 0 and cost["peak_mb"] > 0
     assert (tmp_path / "made" / "p.csv").exists()
+
+
+def test_memory_is_judged_by_runs_of_many_images_alone():
+    rows = Rows({"step": "pool", "n_images": n, "peak_mb": mb} for n, mb in ((100, 90), (1000, 100)))
+    assert sizes._growth(rows, "pool") is None
+    assert sizes._growth(
+        Rows([*rows, {"step": "pool", "n_images": 3000, "peak_mb": 104}]), "pool"
+    ) == pytest.approx(2)

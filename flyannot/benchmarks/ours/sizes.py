@@ -29,6 +29,7 @@ _LEARN = LearnOptions(n_atoms=200, n_epochs=1, max_patches=50_000)
 _POOL = PoolOptions(grid=((2, 2),))
 _CLASSIFY = ClassifyOptions(method="coupled-ridge", min_groups=2, inner_folds=2)  # there may be few genes
 _MB = 1.0  # more for 1,000 images, at most
+_MANY = 1000  # images, from which on memory could grow with them
 _FLAT = 1.2  # what one image more costs, the last size over the one before, at most
 GROWING = ("extract", "pool", "train", "annotate")
 
@@ -97,9 +98,11 @@ def cost_of_step(folder, made, step, name=""):
 
 
 def _growth(rows, step):
-    """MB for 1,000 images more: the slope of a line through the peaks."""
-    n, peaks = (rows.column(name, step=step) for name in ("n_images", "peak_mb"))
-    return 1000 * float(np.polyfit(n, peaks, 1)[0]) if None not in peaks else None
+    """MB for 1,000 images more: the slope of a line through the peaks of many images; None of fewer."""
+    found = [(row["n_images"], row["peak_mb"]) for row in rows.where(step=step) if row["n_images"] >= _MANY]
+    if len(found) < 2 or any(peak is None for _, peak in found):
+        return None
+    return 1000 * float(np.polyfit(*zip(*found), 1)[0])
 
 
 ITEM = Item(
