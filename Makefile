@@ -47,11 +47,11 @@ bench: $(FOR_TESTS)  ## how fast all this is beside other programs; BENCH=--full
 	-$(RUN) pip install --quiet --disable-pip-version-check --editable '.[test,bench]'
 	$(VENV)/bin/flyannot bench $(BENCH) --force -o results/bench
 
-reproduce-tables: $(FOR_TESTS)  ## the papers' tables and figures beside ours; REPRODUCE=--full for the papers' sizes
+reproduce-tables: $(FOR_TESTS)  ## the papers' tables and figures beside ours; REPRODUCE=--full for larger sizes: hours
 	-$(RUN) pip install --quiet --disable-pip-version-check --editable '.[test,bench,reproduce]'
 	$(VENV)/bin/flyannot reproduce $(REPRODUCE) -o reproduced
 
-record: $(FOR_TESTS)  ## measure data/results, docs/papers.md and docs/measured.md anew; SCALE=full for the papers' sizes
+record: $(FOR_TESTS)  ## measure data/results, docs/papers.md and docs/measured.md anew; SCALE=full for larger sizes
 	$(VENV)/bin/flyannot reproduce --$(SCALE) -o reproduced/$(SCALE)
 	mkdir -p data/results/$(SCALE)
 	cp reproduced/$(SCALE)/items/*.json data/results/$(SCALE)/

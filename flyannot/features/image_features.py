@@ -1,6 +1,7 @@
 """From the descriptors of one image to its pooled features."""
 
 from dataclasses import dataclass
+from functools import cached_property
 
 import numpy as np
 
@@ -16,20 +17,25 @@ from flyannot.sparse.coders import CODERS, gram_for
 
 @dataclass(frozen=True)
 class Atoms:
-    """A dictionary ready for coding: D (n_atoms, n_features), its Gram matrix (None where the coder takes
-    none), its lam, and the sides of the patches that it is for, in pixels."""
+    """A dictionary to code by: D (n_atoms, n_features), its lam, the sides of the patches that it is for, in
+    pixels, and the name of the coder."""
 
     D: object
-    gram: object
     lam: float
-    sides: tuple = (16,)
+    sides: tuple
+    coder: str
 
     __repr__ = short_repr
 
+    @cached_property
+    def gram(self):
+        """The Gram matrix, made when the first image is coded; None where the coder takes none."""
+        return gram_for(self.coder, self.D)
+
 
 def atoms_of_features(D, lam, patch_px=(16,), *, coder_name=PoolOptions.coder):
-    """Make a dictionary ready for coding patches of some sides by one coder."""
-    return Atoms(D, gram_for(coder_name, D), lam, patch_sides(patch_px))
+    """A dictionary that codes patches of some sides by one coder."""
+    return Atoms(D, lam, patch_sides(patch_px), coder_name)
 
 
 def features_of(described, atoms, options, *, view=""):

@@ -6,7 +6,6 @@ from pathlib import Path
 
 import numpy as np
 
-from flyannot.stage_ranges import STAGE_RANGES
 from flyannot.store.reading import open_stored
 from flyannot.store.schema import BULK, SCHEMAS
 from flyannot.store.writing import append_rows, growing_array, write_array
@@ -51,28 +50,33 @@ def _contents(stored, stage_range):
 
 
 def concatenate(file, parts):
-    """Fill `file` with the images of `parts`, of one kind, in their order."""
-    for stage_range in STAGE_RANGES:
-        holding = [part for part in parts if stage_range in part.stage_ranges]
-        if holding:
-            _concatenate_stage_range(file.create_group(stage_range), holding, stage_range)
-
-
-def _concatenate_stage_range(group, parts, stage_range):
-    small, large = zip(*(part.contents[stage_range] for part in parts))
+    """Fill `file` with the images of `parts`, of one kind, in their order; each is opened once."""
     streamed = {}
-    with open_stored(parts[0].path, parts[0].kind, digest=parts[0].digest) as first:
-        for name in SCHEMAS[parts[0].kind]:
-            like = first.group(stage_range)[name]
-            if name in large[0]:
-                n_rows = sum(one[name] for one in large)
-                streamed[name] = growing_array(group, name, like.shape[1:], like.dtype, n_rows=n_rows)
-            elif name in small[0]:
-                write_array(group, name, _joined(name, small))
-            else:
-                write_array(group, name, first.array(stage_range, name))
     for part in parts:
-        _stream(streamed, part, stage_range)
+        with open_stored(part.path, part.kind, digest=part.digest) as stored:
+            for stage_range in part.stage_ranges:
+                if stage_range not in streamed:
+                    streamed[stage_range] = _begin(file, parts, stored, stage_range)
+                _stream(streamed[stage_range], stored, stage_range)
+
+
+def _begin(file, parts, first, stage_range):
+    """Add a stage range: what is small of all parts, and what the first of them, open, has like the others.
+
+    Returns the datasets that are to grow, by name.
+    """
+    group, streamed = file.create_group(stage_range), {}
+    held = [part.contents[stage_range] for part in parts if stage_range in part.stage_ranges]
+    small, large = zip(*held)
+    for name in SCHEMAS[first.kind]:
+        if name in large[0]:
+            like, n_rows = first.group(stage_range)[name], sum(one[name] for one in large)
+            streamed[name] = growing_array(group, name, like.shape[1:], like.dtype, n_rows=n_rows)
+        elif name in small[0]:
+            write_array(group, name, _joined(name, small))
+        else:
+            write_array(group, name, first.array(stage_range, name))
+    return streamed
 
 
 def _joined(name, small):
@@ -84,16 +88,15 @@ def _joined(name, small):
     return np.concatenate(values)
 
 
-def _stream(datasets, part, stage_range):
-    """What is not small of a part, at the end of the datasets by that name."""
-    bulky = BULK.get(part.kind, ())
-    with open_stored(part.path, part.kind, digest=part.digest) as stored:
-        for arrays in stored.blocks_of_images(stage_range) if bulky else ():
-            for name, rows in zip(bulky, arrays):
-                append_rows(datasets[name], rows)
-        for name, dataset in datasets.items():  # in their order, which decides where they lie in the file
-            if name not in bulky:
-                append_rows(dataset, stored.array(stage_range, name))
+def _stream(datasets, stored, stage_range):
+    """What is not small of an open part, at the end of the datasets by that name."""
+    bulky = BULK.get(stored.kind, ())
+    for arrays in stored.blocks_of_images(stage_range) if bulky else ():
+        for name, rows in zip(bulky, arrays):
+            append_rows(datasets[name], rows)
+    for name, dataset in datasets.items():  # in their order, which decides where they lie in the file
+        if name not in bulky:
+            append_rows(dataset, stored.array(stage_range, name))
 
 
 def _joined_offsets(offsets):

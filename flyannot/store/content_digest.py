@@ -14,17 +14,16 @@ from flyannot.store.schema import BULK
 _BLOCK_BYTES = 1 << 22  # read at a time
 
 
-def content_digest(h5, kind):
+def content_digest(h5, kind, items=None):
     """SHA-256 over every small dataset (name, type, shape, values) and every attribute but `digest` itself.
 
     The package's version is left out, so that an upgrade does not orphan the files it can still read.
+    `items` are all groups and datasets by name, where they are known.
     """
-    sha, names = hashlib.sha256(), []
-    h5.visit(names.append)
-    for name in ["/", *sorted(names)]:
-        item = h5[name]
+    sha = hashlib.sha256()
+    for name, item in [("/", h5["/"]), *sorted((items or _items_of(h5)).items())]:
         sha.update(f"\0{name}\0".encode())
-        for key in sorted(set(item.attrs) - {"digest", "flyannot_version"}):
+        for key in sorted(set(item.attrs) - {"digest", "flyannot_version"}) if len(item.attrs) else ():
             value = np.asarray(item.attrs[key])
             sha.update(f"@{key}={value.tolist()!r}\0".encode())
         if hasattr(item, "shape"):
@@ -33,6 +32,12 @@ def content_digest(h5, kind):
                 for values in _blocks_of(item):
                     sha.update(np.ascontiguousarray(values).data)
     return sha.hexdigest()
+
+
+def _items_of(h5):
+    names = []
+    h5.visit(names.append)
+    return {name: h5[name] for name in names}
 
 
 def _blocks_of(dataset):

@@ -29,8 +29,8 @@ _HDF5_COMPLAINTS = (OSError, RuntimeError, KeyError, ValueError)
 class Stored:
     """An open file: its header, and its datasets by stage range."""
 
-    def __init__(self, file, path, header):
-        self._file, self.path = file, path
+    def __init__(self, file, path, header, items):
+        self._file, self.path, self._items = file, path, items
         self.kind, self.digest, self.version, self.seed = (
             header.kind, header.digest, header.version, header.seed
         )  # fmt: skip
@@ -48,14 +48,19 @@ class Stored:
                 f"{self.path} holds no stage range {stage_range}, only {present}",
                 fix=f"make it with: {MADE_BY[self.kind]} --stage-range {stage_range}",
             )
-        return self._file[stage_range]
+        return self._item(stage_range)
+
+    def _item(self, name):
+        """A group or dataset, which was found when the file was looked over."""
+        return self._items[name]
 
     def array(self, stage_range, name, start=0, stop=None, *, columns=None, as_bytes=False):
         """The rows `start` to `stop` of one dataset, or some of their columns; text comes back as a list of
         str, or `as_bytes` as it is stored."""
         chosen = slice(start, stop) if columns is None else (slice(start, stop), columns)
+        self.group(stage_range)
         with self.reading(stage_range, name):
-            values = self.group(stage_range)[name][chosen]
+            values = self._item(f"{stage_range}/{name}")[chosen]
         if values.dtype.kind == "S":
             return values if as_bytes else [text.decode("utf-8", "replace") for text in values.tolist()]
         self._require_finite(values, stage_range, name)
@@ -229,11 +234,11 @@ def _first_line(error):
 def _looked_over(file, path, kind):
     """HDF5 answers a hostile file with almost any exception."""
     try:
-        header = read_header(file.attrs, path, kind)
-        _check_links(file, path)
-        stored = Stored(file, path, header)
-        wrong = next(filter(None, (_violation(stored, s) for s in stored.stage_ranges)), "")
-        found = "" if wrong else content_digest(file, header.kind)
+        header, items = read_header(file.attrs, path, kind), {}
+        _collect(file, path, items)
+        stored = Stored(file, path, header, items)
+        wrong = next(filter(None, (_violation(stored, s, items) for s in stored.stage_ranges)), "")
+        found = "" if wrong else content_digest(file, header.kind, items)
     except (*_HDF5_COMPLAINTS, TypeError, AttributeError) as error:
         raise damaged_file(path, f"it cannot be looked over ({_first_line(error)})", kind) from error
     if wrong:
@@ -244,18 +249,20 @@ def _looked_over(file, path, kind):
     return stored
 
 
-def _violation(stored, stage_range):
-    wrong = shape_violation(SCHEMAS[stored.kind], stored.group(stage_range), stage_range, {})
+def _violation(stored, stage_range, items):
+    found = {name: items.get(f"{stage_range}/{name}") for name in SCHEMAS[stored.kind]}
+    wrong = shape_violation(SCHEMAS[stored.kind], found, stage_range, {})
     return wrong or contradiction_in_file(stored, stage_range)
 
 
-def _check_links(group, path):
+def _collect(group, path, items):
+    """Add all that a group holds to `items`, by name, checked."""
     for name in group:
-        if not isinstance(group.get(name, getlink=True), h5py.HardLink):
+        if group.id.links.get_info(name.encode()).type != h5py.h5l.TYPE_HARD:
             raise damaged_file(path, f"{group.name}/{name} is a link out of the file")
-        item = group[name]
+        items[f"{group.name}/{name}".strip("/")] = item = group[name]
         if isinstance(item, h5py.Group):
-            _check_links(item, path)
+            _collect(item, path, items)
         else:
             _check_dataset(item, path)
 
@@ -265,17 +272,12 @@ def _check_dataset(item, path):
         raise damaged_file(path, f"{item.name} does not lie in the file")
     if item.dtype.kind != "S" and item.dtype.str.lstrip("<|") not in DTYPES:  # kernels take no other order
         raise damaged_file(path, f"{item.name} holds {item.dtype}, which no flyannot file does")
-    if _filters_of(item) != [h5py.h5z.FILTER_FLETCHER32]:
+    how = item.id.get_create_plist()  # filters: those that its blocks go through, none without blocks
+    if [how.get_filter(i)[0] for i in range(how.get_nfilters())] != [h5py.h5z.FILTER_FLETCHER32]:
         raise damaged_file(path, f"{item.name} is not stored in checksummed blocks")
     n_chunks = math.prod(-(-size // chunk) for size, chunk in zip(item.shape, item.chunks))
     if item.id.get_storage_size() < item.nbytes or item.id.get_num_chunks() != n_chunks:
         raise damaged_file(path, f"{item.name} claims more data than it stores")
-
-
-def _filters_of(item):
-    """The numbers of the filters that its blocks go through: none without blocks."""
-    how = item.id.get_create_plist()
-    return [how.get_filter(i)[0] for i in range(how.get_nfilters())]
 
 
 def kind_claimed(path):

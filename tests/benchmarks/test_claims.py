@@ -21,7 +21,7 @@ from flyannot.benchmarks.claims import (
 from flyannot.benchmarks.findings import Finding, Size, Source, not_runnable
 from flyannot.benchmarks.items import ITEMS
 from flyannot.benchmarks.items import OURS as NO_PAPER
-from tests.benchmarks.examples_of_claims import EXAMPLES
+from tests.benchmarks.examples_of_claims import EXAMPLES, answered, grown
 
 STATEMENTS = {statement.key: statement for item in ITEMS.values() for statement in item.statements}
 
@@ -45,6 +45,17 @@ def test_every_item_of_a_paper_is_evaluated_by_what_the_paper_states(name):
     statements = ITEMS[name].statements
     assert any(statement.by == PAPER for statement in statements)
     assert all(statement.above is not None or statement.below is not None for statement in statements)
+
+
+@pytest.mark.parametrize(("lost", "verdict"), [(0.002, HOLDS), (0.0105, UNDECIDED), (0.1, FAILS)])
+def test_a_hash_that_finds_next_to_nothing_is_no_speed_up(lost, verdict):
+    by_map = answered(siso=(0, 90, 0.5), hash_siso=(0, 1, 0.5 - lost))
+    by_cost = grown(siso=[(9, 0.5)] * 2, published=[(90, 0.5)] * 2, hash_siso=[(1, 0.5 + lost)] * 2)
+    for row in by_map + by_cost:
+        value = row.get("map", row.get("flat_cost"))
+        row["draws"] = [value - 0.001, value + 0.001] if row["method"] == "siso" else [value, value]
+    for key, rows in (("siso-hash-over-siso", by_map), ("siso-7-siso", by_cost)):
+        assert [claim.verdict for claim in STATEMENTS[key].of(rows)] == [verdict]
 
 
 def above_one(low, high):

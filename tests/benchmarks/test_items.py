@@ -16,7 +16,7 @@ from flyannot.benchmarks.inputs.ratings import Ratings
 from flyannot.benchmarks.items import ITEMS
 from flyannot.benchmarks.modl import atlases, completion, fig_4, missing_pixels
 from flyannot.benchmarks.modl.cases import HISTORIES, Case, learn
-from flyannot.benchmarks.modl.claims import error_and_time
+from flyannot.benchmarks.modl.claims import error_and_time, ratio_to_reach, seconds_to_converge
 from flyannot.benchmarks.ours import classifiers, code, learners, retrieval, sift, target
 from flyannot.benchmarks.ours.learn import methods as learning_methods
 from flyannot.benchmarks.records import read_record
@@ -192,9 +192,10 @@ def test_masked_learning_is_evaluated_at_the_start_and_ends_lower(setup, tmp_pat
     np.save(files["test"], X[45:])
     for penalty in ("l1", "l2"):
         options = {"ball": "l2", "code_penalty": penalty}
-        settings = {"lam": 0.1, "n_atoms": 5, "n_epochs": 4, "part": 0.9, "seed": 0, "options": options}
+        settings = {"lam": 0.1, "n_atoms": 5, "n_epochs": 4, "part_of_epoch": 0.9, "seed": 0}
+        settings["options"] = options
         rows = learn(**files, **settings | {"options": options | {"reduction": 4}})["rows"]
-        assert [row["records"] for row in rows[:3]] == [0, 40, 45] and rows[-1]["records"] == 4 * 45
+        assert [row["records"] for row in rows[:3]] == [0, 45, 90] and rows[-1]["records"] == 4 * 45
         assert rows[-1]["objective"] < rows[0]["objective"]
     ours, theirs = (
         Case("mixtures", 0.1, history, Source("made up"), 45, 200, files | settings) for history in HISTORIES
@@ -250,6 +251,27 @@ def test_lam_is_chosen_without_a_look_at_the_test_entries(tmp_path, rng, monkeyp
 
 def test_the_time_of_completion_is_that_until_the_error_is_nearly_its_last():
     assert error_and_time([(1.0, 2.0), (2.0, 1.0005), (3.0, 1.0)]) == (1.0, 2.0)
+    assert error_and_time([(1.0, 2.0), (2.0, 0.9), (3.0, 1.0)]) == (
+        1.0,
+        2.0,
+    )  # no worse for having been better
+
+
+def made_up_trace(*objectives):
+    return [{"records": 10 * i, "seconds": float(i), "objective": v} for i, v in enumerate(objectives)]
+
+
+def test_the_time_to_converge_lies_between_two_evaluations():
+    falling, slow = made_up_trace(1.0, 0.02, 0.0), made_up_trace(1.0, 0.51, 0.02, 0.0)
+    assert seconds_to_converge(falling) == pytest.approx(1.0)
+    assert seconds_to_converge(made_up_trace(1.0, 0.51, 0.0)) == pytest.approx(1 + 0.49 / 0.51)
+    assert ratio_to_reach(slow, falling) == (pytest.approx(2.0), pytest.approx(2.0))
+
+
+def test_what_does_not_fall_converges_never():
+    rising, falling = made_up_trace(1.0, 1.5, 1.2), made_up_trace(1.0, 0.5, 0.0)
+    assert seconds_to_converge(rising) is None
+    assert ratio_to_reach(rising, falling) == ratio_to_reach(falling, rising) == (0.0, 0.0)
 
 
 def test_the_flat_cost_is_the_share_of_labels_not_among_the_best_answers():
@@ -449,7 +471,6 @@ def test_the_recall_of_cells_is_that_of_the_rows_that_should_join(rng):
     assert whole.recall(queries) == [[1.0, 1.0]] * 3
     nothing = replace(fitted, search=replace(fitted.search, candidates=lambda *a, **k: np.zeros(0, np.int32)))
     assert nothing.recall(queries) == [[0.0, 0.0]] * 3
-    assert annotators.fitted_annotator(annotators.SISO, X, Y, rng).recall(queries) == []
 
 
 def test_codes_through_p_stable_tables_come_near_sisos_where_they_hold_most(rng):
@@ -482,6 +503,17 @@ def test_ratings_are_completed_at_every_size_with_partial_and_with_full_projecti
     assert {row["solver"] for row in finding.rows} == set(completion.SOLVERS)
     assert len({(row["n_ratings"], row["solver"]) for row in finding.rows}) == 2 * len(completion.SOLVERS)
     assert all(0.5 < row["test_rmse"] < 2 for row in finding.rows)
+
+
+def test_every_solver_of_completions_has_a_lam_of_its_own(setup, monkeypatch):
+    asked = []
+    one = {"lam": 1.0, "trace": [(1.0, 1.0)]}
+    monkeypatch.setattr(
+        "flyannot.benchmarks.workers.run_in_worker", lambda f, task, **_: asked.append(task) or one
+    )
+    sizes = {"n_ratings": (8_000,), "n_lams": 2, "n_inner": 1}
+    ITEMS["modl-fig-4"].finding(replace(setup, sizes=sizes))
+    assert {task["solver"] for task in asked if len(task["lams"]) == 2} == set(completion.SOLVERS)
 
 
 def test_of_a_ratings_file_ever_more_users_are_completed(setup, tmp_path):

@@ -3,20 +3,27 @@
 import pytest
 
 from flyannot.dataset.folder import read_images
-from flyannot.steps import annotate
+from flyannot.features import image_features
+from flyannot.steps import annotate, loaded_model
 from flyannot.steps.pooled_images import pooled_images
 from tests.small_embryos import write_configuration
 
 
 @pytest.fixture
 def made(flyannot, tmp_path, monkeypatch):
-    """A run whose annotate step would have failed if it had coded a patch."""
+    """A run whose annotate step would have failed if it had coded a patch, or prepared to code one."""
 
     def coded(*_, **__):
         raise AssertionError("a patch was coded twice")
 
+    def atoms_that_code_nothing(*given, **named):
+        with monkeypatch.context() as without:
+            without.setattr(image_features, "gram_for", coded)
+            return image_features.atoms_of_features(*given, **named)
+
     with monkeypatch.context() as changed:
         changed.setattr(annotate, "features_of", coded)
+        changed.setattr(loaded_model, "atoms_of_features", atoms_that_code_nothing)
         assert flyannot("run C", C=write_configuration(tmp_path)).code == 0
     return tmp_path
 

@@ -9,7 +9,7 @@ from flyannot.errors import DataError, InputError, WriteError
 from flyannot.features.pooling import Pooled
 from flyannot.runtime.digest import digest_of_file, digest_of_json
 from flyannot.sparse.fit import EpochRecord
-from flyannot.store import reading
+from flyannot.store import concatenation, reading
 from flyannot.store.concatenation import concatenate, part_of
 from flyannot.store.content_digest import content_digest, digest_of_image
 from flyannot.store.description import describe_file
@@ -320,6 +320,22 @@ def test_parts_joined_are_what_one_writer_would_have_written(tmp_path, kind):
             for i in range(6):
                 part, at = (one, i) if i < 3 else (two, i - 3)
                 same(_of_image(joined, kind, i), _of_image(part, kind, at))
+
+
+def test_parts_are_looked_over_once_when_they_are_joined(tmp_path, monkeypatch):
+    """However many stage ranges they have: looking over is what a part of some images costs most."""
+    paths = [write(tmp_path / f"{i}.h5", "features", i, ("4-6", "7-8", "11-12")) for i in (1, 2)]
+    parts, opened = [], []
+    for path in paths:
+        with open_stored(path) as stored:
+            parts.append(part_of(stored))
+    look = concatenation.open_stored
+    monkeypatch.setattr(
+        concatenation, "open_stored", lambda path, *a, **n: opened.append(path) or look(path, *a, **n)
+    )
+    with create_stored(tmp_path / "c.h5", header("features")) as file:
+        concatenate(file, parts)
+    assert opened == paths
 
 
 def _of_image(stored, kind, i):

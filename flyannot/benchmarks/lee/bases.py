@@ -161,6 +161,6 @@ def _comparisons(rows):
 
 ITEM = Item(
     "lee-table-2", "Learning bases: Lagrange dual against gradient descent", measure, "lee", "table-2",
-    sizes={"n_samples": (800, 4000), "n_atoms": (200, 400), "n_alternations": (6, 15)},
+    sizes={"n_samples": (800, 4000), "n_atoms": (200, 400), "n_alternations": (6, 10)},
     statements=claims.TABLE_2,
 )  # fmt: skip

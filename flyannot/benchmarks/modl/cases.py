@@ -20,7 +20,7 @@ OURS, PAPERS = "as shipped", "the paper's B"
 HISTORIES = {OURS: "residuals", PAPERS: "products"}  # values of MODL's option `history`
 EMBRYOS, FMRI = "embryos", "fMRI"
 SIZES = {
-    "epochs_of_embryos": (8, 20), "epochs_of_fMRI": (20, 60), "lams_of_embryos": ((0.02,), (0.1, 0.02)),
+    "epochs_of_embryos": (6, 20), "epochs_of_fMRI": (20, 60), "lams_of_embryos": ((0.02,), (0.1, 0.02)),
     "lams_of_fMRI": ((1e-3, 1e-4),) * 2,
 }  # fmt: skip
 _PARTS_OF_EPOCH = {EMBRYOS: 0.5, FMRI: 0.25}  # between two evaluations
@@ -80,7 +80,7 @@ def cases(setup, *, all_lams=True):
     """
     X, _, source = setup.once("whole pictures", lambda: whole_pictures(setup))
     settings = {"n_atoms": 100, "options": {"ball": "l2", "code_penalty": "l1"}}
-    found = [(EMBRYOS, centred(X, X.mean(axis=0))[0], source, settings)]
+    found = [(EMBRYOS, centred(X, X.mean(axis=0))[0].astype(np.float32), source, settings)]
     if setup.data_file("fmri") is not None:
         X, source = fmri_volumes(setup)
         settings = {"n_atoms": 30, "options": {"ball": "l1", "code_penalty": "l2"}}
@@ -99,28 +99,31 @@ def _cases_of(setup, data, X, source, settings, lams):
     order = setup.rng(data).permutation(len(X))
     n_test = min(int(_TEST_SHARE * len(X)), _MOST_TEST)
     files = setup.save(f"modl-{data}", train=X[order[n_test:]], test=X[order[:n_test]])
-    run = {"n_epochs": setup.sizes[f"epochs_of_{data}"], "part": _PARTS_OF_EPOCH[data], "seed": setup.seed}
+    run = {
+        "n_epochs": setup.sizes[f"epochs_of_{data}"],
+        "part_of_epoch": _PARTS_OF_EPOCH[data],
+        "seed": setup.seed,
+    }
     size = len(X) - n_test, X.shape[1]
     for lam in lams:
         arguments = files | settings | run | {"lam": lam}
         yield from (Case(data, lam, history, source, *size, arguments) for history in HISTORIES)
 
 
-def learn(train, test, lam, n_atoms, n_epochs, part, seed, options):
-    """In a worker: learn, and evaluate at the start and after every `part` of an epoch."""
+def learn(train, test, lam, n_atoms, n_epochs, part_of_epoch, seed, options):
+    """In a worker: learn, and evaluate at the start and after every such part of an epoch."""
     X, held, rng = np.load(train), np.load(test), np.random.default_rng(seed)
     D = random_patches(X, n_atoms, rng).astype(np.float32)
     learner = new_learner(X, D, {"lam": lam} | options)
     grade = _objective_by_l2 if options["code_penalty"] == "l2" else exact_objective
     rows, spent = [{"records": 0, "seconds": 0.0} | _graded(grade, held, learner.D, lam)], 0.0
-    n_part = max(BATCH_SIZE, int(part * len(X)) // BATCH_SIZE * BATCH_SIZE)
+    n_part = max(BATCH_SIZE, int(part_of_epoch * len(X)) // BATCH_SIZE * BATCH_SIZE)
     for epoch, epoch_rng in enumerate(rng.spawn(n_epochs)):
-        order = epoch_rng.permutation(len(X))
+        order, seen = epoch_rng.permutation(len(X)), epoch * len(X)
         learner.begin_epoch(epoch_rng)
-        for start in range(0, len(order), n_part):
-            some = order[start : start + n_part]
-            spent += timed_steps(learner, X, [some])
-            row = {"records": epoch * len(X) + start + len(some), "seconds": spent}
+        for part in np.split(order, range(n_part, len(order) - n_part + 1, n_part)):  # the last is longer
+            spent, seen = spent + timed_steps(learner, X, [part]), seen + len(part)
+            row = {"records": seen, "seconds": spent}
             rows.append(row | _graded(grade, held, learner.D, lam))
         learner.end_epoch()
     return {"rows": rows}

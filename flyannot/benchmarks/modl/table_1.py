@@ -9,7 +9,7 @@ from flyannot.benchmarks.findings import Comparison, Finding, Panel, Size, Sourc
 from flyannot.benchmarks.inputs.ratings import GET_RATINGS, gene_term_matrix, ratings_or_synthetic
 from flyannot.benchmarks.items import Item, paper_values
 from flyannot.benchmarks.modl import claims, completion
-from flyannot.benchmarks.modl.claims import CD, MODL, of_splits
+from flyannot.benchmarks.modl.claims import CD, FULL, MODL, of_splits
 from flyannot.benchmarks.rows import Rows
 from flyannot.benchmarks.tables import listed
 
@@ -17,7 +17,11 @@ VARIANT = (
     f"modl with |z|^2 and l2 atoms, {completion.N_COMPONENTS} components, beta 0.9, mini-batches of n/100, "
     "partial projection"
 )
-_LAMS = {CD: (1e-3, 1e0), MODL: (1e-2, 1e1)}  # in each objective's own scale; the paper tried 0.01 to 10
+_LAMS = {
+    CD: (1e-3, 1e0),
+    MODL: (1e-2, 1e1),
+    FULL: (1e-2, 1e1),
+}  # in each objective's own scale; the paper tried 0.01 to 10
 _SIZES_OF_PAPER = {1_000_209: "ML 1M", 10_000_054: "ML 10M"}
 
 
@@ -67,7 +71,7 @@ def _finding(setup, ratings, source, size, beside):
         rows=rows,
         panels=[Panel("Test error, first split", "processor seconds", "RMSE",
                       rows.where(split=0).lines("solver", "seconds", "test_rmse"), x_log=True)],
-        notes=["The time is until the test error is within 0.1 % of its last value, as in the paper. "
+        notes=["The time is until the test error is at most 0.1 % above its last value. "
                "Means of rows and columns are taken out first. Numbers beside the paper's are means of all "
                "splits."],
     )  # fmt: skip
@@ -112,12 +116,12 @@ def _beside_all(ours):
         yield Comparison(f"speed-up of MODL, paper: {name}, ours: genes x terms", "x", theirs, time)
 
 
-_SIZES = {"n_lams": (5, 15), "n_splits": (5, 5), "n_inner": (1, 3)}
+_SIZES = {"n_lams": (3, 7), "n_splits": (5, 5), "n_inner": (1, 3)}
 TABLE_1 = Item(
     "modl-table-1", "Ratings: MODL against coordinate descent", measure_ratings, "modl", "table-1",
-    (), _SIZES | {"n_ratings": (100_000, 1_000_000)}, claims.TABLE_1,
+    (), _SIZES | {"n_ratings": (60_000, 1_000_000)}, claims.TABLE_1,
 )  # fmt: skip
 GENES_AND_TERMS = Item(
     "modl-completion", "Completing genes x terms: MODL against coordinate descent", _measure_genes_and_terms,
-    "modl", "table-1", ("bdgp",), _SIZES | {"n_genes": (500, 1_000_000)}, claims.TABLE_1,
+    "modl", "table-1", ("bdgp",), _SIZES | {"n_genes": (300, 2_000)}, claims.TABLE_1,
 )  # fmt: skip

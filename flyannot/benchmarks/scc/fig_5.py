@@ -125,10 +125,10 @@ def _panels(sizes, rows):
 
 ITEM = Item(
     "scc-fig-5", "Annotation with dictionaries of OL and of SCC", measure, "scc", "fig-5",
-    sizes={"n_learn": (20_000, 100_000), "n_dictionaries": (3, 5)}, statements=claims.FIG_5,
+    sizes={"n_learn": (10_000, 50_000), "n_dictionaries": (2, 5)}, statements=claims.FIG_5,
 )  # fmt: skip
 STAGES = Item(
     "scc-fig-5-stages", "The same in the other stage ranges, on synthetic embryos", measure_stages,
-    "scc", "fig-5", sizes={"n_learn": (10_000, 100_000), "n_genes": (100, 400)},
+    "scc", "fig-5", sizes={"n_learn": (5_000, 50_000), "n_genes": (100, 400)},
     statements=claims.FIG_5_STAGES,
 )  # fmt: skip

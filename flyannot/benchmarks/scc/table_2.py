@@ -123,7 +123,7 @@ def _notes(paper, rows, speed_up):
 ITEM = Item(
     "scc-table-2", "Objective, time and speed-up of SCC in five stage ranges", measure, "scc", "table-2",
     sizes={
-        "n_patches": (3_000, 10_000_000), "n_at_64": (1_500, 20_000), "n_beside_ol": (3_000, 50_000),
+        "n_patches": (2_560, 100_000), "n_at_64": (768, 20_000), "n_beside_ol": (2_560, 50_000),
     },
     statements=claims.TABLE_2,
 )  # fmt: skip

@@ -34,7 +34,7 @@ _SEARCHES = {  # the paper believes an empty answer of the hash
     HASH_EXACT: (build_index, HashSearch(None, ending="solve")),
     P_STABLE: (build_tables, HashSearch(None, ending="none", candidates=atoms_beside)),
 }
-_N_RECALLED = 10  # queries whose recall is measured
+_N_RECALLED = 8  # queries whose recall is measured
 _TOL = 1e-5  # of the gap of a code, as part of 1/2 |y|^2: what flyannot's classifiers ask of SISO
 _N_WARM = 20  # rows of a first small fit
 
@@ -55,13 +55,11 @@ class Annotator:
 
     def recall(self, queries):
         """Of every one of the first queries, the mean over its rounds of (the part of the rows that should
-        join that the cells hold, the part of all rows that they hold); [] where nothing is hashed.
+        join that the cells hold, the part of all rows that they hold).
 
         Those should join that have the TOP_K largest products above lam.
         """
         found, search = [], self.search
-        if search is None:
-            return found
         for x in _scaled(unit_rows(queries[:_N_RECALLED]), self.rows)[0]:
             rounds = []
 
@@ -113,13 +111,13 @@ def _hashed(method, X, Y, rng):
 
 
 def answered_queries(method, X, Y, queries, rng):
-    """The values of queries, the seconds of fitting, those of the queries, and the recall of the cells."""
+    """The values of queries, the seconds of fitting and those of the queries."""
     if method == SPREADING:
-        return *spread_labels(unit_rows(X), Y, unit_rows(queries)), []
+        return spread_labels(unit_rows(X), Y, unit_rows(queries))
     fitted = fitted_annotator(method, X, Y, rng)
     with Stopwatch() as watch:
         values = fitted.answer(queries)
-    return values, fitted.seconds, watch.seconds, fitted.recall(queries)
+    return values, fitted.seconds, watch.seconds
 
 
 def _propagated(encode, A, Y, X):
@@ -155,8 +153,6 @@ _CODES = {LASSO: _by_lasso, PUBLISHED: _as_published, CD: _by_cd}
 
 def recall_columns(recall):
     """Columns of a row: the means of recall and of the part of the rows in cells, and those of each query."""
-    if not recall:
-        return {}
     recalls, parts = zip(*recall)
     means = {"recall": float(np.mean(recalls)), "part_in_cells": float(np.mean(parts))}
     return means | {"recalls": recalls, "parts": parts}

@@ -5,6 +5,7 @@ Widths are multiples of `LANES`, numbers of rows are rounded up to `FOUR`; what 
 cache line.
 """
 
+import numpy as np
 from llvmlite import ir
 from numba import types
 from numba.core import cgutils
@@ -12,6 +13,7 @@ from numba.core import cgutils
 from flyannot.sparse.simd.vectors import BOOL, BYTE, CHUNK, I16, I32, I64, LANES, Vectors, row_operation
 
 FOUR = 4  # rows that one turn of a loop adds
+COMPRESS = "llvm.x86.avx512.mask.compress"
 GATHER = "llvm.x86.avx512.mask.gather.dps.512"
 PREFETCH = "llvm.prefetch.p0i8"
 DIGIT = 7  # bits of the lower digit of a rounded number
@@ -58,6 +60,32 @@ class _Rows(Vectors):
         function = cgutils.get_or_insert_function(self.builder.module, kind, PREFETCH)
         to_read, all_caches, data = I32(0), I32(3), I32(1)
         self.builder.call(function, [self.builder.bitcast(place, pointer), to_read, all_caches, data])
+
+    def append(self, found, lists, size):
+        """Append the lanes that were found to each list, (vector, row) of `size` entries; the new size."""
+        builder, which = self.builder, self.builder.bitcast(found, I16)
+        is_short = self.has("avx512f")
+        for vector, row in lists:
+            kind = vector.type
+            if is_short and kind.element in (I32, ir.FloatType()):
+                vector = self._compressed(vector, found)
+                place = builder.bitcast(builder.gep(row, [size]), kind.as_pointer())
+                builder.store(vector, place, align=4)
+                continue
+            with builder.if_then(builder.icmp_unsigned("!=", which, I16(0))):
+                at = size
+                for lane in range(LANES):
+                    builder.store(builder.extract_element(vector, I32(lane)), builder.gep(row, [at]))
+                    at = builder.add(at, builder.zext(builder.extract_element(found, I32(lane)), I64))
+        return builder.add(size, builder.zext(builder.ctpop(which), I64))
+
+    def _compressed(self, vector, found):
+        """The lanes that were found, one after the other."""
+        builder, kind = self.builder, vector.type
+        name = f"{COMPRESS}.v{LANES}{'i32' if kind.element == I32 else 'f32'}"
+        function = ir.FunctionType(kind, [kind, kind, found.type])
+        function = cgutils.get_or_insert_function(builder.module, function, name)
+        return builder.call(function, [vector, ir.Constant(kind, None), found])
 
     def sum_of_rows(self, factors, rows, stride, n, k):
         """Entries k, k + 1, ... of the sum of factors[i] rows[i]."""
@@ -156,28 +184,38 @@ def inner_product(v, a, b, width):
     return v.sum(sums)
 
 
+@row_operation(1, vectors=_Rows)
+def largest_of_all(v, q):
+    """The largest |q[k]| of whole chunks."""
+    q = v.row(q)
+    tops = v.each_chunk(
+        [v.splat(0.0)] * (CHUNK // LANES),
+        lambda k, tops: [v.max(v.abs(v.load(q, k, i)), top) for i, top in enumerate(tops)],
+    )
+    return v.fold(v.join(tops, v.max), v.max)
+
+
 @row_operation(whole=types.int64, vectors=_Rows)
 def place_of_largest(v, bits, masks, width):
     """The place of the largest bits[k] & masks[k] for k < width; -1 where all are zero."""
     builder = v.builder
     bits, masks, width = v.row(bits), v.row(masks), v.index(width)
     whole = ir.VectorType(v.context.get_value_type(v.types[0].dtype), LANES)
-
-    def masked(k):
-        rows = (builder.bitcast(builder.gep(row, [k]), whole.as_pointer()) for row in (bits, masks))
-        return builder.and_(*(builder.load(row, align=4) for row in rows))
-
     zeros = ir.Constant(whole, None)
-    tops = v.count(width, LANES, [zeros], lambda k, top: [v.max_int(masked(k), top[0])])
-    top = v.fold(tops[0], v.max_int)
-    all_ = v.splat(top)
 
-    def find(k, place):
-        found = builder.bitcast(builder.icmp_signed("==", masked(k), all_), I16)
-        here = builder.add(k, builder.zext(builder.cttz(found, ir.IntType(1)(0)), I64))
-        return [builder.select(builder.icmp_signed("!=", found, I16(0)), here, place[0])]
+    def block(k, carried):
+        top, first = carried
+        rows = (builder.bitcast(builder.gep(row, [k]), whole.as_pointer()) for row in (bits, masks))
+        found = builder.and_(*(builder.load(row, align=4) for row in rows))
+        is_larger = builder.icmp_signed(">", found, top)
+        here = v.splat(builder.trunc(k, I32))
+        return [builder.select(is_larger, found, top), builder.select(is_larger, here, first)]
 
-    (place,) = v.count(width, LANES, [I64(0)], find)
+    tops, blocks = v.count(width, LANES, [zeros, v.splat(I32(0))], block)
+    top = v.fold(tops, v.max_int)
+    lanes = builder.bitcast(builder.icmp_signed("==", tops, v.splat(top)), I16)
+    lane = builder.zext(builder.cttz(lanes, BOOL(0)), I64)
+    place = builder.add(builder.zext(builder.extract_element(blocks, lane), I64), lane)
     return builder.select(builder.icmp_signed(">", top, top.type(0)), place, I64(-1))
 
 
@@ -233,13 +271,29 @@ def _gathered(v, source, numbers, reals):
     return nothing
 
 
-@row_operation(whole=types.uint64, vectors=_Rows)
-def entries_above(v, q, k, bar):
-    """A bit for each of the entries k to k + CHUNK of q with |q| > bar, the first lowest."""
+@row_operation(whole=types.int64, vectors=_Rows)
+def append_above(v, q, q0, bar, numbers, values, size):
+    """Append the atoms with |q| > bar to `numbers`, and their q0 to `values`; the number of all then.
+
+    q and q0 are in mirrored order.  Both lists are written up to `LANES` entries beyond their new end.
+    """
     builder = v.builder
-    q, k, bar = v.row(q), v.index(k), v.splat(v.number(bar))
-    found = [
-        builder.fcmp_ordered(">", v.abs(v.load(q, k, i, aligned=False)), bar) for i in range(CHUNK // LANES)
-    ]
-    joined = v.join(found, lambda a, b: v._shuffle(a, b, range(2 * a.type.count)))
-    return builder.bitcast(joined, I64)
+    q, q0, numbers, values = (v.row(one) for one in (q, q0, numbers, values))
+    bar, words = v.splat(v.number(bar)), ir.VectorType(I32, LANES)
+    order = mirrored_place(np.arange(CHUNK)).reshape(-1, LANES)
+
+    def chunk(k, carried):
+        (size,) = carried
+        for i in range(CHUNK // LANES):
+            found = builder.fcmp_ordered(">", v.abs(v.load(q, k, i)), bar)
+            atoms = builder.add(v.splat(builder.trunc(k, I32)), ir.Constant(words, order[i].tolist()))
+            size = v.append(found, [(atoms, numbers), (v.load(q0, k, i), values)], size)
+        return [size]
+
+    (size,) = v.count(v.n, CHUNK, [v.index(size)], chunk)
+    return size
+
+
+def mirrored_place(place):
+    """The atom at a place of what `subtract_bytes` makes."""
+    return (place & ~60) | (place & 12) << 2 | (place & 48) >> 2

@@ -191,7 +191,7 @@ def make_scratch(n_atoms, n_features, dtype):
     q_set = aligned_zeros(width, dtype)
     work = WorkingSet(
         atoms=np.zeros(n_columns, np.uint32),
-        q0=aligned_zeros(width, dtype),
+        q0=aligned_zeros(n_columns, dtype),
         q=q_set,
         q_bits=q_set.view(bits),
         masks=np.zeros(width, bits),

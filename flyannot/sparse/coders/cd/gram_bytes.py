@@ -7,12 +7,14 @@ interleaved on the way, which leaves q in what is called mirrored order.
 import numpy as np
 
 from flyannot.sparse.kernels import SUMS, copy, inlined, kernel
-from flyannot.sparse.simd.gram_rows import DIGIT, FOUR, subtract_bytes
+from flyannot.sparse.simd.gram_rows import DIGIT, FOUR, mirrored_place, subtract_bytes
 
 COARSE = 0.2  # part of lam above which the error of bytes brings too many atoms in
 HALF = 0.5005  # the error of a rounded number, with a margin
 LARGEST = 127 << DIGIT  # what two signed digits hold
 LARGEST_SUM = 1 << 23  # of all numbers, so that 32 bits hold their products with bytes
+
+mirrored = inlined()(mirrored_place)
 
 
 @kernel
@@ -68,18 +70,12 @@ def _round_code(atoms, z, n, scales, s):
     return unit, np.int32(total * np.int32(128)), kind(HALF) * spread + kind(n) * unit * kind(127 * HALF)
 
 
-@inlined()
-def mirrored(place):
-    """The atom at a place of q."""
-    return (place & ~60) | (place & 12) << 2 | (place & 48) >> 2
-
-
 def mirrored_order(n):
     """The atom at every place of q, for n places, a multiple of 64: bits 2, 3 and 4, 5 change places.
 
     That is how interleaving four rows twice leaves them.
     """
-    return mirrored.py_func(np.arange(n))
+    return mirrored_place(np.arange(n))
 
 
 @kernel(fastmath=SUMS)

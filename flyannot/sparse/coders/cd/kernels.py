@@ -19,7 +19,6 @@ from flyannot.sparse.coders.cd.support import (
     correlate,
     end_set,
     padded,
-    place_atom,
     polish_code,
     read_row,
     read_rows,
@@ -27,9 +26,13 @@ from flyannot.sparse.coders.cd.support import (
     worst_member,
 )
 from flyannot.sparse.kernels import add_multiple, gap_of, inlined, kernel, read_start
-from flyannot.sparse.simd.atom_rows import lowest_bit
-from flyannot.sparse.simd.gram_rows import entries_above, fetch_bytes, fetch_entries, largest_magnitude
-from flyannot.sparse.simd.vectors import CHUNK
+from flyannot.sparse.simd.gram_rows import (
+    append_above,
+    fetch_bytes,
+    fetch_entries,
+    largest_magnitude,
+    largest_of_all,
+)
 
 ENTRANTS = 0.7  # atoms join the working set when |q| is at least this part of the largest
 REBUILD = 8  # rounds after which the support is built afresh
@@ -96,7 +99,7 @@ def _mask_members(size, s):
     """Set q to zero on the working set, where it is known better; returns the largest |q| of the others."""
     for i in range(size):
         s.q[mirrored(s.work.atoms[i])] = 0
-    return largest_magnitude(s.q, len(s.q))
+    return largest_of_all(s.q)
 
 
 @kernel
@@ -123,14 +126,9 @@ def _join_set(bar, q0, size, n_pending, s):
     for i in range(n_pending):
         place = mirrored(s.pending[i])
         s.q[place] = 0
-        size = place_atom(s.pending[i], q0[place], True, size, s.work)
-    for k in range(0, len(s.q), CHUNK):
-        found = entries_above(s.q, k, bar)
-        while found:
-            place = k + lowest_bit(found)
-            found &= found - np.uint64(1)
-            size = place_atom(mirrored(place), q0[place], True, size, s.work)
-    end_set(size, s.work)
+        s.work.atoms[size + i], s.work.q0[size + i] = s.pending[i], q0[place]
+    before, size = size, append_above(s.q, q0, bar, s.work.atoms, s.work.q0, size + n_pending)
+    end_set(before, size, s.work)
     return size
 
 

@@ -48,16 +48,10 @@ def padded(n):
 
 
 @inlined()
-def place_atom(atom, q0, may_join, size, work):
-    """Append an atom to the working set; returns its new size."""
-    work.atoms[size], work.q0[size] = atom, q0
-    work.masks[size] = np.iinfo(work.masks.dtype).max if may_join else 0
-    return size + 1
-
-
-@inlined()
-def end_set(size, work):
-    """Repeat the first member in the padding, and zeros where there is none."""
+def end_set(before, size, work):
+    """Let the members from `before` on join; beyond them repeat the first, or zeros where there is none."""
+    for j in range(before, size):
+        work.masks[j] = np.iinfo(work.masks.dtype).max
     for j in range(size, padded(max(size, 1))):
         work.atoms[j], work.masks[j] = work.atoms[0], 0
         work.q0[j] = work.q0[0] if size > 0 else 0
