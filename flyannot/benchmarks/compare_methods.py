@@ -18,7 +18,10 @@ _NUMBERS = ("n", "us_per_sample", "times_as_long", "objective", "gap", "peak_mb"
 
 @dataclass(frozen=True)
 class Method:
-    """Who does a task, and how: `measure` is called in a worker, and returns numbers by name."""
+    """Who does a task, and how: `measure` is called in a worker, and returns numbers by name.
+
+    is_minor : whether a quick run takes it at one size alone; see `methods_at`
+    """
 
     who: str
     variant: str
@@ -27,6 +30,12 @@ class Method:
     reference: str = ""  # of REFERENCES, where it needs one
     most_repeats: int = 1000  # fewer for the slow
     note: str = ""
+    is_minor: bool = False
+
+
+def methods_at(setup, methods, *, is_main_size):
+    """Those that are measured at one of several sizes; without --full, minor ones at the main size alone."""
+    return [method for method in methods if is_main_size or setup.scale == "full" or not method.is_minor]
 
 
 def compare_methods(setup, methods, *, threads=1, **columns):

@@ -41,6 +41,7 @@ from flyannot.steps.shards import (
 )
 from flyannot.steps.tasks import Outcome, carry_out, file_task
 from flyannot.store.header import Header
+from flyannot.store.kept_open import close_kept
 from flyannot.store.reading import open_stored
 
 log = logging.getLogger("flyannot")
@@ -100,8 +101,12 @@ def annotate_task(model, images, out, options, *, shard=None, made=None):
         mine = parts_of_share(cut, share)
         headers = [header_of(digest) for digest in digests_of_images(mine)[1]]
         pooled = pooled_images(model, images, *made) if made and share is None else None  # reads all images
-        shards = [_shard(model, *one, out, pooled) for one in zip(mine, headers)]
+        shards = [
+            _shard(model, some, its_header, out, pooled and pooled.narrowed(some))
+            for some, its_header in zip(mine, headers)
+        ]
         make_parts(_make_part, shards, execution)
+        close_kept()
         return shards
 
     def make(execution):

@@ -171,10 +171,9 @@ def lines_of_warnings(stored):
     """A line for every kind of quality warning: how many images have it, and the first of them."""
     images = {}
     for stage_range in stored.stage_ranges:
-        all_warnings = stored.array(stage_range, "quality_warnings")
-        for i in [i for i, found in enumerate(all_warnings) if found]:
-            (name,) = stored.array(stage_range, "image", i, i + 1)
-            for warning in all_warnings[i].split(", "):
+        names, all_warnings = (stored.array(stage_range, n) for n in ("image", "quality_warnings"))
+        for name, warnings in ((n, w) for n, w in zip(names, all_warnings) if w):
+            for warning in warnings.split(", "):
                 kind, _, more = warning.partition(": ")
                 images.setdefault(kind, []).append(f"{name} ({more})" if more else name)
     return [_line_of_warning(kind, found) for kind, found in images.items()]

@@ -11,7 +11,8 @@ from flyannot.sparse.rounds import Plan, Progress, begin, has_ended, learn_by_sh
 from flyannot.steps.count import Count
 from flyannot.steps.learning_checkpoint import log_end, log_record, remark_on_counts
 from flyannot.steps.options import BYTES_OF_WORKER
-from flyannot.steps.stored_units import close_units, units_of
+from flyannot.steps.stored_units import units_of
+from flyannot.store.kept_open import close_kept
 
 _WORTH_SENDING = 20_000  # patches of a round that are more work than sending them to workers
 
@@ -51,7 +52,7 @@ def learn_shares(files, stage_ranges, name, checkpoint, options, execution, rng)
             n_records = len(progress.records)
             checkpoint.write(_state(progress), progress.records)
     count.finish()
-    close_units()
+    close_kept()
     if has_ended(progress, plan):
         log_end(name, progress.records, plan.tol)
     return np.asarray(progress.atoms.D), progress.records, min(n_patches, progress.atoms.n_visits)

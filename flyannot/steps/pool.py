@@ -1,11 +1,12 @@
 """descriptors.h5 and dictionary.h5 to features.h5: code every patch, pool every image."""
 
-from contextlib import ExitStack
 from dataclasses import dataclass
 from functools import lru_cache
 from itertools import groupby
+from operator import itemgetter
 from pathlib import Path
 
+from flyannot.descriptors.extract import Described
 from flyannot.errors import DataError
 from flyannot.features.image_features import atoms_of_features, features_of
 from flyannot.features.options import PoolOptions
@@ -14,7 +15,7 @@ from flyannot.runtime.digest import digest_of_json
 from flyannot.runtime.news import item_done
 from flyannot.stage_ranges import STAGE_RANGES
 from flyannot.steps.file_options import extract_options, lam_of, pool_options
-from flyannot.steps.inputs import chosen_stage_ranges, described_image, digests_of, open_all
+from flyannot.steps.inputs import chosen_stage_ranges, digests_of, open_all
 from flyannot.steps.shards import (
     ShardOfImages,
     cut_into_shards,
@@ -25,10 +26,12 @@ from flyannot.steps.shards import (
     share_of,
 )
 from flyannot.steps.tasks import Outcome, carry_out, file_task
+from flyannot.store.descriptors import read_patches_of_images
 from flyannot.store.dictionary import read_dictionary
 from flyannot.store.features import write_features
 from flyannot.store.header import Header
 from flyannot.store.image_columns import read_image_columns
+from flyannot.store.kept_open import close_kept, kept_open
 from flyannot.store.reading import open_stored
 from flyannot.store.writing import create_stored, option_changes
 
@@ -95,6 +98,7 @@ def pool_task(paths, dictionary, out, options, *, stage_ranges=None, shard=None)
         shards = list(_shards(images, digests, dictionary, out, options, header))
         mine = parts_of_share(shards, share)
         make_parts(_make_part, mine, execution)
+        close_kept()
         return mine
 
     def make(execution):
@@ -146,22 +150,20 @@ def _shards(images, digests, dictionary, out, options, header):
 def _make_part(shard):
     """Runs in a worker: features of the shard's images, in a file of their own."""
     digest = shard.header.inputs["dictionary"][0]
-    with ExitStack() as stack, create_stored(shard.part, shard.header) as part:
-        files = {
-            path: stack.enter_context(open_stored(path, "descriptors", digest=shard.digests[path]))
-            for path in {path for path, _, _ in shard.images}
-        }
-        for stage_range in STAGE_RANGES:
-            mine = [(files[path], i) for path, s, i in shard.images if s == stage_range]
-            if mine:
-                atoms = atoms_of_dictionary(shard.dictionary, stage_range, digest, shard.options.coder)
-                columns = _columns(mine, stage_range)
-                pooled = []
-                for (file, i), view in zip(mine, columns["view"]):
-                    described = described_image(file, stage_range, i)
-                    pooled.append(features_of(described, atoms, shard.options, view=view))
+    with create_stored(shard.part, shard.header) as part:
+        for stage_range, its_images in groupby(shard.images, key=itemgetter(1)):
+            atoms = atoms_of_dictionary(shard.dictionary, stage_range, digest, shard.options.coder)
+            columns, pooled = [], []
+            for path, mine in groupby(its_images, key=itemgetter(0)):
+                numbers = [i for _, _, i in mine]  # one after the other, as a shard is cut
+                stored = kept_open(path, "descriptors", shard.digests[path]).stored
+                some = stored, stage_range, numbers[0], numbers[-1] + 1
+                columns.append(read_image_columns(*some))
+                for patches, view in zip(read_patches_of_images(*some), columns[-1]["view"]):
+                    pooled.append(features_of(Described(*patches), atoms, shard.options, view=view))
                     item_done()
-                write_features(part, stage_range, columns, pooled, atoms.D)
+            all_columns = {name: [value for one in columns for value in one[name]] for name in columns[0]}
+            write_features(part, stage_range, all_columns, pooled, atoms.D)
     return len(shard.images)
 
 
@@ -171,14 +173,6 @@ def atoms_of_dictionary(path, stage_range, digest, coder_name):
     with open_stored(path, "dictionary", digest=digest) as stored:
         D, patch_px = read_dictionary(stored, stage_range), extract_options(stored).patch_px
         return atoms_of_features(D, lam_of(stored), patch_px, coder_name=coder_name)
-
-
-def _columns(images, stage_range):
-    parts = []
-    for file, mine in groupby(images, key=lambda one: one[0]):
-        numbers = [i for _, i in mine]  # one after the other, as a shard is cut
-        parts.append(read_image_columns(file, stage_range, numbers[0], numbers[-1] + 1))
-    return {name: [value for part in parts for value in part[name]] for name in parts[0]}
 
 
 def summary_of_pool(out):

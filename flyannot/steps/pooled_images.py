@@ -1,33 +1,46 @@
 """Features of images that a run has pooled: the model learned from them, and annotate reads them again."""
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 from flyannot.steps.extract import digests_of_images, in_order
+from flyannot.store.kept_open import kept_open
 from flyannot.store.reading import open_stored
 
 
 @dataclass(frozen=True)
 class PooledImages:
-    """A features file that holds what `annotate` would make of the same images, to the bit."""
+    """A features file that holds what `annotate` would make of the same images, to the bit.
+
+    rows : dict, (stage range, name, view) of an image -> its number within the stage range
+    """
 
     features: Path
     digest: str
+    rows: dict
+
+    def narrowed(self, images):
+        """What a task with these images alone takes."""
+        wanted = (_key(image) for image in images)
+        return replace(self, rows={key: self.rows[key] for key in wanted if key in self.rows})
 
     def of(self, images):
         """Yield (image, features, quality warnings) of those of the images that the file has."""
-        with open_stored(self.features, "features", digest=self.digest) as stored:
-            for s in {image.stage_range for image in images} & set(stored.stage_ranges):
-                names = zip(stored.array(s, "image"), stored.array(s, "view"))
-                rows = {what: i for i, what in enumerate(names)}
-                mine = [one for one in images if one.stage_range == s and (one.name, one.view) in rows]
-                if mine:
-                    numbers = [rows[one.name, one.view] for one in mine]
-                    first, end = min(numbers), max(numbers) + 1  # side by side, as a shard is cut
-                    features, _ = stored.images(s, first, end)
-                    warnings = stored.array(s, "quality_warnings", first, end)
-                    for image, i in zip(mine, numbers):
-                        yield image, features[i - first], warnings[i - first]
+        if not self.rows:
+            return
+        stored = kept_open(self.features, "features", self.digest).stored
+        for s in {stage_range for stage_range, _, _ in self.rows}:
+            mine = [image for image in images if image.stage_range == s and _key(image) in self.rows]
+            numbers = [self.rows[_key(image)] for image in mine]
+            first, end = min(numbers), max(numbers) + 1  # side by side, as a shard is cut
+            features, _ = stored.images(s, first, end)
+            warnings = stored.array(s, "quality_warnings", first, end)
+            for image, i in zip(mine, numbers):
+                yield image, features[i - first], warnings[i - first]
+
+
+def _key(image):
+    return image.stage_range, image.name, image.view
 
 
 def pooled_images(model, images, features, descriptors):
@@ -42,8 +55,12 @@ def pooled_images(model, images, features, descriptors):
         return None
     with open_stored(model, "model") as m, open_stored(features, "features") as f:
         learned, pooled, digest = m.inputs.get("features"), f.inputs.get("descriptors"), f.digest
+        names = {s: zip(f.array(s, "image"), f.array(s, "view")) for s in f.stage_ranges}
     with open_stored(descriptors, "descriptors") as d:
         described, made_of = d.digest, d.inputs.get("images")
     if learned != [digest] or pooled != [described]:
         return None
-    return PooledImages(features, digest) if made_of == [digests_of_images([in_order(images)])[0]] else None
+    if made_of != [digests_of_images([in_order(images)])[0]]:
+        return None
+    rows = {(s, *what): i for s, its in names.items() for i, what in enumerate(its)}
+    return PooledImages(features, digest, rows)

@@ -1,18 +1,15 @@
 """The patches of descriptors files as units that are read one by one: what shares are made of."""
 
-from contextlib import ExitStack
 from dataclasses import dataclass, field, replace
-from functools import lru_cache
 from typing import NamedTuple
 
 import numpy as np
 
 from flyannot.descriptors.sift import normalise_descriptors
 from flyannot.store.descriptors import n_patches
-from flyannot.store.reading import open_stored
+from flyannot.store.kept_open import kept_open
 
 _UNIT = 256  # patches: little of a large image, since patches that lie side by side are alike
-_OPEN_FILES = 64
 
 
 class NormalisedPatches:
@@ -120,7 +117,9 @@ class StoredUnits:
         found = [[] for _ in self.sizes]
         for piece in map(Piece._make, self.pieces.tolist()):
             stage_range, opened = self.stage_ranges[piece.stage_range], _open(*self.files[piece.file])
-            found[piece.unit].append(opened.rows(stage_range, piece.first, piece.stop))
+            with opened.stored.reading(stage_range, "descriptors"):
+                rows = opened.dataset(stage_range, "descriptors")[piece.first : piece.stop]
+            found[piece.unit].append(rows)
         return [np.concatenate(arrays) if len(arrays) > 1 else arrays[0] for arrays in found]
 
     def samples(self, rows):
@@ -150,27 +149,5 @@ def units_of(files, stage_ranges):
     return StoredUnits(paths, list(stage_ranges), pieces, sizes, Images(images))
 
 
-class _OpenFile:
-    """A descriptors file, open as long as this lives."""
-
-    def __init__(self, path, digest):
-        self._opened = ExitStack()  # whose end closes it
-        opened = open_stored(path, "descriptors", digest=digest, cache_bytes=0)  # no unit is read twice
-        self.stored = self._opened.enter_context(opened)
-        self._descriptors = {s: self.stored.group(s)["descriptors"] for s in self.stored.stage_ranges}
-
-    def rows(self, stage_range, first, stop):
-        """Some descriptors; their dataset stays open, for to open it takes longer than to read them."""
-        with self.stored.reading(stage_range, "descriptors"):
-            return self._descriptors[stage_range][first:stop]
-
-
-@lru_cache(maxsize=_OPEN_FILES)
 def _open(path, digest):
-    """A file that is looked over once and stays open, in a worker for good."""
-    return _OpenFile(path, digest)
-
-
-def close_units():
-    """Close what this process holds open."""
-    _open.cache_clear()
+    return kept_open(path, "descriptors", digest, cache_bytes=0)  # no unit is read twice

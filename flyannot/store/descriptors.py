@@ -1,5 +1,7 @@
 """descriptors.h5: the patches of every image, end to end, stage range by stage range."""
 
+from itertools import pairwise
+
 import numpy as np
 
 from flyannot.store.content_digest import digest_of_image
@@ -30,6 +32,15 @@ def write_descriptors(file, stage_range, columns, described):
 def read_patches_of_image(stored, stage_range, index):
     """The descriptors, centres and sides of the patches of one image, as `write_descriptors` took them."""
     return stored.images(stage_range, index, index + 1)
+
+
+def read_patches_of_images(stored, stage_range, start, stop):
+    """Yield what `read_patches_of_image` returns of each of the images `start` to `stop`."""
+    for numbers in stored.cuts_of_blocks(stage_range, start, stop):
+        arrays = stored.images(stage_range, numbers.start, numbers.stop)
+        first = stored.array(stage_range, "first", numbers.start, numbers.stop + 1)
+        for a, b in pairwise((first - first[0]).tolist()):
+            yield tuple(array[a:b] for array in arrays)
 
 
 def n_patches(stored, stage_range):

@@ -104,16 +104,18 @@ class Stored:
 
     def blocks_of_images(self, stage_range):
         """`images`, all of them in order, some megabytes at a time."""
-        group = self.group(stage_range)
-        n_images = len(group["image"])
-        ends = np.asarray(self._first(stage_range, 0, n_images)[1:])
+        for some in self.cuts_of_blocks(stage_range, 0, len(self.group(stage_range)["image"])):
+            yield self.images(stage_range, some.start, some.stop)
+
+    def cuts_of_blocks(self, stage_range, start, stop):
+        """The numbers of the images `start` to `stop` as ranges, each of some megabytes."""
+        group, ends = self.group(stage_range), np.asarray(self._first(stage_range, start, stop))
         row_bytes = sum(group[n].dtype.itemsize * math.prod(group[n].shape[1:]) for n in BULK[self.kind])
-        start = 0
-        while start < n_images:
-            before = ends[start - 1] if start else 0
-            stop = int(np.searchsorted(ends, before + _BLOCK_BYTES // max(1, row_bytes), side="right"))
-            yield self.images(stage_range, start, stop := max(stop, start + 1))
-            start = stop
+        n_rows, done = _BLOCK_BYTES // max(1, row_bytes), 0
+        while start + done < stop:
+            end = int(np.searchsorted(ends[1:], ends[done] + n_rows, side="right"))
+            yield range(start + done, start + (end := max(end, done + 1)))
+            done = end
 
     def blocks_of_rows(self, stage_range, name, columns):
         """Some columns of a dataset, some megabytes of its rows at a time; compared with no digest."""

@@ -9,7 +9,7 @@ from PIL import Image
 from sklearn.svm import SVC
 
 from flyannot.benchmarks import compare_methods as compared
-from flyannot.benchmarks.compare_methods import compare_methods
+from flyannot.benchmarks.compare_methods import compare_methods, methods_at
 from flyannot.benchmarks.findings import Source
 from flyannot.benchmarks.inputs.pictures import embryo_images
 from flyannot.benchmarks.inputs.ratings import Ratings
@@ -58,22 +58,13 @@ def of_noise(patches, monkeypatch):
 
 
 def test_a_row_of_learning_has_every_key(setup, patches):
-    ours = learning.scc(patches.problem(20), patches.n, 2, "released")
+    ours = learning.traced(learning.scc(patches.problem(20), patches.n, 2, "released"))
     (row,) = compare_methods(setup, [ours], n_atoms=20)
     assert set(row) >= KEYS and row["times_as_long"] == 1.0
     assert (row["n"], row["n_atoms"], row["threads"], row["epochs"]) == (400, 20, 1, 2)
     assert row["us_per_sample"] == pytest.approx(1e6 * row["seconds"] / (400 * 2))
     assert 0 < row["objective"] < 0.5 and -1e-9 < row["gap"] < 1e-5
     assert row["trace"][-1] == pytest.approx([row["seconds"], row["objective"]]) and len(row["trace"]) == 2
-
-
-def test_what_is_not_traced_ends_the_same(patches):
-    given = patches.problem(20), patches.n, 3, "paper"
-    traced, untraced = (
-        learning.learn(**learning.scc(*given, is_traced=yes).arguments) for yes in (True, False)
-    )
-    assert untraced["objective"] == traced["objective"]
-    assert (len(traced["trace"]), len(untraced["trace"])) == (3, 1)
 
 
 def test_only_the_held_sample_decides_the_objective(patches, tmp_path):
@@ -130,6 +121,21 @@ def test_what_learns_is_compared_at_every_size_with_the_references(setup, patche
     given = learning_methods(replace(setup, sizes={"n_references": 400}), patches, 20)
     assert [method.who for method in given].count("SPAMS OL") == 3
     assert {method.reference for method in given} == {"", "spams", "scikit-learn"}
+
+
+def test_a_quick_run_measures_slow_methods_at_one_size(setup, patches):
+    given = learning_methods(replace(setup, sizes={"n_references": 400}), patches, 20)
+    few = methods_at(setup, given, is_main_size=False)
+    assert {method.reference for method in few} == {"", "spams"} and len(few) < len(given)
+    assert methods_at(setup, given, is_main_size=True) == given
+    assert methods_at(replace(setup, scale="full"), given, is_main_size=False) == given
+
+
+def test_the_objective_is_evaluated_after_every_epoch_only_where_it_is_asked_for(patches):
+    given = learning.scc(patches.problem(20), 100, 3, "released")
+    plain, traced = (learning.learn(**one.arguments) for one in (given, learning.traced(given)))
+    assert (len(plain["trace"]), len(traced["trace"])) == (1, 3)
+    assert plain["objective"] == traced["objective"] == traced["trace"][-1][1]
 
 
 def test_without_spams_the_way_to_an_objective_still_has_our_rows(setup, of_noise, no_workers, no_references):
@@ -414,7 +420,8 @@ def test_images_of_a_gene_are_found_by_what_they_show(setup, tmp_path, rng):
 
 
 def test_shares_are_compared_with_the_sequential_learner(setup, of_noise, no_workers):
-    rows = ITEMS["shares"].finding(replace(setup, sizes={"n_atoms": 20})).rows
+    full = replace(setup, scale="full", sizes={"n_atoms": 20})
+    rows = ITEMS["shares"].finding(full).rows
     assert rows[0]["variant"] == "quick" and len(rows) == 13
     assert all(row["objective"] > 0 and row["us_per_sample"] > 0 for row in rows)
 

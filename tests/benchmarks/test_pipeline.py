@@ -2,7 +2,10 @@
 
 import time
 
+import pytest
+
 from flyannot.benchmarks.ours import pipeline, usual_way
+from flyannot.benchmarks.ours.how_long import how_long
 from flyannot.benchmarks.processor_shares import processor_shares
 from flyannot.benchmarks.rows import Rows
 from flyannot.runtime.digest import digest_of_json
@@ -24,6 +27,7 @@ def test_a_step_tells_its_cost_and_its_parts(own_chain, tmp_path, monkeypatch):
         cost = pipeline.cost_of_step("small", step=step, **given)
     assert cost["seconds"] > 0 and cost["peak_mb"] > 0
     assert {"coding", "HDF5", "start-up"} <= set(cost)
+    assert cost["by_workers"] > 0 and cost["serial"] + cost["by_workers"] < cost["seconds"]
 
 
 def test_every_step_has_a_row_and_those_of_many_images_one_for_two_jobs(setup, own_chain, monkeypatch):
@@ -33,11 +37,21 @@ def test_every_step_has_a_row_and_those_of_many_images_one_for_two_jobs(setup, o
     monkeypatch.setattr(
         pipeline, "compare_with_usual_way", lambda *_: Rows([{"step": "extract", "times_as_long": 20.0}])
     )
-    setup.sizes.update(n_images=8, n_epochs=1, n_usual=1)
+    setup.sizes.update(n_images={pipeline.MAIN: 8}, n_epochs=1, n_usual=1)
     rows = Rows(pipeline.measure(setup).rows)
     ours = rows.where(who="flyannot")
     assert [row["step"] for row in ours if row["jobs"] == 2] == list(pipeline.IN_PARALLEL)
     assert {row["images_per_core_second"] for row in ours} == {4.0}
+
+
+def test_more_cores_shorten_what_workers_do_and_nothing_else():
+    one = {"way": "stride 4", "jobs": 1, "n_images": 100, "seconds": 4.0, "serial": 1.0, "by_workers": 2.0}
+    rows = [one | {"step": step} for step in ("extract", "pool", "annotate")] + [{"step": "pool", "jobs": 2}]
+    few, _, many = how_long(rows, pipeline.WHOLE_WAY)
+    assert (few["ms_serial"], few["ms_by_workers"]) == (pytest.approx(30), pytest.approx(60))
+    assert few["minutes_on_2"] == pytest.approx((3 + 1000 * (0.03 + 0.06 / 2)) / 60)
+    assert many["minutes_on_160"] == pytest.approx((3 + 150_000 * (0.03 + 0.06 / 160)) / 60)
+    assert list(how_long([one | {"step": "pool", "jobs": 2}], pipeline.WHOLE_WAY)) == []
 
 
 def test_the_usual_way_is_named_as_absent_where_its_parts_are(setup, monkeypatch):

@@ -9,10 +9,11 @@ import pytest
 from flyannot.steps import learning_checkpoint
 from flyannot.steps.learn_dict import learn_dict
 from flyannot.steps.options import LearnOptions
-from flyannot.steps.stored_units import _UNIT, close_units, units_of
+from flyannot.steps.stored_units import _UNIT, units_of
 from flyannot.steps.tasks import Execution
 from flyannot.store.descriptors import n_patches
 from flyannot.store.dictionary import read_dictionary
+from flyannot.store.kept_open import close_kept
 from flyannot.store.reading import open_stored
 from flyannot.store.writing import write_array
 from tests.cli.test_cli import faulty
@@ -105,7 +106,7 @@ def test_units_hold_every_patch_once_in_order(flyannot, chain, tmp_path):
         assert np.array_equal(picked.read()[1], units.read()[0])
         some = units.at_most(int(units.sizes[:2].max()), np.random.default_rng(0))
         assert 0 < some.sizes.sum() <= max(units.sizes)
-    close_units()
+    close_kept()
 
 
 def test_a_unit_is_read_without_its_neighbours(tmp_path):

@@ -4,12 +4,12 @@ import time
 
 import numpy as np
 
-from flyannot.benchmarks.compare_methods import Method, compare_methods
+from flyannot.benchmarks.compare_methods import Method, compare_methods, methods_at
 from flyannot.benchmarks.findings import Finding, Target
 from flyannot.benchmarks.inputs.patches import LAM, patches_of
 from flyannot.benchmarks.items import Item
 from flyannot.benchmarks.measures import graded_codes, median_seconds, normalised_patches, timed
-from flyannot.benchmarks.ours.learn import N_EPOCHS, SIZES_OF_ATOMS
+from flyannot.benchmarks.ours.learn import MAIN_SIZE, N_EPOCHS, SIZES_OF_ATOMS
 from flyannot.benchmarks.references import scikit_learn, spams
 from flyannot.benchmarks.rows import Rows
 from flyannot.benchmarks.scc.learning import learn_dictionaries
@@ -18,7 +18,6 @@ from flyannot.sparse.coders import CODERS
 
 _TOL = 1e-4
 _FIRST = "cd"  # that all are compared with
-_M_ON_THREADS = 1000
 _N_SLOW = 256  # patches for our other coders, and for scikit-learn, which takes milliseconds for one
 
 
@@ -33,11 +32,12 @@ def measure(setup):
     given = patches_of(setup, setup.sizes["n_learn"] + n)
     rows = Rows()
     for m in SIZES_OF_ATOMS:
-        rows += compare_methods(setup, methods(setup, given, m, n), n_atoms=m)
+        all_ = methods(setup, given, m, n)
+        rows += compare_methods(setup, methods_at(setup, all_, is_main_size=m == MAIN_SIZE), n_atoms=m)
     # Beside one thread, in turns, in wall-clock time.
-    problem = _problem(given, learned(setup, given, _M_ON_THREADS)["last"], setup.sizes["n_on_threads"])
+    problem = _problem(given, learned(setup, given, MAIN_SIZE)["last"], setup.sizes["n_on_threads"])
     pair = Method("flyannot", "two threads", encode_on_threads, problem, note="wall-clock time")
-    rows += compare_methods(setup, [pair], threads=2, n_atoms=_M_ON_THREADS)
+    rows += compare_methods(setup, [pair], threads=2, n_atoms=MAIN_SIZE)
     return Finding(
         source=given.source,
         variant=f"{_FIRST}, tol {_TOL:g}, float32, lam {LAM:.4f}; dictionaries of {N_EPOCHS} epochs of SCC",
@@ -55,13 +55,13 @@ def methods(setup, given, m, n):
     return [
         Method("flyannot", "cold", encode_beside_gemm, all_ | {"coder": first}),
         Method("flyannot", "warm", encode_beside_gemm,
-               all_ | {"coder": first, "start_from": found["last_but_one"]}, note=warm),
-        Method("gemm", "X D^T", multiply, all_),
-        *[Method("flyannot", coder, encode_beside_gemm, few | {"coder": coder}, note=few_note)
-          for coder in others],
+               all_ | {"coder": first, "start_from": found["last_but_one"]}, note=warm, is_minor=True),
+        Method("gemm", "X D^T", multiply, all_, is_minor=True),
+        *[Method("flyannot", coder, encode_beside_gemm, few | {"coder": coder}, most_repeats=1, note=few_note,
+                 is_minor=True) for coder in others],
         Method("SPAMS", "lasso", spams.encode_by_spams, all_, "spams"),
         *[Method("scikit-learn", a, scikit_learn.encode_by_scikit_learn, few | {"algorithm": a},
-                 "scikit-learn", 2, few_note) for a in ("lasso_cd", "lasso_lars")],
+                 "scikit-learn", 1, few_note, is_minor=True) for a in ("lasso_cd", "lasso_lars")],
     ]  # fmt: skip
 
 

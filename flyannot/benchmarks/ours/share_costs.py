@@ -18,8 +18,9 @@ from flyannot.sparse.learners.scc.options import SCCOptions
 from flyannot.sparse.learners.scc.shares import first_atoms, merged, visit_share
 from flyannot.sparse.rounds import Plan, rounds_of_epoch
 from flyannot.steps.extract import extract
-from flyannot.steps.stored_units import NormalisedPatches, close_units, units_of
+from flyannot.steps.stored_units import NormalisedPatches, units_of
 from flyannot.steps.tasks import Execution
+from flyannot.store.kept_open import close_kept
 from flyannot.store.reading import open_stored
 
 _N_PATCHES = 10**9
@@ -96,7 +97,7 @@ def cost_of_reading(descriptors):
         some.read()
         with Stopwatch() as reading:
             some.read()
-    close_units()
+    close_kept()
     us_read, us_checked = (
         1e6 * watch.seconds / int(one.sizes.sum()) for watch, one in ((reading, some), (checking, units))
     )

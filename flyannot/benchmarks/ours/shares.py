@@ -9,8 +9,6 @@ from flyannot.benchmarks.scc.learning import scc
 from flyannot.benchmarks.scc.streams import N_SHARES, learn_in_shares, learn_stream
 from flyannot.sparse.rounds import LONGEST
 
-_SHARES = (1, 8, 32, 256)
-_ROUNDS = (500, 5_000, 50_000)  # patches of a share at most
 _N_EPOCHS = 2
 
 
@@ -19,7 +17,10 @@ def measure(setup):
     given, m = patches_of(setup, setup.sizes["n_patches"]), setup.sizes["n_atoms"]
     problem = given.problem(m)
     methods = [scc(problem, given.n, _N_EPOCHS, "quick")]
-    methods += [_by_shares(problem, given.n, _N_EPOCHS, s, longest) for s in _SHARES for longest in _ROUNDS]
+    methods += [
+        _by_shares(problem, given.n, _N_EPOCHS, n_shares, longest)
+        for n_shares in setup.sizes["n_shares"] for longest in setup.sizes["rounds"]
+    ]  # fmt: skip
     rows = compare_methods(setup, methods, n_atoms=m)
     first, *others = (row["objective"] for row in rows)
     worst = max(others) / first
@@ -35,7 +36,8 @@ def measure(setup):
 
 def _by_shares(problem, n, n_epochs, n_shares, longest):
     arguments = problem | {"n": n, "n_epochs": n_epochs, "n_shares": n_shares, "longest": longest}
-    return Method("flyannot", f"{n_shares} shares, rounds of {longest:,}", learn_in_shares, arguments)
+    words = f"{n_shares} shares, rounds of {longest:,}"
+    return Method("flyannot", words, learn_in_shares, arguments, most_repeats=1)
 
 
 def measure_stream(setup):
@@ -46,7 +48,7 @@ def measure_stream(setup):
     def by(who, learner, reference="", **settings):
         limits = {"n": given.n, "who": learner, "limit_s": setup.sizes["limit_s"]}
         words = ", ".join(f"{name.replace('_', ' ')} {value}" for name, value in settings.items())
-        return Method(who, words, learn_stream, problem | limits | settings, reference)
+        return Method(who, words, learn_stream, problem | limits | settings, reference, most_repeats=1)
 
     methods = [
         by("flyannot scc", "scc", variant="quick"),
@@ -72,7 +74,10 @@ def _curve(row):
 
 ITEM = Item(
     "shares", "Learning by shares beside the sequential learner", measure,
-    sizes={"n_patches": (20_000, 160_000), "n_atoms": (250, 1000)},
+    sizes={
+        "n_patches": (20_000, 160_000), "n_atoms": (250, 1000), "n_shares": ((1, 32, 256), (1, 8, 32, 256)),
+        "rounds": ((500, 50_000), (500, 5_000, 50_000)),  # patches of a share at most
+    },
 )  # fmt: skip
 STREAM = Item(
     "stream", "One pass over a stream of patches, beside other programs", measure_stream,

@@ -6,12 +6,13 @@ from flyannot.benchmarks.compare_methods import Method, compare_methods
 from flyannot.benchmarks.findings import Finding, Target
 from flyannot.benchmarks.inputs.patches import LAM, patches_of
 from flyannot.benchmarks.items import Item
-from flyannot.benchmarks.scc.learning import learn, scc, spams_ol
+from flyannot.benchmarks.scc.learning import learn, scc, spams_ol, traced
 
-_BATCHES = (64, 256, 512)
 _N_EPOCHS = 3
 _LONG = 10  # epochs of the second comparison
-_RUNS = (1, 2, _N_EPOCHS, 5, _LONG)  # epochs of SPAMS, which gives no trace: a run for every point
+_FEW, _ALL = (_N_EPOCHS, 5, _LONG), (1, 2, _N_EPOCHS, 5, _LONG)  # epochs of SPAMS: a run for every point
+_RUNS = ({64: (_N_EPOCHS,), 256: _FEW, 512: _FEW}, dict.fromkeys((64, 256, 512), _ALL))  # by batch size
+_ONCE = ("paper", "ol")  # of ours
 _OURS = {
     "released": {"variant": "released"},
     "paper": {"variant": "paper"},
@@ -24,12 +25,16 @@ def measure(setup):
     """SPAMS over more and more epochs at every batch size; then ours, epoch by epoch."""
     given, m = patches_of(setup, setup.sizes["n_patches"]), setup.sizes["n_atoms"]
     problem, once = given.problem(m), replace(setup, repeats=1)
-    runs = [spams_ol(problem, given.n, n_epochs, b) for b in _BATCHES for n_epochs in _RUNS]
+    runs = [
+        spams_ol(problem, given.n, n_epochs, batch_size)
+        for batch_size, runs_of_one in setup.sizes["runs"].items() for n_epochs in runs_of_one
+    ]  # fmt: skip
     theirs = compare_methods(once, runs, n_atoms=m)
     best = soonest_at_target([row for row in theirs if row["objective"] is not None])
     methods = [replace(scc(problem, given.n, _LONG, **s), variant=name) for name, s in _OURS.items()]
     arguments = problem | {"n": given.n, "n_epochs": _LONG, "learner": "ol"}
     methods.append(Method("flyannot", "ol", learn, arguments))
+    methods = [traced(replace(m, most_repeats=1) if m.variant in _ONCE else m) for m in methods]
     ours = [row | _time_to(row["trace"], best) for row in compare_methods(setup, methods, n_atoms=m)]
     sooner = max((row["times_sooner"] for row in ours if "times_sooner" in row), default=None)
     ends = min((row["objective"] for row in theirs if row.get("epochs") == _LONG), default=None)
@@ -74,5 +79,5 @@ def first_at_most(trace, objective):
 
 ITEM = Item(
     "target", "Time to the lowest objective of SPAMS after 3 epochs", measure,
-    sizes={"n_patches": (8_000, 30_000), "n_atoms": (1000, 1000)},
+    sizes={"n_patches": (8_000, 30_000), "n_atoms": (1000, 1000), "runs": _RUNS},
 )  # fmt: skip

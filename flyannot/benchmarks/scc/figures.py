@@ -8,7 +8,7 @@ from flyannot.benchmarks.inputs.patches import patches_of
 from flyannot.benchmarks.items import Item, paper_values, papers
 from flyannot.benchmarks.rows import Rows, Series
 from flyannot.benchmarks.scc import claims
-from flyannot.benchmarks.scc.learning import learn, plain_loop, scc
+from flyannot.benchmarks.scc.learning import learn, plain_loop, scc, traced
 
 _N_EPOCHS = 10
 _STAGE_RANGES = ("4-6", "11-12")  # of Figure 4; the paper does not say which two
@@ -20,7 +20,7 @@ def measure_sweeps(setup):
     paper, rows = paper_values("scc", "fig-3"), Rows()
     given = patches_of(setup, setup.sizes["n_patches"], paper["stage_range"])
     problem, n_sweeps = given.problem(paper["n_atoms"]), paper["n_sweeps"]
-    methods = [scc(problem, given.n, _N_EPOCHS, "paper", n_sweeps=k) for k in n_sweeps]
+    methods = [traced(scc(problem, given.n, _N_EPOCHS, "paper", n_sweeps=k)) for k in n_sweeps]
     for k, row in zip(n_sweeps, compare_methods(setup, methods)):
         rows += [
             {"n_sweeps": k, "epoch": e, "seconds": s, "objective": o}
@@ -50,7 +50,7 @@ def measure_rates(setup):
         given = patches_of(setup, n, s)
         sources.append(given.source)
         n_visited += n
-        adaptive = plain_loop(given.problem(setup.sizes["n_atoms"]), n, _N_EPOCHS, "paper")
+        adaptive = traced(plain_loop(given.problem(setup.sizes["n_atoms"]), n, _N_EPOCHS, "paper"))
         found = setup.run(_learn_at_rates, adaptive.arguments | {"grid": grid})["runs"]
         rows += [{"stage_range": s} | run for run in found]
         runs[s] = found[0], min(found[1:], key=lambda run: run["objective"])

@@ -5,6 +5,7 @@ held sample.  Compilation and a first small run come before the clock starts.
 """
 
 import time
+from dataclasses import replace
 
 import numpy as np
 
@@ -24,11 +25,15 @@ _N_WARM = 64  # patches of the first small run
 _SEED = 1
 
 
-def scc(problem, n, n_epochs, variant, *, is_traced=True, **settings):
+def scc(problem, n, n_epochs, variant, **settings):
     """SCC in one of its variants; `problem` is that of `flyannot.benchmarks.inputs.patches.Patches`."""
     arguments = problem | {"n": n, "n_epochs": n_epochs, "settings": {"variant": variant} | settings}
-    arguments |= {} if is_traced else {"is_traced": False}
     return Method("flyannot", variant, learn, arguments)
+
+
+def traced(method):
+    """The same, its objective also evaluated after every epoch, which takes as long as an epoch or longer."""
+    return replace(method, arguments=method.arguments | {"is_traced": True})
 
 
 def plain_loop(problem, n, n_epochs, variant, **settings):
@@ -87,14 +92,14 @@ def learn_dictionaries(patches, initial, lam, n, n_epochs):
     return files
 
 
-def learn(patches, held, initial, lam, n, n_epochs, learner="scc", settings=None, is_traced=True):
+def learn(patches, held, initial, lam, n, n_epochs, learner="scc", settings=None, is_traced=False):
     """In a worker: learn by a learner of the table, or by the plain loop, from patches in memory.
 
-    `trace` holds (seconds, objective) of every epoch, or of the last alone.
+    `trace` holds (seconds, objective) of the last epoch, or of every one.
     """
     X = normalise_descriptors(np.load(patches, mmap_mode="r")[:n])
-    how = learner, settings or {}, time.process_time
-    return _learned(X, held, initial, lam, n_epochs, *how, is_traced=is_traced)
+    given = held, initial, lam, n_epochs, learner, settings or {}
+    return _learned(X, *given, time.process_time, is_traced=is_traced)
 
 
 def learn_streamed(patches, held, initial, lam, n, n_epochs, learner="scc", settings=None):
@@ -103,7 +108,7 @@ def learn_streamed(patches, held, initial, lam, n, n_epochs, learner="scc", sett
     return _learned(X, held, initial, lam, n_epochs, learner, settings or {}, time.perf_counter)
 
 
-def _learned(X, held, initial, lam, n_epochs, learner, settings, clock, *, is_traced=True):
+def _learned(X, held, initial, lam, n_epochs, learner, settings, clock, *, is_traced=False):
     make, D = PlainSCC if learner == "plain-loop" else LEARNERS[learner], np.load(initial)
     warm = make(D, _N_WARM, lam=lam, **settings)
     list(epochs_of(X[:_N_WARM], warm, n_epochs=2, rng=_rng(), n_evaluated=0))

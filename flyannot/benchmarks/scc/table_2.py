@@ -64,9 +64,9 @@ def _methods(sizes, given, m):
     problem, any_ol, beside = given.problem(m), learning.reference_ol, min(given.n, sizes["n_beside_ol"])
     at_1, at_64 = (min(given.n, n) for n in (learning.PATCHES_AT_BATCH_1[m], sizes["n_at_64"]))
     made = (
-        learning.scc(problem, given.n, _N_EPOCHS, "paper", is_traced=False),
-        learning.scc(problem, given.n, _N_EPOCHS, "released", is_traced=False),
-        learning.scc(problem, beside, _N_EPOCHS, "paper", is_traced=False),
+        learning.scc(problem, given.n, _N_EPOCHS, "paper"),
+        learning.scc(problem, given.n, _N_EPOCHS, "released"),
+        learning.scc(problem, beside, _N_EPOCHS, "paper"),
         any_ol(problem, at_1, 1, batch_size=1),
         any_ol(problem, at_64, 1, batch_size=64),
         any_ol(problem, beside, _N_EPOCHS, batch_size=512),

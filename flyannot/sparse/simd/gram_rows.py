@@ -287,7 +287,8 @@ def append_above(v, q, q0, bar, numbers, values, size):
         for i in range(CHUNK // LANES):
             found = builder.fcmp_ordered(">", v.abs(v.load(q, k, i)), bar)
             atoms = builder.add(v.splat(builder.trunc(k, I32)), ir.Constant(words, order[i].tolist()))
-            size = v.append(found, [(atoms, numbers), (v.load(q0, k, i), values)], size)
+            mine = v.load(q0, k, i, aligned=False)
+            size = v.append(found, [(atoms, numbers), (mine, values)], size)
         return [size]
 
     (size,) = v.count(v.n, CHUNK, [v.index(size)], chunk)
