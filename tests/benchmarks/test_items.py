@@ -16,7 +16,8 @@ from flyannot.benchmarks.inputs.ratings import Ratings
 from flyannot.benchmarks.items import ITEMS
 from flyannot.benchmarks.modl import atlases, completion, fig_4, missing_pixels
 from flyannot.benchmarks.modl.cases import HISTORIES, Case, learn
-from flyannot.benchmarks.modl.claims import error_and_time, ratio_to_reach, seconds_to_converge
+from flyannot.benchmarks.modl.claims import ratio_to_reach, seconds_to_converge
+from flyannot.benchmarks.modl.rating_claims import error_and_time
 from flyannot.benchmarks.ours import classifiers, code, learners, retrieval, sift, target
 from flyannot.benchmarks.ours.learn import methods as learning_methods
 from flyannot.benchmarks.records import read_record

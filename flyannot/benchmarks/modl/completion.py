@@ -7,7 +7,7 @@ import numpy as np
 
 from flyannot.benchmarks.inputs.ratings import Ratings
 from flyannot.benchmarks.measures import Stopwatch, timed_steps
-from flyannot.benchmarks.modl.claims import CD, FULL, MODL
+from flyannot.benchmarks.modl.rating_claims import CD, FULL, MODL
 from flyannot.benchmarks.references.seen_features import OfSeenFeatures
 from flyannot.runtime.compiled import compiled
 from flyannot.sparse.fit import random_patches

@@ -5,8 +5,8 @@ import numpy as np
 from flyannot.benchmarks.findings import Comparison, Finding, Panel, all_of
 from flyannot.benchmarks.inputs.ratings import GET_RATINGS, ratings_or_synthetic
 from flyannot.benchmarks.items import Item, paper_values
-from flyannot.benchmarks.modl import claims
-from flyannot.benchmarks.modl.claims import CD, FULL, MODL, speed_up
+from flyannot.benchmarks.modl import rating_claims
+from flyannot.benchmarks.modl.rating_claims import CD, FULL, MODL, speed_up
 from flyannot.benchmarks.modl.table_1 import VARIANT, completed, lams_of, size_of
 from flyannot.benchmarks.rows import Rows
 
@@ -66,5 +66,5 @@ _SIZES = {
 }
 ITEM = Item(
     "modl-fig-4", "MODL: error of completed ratings against time", measure, "modl", "fig-4", (), _SIZES,
-    claims.FIG_4,
+    rating_claims.FIG_4,
 )  # fmt: skip

@@ -8,8 +8,8 @@ import numpy as np
 from flyannot.benchmarks.findings import Comparison, Finding, Panel, Size, Source
 from flyannot.benchmarks.inputs.ratings import GET_RATINGS, gene_term_matrix, ratings_or_synthetic
 from flyannot.benchmarks.items import Item, paper_values
-from flyannot.benchmarks.modl import claims, completion
-from flyannot.benchmarks.modl.claims import CD, FULL, MODL, of_splits
+from flyannot.benchmarks.modl import completion, rating_claims
+from flyannot.benchmarks.modl.rating_claims import CD, FULL, MODL, of_splits
 from flyannot.benchmarks.rows import Rows
 from flyannot.benchmarks.tables import listed
 
@@ -119,9 +119,9 @@ def _beside_all(ours):
 _SIZES = {"n_lams": (3, 7), "n_splits": (5, 5), "n_inner": (1, 3)}
 TABLE_1 = Item(
     "modl-table-1", "Ratings: MODL against coordinate descent", measure_ratings, "modl", "table-1",
-    (), _SIZES | {"n_ratings": (60_000, 1_000_000)}, claims.TABLE_1,
+    (), _SIZES | {"n_ratings": (60_000, 1_000_000)}, rating_claims.TABLE_1,
 )  # fmt: skip
 GENES_AND_TERMS = Item(
     "modl-completion", "Completing genes x terms: MODL against coordinate descent", _measure_genes_and_terms,
-    "modl", "table-1", ("bdgp",), _SIZES | {"n_genes": (300, 2_000)}, claims.TABLE_1,
+    "modl", "table-1", ("bdgp",), _SIZES | {"n_genes": (300, 2_000)}, rating_claims.TABLE_1,
 )  # fmt: skip
