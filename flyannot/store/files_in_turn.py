@@ -42,12 +42,8 @@ class _InTurn(Stored):
     """A file that was looked over; `identity` is what the system said of it before that."""
 
     def __init__(self, stored, identity, open_files: OrderedDict):
-        of_file = ("_file", "_items")
-        vars(self).update({name: value for name, value in vars(stored).items() if name not in of_file})
+        vars(self).update({name: value for name, value in vars(stored).items() if name != "_file"})
         self._identity, self._open_files = identity, open_files
-
-    def _item(self, name):
-        return self._file[name]
 
     @property
     def _file(self):

@@ -29,8 +29,8 @@ _HDF5_COMPLAINTS = (OSError, RuntimeError, KeyError, ValueError)
 class Stored:
     """An open file: its header, and its datasets by stage range."""
 
-    def __init__(self, file, path, header, items):
-        self._file, self.path, self._items = file, path, items
+    def __init__(self, file, path, header):
+        self._file, self.path = file, path
         self.kind, self.digest, self.version, self.seed = (
             header.kind, header.digest, header.version, header.seed
         )  # fmt: skip
@@ -48,19 +48,14 @@ class Stored:
                 f"{self.path} holds no stage range {stage_range}, only {present}",
                 fix=f"make it with: {MADE_BY[self.kind]} --stage-range {stage_range}",
             )
-        return self._item(stage_range)
-
-    def _item(self, name):
-        """A group or dataset, which was found when the file was looked over."""
-        return self._items[name]
+        return self._file[stage_range]
 
     def array(self, stage_range, name, start=0, stop=None, *, columns=None, as_bytes=False):
         """The rows `start` to `stop` of one dataset, or some of their columns; text comes back as a list of
         str, or `as_bytes` as it is stored."""
         chosen = slice(start, stop) if columns is None else (slice(start, stop), columns)
-        self.group(stage_range)
         with self.reading(stage_range, name):
-            values = self._item(f"{stage_range}/{name}")[chosen]
+            values = self.group(stage_range)[name][chosen]  # a dataset that stays open keeps chunks in memory
         if values.dtype.kind == "S":
             return values if as_bytes else [text.decode("utf-8", "replace") for text in values.tolist()]
         self._require_finite(values, stage_range, name)
@@ -236,7 +231,7 @@ def _looked_over(file, path, kind):
     try:
         header, items = read_header(file.attrs, path, kind), {}
         _collect(file, path, items)
-        stored = Stored(file, path, header, items)
+        stored = Stored(file, path, header)
         wrong = next(filter(None, (_violation(stored, s, items) for s in stored.stage_ranges)), "")
         found = "" if wrong else content_digest(file, header.kind, items)
     except (*_HDF5_COMPLAINTS, TypeError, AttributeError) as error:

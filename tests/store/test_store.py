@@ -322,6 +322,14 @@ def test_parts_joined_are_what_one_writer_would_have_written(tmp_path, kind):
                 same(_of_image(joined, kind, i), _of_image(part, kind, at))
 
 
+def test_an_open_file_holds_no_dataset_open(tmp_path):
+    """Each would keep megabytes of chunks in memory for as long as the file is open."""
+    path = write(tmp_path / "f.h5", "features", 1, ("4-6", "7-8", "11-12"))
+    with open_stored(path) as stored:
+        stored.array("4-6", "features")
+        assert h5py.h5f.get_obj_count(stored.file.id, h5py.h5f.OBJ_DATASET) == 0
+
+
 def test_parts_are_looked_over_once_when_they_are_joined(tmp_path, monkeypatch):
     """However many stage ranges they have: looking over is what a part of some images costs most."""
     paths = [write(tmp_path / f"{i}.h5", "features", i, ("4-6", "7-8", "11-12")) for i in (1, 2)]
