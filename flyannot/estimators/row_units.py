@@ -36,8 +36,9 @@ class RowUnits:
         return replace(self, start=self.start[units], stop=self.stop[units])
 
     def read(self):
-        """The rows of every unit; ValueError where one is not finite."""
-        return [self._checked(self.X[a:b]) for a, b in zip(self.start.tolist(), self.stop.tolist())]
+        """The rows of every unit, one by one; ValueError where one is not finite."""
+        for a, b in zip(self.start.tolist(), self.stop.tolist()):
+            yield self._checked(self.X[a:b])
 
     def samples(self, rows):
         """Rows are samples."""

@@ -87,7 +87,7 @@ def begin(source, n_atoms, plan):
     source : the samples, an object with
         sizes         int array (n_units,), the samples of each unit
         narrowed(units)   a source of these units alone, in that order, that can be sent to a worker
-        read()        a list of arrays, the samples of each unit as they are stored
+        read()        an iterator of arrays, the samples of each unit as they are stored
         samples(rows) stored rows as an array-like of samples, which takes an integer array as index
     n_atoms : int
     plan : Plan
@@ -100,7 +100,7 @@ def begin(source, n_atoms, plan):
     rng = np.random.default_rng(np.random.SeedSequence(plan.key))
     n_held = min(EVALUATED_SAMPLES, int(source.sizes.sum()) // 10)
     units, rows = _drawn(source.sizes, n_held + 4 * n_atoms, rng)
-    picked = [source.narrowed(units[i : i + 1]).read()[0][of] for i, of in enumerate(rows)]  # one at a time
+    picked = [unit[of] for unit, of in zip(source.narrowed(units).read(), rows)]
     X = source.samples(np.concatenate(picked))
     order = rng.permutation(len(X))
     is_held = np.zeros(len(X), bool)
@@ -188,13 +188,23 @@ def rounds_of_epoch(sizes, n_before, n_atoms, epoch, plan):
 
 def visit(task):
     """What the share of a `Task` makes of the atoms: pure, and done anywhere."""
-    rows = [np.delete(one, out, axis=0) for one, out in zip(task.source.read(), task.left_out)]
     rng = np.random.default_rng(np.random.SeedSequence(task.plan.key, spawn_key=task.spawn_key))
     return visit_share(
-        task.start, task.source.samples(np.concatenate(rows)),
+        task.start, task.source.samples(_rows_of(task)),
         lam=task.plan.lam, options=task.plan.options, stands_for=task.stands_for, rng=rng,
         positive=task.plan.positive,
     )  # fmt: skip
+
+
+def _rows_of(task):
+    """The stored rows to visit, (n_samples, n_features); of the units one at a time is held besides."""
+    rows, n = None, 0
+    for unit, out in zip(task.source.read(), task.left_out):
+        unit = np.delete(unit, out, axis=0) if len(out) else unit
+        rows = np.empty((task.n_samples, unit.shape[1]), unit.dtype) if rows is None else rows
+        rows[n : n + len(unit)] = unit
+        n += len(unit)
+    return rows
 
 
 def _learn_round(source, held, atoms, turns, plan, number, run):

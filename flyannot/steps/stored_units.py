@@ -1,6 +1,8 @@
 """The patches of descriptors files as units that are read one by one: what shares are made of."""
 
 from dataclasses import dataclass, field, replace
+from itertools import groupby
+from operator import attrgetter
 from typing import NamedTuple
 
 import numpy as np
@@ -105,7 +107,7 @@ class StoredUnits:
         return pieces
 
     def read(self):
-        """The descriptors of every unit.
+        """The descriptors of every unit, one by one.
 
         Raises
         ------
@@ -114,17 +116,18 @@ class StoredUnits:
         """
         for file, stage_range, image in self.to_check:
             _open(*self.files[file]).stored.images(self.stage_ranges[stage_range], image, image + 1)
-        found = [[] for _ in self.sizes]
-        for piece in map(Piece._make, self.pieces.tolist()):
-            stage_range, opened = self.stage_ranges[piece.stage_range], _open(*self.files[piece.file])
-            with opened.stored.reading(stage_range, "descriptors"):
-                rows = opened.dataset(stage_range, "descriptors")[piece.first : piece.stop]
-            found[piece.unit].append(rows)
-        return [np.concatenate(arrays) if len(arrays) > 1 else arrays[0] for arrays in found]
+        for _, pieces in groupby(map(Piece._make, self.pieces.tolist()), attrgetter("unit")):
+            rows = [self._rows(piece) for piece in pieces]
+            yield np.concatenate(rows) if len(rows) > 1 else rows[0]
 
     def samples(self, rows):
         """Descriptors as samples to learn from."""
         return NormalisedPatches(rows)
+
+    def _rows(self, piece):
+        stage_range, opened = self.stage_ranges[piece.stage_range], _open(*self.files[piece.file])
+        with opened.stored.reading(stage_range, "descriptors"):
+            return opened.dataset(stage_range, "descriptors")[piece.first : piece.stop]
 
 
 def units_of(files, stage_ranges):

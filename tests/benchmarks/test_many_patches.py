@@ -13,7 +13,7 @@ from flyannot.benchmarks.ours import enough_patches, share_costs
 from flyannot.benchmarks.page.figures import can_draw
 from flyannot.benchmarks.page.measured import PAGE, measured_page, own_records, picture_of, write_page
 from flyannot.benchmarks.runner import measure_items
-from flyannot.benchmarks.scc import streams
+from flyannot.benchmarks.scc import long_pass
 from flyannot.dataset.folder import Annotations
 from flyannot.runtime.workers import Workers
 from tests.benchmarks.made_up import MadeUp
@@ -25,19 +25,19 @@ RESULTS = ROOT / "data" / "results"
 @pytest.fixture
 def in_this_process(monkeypatch):
     monkeypatch.setattr("flyannot.benchmarks.workers.run_in_worker", lambda f, task, **_: f(**task))
-    monkeypatch.setattr(streams, "Workers", lambda jobs: Workers())
+    monkeypatch.setattr(long_pass, "Workers", lambda jobs: Workers())
 
 
 def test_patches_come_once_and_then_again_with_other_noise(patches, monkeypatch):
     monkeypatch.setattr("flyannot.benchmarks.inputs.perturbed._UNIT", 100)
     path = patches.path("patches")
     stored = np.load(path).astype(int)
-    assert np.array_equal(np.concatenate(perturbed_units(path, 400, 0).read()), stored)
+    assert np.array_equal(np.concatenate(list(perturbed_units(path, 400, 0).read())), stored)
     units = perturbed_units(path, 930, 6)
     assert units.sizes.tolist() == [100] * 9 + [30]
     first, *_, last = (rows.astype(int) for rows in units.read())
     assert 0 < abs(first - stored[:100]).max() <= 6 and len(last) == 30
-    assert np.array_equal(units.narrowed([3]).read()[0], units.read()[3])
+    assert np.array_equal(next(units.narrowed([3]).read()), [*units.read()][3])
 
 
 def test_one_pass_over_many_patches_says_what_it_held(setup, patches, monkeypatch, in_this_process):

@@ -1,5 +1,6 @@
 """Learning by shares: laws of the schedule, of the merge, and of what comes out."""
 
+import tracemalloc
 from dataclasses import dataclass, replace
 
 import numpy as np
@@ -11,7 +12,7 @@ from flyannot.sparse.learners.scc.learner import SCC, Found
 from flyannot.sparse.learners.scc.options import VARIANTS, SCCOptions
 from flyannot.sparse.learners.scc.shares import end_epoch, first_atoms, merged, visit_share
 from flyannot.sparse.objective import objective
-from flyannot.sparse.rounds import Plan, begin, learn_by_shares, rounds_of_epoch, visit
+from flyannot.sparse.rounds import Plan, Task, begin, learn_by_shares, rounds_of_epoch, visit
 from tests.planted_samples import planted, unit_rows
 
 LAM = 0.1
@@ -33,7 +34,7 @@ class Blocks:
         return Blocks([self.blocks[unit] for unit in units])
 
     def read(self):
-        return self.blocks
+        return iter(self.blocks)
 
     def samples(self, rows):
         return rows
@@ -225,6 +226,38 @@ def test_results_do_not_depend_on_the_order_in_which_shares_are_carried_out(X):
     source, plan = in_units(X, 40), plan_of(8)
     one, other = (learned(source, 20, plan, run)[-1].atoms.D for run in (here, backwards))
     assert (one == other).all()
+
+
+@dataclass
+class Drawn:
+    """Units of random numbers, made as they are read."""
+
+    sizes: np.ndarray
+
+    def narrowed(self, units):
+        return Drawn(self.sizes[units])
+
+    def read(self):
+        return (np.full((n, 128), n % 251, np.uint8) for n in self.sizes.tolist())
+
+    def samples(self, rows):
+        return rows[:10].astype(np.float32)
+
+
+def test_what_a_share_visits_is_held_once():
+    sizes = np.full(500, 256)
+    source, plan = Drawn(sizes), plan_of(1)
+    start = first_atoms(np.eye(4, 128, dtype=np.float32), plan.options)
+    left_out = [np.arange(3)] * len(sizes)
+    task = Task(source, left_out, start, plan, int(sizes.sum()) - 3 * len(sizes), 1.0, (0,))
+    visit(task)  # compiles
+    tracemalloc.start()
+    try:
+        visit(task)
+        _, peak = tracemalloc.get_traced_memory()
+    finally:
+        tracemalloc.stop()
+    assert peak < 1.2 * task.n_samples * 128
 
 
 def test_held_out_samples_are_never_visited(X):

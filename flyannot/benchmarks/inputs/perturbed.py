@@ -29,9 +29,10 @@ class PerturbedUnits:
         return PerturbedUnits(self.path, self.noise, self.units[units], self.sizes[units])
 
     def read(self):
-        """The descriptors of every unit."""
+        """The descriptors of every unit, one by one."""
         stored = np.load(self.path, mmap_mode="r")
-        return [self._unit(stored, unit, size) for unit, size in zip(self.units.tolist(), self.sizes)]
+        for unit, size in zip(self.units.tolist(), self.sizes):
+            yield self._unit(stored, unit, size)
 
     def samples(self, rows):
         """Descriptors as samples to learn from."""

@@ -11,7 +11,7 @@ from flyannot.benchmarks.inputs.patches import LAM
 from flyannot.benchmarks.inputs.pictures import columns_of_patterns, drawn_patterns
 from flyannot.benchmarks.items import Item
 from flyannot.benchmarks.rows import Rows, Series
-from flyannot.benchmarks.scc.streams import N_SHARES, learn_perturbed
+from flyannot.benchmarks.scc.long_pass import N_SHARES, learn_perturbed
 from flyannot.classifiers.options import ClassifyOptions
 from flyannot.dataset.folder import read_annotations
 from flyannot.dataset.importers.wu2016 import STAGE_RANGE

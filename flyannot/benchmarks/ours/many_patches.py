@@ -7,7 +7,7 @@ from flyannot.benchmarks.findings import Finding, Panel, Target
 from flyannot.benchmarks.inputs.patches import LAM, patches_of
 from flyannot.benchmarks.items import Item
 from flyannot.benchmarks.rows import Series
-from flyannot.benchmarks.scc.streams import N_SHARES, NOISE, learn_perturbed
+from flyannot.benchmarks.scc.long_pass import N_SHARES, NOISE, learn_perturbed
 
 _N_WORKERS = 2
 _N_WARM = 20_000

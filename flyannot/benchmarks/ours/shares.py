@@ -6,7 +6,8 @@ from flyannot.benchmarks.inputs.patches import LAM, patches_of
 from flyannot.benchmarks.items import Item
 from flyannot.benchmarks.rows import Series
 from flyannot.benchmarks.scc.learning import scc
-from flyannot.benchmarks.scc.streams import N_SHARES, learn_in_shares, learn_stream
+from flyannot.benchmarks.scc.long_pass import N_SHARES
+from flyannot.benchmarks.scc.streams import learn_in_shares, learn_stream
 from flyannot.sparse.rounds import LONGEST
 
 _N_EPOCHS = 2

@@ -1,31 +1,24 @@
-"""Learning from a stream of patches: what workers do, for ours and for others.
+"""Learning from a stream of patches in memory: what workers do, for ours and for others.
 
 Patches come once, in parts of which each is as large as all before it; after each part the dictionary is
 evaluated by exact codes of the held sample, outside the clock.
 """
 
-import os
-
 import numpy as np
 
-from flyannot.benchmarks.inputs.perturbed import perturbed_units
 from flyannot.benchmarks.measures import Stopwatch, exact_objective, graded_dictionary, normalised_patches
-from flyannot.benchmarks.workers import peak_mb
 from flyannot.descriptors.sift import normalise_descriptors
 from flyannot.estimators.dictionary_learning import DictionaryLearning
 from flyannot.estimators.row_units import RowUnits
 from flyannot.runtime.blas_threads import one_blas_thread
-from flyannot.runtime.workers import Workers
 from flyannot.sparse.learners import LEARNERS
 from flyannot.sparse.learners.scc.options import SCCOptions
 from flyannot.sparse.learners.scc.shares import first_atoms
-from flyannot.sparse.rounds import Held, Plan, Progress, begin, learn_by_shares, visit
+from flyannot.sparse.rounds import Held, Plan, Progress, learn_by_shares, visit
 from flyannot.steps.stored_units import NormalisedPatches
 
-N_SHARES = 16
 _FIRST = 2048  # patches of the first part
 _UNIT = 64  # patches that are read together
-NOISE = 6  # of a number of 0 to 255
 _N_WARM = 64
 _SEED = 1
 
@@ -39,48 +32,6 @@ class StoredRows(RowUnits):
 
     def _checked(self, rows):
         return np.array(rows)
-
-
-def learn_perturbed(patches, lam, n, n_atoms, jobs, noise, keep=None):
-    """In a worker: one pass over n patches of a file, each with noise, by `jobs` processes.
-
-    The objective is that of exact codes of other such patches.  `seconds` are by the clock,
-    `processor_seconds` those of all processes; `peak_mb` is the largest of a process and `peak_sum_mb` the
-    sum of all.  With `keep`, the start of a path, the atoms of every record of the trace are kept as files.
-    """
-    source = perturbed_units(patches, n, noise)
-    plan = Plan(N_SHARES, 1, lam, SCCOptions(variant="quick"), (_SEED,))
-    peaks, working_s, kept = {}, [], []
-    with one_blas_thread(), Stopwatch() as watch, Workers(jobs) as workers:
-        first, held = begin(source, n_atoms, plan)
-
-        def run(tasks):
-            done = workers.run_all(_visit_and_cost, tasks)
-            for _, process, peak, seconds in done:
-                peaks[process] = max(peak, peaks.get(process, 0))
-                working_s.append(seconds if process != os.getpid() else 0.0)
-            return [found for found, *_ in done]
-
-        for progress in learn_by_shares(source, held, first, plan, run):
-            if keep and len(progress.records) > len(kept):
-                kept.append(f"{keep}-{progress.atoms.n_visits}.npy")
-                np.save(kept[-1], progress.atoms.D)
-    peaks[os.getpid()] = peak_mb()
-    record, n = progress.records[-1], progress.atoms.n_visits
-    return {
-        "n": n, "epochs": 1, "seconds": progress.seconds, "us_per_sample": 1e6 * progress.seconds / n,
-        "processor_seconds": watch.seconds + sum(working_s),
-        "objective": record.objective, "gap": record.gap, "nonzeros": record.mean_nonzeros,
-        "peak_mb": max(peaks.values()), "peak_sum_mb": sum(peaks.values()), "rounds": progress.n_rounds,
-        "n_visits": [one.n_visits for one in progress.records],
-        "objectives": [one.objective for one in progress.records], "kept": kept,
-    }  # fmt: skip
-
-
-def _visit_and_cost(task):
-    with Stopwatch() as watch:
-        found = visit(task)
-    return found, os.getpid(), peak_mb(), watch.seconds
 
 
 def learn_in_shares(patches, held, initial, lam, n, n_epochs, n_shares, longest, variant="quick"):
