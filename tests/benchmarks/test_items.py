@@ -406,7 +406,7 @@ def test_every_difference_of_ours_has_a_row_beside_the_papers_own_way(setup, two
     assert len(finding.claims) == 12 + 7 and all(claim.value is not None for claim in finding.claims)
 
 
-def test_images_of_a_gene_are_found_by_what_they_show(setup, tmp_path, rng):
+def test_images_of_a_gene_are_found_by_what_they_show(setup, tmp_path, rng, monkeypatch):
     """Two genes of four images: bars that stand, bars that lie."""
     folder = tmp_path / "set"
     folder.mkdir()
@@ -416,8 +416,14 @@ def test_images_of_a_gene_are_found_by_what_they_show(setup, tmp_path, rng):
         Image.fromarray(np.clip(bars, 0, 255).astype(np.uint8)).save(folder / f"{i}.png")
     lines = [f"{i}.png,{'ab'[i // 4]},4-6" for i in range(8)]
     (folder / "images.csv").write_text("\n".join(["image,gene,stage_range", *lines]) + "\n")
-    images, _ = embryo_images(replace(setup, data_set=folder))
+    setup = replace(setup, data_set=folder, sizes={"patch_px": (32,)})
+    images, _ = embryo_images(setup)
     assert (retrieval._areas(setup, images, 32, retrieval._PLAIN | {"n_atoms": 20}) == 1).all()
+    few = {name: way | {"n_atoms": 20} for name, way in retrieval._WAYS.items()}
+    monkeypatch.setattr(retrieval, "_WAYS", few)
+    finding = ITEMS["retrieval"].finding(setup)  # all views are unknown: none lies
+    assert {row["features"] for row in finding.rows} == {one for one in few if "dorsal" not in one}
+    assert sum("no image that could be a query: dorsal" in note for note in finding.notes) == 2
 
 
 def test_shares_are_compared_with_the_sequential_learner(setup, of_noise, no_workers):

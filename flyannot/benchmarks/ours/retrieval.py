@@ -43,10 +43,13 @@ _WAYS = {
 def measure(setup):
     """The mean AUC of every way, and its difference to the plain one, with an interval by bootstrap."""
     images, source = embryo_images(setup)
-    rows = []
+    rows, without = [], {}
     for patch_px in setup.sizes["patch_px"]:
         areas = {name: _areas(setup, images, patch_px, way) for name, way in _WAYS.items()}
+        without |= {name: f"no image that could be a query: {name}" for name in areas if not len(areas[name])}
         for name, mine in areas.items():
+            if name in without:
+                continue
             base = _LYING if name.startswith(_LYING) else _GREY
             row = {"features": name, "patch_px": patch_px, "n_images": len(mine), "auc": mine.mean()}
             if name != base:
@@ -56,13 +59,15 @@ def measure(setup):
             rows.append(row)
     return Finding(
         source=source, rows=rows, variant=f"stride {_STRIDE_PX}, 2x4 grid, 200 atoms for each stage range",
-        notes=["Intervals of 95 % of the difference, by bootstrap over images."],
+        notes=["Intervals of 95 % of the difference, by bootstrap over images.", *without.values()],
     )  # fmt: skip
 
 
 def _areas(setup, images, patch_px, way):
     """The AUC of every image that can be a query."""
     images = [image for image in images if not way["views"] or image.view in way["views"]]
+    if not images:
+        return np.zeros(0)
     X = normalise_features(features_of_images(setup, images, patch_px, way), "l2")
     genes, ranges = (np.array([getattr(i, name) for i in images]) for name in ("gene", "stage_range"))
     areas = []
