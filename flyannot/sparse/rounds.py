@@ -24,7 +24,8 @@ from flyannot.sparse.learners.scc.shares import SharedAtoms, end_epoch, first_at
 from flyannot.sparse.stored_codes import EITHER_SIGN, Positive
 
 LONGEST = 2**18  # samples of a share in a round, which it holds: 33 MB of descriptors
-_SEEN_PER_ATOM = 10  # samples seen so far for every active share and atom: with fewer, merged atoms are noise
+_SEEN_PER_ATOM = 60  # samples seen so far for every active share and atom: with fewer, merged atoms are noise
+_BEGUN_PER_ATOM = 10  # samples an atom: until so many were seen, atoms are samples rather than learned
 _UNITS_LOOKED_INTO = 256  # at least, for initial atoms and held-out samples
 
 
@@ -144,7 +145,7 @@ def learn_by_shares(source, held, progress, plan, run):
 
 def has_ended(progress, plan):
     """Whether the last record of the trace says that learning gains too little to go on."""
-    records, seen = progress.records, _SEEN_PER_ATOM * len(progress.atoms.D)
+    records, seen = progress.records, _BEGUN_PER_ATOM * len(progress.atoms.D)
     if plan.tol is None or len(records) < 2 or records[-1].n_visits != progress.atoms.n_visits:
         return False
     if records[-2].n_visits < seen:  # no more is learned yet than that random atoms are none
@@ -169,11 +170,11 @@ def rounds_of_epoch(sizes, n_before, n_atoms, epoch, plan):
     orders = [rng.permutation(np.arange(s, len(sizes), plan.n_shares)) for s in range(plan.n_shares)]
     ends = [np.concatenate([[0], np.cumsum(sizes[order])]) for order in orders]
     done, left = np.zeros(plan.n_shares, int), np.array([end[-1] for end in ends])
-    per_share = max(_SEEN_PER_ATOM * n_atoms, int(2 * sizes.mean()))
+    shortest, per_share = (max(n * n_atoms, int(2 * sizes.mean())) for n in (_BEGUN_PER_ATOM, _SEEN_PER_ATOM))
     n_visits, rounds = n_before, []
     while left.any():
         n_active = max(1, min(n_visits // per_share, np.count_nonzero(left)))
-        target = min(plan.longest, max(per_share, n_visits // n_active) // 2)
+        target = min(plan.longest, max(shortest, n_visits // n_active) // 2)
         turns = []
         for s in np.sort(np.argsort(-left, kind="stable")[:n_active]):
             first, end = done[s], ends[s]

@@ -111,7 +111,7 @@ def test_shares_become_active_as_samples_have_been_seen_for_them_and_rounds_grow
     rounds = rounds_of_epoch(np.full(100_000, 100), 0, 50, 0, plan_of(64))
     seen, before = 0, 0
     for turns in rounds[:-5]:  # the last are of what is left
-        assert len(turns) == max(1, min(64, seen // 500)) or len(turns) == 64
+        assert len(turns) == max(1, min(64, seen // 3000)) or len(turns) == 64
         n = sum(turn.n_samples for turn in turns)
         assert n <= max(500, 0.6 * seen) or max(turn.n_samples for turn in turns) == plan_of().longest
         assert len(turns) >= before
