@@ -19,7 +19,7 @@ _COLOURS = ("#0b5394", "#cc4125", "#38761d", "#7f6000", "#674ea7", "#45818e", "#
 _MARKS = "osD^vP*X"
 _WIDTH, _HEIGHT = 4.6, 3.5  # inches of one panel
 _CHARACTERS = 78  # of the footnote under one panel
-_MOST_INSIDE = 4  # names of a legend that finds room among the lines
+_MOST_INSIDE = 3  # names of a legend that finds room among the lines
 _MOST_LETTERS = 45  # of all names under bars, side by side
 _BELOW = -0.17  # of the height: under the label of the axis
 

@@ -4,6 +4,7 @@ from collections import Counter
 from dataclasses import dataclass
 
 from flyannot.benchmarks.claims import FAILS, HOLDS, NOT_MEASURED, OURS, PAPER, UNDECIDED
+from flyannot.benchmarks.findings import NOT_RUNNABLE
 from flyannot.benchmarks.tables import Table
 
 _VERDICTS = {HOLDS: "hold", FAILS: "fail", UNDECIDED: "are undecided", NOT_MEASURED: "are not measured"}
@@ -23,14 +24,15 @@ class Summary:
 def summary_of(sections):
     """The `Summary` of sections that `flyannot.benchmarks.page.section_of` made; our own are left out."""
     sections = [s for s in sections if s["paper"]]
-    measured = [s for s in sections if s["finding"] is not None]
+    measured = [s for s in sections if _is_measured(s)]
+    n_absent = sum(s["status"] == NOT_RUNNABLE for s in sections)
     claims = _verdicts(measured)
     statuses = Counter(_status(s) for s in sections)
     n_papers = len({s["paper"] for s in sections})
     sentence = (
         f"Of {len(sections)} tables, figures and sections of {n_papers} papers {len(measured)} were "
-        f"measured: {_counted(statuses, _STATUSES)}. Of {sum(claims.values())} claims of the papers "
-        f"{_counted(claims, _VERDICTS)}."
+        f"measured: {_counted(statuses, _STATUSES)}{_not_runnable(n_absent)}. "
+        f"Of {sum(claims.values())} claims of the papers {_counted(claims, _VERDICTS)}."
     )
     return Summary(sentence, _of_papers(sections), _of_items(sections), _failing(measured))
 
@@ -39,7 +41,7 @@ def _of_papers(sections):
     rows = []
     for paper in dict.fromkeys(s["paper"] for s in sections):
         mine = [s for s in sections if s["paper"] == paper]
-        measured = [s for s in mine if s["finding"] is not None]
+        measured = [s for s in mine if _is_measured(s)]
         statuses, claims = Counter(map(_status, mine)), _verdicts(measured)
         rows.append([paper, f"{len(measured)} of {len(mine)}", _counted(statuses, _STATUSES),
                      *(str(claims[verdict]) for verdict in _VERDICTS)])  # fmt: skip
@@ -67,8 +69,16 @@ def _of_item(section):
     held = f"{finding.n_holding(OURS)} of {n_ours}" if n_ours else ""
     return [
         named, section["place"], section["status"], size, str(claims[HOLDS]), str(claims[FAILS]),
-        str(n_open), held, f"{section['seconds']:.0f} s",
+        str(n_open), held, f"{section['seconds']:.0f}\N{NO-BREAK SPACE}s",
     ]  # fmt: skip
+
+
+def _is_measured(section):
+    return section["finding"] is not None and not section["finding"].why_not
+
+
+def _not_runnable(n):
+    return f"; {n} cannot be run here, for data or programs are absent" if n else ""
 
 
 def _share(size):
