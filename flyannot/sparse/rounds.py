@@ -8,6 +8,7 @@ from the sizes of the units, S and the seed: never from who does the work, nor f
 
 import time
 from dataclasses import dataclass, field, replace
+from itertools import chain
 from typing import NamedTuple
 
 import numpy as np
@@ -199,13 +200,16 @@ def visit(task):
 
 def _rows_of(task):
     """The stored rows to visit, (n_samples, n_features); of the units one at a time is held besides."""
-    rows, n = None, 0
-    for unit, out in zip(task.source.read(), task.left_out):
-        unit = np.delete(unit, out, axis=0) if len(out) else unit
-        rows = np.empty((task.n_samples, unit.shape[1]), unit.dtype) if rows is None else rows
+    units = (
+        np.delete(unit, out, axis=0) if len(out) else unit
+        for unit, out in zip(task.source.read(), task.left_out)
+    )
+    first = next(units)
+    rows, n = np.empty((task.n_samples, first.shape[1]), first.dtype), 0
+    for unit in chain([first], units):
         rows[n : n + len(unit)] = unit
         n += len(unit)
-    return rows
+    return rows[:n]
 
 
 def _learn_round(source, held, atoms, turns, plan, number, run):

@@ -1,5 +1,7 @@
 """The items that measure learning from many patches, and the page of what was recorded."""
 
+import subprocess
+import sys
 from dataclasses import replace
 from pathlib import Path
 
@@ -38,6 +40,12 @@ def test_patches_come_once_and_then_again_with_other_noise(patches, monkeypatch)
     first, *_, last = (rows.astype(int) for rows in units.read())
     assert 0 < abs(first - stored[:100]).max() <= 6 and len(last) == 30
     assert np.array_equal(next(units.narrowed([3]).read()), [*units.read()][3])
+
+
+def test_what_is_held_beside_the_patches_is_what_learning_imports():
+    heavy = {"sklearn", "pandas"}
+    code = f"import sys, flyannot.benchmarks.scc.long_pass; sys.exit({heavy} & set(sys.modules) or 0)"
+    subprocess.run([sys.executable, "-c", code], check=True)
 
 
 def test_one_pass_over_many_patches_says_what_it_held(setup, patches, monkeypatch, in_this_process):

@@ -229,13 +229,13 @@ def test_results_do_not_depend_on_the_order_in_which_shares_are_carried_out(X):
 
 
 @dataclass
-class Drawn:
-    """Units of random numbers, made as they are read."""
+class MadeAsRead:
+    """Units that nobody holds; few of their samples are visited."""
 
     sizes: np.ndarray
 
     def narrowed(self, units):
-        return Drawn(self.sizes[units])
+        return MadeAsRead(self.sizes[units])
 
     def read(self):
         return (np.full((n, 128), n % 251, np.uint8) for n in self.sizes.tolist())
@@ -246,7 +246,7 @@ class Drawn:
 
 def test_what_a_share_visits_is_held_once():
     sizes = np.full(500, 256)
-    source, plan = Drawn(sizes), plan_of(1)
+    source, plan = MadeAsRead(sizes), plan_of(1)
     start = first_atoms(np.eye(4, 128, dtype=np.float32), plan.options)
     left_out = [np.arange(3)] * len(sizes)
     task = Task(source, left_out, start, plan, int(sizes.sum()) - 3 * len(sizes), 1.0, (0,))

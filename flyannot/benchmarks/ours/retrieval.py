@@ -46,9 +46,9 @@ def measure(setup):
     rows, without = [], {}
     for patch_px in setup.sizes["patch_px"]:
         areas = {name: _areas(setup, images, patch_px, way) for name, way in _WAYS.items()}
-        without |= {name: f"no image that could be a query: {name}" for name in areas if not len(areas[name])}
         for name, mine in areas.items():
-            if name in without:
+            if not len(mine):
+                without[name] = f"no image that could be a query: {name}"
                 continue
             base = _LYING if name.startswith(_LYING) else _GREY
             row = {"features": name, "patch_px": patch_px, "n_images": len(mine), "auc": mine.mean()}

@@ -25,13 +25,14 @@ def summary_of(sections):
     """The `Summary` of sections that `flyannot.benchmarks.page.section_of` made; our own are left out."""
     sections = [s for s in sections if s["paper"]]
     measured = [s for s in sections if _is_measured(s)]
-    n_absent = sum(s["status"] == NOT_RUNNABLE for s in sections)
     claims = _verdicts(measured)
     statuses = Counter(_status(s) for s in sections)
     n_papers = len({s["paper"] for s in sections})
+    n_absent = sum(s["status"] == NOT_RUNNABLE for s in sections)
+    absent = f"; {n_absent} cannot be run here, for data or programs are absent" if n_absent else ""
     sentence = (
         f"Of {len(sections)} tables, figures and sections of {n_papers} papers {len(measured)} were "
-        f"measured: {_counted(statuses, _STATUSES)}{_not_runnable(n_absent)}. "
+        f"measured: {_counted(statuses, _STATUSES)}{absent}. "
         f"Of {sum(claims.values())} claims of the papers {_counted(claims, _VERDICTS)}."
     )
     return Summary(sentence, _of_papers(sections), _of_items(sections), _failing(measured))
@@ -74,11 +75,7 @@ def _of_item(section):
 
 
 def _is_measured(section):
-    return section["finding"] is not None and not section["finding"].why_not
-
-
-def _not_runnable(n):
-    return f"; {n} cannot be run here, for data or programs are absent" if n else ""
+    return section["finding"] is not None and section["status"] != NOT_RUNNABLE
 
 
 def _share(size):
