@@ -1,10 +1,14 @@
+import itertools
+
 import numpy as np
 import pytest
 import scipy.sparse as sp
 
 from flyannot.benchmarks.references.full_sweep_cd import reference_full_sweep_cd
 from flyannot.errors import DataError, InputError
-from flyannot.sparse.coders.cd.encode import FewAtoms
+from flyannot.sparse.coders.cd import few_atoms
+from flyannot.sparse.coders.cd.encode import make_scratch
+from flyannot.sparse.coders.cd.few_atoms import FewAtoms
 from flyannot.sparse.coders.siso import encode as siso
 from flyannot.sparse.coders.siso import hash_siso
 from flyannot.sparse.coders.siso.hash_siso import HashSearch
@@ -141,17 +145,39 @@ def test_a_gram_matrix_that_the_caller_has_changes_nothing(encode, rng):
     assert np.abs(objective(X, D, without, 0.02) - objective(X, D, given, 0.02)).max() < 1e-10
 
 
-@pytest.mark.parametrize("n_atoms", [3, 30, 90])
-def test_the_small_solver_reaches_the_minimum_with_dependent_atoms(n_atoms, rng):
-    x, D, small = rng.normal(size=12), rng.normal(size=(n_atoms, 12)), FewAtoms(12)
-    D[1] = -2 * D[0]
-    D[2] = 0
-    for lam in (1.0, 0.1, 1e-4):
-        begin = np.where(rng.random(n_atoms) < 0.5, rng.normal(size=n_atoms), 0.0)  # may be dependent
+@pytest.mark.parametrize(("n_atoms", "n_features"), [(3, 12), (30, 12), (90, 12), (90, 60), (400, 300)])
+def test_the_small_solver_reaches_the_minimum_with_dependent_atoms(n_atoms, n_features, rng):
+    """From a code of many atoms too: their inverse is made at once, unless one depends on the others."""
+    x, D, small = rng.normal(size=n_features), rng.normal(size=(n_atoms, n_features)), FewAtoms(n_features)
+    dependent = D.copy()
+    dependent[1], dependent[2] = -2 * D[0], 0
+    for lam, atoms in itertools.product((1.0, 0.1, 1e-4), (D, dependent)):
+        begin = np.where(rng.random(n_atoms) < 0.5, rng.normal(size=n_atoms), 0.0)
         for z in (np.zeros(n_atoms), begin):
-            solved = small.solve(D @ D.T, D @ x, x @ x, z, lam=lam, gap=0.0)
-            assert duality_gap(x[None], D, solved[None], lam)[0] < 1e-11 * (x @ x)
-            assert np.count_nonzero(solved) <= 12
+            solved = small.solve(atoms @ atoms.T, atoms @ x, x @ x, z, lam=lam, gap=0.0)
+            assert duality_gap(x[None], atoms, solved[None], lam)[0] < 1e-11 * (x @ x)
+            assert np.count_nonzero(solved) <= n_features
+
+
+def test_an_inverse_made_at_once_changes_no_code(rng, monkeypatch):
+    x, D, small = rng.normal(size=80), rng.normal(size=(100, 80)), FewAtoms(80)
+    begin = np.where(np.arange(100) < 50, 0.1 * rng.normal(size=100), 0.0)
+    problem = D @ D.T, D @ x, x @ x, begin
+    at_once = small.solve(*problem, lam=0.1, gap=0.0)
+    monkeypatch.setattr(few_atoms, "_INVERTED_AT_ONCE", 1000)
+    np.testing.assert_allclose(small.solve(*problem, lam=0.1, gap=0.0), at_once, atol=1e-9)
+
+
+def test_an_inverse_is_made_at_once_only_of_atoms_that_do_not_depend_on_one_another(rng):
+    D, support = rng.normal(size=(60, 60)), make_scratch(60, 60, np.dtype(np.float64)).support
+    atoms = np.arange(5, 45)
+    assert few_atoms.put_inverse(D @ D.T, atoms, support) == 40
+    made = np.linalg.inv(D[atoms] @ D[atoms].T)
+    np.testing.assert_allclose(support.inverse[:40, :40], made, rtol=1e-6, atol=1e-9 * np.abs(made).max())
+    assert not support.inverse[40:].any() and not support.inverse[:, 40:].any()
+    D[30] = D[20] - D[10]
+    fresh = make_scratch(60, 60, np.dtype(np.float64)).support
+    assert few_atoms.put_inverse(D @ D.T, atoms, fresh) == 0 and not fresh.inverse.any()
 
 
 @pytest.mark.parametrize("encode", [siso.encode, hash_siso.encode])

@@ -1,8 +1,4 @@
-"""The coordinate-descent coder: one product X D^T, one Gram matrix, an active set per sample.
-
-`encode` codes many samples over one dictionary, `FewAtoms` one sample after the other, each over atoms of its
-own.
-"""
+"""The coordinate-descent coder: one product X D^T, one Gram matrix, an active set per sample."""
 
 from functools import partial
 from typing import NamedTuple
@@ -19,7 +15,6 @@ from flyannot.sparse.simd.vectors import CHUNK, LANES
 
 SLACK = 16.0  # roundings of |x| |d| that do not count as a violation
 _FLOAT32_SWEEPS = 40  # real descriptors take up to ten; what takes more is left to float64
-_MAX_SWEEPS = 1000  # of a sample with atoms of its own: far above what it takes
 
 
 def encode(X, D, lam, *, tol=1e-4, max_sweeps=1000, start=None, gram=None, n_threads=1):
@@ -84,53 +79,6 @@ def encode(X, D, lam, *, tol=1e-4, max_sweeps=1000, start=None, gram=None, n_thr
     return replace_rows(Z, rows, exact.astype(np.float32))
 
 
-class FewAtoms:
-    """Solves the lasso of single samples on a few hundred atoms, in memory that is kept; one thread's."""
-
-    def __init__(self, n_features):
-        self._n_features, self._capacity = n_features, 0
-
-    def solve(self, gram, q0, square, z, *, lam, gap):
-        """The code that lowers the objective until the duality gap is at most `gap`, or rounding hides it.
-
-        Parameters
-        ----------
-        gram : float64 array (n_atoms, n_atoms), D D^T
-        q0 : float64 array (n_atoms,), D x
-        square : float, |x|^2
-        z : float64 array (n_atoms,), the code to begin from
-
-        Returns
-        -------
-        z : float64 array (n_atoms,)
-        """
-        n, n_places = len(q0), round_up(len(q0), CHUNK)
-        problem = make_problem(np.ascontiguousarray(gram), lam, gap / max(square, 1e-300), _MAX_SWEEPS)
-        scratch = self._scratch_for(n_places)
-        Q = np.zeros(n_places)
-        Q[:n] = q0
-        support = np.flatnonzero(z)
-        begin = np.array([0, len(support)]), support.astype(np.uint32), z[support]
-        first, atoms, values = np.zeros(2, np.int64), np.empty(n, np.int32), np.empty(n)
-        encode_rows(
-            Q[mirrored_order(n_places)][None], np.array([square]), begin, problem, scratch,
-            (first, atoms, values), np.ones(1, bool),
-        )  # fmt: skip
-        solved = np.zeros(n)
-        solved[atoms[: first[1]]] = values[: first[1]]
-        return solved
-
-    def _scratch_for(self, n_places):
-        """The memory, with as many correlations as the problem has places."""
-        if n_places > self._capacity:
-            self._capacity = 2 * n_places
-            self._scratch = make_scratch(self._capacity, self._n_features, np.dtype(np.float64))
-        s = self._scratch
-        for atoms in (s.work.atoms, s.support.atoms, s.pending):
-            atoms[:] = 0  # vectors are read whole: what is left of a larger problem lies outside this one
-        return s._replace(q=s.q[:n_places], q_bits=s.q_bits[:n_places])
-
-
 class Problem(NamedTuple):
     """What all samples share."""
 
@@ -153,6 +101,7 @@ class Scratch(NamedTuple):
     low: np.ndarray
     pending: np.ndarray  # integer (n_atoms, padded): atoms of a code that is still to join the support
     pending_codes: np.ndarray  # (n_atoms,)
+    n_inverted: np.ndarray  # integer (1,): as many as are pending, if their inverse is in the support already
     support: Support
     work: WorkingSet
 
@@ -180,14 +129,12 @@ def make_scratch(n_atoms, n_features, dtype):
         atoms=np.zeros(n_padded, np.uint32),
         place=np.zeros(n_padded, np.uint32),
         z=z + 1,
-        inverse=aligned_zeros((n_padded, n_padded), dtype),
+        inverse=aligned_zeros((n_padded, n_padded if n_padded < 256 else _apart(n_padded)), dtype),
         column=aligned_zeros(n_padded, dtype),
         direction=aligned_zeros(n_padded, dtype),
         zeros=aligned_zeros(n_padded, dtype),
     )
-    # A loop that has nothing to gather does so once; and rows a page apart would share cache lines, as
-    # those an odd number of lines apart do not.
-    n_columns = (width + LANES) // (2 * LANES) * (2 * LANES) + LANES
+    n_columns = _apart(width)  # and a loop that has nothing to gather does so once
     q_set = aligned_zeros(width, dtype)
     work = WorkingSet(
         atoms=np.zeros(n_columns, np.uint32),
@@ -200,4 +147,10 @@ def make_scratch(n_atoms, n_features, dtype):
     )
     high, low = np.zeros(width, np.int8), np.zeros(width, np.int8)
     pending, pending_codes = np.zeros(width, np.uint32), np.zeros(n_atoms, dtype)
-    return Scratch(q, q.view(bits), high, low, pending, pending_codes, support, work)
+    none = np.zeros(1, np.int64)
+    return Scratch(q, q.view(bits), high, low, pending, pending_codes, none, support, work)
+
+
+def _apart(width):
+    """The width of rows an odd number of cache lines apart: a page apart they would share a cache set."""
+    return (width + LANES) // (2 * LANES) * (2 * LANES) + LANES

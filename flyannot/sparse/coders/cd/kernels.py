@@ -23,6 +23,7 @@ from flyannot.sparse.coders.cd.support import (
     read_row,
     read_rows,
     restore_atom,
+    take_inverted,
     worst_member,
 )
 from flyannot.sparse.kernels import add_multiple, gap_of, inlined, kernel, read_start
@@ -139,7 +140,9 @@ def _restore_pending(n_pending, size, gram, s):
     Returns the size of the support and the number of pending atoms left over, which depend on others.
     """
     work, n, n_left = s.work, 0, 0
-    for i in range(n_pending):
+    if s.n_inverted[0] == n_pending:
+        n, s.n_inverted[0] = take_inverted(n_pending, s.pending_codes, size, gram, work, s.support), 0
+    for i in range(n, n_pending):
         before = n
         n = restore_atom(i, s.pending_codes[i], n, size, gram, work, s.support)
         if n > before:

@@ -100,6 +100,16 @@ def restore_atom(k, code, n, size, gram, work, support):
 
 
 @inlined()
+def take_inverted(n, codes, size, gram, work, support):
+    """Make the first n members the support, whose inverse is there already; returns its size."""
+    for i in range(n):
+        support.atoms[i], support.place[i], support.z[i] = work.atoms[i], i, codes[i]
+        work.masks[i] = 0
+    read_rows(gram, 0, n, size, work, support)
+    return n
+
+
+@inlined()
 def negligible_violation(norm2):
     return norm2 * type(norm2)(DEPENDENT * np.finfo(type(norm2)).eps)
 

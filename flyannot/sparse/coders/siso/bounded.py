@@ -17,7 +17,7 @@ from dataclasses import dataclass, field, replace
 import numpy as np
 
 from flyannot.runtime.compiled import compiled
-from flyannot.sparse.coders.cd.encode import FewAtoms
+from flyannot.sparse.coders.cd.few_atoms import FewAtoms
 from flyannot.sparse.coders.siso.rounds import allowed_gap, gap_of, is_same_code, residual_of_code
 from flyannot.sparse.coders.siso.rounds import solve_block as solve_pool_block
 from flyannot.sparse.coders.siso.screening import correlations

@@ -22,7 +22,7 @@ import numpy as np
 
 from flyannot.errors import InputError
 from flyannot.sparse.coders.blocks import checked_samples, in_shares
-from flyannot.sparse.coders.cd.encode import FewAtoms
+from flyannot.sparse.coders.cd.few_atoms import FewAtoms
 from flyannot.sparse.coders.siso import encode as siso
 from flyannot.sparse.coders.siso import rounds as siso_rounds
 from flyannot.sparse.coders.siso.lsh import Seen, build_index, candidates_of_query

@@ -4,7 +4,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from flyannot.sparse.coders.cd.encode import FewAtoms
+from flyannot.sparse.coders.cd.few_atoms import FewAtoms
 from flyannot.sparse.coders.siso.screening import compare_correlations
 from flyannot.sparse.simd.product import gram_of
 
