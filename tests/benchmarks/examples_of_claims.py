@@ -327,6 +327,10 @@ EXAMPLES = {
     "modl-2-noise": tuple(drawn_atlases(n_pieces=pair) for pair in ((9, 5), (5, 9))),
     "modl-2-time": tuple(drawn_atlases(seconds=pair) for pair in ((1, 1.2), (1, 9))),
     "modl-3-records": (like_r1(), like_r1(r12=falling(1, end=0.7))),
+    "modl-3-equal": tuple(
+        [{"equal_case": "fMRI", "times_the_records": n, "objective": v} for n, v in ((1, 0.5), (12, end))]
+        for end in (0.49, 0.55)
+    ),
     "modl-5-best": (weights(0.6, 0.5, 0.6), weights(0.6, 0.5, 0.4)),
     "modl-t1-error": (completed(_SLOW, _BETTER), completed(_SLOW, _WORSE)),
     "modl-t1-time": (completed(_SLOW, _QUICK), completed(_QUICK, _SLOW)),

@@ -58,12 +58,17 @@ class Case:
         """Whether atoms are in the l1 ball."""
         return self.arguments["options"]["ball"] == "l1"
 
-    def trace(self, setup, *, reduction, **options):
-        """`Rows` of one run, with records, seconds and objective; a run is measured once for all items."""
+    def trace(self, setup, *, reduction, times=1, **options):
+        """`Rows` of one run, with records, seconds and objective; a run is measured once for all items.
+
+        times : as many epochs, and evaluations as far apart
+        """
         # without masks they are the same
         history = {"history": HISTORIES[self.history]} if reduction > 1 else {}
         asked = {"reduction": reduction} | options
         given = self.arguments | {"options": self.arguments["options"] | asked | history}
+        if times > 1:
+            given |= {"n_epochs": times * given["n_epochs"], "part_of_epoch": times}
         rows = setup.run(learn, given)["rows"]
         run = f"r={reduction}" + (f", {PAPERS}" if history and self.history == PAPERS else "")
         named = {"case": self.name, "problem": self.problem, "data": self.data, "lam": self.lam,
@@ -111,7 +116,7 @@ def _cases_of(setup, data, X, source, settings, lams):
 
 
 def learn(train, test, lam, n_atoms, n_epochs, part_of_epoch, seed, options):
-    """In a worker: learn, and evaluate at the start and after every such part of an epoch."""
+    """In a worker: learn, and evaluate at the start and after every such part of an epoch, or so many."""
     X, held, rng = np.load(train), np.load(test), np.random.default_rng(seed)
     D = random_patches(X, n_atoms, rng).astype(np.float32)
     learner = new_learner(X, D, {"lam": lam} | options)
@@ -123,8 +128,9 @@ def learn(train, test, lam, n_atoms, n_epochs, part_of_epoch, seed, options):
         learner.begin_epoch(epoch_rng)
         for part in np.split(order, range(n_part, len(order) - n_part + 1, n_part)):  # the last is longer
             spent, seen = spent + timed_steps(learner, X, [part]), seen + len(part)
-            row = {"records": seen, "seconds": spent}
-            rows.append(row | _graded(grade, held, learner.D, lam))
+            if part_of_epoch <= 1 or (epoch + 1) % part_of_epoch == 0:
+                row = {"records": seen, "seconds": spent}
+                rows.append(row | _graded(grade, held, learner.D, lam))
         learner.end_epoch()
     return {"rows": rows}
 

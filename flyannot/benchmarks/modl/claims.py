@@ -8,6 +8,7 @@ from itertools import pairwise
 import numpy as np
 
 from flyannot.benchmarks.claims import (
+    OURS,
     PAPER,
     Statement,
     exactly,
@@ -178,9 +179,16 @@ FIG_2 = (
               above=0.5, below=2, unit="times as long", each="history"),
 )  # fmt: skip
 
+def _over_without_masks(rows):
+    ends = {row["times_the_records"]: row["objective"] for row in rows}
+    return share_above(ends[max(ends)], ends[1])
+
+
 FIG_3 = (
     Statement("modl-3-records", PAPER, "up to r=12 convergence per record is little reduced (half at least)",
               _records_kept, above=0.5, unit="of r=1's", each="case"),
+    Statement("modl-3-equal", OURS, "with 12 times the records, which show every feature as often, r=12 ends "
+              "at most 2 % above r=1", _over_without_masks, below=0.02, unit="above", each="equal_case"),
 )  # fmt: skip
 
 
