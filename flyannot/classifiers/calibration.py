@@ -103,7 +103,5 @@ def threshold_at(values, truth, at=None):
 
 
 def sigmoid(logit):
-    """1 / (1 + exp(-logit)), without overflow."""
-    from scipy.special import expit
-
-    return expit(logit)
+    """1 / (1 + exp(-logit)), without overflow; SciPy's takes a fifth of a second to import."""
+    return np.exp(-np.logaddexp(0.0, -np.asarray(logit, np.float64)))

@@ -18,8 +18,9 @@ from flyannot.steps.file_options import (
     pool_options,
     width_of_imported,
 )
+from flyannot.store.kept_open import kept_open
 from flyannot.store.model import read_atoms, read_classifier, read_method, read_terms, read_train_genes
-from flyannot.store.reading import damaged_file, open_stored
+from flyannot.store.reading import damaged_file
 
 
 @dataclass(frozen=True)
@@ -42,26 +43,26 @@ def load_model(path, digest, stage_range):
 
     None if the file holds no such stage range.
     """
-    with open_stored(path, "model", digest=digest) as stored:
-        if stage_range not in stored.stage_ranges:
-            return None
-        atoms = extract = pool = None
-        if is_imported(stored):
-            n_features = width_of_imported(stored)
-        else:
-            extract, pool = extract_options(stored), pool_options(stored)
-            D = read_atoms(stored, stage_range)
-            atoms = atoms_of_features(D, lam_of(stored), extract.patch_px, coder_name=pool.coder)
-            n_features = len(D) * n_cells(pool.grid, extract.patch_px)
-        return LoadedModel(
-            atoms,
-            read_terms(stored, stage_range),
-            _classifier(stored, stage_range, n_features),
-            read_train_genes(stored, stage_range),
-            extract,
-            pool,
-            classify_options(stored),
-        )
+    stored = kept_open(path, "model", digest).stored
+    if stage_range not in stored.stage_ranges:
+        return None
+    atoms = extract = pool = None
+    if is_imported(stored):
+        n_features = width_of_imported(stored)
+    else:
+        extract, pool = extract_options(stored), pool_options(stored)
+        D = read_atoms(stored, stage_range)
+        atoms = atoms_of_features(D, lam_of(stored), extract.patch_px, coder_name=pool.coder)
+        n_features = len(D) * n_cells(pool.grid, extract.patch_px)
+    return LoadedModel(
+        atoms,
+        read_terms(stored, stage_range),
+        _classifier(stored, stage_range, n_features),
+        read_train_genes(stored, stage_range),
+        extract,
+        pool,
+        classify_options(stored),
+    )
 
 
 def known_stage_ranges(stored, images):

@@ -150,7 +150,7 @@ def _shards(images, digests, dictionary, out, options, header):
 def _make_part(shard):
     """Runs in a worker: features of the shard's images, in a file of their own."""
     digest = shard.header.inputs["dictionary"][0]
-    with create_stored(shard.part, shard.header) as part:
+    with create_stored(shard.part, shard.header, verified=False) as part:
         for stage_range, its_images in groupby(shard.images, key=itemgetter(1)):
             atoms = atoms_of_dictionary(shard.dictionary, stage_range, digest, shard.options.coder)
             columns, pooled = [], []
@@ -170,9 +170,9 @@ def _make_part(shard):
 @lru_cache(maxsize=len(STAGE_RANGES))
 def atoms_of_dictionary(path, stage_range, digest, coder_name):
     """A stage range's dictionary, kept between shards; the digest tells new contents of a path from old."""
-    with open_stored(path, "dictionary", digest=digest) as stored:
-        D, patch_px = read_dictionary(stored, stage_range), extract_options(stored).patch_px
-        return atoms_of_features(D, lam_of(stored), patch_px, coder_name=coder_name)
+    stored = kept_open(path, "dictionary", digest).stored
+    D, patch_px = read_dictionary(stored, stage_range), extract_options(stored).patch_px
+    return atoms_of_features(D, lam_of(stored), patch_px, coder_name=coder_name)
 
 
 def summary_of_pool(out):

@@ -10,6 +10,7 @@ from operator import attrgetter
 from pathlib import Path
 
 from flyannot.errors import DataError, FlyannotError, InputError
+from flyannot.runtime.counted import counted
 from flyannot.stage_ranges import STAGE_RANGES
 from flyannot.steps.failures import error_and_fix
 from flyannot.store.concatenation import concatenate, part_of
@@ -133,7 +134,8 @@ def write_part(shard, made, failures, write):
     failures : list of (name, reason)
     write : write(part, stage_range, images, ...) adds those of one stage range, of every column a tuple
     """
-    with create_stored(shard.part, replace(shard.header, failures=tuple(failures))) as part:
+    header = replace(shard.header, failures=tuple(failures))
+    with create_stored(shard.part, header, verified=False) as part:
         for stage_range in STAGE_RANGES:
             mine = [one for one in made if one[0].stage_range == stage_range]
             if mine:
@@ -148,6 +150,8 @@ def join_parts(out, header_of, shards):
     ------
     FlyannotError
         If not one image could be used; `out` is as it was.
+    DataError
+        If a part is not what was written.
     """
     parts = []
     for shard in shards:
@@ -161,10 +165,24 @@ def join_parts(out, header_of, shards):
             f"not one image of {len(failures):,} could be used; the first: {first}",
             fix=fix or "check the images that the table or the command names",
         )
-    with create_stored(out, header_of(failures)) as file:
-        concatenate(file, parts)
+    try:
+        with create_stored(out, header_of(failures)) as file:
+            concatenate(file, parts, verified=False)
+    except DataError as error:
+        raise _damaged_parts(parts) or error from error
     drop_parts(out)
     return failures
+
+
+def _damaged_parts(parts):
+    """Remove the parts that are not what was written; the DataError that says how many, None if none is."""
+    damaged = [part.path for part in parts if not _is_whole(part.path)]
+    if damaged:
+        return DataError(
+            f"{damaged[0].parent}: {counted(len(damaged), 'part is', 'parts are')} not what was written",
+            fix="run the same command again: it makes these anew, and takes the others as they are",
+        )
+    return None
 
 
 def drop_parts(out):

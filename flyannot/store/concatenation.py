@@ -49,15 +49,21 @@ def _contents(stored, stage_range):
     return small, large
 
 
-def concatenate(file, parts):
-    """Fill `file` with the images of `parts`, of one kind, in their order; each is opened once."""
+def concatenate(file, parts, *, verified=True):
+    """Fill `file` with the images of `parts`, of one kind, in their order; each is opened once.
+
+    verified : False where `file` is verified as a whole, and nobody asks which part was damaged
+    """
     streamed = {}
+    last = {stage_range: part for part in parts for stage_range in part.stage_ranges}
     for part in parts:
         with open_stored(part.path, part.kind, digest=part.digest) as stored:
             for stage_range in part.stage_ranges:
                 if stage_range not in streamed:
                     streamed[stage_range] = _begin(file, parts, stored, stage_range)
-                _stream(streamed[stage_range], stored, stage_range)
+                _stream(streamed[stage_range], stored, stage_range, verified)
+                if part is last[stage_range]:  # datasets that stay open keep megabytes of chunks
+                    del streamed[stage_range]
 
 
 def _begin(file, parts, first, stage_range):
@@ -88,10 +94,10 @@ def _joined(name, small):
     return np.concatenate(values)
 
 
-def _stream(datasets, stored, stage_range):
+def _stream(datasets, stored, stage_range, verified):
     """What is not small of an open part, at the end of the datasets by that name."""
     bulky = BULK.get(stored.kind, ())
-    for arrays in stored.blocks_of_images(stage_range) if bulky else ():
+    for arrays in stored.blocks_of_images(stage_range, verified=verified) if bulky else ():
         for name, rows in zip(bulky, arrays):
             append_rows(datasets[name], rows)
     for name, dataset in datasets.items():  # in their order, which decides where they lie in the file

@@ -19,17 +19,21 @@ _CHUNK_BYTES_OF = {"descriptors": 1 << 15}  # 256 of them: what learning by shar
 
 
 @contextmanager
-def create_stored(path, header):
+def create_stored(path, header, *, verified=True):
     """Yield an h5py file to fill; on leaving it is verified and takes the place of `path`.
 
-    `header` is a `flyannot.store.header.Header`; its digest and version are set here.
+    Parameters
+    ----------
+    header : flyannot.store.header.Header; its digest and version are set here
+    verified : False for what is verified as a part of another file, before any of it is believed
 
     Raises
     ------
     WriteError
         If the disk is full or the folder cannot be written; `path` is then as it was.
     """
-    with replacing(path, check=verify_stored) as beside, new_hdf5(beside) as (file, output):
+    check = verify_stored if verified else None
+    with replacing(path, check=check) as beside, new_hdf5(beside) as (file, output):
         _write_header(file, header)
         yield file
         if output.error is None:

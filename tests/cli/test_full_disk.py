@@ -49,7 +49,7 @@ def test_a_full_device_leaves_no_parts_behind(own_chain, monkeypatch, flyannot):
 
     from flyannot.steps import shards
 
-    def full(file, parts):
+    def full(file, parts, *, verified):
         raise OSError(errno.ENOSPC, "No space left on device")
 
     monkeypatch.setattr(shards, "concatenate", full)

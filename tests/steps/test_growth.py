@@ -1,14 +1,17 @@
 """What a step does for every task does not grow with the number of images."""
 
+import h5py
 import pytest
 
 from flyannot.dataset.folder import read_images
+from flyannot.errors import DataError
 from flyannot.features.options import PoolOptions
+from flyannot.steps import pool as pool_module
 from flyannot.steps import shards
 from flyannot.steps.pool import pool
 from flyannot.steps.pooled_images import PooledImages
 from flyannot.steps.tasks import Execution
-from flyannot.store import kept_open
+from flyannot.store import concatenation, kept_open
 from flyannot.store.reading import open_stored
 
 
@@ -34,9 +37,59 @@ def test_pool_looks_the_descriptors_over_once_however_many_tasks_there_are(
         opened.clear()
         out = tmp_path / f"{per_part}.h5"
         pool([chain.descriptors], chain.dictionary, out, PoolOptions(), Execution())
-        assert opened == [chain.descriptors]
+        assert opened.count(chain.descriptors) == 1 and opened.count(chain.dictionary) <= 1
         written.append(out.read_bytes())
     assert written[0] == written[1]
+
+
+def test_a_part_damaged_meanwhile_is_found_and_it_alone_made_anew(chain, tmp_path, monkeypatch):
+    """Parts are compared with their digests once, as rows of the whole: no other is made again."""
+    monkeypatch.setattr(shards, "IMAGES_PER_PART", 3)
+    out, undisturbed, makes = tmp_path / "f.h5", tmp_path / "u.h5", []
+
+    def task(out=out):
+        pool([chain.descriptors], chain.dictionary, out, PoolOptions(), Execution())
+
+    def damaging(parts_of, how):
+        def made(make_part, mine, execution, **more):
+            makes.append([one.part for one in mine if not one.part.exists()])
+            parts_of(make_part, mine, execution, **more)
+            how(mine[1].part)
+
+        return made
+
+    def damage(path):
+        with h5py.File(path, "r+") as file:  # its checksums follow
+            next(iter(file.values()))["features"][0, 0] += 1
+
+    with monkeypatch.context() as patched:
+        patched.setattr(pool_module, "make_parts", damaging(shards.make_parts, damage))
+        with pytest.raises(DataError, match="1 part is not what was written") as raised:
+            task()
+    assert "run the same command again" in raised.value.fix and not out.exists()
+    with monkeypatch.context() as patched:
+        patched.setattr(pool_module, "make_parts", damaging(shards.make_parts, lambda path: None))
+        task()
+    assert makes[1] == [makes[0][1]]
+    task(undisturbed)
+    assert out.read_bytes() == undisturbed.read_bytes()
+
+
+def test_datasets_of_a_stage_range_that_is_whole_are_closed(chain, tmp_path, monkeypatch):
+    """Each that is open keeps up to a megabyte of chunks."""
+    monkeypatch.setattr(shards, "IMAGES_PER_PART", 3)
+    stream, n_open = concatenation._stream, []
+
+    def counted(datasets, *more):
+        stream(datasets, *more)
+        (file,) = {one.file for one in datasets.values()}
+        n_open.append((h5py.h5f.get_obj_count(file.id, h5py.h5f.OBJ_DATASET), len(datasets)))
+
+    monkeypatch.setattr(concatenation, "_stream", counted)
+    pool([chain.descriptors], chain.dictionary, tmp_path / "f.h5", PoolOptions(), Execution())
+    with open_stored(chain.features) as stored:
+        assert len(n_open) > len(stored.stage_ranges) > 1
+    assert all(n == mine for n, mine in n_open)
 
 
 def test_a_task_of_annotate_takes_the_places_of_its_own_images_alone(chain, opened):
