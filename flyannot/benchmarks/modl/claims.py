@@ -179,6 +179,7 @@ FIG_2 = (
               above=0.5, below=2, unit="times as long", each="history"),
 )  # fmt: skip
 
+
 def _over_without_masks(rows):
     ends = {row["times_the_records"]: row["objective"] for row in rows}
     return share_above(ends[max(ends)], ends[1])
