@@ -43,7 +43,7 @@ def draw(finding, title, paths):
         figure = Figure(figsize=(_WIDTH * n_columns, _HEIGHT * n_rows + 0.5), layout="constrained")
         axes = figure.subplots(n_rows, n_columns, squeeze=False).ravel()
         for ax, panel in zip(axes, finding.panels):
-            _draw_panel(ax, panel)
+            _draw_panel(ax, panel, numbers_of_series(panel, finding.panels))
         for ax in axes[len(finding.panels) :]:
             ax.axis("off")
         figure.suptitle(fill(title, 48 * n_columns), fontsize=11, fontweight="bold")
@@ -60,17 +60,26 @@ def footnote(finding):
     return f"{finding.source.kind.upper()} data: {finding.source.text}"
 
 
-def _draw_panel(ax, panel):
+def numbers_of_series(panel, panels):
+    """Name -> number, which decides the colour: one in all panels, as far as there are colours."""
+    names = dict.fromkeys(series.name for one in panels for series in one.series)
+    if len(names) > len(_COLOURS):
+        names = dict.fromkeys(series.name for series in panel.series)
+    return {name: i % len(_COLOURS) for i, name in enumerate(names)}
+
+
+def _draw_panel(ax, panel, numbers):
     ax.set(title=panel.title, xlabel=panel.x_label, ylabel=panel.y_label)
     ax.title.set_fontsize(9.5)
     if panel.tiles:
         _draw_tiles(ax, panel.tiles)
     elif panel.series and isinstance(panel.series[0].x[0], str):
-        _draw_bars(ax, panel.series)
+        _draw_bars(ax, panel.series, numbers)
     else:
-        for i, series in enumerate(panel.series):
-            style, colour = series.style.replace("o", _MARKS[i % len(_MARKS)]), _COLOURS[i % len(_COLOURS)]
-            ax.plot(series.x, series.y, style, color=colour, label=series.name, ms=3.5, lw=1.4)
+        for series in panel.series:
+            number = numbers[series.name]
+            style = series.style.replace("o", _MARKS[number % len(_MARKS)])
+            ax.plot(series.x, series.y, style, color=_COLOURS[number], label=series.name, ms=3.5, lw=1.4)
     if panel.x_log:  # setting a scale, even the same again, would undo the names under bars
         ax.set_xscale("log")
         _label_log(ax.xaxis, ax.get_xlim())
@@ -105,13 +114,13 @@ def _draw_tiles(ax, tiles):
     ax.axis("off")
 
 
-def _draw_bars(ax, all_series):
+def _draw_bars(ax, all_series, numbers):
     names = list(dict.fromkeys(x for series in all_series for x in series.x))
     width = 0.8 / len(all_series)
     for i, series in enumerate(all_series):
         at = np.array([names.index(x) for x in series.x]) + (i - (len(all_series) - 1) / 2) * width
         heights = [np.nan if y is None else y for y in series.y]
-        ax.bar(at, heights, width, color=_COLOURS[i % len(_COLOURS)], label=series.name)
+        ax.bar(at, heights, width, color=_COLOURS[numbers[series.name]], label=series.name)
     turned = {"rotation": 30, "ha": "right"} if sum(map(len, names)) > _MOST_LETTERS else {}
     ax.set_xticks(range(len(names)), names, **turned)
     ax.grid(axis="x", visible=False)
