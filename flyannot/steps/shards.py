@@ -168,21 +168,21 @@ def join_parts(out, header_of, shards):
     try:
         with create_stored(out, header_of(failures)) as file:
             concatenate(file, parts, verified=False)
-    except DataError as error:
-        raise _damaged_parts(parts) or error from error
+    except DataError:
+        _require_whole(parts)
+        raise
     drop_parts(out)
     return failures
 
 
-def _damaged_parts(parts):
-    """Remove the parts that are not what was written; the DataError that says how many, None if none is."""
+def _require_whole(parts):
+    """Remove the parts that are not what was written; DataError, which says how many, if there are any."""
     damaged = [part.path for part in parts if not _is_whole(part.path)]
     if damaged:
-        return DataError(
+        raise DataError(
             f"{damaged[0].parent}: {counted(len(damaged), 'part is', 'parts are')} not what was written",
             fix="run the same command again: it makes these anew, and takes the others as they are",
         )
-    return None
 
 
 def drop_parts(out):

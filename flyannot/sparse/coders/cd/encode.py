@@ -14,6 +14,7 @@ from flyannot.sparse.simd.product import gram_of, pack_columns
 from flyannot.sparse.simd.vectors import CHUNK, LANES
 
 SLACK = 16.0  # roundings of |x| |d| that do not count as a violation
+_WIDE = 256  # numbers a row: narrower ones lie in many sets of a cache anyway
 _FLOAT32_SWEEPS = 40  # real descriptors take up to ten; what takes more is left to float64
 
 
@@ -129,7 +130,7 @@ def make_scratch(n_atoms, n_features, dtype):
         atoms=np.zeros(n_padded, np.uint32),
         place=np.zeros(n_padded, np.uint32),
         z=z + 1,
-        inverse=aligned_zeros((n_padded, n_padded if n_padded < 256 else _apart(n_padded)), dtype),
+        inverse=aligned_zeros((n_padded, _apart(n_padded) if n_padded >= _WIDE else n_padded), dtype),
         column=aligned_zeros(n_padded, dtype),
         direction=aligned_zeros(n_padded, dtype),
         zeros=aligned_zeros(n_padded, dtype),
