@@ -116,7 +116,7 @@ def _cases_of(setup, data, X, source, settings, lams):
 
 
 def learn(train, test, lam, n_atoms, n_epochs, part_of_epoch, seed, options):
-    """In a worker: learn, and evaluate at the start and after such a part of every epoch, or so many epochs."""
+    """In a worker: learn, and evaluate at the start and after such a part of every epoch, or so many."""
     X, held, rng = np.load(train), np.load(test), np.random.default_rng(seed)
     D = random_patches(X, n_atoms, rng).astype(np.float32)
     learner = new_learner(X, D, {"lam": lam} | options)
