@@ -97,8 +97,8 @@ def _lines(item, paper, record, finding):
     if finding.explanation:
         yield "our reading", finding.explanation
     yield from (("note", note) for note in finding.notes)
-    took = f"{record.seconds:.0f} s of processor time"
-    yield "measured", f"{record.date}, {took}; commit {record.commit or 'unknown'}"
+    time = f"{record.seconds:.0f} s of processor time" if record.seconds >= 0.5 else "with another item"
+    yield "measured", f"{record.date}, {time}; commit {record.commit or 'unknown'}"
 
 
 def _shown(table):
