@@ -103,7 +103,8 @@ def _measure_one(item, setup, out):
     if out is not None:
         draw(finding, item.title, paths_of(out, item.name))
         write_record(out, record)
-    log.info("%-16s %s, in %.0f s of processor time", item.name, finding.status, seconds)
+    took = "" if finding.why_not else f", in {seconds:.0f} s of processor time"
+    log.info("%-16s %s%s", item.name, finding.status, took)
     return Outcome(item, record)
 
 

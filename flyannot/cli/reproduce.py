@@ -27,9 +27,12 @@ def command(items, out, force, **given):
     outcomes = reproduce(
         chosen_items(items, papers=True), setup_of(**given, repeats_unless_given=1), out, force=force
     )
-    kept, failed = ([o for o in outcomes if flag(o)] for flag in (lambda o: o.kept, lambda o: o.why_failed))
-    n_measured = len(outcomes) - len(kept) - len(failed)
-    log.info("%d measured, %d there already: %s", n_measured, len(kept), out / "index.html")
+    failed = [outcome for outcome in outcomes if outcome.why_failed]
+    absent = [outcome for outcome in outcomes if outcome.record and outcome.record.finding.why_not]
+    n_kept = sum(outcome.kept for outcome in outcomes if outcome not in absent)
+    n_measured = len(outcomes) - len(failed) - len(absent) - n_kept
+    not_here = f", {len(absent)} cannot be run here" if absent else ""
+    log.info("%d measured, %d there already%s: %s", n_measured, n_kept, not_here, out / "index.html")
     for outcome in failed:
         log.warning("%s failed: %s", outcome.item.name, outcome.why_failed)
     return SKIPPED if failed else 0

@@ -290,6 +290,15 @@ def test_both_commands_list_measure_and_answer(flyannot, made_up, tmp_path, monk
     assert flyannot("bench four --data-set NONE", NONE=tmp_path / "none").code == 2
 
 
+def test_what_cannot_be_run_is_not_counted_as_measured(flyannot, made_up, tmp_path, monkeypatch):
+    for module in ("items", "page"):
+        items = {one.item.name: one.item for one in made_up}
+        monkeypatch.setattr(f"flyannot.benchmarks.{module}.ITEMS", items)
+    for counts in ("2 measured, 0 there already", "0 measured, 2 there already"):
+        said = flyannot("reproduce -o OUT", OUT=tmp_path / "out")
+        assert said.code == 0 and f"{counts}, 1 cannot be run here: " in said.err
+
+
 def test_the_papers_speed_ups_follow_from_its_hours():
     """They were divided before rounding: 0.4 is allowed, or what half a hundredth of an hour makes of it."""
     paper = paper_values("scc", "table-2")
