@@ -1,5 +1,7 @@
 """The files of shards to one file, as if one run had made it."""
 
+from dataclasses import replace
+
 from flyannot.errors import InputError
 from flyannot.runtime.counted import counted
 from flyannot.stage_ranges import STAGE_RANGES
@@ -45,12 +47,20 @@ def join_files(paths, out, execution):
             with create_stored(out, header) as file:
                 concatenate(file, [part_of(one) for one in files])
             write_places(out)
+            write_its_table()
             return Outcome(out, True, _summary(out), header.failures)
 
-        outcome = carry_out(file_task(out, header, make, paths), execution)
-    if kind == "predictions":
-        write_predictions_table(out)
-    return outcome
+        def write_its_table():
+            if kind == "predictions":
+                write_predictions_table(out)
+
+        task = file_task(out, header, make, paths)
+
+        def up_to_date():
+            write_its_table()
+            return task.up_to_date()
+
+        return carry_out(replace(task, up_to_date=up_to_date), execution)
 
 
 def _check_images(files):

@@ -5,6 +5,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from flyannot.errors import InputError
+from flyannot.runtime.atomic_file import sweep_leftover_files
 from flyannot.runtime.csv_table import read_table, write_table
 from flyannot.steps.predictions import read_predictions
 from flyannot.store.reading import open_stored
@@ -71,9 +72,12 @@ def check_table(out):
 
 
 def write_predictions_table(out, ids=None):
-    """Write NAME.csv beside NAME.h5; with `flyannot.dataset.ontology.Ids`, ids of terms and stages too."""
+    """Write NAME.csv beside NAME.h5, whose lock is held; with `flyannot.dataset.ontology.Ids`, ids of terms
+    and stages too."""
+    table = out.with_suffix(".csv")
+    sweep_leftover_files(table)
     with open_stored(out, "predictions") as stored:
-        write_table(out.with_suffix(".csv"), *predictions_table(stored, stored.stage_ranges, ids))
+        write_table(table, *predictions_table(stored, stored.stage_ranges, ids))
 
 
 def predictions_table(stored, stage_ranges, ids=None):

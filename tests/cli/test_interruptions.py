@@ -217,6 +217,15 @@ def test_sigkill_at_random_moments_loses_nothing(own_chain, step, trials):
         assert path.stat().st_size, kind
 
 
+def test_what_a_kill_left_of_the_table_beside_predictions_is_removed(own_chain):
+    """Also where the predictions were whole before it, and are up to date."""
+    finish(own_chain, "annotate", 1)
+    left = own_chain.folder / ".out.csv.123-0badf00d.tmp"
+    left.touch()
+    finish(own_chain, "annotate", 1)
+    assert not left.exists() and (own_chain.folder / "out.csv").stat().st_size
+
+
 def test_of_two_runs_on_one_output_one_wins_and_the_other_says_so(own_chain):
     first = start(own_chain, "extract", longer=True)
     assert first.stderr.readline().startswith("making out.h5")
