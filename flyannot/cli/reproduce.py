@@ -28,11 +28,12 @@ def command(items, out, force, **given):
         chosen_items(items, papers=True), setup_of(**given, repeats_unless_given=1), out, force=force
     )
     failed = [outcome for outcome in outcomes if outcome.why_failed]
-    absent = [outcome for outcome in outcomes if outcome.record and outcome.record.finding.why_not]
-    n_kept = sum(outcome.kept for outcome in outcomes if outcome not in absent)
-    n_measured = len(outcomes) - len(failed) - len(absent) - n_kept
-    not_here = f", {len(absent)} cannot be run here" if absent else ""
-    log.info("%d measured, %d there already%s: %s", n_measured, n_kept, not_here, out / "index.html")
+    is_kept = [one.kept for one in outcomes if one.record and not one.record.finding.why_not]
+    n_kept, n_absent = sum(is_kept), len(outcomes) - len(failed) - len(is_kept)
+    not_here = f", {n_absent} cannot be run here" if n_absent else ""
+    log.info(
+        "%d measured, %d there already%s: %s", len(is_kept) - n_kept, n_kept, not_here, out / "index.html"
+    )
     for outcome in failed:
         log.warning("%s failed: %s", outcome.item.name, outcome.why_failed)
     return SKIPPED if failed else 0

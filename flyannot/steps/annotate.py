@@ -115,18 +115,14 @@ def annotate_task(model, images, out, options, *, shard=None, made=None):
             log.warning("note: %s: %s left out, the model knows no term of this stage range", s, left_out)
         shards = make_share(execution)
         failures = join_parts(out, lambda failed: replace(header(), failures=tuple(failed)), shards)
-        write_predictions_table(out, ids)
         write_places(out)
         return Outcome(out, True, summary_of_annotate(out), failures)
 
     inputs, differ = [model, *(i.file for i in usable)], {"images": difference_of_images(usable)}
-    task = file_task(out, header, make, inputs, differ=differ, make_share=make_share)
-
-    def up_to_date():
-        write_predictions_table(out, ids)
-        return task.up_to_date()
-
-    return replace(task, up_to_date=up_to_date)
+    write_beside = partial(write_predictions_table, out, ids)
+    return file_task(
+        out, header, make, inputs, differ=differ, make_share=make_share, write_beside=write_beside
+    )
 
 
 def _whole_groups(images):

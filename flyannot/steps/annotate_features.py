@@ -1,6 +1,6 @@
 """model.h5 and features.h5 to predictions: where the features were made, by us or by another program."""
 
-from dataclasses import replace
+from functools import partial
 
 import numpy as np
 
@@ -53,16 +53,10 @@ def annotate_features(model, features, out, options, execution, *, stage_ranges=
             for s in (s for s in STAGE_RANGES if s in chosen):
                 columns, X = read_features([stored], s)
                 predict_groups(file, s, load_model(model, inputs["model"][0], s), columns, X, header)
-        write_predictions_table(out, ids)
         return Outcome(out, True, summary_of_annotate(out))
 
-    task = file_task(out, header, make, [model, features])
-
-    def up_to_date():
-        write_predictions_table(out, ids)
-        return task.up_to_date()
-
-    return carry_out(replace(task, up_to_date=up_to_date), execution)
+    write_beside = partial(write_predictions_table, out, ids)
+    return carry_out(file_task(out, header, make, [model, features], write_beside=write_beside), execution)
 
 
 def _check_fit(model, features):

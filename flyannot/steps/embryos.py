@@ -7,6 +7,7 @@ from flyannot.descriptors.extract import read_embryo
 from flyannot.descriptors.photograph import Place
 from flyannot.descriptors.picture import embryos_at
 from flyannot.errors import DataError
+from flyannot.runtime.atomic_file import sweep_leftover_files
 from flyannot.runtime.csv_table import write_table
 from flyannot.steps.failures import reason_of
 from flyannot.store.reading import open_stored
@@ -66,4 +67,6 @@ def write_places(out):
         for s in stored.stage_ranges:
             columns = [stored.array(s, name) for name in ("image", "gene", "fbgn", "place")]
             rows += [(*about, s, *Place.of_text(place)) for *about, place in zip(*columns) if place]
-    write_table(out.with_name(f"{out.stem}-embryos.csv"), _COLUMNS, rows)
+    table = out.with_name(f"{out.stem}-embryos.csv")
+    sweep_leftover_files(table)
+    write_table(table, _COLUMNS, rows)

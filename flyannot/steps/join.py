@@ -1,6 +1,6 @@
 """The files of shards to one file, as if one run had made it."""
 
-from dataclasses import replace
+from functools import partial
 
 from flyannot.errors import InputError
 from flyannot.runtime.counted import counted
@@ -47,20 +47,10 @@ def join_files(paths, out, execution):
             with create_stored(out, header) as file:
                 concatenate(file, [part_of(one) for one in files])
             write_places(out)
-            write_its_table()
             return Outcome(out, True, _summary(out), header.failures)
 
-        def write_its_table():
-            if kind == "predictions":
-                write_predictions_table(out)
-
-        task = file_task(out, header, make, paths)
-
-        def up_to_date():
-            write_its_table()
-            return task.up_to_date()
-
-        return carry_out(replace(task, up_to_date=up_to_date), execution)
+        beside = {"write_beside": partial(write_predictions_table, out)} if kind == "predictions" else {}
+        return carry_out(file_task(out, header, make, paths, **beside), execution)
 
 
 def _check_images(files):

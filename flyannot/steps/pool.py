@@ -18,6 +18,7 @@ from flyannot.steps.file_options import extract_options, lam_of, pool_options
 from flyannot.steps.inputs import chosen_stage_ranges, digests_of, open_all
 from flyannot.steps.shards import (
     ShardOfImages,
+    create_part,
     cut_into_shards,
     join_parts,
     make_parts,
@@ -33,7 +34,7 @@ from flyannot.store.header import Header
 from flyannot.store.image_columns import read_image_columns
 from flyannot.store.kept_open import close_kept, kept_open
 from flyannot.store.reading import open_stored
-from flyannot.store.writing import create_stored, option_changes
+from flyannot.store.writing import option_changes
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -150,7 +151,7 @@ def _shards(images, digests, dictionary, out, options, header):
 def _make_part(shard):
     """Runs in a worker: features of the shard's images, in a file of their own."""
     digest = shard.header.inputs["dictionary"][0]
-    with create_stored(shard.part, shard.header, verified=False) as part:
+    with create_part(shard) as part:
         for stage_range, its_images in groupby(shard.images, key=itemgetter(1)):
             atoms = atoms_of_dictionary(shard.dictionary, stage_range, digest, shard.options.coder)
             columns, pooled = [], []

@@ -125,6 +125,11 @@ def make_parts(make_part, shards, execution, *, unit="image"):
     )  # fmt: skip
 
 
+def create_part(shard, failures=()):
+    """Yield the h5py file of a shard's part to fill: not verified, as the rows of the joined file are."""
+    return create_stored(shard.part, replace(shard.header, failures=tuple(failures)), verified=False)
+
+
 def write_part(shard, made, failures, write):
     """Write the part of a `ShardOfImages`; returns how many images it was made of.
 
@@ -134,8 +139,7 @@ def write_part(shard, made, failures, write):
     failures : list of (name, reason)
     write : write(part, stage_range, images, ...) adds those of one stage range, of every column a tuple
     """
-    header = replace(shard.header, failures=tuple(failures))
-    with create_stored(shard.part, header, verified=False) as part:
+    with create_part(shard, failures) as part:
         for stage_range in STAGE_RANGES:
             mine = [one for one in made if one[0].stage_range == stage_range]
             if mine:

@@ -66,6 +66,7 @@ class Task:
     is_replaced : whether another output of this kind may be replaced without `force`
     is_locked : whether the output is held against other runs meanwhile; else `make` does so
     shares : `Shares` of an output that is joined from parts
+    write_beside : function that writes the table beside the output, once that was made or found up to date
     """
 
     path: Path
@@ -76,9 +77,10 @@ class Task:
     is_replaced: bool = False
     is_locked: bool = True
     shares: Shares | None = None
+    write_beside: Callable = lambda: None
 
 
-def file_task(path, header, make, inputs, *, differ=None, make_share=None):
+def file_task(path, header, make, inputs, *, differ=None, make_share=None, **more):
     """The Task of an HDF5 file.
 
     Parameters
@@ -86,6 +88,7 @@ def file_task(path, header, make, inputs, *, differ=None, make_share=None):
     header : its `flyannot.store.header.Header`, or a function that makes it when it is needed
     differ : as `difference_of_headers` takes it
     make_share : as that of `Shares`
+    more : as those of `Task`
     """
 
     def why(**how):
@@ -103,6 +106,7 @@ def file_task(path, header, make, inputs, *, differ=None, make_share=None):
         tuple(inputs),
         found,
         shares=make_share and Shares(make_share, lambda: why(is_verified=False)),
+        **more,
     )
 
 
@@ -128,6 +132,7 @@ def carry_out(task, execution):
         why = task.why()
         if not why:
             drop_parts(task.path)  # a run may have been killed just before it removed them
+            task.write_beside()
             return task.up_to_date() if task.up_to_date else Outcome(task.path, False, "up to date")
         if task.path.exists() and not execution.force and not task.is_replaced:
             raise InputError(
@@ -136,7 +141,9 @@ def carry_out(task, execution):
             )
         log.info("making %s: %s", task.path, why)
         try:
-            return task.make(execution)
+            outcome = task.make(execution)
+            task.write_beside()
+            return outcome
         except WriteError as error:
             if error.is_full:  # what would be continued from takes the space that is wanted
                 drop_parts(task.path)

@@ -45,7 +45,8 @@ def test_patches_come_once_and_then_again_with_other_noise(patches, monkeypatch)
 def test_what_is_held_beside_the_patches_is_what_learning_imports():
     heavy = {"sklearn", "pandas"}
     code = f"import sys, flyannot.benchmarks.scc.long_pass; sys.exit({heavy} & set(sys.modules) or 0)"
-    subprocess.run([sys.executable, "-c", code], check=True)
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True)
+    assert done.returncode == 0, done.stderr
 
 
 def test_one_pass_over_many_patches_says_what_it_held(setup, patches, monkeypatch, in_this_process):

@@ -48,7 +48,7 @@ def test_a_minute_is_enough_to_see_what_fails_and_what_would_have_refuted_the_re
     items[0] = replace(items[0], statements=(below, *items[0].statements))
     summary = summary_of([section_of(items[0], record_in(setup, tmp_path, items[0]), None, tmp_path)])
     assert summary.failing.rows == [["one", "two is above three", "2", "3 or less"]]
-    shown = "one|Table 1, Section 5.3|differs on synthetic data|100 %|1|1|0||measured with another"
+    shown = "one|Table 1, Section 5.3|differs on synthetic data|100 %|1|1|0||with another item"
     assert summary.of_items.rows == [shown.split("|")]
     assert took(63.4) == "63\N{NO-BREAK SPACE}s"
     assert summary.of_papers.rows[0][1:] == ["1 of 1", "1 differ", "1", "1", "0", "0"]

@@ -8,7 +8,7 @@ from jinja2 import Environment, PackageLoader, StrictUndefined
 
 from flyannot.benchmarks.items import ITEMS, OURS, paper_values, papers
 from flyannot.benchmarks.page.figures import INSTALL, can_draw
-from flyannot.benchmarks.page.summary import summary_of
+from flyannot.benchmarks.page.summary import summary_of, took
 from flyannot.benchmarks.records import FOLDER, paths_of, read_record
 from flyannot.benchmarks.tables import MEASUREMENTS, is_number_cell, tables_of
 from flyannot.runtime.atomic_file import write_text
@@ -97,7 +97,7 @@ def _lines(item, paper, record, finding):
     if finding.explanation:
         yield "our reading", finding.explanation
     yield from (("note", note) for note in finding.notes)
-    time = f"{record.seconds:.0f} s of processor time" if record.seconds >= 0.5 else "with another item"
+    time = took(record.seconds, " s of processor time")
     yield "measured", f"{record.date}, {time}; commit {record.commit or 'unknown'}"
 
 

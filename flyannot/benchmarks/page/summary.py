@@ -74,9 +74,9 @@ def _of_item(section):
     ]  # fmt: skip
 
 
-def took(seconds):
+def took(seconds, unit="\N{NO-BREAK SPACE}s"):
     """The processor time of an item in words; one that shares another's measurements takes nearly none."""
-    return f"{seconds:.0f}\N{NO-BREAK SPACE}s" if seconds >= 0.5 else "measured with another"
+    return f"{seconds:.0f}{unit}" if seconds >= 0.5 else "with another item"
 
 
 def _is_measured(section):
