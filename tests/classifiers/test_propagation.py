@@ -12,7 +12,7 @@ from flyannot.classifiers.siso import FRACTION, HashSiso, Siso
 from flyannot.classifiers.unit_rows import Span, unit_rows
 from flyannot.errors import DataError, InputError
 from flyannot.scores.metrics import auc
-from flyannot.sparse.coders.cd.encode import encode
+from flyannot.sparse.coders.cd import encode
 from tests.classifiers.labelled_kinds import labelled
 
 METHODS = (Siso, HashSiso, NearestNeighbours, Ridge)

@@ -8,7 +8,7 @@ from flyannot.benchmarks.rows import Series
 from flyannot.benchmarks.scc.learning import scc
 from flyannot.benchmarks.scc.long_pass import N_SHARES
 from flyannot.benchmarks.scc.streams import learn_in_shares, learn_stream
-from flyannot.sparse.rounds import LONGEST
+from flyannot.sparse.data_parallel import LONGEST
 
 _N_EPOCHS = 2
 
