@@ -6,7 +6,7 @@ import numpy as np
 
 from flyannot.classifiers.own_basis import OwnBasis, add_products
 from flyannot.features.groups import normalise_features, pooled_columns
-from flyannot.runtime.memory import require_bytes
+from flyannot.runtime.resources import require_bytes
 
 _BLOCK_BYTES = 1 << 29  # of columns of all groups, held at once
 _ROWS = 256  # normalised at once

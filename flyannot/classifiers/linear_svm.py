@@ -27,8 +27,7 @@ from flyannot.classifiers.liblinear import fit_liblinear, liblinear_bytes
 from flyannot.classifiers.observed import observed_rows
 from flyannot.classifiers.own_basis import COLUMNS, OwnBasis, inner_products, weights_of_rows
 from flyannot.classifiers.scorer import HeldOut, LinearScorer
-from flyannot.runtime.blas_threads import threads_of_one_blas
-from flyannot.runtime.memory import require_bytes
+from flyannot.runtime.resources import require_bytes, threads_of_one_blas
 
 CS = (0.01, 0.1, 1.0, 10.0)  # what C is chosen from; of equally good ones the smaller
 

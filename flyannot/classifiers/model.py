@@ -10,8 +10,7 @@ from flyannot.classifiers.evidence import genes_of_terms, held_out_aucs
 from flyannot.classifiers.observed import observed_rows
 from flyannot.classifiers.scorer import FitOptions, Scorer
 from flyannot.errors import DataError, InputError
-from flyannot.runtime.counted import counted
-from flyannot.runtime.short_repr import short_repr
+from flyannot.runtime.wording import pluralise, short_repr
 
 PER_TERM = {  # as the arrays of a scorer: their types and dimensions
     "threshold": ("f", ("n_terms",)),
@@ -164,7 +163,7 @@ def untrainable(positive, genes, needed=2):
     n_negative = len(np.unique(genes)) - n_positive
     for n, sign in ((n_positive, "positive"), (n_negative, "negative")):
         if n < needed:
-            return f"{counted(n, f'{sign} gene')}, {needed} needed"
+            return f"{pluralise(n, f'{sign} gene')}, {needed} needed"
     return ""
 
 

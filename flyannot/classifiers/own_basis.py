@@ -9,7 +9,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from flyannot.runtime.blas_threads import threads_of_one_blas
+from flyannot.runtime.resources import threads_of_one_blas
 
 _TILE = 1024  # rows whose inner products are one task: a sum's order depends on no number of threads
 COLUMNS = 1024  # columns that are taken in float64 at once

@@ -8,7 +8,7 @@ import numpy as np
 
 from flyannot.classifiers.folds import inner_folds
 from flyannot.classifiers.linear_values import linear_values
-from flyannot.runtime.short_repr import short_repr
+from flyannot.runtime.wording import short_repr
 
 
 def _nobody_counts(n):

@@ -9,8 +9,7 @@ from flyannot.classifiers import CLASSIFIERS
 from flyannot.classifiers.group_rows import GroupRows
 from flyannot.classifiers.observed import part_of
 from flyannot.features.groups import Groups, HeldFeatures, groups_of
-from flyannot.runtime.counted import counted
-from flyannot.runtime.short_repr import short_repr
+from flyannot.runtime.wording import pluralise, short_repr
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -145,5 +144,5 @@ def _left_out(term, count, options):
     if term in options.exclude_terms:
         return "excluded by request"
     if count < options.min_groups:
-        return f"not evaluable: {counted(count, 'positive group')}, {options.min_groups} needed"
+        return f"not evaluable: {pluralise(count, 'positive group')}, {options.min_groups} needed"
     return ""
