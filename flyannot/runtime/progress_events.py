@@ -1,5 +1,7 @@
-"""Progress inside a task: items that end, kernels that compile; said at once in the process that waits for it,
-and sent there by a worker."""
+"""Progress inside a task: items that end, kernels that compile.
+
+The process that waits for a task hears of it at once; a worker sends what it has to tell.
+"""
 
 import logging
 from contextlib import contextmanager
