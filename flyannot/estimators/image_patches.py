@@ -10,7 +10,7 @@ from sklearn.utils.validation import check_is_fitted, validate_data
 from flyannot.errors import InputError, message_of
 from flyannot.features.grid import Grid
 from flyannot.features.pooling import pool_image
-from flyannot.runtime.short_repr import short_repr
+from flyannot.runtime.wording import short_repr
 
 
 @dataclass(frozen=True, eq=False)

@@ -14,7 +14,7 @@ from flyannot.benchmarks.measures import Stopwatch, exact_objective, graded_dict
 from flyannot.benchmarks.references import spams, why_reference_is_absent
 from flyannot.benchmarks.references.plain_scc import PlainSCC
 from flyannot.descriptors.sift import normalise_descriptors
-from flyannot.runtime.blas_threads import one_blas_thread
+from flyannot.runtime.resources import one_blas_thread
 from flyannot.sparse.fit import default_lam, random_patches, run_epoch
 from flyannot.sparse.fit import learn_dictionary as epochs_of
 from flyannot.sparse.learners import LEARNERS

@@ -9,7 +9,7 @@ import numpy as np
 from flyannot.benchmarks.measures import Stopwatch, exact_objective, graded_dictionary, normalised_patches
 from flyannot.descriptors.sift import normalise_descriptors
 from flyannot.estimators.dictionary_learning import DictionaryLearning, RowUnits
-from flyannot.runtime.blas_threads import one_blas_thread
+from flyannot.runtime.resources import one_blas_thread
 from flyannot.sparse.data_parallel import (
     HeldOutSamples,
     LearningPlan,

@@ -10,8 +10,8 @@ from flyannot.benchmarks.references.full_sweep_cd import reference_full_sweep_cd
 from flyannot.benchmarks.references.p_stable import atoms_beside, build_tables
 from flyannot.benchmarks.references.scikit_learn import lasso_codes, spread_labels
 from flyannot.classifiers import CLASSIFIERS
+from flyannot.classifiers.feature_rows import unit_rows
 from flyannot.classifiers.siso import FRACTION, largest_products
-from flyannot.classifiers.unit_rows import unit_rows
 from flyannot.sparse.coders import hash_siso, siso
 from flyannot.sparse.coders.hash_siso import HashSearch, build_index
 from flyannot.sparse.coders.siso_rounds import TOP_K, compare_correlations

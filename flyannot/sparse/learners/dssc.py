@@ -32,7 +32,7 @@ import numpy as np
 
 from flyannot.errors import InputError
 from flyannot.options import Choice, Count, Options, Real, option
-from flyannot.runtime.blas_threads import threads_of_one_blas
+from flyannot.runtime.resources import threads_of_one_blas
 from flyannot.sparse.kernels import SUMS, add_multiple, copy, dot, kernel
 from flyannot.sparse.learners.dssc_kernels import (
     Batch,
