@@ -4,7 +4,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from flyannot.steps.stored_units import NormalisedPatches
+from flyannot.steps.patch_blocks import NormalisedPatches
 
 _UNIT = 4096  # patches that are read together
 _SEED = 1

@@ -22,8 +22,8 @@ from flyannot.features.image_features import atoms_of_features, features_of
 from flyannot.features.options import PoolOptions
 from flyannot.scores.bootstrap import compare_outcomes, with_confidence
 from flyannot.steps.cross_validate import cross_validate_features
+from flyannot.steps.engine.task import Execution
 from flyannot.steps.options import EvaluateOptions
-from flyannot.steps.tasks import Execution
 
 _PATCH_PX, _MIN_STD, _STRIDE_PX = 64, 2, 8  # as in configs/wu2016.toml
 _POOL = PoolOptions(grid=((2, 4),))

@@ -18,9 +18,9 @@ from flyannot.sparse.learners.scc.learner import Found
 from flyannot.sparse.learners.scc.options import SCCOptions
 from flyannot.sparse.learners.scc.shares import first_atoms, merged, visit_share
 from flyannot.sparse.rounds import Plan, rounds_of_epoch
+from flyannot.steps.engine.task import Execution
 from flyannot.steps.extract import extract
-from flyannot.steps.stored_units import NormalisedPatches, units_of
-from flyannot.steps.tasks import Execution
+from flyannot.steps.patch_blocks import NormalisedPatches, units_of
 from flyannot.store.kept_open import close_kept
 from flyannot.store.reading import open_stored
 

@@ -18,7 +18,7 @@ from flyannot.runtime.blas_threads import one_blas_thread
 from flyannot.sparse.fit import default_lam, random_patches, run_epoch
 from flyannot.sparse.fit import learn_dictionary as epochs_of
 from flyannot.sparse.learners import LEARNERS
-from flyannot.steps.stored_units import NormalisedPatches
+from flyannot.steps.patch_blocks import NormalisedPatches
 
 PATCHES_AT_BATCH_1 = {500: 300, 1000: 150, 2000: 60}  # OL takes from 2 to 150 ms a patch there
 _N_WARM = 64  # patches of the first small run

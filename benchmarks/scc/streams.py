@@ -15,7 +15,7 @@ from flyannot.sparse.learners import LEARNERS
 from flyannot.sparse.learners.scc.options import SCCOptions
 from flyannot.sparse.learners.scc.shares import first_atoms
 from flyannot.sparse.rounds import Held, Plan, Progress, learn_by_shares, visit
-from flyannot.steps.stored_units import NormalisedPatches
+from flyannot.steps.patch_blocks import NormalisedPatches
 
 _FIRST = 2048  # patches of the first part
 _UNIT = 64  # patches that are read together

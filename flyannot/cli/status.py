@@ -29,7 +29,7 @@ def command(run, as_json):
         flyannot status results
     """
     from flyannot.report.build import report_task
-    from flyannot.steps.status import status_of_run
+    from flyannot.steps.runs.status import status_of_run
 
     found = status_of_run(run, report_task)
     click.echo(json.dumps(_as_json(found), indent=1, ensure_ascii=False) if as_json else _in_words(found))

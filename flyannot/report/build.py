@@ -22,9 +22,9 @@ from flyannot.report.term_ids import ids_of_run
 from flyannot.runtime.counted import counted
 from flyannot.runtime.digest import digest_of_json
 from flyannot.stage_ranges import STAGE_RANGES
-from flyannot.steps.count import Count
-from flyannot.steps.file_options import extract_options
-from flyannot.steps.tasks import Outcome, Task
+from flyannot.steps.engine.count import Count
+from flyannot.steps.engine.file_options import extract_options
+from flyannot.steps.engine.task import Outcome, Task
 
 _SYNTHETIC = (
     "SYNTHETIC embryos: these images were drawn by a program, not photographed, and their terms are known. "
@@ -38,7 +38,7 @@ _AVERAGES = (
 
 
 def report_task(folder, out, data_set, options):
-    """The `flyannot.steps.tasks.Task` of the report of a run.
+    """The `flyannot.steps.engine.task.Task` of the report of a run.
 
     Parameters
     ----------

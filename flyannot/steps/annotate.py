@@ -17,19 +17,10 @@ from flyannot.features.image_features import features_of
 from flyannot.runtime.counted import counted
 from flyannot.runtime.digest import digest_of_json
 from flyannot.runtime.news import item_done
+from flyannot.steps.cached_features import PooledImages, pooled_images
 from flyannot.steps.embryos import read_embryos, write_places
-from flyannot.steps.extract import digests_of_images, image_columns, in_order, lines_of_warnings
-from flyannot.steps.image_difference import difference_of_images
-from flyannot.steps.loaded_model import known_stage_ranges, load_model
-from flyannot.steps.pooled_images import PooledImages, pooled_images
-from flyannot.steps.predictions import (
-    Predicted,
-    quality_warnings_of_groups,
-    read_predictions,
-    write_predictions,
-)
-from flyannot.steps.predictions_table import check_table, write_predictions_table
-from flyannot.steps.shards import (
+from flyannot.steps.engine.image_difference import difference_of_images
+from flyannot.steps.engine.parts import (
     ShardOfImages,
     cut_into_shards,
     join_parts,
@@ -39,7 +30,16 @@ from flyannot.steps.shards import (
     share_of,
     write_part,
 )
-from flyannot.steps.tasks import Outcome, carry_out, file_task
+from flyannot.steps.engine.task import Outcome, carry_out, file_task
+from flyannot.steps.extract import digests_of_images, image_columns, in_order, lines_of_warnings
+from flyannot.steps.loaded_model import known_stage_ranges, load_model
+from flyannot.steps.predictions import (
+    Predicted,
+    quality_warnings_of_groups,
+    read_predictions,
+    write_predictions,
+)
+from flyannot.steps.predictions_table import check_table, write_predictions_table
 from flyannot.store.header import Header
 from flyannot.store.kept_open import close_kept
 from flyannot.store.reading import open_stored
@@ -66,7 +66,7 @@ def annotate(model, images, out, options, execution, *, shard=None):
     images : list of flyannot.dataset.folder.Image
     out : Path of the predictions file; the table NAME.csv is written beside it
     options : flyannot.steps.options.AnnotateOptions
-    execution : flyannot.steps.tasks.Execution
+    execution : flyannot.steps.engine.task.Execution
     shard : (I, N) for the I-th of N shares of every stage range's groups; None for all
 
     Raises
@@ -78,7 +78,7 @@ def annotate(model, images, out, options, execution, *, shard=None):
 
 
 def annotate_task(model, images, out, options, *, shard=None, made=None):
-    """The `flyannot.steps.tasks.Task` of `annotate`.
+    """The `flyannot.steps.engine.task.Task` of `annotate`.
 
     made : Paths of the features and of the descriptors of a run, which spare the work where they are of these
         images, and what the model learned from

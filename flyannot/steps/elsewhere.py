@@ -12,7 +12,7 @@ from operator import itemgetter
 import numpy as np
 
 from flyannot.runtime.atomic_file import replacing
-from flyannot.steps.shards import part_path
+from flyannot.steps.engine.parts import part_path
 
 log = logging.getLogger("flyannot")
 

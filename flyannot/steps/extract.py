@@ -12,8 +12,8 @@ from flyannot.runtime.digest import DigestOfList, digest_of_file, digest_of_json
 from flyannot.runtime.news import item_done
 from flyannot.stage_ranges import STAGE_RANGES
 from flyannot.steps.embryos import read_embryos, write_places
-from flyannot.steps.image_difference import difference_of_images
-from flyannot.steps.shards import (
+from flyannot.steps.engine.image_difference import difference_of_images
+from flyannot.steps.engine.parts import (
     ShardOfImages,
     cut_into_shards,
     join_parts,
@@ -23,7 +23,7 @@ from flyannot.steps.shards import (
     share_of,
     write_part,
 )
-from flyannot.steps.tasks import Outcome, carry_out, file_task
+from flyannot.steps.engine.task import Outcome, carry_out, file_task
 from flyannot.store.descriptors import write_descriptors
 from flyannot.store.header import Header
 from flyannot.store.image_columns import IMAGE_COLUMNS
@@ -45,7 +45,7 @@ def extract(images, out, options, execution, *, shard=None):
     images : list of flyannot.dataset.folder.Image
     out : Path of the descriptors file
     options : ExtractOptions
-    execution : flyannot.steps.tasks.Execution
+    execution : flyannot.steps.engine.task.Execution
     shard : (I, N) for the I-th of N shares of every stage range's images; None for all
 
     Raises
@@ -57,7 +57,7 @@ def extract(images, out, options, execution, *, shard=None):
 
 
 def extract_task(images, out, options, *, shard=None):
-    """The `flyannot.steps.tasks.Task` of `extract`."""
+    """The `flyannot.steps.engine.task.Task` of `extract`."""
     by_stage_range = {
         s: list(mine) for s, mine in groupby(in_order(images), key=lambda image: image.stage_range)
     }

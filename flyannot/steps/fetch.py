@@ -30,7 +30,7 @@ from flyannot.errors import FlyannotError
 from flyannot.runtime.atomic_file import locked_output
 from flyannot.runtime.counted import counted
 from flyannot.runtime.digest import digest_of_file
-from flyannot.steps.tasks import Outcome
+from flyannot.steps.engine.task import Outcome
 
 log = logging.getLogger("flyannot")
 _SAMPLED = 5  # images whose size is asked for, for the estimate
@@ -44,7 +44,7 @@ def fetch_bdgp(folder, options, execution, *, policy=None, dry_run=False):
     ----------
     folder : Path; gets the dumps, the images under the paths that the dump gives them, and manifest.csv
     options : flyannot.dataset.bdgp_site.FetchOptions
-    execution : flyannot.steps.tasks.Execution
+    execution : flyannot.steps.engine.task.Execution
     policy : RetryPolicy; by default that of the options
     dry_run : bool
         Only estimate; nothing in `folder` is changed.

@@ -12,7 +12,7 @@ from flyannot.features.pooling import Pooled
 from flyannot.runtime.counted import counted
 from flyannot.runtime.digest import digest_of_file
 from flyannot.stage_ranges import STAGE_RANGES
-from flyannot.steps.tasks import Outcome, carry_out, file_task
+from flyannot.steps.engine.task import Outcome, carry_out, file_task
 from flyannot.store.features import write_features
 from flyannot.store.header import Header
 from flyannot.store.writing import create_stored
@@ -27,7 +27,7 @@ def import_features(source, out, execution):
     ----------
     source : Path of an npz, parquet or h5ad file, see `flyannot.dataset.importers.vectors`
     out : Path of the features file
-    execution : flyannot.steps.tasks.Execution
+    execution : flyannot.steps.engine.task.Execution
 
     Raises
     ------

@@ -10,7 +10,7 @@ from flyannot.errors import InputError
 from flyannot.features.grid import n_cells
 from flyannot.features.image_features import atoms_of_features
 from flyannot.stage_ranges import STAGE_RANGES
-from flyannot.steps.file_options import (
+from flyannot.steps.engine.file_options import (
     classify_options,
     extract_options,
     is_imported,

@@ -14,9 +14,9 @@ from flyannot.runtime.counted import counted
 from flyannot.runtime.digest import digest_of_json
 from flyannot.runtime.news import item_done
 from flyannot.stage_ranges import STAGE_RANGES
-from flyannot.steps.file_options import extract_options, lam_of, pool_options
-from flyannot.steps.inputs import chosen_stage_ranges, digests_of, open_all
-from flyannot.steps.shards import (
+from flyannot.steps.engine.file_options import extract_options, lam_of, pool_options
+from flyannot.steps.engine.inputs import chosen_stage_ranges, digests_of, open_all
+from flyannot.steps.engine.parts import (
     ShardOfImages,
     create_part,
     cut_into_shards,
@@ -26,7 +26,7 @@ from flyannot.steps.shards import (
     parts_of_share,
     share_of,
 )
-from flyannot.steps.tasks import Outcome, carry_out, file_task
+from flyannot.steps.engine.task import Outcome, carry_out, file_task
 from flyannot.store.descriptors import read_patches_of_images
 from flyannot.store.dictionary import read_dictionary
 from flyannot.store.features import write_features
@@ -64,7 +64,7 @@ def pool(paths, dictionary, out, options, execution, *, stage_ranges=None, shard
     dictionary : Path of the dictionary that was learned from such descriptors
     out : Path of the features file
     options : PoolOptions
-    execution : flyannot.steps.tasks.Execution
+    execution : flyannot.steps.engine.task.Execution
     stage_ranges : the stage ranges to pool; None for all that the descriptors have
     shard : (I, N) for the I-th of N shares of every stage range's images; None for all
 
@@ -79,7 +79,7 @@ def pool(paths, dictionary, out, options, execution, *, stage_ranges=None, shard
 
 
 def pool_task(paths, dictionary, out, options, *, stage_ranges=None, shard=None):
-    """The `flyannot.steps.tasks.Task` of `pool`."""
+    """The `flyannot.steps.engine.task.Task` of `pool`."""
     with open_all(paths, "descriptors") as files, open_stored(dictionary, "dictionary") as atoms:
         chosen = chosen_stage_ranges(files, stage_ranges)
         _check_fit(files, atoms)

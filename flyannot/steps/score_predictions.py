@@ -9,7 +9,7 @@ from flyannot.runtime.counted import counted
 from flyannot.scores.group_outcomes import group_outcomes
 from flyannot.scores.metrics import Outcome, evaluate
 from flyannot.steps.curated_terms import is_synthetic
-from flyannot.steps.inputs import chosen_stage_ranges
+from flyannot.steps.engine.inputs import chosen_stage_ranges
 from flyannot.steps.predictions import read_predictions
 from flyannot.store.reading import open_stored
 

@@ -15,12 +15,12 @@ from flyannot.errors import InputError
 from flyannot.runtime.blas_threads import one_blas_thread
 from flyannot.runtime.counted import counted
 from flyannot.stage_ranges import rng_for
-from flyannot.steps.count import Count
 from flyannot.steps.curated_terms import curated_annotations_of, digests_of_curated
 from flyannot.steps.elsewhere import elsewhere
-from flyannot.steps.inputs import chosen_stage_ranges, digests_of, open_all, require_known_terms
+from flyannot.steps.engine.count import Count
+from flyannot.steps.engine.inputs import chosen_stage_ranges, digests_of, open_all, require_known_terms
+from flyannot.steps.engine.task import Outcome, carry_out, file_task
 from flyannot.steps.learned_terms import terms_of_model, weak_terms
-from flyannot.steps.tasks import Outcome, carry_out, file_task
 from flyannot.store.dictionary import read_dictionary
 from flyannot.store.features import StoredFeatures
 from flyannot.store.header import Header
@@ -48,7 +48,7 @@ def train(paths, annotations_csv, out, options, execution, *, seed=0, stage_rang
     annotations_csv : Path, of the table or of its data set folder
     out : Path of the model file
     options : flyannot.classifiers.options.ClassifyOptions
-    execution : flyannot.steps.tasks.Execution
+    execution : flyannot.steps.engine.task.Execution
     seed : int
     stage_ranges : the stage ranges to train; None for all that the features have
 
@@ -62,7 +62,7 @@ def train(paths, annotations_csv, out, options, execution, *, seed=0, stage_rang
 
 
 def train_task(paths, annotations_csv, out, options, *, seed=0, stage_ranges=None):
-    """The `flyannot.steps.tasks.Task` of `train`."""
+    """The `flyannot.steps.engine.task.Task` of `train`."""
     annotations_csv = annotations_table(annotations_csv)
     with open_all(paths, "features") as files:
         annotations, changes = curated_annotations_of(annotations_csv, corrections=options.corrections)

@@ -13,7 +13,7 @@ from flyannot.dataset.folder import Annotations
 from flyannot.features.groups import HeldFeatures, group_features, groups_of, mean_features
 from flyannot.runtime.workers import Workers
 from flyannot.stage_ranges import rng_for
-from flyannot.steps.tasks import Execution
+from flyannot.steps.engine.task import Execution
 from flyannot.steps.train import train
 from flyannot.store.features import write_features
 from flyannot.store.header import Header

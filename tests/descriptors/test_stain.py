@@ -17,14 +17,14 @@ from flyannot.descriptors.stain import STAIN, TISSUE, stain_as_grey
 from flyannot.descriptors.standard_image import SIZE_PX
 from flyannot.errors import DataError, InputError
 from flyannot.steps.annotate import _features_of_embryos, annotate
+from flyannot.steps.engine.file_options import extract_options
+from flyannot.steps.engine.task import Execution
 from flyannot.steps.explain import explain
 from flyannot.steps.extract import extract
-from flyannot.steps.file_options import extract_options
 from flyannot.steps.learn_dict import learn_dict
 from flyannot.steps.loaded_model import load_model
 from flyannot.steps.options import AnnotateOptions
 from flyannot.steps.pool import pool
-from flyannot.steps.tasks import Execution
 from flyannot.steps.train import train
 from flyannot.store.content_digest import content_digest
 from flyannot.store.reading import open_stored, verify_stored

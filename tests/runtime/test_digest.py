@@ -9,9 +9,9 @@ from flyannot.dataset.folder import read_images
 from flyannot.runtime import digest
 from flyannot.runtime.digest import DigestOfList, digest_of_file, digest_of_json
 from flyannot.steps.annotate import annotate_task
+from flyannot.steps.engine.task import plan
 from flyannot.steps.extract import extract_task
 from flyannot.steps.options import AnnotateOptions
-from flyannot.steps.tasks import plan
 from flyannot.store import content_digest
 from flyannot.store.reading import verify_stored
 from tests.small_embryos import EXTRACT

@@ -12,6 +12,7 @@ from flyannot.errors import DataError, InputError
 from flyannot.runtime.workers import Workers
 from flyannot.scores.group_outcomes import scores_json
 from flyannot.steps.annotate import annotate
+from flyannot.steps.engine.task import Execution, carry_out
 from flyannot.steps.evaluate import (
     Evaluation,
     evaluate_files,
@@ -20,7 +21,6 @@ from flyannot.steps.evaluate import (
     read_scores,
 )
 from flyannot.steps.options import AnnotateOptions, EvaluateOptions
-from flyannot.steps.tasks import Execution, carry_out
 from flyannot.steps.train import train
 from flyannot.store.reading import open_stored
 from tests.small_embryos import CLASSIFY, STAGE_RANGES

@@ -7,10 +7,10 @@ from flyannot.dataset.folder import read_images
 from flyannot.errors import DataError
 from flyannot.features.options import PoolOptions
 from flyannot.steps import pool as pool_module
-from flyannot.steps import shards
+from flyannot.steps.cached_features import PooledImages
+from flyannot.steps.engine import parts
+from flyannot.steps.engine.task import Execution
 from flyannot.steps.pool import atoms_of_dictionary, pool
-from flyannot.steps.pooled_images import PooledImages
-from flyannot.steps.tasks import Execution
 from flyannot.store import concatenation, kept_open
 from flyannot.store.reading import open_stored
 
@@ -33,7 +33,7 @@ def test_pool_looks_the_descriptors_over_once_however_many_tasks_there_are(
 ):
     written = []
     for per_part in (64, 3):
-        monkeypatch.setattr(shards, "IMAGES_PER_PART", per_part)
+        monkeypatch.setattr(parts, "IMAGES_PER_PART", per_part)
         opened.clear()
         atoms_of_dictionary.cache_clear()
         out = tmp_path / f"{per_part}.h5"
@@ -45,7 +45,7 @@ def test_pool_looks_the_descriptors_over_once_however_many_tasks_there_are(
 
 def test_a_part_damaged_meanwhile_is_found_and_it_alone_made_anew(chain, tmp_path, monkeypatch):
     """Parts are compared with their digests once, as rows of the whole: no other is made again."""
-    monkeypatch.setattr(shards, "IMAGES_PER_PART", 3)
+    monkeypatch.setattr(parts, "IMAGES_PER_PART", 3)
     out, undisturbed, makes = tmp_path / "f.h5", tmp_path / "u.h5", []
 
     def task(out=out):
@@ -64,12 +64,12 @@ def test_a_part_damaged_meanwhile_is_found_and_it_alone_made_anew(chain, tmp_pat
             next(iter(file.values()))["features"][0, 0] += 1
 
     with monkeypatch.context() as patched:
-        patched.setattr(pool_module, "make_parts", damaging(shards.make_parts, damage))
+        patched.setattr(pool_module, "make_parts", damaging(parts.make_parts, damage))
         with pytest.raises(DataError, match="1 part is not what was written") as raised:
             task()
     assert "run the same command again" in raised.value.fix and not out.exists()
     with monkeypatch.context() as patched:
-        patched.setattr(pool_module, "make_parts", damaging(shards.make_parts, lambda path: None))
+        patched.setattr(pool_module, "make_parts", damaging(parts.make_parts, lambda path: None))
         task()
     assert makes[1] == [makes[0][1]]
     task(undisturbed)
@@ -78,7 +78,7 @@ def test_a_part_damaged_meanwhile_is_found_and_it_alone_made_anew(chain, tmp_pat
 
 def test_datasets_of_a_stage_range_that_is_whole_are_closed(chain, tmp_path, monkeypatch):
     """Each that is open keeps up to a megabyte of chunks."""
-    monkeypatch.setattr(shards, "IMAGES_PER_PART", 3)
+    monkeypatch.setattr(parts, "IMAGES_PER_PART", 3)
     stream, n_open = concatenation._stream, []
 
     def counted(datasets, *more):

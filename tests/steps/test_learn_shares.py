@@ -7,10 +7,10 @@ import numpy as np
 import pytest
 
 from flyannot.steps import learning_checkpoint
+from flyannot.steps.engine.task import Execution
 from flyannot.steps.learn_dict import learn_dict
 from flyannot.steps.options import LearnOptions
-from flyannot.steps.stored_units import _UNIT, units_of
-from flyannot.steps.tasks import Execution
+from flyannot.steps.patch_blocks import _UNIT, units_of
 from flyannot.store.descriptors import n_patches
 from flyannot.store.dictionary import read_dictionary
 from flyannot.store.kept_open import close_kept
@@ -45,7 +45,7 @@ def assert_same_atoms(one, other):
 
 
 def test_two_workers_make_the_bytes_of_one(flyannot, chain, by_shares, tmp_path, monkeypatch):
-    monkeypatch.setattr("flyannot.steps.learn_shares._WORTH_SENDING", 0)
+    monkeypatch.setattr("flyannot.steps.learn_data_parallel._WORTH_SENDING", 0)
     said = flyannot(LINE + "--jobs 2 --stage-range 4-6", X=chain.descriptors, D=tmp_path / "d.h5")
     assert said.code == 0, said.err
     learn_dict([chain.descriptors], tmp_path / "e.h5", OPTIONS, Execution(), stage_ranges=["4-6"])
@@ -189,7 +189,7 @@ def test_memory_that_is_not_allowed_is_not_taken_and_what_is_changes_no_bit(
     error, _ = faulty(flyannot(line + "much", D=tmp_path / "d.h5", **files), 2)
     assert "500MB or 4GB" in error
 
-    monkeypatch.setattr("flyannot.steps.learn_shares._WORTH_SENDING", 0)
+    monkeypatch.setattr("flyannot.steps.learn_data_parallel._WORTH_SENDING", 0)
     monkeypatch.setattr("flyannot.runtime.workers.Workers._opened", None)  # who starts workers fails
     said = flyannot(LINE + "--jobs 2 --memory 400MB", D=tmp_path / "e.h5", **files)
     assert said.code == 0, said.err

@@ -22,15 +22,15 @@ from flyannot.runtime.workers import Workers
 from flyannot.sparse import fit
 from flyannot.sparse.coders import CODERS
 from flyannot.steps.annotate import annotate, annotate_task
+from flyannot.steps.engine.inputs import described_image
+from flyannot.steps.engine.task import Execution, carry_out
 from flyannot.steps.evaluate import Evaluation, evaluate_files, evaluate_task
 from flyannot.steps.extract import extract
-from flyannot.steps.inputs import described_image
 from flyannot.steps.learn_dict import learn_dict, learn_task
 from flyannot.steps.loaded_model import load_model
 from flyannot.steps.options import AnnotateOptions
 from flyannot.steps.pool import pool, pool_task
 from flyannot.steps.predictions import read_predictions
-from flyannot.steps.tasks import Execution, carry_out
 from flyannot.steps.train import train, train_task
 from flyannot.store.content_digest import content_digest
 from flyannot.store.features import read_features

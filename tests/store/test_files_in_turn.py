@@ -7,9 +7,9 @@ import numpy as np
 import pytest
 
 from flyannot.errors import DataError
-from flyannot.steps.inputs import open_all
+from flyannot.steps.engine.inputs import open_all
+from flyannot.steps.engine.task import Execution
 from flyannot.steps.pool import pool
-from flyannot.steps.tasks import Execution
 from flyannot.store import files_in_turn
 from flyannot.store.features import read_features
 from flyannot.store.reading import open_stored

@@ -192,8 +192,8 @@ def execution_of(force=False, run=None):
     Its workers end with the command.
     """
     from flyannot.runtime.workers import Workers
+    from flyannot.steps.engine.task import Execution
     from flyannot.steps.options import RunOptions
-    from flyannot.steps.tasks import Execution
 
     run = run or RunOptions(jobs=1)
     workers = Workers(run.jobs or usable_processors(), run.scheduler)
@@ -206,13 +206,13 @@ def finish(outcome, *, step=None, images=(), table=None):
 
     Parameters
     ----------
-    outcome : flyannot.steps.tasks.Outcome
+    outcome : flyannot.steps.engine.task.Outcome
     step : its name; by default that of the command
-    images : as of `flyannot.steps.failures.list_failures`
+    images : as of `flyannot.steps.engine.failures.list_failures`
     table : Path of the list; by default that beside the output
     """
     from flyannot.cli.shared.exit_codes import SKIPPED
-    from flyannot.steps.failures import NAME, list_failures
+    from flyannot.steps.engine.failures import NAME, list_failures
 
     state = "wrote" if outcome.made else "up to date:"
     log.info(

@@ -30,7 +30,7 @@ def list_failures(table, step, outcome, images=()):
     ----------
     table : Path; it exists only while it has lines
     step : name of the step
-    outcome : flyannot.steps.tasks.Outcome
+    outcome : flyannot.steps.engine.task.Outcome
     images : flyannot.dataset.folder.Image of the step, for the stage range and the gene of each
     """
     if not outcome.failures and not table.exists():

@@ -12,7 +12,7 @@ from pathlib import Path
 from flyannot.errors import DataError, FlyannotError, InputError
 from flyannot.runtime.counted import counted
 from flyannot.stage_ranges import STAGE_RANGES
-from flyannot.steps.failures import error_and_fix
+from flyannot.steps.engine.failures import error_and_fix
 from flyannot.store.concatenation import concatenate, part_of
 from flyannot.store.header import Header
 from flyannot.store.reading import open_stored, verify_stored

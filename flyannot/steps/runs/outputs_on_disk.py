@@ -9,8 +9,8 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from flyannot.runtime.locks import Holder, holder_of
-from flyannot.steps.inputs import shard_of_inputs
-from flyannot.steps.shards import folder_of_parts
+from flyannot.steps.engine.inputs import shard_of_inputs
+from flyannot.steps.engine.parts import folder_of_parts
 from flyannot.store.glance import Glance, glance
 
 

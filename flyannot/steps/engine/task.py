@@ -9,8 +9,8 @@ from pathlib import Path
 from flyannot.errors import InputError, WriteError
 from flyannot.runtime.atomic_file import locked_output
 from flyannot.runtime.workers import Workers
-from flyannot.steps.count import no_progress
-from flyannot.steps.shards import drop_parts
+from flyannot.steps.engine.count import no_progress
+from flyannot.steps.engine.parts import drop_parts
 from flyannot.store.reading import is_hdf5, open_stored
 from flyannot.store.writing import difference_of_headers
 

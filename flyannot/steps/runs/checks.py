@@ -13,7 +13,7 @@ from flyannot.descriptors.standard_image import SIZE_PX
 from flyannot.errors import InputError
 from flyannot.runtime.counted import counted
 from flyannot.steps.curated_terms import curated_annotations_of
-from flyannot.steps.inputs import require_known_terms
+from flyannot.steps.engine.inputs import require_known_terms
 
 
 def check_run(configuration):

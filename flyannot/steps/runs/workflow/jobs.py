@@ -5,8 +5,8 @@ from dataclasses import dataclass
 
 from flyannot.errors import InputError
 from flyannot.runtime.digest import digest_of_json
-from flyannot.steps.shards import IMAGES_PER_PART
-from flyannot.steps.workflow.estimates import MB_S, START_S, Need, needs_of_steps
+from flyannot.steps.engine.parts import IMAGES_PER_PART
+from flyannot.steps.runs.workflow.estimates import MB_S, START_S, Need, needs_of_steps
 
 SHARED = ("extract", "pool", "annotate")  # the steps that are made in shares
 THREADS = 4  # of a job whose step has workers, unless the configuration says how many
@@ -48,7 +48,7 @@ def jobs_of_run(configuration, size, n_shares=None):
 
     Parameters
     ----------
-    configuration : flyannot.steps.configuration.Configuration
+    configuration : flyannot.steps.engine.configuration.Configuration
     size : RunSize
     n_shares : how many shares the images are cut into; None for as many as take about half an hour each
 

@@ -10,8 +10,8 @@ from dataclasses import dataclass
 
 from flyannot.classifiers import CLASSIFIERS
 from flyannot.features.options import PoolOptions
+from flyannot.steps.engine.parts import IMAGES_PER_PART
 from flyannot.steps.options import BYTES_OF_WORKER, LearnOptions
-from flyannot.steps.shards import IMAGES_PER_PART
 
 START_S, START_MB = 5, 300  # measured: 1.5 to 2 s, 130 to 300 MB; more where the kernels are compiled
 # Measured, in seconds: an image read 0.003 to 0.01; of BDGP's pictures of 1,520 x 1,080 px more.

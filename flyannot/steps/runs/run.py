@@ -11,12 +11,12 @@ from flyannot.dataset.synthetic.generate import README, readme_of, synthesize
 from flyannot.errors import InputError, did_you_mean
 from flyannot.runtime.digest import remembered_digests
 from flyannot.steps.annotate import annotate_task
-from flyannot.steps.configuration import Configuration
+from flyannot.steps.engine.configuration import Configuration
+from flyannot.steps.engine.task import Outcome, Task, carry_out, plan
 from flyannot.steps.evaluate import evaluate_task, evaluation_of_model
 from flyannot.steps.extract import extract_task
 from flyannot.steps.learn_dict import learn_task
 from flyannot.steps.pool import pool_task
-from flyannot.steps.tasks import Outcome, Task, carry_out, plan
 from flyannot.steps.train import train_task
 
 log = logging.getLogger("flyannot")

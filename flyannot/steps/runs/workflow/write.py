@@ -7,10 +7,10 @@ from pathlib import Path
 
 from flyannot.errors import InputError
 from flyannot.runtime.atomic_file import write_text
-from flyannot.steps.configuration import RECORD, write_record
-from flyannot.steps.workflow import ENGINES
-from flyannot.steps.workflow.jobs import jobs_of_run
-from flyannot.steps.workflow.size import size_of_run
+from flyannot.steps.engine.configuration import RECORD, write_record
+from flyannot.steps.runs.workflow import ENGINES
+from flyannot.steps.runs.workflow.jobs import jobs_of_run
+from flyannot.steps.runs.workflow.size import size_of_run
 
 _FOLDER = "workflow"  # in the output folder: what has been done, and what jobs said
 
@@ -20,7 +20,7 @@ def write_workflow(configuration, out, engine, *, n_shares=None, force=False):
 
     Parameters
     ----------
-    configuration : flyannot.steps.configuration.Configuration, checked
+    configuration : flyannot.steps.engine.configuration.Configuration, checked
     out : Path of the workflow
     engine : one of ENGINES
     n_shares : as `jobs_of_run` takes it
@@ -107,7 +107,7 @@ def _environment():
     from jinja2 import Environment, PackageLoader, StrictUndefined
 
     environment = Environment(
-        loader=PackageLoader("flyannot.steps.workflow"),
+        loader=PackageLoader("flyannot.steps.runs.workflow"),
         undefined=StrictUndefined,
         trim_blocks=True,
         keep_trailing_newline=True,

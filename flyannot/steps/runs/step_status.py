@@ -81,7 +81,7 @@ def status_of_file(step, path, made=""):
 
 
 def status_of_pieces(step, pieces, wanted):
-    """The StepStatus of a step that makes HDF5 files, from its list of flyannot.steps.pieces.Piece."""
+    """The StepStatus of a step that makes HDF5 files, from its list of `Piece`."""
     seen = [_seen(piece, wanted) for piece in pieces]
     whole = [one for one in seen if one.is_whole and one.state != "waiting"]
     kept = whole or [one for one in seen if not one.is_whole]

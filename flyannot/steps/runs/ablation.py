@@ -15,7 +15,7 @@ from flyannot.errors import InputError, did_you_mean
 from flyannot.features.grid import Grid
 from flyannot.options import Options, kebab
 from flyannot.runtime.digest import digest_of_json
-from flyannot.steps.configuration import TABLES, configuration_of
+from flyannot.steps.engine.configuration import TABLES, configuration_of
 from flyannot.steps.evaluate import Evaluation, evaluate_task
 from flyannot.steps.extract import extract_task
 from flyannot.steps.learn_dict import learn_task

@@ -14,11 +14,11 @@ from flyannot.dataset.folder import read_images
 from flyannot.dataset.selection import select_images
 from flyannot.errors import FlyannotError, InputError
 from flyannot.runtime.locks import holder_of
-from flyannot.steps.configuration import RECORD, TABLES, read_record
+from flyannot.steps.engine.configuration import RECORD, TABLES, read_record
 from flyannot.steps.evaluate import read_scores
 from flyannot.steps.learn_dict import header_of_learning
-from flyannot.steps.pieces import pieces_of
-from flyannot.steps.step_status import StepStatus, Wanted, status_of_file, status_of_pieces
+from flyannot.steps.runs.outputs_on_disk import pieces_of
+from flyannot.steps.runs.step_status import StepStatus, Wanted, status_of_file, status_of_pieces
 
 KIND = {"extract": "descriptors", "learn-dict": "dictionary", "pool": "features", "train": "model",
         "annotate": "predictions"}  # fmt: skip
@@ -42,7 +42,7 @@ def status_of_run(folder, report_task=None):
     Parameters
     ----------
     folder : Path
-    report_task : as of `flyannot.steps.run.steps_of`; without one, a report that is there is current
+    report_task : as of `flyannot.steps.runs.run.steps_of`; without one, a report that is there is current
 
     Raises
     ------

@@ -8,10 +8,10 @@ from flyannot.runtime.memory import allowed_bytes
 from flyannot.runtime.workers import Workers
 from flyannot.sparse.learners.scc.shares import SharedAtoms
 from flyannot.sparse.rounds import Plan, Progress, begin, has_ended, learn_by_shares, visit
-from flyannot.steps.count import Count
+from flyannot.steps.engine.count import Count
 from flyannot.steps.learning_checkpoint import log_end, log_record, remark_on_counts
 from flyannot.steps.options import BYTES_OF_WORKER
-from flyannot.steps.stored_units import units_of
+from flyannot.steps.patch_blocks import units_of
 from flyannot.store.kept_open import close_kept
 
 _WORTH_SENDING = 20_000  # patches of a round that are more work than sending them to workers
@@ -27,7 +27,7 @@ def learn_shares(files, stage_ranges, name, checkpoint, options, execution, rng)
     name : how messages call them
     checkpoint : flyannot.steps.learning_checkpoint.Checkpoint
     options : flyannot.steps.options.LearnOptions
-    execution : flyannot.steps.tasks.Execution
+    execution : flyannot.steps.engine.task.Execution
     rng : Generator
     """
     source = units_of(files, stage_ranges)
