@@ -11,9 +11,9 @@ from benchmarks.items import Item
 from benchmarks.measures import Stopwatch
 from flyannot.classifiers import CLASSIFIERS
 from flyannot.classifiers.cross_validation import cross_validate
+from flyannot.classifiers.feature_rows import unit_rows
 from flyannot.classifiers.folds import folds_of_genes
 from flyannot.classifiers.training_set import LabelledRows
-from flyannot.classifiers.unit_rows import unit_rows
 from flyannot.scores.bootstrap import compare_outcomes, with_confidence
 from flyannot.scores.group_outcomes import group_outcomes
 from flyannot.scores.metrics import evaluate

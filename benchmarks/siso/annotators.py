@@ -10,8 +10,8 @@ from benchmarks.references.full_sweep_cd import reference_full_sweep_cd
 from benchmarks.references.p_stable import atoms_beside, build_tables
 from benchmarks.references.scikit_learn import lasso_codes, spread_labels
 from flyannot.classifiers import CLASSIFIERS
+from flyannot.classifiers.feature_rows import unit_rows
 from flyannot.classifiers.siso import FRACTION, largest_products
-from flyannot.classifiers.unit_rows import unit_rows
 from flyannot.sparse.coders.siso import encode as siso
 from flyannot.sparse.coders.siso import hash_siso
 from flyannot.sparse.coders.siso.hash_siso import HashSearch

@@ -48,8 +48,8 @@ class Explanation:
 
     def of_image(self, number):
         """Patches and contributions of one image."""
-        mine = self.image == number
-        return self.patch[mine], self.contribution[mine]
+        of_image = self.image == number
+        return self.patch[of_image], self.contribution[of_image]
 
 
 def require_linear(model):

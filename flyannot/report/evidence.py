@@ -2,7 +2,7 @@
 
 import numpy as np
 
-from flyannot.classifiers.evidence import FEW_GENES, LEAST_GENES
+from flyannot.classifiers.model import FEW_GENES, LEAST_GENES
 from flyannot.runtime.counted import counted
 
 

@@ -3,8 +3,7 @@
 from dataclasses import asdict, dataclass
 from textwrap import wrap
 
-from flyannot.classifiers.evidence import FEW_GENES, LEAST_GENES
-from flyannot.classifiers.model import PER_TERM, Model
+from flyannot.classifiers.model import FEW_GENES, LEAST_GENES, PER_TERM, Model
 from flyannot.classifiers.scorer import Scorer
 from flyannot.runtime.counted import counted
 from flyannot.steps.predictions import read_predictions

@@ -7,7 +7,7 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from flyannot.classifiers.model import Model, fit_model, model_of_no_terms, untrainable
-from flyannot.classifiers.observed import observed_rows, part_of
+from flyannot.classifiers.scorer import observed_rows, part_of_observed
 from flyannot.classifiers.training_set import curated_groups
 from flyannot.dataset.coverage import notes_on_columns
 from flyannot.dataset.folder import annotations_table
@@ -137,7 +137,7 @@ def _train_stage_range(curated, features, options, fit_options, rng):
     rows = curated.training_set(features, options, fit_options.n_threads)
     model = fit_model(
         options.method, rows.X, rows.Y[:, kept], rows.genes, rng=rng, options=fit_options,
-        observed=part_of(rows.observed, slice(None), kept),
+        observed=part_of_observed(rows.observed, slice(None), kept),
     )  # fmt: skip
     model = replace(model, scorer=rows.in_features(model.scorer))
     return _Trained([curated.terms[j] for j in kept], model, frozenset(genes))

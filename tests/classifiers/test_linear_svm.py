@@ -5,20 +5,13 @@ import sys
 import numpy as np
 import pytest
 
-from flyannot.classifiers import liblinear, linear_svm
+from flyannot.classifiers import linear_svm
 from flyannot.classifiers.linear_svm import training_bytes
 from flyannot.classifiers.model import fit_model, untrainable
 from flyannot.classifiers.scorer import FitOptions
 from flyannot.errors import DataError, FlyannotError, InputError
 from flyannot.runtime import memory
-
-
-def labelled(rng, n=80, p=30, n_terms=3, noise=2.0):
-    """Rows whose terms follow hidden directions, one gene each; the last term is rare."""
-    X = 5 + rng.normal(size=(n, p))
-    signal = X @ rng.normal(size=(p, n_terms)) + noise * rng.normal(size=(n, n_terms))
-    cut = np.quantile(signal, [0.5] * (n_terms - 1) + [0.9], axis=0).diagonal()
-    return X, signal > cut, np.array([f"gene{i:03}" for i in range(n)])
+from tests.classifiers.labelled_kinds import labelled_directions as labelled
 
 
 def trained(X, Y, genes, *, seed=0, **options):
@@ -123,7 +116,7 @@ def test_a_fit_that_stops_too_early_is_an_error_and_not_a_model(rng, monkeypatch
     from sklearn.exceptions import ConvergenceWarning
 
     X, Y, genes = labelled(rng)
-    monkeypatch.setattr(liblinear, "_NEWTON_STEPS", 1)
+    monkeypatch.setattr(linear_svm, "_NEWTON_STEPS", 1)
     monkeypatch.setattr(linear_svm, "CS", (10.0,))
     with pytest.warns(ConvergenceWarning), pytest.raises(FlyannotError, match="did not converge at C = 10"):
         trained(X, Y, genes)
