@@ -14,7 +14,7 @@ _WORDS = (ast.Module, ast.ClassDef, ast.FunctionDef)
 _DECIDE_NOTHING = ("claims", "findings", "tables", "items", "page")
 # Rooms that keep files, name options and run things on a machine; what in them decides times all the same.
 _ROOMS_THAT_DECIDE_NOTHING = ("store", "options", "runtime", "errors")
-_DECIDES_TIMES = ("flyannot.runtime.compiled", "flyannot.runtime.blas_threads")
+_DECIDES_TIMES = ("flyannot.runtime.compiled", "flyannot.runtime.resources")
 
 
 def code_digest(measure):

@@ -12,7 +12,7 @@ import numpy as np
 
 from benchmarks.workers import peak_mb
 from flyannot.descriptors.sift import normalise_descriptors
-from flyannot.runtime.system import told_by_linux
+from flyannot.runtime.system import read_proc
 from flyannot.sparse.fit import exact_codes, exact_values
 from flyannot.sparse.objective import duality_gap, objective
 
@@ -38,7 +38,7 @@ def processor_seconds():
 
 def bytes_moved():
     """(read, written) by this process so far, from the system's memory or the disk; None where not told."""
-    told = dict(line.split(": ") for line in told_by_linux("/proc/self/io").splitlines())
+    told = dict(line.split(": ") for line in read_proc("/proc/self/io").splitlines())
     return (int(told["rchar"]), int(told["wchar"])) if told else None
 
 

@@ -13,7 +13,7 @@ _EVERY_S = 0.001
 OTHER = "other"
 PARTS = {  # the module that works, or the nearest of those that called it -> what it does
     "flyannot.runtime.digest": "hashing",
-    "flyannot.store.content_digest": "hashing",
+    "flyannot.store.header": "hashing",
     "h5py": "HDF5",
     "flyannot.store": "HDF5",
     "numba": "loading kernels",

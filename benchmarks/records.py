@@ -13,7 +13,7 @@ from benchmarks.findings import Finding
 from benchmarks.references import REFERENCES, why_reference_is_absent
 from flyannot import __version__
 from flyannot.runtime.atomic_file import write_text
-from flyannot.runtime.environment import processor
+from flyannot.runtime.environment import processor_facts
 
 FOLDER = "items"
 
@@ -91,7 +91,7 @@ def as_csv(rows):
 
 def machine():
     """The processor, its cores, and the versions of what is measured."""
-    found = processor()
+    found = processor_facts()
     versions = {"numpy": version("numpy"), "numba": version("numba")} | _versions()
     listed = ", ".join(f"{project} {number or 'absent'}" for project, number in versions.items())
     return f"{found['model'] or platform.machine()}, {found['usable']} cores; {listed}"

@@ -16,7 +16,7 @@ from benchmarks.page.figures import draw
 from benchmarks.records import Record, machine, paths_of, read_record, settings_of, write_record
 from flyannot.errors import FlyannotError, WriteError
 from flyannot.runtime.atomic_file import locked_output
-from flyannot.runtime.blas_threads import one_blas_thread
+from flyannot.runtime.resources import one_blas_thread
 
 log = logging.getLogger("flyannot")
 

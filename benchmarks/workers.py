@@ -13,7 +13,7 @@ from pathlib import Path
 
 from flyannot.errors import FlyannotError
 from flyannot.options.registry import thing_at
-from flyannot.runtime.processors import THREAD_VARIABLES
+from flyannot.runtime.resources import THREAD_VARIABLES
 from flyannot.runtime.system import peak_bytes
 
 

@@ -28,9 +28,9 @@ ONLY_IN = {
     "httpx": ("dataset/bdgp_site/", "steps/fetch.py"),
     "tenacity": ("dataset/bdgp_site/download.py",),
     "tqdm": ("cli/shared/progress.py",),
-    "cv2": ("descriptors/geometry.py", "runtime/blas_threads.py"),
+    "cv2": ("descriptors/geometry.py", "runtime/resources.py"),
     "distributed": ("runtime/dask_workers.py",),
-    "joblib": ("runtime/local_workers.py", "runtime/processors.py"),
+    "joblib": ("runtime/local_workers.py", "runtime/resources.py"),
     # Where a model, a score or a map is made, and where scikit-learn is itself the peer.
     "sklearn": ("classifiers/", "scores/", "estimators/", "features/pattern_map.py"),
     "numba": ("runtime/compiled.py", "sparse/simd/"),

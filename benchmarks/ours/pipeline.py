@@ -14,7 +14,7 @@ from benchmarks.processor_shares import processor_shares
 from benchmarks.rows import Rows
 from benchmarks.workers import peak_mb
 from flyannot.runtime.environment import configurations_folder
-from flyannot.runtime.workers import Workers
+from flyannot.runtime.executor import Executor
 from flyannot.steps.engine.configuration import read_configuration
 from flyannot.steps.engine.task import Execution, carry_out
 from flyannot.steps.runs.run import only, steps_of
@@ -115,7 +115,7 @@ def cost_of_step(way, data_set, output, step, jobs, epochs):
     return cost | parts | {"start-up": parts.get("start-up", 0.0) + start}
 
 
-class _TimedWorkers(Workers):
+class _TimedWorkers(Executor):
     """Of one job `seconds` says how much processor time went to what workers do."""
 
     seconds = 0.0

@@ -21,7 +21,7 @@ from flyannot.sparse.rounds import Plan, rounds_of_epoch
 from flyannot.steps.engine.task import Execution
 from flyannot.steps.extract import extract
 from flyannot.steps.patch_blocks import NormalisedPatches, units_of
-from flyannot.store.kept_open import close_kept
+from flyannot.store.file_cache import close_kept
 from flyannot.store.reading import open_stored
 
 _N_PATCHES = 10**9

@@ -14,7 +14,7 @@ from benchmarks.measures import Stopwatch, exact_objective, graded_dictionary, n
 from benchmarks.references import spams, why_reference_is_absent
 from benchmarks.references.plain_scc import PlainSCC
 from flyannot.descriptors.sift import normalise_descriptors
-from flyannot.runtime.blas_threads import one_blas_thread
+from flyannot.runtime.resources import one_blas_thread
 from flyannot.sparse.fit import default_lam, random_patches, run_epoch
 from flyannot.sparse.fit import learn_dictionary as epochs_of
 from flyannot.sparse.learners import LEARNERS

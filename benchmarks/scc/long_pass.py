@@ -10,8 +10,8 @@ import numpy as np
 from benchmarks.inputs.perturbed import perturbed_units
 from benchmarks.measures import Stopwatch
 from benchmarks.workers import peak_mb
-from flyannot.runtime.blas_threads import one_blas_thread
-from flyannot.runtime.workers import Workers
+from flyannot.runtime.executor import Executor
+from flyannot.runtime.resources import one_blas_thread
 from flyannot.sparse.learners.scc.options import SCCOptions
 from flyannot.sparse.rounds import Plan, begin, learn_by_shares, visit
 
@@ -30,7 +30,7 @@ def learn_perturbed(patches, lam, n, n_atoms, jobs, noise, keep=None):
     source = perturbed_units(patches, n, noise)
     plan = Plan(N_SHARES, 1, lam, SCCOptions(variant="quick"), (_SEED,))
     peaks, working_s, kept = {}, [], []
-    with one_blas_thread(), Stopwatch() as watch, Workers(jobs) as workers:
+    with one_blas_thread(), Stopwatch() as watch, Executor(jobs) as workers:
         first, held = begin(source, n_atoms, plan)
 
         def run(tasks):

@@ -10,7 +10,7 @@ from benchmarks.measures import Stopwatch, exact_objective, graded_dictionary, n
 from flyannot.descriptors.sift import normalise_descriptors
 from flyannot.estimators.dictionary_learning import DictionaryLearning
 from flyannot.estimators.row_units import RowUnits
-from flyannot.runtime.blas_threads import one_blas_thread
+from flyannot.runtime.resources import one_blas_thread
 from flyannot.sparse.learners import LEARNERS
 from flyannot.sparse.learners.scc.options import SCCOptions
 from flyannot.sparse.learners.scc.shares import first_atoms

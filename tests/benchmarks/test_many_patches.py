@@ -17,7 +17,7 @@ from benchmarks.page.measured import PAGE, measured_page, own_records, picture_o
 from benchmarks.runner import measure_items
 from benchmarks.scc import long_pass
 from flyannot.dataset.folder import Annotations
-from flyannot.runtime.workers import Workers
+from flyannot.runtime.executor import Executor
 from tests.benchmarks.made_up import MadeUp
 
 ROOT = Path(__file__).parents[2]
@@ -27,7 +27,7 @@ RESULTS = ROOT / "data" / "results"
 @pytest.fixture
 def in_this_process(monkeypatch):
     monkeypatch.setattr("benchmarks.workers.run_in_worker", lambda f, task, **_: f(**task))
-    monkeypatch.setattr(long_pass, "Workers", lambda jobs: Workers())
+    monkeypatch.setattr(long_pass, "Workers", lambda jobs: Executor())
 
 
 def test_patches_come_once_and_then_again_with_other_noise(patches, monkeypatch):

@@ -1,13 +1,17 @@
-"""How much memory a program may still take, and a refusal in words where the system would kill it."""
+"""What this process may take of the machine: memory, processors, and threads of BLAS."""
 
 import math
 import os
+import sys
+from concurrent.futures import ThreadPoolExecutor
+from functools import lru_cache
 from pathlib import Path
 
 import psutil
+from threadpoolctl import ThreadpoolController
 
 from flyannot.errors import FlyannotError
-from flyannot.runtime.system import told_by_linux
+from flyannot.runtime.system import read_proc
 
 LEAST_ADDRESSES = 1536 * 2**20  # measured: imports hang below 0.8 GiB, training below 1
 _CGROUPS = Path("/sys/fs/cgroup")
@@ -85,7 +89,7 @@ def _cgroup_bytes():
     """Of this process's control group and those that hold it, version 2 or 1."""
     free = math.inf
     for folder, limit, in_use in _cgroups():
-        limit, in_use = (told_by_linux(folder / name).strip() for name in (limit, in_use))
+        limit, in_use = (read_proc(folder / name).strip() for name in (limit, in_use))
         if limit.isdigit() and in_use.isdigit():  # version 2 writes "max" for no limit
             free = min(free, int(limit) - int(in_use))
     return free
@@ -93,7 +97,7 @@ def _cgroup_bytes():
 
 def _cgroups():
     """(folder, name of the limit, name of what is in use) of every control group that this process is in."""
-    for line in told_by_linux("/proc/self/cgroup").splitlines():
+    for line in read_proc("/proc/self/cgroup").splitlines():
         _, controllers, inside = line.split(":", 2)
         if controllers in ("", "memory"):
             root = _CGROUPS / controllers
@@ -124,3 +128,50 @@ def _number(variable):
 def _address_bytes():
     limit = _address_limit()
     return math.inf if limit == math.inf else limit - psutil.Process().memory_info().vms
+
+
+THREAD_VARIABLES = ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS", "NUMBA_NUM_THREADS")
+
+
+def usable_processors():
+    """Those that the system lets this process run on, and its control group pays for."""
+    from joblib import cpu_count
+
+    return cpu_count()
+
+
+def one_blas_thread():
+    """A context in which BLAS runs on the calling thread alone, that of numpy and SciPy's own.
+
+    SciPy's must be loaded before it can be held.
+    """
+    import scipy.linalg  # noqa: F401
+
+    return _libraries(len(sys.modules)).limit(limits=1)
+
+
+def threads_of_one_blas(n_threads):
+    """A pool of threads in each of which BLAS runs on that thread alone.
+
+    A BLAS by OpenMP has a number of threads for each calling thread: `one_blas_thread` holds its own only.
+    """
+    return ThreadPoolExecutor(n_threads, initializer=one_blas_thread)
+
+
+def one_thread_for_good():
+    """BLAS and OpenCV on the calling thread alone from now on: in a worker, where tasks run side by side."""
+    one_blas_thread()
+    _one_opencv_thread()
+
+
+@lru_cache(maxsize=1)
+def _one_opencv_thread():
+    import cv2
+
+    cv2.setNumThreads(1)
+
+
+@lru_cache(maxsize=1)
+def _libraries(n_modules):
+    """Looked for again only after imports: it takes longer than a short call of a coder."""
+    return ThreadpoolController().select(user_api="blas")

@@ -4,7 +4,7 @@ import os
 import signal
 import time
 from collections import Counter
-from concurrent.futures import Executor, Future
+from concurrent import futures
 from contextlib import suppress
 from pathlib import Path
 
@@ -14,8 +14,8 @@ import pytest
 
 from flyannot.errors import DataError, FlyannotError
 from flyannot.runtime import local_workers
-from flyannot.runtime.news import item_done
-from flyannot.runtime.workers import Workers
+from flyannot.runtime.executor import Executor
+from flyannot.runtime.progress_events import item_done
 
 N_TASKS = 9
 
@@ -55,7 +55,7 @@ def threads_of_worker(_):
 
 
 def run_all(work, tasks, *, jobs, **more):
-    with Workers(jobs) as workers:
+    with Executor(jobs) as workers:
         return workers.run_all(work, tasks, **more)
 
 
@@ -94,14 +94,14 @@ def all_processes(workers, n, tasks=8):
 
 
 def test_the_same_workers_serve_one_step_after_the_other():
-    with Workers(2) as workers:
+    with Executor(2) as workers:
         first = all_processes(workers, 2)
         second = set(workers.run_all(own_process, list(range(8))))
     assert second <= first and len(first) == 2 and os.getpid() not in first
 
 
 def test_more_tasks_than_before_get_more_workers():
-    with Workers(3) as workers:
+    with Executor(3) as workers:
         assert len(set(workers.run_all(own_process, [0, 1]))) <= 2
         workers.run_all(own_process, list(range(30)))
         assert len(all_processes(workers, 3, 30)) == 3
@@ -115,7 +115,7 @@ def two_items(i):
 
 @pytest.mark.parametrize("jobs", [1, 2])
 def test_items_are_counted_anew_in_every_round(jobs):
-    with Workers(jobs) as workers:
+    with Executor(jobs) as workers:
         for _ in range(2):
             told = []
             assert workers.run_all(two_items, [5, 6, 7], on_items=told.append) == [5, 6, 7]
@@ -176,7 +176,7 @@ def test_a_worker_has_one_thread_and_leaves_ctrl_c_to_its_parent():
 
 @pytest.mark.parametrize("work", [fail_with_a_fix, own_process])
 def test_leaving_ends_the_workers(work):
-    with suppress(DataError), Workers(2) as workers:
+    with suppress(DataError), Executor(2) as workers:
         found = workers.run_all(own_process, [1, 2, 3, 4])
         workers.run_all(work, [1, 2])
     end = time.monotonic() + 20
@@ -186,14 +186,14 @@ def test_leaving_ends_the_workers(work):
 
 
 def test_no_more_tasks_are_handed_out_than_memory_is_for_however_long_they_take(monkeypatch):
-    class Slow(Executor):
+    class Slow(futures.Executor):
         """Ends one task after the other, each after several looks."""
 
         def __init__(self):
             self.open, self.most, self.n_looks = [], 0, 0
 
         def submit(self, run, i, work, task):
-            future = Future()
+            future = futures.Future()
             self.open.append((future, task))
             self.most = max(self.most, len(self.open))
             return future

@@ -7,11 +7,11 @@ import threading
 from multiprocessing.connection import wait
 
 
-class ProcessDied(Exception):
+class SubprocessDied(Exception):
     """The process ended, or was ended after its time, without an answer; the message says which."""
 
 
-def call_apart(function, *arguments, limit_s):
+def call_in_subprocess(function, *arguments, limit_s):
     """function(*arguments), called in a spawned process that is killed after `limit_s` seconds.
 
     Parameters
@@ -43,12 +43,12 @@ def call_apart(function, *arguments, limit_s):
         except EOFError:
             raise RuntimeError("a process of its own could not be started") from None
         if not ours.poll(limit_s):
-            raise ProcessDied(f"took more than {limit_s:g} s")
+            raise SubprocessDied(f"took more than {limit_s:g} s")
         try:
             is_result, answer = ours.recv()
         except EOFError:
             process.join()
-            raise ProcessDied(f"ended by {_name(process.exitcode)}") from None
+            raise SubprocessDied(f"ended by {_name(process.exitcode)}") from None
     finally:
         process.kill()
         process.join()
@@ -66,7 +66,7 @@ def _name(exitcode):
 
 def _answer(pipe, function, arguments):
     """In the child; what a crash prints is of no use to anyone."""
-    obey_parent()
+    exit_with_parent()
     silent = os.open(os.devnull, os.O_WRONLY)
     os.dup2(silent, 2)
     pipe.send("ready")
@@ -77,7 +77,7 @@ def _answer(pipe, function, arguments):
     pipe.send(answer)
 
 
-def obey_parent(life=None):
+def exit_with_parent(life=None):
     """In a child: Ctrl-C is the parent's to answer, and a child does not outlive its parent.
 
     life : what becomes ready with the parent's end, where `multiprocessing` does not know the parent: the

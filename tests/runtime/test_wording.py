@@ -1,4 +1,4 @@
-"""What Python shows of an object that somebody gets back: a line, whatever it holds."""
+"""Text for people: counts in words, and what Python shows of an object that somebody gets back."""
 
 import numpy as np
 import pytest
@@ -8,7 +8,7 @@ from flyannot.classifiers.options import ClassifyOptions
 from flyannot.classifiers.training_set import curated_groups
 from flyannot.dataset.folder import read_annotations, read_images
 from flyannot.features.groups import groups_of
-from flyannot.runtime.short_repr import short_value
+from flyannot.runtime.wording import pluralise, short_value
 from flyannot.scores.metrics import Outcome
 from flyannot.steps.loaded_model import load_model
 from flyannot.store.features import StoredFeatures
@@ -50,3 +50,10 @@ def test_a_repr_is_a_short_line(chain):
                                               ("a" * 80, "'" + "a" * 56 + "...")])  # fmt: skip
 def test_a_value_is_cut_or_counted(value, shown):
     assert short_value(value) == shown
+
+
+def test_one_is_one_and_several_are_many():
+    counts = [pluralise(n, "image") for n in (0, 1, 2, 1200)]
+    assert counts == ["0 images", "1 image", "2 images", "1,200 images"]
+    assert pluralise(1, "gene is", "genes are") == "1 gene is"
+    assert pluralise(3, "gene is", "genes are") == "3 genes are"

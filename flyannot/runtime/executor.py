@@ -1,4 +1,4 @@
-"""The one seam of parallel work: who carries out the tasks of a command, from its first one to its end.
+"""The one seam of parallel work: who carries out the tasks of a command, and hears of their progress.
 
 One job runs in this process; more run in processes of this machine, which stay from step to step; with the
 address of a scheduler, workers of its cluster do all.  What starts or finds them is imported with the first
@@ -7,11 +7,11 @@ task.  BLAS is held to one thread everywhere, so that the bits do not depend on 
 
 from contextlib import closing
 
-from flyannot.runtime.blas_threads import one_blas_thread
-from flyannot.runtime.news import telling
+from flyannot.runtime.progress_events import progress_sent_to
+from flyannot.runtime.resources import one_blas_thread
 
 
-class Workers:
+class Executor:
     """Carries out tasks; to be closed when the command ends, or used as a context.
 
     jobs : how many tasks run at a time on this machine
@@ -35,7 +35,7 @@ class Workers:
         work : function at the top of a module; a task and a result are pickled
         tasks : list
         on_done : called with each result as it comes
-        on_items : called now and then with n, the items of tasks that `flyannot.runtime.news` told of so far
+        on_items : called now and then with n, the items of tasks that ended so far
         name : function of a task: what it is called in messages
         files : `folder` where tasks write and `reads`, a function of a task to the paths that it reads, where
             these are named in tasks: a cluster must see them under the same paths
@@ -84,7 +84,7 @@ class Workers:
 
 
 def _results_here(work, tasks, tell):
-    with one_blas_thread(), telling(tell):
+    with one_blas_thread(), progress_sent_to(tell):
         for i, task in enumerate(tasks):
             yield i, work(task)
 

@@ -1,4 +1,4 @@
-"""What Python shows of an object that holds arrays: a line, whatever their size."""
+"""Text for people: a count in words, and an object in a line."""
 
 from dataclasses import fields
 
@@ -25,3 +25,15 @@ def short_value(value):
     if len(text) <= _MOST_LETTERS:
         return text
     return f"<{len(value):,} items>" if isinstance(value, list | tuple | dict | set) else f"{text[:57]}..."
+
+
+def pluralise(n, one, many=None):
+    """The number and what is counted.
+
+    Parameters
+    ----------
+    n : int
+    one : what a single one is called, with what follows: "image", or "image is missing"
+    many : what several are called; by default `one` with an s
+    """
+    return f"1 {one}" if n == 1 else f"{n:,} {many or f'{one}s'}"

@@ -1,6 +1,6 @@
-"""What happens inside a task, told to the process that waits for it: items that end, kernels that compile.
+"""Progress inside a task: items that end, kernels that compile.
 
-In the process that waits, a task tells at once; a worker sends what it has to tell.
+The process that waits for a task hears of it at once; a worker sends what it has to tell.
 """
 
 import logging
@@ -14,7 +14,7 @@ _said = {"compiles": False}
 
 
 @contextmanager
-def telling(on_items, on_compile=None):
+def progress_sent_to(on_items, on_compile=None):
     """Within it, `item_done` calls on_items(1), and `kernel_compiles` on_compile() if there is one."""
     before = _on_items.set(on_items), _on_compile.set(on_compile)
     try:

@@ -17,7 +17,7 @@ from flyannot.dataset.folder import (
     write_images_csv,
 )
 from flyannot.errors import InputError, WriteError
-from flyannot.runtime.csv_table import read_table, write_table
+from flyannot.runtime.tables import read_table, write_table
 from tests.dataset.test_folder import refusal
 
 IMAGES = "image,gene,stage_range\n"

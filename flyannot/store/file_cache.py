@@ -1,14 +1,53 @@
-"""Very many files as one input: each was looked over, and a few of them are open at a time."""
+"""Files that stay open, so that each is validated once.
+
+To validate a file takes longer the more images it holds: done for every task, the cost of an image would
+grow with their number.
+"""
 
 import os
 from collections import OrderedDict
-from contextlib import contextmanager
+from contextlib import ExitStack, contextmanager
+from functools import lru_cache
 
 import h5py
 
 from flyannot.store.reading import Stored, damaged_file, open_stored
 
-_MOST_OPEN = 8
+_MOST_OPEN = 64
+
+
+class _OpenFile:
+    """A file that is open as long as this lives."""
+
+    def __init__(self, path, kind, digest, cache_bytes):
+        self._opened = ExitStack()  # whose end closes it
+        opened = open_stored(path, kind, digest=digest, cache_bytes=cache_bytes)
+        self.stored = self._opened.enter_context(opened)
+        self._datasets = {}
+
+    def dataset(self, stage_range, name):
+        """A dataset that stays open, for to open it takes longer than to read some rows."""
+        if (stage_range, name) not in self._datasets:
+            self._datasets[stage_range, name] = self.stored.group(stage_range)[name]
+        return self._datasets[stage_range, name]
+
+
+@lru_cache(maxsize=_MOST_OPEN)
+def kept_open(path, kind, digest, *, cache_bytes=None):
+    """`.stored`, an open file as `flyannot.store.reading.open_stored` yields it, and `.dataset`.
+
+    It is looked over once, and stays open until other files take its place, or all are closed; a file that
+    replaces it meanwhile is not seen.
+    """
+    return _OpenFile(path, kind, digest, cache_bytes)
+
+
+def close_kept():
+    """Close what this process holds open."""
+    kept_open.cache_clear()
+
+
+_MOST_IN_TURN = 8
 
 
 @contextmanager
@@ -50,7 +89,7 @@ class _InTurn(Stored):
         if self.path in self._open_files:
             self._open_files.move_to_end(self.path)
             return self._open_files[self.path]
-        while len(self._open_files) >= _MOST_OPEN:
+        while len(self._open_files) >= _MOST_IN_TURN:
             self._open_files.popitem(last=False)[1].close()
         found = _identity(self.path) if self.path.exists() else None
         if found != self._identity:  # then it must hold the same all the same
