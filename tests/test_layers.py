@@ -26,7 +26,7 @@ ONLY_IN = {
     "click": ("cli/",),
     "httpx": ("dataset/bdgp_site/", "steps/fetch.py"),
     "tenacity": ("dataset/bdgp_site/download.py",),
-    "tqdm": ("cli/shared/progress.py",),
+    "tqdm": ("cli/shared/messages.py",),
     "cv2": ("descriptors/geometry.py", "benchmarks/references/", "runtime/blas_threads.py"),
     "distributed": ("runtime/dask_workers.py",),
     "joblib": ("runtime/local_workers.py", "runtime/processors.py"),

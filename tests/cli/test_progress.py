@@ -6,8 +6,8 @@ import shutil
 
 import pytest
 
-from flyannot.cli.shared import progress as module
-from flyannot.cli.shared.progress import Progress
+from flyannot.cli.shared import messages
+from flyannot.cli.shared.messages import Progress
 from flyannot.runtime import news
 from tests.cli.test_help import on_a_terminal
 
@@ -55,7 +55,7 @@ def test_workers_tell_of_every_image_too(flyannot, own_chain, monkeypatch, told)
 
 def test_in_a_log_a_line_now_and_then_with_rate_and_time_left(monkeypatch, caplog):
     clock = iter(range(0, 1000, 10))
-    monkeypatch.setattr(module.time, "monotonic", lambda: next(clock))
+    monkeypatch.setattr(messages.time, "monotonic", lambda: next(clock))
     progress = Progress()
     with caplog.at_level(logging.INFO, "flyannot"):
         for done in range(12):
