@@ -12,7 +12,7 @@ from flyannot.descriptors.picture import read_grey, read_picture
 from flyannot.descriptors.placing import place
 from flyannot.descriptors.quality import standard_warnings
 from flyannot.descriptors.sift import dense_sift
-from flyannot.runtime.short_repr import short_repr
+from flyannot.runtime.wording import short_repr
 
 
 @dataclass(frozen=True)

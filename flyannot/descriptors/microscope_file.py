@@ -23,7 +23,7 @@ from flyannot.descriptors.unreadable import (
     unknown_pixels,
     unreadable,
 )
-from flyannot.runtime.optional_package import package
+from flyannot.runtime.environment import optional_package
 
 _EXTRA = "microscopy"
 _AXIS_NAMES = {"C": "channel", "Z": "z", "T": "time", "Q": "page", "I": "page", "R": "page"}
@@ -160,7 +160,7 @@ def _series(path, series, n_bits, names):
                 raise unreadable(path, "too large, and in one piece", fix="save the plane that you mean")
         except ValueError as error:
             if "imagecodecs" in str(error):
-                package("imagecodecs", _EXTRA, f"the compression of {path} needs")
+                optional_package("imagecodecs", _EXTRA, f"the compression of {path} needs")
             raise
         return np.moveaxis(pixels, 0, -1) if page.axes == "SYX" else pixels
 
@@ -186,7 +186,7 @@ def _axis_name(letter):
 
 @contextmanager
 def _czi(path, file):
-    czi = package("pylibCZIrw.czi", _EXTRA, f"{path} is a CZI, and to read it needs")
+    czi = optional_package("pylibCZIrw.czi", _EXTRA, f"{path} is a CZI, and to read it needs")
     with czi.open_czi(str(path)) as reader:
         box = reader.total_bounding_box
         names, bits = _czi_channels(reader.raw_metadata)
@@ -235,7 +235,7 @@ def _czi_channels(xml):
 
 @contextmanager
 def _lif(path, file):
-    liffile = package("liffile", _EXTRA, f"{path} is a LIF, and to read it needs")
+    liffile = optional_package("liffile", _EXTRA, f"{path} is a LIF, and to read it needs")
     logging.getLogger("liffile").setLevel(logging.CRITICAL)
     with liffile.LifFile(file) as lif:
         yield [_lif_image(path, image) for image in lif.images if {"X", "Y"} <= set(image.dims)]

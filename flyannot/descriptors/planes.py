@@ -5,7 +5,7 @@ from typing import NamedTuple
 from flyannot.descriptors.unreadable import file_name, unreadable
 from flyannot.errors import did_you_mean
 from flyannot.options import Kind
-from flyannot.runtime.counted import counted
+from flyannot.runtime.wording import pluralise
 
 _MOST_NAMED = 8  # channels or scenes that a message names
 AXES = ("scene", "channel", "z", "time", "page")
@@ -36,7 +36,7 @@ class Axis(NamedTuple):
     names: tuple = ()
 
     def in_words(self):
-        count = counted(self.size, _NOUNS.get(self.name, self.name))
+        count = pluralise(self.size, _NOUNS.get(self.name, self.name))
         if not any(self.names):
             return count
         some = [f"{k} {name}" for k, name in enumerate(self.names[:_MOST_NAMED], 1)]

@@ -14,9 +14,9 @@ from flyannot.dataset.ontology import Ids, read_ontology
 from flyannot.descriptors.extract import describe
 from flyannot.features.groups import groups_of
 from flyannot.features.image_features import features_of
-from flyannot.runtime.counted import counted
 from flyannot.runtime.digest import digest_of_json
-from flyannot.runtime.news import item_done
+from flyannot.runtime.progress_events import item_done
+from flyannot.runtime.wording import pluralise
 from flyannot.steps.cached_features import PooledImages, pooled_images
 from flyannot.steps.embryos import read_embryos, write_places
 from flyannot.steps.engine.image_difference import difference_of_images
@@ -40,8 +40,8 @@ from flyannot.steps.predictions import (
     write_predictions,
 )
 from flyannot.steps.predictions_table import check_table, write_predictions_table
+from flyannot.store.file_cache import close_kept
 from flyannot.store.header import Header
-from flyannot.store.kept_open import close_kept
 from flyannot.store.reading import open_stored
 
 log = logging.getLogger("flyannot")
@@ -111,7 +111,7 @@ def annotate_task(model, images, out, options, *, shard=None, made=None):
 
     def make(execution):
         for s, n in Counter(i.stage_range for i in images if i.stage_range not in known).items():
-            left_out = counted(n, "image was", "images were")
+            left_out = pluralise(n, "image was", "images were")
             log.warning("note: %s: %s left out, the model knows no term of this stage range", s, left_out)
         shards = make_share(execution)
         failures = join_parts(out, lambda failed: replace(header(), failures=tuple(failed)), shards)
@@ -204,10 +204,10 @@ def summary_of_annotate(out):
             groups, predicted = read_predictions(stored, stage_range)
             n_yes = predicted.yes.sum() / max(1, len(groups))
             seen = int(predicted.in_training.sum())
-            line = f"{counted(len(groups), 'group')}, {counted(len(predicted.terms), 'term')}"
+            line = f"{pluralise(len(groups), 'group')}, {pluralise(len(predicted.terms), 'term')}"
             lines.append(f"{stage_range:>5}: {line}, {n_yes:.1f} yes per group")
             if seen:
-                known = counted(seen, "group is", "groups are")
+                known = pluralise(seen, "group is", "groups are")
                 lines[-1] += f" ({known} of genes that the model learned from)"
         lines += lines_of_warnings(stored)
     return "\n".join([*lines, f"table: {out.with_suffix('.csv')}"])

@@ -4,7 +4,7 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 
 from flyannot.steps.extract import digests_of_images, in_order
-from flyannot.store.kept_open import kept_open
+from flyannot.store.file_cache import kept_open
 from flyannot.store.reading import open_stored
 
 

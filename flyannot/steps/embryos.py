@@ -8,7 +8,7 @@ from flyannot.descriptors.photograph import Place
 from flyannot.descriptors.picture import embryos_at
 from flyannot.errors import DataError
 from flyannot.runtime.atomic_file import sweep_leftover_files
-from flyannot.runtime.csv_table import write_table
+from flyannot.runtime.tables import write_table
 from flyannot.steps.engine.failures import reason_of
 from flyannot.store.reading import open_stored
 

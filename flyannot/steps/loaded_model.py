@@ -18,7 +18,7 @@ from flyannot.steps.engine.file_options import (
     pool_options,
     width_of_imported,
 )
-from flyannot.store.kept_open import kept_open
+from flyannot.store.file_cache import kept_open
 from flyannot.store.model import read_atoms, read_classifier, read_method, read_terms, read_train_genes
 from flyannot.store.reading import damaged_file
 

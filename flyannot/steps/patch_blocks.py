@@ -9,7 +9,7 @@ import numpy as np
 
 from flyannot.descriptors.sift import normalise_descriptors
 from flyannot.store.descriptors import n_patches
-from flyannot.store.kept_open import kept_open
+from flyannot.store.file_cache import kept_open
 
 _UNIT = 256  # patches: little of a large image, since patches that lie side by side are alike
 

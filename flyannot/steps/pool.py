@@ -10,9 +10,9 @@ from flyannot.descriptors.extract import Described
 from flyannot.errors import DataError
 from flyannot.features.image_features import atoms_of_features, features_of
 from flyannot.features.options import PoolOptions
-from flyannot.runtime.counted import counted
 from flyannot.runtime.digest import digest_of_json
-from flyannot.runtime.news import item_done
+from flyannot.runtime.progress_events import item_done
+from flyannot.runtime.wording import pluralise
 from flyannot.stage_ranges import STAGE_RANGES
 from flyannot.steps.engine.file_options import extract_options, lam_of, pool_options
 from flyannot.steps.engine.inputs import chosen_stage_ranges, digests_of, open_all
@@ -30,10 +30,9 @@ from flyannot.steps.engine.task import Outcome, carry_out, file_task
 from flyannot.store.descriptors import read_patches_of_images
 from flyannot.store.dictionary import read_dictionary
 from flyannot.store.features import write_features
+from flyannot.store.file_cache import close_kept, kept_open
 from flyannot.store.header import Header
-from flyannot.store.image_columns import read_image_columns
-from flyannot.store.kept_open import close_kept, kept_open
-from flyannot.store.reading import open_stored
+from flyannot.store.reading import open_stored, read_image_columns
 from flyannot.store.writing import option_changes
 
 
@@ -184,7 +183,7 @@ def summary_of_pool(out):
 
 def _line(stored, stage_range):
     n_images, width = stored.group(stage_range)["features"].shape
-    line = f"{stage_range:>5}: {counted(n_images, 'image')}, {counted(width, 'feature')} each"
+    line = f"{stage_range:>5}: {pluralise(n_images, 'image')}, {pluralise(width, 'feature')} each"
     views = pool_options(stored).mirror
     if not views:
         return line

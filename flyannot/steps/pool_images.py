@@ -10,7 +10,7 @@ from flyannot.descriptors.options import ExtractOptions
 from flyannot.features.image_features import features_of
 from flyannot.features.options import PoolOptions
 from flyannot.runtime.digest import digest_of_json
-from flyannot.runtime.news import item_done
+from flyannot.runtime.progress_events import item_done
 from flyannot.stage_ranges import STAGE_RANGES
 from flyannot.steps.embryos import read_embryos, write_places
 from flyannot.steps.engine.file_options import extract_options

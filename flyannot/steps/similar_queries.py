@@ -18,7 +18,7 @@ from flyannot.features.pooling import Pooled
 from flyannot.steps.engine.configuration import recorded_data_set
 from flyannot.steps.engine.file_options import extract_options, is_imported, lam_of, pool_options
 from flyannot.store.features import read_features_of_image
-from flyannot.store.image_columns import read_image_columns
+from flyannot.store.reading import read_image_columns
 
 _REGION = re.compile(r"(.+):(\d+),(\d+),(\d+),(\d+)")
 

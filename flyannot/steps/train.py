@@ -7,13 +7,13 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from flyannot.classifiers.model import Model, fit_model, model_of_no_terms, untrainable
-from flyannot.classifiers.observed import observed_rows, part_of
+from flyannot.classifiers.scorer import observed_rows, part_of_observed
 from flyannot.classifiers.training_set import curated_groups
 from flyannot.dataset.coverage import notes_on_columns
 from flyannot.dataset.folder import annotations_table
 from flyannot.errors import InputError
-from flyannot.runtime.blas_threads import one_blas_thread
-from flyannot.runtime.counted import counted
+from flyannot.runtime.resources import one_blas_thread
+from flyannot.runtime.wording import pluralise
 from flyannot.stage_ranges import rng_for
 from flyannot.steps.curated_terms import curated_annotations_of, digests_of_curated
 from flyannot.steps.elsewhere import elsewhere
@@ -96,7 +96,7 @@ def train_task(paths, annotations_csv, out, options, *, seed=0, stage_ranges=Non
             if weak := weak_terms(terms_of_model(one.terms, one.model)):
                 log.warning("warning: %s: %s. Which: flyannot show %s", s, weak, out)
         summary = [
-            f"{s:>5}: {counted(len(one.terms), 'term')} from {counted(len(one.genes), 'gene')}"
+            f"{s:>5}: {pluralise(len(one.terms), 'term')} from {pluralise(len(one.genes), 'gene')}"
             for s, one in trained.items()
         ]
         return Outcome(out, True, "\n".join(summary))
@@ -137,7 +137,7 @@ def _train_stage_range(curated, features, options, fit_options, rng):
     rows = curated.training_set(features, options, fit_options.n_threads)
     model = fit_model(
         options.method, rows.X, rows.Y[:, kept], rows.genes, rng=rng, options=fit_options,
-        observed=part_of(rows.observed, slice(None), kept),
+        observed=part_of_observed(rows.observed, slice(None), kept),
     )  # fmt: skip
     model = replace(model, scorer=rows.in_features(model.scorer))
     return _Trained([curated.terms[j] for j in kept], model, frozenset(genes))

@@ -26,7 +26,7 @@ from flyannot.steps.loaded_model import load_model
 from flyannot.steps.options import AnnotateOptions
 from flyannot.steps.pool import pool
 from flyannot.steps.train import train
-from flyannot.store.content_digest import content_digest
+from flyannot.store.header import content_digest
 from flyannot.store.reading import open_stored, verify_stored
 from tests.descriptors.picture_files import luma
 from tests.small_embryos import CLASSIFY, LEARN, POOL, STAGE_RANGES

@@ -11,7 +11,7 @@ from flyannot.steps.cached_features import PooledImages
 from flyannot.steps.engine import parts
 from flyannot.steps.engine.task import Execution
 from flyannot.steps.pool import atoms_of_dictionary, pool
-from flyannot.store import concatenation, kept_open
+from flyannot.store import concatenation, file_cache
 from flyannot.store.reading import open_stored
 
 
@@ -24,7 +24,7 @@ def opened(monkeypatch):
         found.append(path)
         return open_stored(path, *more, **given)
 
-    monkeypatch.setattr(kept_open, "open_stored", counted)
+    monkeypatch.setattr(file_cache, "open_stored", counted)
     return found
 
 
@@ -109,4 +109,4 @@ def test_a_task_of_annotate_takes_the_places_of_its_own_images_alone(chain, open
     for one, some in ((first, images[:2]), (second, images[2:4])):
         assert all((features == known[image.name]).all() for image, features, _ in one.of(some))
     assert opened == [chain.features]
-    kept_open.close_kept()
+    file_cache.close_kept()

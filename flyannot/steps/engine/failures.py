@@ -2,8 +2,8 @@
 
 from flyannot.descriptors.address import photograph_of
 from flyannot.runtime.atomic_file import explained_write_error
-from flyannot.runtime.csv_table import read_table, write_table
 from flyannot.runtime.locks import exclusive_lock
+from flyannot.runtime.tables import read_table, write_table
 
 NAME = "failures.csv"
 _COLUMNS = ("step", "output", "image", "reason")

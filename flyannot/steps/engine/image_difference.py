@@ -1,7 +1,7 @@
 """How the images of a file differ from those that a step is to work on."""
 
 from flyannot.descriptors.address import photograph_of
-from flyannot.runtime.counted import counted
+from flyannot.runtime.wording import pluralise
 from flyannot.stage_ranges import STAGE_RANGES
 
 
@@ -35,4 +35,4 @@ def _listed(images):
 
 def _some(images):
     first = min(name for _, name in images)
-    return counted(len(images), f"image, {first}", f"images, such as {first}")
+    return pluralise(len(images), f"image, {first}", f"images, such as {first}")

@@ -10,7 +10,7 @@ from flyannot.errors import DataError, InputError, did_you_mean
 from flyannot.scores.metrics import NOT_ANATOMY
 from flyannot.stage_ranges import STAGE_RANGES
 from flyannot.store.descriptors import read_patches_of_image
-from flyannot.store.files_in_turn import open_in_turn
+from flyannot.store.file_cache import open_in_turn
 
 log = logging.getLogger("flyannot")
 

@@ -11,7 +11,7 @@ from flyannot.dataset.selection import select_images
 from flyannot.descriptors.patches import patch_corners
 from flyannot.descriptors.standard_image import SIZE_PX
 from flyannot.errors import InputError
-from flyannot.runtime.counted import counted
+from flyannot.runtime.wording import pluralise
 from flyannot.steps.curated_terms import curated_annotations_of
 from flyannot.steps.engine.inputs import require_known_terms
 
@@ -68,8 +68,8 @@ def _check_atoms(n_images, n_per_image, learn):
         n_patches = learn.n_most(sum(share.values()) * n_per_image)
         if n_patches < learn.n_atoms:
             raise InputError(
-                f"stage range {', '.join(share)} has at most {counted(n_patches, 'patch', 'patches')} "
-                f"({counted(sum(share.values()), 'image')}), too few for {counted(learn.n_atoms, 'atom')}",
+                f"stage range {', '.join(share)} has at most {pluralise(n_patches, 'patch', 'patches')} ("
+                f"{pluralise(sum(share.values()), 'image')}), too few for {pluralise(learn.n_atoms, 'atom')}",
                 fix="lower n-atoms in [learn-dict] or stride-px in [extract], or add images",
             )
 
@@ -84,7 +84,7 @@ def _check_terms(annotated, annotations, table, classify):
     }
     if max(most.values()) < classify.min_groups:
         best = max(most, key=lambda s: most[s])
-        groups = counted(most[best], "group with images has", "groups with images have")
+        groups = pluralise(most[best], "group with images has", "groups with images have")
         raise InputError(
             f"no term of {table} can be learned: at most {groups} the same term "
             f"(in stage range {best}), and min-groups is {classify.min_groups}",
