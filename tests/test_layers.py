@@ -27,7 +27,7 @@ ONLY_IN = {
     "httpx": ("dataset/bdgp_site/", "steps/fetch.py"),
     "tenacity": ("dataset/bdgp_site/download.py",),
     "tqdm": ("cli/shared/progress.py",),
-    "cv2": ("descriptors/geometry.py", "benchmarks/references/", "runtime/blas_threads.py"),
+    "cv2": ("descriptors/images/geometry.py", "benchmarks/references/", "runtime/blas_threads.py"),
     "distributed": ("runtime/dask_workers.py",),
     "joblib": ("runtime/local_workers.py", "runtime/processors.py"),
     # Where a model, a score or a map is made, and where scikit-learn is itself the reference or the peer.
