@@ -47,6 +47,7 @@ def command(scored, annotations, model, json_file, options, classify, selection,
     from flyannot.scores.group_outcomes import scores_json
     from flyannot.scores.retrieval import retrieval_in_words
     from flyannot.scores.table import format_table
+    from flyannot.steps.engine.task import carry_out
     from flyannot.steps.evaluate import (
         Evaluation,
         evaluate_files,
@@ -55,7 +56,6 @@ def command(scored, annotations, model, json_file, options, classify, selection,
         read_scores,
     )
     from flyannot.steps.nothing_evaluated import nothing_evaluated
-    from flyannot.steps.tasks import carry_out
 
     execution = execution_of(run=run)
     if model:

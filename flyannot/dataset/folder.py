@@ -18,8 +18,8 @@ from flyannot.dataset.table_paths import ANNOTATIONS, IMAGES, table_of
 from flyannot.dataset.table_warnings import TermCells, warn_of_genes, warn_of_terms
 from flyannot.descriptors.images.address import address_in_file
 from flyannot.errors import InputError
-from flyannot.runtime.csv_table import read_table, write_table
-from flyannot.runtime.short_repr import short_repr
+from flyannot.runtime.tables import read_table, write_table
+from flyannot.runtime.wording import short_repr
 
 log = logging.getLogger("flyannot")
 

@@ -7,7 +7,7 @@ from difflib import get_close_matches
 
 from flyannot.dataset.table_warnings import named
 from flyannot.descriptors.images.address import file_in_table
-from flyannot.runtime.counted import counted
+from flyannot.runtime.wording import pluralise
 
 log = logging.getLogger("flyannot")
 
@@ -46,7 +46,7 @@ class ImagePaths:
             places = dict.fromkeys(os.path.normpath(place) for place, _ in self._listings(missing[0][0]))
             log.warning(
                 "warning: %s: %s: %s; looked for in %s", table.name,
-                counted(n, "image is missing", "images are missing"),
+                pluralise(n, "image is missing", "images are missing"),
                 named(shown), " and ".join(places),
             )  # fmt: skip
 

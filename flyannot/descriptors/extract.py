@@ -12,7 +12,7 @@ import numpy as np
 from flyannot.descriptors.options import patch_sides
 from flyannot.descriptors.patches import patch_centres, patch_corners, patch_mean, patch_std
 from flyannot.descriptors.sift import dense_sift
-from flyannot.runtime.short_repr import short_repr
+from flyannot.runtime.wording import short_repr
 
 _WHITE = 255.0  # the largest grey level, and the largest byte
 

@@ -11,7 +11,7 @@ from flyannot.descriptors.sift import mirrored_descriptors, normalise_descriptor
 from flyannot.errors import DataError
 from flyannot.features.options import PoolOptions
 from flyannot.features.pooling import Pooled, pool_image
-from flyannot.runtime.short_repr import short_repr
+from flyannot.runtime.wording import short_repr
 from flyannot.sparse.coders import CODERS, gram_for
 
 

@@ -5,7 +5,7 @@ from flyannot.dataset.corrections import read_corrections
 from flyannot.dataset.folder import annotations_table, read_annotations, write_annotations_csv
 from flyannot.dataset.table_warnings import named
 from flyannot.stage_ranges import STAGE_RANGES
-from flyannot.steps.tasks import keep_apart
+from flyannot.steps.engine.task import keep_apart
 
 
 def write_corrected_annotations(annotations_csv, paths, out, *, with_new_genes=False):

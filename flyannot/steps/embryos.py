@@ -7,8 +7,8 @@ from flyannot.descriptors.images.photograph import EmbryoPlace
 from flyannot.descriptors.images.picture import embryos_at, read_embryo
 from flyannot.errors import DataError
 from flyannot.runtime.atomic_file import sweep_leftover_files
-from flyannot.runtime.csv_table import write_table
-from flyannot.steps.failures import reason_of
+from flyannot.runtime.tables import write_table
+from flyannot.steps.engine.failures import reason_of
 from flyannot.store.reading import open_stored
 
 _COLUMNS = ("image", "gene", "fbgn", "stage_range", *EmbryoPlace._fields)

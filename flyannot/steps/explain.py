@@ -15,8 +15,8 @@ from flyannot.descriptors.images.picture import read_embryo
 from flyannot.errors import FlyannotError, InputError, did_you_mean
 from flyannot.features.groups import groups_of
 from flyannot.features.image_features import features_of
-from flyannot.runtime.atomic_folder import new_folder
-from flyannot.runtime.csv_table import write_table
+from flyannot.runtime.atomic_file import new_folder
+from flyannot.runtime.tables import write_table
 from flyannot.stage_ranges import STAGE_RANGES
 from flyannot.steps.embryos import embryos_of
 from flyannot.steps.explanation_picture import draw_explanation
@@ -171,7 +171,7 @@ def draw_all(explained, folder, *, force=False):
     Raises
     ------
     InputError, WriteError
-        As `flyannot.runtime.atomic_folder.new_folder`.
+        As `flyannot.runtime.atomic_file.new_folder`.
     """
     rows, used = [], Counter()
     with new_folder(folder, force=force) as staged:

@@ -19,9 +19,9 @@ from flyannot.descriptors.images.picture import read_embryo, read_in_colour
 from flyannot.descriptors.options import ExtractOptions
 from flyannot.errors import DataError, InputError
 from flyannot.features.pooling import NO_PATCH
-from flyannot.runtime.atomic_folder import new_folder
+from flyannot.runtime.atomic_file import new_folder
+from flyannot.steps.engine.file_options import extract_options
 from flyannot.steps.explanation_picture import tinted
-from flyannot.steps.file_options import extract_options
 from flyannot.store.features import read_features_of_image
 
 N_DRAWN = 5  # of the genes that are most like a gene, or of the images that are most like an image

@@ -15,10 +15,10 @@ from flyannot.classifiers.scorer import FitOptions
 from flyannot.dataset.folder import read_images
 from flyannot.descriptors.images.geometry import STANDARD_PX
 from flyannot.features.pooling import NO_PATCH
+from flyannot.steps.engine.task import Execution
 from flyannot.steps.explain import TABLE, explain
 from flyannot.steps.options import AnnotateOptions
 from flyannot.steps.predictions import read_predictions
-from flyannot.steps.tasks import Execution
 from flyannot.steps.train import train
 from flyannot.store.reading import open_stored
 from tests.cli.test_cli import faulty

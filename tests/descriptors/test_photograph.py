@@ -16,13 +16,13 @@ from flyannot.descriptors.options import ExtractOptions
 from flyannot.errors import InputError
 from flyannot.report.build import report_task
 from flyannot.steps.annotate import annotate
+from flyannot.steps.engine.task import Execution, carry_out
 from flyannot.steps.explain import explain
 from flyannot.steps.extract import extract
 from flyannot.steps.learn_dict import learn_dict
 from flyannot.steps.options import AnnotateOptions, ReportOptions
 from flyannot.steps.pool import pool
 from flyannot.steps.pool_images import pool_images
-from flyannot.steps.tasks import Execution, carry_out
 from flyannot.steps.train import train
 from flyannot.store.reading import open_stored, verify_stored
 from tests.descriptors.pasted_embryos import cut_embryo, photograph_of

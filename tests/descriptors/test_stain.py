@@ -17,16 +17,16 @@ from flyannot.descriptors.images.picture import read_embryo, read_grey
 from flyannot.descriptors.options import ExtractOptions
 from flyannot.errors import DataError, InputError
 from flyannot.steps.annotate import _features_of_embryos, annotate
+from flyannot.steps.engine.file_options import extract_options
+from flyannot.steps.engine.task import Execution
 from flyannot.steps.explain import explain
 from flyannot.steps.extract import extract
-from flyannot.steps.file_options import extract_options
 from flyannot.steps.learn_dict import learn_dict
 from flyannot.steps.loaded_model import load_model
 from flyannot.steps.options import AnnotateOptions
 from flyannot.steps.pool import pool
-from flyannot.steps.tasks import Execution
 from flyannot.steps.train import train
-from flyannot.store.content_digest import content_digest
+from flyannot.store.header import content_digest
 from flyannot.store.reading import open_stored, verify_stored
 from tests.descriptors.picture_files import luma
 from tests.small_embryos import CLASSIFY, LEARN, POOL, STAGE_RANGES

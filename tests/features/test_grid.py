@@ -15,13 +15,13 @@ from flyannot.features.image_features import atoms_of_features, features_of
 from flyannot.features.options import PoolOptions
 from flyannot.features.pooling import pool_image
 from flyannot.steps.annotate import annotate
+from flyannot.steps.engine.task import Execution
 from flyannot.steps.explain import explain
 from flyannot.steps.extract import extract
 from flyannot.steps.learn_dict import learn_dict
 from flyannot.steps.options import AnnotateOptions
 from flyannot.steps.pool import pool
 from flyannot.steps.predictions import read_predictions
-from flyannot.steps.tasks import Execution
 from flyannot.steps.train import train
 from flyannot.store.features import read_features
 from flyannot.store.reading import open_stored, verify_stored

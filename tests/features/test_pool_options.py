@@ -19,13 +19,13 @@ from flyannot.features.groups import group_features, groups_of
 from flyannot.features.image_features import atoms_of_features, features_of
 from flyannot.features.options import PoolOptions
 from flyannot.steps.annotate import annotate
+from flyannot.steps.engine.file_options import pool_options
+from flyannot.steps.engine.task import Execution
 from flyannot.steps.explain import explain
 from flyannot.steps.extract import extract
-from flyannot.steps.file_options import pool_options
 from flyannot.steps.learn_dict import learn_dict
 from flyannot.steps.options import AnnotateOptions
 from flyannot.steps.pool import pool
-from flyannot.steps.tasks import Execution
 from flyannot.steps.train import train
 from flyannot.store.dictionary import read_dictionary
 from flyannot.store.reading import open_stored, verify_stored

@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from flyannot.benchmarks.modl.missing_pixels import complete_missing_pixels
+from benchmarks.modl.missing_pixels import complete_missing_pixels
 from flyannot.descriptors.images.picture import read_grey
 from flyannot.errors import InputError
 from flyannot.sparse.fit import learn_dictionary, random_patches

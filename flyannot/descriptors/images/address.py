@@ -13,7 +13,7 @@ from typing import NamedTuple
 from flyannot.descriptors.images.unreadable import printable_file_name, unreadable_image
 from flyannot.errors import did_you_mean
 from flyannot.options import Kind
-from flyannot.runtime.counted import counted
+from flyannot.runtime.wording import pluralise
 
 AXES = ("scene", "channel", "z", "time", "page")
 _ADDRESS = re.compile(r"(.+?)((?:#[A-Za-z]+=[^#/\\]+)*)(?:#(\d+))?", re.DOTALL)
@@ -92,7 +92,7 @@ class Axis(NamedTuple):
     names: tuple = ()
 
     def in_words(self):
-        count = counted(self.size, _NOUNS.get(self.name, self.name))
+        count = pluralise(self.size, _NOUNS.get(self.name, self.name))
         if not any(self.names):
             return count
         numbered = [f"{k} {name}" for k, name in enumerate(self.names[:_MOST_NAMED], 1)]

@@ -24,7 +24,7 @@ from flyannot.descriptors.images.unreadable import (
     unknown_kind_of_pixel,
     unreadable_image,
 )
-from flyannot.runtime.optional_package import package
+from flyannot.runtime.environment import optional_package
 
 _EXTRA = "microscopy"
 _AXIS_NAMES = {"C": "channel", "Z": "z", "T": "time", "Q": "page", "I": "page", "R": "page"}
@@ -180,7 +180,7 @@ def _tiff_series(path, series, n_bits, channel_names):
                 raise unreadable_image(path, reason, fix="save the plane that you mean")
         except ValueError as error:
             if "imagecodecs" in str(error):
-                package("imagecodecs", _EXTRA, f"the compression of {path} needs")
+                optional_package("imagecodecs", _EXTRA, f"the compression of {path} needs")
             raise
         return np.moveaxis(pixels, 0, -1) if page.axes == "SYX" else pixels
 
@@ -200,7 +200,7 @@ def _require_whole(path, page):
 
 @contextmanager
 def _czi(path, file):
-    czi = package("pylibCZIrw.czi", _EXTRA, f"{path} is a CZI, and to read it needs")
+    czi = optional_package("pylibCZIrw.czi", _EXTRA, f"{path} is a CZI, and to read it needs")
     with czi.open_czi(str(path)) as reader:
         sizes = {d: n for d, (_, n) in reader.total_bounding_box.items() if d not in "XYSM"}
         names, used_bits = _czi_channels(reader.raw_metadata)
@@ -237,7 +237,7 @@ def _czi_channels(xml):
 
 @contextmanager
 def _lif(path, file):
-    liffile = package("liffile", _EXTRA, f"{path} is a LIF, and to read it needs")
+    liffile = optional_package("liffile", _EXTRA, f"{path} is a LIF, and to read it needs")
     logging.getLogger("liffile").setLevel(logging.CRITICAL)
     with liffile.LifFile(file) as lif:
         yield [_lif_image(image) for image in lif.images if {"X", "Y"} <= set(image.dims)]
