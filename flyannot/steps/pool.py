@@ -6,7 +6,7 @@ from itertools import groupby
 from operator import itemgetter
 from pathlib import Path
 
-from flyannot.descriptors.extract import Described
+from flyannot.descriptors.extract import DescribedPatches
 from flyannot.errors import DataError
 from flyannot.features.image_features import atoms_of_features, features_of
 from flyannot.features.options import PoolOptions
@@ -160,7 +160,7 @@ def _make_part(shard):
                 some = stored, stage_range, numbers[0], numbers[-1] + 1
                 columns.append(read_image_columns(*some))
                 for patches, view in zip(read_patches_of_images(*some), columns[-1]["view"]):
-                    pooled.append(features_of(Described(*patches), atoms, shard.options, view=view))
+                    pooled.append(features_of(DescribedPatches(*patches), atoms, shard.options, view=view))
                     item_done()
             all_columns = {name: [value for one in columns for value in one[name]] for name in columns[0]}
             write_features(part, stage_range, all_columns, pooled, atoms.D)

@@ -5,7 +5,7 @@ import re
 from contextlib import contextmanager
 from pathlib import Path
 
-from flyannot.descriptors.extract import Described
+from flyannot.descriptors.extract import DescribedPatches
 from flyannot.errors import DataError, InputError, did_you_mean
 from flyannot.scores.metrics import NOT_ANATOMY
 from flyannot.stage_ranges import STAGE_RANGES
@@ -54,8 +54,8 @@ def digests_of(files):
 
 
 def described_image(file, stage_range, index):
-    """The `flyannot.descriptors.extract.Described` of one image of an open descriptors file."""
-    return Described(*read_patches_of_image(file, stage_range, index))
+    """The `flyannot.descriptors.extract.DescribedPatches` of one image of an open descriptors file."""
+    return DescribedPatches(*read_patches_of_image(file, stage_range, index))
 
 
 def shard_of_inputs(inputs):
