@@ -12,7 +12,7 @@ from flyannot.dataset.folder import read_annotations, read_images
 from flyannot.dataset.importers.wu2016 import STAGE_RANGE
 from flyannot.dataset.synthetic import SynthesizeOptions
 from flyannot.dataset.synthetic.generate import synthesize
-from flyannot.descriptors.extract import describe
+from flyannot.descriptors.extract import describe_patches
 from flyannot.descriptors.options import ExtractOptions
 from flyannot.features.groups import group_features, groups_of, normalise_features
 from flyannot.features.image_features import atoms_of_features, features_of
@@ -44,7 +44,7 @@ def counts_of_anatomy(carried):
 
 def _described(setup):
     greys, columns, folder, source = _pictures(setup)
-    described = [describe(grey, EXTRACT) for grey in greys]
+    described = [describe_patches(grey, EXTRACT) for grey in greys]
     descriptors = np.concatenate([one.descriptors for one in described])
     D, lam = learned_atoms(descriptors, N_ATOMS, setup.rng("atoms"), n_epochs=_N_EPOCHS)
     atoms = atoms_of_features(D, lam, np.unique(EXTRACT.patch_px))

@@ -7,7 +7,7 @@ import numpy as np
 
 from benchmarks.findings import Source
 from benchmarks.inputs.pictures import embryo_pictures
-from flyannot.descriptors.extract import describe
+from flyannot.descriptors.extract import describe_patches
 from flyannot.descriptors.options import ExtractOptions
 from flyannot.descriptors.sift import normalise_descriptors
 from flyannot.errors import DataError
@@ -87,7 +87,7 @@ def described_patches(setup, wanted, stage_range=None, *, views=(_LATERAL, None)
         greys, source = embryo_pictures(setup, stage_range, views=those)
         if sum((g.shape[0] // stride_px) * (g.shape[1] // stride_px) for g in greys) < wanted:
             continue  # not even with every patch kept
-        found = [describe(grey, ExtractOptions(stride_px=stride_px)) for grey in greys]
+        found = [describe_patches(grey, ExtractOptions(stride_px=stride_px)) for grey in greys]
         n_found = max(n_found, sum(len(one.descriptors) for one in found))
         if n_found >= wanted:
             text = f"{n_found:,} patches of 16 px at stride {stride_px} of {source.text}"

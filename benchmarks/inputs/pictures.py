@@ -9,7 +9,7 @@ from flyannot.dataset.folder import read_images
 from flyannot.dataset.importers.wu2016 import read_patterns, render_patterns
 from flyannot.dataset.synthetic import SynthesizeOptions
 from flyannot.dataset.synthetic.generate import synthesize
-from flyannot.descriptors.picture import read_grey
+from flyannot.descriptors.images.picture import read_grey
 from flyannot.errors import DataError
 
 PATTERNS = "real patterns of Wu et al. 2016, drawn as pictures"

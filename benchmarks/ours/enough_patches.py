@@ -15,7 +15,7 @@ from benchmarks.scc.long_pass import N_SHARES, learn_perturbed
 from flyannot.classifiers.options import ClassifyOptions
 from flyannot.dataset.folder import read_annotations
 from flyannot.dataset.importers.wu2016 import STAGE_RANGE
-from flyannot.descriptors.extract import describe
+from flyannot.descriptors.extract import describe_patches
 from flyannot.descriptors.options import ExtractOptions
 from flyannot.features.groups import HeldFeatures
 from flyannot.features.image_features import atoms_of_features, features_of
@@ -40,7 +40,7 @@ def measure(setup):
         "source": [""] * len(greys),
     }
     annotations = read_annotations(setup.data_file("wu2016").parent)
-    described = [describe(grey, _extracted(_STRIDE_PX)) for grey in greys]
+    described = [describe_patches(grey, _extracted(_STRIDE_PX)) for grey in greys]
     (patches, n), m = _all_patches(setup, greys), setup.sizes["n_atoms"]
     found = setup.run(learn_perturbed, {
         "patches": patches, "lam": LAM, "n": n, "n_atoms": m, "jobs": _N_WORKERS, "noise": 0,
@@ -82,7 +82,7 @@ def _extracted(stride_px):
 def _all_patches(setup, greys):
     """A file of all patches at the narrowest stride in random order, and their number."""
     options = _extracted(setup.sizes["stride_px"])
-    by_picture = [describe(grey, options).descriptors for grey in greys]
+    by_picture = [describe_patches(grey, options).descriptors for grey in greys]
     n = sum(map(len, by_picture))
     places, path = setup.rng("places").permutation(n), str(setup.scratch / "all-patches.npy")
     stored = np.lib.format.open_memmap(path, "w+", np.uint8, (n, by_picture[0].shape[1]))

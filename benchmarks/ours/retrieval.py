@@ -11,7 +11,8 @@ from benchmarks.findings import Finding
 from benchmarks.inputs.pictures import embryo_images
 from benchmarks.items import Item
 from benchmarks.scc.learning import learned_atoms
-from flyannot.descriptors.extract import describe, read_embryo
+from flyannot.descriptors.extract import describe_patches
+from flyannot.descriptors.images.picture import read_embryo
 from flyannot.descriptors.options import ExtractOptions
 from flyannot.features.groups import normalise_features
 from flyannot.features.image_features import atoms_of_features, features_of
@@ -81,7 +82,7 @@ def _areas(setup, images, patch_px, way):
 def features_of_images(setup, images, patch_px, way):
     """One row for every image."""
     extract = ExtractOptions(**({"patch_px": patch_px, "stride_px": _STRIDE_PX} | way["extract"]))
-    described = [describe(read_embryo(image.path, extract)[0], extract) for image in images]
+    described = [describe_patches(read_embryo(image.path, extract)[0], extract) for image in images]
     options, rows = PoolOptions(**way["pool"]), {}
     ranges = [None if way["shared"] else image.stage_range for image in images]
     for stage_range in dict.fromkeys(ranges):

@@ -17,8 +17,8 @@ from benchmarks.ours.retrieval import features_of_images
 from flyannot.classifiers.training_set import annotated_groups
 from flyannot.dataset.folder import read_annotations
 from flyannot.dataset.importers.wu2016 import STAGE_RANGE
-from flyannot.descriptors.extract import read_embryo
-from flyannot.descriptors.geometry import scaled_image
+from flyannot.descriptors.images.geometry import scaled_image
+from flyannot.descriptors.images.picture import read_embryo
 from flyannot.descriptors.options import ExtractOptions
 from flyannot.features.groups import groups_of
 from flyannot.features.similarity import collection_of, nearest

@@ -32,7 +32,7 @@ from flyannot.dataset.folder import read_annotations, read_images
 from flyannot.dataset.importers.wu2016 import STAGE_RANGE
 from flyannot.dataset.synthetic import SynthesizeOptions
 from flyannot.dataset.synthetic.generate import synthesize
-from flyannot.descriptors.extract import describe
+from flyannot.descriptors.extract import describe_patches
 from flyannot.descriptors.options import ExtractOptions
 from flyannot.features.groups import Groups, group_features, groups_of, normalise_features
 from flyannot.features.image_features import atoms_of_features, features_of
@@ -100,7 +100,7 @@ class Pictures:
         size = protocol.patch_px, protocol.stride_px
         if size not in self._described:
             options = ExtractOptions(patch_px=size[0], stride_px=size[1], min_std=2)
-            self._described[size] = [describe(grey, options) for grey in self.greys]
+            self._described[size] = [describe_patches(grey, options) for grey in self.greys]
         return self._described[size]
 
 

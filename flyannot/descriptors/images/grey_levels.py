@@ -1,5 +1,6 @@
-"""The stain of an in-situ hybridisation, separated from the embryo's own colour, by colour deconvolution.
+"""Grey levels from 0 to 255: of whatever numbers pictures are stored in, of colours, and of the stain.
 
+The stain of an in-situ hybridisation is separated from the embryo's own colour by colour deconvolution.
 Light that passes through dyes is multiplied, so their optical densities add up: a pixel's density is a
 sum of a multiple of the stain's colour, a multiple of the tissue's and a rest at right angles to both.
 """
@@ -8,12 +9,40 @@ from functools import lru_cache
 
 import numpy as np
 
+from flyannot.descriptors.images.unreadable import unreadable_image
+
+WHITE = 255.0
+LUMA = np.array([0.299, 0.587, 0.114], np.float32)  # Rec. 601
+
 # Optical density in red, green, blue: the direction of each, of any length.
 STAIN = (0.70, 0.67, 0.23)  # NBT/BCIP, blue-purple: hardly absorbs blue
 TISSUE = (0.57, 0.54, 0.61)  # shadow and yolk: grey, a little yellow
 
-_WHITE = 255.0
-LUMA = np.array([0.299, 0.587, 0.114], np.float32)  # Rec. 601
+
+def to_eight_bit_range(path, pixels, dtype, *, inverted=False, full=None):
+    """Numbers of another range as float32 from 0 to 255; `dtype` is that of the file, `full` its white."""
+    lowest, highest = float(pixels.min()), float(pixels.max())
+    if not np.isfinite([lowest, highest]).all():
+        raise unreadable_image(path, "it holds NaN or infinite grey levels")
+    if full is None or highest > full:
+        full = float(np.iinfo(dtype).max) if np.dtype(dtype).kind == "u" else (1.0 if highest <= 1 else WHITE)
+    if lowest < 0 or highest > full:
+        raise unreadable_image(
+            path,
+            f"its grey levels run from {lowest:g} to {highest:g}, outside 0 to {full:g}",
+            fix="save it with 8 or 16 bits per channel",
+        )
+    grey = pixels.astype(np.float32) * np.float32(WHITE / full)
+    return np.float32(WHITE) - grey if inverted else grey
+
+
+def luma_of_colours(pixels):
+    """Colours (height, width, 3) as grey levels, Rec. 601: of bytes exactly Pillow's "L"."""
+    if pixels.dtype == np.uint8:
+        from PIL import Image
+
+        return np.asarray(Image.fromarray(pixels).convert("L"))
+    return pixels @ LUMA
 
 
 def stain_as_grey(rgb):
@@ -45,15 +74,15 @@ def stain_as_grey(rgb):
     rgb = np.asarray(rgb, np.float32)
     if (rgb == rgb[..., :1]).all():
         return rgb[..., 0]
-    to_rgb, from_rgb = _matrices()
-    found = separate_stains(np.clip(rgb, 1, _WHITE) / np.float32(_WHITE), from_rgb)  # 0 has no logarithm
-    found[..., 1:] = 0
-    alone = np.asarray(combine_stains(found, to_rgb), np.float32)
-    return np.clip(alone @ LUMA * np.float32(_WHITE), 0, _WHITE)
+    to_rgb, from_rgb = _stain_matrices()
+    amounts = separate_stains(np.clip(rgb, 1, WHITE) / np.float32(WHITE), from_rgb)  # 0 has no logarithm
+    amounts[..., 1:] = 0
+    stain = np.asarray(combine_stains(amounts, to_rgb), np.float32)
+    return np.clip(stain @ LUMA * np.float32(WHITE), 0, WHITE)
 
 
 @lru_cache(maxsize=1)
-def _matrices():
+def _stain_matrices():
     """Rows of norm 1: stain, tissue, what is neither; and the inverse of that matrix."""
     rows = np.array([STAIN, TISSUE, np.cross(STAIN, TISSUE)])
     to_rgb = (rows / np.linalg.norm(rows, axis=1, keepdims=True)).astype(np.float32)

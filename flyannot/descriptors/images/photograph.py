@@ -4,15 +4,20 @@ What stands out from the background is numbered as one reads, line by line.  Eac
 background around it, without its neighbours, and is from then on a picture like any other.
 """
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import NamedTuple
 
 import numpy as np
 
-from flyannot.descriptors.geometry import opencv, scaled_image
-from flyannot.descriptors.quality import SEVERAL_EMBRYOS, picture_warnings
-from flyannot.descriptors.registration import grown, no_embryo, pose_and_shape, standing_out
-from flyannot.descriptors.stain import LUMA
+from flyannot.descriptors.images.geometry import opencv, scaled_image
+from flyannot.descriptors.images.grey_levels import LUMA
+from flyannot.descriptors.images.quality import SEVERAL_EMBRYOS, picture_warnings
+from flyannot.descriptors.images.registration import (
+    foreground_mask,
+    grow_mask,
+    no_embryo,
+    pose_and_shape_of_mask,
+)
 
 _WORK_PX = 1000  # longest side of the copy in which embryos are looked for
 _CLOSED_PX, _OPENED_PX = 4, 8  # gaps and bumps in it that are mended
@@ -25,7 +30,7 @@ _AROUND = 0.1  # of an embryo's length: the background that is cut out with it
 _HALO_PX = 6  # of the small copy: what is painted over with a neighbour
 
 
-class Place(NamedTuple):
+class EmbryoPlace(NamedTuple):
     """Where an embryo lies on its photograph, in pixels from the top left corner.
 
     left, top, width, height : the box that was cut out; x, y : the middle of the embryo
@@ -48,18 +53,18 @@ class Place(NamedTuple):
     @classmethod
     def of_text(cls, text):
         """What `as_text` wrote; its numbers are text."""
-        return cls(**dict(one.split("=") for one in text.split()))
+        return cls(**dict(part.split("=") for part in text.split()))
 
 
 @dataclass(frozen=True)
-class Found:
+class EmbryoCandidate:
     """One thing that stands out from the background of a photograph.
 
     why_not : why it is no embryo that can be used; "" for one
     mask : bool array (height, width), its pixels in the small copy of the photograph
     """
 
-    place: Place
+    place: EmbryoPlace
     why_not: str
     mask: np.ndarray
 
@@ -73,49 +78,54 @@ def find_embryos(picture):
 
     Returns
     -------
-    found : list of Found; what is cut by the border, touches another or has not the shape of an embryo too
+    candidates : list of EmbryoCandidate, also of what is cut by the border, touches another, or has not the
+        shape of an embryo
 
     Raises
     ------
     NoEmbryo
         If nothing stands out.
     """
-    masks = _things(picture)
+    masks = _foreground_masks(picture)
     shapes = [_pose_and_shape(mask) for mask in masks]
     areas = np.array([mask.sum() for mask in masks])
-    alike = [area for area, (_, has_shape) in zip(areas, shapes) if has_shape]
-    usual = np.median(alike if alike else areas) if masks else 0
+    of_shape = [area for area, (_, has_shape) in zip(areas, shapes) if has_shape]
+    usual = np.median(of_shape if of_shape else areas) if masks else 0
     kept = [k for k in range(len(masks)) if areas[k] >= _DUST * usual]
     if not kept:
         raise no_embryo("nothing stands out from the background")
-    found = []
-    for k in _as_one_reads([shapes[k][0] for k in kept]):
-        (pose, has_shape), mask, part = shapes[kept[k]], masks[kept[k]], areas[kept[k]] / usual
-        found.append(Found(_place(pose, mask, picture), _why_not(pose, has_shape, mask, part), mask))
-    return [_without_touching(picture, one, found) for one in found]
+    candidates = []
+    for k in (kept[i] for i in _as_one_reads([shapes[k][0] for k in kept])):
+        pose, has_shape = shapes[k]
+        why_not = _why_not(pose, has_shape, masks[k], areas[k] / usual)
+        candidates.append(EmbryoCandidate(_place(pose, masks[k], picture), why_not, masks[k]))
+    return [_without_touching(picture, candidate, candidates) for candidate in candidates]
 
 
-def cut_out(picture, one, found):
-    """The box around an embryo of a photograph, where the others of `found` are painted over."""
-    left, top, width, height = one.place[:4]
+def cut_out_embryo(picture, embryo, candidates):
+    """The box around an embryo of a photograph, where the other candidates are painted over."""
+    left, top, width, height = embryo.place[:4]
     box = slice(top, top + height), slice(left, left + width)
-    others = np.any([other.mask for other in found if other is not one] or [np.zeros_like(one.mask)], axis=0)
-    painted = grown(others, _HALO_PX) & ~grown(one.mask, _HALO_PX / 2) if others.any() else others
+    others = np.zeros_like(embryo.mask)
+    for candidate in candidates:
+        if candidate is not embryo:
+            others |= candidate.mask
+    painted = grow_mask(others, _HALO_PX) & ~grow_mask(embryo.mask, _HALO_PX / 2) if others.any() else others
     painted = _enlarged(painted, picture)[box]
     cut = picture[box].copy()
     if painted.any():
-        background = ~(painted | _enlarged(grown(one.mask, _HALO_PX), picture)[box])
+        background = ~(painted | _enlarged(grow_mask(embryo.mask, _HALO_PX), picture)[box])
         if background.any():
             cut[painted] = np.median(cut[background], axis=0)
     return cut
 
 
-def _things(picture):
+def _foreground_masks(picture):
     """The masks of all that stands out, in a small copy."""
     height, width = picture.shape[:2]
     scale = min(1.0, _WORK_PX / max(height, width))
     small = scaled_image(picture, (max(1, round(width * scale)), max(1, round(height * scale))))
-    opened = standing_out(small if small.ndim == 2 else small @ LUMA, _CLOSED_PX, _OPENED_PX)
+    opened = foreground_mask(small if small.ndim == 2 else small @ LUMA, _CLOSED_PX, _OPENED_PX)
     n, parts, facts, _ = opencv().connectedComponentsWithStats(opened.astype(np.uint8), connectivity=4)
     return [parts == k for k in range(1, n) if facts[k, opencv().CC_STAT_AREA] >= _LEAST_PIXELS]
 
@@ -123,7 +133,7 @@ def _things(picture):
 def _pose_and_shape(mask):
     """Two embryos that touch each other leave a gap, which no convex thing has."""
     cv2 = opencv()
-    pose, has_shape = pose_and_shape(mask)
+    pose, has_shape = pose_and_shape_of_mask(mask)
     hull = cv2.convexHull(np.argwhere(mask)[:, ::-1].astype(np.int32))
     filled = cv2.fillConvexPoly(np.zeros(mask.shape, np.uint8), hull, 1)
     return pose, has_shape and mask.sum() >= _CONVEX * filled.sum()
@@ -150,7 +160,7 @@ def _place(pose, mask, picture):
     last = np.minimum(np.ceil((places.max(axis=0) + 1) * zoom + around), [width, height]).astype(int)
     angle = np.degrees(np.arctan2(pose.direction[1], pose.direction[0]))
     exact = (round(float(value), 1) for value in (x, y, length, breadth, angle))
-    return Place(*first.tolist(), *(last - first).tolist(), *exact)
+    return EmbryoPlace(*first.tolist(), *(last - first).tolist(), *exact)
 
 
 def _why_not(pose, has_shape, mask, part):
@@ -164,11 +174,13 @@ def _why_not(pose, has_shape, mask, part):
     return "" if has_shape else "not the shape of one embryo: several that touch each other?"
 
 
-def _without_touching(picture, one, found):
+def _without_touching(picture, candidate, candidates):
     """What has the shape of one embryo may still be several, by its depth."""
-    if one.why_not or SEVERAL_EMBRYOS not in picture_warnings(cut_out(picture, one, found)):
-        return one
-    return Found(one.place, "several embryos that touch each other", one.mask)
+    if candidate.why_not:
+        return candidate
+    if SEVERAL_EMBRYOS not in picture_warnings(cut_out_embryo(picture, candidate, candidates)):
+        return candidate
+    return replace(candidate, why_not="several embryos that touch each other")
 
 
 def _enlarged(mask, picture):

@@ -9,9 +9,8 @@ from typing import NamedTuple
 
 import numpy as np
 
-from flyannot.descriptors.geometry import opencv
-from flyannot.descriptors.grey_levels import WHITE
-from flyannot.descriptors.standard_image import SIZE_PX, border_of_image
+from flyannot.descriptors.images.geometry import STANDARD_PX, border_of_image, opencv
+from flyannot.descriptors.images.grey_levels import WHITE
 
 _ROUNDING = 0.01  # of scaling, in grey levels
 _LEAST_RANGE = 10.0  # grey levels between the 1st and 99th percentile of a picture worth coding
@@ -27,7 +26,7 @@ _STEP, _NOISES = 8.0, 4.0  # grey levels, and deviations of the background, by w
 _LEAST_AREA, _LEAST_DEPTH_PX = 0.02, 2.5  # of what stands out: of the picture, and in the small copy
 _CORES = (0.5, 0.65)  # of the greatest depth: what is deeper is one piece in one embryo, not in several
 _CLUMP_CORE = 0.8  # where what stands out has not the shape of one embryo
-_ASPECTS, _LEAST_ELLIPSE = (1.8, 3.8), 0.88  # of one embryo, as in `flyannot.descriptors.registration`
+_ASPECTS, _LEAST_ELLIPSE = (1.8, 3.8), 0.88  # of one embryo, as in `flyannot.descriptors.images.registration`
 PORTRAIT, SEVERAL_EMBRYOS = "portrait", "several embryos"  # warnings
 _POINTED = 0.045  # skewness along the body; of 165 embryos of FlyExpress -0.14 to 0.04, mean -0.05
 
@@ -37,7 +36,7 @@ def standard_warnings(grey):
 
     Parameters
     ----------
-    grey : float array (height, width), as `flyannot.descriptors.picture.read_grey` returns
+    grey : float array (height, width), as `flyannot.descriptors.images.picture.read_grey` returns
 
     Returns
     -------
@@ -75,7 +74,7 @@ def picture_warnings(picture):
     """
     height, width = picture.shape[:2]
     warnings = []
-    is_small = min(SIZE_PX[0] / height, SIZE_PX[1] / width) > _ENLARGED
+    is_small = min(STANDARD_PX[0] / height, STANDARD_PX[1] / width) > _ENLARGED
     if is_small:
         warnings.append(f"small: {width} x {height} px")
     if height > width:

@@ -1,13 +1,16 @@
-"""The geometry of pictures, by OpenCV on one thread.  It never opens a file: `image_file` does.
+"""The geometry of pictures, by OpenCV on one thread, and their standard size.
 
 A picture is an array (height, width) of grey levels or (height, width, 3) of colours; sizes are
-(width, height), as OpenCV has them.
+(width, height), as OpenCV has them, and those in pixels, `size_px`, are (height, width).
 """
 
 from functools import cache
 
 import numpy as np
 
+from flyannot.descriptors.images.grey_levels import WHITE
+
+STANDARD_PX = (128, 320)  # FlyExpress's standard (height, width)
 _REDUCING_GAP = 4  # averaging whole blocks first saves memory; at this ratio the rounding does not show
 
 
@@ -77,3 +80,32 @@ def depths_px(mask):
         return cv2.distanceTransform(mask.astype(np.uint8), cv2.DIST_L2, cv2.DIST_MASK_PRECISE)
     finally:
         cv2.ipp.setUseIPP(was_used)
+
+
+def fitted_to_standard(picture, size_px):
+    """A picture scaled to fit inside `size_px`, float32 from 0 to 255.
+
+    Proportions are kept; it is centred, and padded with its border's median.  One of the standard size
+    stays as it is.
+    """
+    (height, width), size = size_px, picture.shape[:2]
+    scale = min(height / size[0], width / size[1])
+    inner = _centred(size[0] * scale, height), _centred(size[1] * scale, width)
+    picture = picture.astype(np.float32) if inner == size else scaled_image(picture, inner[::-1])
+    if inner == (height, width):
+        return np.clip(picture, 0, WHITE)
+    framed = np.empty((height, width, *picture.shape[2:]), np.float32)
+    framed[:] = np.median(border_of_image(picture), axis=0)
+    top, left = (height - inner[0]) // 2, (width - inner[1]) // 2
+    framed[top : top + inner[0], left : left + inner[1]] = picture
+    return np.clip(framed, 0, WHITE)
+
+
+def _centred(length, outer):
+    """The integer nearest to `length` that leaves equal margins in `outer`: mirror images stay so."""
+    return max(2 - outer % 2, outer - 2 * round((outer - length) / 2))
+
+
+def border_of_image(picture):
+    """The values along the four sides of a picture, once each."""
+    return np.concatenate([picture[0], picture[-1], picture[1:-1, 0], picture[1:-1, -1]])

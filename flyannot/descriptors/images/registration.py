@@ -8,11 +8,15 @@ from typing import NamedTuple
 
 import numpy as np
 
-from flyannot.descriptors.geometry import depths_px, opencv, scaled_image, warped_image
-from flyannot.descriptors.grey_levels import WHITE
-from flyannot.descriptors.stain import LUMA
-from flyannot.descriptors.standard_image import border_of_image
-from flyannot.descriptors.unreadable import UnreadableImage
+from flyannot.descriptors.images.geometry import (
+    border_of_image,
+    depths_px,
+    opencv,
+    scaled_image,
+    warped_image,
+)
+from flyannot.descriptors.images.grey_levels import LUMA, WHITE
+from flyannot.descriptors.images.unreadable import UnreadableImage
 
 _WORK_PX = 400  # longest side of the picture in which the embryo is looked for
 _LEAST_STEP = 6.0  # grey levels between background and embryo
@@ -54,7 +58,7 @@ def pose_in_picture(picture):
     """
     size = np.array(picture.shape[1::-1])
     small = scaled_image(picture, tuple((-(-size // -(-size.max() // _WORK_PX))).tolist()))
-    pose = pose_of(embryo_mask(small if small.ndim == 2 else small @ LUMA))
+    pose = pose_of_mask(embryo_mask(small if small.ndim == 2 else small @ LUMA))
     zoom = size / small.shape[1::-1]
     return EmbryoPose(pose.centre * zoom, pose.half_sides * zoom.mean(), pose.direction)
 
@@ -75,7 +79,7 @@ def embryo_mask(grey):
     NoEmbryo
         If there is none of at least 2 % of the picture, or another that is half as large.
     """
-    opened = standing_out(grey, max(grey.shape) * _CLOSED, max(grey.shape) * _OPENED)
+    opened = foreground_mask(grey, max(grey.shape) * _CLOSED, max(grey.shape) * _OPENED)
     _, parts, facts, _ = opencv().connectedComponentsWithStats(opened.astype(np.uint8), connectivity=4)
     areas = facts[1:, opencv().CC_STAT_AREA]
     if areas.max(initial=0) < max(_LEAST_AREA * grey.size, _LEAST_PIXELS):
@@ -85,21 +89,21 @@ def embryo_mask(grey):
     return parts == 1 + areas.argmax()
 
 
-def standing_out(grey, close_px, open_px):
+def foreground_mask(grey, close_px, open_px):
     """What differs from the background, bool array: gaps closed, holes filled, then bumps and dust opened."""
     off = np.abs(grey - _background(grey))
     noise = 1.4826 * np.median(border_of_image(off))
     margin = int(close_px + open_px) + 2  # an embryo may touch the border
     stands_out = np.pad(off > max(_LEAST_STEP, _NOISE_STEP * noise), margin)
-    filled = _without_holes(_shrunk(grown(stands_out, close_px), close_px))
-    return grown(_shrunk(filled, open_px), open_px)[margin:-margin, margin:-margin]
+    filled = _without_holes(_shrink_mask(grow_mask(stands_out, close_px), close_px))
+    return grow_mask(_shrink_mask(filled, open_px), open_px)[margin:-margin, margin:-margin]
 
 
 def _background(grey):
     """The plane through the grey levels of the border, without what leaves it: an embryo may touch it."""
     y, x = np.indices(grey.shape)
     plane = np.stack([np.ones(grey.shape), x, y])
-    border = np.stack([border_of_image(one) for one in plane], axis=1)
+    border = np.stack([border_of_image(values) for values in plane], axis=1)
     levels = border_of_image(grey)
     kept = np.abs(levels - np.median(levels)) <= _SLOPE
     for _ in range(3):
@@ -109,12 +113,12 @@ def _background(grey):
     return np.tensordot(fit, plane, 1)
 
 
-def grown(mask, px):
+def grow_mask(mask, px):
     """With what is within `px` of it."""
-    return ~_shrunk(~mask, px)
+    return ~_shrink_mask(~mask, px)
 
 
-def _shrunk(mask, px):
+def _shrink_mask(mask, px):
     """Without what is within `px` of the outside."""
     return mask if mask.all() else depths_px(mask) > px
 
@@ -125,21 +129,21 @@ def _without_holes(mask):
     return cv2.drawContours(filled, outlines, -1, 1, cv2.FILLED) > 0
 
 
-def pose_of(mask):
-    """Where the embryo of a mask lies, as `pose_and_shape`.
+def pose_of_mask(mask):
+    """Where the embryo of a mask lies, as `pose_and_shape_of_mask`.
 
     Raises
     ------
     NoEmbryo
         If the mask is too round, too long, or far from an ellipse.
     """
-    pose, has_shape = pose_and_shape(mask)
+    pose, has_shape = pose_and_shape_of_mask(mask)
     if not has_shape:
         raise no_embryo("what stands out has not the shape of one embryo")
     return pose
 
 
-def pose_and_shape(mask):
+def pose_and_shape_of_mask(mask):
     """Where what a mask shows lies, and whether it has the shape of one embryo.
 
     The axes are those of the mask's second moments.
@@ -172,7 +176,7 @@ def _turn(x, y):
     return np.array([[x, -y], [y, x]])
 
 
-def in_frame(picture, size_px, pose):
+def frame_embryo(picture, size_px, pose):
     """A picture as the frame of its embryo shows it: shrunk, if it is larger, then turned and cut out.
 
     Parameters
