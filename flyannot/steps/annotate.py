@@ -11,7 +11,7 @@ import numpy as np
 
 from flyannot.classifiers.training_set import training_rows
 from flyannot.dataset.ontology import Ids, read_ontology
-from flyannot.descriptors.extract import describe
+from flyannot.descriptors.extract import describe_patches
 from flyannot.features.groups import groups_of
 from flyannot.features.image_features import features_of
 from flyannot.runtime.digest import digest_of_json
@@ -40,7 +40,7 @@ from flyannot.steps.predictions import (
     write_predictions,
 )
 from flyannot.steps.predictions_table import check_table, write_predictions_table
-from flyannot.store.file_cache import close_kept
+from flyannot.store.file_cache import close_cached_files
 from flyannot.store.header import Header
 from flyannot.store.reading import open_stored
 
@@ -106,7 +106,7 @@ def annotate_task(model, images, out, options, *, shard=None, made=None):
             for some, its_header in zip(mine, headers)
         ]
         make_parts(_make_part, shards, execution)
-        close_kept()
+        close_cached_files()
         return shards
 
     def make(execution):
@@ -162,7 +162,7 @@ def _make_part(shard):
 def _features_of_embryos(model, image, failures):
     """Yield (image, features, quality_warnings) as `flyannot.steps.embryos.read_embryos`."""
     for one, grey, warnings in read_embryos(image, model.extract, failures):
-        pooled = features_of(describe(grey, model.extract), model.atoms, model.pool, view=one.view)
+        pooled = features_of(describe_patches(grey, model.extract), model.atoms, model.pool, view=one.view)
         yield one, pooled.features, warnings
 
 

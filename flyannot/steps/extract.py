@@ -4,8 +4,8 @@ from dataclasses import dataclass, replace
 from functools import cache
 from itertools import groupby
 
-from flyannot.descriptors.address import photograph_of
-from flyannot.descriptors.extract import describe
+from flyannot.descriptors.extract import describe_patches
+from flyannot.descriptors.images.address import photograph_of_embryo
 from flyannot.descriptors.options import ExtractOptions
 from flyannot.runtime.digest import DigestOfList, digest_of_file, digest_of_json
 from flyannot.runtime.progress_events import item_done
@@ -134,7 +134,7 @@ def _make_part(shard):
     described, failures = [], []
     for image in shard.images:
         for one, grey, warnings in read_embryos(image, shard.options, failures):
-            described.append((one, describe(grey, shard.options), warnings))
+            described.append((one, describe_patches(grey, shard.options), warnings))
         item_done()
     return write_part(shard, described, failures, _write_descriptors)
 
@@ -163,7 +163,7 @@ def _images_in_words(stored, stage_range):
     names = stored.array(stage_range, "image")
     if not stored.options["extract"]["many"]:
         return pluralise(len(names), "image")
-    n_photographs = len({photograph_of(name) for name in names})
+    n_photographs = len({photograph_of_embryo(name) for name in names})
     return f"{pluralise(len(names), 'embryo')} on {pluralise(n_photographs, 'photograph')}"
 
 

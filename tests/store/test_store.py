@@ -4,7 +4,7 @@ import h5py
 import numpy as np
 import pytest
 
-from flyannot.descriptors.extract import Described
+from flyannot.descriptors.extract import DescribedPatches
 from flyannot.errors import DataError, InputError, WriteError
 from flyannot.features.pooling import Pooled
 from flyannot.runtime.digest import digest_of_file, digest_of_json
@@ -42,7 +42,7 @@ def columns(n=3):
 
 def described(rng, counts=(5, 0, 7)):
     return [
-        Described(
+        DescribedPatches(
             rng.integers(0, 256, (n, 128), dtype=np.uint8),
             rng.uniform(0, 100, (n, 2)).astype("f4"),
             rng.integers(16, 33, n).astype("u2"),

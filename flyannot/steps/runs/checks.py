@@ -8,8 +8,8 @@ from flyannot.classifiers.folds import folds_of_genes
 from flyannot.dataset.folder import read_images
 from flyannot.dataset.ontology import read_ontology
 from flyannot.dataset.selection import select_images
+from flyannot.descriptors.images.geometry import STANDARD_PX
 from flyannot.descriptors.patches import patch_corners
-from flyannot.descriptors.standard_image import SIZE_PX
 from flyannot.errors import InputError
 from flyannot.runtime.wording import pluralise
 from flyannot.steps.curated_terms import curated_annotations_of
@@ -40,7 +40,7 @@ def check_run(configuration):
 
 def _most_patches(extract):
     """How many patches an image has, before those of little contrast are dropped."""
-    return sum(len(patch_corners(SIZE_PX, side, extract.stride_px)) for side in extract.patch_px)
+    return sum(len(patch_corners(STANDARD_PX, side, extract.stride_px)) for side in extract.patch_px)
 
 
 def _check_data_set(folder, options, n_per_image):
