@@ -1,5 +1,7 @@
 """Coding many samples: checked once, then in blocks, over threads, into one sparse matrix."""
 
+from typing import NamedTuple
+
 import numpy as np
 import scipy.sparse as sp
 
@@ -11,6 +13,15 @@ from flyannot.sparse.simd.product import multiply
 from flyannot.sparse.simd.vectors import aligned_zeros
 
 BLOCK = 256  # samples per product, whose correlations stay in the cache
+
+
+class LassoProblem(NamedTuple):
+    """What all samples share."""
+
+    gram: np.ndarray  # (n_atoms, n_atoms)
+    lam: float
+    goal: float  # the allowed gap, as a part of |x|^2
+    max_sweeps: int
 
 
 def checked_samples(X, D, lam, gram=None):
@@ -125,8 +136,8 @@ def _joined(shares, shape, dtype):
     return Z, is_solved
 
 
-def replace_rows(Z, rows, others):
+def replace_rows(Z, rows, new_rows):
     """Z with its `rows` replaced by those of `others`."""
     place = np.arange(Z.shape[0])
     place[rows] = len(place) + np.arange(len(rows))
-    return sp.vstack([Z, others], format="csr")[place]
+    return sp.vstack([Z, new_rows], format="csr")[place]
