@@ -11,7 +11,7 @@ from flyannot.sparse.coders.cd import make_scratch
 from flyannot.sparse.objective import duality_gap, objective
 from flyannot.sparse.simd.product import gram_of
 from tests.sparse.optimality import kkt_violation, lam_max
-from tests.sparse.twin_lasso import slow_codes
+from tests.sparse.twins import slow_codes
 
 EVERY_CODER = pytest.mark.parametrize("name", CODERS)
 EVERY_FRACTION = pytest.mark.parametrize("fraction", [1.01, 0.5, 0.1, 0.02])
@@ -132,10 +132,11 @@ def test_atoms_that_are_nearly_one_another_do_no_harm(name, problem, rng):
 
 
 @EVERY_CODER
-def test_no_samples_give_no_codes(name, problem):
+def test_no_samples_no_atoms_and_only_zeros_are_legal(name, problem):
     X, D = problem
-    Z = CODERS[name](X[:0], D, 0.5)
-    assert Z.shape == (0, 30) and Z.nnz == 0
+    for samples, atoms in ((X[:0], D), (X, D[:0]), (0 * X, D), (X, 0 * D)):
+        Z = CODERS[name](samples, atoms, 0.5)
+        assert Z.shape == (len(samples), len(atoms)) and Z.nnz == 0
 
 
 @EVERY_CODER
@@ -227,18 +228,21 @@ def test_scale_does_not_matter(name, problem):
         assert (relative_gap(scale * X, D, Z, scale * lam) <= 1e-8).all()
 
 
-def test_coordinate_descent_refuses_what_cannot_be_coded(problem):
+@EVERY_CODER
+def test_what_cannot_be_coded_is_refused(name, problem):
     X, D = problem
-    broken = X.copy()
-    broken[7, 2] = np.nan
-    with pytest.raises(DataError, match="sample 7"):
-        CODERS["cd"](broken, D, 1.0)
-    with pytest.raises(DataError, match="not finite"):
-        CODERS["cd"](X, np.full_like(D, np.inf), 1.0)
-    with pytest.raises(DataError, match="fit together"):
-        CODERS["cd"](X[:, :5], D, 1.0)
-    with pytest.raises(InputError, match="lam"):
-        CODERS["cd"](X, D, 0.0)
+    broken, endless = X.copy(), D.copy()
+    broken[7, 2], endless[9, 2] = np.nan, np.inf
+    for error, words, arguments in (
+        (DataError, "sample 7", (broken, D, 1.0)),
+        (DataError, "atom 9", (X, endless, 1.0)),
+        (DataError, "fit together", (X[:, :5], D, 1.0)),
+        (InputError, "lam", (X, D, 0.0)),
+    ):
+        with pytest.raises(error, match=words):
+            CODERS[name](*arguments)
+    with pytest.raises(DataError, match="Gram"):
+        CODERS[name](X, D, 1.0, gram=np.eye(29))
 
 
 def test_what_float32_cannot_tell_is_solved_in_float64(rng):

@@ -9,7 +9,7 @@ import pytest
 
 from flyannot.sparse.simd.product import PART, gram_of, multiply, pack_columns
 from flyannot.sparse.simd.vectors import aligned_zeros
-from tests.sparse.twin_product import slow_product
+from tests.sparse.twins import slow_product
 
 BOTH_TYPES = pytest.mark.parametrize("dtype", [np.float32, np.float64])
 BOTH_WIDTHS = pytest.mark.parametrize("few", [False, True])
@@ -80,8 +80,6 @@ def test_codes_keep_their_bits_under_another_blas_kernel(kernel):
     """OpenBLAS picks its kernels by the processor; here one that rounds the edges of products otherwise."""
     laws = ["same_bits_in_any_company", "test_a_gram_matrix", "test_threads"]
     words = [sys.executable, "-m", "pytest", "-q", "-p", "no:cacheprovider", "-k", " or ".join(laws)]
-    done = subprocess.run(
-        [*words, "tests/sparse/test_coders.py"], env=os.environ | {"OPENBLAS_CORETYPE": kernel},
-        capture_output=True, text=True,
-    )  # fmt: skip
+    words, environment = [*words, "tests/sparse/test_coders.py"], os.environ | {"OPENBLAS_CORETYPE": kernel}
+    done = subprocess.run(words, env=environment, capture_output=True, text=True)
     assert done.returncode == 0, done.stdout
