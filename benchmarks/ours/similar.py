@@ -21,7 +21,7 @@ from flyannot.descriptors.images.geometry import scaled_image
 from flyannot.descriptors.images.picture import read_embryo
 from flyannot.descriptors.options import ExtractOptions
 from flyannot.features.groups import groups_of
-from flyannot.features.similarity import collection_of, nearest
+from flyannot.features.similarity import collection_of, most_similar
 from flyannot.scores.metrics import NOT_ANATOMY
 from flyannot.scores.retrieval import N_NEAREST, aucs_of_images, same_gene_score, shared_terms_score
 from flyannot.steps.extract import image_columns
@@ -135,7 +135,7 @@ def _rows_of_patterns(setup, greys, arrays):
     for name, method in methods.items():
         images = method(stain)
         between = np.array([[images[np.ix_(a, b)].max() for b in groups.rows] for a in groups.rows])
-        order = [nearest(one, N_NEAREST, without=[i]) for i, one in enumerate(between)]
+        order = [most_similar(one, N_NEAREST, without=[i]) for i, one in enumerate(between)]
         one = shared_terms_score(order, carried, groups.gene_ids)
         rows.append(
             {"method": name, "score": one["value"], "low": one["interval"][0], "high": one["interval"][1],

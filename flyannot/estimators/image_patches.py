@@ -8,7 +8,7 @@ from sklearn.base import BaseEstimator, ClassNamePrefixFeaturesOutMixin, Transfo
 from sklearn.utils.validation import check_is_fitted, validate_data
 
 from flyannot.errors import InputError, message_of
-from flyannot.features.grid import Grid
+from flyannot.features.options import Grid
 from flyannot.features.pooling import pool_image
 from flyannot.runtime.wording import short_repr
 

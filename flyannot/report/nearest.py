@@ -4,8 +4,7 @@ them, and where each lies on the map of all patterns of its stage range."""
 from dataclasses import dataclass
 
 from flyannot.features.groups import groups_of
-from flyannot.features.pattern_map import N_LEAST, map_of
-from flyannot.features.similarity import collection_of, nearest
+from flyannot.features.similarity import N_LEAST, collection_of, map_of_patterns, most_similar
 from flyannot.store.reading import read_image_columns
 
 N_SHOWN = 5
@@ -56,14 +55,14 @@ class Nearest:
             if one.curated or (not entry.annotated and one.status == "predicted")
         }
         similarity = self._found.groups @ self._found.groups[g]
-        found = [int(h) for h in nearest(similarity, N_SHOWN, without=[g]) if similarity[h] > 0]
+        found = [int(h) for h in most_similar(similarity, N_SHOWN, without=[g]) if similarity[h] > 0]
         return [self._near(h, float(similarity[h]), own) for h in found]
 
     def places(self):
         """The place of every group on the map, by name: dict of pairs; empty if there are too few."""
         if len(self._numbers) < N_LEAST:
             return {}
-        found = map_of(self._found.groups)
+        found = map_of_patterns(self._found.groups)
         return {name: tuple(map(float, found[g])) for name, g in self._numbers.items()}
 
     def _near(self, number, similarity, own):

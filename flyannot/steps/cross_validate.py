@@ -12,7 +12,7 @@ from flyannot.dataset.coverage import notes_on_columns
 from flyannot.dataset.folder import read_images
 from flyannot.dataset.selection import select_images
 from flyannot.features.groups import HeldFeatures
-from flyannot.features.pixel_baseline import pixel_features
+from flyannot.features.image_features import pixel_features
 from flyannot.scores.group_outcomes import group_outcomes
 from flyannot.scores.metrics import evaluate
 from flyannot.stage_ranges import STAGE_RANGES, rng_for

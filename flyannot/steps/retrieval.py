@@ -4,8 +4,7 @@ from functools import partial
 
 from flyannot.classifiers.training_set import annotated_groups
 from flyannot.features.groups import groups_of
-from flyannot.features.pattern_map import N_LEAST, map_of
-from flyannot.features.similarity import collection_of, nearest
+from flyannot.features.similarity import N_LEAST, collection_of, map_of_patterns, most_similar
 from flyannot.scores.metrics import NOT_ANATOMY
 from flyannot.scores.retrieval import N_NEAREST, aucs_of_images, same_gene_score, shared_terms_score
 
@@ -55,10 +54,12 @@ def _shared_terms(groups, rows, carried):
     genes, n = [groups.gene_ids[g] for g in kept], min(N_NEAREST, len(kept) - 1)
 
     def score(places):
-        order = [nearest(-((places - one) ** 2).sum(axis=1), n, without=[i]) for i, one in enumerate(places)]
+        order = [
+            most_similar(-((places - one) ** 2).sum(axis=1), n, without=[i]) for i, one in enumerate(places)
+        ]
         return shared_terms_score(order, terms, genes)
 
     found = {"shared_terms": score(rows[kept])}
     if len(rows) >= N_LEAST:
-        found["shared_terms_on_map"] = score(map_of(rows)[kept])
+        found["shared_terms_on_map"] = score(map_of_patterns(rows)[kept])
     return found

@@ -12,7 +12,7 @@ from flyannot.descriptors.images.geometry import STANDARD_PX
 from flyannot.descriptors.options import patch_sides
 from flyannot.descriptors.patches import patch_corners
 from flyannot.errors import InputError
-from flyannot.features.grid import n_cells
+from flyannot.features.options import n_cells
 
 
 @dataclass(frozen=True)
