@@ -27,7 +27,7 @@ ONLY_IN = {
     "click": ("cli/",),
     "httpx": ("dataset/bdgp_site/", "steps/fetch.py"),
     "tenacity": ("dataset/bdgp_site/download.py",),
-    "tqdm": ("cli/shared/progress.py",),
+    "tqdm": ("cli/shared/messages.py",),
     "cv2": ("descriptors/images/geometry.py", "runtime/resources.py"),
     "distributed": ("runtime/dask_workers.py",),
     "joblib": ("runtime/local_workers.py", "runtime/resources.py"),

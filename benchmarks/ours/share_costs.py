@@ -21,7 +21,7 @@ from flyannot.sparse.rounds import Plan, rounds_of_epoch
 from flyannot.steps.engine.task import Execution
 from flyannot.steps.extract import extract
 from flyannot.steps.patch_blocks import NormalisedPatches, units_of
-from flyannot.store.file_cache import close_kept
+from flyannot.store.file_cache import close_cached_files
 from flyannot.store.reading import open_stored
 
 _N_PATCHES = 10**9
@@ -98,7 +98,7 @@ def cost_of_reading(descriptors):
         deque(some.read(), maxlen=0)
         with Stopwatch() as reading:
             deque(some.read(), maxlen=0)
-    close_kept()
+    close_cached_files()
     us_read, us_checked = (
         1e6 * watch.seconds / int(one.sizes.sum()) for watch, one in ((reading, some), (checking, units))
     )

@@ -40,7 +40,7 @@ from flyannot.steps.predictions import (
     write_predictions,
 )
 from flyannot.steps.predictions_table import check_table, write_predictions_table
-from flyannot.store.file_cache import close_kept
+from flyannot.store.file_cache import close_cached_files
 from flyannot.store.header import Header
 from flyannot.store.reading import open_stored
 
@@ -106,7 +106,7 @@ def annotate_task(model, images, out, options, *, shard=None, made=None):
             for some, its_header in zip(mine, headers)
         ]
         make_parts(_make_part, shards, execution)
-        close_kept()
+        close_cached_files()
         return shards
 
     def make(execution):

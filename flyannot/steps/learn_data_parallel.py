@@ -12,7 +12,7 @@ from flyannot.steps.engine.count import Count
 from flyannot.steps.learning_checkpoint import log_end, log_record, remark_on_counts
 from flyannot.steps.options import BYTES_OF_WORKER
 from flyannot.steps.patch_blocks import units_of
-from flyannot.store.file_cache import close_kept
+from flyannot.store.file_cache import close_cached_files
 
 _WORTH_SENDING = 20_000  # patches of a round that are more work than sending them to workers
 
@@ -52,7 +52,7 @@ def learn_shares(files, stage_ranges, name, checkpoint, options, execution, rng)
             n_records = len(progress.records)
             checkpoint.write(_state(progress), progress.records)
     count.finish()
-    close_kept()
+    close_cached_files()
     if has_ended(progress, plan):
         log_end(name, progress.records, plan.tol)
     return np.asarray(progress.atoms.D), progress.records, min(n_patches, progress.atoms.n_visits)

@@ -30,7 +30,7 @@ from flyannot.steps.engine.task import Outcome, carry_out, file_task
 from flyannot.store.descriptors import read_patches_of_images
 from flyannot.store.dictionary import read_dictionary
 from flyannot.store.features import write_features
-from flyannot.store.file_cache import close_kept, kept_open
+from flyannot.store.file_cache import cached_file, close_cached_files
 from flyannot.store.header import Header
 from flyannot.store.reading import open_stored, read_image_columns
 from flyannot.store.writing import option_changes
@@ -98,7 +98,7 @@ def pool_task(paths, dictionary, out, options, *, stage_ranges=None, shard=None)
         shards = list(_shards(images, digests, dictionary, out, options, header))
         mine = parts_of_share(shards, share)
         make_parts(_make_part, mine, execution)
-        close_kept()
+        close_cached_files()
         return mine
 
     def make(execution):
@@ -156,7 +156,7 @@ def _make_part(shard):
             columns, pooled = [], []
             for path, mine in groupby(its_images, key=itemgetter(0)):
                 numbers = [i for _, _, i in mine]  # one after the other, as a shard is cut
-                stored = kept_open(path, "descriptors", shard.digests[path]).stored
+                stored = cached_file(path, "descriptors", shard.digests[path])
                 some = stored, stage_range, numbers[0], numbers[-1] + 1
                 columns.append(read_image_columns(*some))
                 for patches, view in zip(read_patches_of_images(*some), columns[-1]["view"]):
@@ -170,7 +170,7 @@ def _make_part(shard):
 @lru_cache(maxsize=len(STAGE_RANGES))
 def atoms_of_dictionary(path, stage_range, digest, coder_name):
     """A stage range's dictionary, kept between shards; the digest tells new contents of a path from old."""
-    stored = kept_open(path, "dictionary", digest).stored
+    stored = cached_file(path, "dictionary", digest)
     D, patch_px = read_dictionary(stored, stage_range), extract_options(stored).patch_px
     return atoms_of_features(D, lam_of(stored), patch_px, coder_name=coder_name)
 

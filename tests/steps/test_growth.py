@@ -38,7 +38,9 @@ def test_pool_looks_the_descriptors_over_once_however_many_tasks_there_are(
         atoms_of_dictionary.cache_clear()
         out = tmp_path / f"{per_part}.h5"
         pool([chain.descriptors], chain.dictionary, out, PoolOptions(), Execution())
-        assert sorted(opened) == sorted([chain.descriptors, chain.dictionary])
+        assert sorted(opened) == sorted(
+            [chain.descriptors, chain.descriptors, chain.dictionary]
+        )  # planned, made
         written.append(out.read_bytes())
     assert written[0] == written[1]
 
@@ -109,4 +111,4 @@ def test_a_task_of_annotate_takes_the_places_of_its_own_images_alone(chain, open
     for one, some in ((first, images[:2]), (second, images[2:4])):
         assert all((features == known[image.name]).all() for image, features, _ in one.of(some))
     assert opened == [chain.features]
-    file_cache.close_kept()
+    file_cache.close_cached_files()

@@ -13,7 +13,7 @@ from flyannot.steps.options import LearnOptions
 from flyannot.steps.patch_blocks import _UNIT, units_of
 from flyannot.store.descriptors import n_patches
 from flyannot.store.dictionary import read_dictionary
-from flyannot.store.file_cache import close_kept
+from flyannot.store.file_cache import close_cached_files
 from flyannot.store.reading import open_stored
 from flyannot.store.writing import write_array
 from tests.cli.test_cli import faulty
@@ -106,7 +106,7 @@ def test_units_hold_every_patch_once_in_order(flyannot, chain, tmp_path):
         assert np.array_equal([*picked.read()][1], next(units.read()))
         some = units.at_most(int(units.sizes[:2].max()), np.random.default_rng(0))
         assert 0 < some.sizes.sum() <= max(units.sizes)
-    close_kept()
+    close_cached_files()
 
 
 def test_a_unit_is_read_without_its_neighbours(tmp_path):

@@ -35,7 +35,7 @@ def n_open(paths):
 
 @pytest.mark.skipif(not os.path.isdir("/proc/self/fd"), reason="Linux says which files are open")
 def test_of_many_files_a_few_are_open(chain, shards, monkeypatch):
-    monkeypatch.setattr(file_cache, "_MOST_IN_TURN", 3)
+    monkeypatch.setattr(file_cache, "_MOST_OPEN_OF_INPUTS", 3)
     with open_all(shards, "features") as files:
         assert n_open(shards) == 0
         for stored in files:
@@ -50,7 +50,7 @@ def test_of_many_files_a_few_are_open(chain, shards, monkeypatch):
 
 
 def test_a_file_that_is_replaced_between_two_openings_is_refused(shards, tmp_path, monkeypatch):
-    monkeypatch.setattr(file_cache, "_MOST_IN_TURN", 1)
+    monkeypatch.setattr(file_cache, "_MOST_OPEN_OF_INPUTS", 1)
     mine = [shutil.copy(path, tmp_path / path.name) for path in shards[:2]]
     with open_all(mine, "features") as files:
         first, second = (stored.array("4-6", "image") for stored in files)

@@ -10,7 +10,7 @@ from flyannot.errors import DataError, InputError, did_you_mean
 from flyannot.scores.metrics import NOT_ANATOMY
 from flyannot.stage_ranges import STAGE_RANGES
 from flyannot.store.descriptors import read_patches_of_image
-from flyannot.store.file_cache import open_in_turn
+from flyannot.store.file_cache import open_by_turns
 
 log = logging.getLogger("flyannot")
 
@@ -31,7 +31,7 @@ def open_all(paths, kind, *, all_shards=False, digests=None):
     DataError
         If one is damaged, of another kind, made with other options than the first, or replaced.
     """
-    with open_in_turn([Path(path) for path in paths], kind, digests or {}) as found:
+    with open_by_turns([Path(path) for path in paths], kind, digests or {}) as found:
         files = sorted(found, key=_shard_of)
         _check_distinct(files)
         for file in files[1:]:
