@@ -11,7 +11,9 @@ import json
 
 import numpy as np
 
-from flyannot.runtime.digest import sealed_with_digest
+from flyannot.errors import DataError, InputError
+from flyannot.runtime.atomic_file import read_text
+from flyannot.runtime.digest import has_own_digest, sealed_with_digest
 from flyannot.scores.metrics import Outcome
 
 _DIGITS = 9  # of a decision value; a probability has 6 decimals
@@ -77,6 +79,31 @@ def scores_json(result):
     text = json.dumps({k: v for k, v in result.items() if k != "evaluated"}, indent=1, ensure_ascii=False)
     lines = [f"  {json.dumps(s)}: {_compact(one)}" for s, one in result["evaluated"].items()]
     return text.removesuffix("\n}") + ',\n "evaluated": {\n' + ",\n".join(lines) + "\n }\n}\n"
+
+
+def read_scores(path):
+    """The result that a file of `scores_json` holds.
+
+    Raises
+    ------
+    InputError
+        If it cannot be read, or does not hold scores.
+    DataError
+        If it is not what was written.
+    """
+    fix = "name a file made by: flyannot evaluate --json"
+    text = read_text(path, fix=fix)
+    try:
+        scores = json.loads(text)
+        _ = scores["terms"], scores["summary"]["all"], scores["evaluated"], scores["made_from"]
+    except (ValueError, KeyError, TypeError) as error:
+        raise InputError(f"{path} does not hold scores", fix=fix) from error
+    if not has_own_digest(scores):
+        raise DataError(
+            f"{path} is damaged: its contents do not have the digest that it names",
+            fix="delete it, and make it again with: flyannot evaluate --json",
+        )
+    return scores
 
 
 def _compact(value):

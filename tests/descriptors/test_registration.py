@@ -16,7 +16,7 @@ from flyannot.descriptors.placing import place
 from flyannot.descriptors.registration import NoEmbryo, embryo_mask, in_frame, pose_in_picture, pose_of
 from flyannot.descriptors.standard_image import SIZE_PX
 from flyannot.errors import DataError
-from flyannot.report.pictures import jpeg_for_page
+from flyannot.report.drawing import jpeg_for_page
 from flyannot.steps.annotate import annotate
 from flyannot.steps.engine.task import Execution
 from flyannot.steps.explain import explain

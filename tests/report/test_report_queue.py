@@ -6,12 +6,11 @@ from dataclasses import replace
 import pytest
 from axe_playwright_python.sync_playwright import Axe
 
+from flyannot.classifiers.answers import UNDETERMINED
 from flyannot.dataset.folder import read_annotations, write_annotations_csv
-from flyannot.report.groups import ABSENT, AGREED, MISSED, NEW, PREDICTED, UNDETERMINED, GroupEntry, TermEntry
-from flyannot.report.page import write_page
-from flyannot.report.queue import CHECK, LOOK, Queue
-from flyannot.report.queue_table import in_words
-from flyannot.report.review import Review
+from flyannot.report.groups import ABSENT, AGREED, MISSED, NEW, PREDICTED, GroupEntry, TermEntry
+from flyannot.report.page import Review, write_page
+from flyannot.report.queue import CHECK, LOOK, Queue, queue_in_words
 from flyannot.scores.looks import information
 from flyannot.steps.engine.configuration import TABLES, Configuration, write_record
 from tests.report.browser import open_browser, shown
@@ -96,7 +95,7 @@ def half_curated(chain, tmp_path_factory):
 )
 def test_one_term_of_one_group_is_counted_as_one(n_genes, said):
     rows = [(queue, f"gene{g}", "", "4-6", "pole cell") for queue in (LOOK, CHECK) for g in range(n_genes)]
-    assert in_words(rows) == said
+    assert queue_in_words(rows) == said
 
 
 def listed(path):
