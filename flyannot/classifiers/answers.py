@@ -17,8 +17,8 @@ from flyannot.classifiers.scorer import Scorer
 from flyannot.features.groups import Groups
 from flyannot.scores.group_outcomes import outcome_of
 from flyannot.store import predictions as store
-from flyannot.store.image_columns import read_image_columns
 from flyannot.store.model import read_classifier, read_method, read_terms
+from flyannot.store.reading import read_image_columns
 
 ANSWERS = NO, YES, UNDETERMINED = ("no", "yes", "undetermined")
 

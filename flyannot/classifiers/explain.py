@@ -20,7 +20,7 @@ import numpy as np
 from flyannot.classifiers import CLASSIFIERS
 from flyannot.errors import DataError, InputError
 from flyannot.features.pooling import NO_PATCH
-from flyannot.runtime.short_repr import short_repr
+from flyannot.runtime.wording import short_repr
 
 
 @dataclass(frozen=True)

@@ -11,7 +11,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from flyannot.errors import DataError
-from flyannot.runtime.blas_threads import threads_of_one_blas
+from flyannot.runtime.resources import threads_of_one_blas
 
 COLUMNS = 1024  # that are taken in float64 at once
 _QUERY_COLUMNS = 4096  # the same, where few rows meet many

@@ -25,8 +25,7 @@ from flyannot.classifiers.feature_rows import COLUMNS, OwnBasis, inner_products,
 from flyannot.classifiers.folds import stratified_gene_folds
 from flyannot.classifiers.scorer import HeldOut, LinearScorer, choose_held_out, observed_rows
 from flyannot.errors import FlyannotError
-from flyannot.runtime.blas_threads import threads_of_one_blas
-from flyannot.runtime.memory import require_bytes
+from flyannot.runtime.resources import require_bytes, threads_of_one_blas
 
 CS = (0.01, 0.1, 1.0, 10.0)  # what C is chosen from; of equally good ones the smaller
 

@@ -8,8 +8,7 @@ from flyannot.classifiers import CLASSIFIERS
 from flyannot.classifiers.calibration import calibrate, sigmoid, threshold_at
 from flyannot.classifiers.scorer import FitOptions, HeldOut, Scorer, observed_rows
 from flyannot.errors import DataError, InputError
-from flyannot.runtime.counted import counted
-from flyannot.runtime.short_repr import short_repr
+from flyannot.runtime.wording import pluralise, short_repr
 from flyannot.scores.bootstrap import bootstrap_interval, draws_of_genes, weighted_aucs
 
 LEAST_GENES = 5  # with the term, and without it: of fewer there is no AUC, here and in `flyannot evaluate`
@@ -213,7 +212,7 @@ def untrainable(positive, genes, needed=2):
     n_negative = len(np.unique(genes)) - n_positive
     for n, sign in ((n_positive, "positive"), (n_negative, "negative")):
         if n < needed:
-            return f"{counted(n, f'{sign} gene')}, {needed} needed"
+            return f"{pluralise(n, f'{sign} gene')}, {needed} needed"
     return ""
 
 

@@ -13,7 +13,7 @@ import numpy as np
 
 from flyannot.classifiers.feature_rows import checked_columns
 from flyannot.classifiers.folds import inner_folds
-from flyannot.runtime.short_repr import short_repr
+from flyannot.runtime.wording import short_repr
 from flyannot.scores.metrics import pair_counts_by_fold
 
 

@@ -9,9 +9,8 @@ from flyannot.classifiers import CLASSIFIERS
 from flyannot.classifiers.feature_rows import OwnBasis, add_inner_products
 from flyannot.classifiers.scorer import part_of_observed
 from flyannot.features.groups import Groups, HeldFeatures, groups_of, normalise_features, pooled_columns
-from flyannot.runtime.counted import counted
-from flyannot.runtime.memory import require_bytes
-from flyannot.runtime.short_repr import short_repr
+from flyannot.runtime.resources import require_bytes
+from flyannot.runtime.wording import pluralise, short_repr
 
 _BLOCK_BYTES = 1 << 29  # of columns of all groups, held at once
 _ROWS = 256  # normalised at once
@@ -205,5 +204,5 @@ def _left_out(term, count, options):
     if term in options.exclude_terms:
         return "excluded by request"
     if count < options.min_groups:
-        return f"not evaluable: {counted(count, 'positive group')}, {options.min_groups} needed"
+        return f"not evaluable: {pluralise(count, 'positive group')}, {options.min_groups} needed"
     return ""

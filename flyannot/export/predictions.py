@@ -10,8 +10,8 @@ from flyannot.classifiers.answers import (
     predictions_table,
     read_predicted,
 )
-from flyannot.runtime.csv_table import write_csv_rows
-from flyannot.store.image_columns import read_image_columns
+from flyannot.runtime.tables import write_csv_rows
+from flyannot.store.reading import read_image_columns
 
 # What `omero metadata populate` wants in the first two lines: types, then names without spaces.
 # Numbers that may be missing are text there: it takes no empty number.

@@ -20,8 +20,8 @@ from flyannot.report.run_folder import open_run, origin_section
 from flyannot.report.scores_section import scores_section, sentence_on_scores
 from flyannot.report.templates import all_texts, render
 from flyannot.report.term_ids import ids_of_run
-from flyannot.runtime.counted import counted
 from flyannot.runtime.digest import digest_of_json
+from flyannot.runtime.wording import pluralise
 from flyannot.stage_ranges import STAGE_RANGES
 from flyannot.steps.engine.count import Count
 from flyannot.steps.engine.file_options import extract_options
@@ -88,7 +88,7 @@ def pictures_in_words(run):
     if not run.pictures.n_wanted:
         return []
     found, wanted = len(run.pictures.paths), run.pictures.n_wanted
-    line = f"{found:,} of {counted(wanted, 'picture')} found"
+    line = f"{found:,} of {pluralise(wanted, 'picture')} found"
     line += f", in {run.place_in_words}" if found else ""
     if found < wanted:
         name = run.folder.absolute().name
@@ -172,8 +172,8 @@ def evidence_in_words(learned, rows):
         return []
     sentences = []
     if n_untested:
-        some = f"{n_untested:,} of the {counted(n, 'term')} could not be tested"
-        some = f"None of the {counted(n, 'term')} could be tested" if n_untested == n else some
+        some = f"{n_untested:,} of the {pluralise(n, 'term')} could not be tested"
+        some = f"None of the {pluralise(n, 'term')} could be tested" if n_untested == n else some
         sentences.append(f"{some}: that takes {LEAST_GENES} genes with the term, and {LEAST_GENES} without.")
     if n_few:
         some = f"All {n:,}" if n_few == n else f"{n_few:,} of the {n:,}"

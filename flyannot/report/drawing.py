@@ -9,8 +9,8 @@ import io
 
 import numpy as np
 
-from flyannot.descriptors.extract import read_in_colour
-from flyannot.descriptors.standard_image import SIZE_PX
+from flyannot.descriptors.images.geometry import STANDARD_PX
+from flyannot.descriptors.images.picture import read_in_colour
 from flyannot.report.templates import render
 
 _TENTHS = np.linspace(0, 1, 6)  # of an axis
@@ -57,7 +57,7 @@ def as_url(jpeg_bytes):
 
 def coarse_map(spread):
     """A map of contributions in cells of CELL_PX pixels, float array; the sum stays."""
-    rows, columns = SIZE_PX[0] // CELL_PX, SIZE_PX[1] // CELL_PX
+    rows, columns = STANDARD_PX[0] // CELL_PX, STANDARD_PX[1] // CELL_PX
     return spread.reshape(rows, CELL_PX, columns, CELL_PX).sum(axis=(1, 3))
 
 

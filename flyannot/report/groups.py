@@ -18,7 +18,7 @@ from flyannot.classifiers.answers import (
 from flyannot.report.maps import MapMaker, TermMap
 from flyannot.report.nearest import Nearest
 from flyannot.report.templates import render
-from flyannot.store.image_columns import read_image_columns
+from flyannot.store.reading import read_image_columns
 
 AGREED, MISSED, NEW, PREDICTED = "agreed", "missed", "new", "predicted"
 UNLEARNED, ABSENT = "unlearned", "absent"

@@ -15,7 +15,7 @@ from flyannot.features.groups import groups_of
 from flyannot.features.pattern_map import N_LEAST, map_of
 from flyannot.features.similarity import collection_of, nearest
 from flyannot.report.drawing import jpeg
-from flyannot.store.image_columns import read_image_columns
+from flyannot.store.reading import read_image_columns
 
 N_SHOWN = 5
 SMALL_PX = (32, 80)  # height and width of a picture

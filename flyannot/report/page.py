@@ -16,7 +16,7 @@ from markupsafe import Markup
 
 from flyannot import __version__
 from flyannot.dataset.vocabulary import bdgp_terms
-from flyannot.descriptors.standard_image import SIZE_PX
+from flyannot.descriptors.images.geometry import STANDARD_PX
 from flyannot.report.drawing import CELL_PX, as_url
 from flyannot.report.groups import ABSENT, STATUSES
 from flyannot.report.nearest import PatternMaps
@@ -230,7 +230,7 @@ class _Chunks:
                     "folder": folder_name,
                     "maps": self.maps,
                     "notAnatomy": NOT_ANATOMY,
-                    "cells": [SIZE_PX[0] // CELL_PX, SIZE_PX[1] // CELL_PX],
+                    "cells": [STANDARD_PX[0] // CELL_PX, STANDARD_PX[1] // CELL_PX],
                     "ids": {term: id for term in self._terms if (id := self._ids.id_of(term))},
                     "stageIds": self._ids.stages,
                     "review": asdict(review),

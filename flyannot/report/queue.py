@@ -12,14 +12,15 @@ from flyannot.classifiers.answers import is_cross_validated
 from flyannot.errors import InputError
 from flyannot.report.groups import entries_of_terms
 from flyannot.runtime.atomic_file import locked_output
-from flyannot.runtime.counted import counted
-from flyannot.runtime.csv_table import read_table, write_table
+from flyannot.runtime.tables import read_table, write_table
+from flyannot.runtime.wording import pluralise
 from flyannot.scores.group_outcomes import outcome_of
 from flyannot.scores.looks import PER_GROUP, TO_CHECK, doubt, information
 
 LISTS = LOOK, CHECK = "look", "check"
 QUEUE_COLUMNS = ("queue", "gene", "fbgn", "stage_range", "term", "curated")
 QUEUE_COLUMNS += ("probability", "threshold", "worth")
+_NEVER_EMPTY = ("queue", "stage_range", "term", "probability", "worth")  # by which a queue is known
 
 
 class Queue:
@@ -98,7 +99,7 @@ def write_queue(out, rows):
     """
     if out.exists():
         try:
-            next(read_table(out, QUEUE_COLUMNS), None)
+            next(read_table(out, _NEVER_EMPTY), None)
         except InputError as error:
             raise InputError(
                 f"{out} would be replaced, and it is not such a queue", fix="name another table with -o"
@@ -111,8 +112,8 @@ def queue_in_words(rows):
     """How many there are of each, as a sentence."""
     n_looks, n_checks = (sum(row[0] == name for row in rows) for name in (LOOK, CHECK))
     n_groups = len({row[1:4] for row in rows if row[0] == LOOK})
-    looks = f"{counted(n_looks, 'term')} of {counted(n_groups, 'group')} to look at first"
-    return f"{looks}, {counted(n_checks, 'curated term')} to check"
+    looks = f"{pluralise(n_looks, 'term')} of {pluralise(n_groups, 'group')} to look at first"
+    return f"{looks}, {pluralise(n_checks, 'curated term')} to check"
 
 
 def _by_worth(term):

@@ -14,8 +14,8 @@ from flyannot.dataset.image_places import Pictures, find_pictures, likely_places
 from flyannot.dataset.table_paths import ANNOTATIONS, has_table, table_of
 from flyannot.errors import DataError, FlyannotError, InputError
 from flyannot.report.templates import render
-from flyannot.runtime.counted import counted
 from flyannot.runtime.digest import digest_of_file, digest_of_json
+from flyannot.runtime.wording import pluralise
 from flyannot.scores.group_outcomes import read_scores
 from flyannot.steps.curated_terms import curated_annotations_of
 from flyannot.steps.engine.configuration import read_record
@@ -139,7 +139,7 @@ def _all_pictures(folder, files, data_set, recorded, notes):
         pictures = [Pictures(n_wanted=len(wanted[0])), Pictures()]
     if data_set is not None and any(wanted) and not any(of_file.paths for of_file in pictures):
         raise InputError(
-            f"{data_set} has none of the {counted(len(wanted[0] | wanted[1]), 'picture')} of {folder}",
+            f"{data_set} has none of the {pluralise(len(wanted[0] | wanted[1]), 'picture')} of {folder}",
             fix="name the folder of the pictures, or the data set folder with its images.csv",
         )
     for number, of_file in enumerate(wanted):

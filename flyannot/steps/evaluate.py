@@ -8,8 +8,8 @@ from flyannot.classifiers.options import ClassifyOptions
 from flyannot.dataset.folder import annotations_table, read_images
 from flyannot.errors import DataError, InputError
 from flyannot.runtime.atomic_file import write_text
-from flyannot.runtime.blas_threads import one_blas_thread
 from flyannot.runtime.digest import digest_of_file, digest_of_json
+from flyannot.runtime.resources import one_blas_thread
 from flyannot.scores.bootstrap import with_confidence
 from flyannot.scores.group_outcomes import read_scores, scores_json
 from flyannot.steps.cross_validate import cross_validate_features, read_pixels

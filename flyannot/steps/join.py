@@ -3,7 +3,7 @@
 from functools import partial
 
 from flyannot.errors import InputError
-from flyannot.runtime.counted import counted
+from flyannot.runtime.wording import pluralise
 from flyannot.stage_ranges import STAGE_RANGES
 from flyannot.steps.embryos import write_places
 from flyannot.steps.engine.inputs import open_all
@@ -87,6 +87,6 @@ def _joined(tables):
 
 def _summary(out):
     with open_stored(out) as stored:
-        lines = [f"{s:>5}: {counted(len(stored.array(s, 'image')), 'image')}" for s in stored.stage_ranges]
+        lines = [f"{s:>5}: {pluralise(len(stored.array(s, 'image')), 'image')}" for s in stored.stage_ranges]
         table = [f"table: {out.with_suffix('.csv')}"] if stored.kind == "predictions" else []
     return "\n".join([*lines, *table])

@@ -5,12 +5,12 @@ from dataclasses import dataclass, replace
 from functools import cache
 from pathlib import Path
 
-from flyannot.descriptors.extract import describe
+from flyannot.descriptors.extract import describe_patches
 from flyannot.descriptors.options import ExtractOptions
 from flyannot.features.image_features import features_of
 from flyannot.features.options import PoolOptions
 from flyannot.runtime.digest import digest_of_json
-from flyannot.runtime.news import item_done
+from flyannot.runtime.progress_events import item_done
 from flyannot.stage_ranges import STAGE_RANGES
 from flyannot.steps.embryos import read_embryos, write_places
 from flyannot.steps.engine.file_options import extract_options
@@ -113,7 +113,7 @@ def _make_part(shard):
     for image in shard.images:
         for one, grey, warnings in read_embryos(image, shard.extract, failures):
             atoms = atoms_of_dictionary(shard.dictionary, image.stage_range, digest, shard.options.coder)
-            found = features_of(describe(grey, shard.extract), atoms, shard.options, view=image.view)
+            found = features_of(describe_patches(grey, shard.extract), atoms, shard.options, view=image.view)
             pooled.append((one, found, warnings, atoms.D))
         item_done()
     return write_part(shard, pooled, failures, _write_features)

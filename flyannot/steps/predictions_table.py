@@ -3,7 +3,7 @@
 from flyannot.classifiers.answers import predictions_table
 from flyannot.errors import InputError
 from flyannot.runtime.atomic_file import sweep_leftover_files
-from flyannot.runtime.csv_table import read_table, write_table
+from flyannot.runtime.tables import read_table, write_table
 from flyannot.store.reading import open_stored
 
 _NEVER_EMPTY = ("stage_range", "term", "decision_value", "answer")

@@ -13,8 +13,8 @@ from flyannot.classifiers.training_set import curated_groups
 from flyannot.dataset.coverage import notes_on_columns
 from flyannot.dataset.folder import annotations_table
 from flyannot.errors import InputError
-from flyannot.runtime.blas_threads import one_blas_thread
-from flyannot.runtime.counted import counted
+from flyannot.runtime.resources import one_blas_thread
+from flyannot.runtime.wording import pluralise
 from flyannot.stage_ranges import rng_for
 from flyannot.steps.curated_terms import curated_annotations_of, digests_of_curated
 from flyannot.steps.elsewhere import elsewhere
@@ -97,7 +97,7 @@ def train_task(paths, annotations_csv, out, options, *, seed=0, stage_ranges=Non
             if weak := weak_terms(terms_of_model(one.terms, one.model)):
                 log.warning("warning: %s: %s. Which: flyannot show %s", s, weak, out)
         summary = [
-            f"{s:>5}: {counted(len(one.terms), 'term')} from {counted(len(one.genes), 'gene')}"
+            f"{s:>5}: {pluralise(len(one.terms), 'term')} from {pluralise(len(one.genes), 'gene')}"
             for s, one in trained.items()
         ]
         return Outcome(out, True, "\n".join(summary))

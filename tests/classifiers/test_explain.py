@@ -14,7 +14,7 @@ from flyannot.classifiers.explain import contribution_map, explain_group
 from flyannot.classifiers.model import fit_model
 from flyannot.classifiers.scorer import FitOptions
 from flyannot.dataset.folder import read_images
-from flyannot.descriptors.standard_image import SIZE_PX
+from flyannot.descriptors.images.geometry import STANDARD_PX
 from flyannot.features.pooling import NO_PATCH
 from flyannot.steps.engine.task import Execution
 from flyannot.steps.explain import TABLE, explain
@@ -76,9 +76,9 @@ def test_each_part_is_what_the_value_loses_with_the_features_of_that_patch(fitte
 
 def test_a_map_holds_all_that_the_patches_contribute(rng):
     centres_px = np.array([[8, 8], [8, 16], [120, 312]], np.float32)
-    spread = contribution_map(centres_px, [1.0, -3.0, 0.5], 16, SIZE_PX)
-    assert spread.shape == SIZE_PX and spread.sum() == pytest.approx(-1.5)
-    slow = np.zeros(SIZE_PX)
+    spread = contribution_map(centres_px, [1.0, -3.0, 0.5], 16, STANDARD_PX)
+    assert spread.shape == STANDARD_PX and spread.sum() == pytest.approx(-1.5)
+    slow = np.zeros(STANDARD_PX)
     slow[0:16, 0:16] += 1 / 256
     slow[0:16, 8:24] -= 3 / 256
     slow[112:128, 304:320] += 0.5 / 256
@@ -137,7 +137,7 @@ def test_pictures_and_the_table_hold_the_same_sum(flyannot, chain, tmp_path):
         assert sum(mine) + one["intercept"] == pytest.approx(one["decision_value"], rel=1e-6)
         for image in one["images"]:
             with Picture.open(tmp_path / "why" / image["picture"]) as picture:
-                assert picture.size[0] == 3 * SIZE_PX[1] and picture.getextrema()[0] != (255, 255)
+                assert picture.size[0] == 3 * STANDARD_PX[1] and picture.getextrema()[0] != (255, 255)
     said = flyannot("explain M E -o O", M=chain.model, E=chain.embryos, O=tmp_path / "why")
     faulty(said, 2, "not empty", "--force")
 

@@ -10,7 +10,7 @@ from flyannot.classifiers.linear_svm import training_bytes
 from flyannot.classifiers.model import fit_model, untrainable
 from flyannot.classifiers.scorer import FitOptions
 from flyannot.errors import DataError, FlyannotError, InputError
-from flyannot.runtime import memory
+from flyannot.runtime import resources
 from tests.classifiers.labelled_kinds import labelled_directions as labelled
 
 
@@ -124,7 +124,7 @@ def test_a_fit_that_stops_too_early_is_an_error_and_not_a_model(rng, monkeypatch
 
 def test_training_is_refused_when_the_memory_does_not_suffice(rng, monkeypatch):
     X, Y, genes = labelled(rng)
-    monkeypatch.setattr(memory, "available_bytes", lambda: 3 * 2**20)
+    monkeypatch.setattr(resources, "available_bytes", lambda: 3 * 2**20)
     with pytest.raises(
         FlyannotError, match=r"80 rows of 30 features needs about 16 MiB.*; 3 MiB are"
     ) as error:
@@ -147,7 +147,7 @@ def test_the_estimate_covers_at_least_the_copies_that_are_made():
 def test_a_limit_on_addresses_ends_in_a_message_and_not_in_a_crash():
     script = """
 import resource, numpy as np, sklearn.svm, scipy.linalg, scipy.optimize
-from flyannot.runtime.memory import available_bytes
+from flyannot.runtime.resources import available_bytes
 from flyannot.classifiers.model import fit_model
 from flyannot.errors import FlyannotError
 rng = np.random.default_rng(0)

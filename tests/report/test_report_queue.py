@@ -165,12 +165,14 @@ def test_without_predictions_there_is_no_queue_and_without_scores_nothing_to_che
     assert "There is no scores.json" in said.err
 
 
-def test_another_table_is_not_replaced_by_the_queue(flyannot, half_curated, tmp_path):
+def test_a_queue_is_replaced_and_another_table_is_not(flyannot, half_curated, tmp_path):
     other = tmp_path / "images.csv"
     other.write_text("image,gene\n")
     said = flyannot("queue R -o Q", R=half_curated[0].folder, Q=other)
     assert said.code == 2 and "is not such a queue" in said.err and "-o" in said.err
     assert other.read_text() == "image,gene\n"
+    for _ in range(2):
+        assert flyannot("queue R -o Q", R=half_curated[0].folder, Q=tmp_path / "queue.csv").code == 0
 
 
 @pytest.fixture(scope="module")

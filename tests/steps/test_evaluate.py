@@ -9,7 +9,7 @@ import pytest
 from flyannot.classifiers.options import ClassifyOptions
 from flyannot.dataset.folder import read_images
 from flyannot.errors import DataError, InputError
-from flyannot.runtime.workers import Workers
+from flyannot.runtime.executor import Executor
 from flyannot.scores.group_outcomes import read_scores, scores_json
 from flyannot.steps.annotate import annotate
 from flyannot.steps.engine.task import Execution, carry_out
@@ -36,7 +36,7 @@ def evaluation(chain, path=None, options=CLASSIFY, n_folds=3):
 
 
 def scores(chain, path=None, options=CLASSIFY, n_folds=3, jobs=1):
-    return evaluate_files(evaluation(chain, path, options, n_folds), Execution(Workers(jobs)))
+    return evaluate_files(evaluation(chain, path, options, n_folds), Execution(Executor(jobs)))
 
 
 @pytest.fixture(scope="module")

@@ -11,7 +11,7 @@ from flyannot.steps.cached_features import PooledImages
 from flyannot.steps.engine import parts
 from flyannot.steps.engine.task import Execution
 from flyannot.steps.pool import atoms_of_dictionary, pool
-from flyannot.store import concatenation, kept_open
+from flyannot.store import concatenation, file_cache
 from flyannot.store.reading import open_stored
 
 
@@ -24,7 +24,7 @@ def opened(monkeypatch):
         found.append(path)
         return open_stored(path, *more, **given)
 
-    monkeypatch.setattr(kept_open, "open_stored", counted)
+    monkeypatch.setattr(file_cache, "open_stored", counted)
     return found
 
 
@@ -38,7 +38,9 @@ def test_pool_looks_the_descriptors_over_once_however_many_tasks_there_are(
         atoms_of_dictionary.cache_clear()
         out = tmp_path / f"{per_part}.h5"
         pool([chain.descriptors], chain.dictionary, out, PoolOptions(), Execution())
-        assert sorted(opened) == sorted([chain.descriptors, chain.dictionary])
+        assert sorted(opened) == sorted(
+            [chain.descriptors, chain.descriptors, chain.dictionary]
+        )  # planned, made
         written.append(out.read_bytes())
     assert written[0] == written[1]
 
@@ -109,4 +111,4 @@ def test_a_task_of_annotate_takes_the_places_of_its_own_images_alone(chain, open
     for one, some in ((first, images[:2]), (second, images[2:4])):
         assert all((features == known[image.name]).all() for image, features, _ in one.of(some))
     assert opened == [chain.features]
-    kept_open.close_kept()
+    file_cache.close_cached_files()

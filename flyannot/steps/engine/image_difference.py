@@ -1,7 +1,7 @@
 """How the images of a file differ from those that a step is to work on."""
 
-from flyannot.descriptors.address import photograph_of
-from flyannot.runtime.counted import counted
+from flyannot.descriptors.images.address import photograph_of_embryo
+from flyannot.runtime.wording import pluralise
 from flyannot.stage_ranges import STAGE_RANGES
 
 
@@ -13,7 +13,7 @@ def difference_of_images(images):
 
     def whole(name):
         """The photograph of an embryo that was found on one."""
-        return name if name in names else photograph_of(name)
+        return name if name in names else photograph_of_embryo(name)
 
     def in_words(stored):
         before = {(s, whole(name)) for s in stored.stage_ranges for name in stored.array(s, "image")}
@@ -35,4 +35,4 @@ def _listed(images):
 
 def _some(images):
     first = min(name for _, name in images)
-    return counted(len(images), f"image, {first}", f"images, such as {first}")
+    return pluralise(len(images), f"image, {first}", f"images, such as {first}")

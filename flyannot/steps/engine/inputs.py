@@ -5,12 +5,12 @@ import re
 from contextlib import contextmanager
 from pathlib import Path
 
-from flyannot.descriptors.extract import Described
+from flyannot.descriptors.extract import DescribedPatches
 from flyannot.errors import DataError, InputError, did_you_mean
 from flyannot.scores.metrics import NOT_ANATOMY
 from flyannot.stage_ranges import STAGE_RANGES
 from flyannot.store.descriptors import read_patches_of_image
-from flyannot.store.files_in_turn import open_in_turn
+from flyannot.store.file_cache import open_by_turns
 
 log = logging.getLogger("flyannot")
 
@@ -31,7 +31,7 @@ def open_all(paths, kind, *, all_shards=False, digests=None):
     DataError
         If one is damaged, of another kind, made with other options than the first, or replaced.
     """
-    with open_in_turn([Path(path) for path in paths], kind, digests or {}) as found:
+    with open_by_turns([Path(path) for path in paths], kind, digests or {}) as found:
         files = sorted(found, key=_shard_of)
         _check_distinct(files)
         for file in files[1:]:
@@ -54,8 +54,8 @@ def digests_of(files):
 
 
 def described_image(file, stage_range, index):
-    """The `flyannot.descriptors.extract.Described` of one image of an open descriptors file."""
-    return Described(*read_patches_of_image(file, stage_range, index))
+    """The `flyannot.descriptors.extract.DescribedPatches` of one image of an open descriptors file."""
+    return DescribedPatches(*read_patches_of_image(file, stage_range, index))
 
 
 def shard_of_inputs(inputs):

@@ -10,7 +10,7 @@ from operator import attrgetter
 from pathlib import Path
 
 from flyannot.errors import DataError, FlyannotError, InputError
-from flyannot.runtime.counted import counted
+from flyannot.runtime.wording import pluralise
 from flyannot.stage_ranges import STAGE_RANGES
 from flyannot.steps.engine.failures import error_and_fix
 from flyannot.store.concatenation import concatenate, part_of
@@ -100,7 +100,7 @@ def part_path(out, key):
 def make_parts(make_part, shards, execution, *, unit="image"):
     """Make every shard's part that is not there yet, in parallel.
 
-    `make_part(shard)` writes shard.part, and tells `flyannot.runtime.news` of every item; a shard has `part`
+    `make_part(shard)` writes shard.part, and calls `item_done` for every item; a shard has `part`
     (a path), `n_items`, `name` and `reads` (the paths of what it is made from).
     """
     if not shards:  # of a few parts, some shares have none
@@ -184,7 +184,7 @@ def _require_whole(parts):
     damaged = [part.path for part in parts if not _is_whole(part.path)]
     if damaged:
         raise DataError(
-            f"{damaged[0].parent}: {counted(len(damaged), 'part is', 'parts are')} not what was written",
+            f"{damaged[0].parent}: {pluralise(len(damaged), 'part is', 'parts are')} not what was written",
             fix="run the same command again: it makes these anew, and takes the others as they are",
         )
 

@@ -8,7 +8,7 @@ from pathlib import Path
 
 from flyannot.errors import InputError, WriteError
 from flyannot.runtime.atomic_file import locked_output
-from flyannot.runtime.workers import Workers
+from flyannot.runtime.executor import Executor
 from flyannot.steps.engine.count import no_progress
 from flyannot.steps.engine.parts import drop_parts
 from flyannot.store.reading import is_hdf5, open_stored
@@ -22,7 +22,7 @@ _SUFFIXES = (".h5", ".hdf5")  # --force may replace a file of such a name even i
 class Execution:
     """How a step is carried out; nothing here changes the bits of its output."""
 
-    workers: Workers = field(default_factory=Workers)
+    workers: Executor = field(default_factory=Executor)
     force: bool = False
     progress: Callable = no_progress  # called as items end
 

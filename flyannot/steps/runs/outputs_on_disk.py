@@ -11,7 +11,7 @@ from pathlib import Path
 from flyannot.runtime.locks import Holder, holder_of
 from flyannot.steps.engine.inputs import shard_of_inputs
 from flyannot.steps.engine.parts import folder_of_parts
-from flyannot.store.glance import Glance, glance
+from flyannot.store.description import Peek, peek
 
 
 @dataclass(frozen=True)
@@ -24,7 +24,7 @@ class Piece:
     """
 
     path: Path
-    made: Glance | None
+    made: Peek | None
     parts: tuple
     holders: tuple[Holder, ...]
 
@@ -52,12 +52,12 @@ def pieces_of(folder, kind):
 def _piece(path, shares):
     holders = [holder_of(path.with_name(f"{path.name}{share}")) for share in ("", *sorted(shares))]
     parts = tuple(_parts(folder_of_parts(path)))
-    return Piece(path, glance(path), parts, tuple(one for one in holders if one))
+    return Piece(path, peek(path), parts, tuple(one for one in holders if one))
 
 
 def _parts(folder):
     for path in sorted(folder.glob("*.h5")):
-        found = glance(path)
+        found = peek(path)
         try:
             written = path.stat().st_mtime
         except OSError:  # joined since

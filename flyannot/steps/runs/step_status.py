@@ -2,8 +2,8 @@
 
 from dataclasses import dataclass, field, replace
 
-from flyannot.runtime.counted import counted
 from flyannot.runtime.locks import holder_of
+from flyannot.runtime.wording import pluralise
 from flyannot.store.writing import option_changes
 
 
@@ -90,7 +90,7 @@ def status_of_pieces(step, pieces, wanted):
     n_done = sum(one.n_done for one in kept) if wanted.unit else None
     if n_done is not None and wanted.total is not None:
         if state == "done" and n_done != wanted.total and wanted.unit == "image":
-            state, why = "outdated", f"it is of {counted(n_done, 'image')}, and there are {wanted.total:,}"
+            state, why = "outdated", f"it is of {pluralise(n_done, 'image')}, and there are {wanted.total:,}"
         n_done = min(n_done, wanted.total)
     rates = [one.per_second for one in kept if one.per_second]
     rate = sum(rates) if state == "running" and rates else None
