@@ -15,7 +15,7 @@ import numpy as np
 from flyannot.classifiers.model import PER_TERM, Model
 from flyannot.classifiers.scorer import Scorer
 from flyannot.features.groups import Groups
-from flyannot.scores.group_outcomes import outcome_of
+from flyannot.scores.group_outcomes import outcomes_of_groups
 from flyannot.store import predictions as store
 from flyannot.store.model import read_classifier, read_method, read_terms
 from flyannot.store.reading import read_image_columns
@@ -253,7 +253,7 @@ class HeldOutAnswers:
         self._images, self._groups = images, {}
         evaluated = ((scores or {}).get("evaluated") or {}).get(stage_range)
         if is_cross_validated(evaluated):
-            self._outcome = outcome_of(evaluated)
+            self._outcome = outcomes_of_groups(evaluated)
             self._groups = {group: i for i, group in enumerate(evaluated["group"])}
             self._terms = {r["term"]: r for r in scores["terms"] if r["stage_range"] == stage_range}
 

@@ -14,8 +14,8 @@ from flyannot.report.groups import entries_of_terms
 from flyannot.runtime.atomic_file import locked_output
 from flyannot.runtime.tables import read_table, write_table
 from flyannot.runtime.wording import pluralise
-from flyannot.scores.group_outcomes import outcome_of
-from flyannot.scores.looks import PER_GROUP, TO_CHECK, doubt, information
+from flyannot.scores.curation import PART_TO_CHECK, TERMS_PER_REVIEW, doubt_of_answer, information_of_verdict
+from flyannot.scores.group_outcomes import outcomes_of_groups
 
 LISTS = LOOK, CHECK = "look", "check"
 QUEUE_COLUMNS = ("queue", "gene", "fbgn", "stage_range", "term", "curated")
@@ -35,12 +35,12 @@ class Queue:
         new = [term for term in terms if not term.reviewed and term.probability is not None]
         for term in new:
             if term.known and term.held_out and term.is_contradicted:
-                worth = float(doubt(term.probability, term.curated, not term.curated))
+                worth = float(doubt_of_answer(term.probability, term.curated, not term.curated))
                 if worth >= self._least:
                     term.queue, term.worth = CHECK, worth
         asked = [term for term in new if not term.known and not term.says_nothing and term.n_genes]
-        worth = [float(information(term.probability, term.n_genes)) for term in asked]
-        for i in np.argsort(-np.array(worth), kind="stable")[:PER_GROUP]:
+        worth = [float(information_of_verdict(term.probability, term.n_genes)) for term in asked]
+        for i in np.argsort(-np.array(worth), kind="stable")[:TERMS_PER_REVIEW]:
             asked[i].queue, asked[i].worth = LOOK, worth[i]
 
 
@@ -49,10 +49,10 @@ def _least_doubt(scores):
     doubts = []
     for evaluated in (scores.get("evaluated") or {}).values():
         if is_cross_validated(evaluated):
-            outcome = outcome_of(evaluated)
+            outcome = outcomes_of_groups(evaluated)
             known = outcome.observed_pairs(range(len(outcome.terms)))
-            doubts.append(doubt(outcome.probabilities, outcome.truth, outcome.yes)[known])
-    return float(np.quantile(np.concatenate(doubts), 1 - TO_CHECK)) if doubts else np.inf
+            doubts.append(doubt_of_answer(outcome.probabilities, outcome.truth, outcome.yes)[known])
+    return float(np.quantile(np.concatenate(doubts), 1 - PART_TO_CHECK)) if doubts else np.inf
 
 
 def queue_rows(run):

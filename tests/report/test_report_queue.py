@@ -11,7 +11,7 @@ from flyannot.dataset.folder import read_annotations, write_annotations_csv
 from flyannot.report.groups import ABSENT, AGREED, MISSED, NEW, PREDICTED, GroupEntry, TermEntry
 from flyannot.report.page import Review, write_page
 from flyannot.report.queue import CHECK, LOOK, Queue, queue_in_words
-from flyannot.scores.looks import information
+from flyannot.scores.curation import information_of_verdict
 from flyannot.steps.engine.configuration import TABLES, Configuration, write_record
 from tests.report.browser import open_browser, shown
 from tests.report.small_pages import groups_page, make_run, picture
@@ -40,7 +40,7 @@ def test_three_terms_of_a_group_are_to_be_looked_at_uncertain_and_rare_ones_firs
     Queue(None).mark(terms)
     assert [one.term for one in terms if one.queue == LOOK] == ["half", "rare", "low"]
     assert terms[2].worth == pytest.approx(0.1 * 0.9 / 5) and terms[0].worth == 0
-    assert information(0.3, 7) == pytest.approx(information(0.7, 7))
+    assert information_of_verdict(0.3, 7) == pytest.approx(information_of_verdict(0.7, 7))
 
 
 def test_what_is_known_was_reviewed_or_says_nothing_is_not_asked():
