@@ -11,8 +11,8 @@ from flyannot.runtime.atomic_file import write_text
 from flyannot.runtime.digest import digest_of_file, digest_of_json, has_own_digest
 from flyannot.runtime.resources import one_blas_thread
 from flyannot.runtime.text_files import read_json
-from flyannot.scores.bootstrap import with_confidence
-from flyannot.scores.group_outcomes import scores_json
+from flyannot.scores.bootstrap import add_confidence
+from flyannot.scores.group_outcomes import json_of_scores
 from flyannot.steps.cross_validate import cross_validate_features, read_pixels
 from flyannot.steps.curated_terms import curated_annotations_of, digests_of_curated
 from flyannot.steps.engine.file_options import classify_options
@@ -95,7 +95,7 @@ def evaluate_files(evaluation, execution=None, *, out=None):
 
     Returns
     -------
-    result : dict, as `flyannot.scores.metrics.evaluate` returns, with `notes` (sentences), `synthetic`
+    result : dict, as `flyannot.scores.metrics.score_terms` returns, with `notes` (sentences), `synthetic`
         (whether images were), `evaluated` (what was predicted for every group:
         `flyannot.scores.group_outcomes`),
         `model` (the digest of the model whose scores these are, or None) and `made_from`, the digests of the
@@ -141,14 +141,14 @@ def evaluate_files(evaluation, execution=None, *, out=None):
             fix="check that genes and stage ranges are spelled alike in both",
         )
     result["notes"] += changes
-    return with_confidence(result) | {"model": evaluation.model, "made_from": _made_from(evaluation)}
+    return add_confidence(result) | {"model": evaluation.model, "made_from": _made_from(evaluation)}
 
 
 def evaluate_task(evaluation, json_file):
     """The `flyannot.steps.engine.task.Task` of a file of scores."""
 
     def make(execution):
-        write_text(json_file, scores_json(evaluate_files(evaluation, execution, out=json_file)))
+        write_text(json_file, json_of_scores(evaluate_files(evaluation, execution, out=json_file)))
         return Outcome(json_file, True)
 
     inputs = (*evaluation.paths, evaluation.annotations_csv, *evaluation.classify.corrections)
