@@ -14,8 +14,8 @@ from flyannot.dataset.folder import read_images
 from flyannot.dataset.selection import select_images
 from flyannot.errors import FlyannotError, InputError
 from flyannot.runtime.locks import holder_of
+from flyannot.scores.group_outcomes import read_scores
 from flyannot.steps.engine.configuration import RECORD, TABLES, read_record
-from flyannot.steps.evaluate import read_scores
 from flyannot.steps.learn_dict import header_of_learning
 from flyannot.steps.runs.outputs_on_disk import pieces_of
 from flyannot.steps.runs.step_status import StepStatus, Wanted, status_of_file, status_of_pieces
