@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 import scipy.sparse as sp
 
+from flyannot.classifiers.answers import read_predicted
 from flyannot.dataset.folder import read_images
 from flyannot.dataset.synthetic import SynthesizeOptions
 from flyannot.dataset.synthetic.generate import synthesize
@@ -28,7 +29,6 @@ from flyannot.steps.extract import extract
 from flyannot.steps.learn_dict import learn_dict
 from flyannot.steps.options import AnnotateOptions
 from flyannot.steps.pool import pool
-from flyannot.steps.predictions import read_predictions
 from flyannot.steps.train import train
 from flyannot.store.dictionary import read_dictionary
 from flyannot.store.features import read_features
@@ -222,7 +222,7 @@ def test_contributions_add_up_to_the_prediction(made):
 def test_new_images_get_the_features_that_the_model_learned_from(made):
     with open_stored(made["features"]) as features, open_stored(made["predictions"]) as predictions:
         columns, X = read_features([features], STAGE_RANGES[0])
-        groups, predicted = read_predictions(predictions, STAGE_RANGES[0])
+        groups, predicted = read_predicted(predictions, STAGE_RANGES[0])
     with open_stored(made["model"]) as model:
         weights = model.array(STAGE_RANGES[0], "model/scorer/weights")
         intercept = model.array(STAGE_RANGES[0], "model/scorer/intercept")
