@@ -6,11 +6,6 @@ import numpy as np
 import pytest
 from numpy.testing import assert_allclose, assert_array_equal
 
-from flyannot.descriptors.extract import describe_patches
-from flyannot.descriptors.images.picture import read_grey
-from flyannot.descriptors.options import ExtractOptions
-from flyannot.descriptors.sift import normalise_descriptors
-from flyannot.sparse.coders import CODERS
 from flyannot.sparse.learners.dssc import DSSC, SURROGATES, DSSCOptions, gamma_at, rho_at
 from flyannot.sparse.objective import objective
 from tests.planted_samples import planted, run, unit_rows
@@ -22,11 +17,6 @@ CONSTANT = {"rho": 1.0, "gamma": 1.0, "delay": 1e30}
 FROZEN = {"rho": 1.0, "gamma": 1e-15, "delay": 1e30}  # the dictionary as good as stands still
 
 each_surrogate = pytest.mark.parametrize("surrogate", SURROGATES)
-
-
-def exact_objective(X, D):
-    X, D = np.asarray(X, np.float64), np.asarray(D, np.float64)
-    return objective(X, D, CODERS["cd"](X, D, LAM, tol=1e-8), LAM).mean()
 
 
 def mean_gradient(X, Z, D):
@@ -252,21 +242,6 @@ def test_scale_of_samples_and_lam_changes_no_atom(surrogate, rng):
     )
     assert_allclose(eight.D, one.D, atol=1e-9)
     assert_allclose(eight.codes().toarray(), 8 * one.codes().toarray(), atol=1e-8)
-
-
-@each_surrogate
-def test_the_objective_falls_on_embryos(surrogate, shared_data, rng):
-    images = sorted((shared_data / "flyexpress" / "images").rglob("*.bmp"))[:6]
-    options = ExtractOptions(stride_px=6)
-    described = [describe_patches(read_grey(image), options).descriptors for image in images]
-    X = normalise_descriptors(np.concatenate(described))
-    D = unit_rows(X[rng.permutation(len(X))[:150]])
-    learner = DSSC(D, len(X), lam=LAM, surrogate=surrogate)
-    values = [exact_objective(X, D)]
-    for epoch in range(0, 6, 3):
-        run(learner, X, epoch + 3, first_epoch=epoch)
-        values.append(exact_objective(X, learner.D))
-    assert values[2] < values[1] < values[0]
 
 
 @each_surrogate

@@ -65,13 +65,6 @@ def test_the_gap_that_siso_states_is_the_duality_gap(rng):
         assert (solved.n_passes <= max_sweeps).all()
 
 
-def test_float32_atoms_give_float32_codes_as_good_as_that_allows(rng):
-    X, D = (a.astype(np.float32) for a in crowded(rng))
-    Z = siso.encode(X, D, 0.01, tol=1e-6)
-    assert Z.dtype == np.float32
-    assert (duality_gap(X, D, Z, 0.01) < 2e-6).all()
-
-
 def test_no_atom_of_the_active_set_joins_again(rng):
     _, D = crowded(rng)
     r = rng.normal(size=D.shape[1])

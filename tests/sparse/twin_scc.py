@@ -24,7 +24,6 @@ class TwinSCC:
         self.lam, self.variant, self.forgetting = lam, variant, forgetting
         self.positive_code, self.positive_atoms = positive
         self.n_visits = 0
-        self.objectives_of_sweeps = []  # P(z) before the first sweep of a visit and after each
 
     @property
     def D(self):
@@ -71,12 +70,9 @@ class TwinSCC:
 
     def visit(self, x, z, sweep_order):
         D = self.atoms
-        values = [self.objective(x, z)]
         support = sweep_order
         for _ in range(self.n_sweeps):
             support = self.sweep(x, z, support, self.lam)
-            values.append(self.objective(x, z))
-        self.objectives_of_sweeps.append(values)
         r = x - z @ D
         weight = float(self.n_visits) ** 6 if self.variant == "quick" else 1
         self.h_now[support] += weight * z[support] ** 2
@@ -90,6 +86,3 @@ class TwinSCC:
             norm = np.linalg.norm(D[j])
             if norm > 1 or (self.variant != "paper" and norm > 0):
                 D[j] /= norm
-
-    def objective(self, x, z):
-        return 0.5 * ((x - z @ self.atoms) ** 2).sum() + self.lam * abs(z).sum()
