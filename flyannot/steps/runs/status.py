@@ -130,7 +130,7 @@ def _total(step, images, options, pieces):
         return learn.n_epochs * (1 if learn.shared else len(ranges)), "epoch"
     if step == "pool":
         return sum(one.n_images for one in described) or None, "image"
-    if step in ("extract", "annotate") and options and options["extract"].many:
+    if step in ("extract", "annotate") and options and options["extract"].multiple_embryos:
         return None, "embryo"  # how many are on the photographs is not known
     if step == "annotate":
         known = {s for one in pieces["train"] if one.made for s in one.made.stage_ranges}
