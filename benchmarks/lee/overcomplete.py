@@ -6,7 +6,7 @@ from scipy.optimize import least_squares
 from benchmarks.findings import Finding, Panel, Size, Source
 from benchmarks.inputs.signals import photograph_patches
 from benchmarks.items import Item, paper_values
-from benchmarks.lee import claims, overcomplete
+from benchmarks.lee import claims
 from benchmarks.measures import Stopwatch
 from benchmarks.rows import Rows, Series
 from flyannot.sparse.coders import CODERS
@@ -163,8 +163,8 @@ def best_bars(respond, side):
 def lengthened(respond, best, side):
     """How the code of every basis changes with the length of its best bar: `trace`, and what it loses."""
     for one in best:
-        overcomplete = [bar(side, one["angle"], one["centre"], _ends(n)) for n in range(1, side + 1)]
-        trace = respond(stimulus(overcomplete, side))[:, one["basis"]] / one["code"]
+        bars = [bar(side, one["angle"], one["centre"], _ends(n)) for n in range(1, side + 1)]
+        trace = respond(stimulus(bars, side))[:, one["basis"]] / one["code"]
         longer = trace[one["length_px"] :]
         falls = float(1 - longer.min()) if len(longer) else 0.0
         yield {name: one[name] for name in ("basis", "length_px")} | {
