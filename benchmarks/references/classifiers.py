@@ -8,7 +8,7 @@ import numpy as np
 
 from flyannot.classifiers.feature_rows import cross_products, unit_rows
 from flyannot.classifiers.folds import look_up_folds
-from flyannot.scores.metrics import Outcome
+from flyannot.scores.metrics import TermOutcomes
 
 _C, _GAMMA = 1.0, 0.6  # at an end of the grid of Huang et al.
 _N_NEIGHBOURS = 20
@@ -80,7 +80,7 @@ def evaluate_by_libsvm(rows, *, folds):
 
     Returns
     -------
-    outcome : flyannot.scores.metrics.Outcome, without probabilities
+    outcome : flyannot.scores.metrics.TermOutcomes, without probabilities
     """
     X, Y, row_folds = np.asarray(rows.X, np.float64), rows.Y, look_up_folds(np.asarray(rows.genes), folds)
     products, values = X @ X.T, np.full(Y.shape, np.nan)
@@ -88,7 +88,7 @@ def evaluate_by_libsvm(rows, *, folds):
         held = row_folds == fold
         values[held] = _values(products, Y, ~held, held)
     nothing = np.full(Y.shape, np.nan)
-    return Outcome(tuple(rows.terms), Y, values, values > 0, row_folds, nothing, ("",) * len(rows.terms))
+    return TermOutcomes(tuple(rows.terms), Y, values, values > 0, row_folds, nothing, ("",) * len(rows.terms))
 
 
 def _values(products, Y, trained, held):

@@ -7,7 +7,7 @@ import scipy.sparse as sp
 from scipy.optimize import minimize
 
 from flyannot.runtime.compiled import compiled
-from flyannot.sparse.coders.cd.encode import encode as encode_by_cd
+from flyannot.sparse.coders.cd import encode as encode_by_cd
 from flyannot.sparse.kernels import SUMS, add_multiple, copy, kernel, shrink
 
 _BLOCK = 1024  # samples whose codes are dense at one time

@@ -9,8 +9,8 @@ import numpy as np
 import scipy.sparse as sp
 
 from flyannot.runtime.compiled import compiled
-from flyannot.sparse.learners.online.modl import MODL
-from flyannot.sparse.learners.scc.options import VARIANTS
+from flyannot.sparse.learners.modl import MODL
+from flyannot.sparse.learners.scc import VARIANTS
 from flyannot.sparse.stored_codes import EITHER_SIGN
 
 

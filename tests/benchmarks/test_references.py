@@ -15,12 +15,11 @@ from benchmarks.references.other_programs import lasso_codes
 from benchmarks.references.p_stable import _WIDTH, atoms_beside, build_tables
 from benchmarks.references.plain_learners import OfSeenFeatures, PlainSCC
 from benchmarks.scc.table_1 import CodesOnly
-from flyannot.sparse.coders import CODERS
-from flyannot.sparse.coders.siso import encode as siso
+from flyannot.sparse.coders import CODERS, siso
 from flyannot.sparse.fit import learn_dictionary as epochs_of
 from flyannot.sparse.fit import random_patches
 from flyannot.sparse.learners.lagrange_dual import primal_objective, solve_dual
-from flyannot.sparse.learners.scc.learner import SCC
+from flyannot.sparse.learners.scc import SCC
 from flyannot.sparse.objective import duality_gap, objective
 from tests.classifiers.labelled_kinds import labelled
 from tests.sparse.optimality import lam_max

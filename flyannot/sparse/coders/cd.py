@@ -1,0 +1,226 @@
+"""The coordinate-descent coder: one product X D^T, one Gram matrix, an active set per sample."""
+
+from functools import partial
+from typing import NamedTuple
+
+import numpy as np
+from scipy.linalg.lapack import dpotrf, dpotri
+
+from flyannot.sparse.coders.blocks import checked_samples, codes_in_blocks, finite_squares, replace_rows
+from flyannot.sparse.coders.cd_kernels import encode_rows, mirrored_order, round_gram
+from flyannot.sparse.coders.cd_support import DEPENDENT, Support, WorkingSet
+from flyannot.sparse.simd.product import gram_of, pack_columns
+from flyannot.sparse.simd.vectors import CHUNK, LANES, aligned_zeros, round_up
+
+SLACK = 16.0  # roundings of |x| |d| that do not count as a violation
+_WIDE = 256  # numbers a row: narrower ones lie in many sets of a cache anyway
+_MOST_SWEEPS = 1000  # of a problem of few atoms: far above what it takes
+_INVERTED_AT_ONCE = 32  # atoms of a code to begin from: LAPACK is sooner than one atom after the other
+_FLOAT32_SWEEPS = 40  # real descriptors take up to ten; what takes more is left to float64
+
+
+def encode(X, D, lam, *, tol=1e-4, max_sweeps=1000, start=None, gram=None, n_threads=1):
+    """Codes of X over a fixed dictionary, each within a stated duality gap of its minimum.
+
+    Each sample minimises 1/2 |x - z D|^2 + lam |z|_1.  The atoms that violate the optimality
+    conditions most make a working set.  There one code after the other, the worst first, moves to its
+    minimum while the codes of the support follow theirs, which an inverse of the Gram matrix on the
+    support gives in closed form.  Then all correlations are made afresh, and the gap decides.
+
+    Parameters
+    ----------
+    X : float array (n_samples, n_features)
+        float32 is solved in float32 as far as that goes, all else in float64.
+    D : float array (n_atoms, n_features)
+        Atoms of any norm; codes of zero atoms are zero.
+    lam : float > 0, weight of the L1 norm
+    tol : float
+        A sample is done when its duality gap is at most tol / 2 |x|^2.  Where rounding hides that in
+        float32, the sample is solved again in float64.
+    max_sweeps : int, most passes over all atoms for one sample
+    start : CSR matrix (n_samples, n_atoms), optional
+        Codes to begin from.  The objective never rises from there.
+    gram : float array (n_atoms, n_atoms), optional
+        D D^T, where the caller has it.
+    n_threads : int
+        Threads over blocks of samples.  A call costs about half a millisecond on top, so code many
+        samples at once.
+
+    Returns
+    -------
+    Z : CSR matrix (n_samples, n_atoms), in float32 where X is, else in float64
+        The same bits for any `n_threads`, and for X in one call or in several.
+
+    Raises
+    ------
+    DataError
+        If shapes do not fit, or a sample or atom holds a value that is not finite.
+    InputError
+        If `lam` is not positive.
+
+    Source
+    ------
+    Coordinate descent: Friedman et al., J. Stat. Softw. 33(1), 2010; here the support moves along,
+    so that each code is visited about once.  Stopping at the first code that reaches zero: Lawson and
+    Hanson, Solving Least Squares Problems, 1974, chapter 23.
+    """
+    X, D, squares = checked_samples(X, D, lam, gram)
+    finite_squares(D, "atom")
+    gram = gram_of(D) if gram is None else np.ascontiguousarray(gram, X.dtype)
+    n_sweeps = min(max_sweeps, _FLOAT32_SWEEPS) if X.dtype == np.float32 else max_sweeps
+    problem = make_problem(gram, lam, 0.5 * tol, n_sweeps)
+    new_scratch = partial(make_scratch, len(D), D.shape[1], X.dtype)
+    panels = pack_columns(D, mirrored_order(round_up(len(D), CHUNK)))
+    Z, is_solved = codes_in_blocks(X, squares, panels, start, encode_rows, problem, new_scratch, n_threads)
+    if is_solved.all() or n_sweeps == max_sweeps:
+        return Z
+    # So ill-conditioned, or so small a tol, that float32 cannot tell: from the start again in float64.
+    rows = np.flatnonzero(~is_solved)
+    again = {"tol": tol, "max_sweeps": max_sweeps - n_sweeps, "start": None if start is None else start[rows]}
+    exact = encode(X[rows].astype(np.float64), D, lam, n_threads=n_threads, **again)
+    return replace_rows(Z, rows, exact.astype(np.float32))
+
+
+class CDProblem(NamedTuple):
+    """What all samples share."""
+
+    gram: np.ndarray  # (n_atoms, n_atoms)
+    bytes_: np.ndarray  # (n_atoms, n_atoms padded) unsigned: 128 + gram / scales, to the nearest
+    scales: np.ndarray  # (n_atoms,) of the rows of `bytes_`
+    norms: np.ndarray  # (n_atoms,)
+    lam: float
+    goal: float  # the allowed gap, as a part of |x|^2
+    slack: float  # the largest violation that may be rounding, as a part of |x|
+    max_sweeps: int
+
+
+class CDScratch(NamedTuple):
+    """Memory for one sample at a time."""
+
+    q: np.ndarray  # (n_atoms, padded to whole chunks), in mirrored order
+    q_bits: np.ndarray  # the same memory as integers: without its sign a float compares as they do
+    high: np.ndarray  # signed bytes (n_atoms, padded): upper digits of a rounded code
+    low: np.ndarray
+    pending: np.ndarray  # integer (n_atoms, padded): atoms of a code that is still to join the support
+    pending_codes: np.ndarray  # (n_atoms,)
+    n_inverted: np.ndarray  # integer (1,): as many as are pending, if their inverse is in the support already
+    support: Support
+    work: WorkingSet
+
+
+def make_problem(gram, lam, goal, max_sweeps):
+    """The problem of a Gram matrix; `goal` is the duality gap to reach, as a part of |x|^2."""
+    kind = gram.dtype.type
+    norms = np.sqrt(gram.diagonal())
+    slack = SLACK * np.finfo(kind).eps * norms.max(initial=0)
+    bytes_ = np.full((len(gram), round_up(len(gram), CHUNK)), 128, np.uint8)
+    scales = np.empty(len(gram), kind)
+    round_gram(gram, norms, bytes_, scales)
+    return CDProblem(gram, bytes_, scales, norms, kind(lam), float(goal), float(slack), int(max_sweeps))
+
+
+def make_scratch(n_atoms, n_features, dtype):
+    """Scratch for samples of one dictionary."""
+    bits = np.int32 if dtype == np.float32 else np.int64
+    q = aligned_zeros(round_up(n_atoms, CHUNK), dtype)
+    n_support = min(n_atoms, n_features)
+    width, n_padded = round_up(n_atoms, LANES), round_up(n_support, LANES)
+    z = aligned_zeros(n_padded, dtype)
+    support = Support(
+        capacity=n_support,
+        atoms=np.zeros(n_padded, np.uint32),
+        place=np.zeros(n_padded, np.uint32),
+        z=z + 1,
+        inverse=aligned_zeros((n_padded, _apart(n_padded) if n_padded >= _WIDE else n_padded), dtype),
+        column=aligned_zeros(n_padded, dtype),
+        direction=aligned_zeros(n_padded, dtype),
+        zeros=aligned_zeros(n_padded, dtype),
+    )
+    n_columns = _apart(width)  # and a loop that has nothing to gather does so once
+    q_set = aligned_zeros(width, dtype)
+    work = WorkingSet(
+        atoms=np.zeros(n_columns, np.uint32),
+        q0=aligned_zeros(n_columns, dtype),
+        q=q_set,
+        q_bits=q_set.view(bits),
+        masks=np.zeros(width, bits),
+        rows=aligned_zeros((n_padded, n_columns), dtype),
+        row=aligned_zeros(width, dtype),
+    )
+    high, low = np.zeros(width, np.int8), np.zeros(width, np.int8)
+    pending, pending_codes = np.zeros(width, np.uint32), np.zeros(n_atoms, dtype)
+    none = np.zeros(1, np.int64)
+    return CDScratch(q, q.view(bits), high, low, pending, pending_codes, none, support, work)
+
+
+def _apart(width):
+    """The width of rows an odd number of cache lines apart: a page apart they would share a cache set."""
+    return (width + LANES) // (2 * LANES) * (2 * LANES) + LANES
+
+
+class FewAtoms:
+    """Solves the lasso of single samples, each over a few hundred atoms of its own, in memory that is kept.
+
+    One thread's.
+    """
+
+    def __init__(self, n_features):
+        self._n_features, self._capacity = n_features, 0
+
+    def solve(self, gram, q0, square, z, *, lam, gap):
+        """The code that lowers the objective until the duality gap is at most `gap`, or rounding hides it.
+
+        Parameters
+        ----------
+        gram : float64 array (n_atoms, n_atoms), D D^T
+        q0 : float64 array (n_atoms,), D x
+        square : float, |x|^2
+        z : float64 array (n_atoms,), the code to begin from
+
+        Returns
+        -------
+        z : float64 array (n_atoms,)
+        """
+        n, n_places = len(q0), round_up(len(q0), CHUNK)
+        problem = make_problem(np.ascontiguousarray(gram), lam, gap / max(square, 1e-300), _MOST_SWEEPS)
+        scratch = self._scratch_for(n_places)
+        Q = np.zeros(n_places)
+        Q[:n] = q0
+        support = np.flatnonzero(z)
+        begin = np.array([0, len(support)]), support.astype(np.uint32), z[support]
+        scratch.n_inverted[0] = put_inverse(problem.gram, support, scratch.support)
+        first, atoms, values = np.zeros(2, np.int64), np.empty(n, np.int32), np.empty(n)
+        Q, squares, codes = Q[mirrored_order(n_places)][None], np.array([square]), (first, atoms, values)
+        encode_rows(Q, squares, begin, problem, scratch, codes, np.ones(1, bool))
+        solved = np.zeros(n)
+        solved[atoms[: first[1]]] = values[: first[1]]
+        return solved
+
+    def _scratch_for(self, n_places):
+        """The memory, with as many correlations as the problem has places."""
+        if n_places > self._capacity:
+            self._capacity = 2 * n_places
+            self._scratch = make_scratch(self._capacity, self._n_features, np.dtype(np.float64))
+        s = self._scratch
+        for atoms in (s.work.atoms, s.support.atoms, s.pending):
+            atoms[:] = 0  # vectors are read whole: what is left of a larger problem lies outside this one
+        return s._replace(q=s.q[:n_places], q_bits=s.q_bits[:n_places])
+
+
+def put_inverse(gram, atoms, support):
+    """Make the inverse of gram on some atoms that of the support; returns their number.
+
+    0, and nothing changed, where they are few, or one depends on those before it.
+    """
+    n = len(atoms)
+    if not _INVERTED_AT_ONCE <= n <= support.capacity:
+        return 0
+    mine = gram[np.ix_(atoms, atoms)]
+    bar = DEPENDENT * np.finfo(mine.dtype).eps * mine.diagonal()
+    factor, fault = dpotrf(mine.T, lower=1, overwrite_a=1)
+    if fault or not (np.square(factor.diagonal()) > bar).all():
+        return 0
+    lower = dpotri(factor, lower=1, overwrite_c=1)[0]
+    support.inverse[:n, :n] = lower.T
+    support.inverse[:n, :n] += np.tril(lower, -1)
+    return n

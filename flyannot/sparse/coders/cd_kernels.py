@@ -1,0 +1,287 @@
+"""Kernels of the coordinate-descent coder: rounds over all atoms until the duality gap closes.
+
+Each round makes q = D (x - z D) = q0 - z gram for all atoms, puts those that violate the optimality
+conditions most into the working set, and solves that (`flyannot.sparse.coders.cd_support`).
+
+For all atoms q is made from a copy of gram in bytes: those of 1,000 atoms stay in the cache of a core, where
+gram itself does not.  That errs by at most `error`, so the atoms with |q| > lam - error join the working set,
+where q is exact, and none of the others can violate: the duality gap is as sharp as if q were exact
+everywhere.  Rows of 64 atoms are interleaved on the way, which leaves q in what is called mirrored order.
+
+What a round will read of gram itself is asked for in advance, all atoms at once, since each step would wait
+for its own.
+"""
+
+import numpy as np
+
+from flyannot.sparse.coders.cd_support import (
+    add_atom,
+    correlate,
+    end_set,
+    padded,
+    polish_code,
+    read_row,
+    read_rows,
+    restore_atom,
+    take_inverted,
+    worst_member,
+)
+from flyannot.sparse.kernels import SUMS, add_multiple, copy, gap_of, inlined, kernel, read_start
+from flyannot.sparse.simd.gram_rows import (
+    DIGIT,
+    FOUR,
+    append_above,
+    fetch_bytes,
+    fetch_entries,
+    largest_magnitude,
+    largest_of_all,
+    mirrored_place,
+    subtract_bytes,
+)
+
+ENTRANTS = 0.7  # atoms join the working set when |q| is at least this part of the largest
+REBUILD = 8  # rounds after which the support is built afresh
+AT_REST = 0.9  # part of the allowed gap to reach; a code to begin from may use a little more of it, so
+AT_START = 0.95  # that a code that comes back is left as it is
+COARSE = 0.2  # part of lam above which the error of bytes brings too many atoms in
+HALF = 0.5005  # the error of a rounded number, with a margin
+LARGEST = 127 << DIGIT  # what two signed digits hold
+LARGEST_SUM = 1 << 23  # of all numbers, so that 32 bits hold their products with bytes
+
+mirrored = inlined()(mirrored_place)
+
+
+@kernel
+def encode_rows(Q, squares, start, problem, scratch, codes, is_solved):
+    """Solve one sample after the other, and say which reached the allowed gap.
+
+    `flyannot.sparse.coders.blocks.codes_in_blocks` says from what; Q is in mirrored order.
+    """
+    first, atom, value = codes
+    first[0] = 0
+    for i in range(len(squares)):
+        n_pending = read_start(start, i, problem.gram, scratch.pending, scratch.pending_codes)
+        at = first[i]
+        n, is_solved[i] = _encode_row(Q[i], squares[i], n_pending, problem, scratch, atom[at:], value[at:])
+        first[i + 1] = at + n
+
+
+@kernel
+def _encode_row(q0, square, n_pending, problem, scratch, atoms, codes):
+    """Lower the objective from the pending code until the gap closes.
+
+    Ends early when no violation stands out from rounding.  Writes the code to `atoms` and `codes`, in
+    the order of atoms, and returns its size and whether the gap is closed beyond doubt.
+    """
+    gram, lam, s, support, work = problem.gram, problem.lam, scratch, scratch.support, scratch.work
+    slack, n, size = s.q.dtype.type(problem.slack * np.sqrt(square)), 0, 0
+    solved = False
+    for sweep in range(problem.max_sweeps):
+        if n_pending > 0:
+            bound, error = correlate_all(q0, s.pending, s.pending_codes, n_pending, slack, problem, s)
+        else:
+            bound, error = correlate_all(q0, support.atoms, support.z, n, slack, problem, s)
+        largest = _mask_members(size, s)
+        bar = max(bound, s.q.dtype.type(ENTRANTS) * largest)
+        n_old, size = size, _join_set(bar, q0, size, n_pending, s)
+        if n_pending > 0:
+            n, n_pending = _restore_pending(n_pending, size, gram, s)
+        else:
+            read_rows(gram, n_old, n, size, work, support)
+            correlate(n, size, work, support)
+        if bar <= bound and n_pending == 0:  # then all that may violate is in the set
+            top = max(largest_magnitude(work.q, padded(size)), min(largest, bound) + error)
+            allowed = (AT_REST if sweep else AT_START) * problem.goal * square
+            doubt = _rounding_of_gap(square, n, support, problem.norms)
+            solved = gap_of(square, work.q0, work.q, support.place, support.z, n, lam, top) + doubt <= allowed
+            if solved or max(top - lam, _violation_on(n, work, support, lam)) <= slack:
+                break
+        n = _solve_set(n, n_pending, size, slack, problem, s)
+        n_pending = 0
+        if sweep % REBUILD == REBUILD - 1:
+            n_pending, n, size = _set_aside(n, s), 0, 0
+    if n_pending == 0:
+        n_pending = _set_aside(n, s)
+    return _write_sorted(s.pending, s.pending_codes, n_pending, atoms, codes), solved
+
+
+@inlined()
+def _mask_members(size, s):
+    """Set q to zero on the working set, where it is known better; returns the largest |q| of the others."""
+    for i in range(size):
+        s.q[mirrored(s.work.atoms[i])] = 0
+    return largest_of_all(s.q)
+
+
+@kernel
+def _rounding_of_gap(square, n, support, norms):
+    """What rounding in q may hide of the gap: eps times the largest terms that cancel in z q."""
+    mass = 0.0
+    for i in range(n):
+        mass += abs(support.z[i]) * norms[support.atoms[i]]
+    return 2 * np.finfo(support.z.dtype).eps * mass * (np.sqrt(square) + mass)
+
+
+@kernel
+def _violation_on(n, work, support, lam):
+    """The largest |q_k - lam sign(z_k)| of the codes that are not zero."""
+    violation = 0.0
+    for i in range(n):
+        violation = max(violation, abs(work.q[support.place[i]] - lam * np.sign(support.z[i])))
+    return violation
+
+
+@inlined()
+def _join_set(bar, q0, size, n_pending, s):
+    """Let the pending atoms and all with |q| > bar join the working set; returns its size."""
+    for i in range(n_pending):
+        place = mirrored(s.pending[i])
+        s.q[place] = 0
+        s.work.atoms[size + i], s.work.q0[size + i] = s.pending[i], q0[place]
+    before, size = size, append_above(s.q, q0, bar, s.work.atoms, s.work.q0, size + n_pending)
+    end_set(before, size, s.work)
+    return size
+
+
+@inlined()
+def _restore_pending(n_pending, size, gram, s):
+    """Make the pending code the support, and q exact on the working set.
+
+    Returns the size of the support and the number of pending atoms left over, which depend on others.
+    """
+    work, n, n_left = s.work, 0, 0
+    if s.n_inverted[0] == n_pending:
+        n, s.n_inverted[0] = take_inverted(n_pending, s.pending_codes, size, gram, work, s.support), 0
+    for i in range(n, n_pending):
+        before = n
+        n = restore_atom(i, s.pending_codes[i], n, size, gram, work, s.support)
+        if n > before:
+            work.masks[i] = 0
+        else:
+            s.pending[n_left], s.pending_codes[n_left] = i, s.pending_codes[i]  # now its place in the set
+            n_left += 1
+    correlate(n, size, work, s.support)
+    for i in range(n_left):
+        read_row(gram, s.pending[i], size, work)
+        add_multiple(work.q, -s.pending_codes[i], work.row, padded(size))
+    return n, n_left
+
+
+@inlined()
+def _solve_set(n, n_left, size, slack, problem, s):
+    """Solve the working set, atoms left over first; returns the size of the support."""
+    lam, work = problem.lam, s.work
+    for k in range(size):
+        if work.masks[k] != 0 and abs(work.q[k]) > lam:
+            fetch_entries(problem.gram, work.atoms[k], work.atoms, size)
+    n = polish_code(lam, n, size, work, s.support)
+    for step in range(n_left + 4 * size):
+        if step < n_left:
+            k, code = np.int64(s.pending[step]), s.pending_codes[step]
+        else:
+            k, code = worst_member(size, work), lam - lam
+            if k < 0 or abs(work.q[k]) <= lam + slack:
+                break
+        fetch_bytes(problem.bytes_, work.atoms[k])
+        n = add_atom(k, code, n, size, lam, problem.gram, work, s.support)
+    return n
+
+
+@kernel
+def _set_aside(n, scratch):
+    """Make the support a pending code, and clear it; returns its size."""
+    support = scratch.support
+    for i in range(n):
+        scratch.pending[i], scratch.pending_codes[i] = support.atoms[i], support.z[i]
+        for j in range(padded(n)):
+            support.inverse[i, j] = 0
+    return n
+
+
+@kernel
+def _write_sorted(pending, pending_codes, n, atoms, codes):
+    """Write a code in the order of its atoms; returns its size."""
+    for i in range(n):
+        j = i
+        while j > 0 and atoms[j - 1] > pending[i]:
+            atoms[j], codes[j] = atoms[j - 1], codes[j - 1]
+            j -= 1
+        atoms[j], codes[j] = pending[i], pending_codes[i]
+    return n
+
+
+# ---- coders/cd/gram_bytes.py: q = D (x - z D) = q0 - z gram for all atoms, from a copy of gram in bytes.
+#
+# The bytes of 1,000 atoms stay in the cache of a core, where gram itself does not.  Rows of 64 atoms are
+# interleaved on the way, which leaves q in what is called mirrored order.
+#
+#
+@kernel
+def round_gram(gram, norms, bytes_, scales):
+    """Fill the copy of gram in bytes; no entry of row i exceeds norms[i] times the largest norm."""
+    kind = gram.dtype.type
+    largest = kind(0)
+    for i in range(len(norms)):
+        largest = max(largest, norms[i])
+    for i in range(len(gram)):
+        scales[i] = norms[i] * largest * kind(1 / 127)
+        inverse = kind(1) / scales[i] if scales[i] > 0 else kind(0)
+        for j in range(len(gram)):
+            bytes_[i, j] = np.uint8(np.int32(gram[i, j] * inverse + kind(128.5)))
+
+
+@inlined()
+def correlate_all(q0, atoms, z, n, slack, problem, s):
+    """Make q for all atoms, within an error.
+
+    Returns the bound on |q| below which an atom does not violate, and the error.
+    """
+    if n == 0:
+        copy(s.q, q0, len(s.q))
+        return problem.lam + slack, slack - slack
+    unit, offset, error = _round_code(atoms, z, n, problem.scales, s)
+    error += slack
+    if error <= COARSE * problem.lam:
+        subtract_bytes(s.q, q0, unit, problem.bytes_, atoms, s.high, s.low, n, offset)
+        return problem.lam - error, error
+    refresh_correlations(q0, problem.gram, atoms, z, n, s.q)
+    return problem.lam + slack, slack - slack
+
+
+@inlined()
+def _round_code(atoms, z, n, scales, s):
+    """Two digits of every code times its scale.  Returns their unit, the sum of all that is to be taken
+    off for the 128 in unsigned bytes, and the error of q."""
+    kind = s.q.dtype.type
+    largest, spread = kind(1e-30), kind(0)
+    for i in range(n):
+        weight = abs(z[i]) * scales[atoms[i]]
+        largest, spread = max(largest, weight), spread + weight
+    unit = max(largest / kind(LARGEST), spread / kind(LARGEST_SUM))
+    inverse, total = kind(1) / unit, np.int32(0)
+    for i in range(n):
+        weight = np.int32(np.rint(z[i] * scales[atoms[i]] * inverse))
+        high = (weight + np.int32(64)) >> np.int32(DIGIT)
+        s.high[i], s.low[i] = high, weight - (high << np.int32(DIGIT))
+        total += weight
+    for i in range(n, max(FOUR, (n + FOUR - 1) // FOUR * FOUR)):
+        s.high[i], s.low[i] = 0, 0
+    return unit, np.int32(total * np.int32(128)), kind(HALF) * spread + kind(n) * unit * kind(127 * HALF)
+
+
+def mirrored_order(n):
+    """The atom at every place of q, for n places, a multiple of 64: bits 2, 3 and 4, 5 change places.
+
+    That is how interleaving four rows twice leaves them.
+    """
+    return mirrored_place(np.arange(n))
+
+
+@kernel(fastmath=SUMS)
+def refresh_correlations(q0, gram, atoms, z, n, q):
+    """q = q0 - z gram, in mirrored order."""
+    copy(q, q0, len(q))
+    for i in range(n):
+        row, factor = gram[atoms[i]], z[i]
+        for j in range(len(row)):
+            q[mirrored(j)] -= factor * row[j]

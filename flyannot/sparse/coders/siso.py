@@ -1,0 +1,149 @@
+"""The SISO coder: the lasso over very many atoms, through a series of small ones.
+
+Each sample keeps an active set of atoms.  The lasso on that set is solved from the codes so far; the
+set shrinks to the support of the solution, and expands by the atoms outside it that violate the
+optimality conditions most.  When none is left the small solution solves the whole problem.  The Gram
+matrix of many atoms is never made: a full pass over them costs one product with the residuals.  For few
+samples over very many atoms most of that is spared, with the same minimum
+(`flyannot.sparse.coders.siso_bounded`).
+"""
+
+from dataclasses import dataclass
+from functools import partial
+
+import numpy as np
+import scipy.sparse as sp
+
+from flyannot.sparse.coders import siso_bounded
+from flyannot.sparse.coders.blocks import checked_samples, finite_squares, over_threads
+from flyannot.sparse.coders.siso_rounds import TOP_K, SISOProblem, solve_block
+from flyannot.sparse.simd.product import gram_of
+
+BLOCK = 64  # samples whose residuals share one pass over the atoms
+# From so many atoms on full passes are what codes cost, and bounds pay; unless a block of samples shares
+# every pass, which then costs a sample little.
+MANY_ATOMS = 100_000
+FEW_SAMPLES = 16
+
+FEW_ATOMS = 3000  # up to here the Gram matrix of all atoms is made once: 72 MB at most
+
+
+@dataclass(frozen=True)
+class Solution:
+    """Codes, and how good they are.
+
+    Z : CSR matrix (n_samples, n_atoms)
+    gaps : float64 array (n_samples,), the duality gap of every code over all atoms; nan where the code
+        was not compared with all of them
+    n_rounds : int array (n_samples,), small problems solved
+    n_passes : int array (n_samples,), full passes over the atoms, those that bounds made shorter among them
+    """
+
+    Z: sp.csr_matrix
+    gaps: np.ndarray
+    n_rounds: np.ndarray
+    n_passes: np.ndarray
+
+    @property
+    def is_certified(self):
+        """Whether the gap of every code is known."""
+        return not np.isnan(self.gaps).any()
+
+
+def encode(X, D, lam, *, tol=1e-4, max_sweeps=1000, start=None, gram=None, n_threads=1):
+    """Codes of X over very many atoms, each within a stated duality gap of its minimum.
+
+    Parameters
+    ----------
+    X : float array (n_samples, n_features)
+        float32 atoms are compared with float32 residuals, all else in float64; the small problems
+        are solved in float64 always.
+    D : float array (n_atoms, n_features)
+    lam : float > 0, weight of the L1 norm
+    tol : float
+        A sample is done when its duality gap is at most tol / 2 |x|^2, or when no violation stands
+        out from rounding.
+    max_sweeps : int, most full passes for one sample
+    start : CSR matrix (n_samples, n_atoms), optional
+        Codes to begin from.  The objective never rises from there.
+    gram : float64 array (n_atoms, n_atoms), optional
+        D D^T, where the caller has it.  One of float32 is left aside: its roundings would be solved for.
+    n_threads : int
+
+    Returns
+    -------
+    Z : CSR matrix (n_samples, n_atoms), in the type of X
+        The same bits for any `n_threads` and, below `MANY_ATOMS`, for X in one call or in several.
+
+    Raises
+    ------
+    As `flyannot.sparse.coders.blocks.checked_samples`, and DataError if an atom is not finite.
+
+    Source
+    ------
+    Huang et al., ACM Multimedia 2013, algorithm 1 without the hashing.  Atoms join by |d_k r| > lam,
+    strictly and outside the active set: their "at least" includes the set itself, and would never end.
+    """
+    options = {"max_sweeps": max_sweeps, "start": start, "gram": gram, "n_threads": n_threads}
+    return solve(X, D, lam, tol=tol, **options).Z
+
+
+def solve(X, D, lam, *, tol=1e-4, max_sweeps=1000, start=None, gram=None, n_threads=1):
+    """As `encode`; returns a `Solution`.  max_sweeps=1 changes no code of `start`, and finds its gap."""
+    X, codes, problem, squares = _problem_of(X, D, lam, (tol, max_sweeps, TOP_K), gram, start)
+    if len(D) < MANY_ATOMS or len(X) > FEW_SAMPLES:
+        return _solved(X, codes, problem, n_threads, BLOCK, solve_block)
+    levels, longest = siso_bounded.levels_of_lam(problem.D), float(np.sqrt(squares.max()))
+    solve_rows = partial(siso_bounded.solve_block, each_level=levels, longest=longest)
+    return _solved(X, codes, problem, n_threads, siso_bounded.block_length(problem.D), solve_rows)
+
+
+def solve_with_full_passes(X, D, lam, *, tol=1e-4, max_sweeps=1000, start=None, n_threads=1, top_k=TOP_K):
+    """As `solve`, with a full pass in every round, as published, however many atoms there are.
+
+    At most `top_k` atoms join an active set in one round.
+    """
+    X, codes, problem, _ = _problem_of(X, D, lam, (tol, max_sweeps, top_k), None, start)
+    return _solved(X, codes, problem, n_threads, BLOCK, solve_block)
+
+
+def _problem_of(X, D, lam, rules, gram, start):
+    """(X, codes to begin from, Problem, squared norms of the atoms); rules is (tol, max_sweeps, top_k)."""
+    X, D, _ = checked_samples(X, D, lam, gram)
+    tol, max_sweeps, top_k = rules
+    squares = finite_squares(D, "atom")
+    problem = SISOProblem(D, float(lam), float(tol), int(max_sweeps), int(top_k), exact_gram(D, gram))
+    return X, siso_codes(start, len(X)), problem, squares
+
+
+def _solved(X, codes, problem, n_threads, length, solve_rows):
+    """The `Solution`, in blocks of `length` samples."""
+    blocks = over_threads(lambda rows: solve_rows(X[rows], codes[rows], problem), len(X), length, n_threads)
+    solved = [code for block in blocks for code in block[0]]
+    found = [np.concatenate([b[i] for b in blocks]) if blocks else np.zeros(0, int) for i in (1, 2, 3)]
+    return Solution(code_matrix(solved, len(problem.D), X.dtype), *found)
+
+
+def exact_gram(D, gram):
+    """D D^T in float64: the caller's where it is that, else made where the atoms are few, else None."""
+    if gram is not None and gram.dtype == np.float64:
+        return gram
+    return gram_of(D.astype(np.float64, copy=False)) if len(D) <= FEW_ATOMS else None
+
+
+def siso_codes(Z, n_samples):
+    """The (atoms, values) of the non-zero codes of every sample; None stands for no code at all."""
+    if Z is None:
+        return [(np.zeros(0, np.int64), np.zeros(0)) for _ in range(n_samples)]
+    Z = sp.csr_matrix(Z, dtype=np.float64, copy=True)
+    Z.sum_duplicates()
+    Z.eliminate_zeros()
+    return [(Z.indices[a:b].astype(np.int64), Z.data[a:b]) for a, b in zip(Z.indptr[:-1], Z.indptr[1:])]
+
+
+def code_matrix(codes, n_atoms, dtype):
+    """The CSR matrix of a list of (atoms, values)."""
+    first = np.concatenate([[0], np.cumsum([len(atoms) for atoms, _ in codes])]).astype(np.int64)
+    atoms = np.concatenate([atoms for atoms, _ in codes]) if codes else np.zeros(0, np.int64)
+    values = np.concatenate([values for _, values in codes]) if codes else np.zeros(0)
+    return sp.csr_matrix((values.astype(dtype), atoms, first), shape=(len(codes), n_atoms))

@@ -1,0 +1,300 @@
+"""Doubly stochastic successive convex approximation (DSSC): processors, each with a block and samples.
+
+The variables are the dictionary D and a code z for every sample; the objective is the mean over the
+samples of 1/2 |x - z D|^2 + lam |z|_1.  In one iteration each of `n_processors` processors draws a
+block of atoms and `batch_size` samples of its own, and all of them read the same iterate.  A processor
+averages the gradient in its variables, d = (1 - rho) d + rho gradient, minimises a convex surrogate of
+the objective, and goes the share gamma of the way to that minimum.
+
+How we read the paper
+---------------------
+- It writes one code for all samples, which is meaningless: here every sample has its own.
+- Its objective has no 1/2, so its zeta is our 2 lam.
+- Processors draw different blocks, as |I^t| = I says: no two ever write the same atoms.  Their
+  mini-batches are different samples: no two ever write the same code.
+- A code is in one term of the objective alone.  Its gradient has no sampling error to average away,
+  so codes take rho = gamma = 1: no gradient (n_samples, n_atoms) is stored, and codes stay sparse, which
+  they would not as averages over visits.  With exact codes, DSSC works on D alone and on the mean of
+  the least objective of each sample, and the theorem's conditions are conditions on the atoms' steps.
+- tau differs between blocks, as the paper allows.  Codes take the largest eigenvalue of D D^T for
+  tau (1 + rho): the smallest that never raises a sample's objective.
+
+Source
+------
+Koppel, Mokhtari and Ribeiro, "Parallel stochastic successive convex approximation method for
+large-scale dictionary learning", ICASSP 2018.  It gives neither tau nor batch sizes nor the constants of
+rho and gamma: the defaults below are ours.
+"""
+
+from dataclasses import dataclass, replace
+
+import numpy as np
+
+from flyannot.errors import InputError
+from flyannot.options import Choice, Count, Options, Real, option
+from flyannot.runtime.resources import threads_of_one_blas
+from flyannot.sparse.kernels import SUMS, add_multiple, copy, dot, kernel
+from flyannot.sparse.learners.dssc_kernels import (
+    Batch,
+    DSSCAtoms,
+    DSSCCodes,
+    DSSCScratch,
+    Rates,
+    exact_processor,
+    proximal_processor,
+    store_codes,
+)
+from flyannot.sparse.simd.vectors import aligned_zeros
+from flyannot.sparse.stored_codes import Learner, real_type
+
+SURROGATES = ("exact", "proximal")
+MOST_BLOCKS = 4  # by default
+
+_RATE = Real(above=0, most=1)
+
+
+@dataclass(frozen=True, kw_only=True)
+class DSSCOptions(Options):
+    """How DSSC learns.  The paper gives none of the numbers but 16 processors and 16 to 128 blocks.
+
+    A processor's samples serve the atoms of its own block only, so few blocks learn most from each
+    sample and many run on most threads; blocks beyond the number of atoms have none, and processors that
+    draw them move codes alone.
+    """
+
+    surrogate: str = option(
+        "exact",
+        Choice(SURROGATES),
+        "What a processor minimises: the block's own problem, or one proximal step (Eq. 2).",
+    )
+    n_blocks: int | None = option(
+        None, Count(), "Blocks that the atoms are cut into.", stands_for="4, or n_atoms where that is fewer"
+    )
+    n_processors: int | None = option(
+        None, Count(), "Blocks that are worked on at once; at most n_blocks.", stands_for="all"
+    )
+    batch_size: int = option(32, Count(), "Patches of one processor in one iteration.")
+    code_blocks: str = option(
+        "whole",
+        Choice(("whole", "drawn")),
+        "What a visit moves: all of a code, or its entries in the drawn block, as in the paper; "
+        "drawn goes with surrogate proximal, and moves away from the minimum with exact.",
+    )
+    n_code_steps: int = option(
+        10, Count(), "Proximal steps of a code per visit; the last is shared with the atoms."
+    )
+    tau: float = option(
+        0.02,
+        Real(above=0),
+        "Strong convexity of an atom's surrogate, in units of the patches' mean squared norm.",
+    )
+    rho: float = option(1.0, _RATE, "Weight of the newest gradient at the start.")
+    gamma: float = option(1.0, _RATE, "Part of the way that atoms go at the start.")
+    delay: float = option(
+        100.0,
+        Real(above=0),
+        "Iterations before rho and gamma fall; 1e30 keeps them constant, outside the theorem.",
+    )
+    epsilon: float = option(
+        0.05,
+        Real(above=0, below=1 / 6),
+        "rho falls as t^-(1/2 + epsilon), gamma as t^-(3/4 + 3/2 epsilon), as Theorem 2 needs.",
+    )
+    n_threads: int = option(1, Count(), "Threads. The result is the same for any number.", in_header=False)
+
+
+def rho_at(t, options):
+    """Weight of the newest gradient in iteration t = 0, 1, ...: rho (1 + t / delay)^-(1/2 + epsilon)."""
+    return options.rho * (1 + t / options.delay) ** -(0.5 + options.epsilon)
+
+
+def gamma_at(t, options):
+    """Share of the way in iteration t = 0, 1, ...: gamma (1 + t / delay)^-(3/4 + 3/2 epsilon)."""
+    return options.gamma * (1 + t / options.delay) ** -(0.75 + 1.5 * options.epsilon)
+
+
+def resolved_dssc_options(options, n_atoms):
+    """The options with the numbers of blocks and processors filled in.
+
+    Raises
+    ------
+    InputError
+        If there are more processors than blocks.
+    """
+    n_blocks = options.n_blocks or max(1, min(MOST_BLOCKS, n_atoms))
+    n_processors = options.n_processors or n_blocks
+    if n_processors > n_blocks:
+        raise InputError(
+            f"n_processors is {n_processors}, and must be at most n_blocks = {n_blocks}",
+            fix="raise n_blocks, or lower n_processors",
+        )
+    return replace(options, n_blocks=n_blocks, n_processors=n_processors)
+
+
+_WORK = {"proximal": proximal_processor, "exact": exact_processor}
+POWER_STEPS = 8  # per iteration, from the last iteration's direction: they follow D as it moves
+CURVATURE_MARGIN = 1.1  # over the power method's eigenvalue, which comes from below
+
+# Of exact solves: for codes the violation of optimality, relative to lam; for atoms the last change made.
+CODE_TOLERANCE = {np.dtype(np.float32): 1e-2, np.dtype(np.float64): 1e-9}
+ATOM_TOLERANCE = {np.dtype(np.float32): 1e-4, np.dtype(np.float64): 1e-10}
+
+
+def dssc_iterations(n_rows, n_at_once):
+    """The slices of `n_rows` rows that the iterations take: as few as can be, of nearly equal length."""
+    edges = np.linspace(0, n_rows, -(-n_rows // n_at_once) + 1).astype(int)
+    return [slice(*pair) for pair in zip(edges, edges[1:])]
+
+
+def mini_batches(n_rows, n_processors):
+    """The first row of every processor's mini-batch, and `n_rows`: (n_processors + 1,)."""
+    return np.arange(n_processors + 1) * n_rows // n_processors
+
+
+class DSSC(Learner):
+    """DSSC, as the table of learners describes a learner.
+
+    Attributes
+    ----------
+    n_iterations : int, iterations so far
+    n_features_processed : int
+        Entries of D and of codes that processors have taken through a surrogate so far.
+    """
+
+    Options = DSSCOptions
+    kept_numbers = ("mean_square", "n_iterations", "n_features_processed")
+
+    def __init__(self, D, n_samples, *, lam, **options):
+        (n_atoms, n_features), dtype = np.shape(D), real_type(D)
+        chosen = resolved_dssc_options(self.Options(**options), n_atoms)
+        super().__init__(n_samples, n_atoms, dtype, lam=lam, options=chosen)
+        edges = np.arange(chosen.n_blocks + 1) * n_atoms // chosen.n_blocks
+        D_now, D_next, d = (aligned_zeros((n_atoms, n_features), dtype) for _ in range(3))
+        self._atoms = DSSCAtoms(D_now, D_next, d, edges)
+        self.D = self._atoms.D
+        self.D[:] = D
+        self.n_iterations = self.n_features_processed = 0
+        self.mean_square = 0.0  # of the first samples
+        self._direction = np.ones(n_features, dtype)
+
+    @property
+    def _n_at_once(self):
+        return self.options.n_processors * self.options.batch_size
+
+    @property
+    def block_size(self):
+        """The most samples that `step` takes: whole iterations."""
+        return self._n_at_once * max(1, 4096 // self._n_at_once)
+
+    def begin_epoch(self, rng):
+        """Take the generator that draws blocks; the codes so far become the warm starts."""
+        self._direction[:] = rng.normal(size=len(self._direction))
+        self._rng = rng.spawn(1)[0]
+        _power_steps(self.D, self._direction, np.empty_like(self._direction), 50)
+        self._codes.begin_epoch()
+
+    def step(self, X, rows):
+        """Visit the samples X (len(rows), n_features), known by their numbers `rows`, in that order."""
+        X = np.ascontiguousarray(X, self.D.dtype)
+        rows = np.ascontiguousarray(rows, np.int64)
+        if not self.mean_square:
+            self.mean_square = max(float(np.einsum("ij,ij->", X, X, dtype=np.float64)) / len(X), 1e-30)
+        scratches = [self._scratch() for _ in range(min(self.options.n_threads, self.options.n_processors))]
+        found = self._found(min(len(X), self._n_at_once))
+        with threads_of_one_blas(max(1, len(scratches) - 1)) as threads:
+            for part in dssc_iterations(len(rows), self._n_at_once):
+                self._iterate(self._batch(X[part], rows[part]), scratches, found, threads)
+
+    def _batch(self, X, rows):
+        blocks = self._rng.permutation(self.options.n_blocks)[: self.options.n_processors]
+        return Batch(X, rows, mini_batches(len(rows), self.options.n_processors), blocks)
+
+    def _iterate(self, batch, scratches, found, threads):
+        """One iteration: all processors from one iterate, then what they wrote takes its place."""
+        work, rates = _WORK[self.options.surrogate], self._rates()
+
+        turns = iter(range(len(batch.blocks)))  # shared: a thread takes the next processor when it is free
+
+        def take_turns(scratch):
+            for i in turns:
+                work(i, batch, self._atoms, self._codes.past, rates, scratch, found)
+
+        others = [threads.submit(take_turns, scratch) for scratch in scratches[1:]]
+        take_turns(scratches[0])
+        for other in others:
+            other.result()
+        n_found = int(found.count[: len(batch.rows)].sum())
+        self._codes.reserve(n_found)
+        self._codes.n_used = store_codes(batch, found, self._codes.now, self._codes.n_used)
+        self._accept(batch)
+        self.n_iterations += 1
+
+    def _accept(self, batch):
+        """The blocks written become the dictionary; count what was worked on."""
+        edges, n_features = self._atoms.edges, self.D.shape[1]
+        for block, n_samples in zip(batch.blocks, np.diff(batch.first)):
+            if n_samples:
+                mine = slice(edges[block], edges[block + 1])
+                self.D[mine] = self._atoms.D_next[mine]
+                n_atoms = mine.stop - mine.start
+                n_entries = len(self.D) if self.options.code_blocks == "whole" else n_atoms
+                self.n_features_processed += int(n_atoms * n_features + n_samples * n_entries)
+
+    def _rates(self):
+        options, real = self.options, self.D.dtype.type
+        w = np.empty_like(self._direction)
+        curvature = _power_steps(self.D, self._direction, w, POWER_STEPS) * CURVATURE_MARGIN
+        return Rates(
+            lam=real(self.lam),
+            rho=real(rho_at(self.n_iterations, options)),
+            gamma=real(gamma_at(self.n_iterations, options)),
+            tau=real(options.tau * self.mean_square),
+            curvature=real(max(curvature, 1e-30)),
+            code_tolerance=real(self.lam * CODE_TOLERANCE[self.D.dtype]),
+            atom_tolerance=real(ATOM_TOLERANCE[self.D.dtype]),
+            n_code_steps=options.n_code_steps,
+            whole_codes=options.code_blocks == "whole",
+        )
+
+    def _scratch(self):
+        (m, p), dtype = self.D.shape, self.D.dtype
+        b = int(np.diff(self._atoms.edges).max())
+        return DSSCScratch(
+            z=np.zeros(m, dtype),
+            q=np.empty(m, dtype),
+            r=aligned_zeros((p,), dtype),
+            support=np.empty(m, np.int32),
+            G=aligned_zeros((b, p), dtype),
+            S=aligned_zeros((b, p), dtype),
+            A=np.empty((b, b), dtype),
+        )
+
+    def _found(self, n):
+        shape = self.options.n_processors, -(-n // self.options.n_processors) * len(self.D)
+        atom = np.empty(shape, self._codes.now.atom.dtype)
+        return DSSCCodes(np.zeros(n, np.int32), atom, np.empty(shape, self.D.dtype))
+
+    def kept_arrays(self):
+        """The dictionary and its averaged gradient."""
+        return {"D": self.D, "d": self._atoms.d}
+
+
+@kernel(fastmath=SUMS)
+def _power_steps(D, v, w, n_steps):
+    """`n_steps` of the power method on D^T D from v, in place; returns the last Rayleigh quotient."""
+    quotient = 0.0
+    for _ in range(n_steps):
+        norm2 = dot(v, v, len(v))
+        if norm2 == 0:  # D v = 0: a dictionary of zeros
+            return 0.0
+        scale = v.dtype.type(1 / np.sqrt(norm2))
+        for f in range(len(v)):
+            v[f] *= scale
+            w[f] = 0
+        quotient = 0.0
+        for k in range(len(D)):
+            along = dot(D[k], v, len(v))
+            quotient += along * along
+            add_multiple(w, along, D[k], len(v))
+        copy(v, w, len(v))
+    return quotient

@@ -1,0 +1,285 @@
+"""The kernels of DSSC: what one processor does in one iteration, for each of the two surrogates.
+
+Processors of one iteration read the same dictionary `D` and the same stored codes.  Each writes the
+block of atoms it drew to `D_next`, the averaged gradient of that block, and the codes of its own
+samples to its own row of `Found`: nothing is written twice, and no order between them matters.
+"""
+
+from typing import NamedTuple
+
+import numpy as np
+
+from flyannot.sparse.kernels import SUMS, add_multiple, copy, dot, inlined, kernel, shrink
+
+MAX_SWEEPS = 200  # of an exact solve; a bound that only ill-posed problems meet
+
+
+class Batch(NamedTuple):
+    """The samples of one iteration, in mini-batches that follow one another."""
+
+    X: np.ndarray  # (n, n_features)
+    rows: np.ndarray  # (n,) int64, their numbers
+    first: np.ndarray  # (n_processors + 1,) where each processor's mini-batch begins
+    blocks: np.ndarray  # (n_processors,) the block that each drew; no two the same
+
+
+class DSSCAtoms(NamedTuple):
+    """The dictionary and its averaged gradient."""
+
+    D: np.ndarray  # (n_atoms, n_features), read by all
+    D_next: np.ndarray  # the same; drawn blocks are written here
+    d: np.ndarray  # the same: Eq. 4's averaged gradient
+    edges: np.ndarray  # (n_blocks + 1,) the first atom of every block
+
+
+class Rates(NamedTuple):
+    """The numbers of one iteration, in the samples' type."""
+
+    lam: float
+    rho: float  # weight of the newest gradient in the average
+    gamma: float  # share of the way that atoms go
+    tau: float  # strong convexity of an atom's surrogate
+    curvature: float  # c of a code's surrogate: at least the largest eigenvalue of D D^T
+    code_tolerance: float  # of an exact solve: how far an entry may be from optimal, as lam
+    atom_tolerance: float  # of an exact solve: the largest change of an entry in the last sweep
+    n_code_steps: int
+    whole_codes: bool  # a visit moves all entries of a code; else those of the drawn block
+
+
+class DSSCScratch(NamedTuple):
+    """One thread's memory.  `z` is zero between samples."""
+
+    z: np.ndarray  # (n_atoms,) the code of the current sample
+    q: np.ndarray  # (n_atoms,) its correlations, or its squared norms of atoms
+    r: np.ndarray  # (n_features,) its residual
+    support: np.ndarray  # (n_atoms,) int32
+    G: np.ndarray  # (largest block, n_features) gradient of the block's atoms
+    S: np.ndarray  # (largest block, n_features) how far its atoms have moved
+    A: np.ndarray  # (largest block, largest block) sum of z z^T over the mini-batch, within the block
+
+
+class DSSCCodes(NamedTuple):
+    """The codes that one iteration found."""
+
+    count: np.ndarray  # (n,) non-zeros of every sample
+    atom: np.ndarray  # (n_processors, capacity), end to end for the samples of a processor
+    value: np.ndarray  # (n_processors, capacity)
+
+
+@kernel(fastmath=SUMS)
+def proximal_processor(i, batch, atoms, past, rates, scratch, found):
+    """Work of processor i with the surrogate of Eq. 2: one proximal step.
+
+    The first n_code_steps - 1 proximal steps move codes alone.  The last reads one iterate (D, codes) and
+    moves both: the atoms' gradient is that of the codes before it.
+    """
+    z, q, r = scratch.z, scratch.q, scratch.r
+    a, b = atoms.edges[batch.blocks[i]], atoms.edges[batch.blocks[i] + 1]
+    first, last = (0, len(z)) if rates.whole_codes else (a, b)
+    n_found = 0
+    scratch.G[: b - a] = 0
+    for s in range(batch.first[i], batch.first[i + 1]):
+        _restore_code(batch, s, atoms.D, past, z, r)
+        for _ in range(rates.n_code_steps - 1):
+            correlate(atoms.D, r, q, first, last)
+            _step_code(atoms.D, r, q, z, first, last, rates.lam, rates.curvature)
+        correlate(atoms.D, r, q, first, last)
+        _add_gradient(scratch.G, z, r, a, b)
+        _step_code(atoms.D, r, q, z, first, last, rates.lam, rates.curvature)
+        n_found = _store_code(z, found, i, s, n_found)
+    n_samples = batch.first[i + 1] - batch.first[i]
+    if n_samples:
+        _average_gradient(scratch.G, atoms.d, a, b, n_samples, rates.rho)
+        _step_atoms(atoms, a, b, rates)
+
+
+@kernel(fastmath=SUMS)
+def exact_processor(i, batch, atoms, past, rates, scratch, found):
+    """Work of processor i with the objective itself as the surrogate of each block.
+
+    Codes are solved for the dictionary as it is, then the block's atoms for these codes.
+    """
+    z, r, A = scratch.z, scratch.r, scratch.A
+    a, b = atoms.edges[batch.blocks[i]], atoms.edges[batch.blocks[i] + 1]
+    first, last = (0, len(z)) if rates.whole_codes else (a, b)
+    n_found = 0
+    scratch.G[: b - a], A[: b - a] = 0, 0
+    for k in range(first, last):
+        scratch.q[k] = dot(atoms.D[k], atoms.D[k], len(r))
+    for s in range(batch.first[i], batch.first[i + 1]):
+        _restore_code(batch, s, atoms.D, past, z, r)
+        solve_code(atoms.D, scratch, first, last, rates.lam, rates.code_tolerance)
+        _add_gradient(scratch.G, z, r, a, b)
+        add_square(A, z, a, b)
+        n_found = _store_code(z, found, i, s, n_found)
+    n_samples = batch.first[i + 1] - batch.first[i]
+    if n_samples:
+        _average_gradient(scratch.G, atoms.d, a, b, n_samples, rates.rho)
+        _solve_atoms(atoms, a, b, A, r.dtype.type(rates.rho / n_samples), scratch.S, rates)
+
+
+@kernel(fastmath=SUMS)
+def store_codes(batch, found, now, n_used):
+    """Append the codes found to the buffers of `now`; returns how many entries are then in use."""
+    for i in range(len(batch.blocks)):
+        n_read = 0
+        for s in range(batch.first[i], batch.first[i + 1]):
+            now.start[batch.rows[s]], now.size[batch.rows[s]] = n_used, found.count[s]
+            for _ in range(found.count[s]):
+                now.atom[n_used], now.value[n_used] = found.atom[i, n_read], found.value[i, n_read]
+                n_used += 1
+                n_read += 1
+    return n_used
+
+
+@kernel(fastmath=SUMS)
+def _restore_code(batch, s, D, past, z, r):
+    """Fill z with the stored code of sample s, and r = x - zD."""
+    copy(r, batch.X[s], len(r))
+    start = past.start[batch.rows[s]]
+    for e in range(start, start + past.size[batch.rows[s]]):
+        k = np.int64(past.atom[e])
+        z[k] = past.value[e]
+        add_multiple(r, -z[k], D[k], len(r))
+
+
+@inlined(fastmath=SUMS)
+def _store_code(z, found, i, s, n_found):
+    """Append z to the codes found by processor i, and clear it; returns their entries so far."""
+    before = n_found
+    for k in range(len(z)):
+        if z[k] != 0:
+            found.atom[i, n_found], found.value[i, n_found] = k, z[k]
+            n_found += 1
+            z[k] = 0
+    found.count[s] = n_found - before
+    return n_found
+
+
+# The convex problems that a processor solves: one code, or one block of atoms, which is those from a to b.
+
+
+@inlined(fastmath=SUMS)
+def correlate(D, r, q, first, last):
+    """q[k] = D[k] r for the atoms from `first` to `last`."""
+    for k in range(first, last):
+        q[k] = dot(D[k], r, len(r))
+
+
+@inlined(fastmath=SUMS)
+def _step_code(D, r, q, z, first, last, lam, curvature):
+    """z = prox of lam |.|_1 / c at z + q / c, all entries at once; r = x - zD before and after."""
+    for k in range(first, last):
+        new = shrink(z[k] + q[k] / curvature, lam / curvature)
+        if new != z[k]:
+            add_multiple(r, z[k] - new, D[k], len(r))
+            z[k] = new
+
+
+@kernel(fastmath=SUMS)
+def solve_code(D, scratch, first, last, lam, tolerance):
+    """Coordinate descent on the entries from `first` to `last` until none is off by `tolerance`.
+
+    Sweeps over all of them alternate with sweeps over the support.  q holds squared norms of atoms.
+    """
+    z, norm2, r, support = scratch.z, scratch.q, scratch.r, scratch.support
+    for _ in range(MAX_SWEEPS):
+        worst, n_support = r.dtype.type(0), 0
+        for k in range(first, last):
+            worst = max(worst, _solve_one(D, norm2, z, r, k, lam))
+            if z[k] != 0:
+                support[n_support] = k
+                n_support += 1
+        if worst <= tolerance:
+            return
+        for _ in range(MAX_SWEEPS):
+            worst = r.dtype.type(0)
+            for e in range(n_support):
+                worst = max(worst, _solve_one(D, norm2, z, r, np.int64(support[e]), lam))
+            if worst <= tolerance:
+                break
+
+
+@kernel(fastmath=SUMS)
+def _solve_one(D, norm2, z, r, k, lam):
+    """Minimise over z[k] alone, and keep r; returns the violation of its optimality."""
+    a, old, new = norm2[k], z[k], r.dtype.type(0)
+    if a > 0:  # a dead atom explains nothing, so its code is zero
+        new = shrink(dot(D[k], r, len(r)) + a * old, lam) / a
+    if new != old:
+        add_multiple(r, old - new, D[k], len(r))
+        z[k] = new
+    return abs(new - old) * a
+
+
+@inlined(fastmath=SUMS)
+def _add_gradient(G, z, r, a, b):
+    """Add a sample's gradient in the atoms from a to b, which is -z[k] r, to G."""
+    for k in range(a, b):
+        if z[k] != 0:
+            add_multiple(G[k - a], -z[k], r, len(r))
+
+
+@inlined(fastmath=SUMS)
+def add_square(A, z, a, b):
+    for j in range(a, b):
+        if z[j] != 0:
+            for k in range(a, b):
+                A[j - a, k - a] += z[j] * z[k]
+
+
+@inlined(fastmath=SUMS)
+def _average_gradient(G, d, a, b, n_samples, rho):
+    """d = (1 - rho) d + rho G / n_samples on the block: Eq. 4."""
+    one = rho / rho
+    weight = rho / d.dtype.type(n_samples)
+    for k in range(a, b):
+        for f in range(d.shape[1]):
+            d[k, f] = (one - rho) * d[k, f] + weight * G[k - a, f]
+
+
+@inlined(fastmath=SUMS)
+def _step_atoms(atoms, a, b, rates):
+    """Go the share gamma to the projection of D - d / c, c = tau (1 + rho): Eqs. 3 and 5."""
+    D, D_next, d = atoms.D, atoms.D_next, atoms.d
+    one, p = D.dtype.type(1), D.shape[1]
+    step = one / (rates.tau * (one + rates.rho))
+    for k in range(a, b):
+        for f in range(p):
+            D_next[k, f] = D[k, f] - step * d[k, f]
+        scale = rates.gamma / max(one, np.sqrt(dot(D_next[k], D_next[k], p)))
+        for f in range(p):
+            D_next[k, f] = (one - rates.gamma) * D[k, f] + scale * D_next[k, f]
+
+
+@inlined(fastmath=SUMS)
+def _solve_atoms(atoms, a, b, A, weight, S, rates):
+    """Minimise d S + 1/2 S^T (weight A + tau) S with D + S in the unit ball, and go gamma of the way.
+
+    That is Eq. 3 with the block's own quadratic: rho times the mini-batch's gradient and curvature, and
+    (1 - rho) times the past average, whose sum at S = 0 is the new average d.
+    """
+    D, D_next, d = atoms.D, atoms.D_next, atoms.d
+    one, p = D.dtype.type(1), D.shape[1]
+    S[: b - a] = 0
+    for _ in range(MAX_SWEEPS):
+        worst = D.dtype.type(0)
+        for k in range(a, b):
+            c = weight * A[k - a, k - a] + rates.tau
+            for f in range(p):
+                D_next[k, f] = -d[k, f] - rates.tau * S[k - a, f]
+            for j in range(a, b):
+                if A[k - a, j - a] != 0:
+                    add_multiple(D_next[k], -weight * A[k - a, j - a], S[j - a], p)
+            for f in range(p):
+                D_next[k, f] = D[k, f] + S[k - a, f] + D_next[k, f] / c
+            scale = one / max(one, np.sqrt(dot(D_next[k], D_next[k], p)))
+            for f in range(p):
+                new = scale * D_next[k, f] - D[k, f]
+                worst = max(worst, abs(new - S[k - a, f]))
+                S[k - a, f] = new
+        if worst <= rates.atom_tolerance:
+            break
+    for k in range(a, b):
+        for f in range(p):
+            D_next[k, f] = D[k, f] + rates.gamma * S[k - a, f]

@@ -1,0 +1,145 @@
+"""Masked online dictionary learning (MODL): online learning from a part of every sample.
+
+Source
+------
+Mensch, Mairal, Thirion and Varoquaux, "Dictionary learning for massive matrix factorization", ICML
+2016.  Three departures.  Their Eq. 21 is not the projection: an atom that shrinks again is inflated by
+it; here an atom is f / s with s never falling, which is exact.  All samples of a mini-batch share one
+mask.  And their row of B for a feature is a mean over the mini-batches that saw the feature, A over all
+of them: with few samples the two do not fit, and a perfect dictionary is moved away.  The default
+keeps B - A D instead, as a mean of Z'(X - Z D): with one mask for all features that is the same, and a
+perfect dictionary stays where it is, whatever the masks.
+"""
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from flyannot.errors import InputError
+from flyannot.options import Choice, Count, option
+from flyannot.sparse.coders.missing_values import ridge_of_observed, split_missing
+from flyannot.sparse.learners.lazy_atoms import L1_WITHIN, L2_LAZY, L2_WITHIN
+from flyannot.sparse.learners.ol import OL, OLOptions
+
+# (ball, projection) -> what the kernels do
+BALLS = {
+    ("l2", "exact"): L2_LAZY,
+    ("l2", "approximate"): L2_WITHIN,
+    ("l1", "exact"): L1_WITHIN,  # the same, and exact, where the mask is everything
+    ("l1", "approximate"): L1_WITHIN,
+}
+
+
+@dataclass(frozen=True, kw_only=True)
+class MODLOptions(OLOptions):
+    """How MODL learns."""
+
+    batch_size: int = option(40, Count(), "Patches of a mini-batch.")
+    reduction: int = option(
+        1,
+        Count(),
+        "Every step reads one of so many parts of the features. Pays on whole pictures of many thousand "
+        "pixels; on descriptors of 128 features it saves little and costs much.",
+    )
+    ball: str = option(
+        "l2",
+        Choice(("l2", "l1")),
+        "Where atoms are kept; l1 makes them sparse. Initial atoms outside are scaled into it.",
+    )
+    projection: str = option(
+        "approximate",
+        Choice(("approximate", "exact")),
+        "Of an atom behind a mask: its masked entries with the others as they are, the minimum over the ball "
+        "of what the mask can change; or the whole of it, so that the others shrink too.",
+    )
+    code_penalty: str = option(
+        "l1", Choice(("l1", "l2")), "Lasso or ridge codes while learning (|z|^2, without a half)."
+    )
+    history: str | None = option(
+        None,
+        Choice(("residuals", "products")),
+        "What is remembered of a feature: B - A D as the mean of Z'(X - Z D) over the mini-batches that saw "
+        "it; or B as the mean of Z'X, as in the paper, which moves even perfect atoms behind masks.",
+        stands_for="residuals behind masks, else products, which is the same there and costs less",
+    )
+
+    def __post_init__(self):
+        super().__post_init__()
+        if (self.ball, self.projection) == ("l1", "exact") and self.reduction > 1:
+            raise InputError(
+                "there is no exact projection onto the l1 ball behind a mask",
+                fix="use projection = approximate",
+            )
+
+
+class MODL(OL):
+    """Masked online dictionary learning, as the table of learners describes a learner.
+
+    Every mini-batch sees a mask of s of the p features: random permutations of the features, cut into
+    `reduction` chunks.  Codes minimise 1/2 |M (x - z D)|^2 + lam s/p penalty(z); A is updated as in OL,
+    the rows of B in the mask with counts of their own; the pass over the atoms changes their masked
+    entries only.  All but the solution for the codes costs 1 / reduction of what OL costs.
+
+    NaN in a sample is a missing value: no mask selects it, and s counts what is left.  With reduction 1
+    and nothing missing MODL is OL, bit for bit.  With projection "exact", residuals of the history lag
+    behind what it shrinks.
+
+    Masks pay when there are many more features than atoms, as in whole pictures (p = 40,960).  On
+    descriptors (p = 128) the codes and all that does not depend on p dominate, a mask of 128 / r features
+    says little about a sample, and MODL gains little.
+    """
+
+    Options = MODLOptions
+    takes_missing_values = True
+
+    def __init__(self, D, n_samples, *, lam, **options):
+        chosen, D = self.Options(**options), np.asarray(D)
+        if chosen.reduction > D.shape[1]:
+            raise InputError(
+                f"reduction is {chosen.reduction}, and must be at most the {D.shape[1]} features",
+                fix=f"choose reduction from 1 to {D.shape[1]}",
+            )
+        self.ball = BALLS[chosen.ball, chosen.projection]
+        self._history_kind = chosen.history or ("residuals" if chosen.reduction > 1 else "products")
+        norms = np.linalg.norm(D, ord=int(chosen.ball[1]), axis=1, keepdims=True)
+        outside = norms > 1 + 1e-6
+        D = np.divide(D, norms, out=D.copy(), where=outside) if outside.any() else D
+        super().__init__(D, n_samples, lam=lam, **options)
+        self._masks = []
+
+    @property
+    def B(self):
+        """The weighted mean of z'x, (n_atoms, n_features), or what its residuals make of it: a copy."""
+        return super().B + (self._A @ self.D if self._history_kind == "residuals" else 0)
+
+    def begin_epoch(self, rng):
+        """As OL; the masks begin with a new permutation."""
+        super().begin_epoch(rng)
+        self._masks = []
+
+    def _next_features(self):
+        if self.options.reduction == 1:
+            return None
+        if not self._masks:
+            features = self._rng.permutation(len(self._history))
+            self._masks = np.array_split(features, self.options.reduction)
+        return np.sort(self._masks.pop())
+
+    def _encode(self, X, observed, F):
+        if self.options.code_penalty == "l1":
+            return super()._encode(X, observed, F)
+        return ridge_of_observed(X, observed, F, self.lam / len(self._history))
+
+    def _split_missing(self, X):
+        return split_missing(X)
+
+    def _update_atoms(self, Z, X, observed, F, features):
+        if self._history_kind == "products":
+            super()._update_atoms(Z, X, observed, F, features)
+            return
+        R = X - Z @ F.T
+        if observed is not None:
+            R *= observed
+        H = self._add_to_history(Z, R, observed, features)
+        self._atoms.update_with_residuals(F, H, self._A, features, self._rng)
+        self._keep_history(H, features)

@@ -1,0 +1,308 @@
+"""The kernels of SCC: the code of one sample by coordinate descent, and its step on the dictionary.
+
+A sweep over all atoms reads a copy of the dictionary in bytes first, and the dictionary itself only
+where that cannot rule the atom out.  Write d for an atom, r for the residual, d' and r' for what their
+bytes stand for.  Then
+
+    d r  =  d' r'  +  (d - d') r  +  d' (r - r'),
+
+so |d r| <= |d' r'| + e |r| + (n + e) |r - r'| with n the largest |d| and e the largest |d - d'|.  While
+that is at most lam, an atom whose code is zero keeps it, and need not be visited: what is left is the
+sequential algorithm, atom by atom.
+"""
+
+from typing import NamedTuple
+
+import numpy as np
+
+from flyannot.sparse.kernels import kernel, shrink
+from flyannot.sparse.simd.atom_rows import (
+    GROUP,
+    add_row,
+    candidate_atoms,
+    copy_row,
+    dot,
+    lowest_bit,
+    round_residual,
+    round_row,
+    step_row,
+)
+from flyannot.sparse.simd.vectors import padded_zeros
+
+MARGIN = 0.05  # of lam: how far r may move before its bytes are made anew
+HALF = 0.5005  # of the scale: the error of one rounded number, with a margin
+RISE = 3.0  # visit t counts t^(RISE - 1) times in the mean: about the last half of all visits
+ROUNDING = 5e-7  # relative error per feature of a float32 sum, with a margin
+
+
+class SCCAtoms(NamedTuple):
+    """The dictionary and what its steps need.  Rows are padded with zeros to whole chunks."""
+
+    D: np.ndarray  # (n_atoms, n_features)
+    norm2: np.ndarray  # (n_atoms,) squared norms; 0 marks a dead atom
+    h_past: np.ndarray  # (n_atoms,) float64, squared codes carried over from earlier epochs
+    h_now: np.ndarray  # (n_atoms,) float64, squared codes of this epoch so far
+    D8: np.ndarray  # (n_atoms, n_features) bytes: 128 + D / scale, to the nearest
+    rounding: np.ndarray  # (4,) float64: scale; largest |d - d'|; largest |d[k]| the scale holds; largest |d|
+    mean: np.ndarray  # (n_atoms, n_features), or none: that of D on the way, as `follow_mean` has it
+
+
+class Orders(NamedTuple):
+    """The orders of the full sweeps: the t-th visit of an epoch follows row t, cyclically."""
+
+    atom: np.ndarray  # (n_orders, n_atoms + GROUP), the atoms in order, then any atoms
+    place: np.ndarray  # (n_orders, n_atoms), where each atom stands
+
+
+class SCCRules(NamedTuple):
+    """The numbers that make a variant."""
+
+    lam: float
+    n_sweeps: int  # one over all atoms, the others over the support
+    rescale_above: float  # squared norm above which a touched atom goes back to norm 1
+    max_step: float  # largest sum of squared code / h of one sample
+    recency: float  # visit t counts t^recency times in h
+    n_descents: int  # full sweeps at 2^k lam, ..., 2 lam that come first where a code is zero
+    n_before: int  # visits before this epoch
+    stands_for: float  # visits that one counts for: those of other parts of the samples, made meanwhile
+    mean_every: int  # visits between two looks at D for its mean; 0 where there is none
+    # True where nothing may be negative, else None: numba makes kernels apart of them, and what is off
+    # costs nothing.
+    positive_code: bool | None
+    positive_atoms: bool | None
+
+
+class SCCScratch(NamedTuple):
+    """The current sample.  `z` and `flags` are zero between samples."""
+
+    z: np.ndarray  # (n_atoms,) its code
+    support: np.ndarray  # (n_atoms,) the atoms in it, in the order visited
+    eta: np.ndarray  # (n_atoms,) their steps
+    flags: np.ndarray  # (n_atoms + GROUP,) places in the order that must be visited
+    r: np.ndarray  # (n_features,) its residual
+    r8: np.ndarray  # (n_features,) the residual in bytes
+
+
+def new_scratch(n_atoms, n_features, dtype):
+    return SCCScratch(
+        z=np.zeros(n_atoms, dtype),
+        support=np.empty(n_atoms, np.int32),
+        eta=np.empty(n_atoms, dtype),
+        flags=np.zeros(n_atoms + GROUP, np.uint8),
+        r=padded_zeros(n_features, dtype=dtype),
+        r8=padded_zeros(n_features, dtype=np.int8),
+    )
+
+
+@kernel
+def round_dictionary(D, norm2, D8, rounding, reach):
+    """Fill D8 and `rounding` at the scale that holds numbers up to `reach`."""
+    scale = D.dtype.type(reach / 127)
+    rounding[0], rounding[1], rounding[2], rounding[3] = scale, 0.0, reach, 1.0
+    for j in range(len(D)):
+        _, error2 = round_row(D, j, D.dtype.type(1), D8, scale)
+        rounding[1] = max(rounding[1], 1.0001 * np.sqrt(error2))
+        rounding[3] = max(rounding[3], np.sqrt(norm2[j]))
+
+
+@kernel
+def visit_samples(X, rows, orders, first_visit, atoms, past, now, n_used, rules, scratch):
+    """Visit samples one after the other: re-solve the code, then step and project its atoms.
+
+    `past` holds the codes of the last epoch and is only read; those of this epoch are appended to
+    `now` from entry `n_used` on.  Returns the number of samples visited: fewer than all when `now` may be
+    too short for one more code.
+    """
+    for i in range(len(rows)):
+        if n_used + len(scratch.z) > len(now.atom):
+            return i
+        n_support = solve_code(X, i, past, rows[i], orders, first_visit + i, atoms, rules, scratch)
+        visit = rules.n_before + rules.stands_for * (first_visit + i + 1)
+        _step_atoms(atoms, n_support, rules, visit, scratch)
+        store_code(now, rows[i], n_used, n_support, scratch)
+        n_used += n_support
+        if rules.mean_every > 0 and (first_visit + i + 1) % rules.mean_every == 0:
+            follow_mean(atoms, rules, first_visit + i + 1, rules.mean_every)
+    return len(rows)
+
+
+@kernel
+def solve_code(X, i, past, row, orders, visit, atoms, rules, scratch):
+    """Leave the code of X[i] in z, its atoms in `support` and its residual in r; returns their number."""
+    D, norm2, z, support, r = atoms.D, atoms.norm2, scratch.z, scratch.support, scratch.r
+    lam, o, positive = r.dtype.type(rules.lam), visit % len(orders.atom), rules.positive_code
+    n_support = _restore_code(X, i, past, row, D, scratch)
+    if n_support == 0:
+        for k in range(rules.n_descents, 0, -1):
+            higher = lam * r.dtype.type(2**k)
+            n_support = _sweep_flagged(
+                atoms, orders, (visit + k) % len(orders.atom), n_support, higher, scratch, positive
+            )
+            n_support = _sweep_support(D, norm2, z, support, n_support, r, higher, positive)
+    n_support = _sweep_flagged(atoms, orders, o, n_support, lam, scratch, positive)
+    for _ in range(rules.n_sweeps - 1):
+        n_support = _sweep_support(D, norm2, z, support, n_support, r, lam, positive)
+    return n_support
+
+
+@kernel
+def _sweep_flagged(atoms, orders, o, n_support, lam, scratch, positive):
+    """A sweep over all atoms in which those of the support are visited; returns the new support's number."""
+    D, norm2, _, _, D8, rounding, _ = atoms
+    z, support, _, flags, r, r8 = scratch
+    for s in range(n_support):
+        flags[orders.place[o, np.int64(support[s])]] = 1
+    n_support = _sweep_all(D, norm2, D8, rounding, orders.atom, o, z, support, flags, r, r8, lam, positive)
+    flags[:] = 0
+    return n_support
+
+
+@kernel
+def _restore_code(X, i, codes, row, D, scratch):
+    """Spread a stored code over z and `support`, and make r = X[i] - zD; returns its non-zeros."""
+    start, count = codes.start[row], codes.size[row]
+    copy_row(scratch.r, X, i)
+    for s in range(count):
+        j = np.int64(codes.atom[start + s])
+        scratch.support[s], scratch.z[j] = j, codes.value[start + s]
+        add_row(scratch.r, -scratch.z[j], D, j)
+    return count
+
+
+@kernel
+def store_code(codes, row, n_used, n_support, scratch):
+    """Store the code in z as that of `row`, from entry `n_used` on, and make z zero again."""
+    codes.start[row], codes.size[row] = n_used, n_support
+    for s in range(n_support):
+        j = np.int64(scratch.support[s])
+        codes.atom[n_used + s], codes.value[n_used + s] = j, scratch.z[j]
+        scratch.z[j] = 0
+
+
+@kernel
+def _sweep_all(D, norm2, D8, rounding, orders, o, z, support, flags, r, r8, lam, positive):
+    """Re-solve z[j] for every atom j of order o, and keep r = x - zD.
+
+    The non-zeros are listed in `support` in that order; their number is returned.
+    """
+    n_atoms, n_support, t = len(z), 0, 0
+    allowed = r.dtype.type(MARGIN) * lam
+    moved, offset, limit = r.dtype.type(np.inf), np.int32(0), np.int32(0)
+    while t < n_atoms:
+        if moved > allowed:
+            offset, limit = _round_and_bound(r, r8, rounding, lam - allowed)
+            moved = r.dtype.type(0)
+        found = candidate_atoms(D8, orders, o, t, flags, r8, offset, limit)
+        if n_atoms - t < GROUP:
+            found &= np.uint64((1 << (n_atoms - t)) - 1)
+        t += GROUP
+        while found:
+            place = t - GROUP + lowest_bit(found)
+            found &= found - np.uint64(1)
+            j = np.int64(orders[o, place])
+            moved += _solve_one(D, norm2, z, j, r, lam, positive)
+            if z[j] != 0:
+                support[n_support] = j
+                n_support += 1
+            if moved > allowed:  # the rest of the group was tested with an r that is gone
+                t = place + 1
+                break
+    return n_support
+
+
+@kernel
+def _round_and_bound(r, r8, rounding, lam):
+    """Fill r8; returns (offset, limit) such that |D8[j] r8 - offset| <= limit implies |D[j] r| <= lam."""
+    scale, norm2, total = round_residual(r, r8)
+    norm, error = np.sqrt(norm2), HALF * np.sqrt(len(r)) * scale
+    bound = rounding[1] * norm + (rounding[3] + rounding[1]) * error + ROUNDING * len(r) * rounding[3] * norm
+    limit = (lam - bound) / (rounding[0] * scale)
+    return np.int32(128 * total), np.int32(max(-1.0, min(limit, 2e9)))
+
+
+@kernel
+def _sweep_support(D, norm2, z, support, n_support, r, lam, positive):
+    """Re-solve z[j] for the atoms in `support`, from which those that become zero are struck."""
+    n_kept = 0
+    for s in range(n_support):
+        j = np.int64(support[s])
+        _solve_one(D, norm2, z, j, r, lam, positive)
+        if z[j] != 0:
+            support[n_kept] = j
+            n_kept += 1
+    return n_kept
+
+
+@kernel
+def _solve_one(D, norm2, z, j, r, lam, positive):
+    """Minimise over z[j] alone, and keep r = x - zD; returns a bound on how far r moved.
+
+    With d = D[j] and a = |d|^2 the minimum is at shrink(d r + a z[j], lam) / a; a need not be 1.  Where that
+    is below zero and must not be, it is at zero.
+    """
+    old, a = z[j], norm2[j]
+    new = r.dtype.type(0)  # a dead atom explains nothing, so its code is zero
+    if a == 1:  # as most atoms have it: no division to wait for
+        new = shrink(dot(D, j, r) + old, lam)
+    elif a > 0:
+        new = shrink(dot(D, j, r) + a * old, lam) / a
+    if positive is not None and new < 0:
+        new = r.dtype.type(0)
+    if new != old:
+        add_row(r, old - new, D, j)
+        z[j] = new
+    return abs(new - old) * max(a, r.dtype.type(1))
+
+
+@kernel
+def _step_atoms(atoms, n_support, rules, visit, scratch):
+    """d_j += w z_j / h_j r for the atoms of the support, all with the same residual, then project.
+
+    h_j += w z_j^2 comes first, so that nothing divides by zero; w is the weight of visit number `visit`, and
+    of all that it counts for.
+    """
+    D, norm2, h_past, h_now, D8, rounding, _ = atoms
+    z, support, eta, r = scratch.z, scratch.support, scratch.eta, scratch.r
+    total, one = 0.0, r.dtype.type(1)
+    weight = rules.stands_for * np.float64(visit) ** rules.recency
+    for s in range(n_support):
+        j = np.int64(support[s])
+        weighted = weight * z[j]
+        h_now[j] += weighted * z[j]
+        eta[s] = weighted / (h_past[j] + h_now[j])
+        total += eta[s] * z[j]
+    length = r.dtype.type(min(1.0, rules.max_step / max(total, 1e-300)))
+    for s in range(n_support):
+        j = np.int64(support[s])
+        a = step_row(D, j, length * eta[s], r)
+        if rules.positive_atoms is not None:
+            a = _clip_row(D, j)
+        factor = one
+        if a > rules.rescale_above:
+            factor, a = one / np.sqrt(a), one
+        norm2[j] = a
+        largest, error2 = round_row(D, j, factor, D8, rounding[0])
+        rounding[1] = max(rounding[1], 1.0001 * np.sqrt(error2))
+        if largest > rounding[2]:
+            round_dictionary(D, norm2, D8, rounding, 1.25 * largest)
+
+
+@kernel
+def _clip_row(D, j):
+    """D[j] = max(0, D[j]); returns the new |D[j]|^2."""
+    total = D.dtype.type(0)
+    for k in range(D.shape[1]):
+        D[j, k] = max(D[j, k], D.dtype.type(0))
+        total += D[j, k] * D[j, k]
+    return total
+
+
+@kernel
+def follow_mean(atoms, rules, n_visits, n_last):
+    """Let the mean of D, which is less noisy than D, follow after the `n_last` of `n_visits` visits."""
+    D, mean = atoms.D, atoms.mean
+    visits = rules.n_before + rules.stands_for * n_visits
+    part = D.dtype.type(min(1.0, RISE * rules.stands_for * n_last / visits))
+    for j in range(len(D)):
+        for k in range(D.shape[1]):
+            mean[j, k] += part * (D[j, k] - mean[j, k])
