@@ -3,7 +3,7 @@
 import shutil
 from pathlib import Path
 
-from flyannot.classifiers.options import ClassifyOptions
+from flyannot.classifiers.options import TrainOptions
 from flyannot.dataset.folder import read_images
 from flyannot.dataset.synthetic import SynthesizeOptions
 from flyannot.dataset.synthetic.generate import synthesize
@@ -22,7 +22,7 @@ EXTRACT = ExtractOptions(stride_px=16)
 SCC = {"n_sweeps": 3, "variant": "released"}
 LEARN = LearnOptions(n_atoms=24, n_epochs=2, learner_option=SCC)
 POOL = PoolOptions(grid=(1, 2))
-CLASSIFY = ClassifyOptions(min_groups=4, inner_folds=2)
+CLASSIFY = TrainOptions(min_groups=4, inner_folds=2)
 
 SYNTHESIZE = """[synthesize]
 n_genes = 12

@@ -12,8 +12,7 @@ from flyannot.errors import DataError
 from flyannot.report.charts import trace_chart
 from flyannot.report.pictures import atom_glyph, jpeg
 from flyannot.report.templates import render
-from flyannot.steps.engine.file_options import extract_options, is_imported
-from flyannot.steps.engine.inputs import described_image
+from flyannot.steps.engine.inputs import described_image, extract_options, is_imported
 from flyannot.store.features import read_features_of_image
 
 N_SHOWN, N_PATCHES = 48, 5

@@ -17,7 +17,7 @@ from flyannot.report.templates import render
 from flyannot.runtime.counted import counted
 from flyannot.runtime.digest import digest_of_file, digest_of_json
 from flyannot.steps.curated_terms import curated_annotations_of
-from flyannot.steps.engine.configuration import read_record, recorded_data_set
+from flyannot.steps.runs.configuration import read_record, recorded_data_set
 from flyannot.store.reading import Stored, open_stored
 from flyannot.store.schema import MADE_BY
 

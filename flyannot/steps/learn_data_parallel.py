@@ -1,4 +1,4 @@
-"""Learning one dictionary by shares: the patches are read from their files as they are visited."""
+"""Learning one dictionary data-parallel: parts of the patches are read from their files as they are visited."""
 
 from contextlib import contextmanager
 
@@ -8,7 +8,7 @@ from flyannot.runtime.memory import allowed_bytes
 from flyannot.runtime.workers import Workers
 from flyannot.sparse.learners.scc.shares import SharedAtoms
 from flyannot.sparse.rounds import Plan, Progress, begin, has_ended, learn_by_shares, visit
-from flyannot.steps.engine.count import Count
+from flyannot.steps.engine.task import ProgressCount
 from flyannot.steps.learning_checkpoint import log_end, log_record, remark_on_counts
 from flyannot.steps.options import BYTES_OF_WORKER
 from flyannot.steps.patch_blocks import units_of
@@ -17,7 +17,7 @@ from flyannot.store.kept_open import close_kept
 _WORTH_SENDING = 20_000  # patches of a round that are more work than sending them to workers
 
 
-def learn_shares(files, stage_ranges, name, checkpoint, options, execution, rng):
+def learn_data_parallel(files, stage_ranges, name, checkpoint, options, execution, rng):
     """Atoms, records and number of patches visited; from the last round, if there is a checkpoint.
 
     Parameters
@@ -37,12 +37,12 @@ def learn_shares(files, stage_ranges, name, checkpoint, options, execution, rng)
         n_patches = int(source.sizes.sum())
     remark_on_counts(name, n_patches, options.n_atoms)
     plan = Plan(
-        options.shares, options.n_epochs, options.lam, options.settings(),
+        options.data_parallel, options.n_epochs, options.lam_in_use, options.settings(),
         tuple(rng.integers(2**63, size=2).tolist()), options.tol,
     )  # fmt: skip
     first, held = begin(source, options.n_atoms, plan)
     progress = before = _restored(first, *checkpoint.read(name))
-    count = Count(execution.progress, options.n_epochs * n_patches, "patch")
+    count = ProgressCount(execution.progress, options.n_epochs * n_patches, "patch")
     count.add(progress.atoms.n_visits)
     n_records = len(before.records)
     with _workers_that_fit(execution.workers, options.memory) as workers:

@@ -19,7 +19,7 @@ from flyannot.descriptors.standard_image import SIZE_PX
 from flyannot.errors import DataError, InputError
 from flyannot.features.pooling import NO_PATCH
 from flyannot.runtime.atomic_folder import new_folder
-from flyannot.steps.engine.file_options import extract_options
+from flyannot.steps.engine.inputs import extract_options
 from flyannot.steps.explanation_picture import tinted
 from flyannot.store.features import read_features_of_image
 

@@ -6,7 +6,7 @@ import pytest
 from flyannot.classifiers import group_rows
 from flyannot.classifiers.group_rows import GroupRows
 from flyannot.classifiers.model import fit_model
-from flyannot.classifiers.options import ClassifyOptions
+from flyannot.classifiers.options import TrainOptions
 from flyannot.classifiers.scorer import FitOptions
 from flyannot.classifiers.training_set import curated_groups, training_rows
 from flyannot.dataset.folder import Annotations
@@ -79,7 +79,7 @@ def trained_on(paths, table, out, options, jobs=1):
 @pytest.mark.parametrize("scheme", ["group", "mean"])
 def test_a_model_of_stored_features_is_that_of_the_whole_array(collection, tmp_path, table, method, scheme):
     columns, X, annotations = collection
-    options = ClassifyOptions(method=method, scheme=scheme)
+    options = TrainOptions(method=method, scheme=scheme)
     path = written(tmp_path / "f.h5", collection, range(len(X)))
     terms, weights = trained_on([path], table, tmp_path / "m.h5", options)
     groups = groups_of(columns)
@@ -93,7 +93,7 @@ def test_a_model_of_stored_features_is_that_of_the_whole_array(collection, tmp_p
 
 @pytest.mark.parametrize("method", ["svm", "coupled-ridge"])
 def test_neither_the_cut_into_files_nor_jobs_change_a_bit(collection, tmp_path, table, monkeypatch, method):
-    options, n = ClassifyOptions(method=method, scheme="mean"), len(collection[1])
+    options, n = TrainOptions(method=method, scheme="mean"), len(collection[1])
     whole = [written(tmp_path / "f.h5", collection, range(n))]
     parts = [written(tmp_path / f"{i}.h5", collection, range(i, min(i + 40, n))) for i in range(0, n, 40)]
     monkeypatch.setattr(group_rows, "_BLOCK_BYTES", 4 * len(GENES) * 111)  # seven blocks
@@ -107,7 +107,7 @@ def test_neither_the_cut_into_files_nor_jobs_change_a_bit(collection, tmp_path, 
 def test_products_that_add_up_over_blocks_are_those_of_the_whole(collection, monkeypatch):
     columns, X, annotations = collection
     monkeypatch.setattr(group_rows, "_BLOCK_BYTES", 4 * len(GENES) * 97)
-    for options in (ClassifyOptions(), ClassifyOptions(scheme="mean", normalisation="none")):
+    for options in (TrainOptions(), TrainOptions(scheme="mean", normalisation="none")):
         curated = curated_groups(columns, annotations, "4-6", options)
         coordinates = curated.training_set(HeldFeatures(X), options).X
         rows = training_rows(X, curated.groups, options).astype(float)
@@ -125,7 +125,7 @@ def test_groups_are_pooled_alike_from_any_blocks_of_images(collection):
                 yield first, X[first : first + 13, columns]
 
     for scheme, pooled in (("group", group_features), ("mean", mean_features)):
-        options = ClassifyOptions(scheme=scheme, normalisation="none")
+        options = TrainOptions(scheme=scheme, normalisation="none")
         assert np.array_equal(GroupRows(InBlocks(X), groups, options).whole(), pooled(X, groups))
     expected = [X[mine].mean(axis=0, dtype=np.float64).astype("f4") for mine in groups.rows]
     assert np.array_equal(mean_features(X, groups), expected)
@@ -138,7 +138,7 @@ def test_rows_that_are_zero_or_equal_are_learned_from(rng, normalisation):
     X[4:] = rng.random(40)
     genes = GENES[:12]
     terms = {(gene, "4-6"): frozenset(["t"] if i < 6 else ["other"]) for i, gene in enumerate(genes)}
-    options = ClassifyOptions(normalisation=normalisation)
+    options = TrainOptions(normalisation=normalisation)
     annotations = Annotations(terms, {g: {g} for g in genes})
     curated = curated_groups(columns_of(genes), annotations, "4-6", options)
     rows = curated.training_set(HeldFeatures(X), options)

@@ -4,9 +4,10 @@ import csv
 
 import numpy as np
 import pytest
+from flyannot.steps.pool_images import pool_images
 from PIL import Image
 
-from flyannot.classifiers.options import ClassifyOptions
+from flyannot.classifiers.options import TrainOptions
 from flyannot.dataset.folder import read_images
 from flyannot.dataset.synthetic import SynthesizeOptions
 from flyannot.dataset.synthetic.generate import synthesize
@@ -23,7 +24,6 @@ from flyannot.steps.extract import extract
 from flyannot.steps.learn_dict import learn_dict
 from flyannot.steps.options import AnnotateOptions, ReportOptions
 from flyannot.steps.pool import pool
-from flyannot.steps.pool_images import pool_images
 from flyannot.steps.train import train
 from flyannot.store.reading import open_stored, verify_stored
 from tests.descriptors.pasted_embryos import cut_embryo, photograph_of
@@ -217,7 +217,7 @@ def made(photographs, tmp_path_factory):
     extract(images, paths["descriptors"], MANY, execution)
     learn_dict([paths["descriptors"]], paths["dictionary"], LEARN, execution)
     pool([paths["descriptors"]], paths["dictionary"], paths["features"], POOL, execution)
-    classify = ClassifyOptions(min_groups=3, inner_folds=2)
+    classify = TrainOptions(min_groups=3, inner_folds=2)
     train([paths["features"]], photographs[0] / "annotations.csv", paths["model"], classify, execution)
     annotate(paths["model"], images, paths["predictions"], AnnotateOptions(), execution)
     return paths

@@ -17,7 +17,7 @@ from flyannot.descriptors.stain import STAIN, TISSUE, stain_as_grey
 from flyannot.descriptors.standard_image import SIZE_PX
 from flyannot.errors import DataError, InputError
 from flyannot.steps.annotate import _features_of_embryos, annotate
-from flyannot.steps.engine.file_options import extract_options
+from flyannot.steps.engine.inputs import extract_options
 from flyannot.steps.engine.task import Execution
 from flyannot.steps.explain import explain
 from flyannot.steps.extract import extract

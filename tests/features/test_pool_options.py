@@ -19,7 +19,7 @@ from flyannot.features.groups import group_features, groups_of
 from flyannot.features.image_features import atoms_of_features, features_of
 from flyannot.features.options import PoolOptions
 from flyannot.steps.annotate import annotate
-from flyannot.steps.engine.file_options import pool_options
+from flyannot.steps.engine.inputs import pool_options
 from flyannot.steps.engine.task import Execution
 from flyannot.steps.explain import explain
 from flyannot.steps.extract import extract

@@ -6,7 +6,7 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from flyannot.classifiers.options import ClassifyOptions
+from flyannot.classifiers.options import TrainOptions
 from flyannot.dataset.folder import read_images
 from flyannot.errors import DataError, InputError
 from flyannot.runtime.workers import Workers
@@ -75,7 +75,7 @@ def test_scores_are_taken_from_their_file_while_it_is_up_to_date(chain, tmp_path
     assert read_scores(path) == json.loads(scores_json(scores(chain, chain.predictions)))
     before = stamp(path)
     assert not carry_out(task, ONCE).made and stamp(path) == before
-    other = evaluation(chain, chain.predictions, ClassifyOptions(exclude_terms=("ubiquitous",)))
+    other = evaluation(chain, chain.predictions, TrainOptions(exclude_terms=("ubiquitous",)))
     assert carry_out(evaluate_task(other, path), ONCE).made and stamp(path) != before
 
 

@@ -7,7 +7,7 @@ from flyannot.dataset.folder import read_images
 from flyannot.errors import DataError
 from flyannot.features.options import PoolOptions
 from flyannot.steps import pool as pool_module
-from flyannot.steps.cached_features import PooledImages
+from flyannot.steps.cached_features import CachedFeatures
 from flyannot.steps.engine import parts
 from flyannot.steps.engine.task import Execution
 from flyannot.steps.pool import atoms_of_dictionary, pool
@@ -102,7 +102,7 @@ def test_a_task_of_annotate_takes_the_places_of_its_own_images_alone(chain, open
             for i, what in enumerate(zip(stored.array(s, "image"), stored.array(s, "view")))
         }
         digest = stored.digest
-    everything = PooledImages(chain.features, digest, rows)
+    everything = CachedFeatures(chain.features, digest, rows)
     first, second = (everything.narrowed(some) for some in (images[:2], images[2:4]))
     assert len(first.rows) == len(second.rows) == 2
     known = {image.name: features for image, features, _ in everything.of(images)}

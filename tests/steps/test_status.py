@@ -15,9 +15,9 @@ import pytest
 from flyannot.errors import FlyannotError
 from flyannot.runtime.locks import _path_of_lock, exclusive_lock
 from flyannot.steps import extract as extract_module
-from flyannot.steps.engine.configuration import TABLES as OPTIONS
-from flyannot.steps.engine.configuration import Configuration, write_record
 from flyannot.steps.engine.parts import folder_of_parts
+from flyannot.steps.runs.configuration import TABLES as OPTIONS
+from flyannot.steps.runs.configuration import Configuration, write_record
 from tests.small_embryos import CLASSIFY, EXTRACT, LEARN, POOL, write_configuration
 
 STEPS = ["extract", "learn-dict", "pool", "train", "annotate", "evaluate", "report"]

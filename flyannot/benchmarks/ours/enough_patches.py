@@ -12,7 +12,7 @@ from flyannot.benchmarks.inputs.pictures import columns_of_patterns, drawn_patte
 from flyannot.benchmarks.items import Item
 from flyannot.benchmarks.rows import Rows, Series
 from flyannot.benchmarks.scc.long_pass import N_SHARES, learn_perturbed
-from flyannot.classifiers.options import ClassifyOptions
+from flyannot.classifiers.options import TrainOptions
 from flyannot.dataset.folder import read_annotations
 from flyannot.dataset.importers.wu2016 import STAGE_RANGE
 from flyannot.descriptors.extract import describe
@@ -27,7 +27,7 @@ from flyannot.steps.options import EvaluateOptions
 
 _PATCH_PX, _MIN_STD, _STRIDE_PX = 64, 2, 8  # as in configs/wu2016.toml
 _POOL = PoolOptions(grid=((2, 4),))
-_CLASSIFY = ClassifyOptions(min_groups=20)
+_CLASSIFY = TrainOptions(min_groups=20)
 _FEWEST = 70_000  # patches whose dictionary is evaluated
 _N_WORKERS = 2
 

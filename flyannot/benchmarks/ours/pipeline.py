@@ -15,8 +15,8 @@ from flyannot.benchmarks.rows import Rows
 from flyannot.benchmarks.workers import peak_mb
 from flyannot.runtime.environment import configurations_folder
 from flyannot.runtime.workers import Workers
-from flyannot.steps.engine.configuration import read_configuration
 from flyannot.steps.engine.task import Execution, carry_out
+from flyannot.steps.runs.configuration import read_configuration
 from flyannot.steps.runs.run import only, steps_of
 
 WHOLE_WAY = ("extract", "pool", "annotate")  # what grows with the images, once there is a dictionary

@@ -12,7 +12,7 @@ from flyannot.benchmarks.inputs.pictures import image_folder
 from flyannot.benchmarks.items import Item
 from flyannot.benchmarks.rows import Rows
 from flyannot.benchmarks.workers import peak_mb
-from flyannot.classifiers.options import ClassifyOptions
+from flyannot.classifiers.options import TrainOptions
 from flyannot.dataset.folder import read_images
 from flyannot.descriptors.options import ExtractOptions
 from flyannot.features.options import PoolOptions
@@ -27,7 +27,7 @@ from flyannot.steps.train import train
 _EXTRACT = ExtractOptions(stride_px=24)
 _LEARN = LearnOptions(n_atoms=200, n_epochs=1, max_patches=50_000)
 _POOL = PoolOptions(grid=((2, 2),))
-_CLASSIFY = ClassifyOptions(method="coupled-ridge", min_groups=2, inner_folds=2)  # there may be few genes
+_CLASSIFY = TrainOptions(method="coupled-ridge", min_groups=2, inner_folds=2)  # there may be few genes
 _MB = 1.0  # more for 1,000 images, at most
 _MANY = 1000  # images, from which on memory could grow with them
 _FLAT = 1.2  # what one image more costs, the last size over the one before, at most

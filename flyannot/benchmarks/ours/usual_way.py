@@ -9,7 +9,7 @@ from flyannot.benchmarks.references import usual_pipeline, why_reference_is_abse
 from flyannot.benchmarks.rows import Rows
 from flyannot.benchmarks.workers import WorkerFailed
 from flyannot.dataset.folder import read_images
-from flyannot.steps.engine.file_options import lam_of
+from flyannot.steps.engine.inputs import lam_of
 from flyannot.store.descriptors import read_patches_of_image
 from flyannot.store.dictionary import read_dictionary
 from flyannot.store.features import read_features_of_image
