@@ -2,8 +2,8 @@
 
 A classifier is a `flyannot.classifiers.scorer.Scorer`: a frozen dataclass of arrays with
 
-    fit(X, Y, genes, *, rng, options)      the scorer, and decision values of all rows that inner folds held
-    out
+    settings(n_rows)                       what inner folds choose from, the preferred first
+    fit_setting(X, Y, setting, *, rng)     the scorer of one of them (or a `fit` of its own, which chooses)
     decision_values(X, n_threads=1)        (n_rows, n_terms)
     ARRAYS                                 the names, types and dimensions of its arrays, for files
 

@@ -4,10 +4,9 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from flyannot.classifiers.inner_choice import choose_setting
+from flyannot.classifiers.feature_rows import checked_unit_rows, unit_rows
 from flyannot.classifiers.scorer import Scorer
 from flyannot.classifiers.siso import LABELLED_ROWS
-from flyannot.classifiers.unit_rows import checked_units, unit_rows
 
 _BLOCK = 256  # queries that are compared with all rows at once
 
@@ -23,7 +22,6 @@ class NearestNeighbours(Scorer):
     observed: np.ndarray
 
     ARRAYS = LABELLED_ROWS | {"n_neighbours": ("i", (1,)), "observed": ("u", ("n_rows", "n_terms"))}
-    fit = classmethod(choose_setting)
 
     @staticmethod
     def settings(n_rows):
@@ -40,7 +38,7 @@ class NearestNeighbours(Scorer):
     def decision_values(self, X, n_threads=1):
         """The mean terms of the nearest rows by cosine, of those whose term is known; of equally near ones
         the first."""
-        X, k = checked_units(X, self.A.shape[1]), min(int(self.n_neighbours[0]), len(self.A))
+        X, k = checked_unit_rows(X, self.A.shape[1]), min(int(self.n_neighbours[0]), len(self.A))
         values = np.zeros((len(X), self.Y.shape[1]))
         for start in range(0, len(X), _BLOCK):
             order = np.argsort(-(X[start : start + _BLOCK] @ self.A.T), axis=1, kind="stable")

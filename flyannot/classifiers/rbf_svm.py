@@ -4,10 +4,8 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from flyannot.classifiers.inner_choice import choose_setting
-from flyannot.classifiers.observed import observed_rows
-from flyannot.classifiers.scorer import Scorer
-from flyannot.classifiers.unit_rows import checked_units, products, unit_rows
+from flyannot.classifiers.feature_rows import checked_unit_rows, cross_products, unit_rows
+from flyannot.classifiers.scorer import Scorer, observed_rows
 
 _BLOCK = 1024  # rows whose kernel with the training rows is made at once
 
@@ -30,7 +28,6 @@ class RbfSvm(Scorer):
         "gamma": ("f", (1,)),
         "C": ("f", (1,)),
     }
-    fit = classmethod(choose_setting)
 
     @staticmethod
     def settings(n_rows):
@@ -63,7 +60,7 @@ class RbfSvm(Scorer):
 
     def decision_values(self, X, n_threads=1):
         """Sum of dual exp(-gamma |x - a|^2), and the intercept; the rows of X scaled to length 1."""
-        X = checked_units(X, self.A.shape[1])
+        X = checked_unit_rows(X, self.A.shape[1])
         values = np.empty((len(X), len(self.dual)))
         for start in range(0, len(X), _BLOCK):
             rows = slice(start, start + _BLOCK)
@@ -74,5 +71,5 @@ class RbfSvm(Scorer):
 def _kernel(X, A, gamma):
     """exp(-gamma |x - a|^2) of all rows of X and A."""
     squares = [np.einsum("ij,ij->i", Z, Z, dtype=np.float64) for Z in (X, A)]
-    distances = np.maximum(np.add.outer(*squares) - 2 * products(X, A), 0)
+    distances = np.maximum(np.add.outer(*squares) - 2 * cross_products(X, A), 0)
     return np.exp(-gamma * distances)

@@ -44,8 +44,6 @@ COMMANDS = {
     "Measure": {
         "compare": ("compare", "Whether one configuration's scores are better than another's."),
         "ablate": ("ablate", "Many configurations in one table."),
-        "bench": ("bench", "How fast all this is, beside other programs."),
-        "reproduce": ("reproduce", "The papers' tables and figures beside ours."),
     },
 }
 COMMANDS["Steps"] = StepCommands([name for commands in COMMANDS.values() for name in commands])

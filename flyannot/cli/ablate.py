@@ -11,7 +11,8 @@ from flyannot.steps.options import EvaluateOptions, RunOptions
 @click.command("ablate", cls=Command)
 @click.argument("config", type=IN_FILE)
 @click.option(
-    "--data-set", type=click.Path(file_okay=False, path_type=Path),
+    "--data-set",
+    type=click.Path(file_okay=False, path_type=Path),
     help="The data set folder, over the file's.",
 )
 @click.option("-o", "--output", type=OUT_FOLDER, help="The folder of all results, over the file's.")
@@ -29,8 +30,8 @@ def command(config, data_set, output, options, run):
     """
     from flyannot.scores.table import format_ablation
     from flyannot.steps.engine.task import carry_out
-    from flyannot.steps.scores_file import read_scores
     from flyannot.steps.runs.ablation import read_ablation
+    from flyannot.steps.scores_file import read_scores
 
     execution, evaluated = execution_of(run=run), []
     for row in read_ablation(config, data_set=data_set, output=output, nested=options.nested):

@@ -15,17 +15,25 @@ from flyannot.steps.options import EvaluateOptions, RunOptions, Selection
 
 @click.command("evaluate", cls=Command)
 @click.argument(
-    "scored", cls=FileArgument, holds=("features", "predictions", "images"), type=IN_FILE, nargs=-1,
-    required=True, metavar="FEATURES|PREDICTIONS...",
+    "scored",
+    cls=FileArgument,
+    holds=("features", "predictions", "images"),
+    type=IN_FILE,
+    nargs=-1,
+    required=True,
+    metavar="FEATURES|PREDICTIONS...",
 )
 @click.argument("annotations", cls=FileArgument, holds="annotations", type=IN_FILE)
 @click.option(
-    "--model", type=IN_FILE,
+    "--model",
+    type=IN_FILE,
     help="Cross-validate as this model was trained on FEATURES: its options, seed and stage "
     "ranges; the scores name it.",
 )
 @click.option(
-    "--json", "json_file", type=OUT_FILE,
+    "--json",
+    "json_file",
+    type=OUT_FILE,
     help="Also write the scores to this JSON file; - prints them instead of the table.",
 )
 @takes(options=EvaluateOptions, train=TrainOptions, selection=(Selection, ["stage_range"]), run=RunOptions)

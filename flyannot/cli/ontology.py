@@ -25,7 +25,7 @@ def command(annotations, obo):
     """
     from flyannot.dataset.folder import read_annotations
     from flyannot.dataset.ontology import matches_of, read_ontology, stage_ids
-    from flyannot.runtime.csv_table import write_csv_rows
+    from flyannot.runtime.tables import write_csv_rows
 
     ontology = read_ontology(*obo)
     matches = matches_of(ontology, read_annotations(annotations, known=ontology.names()))

@@ -41,7 +41,8 @@ class ShareOfParts(click.ParamType):
     help="The configuration that comes with flyannot: synthetic embryos, into demo-output.",
 )
 @click.option(
-    "--data-set", type=click.Path(file_okay=False, path_type=Path),
+    "--data-set",
+    type=click.Path(file_okay=False, path_type=Path),
     help="The data set folder, over the file's.",
 )
 @click.option("-o", "--output", type=OUT_FOLDER, help="The folder of all results, over the file's.")
@@ -49,7 +50,9 @@ class ShareOfParts(click.ParamType):
     "--set", "settings", multiple=True, metavar="TABLE.OPTION=VALUE", help="Override one value (repeatable)."
 )
 @click.option(
-    "--corrections", type=IN_FILE, multiple=True,
+    "--corrections",
+    type=IN_FILE,
+    multiple=True,
     help="What curators said on the report, as corrections.csv (repeatable), over the file's.",
 )
 @click.option("--dry-run", is_flag=True, help="Only say what would be done, and why.")
@@ -60,8 +63,8 @@ class ShareOfParts(click.ParamType):
     "--part",
     type=ShareOfParts(),
     cls=MoreOption,
-    help="With --step extract, pool or annotate: make only this share of the parts of its output, such as 2/8. "
-    "The step without --part joins all parts.",
+    help="With --step extract, pool or annotate: make only this share of the parts of its output, such as "
+    "2/8. The step without --part joins all parts.",
 )
 @takes(run=RunOptions)
 def command(config, demo, data_set, output, settings, corrections, dry_run, step, part, run):

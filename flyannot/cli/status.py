@@ -7,7 +7,7 @@ from dataclasses import asdict
 import click
 
 from flyannot.cli.shared.options import OUT_FOLDER, Command, json_option
-from flyannot.runtime.counted import counted
+from flyannot.runtime.wording import pluralise
 
 _N_NAMED = 5  # images that were skipped; --json has them all
 _HOUR, _MINUTE = 3600, 60
@@ -59,7 +59,7 @@ def _amount(step):
     if not step.unit or step.n_done is None or step.state == "waiting" and not step.n_done:
         return ""
     done = "" if step.n_total is None else f"{step.n_done:,} of "
-    return done + counted(step.n_done if step.n_total is None else step.n_total, step.unit)
+    return done + pluralise(step.n_done if step.n_total is None else step.n_total, step.unit)
 
 
 def _notes(status):

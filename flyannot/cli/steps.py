@@ -56,4 +56,6 @@ def command_of_step(step):
     for read in reversed([read for read in step.reads if read.is_argument]):
         n = -1 if read.several else 1
         function = click.argument(read.name, type=IN_FILE, nargs=n, required=True)(function)
-    return click.command(step.name, cls=Command, help=step.help or f"{step.about}\n\n\b\nExample:\n")(function)
+    return click.command(step.name, cls=Command, help=step.help or f"{step.about}\n\n\b\nExample:\n")(
+        function
+    )

@@ -11,18 +11,21 @@ from flyannot.steps.runs.workflow_files import ENGINES
 @click.command("workflow", cls=Command)
 @click.argument("config", type=IN_FILE)
 @click.option(
-    "--engine", type=click.Choice(list(ENGINES)), required=True,
+    "--engine",
+    type=click.Choice(list(ENGINES)),
+    required=True,
     help="snakemake: rules, and beside them a profile for SLURM. slurm: a script that submits all jobs.",
 )
 @click.option("-o", "--output", "out", type=OUT_FILE, required=True, help="The workflow to write.")
 @click.option(
     "--parts",
     type=COUNT,
-    help="Among how many jobs the parts of extract, pool and annotate are divided.  [default: as many as take "
+    help="Jobs among which the parts of extract, pool and annotate are divided.  [default: as many as take "
     "half an hour each]",
 )
 @click.option(
-    "--data-set", type=click.Path(file_okay=False, path_type=Path),
+    "--data-set",
+    type=click.Path(file_okay=False, path_type=Path),
     help="The data set folder, over the file's.",
 )
 @click.option(
@@ -52,8 +55,13 @@ def command(config, engine, out, parts, data_set, settings, force):
     log.info("%21s %6s %8s %9s %10s %10s", "job", "jobs", "threads", "memory", "expected", "at most")
     for job in jobs:
         log.info(
-            "%21s %6d %8d %6d MB %6.0f min %6d min", job.name, max(1, job.n_jobs), job.threads,
-            job.memory_mb, job.expected_minutes, job.minutes,
+            "%21s %6d %8d %6d MB %6.0f min %6d min",
+            job.name,
+            max(1, job.n_jobs),
+            job.threads,
+            job.memory_mb,
+            job.expected_minutes,
+            job.minutes,
         )
     for path in paths:
         log.info("wrote %s", path)

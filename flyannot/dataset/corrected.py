@@ -8,7 +8,7 @@ from flyannot.dataset.folder import Annotations
 from flyannot.dataset.table_warnings import named
 from flyannot.dataset.vocabulary import bdgp_terms
 from flyannot.errors import InputError, did_you_mean
-from flyannot.runtime.counted import counted
+from flyannot.runtime.wording import pluralise
 
 
 @dataclass
@@ -45,11 +45,11 @@ class Changes:
         n = sum(map(len, (*kinds.values(), self.confirmed, self.older, self.contested)))
         parts = [f"{len(found)} {word}{_names(found)}" for word, found in kinds.items() if found]
         parts += [f"{len(self.confirmed)} as before"] if self.confirmed else []
-        lines = [f"{counted(n, 'reviewed term')}: {', '.join(parts) or 'nothing changed'}"]
+        lines = [f"{pluralise(n, 'reviewed term')}: {', '.join(parts) or 'nothing changed'}"]
         if self.of_new_genes:
             genes = {one.key[:2] for one in self.of_new_genes}
             lines.append(
-                f"{counted(len(genes), 'gene')} without a row in the annotations: "
+                f"{pluralise(len(genes), 'gene')} without a row in the annotations: "
                 "known only of the reviewed terms"
             )
         for found, what in (
@@ -58,7 +58,7 @@ class Changes:
             (self.overruled, "replaced by a later one"),
         ):
             if found:
-                lines.append(f"{counted(len(found), 'verdict')} {what}{_names(found)}")
+                lines.append(f"{pluralise(len(found), 'verdict')} {what}{_names(found)}")
         return lines
 
 

@@ -14,7 +14,7 @@ from pathlib import Path
 from flyannot.dataset.stage_range_cells import StageRangeCells
 from flyannot.dataset.table_warnings import warn_of_genes
 from flyannot.errors import InputError, did_you_mean
-from flyannot.runtime.csv_table import read_table, write_table
+from flyannot.runtime.tables import read_table, write_table
 from flyannot.stage_ranges import AS_TEXT, STAGE_RANGES
 
 ACCEPT, REJECT, UNSURE = VERDICTS = ("accept", "reject", "unsure")
@@ -71,7 +71,7 @@ def read_corrections(paths):
     Raises
     ------
     InputError
-        With file, line and column, as `flyannot.runtime.csv_table.read_table`: an unknown verdict or stage
+        With file, line and column, as `flyannot.runtime.tables.read_table`: an unknown verdict or stage
         range, a date that is none.
     """
     corrections = [one for path in paths for one in _read(Path(path))]

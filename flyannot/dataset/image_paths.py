@@ -6,8 +6,8 @@ import unicodedata
 from difflib import get_close_matches
 
 from flyannot.dataset.table_warnings import named
-from flyannot.descriptors.address import file_in
-from flyannot.runtime.counted import counted
+from flyannot.descriptors.images.address import file_in_table
+from flyannot.runtime.wording import pluralise
 
 log = logging.getLogger("flyannot")
 
@@ -27,7 +27,7 @@ class ImagePaths:
 
     def __call__(self, name, line=1):
         """The normal absolute path, as text."""
-        for one in dict.fromkeys((name, file_in(name))):  # a file may have a number sign in its name
+        for one in dict.fromkeys((name, file_in_table(name))):  # a file may have a number sign in its name
             if found := self._find(one) or ("\\" in one and self._find(one.replace("\\", "/"))):
                 return found
         (absent, _), *_ = self._listings(name)
@@ -46,7 +46,7 @@ class ImagePaths:
             places = dict.fromkeys(os.path.normpath(place) for place, _ in self._listings(missing[0][0]))
             log.warning(
                 "warning: %s: %s: %s; looked for in %s", table.name,
-                counted(n, "image is missing", "images are missing"),
+                pluralise(n, "image is missing", "images are missing"),
                 named(shown), " and ".join(places),
             )  # fmt: skip
 

@@ -12,7 +12,7 @@ from pathlib import Path
 
 from flyannot.dataset.folder import read_images
 from flyannot.dataset.table_paths import IMAGES, has_table
-from flyannot.descriptors.address import address_of, file_in, photograph_of
+from flyannot.descriptors.images.address import address_in_file, file_in_table, photograph_of_embryo
 from flyannot.errors import FlyannotError
 
 
@@ -88,12 +88,12 @@ def _within(place, wanted, *, same_rows):
         return _in_folder(place, {name for name, *_ in wanted})
     names = defaultdict(list)  # of an image of the table: its own, or those of the embryos on it
     for name, *_ in wanted:
-        names[photograph_of(name)].append(name)
+        names[photograph_of_embryo(name)].append(name)
     found = {}
     for image in read_images(place):
         for name in names.get(image.name, ()) if image.path.is_file() else ():
             if not same_rows or (name, image.gene, image.stage_range) in wanted:
-                found[name] = Path(address_of(image.file, name))
+                found[name] = Path(address_in_file(image.file, name))
     return found
 
 
@@ -105,7 +105,7 @@ def _in_folder(folder, names):
         except OSError:
             continue
         for name in names:
-            file = name if name in present else file_in(name)
+            file = name if name in present else file_in_table(name)
             if (file in present or "/" in file) and (place / file).is_file():
-                found[name] = Path(address_of(str(place / file), name))
+                found[name] = Path(address_in_file(str(place / file), name))
     return found

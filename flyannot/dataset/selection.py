@@ -5,7 +5,7 @@ from pathlib import Path
 
 from flyannot.dataset.folder import Image, printable, read_images
 from flyannot.dataset.table_paths import IMAGES, TABLE_SUFFIXES, has_table, place_of_table
-from flyannot.descriptors.address import file_of
+from flyannot.descriptors.images.address import file_of_address
 from flyannot.errors import InputError, did_you_mean
 from flyannot.stage_ranges import STAGE_RANGES, parse_stage_range
 
@@ -31,7 +31,7 @@ def images_named(paths, stage_range=None):
     """
     first = Path(paths[0])
     for path in paths:
-        if not file_of(path).exists():
+        if not file_of_address(path).exists():
             raise InputError(
                 f"{path} is not there", fix="name a data set folder, a folder of images, or images"
             )
@@ -80,7 +80,7 @@ def images_of(files, stage_range):
     """Single picture files as images, in the order given, each once and a group of its own."""
     stage_range = parse_stage_range(stage_range)
     names = dict.fromkeys(Path(file).as_posix() for file in files)
-    return [_alone(os.path.abspath(file_of(name)), name, stage_range) for name in names]
+    return [_alone(os.path.abspath(file_of_address(name)), name, stage_range) for name in names]
 
 
 def _alone(file, name, stage_range):

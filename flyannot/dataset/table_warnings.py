@@ -8,7 +8,7 @@ import re
 from collections import Counter
 
 from flyannot.dataset.vocabulary import bdgp_terms, near_terms
-from flyannot.runtime.counted import counted
+from flyannot.runtime.wording import pluralise
 from flyannot.stage_ranges import AS_TEXT, month_and_day
 
 log = logging.getLogger("flyannot")
@@ -41,7 +41,7 @@ class TermCells:
     def warn(self):
         """Name the cells that were taken apart."""
         if n := len(self._found):
-            what = counted(n, "cell holds", "cells hold")
+            what = pluralise(n, "cell holds", "cells hold")
             log.warning(
                 "warning: %s: %s several terms, each of which was taken as one (%s); give each a row",
                 self._table.name, what, named(self._found),
@@ -57,8 +57,8 @@ def warn_of_terms(table, terms_of_genes, known=()):
     counts = Counter(term for terms in terms_of_genes for term in terms)
     near = near_terms(counts, bdgp_terms().union(known))
     if n := len(near):
-        shown = [f'"{term}" ({counted(counts[term], "gene")}; "{meant}"?)' for term, meant in near.items()]
-        what = counted(n, "term looks", "terms look")
+        shown = [f'"{term}" ({pluralise(counts[term], "gene")}; "{meant}"?)' for term, meant in near.items()]
+        what = pluralise(n, "term looks", "terms look")
         log.warning("warning: %s: %s misspelt: %s", table.name, what, named(shown))
 
 
@@ -67,7 +67,7 @@ def warn_of_genes(table, genes, lines):
     first = dict(zip(reversed(genes), reversed(lines)))
     shown = [f'"{gene}" (line {line})' for gene, line in reversed(first.items()) if _is_made(gene)]
     if n := len(shown):
-        what = counted(n, "gene is a date or number", "genes are dates or numbers")
+        what = pluralise(n, "gene is a date or number", "genes are dates or numbers")
         log.warning(
             "warning: %s: %s that a spreadsheet made of the name: %s; write the name again; %s",
             table.name, what, named(shown), AS_TEXT,

@@ -5,8 +5,8 @@ from functools import lru_cache
 
 import numpy as np
 
-from flyannot.descriptors.extract import read_embryo
-from flyannot.descriptors.geometry import scaled_image
+from flyannot.descriptors.images.geometry import scaled_image
+from flyannot.descriptors.images.picture import read_embryo
 from flyannot.descriptors.sift import N_FEATURES
 from flyannot.errors import DataError
 from flyannot.report.charts import trace_chart

@@ -11,8 +11,9 @@ import numpy as np
 
 from flyannot.classifiers.explain import contribution_map, explain_group, require_linear
 from flyannot.classifiers.training_set import training_rows
-from flyannot.descriptors.extract import describe, read_embryo
-from flyannot.descriptors.standard_image import SIZE_PX
+from flyannot.descriptors.extract import describe_patches
+from flyannot.descriptors.images.geometry import STANDARD_PX
+from flyannot.descriptors.images.picture import read_embryo
 from flyannot.errors import DataError, InputError
 from flyannot.features.groups import Groups
 from flyannot.features.image_features import features_of
@@ -112,7 +113,7 @@ class MapMaker:
             greys = [read_embryo(image.path, self._model.extract)[0] for image in entry.images]
         except DataError:
             return None
-        patches = [describe(grey, self._model.extract) for grey in greys]
+        patches = [describe_patches(grey, self._model.extract) for grey in greys]
         pooled = [
             features_of(one, self._model.atoms, self._model.pool, view=image.view)
             for one, image in zip(patches, entry.images)
@@ -137,7 +138,7 @@ class MapMaker:
             if len(patch) and patch.max() >= len(described.centres_px):
                 raise DataError(f"the features of {self._features.path} do not fit its descriptors")
             centres_px, sides = described.centres_px[patch], described.patch_px[patch].astype(int)
-            spreads.append(coarse_map(contribution_map(centres_px, contribution, sides, SIZE_PX)))
+            spreads.append(coarse_map(contribution_map(centres_px, contribution, sides, STANDARD_PX)))
         full = max(float(np.abs(cells).max()) for cells in spreads) or 1.0
         plus = split.contribution[split.contribution > 0].sum()
         minus = -split.contribution[split.contribution < 0].sum()

@@ -10,12 +10,12 @@ import numpy as np
 from flyannot.classifiers.training_set import training_rows
 from flyannot.dataset.ontology import Ids, read_ontology
 from flyannot.dataset.selection import images_named, select_images
-from flyannot.descriptors.extract import describe
+from flyannot.descriptors.extract import describe_patches
 from flyannot.errors import DataError
 from flyannot.features.groups import groups_of
 from flyannot.features.image_features import features_of
-from flyannot.runtime.counted import counted
-from flyannot.runtime.news import item_done
+from flyannot.runtime.progress_events import item_done
+from flyannot.runtime.wording import pluralise
 from flyannot.stage_ranges import STAGE_RANGES
 from flyannot.steps.cached_features import cached_features
 from flyannot.steps.embryos import read_embryos, write_places
@@ -45,9 +45,7 @@ def task_of_step(asked):
     (model,), sources, chosen = asked.inputs["model"], asked.inputs["images"], asked.selection
     if asked.is_in_run:
         made = asked.inputs["features"][0], asked.inputs["descriptors"][0]
-        return annotate_task(
-            model, selected_images(sources[0], chosen), asked.out, asked.options, made=made
-        )
+        return annotate_task(model, selected_images(sources[0], chosen), asked.out, asked.options, made=made)
     if len(sources) == 1 and kind_claimed(sources[0]) == "features":
         stage_ranges = chosen.stage_range
         return annotate_features_task(model, sources[0], asked.out, asked.options, stage_ranges=stage_ranges)
@@ -70,7 +68,7 @@ def annotate_task(model, images, out, options, *, made=None):
 
     Returns
     -------
-    task : flyannot.steps.engine.task.Task; carried out, it raises a FlyannotError if not one image can be used
+    task : flyannot.steps.engine.task.Task; it raises a FlyannotError if not one image can be used
     """
     ids = _checked_ids(out, options)
     with open_stored(model, "model") as stored:
@@ -90,7 +88,7 @@ def annotate_task(model, images, out, options, *, made=None):
 
     def parts(share):
         for s, n in Counter(i.stage_range for i in images if i.stage_range not in known).items():
-            left_out = counted(n, "image was", "images were")
+            left_out = pluralise(n, "image was", "images were")
             log.warning("note: %s: %s left out, the model knows no term of this stage range", s, left_out)
         chosen = share_of_parts(cut, share)
         cached = cached_features(model, images, *made) if made and share is None else None  # reads all images
@@ -211,7 +209,7 @@ def _make_part(part):
 def _features_of_embryos(model, image, failures):
     """Yield (image, features, quality_warnings) as `flyannot.steps.embryos.read_embryos`."""
     for embryo, grey, warnings in read_embryos(image, model.extract, failures):
-        pooled = features_of(describe(grey, model.extract), model.atoms, model.pool, view=embryo.view)
+        pooled = features_of(describe_patches(grey, model.extract), model.atoms, model.pool, view=embryo.view)
         yield embryo, pooled.features, warnings
 
 
@@ -251,10 +249,10 @@ def summary_of_annotate(out):
             groups, predicted = read_predictions(stored, stage_range)
             n_yes = predicted.yes.sum() / max(1, len(groups))
             n_known = int(predicted.in_training.sum())
-            line = f"{counted(len(groups), 'group')}, {counted(len(predicted.terms), 'term')}"
+            line = f"{pluralise(len(groups), 'group')}, {pluralise(len(predicted.terms), 'term')}"
             lines.append(f"{stage_range:>5}: {line}, {n_yes:.1f} yes per group")
             if n_known:
-                known = counted(n_known, "group is", "groups are")
+                known = pluralise(n_known, "group is", "groups are")
                 lines[-1] += f" ({known} of genes that the model learned from)"
         lines += lines_of_warnings(stored)
     return "\n".join([*lines, f"table: {out.with_suffix('.csv')}"])

@@ -4,7 +4,7 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 
 from flyannot.steps.extract import digests_of_images, in_order
-from flyannot.store.kept_open import kept_open
+from flyannot.store.file_cache import cached_file
 from flyannot.store.reading import open_stored
 
 
@@ -28,7 +28,7 @@ class CachedFeatures:
         """Yield (image, features, quality warnings) of those of the images that the file has."""
         if not self.rows:
             return
-        stored = kept_open(self.features, "features", self.digest).stored
+        stored = cached_file(self.features, "features", self.digest)
         for s in {stage_range for stage_range, _, _ in self.rows}:
             mine = [image for image in images if image.stage_range == s and _key(image) in self.rows]
             numbers = [self.rows[_key(image)] for image in mine]

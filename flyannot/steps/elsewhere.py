@@ -22,7 +22,7 @@ def elsewhere(workers, out):
 
     Parameters
     ----------
-    workers : flyannot.runtime.workers.Workers
+    workers : flyannot.runtime.executor.Executor
     out : Path of the output, beside which the file lies meanwhile
     """
     if workers.scheduler is None:

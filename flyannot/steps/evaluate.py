@@ -15,8 +15,8 @@ from flyannot.dataset.selection import select_images
 from flyannot.errors import InputError
 from flyannot.features.groups import HeldFeatures
 from flyannot.features.pixel_baseline import pixel_features
-from flyannot.runtime.blas_threads import one_blas_thread
 from flyannot.runtime.digest import digest_of_json
+from flyannot.runtime.resources import one_blas_thread
 from flyannot.scores.group_outcomes import group_outcomes
 from flyannot.scores.metrics import evaluate
 from flyannot.stage_ranges import STAGE_RANGES, rng_for
@@ -27,6 +27,7 @@ from flyannot.steps.engine.task import ProgressCount
 from flyannot.steps.evaluation import Evaluation, digests_of_files, evaluate_task
 from flyannot.steps.extract import identity_of_image, image_columns, in_order
 from flyannot.steps.held_out_test import HeldOutTest
+from flyannot.steps.options import EvaluateOptions
 from flyannot.steps.retrieval import score_retrieval
 from flyannot.store.features import StoredFeatures
 from flyannot.store.reading import kind_of_file, open_stored
@@ -45,15 +46,15 @@ def task_of_step(asked):
     return evaluate_task(evaluation, asked.out)
 
 
-def evaluation_of(paths, annotations_csv, *, options, **more):
-    """The `Evaluation` of features files, of a predictions file, or with `options.pixels` of a data set folder;
-    its other fields as `more`."""
-    kind = CrossValidation
+def evaluation_of(paths, annotations_csv, *, **more):
+    """The `Evaluation` of features files, of a predictions file, or with pixels in its options of a data set
+    folder; its other fields as `more`."""
+    kind, options = CrossValidation, more.get("options", EvaluateOptions())
     if options.pixels is not None:
         kind = PixelBaseline
     elif kind_of_file(paths[0]) == "predictions":
         kind = HeldOutTest
-    return kind(paths=tuple(paths), annotations_csv=annotations_csv, options=options, **more)
+    return kind(paths=tuple(paths), annotations_csv=annotations_csv, **more)
 
 
 def cross_validation_of_model(model, paths, annotations_csv, options, corrections=()):
@@ -93,8 +94,10 @@ class CrossValidation(Evaluation):
     """Of features files, read as if they were one."""
 
     def loaded(self, stack):
-        """Stage range -> (image columns, features as `flyannot.features.groups.pooled_columns` takes them); the
-        features of one at a time are looked at.  The stack closes the files."""
+        """Stage range -> (image columns, features as `flyannot.features.groups.pooled_columns` takes them).
+
+        The features of one stage range at a time are looked at.  The stack closes the files.
+        """
         files = stack.enter_context(open_all(self.paths, "features"))
         chosen = chosen_stage_ranges(files, self.stage_ranges)
         features = {s: StoredFeatures(files, s) for s in chosen}

@@ -2,11 +2,11 @@
 
 from functools import cache, partial
 
-from flyannot.descriptors.address import photograph_of
-from flyannot.descriptors.extract import describe
-from flyannot.runtime.counted import counted
+from flyannot.descriptors.extract import describe_patches
+from flyannot.descriptors.images.address import photograph_of_embryo
 from flyannot.runtime.digest import DigestOfList, digest_of_file
-from flyannot.runtime.news import item_done
+from flyannot.runtime.progress_events import item_done
+from flyannot.runtime.wording import pluralise
 from flyannot.stage_ranges import STAGE_RANGES
 from flyannot.steps.embryos import read_embryos, write_places
 from flyannot.steps.engine.inputs import difference_of_images, selected_images
@@ -14,8 +14,8 @@ from flyannot.steps.engine.parts import Part, cut_into_parts, share_of_parts, wr
 from flyannot.steps.engine.task import parts_task
 from flyannot.store.descriptors import write_descriptors
 from flyannot.store.header import Header
-from flyannot.store.image_columns import IMAGE_COLUMNS
 from flyannot.store.reading import open_stored
+from flyannot.store.schema import IMAGE_COLUMNS
 
 _N_NAMED = 5  # images with a quality warning that a summary names; the file has them all
 
@@ -37,7 +37,7 @@ def extract_task(images, out, options):
 
     Returns
     -------
-    task : flyannot.steps.engine.task.Task; carried out, it raises a FlyannotError if not one image can be read
+    task : flyannot.steps.engine.task.Task; it raises a FlyannotError if not one image can be read
     """
     cut = cut_into_parts(in_order(images))
     digest = cache(lambda: digests_of_images(cut)[0])  # reads the images
@@ -104,7 +104,7 @@ def _make_part(part):
     described, failures = [], []
     for image in part.images:
         for embryo, grey, warnings in read_embryos(image, part.made_with, failures):
-            described.append((embryo, describe(grey, part.made_with), warnings))
+            described.append((embryo, describe_patches(grey, part.made_with), warnings))
         item_done()
     return write_part(part, described, failures, _write_descriptors)
 
@@ -132,9 +132,9 @@ def summary_of_extract(path):
 def _count_of_images(stored, stage_range):
     names = stored.array(stage_range, "image")
     if not stored.options["extract"]["many"]:
-        return counted(len(names), "image")
-    n_photographs = len({photograph_of(name) for name in names})
-    return f"{counted(len(names), 'embryo')} on {counted(n_photographs, 'photograph')}"
+        return pluralise(len(names), "image")
+    n_photographs = len({photograph_of_embryo(name) for name in names})
+    return f"{pluralise(len(names), 'embryo')} on {pluralise(n_photographs, 'photograph')}"
 
 
 def lines_of_warnings(stored):
@@ -151,4 +151,4 @@ def lines_of_warnings(stored):
 
 def _line_of_warning(kind, names):
     more = f" and {len(names) - _N_NAMED:,} more" if len(names) > _N_NAMED else ""
-    return f"check: {kind}, {counted(len(names), 'image')}: {', '.join(names[:_N_NAMED])}{more}"
+    return f"check: {kind}, {pluralise(len(names), 'image')}: {', '.join(names[:_N_NAMED])}{more}"

@@ -28,8 +28,8 @@ from flyannot.dataset.bdgp_site.manifest import NAME, Manifest
 from flyannot.dataset.bdgp_site.plan import FILES, gene_names, plan_images, url_of_image, url_of_table
 from flyannot.errors import FlyannotError
 from flyannot.runtime.atomic_file import locked_output
-from flyannot.runtime.counted import counted
 from flyannot.runtime.digest import digest_of_file
+from flyannot.runtime.wording import pluralise
 from flyannot.steps.engine.task import Outcome
 
 log = logging.getLogger("flyannot")
@@ -104,7 +104,7 @@ class _Run:
             self._manifest.save()
         there = sum(map(self._manifest.has, plan.images))
         n_new = len(missing) - len(failures)
-        wanted = counted(len(plan.images), "image is", "images are")
+        wanted = pluralise(len(plan.images), "image is", "images are")
         summary = f"{there:,} of {wanted} there, {n_new:,} of them new"
         return Outcome(self._manifest.path, True, summary, tuple(sorted(failures + plan.refused)))
 
@@ -175,7 +175,7 @@ class _Run:
     def _in_words(self, plan):
         """How many images, about how large, at least how long."""
         missing = self._missing(plan)
-        wanted = f"{counted(len(plan.images), 'image')} of {counted(plan.n_genes, 'gene')}"
+        wanted = f"{pluralise(len(plan.images), 'image')} of {pluralise(plan.n_genes, 'gene')}"
         lines = [f"{wanted}, {len(missing):,} of them to fetch"]
         sizes = list(filter(None, map(self._size, missing[:: len(missing) // _SAMPLED + 1])))
         if sizes:
@@ -186,7 +186,7 @@ class _Run:
             minutes = len(missing) * pause_s / 60
             lines.append(
                 f"at least {minutes:,.1f} minutes, with {pause_s:g} s between requests "
-                f"on {counted(connections, 'connection')}"
+                f"on {pluralise(connections, 'connection')}"
             )
         return "\n".join(lines)
 

@@ -6,7 +6,7 @@ import numpy as np
 
 from flyannot.classifiers.training_set import annotated_groups, observed_terms, truth_of
 from flyannot.errors import InputError
-from flyannot.runtime.counted import counted
+from flyannot.runtime.wording import pluralise
 from flyannot.scores.group_outcomes import group_outcomes
 from flyannot.scores.metrics import Outcome, evaluate
 from flyannot.steps.curated_terms import is_synthetic
@@ -44,7 +44,7 @@ class HeldOutTest(Evaluation):
                     evaluated[stage_range] = group_outcomes(outcome, kept.name, kept.gene_ids)
         if not outcomes:
             return None
-        notes = [f"predictions of a model on {counted(n_groups, 'annotated group')}"]
+        notes = [f"predictions of a model on {pluralise(n_groups, 'annotated group')}"]
         if n_seen:
             notes.append(
                 f"warning: the model learned from the genes of {n_seen} of them; these scores flatter it"

@@ -10,8 +10,8 @@ from flyannot.dataset.importers.atoms import (
     read_arrays,
     scaled_atoms,
 )
-from flyannot.runtime.counted import counted
 from flyannot.runtime.digest import digest_of_file
+from flyannot.runtime.wording import pluralise
 from flyannot.sparse.fit import default_lam
 from flyannot.steps.engine.inputs import chosen_stage_ranges, open_all
 from flyannot.steps.engine.task import Outcome, carry_out, file_task
@@ -54,7 +54,7 @@ def import_dictionary(source, descriptors, out, options, execution, *, stage_ran
         "arrays": {s: name for s, (name, _) in arrays.items()},
         "stage_ranges": chosen,
     }
-    header = Header("dictionary", extracted | {"learn": learned}, {"atoms": [digest_of_file(source)]})
+    header = Header("dictionary", extracted | {"learn-dict": learned}, {"atoms": [digest_of_file(source)]})
 
     def make(execution):
         with create_stored(out, header) as file:
@@ -66,7 +66,7 @@ def import_dictionary(source, descriptors, out, options, execution, *, stage_ran
 
 
 def _line(stage_range, D, layout):
-    return f"{stage_range:>5}: {counted(len(D), 'atom')}, which were the {layout} of the matrix"
+    return f"{stage_range:>5}: {pluralise(len(D), 'atom')}, which were the {layout} of the matrix"
 
 
 def _atoms(D, n_features, options):

@@ -1,18 +1,18 @@
-"""Learning one dictionary data-parallel: parts of the patches are read from their files as they are visited."""
+"""Learning one dictionary data-parallel: patches are read from their files as they are visited."""
 
 from contextlib import contextmanager
 
 import numpy as np
 
-from flyannot.runtime.memory import allowed_bytes
-from flyannot.runtime.workers import Workers
+from flyannot.runtime.executor import Executor
+from flyannot.runtime.resources import allowed_bytes
 from flyannot.sparse.learners.scc.shares import SharedAtoms
 from flyannot.sparse.rounds import Plan, Progress, begin, has_ended, learn_by_shares, visit
 from flyannot.steps.engine.task import ProgressCount
 from flyannot.steps.learning_checkpoint import log_end, log_record, remark_on_counts
 from flyannot.steps.options import BYTES_OF_WORKER
 from flyannot.steps.patch_blocks import units_of
-from flyannot.store.kept_open import close_kept
+from flyannot.store.file_cache import close_cached_files
 
 _WORTH_SENDING = 20_000  # patches of a round that are more work than sending them to workers
 
@@ -52,7 +52,7 @@ def learn_data_parallel(files, stage_ranges, name, checkpoint, options, executio
             n_records = len(progress.records)
             checkpoint.write(_state(progress), progress.records)
     count.finish()
-    close_kept()
+    close_cached_files()
     if has_ended(progress, plan):
         log_end(name, progress.records, plan.tol)
     return np.asarray(progress.atoms.D), progress.records, min(n_patches, progress.atoms.n_visits)
@@ -65,7 +65,7 @@ def _workers_that_fit(workers, memory):
     if workers.scheduler is not None or n >= workers.jobs:
         yield workers
         return
-    with Workers(n) as fewer:
+    with Executor(n) as fewer:
         yield fewer
 
 
@@ -74,7 +74,7 @@ def _runner(workers, count):
 
     def run(tasks):
         is_worth_sending = sum(task.n_samples for task in tasks) > _WORTH_SENDING
-        done = (workers if is_worth_sending else Workers()).run_all(
+        done = (workers if is_worth_sending else Executor()).run_all(
             _visit, tasks, on_done=lambda result: count.add(result[0]),
             name=lambda task: f"share {task.spawn_key[-1]} of the patches",
             reads=lambda task: [path for path, _ in task.source.files],

@@ -7,10 +7,9 @@ import numpy as np
 
 from flyannot.errors import DataError
 from flyannot.runtime.atomic_file import sweep_leftover_files
-from flyannot.runtime.blas_threads import one_blas_thread
-from flyannot.runtime.counted import counted
 from flyannot.runtime.digest import digest_of_json
-from flyannot.runtime.memory import require_bytes
+from flyannot.runtime.resources import one_blas_thread, require_bytes
+from flyannot.runtime.wording import pluralise
 from flyannot.sparse.fit import gains_too_little, learn_dictionary, random_patches
 from flyannot.sparse.learners import LEARNERS
 from flyannot.stage_ranges import rng_for
@@ -97,8 +96,8 @@ def _check_counts(files, together, options):
         count = sum(_counts(files, stage_ranges))
         if options.n_most(count) < options.n_atoms:
             raise DataError(
-                f"stage range {', '.join(stage_ranges)} has {counted(count, 'patch', 'patches')}, "
-                f"too few for {counted(options.n_atoms, 'atom')}",
+                f"stage range {', '.join(stage_ranges)} has {pluralise(count, 'patch', 'patches')}, "
+                f"too few for {pluralise(options.n_atoms, 'atom')}",
                 fix="lower --n-atoms, lower --stride-px at extraction, or leave out this --stage-range",
             )
 
@@ -162,4 +161,4 @@ def _chosen_patches(files, stage_ranges, n, rng):
 def _summary(name, D, records, count):
     n_unused = records[-1].n_unused_atoms
     unused = f", {n_unused:,} of them unused" if n_unused else ""
-    return f"{name:>5}: {counted(len(D), 'atom')} from {counted(count, 'patch', 'patches')}{unused}"
+    return f"{name:>5}: {pluralise(len(D), 'atom')} from {pluralise(count, 'patch', 'patches')}{unused}"

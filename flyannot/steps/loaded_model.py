@@ -18,7 +18,7 @@ from flyannot.steps.engine.inputs import (
     train_options,
     width_of_imported,
 )
-from flyannot.store.kept_open import kept_open
+from flyannot.store.file_cache import cached_file
 from flyannot.store.model import read_atoms, read_classifier, read_method, read_terms, read_train_genes
 from flyannot.store.reading import damaged_file
 
@@ -43,7 +43,7 @@ def load_model(path, digest, stage_range):
 
     None if the file holds no such stage range.
     """
-    stored = kept_open(path, "model", digest).stored
+    stored = cached_file(path, "model", digest)
     if stage_range not in stored.stage_ranges:
         return None
     atoms = extract = pool = None

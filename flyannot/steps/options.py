@@ -126,8 +126,8 @@ class LearnOptions(Options):
     memory: int | None = option(
         None,
         Memory(),
-        "Take no more than this, such as 4GB. Learning that would need more is refused; with --data-parallel, "
-        "fewer workers run at a time, 300 MB each. The result is the same.",
+        "Take no more than this, such as 4GB. Learning that would need more is refused; with "
+        "--data-parallel, fewer workers run at a time, 300 MB each. The result is the same.",
         stands_for="what is free",
         more=True,
         in_header=False,

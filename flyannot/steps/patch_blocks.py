@@ -9,7 +9,7 @@ import numpy as np
 
 from flyannot.descriptors.sift import normalise_descriptors
 from flyannot.store.descriptors import n_patches
-from flyannot.store.kept_open import kept_open
+from flyannot.store.file_cache import cached_file
 
 _UNIT = 256  # patches: little of a large image, since patches that lie side by side are alike
 
@@ -115,7 +115,7 @@ class StoredUnits:
             If a file is damaged, or was replaced.
         """
         for file, stage_range, image in self.to_check:
-            _open(*self.files[file]).stored.images(self.stage_ranges[stage_range], image, image + 1)
+            _open(*self.files[file]).images(self.stage_ranges[stage_range], image, image + 1)
         for _, pieces in groupby(map(Piece._make, self.pieces.tolist()), attrgetter("unit")):
             rows = [self._rows(piece) for piece in pieces]
             yield np.concatenate(rows) if len(rows) > 1 else rows[0]
@@ -126,7 +126,7 @@ class StoredUnits:
 
     def _rows(self, piece):
         stage_range, opened = self.stage_ranges[piece.stage_range], _open(*self.files[piece.file])
-        with opened.stored.reading(stage_range, "descriptors"):
+        with opened.reading(stage_range, "descriptors"):
             return opened.dataset(stage_range, "descriptors")[piece.first : piece.stop]
 
 
@@ -153,4 +153,4 @@ def units_of(files, stage_ranges):
 
 
 def _open(path, digest):
-    return kept_open(path, "descriptors", digest, cache_bytes=0)  # no unit is read twice
+    return cached_file(path, "descriptors", digest, cache_bytes=0)  # no unit is read twice

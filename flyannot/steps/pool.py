@@ -1,7 +1,7 @@
 """Descriptors, or images, and dictionary.h5 to features.h5: code every patch, pool every image.
 
-Of images the features are those of `flyannot.steps.extract` and of their descriptors, one after the other; the
-descriptors are never stored.
+Of images, the features are those of their descriptors as `flyannot.steps.extract` makes them, but these are
+never stored.
 """
 
 from collections import Counter
@@ -10,12 +10,12 @@ from itertools import groupby
 from operator import itemgetter
 
 from flyannot.dataset.table_paths import TABLE_SUFFIXES
-from flyannot.descriptors.extract import Described, describe
+from flyannot.descriptors.extract import DescribedPatches, describe_patches
 from flyannot.errors import DataError, InputError
 from flyannot.features.image_features import atoms_of_features, features_of
-from flyannot.runtime.counted import counted
 from flyannot.runtime.digest import digest_of_json
-from flyannot.runtime.news import item_done
+from flyannot.runtime.progress_events import item_done
+from flyannot.runtime.wording import pluralise
 from flyannot.stage_ranges import STAGE_RANGES
 from flyannot.steps.embryos import read_embryos, write_places
 from flyannot.steps.engine.inputs import (
@@ -41,10 +41,9 @@ from flyannot.steps.extract import digests_of_images, image_columns, in_order, l
 from flyannot.store.descriptors import read_patches_of_images
 from flyannot.store.dictionary import read_dictionary
 from flyannot.store.features import write_features
+from flyannot.store.file_cache import cached_file
 from flyannot.store.header import Header
-from flyannot.store.image_columns import read_image_columns
-from flyannot.store.kept_open import kept_open
-from flyannot.store.reading import open_stored
+from flyannot.store.reading import open_stored, read_image_columns
 from flyannot.store.writing import option_changes
 
 
@@ -120,7 +119,7 @@ def pool_images_task(images, dictionary, out, options):
 
     Returns
     -------
-    task : flyannot.steps.engine.task.Task; carried out, it raises a FlyannotError if not one image can be read
+    task : flyannot.steps.engine.task.Task; it raises a FlyannotError if not one image can be read
 
     Raises
     ------
@@ -211,11 +210,11 @@ def _pool_descriptors(part):
             columns, pooled = [], []
             for path, images in groupby(its_images, key=itemgetter(0)):
                 numbers = [i for _, _, i in images]  # one after the other, as the images are cut
-                stored = kept_open(path, "descriptors", digests[path]).stored
+                stored = cached_file(path, "descriptors", digests[path])
                 rows = stored, stage_range, numbers[0], numbers[-1] + 1
                 columns.append(read_image_columns(*rows))
                 for patches, view in zip(read_patches_of_images(*rows), columns[-1]["view"]):
-                    pooled.append(features_of(Described(*patches), atoms, options, view=view))
+                    pooled.append(features_of(DescribedPatches(*patches), atoms, options, view=view))
                     item_done()
             joined = {name: [value for some in columns for value in some[name]] for name in columns[0]}
             write_features(file, stage_range, joined, pooled, atoms.D)
@@ -229,7 +228,7 @@ def _pool_images(part):
     for image in part.images:
         for embryo, grey, warnings in read_embryos(image, extract, failures):
             atoms = atoms_of_dictionary(dictionary, image.stage_range, digest, options.coder)
-            features = features_of(describe(grey, extract), atoms, options, view=image.view)
+            features = features_of(describe_patches(grey, extract), atoms, options, view=image.view)
             pooled.append((embryo, features, warnings, atoms.D))
         item_done()
     return write_part(part, pooled, failures, _write_features)
@@ -243,7 +242,7 @@ def _write_features(file, stage_range, images, pooled, warnings, dictionaries):
 @lru_cache(maxsize=len(STAGE_RANGES))
 def atoms_of_dictionary(path, stage_range, digest, coder_name):
     """A stage range's dictionary, kept between parts; the digest tells new contents of a path from old."""
-    stored = kept_open(path, "dictionary", digest).stored
+    stored = cached_file(path, "dictionary", digest)
     D, patch_px = read_dictionary(stored, stage_range), extract_options(stored).patch_px
     return atoms_of_features(D, lam_of(stored), patch_px, coder_name=coder_name)
 
@@ -256,7 +255,7 @@ def summary_of_pool(out):
 
 def _line(stored, stage_range):
     n_images, width = stored.group(stage_range)["features"].shape
-    line = f"{stage_range:>5}: {counted(n_images, 'image')}, {counted(width, 'feature')} each"
+    line = f"{stage_range:>5}: {pluralise(n_images, 'image')}, {pluralise(width, 'feature')} each"
     views = pool_options(stored).mirror
     if not views:
         return line

@@ -4,8 +4,8 @@ import json
 
 from flyannot.errors import DataError, FlyannotError, InputError
 from flyannot.runtime.atomic_file import read_text
-from flyannot.runtime.counted import counted
 from flyannot.runtime.digest import has_own_digest
+from flyannot.runtime.wording import pluralise
 from flyannot.scores.bootstrap import compare_outcomes
 from flyannot.store.header import renamed_options
 
@@ -77,7 +77,7 @@ def nothing_evaluated(result):
         return None
     parts = result["evaluated"].values()
     n_genes = len({gene for part in parts for gene in part["gene"]})
-    genes = counted(n_genes, "gene is", "genes are")
+    genes = pluralise(n_genes, "gene is", "genes are")
     most = max((row["n_positive"] for row in result["terms"]), default=0)
     if all(part["fold"] is None for part in parts):
         missing, more = "the model has no term that some of them carry and others lack", ""

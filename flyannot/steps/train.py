@@ -7,13 +7,13 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from flyannot.classifiers.model import Model, fit_model, model_of_no_terms, untrainable
-from flyannot.classifiers.observed import observed_rows, part_of
+from flyannot.classifiers.scorer import observed_rows, part_of_observed
 from flyannot.classifiers.training_set import curated_groups
 from flyannot.dataset.coverage import notes_on_columns
 from flyannot.dataset.folder import annotations_table
 from flyannot.errors import InputError
-from flyannot.runtime.blas_threads import one_blas_thread
-from flyannot.runtime.counted import counted
+from flyannot.runtime.resources import one_blas_thread
+from flyannot.runtime.wording import pluralise
 from flyannot.stage_ranges import rng_for
 from flyannot.steps.curated_terms import curated_annotations_of, digests_of_curated
 from flyannot.steps.elsewhere import elsewhere
@@ -101,7 +101,7 @@ def train_task(paths, annotations_csv, out, options, *, seed=0, stage_ranges=Non
             if weak := weak_terms(terms_of_model(learned.terms, learned.model)):
                 log.warning("warning: %s: %s. Which: flyannot show %s", s, weak, out)
         summary = [
-            f"{s:>5}: {counted(len(learned.terms), 'term')} from {counted(len(learned.genes), 'gene')}"
+            f"{s:>5}: {pluralise(len(learned.terms), 'term')} from {pluralise(len(learned.genes), 'gene')}"
             for s, learned in trained.items()
         ]
         return Outcome(out, True, "\n".join(summary))
@@ -140,7 +140,7 @@ def _train_stage_range(curated, features, options, fit_options, rng):
         return _Trained([], model_of_no_terms(features.shape[1]), frozenset(genes))
     fit_options.on_terms(len(curated.terms) - len(kept))
     rows = curated.training_set(features, options, fit_options.n_threads)
-    observed = part_of(rows.observed, slice(None), kept)
+    observed = part_of_observed(rows.observed, slice(None), kept)
     model = fit_model(
         options.method, rows.X, rows.Y[:, kept], rows.genes, rng=rng, options=fit_options, observed=observed
     )

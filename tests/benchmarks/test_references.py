@@ -4,16 +4,16 @@ import numpy as np
 import pytest
 from scipy.optimize import minimize
 
-from flyannot.benchmarks.lee import bases
-from flyannot.benchmarks.modl.completion import CoordinateDescent
-from flyannot.benchmarks.references import exact_codes, grafting, smooth_penalty
-from flyannot.benchmarks.references.full_sweep_cd import reference_full_sweep_cd
-from flyannot.benchmarks.references.p_stable import _WIDTH, atoms_beside, build_tables
-from flyannot.benchmarks.references.plain_scc import PlainSCC
-from flyannot.benchmarks.references.projected_gradients import gradient_steps
-from flyannot.benchmarks.references.scikit_learn import lasso_codes
-from flyannot.benchmarks.references.seen_features import OfSeenFeatures
-from flyannot.benchmarks.scc.table_1 import CodesOnly
+from benchmarks.lee import bases
+from benchmarks.modl.completion import CoordinateDescent
+from benchmarks.references import exact_codes, grafting, smooth_penalty
+from benchmarks.references.full_sweep_cd import reference_full_sweep_cd
+from benchmarks.references.p_stable import _WIDTH, atoms_beside, build_tables
+from benchmarks.references.plain_scc import PlainSCC
+from benchmarks.references.projected_gradients import gradient_steps
+from benchmarks.references.scikit_learn import lasso_codes
+from benchmarks.references.seen_features import OfSeenFeatures
+from benchmarks.scc.table_1 import CodesOnly
 from flyannot.sparse.coders import CODERS
 from flyannot.sparse.coders.siso import encode as siso
 from flyannot.sparse.fit import learn_dictionary as epochs_of

@@ -13,13 +13,13 @@ from flyannot.classifiers.explain import contribution_map, explain_group
 from flyannot.classifiers.model import fit_model
 from flyannot.classifiers.scorer import FitOptions
 from flyannot.dataset.folder import read_images
-from flyannot.descriptors.standard_image import SIZE_PX
+from flyannot.descriptors.images.geometry import STANDARD_PX
 from flyannot.features.pooling import NO_PATCH
-from flyannot.steps.engine.task import Execution
+from flyannot.steps.engine.task import Execution, carry_out
 from flyannot.steps.explain import TABLE, explain
 from flyannot.steps.options import AnnotateOptions
 from flyannot.steps.predictions import read_predictions
-from flyannot.steps.train import train
+from flyannot.steps.train import train_task
 from flyannot.store.reading import open_stored
 from tests.cli.test_cli import faulty
 from tests.small_embryos import CLASSIFY
@@ -76,9 +76,9 @@ def test_each_part_is_what_the_value_loses_with_the_features_of_that_patch(fitte
 
 def test_a_map_holds_all_that_the_patches_contribute(rng):
     centres_px = np.array([[8, 8], [8, 16], [120, 312]], np.float32)
-    spread = contribution_map(centres_px, [1.0, -3.0, 0.5], 16, SIZE_PX)
-    assert spread.shape == SIZE_PX and spread.sum() == pytest.approx(-1.5)
-    slow = np.zeros(SIZE_PX)
+    spread = contribution_map(centres_px, [1.0, -3.0, 0.5], 16, STANDARD_PX)
+    assert spread.shape == STANDARD_PX and spread.sum() == pytest.approx(-1.5)
+    slow = np.zeros(STANDARD_PX)
     slow[0:16, 0:16] += 1 / 256
     slow[0:16, 8:24] -= 3 / 256
     slow[112:128, 304:320] += 0.5 / 256
@@ -97,13 +97,16 @@ def test_a_map_holds_all_that_the_patches_contribute(rng):
 )
 def test_every_term_of_every_group_of_a_data_set_is_explained_exactly(chain, tmp_path, change):
     """The values are those of `flyannot annotate`."""
-    from flyannot.steps.annotate import annotate
+    from flyannot.steps.annotate import annotate_task
+    from flyannot.steps.engine.task import carry_out
 
     model, out = (chain.model, chain.predictions) if not change else (tmp_path / "m.h5", tmp_path / "p.h5")
     images = read_images(chain.embryos)
     if change:
-        train([chain.features], chain.annotations, model, replace(CLASSIFY, **change), Execution())
-        annotate(model, images, out, AnnotateOptions(), Execution())
+        carry_out(
+            train_task([chain.features], chain.annotations, model, replace(CLASSIFY, **change)), Execution()
+        )
+        carry_out(annotate_task(model, images, out, AnnotateOptions()), Execution())
     values = {}
     with open_stored(out, "predictions") as stored:
         for s in stored.stage_ranges:
@@ -137,7 +140,7 @@ def test_pictures_and_the_table_hold_the_same_sum(flyannot, chain, tmp_path):
         assert sum(mine) + one["intercept"] == pytest.approx(one["decision_value"], rel=1e-6)
         for image in one["images"]:
             with Picture.open(tmp_path / "why" / image["picture"]) as picture:
-                assert picture.size[0] == 3 * SIZE_PX[1] and picture.getextrema()[0] != (255, 255)
+                assert picture.size[0] == 3 * STANDARD_PX[1] and picture.getextrema()[0] != (255, 255)
     said = flyannot("explain M E -o O", M=chain.model, E=chain.embryos, O=tmp_path / "why")
     faulty(said, 2, "not empty", "--force")
 
@@ -151,7 +154,9 @@ def test_what_cannot_be_explained_is_told_in_one_line(flyannot, chain, tmp_path)
     assert flyannot("explain M E --gene nobody -o O", **named).code == 2
     assert not (tmp_path / "why").exists()
     knn = tmp_path / "knn.h5"
-    train([chain.features], chain.annotations, knn, replace(CLASSIFY, method="knn"), Execution())
+    carry_out(
+        train_task([chain.features], chain.annotations, knn, replace(CLASSIFY, method="knn")), Execution()
+    )
     faulty(
         flyannot("explain M E", **(named | {"M": knn})),
         2,

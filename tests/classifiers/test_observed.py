@@ -8,8 +8,8 @@ import pytest
 from flyannot.classifiers import CLASSIFIERS
 from flyannot.classifiers.coupled_ridge import _dual_of
 from flyannot.classifiers.cross_validation import cross_validate
+from flyannot.classifiers.feature_rows import inner_products
 from flyannot.classifiers.model import fit_model
-from flyannot.classifiers.own_basis import inner_products
 from flyannot.classifiers.training_set import LabelledRows
 from flyannot.scores.bootstrap import with_confidence
 from flyannot.scores.group_outcomes import group_outcomes, outcome_of

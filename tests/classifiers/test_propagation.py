@@ -4,12 +4,12 @@ import numpy as np
 import pytest
 from sklearn.linear_model import Ridge as SklearnRidge
 
+from flyannot.classifiers.feature_rows import RowSpan, unit_rows
 from flyannot.classifiers.model import fit_model
 from flyannot.classifiers.nearest_neighbours import NearestNeighbours
 from flyannot.classifiers.rbf_svm import RbfSvm
 from flyannot.classifiers.ridge import Ridge
 from flyannot.classifiers.siso import FRACTION, HashSiso, Siso
-from flyannot.classifiers.unit_rows import Span, unit_rows
 from flyannot.errors import DataError, InputError
 from flyannot.scores.metrics import auc
 from flyannot.sparse.coders.cd.encode import encode
@@ -42,7 +42,7 @@ def test_siso_says_the_same_in_a_space_of_more_dimensions_than_rows(rng):
     wide = X @ turn[:40]
     narrow, turned = (fitted(Siso, rows[20:], Y[20:]).decision_values(rows[:20]) for rows in (X, wide))
     assert np.abs(narrow - turned).max() < 0.02 * np.abs(narrow).max()
-    span = Span.of(wide[20:])
+    span = RowSpan.of(wide[20:])
     queries = span.coordinates(wide[:20] + turn[50])
     assert span.rows.shape[1] <= 40 and np.allclose(queries @ span.rows.T, wide[:20] @ wide[20:].T, atol=1e-5)
 

@@ -8,7 +8,7 @@ import pytest
 
 from flyannot.cli.shared import progress as module
 from flyannot.cli.shared.progress import Progress
-from flyannot.runtime import news
+from flyannot.runtime import executor
 from tests.cli.test_help import on_a_terminal
 
 STEPS = {
@@ -82,7 +82,7 @@ def test_the_figures_of_an_epoch_are_for_those_who_ask(flyannot, chain, tmp_path
 
 
 def test_compiling_is_said_once_and_only_when_it_happens(flyannot, chain, tmp_path, monkeypatch):
-    monkeypatch.setitem(news._said, "compiles", False)
+    monkeypatch.setitem(executor._said, "compiles", False)
     line = "pool D L -o O --jobs 1"
     names = {"D": chain.descriptors, "L": chain.dictionary}
     assert "compiling kernels" not in flyannot(line, O=tmp_path / "a.h5", **names).err

@@ -4,27 +4,25 @@ import csv
 
 import numpy as np
 import pytest
-from flyannot.steps.pool_images import pool_images
 from PIL import Image
 
 from flyannot.classifiers.options import TrainOptions
 from flyannot.dataset.folder import read_images
 from flyannot.dataset.synthetic import SynthesizeOptions
 from flyannot.dataset.synthetic.generate import synthesize
-from flyannot.descriptors.extract import read_embryo
+from flyannot.descriptors.images.photograph import cut_out_embryo, find_embryos
+from flyannot.descriptors.images.picture import picture_at, read_embryo
 from flyannot.descriptors.options import ExtractOptions
-from flyannot.descriptors.photograph import cut_out, find_embryos
-from flyannot.descriptors.picture import picture_at
 from flyannot.errors import InputError
 from flyannot.report.build import report_task
-from flyannot.steps.annotate import annotate
+from flyannot.steps.annotate import annotate_task
 from flyannot.steps.engine.task import Execution, carry_out
 from flyannot.steps.explain import explain
-from flyannot.steps.extract import extract
-from flyannot.steps.learn_dict import learn_dict
+from flyannot.steps.extract import extract_task
+from flyannot.steps.learn_dict import learn_task
 from flyannot.steps.options import AnnotateOptions, ReportOptions
-from flyannot.steps.pool import pool
-from flyannot.steps.train import train
+from flyannot.steps.pool import pool_images_task, pool_task
+from flyannot.steps.train import train_task
 from flyannot.store.reading import open_stored, verify_stored
 from tests.descriptors.pasted_embryos import cut_embryo, photograph_of
 from tests.descriptors.test_registration import egg
@@ -105,8 +103,8 @@ def test_a_neighbour_in_the_box_is_painted_over():
     found = find_embryos(photograph(near))
     np.testing.assert_allclose(beside.place, alone.place, atol=1)
     assert photograph(near)[beside.place.top :][: beside.place.height].min() < 200
-    cut = cut_out(photograph(near), found[0], found).astype(float)
-    expected = cut_out(photograph(near[:1]), alone, [alone]).astype(float)
+    cut = cut_out_embryo(photograph(near), found[0], found).astype(float)
+    expected = cut_out_embryo(photograph(near[:1]), alone, [alone]).astype(float)
     height, width = np.minimum(cut.shape, expected.shape)
     assert np.abs(cut[:height, :width] - expected[:height, :width]).max() < 3
 
@@ -181,7 +179,7 @@ def test_an_embryo_has_an_address(tmp_path):
     Image.fromarray(photograph(EGGS)).save(tmp_path / "photo.png")
     address = f"{tmp_path / 'photo.png'}#2"
     found = find_embryos(photograph(EGGS))
-    np.testing.assert_array_equal(picture_at(address, "L"), cut_out(photograph(EGGS), found[1], found))
+    np.testing.assert_array_equal(picture_at(address, "L"), cut_out_embryo(photograph(EGGS), found[1], found))
     with pytest.raises(Exception, match="4 things stand out"):
         picture_at(f"{tmp_path / 'photo.png'}#5", "L")
 
@@ -214,12 +212,15 @@ def made(photographs, tmp_path_factory):
     folder, execution = tmp_path_factory.mktemp("made"), Execution()
     images = read_images(photographs[0])
     paths = {k: folder / f"{k}.h5" for k in ("descriptors", "dictionary", "features", "model", "predictions")}
-    extract(images, paths["descriptors"], MANY, execution)
-    learn_dict([paths["descriptors"]], paths["dictionary"], LEARN, execution)
-    pool([paths["descriptors"]], paths["dictionary"], paths["features"], POOL, execution)
+    carry_out(extract_task(images, paths["descriptors"], MANY), execution)
+    carry_out(learn_task([paths["descriptors"]], paths["dictionary"], LEARN), execution)
+    carry_out(pool_task([paths["descriptors"]], paths["dictionary"], paths["features"], POOL), execution)
     classify = TrainOptions(min_groups=3, inner_folds=2)
-    train([paths["features"]], photographs[0] / "annotations.csv", paths["model"], classify, execution)
-    annotate(paths["model"], images, paths["predictions"], AnnotateOptions(), execution)
+    carry_out(
+        train_task([paths["features"]], photographs[0] / "annotations.csv", paths["model"], classify),
+        execution,
+    )
+    carry_out(annotate_task(paths["model"], images, paths["predictions"], AnnotateOptions()), execution)
     return paths
 
 
@@ -239,7 +240,7 @@ def test_every_step_has_a_row_for_every_embryo_and_a_group_for_every_gene(photog
 
 def test_features_straight_from_photographs_are_the_same(photographs, made, tmp_path):
     images, out = read_images(photographs[0]), tmp_path / "f.h5"
-    pool_images(images, made["dictionary"], out, POOL, Execution())
+    carry_out(pool_images_task(images, made["dictionary"], out, POOL), Execution())
     with open_stored(out) as one, open_stored(made["features"]) as other:
         np.testing.assert_array_equal(one.array("4-6", "features"), other.array("4-6", "features"))
         assert one.array("4-6", "place") == other.array("4-6", "place")

@@ -1,7 +1,5 @@
 """However an embryo lies in its picture, registered it lies alike; and what is no embryo is left alone."""
 
-from functools import partial
-
 import numpy as np
 import pytest
 from PIL import Image
@@ -9,22 +7,26 @@ from PIL import Image
 from flyannot.dataset.folder import read_images
 from flyannot.dataset.synthetic import SynthesizeOptions
 from flyannot.dataset.synthetic.generate import synthesize
-from flyannot.descriptors.extract import read_embryo
+from flyannot.descriptors.images.geometry import STANDARD_PX
+from flyannot.descriptors.images.picture import read_embryo, read_grey, read_in_colour
+from flyannot.descriptors.images.registration import (
+    NoEmbryo,
+    embryo_mask,
+    frame_embryo,
+    pose_in_picture,
+    pose_of_mask,
+)
 from flyannot.descriptors.options import ExtractOptions
-from flyannot.descriptors.picture import read_grey, read_picture
-from flyannot.descriptors.placing import place
-from flyannot.descriptors.registration import NoEmbryo, embryo_mask, in_frame, pose_in_picture, pose_of
-from flyannot.descriptors.standard_image import SIZE_PX
 from flyannot.errors import DataError
 from flyannot.report.pictures import jpeg_for_page
-from flyannot.steps.annotate import annotate
-from flyannot.steps.engine.task import Execution
+from flyannot.steps.annotate import annotate_task
+from flyannot.steps.engine.task import Execution, carry_out
 from flyannot.steps.explain import explain
-from flyannot.steps.extract import extract
-from flyannot.steps.learn_dict import learn_dict
+from flyannot.steps.extract import extract_task
+from flyannot.steps.learn_dict import learn_task
 from flyannot.steps.options import AnnotateOptions
-from flyannot.steps.pool import pool
-from flyannot.steps.train import train
+from flyannot.steps.pool import pool_task
+from flyannot.steps.train import train_task
 from flyannot.store.reading import open_stored, verify_stored
 from tests.descriptors.picture_files import luma
 from tests.small_embryos import CLASSIFY, LEARN, POOL, STAGE_RANGES
@@ -55,11 +57,11 @@ def scene(size, centre, half_axes, degrees, *, background=215.0, noise=0.0, flip
 
 def framed(picture):
     picture = np.asarray(picture)
-    return in_frame(picture, SIZE_PX, pose_in_picture(picture))
+    return frame_embryo(picture, STANDARD_PX, pose_in_picture(picture))
 
 
 def pose_in(picture):
-    return pose_of(embryo_mask(np.asarray(picture, float)))
+    return pose_of_mask(embryo_mask(np.asarray(picture, float)))
 
 
 def degrees_of(pose):
@@ -166,12 +168,12 @@ def turned(tmp_path_factory):
 def made(turned, tmp_path_factory):
     folder, execution = tmp_path_factory.mktemp("registered"), Execution()
     paths = {k: folder / f"{k}.h5" for k in ("descriptors", "dictionary", "features", "model", "predictions")}
-    outcome = extract(turned, paths["descriptors"], AXIS, execution)
-    learn_dict([paths["descriptors"]], paths["dictionary"], LEARN, execution)
-    pool([paths["descriptors"]], paths["dictionary"], paths["features"], POOL, execution)
+    outcome = carry_out(extract_task(turned, paths["descriptors"], AXIS), execution)
+    carry_out(learn_task([paths["descriptors"]], paths["dictionary"], LEARN), execution)
+    carry_out(pool_task([paths["descriptors"]], paths["dictionary"], paths["features"], POOL), execution)
     annotations = turned[0].path.parents[1] / "annotations.csv"
-    train([paths["features"]], annotations, paths["model"], CLASSIFY, execution)
-    annotate(paths["model"], turned, paths["predictions"], AnnotateOptions(), execution)
+    carry_out(train_task([paths["features"]], annotations, paths["model"], CLASSIFY), execution)
+    carry_out(annotate_task(paths["model"], turned, paths["predictions"], AnnotateOptions()), execution)
     return paths | {"summary": outcome.summary}
 
 
@@ -212,15 +214,14 @@ def test_whatever_is_made_from_registered_images_registers_too(turned, made):
 
 def test_stain_and_grey_are_cut_out_alike(turned):
     """The luma of the registered colours is the registered luma."""
-    at_axis = partial(place, options=AXIS)
-    colours, grey = (read_picture(turned[0].path, mode, place=at_axis) for mode in ("RGB", "L"))
+    colours, grey = read_in_colour(turned[0].path, AXIS), read_embryo(turned[0].path, AXIS)[0]
     assert np.abs(luma(colours) - grey).mean() < 0.3
 
 
 def test_the_report_shows_the_embryo_as_it_was_described(turned, tmp_path):
     (tmp_path / "e.jpg").write_bytes(jpeg_for_page(turned[0].path, AXIS))
     with Image.open(tmp_path / "e.jpg") as picture:
-        assert picture.size == SIZE_PX[::-1] and picture.mode == "RGB"
+        assert picture.size == STANDARD_PX[::-1] and picture.mode == "RGB"
         shown = np.asarray(picture.convert("L"), float)
     assert np.abs(shown - read_embryo(turned[0].path, AXIS)[0]).mean() < 5
     assert jpeg_for_page(turned[-1].path, AXIS)
@@ -228,7 +229,7 @@ def test_the_report_shows_the_embryo_as_it_was_described(turned, tmp_path):
 
 def test_registered_and_other_images_do_not_mix(made, chain, tmp_path):
     with pytest.raises(DataError, match="learned from other descriptors"):
-        pool([made["descriptors"]], chain.dictionary, tmp_path / "f.h5", POOL, Execution())
+        carry_out(pool_task([made["descriptors"]], chain.dictionary, tmp_path / "f.h5", POOL), Execution())
 
 
 def test_the_command_registers(flyannot, turned, made, tmp_path):

@@ -8,8 +8,8 @@ import pytest
 
 from flyannot.dataset.folder import read_images
 from flyannot.export import xlsx
-from flyannot.steps.annotate import annotate
-from flyannot.steps.engine.task import Execution
+from flyannot.steps.annotate import annotate_task
+from flyannot.steps.engine.task import Execution, carry_out
 from flyannot.steps.options import AnnotateOptions
 from tests.export.test_export import HOSTILE, hostile  # noqa: F401
 
@@ -46,7 +46,7 @@ def _value(cell, texts):
 
 def test_the_workbook_says_what_the_table_says(flyannot, chain, tmp_path):
     out = tmp_path / "predictions.h5"
-    annotate(chain.model, read_images(chain.embryos), out, AnnotateOptions(), Execution())
+    carry_out(annotate_task(chain.model, read_images(chain.embryos), out, AnnotateOptions()), Execution())
     for name in ("one.xlsx", "two.xlsx"):
         said = flyannot("export P --to xlsx -o BOOK", P=out, BOOK=tmp_path / name)
         assert said.code == 0, said.err

@@ -8,25 +8,25 @@ import pytest
 from flyannot.dataset.folder import read_images
 from flyannot.dataset.synthetic import SynthesizeOptions
 from flyannot.dataset.synthetic.generate import synthesize
-from flyannot.descriptors.extract import Described, describe
+from flyannot.descriptors.extract import DescribedPatches, describe_patches
+from flyannot.descriptors.images.geometry import STANDARD_PX
+from flyannot.descriptors.images.picture import read_grey
 from flyannot.descriptors.options import ExtractOptions
 from flyannot.descriptors.patches import patch_corners
-from flyannot.descriptors.picture import read_grey
 from flyannot.descriptors.sift import dense_sift, mirrored_descriptors
-from flyannot.descriptors.standard_image import SIZE_PX
 from flyannot.errors import DataError, InputError
 from flyannot.features.groups import group_features, groups_of
 from flyannot.features.image_features import atoms_of_features, features_of
 from flyannot.features.options import PoolOptions
-from flyannot.steps.annotate import annotate
+from flyannot.steps.annotate import annotate_task
 from flyannot.steps.engine.inputs import pool_options
-from flyannot.steps.engine.task import Execution
+from flyannot.steps.engine.task import Execution, carry_out
 from flyannot.steps.explain import explain
-from flyannot.steps.extract import extract
-from flyannot.steps.learn_dict import learn_dict
+from flyannot.steps.extract import extract_task
+from flyannot.steps.learn_dict import learn_task
 from flyannot.steps.options import AnnotateOptions
-from flyannot.steps.pool import pool
-from flyannot.steps.train import train
+from flyannot.steps.pool import pool_task
+from flyannot.steps.train import train_task
 from flyannot.store.dictionary import read_dictionary
 from flyannot.store.reading import open_stored, verify_stored
 from tests.small_embryos import CLASSIFY, LEARN, STAGE_RANGES
@@ -48,7 +48,7 @@ def grey(chain):
 
 
 def features(grey, atoms, options, view=""):
-    return features_of(describe(grey, ExtractOptions(stride_px=8)), atoms, options, view=view)
+    return features_of(describe_patches(grey, ExtractOptions(stride_px=8)), atoms, options, view=view)
 
 
 def cells(pooled, n_atoms, name="features"):
@@ -57,8 +57,8 @@ def cells(pooled, n_atoms, name="features"):
 
 @pytest.mark.parametrize("patch_px", [16, 64])
 def test_mirrored_descriptors_are_those_of_the_mirrored_image(grey, patch_px):
-    corners = patch_corners(SIZE_PX, patch_px, 8)
-    below = np.stack([SIZE_PX[0] - patch_px - corners[:, 0], corners[:, 1]], axis=1)
+    corners = patch_corners(STANDARD_PX, patch_px, 8)
+    below = np.stack([STANDARD_PX[0] - patch_px - corners[:, 0], corners[:, 1]], axis=1)
     turned = dense_sift(grey[::-1], below, patch_px)
     assert np.abs(mirrored_descriptors(dense_sift(grey, corners, patch_px)).astype(int) - turned).max() <= 1
     np.testing.assert_array_equal(mirrored_descriptors(mirrored_descriptors(turned)), turned)
@@ -87,14 +87,15 @@ def test_other_views_are_not_mirrored(grey, atoms):
 
 def test_a_mirrored_patch_keeps_its_number(grey, atoms):
     """The winner of a cell, its descriptor mirrored or not, gives the feature that it won."""
-    described = describe(grey, ExtractOptions(stride_px=8))
+    described = describe_patches(grey, ExtractOptions(stride_px=8))
     pooled = features_of(described, atoms, replace(TIGHT, mirror=("dorsal",)), view="dorsal")
     whole = replace(TIGHT, grid=(1, 1))
     for column in np.argsort(-pooled.features)[:20]:
         patch = pooled.winner[column]
         one, place = described.descriptors[[patch]], (described.centres_px[[patch]], np.array([16]))
         either = [
-            features_of(Described(d, *place), atoms, whole).features for d in (one, mirrored_descriptors(one))
+            features_of(DescribedPatches(d, *place), atoms, whole).features
+            for d in (one, mirrored_descriptors(one))
         ]
         best = max(values[column % 30] for values in either)
         assert pooled.features[column] == pytest.approx(best, abs=1e-3)
@@ -109,11 +110,14 @@ def made(tmp_path_factory):
     images = read_images(folder / "embryos")
     assert {image.view for image in images} == {"lateral", "dorsal"}
     paths = {k: folder / f"{k}.h5" for k in ("descriptors", "dictionary", "features", "model", "predictions")}
-    extract(images, paths["descriptors"], ExtractOptions(stride_px=16), execution)
-    learn_dict([paths["descriptors"]], paths["dictionary"], replace(LEARN, shared=True), execution)
-    pool([paths["descriptors"]], paths["dictionary"], paths["features"], OPTIONS, execution)
-    train([paths["features"]], folder / "embryos" / "annotations.csv", paths["model"], CLASSIFY, execution)
-    annotate(paths["model"], images, paths["predictions"], AnnotateOptions(), execution)
+    carry_out(extract_task(images, paths["descriptors"], ExtractOptions(stride_px=16)), execution)
+    carry_out(learn_task([paths["descriptors"]], paths["dictionary"], replace(LEARN, shared=True)), execution)
+    carry_out(pool_task([paths["descriptors"]], paths["dictionary"], paths["features"], OPTIONS), execution)
+    carry_out(
+        train_task([paths["features"]], folder / "embryos" / "annotations.csv", paths["model"], CLASSIFY),
+        execution,
+    )
+    carry_out(annotate_task(paths["model"], images, paths["predictions"], AnnotateOptions()), execution)
     return paths | {"images": images}
 
 
@@ -122,7 +126,7 @@ def test_every_file_says_how_it_was_made_and_fits_it(made):
         verify_stored(made[kind])
     with open_stored(made["predictions"]) as stored:
         assert pool_options(stored) == OPTIONS
-        assert stored.options["learn"]["shared"] is True
+        assert stored.options["learn-dict"]["shared"] is True
     with open_stored(made["features"]) as stored:
         n_atoms, width = (stored.group("4-6")[n].shape for n in ("D", "features"))
         assert width[1] == 5 * n_atoms[0]
@@ -141,15 +145,14 @@ def test_contributions_add_up_to_the_prediction(made):
 def test_other_options_make_other_files(made):
     execution = Execution()
     with pytest.raises(InputError, match="mirror"):
-        pool(
-            [made["descriptors"]],
-            made["dictionary"],
-            made["features"],
-            replace(OPTIONS, mirror=()),
+        carry_out(
+            pool_task(
+                [made["descriptors"]], made["dictionary"], made["features"], replace(OPTIONS, mirror=())
+            ),
             execution,
         )
     with pytest.raises(InputError, match="shared"):
-        learn_dict([made["descriptors"]], made["dictionary"], LEARN, execution)
+        carry_out(learn_task([made["descriptors"]], made["dictionary"], LEARN), execution)
 
 
 def test_a_shared_dictionary_is_one_for_all_stage_ranges(made):
@@ -164,8 +167,9 @@ def test_a_dictionary_shared_by_one_stage_range_is_its_own(made, tmp_path):
     found = []
     for shared in (False, True):
         out = tmp_path / f"{shared}.h5"
-        learn_dict(
-            [made["descriptors"]], out, replace(LEARN, shared=shared), Execution(), stage_ranges=["4-6"]
+        carry_out(
+            learn_task([made["descriptors"]], out, replace(LEARN, shared=shared), stage_ranges=["4-6"]),
+            Execution(),
         )
         with open_stored(out) as stored:
             found.append(read_dictionary(stored, "4-6"))
@@ -190,8 +194,9 @@ def test_patches_of_all_stage_ranges_are_drawn_from(made, monkeypatch):
 
 def test_too_few_patches_of_all_together_are_refused(made, tmp_path):
     with pytest.raises(DataError, match="4-6, 11-12 has .* patches, too few"):
-        learn_dict(
-            [made["descriptors"]], tmp_path / "d.h5", replace(LEARN, n_atoms=10**6, shared=True), Execution()
+        carry_out(
+            learn_task([made["descriptors"]], tmp_path / "d.h5", replace(LEARN, n_atoms=10**6, shared=True)),
+            Execution(),
         )
 
 

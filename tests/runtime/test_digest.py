@@ -12,7 +12,7 @@ from flyannot.steps.annotate import annotate_task
 from flyannot.steps.engine.task import plan
 from flyannot.steps.extract import extract_task
 from flyannot.steps.options import AnnotateOptions
-from flyannot.store import content_digest
+from flyannot.store import header
 from flyannot.store.reading import verify_stored
 from tests.small_embryos import EXTRACT
 
@@ -61,7 +61,7 @@ def test_a_run_reads_every_image_once(chain, flyannot, tmp_path, monkeypatch):
     monkeypatch.setattr(digest, "_SETTLED_S", -3600.0)
     (tmp_path / "c.toml").write_text(
         f"data-set = '{chain.embryos}'\noutput = '{tmp_path / 'out'}'\n[extract]\nstride-px = 32\n"
-        "[learn-dict]\nn-atoms = 12\nn-epochs = 1\n[classify]\nmin-groups = 4\ninner-folds = 2\n"
+        "[learn-dict]\nn-atoms = 12\nn-epochs = 1\n[train]\nmin-groups = 4\ninner-folds = 2\n"
         "[run]\njobs = 1\n[evaluate]\nfolds = 3\n"
     )
     said = flyannot("run C", C=tmp_path / "c.toml")
@@ -87,5 +87,5 @@ def test_a_list_has_one_digest_whether_it_is_held_or_not(values):
 
 @pytest.mark.parametrize("kind", ["descriptors", "features", "model", "predictions"])
 def test_contents_have_one_digest_in_any_blocks(chain, monkeypatch, kind):
-    monkeypatch.setattr(content_digest, "_BLOCK_BYTES", 100)
+    monkeypatch.setattr(header, "_BLOCK_BYTES", 100)
     assert verify_stored(chain.kinds[kind]) == kind

@@ -9,7 +9,7 @@ import time
 import psutil
 import pytest
 
-from flyannot.runtime import memory, system
+from flyannot.runtime import resources, system
 
 
 @pytest.fixture
@@ -124,7 +124,7 @@ def test_what_a_job_of_slurm_asked_for_is_a_limit(monkeypatch, variables, megaby
         monkeypatch.delenv(name, raising=False)
     for name, value in variables.items():
         monkeypatch.setenv(name, value)
-    free = memory._slurm_bytes()
+    free = resources._slurm_bytes()
     if megabytes is None:
         assert free == float("inf")
     else:

@@ -19,7 +19,7 @@ from flyannot.scores.bootstrap import (
 from flyannot.scores.calibration_error import brier_score, calibration_error
 from flyannot.scores.group_outcomes import group_outcomes
 from flyannot.scores.metrics import Outcome, auc_within_folds, evaluate
-from flyannot.steps.evaluate import Evaluation, evaluate_files
+from flyannot.steps.evaluate import evaluation_of
 from flyannot.steps.options import EvaluateOptions
 from tests.small_embryos import CLASSIFY
 
@@ -141,14 +141,12 @@ def test_calibration_error_by_hand():
 def test_the_nested_score_never_sees_the_genes_of_the_fold_that_tests(chain):
     """Every group is evaluated once in each fold but its own, among the training genes."""
     inner, outer = (
-        evaluate_files(
-            Evaluation(
-                paths=(chain.features,),
-                annotations_csv=chain.annotations,
-                classify=CLASSIFY,
-                options=EvaluateOptions(folds=3, nested=nested),
-            )  # fmt: skip
-        )
+        evaluation_of(
+            (chain.features,),
+            chain.annotations,
+            train=CLASSIFY,
+            options=EvaluateOptions(folds=3, nested=nested),
+        ).result()
         for nested in (True, False)
     )
     for stage_range, found in inner["evaluated"].items():

@@ -134,7 +134,7 @@ def test_a_faulty_setting_is_explained(flyannot, config, tmp_path, setting):
     ("setting", "words"),
     [
         ("classify.exclude-terms='pole cel'", 'the term "pole cel", which is to be left out. Did you mean'),
-        ("classify.min-groups=500", "and min-groups is 500"),
+        ("train.min-groups=500", "and min-groups is 500"),
         ("evaluate.folds=500", "genes cannot be split into 500 folds"),
         ("evaluate.pixels=4x4", "[evaluate] pixels is for"),
         ("evaluate.roll-up=none.obo", "none.obo"),

@@ -8,7 +8,6 @@ from collections import Counter
 
 import pytest
 
-from flyannot.steps.engine.parts import parts_of_share
 from flyannot.steps.runs.configuration import read_configuration
 from flyannot.steps.runs.costs import needs_of_steps
 from flyannot.steps.runs.jobs import jobs_of_run
@@ -28,7 +27,7 @@ n-atoms = 24
 n-epochs = 1
 [pool]
 grid = "1x2"
-[classify]
+[train]
 min-groups = 4
 [evaluate]
 folds = 2
@@ -183,19 +182,10 @@ def test_shares_take_a_quarter_of_an_hour_to_an_hour(name, n_images):
     for job in jobs_of_run(configuration, size):
         assert job.memory_mb > 300 + 0.0029 * n_images or "learn" in job.name  # docs/reliability.md
         assert job.minutes >= 3 * job.expected_minutes
-        if job.n_shares:
+        if job.n_jobs:
             assert 15 <= job.expected_minutes <= 60, job
         elif job.name in ("extract", "pool", "annotate"):  # of parts, or a single job that is short
             assert job.expected_minutes < 60, job
-
-
-@pytest.mark.parametrize("n_shares", [1, 2, 3, 7, 20])
-def test_shares_have_every_part_once_and_are_even(n_shares):
-    parts = list(range(11))
-    shares = [parts_of_share(parts, (i, n_shares)) for i in range(1, n_shares + 1)]
-    assert [one for mine in shares for one in mine] == parts
-    assert max(map(len, shares)) - min(map(len, shares)) <= 1
-    assert parts_of_share(parts, None) == parts
 
 
 def test_steps_and_shares_in_any_order_make_the_files_of_a_run(flyannot, place):

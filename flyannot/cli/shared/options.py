@@ -16,9 +16,8 @@ from flyannot.cli.shared.settings import warn_of_unknown_settings
 from flyannot.cli.shared.verbosity import log, start_log, verbosity_flags
 from flyannot.errors import InputError
 from flyannot.options import FilePath, Flag, Several, environment_names, kebab, shown_default
-from flyannot.runtime.counted import counted
-from flyannot.runtime.memory import require_address_space
-from flyannot.runtime.processors import usable_processors
+from flyannot.runtime.resources import require_address_space, usable_processors
+from flyannot.runtime.wording import pluralise
 from flyannot.stage_ranges import StageRange
 
 IN_FILE = click.Path(path_type=Path)
@@ -174,12 +173,12 @@ def execution_of(force=False, run=None):
 
     Its workers end with the command.
     """
-    from flyannot.runtime.workers import Workers
+    from flyannot.runtime.executor import Executor
     from flyannot.steps.engine.task import Execution
     from flyannot.steps.options import RunOptions
 
     run = run or RunOptions(jobs=1)
-    workers = Workers(run.jobs or usable_processors(), run.scheduler)
+    workers = Executor(run.jobs or usable_processors(), run.scheduler)
     click.get_current_context().call_on_close(workers.close)
     return Execution(workers, force, Progress())
 
@@ -205,6 +204,6 @@ def finish(outcome, *, step=None, images=(), table=None):
     list_failures(table, step or click.get_current_context().info_name, outcome, images)
     if not outcome.failures:
         return 0
-    skipped = counted(len(outcome.failures), "image was", "images were")
+    skipped = pluralise(len(outcome.failures), "image was", "images were")
     log.warning("%s skipped; the reasons are in %s", skipped, table)
     return SKIPPED

@@ -11,8 +11,8 @@ _PICTURES = (b"\xff\xd8\xff", b"\x89PNG\r\n\x1a\n", b"BM", b"GIF8", b"II*\0", b"
 
 def fault_of_fetched_image(path):
     """Why this is no picture that can be read; "" if it is one."""
-    from flyannot.descriptors.picture import read_grey
-    from flyannot.descriptors.unreadable import UnreadableImage
+    from flyannot.descriptors.images.picture import read_grey
+    from flyannot.descriptors.images.unreadable import UnreadableImage
 
     with open(path, "rb") as file:
         start = file.read(512)

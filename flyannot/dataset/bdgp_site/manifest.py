@@ -1,7 +1,7 @@
 """manifest.csv: every file that was fetched, with its size and digest."""
 
 from flyannot.dataset.bdgp_site.download import Got
-from flyannot.runtime.csv_table import read_table, write_table
+from flyannot.runtime.tables import read_table, write_table
 
 NAME = "manifest.csv"
 _COLUMNS = ("file", "bytes", "sha256", "url")

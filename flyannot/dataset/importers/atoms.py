@@ -9,8 +9,8 @@ import numpy as np
 from flyannot.dataset.importers.by_suffix import read_by_suffix
 from flyannot.errors import DataError, InputError
 from flyannot.options import Choice, Flag, Options, Real, Text, option
-from flyannot.runtime.apart import ProcessDied, call_apart
-from flyannot.runtime.counted import counted
+from flyannot.runtime.subprocess_call import SubprocessDied, call_in_subprocess
+from flyannot.runtime.wording import pluralise
 from flyannot.stage_ranges import STAGE_RANGES
 
 LAYOUTS = ("rows", "columns")
@@ -131,7 +131,7 @@ def check_norms(D):
     norms = np.linalg.norm(D, axis=1)
     if n := int((norms > 1 + _NORM_TOLERANCE).sum()):
         raise DataError(
-            f"{counted(n, 'atom has', 'atoms have')} a norm above 1, up to {norms.max():.4g}",
+            f"{pluralise(n, 'atom has', 'atoms have')} a norm above 1, up to {norms.max():.4g}",
             fix="add --scale to scale every atom to norm 1",
         )
 
@@ -140,7 +140,7 @@ def _checked(D):
     bad = ~np.isfinite(D).all(axis=1)
     if bad.any():
         raise DataError(
-            f"{counted(bad.sum(), 'atom holds', 'atoms hold')} NaN or infinity, "
+            f"{pluralise(bad.sum(), 'atom holds', 'atoms hold')} NaN or infinity, "
             f"the first is number {bad.argmax()}",
             fix="make the file again",
         )
@@ -162,8 +162,8 @@ def _read_npz(path):
 def _read_mat(path):
     """In a process of its own: SciPy's reader is compiled code that damage can crash."""
     try:
-        return call_apart(_matrices_of_mat, path, limit_s=_MAT_SECONDS)
-    except ProcessDied as died:
+        return call_in_subprocess(_matrices_of_mat, path, limit_s=_MAT_SECONDS)
+    except SubprocessDied as died:
         raise DataError(f"{path} is damaged: reading it {died}", fix=_FIX) from died
 
 

@@ -12,7 +12,7 @@ from pathlib import Path
 import numpy as np
 
 from flyannot.errors import DataError, InputError
-from flyannot.runtime.counted import counted
+from flyannot.runtime.wording import pluralise
 
 GRID = (16, 32)
 _TEXTS = ("image_id", "gene", "fbgn")
@@ -80,7 +80,7 @@ def _pattern_fault(patterns, mask):
         return f'the array "patterns" is {patterns.dtype} {patterns.shape}, not float (n_images, {n_pixels})'
     bad = ~((patterns >= 0) & (patterns <= 1)).all(axis=1)  # NaN fails both
     if bad.any():
-        rows = counted(bad.sum(), 'row of "patterns" holds', 'rows of "patterns" hold')
+        rows = pluralise(bad.sum(), 'row of "patterns" holds', 'rows of "patterns" hold')
         return f"{rows} NaN or values outside [0, 1], first row {bad.argmax()}"
     return ""
 

@@ -19,7 +19,7 @@ from flyannot.dataset.importers.import_log import ImportLog, Rejected
 from flyannot.dataset.importers.resolve import SEVERAL_GENES
 from flyannot.dataset.importers.source_tables import open_packed
 from flyannot.errors import DataError, InputError
-from flyannot.runtime.counted import counted
+from flyannot.runtime.wording import pluralise
 
 NAME_IN_ARCHIVE = "WuExampleExpression.csv"
 UNKNOWN_GENE = "no gene of this name is known"
@@ -68,7 +68,7 @@ def read_stanmf(path, genes_table):
             genes[at] = gene
     if not genes:
         raise InputError(
-            f"{genes_table} knows none of the {counted(len(columns), 'gene')} of {path}",
+            f"{genes_table} knows none of the {pluralise(len(columns), 'gene')} of {path}",
             fix="name BDGP's table of annotations",
         )
     arrays = {

@@ -14,8 +14,8 @@ from flyannot.dataset.importers.resolve import resolve_tables
 from flyannot.dataset.importers.source_tables import header_of, read_source_rows
 from flyannot.errors import InputError, message_of
 from flyannot.options import FilePath, Flag, Options, option
-from flyannot.runtime.atomic_folder import new_folder
-from flyannot.runtime.counted import counted
+from flyannot.runtime.atomic_file import new_folder
+from flyannot.runtime.wording import pluralise
 
 ROWS = {"images": "image rows", "terms": "annotation rows"}  # what the log calls the rows of each table
 _MOST_SHOWN = 3  # rejected images named where none was found
@@ -158,7 +158,7 @@ def _sorted_sources(sources):
 def _nothing(log, pictures):
     some = log.rejected[:_MOST_SHOWN]
     shown = "; ".join(f"line {one.line}, {one.item}: {one.reason}" for one in some)
-    where = f"{pictures.folder} holds {counted(len(pictures), 'file')}"
+    where = f"{pictures.folder} holds {pluralise(len(pictures), 'file')}"
     return InputError(
         f"no image can be taken ({shown or 'the table is empty'}; {where})",
         fix="name the folder that holds the images, and the tables that name them",

@@ -10,9 +10,9 @@ import numpy as np
 
 from flyannot.dataset.importers.by_suffix import read_by_suffix
 from flyannot.errors import DataError, InputError
-from flyannot.runtime.optional_package import package
+from flyannot.runtime.environment import optional_package
 from flyannot.stage_ranges import STAGE_RANGES, parse_stage_range
-from flyannot.store.image_columns import IMAGE_COLUMNS
+from flyannot.store.schema import IMAGE_COLUMNS
 
 NEEDED = ("image", "gene", "stage_range")
 _VECTOR = ("vector", "features")  # the second is what `flyannot export --to parquet` writes
@@ -55,13 +55,13 @@ def _read_npz(path):
 
 
 def _read_parquet(path):
-    table = package("pyarrow.parquet", "parquet").read_table(path)
+    table = optional_package("pyarrow.parquet", "parquet").read_table(path)
     wanted = [name for name in (*NEEDED, *_VECTOR, *IMAGE_COLUMNS) if name in table.column_names]
     return {name: table.column(name).to_pylist() for name in wanted}
 
 
 def _read_h5ad(path):
-    made = package("anndata", "anndata").read_h5ad(path)
+    made = optional_package("anndata", "anndata").read_h5ad(path)
     X = made.X.toarray() if hasattr(made.X, "toarray") else made.X
     columns = {name: made.obs[name].tolist() for name in ("stage_range", *IMAGE_COLUMNS) if name in made.obs}
     return {"image": made.obs_names.tolist()} | columns | {"vector": X}

@@ -16,8 +16,8 @@ from flyannot.dataset.importers.source_tables import header_of, named_columns, r
 from flyannot.dataset.importers.stanmf import read_stanmf
 from flyannot.errors import InputError
 from flyannot.options import FilePath, Options, option
-from flyannot.runtime.atomic_folder import new_folder
-from flyannot.runtime.csv_table import read_table
+from flyannot.runtime.atomic_file import new_folder
+from flyannot.runtime.tables import read_table
 
 STAGE_RANGE = "4-6"
 _TERM_COLUMNS = ("gene", "stage_range", "term", "fbgn")

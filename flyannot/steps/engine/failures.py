@@ -1,9 +1,9 @@
 """failures.csv: what was skipped and why; one for all steps of a run, else one beside the outputs."""
 
-from flyannot.descriptors.address import photograph_of
+from flyannot.descriptors.images.address import photograph_of_embryo
 from flyannot.runtime.atomic_file import explained_write_error
-from flyannot.runtime.csv_table import read_table, write_table
 from flyannot.runtime.locks import exclusive_lock
+from flyannot.runtime.tables import read_table, write_table
 
 NAME = "failures.csv"
 _COLUMNS = ("step", "output", "image", "reason")
@@ -41,7 +41,7 @@ def list_failures(table, step, outcome, images=()):
         before = read_table(table, _COLUMNS, _OF_THE_IMAGE) if table.exists() else ()
         rows = [tuple(cells) for _, cells in before if tuple(cells[:2]) != mine]
         for image, reason in outcome.failures:
-            about = known.get(image) or known.get(photograph_of(image)) or ("", "")
+            about = known.get(image) or known.get(photograph_of_embryo(image)) or ("", "")
             rows.append((*mine, image, reason, *about))
         if rows:
             write_table(table, (*_COLUMNS, *_OF_THE_IMAGE), rows)

@@ -1,4 +1,4 @@
-"""What a step reads: files of one kind as one input, the options they were made with, and how images differ."""
+"""What a step reads: files of one kind as one input, the options they were made with, images that differ."""
 
 import logging
 from contextlib import contextmanager
@@ -7,17 +7,17 @@ from pathlib import Path
 from flyannot.classifiers.options import TrainOptions
 from flyannot.dataset.folder import read_images
 from flyannot.dataset.selection import select_images
-from flyannot.descriptors.address import photograph_of
-from flyannot.descriptors.extract import Described
+from flyannot.descriptors.extract import DescribedPatches
+from flyannot.descriptors.images.address import photograph_of_embryo
 from flyannot.descriptors.options import ExtractOptions
 from flyannot.errors import DataError, InputError, did_you_mean, message_of
 from flyannot.features.options import PoolOptions
 from flyannot.options import Count, Real
-from flyannot.runtime.counted import counted
+from flyannot.runtime.wording import pluralise
 from flyannot.scores.metrics import NOT_ANATOMY
 from flyannot.stage_ranges import STAGE_RANGES
 from flyannot.store.descriptors import read_patches_of_image
-from flyannot.store.files_in_turn import open_in_turn
+from flyannot.store.file_cache import open_by_turns
 from flyannot.store.reading import damaged_file
 
 log = logging.getLogger("flyannot")
@@ -37,7 +37,7 @@ def open_all(paths, kind, *, digests=None):
     DataError
         If one is damaged, of another kind, made with other options than the first, or replaced.
     """
-    with open_in_turn([Path(path) for path in paths], kind, digests or {}) as files:
+    with open_by_turns([Path(path) for path in paths], kind, digests or {}) as files:
         first_of_digest = {}
         for file in files:
             first = first_of_digest.setdefault(file.digest, file)
@@ -88,8 +88,8 @@ def selected_images(data_set, selection):
 
 
 def described_image(file, stage_range, index):
-    """The `flyannot.descriptors.extract.Described` of one image of an open descriptors file."""
-    return Described(*read_patches_of_image(file, stage_range, index))
+    """The `flyannot.descriptors.extract.DescribedPatches` of one image of an open descriptors file."""
+    return DescribedPatches(*read_patches_of_image(file, stage_range, index))
 
 
 def require_known_terms(terms, annotations, table):
@@ -119,7 +119,7 @@ def difference_of_images(images):
 
     def photograph_or_image(name):
         """The photograph of an embryo that was found on one."""
-        return name if name in names else photograph_of(name)
+        return name if name in names else photograph_of_embryo(name)
 
     def difference(stored):
         before = {
@@ -143,7 +143,7 @@ def _listed(images):
 
 def _count_and_first(images):
     first = min(name for _, name in images)
-    return counted(len(images), f"image, {first}", f"images, such as {first}")
+    return pluralise(len(images), f"image, {first}", f"images, such as {first}")
 
 
 def extract_options(stored):

@@ -11,8 +11,8 @@ from pathlib import Path
 from typing import Any
 
 from flyannot.errors import DataError, FlyannotError
-from flyannot.runtime.counted import counted
 from flyannot.runtime.digest import digest_of_json
+from flyannot.runtime.wording import pluralise
 from flyannot.stage_ranges import STAGE_RANGES
 from flyannot.steps.engine.failures import error_and_fix
 from flyannot.store.concatenation import concatenate, part_of
@@ -173,7 +173,7 @@ def _require_whole(parts):
     damaged = [part.path for part in parts if not _is_whole(part.path)]
     if damaged:
         raise DataError(
-            f"{damaged[0].parent}: {counted(len(damaged), 'part is', 'parts are')} not what was written",
+            f"{damaged[0].parent}: {pluralise(len(damaged), 'part is', 'parts are')} not what was written",
             fix="run the same command again: it makes these anew, and takes the others as they are",
         )
 

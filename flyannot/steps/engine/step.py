@@ -1,4 +1,4 @@
-"""What a step of the chain says of itself, once; commands, runs, their status and workflows derive from it."""
+"""What a step of the chain says of itself, once: commands, runs, status and workflows derive from it."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
@@ -37,7 +37,7 @@ class Step:
     reads : tuple of Input
     makes : name of the file that it leaves in the folder of a run; "" of the step that makes the data set
     task : "module:function" from an `Asked` to the `flyannot.steps.engine.task.Task`
-    cost : "module:function" from a Configuration and a `flyannot.steps.runs.size.RunSize` to the Need of a job
+    cost : "module:function" from a Configuration and a `flyannot.steps.runs.size.RunSize` to a Need
     help : what its command says after `about`; ends in "Example:" and lines that can be pasted
     selects : fields of `flyannot.steps.options.Selection` that its command takes
     is_seeded : whether its command takes a seed

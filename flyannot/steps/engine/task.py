@@ -8,9 +8,9 @@ from pathlib import Path
 
 from flyannot.errors import InputError, WriteError
 from flyannot.runtime.atomic_file import locked_output
-from flyannot.runtime.workers import Workers
+from flyannot.runtime.executor import Executor
 from flyannot.steps.engine.parts import drop_parts, join_parts, make_missing_parts
-from flyannot.store.kept_open import close_kept
+from flyannot.store.file_cache import close_cached_files
 from flyannot.store.reading import is_hdf5, open_stored
 from flyannot.store.writing import difference_of_headers
 
@@ -43,7 +43,7 @@ class ProgressCount:
 class Execution:
     """How a step is carried out; nothing here changes the bits of its output."""
 
-    workers: Workers = field(default_factory=Workers)
+    workers: Executor = field(default_factory=Executor)
     force: bool = False
     progress: Callable = no_progress  # called as items end
 
@@ -75,8 +75,8 @@ class Task:
     up_to_date : function that returns the Outcome where nothing is to do
     is_replaced : whether another output of this kind may be replaced without `force`
     is_locked : whether the output is held against other runs meanwhile; else `make` does so
-    make_parts : function of an Execution and (I, N) that makes the I-th of N equal shares of the parts that the
-        output is joined from; None of an output that is made in one piece
+    make_parts : function of an Execution and (I, N) that makes the I-th of N equal shares of the parts that
+        the output is joined from; None of an output that is made in one piece
     why_by_header : as `why`, without reading the whole output
     write_beside : function that writes what lies beside the output, once that was made or found up to date
     """
@@ -130,8 +130,8 @@ def parts_task(path, header, parts, make_part, inputs, *, summary, **more):
     ----------
     header : function of what was skipped, () at first, to the Header
     parts : function of (I, N), or of None for all, to the `flyannot.steps.engine.parts.Part`s of it
-    make_part : function of a Part, at the top of a module, that a worker calls: it writes the part, and returns
-        of how many images
+    make_part : function of a Part, at the top of a module, that a worker calls: it writes the part, and
+        returns of how many images
     summary : function of the path of the output to the text of the Outcome
     more : as those of `file_task`
     """
@@ -139,7 +139,7 @@ def parts_task(path, header, parts, make_part, inputs, *, summary, **more):
     def make_parts(execution, share=None):
         chosen = parts(share)
         make_missing_parts(make_part, chosen, execution)
-        close_kept()
+        close_cached_files()
         return chosen
 
     def make(execution):

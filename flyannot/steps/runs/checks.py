@@ -6,10 +6,10 @@ import numpy as np
 
 from flyannot.classifiers.folds import folds_of_genes
 from flyannot.dataset.ontology import read_ontology
+from flyannot.descriptors.images.geometry import STANDARD_PX
 from flyannot.descriptors.patches import patch_corners
-from flyannot.descriptors.standard_image import SIZE_PX
 from flyannot.errors import InputError
-from flyannot.runtime.counted import counted
+from flyannot.runtime.wording import pluralise
 from flyannot.steps.curated_terms import curated_annotations_of
 from flyannot.steps.engine.inputs import require_known_terms, selected_images
 
@@ -38,7 +38,7 @@ def check_run(configuration):
 
 def _most_patches(extract):
     """How many patches an image has, before those of little contrast are dropped."""
-    return sum(len(patch_corners(SIZE_PX, side, extract.stride_px)) for side in extract.patch_px)
+    return sum(len(patch_corners(STANDARD_PX, side, extract.stride_px)) for side in extract.patch_px)
 
 
 def _check_data_set(folder, options, n_per_image):
@@ -67,8 +67,8 @@ def _check_atoms(n_images, n_per_image, learn):
         n_patches = learn.n_most(n_together * n_per_image)
         if n_patches < learn.n_atoms:
             raise InputError(
-                f"stage range {', '.join(n_of_stage_range)} has at most {counted(n_patches, 'patch', 'patches')} "
-                f"({counted(n_together, 'image')}), too few for {counted(learn.n_atoms, 'atom')}",
+                f"stage range {', '.join(n_of_stage_range)} has at most "
+                f"{pluralise(n_patches, 'patch', 'patches')} ({pluralise(n_together, 'image')}), too few for {pluralise(learn.n_atoms, 'atom')}",
                 fix="lower n-atoms in [learn-dict] or stride-px in [extract], or add images",
             )
 
@@ -83,7 +83,7 @@ def _check_terms(annotated, annotations, table, train):
     }
     if max(most.values()) < train.min_groups:
         best = max(most, key=lambda s: most[s])
-        groups = counted(most[best], "group with images has", "groups with images have")
+        groups = pluralise(most[best], "group with images has", "groups with images have")
         raise InputError(
             f"no term of {table} can be learned: at most {groups} the same term "
             f"(in stage range {best}), and min-groups is {train.min_groups}",

@@ -79,7 +79,7 @@ def configuration_of(tables, path, settings=(), *, data_set=None, output=None):
     tables : dict
     settings : tuples (table, option, value) that come before the file and the environment
     """
-    known, tables = option_tables(), _with_names_of_today(tables, path)
+    known, tables = option_tables(), with_names_of_today(tables, path)
     _check_names(tables, known, path)
     options = {}
     for name, kind in known.items():
@@ -149,7 +149,7 @@ def read_record(folder):
     try:
         text, _, digest = path.read_text(encoding="utf-8").rpartition(f"\n{_SEAL}")
         if digest.strip() == digest_of_json(text):
-            return _with_names_of_today(tomllib.loads(text), path)
+            return with_names_of_today(tomllib.loads(text), path)
     except (OSError, ValueError):
         pass
     raise DataError(f"{path} is not what `flyannot run` wrote", fix="give the run again, or name --data-set")
@@ -174,7 +174,7 @@ def _as_table(options, folder):
     return table
 
 
-def _with_names_of_today(tables, path):
+def with_names_of_today(tables, path):
     """The tables in kebab case, under the names of today; a name of before 1.0 is noted."""
     renamed = {}
     for key, value in tables.items():

@@ -7,9 +7,9 @@ from flyannot.dataset.folder import annotations_table, read_annotations
 from flyannot.dataset.synthetic.anatomy import TERMS
 from flyannot.dataset.synthetic.generate import draw_group
 from flyannot.dataset.table_paths import IMAGES, table_of
+from flyannot.descriptors.images.geometry import STANDARD_PX
 from flyannot.descriptors.options import patch_sides
 from flyannot.descriptors.patches import patch_corners
-from flyannot.descriptors.standard_image import SIZE_PX
 from flyannot.errors import InputError
 from flyannot.features.grid import n_cells
 from flyannot.steps.engine.inputs import selected_images
@@ -63,7 +63,7 @@ def size_of_run(configuration):
         images,
         groups,
         terms,
-        sum(len(patch_corners(SIZE_PX, side, extract.stride_px)) for side in sides),
+        sum(len(patch_corners(STANDARD_PX, side, extract.stride_px)) for side in sides),
         options["learn-dict"].n_atoms * n_cells(grid, sides),
         tables,
     )

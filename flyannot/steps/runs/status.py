@@ -1,8 +1,8 @@
 """The state of a run, from what lies in its folder: files, their headers, parts that wait, and locks.
 
-Nothing is locked or written, so that it may be asked for at any time and from any machine; what lies there may
-change meanwhile.  There is no other record that could say otherwise; what cannot be seen (how far a step without
-parts is) is not guessed.
+Nothing is locked or written, so that it may be asked for at any time and from any machine; what lies there
+may change meanwhile.  There is no other record that could say otherwise; what cannot be seen (how far a step
+without parts is) is not guessed.
 """
 
 import logging
@@ -13,8 +13,8 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 
 from flyannot.errors import FlyannotError, InputError
-from flyannot.runtime.counted import counted
 from flyannot.runtime.locks import Holder, holder_of
+from flyannot.runtime.wording import pluralise
 from flyannot.steps.chain import STEPS
 from flyannot.steps.engine.inputs import selected_images
 from flyannot.steps.engine.parts import folder_of_parts
@@ -22,7 +22,7 @@ from flyannot.steps.engine.step import IMAGES
 from flyannot.steps.runs.configuration import RECORD, Configuration, option_tables, read_record
 from flyannot.steps.runs.run import path_in_run, task_in_run
 from flyannot.steps.scores_file import read_scores
-from flyannot.store.glance import Glance, glance
+from flyannot.store.description import Peek, peek
 from flyannot.store.writing import option_changes
 
 
@@ -70,7 +70,7 @@ class _OnDisk:
     """
 
     path: Path
-    made: Glance | None
+    made: Peek | None
     parts: tuple
     holders: tuple[Holder, ...]
 
@@ -131,12 +131,12 @@ def _on_disk(path):
     shares = sorted({match[1] for file in path.parent.iterdir() if (match := pattern.fullmatch(file.name))})
     holders = [holder_of(path.with_name(name)) for name in (path.name, *shares)]
     parts = tuple(_parts(folder_of_parts(path)))
-    return _OnDisk(path, glance(path), parts, tuple(holder for holder in holders if holder))
+    return _OnDisk(path, peek(path), parts, tuple(holder for holder in holders if holder))
 
 
 def _parts(folder):
     for path in sorted(folder.glob("*.h5")):
-        part = glance(path)
+        part = peek(path)
         try:
             written = path.stat().st_mtime
         except OSError:  # joined since
@@ -183,7 +183,7 @@ class _Run:
             n_done = total or 0
         if n_done is not None and total is not None:
             if state == "done" and n_done != total and unit == "image":
-                state, why = "outdated", f"it is of {counted(n_done, 'image')}, and there are {total:,}"
+                state, why = "outdated", f"it is of {pluralise(n_done, 'image')}, and there are {total:,}"
             n_done = min(n_done, total)
         since = min((holder.since for holder in disk.holders), default=None)
         rate = _rate(parts, since, unit) if state == "running" else None

@@ -1,5 +1,4 @@
-"""A run as a workflow: jobs for an engine of others, each of them `flyannot run` of one step, or of some parts
-of one."""
+"""A run as a workflow: jobs for an engine of others, each `flyannot run` of one step, or of parts of one."""
 
 import shlex
 import sys
