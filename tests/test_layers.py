@@ -17,7 +17,7 @@ ROOMS = (
     "root", "options", "stage_ranges", "runtime", "store", "sparse", "descriptors", "scores", "features",
     "dataset", "classifiers", "steps", "export", "report", "estimators", "cli",
 )  # fmt: skip
-SPARSE = ("simd", "kernels", "objective", "stored_codes", "coders", "fit", "learners", "rounds")
+SPARSE = ("simd", "kernels", "objective", "stored_codes", "coders", "fit", "learners", "data_parallel")
 N_LOOSE_FILES = 4
 
 HEAVY = ("numba", "sklearn", "cv2", "h5py", "scipy", "skimage", "PIL", "tifffile")
@@ -27,7 +27,7 @@ ONLY_IN = {
     "click": ("cli/",),
     "httpx": ("dataset/bdgp_site/", "steps/fetch.py"),
     "tenacity": ("dataset/bdgp_site/download.py",),
-    "tqdm": ("cli/shared/progress.py",),
+    "tqdm": ("cli/shared/messages.py",),
     "cv2": ("descriptors/images/geometry.py", "runtime/resources.py"),
     "distributed": ("runtime/dask_workers.py",),
     "joblib": ("runtime/local_workers.py", "runtime/resources.py"),

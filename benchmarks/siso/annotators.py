@@ -1,23 +1,22 @@
 """The methods of Huang et al. and their stand-ins: what each answers to queries, and the time it takes."""
 
 from dataclasses import dataclass, replace
+from functools import partial
 from typing import Any
 
 import numpy as np
 
 from benchmarks.measures import Stopwatch
+from benchmarks.references.classifiers import fit_nearest_neighbours, fit_rbf_svm
 from benchmarks.references.full_sweep_cd import reference_full_sweep_cd
 from benchmarks.references.p_stable import atoms_beside, build_tables
 from benchmarks.references.scikit_learn import lasso_codes, spread_labels
 from flyannot.classifiers import CLASSIFIERS
 from flyannot.classifiers.feature_rows import unit_rows
 from flyannot.classifiers.siso import FRACTION, largest_products
-from flyannot.sparse.coders.siso import encode as siso
-from flyannot.sparse.coders.siso import hash_siso
-from flyannot.sparse.coders.siso.hash_siso import HashSearch
-from flyannot.sparse.coders.siso.lsh import build_index
-from flyannot.sparse.coders.siso.rounds import TOP_K
-from flyannot.sparse.coders.siso.screening import compare_correlations
+from flyannot.sparse.coders import hash_siso, siso
+from flyannot.sparse.coders.hash_siso import HashSearch, build_index
+from flyannot.sparse.coders.siso_rounds import TOP_K, compare_correlations
 
 LASSO, SPREADING, SISO = "lasso", "label spreading", "siso"
 HASH, HASH_EXACT = "hash-siso", "hash-siso, exact"
@@ -28,7 +27,7 @@ VARIANT = (
     "hash ends it), hash-siso, exact goes on to SISO's result, hash-siso, p-stable has tables as Datar et "
     "al. 2004 (16 of 8 functions); one setting each, the preferred one"
 )
-_NAMES = {"svm": "rbf-svm"}
+_RIVALS = {"svm": fit_rbf_svm, "knn": fit_nearest_neighbours}
 _SEARCHES = {  # the paper believes an empty answer of the hash
     HASH: (build_index, HashSearch(None, ending="none")),
     HASH_EXACT: (build_index, HashSearch(None, ending="solve")),
@@ -83,13 +82,16 @@ def fitted_annotator(method, X, Y, rng):
         return Annotator(lambda queries: _propagated(_CODES[method], A, Y, unit_rows(queries)), 0.0)
     if method in _SEARCHES:
         return _hashed(method, X, Y, rng)
-    kind = CLASSIFIERS[_NAMES.get(method, method)]
-    setting = kind.settings(len(X))[0]
-    warm = kind.fit_setting(X[:_N_WARM], Y[:_N_WARM], setting, rng=np.random.default_rng(0))
-    warm.decision_values(X[:2])
+    fit = _RIVALS.get(method) or partial(_fit_our_classifier, CLASSIFIERS[method], rng=rng)
+    fit(X[:_N_WARM], Y[:_N_WARM])(X[:2])
     with Stopwatch() as watch:
-        model = kind.fit_setting(X, Y, setting, rng=rng)
-    return Annotator(model.decision_values, watch.seconds)
+        answer = fit(X, Y)
+    return Annotator(answer, watch.seconds)
+
+
+def _fit_our_classifier(classifier, X, Y, *, rng):
+    """Its decision values, fitted with the setting that it prefers."""
+    return classifier.fit_setting(X, Y, classifier.settings(len(X))[0], rng=rng).decision_values
 
 
 def _hashed(method, X, Y, rng):

@@ -20,10 +20,8 @@ CLASSIFIERS = Registry(
     {
         "svm": f"{_HERE}.linear_svm:LinearSvm",
         "coupled-ridge": f"{_HERE}.coupled_ridge:CoupledRidge",
-        "rbf-svm": f"{_HERE}.rbf_svm:RbfSvm",
         "siso": f"{_HERE}.siso:Siso",
         "hash-siso": f"{_HERE}.siso:HashSiso",
-        "knn": f"{_HERE}.nearest_neighbours:NearestNeighbours",
         "ridge": f"{_HERE}.ridge:Ridge",
     },
 )

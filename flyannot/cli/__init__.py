@@ -6,7 +6,7 @@ import click
 
 from flyannot import __version__
 from flyannot.cli.shared.exit_codes import exit_code_of
-from flyannot.cli.shared.lazy import LazyGroup
+from flyannot.cli.shared.help_page import LazyGroup
 from flyannot.cli.steps import StepCommands
 
 # What commands are for -> name -> (module of this package, or "module:attribute" of any; what it does).

@@ -6,7 +6,6 @@ import click
 from click.core import ParameterSource
 
 from flyannot.classifiers.options import TrainOptions
-from flyannot.cli.shared.argument_order import FileArgument
 from flyannot.cli.shared.options import IN_FILE, OUT_FILE, Command, execution_of, seed_option, takes
 from flyannot.errors import InputError
 from flyannot.options import kebab
@@ -16,14 +15,12 @@ from flyannot.steps.options import EvaluateOptions, RunOptions, Selection
 @click.command("evaluate", cls=Command)
 @click.argument(
     "scored",
-    cls=FileArgument,
-    holds=("features", "predictions", "images"),
     type=IN_FILE,
     nargs=-1,
     required=True,
     metavar="FEATURES|PREDICTIONS...",
 )
-@click.argument("annotations", cls=FileArgument, holds="annotations", type=IN_FILE)
+@click.argument("annotations", type=IN_FILE)
 @click.option(
     "--model",
     type=IN_FILE,

@@ -4,7 +4,6 @@ import json
 
 import click
 
-from flyannot.cli.shared.argument_order import FileArgument
 from flyannot.cli.shared.options import IN_FILE, OUT_FOLDER, Command, ParsedBy, json_option, log
 from flyannot.runtime.wording import pluralise
 from flyannot.stage_ranges import StageRange
@@ -13,8 +12,8 @@ _MOST_SHOWN = 3  # patches of an image that are printed
 
 
 @click.command("explain", cls=Command)
-@click.argument("model", cls=FileArgument, holds="model", type=IN_FILE)
-@click.argument("images", cls=FileArgument, holds="images", type=IN_FILE, nargs=-1, required=True)
+@click.argument("model", type=IN_FILE)
+@click.argument("images", type=IN_FILE, nargs=-1, required=True)
 @click.option(
     "--term", "terms", multiple=True,
     help="Explain this term (repeatable); by default the three most probable ones of each group.",

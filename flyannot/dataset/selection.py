@@ -8,6 +8,7 @@ from flyannot.dataset.table_paths import IMAGES, TABLE_SUFFIXES, has_table, plac
 from flyannot.descriptors.images.address import file_of_address
 from flyannot.errors import InputError, did_you_mean
 from flyannot.stage_ranges import STAGE_RANGES, parse_stage_range
+from flyannot.store.reading import kind_claimed
 
 SUFFIXES = (".png", ".bmp", ".jpg", ".jpeg", ".tif", ".tiff", ".gif", ".btf", ".czi", ".lif")
 
@@ -34,6 +35,11 @@ def images_named(paths, stage_range=None):
         if not file_of_address(path).exists():
             raise InputError(
                 f"{path} is not there", fix="name a data set folder, a folder of images, or images"
+            )
+        if kind_claimed(path):
+            raise InputError(
+                f"{path} is an HDF5 file, not an image",
+                fix="name a data set folder, a folder of images, or images",
             )
     if len(paths) == 1 and (first.suffix.lower() in TABLE_SUFFIXES or has_table(first, IMAGES)):
         return read_images(first)

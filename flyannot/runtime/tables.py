@@ -15,6 +15,7 @@ from pathlib import Path
 from flyannot.errors import InputError, WriteError, did_you_mean
 from flyannot.runtime.atomic_file import replacing
 from flyannot.runtime.environment import optional_package
+from flyannot.runtime.text_files import first_bytes
 from flyannot.runtime.wording import pluralise
 
 _GUARDED = re.compile(r"'+[=+\-@\t\r]")  # written as '=..., read as =...
@@ -156,6 +157,7 @@ log = logging.getLogger("flyannot")
 
 _SAVE_AS = "save the table as CSV UTF-8 (in Excel: File > Save As > CSV UTF-8)"
 _ZIP, _OLD_EXCEL, _UTF_16 = b"PK\x03\x04", b"\xd0\xcf\x11\xe0", (b"\xff\xfe", b"\xfe\xff")
+_HDF5 = b"\x89HDF"
 _SEPARATORS = ",;\t"
 _MOST_HEADER = 100_000  # letters
 _MOST_BYTES = 2**29  # of a workbook, unpacked
@@ -176,13 +178,14 @@ def read_cells(path, required):
         If it is neither, or not written as it should be; names the line.
     """
     try:
-        with open(path, "rb") as file:
-            begins = file.read(4)
+        begins = first_bytes(path, 4)
         if begins == _ZIP:
             yield from _sheet_rows(path)
             return
         if begins == _OLD_EXCEL:
             raise InputError(f"{path} is an old Excel workbook (.xls)", fix=f"{_SAVE_AS}, or as .xlsx")
+        if begins == _HDF5:
+            raise InputError(f"{path} is an HDF5 file, not a table", fix="name a table, such as a .csv")
         if begins.startswith(_UTF_16):
             raise InputError(f'{path} is UTF-16 text, as Excel\'s "Unicode Text"', fix=_SAVE_AS)
         with open(path, newline="", encoding="utf-8-sig") as file:

@@ -1,7 +1,7 @@
 """The steps of the chain, each said once: from pictures to terms, scores and a page.
 
-To add one: a file with its options, its task and a `Step`, and a line in STEPS, at its place in the chain. Its
-command and help, `run`, `status`, `workflow`, configurations, `docs/commands.md` and the report find it there.
+To add one: a file with its options, its task and a `Step`, and a line in STEPS, at its place in the chain.
+Its command and help, `run`, `status`, `workflow`, configurations, `docs/commands.md` and the report find it.
 """
 
 from flyannot.classifiers.options import TrainOptions

@@ -46,7 +46,7 @@ def task_of_step(asked):
     return evaluate_task(evaluation, asked.out)
 
 
-def evaluation_of(paths, annotations_csv, *, **more):
+def evaluation_of(paths, annotations_csv, **more):
     """The `Evaluation` of features files, of a predictions file, or with pixels in its options of a data set
     folder; its other fields as `more`."""
     kind, options = CrossValidation, more.get("options", EvaluateOptions())

@@ -151,8 +151,8 @@ class LearnOptions(Options):
         if self.max_patches == "auto":
             object.__setattr__(self, "data_parallel", self.data_parallel or N_PARTS)
             object.__setattr__(self, "tol", WORTH_MORE if self.tol is None else self.tol)
-        if self.data_parallel and not LEARNERS[self.learner].learns_by_shares:
-            able = ", ".join(name for name in LEARNERS if LEARNERS[name].learns_by_shares)
+        if self.data_parallel and not LEARNERS[self.learner].is_data_parallel:
+            able = ", ".join(name for name in LEARNERS if LEARNERS[name].is_data_parallel)
             raise InputError(
                 f"the learner {self.learner} cannot learn data-parallel",
                 fix=f"leave out --data-parallel and --max-patches auto, or use --learner {able}",
@@ -183,7 +183,7 @@ class LearnOptions(Options):
             If the learner has no such option, or does not take the value.
         """
         learner = LEARNERS[self.learner]
-        given = (learner.defaults_by_shares if self.data_parallel else {}) | self.learner_option
+        given = (learner.data_parallel_defaults if self.data_parallel else {}) | self.learner_option
         return learner.Options.of_table(given, f"{where}learner {self.learner}")
 
 

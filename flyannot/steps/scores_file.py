@@ -1,10 +1,8 @@
 """scores.json, read: whole or refused, compared with another, and what is missing where it has no score."""
 
-import json
-
 from flyannot.errors import DataError, FlyannotError, InputError
-from flyannot.runtime.atomic_file import read_text
 from flyannot.runtime.digest import has_own_digest
+from flyannot.runtime.text_files import read_json
 from flyannot.runtime.wording import pluralise
 from flyannot.scores.bootstrap import compare_outcomes
 from flyannot.store.header import renamed_options
@@ -23,11 +21,10 @@ def read_scores(path):
         If it is not what was written.
     """
     fix = "name a file made by: flyannot evaluate --json"
-    text = read_text(path, fix=fix)
+    scores = read_json(path, what="scores", fix=fix)
     try:
-        scores = json.loads(text)
         _ = scores["terms"], scores["summary"]["all"], scores["evaluated"], scores["made_from"]
-    except (ValueError, KeyError, TypeError) as error:
+    except (KeyError, TypeError) as error:
         raise InputError(f"{path} does not hold scores", fix=fix) from error
     if not has_own_digest(scores):
         raise DataError(

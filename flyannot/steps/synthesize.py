@@ -1,6 +1,7 @@
 """Synthetic embryos as a step of a run."""
 
 from flyannot.dataset.synthetic.generate import README, readme_of, synthesize
+from flyannot.runtime.text_files import first_bytes
 from flyannot.steps.engine.task import Outcome, Task
 
 
@@ -11,10 +12,8 @@ def task_of_step(asked):
     def why():
         if not (folder / "images.csv").exists():
             return "it is not there yet"
-        readme = folder / README
-        is_other = readme.is_file() and readme.read_text(encoding="utf-8", errors="replace") != readme_of(
-            options, seed
-        )
+        readme, expected = folder / README, readme_of(options, seed).encode()
+        is_other = readme.is_file() and first_bytes(readme, len(expected) + 1) != expected
         return "these embryos were drawn with other options" if is_other else ""
 
     def make(execution):

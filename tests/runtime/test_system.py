@@ -71,9 +71,9 @@ LOST = """
 import signal, sys, time
 if "windows" in sys.argv:
     del signal.setitimer
-from flyannot.cli.shared import interrupts
-interrupts._AGAIN_S = 0.1
-interrupts.listen()
+from flyannot.cli.shared import exit_codes
+exit_codes._AGAIN_S = 0.1
+exit_codes.listen_to_signals()
 
 class Swallows:
     def __del__(self):
@@ -85,7 +85,7 @@ try:
     del thing
     for _ in range(600):
         time.sleep(0.1)
-except interrupts.Interrupted as interrupted:
+except exit_codes.Interrupted as interrupted:
     print("ended by", interrupted.number, flush=True)
 """
 

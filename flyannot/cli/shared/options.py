@@ -8,12 +8,8 @@ from typing import Any
 import click
 from click.shell_completion import CompletionItem
 
-from flyannot.cli.shared.argument_order import require_order
 from flyannot.cli.shared.help_page import HelpPage
-from flyannot.cli.shared.log_format import name_command
-from flyannot.cli.shared.progress import Progress
-from flyannot.cli.shared.settings import warn_of_unknown_settings
-from flyannot.cli.shared.verbosity import log, start_log, verbosity_flags
+from flyannot.cli.shared.messages import Progress, log, message_options, set_command_of_messages, start_log
 from flyannot.errors import InputError
 from flyannot.options import FilePath, Flag, Several, environment_names, kebab, shown_default
 from flyannot.runtime.resources import require_address_space, usable_processors
@@ -25,7 +21,6 @@ OUT_FILE = click.Path(path_type=Path, dir_okay=False)
 OUT_FOLDER = click.Path(path_type=Path, file_okay=False)
 POSITIVE = click.FloatRange(min=0, min_open=True)
 COUNT = click.IntRange(min=1)
-_WORDS = "flyannot.words"  # of the command line, behind the name of the command
 _METAVAR_WIDTH = 30  # a longer list of names stands in the help
 
 
@@ -34,21 +29,15 @@ class Command(HelpPage, click.Command):
 
     def __init__(self, *args, **kwargs):
         super().__init__(*args, **kwargs)
-        self.params += verbosity_flags()
+        self.params += message_options()
 
     def make_context(self, *args, **extra):
         if not extra.get("resilient_parsing"):  # which completes words, and says nothing
             start_log()
         return super().make_context(*args, **extra)
 
-    def parse_args(self, ctx, args):
-        ctx.meta[_WORDS] = list(args)
-        return super().parse_args(ctx, args)
-
     def invoke(self, ctx):
-        name_command(ctx.command_path.removeprefix("flyannot "))
-        warn_of_unknown_settings()
-        require_order(ctx, ctx.meta[_WORDS])
+        set_command_of_messages(ctx.command_path.removeprefix("flyannot "))
         require_address_space()
         return super().invoke(ctx)
 

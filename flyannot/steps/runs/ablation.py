@@ -15,13 +15,13 @@ from flyannot.errors import InputError, did_you_mean
 from flyannot.features.grid import Grid
 from flyannot.options import Options, kebab
 from flyannot.runtime.digest import digest_of_json
+from flyannot.runtime.text_files import read_toml
 from flyannot.steps.engine.step import Asked
 from flyannot.steps.evaluate import evaluation_of
 from flyannot.steps.evaluation import evaluate_task
 from flyannot.steps.options import Selection
 from flyannot.steps.runs.configuration import configuration_of, option_tables, with_names_of_today
 from flyannot.steps.runs.run import steps_of
-from flyannot.steps.runs.toml_file import read_toml
 
 _TOP = ("data-set", "output", "seed", "row")
 _OF_A_ROW = ("name", "base", "pixels")

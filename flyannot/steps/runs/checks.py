@@ -68,7 +68,8 @@ def _check_atoms(n_images, n_per_image, learn):
         if n_patches < learn.n_atoms:
             raise InputError(
                 f"stage range {', '.join(n_of_stage_range)} has at most "
-                f"{pluralise(n_patches, 'patch', 'patches')} ({pluralise(n_together, 'image')}), too few for {pluralise(learn.n_atoms, 'atom')}",
+                f"{pluralise(n_patches, 'patch', 'patches')} ({pluralise(n_together, 'image')}), "
+                f"too few for {pluralise(learn.n_atoms, 'atom')}",
                 fix="lower n-atoms in [learn-dict] or stride-px in [extract], or add images",
             )
 

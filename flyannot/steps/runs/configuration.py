@@ -19,9 +19,9 @@ from flyannot.errors import DataError, InputError, did_you_mean, message_of
 from flyannot.options import Count, FilePath, Several, environment_names, kebab, parsed
 from flyannot.runtime.atomic_file import write_text
 from flyannot.runtime.digest import digest_of_json
+from flyannot.runtime.text_files import read_text, read_toml
 from flyannot.steps.chain import STEPS
 from flyannot.steps.options import RunOptions, Selection
-from flyannot.steps.runs.toml_file import read_toml
 
 log = logging.getLogger("flyannot")
 RECORD = "run.toml"  # in the output folder: the configuration as it was run
@@ -147,7 +147,7 @@ def read_record(folder):
     if not path.is_file():
         return None
     try:
-        text, _, digest = path.read_text(encoding="utf-8").rpartition(f"\n{_SEAL}")
+        text, _, digest = read_text(path, fix="").rpartition(f"\n{_SEAL}")
         if digest.strip() == digest_of_json(text):
             return with_names_of_today(tomllib.loads(text), path)
     except (OSError, ValueError):
