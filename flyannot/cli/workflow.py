@@ -5,7 +5,7 @@ from pathlib import Path
 import click
 
 from flyannot.cli.shared.options import COUNT, IN_FILE, OUT_FILE, Command, force_option, log
-from flyannot.steps.runs.workflow_files import ENGINES
+from flyannot.steps.runs import ENGINES
 
 
 @click.command("workflow", cls=Command)

@@ -6,17 +6,12 @@ from functools import cache
 from pathlib import Path
 
 from flyannot.errors import InputError
-from flyannot.options.registry import Registry
 from flyannot.runtime.atomic_file import write_text
+from flyannot.steps.runs import ENGINES
 from flyannot.steps.runs.configuration import RECORD, write_record
 from flyannot.steps.runs.jobs import jobs_of_run
 from flyannot.steps.runs.size import size_of_run
 
-# A function of the path to write, the configuration and the jobs; it returns path -> text of each file.
-ENGINES = Registry(
-    "engine",
-    {name: f"flyannot.steps.runs.workflow_files:{name}_files" for name in ("snakemake", "slurm")},
-)
 _FOLDER = "workflow"  # in the output folder: what has been done, and what jobs said
 
 
