@@ -100,7 +100,7 @@ def _features(described, D):
 def _scores(columns, X, annotations):
     """As `flyannot evaluate` scores features."""
     loaded = {STAGE_RANGE: (columns, HeldFeatures(X))}
-    return with_confidence(
+    return add_confidence(
         cross_validate_features(
             loaded, annotations, _CLASSIFY, EvaluateOptions(), seed=0, execution=Execution()
         )

@@ -2,7 +2,7 @@
 
 from dataclasses import dataclass
 
-from flyannot.scores.group_outcomes import outcome_of
+from flyannot.scores.group_outcomes import outcomes_of_groups
 
 
 @dataclass(frozen=True)
@@ -30,7 +30,7 @@ class HeldOut:
         self._images = None if features is None else set(features.array(stage_range, "image"))
         self._outcome, self._groups = None, {}
         if evaluated and evaluated["probability"] is not None and evaluated["fold"] is not None:
-            self._outcome = outcome_of(evaluated)
+            self._outcome = outcomes_of_groups(evaluated)
             self._groups = {group: i for i, group in enumerate(evaluated["group"])}
             self._terms = {r["term"]: r for r in scores["terms"] if r["stage_range"] == stage_range}
 

@@ -7,8 +7,8 @@ which had not seen the gene contradict most: the first 5 %.  A term with a corre
 
 import numpy as np
 
-from flyannot.scores.group_outcomes import outcome_of
-from flyannot.scores.looks import PER_GROUP, TO_CHECK, doubt, information
+from flyannot.scores.curation import PART_TO_CHECK, TERMS_PER_REVIEW, doubt_of_answer, information_of_verdict
+from flyannot.scores.group_outcomes import outcomes_of_groups
 
 LISTS = LOOK, CHECK = "look", "check"
 
@@ -25,12 +25,12 @@ class Queue:
         new = [one for one in terms if not one.reviewed and one.probability is not None]
         for one in new:
             if one.known and one.held_out and one.is_contradicted:
-                found = float(doubt(one.probability, one.curated, not one.curated))
+                found = float(doubt_of_answer(one.probability, one.curated, not one.curated))
                 if found >= self._least:
                     one.queue, one.worth = CHECK, found
         asked = [one for one in new if not one.known and not one.says_nothing and one.n_genes]
-        worth = [float(information(one.probability, one.n_genes)) for one in asked]
-        for i in np.argsort(-np.array(worth), kind="stable")[:PER_GROUP]:
+        worth = [float(information_of_verdict(one.probability, one.n_genes)) for one in asked]
+        for i in np.argsort(-np.array(worth), kind="stable")[:TERMS_PER_REVIEW]:
             asked[i].queue, asked[i].worth = LOOK, worth[i]
 
 
@@ -39,7 +39,7 @@ def _least_doubt(scores):
     found = []
     for evaluated in (scores.get("evaluated") or {}).values():
         if evaluated["probability"] is not None and evaluated["fold"] is not None and evaluated["term"]:
-            outcome = outcome_of(evaluated)
+            outcome = outcomes_of_groups(evaluated)
             known = np.ones(outcome.truth.shape, bool) if outcome.observed is None else outcome.observed
-            found.append(doubt(outcome.probabilities, outcome.truth, outcome.yes)[known])
-    return float(np.quantile(np.concatenate(found), 1 - TO_CHECK)) if found else np.inf
+            found.append(doubt_of_answer(outcome.probabilities, outcome.truth, outcome.yes)[known])
+    return float(np.quantile(np.concatenate(found), 1 - PART_TO_CHECK)) if found else np.inf

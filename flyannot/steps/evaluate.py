@@ -18,7 +18,7 @@ from flyannot.features.pixel_baseline import pixel_features
 from flyannot.runtime.digest import digest_of_json
 from flyannot.runtime.resources import one_blas_thread
 from flyannot.scores.group_outcomes import group_outcomes
-from flyannot.scores.metrics import evaluate
+from flyannot.scores.metrics import score_terms
 from flyannot.stage_ranges import STAGE_RANGES, rng_for
 from flyannot.steps.curated_terms import digests_of_curated, is_synthetic
 from flyannot.steps.elsewhere import elsewhere
@@ -145,8 +145,8 @@ def cross_validate_features(loaded, annotations, evaluation, execution, out=None
 
     Returns
     -------
-    result : dict, as `flyannot.scores.metrics.evaluate` returns, with `notes`, `synthetic` and `evaluated`;
-        None if no gene is annotated
+    result : dict, as `flyannot.scores.metrics.score_terms` returns, with `notes`, `synthetic` and
+        `evaluated`; None if no gene is annotated
     """
     train, options, seed = evaluation.train, evaluation.options, evaluation.seed
     curated = {s: curated_groups(columns, annotations, s, train) for s, (columns, _) in loaded.items()}
@@ -180,7 +180,7 @@ def cross_validate_features(loaded, annotations, evaluation, execution, out=None
         *covered,
     ]
     more = {"notes": notes, "synthetic": is_synthetic(c for c, _ in loaded.values()), "evaluated": evaluated}
-    return evaluate(outcomes) | more
+    return score_terms(outcomes) | more
 
 
 def _without_any(curated, n_folds):

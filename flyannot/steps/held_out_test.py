@@ -4,15 +4,15 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
+from flyannot.classifiers.answers import read_predicted
 from flyannot.classifiers.training_set import annotated_groups, observed_terms, truth_of
 from flyannot.errors import InputError
 from flyannot.runtime.wording import pluralise
 from flyannot.scores.group_outcomes import group_outcomes
-from flyannot.scores.metrics import Outcome, evaluate
+from flyannot.scores.metrics import TermOutcomes, score_terms
 from flyannot.steps.curated_terms import is_synthetic
 from flyannot.steps.engine.inputs import chosen_stage_ranges
 from flyannot.steps.evaluation import Evaluation
-from flyannot.steps.predictions import read_predictions
 from flyannot.store.reading import open_stored
 
 
@@ -32,7 +32,7 @@ class HeldOutTest(Evaluation):
         outcomes, evaluated, n_seen, n_groups, columns = {}, {}, 0, 0, []
         with open_stored(self.paths[0], "predictions") as stored:
             for stage_range in chosen_stage_ranges([stored], self.stage_ranges):
-                groups, predicted = read_predictions(stored, stage_range)
+                groups, predicted = read_predicted(stored, stage_range)
                 columns.append({"source": stored.array(stage_range, "source")})
                 kept, carried = annotated_groups(groups, annotations, stage_range)
                 rows = [groups.name.index(name) for name in kept.name]
@@ -50,7 +50,7 @@ class HeldOutTest(Evaluation):
                 f"warning: the model learned from the genes of {n_seen} of them; these scores flatter it"
             )
         more = {"notes": notes, "synthetic": is_synthetic(columns), "evaluated": evaluated}
-        return evaluate(outcomes, excluded=self.train.exclude_terms) | more
+        return score_terms(outcomes, excluded=self.train.exclude_terms) | more
 
 
 def _held_out(predicted, rows, carried):
@@ -58,7 +58,7 @@ def _held_out(predicted, rows, carried):
     unknown = sorted(set().union(*carried) - set(predicted.terms))
     terms = (*predicted.terms, *unknown)
     blank = np.zeros((len(rows), len(unknown)))
-    return Outcome(
+    return TermOutcomes(
         terms=terms,
         truth=truth_of(carried, terms),
         values=np.hstack([predicted.decision_value[rows], blank]),

@@ -17,7 +17,7 @@ from flyannot.report.page import Page
 from flyannot.report.pictures import jpeg, packed_map
 from flyannot.report.scores_section import scores_section
 from flyannot.scores.group_outcomes import group_outcomes
-from flyannot.scores.metrics import Outcome, evaluate
+from flyannot.scores.metrics import TermOutcomes, score_terms
 from flyannot.stage_ranges import STAGE_RANGES
 from flyannot.steps.engine.task import Execution, carry_out
 from flyannot.steps.evaluate import evaluation_of
@@ -63,11 +63,11 @@ def picture(path):
 def nasty_scores(rng):
     n = 30
     truth, values = rng.random((n, 2)) < 0.5, rng.normal(size=(n, 2))
-    outcome = Outcome((NASTY, "rare"), truth, values, values > 0, rng.integers(0, 2, n), values**2 / 20,
+    outcome = TermOutcomes((NASTY, "rare"), truth, values, values > 0, rng.integers(0, 2, n), values**2 / 20,
                       ("", f"not evaluable: {NASTY}"))  # fmt: skip
     names = [NASTY + str(i) for i in range(n)]
     more = {"notes": [NASTY], "synthetic": False, "evaluated": {"4-6": group_outcomes(outcome, names, names)}}
-    return evaluate({"4-6": outcome}) | more
+    return score_terms({"4-6": outcome}) | more
 
 
 def nasty_entries():

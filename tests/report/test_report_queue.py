@@ -12,8 +12,8 @@ from flyannot.report.page import write_page
 from flyannot.report.queue import CHECK, LOOK, Queue
 from flyannot.report.queue_table import in_words
 from flyannot.report.review import Review
-from flyannot.scores.looks import information
-from flyannot.steps.runs.configuration import Configuration, option_tables, write_record
+from flyannot.scores.curation import information_of_verdict
+from flyannot.steps.engine.configuration import TABLES, Configuration, write_record
 from tests.report.browser import open_browser, shown
 from tests.report.small_pages import groups_page, make_run, picture
 from tests.small_embryos import CLASSIFY
@@ -41,7 +41,7 @@ def test_three_terms_of_a_group_are_to_be_looked_at_uncertain_and_rare_ones_firs
     Queue(None).mark(terms)
     assert [one.term for one in terms if one.queue == LOOK] == ["half", "rare", "low"]
     assert terms[2].worth == pytest.approx(0.1 * 0.9 / 5) and terms[0].worth == 0
-    assert information(0.3, 7) == pytest.approx(information(0.7, 7))
+    assert information_of_verdict(0.3, 7) == pytest.approx(information_of_verdict(0.7, 7))
 
 
 def test_what_is_known_was_reviewed_or_says_nothing_is_not_asked():

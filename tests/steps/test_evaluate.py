@@ -67,7 +67,7 @@ def test_scores_are_taken_from_their_file_while_it_is_up_to_date(chain, tmp_path
     path = tmp_path / "s.json"
     task = evaluate_task(evaluation(chain, chain.predictions), path)
     assert carry_out(task, ONCE).made
-    assert read_scores(path) == json.loads(scores_json(scores(chain, chain.predictions)))
+    assert read_scores(path) == json.loads(json_of_scores(scores(chain, chain.predictions)))
     before = stamp(path)
     assert not carry_out(task, ONCE).made and stamp(path) == before
     other = evaluation(chain, chain.predictions, TrainOptions(exclude_terms=("ubiquitous",)))
