@@ -21,8 +21,8 @@ from flyannot.sparse.data_parallel import (
     rounds_of_epoch,
 )
 from flyannot.sparse.learners.scc import SCC, PartAtoms, SCCOptions
-from flyannot.steps.engine.task import Execution
-from flyannot.steps.extract import extract
+from flyannot.steps.engine.task import Execution, carry_out
+from flyannot.steps.extract import extract_task
 from flyannot.steps.patch_blocks import NormalisedPatches, units_of
 from flyannot.store.file_cache import close_cached_files
 from flyannot.store.reading import open_stored
@@ -42,7 +42,7 @@ def measure(setup):
     given, m = patches_of(setup, setup.sizes["n_patches"]), setup.sizes["n_atoms"]
     descriptors = setup.scratch / "d.h5"
     options = ExtractOptions(stride_px=setup.sizes["stride_px"])
-    extract(read_images(image_folder(setup)), descriptors, options, Execution())
+    carry_out(extract_task(read_images(image_folder(setup)), descriptors, options), Execution())
     visiting = setup.run(cost_of_visits, given.problem(m) | {"n": given.n})
     reading = setup.run(cost_of_reading, {"descriptors": str(descriptors)})
     merging = {n: setup.run(cost_of_merge, {"n_shares": n, "n_atoms": m}) for n in _MERGED}

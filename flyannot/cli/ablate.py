@@ -28,10 +28,10 @@ def command(config, data_set, output, options, run):
     Example:
         flyannot ablate configs/ablation.toml --data-set wu2016 --output results
     """
+    from flyannot.scores.group_outcomes import read_scores
     from flyannot.scores.table import format_ablation
     from flyannot.steps.engine.task import carry_out
     from flyannot.steps.runs.ablation import read_ablation
-    from flyannot.steps.scores_file import read_scores
 
     execution, evaluated = execution_of(run=run), []
     for row in read_ablation(config, data_set=data_set, output=output, nested=options.nested):

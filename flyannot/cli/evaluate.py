@@ -47,13 +47,12 @@ def command(scored, annotations, model, json_file, options, train, selection, ru
     Example:
         flyannot evaluate features.h5 embryos/annotations.csv --json scores.json
     """
-    from flyannot.scores.group_outcomes import json_of_scores
+    from flyannot.scores.group_outcomes import json_of_scores, read_scores
     from flyannot.scores.retrieval import retrieval_in_words
     from flyannot.scores.table import format_scores
     from flyannot.steps.engine.task import carry_out
     from flyannot.steps.evaluate import cross_validation_of_model, evaluation_of
-    from flyannot.steps.evaluation import evaluate_task
-    from flyannot.steps.scores_file import nothing_evaluated, read_scores
+    from flyannot.steps.evaluation import evaluate_task, nothing_evaluated
 
     execution = execution_of(run=run)
     if model:

@@ -2,9 +2,9 @@
 
 import numpy as np
 
+from flyannot.classifiers.answers import ANSWERS, read_predicted
 from flyannot.export.predictions import images_of_groups
 from flyannot.runtime.environment import optional_package
-from flyannot.steps.predictions import ANSWERS, read_predictions
 from flyannot.store.features import read_features
 from flyannot.store.schema import IMAGE_COLUMNS
 from flyannot.store.writing import new_hdf5
@@ -18,7 +18,7 @@ def write_predictions(stored, stage_ranges, path, *, ids=None):
     as "auc 4-6", threshold, n_genes, auc, auc_low and auc_high.  A term that no model knows in a stage range
     is NaN, as is an AUC that is untested.
     """
-    read = [(s, *read_predictions(stored, s)) for s in stage_ranges]
+    read = [(s, *read_predicted(stored, s)) for s in stage_ranges]
     terms = sorted({term for _, _, predicted in read for term in predicted.terms})
     layers = {name: [] for name in ("probability", "decision_value", "answer")}
     obs, var = {}, {"name": terms}

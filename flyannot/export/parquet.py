@@ -1,7 +1,7 @@
 """Predictions and features as Parquet; takes the package pyarrow."""
 
+from flyannot.classifiers.answers import PREDICTION_COLUMNS, prediction_rows
 from flyannot.runtime.environment import optional_package
-from flyannot.steps.predictions_table import COLUMNS, prediction_rows
 from flyannot.store.features import read_features
 from flyannot.store.schema import IMAGE_COLUMNS
 
@@ -9,7 +9,7 @@ from flyannot.store.schema import IMAGE_COLUMNS
 def write_predictions(stored, stage_ranges, path, *, ids=None):
     """One row for each group and term; the columns of the CSV, numbers as doubles."""
     rows = list(prediction_rows(stored, stage_ranges))
-    columns = dict(zip(COLUMNS, zip(*rows)))
+    columns = dict(zip(PREDICTION_COLUMNS, zip(*rows)))
     if ids:
         columns |= dict(zip(ids.COLUMNS, zip(*(ids.of(row.term, row.stage_range) for row in rows))))
     _write(stored, columns, path)

@@ -2,22 +2,22 @@
 
 import json
 
-from flyannot.runtime.tables import write_csv_rows
-from flyannot.steps.predictions import read_predictions
-from flyannot.steps.predictions_table import (
-    COLUMNS,
+from flyannot.classifiers.answers import (
+    PREDICTION_COLUMNS,
     evidence_of_term,
     prediction_rows,
+    predictions_of_group,
     predictions_table,
-    rows_of_group,
+    read_predicted,
 )
+from flyannot.runtime.tables import write_csv_rows
 from flyannot.store.reading import read_image_columns
 
 # What `omero metadata populate` wants in the first two lines: types, then names without spaces.
 # Numbers that may be missing are text there: it takes no empty number.
 _OMERO = {"gene": "Gene", "fbgn": "FBgn", "auc": "AUC", "auc_low": "AUC_Low", "auc_high": "AUC_High"}
 _OMERO_NUMBERS = {"decision_value": "d", "probability": "d", "threshold": "d", "n_genes": "l"}
-_OMERO_COLUMNS = [name for name in COLUMNS if name != "image"]
+_OMERO_COLUMNS = [name for name in PREDICTION_COLUMNS if name != "image"]
 
 
 def write_csv(stored, stage_ranges, path, *, ids=None):
@@ -49,7 +49,7 @@ def write_json(stored, stage_ranges, path, *, ids=None):
 
 
 def _stage_range_as_json(stored, stage_range, ids):
-    groups, predicted = read_predictions(stored, stage_range)
+    groups, predicted = read_predicted(stored, stage_range)
     images = images_of_groups(stored, stage_range, groups)
     known = {term: ids.of(term, stage_range) for term in predicted.terms} if ids else {}
     of_ontology = {
@@ -66,7 +66,7 @@ def _stage_range_as_json(stored, stage_range, ids):
             "images": images[g],
             "predictions": [
                 {name: getattr(row, name) for name in ("term", "decision_value", "probability", "answer")}
-                for row in rows_of_group(stage_range, groups, predicted, g)
+                for row in predictions_of_group(stage_range, groups, predicted, g)
             ],
         }
         for g in range(len(groups))
@@ -92,7 +92,7 @@ def write_omero_csv(stored, stage_ranges, path):
 
 def _omero_rows(stored, stage_ranges):
     for stage_range in stage_ranges:
-        groups, _ = read_predictions(stored, stage_range)
+        groups, _ = read_predicted(stored, stage_range)
         images = dict(zip(groups.name, images_of_groups(stored, stage_range, groups)))
         for row in prediction_rows(stored, [stage_range]):
             texts = row.texts()._asdict()

@@ -7,9 +7,9 @@ decimal comma is used, 0.36 becomes text.  In a workbook text is text, and a num
 from datetime import datetime
 from io import BytesIO
 
+from flyannot.classifiers.answers import PREDICTION_COLUMNS, prediction_rows
 from flyannot.errors import InputError
 from flyannot.runtime.environment import optional_package
-from flyannot.steps.predictions_table import COLUMNS, prediction_rows
 
 _MOST_ROWS = 1_048_576  # of a sheet
 _NO_DATE = datetime(1980, 1, 1)  # of making: equal predictions give equal bytes
@@ -19,7 +19,7 @@ _LETTERS = {"term": 38, "quality_warnings": 30}  # the width of a column; others
 
 def write_predictions(stored, stage_ranges, path, *, ids=None):
     """A sheet for each stage range with the columns of the CSV; the first row stays, with filters."""
-    columns, content = COLUMNS + (ids.COLUMNS if ids else ()), BytesIO()
+    columns, content = PREDICTION_COLUMNS + (ids.COLUMNS if ids else ()), BytesIO()
     with optional_package("xlsxwriter", "excel").Workbook(content, _AS_THEY_ARE) as workbook:
         workbook.set_properties({"created": _NO_DATE})
         for stage_range in stage_ranges:

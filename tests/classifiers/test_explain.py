@@ -9,6 +9,7 @@ import pytest
 from PIL import Image as Picture
 
 from flyannot.classifiers import CLASSIFIERS
+from flyannot.classifiers.answers import read_predicted
 from flyannot.classifiers.explain import contribution_map, explain_group
 from flyannot.classifiers.model import fit_model
 from flyannot.classifiers.scorer import FitOptions
@@ -18,7 +19,6 @@ from flyannot.features.pooling import NO_PATCH
 from flyannot.steps.engine.task import Execution, carry_out
 from flyannot.steps.explain import TABLE, explain
 from flyannot.steps.options import AnnotateOptions
-from flyannot.steps.predictions import read_predictions
 from flyannot.steps.train import train_task
 from flyannot.store.reading import open_stored
 from tests.cli.test_cli import faulty
@@ -110,7 +110,7 @@ def test_every_term_of_every_group_of_a_data_set_is_explained_exactly(chain, tmp
     values = {}
     with open_stored(out, "predictions") as stored:
         for s in stored.stage_ranges:
-            groups, predicted = read_predictions(stored, s)
+            groups, predicted = read_predicted(stored, s)
             for g, name in enumerate(groups.name):
                 values |= {
                     (s, name, t): predicted.decision_value[g, j] for j, t in enumerate(predicted.terms)
@@ -154,8 +154,10 @@ def test_what_cannot_be_explained_is_told_in_one_line(flyannot, chain, tmp_path)
     assert flyannot("explain M E --gene nobody -o O", **named).code == 2
     assert not (tmp_path / "why").exists()
     not_linear = tmp_path / "siso.h5"
-    task = train_task([chain.features], chain.annotations, not_linear, replace(CLASSIFY, method="siso"))
-    carry_out(task, Execution())
+    carry_out(
+        train_task([chain.features], chain.annotations, not_linear, replace(CLASSIFY, method="siso")),
+        Execution(),
+    )
     faulty(
         flyannot("explain M E", **(named | {"M": not_linear})),
         2,

@@ -10,6 +10,7 @@ import pyarrow.parquet
 import pytest
 from scipy.io import loadmat, savemat
 
+from flyannot.classifiers.answers import ANSWERS, Predicted, read_predicted, write_predicted
 from flyannot.dataset.folder import read_images
 from flyannot.dataset.importers.atoms import as_rows, atoms_by_stage_range, check_norms, read_arrays
 from flyannot.errors import DataError, InputError
@@ -19,7 +20,6 @@ from flyannot.features.groups import Groups
 from flyannot.steps.annotate import annotate_task
 from flyannot.steps.engine.task import Execution, carry_out
 from flyannot.steps.options import AnnotateOptions
-from flyannot.steps.predictions import ANSWERS, Predicted, read_predictions, write_predictions
 from flyannot.store.dictionary import read_dictionary
 from flyannot.store.features import read_features
 from flyannot.store.header import Header
@@ -63,7 +63,7 @@ def predicted(open_predictions):
     found = {}
     with open_stored(open_predictions) as stored:
         for s in stored.stage_ranges:
-            groups, p = read_predictions(stored, s)
+            groups, p = read_predicted(stored, s)
             for g, who in enumerate(zip(groups.gene, groups.fbgn, groups.name)):
                 for j, term in enumerate(p.terms):
                     open_ = p.undetermined[g, j]
@@ -139,7 +139,7 @@ def test_omero_gets_types_names_and_a_row_for_every_image_and_term(exported, pre
     group_of = {}
     with open_stored(open_predictions) as stored:
         for s in stored.stage_ranges:
-            groups, _ = read_predictions(stored, s)
+            groups, _ = read_predicted(stored, s)
             for name, images in zip(groups.name, groups.rows):
                 for i in images:
                     group_of[s, stored.array(s, "image")[i].rpartition("/")[2]] = name
@@ -171,7 +171,7 @@ def hostile(tmp_path):
     )  # fmt: skip
     groups = Groups([HOSTILE[4]], [HOSTILE[1]], [""], [np.arange(1)])
     with create_stored(tmp_path / "hostile.h5", Header("predictions", {}, {})) as file:
-        write_predictions(file, "4-6", columns, groups, predicted)
+        write_predicted(file, "4-6", columns, groups, predicted)
     return tmp_path / "hostile.h5"
 
 

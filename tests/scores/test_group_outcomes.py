@@ -48,10 +48,10 @@ def test_no_term_is_an_outcome_too():
 
 
 def test_scores_on_disk_hold_what_was_predicted_for_every_group(chain, tmp_path):
-    evaluation = Evaluation(
-        paths=(chain.features,),
-        annotations_csv=chain.annotations,
-        classify=CLASSIFY,
+    evaluation = evaluation_of(
+        (chain.features,),
+        chain.annotations,
+        train=CLASSIFY,
         options=EvaluateOptions(folds=3),
         seed=1,
     )

@@ -10,13 +10,12 @@ from flyannot.classifiers.options import TrainOptions
 from flyannot.dataset.folder import read_images
 from flyannot.errors import DataError, InputError
 from flyannot.runtime.executor import Executor
-from flyannot.scores.group_outcomes import scores_json
+from flyannot.scores.group_outcomes import json_of_scores, read_scores
 from flyannot.steps.annotate import annotate_task
 from flyannot.steps.engine.task import Execution, carry_out
 from flyannot.steps.evaluate import cross_validation_of_model, evaluation_of
 from flyannot.steps.evaluation import evaluate_task
 from flyannot.steps.options import AnnotateOptions, EvaluateOptions
-from flyannot.steps.scores_file import read_scores
 from flyannot.steps.train import train_task
 from flyannot.store.reading import open_stored
 from tests.small_embryos import CLASSIFY, STAGE_RANGES

@@ -15,13 +15,13 @@ from pathlib import Path
 from flyannot.errors import FlyannotError, InputError
 from flyannot.runtime.locks import Holder, holder_of
 from flyannot.runtime.wording import pluralise
+from flyannot.scores.group_outcomes import read_scores
 from flyannot.steps.chain import STEPS
 from flyannot.steps.engine.inputs import selected_images
 from flyannot.steps.engine.parts import folder_of_parts
 from flyannot.steps.engine.step import IMAGES
 from flyannot.steps.runs.configuration import RECORD, Configuration, option_tables, read_record
 from flyannot.steps.runs.run import path_in_run, task_in_run
-from flyannot.steps.scores_file import read_scores
 from flyannot.store.description import Peek, peek
 from flyannot.store.writing import option_changes
 
