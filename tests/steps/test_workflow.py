@@ -9,8 +9,8 @@ from collections import Counter
 import pytest
 
 from flyannot.steps.runs.configuration import read_configuration
-from flyannot.steps.runs.costs import needs_of_steps
 from flyannot.steps.runs.jobs import jobs_of_run
+from flyannot.steps.runs.run import steps_of
 from flyannot.steps.runs.size import RunSize, size_of_run
 from tests.cli.test_cli import faulty
 from tests.command_lines import contexts_of
@@ -163,7 +163,8 @@ DEMO = {
 def test_an_estimate_covers_what_was_measured_and_asks_for_less_than_ten_times_as_much(name):
     configuration = read_configuration(ROOT / "configs" / f"{name}.toml")
     patches, features = {"demo": (297, 256 * 8), "best": (2280, 2000 * 9 * 5)}[name]
-    needs = needs_of_steps(configuration, RunSize(**DEMO, n_patches=patches, n_features=features))
+    size = RunSize(**DEMO, n_patches=patches, n_features=features)
+    needs = {step.name: step.cost_of(configuration, size) for step in steps_of(configuration)}
     for step, (seconds, memory) in MEASURED[name].items():
         need = needs[step]
         assert seconds < 5 + need.seconds, step
