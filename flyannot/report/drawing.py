@@ -35,8 +35,8 @@ def jpeg_for_page(path, options):
 
     Raises
     ------
-    flyannot.descriptors.unreadable.UnreadableImage
-        As `flyannot.descriptors.picture.read_picture`.
+    flyannot.descriptors.images.unreadable.UnreadableImage
+        As `flyannot.descriptors.images.picture.read_picture`.
     """
     return jpeg(read_in_colour(path, options))
 

@@ -145,7 +145,7 @@ def test_one_dictionary_of_all_stage_ranges_and_fewer_patches(flyannot, chain, t
     with open_stored(tmp_path / "d.h5") as stored:
         counts = [stored.group(s).attrs["n_patches"] for s in STAGE_RANGES]
         assert counts[0] == counts[1] < total
-        assert stored.options["learn-dict"]["data_parallel"] == 3
+        assert stored.options["learn-dict"]["shares"] == 3
 
 
 def test_a_learner_that_cannot_divide_its_work_says_so(flyannot, chain, tmp_path):

@@ -44,7 +44,7 @@ def _most_patches(extract):
 def _check_data_set(folder, options, n_per_image):
     train = options["train"]
     images = selected_images(folder, options["select"])
-    if not options["extract"].many:  # how many embryos there are is not known
+    if not options["extract"].multiple_embryos:  # how many embryos there are is not known
         _check_atoms(Counter(image.stage_range for image in images), n_per_image, options["learn-dict"])
     annotations, _ = curated_annotations_of(folder, corrections=train.corrections)
     table = folder / "annotations.csv"

@@ -28,9 +28,7 @@ RECORD = "run.toml"  # in the output folder: the configuration as it was run
 _SEAL = "# what stands above, as it was written: "
 _TOP = ("data-set", "output", "seed")
 _SYNTHESIZE = "synthesize"  # the step that only a configuration with its table has
-# Names that configurations had before flyannot 1.0, and those of today.
-_TABLES_BEFORE = {"classify": "train"}
-_OPTIONS_BEFORE = {("learn-dict", "shares"): "data-parallel"}
+_TABLES_BEFORE = {"classify": "train"}  # names of before flyannot 1.0, and of today
 
 
 def option_tables():
@@ -181,9 +179,7 @@ def with_names_of_today(tables, path):
         name = _TABLES_BEFORE.get(kebab(key), kebab(key))
         if name != kebab(key):
             log.warning("note: %s: [%s] is called [%s] now", path, key, name)
-        if isinstance(value, dict):
-            value = {_OPTIONS_BEFORE.get((name, kebab(k)), kebab(k)): v for k, v in value.items()}
-        renamed[name] = value
+        renamed[name] = {kebab(k): v for k, v in value.items()} if isinstance(value, dict) else value
     return renamed
 
 
@@ -206,8 +202,7 @@ def _setting(text):
             f'cannot read the setting "{text}"',
             fix="write it as table.option=value, such as extract.stride-px=4",
         )
-    table = _TABLES_BEFORE.get(kebab(table), kebab(table))
-    return table, _OPTIONS_BEFORE.get((table, kebab(option)), kebab(option)), value
+    return _TABLES_BEFORE.get(kebab(table), kebab(table)), kebab(option), value
 
 
 def _of_environment(kind):
@@ -226,7 +221,7 @@ def _of_settings(kind, settings):
     values = {}
     for table, option, value in settings:
         if table == kind.table:
-            name = option.replace("-", "_")
+            name = kind.present_name(option)
             values[name] = getattr(kind.of_table({option: value}, f"--set: [{table}]"), name)
     return values
 

@@ -268,7 +268,7 @@ class _Run:
             return sum(file.n_images for file in made), "image"
         if not any(i.holds == IMAGES for i in step.reads):  # nor is there a file yet that holds images
             return None, "image"
-        if self.options and self.options["extract"].many:
+        if self.options and self.options["extract"].multiple_embryos:
             return None, "embryo"  # how many are on the photographs is not known
         known = {s for file in made for s in file.stage_ranges}
         return sum(n for s, n in self.n_images.items() if s in known or not known) or None, "image"
