@@ -40,7 +40,6 @@ ALLOWED = {
     "dataset/synthetic/generate.py": "a file of a new folder, which appears as a whole",
     "export/arrays.py": "fills the file beside the output that `export` hands it",
     "export/predictions.py": "fills the file beside the output that `export` hands it",
-    "export/xlsx.py": "fills the file beside the output that `export` hands it",
     "report/page.py": "its own pictures and text, in a folder beside the page that appears as a whole",
     "report/nearest.py": "a picture in memory, which it has made itself",
     "steps/elsewhere.py": "an array for workers, written and read by this package alone",

@@ -15,11 +15,7 @@ import numpy as np
 from flyannot.errors import DataError
 from flyannot.store.schema import BULK, FORMAT_VERSION, MADE_BY, SCHEMAS
 
-_NAMES_BEFORE = {
-    "learn": "learn-dict",
-    "classify": "train",
-    "shares": "data_parallel",
-}  # of flyannot 0.x: now
+_NAMES_BEFORE = {"learn": "learn-dict", "classify": "train"}  # of tables before flyannot 1.0, and today
 
 
 @dataclass(frozen=True)
