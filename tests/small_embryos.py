@@ -9,13 +9,8 @@ from flyannot.dataset.synthetic import SynthesizeOptions
 from flyannot.dataset.synthetic.generate import synthesize
 from flyannot.descriptors.options import ExtractOptions
 from flyannot.features.options import PoolOptions
-from flyannot.steps.annotate import annotate_task
-from flyannot.steps.engine.task import Execution, carry_out
-from flyannot.steps.extract import extract_task
-from flyannot.steps.learn_dict import learn_task
+from flyannot.steps.engine.task import Execution
 from flyannot.steps.options import AnnotateOptions, LearnOptions
-from flyannot.steps.pool import pool_task
-from flyannot.steps.train import train_task
 
 STAGE_RANGES = ("4-6", "11-12")
 EXTRACT = ExtractOptions(stride_px=16)
@@ -54,16 +49,22 @@ class Chain:
 
 def make_chain(folder, *, n_genes=24, max_images=3):
     """Synthesize and run every step through the library; more than one shard of images."""
-    chain, execution = Chain(folder), Execution()
+    chain = Chain(folder)
     embryos = SynthesizeOptions(n_genes=n_genes, max_images=max_images, stage_range=STAGE_RANGES)
     synthesize(chain.embryos, embryos)
-    images = read_images(chain.embryos)
-    carry_out(extract_task(images, chain.descriptors, EXTRACT), execution)
-    carry_out(learn_task([chain.descriptors], chain.dictionary, LEARN), execution)
-    carry_out(pool_task([chain.descriptors], chain.dictionary, chain.features, POOL), execution)
-    carry_out(train_task([chain.features], chain.annotations, chain.model, CLASSIFY), execution)
-    carry_out(annotate_task(chain.model, images, chain.predictions, AnnotateOptions()), execution)
+    make_files(chain, read_images(chain.embryos))
     return chain
+
+
+def make_files(chain, images, *, extract_options=EXTRACT):
+    """Every file of a chain from its images; what came of the first step."""
+    execution = Execution()
+    outcome = extract(images, chain.descriptors, extract_options, execution)
+    learn_dict([chain.descriptors], chain.dictionary, LEARN, execution)
+    pool([chain.descriptors], chain.dictionary, chain.features, POOL, execution)
+    train([chain.features], chain.annotations, chain.model, CLASSIFY, execution)
+    annotate(chain.model, images, chain.predictions, AnnotateOptions(), execution)
+    return outcome
 
 
 def write_configuration(folder, *, images=SYNTHESIZE, seed=0, n_epochs=1):
