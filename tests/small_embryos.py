@@ -59,11 +59,11 @@ def make_chain(folder, *, n_genes=24, max_images=3):
 def make_files(chain, images, *, extract_options=EXTRACT):
     """Every file of a chain from its images; what came of the first step."""
     execution = Execution()
-    outcome = extract(images, chain.descriptors, extract_options, execution)
-    learn_dict([chain.descriptors], chain.dictionary, LEARN, execution)
-    pool([chain.descriptors], chain.dictionary, chain.features, POOL, execution)
-    train([chain.features], chain.annotations, chain.model, CLASSIFY, execution)
-    annotate(chain.model, images, chain.predictions, AnnotateOptions(), execution)
+    outcome = carry_out(extract_task(images, chain.descriptors, extract_options), execution)
+    carry_out(learn_task([chain.descriptors], chain.dictionary, LEARN), execution)
+    carry_out(pool_task([chain.descriptors], chain.dictionary, chain.features, POOL), execution)
+    carry_out(train_task([chain.features], chain.annotations, chain.model, CLASSIFY), execution)
+    carry_out(annotate_task(chain.model, images, chain.predictions, AnnotateOptions()), execution)
     return outcome
 
 

@@ -7,7 +7,7 @@ from typing import NamedTuple
 import h5py
 import numpy as np
 import pytest
-from flyannot.steps.engine.file_options import extract_options
+from flyannot.steps.engine.inputs import extract_options
 from PIL import Image
 
 from flyannot.dataset.folder import read_images
