@@ -7,7 +7,6 @@ from typing import NamedTuple
 import h5py
 import numpy as np
 import pytest
-from flyannot.steps.engine.inputs import extract_options
 from PIL import Image
 
 from flyannot.dataset.folder import read_images
@@ -20,6 +19,7 @@ from flyannot.descriptors.options import ExtractOptions
 from flyannot.errors import DataError, InputError
 from flyannot.report.build import report_task
 from flyannot.report.drawing import jpeg_for_page
+from flyannot.steps.engine.inputs import extract_options
 from flyannot.steps.engine.task import Execution, carry_out
 from flyannot.steps.explain import explain
 from flyannot.steps.extract import extract_task
