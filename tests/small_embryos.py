@@ -9,8 +9,13 @@ from flyannot.dataset.synthetic import SynthesizeOptions
 from flyannot.dataset.synthetic.generate import synthesize
 from flyannot.descriptors.options import ExtractOptions
 from flyannot.features.options import PoolOptions
-from flyannot.steps.engine.task import Execution
+from flyannot.steps.annotate import annotate_task
+from flyannot.steps.engine.task import Execution, carry_out
+from flyannot.steps.extract import extract_task
+from flyannot.steps.learn_dict import learn_task
 from flyannot.steps.options import AnnotateOptions, LearnOptions
+from flyannot.steps.pool import pool_task
+from flyannot.steps.train import train_task
 
 STAGE_RANGES = ("4-6", "11-12")
 EXTRACT = ExtractOptions(stride_px=16)
