@@ -8,11 +8,10 @@ from benchmarks.measures import Stopwatch
 from benchmarks.references import why_reference_is_absent
 from benchmarks.references.other_programs import opencv_sift
 from benchmarks.rows import Rows
-from benchmarks.speed import baseline
 from benchmarks.workers import WorkerFailed
 from flyannot.dataset.folder import read_images
 from flyannot.descriptors.patches import patch_corners, patch_std
-from flyannot.steps.engine.file_options import lam_of
+from flyannot.steps.engine.inputs import lam_of
 from flyannot.store.descriptors import read_patches_of_image
 from flyannot.store.dictionary import read_dictionary
 from flyannot.store.features import read_features_of_image
@@ -66,14 +65,14 @@ def cost_of_usual_way(folder, made, stride_px, n):
         where = [(s, i, name) for s in d.stage_ranges for i, name in enumerate(d.array(s, "image"))]
         for s, i, name in where[:: max(1, len(where) // n)][:n]:
             with Stopwatch() as describing:
-                theirs = baseline.descriptors_of(paths[name], stride_px)
+                theirs = descriptors_of(paths[name], stride_px)
             ours = read_patches_of_image(d, s, i)[0]
             if len(theirs) == len(ours):  # where a picture was scaled, other patches may be kept
-                pairs = baseline.normalised(theirs) * baseline.normalised(ours)
+                pairs = normalised(theirs) * normalised(ours)
                 cosines.append(float(np.median(pairs.sum(axis=1))))
-            X = baseline.normalised(ours)
+            X = normalised(ours)
             with Stopwatch() as coding:
-                features = baseline.pooled(X, D_of[s], lam)
+                features = pooled(X, D_of[s], lam)
             known = read_features_of_image(f, s, i)[0][0]
             differences.append(float(np.linalg.norm(features - known) / np.linalg.norm(known)))
             seconds += (describing.seconds, coding.seconds, describing.seconds + coding.seconds)

@@ -13,9 +13,9 @@ from benchmarks.speed.baseline import compare_with_usual_way
 from benchmarks.workers import peak_mb
 from flyannot.runtime.environment import configurations_folder
 from flyannot.runtime.executor import Executor
-from flyannot.steps.engine.configuration import read_configuration
 from flyannot.steps.engine.task import Execution, carry_out
-from flyannot.steps.runs.run import only, steps_of
+from flyannot.steps.runs.configuration import read_configuration
+from flyannot.steps.runs.run import step_named, steps_of, task_in_run
 
 WHOLE_WAY = ("extract", "pool", "annotate")  # what grows with the images, once there is a dictionary
 IN_PARALLEL = (*WHOLE_WAY, "evaluate")
@@ -69,7 +69,7 @@ def _steps(setup, folder, way, n_images):
     """A row for every step, and one more for those that several jobs share."""
     given = {"way": way, "data_set": str(folder), "output": str(setup.scratch / _name(way))}
     given["epochs"] = setup.sizes["n_epochs"]
-    steps = [planned.step for planned in steps_of(_configuration(**given))]
+    steps = [step.name for step in steps_of(_configuration(**given)) if step.name != "report"]
     for step in steps:
         for jobs in (1, 2) if step in IN_PARALLEL else (1,):
             cost = setup.run(cost_of_step, given | {"step": step, "jobs": jobs})
@@ -95,10 +95,10 @@ def compile_kernels(**given):
 def cost_of_step(way, data_set, output, step, jobs, epochs):
     """In a worker: one step of a run, made anew; besides its cost, the seconds that went to every part."""
     Path(output).mkdir(parents=True, exist_ok=True)
-    (planned,) = only(steps_of(_configuration(way, data_set, output, epochs)), step)
+    configuration = _configuration(way, data_set, output, epochs)
     start, wall, before = time.process_time(), time.perf_counter(), bytes_moved()
     with processor_shares() as parts, _TimedWorkers(jobs) as workers, Stopwatch() as working:
-        task = planned.task()
+        task = task_in_run(step_named(steps_of(configuration), step), configuration)
         task.path.unlink(missing_ok=True)
         carry_out(task, Execution(workers=workers, force=True))
     wall, after = time.perf_counter() - wall, bytes_moved()

@@ -20,7 +20,7 @@ def test_the_time_goes_to_the_part_that_works():
 
 
 def test_a_step_tells_its_cost_and_its_parts(own_chain, tmp_path, monkeypatch):
-    way = "flyexpress.toml", ("learn-dict.n-atoms=12", "classify.min-groups=3")
+    way = "flyexpress.toml", ("learn-dict.n-atoms=12", "train.min-groups=3")
     monkeypatch.setitem(pipeline.WAYS, "small", way)
     given = {"data_set": str(own_chain.embryos), "output": str(tmp_path / "made"), "jobs": 1, "epochs": 1}
     for step in ("extract", "learn-dict", "pool"):

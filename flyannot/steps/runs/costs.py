@@ -43,62 +43,82 @@ class Need:
     output_mb: float = 0.0  # of the file that is joined from parts
 
 
-def needs_of_steps(configuration, size):
-    """Step -> Need, of all steps of a run; `size` is its RunSize."""
-    options, n = configuration.options, size.n_all_images
-    learn, pool, classify = options["learn-dict"], options["pool"], options["classify"]
-    n_atoms, evaluate = learn.n_atoms, options["evaluate"]
-    joining_mb = START_MB + n * MB_IMAGE
-    described = Need(
+def cost_of_start(configuration, size):
+    """Of a step that says nothing of what it needs: to begin and to end."""
+    return Need(START_S)
+
+
+def cost_of_synthesize(configuration, size):
+    return Need(size.n_all_images * S_READ * 2)
+
+
+def cost_of_extract(configuration, size):
+    n = size.n_all_images
+    return Need(
         n * (S_READ + size.n_patches * S_PATCH),
-        joining_mb,
+        START_MB + n * MB_IMAGE,
         worker_mb=START_MB + IMAGES_PER_PART * size.n_patches * 2 * BYTES_PATCH / MB,
         output_mb=n * size.n_patches * BYTES_PATCH / MB,
     )
-    coded = n * size.n_patches * (2 if pool.mirror else 1)
-    pooled = Need(
-        coded * (S_CODE + n_atoms * S_CODE_ATOM) * _slower(pool.coder, PoolOptions.coder),
-        joining_mb,
-        worker_mb=START_MB
-        + (len(size.n_images) * 8 * n_atoms * (n_atoms + 256) + 4 * size.n_patches * n_atoms) / MB
-        + IMAGES_PER_PART * size.n_features * 12 / MB,
-        output_mb=n * size.n_features * 8 / MB,
-    )
-    fitted = _fit(size, CLASSIFIERS[classify.method].is_linear)
-    model_mb = size.n_features * size.n_terms.total() * 8 / MB
-    n_fits = evaluate.folds * (classify.inner_folds if evaluate.nested else 1)
-    return {
-        "synthesize": Need(n * S_READ * 2),
-        "extract": described,
-        "learn-dict": _learn(size, learn),
-        "pool": pooled,
-        "train": fitted,
-        "annotate": Need(
-            described.seconds + pooled.seconds,
-            joining_mb,
-            worker_mb=max(described.worker_mb, pooled.worker_mb) + model_mb,
-            output_mb=n * 1024 / MB,
-        ),
-        "evaluate": Need(n_fits * fitted.seconds, fitted.memory_mb),
-        "report": Need(n * S_SHOW + (described.output_mb + pooled.output_mb) / MB_S, 2 * START_MB + n * 0.01),
-    }
 
 
-def _learn(size, learn):
+def cost_of_learn_dict(configuration, size):
+    learn = configuration.options["learn-dict"]
     together = [size.n_all_images] if learn.shared else list(size.n_images.values())
     n_patches = [learn.n_most(n * size.n_patches) for n in together]
     visit = S_LEARN + learn.n_atoms * S_LEARN_ATOM
     seconds = sum(n_patches) * learn.n_epochs * visit * _slower(learn.learner, LearnOptions.learner)
-    if learn.shares:
+    if learn.data_parallel:
         return Need(seconds, START_MB + BYTES_OF_WORKER / MB)
     held = max(n_patches) * BYTES_LEARN + learn.n_atoms * 8 * (learn.n_atoms + 512)
     return Need(seconds, START_MB + held / MB)
 
 
+def cost_of_pool(configuration, size):
+    pool, n_atoms = configuration.options["pool"], configuration.options["learn-dict"].n_atoms
+    n = size.n_all_images
+    coded = n * size.n_patches * (2 if pool.mirror else 1)
+    held = len(size.n_images) * 8 * n_atoms * (n_atoms + 256) + 4 * size.n_patches * n_atoms
+    return Need(
+        coded * (S_CODE + n_atoms * S_CODE_ATOM) * _slower(pool.coder, PoolOptions.coder),
+        START_MB + n * MB_IMAGE,
+        worker_mb=START_MB + held / MB + IMAGES_PER_PART * size.n_features * 12 / MB,
+        output_mb=n * size.n_features * 8 / MB,
+    )
+
+
+def cost_of_train(configuration, size):
+    return _fit(size, CLASSIFIERS[configuration.options["train"].method].is_linear)
+
+
+def cost_of_annotate(configuration, size):
+    described, pooled = cost_of_extract(configuration, size), cost_of_pool(configuration, size)
+    model_mb = size.n_features * size.n_terms.total() * 8 / MB
+    return Need(
+        described.seconds + pooled.seconds,
+        described.memory_mb,
+        worker_mb=max(described.worker_mb, pooled.worker_mb) + model_mb,
+        output_mb=size.n_all_images * 1024 / MB,
+    )
+
+
+def cost_of_evaluate(configuration, size):
+    evaluate, train = configuration.options["evaluate"], configuration.options["train"]
+    fitted = cost_of_train(configuration, size)
+    n_fits = evaluate.folds * (train.inner_folds if evaluate.nested else 1)
+    return Need(n_fits * fitted.seconds, fitted.memory_mb)
+
+
+def cost_of_report(configuration, size):
+    n = size.n_all_images
+    files_mb = sum(cost(configuration, size).output_mb for cost in (cost_of_extract, cost_of_pool))
+    return Need(n * S_SHOW + files_mb / MB_S, 2 * START_MB + n * 0.01)
+
+
 def _fit(size, is_linear):
     read = 2 * 4 * size.n_all_images * size.n_features / MB / MB_S
     needs = [_fit_stage_range(size, s, is_linear) for s in size.n_images]
-    return Need(read + sum(one.seconds for one in needs), max(one.memory_mb for one in needs))
+    return Need(read + sum(need.seconds for need in needs), max(need.memory_mb for need in needs))
 
 
 def _fit_stage_range(size, stage_range, is_linear):

@@ -1,4 +1,4 @@
-"""The files of a workflow, for each engine."""
+"""A run as a workflow: jobs for an engine of others, each `flyannot run` of one step, or of parts of one."""
 
 import shlex
 import sys
@@ -7,23 +7,23 @@ from pathlib import Path
 
 from flyannot.errors import InputError
 from flyannot.runtime.atomic_file import write_text
-from flyannot.steps.engine.configuration import RECORD, write_record
-from flyannot.steps.runs.workflow import ENGINES
-from flyannot.steps.runs.workflow.jobs import jobs_of_run
-from flyannot.steps.runs.workflow.size import size_of_run
+from flyannot.steps.runs import ENGINES
+from flyannot.steps.runs.configuration import RECORD, write_record
+from flyannot.steps.runs.jobs import jobs_of_run
+from flyannot.steps.runs.size import size_of_run
 
 _FOLDER = "workflow"  # in the output folder: what has been done, and what jobs said
 
 
-def write_workflow(configuration, out, engine, *, n_shares=None, force=False):
+def write_workflow(configuration, out, engine, *, n_jobs=None, force=False):
     """Write the workflow that does what `flyannot run` does, and the record of the run, which its jobs read.
 
     Parameters
     ----------
-    configuration : flyannot.steps.engine.configuration.Configuration, checked
+    configuration : flyannot.steps.runs.configuration.Configuration, checked
     out : Path of the workflow
     engine : one of ENGINES
-    n_shares : as `jobs_of_run` takes it
+    n_jobs : as `jobs_of_run` takes it
     force : whether a file that exists is replaced
 
     Returns
@@ -34,9 +34,9 @@ def write_workflow(configuration, out, engine, *, n_shares=None, force=False):
     Raises
     ------
     InputError
-        If a file exists, the data set is not there, or there are too many shares.
+        If a file exists, the data set is not there, or there are too many parts.
     """
-    jobs = jobs_of_run(configuration, size_of_run(configuration), n_shares)
+    jobs = jobs_of_run(configuration, size_of_run(configuration), n_jobs)
     files = ENGINES[engine](Path(out), configuration, jobs)
     for path in files:
         if path.exists() and not force:
@@ -77,20 +77,20 @@ def _values(out, configuration, jobs):
 def _words(job, number, count):
     """What follows `flyannot run CONFIG` in a job."""
     step = f" --step {job.step}" if job.step else ""
-    return step + (f" --share {number}/{count}" if job.n_shares else "")
+    return step + (f" --part {number}/{count}" if job.n_jobs else "")
 
 
 def _done(job, number):
     """The file by which Snakemake knows that a job has ended; ours are too good to be removed by it."""
-    share = f".{number}-of-{job.n_shares}" if job.n_shares else ""
-    return f"{_FOLDER}/{job.step}{share}.done"
+    part = f".{number}-of-{job.n_jobs}" if job.n_jobs else ""
+    return f"{_FOLDER}/{job.step}{part}.done"
 
 
 def _needed(job, before):
     """What a rule has as its input, as Python."""
     needed = []
-    if before is not None and before.n_shares:
-        needed.append(f"expand({_done(before, '{i}')!r}, i=range(1, {before.n_shares + 1}))")
+    if before is not None and before.n_jobs:
+        needed.append(f"expand({_done(before, '{i}')!r}, i=range(1, {before.n_jobs + 1}))")
     elif before is not None:
         needed.append(repr(_done(before, "")))
     if job.table is not None:
@@ -107,7 +107,7 @@ def _environment():
     from jinja2 import Environment, PackageLoader, StrictUndefined
 
     environment = Environment(
-        loader=PackageLoader("flyannot.steps.runs.workflow"),
+        loader=PackageLoader("flyannot.steps.runs"),
         undefined=StrictUndefined,
         trim_blocks=True,
         keep_trailing_newline=True,

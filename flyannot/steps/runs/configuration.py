@@ -5,6 +5,7 @@ are relative to the file.  Values given on the command line come before those of
 (FLYANNOT_TABLE_OPTION), and these before the file's.
 """
 
+import logging
 import os
 import tomllib
 from collections.abc import Mapping
@@ -14,42 +15,33 @@ from typing import Any
 
 import tomli_w
 
-from flyannot.classifiers.options import ClassifyOptions
-from flyannot.dataset.synthetic import SynthesizeOptions
-from flyannot.descriptors.options import ExtractOptions
 from flyannot.errors import DataError, InputError, did_you_mean, message_of
-from flyannot.features.options import PoolOptions
-from flyannot.options import Count, FilePath, Several, environment_name, kebab, parsed
+from flyannot.options import Count, FilePath, Several, environment_names, kebab, parsed
 from flyannot.runtime.atomic_file import write_text
 from flyannot.runtime.digest import digest_of_json
 from flyannot.runtime.text_files import read_text, read_toml
-from flyannot.steps.options import (
-    AnnotateOptions,
-    EvaluateOptions,
-    LearnOptions,
-    ReportOptions,
-    RunOptions,
-    Selection,
-)
+from flyannot.steps.chain import STEPS
+from flyannot.steps.options import RunOptions, Selection
 
-TABLES = {
-    one.table: one
-    for one in (
-        SynthesizeOptions, Selection, ExtractOptions, LearnOptions, PoolOptions, ClassifyOptions,
-        AnnotateOptions,
-        EvaluateOptions, ReportOptions, RunOptions,
-    )
-}  # fmt: skip
+log = logging.getLogger("flyannot")
 RECORD = "run.toml"  # in the output folder: the configuration as it was run
 _SEAL = "# what stands above, as it was written: "
 _TOP = ("data-set", "output", "seed")
+_SYNTHESIZE = "synthesize"  # the step that only a configuration with its table has
+_TABLES_BEFORE = {"classify": "train"}  # names of before flyannot 1.0, and of today
+
+
+def option_tables():
+    """Table of a configuration -> its class of options: those of the steps, `select` and `run`."""
+    steps = {step.name: step.options for step in STEPS.values()}
+    return {Selection.table: Selection} | steps | {RunOptions.table: RunOptions}
 
 
 @dataclass(frozen=True)
 class Configuration:
     """What a run is about.
 
-    options : dict, table -> its options object, of all TABLES; `synthesize` only if the file has it
+    options : dict, table -> its options object, of all `option_tables`; `synthesize` only if the file has it
     """
 
     data_set: Path
@@ -73,9 +65,8 @@ def read_configuration(path, *, data_set=None, output=None, settings=()):
         If it is no TOML, names a table or an option that does not exist, or a value that an option does not
         take.
     """
-    tables = {kebab(key): _kebab_keys(value) for key, value in read_toml(path).items()}
-    given = [_setting(text) for text in settings]
-    return configuration_of(tables, path, given, data_set=data_set, output=output)
+    overrides = [_setting(text) for text in settings]
+    return configuration_of(read_toml(path), path, overrides, data_set=data_set, output=output)
 
 
 def configuration_of(tables, path, settings=(), *, data_set=None, output=None):
@@ -86,20 +77,21 @@ def configuration_of(tables, path, settings=(), *, data_set=None, output=None):
     tables : dict
     settings : tuples (table, option, value) that come before the file and the environment
     """
-    _check_names(tables, path)
+    known, tables = option_tables(), with_names_of_today(tables, path)
+    _check_names(tables, known, path)
     options = {}
-    for name, kind in TABLES.items():
+    for name, kind in known.items():
         table = _from_folder(kind, tables.get(name, {}), Path(path).parent)
         set_elsewhere = _of_environment(kind) | _of_settings(kind, settings)
-        if name != SynthesizeOptions.table or name in tables or set_elsewhere:
+        if name != _SYNTHESIZE or name in tables or set_elsewhere:
             from_file = kind.of_table(table, f"{path}: [{name}]")
             options[name] = replace(from_file, **set_elsewhere) if set_elsewhere else from_file
     for where, _, _ in settings:
-        if where not in TABLES:
+        if where not in known:
             raise InputError(
-                f'there is no table "{where}".{did_you_mean(where, TABLES)}', fix=f"use {', '.join(TABLES)}"
+                f'there is no table "{where}".{did_you_mean(where, known)}', fix=f"use {', '.join(known)}"
             )
-    options[LearnOptions.table].settings(f"{path}: ")  # refuses what the learner does not take
+    options["learn-dict"].settings(f"{path}: ")  # refuses what the learner does not take
     try:
         seed = Count(least=0).parse(tables.get("seed", 0))
     except ValueError as error:
@@ -115,8 +107,8 @@ def with_corrections(configuration, corrections):
     """The same with these tables of corrections, if there are any."""
     if not corrections:
         return configuration
-    classify = replace(configuration.options[ClassifyOptions.table], corrections=tuple(corrections))
-    return replace(configuration, options={**configuration.options, ClassifyOptions.table: classify})
+    train = replace(configuration.options["train"], corrections=tuple(corrections))
+    return replace(configuration, options={**configuration.options, "train": train})
 
 
 def write_record(configuration):
@@ -155,7 +147,7 @@ def read_record(folder):
     try:
         text, _, digest = read_text(path, fix="").rpartition(f"\n{_SEAL}")
         if digest.strip() == digest_of_json(text):
-            return tomllib.loads(text)
+            return with_names_of_today(tomllib.loads(text), path)
     except (OSError, ValueError):
         pass
     raise DataError(f"{path} is not what `flyannot run` wrote", fix="give the run again, or name --data-set")
@@ -170,29 +162,36 @@ def recorded_data_set(folder):
 def _as_table(options, folder):
     """The options by name, as TOML has them: without those that are left open, paths relative to `folder`."""
     table = {}
-    for one in fields(options):
-        value = getattr(options, one.name)
+    for option in fields(options):
+        value = getattr(options, option.name)
         if value is not None:
-            kind = one.metadata["kind"]
-            table[kebab(one.name)] = (
+            kind = option.metadata["kind"]
+            table[kebab(option.name)] = (
                 [os.path.relpath(path, folder) for path in value] if _is_path(kind) else kind.as_json(value)
             )
     return table
 
 
-def _check_names(tables, path):
+def with_names_of_today(tables, path):
+    """The tables in kebab case, under the names of today; a name of before 1.0 is noted."""
+    renamed = {}
     for key, value in tables.items():
-        known = TABLES if isinstance(value, dict) else _TOP
+        name = _TABLES_BEFORE.get(kebab(key), kebab(key))
+        if name != kebab(key):
+            log.warning("note: %s: [%s] is called [%s] now", path, key, name)
+        renamed[name] = {kebab(k): v for k, v in value.items()} if isinstance(value, dict) else value
+    return renamed
+
+
+def _check_names(tables, known_tables, path):
+    for key, value in tables.items():
+        known = known_tables if isinstance(value, dict) else _TOP
         if key not in known:
-            what = "table" if known is TABLES else "key"
+            what = "table" if known is known_tables else "key"
             raise InputError(
-                f'{path}: unknown {what} "{key}".{did_you_mean(key, (*TABLES, *_TOP))}',
-                fix=f"use the tables [{'], ['.join(TABLES)}], and above them {', '.join(_TOP)}",
+                f'{path}: unknown {what} "{key}".{did_you_mean(key, (*known_tables, *_TOP))}',
+                fix=f"use the tables [{'], ['.join(known_tables)}], and above them {', '.join(_TOP)}",
             )
-
-
-def _kebab_keys(value):
-    return {kebab(key): v for key, v in value.items()} if isinstance(value, dict) else value
 
 
 def _setting(text):
@@ -203,37 +202,38 @@ def _setting(text):
             f'cannot read the setting "{text}"',
             fix="write it as table.option=value, such as extract.stride-px=4",
         )
-    return kebab(table), kebab(option), value
+    return _TABLES_BEFORE.get(kebab(table), kebab(table)), kebab(option), value
 
 
 def _of_environment(kind):
     """The values of an options class that the environment gives, by name."""
-    found = {}
-    for one in fields(kind):
-        name = environment_name(kind, one)
-        if os.environ.get(name):
-            found[one.name] = parsed(one, os.environ[name], f"{name} in the environment")
-    return found
+    values = {}
+    for option in fields(kind):
+        for name in environment_names(kind, option):
+            if os.environ.get(name):
+                values[option.name] = parsed(option, os.environ[name], f"{name} in the environment")
+                break
+    return values
 
 
 def _of_settings(kind, settings):
     """The values of an options class that --set gives, by name."""
-    found = {}
+    values = {}
     for table, option, value in settings:
         if table == kind.table:
             name = kind.present_name(option)
-            found[name] = getattr(kind.of_table({option: value}, f"--set: [{table}]"), name)
-    return found
+            values[name] = getattr(kind.of_table({option: value}, f"--set: [{table}]"), name)
+    return values
 
 
 def _from_folder(kind, table, folder):
     """The table with its paths, which are relative to the folder of the file."""
-    paths = {kebab(one.name) for one in fields(kind) if _is_path(one.metadata["kind"])}
-    found = dict(table)
+    paths = {kebab(option.name) for option in fields(kind) if _is_path(option.metadata["kind"])}
+    placed = dict(table)
     for name in paths & set(table):
         values = table[name] if isinstance(table[name], list) else [table[name]]
-        found[name] = [folder / v if isinstance(v, str) else v for v in values]
-    return found
+        placed[name] = [folder / v if isinstance(v, str) else v for v in values]
+    return placed
 
 
 def _is_path(kind):

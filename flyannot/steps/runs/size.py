@@ -3,8 +3,7 @@
 from collections import Counter
 from dataclasses import dataclass, field
 
-from flyannot.dataset.folder import annotations_table, read_annotations, read_images
-from flyannot.dataset.selection import select_images
+from flyannot.dataset.folder import annotations_table, read_annotations
 from flyannot.dataset.synthetic.anatomy import TERMS
 from flyannot.dataset.synthetic.generate import draw_group
 from flyannot.dataset.table_paths import IMAGES, table_of
@@ -13,6 +12,7 @@ from flyannot.descriptors.options import patch_sides
 from flyannot.descriptors.patches import patch_corners
 from flyannot.errors import InputError
 from flyannot.features.grid import n_cells
+from flyannot.steps.engine.inputs import selected_images
 
 
 @dataclass(frozen=True)
@@ -71,8 +71,7 @@ def size_of_run(configuration):
 
 def _counts_of_data_set(configuration):
     folder, options = configuration.data_set, configuration.options
-    chosen = options["select"]
-    images = select_images(read_images(folder), views=chosen.view, stage_ranges=chosen.stage_range)
+    images = selected_images(folder, options["select"])
     annotations = read_annotations(folder)
     groups = {(i.stage_range, i.group): (annotations.gene_id(i.gene, i.fbgn), i.stage_range) for i in images}
     carried = Counter(
@@ -81,7 +80,7 @@ def _counts_of_data_set(configuration):
     return (
         Counter(image.stage_range for image in images),
         Counter(stage_range for stage_range, _ in groups),
-        Counter(s for (s, _), n in carried.items() if n >= options["classify"].min_groups),
+        Counter(s for (s, _), n in carried.items() if n >= options["train"].min_groups),
         {"images": table_of(folder, IMAGES), "annotations": annotations_table(folder)},
     )
 
