@@ -24,8 +24,7 @@ HEAVY = ("numba", "sklearn", "cv2", "h5py", "scipy", "skimage", "PIL", "tifffile
 ONLY_IN = {
     "h5py": ("store/",),
     "click": ("cli/",),
-    "httpx": ("dataset/bdgp_site/", "steps/fetch.py"),
-    "tenacity": ("dataset/bdgp_site/download.py",),
+    "httpx": ("dataset/download.py",),
     "tqdm": ("cli/shared/progress.py",),
     "cv2": ("descriptors/geometry.py", "benchmarks/references/", "runtime/blas_threads.py"),
     "distributed": ("runtime/dask_workers.py",),

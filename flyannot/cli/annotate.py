@@ -47,7 +47,7 @@ def command(model, images, out, stage_range, options, selection, run, shard, for
     Example:
         flyannot annotate model.h5 my-images --stage-range 4-6 -o predictions.h5
     """
-    from flyannot.dataset.selection import images_named, select_images
+    from flyannot.dataset.images import images_named, select_images
     from flyannot.steps.annotate import annotate
     from flyannot.steps.annotate_features import annotate_features
     from flyannot.store.reading import kind_claimed

@@ -36,7 +36,7 @@ def command(data_set, out, options, selection, run, shard, force):
         flyannot extract embryos -o descriptors.h5 --view lateral
     """
     from flyannot.dataset.folder import read_images
-    from flyannot.dataset.selection import select_images
+    from flyannot.dataset.images import select_images
     from flyannot.steps.extract import extract
 
     images = select_images(read_images(data_set), views=selection.view, stage_ranges=selection.stage_range)

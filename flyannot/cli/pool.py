@@ -43,7 +43,7 @@ def command(descriptors, dictionary, out, options, selection, run, shard, force)
     execution, chosen = execution_of(force, run), selection.stage_range
     if len(descriptors) == 1 and kind_of(descriptors[0]) in ("folder", "images"):
         from flyannot.dataset.folder import read_images
-        from flyannot.dataset.selection import select_images
+        from flyannot.dataset.images import select_images
         from flyannot.steps.pool_images import pool_images
 
         images = select_images(read_images(descriptors[0]), views=selection.view, stage_ranges=chosen)

@@ -2,7 +2,7 @@
 
 from dataclasses import dataclass
 
-from flyannot.dataset.vocabulary import bdgp_terms
+from flyannot.dataset.table_warnings import bdgp_terms
 
 
 @dataclass(frozen=True)

@@ -10,8 +10,8 @@ from markupsafe import Markup
 
 from flyannot import __version__
 from flyannot.dataset.folder import Annotations
-from flyannot.dataset.image_places import Pictures, find_pictures, likely_places, pictures_of
-from flyannot.dataset.table_paths import ANNOTATIONS, has_table, table_of
+from flyannot.dataset.images import PicturesOfFile, find_pictures, likely_places, pictures_of
+from flyannot.dataset.paths import ANNOTATIONS, has_table, table_of
 from flyannot.errors import DataError, FlyannotError, InputError
 from flyannot.report.templates import render
 from flyannot.runtime.counted import counted
@@ -40,8 +40,8 @@ class Run:
     files: dict = field(default_factory=dict)
     scores: dict | None = None
     annotations: Annotations | None = None
-    pictures: Pictures = Pictures()
-    learned_pictures: Pictures = Pictures()
+    pictures: PicturesOfFile = PicturesOfFile()
+    learned_pictures: PicturesOfFile = PicturesOfFile()
     notes: list = field(default_factory=list)
     data_set_name: str = ""
 
@@ -111,7 +111,7 @@ def _all_pictures(folder, files, data_set, notes):
         if data_set is not None:
             raise
         notes.append(f"The data set of the run cannot be read: {error.message}.")
-        found = [Pictures(n_wanted=len(predicted)), Pictures()]
+        found = [PicturesOfFile(n_wanted=len(predicted)), PicturesOfFile()]
     if data_set is not None and (predicted | learned) and not any(one.paths for one in found):
         raise InputError(
             f"{data_set} has none of the {counted(len(predicted | learned), 'picture')} of {folder}",

@@ -10,7 +10,7 @@ from pathlib import Path
 import numpy as np
 
 from flyannot.classifiers.training_set import training_rows
-from flyannot.dataset.ontology import Ids, read_ontology
+from flyannot.dataset.ontology import IdColumns, read_ontology
 from flyannot.descriptors.extract import describe
 from flyannot.features.groups import groups_of
 from flyannot.features.image_features import features_of
@@ -84,7 +84,7 @@ def annotate_task(model, images, out, options, *, shard=None, made=None):
         images, and what the model learned from
     """
     check_table(out)
-    ids = Ids(read_ontology(*options.ontology)) if options.ontology else None
+    ids = IdColumns(read_ontology(*options.ontology)) if options.ontology else None
     with open_stored(model, "model") as stored:
         known = known_stage_ranges(stored, images)
         usable = [image for image in images if image.stage_range in known]

@@ -4,7 +4,7 @@ from functools import partial
 
 import numpy as np
 
-from flyannot.dataset.ontology import Ids, read_ontology
+from flyannot.dataset.ontology import IdColumns, read_ontology
 from flyannot.errors import DataError
 from flyannot.stage_ranges import STAGE_RANGES
 from flyannot.steps.annotate import predict_groups, summary_of_annotate
@@ -37,7 +37,7 @@ def annotate_features(model, features, out, options, execution, *, stage_ranges=
         If the features were made in another way than those of the model.
     """
     check_table(out)
-    ids = Ids(read_ontology(*options.ontology)) if options.ontology else None
+    ids = IdColumns(read_ontology(*options.ontology)) if options.ontology else None
     with open_stored(model, "model") as known, open_stored(features, "features") as stored:
         _check_fit(known, stored)
         chosen = [

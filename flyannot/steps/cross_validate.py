@@ -8,9 +8,8 @@ import numpy as np
 from flyannot.classifiers.cross_validation import cross_validate, joined_outcomes
 from flyannot.classifiers.folds import folds_of_genes
 from flyannot.classifiers.training_set import curated_groups
-from flyannot.dataset.coverage import notes_on_columns
-from flyannot.dataset.folder import read_images
-from flyannot.dataset.selection import select_images
+from flyannot.dataset.folder import notes_on_columns, read_images
+from flyannot.dataset.images import select_images
 from flyannot.features.groups import HeldFeatures
 from flyannot.features.pixel_baseline import pixel_features
 from flyannot.scores.group_outcomes import group_outcomes

@@ -6,7 +6,8 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 
 from flyannot.classifiers.options import ClassifyOptions
-from flyannot.dataset.folder import annotations_table, read_images
+from flyannot.dataset.folder import read_images
+from flyannot.dataset.paths import annotations_table
 from flyannot.errors import DataError, InputError
 from flyannot.runtime.atomic_file import read_text, write_text
 from flyannot.runtime.blas_threads import one_blas_thread

@@ -6,7 +6,7 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 
 from flyannot.dataset.folder import read_images
-from flyannot.dataset.selection import select_images
+from flyannot.dataset.images import select_images
 from flyannot.dataset.synthetic.generate import README, readme_of, synthesize
 from flyannot.errors import InputError, did_you_mean
 from flyannot.runtime.digest import remembered_digests

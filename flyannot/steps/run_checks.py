@@ -6,8 +6,8 @@ import numpy as np
 
 from flyannot.classifiers.folds import folds_of_genes
 from flyannot.dataset.folder import read_images
+from flyannot.dataset.images import select_images
 from flyannot.dataset.ontology import read_ontology
-from flyannot.dataset.selection import select_images
 from flyannot.descriptors.patches import patch_corners
 from flyannot.descriptors.standard_image import SIZE_PX
 from flyannot.errors import InputError

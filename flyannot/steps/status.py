@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from flyannot.dataset.folder import read_images
-from flyannot.dataset.selection import select_images
+from flyannot.dataset.images import select_images
 from flyannot.errors import FlyannotError, InputError
 from flyannot.runtime.locks import holder_of
 from flyannot.steps.configuration import RECORD, TABLES, read_record

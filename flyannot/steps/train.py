@@ -9,8 +9,8 @@ import numpy as np
 from flyannot.classifiers.model import Model, fit_model, model_of_no_terms, untrainable
 from flyannot.classifiers.observed import observed_rows, part_of
 from flyannot.classifiers.training_set import curated_groups
-from flyannot.dataset.coverage import notes_on_columns
-from flyannot.dataset.folder import annotations_table
+from flyannot.dataset.folder import notes_on_columns
+from flyannot.dataset.paths import annotations_table
 from flyannot.errors import InputError
 from flyannot.runtime.blas_threads import one_blas_thread
 from flyannot.runtime.counted import counted

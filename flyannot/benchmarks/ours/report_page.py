@@ -14,7 +14,7 @@ import psutil
 from flyannot.benchmarks.browser import open_browser, why_browser_is_absent
 from flyannot.benchmarks.findings import Finding, Source, Target
 from flyannot.benchmarks.items import Item
-from flyannot.dataset.vocabulary import bdgp_terms
+from flyannot.dataset.table_warnings import bdgp_terms
 from flyannot.report.groups import (
     ABSENT,
     AGREED,

@@ -49,7 +49,7 @@ class FileArgument(click.Argument):
 
 def kind_of(path):
     """What a path holds, as far as a look at its first lines tells; "" if that is unknown."""
-    from flyannot.dataset.selection import SUFFIXES
+    from flyannot.dataset.images import SUFFIXES
     from flyannot.store.reading import kind_claimed
 
     path = Path(path)

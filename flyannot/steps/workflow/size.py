@@ -3,11 +3,11 @@
 from collections import Counter
 from dataclasses import dataclass, field
 
-from flyannot.dataset.folder import annotations_table, read_annotations, read_images
-from flyannot.dataset.selection import select_images
+from flyannot.dataset.folder import read_annotations, read_images
+from flyannot.dataset.images import select_images
+from flyannot.dataset.paths import IMAGES, annotations_table, table_of
 from flyannot.dataset.synthetic.anatomy import TERMS
 from flyannot.dataset.synthetic.generate import draw_group
-from flyannot.dataset.table_paths import IMAGES, table_of
 from flyannot.descriptors.options import patch_sides
 from flyannot.descriptors.patches import patch_corners
 from flyannot.descriptors.standard_image import SIZE_PX
