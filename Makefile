@@ -45,18 +45,18 @@ pictures: demo $(FOR_TESTS)  ## the pictures of README and docs, from synthetic 
 
 bench: $(FOR_TESTS)  ## how fast all this is beside other programs; BENCH=--full for all of it
 	-$(RUN) pip install --quiet --disable-pip-version-check --editable '.[test,bench]'
-	$(VENV)/bin/flyannot bench $(BENCH) --force -o results/bench
+	$(RUN) benchmarks $(BENCH) --force -o results/bench
 
 reproduce-tables: $(FOR_TESTS)  ## the papers' tables and figures beside ours; REPRODUCE=--full for larger sizes: hours
 	-$(RUN) pip install --quiet --disable-pip-version-check --editable '.[test,bench,reproduce]'
-	$(VENV)/bin/flyannot reproduce $(REPRODUCE) -o reproduced
+	$(RUN) benchmarks --papers $(REPRODUCE) -o reproduced
 
 record: $(FOR_TESTS)  ## measure data/results, docs/papers.md and docs/measured.md anew; SCALE=full for larger sizes
-	$(VENV)/bin/flyannot reproduce --$(SCALE) -o reproduced/$(SCALE)
+	$(RUN) benchmarks --papers $(if $(filter full,$(SCALE)),--full) -o reproduced/$(SCALE)
 	mkdir -p data/results/$(SCALE)
 	cp reproduced/$(SCALE)/items/*.json data/results/$(SCALE)/
-	$(RUN) flyannot.benchmarks.page.recorded data/results > docs/papers.md
-	$(RUN) flyannot.benchmarks.page.measured data/results docs
+	$(RUN) benchmarks.page.recorded data/results > docs/papers.md
+	$(RUN) benchmarks.page.measured data/results docs
 
 $(INSTALLED): pyproject.toml
 	@$(PYTHON) -c 'import sys; sys.exit("flyannot needs Python 3.11 or later: make PYTHON=/path/to/python3.11") if sys.version_info < (3, 11) else None'

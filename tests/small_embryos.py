@@ -10,11 +10,11 @@ from flyannot.dataset.synthetic.generate import synthesize
 from flyannot.descriptors.options import ExtractOptions
 from flyannot.features.options import PoolOptions
 from flyannot.steps.annotate import annotate
+from flyannot.steps.engine.task import Execution
 from flyannot.steps.extract import extract
 from flyannot.steps.learn_dict import learn_dict
 from flyannot.steps.options import AnnotateOptions, LearnOptions
 from flyannot.steps.pool import pool
-from flyannot.steps.tasks import Execution
 from flyannot.steps.train import train
 
 STAGE_RANGES = ("4-6", "11-12")

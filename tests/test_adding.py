@@ -5,8 +5,10 @@ import subprocess
 import sys
 
 import pytest
+from click.testing import CliRunner
 
-from flyannot.benchmarks.items import ITEMS
+from benchmarks.__main__ import command as benchmarks
+from benchmarks.items import ITEMS
 from flyannot.classifiers import CLASSIFIERS
 from flyannot.cli import COMMANDS
 from flyannot.dataset.importers import IMPORTERS
@@ -23,8 +25,8 @@ from dataclasses import dataclass
 
 import click
 
-from flyannot.benchmarks.items import Item
-from flyannot.benchmarks.findings import not_runnable
+from benchmarks.items import Item
+from benchmarks.findings import not_runnable
 from flyannot.classifiers.ridge import Ridge
 from flyannot.cli.shared.options import Command
 from flyannot.dataset.importers import Importer
@@ -120,7 +122,6 @@ def dummies(tmp_path, monkeypatch):
         ("import --help", "Dummies as a data set folder."),
         ("import dummy --help", "--zeal"),
         ("export --help", "dummy"),
-        ("reproduce --list", "A dummy of an item"),
         ("--help", "Nods."),
         ("dummy --help", "Nod."),
     ],
@@ -129,6 +130,10 @@ def test_help_finds_what_was_added(dummies, flyannot, line, words):
     said = flyannot(line)
     assert said.code == 0
     assert words in " ".join(said.out.split()).replace("hash- siso", "hash-siso"), said.out
+
+
+def test_the_list_of_benchmarks_finds_what_was_added(dummies):
+    assert "A dummy of an item" in CliRunner().invoke(benchmarks, ["--list"]).output
 
 
 def test_the_page_of_options_finds_what_was_added(dummies, flyannot):

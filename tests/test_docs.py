@@ -13,7 +13,7 @@ import pytest
 
 import flyannot as package
 from flyannot.dataset.folder import read_annotations, read_images
-from flyannot.steps.configuration import read_configuration
+from flyannot.steps.engine.configuration import read_configuration
 from flyannot.steps.predictions_table import COLUMNS
 from flyannot.store.schema import SCHEMAS
 from tests.command_lines import contexts_of, flyannot_lines

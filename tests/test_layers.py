@@ -15,22 +15,23 @@ PACKAGE = Path(flyannot.__file__).parent
 # A room imports the rooms above it in its list, and itself.
 ROOMS = (
     "root", "options", "stage_ranges", "runtime", "store", "sparse", "descriptors", "scores", "features",
-    "dataset", "classifiers", "steps", "export", "report", "estimators", "benchmarks", "cli",
+    "dataset", "classifiers", "steps", "export", "report", "estimators", "cli",
 )  # fmt: skip
 SPARSE = ("simd", "kernels", "objective", "stored_codes", "coders", "fit", "learners", "rounds")
 N_LOOSE_FILES = 4
 
 HEAVY = ("numba", "sklearn", "cv2", "h5py", "scipy", "skimage", "PIL", "tifffile")
 ONLY_IN = {
+    "benchmarks": (),  # which lie beside the package, and import it
     "h5py": ("store/",),
     "click": ("cli/",),
     "httpx": ("dataset/download.py",),
-    "tqdm": ("cli/shared/progress.py",),
-    "cv2": ("descriptors/geometry.py", "benchmarks/references/", "runtime/blas_threads.py"),
+    "tqdm": ("cli/shared/messages.py",),
+    "cv2": ("descriptors/images/geometry.py", "runtime/resources.py"),
     "distributed": ("runtime/dask_workers.py",),
-    "joblib": ("runtime/local_workers.py", "runtime/processors.py"),
-    # Where a model, a score or a map is made, and where scikit-learn is itself the reference or the peer.
-    "sklearn": ("classifiers/", "scores/", "estimators/", "benchmarks/", "features/pattern_map.py"),
+    "joblib": ("runtime/local_workers.py", "runtime/resources.py"),
+    # Where a model, a score or a map is made, and where scikit-learn is itself the peer.
+    "sklearn": ("classifiers/", "scores/", "estimators/", "features/pattern_map.py"),
     "numba": ("runtime/compiled.py", "sparse/simd/"),
 }
 
@@ -95,6 +96,7 @@ def test_few_files_are_loose():
 def test_the_tests_mirror_the_rooms():
     folders = {path.name for path in Path(__file__).parent.iterdir() if path.is_dir()}
     folders -= {"__pycache__", "campaign", "mutants", "platforms"}  # what tests are measured by, or run under
+    folders -= {"benchmarks"}
     assert folders == set(ROOMS) - {"root", "stage_ranges"}
 
 

@@ -2,8 +2,8 @@
 
 A classifier is a `flyannot.classifiers.scorer.Scorer`: a frozen dataclass of arrays with
 
-    fit(X, Y, genes, *, rng, options)      the scorer, and decision values of all rows that inner folds held
-    out
+    settings(n_rows)                       what inner folds choose from, the preferred first
+    fit_setting(X, Y, setting, *, rng)     the scorer of one of them (or a `fit` of its own, which chooses)
     decision_values(X, n_threads=1)        (n_rows, n_terms)
     ARRAYS                                 the names, types and dimensions of its arrays, for files
 
@@ -20,10 +20,8 @@ CLASSIFIERS = Registry(
     {
         "svm": f"{_HERE}.linear_svm:LinearSvm",
         "coupled-ridge": f"{_HERE}.coupled_ridge:CoupledRidge",
-        "rbf-svm": f"{_HERE}.rbf_svm:RbfSvm",
         "siso": f"{_HERE}.siso:Siso",
         "hash-siso": f"{_HERE}.siso:HashSiso",
-        "knn": f"{_HERE}.nearest_neighbours:NearestNeighbours",
         "ridge": f"{_HERE}.ridge:Ridge",
     },
 )

@@ -41,65 +41,45 @@ def calibrate(values, truth):
     return float(slope), float(offset - slope * centre)
 
 
-def best_threshold(values, truth):
-    """The threshold with the largest sensitivity + specificity - 1 (Youden's J).
-
-    Parameters
-    ----------
-    values : float array (n,)
-    truth : bool array (n,), of both classes
-
-    Returns
-    -------
-    threshold : float, half way between two neighbouring values.  Of equally good ones the highest; the
-        largest value, hence no to all, where nothing is better than that.
-    """
-    cuts, inverse = np.unique(values, return_inverse=True)
-    positives = np.bincount(inverse, truth, len(cuts))
-    negatives = np.bincount(inverse, ~truth, len(cuts))
-    # J of answering yes above cuts[k], times the two class sizes: integers, so that ties are exact
-    found = positives.sum() - np.cumsum(positives)
-    alarms = negatives.sum() - np.cumsum(negatives)
-    J = found * negatives.sum() - alarms * positives.sum()
-    k = len(J) - 1 - int(np.argmax(J[::-1]))
-    if k == len(cuts) - 1:
-        return float(cuts[k])
-    middle = cuts[k] + (cuts[k + 1] - cuts[k]) / 2
-    return float(middle if middle < cuts[k + 1] else cuts[k])
-
-
 def threshold_at(values, truth, at=None):
-    """The threshold that gives a wanted precision or sensitivity on held-out values.
+    """The threshold that is best on held-out values, or that gives a wanted precision or sensitivity there.
 
     Parameters
     ----------
     values : float array (n,)
     truth : bool array (n,), of both classes
-    at : ("precision", p), the lowest threshold of at least that precision, or ("sensitivity", p), the
-        highest of at least that sensitivity; None for `best_threshold`
+    at : None for the largest sensitivity + specificity - 1 (Youden's J), of equally good ones the highest;
+        ("precision", p) for the lowest threshold of at least that precision; ("sensitivity", p) for the
+        highest of at least that sensitivity
 
     Returns
     -------
     threshold : float, half way between two neighbouring values; the largest value, hence no to all, where
-        no threshold is precise enough
+        nothing is better than that, or no threshold is precise enough
     """
-    if at is None:
-        return best_threshold(values, truth)
-    what, wanted = at
     cuts, inverse = np.unique(values, return_inverse=True)
-    positives = np.bincount(inverse, truth, len(cuts))
-    found = np.append(np.cumsum(positives[::-1])[::-1], 0.0)  # of those at cuts[k] and above; then none
-    answered = np.append(np.cumsum(np.bincount(inverse)[::-1])[::-1], 0)
-    if what == "sensitivity":
-        k = int(np.flatnonzero(found >= wanted * found[0] - 1e-9).max())
+    n_found = _counts_from(np.bincount(inverse, truth, len(cuts)))
+    n_answered = _counts_from(np.bincount(inverse))
+    if at is None:
+        n_alarms = n_answered - n_found
+        # J of answering yes from cuts[k] on, times the two class sizes: integers, so that ties are exact
+        J = n_found * n_alarms[0] - n_alarms * n_found[0]
+        k = len(cuts) - int(np.argmax(J[::-1]))
+    elif at[0] == "sensitivity":
+        k = int(np.flatnonzero(n_found >= at[1] * n_found[0] - 1e-9).max())
     else:
-        enough = np.flatnonzero((answered > 0) & (found >= wanted * answered - 1e-9))
-        k = int(enough.min()) if len(enough) else len(cuts)
+        precise = np.flatnonzero((n_answered > 0) & (n_found >= at[1] * n_answered - 1e-9))
+        k = int(precise.min()) if len(precise) else len(cuts)
     if k == len(cuts):
         return float(cuts[-1])
     below = cuts[k - 1] if k else min(cuts[0] - 1.0, np.nextafter(cuts[0], -np.inf))
     middle = below + (cuts[k] - below) / 2
     return float(middle if middle < cuts[k] else below)
+
+
+def _counts_from(counts):
+    """How many there are from each cut on, and beyond the last none: (n_cuts + 1,)."""
+    return np.append(np.cumsum(counts[::-1])[::-1], 0.0)
 
 
 def sigmoid(logit):

@@ -28,11 +28,9 @@ from functools import partial
 
 import numpy as np
 
+from flyannot.classifiers.feature_rows import inner_products, weights_of_rows
 from flyannot.classifiers.folds import inner_folds
-from flyannot.classifiers.inner_choice import choose_held_out
-from flyannot.classifiers.observed import part_of, rows_and_terms
-from flyannot.classifiers.own_basis import inner_products, weights_of_rows
-from flyannot.classifiers.scorer import LinearScorer
+from flyannot.classifiers.scorer import LinearScorer, choose_held_out, observed_blocks, part_of_observed
 
 ALPHAS = (2.0, 1.0, 0.3, 5.0, 10.0, 30.0)  # the preferred first
 SHARES = (0.3, 0.0, 0.15, 0.5)
@@ -70,7 +68,8 @@ class CoupledRidge(LinearScorer):
         scale = _spread(H)
         mixing = _mixing(H / scale, Y, share, observed)
         dual = _dual_of(products, Y.astype(float), observed)(alpha)
-        weights, intercept = _fit(X, mean, dual)
+        weights = weights_of_rows(dual.T, X, mean)
+        intercept = -weights @ mean
         weights, intercept = mixing.T @ (weights / scale[:, None]), mixing.T @ (intercept / scale)
         options.on_terms(Y.shape[1])
         return cls(weights, intercept, mixing, np.array([alpha]), np.array([share])), held_out
@@ -81,11 +80,11 @@ def _held_out_values(products, Y, folds, alphas, observed=None):
     values = np.empty((len(alphas), *Y.shape))
     for fold in np.unique(folds):
         out = folds == fold
-        dual_of = _dual_of(products[np.ix_(~out, ~out)], Y[~out], part_of(observed, ~out))
+        dual_of = _dual_of(products[np.ix_(~out, ~out)], Y[~out], part_of_observed(observed, ~out))
         between = products[np.ix_(out, ~out)]
         for k, alpha in enumerate(alphas):
-            found = between @ dual_of(alpha)
-            values[k, out] = found - found.mean(axis=0)
+            of_fold = between @ dual_of(alpha)
+            values[k, out] = of_fold - of_fold.mean(axis=0)
     return values
 
 
@@ -105,8 +104,8 @@ def _dual_of(products, Y, observed=None):
         factor = cho_factor(regularised.T, lower=True, overwrite_a=True, check_finite=False)
         solve = partial(cho_solve, factor, check_finite=False)
         full = Y if observed is None else _filled(Y, observed, solve(products))
-        found = solve(full - full.mean(axis=0))
-        return found - found.mean(axis=0)
+        A = solve(full - full.mean(axis=0))
+        return A - A.mean(axis=0)
 
     return dual
 
@@ -124,19 +123,12 @@ def _filled(Y, observed, smoother):
     The fit is linear in Y: fitted = (1/n + smoother) Y.
     """
     filled, fit = Y.copy(), smoother + 1 / len(Y)
-    for rows, terms in rows_and_terms(observed, Y.shape[1]):
+    for rows, terms in observed_blocks(observed, Y.shape[1]):
         lacking = np.setdiff1d(np.arange(len(Y)), rows)
         from_observed = fit[np.ix_(lacking, rows)] @ Y[np.ix_(rows, terms)]
         within = np.eye(len(lacking)) - fit[np.ix_(lacking, lacking)]
         filled[np.ix_(lacking, terms)] = np.linalg.solve(within, from_observed)
     return filled
-
-
-def _fit(X, mean, dual):
-    """weights (n_terms, n_features) and intercept (n_terms,) of the ridge regression on all rows, from what
-    `_dual_of` gives."""
-    weights = weights_of_rows(dual.T, X, mean)
-    return weights, -weights @ mean
 
 
 def _centred(Y, observed):
@@ -158,8 +150,9 @@ def _mixed_held_out(H, truth, folds, share, observed=None):
     """The values of rows, mixed as the rows of the other folds say."""
     mixed = np.empty(H.shape)
     for fold in np.unique(folds):
-        others = folds != fold
-        mixed[~others] = H[~others] @ _mixing(H[others], truth[others], share, part_of(observed, others))
+        out = folds == fold
+        M = _mixing(H[~out], truth[~out], share, part_of_observed(observed, ~out))
+        mixed[out] = H[out] @ M
     return mixed
 
 

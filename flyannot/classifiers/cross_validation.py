@@ -13,8 +13,7 @@ import numpy as np
 from flyannot.classifiers import CLASSIFIERS
 from flyannot.classifiers.folds import look_up_folds
 from flyannot.classifiers.model import fit_model, untrainable
-from flyannot.classifiers.observed import observed_rows, part_of
-from flyannot.classifiers.scorer import FitOptions
+from flyannot.classifiers.scorer import FitOptions, observed_rows, part_of_observed
 from flyannot.scores.metrics import Outcome
 
 log = logging.getLogger(__name__)
@@ -45,19 +44,18 @@ def cross_validate(rows, *, folds, rng, method="svm", options=None):
     X, Y, genes = np.asarray(rows.X), np.asarray(rows.Y, bool), np.asarray(rows.genes)
     observed = rows.observed
     row_folds = look_up_folds(genes, folds)
-    given = rows.reasons or [""] * len(rows.terms)
-    found = _reasons(Y, genes, row_folds, max(folds.values()) + 1, observed)
-    reasons = [one or other for one, other in zip(given, found)]
+    unevaluable = _reasons(Y, genes, row_folds, max(folds.values()) + 1, observed)
+    reasons = [given or own for given, own in zip(rows.reasons or [""] * len(rows.terms), unevaluable)]
     kept = [j for j, reason in enumerate(reasons) if not reason]
     values, probability, threshold = np.full((3, *Y.shape), np.nan)
     yes = np.zeros(Y.shape, bool)
     options.on_terms(len(reasons) * (max(folds.values()) + 1) - len(kept) * len(np.unique(row_folds)))
     held_out = [row_folds == fold for fold in np.unique(row_folds)] if kept else []
-    known = part_of(observed, slice(None), kept)
+    known = part_of_observed(observed, slice(None), kept)
     fitted = _fitted(X, Y[:, kept], genes, known, held_out, method, rng, options)
-    for rows_of_fold, found in zip(held_out, fitted):
+    for rows_of_fold, of_fold in zip(held_out, fitted):
         where = np.ix_(rows_of_fold, kept)
-        values[where], yes[where], probability[where], threshold[where] = found
+        values[where], yes[where], probability[where], threshold[where] = of_fold
     return Outcome(
         tuple(rows.terms), Y, values, yes, row_folds, probability, tuple(reasons), threshold, observed
     )
@@ -79,7 +77,7 @@ def _fitted(X, Y, genes, observed, held_out, method, rng, options):
 def _fit_fold(X, task):
     """Values, answers, probabilities and thresholds of the rows of a fold, by a model of the other rows."""
     method, Y, genes, observed, rows, rng, options = task
-    known = part_of(observed, ~rows)
+    known = part_of_observed(observed, ~rows)
     model = fit_model(method, X[~rows], Y[~rows], genes[~rows], rng=rng, options=options, observed=known)
     values = model.decision_values(X[rows], options.n_threads)
     log.debug("%d terms, %d groups trained, %d held out", Y.shape[1], (~rows).sum(), rows.sum())
@@ -91,31 +89,29 @@ def joined_outcomes(outcomes):
 
     A term that one of them leaves out is left out.
     """
-    n_folds = np.cumsum([0] + [int(one.folds.max()) + 1 for one in outcomes])
-    reasons = [next(filter(None, of_term), "") for of_term in zip(*(one.reasons for one in outcomes))]
+    n_folds = np.cumsum([0] + [int(part.folds.max()) + 1 for part in outcomes])
+    reasons = [next(filter(None, of_term), "") for of_term in zip(*(part.reasons for part in outcomes))]
+    observed = None
+    if any(part.observed is not None for part in outcomes):
+        observed = np.concatenate([part.observed_pairs(range(len(part.terms))) for part in outcomes])
+    names = ("truth", "values", "yes", "probabilities", "thresholds")
     return Outcome(
         terms=outcomes[0].terms,
-        truth=np.concatenate([one.truth for one in outcomes]),
-        values=np.concatenate([one.values for one in outcomes]),
-        yes=np.concatenate([one.yes for one in outcomes]),
-        folds=np.concatenate([one.folds + before for one, before in zip(outcomes, n_folds)]),
-        probabilities=np.concatenate([one.probabilities for one in outcomes]),
+        folds=np.concatenate([part.folds + before for part, before in zip(outcomes, n_folds)]),
         reasons=tuple(reasons),
-        thresholds=np.concatenate([one.thresholds for one in outcomes]),
-        observed=None
-        if all(one.observed is None for one in outcomes)
-        else np.concatenate([one.observed_pairs(range(len(one.terms))) for one in outcomes]),
+        observed=observed,
+        **{name: np.concatenate([getattr(part, name) for part in outcomes]) for name in names},
     )
 
 
 def _reasons(Y, genes, row_folds, n_folds, observed):
     """For every term "" or why it cannot be evaluated."""
     reasons = []
-    for j, mine in enumerate(observed_rows(observed, Y.shape[1])):
-        positive, of_term = Y[mine, j], genes[mine]
+    for j, known in enumerate(observed_rows(observed, Y.shape[1])):
+        positive, of_term = Y[known, j], genes[known]
         reason = untrainable(positive, of_term, n_folds)
         for fold in np.unique(row_folds):
-            train = row_folds[mine] != fold
+            train = row_folds[known] != fold
             short = untrainable(positive[train], of_term[train])
             reason = reason or (f"outside fold {fold}: {short}" if short else "")
         reasons.append(f"not evaluable: {reason}" if reason else "")

@@ -20,7 +20,7 @@ import numpy as np
 from flyannot.classifiers import CLASSIFIERS
 from flyannot.errors import DataError, InputError
 from flyannot.features.pooling import NO_PATCH
-from flyannot.runtime.short_repr import short_repr
+from flyannot.runtime.wording import short_repr
 
 
 @dataclass(frozen=True)
@@ -48,8 +48,8 @@ class Explanation:
 
     def of_image(self, number):
         """Patches and contributions of one image."""
-        mine = self.image == number
-        return self.patch[mine], self.contribution[mine]
+        of_image = self.image == number
+        return self.patch[of_image], self.contribution[of_image]
 
 
 def require_linear(model):

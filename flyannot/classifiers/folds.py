@@ -8,7 +8,7 @@ genes of all of them and its answer is looked up in each.
 import numpy as np
 
 from flyannot.errors import InputError
-from flyannot.runtime.counted import counted
+from flyannot.runtime.wording import pluralise
 
 
 def folds_of_genes(genes, n_folds, rng):
@@ -91,6 +91,6 @@ def _check(n_genes, n_folds):
         raise InputError(f"{n_folds} fold leaves nothing to train on", fix="use at least 2 folds")
     if n_genes < n_folds:
         raise InputError(
-            f"{counted(n_genes, 'gene')} cannot be split into {n_folds} folds",
+            f"{pluralise(n_genes, 'gene')} cannot be split into {n_folds} folds",
             fix=f"use at most {n_genes} folds, or add genes" if n_genes > 1 else "add genes",
         )

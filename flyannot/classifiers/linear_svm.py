@@ -10,7 +10,7 @@ the features are centred on the training rows and divided by one number, the roo
 of the centred rows; both are folded back into the weights.
 
 The problem sees the rows through their inner products only.  With fewer rows than features the rows
-are written in an orthonormal basis of their own span (`flyannot.classifiers.own_basis`) once for all terms
+are written in an orthonormal basis of their own span (`flyannot.classifiers.feature_rows`) once for all terms
 and all C: the same minimiser at a fraction of the cost.
 
 C is chosen for each term by inner folds of the term's own: its positive genes are spread evenly.
@@ -21,16 +21,19 @@ from functools import partial
 
 import numpy as np
 
+from flyannot.classifiers.feature_rows import COLUMNS, OwnBasis, inner_products, weights_of_rows
 from flyannot.classifiers.folds import stratified_gene_folds
-from flyannot.classifiers.inner_choice import choose_held_out
-from flyannot.classifiers.liblinear import fit_liblinear, liblinear_bytes
-from flyannot.classifiers.observed import observed_rows
-from flyannot.classifiers.own_basis import COLUMNS, OwnBasis, inner_products, weights_of_rows
-from flyannot.classifiers.scorer import HeldOut, LinearScorer
-from flyannot.runtime.blas_threads import threads_of_one_blas
-from flyannot.runtime.memory import require_bytes
+from flyannot.classifiers.scorer import HeldOut, LinearScorer, choose_held_out, observed_rows
+from flyannot.errors import FlyannotError
+from flyannot.runtime.resources import require_bytes, threads_of_one_blas
 
 CS = (0.01, 0.1, 1.0, 10.0)  # what C is chosen from; of equally good ones the smaller
+
+_TOLERANCE = 1e-6  # liblinear's, on the gradient relative to that at zero
+_ACCEPTED = 1e-4  # liblinear also ends where rounding hides any progress, short of its tolerance
+_NEWTON_STEPS = 10_000  # far above what is needed; reaching it is an error
+_NODE_BYTES = 16  # liblinear keeps an index and a value for every non-zero entry
+_THREAD_BYTES = 2**24  # stack and workspace
 
 
 @dataclass(frozen=True)
@@ -50,11 +53,10 @@ class LinearSvm(LinearScorer):
         train = partial(_train_term, genes=genes, seed=seed, n_folds=options.n_folds)
         run_all = options.elsewhere or partial(_in_threads, options.n_threads)
         tasks = list(zip(Y.T, observed_rows(observed, Y.shape[1])))
-        trained = run_all(train, coordinates, tasks, lambda one: options.on_terms(1))
-        weights, intercept = back(*(np.array([one[k] for one in trained]) for k in (0, 1)))
-        C = [one[2] for one in trained]
-        held_out = (np.hstack(arrays) for arrays in zip(*(vars(one[3]).values() for one in trained)))
-        return cls(weights, intercept, np.array(C)), HeldOut(*held_out)
+        trained = run_all(train, coordinates, tasks, lambda _: options.on_terms(1))
+        weights, intercept, C, held_out = zip(*trained)
+        arrays = (np.hstack(columns) for columns in zip(*(vars(of_term).values() for of_term in held_out)))
+        return cls(*back(np.array(weights), np.array(intercept)), np.array(C)), HeldOut(*arrays)
 
     @classmethod
     def pass_draws(cls, genes, *, rng, options):
@@ -66,9 +68,9 @@ def _in_threads(n_threads, work, shared, tasks, on_done):
     """As `elsewhere` of `flyannot.classifiers.scorer.FitOptions`; liblinear releases the interpreter."""
     pool, results = threads_of_one_blas(n_threads), []
     try:
-        for one in pool.map(partial(work, shared), tasks):
-            results.append(one)
-            on_done(one)
+        for result in pool.map(partial(work, shared), tasks):
+            results.append(result)
+            on_done(result)
     finally:
         pool.shutdown(wait=False, cancel_futures=True)  # a signal does not wait for liblinear
     return results
@@ -76,11 +78,15 @@ def _in_threads(n_threads, work, shared, tasks, on_done):
 
 def training_bytes(n_rows, n_features, n_terms, n_threads=1):
     """Memory that fitting needs beyond its arguments: the coordinates and what they are made of, the weights,
-    and for every thread the rows of a fold and liblinear's own copy of them."""
+    and for every thread the rows of a fold and liblinear's own copy of them.
+
+    liblinear does not check what it is given: short of memory it ends in a segmentation fault.
+    """
     rank = min(n_rows, n_features)
     coordinates = 8 * n_rows * (n_rows + rank + COLUMNS if _is_wide(n_rows, n_features) else rank)
     weights = 16 * n_terms * n_features
-    return coordinates + weights + n_threads * liblinear_bytes(n_rows, rank)
+    liblinear = (8 + _NODE_BYTES) * n_rows * (rank + 2) + _THREAD_BYTES
+    return coordinates + weights + n_threads * liblinear
 
 
 def _check_memory(n_rows, n_features, n_terms, n_threads):
@@ -116,7 +122,7 @@ def _coordinates(X, n_threads):
         if basis is not None:
             weights = weights_of_rows(basis.of_rows(weights) / scale, X, mean)
         weights = weights / scale
-        return weights, intercept - np.array([one @ mean for one in weights])
+        return weights, intercept - np.array([of_term @ mean for of_term in weights])
 
     return coordinates, back
 
@@ -154,3 +160,50 @@ def _held_out_values(A, positive, folds, C):
         weights, intercept = fit_liblinear(A[~held_out], positive[~held_out], C)
         values[held_out] = A[held_out] @ weights + intercept
     return values
+
+
+def fit_liblinear(A, positive, C):
+    """Minimise the problem of a term by liblinear; the gradient it ends at is computed here, not believed.
+
+    Parameters
+    ----------
+    A : float64 array (n_rows, n_features)
+    positive : bool array (n_rows,), of both classes
+    C : float > 0
+
+    Returns
+    -------
+    weights : float64 array (n_features,)
+    intercept : float
+
+    Raises
+    ------
+    FlyannotError
+        If the gradient is not small against that at zero weights.
+    """
+    from sklearn.svm import LinearSVC
+
+    svm = LinearSVC(
+        C=C, dual=False, class_weight="balanced", tol=_TOLERANCE, max_iter=_NEWTON_STEPS, random_state=0
+    ).fit(A, positive)
+    weights, intercept = svm.coef_[0], float(svm.intercept_[0])
+    reached = _relative_gradient(A, positive, C, weights, intercept)
+    if reached > _ACCEPTED:
+        raise FlyannotError(
+            f"liblinear did not converge at C = {C:g}: relative gradient {reached:.2g}",
+            fix="leave the largest values of C out",
+        )
+    return weights, intercept
+
+
+def _relative_gradient(A, positive, C, weights, intercept):
+    """Length of the gradient of the problem, over its length at zero weights (not below rounding)."""
+    sign = np.where(positive, 1.0, -1.0)
+    cost = C * sign / np.where(positive, positive.mean(), 1 - positive.mean())
+
+    def gradient(w, b):
+        pull = cost * np.maximum(0.0, 1 - sign * (A @ w + b))
+        return np.linalg.norm(np.append(w - pull @ A, b - pull.sum()))
+
+    rounding = 1e-9 * np.abs(cost).sum()  # features without any signal start at their minimum
+    return gradient(weights, intercept) / max(gradient(0 * weights, 0.0), rounding)

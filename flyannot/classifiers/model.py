@@ -1,4 +1,4 @@
-"""A classifier of the table with the thresholds and probabilities of its terms."""
+"""A classifier with the thresholds and probabilities of its terms, and the evidence behind each of them."""
 
 from dataclasses import dataclass
 
@@ -6,12 +6,13 @@ import numpy as np
 
 from flyannot.classifiers import CLASSIFIERS
 from flyannot.classifiers.calibration import calibrate, sigmoid, threshold_at
-from flyannot.classifiers.evidence import genes_of_terms, held_out_aucs
-from flyannot.classifiers.observed import observed_rows
-from flyannot.classifiers.scorer import FitOptions, Scorer
+from flyannot.classifiers.scorer import FitOptions, HeldOut, Scorer, observed_rows
 from flyannot.errors import DataError, InputError
-from flyannot.runtime.counted import counted
-from flyannot.runtime.short_repr import short_repr
+from flyannot.runtime.wording import pluralise, short_repr
+from flyannot.scores.bootstrap import bootstrap_interval, draws_of_genes, weighted_aucs
+
+LEAST_GENES = 5  # with the term, and without it: of fewer there is no AUC, here and in `flyannot evaluate`
+FEW_GENES = 20  # with the term: below, an AUC is mostly chance
 
 PER_TERM = {  # as the arrays of a scorer: their types and dimensions
     "threshold": ("f", ("n_terms",)),
@@ -35,7 +36,7 @@ class Model:
     threshold, slope, offset : float64 (n_terms,)
     n_groups, n_positive : int32 (n_terms,), the groups that it was fitted on, and those with the term
     n_genes : int32 (n_terms,), the genes with the term
-    auc, auc_low, auc_high : float64 (n_terms,), as `flyannot.classifiers.evidence.held_out_aucs`
+    auc, auc_low, auc_high : float64 (n_terms,), as `held_out_aucs`
     """
 
     method: str
@@ -133,7 +134,7 @@ def fit_model(method, X, Y, genes, *, rng, options=None, observed=None):
     _check(X, Y, genes, options, observed)
     scorer, held_out = scorer_class.fit(X, Y, genes, rng=rng, options=options, observed=observed)
     rows = observed_rows(observed, Y.shape[1])
-    pairs = [(v[mine], t[mine]) for v, t, mine in zip(held_out.values.T, Y.T, rows)]
+    pairs = [(v[known], t[known]) for v, t, known in zip(held_out.values.T, Y.T, rows)]
     slope, offset = np.array([calibrate(v, t) for v, t in pairs]).reshape(-1, 2).T
     threshold = np.array([threshold_at(v, t, options.operating_point) for v, t in pairs], float)
     n_groups = np.array([len(truth) for _, truth in pairs], np.int32)
@@ -141,6 +142,53 @@ def fit_model(method, X, Y, genes, *, rng, options=None, observed=None):
     n_genes, _ = genes_of_terms(Y, genes, observed)
     areas = held_out_aucs(held_out, Y, genes, observed)
     return Model(method, scorer, threshold, slope, offset, n_groups, n_positive, n_genes, *areas)
+
+
+def genes_of_terms(Y, genes, observed=None):
+    """How many genes carry each term and how many do not: two int32 arrays (n_terms,).
+
+    Parameters
+    ----------
+    Y : bool array (n_rows, n_terms)
+    genes : sequence (n_rows,)
+    observed : as in `flyannot.classifiers.scorer`; a gene that is nowhere known counts for neither
+    """
+    names, number = np.unique(genes, return_inverse=True)
+    carries = np.zeros((len(names), Y.shape[1]), bool)
+    np.logical_or.at(carries, number, Y)
+    n_genes = carries.sum(axis=0).astype(np.int32)
+    if observed is None:
+        return n_genes, len(names) - n_genes
+    known = np.zeros(carries.shape, bool)
+    np.logical_or.at(known, number, observed)
+    return n_genes, known.sum(axis=0).astype(np.int32) - n_genes
+
+
+def held_out_aucs(held_out: HeldOut, Y, genes, observed=None):
+    """The cross-validated AUC of every term within folds, and its 95 % interval by a bootstrap over genes.
+
+    Parameters
+    ----------
+    held_out : HeldOut
+    Y : bool array (n_rows, n_terms)
+    genes : sequence (n_rows,)
+    observed : as in `flyannot.classifiers.scorer`
+
+    Returns
+    -------
+    auc, low, high : float64 (n_terms,); nan, which is untested, for a term that fewer than LEAST_GENES genes
+        carry or lack, or where no fold has both classes
+    """
+    names, draws = draws_of_genes(genes)
+    weights = np.vstack([np.ones(len(genes)), draws[:, np.searchsorted(names, genes)]])
+    areas = np.full((3, Y.shape[1]), np.nan)
+    rows = observed_rows(observed, Y.shape[1])
+    for j in np.flatnonzero(np.minimum(*genes_of_terms(Y, genes, observed)) >= LEAST_GENES):
+        values, truth, folds = (column[rows[j], j] for column in (held_out.scored, Y, held_out.folds))
+        area, *samples = weighted_aucs(values, truth, folds, weights[:, rows[j]])
+        if np.isfinite(area):
+            areas[:, j] = area, *(bootstrap_interval(np.array(samples)) or (np.nan, np.nan))
+    return areas
 
 
 def model_of_no_terms(n_features):
@@ -164,7 +212,7 @@ def untrainable(positive, genes, needed=2):
     n_negative = len(np.unique(genes)) - n_positive
     for n, sign in ((n_positive, "positive"), (n_negative, "negative")):
         if n < needed:
-            return f"{counted(n, f'{sign} gene')}, {needed} needed"
+            return f"{pluralise(n, f'{sign} gene')}, {needed} needed"
     return ""
 
 
@@ -178,7 +226,7 @@ def _check(X, Y, genes, options, observed):
         raise DataError(f"the features of row {row} are not finite", fix="make the features file again")
     if options.n_folds < 2:
         raise InputError(f"{options.n_folds} inner fold leaves nothing to train on", fix="use at least 2")
-    for j, mine in enumerate(observed_rows(observed, Y.shape[1])):
-        reason = untrainable(Y[mine, j], genes[mine])
+    for j, known in enumerate(observed_rows(observed, Y.shape[1])):
+        reason = untrainable(Y[known, j], genes[known])
         if reason:
             raise InputError(f"term number {j} cannot be trained: {reason}", fix="leave this term out")

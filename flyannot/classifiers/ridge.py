@@ -4,10 +4,8 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from flyannot.classifiers.inner_choice import choose_setting
-from flyannot.classifiers.observed import rows_and_terms
-from flyannot.classifiers.scorer import LinearScorer
-from flyannot.classifiers.unit_rows import checked_units, unit_rows
+from flyannot.classifiers.feature_rows import checked_unit_rows, unit_rows
+from flyannot.classifiers.scorer import LinearScorer, observed_blocks
 
 
 @dataclass(frozen=True)
@@ -17,7 +15,6 @@ class Ridge(LinearScorer):
     alpha: np.ndarray
 
     ARRAYS = LinearScorer.LINEAR_ARRAYS | {"alpha": ("f", (1,))}
-    fit = classmethod(choose_setting)
 
     @staticmethod
     def settings(n_rows):
@@ -31,14 +28,14 @@ class Ridge(LinearScorer):
 
         X, Y = unit_rows(X).astype(np.float64), np.asarray(Y, np.float64)
         weights, intercept = np.zeros((Y.shape[1], X.shape[1])), np.zeros(Y.shape[1])
-        for rows, terms in rows_and_terms(observed, Y.shape[1]):
+        for rows, terms in observed_blocks(observed, Y.shape[1]):
             fitted = Regression(alpha=setting).fit(X[rows], Y[rows][:, terms])
             weights[terms], intercept[terms] = np.atleast_2d(fitted.coef_), fitted.intercept_
         return cls(weights, intercept, np.array([float(setting)]))
 
     def decision_values(self, X, n_threads=1):
         """X W + b, the rows of X scaled to length 1."""
-        return super().decision_values(checked_units(X, self.weights.shape[1]).astype(np.float64))
+        return super().decision_values(checked_unit_rows(X, self.weights.shape[1]).astype(np.float64))
 
     def linear_form(self, X, term):
         """As `LinearScorer.linear_form`; its rows are those of X scaled to length 1."""

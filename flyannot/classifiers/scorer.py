@@ -1,4 +1,9 @@
-"""What every classifier is: a frozen dataclass of arrays that gives decision values."""
+"""What every classifier is: a frozen dataclass of arrays that gives decision values.
+
+Not every entry of the table of groups and terms is known.  `observed` is a bool array (n_rows, n_terms), or
+None where all entries were observed; the others take no part in anything.  A classifier gets a Y that is
+false where nothing was observed, and must give the same for any other Y there.
+"""
 
 from collections.abc import Callable
 from dataclasses import dataclass, field, fields, replace
@@ -6,9 +11,10 @@ from typing import ClassVar
 
 import numpy as np
 
+from flyannot.classifiers.feature_rows import checked_columns
 from flyannot.classifiers.folds import inner_folds
-from flyannot.classifiers.linear_values import linear_values
-from flyannot.runtime.short_repr import short_repr
+from flyannot.runtime.wording import short_repr
+from flyannot.scores.metrics import pair_counts_by_fold
 
 
 def _nobody_counts(n):
@@ -55,7 +61,7 @@ class HeldOut:
 
 @dataclass(frozen=True)
 class Scorer:
-    """The base of all classifiers."""
+    """The base of all classifiers: a subclass has `settings` and `fit_setting`, or a `fit` of its own."""
 
     is_linear: ClassVar[bool] = False  # then `linear_form` splits every decision value
     # name -> (kinds of type, dimensions) as in `flyannot.store.schema`; n_terms, n_features known
@@ -64,9 +70,21 @@ class Scorer:
     def __init_subclass__(cls):
         cls.__repr__ = short_repr  # type: ignore[method-assign]  # a dataclass would make its own: all numbers
 
+    @staticmethod
+    def settings(n_rows):
+        """What inner folds choose from, the preferred first: of equally good ones it wins."""
+        raise NotImplementedError
+
+    @classmethod
+    def fit_setting(cls, X, Y, setting, *, rng, n_threads=1, observed=None):
+        """The scorer of one setting, fitted on all rows."""
+        raise NotImplementedError
+
     @classmethod
     def fit(cls, X, Y, genes, *, rng, options, observed=None):
         """Fit all terms, and tell `options.on_terms` of each.
+
+        Here inner folds choose one setting for all terms, by the mean AUC over the terms.
 
         Parameters
         ----------
@@ -75,14 +93,37 @@ class Scorer:
         genes : array (n_rows,), the gene of each row
         rng : numpy Generator, for the inner folds and for what the method draws
         options : FitOptions
-        observed : as in `flyannot.classifiers.observed`; what is held out of other entries is nobody's
+        observed : which entries of Y were; what is held out of others is nobody's
 
         Returns
         -------
         scorer : an object of this class, fitted on all rows
         held_out : HeldOut
         """
-        raise NotImplementedError
+        folds = inner_folds(genes, options.n_folds, rng)
+        fold_rngs, rng = rng.spawn(int(folds.max()) + 1), rng.spawn(1)[0]
+        settings = cls.settings(len(X) - np.bincount(folds).max())
+        candidates = [
+            cls._held_out_values(setting, (X, Y, observed), folds, fold_rngs, options.n_threads)
+            for setting in settings
+        ]
+        chosen, held_out = choose_held_out(candidates, Y, folds, observed=observed)
+        more = {"rng": rng, "n_threads": options.n_threads, "observed": observed}
+        scorer = cls.fit_setting(X, Y, settings[chosen], **more)
+        options.on_terms(Y.shape[1])
+        return scorer, held_out
+
+    @classmethod
+    def _held_out_values(cls, setting, rows, folds, rngs, n_threads):
+        """The decision values of every row by the scorer that was fitted without the row's fold."""
+        X, Y, observed = rows
+        values = np.empty(Y.shape)
+        for fold, rng in enumerate(rngs):
+            out = folds == fold
+            more = {"rng": rng, "n_threads": n_threads, "observed": part_of_observed(observed, ~out)}
+            scorer = cls.fit_setting(X[~out], Y[~out], setting, **more)
+            values[out] = scorer.decision_values(X[out], n_threads=n_threads)
+        return values
 
     @classmethod
     def pass_draws(cls, genes, *, rng, options):
@@ -102,12 +143,12 @@ class Scorer:
 
     def arrays(self):
         """The arrays by name."""
-        return {one.name: getattr(self, one.name) for one in fields(self)}
+        return {array.name: getattr(self, array.name) for array in fields(self)}
 
     @classmethod
     def from_arrays(cls, arrays):
         """What `arrays` gave, as a scorer again."""
-        return cls(**{one.name: np.asarray(arrays[one.name]) for one in fields(cls)})
+        return cls(**{array.name: np.asarray(arrays[array.name]) for array in fields(cls)})
 
 
 @dataclass(frozen=True)
@@ -125,9 +166,73 @@ class LinearScorer(Scorer):
 
     def decision_values(self, X, n_threads=1):
         """X w + b."""
-        return linear_values(X, self.weights, self.intercept)
+        return checked_columns(X, self.weights.shape[1]) @ self.weights.T + self.intercept
 
     def linear_form(self, X, term):
         """weights (n_features,), intercept and rows, such that rows weights + intercept are the values of
         X."""
         return self.weights[term], self.intercept[term], X
+
+
+def choose_held_out(candidates, Y, folds, *, margin=0.0, observed=None):
+    """The setting with the best mean AUC within folds.
+
+    Parameters
+    ----------
+    candidates : list of float arrays (n_rows, n_terms), for every setting the values of rows by the scorer
+        that was fitted without the row's fold
+    Y : bool array (n_rows, n_terms)
+    folds : int array (n_rows,)
+    margin : the first setting stays unless another is better by more than this
+    observed : which entries of Y were
+
+    Returns
+    -------
+    chosen : int, the number of the setting; of equally good ones the first
+    held_out : HeldOut
+    """
+    counts = [_counts_of_terms(values, Y, folds, observed) for values in candidates]
+    chosen, scored = _best_setting(counts, margin), np.empty(Y.shape)
+    for number, fold in enumerate(np.unique(folds)):
+        others = _best_setting([np.delete(of_setting, number, axis=2) for of_setting in counts], margin)
+        scored[folds == fold] = candidates[others][folds == fold]
+    return chosen, HeldOut(candidates[chosen], scored, np.repeat(folds[:, None], Y.shape[1], axis=1))
+
+
+def _counts_of_terms(values, Y, folds, observed):
+    """Ordered pairs and all pairs: (n_terms, 2, n_folds)."""
+    known = [None] * Y.shape[1] if observed is None else observed.T
+    return np.array([pair_counts_by_fold(v, t, folds, k) for v, t, k in zip(values.T, Y.T, known)])
+
+
+def _best_setting(counts, margin):
+    areas = [_mean_auc(*of_setting.sum(axis=2).T) for of_setting in counts]
+    return int(np.argmax([areas[0] + margin, *areas[1:]]))
+
+
+def _mean_auc(ordered, n_pairs):
+    """Over the terms for which some fold has both classes; 0 if there is none."""
+    has = n_pairs > 0
+    return float(np.mean(ordered[has] / n_pairs[has])) if has.any() else 0.0
+
+
+def observed_rows(observed, n_terms):
+    """For every term what picks the rows out of an array in which it was observed."""
+    if observed is None:
+        return [slice(None)] * n_terms
+    return [np.flatnonzero(column) for column in observed.T]
+
+
+def observed_blocks(observed, n_terms):
+    """(rows, terms) of all terms that were observed in the same rows, to be fitted at once; none that
+    nowhere was."""
+    if observed is None:
+        return [(slice(None), slice(None))]
+    patterns, number = np.unique(observed, axis=1, return_inverse=True)
+    blocks = [(np.flatnonzero(rows), np.flatnonzero(number == k)) for k, rows in enumerate(patterns.T)]
+    return [(rows, terms) for rows, terms in blocks if len(rows)]
+
+
+def part_of_observed(observed, rows, columns=slice(None)):
+    """`observed` of some rows and terms."""
+    return None if observed is None else observed[rows][:, columns]

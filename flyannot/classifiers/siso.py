@@ -12,9 +12,8 @@ from functools import cached_property
 
 import numpy as np
 
-from flyannot.classifiers.inner_choice import choose_setting
+from flyannot.classifiers.feature_rows import RowSpan, checked_unit_rows, unit_rows
 from flyannot.classifiers.scorer import Scorer
-from flyannot.classifiers.unit_rows import Span, checked_units, unit_rows
 from flyannot.sparse.coders.siso import encode as siso
 from flyannot.sparse.coders.siso import hash_siso
 from flyannot.sparse.coders.siso.hash_siso import HashSearch
@@ -38,7 +37,6 @@ class Siso(Scorer):
     Y: np.ndarray
 
     ARRAYS = LABELLED_ROWS
-    fit = classmethod(choose_setting)
 
     @staticmethod
     def settings(n_rows):
@@ -52,7 +50,7 @@ class Siso(Scorer):
 
     def decision_values(self, X, n_threads=1):
         """sum_i Y_i z_i with z the lasso code of the row at lam = FRACTION |A y|_inf."""
-        X = checked_units(X, self.A.shape[1])
+        X = checked_unit_rows(X, self.A.shape[1])
         largest = largest_products(X, self.A)
         # y / |A y|_inf has the code z / |A y|_inf, and the same lam for every query
         scaled = X / np.where(largest > 0, largest, 1).astype(np.float32)[:, None]
@@ -62,7 +60,7 @@ class Siso(Scorer):
 
     @cached_property
     def _span(self):  # once a model: annotation asks for the values of some images after the other
-        return Span.of(self.A)
+        return RowSpan.of(self.A)
 
     def _codes(self, X, n_threads):
         A = self.A

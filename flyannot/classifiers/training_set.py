@@ -6,11 +6,14 @@ from dataclasses import dataclass, field, replace
 import numpy as np
 
 from flyannot.classifiers import CLASSIFIERS
-from flyannot.classifiers.group_rows import GroupRows
-from flyannot.classifiers.observed import part_of
-from flyannot.features.groups import Groups, HeldFeatures, groups_of
-from flyannot.runtime.counted import counted
-from flyannot.runtime.short_repr import short_repr
+from flyannot.classifiers.feature_rows import OwnBasis, add_inner_products
+from flyannot.classifiers.scorer import part_of_observed
+from flyannot.features.groups import Groups, HeldFeatures, groups_of, normalise_features, pooled_columns
+from flyannot.runtime.resources import require_bytes
+from flyannot.runtime.wording import pluralise, short_repr
+
+_BLOCK_BYTES = 1 << 29  # of columns of all groups, held at once
+_ROWS = 256  # normalised at once
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -36,7 +39,7 @@ class TrainingSet(LabelledRows):
     """The annotated `groups` of a stage range as rows.
 
     Rows that are fewer than their features are written in a basis of their own where a linear method is to
-    learn from them (`flyannot.classifiers.own_basis`); `in_features` makes its models those of features.
+    learn from them (`flyannot.classifiers.feature_rows`); `in_features` makes its models those of features.
     """
 
     groups: Groups
@@ -50,10 +53,9 @@ class TrainingSet(LabelledRows):
     def of_genes(self, genes):
         """The groups of the given genes."""
         rows = [g for g, gene in enumerate(self.genes) if gene in genes]
-        return replace(
-            self, X=self.X[rows], Y=self.Y[rows], genes=[self.genes[g] for g in rows],
-            groups=self.groups.subset(rows), observed=part_of(self.observed, rows),
-        )  # fmt: skip
+        groups, observed = self.groups.subset(rows), part_of_observed(self.observed, rows)
+        X, Y, genes = self.X[rows], self.Y[rows], groups.gene_ids
+        return replace(self, X=X, Y=Y, genes=genes, groups=groups, observed=observed)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -80,17 +82,78 @@ class CuratedGroups:
         options : flyannot.classifiers.options.ClassifyOptions
         """
         rows = GroupRows(features, self.groups, options)
-        in_features = {}
+        more = {"genes": self.groups.gene_ids, "groups": self.groups, "observed": self.observed}
         if CLASSIFIERS[options.method].is_linear and 0 < len(self) < features.shape[1]:
             basis, lengths = rows.own_basis(n_threads)
             X = basis.coordinates
-            in_features = {"in_features": lambda scorer: rows.in_features(scorer, basis, lengths)}
+            more["in_features"] = lambda scorer: rows.in_features(scorer, basis, lengths)
         else:
             X = rows.whole()
-        return TrainingSet(
-            X=X, Y=self.Y, genes=self.groups.gene_ids, terms=self.terms, reasons=self.reasons,
-            groups=self.groups, observed=self.observed, **in_features,
-        )  # fmt: skip
+        return TrainingSet(X=X, Y=self.Y, terms=self.terms, reasons=self.reasons, **more)
+
+
+class GroupRows:
+    """The feature vectors of groups, pooled and normalised as `ClassifyOptions` say: (n_groups, n_features).
+
+    features : of images, as `flyannot.features.groups.pooled_columns` takes them
+    """
+
+    def __init__(self, features, groups, options):
+        self._features, self._groups, self._options = features, groups, options
+        self.shape = len(groups), features.shape[1]
+
+    def whole(self):
+        """All of them, in the type of the features."""
+        X = self._pooled(slice(None))
+        for start in range(0, len(X), _ROWS):
+            rows = slice(start, start + _ROWS)
+            X[rows] = normalise_features(X[rows], self._options.normalisation)
+        return X
+
+    def own_basis(self, n_threads=1):
+        """The rows in a basis of their own, from inner products that add up over blocks of columns.
+
+        Returns
+        -------
+        basis : flyannot.classifiers.feature_rows.OwnBasis
+        lengths : float64 array (n_groups,), what the pooled rows were divided by
+
+        Raises
+        ------
+        FlyannotError
+            If the memory does not suffice.
+        """
+        n_groups, n_features = self.shape
+        block = min(_BLOCK_BYTES, 4 * n_groups * n_features)
+        what, fix = (
+            f"the inner products of {n_groups:,} groups",
+            "use a machine with more memory, or fewer groups",
+        )
+        require_bytes(2 * 8 * n_groups**2 + block, what, fix=fix)
+        K = np.zeros((n_groups, n_groups))
+        for columns in self._blocks():
+            add_inner_products(K, self._pooled(columns), n_threads=n_threads)
+        lengths = np.sqrt(np.diagonal(K))
+        lengths = np.where((lengths > 0) & (self._options.normalisation == "l2"), lengths, 1.0)
+        K /= lengths
+        K /= lengths[:, None]
+        return OwnBasis.of_products(K), lengths
+
+    def in_features(self, scorer, basis, lengths):
+        """A linear scorer of the basis as one of the features, which are read once more."""
+        parts = basis.of_rows(scorer.weights) / lengths
+        weights = np.empty((len(parts), self.shape[1]))
+        for columns in self._blocks():
+            weights[:, columns] = parts @ self._pooled(columns)
+        return replace(scorer, weights=weights)
+
+    def _pooled(self, columns):
+        return pooled_columns(self._features, self._groups, columns, self._options.scheme)
+
+    def _blocks(self):
+        """Cut by the numbers of groups and features alone: so are the sums."""
+        width = max(1, _BLOCK_BYTES // (4 * len(self._groups)))
+        return (slice(start, start + width) for start in range(0, self.shape[1], width))
 
 
 def training_rows(features, groups, options):
@@ -120,7 +183,7 @@ def curated_groups(columns, annotations, stage_range, options):
 def annotated_groups(groups, annotations, stage_range):
     """The groups whose gene is annotated in this stage range, and the set of terms of each."""
     terms = [annotations.terms_of(gene, stage_range, fbgn) for gene, fbgn in zip(groups.gene, groups.fbgn)]
-    annotated = [g for g, found in enumerate(terms) if found is not None]
+    annotated = [g for g, of_group in enumerate(terms) if of_group is not None]
     return groups.subset(annotated), [terms[g] for g in annotated]
 
 
@@ -132,18 +195,14 @@ def truth_of(carried, terms):
 
 def observed_terms(groups, annotations, stage_range, terms):
     """Whether it is known of every group if it has each term, bool (n_groups, n_terms); None if all is."""
-    unknown = [
-        annotations.unknown_terms(gene, stage_range, terms, fbgn)
-        for gene, fbgn in zip(groups.gene, groups.fbgn)
-    ]
-    if not any(unknown):
-        return None
-    return np.array([[term not in one for term in terms] for one in unknown], bool)
+    genes = zip(groups.gene, groups.fbgn)
+    unknown = [annotations.unknown_terms(gene, stage_range, terms, fbgn) for gene, fbgn in genes]
+    return ~truth_of(unknown, terms) if any(unknown) else None
 
 
 def _left_out(term, count, options):
     if term in options.exclude_terms:
         return "excluded by request"
     if count < options.min_groups:
-        return f"not evaluable: {counted(count, 'positive group')}, {options.min_groups} needed"
+        return f"not evaluable: {pluralise(count, 'positive group')}, {options.min_groups} needed"
     return ""

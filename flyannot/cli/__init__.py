@@ -6,7 +6,7 @@ import click
 
 from flyannot import __version__
 from flyannot.cli.shared.exit_codes import exit_code_of
-from flyannot.cli.shared.lazy import LazyGroup
+from flyannot.cli.shared.help_page import LazyGroup
 
 # What commands are for -> name -> (module of this package, or "module:attribute" of any; what it does).
 COMMANDS = {
@@ -51,8 +51,6 @@ COMMANDS = {
     "Measure": {
         "compare": ("compare", "Whether one configuration's scores are better than another's."),
         "ablate": ("ablate", "Many configurations in one table."),
-        "bench": ("bench", "How fast all this is, beside other programs."),
-        "reproduce": ("reproduce", "The papers' tables and figures beside ours."),
     },
 }
 

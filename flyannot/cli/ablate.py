@@ -28,9 +28,9 @@ def command(config, data_set, output, options, run):
         flyannot ablate configs/ablation.toml --data-set wu2016 --output results
     """
     from flyannot.scores.table import format_ablation
-    from flyannot.steps.ablation import read_ablation
+    from flyannot.steps.engine.task import carry_out
     from flyannot.steps.evaluate import read_scores
-    from flyannot.steps.tasks import carry_out
+    from flyannot.steps.runs.ablation import read_ablation
 
     execution, found = execution_of(run=run), []
     for row in read_ablation(config, data_set=data_set, output=output, nested=options.nested):

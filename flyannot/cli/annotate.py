@@ -2,7 +2,6 @@
 
 import click
 
-from flyannot.cli.shared.argument_order import FileArgument
 from flyannot.cli.shared.options import (
     IN_FILE,
     Command,
@@ -19,10 +18,8 @@ from flyannot.steps.options import AnnotateOptions, RunOptions, Selection
 
 
 @click.command("annotate", cls=Command)
-@click.argument("model", cls=FileArgument, holds="model", type=IN_FILE)
-@click.argument(
-    "images", cls=FileArgument, holds=("images", "features"), type=IN_FILE, nargs=-1, required=True
-)
+@click.argument("model", type=IN_FILE)
+@click.argument("images", type=IN_FILE, nargs=-1, required=True)
 @out_option("predictions")
 @click.option(
     "--stage-range", type=ParsedBy(StageRange()),

@@ -2,14 +2,13 @@
 
 import click
 
-from flyannot.cli.shared.argument_order import FileArgument
 from flyannot.cli.shared.options import IN_FILE, Command, log, out_option
 
 
 @click.command("annotations", cls=Command)
-@click.argument("annotations", cls=FileArgument, holds="annotations", type=IN_FILE)
+@click.argument("annotations", type=IN_FILE)
 @click.argument(
-    "corrections", cls=FileArgument, holds="corrections", type=IN_FILE, nargs=-1, required=True,
+    "corrections", type=IN_FILE, nargs=-1, required=True,
     metavar="CORRECTIONS...",
 )  # fmt: skip
 @out_option("annotations")

@@ -2,13 +2,12 @@
 
 import click
 
-from flyannot.cli.shared.argument_order import FileArgument
 from flyannot.cli.shared.options import IN_FILE, OUT_FILE, Command, log
 
 
 @click.command("curate", cls=Command)
 @click.argument(
-    "tables", cls=FileArgument, holds="corrections", type=IN_FILE, nargs=-1, required=True,
+    "tables", type=IN_FILE, nargs=-1, required=True,
     metavar="CORRECTIONS...",
 )  # fmt: skip
 @click.option("-o", "--output", "out", type=OUT_FILE, help="Also write the table that they come to.")

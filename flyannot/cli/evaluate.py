@@ -6,7 +6,6 @@ import click
 from click.core import ParameterSource
 
 from flyannot.classifiers.options import ClassifyOptions
-from flyannot.cli.shared.argument_order import FileArgument
 from flyannot.cli.shared.options import IN_FILE, OUT_FILE, Command, execution_of, seed_option, takes
 from flyannot.errors import InputError
 from flyannot.options import kebab
@@ -15,10 +14,10 @@ from flyannot.steps.options import EvaluateOptions, RunOptions, Selection
 
 @click.command("evaluate", cls=Command)
 @click.argument(
-    "scored", cls=FileArgument, holds=("features", "predictions", "images"), type=IN_FILE, nargs=-1,
+    "scored", type=IN_FILE, nargs=-1,
     required=True, metavar="FEATURES|PREDICTIONS...",
 )  # fmt: skip
-@click.argument("annotations", cls=FileArgument, holds="annotations", type=IN_FILE)
+@click.argument("annotations", type=IN_FILE)
 @click.option(
     "--model", type=IN_FILE,
     help="Cross-validate as this model was trained on FEATURES: its options, seed and stage "
@@ -47,6 +46,7 @@ def command(scored, annotations, model, json_file, options, classify, selection,
     from flyannot.scores.group_outcomes import scores_json
     from flyannot.scores.retrieval import retrieval_in_words
     from flyannot.scores.table import format_table
+    from flyannot.steps.engine.task import carry_out
     from flyannot.steps.evaluate import (
         Evaluation,
         evaluate_files,
@@ -55,7 +55,6 @@ def command(scored, annotations, model, json_file, options, classify, selection,
         read_scores,
     )
     from flyannot.steps.nothing_evaluated import nothing_evaluated
-    from flyannot.steps.tasks import carry_out
 
     execution = execution_of(run=run)
     if model:

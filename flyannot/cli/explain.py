@@ -4,17 +4,16 @@ import json
 
 import click
 
-from flyannot.cli.shared.argument_order import FileArgument
 from flyannot.cli.shared.options import IN_FILE, OUT_FOLDER, Command, ParsedBy, json_option, log
-from flyannot.runtime.counted import counted
+from flyannot.runtime.wording import pluralise
 from flyannot.stage_ranges import StageRange
 
 _MOST_SHOWN = 3  # patches of an image that are printed
 
 
 @click.command("explain", cls=Command)
-@click.argument("model", cls=FileArgument, holds="model", type=IN_FILE)
-@click.argument("images", cls=FileArgument, holds="images", type=IN_FILE, nargs=-1, required=True)
+@click.argument("model", type=IN_FILE)
+@click.argument("images", type=IN_FILE, nargs=-1, required=True)
 @click.option(
     "--term", "terms", multiple=True,
     help="Explain this term (repeatable); by default the three most probable ones of each group.",
@@ -77,7 +76,7 @@ def _in_words(one, names):
             f"{c:+.4f} at ({row:g}, {column:g})"
             for (row, column), c in list(zip(centres_px, contribution))[:_MOST_SHOWN]
         )
-        patches = counted(len(contribution), "patch", "patches")
+        patches = pluralise(len(contribution), "patch", "patches")
         lines.append(f"  {name}: {contribution.sum():+.4f} from {patches}")
         lines.append(f"      {strongest}" if strongest else "      no patch of this image won any feature")
     return "\n".join(lines)

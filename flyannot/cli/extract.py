@@ -4,7 +4,6 @@ from pathlib import Path
 
 import click
 
-from flyannot.cli.shared.argument_order import FileArgument
 from flyannot.cli.shared.options import (
     Command,
     execution_of,
@@ -19,7 +18,7 @@ from flyannot.steps.options import RunOptions, Selection
 
 
 @click.command("extract", cls=Command)
-@click.argument("data_set", cls=FileArgument, holds="images", type=click.Path(path_type=Path))
+@click.argument("data_set", type=click.Path(path_type=Path))
 @out_option("descriptors")
 @takes(options=ExtractOptions, selection=Selection, run=RunOptions)
 @shard_option

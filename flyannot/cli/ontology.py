@@ -4,13 +4,12 @@ import sys
 
 import click
 
-from flyannot.cli.shared.argument_order import FileArgument
 from flyannot.cli.shared.options import IN_FILE, Command, log
 
 
 @click.command("ontology", cls=Command)
-@click.argument("annotations", cls=FileArgument, holds="annotations", type=IN_FILE)
-@click.argument("obo", cls=FileArgument, holds="ontology", type=IN_FILE, nargs=-1, required=True)
+@click.argument("annotations", type=IN_FILE)
+@click.argument("obo", type=IN_FILE, nargs=-1, required=True)
 def command(annotations, obo):
     """Look up the terms of a table of annotations, and stage ranges, in ontologies.
 
@@ -25,7 +24,7 @@ def command(annotations, obo):
     """
     from flyannot.dataset.folder import read_annotations
     from flyannot.dataset.ontology import matches_of, read_ontology, stage_ids
-    from flyannot.runtime.csv_table import write_csv_rows
+    from flyannot.runtime.tables import write_csv_rows
 
     ontology = read_ontology(*obo)
     matches = matches_of(ontology, read_annotations(annotations, known=ontology.names()))

@@ -2,7 +2,6 @@
 
 import click
 
-from flyannot.cli.shared.argument_order import FileArgument, kind_of
 from flyannot.cli.shared.options import (
     IN_FILE,
     Command,
@@ -19,10 +18,8 @@ from flyannot.steps.options import RunOptions, Selection
 
 
 @click.command("pool", cls=Command)
-@click.argument(
-    "descriptors", cls=FileArgument, holds=("descriptors", "images"), type=IN_FILE, nargs=-1, required=True
-)
-@click.argument("dictionary", cls=FileArgument, holds="dictionary", type=IN_FILE)
+@click.argument("descriptors", type=IN_FILE, nargs=-1, required=True)
+@click.argument("dictionary", type=IN_FILE)
 @out_option("features")
 @takes(options=PoolOptions, selection=Selection, run=RunOptions)
 @shard_option
@@ -40,13 +37,16 @@ def command(descriptors, dictionary, out, options, selection, run, shard, force)
         flyannot pool descriptors.h5 dictionary.h5 -o features.h5 --grid 2x4
         flyannot pool embryos dictionary.h5 -o features.h5 --grid 2x4
     """
+    from flyannot.dataset.paths import TABLE_SUFFIXES
+
     execution, chosen = execution_of(force, run), selection.stage_range
-    if len(descriptors) == 1 and kind_of(descriptors[0]) in ("folder", "images"):
+    first = descriptors[0]
+    if len(descriptors) == 1 and (first.is_dir() or first.suffix.lower() in TABLE_SUFFIXES):
         from flyannot.dataset.folder import read_images
         from flyannot.dataset.images import select_images
         from flyannot.steps.pool_images import pool_images
 
-        images = select_images(read_images(descriptors[0]), views=selection.view, stage_ranges=chosen)
+        images = select_images(read_images(first), views=selection.view, stage_ranges=chosen)
         return finish(pool_images(images, dictionary, out, options, execution, shard=shard))
     if selection.view:
         raise InputError(

@@ -34,7 +34,7 @@ def command(run, out, data_set, options):
         flyannot report results -o report.html
     """
     from flyannot.report.build import report_task
-    from flyannot.steps.tasks import carry_out
+    from flyannot.steps.engine.task import carry_out
 
     task = report_task(run, out or run / "report.html", data_set, options)
     return finish(carry_out(task, execution_of()))

@@ -66,10 +66,10 @@ def command(config, demo, data_set, output, settings, corrections, dry_run, step
     from flyannot.report.build import report_task
     from flyannot.runtime.atomic_file import locked_output
     from flyannot.runtime.environment import configurations_folder
-    from flyannot.steps.configuration import RECORD, read_configuration, with_corrections
-    from flyannot.steps.run import only, plan_all, steps_of
-    from flyannot.steps.run_checks import check_run
-    from flyannot.steps.tasks import carry_out_share
+    from flyannot.steps.engine.configuration import RECORD, read_configuration, with_corrections
+    from flyannot.steps.engine.task import carry_out_share
+    from flyannot.steps.runs.checks import check_run
+    from flyannot.steps.runs.run import only, plan_all, steps_of
 
     if share and not step:
         raise InputError("--share is a share of one step", fix="add --step extract, pool or annotate")
@@ -110,11 +110,11 @@ def _carry_out(configuration, steps, execution):
     """Make all that is not up to date, and print the scores; the exit code."""
     from flyannot.dataset.folder import read_images
     from flyannot.scores.table import format_table
-    from flyannot.steps.configuration import write_record
+    from flyannot.steps.engine.configuration import write_record
+    from flyannot.steps.engine.failures import NAME
     from flyannot.steps.evaluate import read_scores
-    from flyannot.steps.failures import NAME
     from flyannot.steps.nothing_evaluated import nothing_evaluated
-    from flyannot.steps.run import carry_out_all
+    from flyannot.steps.runs.run import carry_out_all
 
     write_record(configuration)
     code, n_made, nothing = 0, 0, None

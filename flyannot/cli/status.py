@@ -7,7 +7,7 @@ from dataclasses import asdict
 import click
 
 from flyannot.cli.shared.options import OUT_FOLDER, Command, json_option
-from flyannot.runtime.counted import counted
+from flyannot.runtime.wording import pluralise
 
 _N_NAMED = 5  # images that were skipped; --json has them all
 _HOUR, _MINUTE = 3600, 60
@@ -29,7 +29,7 @@ def command(run, as_json):
         flyannot status results
     """
     from flyannot.report.build import report_task
-    from flyannot.steps.status import status_of_run
+    from flyannot.steps.runs.status import status_of_run
 
     found = status_of_run(run, report_task)
     click.echo(json.dumps(_as_json(found), indent=1, ensure_ascii=False) if as_json else _in_words(found))
@@ -57,11 +57,11 @@ def _row(one):
 
 def _amount(one):
     n_shards = sum(one.shards.values())
-    shards = f"{one.shards.get('done', 0)} of {counted(n_shards, 'shard')}" if one.shards else ""
+    shards = f"{one.shards.get('done', 0)} of {pluralise(n_shards, 'shard')}" if one.shards else ""
     if not one.unit or one.n_done is None or one.state == "waiting" and not one.n_done:
         return shards
     done = "" if one.n_total is None else f"{one.n_done:,} of "
-    done += counted(one.n_done if one.n_total is None else one.n_total, one.unit)
+    done += pluralise(one.n_done if one.n_total is None else one.n_total, one.unit)
     return ", ".join(filter(None, [shards, done]))
 
 

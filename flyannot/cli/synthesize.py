@@ -2,8 +2,8 @@
 
 import click
 
+from flyannot.cli.shared.messages import Progress
 from flyannot.cli.shared.options import OUT_FOLDER, Command, log, seed_option, takes
-from flyannot.cli.shared.progress import Progress
 from flyannot.dataset.synthetic import SynthesizeOptions
 
 

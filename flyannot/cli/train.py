@@ -3,7 +3,6 @@
 import click
 
 from flyannot.classifiers.options import ClassifyOptions
-from flyannot.cli.shared.argument_order import FileArgument
 from flyannot.cli.shared.options import (
     IN_FILE,
     Command,
@@ -18,8 +17,8 @@ from flyannot.steps.options import RunOptions, Selection
 
 
 @click.command("train", cls=Command)
-@click.argument("features", cls=FileArgument, holds="features", type=IN_FILE, nargs=-1, required=True)
-@click.argument("annotations", cls=FileArgument, holds="annotations", type=IN_FILE)
+@click.argument("features", type=IN_FILE, nargs=-1, required=True)
+@click.argument("annotations", type=IN_FILE)
 @out_option("model")
 @takes(options=ClassifyOptions, selection=(Selection, ["stage_range"]), run=RunOptions)
 @seed_option

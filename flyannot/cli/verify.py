@@ -5,8 +5,8 @@ import sys
 
 import click
 
+from flyannot.cli.shared.messages import coloured
 from flyannot.cli.shared.options import IN_FILE, Command, json_option, log
-from flyannot.cli.shared.verbosity import coloured
 from flyannot.errors import FlyannotError
 
 
@@ -22,7 +22,7 @@ def command(files, as_json):
     Example:
         flyannot verify descriptors.h5 model.h5
     """
-    from flyannot.cli.shared.progress import Progress
+    from flyannot.cli.shared.messages import Progress
     from flyannot.store.reading import verify_stored
 
     worst, found = 0, []

@@ -5,7 +5,7 @@ from pathlib import Path
 import click
 
 from flyannot.cli.shared.options import COUNT, IN_FILE, OUT_FILE, Command, force_option, log
-from flyannot.steps.workflow import ENGINES
+from flyannot.steps.runs.workflow import ENGINES
 
 
 @click.command("workflow", cls=Command)
@@ -39,10 +39,10 @@ def command(config, engine, out, shards, data_set, settings, force):
     Example:
         flyannot workflow configs/demo.toml --engine snakemake -o Snakefile
     """
-    from flyannot.steps.configuration import read_configuration
-    from flyannot.steps.run_checks import check_run
-    from flyannot.steps.workflow.size import require_data_set
-    from flyannot.steps.workflow.write import write_workflow
+    from flyannot.steps.engine.configuration import read_configuration
+    from flyannot.steps.runs.checks import check_run
+    from flyannot.steps.runs.workflow.size import require_data_set
+    from flyannot.steps.runs.workflow.write import write_workflow
 
     configuration = read_configuration(config, data_set=data_set, settings=settings)
     require_data_set(configuration)

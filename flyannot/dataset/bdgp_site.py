@@ -14,7 +14,7 @@ from flyannot.dataset.importers.resolve import Genes, UnclearGene, stage_range_o
 from flyannot.dataset.importers.source_tables import read_source_rows
 from flyannot.errors import FlyannotError, InputError, did_you_mean
 from flyannot.options import Count, Flag, Options, Real, Several, Text, option
-from flyannot.runtime.csv_table import read_table, write_table
+from flyannot.runtime.tables import read_table, write_table
 from flyannot.stage_ranges import StageRange
 
 FILES = {kind: f"{name}.gz" for kind, name in DUMPS.items()}
@@ -151,8 +151,8 @@ def _id_of_row(known, row):
 
 def fault_of_fetched_image(path):
     """Why this is no picture that can be read; "" if it is one.  Its bytes decide, and nothing else."""
-    from flyannot.descriptors.picture import read_grey
-    from flyannot.descriptors.unreadable import UnreadableImage
+    from flyannot.descriptors.images.picture import read_grey
+    from flyannot.descriptors.images.unreadable import UnreadableImage
 
     with open(path, "rb") as file:
         start = file.read(512)

@@ -14,8 +14,8 @@ from pathlib import Path
 from flyannot.dataset.folder import Annotations, read_gene_rows
 from flyannot.dataset.table_warnings import bdgp_terms, first_names
 from flyannot.errors import InputError, did_you_mean
-from flyannot.runtime.counted import counted
-from flyannot.runtime.csv_table import write_table
+from flyannot.runtime.tables import write_table
+from flyannot.runtime.wording import pluralise
 from flyannot.stage_ranges import AS_TEXT, STAGE_RANGES
 
 ACCEPT, REJECT, UNSURE = VERDICTS = ("accept", "reject", "unsure")
@@ -192,9 +192,9 @@ class Changes:
         n = sum(map(len, (*kinds.values(), self.confirmed, self.older, self.contested)))
         parts = [f"{len(rows)} {word}{_names(rows)}" for word, rows in kinds.items() if rows]
         parts += [f"{len(self.confirmed)} as before"] if self.confirmed else []
-        lines = [f"{counted(n, 'reviewed term')}: {', '.join(parts) or 'nothing changed'}"]
+        lines = [f"{pluralise(n, 'reviewed term')}: {', '.join(parts) or 'nothing changed'}"]
         if n_genes := len({correction.key[:2] for correction in self.of_new_genes}):
-            genes = counted(n_genes, "gene")
+            genes = pluralise(n_genes, "gene")
             lines.append(f"{genes} without a row in the annotations: known only of the reviewed terms")
         conflicts = {
             "older than the annotations, which say otherwise and stay": self.older,
@@ -203,7 +203,7 @@ class Changes:
         }
         for words, rows in conflicts.items():
             if rows:
-                lines.append(f"{counted(len(rows), 'verdict')} {words}{_names(rows)}")
+                lines.append(f"{pluralise(len(rows), 'verdict')} {words}{_names(rows)}")
         return lines
 
 

@@ -21,10 +21,10 @@ from flyannot.dataset.table_warnings import (
     warn_of_genes,
     warn_of_terms,
 )
-from flyannot.descriptors.address import address_of
+from flyannot.descriptors.images.address import address_in_file
 from flyannot.errors import InputError
-from flyannot.runtime.csv_table import read_table, write_table
-from flyannot.runtime.short_repr import short_repr
+from flyannot.runtime.tables import read_table, write_table
+from flyannot.runtime.wording import short_repr
 from flyannot.stage_ranges import STAGE_RANGES, note_on_stages, parse_stage_range
 
 log = logging.getLogger("flyannot")
@@ -64,7 +64,7 @@ class Image:
     @property
     def address(self):
         """What is read: the file, and what the name says is meant of it."""
-        return address_of(self.file, self.name)
+        return address_in_file(self.file, self.name)
 
     @property
     def path(self):
@@ -135,7 +135,7 @@ def read_images(folder_or_csv):
     if not images:
         raise InputError(f"{table} names no image", fix="add one row per image")
     paths.warn(table)
-    _require_distinct(table, lines, (address_of(*image[:2]) for image in images))
+    _require_distinct(table, lines, (address_in_file(*image[:2]) for image in images))
     fbgns = _complete_fbgns(table, lines, [(image[2], image[5]) for image in images])
     return _grouped(table, lines, images, fbgns)
 

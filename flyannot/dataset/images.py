@@ -13,7 +13,12 @@ from pathlib import Path
 
 from flyannot.dataset.folder import Image, printable_text, read_images
 from flyannot.dataset.paths import IMAGES, TABLE_SUFFIXES, has_table, place_of_table
-from flyannot.descriptors.address import address_of, file_in, file_of, photograph_of
+from flyannot.descriptors.images.address import (
+    address_in_file,
+    file_in_table,
+    file_of_address,
+    photograph_of_embryo,
+)
 from flyannot.errors import FlyannotError, InputError, did_you_mean
 from flyannot.stage_ranges import STAGE_RANGES, parse_stage_range
 
@@ -39,7 +44,7 @@ def images_named(paths, stage_range=None):
     """
     first = Path(paths[0])
     for path in paths:
-        if not file_of(path).exists():
+        if not file_of_address(path).exists():
             raise InputError(
                 f"{path} is not there", fix="name a data set folder, a folder of images, or images"
             )
@@ -90,7 +95,9 @@ def images_of_files(files, stage_range):
     """Single picture files as images, in the order given, each once and a group of its own."""
     stage_range = parse_stage_range(stage_range)
     names = dict.fromkeys(Path(file).as_posix() for file in files)
-    return [_image_of_unknown_gene(os.path.abspath(file_of(name)), name, stage_range) for name in names]
+    return [
+        _image_of_unknown_gene(os.path.abspath(file_of_address(name)), name, stage_range) for name in names
+    ]
 
 
 def _image_of_unknown_gene(file, name, stage_range):
@@ -209,12 +216,12 @@ def _paths_within(place, wanted, *, same_rows):
         return _paths_in_folder(place, {name for name, *_ in wanted})
     names = defaultdict(list)  # of an image of the table: its own, or those of the embryos on it
     for name, *_ in wanted:
-        names[photograph_of(name)].append(name)
+        names[photograph_of_embryo(name)].append(name)
     paths = {}
     for image in read_images(place):
         for name in names.get(image.name, ()) if image.path.is_file() else ():
             if not same_rows or (name, image.gene, image.stage_range) in wanted:
-                paths[name] = Path(address_of(image.file, name))
+                paths[name] = Path(address_in_file(image.file, name))
     return paths
 
 
@@ -226,7 +233,7 @@ def _paths_in_folder(folder, names):
         except OSError:
             continue
         for name in names:
-            file = name if name in present else file_in(name)
+            file = name if name in present else file_in_table(name)
             if (file in present or "/" in file) and (place / file).is_file():
-                paths[name] = Path(address_of(str(place / file), name))
+                paths[name] = Path(address_in_file(str(place / file), name))
     return paths

@@ -7,9 +7,9 @@ from difflib import get_close_matches
 from pathlib import Path
 
 from flyannot.dataset.table_warnings import first_names
-from flyannot.descriptors.address import file_in
+from flyannot.descriptors.images.address import file_in_table
 from flyannot.errors import InputError, did_you_mean
-from flyannot.runtime.counted import counted
+from flyannot.runtime.wording import pluralise
 
 log = logging.getLogger("flyannot")
 
@@ -88,7 +88,7 @@ class ImagePaths:
 
     def path_of(self, name, line):
         """The normal absolute path, as text."""
-        for text in dict.fromkeys((name, file_in(name))):  # a file may have a number sign in its name
+        for text in dict.fromkeys((name, file_in_table(name))):  # a file may have a number sign in its name
             if path := self._find(text) or ("\\" in text and self._find(text.replace("\\", "/"))):
                 return path
         (absent, _), _ = self._listings(name)
@@ -108,7 +108,7 @@ class ImagePaths:
         log.warning(
             "warning: %s: %s: %s; looked for in %s",
             table.name,
-            counted(len(missing), "image is missing", "images are missing"),
+            pluralise(len(missing), "image is missing", "images are missing"),
             first_names(shown + [""] * (len(missing) - len(shown))),
             " and ".join(places),
         )

@@ -11,7 +11,7 @@ from collections import Counter, defaultdict
 from functools import cache
 from pathlib import Path
 
-from flyannot.runtime.counted import counted
+from flyannot.runtime.wording import pluralise
 from flyannot.stage_ranges import AS_TEXT, month_and_day
 
 log = logging.getLogger("flyannot")
@@ -69,7 +69,7 @@ def warn_of_cells(table, cells):
         log.warning(
             "warning: %s: %s several terms, each of which was taken as one (%s); give each a row",
             table.name,
-            counted(len(cells), "cell holds", "cells hold"),
+            pluralise(len(cells), "cell holds", "cells hold"),
             first_names([f'line {line}: "{text}"' for line, text in cells]),
         )
 
@@ -79,8 +79,8 @@ def warn_of_terms(table, terms_of_genes, known=()):
     counts = Counter(term for terms in terms_of_genes for term in terms)
     near = near_terms(counts, bdgp_terms().union(known))
     if near:
-        shown = [f'"{term}" ({counted(counts[term], "gene")}; "{meant}"?)' for term, meant in near.items()]
-        what = counted(len(near), "term looks", "terms look")
+        shown = [f'"{term}" ({pluralise(counts[term], "gene")}; "{meant}"?)' for term, meant in near.items()]
+        what = pluralise(len(near), "term looks", "terms look")
         log.warning("warning: %s: %s misspelt: %s", table.name, what, first_names(shown))
 
 
@@ -91,7 +91,7 @@ def warn_of_genes(table, line_of_gene):
         log.warning(
             "warning: %s: %s that a spreadsheet made of the name: %s; write the name again; %s",
             table.name,
-            counted(len(shown), "gene is a date or number", "genes are dates or numbers"),
+            pluralise(len(shown), "gene is a date or number", "genes are dates or numbers"),
             first_names(shown),
             AS_TEXT,
         )

@@ -1,22 +1,24 @@
-"""From a picture to the descriptors of its informative patches."""
+"""From grey levels to the descriptors of patches in which something happens: SIFT, and intensity if asked.
+
+Intensity is the mean and the standard deviation of a patch, which its SIFT descriptor scales away.  Both are
+numbers from 0 to 1, written as angles up to a quarter turn: by the cosine and the sine of each.  So four
+numbers, of one length whatever the patch, join the descriptor.
+"""
 
 from dataclasses import dataclass
-from functools import partial
 
 import numpy as np
 
-from flyannot.descriptors.intensity import intensity_features
 from flyannot.descriptors.options import patch_sides
-from flyannot.descriptors.patches import patch_centres, patch_corners, patch_std
-from flyannot.descriptors.picture import read_grey, read_picture
-from flyannot.descriptors.placing import place
-from flyannot.descriptors.quality import standard_warnings
+from flyannot.descriptors.patches import patch_centres, patch_corners, patch_mean, patch_std
 from flyannot.descriptors.sift import dense_sift
-from flyannot.runtime.short_repr import short_repr
+from flyannot.runtime.wording import short_repr
+
+_WHITE = 255.0  # the largest grey level, and the largest byte
 
 
 @dataclass(frozen=True)
-class Described:
+class DescribedPatches:
     """The kept patches of one image: descriptors (n, 128, or 132 with intensity) uint8, centres (n, 2) and
     sides (n,) in pixels."""
 
@@ -28,39 +30,7 @@ class Described:
     __repr__ = short_repr
 
 
-def read_in_colour(path, options):
-    """The picture placed as `read_embryo` places it, to look at: uint8 of shape (*SIZE_PX, 3)."""
-    picture = read_picture(path, "RGB", place=partial(place, options=options), planes=options.plane)
-    return np.rint(picture).astype(np.uint8)
-
-
-def read_embryo(path, options):
-    """The grey levels that are described, and the warnings about the picture.
-
-    Parameters
-    ----------
-    path : path of the picture, or its address as in `flyannot.descriptors.address`
-    options : ExtractOptions
-
-    Returns
-    -------
-    grey : float32 array of shape SIZE_PX
-    quality_warnings : str, separated by commas
-        Those of `flyannot.descriptors.quality`, and "not registered" with the reason where no embryo was
-        found.
-
-    Raises
-    ------
-    UnreadableImage
-        As `flyannot.descriptors.picture.read_grey`.
-    """
-    warnings = []
-    placed = partial(place, options=options, warnings=warnings)
-    grey = read_grey(path, channel=options.channel, place=placed, planes=options.plane)
-    return grey, ", ".join([*standard_warnings(grey), *warnings])
-
-
-def describe(grey, options):
+def describe_patches(grey, options):
     """Describe every patch of a grid whose pixels vary enough; a grid for each size of patches.
 
     Parameters
@@ -81,17 +51,42 @@ def describe(grey, options):
         kept = std >= options.min_std
         descriptors.append(_descriptors(grey, corners[kept], side, options.intensity, std[kept]))
         centres_px.append(patch_centres(corners[kept], side))
-    return Described(
+    return DescribedPatches(
         np.concatenate(descriptors),
         np.concatenate(centres_px),
-        np.repeat(np.array(sides, np.uint16), [len(mine) for mine in descriptors]),
+        np.repeat(np.array(sides, np.uint16), [len(rows) for rows in descriptors]),
         n_candidates,
     )
 
 
 def _descriptors(grey, corners, side, weight, std):
     """The descriptors of the patches of one size, with their intensity features if these have a weight."""
-    found = dense_sift(grey, corners, side)
+    sift = dense_sift(grey, corners, side)
     if not weight:
-        return found
-    return np.hstack([found, intensity_features(grey, corners, side, weight, std=std)])
+        return sift
+    return np.hstack([sift, intensity_features(grey, corners, side, weight, std=std)])
+
+
+def intensity_features(grey, corners, patch_px, weight, *, std):
+    """Four bytes of every patch, for the end of its descriptor.
+
+    Parameters
+    ----------
+    grey : array (height, width), grey levels from 0 to 255
+    corners : int array (n_patches, 2), top left pixels (row, column)
+    patch_px : int, the side of a patch, in pixels
+    weight : float in (0, 1], the length of each cosine and sine together, as part of 255; a SIFT descriptor
+        has the length 512
+    std : float array (n_patches,), `patch_std` of the patches
+
+    Returns
+    -------
+    features : uint8 array (n_patches, 4)
+        Cosine and sine of a quarter turn times the darkness (1 - mean / 255), then of a quarter turn times
+        the square root of the standard deviation over 127.5, its largest value.
+    """
+    darkness = 1 - patch_mean(grey, corners, patch_px) / _WHITE
+    deviation = np.sqrt(std / (_WHITE / 2))
+    angles = np.pi / 2 * np.clip(np.stack([darkness, deviation], axis=1), 0, 1)
+    pairs = np.stack([np.cos(angles), np.sin(angles)], axis=2).reshape(len(angles), 4)
+    return np.rint(weight * _WHITE * pairs).astype(np.uint8)

@@ -3,7 +3,7 @@
 from dataclasses import dataclass
 from typing import ClassVar
 
-from flyannot.descriptors.planes import PlaneChoice
+from flyannot.descriptors.images.address import PlaneChoice
 from flyannot.errors import InputError
 from flyannot.options import Choice, Count, Flag, Options, Real, Several, option
 

@@ -11,23 +11,28 @@ A gradient of magnitude g at the offset (v, u) from the centre of the patch, in 
 to the bin centred at (v_b, u_b), tri(t) = max(0, 1 - |t|), angles in units of 45 degrees.  Space
 separates from angle, and rows from columns; hence 8 orientation maps of the image, a contraction over
 rows for every row of patches, a contraction over columns for every patch.
+
+No kernel lets the compiler reorder arithmetic: the same patch gives the same bits whatever the grid,
+the thread or the vector length of the machine.
 """
 
 import numpy as np
 
 from flyannot.descriptors.patches import check_patch
-from flyannot.descriptors.sift_kernels import (
-    PAIRS,
-    TAPS,
-    describe_patches,
-    map_orientations,
-    normalise_rows,
-    smooth_image,
-)
 from flyannot.errors import DataError, InputError
+from flyannot.runtime.compiled import compiled
 
 N_FEATURES = 128
 _N_BINS, _N_ORIENTATIONS = 4, 8
+_PAIRS, _TAPS = 3, 8  # pixels added in one pass of a filter: fewer passes, fewer trips through memory
+
+_ZERO, _HALF, _ONE = np.float32(0.0), np.float32(0.5), np.float32(1.0)
+_CLIP, _TOP, _SCALE, _TINY = np.float32(0.2), np.float32(255.0), np.float32(512.0), np.float32(1e-30)
+
+# Odd minimax polynomial: |atan(r) 4/pi - r P(r^2)| <= 4e-7 on [0, 1], fitted by Lawson's iteration.
+_A0, _A1, _A2, _A3, _A4, _A5, _A6 = np.float32(
+    [1.2732346, -0.4242099, 0.25220093, -0.16849214, 0.101380006, -0.042786222, 0.008673044]
+)
 
 
 def dense_sift(image, corners, patch_px=16, *, smooth_px=None):
@@ -70,7 +75,7 @@ def dense_sift(image, corners, patch_px=16, *, smooth_px=None):
     order = _row_order(corners)
     bands = np.empty((_N_BINS, maps.shape[1]), np.float32)
     descriptors = np.empty((len(corners), N_FEATURES), np.uint8)
-    describe_patches(maps, corners, order, first + before, weights, bands, descriptors.view(np.uint64))
+    _contract_patches(maps, corners, order, first + before, weights, bands, descriptors.view(np.uint64))
     return descriptors
 
 
@@ -106,7 +111,7 @@ def normalise_descriptors(descriptors, *, rows=None, out=None):
     if rows is not None:  # copied first: the kernel would wait for memory at every row
         descriptors = descriptors[rows]
     X = np.empty(descriptors.shape, np.float32) if out is None else out[: len(descriptors)]
-    normalise_rows(descriptors, X)
+    _normalise_rows(descriptors, X)
     return X
 
 
@@ -114,7 +119,7 @@ def mirrored_descriptors(descriptors):
     """What the descriptors would be if the image were turned upside down (its rows in reverse order).
 
     Parameters and result: uint8 arrays (n_patches, 128 or more), of the same patches in the same order.  What
-    follows the 128 numbers (`flyannot.descriptors.intensity`) is the same either way up.
+    follows the 128 numbers (`flyannot.descriptors.extract`) is the same either way up.
     """
     by_bin = descriptors[:, :N_FEATURES].reshape(-1, _N_BINS, _N_BINS, _N_ORIENTATIONS)
     turned = -np.arange(_N_ORIENTATIONS) % _N_ORIENTATIONS  # up becomes down
@@ -137,11 +142,11 @@ def _smoothed(image, smooth_px):
         return image
     taps = np.exp(-0.5 * (np.arange(radius + 1) / smooth_px) ** 2)
     taps = (taps / (2 * taps.sum() - taps[0])).astype(np.float32)
-    taps = np.pad(taps, (0, -radius % PAIRS))
+    taps = np.pad(taps, (0, -radius % _PAIRS))
     radius = len(taps) - 1
     rows, columns = (np.pad(np.arange(length), radius, mode="reflect") for length in image.shape)
     smoothed = np.empty_like(image)
-    smooth_image(image, taps, rows, columns, np.empty(len(columns), np.float32), smoothed)
+    _smooth_image(image, taps, rows, columns, np.empty(len(columns), np.float32), smoothed)
     return smoothed
 
 
@@ -150,18 +155,18 @@ def _orientation_maps(image, before, after):
     height, width = image.shape
     margins = before + after
     maps = np.zeros((height + margins, (width + margins) * _N_ORIENTATIONS), np.float32)
-    map_orientations(image, before, np.empty((2, width), np.float32), np.empty((2, width), np.int32), maps)
+    _map_orientations(image, before, np.empty((2, width), np.float32), np.empty((2, width), np.int32), maps)
     return maps
 
 
 def _bin_weights(bin_px):
     """The four one-dimensional bins: their first pixels (from the corner) and weights (4, n_taps).
 
-    A bin sees 2 bin_px pixels; weights of 0 follow up to a multiple of TAPS.
+    A bin sees 2 bin_px pixels; weights of 0 follow up to a multiple of _TAPS.
     """
     bins = np.arange(_N_BINS)
     first = np.floor((bins - 0.5) * bin_px + 0.5).astype(np.int64)
-    pixels = first[:, None] + np.arange(2 * bin_px + -2 * bin_px % TAPS)
+    pixels = first[:, None] + np.arange(2 * bin_px + -2 * bin_px % _TAPS)
     offset = (pixels - (_N_BINS * bin_px - 1) / 2) / bin_px  # from the patch's centre, in bins
     triangle = np.maximum(1 - np.abs(offset - (bins[:, None] - 1.5)), 0)
     return first, (triangle * np.exp(-(offset**2) / 8)).astype(np.float32)
@@ -171,3 +176,173 @@ def _row_order(corners):
     """An order of the patches in which those of one row of the image stand together."""
     rows = corners[:, 0]
     return np.arange(len(rows)) if (rows[1:] >= rows[:-1]).all() else np.argsort(rows, kind="stable")
+
+
+@compiled
+def _smooth_image(image, taps, rows, columns, line, smoothed):
+    """Convolve rows, then columns, adding pixels in mirrored pairs: a mirrored image gives mirrored bits.
+
+    `rows` and `columns` number the image's pixels with reflected ones before and after.
+    """
+    radius, (height, width) = len(taps) - 1, image.shape
+    middle = line[radius : radius + width]
+    for i in range(height):
+        for j in range(width):
+            middle[j] = taps[0] * image[i, j]
+        for k in range(1, radius + 1, 3):
+            t0, t1, t2 = taps[k], taps[k + 1], taps[k + 2]
+            a0, b0 = image[rows[i + radius - k]], image[rows[i + radius + k]]
+            a1, b1 = image[rows[i + radius - k - 1]], image[rows[i + radius + k + 1]]
+            a2, b2 = image[rows[i + radius - k - 2]], image[rows[i + radius + k + 2]]
+            for j in range(width):
+                middle[j] += t0 * (a0[j] + b0[j]) + t1 * (a1[j] + b1[j]) + t2 * (a2[j] + b2[j])
+        for j in range(radius):
+            line[j] = line[radius + columns[j]]
+            line[radius + width + j] = line[radius + columns[radius + width + j]]
+        for j in range(width):
+            smoothed[i, j] = taps[0] * middle[j]
+        for k in range(1, radius + 1, 3):
+            t0, t1, t2 = taps[k], taps[k + 1], taps[k + 2]
+            a0, b0 = line[radius - k :], line[radius + k :]
+            a1, b1 = line[radius - k - 1 :], line[radius + k + 1 :]
+            a2, b2 = line[radius - k - 2 :], line[radius + k + 2 :]
+            for j in range(width):
+                smoothed[i, j] += t0 * (a0[j] + b0[j]) + t1 * (a1[j] + b1[j]) + t2 * (a2[j] + b2[j])
+
+
+@compiled(error_model="numpy")
+def _map_orientations(image, before, share, direction, maps):
+    """Split every gradient between the axis (directions 0 2 4 6) and the diagonal (1 3 5 7) beside it.
+
+    Its angle from the axis is atan(lesser / greater of |dx|, |dy|): no branch, and exactly mirrored.
+    """
+    height, width = image.shape
+    for i in range(1, height - 1):
+        for j in range(1, width - 1):
+            dx = image[i, j + 1] - image[i, j - 1]
+            dy = image[i - 1, j] - image[i + 1, j]
+            ax, ay = abs(dx), abs(dy)
+            r = min(ax, ay) / max(max(ax, ay), _TINY)
+            s = r * r
+            angle = r * (_A0 + s * (_A1 + s * (_A2 + s * (_A3 + s * (_A4 + s * (_A5 + s * _A6))))))
+            magnitude = np.sqrt(dx * dx + dy * dy)
+            share[1, j] = magnitude * angle
+            share[0, j] = magnitude * (_ONE - angle)
+            left, down = np.int32(dx < _ZERO), np.int32(dy < _ZERO)
+            axis = np.int32(4) * left if ax >= ay else np.int32(2) + np.int32(4) * down
+            direction[0, j] = axis
+            direction[1, j] = np.int32(1) + np.int32(2) * (left ^ down) + np.int32(4) * down
+        for j in range(1, width - 1):
+            pixel = (j + before) * 8
+            maps[i + before, pixel + direction[0, j]] = share[0, j]
+            maps[i + before, pixel + direction[1, j]] = share[1, j]
+
+
+@compiled(error_model="numpy")
+def _contract_patches(maps, corners, order, first, weights, bands, descriptors):
+    """Contract rows once for every row of patches, then columns for every patch of it."""
+    cells = np.empty((bands.shape[1] // 8, 32), np.float32)  # pixel column; row bin, orientation
+    histogram = np.empty((4, 32), np.float32)  # column bin; row bin, orientation
+    partial = np.empty(32, np.float32)
+    quantised = np.empty(128, np.uint8)
+    flat, words = histogram.ravel(), quantised.view(np.uint64)
+    top = -1
+    for patch in order:
+        if corners[patch, 0] != top:
+            top = corners[patch, 0]
+            _contract(maps, top, first, weights, bands)
+            _interleave(bands, cells)
+        _contract(cells, corners[patch, 1], first, weights, histogram)
+        _quantise(flat, partial, quantised)
+        _swap_bins(words, descriptors, patch)
+
+
+@compiled
+def _contract(lines, start, first, weights, sums):
+    """sums[b] is the weighted sum of the lines that bin b of a patch at `start` sees."""
+    for b in range(4):
+        _put_taps(lines, start + first[b], weights, b, sums)
+    for k in range(8, weights.shape[1], 8):
+        for b in range(4):
+            _add_taps(lines, start + first[b] + k, weights, b, k, sums)
+
+
+@compiled
+def _put_taps(lines, at, weights, b, sums):
+    """sums[b] = the first 8 weights times their lines, in one pass."""
+    w0, w1, w2, w3 = weights[b, 0], weights[b, 1], weights[b, 2], weights[b, 3]
+    w4, w5, w6, w7 = weights[b, 4], weights[b, 5], weights[b, 6], weights[b, 7]
+    for j in range(sums.shape[1]):
+        near = w0 * lines[at, j] + w1 * lines[at + 1, j] + w2 * lines[at + 2, j] + w3 * lines[at + 3, j]
+        far = w4 * lines[at + 4, j] + w5 * lines[at + 5, j] + w6 * lines[at + 6, j] + w7 * lines[at + 7, j]
+        sums[b, j] = near + far
+
+
+@compiled
+def _add_taps(lines, at, weights, b, k, sums):
+    """sums[b] += the 8 weights from k on times their lines, in one pass."""
+    w0, w1, w2, w3 = weights[b, k], weights[b, k + 1], weights[b, k + 2], weights[b, k + 3]
+    w4, w5, w6, w7 = weights[b, k + 4], weights[b, k + 5], weights[b, k + 6], weights[b, k + 7]
+    for j in range(sums.shape[1]):
+        near = w0 * lines[at, j] + w1 * lines[at + 1, j] + w2 * lines[at + 2, j] + w3 * lines[at + 3, j]
+        far = w4 * lines[at + 4, j] + w5 * lines[at + 5, j] + w6 * lines[at + 6, j] + w7 * lines[at + 7, j]
+        sums[b, j] += near + far
+
+
+@compiled
+def _interleave(bands, cells):
+    """(row bin; column, orientation) to (column; row bin, orientation): a patch reads one stretch."""
+    for column in range(cells.shape[0]):
+        for b in range(4):
+            for k in range(8):
+                cells[column, b * 8 + k] = bands[b, column * 8 + k]
+
+
+@compiled(error_model="numpy")
+def _quantise(histogram, partial, quantised):
+    """Norm 1, at most 0.2 each, norm 1 again, times 512, rounded, at most 255."""
+    limit = _CLIP * np.sqrt(_sum_squares(histogram, partial))
+    for j in range(len(histogram)):
+        histogram[j] = min(histogram[j], limit)
+    scale = _SCALE / max(np.sqrt(_sum_squares(histogram, partial)), _TINY)
+    for j in range(len(histogram)):
+        quantised[j] = np.uint8(np.int32(min(histogram[j] * scale + _HALF, _TOP)))
+
+
+@compiled
+def _sum_squares(values, partial):
+    """The sum of the squares of 128 values, in strides: a fixed order that vectors can follow."""
+    for j in range(len(partial)):
+        a, b, c, d = values[j], values[j + 32], values[j + 64], values[j + 96]
+        partial[j] = (a * a + b * b) + (c * c + d * d)
+    s0, s1, s2, s3 = _ZERO, _ZERO, _ZERO, _ZERO
+    for j in range(8):
+        s0 += partial[j]
+        s1 += partial[j + 8]
+        s2 += partial[j + 16]
+        s3 += partial[j + 24]
+    return (s0 + s1) + (s2 + s3)
+
+
+@compiled
+def _swap_bins(by_column, by_row, patch):
+    """(column bin, row bin) to (row bin, column bin); the 8 orientations of a bin move as one word."""
+    for row in range(4):
+        for column in range(4):
+            by_row[patch, row * 4 + column] = by_column[column * 4 + row]
+
+
+@compiled(error_model="numpy")
+def _normalise_rows(descriptors, X):
+    """With s = sum x and q = sum x^2, the centred descriptor has the squared norm (p q - s^2) / p."""
+    p = descriptors.shape[1]
+    for i in range(len(descriptors)):
+        x, total, squares = descriptors[i], 0, 0
+        for j in range(p):
+            total += np.int32(x[j])
+            squares += np.int32(x[j]) * np.int32(x[j])
+        scatter = p * squares - total * total
+        scale = np.float32(1 / np.sqrt(scatter / p)) if scatter > 0 else _ZERO
+        mean = np.float32(total / p)
+        for j in range(p):
+            X[i, j] = (np.float32(x[j]) - mean) * scale

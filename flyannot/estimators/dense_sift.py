@@ -5,10 +5,10 @@ import os
 import numpy as np
 from sklearn.base import BaseEstimator, TransformerMixin
 
-from flyannot.descriptors.extract import describe
-from flyannot.descriptors.grey_levels import WHITE
+from flyannot.descriptors.extract import describe_patches
+from flyannot.descriptors.images.grey_levels import WHITE
+from flyannot.descriptors.images.picture import read_grey
 from flyannot.descriptors.options import ExtractOptions
-from flyannot.descriptors.picture import read_grey
 from flyannot.descriptors.sift import N_FEATURES, normalise_descriptors
 from flyannot.errors import InputError
 from flyannot.estimators.image_patches import ImagePatches
@@ -69,7 +69,7 @@ class DenseSIFT(TransformerMixin, BaseEstimator, auto_wrap_output_keys=None):
         _require_images(X)
         options = ExtractOptions(patch_px=self.patch_px, stride_px=self.stride_px, min_std=self.min_std)
         greys = [_grey_levels(image) for image in X]
-        described = [describe(grey, options) for grey in greys]
+        described = [describe_patches(grey, options) for grey in greys]
         counts = [len(one.descriptors) for one in described]
         return ImagePatches(
             normalise_descriptors(np.concatenate([one.descriptors for one in described])),

@@ -11,7 +11,7 @@ from flyannot.errors import InputError
 from flyannot.estimators.image_patches import matrix_of_samples
 from flyannot.estimators.row_units import is_read_in_blocks, row_units
 from flyannot.estimators.sparse_coder import SparseCoding, checked_weights, n_threads
-from flyannot.runtime.blas_threads import threads_of_one_blas
+from flyannot.runtime.resources import threads_of_one_blas
 from flyannot.sparse.fit import (
     gains_too_little,
     learn_dictionary,

@@ -6,7 +6,7 @@ import numpy as np
 import scipy.sparse as sp
 from sklearn.utils.validation import validate_data
 
-from flyannot.runtime.short_repr import short_repr
+from flyannot.runtime.wording import short_repr
 
 
 @dataclass(frozen=True, eq=False)

@@ -10,15 +10,15 @@ from sklearn.utils.validation import _check_sample_weight, check_is_fitted
 
 from flyannot.errors import InputError
 from flyannot.estimators.image_patches import matrix_of_samples
-from flyannot.runtime.processors import usable_processors
-from flyannot.runtime.short_repr import named_values
+from flyannot.runtime.resources import usable_processors
+from flyannot.runtime.wording import named_values
 from flyannot.sparse.coders import CODERS
 from flyannot.sparse.coders.missing_values import lasso_of_observed, split_missing
 from flyannot.sparse.coders.nonnegative import encode_nonnegative
 from flyannot.sparse.fit import by_observed_features, default_lam
 from flyannot.sparse.objective import objective
 from flyannot.stage_ranges import parse_stage_range
-from flyannot.steps.file_options import lam_of
+from flyannot.steps.engine.file_options import lam_of
 from flyannot.store.dictionary import read_dictionary
 from flyannot.store.reading import open_stored
 

@@ -3,10 +3,10 @@
 import numpy as np
 
 from flyannot.errors import InputError
-from flyannot.runtime.csv_table import write_csv_rows
+from flyannot.runtime.tables import write_csv_rows
 from flyannot.store.dictionary import read_dictionary
 from flyannot.store.features import read_features
-from flyannot.store.image_columns import IMAGE_COLUMNS
+from flyannot.store.schema import IMAGE_COLUMNS
 
 
 def write_dictionary_npy(stored, stage_ranges, path):

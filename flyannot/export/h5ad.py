@@ -3,10 +3,10 @@
 import numpy as np
 
 from flyannot.export.predictions import images_of_groups
-from flyannot.runtime.optional_package import package
+from flyannot.runtime.environment import optional_package
 from flyannot.steps.predictions import ANSWERS, read_predictions
 from flyannot.store.features import read_features
-from flyannot.store.image_columns import IMAGE_COLUMNS
+from flyannot.store.schema import IMAGE_COLUMNS
 from flyannot.store.writing import new_hdf5
 
 
@@ -67,7 +67,7 @@ def write_features(stored, stage_ranges, path):
 
 def _write(stored, X, tables, layers, path):
     """`tables` are obs and var: columns by name; `name` tells the rows or columns of X apart."""
-    anndata, pandas = package("anndata", "anndata"), package("pandas", "anndata")
+    anndata, pandas = optional_package("anndata", "anndata"), optional_package("pandas", "anndata")
 
     def frame(columns):
         index = pandas.Index([str(name) for name in columns["name"]], dtype=object)
@@ -77,4 +77,4 @@ def _write(stored, X, tables, layers, path):
     about = {"kind": stored.kind, "digest": stored.digest, "answers": list(ANSWERS)}
     made = anndata.AnnData(X, obs=obs, var=var, layers=layers, uns={"flyannot": about})
     with new_hdf5(path) as (file, _):  # through ours: HDF5 crashes where the disk is full
-        package("anndata.io", "anndata").write_elem(file, "/", made)
+        optional_package("anndata.io", "anndata").write_elem(file, "/", made)

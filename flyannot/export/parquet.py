@@ -1,9 +1,9 @@
 """Predictions and features as Parquet; takes the package pyarrow."""
 
-from flyannot.runtime.optional_package import package
+from flyannot.runtime.environment import optional_package
 from flyannot.steps.predictions_table import COLUMNS, prediction_rows
 from flyannot.store.features import read_features
-from flyannot.store.image_columns import IMAGE_COLUMNS
+from flyannot.store.schema import IMAGE_COLUMNS
 
 
 def write_predictions(stored, stage_ranges, path, *, ids=None):
@@ -27,6 +27,6 @@ def write_features(stored, stage_ranges, path):
 
 
 def _write(stored, columns, path):
-    arrow, parquet = package("pyarrow", "parquet"), package("pyarrow.parquet", "parquet")
+    arrow, parquet = optional_package("pyarrow", "parquet"), optional_package("pyarrow.parquet", "parquet")
     table = arrow.table({name: list(values) for name, values in columns.items()})
     parquet.write_table(table.replace_schema_metadata({"flyannot_digest": stored.digest}), path)

@@ -2,7 +2,7 @@
 
 import json
 
-from flyannot.runtime.csv_table import write_csv_rows
+from flyannot.runtime.tables import write_csv_rows
 from flyannot.steps.predictions import read_predictions
 from flyannot.steps.predictions_table import (
     COLUMNS,
@@ -11,7 +11,7 @@ from flyannot.steps.predictions_table import (
     predictions_table,
     rows_of_group,
 )
-from flyannot.store.image_columns import read_image_columns
+from flyannot.store.reading import read_image_columns
 
 # What `omero metadata populate` wants in the first two lines: types, then names without spaces.
 # Numbers that may be missing are text there: it takes no empty number.

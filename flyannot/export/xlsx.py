@@ -8,7 +8,7 @@ from datetime import datetime
 from io import BytesIO
 
 from flyannot.errors import InputError
-from flyannot.runtime.optional_package import package
+from flyannot.runtime.environment import optional_package
 from flyannot.steps.predictions_table import COLUMNS, prediction_rows
 
 _MOST_ROWS = 1_048_576  # of a sheet
@@ -20,7 +20,7 @@ _LETTERS = {"term": 38, "quality_warnings": 30}  # the width of a column; others
 def write_predictions(stored, stage_ranges, path, *, ids=None):
     """A sheet for each stage range with the columns of the CSV; the first row stays, with filters."""
     columns, content = COLUMNS + (ids.COLUMNS if ids else ()), BytesIO()
-    with package("xlsxwriter", "excel").Workbook(content, _AS_THEY_ARE) as workbook:
+    with optional_package("xlsxwriter", "excel").Workbook(content, _AS_THEY_ARE) as workbook:
         workbook.set_properties({"created": _NO_DATE})
         for stage_range in stage_ranges:
             rows = [_cells(row, ids) for row in prediction_rows(stored, [stage_range])]

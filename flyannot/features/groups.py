@@ -4,7 +4,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from flyannot.runtime.short_repr import short_repr
+from flyannot.runtime.wording import short_repr
 
 
 @dataclass(frozen=True)

@@ -5,13 +5,13 @@ from functools import cached_property
 
 import numpy as np
 
+from flyannot.descriptors.images.geometry import STANDARD_PX
 from flyannot.descriptors.options import patch_sides
 from flyannot.descriptors.sift import mirrored_descriptors, normalise_descriptors
-from flyannot.descriptors.standard_image import SIZE_PX
 from flyannot.errors import DataError
 from flyannot.features.options import PoolOptions
 from flyannot.features.pooling import Pooled, pool_image
-from flyannot.runtime.short_repr import short_repr
+from flyannot.runtime.wording import short_repr
 from flyannot.sparse.coders import CODERS, gram_for
 
 
@@ -43,7 +43,7 @@ def features_of(described, atoms, options, *, view=""):
 
     Parameters
     ----------
-    described : flyannot.descriptors.extract.Described
+    described : flyannot.descriptors.extract.DescribedPatches
     atoms : Atoms
     options : PoolOptions
     view : what the image shows, as its table says
@@ -65,12 +65,12 @@ def features_of(described, atoms, options, *, view=""):
     is_mirrored = view in options.mirror
     if is_mirrored:
         descriptors = np.concatenate([descriptors, mirrored_descriptors(descriptors)])
-        centres_px = np.concatenate([centres_px, (SIZE_PX[0], 0) + centres_px * (-1, 1)])
+        centres_px = np.concatenate([centres_px, (STANDARD_PX[0], 0) + centres_px * (-1, 1)])
         part = np.tile(part, 2)
     Z = CODERS[options.coder](
         normalise_descriptors(descriptors), atoms.D, atoms.lam, tol=options.tol, gram=atoms.gram
     )
-    pooled = pool_image(Z, centres_px, SIZE_PX, grid=options.grid, part=part, n_parts=len(atoms.sides))
+    pooled = pool_image(Z, centres_px, STANDARD_PX, grid=options.grid, part=part, n_parts=len(atoms.sides))
     if not is_mirrored:
         return pooled
     winner = np.where(pooled.winner < n_patches, pooled.winner, pooled.winner - n_patches)

@@ -5,8 +5,8 @@ What every other feature must beat.
 
 import numpy as np
 
-from flyannot.descriptors.geometry import scaled_image
-from flyannot.descriptors.picture import read_grey
+from flyannot.descriptors.images.geometry import scaled_image
+from flyannot.descriptors.images.picture import read_grey
 
 
 def pixel_features(paths, grid):

@@ -16,7 +16,7 @@ import numpy as np
 
 from flyannot.errors import DataError
 from flyannot.runtime.compiled import compiled
-from flyannot.runtime.short_repr import short_repr
+from flyannot.runtime.wording import short_repr
 
 NO_PATCH = -1
 

@@ -12,8 +12,8 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from flyannot.runtime.blas_threads import one_blas_thread
-from flyannot.runtime.short_repr import short_repr
+from flyannot.runtime.resources import one_blas_thread
+from flyannot.runtime.wording import short_repr
 
 N_AXES = 256  # as good as all of them: docs/similar.md
 _N_SPREAD = 2000  # images that the axes are those of

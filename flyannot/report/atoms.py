@@ -5,15 +5,15 @@ from functools import lru_cache
 
 import numpy as np
 
-from flyannot.descriptors.extract import read_embryo
-from flyannot.descriptors.geometry import scaled_image
+from flyannot.descriptors.images.geometry import scaled_image
+from flyannot.descriptors.images.picture import read_embryo
 from flyannot.descriptors.sift import N_FEATURES
 from flyannot.errors import DataError
 from flyannot.report.charts import trace_chart
 from flyannot.report.pictures import atom_glyph, jpeg
 from flyannot.report.templates import render
-from flyannot.steps.file_options import extract_options, is_imported
-from flyannot.steps.inputs import described_image
+from flyannot.steps.engine.file_options import extract_options, is_imported
+from flyannot.steps.engine.inputs import described_image
 from flyannot.store.features import read_features_of_image
 
 N_SHOWN, N_PATCHES = 48, 5

@@ -19,12 +19,12 @@ from flyannot.report.run_folder import open_run, origin_section
 from flyannot.report.scores_section import scores_section, sentence_on_scores
 from flyannot.report.templates import all_texts, render
 from flyannot.report.term_ids import ids_of_run
-from flyannot.runtime.counted import counted
 from flyannot.runtime.digest import digest_of_json
+from flyannot.runtime.wording import pluralise
 from flyannot.stage_ranges import STAGE_RANGES
-from flyannot.steps.count import Count
-from flyannot.steps.file_options import extract_options
-from flyannot.steps.tasks import Outcome, Task
+from flyannot.steps.engine.count import Count
+from flyannot.steps.engine.file_options import extract_options
+from flyannot.steps.engine.task import Outcome, Task
 
 _SYNTHETIC = (
     "SYNTHETIC embryos: these images were drawn by a program, not photographed, and their terms are known. "
@@ -38,7 +38,7 @@ _AVERAGES = (
 
 
 def report_task(folder, out, data_set, options):
-    """The `flyannot.steps.tasks.Task` of the report of a run.
+    """The `flyannot.steps.engine.task.Task` of the report of a run.
 
     Parameters
     ----------
@@ -85,7 +85,7 @@ def pictures_in_words(run):
     if not run.pictures.n_wanted:
         return []
     found, wanted = len(run.pictures.paths), run.pictures.n_wanted
-    line = f"{found:,} of {counted(wanted, 'picture')} found"
+    line = f"{found:,} of {pluralise(wanted, 'picture')} found"
     line += f", in {run.place_in_words}" if found else ""
     if found < wanted:
         name = run.folder.absolute().name

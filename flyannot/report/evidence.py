@@ -2,8 +2,8 @@
 
 import numpy as np
 
-from flyannot.classifiers.evidence import FEW_GENES, LEAST_GENES
-from flyannot.runtime.counted import counted
+from flyannot.classifiers.model import FEW_GENES, LEAST_GENES
+from flyannot.runtime.wording import pluralise
 
 
 def evidence_in_words(run, stage_ranges):
@@ -27,7 +27,7 @@ def evidence_in_words(run, stage_ranges):
         return []
     said = []
     if n_untested:
-        terms = counted(n, "term")
+        terms = pluralise(n, "term")
         few = f"{n_untested:,} of the {terms} could not be tested"
         some = f"None of the {terms} could be tested" if n_untested == n else few
         said.append(f"{some}: that takes {LEAST_GENES} genes with the term, and {LEAST_GENES} without.")

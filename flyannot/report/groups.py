@@ -14,7 +14,7 @@ from flyannot.report.queue import Queue
 from flyannot.report.templates import render
 from flyannot.steps.predictions import read_predictions
 from flyannot.steps.predictions_table import rows_of_group
-from flyannot.store.image_columns import read_image_columns
+from flyannot.store.reading import read_image_columns
 
 AGREED, MISSED, NEW, PREDICTED, UNLEARNED, ABSENT, UNDETERMINED = (
     "agreed", "missed", "new", "predicted", "unlearned", "absent", "undetermined",

@@ -11,14 +11,15 @@ import numpy as np
 
 from flyannot.classifiers.explain import contribution_map, explain_group, require_linear
 from flyannot.classifiers.training_set import training_rows
-from flyannot.descriptors.extract import describe, read_embryo
-from flyannot.descriptors.standard_image import SIZE_PX
+from flyannot.descriptors.extract import describe_patches
+from flyannot.descriptors.images.geometry import STANDARD_PX
+from flyannot.descriptors.images.picture import read_embryo
 from flyannot.errors import DataError, InputError
 from flyannot.features.groups import Groups
 from flyannot.features.image_features import features_of
 from flyannot.report.pictures import coarse_map, packed_map
-from flyannot.steps.file_options import is_imported
-from flyannot.steps.inputs import described_image
+from flyannot.steps.engine.file_options import is_imported
+from flyannot.steps.engine.inputs import described_image
 from flyannot.steps.loaded_model import load_model
 from flyannot.store.features import read_features_of_image
 
@@ -113,7 +114,7 @@ class MapMaker:
             greys = [read_embryo(image.path, self._model.extract)[0] for image in entry.images]
         except DataError:
             return None
-        patches = [describe(grey, self._model.extract) for grey in greys]
+        patches = [describe_patches(grey, self._model.extract) for grey in greys]
         pooled = [
             features_of(one, self._model.atoms, self._model.pool, view=image.view)
             for one, image in zip(patches, entry.images)
@@ -138,7 +139,7 @@ class MapMaker:
             if len(patch) and patch.max() >= len(described.centres_px):
                 raise DataError(f"the features of {self._features.path} do not fit its descriptors")
             centres_px, sides = described.centres_px[patch], described.patch_px[patch].astype(int)
-            spreads.append(coarse_map(contribution_map(centres_px, contribution, sides, SIZE_PX)))
+            spreads.append(coarse_map(contribution_map(centres_px, contribution, sides, STANDARD_PX)))
         full = max(float(np.abs(cells).max()) for cells in spreads) or 1.0
         plus = split.contribution[split.contribution > 0].sum()
         minus = -split.contribution[split.contribution < 0].sum()

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from flyannot.features.groups import groups_of
 from flyannot.features.pattern_map import N_LEAST, map_of
 from flyannot.features.similarity import collection_of, nearest
-from flyannot.store.image_columns import read_image_columns
+from flyannot.store.reading import read_image_columns
 
 N_SHOWN = 5
 

@@ -15,7 +15,7 @@ from urllib.parse import urlencode
 from markupsafe import Markup
 
 from flyannot import __version__
-from flyannot.descriptors.standard_image import SIZE_PX
+from flyannot.descriptors.images.geometry import STANDARD_PX
 from flyannot.report.groups import ABSENT, STATUSES
 from flyannot.report.pattern_maps import PatternMaps
 from flyannot.report.pictures import CELL_PX, as_url
@@ -204,7 +204,7 @@ class _Chunks:
                     "folder": folder_name,
                     "maps": self.maps,
                     "notAnatomy": NOT_ANATOMY,
-                    "cells": [SIZE_PX[0] // CELL_PX, SIZE_PX[1] // CELL_PX],
+                    "cells": [STANDARD_PX[0] // CELL_PX, STANDARD_PX[1] // CELL_PX],
                     "ids": {term: id for term in self._terms if (id := self._ids.id_of(term))},
                     "stageIds": self._ids.stages,
                     "review": asdict(review),

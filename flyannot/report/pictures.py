@@ -8,8 +8,8 @@ import io
 
 import numpy as np
 
-from flyannot.descriptors.extract import read_in_colour
-from flyannot.descriptors.standard_image import SIZE_PX
+from flyannot.descriptors.images.geometry import STANDARD_PX
+from flyannot.descriptors.images.picture import read_in_colour
 from flyannot.report.templates import render
 
 CELL_PX = 8  # the side of a cell of a map
@@ -33,8 +33,8 @@ def jpeg_for_page(path, options):
 
     Raises
     ------
-    flyannot.descriptors.unreadable.UnreadableImage
-        As `flyannot.descriptors.picture.read_picture`.
+    flyannot.descriptors.images.unreadable.UnreadableImage
+        As `flyannot.descriptors.images.picture.read_picture`.
     """
     return jpeg(read_in_colour(path, options))
 
@@ -55,7 +55,7 @@ def as_url(jpeg_bytes):
 
 def coarse_map(spread):
     """A map of contributions in cells of CELL_PX pixels, float array; the sum stays."""
-    rows, columns = SIZE_PX[0] // CELL_PX, SIZE_PX[1] // CELL_PX
+    rows, columns = STANDARD_PX[0] // CELL_PX, STANDARD_PX[1] // CELL_PX
     return spread.reshape(rows, CELL_PX, columns, CELL_PX).sum(axis=(1, 3))
 
 

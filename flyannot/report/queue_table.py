@@ -4,8 +4,8 @@ from flyannot.errors import InputError
 from flyannot.report.groups import entries_of_terms
 from flyannot.report.queue import CHECK, LOOK, Queue
 from flyannot.runtime.atomic_file import locked_output
-from flyannot.runtime.counted import counted
-from flyannot.runtime.csv_table import read_table, write_table
+from flyannot.runtime.tables import read_table, write_table
+from flyannot.runtime.wording import pluralise
 
 COLUMNS = ("queue", "gene", "fbgn", "stage_range", "term", "curated", "probability", "threshold", "worth")
 
@@ -66,8 +66,8 @@ def in_words(rows):
     """How many there are of each, as a sentence."""
     n_looks, n_checks = (sum(row[0] == name for row in rows) for name in (LOOK, CHECK))
     n_groups = len({row[1:4] for row in rows if row[0] == LOOK})
-    looks = f"{counted(n_looks, 'term')} of {counted(n_groups, 'group')} to look at first"
-    return f"{looks}, {counted(n_checks, 'curated term')} to check"
+    looks = f"{pluralise(n_looks, 'term')} of {pluralise(n_groups, 'group')} to look at first"
+    return f"{looks}, {pluralise(n_checks, 'curated term')} to check"
 
 
 def _first(one):

@@ -14,10 +14,10 @@ from flyannot.dataset.images import PicturesOfFile, find_pictures, likely_places
 from flyannot.dataset.paths import ANNOTATIONS, has_table, table_of
 from flyannot.errors import DataError, FlyannotError, InputError
 from flyannot.report.templates import render
-from flyannot.runtime.counted import counted
 from flyannot.runtime.digest import digest_of_file, digest_of_json
-from flyannot.steps.configuration import read_record, recorded_data_set
+from flyannot.runtime.wording import pluralise
 from flyannot.steps.curated_terms import curated_annotations_of
+from flyannot.steps.engine.configuration import read_record, recorded_data_set
 from flyannot.store.reading import Stored, open_stored
 from flyannot.store.schema import MADE_BY
 
@@ -114,7 +114,7 @@ def _all_pictures(folder, files, data_set, notes):
         found = [PicturesOfFile(n_wanted=len(predicted)), PicturesOfFile()]
     if data_set is not None and (predicted | learned) and not any(one.paths for one in found):
         raise InputError(
-            f"{data_set} has none of the {counted(len(predicted | learned), 'picture')} of {folder}",
+            f"{data_set} has none of the {pluralise(len(predicted | learned), 'picture')} of {folder}",
             fix="name the folder of the pictures, or the data set folder with its images.csv",
         )
     for number, wanted in enumerate((predicted, learned)):

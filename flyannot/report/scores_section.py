@@ -8,7 +8,7 @@ from flyannot.report import curves
 from flyannot.report.charts import curve_chart, reliability_chart
 from flyannot.report.templates import render
 from flyannot.report.term_ids import NO_IDS
-from flyannot.runtime.counted import counted
+from flyannot.runtime.wording import pluralise
 from flyannot.scores.group_outcomes import outcome_of
 from flyannot.scores.metrics import METRICS
 from flyannot.stage_ranges import STAGE_RANGES
@@ -106,7 +106,7 @@ def _curve_panels(scores):
     overall = scores["summary"]["all"]
     means = {title: curves.mean_curve(found) for title, found in all_heights.items()}
     row = overall["macro"] | {"auc_interval": overall.get("auc_interval")}
-    mean = f"mean of {counted(len(panels) - 1, 'term')}"
+    mean = f"mean of {pluralise(len(panels) - 1, 'term')}"
     panels[""] = _panel(mean, means, row, sum(frequencies) / len(frequencies))
     return panels
 

@@ -5,7 +5,7 @@ from importlib.resources import files
 
 from markupsafe import Markup
 
-from flyannot.runtime.counted import counted
+from flyannot.runtime.wording import pluralise
 
 
 def render(name, **values):
@@ -34,5 +34,5 @@ def _environment():
         trim_blocks=True,
         lstrip_blocks=True,
     )
-    environment.globals["counted"] = counted
+    environment.globals["counted"] = pluralise
     return environment

@@ -11,8 +11,8 @@ from urllib.parse import quote
 
 from flyannot.dataset.ontology import read_ontology, stage_ids
 from flyannot.errors import FlyannotError
-from flyannot.runtime.counted import counted
-from flyannot.runtime.csv_table import read_table
+from flyannot.runtime.tables import read_table
+from flyannot.runtime.wording import pluralise
 from flyannot.stage_ranges import STAGE_RANGES
 
 _FLYBASE = "https://flybase.org/cgi-bin/cvreport.pl?id="
@@ -88,7 +88,7 @@ def _from_ontology(ontology, names, run):
     terms, ranges = _of_run(run)
     matches = [match for match in map(ontology.match, sorted(terms)) if match.id]
     found = {m.term: (m.id, _REMARKS.get(m.how, ""), _title(m)) for m in matches}
-    have = counted(len(terms), "term has", "terms have")
+    have = pluralise(len(terms), "term has", "terms have")
     notes = [f"Ids of terms are from {', '.join(names)}: {len(found)} of {have} one."]
     if obsolete := [m.term for m in matches if m.how in _REMARKS]:
         notes.append(f"Obsolete there: {', '.join(obsolete)}.")

@@ -10,8 +10,8 @@ from functools import partial
 from pathlib import Path
 
 from flyannot.errors import FlyannotError
-from flyannot.runtime.blas_threads import one_thread_for_good
-from flyannot.runtime.news import telling
+from flyannot.runtime.progress_events import progress_sent_to
+from flyannot.runtime.resources import one_thread_for_good
 
 _SEES_WITHIN_S = 5.0  # what was written a moment ago, through a file system that keeps names for a while
 _TELLS_EVERY_S = 0.5
@@ -52,7 +52,7 @@ def carry_out(packed_task, tell):
             return "unfit", f"does not see {path}"
     one_thread_for_good()
     news = _News(tell, mark)
-    with telling(news.items, partial(tell, 0, 1)):
+    with progress_sent_to(news.items, partial(tell, 0, 1)):
         result = work(task)
     news.send()
     return "result", result

@@ -10,6 +10,7 @@ import getpass
 import hashlib
 import os
 import shutil
+import stat
 import sys
 import tempfile
 from functools import lru_cache, partial
@@ -20,11 +21,32 @@ import numba
 import platformdirs
 from numba.core import caching
 
-from flyannot.runtime.news import kernel_compiles
-from flyannot.runtime.private_folder import private_folder
+from flyannot.runtime.progress_events import kernel_compiles
 from flyannot.runtime.system import at_end
 
 _CHECKSUM_BYTES = 32
+
+
+def is_private_folder(path):
+    """Make a folder, if it is not there, and say whether nobody but this user can have put anything there.
+
+    False if it is a link, belongs to another user, can be written by others, or cannot be written.
+    """
+    try:
+        path.mkdir(parents=True, exist_ok=True, mode=0o700)
+        found = os.lstat(path)
+        if not stat.S_ISDIR(found.st_mode) or not _is_ours(found):
+            return False
+        with tempfile.TemporaryFile(dir=path):
+            return True
+    except OSError:
+        return False
+
+
+def _is_ours(found):
+    if not hasattr(os, "getuid"):  # on Windows a user's folder is the user's
+        return True
+    return found.st_uid == os.getuid() and not found.st_mode & (stat.S_IWGRP | stat.S_IWOTH)
 
 
 def cache_folder():
@@ -35,13 +57,13 @@ def cache_folder():
     """
     named = os.environ.get("FLYANNOT_CACHE")
     usual = Path(named) / "flyannot" if named else platformdirs.user_cache_path("flyannot", appauthor=False)
-    if private_folder(usual):
+    if is_private_folder(usual):
         return usual
     try:
         fallback = Path(tempfile.gettempdir()) / f"flyannot-{getpass.getuser()}"
     except (OSError, KeyError):  # there is no temporary folder, or the user has no name
         return None
-    return fallback if private_folder(fallback) else _fresh_folder()
+    return fallback if is_private_folder(fallback) else _fresh_folder()
 
 
 @lru_cache(maxsize=1)

@@ -18,8 +18,8 @@ from flyannot import __version__
 from flyannot.errors import FlyannotError, InputError
 from flyannot.runtime.atomic_file import explained_write_error
 from flyannot.runtime.cluster_task import packed
-from flyannot.runtime.news import kernel_compiles
-from flyannot.runtime.optional_package import package
+from flyannot.runtime.environment import optional_package
+from flyannot.runtime.progress_events import kernel_compiles
 
 log = logging.getLogger("flyannot")
 _CONNECTS_S = 10
@@ -40,7 +40,7 @@ class DaskWorkers:
 
     def __init__(self, address):
         self.address = _checked_address(address)
-        distributed = package("distributed", "dask", needs="--scheduler needs")
+        distributed = optional_package("distributed", "dask", needs="--scheduler needs")
         _silence()
         try:
             self._client = distributed.Client(address, timeout=_CONNECTS_S, set_as_default=False)

@@ -1,16 +1,17 @@
-"""What is installed here, and on what: the facts that a report of a fault needs."""
+"""What is installed here, and on what: the facts that a report of a fault needs, and packages that may be
+absent."""
 
 import os
 import platform
 import re
 import sys
-from importlib import metadata
+from importlib import import_module, metadata
 from pathlib import Path
 
 from flyannot import __version__
-from flyannot.runtime.memory import available_bytes
-from flyannot.runtime.processors import THREAD_VARIABLES, usable_processors
-from flyannot.runtime.system import told_by_linux
+from flyannot.errors import InputError
+from flyannot.runtime.resources import THREAD_VARIABLES, available_bytes, usable_processors
+from flyannot.runtime.system import read_proc
 
 _VECTORS = ("sse4_2", "avx2", "fma", "avx512f", "asimd", "sve")  # as Linux names them
 
@@ -27,7 +28,7 @@ def installed_environment():
         "system": platform.platform(),
         "packages": {name: _version(name) for name in needed.pop("", ())},
         "extras": {extra: {name: _version(name) for name in names} for extra, names in needed.items()},
-        "processor": processor(),
+        "processor": processor_facts(),
         "memory_free_bytes": available_bytes(),
         "threads": {name: os.environ.get(name) for name in THREAD_VARIABLES},
         "kernel_cache": _kernel_cache(),
@@ -42,7 +43,7 @@ def configurations_folder():
     return inside if inside.is_dir() else package.with_name("configs")
 
 
-def in_words(facts):
+def environment_in_words(facts):
     """The facts as lines of text."""
     cpu = facts["processor"]
     memory = facts["memory_free_bytes"]
@@ -87,10 +88,10 @@ def _version(package):
         return None
 
 
-def processor():
+def processor_facts():
     """Model, cores, cores that this process may use, and vector instructions, as a dict."""
     model, flags = platform.processor() or None, ""
-    text = told_by_linux("/proc/cpuinfo")
+    text = read_proc("/proc/cpuinfo")
     if found := re.search(r"^model name\s*:\s*(.+)$", text, re.MULTILINE):
         model = found[1]
     if found := re.search(r"^(?:flags|Features)\s*:\s*(.+)$", text, re.MULTILINE):
@@ -108,3 +109,14 @@ def _kernel_cache():
 
     folder = cache_folder()
     return None if folder is None else str(folder)
+
+
+def optional_package(name, extra, needs="this format needs"):
+    """The module of that name; InputError with the command if it is not installed."""
+    try:
+        return import_module(name)
+    except ImportError:
+        raise InputError(
+            f"{needs} the package {name.split('.')[0]}, which is not installed",
+            fix=f"pip install 'flyannot[{extra}]'",
+        ) from None

@@ -14,12 +14,11 @@ from concurrent.futures import FIRST_COMPLETED, BrokenExecutor, wait
 from functools import partial
 
 from flyannot.errors import FlyannotError
-from flyannot.runtime.apart import obey_parent
-from flyannot.runtime.blas_threads import one_thread_for_good
-from flyannot.runtime.counted import counted
-from flyannot.runtime.news import kernel_compiles, telling
-from flyannot.runtime.processors import THREAD_VARIABLES
-from flyannot.runtime.system import held_interrupts
+from flyannot.runtime.progress_events import kernel_compiles, progress_sent_to
+from flyannot.runtime.resources import THREAD_VARIABLES, one_thread_for_good
+from flyannot.runtime.subprocess_call import exit_with_parent
+from flyannot.runtime.system import interrupts_deferred
+from flyannot.runtime.wording import pluralise
 
 _LISTENS_EVERY_S = 0.5  # to what workers tell; on Windows a wait without end cannot be interrupted
 _NEWS = struct.Struct("=cq")  # so short that a pipe which workers share keeps it in one piece
@@ -55,7 +54,9 @@ class LocalWorkers:
                 kills.update(running or [None])
                 worst, n = kills.most_common(1)[0]
                 if n >= _MOST_KILLS:
-                    done = f"{len(tasks) - len(left)} of {counted(len(tasks), 'shard is', 'shards are')} done"
+                    done = (
+                        f"{len(tasks) - len(left)} of {pluralise(len(tasks), 'shard is', 'shards are')} done"
+                    )
                     raise _killed(None if worst is None else name(tasks[worst]), done) from error
 
     def close(self):
@@ -90,7 +91,7 @@ class _Pool:
         self._hears, self._news = multiprocessing.Pipe(duplex=False)
         self._ends, self._life = multiprocessing.Pipe(duplex=False)
         _start_trackers()
-        with held_interrupts():
+        with interrupts_deferred():
             self._executor = ProcessPoolExecutor(
                 n_workers, initializer=_start_worker, initargs=(self._news, self._ends), env=_environment()
             )
@@ -104,7 +105,7 @@ class _Pool:
         running = {}
         while waiting or running:
             for i in _next(waiting, running.values(), kills, 2 * self.n_workers):
-                with held_interrupts():
+                with interrupts_deferred():
                     running[self._executor.submit(_run, i, work, tasks[i])] = i
             done, _ = wait(running, timeout=_LISTENS_EVERY_S, return_when=FIRST_COMPLETED)
             self._listen(tell)
@@ -168,7 +169,7 @@ def _start_trackers():
 
 def _start_worker(news, life):
     """Runs in a worker, first."""
-    obey_parent(life)
+    exit_with_parent(life)
     _of_worker["news"] = news
     from joblib.externals.loky import process_executor
 
@@ -180,7 +181,7 @@ def _run(i, work, task):
     """Runs in a worker: one task."""
     _tell(_BEGINS, i)
     try:
-        with telling(partial(_tell, _ITEM), partial(_tell, _COMPILES, 0)):
+        with progress_sent_to(partial(_tell, _ITEM), partial(_tell, _COMPILES, 0)):
             return work(task)
     finally:
         _tell(_ENDS, i)

@@ -64,7 +64,7 @@ def _look(is_due, every_s):
 
 
 @contextmanager
-def held_interrupts():
+def interrupts_deferred():
     """Ctrl-C waits until the end; a process that is started within inherits that, where the system can."""
     if not hasattr(signal, "pthread_sigmask"):
         yield
@@ -105,7 +105,7 @@ def replace(source, target):
             time.sleep(_PAUSE_S)
 
 
-def told_by_linux(path):
+def read_proc(path):
     """The text of a file below /proc or /sys; "" on a system that has none."""
     try:
         return Path(path).read_text(encoding="utf-8")
@@ -118,7 +118,7 @@ def peak_bytes():
 
     Linux hands a parent's peak on to the programs it starts, in what getrusage says; VmHWM is our own.
     """
-    for line in told_by_linux("/proc/self/status").splitlines():
+    for line in read_proc("/proc/self/status").splitlines():
         if line.startswith("VmHWM:"):
             return int(line.split()[1]) * 1024
     try:

@@ -1,5 +1,5 @@
 """What a curator should look at first: numbers for single terms of single groups, measured by
-`flyannot bench queue wrong-terms` (docs/curating.md).
+docs/curating.md.
 """
 
 import numpy as np

@@ -28,7 +28,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from flyannot.runtime.short_repr import short_repr
+from flyannot.runtime.wording import short_repr
 from flyannot.scores.average_precision import average_precision, checked_values
 
 NOT_ANATOMY = ("ubiquitous", "maternal", "faint ubiquitous", "no staining", "subset")

@@ -8,7 +8,7 @@ similarity to it.  Intervals are by bootstrap over genes.
 
 import numpy as np
 
-from flyannot.runtime.counted import counted
+from flyannot.runtime.wording import pluralise
 from flyannot.scores.bootstrap import bootstrap_interval, draws_of_genes
 from flyannot.scores.metrics import pair_counts
 
@@ -76,7 +76,7 @@ def retrieval_in_words(retrieval):
             if one := scores.get(name):
                 low, high = one["interval"]
                 sure = f"{low:.3f} to {high:.3f}; guessing {one.get('chance', 0.5):.3f}"
-                genes = counted(one["n_genes"], "gene")
+                genes = pluralise(one["n_genes"], "gene")
                 lines.append(f"{place:>5}: {what} {one['value']:.3f} ({sure}), {genes}")
     return "\n".join(lines)
 

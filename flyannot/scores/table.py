@@ -2,7 +2,7 @@
 
 from textwrap import wrap
 
-from flyannot.runtime.counted import counted
+from flyannot.runtime.wording import pluralise
 from flyannot.scores.bootstrap import compare_outcomes
 from flyannot.scores.metrics import METRICS
 from flyannot.stage_ranges import STAGE_RANGES
@@ -50,7 +50,7 @@ def format_table(result, *, synthetic=False):
         blocks.append("\n".join(_block(stage_range, rows, result["summary"][stage_range])))
     overall = result["summary"]["all"]
     if len(ranges) != 1 and overall["n_terms"]:
-        title = f"All stage ranges: {counted(overall['n_terms'], 'term')} evaluated"
+        title = f"All stage ranges: {pluralise(overall['n_terms'], 'term')} evaluated"
         blocks.append("\n".join([title, _header(), *_averages(overall)]))
     return "\n\n".join([*blocks, *([_LEGEND] if overall["n_terms"] else [])])
 
@@ -58,7 +58,7 @@ def format_table(result, *, synthetic=False):
 def _block(stage_range, rows, summary):
     """The lines of one stage range."""
     scored = [row for row in rows if not row["reason"]]
-    yield f"Stage range {stage_range}: {summary['n_terms']} of {counted(len(rows), 'term')} evaluated"
+    yield f"Stage range {stage_range}: {summary['n_terms']} of {pluralise(len(rows), 'term')} evaluated"
     if scored:
         yield _header()
     for row in sorted(scored, key=lambda row: (-row["auc"], row["term"])):
@@ -86,7 +86,7 @@ def format_comparison(comparison, names):
     for row in sorted(comparison["terms"], key=lambda row: (-row["difference"], row["term"])):
         lines.append(_compared(row["term"], row))
     if comparison["mean"]:
-        mean_of = f"mean of {counted(len(comparison['terms']), 'term')}"
+        mean_of = f"mean of {pluralise(len(comparison['terms']), 'term')}"
         lines += [lines[4], _compared(mean_of, comparison["mean"])]
     lines += [
         "",

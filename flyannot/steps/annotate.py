@@ -11,25 +11,16 @@ import numpy as np
 
 from flyannot.classifiers.training_set import training_rows
 from flyannot.dataset.ontology import IdColumns, read_ontology
-from flyannot.descriptors.extract import describe
+from flyannot.descriptors.extract import describe_patches
 from flyannot.features.groups import groups_of
 from flyannot.features.image_features import features_of
-from flyannot.runtime.counted import counted
 from flyannot.runtime.digest import digest_of_json
-from flyannot.runtime.news import item_done
+from flyannot.runtime.progress_events import item_done
+from flyannot.runtime.wording import pluralise
+from flyannot.steps.cached_features import PooledImages, pooled_images
 from flyannot.steps.embryos import read_embryos, write_places
-from flyannot.steps.extract import digests_of_images, image_columns, in_order, lines_of_warnings
-from flyannot.steps.image_difference import difference_of_images
-from flyannot.steps.loaded_model import known_stage_ranges, load_model
-from flyannot.steps.pooled_images import PooledImages, pooled_images
-from flyannot.steps.predictions import (
-    Predicted,
-    quality_warnings_of_groups,
-    read_predictions,
-    write_predictions,
-)
-from flyannot.steps.predictions_table import check_table, write_predictions_table
-from flyannot.steps.shards import (
+from flyannot.steps.engine.image_difference import difference_of_images
+from flyannot.steps.engine.parts import (
     ShardOfImages,
     cut_into_shards,
     join_parts,
@@ -39,9 +30,18 @@ from flyannot.steps.shards import (
     share_of,
     write_part,
 )
-from flyannot.steps.tasks import Outcome, carry_out, file_task
+from flyannot.steps.engine.task import Outcome, carry_out, file_task
+from flyannot.steps.extract import digests_of_images, image_columns, in_order, lines_of_warnings
+from flyannot.steps.loaded_model import known_stage_ranges, load_model
+from flyannot.steps.predictions import (
+    Predicted,
+    quality_warnings_of_groups,
+    read_predictions,
+    write_predictions,
+)
+from flyannot.steps.predictions_table import check_table, write_predictions_table
+from flyannot.store.file_cache import close_cached_files
 from flyannot.store.header import Header
-from flyannot.store.kept_open import close_kept
 from flyannot.store.reading import open_stored
 
 log = logging.getLogger("flyannot")
@@ -66,7 +66,7 @@ def annotate(model, images, out, options, execution, *, shard=None):
     images : list of flyannot.dataset.folder.Image
     out : Path of the predictions file; the table NAME.csv is written beside it
     options : flyannot.steps.options.AnnotateOptions
-    execution : flyannot.steps.tasks.Execution
+    execution : flyannot.steps.engine.task.Execution
     shard : (I, N) for the I-th of N shares of every stage range's groups; None for all
 
     Raises
@@ -78,7 +78,7 @@ def annotate(model, images, out, options, execution, *, shard=None):
 
 
 def annotate_task(model, images, out, options, *, shard=None, made=None):
-    """The `flyannot.steps.tasks.Task` of `annotate`.
+    """The `flyannot.steps.engine.task.Task` of `annotate`.
 
     made : Paths of the features and of the descriptors of a run, which spare the work where they are of these
         images, and what the model learned from
@@ -106,12 +106,12 @@ def annotate_task(model, images, out, options, *, shard=None, made=None):
             for some, its_header in zip(mine, headers)
         ]
         make_parts(_make_part, shards, execution)
-        close_kept()
+        close_cached_files()
         return shards
 
     def make(execution):
         for s, n in Counter(i.stage_range for i in images if i.stage_range not in known).items():
-            left_out = counted(n, "image was", "images were")
+            left_out = pluralise(n, "image was", "images were")
             log.warning("note: %s: %s left out, the model knows no term of this stage range", s, left_out)
         shards = make_share(execution)
         failures = join_parts(out, lambda failed: replace(header(), failures=tuple(failed)), shards)
@@ -162,7 +162,7 @@ def _make_part(shard):
 def _features_of_embryos(model, image, failures):
     """Yield (image, features, quality_warnings) as `flyannot.steps.embryos.read_embryos`."""
     for one, grey, warnings in read_embryos(image, model.extract, failures):
-        pooled = features_of(describe(grey, model.extract), model.atoms, model.pool, view=one.view)
+        pooled = features_of(describe_patches(grey, model.extract), model.atoms, model.pool, view=one.view)
         yield one, pooled.features, warnings
 
 
@@ -204,10 +204,10 @@ def summary_of_annotate(out):
             groups, predicted = read_predictions(stored, stage_range)
             n_yes = predicted.yes.sum() / max(1, len(groups))
             seen = int(predicted.in_training.sum())
-            line = f"{counted(len(groups), 'group')}, {counted(len(predicted.terms), 'term')}"
+            line = f"{pluralise(len(groups), 'group')}, {pluralise(len(predicted.terms), 'term')}"
             lines.append(f"{stage_range:>5}: {line}, {n_yes:.1f} yes per group")
             if seen:
-                known = counted(seen, "group is", "groups are")
+                known = pluralise(seen, "group is", "groups are")
                 lines[-1] += f" ({known} of genes that the model learned from)"
         lines += lines_of_warnings(stored)
     return "\n".join([*lines, f"table: {out.with_suffix('.csv')}"])

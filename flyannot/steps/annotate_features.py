@@ -8,10 +8,10 @@ from flyannot.dataset.ontology import IdColumns, read_ontology
 from flyannot.errors import DataError
 from flyannot.stage_ranges import STAGE_RANGES
 from flyannot.steps.annotate import predict_groups, summary_of_annotate
-from flyannot.steps.inputs import chosen_stage_ranges
+from flyannot.steps.engine.inputs import chosen_stage_ranges
+from flyannot.steps.engine.task import Outcome, carry_out, file_task
 from flyannot.steps.loaded_model import load_model
 from flyannot.steps.predictions_table import check_table, write_predictions_table
-from flyannot.steps.tasks import Outcome, carry_out, file_task
 from flyannot.store.features import read_features
 from flyannot.store.header import Header
 from flyannot.store.model import read_atoms, read_terms
@@ -28,7 +28,7 @@ def annotate_features(model, features, out, options, execution, *, stage_ranges=
     features : Path of features that were made as those that the model learned from
     out : Path of the predictions file; the table NAME.csv is written beside it
     options : flyannot.steps.options.AnnotateOptions
-    execution : flyannot.steps.tasks.Execution
+    execution : flyannot.steps.engine.task.Execution
     stage_ranges : those that are annotated; empty for all of which the model knows terms
 
     Raises

@@ -5,7 +5,7 @@ from flyannot.dataset.folder import read_annotations, write_annotations_csv
 from flyannot.dataset.paths import annotations_table
 from flyannot.dataset.table_warnings import first_names
 from flyannot.stage_ranges import STAGE_RANGES
-from flyannot.steps.tasks import keep_apart
+from flyannot.steps.engine.task import keep_apart
 
 
 def write_corrected_annotations(annotations_csv, paths, out, *, with_new_genes=False):

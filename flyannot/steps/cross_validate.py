@@ -15,9 +15,9 @@ from flyannot.features.pixel_baseline import pixel_features
 from flyannot.scores.group_outcomes import group_outcomes
 from flyannot.scores.metrics import evaluate
 from flyannot.stage_ranges import STAGE_RANGES, rng_for
-from flyannot.steps.count import Count
 from flyannot.steps.curated_terms import is_synthetic
 from flyannot.steps.elsewhere import elsewhere
+from flyannot.steps.engine.count import Count
 from flyannot.steps.extract import image_columns, in_order
 
 log = logging.getLogger("flyannot")
@@ -45,7 +45,7 @@ def cross_validate_features(loaded, annotations, options, evaluation, *, seed, e
     annotations : flyannot.dataset.folder.Annotations
     options : flyannot.classifiers.options.ClassifyOptions
     evaluation : flyannot.steps.options.EvaluateOptions
-    execution : flyannot.steps.tasks.Execution
+    execution : flyannot.steps.engine.task.Execution
     out : as of `flyannot.steps.evaluate.evaluate_files`
 
     Returns

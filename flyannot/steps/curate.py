@@ -4,7 +4,7 @@ from collections import defaultdict
 from dataclasses import dataclass
 
 from flyannot.dataset.corrections import last_of_curators, read_corrections, settle, write_corrections
-from flyannot.runtime.counted import counted
+from flyannot.runtime.wording import pluralise
 from flyannot.scores.agreement import agreements
 from flyannot.stage_ranges import STAGE_RANGES
 
@@ -64,15 +64,15 @@ def write_curated(path, curated):
 
 def in_words(curated):
     """The agreement and every disagreement, as text."""
-    who = ", ".join(f"{c} ({counted(n, 'term')})" for c, n in curated.curators.items())
-    lines = [f"{counted(len(curated.curators), 'curator')}: {who}; {len(curated.settled):,} in all"]
+    who = ", ".join(f"{c} ({pluralise(n, 'term')})" for c, n in curated.curators.items())
+    lines = [f"{pluralise(len(curated.curators), 'curator')}: {who}; {len(curated.settled):,} in all"]
     if curated.agreements:
         lines += ["", *_kappas(curated.agreements)]
     elif len(curated.curators) > 1:
         lines += ["no term of a gene was looked at by two curators: how far they agree is not known"]
     found = curated.disagreements
     if curated.agreements:
-        lines += ["", counted(len(found), "disagreement")]
+        lines += ["", pluralise(len(found), "disagreement")]
         lines += [f"  {_disagreement(curated, key)}" for key in found]
     return "\n".join(lines)
 

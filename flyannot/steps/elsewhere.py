@@ -12,7 +12,7 @@ from operator import itemgetter
 import numpy as np
 
 from flyannot.runtime.atomic_file import replacing
-from flyannot.steps.shards import part_path
+from flyannot.steps.engine.parts import part_path
 
 log = logging.getLogger("flyannot")
 
@@ -22,7 +22,7 @@ def elsewhere(workers, out):
 
     Parameters
     ----------
-    workers : flyannot.runtime.workers.Workers
+    workers : flyannot.runtime.executor.Executor
     out : Path of the output, beside which the file lies meanwhile
     """
     if workers.scheduler is None:

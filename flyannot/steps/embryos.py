@@ -2,17 +2,16 @@
 
 from dataclasses import replace
 
-from flyannot.descriptors.address import of_embryo, split_address
-from flyannot.descriptors.extract import read_embryo
-from flyannot.descriptors.photograph import Place
-from flyannot.descriptors.picture import embryos_at
+from flyannot.descriptors.images.address import name_of_embryo, split_address
+from flyannot.descriptors.images.photograph import EmbryoPlace
+from flyannot.descriptors.images.picture import embryos_at, read_embryo
 from flyannot.errors import DataError
 from flyannot.runtime.atomic_file import sweep_leftover_files
-from flyannot.runtime.csv_table import write_table
-from flyannot.steps.failures import reason_of
+from flyannot.runtime.tables import write_table
+from flyannot.steps.engine.failures import reason_of
 from flyannot.store.reading import open_stored
 
-_COLUMNS = ("image", "gene", "fbgn", "stage_range", *Place._fields)
+_COLUMNS = ("image", "gene", "fbgn", "stage_range", *EmbryoPlace._fields)
 
 
 def embryos_of(images, options, failures):
@@ -39,7 +38,7 @@ def embryos_of(images, options, failures):
             failures.append((image.name, reason_of(error)))
             continue
         for number, one in enumerate(found, 1):
-            name, place = of_embryo(image.name, number), one.place
+            name, place = name_of_embryo(image.name, number), one.place
             if one.why_not:
                 failures.append((name, f"{one.why_not}, around x={place.x:.0f} y={place.y:.0f}"))
                 continue
@@ -66,7 +65,7 @@ def write_places(out):
         rows = []
         for s in stored.stage_ranges:
             columns = [stored.array(s, name) for name in ("image", "gene", "fbgn", "place")]
-            rows += [(*about, s, *Place.of_text(place)) for *about, place in zip(*columns) if place]
+            rows += [(*about, s, *EmbryoPlace.of_text(place)) for *about, place in zip(*columns) if place]
     table = out.with_name(f"{out.stem}-embryos.csv")
     sweep_leftover_files(table)
     write_table(table, _COLUMNS, rows)

@@ -10,19 +10,19 @@ from flyannot.dataset.folder import read_images
 from flyannot.dataset.paths import annotations_table
 from flyannot.errors import DataError, InputError
 from flyannot.runtime.atomic_file import read_text, write_text
-from flyannot.runtime.blas_threads import one_blas_thread
 from flyannot.runtime.digest import digest_of_file, digest_of_json, has_own_digest
+from flyannot.runtime.resources import one_blas_thread
 from flyannot.scores.bootstrap import with_confidence
 from flyannot.scores.group_outcomes import scores_json
 from flyannot.steps.cross_validate import cross_validate_features, read_pixels
 from flyannot.steps.curated_terms import curated_annotations_of, digests_of_curated
+from flyannot.steps.engine.file_options import classify_options
+from flyannot.steps.engine.inputs import chosen_stage_ranges, open_all, require_known_terms
+from flyannot.steps.engine.task import Execution, Outcome, Task
 from flyannot.steps.extract import identity_of_extract, in_order
-from flyannot.steps.file_options import classify_options
-from flyannot.steps.inputs import chosen_stage_ranges, open_all, require_known_terms
 from flyannot.steps.options import EvaluateOptions
 from flyannot.steps.retrieval import score_retrieval
 from flyannot.steps.score_predictions import score_predictions
-from flyannot.steps.tasks import Execution, Outcome, Task
 from flyannot.store.features import StoredFeatures
 from flyannot.store.reading import kind_of_file, open_stored
 from flyannot.store.writing import option_changes
@@ -90,7 +90,7 @@ def evaluate_files(evaluation, execution=None, *, out=None):
     Parameters
     ----------
     evaluation : Evaluation
-    execution : flyannot.steps.tasks.Execution
+    execution : flyannot.steps.engine.task.Execution
     out : Path of the file that gets the scores, beside which a cluster finds what it needs; without one,
         folds are evaluated on this machine
 
@@ -146,7 +146,7 @@ def evaluate_files(evaluation, execution=None, *, out=None):
 
 
 def evaluate_task(evaluation, json_file):
-    """The `flyannot.steps.tasks.Task` of a file of scores."""
+    """The `flyannot.steps.engine.task.Task` of a file of scores."""
 
     def make(execution):
         write_text(json_file, scores_json(evaluate_files(evaluation, execution, out=json_file)))

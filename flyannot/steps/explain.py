@@ -9,13 +9,14 @@ import numpy as np
 
 from flyannot.classifiers.explain import Explanation, contribution_map, explain_group, require_linear
 from flyannot.classifiers.training_set import training_rows
-from flyannot.descriptors.extract import describe, read_embryo
-from flyannot.descriptors.standard_image import SIZE_PX
+from flyannot.descriptors.extract import describe_patches
+from flyannot.descriptors.images.geometry import STANDARD_PX
+from flyannot.descriptors.images.picture import read_embryo
 from flyannot.errors import FlyannotError, InputError, did_you_mean
 from flyannot.features.groups import groups_of
 from flyannot.features.image_features import features_of
-from flyannot.runtime.atomic_folder import new_folder
-from flyannot.runtime.csv_table import write_table
+from flyannot.runtime.atomic_file import new_folder
+from flyannot.runtime.tables import write_table
 from flyannot.stage_ranges import STAGE_RANGES
 from flyannot.steps.embryos import embryos_of
 from flyannot.steps.explanation_picture import draw_explanation
@@ -61,7 +62,7 @@ class Explained:
         """The contributions laid over one image: `contribution_map`."""
         patch, contribution = self._strongest(number)
         sides = self.sides_px[number][patch].astype(int)
-        return contribution_map(self.centres_px[number][patch], contribution, sides, SIZE_PX)
+        return contribution_map(self.centres_px[number][patch], contribution, sides, STANDARD_PX)
 
     def _strongest(self, number):
         patch, contribution = self.split.of_image(number)
@@ -135,7 +136,7 @@ def _explain_stage_range(model, images, terms):
 
 def _explain_group(loaded, images, terms):
     greys = [read_embryo(image.address, loaded.extract)[0] for image in images]
-    described = [describe(grey, loaded.extract) for grey in greys]
+    described = [describe_patches(grey, loaded.extract) for grey in greys]
     pooled = [
         features_of(d, loaded.atoms, loaded.pool, view=image.view) for d, image in zip(described, images)
     ]
@@ -170,7 +171,7 @@ def draw_all(explained, folder, *, force=False):
     Raises
     ------
     InputError, WriteError
-        As `flyannot.runtime.atomic_folder.new_folder`.
+        As `flyannot.runtime.atomic_file.new_folder`.
     """
     rows, used = [], Counter()
     with new_folder(folder, force=force) as staged:

@@ -4,16 +4,16 @@ from dataclasses import dataclass, replace
 from functools import cache
 from itertools import groupby
 
-from flyannot.descriptors.address import photograph_of
-from flyannot.descriptors.extract import describe
+from flyannot.descriptors.extract import describe_patches
+from flyannot.descriptors.images.address import photograph_of_embryo
 from flyannot.descriptors.options import ExtractOptions
-from flyannot.runtime.counted import counted
 from flyannot.runtime.digest import DigestOfList, digest_of_file, digest_of_json
-from flyannot.runtime.news import item_done
+from flyannot.runtime.progress_events import item_done
+from flyannot.runtime.wording import pluralise
 from flyannot.stage_ranges import STAGE_RANGES
 from flyannot.steps.embryos import read_embryos, write_places
-from flyannot.steps.image_difference import difference_of_images
-from flyannot.steps.shards import (
+from flyannot.steps.engine.image_difference import difference_of_images
+from flyannot.steps.engine.parts import (
     ShardOfImages,
     cut_into_shards,
     join_parts,
@@ -23,11 +23,11 @@ from flyannot.steps.shards import (
     share_of,
     write_part,
 )
-from flyannot.steps.tasks import Outcome, carry_out, file_task
+from flyannot.steps.engine.task import Outcome, carry_out, file_task
 from flyannot.store.descriptors import write_descriptors
 from flyannot.store.header import Header
-from flyannot.store.image_columns import IMAGE_COLUMNS
 from flyannot.store.reading import open_stored
+from flyannot.store.schema import IMAGE_COLUMNS
 
 _N_NAMED = 5  # images with a quality warning that a summary names; the file has them all
 
@@ -45,7 +45,7 @@ def extract(images, out, options, execution, *, shard=None):
     images : list of flyannot.dataset.folder.Image
     out : Path of the descriptors file
     options : ExtractOptions
-    execution : flyannot.steps.tasks.Execution
+    execution : flyannot.steps.engine.task.Execution
     shard : (I, N) for the I-th of N shares of every stage range's images; None for all
 
     Raises
@@ -57,7 +57,7 @@ def extract(images, out, options, execution, *, shard=None):
 
 
 def extract_task(images, out, options, *, shard=None):
-    """The `flyannot.steps.tasks.Task` of `extract`."""
+    """The `flyannot.steps.engine.task.Task` of `extract`."""
     by_stage_range = {
         s: list(mine) for s, mine in groupby(in_order(images), key=lambda image: image.stage_range)
     }
@@ -134,7 +134,7 @@ def _make_part(shard):
     described, failures = [], []
     for image in shard.images:
         for one, grey, warnings in read_embryos(image, shard.options, failures):
-            described.append((one, describe(grey, shard.options), warnings))
+            described.append((one, describe_patches(grey, shard.options), warnings))
         item_done()
     return write_part(shard, described, failures, _write_descriptors)
 
@@ -162,9 +162,9 @@ def summary_of_extract(path):
 def _images_in_words(stored, stage_range):
     names = stored.array(stage_range, "image")
     if not stored.options["extract"]["many"]:
-        return counted(len(names), "image")
-    n_photographs = len({photograph_of(name) for name in names})
-    return f"{counted(len(names), 'embryo')} on {counted(n_photographs, 'photograph')}"
+        return pluralise(len(names), "image")
+    n_photographs = len({photograph_of_embryo(name) for name in names})
+    return f"{pluralise(len(names), 'embryo')} on {pluralise(n_photographs, 'photograph')}"
 
 
 def lines_of_warnings(stored):
@@ -181,4 +181,4 @@ def lines_of_warnings(stored):
 
 def _line_of_warning(kind, found):
     more = f" and {len(found) - _N_NAMED:,} more" if len(found) > _N_NAMED else ""
-    return f"check: {kind}, {counted(len(found), 'image')}: {', '.join(found[:_N_NAMED])}{more}"
+    return f"check: {kind}, {pluralise(len(found), 'image')}: {', '.join(found[:_N_NAMED])}{more}"

@@ -12,9 +12,9 @@ from flyannot.dataset.bdgp_site import FILES, Manifest, url_of_image
 from flyannot.dataset.download import Downloader, DownloadFailed, RetryPolicy, ServerBusy
 from flyannot.errors import FlyannotError
 from flyannot.runtime.atomic_file import locked_output
-from flyannot.runtime.counted import counted
 from flyannot.runtime.digest import digest_of_file
-from flyannot.steps.tasks import Outcome
+from flyannot.runtime.wording import pluralise
+from flyannot.steps.engine.task import Outcome
 
 log = logging.getLogger("flyannot")
 _SAMPLED = 5  # images whose size is asked for, for the estimate
@@ -28,7 +28,7 @@ def fetch_bdgp(folder, options, execution, *, policy=None, dry_run=False):
     ----------
     folder : Path; gets the dumps, the images under the paths that the dump gives them, and manifest.csv
     options : flyannot.dataset.bdgp_site.FetchOptions
-    execution : flyannot.steps.tasks.Execution
+    execution : flyannot.steps.engine.task.Execution
     policy : RetryPolicy; by default that of the options
     dry_run : bool
         Only estimate; nothing in `folder` is changed.
@@ -87,7 +87,7 @@ class _Run:
         finally:
             self.manifest.save()
         n_there, n_new = len(plan.images) - len(self._missing(plan)), len(missing) - len(failures)
-        wanted = counted(len(plan.images), "image is", "images are")
+        wanted = pluralise(len(plan.images), "image is", "images are")
         summary = f"{n_there:,} of {wanted} there, {n_new:,} of them new"
         return Outcome(self.manifest.path, True, summary, tuple(sorted(failures + plan.refused)))
 
@@ -158,7 +158,7 @@ class _Run:
     def _in_words(self, plan):
         """How many images, about how large, at least how long."""
         missing = self._missing(plan)
-        wanted = f"{counted(len(plan.images), 'image')} of {counted(plan.n_genes, 'gene')}"
+        wanted = f"{pluralise(len(plan.images), 'image')} of {pluralise(plan.n_genes, 'gene')}"
         lines = [f"{wanted}, {len(missing):,} of them to fetch"]
         sampled = missing[:: len(missing) // _SAMPLED + 1]
         sizes = [self._downloader.size_of(url_of_image(self._options.base_url, name)) for name in sampled]
@@ -167,7 +167,7 @@ class _Run:
             megabytes = len(missing) * sum(sizes) / len(sizes) / 1e6
             lines.append(f"about {megabytes:,.1f} MB, estimated from {len(sizes)} of them")
         if missing:
-            pause_s, connections = self._policy.pause_s, counted(self._policy.connections, "connection")
+            pause_s, connections = self._policy.pause_s, pluralise(self._policy.connections, "connection")
             minutes = len(missing) * pause_s / 60
             lines.append(
                 f"at least {minutes:,.1f} minutes, with {pause_s:g} s between requests on {connections}"

@@ -10,11 +10,11 @@ from flyannot.dataset.importers.vectors import (
     require_short_atoms,
     scaled_atoms,
 )
-from flyannot.runtime.counted import counted
 from flyannot.runtime.digest import digest_of_file
+from flyannot.runtime.wording import pluralise
 from flyannot.sparse.fit import default_lam
-from flyannot.steps.inputs import chosen_stage_ranges, open_all
-from flyannot.steps.tasks import Outcome, carry_out, file_task
+from flyannot.steps.engine.inputs import chosen_stage_ranges, open_all
+from flyannot.steps.engine.task import Outcome, carry_out, file_task
 from flyannot.store.dictionary import write_dictionary
 from flyannot.store.header import Header
 from flyannot.store.writing import create_stored
@@ -31,7 +31,7 @@ def import_dictionary(source, descriptors, out, options, execution, *, stage_ran
     descriptors : list of Path of the descriptors files that are to be coded with it
     out : Path of the dictionary file
     options : flyannot.dataset.importers.vectors.AtomsOptions
-    execution : flyannot.steps.tasks.Execution
+    execution : flyannot.steps.engine.task.Execution
     stage_ranges : those it is for; None for all that the descriptors have
 
     Raises
@@ -66,7 +66,7 @@ def import_dictionary(source, descriptors, out, options, execution, *, stage_ran
 
 
 def _line(stage_range, D, layout):
-    return f"{stage_range:>5}: {counted(len(D), 'atom')}, which were the {layout} of the matrix"
+    return f"{stage_range:>5}: {pluralise(len(D), 'atom')}, which were the {layout} of the matrix"
 
 
 def _atoms(D, n_features, options):

@@ -9,10 +9,10 @@ import numpy as np
 
 from flyannot.dataset.importers.vectors import read_vectors
 from flyannot.features.pooling import Pooled
-from flyannot.runtime.counted import counted
 from flyannot.runtime.digest import digest_of_file
+from flyannot.runtime.wording import pluralise
 from flyannot.stage_ranges import STAGE_RANGES
-from flyannot.steps.tasks import Outcome, carry_out, file_task
+from flyannot.steps.engine.task import Outcome, carry_out, file_task
 from flyannot.store.features import write_features
 from flyannot.store.header import Header
 from flyannot.store.writing import create_stored
@@ -27,7 +27,7 @@ def import_features(source, out, execution):
     ----------
     source : Path of an npz, parquet or h5ad file, see `flyannot.dataset.importers.vectors`
     out : Path of the features file
-    execution : flyannot.steps.tasks.Execution
+    execution : flyannot.steps.engine.task.Execution
 
     Raises
     ------
@@ -46,7 +46,7 @@ def import_features(source, out, execution):
             for s in present:
                 columns, vectors = read.of_stage_range(s)
                 write_features(file, s, columns, [Pooled(one, _NO_WINNERS) for one in vectors], _NO_ATOMS)
-                images, each = counted(len(vectors), "image"), counted(vectors.shape[1], "feature")
+                images, each = pluralise(len(vectors), "image"), pluralise(vectors.shape[1], "feature")
                 lines.append(f"{s:>5}: {images}, {each} each")
         return Outcome(out, True, "\n".join(lines))
 

@@ -3,12 +3,12 @@
 from functools import partial
 
 from flyannot.errors import InputError
-from flyannot.runtime.counted import counted
+from flyannot.runtime.wording import pluralise
 from flyannot.stage_ranges import STAGE_RANGES
 from flyannot.steps.embryos import write_places
-from flyannot.steps.inputs import open_all
+from flyannot.steps.engine.inputs import open_all
+from flyannot.steps.engine.task import Outcome, carry_out, file_task
 from flyannot.steps.predictions_table import check_table, write_predictions_table
-from flyannot.steps.tasks import Outcome, carry_out, file_task
 from flyannot.store.concatenation import concatenate, part_of
 from flyannot.store.header import Header
 from flyannot.store.reading import open_stored
@@ -24,7 +24,7 @@ def join_files(paths, out, execution):
     ----------
     paths : list of Path; shards are joined in the order of their numbers, other files in that given
     out : Path of the file to write
-    execution : flyannot.steps.tasks.Execution
+    execution : flyannot.steps.engine.task.Execution
 
     Raises
     ------
@@ -87,6 +87,6 @@ def _joined(tables):
 
 def _summary(out):
     with open_stored(out) as stored:
-        lines = [f"{s:>5}: {counted(len(stored.array(s, 'image')), 'image')}" for s in stored.stage_ranges]
+        lines = [f"{s:>5}: {pluralise(len(stored.array(s, 'image')), 'image')}" for s in stored.stage_ranges]
         table = [f"table: {out.with_suffix('.csv')}"] if stored.kind == "predictions" else []
     return "\n".join([*lines, *table])

@@ -7,20 +7,19 @@ import numpy as np
 
 from flyannot.errors import DataError
 from flyannot.runtime.atomic_file import sweep_leftover_files
-from flyannot.runtime.blas_threads import one_blas_thread
-from flyannot.runtime.counted import counted
 from flyannot.runtime.digest import digest_of_json
-from flyannot.runtime.memory import require_bytes
+from flyannot.runtime.resources import one_blas_thread, require_bytes
+from flyannot.runtime.wording import pluralise
 from flyannot.sparse.fit import default_lam, gains_too_little, learn_dictionary, random_patches
 from flyannot.sparse.learners import LEARNERS
 from flyannot.stage_ranges import rng_for
-from flyannot.steps.count import Count
-from flyannot.steps.inputs import chosen_stage_ranges, digests_of, open_all
-from flyannot.steps.learn_shares import learn_shares
+from flyannot.steps.engine.count import Count
+from flyannot.steps.engine.inputs import chosen_stage_ranges, digests_of, open_all
+from flyannot.steps.engine.parts import drop_parts, part_path
+from flyannot.steps.engine.task import Outcome, carry_out, file_task
+from flyannot.steps.learn_data_parallel import learn_shares
 from flyannot.steps.learning_checkpoint import Checkpoint, log_record, remark_on_counts
-from flyannot.steps.shards import drop_parts, part_path
-from flyannot.steps.stored_units import NormalisedPatches
-from flyannot.steps.tasks import Outcome, carry_out, file_task
+from flyannot.steps.patch_blocks import NormalisedPatches
 from flyannot.store.descriptors import n_patches, read_patches
 from flyannot.store.dictionary import write_dictionary, write_trace
 from flyannot.store.header import Header
@@ -38,7 +37,7 @@ def learn_dict(paths, out, options, execution, *, seed=0, stage_ranges=None):
     paths : list of Path of descriptors files, read as if they were one
     out : Path of the dictionary file; its trace goes beside it, as NAME.trace.csv
     options : flyannot.steps.options.LearnOptions
-    execution : flyannot.steps.tasks.Execution
+    execution : flyannot.steps.engine.task.Execution
     seed : int
     stage_ranges : the stage ranges to learn; None for all that the descriptors have
 
@@ -51,7 +50,7 @@ def learn_dict(paths, out, options, execution, *, seed=0, stage_ranges=None):
 
 
 def learn_task(paths, out, options, *, seed=0, stage_ranges=None):
-    """The `flyannot.steps.tasks.Task` of `learn_dict`."""
+    """The `flyannot.steps.engine.task.Task` of `learn_dict`."""
     options = replace(options, lam=options.lam or default_lam(128))
     with open_all(paths, "descriptors") as files:
         chosen = chosen_stage_ranges(files, stage_ranges)
@@ -100,8 +99,8 @@ def _check_counts(files, shares, options):
         count = sum(_counts(files, together))
         if options.n_most(count) < options.n_atoms:
             raise DataError(
-                f"stage range {', '.join(together)} has {counted(count, 'patch', 'patches')}, "
-                f"too few for {counted(options.n_atoms, 'atom')}",
+                f"stage range {', '.join(together)} has {pluralise(count, 'patch', 'patches')}, "
+                f"too few for {pluralise(options.n_atoms, 'atom')}",
                 fix="lower --n-atoms, lower --stride-px at extraction, or leave out this --stage-range",
             )
 
@@ -165,4 +164,4 @@ def _chosen_patches(files, stage_ranges, n, rng):
 def _summary(name, D, records, count):
     n_unused = records[-1].n_unused_atoms
     unused = f", {n_unused:,} of them unused" if n_unused else ""
-    return f"{name:>5}: {counted(len(D), 'atom')} from {counted(count, 'patch', 'patches')}{unused}"
+    return f"{name:>5}: {pluralise(len(D), 'atom')} from {pluralise(count, 'patch', 'patches')}{unused}"

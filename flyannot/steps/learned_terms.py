@@ -3,10 +3,9 @@
 from dataclasses import asdict, dataclass
 from textwrap import wrap
 
-from flyannot.classifiers.evidence import FEW_GENES, LEAST_GENES
-from flyannot.classifiers.model import PER_TERM, Model
+from flyannot.classifiers.model import FEW_GENES, LEAST_GENES, PER_TERM, Model
 from flyannot.classifiers.scorer import Scorer
-from flyannot.runtime.counted import counted
+from flyannot.runtime.wording import pluralise
 from flyannot.steps.predictions import read_predictions
 from flyannot.steps.predictions_table import evidence_of_term
 from flyannot.store.description import contents_of_file, describe_file, first_line, skipped_lines
@@ -56,7 +55,7 @@ def weak_terms(learned):
     untested, unlearned = sum(one.auc is None for one in learned), sum(not one.is_learned for one in learned)
     parts = []
     if few:
-        parts.append(f"{few} of {counted(len(learned), 'term')} learned from fewer than {FEW_GENES} genes")
+        parts.append(f"{few} of {pluralise(len(learned), 'term')} learned from fewer than {FEW_GENES} genes")
     if untested:
         parts.append(
             f"{untested} untested, for want of {LEAST_GENES} genes with and {LEAST_GENES} without the term"
@@ -123,15 +122,15 @@ def _top(stored, parts):
 
 
 def _counts(stored, stage_range, learned):
-    terms = counted(len(learned), "term")
+    terms = pluralise(len(learned), "term")
     if stored.kind == "model":
-        return f"{terms}, learned from {counted(len(read_train_genes(stored, stage_range)), 'gene')}"
+        return f"{terms}, learned from {pluralise(len(read_train_genes(stored, stage_range)), 'gene')}"
     seen_in_training, warnings = (stored.array(stage_range, n) for n in ("in_training", "quality_warnings"))
     n_groups, n_seen = len(seen_in_training), int(seen_in_training.sum())
     n_images, n_doubtful = len(warnings), sum(map(bool, warnings))
     seen = f", {n_seen} of them of genes that the model learned from" if n_seen else ""
     doubtful = f", {n_doubtful} with a quality warning" if n_doubtful else ""
-    return f"{terms}; {counted(n_groups, 'group')}{seen}; {counted(n_images, 'image')}{doubtful}"
+    return f"{terms}; {pluralise(n_groups, 'group')}{seen}; {pluralise(n_images, 'image')}{doubtful}"
 
 
 def _table(stage_range, learned):

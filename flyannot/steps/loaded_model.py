@@ -10,7 +10,7 @@ from flyannot.errors import InputError
 from flyannot.features.grid import n_cells
 from flyannot.features.image_features import atoms_of_features
 from flyannot.stage_ranges import STAGE_RANGES
-from flyannot.steps.file_options import (
+from flyannot.steps.engine.file_options import (
     classify_options,
     extract_options,
     is_imported,
@@ -18,7 +18,7 @@ from flyannot.steps.file_options import (
     pool_options,
     width_of_imported,
 )
-from flyannot.store.kept_open import kept_open
+from flyannot.store.file_cache import cached_file
 from flyannot.store.model import read_atoms, read_classifier, read_method, read_terms, read_train_genes
 from flyannot.store.reading import damaged_file
 
@@ -43,7 +43,7 @@ def load_model(path, digest, stage_range):
 
     None if the file holds no such stage range.
     """
-    stored = kept_open(path, "model", digest).stored
+    stored = cached_file(path, "model", digest)
     if stage_range not in stored.stage_ranges:
         return None
     atoms = extract = pool = None

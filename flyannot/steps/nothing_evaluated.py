@@ -1,7 +1,7 @@
 """What is missing where not one term could be evaluated."""
 
 from flyannot.errors import FlyannotError
-from flyannot.runtime.counted import counted
+from flyannot.runtime.wording import pluralise
 
 _FIX = "annotate more genes: scores are worth having from 20 or so of a term"
 
@@ -17,7 +17,7 @@ def nothing_evaluated(result):
         return None
     parts = result["evaluated"].values()
     n_genes = len({gene for one in parts for gene in one["gene"]})
-    genes = counted(n_genes, "gene is", "genes are")
+    genes = pluralise(n_genes, "gene is", "genes are")
     most = max((row["n_positive"] for row in result["terms"]), default=0)
     if all(one["fold"] is None for one in parts):
         missing, more = "the model has no term that some of them carry and others lack", ""

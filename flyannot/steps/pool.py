@@ -6,17 +6,17 @@ from itertools import groupby
 from operator import itemgetter
 from pathlib import Path
 
-from flyannot.descriptors.extract import Described
+from flyannot.descriptors.extract import DescribedPatches
 from flyannot.errors import DataError
 from flyannot.features.image_features import atoms_of_features, features_of
 from flyannot.features.options import PoolOptions
-from flyannot.runtime.counted import counted
 from flyannot.runtime.digest import digest_of_json
-from flyannot.runtime.news import item_done
+from flyannot.runtime.progress_events import item_done
+from flyannot.runtime.wording import pluralise
 from flyannot.stage_ranges import STAGE_RANGES
-from flyannot.steps.file_options import extract_options, lam_of, pool_options
-from flyannot.steps.inputs import chosen_stage_ranges, digests_of, open_all
-from flyannot.steps.shards import (
+from flyannot.steps.engine.file_options import extract_options, lam_of, pool_options
+from flyannot.steps.engine.inputs import chosen_stage_ranges, digests_of, open_all
+from flyannot.steps.engine.parts import (
     ShardOfImages,
     create_part,
     cut_into_shards,
@@ -26,14 +26,13 @@ from flyannot.steps.shards import (
     parts_of_share,
     share_of,
 )
-from flyannot.steps.tasks import Outcome, carry_out, file_task
+from flyannot.steps.engine.task import Outcome, carry_out, file_task
 from flyannot.store.descriptors import read_patches_of_images
 from flyannot.store.dictionary import read_dictionary
 from flyannot.store.features import write_features
+from flyannot.store.file_cache import cached_file, close_cached_files
 from flyannot.store.header import Header
-from flyannot.store.image_columns import read_image_columns
-from flyannot.store.kept_open import close_kept, kept_open
-from flyannot.store.reading import open_stored
+from flyannot.store.reading import open_stored, read_image_columns
 from flyannot.store.writing import option_changes
 
 
@@ -64,7 +63,7 @@ def pool(paths, dictionary, out, options, execution, *, stage_ranges=None, shard
     dictionary : Path of the dictionary that was learned from such descriptors
     out : Path of the features file
     options : PoolOptions
-    execution : flyannot.steps.tasks.Execution
+    execution : flyannot.steps.engine.task.Execution
     stage_ranges : the stage ranges to pool; None for all that the descriptors have
     shard : (I, N) for the I-th of N shares of every stage range's images; None for all
 
@@ -79,7 +78,7 @@ def pool(paths, dictionary, out, options, execution, *, stage_ranges=None, shard
 
 
 def pool_task(paths, dictionary, out, options, *, stage_ranges=None, shard=None):
-    """The `flyannot.steps.tasks.Task` of `pool`."""
+    """The `flyannot.steps.engine.task.Task` of `pool`."""
     with open_all(paths, "descriptors") as files, open_stored(dictionary, "dictionary") as atoms:
         chosen = chosen_stage_ranges(files, stage_ranges)
         _check_fit(files, atoms)
@@ -99,7 +98,7 @@ def pool_task(paths, dictionary, out, options, *, stage_ranges=None, shard=None)
         shards = list(_shards(images, digests, dictionary, out, options, header))
         mine = parts_of_share(shards, share)
         make_parts(_make_part, mine, execution)
-        close_kept()
+        close_cached_files()
         return mine
 
     def make(execution):
@@ -157,11 +156,11 @@ def _make_part(shard):
             columns, pooled = [], []
             for path, mine in groupby(its_images, key=itemgetter(0)):
                 numbers = [i for _, _, i in mine]  # one after the other, as a shard is cut
-                stored = kept_open(path, "descriptors", shard.digests[path]).stored
+                stored = cached_file(path, "descriptors", shard.digests[path])
                 some = stored, stage_range, numbers[0], numbers[-1] + 1
                 columns.append(read_image_columns(*some))
                 for patches, view in zip(read_patches_of_images(*some), columns[-1]["view"]):
-                    pooled.append(features_of(Described(*patches), atoms, shard.options, view=view))
+                    pooled.append(features_of(DescribedPatches(*patches), atoms, shard.options, view=view))
                     item_done()
             all_columns = {name: [value for one in columns for value in one[name]] for name in columns[0]}
             write_features(part, stage_range, all_columns, pooled, atoms.D)
@@ -171,7 +170,7 @@ def _make_part(shard):
 @lru_cache(maxsize=len(STAGE_RANGES))
 def atoms_of_dictionary(path, stage_range, digest, coder_name):
     """A stage range's dictionary, kept between shards; the digest tells new contents of a path from old."""
-    stored = kept_open(path, "dictionary", digest).stored
+    stored = cached_file(path, "dictionary", digest)
     D, patch_px = read_dictionary(stored, stage_range), extract_options(stored).patch_px
     return atoms_of_features(D, lam_of(stored), patch_px, coder_name=coder_name)
 
@@ -184,7 +183,7 @@ def summary_of_pool(out):
 
 def _line(stored, stage_range):
     n_images, width = stored.group(stage_range)["features"].shape
-    line = f"{stage_range:>5}: {counted(n_images, 'image')}, {counted(width, 'feature')} each"
+    line = f"{stage_range:>5}: {pluralise(n_images, 'image')}, {pluralise(width, 'feature')} each"
     views = pool_options(stored).mirror
     if not views:
         return line

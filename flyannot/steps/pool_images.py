@@ -5,19 +5,17 @@ from dataclasses import dataclass, replace
 from functools import cache
 from pathlib import Path
 
-from flyannot.descriptors.extract import describe
+from flyannot.descriptors.extract import describe_patches
 from flyannot.descriptors.options import ExtractOptions
 from flyannot.features.image_features import features_of
 from flyannot.features.options import PoolOptions
 from flyannot.runtime.digest import digest_of_json
-from flyannot.runtime.news import item_done
+from flyannot.runtime.progress_events import item_done
 from flyannot.stage_ranges import STAGE_RANGES
 from flyannot.steps.embryos import read_embryos, write_places
-from flyannot.steps.extract import digests_of_images, image_columns, in_order, lines_of_warnings
-from flyannot.steps.file_options import extract_options
-from flyannot.steps.image_difference import difference_of_images
-from flyannot.steps.pool import atoms_of_dictionary, options_of_features, summary_of_pool
-from flyannot.steps.shards import (
+from flyannot.steps.engine.file_options import extract_options
+from flyannot.steps.engine.image_difference import difference_of_images
+from flyannot.steps.engine.parts import (
     ShardOfImages,
     cut_into_shards,
     join_parts,
@@ -26,7 +24,9 @@ from flyannot.steps.shards import (
     share_of,
     write_part,
 )
-from flyannot.steps.tasks import Outcome, carry_out, file_task
+from flyannot.steps.engine.task import Outcome, carry_out, file_task
+from flyannot.steps.extract import digests_of_images, image_columns, in_order, lines_of_warnings
+from flyannot.steps.pool import atoms_of_dictionary, options_of_features, summary_of_pool
 from flyannot.store.features import write_features
 from flyannot.store.header import Header
 from flyannot.store.reading import open_stored
@@ -54,7 +54,7 @@ def pool_images(images, dictionary, out, options, execution, *, shard=None):
     dictionary : Path of the dictionary; images are described as those that it was learned from
     out : Path of the features file
     options : PoolOptions
-    execution : flyannot.steps.tasks.Execution
+    execution : flyannot.steps.engine.task.Execution
     shard : (I, N) for the I-th of N shares of every stage range's images; None for all
 
     Raises
@@ -68,7 +68,7 @@ def pool_images(images, dictionary, out, options, execution, *, shard=None):
 
 
 def pool_images_task(images, dictionary, out, options, *, shard=None):
-    """The `flyannot.steps.tasks.Task` of `pool_images`."""
+    """The `flyannot.steps.engine.task.Task` of `pool_images`."""
     n_images = Counter(image.stage_range for image in images)
     chosen = [s for s in STAGE_RANGES if s in n_images]
     mine, share = share_of({s: [i for i in in_order(images) if i.stage_range == s] for s in chosen}, shard)
@@ -113,7 +113,7 @@ def _make_part(shard):
     for image in shard.images:
         for one, grey, warnings in read_embryos(image, shard.extract, failures):
             atoms = atoms_of_dictionary(shard.dictionary, image.stage_range, digest, shard.options.coder)
-            found = features_of(describe(grey, shard.extract), atoms, shard.options, view=image.view)
+            found = features_of(describe_patches(grey, shard.extract), atoms, shard.options, view=image.view)
             pooled.append((one, found, warnings, atoms.D))
         item_done()
     return write_part(shard, pooled, failures, _write_features)

@@ -6,7 +6,7 @@ import numpy as np
 
 from flyannot.features.groups import Groups
 from flyannot.store import predictions as store
-from flyannot.store.image_columns import read_image_columns
+from flyannot.store.reading import read_image_columns
 
 ANSWERS = ("no", "yes", "undetermined")
 

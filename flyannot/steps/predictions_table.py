@@ -6,7 +6,7 @@ import numpy as np
 
 from flyannot.errors import InputError
 from flyannot.runtime.atomic_file import sweep_leftover_files
-from flyannot.runtime.csv_table import read_table, write_table
+from flyannot.runtime.tables import read_table, write_table
 from flyannot.steps.predictions import read_predictions
 from flyannot.store.reading import open_stored
 

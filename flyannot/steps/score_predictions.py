@@ -5,11 +5,11 @@ from dataclasses import replace
 import numpy as np
 
 from flyannot.classifiers.training_set import annotated_groups, observed_terms, truth_of
-from flyannot.runtime.counted import counted
+from flyannot.runtime.wording import pluralise
 from flyannot.scores.group_outcomes import group_outcomes
 from flyannot.scores.metrics import Outcome, evaluate
 from flyannot.steps.curated_terms import is_synthetic
-from flyannot.steps.inputs import chosen_stage_ranges
+from flyannot.steps.engine.inputs import chosen_stage_ranges
 from flyannot.steps.predictions import read_predictions
 from flyannot.store.reading import open_stored
 
@@ -36,7 +36,7 @@ def score_predictions(path, annotations, excluded, stage_ranges):
                 evaluated[stage_range] = group_outcomes(outcome, kept.name, kept.gene_ids)
     if not outcomes:
         return None
-    notes = [f"predictions of a model on {counted(total, 'annotated group')}"]
+    notes = [f"predictions of a model on {pluralise(total, 'annotated group')}"]
     if seen:
         notes.append(f"warning: the model learned from the genes of {seen} of them; these scores flatter it")
     more = {"notes": notes, "synthetic": is_synthetic(columns), "evaluated": evaluated}

@@ -6,7 +6,7 @@ from pathlib import Path
 from flyannot.errors import InputError
 from flyannot.features.similarity import Collection, collection_of, nearest
 from flyannot.runtime.atomic_file import locked_output
-from flyannot.runtime.csv_table import write_table
+from flyannot.runtime.tables import write_table
 from flyannot.steps.similar_queries import Query, queries_of, vectors_of
 from flyannot.store.reading import kind_claimed, kind_of_file, open_stored
 

@@ -13,14 +13,15 @@ from functools import cache, partial
 import numpy as np
 
 from flyannot.classifiers.explain import contribution_map
-from flyannot.descriptors.extract import Described, describe, read_embryo, read_in_colour
+from flyannot.descriptors.extract import DescribedPatches, describe_patches
+from flyannot.descriptors.images.geometry import STANDARD_PX
+from flyannot.descriptors.images.picture import read_embryo, read_in_colour
 from flyannot.descriptors.options import ExtractOptions
-from flyannot.descriptors.standard_image import SIZE_PX
 from flyannot.errors import DataError, InputError
 from flyannot.features.pooling import NO_PATCH
-from flyannot.runtime.atomic_folder import new_folder
+from flyannot.runtime.atomic_file import new_folder
+from flyannot.steps.engine.file_options import extract_options
 from flyannot.steps.explanation_picture import tinted
-from flyannot.steps.file_options import extract_options
 from flyannot.store.features import read_features_of_image
 
 N_DRAWN = 5  # of the genes that are most like a gene, or of the images that are most like an image
@@ -33,7 +34,7 @@ class _Drawable:
 
     colour: np.ndarray
     grey: np.ndarray
-    described: Described
+    described: DescribedPatches
     features: np.ndarray
     winner: np.ndarray
 
@@ -148,7 +149,7 @@ def _of_image(stage_range, number, searched, read):
 def _read(path, options):
     """In colour, the grey levels as they were described (not always the luma of the colours), the patches."""
     grey, _ = read_embryo(path, options)
-    return read_in_colour(path, options), grey, describe(grey, options)
+    return read_in_colour(path, options), grey, describe_patches(grey, options)
 
 
 def _spread(image, patches, added):
@@ -157,13 +158,13 @@ def _spread(image, patches, added):
             "a picture is not the one that its features were made of", fix="make the features again"
         )
     sides = image.described.patch_px[patches].astype(int)
-    return contribution_map(image.described.centres_px[patches], added, sides, SIZE_PX)
+    return contribution_map(image.described.centres_px[patches], added, sides, STANDARD_PX)
 
 
 def _sheet(query, rows):
     from PIL import Image, ImageDraw, ImageFont
 
-    height, width = SIZE_PX
+    height, width = STANDARD_PX
     step = height + _TEXT_PX + _MARGIN_PX
     top = 2 * _TEXT_PX + _MARGIN_PX
     sheet = Image.new("RGB", (4 * width + 5 * _MARGIN_PX, top + len(rows) * step), "white")

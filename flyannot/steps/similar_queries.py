@@ -7,18 +7,17 @@ from pathlib import Path
 import numpy as np
 
 from flyannot.dataset.images import find_pictures, pictures_of
-from flyannot.descriptors.address import file_of, of_embryo, split_address
-from flyannot.descriptors.extract import Described, describe, read_embryo
-from flyannot.descriptors.picture import embryos_at
-from flyannot.descriptors.region import region_in_standard
+from flyannot.descriptors.extract import DescribedPatches, describe_patches
+from flyannot.descriptors.images.address import file_of_address, name_of_embryo, split_address
+from flyannot.descriptors.images.picture import embryos_at, read_embryo, region_in_standard
 from flyannot.errors import InputError, did_you_mean
 from flyannot.features.groups import Groups, groups_of
 from flyannot.features.image_features import atoms_of_features, features_of
 from flyannot.features.pooling import Pooled
-from flyannot.steps.configuration import recorded_data_set
-from flyannot.steps.file_options import extract_options, is_imported, lam_of, pool_options
+from flyannot.steps.engine.configuration import recorded_data_set
+from flyannot.steps.engine.file_options import extract_options, is_imported, lam_of, pool_options
 from flyannot.store.features import read_features_of_image
-from flyannot.store.image_columns import read_image_columns
+from flyannot.store.reading import read_image_columns
 
 _REGION = re.compile(r"(.+):(\d+),(\d+),(\d+),(\d+)")
 
@@ -42,7 +41,7 @@ class Query:
     own_group: int | None = None
     path: Path | None = None
     pooled: Pooled | None = None
-    described: Described | None = None
+    described: DescribedPatches | None = None
     columns: np.ndarray | None = None
 
 
@@ -90,7 +89,7 @@ def queries_of(text, searched, stage_ranges=()):
     if found and not Path(text).exists():
         return _of_region(text, found[1], tuple(map(int, found.groups()[1:])), searched, stage_ranges)
     number = _image_of(text, searched)
-    if number is None and file_of(text).is_file():
+    if number is None and file_of_address(text).is_file():
         return [
             _of_picture(text, Path(text), s, searched)
             for s in _ranges_of_picture(text, searched, stage_ranges)
@@ -111,12 +110,12 @@ def _image_of(text, searched):
     for s, columns in searched.columns.items():
         if text in columns["image"]:
             return s, columns["image"].index(text)
-    path, file = Path(text), file_of(text)
+    path, file = Path(text), file_of_address(text)
     if file.is_file():
         for s, columns in searched.columns.items():
             for number, name in enumerate(columns["image"]):
                 known = searched.path_of(s, number) if Path(name).name == path.name else None
-                if known and file_of(known).samefile(file):
+                if known and file_of_address(known).samefile(file):
                     return s, number
     return None
 
@@ -167,7 +166,7 @@ def _of_picture(text, path, stage_range, searched, region=None, own=None):
     D = stored.array(stage_range, "D")
     atoms = atoms_of_features(D, lam_of(stored), extract.patch_px, coder_name=pool.coder)
     path = _one_embryo(path, extract)
-    described, columns = describe(read_embryo(path, extract)[0], extract), None
+    described, columns = describe_patches(read_embryo(path, extract)[0], extract), None
     if region is not None:
         described = _within(described, region_in_standard(path, region, extract), text)
     pooled = features_of(described, atoms, pool)
@@ -187,17 +186,17 @@ def _one_embryo(path, extract):
         others = ", ".join(map(str, numbers))
         raise InputError(
             f"{path} shows {len(numbers)} embryos that can be used",
-            fix=f"name one: {of_embryo(path, numbers[0])}, or another of {others}"
+            fix=f"name one: {name_of_embryo(path, numbers[0])}, or another of {others}"
             if numbers
             else "name a photograph with whole embryos that do not touch each other",
         )
-    return of_embryo(path, numbers[0])
+    return name_of_embryo(path, numbers[0])
 
 
 def _of_region(text, name, region, searched, stage_ranges):
     place = _image_of(name, searched)
     if place is None:
-        if not file_of(name).is_file():
+        if not file_of_address(name).is_file():
             raise InputError(
                 f"{name} is no picture, and {searched.stored.path} has no image of that name",
                 fix="name a picture or an image of the file, then :top,left,height,width",
@@ -222,7 +221,7 @@ def _within(described, mask, text):
             f"no patch with enough contrast has its centre in the region {text}",
             fix="draw a larger region, or one in which something is stained",
         )
-    return Described(
+    return DescribedPatches(
         described.descriptors[inside], described.centres_px[inside], described.patch_px[inside],
         described.n_candidates,
     )  # fmt: skip

@@ -7,20 +7,20 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from flyannot.classifiers.model import Model, fit_model, model_of_no_terms, untrainable
-from flyannot.classifiers.observed import observed_rows, part_of
+from flyannot.classifiers.scorer import observed_rows, part_of_observed
 from flyannot.classifiers.training_set import curated_groups
 from flyannot.dataset.folder import notes_on_columns
 from flyannot.dataset.paths import annotations_table
 from flyannot.errors import InputError
-from flyannot.runtime.blas_threads import one_blas_thread
-from flyannot.runtime.counted import counted
+from flyannot.runtime.resources import one_blas_thread
+from flyannot.runtime.wording import pluralise
 from flyannot.stage_ranges import rng_for
-from flyannot.steps.count import Count
 from flyannot.steps.curated_terms import curated_annotations_of, digests_of_curated
 from flyannot.steps.elsewhere import elsewhere
-from flyannot.steps.inputs import chosen_stage_ranges, digests_of, open_all, require_known_terms
+from flyannot.steps.engine.count import Count
+from flyannot.steps.engine.inputs import chosen_stage_ranges, digests_of, open_all, require_known_terms
+from flyannot.steps.engine.task import Outcome, carry_out, file_task
 from flyannot.steps.learned_terms import terms_of_model, weak_terms
-from flyannot.steps.tasks import Outcome, carry_out, file_task
 from flyannot.store.dictionary import read_dictionary
 from flyannot.store.features import StoredFeatures
 from flyannot.store.header import Header
@@ -48,7 +48,7 @@ def train(paths, annotations_csv, out, options, execution, *, seed=0, stage_rang
     annotations_csv : Path, of the table or of its data set folder
     out : Path of the model file
     options : flyannot.classifiers.options.ClassifyOptions
-    execution : flyannot.steps.tasks.Execution
+    execution : flyannot.steps.engine.task.Execution
     seed : int
     stage_ranges : the stage ranges to train; None for all that the features have
 
@@ -62,7 +62,7 @@ def train(paths, annotations_csv, out, options, execution, *, seed=0, stage_rang
 
 
 def train_task(paths, annotations_csv, out, options, *, seed=0, stage_ranges=None):
-    """The `flyannot.steps.tasks.Task` of `train`."""
+    """The `flyannot.steps.engine.task.Task` of `train`."""
     annotations_csv = annotations_table(annotations_csv)
     with open_all(paths, "features") as files:
         annotations, changes = curated_annotations_of(annotations_csv, corrections=options.corrections)
@@ -96,7 +96,7 @@ def train_task(paths, annotations_csv, out, options, *, seed=0, stage_ranges=Non
             if weak := weak_terms(terms_of_model(one.terms, one.model)):
                 log.warning("warning: %s: %s. Which: flyannot show %s", s, weak, out)
         summary = [
-            f"{s:>5}: {counted(len(one.terms), 'term')} from {counted(len(one.genes), 'gene')}"
+            f"{s:>5}: {pluralise(len(one.terms), 'term')} from {pluralise(len(one.genes), 'gene')}"
             for s, one in trained.items()
         ]
         return Outcome(out, True, "\n".join(summary))
@@ -137,7 +137,7 @@ def _train_stage_range(curated, features, options, fit_options, rng):
     rows = curated.training_set(features, options, fit_options.n_threads)
     model = fit_model(
         options.method, rows.X, rows.Y[:, kept], rows.genes, rng=rng, options=fit_options,
-        observed=part_of(rows.observed, slice(None), kept),
+        observed=part_of_observed(rows.observed, slice(None), kept),
     )  # fmt: skip
     model = replace(model, scorer=rows.in_features(model.scorer))
     return _Trained([curated.terms[j] for j in kept], model, frozenset(genes))

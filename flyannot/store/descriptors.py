@@ -4,9 +4,8 @@ from itertools import pairwise
 
 import numpy as np
 
-from flyannot.store.content_digest import digest_of_image
-from flyannot.store.image_columns import write_image_columns
-from flyannot.store.writing import write_array
+from flyannot.store.header import digest_of_image
+from flyannot.store.writing import write_array, write_image_columns
 
 _TYPES = {"descriptors": "u1", "centres_px": "f4", "patch_px": "u2"}
 

@@ -3,9 +3,9 @@
 import numpy as np
 
 from flyannot.errors import DataError
-from flyannot.store.content_digest import digest_of_image
-from flyannot.store.image_columns import read_image_columns, write_image_columns
-from flyannot.store.writing import write_array
+from flyannot.store.header import digest_of_image
+from flyannot.store.reading import read_image_columns
+from flyannot.store.writing import write_array, write_image_columns
 
 
 def write_features(file, stage_range, columns, pooled, D):

@@ -1,7 +1,6 @@
 """predictions.h5: decision values, probabilities and answers of every group and term."""
 
-from flyannot.store.image_columns import write_image_columns
-from flyannot.store.writing import write_array
+from flyannot.store.writing import write_array, write_image_columns
 
 _GROUPS = ("name", "gene", "fbgn")
 _TERMS = {"threshold": "f8", "n_genes": "i4", "auc": "f8", "auc_low": "f8", "auc_high": "f8"}

@@ -16,10 +16,17 @@ import numpy as np
 
 from flyannot.errors import DataError, InputError
 from flyannot.stage_ranges import STAGE_RANGES
-from flyannot.store.consistency import contradiction_in_file
-from flyannot.store.content_digest import content_digest, digest_of_image
-from flyannot.store.header import read_header
-from flyannot.store.schema import BULK, DTYPES, MADE_BY, MAY_BE_NAN, SCHEMAS, shape_violation
+from flyannot.store.header import content_digest, digest_of_image, read_header
+from flyannot.store.schema import (
+    BULK,
+    DTYPES,
+    IMAGE_COLUMNS,
+    MADE_BY,
+    MAY_BE_NAN,
+    SCHEMAS,
+    contradiction_in_file,
+    shape_violation,
+)
 
 _BLOCK_BYTES = 1 << 22  # read and checked at a time
 _SIGNATURE = b"\x89HDF\r\n\x1a\n"  # how every HDF5 file begins
@@ -208,6 +215,11 @@ def is_hdf5(path):
     """Whether a file begins as HDF5 files do."""
     with open(path, "rb") as file:
         return file.read(len(_SIGNATURE)) == _SIGNATURE
+
+
+def read_image_columns(stored, stage_range, start=0, stop=None):
+    """The dict that `write_image_columns` took, or what it has of the images `start` to `stop`."""
+    return {name: stored.array(stage_range, name, start, stop) for name in IMAGE_COLUMNS}
 
 
 def damaged_file(path, what, kind=None):

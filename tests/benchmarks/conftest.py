@@ -2,7 +2,7 @@
 
 import pytest
 
-from flyannot.benchmarks.setup import Setup
+from benchmarks.setup import Setup
 from tests.benchmarks.made_up import noise_patches
 
 
@@ -11,7 +11,7 @@ def setup(tmp_path):
     """Quick, and no data set."""
     scratch = tmp_path / "scratch"
     scratch.mkdir()
-    return Setup("quick", scratch)
+    return Setup("quick", scratch, repeats=1)
 
 
 @pytest.fixture

@@ -2,7 +2,7 @@
 
 import itertools
 
-from flyannot.benchmarks.scc import claims as scc
+from benchmarks.scc import claims as scc
 
 CASE = {"case": "made up", "sparse_case": "made up"}
 

@@ -2,11 +2,12 @@
 
 import numpy as np
 
-from flyannot.benchmarks.claims import PAPER, Statement, exactly
-from flyannot.benchmarks.findings import Comparison, Finding, Panel, Size, Source, Target
-from flyannot.benchmarks.inputs.patches import Patches
-from flyannot.benchmarks.items import OURS, Item
-from flyannot.benchmarks.rows import Series
+from benchmarks.claims import PAPER, Statement, exactly
+from benchmarks.findings import Comparison, Finding, Panel, Size, Source, Target
+from benchmarks.inputs.patches import Patches
+from benchmarks.items import OURS, Item
+from benchmarks.rows import Series
+from benchmarks.runner import measure_items
 
 STATEMENTS = (
     Statement("two", PAPER, "two is above one", lambda rows: exactly(rows.value("m", m=2)), above=1),
@@ -40,6 +41,11 @@ class MadeUp:
         return self.finding
 
 
+def measured(items, setup, out):
+    """What became of each item, in a list."""
+    return list(measure_items(items, setup, out))
+
+
 def noise_patches(folder, rng, n=400):
     """`Patches` of noise, where real ones would be."""
     made = Patches(folder, n, Source("noise", "synthetic"))
@@ -55,6 +61,6 @@ def fails(**arguments):
 
 def holds_memory(n):
     """In a worker: its peak."""
-    from flyannot.benchmarks.workers import peak_mb
+    from benchmarks.workers import peak_mb
 
     return {"peak_mb": peak_mb(), "n": n}

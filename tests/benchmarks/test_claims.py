@@ -4,7 +4,7 @@ from dataclasses import replace
 
 import pytest
 
-from flyannot.benchmarks.claims import (
+from benchmarks.claims import (
     FAILS,
     HOLDS,
     NOT_MEASURED,
@@ -18,9 +18,9 @@ from flyannot.benchmarks.claims import (
     least,
     of_repeats,
 )
-from flyannot.benchmarks.findings import Finding, Size, Source, not_runnable
-from flyannot.benchmarks.items import ITEMS
-from flyannot.benchmarks.items import OURS as NO_PAPER
+from benchmarks.findings import Finding, Size, Source, not_runnable
+from benchmarks.items import ITEMS
+from benchmarks.items import OURS as NO_PAPER
 from tests.benchmarks.examples_of_claims import EXAMPLES, answered, grown
 
 STATEMENTS = {statement.key: statement for item in ITEMS.values() for statement in item.statements}

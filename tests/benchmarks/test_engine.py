@@ -1,27 +1,30 @@
 """The engine: nothing is measured twice, nothing is lost, and rows that can be trusted."""
 
 import json
+import logging
 import os
 from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
 import pytest
+from click.testing import CliRunner
 
-from flyannot.benchmarks import compare_methods as compared
-from flyannot.benchmarks import items as table
-from flyannot.benchmarks.compare_methods import Method, compare_methods
-from flyannot.benchmarks.findings import Finding, Source, Target, all_of, not_runnable
-from flyannot.benchmarks.items import ITEMS, OURS, Item, chosen_items, paper_values, papers
-from flyannot.benchmarks.records import as_csv, paths_of, read_record
-from flyannot.benchmarks.rows import Rows, exponent
-from flyannot.benchmarks.runner import measure_items, reproduce
-from flyannot.benchmarks.tables import as_text, report_tables, tables_of
-from flyannot.benchmarks.workers import WorkerFailed, peak_mb, run_in_worker
+from benchmarks import compare_methods as compared
+from benchmarks import items as table
+from benchmarks.__main__ import command
+from benchmarks.compare_methods import Method, compare_methods
+from benchmarks.findings import Finding, Source, Target, all_of, not_runnable
+from benchmarks.items import ITEMS, OURS, Item, chosen_items, paper_values, papers
+from benchmarks.records import as_csv, paths_of, read_record
+from benchmarks.rows import Rows, exponent
+from benchmarks.runner import measure_items
+from benchmarks.tables import as_text, report_tables, tables_of
+from benchmarks.workers import WorkerFailed, peak_mb, run_in_worker
 from flyannot.dataset.public import data_folder
 from flyannot.errors import InputError, LockedError
 from flyannot.options.registry import Registry
-from tests.benchmarks.made_up import FOUND, MadeUp, fails, holds_memory
+from tests.benchmarks.made_up import FOUND, MadeUp, fails, holds_memory, measured
 
 
 @pytest.fixture
@@ -40,9 +43,9 @@ def kept(outcomes):
 
 def test_a_finished_item_is_not_measured_again(made_up, setup, tmp_path):
     items = [one.item for one in made_up[:2]]
-    reproduce(items, setup, tmp_path / "out")
+    measured(items, setup, tmp_path / "out")
     before = files(tmp_path / "out")
-    assert kept(reproduce(items, setup, tmp_path / "out")) == ["one", "two"]
+    assert kept(measured(items, setup, tmp_path / "out")) == ["one", "two"]
     assert [one.times for one in made_up] == [1, 1, 0] and before == files(tmp_path / "out")
 
 
@@ -61,7 +64,7 @@ def test_another_version_a_damaged_record_and_force_measure_it_again(made_up, se
     paths_of(tmp_path, "one")["json"].write_text("{")
     list(measure_items(item, setup, tmp_path))
     list(measure_items(item, setup, tmp_path, force=True))
-    monkeypatch.setattr("flyannot.benchmarks.records.__version__", "99")
+    monkeypatch.setattr("benchmarks.records.__version__", "99")
     list(measure_items(item, setup, tmp_path))
     assert made_up[0].times == 4
 
@@ -76,26 +79,26 @@ def test_without_a_folder_everything_is_measured_and_nothing_kept(made_up, setup
 def test_a_failing_item_loses_no_other_and_is_tried_again(made_up, setup, tmp_path):
     items = [one.item for one in made_up]
     made_up[1].finding = ZeroDivisionError("no number")
-    outcomes = reproduce(items, setup, tmp_path)
+    outcomes = measured(items, setup, tmp_path)
     assert [bool(o.record) for o in outcomes] == [True, False, True] and "no number" in outcomes[1].why_failed
     made_up[1].finding = FOUND
-    assert kept(reproduce(items, setup, tmp_path)) == ["one", "three"] and made_up[1].times == 2
+    assert kept(measured(items, setup, tmp_path)) == ["one", "three"] and made_up[1].times == 2
 
 
 def test_what_is_finished_outlives_an_interruption(made_up, setup, tmp_path):
     made_up[1].finding = KeyboardInterrupt()
     with pytest.raises(KeyboardInterrupt):
-        reproduce([one.item for one in made_up], setup, tmp_path)
+        measured([one.item for one in made_up], setup, tmp_path)
     assert read_record(tmp_path, "one") and (tmp_path / "index.html").is_file()
 
 
 def test_two_runs_do_not_write_one_folder(made_up, setup, tmp_path):
     def nosy(setup):
         with pytest.raises(LockedError):
-            reproduce([made_up[0].item], setup, tmp_path)
+            measured([made_up[0].item], setup, tmp_path)
         return FOUND
 
-    (outcome,) = reproduce([Item("nosy", "", nosy)], setup, tmp_path)
+    (outcome,) = measured([Item("nosy", "", nosy)], setup, tmp_path)
     assert outcome.record
 
 
@@ -166,7 +169,7 @@ def test_data_lie_where_the_environment_says(monkeypatch, tmp_path, setup):
 
 def test_a_measurement_is_made_once_in_a_run(setup, monkeypatch):
     calls = []
-    monkeypatch.setattr("flyannot.benchmarks.workers.run_in_worker", lambda *a, **k: calls.append(a) or {})
+    monkeypatch.setattr("benchmarks.workers.run_in_worker", lambda *a, **k: calls.append(a) or {})
     for n, repeat in ((1, 0), (1, 0), (2, 0), (1, 1)):
         setup.run(holds_memory, {"n": n}, repeat=repeat)
     assert [arguments["n"] for _, arguments in calls] == [1, 2, 1]
@@ -183,7 +186,7 @@ def timed(monkeypatch):
     def lay_out(*us_per_sample):
         left = iter(us_per_sample)
         result = lambda *a, **k: {"us_per_sample": next(left), "n": 7}  # noqa: E731
-        monkeypatch.setattr("flyannot.benchmarks.workers.run_in_worker", result)
+        monkeypatch.setattr("benchmarks.workers.run_in_worker", result)
 
     return lay_out
 
@@ -196,7 +199,7 @@ def test_ratios_compare_neighbours_in_time(timed, setup):
 
 
 def test_an_absent_reference_is_named_and_has_no_numbers(timed, monkeypatch, setup):
-    monkeypatch.setattr("flyannot.benchmarks.references.find_spec", lambda name: None)
+    monkeypatch.setattr("benchmarks.references.find_spec", lambda name: None)
     timed(1.0)
     rows = compare_methods(setup, [method(), method("SPAMS", "spams")], n_atoms=5)
     assert "spams is not installed" in rows[1]["note"] and "flyannot[bench]" in rows[1]["note"]
@@ -210,7 +213,7 @@ def test_a_reference_that_fails_is_named_and_we_may_not_fail(monkeypatch, setup)
             raise WorkerFailed("no result")
         return {"us_per_sample": 1.0}
 
-    monkeypatch.setattr("flyannot.benchmarks.workers.run_in_worker", failing)
+    monkeypatch.setattr("benchmarks.workers.run_in_worker", failing)
     monkeypatch.setattr(compared, "why_reference_is_absent", lambda reference: "")
     assert compare_methods(setup, [method(), method("SPAMS", "spams")])[1]["note"] == "absent: no result"
     with pytest.raises(WorkerFailed):
@@ -267,36 +270,61 @@ def test_columns_stand_under_one_another(made_up, setup):
 
 def test_the_command_of_an_item_makes_it_again(made_up, setup, tmp_path):
     (outcome,) = measure_items([made_up[0].item], replace(setup, seed=3, repeats=2))
-    assert outcome.record.command == "flyannot reproduce one --quick --seed 3 --repeats 2 -o OUT"
+    assert outcome.record.command == "python -m benchmarks one --seed 3 --repeats 2 -o OUT"
 
 
-def test_both_commands_list_measure_and_answer(flyannot, made_up, tmp_path, monkeypatch):
-    listed = flyannot("reproduce --list")
-    assert listed.code == 0 and listed.out == flyannot("bench --list").out
-    assert [line.split()[0] for line in listed.out.splitlines()] == list(ITEMS)
-    assert flyannot("reproduce").code == 2
+@pytest.fixture
+def call(monkeypatch, made_up, tmp_path):
+    """call(words) runs the command with three items in the table, and the folder out; its result."""
     ours = [*made_up[:2], MadeUp("four", paper=OURS)]
     for module in ("items", "page"):
-        monkeypatch.setattr(f"flyannot.benchmarks.{module}.ITEMS", {one.item.name: one.item for one in ours})
-    assert flyannot("reproduce one -o OUT", OUT=tmp_path / "out").code == 0
-    benched = flyannot("bench -o OUT", OUT=tmp_path / "out")
-    assert (
-        benched.code == 0 and benched.out.startswith("four: title of four") and "two over one" in benched.out
-    )
+        monkeypatch.setattr(f"benchmarks.{module}.ITEMS", {one.item.name: one.item for one in ours})
+    monkeypatch.setattr("flyannot.dataset.public.data_folder", lambda: None)
+    log = logging.getLogger("flyannot")
+
+    def run(words):
+        log.handlers.clear()  # each writes to the stderr of its day
+        return CliRunner().invoke(command, words.replace("OUT", str(tmp_path / "out")).split())
+
+    yield run
+    log.handlers.clear()
+    log.setLevel(logging.NOTSET)
+
+
+def test_the_command_lists_all_items():
+    listed = CliRunner().invoke(command, ["--list"])
+    assert listed.exit_code == 0
+    assert [line.split()[0] for line in listed.output.splitlines()] == list(ITEMS)
+    wrong = CliRunner().invoke(command, ["lern"])
+    assert wrong.exit_code == 2 and 'Did you mean "learn"?' in wrong.stderr
+
+
+def test_the_command_measures_prints_and_answers(call, made_up, tmp_path):
+    assert call("one -o OUT").exit_code == 0
+    ours = call("-o OUT")
+    assert ours.exit_code == 0 and ours.stdout.startswith("four: title of four")
+    assert "two over one" in ours.stdout and "1 measured: " in ours.stderr
     made_up[1].finding = ValueError("broken")
-    failed = flyannot("reproduce -o OUT", OUT=tmp_path / "out")
-    assert failed.code == 3 and "two failed" in failed.err and "broken" in failed.err
-    assert [one.times for one in ours] == [1, 1, 1]
-    assert flyannot("bench four --data-set NONE", NONE=tmp_path / "none").code == 2
+    papers = call("--papers -o OUT")
+    assert papers.exit_code == 3 and "two: title of two\nfailed: ValueError: broken" in papers.stdout
+    assert "1 there already, 1 failed: " in papers.stderr
+    assert [one.times for one in made_up[:2]] == [1, 1]
+    assert call("four --data-set OUT/none").exit_code == 2
 
 
-def test_what_cannot_be_run_is_not_counted_as_measured(flyannot, made_up, tmp_path, monkeypatch):
-    for module in ("items", "page"):
-        items = {one.item.name: one.item for one in made_up}
-        monkeypatch.setattr(f"flyannot.benchmarks.{module}.ITEMS", items)
-    for counts in ("2 measured, 0 there already", "0 measured, 2 there already"):
-        said = flyannot("reproduce -o OUT", OUT=tmp_path / "out")
-        assert said.code == 0 and f"{counts}, 1 cannot be run here: " in said.err
+def test_what_cannot_be_run_is_not_counted_as_measured(call, made_up):
+    made_up[1].finding = not_runnable("nobody has the data")
+    for counts in ("1 measured", "1 there already"):
+        said = call("--papers -o OUT")
+        assert said.exit_code == 0 and f"{counts}, 1 cannot be run here: " in said.stderr
+
+
+@pytest.mark.parametrize(
+    ("paper", "scale", "repeats"), [("scc", "full", 1), (OURS, "quick", 2), (OURS, "full", 3)]
+)
+def test_what_is_compared_is_repeated_unless_a_paper_did_it_once(setup, paper, scale, repeats):
+    (outcome,) = measure_items([MadeUp("one", paper=paper).item], replace(setup, scale=scale, repeats=None))
+    assert outcome.record.settings["repeats"] == repeats and "--repeats" not in outcome.record.command
 
 
 def test_the_papers_speed_ups_follow_from_its_hours():

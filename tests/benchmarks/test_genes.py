@@ -3,10 +3,10 @@
 import numpy as np
 import pytest
 
-from flyannot.benchmarks.ours.genes import drawn_rows, held_out_values, row_of
+from benchmarks.ours.genes import drawn_rows, held_out_values, row_of
+from flyannot.classifiers.feature_rows import unit_rows
 from flyannot.classifiers.folds import gene_folds
 from flyannot.classifiers.training_set import LabelledRows
-from flyannot.classifiers.unit_rows import unit_rows
 
 
 @pytest.fixture

@@ -7,14 +7,14 @@ import numpy as np
 import pytest
 from PIL import Image
 
-from flyannot.benchmarks.findings import Source
-from flyannot.benchmarks.inputs import patches as inputs
-from flyannot.benchmarks.inputs import pictures
-from flyannot.benchmarks.inputs.labelled_vectors import read_bags_of_words, read_sparse_arff
-from flyannot.benchmarks.inputs.patches import patches_of
-from flyannot.benchmarks.inputs.pictures import embryo_images, photographs, split_pictures_by_gene
-from flyannot.benchmarks.inputs.ratings import Ratings, ratings_or_synthetic, read_ratings
-from flyannot.benchmarks.inputs.signals import photograph_patches, read_nifti
+from benchmarks.findings import Source
+from benchmarks.inputs import patches as inputs
+from benchmarks.inputs import pictures
+from benchmarks.inputs.labelled_vectors import read_bags_of_words, read_sparse_arff
+from benchmarks.inputs.patches import patches_of
+from benchmarks.inputs.pictures import embryo_images, photographs, split_pictures_by_gene
+from benchmarks.inputs.ratings import Ratings, ratings_or_synthetic, read_ratings
+from benchmarks.inputs.signals import photograph_patches, read_nifti
 from flyannot.errors import DataError
 
 

@@ -8,31 +8,31 @@ import pytest
 from PIL import Image
 from sklearn.svm import SVC
 
-from flyannot.benchmarks import compare_methods as compared
-from flyannot.benchmarks.compare_methods import compare_methods, methods_at
-from flyannot.benchmarks.findings import Source
-from flyannot.benchmarks.inputs.pictures import embryo_images
-from flyannot.benchmarks.inputs.ratings import Ratings
-from flyannot.benchmarks.items import ITEMS
-from flyannot.benchmarks.modl import atlases, completion, fig_4, missing_pixels
-from flyannot.benchmarks.modl.cases import HISTORIES, Case, learn
-from flyannot.benchmarks.modl.claims import ratio_to_reach, seconds_to_converge
-from flyannot.benchmarks.modl.rating_claims import error_and_time
-from flyannot.benchmarks.ours import classifiers, code, learners, retrieval, sift, target
-from flyannot.benchmarks.ours.learn import methods as learning_methods
-from flyannot.benchmarks.records import read_record
-from flyannot.benchmarks.references.libsvm import evaluate_by_libsvm
-from flyannot.benchmarks.runner import reproduce
-from flyannot.benchmarks.scc import annotation, claims, fig_5, learning, streams
-from flyannot.benchmarks.scc.annotation import DIFFERENCES, OURS, PAPERS_OWN, Pictures
-from flyannot.benchmarks.siso import annotators, growth
-from flyannot.benchmarks.siso.growth import answer, missed_labels, overlapping
+from benchmarks import compare_methods as compared
+from benchmarks.compare_methods import compare_methods, methods_at
+from benchmarks.findings import Source
+from benchmarks.inputs.pictures import embryo_images
+from benchmarks.inputs.ratings import Ratings
+from benchmarks.items import ITEMS
+from benchmarks.modl import atlases, completion, fig_4, missing_pixels
+from benchmarks.modl.cases import HISTORIES, Case, learn
+from benchmarks.modl.claims import ratio_to_reach, seconds_to_converge
+from benchmarks.modl.rating_claims import error_and_time
+from benchmarks.ours import classifiers, code, learners, retrieval, sift, target
+from benchmarks.ours.learn import methods as learning_methods
+from benchmarks.records import read_record
+from benchmarks.references.libsvm import evaluate_by_libsvm
+from benchmarks.scc import annotation, claims, fig_5, learning, streams
+from benchmarks.scc.annotation import DIFFERENCES, OURS, PAPERS_OWN, Pictures
+from benchmarks.siso import annotators, growth
+from benchmarks.siso.growth import answer, missed_labels, overlapping
 from flyannot.classifiers import CLASSIFIERS
 from flyannot.classifiers.training_set import LabelledRows
 from flyannot.features.groups import Groups
 from flyannot.scores.metrics import Outcome
 from flyannot.sparse.coders import CODERS
 from flyannot.sparse.learners import LEARNERS
+from tests.benchmarks.made_up import measured
 
 KEYS = {"who", "variant", "n", "threads", "us_per_sample", "times_as_long", "objective", "gap", "peak_mb"}
 
@@ -47,14 +47,14 @@ def no_references(monkeypatch):
 def no_workers(monkeypatch):
     """Whatever is measured takes a microsecond, and ends at one objective."""
     result = {"us_per_sample": 1.0, "objective": 0.2, "n": 400, "seconds": 1.0, "trace": [[1, 0.2]]}
-    monkeypatch.setattr("flyannot.benchmarks.workers.run_in_worker", lambda *a, **k: dict(result))
+    monkeypatch.setattr("benchmarks.workers.run_in_worker", lambda *a, **k: dict(result))
 
 
 @pytest.fixture
 def of_noise(patches, monkeypatch):
     """Every item learns from the patches of noise."""
     for module in ("learners", "target", "shares"):
-        monkeypatch.setattr(f"flyannot.benchmarks.ours.{module}.patches_of", lambda *a: patches)
+        monkeypatch.setattr(f"benchmarks.ours.{module}.patches_of", lambda *a: patches)
     return patches
 
 
@@ -179,7 +179,7 @@ def test_a_new_entry_of_a_table_is_measured_without_a_change(item, table, monkey
 def test_a_real_item_goes_through_from_end_to_end(setup, tmp_path):
     """DSSC's figure on few patches: measured, written, drawn and listed."""
     few = replace(setup, sizes={"n_patches": 400, "n_epochs": 2, "n_held": 20})
-    (outcome,) = reproduce([ITEMS["dssc-fig-2"]], few, tmp_path)
+    (outcome,) = measured([ITEMS["dssc-fig-2"]], few, tmp_path)
     stored = read_record(tmp_path, "dssc-fig-2")
     assert stored.finding.source.kind == "real" and len(stored.finding.panels) == 6 and stored.finding.claims
     markdown = (tmp_path / "index.md").read_text()
@@ -503,7 +503,7 @@ def test_no_query_has_a_near_copy_or_an_overlap_among_the_labelled_vectors(setup
 
 
 def test_ratings_are_completed_at_every_size_with_partial_and_with_full_projection(setup, monkeypatch):
-    monkeypatch.setattr("flyannot.benchmarks.workers.run_in_worker", lambda f, task, **_: f(**task))
+    monkeypatch.setattr("benchmarks.workers.run_in_worker", lambda f, task, **_: f(**task))
     sizes = {"n_ratings": (8_000, 16_000), "n_lams": 2, "n_inner": 1}
     finding = ITEMS["modl-fig-4"].finding(replace(setup, sizes=sizes))
     assert finding.status.endswith("on synthetic data") and len(finding.panels) == 2
@@ -515,9 +515,7 @@ def test_ratings_are_completed_at_every_size_with_partial_and_with_full_projecti
 def test_every_solver_of_completions_has_a_lam_of_its_own(setup, monkeypatch):
     asked = []
     one = {"lam": 1.0, "trace": [(1.0, 1.0)]}
-    monkeypatch.setattr(
-        "flyannot.benchmarks.workers.run_in_worker", lambda f, task, **_: asked.append(task) or one
-    )
+    monkeypatch.setattr("benchmarks.workers.run_in_worker", lambda f, task, **_: asked.append(task) or one)
     sizes = {"n_ratings": (8_000,), "n_lams": 2, "n_inner": 1}
     ITEMS["modl-fig-4"].finding(replace(setup, sizes=sizes))
     assert {task["solver"] for task in asked if len(task["lams"]) == 2} == set(completion.SOLVERS)

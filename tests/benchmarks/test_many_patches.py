@@ -8,16 +8,16 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from flyannot.benchmarks.findings import Source
-from flyannot.benchmarks.inputs.perturbed import perturbed_units
-from flyannot.benchmarks.items import ITEMS
-from flyannot.benchmarks.ours import enough_patches, share_costs
-from flyannot.benchmarks.page.figures import can_draw
-from flyannot.benchmarks.page.measured import PAGE, measured_page, own_records, picture_of, write_page
-from flyannot.benchmarks.runner import measure_items
-from flyannot.benchmarks.scc import long_pass
+from benchmarks.findings import Source
+from benchmarks.inputs.perturbed import perturbed_units
+from benchmarks.items import ITEMS
+from benchmarks.ours import enough_patches, share_costs
+from benchmarks.page.figures import can_draw
+from benchmarks.page.measured import PAGE, measured_page, own_records, picture_of, write_page
+from benchmarks.runner import measure_items
+from benchmarks.scc import long_pass
 from flyannot.dataset.folder import Annotations
-from flyannot.runtime.workers import Workers
+from flyannot.runtime.executor import Executor
 from tests.benchmarks.made_up import MadeUp
 
 ROOT = Path(__file__).parents[2]
@@ -26,12 +26,12 @@ RESULTS = ROOT / "data" / "results"
 
 @pytest.fixture
 def in_this_process(monkeypatch):
-    monkeypatch.setattr("flyannot.benchmarks.workers.run_in_worker", lambda f, task, **_: f(**task))
-    monkeypatch.setattr(long_pass, "Workers", lambda jobs: Workers())
+    monkeypatch.setattr("benchmarks.workers.run_in_worker", lambda f, task, **_: f(**task))
+    monkeypatch.setattr(long_pass, "Workers", lambda jobs: Executor())
 
 
 def test_patches_come_once_and_then_again_with_other_noise(patches, monkeypatch):
-    monkeypatch.setattr("flyannot.benchmarks.inputs.perturbed._UNIT", 100)
+    monkeypatch.setattr("benchmarks.inputs.perturbed._UNIT", 100)
     path = patches.path("patches")
     stored = np.load(path).astype(int)
     assert np.array_equal(np.concatenate(list(perturbed_units(path, 400, 0).read())), stored)
@@ -44,14 +44,14 @@ def test_patches_come_once_and_then_again_with_other_noise(patches, monkeypatch)
 
 def test_what_is_held_beside_the_patches_is_what_learning_imports():
     heavy = {"sklearn", "pandas"}
-    code = f"import sys, flyannot.benchmarks.scc.long_pass; sys.exit({heavy} & set(sys.modules) or 0)"
+    code = f"import sys, benchmarks.scc.long_pass; sys.exit({heavy} & set(sys.modules) or 0)"
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True)
     assert done.returncode == 0, done.stderr
 
 
 def test_one_pass_over_many_patches_says_what_it_held(setup, patches, monkeypatch, in_this_process):
-    monkeypatch.setattr("flyannot.benchmarks.ours.many_patches.patches_of", lambda *a: patches)
-    monkeypatch.setattr("flyannot.benchmarks.inputs.perturbed._UNIT", 100)
+    monkeypatch.setattr("benchmarks.ours.many_patches.patches_of", lambda *a: patches)
+    monkeypatch.setattr("benchmarks.inputs.perturbed._UNIT", 100)
     finding = ITEMS["many-patches"].finding(replace(setup, sizes={"n_atoms": 20, "n_perturbed": 3000}))
     (row,) = finding.rows
     assert row["n"] == row["n_visits"][-1] == 2700  # a tenth is held out
@@ -76,7 +76,7 @@ def test_the_auc_by_patches_ends_at_the_whole_pass(setup, tmp_path, rng, monkeyp
     monkeypatch.setattr(enough_patches, "read_annotations", lambda folder: annotations)
     monkeypatch.setattr(type(setup), "data_file", lambda self, name: tmp_path / "patterns.npz")
     monkeypatch.setattr(enough_patches, "_FEWEST", 1000)
-    monkeypatch.setattr("flyannot.benchmarks.inputs.perturbed._UNIT", 100)
+    monkeypatch.setattr("benchmarks.inputs.perturbed._UNIT", 100)
     rows = ITEMS["enough-patches"].finding(replace(setup, sizes={"n_atoms": 8})).rows
     assert len(rows) > 1 and rows[-1]["less"] == 0 and rows[-1]["auc"] > 0.95
     for row in rows:
@@ -98,7 +98,7 @@ def test_more_cores_than_shares_wait():
 
 
 def test_the_page_of_our_measurements_is_made_from_the_recorded_results():
-    """After a change: python -m flyannot.benchmarks.page.measured data/results docs"""
+    """After a change: python -m benchmarks.page.measured data/results docs"""
     docs = ROOT / "docs"
     assert (docs / PAGE).read_text(encoding="utf-8") == measured_page(RESULTS)
     for item, _, record in own_records(RESULTS):
@@ -107,7 +107,7 @@ def test_the_page_of_our_measurements_is_made_from_the_recorded_results():
 
 def test_the_page_shows_the_full_run_and_its_picture(setup, tmp_path, monkeypatch):
     ours = MadeUp("four", paper="ours").item
-    monkeypatch.setattr("flyannot.benchmarks.page.measured.ITEMS", {"four": ours})
+    monkeypatch.setattr("benchmarks.page.measured.ITEMS", {"four": ours})
     results, docs = tmp_path / "results", tmp_path / "docs"
     (docs / "pictures").mkdir(parents=True)
     results.mkdir()

@@ -5,10 +5,10 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from flyannot.benchmarks.items import ITEMS
-from flyannot.benchmarks.lee import bars, gabor, self_taught
-from flyannot.benchmarks.page.figures import draw
-from flyannot.benchmarks.records import paths_of
+from benchmarks.items import ITEMS
+from benchmarks.lee import bars, gabor, self_taught
+from benchmarks.page.figures import draw
+from benchmarks.records import paths_of
 
 SIDE = 12
 

@@ -4,10 +4,10 @@ import time
 
 import pytest
 
-from flyannot.benchmarks.ours import pipeline, usual_way
-from flyannot.benchmarks.ours.how_long import how_long
-from flyannot.benchmarks.processor_shares import processor_shares
-from flyannot.benchmarks.rows import Rows
+from benchmarks.ours import pipeline, usual_way
+from benchmarks.ours.how_long import how_long
+from benchmarks.processor_shares import processor_shares
+from benchmarks.rows import Rows
 from flyannot.runtime.digest import digest_of_json
 
 
@@ -32,7 +32,7 @@ def test_a_step_tells_its_cost_and_its_parts(own_chain, tmp_path, monkeypatch):
 
 def test_every_step_has_a_row_and_those_of_many_images_one_for_two_jobs(setup, own_chain, monkeypatch):
     made = {"seconds": 2.0, "wall_seconds": 3.0, "peak_mb": 1.0}
-    monkeypatch.setattr("flyannot.benchmarks.workers.run_in_worker", lambda *_, **__: dict(made))
+    monkeypatch.setattr("benchmarks.workers.run_in_worker", lambda *_, **__: dict(made))
     monkeypatch.setattr(pipeline, "image_folder", lambda _: own_chain.embryos)
     monkeypatch.setattr(
         pipeline, "compare_with_usual_way", lambda *_: Rows([{"step": "extract", "times_as_long": 20.0}])

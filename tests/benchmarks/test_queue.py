@@ -6,13 +6,13 @@ import numpy as np
 import pytest
 from sklearn.linear_model import Ridge
 
-from flyannot.benchmarks.inputs import labelled_pictures as inputs
-from flyannot.benchmarks.inputs.labelled_pictures import labelled_pictures
-from flyannot.benchmarks.items import ITEMS
-from flyannot.benchmarks.ours import queue, wrong_terms
-from flyannot.benchmarks.ours.queue import ALL, ORDERS, RANDOM, SHIPPED, Order, Split, first_looks, looks_to
-from flyannot.benchmarks.ours.quick_ridge import fit_quick_ridge
-from flyannot.benchmarks.ours.wrong_terms import doubts, first_part, found_parts, nearest_rates, planted
+from benchmarks.inputs import labelled_pictures as inputs
+from benchmarks.inputs.labelled_pictures import labelled_pictures
+from benchmarks.items import ITEMS
+from benchmarks.ours import queue, wrong_terms
+from benchmarks.ours.queue import ALL, ORDERS, RANDOM, SHIPPED, Order, Split, first_looks, looks_to
+from benchmarks.ours.quick_ridge import fit_quick_ridge
+from benchmarks.ours.wrong_terms import doubts, first_part, found_parts, nearest_rates, planted
 from flyannot.classifiers.calibration import calibrate
 from flyannot.classifiers.training_set import LabelledRows
 

@@ -5,14 +5,14 @@ from dataclasses import replace
 
 import pytest
 
-from flyannot.benchmarks import code_version
-from flyannot.benchmarks.claims import PAPER, Statement, exactly
-from flyannot.benchmarks.code_version import code_digest
-from flyannot.benchmarks.items import ITEMS, OURS
-from flyannot.benchmarks.page.recorded import recorded_page
-from flyannot.benchmarks.records import paths_of, read_record, record_of
-from flyannot.benchmarks.runner import measure_items
-from flyannot.benchmarks.scc import table_1
+from benchmarks import code_version
+from benchmarks.claims import PAPER, Statement, exactly
+from benchmarks.code_version import code_digest
+from benchmarks.items import ITEMS, OURS
+from benchmarks.page.recorded import recorded_page
+from benchmarks.records import paths_of, read_record, record_of
+from benchmarks.runner import measure_items
+from benchmarks.scc import table_1
 from tests.benchmarks.made_up import MadeUp
 from tests.conftest import ROOT
 
@@ -73,7 +73,7 @@ def test_a_record_has_a_day_and_a_commit_and_other_code_measures_it_again(setup,
     assert record.commit is None or re.fullmatch("[0-9a-f]{12}( and changes)?", record.commit)
     list(measure_items([one.item], setup, tmp_path))
     assert one.times == 1
-    monkeypatch.setattr("flyannot.benchmarks.records.code_digest", lambda measure: "another")
+    monkeypatch.setattr("benchmarks.records.code_digest", lambda measure: "another")
     list(measure_items([one.item], setup, tmp_path))
     assert one.times == 2
 
@@ -88,7 +88,7 @@ def test_claims_that_are_stated_anew_are_evaluated_without_measuring(setup, tmp_
 
 
 def test_the_page_of_figures_is_made_from_the_recorded_results():
-    """After a change: python -m flyannot.benchmarks.page.recorded data/results > docs/papers.md"""
+    """After a change: python -m benchmarks.page.recorded data/results > docs/papers.md"""
     page = recorded_page(RESULTS)
     assert (ROOT / "docs" / "papers.md").read_text(encoding="utf-8") == page
     for item in ITEMS.values():

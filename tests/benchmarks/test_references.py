@@ -3,17 +3,19 @@
 import numpy as np
 import pytest
 from scipy.optimize import minimize
+from sklearn.svm import SVC
 
-from flyannot.benchmarks.lee import bases
-from flyannot.benchmarks.modl.completion import CoordinateDescent
-from flyannot.benchmarks.references import exact_codes, grafting, smooth_penalty
-from flyannot.benchmarks.references.full_sweep_cd import reference_full_sweep_cd
-from flyannot.benchmarks.references.p_stable import _WIDTH, atoms_beside, build_tables
-from flyannot.benchmarks.references.plain_scc import PlainSCC
-from flyannot.benchmarks.references.projected_gradients import gradient_steps
-from flyannot.benchmarks.references.scikit_learn import lasso_codes
-from flyannot.benchmarks.references.seen_features import OfSeenFeatures
-from flyannot.benchmarks.scc.table_1 import CodesOnly
+from benchmarks.lee import bases
+from benchmarks.modl.completion import CoordinateDescent
+from benchmarks.references import exact_codes, grafting, smooth_penalty
+from benchmarks.references.classifiers import fit_nearest_neighbours, fit_rbf_svm
+from benchmarks.references.full_sweep_cd import reference_full_sweep_cd
+from benchmarks.references.p_stable import _WIDTH, atoms_beside, build_tables
+from benchmarks.references.plain_scc import PlainSCC
+from benchmarks.references.projected_gradients import gradient_steps
+from benchmarks.references.scikit_learn import lasso_codes
+from benchmarks.references.seen_features import OfSeenFeatures
+from benchmarks.scc.table_1 import CodesOnly
 from flyannot.sparse.coders import CODERS
 from flyannot.sparse.coders.siso import encode as siso
 from flyannot.sparse.fit import learn_dictionary as epochs_of
@@ -21,6 +23,7 @@ from flyannot.sparse.fit import random_patches
 from flyannot.sparse.learners.lagrange_dual import primal_objective, solve_dual
 from flyannot.sparse.learners.scc.learner import SCC
 from flyannot.sparse.objective import duality_gap, objective
+from tests.classifiers.labelled_kinds import labelled
 from tests.sparse.optimality import lam_max
 from tests.sparse.test_modl import with_missing
 from tests.sparse.test_ol import planted, unit_rows, visit
@@ -220,3 +223,31 @@ def test_p_stable_tables_hold_what_falls_into_the_same_cells(rng):
     )]  # fmt: skip
     assert 0 < len(beside) < 200
     assert atoms_beside(tables, 5 * r, None).tolist() == beside
+
+
+def test_an_rbf_svm_decides_as_scikit_learn_does(rng):
+    X, Y, _ = labelled(rng)
+    values = fit_rbf_svm(X, Y, C=2.0)(X)
+    A = X / np.linalg.norm(X, axis=1, keepdims=True)
+    for value, positive in zip(values.T, Y.T):
+        svm = SVC(C=2.0, gamma=0.6, class_weight="balanced").fit(A, positive)
+        assert np.allclose(value, svm.decision_function(A), atol=1e-2)
+
+
+def test_neighbours_are_those_of_a_brute_force_search(rng):
+    X, Y, _ = labelled(rng)
+    values = fit_nearest_neighbours(X[20:], Y[20:], n_neighbours=7)(X[:20])
+    for x, value in zip(X[:20], values):
+        cosine = [x @ a / np.linalg.norm(x) / np.linalg.norm(a) for a in X[20:]]
+        nearest = sorted(range(len(cosine)), key=lambda i: -cosine[i])[:7]
+        assert np.allclose(value, Y[20:][nearest].mean(axis=0))
+
+
+@pytest.mark.parametrize("fit", [fit_rbf_svm, fit_nearest_neighbours])
+def test_rivals_take_any_length_of_rows_and_rows_of_zeros(fit, rng):
+    X, Y, _ = labelled(rng)
+    Y[:, 1] = True
+    answer = fit(X, Y)
+    scaled = X[:5] * rng.uniform(0.1, 10, size=(5, 1))
+    assert np.allclose(answer(scaled), answer(X[:5]), atol=1e-3)
+    assert np.isfinite(answer(np.zeros((2, X.shape[1])))).all() and (answer(X[:5])[:, 1] == 1).all()

@@ -2,8 +2,8 @@
 
 import numpy as np
 
-from flyannot.benchmarks import browser
-from flyannot.benchmarks.ours import report_page
+from benchmarks import browser
+from benchmarks.ours import report_page
 from tests.report.browser import open_browser
 
 

@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from flyannot.benchmarks.scc.resampled import METRICS, resampled_metrics
+from benchmarks.scc.resampled import METRICS, resampled_metrics
 from flyannot.scores.metrics import Outcome, evaluate
 
 

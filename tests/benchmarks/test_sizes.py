@@ -2,9 +2,9 @@
 
 import pytest
 
-from flyannot.benchmarks.inputs.many_pictures import first_pictures, many_pictures
-from flyannot.benchmarks.ours import sizes
-from flyannot.benchmarks.rows import Rows
+from benchmarks.inputs.many_pictures import first_pictures, many_pictures
+from benchmarks.ours import sizes
+from benchmarks.rows import Rows
 from flyannot.dataset.folder import read_annotations, read_images
 
 
@@ -24,7 +24,7 @@ def test_many_pictures_differ_and_have_the_terms_of_those_they_copy(chain, tmp_p
 
 def test_every_step_has_a_row_for_every_size(setup, monkeypatch):
     monkeypatch.setattr(
-        "flyannot.benchmarks.workers.run_in_worker",
+        "benchmarks.workers.run_in_worker",
         lambda measure, arguments, threads: {"seconds": 2.0, "peak_mb": 100 + len(arguments["folder"]) / 1e3},
     )
     setup.sizes["n_images"] = (10, 20, 40)

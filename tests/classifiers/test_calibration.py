@@ -4,7 +4,7 @@ import json
 import numpy as np
 import pytest
 
-from flyannot.classifiers.calibration import best_threshold, calibrate, threshold_at
+from flyannot.classifiers.calibration import calibrate, threshold_at
 from flyannot.scores.metrics import confusion
 
 
@@ -38,7 +38,7 @@ def test_no_threshold_has_a_larger_youden_index(rng):
         values, truth = rng.integers(0, 12, 25) / 3, rng.random(25) < 0.4
         if truth.all() or not truth.any():
             continue
-        best = best_threshold(values, truth)
+        best = threshold_at(values, truth)
         others = np.unique(values)
         indices = [youden(values, truth, other) for other in others]
         assert youden(values, truth, best) == pytest.approx(max(indices))
@@ -47,10 +47,10 @@ def test_no_threshold_has_a_larger_youden_index(rng):
 
 def test_the_threshold_lies_between_neighbours_or_says_no_to_all():
     truth = np.array([False, False, True])
-    assert best_threshold(np.array([0.0, 1, 3]), truth) == 2
-    assert best_threshold(np.array([3.0, 2, 1]), truth) == 3
+    assert threshold_at(np.array([0.0, 1, 3]), truth) == 2
+    assert threshold_at(np.array([3.0, 2, 1]), truth) == 3
     close = np.array([0.0, 1.0, np.nextafter(1.0, 2)])
-    assert (close > best_threshold(close, truth)).tolist() == truth.tolist()
+    assert (close > threshold_at(close, truth)).tolist() == truth.tolist()
 
 
 def evaluated(yes, truth):
@@ -78,7 +78,6 @@ def test_a_precision_out_of_reach_says_no_to_all():
     values, truth = np.array([3.0, 2.0, 1.0]), np.array([False, True, False])
     assert not (values > threshold_at(values, truth, ("precision", 0.9))).any()
     assert (values > threshold_at(values, truth, ("sensitivity", 1.0))).tolist() == [True, True, False]
-    assert threshold_at(values, truth) == best_threshold(values, truth)
 
 
 def test_a_higher_point_says_yes_to_fewer_or_more_groups(flyannot, chain):
@@ -124,8 +123,8 @@ def test_what_is_near_the_threshold_of_its_term_is_left_open(flyannot, chain, tm
 
 def test_of_equally_good_thresholds_the_highest_is_taken():
     truth = np.array([False, True, False, True])
-    assert best_threshold(np.arange(4.0), truth) == 2.5  # 0.5 has the same sum
-    assert best_threshold(np.arange(4.0), ~truth) == 3  # nothing is better than no to all
+    assert threshold_at(np.arange(4.0), truth) == 2.5  # 0.5 has the same sum
+    assert threshold_at(np.arange(4.0), ~truth) == 3  # nothing is better than no to all
 
 
 def test_a_threshold_for_a_wanted_score_lies_half_way_between_neighbours_or_below_all():

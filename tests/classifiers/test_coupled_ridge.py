@@ -12,7 +12,7 @@ from flyannot.classifiers.coupled_ridge import (
     _mixing,
     _spread,
 )
-from flyannot.classifiers.own_basis import inner_products
+from flyannot.classifiers.feature_rows import inner_products
 from flyannot.classifiers.scorer import FitOptions
 from flyannot.scores.metrics import auc_within_folds
 

@@ -4,14 +4,7 @@ from flyannot.classifiers.cross_validation import cross_validate
 from flyannot.classifiers.folds import folds_of_genes
 from flyannot.classifiers.training_set import LabelledRows
 from flyannot.scores.metrics import evaluate
-
-
-def labelled(rng, n=80, p=30, n_terms=3, noise=2.0):
-    """Rows whose terms follow hidden directions, one gene each; the last term is rare."""
-    X = 5 + rng.normal(size=(n, p))
-    signal = X @ rng.normal(size=(p, n_terms)) + noise * rng.normal(size=(n, n_terms))
-    cut = np.quantile(signal, [0.5] * (n_terms - 1) + [0.9], axis=0).diagonal()
-    return X, signal > cut, np.array([f"gene{i:03}" for i in range(n)])
+from tests.classifiers.labelled_kinds import labelled_directions as labelled
 
 
 def cross_validated(X, Y, genes, seed=0, *, reasons=None, **options):

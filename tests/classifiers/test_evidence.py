@@ -3,9 +3,8 @@
 import numpy as np
 import pytest
 
-from flyannot.classifiers.evidence import LEAST_GENES, genes_of_terms, held_out_aucs
-from flyannot.classifiers.inner_choice import choose_held_out
-from flyannot.classifiers.scorer import HeldOut
+from flyannot.classifiers.model import LEAST_GENES, genes_of_terms, held_out_aucs
+from flyannot.classifiers.scorer import HeldOut, choose_held_out
 from flyannot.scores.metrics import auc_within_folds
 from flyannot.steps.options import EvaluateOptions
 

@@ -13,12 +13,12 @@ from flyannot.classifiers.explain import contribution_map, explain_group
 from flyannot.classifiers.model import fit_model
 from flyannot.classifiers.scorer import FitOptions
 from flyannot.dataset.folder import read_images
-from flyannot.descriptors.standard_image import SIZE_PX
+from flyannot.descriptors.images.geometry import STANDARD_PX
 from flyannot.features.pooling import NO_PATCH
+from flyannot.steps.engine.task import Execution
 from flyannot.steps.explain import TABLE, explain
 from flyannot.steps.options import AnnotateOptions
 from flyannot.steps.predictions import read_predictions
-from flyannot.steps.tasks import Execution
 from flyannot.steps.train import train
 from flyannot.store.reading import open_stored
 from tests.cli.test_cli import faulty
@@ -76,9 +76,9 @@ def test_each_part_is_what_the_value_loses_with_the_features_of_that_patch(fitte
 
 def test_a_map_holds_all_that_the_patches_contribute(rng):
     centres_px = np.array([[8, 8], [8, 16], [120, 312]], np.float32)
-    spread = contribution_map(centres_px, [1.0, -3.0, 0.5], 16, SIZE_PX)
-    assert spread.shape == SIZE_PX and spread.sum() == pytest.approx(-1.5)
-    slow = np.zeros(SIZE_PX)
+    spread = contribution_map(centres_px, [1.0, -3.0, 0.5], 16, STANDARD_PX)
+    assert spread.shape == STANDARD_PX and spread.sum() == pytest.approx(-1.5)
+    slow = np.zeros(STANDARD_PX)
     slow[0:16, 0:16] += 1 / 256
     slow[0:16, 8:24] -= 3 / 256
     slow[112:128, 304:320] += 0.5 / 256
@@ -137,7 +137,7 @@ def test_pictures_and_the_table_hold_the_same_sum(flyannot, chain, tmp_path):
         assert sum(mine) + one["intercept"] == pytest.approx(one["decision_value"], rel=1e-6)
         for image in one["images"]:
             with Picture.open(tmp_path / "why" / image["picture"]) as picture:
-                assert picture.size[0] == 3 * SIZE_PX[1] and picture.getextrema()[0] != (255, 255)
+                assert picture.size[0] == 3 * STANDARD_PX[1] and picture.getextrema()[0] != (255, 255)
     said = flyannot("explain M E -o O", M=chain.model, E=chain.embryos, O=tmp_path / "why")
     faulty(said, 2, "not empty", "--force")
 
@@ -150,12 +150,12 @@ def test_what_cannot_be_explained_is_told_in_one_line(flyannot, chain, tmp_path)
     faulty(said, 2, f'no term "{term}s"', f'Did you mean "{term}"?')
     assert flyannot("explain M E --gene nobody -o O", **named).code == 2
     assert not (tmp_path / "why").exists()
-    knn = tmp_path / "knn.h5"
-    train([chain.features], chain.annotations, knn, replace(CLASSIFY, method="knn"), Execution())
+    not_linear = tmp_path / "siso.h5"
+    train([chain.features], chain.annotations, not_linear, replace(CLASSIFY, method="siso"), Execution())
     faulty(
-        flyannot("explain M E", **(named | {"M": knn})),
+        flyannot("explain M E", **(named | {"M": not_linear})),
         2,
-        "knn",
+        "siso",
         "no exact explanation",
         "svm or coupled-ridge or ridge",
     )

@@ -3,23 +3,22 @@
 import numpy as np
 import pytest
 
-from flyannot.classifiers import group_rows
-from flyannot.classifiers.group_rows import GroupRows
+from flyannot.classifiers import training_set
 from flyannot.classifiers.model import fit_model
 from flyannot.classifiers.options import ClassifyOptions
 from flyannot.classifiers.scorer import FitOptions
-from flyannot.classifiers.training_set import curated_groups, training_rows
+from flyannot.classifiers.training_set import GroupRows, curated_groups, training_rows
 from flyannot.dataset.folder import Annotations
 from flyannot.features.groups import HeldFeatures, group_features, groups_of, mean_features
-from flyannot.runtime.workers import Workers
+from flyannot.runtime.executor import Executor
 from flyannot.stage_ranges import rng_for
-from flyannot.steps.tasks import Execution
+from flyannot.steps.engine.task import Execution
 from flyannot.steps.train import train
 from flyannot.store.features import write_features
 from flyannot.store.header import Header
-from flyannot.store.image_columns import IMAGE_COLUMNS
 from flyannot.store.model import read_method, read_terms
 from flyannot.store.reading import open_stored
+from flyannot.store.schema import IMAGE_COLUMNS
 from flyannot.store.writing import create_stored
 
 GENES = [f"g{i:02d}" for i in range(60)]
@@ -69,7 +68,7 @@ def table(collection, tmp_path):
 
 def trained_on(paths, table, out, options, jobs=1):
     """The terms and the weights of a model file."""
-    train(paths, table, out, options, Execution(Workers(jobs)), seed=5)
+    train(paths, table, out, options, Execution(Executor(jobs)), seed=5)
     with open_stored(out, "model") as stored:
         assert read_method(stored, "4-6") == options.method
         return read_terms(stored, "4-6"), stored.array("4-6", "model/scorer/weights")
@@ -96,7 +95,7 @@ def test_neither_the_cut_into_files_nor_jobs_change_a_bit(collection, tmp_path, 
     options, n = ClassifyOptions(method=method, scheme="mean"), len(collection[1])
     whole = [written(tmp_path / "f.h5", collection, range(n))]
     parts = [written(tmp_path / f"{i}.h5", collection, range(i, min(i + 40, n))) for i in range(0, n, 40)]
-    monkeypatch.setattr(group_rows, "_BLOCK_BYTES", 4 * len(GENES) * 111)  # seven blocks
+    monkeypatch.setattr(training_set, "_BLOCK_BYTES", 4 * len(GENES) * 111)  # seven blocks
     one, *others = (
         trained_on(paths, table, tmp_path / f"{name}.h5", options, jobs)[1]
         for name, paths, jobs in (("a", whole, 1), ("b", parts, 1), ("c", whole, 2))
@@ -106,7 +105,7 @@ def test_neither_the_cut_into_files_nor_jobs_change_a_bit(collection, tmp_path, 
 
 def test_products_that_add_up_over_blocks_are_those_of_the_whole(collection, monkeypatch):
     columns, X, annotations = collection
-    monkeypatch.setattr(group_rows, "_BLOCK_BYTES", 4 * len(GENES) * 97)
+    monkeypatch.setattr(training_set, "_BLOCK_BYTES", 4 * len(GENES) * 97)
     for options in (ClassifyOptions(), ClassifyOptions(scheme="mean", normalisation="none")):
         curated = curated_groups(columns, annotations, "4-6", options)
         coordinates = curated.training_set(HeldFeatures(X), options).X

@@ -5,20 +5,13 @@ import sys
 import numpy as np
 import pytest
 
-from flyannot.classifiers import liblinear, linear_svm
+from flyannot.classifiers import linear_svm
 from flyannot.classifiers.linear_svm import training_bytes
 from flyannot.classifiers.model import fit_model, untrainable
 from flyannot.classifiers.scorer import FitOptions
 from flyannot.errors import DataError, FlyannotError, InputError
-from flyannot.runtime import memory
-
-
-def labelled(rng, n=80, p=30, n_terms=3, noise=2.0):
-    """Rows whose terms follow hidden directions, one gene each; the last term is rare."""
-    X = 5 + rng.normal(size=(n, p))
-    signal = X @ rng.normal(size=(p, n_terms)) + noise * rng.normal(size=(n, n_terms))
-    cut = np.quantile(signal, [0.5] * (n_terms - 1) + [0.9], axis=0).diagonal()
-    return X, signal > cut, np.array([f"gene{i:03}" for i in range(n)])
+from flyannot.runtime import resources
+from tests.classifiers.labelled_kinds import labelled_directions as labelled
 
 
 def trained(X, Y, genes, *, seed=0, **options):
@@ -123,7 +116,7 @@ def test_a_fit_that_stops_too_early_is_an_error_and_not_a_model(rng, monkeypatch
     from sklearn.exceptions import ConvergenceWarning
 
     X, Y, genes = labelled(rng)
-    monkeypatch.setattr(liblinear, "_NEWTON_STEPS", 1)
+    monkeypatch.setattr(linear_svm, "_NEWTON_STEPS", 1)
     monkeypatch.setattr(linear_svm, "CS", (10.0,))
     with pytest.warns(ConvergenceWarning), pytest.raises(FlyannotError, match="did not converge at C = 10"):
         trained(X, Y, genes)
@@ -131,7 +124,7 @@ def test_a_fit_that_stops_too_early_is_an_error_and_not_a_model(rng, monkeypatch
 
 def test_training_is_refused_when_the_memory_does_not_suffice(rng, monkeypatch):
     X, Y, genes = labelled(rng)
-    monkeypatch.setattr(memory, "available_bytes", lambda: 3 * 2**20)
+    monkeypatch.setattr(resources, "available_bytes", lambda: 3 * 2**20)
     with pytest.raises(
         FlyannotError, match=r"80 rows of 30 features needs about 16 MiB.*; 3 MiB are"
     ) as error:
@@ -154,7 +147,7 @@ def test_the_estimate_covers_at_least_the_copies_that_are_made():
 def test_a_limit_on_addresses_ends_in_a_message_and_not_in_a_crash():
     script = """
 import resource, numpy as np, sklearn.svm, scipy.linalg, scipy.optimize
-from flyannot.runtime.memory import available_bytes
+from flyannot.runtime.resources import available_bytes
 from flyannot.classifiers.model import fit_model
 from flyannot.errors import FlyannotError
 rng = np.random.default_rng(0)

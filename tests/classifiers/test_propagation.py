@@ -4,18 +4,16 @@ import numpy as np
 import pytest
 from sklearn.linear_model import Ridge as SklearnRidge
 
+from flyannot.classifiers.feature_rows import RowSpan, unit_rows
 from flyannot.classifiers.model import fit_model
-from flyannot.classifiers.nearest_neighbours import NearestNeighbours
-from flyannot.classifiers.rbf_svm import RbfSvm
 from flyannot.classifiers.ridge import Ridge
 from flyannot.classifiers.siso import FRACTION, HashSiso, Siso
-from flyannot.classifiers.unit_rows import Span, unit_rows
 from flyannot.errors import DataError, InputError
 from flyannot.scores.metrics import auc
 from flyannot.sparse.coders.cd.encode import encode
 from tests.classifiers.labelled_kinds import labelled
 
-METHODS = (Siso, HashSiso, NearestNeighbours, Ridge)
+METHODS = (Siso, HashSiso, Ridge)
 
 
 def fitted(cls, X, Y, setting=None):
@@ -42,7 +40,7 @@ def test_siso_says_the_same_in_a_space_of_more_dimensions_than_rows(rng):
     wide = X @ turn[:40]
     narrow, turned = (fitted(Siso, rows[20:], Y[20:]).decision_values(rows[:20]) for rows in (X, wide))
     assert np.abs(narrow - turned).max() < 0.02 * np.abs(narrow).max()
-    span = Span.of(wide[20:])
+    span = RowSpan.of(wide[20:])
     queries = span.coordinates(wide[:20] + turn[50])
     assert span.rows.shape[1] <= 40 and np.allclose(queries @ span.rows.T, wide[:20] @ wide[20:].T, atol=1e-5)
 
@@ -59,15 +57,6 @@ def test_without_its_ending_hash_siso_is_another_setting(rng):
     assert auc(quick.decision_values(X)[:, 0], Y[:, 0]) > 0.9
 
 
-def test_neighbours_are_those_of_a_brute_force_search(rng):
-    X, Y, _ = labelled(rng)
-    values = fitted(NearestNeighbours, X[20:], Y[20:], 7).decision_values(X[:20])
-    for x, value in zip(X[:20], values):
-        cosine = [x @ a / np.linalg.norm(x) / np.linalg.norm(a) for a in X[20:]]
-        nearest = sorted(range(len(cosine)), key=lambda i: -cosine[i])[:7]
-        assert np.allclose(value, Y[20:][nearest].mean(axis=0))
-
-
 @pytest.mark.parametrize("p", [40, 300])
 def test_ridge_is_that_of_scikit_learn_on_rows_of_length_one(p, rng):
     X, Y, _ = labelled(rng, p=p)
@@ -76,22 +65,11 @@ def test_ridge_is_that_of_scikit_learn_on_rows_of_length_one(p, rng):
     assert np.allclose(fitted(Ridge, X, Y, 0.3).decision_values(X), expected, atol=1e-6)
 
 
-def test_rbf_svm_decides_as_scikit_learn_does(rng):
-    from sklearn.svm import SVC
-
-    X, Y, _ = labelled(rng)
-    values = fitted(RbfSvm, X, Y, (2.0, 0.6)).decision_values(X)
-    A = unit_rows(X).astype(float)
-    for value, positive in zip(values.T, Y.T):
-        svm = SVC(C=2.0, gamma=0.6, class_weight="balanced").fit(A, positive)
-        assert np.allclose(value, svm.decision_function(A), atol=1e-2)
-
-
 @pytest.mark.parametrize("method", METHODS)
 def test_doubled_training_rows_and_their_order_change_nothing_that_matters(method, rng):
     X, Y, _ = labelled(rng)
-    setting = {NearestNeighbours: 6, Ridge: 0.5}.get(method)
-    twice = {NearestNeighbours: 12, Ridge: 1.0}.get(method)  # as many neighbours, and as much weight, per row
+    setting = {Ridge: 0.5}.get(method)
+    twice = {Ridge: 1.0}.get(method)  # as much weight per row
     once = fitted(method, X[20:], Y[20:], setting).decision_values(X[:20])
     order = rng.permutation(200)
     X2, Y2 = np.tile(X[20:], (2, 1))[order], np.tile(Y[20:], (2, 1))[order]
@@ -111,8 +89,8 @@ def test_the_length_of_a_row_is_nothing_and_a_row_of_zeros_is_legal(method, rng)
 
 def test_bad_calls_are_refused_in_words(rng):
     X, Y, genes = labelled(rng)
-    with pytest.raises(InputError, match="knn"):
-        fit_model("knm", X, Y, genes, rng=rng)
+    with pytest.raises(InputError, match="ridge"):
+        fit_model("rigde", X, Y, genes, rng=rng)
     with pytest.raises(DataError):
         fit_model("siso", X[:-1], Y, genes, rng=rng)
     with pytest.raises(DataError):

@@ -171,16 +171,6 @@ def test_a_truncated_file_is_named_with_the_command_that_mends_it(flyannot, own_
     assert said.code == 65 and said.out.count("NOT whole") == 2
 
 
-def test_swapped_arguments_are_explained(flyannot, chain, tmp_path):
-    names = {"F": chain.features, "A": chain.annotations, "O": tmp_path / "o.h5", "D": chain.descriptors,
-             "L": chain.dictionary}  # fmt: skip
-    for wrong, right in (("evaluate A F", "evaluate F A"), ("train A F -o O", "train F A -o O"),
-                         ("pool L D -o O", "pool D L -o O")):  # fmt: skip
-        _, fix = faulty(flyannot(wrong, **names), 2, "wrong order", "holds")
-        assert fix == " ".join(["flyannot", *(str(names.get(word, word)) for word in right.split())])
-    faulty(flyannot("evaluate D A", **names), 65, "holds descriptors, not features")
-
-
 def test_an_output_is_never_an_input(flyannot, own_chain):
     names = {"D": own_chain.descriptors, "F": own_chain.features, "A": own_chain.annotations,
              "L": own_chain.dictionary, "M": own_chain.model, "E": own_chain.embryos,

@@ -47,12 +47,12 @@ def test_a_full_device_leaves_no_parts_behind(own_chain, monkeypatch, flyannot):
     """What would be continued from takes the space that is wanted."""
     import errno
 
-    from flyannot.steps import shards
+    from flyannot.steps.engine import parts
 
     def full(file, parts, *, verified):
         raise OSError(errno.ENOSPC, "No space left on device")
 
-    monkeypatch.setattr(shards, "concatenate", full)
+    monkeypatch.setattr(parts, "concatenate", full)
     said = flyannot(
         "extract E -o O --min-std 7 --jobs 1 --force", E=own_chain.embryos, O=own_chain.descriptors
     )

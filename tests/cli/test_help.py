@@ -25,8 +25,6 @@ from tests.conftest import ROOT
 ALL = dict(commands_below(group))
 PARSED_ONLY = {
     "flyannot ablate": "takes minutes",
-    "flyannot bench": "takes minutes",
-    "flyannot reproduce": "takes minutes",
     "flyannot fetch": "needs the network",
     "flyannot fetch bdgp": "needs the network",
     "flyannot import": "needs a file of others",

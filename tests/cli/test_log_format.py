@@ -11,8 +11,8 @@ import warnings
 
 import pytest
 
-from flyannot.cli.shared import progress as module
-from flyannot.cli.shared.progress import Progress
+from flyannot.cli.shared import messages
+from flyannot.cli.shared.messages import Progress
 from tests.cli.test_help import on_a_terminal
 
 
@@ -38,7 +38,7 @@ def test_a_step_says_its_messages_its_progress_and_its_end(flyannot, chain, tmp_
 
 def test_now_and_then_a_line_has_rate_and_time_left(monkeypatch, caplog):
     clock = iter(range(0, 1000, 10))
-    monkeypatch.setattr(module.time, "monotonic", lambda: next(clock))
+    monkeypatch.setattr(messages.time, "monotonic", lambda: next(clock))
     with caplog.at_level(logging.INFO, "flyannot"):
         progress = Progress()
         for done in range(12):

@@ -101,79 +101,38 @@ MISTAKES = [
     M("a view that no image has", "extract embryos -o d.h5 --view latral", 2, ('Did you mean "lateral"?',)),
     M("a share that there is not", "extract embryos -o d.h5 --shard 3/2", 2, ("3/2", "such as 2/8")),
     # --- files in the wrong order, or of another kind ---
-    M(
-        "annotations before features",
-        f"train {TERMS} features.h5 -o m.h5 --seed 1",
-        2,
-        ("wrong order", f"Fix: flyannot train features.h5 {TERMS} -o m.h5 --seed 1"),
-    ),
-    M(
-        "the dictionary before descriptors",
-        "pool dictionary.h5 descriptors.h5 -o f.h5",
-        2,
-        ("dictionary.h5 holds a dictionary", "Fix: flyannot pool descriptors.h5 dictionary.h5 -o f.h5"),
-    ),
-    M(
-        "images before the model",
-        "annotate embryos model.h5 -o p.h5",
-        2,
-        ("embryos is a folder", "Fix: flyannot annotate model.h5 embryos -o p.h5"),
-    ),
-    M(
-        "annotations before predictions",
-        f"evaluate {TERMS} predictions.h5",
-        2,
-        (f"Fix: flyannot evaluate predictions.h5 {TERMS}",),
-    ),
-    M(
-        "a picture before the model",
-        f"explain {PICTURE} model.h5 --stage-range 4-6",
-        2,
-        ("is a picture", f"Fix: flyannot explain model.h5 {PICTURE} --stage-range 4-6"),
-    ),
-    M(
-        "the ontology before annotations",
-        f"ontology fbbt.obo {TERMS}",
-        2,
-        ("fbbt.obo is an ontology", f"Fix: flyannot ontology {TERMS} fbbt.obo"),
-        {"fbbt.obo": "[Term]\n"},
-    ),
-    M(
-        "descriptors for images",
-        "annotate model.h5 descriptors.h5 -o p.h5",
-        2,
-        ("descriptors.h5 holds descriptors, not images", "data set folder"),
-    ),
-    M("annotations for images", f"extract {TERMS} -o d.h5", 2, ("is a table of annotations, not images",)),
-    M(
-        "a dictionary for annotations",
-        "train features.h5 dictionary.h5 -o m.h5",
-        2,
-        ("dictionary.h5 holds a dictionary, not a table of annotations",),
-    ),
-    M(
-        "images for annotations",
-        "train features.h5 embryos/images.csv -o m.h5",
-        2,
-        ("is a table of images, not a table of annotations",),
-    ),
-    M(
-        "descriptors for features",
-        f"train descriptors.h5 {TERMS} -o m.h5",
-        65,
-        ("holds descriptors, not features", "flyannot pool"),
-    ),
-    M(
-        "predictions for the model",
-        "annotate predictions.h5 embryos -o p.h5",
-        65,
-        ("holds predictions, not a model", "flyannot train"),
-    ),
-    M(
-        "a data set for descriptors",
-        "learn-dict embryos -o d.h5",
-        2,
-        ("embryos is not a file", "flyannot extract"),
+    *(
+        M(f"wrong kind: {command}", command, code, says, {"fbbt.obo": "[Term]\n"} | verdict())
+        for command, code, says in (
+            (f"train {TERMS} features.h5 -o m.h5", 65, (f"{TERMS} is not an HDF5", "flyannot pool")),
+            ("pool dictionary.h5 descriptors.h5 -o f.h5", 65, ("holds a dictionary, not descriptors",)),
+            ("annotate embryos model.h5 -o p.h5", 2, ("model.h5 is an HDF5 file, not an image",)),
+            (
+                "annotate model.h5 descriptors.h5 -o p.h5",
+                2,
+                ("is an HDF5 file, not an image", "data set folder"),
+            ),
+            (
+                "annotate predictions.h5 embryos -o p.h5",
+                65,
+                ("holds predictions, not a model", "flyannot train"),
+            ),
+            (f"evaluate {TERMS} predictions.h5", 65, (f"{TERMS} is not an HDF5 file",)),
+            (f"explain {PICTURE} model.h5 --stage-range 4-6", 2, ("model.h5 is an HDF5 file, not an image",)),
+            (f"ontology fbbt.obo {TERMS}", 2, (f"{TERMS} holds no [Term]", "OBO file")),
+            (f"extract {TERMS} -o d.h5", 2, ('has no column "image"',)),
+            ("extract descriptors.h5 -o d.h5", 2, ("descriptors.h5 is an HDF5 file, not a table",)),
+            ("train features.h5 dictionary.h5 -o m.h5", 2, ("dictionary.h5 is an HDF5 file, not a table",)),
+            ("train features.h5 embryos/images.csv -o m.h5", 2, ('has no column "term"',)),
+            (
+                f"train descriptors.h5 {TERMS} -o m.h5",
+                65,
+                ("holds descriptors, not features", "flyannot pool"),
+            ),
+            ("learn-dict embryos -o d.h5", 2, ("embryos is not a file", "flyannot extract")),
+            (f"annotations corrections.csv {TERMS} -o new.csv", 2, (f'{TERMS} has no column "verdict"',)),
+            (f"curate {TERMS}", 2, (f'{TERMS} has no column "verdict"',)),
+        )
     ),
     # --- files that are not there, not whole, or in the way ---
     M("a missing file", f"train featurs.h5 {TERMS} -o m.h5", 2, ("featurs.h5 is not there",)),
@@ -498,24 +457,11 @@ MISTAKES = [
         verdict("syn001,06-Apr,pole cell,accept,2026-01-02"),
     ),
     M(
-        "corrections before annotations",
-        f"annotations corrections.csv {TERMS} -o new.csv",
-        2,
-        ("wrong order", f"Fix: flyannot annotations {TERMS} corrections.csv -o new.csv"),
-        verdict(),
-    ),
-    M(
         "annotations that would replace what they are made from",
         "annotations terms.csv corrections.csv -o terms.csv",
         2,
         ("both input and output",),
         verdict() | {"terms.csv": f"MORE {TERMS}\n"},
-    ),
-    M(
-        "annotations given to curate",
-        f"curate {TERMS}",
-        2,
-        ("is a table of annotations, not a table of corrections", "Download corrections.csv"),
     ),
     M(
         "scores of a model that learned without these corrections",
@@ -614,13 +560,6 @@ MISTAKES = [
         2,
         ("embrios",),
         {"c.toml": CONFIG},
-    ),
-    M(
-        "a misspelt variable",
-        "show model.h5",
-        0,
-        ("FLYANNOT_EXTRACT_STRIDEPX in the environment sets nothing", 'mean "FLYANNOT_EXTRACT_STRIDE_PX"'),
-        environment={"FLYANNOT_EXTRACT_STRIDEPX": "8"},
     ),
     M(
         "a variable with a bad value",

@@ -6,9 +6,9 @@ import shutil
 
 import pytest
 
-from flyannot.cli.shared import progress as module
-from flyannot.cli.shared.progress import Progress
-from flyannot.runtime import news
+from flyannot.cli.shared import messages
+from flyannot.cli.shared.messages import Progress
+from flyannot.runtime import progress_events
 from tests.cli.test_help import on_a_terminal
 
 STEPS = {
@@ -55,7 +55,7 @@ def test_workers_tell_of_every_image_too(flyannot, own_chain, monkeypatch, told)
 
 def test_in_a_log_a_line_now_and_then_with_rate_and_time_left(monkeypatch, caplog):
     clock = iter(range(0, 1000, 10))
-    monkeypatch.setattr(module.time, "monotonic", lambda: next(clock))
+    monkeypatch.setattr(messages.time, "monotonic", lambda: next(clock))
     progress = Progress()
     with caplog.at_level(logging.INFO, "flyannot"):
         for done in range(12):
@@ -82,7 +82,7 @@ def test_the_figures_of_an_epoch_are_for_those_who_ask(flyannot, chain, tmp_path
 
 
 def test_compiling_is_said_once_and_only_when_it_happens(flyannot, chain, tmp_path, monkeypatch):
-    monkeypatch.setitem(news._said, "compiles", False)
+    monkeypatch.setitem(progress_events._said, "compiles", False)
     line = "pool D L -o O --jobs 1"
     names = {"D": chain.descriptors, "L": chain.dictionary}
     assert "compiling kernels" not in flyannot(line, O=tmp_path / "a.h5", **names).err

@@ -25,8 +25,8 @@ from flyannot.dataset.bdgp_site import FetchOptions, plan_images
 from flyannot.dataset.download import RateLimiter, RetryPolicy, Stopped, seconds_asked_for
 from flyannot.errors import FlyannotError, InputError
 from flyannot.steps import fetch as steps_fetch
+from flyannot.steps.engine.task import Execution
 from flyannot.steps.fetch import fetch_bdgp
-from flyannot.steps.tasks import Execution
 
 QUICK = RetryPolicy(
     connections=4, pause_s=0.0, tries=4, backoff_s=0.01, longest_wait_s=60.0, silence_s=1.0, attempt_s=2.0

@@ -3,10 +3,10 @@
 import cv2
 import numpy as np
 
-from flyannot.descriptors.image_file import decoded_image
-from flyannot.descriptors.registration import embryo_mask
-from flyannot.descriptors.stain import LUMA
-from flyannot.descriptors.standard_image import border_of_image
+from flyannot.descriptors.images.geometry import border_of_image
+from flyannot.descriptors.images.grey_levels import LUMA
+from flyannot.descriptors.images.image_file import decode_image
+from flyannot.descriptors.images.registration import embryo_mask
 
 SIZE = 1200, 1600  # height, width
 _GAP_PX, _PAPER = 13, np.array([225.0, 222.0, 215.0])
@@ -14,7 +14,7 @@ _GAP_PX, _PAPER = 13, np.array([225.0, 222.0, 215.0])
 
 def cut_embryo(path):
     """The colours of a picture with 20 px of its background around it, and where its embryo is."""
-    colours = decoded_image(path, "RGB")
+    colours = decode_image(path, "RGB")
     paper = np.median(border_of_image(colours), axis=0).tolist()
     colours = cv2.copyMakeBorder(colours, 20, 20, 20, 20, cv2.BORDER_CONSTANT, value=paper).astype(np.float32)
     return colours, embryo_mask(colours @ LUMA)

@@ -2,7 +2,7 @@
 
 import numpy as np
 
-from flyannot.descriptors.geometry import depths_px
+from flyannot.descriptors.images.geometry import depths_px
 
 
 def test_depths_are_exact_wherever_a_mask_lies_in_memory(rng):

@@ -5,8 +5,7 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from flyannot.descriptors.extract import describe
-from flyannot.descriptors.intensity import intensity_features
+from flyannot.descriptors.extract import describe_patches, intensity_features
 from flyannot.descriptors.options import ExtractOptions
 from flyannot.descriptors.patches import patch_corners, patch_mean, patch_std
 from flyannot.descriptors.sift import dense_sift, mirrored_descriptors
@@ -14,6 +13,10 @@ from flyannot.sparse.fit import learn_dictionary, random_patches
 from flyannot.sparse.learners import LEARNERS
 
 SIZE = (48, 96)
+
+
+def features_of(grey, corners, patch_px, weight):
+    return intensity_features(grey, corners, patch_px, weight, std=patch_std(grey, corners, patch_px))
 
 
 @pytest.fixture
@@ -30,7 +33,7 @@ def test_the_mean_of_a_patch_is_that_of_its_pixels(patch_px, grey):
 
 def test_intensity_features_are_the_angles_of_darkness_and_deviation(grey):
     corners = patch_corners(SIZE, 16, 8)
-    found = intensity_features(grey, corners, 16, 0.5).astype(float)
+    found = features_of(grey, corners, 16, 0.5).astype(float)
     darkness = 1 - patch_mean(grey, corners, 16) / 255
     deviation = np.sqrt(patch_std(grey, corners, 16) / 127.5)
     for pair, amount in ((found[:, :2], darkness), (found[:, 2:], deviation)):
@@ -41,7 +44,7 @@ def test_intensity_features_are_the_angles_of_darkness_and_deviation(grey):
 @pytest.mark.parametrize("level, expected", [(255, [255, 0, 255, 0]), (0, [0, 255, 255, 0])])
 def test_white_and_black_are_the_ends_of_the_quarter_turn(level, expected):
     even = np.full(SIZE, level, np.float32)
-    assert intensity_features(even, np.array([[0, 0]]), 16, 1.0).tolist() == [expected]
+    assert features_of(even, np.array([[0, 0]]), 16, 1.0).tolist() == [expected]
 
 
 def test_intensity_features_see_what_sift_does_not(grey):
@@ -50,25 +53,23 @@ def test_intensity_features_see_what_sift_does_not(grey):
     pale = grey / 2 + 127.5
     before, after = (dense_sift(one, corners, 16).astype(int) for one in (grey, pale))
     assert np.abs(before - after).max() <= 1
-    difference = intensity_features(grey, corners, 16, 1.0).astype(int) - intensity_features(
-        pale, corners, 16, 1.0
-    )
+    difference = features_of(grey, corners, 16, 1.0).astype(int) - features_of(pale, corners, 16, 1.0)
     assert (np.abs(difference).max(axis=1) > 40).all()
 
 
 def test_a_descriptor_is_sift_and_then_intensity_for_patches_of_every_size(grey):
     options = ExtractOptions(patch_px=(8, 16), stride_px=8, min_std=0)
-    plain, both = describe(grey, options), describe(grey, replace(options, intensity=1.0))
+    plain, both = describe_patches(grey, options), describe_patches(grey, replace(options, intensity=1.0))
     np.testing.assert_array_equal(both.descriptors[:, :128], plain.descriptors)
     corners = (both.centres_px - both.patch_px[:, None] / 2).astype(int)
     for side in (8, 16):
         mine = both.patch_px == side
-        expected = intensity_features(grey, corners[mine], side, 1.0)
+        expected = features_of(grey, corners[mine], side, 1.0)
         np.testing.assert_array_equal(both.descriptors[mine, 128:], expected)
 
 
 def test_upside_down_intensity_stays_and_sift_turns(grey):
-    described = describe(grey, ExtractOptions(min_std=0, intensity=1.0)).descriptors
+    described = describe_patches(grey, ExtractOptions(min_std=0, intensity=1.0)).descriptors
     turned = mirrored_descriptors(described)
     np.testing.assert_array_equal(turned[:, :128], mirrored_descriptors(described[:, :128]))
     np.testing.assert_array_equal(turned[:, 128:], described[:, 128:])
@@ -78,7 +79,7 @@ def test_a_dictionary_learns_from_descriptors_with_intensity(grey, rng):
     from flyannot.descriptors.sift import normalise_descriptors
 
     X = normalise_descriptors(
-        describe(grey, ExtractOptions(stride_px=2, min_std=0, intensity=1.0)).descriptors
+        describe_patches(grey, ExtractOptions(stride_px=2, min_std=0, intensity=1.0)).descriptors
     )
     learner = LEARNERS["scc"](random_patches(X, 20, rng), len(X), lam=0.1)
     objectives = [record.objective for record in learn_dictionary(X, learner, n_epochs=3, rng=rng)]

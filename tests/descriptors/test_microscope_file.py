@@ -7,9 +7,9 @@ import pytest
 import tifffile
 from PIL import Image
 
-from flyannot.descriptors.address import split_address
-from flyannot.descriptors.picture import picture_at
-from flyannot.descriptors.unreadable import UnreadableImage
+from flyannot.descriptors.images.address import split_address
+from flyannot.descriptors.images.picture import picture_at
+from flyannot.descriptors.images.unreadable import UnreadableImage
 from flyannot.errors import InputError
 from flyannot.store.reading import open_stored
 from tests.descriptors.microscope_files import czi, lif, ome_tiff, stack

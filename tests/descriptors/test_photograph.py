@@ -10,20 +10,19 @@ from flyannot.classifiers.options import ClassifyOptions
 from flyannot.dataset.folder import read_images
 from flyannot.dataset.synthetic import SynthesizeOptions
 from flyannot.dataset.synthetic.generate import synthesize
-from flyannot.descriptors.extract import read_embryo
+from flyannot.descriptors.images.photograph import cut_out_embryo, find_embryos
+from flyannot.descriptors.images.picture import picture_at, read_embryo
 from flyannot.descriptors.options import ExtractOptions
-from flyannot.descriptors.photograph import cut_out, find_embryos
-from flyannot.descriptors.picture import picture_at
 from flyannot.errors import InputError
 from flyannot.report.build import report_task
 from flyannot.steps.annotate import annotate
+from flyannot.steps.engine.task import Execution, carry_out
 from flyannot.steps.explain import explain
 from flyannot.steps.extract import extract
 from flyannot.steps.learn_dict import learn_dict
 from flyannot.steps.options import AnnotateOptions, ReportOptions
 from flyannot.steps.pool import pool
 from flyannot.steps.pool_images import pool_images
-from flyannot.steps.tasks import Execution, carry_out
 from flyannot.steps.train import train
 from flyannot.store.reading import open_stored, verify_stored
 from tests.descriptors.pasted_embryos import cut_embryo, photograph_of
@@ -105,8 +104,8 @@ def test_a_neighbour_in_the_box_is_painted_over():
     found = find_embryos(photograph(near))
     np.testing.assert_allclose(beside.place, alone.place, atol=1)
     assert photograph(near)[beside.place.top :][: beside.place.height].min() < 200
-    cut = cut_out(photograph(near), found[0], found).astype(float)
-    expected = cut_out(photograph(near[:1]), alone, [alone]).astype(float)
+    cut = cut_out_embryo(photograph(near), found[0], found).astype(float)
+    expected = cut_out_embryo(photograph(near[:1]), alone, [alone]).astype(float)
     height, width = np.minimum(cut.shape, expected.shape)
     assert np.abs(cut[:height, :width] - expected[:height, :width]).max() < 3
 
@@ -181,7 +180,7 @@ def test_an_embryo_has_an_address(tmp_path):
     Image.fromarray(photograph(EGGS)).save(tmp_path / "photo.png")
     address = f"{tmp_path / 'photo.png'}#2"
     found = find_embryos(photograph(EGGS))
-    np.testing.assert_array_equal(picture_at(address, "L"), cut_out(photograph(EGGS), found[1], found))
+    np.testing.assert_array_equal(picture_at(address, "L"), cut_out_embryo(photograph(EGGS), found[1], found))
     with pytest.raises(Exception, match="4 things stand out"):
         picture_at(f"{tmp_path / 'photo.png'}#5", "L")
 

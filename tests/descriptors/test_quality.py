@@ -9,10 +9,10 @@ from PIL import Image
 
 from flyannot.dataset.folder import read_images
 from flyannot.dataset.synthetic.generate import draw_group, render_group_image
-from flyannot.descriptors.image_file import decoded_image
-from flyannot.descriptors.picture import read_grey
-from flyannot.descriptors.quality import picture_warnings, standard_warnings
-from flyannot.descriptors.standard_image import SIZE_PX
+from flyannot.descriptors.images.geometry import STANDARD_PX
+from flyannot.descriptors.images.image_file import decode_image
+from flyannot.descriptors.images.picture import read_grey
+from flyannot.descriptors.images.quality import picture_warnings, standard_warnings
 from flyannot.stage_ranges import STAGE_RANGES
 from flyannot.store.reading import open_stored
 from tests.descriptors.picture_files import embryo
@@ -46,8 +46,8 @@ def test_poor_pictures_get_a_warning_and_embryos_none(picture, rng, trials):
     assert warnings(np.full((50, 70), 255)) == ("blank",)
     assert warnings(np.full((50, 70), 90)) == ("uniform",)
     assert warnings(np.zeros((1, 1))) == ("uniform",)
-    assert warnings(rng.integers(250, 254, SIZE_PX)) == ("low contrast",)
-    assert warnings(rng.integers(0, 256, SIZE_PX)) == ("no plain background",)
+    assert warnings(rng.integers(250, 254, STANDARD_PX)) == ("low contrast",)
+    assert warnings(rng.integers(0, 256, STANDARD_PX)) == ("no plain background",)
     scene = 100 + 80 * np.sin(x / 40) * np.cos(y / 60) + rng.normal(0, 20, x.shape)
     assert warnings(scene) == ("no plain background",)
 
@@ -75,7 +75,7 @@ def test_embryos_that_touch_are_several_and_one_in_a_wide_photograph_is_one():
 
 def test_pictures_of_any_size_and_content_get_words_not_faults(rng, trials):
     trials(6, campaign=6)
-    for shape in [(1, 1), (1, 5000), (5000, 1), (3, 2), (161, 2), SIZE_PX]:
+    for shape in [(1, 1), (1, 5000), (5000, 1), (3, 2), (161, 2), STANDARD_PX]:
         for pixels in (rng.integers(0, 256, shape, np.uint8), np.zeros(shape, np.float32)):
             assert all(isinstance(warning, str) for warning in picture_warnings(pixels))
 
@@ -106,7 +106,7 @@ def test_no_real_embryo_gets_a_warning_and_half_of_them_tell_where_the_posterior
     assert len(paths) > 100
     found = 0
     for path in paths:
-        real = decoded_image(path, "RGB")
+        real = decode_image(path, "RGB")
         assert standard_warnings(read_grey(path)) == picture_warnings(real) == ()
         found += picture_warnings(real[:, ::-1]) == ("posterior left?",)
     assert found > len(paths) / 2

@@ -1,7 +1,5 @@
 """However an embryo lies in its picture, registered it lies alike; and what is no embryo is left alone."""
 
-from functools import partial
-
 import numpy as np
 import pytest
 from PIL import Image
@@ -9,21 +7,25 @@ from PIL import Image
 from flyannot.dataset.folder import read_images
 from flyannot.dataset.synthetic import SynthesizeOptions
 from flyannot.dataset.synthetic.generate import synthesize
-from flyannot.descriptors.extract import read_embryo
+from flyannot.descriptors.images.geometry import STANDARD_PX
+from flyannot.descriptors.images.picture import read_embryo, read_grey, read_in_colour
+from flyannot.descriptors.images.registration import (
+    NoEmbryo,
+    embryo_mask,
+    frame_embryo,
+    pose_in_picture,
+    pose_of_mask,
+)
 from flyannot.descriptors.options import ExtractOptions
-from flyannot.descriptors.picture import read_grey, read_picture
-from flyannot.descriptors.placing import place
-from flyannot.descriptors.registration import NoEmbryo, embryo_mask, in_frame, pose_in_picture, pose_of
-from flyannot.descriptors.standard_image import SIZE_PX
 from flyannot.errors import DataError
 from flyannot.report.pictures import jpeg_for_page
 from flyannot.steps.annotate import annotate
+from flyannot.steps.engine.task import Execution
 from flyannot.steps.explain import explain
 from flyannot.steps.extract import extract
 from flyannot.steps.learn_dict import learn_dict
 from flyannot.steps.options import AnnotateOptions
 from flyannot.steps.pool import pool
-from flyannot.steps.tasks import Execution
 from flyannot.steps.train import train
 from flyannot.store.reading import open_stored, verify_stored
 from tests.descriptors.picture_files import luma
@@ -55,11 +57,11 @@ def scene(size, centre, half_axes, degrees, *, background=215.0, noise=0.0, flip
 
 def framed(picture):
     picture = np.asarray(picture)
-    return in_frame(picture, SIZE_PX, pose_in_picture(picture))
+    return frame_embryo(picture, STANDARD_PX, pose_in_picture(picture))
 
 
 def pose_in(picture):
-    return pose_of(embryo_mask(np.asarray(picture, float)))
+    return pose_of_mask(embryo_mask(np.asarray(picture, float)))
 
 
 def degrees_of(pose):
@@ -212,15 +214,14 @@ def test_whatever_is_made_from_registered_images_registers_too(turned, made):
 
 def test_stain_and_grey_are_cut_out_alike(turned):
     """The luma of the registered colours is the registered luma."""
-    at_axis = partial(place, options=AXIS)
-    colours, grey = (read_picture(turned[0].path, mode, place=at_axis) for mode in ("RGB", "L"))
+    colours, grey = read_in_colour(turned[0].path, AXIS), read_embryo(turned[0].path, AXIS)[0]
     assert np.abs(luma(colours) - grey).mean() < 0.3
 
 
 def test_the_report_shows_the_embryo_as_it_was_described(turned, tmp_path):
     (tmp_path / "e.jpg").write_bytes(jpeg_for_page(turned[0].path, AXIS))
     with Image.open(tmp_path / "e.jpg") as picture:
-        assert picture.size == SIZE_PX[::-1] and picture.mode == "RGB"
+        assert picture.size == STANDARD_PX[::-1] and picture.mode == "RGB"
         shown = np.asarray(picture.convert("L"), float)
     assert np.abs(shown - read_embryo(turned[0].path, AXIS)[0]).mean() < 5
     assert jpeg_for_page(turned[-1].path, AXIS)

@@ -11,22 +11,22 @@ from PIL import Image
 from flyannot.dataset.folder import read_images
 from flyannot.dataset.synthetic import SynthesizeOptions
 from flyannot.dataset.synthetic.generate import synthesize
+from flyannot.descriptors.images.geometry import STANDARD_PX
+from flyannot.descriptors.images.grey_levels import STAIN, TISSUE, stain_as_grey
+from flyannot.descriptors.images.picture import read_embryo, read_grey
 from flyannot.descriptors.options import ExtractOptions
-from flyannot.descriptors.picture import read_grey
-from flyannot.descriptors.stain import STAIN, TISSUE, stain_as_grey
-from flyannot.descriptors.standard_image import SIZE_PX
 from flyannot.errors import DataError, InputError
 from flyannot.steps.annotate import _features_of_embryos, annotate
+from flyannot.steps.engine.file_options import extract_options
+from flyannot.steps.engine.task import Execution
 from flyannot.steps.explain import explain
 from flyannot.steps.extract import extract
-from flyannot.steps.file_options import extract_options
 from flyannot.steps.learn_dict import learn_dict
 from flyannot.steps.loaded_model import load_model
 from flyannot.steps.options import AnnotateOptions
 from flyannot.steps.pool import pool
-from flyannot.steps.tasks import Execution
 from flyannot.steps.train import train
-from flyannot.store.content_digest import content_digest
+from flyannot.store.header import content_digest
 from flyannot.store.reading import open_stored, verify_stored
 from tests.descriptors.picture_files import luma
 from tests.small_embryos import CLASSIFY, LEARN, POOL, STAGE_RANGES
@@ -34,6 +34,10 @@ from tests.small_embryos import CLASSIFY, LEARN, POOL, STAGE_RANGES
 BLUE, BROWN = (60, 80, 190), (128, 75, 40)
 LEFT, RIGHT = np.s_[40:90, 40:90], np.s_[40:90, 200:250]
 STAINED = ExtractOptions(stride_px=16, channel="stain")
+
+
+def read_stain(path):
+    return read_embryo(path, STAINED)[0]
 
 
 @pytest.fixture
@@ -47,14 +51,14 @@ def picture(tmp_path):
 
 
 def two_patches():
-    pixels = np.full((*SIZE_PX, 3), 255, np.uint8)
+    pixels = np.full((*STANDARD_PX, 3), 255, np.uint8)
     pixels[LEFT], pixels[RIGHT] = BLUE, BROWN
     return pixels
 
 
 def test_blue_stays_and_brown_of_the_same_luma_goes(picture):
     path = picture(two_patches())
-    grey, stain = read_grey(path), read_grey(path, channel="stain")
+    grey, stain = read_grey(path), read_stain(path)
     assert abs(grey[LEFT].mean() - grey[RIGHT].mean()) <= 1
     assert stain[LEFT].max() < 110 and stain[RIGHT].min() > 254
     assert stain[0, 0] == 255 and stain.dtype == np.float32
@@ -79,21 +83,21 @@ def test_a_picture_without_colour_gives_its_grey_levels(picture, rng, mode):
         else Image.fromarray(grey).convert(mode)
     )
     path = picture(image)
-    np.testing.assert_array_equal(read_grey(path, channel="stain"), read_grey(path))
+    np.testing.assert_array_equal(read_stain(path), read_grey(path))
 
 
 def test_uniform_pictures_and_the_ends_of_the_range_stay_finite_and_the_same(picture):
     for colour in ((255, 255, 255), (0, 0, 0), (0, 0, 255), (255, 255, 0), BLUE):
-        path = picture(np.full((*SIZE_PX, 3), colour, np.uint8))
-        stain = read_grey(path, channel="stain")
+        path = picture(np.full((*STANDARD_PX, 3), colour, np.uint8))
+        stain = read_stain(path)
         assert np.isfinite(stain).all() and np.ptp(stain) == 0 and 0 <= stain[0, 0] <= 255
-        np.testing.assert_array_equal(read_grey(path, channel="stain"), stain)
+        np.testing.assert_array_equal(read_stain(path), stain)
 
 
 def test_every_kind_of_colour_file_gives_the_same_stain(picture, tmp_path):
     pixels = two_patches()
-    expected = read_grey(picture(pixels), channel="stain")
-    half = np.dstack([pixels, np.full(SIZE_PX, 255, np.uint8)])
+    expected = read_stain(picture(pixels))
+    half = np.dstack([pixels, np.full(STANDARD_PX, 255, np.uint8)])
     paths = [picture(half, "a.png"), picture(Image.fromarray(pixels).quantize(8), "p.gif")]
     for name, deep in {
         "16.tif": pixels.astype(np.uint16) * 257, "f.tif": (pixels / 255).astype(np.float64)
@@ -101,12 +105,7 @@ def test_every_kind_of_colour_file_gives_the_same_stain(picture, tmp_path):
         tifffile.imwrite(tmp_path / name, deep, photometric="rgb")
         paths.append(tmp_path / name)
     for path in paths:
-        assert np.abs(read_grey(path, channel="stain") - expected).max() < 0.01, path.name
-
-
-def test_an_unknown_channel_is_refused(picture):
-    with pytest.raises(InputError, match="no channel 'hue'"):
-        read_grey(picture(two_patches()), channel="hue")
+        assert np.abs(read_stain(path) - expected).max() < 0.01, path.name
 
 
 @pytest.fixture(scope="module")
@@ -143,7 +142,7 @@ def test_an_explanation_adds_up_to_the_prediction_and_draws_the_stain(made):
     group = made["images"][0].group
     mine = [image for image in made["images"] if image.group == group]
     one = next(iter(explain(made["model"], mine)))
-    np.testing.assert_array_equal(one.greys[0], read_grey(one.images[0].path, channel="stain"))
+    np.testing.assert_array_equal(one.greys[0], read_stain(one.images[0].path))
     with open_stored(made["predictions"]) as stored:
         g = stored.array(STAGE_RANGES[0], "group_name").index(one.group)
         j = stored.array(STAGE_RANGES[0], "term").index(one.term)

@@ -7,21 +7,21 @@ import numpy as np
 import pytest
 from PIL import Image
 
-from flyannot.descriptors.picture import read_grey
-from flyannot.descriptors.standard_image import SIZE_PX
+from flyannot.descriptors.images.geometry import STANDARD_PX
+from flyannot.descriptors.images.picture import read_grey
 from tests.descriptors.picture_files import ENCODINGS, embryo, encoded, luma
 
 
 @pytest.mark.parametrize("encoding", ["png", "bmp", "tiff", "tiff lzw", "tiff deflate"])
 def test_a_picture_of_standard_size_is_its_luma_whatever_the_format_or_the_suffix(encoding, picture):
     grey = read_grey(picture(encoded(embryo(), **ENCODINGS[encoding])))
-    assert grey.shape == SIZE_PX and grey.dtype == np.float32
+    assert grey.shape == STANDARD_PX and grey.dtype == np.float32
     assert np.abs(grey - luma(embryo())).max() <= 0.51  # rounded to 8 bits, as by Pillow
 
 
 def test_16_bit_and_float_pictures_keep_their_full_range(tiff, picture, rng, trials):
     trials(12, campaign=12)
-    deep = rng.integers(0, 65_536, SIZE_PX, dtype=np.uint16)
+    deep = rng.integers(0, 65_536, STANDARD_PX, dtype=np.uint16)
     expected = deep / 257
     assert np.abs(read_grey(picture(Image.fromarray(deep), format="PNG")) - expected).max() < 1e-3
     for pixels, options in [
@@ -61,7 +61,7 @@ def test_every_kind_of_pixel_shows_what_a_viewer_shows(picture, trials):
 
 
 def test_what_is_transparent_is_white(picture):
-    alpha = np.zeros((*SIZE_PX, 4), np.uint8)  # black, and transparent but for the left half
+    alpha = np.zeros((*STANDARD_PX, 4), np.uint8)  # black, and transparent but for the left half
     alpha[:, :160, 3] = 255
     palette = Image.fromarray(np.where(alpha[..., 3] > 0, 0, 1).astype(np.uint8)).convert("P")
     palette.putpalette([0, 0, 0, 10, 10, 10])
@@ -93,7 +93,7 @@ def test_the_orientation_that_a_camera_noted_is_applied(picture):
 def test_other_sizes_fit_inside_undistorted_and_centred(picture):
     for height, width in [(256, 640), (64, 160), (1280, 3200)]:  # the same proportions
         grey = read_grey(picture(Image.fromarray(embryo(height, width)), format="PNG"))
-        assert grey.shape == SIZE_PX
+        assert grey.shape == STANDARD_PX
         inside = np.abs(grey - luma(embryo())) < 12
         assert inside.mean() > 0.95  # all but the rim of the body
     square = np.full((400, 400), 255, np.uint8)
@@ -129,12 +129,12 @@ def test_extreme_shapes_are_read(picture, trials):
     trials(4, campaign=4)
     for shape in [(1, 1), (1, 5000), (5000, 1), (3, 2)]:
         grey = read_grey(picture(Image.fromarray(np.full(shape, 7, np.uint8)), format="PNG"))
-        assert grey.shape == SIZE_PX and (grey == 7).all()
+        assert grey.shape == STANDARD_PX and (grey == 7).all()
 
 
 def test_importing_the_module_loads_no_image_library():
     code = (
-        "import sys, flyannot.descriptors.standard_image; "
+        "import sys, flyannot.descriptors.images.geometry; "
         "print([m for m in ('cv2', 'PIL', 'tifffile') if m in sys.modules])"
     )
     assert subprocess.run([sys.executable, "-c", code], capture_output=True, text=True).stdout == "[]\n"

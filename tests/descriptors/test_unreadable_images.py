@@ -11,11 +11,10 @@ import pytest
 import tifffile
 from PIL import Image, ImageFile
 
-from flyannot.descriptors.image_container import n_scans_of
-from flyannot.descriptors.image_file import decoded_image
-from flyannot.descriptors.picture import read_grey
-from flyannot.descriptors.standard_image import SIZE_PX
-from flyannot.descriptors.unreadable import MAX_PIXELS, UnreadableImage
+from flyannot.descriptors.images.geometry import STANDARD_PX
+from flyannot.descriptors.images.image_file import decode_image
+from flyannot.descriptors.images.picture import read_grey
+from flyannot.descriptors.images.unreadable import MAX_PIXELS, UnreadableImage, n_scans_of_jpeg
 from tests.descriptors.picture_files import ENCODINGS, embryo, encoded, luma
 
 N_CUTS = 20
@@ -148,12 +147,12 @@ def test_bombs_and_huge_claims_are_refused_before_they_are_decoded(tmp_path, tri
 
 def test_grey_levels_that_mean_nothing_are_refused(tiff, trials):
     trials(9, campaign=9)
-    holed = np.full(SIZE_PX, 0.5, np.float32)
+    holed = np.full(STANDARD_PX, 0.5, np.float32)
     for bad, expected in [(np.nan, "NaN"), (np.inf, "NaN or infinite"), (-0.1, "outside"), (256, "outside")]:
         holed[3, 5] = bad
         for dtype in (np.float32, np.float64):
             assert expected in reason(tiff(holed.astype(dtype)))
-    assert "outside" in reason(tiff(np.full(SIZE_PX, 70_000, np.int32)))
+    assert "outside" in reason(tiff(np.full(STANDARD_PX, 70_000, np.int32)))
 
 
 @pytest.mark.parametrize("format", ["GIF", "PNG", "MPO"])
@@ -164,7 +163,7 @@ def test_several_frames_are_refused(format, picture):
 
 
 def test_several_pages_of_rare_numbers_are_refused(tiff):
-    assert "several pictures: 2 pages" in reason(tiff(np.zeros((2, *SIZE_PX)), photometric="minisblack"))
+    assert "several pictures: 2 pages" in reason(tiff(np.zeros((2, *STANDARD_PX)), photometric="minisblack"))
 
 
 def test_unknown_kinds_of_pixel_are_refused_with_a_remedy(picture):
@@ -183,7 +182,7 @@ def test_a_png_with_a_bit_flipped_is_refused(picture, rng, trials):
         flipped = bytearray(whole)
         flipped[place] ^= 1 << int(rng.integers(8))
         with pytest.raises(UnreadableImage):
-            decoded_image(picture(bytes(flipped)), "L")
+            decode_image(picture(bytes(flipped)), "L")
 
 
 def chunk(kind, content):
@@ -193,7 +192,7 @@ def chunk(kind, content):
 def test_a_png_of_very_many_chunks_is_refused_before_it_is_opened(picture):
     whole = encoded(embryo(), format="PNG")
     head, text = 33, chunk(b"tEXt", b"a\0b")
-    assert decoded_image(picture(whole[:head] + 900 * text + whole[head:]), "L").shape == (128, 320)
+    assert decode_image(picture(whole[:head] + 900 * text + whole[head:]), "L").shape == (128, 320)
     assert "chunks" in reason(picture(whole[:head] + 1100 * text + whole[head:]))
 
 
@@ -201,8 +200,8 @@ def test_a_jpeg_of_very_many_scans_is_refused(picture):
     whole = encoded(np.full((1000, 1000), 128, np.uint8), format="JPEG", progressive=True, quality=50)
     scan = whole[whole.rfind(b"\xff\xda") : -2]
     with open(picture(whole), "rb") as file:
-        assert n_scans_of(file.read()) == 6
-    assert decoded_image(picture(whole[:-2] + 200 * scan + whole[-2:]), "L").shape == (1000, 1000)
+        assert n_scans_of_jpeg(file.read()) == 6
+    assert decode_image(picture(whole[:-2] + 200 * scan + whole[-2:]), "L").shape == (1000, 1000)
     assert "scans" in reason(picture(whole[:-2] + 300 * scan + whole[-2:]))
 
 
@@ -211,7 +210,7 @@ def test_a_jpeg_of_very_many_scans_is_refused(picture):
 def test_scans_are_counted_among_any_pixels(quality, progressive, rng):
     noise = rng.integers(0, 256, (257, 131, 3), dtype=np.uint8)
     file = encoded(noise, format="JPEG", quality=quality, progressive=progressive, restart_marker_blocks=3)
-    assert n_scans_of(file) == (10 if progressive else 1)
+    assert n_scans_of_jpeg(file) == (10 if progressive else 1)
 
 
 def test_a_side_of_millions_and_a_tile_larger_than_the_picture_are_refused(picture, tiff):

@@ -22,14 +22,14 @@ from flyannot.export import EXPORTERS, all_formats
 from flyannot.export.export import export
 from flyannot.features.groups import Groups
 from flyannot.steps.annotate import annotate
+from flyannot.steps.engine.task import Execution
 from flyannot.steps.options import AnnotateOptions
 from flyannot.steps.predictions import ANSWERS, Predicted, read_predictions, write_predictions
-from flyannot.steps.tasks import Execution
 from flyannot.store.dictionary import read_dictionary
 from flyannot.store.features import read_features
 from flyannot.store.header import Header
-from flyannot.store.image_columns import IMAGE_COLUMNS
 from flyannot.store.reading import open_stored
+from flyannot.store.schema import IMAGE_COLUMNS
 from flyannot.store.writing import create_stored
 
 HOSTILE = ["=1+1", "+cmd|' /C calc'!A0", "-2+3", "@SUM(A1)", "<script>alert(1)</script>", 'a,"b"; c', "-5"]

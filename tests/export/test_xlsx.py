@@ -9,8 +9,8 @@ import pytest
 from flyannot.dataset.folder import read_images
 from flyannot.export import xlsx
 from flyannot.steps.annotate import annotate
+from flyannot.steps.engine.task import Execution
 from flyannot.steps.options import AnnotateOptions
-from flyannot.steps.tasks import Execution
 from tests.export.test_export import HOSTILE, hostile  # noqa: F401
 
 pytest.importorskip("xlsxwriter")

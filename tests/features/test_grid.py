@@ -7,7 +7,7 @@ import scipy.sparse as sp
 from flyannot.dataset.folder import read_images
 from flyannot.dataset.synthetic import SynthesizeOptions
 from flyannot.dataset.synthetic.generate import synthesize
-from flyannot.descriptors.extract import Described, describe
+from flyannot.descriptors.extract import DescribedPatches, describe_patches
 from flyannot.descriptors.options import ExtractOptions, patch_sides
 from flyannot.errors import DataError
 from flyannot.features.grid import Grid, n_cells
@@ -15,13 +15,13 @@ from flyannot.features.image_features import atoms_of_features, features_of
 from flyannot.features.options import PoolOptions
 from flyannot.features.pooling import pool_image
 from flyannot.steps.annotate import annotate
+from flyannot.steps.engine.task import Execution
 from flyannot.steps.explain import explain
 from flyannot.steps.extract import extract
 from flyannot.steps.learn_dict import learn_dict
 from flyannot.steps.options import AnnotateOptions
 from flyannot.steps.pool import pool
 from flyannot.steps.predictions import read_predictions
-from flyannot.steps.tasks import Execution
 from flyannot.steps.train import train
 from flyannot.store.features import read_features
 from flyannot.store.reading import open_stored, verify_stored
@@ -66,8 +66,8 @@ def test_the_winner_is_a_patch_of_the_right_size(coded):
 
 def test_several_sizes_describe_what_each_describes_alone(rng):
     grey = rng.uniform(0, 255, SIZE).astype(np.float32)
-    both = describe(grey, ExtractOptions(patch_px=(32, 16)))
-    alone = [describe(grey, ExtractOptions(patch_px=side)) for side in (16, 32)]
+    both = describe_patches(grey, ExtractOptions(patch_px=(32, 16)))
+    alone = [describe_patches(grey, ExtractOptions(patch_px=side)) for side in (16, 32)]
     np.testing.assert_array_equal(both.descriptors, np.concatenate([d.descriptors for d in alone]))
     np.testing.assert_array_equal(both.patch_px, np.repeat([16, 32], [len(d.descriptors) for d in alone]))
     assert both.n_candidates == sum(d.n_candidates for d in alone)
@@ -91,7 +91,7 @@ def test_what_is_no_grid_is_refused(wrong):
 
 def test_patches_of_unknown_size_are_refused(rng):
     atoms = atoms_of_features(rng.normal(size=(5, 128)).astype(np.float32), 0.1, [16, 32])
-    described = Described(np.zeros((2, 128), np.uint8), np.ones((2, 2)), np.array([16, 24]))
+    described = DescribedPatches(np.zeros((2, 128), np.uint8), np.ones((2, 2)), np.array([16, 24]))
     with pytest.raises(DataError, match="for patches of"):
         features_of(described, atoms, PoolOptions())
 

@@ -8,24 +8,24 @@ import pytest
 from flyannot.dataset.folder import read_images
 from flyannot.dataset.synthetic import SynthesizeOptions
 from flyannot.dataset.synthetic.generate import synthesize
-from flyannot.descriptors.extract import Described, describe
+from flyannot.descriptors.extract import DescribedPatches, describe_patches
+from flyannot.descriptors.images.geometry import STANDARD_PX
+from flyannot.descriptors.images.picture import read_grey
 from flyannot.descriptors.options import ExtractOptions
 from flyannot.descriptors.patches import patch_corners
-from flyannot.descriptors.picture import read_grey
 from flyannot.descriptors.sift import dense_sift, mirrored_descriptors
-from flyannot.descriptors.standard_image import SIZE_PX
 from flyannot.errors import DataError, InputError
 from flyannot.features.groups import group_features, groups_of
 from flyannot.features.image_features import atoms_of_features, features_of
 from flyannot.features.options import PoolOptions
 from flyannot.steps.annotate import annotate
+from flyannot.steps.engine.file_options import pool_options
+from flyannot.steps.engine.task import Execution
 from flyannot.steps.explain import explain
 from flyannot.steps.extract import extract
-from flyannot.steps.file_options import pool_options
 from flyannot.steps.learn_dict import learn_dict
 from flyannot.steps.options import AnnotateOptions
 from flyannot.steps.pool import pool
-from flyannot.steps.tasks import Execution
 from flyannot.steps.train import train
 from flyannot.store.dictionary import read_dictionary
 from flyannot.store.reading import open_stored, verify_stored
@@ -48,7 +48,7 @@ def grey(chain):
 
 
 def features(grey, atoms, options, view=""):
-    return features_of(describe(grey, ExtractOptions(stride_px=8)), atoms, options, view=view)
+    return features_of(describe_patches(grey, ExtractOptions(stride_px=8)), atoms, options, view=view)
 
 
 def cells(pooled, n_atoms, name="features"):
@@ -57,8 +57,8 @@ def cells(pooled, n_atoms, name="features"):
 
 @pytest.mark.parametrize("patch_px", [16, 64])
 def test_mirrored_descriptors_are_those_of_the_mirrored_image(grey, patch_px):
-    corners = patch_corners(SIZE_PX, patch_px, 8)
-    below = np.stack([SIZE_PX[0] - patch_px - corners[:, 0], corners[:, 1]], axis=1)
+    corners = patch_corners(STANDARD_PX, patch_px, 8)
+    below = np.stack([STANDARD_PX[0] - patch_px - corners[:, 0], corners[:, 1]], axis=1)
     turned = dense_sift(grey[::-1], below, patch_px)
     assert np.abs(mirrored_descriptors(dense_sift(grey, corners, patch_px)).astype(int) - turned).max() <= 1
     np.testing.assert_array_equal(mirrored_descriptors(mirrored_descriptors(turned)), turned)
@@ -87,14 +87,15 @@ def test_other_views_are_not_mirrored(grey, atoms):
 
 def test_a_mirrored_patch_keeps_its_number(grey, atoms):
     """The winner of a cell, its descriptor mirrored or not, gives the feature that it won."""
-    described = describe(grey, ExtractOptions(stride_px=8))
+    described = describe_patches(grey, ExtractOptions(stride_px=8))
     pooled = features_of(described, atoms, replace(TIGHT, mirror=("dorsal",)), view="dorsal")
     whole = replace(TIGHT, grid=(1, 1))
     for column in np.argsort(-pooled.features)[:20]:
         patch = pooled.winner[column]
         one, place = described.descriptors[[patch]], (described.centres_px[[patch]], np.array([16]))
         either = [
-            features_of(Described(d, *place), atoms, whole).features for d in (one, mirrored_descriptors(one))
+            features_of(DescribedPatches(d, *place), atoms, whole).features
+            for d in (one, mirrored_descriptors(one))
         ]
         best = max(values[column % 30] for values in either)
         assert pooled.features[column] == pytest.approx(best, abs=1e-3)

@@ -70,7 +70,7 @@ def is_equivalent(module, mutant, source, known):
 
 def score_module(copy, module, row, known, asked):
     """Run a sample of one module's mutants; print what survives; (killed, survived, equivalent)."""
-    path = copy / "flyannot" / module
+    path = copy / module if module.startswith("benchmarks/") else copy / "flyannot" / module
     text = path.read_text()
     code, seconds = run_tests(copy, row["tests"], 900)  # the first run compiles
     if code != PASSED:

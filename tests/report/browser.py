@@ -5,7 +5,7 @@ from contextlib import contextmanager
 
 import pytest
 
-from flyannot.benchmarks import browser
+from benchmarks import browser
 
 
 @contextmanager

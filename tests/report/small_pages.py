@@ -19,10 +19,10 @@ from flyannot.report.scores_section import scores_section
 from flyannot.scores.group_outcomes import group_outcomes
 from flyannot.scores.metrics import Outcome, evaluate
 from flyannot.stage_ranges import STAGE_RANGES
-from flyannot.steps.configuration import Configuration, write_record
+from flyannot.steps.engine.configuration import Configuration, write_record
+from flyannot.steps.engine.task import Execution, carry_out
 from flyannot.steps.evaluate import Evaluation, evaluate_task
 from flyannot.steps.options import EvaluateOptions
-from flyannot.steps.tasks import Execution, carry_out
 from tests.small_embryos import CLASSIFY
 
 NASTY = "<script>alert('x')</script>&\"</template></details>\u2028"

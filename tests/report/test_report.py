@@ -38,9 +38,9 @@ from flyannot.scores.average_precision import average_precision
 from flyannot.scores.metrics import auc_within_folds
 from flyannot.stage_ranges import STAGE_RANGES
 from flyannot.steps.annotate import annotate
+from flyannot.steps.engine.task import Execution, carry_out
 from flyannot.steps.options import AnnotateOptions, ReportOptions
 from flyannot.steps.predictions import read_predictions
-from flyannot.steps.tasks import Execution, carry_out
 from flyannot.store.reading import open_stored
 from tests.cli.test_cli import faulty
 from tests.report.small_pages import NASTY, entries, groups_page, nasty_entries, nasty_page, picture

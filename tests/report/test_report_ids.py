@@ -10,7 +10,7 @@ from flyannot.report.page import Page, write_page
 from flyannot.report.run_folder import Run, origin_section
 from flyannot.report.scores_section import scores_section
 from flyannot.report.term_ids import NO_IDS, TermIds, ids_of_run
-from flyannot.runtime.csv_table import read_table
+from flyannot.runtime.tables import read_table
 from tests.cli.test_cli import faulty
 from tests.report.browser import open_browser, shown
 from tests.report.small_pages import NASTY, groups_page, nasty_entries, nasty_scores, picture

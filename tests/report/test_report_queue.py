@@ -13,7 +13,7 @@ from flyannot.report.queue import CHECK, LOOK, Queue
 from flyannot.report.queue_table import in_words
 from flyannot.report.review import Review
 from flyannot.scores.looks import information
-from flyannot.steps.configuration import TABLES, Configuration, write_record
+from flyannot.steps.engine.configuration import TABLES, Configuration, write_record
 from tests.report.browser import open_browser, shown
 from tests.report.small_pages import groups_page, make_run, picture
 from tests.small_embryos import CLASSIFY

@@ -11,7 +11,7 @@ import pytest
 
 from flyannot.classifiers.model import PER_TERM
 from flyannot.dataset.corrections import read_corrections
-from flyannot.steps.configuration import TABLES, Configuration, write_record
+from flyannot.steps.engine.configuration import TABLES, Configuration, write_record
 from flyannot.store.model import read_classifier, read_terms
 from flyannot.store.reading import open_stored
 from tests.report.browser import open_browser, shown

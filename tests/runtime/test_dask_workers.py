@@ -13,8 +13,8 @@ import pytest
 
 from flyannot.errors import DataError, FlyannotError
 from flyannot.runtime import dask_workers
-from flyannot.runtime.news import item_done
-from flyannot.runtime.workers import Workers
+from flyannot.runtime.executor import Executor
+from flyannot.runtime.progress_events import item_done
 from tests.dask_cluster import cluster_in
 
 NOBODY = "tcp://127.0.0.1:1"
@@ -29,7 +29,7 @@ def cluster(tmp_path_factory):
 
 @pytest.fixture
 def workers(cluster):
-    with Workers(scheduler=cluster.address) as workers:
+    with Executor(scheduler=cluster.address) as workers:
         yield workers
 
 
@@ -217,7 +217,7 @@ def test_an_address_without_a_scheduler_is_explained(
 
 def test_a_scheduler_without_workers_is_explained(tmp_path, monkeypatch):
     monkeypatch.setattr(dask_workers, "_WITHOUT_WORKERS_S", 1)
-    with cluster_in(tmp_path) as cluster, Workers(scheduler=cluster.address) as workers:
+    with cluster_in(tmp_path) as cluster, Executor(scheduler=cluster.address) as workers:
         with pytest.raises(FlyannotError, match="has had no workers for 1 s") as caught:
             workers.run_all(square, [1, 2])
         assert f"dask worker {cluster.address}" in caught.value.fix
@@ -240,7 +240,7 @@ def _mark_elsewhere(folder):
 def test_workers_with_another_flyannot_are_named(tmp_path):
     (tmp_path / "flyannot").mkdir()
     (tmp_path / "flyannot" / "__init__.py").write_text('__version__ = "0.0.0"\n')
-    with cluster_in(tmp_path, 1, path=tmp_path) as cluster, Workers(scheduler=cluster.address) as workers:
+    with cluster_in(tmp_path, 1, path=tmp_path) as cluster, Executor(scheduler=cluster.address) as workers:
         with pytest.raises(FlyannotError, match="has flyannot 0.0.0, and here is") as caught:
             workers.run_all(square, [1])
         assert "install flyannot" in caught.value.fix
@@ -255,7 +255,7 @@ def test_without_the_extra_the_command_that_installs_it_is_named(flyannot, chain
 def test_no_engine_is_imported_that_is_not_asked_for():
     code = """
 import sys
-from flyannot.runtime.workers import Workers
+from flyannot.runtime.executor import Workers
 assert Workers().run_all(abs, [-1, 2]) == [1, 2]
 assert not {"distributed", "dask", "flyannot.runtime.local_workers"} & set(sys.modules)
 """

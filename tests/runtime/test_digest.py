@@ -9,10 +9,10 @@ from flyannot.dataset.folder import read_images
 from flyannot.runtime import digest
 from flyannot.runtime.digest import DigestOfList, digest_of_file, digest_of_json
 from flyannot.steps.annotate import annotate_task
+from flyannot.steps.engine.task import plan
 from flyannot.steps.extract import extract_task
 from flyannot.steps.options import AnnotateOptions
-from flyannot.steps.tasks import plan
-from flyannot.store import content_digest
+from flyannot.store import header
 from flyannot.store.reading import verify_stored
 from tests.small_embryos import EXTRACT
 
@@ -87,5 +87,5 @@ def test_a_list_has_one_digest_whether_it_is_held_or_not(values):
 
 @pytest.mark.parametrize("kind", ["descriptors", "features", "model", "predictions"])
 def test_contents_have_one_digest_in_any_blocks(chain, monkeypatch, kind):
-    monkeypatch.setattr(content_digest, "_BLOCK_BYTES", 100)
+    monkeypatch.setattr(header, "_BLOCK_BYTES", 100)
     assert verify_stored(chain.kinds[kind]) == kind

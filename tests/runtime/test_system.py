@@ -9,7 +9,7 @@ import time
 import psutil
 import pytest
 
-from flyannot.runtime import memory, system
+from flyannot.runtime import resources, system
 
 
 @pytest.fixture
@@ -71,9 +71,9 @@ LOST = """
 import signal, sys, time
 if "windows" in sys.argv:
     del signal.setitimer
-from flyannot.cli.shared import interrupts
-interrupts._AGAIN_S = 0.1
-interrupts.listen()
+from flyannot.cli.shared import exit_codes
+exit_codes._AGAIN_S = 0.1
+exit_codes.listen_to_signals()
 
 class Swallows:
     def __del__(self):
@@ -85,7 +85,7 @@ try:
     del thing
     for _ in range(600):
         time.sleep(0.1)
-except interrupts.Interrupted as interrupted:
+except exit_codes.Interrupted as interrupted:
     print("ended by", interrupted.number, flush=True)
 """
 
@@ -124,7 +124,7 @@ def test_what_a_job_of_slurm_asked_for_is_a_limit(monkeypatch, variables, megaby
         monkeypatch.delenv(name, raising=False)
     for name, value in variables.items():
         monkeypatch.setenv(name, value)
-    free = memory._slurm_bytes()
+    free = resources._slurm_bytes()
     if megabytes is None:
         assert free == float("inf")
     else:

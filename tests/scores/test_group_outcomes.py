@@ -7,9 +7,9 @@ import pytest
 
 from flyannot.scores.group_outcomes import group_outcomes, outcome_of, scores_json
 from flyannot.scores.metrics import Outcome, evaluate
+from flyannot.steps.engine.task import Execution, carry_out
 from flyannot.steps.evaluate import Evaluation, evaluate_task
 from flyannot.steps.options import EvaluateOptions
-from flyannot.steps.tasks import Execution, carry_out
 from tests.small_embryos import CLASSIFY
 
 

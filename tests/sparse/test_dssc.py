@@ -6,9 +6,9 @@ import numpy as np
 import pytest
 from numpy.testing import assert_allclose, assert_array_equal
 
-from flyannot.descriptors.extract import describe
+from flyannot.descriptors.extract import describe_patches
+from flyannot.descriptors.images.picture import read_grey
 from flyannot.descriptors.options import ExtractOptions
-from flyannot.descriptors.picture import read_grey
 from flyannot.descriptors.sift import normalise_descriptors
 from flyannot.errors import InputError
 from flyannot.sparse.coders import CODERS
@@ -264,7 +264,9 @@ def test_scale_of_samples_and_lam_changes_no_atom(surrogate, rng):
 def test_the_objective_falls_on_embryos(surrogate, shared_data, rng):
     images = sorted((shared_data / "flyexpress" / "images").rglob("*.bmp"))[:6]
     X = normalise_descriptors(
-        np.concatenate([describe(read_grey(i), ExtractOptions(stride_px=6)).descriptors for i in images])
+        np.concatenate(
+            [describe_patches(read_grey(i), ExtractOptions(stride_px=6)).descriptors for i in images]
+        )
     )
     D = unit_rows(X[rng.permutation(len(X))[:150]])
     learner = DSSC(D, len(X), lam=LAM, surrogate=surrogate)

@@ -12,9 +12,9 @@ from flyannot.sparse.fit import learn_dictionary, random_patches
 from flyannot.sparse.learners import LEARNERS
 from flyannot.sparse.objective import objective
 from flyannot.steps import learning_checkpoint as step
+from flyannot.steps.engine.task import Execution
 from flyannot.steps.learn_dict import learn_dict
 from flyannot.steps.options import LearnOptions
-from flyannot.steps.tasks import Execution
 from flyannot.store.reading import open_stored
 from tests.planted_samples import planted, unit_rows
 

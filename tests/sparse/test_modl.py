@@ -3,8 +3,8 @@
 import numpy as np
 import pytest
 
-from flyannot.benchmarks.modl.missing_pixels import complete_missing_pixels
-from flyannot.descriptors.picture import read_grey
+from benchmarks.modl.missing_pixels import complete_missing_pixels
+from flyannot.descriptors.images.picture import read_grey
 from flyannot.errors import InputError
 from flyannot.sparse.fit import learn_dictionary, random_patches
 from flyannot.sparse.learners.online.lazy_atoms import project_l1

@@ -6,8 +6,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from numpy.testing import assert_allclose, assert_array_equal
 
+from flyannot.descriptors.images.picture import read_grey
 from flyannot.descriptors.patches import patch_corners, patch_std
-from flyannot.descriptors.picture import read_grey
 from flyannot.descriptors.sift import dense_sift, normalise_descriptors
 from flyannot.errors import InputError
 from flyannot.runtime.compiled import compiled

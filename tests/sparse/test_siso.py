@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 import scipy.sparse as sp
 
-from flyannot.benchmarks.references.full_sweep_cd import reference_full_sweep_cd
+from benchmarks.references.full_sweep_cd import reference_full_sweep_cd
 from flyannot.errors import DataError, InputError
 from flyannot.sparse.coders.cd import few_atoms
 from flyannot.sparse.coders.cd.encode import make_scratch

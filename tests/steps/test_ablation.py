@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 from PIL import Image
 
-from flyannot.descriptors.standard_image import SIZE_PX
+from flyannot.descriptors.images.geometry import STANDARD_PX
 from flyannot.features.pixel_baseline import pixel_features
 
 BASE = """
@@ -74,7 +74,7 @@ def test_a_faulty_row_is_named(flyannot, tmp_path, text, why):
 
 
 def test_pixels_are_the_mean_darkness_of_cells(tmp_path):
-    grey = np.full(SIZE_PX, 255, np.uint8)
+    grey = np.full(STANDARD_PX, 255, np.uint8)
     grey[:64, :80] = 0
     grey[64:, 240:] = 51
     Image.fromarray(grey).save(tmp_path / "a.png")

@@ -9,9 +9,10 @@ import pytest
 from flyannot.classifiers.options import ClassifyOptions
 from flyannot.dataset.folder import read_images
 from flyannot.errors import DataError, InputError
-from flyannot.runtime.workers import Workers
+from flyannot.runtime.executor import Executor
 from flyannot.scores.group_outcomes import scores_json
 from flyannot.steps.annotate import annotate
+from flyannot.steps.engine.task import Execution, carry_out
 from flyannot.steps.evaluate import (
     Evaluation,
     evaluate_files,
@@ -20,7 +21,6 @@ from flyannot.steps.evaluate import (
     read_scores,
 )
 from flyannot.steps.options import AnnotateOptions, EvaluateOptions
-from flyannot.steps.tasks import Execution, carry_out
 from flyannot.steps.train import train
 from flyannot.store.reading import open_stored
 from tests.small_embryos import CLASSIFY, STAGE_RANGES
@@ -42,7 +42,7 @@ def evaluation(chain, path=None, options=CLASSIFY, n_folds=3):
 
 
 def scores(chain, path=None, options=CLASSIFY, n_folds=3, jobs=1):
-    return evaluate_files(evaluation(chain, path, options, n_folds), Execution(Workers(jobs)))
+    return evaluate_files(evaluation(chain, path, options, n_folds), Execution(Executor(jobs)))
 
 
 @pytest.fixture(scope="module")

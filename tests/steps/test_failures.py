@@ -3,8 +3,8 @@
 import csv
 import threading
 
-from flyannot.steps.failures import list_failures
-from flyannot.steps.tasks import Outcome
+from flyannot.steps.engine.failures import list_failures
+from flyannot.steps.engine.task import Outcome
 from tests.small_embryos import write_configuration
 
 

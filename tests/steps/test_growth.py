@@ -7,11 +7,11 @@ from flyannot.dataset.folder import read_images
 from flyannot.errors import DataError
 from flyannot.features.options import PoolOptions
 from flyannot.steps import pool as pool_module
-from flyannot.steps import shards
+from flyannot.steps.cached_features import PooledImages
+from flyannot.steps.engine import parts
+from flyannot.steps.engine.task import Execution
 from flyannot.steps.pool import atoms_of_dictionary, pool
-from flyannot.steps.pooled_images import PooledImages
-from flyannot.steps.tasks import Execution
-from flyannot.store import concatenation, kept_open
+from flyannot.store import concatenation, file_cache
 from flyannot.store.reading import open_stored
 
 
@@ -24,7 +24,7 @@ def opened(monkeypatch):
         found.append(path)
         return open_stored(path, *more, **given)
 
-    monkeypatch.setattr(kept_open, "open_stored", counted)
+    monkeypatch.setattr(file_cache, "open_stored", counted)
     return found
 
 
@@ -33,19 +33,21 @@ def test_pool_looks_the_descriptors_over_once_however_many_tasks_there_are(
 ):
     written = []
     for per_part in (64, 3):
-        monkeypatch.setattr(shards, "IMAGES_PER_PART", per_part)
+        monkeypatch.setattr(parts, "IMAGES_PER_PART", per_part)
         opened.clear()
         atoms_of_dictionary.cache_clear()
         out = tmp_path / f"{per_part}.h5"
         pool([chain.descriptors], chain.dictionary, out, PoolOptions(), Execution())
-        assert sorted(opened) == sorted([chain.descriptors, chain.dictionary])
+        assert sorted(opened) == sorted(
+            [chain.descriptors, chain.descriptors, chain.dictionary]
+        )  # planned, made
         written.append(out.read_bytes())
     assert written[0] == written[1]
 
 
 def test_a_part_damaged_meanwhile_is_found_and_it_alone_made_anew(chain, tmp_path, monkeypatch):
     """Parts are compared with their digests once, as rows of the whole: no other is made again."""
-    monkeypatch.setattr(shards, "IMAGES_PER_PART", 3)
+    monkeypatch.setattr(parts, "IMAGES_PER_PART", 3)
     out, undisturbed, makes = tmp_path / "f.h5", tmp_path / "u.h5", []
 
     def task(out=out):
@@ -64,12 +66,12 @@ def test_a_part_damaged_meanwhile_is_found_and_it_alone_made_anew(chain, tmp_pat
             next(iter(file.values()))["features"][0, 0] += 1
 
     with monkeypatch.context() as patched:
-        patched.setattr(pool_module, "make_parts", damaging(shards.make_parts, damage))
+        patched.setattr(pool_module, "make_parts", damaging(parts.make_parts, damage))
         with pytest.raises(DataError, match="1 part is not what was written") as raised:
             task()
     assert "run the same command again" in raised.value.fix and not out.exists()
     with monkeypatch.context() as patched:
-        patched.setattr(pool_module, "make_parts", damaging(shards.make_parts, lambda path: None))
+        patched.setattr(pool_module, "make_parts", damaging(parts.make_parts, lambda path: None))
         task()
     assert makes[1] == [makes[0][1]]
     task(undisturbed)
@@ -78,7 +80,7 @@ def test_a_part_damaged_meanwhile_is_found_and_it_alone_made_anew(chain, tmp_pat
 
 def test_datasets_of_a_stage_range_that_is_whole_are_closed(chain, tmp_path, monkeypatch):
     """Each that is open keeps up to a megabyte of chunks."""
-    monkeypatch.setattr(shards, "IMAGES_PER_PART", 3)
+    monkeypatch.setattr(parts, "IMAGES_PER_PART", 3)
     stream, n_open = concatenation._stream, []
 
     def counted(datasets, *more):
@@ -109,4 +111,4 @@ def test_a_task_of_annotate_takes_the_places_of_its_own_images_alone(chain, open
     for one, some in ((first, images[:2]), (second, images[2:4])):
         assert all((features == known[image.name]).all() for image, features, _ in one.of(some))
     assert opened == [chain.features]
-    kept_open.close_kept()
+    file_cache.close_cached_files()

@@ -7,13 +7,13 @@ import numpy as np
 import pytest
 
 from flyannot.steps import learning_checkpoint
+from flyannot.steps.engine.task import Execution
 from flyannot.steps.learn_dict import learn_dict
 from flyannot.steps.options import LearnOptions
-from flyannot.steps.stored_units import _UNIT, units_of
-from flyannot.steps.tasks import Execution
+from flyannot.steps.patch_blocks import _UNIT, units_of
 from flyannot.store.descriptors import n_patches
 from flyannot.store.dictionary import read_dictionary
-from flyannot.store.kept_open import close_kept
+from flyannot.store.file_cache import close_cached_files
 from flyannot.store.reading import open_stored
 from flyannot.store.writing import write_array
 from tests.cli.test_cli import faulty
@@ -45,7 +45,7 @@ def assert_same_atoms(one, other):
 
 
 def test_two_workers_make_the_bytes_of_one(flyannot, chain, by_shares, tmp_path, monkeypatch):
-    monkeypatch.setattr("flyannot.steps.learn_shares._WORTH_SENDING", 0)
+    monkeypatch.setattr("flyannot.steps.learn_data_parallel._WORTH_SENDING", 0)
     said = flyannot(LINE + "--jobs 2 --stage-range 4-6", X=chain.descriptors, D=tmp_path / "d.h5")
     assert said.code == 0, said.err
     learn_dict([chain.descriptors], tmp_path / "e.h5", OPTIONS, Execution(), stage_ranges=["4-6"])
@@ -106,7 +106,7 @@ def test_units_hold_every_patch_once_in_order(flyannot, chain, tmp_path):
         assert np.array_equal([*picked.read()][1], next(units.read()))
         some = units.at_most(int(units.sizes[:2].max()), np.random.default_rng(0))
         assert 0 < some.sizes.sum() <= max(units.sizes)
-    close_kept()
+    close_cached_files()
 
 
 def test_a_unit_is_read_without_its_neighbours(tmp_path):
@@ -171,7 +171,7 @@ def test_learning_ends_where_more_gains_less_than_tol(flyannot, chain, tmp_path)
 def test_more_patches_than_memory_holds_are_refused_with_the_option_that_reads_them(
     flyannot, chain, tmp_path, monkeypatch
 ):
-    monkeypatch.setattr("flyannot.runtime.memory.available_bytes", lambda: 100_000)
+    monkeypatch.setattr("flyannot.runtime.resources.available_bytes", lambda: 100_000)
     error, fix = faulty(flyannot("learn-dict X -o D", X=chain.descriptors, D=tmp_path / "d.h5"), 1)
     assert "patches in memory needs about" in error and "available" in error and "--shares 16" in fix
     assert flyannot(LINE, X=chain.descriptors, D=tmp_path / "d.h5").code == 0
@@ -189,8 +189,8 @@ def test_memory_that_is_not_allowed_is_not_taken_and_what_is_changes_no_bit(
     error, _ = faulty(flyannot(line + "much", D=tmp_path / "d.h5", **files), 2)
     assert "500MB or 4GB" in error
 
-    monkeypatch.setattr("flyannot.steps.learn_shares._WORTH_SENDING", 0)
-    monkeypatch.setattr("flyannot.runtime.workers.Workers._opened", None)  # who starts workers fails
+    monkeypatch.setattr("flyannot.steps.learn_data_parallel._WORTH_SENDING", 0)
+    monkeypatch.setattr("flyannot.runtime.executor.Executor._opened", None)  # who starts workers fails
     said = flyannot(LINE + "--jobs 2 --memory 400MB", D=tmp_path / "e.h5", **files)
     assert said.code == 0, said.err
     assert_same_atoms(tmp_path / "e.h5", by_shares)

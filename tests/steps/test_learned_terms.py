@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 from PIL import Image
 
-from flyannot.classifiers.evidence import FEW_GENES, LEAST_GENES
+from flyannot.classifiers.model import FEW_GENES, LEAST_GENES
 from flyannot.dataset.folder import read_annotations, read_images
 from flyannot.steps.loaded_model import load_model
 from flyannot.steps.nothing_evaluated import nothing_evaluated

@@ -7,13 +7,13 @@ from flyannot.dataset.folder import read_images
 from flyannot.errors import DataError, InputError
 from flyannot.stage_ranges import STAGE_RANGES
 from flyannot.steps.annotate import annotate
+from flyannot.steps.engine.parts import share_of
+from flyannot.steps.engine.task import Execution
 from flyannot.steps.extract import extract
 from flyannot.steps.join import join_files
 from flyannot.steps.learn_dict import learn_dict
 from flyannot.steps.options import AnnotateOptions
 from flyannot.steps.pool import pool
-from flyannot.steps.shards import share_of
-from flyannot.steps.tasks import Execution
 from flyannot.steps.train import train
 from flyannot.store.reading import open_stored
 from flyannot.store.schema import SCHEMAS

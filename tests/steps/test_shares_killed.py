@@ -10,10 +10,10 @@ import pytest
 
 from flyannot.dataset.folder import read_images
 from flyannot.descriptors.options import ExtractOptions
+from flyannot.steps.engine.task import Execution
 from flyannot.steps.extract import extract
 from flyannot.steps.learn_dict import learn_dict
 from flyannot.steps.options import LearnOptions
-from flyannot.steps.tasks import Execution
 from tests.campaign.test_faults import is_worker
 from tests.cli.test_interruptions import members, wait_for
 from tests.dask_cluster import cluster_in

@@ -8,7 +8,7 @@ import pytest
 from PIL import Image
 
 from flyannot.dataset.folder import read_images
-from flyannot.descriptors.extract import read_in_colour
+from flyannot.descriptors.images.picture import read_in_colour
 from flyannot.descriptors.options import ExtractOptions
 from flyannot.features.groups import groups_of
 from flyannot.features.similarity import collection_of

@@ -15,9 +15,9 @@ import pytest
 from flyannot.errors import FlyannotError
 from flyannot.runtime.locks import _path_of_lock, exclusive_lock
 from flyannot.steps import extract as extract_module
-from flyannot.steps.configuration import TABLES as OPTIONS
-from flyannot.steps.configuration import Configuration, write_record
-from flyannot.steps.shards import folder_of_parts
+from flyannot.steps.engine.configuration import TABLES as OPTIONS
+from flyannot.steps.engine.configuration import Configuration, write_record
+from flyannot.steps.engine.parts import folder_of_parts
 from tests.small_embryos import CLASSIFY, EXTRACT, LEARN, POOL, write_configuration
 
 STEPS = ["extract", "learn-dict", "pool", "train", "annotate", "evaluate", "report"]
@@ -231,7 +231,7 @@ def test_it_may_be_asked_for_at_any_moment_of_a_run(status, tmp_path):
 
 def json_status(folder):
     from flyannot.report.build import report_task
-    from flyannot.steps.status import status_of_run
+    from flyannot.steps.runs.status import status_of_run
 
     found = status_of_run(folder, report_task)
     return found.state, [one.state for one in found.steps]

@@ -18,22 +18,22 @@ from flyannot.dataset.images import images_named
 from flyannot.descriptors.sift import normalise_descriptors
 from flyannot.errors import DataError, FlyannotError, InputError
 from flyannot.features.image_features import features_of
-from flyannot.runtime.workers import Workers
+from flyannot.runtime.executor import Executor
 from flyannot.sparse import fit
 from flyannot.sparse.coders import CODERS
 from flyannot.steps.annotate import annotate, annotate_task
+from flyannot.steps.engine.inputs import described_image
+from flyannot.steps.engine.task import Execution, carry_out
 from flyannot.steps.evaluate import Evaluation, evaluate_files, evaluate_task
 from flyannot.steps.extract import extract
-from flyannot.steps.inputs import described_image
 from flyannot.steps.learn_dict import learn_dict, learn_task
 from flyannot.steps.loaded_model import load_model
 from flyannot.steps.options import AnnotateOptions
 from flyannot.steps.pool import pool, pool_task
 from flyannot.steps.predictions import read_predictions
-from flyannot.steps.tasks import Execution, carry_out
 from flyannot.steps.train import train, train_task
-from flyannot.store.content_digest import content_digest
 from flyannot.store.features import read_features
+from flyannot.store.header import content_digest
 from flyannot.store.reading import open_stored, verify_stored
 from tests.small_embryos import CLASSIFY, EXTRACT, LEARN, POOL, STAGE_RANGES
 
@@ -72,7 +72,7 @@ def test_bits_depend_neither_on_jobs_nor_on_the_order_of_rows(own_chain, chain, 
         path.unlink()
     shuffle_table(own_chain.embryos / "images.csv", rng)
     shuffle_table(own_chain.annotations, rng)
-    images, execution = read_images(own_chain.embryos), Execution(Workers(2))
+    images, execution = read_images(own_chain.embryos), Execution(Executor(2))
     extract(images, own_chain.descriptors, EXTRACT, execution)
     learn_dict([own_chain.descriptors], own_chain.dictionary, LEARN, execution)
     pool([own_chain.descriptors], own_chain.dictionary, own_chain.features, POOL, execution)
@@ -412,7 +412,7 @@ def test_a_damaged_model_is_a_damaged_model_not_a_bad_image(own_chain, tmp_path)
                 read_images(own_chain.embryos),
                 tmp_path / "p.h5",
                 ANNOTATE,
-                Execution(Workers(jobs)),
+                Execution(Executor(jobs)),
             )
         assert caught.value.exit_code == 65 and "model.h5" in str(caught.value)
 
@@ -452,7 +452,7 @@ def test_training_holds_blas_to_one_thread(chain, tmp_path, monkeypatch):
     import flyannot.classifiers.linear_svm as svm
 
     found = blas_threads_in(monkeypatch, svm, "fit_liblinear")
-    train([chain.features], chain.annotations, tmp_path / "m.h5", CLASSIFY, Execution(Workers(2)))
+    train([chain.features], chain.annotations, tmp_path / "m.h5", CLASSIFY, Execution(Executor(2)))
     assert found == {1}
 
 

@@ -8,11 +8,11 @@ from collections import Counter
 
 import pytest
 
-from flyannot.steps.configuration import read_configuration
-from flyannot.steps.shards import parts_of_share
-from flyannot.steps.workflow.estimates import needs_of_steps
-from flyannot.steps.workflow.jobs import jobs_of_run
-from flyannot.steps.workflow.size import RunSize, size_of_run
+from flyannot.steps.engine.configuration import read_configuration
+from flyannot.steps.engine.parts import parts_of_share
+from flyannot.steps.runs.workflow.estimates import needs_of_steps
+from flyannot.steps.runs.workflow.jobs import jobs_of_run
+from flyannot.steps.runs.workflow.size import RunSize, size_of_run
 from tests.cli.test_cli import faulty
 from tests.command_lines import contexts_of
 from tests.conftest import ROOT
@@ -145,7 +145,7 @@ def test_a_data_set_that_the_run_draws_is_counted_as_it_will_be_drawn(flyannot, 
     assert "--job-name=synthesize" in script.read_text()
 
 
-# Processor seconds and peak MB of steps with one job, as flyannot/steps/workflow/estimates.py says.
+# Processor seconds and peak MB of steps with one job, as flyannot/steps/runs/workflow/estimates.py says.
 MEASURED = {
     "demo": {"extract": (3.2, 220), "learn-dict": (9.3, 238), "pool": (3.6, 200), "train": (2.8, 281),
              "annotate": (3.9, 223), "evaluate": (5.6, 281), "report": (6.7, 298)},

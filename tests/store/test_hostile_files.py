@@ -11,10 +11,9 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from flyannot.errors import DataError, FlyannotError
-from flyannot.store.content_digest import content_digest
 from flyannot.store.description import describe_file
 from flyannot.store.descriptors import read_patches_of_image
-from flyannot.store.header import Header
+from flyannot.store.header import Header, content_digest
 from flyannot.store.reading import open_stored, verify_stored
 from flyannot.store.schema import BULK, SCHEMAS
 from flyannot.store.writing import create_stored

@@ -7,8 +7,8 @@ import numpy as np
 import pytest
 
 from flyannot.errors import WriteError
-from flyannot.store.output_file import OutputFile
 from flyannot.store.reading import verify_stored
+from flyannot.store.writing import OutputFile
 from tests.store.test_store import write
 
 

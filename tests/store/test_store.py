@@ -4,20 +4,18 @@ import h5py
 import numpy as np
 import pytest
 
-from flyannot.descriptors.extract import Described
+from flyannot.descriptors.extract import DescribedPatches
 from flyannot.errors import DataError, InputError, WriteError
 from flyannot.features.pooling import Pooled
 from flyannot.runtime.digest import digest_of_file, digest_of_json
 from flyannot.sparse.fit import EpochRecord
 from flyannot.store import concatenation, reading
 from flyannot.store.concatenation import concatenate, part_of
-from flyannot.store.content_digest import content_digest, digest_of_image
 from flyannot.store.description import describe_file
 from flyannot.store.descriptors import read_patches, read_patches_of_image, write_descriptors
 from flyannot.store.dictionary import read_checkpoint, read_dictionary, write_checkpoint, write_dictionary
 from flyannot.store.features import read_features, write_features
-from flyannot.store.header import Header
-from flyannot.store.image_columns import IMAGE_COLUMNS, read_image_columns
+from flyannot.store.header import Header, content_digest, digest_of_image
 from flyannot.store.model import (
     read_atoms,
     read_classifier,
@@ -27,8 +25,8 @@ from flyannot.store.model import (
     write_model,
 )
 from flyannot.store.predictions import read_predictions, write_predictions
-from flyannot.store.reading import open_stored, verify_stored
-from flyannot.store.schema import DTYPES, SCHEMAS
+from flyannot.store.reading import open_stored, read_image_columns, verify_stored
+from flyannot.store.schema import DTYPES, IMAGE_COLUMNS, SCHEMAS
 from flyannot.store.writing import create_stored, difference_of_headers, write_array
 
 EXTRACT = {"patch_px": [16], "stride_px": 8}
@@ -44,7 +42,7 @@ def columns(n=3):
 
 def described(rng, counts=(5, 0, 7)):
     return [
-        Described(
+        DescribedPatches(
             rng.integers(0, 256, (n, 128), dtype=np.uint8),
             rng.uniform(0, 100, (n, 2)).astype("f4"),
             rng.integers(16, 33, n).astype("u2"),

@@ -1,33 +1,45 @@
-"""How a run ends: exit codes, one-line messages, signals."""
+"""How a command ends: exit codes, one line on every fault, and signals.
+
+Ctrl-C, SIGTERM and SIGHUP end a run by an exception, so that every `finally` cleans up.  An exception that is
+raised inside a callback of Python's own (of a weak reference, during an import) is lost, and compiled modules
+may turn it into another: so it is raised again until it arrives.
+"""
 
 import errno
-import logging
 import os
 import re
+import signal
 import sys
 import traceback
 
 import click
 
-from flyannot.cli.shared.interrupts import Interrupted, listen, raise_if_asked, stop_listening
-from flyannot.cli.shared.log_format import begin_log_format, is_json_log, say_as_json, say_end
-from flyannot.cli.shared.progress import drop_bar
-from flyannot.cli.shared.verbosity import coloured
+from flyannot.cli.shared.messages import begin_log_format, is_debugging, is_json_log, say_end, say_error
 from flyannot.errors import FlyannotError, InputError, WriteError, did_you_mean
-from flyannot.runtime.system import end_at_once
+from flyannot.runtime.system import ENDING_SIGNALS, end_at_once, start_alarm, stop_alarm
 
-_MOST_LETTERS = 1000  # of a message
 SKIPPED = 3  # finished, some items skipped and listed
+_MOST_LETTERS = 1000  # of a message: what a damaged file says of itself may be long
+_AGAIN_S = 0.5
+_received = []  # the signals of this run so far
+
+
+class Interrupted(BaseException):
+    """A signal asked the run to end."""
+
+    def __init__(self, number):
+        super().__init__(number)
+        self.number = number
 
 
 def exit_code_of(group):
     """Run a click group on this process's arguments and return the exit code."""
     begin_log_format(sys.argv[1:])
-    listen()
+    listen_to_signals()
     try:
         code = _explained_code_of(group)
     except Interrupted as interrupted:
-        stop_listening()
+        _ignore_signals()
         _say("Interrupted: run the same command again, and it continues where it was.")
         code = 128 + interrupted.number
         say_end(code)
@@ -58,7 +70,7 @@ def _explained_code_of(group):
         _drop_stdout()
         return 0
     except FlyannotError as error:
-        _explain(error)
+        _say(f"Error: {error.message}", error.fix, is_traced=True)
         return error.exit_code
     except MemoryError:
         _say("Error: out of memory", "use fewer --jobs, fewer atoms or a larger stride")
@@ -67,24 +79,19 @@ def _explained_code_of(group):
         return _unexpected(error)
 
 
-def _choice_meant(error):
-    """A suggestion where a value is none of an option's choices; click only lists them."""
-    kind = getattr(getattr(error, "param", None), "type", None)
-    found = re.match("'(.*)' is not one of ", error.message)
-    return did_you_mean(found[1], kind.choices) if found and isinstance(kind, click.Choice) else ""
-
-
 def _run(group):
     try:
         _accept_any_text()
         code = group.main(
-            prog_name="flyannot", standalone_mode=False, auto_envvar_prefix="FLYANNOT",
+            prog_name="flyannot",
+            standalone_mode=False,
+            auto_envvar_prefix="FLYANNOT",
             complete_var="_FLYANNOT_COMPLETE",
-        )  # fmt: skip
+        )
         sys.stdout.flush()
         return code if isinstance(code, int) else 0
     except (Exception, SystemExit):
-        raise_if_asked()  # then this is what became of it
+        _raise_if_interrupted()  # then this is what became of it
         raise
 
 
@@ -101,23 +108,11 @@ def _accept_any_text():
         sys.stdout.reconfigure(errors="backslashreplace")
 
 
-def _drop_stdout():
-    """What is left in its buffer goes nowhere, instead of failing again when Python ends."""
-    os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
-
-
-def is_debugging():
-    """Whether --debug was given: faults then show their traceback."""
-    return logging.getLogger("flyannot").getEffectiveLevel() <= logging.DEBUG
-
-
-def _explain(error):
-    _say(f"Error: {error.message}", error.fix, _traceback())
-
-
-def _traceback():
-    """Of the error that is being explained, for --debug."""
-    return traceback.format_exc() if is_debugging() else ""
+def _choice_meant(error):
+    """A suggestion where a value is none of an option's choices; click only lists them."""
+    kind = getattr(getattr(error, "param", None), "type", None)
+    value = re.match("'(.*)' is not one of ", error.message)
+    return did_you_mean(value[1], kind.choices) if value and isinstance(kind, click.Choice) else ""
 
 
 def _unexpected(error):
@@ -126,28 +121,61 @@ def _unexpected(error):
         _say(f"Error: cannot write to the standard output: {error.strerror}", "send it elsewhere")
         _drop_stdout()
         return WriteError.exit_code
-    _say(
-        f"Error: unexpected {type(error).__name__}: {text}",
-        "this is a fault of flyannot: run again with --debug and report what it prints",
-        _traceback(),
-    )
+    fix = "this is a fault of flyannot: run again with --debug and report what it prints"
+    _say(f"Error: unexpected {type(error).__name__}: {text}", fix, is_traced=True)
     return 1
 
 
-def _cut(text):
-    """What a damaged file says of itself may be long."""
+def _drop_stdout():
+    """What is left in its buffer goes nowhere, instead of failing again when Python ends."""
+    os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+
+
+def _say(message, fix=None, *, is_traced=False):
+    """One fault, shortened; with its traceback if --debug asks for that."""
+    trace = traceback.format_exc() if is_traced and is_debugging() else ""
+    say_error(_shortened(message), fix=fix and _shortened(fix), traceback=trace)
+
+
+def _shortened(text):
     return text if len(text) <= _MOST_LETTERS else f"{text[:_MOST_LETTERS]}..."
 
 
-def _say(message, fix=None, trace=""):
-    drop_bar()
-    message, fix = _cut(message), fix and _cut(fix)
-    if is_json_log():
-        say_as_json("error", message.removeprefix("Error: "), fix=fix, traceback=trace)
-        return
-    if trace:
-        click.echo(trace, err=True)
-    head, colon, text = message.partition(":")
-    click.echo(coloured(head + colon, "red", sys.stderr) + text, err=True)
-    if fix:
-        click.echo(f"{coloured('Fix:', 'green', sys.stderr)} {fix}", err=True)
+# --- signals ---
+
+
+def listen_to_signals():
+    """Raise `Interrupted` in the main thread when a signal comes."""
+    _received.clear()
+    for number in ENDING_SIGNALS:
+        signal.signal(number, _on_signal)
+    _keep_raising()
+    sys.unraisablehook = _report_unraisable
+
+
+def _ignore_signals():
+    """Once the run has ended: nothing is raised any more."""
+    _received.clear()
+    stop_alarm()
+    for number in ENDING_SIGNALS:
+        signal.signal(number, signal.SIG_IGN)
+
+
+def _on_signal(number, frame):
+    _received.append(number)
+    _keep_raising()
+    _raise_if_interrupted()
+
+
+def _keep_raising():
+    start_alarm(lambda: _received, _raise_if_interrupted, _AGAIN_S)
+
+
+def _raise_if_interrupted():
+    if _received:
+        raise Interrupted(_received[0])
+
+
+def _report_unraisable(lost):
+    if not isinstance(lost.exc_value, Interrupted):
+        sys.__unraisablehook__(lost)

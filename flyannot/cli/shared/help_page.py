@@ -1,10 +1,12 @@
-"""A page of help: what the command is for, how it is called, its options, and an example at the end."""
+"""Pages of help: what a command is for, how it is called, its options, and an example at the end."""
 
 from inspect import cleandoc
 
 import click
 
+from flyannot.cli.shared.messages import message_options
 from flyannot.errors import did_you_mean
+from flyannot.options.registry import thing_at
 
 _EXAMPLE = "\b\nExample:\n"
 _OF_EVERY_COMMAND = {"--verbose", "--quiet", "--debug", "--log-format", "--help"}
@@ -43,15 +45,15 @@ class HelpPage(click.Command):
 
     def format_options(self, ctx, formatter):
         """The options that matter; the others stand under "More options", last those of every command."""
-        options = [one for one in self.get_params(ctx) if isinstance(one, click.Option)]
+        options = [param for param in self.get_params(ctx) if isinstance(param, click.Option)]
         more = sorted(filter(_is_more, options), key=_is_of_every_command)
-        first = [one for one in options if one not in more]
+        first = [option for option in options if option not in more]
         if not first or isinstance(self, click.Group):
             first, more = options, []
         for heading, shown in (("Options", first), ("More options", more)):
             if shown:
                 with formatter.section(heading):
-                    formatter.write_dl([one.get_help_record(ctx) for one in shown])
+                    formatter.write_dl([option.get_help_record(ctx) for option in shown])
         if isinstance(self, click.Group):
             self.format_commands(ctx, formatter)
 
@@ -75,3 +77,30 @@ class Group(HelpPage, click.Group):
         if args and args[0] not in known and not args[0].startswith("-"):
             ctx.fail(f'no such command "{args[0]}".{did_you_mean(args[0], known)}')
         return super().resolve_command(ctx, args)
+
+
+class LazyGroup(Group):
+    """A group whose commands are imported on demand.
+
+    `table` as in `flyannot.cli`: what commands are for -> name -> (where it is, what it does).
+    """
+
+    def __init__(self, *args, table, **kwargs):
+        super().__init__(*args, **kwargs)
+        self._table = table
+        self.params += message_options()
+
+    def list_commands(self, ctx):
+        return [name for commands in self._table.values() for name in commands]
+
+    def get_command(self, ctx, name):
+        places = {name: place for commands in self._table.values() for name, (place, _) in commands.items()}
+        if name not in places:
+            return None
+        return thing_at(places[name] if ":" in places[name] else f"flyannot.cli.{places[name]}:command")
+
+    def format_commands(self, ctx, formatter):
+        """From the table: the help page imports no command."""
+        for purpose, commands in self._table.items():
+            with formatter.section(purpose):
+                formatter.write_dl([(name, does) for name, (_, does) in commands.items()])

@@ -8,17 +8,12 @@ from typing import Any
 import click
 from click.shell_completion import CompletionItem
 
-from flyannot.cli.shared.argument_order import require_order
 from flyannot.cli.shared.help_page import HelpPage
-from flyannot.cli.shared.log_format import name_command
-from flyannot.cli.shared.progress import Progress
-from flyannot.cli.shared.settings import warn_of_unknown_settings
-from flyannot.cli.shared.verbosity import log, start_log, verbosity_flags
+from flyannot.cli.shared.messages import Progress, log, message_options, set_command_of_messages, start_log
 from flyannot.errors import InputError
 from flyannot.options import FilePath, Flag, Several, environment_name, kebab, shown_default
-from flyannot.runtime.counted import counted
-from flyannot.runtime.memory import require_address_space
-from flyannot.runtime.processors import usable_processors
+from flyannot.runtime.resources import require_address_space, usable_processors
+from flyannot.runtime.wording import pluralise
 from flyannot.stage_ranges import StageRange
 
 IN_FILE = click.Path(path_type=Path)
@@ -26,7 +21,6 @@ OUT_FILE = click.Path(path_type=Path, dir_okay=False)
 OUT_FOLDER = click.Path(path_type=Path, file_okay=False)
 POSITIVE = click.FloatRange(min=0, min_open=True)
 COUNT = click.IntRange(min=1)
-_WORDS = "flyannot.words"  # of the command line, behind the name of the command
 _METAVAR_WIDTH = 30  # a longer list of names stands in the help
 
 
@@ -35,21 +29,15 @@ class Command(HelpPage, click.Command):
 
     def __init__(self, *args, **kwargs):
         super().__init__(*args, **kwargs)
-        self.params += verbosity_flags()
+        self.params += message_options()
 
     def make_context(self, *args, **extra):
         if not extra.get("resilient_parsing"):  # which completes words, and says nothing
             start_log()
         return super().make_context(*args, **extra)
 
-    def parse_args(self, ctx, args):
-        ctx.meta[_WORDS] = list(args)
-        return super().parse_args(ctx, args)
-
     def invoke(self, ctx):
-        name_command(ctx.command_path.removeprefix("flyannot "))
-        warn_of_unknown_settings()
-        require_order(ctx, ctx.meta[_WORDS])
+        set_command_of_messages(ctx.command_path.removeprefix("flyannot "))
         require_address_space()
         return super().invoke(ctx)
 
@@ -191,12 +179,12 @@ def execution_of(force=False, run=None):
 
     Its workers end with the command.
     """
-    from flyannot.runtime.workers import Workers
+    from flyannot.runtime.executor import Executor
+    from flyannot.steps.engine.task import Execution
     from flyannot.steps.options import RunOptions
-    from flyannot.steps.tasks import Execution
 
     run = run or RunOptions(jobs=1)
-    workers = Workers(run.jobs or usable_processors(), run.scheduler)
+    workers = Executor(run.jobs or usable_processors(), run.scheduler)
     click.get_current_context().call_on_close(workers.close)
     return Execution(workers, force, Progress())
 
@@ -206,13 +194,13 @@ def finish(outcome, *, step=None, images=(), table=None):
 
     Parameters
     ----------
-    outcome : flyannot.steps.tasks.Outcome
+    outcome : flyannot.steps.engine.task.Outcome
     step : its name; by default that of the command
-    images : as of `flyannot.steps.failures.list_failures`
+    images : as of `flyannot.steps.engine.failures.list_failures`
     table : Path of the list; by default that beside the output
     """
     from flyannot.cli.shared.exit_codes import SKIPPED
-    from flyannot.steps.failures import NAME, list_failures
+    from flyannot.steps.engine.failures import NAME, list_failures
 
     state = "wrote" if outcome.made else "up to date:"
     log.info(
@@ -222,6 +210,6 @@ def finish(outcome, *, step=None, images=(), table=None):
     list_failures(table, step or click.get_current_context().info_name, outcome, images)
     if not outcome.failures:
         return 0
-    skipped = counted(len(outcome.failures), "image was", "images were")
+    skipped = pluralise(len(outcome.failures), "image was", "images were")
     log.warning("%s skipped; the reasons are in %s", skipped, table)
     return SKIPPED

@@ -15,8 +15,8 @@ from flyannot.dataset.folder import (
     write_images_csv,
 )
 from flyannot.runtime.atomic_file import write_text
-from flyannot.runtime.csv_table import write_table
 from flyannot.runtime.digest import digest_of_file
+from flyannot.runtime.tables import write_table
 
 SORTS = ("image rows", "images", "annotation rows", "terms")
 SEVERAL_REASONS = "none of its images could be taken, for several reasons"

@@ -14,8 +14,8 @@ from flyannot.dataset.importers.resolve import Genes, read_genes, resolve_tables
 from flyannot.dataset.importers.source_tables import header_of, read_source_rows
 from flyannot.errors import InputError, message_of
 from flyannot.options import FilePath, Flag, Options, option
-from flyannot.runtime.atomic_folder import new_folder
-from flyannot.runtime.counted import counted
+from flyannot.runtime.atomic_file import new_folder
+from flyannot.runtime.wording import pluralise
 
 ROWS = {"images": "image rows", "terms": "annotation rows"}  # what the log calls the rows of each table
 NOT_THERE = "image is not in the folder"
@@ -158,7 +158,7 @@ def import_tables(form, sources, folder, options, *, force=False):
 def _no_image(log, pictures):
     first = log.rejected[:_MOST_SHOWN]
     shown = "; ".join(f"line {row.line}, {row.item}: {row.reason}" for row in first)
-    where = f"{pictures.folder} holds {counted(pictures.n_files, 'file')}"
+    where = f"{pictures.folder} holds {pluralise(pictures.n_files, 'file')}"
     return InputError(
         f"no image can be taken ({shown or 'the table is empty'}; {where})",
         fix="name the folder that holds the images, and the tables that name them",

@@ -13,9 +13,9 @@ import numpy as np
 
 from flyannot.errors import DataError, FlyannotError, InputError
 from flyannot.options import Choice, Flag, Options, Real, Text, option
-from flyannot.runtime.apart import ProcessDied, call_apart
-from flyannot.runtime.counted import counted
-from flyannot.runtime.optional_package import package
+from flyannot.runtime.environment import optional_package
+from flyannot.runtime.subprocess_call import SubprocessDied, call_in_subprocess
+from flyannot.runtime.wording import pluralise
 from flyannot.stage_ranges import STAGE_RANGES, parse_stage_range
 
 LAYOUTS = ("rows", "columns")
@@ -58,7 +58,7 @@ def read_arrays(path, suffixes, *, fix, names=None, most_bytes=None):
         return _READERS[suffix](path, names, most_bytes or _MOST_BYTES)
     except FlyannotError:
         raise
-    except ProcessDied as died:
+    except SubprocessDied as died:
         raise DataError(f"{path} is damaged: reading it {died}", fix=fix) from died
     except Exception as error:  # a damaged file raises whatever the parser stumbles over
         raise DataError(f"{path} cannot be read: {(str(error).splitlines() or [''])[0]}", fix=fix) from error
@@ -83,7 +83,7 @@ def _read_npz(path, names, most_bytes):
 
 def _read_mat(path, _names, most_bytes):
     """In a process of its own: SciPy's reader is compiled code that damage can crash."""
-    return call_apart(_matrices_of_mat, path, most_bytes, limit_s=_MAT_SECONDS)
+    return call_in_subprocess(_matrices_of_mat, path, most_bytes, limit_s=_MAT_SECONDS)
 
 
 def _matrices_of_mat(path, most_bytes):
@@ -99,12 +99,12 @@ def _matrices_of_mat(path, most_bytes):
 
 
 def _read_parquet(path, names, _most_bytes):
-    table = package("pyarrow.parquet", "parquet").read_table(path)
+    table = optional_package("pyarrow.parquet", "parquet").read_table(path)
     return {name: table.column(name).to_pylist() for name in table.column_names if name in names}
 
 
 def _read_h5ad(path, names, _most_bytes):
-    table = package("anndata", "anndata").read_h5ad(path)
+    table = optional_package("anndata", "anndata").read_h5ad(path)
     X = table.X.toarray() if hasattr(table.X, "toarray") else table.X
     columns = {name: table.obs[name].tolist() for name in table.obs if name in names}
     return {"image": table.obs_names.tolist()} | columns | {"vector": X}
@@ -210,7 +210,7 @@ def atoms_as_rows(D, n_features, *, atoms_in=None):
     atoms = np.ascontiguousarray(D if fits[0] == "rows" else D.T, dtype="f4")
     bad = ~np.isfinite(atoms).all(axis=1)
     if bad.any():
-        what = counted(bad.sum(), "atom holds", "atoms hold")
+        what = pluralise(bad.sum(), "atom holds", "atoms hold")
         raise DataError(
             f"{what} NaN or infinity, the first is number {bad.argmax()}", fix="make the file again"
         )
@@ -228,7 +228,7 @@ def require_short_atoms(D):
     norms = np.linalg.norm(D, axis=1)
     if n := int((norms > 1 + _NORM_TOLERANCE).sum()):
         raise DataError(
-            f"{counted(n, 'atom has', 'atoms have')} a norm above 1, up to {norms.max():.4g}",
+            f"{pluralise(n, 'atom has', 'atoms have')} a norm above 1, up to {norms.max():.4g}",
             fix="add --scale to scale every atom to norm 1",
         )
 
@@ -259,7 +259,7 @@ def read_vectors(path):
     DataError
         If it cannot be read, or a vector is no row of finite numbers.
     """
-    from flyannot.store.image_columns import IMAGE_COLUMNS  # not above: h5py takes long, for a page of help
+    from flyannot.store.schema import IMAGE_COLUMNS  # not above: h5py takes long, for a page of help
 
     wanted = (*NEEDED, *_VECTOR, *IMAGE_COLUMNS)
     table = read_arrays(

@@ -38,9 +38,9 @@ from flyannot.dataset.importers.source_tables import (
 from flyannot.dataset.importers.vectors import read_arrays
 from flyannot.errors import DataError, InputError
 from flyannot.options import FilePath, Options, option
-from flyannot.runtime.atomic_folder import new_folder
-from flyannot.runtime.counted import counted
-from flyannot.runtime.csv_table import read_table
+from flyannot.runtime.atomic_file import new_folder
+from flyannot.runtime.tables import read_table
+from flyannot.runtime.wording import pluralise
 
 STAGE_RANGE = "4-6"
 GRID = (16, 32)
@@ -196,7 +196,7 @@ def _fault_of_patterns(patterns, mask):
         return f'the array "patterns" is {patterns.dtype} {patterns.shape}, not float (n_images, {n_pixels})'
     bad = ~((patterns >= 0) & (patterns <= 1)).all(axis=1)  # NaN fails both
     if bad.any():
-        rows = counted(bad.sum(), 'row of "patterns" holds', 'rows of "patterns" hold')
+        rows = pluralise(bad.sum(), 'row of "patterns" holds', 'rows of "patterns" hold')
         return f"{rows} NaN or values outside [0, 1], first row {bad.argmax()}"
     return ""
 
@@ -251,7 +251,7 @@ def read_archive(path, genes_table):
             log.take("images")
     if not genes:
         raise InputError(
-            f"{genes_table} knows none of the {counted(len(columns), 'gene')} of {path}",
+            f"{genes_table} knows none of the {pluralise(len(columns), 'gene')} of {path}",
             fix="name BDGP's table of annotations",
         )
     arrays = {

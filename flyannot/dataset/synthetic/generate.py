@@ -12,8 +12,8 @@ from PIL import Image
 from flyannot.dataset.folder import write_annotations_csv, write_images_csv
 from flyannot.dataset.synthetic.anatomy import EVERYWHERE, TERMS
 from flyannot.dataset.synthetic.render import render_embryo
-from flyannot.runtime.atomic_folder import new_folder
-from flyannot.runtime.counted import counted
+from flyannot.runtime.atomic_file import new_folder
+from flyannot.runtime.wording import pluralise
 from flyannot.stage_ranges import STAGE_RANGES, rng_for
 
 NO_STAINING = "no staining"  # BDGP's term for a group without any other
@@ -88,7 +88,7 @@ def synthesize(folder, options, *, seed=0, force=False, progress=None):
 
 def readme_of(options, seed):
     """The text of README.txt: that the embryos are synthetic, and all that decides what they are."""
-    genes, images = counted(options.n_genes, "gene"), counted(options.max_images, "image")
+    genes, images = pluralise(options.n_genes, "gene"), pluralise(options.max_images, "image")
     chosen = f"{genes}, at most {images} of a group, seed {seed}"
     return _README.format(
         edition=_EDITION, options=f"{chosen}, stage ranges {', '.join(options.stage_range)}"

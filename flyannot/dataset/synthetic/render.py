@@ -16,7 +16,7 @@ import numpy as np
 from scipy.sparse import csr_array
 
 from flyannot.dataset.synthetic.anatomy import ASPECT, EVERYWHERE, FOLDS, TERMS, distance_to_line, region_mask
-from flyannot.descriptors.geometry import blurred_image, depths_px, enlarged_image
+from flyannot.descriptors.images.geometry import blurred_image, depths_px, enlarged_image
 from flyannot.stage_ranges import rng_for
 
 HEIGHT_PX, WIDTH_PX = 128, 320

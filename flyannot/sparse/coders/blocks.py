@@ -4,7 +4,7 @@ import numpy as np
 import scipy.sparse as sp
 
 from flyannot.errors import DataError, InputError
-from flyannot.runtime.blas_threads import one_blas_thread, threads_of_one_blas
+from flyannot.runtime.resources import one_blas_thread, threads_of_one_blas
 from flyannot.sparse.kernels import sum_squares
 from flyannot.sparse.objective import checked_lam
 from flyannot.sparse.simd.aligned import aligned_zeros

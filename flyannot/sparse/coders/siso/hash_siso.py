@@ -6,7 +6,7 @@ the code is then handed to SISO, which passes over all atoms until the duality g
 result is SISO's to that gap.  One pass that only certifies the gap of what hashing found, or none, may be
 chosen instead.
 
-What that is worth, measured by `flyannot bench siso --full` on a million descriptors (128 features, lam =
+What that is worth, measured on a million descriptors (128 features, lam =
 0.002 of the largest product, single queries).  Hashing alone was 11 times as fast as SISO with a full pass in
 every round, its time grew as n^0.4 from 10^4 atoms on, and its objective stood 12 % above the minimum.  With
 SISO to end, it was 3 times as fast and no faster than SISO alone, which spares passes by itself

@@ -28,7 +28,7 @@ rho and gamma: the defaults below are ours.
 
 import numpy as np
 
-from flyannot.runtime.blas_threads import threads_of_one_blas
+from flyannot.runtime.resources import threads_of_one_blas
 from flyannot.sparse.kernels import SUMS, add_multiple, copy, dot, kernel
 from flyannot.sparse.learners.dssc.kernels import (
     Atoms,

@@ -13,7 +13,7 @@ import numpy as np
 
 from flyannot.errors import DataError
 from flyannot.options import Count, Options, Real, option
-from flyannot.runtime.blas_threads import one_blas_thread
+from flyannot.runtime.resources import one_blas_thread
 from flyannot.sparse.coders.missing_values import lasso_of_observed, split_missing
 from flyannot.sparse.kernels import SUMS, kernel
 from flyannot.sparse.learners.online.lazy_atoms import L2_LAZY, BufferPool, LazyAtoms, take_atom_rows

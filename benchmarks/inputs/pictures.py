@@ -1,0 +1,130 @@
+"""Pictures: the user's embryos, FlyExpress's or synthetic ones, whole or as samples; and photographs."""
+
+from pathlib import Path
+
+import numpy as np
+
+from benchmarks.findings import Source
+from flyannot.dataset.folder import read_images
+from flyannot.dataset.importers.wu2016 import read_patterns, render_patterns
+from flyannot.dataset.synthetic import SynthesizeOptions
+from flyannot.dataset.synthetic.generate import synthesize
+from flyannot.descriptors.images.picture import read_grey
+from flyannot.errors import DataError
+
+PATTERNS = "real patterns of Wu et al. 2016, drawn as pictures"
+_N_GENES, _MAX_IMAGES = 40, 2  # synthetic ones, where there are no images
+_STAGE_RANGES = ("4-6", "7-8", "9-10", "11-12", "13-16")
+_PHOTOGRAPHS = (
+    "astronaut", "brick", "camera", "cell", "chelsea", "coffee", "coins", "grass", "gravel", "moon",
+)  # fmt: skip
+PHOTOGRAPH_PX = (240, 320)
+_HELD_PART = 5  # of the genes of whole pictures one in so many is evaluated, never learned from
+
+
+def image_folder(setup):
+    """The data set folder of embryo images: the user's, FlyExpress, or synthetic ones made for the run."""
+    flyexpress = setup.data_file("flyexpress")
+    if setup.data_set is not None or flyexpress is not None:
+        return setup.data_set or flyexpress.parent
+    folder = setup.scratch / "embryos"
+    if not folder.is_dir():
+        made = SynthesizeOptions(n_genes=_N_GENES, max_images=_MAX_IMAGES, stage_range=_STAGE_RANGES)
+        synthesize(folder, made, force=True)
+    return folder
+
+
+def embryo_images(setup):
+    """The images (a list of `flyannot.dataset.folder.Image`) and their `Source`."""
+    folder = image_folder(setup)
+    images = read_images(folder)
+    if any(image.source == "synthetic" for image in images):
+        return images, Source(f"{len(images)} SYNTHETIC embryos", "synthetic")
+    return images, Source(f"{len(images)} real images of {folder.name}")
+
+
+def embryo_pictures(setup, stage_range=None, *, views=None):
+    """The pictures (uint8) of one stage range, or of all, and their `Source`."""
+    images, source = embryo_images(setup)
+    kept = [i for i in images if stage_range in (None, i.stage_range) and (views is None or i.view in views)]
+    where = f" of stage range {stage_range}" if stage_range else ""
+    text = f"{len(kept)} of {source.text}{where}" if len(kept) < len(images) else source.text
+    return [grey_levels(image.path) for image in kept], Source(text, source.kind)
+
+
+def drawn_patterns(setup):
+    """The patterns of Wu et al. 2016 as pictures (uint8), their arrays and `Source`; None if there are none.
+
+    The user's own images take their place.
+    """
+    path = setup.data_file("wu2016")
+    if path is None or setup.data_set is not None:
+        return None
+    arrays = read_patterns(path)
+    greys = list(render_patterns(arrays["patterns"], arrays["mask"]))
+    return greys, arrays, Source(f"{len(greys):,} {PATTERNS}", "rendered")
+
+
+def columns_of_patterns(arrays):
+    """Gene, FlyBase number and group of the arrays of `drawn_patterns`, as the columns of images."""
+    genes, fbgns = (arrays[name].tolist() for name in ("gene", "fbgn"))
+    return {"gene": genes, "fbgn": fbgns, "group": [fbgn or gene for gene, fbgn in zip(genes, fbgns)]}
+
+
+def photographs():
+    """The photographs that come with scikit-image, grey levels that are not rounded, PHOTOGRAPH_PX.
+
+    Raises
+    ------
+    DataError
+        If there are none.
+    """
+    import skimage.data
+
+    folder = Path(skimage.data.__file__).parent
+    files = [folder / f"{name}.png" for name in _PHOTOGRAPHS]
+    found = [read_grey(file, size_px=PHOTOGRAPH_PX) for file in files if file.is_file()]
+    if not found:
+        raise DataError(
+            f"scikit-image has no photographs in {folder}", fix="name a folder with images.csv by --data-set"
+        )
+    return found
+
+
+def grey_levels(file):
+    """A picture as whole grey levels, uint8."""
+    return np.rint(read_grey(file)).astype(np.uint8)
+
+
+def whole_pictures(setup):
+    """Stain in [0, 1] (1 is black), float32 (n_images, n_pixels), the genes, and the `Source`.
+
+    The patterns of Wu et al. 2016, else the images of the data set.
+    """
+    patterns = drawn_patterns(setup)
+    if patterns is not None:
+        greys, arrays, source = patterns
+        genes = arrays["gene"]
+    else:
+        images, source = embryo_images(setup)
+        greys, genes = [grey_levels(i.path) for i in images], np.array([i.gene for i in images])
+    X = 1 - np.array([grey.ravel() for grey in greys], np.float32) / 255
+    return X, genes, Source(f"{source.text}, {X.shape[1]:,} pixels each", source.kind)
+
+
+def split_pictures_by_gene(setup):
+    """Files "train" and "test" of whole pictures, and the `Source`; a gene is in one file or in the other."""
+    X, genes, source = whole_pictures(setup)
+    known = np.unique(genes)
+    held = np.isin(genes, setup.rng("held").permutation(known)[: max(1, len(known) // _HELD_PART)])
+    files = setup.save("pictures", train=X[~held], test=X[held])
+    text = f"{(~held).sum():,} pictures learned from, {held.sum():,} of other genes evaluated: {source.text}"
+    return files, Source(text, source.kind)
+
+
+def centred(stain, mean):
+    """The pictures less the mean picture, each scaled to norm 1 over its observed entries; the norms."""
+    X = stain - mean
+    observed = np.mean(~np.isnan(X), axis=1, keepdims=True)
+    norms = np.sqrt(np.nansum(X**2, axis=1, keepdims=True) / np.maximum(observed, 1e-12))
+    return X / np.maximum(norms, 1e-12), norms

@@ -1,0 +1,88 @@
+"""Signals to code, as Lee et al. have them: photographs, embryo patches and a slice of fMRI."""
+
+import gzip
+from pathlib import Path
+
+import numpy as np
+from numpy.lib.stride_tricks import sliding_window_view
+
+from benchmarks.findings import Source
+from benchmarks.inputs.patches import patches_of
+from benchmarks.inputs.pictures import PHOTOGRAPH_PX, photographs
+from flyannot.descriptors.sift import normalise_descriptors
+from flyannot.errors import DataError
+
+NATURAL = "natural image"  # patches of photographs
+_BLOCK = 10_000  # patches at a time
+_PATCH_PX = 14  # as in Lee et al. 2006
+_NIFTI_HEADER, _NIFTI_TYPES = 348, {4: "i2", 8: "i4", 16: "f4", 64: "f8"}
+
+
+def stimuli(setup, n):
+    """Name -> (X, Source) of all signals there are, float64 (n, n_features), rows centred and of norm 1."""
+    found = {
+        NATURAL: photograph_patches(setup.rng("photographs"), n, _PATCH_PX),
+        "embryo patches": _embryo_patches(setup, n),
+    }
+    if setup.data_file("fmri") is not None:
+        X, source = fmri_volumes(setup)
+        found["fMRI"] = unit_signals(X[setup.rng("fmri").permutation(len(X))[:n]]), source
+    return found
+
+
+def photograph_patches(rng, n, patch_px, *, dtype=np.float64):
+    """Square patches of photographs, centred, of norm 1: (n, patch_px^2), and their `Source`.
+
+    Patches without any detail are left out.
+    """
+    greys = np.stack(photographs()).astype(np.float64) / 255  # in float32 a plain patch would not be plain
+    height, width = np.subtract(PHOTOGRAPH_PX, patch_px)
+    which, top, left = (rng.integers(below, size=3 * n) for below in (len(greys), height, width))
+    patches = sliding_window_view(greys, (patch_px, patch_px), axis=(1, 2))
+    X, n_kept = np.empty((n, patch_px**2), dtype), 0
+    for rows in np.array_split(np.arange(3 * n), 3 * n // _BLOCK + 1):
+        drawn = unit_signals(patches[which[rows], top[rows], left[rows]].reshape(len(rows), -1))
+        drawn = drawn[(drawn != 0).any(axis=1)][: n - n_kept]
+        X[n_kept : n_kept + len(drawn)] = drawn
+        n_kept += len(drawn)
+    text = f"{n_kept:,} patches of {patch_px} px of {len(greys)} photographs of scikit-image, 320x240"
+    return X[:n_kept], Source(text)
+
+
+def _embryo_patches(setup, n):
+    """SIFT descriptors of embryo patches, centred, of norm 1: float64 (n, 128), `Source`."""
+    given = patches_of(setup, n, "4-6")
+    return normalise_descriptors(np.load(given.path("patches"))[:n]).astype(np.float64), given.source
+
+
+def fmri_volumes(setup):
+    """The Haxby slice, a sample a time point, voxels standardised: float64 (1452, 800), and its `Source`."""
+    volumes = read_nifti(setup.data_file("fmri"))
+    X = volumes.reshape(-1, volumes.shape[-1], order="F").T.astype(np.float64)
+    X = (X - X.mean(axis=0)) / np.maximum(X.std(axis=0), 1e-12)
+    return X, Source(f"{len(X):,} time points of {X.shape[1]} voxels, one slice of Haxby et al. 2001")
+
+
+def unit_signals(X):
+    """Every row less its mean, at norm 1; constant rows become 0."""
+    X = X - X.mean(axis=1, keepdims=True)
+    norms = np.linalg.norm(X, axis=1, keepdims=True)
+    return np.divide(X, norms, out=np.zeros_like(X), where=norms > 1e-9)
+
+
+def read_nifti(path):
+    """The array of a gzipped little-endian NIfTI-1 file, in the order of its axes.
+
+    Raises
+    ------
+    DataError
+        If it is another kind of file.
+    """
+    content = gzip.decompress(Path(path).read_bytes())
+    shape = np.frombuffer(content, "<i2", 8, 40)
+    kind, first = np.frombuffer(content, "<i2", 1, 70)[0], int(np.frombuffer(content, "<f4", 1, 108)[0])
+    if np.frombuffer(content, "<i4", 1)[0] != _NIFTI_HEADER or int(kind) not in _NIFTI_TYPES:
+        raise DataError(f"{path} is no NIfTI-1 file that can be read here")
+    shape = tuple(int(n) for n in shape[1 : 1 + shape[0]])
+    values = np.frombuffer(content, f"<{_NIFTI_TYPES[int(kind)]}", int(np.prod(shape)), first)
+    return values.reshape(shape, order="F")

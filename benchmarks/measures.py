@@ -1,0 +1,114 @@
+"""What workers measure: time, and what was learned or coded.
+
+One thread is timed in processor time, which other programs do not lengthen; on an idle machine the two agree.
+Several threads, and what reads a file, are timed in wall-clock time.  Objectives and duality gaps, ours and
+theirs alike, are those of `flyannot.sparse.objective` in float64.
+"""
+
+import os
+import time
+
+import numpy as np
+
+from benchmarks.workers import peak_mb
+from flyannot.descriptors.sift import normalise_descriptors
+from flyannot.runtime.system import read_proc
+from flyannot.sparse.fit import exact_codes, exact_values
+from flyannot.sparse.objective import duality_gap, objective
+
+
+class Stopwatch:
+    """`with Stopwatch() as watch:` times its block; `watch.seconds`."""
+
+    def __init__(self, clock=time.process_time):
+        self._clock = clock
+
+    def __enter__(self):
+        self._start = self._clock()
+        return self
+
+    def __exit__(self, *exception):
+        self.seconds = self._clock() - self._start
+
+
+def processor_seconds():
+    """Of this process and of those it has waited for, from their start."""
+    return sum(os.times()[:4])
+
+
+def bytes_moved():
+    """(read, written) by this process so far, from the system's memory or the disk; None where not told."""
+    told = dict(line.split(": ") for line in read_proc("/proc/self/io").splitlines())
+    return (int(told["rchar"]), int(told["wchar"])) if told else None
+
+
+def median_seconds(*functions, at_least_s=0.5, clock=time.process_time):
+    """The median time of one call of each function; they take turns until `at_least_s` have passed."""
+    seconds, passed = [], 0.0
+    while not seconds or passed < at_least_s:
+        seconds.append([])
+        for function in functions:
+            with Stopwatch(clock) as watch:
+                function()
+            seconds[-1].append(watch.seconds)
+        passed += sum(seconds[-1])
+    return np.median(seconds, axis=0)
+
+
+def timed(first, *others, **rules):
+    """What `first` returns, and the median seconds of all functions, as `median_seconds` takes them."""
+    kept = []
+
+    def once():
+        kept[:] = [first()]
+
+    seconds = median_seconds(once, *others, **rules)
+    return kept[0], seconds
+
+
+def timed_steps(learner, X, blocks, clock=time.process_time):
+    """The seconds that a learner takes to visit blocks of rows of X."""
+    seconds = 0.0
+    for rows in blocks:
+        Xb = X[rows]
+        with Stopwatch(clock) as watch:
+            learner.step(Xb, rows)
+        seconds += watch.seconds
+    return seconds
+
+
+def normalised_patches(file, rows):
+    """Rows of a file as they are learned from and coded: descriptors normalised, other signals as stored."""
+    X = np.load(file, mmap_mode="r")[rows]
+    return normalise_descriptors(X) if X.dtype == np.uint8 else np.array(X)
+
+
+def exact_objective(X, D, lam, *, tol=1e-6):
+    """The mean objective of exact codes of X."""
+    X, D = np.asarray(X, np.float64), np.ascontiguousarray(D, np.float64)
+    return float(objective(X, D, exact_codes(X, D, lam, tol=tol), lam).mean())
+
+
+def graded_dictionary(D, held, lam, *, seconds, n, n_epochs):
+    """Cost, and the mean objective, duality gap and non-zeros of exact codes of the held sample.
+
+    The peak of memory is the one before this evaluation.
+    """
+    peak = peak_mb()
+    X, D = normalised_patches(held, slice(None)).astype(np.float64), np.ascontiguousarray(D, np.float64)
+    values, gaps, n_nonzeros = exact_values(X, D, lam)
+    return {
+        "n": int(n), "epochs": n_epochs, "seconds": seconds, "us_per_sample": 1e6 * seconds / (n * n_epochs),
+        "objective": float(values.mean()), "gap": float(gaps.mean()),
+        "nonzeros": n_nonzeros / len(X), "peak_mb": peak,
+    }  # fmt: skip
+
+
+def graded_codes(seconds, X, D, Z, lam):
+    """Cost, and the mean objective and duality gap of codes."""
+    cost = {"n": len(X), "us_per_sample": 1e6 * seconds / len(X), "peak_mb": peak_mb()}
+    X, gaps = X.astype(np.float64), duality_gap(X, D, Z, lam)
+    return cost | {
+        "objective": float(objective(X, D, Z, lam).mean()), "gap": float(gaps.mean()),
+        "worst_relative_gap": float((gaps / (0.5 * (X**2).sum(axis=1))).max()),
+    }  # fmt: skip

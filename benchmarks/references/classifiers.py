@@ -1,0 +1,65 @@
+"""The rivals of SISO in Huang et al. 2013: an SVM with a Gaussian kernel, and the nearest neighbours.
+
+Each learns from labelled rows X (n_rows, n_features), Y bool (n_rows, n_terms), and returns a function from
+queries (n_queries, n_features) to values (n_queries, n_terms).  Rows are scaled to length 1.
+"""
+
+import numpy as np
+
+from flyannot.classifiers.feature_rows import cross_products, unit_rows
+
+_C, _GAMMA = 1.0, 0.6  # at an end of the grid of Huang et al.
+_N_NEIGHBOURS = 20
+_KERNEL_ROWS, _QUERIES = 1024, 256  # whose kernel, or whose distances, are made at once
+
+
+def fit_rbf_svm(X, Y, *, C=_C, gamma=_GAMMA):
+    """scikit-learn's SVC of every term on one kernel matrix, classes weighted by balance.
+
+    A term with one class gets the constant value of that class, +1 or -1.
+    """
+    from sklearn.svm import SVC
+
+    A, Y = unit_rows(X), np.asarray(Y, bool)
+    kernel = _gaussian_kernel(A, A, gamma)
+    dual, intercept = np.zeros((Y.shape[1], len(A))), np.zeros(Y.shape[1])
+    for j, positive in enumerate(Y.T):
+        if positive.all() or not positive.any():
+            intercept[j] = 1.0 if positive.any() else -1.0
+            continue
+        svm = SVC(C=C, kernel="precomputed", class_weight="balanced").fit(kernel, positive)
+        dual[j, svm.support_] = svm.dual_coef_[0]
+        intercept[j] = svm.intercept_[0]
+    used = dual.any(axis=0)
+    A, dual = A[used], dual[:, used]
+
+    def decision_values(queries):
+        units, values = unit_rows(queries), np.empty((len(queries), len(dual)))
+        for start in range(0, len(units), _KERNEL_ROWS):
+            rows = slice(start, start + _KERNEL_ROWS)
+            values[rows] = _gaussian_kernel(units[rows], A, gamma) @ dual.T + intercept
+        return values
+
+    return decision_values
+
+
+def _gaussian_kernel(X, A, gamma):
+    """exp(-gamma |x - a|^2) of all rows of X and A."""
+    squares = [np.einsum("ij,ij->i", Z, Z, dtype=np.float64) for Z in (X, A)]
+    distances = np.maximum(np.add.outer(*squares) - 2 * cross_products(X, A), 0)
+    return np.exp(-gamma * distances)
+
+
+def fit_nearest_neighbours(X, Y, *, n_neighbours=_N_NEIGHBOURS):
+    """The mean terms of the nearest rows by cosine; of equally near ones the first."""
+    A, Y, k = unit_rows(X), np.asarray(Y, np.uint8), min(n_neighbours, len(X))
+
+    def mean_terms(queries):
+        units, values = unit_rows(queries), np.zeros((len(queries), Y.shape[1]))
+        for start in range(0, len(units), _QUERIES):
+            rows = slice(start, start + _QUERIES)
+            order = np.argsort(-(units[rows] @ A.T), axis=1, kind="stable")
+            values[rows] = Y[order[:, :k]].sum(axis=1) / k
+        return values
+
+    return mean_terms

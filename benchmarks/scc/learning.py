@@ -1,0 +1,129 @@
+"""Methods that learn a dictionary, for comparisons, and what their workers do.
+
+Every one learns from the first `n` patches of a file, and its dictionary is evaluated by exact codes of the
+held sample.  Compilation and a first small run come before the clock starts.
+"""
+
+import time
+from dataclasses import replace
+
+import numpy as np
+
+from benchmarks.compare_methods import Method
+from benchmarks.measures import Stopwatch, exact_objective, graded_dictionary, normalised_patches
+from benchmarks.references import spams, why_reference_is_absent
+from benchmarks.references.plain_scc import PlainSCC
+from flyannot.descriptors.sift import normalise_descriptors
+from flyannot.runtime.resources import one_blas_thread
+from flyannot.sparse.fit import default_lam, random_patches, run_epoch
+from flyannot.sparse.fit import learn_dictionary as epochs_of
+from flyannot.sparse.learners import LEARNERS
+from flyannot.steps.patch_blocks import NormalisedPatches
+
+PATCHES_AT_BATCH_1 = {500: 300, 1000: 150, 2000: 60}  # OL takes from 2 to 150 ms a patch there
+_N_WARM = 64  # patches of the first small run
+_SEED = 1
+
+
+def scc(problem, n, n_epochs, variant, **settings):
+    """SCC in one of its variants; `problem` is that of `benchmarks.inputs.patches.Patches`."""
+    arguments = problem | {"n": n, "n_epochs": n_epochs, "settings": {"variant": variant} | settings}
+    return Method("flyannot", variant, learn, arguments)
+
+
+def traced(method):
+    """The same, its objective also evaluated after every epoch, which takes as long as an epoch or longer."""
+    return replace(method, arguments=method.arguments | {"is_traced": True})
+
+
+def plain_loop(problem, n, n_epochs, variant, **settings):
+    """SCC as the obvious compiled loop."""
+    arguments = scc(problem, n, n_epochs, variant, **settings).arguments
+    return Method("plain loop", variant, learn, arguments | {"learner": "plain-loop"})
+
+
+def our_ol(problem, n, n_epochs, batch_size):
+    """Our own online learning."""
+    options = {"learner": "ol", "settings": {"batch_size": batch_size}}
+    arguments = problem | {"n": n, "n_epochs": n_epochs} | options
+    return Method("flyannot OL", f"batch {batch_size}", learn, arguments)
+
+
+def spams_ol(problem, n, n_epochs, batch_size, **more):
+    """SPAMS's online learning, the program of the papers."""
+    arguments = problem | {"n": n, "n_epochs": n_epochs, "batch_size": batch_size}
+    return Method("SPAMS OL", f"batch {batch_size}", spams.learn_by_spams, arguments, "spams", **more)
+
+
+def reference_ol(problem, n, n_epochs, batch_size):
+    """SPAMS's online learning, or our own where SPAMS is absent."""
+    return (our_ol if why_reference_is_absent("spams") else spams_ol)(problem, n, n_epochs, batch_size)
+
+
+def name_of_reference_ol():
+    """Which program stands for the paper's OL, for people."""
+    absent = why_reference_is_absent("spams")
+    return f"our own OL ({absent})" if absent else "SPAMS's trainDL, the program of the paper"
+
+
+def hours(us_per_sample, n_patches, n_epochs):
+    """Microseconds a visit into hours for all visits."""
+    return us_per_sample * n_patches * n_epochs / 3.6e9
+
+
+def learned_atoms(descriptors, n_atoms, rng, *, n_epochs, learner="scc", **settings):
+    """A dictionary of descriptors (uint8), float32, and its lam."""
+    X = normalise_descriptors(descriptors)
+    lam = float(default_lam(X.shape[1]))
+    learner = LEARNERS[learner](random_patches(X, n_atoms, rng), len(X), lam=lam, **settings)
+    list(epochs_of(X, learner, n_epochs=n_epochs, rng=rng, n_evaluated=0))
+    return np.ascontiguousarray(learner.D, np.float32), lam
+
+
+def learn_dictionaries(patches, initial, lam, n, n_epochs):
+    """In a worker: learn by SCC; files of the dictionaries after the `last` epoch and the `last_but_one`."""
+    X, kept = normalised_patches(patches, slice(n)), []
+    learner = LEARNERS["scc"](np.load(initial), len(X), lam=lam)
+    for _ in epochs_of(X, learner, n_epochs=n_epochs, rng=_rng(), n_evaluated=0):
+        kept.append(np.array(learner.D))
+    files = {name: f"{initial}-{name}.npy" for name in ("last_but_one", "last")}
+    for path, D in zip(files.values(), kept[-2:]):
+        np.save(path, D)
+    return files
+
+
+def learn(patches, held, initial, lam, n, n_epochs, learner="scc", settings=None, is_traced=False):
+    """In a worker: learn by a learner of the table, or by the plain loop, from patches in memory.
+
+    `trace` holds (seconds, objective) of the last epoch, or of every one.
+    """
+    X = normalise_descriptors(np.load(patches, mmap_mode="r")[:n])
+    given = held, initial, lam, n_epochs, learner, settings or {}
+    return _learned(X, *given, time.process_time, is_traced=is_traced)
+
+
+def learn_streamed(patches, held, initial, lam, n, n_epochs, learner="scc", settings=None):
+    """In a worker: learn as `flyannot learn-dict` does, from a file read on the way; wall-clock time."""
+    X = NormalisedPatches(np.load(patches, mmap_mode="r")[:n])
+    return _learned(X, held, initial, lam, n_epochs, learner, settings or {}, time.perf_counter)
+
+
+def _learned(X, held, initial, lam, n_epochs, learner, settings, clock, *, is_traced=False):
+    make, D = PlainSCC if learner == "plain-loop" else LEARNERS[learner], np.load(initial)
+    warm = make(D, _N_WARM, lam=lam, **settings)
+    list(epochs_of(X[:_N_WARM], warm, n_epochs=2, rng=_rng(), n_evaluated=0))
+    made, trace, seconds = make(D, len(X), lam=lam, **settings), [], 0.0
+    sample = normalised_patches(held, slice(None))
+    with one_blas_thread():  # as `flyannot learn-dict` holds it: BLAS's idle threads spin on beside ours
+        for rng in _rng().spawn(n_epochs + 1)[1:]:  # as `fit.learn` draws
+            if seconds and is_traced:
+                trace.append((seconds, exact_objective(sample, made.D, lam)))
+            with Stopwatch(clock) as watch:
+                run_epoch(X, made, rng)
+            seconds += watch.seconds
+        graded = graded_dictionary(made.D, held, lam, seconds=seconds, n=len(X), n_epochs=n_epochs)
+    return graded | {"trace": [*trace, (seconds, graded["objective"])]}
+
+
+def _rng():
+    return np.random.default_rng(_SEED)

@@ -1,0 +1,92 @@
+"""What every item is given: how much to measure, on what data, and where its measurements run."""
+
+import json
+import os
+from dataclasses import dataclass, field
+from pathlib import Path
+
+import numpy as np
+
+from benchmarks import workers
+from flyannot.dataset.public import VARIABLE
+from flyannot.stage_ranges import rng_for
+
+SCALES = ("quick", "full")
+_FILES = {  # of every data set, in the folder of its name
+    "flyexpress": "images.csv",
+    "wu2016": "patterns.npz",
+    "bow": "bdgp_bow.npz",
+    "corel5k": "Corel5k-train-sparse.arff.gz",
+    "fmri": "haxby_1slice_bold.nii.gz",
+    "bdgp": "annotations.csv.gz",
+}
+
+
+@dataclass(frozen=True, eq=False)
+class Setup:
+    """How an item is to be measured.
+
+    scale : of SCALES; scratch : a folder of this run
+    data_set : a folder of images of the user's, or None; data : a folder of data set folders, or None
+    ratings : a file of ratings, or None
+    repeats : of every comparison of methods; None for what is usual for an item
+    sizes : name -> number, over those of the item
+    """
+
+    scale: str
+    scratch: Path
+    data_set: Path | None = None
+    data: Path | None = None
+    ratings: Path | None = None
+    seed: int = 0
+    repeats: int | None = None
+    sizes: dict = field(default_factory=dict)
+    _found: dict = field(default_factory=dict, repr=False)
+
+    def rng(self, name):
+        """A generator that depends on the seed and on `name` alone."""
+        return rng_for(self.seed, name)
+
+    def data_file(self, name):
+        """The file of a data set, or None where it is absent."""
+        path = self.data / name / _FILES[name] if self.data else None
+        return path if path is not None and path.is_file() else None
+
+    def once(self, key, make):
+        """What `make` returns, made once in a run: items share what they have in common."""
+        if key not in self._found:
+            self._found[key] = make()
+        return self._found[key]
+
+    def save(self, name, **arrays):
+        """Write arrays to files NAME-KEY.npy of this run; their paths by key, as workers take them."""
+        files = {key: str(self.scratch / f"{name}-{key}.npy") for key in arrays}
+        for key, array in arrays.items():
+            np.save(files[key], array)
+        return files
+
+    def run(self, measure, arguments, *, threads=1, repeat=0):
+        """The dict that a function returns in a process of its own, as
+        `benchmarks.workers.run_in_worker`.
+
+        The same function with the same arguments runs once; other numbers of `repeat` make it run again.
+        """
+        key = (workers.name_of(measure), json.dumps(arguments, sort_keys=True), threads, repeat)
+        return self.once(key, lambda: workers.run_in_worker(measure, arguments, threads=threads))
+
+    def described(self):
+        """What decides the numbers, for the record: an item measured with the same is not measured again."""
+        named = {"data_set": self.data_set, "data": self.data, "ratings": self.ratings}
+        data = {name: path and [Path(path).name, _size(path)] for name, path in named.items()}
+        return {"scale": self.scale, "seed": self.seed, "repeats": self.repeats} | data
+
+
+def why_data_set_is_absent(name):
+    """One sentence on a data set that is absent, and how an item comes to it."""
+    return f"The data set {name} is absent: {VARIABLE} names no folder that holds {name}/{_FILES[name]}."
+
+
+def _size(path):
+    """A number that changes when files come or go: of a folder the count of all files below it."""
+    path = Path(path)
+    return path.stat().st_size if path.is_file() else sum(len(files) for _, _, files in os.walk(path))

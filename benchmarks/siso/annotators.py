@@ -1,0 +1,163 @@
+"""The methods of Huang et al. and their stand-ins: what each answers to queries, and the time it takes."""
+
+from dataclasses import dataclass, replace
+from functools import partial
+from typing import Any
+
+import numpy as np
+
+from benchmarks.measures import Stopwatch
+from benchmarks.references.classifiers import fit_nearest_neighbours, fit_rbf_svm
+from benchmarks.references.full_sweep_cd import reference_full_sweep_cd
+from benchmarks.references.p_stable import atoms_beside, build_tables
+from benchmarks.references.scikit_learn import lasso_codes, spread_labels
+from flyannot.classifiers import CLASSIFIERS
+from flyannot.classifiers.feature_rows import unit_rows
+from flyannot.classifiers.siso import FRACTION, largest_products
+from flyannot.sparse.coders.siso import encode as siso
+from flyannot.sparse.coders.siso import hash_siso
+from flyannot.sparse.coders.siso.hash_siso import HashSearch
+from flyannot.sparse.coders.siso.lsh import build_index
+from flyannot.sparse.coders.siso.rounds import TOP_K
+from flyannot.sparse.coders.siso.screening import compare_correlations
+
+LASSO, SPREADING, SISO = "lasso", "label spreading", "siso"
+HASH, HASH_EXACT = "hash-siso", "hash-siso, exact"
+P_STABLE = "hash-siso, p-stable"
+PUBLISHED, CD = "siso, as published", "coordinate descent"
+VARIANT = (
+    "label propagation: lam 0.002 |A y|_inf, tol 1e-5; hash-siso as in the paper (an empty answer of the "
+    "hash ends it), hash-siso, exact goes on to SISO's result, hash-siso, p-stable has tables as Datar et "
+    "al. 2004 (16 of 8 functions); one setting each, the preferred one"
+)
+_RIVALS = {"svm": fit_rbf_svm, "knn": fit_nearest_neighbours}
+_SEARCHES = {  # the paper believes an empty answer of the hash
+    HASH: (build_index, HashSearch(None, ending="none")),
+    HASH_EXACT: (build_index, HashSearch(None, ending="solve")),
+    P_STABLE: (build_tables, HashSearch(None, ending="none", candidates=atoms_beside)),
+}
+_N_RECALLED = 8  # queries whose recall is measured
+_TOL = 1e-5  # of the gap of a code, as part of 1/2 |y|^2: what flyannot's classifiers ask of SISO
+_N_WARM = 20  # rows of a first small fit
+
+
+@dataclass(frozen=True)
+class Annotator:
+    """What was fitted on labelled rows.
+
+    answer : function of queries (n_queries, n_features) to values
+    seconds : of the fit
+    search, rows : how cells are searched, and the labelled rows of length 1; None where nothing is hashed
+    """
+
+    answer: Any
+    seconds: float
+    search: Any = None
+    rows: Any = None
+
+    def recall(self, queries):
+        """Of every one of the first queries, the mean over its rounds of (the part of the rows that should
+        join that the cells hold, the part of all rows that they hold).
+
+        Those should join that have the TOP_K largest products above lam.
+        """
+        found, search = [], self.search
+        for x in _scaled(unit_rows(queries[:_N_RECALLED]), self.rows)[0]:
+            rounds = []
+
+            def candidates(index, r, seen, rounds=rounds, **options):
+                chosen = search.candidates(index, r, seen, **options)
+                wanted = compare_correlations(self.rows, r[None], FRACTION, TOP_K)[1][0]
+                if len(wanted):
+                    rounds.append((np.isin(wanted, chosen).mean(), len(chosen) / len(self.rows)))
+                return chosen
+
+            spying = replace(search, candidates=candidates)
+            hash_siso.encode(x[None], self.rows, FRACTION, tol=_TOL, search=spying)
+            found.append(np.mean(rounds, axis=0).tolist())
+        return found
+
+
+def fitted_annotator(method, X, Y, rng):
+    """Fit on labelled rows: the `Annotator`."""
+    if method in _CODES:
+        A = unit_rows(X)
+        return Annotator(lambda queries: _propagated(_CODES[method], A, Y, unit_rows(queries)), 0.0)
+    if method in _SEARCHES:
+        return _hashed(method, X, Y, rng)
+    fit = _RIVALS.get(method) or partial(_fit_our_classifier, CLASSIFIERS[method], rng=rng)
+    fit(X[:_N_WARM], Y[:_N_WARM])(X[:2])
+    with Stopwatch() as watch:
+        answer = fit(X, Y)
+    return Annotator(answer, watch.seconds)
+
+
+def _fit_our_classifier(classifier, X, Y, *, rng):
+    """Its decision values, fitted with the setting that it prefers."""
+    return classifier.fit_setting(X, Y, classifier.settings(len(X))[0], rng=rng).decision_values
+
+
+def _hashed(method, X, Y, rng):
+    """SISO's codes through cells."""
+    build, search = _SEARCHES[method]
+    build(unit_rows(X[:_N_WARM]), np.random.default_rng(0))
+    with Stopwatch() as watch:
+        A = unit_rows(X)
+        search = replace(search, index=build(A, rng))
+
+    def encode(X, A):
+        return hash_siso.encode(X, A, FRACTION, tol=_TOL, search=search)
+
+    def answer(queries):
+        return _propagated(encode, A, Y, unit_rows(queries))
+
+    answer(X[:2])
+    return Annotator(answer, watch.seconds, search, A)
+
+
+def answered_queries(method, X, Y, queries, rng):
+    """The values of queries, the seconds of fitting and those of the queries."""
+    if method == SPREADING:
+        return spread_labels(unit_rows(X), Y, unit_rows(queries))
+    fitted = fitted_annotator(method, X, Y, rng)
+    with Stopwatch() as watch:
+        values = fitted.answer(queries)
+    return values, fitted.seconds, watch.seconds
+
+
+def _propagated(encode, A, Y, X):
+    """Labels by the codes of queries of length 1 over all labelled rows."""
+    scaled, largest = _scaled(X, A)
+    Z = encode(scaled, A)
+    used = np.flatnonzero(np.asarray(abs(Z).sum(axis=0)))  # of a million rows a thousand
+    return largest * (Z[:, used] @ Y[used].astype(float))
+
+
+def _scaled(X, A):
+    """Queries over their largest product, so that lam is FRACTION for all, and those products."""
+    largest = largest_products(X, A)[:, None]
+    return X / np.where(largest > 0, largest, 1).astype(X.dtype), largest
+
+
+def _by_lasso(X, A):
+    return lasso_codes(X, A, FRACTION, tol=_TOL / 2)
+
+
+def _as_published(X, A):
+    """With a pass over all rows in every round."""
+    return siso.solve_with_full_passes(X.astype(np.float32), A, FRACTION, tol=_TOL).Z
+
+
+def _by_cd(X, A):
+    """By sweeps over the support between sweeps over all rows."""
+    return np.array([reference_full_sweep_cd(x, A, FRACTION, tol=_TOL) for x in X])
+
+
+_CODES = {LASSO: _by_lasso, PUBLISHED: _as_published, CD: _by_cd}
+
+
+def recall_columns(recall):
+    """Columns of a row: the means of recall and of the part of the rows in cells, and those of each query."""
+    recalls, parts = zip(*recall)
+    means = {"recall": float(np.mean(recalls)), "part_in_cells": float(np.mean(parts))}
+    return means | {"recalls": recalls, "parts": parts}

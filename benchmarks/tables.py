@@ -1,0 +1,116 @@
+"""The tables of a finding, the same for the terminal and for the page."""
+
+import re
+from dataclasses import dataclass
+
+from benchmarks.claims import OURS, PAPER
+
+MEASUREMENTS = "All that was measured"
+_NUMBER = re.compile(r"[-+]?[0-9][0-9.,]*(e[-+]?[0-9]+)?|-|")
+_MAY_BE_EMPTY = ("who", "variant", "note")
+
+
+@dataclass(frozen=True)
+class Table:
+    """Text cells under headings."""
+
+    caption: str
+    heads: list
+    rows: list
+
+
+def tables_of(finding):
+    """The tables of a finding that have rows."""
+    compared = [
+        [c.what, c.unit, number(c.paper_value), number(c.ours), number(c.ratio), c.remark]
+        for c in finding.comparisons
+    ]
+    tables = (
+        *(_claims(finding, by) for by in (PAPER, OURS)),
+        Table("The paper and ours", ["what", "unit", "paper", "ours", "ours / paper", "remark"], compared),
+        *_own_tables(finding),
+    )
+    return [table for table in tables if table.rows]
+
+
+def _claims(finding, by):
+    """What the paper, or we, claim: what came out, and what would have refuted it."""
+    cells = [[c.text, c.verdict, c.here, c.refuted_by] for c in finding.claims if c.by == by]
+    caption = "What the paper claims" if by == PAPER else "What we claim"
+    return Table(caption, ["claim", "verdict", "here", "refuted by"], cells)
+
+
+def _own_tables(finding):
+    """The measurements, and the performance targets and what became of them."""
+    cells = [
+        [t.text, number(t.value), f"{'>=' if t.at_least else '<='} {t.bound:.4g}", t.verdict]
+        for t in finding.targets
+    ]
+    yield _measurements(finding)
+    yield Table("Performance targets", ["target", "here", "bound", "verdict"], cells)
+
+
+def _measurements(finding):
+    """The rows; lists, and columns without an entry, are left out."""
+    keys = dict.fromkeys(key for row in finding.rows for key in row)
+    shown = [key for key in keys if any(_is_shown(row.get(key)) for row in finding.rows)]
+    shown.sort(key=lambda key: key == "note")  # last
+    cells = [[_cell(key, row.get(key)) for key in shown] for row in finding.rows]
+    return Table(MEASUREMENTS, [key.replace("_", " ") for key in shown], cells)
+
+
+def report_tables(record):
+    """What the terminal shows of a record: where it was measured, the measurements, and the targets."""
+    finding = record.finding
+    lines = [finding.why_not] if finding.why_not else []
+    if not finding.why_not:
+        lines += [f"  {record.machine}", f"  {finding.source.text}", f"  {finding.variant}"]
+    tables = [as_text(table) for table in _own_tables(finding) if table.rows]
+    return "\n".join([*lines, *tables, ""])
+
+
+def as_text(table):
+    """Cells under one another; columns of numbers to the right, the others to the left."""
+    lines = [table.heads, *table.rows]
+    columns = list(zip(*lines))
+    widths = [max(map(len, column)) for column in columns]
+    signs = [">" if all(map(is_number_cell, column[1:])) else "<" for column in columns]
+    return "\n".join(
+        "  ".join(f"{c:{sign}{w}}" for c, sign, w in zip(line, signs, widths)).rstrip() for line in lines
+    )
+
+
+def is_number_cell(text):
+    """Whether a cell holds a number, or the sign for none."""
+    return _NUMBER.fullmatch(text) is not None
+
+
+def number(value, key=""):
+    """Four digits that matter, five decimals of an objective; "-" for None."""
+    if value is None:
+        return "-"
+    if isinstance(value, int) or abs(value) >= 10_000:
+        return f"{value:,.0f}"
+    return f"{value:.5f}" if "objective" in key and abs(value) < 10 else f"{value:.4g}"
+
+
+def listed(values, form=".3g", ending=""):
+    """Numbers in words."""
+    return ", ".join(format(value, form) for value in values) + ending
+
+
+def yes(flag):
+    """A truth in words; the false one stands out."""
+    return "yes" if flag else "NO"
+
+
+def _is_shown(value):
+    return value not in (None, "") and not isinstance(value, list | dict)
+
+
+def _cell(key, value):
+    if isinstance(value, str):
+        return value
+    if isinstance(value, bool):
+        return yes(value)
+    return "" if value is None and key in _MAY_BE_EMPTY else number(value, key)

@@ -1,0 +1,66 @@
+"""One measurement in a process of its own, with its own threads and its own peak memory.
+
+The process is `python -m benchmarks.workers SPEC RESULT`, both JSON files.
+"""
+
+import json
+import math
+import os
+import subprocess
+import sys
+import tempfile
+from pathlib import Path
+
+from flyannot.errors import FlyannotError
+from flyannot.options.registry import thing_at
+from flyannot.runtime.resources import THREAD_VARIABLES
+from flyannot.runtime.system import peak_bytes
+
+
+class WorkerFailed(FlyannotError):
+    """A measurement ended without a result."""
+
+
+def name_of(function):
+    """ "module:function" of a function that stands at the top of its module."""
+    return f"{function.__module__}:{function.__name__}"
+
+
+def run_in_worker(measure, arguments, *, threads=1):
+    """Call a function with `arguments`, which must be JSON, in a new process; returns its dict.
+
+    Raises
+    ------
+    WorkerFailed
+        If it raised, with the last line of its error output.
+    """
+    with tempfile.TemporaryDirectory(prefix="flyannot-bench-") as folder:
+        spec, result = Path(folder) / "spec.json", Path(folder) / "result.json"
+        spec.write_text(json.dumps({"measure": name_of(measure), "arguments": arguments}))
+        command = [sys.executable, "-m", __name__, str(spec), str(result)]
+        done = subprocess.run(
+            command, env=_environment(threads), stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL,
+            stderr=subprocess.PIPE, text=True,
+        )  # fmt: skip
+        if done.returncode or not result.is_file():
+            last = done.stderr.strip().splitlines() or [f"exit code {done.returncode}"]
+            raise WorkerFailed(f"{name_of(measure)} failed: {last[-1]}", fix="run again with --debug")
+        return json.loads(result.read_text())
+
+
+def peak_mb():
+    """The most memory that this process has held so far, in MB; nan where the system does not say."""
+    return (peak_bytes() or math.nan) / 1e6
+
+
+def _environment(threads):
+    return os.environ | dict.fromkeys((*THREAD_VARIABLES, "OPENCV_FOR_THREADS_NUM"), str(threads))
+
+
+def _main(spec, result):
+    asked = json.loads(Path(spec).read_text())
+    Path(result).write_text(json.dumps(thing_at(asked["measure"])(**asked["arguments"])))
+
+
+if __name__ == "__main__":
+    _main(*sys.argv[1:])

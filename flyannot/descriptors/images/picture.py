@@ -1,0 +1,177 @@
+"""The picture at an address, brought to its standard size: as a whole, or by the embryo that is found in it.
+
+Whatever reads the picture of an embryo reads it here.
+"""
+
+import os
+from functools import lru_cache
+
+import numpy as np
+
+from flyannot.descriptors.images.address import split_address
+from flyannot.descriptors.images.geometry import STANDARD_PX, fitted_to_standard
+from flyannot.descriptors.images.grey_levels import WHITE, luma_of_colours, stain_as_grey
+from flyannot.descriptors.images.image_file import decode_image
+from flyannot.descriptors.images.photograph import cut_out_embryo, find_embryos
+from flyannot.descriptors.images.quality import PORTRAIT, picture_warnings, standard_warnings
+from flyannot.descriptors.images.registration import NoEmbryo, frame_embryo, pose_in_picture
+from flyannot.descriptors.images.unreadable import unreadable_image
+from flyannot.errors import InputError
+
+_MODES = {"grey": "L", "stain": "RGB"}  # in which Pillow gives what a channel is made of
+
+
+def picture_at(address, mode, planes=()):
+    """What an address names, as `flyannot.descriptors.images.image_file.decode_image`.
+
+    Parameters
+    ----------
+    address : path, as in `flyannot.descriptors.images.address`
+    mode : "L" or "RGB"
+    planes : what is meant of a file that holds several pictures, where the address does not say it
+
+    Raises
+    ------
+    UnreadableImage
+        As `decode_image`; if there is no such embryo, or it cannot be used.
+    """
+    file, planes_of_address, number = split_address(address)
+    planes = (*planes, *planes_of_address)
+    if number is None:
+        return decode_image(file, mode, planes)
+    picture, candidates = _photograph(file, planes)
+    if not 1 <= number <= len(candidates):
+        n = len(candidates)
+        raise unreadable_image(address, f"{n} things stand out from the background of the photograph")
+    candidate = candidates[number - 1]
+    if candidate.why_not:
+        raise unreadable_image(address, candidate.why_not)
+    cut = cut_out_embryo(picture, candidate, candidates)
+    return luma_of_colours(cut) if cut.ndim == 3 and mode == "L" else cut
+
+
+def embryos_at(address, planes=()):
+    """What stands out from the background of a photograph: a list of
+    `flyannot.descriptors.images.photograph.EmbryoCandidate`.
+
+    Raises
+    ------
+    UnreadableImage
+        As `decode_image`; NoEmbryo if nothing stands out.
+    """
+    file, planes_of_address, _ = split_address(address)
+    return _photograph(file, (*planes, *planes_of_address))[1]
+
+
+def _photograph(file, planes):
+    about = os.stat(file) if os.path.exists(file) else None
+    return _decoded_photograph(file, planes, about and (about.st_mtime_ns, about.st_size))
+
+
+@lru_cache(maxsize=1)  # its embryos are asked for one after the other
+def _decoded_photograph(file, planes, stamp):
+    picture = decode_image(file, "RGB", planes)
+    return picture, find_embryos(picture)
+
+
+def read_grey(path, *, size_px=STANDARD_PX):
+    """The grey levels of a whole picture, scaled to fit: float32 (height, width), from 0 (black) to 255.
+
+    Parameters
+    ----------
+    path : path or address of the picture
+    size_px : (height, width) of the result, in pixels
+
+    Raises
+    ------
+    UnreadableImage
+        As `picture_at`.
+    """
+    return fitted_to_standard(picture_at(path, "L"), size_px)
+
+
+def read_embryo(path, options):
+    """The grey levels that are described, and the warnings about the picture.
+
+    Parameters
+    ----------
+    path : path of the picture, or its address as in `flyannot.descriptors.images.address`
+    options : flyannot.descriptors.options.ExtractOptions
+
+    Returns
+    -------
+    grey : float32 array of shape STANDARD_PX, of the channel that the options say
+    quality_warnings : str, separated by commas
+        Those of `flyannot.descriptors.images.quality`, and "not registered" with the reason where no embryo
+        was found.
+
+    Raises
+    ------
+    UnreadableImage
+        As `picture_at`.
+    """
+    picture = picture_at(path, _MODES[options.channel], options.plane)
+    warnings = picture_warnings(picture)
+    if options.many:  # as an embryo lies on a photograph, so is the box around it
+        warnings = tuple(warning for warning in warnings if warning != PORTRAIT)
+    pose, why_not = _pose(picture, options)
+    grey = _at_standard_size(picture, pose)
+    grey = grey if grey.ndim == 2 else stain_as_grey(grey)
+    return grey, ", ".join([*standard_warnings(grey), *warnings, *why_not])
+
+
+def read_in_colour(path, options):
+    """The picture placed as `read_embryo` places it, to look at: uint8 (height, width, 3), or grey."""
+    picture = picture_at(path, "RGB", options.plane)
+    return np.rint(_at_standard_size(picture, _pose(picture, options)[0])).astype(np.uint8)
+
+
+def _pose(picture, options):
+    """Where the embryo of a picture lies, or None if the picture is taken as it is; and a list of the warning
+    that no embryo was found."""
+    if options.register == "none":
+        return None, []
+    try:
+        return pose_in_picture(picture), []
+    except NoEmbryo as error:
+        return None, [f"not registered: {error.reason}"]
+
+
+def _at_standard_size(picture, pose):
+    """A picture, or another of its size, scaled to fit or cut out and turned by the pose of its embryo."""
+    if pose is None:
+        return fitted_to_standard(picture, STANDARD_PX)
+    return frame_embryo(picture, STANDARD_PX, pose)
+
+
+def region_in_standard(path, region, options):
+    """Which pixels of the standard image a region covers: it is turned and scaled as the picture is.
+
+    Parameters
+    ----------
+    path : path of the picture
+    region : (top, left, height, width), in pixels of the picture
+    options : flyannot.descriptors.options.ExtractOptions
+
+    Returns
+    -------
+    mask : bool array of shape STANDARD_PX
+
+    Raises
+    ------
+    InputError
+        If the region leaves the picture, or is empty.
+    UnreadableImage
+        If the picture cannot be read.
+    """
+    picture = picture_at(path, _MODES[options.channel], options.plane)
+    top, left, height, width = region
+    if not height or not width or top + height > picture.shape[0] or left + width > picture.shape[1]:
+        raise InputError(
+            f"the region {','.join(map(str, region))} leaves {path}, which is {picture.shape[0]} px high and "
+            f"{picture.shape[1]} px wide",
+            fix="give it as top,left,height,width in pixels of the picture",
+        )
+    marked = np.zeros(picture.shape[:2], np.float32)
+    marked[top : top + height, left : left + width] = WHITE
+    return _at_standard_size(marked, _pose(picture, options)[0]) > WHITE / 2

@@ -1,0 +1,95 @@
+"""Calling a function in a process of its own, for code that may crash or hang on what it reads."""
+
+import multiprocessing
+import os
+import signal
+import threading
+from multiprocessing.connection import wait
+
+
+class SubprocessDied(Exception):
+    """The process ended, or was ended after its time, without an answer; the message says which."""
+
+
+def call_in_subprocess(function, *arguments, limit_s):
+    """function(*arguments), called in a spawned process that is killed after `limit_s` seconds.
+
+    Parameters
+    ----------
+    function : importable function; its arguments, its result and its exceptions are pickled
+    limit_s : float, seconds for the call; starting the process is not counted
+
+    Returns
+    -------
+    what the function returns
+
+    Raises
+    ------
+    ProcessDied
+        If the process crashed or took too long.
+    RuntimeError
+        If it could not even start, as under a script that lacks `if __name__ == "__main__"`.
+    Exception
+        Whatever the function raises.
+    """
+    context = multiprocessing.get_context("spawn")
+    ours, theirs = context.Pipe(duplex=False)
+    process = context.Process(target=_answer, args=(theirs, function, arguments), daemon=True)
+    process.start()
+    theirs.close()  # else the end of the process would not be the end of the pipe
+    try:
+        try:
+            ours.recv()
+        except EOFError:
+            raise RuntimeError("a process of its own could not be started") from None
+        if not ours.poll(limit_s):
+            raise SubprocessDied(f"took more than {limit_s:g} s")
+        try:
+            is_result, answer = ours.recv()
+        except EOFError:
+            process.join()
+            raise SubprocessDied(f"ended by {_name(process.exitcode)}") from None
+    finally:
+        process.kill()
+        process.join()
+        ours.close()
+    if not is_result:
+        raise answer
+    return answer
+
+
+def _name(exitcode):
+    if exitcode is not None and -exitcode in {*signal.Signals}:
+        return signal.Signals(-exitcode).name
+    return f"exit code {exitcode}"
+
+
+def _answer(pipe, function, arguments):
+    """In the child; what a crash prints is of no use to anyone."""
+    exit_with_parent()
+    silent = os.open(os.devnull, os.O_WRONLY)
+    os.dup2(silent, 2)
+    pipe.send("ready")
+    try:
+        answer = True, function(*arguments)
+    except Exception as error:
+        answer = False, error
+    pipe.send(answer)
+
+
+def exit_with_parent(life=None):
+    """In a child: Ctrl-C is the parent's to answer, and a child does not outlive its parent.
+
+    life : what becomes ready with the parent's end, where `multiprocessing` does not know the parent: the
+        reading end of a pipe of which the parent alone has the other
+    """
+    signal.signal(signal.SIGINT, signal.SIG_IGN)
+    parent = multiprocessing.parent_process()
+    life = life or getattr(parent, "sentinel", None)
+    if life is not None:
+        threading.Thread(target=_end_with, args=(life,), daemon=True).start()
+
+
+def _end_with(life):
+    wait([life])
+    os._exit(1)

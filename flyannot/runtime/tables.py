@@ -1,0 +1,271 @@
+"""Tables: strict reading that names the column and the line, and atomic writing.
+
+CSV in UTF-8 with or without a byte-order mark, LF or CRLF, quotes as in RFC 4180, separated by commas,
+semicolons or tabs; or the first sheet of an Excel workbook.  Columns come in any order, capitals in their
+names do not matter, and those that nobody asked for are ignored.  A cell that begins with = + - @ and is no
+number is written with a leading apostrophe, so that no spreadsheet runs it, and is read back without.
+"""
+
+import csv
+import logging
+import re
+import zipfile
+from pathlib import Path
+
+from flyannot.errors import InputError, WriteError, did_you_mean
+from flyannot.runtime.atomic_file import replacing
+from flyannot.runtime.environment import optional_package
+from flyannot.runtime.wording import pluralise
+
+_GUARDED = re.compile(r"'+[=+\-@\t\r]")  # written as '=..., read as =...
+_NEEDS_GUARD = re.compile(r"'*[=+\-@\t\r]")
+_NUMBER = re.compile(r"[+-]?\d+(\.\d*)?([eE][+-]?\d+)?")  # a negative number is no formula
+_CONTROL = re.compile(r"[\x00-\x1f\x7f]")
+_COLUMNS_SHOWN = 30  # in a message, and letters of each
+
+
+def read_table(path, required, optional=(), *, meant=None):
+    """Every row of a CSV table as (line number, its cells in the order of `required + optional`).
+
+    Parameters
+    ----------
+    path : path of the CSV file
+    required : tuple of column names that must be there; none of their cells may be empty
+    optional : tuple of column names that may be missing; a missing cell is ""
+    meant : dict, a required column -> other names of it that people write, to suggest
+
+    Yields
+    ------
+    line : int, where the row begins; the header is line 1
+    cells : list of str, without surrounding white space
+
+    Raises
+    ------
+    InputError
+        Names the file and, for a bad row, its line and column: no such file, not UTF-8, a missing or
+        repeated column, a row of more cells than columns, an empty or control-ridden cell.
+    """
+    path = Path(path)
+    if not path.is_file():
+        raise InputError(f"no such table: {path}", fix=f"make it, with the columns {', '.join(required)}")
+    yield from _rows(path, read_cells(path, required), required, optional, meant or {})
+
+
+def write_table(path, columns, rows):
+    """Write rows of text as CSV; what stood at `path` is replaced only by the whole new table, if it differs.
+
+    Parameters
+    ----------
+    path : path of the CSV file
+    columns : sequence of str
+    rows : iterable of sequences of text, as long as `columns`
+
+    Raises
+    ------
+    WriteError
+        If it cannot be written; nothing is left behind.
+    """
+    with replacing(path, keep_same=True) as beside, open(beside, "w", newline="", encoding="utf-8") as file:
+        try:
+            write_csv_rows(file, [columns])
+            write_csv_rows(file, rows)
+        except UnicodeEncodeError as error:
+            raise WriteError(
+                f"cannot write {path}: {error}", fix="rename the file to plain Unicode"
+            ) from None
+
+
+def write_csv_rows(file, rows, *, delimiter=","):
+    """Write rows of text to an open file, what a spreadsheet would run with an apostrophe in front."""
+    writer = csv.writer(file, lineterminator="\n", delimiter=delimiter)
+    writer.writerows([_guard(str(cell)) for cell in row] for row in rows)
+
+
+def _rows(path, rows, required, optional, meant):
+    _, header = next(rows, (1, []))
+    places = _places(path, [name.strip() for name in header], required, optional, meant)
+    n_columns = len(header)
+    for begins, row in rows:
+        if not any(row):
+            continue
+        if len(row) > n_columns:
+            cells = pluralise(len(row), "cell")
+            raise InputError(
+                f"{path}, line {begins}: {cells} under {pluralise(n_columns, 'column')}",
+                fix="put a cell that contains a comma (or what else separates columns) in double quotes",
+            )
+        row += [""] * (n_columns + 1 - len(row))  # one more: where the missing columns point
+        cells = [row[place].strip() for place in places]
+        if not all(cells[: len(required)]) or _CONTROL.search("".join(cells)):
+            _refuse(path, begins, cells, required, optional)
+        yield begins, [cell[1:] if cell[:1] == "'" and _GUARDED.match(cell) else cell for cell in cells]
+
+
+def _places(path, header, required, optional, meant):
+    """Where each wanted column stands; a missing optional one stands just behind the last."""
+    if not any(header):
+        raise InputError(f"{path} is empty", fix=f"its first line names the columns: {','.join(required)}")
+    plain = [folded(name) for name in header]
+    names = {name: header if name in header else plain for name in required + optional}
+    for name, among in names.items():
+        if among.count(name) > 1:
+            raise InputError(
+                f'{path}: the column "{name}" is there twice', fix="rename or delete one of them"
+            )
+    for name in required:
+        if name not in names[name]:
+            raise _no_column(path, name, header, required, meant.get(name, ()))
+    return [among.index(name) if name in among else len(header) for name, among in names.items()]
+
+
+def _no_column(path, name, header, required, meant):
+    named = [column for column in header if folded(column) in meant]
+    others = [column for column in header if folded(column) not in required]
+    suggestion = f' Did you mean "{named[0]}"?' if named else did_you_mean(name, others)
+    rename = f'rename the column "{named[0]}" to "{name}"; ' if named else ""
+    return InputError(
+        f'{path} has no column "{name}", only {_listed(header)}.{suggestion}',
+        fix=f"{rename}its first line must name the columns {', '.join(required)}, separated by commas",
+    )
+
+
+def _refuse(path, line, cells, required, optional):
+    for name, cell in zip(required + optional, cells):
+        if _CONTROL.search(cell):
+            raise InputError(
+                f'{path}, line {line}, column "{name}": a control character in {cell!r}',
+                fix="delete it, or rename the file it names",
+            )
+        if not cell and name in required:
+            raise InputError(
+                f'{path}, line {line}, column "{name}": empty', fix="fill it in or delete the row"
+            )
+
+
+def _listed(header):
+    """The columns of what may be no table at all: not too many, not too long, nothing unprintable."""
+    shown = [name if name.isprintable() else repr(name) for name in header[:_COLUMNS_SHOWN]]
+    return ", ".join(name[:_COLUMNS_SHOWN] for name in shown) + ", ..." * (len(header) > _COLUMNS_SHOWN)
+
+
+def _guard(cell):
+    return "'" + cell if _NEEDS_GUARD.match(cell) and not _NUMBER.fullmatch(cell) else cell
+
+
+log = logging.getLogger("flyannot")
+
+_SAVE_AS = "save the table as CSV UTF-8 (in Excel: File > Save As > CSV UTF-8)"
+_ZIP, _OLD_EXCEL, _UTF_16 = b"PK\x03\x04", b"\xd0\xcf\x11\xe0", (b"\xff\xfe", b"\xfe\xff")
+_HDF5 = b"\x89HDF"
+_SEPARATORS = ",;\t"
+_MOST_HEADER = 100_000  # letters
+_MOST_BYTES = 2**29  # of a workbook, unpacked
+_MOST_SHOWN = 40  # letters of a line that cannot be read
+
+
+def read_cells(path, required):
+    """Every row of a table as (line number, list of str); line 1 is the first.
+
+    Parameters
+    ----------
+    path : Path of a CSV file in UTF-8, or of a workbook (.xlsx), of which the first sheet is read
+    required : names of columns; that by which the first line splits into these is the separator
+
+    Raises
+    ------
+    InputError
+        If it is neither, or not written as it should be; names the line.
+    """
+    try:
+        with open(path, "rb") as file:
+            begins = file.read(4)
+        if begins == _ZIP:
+            yield from _sheet_rows(path)
+            return
+        if begins == _OLD_EXCEL:
+            raise InputError(f"{path} is an old Excel workbook (.xls)", fix=f"{_SAVE_AS}, or as .xlsx")
+        if begins == _HDF5:
+            raise InputError(f"{path} is an HDF5 file, not a table", fix="name a table, such as a .csv")
+        if begins.startswith(_UTF_16):
+            raise InputError(f'{path} is UTF-16 text, as Excel\'s "Unicode Text"', fix=_SAVE_AS)
+        with open(path, newline="", encoding="utf-8-sig") as file:
+            yield from _csv_rows(path, file, _separator(file, required))
+    except UnicodeDecodeError:
+        line, text = _undecodable(path)
+        raise InputError(
+            f'{path}, line {line}: not UTF-8 text, but perhaps Latin-1: "{text}"', fix=_SAVE_AS
+        ) from None
+    except OSError as error:
+        raise InputError(f"cannot read {path}: {error.strerror or error}") from error
+
+
+def folded(name):
+    """The name of a column but for capitals, spaces and dashes."""
+    return name.strip().casefold().replace(" ", "_").replace("-", "_")
+
+
+def _separator(file, required):
+    """A comma, unless the first line has the required columns only when it is split by another one."""
+    first = file.readline(_MOST_HEADER)
+    file.seek(0)
+    for separator in _SEPARATORS:
+        names = {folded(name.strip('"')) for name in first.split(separator)}
+        if names.issuperset(required):
+            return separator
+    return ","
+
+
+def _csv_rows(path, file, separator):
+    reader = csv.reader(file, strict=True, delimiter=separator)
+    begins = 1
+    try:
+        for row in reader:
+            yield begins, row
+            begins = reader.line_num + 1
+    except csv.Error as error:
+        raise InputError(
+            f"{path}, line {begins}: {error}",
+            fix='close every double quote, and write one inside a cell as ""',
+        ) from None
+
+
+def _sheet_rows(path):
+    try:
+        openpyxl = optional_package("openpyxl", "excel", f"{path} is an Excel workbook; reading it needs")
+    except InputError as absent:
+        raise InputError(absent.message, fix=f"{_SAVE_AS}; or {absent.fix}") from None
+    try:
+        with zipfile.ZipFile(path) as archive:
+            n_bytes = sum(member.file_size for member in archive.infolist())
+        if n_bytes > _MOST_BYTES:
+            raise InputError(f"{path} unpacks to more than {_MOST_BYTES:,} bytes", fix=_SAVE_AS)
+        book = openpyxl.load_workbook(path, read_only=True, data_only=True)
+        sheet = book.worksheets[0]
+        if len(book.worksheets) > 1:
+            log.info('note: %s has %d sheets; "%s", the first, is read',
+                     Path(path).name, len(book.worksheets), sheet.title)  # fmt: skip
+        for line, row in enumerate(sheet.iter_rows(values_only=True), start=1):
+            yield line, [_as_text(value) for value in row]
+    except (InputError, GeneratorExit):
+        raise
+    except Exception as error:  # a damaged workbook raises anything
+        raise InputError(f"{path} is no Excel workbook that can be read: {error}", fix=_SAVE_AS) from None
+
+
+def _as_text(value):
+    """What a cell holds; a date as 2023-04-06 00:00:00."""
+    if isinstance(value, float) and value.is_integer():
+        return str(int(value))
+    return "" if value is None else str(value)
+
+
+def _undecodable(path):
+    """The number of the first line that is not UTF-8, and how it begins as Latin-1."""
+    with open(path, "rb") as file:
+        for number, line in enumerate(file, start=1):
+            try:
+                line.decode("utf-8")
+            except UnicodeDecodeError:
+                text = line.decode("latin-1").strip()[:_MOST_SHOWN]
+                return number, text if text.isprintable() else repr(text)
+    return 1, ""  # a sequence cut by the end of the file, or changed meanwhile

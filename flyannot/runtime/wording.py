@@ -1,0 +1,39 @@
+"""Text for people: a count in words, and an object in a line."""
+
+from dataclasses import fields
+
+_MOST_LETTERS = 60  # of one value
+
+
+def short_repr(thing):
+    """The repr of a dataclass instance: its fields; of arrays the type and shape, of lists the length."""
+    shown = {one.name: getattr(thing, one.name) for one in fields(thing) if one.repr}
+    return named_values(type(thing).__name__, shown)
+
+
+def named_values(name, values):
+    """`name(key=value, ...)` of a dict, by `short_value`."""
+    return f"{name}({', '.join(f'{key}={short_value(value)}' for key, value in values.items())})"
+
+
+def short_value(value):
+    """One value in at most 60 letters or so."""
+    shape = getattr(value, "shape", None)
+    if shape:
+        return f"<{value.dtype} {' x '.join(map(str, shape))}>"
+    text = repr(value)
+    if len(text) <= _MOST_LETTERS:
+        return text
+    return f"<{len(value):,} items>" if isinstance(value, list | tuple | dict | set) else f"{text[:57]}..."
+
+
+def pluralise(n, one, many=None):
+    """The number and what is counted.
+
+    Parameters
+    ----------
+    n : int
+    one : what a single one is called, with what follows: "image", or "image is missing"
+    many : what several are called; by default `one` with an s
+    """
+    return f"1 {one}" if n == 1 else f"{n:,} {many or f'{one}s'}"

@@ -1,0 +1,1 @@
+"""Whole runs: all steps one after the other, how far they are, as jobs, and many of them in one table."""

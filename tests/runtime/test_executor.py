@@ -1,0 +1,211 @@
+"""The one seam of parallel work: same results for any number of workers, and workers that may die."""
+
+import os
+import signal
+import time
+from collections import Counter
+from concurrent import futures
+from contextlib import suppress
+from pathlib import Path
+
+import numpy as np
+import psutil
+import pytest
+
+from flyannot.errors import DataError, FlyannotError
+from flyannot.runtime import local_workers
+from flyannot.runtime.executor import Executor
+from flyannot.runtime.progress_events import item_done
+
+N_TASKS = 9
+
+
+def square(i):
+    return i * i
+
+
+def fail_with_a_fix(i):
+    raise DataError(f"task {i} is damaged", fix="mend it")
+
+
+def die_once(folder):
+    """Kills its process the first time that it runs on a folder."""
+    mark = Path(folder) / "died"
+    if not mark.exists():
+        mark.touch()
+        os.kill(os.getpid(), signal.SIGKILL)
+    return mark.name
+
+
+def die(folder):
+    os.kill(os.getpid(), signal.SIGKILL)
+
+
+def threads_of_worker(_):
+    """(BLAS threads, numba threads, cv2 threads, whether Ctrl-C is ignored)."""
+    import cv2
+    import numba
+    import numpy as np
+    from threadpoolctl import threadpool_info
+
+    np.ones((4, 4)) @ np.ones((4, 4))
+    blas = max((pool["num_threads"] for pool in threadpool_info()), default=1)
+    ignored = signal.getsignal(signal.SIGINT) == signal.SIG_IGN
+    return blas, numba.get_num_threads(), cv2.getNumThreads(), ignored
+
+
+def run_all(work, tasks, *, jobs, **more):
+    with Executor(jobs) as workers:
+        return workers.run_all(work, tasks, **more)
+
+
+@pytest.mark.parametrize("jobs", [1, 2])
+def test_results_come_in_the_order_of_tasks_and_every_end_is_told(jobs):
+    told = []
+    assert run_all(square, list(range(N_TASKS)), jobs=jobs, on_done=told.append) == [
+        i * i for i in range(N_TASKS)
+    ]
+    assert sorted(told) == [i * i for i in range(N_TASKS)]
+
+
+def test_no_task_is_no_work():
+    assert run_all(square, [], jobs=4) == []
+
+
+@pytest.mark.parametrize("jobs", [1, 2])
+def test_a_fault_arrives_with_its_remedy(jobs):
+    with pytest.raises(DataError) as caught:
+        run_all(fail_with_a_fix, [1, 2, 3], jobs=jobs)
+    assert "is damaged" in str(caught.value)
+    assert (caught.value.fix, caught.value.exit_code) == ("mend it", 65)
+
+
+def own_process(_):
+    time.sleep(0.05)  # so that each worker gets some
+    return os.getpid()
+
+
+def all_processes(workers, n, tasks=8):
+    """The numbers of the processes that work: on a busy machine one may do all of a round."""
+    seen, end = set(), time.monotonic() + 60
+    while len(seen) < n and time.monotonic() < end:
+        seen |= set(workers.run_all(own_process, list(range(tasks))))
+    return seen
+
+
+def test_the_same_workers_serve_one_step_after_the_other():
+    with Executor(2) as workers:
+        first = all_processes(workers, 2)
+        second = set(workers.run_all(own_process, list(range(8))))
+    assert second <= first and len(first) == 2 and os.getpid() not in first
+
+
+def test_more_tasks_than_before_get_more_workers():
+    with Executor(3) as workers:
+        assert len(set(workers.run_all(own_process, [0, 1]))) <= 2
+        workers.run_all(own_process, list(range(30)))
+        assert len(all_processes(workers, 3, 30)) == 3
+
+
+def two_items(i):
+    item_done()
+    item_done()
+    return i
+
+
+@pytest.mark.parametrize("jobs", [1, 2])
+def test_items_are_counted_anew_in_every_round(jobs):
+    with Executor(jobs) as workers:
+        for _ in range(2):
+            told = []
+            assert workers.run_all(two_items, [5, 6, 7], on_items=told.append) == [5, 6, 7]
+            assert told[-1] == 6 and told == sorted(told)
+
+
+def twice(array):
+    return 2 * array
+
+
+@pytest.mark.parametrize("jobs", [1, 2])
+def test_arrays_come_and_go(jobs, rng):
+    arrays = [rng.normal(size=(200, 300)) for _ in range(3)]
+    for array, found in zip(arrays, run_all(twice, arrays, jobs=jobs)):
+        assert np.array_equal(found, 2 * array)
+
+
+def test_a_killed_worker_costs_one_more_try(tmp_path):
+    folders = [tmp_path / name for name in "abc"]
+    for folder in folders[1:]:
+        folder.mkdir()
+        (folder / "died").touch()  # these run through at once
+    folders[0].mkdir()
+    assert run_all(die_once, folders, jobs=2) == ["died"] * 3
+
+
+def test_workers_that_keep_dying_are_explained(tmp_path):
+    with pytest.raises(FlyannotError, match="killed twice.*0 of 2 shards") as caught:
+        run_all(die, [tmp_path, tmp_path], jobs=2)
+    assert caught.value.exit_code == 1 and "--jobs" in caught.value.fix
+
+
+def die_unless_told(task):
+    number, lives = task
+    time.sleep(0.2)
+    return number if lives else die(number)
+
+
+def test_what_kills_its_worker_twice_is_named_whatever_ran_beside_it():
+    """And is never tried in this process, although of the last task left there would be one job."""
+    tasks, done = [(i, i != 3) for i in range(6)], []
+    with pytest.raises(FlyannotError, match="of task 3 were killed twice"):
+        run_all(die_unless_told, tasks, jobs=3, on_done=done.append, name=lambda task: f"task {task[0]}")
+    assert 3 not in done and len(done) == len(set(done))
+
+
+def test_tasks_that_saw_a_worker_killed_are_tried_one_at_a_time():
+    waiting, kills = [0, 1, 2, 3], Counter([0, 1])
+    assert list(local_workers._next(waiting, [], kills, 3)) == [0, 2, 3] and waiting == [1]
+    assert list(local_workers._next(waiting, [2, 3], kills, 3)) == [1]
+
+
+def test_a_worker_has_one_thread_and_leaves_ctrl_c_to_its_parent():
+    before = dict(os.environ)
+    assert run_all(threads_of_worker, [0, 1], jobs=2) == [(1, 1, 1, True)] * 2
+    assert dict(os.environ) == before
+
+
+@pytest.mark.parametrize("work", [fail_with_a_fix, own_process])
+def test_leaving_ends_the_workers(work):
+    with suppress(DataError), Executor(2) as workers:
+        found = workers.run_all(own_process, [1, 2, 3, 4])
+        workers.run_all(work, [1, 2])
+    end = time.monotonic() + 20
+    while any(psutil.pid_exists(worker) for worker in found):
+        assert time.monotonic() < end
+        time.sleep(0.01)
+
+
+def test_no_more_tasks_are_handed_out_than_memory_is_for_however_long_they_take(monkeypatch):
+    class Slow(futures.Executor):
+        """Ends one task after the other, each after several looks."""
+
+        def __init__(self):
+            self.open, self.most, self.n_looks = [], 0, 0
+
+        def submit(self, run, i, work, task):
+            future = futures.Future()
+            self.open.append((future, task))
+            self.most = max(self.most, len(self.open))
+            return future
+
+        def listen(self, tell):
+            self.n_looks += 1
+            if self.n_looks % 4 == 0 and self.open:
+                future, task = self.open.pop(0)
+                future.set_result(task)
+
+    monkeypatch.setattr(local_workers, "_LISTENS_EVERY_S", 0.001)
+    slow, pool = Slow(), local_workers._Pool.__new__(local_workers._Pool)
+    pool.n_workers, pool._executor, pool._listen = 2, slow, slow.listen
+    found = dict(pool.results(None, list("abcdefgh"), list(range(8)), Counter(), None))
+    assert found == dict(enumerate("abcdefgh")) and slow.most == 4
