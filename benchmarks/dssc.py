@@ -16,7 +16,7 @@ from benchmarks.items import Item, paper_values
 from benchmarks.measures import exact_objective, timed_steps
 from benchmarks.rows import Rows
 from flyannot.sparse.fit import default_lam, random_patches
-from flyannot.sparse.learners.dssc.learner import DSSC
+from flyannot.sparse.learners.dssc import DSSC
 from flyannot.sparse.objective import objective
 
 _BATCH_SIZE = 8  # samples of one processor; the paper gives none

@@ -13,7 +13,7 @@ _ESTIMATORS = {
     "DictionaryLearning": "dictionary_learning",
     "ImagePatches": "image_patches",
     "SparseCoder": "sparse_coder",
-    "SpatialMaxPooling": "spatial_max_pooling",
+    "SpatialMaxPooling": "image_patches",
 }
 
 

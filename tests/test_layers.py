@@ -17,7 +17,7 @@ ROOMS = (
     "root", "options", "stage_ranges", "runtime", "store", "sparse", "descriptors", "scores", "features",
     "dataset", "classifiers", "steps", "export", "report", "estimators", "cli",
 )  # fmt: skip
-SPARSE = ("simd", "kernels", "objective", "stored_codes", "coders", "fit", "learners", "rounds")
+SPARSE = ("simd", "kernels", "objective", "stored_codes", "coders", "fit", "learners", "data_parallel")
 N_LOOSE_FILES = 4
 
 HEAVY = ("numba", "sklearn", "cv2", "h5py", "scipy", "skimage", "PIL", "tifffile")

@@ -10,7 +10,7 @@ from benchmarks.workers import peak_mb
 from flyannot.errors import InputError
 from flyannot.sparse.coders.missing_values import lasso_of_observed, split_missing
 from flyannot.sparse.fit import random_patches, run_epoch
-from flyannot.sparse.learners.online.modl import MODL
+from flyannot.sparse.learners.modl import MODL
 
 _N_ATOMS, _LAM, _REDUCTION, _MISSING = 100, 0.1, 12, 0.3
 _BLOCK_ENTRIES = 2**24  # of X worked on at once

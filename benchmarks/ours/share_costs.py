@@ -14,10 +14,13 @@ from benchmarks.measures import Stopwatch, exact_objective, normalised_patches
 from benchmarks.rows import Rows
 from flyannot.dataset.folder import read_images
 from flyannot.descriptors.options import ExtractOptions
-from flyannot.sparse.learners.scc.learner import Found
-from flyannot.sparse.learners.scc.options import SCCOptions
-from flyannot.sparse.learners.scc.shares import first_atoms, merged, visit_share
-from flyannot.sparse.rounds import Plan, rounds_of_epoch
+from flyannot.sparse.data_parallel import (
+    LearningPlan,
+    average_atoms,
+    first_atoms,
+    rounds_of_epoch,
+)
+from flyannot.sparse.learners.scc import SCC, PartAtoms, SCCOptions
 from flyannot.steps.engine.task import Execution
 from flyannot.steps.extract import extract
 from flyannot.steps.patch_blocks import NormalisedPatches, units_of
@@ -64,13 +67,19 @@ def measure(setup):
     )
 
 
+def visit_share(start, X, *, lam, options, stands_for, rng):
+    return SCC(start.D, 0, lam=lam, **vars(options)).visit_part(X, rng, start, stands_for)
+
+
 def cost_of_visits(patches, held, initial, lam, n):
     """In a worker: processor time of a visit of a share that is under way, and of one evaluation."""
     X, rng = NormalisedPatches(np.load(patches)[:n]), np.random.default_rng(0)
     rules = {"lam": lam, "options": _QUICK, "stands_for": 16.0, "rng": rng}
     start = first_atoms(np.load(initial), _QUICK)
     early = NormalisedPatches(X.stored[: min(_N_BEFORE, n // 2)])
-    start = merged(start, [visit_share(start, early, **rules | {"stands_for": 1.0})], [len(early)], _QUICK)
+    start = average_atoms(
+        start, [visit_share(start, early, **rules | {"stands_for": 1.0})], [len(early)], _QUICK
+    )
     later = NormalisedPatches(X.stored[len(early) :])
     with Stopwatch() as visits:
         visit_share(start, later, **rules)
@@ -112,10 +121,10 @@ def cost_of_merge(n_shares, n_atoms):
     D = rng.normal(size=(n_atoms, 128)).astype(np.float32)
     D /= np.linalg.norm(D, axis=1, keepdims=True)
     start = first_atoms(D, _QUICK)._replace(h_now=rng.random(n_atoms))
-    found = [Found(D + 0, start.norm2 + 0, rng.random(n_atoms), D + 0) for _ in range(n_shares)]
-    merged(start, found, [1] * n_shares, _QUICK)
+    found = [PartAtoms(D + 0, start.norm2 + 0, rng.random(n_atoms), D + 0) for _ in range(n_shares)]
+    average_atoms(start, found, [1] * n_shares, _QUICK)
     with Stopwatch() as merging:
-        merged(start, found, [1] * n_shares, _QUICK)
+        average_atoms(start, found, [1] * n_shares, _QUICK)
     with Stopwatch() as packing:
         sent = [len(pickle.dumps(start)) + len(pickle.dumps(one)) for one in found]
         for one in found:
@@ -133,7 +142,7 @@ def time_of_pass(n, n_shares, n_cores, n_atoms, s_per_visit, merge, visiting):
 
     The tasks of a round are given to cores in order, the next to the first that is free.
     """
-    plan = Plan(n_shares, 1, LAM, _QUICK, (0,))
+    plan = LearningPlan(n_shares, 1, LAM, _QUICK, (0,))
     rounds = rounds_of_epoch(np.full(n // _UNIT, _UNIT), 0, n_atoms, 0, plan)
     ends = [_longest(turns, n_cores) for turns in rounds]
     n, n_tasks = sum(turn.n_samples for turns in rounds for turn in turns), sum(map(len, rounds))

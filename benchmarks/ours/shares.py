@@ -8,7 +8,7 @@ from benchmarks.rows import Series
 from benchmarks.scc.learning import scc
 from benchmarks.scc.long_pass import N_SHARES
 from benchmarks.scc.streams import learn_in_shares, learn_stream
-from flyannot.sparse.rounds import LONGEST
+from flyannot.sparse.data_parallel import LONGEST
 
 _N_EPOCHS = 2
 

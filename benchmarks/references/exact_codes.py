@@ -6,7 +6,7 @@ import numpy as np
 import scipy.sparse as sp
 from scipy.optimize import minimize
 
-from flyannot.sparse.coders.cd.encode import encode as encode_by_cd
+from flyannot.sparse.coders.cd import encode as encode_by_cd
 
 _BLOCK = 1024  # samples whose codes are dense at one time
 _MOST_CORNERS = 1000  # of a sample's path

@@ -1,6 +1,6 @@
 """SCC as the obvious compiled loop: every atom of every sweep costs one dot product.
 
-The same sequential algorithm as `flyannot.sparse.learners.scc.learner` in its two variants, under the same
+The same sequential algorithm as `flyannot.sparse.learners.scc` in its two variants, under the same
 contract, with nothing done to make it quick but compilation and vector arithmetic.
 
 Instead of 1/h its steps can follow the natural rate a / (t + b) of the paper's Fig. 4, t counting visits.
@@ -10,7 +10,7 @@ import numpy as np
 import scipy.sparse as sp
 
 from flyannot.runtime.compiled import compiled
-from flyannot.sparse.learners.scc.options import VARIANTS
+from flyannot.sparse.learners.scc import VARIANTS
 from flyannot.sparse.stored_codes import EITHER_SIGN
 
 

@@ -2,7 +2,7 @@
 
 import numpy as np
 
-from flyannot.sparse.learners.online.modl import MODL
+from flyannot.sparse.learners.modl import MODL
 
 
 class OfSeenFeatures(MODL):

@@ -12,8 +12,8 @@ from benchmarks.measures import Stopwatch
 from benchmarks.workers import peak_mb
 from flyannot.runtime.executor import Executor
 from flyannot.runtime.resources import one_blas_thread
-from flyannot.sparse.learners.scc.options import SCCOptions
-from flyannot.sparse.rounds import Plan, begin, learn_by_shares, visit
+from flyannot.sparse.data_parallel import LearningPlan, begin_rounds, learn_in_rounds, visit_part
+from flyannot.sparse.learners.scc import SCCOptions
 
 N_SHARES = 16
 NOISE = 6  # of a number of 0 to 255
@@ -28,10 +28,10 @@ def learn_perturbed(patches, lam, n, n_atoms, jobs, noise, keep=None):
     sum of all.  With `keep`, the start of a path, the atoms of every record of the trace are kept as files.
     """
     source = perturbed_units(patches, n, noise)
-    plan = Plan(N_SHARES, 1, lam, SCCOptions(variant="quick"), (_SEED,))
+    plan = LearningPlan(N_SHARES, 1, lam, SCCOptions(variant="quick"), (_SEED,))
     peaks, working_s, kept = {}, [], []
     with one_blas_thread(), Stopwatch() as watch, Executor(jobs) as workers:
-        first, held = begin(source, n_atoms, plan)
+        first, held = begin_rounds(source, n_atoms, plan)
 
         def run(tasks):
             done = workers.run_all(_visit_and_cost, tasks)
@@ -40,7 +40,7 @@ def learn_perturbed(patches, lam, n, n_atoms, jobs, noise, keep=None):
                 working_s.append(seconds if process != os.getpid() else 0.0)
             return [found for found, *_ in done]
 
-        for progress in learn_by_shares(source, held, first, plan, run):
+        for progress in learn_in_rounds(source, held, first, plan, run):
             if keep and len(progress.records) > len(kept):
                 kept.append(f"{keep}-{progress.atoms.n_visits}.npy")
                 np.save(kept[-1], progress.atoms.D)
@@ -58,5 +58,5 @@ def learn_perturbed(patches, lam, n, n_atoms, jobs, noise, keep=None):
 
 def _visit_and_cost(task):
     with Stopwatch() as watch:
-        found = visit(task)
+        found = visit_part(task)
     return found, os.getpid(), peak_mb(), watch.seconds

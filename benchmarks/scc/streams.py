@@ -8,13 +8,18 @@ import numpy as np
 
 from benchmarks.measures import Stopwatch, exact_objective, graded_dictionary, normalised_patches
 from flyannot.descriptors.sift import normalise_descriptors
-from flyannot.estimators.dictionary_learning import DictionaryLearning
-from flyannot.estimators.row_units import RowUnits
+from flyannot.estimators.dictionary_learning import DictionaryLearning, RowUnits
 from flyannot.runtime.resources import one_blas_thread
+from flyannot.sparse.data_parallel import (
+    HeldOutSamples,
+    LearningPlan,
+    LearningProgress,
+    first_atoms,
+    learn_in_rounds,
+    visit_part,
+)
 from flyannot.sparse.learners import LEARNERS
-from flyannot.sparse.learners.scc.options import SCCOptions
-from flyannot.sparse.learners.scc.shares import first_atoms
-from flyannot.sparse.rounds import Held, Plan, Progress, learn_by_shares, visit
+from flyannot.sparse.learners.scc import SCCOptions
 from flyannot.steps.patch_blocks import NormalisedPatches
 
 _FIRST = 2048  # patches of the first part
@@ -40,20 +45,20 @@ def learn_in_shares(patches, held, initial, lam, n, n_epochs, n_shares, longest,
     X = np.load(patches, mmap_mode="r")
     source = StoredRows(X, X.dtype, start, np.minimum(start + _UNIT, n))
     options = SCCOptions(variant=variant)
-    plan = Plan(n_shares, n_epochs, lam, options, (_SEED,), longest=longest)
+    plan = LearningPlan(n_shares, n_epochs, lam, options, (_SEED,), longest=longest)
     D, sample = np.load(initial), normalised_patches(held, slice(None)).astype(np.float64)
     LEARNERS["scc"](D, 0, lam=lam, variant=variant)  # compiles
-    first = Progress(first_atoms(D, options))
+    first = LearningProgress(first_atoms(D, options))
     clock = []
 
     def run(tasks):
         with Stopwatch() as watch:
-            found = [visit(task) for task in tasks]
+            found = [visit_part(task) for task in tasks]
         clock.append(watch.seconds)
         return found
 
     with one_blas_thread():
-        *_, progress = learn_by_shares(source, Held(sample, {}), first, plan, run)
+        *_, progress = learn_in_rounds(source, HeldOutSamples(sample, {}), first, plan, run)
         trace = [(record.n_visits, record.objective) for record in progress.records]
         seconds = sum(clock)
         graded = graded_dictionary(progress.atoms.D, held, lam, seconds=seconds, n=n, n_epochs=n_epochs)

@@ -14,9 +14,9 @@ from benchmarks.scc.learning import PATCHES_AT_BATCH_1, hours, name_of_reference
 from flyannot.descriptors.sift import normalise_descriptors
 from flyannot.sparse.fit import learn_dictionary
 from flyannot.sparse.kernels import kernel
-from flyannot.sparse.learners.scc.kernels import solve_code, store_code
-from flyannot.sparse.learners.scc.learner import SCC
-from flyannot.sparse.simd.aligned import whole_chunks
+from flyannot.sparse.learners.scc import SCC
+from flyannot.sparse.learners.scc_kernels import solve_code, store_code
+from flyannot.sparse.simd.vectors import whole_chunks
 
 _STAGE_RANGE = "7-8"  # the hours of the table are those of this column of Table 2
 _N_WARM_EPOCHS = 2

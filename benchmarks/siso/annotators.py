@@ -14,12 +14,9 @@ from benchmarks.references.scikit_learn import lasso_codes, spread_labels
 from flyannot.classifiers import CLASSIFIERS
 from flyannot.classifiers.feature_rows import unit_rows
 from flyannot.classifiers.siso import FRACTION, largest_products
-from flyannot.sparse.coders.siso import encode as siso
-from flyannot.sparse.coders.siso import hash_siso
-from flyannot.sparse.coders.siso.hash_siso import HashSearch
-from flyannot.sparse.coders.siso.lsh import build_index
-from flyannot.sparse.coders.siso.rounds import TOP_K
-from flyannot.sparse.coders.siso.screening import compare_correlations
+from flyannot.sparse.coders import hash_siso, siso
+from flyannot.sparse.coders.hash_siso import HashSearch, build_index
+from flyannot.sparse.coders.siso_rounds import TOP_K, compare_correlations
 
 LASSO, SPREADING, SISO = "lasso", "label spreading", "siso"
 HASH, HASH_EXACT = "hash-siso", "hash-siso, exact"

@@ -14,10 +14,8 @@ import numpy as np
 
 from flyannot.classifiers.feature_rows import RowSpan, checked_unit_rows, unit_rows
 from flyannot.classifiers.scorer import Scorer
-from flyannot.sparse.coders.siso import encode as siso
-from flyannot.sparse.coders.siso import hash_siso
-from flyannot.sparse.coders.siso.hash_siso import HashSearch
-from flyannot.sparse.coders.siso.lsh import Index, build_index
+from flyannot.sparse.coders import hash_siso, siso
+from flyannot.sparse.coders.hash_siso import HashSearch, Index, build_index
 
 FRACTION = 0.002  # of |A y|_inf: the lam of a query y (Huang et al. 2013)
 _TOL = 1e-5  # duality gap of a code, as part of 1/2 |y|^2

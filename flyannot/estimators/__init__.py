@@ -1,4 +1,4 @@
-"""The parts of the pipeline as scikit-learn's estimators, one a file; `import flyannot` finds them.
+"""The parts of the pipeline as scikit-learn's estimators; `import flyannot` finds them.
 
     images -DenseSIFT-> patches -DictionaryLearning or SparseCoder-> codes -SpatialMaxPooling-> features
 

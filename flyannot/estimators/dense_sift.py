@@ -41,9 +41,12 @@ class DenseSIFT(TransformerMixin, BaseEstimator, auto_wrap_output_keys=None):
     """
 
     def __init__(
-        self, *, patch_px=ExtractOptions.patch_px[0], stride_px=ExtractOptions.stride_px,
+        self,
+        *,
+        patch_px=ExtractOptions.patch_px[0],
+        stride_px=ExtractOptions.stride_px,
         min_std=ExtractOptions.min_std,
-    ):  # fmt: skip
+    ):
         self.patch_px, self.stride_px, self.min_std = patch_px, stride_px, min_std
 
     def fit(self, X, y=None):

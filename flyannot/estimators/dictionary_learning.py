@@ -1,17 +1,25 @@
 """DictionaryLearning: atoms of which samples are sums of few, by any learner of the table."""
 
 from collections.abc import Iterator
-from functools import partial
+from dataclasses import dataclass, replace
 
 import numpy as np
-from sklearn.utils import check_random_state
+import scipy.sparse as sp
+from sklearn.utils import check_array, check_random_state
 from sklearn.utils.validation import check_is_fitted
 
 from flyannot.errors import InputError
 from flyannot.estimators.image_patches import matrix_of_samples
-from flyannot.estimators.row_units import is_read_in_blocks, row_units
-from flyannot.estimators.sparse_coder import SparseCoding, checked_weights, n_threads
+from flyannot.estimators.sparse_coder import SparseCoding, n_threads
 from flyannot.runtime.resources import threads_of_one_blas
+from flyannot.sparse.data_parallel import (
+    LearningPlan,
+    LearningProgress,
+    begin_rounds,
+    first_atoms,
+    learn_in_rounds,
+    visit_part,
+)
 from flyannot.sparse.fit import (
     gains_too_little,
     learn_dictionary,
@@ -20,9 +28,10 @@ from flyannot.sparse.fit import (
     transfer_state,
 )
 from flyannot.sparse.learners import LEARNERS
-from flyannot.sparse.learners.scc.shares import first_atoms
-from flyannot.sparse.rounds import Plan, Progress, begin, learn_by_shares, visit
 from flyannot.sparse.stored_codes import Positive
+
+_UNIT = 256  # rows that are read at a time
+_FLOATS = (np.float64, np.float32)
 
 
 class DictionaryLearning(SparseCoding):
@@ -44,15 +53,16 @@ class DictionaryLearning(SparseCoding):
     max_iter : int
         Epochs: visits to every sample.
     n_shares : int, optional
-        Learn by shares, which `n_jobs` threads visit at the same time, and read X as its rows are visited: no
-        code is kept.  scc only.  By default in memory; 16 for what is no array, as a dataset of h5py.
+        Learn data-parallel in so many parts, which `n_jobs` threads visit at the same time, and read X as its
+        rows are visited: no code is kept.  scc only.  By default in memory; 16 for what is no array, as a
+        dataset of h5py.
     objective_tol : float, optional
-        End when the objective falls by less than this part of it in an epoch, or with shares over twice as
+        End when the objective falls by less than this part of it in an epoch, or with n_shares over twice as
         many samples.
     callback : function of a flyannot.sparse.fit.EpochRecord, optional
         Called with each as it is added to `trace_`.
     learner_params : dict, optional
-        The learner's own options, such as {"variant": "quick"} for scc (which is the default with shares);
+        The learner's own options, such as {"variant": "quick"} for scc (which is the default with n_shares);
         docs/commands.md lists them.
     dict_init : array (n_components, n_features), optional
         Initial atoms, scaled down to norm 1 where they are longer.  By default random samples.
@@ -84,10 +94,25 @@ class DictionaryLearning(SparseCoding):
     """
 
     def __init__(
-        self, n_components=None, *, learner="scc", alpha=None, max_iter=10, learner_params=None,
-        n_shares=None, objective_tol=None, callback=None, dict_init=None, positive_code=False,
-        positive_dict=False, coder="cd", tol=1e-4, sparse_output=False, n_jobs=None, random_state=None,
-    ):  # fmt: skip
+        self,
+        n_components=None,
+        *,
+        learner="scc",
+        alpha=None,
+        max_iter=10,
+        learner_params=None,
+        n_shares=None,
+        objective_tol=None,
+        callback=None,
+        dict_init=None,
+        positive_code=False,
+        positive_dict=False,
+        coder="cd",
+        tol=1e-4,
+        sparse_output=False,
+        n_jobs=None,
+        random_state=None,
+    ):
         self.n_components, self.learner, self.alpha, self.max_iter = n_components, learner, alpha, max_iter
         self.learner_params, self.dict_init = learner_params, dict_init
         self.n_shares, self.objective_tol, self.callback = n_shares, objective_tol, callback
@@ -95,7 +120,7 @@ class DictionaryLearning(SparseCoding):
         self.coder, self.tol, self.sparse_output, self.n_jobs = coder, tol, sparse_output, n_jobs
         self.random_state = random_state
 
-    def fit(self, X, y=None, sample_weight=None):
+    def fit(self, X, y=None):
         """Learn from X; y is ignored.
 
         Parameters
@@ -103,28 +128,18 @@ class DictionaryLearning(SparseCoding):
         X : array-like (n_samples, n_features) or ImagePatches; a dataset of h5py, or an array of dask, which
             is read in blocks of rows; or an iterator of arrays, each with some of the samples, of which every
             one goes to `partial_fit`
-        sample_weight : array-like (n_samples,), optional
-            How often each sample counts; 0 leaves it out.  scc only, in memory.
         """
-        if sample_weight is not None and (
-            isinstance(X, Iterator) or self.n_shares is not None or is_read_in_blocks(X)
-        ):
-            raise InputError(
-                "sample_weight is for samples in memory",
-                fix="leave out n_shares, or give each part with its weights to partial_fit",
-            )
         if isinstance(X, Iterator):
             return self._fit_stream(X)
         if self.max_iter < 1:
             raise InputError(f"max_iter = {self.max_iter} learns nothing", fix="choose max_iter of 1 or more")
         if self.n_shares is not None or is_read_in_blocks(X):
-            return self._fit_shares(X)
+            return self._fit_data_parallel(X)
         X, _ = matrix_of_samples(self, X, reset=True, **self._finite())
-        X, weights = self._weighted(X, sample_weight)
         rng = _generator(self.random_state)
-        learner = self._learner(X, self._initial_atoms(X, rng), weights)
+        learner = self._learner(X, self._initial_atoms(X, rng))
         self.trace_ = []
-        for record in learn_dictionary(X, learner, n_epochs=self.max_iter, rng=rng, weights=weights):
+        for record in learn_dictionary(X, learner, n_epochs=self.max_iter, rng=rng):
             self._record([record])
             if gains_too_little(self.trace_, self.objective_tol):
                 break
@@ -139,23 +154,34 @@ class DictionaryLearning(SparseCoding):
             raise InputError("X is an iterator that yields nothing", fix="yield arrays of samples")
         return self
 
-    def _fit_shares(self, X):
-        if not LEARNERS[self.learner].learns_by_shares:
-            raise InputError(f"the learner {self.learner} cannot learn by shares", fix='choose learner="scc"')
+    def _fit_data_parallel(self, X):
+        if not LEARNERS[self.learner].is_data_parallel:
+            raise InputError(
+                f"the learner {self.learner} cannot learn data-parallel, with n_shares",
+                fix='choose learner="scc"',
+            )
         if not is_read_in_blocks(X):
             X, _ = matrix_of_samples(self, X, reset=True)
         self.n_features_in_, rng = X.shape[1], _generator(self.random_state)
-        source, n_shares = row_units(X), 16 if self.n_shares is None else self.n_shares
-        plan = Plan(
-            n_shares, self.max_iter, self._alpha(X.shape[1]), self._options(by_shares=True),
-            tuple(rng.integers(2**63, size=2).tolist()), self.objective_tol, positive=self._positive(),
-        )  # fmt: skip
-        first, held = begin(source, self._n_atoms(X), plan)
+        source = row_units(X)
+        plan = LearningPlan(
+            n_parts=16 if self.n_shares is None else self.n_shares,
+            n_epochs=self.max_iter,
+            lam=self._alpha(X.shape[1]),
+            options=self._options(data_parallel=True),
+            key=tuple(rng.integers(2**63, size=2).tolist()),
+            tol=self.objective_tol,
+            positive=self._positive(),
+        )
+        first, held = begin_rounds(source, self._n_atoms(X), plan)
         if self.dict_init is not None:
-            first = Progress(first_atoms(self._initial_atoms(X, rng).astype(source.dtype), plan.options))
+            D = self._initial_atoms(X, rng).astype(source.dtype)
+            first = LearningProgress(first_atoms(D, plan.options))
         self.trace_ = []
         with threads_of_one_blas(n_threads(self.n_jobs)) as threads:
-            for progress in learn_by_shares(source, held, first, plan, partial(_in_order, threads)):
+            for progress in learn_in_rounds(
+                source, held, first, plan, lambda tasks: list(threads.map(visit_part, tasks))
+            ):
                 self._record(progress.records[len(self.trace_) :])
         atoms = progress.atoms
         moving = atoms.moving if len(atoms.moving) else atoms.D
@@ -169,7 +195,7 @@ class DictionaryLearning(SparseCoding):
             if self.callback is not None:
                 self.callback(record)
 
-    def partial_fit(self, X, y=None, sample_weight=None):
+    def partial_fit(self, X, y=None):
         """Go on learning from more samples, which need not be seen again.
 
         What a learner remembers of earlier samples is its own matter.  scc takes all that it is given for
@@ -177,9 +203,8 @@ class DictionaryLearning(SparseCoding):
         """
         is_first = not hasattr(self, "components_")
         X, _ = matrix_of_samples(self, X, reset=is_first, **self._finite())
-        X, weights = self._weighted(X, sample_weight, is_part=True)
         rng = _generator(self.random_state) if is_first else self._rng
-        learner = self._learner(X, self._initial_atoms(X, rng) if is_first else self.components_, weights)
+        learner = self._learner(X, self._initial_atoms(X, rng) if is_first else self.components_)
         if not is_first:
             transfer_state(learner, self._state)
         run_epoch(X, learner, rng.spawn(1)[0], is_part=True)
@@ -200,36 +225,23 @@ class DictionaryLearning(SparseCoding):
             fix=f"name the learner: learner={n!r}" if n in LEARNERS else "choose a whole number, 1 or more",
         )
 
-    def _weighted(self, X, sample_weight, *, is_part=False):
-        """The samples that count, and their weights; None where all are 1, or all the same and no part."""
-        if sample_weight is None:
-            return X, None
-        weights = checked_weights(sample_weight, X)
-        X, weights = X[weights > 0], weights[weights > 0]
-        if (weights == (1 if is_part else weights[0])).all():
-            return X, None
-        if not LEARNERS[self.learner].takes_weights:
-            raise InputError(f"the learner {self.learner} has no weights", fix='choose learner="scc"')
-        return X, weights
-
-    def _learner(self, X, D, weights):
+    def _learner(self, X, D):
         options, positive = dict(vars(self._options())), self._positive()
-        if weights is not None:
-            options["weights"] = weights
         if any(positive):
             options["positive"] = positive
         return LEARNERS[self.learner](D.astype(X.dtype), len(X), lam=self._alpha(X.shape[1]), **options)
 
-    def _options(self, *, by_shares=False):
-        where, learner = f"learner {self.learner}", LEARNERS[self.learner]
-        params = (learner.defaults_by_shares if by_shares else {}) | (self.learner_params or {})
-        return learner.Options.of_table(params, where, spelled=str)
+    def _options(self, *, data_parallel=False):
+        learner = LEARNERS[self.learner]
+        params = (learner.data_parallel_defaults if data_parallel else {}) | (self.learner_params or {})
+        return learner.Options.of_table(params, f"learner {self.learner}", spelled=str)
 
     def _positive(self):
         positive = Positive(bool(self.positive_code), bool(self.positive_dict))
         if any(positive) and not LEARNERS[self.learner].takes_positive:
-            raise InputError(f"the learner {self.learner} has codes and atoms of either sign",
-                             fix='choose learner="scc"')  # fmt: skip
+            raise InputError(
+                f"the learner {self.learner} has codes and atoms of either sign", fix='choose learner="scc"'
+            )
         return positive
 
     def _initial_atoms(self, X, rng):
@@ -265,10 +277,6 @@ class DictionaryLearning(SparseCoding):
         return LEARNERS[self.learner].takes_missing_values
 
 
-def _in_order(threads, tasks):
-    return list(threads.map(visit, tasks))
-
-
 def _generator(random_state):
     """A numpy Generator of a `random_state` as scikit-learn takes it, or the Generator that it is."""
     if isinstance(random_state, np.random.Generator):
@@ -276,3 +284,60 @@ def _generator(random_state):
     if isinstance(random_state, int | np.integer):
         return np.random.default_rng(random_state)
     return np.random.default_rng(check_random_state(random_state).randint(2**31, size=4))
+
+
+@dataclass(frozen=True, eq=False)
+class RowUnits:
+    """Rows of a matrix in blocks, checked as they are read.
+
+    X : whatever has a shape, a dtype, and rows by slices: an array, a memory map, a dataset of h5py or zarr,
+        an array of dask
+    dtype : of the samples
+    start, stop : int arrays (n_units,)
+    """
+
+    X: object
+    dtype: np.dtype
+    start: np.ndarray
+    stop: np.ndarray
+
+    @property
+    def sizes(self):
+        return self.stop - self.start
+
+    def narrowed(self, units):
+        """These units alone, in that order."""
+        return replace(self, start=self.start[units], stop=self.stop[units])
+
+    def read(self):
+        """The rows of every unit, one by one; ValueError where one is not finite."""
+        for a, b in zip(self.start.tolist(), self.stop.tolist()):
+            yield self._checked(self.X[a:b])
+
+    def samples(self, rows):
+        """Rows are samples."""
+        return rows
+
+    def _checked(self, rows):
+        return check_array(np.asarray(rows), dtype=self.dtype, input_name="X", ensure_min_samples=0)
+
+
+def row_units(X):
+    """The `RowUnits` of a matrix; those of an array of dask are its chunks of rows."""
+    chunks = getattr(X, "chunks", None)
+    if chunks and isinstance(chunks[0], tuple):  # dask; what h5py calls so are two numbers
+        ends = np.cumsum(chunks[0])
+        if np.isnan(ends).any():
+            raise InputError(
+                "X is an array of dask whose rows are not counted", fix="X.compute_chunk_sizes()"
+            )
+    else:
+        ends = np.append(np.arange(_UNIT, X.shape[0], _UNIT), X.shape[0])
+    dtype = np.dtype(X.dtype if X.dtype in _FLOATS else np.float64)
+    return RowUnits(X, dtype, np.concatenate([[0], ends[:-1]]), ends)
+
+
+def is_read_in_blocks(X):
+    """Whether X is a matrix that is no array and knows its shape: a dataset of a file, an array of dask."""
+    is_matrix = all(hasattr(X, name) for name in ("shape", "dtype", "__getitem__")) and len(X.shape) == 2
+    return is_matrix and not isinstance(X, np.ndarray) and not sp.issparse(X) and not hasattr(X, "iloc")

@@ -6,7 +6,7 @@ from pathlib import Path
 import numpy as np
 from sklearn.base import BaseEstimator, ClassNamePrefixFeaturesOutMixin, TransformerMixin
 from sklearn.utils import check_array
-from sklearn.utils.validation import _check_sample_weight, check_is_fitted
+from sklearn.utils.validation import check_is_fitted
 
 from flyannot.errors import InputError
 from flyannot.estimators.image_patches import matrix_of_samples
@@ -69,20 +69,18 @@ class SparseCoding(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstima
             raise ValueError(f"codes of {Z.shape[1]} components do not fit {len(D)} atoms")
         return Z @ D
 
-    def score(self, X, y=None, sample_weight=None):
+    def score(self, X, y=None):
         """Minus the mean of 1/2 |x - z D|^2 + alpha |z|_1, so that greater is better.
 
         It compares dictionaries for one alpha; a smaller alpha always scores higher.
         """
         D = self._atoms()
         X, _ = matrix_of_samples(self, X, reset=False, **self._finite())
-        weights = None if sample_weight is None else checked_weights(sample_weight, X)
         Z, alpha = self._encode(X, D), self._alpha(X.shape[1])
         values = np.full(len(X), np.nan)
         for rows, Xk, Dk, lam in by_observed_features(X, D, alpha):
             values[rows] = objective(Xk, Dk, Z[rows], lam)
-        known = ~np.isnan(values)
-        return -float(np.average(values[known], weights=None if weights is None else weights[known]))
+        return -float(values[~np.isnan(values)].mean())
 
     def _encode(self, X, D):
         encode = CODERS[self.coder]
@@ -160,9 +158,16 @@ class SparseCoder(SparseCoding):
     """
 
     def __init__(
-        self, dictionary=None, *, coder="cd", alpha=None, tol=1e-4, positive_code=False,
-        sparse_output=False, n_jobs=None,
-    ):  # fmt: skip
+        self,
+        dictionary=None,
+        *,
+        coder="cd",
+        alpha=None,
+        tol=1e-4,
+        positive_code=False,
+        sparse_output=False,
+        n_jobs=None,
+    ):
         self.dictionary, self.coder, self.alpha, self.tol = dictionary, coder, alpha, tol
         self.positive_code, self.sparse_output, self.n_jobs = positive_code, sparse_output, n_jobs
 
@@ -198,14 +203,6 @@ class SparseCoder(SparseCoding):
 
     def __sklearn_is_fitted__(self):
         return self.dictionary is not None or hasattr(self, "components_")
-
-
-def checked_weights(sample_weight, X):
-    """The weights of the rows of X, float64; ValueError unless each has one, and none is negative."""
-    weights = _check_sample_weight(sample_weight, X, dtype=np.float64, ensure_non_negative=True)
-    if not weights.any():
-        raise InputError("sample_weight is zero for all samples", fix="give some a weight above zero")
-    return weights
 
 
 def n_threads(n_jobs):

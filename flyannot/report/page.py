@@ -25,6 +25,7 @@ from flyannot.report.templates import raw, render
 from flyannot.report.term_ids import NO_IDS, TermIds, gene_link
 from flyannot.runtime.atomic_file import explained_write_error, write_text
 from flyannot.runtime.digest import digest_of_json
+from flyannot.runtime.text_files import first_bytes
 from flyannot.scores.metrics import NOT_ANATOMY
 from flyannot.stage_ranges import STAGE_RANGES
 
@@ -113,8 +114,7 @@ def made_from(path):
     """What a page says that it was made from; None if there is no page, "" if it is none of ours."""
     if not path.exists():
         return None
-    with open(path, encoding="utf-8", errors="replace") as file:
-        found = _MADE_FROM.search(file.read(_HEAD_BYTES))
+    found = _MADE_FROM.search(first_bytes(path, _HEAD_BYTES).decode("utf-8", "replace"))
     return found[1] if found else ""
 
 

@@ -15,6 +15,7 @@ from flyannot.dataset.paths import ANNOTATIONS, has_table, table_of
 from flyannot.errors import DataError, FlyannotError, InputError
 from flyannot.report.templates import render
 from flyannot.runtime.digest import digest_of_file, digest_of_json
+from flyannot.runtime.text_files import read_json
 from flyannot.runtime.wording import pluralise
 from flyannot.steps.curated_terms import curated_annotations_of
 from flyannot.steps.engine.configuration import read_record, recorded_data_set
@@ -167,13 +168,12 @@ def _terms(annotations):
 def _scores(path):
     if not path.is_file():
         return None
+    fix = "make it again with: flyannot evaluate --json"
+    scores = read_json(path, what="scores", fix=fix)
     try:
-        scores = json.loads(path.read_text(encoding="utf-8"))
         _ = scores["terms"], scores["summary"]
-    except (ValueError, KeyError, TypeError, OSError) as error:
-        raise InputError(
-            f"{path} does not hold scores", fix="make it again with: flyannot evaluate --json"
-        ) from error
+    except (KeyError, TypeError) as error:
+        raise InputError(f"{path} does not hold scores", fix=fix) from error
     return scores
 
 

@@ -12,6 +12,7 @@ from urllib.parse import quote
 from flyannot.dataset.ontology import read_ontology, stage_ids
 from flyannot.errors import FlyannotError
 from flyannot.runtime.tables import read_table
+from flyannot.runtime.text_files import first_bytes
 from flyannot.runtime.wording import pluralise
 from flyannot.stage_ranges import STAGE_RANGES
 
@@ -19,6 +20,7 @@ _FLYBASE = "https://flybase.org/cgi-bin/cvreport.pl?id="
 _FLYBASE_GENES = "https://flybase.org/reports/"
 _GENE = re.compile(r"FBgn[0-9]+")
 _REMARKS = {"obsolete": "obsolete", "replaced": "in place of an obsolete term"}
+_HEADER_BYTES = 10_000  # more than a first line has
 _COLUMNS = ("stage_range", "term"), ("term_id", "stage_id")
 
 
@@ -117,8 +119,7 @@ def _has_ids(path):
     """Whether there is a table with ids: without them, all its rows need not be read."""
     if not path.is_file():
         return False
-    with open(path, encoding="utf-8", errors="replace") as file:
-        return "term_id" in file.readline()
+    return b"term_id" in first_bytes(path, _HEADER_BYTES).partition(b"\n")[0]
 
 
 def _from_table(path):

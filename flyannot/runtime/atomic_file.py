@@ -79,18 +79,6 @@ def write_text(path, text, *, keep_same=False):
         beside.write_bytes(text.encode())
 
 
-def read_text(path, *, fix):
-    """The text of a file that the user names; InputError, with that remedy, if it cannot be read."""
-    if path.exists() and not path.is_file():  # a pipe would be waited for
-        raise InputError(f"{path} is not a file", fix=fix)
-    try:
-        return path.read_text(encoding="utf-8")
-    except OSError as error:
-        raise InputError(f"cannot read {path}: {error.strerror}", fix=fix) from error
-    except UnicodeDecodeError as error:
-        raise InputError(f"{path} is not text in UTF-8", fix=fix) from error
-
-
 @contextmanager
 def explained_write_error(path):
     """Turn the system's write errors into a `WriteError` that names the path, the cause and the room."""

@@ -15,6 +15,7 @@ from pathlib import Path
 from flyannot.errors import InputError, WriteError, did_you_mean
 from flyannot.runtime.atomic_file import replacing
 from flyannot.runtime.environment import optional_package
+from flyannot.runtime.text_files import first_bytes
 from flyannot.runtime.wording import pluralise
 
 _GUARDED = re.compile(r"'+[=+\-@\t\r]")  # written as '=..., read as =...
@@ -177,8 +178,7 @@ def read_cells(path, required):
         If it is neither, or not written as it should be; names the line.
     """
     try:
-        with open(path, "rb") as file:
-            begins = file.read(4)
+        begins = first_bytes(path, 4)
         if begins == _ZIP:
             yield from _sheet_rows(path)
             return

@@ -63,9 +63,8 @@ def random_patches(X, n_atoms, rng, *, positive=False):
 
 
 def learn_dictionary(
-    X, learner, *, n_epochs, rng, first_epoch=0, seconds=0.0, n_evaluated=EVALUATED_SAMPLES, on_samples=None,
-    weights=None,
-):  # fmt: skip
+    X, learner, *, n_epochs, rng, first_epoch=0, seconds=0.0, n_evaluated=EVALUATED_SAMPLES, on_samples=None
+):
     """Run the epochs of a learner one by one, and yield an `EpochRecord` after each.
 
     Every epoch visits every sample once in a fresh random order, and draws from a generator of its
@@ -73,7 +72,7 @@ def learn_dictionary(
     spent so far) makes the same bits as one that never stopped.  X is any array-like of rows that
     takes an integer array as index: an array, or descriptors that are normalised as they are read.
     The objectives are means over `n_evaluated` samples; with 0 there are none, and they are nan.
-    on_samples(n) is called after every block of n samples.  `weights` are those of the samples in the means.
+    on_samples(n) is called after every block of n samples.
     """
     evaluation_rng, *epoch_rngs = rng.spawn(n_epochs + 1)
     evaluated = np.sort(evaluation_rng.permutation(len(X))[:n_evaluated])
@@ -81,7 +80,7 @@ def learn_dictionary(
         started = time.perf_counter()
         run_epoch(X, learner, epoch_rngs[epoch], on_samples)
         seconds += time.perf_counter() - started
-        yield _evaluate(X, evaluated, learner, epoch + 1, seconds, weights)
+        yield _evaluate(X, evaluated, learner, epoch + 1, seconds)
 
 
 def gains_too_little(records, tol):
@@ -127,19 +126,17 @@ def exact_values(X, D, lam, *, positive=False):
     return objective(X, D, Z, lam), duality_gap(X, D, Z, lam, positive=positive), Z.nnz
 
 
-def _evaluate(X, evaluated, learner, epoch, seconds, weights):
+def _evaluate(X, evaluated, learner, epoch, seconds):
     Z, D = learner.codes(), np.asarray(learner.D, np.float64)
     stored, exact, gaps = np.zeros((3, len(evaluated)))
     for rows, Xk, Dk, lam in by_observed_features(np.asarray(X[evaluated], np.float64), D, learner.lam):
         stored[rows] = objective(Xk, Dk, Z[evaluated[rows]], lam)
         exact[rows], gaps[rows], _ = exact_values(Xk, Dk, lam, positive=learner.positive.code)
-    if weights is not None:
-        weights = weights[evaluated]
     return EpochRecord(
         epoch=epoch,
         seconds=seconds,
-        objective_stored=_mean(stored, weights),
-        objective=_mean(exact, weights),
+        objective_stored=_mean(stored),
+        objective=_mean(exact),
         gap=_mean(gaps),
         mean_nonzeros=Z.nnz / Z.shape[0],
         n_unused_atoms=int((np.bincount(Z.indices, minlength=Z.shape[1]) == 0).sum()),
@@ -158,5 +155,5 @@ def by_observed_features(X, D, lam):
         yield slice(i, i + 1), X[i : i + 1, there], D[:, there], lam * there.mean()
 
 
-def _mean(values, weights=None):
-    return np.average(values, weights=weights) if len(values) else np.nan
+def _mean(values):
+    return values.mean() if len(values) else np.nan

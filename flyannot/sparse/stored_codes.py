@@ -121,10 +121,10 @@ class Learner:
     Options: type
     kept_numbers: tuple[str, ...] = ()  # attributes
     takes_missing_values = False
-    takes_weights = takes_positive = False  # whether it has the arguments `weights` and `positive`
+    takes_positive = False  # whether it has the argument `positive`
     positive = EITHER_SIGN
-    learns_by_shares = False  # whether `flyannot.sparse.rounds` can divide its work
-    defaults_by_shares: dict = {}  # of its options, where they are others then
+    is_data_parallel = False  # whether `flyannot.sparse.data_parallel` can divide its work
+    data_parallel_defaults: dict = {}  # of its options, where they are others then
     _rng: np.random.Generator  # of the epoch
 
     def __init__(self, n_samples, n_atoms, dtype, *, lam, options):

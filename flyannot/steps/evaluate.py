@@ -1,6 +1,5 @@
 """How good are the terms?  Scores of features or of predictions, kept in a JSON file."""
 
-import json
 from contextlib import ExitStack
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -9,9 +8,10 @@ from flyannot.classifiers.options import ClassifyOptions
 from flyannot.dataset.folder import read_images
 from flyannot.dataset.paths import annotations_table
 from flyannot.errors import DataError, InputError
-from flyannot.runtime.atomic_file import read_text, write_text
+from flyannot.runtime.atomic_file import write_text
 from flyannot.runtime.digest import digest_of_file, digest_of_json, has_own_digest
 from flyannot.runtime.resources import one_blas_thread
+from flyannot.runtime.text_files import read_json
 from flyannot.scores.bootstrap import with_confidence
 from flyannot.scores.group_outcomes import scores_json
 from flyannot.steps.cross_validate import cross_validate_features, read_pixels
@@ -168,11 +168,10 @@ def read_scores(path):
         If it is not what was written.
     """
     fix = "name a file made by: flyannot evaluate --json"
-    text = read_text(path, fix=fix)
+    scores = read_json(path, what="scores", fix=fix)
     try:
-        scores = json.loads(text)
         _ = scores["terms"], scores["summary"]["all"], scores["evaluated"], scores["made_from"]
-    except (ValueError, KeyError, TypeError) as error:
+    except (KeyError, TypeError) as error:
         raise InputError(f"{path} does not hold scores", fix=fix) from error
     if not has_own_digest(scores):
         raise DataError(

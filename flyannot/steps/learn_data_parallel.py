@@ -6,8 +6,15 @@ import numpy as np
 
 from flyannot.runtime.executor import Executor
 from flyannot.runtime.resources import allowed_bytes
-from flyannot.sparse.learners.scc.shares import SharedAtoms
-from flyannot.sparse.rounds import Plan, Progress, begin, has_ended, learn_by_shares, visit
+from flyannot.sparse.data_parallel import (
+    LearningPlan,
+    LearningProgress,
+    SharedAtoms,
+    begin_rounds,
+    has_converged,
+    learn_in_rounds,
+    visit_part,
+)
 from flyannot.steps.engine.count import Count
 from flyannot.steps.learning_checkpoint import log_end, log_record, remark_on_counts
 from flyannot.steps.options import BYTES_OF_WORKER
@@ -36,24 +43,24 @@ def learn_shares(files, stage_ranges, name, checkpoint, options, execution, rng)
         source = source.at_most(options.max_patches, rng)
         n_patches = int(source.sizes.sum())
     remark_on_counts(name, n_patches, options.n_atoms)
-    plan = Plan(
+    plan = LearningPlan(
         options.shares, options.n_epochs, options.lam, options.settings(),
         tuple(rng.integers(2**63, size=2).tolist()), options.tol,
     )  # fmt: skip
-    first, held = begin(source, options.n_atoms, plan)
+    first, held = begin_rounds(source, options.n_atoms, plan)
     progress = before = _restored(first, *checkpoint.read(name))
     count = Count(execution.progress, options.n_epochs * n_patches, "patch")
     count.add(progress.atoms.n_visits)
     n_records = len(before.records)
     with _workers_that_fit(execution.workers, options.memory) as workers:
-        for progress in learn_by_shares(source, held, before, plan, _runner(workers, count)):
+        for progress in learn_in_rounds(source, held, before, plan, _runner(workers, count)):
             for record in progress.records[n_records:]:
                 log_record(name, record, options.n_epochs)
             n_records = len(progress.records)
             checkpoint.write(_state(progress), progress.records)
     count.finish()
     close_cached_files()
-    if has_ended(progress, plan):
+    if has_converged(progress, plan):
         log_end(name, progress.records, plan.tol)
     return np.asarray(progress.atoms.D), progress.records, min(n_patches, progress.atoms.n_visits)
 
@@ -85,7 +92,7 @@ def _runner(workers, count):
 
 
 def _visit(task):
-    return task.n_samples, visit(task)
+    return task.n_samples, visit_part(task)
 
 
 def _state(progress):
@@ -99,4 +106,4 @@ def _restored(progress, state, records):
         return progress
     numbers = {name: state.pop(name).item() for name in ("n_rounds", "seconds", "n_visits")}
     atoms = SharedAtoms(n_visits=numbers["n_visits"], **state)
-    return Progress(atoms, numbers["n_rounds"], numbers["seconds"], records)
+    return LearningProgress(atoms, numbers["n_rounds"], numbers["seconds"], records)

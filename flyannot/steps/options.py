@@ -131,8 +131,8 @@ class LearnOptions(Options):
         if self.max_patches == "auto":
             object.__setattr__(self, "shares", self.shares or N_SHARES)
             object.__setattr__(self, "tol", WORTH_MORE if self.tol is None else self.tol)
-        if self.shares and not LEARNERS[self.learner].learns_by_shares:
-            able = ", ".join(name for name in LEARNERS if LEARNERS[name].learns_by_shares)
+        if self.shares and not LEARNERS[self.learner].is_data_parallel:
+            able = ", ".join(name for name in LEARNERS if LEARNERS[name].is_data_parallel)
             raise InputError(
                 f"the learner {self.learner} cannot learn by shares",
                 fix=f"leave out --shares and --max-patches auto, or use --learner {able}",
@@ -151,7 +151,7 @@ class LearnOptions(Options):
             If the learner has no such option, or does not take the value.
         """
         learner = LEARNERS[self.learner]
-        given = (learner.defaults_by_shares if self.shares else {}) | self.learner_option
+        given = (learner.data_parallel_defaults if self.shares else {}) | self.learner_option
         return learner.Options.of_table(given, f"{where}learner {self.learner}")
 
 

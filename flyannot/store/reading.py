@@ -15,6 +15,7 @@ import h5py
 import numpy as np
 
 from flyannot.errors import DataError, InputError
+from flyannot.runtime.text_files import first_bytes
 from flyannot.stage_ranges import STAGE_RANGES
 from flyannot.store.header import content_digest, digest_of_image, read_header
 from flyannot.store.schema import (
@@ -213,8 +214,7 @@ def verify_stored(path, progress=lambda done, total, unit: None):
 
 def is_hdf5(path):
     """Whether a file begins as HDF5 files do."""
-    with open(path, "rb") as file:
-        return file.read(len(_SIGNATURE)) == _SIGNATURE
+    return first_bytes(path, len(_SIGNATURE)) == _SIGNATURE
 
 
 def read_image_columns(stored, stage_range, start=0, stop=None):

@@ -16,12 +16,11 @@ from benchmarks.references.projected_gradients import gradient_steps
 from benchmarks.references.scikit_learn import lasso_codes
 from benchmarks.references.seen_features import OfSeenFeatures
 from benchmarks.scc.table_1 import CodesOnly
-from flyannot.sparse.coders import CODERS
-from flyannot.sparse.coders.siso import encode as siso
+from flyannot.sparse.coders import CODERS, siso
 from flyannot.sparse.fit import learn_dictionary as epochs_of
 from flyannot.sparse.fit import random_patches
 from flyannot.sparse.learners.lagrange_dual import primal_objective, solve_dual
-from flyannot.sparse.learners.scc.learner import SCC
+from flyannot.sparse.learners.scc import SCC
 from flyannot.sparse.objective import duality_gap, objective
 from tests.classifiers.labelled_kinds import labelled
 from tests.sparse.optimality import lam_max

@@ -10,7 +10,7 @@ from flyannot.classifiers.ridge import Ridge
 from flyannot.classifiers.siso import FRACTION, HashSiso, Siso
 from flyannot.errors import DataError, InputError
 from flyannot.scores.metrics import auc
-from flyannot.sparse.coders.cd.encode import encode
+from flyannot.sparse.coders.cd import encode
 from tests.classifiers.labelled_kinds import labelled
 
 METHODS = (Siso, HashSiso, Ridge)

@@ -13,7 +13,8 @@ import pytest
 
 from flyannot.errors import InputError, LockedError, WriteError
 from flyannot.runtime import atomic_file as atomic
-from flyannot.runtime.atomic_file import locked_output, read_text, replacing, write_text
+from flyannot.runtime.atomic_file import locked_output, replacing, write_text
+from flyannot.runtime.text_files import read_text
 
 OLD, NEW = "what stood there before\n", "what comes next\n" * 50_000
 

@@ -7,7 +7,7 @@ from sklearn.linear_model import Lasso
 
 from flyannot.errors import DataError, InputError
 from flyannot.sparse.coders import CODERS, gram_for
-from flyannot.sparse.coders.cd.encode import make_scratch
+from flyannot.sparse.coders.cd import make_scratch
 from flyannot.sparse.objective import duality_gap, objective
 from flyannot.sparse.simd.product import gram_of
 from tests.sparse.optimality import kkt_violation, lam_max

@@ -12,8 +12,7 @@ from flyannot.descriptors.options import ExtractOptions
 from flyannot.descriptors.sift import normalise_descriptors
 from flyannot.errors import InputError
 from flyannot.sparse.coders import CODERS
-from flyannot.sparse.learners.dssc.learner import DSSC
-from flyannot.sparse.learners.dssc.options import SURROGATES, DSSCOptions, gamma_at, rho_at
+from flyannot.sparse.learners.dssc import DSSC, SURROGATES, DSSCOptions, gamma_at, rho_at
 from flyannot.sparse.objective import objective
 from tests.planted_samples import planted, run, unit_rows
 from tests.sparse.optimality import kkt_violation

@@ -3,8 +3,8 @@
 import numpy as np
 import pytest
 
-from flyannot.sparse.coders.cd.encode import encode, make_problem, make_scratch
-from flyannot.sparse.coders.cd.gram_bytes import correlate_all, mirrored, mirrored_order
+from flyannot.sparse.coders.cd import encode, make_problem, make_scratch
+from flyannot.sparse.coders.cd_kernels import correlate_all, mirrored, mirrored_order
 from flyannot.sparse.kernels import kernel
 from flyannot.sparse.objective import duality_gap
 

@@ -4,9 +4,8 @@ import numpy as np
 import pytest
 
 from flyannot.sparse.kernels import kernel
-from flyannot.sparse.simd.aligned import aligned_zeros
 from flyannot.sparse.simd.gram_rows import append_above, largest_of_all, mirrored_place, place_of_largest
-from flyannot.sparse.simd.vectors import LANES
+from flyannot.sparse.simd.vectors import LANES, aligned_zeros
 
 
 @kernel

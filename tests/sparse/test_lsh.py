@@ -2,7 +2,7 @@ import numpy as np
 import pytest
 
 from flyannot.errors import InputError
-from flyannot.sparse.coders.siso.lsh import Index, Seen, build_index, candidates_of_query, cell_length
+from flyannot.sparse.coders.hash_siso import Index, Seen, build_index, candidates_of_query, cell_length
 
 
 @pytest.fixture

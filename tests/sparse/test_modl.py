@@ -7,9 +7,9 @@ from benchmarks.modl.missing_pixels import complete_missing_pixels
 from flyannot.descriptors.images.picture import read_grey
 from flyannot.errors import InputError
 from flyannot.sparse.fit import learn_dictionary, random_patches
-from flyannot.sparse.learners.online.lazy_atoms import project_l1
-from flyannot.sparse.learners.online.modl import MODL
-from flyannot.sparse.learners.online.ol import OL
+from flyannot.sparse.learners.lazy_atoms import project_l1
+from flyannot.sparse.learners.modl import MODL
+from flyannot.sparse.learners.ol import OL
 from tests.sparse.test_ol import planted, run_epochs, unit_rows, visit
 from tests.sparse.twin_online import (
     project_l1_within,

@@ -5,7 +5,7 @@ import pytest
 
 from flyannot.errors import DataError, InputError
 from flyannot.sparse.fit import learn_dictionary, random_patches
-from flyannot.sparse.learners.online.ol import OL
+from flyannot.sparse.learners.ol import OL
 from flyannot.sparse.objective import duality_gap
 from tests.sparse.twin_online import slow_online
 

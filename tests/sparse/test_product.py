@@ -7,8 +7,8 @@ import sys
 import numpy as np
 import pytest
 
-from flyannot.sparse.simd.aligned import aligned_zeros
 from flyannot.sparse.simd.product import PART, gram_of, multiply, pack_columns
+from flyannot.sparse.simd.vectors import aligned_zeros
 from tests.sparse.twin_product import slow_product
 
 BOTH_TYPES = pytest.mark.parametrize("dtype", [np.float32, np.float64])

@@ -7,12 +7,20 @@ import numpy as np
 import pytest
 
 from flyannot.sparse.coders import CODERS
+from flyannot.sparse.data_parallel import (
+    LearningPlan,
+    VisitTask,
+    atoms_of_next_epoch,
+    average_atoms,
+    begin_rounds,
+    first_atoms,
+    learn_in_rounds,
+    rounds_of_epoch,
+    visit_part,
+)
 from flyannot.sparse.fit import gains_too_little, random_patches
-from flyannot.sparse.learners.scc.learner import SCC, Found
-from flyannot.sparse.learners.scc.options import VARIANTS, SCCOptions
-from flyannot.sparse.learners.scc.shares import end_epoch, first_atoms, merged, visit_share
+from flyannot.sparse.learners.scc import SCC, VARIANTS, PartAtoms, SCCOptions
 from flyannot.sparse.objective import objective
-from flyannot.sparse.rounds import Plan, Task, begin, learn_by_shares, rounds_of_epoch, visit
 from tests.planted_samples import planted, unit_rows
 
 LAM = 0.1
@@ -41,16 +49,20 @@ class Blocks:
 
 
 def plan_of(n_shares=4, n_epochs=1, variant="quick", **more):
-    return Plan(n_shares, n_epochs, LAM, SCCOptions(variant=variant), (7,), **more)
+    return LearningPlan(n_shares, n_epochs, LAM, SCCOptions(variant=variant), (7,), **more)
+
+
+def visit_share(start, X, *, lam, options, stands_for, rng):
+    return SCC(start.D, 0, lam=lam, **vars(options)).visit_part(X, rng, start, stands_for)
 
 
 def here(tasks):
-    return [visit(task) for task in tasks]
+    return [visit_part(task) for task in tasks]
 
 
 def learned(source, n_atoms, plan, run=here):
-    first, held = begin(source, n_atoms, plan)
-    return list(learn_by_shares(source, held, first, plan, run))
+    first, held = begin_rounds(source, n_atoms, plan)
+    return list(learn_in_rounds(source, held, first, plan, run))
 
 
 def value_of(X, D):
@@ -90,10 +102,10 @@ def test_every_unit_is_visited_once_in_every_epoch_by_its_own_share(n_shares, lo
         visited = np.concatenate([turn.units for turns in rounds for turn in turns])
         assert len(visited) == len(set(visited)) and set(visited) >= set(np.flatnonzero(sizes))
         for turns in rounds:
-            shares = [turn.share for turn in turns]
+            shares = [turn.part for turn in turns]
             assert shares == sorted(set(shares)), "each at most once, and in their order"
             for turn in turns:
-                assert (turn.units % n_shares == turn.share).all()
+                assert (turn.units % n_shares == turn.part).all()
                 assert turn.n_samples == sizes[turn.units].sum()
                 assert turn.n_samples <= longest or len(turn.units) == 1, "so much is held in memory"
 
@@ -128,7 +140,7 @@ def test_one_share_in_one_round_is_the_sequential_learner_bit_for_bit(variant, X
     D = random_patches(X, 40, rng)
     atoms = first_atoms(D, options)
     found = visit_share(atoms, X, lam=LAM, options=options, stands_for=1.0, rng=np.random.default_rng(2))
-    atoms = end_epoch(merged(atoms, [found], [len(X)], options), options)
+    atoms = atoms_of_next_epoch(average_atoms(atoms, [found], [len(X)], options), options)
 
     learner, rng = SCC(D, len(X), lam=LAM, variant=variant), np.random.default_rng(2)
     order = rng.permutation(len(X))
@@ -149,8 +161,8 @@ def test_merging_what_agrees_changes_nothing_and_sums_h(variant, rng):
     start = first_atoms(D, options)
     moved = unit_rows(rng.normal(size=(30, 12))).astype(np.float32)
     gained = rng.random((3, 30))
-    found = [Found(moved, (moved**2).sum(1), g, moved[: len(start.moving)]) for g in gained]
-    atoms = merged(start, found, [10, 10, 30], options)
+    found = [PartAtoms(moved, (moved**2).sum(1), g, moved[: len(start.moving)]) for g in gained]
+    atoms = average_atoms(start, found, [10, 10, 30], options)
     assert np.abs(atoms.D - moved).max() < 1e-6
     assert np.allclose(atoms.h_now, gained[0] / 5 + gained[1] / 5 + gained[2] * 3 / 5)
     assert atoms.n_visits == 50
@@ -160,8 +172,8 @@ def test_an_atom_that_no_share_used_stays_and_one_that_a_single_share_used_is_it
     D = unit_rows(rng.normal(size=(3, 12))).astype(np.float32)
     other = unit_rows(rng.normal(size=(3, 12))).astype(np.float32)
     gained = np.array([0.0, 1.0, 1.0]), np.array([0.0, 0.0, 1.0])
-    found = [Found(atoms, None, g, atoms) for atoms, g in zip((other, D), gained)]
-    atoms = merged(first_atoms(D, QUICK), found, [5, 5], QUICK)
+    found = [PartAtoms(atoms, None, g, atoms) for atoms, g in zip((other, D), gained)]
+    atoms = average_atoms(first_atoms(D, QUICK), found, [5, 5], QUICK)
     assert (atoms.D[0] == D[0]).all()
     assert np.allclose(atoms.D[1], other[1], atol=1e-6)
     assert np.allclose(atoms.D[2], unit_rows((D + other)[2:])[0], atol=1e-6)
@@ -201,7 +213,7 @@ def test_shares_that_all_pull_the_same_way_do_not_overshoot(X):
             )
             for s in range(64)
         ]
-        atoms = merged(atoms, found, [len(same)] * 64, options)
+        atoms = average_atoms(atoms, found, [len(same)] * 64, options)
         values.append(value_of(same, atoms.D))
     assert values[-1] < 0.8 * values[0] and max(values[1:]) < values[0]
     assert values[-1] < 1.01 * min(values)
@@ -209,10 +221,10 @@ def test_shares_that_all_pull_the_same_way_do_not_overshoot(X):
 
 def test_interruption_after_any_round_changes_no_bit(X):
     source, plan = in_units(X, 40), plan_of(8, 2)
-    _, held = begin(source, 20, plan)
+    _, held = begin_rounds(source, 20, plan)
     whole = learned(source, 20, plan)
     for k in (0, 3, len(whole) // 2, len(whole) - 2):
-        on = list(learn_by_shares(source, held, whole[k], plan, here))
+        on = list(learn_in_rounds(source, held, whole[k], plan, here))
         assert len(on) == len(whole) - 1 - k
         for a, b in zip(on[-1].atoms, whole[-1].atoms):
             assert np.array_equal(a, b)
@@ -249,11 +261,11 @@ def test_what_a_share_visits_is_held_once():
     source, plan = MadeAsRead(sizes), plan_of(1)
     start = first_atoms(np.eye(4, 128, dtype=np.float32), plan.options)
     left_out = [np.arange(3)] * len(sizes)
-    task = Task(source, left_out, start, plan, int(sizes.sum()) - 3 * len(sizes), 1.0, (0,))
-    visit(task)  # compiles
+    task = VisitTask(source, left_out, start, plan, int(sizes.sum()) - 3 * len(sizes), 1.0, (0,))
+    visit_part(task)  # compiles
     tracemalloc.start()
     try:
-        visit(task)
+        visit_part(task)
         _, peak = tracemalloc.get_traced_memory()
     finally:
         tracemalloc.stop()
@@ -264,7 +276,7 @@ def test_held_out_samples_are_never_visited(X):
     marked = np.concatenate([X, np.zeros((len(X), 1), np.float32)], axis=1)
     marked[:, -1] = np.arange(len(X))
     source, plan, seen = in_units(marked, 40), plan_of(4), []
-    _, held = begin(source, 20, plan)
+    _, held = begin_rounds(source, 20, plan)
 
     def looked_at(tasks):
         for task in tasks:

@@ -11,13 +11,12 @@ from flyannot.descriptors.patches import patch_corners, patch_std
 from flyannot.descriptors.sift import dense_sift, normalise_descriptors
 from flyannot.errors import InputError
 from flyannot.runtime.compiled import compiled
-from flyannot.sparse.coders.cd.encode import encode
-from flyannot.sparse.learners.scc.kernels import _round_and_bound, round_dictionary
-from flyannot.sparse.learners.scc.learner import SCC
-from flyannot.sparse.learners.scc.options import VARIANTS
+from flyannot.sparse.coders.cd import encode
+from flyannot.sparse.learners.scc import SCC, VARIANTS
+from flyannot.sparse.learners.scc_kernels import _round_and_bound, round_dictionary
 from flyannot.sparse.objective import objective
-from flyannot.sparse.simd.aligned import padded_zeros
 from flyannot.sparse.simd.atom_rows import GROUP, candidate_atoms
+from flyannot.sparse.simd.vectors import padded_zeros
 from flyannot.sparse.stored_codes import Positive
 from tests.planted_samples import planted, run, unit_rows
 from tests.sparse.twin_scc import TwinSCC

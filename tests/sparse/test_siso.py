@@ -6,15 +6,17 @@ import scipy.sparse as sp
 
 from benchmarks.references.full_sweep_cd import reference_full_sweep_cd
 from flyannot.errors import DataError, InputError
-from flyannot.sparse.coders.cd import few_atoms
-from flyannot.sparse.coders.cd.encode import make_scratch
-from flyannot.sparse.coders.cd.few_atoms import FewAtoms
-from flyannot.sparse.coders.siso import encode as siso
-from flyannot.sparse.coders.siso import hash_siso
-from flyannot.sparse.coders.siso.hash_siso import HashSearch
-from flyannot.sparse.coders.siso.lsh import build_index
-from flyannot.sparse.coders.siso.rounds import Problem, allowed_gap, is_same_code, solve_active
-from flyannot.sparse.coders.siso.screening import compare_correlations, compare_some
+from flyannot.sparse.coders import cd, hash_siso, siso
+from flyannot.sparse.coders.cd import FewAtoms, make_scratch
+from flyannot.sparse.coders.hash_siso import HashSearch, build_index
+from flyannot.sparse.coders.siso_rounds import (
+    SISOProblem,
+    allowed_gap,
+    compare_correlations,
+    compare_some,
+    is_same_code,
+    solve_active,
+)
 from flyannot.sparse.objective import duality_gap, objective
 from tests.sparse.optimality import kkt_violation, lam_max
 
@@ -164,20 +166,20 @@ def test_an_inverse_made_at_once_changes_no_code(rng, monkeypatch):
     begin = np.where(np.arange(100) < 50, 0.1 * rng.normal(size=100), 0.0)
     problem = D @ D.T, D @ x, x @ x, begin
     at_once = small.solve(*problem, lam=0.1, gap=0.0)
-    monkeypatch.setattr(few_atoms, "_INVERTED_AT_ONCE", 1000)
+    monkeypatch.setattr(cd, "_INVERTED_AT_ONCE", 1000)
     np.testing.assert_allclose(small.solve(*problem, lam=0.1, gap=0.0), at_once, atol=1e-9)
 
 
 def test_an_inverse_is_made_at_once_only_of_atoms_that_do_not_depend_on_one_another(rng):
     D, support = rng.normal(size=(60, 60)), make_scratch(60, 60, np.dtype(np.float64)).support
     atoms = np.arange(5, 45)
-    assert few_atoms.put_inverse(D @ D.T, atoms, support) == 40
+    assert cd.put_inverse(D @ D.T, atoms, support) == 40
     made = np.linalg.inv(D[atoms] @ D[atoms].T)
     np.testing.assert_allclose(support.inverse[:40, :40], made, rtol=1e-6, atol=1e-9 * np.abs(made).max())
     assert not support.inverse[40:].any() and not support.inverse[:, 40:].any()
     D[30] = D[20] - D[10]
     fresh = make_scratch(60, 60, np.dtype(np.float64)).support
-    assert few_atoms.put_inverse(D @ D.T, atoms, fresh) == 0 and not fresh.inverse.any()
+    assert cd.put_inverse(D @ D.T, atoms, fresh) == 0 and not fresh.inverse.any()
 
 
 @pytest.mark.parametrize("encode", [siso.encode, hash_siso.encode])
@@ -259,7 +261,7 @@ def test_a_code_is_the_same_only_if_atoms_and_values_are(rng):
 def test_with_no_atom_to_join_a_small_problem_is_solved_to_what_is_asked_for(tol, rng):
     """However far the code was from it: a gap that is left could not be closed by any further round."""
     X, D = crowded(rng, n_atoms=60)
-    problem = Problem(D, 0.02, tol, 1000)
+    problem = SISOProblem(D, 0.02, tol, 1000)
     for x in X:
         start = np.arange(60), 0.05 * rng.normal(size=60)
         atoms, values = solve_active(x, start, start[0][:0], 1.0, problem, FewAtoms(len(x)))

@@ -5,9 +5,8 @@ import pytest
 import scipy.sparse as sp
 
 from flyannot.errors import DataError
-from flyannot.sparse.coders.siso import bounded as siso_bounded
-from flyannot.sparse.coders.siso import encode as siso
-from flyannot.sparse.coders.siso.bounded import blend_codes, feasible_step
+from flyannot.sparse.coders import siso, siso_bounded
+from flyannot.sparse.coders.siso_bounded import blend_codes, feasible_step
 from flyannot.sparse.objective import duality_gap, objective
 from tests.sparse.optimality import lam_max
 from tests.sparse.test_siso import crowded

@@ -6,11 +6,11 @@ from pathlib import Path
 import pytest
 
 from flyannot.errors import DataError
+from flyannot.runtime.text_files import read_toml
 from flyannot.steps.engine.configuration import read_configuration, read_record, write_record
 from flyannot.steps.engine.task import Execution, carry_out
 from flyannot.steps.runs.ablation import read_ablation
 from flyannot.steps.runs.run import steps_of
-from flyannot.steps.toml_file import read_toml
 from tests.cli.test_cli import faulty
 from tests.conftest import ROOT
 from tests.small_embryos import write_configuration

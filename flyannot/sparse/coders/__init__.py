@@ -16,10 +16,10 @@ _HERE = "flyannot.sparse.coders"
 CODERS = Registry(
     "coder",
     {
-        "cd": f"{_HERE}.cd.encode:encode",
+        "cd": f"{_HERE}.cd:encode",
         "feature-sign": f"{_HERE}.feature_sign:encode",
-        "siso": f"{_HERE}.siso.encode:encode",
-        "hash-siso": f"{_HERE}.siso.hash_siso:encode",
+        "siso": f"{_HERE}.siso:encode",
+        "hash-siso": f"{_HERE}.hash_siso:encode",
     },
 )
 

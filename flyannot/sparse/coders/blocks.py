@@ -7,8 +7,8 @@ from flyannot.errors import DataError, InputError
 from flyannot.runtime.resources import one_blas_thread, threads_of_one_blas
 from flyannot.sparse.kernels import sum_squares
 from flyannot.sparse.objective import checked_lam
-from flyannot.sparse.simd.aligned import aligned_zeros
 from flyannot.sparse.simd.product import multiply
+from flyannot.sparse.simd.vectors import aligned_zeros
 
 BLOCK = 256  # samples per product, whose correlations stay in the cache
 
@@ -50,7 +50,7 @@ def _checked_threads(n_threads):
     return int(n_threads)
 
 
-def in_shares(work, n, length, n_threads):
+def over_threads(work, n, length, n_threads):
     """[work(rows) for rows], the slices of n rows by `length`, over threads that BLAS does not multiply."""
     shares = [slice(start, min(start + length, n)) for start in range(0, n, length)]
     with one_blas_thread(), threads_of_one_blas(_checked_threads(n_threads)) as threads:

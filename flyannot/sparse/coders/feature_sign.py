@@ -13,7 +13,7 @@ from typing import NamedTuple
 import numpy as np
 
 from flyannot.sparse.coders.blocks import checked_samples, codes_in_blocks, finite_squares, replace_rows
-from flyannot.sparse.coders.cd.encode import encode as encode_by_cd
+from flyannot.sparse.coders.cd import encode as encode_by_cd
 from flyannot.sparse.kernels import MAXIMA, SUMS, add_multiple, copy, dot, gap_of, inlined, kernel, read_start
 from flyannot.sparse.simd.product import gram_of, pack_columns
 
@@ -87,7 +87,7 @@ class Problem(NamedTuple):
     max_sweeps: int
 
 
-class Scratch(NamedTuple):
+class SignScratch(NamedTuple):
     """Memory for one sample at a time, n_atoms long unless stated.  The active set comes first in it."""
 
     q: np.ndarray
@@ -103,7 +103,7 @@ def make_scratch(n_atoms):
     """Memory for one sample at a time."""
     q, z, pull, move = (np.empty(n_atoms) for _ in range(4))
     maxima, factor = np.empty(-(-n_atoms // CHUNK)), np.empty(n_atoms * (n_atoms + 1) // 2)
-    return Scratch(q, maxima, np.empty(n_atoms, np.int32), z, pull, move, factor)
+    return SignScratch(q, maxima, np.empty(n_atoms, np.int32), z, pull, move, factor)
 
 
 @kernel

@@ -25,10 +25,10 @@ _HERE = "flyannot.sparse.learners"
 LEARNERS = Registry(
     "learner",
     {
-        "scc": f"{_HERE}.scc.learner:SCC",
-        "ol": f"{_HERE}.online.ol:OL",
-        "modl": f"{_HERE}.online.modl:MODL",
+        "scc": f"{_HERE}.scc:SCC",
+        "ol": f"{_HERE}.ol:OL",
+        "modl": f"{_HERE}.modl:MODL",
         "lagrange-dual": f"{_HERE}.lagrange_dual:LagrangeDual",
-        "dssc": f"{_HERE}.dssc.learner:DSSC",
+        "dssc": f"{_HERE}.dssc:DSSC",
     },
 )

@@ -10,8 +10,7 @@ import numpy as np
 from numba.core.registry import cpu_target
 
 from flyannot.runtime.compiled import compiled
-from flyannot.sparse.simd.aligned import aligned_zeros
-from flyannot.sparse.simd.vectors import I64, LANES, Vectors, row_operation
+from flyannot.sparse.simd.vectors import I64, LANES, Vectors, aligned_zeros, row_operation
 
 PART = 256  # features of one chain: longer ones round more, and their panels leave the cache
 _MOST_ROWS = 12  # of a block: more hide no more of the time that a sum takes

@@ -22,6 +22,7 @@ from flyannot.features.options import PoolOptions
 from flyannot.options import Count, FilePath, Several, environment_name, kebab, parsed
 from flyannot.runtime.atomic_file import write_text
 from flyannot.runtime.digest import digest_of_json
+from flyannot.runtime.text_files import read_text, read_toml
 from flyannot.steps.options import (
     AnnotateOptions,
     EvaluateOptions,
@@ -30,7 +31,6 @@ from flyannot.steps.options import (
     RunOptions,
     Selection,
 )
-from flyannot.steps.toml_file import read_toml
 
 TABLES = {
     one.table: one
@@ -153,7 +153,7 @@ def read_record(folder):
     if not path.is_file():
         return None
     try:
-        text, _, digest = path.read_text(encoding="utf-8").rpartition(f"\n{_SEAL}")
+        text, _, digest = read_text(path, fix="").rpartition(f"\n{_SEAL}")
         if digest.strip() == digest_of_json(text):
             return tomllib.loads(text)
     except (OSError, ValueError):

@@ -15,12 +15,12 @@ from flyannot.errors import InputError, did_you_mean
 from flyannot.features.grid import Grid
 from flyannot.options import Options, kebab
 from flyannot.runtime.digest import digest_of_json
+from flyannot.runtime.text_files import read_toml
 from flyannot.steps.engine.configuration import TABLES, configuration_of
 from flyannot.steps.evaluate import Evaluation, evaluate_task
 from flyannot.steps.extract import extract_task
 from flyannot.steps.learn_dict import learn_task
 from flyannot.steps.pool import pool_task
-from flyannot.steps.toml_file import read_toml
 
 _TOP = ("data-set", "output", "seed", "row")
 _OF_A_ROW = ("name", "base", "pixels")

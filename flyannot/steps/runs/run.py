@@ -10,6 +10,7 @@ from flyannot.dataset.images import select_images
 from flyannot.dataset.synthetic.generate import README, readme_of, synthesize
 from flyannot.errors import InputError, did_you_mean
 from flyannot.runtime.digest import remembered_digests
+from flyannot.runtime.text_files import first_bytes
 from flyannot.steps.annotate import annotate_task
 from flyannot.steps.engine.configuration import Configuration
 from flyannot.steps.engine.task import Outcome, Task, carry_out, plan
@@ -153,10 +154,8 @@ def _synthesis(folder, options, seed):
     def why():
         if not (folder / "images.csv").exists():
             return "it is not there yet"
-        made = folder / README
-        is_other = made.is_file() and made.read_text(encoding="utf-8", errors="replace") != readme_of(
-            options, seed
-        )
+        made, expected = folder / README, readme_of(options, seed).encode()
+        is_other = made.is_file() and first_bytes(made, len(expected) + 1) != expected
         return "these embryos were drawn with other options" if is_other else ""
 
     def make(execution):

@@ -23,7 +23,7 @@ class Batch(NamedTuple):
     blocks: np.ndarray  # (n_processors,) the block that each drew; no two the same
 
 
-class Atoms(NamedTuple):
+class DSSCAtoms(NamedTuple):
     """The dictionary and its averaged gradient."""
 
     D: np.ndarray  # (n_atoms, n_features), read by all
@@ -46,7 +46,7 @@ class Rates(NamedTuple):
     whole_codes: bool  # a visit moves all entries of a code; else those of the drawn block
 
 
-class Scratch(NamedTuple):
+class DSSCScratch(NamedTuple):
     """One thread's memory.  `z` is zero between samples."""
 
     z: np.ndarray  # (n_atoms,) the code of the current sample
@@ -58,7 +58,7 @@ class Scratch(NamedTuple):
     A: np.ndarray  # (largest block, largest block) sum of z z^T over the mini-batch, within the block
 
 
-class Found(NamedTuple):
+class DSSCCodes(NamedTuple):
     """The codes that one iteration found."""
 
     count: np.ndarray  # (n,) non-zeros of every sample

@@ -5,7 +5,7 @@ set shrinks to the support of the solution, and expands by the atoms outside it 
 optimality conditions most.  When none is left the small solution solves the whole problem.  The Gram
 matrix of many atoms is never made: a full pass over them costs one product with the residuals.  For few
 samples over very many atoms most of that is spared, with the same minimum
-(`flyannot.sparse.coders.siso.bounded`).
+(`flyannot.sparse.coders.siso_bounded`).
 """
 
 from dataclasses import dataclass
@@ -14,9 +14,9 @@ from functools import partial
 import numpy as np
 import scipy.sparse as sp
 
-from flyannot.sparse.coders.blocks import checked_samples, finite_squares, in_shares
-from flyannot.sparse.coders.siso import bounded
-from flyannot.sparse.coders.siso.rounds import TOP_K, Problem, solve_block
+from flyannot.sparse.coders import siso_bounded
+from flyannot.sparse.coders.blocks import checked_samples, finite_squares, over_threads
+from flyannot.sparse.coders.siso_rounds import TOP_K, SISOProblem, solve_block
 from flyannot.sparse.simd.product import gram_of
 
 BLOCK = 64  # samples whose residuals share one pass over the atoms
@@ -93,9 +93,9 @@ def solve(X, D, lam, *, tol=1e-4, max_sweeps=1000, start=None, gram=None, n_thre
     X, codes, problem, squares = _problem_of(X, D, lam, (tol, max_sweeps, TOP_K), gram, start)
     if len(D) < MANY_ATOMS or len(X) > FEW_SAMPLES:
         return _solved(X, codes, problem, n_threads, BLOCK, solve_block)
-    levels, longest = bounded.levels_of_lam(problem.D), float(np.sqrt(squares.max()))
-    solve_rows = partial(bounded.solve_block, each_level=levels, longest=longest)
-    return _solved(X, codes, problem, n_threads, bounded.block_length(problem.D), solve_rows)
+    levels, longest = siso_bounded.levels_of_lam(problem.D), float(np.sqrt(squares.max()))
+    solve_rows = partial(siso_bounded.solve_block, each_level=levels, longest=longest)
+    return _solved(X, codes, problem, n_threads, siso_bounded.block_length(problem.D), solve_rows)
 
 
 def solve_with_full_passes(X, D, lam, *, tol=1e-4, max_sweeps=1000, start=None, n_threads=1, top_k=TOP_K):
@@ -112,13 +112,13 @@ def _problem_of(X, D, lam, rules, gram, start):
     X, D, _ = checked_samples(X, D, lam, gram)
     tol, max_sweeps, top_k = rules
     squares = finite_squares(D, "atom")
-    problem = Problem(D, float(lam), float(tol), int(max_sweeps), int(top_k), exact_gram(D, gram))
+    problem = SISOProblem(D, float(lam), float(tol), int(max_sweeps), int(top_k), exact_gram(D, gram))
     return X, siso_codes(start, len(X)), problem, squares
 
 
 def _solved(X, codes, problem, n_threads, length, solve_rows):
     """The `Solution`, in blocks of `length` samples."""
-    blocks = in_shares(lambda rows: solve_rows(X[rows], codes[rows], problem), len(X), length, n_threads)
+    blocks = over_threads(lambda rows: solve_rows(X[rows], codes[rows], problem), len(X), length, n_threads)
     solved = [code for block in blocks for code in block[0]]
     found = [np.concatenate([b[i] for b in blocks]) if blocks else np.zeros(0, int) for i in (1, 2, 3)]
     return Solution(code_matrix(solved, len(problem.D), X.dtype), *found)

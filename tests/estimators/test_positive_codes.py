@@ -1,6 +1,5 @@
-"""Codes and atoms that are not negative, and samples that count more than once."""
+"""Codes and atoms that are not negative."""
 
-import h5py
 import numpy as np
 import pytest
 import scipy.sparse as sp
@@ -19,9 +18,9 @@ def X(rng):
     return planted(600, 24, 16, 3, rng)[0]
 
 
-def learned(X, *, weights=None, **more):
+def learned(X, **more):
     options = {"learner_params": {"variant": "quick"}, "alpha": LAM, "max_iter": 3, "random_state": 0}
-    return DictionaryLearning(20, **options | more).fit(X, sample_weight=weights)
+    return DictionaryLearning(20, **options | more).fit(X)
 
 
 # --- the coder ---
@@ -83,65 +82,20 @@ def test_a_dictionary_of_parts_is_found_again(rng):
     assert np.sort(found)[2] > 0.98
 
 
-# --- weights ---
-
-
-def test_weight_zero_leaves_out_and_the_same_weight_for_all_changes_no_bit(X, rng):
-    weights = np.where(rng.random(len(X)) < 0.4, 0.0, 2.5)
-    expected = learned(X[weights > 0])
-    assert np.array_equal(learned(X, weights=weights).components_, expected.components_)
-    assert learned(X, weights=weights).trace_[-1].objective == expected.trace_[-1].objective
-
-
-@pytest.mark.parametrize("variant", ["quick", "released", "paper"])
-def test_a_whole_weight_counts_as_often_as_the_row_repeated(variant, X, rng):
-    X = np.concatenate([X, planted(600, 24, 16, 3, rng)[0]])
-    weights = np.concatenate([np.full(600, 5), np.ones(600, int)])
-    params = {"learner_params": {"variant": variant}, "max_iter": 5}
-    many = np.repeat(X, weights, axis=0)
-    weighted, repeated = learned(X, weights=weights, **params), learned(many, **params)
-    value = repeated.score(many)
-    assert repeated.score(X, sample_weight=weights) == pytest.approx(value, rel=1e-9)
-    assert weighted.score(X, sample_weight=weights) == pytest.approx(value, rel=0.04)
-    heavy = weighted.score(X[:600]) - learned(X, **params).score(X[:600])
-    light = weighted.score(X[600:]) - learned(X, **params).score(X[600:])
-    assert heavy > light, "what counts more is explained better"
-    assert weighted.trace_[-1].objective == pytest.approx(-weighted.score(X, sample_weight=weights), rel=0.01)
-
-
-def test_parts_may_have_weights(X):
-    model, plain = (DictionaryLearning(20, alpha=LAM, random_state=0) for _ in range(2))
-    for part in np.split(X, 3):
-        model.partial_fit(part, sample_weight=np.ones(len(part)))
-        plain.partial_fit(part)
-    assert np.array_equal(model.components_, plain.components_)
-    model.partial_fit(X[:100], sample_weight=np.full(100, 9.0))
-    assert not np.array_equal(model.components_, plain.partial_fit(X[:100]).components_)
-
-
 # --- what cannot be ---
 
 
-def test_what_cannot_be_is_a_value_error_that_says_what_can(X, tmp_path):
-    ones = np.ones(len(X))
-    uneven = np.arange(len(X)) + 1.0
-    for make, words in (
-        (lambda: learned(X, learner="ol", learner_params=None, positive_code=True), 'learner="scc"'),
-        (lambda: learned(X, learner="ol", learner_params=None, weights=uneven), "has no weights"),
-        (lambda: learned(X, n_shares=4, weights=ones), "in memory"),
-        (lambda: learned(iter([X]), weights=ones), "partial_fit"),
-        (lambda: learned(X, weights=-ones), "sample_weight"),
-        (lambda: learned(X, weights=0 * ones), "sample_weight|weights"),
-        (lambda: learned(X, weights=ones[:9]), "sample_weight"),
-        (lambda: learned(X, positive_dict=True, dict_init=X[:20]), "dict_init has negative numbers"),
-        (lambda: SparseCoder(X[:20], coder="siso", positive_code=True).transform(X), 'coder="cd"'),
-    ):
-        with pytest.raises(ValueError, match=words):
-            make()
-    with h5py.File(tmp_path / "x.h5", "w") as file:
-        file["x"] = X
-        with pytest.raises(ValueError, match="in memory"):
-            learned(file["x"], weights=ones)
+@pytest.mark.parametrize(
+    ("make", "words"),
+    [
+        (lambda X: learned(X, learner="ol", learner_params=None, positive_code=True), 'learner="scc"'),
+        (lambda X: learned(X, positive_dict=True, dict_init=X[:20]), "dict_init has negative numbers"),
+        (lambda X: SparseCoder(X[:20], coder="siso", positive_code=True).transform(X), 'coder="cd"'),
+    ],
+)
+def test_what_cannot_be_is_a_value_error_that_says_what_can(make, words, X):
+    with pytest.raises(ValueError, match=words):
+        make(X)
 
 
 def test_codes_have_names(X):

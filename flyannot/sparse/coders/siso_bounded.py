@@ -17,10 +17,15 @@ from dataclasses import dataclass, field, replace
 import numpy as np
 
 from flyannot.runtime.compiled import compiled
-from flyannot.sparse.coders.cd.few_atoms import FewAtoms
-from flyannot.sparse.coders.siso.rounds import allowed_gap, gap_of, is_same_code, residual_of_code
-from flyannot.sparse.coders.siso.rounds import solve_block as solve_pool_block
-from flyannot.sparse.coders.siso.screening import correlations
+from flyannot.sparse.coders.cd import FewAtoms
+from flyannot.sparse.coders.siso_rounds import (
+    allowed_gap,
+    correlations,
+    gap_of,
+    is_same_code,
+    residual_of_code,
+)
+from flyannot.sparse.coders.siso_rounds import solve_block as solve_pool_block
 from flyannot.sparse.kernels import MAXIMA, add_multiple
 
 POOL = 5000  # atoms that join at once
@@ -63,7 +68,7 @@ class Search:
 
 
 def solve_block(X, codes, problem, each_level, longest):
-    """As `flyannot.sparse.coders.siso.rounds.solve_block`: codes, gaps, rounds and passes.
+    """As `flyannot.sparse.coders.siso_rounds.solve_block`: codes, gaps, rounds and passes.
 
     each_level : what `levels_of_lam` gave; samples that have a code to begin from skip all but the last
     longest : float, the largest norm of an atom

@@ -8,27 +8,109 @@ that its Eq. 4 has; here every step ends in one.  Its coordinate step takes |d| 
 for any atom in the unit ball.
 """
 
+from collections.abc import Callable
+from dataclasses import dataclass
 from typing import NamedTuple
 
 import numpy as np
 
-from flyannot.sparse.learners.scc.kernels import (
-    Atoms,
+from flyannot.options import Choice, Count, Options, Real, option
+from flyannot.sparse.learners.scc_kernels import (
     Orders,
-    Rules,
+    SCCAtoms,
+    SCCRules,
+    follow_mean,
     new_scratch,
     round_dictionary,
     visit_samples,
 )
-from flyannot.sparse.learners.scc.mean import follow_mean
-from flyannot.sparse.learners.scc.options import VARIANTS, SCCOptions
-from flyannot.sparse.simd.aligned import padded_zeros, whole_chunks
 from flyannot.sparse.simd.atom_rows import GROUP
+from flyannot.sparse.simd.vectors import padded_zeros, whole_chunks
 from flyannot.sparse.stored_codes import EITHER_SIGN, CodeStore, Learner, real_type
 
+N_ORDERS = 64  # random orders drawn for an epoch; a fresh one per sample would cost more than its sweep
 
-class Found(NamedTuple):
-    """What visits to a share of the samples made of the atoms that they started from."""
+
+def _cyclic_order(n_atoms, rng):
+    """One order, (1, n_atoms): the atoms by number."""
+    return np.arange(n_atoms, dtype=np.int32)[None]
+
+
+def _random_orders(n_atoms, rng):
+    """`N_ORDERS` independent uniformly random orders, (N_ORDERS, n_atoms)."""
+    return rng.permuted(np.tile(_cyclic_order(n_atoms, rng), (N_ORDERS, 1)), axis=1)
+
+
+@dataclass(frozen=True)
+class Variant:
+    """What sets the two published forms of SCC apart, and ours from them."""
+
+    orders: Callable  # (n_atoms, rng) -> the orders of the full sweeps of one epoch
+    keeps_all: bool  # h sums the squared codes of all epochs; else those of the last one and this
+    rescale_above: float  # squared norm from which a touched atom is scaled back to norm 1
+    n_sweeps: int = 3
+    max_step: float | None = None
+    recency: float = 0.0  # visit t counts t^recency times in h
+    n_descents: int = 0  # full sweeps at 2^k lam, ..., 2 lam that come first where a code is zero
+    takes_mean: bool = False  # the dictionary is the mean of the atoms over about the last half of the visits
+
+
+VARIANTS = {
+    # The authors' program: random sweeps, h over the last epoch and this one, atoms on the unit sphere.
+    "released": Variant(_random_orders, keeps_all=False, rescale_above=0.0),
+    # The paper: cyclic sweeps, h over all epochs, atoms in the unit ball.
+    "paper": Variant(_cyclic_order, keeps_all=True, rescale_above=1.0),
+    # Ours.  A first visit of the authors' program starts from a code of zeros, and one sweep from there in
+    # random order gives early atoms what later ones explain better: its codes cost some 10 % more than the
+    # best ones.  Here such a visit sweeps at 4 lam and at 2 lam before it does at lam.  Steps are bounded,
+    # and shrink slowly: visit t counts t^6 times in h, so that an atom soon forgets what it learned from the
+    # codes of a worse dictionary.  Such steps are noisy, and the mean over many visits takes the noise out.
+    "quick": Variant(
+        _random_orders,
+        keeps_all=True,
+        rescale_above=0.0,
+        n_sweeps=5,
+        max_step=0.25,
+        recency=6.0,
+        n_descents=2,
+        takes_mean=True,
+    ),
+}
+
+
+@dataclass(frozen=True, kw_only=True)
+class SCCOptions(Options):
+    """How SCC learns; what is left open is the variant's own."""
+
+    variant: str = option(
+        "released",
+        Choice(VARIANTS),
+        "As the authors' program does it, or as the paper prints it; quick is ours, and reaches a lower "
+        "objective sooner.",
+        stands_for="released, with --shares quick",
+    )
+    n_sweeps: int | None = option(
+        None,
+        Count(),
+        "Sweeps of coordinate descent per visit: one over all atoms, the others over the support.",
+        stands_for="3, in quick 5",
+    )
+    forgetting: float = option(
+        1.0,
+        Real(least=0, most=1),
+        "After every epoch, what h carries over is multiplied by this: later steps stay large.",
+    )
+    max_step: float | None = option(
+        None,
+        Real(above=0),
+        "Bound on the sum over the support of z^2 / h, by which one step shrinks the residual of its own "
+        "patch; 1 keeps first visits from overshooting.",
+        stands_for="no bound, in quick 0.25",
+    )
+
+
+class PartAtoms(NamedTuple):
+    """What visits to a part of the samples made of the atoms that they started from."""
 
     D: np.ndarray  # (n_atoms, n_features)
     norm2: np.ndarray  # (n_atoms,) squared norms of the atoms that steps move
@@ -41,22 +123,22 @@ class SCC(Learner):
 
     Options = SCCOptions
     block_size = 4096
-    learns_by_shares = True
-    defaults_by_shares = {"variant": "quick"}  # others count on codes of earlier epochs, and end 3 % higher
-    takes_weights = takes_positive = True
+    is_data_parallel = True
+    data_parallel_defaults = {"variant": "quick"}  # others count on earlier codes, and end 3 % higher
+    takes_positive = True
     kept_numbers = ("n_before",)
 
-    def __init__(self, D, n_samples, *, lam, positive=EITHER_SIGN, weights=None, **options):
+    def __init__(self, D, n_samples, *, lam, positive=EITHER_SIGN, **options):
         (n_atoms, n_features), dtype = np.shape(D), real_type(D)
         super().__init__(n_samples, n_atoms, dtype, lam=lam, options=self.Options(**options))
         self._variant = VARIANTS[self.options.variant]
         self._rules = _rules(self._variant, self.options, self.lam, positive, n_atoms)
-        self.positive, self._weights = positive, weights
+        self.positive = positive
         padded = padded_zeros(n_atoms, n_features, dtype=dtype)
         self._D = padded[:, :n_features]
         self._D[:] = D
         mean = padded if self._variant.takes_mean else padded[:0]
-        self._atoms = Atoms(
+        self._atoms = SCCAtoms(
             D=padded,
             norm2=(self._D**2).sum(axis=1),
             h_past=np.zeros(n_atoms),
@@ -89,16 +171,14 @@ class SCC(Learner):
     def step(self, X, rows):
         """Visit the samples X (len(rows), n_features), known by their numbers `rows`, in that order."""
         X, rows = whole_chunks(X, self._D.dtype), np.ascontiguousarray(rows, np.int64)
-        codes, weights = self._codes, None if self._weights is None else self._weights[rows]
+        codes, rules, scratch = self._codes, self._rules, self._scratch
         while len(rows):
             codes.reserve(len(self._D) + 16 * len(rows))
-            n = visit_samples(
-                X, rows, weights, self._orders, self._n_visits, self._atoms, codes.past, codes.now,
-                codes.n_used, self._rules, self._scratch,
-            )  # fmt: skip
+            past, now, n_used, at = codes.past, codes.now, codes.n_used, self._n_visits
+            n = visit_samples(X, rows, self._orders, at, self._atoms, past, now, n_used, rules, scratch)
             self._n_visits += n
-            codes.n_used = int(codes.now.start[rows[n - 1]] + codes.now.size[rows[n - 1]])
-            X, rows, weights = X[n:], rows[n:], None if weights is None else weights[n:]
+            codes.n_used = int(now.start[rows[n - 1]] + now.size[rows[n - 1]])
+            X, rows = X[n:], rows[n:]
 
     def end_epoch(self):
         """Let h remember as many epochs as the variant says, and forget."""
@@ -118,8 +198,8 @@ class SCC(Learner):
             follow_mean(self._atoms, self._rules, self._n_visits, self._n_visits % every)
         self.n_before += self._n_visits
 
-    def visit_share(self, X, rng, start, stands_for):
-        """Go on from the `SharedAtoms` `start` with samples of a share, in random order, and keep no code.
+    def visit_part(self, X, rng, start, stands_for):
+        """Go on from the `SharedAtoms` `start` with samples of a part, in random order, and keep no code.
 
         Parameters
         ----------
@@ -146,7 +226,7 @@ class SCC(Learner):
         self._end_visits()
         moving = self._D.copy()
         D = self.D if self._variant.takes_mean else moving
-        return Found(D, atoms.norm2, atoms.h_now, moving[: len(start.moving)])
+        return PartAtoms(D, atoms.norm2, atoms.h_now, moving[: len(start.moving)])
 
     def kept_arrays(self):
         """The atoms, their squared norms, h, and the mean of the atoms where there is one."""
@@ -163,7 +243,7 @@ def carried_over(h_past, h_now, options):
 
 def _rules(variant, options, lam, positive, n_atoms):
     """The numbers of a variant, but for those that the options give."""
-    return Rules(
+    return SCCRules(
         lam,
         options.n_sweeps or variant.n_sweeps,
         variant.rescale_above,

@@ -16,8 +16,6 @@ from typing import NamedTuple
 import numpy as np
 
 from flyannot.sparse.kernels import kernel, shrink
-from flyannot.sparse.learners.scc.mean import follow_mean
-from flyannot.sparse.simd.aligned import padded_zeros
 from flyannot.sparse.simd.atom_rows import (
     GROUP,
     add_row,
@@ -29,13 +27,15 @@ from flyannot.sparse.simd.atom_rows import (
     round_row,
     step_row,
 )
+from flyannot.sparse.simd.vectors import padded_zeros
 
 MARGIN = 0.05  # of lam: how far r may move before its bytes are made anew
 HALF = 0.5005  # of the scale: the error of one rounded number, with a margin
+RISE = 3.0  # visit t counts t^(RISE - 1) times in the mean: about the last half of all visits
 ROUNDING = 5e-7  # relative error per feature of a float32 sum, with a margin
 
 
-class Atoms(NamedTuple):
+class SCCAtoms(NamedTuple):
     """The dictionary and what its steps need.  Rows are padded with zeros to whole chunks."""
 
     D: np.ndarray  # (n_atoms, n_features)
@@ -54,7 +54,7 @@ class Orders(NamedTuple):
     place: np.ndarray  # (n_orders, n_atoms), where each atom stands
 
 
-class Rules(NamedTuple):
+class SCCRules(NamedTuple):
     """The numbers that make a variant."""
 
     lam: float
@@ -64,7 +64,7 @@ class Rules(NamedTuple):
     recency: float  # visit t counts t^recency times in h
     n_descents: int  # full sweeps at 2^k lam, ..., 2 lam that come first where a code is zero
     n_before: int  # visits before this epoch
-    stands_for: float  # visits that one counts for: those of other shares of the samples, made meanwhile
+    stands_for: float  # visits that one counts for: those of other parts of the samples, made meanwhile
     mean_every: int  # visits between two looks at D for its mean; 0 where there is none
     # True where nothing may be negative, else None: numba makes kernels apart of them, and what is off
     # costs nothing.
@@ -72,7 +72,7 @@ class Rules(NamedTuple):
     positive_atoms: bool | None
 
 
-class Scratch(NamedTuple):
+class SCCScratch(NamedTuple):
     """The current sample.  `z` and `flags` are zero between samples."""
 
     z: np.ndarray  # (n_atoms,) its code
@@ -84,7 +84,7 @@ class Scratch(NamedTuple):
 
 
 def new_scratch(n_atoms, n_features, dtype):
-    return Scratch(
+    return SCCScratch(
         z=np.zeros(n_atoms, dtype),
         support=np.empty(n_atoms, np.int32),
         eta=np.empty(n_atoms, dtype),
@@ -106,22 +106,19 @@ def round_dictionary(D, norm2, D8, rounding, reach):
 
 
 @kernel
-def visit_samples(X, rows, weights, orders, first_visit, atoms, past, now, n_used, rules, scratch):
+def visit_samples(X, rows, orders, first_visit, atoms, past, now, n_used, rules, scratch):
     """Visit samples one after the other: re-solve the code, then step and project its atoms.
 
     `past` holds the codes of the last epoch and is only read; those of this epoch are appended to
-    `now` from entry `n_used` on.  A visit counts `weights[i]` times, or once where that is None.  Returns
-    the number of samples visited: fewer than all when `now` may be too short for one more code.
+    `now` from entry `n_used` on.  Returns the number of samples visited: fewer than all when `now` may be
+    too short for one more code.
     """
     for i in range(len(rows)):
         if n_used + len(scratch.z) > len(now.atom):
             return i
         n_support = solve_code(X, i, past, rows[i], orders, first_visit + i, atoms, rules, scratch)
         visit = rules.n_before + rules.stands_for * (first_visit + i + 1)
-        if weights is None:
-            _step_atoms(atoms, n_support, rules, rules.stands_for, visit, scratch)
-        else:
-            _step_atoms(atoms, n_support, rules, rules.stands_for * weights[i], visit, scratch)
+        _step_atoms(atoms, n_support, rules, visit, scratch)
         store_code(now, rows[i], n_used, n_support, scratch)
         n_used += n_support
         if rules.mean_every > 0 and (first_visit + i + 1) % rules.mean_every == 0:
@@ -258,7 +255,7 @@ def _solve_one(D, norm2, z, j, r, lam, positive):
 
 
 @kernel
-def _step_atoms(atoms, n_support, rules, counts_for, visit, scratch):
+def _step_atoms(atoms, n_support, rules, visit, scratch):
     """d_j += w z_j / h_j r for the atoms of the support, all with the same residual, then project.
 
     h_j += w z_j^2 comes first, so that nothing divides by zero; w is the weight of visit number `visit`, and
@@ -267,7 +264,7 @@ def _step_atoms(atoms, n_support, rules, counts_for, visit, scratch):
     D, norm2, h_past, h_now, D8, rounding, _ = atoms
     z, support, eta, r = scratch.z, scratch.support, scratch.eta, scratch.r
     total, one = 0.0, r.dtype.type(1)
-    weight = counts_for * np.float64(visit) ** rules.recency
+    weight = rules.stands_for * np.float64(visit) ** rules.recency
     for s in range(n_support):
         j = np.int64(support[s])
         weighted = weight * z[j]
@@ -298,3 +295,14 @@ def _clip_row(D, j):
         D[j, k] = max(D[j, k], D.dtype.type(0))
         total += D[j, k] * D[j, k]
     return total
+
+
+@kernel
+def follow_mean(atoms, rules, n_visits, n_last):
+    """Let the mean of D, which is less noisy than D, follow after the `n_last` of `n_visits` visits."""
+    D, mean = atoms.D, atoms.mean
+    visits = rules.n_before + rules.stands_for * n_visits
+    part = D.dtype.type(min(1.0, RISE * rules.stands_for * n_last / visits))
+    for j in range(len(D)):
+        for k in range(D.shape[1]):
+            mean[j, k] += part * (D[j, k] - mean[j, k])

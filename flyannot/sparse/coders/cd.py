@@ -4,17 +4,18 @@ from functools import partial
 from typing import NamedTuple
 
 import numpy as np
+from scipy.linalg.lapack import dpotrf, dpotri
 
 from flyannot.sparse.coders.blocks import checked_samples, codes_in_blocks, finite_squares, replace_rows
-from flyannot.sparse.coders.cd.gram_bytes import mirrored_order, round_gram
-from flyannot.sparse.coders.cd.kernels import encode_rows
-from flyannot.sparse.coders.cd.support import Support, WorkingSet
-from flyannot.sparse.simd.aligned import aligned_zeros, round_up
+from flyannot.sparse.coders.cd_kernels import encode_rows, mirrored_order, round_gram
+from flyannot.sparse.coders.cd_support import DEPENDENT, Support, WorkingSet
 from flyannot.sparse.simd.product import gram_of, pack_columns
-from flyannot.sparse.simd.vectors import CHUNK, LANES
+from flyannot.sparse.simd.vectors import CHUNK, LANES, aligned_zeros, round_up
 
 SLACK = 16.0  # roundings of |x| |d| that do not count as a violation
 _WIDE = 256  # numbers a row: narrower ones lie in many sets of a cache anyway
+_MOST_SWEEPS = 1000  # of a problem of few atoms: far above what it takes
+_INVERTED_AT_ONCE = 32  # atoms of a code to begin from: LAPACK is sooner than one atom after the other
 _FLOAT32_SWEEPS = 40  # real descriptors take up to ten; what takes more is left to float64
 
 
@@ -80,7 +81,7 @@ def encode(X, D, lam, *, tol=1e-4, max_sweeps=1000, start=None, gram=None, n_thr
     return replace_rows(Z, rows, exact.astype(np.float32))
 
 
-class Problem(NamedTuple):
+class CDProblem(NamedTuple):
     """What all samples share."""
 
     gram: np.ndarray  # (n_atoms, n_atoms)
@@ -93,7 +94,7 @@ class Problem(NamedTuple):
     max_sweeps: int
 
 
-class Scratch(NamedTuple):
+class CDScratch(NamedTuple):
     """Memory for one sample at a time."""
 
     q: np.ndarray  # (n_atoms, padded to whole chunks), in mirrored order
@@ -115,7 +116,7 @@ def make_problem(gram, lam, goal, max_sweeps):
     bytes_ = np.full((len(gram), round_up(len(gram), CHUNK)), 128, np.uint8)
     scales = np.empty(len(gram), kind)
     round_gram(gram, norms, bytes_, scales)
-    return Problem(gram, bytes_, scales, norms, kind(lam), float(goal), float(slack), int(max_sweeps))
+    return CDProblem(gram, bytes_, scales, norms, kind(lam), float(goal), float(slack), int(max_sweeps))
 
 
 def make_scratch(n_atoms, n_features, dtype):
@@ -149,9 +150,77 @@ def make_scratch(n_atoms, n_features, dtype):
     high, low = np.zeros(width, np.int8), np.zeros(width, np.int8)
     pending, pending_codes = np.zeros(width, np.uint32), np.zeros(n_atoms, dtype)
     none = np.zeros(1, np.int64)
-    return Scratch(q, q.view(bits), high, low, pending, pending_codes, none, support, work)
+    return CDScratch(q, q.view(bits), high, low, pending, pending_codes, none, support, work)
 
 
 def _apart(width):
     """The width of rows an odd number of cache lines apart: a page apart they would share a cache set."""
     return (width + LANES) // (2 * LANES) * (2 * LANES) + LANES
+
+
+class FewAtoms:
+    """Solves the lasso of single samples, each over a few hundred atoms of its own, in memory that is kept.
+
+    One thread's.
+    """
+
+    def __init__(self, n_features):
+        self._n_features, self._capacity = n_features, 0
+
+    def solve(self, gram, q0, square, z, *, lam, gap):
+        """The code that lowers the objective until the duality gap is at most `gap`, or rounding hides it.
+
+        Parameters
+        ----------
+        gram : float64 array (n_atoms, n_atoms), D D^T
+        q0 : float64 array (n_atoms,), D x
+        square : float, |x|^2
+        z : float64 array (n_atoms,), the code to begin from
+
+        Returns
+        -------
+        z : float64 array (n_atoms,)
+        """
+        n, n_places = len(q0), round_up(len(q0), CHUNK)
+        problem = make_problem(np.ascontiguousarray(gram), lam, gap / max(square, 1e-300), _MOST_SWEEPS)
+        scratch = self._scratch_for(n_places)
+        Q = np.zeros(n_places)
+        Q[:n] = q0
+        support = np.flatnonzero(z)
+        begin = np.array([0, len(support)]), support.astype(np.uint32), z[support]
+        scratch.n_inverted[0] = put_inverse(problem.gram, support, scratch.support)
+        first, atoms, values = np.zeros(2, np.int64), np.empty(n, np.int32), np.empty(n)
+        Q, squares, codes = Q[mirrored_order(n_places)][None], np.array([square]), (first, atoms, values)
+        encode_rows(Q, squares, begin, problem, scratch, codes, np.ones(1, bool))
+        solved = np.zeros(n)
+        solved[atoms[: first[1]]] = values[: first[1]]
+        return solved
+
+    def _scratch_for(self, n_places):
+        """The memory, with as many correlations as the problem has places."""
+        if n_places > self._capacity:
+            self._capacity = 2 * n_places
+            self._scratch = make_scratch(self._capacity, self._n_features, np.dtype(np.float64))
+        s = self._scratch
+        for atoms in (s.work.atoms, s.support.atoms, s.pending):
+            atoms[:] = 0  # vectors are read whole: what is left of a larger problem lies outside this one
+        return s._replace(q=s.q[:n_places], q_bits=s.q_bits[:n_places])
+
+
+def put_inverse(gram, atoms, support):
+    """Make the inverse of gram on some atoms that of the support; returns their number.
+
+    0, and nothing changed, where they are few, or one depends on those before it.
+    """
+    n = len(atoms)
+    if not _INVERTED_AT_ONCE <= n <= support.capacity:
+        return 0
+    mine = gram[np.ix_(atoms, atoms)]
+    bar = DEPENDENT * np.finfo(mine.dtype).eps * mine.diagonal()
+    factor, fault = dpotrf(mine.T, lower=1, overwrite_a=1)
+    if fault or not (np.square(factor.diagonal()) > bar).all():
+        return 0
+    lower = dpotri(factor, lower=1, overwrite_c=1)[0]
+    support.inverse[:n, :n] = lower.T
+    support.inverse[:n, :n] += np.tril(lower, -1)
+    return n

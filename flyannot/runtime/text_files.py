@@ -1,0 +1,100 @@
+"""The one reader of text, JSON and TOML from outside: with limits, and what is wrong said in one line.
+
+Tables have `flyannot.runtime.tables`; HDF5, pictures and arrays have theirs in rooms below.
+"""
+
+import json
+import re
+import tomllib
+from pathlib import Path
+
+from flyannot.errors import InputError
+
+_MOST_BYTES = 2**29  # of a file that is read as a whole
+
+
+def read_text(path, *, fix):
+    """The text of a file in UTF-8, with or without a byte-order mark.
+
+    Raises
+    ------
+    InputError
+        If it cannot be read, is larger than 512 MiB, or is no text; `fix` is the remedy.
+    """
+    path = Path(path)
+    if path.exists() and not path.is_file():  # a pipe would be waited for
+        raise InputError(f"{path} is not a file", fix=fix)
+    try:
+        with open(path, "rb") as file:
+            content = file.read(_MOST_BYTES + 1)
+        if len(content) > _MOST_BYTES:
+            raise InputError(f"{path} holds more than {_MOST_BYTES:,} bytes", fix=fix)
+        return content.decode("utf-8-sig").replace("\r\n", "\n").replace("\r", "\n")
+    except OSError as error:
+        raise InputError(f"cannot read {path}: {error.strerror}", fix=fix) from error
+    except UnicodeDecodeError as error:
+        raise InputError(f"{path} is not text in UTF-8", fix=fix) from error
+
+
+def first_bytes(path, n_bytes):
+    """How a file begins, which says what it is, whatever it is called.
+
+    Raises
+    ------
+    OSError
+        If it cannot be read.
+    """
+    with open(path, "rb") as file:
+        return file.read(n_bytes)
+
+
+def read_json(path, *, what, fix):
+    """The value in a JSON file.
+
+    Raises
+    ------
+    InputError
+        As `read_text`, or if it is no JSON, or nested too deep; `what` says what it does not hold then.
+    """
+    text = read_text(path, fix=fix)
+    try:
+        return json.loads(text)
+    except (ValueError, RecursionError) as error:  # also a number of very many digits
+        raise InputError(f"{path} does not hold {what}", fix=fix) from error
+
+
+def read_toml(path, *, example="configs/demo.toml"):
+    """The tables of a TOML file.
+
+    Raises
+    ------
+    InputError
+        As `read_text`, or if it is no TOML, or nested too deep; `example` is a file to name instead.
+    """
+    fix = f"name a TOML file, such as {example}"
+    text = read_text(path, fix=fix)
+    try:
+        return tomllib.loads(text)
+    except RecursionError:
+        raise InputError(f"{path} is not a configuration: it is nested too deep", fix=fix) from None
+    except tomllib.TOMLDecodeError as error:
+        raise InputError(f"{path} is not TOML: {error}", fix=_remedy_of_toml(text, str(error))) from error
+    except ValueError as error:  # a number of very many digits
+        raise InputError(f"{path} is not TOML: {error}", fix=fix) from error
+
+
+def _remedy_of_toml(text, message):
+    """How to mend the line of a TOML file that an error names."""
+    number = re.search(r"at line (\d+)", message)
+    line = text.splitlines()[int(number[1]) - 1] if number else ""
+    name, equals, value = (part.strip() for part in line.partition("="))
+    if equals and "\\" in value:
+        return f"a path takes / in double quotes, or stands in single quotes: {name} = '{_bare(value)}'"
+    is_open = value[:1] in ("'", '"') and (len(value) == 1 or value[-1] != value[0])
+    if equals and value and (is_open or value[0] not in "\"'[{"):
+        return f'text stands in quotes: {name} = "{_bare(value)}"'
+    return 'write a line as name = "text" or name = number, and a table as [extract]'
+
+
+def _bare(value):
+    return value.strip("\"' ")

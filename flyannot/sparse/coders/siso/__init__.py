@@ -1,1 +1,0 @@
-"""SISO, hash-accelerated SISO, and what they search with."""

@@ -1,1 +1,0 @@
-"""Stochastic Coordinate Coding (SCC)."""

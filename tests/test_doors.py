@@ -1,0 +1,139 @@
+"""One door in, one door out: one reader opens all files of a kind, and outputs are made whole."""
+
+import ast
+import re
+from pathlib import Path
+
+import pytest
+
+import flyannot
+
+PACKAGE = Path(flyannot.__file__).parent
+
+# How a module opens a file by itself: the name of what it calls.
+OPENS = re.compile(
+    r"""(os\.|io\.|gzip\.|tarfile\.|Image\.)?open | zipfile\.ZipFile | h5py\.File | tifffile\.TiffFile
+    | np\.(load|loadtxt|genfromtxt|fromfile|save|savez|savez_compressed|savetxt) | (json|tomllib)\.load
+    | .*\.(read_text|read_bytes|imread|loadmat|load_workbook|read_h5ad|read_parquet|read_csv)
+    | (?!formatter).*\.(write_text|write_bytes|to_csv|to_parquet|savefig)""",
+    re.VERBOSE,
+)
+
+# The one reader of each kind, and the one writer.
+DOORS = {
+    "text, JSON and TOML": ("runtime/text_files.py",),
+    "tables": ("runtime/tables.py",),
+    "HDF5": ("store/reading.py", "store/file_cache.py", "store/description.py", "store/writing.py"),
+    "pictures": ("descriptors/images/image_file.py", "descriptors/images/microscope_file.py"),
+    "arrays": ("dataset/importers/vectors.py",),
+    "tables as others publish them": ("dataset/importers/source_tables.py",),
+    "bytes for a digest": ("runtime/digest.py",),
+    "outputs": ("runtime/atomic_file.py",),
+}
+# Who else opens or writes a file by itself, and why that goes round no door.
+ALLOWED = {
+    "runtime/compiled.py": "its own cache of kernels, each with a checksum",
+    "runtime/locks.py": "lock files",
+    "runtime/system.py": "/proc, and files to be synchronised",
+    "dataset/bdgp_site/checks.py": "a file that has just arrived, which only here may be anything",
+    "dataset/bdgp_site/download.py": "what arrives is written beside its place, under a lock",
+    "dataset/synthetic/generate.py": "a file of a new folder, which appears as a whole",
+    "export/arrays.py": "fills the file beside the output that `export` hands it",
+    "export/predictions.py": "fills the file beside the output that `export` hands it",
+    "export/xlsx.py": "fills the file beside the output that `export` hands it",
+    "report/page.py": "its own pictures and text, in a folder beside the page that appears as a whole",
+    "report/pattern_maps.py": "a picture in memory, which it has made itself",
+    "steps/elsewhere.py": "an array for workers, written and read by this package alone",
+    "cli/shared/argument_order.py": "TODO: sniffs the header of a table",
+    "dataset/bdgp_site/plan.py": "TODO: genes from a text file",
+    "dataset/importers/atoms.py": "TODO: arrays",
+    "dataset/importers/patterns.py": "TODO: arrays",
+    "dataset/importers/stanmf.py": "TODO: an archive of a table",
+    "dataset/vocabulary.py": "its own table of names",
+}
+
+# What makes an output appear whole.  The output of a step is made by its task (`steps/engine`), and an HDF5
+# file by `store`; who else calls one of these is named, with the output.
+MAKERS = {"replacing", "write_text", "write_table", "new_folder", "locked_output"}
+MAKERS_OF_TASKS = ("runtime/", "store/", "steps/engine/")
+OUTPUTS_WITHOUT_A_TASK = {
+    "cli/run.py": "holds the record of a run while it runs",
+    "dataset/bdgp_site/download.py": "a file of a mirror",
+    "dataset/bdgp_site/manifest.py": "the list of a mirror's files, beside them",
+    "dataset/corrections.py": "curation: rows added to a table of corrections",
+    "dataset/folder.py": "the tables of a data set folder",
+    "dataset/importers/import_log.py": "the log within a new data set folder",
+    "dataset/importers/tables.py": "a new data set folder",
+    "dataset/importers/wu2016.py": "a new data set folder",
+    "dataset/synthetic/generate.py": "a new data set folder",
+    "export/export.py": "an exported file",
+    "report/page.py": "the page",
+    "report/queue_table.py": "the table of what to look at first",
+    "steps/elsewhere.py": "an array for workers, removed afterwards",
+    "steps/embryos.py": "the table of cut embryos, in a new folder",
+    "steps/evaluate.py": "a file of scores",
+    "steps/explain.py": "a folder of explanations",
+    "steps/fetch.py": "holds a mirror while it fetches",
+    "steps/predictions_table.py": "the table beside predictions",
+    "steps/runs/workflow/write.py": "the files of a workflow",
+    "steps/similar.py": "the table of what is similar",
+    "steps/similar_pictures.py": "a folder of pictures",
+}
+
+
+def calls():
+    """(module, line, full name of what is called, its first argument or "") of every call of the package."""
+    for path in sorted(PACKAGE.rglob("*.py")):
+        name = path.relative_to(PACKAGE).as_posix()
+        for node in ast.walk(ast.parse(path.read_text())):
+            if isinstance(node, ast.Call):
+                first = ast.unparse(node.args[0]) if node.args else ""
+                yield name, node.lineno, ast.unparse(node.func), first
+
+
+def opens_by_itself(called, first):
+    """Whether a call opens a file by itself; neither one of the package's own, nor the device of nothing."""
+    is_own = called.startswith("(files(") or first == "os.devnull"
+    return not is_own and OPENS.fullmatch(called) is not None
+
+
+@pytest.fixture(scope="module")
+def all_calls():
+    return [call for call in calls() if not call[0].startswith("benchmarks/")]
+
+
+def assert_are(places, known):
+    """Modules are those that are known, and none is known that is none of them any more."""
+    new = sorted(f"{name}:{line}: {called}" for name, line, called in places if name not in known)
+    assert not new, f"go through the door of its kind, or say here why not: {new}"
+    assert set(known) <= {name for name, *_ in places}, "an exception that is not needed any more"
+
+
+def test_outside_files_are_opened_by_the_reader_of_their_kind(all_calls):
+    doors = {module for modules in DOORS.values() for module in modules}
+    found = [place for *place, first in all_calls if opens_by_itself(place[2], first)]
+    assert_are([place for place in found if place[0] not in doors], ALLOWED)
+    assert doors <= {name for name, *_ in found} | {"runtime/atomic_file.py"}, "a door that opens nothing"
+
+
+def test_outputs_are_written_by_the_engine(all_calls):
+    found = [(name, line, called) for name, line, called, _ in all_calls if called in MAKERS]
+    assert_are([place for place in found if not place[0].startswith(MAKERS_OF_TASKS)], OUTPUTS_WITHOUT_A_TASK)
+
+
+@pytest.mark.parametrize(
+    "call",
+    [
+        "open(path)",
+        "gzip.open(path)",
+        "path.read_text()",
+        "np.load(path)",
+        "h5py.File(path)",
+        "json.load(file)",
+        "path.write_bytes(b'')",
+        "optional_package('anndata', 'anndata').read_h5ad(path)",
+    ],
+)
+def test_every_way_round_is_seen(call):
+    node = ast.parse(call).body[0].value
+    assert opens_by_itself(ast.unparse(node.func), ast.unparse(node.args[0]) if node.args else "")
