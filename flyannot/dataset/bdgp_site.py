@@ -5,7 +5,7 @@ The addresses are those that published programs use; they were not tried against
 
 import re
 from dataclasses import dataclass
-from pathlib import Path, PurePosixPath
+from pathlib import PurePosixPath
 from typing import ClassVar
 
 from flyannot.dataset.importers.bdgp import DUMPS, TABLES, kind_of_dump
@@ -15,6 +15,7 @@ from flyannot.dataset.importers.source_tables import read_source_rows
 from flyannot.errors import FlyannotError, InputError, did_you_mean
 from flyannot.options import Count, Flag, Options, Real, Several, Text, option
 from flyannot.runtime.tables import read_table, write_table
+from flyannot.runtime.text_files import first_bytes, read_text
 from flyannot.stage_ranges import StageRange
 
 FILES = {kind: f"{name}.gz" for kind, name in DUMPS.items()}
@@ -78,10 +79,7 @@ def gene_names(values):
     names = []
     for value in values:
         if value.startswith("@"):
-            try:
-                names += Path(value[1:]).read_text(encoding="utf-8-sig").splitlines()
-            except (OSError, UnicodeDecodeError) as error:
-                raise InputError(f"cannot read the genes in {value[1:]}: {error}") from None
+            names += read_text(value[1:], fix="name a file with one gene a line").splitlines()
         else:
             names += value.split(",")
     return [name.strip() for name in names if name.strip()]
@@ -154,8 +152,7 @@ def fault_of_fetched_image(path):
     from flyannot.descriptors.images.picture import read_grey
     from flyannot.descriptors.images.unreadable import UnreadableImage
 
-    with open(path, "rb") as file:
-        start = file.read(512)
+    start = first_bytes(path, 512)
     if not start.startswith(_PICTURES):
         return "a web page, not an image" if _is_page(start) else "not an image"
     try:
@@ -167,9 +164,8 @@ def fault_of_fetched_image(path):
 
 def fault_of_fetched_table(path, kind):
     """Why this is not the dump of that kind; "" if it is."""
-    with open(path, "rb") as file:
-        if _is_page(file.read(512)):
-            return "a web page, not a table"
+    if _is_page(first_bytes(path, 512)):
+        return "a web page, not a table"
     try:
         kinds = [kind_of_dump(cells) for _, cells, fault in read_source_rows(path) if not fault]
     except FlyannotError as error:

@@ -9,14 +9,13 @@ import logging
 import re
 from collections import Counter, defaultdict
 from functools import cache
-from pathlib import Path
+from importlib.resources import files
 
 from flyannot.runtime.wording import pluralise
 from flyannot.stage_ranges import AS_TEXT, month_and_day
 
 log = logging.getLogger("flyannot")
 
-_BDGP_TERMS = Path(__file__).with_name("terms.txt")
 _MOST_NAMED = 3
 _LEAST_LETTERS = 4  # of a word in which a letter may be wrong
 _LONG = 8  # letters of a word in which two may be
@@ -34,7 +33,7 @@ _MAYBE_DATE = re.compile(r"\d|[A-Z][a-z]{2}-\d\d$", re.ASCII)  # dec-1 is a gene
 @cache
 def bdgp_terms():
     """The names of BDGP's terms: a frozenset."""
-    lines = _BDGP_TERMS.read_text(encoding="utf-8").splitlines()
+    lines = (files("flyannot.dataset") / "terms.txt").read_text(encoding="utf-8").splitlines()
     return frozenset(line for line in lines if line and not line.startswith("#"))
 
 

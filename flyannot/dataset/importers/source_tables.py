@@ -3,13 +3,17 @@
 import ast
 import csv
 import gzip
+import io
 import re
+import tarfile
 import warnings
 import zlib
+from contextlib import contextmanager
 from pathlib import Path
 
 from flyannot.dataset.folder import printable_text
 from flyannot.errors import InputError
+from flyannot.runtime.text_files import first_bytes
 
 MOST_BYTES = 2**30  # of one text, unpacked; BDGP's largest has some 10 MB
 _MOST_TEXT = 100_000  # letters of one cell that holds a tuple
@@ -23,14 +27,15 @@ CONTROL = "holds a control character"
 NO_TUPLE = "not a tuple of texts"
 
 
-def lines_of_text(path, *, fix, errors="strict"):
-    """The lines of a file of text, gzipped or not: its bytes decide.
+def lines_of_text(path, *, fix, errors="strict", member=None):
+    """The lines of a file of text, gzipped or not, or of one in a tar archive: its bytes decide.
 
     Parameters
     ----------
     path : path of the file
     fix : the remedy in messages
     errors : what becomes of bytes that are not UTF-8, as `open` takes it
+    member : the name of the file that is meant, where it is an archive
 
     Raises
     ------
@@ -39,10 +44,9 @@ def lines_of_text(path, *, fix, errors="strict"):
     """
     n_lines = n_letters = 0
     try:
-        with open(path, "rb") as file:
-            opened = gzip.open if file.read(2) == b"\x1f\x8b" else open
-        with opened(path, "rt", newline="", encoding="utf-8-sig", errors=errors) as file:
-            while line := file.readline(MOST_BYTES):
+        with _opened(path, member, fix) as file:
+            text = io.TextIOWrapper(file, encoding="utf-8-sig", errors=errors, newline="")
+            while line := text.readline(MOST_BYTES):
                 n_lines += 1
                 n_letters += len(line)
                 if n_letters >= MOST_BYTES:
@@ -50,8 +54,22 @@ def lines_of_text(path, *, fix, errors="strict"):
                 yield line
     except UnicodeDecodeError:
         raise InputError(f"{path}, after line {n_lines}: not UTF-8 text", fix=fix) from None
-    except (OSError, EOFError, zlib.error) as error:
+    except (OSError, EOFError, zlib.error, tarfile.TarError) as error:
         raise InputError(f"cannot read {path}: {error}", fix=fix) from error
+
+
+@contextmanager
+def _opened(path, member, fix):
+    """The bytes within, as an open file."""
+    if member is not None and tarfile.is_tarfile(path):
+        with tarfile.open(path) as archive:
+            members = [m for m in archive if m.isfile() and m.name.endswith(f"/{member}")]
+            if len(members) != 1:
+                raise InputError(f"{path} holds {len(members)} files {member}", fix=fix)
+            yield archive.extractfile(members[0])
+    else:
+        with (gzip.open if first_bytes(path, 2) == b"\x1f\x8b" else open)(path, "rb") as file:
+            yield file
 
 
 def read_source_rows(path):

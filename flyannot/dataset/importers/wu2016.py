@@ -13,10 +13,7 @@ have, an X before a digit and a dot behind a word of its own (`Abd-B` is `Abd.B`
 """
 
 import csv
-import io
 import re
-import tarfile
-import zlib
 from collections import defaultdict
 from dataclasses import dataclass
 from pathlib import Path
@@ -29,7 +26,6 @@ from flyannot.dataset.importers import Importer
 from flyannot.dataset.importers.import_log import ImportLog, Rejected, write_tables
 from flyannot.dataset.importers.resolve import SEVERAL_GENES, Gene, UnclearGene, read_genes
 from flyannot.dataset.importers.source_tables import (
-    MOST_BYTES,
     header_of,
     lines_of_text,
     named_columns,
@@ -267,8 +263,8 @@ def read_archive(path, genes_table):
 def _columns_of(path):
     """The names of the columns, and the patterns (n_images, n_pixels)."""
     try:
-        rows = list(csv.reader(_lines_of_csv(path)))
-    except (OSError, EOFError, zlib.error, tarfile.TarError, csv.Error, UnicodeDecodeError) as error:
+        rows = list(csv.reader(lines_of_text(path, fix=_FIX_ARCHIVE, member=NAME_IN_ARCHIVE)))
+    except csv.Error as error:
         raise InputError(f"cannot read {path}: {error}", fix=_FIX_ARCHIVE) from error
     n_pixels = int(ellipse_mask().sum())
     if len(rows) != n_pixels + 1:
@@ -281,18 +277,6 @@ def _columns_of(path):
     if patterns.shape != (len(columns), n_pixels) or not columns:
         raise DataError(f"{path} has rows that are not as long as its header", fix=_FIX_ARCHIVE)
     return columns, patterns
-
-
-def _lines_of_csv(path):
-    if not tarfile.is_tarfile(path):
-        return lines_of_text(path, fix=_FIX_ARCHIVE)
-    with tarfile.open(path) as archive:
-        members = [m for m in archive if m.isfile() and m.name.endswith(f"/{NAME_IN_ARCHIVE}")]
-        if len(members) != 1:
-            raise InputError(f"{path} holds {len(members)} files {NAME_IN_ARCHIVE}", fix=_FIX_ARCHIVE)
-        if members[0].size > MOST_BYTES:
-            raise InputError(f"{path} unpacks to more than {MOST_BYTES:,} bytes", fix=_FIX_ARCHIVE)
-        return io.StringIO(archive.extractfile(members[0]).read().decode("utf-8-sig"))
 
 
 def name_in_r(text):
