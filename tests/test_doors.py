@@ -39,9 +39,8 @@ ALLOWED = {
     "dataset/synthetic/generate.py": "a file of a new folder, which appears as a whole",
     "export/arrays.py": "fills the file beside the output that `export` hands it",
     "export/predictions.py": "fills the file beside the output that `export` hands it",
-    "export/xlsx.py": "fills the file beside the output that `export` hands it",
     "report/page.py": "its own pictures and text, in a folder beside the page that appears as a whole",
-    "report/pattern_maps.py": "a picture in memory, which it has made itself",
+    "report/nearest.py": "a picture in memory, which it has made itself",
     "steps/elsewhere.py": "an array for workers, written and read by this package alone",
 }
 
@@ -61,7 +60,7 @@ OUTPUTS_WITHOUT_A_TASK = {
     "dataset/synthetic/generate.py": "a new data set folder",
     "export/export.py": "an exported file",
     "report/page.py": "the page",
-    "report/queue_table.py": "the table of what to look at first",
+    "report/queue.py": "the table of what to look at first",
     "steps/elsewhere.py": "an array for workers, removed afterwards",
     "steps/embryos.py": "the table of cut embryos, in a new folder",
     "steps/evaluate.py": "a file of scores",

@@ -14,9 +14,9 @@ from flyannot.classifiers.cross_validation import cross_validate
 from flyannot.classifiers.feature_rows import unit_rows
 from flyannot.classifiers.folds import folds_of_genes
 from flyannot.classifiers.training_set import LabelledRows
-from flyannot.scores.bootstrap import compare_outcomes, with_confidence
+from flyannot.scores.bootstrap import add_confidence, compare_outcomes
 from flyannot.scores.group_outcomes import group_outcomes
-from flyannot.scores.metrics import evaluate
+from flyannot.scores.metrics import score_terms
 from flyannot.stage_ranges import STAGE_RANGES, rng_for
 
 _N_FOLDS = 5
@@ -67,7 +67,7 @@ def _row(method, stage_range, result, first):
 
 
 def cross_validated(bags, method, n_folds, min_positive, seed):
-    """In a worker: the scores of one classifier, as `flyannot.scores.bootstrap.with_confidence` has them."""
+    """In a worker: the scores of one classifier, as `flyannot.scores.bootstrap.add_confidence` has them."""
     X, Y, stage_range = read_bags_of_words(bags)
     names, terms = [f"embryo {i:05d}" for i in range(len(X))], [f"term {j + 1}" for j in range(Y.shape[1])]
     outcomes, groups = {}, {}
@@ -81,7 +81,7 @@ def cross_validated(bags, method, n_folds, min_positive, seed):
             folds = folds_of_genes(genes, n_folds, np.random.default_rng(seed))
             outcomes[s] = cross_validate(rows, folds=folds, rng=rng_for(seed, s), method=method)
             groups[s] = group_outcomes(outcomes[s], genes, genes)
-    return {"result": with_confidence(evaluate(outcomes) | {"evaluated": groups}), "seconds": watch.seconds}
+    return {"result": add_confidence(score_terms(outcomes) | {"evaluated": groups}), "seconds": watch.seconds}
 
 
 ITEM = Item("classifiers", "Every classifier on labelled bags of words", measure, needs=("bow",))

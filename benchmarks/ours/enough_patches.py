@@ -20,7 +20,7 @@ from flyannot.descriptors.options import ExtractOptions
 from flyannot.features.groups import HeldFeatures
 from flyannot.features.image_features import atoms_of_features, features_of
 from flyannot.features.options import PoolOptions
-from flyannot.scores.bootstrap import compare_outcomes, with_confidence
+from flyannot.scores.bootstrap import add_confidence, compare_outcomes
 from flyannot.steps.cross_validate import cross_validate_features
 from flyannot.steps.engine.task import Execution
 from flyannot.steps.options import EvaluateOptions
@@ -100,7 +100,7 @@ def _features(described, D):
 def _scores(columns, X, annotations):
     """As `flyannot evaluate` scores features."""
     loaded = {STAGE_RANGE: (columns, HeldFeatures(X))}
-    return with_confidence(
+    return add_confidence(
         cross_validate_features(
             loaded, annotations, _CLASSIFY, EvaluateOptions(), seed=0, execution=Execution()
         )

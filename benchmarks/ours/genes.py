@@ -12,9 +12,9 @@ from benchmarks.items import Item
 from flyannot.classifiers.folds import gene_folds
 from flyannot.classifiers.model import fit_model
 from flyannot.dataset.importers.wu2016 import STAGE_RANGE
-from flyannot.scores.bootstrap import with_confidence
+from flyannot.scores.bootstrap import add_confidence
 from flyannot.scores.group_outcomes import group_outcomes
-from flyannot.scores.metrics import NOT_ANATOMY, Outcome, auc_within_folds, evaluate
+from flyannot.scores.metrics import NOT_ANATOMY, TermOutcomes, auc_within_folds, score_terms
 
 _N_FOLDS = 5
 _N_GENES = (3, 5, 10, 20, 40)  # with the term, in the training set
@@ -44,12 +44,12 @@ def row_of(n, rows, folds, n_draws, rng):
     draws = [held_out_values(n, rows, folds, rng) for _ in range(n_draws)]
     single = [auc_within_folds(v, t, folds) for draw in draws for v, t in zip(draw.T, rows.Y.T)]
     names = [f"{gene} {draw}" for draw in range(n_draws) for gene in rows.genes]
-    outcome = Outcome(
+    outcome = TermOutcomes(
         tuple(rows.terms), np.tile(rows.Y, (n_draws, 1)), np.concatenate(draws),
         np.concatenate(draws) > 0, np.concatenate([folds + draw * _N_FOLDS for draw in range(n_draws)]),
     )  # fmt: skip
     evaluated = {STAGE_RANGE: group_outcomes(outcome, names, list(rows.genes) * n_draws)}
-    summary = with_confidence(evaluate({STAGE_RANGE: outcome}) | {"evaluated": evaluated})["summary"]["all"]
+    summary = add_confidence(score_terms({STAGE_RANGE: outcome}) | {"evaluated": evaluated})["summary"]["all"]
     row = {"n_genes_with_term": n, "n_terms": len(rows.terms), "n_draws": n_draws}
     row["auc"], (row["auc_low"], row["auc_high"]) = summary["macro"]["auc"], summary["auc_interval"]
     row["auc_10"], row["auc_90"] = (float(q) for q in np.quantile(single, _SPREAD))

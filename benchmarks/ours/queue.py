@@ -18,7 +18,7 @@ from benchmarks.ours.nearest_genes import centred_units, nearest_part, principal
 from benchmarks.ours.quick_ridge import fit_quick_ridge
 from benchmarks.rows import Rows, Series
 from flyannot.scores.bootstrap import bootstrap_interval
-from flyannot.scores.looks import PER_GROUP, information
+from flyannot.scores.curation import TERMS_PER_REVIEW, information_of_verdict
 from flyannot.scores.metrics import auc
 
 _MIN_GENES = 20  # that carry a term: some are left to test
@@ -52,7 +52,7 @@ class Order:
     `per_gene` best terms come first, and these terms are looked at."""
 
     worth: Callable
-    per_gene: int = PER_GROUP
+    per_gene: int = TERMS_PER_REVIEW
 
 
 RANDOM, SHIPPED = "random genes", "information"
@@ -63,8 +63,8 @@ ORDERS = {
     "unlike the nearest": Order(lambda k: abs(k.probability - k.nearest)),
     "rare terms": Order(lambda k: 1 / k.n_genes + 1e-9 * k.rng.random(k.probability.shape)),
     "unlike any curated": Order(lambda k: 1 - k.similarity + 0 * k.probability, ALL),
-    SHIPPED: Order(lambda k: information(k.probability, k.n_genes)),
-    "information, all terms": Order(lambda k: information(k.probability, k.n_genes), ALL),
+    SHIPPED: Order(lambda k: information_of_verdict(k.probability, k.n_genes)),
+    "information, all terms": Order(lambda k: information_of_verdict(k.probability, k.n_genes), ALL),
 }  # fmt: skip
 
 

@@ -15,7 +15,7 @@ from flyannot.classifiers.calibration import sigmoid
 from flyannot.classifiers.cross_validation import cross_validate
 from flyannot.classifiers.folds import folds_of_genes
 from flyannot.classifiers.training_set import LabelledRows
-from flyannot.scores.looks import TO_CHECK, doubt
+from flyannot.scores.curation import PART_TO_CHECK, doubt_of_answer
 
 _MIN_GENES, _N_FOLDS = 20, 5
 _PART = 0.02
@@ -89,14 +89,14 @@ def doubts(probability, nearest, threshold, curated, yes):
     )
     places = probability.argsort(axis=0).argsort(axis=0) / len(probability)
     return {
-        SHIPPED: doubt(probability, curated, yes),
-        "probability of the opposite": doubt(probability, curated, ~curated),
-        "the same by the nearest patterns": doubt(nearest, curated, ~curated),
-        "mean of the two": doubt((probability + nearest) / 2, curated, ~curated),
-        "the two multiplied": doubt(both, curated, ~curated),
+        SHIPPED: doubt_of_answer(probability, curated, yes),
+        "probability of the opposite": doubt_of_answer(probability, curated, ~curated),
+        "the same by the nearest patterns": doubt_of_answer(nearest, curated, ~curated),
+        "mean of the two": doubt_of_answer((probability + nearest) / 2, curated, ~curated),
+        "the two multiplied": doubt_of_answer(both, curated, ~curated),
         "distance to the threshold, in odds": sign * (_logit(probability) - _logit(threshold)),
         "margin of confident learning": np.where(curated, others - probability, probability - given),
-        "how rare the term is, no model": doubt(usual + 0 * probability, curated, ~curated),
+        "how rare the term is, no model": doubt_of_answer(usual + 0 * probability, curated, ~curated),
         "place among the genes of the term": sign * (places - 0.5),
     }
 
@@ -109,7 +109,7 @@ def nearest_rates(X, curated):
     return nearest_part(similarity, curated)
 
 
-def first_part(values, part=TO_CHECK):
+def first_part(values, part=PART_TO_CHECK):
     """Which entries are among the largest, that part of all, bool of the same shape."""
     first = np.zeros(values.shape, bool)
     first.ravel()[np.argsort(-values, axis=None, kind="stable")[: round(part * values.size)]] = True

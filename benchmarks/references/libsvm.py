@@ -3,7 +3,7 @@
 import numpy as np
 
 from flyannot.classifiers.folds import look_up_folds
-from flyannot.scores.metrics import Outcome
+from flyannot.scores.metrics import TermOutcomes
 
 
 def evaluate_by_libsvm(rows, *, folds):
@@ -19,7 +19,7 @@ def evaluate_by_libsvm(rows, *, folds):
 
     Returns
     -------
-    outcome : flyannot.scores.metrics.Outcome, without probabilities
+    outcome : flyannot.scores.metrics.TermOutcomes, without probabilities
     """
     X, Y, row_folds = np.asarray(rows.X, np.float64), rows.Y, look_up_folds(np.asarray(rows.genes), folds)
     products, values = X @ X.T, np.full(Y.shape, np.nan)
@@ -27,7 +27,7 @@ def evaluate_by_libsvm(rows, *, folds):
         held = row_folds == fold
         values[held] = _values(products, Y, ~held, held)
     nothing = np.full(Y.shape, np.nan)
-    return Outcome(tuple(rows.terms), Y, values, values > 0, row_folds, nothing, ("",) * len(rows.terms))
+    return TermOutcomes(tuple(rows.terms), Y, values, values > 0, row_folds, nothing, ("",) * len(rows.terms))
 
 
 def _values(products, Y, trained, held):

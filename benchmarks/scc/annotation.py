@@ -37,7 +37,7 @@ from flyannot.descriptors.options import ExtractOptions
 from flyannot.features.groups import Groups, group_features, groups_of, normalise_features
 from flyannot.features.image_features import atoms_of_features, features_of
 from flyannot.features.options import PoolOptions
-from flyannot.scores.metrics import NOT_ANATOMY, Outcome
+from flyannot.scores.metrics import NOT_ANATOMY, TermOutcomes
 from flyannot.steps.extract import image_columns
 
 N_FOLDS = 5
@@ -143,7 +143,7 @@ def _with_terms(greys, columns, folder, stage_range, source, note):
 
 
 def annotate(setup, pictures, protocol, who, n_atoms, *, seed=0):
-    """The held-out `Outcome` of every group, with a dictionary of n_atoms learned by one of LEARNERS.
+    """The held-out `TermOutcomes` of every group, with a dictionary of n_atoms learned by one of LEARNERS.
 
     The seed is that of the dictionary: of the patches it learns from, and of its first atoms.
     """
@@ -193,12 +193,12 @@ def merge_images(outcome, group_of_image):
 
     Parameters
     ----------
-    outcome : flyannot.scores.metrics.Outcome of images
+    outcome : flyannot.scores.metrics.TermOutcomes of images
     group_of_image : int array (n_images,), rising from 0
     """
     first = np.unique(group_of_image, return_index=True)[1]
     largest = [np.maximum.reduceat(a, first) for a in (outcome.values, outcome.yes, outcome.probabilities)]
-    return Outcome(
+    return TermOutcomes(
         outcome.terms, outcome.truth[first], largest[0], largest[1], outcome.folds[first], largest[2],
         outcome.reasons,
     )  # fmt: skip

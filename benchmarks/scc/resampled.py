@@ -2,8 +2,8 @@
 
 import numpy as np
 
-from flyannot.scores.bootstrap import draws_of_genes, resampled_aucs
-from flyannot.scores.metrics import rates
+from flyannot.scores.bootstrap import draws_of_genes, resample_aucs
+from flyannot.scores.metrics import rates_of_counts
 
 METRICS = ("accuracy", "auc", "sensitivity", "specificity")
 _N_SAMPLES = 300
@@ -14,7 +14,7 @@ def resampled_metrics(outcome, genes):
 
     Parameters
     ----------
-    outcome : flyannot.scores.metrics.Outcome
+    outcome : flyannot.scores.metrics.TermOutcomes
     genes : n_groups gene ids; a sample draws genes, and all groups of a gene with it
 
     Returns
@@ -24,7 +24,7 @@ def resampled_metrics(outcome, genes):
     """
     names, drawn = draws_of_genes(genes, n_samples=_N_SAMPLES)
     weights = drawn[:, np.searchsorted(names, genes)]
-    areas = resampled_aucs(outcome, weights)
+    areas = resample_aucs(outcome, weights)
     of_terms = _rates(outcome, np.vstack([np.ones(len(genes)), weights]))
     of_terms["auc"] = np.vstack([areas.auc, areas.samples])
     n_positive = outcome.truth.sum(axis=0)
@@ -36,7 +36,7 @@ def _rates(outcome, weights):
     """Each rate of each term in each sample: dict of (n_samples, n_terms), nan for 0/0."""
     yes, truth = np.asarray(outcome.yes, bool), np.asarray(outcome.truth, bool)
     counts = [weights @ both for both in (yes & truth, yes & ~truth, ~yes & truth, ~yes & ~truth)]
-    flat = [rates(*four) for four in zip(*(count.ravel() for count in counts))]
+    flat = [rates_of_counts(*four) for four in zip(*(count.ravel() for count in counts))]
     return {
         m: np.array([one[m] if one[m] is not None else np.nan for one in flat]).reshape(counts[0].shape)
         for m in METRICS if m != "auc"

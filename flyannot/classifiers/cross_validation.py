@@ -14,7 +14,7 @@ from flyannot.classifiers import CLASSIFIERS
 from flyannot.classifiers.folds import look_up_folds
 from flyannot.classifiers.model import fit_model, untrainable
 from flyannot.classifiers.scorer import FitOptions, observed_rows, part_of_observed
-from flyannot.scores.metrics import Outcome
+from flyannot.scores.metrics import TermOutcomes
 
 log = logging.getLogger(__name__)
 
@@ -32,7 +32,7 @@ def cross_validate(rows, *, folds, rng, method="svm", options=None):
 
     Returns
     -------
-    outcome : Outcome
+    outcome : TermOutcomes
         One row per group, in the order of the rows.  A term is left out, with its reason, if fewer genes
         carry it (or lack it) than there are folds, or fewer than two outside some fold.
 
@@ -56,7 +56,7 @@ def cross_validate(rows, *, folds, rng, method="svm", options=None):
     for rows_of_fold, of_fold in zip(held_out, fitted):
         where = np.ix_(rows_of_fold, kept)
         values[where], yes[where], probability[where], threshold[where] = of_fold
-    return Outcome(
+    return TermOutcomes(
         tuple(rows.terms), Y, values, yes, row_folds, probability, tuple(reasons), threshold, observed
     )
 
@@ -95,7 +95,7 @@ def joined_outcomes(outcomes):
     if any(part.observed is not None for part in outcomes):
         observed = np.concatenate([part.observed_pairs(range(len(part.terms))) for part in outcomes])
     names = ("truth", "values", "yes", "probabilities", "thresholds")
-    return Outcome(
+    return TermOutcomes(
         terms=outcomes[0].terms,
         folds=np.concatenate([part.folds + before for part, before in zip(outcomes, n_folds)]),
         reasons=tuple(reasons),

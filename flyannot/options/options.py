@@ -21,7 +21,7 @@ from flyannot.options.kinds import Flag
 _FIX = "see what options there are: flyannot info --options"
 
 
-def option(default, kind, help, *, stands_for="", more=False, in_header=True, variable=""):
+def option(default, kind, help, *, stands_for="", more=False, in_header=True, variable="", was=""):
     """A field of an options class.
 
     Parameters
@@ -33,11 +33,17 @@ def option(default, kind, help, *, stands_for="", more=False, in_header=True, va
     more : whether help shows it under "More options"
     in_header : whether a file's header has it; a path has no place there, the digest of its file does
     variable : the variable of the environment that gives it, where it is not named by table and option
+    was : its former name, which headers keep and configurations may still have
     """
     about = {
-        "kind": kind, "help": help, "stands_for": stands_for, "more": more, "in_header": in_header,
+        "kind": kind,
+        "help": help,
+        "stands_for": stands_for,
+        "more": more,
+        "in_header": in_header,
         "variable": variable,
-    }  # fmt: skip
+        "was": was,
+    }
     if isinstance(default, dict):
         return field(default_factory=dict, metadata=about)
     return field(default=default, metadata=about)
@@ -74,7 +80,7 @@ class Options:
         known, spelled = {one.name: one for one in fields(cls)}, spelled or kebab
         values = {}
         for name, value in table.items():
-            plain = name.replace("-", "_")
+            plain = cls.present_name(name)
             if plain not in known:
                 names = [spelled(one) for one in known]
                 meant = did_you_mean(spelled(plain), names)
@@ -83,13 +89,19 @@ class Options:
         return cls(**values)
 
     @classmethod
+    def present_name(cls, name):
+        """The name of an option, in snake case, by one in any case or by its former one."""
+        plain = name.replace("-", "_")
+        return next((one.name for one in fields(cls) if plain and one.metadata["was"] == plain), plain)
+
+    @classmethod
     def of_header(cls, header):
         """The options that a file's header holds among others; KeyError or ValueError if it does not."""
-        return cls(**{one.name: header[one.name] for one in _in_header(cls)})
+        return cls(**{one.name: header[_name_in_header(one)] for one in _in_header(cls)})
 
     def as_header(self):
         """The options by name, as JSON."""
-        return {one.name: _as_json(one, getattr(self, one.name)) for one in _in_header(self)}
+        return {_name_in_header(one): _as_json(one, getattr(self, one.name)) for one in _in_header(self)}
 
 
 def parsed(one, value, where):
@@ -134,6 +146,10 @@ def kebab(name):
 
 def _in_header(options):
     return [one for one in fields(options) if one.metadata["in_header"]]
+
+
+def _name_in_header(one):
+    return one.metadata["was"] or one.name
 
 
 def _as_json(one, value):

@@ -13,8 +13,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from flyannot.scores.bootstrap import draws_of_genes
-from flyannot.scores.calibration_error import brier_score, calibration_error
+from flyannot.scores.bootstrap import brier_score, calibration_error, draws_of_genes
 
 GRID = np.linspace(0, 1, 101)
 N_RESAMPLES = 200

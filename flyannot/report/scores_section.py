@@ -5,11 +5,11 @@ import warnings
 import numpy as np
 
 from flyannot.report import curves
-from flyannot.report.charts import curve_chart, reliability_chart
+from flyannot.report.drawing import curve_chart, reliability_chart
 from flyannot.report.templates import render
 from flyannot.report.term_ids import NO_IDS
 from flyannot.runtime.wording import pluralise
-from flyannot.scores.group_outcomes import outcome_of
+from flyannot.scores.group_outcomes import outcomes_of_groups
 from flyannot.scores.metrics import METRICS
 from flyannot.stage_ranges import STAGE_RANGES
 
@@ -89,7 +89,7 @@ def _curve_panels(scores):
     for (s, one), weights in zip(
         evaluated.items(), curves.gene_weights([o["gene"] for o in evaluated.values()])
     ):
-        outcome = outcome_of(one)
+        outcome = outcomes_of_groups(one)
         for j, term in enumerate(outcome.terms):
             row = rows[s, term]
             if not row["reason"]:
@@ -136,7 +136,7 @@ def _calibration(scores):
     pairs = []
     for one in (scores.get("evaluated") or {}).values():
         if one["probability"] and one["term"]:
-            outcome = outcome_of(one)
+            outcome = outcomes_of_groups(one)
             known = outcome.observed_pairs(list(range(len(outcome.terms))))
             pairs.append((outcome.probabilities[known], outcome.truth[known]))
     if not pairs:

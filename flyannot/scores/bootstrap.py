@@ -1,4 +1,4 @@
-"""How sure the scores are: intervals, comparisons and calibration.
+"""How sure the scores are: intervals, comparisons, and how well probabilities are calibrated.
 
 The bootstrap is over genes, not over groups: all groups of a gene enter a sample together, as often as the
 gene was drawn.  One draw of genes serves all terms and, in a comparison, both configurations, so that what is
@@ -11,8 +11,8 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from flyannot.scores.calibration_error import brier_score, calibration_error
-from flyannot.scores.group_outcomes import outcome_of
+from flyannot.scores.group_outcomes import outcomes_of_groups
+from flyannot.scores.metrics import TermOutcomes
 
 N_SAMPLES = 1000
 LEVEL = 0.95
@@ -46,22 +46,21 @@ def draws_of_genes(genes, *, n_samples=N_SAMPLES, seed=_SEED):
     return names, rng.multinomial(len(names), np.full(len(names), 1 / len(names)), n_samples).astype(float)
 
 
-def resampled_aucs(outcome, weights):
+def resample_aucs(outcome, weights):
     """The AUC of every term, as measured and in samples of genes.
 
     Parameters
     ----------
-    outcome : flyannot.scores.metrics.Outcome
+    outcome : flyannot.scores.metrics.TermOutcomes
     weights : float array (n_samples, n_groups), how often each sample has each group
     """
     folds = np.zeros(len(outcome.truth), int) if outcome.folds is None else np.asarray(outcome.folds)
     all_once = np.vstack([np.ones(len(folds)), weights])
-    mine = [outcome.rows_of(j) for j in range(len(outcome.terms))]
-    of_terms = [
-        weighted_aucs(v[rows], t[rows], folds[rows], all_once[:, rows])
-        for v, t, rows in zip(outcome.values.T, outcome.truth.T, mine)
-    ]
-    areas = np.array(of_terms).reshape(-1, len(all_once)).T
+    aucs = []
+    for j, (values, truth) in enumerate(zip(outcome.values.T, outcome.truth.T)):
+        rows = outcome.rows_of(j)
+        aucs.append(weighted_aucs(values[rows], truth[rows], folds[rows], all_once[:, rows]))
+    areas = np.array(aucs).reshape(-1, len(all_once)).T
     return Resampled(areas[0], areas[1:])
 
 
@@ -73,7 +72,7 @@ def bootstrap_interval(samples, level=LEVEL):
     return [float(q) for q in np.quantile(samples, [(1 - level) / 2, (1 + level) / 2])]
 
 
-def with_confidence(result):
+def add_confidence(result):
     """The result of an evaluation with intervals and calibration added.
 
     Every row of "terms" gets `auc_interval`, `brier` and `ece`, every summary `auc_interval` (of the mean
@@ -82,29 +81,26 @@ def with_confidence(result):
 
     Parameters
     ----------
-    result : dict as `flyannot.scores.metrics.evaluate` returns, with "evaluated"
+    result : dict as `flyannot.scores.metrics.score_terms` returns, with "evaluated"
     (`flyannot.scores.group_outcomes`)
     """
-    outcomes = {s: outcome_of(evaluated) for s, evaluated in result["evaluated"].items()}
-    names, draws = draws_of_genes(
-        [g for evaluated in result["evaluated"].values() for g in evaluated["gene"]]
-    )
-    samples, pairs = [], []
+    of_ranges = result["evaluated"]
+    names, draws = draws_of_genes([gene for groups in of_ranges.values() for gene in groups["gene"]])
     for row in result["terms"]:
         row |= dict.fromkeys(CONFIDENCE)
-    for s, outcome in outcomes.items():
-        genes = np.searchsorted(names, result["evaluated"][s]["gene"])
-        found = resampled_aucs(outcome, draws[:, genes])
+    samples, pairs = [], []
+    for s, groups in of_ranges.items():
+        outcome = outcomes_of_groups(groups)
+        resampled = resample_aucs(outcome, draws[:, np.searchsorted(names, groups["gene"])])
         rows = {row["term"]: row for row in result["terms"] if row["stage_range"] == s and not row["reason"]}
         kept = [j for j, term in enumerate(outcome.terms) if term in rows]
         for j in kept:
-            rows[outcome.terms[j]] |= {
-                "auc_interval": bootstrap_interval(found.samples[:, j])
-            } | _calibration(outcome, [j])
-        result["summary"][s] |= _summary(found.samples[:, kept]) | _calibration(outcome, kept)
-        samples.append(found.samples[:, kept])
+            interval = {"auc_interval": bootstrap_interval(resampled.samples[:, j])}
+            rows[outcome.terms[j]] |= interval | _calibration([(outcome, [j])])
+        samples.append(resampled.samples[:, kept])
         pairs.append((outcome, kept))
-    result["summary"]["all"] |= _summary(np.hstack(samples)) | _joint_calibration(pairs)
+        result["summary"][s] |= _interval_of_mean(samples[-1]) | _calibration(pairs[-1:])
+    result["summary"]["all"] |= _interval_of_mean(np.hstack(samples)) | _calibration(pairs)
     return result
 
 
@@ -113,7 +109,7 @@ def compare_outcomes(first, second):
 
     Parameters
     ----------
-    first, second : dicts as `with_confidence` takes; stage ranges, terms and groups in both are compared
+    first, second : dicts as `add_confidence` takes; stage ranges, terms and groups in both are compared
 
     Returns
     -------
@@ -128,22 +124,20 @@ def compare_outcomes(first, second):
     compared = [gene for _, genes, _ in paired.values() for gene in genes]
     if not compared:
         return {"terms": [], "mean": None}
-    (names, draws), rows, columns = draws_of_genes(compared), [], []
+    names, draws = draws_of_genes(compared)
+    rows, aucs, samples = [], [], []
     for s, (pair, genes, terms) in paired.items():
         weights = draws[:, np.searchsorted(names, genes)]
-        one, other = (resampled_aucs(outcome, weights) for outcome in pair)
+        resampled = [resample_aucs(outcome, weights) for outcome in pair]
         for j, term in enumerate(terms):
-            if np.isfinite([one.auc[j], other.auc[j]]).all():
-                found = (
-                    np.array([one.auc[j], other.auc[j]]),
-                    np.stack([one.samples[:, j], other.samples[:, j]]),
-                )
-                rows.append({"stage_range": s, "term": term} | _difference(*found))
-                columns.append(found)
+            measured = np.array([both.auc[j] for both in resampled])
+            if np.isfinite(measured).all():
+                aucs.append(measured)
+                samples.append(np.stack([both.samples[:, j] for both in resampled]))
+                rows.append({"stage_range": s, "term": term} | _difference(aucs[-1], samples[-1]))
     if not rows:
         return {"terms": [], "mean": None}
-    mean = _difference(np.mean([a for a, _ in columns], axis=0), _mean_of_defined([b for _, b in columns], 0))
-    return {"terms": rows, "mean": mean}
+    return {"terms": rows, "mean": _difference(np.mean(aucs, axis=0), _mean_of_defined(samples, 0))}
 
 
 def _difference(measured, samples):
@@ -162,28 +156,34 @@ def _difference(measured, samples):
 def _paired(first, second):
     """Two outcomes over the groups and terms that both evaluated, in one order; their genes; the terms."""
     terms = [term for term in first["term"] if term in second["term"]]
-    if first["group"] == second["group"]:
-        rows = np.arange(len(first["group"])), np.arange(len(first["group"]))
-    else:
-        where = {name: i for i, name in enumerate(second["group"])}
-        shared = [i for i, name in enumerate(first["group"]) if name in where]
-        rows = np.array(shared, int), np.array([where[first["group"][i]] for i in shared], int)
+    rows = rows_in_second = range(len(first["group"]))
+    if first["group"] != second["group"]:  # of nested scores both name every group several times
+        row_in_second = {name: i for i, name in enumerate(second["group"])}
+        rows = [i for i, name in enumerate(first["group"]) if name in row_in_second]
+        rows_in_second = [row_in_second[first["group"][i]] for i in rows]
     parts = [
-        (outcome_of(evaluated), mine, [evaluated["term"].index(term) for term in terms])
-        for evaluated, mine in zip((first, second), rows)
+        (
+            outcomes_of_groups(evaluated),
+            np.array(kept, int),
+            [evaluated["term"].index(term) for term in terms],
+        )
+        for evaluated, kept in ((first, rows), (second, rows_in_second))
     ]
-    in_both = [outcome.observed_pairs(columns)[mine] for outcome, mine, columns in parts]
+    in_both = [outcome.observed_pairs(columns)[kept] for outcome, kept, columns in parts]
     pair = [_subset(*part, in_both[0] & in_both[1]) for part in parts]
-    return pair, [first["gene"][i] for i in rows[0]], terms
+    return pair, [first["gene"][i] for i in rows], terms
 
 
 def _subset(outcome, rows, columns, observed):
     where = np.ix_(rows, columns)
-    folds = None if outcome.folds is None else outcome.folds[rows]
-    return type(outcome)(
-        tuple(outcome.terms[j] for j in columns), outcome.truth[where], outcome.values[where],
-        outcome.yes[where], folds, observed=observed,
-    )  # fmt: skip
+    return TermOutcomes(
+        tuple(outcome.terms[j] for j in columns),
+        outcome.truth[where],
+        outcome.values[where],
+        outcome.yes[where],
+        None if outcome.folds is None else outcome.folds[rows],
+        observed=observed,
+    )
 
 
 def weighted_aucs(values, truth, folds, weights):
@@ -199,7 +199,7 @@ def weighted_aucs(values, truth, folds, weights):
     return np.divide(ordered, n_pairs, out=np.full(len(weights), np.nan), where=n_pairs > 0)
 
 
-def _summary(samples):
+def _interval_of_mean(samples):
     return {"auc_interval": bootstrap_interval(_mean_of_defined(samples, 1))}
 
 
@@ -211,11 +211,7 @@ def _mean_of_defined(values, axis):
     return np.divide(sums, n, out=np.full(np.shape(sums), np.nan), where=n > 0)
 
 
-def _calibration(outcome, columns):
-    return _joint_calibration([(outcome, columns)])
-
-
-def _joint_calibration(pairs):
+def _calibration(pairs):
     """Brier score and calibration error over all groups and terms of (outcome, columns) pairs."""
     if not any(columns for _, columns in pairs) or any(o.probabilities is None for o, _ in pairs):
         return {"brier": None, "ece": None}
@@ -223,3 +219,27 @@ def _joint_calibration(pairs):
     probability = np.concatenate([o.probabilities[:, columns][k] for (o, columns), k in zip(pairs, known)])
     truth = np.concatenate([o.truth[:, columns][k] for (o, columns), k in zip(pairs, known)])
     return {"brier": brier_score(probability, truth), "ece": calibration_error(probability, truth)}
+
+
+def brier_score(probability, truth):
+    """The mean squared difference of probability and truth (0 or 1): 0 is perfect, 1/4 a coin."""
+    return float(np.mean((np.asarray(probability) - truth) ** 2))
+
+
+def calibration_error(probability, truth, n_bins=10):
+    """ECE: by how much, on average, the fraction of positives differs from the probability that was given.
+
+    Parameters
+    ----------
+    probability : float array (n,) in [0, 1]
+    truth : bool array (n,)
+    n_bins : bins of equal width; each is weighted by how many probabilities fall into it
+
+    Source
+    ------
+    Guo, Pleiss, Sun and Weinberger, ICML 2017, arXiv:1706.04599.
+    """
+    probability, truth = np.asarray(probability), np.asarray(truth)
+    place = np.minimum((probability * n_bins).astype(int), n_bins - 1)
+    excess = np.bincount(place, probability - truth, n_bins)
+    return float(np.abs(excess).sum() / len(probability))

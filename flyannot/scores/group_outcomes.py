@@ -2,7 +2,7 @@
 
 For every stage range: `group` and `gene` (n_groups names), `fold` (n_groups numbers, or None where one
 model evaluated all), `term` (n_terms names, those that can be evaluated), and by term, in the order of the
-groups, `truth` and `yes` as texts of 0 and 1 (in `truth`, ? is what nobody knows), `value` and `probability`
+groups, `truth` and `yes` as texts of 0 and 1 (in `truth`, ? is unknown), `value` and `probability`
 as lists of numbers.  `threshold` has by term a number for every fold, in their order: the probability above
 which its model answers yes.  Decision values of different folds have no common scale; probabilities have.
 """
@@ -11,8 +11,10 @@ import json
 
 import numpy as np
 
-from flyannot.runtime.digest import sealed_with_digest
-from flyannot.scores.metrics import Outcome
+from flyannot.errors import DataError, InputError
+from flyannot.runtime.digest import has_own_digest, sealed_with_digest
+from flyannot.runtime.text_files import read_json
+from flyannot.scores.metrics import TermOutcomes
 
 _DIGITS = 9  # of a decision value; a probability has 6 decimals
 
@@ -22,61 +24,86 @@ def group_outcomes(outcome, names, genes):
 
     Parameters
     ----------
-    outcome : flyannot.scores.metrics.Outcome
+    outcome : flyannot.scores.metrics.TermOutcomes
     names : n_groups names of groups, in the order of the outcome's rows
     genes : n_groups gene ids; what a resampling of genes goes by
     """
     reasons = outcome.reasons or [""] * len(outcome.terms)
     kept = [j for j, reason in enumerate(reasons) if not reason]
-    first, _ = _folds(outcome.folds, len(names))
-    has_probabilities = outcome.probabilities is not None
+    probability = threshold = None
+    if outcome.probabilities is not None:
+        probability = outcome.probabilities[:, kept].T.round(6).tolist()
+    if outcome.thresholds is not None:
+        first, _ = _folds(outcome.folds, len(names))
+        threshold = outcome.thresholds[np.ix_(first, kept)].T.round(6).tolist()
     return {
         "group": list(names),
         "gene": list(genes),
         "fold": None if outcome.folds is None else np.asarray(outcome.folds).tolist(),
         "term": [outcome.terms[j] for j in kept],
-        "truth": [_bits(outcome.truth[:, j], outcome.observed_pairs([j])[:, 0]) for j in kept],
-        "yes": [_bits(outcome.yes[:, j]) for j in kept],
+        "truth": [_as_bits(outcome.truth[:, j], outcome.observed_pairs([j])[:, 0]) for j in kept],
+        "yes": [_as_bits(outcome.yes[:, j]) for j in kept],
         "value": [[float(f"{v:.{_DIGITS}g}") for v in outcome.values[:, j].tolist()] for j in kept],
-        "probability": [outcome.probabilities[:, j].round(6).tolist() for j in kept]
-        if has_probabilities
-        else None,
-        "threshold": None
-        if outcome.thresholds is None
-        else outcome.thresholds[np.ix_(first, kept)].T.round(6).tolist(),
+        "probability": probability,
+        "threshold": threshold,
     }
 
 
-def outcome_of(groups):
-    """The `Outcome` of one stage range from what `group_outcomes` made of it."""
+def outcomes_of_groups(groups):
+    """The `TermOutcomes` of one stage range from what `group_outcomes` made of it."""
     n = len(groups["group"])
-    _, number = _folds(groups["fold"], n)
-    is_observed = not any("?" in text for text in groups["truth"])
-    return Outcome(
+    folds, probabilities, thresholds = groups["fold"], groups["probability"], groups.get("threshold")
+    if thresholds is not None:
+        _, number = _folds(folds, n)
+        thresholds = _by_group([np.array(of_fold)[number] for of_fold in thresholds], n, float)
+    observed = None
+    if any("?" in text for text in groups["truth"]):
+        observed = _by_group([[letter != "?" for letter in text] for text in groups["truth"]], n, bool)
+    return TermOutcomes(
         tuple(groups["term"]),
-        _columns([_flags(text) for text in groups["truth"]], n, bool),
-        _columns(groups["value"], n, float),
-        _columns([_flags(text) for text in groups["yes"]], n, bool),
-        None if groups["fold"] is None else np.array(groups["fold"], int),
-        None if groups["probability"] is None else _columns(groups["probability"], n, float),
-        thresholds=None
-        if groups.get("threshold") is None
-        else _columns([np.array(one)[number] for one in groups["threshold"]], n, float),
-        observed=None
-        if is_observed
-        else _columns([[letter != "?" for letter in text] for text in groups["truth"]], n, bool),
+        _by_group([_from_bits(text) for text in groups["truth"]], n, bool),
+        _by_group(groups["value"], n, float),
+        _by_group([_from_bits(text) for text in groups["yes"]], n, bool),
+        None if folds is None else np.array(folds, int),
+        None if probabilities is None else _by_group(probabilities, n, float),
+        thresholds=thresholds,
+        observed=observed,
     )
 
 
-def scores_json(result):
+def json_of_scores(result):
     """Scores as JSON text: indented to be read, but for the values of the groups, a line a stage range.
 
     Its `digest` is that of all the rest (`flyannot.runtime.digest.sealed_with_digest`).
     """
     result = sealed_with_digest(json.loads(json.dumps({k: v for k, v in result.items() if k != "digest"})))
     text = json.dumps({k: v for k, v in result.items() if k != "evaluated"}, indent=1, ensure_ascii=False)
-    lines = [f"  {json.dumps(s)}: {_compact(one)}" for s, one in result["evaluated"].items()]
+    lines = [f"  {json.dumps(s)}: {_compact(groups)}" for s, groups in result["evaluated"].items()]
     return text.removesuffix("\n}") + ',\n "evaluated": {\n' + ",\n".join(lines) + "\n }\n}\n"
+
+
+def read_scores(path):
+    """The result that a file of `json_of_scores` holds.
+
+    Raises
+    ------
+    InputError
+        If it cannot be read, or does not hold scores.
+    DataError
+        If it is not what was written.
+    """
+    fix = "name a file made by: flyannot evaluate --json"
+    scores = read_json(path, what="scores", fix=fix)
+    try:
+        _ = scores["terms"], scores["summary"]["all"], scores["evaluated"], scores["made_from"]
+    except (KeyError, TypeError) as error:
+        raise InputError(f"{path} does not hold scores", fix=fix) from error
+    if not has_own_digest(scores):
+        raise DataError(
+            f"{path} is damaged: its contents do not have the digest that it names",
+            fix="delete it, and make it again with: flyannot evaluate --json",
+        )
+    return scores
 
 
 def _compact(value):
@@ -85,20 +112,19 @@ def _compact(value):
 
 def _folds(folds, n):
     """The first group of every fold, and the place of every group's fold among the sorted folds."""
-    return np.unique(
-        np.zeros(n, int) if folds is None else np.asarray(folds), return_index=True, return_inverse=True
-    )[1:]
+    folds = np.zeros(n, int) if folds is None else np.asarray(folds)
+    return np.unique(folds, return_index=True, return_inverse=True)[1:]
 
 
-def _bits(column, observed=None):
+def _as_bits(column, observed=None):
     known = np.ones(len(column), bool) if observed is None else observed
-    return "".join(("1" if one else "0") if k else "?" for one, k in zip(column, known))
+    return "".join(("1" if bit else "0") if is_known else "?" for bit, is_known in zip(column, known))
 
 
-def _flags(text):
+def _from_bits(text):
     return [letter == "1" for letter in text]
 
 
-def _columns(rows, n, dtype):
+def _by_group(rows, n, dtype):
     """Lists by term as a matrix (n_groups, n_terms)."""
     return np.array(rows, dtype).reshape(len(rows), n).T

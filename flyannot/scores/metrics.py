@@ -7,8 +7,8 @@ is above the term's threshold.  The AUC is the fraction of (positive, negative) 
 positive has the larger value; a tie counts one half.  In cross-validation a pair counts only if one
 model predicted both, that is within a fold: values of different models have no common scale.  The average
 precision (`flyannot.scores.average_precision`) ranks each fold separately for the same reason; the folds are
-weighted by
-their positives.  Guessing scores the fraction of positives there, which grows as folds get smaller.
+weighted by their positives.  Guessing scores the fraction of positives there, which grows as folds get
+smaller.
 
 sensitivity = tp / (tp + fn), specificity = tn / (tn + fp), accuracy = (tp + tn) / all,
 f1 = 2 tp / (2 tp + fp + fn).  A fraction 0/0 is None, never nan.
@@ -18,9 +18,9 @@ Summaries of the evaluated terms: `macro` is the plain mean; `weighted_top10` th
 terms with most positive groups (ties by name), weighted by those numbers; `micro` is computed from the
 summed counts, and its AUC and average precision from all (group, term) pairs by their calibrated
 probabilities, within folds (None without probabilities); it rewards knowing which terms are frequent
-too.  `macro` of the average precision is known as mean average precision.  `ranked_terms` turns the
-question round: the terms of each group are ranked by their probabilities, and the average precisions
-of the groups that carry any are averaged.  In the summary over all stage ranges, the same term in two
+too.  `macro` of the average precision is known as mean average precision.  For `ranked_terms` the terms of
+each group are ranked by their probabilities, and the average precisions of the groups that carry any are
+averaged.  In the summary over all stage ranges, the same term in two
 stage ranges counts as two.
 """
 
@@ -36,7 +36,7 @@ METRICS = ("auc", "average_precision", "sensitivity", "specificity", "accuracy",
 
 
 @dataclass(frozen=True)
-class Outcome:
+class TermOutcomes:
     """What was predicted, and what is true, of the groups of one stage range.
 
     terms : n_terms names; truth, yes : bool arrays (n_groups, n_terms); values : decision values
@@ -122,34 +122,14 @@ def auc(values, truth):
     return auc_within_folds(values, truth, None)
 
 
-def confusion(yes, truth):
+def confusion_counts(yes, truth):
     """(tp, fp, fn, tn) as ints, of two bool arrays of one shape."""
     yes, truth = np.asarray(yes, bool), np.asarray(truth, bool)
     counts = (yes & truth, yes & ~truth, ~yes & truth, ~yes & ~truth)
     return tuple(int(np.count_nonzero(c)) for c in counts)
 
 
-def sensitivity(yes, truth):
-    """The fraction of positives answered yes; None without positives."""
-    return rates(*confusion(yes, truth))["sensitivity"]
-
-
-def specificity(yes, truth):
-    """The fraction of negatives answered no; None without negatives."""
-    return rates(*confusion(yes, truth))["specificity"]
-
-
-def accuracy(yes, truth):
-    """The fraction of right answers; None without groups."""
-    return rates(*confusion(yes, truth))["accuracy"]
-
-
-def f1(yes, truth):
-    """The harmonic mean of precision and sensitivity; None without a positive and without a yes."""
-    return rates(*confusion(yes, truth))["f1"]
-
-
-def rates(tp, fp, fn, tn):
+def rates_of_counts(tp, fp, fn, tn):
     """Sensitivity, specificity, accuracy and f1 of the four counts, as a dict; 0/0 is None."""
     fractions = {
         "sensitivity": (tp, tp + fn),
@@ -160,7 +140,7 @@ def rates(tp, fp, fn, tn):
     return {name: part / whole if whole else None for name, (part, whole) in fractions.items()}
 
 
-def term_scores(values, yes, truth, folds=None):
+def scores_of_term(values, yes, truth, folds=None):
     """All metrics of one term, as a dict with the keys METRICS.
 
     Parameters
@@ -168,7 +148,7 @@ def term_scores(values, yes, truth, folds=None):
     values : float array (n_groups,); yes, truth : bool arrays (n_groups,)
     folds : int array (n_groups,), or None where one model predicts all
     """
-    return _ranked(values, truth, folds) | rates(*confusion(yes, truth))
+    return _ranked(values, truth, folds) | rates_of_counts(*confusion_counts(yes, truth))
 
 
 def _ranked(values, truth, folds):
@@ -179,12 +159,12 @@ def _ranked(values, truth, folds):
     }
 
 
-def evaluate(outcomes, *, excluded=()):
-    """Score every term of every stage range, and _summarise.
+def score_terms(outcomes, *, excluded=()):
+    """Score every term of every stage range, and summarise.
 
     Parameters
     ----------
-    outcomes : dict from stage range to Outcome
+    outcomes : dict from stage range to TermOutcomes
     excluded : names of terms to leave out of the averages, such as NOT_ANATOMY
 
     Returns
@@ -194,7 +174,7 @@ def evaluate(outcomes, *, excluded=()):
         n_positive, the METRICS, reason.  "summary": for every stage range and for "all" a dict
         with macro, weighted_top10, micro (dicts of METRICS), ranked_terms, and n_terms, the evaluated ones.
     """
-    scored = {s: _score_terms(s, outcome, excluded) for s, outcome in outcomes.items()}
+    scored = {s: _rows_of_range(s, outcome, excluded) for s, outcome in outcomes.items()}
     summary = {s: _summarise(scored[s], [(scored[s], outcomes[s])]) for s in outcomes}
     rows = [row for s in outcomes for row in scored[s]]
     summary["all"] = _summarise(rows, [(scored[s], outcomes[s]) for s in outcomes])
@@ -207,7 +187,7 @@ def _summarise(rows, evaluated):
     Parameters
     ----------
     rows : list of dicts, as `evaluate` returns
-    evaluated : list of (rows, Outcome), one for each stage range, for micro and ranked_terms
+    evaluated : list of (rows, TermOutcomes), one for each stage range, for micro and ranked_terms
 
     Returns
     -------
@@ -224,37 +204,28 @@ def _summarise(rows, evaluated):
     }
 
 
-def _score_terms(stage_range, outcome, excluded):
+def _rows_of_range(stage_range, outcome, excluded):
     """The rows of one stage range, in the order of the outcome's terms."""
     rows = []
     for j, term in enumerate(outcome.terms):
-        mine = outcome.rows_of(j)
-        truth = np.asarray(outcome.truth[mine, j], bool)
-        n_positive = int(truth.sum())
-        reason = _reason(outcome, j, term in excluded) or _one_class(truth)
+        observed = outcome.rows_of(j)
+        truth = np.asarray(outcome.truth[observed, j], bool)
+        reason = "excluded by request" if term in excluded else _reason(outcome, j, truth)
         scores = dict.fromkeys(METRICS)
         if not reason:
-            folds = None if outcome.folds is None else np.asarray(outcome.folds)[mine]
-            scores = term_scores(outcome.values[mine, j], outcome.yes[mine, j], truth, folds)
-            reason = "" if scores["auc"] is not None else "not evaluable: no fold has both classes"
-            scores = dict.fromkeys(METRICS) if reason else scores
-        rows.append(
-            {"stage_range": stage_range, "term": term, "n_groups": len(truth), "n_positive": n_positive}
-            | scores
-            | {"reason": reason}
-        )
+            folds = None if outcome.folds is None else np.asarray(outcome.folds)[observed]
+            scores = scores_of_term(outcome.values[observed, j], outcome.yes[observed, j], truth, folds)
+            if scores["auc"] is None:
+                reason, scores = "not evaluable: no fold has both classes", dict.fromkeys(METRICS)
+        counts = {"n_groups": len(truth), "n_positive": int(truth.sum())}
+        rows.append({"stage_range": stage_range, "term": term} | counts | scores | {"reason": reason})
     return rows
 
 
-def _reason(outcome, j, is_excluded):
-    if is_excluded:
-        return "excluded by request"
+def _reason(outcome, j, truth):
+    """Why term number j cannot be evaluated; "" if it can, as far as that is seen before."""
     if outcome.reasons is not None and outcome.reasons[j]:
         return outcome.reasons[j]
-    return ""
-
-
-def _one_class(truth):
     if not truth.any():
         return "not evaluable: no positive group"
     return "not evaluable: no negative group" if truth.all() else ""
@@ -274,14 +245,14 @@ def _micro(evaluated):
         kept = [j for j, row in enumerate(rows) if not row["reason"]]
         known = outcome.observed_pairs(kept)
         truth, yes = np.asarray(outcome.truth, bool)[:, kept], np.asarray(outcome.yes, bool)[:, kept]
-        counts += confusion(yes[known], truth[known])
+        counts += confusion_counts(yes[known], truth[known])
         folds = np.zeros(len(truth), int) if outcome.folds is None else np.asarray(outcome.folds)
         if kept and outcome.probabilities is not None:
             folds = np.repeat(folds, len(kept)).reshape(known.shape)
             pools.append((outcome.probabilities[:, kept][known], truth[known], folds[known]))
         elif kept:
             has_values = False
-    metrics = rates(*counts.tolist())
+    metrics = rates_of_counts(*counts.tolist())
     if not pools or not has_values:  # decision values of different terms have no common scale
         return {"auc": None, "average_precision": None} | metrics
     return _ranked(*map(np.concatenate, zip(*pools))) | metrics
@@ -296,5 +267,5 @@ def _ranked_terms(evaluated):
         kept = [j for j, row in enumerate(rows) if not row["reason"]]
         truth = np.asarray(outcome.truth, bool)[:, kept] & outcome.observed_pairs(kept)
         rows = zip(outcome.probabilities[:, kept], truth, outcome.observed_pairs(kept))
-        scores += [average_precision(values[k], found[k]) for values, found, k in rows if found.any()]
+        scores += [average_precision(values[k], carried[k]) for values, carried, k in rows if carried.any()]
     return float(np.mean(scores)) if scores else None

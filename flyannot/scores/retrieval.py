@@ -1,4 +1,4 @@
-"""How well what looks alike is found: by the terms of the nearest genes, and by the images of one gene.
+"""How well similar images are found: by the terms of the nearest genes, and by the images of one gene.
 
 Two genes share the terms that both carry, as a part of all that either carries; a term weighs the logarithm
 of the genes over those that carry it, so that a rare one counts for more.  A gene's score is the mean over
@@ -50,13 +50,13 @@ def aucs_of_images(similarities, genes):
     -------
     aucs : list of (gene, AUC), of every image that has both others of its gene and images of other genes
     """
-    genes, found = np.asarray(genes), []
+    genes, aucs = np.asarray(genes), []
     for i, similarity in enumerate(similarities):
         others = np.arange(len(genes)) != i
         n_ordered, n_pairs = pair_counts(similarity[others], genes[others] == genes[i])
         if n_pairs:
-            found.append((str(genes[i]), n_ordered / n_pairs))
-    return found
+            aucs.append((str(genes[i]), n_ordered / n_pairs))
+    return aucs
 
 
 def same_gene_score(aucs):
@@ -73,11 +73,11 @@ def retrieval_in_words(retrieval):
     lines = ["What looks alike (95 % intervals by bootstrap over genes):"]
     for name, what in _WORDS.items():
         for place, scores in retrieval.items():
-            if one := scores.get(name):
-                low, high = one["interval"]
-                sure = f"{low:.3f} to {high:.3f}; guessing {one.get('chance', 0.5):.3f}"
-                genes = pluralise(one["n_genes"], "gene")
-                lines.append(f"{place:>5}: {what} {one['value']:.3f} ({sure}), {genes}")
+            if score := scores.get(name):
+                low, high = score["interval"]
+                sure = f"{low:.3f} to {high:.3f}; guessing {score.get('chance', 0.5):.3f}"
+                genes = pluralise(score["n_genes"], "gene")
+                lines.append(f"{place:>5}: {what} {score['value']:.3f} ({sure}), {genes}")
     return "\n".join(lines)
 
 
@@ -91,7 +91,7 @@ _WORDS = {
 def _shared_terms(carried):
     """Of every two groups, the weight of the terms that both carry over that of all that either does."""
     terms = sorted(set().union(*carried))
-    Y = np.array([[term in mine for term in terms] for mine in carried], float)
+    Y = np.array([[term in of_group for term in terms] for of_group in carried], float)
     weights = np.log(len(Y) / Y.sum(axis=0))
     both = (Y * weights) @ Y.T
     own = both.diagonal()

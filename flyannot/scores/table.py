@@ -3,7 +3,6 @@
 from textwrap import wrap
 
 from flyannot.runtime.wording import pluralise
-from flyannot.scores.bootstrap import compare_outcomes
 from flyannot.scores.metrics import METRICS
 from flyannot.stage_ranges import STAGE_RANGES
 
@@ -30,12 +29,12 @@ fraction of positives).  sens.: positives answered yes.  spec.: negatives answer
 answers.  F1: harmonic mean of precision and sensitivity.  -: undefined."""
 
 
-def format_table(result, *, synthetic=False):
+def format_scores(result, *, synthetic=False):
     """A table of the scores, best terms first, stage range by stage range.
 
     Parameters
     ----------
-    result : dict, as `flyannot.scores.metrics.evaluate` returns; sentences under "notes", if any, come first
+    result : dict, as `flyannot.scores.metrics.score_terms` returns; sentences under "notes" come first
     synthetic : whether the images were generated; the heading then says so
 
     Returns
@@ -100,7 +99,7 @@ def format_ablation(rows, *, nested=False):
 
     Parameters
     ----------
-    rows : list of (name, result, path), result as `flyannot.scores.bootstrap.with_confidence` returns
+    rows : list of (name, result, path), result as `flyannot.scores.bootstrap.add_confidence` returns
     nested : whether the scores are of nested cross-validation; the heading then says so
     """
     title = "nested mean AUC" if nested else "mean AUC"
@@ -116,37 +115,6 @@ def format_ablation(rows, *, nested=False):
             f"{_number(summary['ece']):>7}{summary['n_terms']:>7}  {path.name}"
         )
     return "\n".join(lines)
-
-
-def _format_rivals(results):
-    """Mean AUCs of several methods by stage range, each beside its difference to the first.
-
-    Parameters
-    ----------
-    results : dict from method to a result of `flyannot.scores.bootstrap.with_confidence`
-    """
-    (reference, first), *_ = results.items()
-    lines = [f"{'stage range':<13}{'terms':>6}  {'method':<15}{'mean AUC':>9}   minus {reference}"]
-    lines.append("-" * 70)
-    for s in (*(s for s in STAGE_RANGES if s in first["summary"]), "all"):
-        for method, result in results.items():
-            summary = result["summary"][s]
-            line = f"{s:<13}{summary['n_terms']:>6}  {method:<15}{_number(summary['macro']['auc']):>9}"
-            lines.append(line + ("" if method == reference else f"   {_against(first, result, s)}"))
-    return "\n".join(lines)
-
-
-def _against(first, result, stage_range):
-    """The difference of two results in one stage range, or in "all", in words."""
-    if stage_range == "all":
-        found = compare_outcomes(first, result)["mean"]
-    else:
-        one, other = ({"evaluated": {stage_range: r["evaluated"][stage_range]}} for r in (first, result))
-        found = compare_outcomes(one, other)["mean"]
-    if found is None:
-        return "-"
-    low, high = found["interval"]
-    return f"{found['difference']:+.3f} ({low:+.3f} to {high:+.3f})"
 
 
 def _compared(name, row):

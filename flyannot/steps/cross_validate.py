@@ -13,7 +13,7 @@ from flyannot.dataset.images import select_images
 from flyannot.features.groups import HeldFeatures
 from flyannot.features.pixel_baseline import pixel_features
 from flyannot.scores.group_outcomes import group_outcomes
-from flyannot.scores.metrics import evaluate
+from flyannot.scores.metrics import score_terms
 from flyannot.stage_ranges import STAGE_RANGES, rng_for
 from flyannot.steps.curated_terms import is_synthetic
 from flyannot.steps.elsewhere import elsewhere
@@ -50,8 +50,8 @@ def cross_validate_features(loaded, annotations, options, evaluation, *, seed, e
 
     Returns
     -------
-    result : dict, as `flyannot.scores.metrics.evaluate` returns, with `notes`, `synthetic` and `evaluated`;
-        None if no gene is annotated
+    result : dict, as `flyannot.scores.metrics.score_terms` returns, with `notes`, `synthetic` and
+        `evaluated`; None if no gene is annotated
     """
     curated = {s: curated_groups(columns, annotations, s, options) for s, (columns, _) in loaded.items()}
     curated = {s: found for s, found in curated.items() if len(found)}
@@ -85,7 +85,7 @@ def cross_validate_features(loaded, annotations, options, evaluation, *, seed, e
         *covered,
     ]
     more = {"notes": notes, "synthetic": is_synthetic(c for c, _ in loaded.values()), "evaluated": evaluated}
-    return evaluate(outcomes) | more
+    return score_terms(outcomes) | more
 
 
 def _without_any(curated, n_folds):

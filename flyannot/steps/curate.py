@@ -5,7 +5,7 @@ from dataclasses import dataclass
 
 from flyannot.dataset.corrections import last_of_curators, read_corrections, settle, write_corrections
 from flyannot.runtime.wording import pluralise
-from flyannot.scores.agreement import agreements
+from flyannot.scores.curation import agreements_of_curators
 from flyannot.stage_ranges import STAGE_RANGES
 
 
@@ -14,7 +14,7 @@ class Curated:
     """What several tables of corrections come to.
 
     settled : dict, key -> Settled; said : dict, key -> {curator: their last Correction}
-    agreements : as `flyannot.scores.agreement.agreements` returns
+    agreements : as `flyannot.scores.curation.agreements_of_curators` returns
     """
 
     settled: dict
@@ -54,7 +54,7 @@ def curate(paths):
     for key, last in said.items():
         for curator, one in last.items():
             verdicts[curator][key] = one.verdict
-    return Curated(settle(corrections), said, agreements(verdicts))
+    return Curated(settle(corrections), said, agreements_of_curators(verdicts))
 
 
 def write_curated(path, curated):

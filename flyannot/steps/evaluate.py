@@ -9,11 +9,10 @@ from flyannot.dataset.folder import read_images
 from flyannot.dataset.paths import annotations_table
 from flyannot.errors import DataError, InputError
 from flyannot.runtime.atomic_file import write_text
-from flyannot.runtime.digest import digest_of_file, digest_of_json, has_own_digest
+from flyannot.runtime.digest import digest_of_file, digest_of_json
 from flyannot.runtime.resources import one_blas_thread
-from flyannot.runtime.text_files import read_json
-from flyannot.scores.bootstrap import with_confidence
-from flyannot.scores.group_outcomes import scores_json
+from flyannot.scores.bootstrap import add_confidence
+from flyannot.scores.group_outcomes import json_of_scores, read_scores
 from flyannot.steps.cross_validate import cross_validate_features, read_pixels
 from flyannot.steps.curated_terms import curated_annotations_of, digests_of_curated
 from flyannot.steps.engine.file_options import classify_options
@@ -96,7 +95,7 @@ def evaluate_files(evaluation, execution=None, *, out=None):
 
     Returns
     -------
-    result : dict, as `flyannot.scores.metrics.evaluate` returns, with `notes` (sentences), `synthetic`
+    result : dict, as `flyannot.scores.metrics.score_terms` returns, with `notes` (sentences), `synthetic`
         (whether images were), `evaluated` (what was predicted for every group:
         `flyannot.scores.group_outcomes`),
         `model` (the digest of the model whose scores these are, or None) and `made_from`, the digests of the
@@ -142,43 +141,19 @@ def evaluate_files(evaluation, execution=None, *, out=None):
             fix="check that genes and stage ranges are spelled alike in both",
         )
     result["notes"] += changes
-    return with_confidence(result) | {"model": evaluation.model, "made_from": _made_from(evaluation)}
+    return add_confidence(result) | {"model": evaluation.model, "made_from": _made_from(evaluation)}
 
 
 def evaluate_task(evaluation, json_file):
     """The `flyannot.steps.engine.task.Task` of a file of scores."""
 
     def make(execution):
-        write_text(json_file, scores_json(evaluate_files(evaluation, execution, out=json_file)))
+        write_text(json_file, json_of_scores(evaluate_files(evaluation, execution, out=json_file)))
         return Outcome(json_file, True)
 
     inputs = (*evaluation.paths, evaluation.annotations_csv, *evaluation.classify.corrections)
     return Task(json_file, lambda: _difference(json_file, _made_from(evaluation)), make, inputs,
                 is_replaced=True)  # fmt: skip
-
-
-def read_scores(path):
-    """The result that a file of scores holds.
-
-    Raises
-    ------
-    InputError
-        If it cannot be read, or does not hold scores.
-    DataError
-        If it is not what was written.
-    """
-    fix = "name a file made by: flyannot evaluate --json"
-    scores = read_json(path, what="scores", fix=fix)
-    try:
-        _ = scores["terms"], scores["summary"]["all"], scores["evaluated"], scores["made_from"]
-    except (KeyError, TypeError) as error:
-        raise InputError(f"{path} does not hold scores", fix=fix) from error
-    if not has_own_digest(scores):
-        raise DataError(
-            f"{path} is damaged: its contents do not have the digest that it names",
-            fix="delete it, and make it again with: flyannot evaluate --json",
-        )
-    return scores
 
 
 def _digests(paths):

@@ -29,7 +29,7 @@ from benchmarks.siso.growth import answer, missed_labels, overlapping
 from flyannot.classifiers import CLASSIFIERS
 from flyannot.classifiers.training_set import LabelledRows
 from flyannot.features.groups import Groups
-from flyannot.scores.metrics import Outcome
+from flyannot.scores.metrics import TermOutcomes
 from flyannot.sparse.coders import CODERS
 from flyannot.sparse.learners import LEARNERS
 from tests.benchmarks.made_up import measured
@@ -331,7 +331,7 @@ def test_classifiers_are_compared_within_stage_ranges_and_with_intervals(tmp_pat
 
 def test_a_group_has_the_largest_value_of_its_images():
     values = np.array([[0.1, -1.0], [0.3, -2.0], [-0.5, 4.0]])
-    images = Outcome(
+    images = TermOutcomes(
         ("eye", "gut"), np.array([[True, False]] * 2 + [[False, True]]), values, values > 0.2,
         np.array([1, 1, 0]), 1 / (1 + np.exp(-values)), ("", ""),
     )  # fmt: skip
@@ -378,7 +378,7 @@ def test_libsvm_is_asked_as_it_comes(rng):
 
 def test_without_its_threshold_our_machine_says_yes_above_0(setup, two_eyed_pictures, monkeypatch):
     values, folds = np.linspace(-1, 1, 12)[:, None], np.arange(12) % 3
-    whole = Outcome(("eye",), two_eyed_pictures.truth, values, values > 0.5, folds, values, ("",))
+    whole = TermOutcomes(("eye",), two_eyed_pictures.truth, values, values > 0.5, folds, values, ("",))
     monkeypatch.setattr(annotation, "_annotated", lambda *_: whole)
     both = [annotation.annotate(setup, two_eyed_pictures, DIFFERENCES[name], "SCC", 9)
             for name in (claims.BALANCED, claims.THRESHOLD)]  # fmt: skip
@@ -396,7 +396,7 @@ def test_every_difference_of_ours_has_a_row_beside_the_papers_own_way(setup, two
     def guessed(setup, pictures, protocol, who, n_atoms, *, seed):
         values = np.random.default_rng([n_atoms, seed]).normal(size=pictures.truth.shape)
         folds = np.arange(12) % 3
-        return Outcome(("eye",), pictures.truth, values, values > 0, folds, values, ("",))
+        return TermOutcomes(("eye",), pictures.truth, values, values > 0, folds, values, ("",))
 
     monkeypatch.setattr(fig_5, "annotated_pictures", lambda *_: two_eyed_pictures)
     monkeypatch.setattr(fig_5, "annotate", guessed)

@@ -4,11 +4,11 @@ import numpy as np
 import pytest
 
 from benchmarks.scc.resampled import METRICS, resampled_metrics
-from flyannot.scores.metrics import Outcome, evaluate
+from flyannot.scores.metrics import TermOutcomes, score_terms
 
 
 def outcome_of(values, truth):
-    return Outcome(tuple("abcd"), truth, values, values > 0, np.arange(len(truth)) % 3)
+    return TermOutcomes(tuple("abcd"), truth, values, values > 0, np.arange(len(truth)) % 3)
 
 
 @pytest.fixture
@@ -22,7 +22,7 @@ def made_up(rng):
 def test_without_drawing_the_averages_are_those_of_the_scores(made_up):
     outcome, genes = made_up
     measured, draws = resampled_metrics(outcome, genes)
-    expected = evaluate({"4-6": outcome})["summary"]["all"]["weighted_top10"]
+    expected = score_terms({"4-6": outcome})["summary"]["all"]["weighted_top10"]
     for metric in METRICS:
         assert measured[metric] == pytest.approx(expected[metric], abs=1e-12)
         assert draws[metric].min() < measured[metric] < draws[metric].max()

@@ -5,7 +5,7 @@ import numpy as np
 import pytest
 
 from flyannot.classifiers.calibration import calibrate, threshold_at
-from flyannot.scores.metrics import confusion
+from flyannot.scores.metrics import confusion_counts
 
 
 def test_calibration_is_monotone_and_right_on_average(rng):
@@ -29,7 +29,7 @@ def test_calibration_of_misleading_separable_or_constant_values_stays_finite():
 
 
 def youden(values, truth, threshold):
-    tp, fp, fn, tn = confusion(values > threshold, truth)
+    tp, fp, fn, tn = confusion_counts(values > threshold, truth)
     return tp / (tp + fn) + tn / (tn + fp) - 1
 
 
@@ -54,7 +54,7 @@ def test_the_threshold_lies_between_neighbours_or_says_no_to_all():
 
 
 def evaluated(yes, truth):
-    tp, fp, fn, _ = confusion(yes, truth)
+    tp, fp, fn, _ = confusion_counts(yes, truth)
     return {"precision": tp / max(1, tp + fp), "sensitivity": tp / (tp + fn), "tp": tp, "fp": fp}
 
 

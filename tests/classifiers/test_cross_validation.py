@@ -3,7 +3,7 @@ import numpy as np
 from flyannot.classifiers.cross_validation import cross_validate
 from flyannot.classifiers.folds import folds_of_genes
 from flyannot.classifiers.training_set import LabelledRows
-from flyannot.scores.metrics import evaluate
+from flyannot.scores.metrics import score_terms
 from tests.classifiers.labelled_kinds import labelled_directions as labelled
 
 
@@ -21,7 +21,7 @@ def test_labels_without_meaning_score_one_half(rng):
     X = rng.normal(size=(60, 200))[rows] + 0.01 * rng.normal(size=(180, 200))
     Y = (rng.random((60, 40)) < 0.4)[rows]
     outcome = cross_validated(X, Y, rows)
-    summary = evaluate({"4-6": outcome})["summary"]["4-6"]
+    summary = score_terms({"4-6": outcome})["summary"]["4-6"]
     # one AUC of 24 x 36 genes in 5 folds has a deviation under 0.1; the mean of 40 under 0.1 / 40^(1/2)
     assert abs(summary["macro"]["auc"] - 0.5) < 4 * 0.1 / np.sqrt(40)
     assert summary["n_terms"] == 40
@@ -31,7 +31,7 @@ def test_labels_without_meaning_score_one_half(rng):
 
 def test_labels_with_meaning_are_found(rng):
     X, Y, genes = labelled(rng, n=150, p=10, noise=0.5)
-    summary = evaluate({"4-6": cross_validated(X, Y, genes)})["summary"]["4-6"]
+    summary = score_terms({"4-6": cross_validated(X, Y, genes)})["summary"]["4-6"]
     assert summary["macro"]["auc"] > 0.9
     assert summary["micro"]["accuracy"] > 0.8
 
@@ -58,7 +58,7 @@ def test_what_is_left_out_is_explained(rng):
         "not evaluable: 3 positive genes, 5 needed",
         "not evaluable: 0 negative genes, 5 needed",
     )
-    result = evaluate({"4-6": outcome})
+    result = score_terms({"4-6": outcome})
     assert result["summary"]["4-6"]["n_terms"] == 1
     assert result["terms"][0]["auc"] > 0.6
 
@@ -86,4 +86,4 @@ def test_raw_pixels_reach_the_known_score_on_real_embryos(shared_data):
     Y = np.array([[term in carried[gene] for term in terms] for gene in genes])
     frequent = np.argsort(-Y.sum(axis=0), kind="stable")[:10]
     outcome = cross_validated(X, Y[:, frequent], genes)
-    assert 0.65 < evaluate({"4-6": outcome})["summary"]["4-6"]["macro"]["auc"] < 0.80
+    assert 0.65 < score_terms({"4-6": outcome})["summary"]["4-6"]["macro"]["auc"] < 0.80

@@ -11,9 +11,9 @@ from flyannot.classifiers.cross_validation import cross_validate
 from flyannot.classifiers.feature_rows import inner_products
 from flyannot.classifiers.model import fit_model
 from flyannot.classifiers.training_set import LabelledRows
-from flyannot.scores.bootstrap import with_confidence
-from flyannot.scores.group_outcomes import group_outcomes, outcome_of
-from flyannot.scores.metrics import Outcome, evaluate, term_scores
+from flyannot.scores.bootstrap import add_confidence
+from flyannot.scores.group_outcomes import group_outcomes, outcomes_of_groups
+from flyannot.scores.metrics import TermOutcomes, score_terms, scores_of_term
 from tests.classifiers.labelled_kinds import labelled
 
 
@@ -74,14 +74,16 @@ def test_scores_are_those_of_what_is_observed(known):
     X, Y, genes, observed = known
     outcome = cross_validated(*known)
     assert np.isfinite(outcome.values).all(), "an answer for every group, also where nobody knows the truth"
-    result = evaluate({"4-6": outcome})
+    result = score_terms({"4-6": outcome})
     for j, row in enumerate(result["terms"]):
         mine = observed[:, j]
-        expected = term_scores(outcome.values[mine, j], outcome.yes[mine, j], Y[mine, j], outcome.folds[mine])
+        expected = scores_of_term(
+            outcome.values[mine, j], outcome.yes[mine, j], Y[mine, j], outcome.folds[mine]
+        )
         assert {name: row[name] for name in expected} == expected
         assert (row["n_groups"], row["n_positive"]) == (mine.sum(), Y[mine, j].sum())
     truth = np.where(observed, outcome.truth, ~outcome.truth)
-    assert evaluate({"4-6": replace(outcome, truth=truth)}) == result
+    assert score_terms({"4-6": replace(outcome, truth=truth)}) == result
 
 
 def test_what_is_not_observed_survives_the_file_of_scores(known):
@@ -89,11 +91,11 @@ def test_what_is_not_observed_survives_the_file_of_scores(known):
     names = [f"group{i}" for i in range(len(outcome.truth))]
     groups = group_outcomes(outcome, names, known[2].tolist())
     assert groups["truth"][0].count("?") == (~known[3][:, 0]).sum() and "?" not in groups["truth"][1]
-    again = outcome_of(groups)
+    again = outcomes_of_groups(groups)
     assert (again.observed == known[3]).all() and (again.truth == outcome.truth).all()
     flipped = replace(outcome, truth=np.where(known[3], outcome.truth, ~outcome.truth))
     results = [
-        with_confidence(evaluate({"4-6": one}) | {"evaluated": {"4-6": group_outcomes(one, names, names)}})
+        add_confidence(score_terms({"4-6": one}) | {"evaluated": {"4-6": group_outcomes(one, names, names)}})
         for one in (outcome, flipped)
     ]
     assert results[0] == results[1]
@@ -101,5 +103,5 @@ def test_what_is_not_observed_survives_the_file_of_scores(known):
 
 def test_a_term_that_is_known_of_one_class_only_is_not_evaluated():
     truth = np.array([[True], [True], [False]])
-    outcome = Outcome(("a",), truth, truth * 1.0, truth, observed=np.array([[True], [True], [False]]))
-    assert evaluate({"4-6": outcome})["terms"][0]["reason"] == "not evaluable: no negative group"
+    outcome = TermOutcomes(("a",), truth, truth * 1.0, truth, observed=np.array([[True], [True], [False]]))
+    assert score_terms({"4-6": outcome})["terms"][0]["reason"] == "not evaluable: no negative group"

@@ -5,7 +5,7 @@ import pytest
 from flyannot.dataset.corrections import Correction, corrected, read_corrections, settle, write_corrections
 from flyannot.dataset.folder import read_annotations
 from flyannot.errors import InputError
-from flyannot.scores.agreement import agreements
+from flyannot.scores.curation import agreements_of_curators
 from flyannot.steps.curate import curate, in_words, write_curated
 
 HEAD = "gene,fbgn,stage_range,term,verdict,curator,date,note,probability,model_digest\n"
@@ -127,12 +127,12 @@ def test_kappa_is_one_for_agreement_zero_for_chance_and_undefined_without_a_choi
     every = {"accept": ["accept"] * 4, "half": ["accept", "accept", "reject", "reject"],
              "other": ["accept", "reject", "accept", "reject"]}  # fmt: skip
     verdicts = {name: dict(zip(keys, said)) for name, said in every.items()}
-    found = {one.curators: one for one in agreements(verdicts) if one.term}
+    found = {one.curators: one for one in agreements_of_curators(verdicts) if one.term}
     assert found["half", "other"].kappa == pytest.approx(0) and found["half", "other"].n_agree == 2
     assert found["accept", "half"].kappa == pytest.approx(0)
-    same = agreements({"a": verdicts["half"], "b": dict(verdicts["half"])})
+    same = agreements_of_curators({"a": verdicts["half"], "b": dict(verdicts["half"])})
     assert [one.kappa for one in same] == [pytest.approx(1)] * 2 and same[-1].term == ""
-    (alike, _) = agreements({"a": verdicts["accept"], "b": dict(verdicts["accept"])})
+    (alike, _) = agreements_of_curators({"a": verdicts["accept"], "b": dict(verdicts["accept"])})
     assert alike.kappa is None and alike.why == "undefined: both say accept throughout"
 
 

@@ -29,7 +29,7 @@ from tests.descriptors.pasted_embryos import cut_embryo, photograph_of
 from tests.descriptors.test_registration import egg
 from tests.small_embryos import LEARN, POOL
 
-MANY = ExtractOptions(register="axis", many=True)
+MANY = ExtractOptions(register="axis", multiple_embryos=True)
 SIZE = 700, 900  # height, width
 EGGS = (  # centre (x, y), half axes, degrees clockwise, in the order in which one reads
     ((220, 180), (130, 54), 20),
@@ -79,7 +79,7 @@ def test_each_is_described_as_the_picture_that_was_cut_there(flyannot, tmp_path)
     Image.fromarray(photograph(EGGS, 2.0)).save(many / "photo.png")
     (many / "images.csv").write_text("image,gene,stage_range\nphoto.png,eve,4-6\n")
     out = tmp_path / "many.h5"
-    said = flyannot("extract D -o O --register axis --many --stride-px 16", D=many, O=out)
+    said = flyannot("extract D -o O --register axis --multiple-embryos --stride-px 16", D=many, O=out)
     assert said.code == 0 and "4-6: 4 embryos on 1 photograph" in said.err, said.err
     rows = rows_of(tmp_path / "many-embryos.csv")
     assert [row["image"] for row in rows] == [f"photo.png#{k}" for k in (1, 2, 3, 4)]
@@ -119,7 +119,7 @@ def test_what_is_cut_by_the_border_or_touches_another_is_named(flyannot, tmp_pat
     folder.mkdir()
     Image.fromarray(photograph([*EGGS[:2], CUT, *TOUCHING])).save(folder / "photo.png")
     (folder / "images.csv").write_text("image,gene,stage_range\nphoto.png,eve,4-6\n")
-    said = flyannot("extract D -o O --register axis --many", D=folder, O=tmp_path / "d.h5")
+    said = flyannot("extract D -o O --register axis --multiple-embryos", D=folder, O=tmp_path / "d.h5")
     assert said.code == 3, said.err
     with open_stored(tmp_path / "d.h5") as stored:
         assert stored.array("4-6", "image") == ["photo.png#1", "photo.png#2"]
@@ -133,7 +133,9 @@ def test_what_is_cut_by_the_border_or_touches_another_is_named(flyannot, tmp_pat
 def test_a_photograph_without_an_embryo_is_listed(flyannot, tmp_path):
     Image.new("L", SIZE[::-1], 215).save(tmp_path / "blank.png")
     said = flyannot(
-        "extract D -o O --register axis --many", D=_table(tmp_path, "blank.png"), O=tmp_path / "d.h5"
+        "extract D -o O --register axis --multiple-embryos",
+        D=_table(tmp_path, "blank.png"),
+        O=tmp_path / "d.h5",
     )
     assert said.code == 1 and "no embryo found: nothing stands out from the background" in said.err
 
@@ -172,7 +174,7 @@ def _table(folder, *names):
 
 def test_many_embryos_are_registered():
     with pytest.raises(InputError) as caught:
-        ExtractOptions(many=True)
+        ExtractOptions(multiple_embryos=True)
     assert caught.value.fix.startswith("add --register axis")
 
 

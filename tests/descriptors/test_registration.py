@@ -18,7 +18,7 @@ from flyannot.descriptors.images.registration import (
 )
 from flyannot.descriptors.options import ExtractOptions
 from flyannot.errors import DataError
-from flyannot.report.pictures import jpeg_for_page
+from flyannot.report.drawing import jpeg_for_page
 from flyannot.steps.annotate import annotate
 from flyannot.steps.engine.task import Execution
 from flyannot.steps.explain import explain

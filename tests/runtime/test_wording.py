@@ -9,7 +9,7 @@ from flyannot.classifiers.training_set import curated_groups
 from flyannot.dataset.folder import read_annotations, read_images
 from flyannot.features.groups import groups_of
 from flyannot.runtime.wording import pluralise, short_value
-from flyannot.scores.metrics import Outcome
+from flyannot.scores.metrics import TermOutcomes
 from flyannot.steps.loaded_model import load_model
 from flyannot.store.features import StoredFeatures
 from flyannot.store.reading import open_stored
@@ -36,7 +36,7 @@ def got_back(chain):
     yield learned, "DictionaryLearning(n_components=8, max_iter=1, random_state=0)"
     yield SparseCoder(learned.components_, alpha=0.2), "SparseCoder(dictionary=<float32 8 x 128>, alpha=0.2)"
     truth = np.zeros((500, 40), bool)
-    yield Outcome(("a",) * 40, truth, truth / 1, truth), "truth=<bool 500 x 40>"
+    yield TermOutcomes(("a",) * 40, truth, truth / 1, truth), "truth=<bool 500 x 40>"
 
 
 def test_a_repr_is_a_short_line(chain):

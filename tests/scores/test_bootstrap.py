@@ -10,15 +10,16 @@ import pytest
 from flyannot.classifiers.calibration import calibrate, sigmoid
 from flyannot.scores.bootstrap import (
     _difference,
+    add_confidence,
     bootstrap_interval,
+    brier_score,
+    calibration_error,
     compare_outcomes,
     draws_of_genes,
-    resampled_aucs,
-    with_confidence,
+    resample_aucs,
 )
-from flyannot.scores.calibration_error import brier_score, calibration_error
 from flyannot.scores.group_outcomes import group_outcomes
-from flyannot.scores.metrics import Outcome, auc_within_folds, evaluate
+from flyannot.scores.metrics import TermOutcomes, auc_within_folds, score_terms
 from flyannot.steps.evaluate import Evaluation, evaluate_files
 from flyannot.steps.options import EvaluateOptions
 from tests.small_embryos import CLASSIFY
@@ -30,7 +31,7 @@ def outcome(rng):
     truth = rng.random((40, 2)) < 0.4
     values = np.round(truth + rng.normal(size=(40, 2)), 1)
     folds = np.repeat(np.arange(2), 20)
-    return Outcome(("a", "b"), truth, values, values > 0.5, folds, sigmoid(values - 0.5))
+    return TermOutcomes(("a", "b"), truth, values, values > 0.5, folds, sigmoid(values - 0.5))
 
 
 ARRAYS = ("truth", "values", "yes", "probabilities")
@@ -39,14 +40,14 @@ GENES = [f"g{i // 2}" for i in range(40)]
 
 def result_of(outcome, genes=GENES, names=None):
     names = names or [f"group {i}" for i in range(len(outcome.truth))]
-    return evaluate({"4-6": outcome}) | {"evaluated": {"4-6": group_outcomes(outcome, names, genes)}}
+    return score_terms({"4-6": outcome}) | {"evaluated": {"4-6": group_outcomes(outcome, names, genes)}}
 
 
 def test_a_resampled_auc_is_the_auc_of_the_groups_repeated_as_drawn(outcome):
     names, draws = draws_of_genes(GENES, n_samples=20)
     weights = draws[:, np.searchsorted(names, GENES)]
     assert (draws.sum(axis=1) == 20).all()
-    found = resampled_aucs(outcome, weights)
+    found = resample_aucs(outcome, weights)
     for sample, weight in zip(found.samples, weights.astype(int)):
         rows = np.repeat(np.arange(40), weight)
         for j in range(2):
@@ -62,8 +63,8 @@ def test_intervals_hold_the_score_and_narrow_with_more_genes(rng):
     for n in (60, 600):
         truth = rng.random((n, 1)) < 0.5
         values = truth + rng.normal(size=(n, 1))
-        outcome = Outcome(("a",), truth, values, values > 0.5)
-        result = with_confidence(result_of(outcome, [f"g{i}" for i in range(n)]))
+        outcome = TermOutcomes(("a",), truth, values, values > 0.5)
+        result = add_confidence(result_of(outcome, [f"g{i}" for i in range(n)]))
         low, high = result["terms"][0]["auc_interval"]
         assert low < result["terms"][0]["auc"] < high
         assert result["summary"]["4-6"]["auc_interval"] == [low, high]
@@ -73,7 +74,7 @@ def test_intervals_hold_the_score_and_narrow_with_more_genes(rng):
 
 
 def test_intervals_are_the_same_every_time_and_ready_for_json(outcome):
-    one, other = (json.dumps(with_confidence(result_of(outcome))) for _ in range(2))
+    one, other = (json.dumps(add_confidence(result_of(outcome))) for _ in range(2))
     assert one == other
 
 
@@ -83,12 +84,10 @@ def test_a_configuration_does_not_differ_from_itself(outcome):
 
 
 def test_a_comparison_knows_the_better_one_in_whatever_order_its_groups_stand(outcome, rng):
-    worse = replace(outcome, values=-outcome.values)
+    worse, second = replace(outcome, values=-outcome.values), result_of(outcome)
     order = rng.permutation(40)
     shuffled = replace(worse, **{n: getattr(worse, n)[order] for n in ("truth", "values", "yes", "folds")})
-    second = result_of(outcome)
-    first = result_of(shuffled, [GENES[i] for i in order])
-    first["evaluated"]["4-6"]["group"] = [f"group {i}" for i in order]
+    first = result_of(shuffled, [GENES[i] for i in order], [f"group {i}" for i in order])
     found = compare_outcomes(first, second)
     assert found["mean"]["difference"] > 0 and found["mean"]["interval"][0] > 0 and found["mean"]["p"] < 0.05
     in_order = compare_outcomes(result_of(worse), second)["mean"]
@@ -118,10 +117,6 @@ def test_without_a_group_in_common_there_is_nothing_to_compare(outcome):
         assert compare_outcomes(result_of(outcome), second) == {"terms": [], "mean": None}
 
 
-def test_no_samples_no_interval():
-    assert bootstrap_interval(np.array([np.nan])) is None
-
-
 def test_calibrated_probabilities_are_calibrated_and_shifted_ones_are_not(rng):
     truth = rng.random(4000) < 0.3
     values = 2 * truth + rng.normal(size=4000)
@@ -136,29 +131,24 @@ def test_calibration_error_by_hand():
     probability, truth = np.array([0.05, 0.05, 1.0, 0.9]), np.array([False, True, True, True])
     assert calibration_error(probability, truth) == pytest.approx((0.9 + 0.1) / 4)
     assert brier_score(probability, truth) == pytest.approx((0.05**2 + 0.95**2 + 0.1**2) / 4)
+    in_last_bin = calibration_error(np.array([0.91, 1.0]), np.array([True, False]))
+    assert in_last_bin == pytest.approx((0.91 + 1.0 - 1) / 2)
 
 
 def test_the_nested_score_never_sees_the_genes_of_the_fold_that_tests(chain):
     """Every group is evaluated once in each fold but its own, among the training genes."""
-    inner, outer = (
-        evaluate_files(
-            Evaluation(
-                paths=(chain.features,),
-                annotations_csv=chain.annotations,
-                classify=CLASSIFY,
-                options=EvaluateOptions(folds=3, nested=nested),
-            )  # fmt: skip
-        )
-        for nested in (True, False)
-    )
-    for stage_range, found in inner["evaluated"].items():
-        plain = outer["evaluated"][stage_range]
-        fold_of = dict(zip(plain["group"], plain["fold"]))
-        n_inner = max(found["fold"]) // 3 + 1
-        assert n_inner == 3
-        for group, fold in zip(found["group"], found["fold"]):
-            assert fold_of[group] != fold // 3
-        assert sorted(found["group"]) == sorted(plain["group"] * 2)
+
+    def evaluated(nested):
+        options = EvaluateOptions(folds=3, nested=nested)
+        files = {"paths": (chain.features,), "annotations_csv": chain.annotations}
+        return evaluate_files(Evaluation(**files, classify=CLASSIFY, options=options))["evaluated"]
+
+    outer = evaluated(nested=False)
+    for stage_range, inner in evaluated(nested=True).items():
+        fold_of = dict(zip(outer[stage_range]["group"], outer[stage_range]["fold"]))
+        assert max(inner["fold"]) // 3 + 1 == 3
+        assert all(fold_of[group] != fold // 3 for group, fold in zip(inner["group"], inner["fold"]))
+        assert sorted(inner["group"]) == sorted(outer[stage_range]["group"] * 2)
 
 
 def test_the_command_compares_two_evaluations(flyannot, chain, tmp_path):
@@ -180,6 +170,7 @@ def test_an_interval_holds_the_middle_of_the_samples(rng, level, low, high):
     samples = rng.permutation(np.append(np.arange(1001.0), [np.nan, np.inf]))
     assert bootstrap_interval(samples, level) == pytest.approx([low, high])
     assert bootstrap_interval(np.arange(1001.0)) == pytest.approx([25, 975])  # what the reports call 95 %
+    assert bootstrap_interval(np.array([np.nan])) is None
 
 
 def test_p_is_twice_the_part_of_the_samples_on_the_rarer_side_the_measured_one_counted():
@@ -200,7 +191,7 @@ def test_a_term_that_could_not_be_evaluated_has_no_interval_and_moves_no_mean(ou
         truth=truth,
         **{n: getattr(outcome, n)[:, [0, 1, 0]] for n in ("values", "yes", "probabilities")},
     )
-    two, three = (with_confidence(result_of(one)) for one in (outcome, more))
+    two, three = (add_confidence(result_of(one)) for one in (outcome, more))
     assert three["summary"] == two["summary"]
     assert [three["terms"][2][name] for name in ("auc_interval", "brier", "ece")] == [None] * 3
     low, high = two["summary"]["all"]["auc_interval"]
@@ -209,11 +200,6 @@ def test_a_term_that_could_not_be_evaluated_has_no_interval_and_moves_no_mean(ou
     nothing = replace(one, truth=np.zeros((40, 1), bool))
     with warnings.catch_warnings():
         warnings.simplefilter("error")  # no mean of nothing is taken
-        assert with_confidence(result_of(nothing))["summary"]["all"]["auc_interval"] is None
-    alone = with_confidence(result_of(one))
+        assert add_confidence(result_of(nothing))["summary"]["all"]["auc_interval"] is None
+    alone = add_confidence(result_of(one))
     assert alone["summary"]["all"]["auc_interval"] == alone["terms"][0]["auc_interval"]
-
-
-def test_a_probability_of_one_falls_into_the_last_bin():
-    told, truth = np.array([0.91, 1.0]), np.array([True, False])
-    assert calibration_error(told, truth) == pytest.approx((0.91 + 1.0 - 1) / 2)

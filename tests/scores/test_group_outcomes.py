@@ -5,8 +5,8 @@ import json
 import numpy as np
 import pytest
 
-from flyannot.scores.group_outcomes import group_outcomes, outcome_of, scores_json
-from flyannot.scores.metrics import Outcome, evaluate
+from flyannot.scores.group_outcomes import group_outcomes, json_of_scores, outcomes_of_groups
+from flyannot.scores.metrics import TermOutcomes, score_terms
 from flyannot.steps.engine.task import Execution, carry_out
 from flyannot.steps.evaluate import Evaluation, evaluate_task
 from flyannot.steps.options import EvaluateOptions
@@ -16,7 +16,7 @@ from tests.small_embryos import CLASSIFY
 def drawn(rng, n=40, terms=("a", "b", "rare"), folds=True):
     shape = (n, len(terms))
     values = rng.normal(size=shape)
-    return Outcome(
+    return TermOutcomes(
         terms,
         rng.random(shape) < 0.4,
         values,
@@ -32,31 +32,34 @@ def test_an_outcome_comes_back_from_json_and_scores_the_same(rng, folds):
     outcome = drawn(rng, folds=folds)
     names = [f"g{i}" for i in range(40)]
     found = group_outcomes(outcome, names, names)
-    back = outcome_of(json.loads(json.dumps(found)))
+    back = outcomes_of_groups(json.loads(json.dumps(found)))
     assert back.terms == ("a", "b") and found["group"] == names
     assert (back.truth == outcome.truth[:, :2]).all() and (back.yes == outcome.yes[:, :2]).all()
     np.testing.assert_allclose(back.values, outcome.values[:, :2], rtol=1e-8)
-    before, after = (evaluate({"4-6": o})["summary"]["4-6"] for o in (outcome, back))
+    before, after = (score_terms({"4-6": o})["summary"]["4-6"] for o in (outcome, back))
     assert before["macro"] == after["macro"] and before["n_terms"] == after["n_terms"]
 
 
 def test_no_term_is_an_outcome_too():
-    empty = np.zeros((3, 0))
-    found = group_outcomes(Outcome((), empty, empty, empty, None, empty), ["a", "b", "c"], ["a", "b", "c"])
-    assert outcome_of(found).values.shape == (3, 0)
+    empty, names = np.zeros((3, 0)), ["a", "b", "c"]
+    groups = group_outcomes(TermOutcomes((), empty, empty, empty, None, empty), names, names)
+    assert outcomes_of_groups(groups).values.shape == (3, 0)
 
 
 def test_scores_on_disk_hold_what_was_predicted_for_every_group(chain, tmp_path):
     evaluation = Evaluation(
-        paths=(chain.features,), annotations_csv=chain.annotations, classify=CLASSIFY,
-        options=EvaluateOptions(folds=3), seed=1,
-    )  # fmt: skip
+        paths=(chain.features,),
+        annotations_csv=chain.annotations,
+        classify=CLASSIFY,
+        options=EvaluateOptions(folds=3),
+        seed=1,
+    )
     path = carry_out(evaluate_task(evaluation, tmp_path / "s.json"), Execution()).path
     result = json.loads(path.read_text())
-    assert json.loads(scores_json(result)) == result
+    assert json.loads(json_of_scores(result)) == result
     for stage_range, found in result["evaluated"].items():
         evaluated = [r for r in result["terms"] if r["stage_range"] == stage_range and not r["reason"]]
         assert found["term"] == [r["term"] for r in evaluated]
-        again = evaluate({stage_range: outcome_of(found)})
+        again = score_terms({stage_range: outcomes_of_groups(found)})
         for row, other in zip(evaluated, again["terms"]):
             assert row["auc"] == pytest.approx(other["auc"], abs=1e-12) and row["f1"] == other["f1"]

@@ -8,18 +8,14 @@ from flyannot.scores.average_precision import average_precision, mean_average_pr
 from flyannot.scores.metrics import (
     METRICS,
     NOT_ANATOMY,
-    Outcome,
-    accuracy,
+    TermOutcomes,
     auc,
     auc_within_folds,
-    confusion,
-    evaluate,
-    f1,
-    sensitivity,
-    specificity,
-    term_scores,
+    confusion_counts,
+    score_terms,
+    scores_of_term,
 )
-from flyannot.scores.table import format_table
+from flyannot.scores.table import format_scores
 
 ROW_KEYS = {"stage_range", "term", "n_groups", "n_positive", *METRICS, "reason"}
 
@@ -45,9 +41,8 @@ def test_auc_is_the_counted_fraction_of_pairs_and_equals_scikit_learns(rng):
 
     for _ in range(20):
         values, truth, folds = tied_values(rng)
-        assert auc_within_folds(values, truth, folds) == pytest.approx(
-            counted_auc(values, truth, folds), abs=1e-14
-        )
+        expected = counted_auc(values, truth, folds)
+        assert auc_within_folds(values, truth, folds) == pytest.approx(expected, abs=1e-14)
         assert auc(values, truth) == pytest.approx(roc_auc_score(truth, values), abs=1e-14)
         assert auc(values, truth) == auc_within_folds(values, truth, np.zeros(len(values)))
 
@@ -65,8 +60,9 @@ def test_auc_without_a_pair_is_none_and_with_nan_an_error():
     assert auc([1, 2], [True, True]) is None
     assert auc([], []) is None
     assert auc_within_folds([1, 2], [True, False], [0, 1]) is None
-    with pytest.raises(DataError, match="nan"):
-        auc([1, np.nan], [True, False])
+    for score in (auc, average_precision):
+        with pytest.raises(DataError, match="nan"):
+            score([1, np.nan], [True, False])
 
 
 def test_metrics_of_a_hand_worked_case():
@@ -74,27 +70,25 @@ def test_metrics_of_a_hand_worked_case():
     truth = np.array([1, 1, 1, 0, 0, 0, 0, 0], bool)
     yes = np.array([1, 1, 0, 1, 0, 0, 0, 0], bool)
     values = np.array([5, 4, 1, 4, 3, 0, 0, 0], float)
-    assert confusion(yes, truth) == (2, 1, 1, 4)
-    assert sensitivity(yes, truth) == 2 / 3
-    assert specificity(yes, truth) == 4 / 5
-    assert accuracy(yes, truth) == 6 / 8
-    assert f1(yes, truth) == 2 / 3
+    assert confusion_counts(yes, truth) == (2, 1, 1, 4)
+    scores = scores_of_term(values, yes, truth)
+    assert [scores[name] for name in METRICS[2:]] == [2 / 3, 4 / 5, 6 / 8, 2 / 3]
     # 5 beats all five, 4 beats four and ties with one, 1 beats three: 12.5 of 15
-    assert term_scores(values, yes, truth)["auc"] == 12.5 / 15
+    assert scores["auc"] == 12.5 / 15
     # first place; second or third, with a negative in the other: mean of 2/2 and 2/3; fifth
-    assert term_scores(values, yes, truth)["average_precision"] == pytest.approx((1 + 5 / 6 + 3 / 5) / 3)
+    assert scores["average_precision"] == pytest.approx((1 + 5 / 6 + 3 / 5) / 3)
 
 
 def test_nothing_divided_by_nothing_is_none():
     no, all_yes = np.zeros(3, bool), np.ones(3, bool)
-    assert (sensitivity(no, no), specificity(no, no), f1(no, no)) == (None, 1.0, None)
-    assert (sensitivity(all_yes, all_yes), specificity(all_yes, all_yes)) == (1.0, None)
-    assert accuracy(no[:0], no[:0]) is None
+    for yes, expected in ((no, [None, 1, 1, None]), (all_yes, [1, None, 1, 1]), (no[:0], [None] * 4)):
+        scores = scores_of_term(yes + 0.0, yes, yes)
+        assert [scores[name] for name in METRICS[2:]] == expected
 
 
 def outcome(truth, values, *, terms=None, reasons=None, folds=None, probabilities=True):
     truth, values = np.array(truth, bool).T, np.array(values, float).T
-    return Outcome(
+    return TermOutcomes(
         terms=tuple(terms or (f"t{j}" for j in range(truth.shape[1]))),
         truth=truth,
         values=values,
@@ -107,7 +101,7 @@ def outcome(truth, values, *, terms=None, reasons=None, folds=None, probabilitie
 
 def test_summaries_of_a_hand_worked_case():
     # t0: tp 1, fp 1, fn 0, tn 2, auc 3/3;  t1: tp 1, fp 0, fn 1, tn 2, auc 4/4
-    result = evaluate({"4-6": outcome([[1, 0, 0, 0], [1, 1, 0, 0]], [[3, 2, -1, -2], [4, -0.5, -3, -3]])})
+    result = score_terms({"4-6": outcome([[1, 0, 0, 0], [1, 1, 0, 0]], [[3, 2, -1, -2], [4, -0.5, -3, -3]])})
     t0, t1 = result["terms"]
     assert set(t0) == ROW_KEYS
     assert (t0["n_groups"], t0["n_positive"], t0["reason"]) == (4, 1, "")
@@ -133,40 +127,35 @@ def test_a_term_without_an_evaluation_has_a_reason_and_leaves_the_averages_alone
     values = [[3, -2, 1, 2]] + [[9, 9, 9, 9]] * 4 + [[np.nan] * 4]
     terms = ["good", "never", "always", "maternal", "told", "untrained"]
     mixed = outcome([[1, 0, 0, 1], *bad], values, terms=terms, reasons=("",) * 4 + ("because", "no model"))
-    result = evaluate({"4-6": mixed}, excluded=NOT_ANATOMY)
-    assert result["summary"]["all"] == evaluate({"4-6": good})["summary"]["all"]
-    assert [row["reason"] for row in result["terms"]] == [
-        "",
-        "not evaluable: no positive group",
-        "not evaluable: no negative group",
-        "excluded by request",
-        "because",
-        "no model",
-    ]
+    result = score_terms({"4-6": mixed}, excluded=NOT_ANATOMY)
+    assert result["summary"]["all"] == score_terms({"4-6": good})["summary"]["all"]
+    reasons = [row["reason"] for row in result["terms"]]
+    assert reasons[:3] == ["", "not evaluable: no positive group", "not evaluable: no negative group"]
+    assert reasons[3:] == ["excluded by request", "because", "no model"]
     assert all(row[metric] is None for row in result["terms"][1:] for metric in METRICS)
     json.dumps(result, allow_nan=False)
 
 
 def test_classes_that_never_meet_in_a_fold_cannot_be_evaluated():
-    row = evaluate({"4-6": outcome([[1, 0]], [[1, 0]], folds=np.array([0, 1]))})["terms"][0]
+    row = score_terms({"4-6": outcome([[1, 0]], [[1, 0]], folds=np.array([0, 1]))})["terms"][0]
     assert (row["auc"], row["reason"]) == (None, "not evaluable: no fold has both classes")
 
 
 def test_the_summary_over_all_stage_ranges_takes_every_term_of_every_stage_range(rng):
     a = outcome(rng.random((7, 30)) < 0.4, rng.normal(size=(7, 30)))
     b = outcome(rng.random((6, 20)) < 0.4, rng.normal(size=(6, 20)))
-    summary = evaluate({"4-6": a, "13-16": b})["summary"]
+    summary = score_terms({"4-6": a, "13-16": b})["summary"]
     assert summary["all"]["n_terms"] == 13
     for metric in METRICS:
         both = (7 * summary["4-6"]["macro"][metric] + 6 * summary["13-16"]["macro"][metric]) / 13
         assert summary["all"]["macro"][metric] == pytest.approx(both)
     yes, truth = [np.concatenate([getattr(o, name).ravel() for o in (a, b)]) for name in ("yes", "truth")]
-    assert summary["all"]["micro"]["f1"] == f1(yes, truth)
+    assert summary["all"]["micro"]["f1"] == scores_of_term(yes, yes, truth)["f1"]
 
 
 def test_the_ten_terms_with_most_positive_groups_are_weighted_by_their_number(rng):
     truth = np.arange(40) < np.arange(2, 15)[:, None]  # 13 terms with 2 to 14 positive groups
-    result = evaluate({"4-6": outcome(truth, rng.normal(size=(13, 40)))})
+    result = score_terms({"4-6": outcome(truth, rng.normal(size=(13, 40)))})
     frequent = [row for row in result["terms"] if row["n_positive"] >= 5]
     assert len(frequent) == 10
     for metric in METRICS:
@@ -176,72 +165,61 @@ def test_the_ten_terms_with_most_positive_groups_are_weighted_by_their_number(rn
 
 def test_nothing_to_evaluate_gives_none_and_no_nan():
     nothing = dict.fromkeys(METRICS)
-    result = evaluate({"4-6": outcome([[0, 0]], [[1, 2]])})
-    expected = {
-        "macro": nothing,
-        "weighted_top10": nothing,
-        "micro": nothing,
-        "ranked_terms": None,
-        "n_terms": 0,
-    }
+    result = score_terms({"4-6": outcome([[0, 0]], [[1, 2]])})
+    expected = dict.fromkeys(("macro", "weighted_top10", "micro"), nothing)
+    expected |= {"ranked_terms": None, "n_terms": 0}
     assert result["summary"] == {"4-6": expected, "all": expected}
-    assert evaluate({})["summary"] == {"all": expected}
+    assert score_terms({})["summary"] == {"all": expected}
 
 
-def test_without_probabilities_values_of_different_terms_are_not_compared():
-    summary = evaluate({"4-6": outcome([[1, 0]], [[1, -1]], probabilities=False)})["summary"]["all"]
-    assert summary["micro"]["auc"] is None and summary["micro"]["average_precision"] is None
-    assert summary["ranked_terms"] is None
-    assert summary["micro"]["f1"] == 1
-
-
-def test_a_stage_range_without_probabilities_leaves_all_together_without_a_micro_auc(rng):
+def test_without_probabilities_values_of_different_terms_are_not_compared(rng):
+    """Nor are those of all stage ranges, if one of them is without."""
     truth, values = rng.random((3, 20)) < 0.4, rng.normal(size=(3, 20))
     with_them, without = outcome(truth, values), outcome(truth, values, probabilities=False)
-    for pair in ((with_them, without), (without, with_them)):
-        summary = evaluate(dict(zip(("4-6", "7-8"), pair)))["summary"]
-        assert summary["all"]["micro"]["auc"] is None
-        assert summary["all"]["micro"]["average_precision"] is None
+    for pair in ((with_them, without), (without, with_them), (without, without)):
+        summary = score_terms(dict(zip(("4-6", "7-8"), pair)))["summary"]["all"]
+        assert summary["micro"]["auc"] is None and summary["micro"]["average_precision"] is None
+        assert summary["ranked_terms"] is None and summary["micro"]["f1"] is not None
+    perfect = outcome([[1, 0]], [[1, -1]], probabilities=False)
+    assert score_terms({"4-6": perfect})["summary"]["all"]["micro"]["f1"] == 1
 
 
 def test_average_precision_of_a_term_is_taken_within_folds(rng):
     truth, values, folds = rng.random((1, 30)) < 0.4, rng.normal(size=(1, 30)), np.arange(30) % 3
-    rows = [
-        evaluate({"4-6": outcome(truth, v, folds=folds)})["terms"][0] for v in (values, values + 9 * folds)
-    ]
-    assert rows[0]["average_precision"] == rows[1]["average_precision"]
-    assert rows[0]["average_precision"] == average_precision(values[0], truth[0], folds)
+    expected = average_precision(values[0], truth[0], folds)
+    for shifted in (values, values + 9 * folds):
+        row = score_terms({"4-6": outcome(truth, shifted, folds=folds)})["terms"][0]
+        assert row["average_precision"] == expected
 
 
 def test_the_terms_of_each_group_are_ranked_among_those_that_can_be_evaluated(rng):
     truth, values = rng.random((5, 20)) < 0.4, rng.normal(size=(5, 20))
     truth[0], truth[:, 7] = False, False  # a term and a group of which there is nothing to say
-    found = outcome(truth, values)
-    expected = mean_average_precision(found.probabilities[:, 1:].T, truth[1:])
-    assert evaluate({"4-6": found})["summary"]["4-6"]["ranked_terms"] == pytest.approx(expected)
+    scored = outcome(truth, values)
+    expected = mean_average_precision(scored.probabilities[:, 1:].T, truth[1:])
+    assert score_terms({"4-6": scored})["summary"]["4-6"]["ranked_terms"] == pytest.approx(expected)
 
 
 def test_the_table_shows_the_best_term_first_fits_100_columns_and_says_synthetic():
     terms = ["worse", "best " + "b" * 90, "never"]
-    result = evaluate(
-        {"7-8": outcome([[1, 1, 0], [1, 1, 0], [0, 0, 0]], [[1, -1, 0], [2, 1, 0], [0, 0, 0]], terms=terms)}
-    )
-    text = format_table(result, synthetic=True)
+    truth, values = [[1, 1, 0], [1, 1, 0], [0, 0, 0]], [[1, -1, 0], [2, 1, 0], [0, 0, 0]]
+    result = score_terms({"7-8": outcome(truth, values, terms=terms)})
+    text = format_scores(result, synthetic=True)
     assert text.index("best b") < text.index("worse") < text.index("not evaluable: no positive group")
     assert "SYNTHETIC" in text.splitlines()[0]
-    assert "SYNTHETIC" not in format_table(result)
+    assert "SYNTHETIC" not in format_scores(result)
     assert max(map(len, text.splitlines())) <= 100
     columns = [line.rindex("1.000") for line in text.splitlines() if line.endswith("1.000")]
     assert len(set(columns)) == 1 and " AP " in text
-    assert "a sentence" in format_table(result | {"notes": ["a sentence"]})
-    assert " - " in text and format_table(evaluate({})) == "Scores"
+    assert "a sentence" in format_scores(result | {"notes": ["a sentence"]})
+    assert " - " in text and format_scores(score_terms({})) == "Scores"
 
 
 def test_micro_compares_groups_of_one_fold_only(rng):
     truth, values, folds = rng.random((4, 30)) < 0.4, rng.normal(size=(4, 30)), np.arange(30) % 3
-    found = outcome(truth, values, folds=folds)
-    pairs = found.probabilities.ravel(), truth.T.ravel(), np.repeat(folds, 4)
-    micro = evaluate({"4-6": found})["summary"]["4-6"]["micro"]
+    scored = outcome(truth, values, folds=folds)
+    pairs = scored.probabilities.ravel(), truth.T.ravel(), np.repeat(folds, 4)
+    micro = score_terms({"4-6": scored})["summary"]["4-6"]["micro"]
     assert micro["auc"] == pytest.approx(counted_auc(*pairs), abs=1e-14)
     assert micro["average_precision"] == pytest.approx(average_precision(*pairs), abs=1e-14)
     assert abs(micro["auc"] - counted_auc(*pairs[:2], 0 * pairs[2])) > 1e-6

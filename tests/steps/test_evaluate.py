@@ -10,16 +10,10 @@ from flyannot.classifiers.options import ClassifyOptions
 from flyannot.dataset.folder import read_images
 from flyannot.errors import DataError, InputError
 from flyannot.runtime.executor import Executor
-from flyannot.scores.group_outcomes import scores_json
+from flyannot.scores.group_outcomes import json_of_scores, read_scores
 from flyannot.steps.annotate import annotate
 from flyannot.steps.engine.task import Execution, carry_out
-from flyannot.steps.evaluate import (
-    Evaluation,
-    evaluate_files,
-    evaluate_task,
-    evaluation_of_model,
-    read_scores,
-)
+from flyannot.steps.evaluate import Evaluation, evaluate_files, evaluate_task, evaluation_of_model
 from flyannot.steps.options import AnnotateOptions, EvaluateOptions
 from flyannot.steps.train import train
 from flyannot.store.reading import open_stored
@@ -72,7 +66,7 @@ def test_scores_are_taken_from_their_file_while_it_is_up_to_date(chain, tmp_path
     path = tmp_path / "s.json"
     task = evaluate_task(evaluation(chain, chain.predictions), path)
     assert carry_out(task, ONCE).made
-    assert read_scores(path) == json.loads(scores_json(scores(chain, chain.predictions)))
+    assert read_scores(path) == json.loads(json_of_scores(scores(chain, chain.predictions)))
     before = stamp(path)
     assert not carry_out(task, ONCE).made and stamp(path) == before
     other = evaluation(chain, chain.predictions, ClassifyOptions(exclude_terms=("ubiquitous",)))

@@ -1,0 +1,96 @@
+"""Numbers for curators: what to review first (docs/curating.md), and how far two of them agree."""
+
+import math
+import warnings
+from dataclasses import dataclass
+from itertools import combinations
+
+import numpy as np
+
+TERMS_PER_REVIEW = 3  # of one group, looked at in one go
+PART_TO_CHECK = 0.05  # of the curated terms, and of those left out, that is worth checking
+
+
+def information_of_verdict(probability, n_genes):
+    """How much a verdict is expected to teach: the variance of the answer over the genes that teach the term.
+
+    Parameters
+    ----------
+    probability : float array, that the group has the term
+    n_genes : array of the same shape or broadcast to it, the genes with the term that it was learned from
+
+    Returns
+    -------
+    information : float array, p (1 - p) / n
+    """
+    return probability * (1 - probability) / np.maximum(n_genes, 1)
+
+
+def doubt_of_answer(probability, curated, yes):
+    """How likely the curators' answer is wrong, by models that had not seen the gene: the probability of the
+    opposite, and 0 where their answer is that of the curators.
+
+    Parameters
+    ----------
+    probability : float array, that the group has the term
+    curated : bool array of the same shape, whether the curators gave it; yes : whether the models do
+    """
+    return np.where(curated == yes, 0.0, np.where(curated, 1 - probability, probability))
+
+
+@dataclass(frozen=True)
+class Agreement:
+    """Of two curators on one term, by Cohen's kappa: 0 for the agreement that chance alone would give.
+
+    n : groups on which both gave a verdict; n_agree : on which it was the same
+    kappa : None where it is undefined, and then `why`
+    """
+
+    term: str
+    curators: tuple
+    n: int
+    n_agree: int
+    kappa: float | None
+    why: str = ""
+
+
+def agreements_of_curators(verdicts):
+    """The Agreement of every two curators on every term that both looked at, and at the end on all terms.
+
+    Parameters
+    ----------
+    verdicts : dict, curator -> dict, (gene_id, stage range, term) -> verdict
+
+    Returns
+    -------
+    list of Agreement, by term and curators; `term` is "" for all terms together
+    """
+    agreements = []
+    for pair in combinations(sorted(verdicts), 2):
+        first, second = (verdicts[curator] for curator in pair)
+        both = [key for key in first if key in second]
+        for term in sorted({term for *_, term in both}):
+            of_term = [key for key in both if key[2] == term]
+            agreements.append(_agreement(term, pair, of_term, first, second))
+        if both:
+            agreements.append(_agreement("", pair, both, first, second))
+    return sorted(agreements, key=lambda agreement: (not agreement.term, agreement.term, agreement.curators))
+
+
+def _agreement(term, pair, keys, first, second):
+    first, second = [first[key] for key in keys], [second[key] for key in keys]
+    n_agree = sum(a == b for a, b in zip(first, second))
+    kappa, why = _kappa(first, second)
+    return Agreement(term, pair, len(keys), n_agree, kappa, why)
+
+
+def _kappa(first, second):
+    """Cohen's kappa of two lists of verdicts, or None and why it is undefined."""
+    from sklearn.metrics import cohen_kappa_score
+
+    if len(set(first) | set(second)) < 2:
+        return None, f"undefined: both say {first[0]} throughout"
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        kappa = float(cohen_kappa_score(first, second))
+    return (kappa, "") if math.isfinite(kappa) else (None, "undefined")
