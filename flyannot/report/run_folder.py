@@ -32,7 +32,7 @@ class Run:
 
     files : dict from kind to `Stored`, those of KINDS that are there; scores : dict or None
     annotations : Annotations or None
-    pictures : Pictures of the predictions; learned_pictures : of what the dictionary was learned from
+    pictures : PicturesOfFile of the predictions; learned_pictures : of what the dictionary was learned from
     notes : sentences on what is missing
     data_set_name : of its folder as recorded; where that is not known, of the folder named, or of the run
     """
@@ -128,7 +128,7 @@ def _recorded_path(folder, path):
 
 
 def _all_pictures(folder, files, data_set, recorded, notes):
-    """The Pictures of the predictions, and those that the dictionary was learned from."""
+    """The PicturesOfFile of the predictions, and those that the dictionary was learned from."""
     wanted = [pictures_of(files.get(kind)) for kind in ("predictions", "descriptors")]
     try:
         pictures = [find_pictures(of_file, folder, data_set or recorded) for of_file in wanted]
