@@ -50,8 +50,8 @@ MAKERS = {"replacing", "write_text", "write_table", "new_folder", "locked_output
 MAKERS_OF_TASKS = ("runtime/", "store/", "steps/engine/")
 OUTPUTS_WITHOUT_A_TASK = {
     "cli/run.py": "holds the record of a run while it runs",
-    "dataset/bdgp_site.py": "the list of a mirror's files, beside them",
     "dataset/download.py": "a file of a mirror",
+    "dataset/bdgp_site.py": "the list of a mirror's files, beside them",
     "dataset/corrections.py": "curation: rows added to a table of corrections",
     "dataset/folder.py": "the tables of a data set folder",
     "dataset/importers/import_log.py": "the log within a new data set folder",
@@ -63,11 +63,12 @@ OUTPUTS_WITHOUT_A_TASK = {
     "report/queue.py": "the table of what to look at first",
     "steps/elsewhere.py": "an array for workers, removed afterwards",
     "steps/embryos.py": "the table of cut embryos, in a new folder",
-    "steps/evaluate.py": "a file of scores",
+    "steps/evaluation.py": "a file of scores",
     "steps/explain.py": "a folder of explanations",
     "steps/fetch.py": "holds a mirror while it fetches",
     "steps/predictions_table.py": "the table beside predictions",
-    "steps/runs/workflow/write.py": "the files of a workflow",
+    "steps/runs/configuration.py": "the record of a run",
+    "steps/runs/workflow_files.py": "the files of a workflow",
     "steps/similar.py": "the table of what is similar",
     "steps/similar_pictures.py": "a folder of pictures",
 }
