@@ -15,7 +15,7 @@ from urllib.parse import urlencode
 from markupsafe import Markup
 
 from flyannot import __version__
-from flyannot.dataset.vocabulary import bdgp_terms
+from flyannot.dataset.table_warnings import bdgp_terms
 from flyannot.descriptors.images.geometry import STANDARD_PX
 from flyannot.report.drawing import CELL_PX, as_url
 from flyannot.report.groups import ABSENT, STATUSES

@@ -10,8 +10,8 @@ from markupsafe import Markup
 
 from flyannot import __version__
 from flyannot.dataset.folder import Annotations
-from flyannot.dataset.image_places import Pictures, find_pictures, likely_places, pictures_of
-from flyannot.dataset.table_paths import ANNOTATIONS, has_table, table_of
+from flyannot.dataset.images import PicturesOfFile, find_pictures, likely_places, pictures_of
+from flyannot.dataset.paths import ANNOTATIONS, has_table, table_of
 from flyannot.errors import DataError, FlyannotError, InputError
 from flyannot.report.templates import render
 from flyannot.runtime.digest import digest_of_file, digest_of_json
@@ -32,7 +32,7 @@ class Run:
 
     files : dict from kind to `Stored`, those of the steps that are there; scores : dict or None
     annotations : Annotations or None
-    pictures : Pictures of the predictions; learned_pictures : of what the dictionary was learned from
+    pictures : PicturesOfFile of the predictions; learned_pictures : of what the dictionary was learned from
     notes : sentences on what is missing
     data_set_name : of its folder as recorded; where that is not known, of the folder named, or of the run
     """
@@ -41,8 +41,8 @@ class Run:
     files: dict = field(default_factory=dict)
     scores: dict | None = None
     annotations: Annotations | None = None
-    pictures: Pictures = Pictures()
-    learned_pictures: Pictures = Pictures()
+    pictures: PicturesOfFile = PicturesOfFile()
+    learned_pictures: PicturesOfFile = PicturesOfFile()
     notes: list = field(default_factory=list)
     data_set_name: str = ""
 
@@ -130,7 +130,7 @@ def _recorded_path(folder, path):
 
 
 def _all_pictures(folder, files, data_set, recorded, notes):
-    """The Pictures of the predictions, and those that the dictionary was learned from."""
+    """The PicturesOfFile of the predictions, and those that the dictionary was learned from."""
     wanted = [pictures_of(files.get(kind)) for kind in ("predictions", "descriptors")]
     try:
         pictures = [find_pictures(of_file, folder, data_set or recorded) for of_file in wanted]
@@ -138,7 +138,7 @@ def _all_pictures(folder, files, data_set, recorded, notes):
         if data_set is not None:
             raise
         notes.append(f"The data set of the run cannot be read: {error.message}.")
-        pictures = [Pictures(n_wanted=len(wanted[0])), Pictures()]
+        pictures = [PicturesOfFile(n_wanted=len(wanted[0])), PicturesOfFile()]
     if data_set is not None and any(wanted) and not any(of_file.paths for of_file in pictures):
         raise InputError(
             f"{data_set} has none of the {pluralise(len(wanted[0] | wanted[1]), 'picture')} of {folder}",
