@@ -17,20 +17,20 @@ from flyannot.report.templates import render
 from flyannot.runtime.digest import digest_of_file, digest_of_json
 from flyannot.runtime.wording import pluralise
 from flyannot.scores.group_outcomes import read_scores
+from flyannot.steps.chain import STEPS
 from flyannot.steps.curated_terms import curated_annotations_of
 from flyannot.steps.runs.configuration import read_record
 from flyannot.store.reading import Stored, open_stored
 from flyannot.store.schema import MADE_BY
 
-KINDS = ("descriptors", "dictionary", "features", "model", "predictions")
-SCORES = "scores.json"
+SCORES = STEPS["evaluate"].makes
 
 
 @dataclass(frozen=True)
 class Run:
     """An open run.
 
-    files : dict from kind to `Stored`, those of KINDS that are there; scores : dict or None
+    files : dict from kind to `Stored`, those of the steps that are there; scores : dict or None
     annotations : Annotations or None
     pictures : PicturesOfFile of the predictions; learned_pictures : of what the dictionary was learned from
     notes : sentences on what is missing
@@ -84,15 +84,17 @@ def open_run(stack: ExitStack, folder, data_set=None):
     DataError
         If a file is damaged.
     """
-    paths = {kind: folder / f"{kind}.h5" for kind in KINDS}
+    paths = {step.kind: folder / step.makes for step in STEPS.values() if step.kind}
     files = {k: stack.enter_context(open_stored(p, k)) for k, p in paths.items() if p.is_file()}
     scores = read_scores(folder / SCORES) if (folder / SCORES).is_file() else None
     if not files and scores is None:
+        names = ", no ".join([SCORES, *(path.name for path in paths.values())])
         raise InputError(
-            f"{folder} holds nothing of a run: no {SCORES}, no {'.h5, no '.join(KINDS)}.h5",
+            f"{folder} holds nothing of a run: no {names}",
             fix="name the output folder of: flyannot run CONFIG",
         )
-    notes = [f"There is no {kind}.h5: what it would show is left out." for kind in KINDS if kind not in files]
+    missing = [path.name for kind, path in paths.items() if kind not in files]
+    notes = [f"There is no {name}: what it would show is left out." for name in missing]
     if scores is None:
         notes.append(f"There is no {SCORES}: how good the terms are is not known.")
     record = _record(folder, is_needed=data_set is None)
@@ -164,7 +166,7 @@ def _annotation_tables(folder, place, model):
 def _annotations(table, folder, record, notes):
     """The curated terms, with the corrections that the run learned with by its record; without if one is
     gone."""
-    paths = [_recorded_path(folder, path) for path in record.get("classify", {}).get("corrections", [])]
+    paths = [_recorded_path(folder, path) for path in record.get("train", {}).get("corrections", [])]
     gone = [path.name for path in paths if not path.is_file()]
     if gone:
         notes.append(f"{', '.join(gone)} is not there any more: curated terms are shown without corrections.")
