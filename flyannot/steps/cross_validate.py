@@ -13,11 +13,11 @@ from flyannot.dataset.folder import read_images
 from flyannot.dataset.selection import select_images
 from flyannot.features.groups import HeldFeatures
 from flyannot.features.pixel_baseline import pixel_features
+from flyannot.runtime.dask_cluster import cluster_runner
 from flyannot.scores.group_outcomes import group_outcomes
 from flyannot.scores.metrics import score_terms
 from flyannot.stage_ranges import STAGE_RANGES, rng_for
 from flyannot.steps.curated_terms import is_synthetic
-from flyannot.steps.elsewhere import elsewhere
 from flyannot.steps.engine.count import Count
 from flyannot.steps.extract import image_columns, in_order
 
@@ -70,7 +70,7 @@ def cross_validate_features(loaded, annotations, options, evaluation, *, seed, e
     n_terms = sum(len(found.terms) for found in curated.values()) * evaluation.folds
     count = Count(execution.progress, n_terms * (evaluation.folds if evaluation.nested else 1), "term")
     fit_options = options.fit_options(
-        execution.jobs, on_terms=count.add, elsewhere=elsewhere(execution.workers, out)
+        execution.jobs, on_terms=count.add, elsewhere=cluster_runner(execution.workers, out)
     )
     outcomes, evaluated = {}, {}
     for s, found in curated.items():
