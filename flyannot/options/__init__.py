@@ -4,6 +4,20 @@ from flyannot.options.kinds import Choice, Count, FilePath, Flag, Kind, Memory, 
 from flyannot.options.options import Options, environment_name, kebab, option, parsed, shown_default
 
 __all__ = [
-    "Choice", "Count", "FilePath", "Flag", "Kind", "Memory", "Options", "OrAuto", "Real", "Several", "Text",
-    "environment_name", "kebab", "option", "parsed", "shown_default",
-]  # fmt: skip
+    "Choice",
+    "Count",
+    "FilePath",
+    "Flag",
+    "Kind",
+    "Memory",
+    "Options",
+    "OrAuto",
+    "Real",
+    "Several",
+    "Text",
+    "environment_name",
+    "kebab",
+    "option",
+    "parsed",
+    "shown_default",
+]

@@ -34,10 +34,8 @@ def option(default, kind, help, *, stands_for="", more=False, in_header=True, va
     in_header : whether a file's header has it; a path has no place there, the digest of its file does
     variable : the variable of the environment that gives it, where it is not named by table and option
     """
-    about = {
-        "kind": kind, "help": help, "stands_for": stands_for, "more": more, "in_header": in_header,
-        "variable": variable,
-    }  # fmt: skip
+    about = {"kind": kind, "help": help, "stands_for": stands_for, "variable": variable}
+    about |= {"more": more, "in_header": in_header}
     if isinstance(default, dict):
         return field(default_factory=dict, metadata=about)
     return field(default=default, metadata=about)
@@ -53,8 +51,8 @@ class Options:
     table: ClassVar[str] = ""
 
     def __post_init__(self):
-        for one in fields(self):
-            object.__setattr__(self, one.name, parsed(one, getattr(self, one.name), one.name))
+        for field_ in fields(self):
+            object.__setattr__(self, field_.name, parsed(field_, getattr(self, field_.name), field_.name))
 
     @classmethod
     def of_table(cls, table, where, *, spelled=None):
@@ -71,12 +69,12 @@ class Options:
         InputError
             If it names an option that there is not, or a value that an option does not take.
         """
-        known, spelled = {one.name: one for one in fields(cls)}, spelled or kebab
+        known, spelled = {field_.name: field_ for field_ in fields(cls)}, spelled or kebab
         values = {}
         for name, value in table.items():
             plain = name.replace("-", "_")
             if plain not in known:
-                names = [spelled(one) for one in known]
+                names = [spelled(key) for key in known]
                 meant = did_you_mean(spelled(plain), names)
                 raise InputError(f'{where} has no option "{name}".{meant}', fix=f"use {', '.join(names)}")
             values[plain] = parsed(known[plain], value, f"{where} {spelled(plain)}")
@@ -85,46 +83,46 @@ class Options:
     @classmethod
     def of_header(cls, header):
         """The options that a file's header holds among others; KeyError or ValueError if it does not."""
-        return cls(**{one.name: header[one.name] for one in _in_header(cls)})
+        return cls(**{field_.name: header[field_.name] for field_ in _in_header(cls)})
 
     def as_header(self):
         """The options by name, as JSON."""
-        return {one.name: _as_json(one, getattr(self, one.name)) for one in _in_header(self)}
+        return {field_.name: _as_json(field_, getattr(self, field_.name)) for field_ in _in_header(self)}
 
 
-def parsed(one, value, where):
-    """A value for a field of an options class, in its one form.
+def parsed(field_, value, where):
+    """A value for a field of an options class, in its field_ form.
 
     Raises
     ------
     InputError
         If the option does not take it.
     """
-    if value is None and _default_of(one) is None:
+    if value is None and _default_of(field_) is None:
         return None
     try:
-        return one.metadata["kind"].parse(value)
+        return field_.metadata["kind"].parse(value)
     except InputError:
         raise  # it says all that there is to say
     except ValueError as error:
         raise InputError(f"{where} is {value!r}, and must be {error}", fix=_FIX) from None
 
 
-def _default_of(one):
+def _default_of(field_):
     """The default of a field of an options class."""
-    return one.default_factory() if one.default is MISSING else one.default
+    return field_.default_factory() if field_.default is MISSING else field_.default
 
 
-def shown_default(one):
+def shown_default(field_):
     """The default of a field of an options class in help; "" where there is none to show."""
-    kind, default = one.metadata["kind"], _default_of(one)
+    kind, default = field_.metadata["kind"], _default_of(field_)
     is_shown = not isinstance(kind, Flag) and default not in (None, (), {})
-    return one.metadata["stands_for"] or (kind.as_text(default) if is_shown else "")
+    return field_.metadata["stands_for"] or (kind.as_text(default) if is_shown else "")
 
 
-def environment_name(options, one):
+def environment_name(options, field_):
     """The variable of the environment that gives a field of an options class."""
-    return one.metadata["variable"] or f"FLYANNOT_{options.table}_{one.name}".replace("-", "_").upper()
+    return field_.metadata["variable"] or f"FLYANNOT_{options.table}_{field_.name}".replace("-", "_").upper()
 
 
 def kebab(name):
@@ -133,8 +131,8 @@ def kebab(name):
 
 
 def _in_header(options):
-    return [one for one in fields(options) if one.metadata["in_header"]]
+    return [field_ for field_ in fields(options) if field_.metadata["in_header"]]
 
 
-def _as_json(one, value):
-    return None if value is None else one.metadata["kind"].as_json(value)
+def _as_json(field_, value):
+    return None if value is None else field_.metadata["kind"].as_json(value)

@@ -300,9 +300,9 @@ def cluster_runner(executor, out):
         try:
             with replacing(path) as beside, open(beside, "wb") as file:
                 np.save(file, shared)
-            mine = [(work, path, task) for task in tasks]
+            tasks_with_path = [(work, path, task) for task in tasks]
             name, reads = lambda _: "a term or fold", itemgetter(slice(1, 2))
-            return executor.run_all(_with_shared, mine, on_done=on_done, name=name, reads=reads)
+            return executor.run_all(_with_shared, tasks_with_path, on_done=on_done, name=name, reads=reads)
         finally:
             path.unlink(missing_ok=True)
 
