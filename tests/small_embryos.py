@@ -54,16 +54,22 @@ class Chain:
 
 def make_chain(folder, *, n_genes=24, max_images=3):
     """Synthesize and run every step through the library; more than one shard of images."""
-    chain, execution = Chain(folder), Execution()
+    chain = Chain(folder)
     embryos = SynthesizeOptions(n_genes=n_genes, max_images=max_images, stage_range=STAGE_RANGES)
     synthesize(chain.embryos, embryos)
-    images = read_images(chain.embryos)
-    extract(images, chain.descriptors, EXTRACT, execution)
+    make_files(chain, read_images(chain.embryos))
+    return chain
+
+
+def make_files(chain, images, *, extract_options=EXTRACT):
+    """Every file of a chain from its images; what came of the first step."""
+    execution = Execution()
+    outcome = extract(images, chain.descriptors, extract_options, execution)
     learn_dict([chain.descriptors], chain.dictionary, LEARN, execution)
     pool([chain.descriptors], chain.dictionary, chain.features, POOL, execution)
     train([chain.features], chain.annotations, chain.model, CLASSIFY, execution)
     annotate(chain.model, images, chain.predictions, AnnotateOptions(), execution)
-    return chain
+    return outcome
 
 
 def write_configuration(folder, *, images=SYNTHESIZE, seed=0, n_epochs=1):

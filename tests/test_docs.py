@@ -12,9 +12,9 @@ import tomllib
 import pytest
 
 import flyannot as package
+from flyannot.classifiers.answers import PREDICTION_COLUMNS
 from flyannot.dataset.folder import read_annotations, read_images
 from flyannot.steps.engine.configuration import read_configuration
-from flyannot.steps.predictions_table import COLUMNS
 from flyannot.store.schema import SCHEMAS
 from tests.command_lines import contexts_of, flyannot_lines
 from tests.conftest import ROOT
@@ -197,7 +197,7 @@ def test_the_glossary_has_every_word_and_the_tutorial_every_column():
     defined = set(re.findall(r"\*\*([\w -]+)\*\*", (DOCS / "glossary.md").read_text()))
     assert [word for word in WORDS if not defined & {word, f"{word}s"}] == []
     tutorial = TUTORIAL.read_text()
-    assert [name for name in COLUMNS if f"`{name}`" not in tutorial] == []
+    assert [name for name in PREDICTION_COLUMNS if f"`{name}`" not in tutorial] == []
 
 
 def test_the_page_on_python_lists_every_public_name():

@@ -15,6 +15,7 @@ from benchmarks.browser import open_browser, why_browser_is_absent
 from benchmarks.findings import Finding, Source, Target
 from benchmarks.items import Item
 from flyannot.dataset.vocabulary import bdgp_terms
+from flyannot.report.drawing import jpeg, packed_map
 from flyannot.report.groups import (
     ABSENT,
     AGREED,
@@ -26,9 +27,7 @@ from flyannot.report.groups import (
     groups_section,
 )
 from flyannot.report.maps import TermMap
-from flyannot.report.page import Page, write_page
-from flyannot.report.pictures import jpeg, packed_map
-from flyannot.report.review import Review
+from flyannot.report.page import Page, Review, write_page
 from flyannot.stage_ranges import STAGE_RANGES
 
 _N_TERMS, _N_SHOWN, _N_KEPT = 30, 6, 5  # of a group: terms, those that are not absent, and verdicts kept
@@ -148,7 +147,7 @@ def _entries(n_groups, vocabulary, rng):
             )  # fmt: skip
         stage_range = STAGE_RANGES[g % len(STAGE_RANGES)]
         image = ImageEntry(f"{g}.png", "lateral", f"{g}.png")
-        yield GroupEntry(stage_range, gene, gene, f"FBgn{g:07d}", True, False, [image], terms)
+        yield GroupEntry(stage_range, gene, gene, f"FBgn{g:07d}", True, [image], terms)
 
 
 ITEM = Item(

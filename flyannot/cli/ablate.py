@@ -27,9 +27,9 @@ def command(config, data_set, output, options, run):
     Example:
         flyannot ablate configs/ablation.toml --data-set wu2016 --output results
     """
+    from flyannot.scores.group_outcomes import read_scores
     from flyannot.scores.table import format_ablation
     from flyannot.steps.engine.task import carry_out
-    from flyannot.steps.evaluate import read_scores
     from flyannot.steps.runs.ablation import read_ablation
 
     execution, found = execution_of(run=run), []

@@ -43,17 +43,11 @@ def command(scored, annotations, model, json_file, options, classify, selection,
     Example:
         flyannot evaluate features.h5 embryos/annotations.csv --json scores.json
     """
-    from flyannot.scores.group_outcomes import json_of_scores
+    from flyannot.scores.group_outcomes import json_of_scores, read_scores
     from flyannot.scores.retrieval import retrieval_in_words
     from flyannot.scores.table import format_scores
     from flyannot.steps.engine.task import carry_out
-    from flyannot.steps.evaluate import (
-        Evaluation,
-        evaluate_files,
-        evaluate_task,
-        evaluation_of_model,
-        read_scores,
-    )
+    from flyannot.steps.evaluate import Evaluation, evaluate_files, evaluate_task, evaluation_of_model
     from flyannot.steps.nothing_evaluated import nothing_evaluated
 
     execution = execution_of(run=run)

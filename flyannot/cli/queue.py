@@ -28,7 +28,7 @@ def command(run, out, data_set):
     """
     from contextlib import ExitStack
 
-    from flyannot.report.queue_table import in_words, queue_rows, write_queue
+    from flyannot.report.queue import queue_in_words, queue_rows, write_queue
     from flyannot.report.run_folder import open_run
 
     with ExitStack() as stack:
@@ -37,5 +37,5 @@ def command(run, out, data_set):
         for note in opened.notes:
             log.info("note: %s", note)
     write_queue(out, rows)
-    click.echo(in_words(rows))
+    click.echo(queue_in_words(rows))
     log.info("wrote %s", out)

@@ -109,10 +109,10 @@ def command(config, demo, data_set, output, settings, corrections, dry_run, step
 def _carry_out(configuration, steps, execution):
     """Make all that is not up to date, and print the scores; the exit code."""
     from flyannot.dataset.folder import read_images
+    from flyannot.scores.group_outcomes import read_scores
     from flyannot.scores.table import format_scores
     from flyannot.steps.engine.configuration import write_record
     from flyannot.steps.engine.failures import NAME
-    from flyannot.steps.evaluate import read_scores
     from flyannot.steps.nothing_evaluated import nothing_evaluated
     from flyannot.steps.runs.run import carry_out_all
 

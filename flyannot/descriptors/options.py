@@ -1,4 +1,4 @@
-"""The options of extraction, and the sizes of the patches that they mean."""
+"""The options of `flyannot extract`, and the sizes of the patches that they mean."""
 
 from dataclasses import dataclass
 from typing import ClassVar
@@ -36,12 +36,13 @@ class ExtractOptions(Options):
         "Find the embryo first, and turn (by at most 90 degrees: left stays left), cut out and scale it, so "
         "that all lie alike. An image in which no embryo is found is taken as it is, and named.",
     )
-    many: bool = option(
+    multiple_embryos: bool = option(
         False,
         Flag(),
         "Every image is a photograph of one embryo or several: each is found, cut out, and named IMAGE#1, "
         "IMAGE#2 and so on (with --register axis).",
         more=True,
+        was="many",
     )
     plane: tuple = option(
         (),
@@ -59,12 +60,12 @@ class ExtractOptions(Options):
 
     def __post_init__(self):
         super().__post_init__()
-        if self.many and self.register == "none":
+        if self.multiple_embryos and self.register == "none":
             raise InputError(
-                "many embryos on one image lie anyhow, and are to be taken as they lie",
-                fix="add --register axis, or leave out --many",
+                "multiple embryos of one image need --register axis, which turns each alike",
+                fix="add --register axis, or leave out --multiple-embryos",
             )
-        axes = [one.partition("=")[0] for one in self.plane]
+        axes = [plane.partition("=")[0] for plane in self.plane]
         twice = next((axis for axis in axes if axes.count(axis) > 1), None)
         if twice:
             raise InputError(f"--plane names two of the axis {twice}", fix="name one")

@@ -21,7 +21,7 @@ from flyannot.options.kinds import Flag
 _FIX = "see what options there are: flyannot info --options"
 
 
-def option(default, kind, help, *, stands_for="", more=False, in_header=True, variable=""):
+def option(default, kind, help, *, stands_for="", more=False, in_header=True, variable="", was=""):
     """A field of an options class.
 
     Parameters
@@ -33,9 +33,17 @@ def option(default, kind, help, *, stands_for="", more=False, in_header=True, va
     more : whether help shows it under "More options"
     in_header : whether a file's header has it; a path has no place there, the digest of its file does
     variable : the variable of the environment that gives it, where it is not named by table and option
+    was : its former name, which headers keep and configurations may still have
     """
-    about = {"kind": kind, "help": help, "stands_for": stands_for, "variable": variable}
-    about |= {"more": more, "in_header": in_header}
+    about = {
+        "kind": kind,
+        "help": help,
+        "stands_for": stands_for,
+        "more": more,
+        "in_header": in_header,
+        "variable": variable,
+        "was": was,
+    }
     if isinstance(default, dict):
         return field(default_factory=dict, metadata=about)
     return field(default=default, metadata=about)
@@ -51,8 +59,8 @@ class Options:
     table: ClassVar[str] = ""
 
     def __post_init__(self):
-        for field_ in fields(self):
-            object.__setattr__(self, field_.name, parsed(field_, getattr(self, field_.name), field_.name))
+        for entry in fields(self):
+            object.__setattr__(self, entry.name, parsed(entry, getattr(self, entry.name), entry.name))
 
     @classmethod
     def of_table(cls, table, where, *, spelled=None):
@@ -69,60 +77,68 @@ class Options:
         InputError
             If it names an option that there is not, or a value that an option does not take.
         """
-        known, spelled = {field_.name: field_ for field_ in fields(cls)}, spelled or kebab
+        known, spelled = {entry.name: entry for entry in fields(cls)}, spelled or kebab
         values = {}
         for name, value in table.items():
-            plain = name.replace("-", "_")
+            plain = cls.present_name(name)
             if plain not in known:
-                names = [spelled(key) for key in known]
+                names = [spelled(entry) for entry in known]
                 meant = did_you_mean(spelled(plain), names)
                 raise InputError(f'{where} has no option "{name}".{meant}', fix=f"use {', '.join(names)}")
             values[plain] = parsed(known[plain], value, f"{where} {spelled(plain)}")
         return cls(**values)
 
     @classmethod
+    def present_name(cls, name):
+        """The name of an option, in snake case, by one in any case or by its former one."""
+        plain = name.replace("-", "_")
+        return next((entry.name for entry in fields(cls) if plain and entry.metadata["was"] == plain), plain)
+
+    @classmethod
     def of_header(cls, header):
         """The options that a file's header holds among others; KeyError or ValueError if it does not."""
-        return cls(**{field_.name: header[field_.name] for field_ in _in_header(cls)})
+        return cls(**{entry.name: header[_name_in_header(entry)] for entry in _in_header(cls)})
 
     def as_header(self):
         """The options by name, as JSON."""
-        return {field_.name: _as_json(field_, getattr(self, field_.name)) for field_ in _in_header(self)}
+        return {
+            _name_in_header(entry): _as_json(entry, getattr(self, entry.name)) for entry in _in_header(self)
+        }
 
 
-def parsed(field_, value, where):
-    """A value for a field of an options class, in its field_ form.
+def parsed(entry, value, where):
+    """A value for a field of an options class, in its one form.
 
     Raises
     ------
     InputError
         If the option does not take it.
     """
-    if value is None and _default_of(field_) is None:
+    if value is None and _default_of(entry) is None:
         return None
     try:
-        return field_.metadata["kind"].parse(value)
+        return entry.metadata["kind"].parse(value)
     except InputError:
         raise  # it says all that there is to say
     except ValueError as error:
         raise InputError(f"{where} is {value!r}, and must be {error}", fix=_FIX) from None
 
 
-def _default_of(field_):
+def _default_of(entry):
     """The default of a field of an options class."""
-    return field_.default_factory() if field_.default is MISSING else field_.default
+    return entry.default_factory() if entry.default is MISSING else entry.default
 
 
-def shown_default(field_):
+def shown_default(entry):
     """The default of a field of an options class in help; "" where there is none to show."""
-    kind, default = field_.metadata["kind"], _default_of(field_)
+    kind, default = entry.metadata["kind"], _default_of(entry)
     is_shown = not isinstance(kind, Flag) and default not in (None, (), {})
-    return field_.metadata["stands_for"] or (kind.as_text(default) if is_shown else "")
+    return entry.metadata["stands_for"] or (kind.as_text(default) if is_shown else "")
 
 
-def environment_name(options, field_):
+def environment_name(options, entry):
     """The variable of the environment that gives a field of an options class."""
-    return field_.metadata["variable"] or f"FLYANNOT_{options.table}_{field_.name}".replace("-", "_").upper()
+    return entry.metadata["variable"] or f"FLYANNOT_{options.table}_{entry.name}".replace("-", "_").upper()
 
 
 def kebab(name):
@@ -131,8 +147,12 @@ def kebab(name):
 
 
 def _in_header(options):
-    return [field_ for field_ in fields(options) if field_.metadata["in_header"]]
+    return [entry for entry in fields(options) if entry.metadata["in_header"]]
 
 
-def _as_json(field_, value):
-    return None if value is None else field_.metadata["kind"].as_json(value)
+def _name_in_header(entry):
+    return entry.metadata["was"] or entry.name
+
+
+def _as_json(entry, value):
+    return None if value is None else entry.metadata["kind"].as_json(value)

@@ -9,8 +9,7 @@ from flyannot.descriptors.images.geometry import scaled_image
 from flyannot.descriptors.images.picture import read_embryo
 from flyannot.descriptors.sift import N_FEATURES
 from flyannot.errors import DataError
-from flyannot.report.charts import trace_chart
-from flyannot.report.pictures import atom_glyph, jpeg
+from flyannot.report.drawing import atom_glyph, jpeg, trace_chart
 from flyannot.report.templates import render
 from flyannot.steps.engine.file_options import extract_options, is_imported
 from flyannot.steps.engine.inputs import described_image

@@ -6,15 +6,16 @@ from dataclasses import asdict
 import numpy as np
 from markupsafe import Markup
 
+from flyannot.classifiers.answers import is_cross_validated, learned_terms
+from flyannot.classifiers.model import FEW_GENES, LEAST_GENES
 from flyannot.descriptors.options import ExtractOptions
 from flyannot.errors import DataError, InputError
 from flyannot.report.atoms import atom_sheet, dictionary_section
-from flyannot.report.evidence import evidence_in_words
+from flyannot.report.drawing import as_url, jpeg_for_page
 from flyannot.report.groups import group_entries, groups_section
 from flyannot.report.maps import MapMaker
-from flyannot.report.page import PATTERNS, Page, made_from, write_page
-from flyannot.report.pictures import as_url, jpeg_for_page
-from flyannot.report.review import review_of
+from flyannot.report.page import PATTERNS, Page, made_from, review_of, write_page
+from flyannot.report.queue import Queue
 from flyannot.report.run_folder import open_run, origin_section
 from flyannot.report.scores_section import scores_section, sentence_on_scores
 from flyannot.report.templates import all_texts, render
@@ -72,7 +73,9 @@ def report_task(folder, out, data_set, options):
             run, ids, wanted = opened(stack)
             ranges = run.files["predictions"].stage_ranges if "predictions" in run.files else ()
             page = _page(run, ids, ranges, wanted)
-            entries = _counted(group_entries(run, ranges), _n_groups(run, ranges), execution.progress)
+            entries = _counted(
+                group_entries(run, ranges, Queue(run.scores)), _n_groups(run, ranges), execution.progress
+            )
             beside = write_page(out, page, entries, jpeg_of=_jpeg_of(run))
         said = [f"its images lie in {beside}, which goes where it goes"] if beside else []
         return Outcome(out, True, "\n".join([*pictures_in_words(run), *said]))
@@ -131,7 +134,8 @@ def _page(run, ids, ranges, wanted):
     notes = [*run.notes, *ids.notes]
     drawn = any("synthetic" in run.files["predictions"].array(s, "source") for s in ranges)
     banners = [_SYNTHETIC] if drawn or scores.get("synthetic") else []
-    banners += evidence_in_words(run, ranges)
+    learned = {s: learned_terms(run.files["predictions"], s) for s in ranges}
+    banners += evidence_in_words(learned, scores.get("terms", ()))
     banners += pictures_in_words(run) if run.pictures.n_missing else []
     return Page(
         f"Run {run.folder.absolute().name}",
@@ -151,11 +155,42 @@ def _page(run, ids, ranges, wanted):
     )
 
 
+def evidence_in_words(learned, rows):
+    """What stands on top if terms are untested or were learned from few genes: a list of sentences, or none.
+
+    Parameters
+    ----------
+    learned : dict from stage range to LearnedTerms
+    rows : those of the terms in scores.json
+    """
+    evaluated = {(row["stage_range"], row["term"]) for row in rows if not row["reason"]}
+    terms = [(s, term) for s in learned for term in learned[s]]
+    n_untested = sum(term.auc is None and (s, term.term) not in evaluated for s, term in terms)
+    n_few = sum(term.n_genes < FEW_GENES for _, term in terms)
+    n_blank, n = sum(not term.is_learned for _, term in terms), len(terms)
+    if not (n_untested or n_few or n_blank):
+        return []
+    sentences = []
+    if n_untested:
+        some = f"{n_untested:,} of the {pluralise(n, 'term')} could not be tested"
+        some = f"None of the {pluralise(n, 'term')} could be tested" if n_untested == n else some
+        sentences.append(f"{some}: that takes {LEAST_GENES} genes with the term, and {LEAST_GENES} without.")
+    if n_few:
+        some = f"All {n:,}" if n_few == n else f"{n_few:,} of the {n:,}"
+        sentences.append(f"{some} terms were learned from fewer than {FEW_GENES} genes, which is little.")
+    if n_blank:
+        sentences.append(
+            f"Of {n_blank:,} nothing was learned: every gene gets one probability, at the threshold."
+        )
+    guess, evidence = "Take every answer as a guess.", "What stands behind a term is beside its probability."
+    return [" ".join([*sentences, guess if n_untested == n else evidence])]
+
+
 def _groups(run, ranges):
     if not ranges:
         return ""
     evaluated = (run.scores or {}).get("evaluated") or {}
-    held_out = any(one["fold"] is not None and one["probability"] for one in evaluated.values())
+    held_out = any(map(is_cross_validated, evaluated.values()))
     reasons = {MapMaker(run, s).why_not for s in ranges}
     return groups_section(
         [(STAGE_RANGES.index(s), s) for s in ranges],

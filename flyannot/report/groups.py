@@ -7,18 +7,21 @@ gene; that of the final model, which learned from the gene, would flatter.
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from flyannot.report.held_out import Answer, HeldOut
+from flyannot.classifiers.answers import (
+    UNDETERMINED,
+    YES,
+    HeldOutAnswers,
+    predictions_of_group,
+    read_predicted,
+    shown_answer,
+)
 from flyannot.report.maps import MapMaker, TermMap
 from flyannot.report.nearest import Nearest
-from flyannot.report.queue import Queue
 from flyannot.report.templates import render
-from flyannot.steps.predictions import read_predictions
-from flyannot.steps.predictions_table import rows_of_group
 from flyannot.store.reading import read_image_columns
 
-AGREED, MISSED, NEW, PREDICTED, UNLEARNED, ABSENT, UNDETERMINED = (
-    "agreed", "missed", "new", "predicted", "unlearned", "absent", "undetermined",
-)  # fmt: skip
+AGREED, MISSED, NEW, PREDICTED = "agreed", "missed", "new", "predicted"
+UNLEARNED, ABSENT = "unlearned", "absent"
 STATUSES = (AGREED, MISSED, NEW, PREDICTED, UNLEARNED, UNDETERMINED)  # in the order of the page
 _OF_ANSWERS = {  # (is the gene annotated, with this term, is the answer yes)
     (False, False, True): PREDICTED,
@@ -136,7 +139,6 @@ class GroupEntry:
     gene: str = ""
     fbgn: str = ""
     annotated: bool = False
-    in_training: bool = False
     images: list = field(default_factory=list)
     terms: list = field(default_factory=list)
     nearest: list = field(default_factory=list)
@@ -144,22 +146,22 @@ class GroupEntry:
 
     def with_status(self, *statuses):
         """The names of the terms with one of these statuses."""
-        return [one.term for one in self.terms if one.status in statuses]
+        return [term.term for term in self.terms if term.status in statuses]
 
 
-def group_entries(run, stage_ranges):
+def group_entries(run, stage_ranges, queue):
     """Every group of the predictions, stage range by stage range, by name.
 
     Parameters
     ----------
     run : flyannot.report.run_folder.Run
     stage_ranges : in order
+    queue : flyannot.report.queue.Queue
 
     Yields
     ------
     entry : GroupEntry
     """
-    queue = Queue(run.scores)
     for stage_range in stage_ranges:
         if run.stored("predictions", stage_range) is None:
             continue
@@ -168,8 +170,8 @@ def group_entries(run, stage_ranges):
         for entry, values in entries_of_terms(run, stage_range, queue):
             shown = entry.with_status(AGREED, MISSED, NEW, PREDICTED)
             drawn = maps.maps_of(entry, {term: values[term] for term in shown})
-            for one in entry.terms:
-                one.map = drawn.get(one.term)
+            for term in entry.terms:
+                term.map = drawn.get(term.term)
             entry.nearest = nearest.of_group(entry)
             entry.place = places.get(entry.name)
             yield entry
@@ -189,61 +191,65 @@ def entries_of_terms(run, stage_range, queue):
     stored = run.stored("predictions", stage_range)
     if stored is None:
         return
-    groups, predicted = read_predictions(stored, stage_range)
-    columns, held_out = read_image_columns(stored, stage_range), HeldOut(run, stage_range)
+    groups, predicted = read_predicted(stored, stage_range)
+    columns, features = read_image_columns(stored, stage_range), run.stored("features", stage_range)
+    evaluated = None if features is None else set(features.array(stage_range, "image"))
+    held_out = HeldOutAnswers(run.scores, stage_range, evaluated)
     for g in range(len(groups)):
-        entry = GroupEntry(
-            stage_range, groups.name[g], groups.gene[g], groups.fbgn[g],
-            in_training=bool(predicted.in_training[g]),
-        )  # fmt: skip
+        entry = GroupEntry(stage_range, groups.name[g], groups.gene[g], groups.fbgn[g])
         for i in groups.rows[g]:
             name = columns["image"][i]
             path, warnings = run.pictures.paths.get(name), columns["quality_warnings"][i]
             entry.images.append(ImageEntry(name, columns["view"][i], path, warnings))
-        rows = list(rows_of_group(stage_range, groups, predicted, g))
-        _fill(entry, rows, run.annotations, held_out, queue)
+        rows = list(predictions_of_group(stage_range, groups, predicted, g))
+        answers = held_out.of_group(entry.name, [image.name for image in entry.images])
+        _add_terms(entry, rows, answers, run.annotations)
+        queue.mark(entry.terms)
+        entry.terms.sort(key=_order_on_page)
         yield entry, {row.term: row.decision_value for row in rows}
 
 
-def _fill(entry, rows, annotations, held_out, queue):
-    """Add the terms: `rows` are the `flyannot.steps.predictions_table.Prediction`s of the group."""
-    curated = annotations and annotations.terms_of(entry.gene, entry.stage_range, entry.fbgn)
-    entry.annotated = curated is not None
-    held_out = held_out.of_group(entry)
-    named = [row.term for row in rows]
-    unknown = (
-        annotations.unknown_terms(entry.gene, entry.stage_range, named, entry.fbgn)
-        if curated is not None
-        else ()
-    )
-    terms = [
-        _term_entry(row, None if row.term in unknown else curated, held_out.get(row.term)) for row in rows
-    ]
-    terms += [
-        TermEntry(term, UNLEARNED, curated=True)
-        for term in sorted((curated or set()) - {r.term for r in rows})
-    ]
+def _add_terms(entry, rows, held_out, annotations):
+    """`rows` are the Predictions of the group, `held_out` those answers of models that had not seen the
+    gene."""
+    curated, unknown, reviewed = None, (), ()
     if annotations:
-        reviewed = annotations.reviewed_terms(entry.gene, entry.stage_range, entry.fbgn)
-        for one in terms:
-            one.known = curated is not None and one.term not in unknown
-            one.reviewed = one.term in reviewed
-    queue.mark(terms)
-    terms.sort(key=lambda one: (one.status == UNLEARNED, one.is_minor, -(one.probability or 0)))
-    entry.terms += terms
+        gene = entry.gene, entry.stage_range
+        curated = annotations.terms_of(*gene, entry.fbgn)
+        reviewed = annotations.reviewed_terms(*gene, entry.fbgn)
+        if curated is not None:
+            unknown = annotations.unknown_terms(*gene, [row.term for row in rows], entry.fbgn)
+    entry.annotated = curated is not None
+    for row in rows:
+        known = None if row.term in unknown else curated
+        entry.terms.append(_term_entry(row, known, shown_answer(row, held_out.get(row.term))))
+    unlearned = (curated or set()) - {row.term for row in rows}
+    entry.terms += [TermEntry(term, UNLEARNED, curated=True) for term in sorted(unlearned)]
+    for term in entry.terms:
+        term.known = entry.annotated and term.term not in unknown
+        term.reviewed = term.term in reviewed
 
 
-def _term_entry(row, curated, held_out):
-    """By the model that had not seen the gene, if there is one: `held_out` is an Answer, or None."""
-    interval = None if row.auc_low is None else (row.auc_low, row.auc_high)
-    answer = held_out or Answer(row.answer, row.probability, row.threshold, row.auc, interval)
-    status = UNDETERMINED
+def _term_entry(row, curated, answer):
+    is_curated, status = row.term in (curated or ()), UNDETERMINED
     if answer.answer != UNDETERMINED:
-        status = _OF_ANSWERS[curated is not None, row.term in (curated or ()), answer.answer == "yes"]
+        status = _OF_ANSWERS[curated is not None, is_curated, answer.answer == YES]
     return TermEntry(
-        row.term, status, answer.probability, held_out is not None, row.probability, answer.threshold,
-        row.n_genes, answer.auc, answer.auc_interval, row.term in (curated or ()),
-    )  # fmt: skip
+        row.term,
+        status,
+        answer.probability,
+        answer.held_out,
+        row.probability,
+        answer.threshold,
+        row.n_genes,
+        answer.auc,
+        answer.auc_interval,
+        is_curated,
+    )
+
+
+def _order_on_page(term):
+    return term.status == UNLEARNED, term.is_minor, -(term.probability or 0)
 
 
 def groups_section(stages, *, held_out, why_no_maps):

@@ -17,7 +17,7 @@ from flyannot.descriptors.images.picture import read_embryo
 from flyannot.errors import DataError, InputError
 from flyannot.features.groups import Groups
 from flyannot.features.image_features import features_of
-from flyannot.report.pictures import coarse_map, packed_map
+from flyannot.report.drawing import coarse_map, packed_map
 from flyannot.steps.engine.file_options import is_imported
 from flyannot.steps.engine.inputs import described_image
 from flyannot.steps.loaded_model import load_model

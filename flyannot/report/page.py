@@ -15,12 +15,12 @@ from urllib.parse import urlencode
 from markupsafe import Markup
 
 from flyannot import __version__
+from flyannot.dataset.vocabulary import bdgp_terms
 from flyannot.descriptors.images.geometry import STANDARD_PX
+from flyannot.report.drawing import CELL_PX, as_url
 from flyannot.report.groups import ABSENT, STATUSES
-from flyannot.report.pattern_maps import PatternMaps
-from flyannot.report.pictures import CELL_PX, as_url
+from flyannot.report.nearest import PatternMaps
 from flyannot.report.queue import LISTS
-from flyannot.report.review import NO_REVIEW, Review
 from flyannot.report.templates import raw, render
 from flyannot.report.term_ids import NO_IDS, TermIds, gene_link
 from flyannot.runtime.atomic_file import explained_write_error, write_text
@@ -42,6 +42,20 @@ _HEAD_BYTES = 1000  # of a page: what it was made from stands there
 
 
 @dataclass(frozen=True)
+class Review:
+    """What the verdicts of curators are kept with, so that another page on the same data finds them.
+
+    data_set : the name that the browser keeps verdicts under, for every page on that data set
+    model_digest : of the model whose probabilities the page shows
+    vocabulary : the terms that a curator may add, sorted
+    """
+
+    data_set: str = ""
+    model_digest: str = ""
+    vocabulary: tuple = ()
+
+
+@dataclass(frozen=True)
 class Page:
     """What the page shows besides the groups.
 
@@ -58,7 +72,7 @@ class Page:
     sheets: list = field(default_factory=list)
     made_from: str = ""
     ids: TermIds = NO_IDS
-    review: Review = NO_REVIEW
+    review: Review = Review()
 
 
 def write_page(path, page, entries, *, jpeg_of, page_bytes=PAGE_BYTES):
@@ -116,6 +130,18 @@ def made_from(path):
         return None
     found = _MADE_FROM.search(first_bytes(path, _HEAD_BYTES).decode("utf-8", "replace"))
     return found[1] if found else ""
+
+
+def review_of(run):
+    """The Review of a `flyannot.report.run_folder.Run`."""
+    predictions = run.files.get("predictions")
+    terms = set(bdgp_terms())
+    if run.annotations:
+        terms.update(*run.annotations.terms_by_gene.values())
+    if predictions is not None:
+        terms.update(term for s in predictions.stage_ranges for term in predictions.array(s, "term"))
+    digests = predictions.inputs.get("model", []) if predictions is not None else []
+    return Review(run.data_set_name, "".join(digests[:1]), tuple(sorted(terms)))
 
 
 def _html(page, chunks, index):

@@ -3,14 +3,24 @@
 What to look at first are terms of which no curator has said anything, three of a group: those that are
 expected to teach the model most.  To check are terms that the curators gave or left out, and that models
 which had not seen the gene contradict most: the first 5 %.  A term with a correction is on neither list.
+The page marks them, and `flyannot queue` writes them as a table.
 """
 
 import numpy as np
 
+from flyannot.classifiers.answers import is_cross_validated
+from flyannot.errors import InputError
+from flyannot.report.groups import entries_of_terms
+from flyannot.runtime.atomic_file import locked_output
+from flyannot.runtime.tables import read_table, write_table
+from flyannot.runtime.wording import pluralise
 from flyannot.scores.curation import PART_TO_CHECK, TERMS_PER_REVIEW, doubt_of_answer, information_of_verdict
 from flyannot.scores.group_outcomes import outcomes_of_groups
 
 LISTS = LOOK, CHECK = "look", "check"
+QUEUE_COLUMNS = ("queue", "gene", "fbgn", "stage_range", "term", "curated")
+QUEUE_COLUMNS += ("probability", "threshold", "worth")
+_NEVER_EMPTY = ("queue", "stage_range", "term", "probability", "worth")  # by which a queue is known
 
 
 class Queue:
@@ -22,24 +32,103 @@ class Queue:
     def mark(self, terms):
         """Set `queue` and `worth` of those of a group's `flyannot.report.groups.TermEntry`s that are on a
         list."""
-        new = [one for one in terms if not one.reviewed and one.probability is not None]
-        for one in new:
-            if one.known and one.held_out and one.is_contradicted:
-                found = float(doubt_of_answer(one.probability, one.curated, not one.curated))
-                if found >= self._least:
-                    one.queue, one.worth = CHECK, found
-        asked = [one for one in new if not one.known and not one.says_nothing and one.n_genes]
-        worth = [float(information_of_verdict(one.probability, one.n_genes)) for one in asked]
+        new = [term for term in terms if not term.reviewed and term.probability is not None]
+        for term in new:
+            if term.known and term.held_out and term.is_contradicted:
+                worth = float(doubt_of_answer(term.probability, term.curated, not term.curated))
+                if worth >= self._least:
+                    term.queue, term.worth = CHECK, worth
+        asked = [term for term in new if not term.known and not term.says_nothing and term.n_genes]
+        worth = [float(information_of_verdict(term.probability, term.n_genes)) for term in asked]
         for i in np.argsort(-np.array(worth), kind="stable")[:TERMS_PER_REVIEW]:
             asked[i].queue, asked[i].worth = LOOK, worth[i]
 
 
 def _least_doubt(scores):
     """The doubt from which a curated term is to be checked; of scores without probabilities, infinity."""
-    found = []
+    doubts = []
     for evaluated in (scores.get("evaluated") or {}).values():
-        if evaluated["probability"] is not None and evaluated["fold"] is not None and evaluated["term"]:
+        if is_cross_validated(evaluated):
             outcome = outcomes_of_groups(evaluated)
-            known = np.ones(outcome.truth.shape, bool) if outcome.observed is None else outcome.observed
-            found.append(doubt_of_answer(outcome.probabilities, outcome.truth, outcome.yes)[known])
-    return float(np.quantile(np.concatenate(found), 1 - PART_TO_CHECK)) if found else np.inf
+            known = outcome.observed_pairs(range(len(outcome.terms)))
+            doubts.append(doubt_of_answer(outcome.probabilities, outcome.truth, outcome.yes)[known])
+    return float(np.quantile(np.concatenate(doubts), 1 - PART_TO_CHECK)) if doubts else np.inf
+
+
+def queue_rows(run):
+    """The rows of both lists: groups by the sum of what their terms are worth, then terms to check by doubt.
+
+    Parameters
+    ----------
+    run : flyannot.report.run_folder.Run
+
+    Returns
+    -------
+    rows : list of tuples of text, as QUEUE_COLUMNS
+
+    Raises
+    ------
+    InputError
+        If the run has no predictions.
+    """
+    if "predictions" not in run.files:
+        raise InputError(
+            f"{run.folder} has no predictions.h5, and the queue is made of predictions",
+            fix="name the output folder of: flyannot run CONFIG",
+        )
+    queue, looks, checks = Queue(run.scores), [], []
+    for stage_range in run.files["predictions"].stage_ranges:
+        for entry, _ in entries_of_terms(run, stage_range, queue):
+            asked = sorted((term for term in entry.terms if term.queue == LOOK), key=_by_worth)
+            looks.append((sum(term.worth for term in asked), [_row(entry, term) for term in asked]))
+            doubted = (term for term in entry.terms if term.queue == CHECK)
+            checks += [(term.worth, [_row(entry, term)]) for term in doubted]
+    lists = (sorted(entries, key=lambda entry: -entry[0]) for entries in (looks, checks))
+    return [row for entries in lists for _, rows in entries for row in rows]
+
+
+def write_queue(out, rows):
+    """Write the table.
+
+    Raises
+    ------
+    InputError
+        If there is another table.
+    WriteError
+        If it cannot be written.
+    """
+    if out.exists():
+        try:
+            next(read_table(out, _NEVER_EMPTY), None)
+        except InputError as error:
+            raise InputError(
+                f"{out} would be replaced, and it is not such a queue", fix="name another table with -o"
+            ) from error
+    with locked_output(out):
+        write_table(out, QUEUE_COLUMNS, rows)
+
+
+def queue_in_words(rows):
+    """How many there are of each, as a sentence."""
+    n_looks, n_checks = (sum(row[0] == name for row in rows) for name in (LOOK, CHECK))
+    n_groups = len({row[1:4] for row in rows if row[0] == LOOK})
+    looks = f"{pluralise(n_looks, 'term')} of {pluralise(n_groups, 'group')} to look at first"
+    return f"{looks}, {pluralise(n_checks, 'curated term')} to check"
+
+
+def _by_worth(term):
+    return -term.worth
+
+
+def _row(entry, term):
+    return (
+        term.queue,
+        entry.gene or entry.name,
+        entry.fbgn,
+        entry.stage_range,
+        term.term,
+        ("yes" if term.curated else "no") if term.known else "",
+        f"{term.probability:.4f}",
+        "" if term.threshold is None else f"{term.threshold:.4f}",
+        f"{term.worth:.6f}",
+    )

@@ -15,10 +15,10 @@ from flyannot.dataset.table_paths import ANNOTATIONS, has_table, table_of
 from flyannot.errors import DataError, FlyannotError, InputError
 from flyannot.report.templates import render
 from flyannot.runtime.digest import digest_of_file, digest_of_json
-from flyannot.runtime.text_files import read_json
 from flyannot.runtime.wording import pluralise
+from flyannot.scores.group_outcomes import read_scores
 from flyannot.steps.curated_terms import curated_annotations_of
-from flyannot.steps.engine.configuration import read_record, recorded_data_set
+from flyannot.steps.engine.configuration import read_record
 from flyannot.store.reading import Stored, open_stored
 from flyannot.store.schema import MADE_BY
 
@@ -48,14 +48,14 @@ class Run:
 
     def stored(self, kind, stage_range):
         """The open file of a kind if it holds the stage range, else None."""
-        found: Stored | None = self.files.get(kind)
-        return found if found is not None and stage_range in found.stage_ranges else None
+        stored: Stored | None = self.files.get(kind)
+        return stored if stored is not None and stage_range in stored.stage_ranges else None
 
     def made_from(self):
         """A digest of all that a page on this run depends on; the images count through the predictions."""
-        annotations = [
-            sorted((list(k), sorted(v)) for k, v in found.items()) for found in _terms(self.annotations)
-        ]
+        curated = self.annotations
+        tables = (curated.terms_by_gene, curated.unsure, curated.known_only) if curated else ()
+        annotations = [sorted((list(k), sorted(v)) for k, v in table.items()) for table in tables]
         parts = [{kind: file.digest for kind, file in self.files.items()}, self.scores, annotations]
         paths = [*self.pictures.paths.values(), *self.learned_pictures.paths.values()]
         places = sorted(os.path.relpath(path, self.folder) for path in paths)
@@ -86,112 +86,91 @@ def open_run(stack: ExitStack, folder, data_set=None):
     """
     paths = {kind: folder / f"{kind}.h5" for kind in KINDS}
     files = {k: stack.enter_context(open_stored(p, k)) for k, p in paths.items() if p.is_file()}
-    scores = _scores(folder / SCORES)
+    scores = read_scores(folder / SCORES) if (folder / SCORES).is_file() else None
     if not files and scores is None:
         raise InputError(
             f"{folder} holds nothing of a run: no {SCORES}, no {'.h5, no '.join(KINDS)}.h5",
             fix="name the output folder of: flyannot run CONFIG",
         )
-    notes = _missing(files, scores)
-    pictures, learned = _all_pictures(folder, files, data_set, notes)
-    annotations = _annotations(
-        folder, pictures.place, files.get("model"), notes, is_named=data_set is not None
-    )
-    recorded = _whole_record(folder).get("data-set")
-    name = Path(os.path.normpath(folder / recorded) if recorded else data_set or folder).absolute().name
+    notes = [f"There is no {kind}.h5: what it would show is left out." for kind in KINDS if kind not in files]
+    if scores is None:
+        notes.append(f"There is no {SCORES}: how good the terms are is not known.")
+    record = _record(folder, is_needed=data_set is None)
+    recorded = _recorded_path(folder, record["data-set"]) if "data-set" in record else None
+    pictures, learned = _all_pictures(folder, files, data_set, recorded, notes)
+    annotations = None
+    table = next(_annotation_tables(folder, pictures.place, files.get("model")), None)
+    if table is None:
+        notes.append(f"There is no {ANNOTATIONS} beside the pictures: curated terms are left out.")
+    else:
+        try:
+            annotations = _annotations(table, folder, record, notes)
+        except FlyannotError as error:
+            if data_set is not None:
+                raise
+            notes.append(f"Curated terms are left out: {error.message}.")
+    name = Path(recorded or data_set or folder).absolute().name
     return Run(folder, files, scores, annotations, pictures, learned, notes, name)
 
 
-def _all_pictures(folder, files, data_set, notes):
-    """The Pictures of the predictions, and those that the dictionary was learned from."""
-    predicted, learned = (pictures_of(files.get(kind)) for kind in ("predictions", "descriptors"))
-    named = data_set or recorded_data_set(folder)
+def _record(folder, *, is_needed):
+    """The record of the run, {} without one, or where it is damaged and nothing needs it."""
     try:
-        found = [find_pictures(wanted, folder, named) for wanted in (predicted, learned)]
+        return read_record(folder) or {}
+    except DataError:
+        if is_needed:
+            raise
+        return {}
+
+
+def _recorded_path(folder, path):
+    return Path(os.path.normpath(folder / path))
+
+
+def _all_pictures(folder, files, data_set, recorded, notes):
+    """The Pictures of the predictions, and those that the dictionary was learned from."""
+    wanted = [pictures_of(files.get(kind)) for kind in ("predictions", "descriptors")]
+    try:
+        pictures = [find_pictures(of_file, folder, data_set or recorded) for of_file in wanted]
     except FlyannotError as error:
         if data_set is not None:
             raise
         notes.append(f"The data set of the run cannot be read: {error.message}.")
-        found = [Pictures(n_wanted=len(predicted)), Pictures()]
-    if data_set is not None and (predicted | learned) and not any(one.paths for one in found):
+        pictures = [Pictures(n_wanted=len(wanted[0])), Pictures()]
+    if data_set is not None and any(wanted) and not any(of_file.paths for of_file in pictures):
         raise InputError(
-            f"{data_set} has none of the {pluralise(len(predicted | learned), 'picture')} of {folder}",
+            f"{data_set} has none of the {pluralise(len(wanted[0] | wanted[1]), 'picture')} of {folder}",
             fix="name the folder of the pictures, or the data set folder with its images.csv",
         )
-    for number, wanted in enumerate((predicted, learned)):
-        if not found[number].paths:  # moved, or never named
-            found[number] = find_pictures(wanted, folder)
-    return found
+    for number, of_file in enumerate(wanted):
+        if not pictures[number].paths:  # moved, or never named
+            pictures[number] = find_pictures(of_file, folder)
+    return pictures
 
 
-def _annotations(folder, place, model, notes, *, is_named):
-    """The curated terms beside the pictures, else those that the model was trained on; None without."""
-    beside = [] if place is None else [place if place.is_dir() else place.parent]
+def _annotation_tables(folder, place, model):
+    """The tables of curated terms that may be the run's: that beside the pictures, then those nearby that
+    the model was trained on."""
+    if place is not None:
+        beside = place if place.is_dir() else place.parent
+        if has_table(beside, ANNOTATIONS):
+            yield beside
     digests = [] if model is None else model.inputs.get("annotations", [])
-    near = (one for one in likely_places(folder) if _digest_of_table(one) in digests)
-    table = next((one for one in (*beside, *near) if has_table(one, ANNOTATIONS)), None)
-    if table is None:
-        notes.append(f"There is no {ANNOTATIONS} beside the pictures: curated terms are left out.")
-        return None
-    try:
-        corrections = _recorded_corrections(folder, notes)
-        annotations, changes = curated_annotations_of(table, corrections=corrections)
-    except FlyannotError as error:
-        if is_named:
-            raise
-        notes.append(f"Curated terms are left out: {error.message}.")
-        return None
-    notes += [f"{sentence}." for sentence in changes]
-    return annotations
+    for near in likely_places(folder):
+        if has_table(near, ANNOTATIONS) and digest_of_file(table_of(near, ANNOTATIONS)) in digests:
+            yield near
 
 
-def _recorded_corrections(folder, notes):
-    """The tables of corrections that the run learned with, by its record; none if one is gone."""
-    record = _whole_record(folder)
-    paths = [Path(os.path.normpath(folder / p)) for p in record.get("classify", {}).get("corrections", [])]
+def _annotations(table, folder, record, notes):
+    """The curated terms, with the corrections that the run learned with by its record; without if one is
+    gone."""
+    paths = [_recorded_path(folder, path) for path in record.get("classify", {}).get("corrections", [])]
     gone = [path.name for path in paths if not path.is_file()]
     if gone:
         notes.append(f"{', '.join(gone)} is not there any more: curated terms are shown without corrections.")
-    return [] if gone else paths
-
-
-def _digest_of_table(folder):
-    return digest_of_file(table_of(folder, ANNOTATIONS)) if has_table(folder, ANNOTATIONS) else ""
-
-
-def _terms(annotations):
-    if annotations is None:
-        return ()
-    return annotations.terms_by_gene, annotations.unsure, annotations.known_only
-
-
-def _scores(path):
-    if not path.is_file():
-        return None
-    fix = "make it again with: flyannot evaluate --json"
-    scores = read_json(path, what="scores", fix=fix)
-    try:
-        _ = scores["terms"], scores["summary"]
-    except (KeyError, TypeError) as error:
-        raise InputError(f"{path} does not hold scores", fix=fix) from error
-    return scores
-
-
-def _missing(files, scores):
-    notes = [f"There is no {kind}.h5: what it would show is left out." for kind in KINDS if kind not in files]
-    if scores is None:
-        notes.append(f"There is no {SCORES}: how good the terms are is not known.")
-    elif not scores.get("evaluated"):
-        notes.append(f"{SCORES} holds no values of groups: there are no curves. Run flyannot evaluate again.")
-    return notes
-
-
-def _whole_record(folder):
-    """The record of the run, {} without one, or where it is damaged and the data set was named instead."""
-    try:
-        return read_record(folder) or {}
-    except DataError:
-        return {}
+    annotations, changes = curated_annotations_of(table, corrections=[] if gone else paths)
+    notes += [f"{sentence}." for sentence in changes]
+    return annotations
 
 
 def origin_section(stored_files, failures, notes, stages):

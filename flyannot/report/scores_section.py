@@ -5,7 +5,7 @@ import warnings
 import numpy as np
 
 from flyannot.report import curves
-from flyannot.report.charts import curve_chart, reliability_chart
+from flyannot.report.drawing import curve_chart, reliability_chart
 from flyannot.report.templates import render
 from flyannot.report.term_ids import NO_IDS
 from flyannot.runtime.wording import pluralise

@@ -11,7 +11,9 @@ import json
 
 import numpy as np
 
-from flyannot.runtime.digest import sealed_with_digest
+from flyannot.errors import DataError, InputError
+from flyannot.runtime.digest import has_own_digest, sealed_with_digest
+from flyannot.runtime.text_files import read_json
 from flyannot.scores.metrics import TermOutcomes
 
 _DIGITS = 9  # of a decision value; a probability has 6 decimals
@@ -78,6 +80,30 @@ def json_of_scores(result):
     text = json.dumps({k: v for k, v in result.items() if k != "evaluated"}, indent=1, ensure_ascii=False)
     lines = [f"  {json.dumps(s)}: {_compact(groups)}" for s, groups in result["evaluated"].items()]
     return text.removesuffix("\n}") + ',\n "evaluated": {\n' + ",\n".join(lines) + "\n }\n}\n"
+
+
+def read_scores(path):
+    """The result that a file of `json_of_scores` holds.
+
+    Raises
+    ------
+    InputError
+        If it cannot be read, or does not hold scores.
+    DataError
+        If it is not what was written.
+    """
+    fix = "name a file made by: flyannot evaluate --json"
+    scores = read_json(path, what="scores", fix=fix)
+    try:
+        _ = scores["terms"], scores["summary"]["all"], scores["evaluated"], scores["made_from"]
+    except (KeyError, TypeError) as error:
+        raise InputError(f"{path} does not hold scores", fix=fix) from error
+    if not has_own_digest(scores):
+        raise DataError(
+            f"{path} is damaged: its contents do not have the digest that it names",
+            fix="delete it, and make it again with: flyannot evaluate --json",
+        )
+    return scores
 
 
 def _compact(value):

@@ -9,6 +9,12 @@ from pathlib import Path
 
 import numpy as np
 
+from flyannot.classifiers.answers import (
+    Predicted,
+    quality_warnings_of_groups,
+    read_predicted,
+    write_predicted,
+)
 from flyannot.classifiers.training_set import training_rows
 from flyannot.dataset.ontology import Ids, read_ontology
 from flyannot.descriptors.extract import describe_patches
@@ -33,12 +39,6 @@ from flyannot.steps.engine.parts import (
 from flyannot.steps.engine.task import Outcome, carry_out, file_task
 from flyannot.steps.extract import digests_of_images, image_columns, in_order, lines_of_warnings
 from flyannot.steps.loaded_model import known_stage_ranges, load_model
-from flyannot.steps.predictions import (
-    Predicted,
-    quality_warnings_of_groups,
-    read_predictions,
-    write_predictions,
-)
 from flyannot.steps.predictions_table import check_table, write_predictions_table
 from flyannot.store.file_cache import close_cached_files
 from flyannot.store.header import Header
@@ -193,7 +193,7 @@ def predict_groups(part, stage_range, loaded, columns, features, header):
         model.auc_high,
         quality_warnings_of_groups(columns, groups),
     )
-    write_predictions(part, stage_range, columns, groups, predicted)
+    write_predicted(part, stage_range, columns, groups, predicted)
 
 
 def summary_of_annotate(out):
@@ -201,7 +201,7 @@ def summary_of_annotate(out):
     lines = []
     with open_stored(out, "predictions") as stored:
         for stage_range in stored.stage_ranges:
-            groups, predicted = read_predictions(stored, stage_range)
+            groups, predicted = read_predicted(stored, stage_range)
             n_yes = predicted.yes.sum() / max(1, len(groups))
             seen = int(predicted.in_training.sum())
             line = f"{pluralise(len(groups), 'group')}, {pluralise(len(predicted.terms), 'term')}"

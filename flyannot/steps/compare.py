@@ -2,7 +2,7 @@
 
 from flyannot.errors import DataError, InputError
 from flyannot.scores.bootstrap import compare_outcomes
-from flyannot.steps.evaluate import read_scores
+from flyannot.scores.group_outcomes import read_scores
 
 
 def compare_files(first, second):

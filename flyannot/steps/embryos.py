@@ -29,7 +29,7 @@ def embryos_of(images, options, failures):
     image : flyannot.dataset.folder.Image; of an image of an unknown gene every embryo is a group of its own
     """
     for image in images:
-        if not options.many or split_address(image.address)[2] is not None:
+        if not options.multiple_embryos or split_address(image.address)[2] is not None:
             yield image
             continue
         try:

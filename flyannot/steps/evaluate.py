@@ -8,11 +8,10 @@ from flyannot.classifiers.options import ClassifyOptions
 from flyannot.dataset.folder import annotations_table, read_images
 from flyannot.errors import DataError, InputError
 from flyannot.runtime.atomic_file import write_text
-from flyannot.runtime.digest import digest_of_file, digest_of_json, has_own_digest
+from flyannot.runtime.digest import digest_of_file, digest_of_json
 from flyannot.runtime.resources import one_blas_thread
-from flyannot.runtime.text_files import read_json
 from flyannot.scores.bootstrap import add_confidence
-from flyannot.scores.group_outcomes import json_of_scores
+from flyannot.scores.group_outcomes import json_of_scores, read_scores
 from flyannot.steps.cross_validate import cross_validate_features, read_pixels
 from flyannot.steps.curated_terms import curated_annotations_of, digests_of_curated
 from flyannot.steps.engine.file_options import classify_options
@@ -154,30 +153,6 @@ def evaluate_task(evaluation, json_file):
     inputs = (*evaluation.paths, evaluation.annotations_csv, *evaluation.classify.corrections)
     return Task(json_file, lambda: _difference(json_file, _made_from(evaluation)), make, inputs,
                 is_replaced=True)  # fmt: skip
-
-
-def read_scores(path):
-    """The result that a file of scores holds.
-
-    Raises
-    ------
-    InputError
-        If it cannot be read, or does not hold scores.
-    DataError
-        If it is not what was written.
-    """
-    fix = "name a file made by: flyannot evaluate --json"
-    scores = read_json(path, what="scores", fix=fix)
-    try:
-        _ = scores["terms"], scores["summary"]["all"], scores["evaluated"], scores["made_from"]
-    except (KeyError, TypeError) as error:
-        raise InputError(f"{path} does not hold scores", fix=fix) from error
-    if not has_own_digest(scores):
-        raise DataError(
-            f"{path} is damaged: its contents do not have the digest that it names",
-            fix="delete it, and make it again with: flyannot evaluate --json",
-        )
-    return scores
 
 
 def _digests(paths):

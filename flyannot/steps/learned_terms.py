@@ -1,15 +1,13 @@
 """The terms of a model, or of its predictions, with what stands behind each: for people to judge them by."""
 
-from dataclasses import asdict, dataclass
+from dataclasses import asdict
 from textwrap import wrap
 
-from flyannot.classifiers.model import FEW_GENES, LEAST_GENES, PER_TERM, Model
-from flyannot.classifiers.scorer import Scorer
+from flyannot.classifiers.answers import learned_terms
+from flyannot.classifiers.model import FEW_GENES, LEAST_GENES
 from flyannot.runtime.wording import pluralise
-from flyannot.steps.predictions import read_predictions
-from flyannot.steps.predictions_table import evidence_of_term
 from flyannot.store.description import contents_of_file, describe_file, first_line, skipped_lines
-from flyannot.store.model import read_classifier, read_method, read_terms, read_train_genes
+from flyannot.store.model import read_train_genes
 from flyannot.store.reading import open_stored
 
 _LEGEND = """\
@@ -20,33 +18,6 @@ term, or lack it.  nothing learned: every gene gets the probability of the thres
 _WIDTH = 100  # of prose
 _INDENT = " " * 7
 _LEAST_WIDTH = 40  # of the terms
-
-
-@dataclass(frozen=True)
-class LearnedTerm:
-    """One term of one stage range; an AUC that is None is untested.
-
-    threshold : the probability above which the answer is yes
-    is_learned : whether any two genes get different probabilities
-    """
-
-    term: str
-    threshold: float
-    is_learned: bool
-    n_genes: int
-    auc: float | None
-    auc_low: float | None
-    auc_high: float | None
-    n_yes: int | None = None  # groups, of predictions
-
-
-def terms_of_model(terms, model):
-    """A LearnedTerm for each of the terms of a `flyannot.classifiers.model.Model`."""
-    threshold = model.threshold_probability
-    return [
-        LearnedTerm(term, float(threshold[j]), bool(model.slope[j] > 0), **evidence_of_term(model, j))
-        for j, term in enumerate(terms)
-    ]
 
 
 def weak_terms(learned):
@@ -89,29 +60,8 @@ def contents(path):
 
 def _parts(stored):
     """Stage range -> its LearnedTerms; {} of a file of another kind."""
-    read = {"model": _terms_of_stored_model, "predictions": _terms_of_stored_predictions}.get(stored.kind)
-    return {s: read(stored, s) for s in stored.stage_ranges} if read else {}
-
-
-def _terms_of_stored_model(stored, stage_range):
-    """Its scorer, which may be large, stays in the file."""
-    model = Model(
-        read_method(stored, stage_range), Scorer(), **read_classifier(stored, stage_range, PER_TERM, 0)
-    )
-    return terms_of_model(read_terms(stored, stage_range), model)
-
-
-def _terms_of_stored_predictions(stored, stage_range):
-    _, predicted = read_predictions(stored, stage_range)
-    is_yes = predicted.yes & ~predicted.undetermined
-    return [
-        LearnedTerm(
-            term, float(predicted.threshold[j]),
-            bool((predicted.probability[:, j] != predicted.threshold[j]).any()),
-            **evidence_of_term(predicted, j), n_yes=int(is_yes[:, j].sum()),
-        )
-        for j, term in enumerate(predicted.terms)
-    ]  # fmt: skip
+    has_terms = stored.kind in ("model", "predictions")
+    return {s: learned_terms(stored, s) for s in stored.stage_ranges} if has_terms else {}
 
 
 def _top(stored, parts):

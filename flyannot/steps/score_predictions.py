@@ -4,13 +4,13 @@ from dataclasses import replace
 
 import numpy as np
 
+from flyannot.classifiers.answers import read_predicted
 from flyannot.classifiers.training_set import annotated_groups, observed_terms, truth_of
 from flyannot.runtime.wording import pluralise
 from flyannot.scores.group_outcomes import group_outcomes
 from flyannot.scores.metrics import TermOutcomes, score_terms
 from flyannot.steps.curated_terms import is_synthetic
 from flyannot.steps.engine.inputs import chosen_stage_ranges
-from flyannot.steps.predictions import read_predictions
 from flyannot.store.reading import open_stored
 
 
@@ -24,7 +24,7 @@ def score_predictions(path, annotations, excluded, stage_ranges):
     outcomes, evaluated, seen, total, columns = {}, {}, 0, 0, []
     with open_stored(path, "predictions") as stored:
         for stage_range in chosen_stage_ranges([stored], stage_ranges):
-            groups, predicted = read_predictions(stored, stage_range)
+            groups, predicted = read_predicted(stored, stage_range)
             columns.append({"source": stored.array(stage_range, "source")})
             kept, carried = annotated_groups(groups, annotations, stage_range)
             rows = [groups.name.index(name) for name in kept.name]

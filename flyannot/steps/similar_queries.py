@@ -179,7 +179,7 @@ def _of_picture(text, path, stage_range, searched, region=None, own=None):
 
 def _one_embryo(path, extract):
     """The address of the only embryo of a photograph, where the file is of embryos of photographs."""
-    if not extract.many or split_address(path)[2] is not None:
+    if not extract.multiple_embryos or split_address(path)[2] is not None:
         return path
     numbers = [k for k, one in enumerate(embryos_at(path, extract.plane), 1) if not one.why_not]
     if len(numbers) != 1:

@@ -6,6 +6,7 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
+from flyannot.classifiers.answers import terms_of_model
 from flyannot.classifiers.model import Model, fit_model, model_of_no_terms, untrainable
 from flyannot.classifiers.scorer import observed_rows, part_of_observed
 from flyannot.classifiers.training_set import curated_groups
@@ -20,7 +21,7 @@ from flyannot.steps.curated_terms import curated_annotations_of, digests_of_cura
 from flyannot.steps.engine.count import Count
 from flyannot.steps.engine.inputs import chosen_stage_ranges, digests_of, open_all, require_known_terms
 from flyannot.steps.engine.task import Outcome, carry_out, file_task
-from flyannot.steps.learned_terms import terms_of_model, weak_terms
+from flyannot.steps.learned_terms import weak_terms
 from flyannot.store.dictionary import read_dictionary
 from flyannot.store.features import StoredFeatures
 from flyannot.store.header import Header

@@ -9,6 +9,7 @@ import pytest
 from PIL import Image as Picture
 
 from flyannot.classifiers import CLASSIFIERS
+from flyannot.classifiers.answers import read_predicted
 from flyannot.classifiers.explain import contribution_map, explain_group
 from flyannot.classifiers.model import fit_model
 from flyannot.classifiers.scorer import FitOptions
@@ -18,7 +19,6 @@ from flyannot.features.pooling import NO_PATCH
 from flyannot.steps.engine.task import Execution
 from flyannot.steps.explain import TABLE, explain
 from flyannot.steps.options import AnnotateOptions
-from flyannot.steps.predictions import read_predictions
 from flyannot.steps.train import train
 from flyannot.store.reading import open_stored
 from tests.cli.test_cli import faulty
@@ -107,7 +107,7 @@ def test_every_term_of_every_group_of_a_data_set_is_explained_exactly(chain, tmp
     values = {}
     with open_stored(out, "predictions") as stored:
         for s in stored.stage_ranges:
-            groups, predicted = read_predictions(stored, s)
+            groups, predicted = read_predicted(stored, s)
             for g, name in enumerate(groups.name):
                 values |= {
                     (s, name, t): predicted.decision_value[g, j] for j, t in enumerate(predicted.terms)

@@ -3,6 +3,8 @@
 import csv
 import json
 import sys
+import zipfile
+from xml.etree import ElementTree
 
 import anndata
 import numpy as np
@@ -10,6 +12,7 @@ import pyarrow.parquet
 import pytest
 from scipy.io import loadmat, savemat
 
+from flyannot.classifiers.answers import ANSWERS, Predicted, read_predicted, write_predicted
 from flyannot.dataset.folder import read_images
 from flyannot.dataset.importers.atoms import as_rows, atoms_by_stage_range, check_norms, read_arrays
 from flyannot.errors import DataError, InputError
@@ -19,7 +22,6 @@ from flyannot.features.groups import Groups
 from flyannot.steps.annotate import annotate
 from flyannot.steps.engine.task import Execution
 from flyannot.steps.options import AnnotateOptions
-from flyannot.steps.predictions import ANSWERS, Predicted, read_predictions, write_predictions
 from flyannot.store.dictionary import read_dictionary
 from flyannot.store.features import read_features
 from flyannot.store.header import Header
@@ -60,7 +62,7 @@ def predicted(open_predictions):
     found = {}
     with open_stored(open_predictions) as stored:
         for s in stored.stage_ranges:
-            groups, p = read_predictions(stored, s)
+            groups, p = read_predicted(stored, s)
             for g, who in enumerate(zip(groups.gene, groups.fbgn, groups.name)):
                 for j, term in enumerate(p.terms):
                     open_ = p.undetermined[g, j]
@@ -136,7 +138,7 @@ def test_omero_gets_types_names_and_a_row_for_every_image_and_term(exported, pre
     group_of = {}
     with open_stored(open_predictions) as stored:
         for s in stored.stage_ranges:
-            groups, _ = read_predictions(stored, s)
+            groups, _ = read_predicted(stored, s)
             for name, images in zip(groups.name, groups.rows):
                 for i in images:
                     group_of[s, stored.array(s, "image")[i].rpartition("/")[2]] = name
@@ -162,13 +164,12 @@ def hostile(tmp_path):
     columns["quality_warnings"] = [HOSTILE[3]]
     one = np.full((1, len(HOSTILE)), -0.25)
     evidence = np.full((4, len(HOSTILE)), 0.5)
-    predicted = Predicted(
-        HOSTILE, one, 1 + one, one < 0, one > 0, np.zeros(1, bool), evidence[0], np.full(len(HOSTILE), 9),
-        *evidence[1:], [HOSTILE[3]],
-    )  # fmt: skip
+    n_genes, no_group = np.full(len(HOSTILE), 9), np.zeros(1, bool)
+    learned = (no_group, evidence[0], n_genes, *evidence[1:])
+    predicted = Predicted(HOSTILE, one, 1 + one, one < 0, one > 0, *learned, [HOSTILE[3]])
     groups = Groups([HOSTILE[4]], [HOSTILE[1]], [""], [np.arange(1)])
     with create_stored(tmp_path / "hostile.h5", Header("predictions", {}, {})) as file:
-        write_predictions(file, "4-6", columns, groups, predicted)
+        write_predicted(file, "4-6", columns, groups, predicted)
     return tmp_path / "hostile.h5"
 
 
@@ -184,6 +185,69 @@ def test_no_cell_is_a_formula_and_numbers_stay_numbers(hostile, tmp_path, to):
     for cell in cells - {"-0.25", "-5"}:
         assert cell[:1] not in tuple("=+-@\t\r")
     assert {"'" + text for text in HOSTILE[:4]} <= cells
+
+
+_NS = {"s": "http://schemas.openxmlformats.org/spreadsheetml/2006/main"}
+
+
+def sheets_of(path):
+    """Name of the sheet -> its rows: texts, numbers, and None for an empty cell."""
+    with zipfile.ZipFile(path) as book:
+        parts = {name: ElementTree.fromstring(book.read(name)) for name in book.namelist() if "xl/" in name}
+    texts = ["".join(one.itertext()) for one in parts["xl/sharedStrings.xml"].findall("s:si", _NS)]
+    names = [one.get("name") for one in parts["xl/workbook.xml"].iterfind(".//s:sheet", _NS)]
+    found = {}
+    for number, name in enumerate(names, start=1):
+        sheet = parts[f"xl/worksheets/sheet{number}.xml"]
+        assert not list(sheet.iter(f"{{{_NS['s']}}}f"))  # no formula
+        found[name] = [
+            {_column(cell): _value(cell, texts) for cell in row} for row in sheet.iterfind(".//s:row", _NS)
+        ]
+    return found
+
+
+def _column(cell):
+    return cell.get("r").rstrip("0123456789")
+
+
+def _value(cell, texts):
+    value = cell.find("s:v", _NS)
+    if value is None:
+        return None
+    return texts[int(value.text)] if cell.get("t") == "s" else float(value.text)
+
+
+def test_a_workbook_says_what_the_table_says(exported, open_predictions):
+    """It opens in Excel as it is: a stage range is no date, text is text, and a number a number."""
+    with open(open_predictions.with_suffix(".csv"), newline="") as table:
+        columns, *rows = csv.reader(table)
+    sheets = sheets_of(exported("predictions", "xlsx"))
+    stage_range = columns.index("stage_range")
+    assert list(sheets) == [f"stages {s}" for s in dict.fromkeys(row[stage_range] for row in rows)]
+    written = []
+    for header, *cells in sheets.values():
+        assert list(header.values()) == columns
+        written += [[row.get(letter) for letter in header] for row in cells]
+    for expected, row in zip(rows, written, strict=True):
+        assert row[stage_range] == expected[stage_range]  # text
+        for name, wanted, cell in zip(columns, expected, row):
+            if name in ("decision_value", "probability"):
+                assert isinstance(cell, float) and cell == pytest.approx(float(wanted), rel=1e-8)
+            if name in ("gene", "group", "term", "answer"):
+                assert cell == wanted
+
+
+def test_what_looks_like_a_formula_is_text_in_a_workbook(hostile, tmp_path):
+    export(hostile, "xlsx", tmp_path / "book.xlsx")
+    cells = [v for rows in sheets_of(tmp_path / "book.xlsx").values() for row in rows for v in row.values()]
+    assert set(HOSTILE) <= set(cells)
+
+
+def test_more_rows_than_a_sheet_holds_are_refused(flyannot, chain, tmp_path, monkeypatch):
+    monkeypatch.setattr("flyannot.export.predictions._MOST_ROWS", 5)
+    said = flyannot("export P --to xlsx -o BOOK", P=chain.predictions, BOOK=tmp_path / "book.xlsx")
+    assert said.code == 2 and "too many for Excel" in said.err and "--to csv" in said.err
+    assert not list(tmp_path.iterdir())
 
 
 def test_features_open_in_pyarrow(exported, chain):

@@ -4,6 +4,7 @@ import numpy as np
 import pytest
 import scipy.sparse as sp
 
+from flyannot.classifiers.answers import read_predicted
 from flyannot.dataset.folder import read_images
 from flyannot.dataset.synthetic import SynthesizeOptions
 from flyannot.dataset.synthetic.generate import synthesize
@@ -21,7 +22,6 @@ from flyannot.steps.extract import extract
 from flyannot.steps.learn_dict import learn_dict
 from flyannot.steps.options import AnnotateOptions
 from flyannot.steps.pool import pool
-from flyannot.steps.predictions import read_predictions
 from flyannot.steps.train import train
 from flyannot.store.features import read_features
 from flyannot.store.reading import open_stored, verify_stored
@@ -118,7 +118,7 @@ def test_new_images_get_the_features_that_the_model_learned_from(made):
         verify_stored(made[kind])
     with open_stored(made["features"]) as features, open_stored(made["predictions"]) as predictions:
         columns, X = read_features([features], STAGE_RANGES[0])
-        groups, predicted = read_predictions(predictions, STAGE_RANGES[0])
+        groups, predicted = read_predicted(predictions, STAGE_RANGES[0])
     with open_stored(made["model"]) as model:
         weights = model.array(STAGE_RANGES[0], "model/scorer/weights")
         intercept = model.array(STAGE_RANGES[0], "model/scorer/intercept")

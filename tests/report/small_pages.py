@@ -2,6 +2,7 @@
 
 import numpy as np
 
+from flyannot.report.drawing import jpeg, packed_map
 from flyannot.report.groups import (
     AGREED,
     MISSED,
@@ -14,7 +15,6 @@ from flyannot.report.groups import (
 )
 from flyannot.report.maps import TermMap
 from flyannot.report.page import Page
-from flyannot.report.pictures import jpeg, packed_map
 from flyannot.report.scores_section import scores_section
 from flyannot.scores.group_outcomes import group_outcomes
 from flyannot.scores.metrics import TermOutcomes, score_terms
@@ -47,7 +47,7 @@ def entries(n, n_images=1, maps=False):
         found = TermMap(1.0, 2.0, 0.5, -0.5, 0.1, cells) if maps else None
         terms = [TermEntry(f"term {g % 7}", (AGREED, MISSED, NEW)[g % 3], 0.9, True, 0.95, map=found)]
         images = [ImageEntry(f"i{g}_{k}.png", "lateral", f"i{g}_{k}") for k in range(n_images)]
-        yield GroupEntry(s, f"gene{g:05d}", f"gene{g:05d}", f"FBgn{g:07d}", True, False, images, terms)
+        yield GroupEntry(s, f"gene{g:05d}", f"gene{g:05d}", f"FBgn{g:07d}", True, images, terms)
 
 
 def groups_page(**more):
@@ -73,7 +73,7 @@ def nasty_scores(rng):
 def nasty_entries():
     for status in (AGREED, PREDICTED):
         terms = [TermEntry(NASTY, status, 0.5, True, 0.5)]
-        yield GroupEntry("4-6", NASTY, NASTY, NASTY, True, True, [ImageEntry(NASTY, NASTY)], terms)
+        yield GroupEntry("4-6", NASTY, NASTY, NASTY, True, [ImageEntry(NASTY, NASTY)], terms)
 
 
 def nasty_page(rng):

@@ -9,13 +9,14 @@ from flyannot.features.groups import groups_of
 from flyannot.features.similarity import collection_of
 from flyannot.report.groups import group_entries
 from flyannot.report.nearest import N_SHOWN
+from flyannot.report.queue import Queue
 from flyannot.report.run_folder import open_run
 from flyannot.store.features import read_features
 from flyannot.store.reading import open_stored
 
 
 def entries_of(run, stack):
-    return list(group_entries(open_run(stack, run.folder), ["4-6"]))
+    return list(group_entries(open_run(stack, run.folder), ["4-6"], Queue(None)))
 
 
 def test_every_group_has_the_most_similar_others_and_what_their_curators_said(run):
@@ -50,5 +51,5 @@ def test_a_run_without_features_shows_none(run, tmp_path):
     shutil.copytree(run.folder, tmp_path / "copy")
     (tmp_path / "copy" / "features.h5").unlink()
     with ExitStack() as stack:
-        found = list(group_entries(open_run(stack, tmp_path / "copy"), ["4-6"]))
+        found = list(group_entries(open_run(stack, tmp_path / "copy"), ["4-6"], Queue(None)))
     assert found and not any(entry.nearest for entry in found)

@@ -10,11 +10,11 @@ import numpy as np
 import pytest
 from PIL import Image as Picture
 
+from flyannot.classifiers.answers import UNDETERMINED, read_predicted
 from flyannot.dataset.folder import read_annotations, read_images
 from flyannot.descriptors.options import ExtractOptions
 from flyannot.errors import InputError, WriteError
 from flyannot.report.build import report_task
-from flyannot.report.charts import trace_chart
 from flyannot.report.curves import (
     GRID,
     confidence_band,
@@ -23,24 +23,15 @@ from flyannot.report.curves import (
     reliability,
     roc_curves,
 )
-from flyannot.report.groups import (
-    ABSENT,
-    AGREED,
-    MISSED,
-    NEW,
-    PREDICTED,
-    UNDETERMINED,
-    UNLEARNED,
-)
+from flyannot.report.drawing import atom_glyph, coarse_map, packed_map, trace_chart
+from flyannot.report.groups import ABSENT, AGREED, MISSED, NEW, PREDICTED, UNLEARNED
 from flyannot.report.page import as_json, write_page
-from flyannot.report.pictures import atom_glyph, coarse_map, packed_map
 from flyannot.scores.average_precision import average_precision
 from flyannot.scores.metrics import auc_within_folds
 from flyannot.stage_ranges import STAGE_RANGES
 from flyannot.steps.annotate import annotate
 from flyannot.steps.engine.task import Execution, carry_out
 from flyannot.steps.options import AnnotateOptions, ReportOptions
-from flyannot.steps.predictions import read_predictions
 from flyannot.store.reading import open_stored
 from tests.cli.test_cli import faulty
 from tests.report.small_pages import NASTY, entries, groups_page, nasty_entries, nasty_page, picture
@@ -289,7 +280,7 @@ def test_answers_are_those_of_models_that_had_not_seen_the_gene(page, run):
 def test_maps_hold_the_decision_values_of_the_predictions(page, chain):
     text, n_maps = page.read_text(), 0
     with open_stored(chain.predictions) as stored:
-        kept = {s: read_predictions(stored, s) for s in stored.stage_ranges}
+        kept = {s: read_predicted(stored, s) for s in stored.stage_ranges}
     for group, shown in zip(index_of(text)["groups"], groups_of(text)):
         groups, predicted = kept[STAGE_RANGES[group[0]]]
         for term in shown["terms"]:
@@ -450,7 +441,7 @@ def test_a_picture_of_the_page_is_the_embryo_in_colour(chain):
     import io
 
     from flyannot.dataset.folder import read_images
-    from flyannot.report.pictures import jpeg_for_page
+    from flyannot.report.drawing import jpeg_for_page
 
     path = read_images(chain.embryos)[0].path
     with (

@@ -7,10 +7,10 @@ import shutil
 import numpy as np
 import pytest
 
+from flyannot.classifiers.answers import LearnedTerm, learned_terms, read_predicted
 from flyannot.dataset.folder import read_images
-from flyannot.report.evidence import evidence_in_words
-from flyannot.report.run_folder import Run
-from flyannot.steps.predictions import read_predictions
+from flyannot.report.build import evidence_in_words
+from flyannot.scores.group_outcomes import read_scores
 from flyannot.store.reading import open_stored
 from tests.cli.test_cli import faulty
 from tests.report.test_report import groups_of, make_report
@@ -78,7 +78,7 @@ def test_new_images_without_a_table_have_pictures_and_maps(chain, tmp_path, flya
     assert flyannot("annotate M I --stage-range 4-6 -o O", M=chain.model, I=new, O=out).code == 0
     assert "6 of 6 pictures found, in new-images" in flyannot("report R", R=folder).err
     with open_stored(out) as stored:
-        groups, predicted = read_predictions(stored, "4-6")
+        groups, predicted = read_predicted(stored, "4-6")
     n_maps = 0
     for shown, name in zip(groups_of((folder / "report.html").read_text()), groups.name, strict=True):
         assert shown["images"][0][1].startswith("data:image/jpeg")
@@ -142,40 +142,29 @@ def test_every_term_says_its_genes_and_its_auc_or_that_it_is_untested(run, page)
     assert seen
 
 
-class Predictions:
-    """As much of a predictions file as a sentence on its terms needs."""
-
-    def __init__(self, auc, n_genes):
-        names, threshold = [f"t{i}" for i in range(len(auc))], [0.3 if n_genes[0] < 5 else 0.2, 0.4]
-        self._arrays = {"term": names, "auc": np.array(auc), "n_genes": np.array(n_genes)}
-        self._arrays |= {"threshold": np.array(threshold), "probability": np.array([[0.3, 0.6], [0.3, 0.7]])}
-
-    def array(self, stage_range, name):
-        return self._arrays[name]
-
-
 @pytest.mark.parametrize(
     ("auc", "n_genes", "said"),
     [
-        ([np.nan] * 2, [2, 3],
+        ([None] * 2, [2, 3],
          "None of the 2 terms could be tested: that takes 5 genes with the term, and 5 without. "
          "All 2 terms were learned from fewer than 20 genes, which is little. "
          "Of 1 nothing was learned: every gene gets one probability, at the threshold. "
          "Take every answer as a guess."),
-        ([np.nan, 0.8], [3, 30], "1 of the 2 terms could not be tested"),
+        ([None, 0.8], [3, 30], "1 of the 2 terms could not be tested"),
         ([0.7, 0.8], [13, 30], "1 of the 2 terms were learned from fewer than 20 genes"),
         ([0.7, 0.8], [20, 30], ""),
     ],
 )  # fmt: skip
-def test_what_is_untested_or_learned_from_few_genes_stands_on_top(tmp_path, auc, n_genes, said):
-    found = evidence_in_words(Run(tmp_path, {"predictions": Predictions(auc, n_genes)}), ["4-6"])
-    assert said in "".join(found) and bool(said) == bool(found)
+def test_what_is_untested_or_learned_from_few_genes_stands_on_top(auc, n_genes, said):
+    learned = [
+        LearnedTerm(f"t{n}", 0.3, n > 2, n, area, None, None) for area, n in zip(auc, n_genes, strict=True)
+    ]
+    sentences = evidence_in_words({"4-6": learned}, [])
+    assert said in "".join(sentences) and bool(said) == bool(sentences)
 
 
 def test_the_page_has_that_sentence_on_top(page, run):
     with open_stored(run.predictions) as stored:
-        (sentence,) = evidence_in_words(
-            Run(run.folder, {"predictions": stored}, json.loads((run.folder / "scores.json").read_text())),
-            stored.stage_ranges,
-        )
+        learned = {s: learned_terms(stored, s) for s in stored.stage_ranges}
+    (sentence,) = evidence_in_words(learned, read_scores(run.folder / "scores.json")["terms"])
     assert f'<p class="banner">{sentence}</p>' in page.read_text()

@@ -6,12 +6,11 @@ from dataclasses import replace
 import pytest
 from axe_playwright_python.sync_playwright import Axe
 
+from flyannot.classifiers.answers import UNDETERMINED
 from flyannot.dataset.folder import read_annotations, write_annotations_csv
-from flyannot.report.groups import ABSENT, AGREED, MISSED, NEW, PREDICTED, UNDETERMINED, GroupEntry, TermEntry
-from flyannot.report.page import write_page
-from flyannot.report.queue import CHECK, LOOK, Queue
-from flyannot.report.queue_table import in_words
-from flyannot.report.review import Review
+from flyannot.report.groups import ABSENT, AGREED, MISSED, NEW, PREDICTED, GroupEntry, TermEntry
+from flyannot.report.page import Review, write_page
+from flyannot.report.queue import CHECK, LOOK, Queue, queue_in_words
 from flyannot.scores.curation import information_of_verdict
 from flyannot.steps.engine.configuration import TABLES, Configuration, write_record
 from tests.report.browser import open_browser, shown
@@ -96,7 +95,7 @@ def half_curated(chain, tmp_path_factory):
 )
 def test_one_term_of_one_group_is_counted_as_one(n_genes, said):
     rows = [(queue, f"gene{g}", "", "4-6", "pole cell") for queue in (LOOK, CHECK) for g in range(n_genes)]
-    assert in_words(rows) == said
+    assert queue_in_words(rows) == said
 
 
 def listed(path):
@@ -166,12 +165,14 @@ def test_without_predictions_there_is_no_queue_and_without_scores_nothing_to_che
     assert "There is no scores.json" in said.err
 
 
-def test_another_table_is_not_replaced_by_the_queue(flyannot, half_curated, tmp_path):
+def test_a_queue_is_replaced_and_another_table_is_not(flyannot, half_curated, tmp_path):
     other = tmp_path / "images.csv"
     other.write_text("image,gene\n")
     said = flyannot("queue R -o Q", R=half_curated[0].folder, Q=other)
     assert said.code == 2 and "is not such a queue" in said.err and "-o" in said.err
     assert other.read_text() == "image,gene\n"
+    for _ in range(2):
+        assert flyannot("queue R -o Q", R=half_curated[0].folder, Q=tmp_path / "queue.csv").code == 0
 
 
 @pytest.fixture(scope="module")

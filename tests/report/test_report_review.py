@@ -8,8 +8,7 @@ from axe_playwright_python.sync_playwright import Axe
 
 from flyannot.dataset.corrections import read_corrections
 from flyannot.report.groups import ABSENT, AGREED, MISSED, NEW, GroupEntry, ImageEntry, TermEntry
-from flyannot.report.page import write_page
-from flyannot.report.review import Review
+from flyannot.report.page import Review, write_page
 from tests.report.browser import open_browser, shown
 from tests.report.small_pages import groups_page, picture
 from tests.report.test_report_finding import term

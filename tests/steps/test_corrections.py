@@ -9,7 +9,7 @@ import pytest
 
 from flyannot.classifiers.model import PER_TERM
 from flyannot.dataset.folder import read_annotations
-from flyannot.steps.evaluate import read_scores
+from flyannot.scores.group_outcomes import read_scores
 from flyannot.store.model import read_classifier, read_terms
 from flyannot.store.reading import open_stored
 

@@ -10,16 +10,10 @@ from flyannot.classifiers.options import ClassifyOptions
 from flyannot.dataset.folder import read_images
 from flyannot.errors import DataError, InputError
 from flyannot.runtime.executor import Executor
-from flyannot.scores.group_outcomes import json_of_scores
+from flyannot.scores.group_outcomes import json_of_scores, read_scores
 from flyannot.steps.annotate import annotate
 from flyannot.steps.engine.task import Execution, carry_out
-from flyannot.steps.evaluate import (
-    Evaluation,
-    evaluate_files,
-    evaluate_task,
-    evaluation_of_model,
-    read_scores,
-)
+from flyannot.steps.evaluate import Evaluation, evaluate_files, evaluate_task, evaluation_of_model
 from flyannot.steps.options import AnnotateOptions, EvaluateOptions
 from flyannot.steps.train import train
 from flyannot.store.reading import open_stored

@@ -9,11 +9,11 @@ import numpy as np
 import pytest
 from PIL import Image
 
+from flyannot.classifiers.answers import PREDICTION_COLUMNS
 from flyannot.classifiers.model import FEW_GENES, LEAST_GENES
 from flyannot.dataset.folder import read_annotations, read_images
 from flyannot.steps.loaded_model import load_model
 from flyannot.steps.nothing_evaluated import nothing_evaluated
-from flyannot.steps.predictions_table import COLUMNS
 from flyannot.store.reading import open_stored
 from tests.cli.test_cli import faulty
 from tests.small_embryos import STAGE_RANGES
@@ -37,7 +37,7 @@ def models(chain):
 
 def test_every_prediction_says_what_it_rests_on(chain, models):
     rows = rows_of(chain.predictions.with_suffix(".csv"))
-    assert list(rows[0]) == list(COLUMNS) == NAMED
+    assert list(rows[0]) == list(PREDICTION_COLUMNS) == NAMED
     annotations = read_annotations(chain.annotations)
     for row in rows:
         model = models[row["stage_range"]]

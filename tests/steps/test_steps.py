@@ -13,6 +13,7 @@ import pytest
 from PIL import Image
 from threadpoolctl import threadpool_info
 
+from flyannot.classifiers.answers import read_predicted
 from flyannot.dataset.folder import read_images
 from flyannot.dataset.selection import images_named
 from flyannot.descriptors.sift import normalise_descriptors
@@ -30,7 +31,6 @@ from flyannot.steps.learn_dict import learn_dict, learn_task
 from flyannot.steps.loaded_model import load_model
 from flyannot.steps.options import AnnotateOptions
 from flyannot.steps.pool import pool, pool_task
-from flyannot.steps.predictions import read_predictions
 from flyannot.steps.train import train, train_task
 from flyannot.store.features import read_features
 from flyannot.store.header import content_digest
@@ -306,7 +306,7 @@ def test_annotating_the_training_images_gives_the_values_of_the_model_on_the_fea
             open_stored(chain.features) as f:  # fmt: skip
         for s in STAGE_RANGES:
             columns, features = read_features([f], s)
-            groups, predicted = read_predictions(p, s)
+            groups, predicted = read_predicted(p, s)
             loaded = load_model(tmp_path / "m.h5", m.digest, s)
             model = loaded.model
             assert predicted.terms == loaded.terms and predicted.in_training.all()
@@ -325,7 +325,7 @@ def test_the_table_of_predictions_agrees_with_the_file(chain):
     with open_stored(chain.predictions) as stored:
         found = {}
         for s in stored.stage_ranges:
-            groups, predicted = read_predictions(stored, s)
+            groups, predicted = read_predicted(stored, s)
             for g, gene in enumerate(groups.gene):
                 for j, term in enumerate(predicted.terms):
                     values = predicted.decision_value[g, j], predicted.probability[g, j]

@@ -112,7 +112,7 @@ def read_embryo(path, options):
     """
     picture = picture_at(path, _MODES[options.channel], options.plane)
     warnings = picture_warnings(picture)
-    if options.many:  # as an embryo lies on a photograph, so is the box around it
+    if options.multiple_embryos:  # as an embryo lies on a photograph, so is the box around it
         warnings = tuple(warning for warning in warnings if warning != PORTRAIT)
     pose, why_not = _pose(picture, options)
     grey = _at_standard_size(picture, pose)

@@ -221,7 +221,7 @@ def _of_settings(kind, settings):
     found = {}
     for table, option, value in settings:
         if table == kind.table:
-            name = option.replace("-", "_")
+            name = kind.present_name(option)
             found[name] = getattr(kind.of_table({option: value}, f"--set: [{table}]"), name)
     return found
 

@@ -46,7 +46,7 @@ def _most_patches(extract):
 def _check_data_set(folder, options, n_per_image):
     chosen, classify = options["select"], options["classify"]
     images = select_images(read_images(folder), views=chosen.view, stage_ranges=chosen.stage_range)
-    if not options["extract"].many:  # how many embryos there are is not known
+    if not options["extract"].multiple_embryos:  # how many embryos there are is not known
         _check_atoms(Counter(image.stage_range for image in images), n_per_image, options["learn-dict"])
     annotations, _ = curated_annotations_of(folder, corrections=classify.corrections)
     table = folder / "annotations.csv"

@@ -14,8 +14,8 @@ from flyannot.dataset.folder import read_images
 from flyannot.dataset.selection import select_images
 from flyannot.errors import FlyannotError, InputError
 from flyannot.runtime.locks import holder_of
+from flyannot.scores.group_outcomes import read_scores
 from flyannot.steps.engine.configuration import RECORD, TABLES, read_record
-from flyannot.steps.evaluate import read_scores
 from flyannot.steps.learn_dict import header_of_learning
 from flyannot.steps.runs.outputs_on_disk import pieces_of
 from flyannot.steps.runs.step_status import StepStatus, Wanted, status_of_file, status_of_pieces
@@ -130,7 +130,7 @@ def _total(step, images, options, pieces):
         return learn.n_epochs * (1 if learn.shared else len(ranges)), "epoch"
     if step == "pool":
         return sum(one.n_images for one in described) or None, "image"
-    if step in ("extract", "annotate") and options and options["extract"].many:
+    if step in ("extract", "annotate") and options and options["extract"].multiple_embryos:
         return None, "embryo"  # how many are on the photographs is not known
     if step == "annotate":
         known = {s for one in pieces["train"] if one.made for s in one.made.stage_ranges}

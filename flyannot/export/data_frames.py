@@ -1,16 +1,42 @@
-"""Predictions and features as AnnData; takes the package anndata."""
+"""Predictions and features for data frames: Parquet (package pyarrow) and AnnData (package anndata)."""
 
 import numpy as np
 
+from flyannot.classifiers.answers import ANSWERS, PREDICTION_COLUMNS, prediction_rows, read_predicted
 from flyannot.export.predictions import images_of_groups
 from flyannot.runtime.environment import optional_package
-from flyannot.steps.predictions import ANSWERS, read_predictions
 from flyannot.store.features import read_features
 from flyannot.store.schema import IMAGE_COLUMNS
 from flyannot.store.writing import new_hdf5
 
 
-def write_predictions(stored, stage_ranges, path, *, ids=None):
+def write_predictions_parquet(stored, stage_ranges, path, *, ids=None):
+    """One row for each group and term; the columns of the CSV, numbers as doubles."""
+    rows = list(prediction_rows(stored, stage_ranges))
+    columns = dict(zip(PREDICTION_COLUMNS, zip(*rows)))
+    if ids:
+        columns |= dict(zip(ids.COLUMNS, zip(*(ids.of(row.term, row.stage_range) for row in rows))))
+    _write_parquet(stored, columns, path)
+
+
+def write_features_parquet(stored, stage_ranges, path):
+    """One row for each image: its columns, stage range, and a list of features."""
+    columns = {name: [] for name in (*IMAGE_COLUMNS, "stage_range", "features")}
+    for s in stage_ranges:
+        of_images, features = read_features([stored], s)
+        of_images = of_images | {"stage_range": [s] * len(features), "features": list(features)}
+        for name, values in of_images.items():
+            columns[name] += values
+    _write_parquet(stored, columns, path)
+
+
+def _write_parquet(stored, columns, path):
+    arrow, parquet = optional_package("pyarrow", "parquet"), optional_package("pyarrow.parquet", "parquet")
+    table = arrow.table({name: list(values) for name, values in columns.items()})
+    parquet.write_table(table.replace_schema_metadata({"flyannot_digest": stored.digest}), path)
+
+
+def write_predictions_anndata(stored, stage_ranges, path, *, ids=None):
     """X is the probability of every term (columns) for every group in a stage range (rows).
 
     `obs` has gene, fbgn, stage_range, group, in_training, quality_warnings and n_images; the layers are
@@ -18,7 +44,7 @@ def write_predictions(stored, stage_ranges, path, *, ids=None):
     as "auc 4-6", threshold, n_genes, auc, auc_low and auc_high.  A term that no model knows in a stage range
     is NaN, as is an AUC that is untested.
     """
-    read = [(s, *read_predictions(stored, s)) for s in stage_ranges]
+    read = [(s, *read_predicted(stored, s)) for s in stage_ranges]
     terms = sorted({term for _, _, predicted in read for term in predicted.terms})
     layers = {name: [] for name in ("probability", "decision_value", "answer")}
     obs, var = {}, {"name": terms}
@@ -49,10 +75,10 @@ def write_predictions(stored, stage_ranges, path, *, ids=None):
     if ids:
         obs["stage_id"] = [ids.of("", s)[1] for s in obs["stage_range"]]
         var["term_id"] = [ids.of(term, stage_ranges[0])[0] for term in terms]
-    _write(stored, whole.pop("probability"), (obs, var), whole, path)
+    _write_anndata(stored, whole.pop("probability"), (obs, var), whole, path)
 
 
-def write_features(stored, stage_ranges, path):
+def write_features_anndata(stored, stage_ranges, path):
     """X is the feature vector of every image (rows); `obs` has the columns of the image."""
     blocks, obs = [], {name: [] for name in ("name", "stage_range", *IMAGE_COLUMNS)}
     for s in stage_ranges:
@@ -62,10 +88,10 @@ def write_features(stored, stage_ranges, path):
         for name, values in (columns | {"name": names, "stage_range": [s] * len(names)}).items():
             obs[name] += values
     var = {"name": [f"f{i}" for i in range(blocks[0].shape[1])]}
-    _write(stored, np.concatenate(blocks), (obs, var), {}, path)
+    _write_anndata(stored, np.concatenate(blocks), (obs, var), {}, path)
 
 
-def _write(stored, X, tables, layers, path):
+def _write_anndata(stored, X, tables, layers, path):
     """`tables` are obs and var: columns by name; `name` tells the rows or columns of X apart."""
     anndata, pandas = optional_package("anndata", "anndata"), optional_package("pandas", "anndata")
 
