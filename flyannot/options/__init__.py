@@ -1,7 +1,15 @@
 """Options of every step, and the tables of named things that they choose from."""
 
 from flyannot.options.kinds import Choice, Count, FilePath, Flag, Kind, Memory, OrAuto, Real, Several, Text
-from flyannot.options.options import Options, environment_name, kebab, option, parsed, shown_default
+from flyannot.options.options import (
+    Options,
+    environment_name,
+    environment_names,
+    kebab,
+    option,
+    parsed,
+    shown_default,
+)
 
 __all__ = [
     "Choice",
@@ -16,6 +24,7 @@ __all__ = [
     "Several",
     "Text",
     "environment_name",
+    "environment_names",
     "kebab",
     "option",
     "parsed",

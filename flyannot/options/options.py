@@ -54,9 +54,11 @@ class Options:
     """The base of all options classes: values are parsed when one is made.
 
     table : what holds them in a configuration, and after FLYANNOT_ in the environment
+    table_before : what it was called before, where that is still read
     """
 
     table: ClassVar[str] = ""
+    table_before: ClassVar[str] = ""
 
     def __post_init__(self):
         for entry in fields(self):
@@ -139,6 +141,12 @@ def shown_default(entry):
 def environment_name(options, entry):
     """The variable of the environment that gives a field of an options class."""
     return entry.metadata["variable"] or f"FLYANNOT_{options.table}_{entry.name}".replace("-", "_").upper()
+
+
+def environment_names(options, one):
+    """The same with the variable of a name that is still read."""
+    before = f"FLYANNOT_{options.table_before}_{one.name}".replace("-", "_").upper()
+    return (environment_name(options, one), *([before] if options.table_before else []))
 
 
 def kebab(name):

@@ -11,8 +11,7 @@ from flyannot.descriptors.sift import N_FEATURES
 from flyannot.errors import DataError
 from flyannot.report.drawing import atom_glyph, jpeg, trace_chart
 from flyannot.report.templates import render
-from flyannot.steps.engine.file_options import extract_options, is_imported
-from flyannot.steps.engine.inputs import described_image
+from flyannot.steps.engine.inputs import described_image, extract_options, is_imported
 from flyannot.store.features import read_features_of_image
 
 N_SHOWN, N_PATCHES = 48, 5

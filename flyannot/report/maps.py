@@ -18,8 +18,7 @@ from flyannot.errors import DataError, InputError
 from flyannot.features.groups import Groups
 from flyannot.features.image_features import features_of
 from flyannot.report.drawing import coarse_map, packed_map
-from flyannot.steps.engine.file_options import is_imported
-from flyannot.steps.engine.inputs import described_image
+from flyannot.steps.engine.inputs import described_image, is_imported
 from flyannot.steps.loaded_model import load_model
 from flyannot.store.features import read_features_of_image
 

@@ -18,7 +18,7 @@ from flyannot.runtime.digest import digest_of_file, digest_of_json
 from flyannot.runtime.wording import pluralise
 from flyannot.scores.group_outcomes import read_scores
 from flyannot.steps.curated_terms import curated_annotations_of
-from flyannot.steps.engine.configuration import read_record
+from flyannot.steps.runs.configuration import read_record
 from flyannot.store.reading import Stored, open_stored
 from flyannot.store.schema import MADE_BY
 

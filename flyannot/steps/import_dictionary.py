@@ -54,7 +54,7 @@ def import_dictionary(source, descriptors, out, options, execution, *, stage_ran
         "arrays": {s: name for s, (name, _) in arrays.items()},
         "stage_ranges": chosen,
     }
-    header = Header("dictionary", extracted | {"learn": learned}, {"atoms": [digest_of_file(source)]})
+    header = Header("dictionary", extracted | {"learn-dict": learned}, {"atoms": [digest_of_file(source)]})
 
     def make(execution):
         with create_stored(out, header) as file:

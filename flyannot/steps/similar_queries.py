@@ -14,8 +14,8 @@ from flyannot.errors import InputError, did_you_mean
 from flyannot.features.groups import Groups, groups_of
 from flyannot.features.image_features import atoms_of_features, features_of
 from flyannot.features.pooling import Pooled
-from flyannot.steps.engine.configuration import recorded_data_set
-from flyannot.steps.engine.file_options import extract_options, is_imported, lam_of, pool_options
+from flyannot.steps.engine.inputs import extract_options, is_imported, lam_of, pool_options
+from flyannot.steps.runs.configuration import recorded_data_set
 from flyannot.store.features import read_features_of_image
 from flyannot.store.reading import read_image_columns
 

@@ -15,16 +15,17 @@ import numpy as np
 from flyannot.errors import DataError
 from flyannot.store.schema import BULK, FORMAT_VERSION, MADE_BY, SCHEMAS
 
+_NAMES_BEFORE = {"learn": "learn-dict", "classify": "train"}  # of tables before flyannot 1.0, and today
+
 
 @dataclass(frozen=True)
 class Header:
     """What a file is and what it was made from; the whole ground for resuming and for refusing.
 
     `options` has the resolved options of the step that made it, and of those before it, each under the name
-    of the step: extract, learn, pool, classify, annotate.  `inputs` map a role (descriptors, dictionary...)
-    to a list
-    of content digests, `failures` lists what was skipped as (image, reason).  `digest` and `version`
-    are known of a file that was read.
+    of the step: extract, learn-dict, pool, train, annotate.  `inputs` map a role (descriptors, dictionary...)
+    to a list of content digests, `failures` lists what was skipped as (image, reason).  `digest` and
+    `version` are known of a file that was read.
     """
 
     kind: str
@@ -49,7 +50,7 @@ def read_header(attributes, path, kind=None):
     kind_found = _kind_of(attributes, path, kind)
     header = Header(
         kind_found,
-        json.loads(_text(attributes, "options")),
+        renamed_options(json.loads(_text(attributes, "options"))),
         json.loads(_text(attributes, "inputs")),
         int(attributes["seed"]) if "seed" in attributes else None,
         tuple(tuple(failure) for failure in json.loads(_text(attributes, "failures"))),
@@ -58,6 +59,13 @@ def read_header(attributes, path, kind=None):
     )
     _check_types(header)
     return header
+
+
+def renamed_options(options):
+    """Options as a header or a file of scores has them, under the names of today where they had others."""
+    if not isinstance(options, dict):
+        return options
+    return {_NAMES_BEFORE.get(name, name): renamed_options(value) for name, value in options.items()}
 
 
 def _kind_of(attributes, path, kind):

@@ -5,7 +5,7 @@ from concurrent.futures import ThreadPoolExecutor
 import numpy as np
 import pytest
 
-from benchmarks.references.opencv_sift import opencv_sift
+from benchmarks.references.other_programs import opencv_sift
 from flyannot.descriptors.patches import patch_corners
 from flyannot.descriptors.sift import dense_sift, normalise_descriptors
 from flyannot.errors import DataError, InputError

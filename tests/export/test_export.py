@@ -19,8 +19,8 @@ from flyannot.errors import DataError, InputError
 from flyannot.export import EXPORTERS, all_formats
 from flyannot.export.export import export
 from flyannot.features.groups import Groups
-from flyannot.steps.annotate import annotate
-from flyannot.steps.engine.task import Execution
+from flyannot.steps.annotate import annotate_task
+from flyannot.steps.engine.task import Execution, carry_out
 from flyannot.steps.options import AnnotateOptions
 from flyannot.store.dictionary import read_dictionary
 from flyannot.store.features import read_features
@@ -36,7 +36,10 @@ HOSTILE = ["=1+1", "+cmd|' /C calc'!A0", "-2+3", "@SUM(A1)", "<script>alert(1)</
 def open_predictions(chain, tmp_path_factory):
     """Predictions of the chain's images with answers of every kind; predictions.csv lies beside."""
     out = tmp_path_factory.mktemp("open") / "predictions.h5"
-    annotate(chain.model, read_images(chain.embryos), out, AnnotateOptions(abstain_margin=0.1), Execution())
+    carry_out(
+        annotate_task(chain.model, read_images(chain.embryos), out, AnnotateOptions(abstain_margin=0.1)),
+        Execution(),
+    )
     return out
 
 
@@ -360,7 +363,7 @@ def test_every_format_of_the_table_is_there():
 def test_exported_atoms_come_in_again_and_give_the_same_features(exported, chain, tmp_path, flyannot, to):
     named = {"A": exported("dictionary", to), "X": chain.descriptors, "D": tmp_path / "d.h5"}
     with open_stored(chain.dictionary) as stored:
-        lam, expected = stored.options["learn"]["lam"], read_dictionary(stored, "4-6")
+        lam, expected = stored.options["learn-dict"]["lam"], read_dictionary(stored, "4-6")
     made = flyannot(f"import dictionary A --descriptors X -o D --lam {lam!r}", **named)
     assert made.code == 0 and f"which were the {'columns' if to == 'mat' else 'rows'}" in made.err
     with open_stored(tmp_path / "d.h5", "dictionary") as stored:

@@ -15,14 +15,14 @@ from flyannot.features.grid import Grid, n_cells
 from flyannot.features.image_features import atoms_of_features, features_of
 from flyannot.features.options import PoolOptions
 from flyannot.features.pooling import pool_image
-from flyannot.steps.annotate import annotate
-from flyannot.steps.engine.task import Execution
+from flyannot.steps.annotate import annotate_task
+from flyannot.steps.engine.task import Execution, carry_out
 from flyannot.steps.explain import explain
-from flyannot.steps.extract import extract
-from flyannot.steps.learn_dict import learn_dict
+from flyannot.steps.extract import extract_task
+from flyannot.steps.learn_dict import learn_task
 from flyannot.steps.options import AnnotateOptions
-from flyannot.steps.pool import pool
-from flyannot.steps.train import train
+from flyannot.steps.pool import pool_task
+from flyannot.steps.train import train_task
 from flyannot.store.features import read_features
 from flyannot.store.reading import open_stored, verify_stored
 from tests.small_embryos import CLASSIFY, LEARN, STAGE_RANGES
@@ -104,12 +104,15 @@ def made(tmp_path_factory):
     synthesize(folder / "embryos", embryos)
     images = read_images(folder / "embryos")
     paths = {k: folder / f"{k}.h5" for k in ("descriptors", "dictionary", "features", "model", "predictions")}
-    extract(images, paths["descriptors"], ExtractOptions(patch_px=(16, 32)), execution)
-    learn_dict([paths["descriptors"]], paths["dictionary"], LEARN, execution)
+    carry_out(extract_task(images, paths["descriptors"], ExtractOptions(patch_px=(16, 32))), execution)
+    carry_out(learn_task([paths["descriptors"]], paths["dictionary"], LEARN), execution)
     options = PoolOptions(grid=PYRAMID)
-    pool([paths["descriptors"]], paths["dictionary"], paths["features"], options, execution)
-    train([paths["features"]], folder / "embryos" / "annotations.csv", paths["model"], CLASSIFY, execution)
-    annotate(paths["model"], images, paths["predictions"], AnnotateOptions(), execution)
+    carry_out(pool_task([paths["descriptors"]], paths["dictionary"], paths["features"], options), execution)
+    carry_out(
+        train_task([paths["features"]], folder / "embryos" / "annotations.csv", paths["model"], CLASSIFY),
+        execution,
+    )
+    carry_out(annotate_task(paths["model"], images, paths["predictions"], AnnotateOptions()), execution)
     return paths | {"images": images}
 
 

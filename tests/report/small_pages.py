@@ -19,10 +19,11 @@ from flyannot.report.scores_section import scores_section
 from flyannot.scores.group_outcomes import group_outcomes
 from flyannot.scores.metrics import TermOutcomes, score_terms
 from flyannot.stage_ranges import STAGE_RANGES
-from flyannot.steps.engine.configuration import Configuration, write_record
 from flyannot.steps.engine.task import Execution, carry_out
-from flyannot.steps.evaluate import Evaluation, evaluate_task
+from flyannot.steps.evaluate import evaluation_of
+from flyannot.steps.evaluation import evaluate_task
 from flyannot.steps.options import EvaluateOptions
+from flyannot.steps.runs.configuration import Configuration, write_record
 from tests.small_embryos import CLASSIFY
 
 NASTY = "<script>alert('x')</script>&\"</template></details>\u2028"
@@ -30,8 +31,7 @@ NASTY = "<script>alert('x')</script>&\"</template></details>\u2028"
 
 def make_run(copy):
     """Make the chain in a copy of its folder a whole run: scores, and the record of what was run."""
-    evaluation = Evaluation(
-        paths=(copy.features,), annotations_csv=copy.annotations, classify=CLASSIFY,
+    evaluation = evaluation_of((copy.features,), copy.annotations, train=CLASSIFY,
         options=EvaluateOptions(folds=3), seed=1,
     )  # fmt: skip
     carry_out(evaluate_task(evaluation, copy.folder / "scores.json"), Execution())

@@ -29,7 +29,7 @@ from flyannot.report.page import as_json, write_page
 from flyannot.scores.average_precision import average_precision
 from flyannot.scores.metrics import auc_within_folds
 from flyannot.stage_ranges import STAGE_RANGES
-from flyannot.steps.annotate import annotate
+from flyannot.steps.annotate import annotate_task
 from flyannot.steps.engine.task import Execution, carry_out
 from flyannot.steps.options import AnnotateOptions, ReportOptions
 from flyannot.store.reading import open_stored
@@ -335,7 +335,7 @@ def test_without_scores_the_answers_are_those_of_the_table(run, tmp_path):
     """What the model leaves open is neither yes nor no."""
     images = [image for image in read_images(run.embryos) if image.stage_range == "4-6"]
     options = AnnotateOptions(abstain_margin=0.3)
-    annotate(run.model, images, tmp_path / "predictions.h5", options, Execution())
+    carry_out(annotate_task(run.model, images, tmp_path / "predictions.h5", options), Execution())
     make_report(tmp_path, tmp_path / "r.html", data_set=run.embryos)
     text = (tmp_path / "r.html").read_text()
     answers = {}

@@ -30,7 +30,7 @@ from flyannot.store.schema import DTYPES, IMAGE_COLUMNS, SCHEMAS
 from flyannot.store.writing import create_stored, difference_of_headers, write_array
 
 EXTRACT = {"patch_px": [16], "stride_px": 8}
-OPTIONS = {"extract": EXTRACT, "learn": {"lam": 0.1}, "pool": {"grid": [[1, 2]]}}
+OPTIONS = {"extract": EXTRACT, "learn-dict": {"lam": 0.1}, "pool": {"grid": [[1, 2]]}}
 GENES = ("Dl", "β-Tub", "Dl")  # a letter beyond ASCII, and a group of two
 
 
