@@ -25,8 +25,7 @@ ONLY_IN = {
     "benchmarks": (),  # which lie beside the package, and import it
     "h5py": ("store/",),
     "click": ("cli/",),
-    "httpx": ("dataset/bdgp_site/", "steps/fetch.py"),
-    "tenacity": ("dataset/bdgp_site/download.py",),
+    "httpx": ("dataset/download.py",),
     "tqdm": ("cli/shared/messages.py",),
     "cv2": ("descriptors/images/geometry.py", "runtime/resources.py"),
     "distributed": ("runtime/dask_cluster.py",),

@@ -9,9 +9,9 @@ import numpy as np
 from flyannot.classifiers.cross_validation import cross_validate, joined_outcomes
 from flyannot.classifiers.folds import folds_of_genes
 from flyannot.classifiers.training_set import curated_groups
-from flyannot.dataset.coverage import notes_on_columns
-from flyannot.dataset.folder import annotations_table, read_images
-from flyannot.dataset.selection import select_images
+from flyannot.dataset.folder import notes_on_columns, read_images
+from flyannot.dataset.images import select_images
+from flyannot.dataset.paths import annotations_table
 from flyannot.errors import InputError
 from flyannot.features.groups import HeldFeatures
 from flyannot.features.pixel_baseline import pixel_features

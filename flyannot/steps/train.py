@@ -10,8 +10,8 @@ from flyannot.classifiers.answers import terms_of_model
 from flyannot.classifiers.model import Model, fit_model, model_of_no_terms, untrainable
 from flyannot.classifiers.scorer import observed_rows, part_of_observed
 from flyannot.classifiers.training_set import curated_groups
-from flyannot.dataset.coverage import notes_on_columns
-from flyannot.dataset.folder import annotations_table
+from flyannot.dataset.folder import notes_on_columns
+from flyannot.dataset.paths import annotations_table
 from flyannot.errors import InputError
 from flyannot.runtime.dask_cluster import cluster_runner
 from flyannot.runtime.resources import one_blas_thread

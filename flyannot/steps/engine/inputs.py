@@ -6,7 +6,7 @@ from pathlib import Path
 
 from flyannot.classifiers.options import TrainOptions
 from flyannot.dataset.folder import read_images
-from flyannot.dataset.selection import select_images
+from flyannot.dataset.images import select_images
 from flyannot.descriptors.extract import DescribedPatches
 from flyannot.descriptors.images.address import photograph_of_embryo
 from flyannot.descriptors.options import ExtractOptions
