@@ -15,13 +15,13 @@ from flyannot.dataset.paths import annotations_table
 from flyannot.errors import InputError
 from flyannot.features.groups import HeldFeatures
 from flyannot.features.pixel_baseline import pixel_features
+from flyannot.runtime.dask_cluster import cluster_runner
 from flyannot.runtime.digest import digest_of_json
 from flyannot.runtime.resources import one_blas_thread
 from flyannot.scores.group_outcomes import group_outcomes
 from flyannot.scores.metrics import score_terms
 from flyannot.stage_ranges import STAGE_RANGES, rng_for
 from flyannot.steps.curated_terms import digests_of_curated, is_synthetic
-from flyannot.steps.elsewhere import elsewhere
 from flyannot.steps.engine.inputs import chosen_stage_ranges, open_all, train_options
 from flyannot.steps.engine.task import ProgressCount
 from flyannot.steps.evaluation import Evaluation, digests_of_files, evaluate_task
@@ -164,7 +164,7 @@ def cross_validate_features(loaded, annotations, evaluation, execution, out=None
         validate = _nested if options.nested else _plain
     n_terms = sum(len(groups.terms) for groups in curated.values()) * options.folds
     count = ProgressCount(execution.progress, n_terms * (options.folds if options.nested else 1), "term")
-    remote = elsewhere(execution.workers, out)
+    remote = cluster_runner(execution.workers, out)
     fit_options = train.fit_options(execution.jobs, on_terms=count.add, elsewhere=remote)
     outcomes, evaluated = {}, {}
     for s, groups in curated.items():
