@@ -3,26 +3,26 @@
 import shutil
 from pathlib import Path
 
-from flyannot.classifiers.options import ClassifyOptions
+from flyannot.classifiers.options import TrainOptions
 from flyannot.dataset.folder import read_images
 from flyannot.dataset.synthetic import SynthesizeOptions
 from flyannot.dataset.synthetic.generate import synthesize
 from flyannot.descriptors.options import ExtractOptions
 from flyannot.features.options import PoolOptions
-from flyannot.steps.annotate import annotate
-from flyannot.steps.engine.task import Execution
-from flyannot.steps.extract import extract
-from flyannot.steps.learn_dict import learn_dict
+from flyannot.steps.annotate import annotate_task
+from flyannot.steps.engine.task import Execution, carry_out
+from flyannot.steps.extract import extract_task
+from flyannot.steps.learn_dict import learn_task
 from flyannot.steps.options import AnnotateOptions, LearnOptions
-from flyannot.steps.pool import pool
-from flyannot.steps.train import train
+from flyannot.steps.pool import pool_task
+from flyannot.steps.train import train_task
 
 STAGE_RANGES = ("4-6", "11-12")
 EXTRACT = ExtractOptions(stride_px=16)
 SCC = {"n_sweeps": 3, "variant": "released"}
 LEARN = LearnOptions(n_atoms=24, n_epochs=2, learner_option=SCC)
 POOL = PoolOptions(grid=(1, 2))
-CLASSIFY = ClassifyOptions(min_groups=4, inner_folds=2)
+CLASSIFY = TrainOptions(min_groups=4, inner_folds=2)
 
 SYNTHESIZE = """[synthesize]
 n_genes = 12
@@ -54,16 +54,22 @@ class Chain:
 
 def make_chain(folder, *, n_genes=24, max_images=3):
     """Synthesize and run every step through the library; more than one shard of images."""
-    chain, execution = Chain(folder), Execution()
+    chain = Chain(folder)
     embryos = SynthesizeOptions(n_genes=n_genes, max_images=max_images, stage_range=STAGE_RANGES)
     synthesize(chain.embryos, embryos)
-    images = read_images(chain.embryos)
-    extract(images, chain.descriptors, EXTRACT, execution)
-    learn_dict([chain.descriptors], chain.dictionary, LEARN, execution)
-    pool([chain.descriptors], chain.dictionary, chain.features, POOL, execution)
-    train([chain.features], chain.annotations, chain.model, CLASSIFY, execution)
-    annotate(chain.model, images, chain.predictions, AnnotateOptions(), execution)
+    make_files(chain, read_images(chain.embryos))
     return chain
+
+
+def make_files(chain, images, *, extract_options=EXTRACT):
+    """Every file of a chain from its images; what came of the first step."""
+    execution = Execution()
+    outcome = carry_out(extract_task(images, chain.descriptors, extract_options), execution)
+    carry_out(learn_task([chain.descriptors], chain.dictionary, LEARN), execution)
+    carry_out(pool_task([chain.descriptors], chain.dictionary, chain.features, POOL), execution)
+    carry_out(train_task([chain.features], chain.annotations, chain.model, CLASSIFY), execution)
+    carry_out(annotate_task(chain.model, images, chain.predictions, AnnotateOptions()), execution)
+    return outcome
 
 
 def write_configuration(folder, *, images=SYNTHESIZE, seed=0, n_epochs=1):
@@ -72,6 +78,6 @@ def write_configuration(folder, *, images=SYNTHESIZE, seed=0, n_epochs=1):
     path.write_text(
         f'data-set = "embryos"\noutput = "results"\nseed = {seed}\n{images}'
         f"[learn-dict]\nn-atoms = 12\nn-epochs = {n_epochs}\n"
-        "[classify]\nmin-groups = 3\n[evaluate]\nfolds = 3\n[run]\njobs = 1\n"
+        "[train]\nmin-groups = 3\n[evaluate]\nfolds = 3\n[run]\njobs = 1\n"
     )
     return path

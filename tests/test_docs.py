@@ -14,7 +14,7 @@ import pytest
 import flyannot as package
 from flyannot.classifiers.answers import PREDICTION_COLUMNS
 from flyannot.dataset.folder import read_annotations, read_images
-from flyannot.steps.engine.configuration import read_configuration
+from flyannot.steps.runs.configuration import read_configuration
 from flyannot.store.schema import SCHEMAS
 from tests.command_lines import contexts_of, flyannot_lines
 from tests.conftest import ROOT

@@ -16,7 +16,7 @@ PROJECT = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]
 PIP = [sys.executable, "-m", "pip", "--disable-pip-version-check", "--quiet"]
 # Of a small run: one stage range, few genes, a dictionary of a moment.
 SMALL = ("synthesize.n-genes=16", "synthesize.max-images=1", "synthesize.stage-range=4-6",
-         "learn-dict.n-atoms=32", "learn-dict.n-epochs=1", "classify.min-groups=3",
+         "learn-dict.n-atoms=32", "learn-dict.n-epochs=1", "train.min-groups=3",
          "evaluate.folds=2", "run.jobs=1")  # fmt: skip
 
 

@@ -63,10 +63,11 @@ class OperatingPoint(Kind):
 
 
 @dataclass(frozen=True, kw_only=True)
-class ClassifyOptions(Options):
+class TrainOptions(Options):
     """All that decides how features become terms."""
 
-    table: ClassVar[str] = "classify"
+    table: ClassVar[str] = "train"
+    table_before: ClassVar[str] = "classify"
 
     method: str = option(
         "svm", Choice(CLASSIFIERS), "The classifier: a linear SVM for each term, or another method."

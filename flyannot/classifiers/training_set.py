@@ -79,7 +79,7 @@ class CuratedGroups:
         Parameters
         ----------
         features : of images, (n_images, n_features), as `flyannot.features.groups.pooled_columns` takes them
-        options : flyannot.classifiers.options.ClassifyOptions
+        options : flyannot.classifiers.options.TrainOptions
         """
         rows = GroupRows(features, self.groups, options)
         more = {"genes": self.groups.gene_ids, "groups": self.groups, "observed": self.observed}
@@ -170,7 +170,7 @@ def curated_groups(columns, annotations, stage_range, options):
     columns : image columns, as `flyannot.store.features.StoredFeatures` has them
     annotations : flyannot.dataset.folder.Annotations
     stage_range : str
-    options : flyannot.classifiers.options.ClassifyOptions
+    options : flyannot.classifiers.options.TrainOptions
     """
     groups, carried = annotated_groups(groups_of(columns), annotations, stage_range)
     terms = sorted(set().union(*carried))

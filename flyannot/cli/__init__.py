@@ -7,26 +7,19 @@ import click
 from flyannot import __version__
 from flyannot.cli.shared.exit_codes import exit_code_of
 from flyannot.cli.shared.help_page import LazyGroup
+from flyannot.cli.steps import StepCommands
 
 # What commands are for -> name -> (module of this package, or "module:attribute" of any; what it does).
 COMMANDS = {
     "Start": {
         "run": ("run", "The whole chain, from a configuration file."),
         "status": ("status", "How far a run is: steps, images, time left."),
+        "workflow": ("workflow", "A run as jobs for Snakemake or SLURM, for many machines."),
         "synthesize": ("synthesize", "Make synthetic embryos, with terms, to try things on."),
         "info": ("info", "What is installed here: versions, processor, folders, extras."),
         "completion": ("completion", "The script that lets a shell complete commands and options."),
     },
-    "Steps": {
-        "extract": ("extract", "Images to descriptors."),
-        "learn-dict": ("learn_dict", "Descriptors to dictionaries."),
-        "pool": ("pool", "Descriptors and dictionaries to features."),
-        "train": ("train", "Features and curated terms to a model."),
-        "annotate": ("annotate", "A model and new images to terms."),
-        "evaluate": ("evaluate", "How good the terms are, by cross-validation or on a held-out test."),
-        "join": ("join", "The files of shards to one file."),
-        "workflow": ("workflow", "A run as jobs for Snakemake or SLURM, for many machines."),
-    },
+    "Steps": {},  # of the chain: below
     "Look": {
         "report": ("report", "A page that shows a run: open it in a browser."),
         "explain": ("explain", "Which patches of an image support a term: the exact split of its value."),
@@ -53,6 +46,7 @@ COMMANDS = {
         "ablate": ("ablate", "Many configurations in one table."),
     },
 }
+COMMANDS["Steps"] = StepCommands([name for commands in COMMANDS.values() for name in commands])
 
 
 @click.group(cls=LazyGroup, table=COMMANDS, context_settings={"help_option_names": ["-h", "--help"]})

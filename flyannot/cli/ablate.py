@@ -11,9 +11,10 @@ from flyannot.steps.options import EvaluateOptions, RunOptions
 @click.command("ablate", cls=Command)
 @click.argument("config", type=IN_FILE)
 @click.option(
-    "--data-set", type=click.Path(file_okay=False, path_type=Path),
+    "--data-set",
+    type=click.Path(file_okay=False, path_type=Path),
     help="The data set folder, over the file's.",
-)  # fmt: skip
+)
 @click.option("-o", "--output", type=OUT_FOLDER, help="The folder of all results, over the file's.")
 @takes(options=(EvaluateOptions, ["nested"]), run=RunOptions)
 def command(config, data_set, output, options, run):
@@ -32,10 +33,10 @@ def command(config, data_set, output, options, run):
     from flyannot.steps.engine.task import carry_out
     from flyannot.steps.runs.ablation import read_ablation
 
-    execution, found = execution_of(run=run), []
+    execution, evaluated = execution_of(run=run), []
     for row in read_ablation(config, data_set=data_set, output=output, nested=options.nested):
         log.info("== %s", row.name)
         for task in row.tasks:
             carry_out(task(), execution)
-        found.append((row.name, read_scores(row.scores), row.scores))
-    click.echo(format_ablation(found, nested=options.nested))
+        evaluated.append((row.name, read_scores(row.scores), row.scores))
+    click.echo(format_ablation(evaluated, nested=options.nested))

@@ -23,7 +23,7 @@ def command(first, second, as_json):
         flyannot compare plain/scores.json best/scores.json
     """
     from flyannot.scores.table import format_comparison
-    from flyannot.steps.compare import compare_files
+    from flyannot.steps.evaluation import compare_files
 
     comparison = compare_files(first, second)
     click.echo(

@@ -5,7 +5,7 @@ from dataclasses import fields
 import click
 from click.core import ParameterSource
 
-from flyannot.classifiers.options import ClassifyOptions
+from flyannot.classifiers.options import TrainOptions
 from flyannot.cli.shared.options import IN_FILE, OUT_FILE, Command, execution_of, seed_option, takes
 from flyannot.errors import InputError
 from flyannot.options import kebab
@@ -14,24 +14,28 @@ from flyannot.steps.options import EvaluateOptions, RunOptions, Selection
 
 @click.command("evaluate", cls=Command)
 @click.argument(
-    "scored", type=IN_FILE, nargs=-1,
-    required=True, metavar="FEATURES|PREDICTIONS...",
-)  # fmt: skip
+    "scored",
+    type=IN_FILE,
+    nargs=-1,
+    required=True,
+    metavar="FEATURES|PREDICTIONS...",
+)
 @click.argument("annotations", type=IN_FILE)
 @click.option(
-    "--model", type=IN_FILE,
+    "--model",
+    type=IN_FILE,
     help="Cross-validate as this model was trained on FEATURES: its options, seed and stage "
     "ranges; the scores name it.",
-)  # fmt: skip
-@click.option(
-    "--json", "json_file", type=OUT_FILE,
-    help="Also write the scores to this JSON file; - prints them instead of the table.",
-)  # fmt: skip
-@takes(
-    options=EvaluateOptions, classify=ClassifyOptions, selection=(Selection, ["stage_range"]), run=RunOptions
 )
+@click.option(
+    "--json",
+    "json_file",
+    type=OUT_FILE,
+    help="Also write the scores to this JSON file; - prints them instead of the table.",
+)
+@takes(options=EvaluateOptions, train=TrainOptions, selection=(Selection, ["stage_range"]), run=RunOptions)
 @seed_option
-def command(scored, annotations, model, json_file, options, classify, selection, run, seed):
+def command(scored, annotations, model, json_file, options, train, selection, run, seed):
     """Score terms against curated ones.
 
     With FEATURES (from `flyannot pool`) a model is trained and tested by cross-validation, split by
@@ -47,20 +51,24 @@ def command(scored, annotations, model, json_file, options, classify, selection,
     from flyannot.scores.retrieval import retrieval_in_words
     from flyannot.scores.table import format_scores
     from flyannot.steps.engine.task import carry_out
-    from flyannot.steps.evaluate import Evaluation, evaluate_files, evaluate_task, evaluation_of_model
-    from flyannot.steps.nothing_evaluated import nothing_evaluated
+    from flyannot.steps.evaluate import cross_validation_of_model, evaluation_of
+    from flyannot.steps.evaluation import evaluate_task, nothing_evaluated
 
     execution = execution_of(run=run)
     if model:
         _refuse_options_of_the_model()
-        evaluation = evaluation_of_model(model, scored, annotations, options, classify.corrections)
+        evaluation = cross_validation_of_model(model, scored, annotations, options, train.corrections)
     else:
-        evaluation = Evaluation(
-            paths=scored, annotations_csv=annotations, classify=classify, options=options, seed=seed,
+        evaluation = evaluation_of(
+            scored,
+            annotations,
+            options=options,
+            train=train,
+            seed=seed,
             stage_ranges=selection.stage_range,
-        )  # fmt: skip
+        )
     if json_file is None or str(json_file) == "-":
-        result = evaluate_files(evaluation, execution)
+        result = evaluation.result(execution)
     else:
         carry_out(evaluate_task(evaluation, json_file), execution)
         result = read_scores(json_file)
@@ -79,7 +87,7 @@ def command(scored, annotations, model, json_file, options, classify, selection,
 def _refuse_options_of_the_model():
     """What the model brings cannot be given on the command line; the environment's gives way."""
     context = click.get_current_context()
-    brought = {one.name for one in fields(ClassifyOptions) if one.metadata["in_header"]}
+    brought = {option.name for option in fields(TrainOptions) if option.metadata["in_header"]}
     for name in (*sorted(brought), "seed", "stage_range"):
         if context.get_parameter_source(name) is ParameterSource.COMMANDLINE:
             raise InputError(

@@ -12,14 +12,25 @@ from flyannot.cli.shared.options import (
     OUT_FOLDER,
     Command,
     MoreOption,
-    Shard,
     execution_of,
     finish,
     log,
     takes,
-)  # fmt: skip
+)
 from flyannot.errors import InputError
 from flyannot.steps.options import RunOptions
+
+
+class ShareOfParts(click.ParamType):
+    """The I-th of N equal shares, as in 2/8."""
+
+    name = "I/N"
+
+    def convert(self, value, param, ctx):
+        number, _, count = str(value).partition("/")
+        if number.isdigit() and count.isdigit() and 1 <= int(number) <= int(count):
+            return int(number), int(count)
+        return self.fail(f'"{value}" is not one share of several, such as 2/8', param, ctx)
 
 
 @click.command("run", cls=Command)
@@ -30,32 +41,37 @@ from flyannot.steps.options import RunOptions
     help="The configuration that comes with flyannot: synthetic embryos, into demo-output.",
 )
 @click.option(
-    "--data-set", type=click.Path(file_okay=False, path_type=Path),
+    "--data-set",
+    type=click.Path(file_okay=False, path_type=Path),
     help="The data set folder, over the file's.",
-)  # fmt: skip
+)
 @click.option("-o", "--output", type=OUT_FOLDER, help="The folder of all results, over the file's.")
 @click.option(
     "--set", "settings", multiple=True, metavar="TABLE.OPTION=VALUE", help="Override one value (repeatable)."
 )
 @click.option(
-    "--corrections", type=IN_FILE, multiple=True,
+    "--corrections",
+    type=IN_FILE,
+    multiple=True,
     help="What curators said on the report, as corrections.csv (repeatable), over the file's.",
-)  # fmt: skip
+)
 @click.option("--dry-run", is_flag=True, help="Only say what would be done, and why.")
 @click.option(
     "--step", cls=MoreOption, metavar="STEP", help="Only this step, from the files that those before it left."
 )
 @click.option(
-    "--share", type=Shard(), cls=MoreOption,
-    help="With --step extract, pool or annotate: only the I-th of N shares of its images. The step without "
-    "--share puts them together.",
-)  # fmt: skip
+    "--part",
+    type=ShareOfParts(),
+    cls=MoreOption,
+    help="With --step extract, pool or annotate: make only this share of the parts of its output, such as "
+    "2/8. The step without --part joins all parts.",
+)
 @takes(run=RunOptions)
-def command(config, demo, data_set, output, settings, corrections, dry_run, step, share, run):
+def command(config, demo, data_set, output, settings, corrections, dry_run, step, part, run):
     """Run the whole chain: extract, learn-dict, pool, train, annotate, evaluate, report.
 
-    CONFIG is a TOML file: data-set, output, seed, and tables of options: extract, learn-dict, pool, classify
-    (of train and evaluate), annotate, evaluate, report; select (stage-range, view) and run (jobs, scheduler).
+    CONFIG is a TOML file: data-set, output, seed, and a table of options for each step: extract, learn-dict,
+    pool, train, annotate, evaluate, report; besides, select (stage-range, view) and run (jobs, scheduler).
     What is up to date is skipped; every file knows what it was made from. Values given by --set come before
     FLYANNOT_TABLE_OPTION in the environment, and these before the file.
 
@@ -63,16 +79,15 @@ def command(config, demo, data_set, output, settings, corrections, dry_run, step
     Example:
         flyannot run configs/demo.toml --data-set embryos --output results --dry-run
     """
-    from flyannot.report.build import report_task
     from flyannot.runtime.atomic_file import locked_output
     from flyannot.runtime.environment import configurations_folder
-    from flyannot.steps.engine.configuration import RECORD, read_configuration, with_corrections
-    from flyannot.steps.engine.task import carry_out_share
+    from flyannot.steps.engine.task import carry_out_part
     from flyannot.steps.runs.checks import check_run
-    from flyannot.steps.runs.run import only, plan_all, steps_of
+    from flyannot.steps.runs.configuration import RECORD, read_configuration, with_corrections
+    from flyannot.steps.runs.run import plan_all, step_named, steps_of, task_in_run
 
-    if share and not step:
-        raise InputError("--share is a share of one step", fix="add --step extract, pool or annotate")
+    if part and not step:
+        raise InputError("--part is of one step", fix="add --step extract, pool or annotate")
     if demo == (config is not None):
         raise InputError(
             "--demo brings its own configuration" if demo else "no configuration is named",
@@ -86,20 +101,20 @@ def command(config, demo, data_set, output, settings, corrections, dry_run, step
     configuration = read_configuration(config, data_set=data_set, output=output, settings=settings)
     configuration = with_corrections(configuration, corrections)
     check_run(configuration)
-    steps = steps_of(configuration, report_task)
+    steps = steps_of(configuration)
     if step:
-        steps = only(steps, step)
+        steps = [step_named(steps, step)]
     execution = execution_of(run=_given(run, configuration.options["run"]))
     if dry_run:
-        found = plan_all(steps)
-        if found:
-            log.info("would make %s: %s%s", *found[1:], "" if step else "; then everything after it")
+        planned = plan_all(steps, configuration)
+        if planned:
+            log.info("would make %s: %s%s", *planned[1:], "" if step else "; then everything after it")
         else:
             log.info("all is up to date")
         return 0
-    if share:
-        made = carry_out_share(steps[0].task(), share, execution)
-        log.info("share %d/%d of %s is %s", *share, step, "made" if made else "up to date")
+    if part:
+        made = carry_out_part(task_in_run(steps[0], configuration), part, execution)
+        log.info("part %d/%d of %s is %s", *part, step, "made" if made else "up to date")
         return 0
     # Steps of one run may be carried out side by side, on several machines; whole runs may not.
     with nullcontext() if step else locked_output(configuration.output / RECORD):
@@ -108,26 +123,25 @@ def command(config, demo, data_set, output, settings, corrections, dry_run, step
 
 def _carry_out(configuration, steps, execution):
     """Make all that is not up to date, and print the scores; the exit code."""
-    from flyannot.dataset.folder import read_images
     from flyannot.scores.group_outcomes import read_scores
     from flyannot.scores.table import format_scores
-    from flyannot.steps.engine.configuration import write_record
     from flyannot.steps.engine.failures import NAME
-    from flyannot.steps.nothing_evaluated import nothing_evaluated
+    from flyannot.steps.evaluation import nothing_evaluated
+    from flyannot.steps.runs.configuration import write_record
     from flyannot.steps.runs.run import carry_out_all
 
     write_record(configuration)
     code, n_made, nothing = 0, 0, None
-    for step, outcome in carry_out_all(steps, execution):
-        images = read_images(configuration.data_set) if outcome.failures else ()
-        said = finish(outcome, step=step, images=images, table=configuration.output / NAME)
-        code, n_made = max(code, said), n_made + outcome.made
-        if step == "evaluate":
+    for step, task, outcome in carry_out_all(steps, configuration, execution):
+        table = configuration.output / NAME
+        code = max(code, finish(outcome, step=step.name, images=task.images, table=table))
+        n_made += outcome.made
+        if step.name == "evaluate":
             result = read_scores(outcome.path)
             nothing = nothing_evaluated(result)
             if outcome.made:
                 click.echo(format_scores(result, synthetic=result["synthetic"]))
-        if step == "report":
+        if step.name == "report":
             _say_where(outcome.path, n_made)
     if nothing:
         raise nothing
@@ -144,5 +158,5 @@ def _say_where(page, n_made):
 def _given(run, configured):
     """What the command line says comes before the configuration, which knows the environment."""
     source = click.get_current_context().get_parameter_source
-    given = [one.name for one in fields(run) if source(one.name) is ParameterSource.COMMANDLINE]
-    return replace(configured, **{name: getattr(run, name) for name in given})
+    typed = [option.name for option in fields(run) if source(option.name) is ParameterSource.COMMANDLINE]
+    return replace(configured, **{name: getattr(run, name) for name in typed})

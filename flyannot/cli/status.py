@@ -28,50 +28,48 @@ def command(run, as_json):
     Example:
         flyannot status results
     """
-    from flyannot.report.build import report_task
     from flyannot.steps.runs.status import status_of_run
 
-    found = status_of_run(run, report_task)
-    click.echo(json.dumps(_as_json(found), indent=1, ensure_ascii=False) if as_json else _in_words(found))
+    status = status_of_run(run)
+    click.echo(json.dumps(_as_json(status), indent=1, ensure_ascii=False) if as_json else _as_table(status))
 
 
-def _as_json(found):
-    steps = [asdict(one) for one in found.steps]
-    for one in steps:
-        one["skipped"] = [{"image": image, "reason": reason} for image, reason in one["skipped"]]
-    return {"folder": str(found.folder), "state": found.state, "steps": steps}
+def _as_json(status):
+    steps = [asdict(step) for step in status.steps]
+    for step in steps:
+        step["skipped"] = [{"image": image, "reason": reason} for image, reason in step["skipped"]]
+    return {"folder": str(status.folder), "state": status.state, "steps": steps}
 
 
-def _in_words(found):
-    rows = [["step", "state", "done", "skipped", "per second", "time left"], *map(_row, found.steps)]
+def _as_table(status):
+    rows = [["step", "state", "done", "skipped", "per second", "time left"], *map(_row, status.steps)]
     widths = [max(map(len, column)) for column in zip(*rows)]
     table = ["  ".join(f"{cell:<{width}}" for cell, width in zip(row, widths)).rstrip() for row in rows]
-    return "\n".join([f"{found.folder}: {found.state}", "", *table, *_notes(found)])
+    return "\n".join([f"{status.folder}: {status.state}", "", *table, *_notes(status)])
 
 
-def _row(one):
-    rate = f"{one.per_second:.3g} {one.unit}s" if one.per_second else ""
-    left = _duration(one.seconds_left) if one.seconds_left is not None else ""
-    return [one.step, one.state, _amount(one), f"{len(one.skipped):,}" if one.skipped else "", rate, left]
+def _row(step):
+    rate = f"{step.per_second:.3g} {step.unit}s" if step.per_second else ""
+    left = _duration(step.seconds_left) if step.seconds_left is not None else ""
+    skipped = f"{len(step.skipped):,}" if step.skipped else ""
+    return [step.step, step.state, _amount(step), skipped, rate, left]
 
 
-def _amount(one):
-    n_shards = sum(one.shards.values())
-    shards = f"{one.shards.get('done', 0)} of {pluralise(n_shards, 'shard')}" if one.shards else ""
-    if not one.unit or one.n_done is None or one.state == "waiting" and not one.n_done:
-        return shards
-    done = "" if one.n_total is None else f"{one.n_done:,} of "
-    done += pluralise(one.n_done if one.n_total is None else one.n_total, one.unit)
-    return ", ".join(filter(None, [shards, done]))
+def _amount(step):
+    if not step.unit or step.n_done is None or step.state == "waiting" and not step.n_done:
+        return ""
+    done = "" if step.n_total is None else f"{step.n_done:,} of "
+    return done + pluralise(step.n_done if step.n_total is None else step.n_total, step.unit)
 
 
-def _notes(found):
-    lines = [f"{one.step}: {one.state}: {one.why}" for one in found.steps if one.why]
-    for one in found.steps:
-        lines += [_work(one.step, holder) for holder in one.holders]
-        lines += [f"{one.step}: skipped {image}: {reason}" for image, reason in one.skipped[:_N_NAMED]]
-        if len(one.skipped) > _N_NAMED:
-            lines.append(f"{one.step}: {len(one.skipped) - _N_NAMED:,} more: add --json, or see failures.csv")
+def _notes(status):
+    lines = [f"{step.step}: {step.state}: {step.why}" for step in status.steps if step.why]
+    for step in status.steps:
+        lines += [_work(step.step, holder) for holder in step.holders]
+        lines += [f"{step.step}: skipped {image}: {reason}" for image, reason in step.skipped[:_N_NAMED]]
+        n_more = len(step.skipped) - _N_NAMED
+        if n_more > 0:
+            lines.append(f"{step.step}: {n_more:,} more: add --json, or see failures.csv")
     return ["", *lines] if lines else []
 
 

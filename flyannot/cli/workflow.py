@@ -5,54 +5,63 @@ from pathlib import Path
 import click
 
 from flyannot.cli.shared.options import COUNT, IN_FILE, OUT_FILE, Command, force_option, log
-from flyannot.steps.runs.workflow import ENGINES
+from flyannot.steps.runs import ENGINES
 
 
 @click.command("workflow", cls=Command)
 @click.argument("config", type=IN_FILE)
 @click.option(
-    "--engine", type=click.Choice(list(ENGINES)), required=True,
+    "--engine",
+    type=click.Choice(list(ENGINES)),
+    required=True,
     help="snakemake: rules, and beside them a profile for SLURM. slurm: a script that submits all jobs.",
-)  # fmt: skip
+)
 @click.option("-o", "--output", "out", type=OUT_FILE, required=True, help="The workflow to write.")
 @click.option(
-    "--shards", type=COUNT,
-    help="Jobs that extract, pool and annotate are each cut into.  [default: as many as take half an hour "
-    "each]",
-)  # fmt: skip
+    "--parts",
+    type=COUNT,
+    help="Jobs among which the parts of extract, pool and annotate are divided.  [default: as many as take "
+    "half an hour each]",
+)
 @click.option(
-    "--data-set", type=click.Path(file_okay=False, path_type=Path),
+    "--data-set",
+    type=click.Path(file_okay=False, path_type=Path),
     help="The data set folder, over the file's.",
-)  # fmt: skip
+)
 @click.option(
     "--set", "settings", multiple=True, metavar="TABLE.OPTION=VALUE", help="Override one value (repeatable)."
 )
 @force_option
-def command(config, engine, out, shards, data_set, settings, force):
+def command(config, engine, out, parts, data_set, settings, force):
     """Write the workflow that does what `flyannot run CONFIG` does.
 
     Its jobs ask for the memory, the time and the threads that the size of the data set calls for ([run] jobs
     sets the threads). All options go into run.toml in the output folder, and every job is `flyannot run` of
-    one step of it, or of a share of one: the files are those that `flyannot run` makes, bit for bit.
+    one step of it, or of some parts of one: the files are those that `flyannot run` makes, bit for bit.
 
     \b
     Example:
         flyannot workflow configs/demo.toml --engine snakemake -o Snakefile
     """
-    from flyannot.steps.engine.configuration import read_configuration
     from flyannot.steps.runs.checks import check_run
-    from flyannot.steps.runs.workflow.size import require_data_set
-    from flyannot.steps.runs.workflow.write import write_workflow
+    from flyannot.steps.runs.configuration import read_configuration
+    from flyannot.steps.runs.size import require_data_set
+    from flyannot.steps.runs.workflow_files import write_workflow
 
     configuration = read_configuration(config, data_set=data_set, settings=settings)
     require_data_set(configuration)
     check_run(configuration)
-    jobs, paths = write_workflow(configuration, out, engine, n_shares=shards, force=force)
-    log.info("%21s %6s %8s %9s %10s %10s", "job", "shares", "threads", "memory", "expected", "at most")
+    jobs, paths = write_workflow(configuration, out, engine, n_jobs=parts, force=force)
+    log.info("%21s %6s %8s %9s %10s %10s", "job", "jobs", "threads", "memory", "expected", "at most")
     for job in jobs:
         log.info(
-            "%21s %6d %8d %6d MB %6.0f min %6d min", job.name, max(1, job.n_shares), job.threads,
-            job.memory_mb, job.expected_minutes, job.minutes,
-        )  # fmt: skip
+            "%21s %6d %8d %6d MB %6.0f min %6d min",
+            job.name,
+            max(1, job.n_jobs),
+            job.threads,
+            job.memory_mb,
+            job.expected_minutes,
+            job.minutes,
+        )
     for path in paths:
         log.info("wrote %s", path)

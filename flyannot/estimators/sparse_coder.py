@@ -18,7 +18,7 @@ from flyannot.sparse.coders.nonnegative import encode_nonnegative
 from flyannot.sparse.fit import by_observed_features, default_lam
 from flyannot.sparse.objective import objective
 from flyannot.stage_ranges import parse_stage_range
-from flyannot.steps.engine.file_options import lam_of
+from flyannot.steps.engine.inputs import lam_of
 from flyannot.store.dictionary import read_dictionary
 from flyannot.store.reading import open_stored
 

@@ -1,7 +1,7 @@
 """Results for other tools: a function writes what one kind of file holds in one format.
 
-It takes (stored, stage_ranges, path), and the keyword `ids` (`flyannot.dataset.ontology.Ids`) if the format
-has room for ids of terms and stage ranges.  To add one is to add its file, and a line below.
+It takes (stored, stage_ranges, path), and the keyword `ids` (`flyannot.dataset.ontology.IdColumns`) if the
+format has room for ids of terms and stage ranges.  To add one is to add its file, and a line below.
 """
 
 from flyannot.options.registry import Registry
@@ -10,13 +10,13 @@ EXPORTERS = {
     "predictions": Registry(
         "format of predictions",
         {
-            "csv": "flyannot.export.predictions:write_csv",
-            "tsv": "flyannot.export.predictions:write_tsv",
-            "xlsx": "flyannot.export.xlsx:write_predictions",
-            "json": "flyannot.export.predictions:write_json",
-            "omero-csv": "flyannot.export.predictions:write_omero_csv",
-            "parquet": "flyannot.export.parquet:write_predictions",
-            "anndata": "flyannot.export.h5ad:write_predictions",
+            "csv": "flyannot.export.predictions:write_predictions_csv",
+            "tsv": "flyannot.export.predictions:write_predictions_tsv",
+            "xlsx": "flyannot.export.predictions:write_predictions_xlsx",
+            "json": "flyannot.export.predictions:write_predictions_json",
+            "omero-csv": "flyannot.export.predictions:write_predictions_omero_csv",
+            "parquet": "flyannot.export.data_frames:write_predictions_parquet",
+            "anndata": "flyannot.export.data_frames:write_predictions_anndata",
         },
     ),
     "features": Registry(
@@ -24,8 +24,8 @@ EXPORTERS = {
         {
             "csv": "flyannot.export.arrays:write_features_csv",
             "npz": "flyannot.export.arrays:write_features_npz",
-            "parquet": "flyannot.export.parquet:write_features",
-            "anndata": "flyannot.export.h5ad:write_features",
+            "parquet": "flyannot.export.data_frames:write_features_parquet",
+            "anndata": "flyannot.export.data_frames:write_features_anndata",
         },
     ),
     "dictionary": Registry(

@@ -1,6 +1,12 @@
-"""Predictions as text: CSV, TSV, JSON, and the table that OMERO takes in."""
+"""Predictions as tables: CSV, TSV, JSON, the table that OMERO takes in, and an Excel workbook.
+
+Excel opens a CSV by its own lights: 4-6 becomes the 6th of April, letters beyond ASCII break, and where the
+decimal comma is used, 0.36 becomes text.  In a workbook text is text, and a number a number.
+"""
 
 import json
+from datetime import datetime
+from io import BytesIO
 
 from flyannot.classifiers.answers import (
     PREDICTION_COLUMNS,
@@ -10,6 +16,8 @@ from flyannot.classifiers.answers import (
     predictions_table,
     read_predicted,
 )
+from flyannot.errors import InputError
+from flyannot.runtime.environment import optional_package
 from flyannot.runtime.tables import write_csv_rows
 from flyannot.store.reading import read_image_columns
 
@@ -19,13 +27,18 @@ _OMERO = {"gene": "Gene", "fbgn": "FBgn", "auc": "AUC", "auc_low": "AUC_Low", "a
 _OMERO_NUMBERS = {"decision_value": "d", "probability": "d", "threshold": "d", "n_genes": "l"}
 _OMERO_COLUMNS = [name for name in PREDICTION_COLUMNS if name != "image"]
 
+_MOST_ROWS = 1_048_576  # of a sheet of Excel
+_NO_DATE = datetime(1980, 1, 1)  # of making: equal predictions give equal bytes
+_AS_THEY_ARE = {"strings_to_formulas": False, "strings_to_urls": False, "in_memory": True}
+_LETTERS = {"term": 38, "quality_warnings": 30}  # the width of a column; others as wide as their names
 
-def write_csv(stored, stage_ranges, path, *, ids=None):
+
+def write_predictions_csv(stored, stage_ranges, path, *, ids=None):
     """The table as `flyannot annotate` writes it; text that a spreadsheet would run gets an apostrophe."""
     _write_table(stored, stage_ranges, path, ",", ids)
 
 
-def write_tsv(stored, stage_ranges, path, *, ids=None):
+def write_predictions_tsv(stored, stage_ranges, path, *, ids=None):
     """As the CSV, separated by tabs."""
     _write_table(stored, stage_ranges, path, "\t", ids)
 
@@ -36,7 +49,7 @@ def _write_table(stored, stage_ranges, path, delimiter, ids):
         write_csv_rows(file, [columns, *rows], delimiter=delimiter)
 
 
-def write_json(stored, stage_ranges, path, *, ids=None):
+def write_predictions_json(stored, stage_ranges, path, *, ids=None):
     """Stage range -> terms with what stands behind them, and groups with their images and what is predicted
     of every term."""
     document = {
@@ -51,34 +64,36 @@ def write_json(stored, stage_ranges, path, *, ids=None):
 def _stage_range_as_json(stored, stage_range, ids):
     groups, predicted = read_predicted(stored, stage_range)
     images = images_of_groups(stored, stage_range, groups)
-    known = {term: ids.of(term, stage_range) for term in predicted.terms} if ids else {}
-    of_ontology = {
-        "term_ids": {term: one for term, (one, _) in known.items()},
-        "stage_id": next((stages for _, stages in known.values()), ""),
+    names = ("term", "decision_value", "probability", "answer")
+    described = {
+        "terms": [
+            {"term": term, "threshold": float(predicted.threshold[j])} | evidence_of_term(predicted, j)
+            for j, term in enumerate(predicted.terms)
+        ],
+        "groups": [
+            {
+                "group": groups.name[g],
+                "gene": groups.gene[g],
+                "fbgn": groups.fbgn[g],
+                "in_training": bool(predicted.in_training[g]),
+                "quality_warnings": predicted.quality_warnings[g],
+                "images": images[g],
+                "predictions": [
+                    {name: getattr(row, name) for name in names}
+                    for row in predictions_of_group(stage_range, groups, predicted, g)
+                ],
+            }
+            for g in range(len(groups))
+        ],
     }
-    of_groups = [
-        {
-            "group": groups.name[g],
-            "gene": groups.gene[g],
-            "fbgn": groups.fbgn[g],
-            "in_training": bool(predicted.in_training[g]),
-            "quality_warnings": predicted.quality_warnings[g],
-            "images": images[g],
-            "predictions": [
-                {name: getattr(row, name) for name in ("term", "decision_value", "probability", "answer")}
-                for row in predictions_of_group(stage_range, groups, predicted, g)
-            ],
-        }
-        for g in range(len(groups))
-    ]
-    terms = [
-        {"term": term, "threshold": float(predicted.threshold[j])} | evidence_of_term(predicted, j)
-        for j, term in enumerate(predicted.terms)
-    ]
-    return {"terms": terms, "groups": of_groups} | (of_ontology if ids else {})
+    if ids:
+        known = {term: ids.of(term, stage_range) for term in predicted.terms}
+        described["term_ids"] = {term: term_id for term, (term_id, _) in known.items()}
+        described["stage_id"] = next((stages for _, stages in known.values()), "")
+    return described
 
 
-def write_omero_csv(stored, stage_ranges, path):
+def write_predictions_omero_csv(stored, stage_ranges, path):
     """One row for each image and term, for `omero metadata populate` on a Dataset; source: its README.
 
     OMERO knows an image by its file's name, without the folder.
@@ -98,6 +113,33 @@ def _omero_rows(stored, stage_ranges):
             texts = row.texts()._asdict()
             for image in images[row.group]:
                 yield image.rpartition("/")[2], *(texts[name] for name in _OMERO_COLUMNS)
+
+
+def write_predictions_xlsx(stored, stage_ranges, path, *, ids=None):
+    """A sheet for each stage range with the columns of the CSV; the first row stays, with filters."""
+    columns, content = PREDICTION_COLUMNS + (ids.COLUMNS if ids else ()), BytesIO()
+    with optional_package("xlsxwriter", "excel").Workbook(content, _AS_THEY_ARE) as workbook:
+        workbook.set_properties({"created": _NO_DATE})
+        for stage_range in stage_ranges:
+            rows = list(prediction_rows(stored, [stage_range]))
+            if ids:
+                rows = [(*row, *ids.of(row.term, row.stage_range)) for row in rows]
+            if len(rows) >= _MOST_ROWS:
+                raise InputError(
+                    f"{len(rows):,} predictions of stage range {stage_range} are too many for Excel",
+                    fix="export with --to csv, or annotate fewer genes at a time",
+                )
+            _write_sheet(workbook.add_worksheet(f"stages {stage_range}"), columns, rows)
+    path.write_bytes(content.getvalue())
+
+
+def _write_sheet(sheet, columns, rows):
+    for number, row in enumerate([columns, *rows]):
+        sheet.write_row(number, 0, row)
+    for place, name in enumerate(columns):
+        sheet.set_column(place, place, max(9, _LETTERS.get(name, len(name) + 3)))
+    sheet.freeze_panes(1, 1)
+    sheet.autofilter(0, 0, max(1, len(rows)), len(columns) - 1)
 
 
 def images_of_groups(stored, stage_range, groups):

@@ -1,9 +1,32 @@
 """Options of every step, and the tables of named things that they choose from."""
 
 from flyannot.options.kinds import Choice, Count, FilePath, Flag, Kind, Memory, OrAuto, Real, Several, Text
-from flyannot.options.options import Options, environment_name, kebab, option, parsed, shown_default
+from flyannot.options.options import (
+    Options,
+    environment_name,
+    environment_names,
+    kebab,
+    option,
+    parsed,
+    shown_default,
+)
 
 __all__ = [
-    "Choice", "Count", "FilePath", "Flag", "Kind", "Memory", "Options", "OrAuto", "Real", "Several", "Text",
-    "environment_name", "kebab", "option", "parsed", "shown_default",
-]  # fmt: skip
+    "Choice",
+    "Count",
+    "FilePath",
+    "Flag",
+    "Kind",
+    "Memory",
+    "Options",
+    "OrAuto",
+    "Real",
+    "Several",
+    "Text",
+    "environment_name",
+    "environment_names",
+    "kebab",
+    "option",
+    "parsed",
+    "shown_default",
+]

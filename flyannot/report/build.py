@@ -23,9 +23,8 @@ from flyannot.report.term_ids import ids_of_run
 from flyannot.runtime.digest import digest_of_json
 from flyannot.runtime.wording import pluralise
 from flyannot.stage_ranges import STAGE_RANGES
-from flyannot.steps.engine.count import Count
-from flyannot.steps.engine.file_options import extract_options
-from flyannot.steps.engine.task import Outcome, Task
+from flyannot.steps.engine.inputs import extract_options
+from flyannot.steps.engine.task import Outcome, ProgressCount, Task
 
 _SYNTHETIC = (
     "SYNTHETIC embryos: these images were drawn by a program, not photographed, and their terms are known. "
@@ -36,6 +35,11 @@ _AVERAGES = (
     ("sensitivity", "Mean sensitivity", "curated terms that are found"),
     ("specificity", "Mean specificity", "other terms that are left out"),
 )
+
+
+def task_of_step(asked):
+    """The `flyannot.steps.engine.task.Task` of what a `flyannot.steps.engine.step.Asked` asks for."""
+    return report_task(asked.out.parent, asked.out, asked.inputs["data_set"][0], asked.options)
 
 
 def report_task(folder, out, data_set, options):
@@ -101,7 +105,7 @@ def _n_groups(run, ranges):
 
 
 def _counted(entries, n_entries, progress):
-    count = Count(progress, n_entries, "group")
+    count = ProgressCount(progress, n_entries, "group")
     for entry in entries:
         yield entry
         count.add()

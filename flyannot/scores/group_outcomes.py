@@ -15,6 +15,7 @@ from flyannot.errors import DataError, InputError
 from flyannot.runtime.digest import has_own_digest, sealed_with_digest
 from flyannot.runtime.text_files import read_json
 from flyannot.scores.metrics import TermOutcomes
+from flyannot.store.header import renamed_options
 
 _DIGITS = 9  # of a decision value; a probability has 6 decimals
 
@@ -103,7 +104,7 @@ def read_scores(path):
             f"{path} is damaged: its contents do not have the digest that it names",
             fix="delete it, and make it again with: flyannot evaluate --json",
         )
-    return scores
+    return scores | {"made_from": renamed_options(scores["made_from"])}
 
 
 def _compact(value):

@@ -1,11 +1,9 @@
-"""model.h5 and images to predictions.h5 and predictions.csv: from pixels to terms in one go."""
+"""A model, and images or features, to predictions.h5 and predictions.csv: from pixels to terms in one go."""
 
 import logging
 from collections import Counter
-from dataclasses import dataclass, replace
 from functools import cache, partial
 from itertools import groupby
-from pathlib import Path
 
 import numpy as np
 
@@ -16,49 +14,48 @@ from flyannot.classifiers.answers import (
     write_predicted,
 )
 from flyannot.classifiers.training_set import training_rows
-from flyannot.dataset.ontology import Ids, read_ontology
+from flyannot.dataset.images import images_named, select_images
+from flyannot.dataset.ontology import IdColumns, read_ontology
 from flyannot.descriptors.extract import describe_patches
+from flyannot.errors import DataError
 from flyannot.features.groups import groups_of
 from flyannot.features.image_features import features_of
-from flyannot.runtime.digest import digest_of_json
 from flyannot.runtime.progress_events import item_done
 from flyannot.runtime.wording import pluralise
-from flyannot.steps.cached_features import PooledImages, pooled_images
+from flyannot.stage_ranges import STAGE_RANGES
+from flyannot.steps.cached_features import cached_features
 from flyannot.steps.embryos import read_embryos, write_places
-from flyannot.steps.engine.image_difference import difference_of_images
-from flyannot.steps.engine.parts import (
-    ShardOfImages,
-    cut_into_shards,
-    join_parts,
-    make_parts,
-    part_path,
-    parts_of_share,
-    share_of,
-    write_part,
-)
-from flyannot.steps.engine.task import Outcome, carry_out, file_task
+from flyannot.steps.engine.inputs import chosen_stage_ranges, difference_of_images, selected_images
+from flyannot.steps.engine.parts import Part, cut_into_parts, share_of_parts, write_part
+from flyannot.steps.engine.task import Outcome, file_task, parts_task
 from flyannot.steps.extract import digests_of_images, image_columns, in_order, lines_of_warnings
 from flyannot.steps.loaded_model import known_stage_ranges, load_model
 from flyannot.steps.predictions_table import check_table, write_predictions_table
-from flyannot.store.file_cache import close_cached_files
+from flyannot.store.features import read_features
 from flyannot.store.header import Header
-from flyannot.store.reading import open_stored
+from flyannot.store.model import read_atoms, read_terms
+from flyannot.store.reading import kind_claimed, open_stored
+from flyannot.store.writing import create_stored, option_changes
 
 log = logging.getLogger("flyannot")
 
 
-@dataclass(frozen=True, kw_only=True)
-class _Shard(ShardOfImages):
-    model: Path
-    pooled: PooledImages | None  # what is known of them
+def task_of_step(asked):
+    """The `flyannot.steps.engine.task.Task` of what a `flyannot.steps.engine.step.Asked` asks for."""
+    (model,), sources, chosen = asked.inputs["model"], asked.inputs["images"], asked.selection
+    if asked.is_in_run:
+        made = asked.inputs["features"][0], asked.inputs["descriptors"][0]
+        return annotate_task(model, selected_images(sources[0], chosen), asked.out, asked.options, made=made)
+    if len(sources) == 1 and kind_claimed(sources[0]) == "features":
+        stage_ranges = chosen.stage_range
+        return annotate_features_task(model, sources[0], asked.out, asked.options, stage_ranges=stage_ranges)
+    images = images_named(sources, next(iter(chosen.stage_range), None))
+    images = select_images(images, views=chosen.view, stage_ranges=chosen.stage_range)
+    return annotate_task(model, images, asked.out, asked.options)
 
-    @property
-    def reads(self):
-        return [self.model, *([self.pooled.features] if self.pooled else []), *super().reads]
 
-
-def annotate(model, images, out, options, execution, *, shard=None):
-    """Predict the terms of every group of images.
+def annotate_task(model, images, out, options, *, made=None):
+    """The task that predicts the terms of every group of images.
 
     Parameters
     ----------
@@ -66,125 +63,173 @@ def annotate(model, images, out, options, execution, *, shard=None):
     images : list of flyannot.dataset.folder.Image
     out : Path of the predictions file; the table NAME.csv is written beside it
     options : flyannot.steps.options.AnnotateOptions
-    execution : flyannot.steps.engine.task.Execution
-    shard : (I, N) for the I-th of N shares of every stage range's groups; None for all
-
-    Raises
-    ------
-    FlyannotError
-        If not one image could be used.
-    """
-    return carry_out(annotate_task(model, images, out, options, shard=shard), execution)
-
-
-def annotate_task(model, images, out, options, *, shard=None, made=None):
-    """The `flyannot.steps.engine.task.Task` of `annotate`.
-
     made : Paths of the features and of the descriptors of a run, which spare the work where they are of these
         images, and what the model learned from
+
+    Returns
+    -------
+    task : flyannot.steps.engine.task.Task; it raises a FlyannotError if not one image can be used
     """
-    check_table(out)
-    ids = Ids(read_ontology(*options.ontology)) if options.ontology else None
+    ids = _checked_ids(out, options)
     with open_stored(model, "model") as stored:
         known = known_stage_ranges(stored, images)
-        usable = [image for image in images if image.stage_range in known]
-        groups, share = share_of(_whole_groups(usable), shard)
-        cut = cut_into_shards([group for mine in groups.values() for group in mine])
-        cut = [[image for group in mine for image in group] for mine in cut]
-        header_of = partial(_header, stored.options, stored.digest, stored.seed, options)
+        header_of_model = partial(_header, stored.options, stored.digest, stored.seed, options)
+    usable = [image for image in images if image.stage_range in known]
+    # Every group is whole in its part; its images lie side by side.
+    groups = groupby(in_order(usable), key=lambda i: (i.stage_range, i.group))
+    cut = [
+        [image for group in groups_of_part for image in group]
+        for groups_of_part in cut_into_parts([list(group) for _, group in groups])
+    ]
     digest = cache(lambda: digests_of_images(cut)[0])  # reads the images
 
-    def header():
-        return header_of(digest(), share)
+    def header(failures=()):
+        return header_of_model("images", digest(), failures)
 
-    def make_share(execution, share=None):
-        mine = parts_of_share(cut, share)
-        headers = [header_of(digest) for digest in digests_of_images(mine)[1]]
-        pooled = pooled_images(model, images, *made) if made and share is None else None  # reads all images
-        shards = [
-            _shard(model, some, its_header, out, pooled and pooled.narrowed(some))
-            for some, its_header in zip(mine, headers)
-        ]
-        make_parts(_make_part, shards, execution)
-        close_cached_files()
-        return shards
-
-    def make(execution):
+    def parts(share):
         for s, n in Counter(i.stage_range for i in images if i.stage_range not in known).items():
             left_out = pluralise(n, "image was", "images were")
             log.warning("note: %s: %s left out, the model knows no term of this stage range", s, left_out)
-        shards = make_share(execution)
-        failures = join_parts(out, lambda failed: replace(header(), failures=tuple(failed)), shards)
-        write_places(out)
-        return Outcome(out, True, summary_of_annotate(out), failures)
+        chosen = share_of_parts(cut, share)
+        cached = cached_features(model, images, *made) if made and share is None else None  # reads all images
+        reads = [model, *([cached.features] if cached else [])]
+        return [
+            Part.of_images(
+                some,
+                header_of_model("images", their_digest),
+                out,
+                (model, cached and cached.narrowed(some)),
+                reads=reads,
+            )
+            for some, their_digest in zip(chosen, digests_of_images(chosen)[1])
+        ]
 
-    inputs, differ = [model, *(i.file for i in usable)], {"images": difference_of_images(usable)}
-    write_beside = partial(write_predictions_table, out, ids)
-    return file_task(
-        out, header, make, inputs, differ=differ, make_share=make_share, write_beside=write_beside
+    def write_beside():
+        write_predictions_table(out, ids)
+        write_places(out)
+
+    return parts_task(
+        out,
+        header,
+        parts,
+        _make_part,
+        [model, *(image.file for image in usable)],
+        differ={"images": difference_of_images(usable)},
+        images=tuple(usable),
+        summary=summary_of_annotate,
+        write_beside=write_beside,
     )
 
 
-def _whole_groups(images):
-    """Stage range -> the groups of images that are annotated together, in order."""
-    by_stage_range = {}
-    for (stage_range, _), mine in groupby(in_order(images), key=lambda i: (i.stage_range, i.group)):
-        by_stage_range.setdefault(stage_range, []).append(list(mine))
-    return by_stage_range
+def annotate_features_task(model, features, out, options, *, stage_ranges=()):
+    """The task that predicts the terms of every group of a features file, made by us or by another program.
+
+    Parameters
+    ----------
+    model : Path of the model file
+    features : Path of features that were made as those that the model learned from
+    out : Path of the predictions file; the table NAME.csv is written beside it
+    options : flyannot.steps.options.AnnotateOptions
+    stage_ranges : those that are annotated; empty for all of which the model knows terms
+
+    Returns
+    -------
+    task : flyannot.steps.engine.task.Task
+
+    Raises
+    ------
+    DataError
+        If the features were made in another way than those of the model.
+    """
+    ids = _checked_ids(out, options)
+    with open_stored(model, "model") as known, open_stored(features, "features") as stored:
+        _check_fit(known, stored)
+        wanted = chosen_stage_ranges([stored], stage_ranges)
+        chosen = [s for s in wanted if s in known.stage_ranges and read_terms(known, s)]
+        header = _header(known.options, known.digest, known.seed, options, "features", stored.digest)
+
+    def make(execution):
+        with create_stored(out, header) as file, open_stored(features, "features") as stored:
+            for s in (s for s in STAGE_RANGES if s in chosen):
+                columns, X = read_features([stored], s)
+                _predict_groups(file, s, load_model(model, header.inputs["model"][0], s), columns, X, header)
+        return Outcome(out, True, summary_of_annotate(out))
+
+    write_beside = partial(write_predictions_table, out, ids)
+    return file_task(out, header, make, [model, features], write_beside=write_beside)
 
 
-def _header(model_options, model_digest, model_seed, options, digest, share=()):
+def _checked_ids(out, options):
+    """The ids of terms that the table is to have, or None; the table itself must not replace another one."""
+    check_table(out)
+    return IdColumns(read_ontology(*options.ontology)) if options.ontology else None
+
+
+def _header(model_options, model_digest, model_seed, options, role, digest, failures=()):
     annotated = options.as_header() | {"model_seed": model_seed}
-    inputs = {"model": [model_digest], "images": [digest], **dict(share)}
-    return Header("predictions", model_options | {"annotate": annotated}, inputs)
+    inputs = {"model": [model_digest], role: [digest]}
+    return Header("predictions", model_options | {"annotate": annotated}, inputs, failures=tuple(failures))
 
 
-def _shard(model, images, header, out, pooled):
-    """Every group is whole in its shard; its images lie side by side."""
-    key = digest_of_json([header.options, header.inputs])
-    return _Shard(images=images, model=model, header=header, part=part_path(out, key), pooled=pooled)
+def _check_fit(model, features):
+    """Refuse features that were made in another way than those that the model learned from."""
+    made = [
+        {
+            name: {key: value for key, value in table.items() if key != "stage_ranges"}
+            for name, table in stored.options.items()
+            if name in ("import", "extract", "learn-dict", "pool")
+        }
+        for stored in (model, features)
+    ]
+    changes = "; ".join(option_changes(*made))
+    for s in (s for s in features.stage_ranges if s in model.stage_ranges and not changes):
+        if not np.array_equal(read_atoms(model, s), features.array(s, "D")):
+            changes = f"of {s} another dictionary"
+    if changes:
+        raise DataError(
+            f"{features.path} was made in another way than what {model.path} learned from: {changes}",
+            fix="make the features again in that way, or train a model on them",
+        )
 
 
-def _make_part(shard):
-    """Runs in a worker: predict the shard's groups, in a file of their own."""
+def _make_part(part):
+    """Runs in a worker: predict the groups of the images, in a file of their own."""
+    (path, cached), digest = part.made_with, part.header.inputs["model"][0]
     pooled, failures = [], []
-    known = {one[0]: one for one in (shard.pooled.of(shard.images) if shard.pooled else ())}
-    for image in shard.images:
+    known = {row[0]: row for row in (cached.of(part.images) if cached else ())}
+    for image in part.images:
         if image in known:
             pooled.append(known[image])
         else:
-            model = load_model(shard.model, shard.header.inputs["model"][0], image.stage_range)
-            pooled += _features_of_embryos(model, image, failures)
+            pooled += _features_of_embryos(load_model(path, digest, image.stage_range), image, failures)
         item_done()
-    return write_part(shard, pooled, failures, partial(_predict, shard))
+    return write_part(part, pooled, failures, partial(_predict, part))
 
 
 def _features_of_embryos(model, image, failures):
     """Yield (image, features, quality_warnings) as `flyannot.steps.embryos.read_embryos`."""
-    for one, grey, warnings in read_embryos(image, model.extract, failures):
-        pooled = features_of(describe_patches(grey, model.extract), model.atoms, model.pool, view=one.view)
-        yield one, pooled.features, warnings
+    for embryo, grey, warnings in read_embryos(image, model.extract, failures):
+        pooled = features_of(describe_patches(grey, model.extract), model.atoms, model.pool, view=embryo.view)
+        yield embryo, pooled.features, warnings
 
 
-def _predict(shard, part, stage_range, images, pooled, warnings):
-    loaded = load_model(shard.model, shard.header.inputs["model"][0], stage_range)
+def _predict(part, file, stage_range, images, pooled, warnings):
+    loaded = load_model(part.made_with[0], part.header.inputs["model"][0], stage_range)
     columns = image_columns(images) | {"quality_warnings": warnings}
-    features = np.stack(pooled)
-    predict_groups(part, stage_range, loaded, columns, features, shard.header)
+    _predict_groups(file, stage_range, loaded, columns, np.stack(pooled), part.header)
 
 
-def predict_groups(part, stage_range, loaded, columns, features, header):
+def _predict_groups(file, stage_range, loaded, columns, features, header):
     """Write the predictions of one stage range: those of all groups of some images with their features."""
     groups = groups_of(columns)
     X = training_rows(features, groups, loaded.classify)
     model, values = loaded.model, loaded.model.decision_values(X)
-    margin = header.options["annotate"]["abstain_margin"]
     predicted = Predicted(
         loaded.terms,
         values,
         model.probabilities(values),
         model.answers(values),
-        model.near_threshold(values, margin),
+        model.near_threshold(values, header.options["annotate"]["abstain_margin"]),
         np.array([gene in loaded.train_genes for gene in groups.gene_ids]),
         model.threshold_probability,
         model.n_genes,
@@ -193,7 +238,7 @@ def predict_groups(part, stage_range, loaded, columns, features, header):
         model.auc_high,
         quality_warnings_of_groups(columns, groups),
     )
-    write_predicted(part, stage_range, columns, groups, predicted)
+    write_predicted(file, stage_range, columns, groups, predicted)
 
 
 def summary_of_annotate(out):
@@ -203,11 +248,11 @@ def summary_of_annotate(out):
         for stage_range in stored.stage_ranges:
             groups, predicted = read_predicted(stored, stage_range)
             n_yes = predicted.yes.sum() / max(1, len(groups))
-            seen = int(predicted.in_training.sum())
+            n_known = int(predicted.in_training.sum())
             line = f"{pluralise(len(groups), 'group')}, {pluralise(len(predicted.terms), 'term')}"
             lines.append(f"{stage_range:>5}: {line}, {n_yes:.1f} yes per group")
-            if seen:
-                known = pluralise(seen, "group is", "groups are")
+            if n_known:
+                known = pluralise(n_known, "group is", "groups are")
                 lines[-1] += f" ({known} of genes that the model learned from)"
         lines += lines_of_warnings(stored)
     return "\n".join([*lines, f"table: {out.with_suffix('.csv')}"])

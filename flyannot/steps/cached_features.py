@@ -9,7 +9,7 @@ from flyannot.store.reading import open_stored
 
 
 @dataclass(frozen=True)
-class PooledImages:
+class CachedFeatures:
     """A features file that holds what `annotate` would make of the same images, to the bit.
 
     rows : dict, (stage range, name, view) of an image -> its number within the stage range
@@ -43,7 +43,7 @@ def _key(image):
     return image.stage_range, image.name, image.view
 
 
-def pooled_images(model, images, features, descriptors):
+def cached_features(model, images, features, descriptors):
     """`PooledImages`, if the model learned from these features and they are of just these images; else None.
 
     Parameters
@@ -63,4 +63,4 @@ def pooled_images(model, images, features, descriptors):
     if made_of != [digests_of_images([in_order(images)])[0]]:
         return None
     rows = {(s, *what): i for s, its in names.items() for i, what in enumerate(its)}
-    return PooledImages(features, digest, rows)
+    return CachedFeatures(features, digest, rows)

@@ -1,9 +1,9 @@
 """The curated terms that steps score against."""
 
-from flyannot.dataset.corrected import corrected
-from flyannot.dataset.corrections import read_corrections
-from flyannot.dataset.folder import annotations_table, read_annotations
+from flyannot.dataset.corrections import corrected, read_corrections
+from flyannot.dataset.folder import read_annotations
 from flyannot.dataset.ontology import read_ontology, with_parent_terms
+from flyannot.dataset.paths import annotations_table
 from flyannot.runtime.digest import digest_of_file
 
 

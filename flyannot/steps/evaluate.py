@@ -1,60 +1,64 @@
-"""How good are the terms?  Scores of features or of predictions, kept in a JSON file."""
+"""How good are the terms?  Cross-validation, split by gene over all stage ranges at once."""
 
+import logging
 from contextlib import ExitStack
 from dataclasses import dataclass, replace
-from pathlib import Path
 
-from flyannot.classifiers.options import ClassifyOptions
-from flyannot.dataset.folder import annotations_table, read_images
-from flyannot.errors import DataError, InputError
-from flyannot.runtime.atomic_file import write_text
-from flyannot.runtime.digest import digest_of_file, digest_of_json
+import numpy as np
+
+from flyannot.classifiers.cross_validation import cross_validate, joined_outcomes
+from flyannot.classifiers.folds import folds_of_genes
+from flyannot.classifiers.training_set import curated_groups
+from flyannot.dataset.folder import notes_on_columns, read_images
+from flyannot.dataset.images import select_images
+from flyannot.dataset.paths import annotations_table
+from flyannot.errors import InputError
+from flyannot.features.groups import HeldFeatures
+from flyannot.features.image_features import pixel_features
+from flyannot.runtime.dask_cluster import cluster_runner
+from flyannot.runtime.digest import digest_of_json
 from flyannot.runtime.resources import one_blas_thread
-from flyannot.scores.bootstrap import add_confidence
-from flyannot.scores.group_outcomes import json_of_scores, read_scores
-from flyannot.steps.cross_validate import cross_validate_features, read_pixels
-from flyannot.steps.curated_terms import curated_annotations_of, digests_of_curated
-from flyannot.steps.engine.file_options import classify_options
-from flyannot.steps.engine.inputs import chosen_stage_ranges, open_all, require_known_terms
-from flyannot.steps.engine.task import Execution, Outcome, Task
-from flyannot.steps.extract import identity_of_extract, in_order
+from flyannot.scores.group_outcomes import group_outcomes
+from flyannot.scores.metrics import score_terms
+from flyannot.stage_ranges import STAGE_RANGES, rng_for
+from flyannot.steps.curated_terms import digests_of_curated, is_synthetic
+from flyannot.steps.engine.inputs import chosen_stage_ranges, open_all, train_options
+from flyannot.steps.engine.task import ProgressCount
+from flyannot.steps.evaluation import Evaluation, digests_of_files, evaluate_task
+from flyannot.steps.extract import identity_of_image, image_columns, in_order
+from flyannot.steps.held_out_test import HeldOutTest
 from flyannot.steps.options import EvaluateOptions
 from flyannot.steps.retrieval import score_retrieval
-from flyannot.steps.score_predictions import score_predictions
 from flyannot.store.features import StoredFeatures
 from flyannot.store.reading import kind_of_file, open_stored
-from flyannot.store.writing import option_changes
+
+log = logging.getLogger("flyannot")
 
 
-@dataclass(frozen=True, kw_only=True)
-class Evaluation:
-    """What is evaluated, and how.
-
-    paths : features files (read as if they were one), one predictions file, or with `options.pixels` the
-        folder of a data set
-    annotations_csv : Path, of the table or of its data set folder
-    classify : ClassifyOptions; of predictions only `exclude_terms` is used
-    options : EvaluateOptions
-    seed : int
-    stage_ranges : those to evaluate; () for all
-    model : digest of the model file whose scores these are; None if there is none
-    """
-
-    paths: tuple
-    annotations_csv: Path
-    classify: ClassifyOptions = ClassifyOptions()
-    options: EvaluateOptions = EvaluateOptions()
-    seed: int = 0
-    stage_ranges: tuple = ()
-    model: str | None = None
-
-    def __post_init__(self):
-        object.__setattr__(self, "annotations_csv", annotations_table(self.annotations_csv))
+def task_of_step(asked):
+    """The `flyannot.steps.engine.task.Task` of what a `flyannot.steps.engine.step.Asked` asks for: the scores
+    of the model of a run."""
+    (model,), (annotations,) = asked.inputs["model"], asked.inputs["annotations"]
+    corrections = asked.run.options["train"].corrections
+    evaluation = cross_validation_of_model(
+        model, asked.inputs["features"], annotations, asked.options, corrections
+    )
+    return evaluate_task(evaluation, asked.out)
 
 
-def evaluation_of_model(model, paths, annotations_csv, options, corrections=()):
-    """The Evaluation that cross-validates what a model was trained on, by the options and seed it was
-    trained with.
+def evaluation_of(paths, annotations_csv, **more):
+    """The `Evaluation` of features files, of a predictions file, or with pixels in its options of a data set
+    folder; its other fields as `more`."""
+    kind, options = CrossValidation, more.get("options", EvaluateOptions())
+    if options.pixels is not None:
+        kind = PixelBaseline
+    elif kind_of_file(paths[0]) == "predictions":
+        kind = HeldOutTest
+    return kind(paths=tuple(paths), annotations_csv=annotations_csv, **more)
+
+
+def cross_validation_of_model(model, paths, annotations_csv, options, corrections=()):
+    """The CrossValidation of what a model was trained on, by the options and seed it was trained with.
 
     Raises
     ------
@@ -63,135 +67,144 @@ def evaluation_of_model(model, paths, annotations_csv, options, corrections=()):
     """
     with open_stored(model, "model") as stored:
         inputs, seed, digest = stored.inputs, stored.seed, stored.digest
-        classify = classify_options(stored)
-        stage_ranges = tuple(stored.options["classify"]["stage_ranges"])
+        train = train_options(stored)
+        stage_ranges = tuple(stored.options["train"]["stage_ranges"])
     annotations_csv = annotations_table(annotations_csv)
-    found = {"features": _digests(paths), "corrections": []} | digests_of_curated(
-        annotations_csv, corrections
-    )
-    for role, digests in found.items():
+    named = {"features": digests_of_files(paths), "corrections": []}
+    named |= digests_of_curated(annotations_csv, corrections)
+    for role, digests in named.items():
         if sorted(inputs.get(role, [])) != sorted(digests):
             raise InputError(
                 f"{model} was trained on other {role}: its scores would not be its own",
                 fix=f"name the {role} that it was trained on, or leave out --model",
             )
-    classify = replace(classify, corrections=corrections)
-    return Evaluation(
-        paths=tuple(paths), annotations_csv=annotations_csv, classify=classify, options=options, seed=seed,
-        stage_ranges=stage_ranges, model=digest,
-    )  # fmt: skip
+    return CrossValidation(
+        paths=tuple(paths),
+        annotations_csv=annotations_csv,
+        train=replace(train, corrections=corrections),
+        options=options,
+        seed=seed,
+        stage_ranges=stage_ranges,
+        model=digest,
+    )
 
 
-def evaluate_files(evaluation, execution=None, *, out=None):
-    """Score features or predictions against curated terms.
+@dataclass(frozen=True, kw_only=True)
+class CrossValidation(Evaluation):
+    """Of features files, read as if they were one."""
+
+    def loaded(self, stack):
+        """Stage range -> (image columns, features as `flyannot.features.groups.pooled_columns` takes them).
+
+        The features of one stage range at a time are looked at.  The stack closes the files.
+        """
+        files = stack.enter_context(open_all(self.paths, "features"))
+        chosen = chosen_stage_ranges(files, self.stage_ranges)
+        features = {s: StoredFeatures(files, s) for s in chosen}
+        return {s: (stored.columns, stored) for s, stored in features.items()}
+
+    def score(self, annotations, execution, out):
+        with ExitStack() as stack:
+            stack.enter_context(one_blas_thread())
+            loaded = self.loaded(stack)
+            result = cross_validate_features(loaded, annotations, self, execution, out)
+            if self.options.retrieval and result is not None:
+                result["retrieval"] = score_retrieval(loaded, annotations, self.train.exclude_terms)
+        return result
+
+
+@dataclass(frozen=True, kw_only=True)
+class PixelBaseline(CrossValidation):
+    """Of the grey levels of the images of a data set folder: what SIFT and sparse coding are held against."""
+
+    def loaded(self, stack):
+        images = select_images(in_order(read_images(self.paths[0])), stage_ranges=self.stage_ranges)
+        loaded = {}
+        for s in STAGE_RANGES:
+            of_stage_range = [image for image in images if image.stage_range == s]
+            if of_stage_range:
+                X = pixel_features([image.address for image in of_stage_range], self.options.pixels)
+                loaded[s] = image_columns(of_stage_range), HeldFeatures(X)
+        return loaded
+
+    def scored(self):
+        images = in_order(read_images(self.paths[0]))
+        return [digest_of_json([identity_of_image(image) for image in images])]
+
+
+def cross_validate_features(loaded, annotations, evaluation, execution, out=None):
+    """Split by gene over all stage ranges at once.
 
     Parameters
     ----------
-    evaluation : Evaluation
+    loaded : dict, as `CrossValidation.loaded` returns
+    annotations : flyannot.dataset.folder.Annotations
+    evaluation : Evaluation, whose options and seed are used
     execution : flyannot.steps.engine.task.Execution
-    out : Path of the file that gets the scores, beside which a cluster finds what it needs; without one,
-        folds are evaluated on this machine
+    out : as of `Evaluation.result`
 
     Returns
     -------
-    result : dict, as `flyannot.scores.metrics.score_terms` returns, with `notes` (sentences), `synthetic`
-        (whether images were), `evaluated` (what was predicted for every group:
-        `flyannot.scores.group_outcomes`),
-        `model` (the digest of the model whose scores these are, or None) and `made_from`, the digests of the
-        inputs and the options
+    result : dict, as `flyannot.scores.metrics.score_terms` returns, with `notes`, `synthetic` and
+        `evaluated`; None if no gene is annotated
     """
-    paths, options, classify = evaluation.paths, evaluation.options, evaluation.classify
-    is_predictions = options.pixels is None and kind_of_file(paths[0]) == "predictions"
-    annotations, changes = curated_annotations_of(
-        evaluation.annotations_csv, corrections=classify.corrections, roll_up=options.roll_up
-    )
-    require_known_terms(classify.exclude_terms, annotations, evaluation.annotations_csv)
-    if options.retrieval and is_predictions:
-        raise InputError(
-            f"{paths[0]} holds predictions, and what looks alike is found by features",
-            fix="give the features that they were made from, or leave out --retrieval",
-        )
-    if is_predictions:
-        result = score_predictions(paths[0], annotations, classify.exclude_terms, evaluation.stage_ranges)
+    train, options, seed = evaluation.train, evaluation.options, evaluation.seed
+    curated = {s: curated_groups(columns, annotations, s, train) for s, (columns, _) in loaded.items()}
+    curated = {s: groups for s, groups in curated.items() if len(groups)}
+    covered = notes_on_columns({s: columns for s, (columns, _) in loaded.items()}, annotations)
+    if not curated:
+        for note in covered:
+            log.info("note: %s", note)
+        return None
+    genes = sorted({gene for groups in curated.values() for gene in groups.groups.gene_ids})
+    if len(genes) < options.folds:
+        curated, folds, validate = _without_any(curated, options.folds), dict.fromkeys(genes, 0), _plain
     else:
-        with ExitStack() as stack:
-            stack.enter_context(one_blas_thread())
-            if options.pixels is None:
-                files = stack.enter_context(open_all(paths, "features"))
-                chosen = chosen_stage_ranges(files, evaluation.stage_ranges)
-                features = {s: StoredFeatures(files, s) for s in chosen}
-                loaded = {s: (one.columns, one) for s, one in features.items()}
-            else:
-                loaded = read_pixels(paths[0], evaluation.stage_ranges, options.pixels)
-            result = cross_validate_features(
-                loaded,
-                annotations,
-                classify,
-                options,
-                seed=evaluation.seed,
-                execution=execution or Execution(),
-                out=out,
-            )
-            if options.retrieval and result is not None:
-                result["retrieval"] = score_retrieval(loaded, annotations, classify.exclude_terms)
-    if result is None:
-        raise InputError(
-            f"no gene of {paths[0]} is annotated in {evaluation.annotations_csv}",
-            fix="check that genes and stage ranges are spelled alike in both",
-        )
-    result["notes"] += changes
-    return add_confidence(result) | {"model": evaluation.model, "made_from": _made_from(evaluation)}
+        folds = folds_of_genes(genes, options.folds, np.random.default_rng(seed))
+        validate = _nested if options.nested else _plain
+    n_terms = sum(len(groups.terms) for groups in curated.values()) * options.folds
+    count = ProgressCount(execution.progress, n_terms * (options.folds if options.nested else 1), "term")
+    remote = cluster_runner(execution.workers, out)
+    fit_options = train.fit_options(execution.jobs, on_terms=count.add, elsewhere=remote)
+    outcomes, evaluated = {}, {}
+    for s, groups in curated.items():
+        rows = groups.training_set(loaded[s][1], train, execution.jobs)
+        outcomes[s], members = validate(rows, s, folds, train.method, fit_options, seed=seed)
+        names = [[column[g] for g in members] for column in (groups.groups.name, rows.genes)]
+        evaluated[s] = group_outcomes(outcomes[s], *names)
+    count.finish()
+    how = "nested: within the training genes of each fold of a" if options.nested else "a"
+    notes = [
+        f"{how} {options.folds}-fold cross-validation, split by gene over all stage ranges: "
+        f"{len(genes)} genes",
+        *covered,
+    ]
+    more = {"notes": notes, "synthetic": is_synthetic(c for c, _ in loaded.values()), "evaluated": evaluated}
+    return score_terms(outcomes) | more
 
 
-def evaluate_task(evaluation, json_file):
-    """The `flyannot.steps.engine.task.Task` of a file of scores."""
-
-    def make(execution):
-        write_text(json_file, json_of_scores(evaluate_files(evaluation, execution, out=json_file)))
-        return Outcome(json_file, True)
-
-    inputs = (*evaluation.paths, evaluation.annotations_csv, *evaluation.classify.corrections)
-    return Task(json_file, lambda: _difference(json_file, _made_from(evaluation)), make, inputs,
-                is_replaced=True)  # fmt: skip
+def _without_any(curated, n_folds):
+    """The same with a reason for every term: there are fewer genes than folds."""
+    too_few = f"not evaluable: fewer genes than {n_folds} folds"
+    return {s: replace(some, reasons=[why or too_few for why in some.reasons]) for s, some in curated.items()}
 
 
-def _digests(paths):
-    digests = []
-    for path in paths:
-        with open_stored(path) as stored:
-            digests.append(stored.digest)
-    return digests
+def _plain(rows, stage_range, folds, method, options, *, seed):
+    """The outcome of a stage range, and the numbers of its groups in the outcome's order."""
+    rng = rng_for(seed, stage_range)
+    outcome = cross_validate(rows, folds=folds, rng=rng, method=method, options=options)
+    return outcome, np.arange(len(rows))
 
 
-def _made_from(evaluation):
-    options = evaluation.options
-    if options.pixels is None:
-        scored = _digests(evaluation.paths)
-    else:
-        images = [identity_of_extract(image) for image in in_order(read_images(evaluation.paths[0]))]
-        scored = [digest_of_json(images)]
-    return {
-        "scored": scored,
-        **digests_of_curated(evaluation.annotations_csv, evaluation.classify.corrections),
-        "classify": evaluation.classify.as_header(),
-        "evaluate": options.as_header(),
-        "roll_up": [digest_of_file(path) for path in options.roll_up],
-        "seed": evaluation.seed,
-        "stage_ranges": list(evaluation.stage_ranges),
-        "model": evaluation.model,
-    }
-
-
-def _difference(json_file, made_from):
-    """Why the scores must be made anew; empty if they are up to date."""
-    if not json_file.exists():
-        return "it is not there yet"
-    try:
-        found = read_scores(json_file)["made_from"]
-    except DataError:
-        return "it is damaged"
-    except InputError:
-        raise InputError(
-            f"{json_file} exists and does not hold scores", fix="name another file with --json"
-        ) from None
-    return ", ".join(option_changes(found, made_from))
+def _nested(rows, stage_range, folds, method, options, *, seed):
+    """As `_plain`, once within the training genes of every fold; the genes of the fold take no part."""
+    parts, members, n_folds = [], [], max(folds.values()) + 1
+    number = {name: g for g, name in enumerate(rows.groups.name)}
+    for fold in range(n_folds):
+        training = [gene for gene, of_gene in folds.items() if of_gene != fold]
+        inner = folds_of_genes(training, n_folds, np.random.default_rng([seed, fold]))
+        inside = rows.of_genes(inner)
+        if len(inside):
+            parts.append(_plain(inside, stage_range, inner, method, options, seed=seed)[0])
+            members += [number[name] for name in inside.groups.name]
+    return joined_outcomes(parts), members

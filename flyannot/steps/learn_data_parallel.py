@@ -1,4 +1,4 @@
-"""Learning one dictionary by shares: the patches are read from their files as they are visited."""
+"""Learning one dictionary data-parallel: patches are read from their files as they are visited."""
 
 from contextlib import contextmanager
 
@@ -15,7 +15,7 @@ from flyannot.sparse.data_parallel import (
     learn_in_rounds,
     visit_part,
 )
-from flyannot.steps.engine.count import Count
+from flyannot.steps.engine.task import ProgressCount
 from flyannot.steps.learning_checkpoint import log_end, log_record, remark_on_counts
 from flyannot.steps.options import BYTES_OF_WORKER
 from flyannot.steps.patch_blocks import units_of
@@ -24,7 +24,7 @@ from flyannot.store.file_cache import close_cached_files
 _WORTH_SENDING = 20_000  # patches of a round that are more work than sending them to workers
 
 
-def learn_shares(files, stage_ranges, name, checkpoint, options, execution, rng):
+def learn_data_parallel(files, stage_ranges, name, checkpoint, options, execution, rng):
     """Atoms, records and number of patches visited; from the last round, if there is a checkpoint.
 
     Parameters
@@ -44,12 +44,16 @@ def learn_shares(files, stage_ranges, name, checkpoint, options, execution, rng)
         n_patches = int(source.sizes.sum())
     remark_on_counts(name, n_patches, options.n_atoms)
     plan = LearningPlan(
-        options.shares, options.n_epochs, options.lam, options.settings(),
-        tuple(rng.integers(2**63, size=2).tolist()), options.tol,
-    )  # fmt: skip
+        options.data_parallel,
+        options.n_epochs,
+        options.lam_in_use,
+        options.settings(),
+        tuple(rng.integers(2**63, size=2).tolist()),
+        options.tol,
+    )
     first, held = begin_rounds(source, options.n_atoms, plan)
     progress = before = _restored(first, *checkpoint.read(name))
-    count = Count(execution.progress, options.n_epochs * n_patches, "patch")
+    count = ProgressCount(execution.progress, options.n_epochs * n_patches, "patch")
     count.add(progress.atoms.n_visits)
     n_records = len(before.records)
     with _workers_that_fit(execution.workers, options.memory) as workers:

@@ -10,14 +10,13 @@ from flyannot.runtime.atomic_file import sweep_leftover_files
 from flyannot.runtime.digest import digest_of_json
 from flyannot.runtime.resources import one_blas_thread, require_bytes
 from flyannot.runtime.wording import pluralise
-from flyannot.sparse.fit import default_lam, gains_too_little, learn_dictionary, random_patches
+from flyannot.sparse.fit import gains_too_little, learn_dictionary, random_patches
 from flyannot.sparse.learners import LEARNERS
 from flyannot.stage_ranges import rng_for
-from flyannot.steps.engine.count import Count
 from flyannot.steps.engine.inputs import chosen_stage_ranges, digests_of, open_all
 from flyannot.steps.engine.parts import drop_parts, part_path
-from flyannot.steps.engine.task import Outcome, carry_out, file_task
-from flyannot.steps.learn_data_parallel import learn_shares
+from flyannot.steps.engine.task import Outcome, ProgressCount, file_task
+from flyannot.steps.learn_data_parallel import learn_data_parallel
 from flyannot.steps.learning_checkpoint import Checkpoint, log_record, remark_on_counts
 from flyannot.steps.patch_blocks import NormalisedPatches
 from flyannot.store.descriptors import n_patches, read_patches
@@ -29,46 +28,50 @@ log = logging.getLogger("flyannot")
 _BYTES_OF_PATCH = 330  # its descriptor, and its codes of this epoch and the last
 
 
-def learn_dict(paths, out, options, execution, *, seed=0, stage_ranges=None):
-    """Learn one dictionary per stage range, or one that they share.
+def task_of_step(asked):
+    """The `flyannot.steps.engine.task.Task` of what a `flyannot.steps.engine.step.Asked` asks for."""
+    stage_ranges = asked.selection.stage_range
+    paths = asked.inputs["descriptors"]
+    return learn_task(paths, asked.out, asked.options, seed=asked.seed, stage_ranges=stage_ranges)
+
+
+def learn_task(paths, out, options, *, seed=0, stage_ranges=None):
+    """The task that learns one dictionary per stage range, or one that they share.
 
     Parameters
     ----------
     paths : list of Path of descriptors files, read as if they were one
     out : Path of the dictionary file; its trace goes beside it, as NAME.trace.csv
     options : flyannot.steps.options.LearnOptions
-    execution : flyannot.steps.engine.task.Execution
     seed : int
     stage_ranges : the stage ranges to learn; None for all that the descriptors have
+
+    Returns
+    -------
+    task : flyannot.steps.engine.task.Task
 
     Raises
     ------
     DataError
         If there are fewer patches than the dictionary has atoms.
     """
-    return carry_out(learn_task(paths, out, options, seed=seed, stage_ranges=stage_ranges), execution)
-
-
-def learn_task(paths, out, options, *, seed=0, stage_ranges=None):
-    """The `flyannot.steps.engine.task.Task` of `learn_dict`."""
-    options = replace(options, lam=options.lam or default_lam(128))
     with open_all(paths, "descriptors") as files:
         chosen = chosen_stage_ranges(files, stage_ranges)
-        learned = header_of_learning(options) | {"stage_ranges": chosen}
+        learned = options.as_header() | {"stage_ranges": chosen}
         header = Header(
             "dictionary",
-            files[0].options | {"learn": learned},
+            files[0].options | {"learn-dict": learned},
             {"descriptors": [file.digest for file in files]},
             seed,
         )
         digests = digests_of(files)
-        shares = [chosen] if options.shared else [[s] for s in chosen]
-        _check_counts(files, shares, options)
+        together = [chosen] if options.shared else [[s] for s in chosen]
+        _check_counts(files, together, options)
 
     def make(execution):
         with open_all(paths, "descriptors", digests=digests) as files, one_blas_thread():
-            learned = [_learn(files, together, out, header, options, execution) for together in shares]
-        runs = {s: run for together, run in zip(shares, learned) for s in together}
+            learned = [_learn(files, some, out, header, options, execution) for some in together]
+        runs = {s: run for some, run in zip(together, learned) for s in some}
         # The trace first: it is there whenever the dictionary is, even if the run is killed between.
         trace = out.with_suffix(".trace.csv")
         sweep_leftover_files(trace)
@@ -77,16 +80,10 @@ def learn_task(paths, out, options, *, seed=0, stage_ranges=None):
             for stage_range, (D, records, count) in runs.items():
                 write_dictionary(file, stage_range, D, records, n_patches=count)
         drop_parts(out)
-        summary = "\n".join(_summary(_name(s), *run) for s, run in zip(shares, learned))
+        summary = "\n".join(_summary(_name(s), *run) for s, run in zip(together, learned))
         return Outcome(out, True, summary)
 
     return file_task(out, header, make, paths)
-
-
-def header_of_learning(options):
-    """LearnOptions as the header of a dictionary has them, beside its stage ranges."""
-    learned = replace(options, lam=options.lam or default_lam(128))
-    return learned.as_header() | {"learner_option": learned.settings().as_header()}
 
 
 def _name(stage_ranges):
@@ -94,12 +91,12 @@ def _name(stage_ranges):
     return stage_ranges[0] if len(stage_ranges) == 1 else "all"
 
 
-def _check_counts(files, shares, options):
-    for together in shares:
-        count = sum(_counts(files, together))
+def _check_counts(files, together, options):
+    for stage_ranges in together:
+        count = sum(_counts(files, stage_ranges))
         if options.n_most(count) < options.n_atoms:
             raise DataError(
-                f"stage range {', '.join(together)} has {pluralise(count, 'patch', 'patches')}, "
+                f"stage range {', '.join(stage_ranges)} has {pluralise(count, 'patch', 'patches')}, "
                 f"too few for {pluralise(options.n_atoms, 'atom')}",
                 fix="lower --n-atoms, lower --stride-px at extraction, or leave out this --stage-range",
             )
@@ -111,20 +108,20 @@ def _learn(files, stage_ranges, out, header, options, execution):
     path = part_path(out, digest_of_json([place, header.options, header.inputs, header.seed]))
     checkpoint = Checkpoint(path, replace(header, kind="checkpoint"), place)
     rng = rng_for(header.seed, name)
-    if options.shares:
-        return learn_shares(files, stage_ranges, name, checkpoint, options, execution, rng)
+    if options.data_parallel:
+        return learn_data_parallel(files, stage_ranges, name, checkpoint, options, execution, rng)
     n_all = sum(_counts(files, stage_ranges))
     _require_memory(options.n_most(n_all), options)
     X = NormalisedPatches(_chosen_patches(files, stage_ranges, options.n_most(n_all), rng))
     remark_on_counts(name, len(X), options.n_atoms)
     learner = LEARNERS[options.learner](
-        random_patches(X, options.n_atoms, rng), len(X), lam=options.lam, **vars(options.settings())
+        random_patches(X, options.n_atoms, rng), len(X), lam=options.lam_in_use, **vars(options.settings())
     )
     state, records = checkpoint.read(name)
     if state:
         learner.restore(state)
     seconds = records[-1].seconds if records else 0.0
-    count = Count(execution.progress, (options.n_epochs - len(records)) * len(X), "patch")
+    count = ProgressCount(execution.progress, (options.n_epochs - len(records)) * len(X), "patch")
     epochs = learn_dictionary(
         X, learner, n_epochs=options.n_epochs, rng=rng, first_epoch=len(records), seconds=seconds,
         on_samples=count.add,
@@ -141,7 +138,7 @@ def _require_memory(count, options):
     more = "" if options.memory is None else ", or allow more --memory"
     require_bytes(
         _BYTES_OF_PATCH * count, f"learning from {count:,} patches in memory", memory=options.memory,
-        fix=f"add --shares 16, which reads them as they are visited, or --max-patches auto{more}",
+        fix=f"add --data-parallel 16, which reads them as they are visited, or --max-patches auto{more}",
     )  # fmt: skip
 
 

@@ -5,17 +5,17 @@ from functools import lru_cache
 from typing import Any
 
 from flyannot.classifiers.model import Model, model_from_arrays, schema_of
-from flyannot.classifiers.options import ClassifyOptions
+from flyannot.classifiers.options import TrainOptions
 from flyannot.errors import InputError
 from flyannot.features.image_features import atoms_of_features
 from flyannot.features.options import n_cells
 from flyannot.stage_ranges import STAGE_RANGES
-from flyannot.steps.engine.file_options import (
-    classify_options,
+from flyannot.steps.engine.inputs import (
     extract_options,
     is_imported,
     lam_of,
     pool_options,
+    train_options,
     width_of_imported,
 )
 from flyannot.store.file_cache import cached_file
@@ -34,7 +34,7 @@ class LoadedModel:
     train_genes: frozenset
     extract: Any
     pool: Any
-    classify: ClassifyOptions
+    classify: TrainOptions
 
 
 @lru_cache(maxsize=len(STAGE_RANGES))
@@ -61,7 +61,7 @@ def load_model(path, digest, stage_range):
         read_train_genes(stored, stage_range),
         extract,
         pool,
-        classify_options(stored),
+        train_options(stored),
     )
 
 

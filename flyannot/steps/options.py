@@ -10,6 +10,7 @@ from flyannot.options import (
     Count,
     FilePath,
     Flag,
+    Kind,
     Memory,
     Options,
     OrAuto,
@@ -20,10 +21,9 @@ from flyannot.options import (
 )
 from flyannot.sparse.learners import LEARNERS
 from flyannot.stage_ranges import StageRange
-from flyannot.steps.learner_settings import LearnerSettings
 
-N_SHARES = 16  # of --max-patches auto
-BYTES_OF_WORKER = 300 * 2**20  # by shares; measured: 237 to 252 MB, in rounds of 150,000 patches a share
+N_PARTS = 16  # of --max-patches auto
+BYTES_OF_WORKER = 300 * 2**20  # data-parallel; measured: 237 to 252 MB, in rounds of 150,000 patches a part
 WORTH_MORE = 0.005  # of the objective, which twice as many patches must gain there
 
 
@@ -66,6 +66,26 @@ class RunOptions(Options):
     )
 
 
+class LearnerSettings(Kind):
+    """NAME=VALUE, several of them; or a table of a configuration.  The learner checks the values."""
+
+    name = "NAME=VALUE"
+    words = "NAME=VALUE, such as variant=paper"
+    is_repeatable = True
+    owners = LEARNERS  # each has its options in its class `Options`
+
+    def parse(self, value):
+        """A dict from name, in snake case, to value."""
+        if isinstance(value, dict):
+            return {str(name).replace("-", "_"): one for name, one in value.items()}
+        texts = [value] if isinstance(value, str) else value
+        if not isinstance(texts, list | tuple) or not all(isinstance(t, str) and "=" in t for t in texts):
+            raise ValueError(self.words)
+        return {
+            name.strip().replace("-", "_"): one.strip() for name, _, one in (t.partition("=") for t in texts)
+        }
+
+
 @dataclass(frozen=True, kw_only=True)
 class LearnOptions(Options):
     """How a dictionary is learned."""
@@ -77,8 +97,8 @@ class LearnOptions(Options):
     max_patches: int | str | None = option(
         None,
         OrAuto(Count()),
-        "Learn from at most this many patches, drawn at random. auto reads more and more of them, in 16 "
-        "--shares, until twice as many gain less than --tol.",
+        "Learn from at most this many patches, drawn at random. auto visits more and more of them, in 16 "
+        "parts, until twice as many gain less than --tol.",
         stands_for="all",
     )
     shared: bool = option(
@@ -87,27 +107,28 @@ class LearnOptions(Options):
     lam: float | None = option(
         None, Real(above=0), "Weight of the L1 norm.", stands_for="1.2 / sqrt(128), about 0.106"
     )
-    shares: int | None = option(
+    data_parallel: int | None = option(
         None,
         Count(most=4096),
-        "Read the patches from their files as they are visited, in this many shares, which workers visit at "
-        "the same time: for more patches than fit in memory, or more workers than one. 16 suits most; scc "
-        "only, whose variant is quick then.",
-        stands_for="all in memory, one worker",
+        "Cut the patches into this many parts, learn from each side by side, and average the atoms. Patches "
+        "are read from their files as they are visited: for more than fit in memory, or for several workers. "
+        "16 parts suit most data. For --learner scc.",
+        stands_for="one part, held in memory",
+        was="shares",
     )
     tol: float | None = option(
         None,
         Real(least=0, below=1),
-        "End when an epoch, or with --shares twice as many patches, lowers the objective by less than this "
-        "part of it; 0.002 leaves little to gain.",
+        "Stop early, once an epoch lowers the objective by less than this fraction of it. With "
+        "--data-parallel, once doubling the patches does. 0.002 leaves little to gain.",
         stands_for="never before --n-epochs; with --max-patches auto 0.005",
         more=True,
     )
     memory: int | None = option(
         None,
         Memory(),
-        "Take no more than this, such as 4GB: learning in memory that needs more is refused, and with "
-        "--shares fewer workers visit patches at a time, 300 MB each. The result is the same.",
+        "Take no more than this, such as 4GB. Learning that would need more is refused; with "
+        "--data-parallel, fewer workers run at a time, 300 MB each. The result is the same.",
         stands_for="what is free",
         more=True,
         in_header=False,
@@ -129,14 +150,26 @@ class LearnOptions(Options):
         super().__post_init__()
         object.__setattr__(self, "learner_option", dict(self.learner_option))
         if self.max_patches == "auto":
-            object.__setattr__(self, "shares", self.shares or N_SHARES)
+            object.__setattr__(self, "data_parallel", self.data_parallel or N_PARTS)
             object.__setattr__(self, "tol", WORTH_MORE if self.tol is None else self.tol)
-        if self.shares and not LEARNERS[self.learner].is_data_parallel:
+        if self.data_parallel and not LEARNERS[self.learner].is_data_parallel:
             able = ", ".join(name for name in LEARNERS if LEARNERS[name].is_data_parallel)
             raise InputError(
-                f"the learner {self.learner} cannot learn by shares",
-                fix=f"leave out --shares and --max-patches auto, or use --learner {able}",
+                f"the learner {self.learner} cannot learn data-parallel",
+                fix=f"leave out --data-parallel and --max-patches auto, or use --learner {able}",
             )
+
+    @property
+    def lam_in_use(self):
+        """`lam`, or where that is open the default for SIFT descriptors."""
+        from flyannot.sparse.fit import default_lam  # numba: `--help` stays quick
+
+        return self.lam or float(default_lam(128))
+
+    def as_header(self):
+        """As `Options.as_header`, with what is in use where something was left open."""
+        settings = {"learner_option": self.settings().as_header()}
+        return super().as_header() | {"lam": self.lam_in_use} | settings
 
     def n_most(self, count):
         """Of `count` patches, how many are learned from at most."""
@@ -151,7 +184,7 @@ class LearnOptions(Options):
             If the learner has no such option, or does not take the value.
         """
         learner = LEARNERS[self.learner]
-        given = (learner.data_parallel_defaults if self.shares else {}) | self.learner_option
+        given = (learner.data_parallel_defaults if self.data_parallel else {}) | self.learner_option
         return learner.Options.of_table(given, f"{where}learner {self.learner}")
 
 

@@ -1,61 +1,69 @@
-"""descriptors.h5 and dictionary.h5 to features.h5: code every patch, pool every image."""
+"""Descriptors, or images, and dictionary.h5 to features.h5: code every patch, pool every image.
 
-from dataclasses import dataclass
-from functools import lru_cache
+Of images, the features are those of their descriptors as `flyannot.steps.extract` makes them, but these are
+never stored.
+"""
+
+from collections import Counter
+from functools import cache, lru_cache, partial
 from itertools import groupby
 from operator import itemgetter
-from pathlib import Path
 
-from flyannot.descriptors.extract import DescribedPatches
-from flyannot.errors import DataError
+from flyannot.dataset.paths import TABLE_SUFFIXES
+from flyannot.descriptors.extract import DescribedPatches, describe_patches
+from flyannot.errors import DataError, InputError
 from flyannot.features.image_features import atoms_of_features, features_of
-from flyannot.features.options import PoolOptions
 from flyannot.runtime.digest import digest_of_json
 from flyannot.runtime.progress_events import item_done
 from flyannot.runtime.wording import pluralise
 from flyannot.stage_ranges import STAGE_RANGES
-from flyannot.steps.engine.file_options import extract_options, lam_of, pool_options
-from flyannot.steps.engine.inputs import chosen_stage_ranges, digests_of, open_all
-from flyannot.steps.engine.parts import (
-    ShardOfImages,
-    create_part,
-    cut_into_shards,
-    join_parts,
-    make_parts,
-    part_path,
-    parts_of_share,
-    share_of,
+from flyannot.steps.embryos import read_embryos, write_places
+from flyannot.steps.engine.inputs import (
+    chosen_stage_ranges,
+    difference_of_images,
+    digests_of,
+    extract_options,
+    lam_of,
+    open_all,
+    pool_options,
+    selected_images,
 )
-from flyannot.steps.engine.task import Outcome, carry_out, file_task
+from flyannot.steps.engine.parts import (
+    Part,
+    create_part,
+    cut_into_parts,
+    part_path,
+    share_of_parts,
+    write_part,
+)
+from flyannot.steps.engine.task import parts_task
+from flyannot.steps.extract import digests_of_images, image_columns, in_order, lines_of_warnings
 from flyannot.store.descriptors import read_patches_of_images
 from flyannot.store.dictionary import read_dictionary
 from flyannot.store.features import write_features
-from flyannot.store.file_cache import cached_file, close_cached_files
+from flyannot.store.file_cache import cached_file
 from flyannot.store.header import Header
 from flyannot.store.reading import open_stored, read_image_columns
 from flyannot.store.writing import option_changes
 
 
-@dataclass(frozen=True, kw_only=True)
-class _Shard(ShardOfImages):
-    """`images` are (descriptors file, stage range, number within it)."""
-
-    digests: dict  # descriptors file -> its digest
-    dictionary: Path
-    options: PoolOptions
-
-    @property
-    def name(self):
-        first, last = (f"{i + 1} of {stage_range}" for _, stage_range, i in (self.images[0], self.images[-1]))
-        return f"the images {first} to {last} in {self.images[0][0]}"
-
-    @property
-    def reads(self):
-        return [self.dictionary, *{path for path, _, _ in self.images}]
+def task_of_step(asked):
+    """The `flyannot.steps.engine.task.Task` of what a `flyannot.steps.engine.step.Asked` asks for."""
+    sources, (dictionary,) = asked.inputs["descriptors"], asked.inputs["dictionary"]
+    if len(sources) == 1 and (sources[0].is_dir() or sources[0].suffix.lower() in TABLE_SUFFIXES):
+        images = selected_images(sources[0], asked.selection)
+        return pool_images_task(images, dictionary, asked.out, asked.options)
+    if asked.selection.view and not asked.is_in_run:
+        raise InputError(
+            "the views of descriptors were chosen when they were extracted",
+            fix="leave out --view, or name the folder of the images",
+        )
+    stage_ranges = asked.selection.stage_range
+    return pool_task(sources, dictionary, asked.out, asked.options, stage_ranges=stage_ranges)
 
 
-def pool(paths, dictionary, out, options, execution, *, stage_ranges=None, shard=None):
-    """Code and pool every image.
+def pool_task(paths, dictionary, out, options, *, stage_ranges=None):
+    """The task that codes and pools every image of some descriptors.
 
     Parameters
     ----------
@@ -63,9 +71,11 @@ def pool(paths, dictionary, out, options, execution, *, stage_ranges=None, shard
     dictionary : Path of the dictionary that was learned from such descriptors
     out : Path of the features file
     options : PoolOptions
-    execution : flyannot.steps.engine.task.Execution
     stage_ranges : the stage ranges to pool; None for all that the descriptors have
-    shard : (I, N) for the I-th of N shares of every stage range's images; None for all
+
+    Returns
+    -------
+    task : flyannot.steps.engine.task.Task
 
     Raises
     ------
@@ -73,44 +83,87 @@ def pool(paths, dictionary, out, options, execution, *, stage_ranges=None, shard
         If the dictionary was learned from descriptors that were extracted with other options, or
         lacks a stage range.
     """
-    task = pool_task(paths, dictionary, out, options, stage_ranges=stage_ranges, shard=shard)
-    return carry_out(task, execution)
-
-
-def pool_task(paths, dictionary, out, options, *, stage_ranges=None, shard=None):
-    """The `flyannot.steps.engine.task.Task` of `pool`."""
     with open_all(paths, "descriptors") as files, open_stored(dictionary, "dictionary") as atoms:
         chosen = chosen_stage_ranges(files, stage_ranges)
         _check_fit(files, atoms)
         for stage_range in chosen:
             atoms.group(stage_range)
         digests = digests_of(files)
-        images, share = share_of(_images(files, chosen), shard)
-        if len(files) == 1 and not share:  # the features of a shard are that shard of the features
-            share = {name: value for name, value in files[0].inputs.items() if name == "shard"}
+        cut = cut_into_parts(_images_of_files(files, chosen))
         header = Header(
             "features",
             options_of_features(atoms, options, chosen),
-            {"descriptors": [file.digest for file in files], "dictionary": [atoms.digest], **share},
+            {"descriptors": [file.digest for file in files], "dictionary": [atoms.digest]},
         )
 
-    def make_share(execution, share=None):
-        shards = list(_shards(images, digests, dictionary, out, options, header))
-        mine = parts_of_share(shards, share)
-        make_parts(_make_part, mine, execution)
-        close_cached_files()
-        return mine
+    def parts(share):
+        made_with = digests, dictionary, options
+        return share_of_parts(
+            [_part(header, number, images, out, made_with) for number, images in enumerate(cut)], share
+        )
 
-    def make(execution):
-        join_parts(out, lambda _: header, make_share(execution))
-        return Outcome(out, True, summary_of_pool(out))
+    return parts_task(
+        out, lambda _=(): header, parts, _pool_descriptors, [*paths, dictionary], summary=summary_of_pool
+    )
 
-    return file_task(out, header, make, [*paths, dictionary], make_share=make_share)
+
+def pool_images_task(images, dictionary, out, options):
+    """The task that describes, codes and pools every image; unreadable ones are skipped and listed.
+
+    Parameters
+    ----------
+    images : list of flyannot.dataset.folder.Image
+    dictionary : Path of the dictionary; images are described as those that it was learned from
+    out : Path of the features file
+    options : PoolOptions
+
+    Returns
+    -------
+    task : flyannot.steps.engine.task.Task; it raises a FlyannotError if not one image can be read
+
+    Raises
+    ------
+    DataError
+        If the dictionary lacks a stage range.
+    """
+    n_images = Counter(image.stage_range for image in images)
+    chosen = [s for s in STAGE_RANGES if s in n_images]
+    cut = cut_into_parts(in_order(images))
+    with open_stored(dictionary, "dictionary") as atoms:
+        for stage_range in chosen:
+            atoms.group(stage_range)
+        extract = extract_options(atoms)
+        made_with, learned = options_of_features(atoms, options, chosen), [atoms.digest]
+    digests = cache(lambda: digests_of_images(cut))  # reads the images
+
+    def header(failures=(), of_images=None):
+        inputs = {"images": [of_images or digests()[0]], "dictionary": learned}
+        return Header("features", made_with, inputs, failures=failures)
+
+    def parts(share):
+        chosen = share_of_parts(list(zip(cut, digests()[1])), share)
+        shared = dictionary, extract, options
+        return [
+            Part.of_images(some, header(of_images=digest), out, shared, reads=[dictionary])
+            for some, digest in chosen
+        ]
+
+    return parts_task(
+        out,
+        header,
+        parts,
+        _pool_images,
+        [dictionary, *(image.file for image in images)],
+        differ={"images": difference_of_images(images)},
+        images=tuple(images),
+        summary=_summary_of_images,
+        write_beside=partial(write_places, out),
+    )
 
 
 def options_of_features(atoms, options, stage_ranges):
     """The options in the header of features that are pooled with an open dictionary."""
-    learned = {"learn": atoms.options["learn"] | {"seed": atoms.seed}}
+    learned = {"learn-dict": atoms.options["learn-dict"] | {"seed": atoms.seed}}
     return atoms.options | learned | {"pool": options.as_header() | {"stage_ranges": stage_ranges}}
 
 
@@ -125,51 +178,70 @@ def _check_fit(files, atoms):
         )
 
 
-def _images(files, chosen):
-    """Stage range -> its images in all files, as (file, stage range, number within it)."""
-    return {
-        stage_range: [
-            (file.path, stage_range, i)
-            for file in files
-            if stage_range in file.stage_ranges
-            for i in range(len(file.group(stage_range)["image"]))
-        ]
+def _images_of_files(files, chosen):
+    """The images of all files, as (file, stage range, number within it)."""
+    return [
+        (file.path, stage_range, i)
         for stage_range in chosen
-    }
+        for file in files
+        if stage_range in file.stage_ranges
+        for i in range(len(file.group(stage_range)["image"]))
+    ]
 
 
-def _shards(images, digests, dictionary, out, options, header):
-    for number, mine in enumerate(cut_into_shards([one for some in images.values() for one in some])):
-        key = digest_of_json([header.options, header.inputs, number])
-        yield _Shard(
-            images=mine, header=header, part=part_path(out, key), digests=digests, dictionary=dictionary,
-            options=options,
-        )  # fmt: skip
+def _part(header, number, images, out, made_with):
+    (path, first_range, first), (_, last_range, last) = images[0], images[-1]
+    return Part(
+        images=images,
+        header=header,
+        path=part_path(out, digest_of_json([header.options, header.inputs, number])),
+        made_with=made_with,
+        name=f"the images {first + 1} of {first_range} to {last + 1} of {last_range} in {path}",
+        reads=[made_with[1], *{path for path, _, _ in images}],
+    )
 
 
-def _make_part(shard):
-    """Runs in a worker: features of the shard's images, in a file of their own."""
-    digest = shard.header.inputs["dictionary"][0]
-    with create_part(shard) as part:
-        for stage_range, its_images in groupby(shard.images, key=itemgetter(1)):
-            atoms = atoms_of_dictionary(shard.dictionary, stage_range, digest, shard.options.coder)
+def _pool_descriptors(part):
+    """Runs in a worker: features of the images, in a file of their own."""
+    (digests, dictionary, options), digest = part.made_with, part.header.inputs["dictionary"][0]
+    with create_part(part) as file:
+        for stage_range, its_images in groupby(part.images, key=itemgetter(1)):
+            atoms = atoms_of_dictionary(dictionary, stage_range, digest, options.coder)
             columns, pooled = [], []
-            for path, mine in groupby(its_images, key=itemgetter(0)):
-                numbers = [i for _, _, i in mine]  # one after the other, as a shard is cut
-                stored = cached_file(path, "descriptors", shard.digests[path])
-                some = stored, stage_range, numbers[0], numbers[-1] + 1
-                columns.append(read_image_columns(*some))
-                for patches, view in zip(read_patches_of_images(*some), columns[-1]["view"]):
-                    pooled.append(features_of(DescribedPatches(*patches), atoms, shard.options, view=view))
+            for path, images in groupby(its_images, key=itemgetter(0)):
+                numbers = [i for _, _, i in images]  # one after the other, as the images are cut
+                stored = cached_file(path, "descriptors", digests[path])
+                rows = stored, stage_range, numbers[0], numbers[-1] + 1
+                columns.append(read_image_columns(*rows))
+                for patches, view in zip(read_patches_of_images(*rows), columns[-1]["view"]):
+                    pooled.append(features_of(DescribedPatches(*patches), atoms, options, view=view))
                     item_done()
-            all_columns = {name: [value for one in columns for value in one[name]] for name in columns[0]}
-            write_features(part, stage_range, all_columns, pooled, atoms.D)
-    return len(shard.images)
+            joined = {name: [value for some in columns for value in some[name]] for name in columns[0]}
+            write_features(file, stage_range, joined, pooled, atoms.D)
+    return len(part.images)
+
+
+def _pool_images(part):
+    """Runs in a worker: features of the images, in a file of their own."""
+    (dictionary, extract, options), digest = part.made_with, part.header.inputs["dictionary"][0]
+    pooled, failures = [], []
+    for image in part.images:
+        for embryo, grey, warnings in read_embryos(image, extract, failures):
+            atoms = atoms_of_dictionary(dictionary, image.stage_range, digest, options.coder)
+            features = features_of(describe_patches(grey, extract), atoms, options, view=image.view)
+            pooled.append((embryo, features, warnings, atoms.D))
+        item_done()
+    return write_part(part, pooled, failures, _write_features)
+
+
+def _write_features(file, stage_range, images, pooled, warnings, dictionaries):
+    columns = image_columns(images) | {"quality_warnings": warnings}
+    write_features(file, stage_range, columns, pooled, dictionaries[0])
 
 
 @lru_cache(maxsize=len(STAGE_RANGES))
 def atoms_of_dictionary(path, stage_range, digest, coder_name):
-    """A stage range's dictionary, kept between shards; the digest tells new contents of a path from old."""
+    """A stage range's dictionary, kept between parts; the digest tells new contents of a path from old."""
     stored = cached_file(path, "dictionary", digest)
     D, patch_px = read_dictionary(stored, stage_range), extract_options(stored).patch_px
     return atoms_of_features(D, lam_of(stored), patch_px, coder_name=coder_name)
@@ -189,3 +261,8 @@ def _line(stored, stage_range):
         return line
     n_mirrored = sum(view in views for view in stored.array(stage_range, "view"))
     return f"{line}; {n_mirrored:,} together with their mirror images"
+
+
+def _summary_of_images(out):
+    with open_stored(out, "features") as stored:
+        return "\n".join([summary_of_pool(out), *lines_of_warnings(stored)])

@@ -20,7 +20,7 @@ from flyannot.descriptors.options import ExtractOptions
 from flyannot.errors import DataError, InputError
 from flyannot.features.pooling import NO_PATCH
 from flyannot.runtime.atomic_file import new_folder
-from flyannot.steps.engine.file_options import extract_options
+from flyannot.steps.engine.inputs import extract_options
 from flyannot.steps.explanation_picture import tinted
 from flyannot.store.features import read_features_of_image
 

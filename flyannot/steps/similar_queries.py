@@ -6,7 +6,7 @@ from pathlib import Path
 
 import numpy as np
 
-from flyannot.dataset.image_places import find_pictures, pictures_of
+from flyannot.dataset.images import find_pictures, pictures_of
 from flyannot.descriptors.extract import DescribedPatches, describe_patches
 from flyannot.descriptors.images.address import file_of_address, name_of_embryo, split_address
 from flyannot.descriptors.images.picture import embryos_at, read_embryo, region_in_standard
@@ -14,8 +14,8 @@ from flyannot.errors import InputError, did_you_mean
 from flyannot.features.groups import Groups, groups_of
 from flyannot.features.image_features import atoms_of_features, features_of
 from flyannot.features.pooling import Pooled
-from flyannot.steps.engine.configuration import recorded_data_set
-from flyannot.steps.engine.file_options import extract_options, is_imported, lam_of, pool_options
+from flyannot.steps.engine.inputs import extract_options, is_imported, lam_of, pool_options
+from flyannot.steps.runs.configuration import recorded_data_set
 from flyannot.store.features import read_features_of_image
 from flyannot.store.reading import read_image_columns
 
@@ -60,7 +60,7 @@ class Searched:
 
     @property
     def pictures(self):
-        """The `flyannot.dataset.image_places.Pictures` of the file; looked for once."""
+        """The `flyannot.dataset.images.PicturesOfFile` of the file; looked for once."""
         if self._pictures is None:
             folder = self.stored.path.absolute().parent
             named = self._data_set or recorded_data_set(folder)

@@ -10,17 +10,16 @@ from flyannot.classifiers.answers import terms_of_model
 from flyannot.classifiers.model import Model, fit_model, model_of_no_terms, untrainable
 from flyannot.classifiers.scorer import observed_rows, part_of_observed
 from flyannot.classifiers.training_set import curated_groups
-from flyannot.dataset.coverage import notes_on_columns
-from flyannot.dataset.folder import annotations_table
+from flyannot.dataset.folder import notes_on_columns
+from flyannot.dataset.paths import annotations_table
 from flyannot.errors import InputError
+from flyannot.runtime.dask_cluster import cluster_runner
 from flyannot.runtime.resources import one_blas_thread
 from flyannot.runtime.wording import pluralise
 from flyannot.stage_ranges import rng_for
 from flyannot.steps.curated_terms import curated_annotations_of, digests_of_curated
-from flyannot.steps.elsewhere import elsewhere
-from flyannot.steps.engine.count import Count
 from flyannot.steps.engine.inputs import chosen_stage_ranges, digests_of, open_all, require_known_terms
-from flyannot.steps.engine.task import Outcome, carry_out, file_task
+from flyannot.steps.engine.task import Outcome, ProgressCount, file_task
 from flyannot.steps.learned_terms import weak_terms
 from flyannot.store.dictionary import read_dictionary
 from flyannot.store.features import StoredFeatures
@@ -40,30 +39,36 @@ class _Trained:
     genes: frozenset
 
 
-def train(paths, annotations_csv, out, options, execution, *, seed=0, stage_ranges=None):
-    """Train one model per stage range.
+def task_of_step(asked):
+    """The `flyannot.steps.engine.task.Task` of what a `flyannot.steps.engine.step.Asked` asks for."""
+    (annotations,), stage_ranges = asked.inputs["annotations"], asked.selection.stage_range
+    return train_task(
+        asked.inputs["features"],
+        annotations,
+        asked.out,
+        asked.options,
+        seed=asked.seed,
+        stage_ranges=stage_ranges,
+    )
+
+
+def train_task(paths, annotations_csv, out, options, *, seed=0, stage_ranges=None):
+    """The task that trains one model per stage range.
 
     Parameters
     ----------
     paths : list of Path of features files, read as if they were one
     annotations_csv : Path, of the table or of its data set folder
     out : Path of the model file
-    options : flyannot.classifiers.options.ClassifyOptions
-    execution : flyannot.steps.engine.task.Execution
+    options : flyannot.classifiers.options.TrainOptions
     seed : int
     stage_ranges : the stage ranges to train; None for all that the features have
 
-    Raises
-    ------
-    InputError
-        If no term of any stage range can be trained.
+    Returns
+    -------
+    task : flyannot.steps.engine.task.Task; carried out, it raises an InputError if no term of any stage range
+        can be trained
     """
-    task = train_task(paths, annotations_csv, out, options, seed=seed, stage_ranges=stage_ranges)
-    return carry_out(task, execution)
-
-
-def train_task(paths, annotations_csv, out, options, *, seed=0, stage_ranges=None):
-    """The `flyannot.steps.engine.task.Task` of `train`."""
     annotations_csv = annotations_table(annotations_csv)
     with open_all(paths, "features") as files:
         annotations, changes = curated_annotations_of(annotations_csv, corrections=options.corrections)
@@ -72,7 +77,7 @@ def train_task(paths, annotations_csv, out, options, *, seed=0, stage_ranges=Non
         digests = digests_of(files)
         header = Header(
             "model",
-            files[0].options | {"classify": options.as_header() | {"stage_ranges": chosen}},
+            files[0].options | {"train": options.as_header() | {"stage_ranges": chosen}},
             {"features": [file.digest for file in files]}
             | digests_of_curated(annotations_csv, options.corrections),
             seed,
@@ -83,22 +88,22 @@ def train_task(paths, annotations_csv, out, options, *, seed=0, stage_ranges=Non
             log.info("note: %s", sentence)
         with open_all(paths, "features", digests=digests) as files:
             trained = _train(files, annotations, chosen, options, lambda s: rng_for(seed, s), execution, out)
-            if not any(one.terms for one in trained.values()):
+            if not any(learned.terms for learned in trained.values()):
                 raise InputError(
                     f"no term can be trained from {annotations_csv} and {paths[0]}",
                     fix="lower --min-groups, or check that genes are spelled alike in both",
                 )
             with create_stored(out, header) as file:
-                for stage_range, one in trained.items():
-                    D = read_dictionary(next(f for f in files if stage_range in f.stage_ranges), stage_range)
-                    arrays = one.model.arrays()
-                    write_model(file, stage_range, D, one.terms, one.model.method, arrays, one.genes)
-        for s, one in trained.items():
-            if weak := weak_terms(terms_of_model(one.terms, one.model)):
+                for s, learned in trained.items():
+                    D = read_dictionary(next(f for f in files if s in f.stage_ranges), s)
+                    model = learned.model
+                    write_model(file, s, D, learned.terms, model.method, model.arrays(), learned.genes)
+        for s, learned in trained.items():
+            if weak := weak_terms(terms_of_model(learned.terms, learned.model)):
                 log.warning("warning: %s: %s. Which: flyannot show %s", s, weak, out)
         summary = [
-            f"{s:>5}: {pluralise(len(one.terms), 'term')} from {pluralise(len(one.genes), 'gene')}"
-            for s, one in trained.items()
+            f"{s:>5}: {pluralise(len(learned.terms), 'term')} from {pluralise(len(learned.genes), 'gene')}"
+            for s, learned in trained.items()
         ]
         return Outcome(out, True, "\n".join(summary))
 
@@ -111,9 +116,9 @@ def _train(files, annotations, stage_ranges, options, rng_of: Callable, executio
     for note in notes_on_columns({s: one.columns for s, one in features.items()}, annotations):
         log.info("note: %s", note)
     curated = {s: curated_groups(one.columns, annotations, s, options) for s, one in features.items()}
-    count = Count(execution.progress, sum(len(found.terms) for found in curated.values()), "term")
+    count = ProgressCount(execution.progress, sum(len(found.terms) for found in curated.values()), "term")
     fit_options = options.fit_options(
-        execution.jobs, on_terms=count.add, elsewhere=elsewhere(execution.workers, out)
+        execution.jobs, on_terms=count.add, elsewhere=cluster_runner(execution.workers, out)
     )
     with one_blas_thread():
         trained = {
@@ -136,9 +141,9 @@ def _train_stage_range(curated, features, options, fit_options, rng):
         return _Trained([], model_of_no_terms(features.shape[1]), frozenset(genes))
     fit_options.on_terms(len(curated.terms) - len(kept))
     rows = curated.training_set(features, options, fit_options.n_threads)
+    observed = part_of_observed(rows.observed, slice(None), kept)
     model = fit_model(
-        options.method, rows.X, rows.Y[:, kept], rows.genes, rng=rng, options=fit_options,
-        observed=part_of_observed(rows.observed, slice(None), kept),
-    )  # fmt: skip
+        options.method, rows.X, rows.Y[:, kept], rows.genes, rng=rng, options=fit_options, observed=observed
+    )
     model = replace(model, scorer=rows.in_features(model.scorer))
     return _Trained([curated.terms[j] for j in kept], model, frozenset(genes))

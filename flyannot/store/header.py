@@ -15,16 +15,17 @@ import numpy as np
 from flyannot.errors import DataError
 from flyannot.store.schema import BULK, FORMAT_VERSION, MADE_BY, SCHEMAS
 
+_NAMES_BEFORE = {"learn": "learn-dict", "classify": "train"}  # of tables before flyannot 1.0, and today
+
 
 @dataclass(frozen=True)
 class Header:
     """What a file is and what it was made from; the whole ground for resuming and for refusing.
 
     `options` has the resolved options of the step that made it, and of those before it, each under the name
-    of the step: extract, learn, pool, classify, annotate.  `inputs` map a role (descriptors, dictionary...)
-    to a list
-    of content digests, `failures` lists what was skipped as (image, reason).  `digest` and `version`
-    are known of a file that was read.
+    of the step: extract, learn-dict, pool, train, annotate.  `inputs` map a role (descriptors, dictionary...)
+    to a list of content digests, `failures` lists what was skipped as (image, reason).  `digest` and
+    `version` are known of a file that was read.
     """
 
     kind: str
@@ -46,13 +47,13 @@ def read_header(attributes, path, kind=None):
     KeyError, ValueError, TypeError
         If an attribute is missing or is not what it should be.
     """
-    found = _kind_of(attributes, path, kind)
+    kind_found = _kind_of(attributes, path, kind)
     header = Header(
-        found,
-        json.loads(_text(attributes, "options")),
+        kind_found,
+        renamed_options(json.loads(_text(attributes, "options"))),
         json.loads(_text(attributes, "inputs")),
         int(attributes["seed"]) if "seed" in attributes else None,
-        tuple(tuple(one) for one in json.loads(_text(attributes, "failures"))),
+        tuple(tuple(failure) for failure in json.loads(_text(attributes, "failures"))),
         _text(attributes, "digest"),
         _text(attributes, "flyannot_version"),
     )
@@ -60,25 +61,35 @@ def read_header(attributes, path, kind=None):
     return header
 
 
+def renamed_options(options):
+    """Options as a header or a file of scores has them, under the names of today where they had others."""
+    if not isinstance(options, dict):
+        return options
+    return {_NAMES_BEFORE.get(name, name): renamed_options(value) for name, value in options.items()}
+
+
 def _kind_of(attributes, path, kind):
     name = _text(attributes, "format") if "format" in attributes else ""
-    found = name.removeprefix("flyannot-")
-    if not name.startswith("flyannot-") or found not in SCHEMAS:
+    kind_found = name.removeprefix("flyannot-")
+    if not name.startswith("flyannot-") or kind_found not in SCHEMAS:
         raise DataError(
             f"{path} was not made by flyannot",
             fix=f"name a file made by: {MADE_BY[kind]}" if kind else "name a file made by flyannot",
         )
-    if kind is not None and found != kind:
+    if kind is not None and kind_found != kind:
         raise DataError(
-            f"{path} holds {_some(found)}, not {_some(kind)}", fix=f"name a file made by: {MADE_BY[kind]}"
+            f"{path} holds {_some(kind_found)}, not {_some(kind)}",
+            fix=f"name a file made by: {MADE_BY[kind]}",
         )
     version = int(attributes["format_version"])
     if version != FORMAT_VERSION:
         raise DataError(
             f"{path} has format version {version}, this flyannot reads {FORMAT_VERSION}",
-            fix="upgrade flyannot" if version > FORMAT_VERSION else f"make it again with: {MADE_BY[found]}",
+            fix="upgrade flyannot"
+            if version > FORMAT_VERSION
+            else f"make it again with: {MADE_BY[kind_found]}",
         )
-    return found
+    return kind_found
 
 
 def _some(kind):

@@ -4,10 +4,10 @@ import time
 
 import pytest
 
-from benchmarks.ours import pipeline, usual_way
-from benchmarks.ours.how_long import how_long
 from benchmarks.processor_shares import processor_shares
 from benchmarks.rows import Rows
+from benchmarks.speed import baseline, pipeline
+from benchmarks.speed.pipeline import how_long
 from flyannot.runtime.digest import digest_of_json
 
 
@@ -20,7 +20,7 @@ def test_the_time_goes_to_the_part_that_works():
 
 
 def test_a_step_tells_its_cost_and_its_parts(own_chain, tmp_path, monkeypatch):
-    way = "flyexpress.toml", ("learn-dict.n-atoms=12", "classify.min-groups=3")
+    way = "flyexpress.toml", ("learn-dict.n-atoms=12", "train.min-groups=3")
     monkeypatch.setitem(pipeline.WAYS, "small", way)
     given = {"data_set": str(own_chain.embryos), "output": str(tmp_path / "made"), "jobs": 1, "epochs": 1}
     for step in ("extract", "learn-dict", "pool"):
@@ -55,9 +55,9 @@ def test_more_cores_shorten_what_workers_do_and_nothing_else():
 
 
 def test_the_usual_way_is_named_as_absent_where_its_parts_are(setup, monkeypatch):
-    monkeypatch.setattr(usual_way, "why_reference_is_absent", lambda name: f"absent: {name}")
+    monkeypatch.setattr(baseline, "why_reference_is_absent", lambda name: f"absent: {name}")
     setup.sizes["n_usual"] = 1
-    ours = Rows({"step": s, "jobs": 1, "seconds": 1.0, "n_images": 2} for s in usual_way.STEPS)
-    rows = usual_way.compare_with_usual_way(setup, "folder", "made", 4, ours)
+    ours = Rows({"step": s, "jobs": 1, "seconds": 1.0, "n_images": 2} for s in baseline.STEPS)
+    rows = baseline.compare_with_usual_way(setup, "folder", "made", 4, ours)
     assert {row["note"] for row in rows} == {"absent: spams"}
     assert {row["times_as_long"] for row in rows} == {None}

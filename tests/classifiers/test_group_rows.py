@@ -5,15 +5,15 @@ import pytest
 
 from flyannot.classifiers import training_set
 from flyannot.classifiers.model import fit_model
-from flyannot.classifiers.options import ClassifyOptions
+from flyannot.classifiers.options import TrainOptions
 from flyannot.classifiers.scorer import FitOptions
 from flyannot.classifiers.training_set import GroupRows, curated_groups, training_rows
 from flyannot.dataset.folder import Annotations
 from flyannot.features.groups import HeldFeatures, group_features, groups_of
 from flyannot.runtime.executor import Executor
 from flyannot.stage_ranges import rng_for
-from flyannot.steps.engine.task import Execution
-from flyannot.steps.train import train
+from flyannot.steps.engine.task import Execution, carry_out
+from flyannot.steps.train import train_task
 from flyannot.store.features import write_features
 from flyannot.store.header import Header
 from flyannot.store.model import read_method, read_terms
@@ -68,7 +68,7 @@ def table(collection, tmp_path):
 
 def trained_on(paths, table, out, options, jobs=1):
     """The terms and the weights of a model file."""
-    train(paths, table, out, options, Execution(Executor(jobs)), seed=5)
+    carry_out(train_task(paths, table, out, options, seed=5), Execution(Executor(jobs)))
     with open_stored(out, "model") as stored:
         assert read_method(stored, "4-6") == options.method
         return read_terms(stored, "4-6"), stored.array("4-6", "model/scorer/weights")
@@ -78,7 +78,7 @@ def trained_on(paths, table, out, options, jobs=1):
 @pytest.mark.parametrize("scheme", ["group", "mean"])
 def test_a_model_of_stored_features_is_that_of_the_whole_array(collection, tmp_path, table, method, scheme):
     columns, X, annotations = collection
-    options = ClassifyOptions(method=method, scheme=scheme)
+    options = TrainOptions(method=method, scheme=scheme)
     path = written(tmp_path / "f.h5", collection, range(len(X)))
     terms, weights = trained_on([path], table, tmp_path / "m.h5", options)
     groups = groups_of(columns)
@@ -92,7 +92,7 @@ def test_a_model_of_stored_features_is_that_of_the_whole_array(collection, tmp_p
 
 @pytest.mark.parametrize("method", ["svm", "coupled-ridge"])
 def test_neither_the_cut_into_files_nor_jobs_change_a_bit(collection, tmp_path, table, monkeypatch, method):
-    options, n = ClassifyOptions(method=method, scheme="mean"), len(collection[1])
+    options, n = TrainOptions(method=method, scheme="mean"), len(collection[1])
     whole = [written(tmp_path / "f.h5", collection, range(n))]
     parts = [written(tmp_path / f"{i}.h5", collection, range(i, min(i + 40, n))) for i in range(0, n, 40)]
     monkeypatch.setattr(training_set, "_BLOCK_BYTES", 4 * len(GENES) * 111)  # seven blocks
@@ -106,7 +106,7 @@ def test_neither_the_cut_into_files_nor_jobs_change_a_bit(collection, tmp_path, 
 def test_products_that_add_up_over_blocks_are_those_of_the_whole(collection, monkeypatch):
     columns, X, annotations = collection
     monkeypatch.setattr(training_set, "_BLOCK_BYTES", 4 * len(GENES) * 97)
-    for options in (ClassifyOptions(), ClassifyOptions(scheme="mean", normalisation="none")):
+    for options in (TrainOptions(), TrainOptions(scheme="mean", normalisation="none")):
         curated = curated_groups(columns, annotations, "4-6", options)
         coordinates = curated.training_set(HeldFeatures(X), options).X
         rows = training_rows(X, curated.groups, options).astype(float)
@@ -124,10 +124,8 @@ def test_groups_are_pooled_alike_from_any_blocks_of_images(collection):
                 yield first, X[first : first + 13, columns]
 
     for scheme in ("group", "mean"):
-        options = ClassifyOptions(scheme=scheme, normalisation="none")
-        assert np.array_equal(
-            GroupRows(InBlocks(X), groups, options).whole(), group_features(X, groups, scheme)
-        )
+        rows = GroupRows(InBlocks(X), groups, TrainOptions(scheme=scheme, normalisation="none"))
+        assert np.array_equal(rows.whole(), group_features(X, groups, scheme))
     expected = [X[mine].mean(axis=0, dtype=np.float64).astype("f4") for mine in groups.rows]
     assert np.array_equal(group_features(X, groups, "mean"), expected)
     assert np.array_equal(group_features(X, groups), [X[mine].max(axis=0) for mine in groups.rows])
@@ -139,7 +137,7 @@ def test_rows_that_are_zero_or_equal_are_learned_from(rng, normalisation):
     X[4:] = rng.random(40)
     genes = GENES[:12]
     terms = {(gene, "4-6"): frozenset(["t"] if i < 6 else ["other"]) for i, gene in enumerate(genes)}
-    options = ClassifyOptions(normalisation=normalisation)
+    options = TrainOptions(normalisation=normalisation)
     annotations = Annotations(terms, {g: {g} for g in genes})
     curated = curated_groups(columns_of(genes), annotations, "4-6", options)
     rows = curated.training_set(HeldFeatures(X), options)

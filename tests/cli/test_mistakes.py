@@ -538,7 +538,7 @@ MISTAKES = [
         "run c.toml",
         2,
         ('Did you mean "pole cell"?',),
-        {"c.toml": CONFIG + '[classify]\nexclude-terms = ["pole cel"]\n'},
+        {"c.toml": CONFIG + '[train]\nexclude-terms = ["pole cel"]\n'},
     ),
     M(
         "folds that evaluate would refuse",

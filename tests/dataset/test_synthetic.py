@@ -193,7 +193,7 @@ def test_stain_that_means_nothing_is_faint_in_most_embryos_and_strong_in_some():
 @pytest.mark.parametrize("seed", range(5))
 def test_the_demo_has_enough_genes_for_most_of_its_terms(seed):
     demo = tomllib.loads((ROOT / "configs" / "demo.toml").read_text())
-    needed, options = demo["classify"]["min-groups"], demo["synthesize"]
+    needed, options = demo["train"]["min-groups"], demo["synthesize"]
     assert needed >= 20  # below that, scores are noise
     for stage_range in SynthesizeOptions().stage_range:
         groups = [draw_group(f"syn{i:03d}", stage_range, seed, 1) for i in range(1, options["n-genes"] + 1)]

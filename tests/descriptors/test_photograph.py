@@ -6,28 +6,13 @@ import numpy as np
 import pytest
 from PIL import Image
 
-from flyannot.classifiers.options import ClassifyOptions
-from flyannot.dataset.folder import read_images
-from flyannot.dataset.synthetic import SynthesizeOptions
-from flyannot.dataset.synthetic.generate import synthesize
 from flyannot.descriptors.images.photograph import cut_out_embryo, find_embryos
-from flyannot.descriptors.images.picture import picture_at, read_embryo
+from flyannot.descriptors.images.picture import picture_at
 from flyannot.descriptors.options import ExtractOptions
 from flyannot.errors import InputError
-from flyannot.report.build import report_task
-from flyannot.steps.annotate import annotate
-from flyannot.steps.engine.task import Execution, carry_out
-from flyannot.steps.explain import explain
-from flyannot.steps.extract import extract
-from flyannot.steps.learn_dict import learn_dict
-from flyannot.steps.options import AnnotateOptions, ReportOptions
-from flyannot.steps.pool import pool
-from flyannot.steps.pool_images import pool_images
-from flyannot.steps.train import train
-from flyannot.store.reading import open_stored, verify_stored
+from flyannot.store.reading import open_stored
 from tests.descriptors.pasted_embryos import cut_embryo, photograph_of
 from tests.descriptors.test_registration import egg
-from tests.small_embryos import LEARN, POOL
 
 MANY = ExtractOptions(register="axis", multiple_embryos=True)
 SIZE = 700, 900  # height, width
@@ -185,100 +170,3 @@ def test_an_embryo_has_an_address(tmp_path):
     np.testing.assert_array_equal(picture_at(address, "L"), cut_out_embryo(photograph(EGGS), found[1], found))
     with pytest.raises(Exception, match="4 things stand out"):
         picture_at(f"{tmp_path / 'photo.png'}#5", "L")
-
-
-@pytest.fixture(scope="module")
-def photographs(tmp_path_factory):
-    """All images of a gene on one photograph, upright or turned a little; annotations as they were."""
-    folder = tmp_path_factory.mktemp("photographs")
-    synthesize(folder, SynthesizeOptions(n_genes=12, max_images=2, stage_range=["4-6"]))
-    rng, by_gene = np.random.default_rng(3), {}
-    for image in read_images(folder):
-        by_gene.setdefault(image.gene, []).append(image)
-    for gene, images in by_gene.items():
-        canvas = Image.new("RGB", (420, 40 + 260 * len(images)), "white")
-        for k, image in enumerate(images):
-            with Image.open(image.path) as picture:
-                framed = Image.new("RGB", (380, 240), "white")
-                framed.paste(picture.convert("RGB"), (30, 56))
-            turned = framed.rotate(rng.uniform(-12, 12), Image.Resampling.BICUBIC, fillcolor="white")
-            canvas.paste(turned, (20, 20 + 260 * k))
-        canvas.save(folder / f"{gene}.png")
-    (folder / "images.csv").write_text(
-        "image,gene,stage_range\n" + "".join(f"{gene}.png,{gene},4-6\n" for gene in by_gene)
-    )
-    return folder, {gene: len(images) for gene, images in by_gene.items()}
-
-
-@pytest.fixture(scope="module")
-def made(photographs, tmp_path_factory):
-    folder, execution = tmp_path_factory.mktemp("made"), Execution()
-    images = read_images(photographs[0])
-    paths = {k: folder / f"{k}.h5" for k in ("descriptors", "dictionary", "features", "model", "predictions")}
-    extract(images, paths["descriptors"], MANY, execution)
-    learn_dict([paths["descriptors"]], paths["dictionary"], LEARN, execution)
-    pool([paths["descriptors"]], paths["dictionary"], paths["features"], POOL, execution)
-    classify = ClassifyOptions(min_groups=3, inner_folds=2)
-    train([paths["features"]], photographs[0] / "annotations.csv", paths["model"], classify, execution)
-    annotate(paths["model"], images, paths["predictions"], AnnotateOptions(), execution)
-    return paths
-
-
-def test_every_step_has_a_row_for_every_embryo_and_a_group_for_every_gene(photographs, made):
-    folder, counts = photographs
-    names = sorted(f"{gene}.png#{k}" for gene, n in counts.items() for k in range(1, n + 1))
-    for kind in ("descriptors", "features", "predictions"):
-        verify_stored(made[kind])
-        with open_stored(made[kind]) as stored:
-            assert sorted(stored.array("4-6", "image")) == names
-            assert all("left=" in place for place in stored.array("4-6", "place"))
-    with open_stored(made["predictions"]) as stored:
-        assert sorted(stored.array("4-6", "group_name")) == sorted(counts)
-    for kind in ("descriptors", "predictions"):
-        assert len(rows_of(made[kind].with_name(f"{kind}-embryos.csv"))) == len(names)
-
-
-def test_features_straight_from_photographs_are_the_same(photographs, made, tmp_path):
-    images, out = read_images(photographs[0]), tmp_path / "f.h5"
-    pool_images(images, made["dictionary"], out, POOL, Execution())
-    with open_stored(out) as one, open_stored(made["features"]) as other:
-        np.testing.assert_array_equal(one.array("4-6", "features"), other.array("4-6", "features"))
-        assert one.array("4-6", "place") == other.array("4-6", "place")
-
-
-def test_an_explanation_and_the_report_show_each_embryo(photographs, made, tmp_path):
-    gene = next(gene for gene, n in photographs[1].items() if n == 2)
-    mine = [image for image in read_images(photographs[0]) if image.gene == gene]
-    one = next(iter(explain(made["model"], mine)))
-    assert [image.name for image in one.images] == [f"{gene}.png#1", f"{gene}.png#2"]
-    np.testing.assert_array_equal(one.greys[1], read_embryo(one.images[1].address, MANY)[0])
-    with open_stored(made["predictions"]) as predicted:
-        g = predicted.array("4-6", "group_name").index(gene)
-        j = predicted.array("4-6", "term").index(one.term)
-        value = predicted.array("4-6", "decision_value")[g, j]
-        assert one.split.total == pytest.approx(value, rel=1e-6)
-    task = report_task(made["model"].parent, tmp_path / "report.html", photographs[0], ReportOptions())
-    said = carry_out(task, Execution()).summary
-    n = sum(photographs[1].values())
-    assert f"{n} of {n} pictures found" in said
-
-
-def test_similar_takes_an_embryo_of_a_new_photograph(flyannot, photographs, made, tmp_path):
-    gene = next(gene for gene, n in photographs[1].items() if n == 2)
-    photo = tmp_path / "new.png"
-    photo.write_bytes((photographs[0] / f"{gene}.png").read_bytes())
-    said = flyannot("similar F Q -o O", F=made["features"], Q=str(photo), O=tmp_path / "s.csv")
-    assert said.code == 2 and "shows 2 embryos" in said.err and f"name one: {photo}#1" in said.err
-    said = flyannot("similar F Q -o O", F=made["features"], Q=f"{photo}#2", O=tmp_path / "s.csv")
-    assert said.code == 0, said.err
-    best = max(rows_of(tmp_path / "s.csv"), key=lambda row: float(row["similarity"]))
-    assert best["gene"] == gene
-
-
-def test_a_folder_of_photographs_is_annotated_embryo_by_embryo(flyannot, photographs, made, tmp_path):
-    gene = next(gene for gene, n in photographs[1].items() if n == 2)
-    photo = tmp_path / "new.png"
-    photo.write_bytes((photographs[0] / f"{gene}.png").read_bytes())
-    said = flyannot("annotate M I --stage-range 4-6 -o O", M=made["model"], I=photo, O=tmp_path / "p.h5")
-    assert said.code == 0 and "4-6: 2 groups" in said.err, said.err
-    assert {row["group"] for row in rows_of(tmp_path / "p.csv")} == {f"{photo}#1", f"{photo}#2"}

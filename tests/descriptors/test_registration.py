@@ -4,11 +4,7 @@ import numpy as np
 import pytest
 from PIL import Image
 
-from flyannot.dataset.folder import read_images
-from flyannot.dataset.synthetic import SynthesizeOptions
-from flyannot.dataset.synthetic.generate import synthesize
 from flyannot.descriptors.images.geometry import STANDARD_PX
-from flyannot.descriptors.images.picture import read_embryo, read_grey, read_in_colour
 from flyannot.descriptors.images.registration import (
     NoEmbryo,
     embryo_mask,
@@ -17,19 +13,6 @@ from flyannot.descriptors.images.registration import (
     pose_of_mask,
 )
 from flyannot.descriptors.options import ExtractOptions
-from flyannot.errors import DataError
-from flyannot.report.drawing import jpeg_for_page
-from flyannot.steps.annotate import annotate
-from flyannot.steps.engine.task import Execution
-from flyannot.steps.explain import explain
-from flyannot.steps.extract import extract
-from flyannot.steps.learn_dict import learn_dict
-from flyannot.steps.options import AnnotateOptions
-from flyannot.steps.pool import pool
-from flyannot.steps.train import train
-from flyannot.store.reading import open_stored, verify_stored
-from tests.descriptors.picture_files import luma
-from tests.small_embryos import CLASSIFY, LEARN, POOL, STAGE_RANGES
 
 AXIS = ExtractOptions(register="axis")
 FRAME = 160, 64, 160, 64  # centre and half sides of every registered embryo
@@ -146,99 +129,6 @@ def no_embryos():
 def test_what_is_no_embryo_is_refused(name):
     with pytest.raises(NoEmbryo, match="no embryo found: "):
         framed(Image.fromarray(no_embryos()[name]))
-
-
-@pytest.fixture(scope="module")
-def turned(tmp_path_factory):
-    """Synthetic embryos, turned and on larger pictures; the last one is blank."""
-    folder = tmp_path_factory.mktemp("turned")
-    synthesize(folder, SynthesizeOptions(n_genes=12, max_images=2, stage_range=STAGE_RANGES[:1]))
-    images, rng = read_images(folder), np.random.default_rng(2)
-    for image in images:
-        with Image.open(image.path) as picture:
-            small = picture.convert("RGB")
-        canvas = Image.new("RGB", (400, 400), "white")
-        canvas.paste(small, (40, 136))
-        canvas.rotate(rng.uniform(-80, 80), Image.Resampling.BICUBIC, fillcolor="white").save(image.path)
-    Image.new("RGB", (400, 400), "white").save(images[-1].path)
-    return images
-
-
-@pytest.fixture(scope="module")
-def made(turned, tmp_path_factory):
-    folder, execution = tmp_path_factory.mktemp("registered"), Execution()
-    paths = {k: folder / f"{k}.h5" for k in ("descriptors", "dictionary", "features", "model", "predictions")}
-    outcome = extract(turned, paths["descriptors"], AXIS, execution)
-    learn_dict([paths["descriptors"]], paths["dictionary"], LEARN, execution)
-    pool([paths["descriptors"]], paths["dictionary"], paths["features"], POOL, execution)
-    annotations = turned[0].path.parents[1] / "annotations.csv"
-    train([paths["features"]], annotations, paths["model"], CLASSIFY, execution)
-    annotate(paths["model"], turned, paths["predictions"], AnnotateOptions(), execution)
-    return paths | {"summary": outcome.summary}
-
-
-def test_synthetic_embryos_are_turned_back(turned):
-    for image in turned[:-1]:
-        grey, warnings = read_embryo(image.path, AXIS)
-        found = pose_in(grey)
-        assert warnings == ""
-        np.testing.assert_allclose([*found.centre, *found.half_sides], FRAME, atol=1.5)
-
-
-def test_a_picture_without_an_embryo_is_taken_as_it_is_and_named(turned, made):
-    blank = turned[-1]
-    grey, warnings = read_embryo(blank.path, AXIS)
-    np.testing.assert_array_equal(grey, read_grey(blank.path))
-    assert warnings == "blank, not registered: nothing stands out from the background"
-    assert f"check: blank, 1 image: {blank.name}\n" in made["summary"]
-    assert f"check: not registered, 1 image: {blank.name} (nothing stands out" in made["summary"]
-    for kind in ("descriptors", "features", "predictions"):
-        with open_stored(made[kind]) as stored:
-            said = dict(zip(stored.array("4-6", "image"), stored.array("4-6", "quality_warnings")))
-            assert [name for name, warning in said.items() if "not registered" in warning] == [blank.name]
-
-
-def test_whatever_is_made_from_registered_images_registers_too(turned, made):
-    for kind in ("descriptors", "dictionary", "features", "model", "predictions"):
-        verify_stored(made[kind])
-    with open_stored(made["model"]) as stored, open_stored(made["predictions"]) as predicted:
-        assert stored.options["extract"]["register"] == "axis"
-        mine = [image for image in turned if image.group == turned[0].group]
-        one = next(iter(explain(made["model"], mine)))
-        np.testing.assert_array_equal(one.greys[0], read_embryo(one.images[0].path, AXIS)[0])
-        g = predicted.array("4-6", "group_name").index(one.group)
-        j = predicted.array("4-6", "term").index(one.term)
-        value = predicted.array("4-6", "decision_value")[g, j]
-        assert one.split.total == pytest.approx(value, rel=1e-6)
-
-
-def test_stain_and_grey_are_cut_out_alike(turned):
-    """The luma of the registered colours is the registered luma."""
-    colours, grey = read_in_colour(turned[0].path, AXIS), read_embryo(turned[0].path, AXIS)[0]
-    assert np.abs(luma(colours) - grey).mean() < 0.3
-
-
-def test_the_report_shows_the_embryo_as_it_was_described(turned, tmp_path):
-    (tmp_path / "e.jpg").write_bytes(jpeg_for_page(turned[0].path, AXIS))
-    with Image.open(tmp_path / "e.jpg") as picture:
-        assert picture.size == STANDARD_PX[::-1] and picture.mode == "RGB"
-        shown = np.asarray(picture.convert("L"), float)
-    assert np.abs(shown - read_embryo(turned[0].path, AXIS)[0]).mean() < 5
-    assert jpeg_for_page(turned[-1].path, AXIS)
-
-
-def test_registered_and_other_images_do_not_mix(made, chain, tmp_path):
-    with pytest.raises(DataError, match="learned from other descriptors"):
-        pool([made["descriptors"]], chain.dictionary, tmp_path / "f.h5", POOL, Execution())
-
-
-def test_the_command_registers(flyannot, turned, made, tmp_path):
-    folder = turned[0].path.parents[1]
-    said = flyannot("extract DATA -o F --register axis", DATA=folder, F=tmp_path / "d.h5")
-    assert said.code == 0 and "not registered" in said.err
-    assert (tmp_path / "d.h5").read_bytes() == made["descriptors"].read_bytes()
-    assert flyannot("extract DATA -o F", DATA=folder, F=tmp_path / "plain.h5").code == 0
-    assert flyannot("extract DATA -o F --register north", DATA=folder, F=tmp_path / "e.h5").code == 2
 
 
 def test_a_pale_middle_and_gaps_in_its_outline_do_not_change_where_an_embryo_lies():

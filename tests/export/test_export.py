@@ -3,6 +3,8 @@
 import csv
 import json
 import sys
+import zipfile
+from xml.etree import ElementTree
 
 import anndata
 import numpy as np
@@ -12,13 +14,18 @@ from scipy.io import loadmat, savemat
 
 from flyannot.classifiers.answers import ANSWERS, Predicted, read_predicted, write_predicted
 from flyannot.dataset.folder import read_images
-from flyannot.dataset.importers.atoms import as_rows, atoms_by_stage_range, check_norms, read_arrays
+from flyannot.dataset.importers.vectors import (
+    atoms_as_rows,
+    atoms_by_stage_range,
+    read_matrices,
+    require_short_atoms,
+)
 from flyannot.errors import DataError, InputError
 from flyannot.export import EXPORTERS, all_formats
 from flyannot.export.export import export
 from flyannot.features.groups import Groups
-from flyannot.steps.annotate import annotate
-from flyannot.steps.engine.task import Execution
+from flyannot.steps.annotate import annotate_task
+from flyannot.steps.engine.task import Execution, carry_out
 from flyannot.steps.options import AnnotateOptions
 from flyannot.store.dictionary import read_dictionary
 from flyannot.store.features import read_features
@@ -34,7 +41,10 @@ HOSTILE = ["=1+1", "+cmd|' /C calc'!A0", "-2+3", "@SUM(A1)", "<script>alert(1)</
 def open_predictions(chain, tmp_path_factory):
     """Predictions of the chain's images with answers of every kind; predictions.csv lies beside."""
     out = tmp_path_factory.mktemp("open") / "predictions.h5"
-    annotate(chain.model, read_images(chain.embryos), out, AnnotateOptions(abstain_margin=0.1), Execution())
+    carry_out(
+        annotate_task(chain.model, read_images(chain.embryos), out, AnnotateOptions(abstain_margin=0.1)),
+        Execution(),
+    )
     return out
 
 
@@ -162,10 +172,9 @@ def hostile(tmp_path):
     columns["quality_warnings"] = [HOSTILE[3]]
     one = np.full((1, len(HOSTILE)), -0.25)
     evidence = np.full((4, len(HOSTILE)), 0.5)
-    predicted = Predicted(
-        HOSTILE, one, 1 + one, one < 0, one > 0, np.zeros(1, bool), evidence[0], np.full(len(HOSTILE), 9),
-        *evidence[1:], [HOSTILE[3]],
-    )  # fmt: skip
+    n_genes, no_group = np.full(len(HOSTILE), 9), np.zeros(1, bool)
+    learned = (no_group, evidence[0], n_genes, *evidence[1:])
+    predicted = Predicted(HOSTILE, one, 1 + one, one < 0, one > 0, *learned, [HOSTILE[3]])
     groups = Groups([HOSTILE[4]], [HOSTILE[1]], [""], [np.arange(1)])
     with create_stored(tmp_path / "hostile.h5", Header("predictions", {}, {})) as file:
         write_predicted(file, "4-6", columns, groups, predicted)
@@ -184,6 +193,69 @@ def test_no_cell_is_a_formula_and_numbers_stay_numbers(hostile, tmp_path, to):
     for cell in cells - {"-0.25", "-5"}:
         assert cell[:1] not in tuple("=+-@\t\r")
     assert {"'" + text for text in HOSTILE[:4]} <= cells
+
+
+_NS = {"s": "http://schemas.openxmlformats.org/spreadsheetml/2006/main"}
+
+
+def sheets_of(path):
+    """Name of the sheet -> its rows: texts, numbers, and None for an empty cell."""
+    with zipfile.ZipFile(path) as book:
+        parts = {name: ElementTree.fromstring(book.read(name)) for name in book.namelist() if "xl/" in name}
+    texts = ["".join(one.itertext()) for one in parts["xl/sharedStrings.xml"].findall("s:si", _NS)]
+    names = [one.get("name") for one in parts["xl/workbook.xml"].iterfind(".//s:sheet", _NS)]
+    found = {}
+    for number, name in enumerate(names, start=1):
+        sheet = parts[f"xl/worksheets/sheet{number}.xml"]
+        assert not list(sheet.iter(f"{{{_NS['s']}}}f"))  # no formula
+        found[name] = [
+            {_column(cell): _value(cell, texts) for cell in row} for row in sheet.iterfind(".//s:row", _NS)
+        ]
+    return found
+
+
+def _column(cell):
+    return cell.get("r").rstrip("0123456789")
+
+
+def _value(cell, texts):
+    value = cell.find("s:v", _NS)
+    if value is None:
+        return None
+    return texts[int(value.text)] if cell.get("t") == "s" else float(value.text)
+
+
+def test_a_workbook_says_what_the_table_says(exported, open_predictions):
+    """It opens in Excel as it is: a stage range is no date, text is text, and a number a number."""
+    with open(open_predictions.with_suffix(".csv"), newline="") as table:
+        columns, *rows = csv.reader(table)
+    sheets = sheets_of(exported("predictions", "xlsx"))
+    stage_range = columns.index("stage_range")
+    assert list(sheets) == [f"stages {s}" for s in dict.fromkeys(row[stage_range] for row in rows)]
+    written = []
+    for header, *cells in sheets.values():
+        assert list(header.values()) == columns
+        written += [[row.get(letter) for letter in header] for row in cells]
+    for expected, row in zip(rows, written, strict=True):
+        assert row[stage_range] == expected[stage_range]  # text
+        for name, wanted, cell in zip(columns, expected, row):
+            if name in ("decision_value", "probability"):
+                assert isinstance(cell, float) and cell == pytest.approx(float(wanted), rel=1e-8)
+            if name in ("gene", "group", "term", "answer"):
+                assert cell == wanted
+
+
+def test_what_looks_like_a_formula_is_text_in_a_workbook(hostile, tmp_path):
+    export(hostile, "xlsx", tmp_path / "book.xlsx")
+    cells = [v for rows in sheets_of(tmp_path / "book.xlsx").values() for row in rows for v in row.values()]
+    assert set(HOSTILE) <= set(cells)
+
+
+def test_more_rows_than_a_sheet_holds_are_refused(flyannot, chain, tmp_path, monkeypatch):
+    monkeypatch.setattr("flyannot.export.predictions._MOST_ROWS", 5)
+    said = flyannot("export P --to xlsx -o BOOK", P=chain.predictions, BOOK=tmp_path / "book.xlsx")
+    assert said.code == 2 and "too many for Excel" in said.err and "--to csv" in said.err
+    assert not list(tmp_path.iterdir())
 
 
 def test_features_open_in_pyarrow(exported, chain):
@@ -296,7 +368,7 @@ def test_every_format_of_the_table_is_there():
 def test_exported_atoms_come_in_again_and_give_the_same_features(exported, chain, tmp_path, flyannot, to):
     named = {"A": exported("dictionary", to), "X": chain.descriptors, "D": tmp_path / "d.h5"}
     with open_stored(chain.dictionary) as stored:
-        lam, expected = stored.options["learn"]["lam"], read_dictionary(stored, "4-6")
+        lam, expected = stored.options["learn-dict"]["lam"], read_dictionary(stored, "4-6")
     made = flyannot(f"import dictionary A --descriptors X -o D --lam {lam!r}", **named)
     assert made.code == 0 and f"which were the {'columns' if to == 'mat' else 'rows'}" in made.err
     with open_stored(tmp_path / "d.h5", "dictionary") as stored:
@@ -311,29 +383,29 @@ def test_exported_atoms_come_in_again_and_give_the_same_features(exported, chain
 def test_the_shape_says_where_the_atoms_are_unless_both_fit(rng):
     D = rng.normal(size=(5, 8)).astype("f4")
     for matrix, layout in ((D, "rows"), (D.T, "columns")):
-        atoms, found = as_rows(matrix, 8)
+        atoms, found = atoms_as_rows(matrix, 8)
         assert np.array_equal(atoms, D) and found == layout
     square = rng.normal(size=(8, 8)).astype("f4")
     with pytest.raises(InputError, match="rows or columns"):
-        as_rows(square, 8)
-    assert np.array_equal(as_rows(square, 8, atoms_in="columns")[0], square.T)
+        atoms_as_rows(square, 8)
+    assert np.array_equal(atoms_as_rows(square, 8, atoms_in="columns")[0], square.T)
     for matrix, layout in ((D[:, 1:], None), (D, "columns"), (np.where(D > 1, np.nan, D), None)):
         with pytest.raises(DataError):
-            as_rows(matrix, 8, atoms_in=layout)
+            atoms_as_rows(matrix, 8, atoms_in=layout)
     with pytest.raises(DataError, match="norm above 1") as caught:
-        check_norms(D * 100)
+        require_short_atoms(D * 100)
     assert "--scale" in caught.value.fix
 
 
 def test_which_array_is_meant_is_never_guessed(tmp_path, rng):
     one, two = rng.normal(size=(2, 4, 8))
     np.savez(tmp_path / "a.npz", first=one, second=two, text=np.array(["x"]))
-    arrays = read_arrays(tmp_path / "a.npz")
+    arrays = read_matrices(tmp_path / "a.npz")
     with pytest.raises(InputError, match="first, second"):
         atoms_by_stage_range(arrays, ["4-6"])
     assert atoms_by_stage_range(arrays, ["4-6"], variable="second")["4-6"][1] is arrays["second"]
     savemat(tmp_path / "b.mat", {"D": one, "other": two})
-    assert np.array_equal(atoms_by_stage_range(read_arrays(tmp_path / "b.mat"), ["1-3"])["1-3"][1], one)
+    assert np.array_equal(atoms_by_stage_range(read_matrices(tmp_path / "b.mat"), ["1-3"])["1-3"][1], one)
     with pytest.raises(InputError, match="no array for stage range 1-3"):
         atoms_by_stage_range({"4-6": one}, ["1-3", "4-6"])
 
@@ -346,12 +418,12 @@ def test_files_that_are_no_matrix_are_refused(tmp_path, monkeypatch):
     (tmp_path / "junk.npz").write_bytes(b"PK\x03\x04")
     for name in ("text.npz", "pickled.npy", "cut.npy", "junk.mat", "junk.npz"):
         with pytest.raises(DataError):
-            read_arrays(tmp_path / name)
+            read_matrices(tmp_path / name)
     (tmp_path / "a.txt").touch()
     for name in ("absent.npy", "a.txt"):
         with pytest.raises(InputError):
-            read_arrays(tmp_path / name)
+            read_matrices(tmp_path / name)
     np.savez_compressed(tmp_path / "big.npz", D=np.zeros((100, 100)))
-    monkeypatch.setattr("flyannot.dataset.importers.atoms._MOST_BYTES", 1000)
+    monkeypatch.setattr("flyannot.dataset.importers.vectors._MOST_BYTES", 1000)
     with pytest.raises(DataError, match="would take"):
-        read_arrays(tmp_path / "big.npz")
+        read_matrices(tmp_path / "big.npz")

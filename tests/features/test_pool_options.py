@@ -21,15 +21,15 @@ from flyannot.features.groups import group_features, groups_of
 from flyannot.features.image_features import atoms_of_features, features_of
 from flyannot.features.options import Grid, PoolOptions, n_cells
 from flyannot.features.pooling import pool_image
-from flyannot.steps.annotate import annotate
-from flyannot.steps.engine.file_options import pool_options
-from flyannot.steps.engine.task import Execution
+from flyannot.steps.annotate import annotate_task
+from flyannot.steps.engine.inputs import pool_options
+from flyannot.steps.engine.task import Execution, carry_out
 from flyannot.steps.explain import explain
-from flyannot.steps.extract import extract
-from flyannot.steps.learn_dict import learn_dict
+from flyannot.steps.extract import extract_task
+from flyannot.steps.learn_dict import learn_task
 from flyannot.steps.options import AnnotateOptions
-from flyannot.steps.pool import pool
-from flyannot.steps.train import train
+from flyannot.steps.pool import pool_task
+from flyannot.steps.train import train_task
 from flyannot.store.dictionary import read_dictionary
 from flyannot.store.features import read_features
 from flyannot.store.reading import open_stored, verify_stored
@@ -190,11 +190,15 @@ def made(tmp_path_factory):
     images = read_images(folder / "embryos")
     assert {image.view for image in images} == {"lateral", "dorsal"}
     paths = {k: folder / f"{k}.h5" for k in ("descriptors", "dictionary", "features", "model", "predictions")}
-    extract(images, paths["descriptors"], ExtractOptions(patch_px=(16, 32), stride_px=16), execution)
-    learn_dict([paths["descriptors"]], paths["dictionary"], replace(LEARN, shared=True), execution)
-    pool([paths["descriptors"]], paths["dictionary"], paths["features"], OPTIONS, execution)
-    train([paths["features"]], folder / "embryos" / "annotations.csv", paths["model"], CLASSIFY, execution)
-    annotate(paths["model"], images, paths["predictions"], AnnotateOptions(), execution)
+    annotations = folder / "embryos" / "annotations.csv"
+    for task in (
+        extract_task(images, paths["descriptors"], ExtractOptions(patch_px=(16, 32), stride_px=16)),
+        learn_task([paths["descriptors"]], paths["dictionary"], replace(LEARN, shared=True)),
+        pool_task([paths["descriptors"]], paths["dictionary"], paths["features"], OPTIONS),
+        train_task([paths["features"]], annotations, paths["model"], CLASSIFY),
+        annotate_task(paths["model"], images, paths["predictions"], AnnotateOptions()),
+    ):
+        carry_out(task, execution)
     return paths | {"images": images}
 
 
@@ -203,7 +207,7 @@ def test_every_file_says_how_it_was_made_and_fits_it(made):
         verify_stored(made[kind])
     with open_stored(made["predictions"]) as stored:
         assert pool_options(stored) == OPTIONS
-        assert stored.options["learn"]["shared"] is True
+        assert stored.options["learn-dict"]["shared"] is True
     with open_stored(made["features"]) as stored:
         n_atoms, width = (stored.group("4-6")[n].shape for n in ("D", "features"))
         assert width[1] == 2 * 5 * n_atoms[0]
@@ -244,9 +248,9 @@ def test_other_options_make_other_files(made):
     execution = Execution()
     with pytest.raises(InputError, match="mirror"):
         options = replace(OPTIONS, mirror=())
-        pool([made["descriptors"]], made["dictionary"], made["features"], options, execution)
+        carry_out(pool_task([made["descriptors"]], made["dictionary"], made["features"], options), execution)
     with pytest.raises(InputError, match="shared"):
-        learn_dict([made["descriptors"]], made["dictionary"], LEARN, execution)
+        carry_out(learn_task([made["descriptors"]], made["dictionary"], LEARN), execution)
 
 
 def test_a_shared_dictionary_is_one_for_all_stage_ranges(made):
@@ -262,7 +266,7 @@ def test_a_dictionary_shared_by_one_stage_range_is_its_own(made, tmp_path):
     for shared in (False, True):
         out = tmp_path / f"{shared}.h5"
         options = replace(LEARN, shared=shared)
-        learn_dict([made["descriptors"]], out, options, Execution(), stage_ranges=["4-6"])
+        carry_out(learn_task([made["descriptors"]], out, options, stage_ranges=["4-6"]), Execution())
         with open_stored(out) as stored:
             found.append(read_dictionary(stored, "4-6"))
     np.testing.assert_array_equal(*found)
@@ -287,7 +291,7 @@ def test_patches_of_all_stage_ranges_are_drawn_from(made, monkeypatch):
 def test_too_few_patches_of_all_together_are_refused(made, tmp_path):
     options = replace(LEARN, n_atoms=10**6, shared=True)
     with pytest.raises(DataError, match="4-6, 11-12 has .* patches, too few"):
-        learn_dict([made["descriptors"]], tmp_path / "d.h5", options, Execution())
+        carry_out(learn_task([made["descriptors"]], tmp_path / "d.h5", options), Execution())
 
 
 def test_the_commands_take_the_options(flyannot, made, tmp_path):

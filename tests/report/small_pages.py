@@ -16,13 +16,15 @@ from flyannot.report.groups import (
 from flyannot.report.maps import TermMap
 from flyannot.report.page import Page
 from flyannot.report.scores_section import scores_section
+from flyannot.scores.bootstrap import add_confidence
 from flyannot.scores.group_outcomes import group_outcomes
 from flyannot.scores.metrics import TermOutcomes, score_terms
 from flyannot.stage_ranges import STAGE_RANGES
-from flyannot.steps.engine.configuration import Configuration, write_record
 from flyannot.steps.engine.task import Execution, carry_out
-from flyannot.steps.evaluate import Evaluation, evaluate_task
+from flyannot.steps.evaluate import evaluation_of
+from flyannot.steps.evaluation import evaluate_task
 from flyannot.steps.options import EvaluateOptions
+from flyannot.steps.runs.configuration import Configuration, write_record
 from tests.small_embryos import CLASSIFY
 
 NASTY = "<script>alert('x')</script>&\"</template></details>\u2028"
@@ -30,8 +32,7 @@ NASTY = "<script>alert('x')</script>&\"</template></details>\u2028"
 
 def make_run(copy):
     """Make the chain in a copy of its folder a whole run: scores, and the record of what was run."""
-    evaluation = Evaluation(
-        paths=(copy.features,), annotations_csv=copy.annotations, classify=CLASSIFY,
+    evaluation = evaluation_of((copy.features,), copy.annotations, train=CLASSIFY,
         options=EvaluateOptions(folds=3), seed=1,
     )  # fmt: skip
     carry_out(evaluate_task(evaluation, copy.folder / "scores.json"), Execution())
@@ -63,11 +64,11 @@ def picture(path):
 def nasty_scores(rng):
     n = 30
     truth, values = rng.random((n, 2)) < 0.5, rng.normal(size=(n, 2))
-    outcome = TermOutcomes((NASTY, "rare"), truth, values, values > 0, rng.integers(0, 2, n), values**2 / 20,
-                      ("", f"not evaluable: {NASTY}"))  # fmt: skip
+    folds, reasons = rng.integers(0, 2, n), ("", f"not evaluable: {NASTY}")
+    outcome = TermOutcomes((NASTY, "rare"), truth, values, values > 0, folds, values**2 / 20, reasons)
     names = [NASTY + str(i) for i in range(n)]
     more = {"notes": [NASTY], "synthetic": False, "evaluated": {"4-6": group_outcomes(outcome, names, names)}}
-    return score_terms({"4-6": outcome}) | more
+    return add_confidence(score_terms({"4-6": outcome}) | more)
 
 
 def nasty_entries():

@@ -12,8 +12,8 @@ from flyannot.report.groups import ABSENT, AGREED, MISSED, NEW, PREDICTED, Group
 from flyannot.report.page import Review, write_page
 from flyannot.report.queue import CHECK, LOOK, Queue, queue_in_words
 from flyannot.scores.curation import information_of_verdict
-from flyannot.steps.engine.configuration import TABLES, Configuration, write_record
-from tests.report.browser import open_browser, shown
+from flyannot.steps.runs.configuration import Configuration, option_tables, write_record
+from tests.report.browser import shown
 from tests.report.small_pages import groups_page, make_run, picture
 from tests.small_embryos import CLASSIFY
 
@@ -141,8 +141,8 @@ def test_a_term_with_a_verdict_is_not_asked_again(flyannot, half_curated, tmp_pa
         for row, verdict in zip(reviewed, verdicts):
             writer.writerow([row["gene"], row["stage_range"], row["term"], verdict, "2026-01-30"])
     copy = run.copied_to(tmp_path / "results")
-    options = {name: cls() for name, cls in TABLES.items()} | {
-        "classify": replace(CLASSIFY, corrections=(corrections,))
+    options = {name: cls() for name, cls in option_tables().items()} | {
+        "train": replace(CLASSIFY, corrections=(corrections,))
     }
     write_record(Configuration(copy.embryos, copy.folder, options=options))
     assert flyannot("queue R -o Q", R=copy.folder, Q=tmp_path / "again.csv").code == 0
@@ -173,12 +173,6 @@ def test_a_queue_is_replaced_and_another_table_is_not(flyannot, half_curated, tm
     assert other.read_text() == "image,gene\n"
     for _ in range(2):
         assert flyannot("queue R -o Q", R=half_curated[0].folder, Q=tmp_path / "queue.csv").code == 0
-
-
-@pytest.fixture(scope="module")
-def browser():
-    with open_browser() as opened:
-        yield opened
 
 
 @pytest.fixture

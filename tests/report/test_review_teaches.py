@@ -11,18 +11,12 @@ import pytest
 
 from flyannot.classifiers.model import PER_TERM
 from flyannot.dataset.corrections import read_corrections
-from flyannot.steps.engine.configuration import TABLES, Configuration, write_record
+from flyannot.steps.runs.configuration import Configuration, option_tables, write_record
 from flyannot.store.model import read_classifier, read_terms
 from flyannot.store.reading import open_stored
-from tests.report.browser import open_browser, shown
+from tests.report.browser import shown
 from tests.report.test_report_review import downloaded
 from tests.small_embryos import CLASSIFY, Chain
-
-
-@pytest.fixture(scope="module")
-def browser():
-    with open_browser() as opened:
-        yield opened
 
 
 def index_of(page):
@@ -100,7 +94,9 @@ def test_what_is_reviewed_on_the_page_of_a_run_teaches(browser, run, page, flyan
             n = [n_positive(f, stage[what]) for f in (before, after)]
             assert n[1][chosen[what][1]] == n[0][chosen[what][1]] + change
     classify = replace(CLASSIFY, corrections=(corrections,))
-    tables = {name: kind() for name, kind in TABLES.items() if name != "synthesize"} | {"classify": classify}
+    tables = {name: kind() for name, kind in option_tables().items() if name != "synthesize"} | {
+        "train": classify
+    }
     write_record(Configuration(copy.embryos, copy.folder, options=tables))
     assert flyannot("report R", R=copy.folder).code == 0
     new = copy.folder / "report.html"

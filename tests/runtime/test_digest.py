@@ -61,7 +61,7 @@ def test_a_run_reads_every_image_once(chain, flyannot, tmp_path, monkeypatch):
     monkeypatch.setattr(digest, "_SETTLED_S", -3600.0)
     (tmp_path / "c.toml").write_text(
         f"data-set = '{chain.embryos}'\noutput = '{tmp_path / 'out'}'\n[extract]\nstride-px = 32\n"
-        "[learn-dict]\nn-atoms = 12\nn-epochs = 1\n[classify]\nmin-groups = 4\ninner-folds = 2\n"
+        "[learn-dict]\nn-atoms = 12\nn-epochs = 1\n[train]\nmin-groups = 4\ninner-folds = 2\n"
         "[run]\njobs = 1\n[evaluate]\nfolds = 3\n"
     )
     said = flyannot("run C", C=tmp_path / "c.toml")

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from flyannot import DenseSIFT, DictionaryLearning, SparseCoder
-from flyannot.classifiers.options import ClassifyOptions
+from flyannot.classifiers.options import TrainOptions
 from flyannot.classifiers.training_set import curated_groups
 from flyannot.dataset.folder import read_annotations, read_images
 from flyannot.features.groups import groups_of
@@ -18,7 +18,7 @@ from flyannot.store.reading import open_stored
 def got_back(chain):
     """One of each kind of object, with what its repr must name."""
     with open_stored(chain.features) as stored:
-        features, options = StoredFeatures([stored], "4-6"), ClassifyOptions(min_groups=2)
+        features, options = StoredFeatures([stored], "4-6"), TrainOptions(min_groups=2)
         columns, annotations = features.columns, read_annotations(chain.embryos)
         curated = curated_groups(columns, annotations, "4-6", options)
         yield stored, "features file"

@@ -8,7 +8,8 @@ import pytest
 from flyannot.scores.group_outcomes import group_outcomes, json_of_scores, outcomes_of_groups
 from flyannot.scores.metrics import TermOutcomes, score_terms
 from flyannot.steps.engine.task import Execution, carry_out
-from flyannot.steps.evaluate import Evaluation, evaluate_task
+from flyannot.steps.evaluate import evaluation_of
+from flyannot.steps.evaluation import evaluate_task
 from flyannot.steps.options import EvaluateOptions
 from tests.small_embryos import CLASSIFY
 
@@ -47,10 +48,10 @@ def test_no_term_is_an_outcome_too():
 
 
 def test_scores_on_disk_hold_what_was_predicted_for_every_group(chain, tmp_path):
-    evaluation = Evaluation(
-        paths=(chain.features,),
-        annotations_csv=chain.annotations,
-        classify=CLASSIFY,
+    evaluation = evaluation_of(
+        (chain.features,),
+        chain.annotations,
+        train=CLASSIFY,
         options=EvaluateOptions(folds=3),
         seed=1,
     )

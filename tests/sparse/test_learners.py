@@ -12,8 +12,8 @@ from flyannot.sparse.fit import learn_dictionary, random_patches
 from flyannot.sparse.learners import LEARNERS
 from flyannot.sparse.objective import objective
 from flyannot.steps import learning_checkpoint as step
-from flyannot.steps.engine.task import Execution
-from flyannot.steps.learn_dict import learn_dict
+from flyannot.steps.engine.task import Execution, carry_out
+from flyannot.steps.learn_dict import learn_task
 from flyannot.steps.options import LearnOptions
 from flyannot.store.reading import open_stored
 from tests.planted_samples import planted, unit_rows
@@ -275,7 +275,7 @@ def test_every_option_reaches_the_learner_from_the_command_line(name, flyannot, 
     said = flyannot(f"{command} {words}", DESCRIPTORS=chain.descriptors, OUT=tmp_path / "d.h5")
     assert said.code == 0, said.err
     with open_stored(tmp_path / "d.h5", "dictionary") as dictionary:
-        recorded = dictionary.options["learn"]["learner_option"]
+        recorded = dictionary.options["learn-dict"]["learner_option"]
     assert recorded == {option: value for option, value in others.items() if option != "n_threads"}
 
 
@@ -295,7 +295,7 @@ def test_learning_that_was_stopped_after_an_epoch_ends_in_the_same_bytes(
 ):
     options = LearnOptions(learner=name, n_atoms=20, n_epochs=3, max_patches=400)
     whole, stopped = tmp_path / "whole.h5", tmp_path / "stopped.h5"
-    learn_dict([chain.descriptors], whole, options, Execution())
+    carry_out(learn_task([chain.descriptors], whole, options), Execution())
 
     written = []
 
@@ -307,9 +307,9 @@ def test_learning_that_was_stopped_after_an_epoch_ends_in_the_same_bytes(
     write = step.write_checkpoint
     monkeypatch.setattr(step, "write_checkpoint", stop_at_the_second)
     with pytest.raises(KeyboardInterrupt):
-        learn_dict([chain.descriptors], stopped, options, Execution())
+        carry_out(learn_task([chain.descriptors], stopped, options), Execution())
     monkeypatch.setattr(step, "write_checkpoint", write)
     with caplog.at_level("INFO"):
-        learn_dict([chain.descriptors], stopped, options, Execution())
+        carry_out(learn_task([chain.descriptors], stopped, options), Execution())
     assert "continues after epoch 1" in caplog.text
     assert stopped.read_bytes() == whole.read_bytes()

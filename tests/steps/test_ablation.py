@@ -15,7 +15,7 @@ stride-px = 16
 [learn-dict]
 n-atoms = 24
 n-epochs = 1
-[classify]
+[train]
 min-groups = 4
 inner-folds = 2
 [evaluate]

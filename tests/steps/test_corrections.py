@@ -113,7 +113,7 @@ def test_a_run_learns_and_scores_with_the_same_corrections(flyannot, chain, revi
     corrections, _, _ = reviewed
     (tmp_path / "c.toml").write_text(
         f'data-set = "{chain.embryos.as_posix()}"\noutput = "results"\n[extract]\nstride-px = 32\n'
-        "[learn-dict]\nn-atoms = 16\nn-epochs = 1\n[classify]\nmin-groups = 4\ninner-folds = 2\n"
+        "[learn-dict]\nn-atoms = 16\nn-epochs = 1\n[train]\nmin-groups = 4\ninner-folds = 2\n"
         '[evaluate]\nfolds = 2\n[run]\njobs = 1\n[select]\nstage-range = "4-6"\n'
     )
     first = flyannot("run C", C=tmp_path / "c.toml")

@@ -6,16 +6,17 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from flyannot.classifiers.options import ClassifyOptions
+from flyannot.classifiers.options import TrainOptions
 from flyannot.dataset.folder import read_images
 from flyannot.errors import DataError, InputError
 from flyannot.runtime.executor import Executor
 from flyannot.scores.group_outcomes import json_of_scores, read_scores
-from flyannot.steps.annotate import annotate
+from flyannot.steps.annotate import annotate_task
 from flyannot.steps.engine.task import Execution, carry_out
-from flyannot.steps.evaluate import Evaluation, evaluate_files, evaluate_task, evaluation_of_model
+from flyannot.steps.evaluate import cross_validation_of_model, evaluation_of
+from flyannot.steps.evaluation import evaluate_task
 from flyannot.steps.options import AnnotateOptions, EvaluateOptions
-from flyannot.steps.train import train
+from flyannot.steps.train import train_task
 from flyannot.store.reading import open_stored
 from tests.small_embryos import CLASSIFY, STAGE_RANGES
 
@@ -29,14 +30,13 @@ def stamp(path):
 
 
 def evaluation(chain, path=None, options=CLASSIFY, n_folds=3):
-    return Evaluation(
-        paths=(path or chain.features,), annotations_csv=chain.annotations, classify=options,
+    return evaluation_of((path or chain.features,), chain.annotations, train=options,
         options=EvaluateOptions(folds=n_folds), seed=1,
     )  # fmt: skip
 
 
 def scores(chain, path=None, options=CLASSIFY, n_folds=3, jobs=1):
-    return evaluate_files(evaluation(chain, path, options, n_folds), Execution(Executor(jobs)))
+    return evaluation(chain, path, options, n_folds).result(Execution(Executor(jobs)))
 
 
 @pytest.fixture(scope="module")
@@ -69,18 +69,20 @@ def test_scores_are_taken_from_their_file_while_it_is_up_to_date(chain, tmp_path
     assert read_scores(path) == json.loads(json_of_scores(scores(chain, chain.predictions)))
     before = stamp(path)
     assert not carry_out(task, ONCE).made and stamp(path) == before
-    other = evaluation(chain, chain.predictions, ClassifyOptions(exclude_terms=("ubiquitous",)))
+    other = evaluation(chain, chain.predictions, TrainOptions(exclude_terms=("ubiquitous",)))
     assert carry_out(evaluate_task(other, path), ONCE).made and stamp(path) != before
 
 
 def test_the_scores_of_a_model_name_it_and_are_made_as_it_was(own_chain, tmp_path):
     """By its options and its seed; other features or terms than it was trained on are refused."""
     options = EvaluateOptions(folds=3)
-    train([own_chain.features], own_chain.annotations, tmp_path / "m.h5", CLASSIFY, ONCE, seed=1)
-    found = evaluation_of_model(tmp_path / "m.h5", [own_chain.features], own_chain.annotations, options)
+    carry_out(
+        train_task([own_chain.features], own_chain.annotations, tmp_path / "m.h5", CLASSIFY, seed=1), ONCE
+    )
+    found = cross_validation_of_model(tmp_path / "m.h5", [own_chain.features], own_chain.annotations, options)
     with open_stored(tmp_path / "m.h5") as stored:
         assert found.model == stored.digest
-    result, plain = evaluate_files(found), scores(own_chain)
+    result, plain = found.result(), scores(own_chain)
     assert result["model"] == found.model and plain["model"] is None
     assert {k: result[k] for k in ("terms", "summary", "evaluated")} == {
         k: plain[k] for k in ("terms", "summary", "evaluated")
@@ -88,7 +90,7 @@ def test_the_scores_of_a_model_name_it_and_are_made_as_it_was(own_chain, tmp_pat
     with open(own_chain.annotations, "a") as table:
         table.write("nobody,4-6,gap\n")
     with pytest.raises(InputError, match="trained on other annotations"):
-        evaluation_of_model(tmp_path / "m.h5", [own_chain.features], own_chain.annotations, options)
+        cross_validation_of_model(tmp_path / "m.h5", [own_chain.features], own_chain.annotations, options)
 
 
 def test_excluded_and_rare_terms_are_listed_with_the_reason_and_enter_no_average(chain, scored):
@@ -120,9 +122,9 @@ def test_a_held_out_test_knows_that_its_genes_are_new(chain, tmp_path):
     rows = chain.annotations.read_text().splitlines()
     table = tmp_path / "seen.csv"
     table.write_text("\n".join(r for r in rows if r.split(",")[0] in seen or r == rows[0]) + "\n")
-    train([chain.features], table, tmp_path / "m.h5", replace(CLASSIFY, min_groups=3), ONCE)
+    carry_out(train_task([chain.features], table, tmp_path / "m.h5", replace(CLASSIFY, min_groups=3)), ONCE)
     new = [i for i in read_images(chain.embryos) if i.gene not in seen]
-    annotate(tmp_path / "m.h5", new, tmp_path / "p.h5", AnnotateOptions(), ONCE)
+    carry_out(annotate_task(tmp_path / "m.h5", new, tmp_path / "p.h5", AnnotateOptions()), ONCE)
     result = scores(chain, tmp_path / "p.h5")
     assert not any("flatter" in note for note in result["notes"])
     assert all(row["n_groups"] == len(genes) - len(seen) for row in result["terms"])
@@ -137,7 +139,7 @@ def test_genes_without_images_get_one_line(own_chain, caplog):
     note = "annotated genes without an image: 2 in 4-6 (nobody, nobody else)"
     assert notes[1:] == [note]
     with caplog.at_level("INFO"):
-        train([own_chain.features], own_chain.annotations, own_chain.model, CLASSIFY, FORCE)
+        carry_out(train_task([own_chain.features], own_chain.annotations, own_chain.model, CLASSIFY), FORCE)
     assert f"note: {note}" in caplog.messages
 
 
@@ -145,18 +147,18 @@ def test_terms_of_nobody_cannot_be_scored_or_trained(chain, tmp_path):
     table = tmp_path / "others.csv"
     table.write_text("gene,stage_range,term\nnobody,4-6,gap\n")
     with pytest.raises(InputError, match="no gene of .* is annotated"):
-        evaluate_files(replace(evaluation(chain), annotations_csv=table))
+        replace(evaluation(chain), annotations_csv=table).result()
     with pytest.raises(InputError, match="no term can be trained"):
-        train([chain.features], table, tmp_path / "m.h5", CLASSIFY, ONCE)
+        carry_out(train_task([chain.features], table, tmp_path / "m.h5", CLASSIFY), ONCE)
 
 
 @pytest.mark.parametrize("step", ["train", "evaluate"])
 def test_a_missing_table_is_not_taken_for_damaged_features(chain, tmp_path, step):
     with pytest.raises(InputError, match="no such table"):
         if step == "train":
-            train([chain.features], tmp_path / "none.csv", tmp_path / "m.h5", CLASSIFY, ONCE)
+            carry_out(train_task([chain.features], tmp_path / "none.csv", tmp_path / "m.h5", CLASSIFY), ONCE)
         else:
-            evaluate_files(replace(evaluation(chain), annotations_csv=tmp_path / "none.csv"))
+            replace(evaluation(chain), annotations_csv=tmp_path / "none.csv").result()
 
 
 def test_shuffled_terms_score_one_half(own_chain, rng):
@@ -177,10 +179,15 @@ def test_shuffled_terms_score_one_half(own_chain, rng):
 def test_a_stage_range_without_a_trainable_term_is_told_and_the_other_is_trained(own_chain, tmp_path):
     rows = own_chain.annotations.read_text().splitlines()
     own_chain.annotations.write_text("\n".join(r for r in rows if ",11-12," not in r) + "\n")
-    outcome = train([own_chain.features], own_chain.annotations, tmp_path / "m.h5", CLASSIFY, ONCE)
+    outcome = carry_out(
+        train_task([own_chain.features], own_chain.annotations, tmp_path / "m.h5", CLASSIFY), ONCE
+    )
     assert "11-12: 0 terms" in outcome.summary
-    outcome = annotate(
-        tmp_path / "m.h5", read_images(own_chain.embryos), tmp_path / "p.h5", AnnotateOptions(), ONCE
+    outcome = carry_out(
+        annotate_task(
+            tmp_path / "m.h5", read_images(own_chain.embryos), tmp_path / "p.h5", AnnotateOptions()
+        ),
+        ONCE,
     )
     assert not outcome.failures and "11-12" not in outcome.summary
 

@@ -7,10 +7,10 @@ from flyannot.dataset.folder import read_images
 from flyannot.errors import DataError
 from flyannot.features.options import PoolOptions
 from flyannot.steps import pool as pool_module
-from flyannot.steps.cached_features import PooledImages
+from flyannot.steps.cached_features import CachedFeatures
 from flyannot.steps.engine import parts
-from flyannot.steps.engine.task import Execution
-from flyannot.steps.pool import atoms_of_dictionary, pool
+from flyannot.steps.engine.task import Execution, carry_out
+from flyannot.steps.pool import atoms_of_dictionary, pool_task
 from flyannot.store import concatenation, file_cache
 from flyannot.store.reading import open_stored
 
@@ -37,7 +37,7 @@ def test_pool_looks_the_descriptors_over_once_however_many_tasks_there_are(
         opened.clear()
         atoms_of_dictionary.cache_clear()
         out = tmp_path / f"{per_part}.h5"
-        pool([chain.descriptors], chain.dictionary, out, PoolOptions(), Execution())
+        carry_out(pool_task([chain.descriptors], chain.dictionary, out, PoolOptions()), Execution())
         assert sorted(opened) == sorted(
             [chain.descriptors, chain.descriptors, chain.dictionary]
         )  # planned, made
@@ -51,7 +51,7 @@ def test_a_part_damaged_meanwhile_is_found_and_it_alone_made_anew(chain, tmp_pat
     out, undisturbed, makes = tmp_path / "f.h5", tmp_path / "u.h5", []
 
     def task(out=out):
-        pool([chain.descriptors], chain.dictionary, out, PoolOptions(), Execution())
+        carry_out(pool_task([chain.descriptors], chain.dictionary, out, PoolOptions()), Execution())
 
     def damaging(parts_of, how):
         def made(make_part, mine, execution, **more):
@@ -89,7 +89,7 @@ def test_datasets_of_a_stage_range_that_is_whole_are_closed(chain, tmp_path, mon
         n_open.append((h5py.h5f.get_obj_count(file.id, h5py.h5f.OBJ_DATASET), len(datasets)))
 
     monkeypatch.setattr(concatenation, "_stream", counted)
-    pool([chain.descriptors], chain.dictionary, tmp_path / "f.h5", PoolOptions(), Execution())
+    carry_out(pool_task([chain.descriptors], chain.dictionary, tmp_path / "f.h5", PoolOptions()), Execution())
     with open_stored(chain.features) as stored:
         assert len(n_open) > len(stored.stage_ranges) > 1
     assert all(n == mine for n, mine in n_open)
@@ -104,7 +104,7 @@ def test_a_task_of_annotate_takes_the_places_of_its_own_images_alone(chain, open
             for i, what in enumerate(zip(stored.array(s, "image"), stored.array(s, "view")))
         }
         digest = stored.digest
-    everything = PooledImages(chain.features, digest, rows)
+    everything = CachedFeatures(chain.features, digest, rows)
     first, second = (everything.narrowed(some) for some in (images[:2], images[2:4]))
     assert len(first.rows) == len(second.rows) == 2
     known = {image.name: features for image, features, _ in everything.of(images)}

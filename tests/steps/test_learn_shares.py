@@ -7,8 +7,8 @@ import numpy as np
 import pytest
 
 from flyannot.steps import learning_checkpoint
-from flyannot.steps.engine.task import Execution
-from flyannot.steps.learn_dict import learn_dict
+from flyannot.steps.engine.task import Execution, carry_out
+from flyannot.steps.learn_dict import learn_task
 from flyannot.steps.options import LearnOptions
 from flyannot.steps.patch_blocks import _UNIT, units_of
 from flyannot.store.descriptors import n_patches
@@ -20,7 +20,7 @@ from tests.cli.test_cli import faulty
 from tests.small_embryos import STAGE_RANGES
 
 QUICK = {"variant": "quick"}
-OPTIONS = LearnOptions(n_atoms=12, n_epochs=3, shares=3, learner_option=QUICK)
+OPTIONS = LearnOptions(n_atoms=12, n_epochs=3, data_parallel=3, learner_option=QUICK)
 LINE = "learn-dict X -o D --n-atoms 12 --n-epochs 3 --shares 3 --learner-option variant=quick "
 
 
@@ -28,7 +28,7 @@ LINE = "learn-dict X -o D --n-atoms 12 --n-epochs 3 --shares 3 --learner-option 
 def by_shares(chain, tmp_path_factory):
     """The dictionary of OPTIONS."""
     out = tmp_path_factory.mktemp("shares") / "d.h5"
-    learn_dict([chain.descriptors], out, OPTIONS, Execution())
+    carry_out(learn_task([chain.descriptors], out, OPTIONS), Execution())
     return out
 
 
@@ -48,7 +48,7 @@ def test_two_workers_make_the_bytes_of_one(flyannot, chain, by_shares, tmp_path,
     monkeypatch.setattr("flyannot.steps.learn_data_parallel._WORTH_SENDING", 0)
     said = flyannot(LINE + "--jobs 2 --stage-range 4-6", X=chain.descriptors, D=tmp_path / "d.h5")
     assert said.code == 0, said.err
-    learn_dict([chain.descriptors], tmp_path / "e.h5", OPTIONS, Execution(), stage_ranges=["4-6"])
+    carry_out(learn_task([chain.descriptors], tmp_path / "e.h5", OPTIONS, stage_ranges=["4-6"]), Execution())
     assert (tmp_path / "d.h5").read_bytes() == (tmp_path / "e.h5").read_bytes()
     assert np.array_equal(atoms_of(tmp_path / "e.h5")["4-6"], atoms_of(by_shares)["4-6"])
 
@@ -59,7 +59,7 @@ def test_how_descriptors_are_cut_into_files_does_not_matter(flyannot, chain, by_
         names.append(tmp_path / f"x{i}.h5")
         line = f"extract E -o X --stride-px 16 --shard {i}/3 --jobs 1"
         assert flyannot(line, E=chain.embryos, X=names[-1]).code == 0
-    learn_dict(names, tmp_path / "d.h5", OPTIONS, Execution())
+    carry_out(learn_task(names, tmp_path / "d.h5", OPTIONS), Execution())
     assert_same_atoms(tmp_path / "d.h5", by_shares)
 
 
@@ -76,16 +76,16 @@ def test_learning_that_was_stopped_after_a_round_ends_in_the_same_bytes(
 
     monkeypatch.setattr(learning_checkpoint, "write_checkpoint", stop_later)
     with pytest.raises(KeyboardInterrupt):
-        learn_dict([chain.descriptors], tmp_path / "d.h5", OPTIONS, Execution())
+        carry_out(learn_task([chain.descriptors], tmp_path / "d.h5", OPTIONS), Execution())
     monkeypatch.setattr(learning_checkpoint, "write_checkpoint", write)
-    learn_dict([chain.descriptors], tmp_path / "d.h5", OPTIONS, Execution())
+    carry_out(learn_task([chain.descriptors], tmp_path / "d.h5", OPTIONS), Execution())
     assert (tmp_path / "d.h5").read_bytes() == by_shares.read_bytes()
     assert [path.name for path in sorted(tmp_path.iterdir())] == ["d.h5", "d.trace.csv"]
 
 
 def test_the_objective_is_near_that_of_learning_in_memory(chain, by_shares, tmp_path):
     options = LearnOptions(n_atoms=12, n_epochs=3, learner_option=QUICK)
-    learn_dict([chain.descriptors], tmp_path / "d.h5", options, Execution())
+    carry_out(learn_task([chain.descriptors], tmp_path / "d.h5", options), Execution())
     last = {}
     for path in (by_shares, tmp_path / "d.h5"):
         with open(path.with_suffix(".trace.csv"), newline="") as file:
@@ -145,7 +145,7 @@ def test_one_dictionary_of_all_stage_ranges_and_fewer_patches(flyannot, chain, t
     with open_stored(tmp_path / "d.h5") as stored:
         counts = [stored.group(s).attrs["n_patches"] for s in STAGE_RANGES]
         assert counts[0] == counts[1] < total
-        assert stored.options["learn"]["shares"] == 3
+        assert stored.options["learn-dict"]["shares"] == 3
 
 
 def test_a_learner_that_cannot_divide_its_work_says_so(flyannot, chain, tmp_path):
@@ -204,7 +204,7 @@ def test_as_many_patches_are_learned_from_as_help(flyannot, chain, tmp_path):
     with open_stored(tmp_path / "a.h5") as stored:
         n, visits = stored.group("4-6").attrs["n_patches"], stored.array("4-6", "trace/n_visits")
         values = stored.array("4-6", "trace/objective")
-        learn = stored.options["learn"]
+        learn = stored.options["learn-dict"]
     with open_stored(chain.descriptors) as stored:
         n_all = sum(n_patches(stored, s) for s in STAGE_RANGES)
     assert (learn["max_patches"], learn["shares"], learn["tol"]) == ("auto", 16, 0.03)

@@ -12,8 +12,8 @@ from PIL import Image
 from flyannot.classifiers.answers import PREDICTION_COLUMNS
 from flyannot.classifiers.model import FEW_GENES, LEAST_GENES
 from flyannot.dataset.folder import read_annotations, read_images
+from flyannot.steps.evaluation import nothing_evaluated
 from flyannot.steps.loaded_model import load_model
-from flyannot.steps.nothing_evaluated import nothing_evaluated
 from flyannot.store.reading import open_stored
 from tests.cli.test_cli import faulty
 from tests.small_embryos import STAGE_RANGES
@@ -186,7 +186,7 @@ def test_a_run_of_too_few_genes_makes_its_report_and_does_not_look_like_success(
     config.write_text(
         'data-set = "embryos"\noutput = "results"\n'
         '[synthesize]\nn-genes = 7\nmax-images = 1\nstage-range = ["4-6"]\n[extract]\nstride-px = 32\n'
-        "[learn-dict]\nn-atoms = 12\nn-epochs = 1\n[classify]\nmin-groups = 2\n[run]\njobs = 1\n"
+        "[learn-dict]\nn-atoms = 12\nn-epochs = 1\n[train]\nmin-groups = 2\n[run]\njobs = 1\n"
     )
     for _ in range(2):  # up to date it has evaluated nothing all the same
         said = flyannot("run C", C=config)
@@ -217,8 +217,8 @@ def test_genes_that_are_enough_but_not_in_every_fold_are_explained_as_that():
     evaluated = {"4-6": {"gene": ["a", "b", "c", "d"], "fold": [0, 0, 1, 1]}}
     result = {
         "summary": {"all": {"n_terms": 0}}, "evaluated": evaluated, "terms": [{"n_positive": 2}],
-        "made_from": {"evaluate": {"folds": 2}, "classify": {"min_groups": 2}},
+        "made_from": {"evaluate": {"folds": 2}, "train": {"min_groups": 2}},
     }  # fmt: skip
     assert "in 2 folds too few genes with it, or without it" in nothing_evaluated(result).message
-    result["made_from"]["classify"]["min_groups"] = 3
+    result["made_from"]["train"]["min_groups"] = 3
     assert "at least 3 genes with a term and 2 without it are needed" in nothing_evaluated(result).message

@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from tests.steps.test_shards import arrays
+from tests.steps.test_parts import arrays
 
 POOL = "pool E D -o O --grid 1x2"
 

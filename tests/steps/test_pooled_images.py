@@ -5,7 +5,7 @@ import pytest
 from flyannot.dataset.folder import read_images
 from flyannot.features import image_features
 from flyannot.steps import annotate, loaded_model
-from flyannot.steps.cached_features import pooled_images
+from flyannot.steps.cached_features import cached_features
 from tests.small_embryos import write_configuration
 
 
@@ -39,7 +39,7 @@ def test_features_of_other_images_are_not_taken(made):
     results, embryos = made / "results", made / "embryos"
     model, *files = (results / f"{name}.h5" for name in ("model", "features", "descriptors"))
     images = read_images(embryos)
-    assert pooled_images(model, images, *files)
-    assert pooled_images(model, images[1:], *files) is None
+    assert cached_features(model, images, *files)
+    assert cached_features(model, images[1:], *files) is None
     images[0].path.write_bytes(images[1].path.read_bytes())
-    assert pooled_images(model, images, *files) is None
+    assert cached_features(model, images, *files) is None

@@ -7,9 +7,9 @@ import pytest
 
 from flyannot.errors import DataError
 from flyannot.runtime.text_files import read_toml
-from flyannot.steps.engine.configuration import read_configuration, read_record, write_record
 from flyannot.steps.engine.task import Execution, carry_out
 from flyannot.steps.runs.ablation import read_ablation
+from flyannot.steps.runs.configuration import read_configuration, read_record, write_record
 from flyannot.steps.runs.run import steps_of
 from tests.cli.test_cli import faulty
 from tests.conftest import ROOT
@@ -134,7 +134,7 @@ def test_a_faulty_setting_is_explained(flyannot, config, tmp_path, setting):
     ("setting", "words"),
     [
         ("classify.exclude-terms='pole cel'", 'the term "pole cel", which is to be left out. Did you mean'),
-        ("classify.min-groups=500", "and min-groups is 500"),
+        ("train.min-groups=500", "and min-groups is 500"),
         ("evaluate.folds=500", "genes cannot be split into 500 folds"),
         ("evaluate.pixels=4x4", "[evaluate] pixels is for"),
         ("evaluate.roll-up=none.obo", "none.obo"),

@@ -10,15 +10,17 @@ import pytest
 
 from flyannot.dataset.folder import read_images
 from flyannot.descriptors.options import ExtractOptions
-from flyannot.steps.engine.task import Execution
-from flyannot.steps.extract import extract
-from flyannot.steps.learn_dict import learn_dict
+from flyannot.steps.engine.task import Execution, carry_out
+from flyannot.steps.extract import extract_task
+from flyannot.steps.learn_dict import learn_task
 from flyannot.steps.options import LearnOptions
 from tests.campaign.test_faults import is_worker
 from tests.cli.test_interruptions import members, wait_for
 from tests.dask_cluster import cluster_in
 
-OPTIONS = LearnOptions(n_atoms=12, n_epochs=2, shares=5, shared=True, learner_option={"variant": "quick"})
+OPTIONS = LearnOptions(
+    n_atoms=12, n_epochs=2, data_parallel=5, shared=True, learner_option={"variant": "quick"}
+)
 LINE = "learn-dict x.h5 -o d.h5 --n-atoms 12 --n-epochs 2 --shares 5 --shared --learner-option variant=quick"
 N_ROUNDS = 20  # there are some more
 
@@ -46,14 +48,16 @@ main()
 def folder(chain, tmp_path_factory):
     """A folder with x.h5, so many patches that rounds are worth sending to workers."""
     folder = tmp_path_factory.mktemp("many")
-    extract(read_images(chain.embryos), folder / "x.h5", ExtractOptions(stride_px=4), Execution())
+    carry_out(
+        extract_task(read_images(chain.embryos), folder / "x.h5", ExtractOptions(stride_px=4)), Execution()
+    )
     return folder
 
 
 @pytest.fixture(scope="module")
 def expected(folder):
     """The dictionary that one process makes."""
-    learn_dict([folder / "x.h5"], folder / "expected.h5", OPTIONS, Execution())
+    carry_out(learn_task([folder / "x.h5"], folder / "expected.h5", OPTIONS), Execution())
     return (folder / "expected.h5").read_bytes()
 
 

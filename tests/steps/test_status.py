@@ -15,11 +15,11 @@ import pytest
 from flyannot.errors import FlyannotError
 from flyannot.runtime.locks import _path_of_lock, exclusive_lock
 from flyannot.steps import extract as extract_module
-from flyannot.steps.engine.configuration import TABLES as OPTIONS
-from flyannot.steps.engine.configuration import Configuration, write_record
 from flyannot.steps.engine.parts import folder_of_parts
+from flyannot.steps.runs.configuration import Configuration, option_tables, write_record
 from tests.small_embryos import CLASSIFY, EXTRACT, LEARN, POOL, write_configuration
 
+OPTIONS = option_tables()
 STEPS = ["extract", "learn-dict", "pool", "train", "annotate", "evaluate", "report"]
 N_IMAGES = 108  # of the chain
 LINE = "extract E -o D --stride-px 16 --jobs 1"
@@ -28,7 +28,7 @@ LINE = "extract E -o D --stride-px 16 --jobs 1"
 def record(chain, **options):
     """As if `flyannot run` had made the files of the chain, up to its predictions."""
     made_with = {name: kind() for name, kind in OPTIONS.items() if name != "synthesize"}
-    made_with |= {"extract": EXTRACT, "learn-dict": LEARN, "pool": POOL, "classify": CLASSIFY} | options
+    made_with |= {"extract": EXTRACT, "learn-dict": LEARN, "pool": POOL, "train": CLASSIFY} | options
     write_record(Configuration(chain.embryos, chain.folder, 0, made_with))
     return chain
 

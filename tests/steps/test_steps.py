@@ -15,23 +15,24 @@ from threadpoolctl import threadpool_info
 
 from flyannot.classifiers.answers import read_predicted
 from flyannot.dataset.folder import read_images
-from flyannot.dataset.selection import images_named
+from flyannot.dataset.images import images_named
 from flyannot.descriptors.sift import normalise_descriptors
 from flyannot.errors import DataError, FlyannotError, InputError
 from flyannot.features.image_features import features_of
 from flyannot.runtime.executor import Executor
 from flyannot.sparse import fit
 from flyannot.sparse.coders import CODERS
-from flyannot.steps.annotate import annotate, annotate_task
+from flyannot.steps.annotate import annotate_task
 from flyannot.steps.engine.inputs import described_image
 from flyannot.steps.engine.task import Execution, carry_out
-from flyannot.steps.evaluate import Evaluation, evaluate_files, evaluate_task
-from flyannot.steps.extract import extract
-from flyannot.steps.learn_dict import learn_dict, learn_task
+from flyannot.steps.evaluate import evaluation_of
+from flyannot.steps.evaluation import evaluate_task
+from flyannot.steps.extract import extract_task
+from flyannot.steps.learn_dict import learn_task
 from flyannot.steps.loaded_model import load_model
 from flyannot.steps.options import AnnotateOptions
-from flyannot.steps.pool import pool, pool_task
-from flyannot.steps.train import train, train_task
+from flyannot.steps.pool import pool_task
+from flyannot.steps.train import train_task
 from flyannot.store.features import read_features
 from flyannot.store.header import content_digest
 from flyannot.store.reading import open_stored, verify_stored
@@ -73,36 +74,31 @@ def test_bits_depend_neither_on_jobs_nor_on_the_order_of_rows(own_chain, chain, 
     shuffle_table(own_chain.embryos / "images.csv", rng)
     shuffle_table(own_chain.annotations, rng)
     images, execution = read_images(own_chain.embryos), Execution(Executor(2))
-    extract(images, own_chain.descriptors, EXTRACT, execution)
-    learn_dict([own_chain.descriptors], own_chain.dictionary, LEARN, execution)
-    pool([own_chain.descriptors], own_chain.dictionary, own_chain.features, POOL, execution)
+    carry_out(extract_task(images, own_chain.descriptors, EXTRACT), execution)
+    carry_out(learn_task([own_chain.descriptors], own_chain.dictionary, LEARN), execution)
+    carry_out(pool_task([own_chain.descriptors], own_chain.dictionary, own_chain.features, POOL), execution)
     for kind in ("descriptors", "dictionary", "features"):
         assert own_chain.kinds[kind].read_bytes() == chain.kinds[kind].read_bytes(), kind
     shutil.copy(chain.annotations, own_chain.annotations)  # the model's header has the table's digest
-    train([own_chain.features], own_chain.annotations, own_chain.model, CLASSIFY, execution)
-    annotate(own_chain.model, images, own_chain.predictions, ANNOTATE, execution)
+    carry_out(train_task([own_chain.features], own_chain.annotations, own_chain.model, CLASSIFY), execution)
+    carry_out(annotate_task(own_chain.model, images, own_chain.predictions, ANNOTATE), execution)
     for kind in ("model", "predictions"):
         assert own_chain.kinds[kind].read_bytes() == chain.kinds[kind].read_bytes(), kind
 
 
 def every_step(chain, execution, **changes):
     """The steps in order, as functions; `changes` replaces the options of one."""
-    images, options = read_images(chain.embryos), {
-        "extract": EXTRACT, "learn_dict": LEARN, "pool": POOL, "train": CLASSIFY
-    } | changes  # fmt: skip
-    return {
-        "descriptors": lambda: extract(images, chain.descriptors, options["extract"], execution),
-        "dictionary": lambda: learn_dict(
-            [chain.descriptors], chain.dictionary, options["learn_dict"], execution
-        ),
-        "features": lambda: pool(
-            [chain.descriptors], chain.dictionary, chain.features, options["pool"], execution
-        ),
-        "model": lambda: train(
-            [chain.features], chain.annotations, chain.model, options["train"], execution
-        ),
-        "predictions": lambda: annotate(chain.model, images, chain.predictions, ANNOTATE, execution),
-    }  # fmt: skip
+    images = read_images(chain.embryos)
+    options = {"extract": EXTRACT, "learn_dict": LEARN, "pool": POOL, "train": CLASSIFY} | changes
+    c = chain
+    tasks = {
+        "descriptors": lambda: extract_task(images, c.descriptors, options["extract"]),
+        "dictionary": lambda: learn_task([c.descriptors], c.dictionary, options["learn_dict"]),
+        "features": lambda: pool_task([c.descriptors], c.dictionary, c.features, options["pool"]),
+        "model": lambda: train_task([c.features], c.annotations, c.model, options["train"]),
+        "predictions": lambda: annotate_task(c.model, images, c.predictions, ANNOTATE),
+    }
+    return {kind: lambda task=task: carry_out(task(), execution) for kind, task in tasks.items()}
 
 
 def test_a_second_run_finds_all_up_to_date_and_touches_nothing(own_chain):
@@ -146,9 +142,9 @@ def test_several_descriptors_files_count_as_one(chain, tmp_path):
     images, parts = read_images(chain.embryos), []
     for stage_range in STAGE_RANGES:
         parts.append(tmp_path / f"{stage_range}.h5")
-        extract([i for i in images if i.stage_range == stage_range], parts[-1], EXTRACT, ONCE)
-    learn_dict(parts, tmp_path / "d.h5", LEARN, ONCE)
-    pool(parts, tmp_path / "d.h5", tmp_path / "f.h5", POOL, ONCE)
+        carry_out(extract_task([i for i in images if i.stage_range == stage_range], parts[-1], EXTRACT), ONCE)
+    carry_out(learn_task(parts, tmp_path / "d.h5", LEARN), ONCE)
+    carry_out(pool_task(parts, tmp_path / "d.h5", tmp_path / "f.h5", POOL), ONCE)
     with open_stored(tmp_path / "f.h5") as apart, open_stored(chain.features) as together:
         for stage_range in STAGE_RANGES:
             np.testing.assert_equal(
@@ -157,16 +153,18 @@ def test_several_descriptors_files_count_as_one(chain, tmp_path):
 
 
 def test_files_made_with_different_options_are_not_mixed(chain, tmp_path):
-    extract(read_images(chain.embryos)[:3], tmp_path / "x.h5", replace(EXTRACT, min_std=9.0), ONCE)
+    carry_out(
+        extract_task(read_images(chain.embryos)[:3], tmp_path / "x.h5", replace(EXTRACT, min_std=9.0)), ONCE
+    )
     with pytest.raises(DataError, match="different options"):
-        learn_dict([chain.descriptors, tmp_path / "x.h5"], tmp_path / "d.h5", LEARN, ONCE)
+        carry_out(learn_task([chain.descriptors, tmp_path / "x.h5"], tmp_path / "d.h5", LEARN), ONCE)
 
 
 def test_a_dictionary_of_other_descriptors_is_refused_with_both_digests(chain, tmp_path):
     images = read_images(chain.embryos)
-    extract(images, tmp_path / "x.h5", replace(EXTRACT, patch_px=32), ONCE)
+    carry_out(extract_task(images, tmp_path / "x.h5", replace(EXTRACT, patch_px=32)), ONCE)
     with pytest.raises(DataError) as caught:
-        pool([tmp_path / "x.h5"], chain.dictionary, tmp_path / "f.h5", POOL, ONCE)
+        carry_out(pool_task([tmp_path / "x.h5"], chain.dictionary, tmp_path / "f.h5", POOL), ONCE)
     with open_stored(tmp_path / "x.h5") as x, open_stored(chain.dictionary) as d:
         assert x.digest[:12] in str(caught.value) and d.digest[:12] in str(caught.value)
     assert caught.value.exit_code == 65
@@ -175,25 +173,27 @@ def test_a_dictionary_of_other_descriptors_is_refused_with_both_digests(chain, t
 
 
 def test_a_dictionary_that_lacks_a_stage_range_is_refused(chain, tmp_path):
-    learn_dict([chain.descriptors], tmp_path / "d.h5", LEARN, ONCE, stage_ranges=["4-6"])
+    carry_out(learn_task([chain.descriptors], tmp_path / "d.h5", LEARN, stage_ranges=["4-6"]), ONCE)
     with pytest.raises(DataError, match="no stage range 11-12") as caught:
-        pool([chain.descriptors], tmp_path / "d.h5", tmp_path / "f.h5", POOL, ONCE)
+        carry_out(pool_task([chain.descriptors], tmp_path / "d.h5", tmp_path / "f.h5", POOL), ONCE)
     assert "learn-dict" in caught.value.fix
-    pool([chain.descriptors], tmp_path / "d.h5", tmp_path / "f.h5", POOL, ONCE, stage_ranges=["4-6"])
+    carry_out(
+        pool_task([chain.descriptors], tmp_path / "d.h5", tmp_path / "f.h5", POOL, stage_ranges=["4-6"]), ONCE
+    )
     with open_stored(tmp_path / "f.h5") as some, open_stored(chain.features) as all_of_them:
         np.testing.assert_equal(read_features([some], "4-6"), read_features([all_of_them], "4-6"))
 
 
 def test_too_few_patches_for_the_atoms_are_explained(chain, tmp_path):
     with pytest.raises(DataError, match="too few for 10,000 atoms") as caught:
-        learn_dict([chain.descriptors], tmp_path / "d.h5", replace(LEARN, n_atoms=10_000), ONCE)
+        carry_out(learn_task([chain.descriptors], tmp_path / "d.h5", replace(LEARN, n_atoms=10_000)), ONCE)
     assert "--n-atoms" in caught.value.fix
 
 
 def test_the_winner_of_every_feature_explains_it_exactly(chain):
     """Code the winning patch again: its largest code in that cell is the feature."""
     with open_stored(chain.features) as features, open_stored(chain.descriptors) as descriptors:
-        D, lam = features.array("4-6", "D"), features.options["learn"]["lam"]
+        D, lam = features.array("4-6", "D"), features.options["learn-dict"]["lam"]
         for i in range(3):
             values, winner = (features.array("4-6", name, i, i + 1)[0] for name in ("features", "winner"))
             patches = described_image(descriptors, "4-6", i).descriptors
@@ -210,7 +210,7 @@ def test_an_unreadable_image_is_listed_and_the_others_are_done(own_chain):
     broken.write_bytes(broken.read_bytes()[:200])
     missing.unlink()
     for step, made in (("extract", True), ("again", False)):
-        outcome = extract(images, own_chain.descriptors, EXTRACT, FORCE)
+        outcome = carry_out(extract_task(images, own_chain.descriptors, EXTRACT), FORCE)
         assert outcome.made == made, step
         assert sorted(name for name, _ in outcome.failures) == sorted([images[3].name, images[70].name])
         assert all(str(image.path) in " ".join(r for _, r in outcome.failures) for image in
@@ -225,8 +225,8 @@ def test_an_image_with_a_quality_warning_is_used_and_named(own_chain, rng):
     odd = next(image for image in images if image.stage_range == "4-6")
     Image.fromarray(rng.integers(0, 256, (128, 320), dtype=np.uint8)).save(odd.path)
     said = [
-        extract(images, own_chain.descriptors, EXTRACT, FORCE),
-        annotate(own_chain.model, images, own_chain.predictions, ANNOTATE, FORCE),
+        carry_out(extract_task(images, own_chain.descriptors, EXTRACT), FORCE),
+        carry_out(annotate_task(own_chain.model, images, own_chain.predictions, ANNOTATE), FORCE),
     ]
     for outcome in said:
         assert f"check: no plain background, 1 image: {odd.name}" in outcome.summary
@@ -241,7 +241,7 @@ def test_when_no_image_can_be_read_the_old_file_stays(own_chain):
     for image in images:
         image.path.write_bytes(b"no picture")
     with pytest.raises(FlyannotError, match=f"not one image of {len(images)} could") as caught:
-        extract(images, own_chain.descriptors, EXTRACT, FORCE)
+        carry_out(extract_task(images, own_chain.descriptors, EXTRACT), FORCE)
     assert caught.value.exit_code == 1
     assert own_chain.descriptors.read_bytes() == before
     assert not list(own_chain.folder.glob(".*"))
@@ -250,9 +250,11 @@ def test_when_no_image_can_be_read_the_old_file_stays(own_chain):
 def test_an_output_never_replaces_an_input(own_chain):
     before = own_chain.descriptors.read_bytes()
     with pytest.raises(InputError, match="both input and output"):
-        pool([own_chain.descriptors], own_chain.dictionary, own_chain.descriptors, POOL, FORCE)
+        carry_out(
+            pool_task([own_chain.descriptors], own_chain.dictionary, own_chain.descriptors, POOL), FORCE
+        )
     with pytest.raises(InputError, match="both input and output"):
-        learn_dict([own_chain.descriptors], own_chain.descriptors, LEARN, FORCE)
+        carry_out(learn_task([own_chain.descriptors], own_chain.descriptors, LEARN), FORCE)
     assert own_chain.descriptors.read_bytes() == before
 
 
@@ -261,11 +263,11 @@ def test_force_never_replaces_what_no_step_has_made(own_chain, name):
     images, path = read_images(own_chain.embryos), own_chain.embryos / name
     before = path.read_bytes()
     with pytest.raises(InputError):
-        extract(images, path, EXTRACT, FORCE)
+        carry_out(extract_task(images, path, EXTRACT), FORCE)
     with pytest.raises(InputError):
-        annotate(own_chain.model, images, path, ANNOTATE, FORCE)
+        carry_out(annotate_task(own_chain.model, images, path, ANNOTATE), FORCE)
     with pytest.raises(InputError):
-        evaluation = Evaluation(paths=(own_chain.features,), annotations_csv=own_chain.annotations)
+        evaluation = evaluation_of((own_chain.features,), own_chain.annotations)
         carry_out(evaluate_task(evaluation, path), FORCE)
     assert path.read_bytes() == before
 
@@ -275,7 +277,12 @@ def test_the_table_beside_the_predictions_never_replaces_a_table_of_the_data_set
     table = (own_chain.embryos / name).with_suffix(".csv")
     before = table.read_bytes()
     with pytest.raises(InputError, match="does not hold predictions"):
-        annotate(own_chain.model, read_images(own_chain.embryos), own_chain.embryos / name, ANNOTATE, FORCE)
+        carry_out(
+            annotate_task(
+                own_chain.model, read_images(own_chain.embryos), own_chain.embryos / name, ANNOTATE
+            ),
+            FORCE,
+        )
     assert table.read_bytes() == before
 
 
@@ -300,8 +307,8 @@ def test_annotating_the_training_images_gives_the_values_of_the_model_on_the_fea
 ):
     """Predictions against a slow twin: pool by hand, normalise, multiply by the weights."""
     options = replace(CLASSIFY, scheme=scheme)
-    train([chain.features], chain.annotations, tmp_path / "m.h5", options, ONCE)
-    annotate(tmp_path / "m.h5", read_images(chain.embryos), tmp_path / "p.h5", ANNOTATE, ONCE)
+    carry_out(train_task([chain.features], chain.annotations, tmp_path / "m.h5", options), ONCE)
+    carry_out(annotate_task(tmp_path / "m.h5", read_images(chain.embryos), tmp_path / "p.h5", ANNOTATE), ONCE)
     with open_stored(tmp_path / "p.h5") as p, open_stored(tmp_path / "m.h5") as m, \
             open_stored(chain.features) as f:  # fmt: skip
         for s in STAGE_RANGES:
@@ -351,7 +358,9 @@ def test_a_table_of_other_predictions_is_replaced_whatever_its_date(own_chain):
     table.write_text("\n".join(good.splitlines()[:3]) + "\n")
     future = time.time() + 10 * 365 * 86400
     os.utime(table, (future, future))
-    outcome = annotate(own_chain.model, read_images(own_chain.embryos), own_chain.predictions, ANNOTATE, ONCE)
+    outcome = carry_out(
+        annotate_task(own_chain.model, read_images(own_chain.embryos), own_chain.predictions, ANNOTATE), ONCE
+    )
     assert not outcome.made and table.read_text() == good
 
 
@@ -361,7 +370,9 @@ def test_a_model_needs_nothing_else(own_chain, chain):
         if kind != "model":
             path.unlink()
     own_chain.annotations.unlink()
-    annotate(own_chain.model, read_images(own_chain.embryos), own_chain.predictions, ANNOTATE, ONCE)
+    carry_out(
+        annotate_task(own_chain.model, read_images(own_chain.embryos), own_chain.predictions, ANNOTATE), ONCE
+    )
     assert own_chain.predictions.read_bytes() == chain.predictions.read_bytes()
 
 
@@ -374,7 +385,7 @@ def test_plain_folders_and_single_images_are_annotated_one_by_one(chain, tmp_pat
     found = []
     for number, named in enumerate([[folder], [folder / path.name for path in pictures]]):
         out = tmp_path / f"{number}.h5"
-        annotate(chain.model, images_named(named, "stage 4–6"), out, ANNOTATE, ONCE)
+        carry_out(annotate_task(chain.model, images_named(named, "stage 4–6"), out, ANNOTATE), ONCE)
         rows = rows_of_csv(out.with_suffix(".csv"))
         assert {row["stage_range"] for row in rows} == {"4-6"} and {row["gene"] for row in rows} == {""}
         names = {row["image"].split("/")[-1] for row in rows}
@@ -396,7 +407,7 @@ def test_images_of_a_stage_range_that_the_model_does_not_know_are_refused(chain,
     with pytest.raises(
         InputError, match="knows terms of stage range 4-6 and 11-12, and the images are of 7-8"
     ):
-        annotate(chain.model, strange, tmp_path / "q.h5", ANNOTATE, ONCE)
+        carry_out(annotate_task(chain.model, strange, tmp_path / "q.h5", ANNOTATE), ONCE)
 
 
 def test_a_damaged_model_is_a_damaged_model_not_a_bad_image(own_chain, tmp_path):
@@ -407,11 +418,8 @@ def test_a_damaged_model_is_a_damaged_model_not_a_bad_image(own_chain, tmp_path)
     own_chain.model.write_bytes(spoiled)
     for jobs in (1, 2):
         with pytest.raises(DataError, match="4-6/model/scorer/weights cannot be read") as caught:
-            annotate(
-                own_chain.model,
-                read_images(own_chain.embryos),
-                tmp_path / "p.h5",
-                ANNOTATE,
+            carry_out(
+                annotate_task(own_chain.model, read_images(own_chain.embryos), tmp_path / "p.h5", ANNOTATE),
                 Execution(Executor(jobs)),
             )
         assert caught.value.exit_code == 65 and "model.h5" in str(caught.value)
@@ -428,7 +436,7 @@ def test_a_damaged_input_is_named_and_nothing_is_written(own_chain, tmp_path, wh
     spoiled[at + 100] ^= 4
     path.write_bytes(spoiled)
     with pytest.raises(DataError, match=f"{path}.*{name} cannot be read"):
-        pool([own_chain.descriptors], own_chain.dictionary, tmp_path / "f.h5", POOL, ONCE)
+        carry_out(pool_task([own_chain.descriptors], own_chain.dictionary, tmp_path / "f.h5", POOL), ONCE)
     assert not (tmp_path / "f.h5").exists()
 
 
@@ -452,21 +460,23 @@ def test_training_holds_blas_to_one_thread(chain, tmp_path, monkeypatch):
     import flyannot.classifiers.linear_svm as svm
 
     found = blas_threads_in(monkeypatch, svm, "fit_liblinear")
-    train([chain.features], chain.annotations, tmp_path / "m.h5", CLASSIFY, Execution(Executor(2)))
+    carry_out(
+        train_task([chain.features], chain.annotations, tmp_path / "m.h5", CLASSIFY), Execution(Executor(2))
+    )
     assert found == {1}
 
 
 def test_what_a_killed_run_left_of_the_trace_is_removed(chain, tmp_path):
     left = tmp_path / ".d.trace.csv.4711.tmp"
     left.write_text("epoch")
-    learn_dict([chain.descriptors], tmp_path / "d.h5", LEARN, Execution())
+    carry_out(learn_task([chain.descriptors], tmp_path / "d.h5", LEARN), Execution())
     assert not left.exists() and (tmp_path / "d.trace.csv").exists()
 
 
 def test_learning_holds_blas_to_one_thread(chain, tmp_path, monkeypatch):
     """Else its spinning threads slow the learner's own, and bits depend on how many there are."""
     found = blas_threads_in(monkeypatch, fit, "run_epoch")
-    learn_dict([chain.descriptors], tmp_path / "d.h5", LEARN, ONCE)
+    carry_out(learn_task([chain.descriptors], tmp_path / "d.h5", LEARN), ONCE)
     assert found == {1}
 
 
@@ -507,13 +517,12 @@ def test_a_value_that_was_edited_is_refused_by_whoever_reads_it(own_chain, tmp_p
         values = file[f"4-6/{edited}"][()]
         file[f"4-6/{edited}"][()] = values.max() - values
     readers = {
-        "descriptors": [lambda: pool([c.descriptors], c.dictionary, out, POOL, ONCE),
-                        lambda: learn_dict([c.descriptors], out, LEARN, ONCE)],
-        "dictionary": [lambda: pool([c.descriptors], c.dictionary, out, POOL, ONCE)],
-        "features": [lambda: train([c.features], c.annotations, out, CLASSIFY, ONCE)],
-        "model": [lambda: annotate(c.model, read_images(c.embryos), out, ANNOTATE, ONCE)],
-        "predictions": [lambda: evaluate_files(Evaluation(paths=(c.predictions,),
-                                                          annotations_csv=c.annotations))],
+        "descriptors": [lambda: carry_out(pool_task([c.descriptors], c.dictionary, out, POOL), ONCE),
+                        lambda: carry_out(learn_task([c.descriptors], out, LEARN), ONCE)],
+        "dictionary": [lambda: carry_out(pool_task([c.descriptors], c.dictionary, out, POOL), ONCE)],
+        "features": [lambda: carry_out(train_task([c.features], c.annotations, out, CLASSIFY), ONCE)],
+        "model": [lambda: carry_out(annotate_task(c.model, read_images(c.embryos), out, ANNOTATE), ONCE)],
+        "predictions": [lambda: evaluation_of((c.predictions,), c.annotations).result()],
     }[kind]  # fmt: skip
     for read in readers:
         with pytest.raises(DataError, match="digest|not what was written") as caught:

@@ -8,11 +8,10 @@ from collections import Counter
 
 import pytest
 
-from flyannot.steps.engine.configuration import read_configuration
-from flyannot.steps.engine.parts import parts_of_share
-from flyannot.steps.runs.workflow.estimates import needs_of_steps
-from flyannot.steps.runs.workflow.jobs import jobs_of_run
-from flyannot.steps.runs.workflow.size import RunSize, size_of_run
+from flyannot.steps.runs.configuration import read_configuration
+from flyannot.steps.runs.jobs import jobs_of_run
+from flyannot.steps.runs.run import steps_of
+from flyannot.steps.runs.size import RunSize, size_of_run
 from tests.cli.test_cli import faulty
 from tests.command_lines import contexts_of
 from tests.conftest import ROOT
@@ -28,7 +27,7 @@ n-atoms = 24
 n-epochs = 1
 [pool]
 grid = "1x2"
-[classify]
+[train]
 min-groups = 4
 [evaluate]
 folds = 2
@@ -145,7 +144,7 @@ def test_a_data_set_that_the_run_draws_is_counted_as_it_will_be_drawn(flyannot, 
     assert "--job-name=synthesize" in script.read_text()
 
 
-# Processor seconds and peak MB of steps with one job, as flyannot/steps/runs/workflow/estimates.py says.
+# Processor seconds and peak MB of steps with one job, as flyannot/steps/runs/costs.py says.
 MEASURED = {
     "demo": {"extract": (3.2, 220), "learn-dict": (9.3, 238), "pool": (3.6, 200), "train": (2.8, 281),
              "annotate": (3.9, 223), "evaluate": (5.6, 281), "report": (6.7, 298)},
@@ -164,7 +163,8 @@ DEMO = {
 def test_an_estimate_covers_what_was_measured_and_asks_for_less_than_ten_times_as_much(name):
     configuration = read_configuration(ROOT / "configs" / f"{name}.toml")
     patches, features = {"demo": (297, 256 * 8), "best": (2280, 2000 * 9 * 5)}[name]
-    needs = needs_of_steps(configuration, RunSize(**DEMO, n_patches=patches, n_features=features))
+    size = RunSize(**DEMO, n_patches=patches, n_features=features)
+    needs = {step.name: step.cost_of(configuration, size) for step in steps_of(configuration)}
     for step, (seconds, memory) in MEASURED[name].items():
         need = needs[step]
         assert seconds < 5 + need.seconds, step
@@ -183,19 +183,10 @@ def test_shares_take_a_quarter_of_an_hour_to_an_hour(name, n_images):
     for job in jobs_of_run(configuration, size):
         assert job.memory_mb > 300 + 0.0029 * n_images or "learn" in job.name  # docs/reliability.md
         assert job.minutes >= 3 * job.expected_minutes
-        if job.n_shares:
+        if job.n_jobs:
             assert 15 <= job.expected_minutes <= 60, job
         elif job.name in ("extract", "pool", "annotate"):  # of parts, or a single job that is short
             assert job.expected_minutes < 60, job
-
-
-@pytest.mark.parametrize("n_shares", [1, 2, 3, 7, 20])
-def test_shares_have_every_part_once_and_are_even(n_shares):
-    parts = list(range(11))
-    shares = [parts_of_share(parts, (i, n_shares)) for i in range(1, n_shares + 1)]
-    assert [one for mine in shares for one in mine] == parts
-    assert max(map(len, shares)) - min(map(len, shares)) <= 1
-    assert parts_of_share(parts, None) == parts
 
 
 def test_steps_and_shares_in_any_order_make_the_files_of_a_run(flyannot, place):

@@ -8,8 +8,8 @@ import pytest
 
 from flyannot.errors import DataError
 from flyannot.steps.engine.inputs import open_all
-from flyannot.steps.engine.task import Execution
-from flyannot.steps.pool import pool
+from flyannot.steps.engine.task import Execution, carry_out
+from flyannot.steps.pool import pool_task
 from flyannot.store import file_cache
 from flyannot.store.features import read_features
 from flyannot.store.reading import open_stored
@@ -23,7 +23,7 @@ def shards(chain, tmp_path_factory):
     """The features of the small data set in shards."""
     paths = [tmp_path_factory.mktemp("shards") / f"{i}.h5" for i in range(1, N + 1)]
     for i, path in enumerate(paths, 1):
-        pool([chain.descriptors], chain.dictionary, path, POOL, Execution(), shard=(i, N))
+        carry_out(pool_task([chain.descriptors], chain.dictionary, path, POOL, shard=(i, N)), Execution())
     return paths
 
 

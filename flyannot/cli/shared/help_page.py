@@ -97,7 +97,10 @@ class LazyGroup(Group):
         places = {name: place for commands in self._table.values() for name, (place, _) in commands.items()}
         if name not in places:
             return None
-        return thing_at(places[name] if ":" in places[name] else f"flyannot.cli.{places[name]}:command")
+        place = places[name]
+        if callable(place):  # it makes the command
+            return place()
+        return thing_at(place if ":" in place else f"flyannot.cli.{place}:command")
 
     def format_commands(self, ctx, formatter):
         """From the table: the help page imports no command."""

@@ -11,7 +11,7 @@ from click.shell_completion import CompletionItem
 from flyannot.cli.shared.help_page import HelpPage
 from flyannot.cli.shared.messages import Progress, log, message_options, set_command_of_messages, start_log
 from flyannot.errors import InputError
-from flyannot.options import FilePath, Flag, Several, environment_name, kebab, shown_default
+from flyannot.options import FilePath, Flag, Several, environment_names, kebab, shown_default
 from flyannot.runtime.resources import require_address_space, usable_processors
 from flyannot.runtime.wording import pluralise
 from flyannot.stage_ranges import StageRange
@@ -80,7 +80,7 @@ class FieldOption(click.Option):
             names,
             help=self._help(),
             metavar=self._metavar(),
-            envvar=environment_name(cls, one),
+            envvar=list(environment_names(cls, one)),
             **value | more,
         )
 
@@ -130,19 +130,6 @@ def _chosen(cls, only):
     return [one for one in fields(cls) if only is None or one.name in only]
 
 
-class Shard(click.ParamType):
-    """One of several shares of the images, as in 2/8."""
-
-    name = "I/N"
-
-    def convert(self, value, param, ctx):
-        number, _, count = str(value).partition("/")
-        if number.isdigit() and count.isdigit() and 1 <= int(number) <= int(count):
-            return int(number), int(count)
-        self.fail(f'"{value}" is not one share of several, such as 2/8', param, ctx)
-        return None
-
-
 def out_option(kind):
     """-o, --output, for a file of the named kind."""
     return click.option(
@@ -166,10 +153,6 @@ class MoreOption(click.Option):
     is_more = True
 
 
-shard_option = click.option(
-    "--shard", type=Shard(), cls=MoreOption,
-    help="Only the I-th of N shares of every stage range's images; the next command takes all their files.",
-)  # fmt: skip
 force_option = click.option("--force", is_flag=True, help="Replace an output that was made in another way.")
 json_option = click.option("--json", "as_json", is_flag=True, help="Print JSON instead of text.")
 

@@ -1,71 +1,59 @@
-"""Several files of one kind as one input."""
+"""What a step reads: files of one kind as one input, the options they were made with, images that differ."""
 
 import logging
-import re
 from contextlib import contextmanager
 from pathlib import Path
 
+from flyannot.classifiers.options import TrainOptions
+from flyannot.dataset.folder import read_images
+from flyannot.dataset.images import select_images
 from flyannot.descriptors.extract import DescribedPatches
-from flyannot.errors import DataError, InputError, did_you_mean
+from flyannot.descriptors.images.address import photograph_of_embryo
+from flyannot.descriptors.options import ExtractOptions
+from flyannot.errors import DataError, InputError, did_you_mean, message_of
+from flyannot.features.options import PoolOptions
+from flyannot.options import Count, Real
+from flyannot.runtime.wording import pluralise
 from flyannot.scores.metrics import NOT_ANATOMY
 from flyannot.stage_ranges import STAGE_RANGES
 from flyannot.store.descriptors import read_patches_of_image
 from flyannot.store.file_cache import open_by_turns
+from flyannot.store.reading import damaged_file
 
 log = logging.getLogger("flyannot")
 
 
 @contextmanager
-def open_all(paths, kind, *, all_shards=False, digests=None):
+def open_all(paths, kind, *, digests=None):
     """Open files of one kind that were made with the same options; of other stage ranges, perhaps.  However
     many they are, a few are open at a time.
 
     With `digests`, by path, they must be the files that were opened before.
-    Shards (`--shard I/N`) come in the order of their numbers, however they are named.  One that is
-    missing is noted, or refused if `all_shards` are wanted.
 
     Raises
     ------
     InputError
-        If two hold the same, or one of `all_shards` is missing.
+        If two hold the same.
     DataError
         If one is damaged, of another kind, made with other options than the first, or replaced.
     """
-    with open_by_turns([Path(path) for path in paths], kind, digests or {}) as found:
-        files = sorted(found, key=_shard_of)
-        _check_distinct(files)
-        for file in files[1:]:
+    with open_by_turns([Path(path) for path in paths], kind, digests or {}) as files:
+        first_of_digest = {}
+        for file in files:
+            first = first_of_digest.setdefault(file.digest, file)
+            if first is not file:
+                raise InputError(f"{first.path} and {file.path} hold the same", fix="name each file once")
             if _without_stage_ranges(file.options) != _without_stage_ranges(files[0].options):
                 raise DataError(
                     f"{file.path} and {files[0].path} were made with different options",
                     fix="compare them with `flyannot show`, and make one of them again as the other",
                 )
-        missing = _missing_shards(files)
-        if missing and all_shards:
-            raise InputError(f"shard {missing} is missing", fix="name the files of all shards")
-        if missing and len(files) > 1:  # a single one is meant
-            log.warning("note: without shard %s, which may hold more images", missing)
         yield files
 
 
 def digests_of(files):
     """Path -> digest of open files, for `open_all` when they are opened again."""
     return {file.path: file.digest for file in files}
-
-
-def described_image(file, stage_range, index):
-    """The `flyannot.descriptors.extract.DescribedPatches` of one image of an open descriptors file."""
-    return DescribedPatches(*read_patches_of_image(file, stage_range, index))
-
-
-def shard_of_inputs(inputs):
-    """(I, N) of a shard, by the `inputs` of its header; (0, 0) of a file that is none."""
-    found = re.fullmatch(r"(\d{1,9})/(\d{1,9})", "".join(inputs.get("shard", ())))
-    return (int(found[1]), int(found[2])) if found else (0, 0)
-
-
-def _shard_of(file):
-    return shard_of_inputs(file.inputs)
 
 
 def _without_stage_ranges(options):
@@ -75,20 +63,6 @@ def _without_stage_ranges(options):
         for name, value in options.items()
         if name != "stage_ranges"
     }
-
-
-def _check_distinct(files):
-    first = {}
-    for file in files:
-        other = first.setdefault(file.digest, file)
-        if other is not file:
-            raise InputError(f"{other.path} and {file.path} hold the same", fix="name each file once")
-
-
-def _missing_shards(files):
-    found = {_shard_of(file) for file in files} - {(0, 0)}
-    counts = sorted({count for _, count in found})
-    return ", ".join(f"{i}/{n}" for n in counts for i in range(1, n + 1) if (i, n) not in found)
 
 
 def chosen_stage_ranges(files, wanted):
@@ -108,6 +82,16 @@ def chosen_stage_ranges(files, wanted):
     return [s for s in present if not wanted or s in wanted]
 
 
+def selected_images(data_set, selection):
+    """The images of a data set folder that a `flyannot.steps.options.Selection` chooses."""
+    return select_images(read_images(data_set), views=selection.view, stage_ranges=selection.stage_range)
+
+
+def described_image(file, stage_range, index):
+    """The `flyannot.descriptors.extract.DescribedPatches` of one image of an open descriptors file."""
+    return DescribedPatches(*read_patches_of_image(file, stage_range, index))
+
+
 def require_known_terms(terms, annotations, table):
     """Refuse a term to leave out that no gene carries: it is misspelt.
 
@@ -125,3 +109,76 @@ def require_known_terms(terms, annotations, table):
                 f"{did_you_mean(term, [*known, 'not-anatomy'])}",
                 fix="write --exclude-terms as the table does, in quotes; capitals count",
             )
+
+
+def difference_of_images(images):
+    """A function of an open file of descriptors or predictions: in words, what its images have that these
+    (flyannot.dataset.folder.Image) have not, or the other way round."""
+
+    names = {image.name for image in images}
+
+    def photograph_or_image(name):
+        """The photograph of an embryo that was found on one."""
+        return name if name in names else photograph_of_embryo(name)
+
+    def difference(stored):
+        before = {
+            (s, photograph_or_image(name)) for s in stored.stage_ranges for name in stored.array(s, "image")
+        }
+        skipped = {photograph_or_image(name) for name, _ in stored.failures}
+        now = {(image.stage_range, image.name) for image in images if image.name not in skipped}
+        if {s for s, _ in before} != {s for s, _ in now}:
+            return f"it is of stage range {_listed(before)}, and {_listed(now)} is asked for"
+        changes = [f"it lacks {_count_and_first(now - before)}"] if now - before else []
+        changes += [f"it has {_count_and_first(before - now)}, not asked for"] if before - now else []
+        return " and ".join(changes) or "an image, or what the table says of it, has changed since"
+
+    return difference
+
+
+def _listed(images):
+    present = {s for s, _ in images}
+    return ", ".join(s for s in STAGE_RANGES if s in present) or "none"
+
+
+def _count_and_first(images):
+    first = min(name for _, name in images)
+    return pluralise(len(images), f"image, {first}", f"images, such as {first}")
+
+
+def extract_options(stored):
+    """The ExtractOptions that an open file was made with; DataError if its header holds none."""
+    return _options_of_header(stored, "extract", ExtractOptions.of_header)
+
+
+def pool_options(stored):
+    """The PoolOptions that an open file was made with."""
+    return _options_of_header(stored, "pool", PoolOptions.of_header)
+
+
+def train_options(stored):
+    """The ClassifyOptions that an open file was made with."""
+    return _options_of_header(stored, "train", TrainOptions.of_header)
+
+
+def lam_of(stored):
+    """The weight of the L1 norm that the dictionary of an open file is for."""
+    return _options_of_header(stored, "learn-dict", lambda learned: Real(above=0).parse(learned["lam"]))
+
+
+def is_imported(stored):
+    """Whether the feature vectors of an open file were made by another program: they have no patches."""
+    return "import" in stored.options
+
+
+def width_of_imported(stored):
+    """How many numbers the imported vectors have that an open file holds, or was made from."""
+    return _options_of_header(stored, "import", lambda imported: Count().parse(imported["n_features"]))
+
+
+def _options_of_header(stored, table, read):
+    try:
+        return read(stored.options[table])
+    except (KeyError, TypeError, ValueError, InputError) as error:
+        what = f"its header does not say how it was made ({table}: {message_of(error)})"
+        raise damaged_file(stored.path, what, stored.kind) from error

@@ -1,15 +1,17 @@
-"""Work on many images, cut into shards.  A finished shard is a whole file and survives any interruption.
+"""An output in parts: its images are cut into parts, each a whole file that survives any interruption.
 
-Shards are cut by the images alone, never by the number of jobs, and each part is named by the digest
-of what it was made from: a later run takes up exactly the parts that still fit.
+Parts are cut by the images alone, never by the number of jobs, and each is named by the digest of what it was
+made from: a later run takes up exactly the parts that still fit.
 """
 
 import shutil
 from dataclasses import dataclass, replace
 from operator import attrgetter
 from pathlib import Path
+from typing import Any
 
-from flyannot.errors import DataError, FlyannotError, InputError
+from flyannot.errors import DataError, FlyannotError
+from flyannot.runtime.digest import digest_of_json
 from flyannot.runtime.wording import pluralise
 from flyannot.stage_ranges import STAGE_RANGES
 from flyannot.steps.engine.failures import error_and_fix
@@ -22,63 +24,45 @@ IMAGES_PER_PART = 64
 
 
 @dataclass(frozen=True, kw_only=True)
-class ShardOfImages:
-    """Some images, from which a worker makes a part: `header` is the part's, which lies at `part`."""
+class Part:
+    """Some images, and the file at `path` that a worker makes of them.
+
+    made_with : what the worker needs besides the images: options, and paths of models
+    name : what messages call it
+    reads : the paths of what it is made from
+    """
 
     images: list
     header: Header
-    part: Path
+    path: Path
+    made_with: Any
+    name: str
+    reads: list
 
     @property
     def n_items(self):
         return len(self.images)
 
-    @property
-    def name(self):
-        """What messages call it."""
-        return f"the images {self.images[0].name} to {self.images[-1].name}"
+    @classmethod
+    def of_images(cls, images, header, out, made_with, *, reads=()):
+        """The part of the output `out` that is made of some flyannot.dataset.folder.Image."""
+        return cls(
+            images=images,
+            header=header,
+            path=part_path(out, digest_of_json([header.options, header.inputs])),
+            made_with=made_with,
+            name=f"the images {images[0].name} to {images[-1].name}",
+            reads=[*reads, *(image.path for image in images if image.path.is_file())],
+        )
 
-    @property
-    def reads(self):
-        """The paths of what the part is made from."""
-        return [image.path for image in self.images if image.path.is_file()]
 
-
-def cut_into_shards(items):
-    """Cut a list into consecutive shards."""
+def cut_into_parts(items):
+    """Cut a list into consecutive lists of `IMAGES_PER_PART`."""
     return [items[start : start + IMAGES_PER_PART] for start in range(0, len(items), IMAGES_PER_PART)]
 
 
-def share_of(images, shard):
-    """The images of one share, and the entry of the header's `inputs` that says which it is.
-
-    Parameters
-    ----------
-    images : dict, stage range -> list; every stage range is cut into N consecutive shares, whose sizes
-        differ by one at most
-    shard : (I, N), I counted from 1; None for all images
-
-    Raises
-    ------
-    InputError
-        If the share holds no image.
-    """
-    if shard is None:
-        return images, {}
-    number, count = shard
-    cuts = {s: [len(mine) * k // count for k in (number - 1, number)] for s, mine in images.items()}
-    mine = {s: images[s][first:last] for s, (first, last) in cuts.items() if first < last}
-    if not mine:
-        most = max(len(mine) for mine in images.values())
-        raise InputError(
-            f"shard {number}/{count} holds no image: no stage range has more than {most}",
-            fix=f"cut into {most} shards at most",
-        )
-    return mine, {"shard": [f"{number}/{count}"]}
-
-
-def parts_of_share(parts, share):
-    """Those of the parts of an output that the I-th of N shares has; all if `share` is None.
+def share_of_parts(parts, share):
+    """Those of a list of parts that the I-th of N shares has; all if `share` is None.
 
     Consecutive, and as many in every share, to one; where there are fewer than N, some have none.
     """
@@ -97,58 +81,62 @@ def part_path(out, key):
     return folder_of_parts(out) / f"{key[:24]}.h5"
 
 
-def make_parts(make_part, shards, execution, *, unit="image"):
-    """Make every shard's part that is not there yet, in parallel.
+def make_missing_parts(make_part, parts, execution):
+    """Make every part that is not there yet, in parallel.
 
-    `make_part(shard)` writes shard.part, and calls `item_done` for every item; a shard has `part`
-    (a path), `n_items`, `name` and `reads` (the paths of what it is made from).
+    `make_part(part)` writes part.path, and tells `flyannot.runtime.progress_events` of every image.
     """
-    if not shards:  # of a few parts, some shares have none
+    if not parts:  # of a few parts, some shares have none
         return
-    total = sum(shard.n_items for shard in shards)
-    missing = [shard for shard in shards if not _is_whole(shard.part)]
-    before = done = total - sum(shard.n_items for shard in missing)
-    execution.progress(done, total, unit)
+    total = sum(part.n_items for part in parts)
+    missing = [part for part in parts if not _is_whole(part.path)]
+    before = done = total - sum(part.n_items for part in missing)
+    execution.progress(done, total, "image")
 
     def on_done(n_items):
         nonlocal done
         done += n_items
-        execution.progress(done, total, unit)
+        execution.progress(done, total, "image")
 
-    def on_items(n_ended):  # a shard that is tried again counts twice: never more than all but one
+    def on_items(n_ended):  # a part that is tried again counts twice: never more than all but one
         if done < total:
-            execution.progress(max(done, min(before + n_ended, total - 1)), total, unit)
+            execution.progress(max(done, min(before + n_ended, total - 1)), total, "image")
 
     execution.workers.run_all(
-        make_part, missing, on_done=on_done, on_items=on_items, name=attrgetter("name"),
-        folder=shards[0].part.parent, reads=attrgetter("reads"),
-    )  # fmt: skip
+        make_part,
+        missing,
+        on_done=on_done,
+        on_items=on_items,
+        name=attrgetter("name"),
+        folder=parts[0].path.parent,
+        reads=attrgetter("reads"),
+    )
 
 
-def create_part(shard, failures=()):
-    """Yield the h5py file of a shard's part to fill: not verified, as the rows of the joined file are."""
-    return create_stored(shard.part, replace(shard.header, failures=tuple(failures)), verified=False)
+def create_part(part, failures=()):
+    """Yield the h5py file of a part to fill: not verified, as the rows of the joined file are."""
+    return create_stored(part.path, replace(part.header, failures=tuple(failures)), verified=False)
 
 
-def write_part(shard, made, failures, write):
-    """Write the part of a `ShardOfImages`; returns how many images it was made of.
+def write_part(part, made, failures, write):
+    """Write a part; returns of how many images.
 
     Parameters
     ----------
     made : list of tuples, an image and what was made of it
     failures : list of (name, reason)
-    write : write(part, stage_range, images, ...) adds those of one stage range, of every column a tuple
+    write : write(file, stage_range, images, ...) adds those of one stage range, of every column a tuple
     """
-    with create_part(shard, failures) as part:
+    with create_part(part, failures) as file:
         for stage_range in STAGE_RANGES:
-            mine = [one for one in made if one[0].stage_range == stage_range]
-            if mine:
-                write(part, stage_range, *zip(*mine))
-    return len(shard.images)
+            rows = [row for row in made if row[0].stage_range == stage_range]
+            if rows:
+                write(file, stage_range, *zip(*rows))
+    return len(part.images)
 
 
-def join_parts(out, header_of, shards):
-    """Join the parts into `out` and remove them; `header_of(failures)` is its header.
+def join_parts(out, header_of, parts):
+    """Join the parts into `out` and remove them; `header_of(failures)` is its header.  Returns the failures.
 
     Raises
     ------
@@ -157,10 +145,11 @@ def join_parts(out, header_of, shards):
     DataError
         If a part is not what was written.
     """
-    parts = []
-    for shard in shards:
-        with open_stored(shard.part) as stored:
-            parts.append(part_of(stored))
+    made = []
+    for part in parts:
+        with open_stored(part.path) as stored:
+            made.append(part_of(stored))
+    parts = made
     failures = tuple(failure for part in parts for failure in part.failures)
     if not any(part.stage_ranges for part in parts):
         drop_parts(out)

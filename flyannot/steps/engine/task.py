@@ -9,13 +9,34 @@ from pathlib import Path
 from flyannot.errors import InputError, WriteError
 from flyannot.runtime.atomic_file import locked_output
 from flyannot.runtime.executor import Executor
-from flyannot.steps.engine.count import no_progress
-from flyannot.steps.engine.parts import drop_parts
+from flyannot.steps.engine.parts import drop_parts, join_parts, make_missing_parts
+from flyannot.store.file_cache import close_cached_files
 from flyannot.store.reading import is_hdf5, open_stored
 from flyannot.store.writing import difference_of_headers
 
 log = logging.getLogger("flyannot")
 _SUFFIXES = (".h5", ".hdf5")  # --force may replace a file of such a name even if it is damaged throughout
+
+
+def no_progress(done, total, unit):
+    """The default where progress is not shown."""
+
+
+class ProgressCount:
+    """Calls progress(done, total, unit) at the start, whenever items end, and at the end."""
+
+    def __init__(self, progress, total, unit):
+        self._progress, self._total, self._unit, self._done = progress, total, unit, 0
+        progress(0, total, unit)
+
+    def add(self, n=1):
+        """So many more items have ended."""
+        self._done = min(self._done + n, self._total)
+        self._progress(self._done, self._total, self._unit)
+
+    def finish(self):
+        """All have ended, also those that were not told of."""
+        self.add(self._total)
 
 
 @dataclass(frozen=True)
@@ -43,18 +64,6 @@ class Outcome:
 
 
 @dataclass(frozen=True)
-class Shares:
-    """How several processes, of several machines, make the parts of one output.
-
-    make : function of an Execution and (I, N) that makes the parts of the I-th of N shares
-    why : as that of the Task, by the header alone
-    """
-
-    make: Callable
-    why: Callable = lambda: ""
-
-
-@dataclass(frozen=True)
 class Task:
     """One output of a step.
 
@@ -62,32 +71,36 @@ class Task:
     why : function that returns why it must be made, in words; "" if it is up to date
     make : function of an Execution that makes it and returns the Outcome
     inputs : paths of what it is made from
+    images : flyannot.dataset.folder.Image that it works on, for the list of what was skipped
     up_to_date : function that returns the Outcome where nothing is to do
     is_replaced : whether another output of this kind may be replaced without `force`
     is_locked : whether the output is held against other runs meanwhile; else `make` does so
-    shares : `Shares` of an output that is joined from parts
-    write_beside : function that writes the table beside the output, once that was made or found up to date
+    make_parts : function of an Execution and (I, N) that makes the I-th of N equal shares of the parts that
+        the output is joined from; None of an output that is made in one piece
+    why_by_header : as `why`, without reading the whole output
+    write_beside : function that writes what lies beside the output, once that was made or found up to date
     """
 
     path: Path
     why: Callable
     make: Callable
     inputs: tuple = ()
+    images: tuple = ()
     up_to_date: Callable | None = None
     is_replaced: bool = False
     is_locked: bool = True
-    shares: Shares | None = None
+    make_parts: Callable | None = None
+    why_by_header: Callable = lambda: ""
     write_beside: Callable = lambda: None
 
 
-def file_task(path, header, make, inputs, *, differ=None, make_share=None, **more):
+def file_task(path, header, make, inputs, *, differ=None, **more):
     """The Task of an HDF5 file.
 
     Parameters
     ----------
     header : its `flyannot.store.header.Header`, or a function that makes it when it is needed
     differ : as `difference_of_headers` takes it
-    make_share : as that of `Shares`
     more : as those of `Task`
     """
 
@@ -95,7 +108,7 @@ def file_task(path, header, make, inputs, *, differ=None, make_share=None, **mor
         wanted = header() if callable(header) else header
         return _why_not_hdf5(path) or difference_of_headers(path, wanted, differ, **how)
 
-    def found():
+    def up_to_date():
         with open_stored(path) as stored:
             return Outcome(path, False, "up to date", stored.failures)
 
@@ -104,10 +117,36 @@ def file_task(path, header, make, inputs, *, differ=None, make_share=None, **mor
         why,
         make,
         tuple(inputs),
-        found,
-        shares=make_share and Shares(make_share, lambda: why(is_verified=False)),
+        up_to_date=up_to_date,
+        why_by_header=lambda: why(is_verified=False),
         **more,
     )
+
+
+def parts_task(path, header, parts, make_part, inputs, *, summary, **more):
+    """The Task of an HDF5 file that is joined from parts.
+
+    Parameters
+    ----------
+    header : function of what was skipped, () at first, to the Header
+    parts : function of (I, N), or of None for all, to the `flyannot.steps.engine.parts.Part`s of it
+    make_part : function of a Part, at the top of a module, that a worker calls: it writes the part, and
+        returns of how many images
+    summary : function of the path of the output to the text of the Outcome
+    more : as those of `file_task`
+    """
+
+    def make_parts(execution, share=None):
+        chosen = parts(share)
+        make_missing_parts(make_part, chosen, execution)
+        close_cached_files()
+        return chosen
+
+    def make(execution):
+        failures = join_parts(path, header, make_parts(execution))
+        return Outcome(path, True, summary(path), failures)
+
+    return file_task(path, header, make, inputs, make_parts=make_parts, **more)
 
 
 def plan(task):
@@ -150,8 +189,8 @@ def carry_out(task, execution):
             raise
 
 
-def carry_out_share(task, share, execution):
-    """Make the parts of the I-th of N shares of the output of a task; `carry_out` then joins those of all.
+def carry_out_part(task, share, execution):
+    """Make the I-th of N equal shares of the parts of an output; `carry_out` then joins all parts.
 
     Nothing is made where the output is up to date.  Returns whether anything was to do.
 
@@ -160,22 +199,22 @@ def carry_out_share(task, share, execution):
     InputError
         If the output is not joined from parts, or is one of the inputs.
     LockedError
-        If another run is making that share.
+        If another run is making the same.
     """
     number, count = share
-    if task.shares is None:
-        raise InputError(f"{task.path} is made in one piece", fix="leave out --share")
+    if task.make_parts is None:
+        raise InputError(f"{task.path} is made in one piece", fix="leave out --part")
     keep_apart(task.path, task.inputs)
     with locked_output(task.path.with_name(f"{task.path.name}.{number}-of-{count}")):
-        if task.path.exists() and not task.shares.why():
+        if task.path.exists() and not task.why_by_header():
             return False
-        task.shares.make(execution, share)
+        task.make_parts(execution, share)
         return True
 
 
 def keep_apart(out, inputs):
     """Refuse an output that would replace what it is made from."""
-    if out.exists() and any(Path(one).exists() and out.samefile(one) for one in inputs):
+    if out.exists() and any(Path(path).exists() and out.samefile(path) for path in inputs):
         raise InputError(f"{out} is both input and output", fix="name another output")
 
 

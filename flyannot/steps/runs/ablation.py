@@ -2,29 +2,31 @@
 
 The file names `data-set`, `output`, `seed` and a list of rows.  A row has a `name`, a `base` (a configuration
 of `flyannot run`, relative to the file) and tables of options that change it; or `pixels`, a grid of grey
-levels, and the tables classify and evaluate alone.  What two rows have in common is made once: a file is
+levels, and the tables train and evaluate alone.  What two rows have in common is made once: a file is
 named by the options that it follows from.
 """
 
 from collections.abc import Callable
 from dataclasses import dataclass, replace
+from functools import partial
 from pathlib import Path
 
-from flyannot.dataset.folder import read_images
 from flyannot.errors import InputError, did_you_mean
 from flyannot.features.options import Grid
 from flyannot.options import Options, kebab
 from flyannot.runtime.digest import digest_of_json
 from flyannot.runtime.text_files import read_toml
-from flyannot.steps.engine.configuration import TABLES, configuration_of
-from flyannot.steps.evaluate import Evaluation, evaluate_task
-from flyannot.steps.extract import extract_task
-from flyannot.steps.learn_dict import learn_task
-from flyannot.steps.pool import pool_task
+from flyannot.steps.engine.step import Asked
+from flyannot.steps.evaluate import evaluation_of
+from flyannot.steps.evaluation import evaluate_task
+from flyannot.steps.options import Selection
+from flyannot.steps.runs.configuration import configuration_of, option_tables, with_names_of_today
+from flyannot.steps.runs.run import steps_of
 
 _TOP = ("data-set", "output", "seed", "row")
 _OF_A_ROW = ("name", "base", "pixels")
-_STEPS = ("extract", "learn-dict", "pool", "classify", "evaluate")
+_LAST_STEP = "pool"  # before a row is evaluated
+_EVALUATED_WITH = ("train", "evaluate")
 
 
 @dataclass(frozen=True)
@@ -70,7 +72,8 @@ def _check(path, table, known):
 
 
 def _row(path, row, places, nested):
-    _check(path, row, (*_OF_A_ROW, *TABLES))
+    known, row = option_tables(), with_names_of_today(row, path)
+    _check(path, row, (*_OF_A_ROW, *known))
     if "name" not in row or ("base" in row) == ("pixels" in row):
         raise InputError(
             f"{path}: a row needs a name, and either a base or pixels", fix="see configs/ablation.toml"
@@ -78,49 +81,55 @@ def _row(path, row, places, nested):
     base = read_toml(Path(path).parent / row["base"]) if "base" in row else {}
     tables = {kebab(name): table for name, table in base.items() if isinstance(table, dict)}
     tables.pop("synthesize", None)
-    for name in set(TABLES) & set(row):
+    for name in set(known) & set(row):
         tables[name] = {kebab(k): v for k, v in tables.get(name, {}).items()} | {
             kebab(k): v for k, v in row[name].items()
         }
     configuration = configuration_of(places | tables, path)
-    options = {name: configuration.options[name] for name in _STEPS}
+    options = dict(configuration.options)
     options["evaluate"] = replace(options["evaluate"], nested=nested)
     if "pixels" in row:
         options["evaluate"] = replace(options["evaluate"], pixels=Grid().parse(row["pixels"]))
-        return _pixel_row(row["name"], configuration, options)
+        return _evaluated_row(row["name"], configuration, options, (), configuration.data_set, ())
     return _feature_row(row["name"], configuration, options)
 
 
-def _pixel_row(name, configuration, options):
-    out = configuration.output / f"scores-{_key(configuration.seed, options, ('classify', 'evaluate'))}.json"
-    evaluation = _evaluation(configuration, options, configuration.data_set)
-    return Row(name, (lambda: evaluate_task(evaluation, out),), out)
-
-
 def _feature_row(name, configuration, options):
-    seed, data_set = configuration.seed, configuration.data_set
+    """The steps from images to features, whose files are named by the options that they follow from."""
+    files, tasks, done = {}, [], []
+    for step in (step for step in steps_of(configuration) if step.kind):
+        done.append(step.name)
+        out = configuration.output / f"{step.kind}-{_key(configuration.seed, options, done)}.h5"
+        inputs = {read.name: (files.get(read.holds, configuration.data_set),) for read in step.reads}
+        asked = Asked(
+            inputs=inputs,
+            out=out,
+            options=options[step.name],
+            selection=Selection(),
+            seed=configuration.seed,
+        )
+        tasks.append(partial(step.task_of, asked))
+        files[step.kind] = out
+        if step.name == _LAST_STEP:
+            break
+    return _evaluated_row(name, configuration, options, done, out, tasks)
 
-    def file(kind, *steps):
-        return configuration.output / f"{kind}-{_key(seed, options, steps)}.h5"
 
-    descriptors = file("descriptors", "extract")
-    dictionary = file("dictionary", "extract", "learn-dict")
-    features = file("features", "extract", "learn-dict", "pool")
-    scores = configuration.output / f"scores-{_key(seed, options, _STEPS)}.json"
-    tasks = (
-        lambda: extract_task(read_images(data_set), descriptors, options["extract"]),
-        lambda: learn_task([descriptors], dictionary, options["learn-dict"], seed=seed),
-        lambda: pool_task([descriptors], dictionary, features, options["pool"]),
-        lambda: evaluate_task(_evaluation(configuration, options, features), scores),
-    )
-    return Row(name, tasks, scores)
+def _evaluated_row(name, configuration, options, steps, scored, tasks):
+    key = _key(configuration.seed, options, [*steps, *_EVALUATED_WITH])
+    scores = configuration.output / f"scores-{key}.json"
 
+    def evaluate():
+        evaluation = evaluation_of(
+            [scored],
+            configuration.data_set,
+            options=options["evaluate"],
+            train=options["train"],
+            seed=configuration.seed,
+        )
+        return evaluate_task(evaluation, scores)
 
-def _evaluation(configuration, options, path):
-    return Evaluation(
-        paths=(path,), annotations_csv=configuration.data_set, classify=options["classify"],
-        options=options["evaluate"], seed=configuration.seed,
-    )  # fmt: skip
+    return Row(name, (*tasks, evaluate), scores)
 
 
 def _key(seed, options: dict[str, Options], steps):

@@ -5,15 +5,13 @@ from collections import Counter, defaultdict
 import numpy as np
 
 from flyannot.classifiers.folds import folds_of_genes
-from flyannot.dataset.folder import read_images
 from flyannot.dataset.ontology import read_ontology
-from flyannot.dataset.selection import select_images
 from flyannot.descriptors.images.geometry import STANDARD_PX
 from flyannot.descriptors.patches import patch_corners
 from flyannot.errors import InputError
 from flyannot.runtime.wording import pluralise
 from flyannot.steps.curated_terms import curated_annotations_of
-from flyannot.steps.engine.inputs import require_known_terms
+from flyannot.steps.engine.inputs import require_known_terms, selected_images
 
 
 def check_run(configuration):
@@ -44,13 +42,13 @@ def _most_patches(extract):
 
 
 def _check_data_set(folder, options, n_per_image):
-    chosen, classify = options["select"], options["classify"]
-    images = select_images(read_images(folder), views=chosen.view, stage_ranges=chosen.stage_range)
+    train = options["train"]
+    images = selected_images(folder, options["select"])
     if not options["extract"].multiple_embryos:  # how many embryos there are is not known
         _check_atoms(Counter(image.stage_range for image in images), n_per_image, options["learn-dict"])
-    annotations, _ = curated_annotations_of(folder, corrections=classify.corrections)
+    annotations, _ = curated_annotations_of(folder, corrections=train.corrections)
     table = folder / "annotations.csv"
-    require_known_terms(classify.exclude_terms, annotations, table)
+    require_known_terms(train.exclude_terms, annotations, table)
     groups = {(i.stage_range, i.group): (annotations.gene_id(i.gene, i.fbgn), i.stage_range) for i in images}
     annotated = [key for key in groups.values() if key in annotations.terms_by_gene]
     if not annotated:
@@ -59,34 +57,36 @@ def _check_data_set(folder, options, n_per_image):
             fix="check that genes and stage ranges are spelled alike in both",
         )
     folds_of_genes([gene for gene, _ in annotated], options["evaluate"].folds, np.random.default_rng(0))
-    _check_terms(annotated, annotations, table, classify)
+    _check_terms(annotated, annotations, table, train)
 
 
 def _check_atoms(n_images, n_per_image, learn):
-    shares = [n_images] if learn.shared else [{s: n} for s, n in n_images.items()]
-    for share in shares:
-        n_patches = learn.n_most(sum(share.values()) * n_per_image)
+    together = [n_images] if learn.shared else [{s: n} for s, n in n_images.items()]
+    for n_of_stage_range in together:
+        n_together = sum(n_of_stage_range.values())
+        n_patches = learn.n_most(n_together * n_per_image)
         if n_patches < learn.n_atoms:
             raise InputError(
-                f"stage range {', '.join(share)} has at most {pluralise(n_patches, 'patch', 'patches')} ("
-                f"{pluralise(sum(share.values()), 'image')}), too few for {pluralise(learn.n_atoms, 'atom')}",
+                f"stage range {', '.join(n_of_stage_range)} has at most "
+                f"{pluralise(n_patches, 'patch', 'patches')} ({pluralise(n_together, 'image')}), "
+                f"too few for {pluralise(learn.n_atoms, 'atom')}",
                 fix="lower n-atoms in [learn-dict] or stride-px in [extract], or add images",
             )
 
 
-def _check_terms(annotated, annotations, table, classify):
+def _check_terms(annotated, annotations, table, train):
     counts = defaultdict(Counter)
     for gene, stage_range in annotated:
         counts[stage_range].update(annotations.terms_by_gene[gene, stage_range])
     most = {
-        s: max((n for term, n in found.items() if term not in classify.exclude_terms), default=0)
+        s: max((n for term, n in found.items() if term not in train.exclude_terms), default=0)
         for s, found in counts.items()
     }
-    if max(most.values()) < classify.min_groups:
+    if max(most.values()) < train.min_groups:
         best = max(most, key=lambda s: most[s])
         groups = pluralise(most[best], "group with images has", "groups with images have")
         raise InputError(
             f"no term of {table} can be learned: at most {groups} the same term "
-            f"(in stage range {best}), and min-groups is {classify.min_groups}",
-            fix="lower min-groups in [classify], or add images of genes with terms",
+            f"(in stage range {best}), and min-groups is {train.min_groups}",
+            fix="lower min-groups in [train], or add images of genes with terms",
         )

@@ -1,30 +1,55 @@
 """The state of a run, from what lies in its folder: files, their headers, parts that wait, and locks.
 
-Nothing is locked or written, so that it may be asked for at any time and from any machine.  There is no other
-record that could say otherwise; what cannot be seen (how far a step without parts is) is not guessed.
+Nothing is locked or written, so that it may be asked for at any time and from any machine; what lies there
+may change meanwhile.  There is no other record that could say otherwise; what cannot be seen (how far a step
+without parts is) is not guessed.
 """
 
 import logging
+import re
 from collections import Counter
 from contextlib import contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 
-from flyannot.dataset.folder import read_images
-from flyannot.dataset.selection import select_images
 from flyannot.errors import FlyannotError, InputError
-from flyannot.runtime.locks import holder_of
+from flyannot.runtime.locks import Holder, holder_of
+from flyannot.runtime.wording import pluralise
 from flyannot.scores.group_outcomes import read_scores
-from flyannot.steps.engine.configuration import RECORD, TABLES, read_record
-from flyannot.steps.learn_dict import header_of_learning
-from flyannot.steps.runs.outputs_on_disk import pieces_of
-from flyannot.steps.runs.step_status import StepStatus, Wanted, status_of_file, status_of_pieces
+from flyannot.steps.chain import STEPS
+from flyannot.steps.engine.inputs import selected_images
+from flyannot.steps.engine.parts import folder_of_parts
+from flyannot.steps.engine.step import IMAGES
+from flyannot.steps.runs.configuration import RECORD, Configuration, option_tables, read_record
+from flyannot.steps.runs.run import path_in_run, task_in_run
+from flyannot.store.description import Peek, peek
+from flyannot.store.writing import option_changes
 
-KIND = {"extract": "descriptors", "learn-dict": "dictionary", "pool": "features", "train": "model",
-        "annotate": "predictions"}  # fmt: skip
-_FROM = {"learn-dict": ("descriptors",), "pool": ("descriptors", "dictionary"), "train": ("features",),
-         "annotate": ("model",)}  # fmt: skip
-_SCORES, _PAGE = "scores.json", "report.html"
+
+@dataclass(frozen=True)
+class StepStatus:
+    """How far a step is.
+
+    state : "done", "running", "interrupted" (parts wait, and nobody works on them), "waiting", "outdated" (it
+        was made with other options or inputs than it would be now) or "damaged"
+    n_done, n_total : of its `unit` ("image", "epoch", or "" of a step that counts neither); None where it is
+        not known
+    skipped : (image, reason) of the images that could not be used
+    per_second, seconds_left : by the parts that were finished since it runs; None where there are none yet
+    holders : who works on it: one process, or one for each share of its parts
+    why : what is outdated or damaged
+    """
+
+    step: str
+    state: str
+    n_done: int | None = None
+    n_total: int | None = None
+    unit: str = ""
+    skipped: tuple = ()
+    per_second: float | None = None
+    seconds_left: float | None = None
+    holders: tuple[Holder, ...] = ()
+    why: str = ""
 
 
 @dataclass(frozen=True)
@@ -36,13 +61,26 @@ class RunStatus:
     steps: tuple[StepStatus, ...]
 
 
-def status_of_run(folder, report_task=None):
-    """The state of what `flyannot run` or a workflow leaves in a folder.
+@dataclass(frozen=True)
+class _OnDisk:
+    """What lies there of the output of a step.
 
-    Parameters
-    ----------
-    folder : Path
-    report_task : as of `flyannot.steps.runs.run.steps_of`; without one, a report that is there is current
+    made : Glance of the file, None if there is none that can be read
+    parts : (Glance, time of writing) of each part that waits to be joined, and of each checkpoint
+    """
+
+    path: Path
+    made: Peek | None
+    parts: tuple
+    holders: tuple[Holder, ...]
+
+    @property
+    def is_there(self):
+        return bool(self.made or self.parts or self.holders) or self.path.exists()
+
+
+def status_of_run(folder):
+    """The state of what `flyannot run` or a workflow leaves in a folder.
 
     Raises
     ------
@@ -54,102 +92,57 @@ def status_of_run(folder, report_task=None):
     if not folder.is_dir():
         raise InputError(f"no such folder: {folder}", fix="name the output folder of: flyannot run CONFIG")
     record = read_record(folder)
-    pieces = {step: pieces_of(folder, kind) for step, kind in KIND.items()}
-    if record is None and not any(pieces.values()):
-        names = ".h5, no ".join(KIND.values())
+    on_disk = {step.kind: _on_disk(folder / step.makes) for step in STEPS.values() if step.kind}
+    if record is None and not any(found.is_there for found in on_disk.values()):
+        names = ".h5, no ".join(on_disk)
         raise InputError(
             f"{folder} holds nothing of a run: no {RECORD}, no {names}.h5",
             fix="name the output folder of: flyannot run CONFIG",
         )
-    options = _options(record)
-    steps = _synthesis(folder, record) + _steps_of_files(folder, record, options, pieces)
-    steps.append(_scores(folder / _SCORES, pieces))
-    steps.append(_report(folder, record, options, report_task, steps))
-    at_work = holder_of(folder / RECORD) is not None or any(one.state == "running" for one in steps)
+    run = _Run(folder, _configuration(folder, record), on_disk)
+    steps = []
+    for step in STEPS.values():
+        if step.name == "synthesize" and (run.configuration is None or step.name not in run.options):
+            continue
+        steps.append(run.status_of_file(step) if step.kind else run.status_of_other(step, steps))
+    at_work = holder_of(folder / RECORD) is not None or any(step.state == "running" for step in steps)
     return RunStatus(folder, "running" if at_work else _at_rest(steps), tuple(steps))
 
 
 def _at_rest(steps):
-    states = {one.state for one in steps}
+    states = {step.state for step in steps}
     return states.pop() if len(states) == 1 and states <= {"done", "waiting"} else "interrupted"
 
 
-def _options(record):
+def _configuration(folder, record):
+    """The Configuration that the record holds, or None."""
     if record is None:
-        return {}
-    return {name: kind.of_table(record.get(name, {}), f"[{name}]") for name, kind in TABLES.items()}
-
-
-def _synthesis(folder, record):
-    if record is None or "synthesize" not in record:
-        return []
-    return [status_of_file("synthesize", _data_set(folder, record), made="images.csv")]
-
-
-def _data_set(folder, record):
-    return Path(folder, record["data-set"])
-
-
-def _steps_of_files(folder, record, options, pieces):
-    """The steps whose outputs are HDF5 files."""
-    tables, found = _wanted_tables(options), []
-    images = _images_by_stage_range(folder, record, options)
-    digests = {
-        KIND[step]: {one.made.header.digest for one in mine if one.made} for step, mine in pieces.items()
+        return None
+    options = {
+        name: kind.of_table(record.get(name, {}), f"[{name}]")
+        for name, kind in option_tables().items()
+        if name != "synthesize" or name in record
     }
-    n_shards = max((one.shard[1] for mine in pieces.values() for one in mine), default=0)
-    for step, mine in pieces.items():
-        total, unit = _total(step, images, options, pieces)
-        wanted = Wanted(
-            tables,
-            None if record is None else record["seed"],
-            {role: digests[role] for role in _FROM.get(step, ())},
-            total,
-            unit,
-            n_shards if step in ("extract", "pool", "annotate") else 0,
-        )
-        found.append(status_of_pieces(step, mine, wanted))
-    return found
+    return Configuration(Path(folder, record["data-set"]), folder, record["seed"], options)
 
 
-def _wanted_tables(options):
-    """The options of the steps as the headers of files have them, by their names there."""
-    if not options:
-        return {}
-    tables = {name: options[name].as_header() for name in ("extract", "pool", "classify", "annotate")}
-    return tables | {"learn": header_of_learning(options["learn-dict"])}
+def _on_disk(path):
+    pattern = re.compile(rf"\.({re.escape(path.name)}\.\d+-of-\d+)\.lock")
+    shares = sorted({match[1] for file in path.parent.iterdir() if (match := pattern.fullmatch(file.name))})
+    holders = [holder_of(path.with_name(name)) for name in (path.name, *shares)]
+    parts = tuple(_parts(folder_of_parts(path)))
+    return _OnDisk(path, peek(path), parts, tuple(holder for holder in holders if holder))
 
 
-def _total(step, images, options, pieces):
-    """How much a step has to do, as (number or None, unit); nothing is said of those that count neither."""
-    described = [one.made for one in pieces["extract"] if one.made]
-    if step == "learn-dict":
-        if not options or not described:
-            return None, "epoch"
-        learn, ranges = options["learn-dict"], {s for one in described for s in one.stage_ranges}
-        return learn.n_epochs * (1 if learn.shared else len(ranges)), "epoch"
-    if step == "pool":
-        return sum(one.n_images for one in described) or None, "image"
-    if step in ("extract", "annotate") and options and options["extract"].multiple_embryos:
-        return None, "embryo"  # how many are on the photographs is not known
-    if step == "annotate":
-        known = {s for one in pieces["train"] if one.made for s in one.made.stage_ranges}
-        return sum(n for s, n in images.items() if s in known or not known) or None, "image"
-    return (sum(images.values()) or None, "image") if step == "extract" else (None, "")
-
-
-def _images_by_stage_range(folder, record, options):
-    """Stage range -> how many images the run is to work on; {} where the data set cannot be read."""
-    if record is None:
-        return {}
-    chosen = options["select"]
-    try:
-        with _unheard():  # what the table has that is odd was said when it was read for the run
-            images = read_images(_data_set(folder, record))
-            images = select_images(images, views=chosen.view, stage_ranges=chosen.stage_range)
-    except FlyannotError:
-        return {}
-    return Counter(image.stage_range for image in images)
+def _parts(folder):
+    for path in sorted(folder.glob("*.h5")):
+        part = peek(path)
+        try:
+            written = path.stat().st_mtime
+        except OSError:  # joined since
+            continue
+        if part is not None:
+            yield part, written
 
 
 @contextmanager
@@ -161,29 +154,147 @@ def _unheard():
         logging.disable(logging.NOTSET)
 
 
-def _scores(path, pieces):
-    found = status_of_file("evaluate", path)
-    if found.state != "done":
-        return found
-    try:
-        made_from = read_scores(path)["made_from"]
-    except FlyannotError as error:
-        return found.with_state("damaged", error.message)
-    models = {one.made.header.digest for one in pieces["train"] if one.made}
-    if made_from.get("model") and models and made_from["model"] not in models:
-        return found.with_state("outdated", "it was made from another model")
-    return found
+class _Run:
+    """What is known of a run: its configuration, or None without a record, and what lies on disk by kind."""
+
+    def __init__(self, folder, configuration, on_disk):
+        self.folder, self.configuration, self.on_disk = folder, configuration, on_disk
+        self.options = configuration.options if configuration else {}
+        self.n_images = self._images_by_stage_range()
+
+    def status_of_file(self, step):
+        """The StepStatus of a step that makes an HDF5 file."""
+        disk = self.on_disk[step.kind]
+        total, unit = self._total(step)
+        parts = [(part, written) for part, written in disk.parts if not self._difference(step, part.header)]
+        why = self._difference(step, disk.made.header) if disk.made else ""
+        if disk.holders:
+            state, why = "running", ""
+        elif disk.made is not None:
+            state = "outdated" if why else "done"
+        elif disk.path.exists():
+            state, why = "damaged", f"{disk.path.name} cannot be read: flyannot verify {disk.path}"
+        else:
+            state = "interrupted" if parts else "waiting"
+        is_whole = disk.made is not None and (state in ("done", "outdated") or not (parts or why))
+        counted_files = [disk.made] if is_whole else [part for part, _ in parts]
+        n_done = sum(_amount(file, unit) for file in counted_files) if unit else None
+        if is_whole and unit == "epoch":  # a dictionary has been through all
+            n_done = total or 0
+        if n_done is not None and total is not None:
+            if state == "done" and n_done != total and unit == "image":
+                state, why = "outdated", f"it is of {pluralise(n_done, 'image')}, and there are {total:,}"
+            n_done = min(n_done, total)
+        since = min((holder.since for holder in disk.holders), default=None)
+        rate = _rate(parts, since, unit) if state == "running" else None
+        return StepStatus(
+            step.name,
+            state,
+            n_done,
+            total,
+            unit,
+            skipped=tuple(failure for file in counted_files for failure in file.header.failures),
+            per_second=rate,
+            seconds_left=(total - n_done) / rate if rate and total is not None else None,
+            holders=disk.holders,
+            why=why,
+        )
+
+    def status_of_other(self, step, before):
+        """The StepStatus of a step whose output is no HDF5 file."""
+        path = path_in_run(step, self.configuration) if self.configuration else self.folder / step.makes
+        holder = holder_of(path)
+        if holder is not None:
+            return StepStatus(step.name, "running", holders=(holder,))
+        is_there = (path / "images.csv" if path.is_dir() else path).is_file()
+        status = StepStatus(step.name, "done" if is_there else "waiting")
+        if not is_there or step.name == "synthesize":
+            return status
+        if step.name == "evaluate":
+            return self._scores(status, path)
+        return self._current(step, status, before)
+
+    def _scores(self, status, path):
+        try:
+            model = read_scores(path)["made_from"].get("model")
+        except FlyannotError as error:
+            return replace(status, state="damaged", why=error.message)
+        made = self.on_disk["model"].made
+        if model and made and model != made.header.digest:
+            return replace(status, state="outdated", why="it was made from another model")
+        return status
+
+    def _current(self, step, status, before):
+        """That it is current takes a look at the whole run: only where nothing else is to do."""
+        if self.configuration is None:
+            return status
+        if any(earlier.state != "done" for earlier in before):
+            return replace(status, state="outdated", why="what it shows has changed")
+        try:
+            why = task_in_run(step, self.configuration).why()
+        except FlyannotError as error:
+            why = error.message
+        return replace(status, state="outdated", why=why) if why else status
+
+    def _difference(self, step, header):
+        """Why a file with that header would be made anew, in words; "" if it would not."""
+        changes = []
+        for name, options in self.options.items():
+            if name in header.options:
+                wanted = options.as_header()
+                made = {key: header.options[name].get(key) for key in wanted}
+                changes += option_changes(made, wanted, f"{name}.")
+        seed = self.configuration.seed if self.configuration else None
+        if None not in (seed, header.seed) and seed != header.seed:
+            changes.append(f"seed was {header.seed} and is now {seed}")
+        for role in (read.holds for read in step.reads if read.is_argument and read.holds in self.on_disk):
+            made = self.on_disk[role].made
+            if made and not set(header.inputs.get(role, ())) <= {made.header.digest}:
+                changes.append(f"it was made from other {role}")
+        return ", ".join(changes)
+
+    def _total(self, step):
+        """How much a step has to do, as (number or None, unit)."""
+        kinds = [i.holds for i in step.reads if i.is_argument and i.holds in self.on_disk]
+        made = [file for kind in kinds if (file := self.on_disk[kind].made)]
+        if step.counts == "epoch":
+            if not self.options or not made:
+                return None, "epoch"
+            learn, ranges = self.options[step.name], {s for file in made for s in file.stage_ranges}
+            return learn.n_epochs * (1 if learn.shared else len(ranges)), "epoch"
+        if step.counts != "image":
+            return None, ""
+        if any(file.n_images for file in made):
+            return sum(file.n_images for file in made), "image"
+        if not any(i.holds == IMAGES for i in step.reads):  # nor is there a file yet that holds images
+            return None, "image"
+        if self.options and self.options["extract"].multiple_embryos:
+            return None, "embryo"  # how many are on the photographs is not known
+        known = {s for file in made for s in file.stage_ranges}
+        return sum(n for s, n in self.n_images.items() if s in known or not known) or None, "image"
+
+    def _images_by_stage_range(self):
+        """Stage range -> how many images the run is to work on; {} where the data set cannot be read."""
+        if self.configuration is None:
+            return {}
+        try:
+            with _unheard():  # what the table has that is odd was said when it was read for the run
+                images = selected_images(self.configuration.data_set, self.options["select"])
+        except FlyannotError:
+            return {}
+        return Counter(image.stage_range for image in images)
 
 
-def _report(folder, record, options, report_task, before):
-    """That it is current takes a look at the whole run: only where nothing else is to do."""
-    found = status_of_file("report", folder / _PAGE)
-    if found.state != "done" or record is None or report_task is None:
-        return found
-    if any(one.state != "done" for one in before):
-        return found.with_state("outdated", "what it shows has changed")
-    try:
-        why = report_task(folder, folder / _PAGE, _data_set(folder, record), options["report"]).why()
-    except FlyannotError as error:
-        why = error.message
-    return found.with_state("outdated", why) if why else found
+def _amount(file, unit):
+    return file.n_epochs if unit == "epoch" else file.n_images + len(file.header.failures)
+
+
+def _rate(parts, since, unit):
+    """Images or epochs per second since the step runs; None before the first part."""
+    if unit == "epoch":
+        seconds = sum(part.seconds for part, _ in parts)
+        return sum(part.n_epochs for part, _ in parts) / seconds if seconds else None
+    made_now = [(_amount(part, unit), written) for part, written in parts if written > since]
+    if not made_now:
+        return None
+    return sum(amount for amount, _ in made_now) / (max(written for _, written in made_now) - since)

@@ -1,0 +1,61 @@
+"""The commands of the steps, each made from what its `Step` says of itself."""
+
+from collections.abc import Mapping
+from functools import partial
+
+import click
+
+from flyannot.cli.shared.options import (
+    IN_FILE,
+    Command,
+    execution_of,
+    finish,
+    force_option,
+    out_option,
+    seed_option,
+    takes,
+)
+from flyannot.steps.chain import STEPS
+from flyannot.steps.options import RunOptions, Selection
+
+
+class StepCommands(Mapping):
+    """Name -> (function that makes the command, what it does) of every step but those listed elsewhere."""
+
+    def __init__(self, listed_elsewhere):
+        self._listed_elsewhere = listed_elsewhere
+
+    def __iter__(self):
+        return iter(name for name in STEPS if name not in self._listed_elsewhere)
+
+    def __len__(self):
+        return len(list(iter(self)))
+
+    def __getitem__(self, name):
+        step = STEPS[name]
+        return step.command or partial(command_of_step, step), step.about
+
+
+def command_of_step(step):
+    """The click command of a Step: its inputs as arguments, and its options."""
+
+    def carried_out(out, options, selection, run, force, seed=0, **inputs):
+        from flyannot.steps.engine.step import Asked
+        from flyannot.steps.engine.task import carry_out
+
+        paths = {name: path if isinstance(path, tuple) else (path,) for name, path in inputs.items()}
+        asked = Asked(inputs=paths, out=out, options=options, selection=selection, seed=seed)
+        task = step.task_of(asked)
+        return finish(carry_out(task, execution_of(force, run)), images=task.images)
+
+    function = force_option(carried_out)
+    if step.is_seeded:
+        function = seed_option(function)
+    function = takes(options=step.options, selection=(Selection, step.selects), run=RunOptions)(function)
+    function = out_option(step.kind or step.makes)(function)
+    for read in reversed([read for read in step.reads if read.is_argument]):
+        n = -1 if read.several else 1
+        function = click.argument(read.name, type=IN_FILE, nargs=n, required=True)(function)
+    return click.command(step.name, cls=Command, help=step.help or f"{step.about}\n\n\b\nExample:\n")(
+        function
+    )

@@ -1,0 +1,106 @@
+"""Predictions and features for data frames: Parquet (package pyarrow) and AnnData (package anndata)."""
+
+import numpy as np
+
+from flyannot.classifiers.answers import ANSWERS, PREDICTION_COLUMNS, prediction_rows, read_predicted
+from flyannot.export.predictions import images_of_groups
+from flyannot.runtime.environment import optional_package
+from flyannot.store.features import read_features
+from flyannot.store.schema import IMAGE_COLUMNS
+from flyannot.store.writing import new_hdf5
+
+
+def write_predictions_parquet(stored, stage_ranges, path, *, ids=None):
+    """One row for each group and term; the columns of the CSV, numbers as doubles."""
+    rows = list(prediction_rows(stored, stage_ranges))
+    columns = dict(zip(PREDICTION_COLUMNS, zip(*rows)))
+    if ids:
+        columns |= dict(zip(ids.COLUMNS, zip(*(ids.of(row.term, row.stage_range) for row in rows))))
+    _write_parquet(stored, columns, path)
+
+
+def write_features_parquet(stored, stage_ranges, path):
+    """One row for each image: its columns, stage range, and a list of features."""
+    columns = {name: [] for name in (*IMAGE_COLUMNS, "stage_range", "features")}
+    for s in stage_ranges:
+        of_images, features = read_features([stored], s)
+        of_images = of_images | {"stage_range": [s] * len(features), "features": list(features)}
+        for name, values in of_images.items():
+            columns[name] += values
+    _write_parquet(stored, columns, path)
+
+
+def _write_parquet(stored, columns, path):
+    arrow, parquet = optional_package("pyarrow", "parquet"), optional_package("pyarrow.parquet", "parquet")
+    table = arrow.table({name: list(values) for name, values in columns.items()})
+    parquet.write_table(table.replace_schema_metadata({"flyannot_digest": stored.digest}), path)
+
+
+def write_predictions_anndata(stored, stage_ranges, path, *, ids=None):
+    """X is the probability of every term (columns) for every group in a stage range (rows).
+
+    `obs` has gene, fbgn, stage_range, group, in_training, quality_warnings and n_images; the layers are
+    decision_value and answer, a number of `uns["flyannot"]["answers"]`; `var` has for every stage range, such
+    as "auc 4-6", threshold, n_genes, auc, auc_low and auc_high.  A term that no model knows in a stage range
+    is NaN, as is an AUC that is untested.
+    """
+    read = [(s, *read_predicted(stored, s)) for s in stage_ranges]
+    terms = sorted({term for _, _, predicted in read for term in predicted.terms})
+    layers = {name: [] for name in ("probability", "decision_value", "answer")}
+    obs, var = {}, {"name": terms}
+    for s, groups, predicted in read:
+        answer = np.where(predicted.undetermined, ANSWERS.index("undetermined"), predicted.yes)
+        values = {"probability": predicted.probability, "decision_value": predicted.decision_value}
+        of_terms = [terms.index(term) for term in predicted.terms]
+        for name, block in (values | {"answer": answer}).items():
+            whole = np.full((len(groups), len(terms)), np.nan)
+            whole[:, of_terms] = block
+            layers[name].append(whole)
+        for name in ("threshold", "n_genes", "auc", "auc_low", "auc_high"):
+            var[f"{name} {s}"] = np.full(len(terms), np.nan)
+            var[f"{name} {s}"][of_terms] = getattr(predicted, name)
+        columns = {
+            "name": [f"{s} {name}" for name in groups.name],
+            "stage_range": [s] * len(groups),
+            "gene": groups.gene,
+            "fbgn": groups.fbgn,
+            "group": groups.name,
+            "in_training": predicted.in_training.tolist(),
+            "quality_warnings": predicted.quality_warnings,
+            "n_images": [len(images) for images in images_of_groups(stored, s, groups)],
+        }
+        for name, values in columns.items():
+            obs.setdefault(name, []).extend(values)
+    whole = {name: np.concatenate(blocks) for name, blocks in layers.items()}
+    if ids:
+        obs["stage_id"] = [ids.of("", s)[1] for s in obs["stage_range"]]
+        var["term_id"] = [ids.of(term, stage_ranges[0])[0] for term in terms]
+    _write_anndata(stored, whole.pop("probability"), (obs, var), whole, path)
+
+
+def write_features_anndata(stored, stage_ranges, path):
+    """X is the feature vector of every image (rows); `obs` has the columns of the image."""
+    blocks, obs = [], {name: [] for name in ("name", "stage_range", *IMAGE_COLUMNS)}
+    for s in stage_ranges:
+        columns, features = read_features([stored], s)
+        blocks.append(features)
+        names = [f"{s} {image}" for image in columns["image"]]
+        for name, values in (columns | {"name": names, "stage_range": [s] * len(names)}).items():
+            obs[name] += values
+    var = {"name": [f"f{i}" for i in range(blocks[0].shape[1])]}
+    _write_anndata(stored, np.concatenate(blocks), (obs, var), {}, path)
+
+
+def _write_anndata(stored, X, tables, layers, path):
+    """`tables` are obs and var: columns by name; `name` tells the rows or columns of X apart."""
+    anndata, pandas = optional_package("anndata", "anndata"), optional_package("pandas", "anndata")
+
+    def frame(columns):
+        index = pandas.Index([str(name) for name in columns["name"]], dtype=object)
+        return pandas.DataFrame({n: list(v) for n, v in columns.items() if n != "name"}, index=index)
+
+    obs, var = map(frame, tables)
+    about = {"kind": stored.kind, "digest": stored.digest, "answers": list(ANSWERS)}
+    made = anndata.AnnData(X, obs=obs, var=var, layers=layers, uns={"flyannot": about})
+    with new_hdf5(path) as (file, _):  # through ours: HDF5 crashes where the disk is full
+        optional_package("anndata.io", "anndata").write_elem(file, "/", made)

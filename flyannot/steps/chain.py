@@ -1,0 +1,201 @@
+"""The steps of the chain, each said once: from pictures to terms, scores and a page.
+
+To add one: a file with its options, its task and a `Step`, and a line in STEPS, at its place in the chain.
+Its command and help, `run`, `status`, `workflow`, configurations, `docs/commands.md` and the report find it.
+"""
+
+from flyannot.classifiers.options import TrainOptions
+from flyannot.dataset.synthetic import SynthesizeOptions
+from flyannot.descriptors.options import ExtractOptions
+from flyannot.features.options import PoolOptions
+from flyannot.options.registry import Registry
+from flyannot.steps.engine.step import ANNOTATIONS, IMAGES, Input, Step
+from flyannot.steps.options import AnnotateOptions, EvaluateOptions, LearnOptions, ReportOptions
+
+_HERE = "flyannot.steps.chain"
+
+STEPS = Registry(
+    "step",
+    {
+        "synthesize": f"{_HERE}:SYNTHESIZE",
+        "extract": f"{_HERE}:EXTRACT",
+        "learn-dict": f"{_HERE}:LEARN_DICT",
+        "pool": f"{_HERE}:POOL",
+        "train": f"{_HERE}:TRAIN",
+        "annotate": f"{_HERE}:ANNOTATE",
+        "evaluate": f"{_HERE}:EVALUATE",
+        "report": f"{_HERE}:REPORT",
+    },
+)
+
+SYNTHESIZE = Step(
+    name="synthesize",
+    about="Make synthetic embryos, with terms, to try things on.",
+    options=SynthesizeOptions,
+    makes="",
+    task="flyannot.steps.synthesize:task_of_step",
+    cost="flyannot.steps.runs.costs:cost_of_synthesize",
+    command="flyannot.cli.synthesize:command",
+)
+
+EXTRACT = Step(
+    name="extract",
+    about="Images to descriptors.",
+    options=ExtractOptions,
+    reads=(Input("data_set", IMAGES),),
+    makes="descriptors.h5",
+    task="flyannot.steps.extract:task_of_step",
+    cost="flyannot.steps.runs.costs:cost_of_extract",
+    selects=("stage_range", "view"),
+    in_parts=True,
+    counts="image",
+    has_workers=True,
+    help="""Describe the informative patches of every image by dense SIFT.
+
+    DATA_SET is a folder with images.csv (columns image, gene, stage_range and optionally view, fbgn,
+    group), or that table itself. The output goes to `flyannot learn-dict` and `flyannot pool`. Images
+    that cannot be read are listed in failures.csv; the exit code is then 3.
+
+    \b
+    Example:
+        flyannot extract embryos -o descriptors.h5 --view lateral
+    """,
+)
+
+LEARN_DICT = Step(
+    name="learn-dict",
+    about="Descriptors to dictionaries.",
+    options=LearnOptions,
+    reads=(Input("descriptors", "descriptors", several=True),),
+    makes="dictionary.h5",
+    task="flyannot.steps.learn_dict:task_of_step",
+    cost="flyannot.steps.runs.costs:cost_of_learn_dict",
+    selects=("stage_range",),
+    is_seeded=True,
+    counts="epoch",
+    help="""Learn one dictionary per stage range, or one that they share.
+
+    DESCRIPTORS comes from `flyannot extract` (several files count as one); the output goes to
+    `flyannot pool`. Every epoch prints a line; with -v its objective, gap and non-zeros, which
+    NAME.trace.csv beside the output keeps. Interrupted learning continues after its last finished epoch, or
+    with --data-parallel its last round. Only with --data-parallel does it use more than one worker.
+
+    \b
+    Example:
+        flyannot learn-dict descriptors.h5 -o dictionary.h5 --n-atoms 500
+    """,
+)
+
+POOL = Step(
+    name="pool",
+    about="Descriptors and dictionaries to features.",
+    options=PoolOptions,
+    reads=(Input("descriptors", "descriptors", several=True), Input("dictionary", "dictionary")),
+    makes="features.h5",
+    task="flyannot.steps.pool:task_of_step",
+    cost="flyannot.steps.runs.costs:cost_of_pool",
+    selects=("stage_range", "view"),
+    in_parts=True,
+    counts="image",
+    has_workers=True,
+    help="""Code every patch, and keep the strongest use of every atom in every cell of an image.
+
+    DESCRIPTORS comes from `flyannot extract` (several files count as one), DICTIONARY from `flyannot
+    learn-dict`; the output goes to `flyannot train` and `flyannot evaluate`. A data set folder may stand for
+    DESCRIPTORS: its images are then described as those that the dictionary was learned from, with no file
+    of descriptors between.
+
+    \b
+    Example:
+        flyannot pool descriptors.h5 dictionary.h5 -o features.h5 --grid 2x4
+        flyannot pool embryos dictionary.h5 -o features.h5 --grid 2x4
+    """,
+)
+
+TRAIN = Step(
+    name="train",
+    about="Features and curated terms to a model.",
+    options=TrainOptions,
+    reads=(Input("features", "features", several=True), Input("annotations", ANNOTATIONS)),
+    makes="model.h5",
+    task="flyannot.steps.train:task_of_step",
+    cost="flyannot.steps.runs.costs:cost_of_train",
+    selects=("stage_range",),
+    is_seeded=True,
+    has_workers=True,
+    help="""Train a classifier of the terms of every stage range.
+
+    FEATURES comes from `flyannot pool` (several files count as one), ANNOTATIONS is a table with the
+    columns gene, stage_range and term. The model holds all that `flyannot annotate` needs, and how well it
+    tells every term apart: `flyannot show model.h5`.
+
+    The answer to a term is yes where its probability is above the threshold of that term: the one with the
+    largest sensitivity + specificity on held-out genes, which for a rare term is low. --operating-point
+    precision=0.8 makes yes rarer and surer, sensitivity=0.9 finds more.
+
+    \b
+    Example:
+        flyannot train features.h5 embryos/annotations.csv -o model.h5
+    """,
+)
+
+ANNOTATE = Step(
+    name="annotate",
+    about="A model and new images to terms.",
+    options=AnnotateOptions,
+    reads=(
+        Input("model", "model"),
+        Input("images", IMAGES, several=True),
+        Input("features", "features", is_argument=False),
+        Input("descriptors", "descriptors", is_argument=False),
+    ),
+    makes="predictions.h5",
+    task="flyannot.steps.annotate:task_of_step",
+    cost="flyannot.steps.runs.costs:cost_of_annotate",
+    selects=("stage_range", "view"),
+    in_parts=True,
+    counts="image",
+    has_workers=True,
+    help="""Predict the terms of new images.
+
+    MODEL comes from `flyannot train`. IMAGES is a data set folder (with images.csv; images of one gene
+    in one stage range are taken together), or, with --stage-range, a plain folder or single image
+    files (each taken separately); or a features file. Beside the output NAME.h5, NAME.csv lists every
+    term with its probability.
+
+    The answer is yes where the probability is above the threshold of the term, which stands beside it and is
+    low for a rare term; to choose otherwise, train with --operating-point. n_genes and auc say how far to
+    trust the term: how many genes it was learned from, and how well it was told apart in cross-validation.
+
+    \b
+    Example:
+        flyannot annotate model.h5 my-images --stage-range 4-6 -o predictions.h5
+    """,
+)
+
+EVALUATE = Step(
+    name="evaluate",
+    about="How good the terms are, by cross-validation or on a held-out test.",
+    options=EvaluateOptions,
+    reads=(
+        Input("model", "model"),
+        Input("features", "features", several=True),
+        Input("annotations", ANNOTATIONS),
+    ),
+    makes="scores.json",
+    task="flyannot.steps.evaluate:task_of_step",
+    cost="flyannot.steps.runs.costs:cost_of_evaluate",
+    has_workers=True,
+    command="flyannot.cli.evaluate:command",
+)
+
+REPORT = Step(
+    name="report",
+    about="A page that shows a run: open it in a browser.",
+    options=ReportOptions,
+    reads=(Input("data_set", IMAGES),),
+    makes="report.html",
+    task="flyannot.report.build:task_of_step",
+    cost="flyannot.steps.runs.costs:cost_of_report",
+    command="flyannot.cli.report:command",
+)

@@ -1,0 +1,99 @@
+"""What a step of the chain says of itself, once: commands, runs, status and workflows derive from it."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+from flyannot.options import Options
+from flyannot.options.registry import thing_at
+
+IMAGES, ANNOTATIONS = "images", "annotations"  # the inputs that are no step's output: they are the data set's
+
+
+@dataclass(frozen=True)
+class Input:
+    """What a step reads.
+
+    name : of the argument of its command
+    holds : IMAGES, ANNOTATIONS, or the kind of file that another step makes
+    several : whether its command takes several files, as if they were one
+    is_argument : whether its command takes it at all; in a run it is there
+    """
+
+    name: str
+    holds: str
+    several: bool = False
+    is_argument: bool = True
+
+
+@dataclass(frozen=True, kw_only=True)
+class Step:
+    """One step of the chain.
+
+    name : of its command, of its table in a configuration and in headers, and of `run --step`
+    about : what it does, in a line
+    options : its class of options, whose `table` is the name
+    reads : tuple of Input
+    makes : name of the file that it leaves in the folder of a run; "" of the step that makes the data set
+    task : "module:function" from an `Asked` to the `flyannot.steps.engine.task.Task`
+    cost : "module:function" from a Configuration and a `flyannot.steps.runs.size.RunSize` to a Need
+    help : what its command says after `about`; ends in "Example:" and lines that can be pasted
+    selects : fields of `flyannot.steps.options.Selection` that its command takes
+    is_seeded : whether its command takes a seed
+    in_parts : whether its output is joined from parts, which several jobs can make
+    counts : "image" or "epoch", by which it is told how far it is; "" of a step that counts neither
+    has_workers : whether a job of it can use several processors
+    command : "module:attribute" of its command, where that is not made from all this
+    """
+
+    name: str
+    about: str
+    options: type[Options]
+    makes: str
+    task: str
+    reads: tuple[Input, ...] = ()
+    cost: str = "flyannot.steps.runs.costs:cost_of_start"
+    help: str = ""
+    selects: tuple[str, ...] = ()
+    is_seeded: bool = False
+    in_parts: bool = False
+    counts: str = ""
+    has_workers: bool = False
+    command: str = ""
+
+    @property
+    def kind(self):
+        """The kind of HDF5 file that it makes, or ""."""
+        return self.makes.removesuffix(".h5") if self.makes.endswith(".h5") else ""
+
+    def task_of(self, asked):
+        """The Task of an `Asked`."""
+        return thing_at(self.task)(asked)
+
+    def cost_of(self, configuration, size):
+        """The `flyannot.steps.runs.costs.Need` of a job."""
+        return thing_at(self.cost)(configuration, size)
+
+
+@dataclass(frozen=True, kw_only=True)
+class Asked:
+    """What one step is asked to do.
+
+    inputs : name of an Input -> tuple of Path
+    out : Path of the output
+    options : of its class
+    selection : flyannot.steps.options.Selection
+    run : Configuration of the run that it is a step of; None of a command by itself
+    """
+
+    inputs: Mapping[str, tuple[Path, ...]] = field(default_factory=dict)
+    out: Path
+    options: Any
+    selection: Any
+    seed: int = 0
+    run: Any = None
+
+    @property
+    def is_in_run(self):
+        return self.run is not None

@@ -1,0 +1,256 @@
+"""A configuration: the options of all steps of a run, from a TOML file.
+
+Its top level has `data-set`, `output` and `seed`; its tables are those of the options classes.  Paths in it
+are relative to the file.  Values given on the command line come before those of the environment
+(FLYANNOT_TABLE_OPTION), and these before the file's.
+"""
+
+import logging
+import os
+import tomllib
+from collections.abc import Mapping
+from dataclasses import dataclass, field, fields, replace
+from pathlib import Path
+from typing import Any
+
+import tomli_w
+
+from flyannot.errors import DataError, InputError, did_you_mean, message_of
+from flyannot.options import Count, FilePath, Several, environment_names, kebab, parsed
+from flyannot.runtime.atomic_file import write_text
+from flyannot.runtime.digest import digest_of_json
+from flyannot.runtime.text_files import read_text, read_toml
+from flyannot.steps.chain import STEPS
+from flyannot.steps.options import RunOptions, Selection
+
+log = logging.getLogger("flyannot")
+RECORD = "run.toml"  # in the output folder: the configuration as it was run
+_SEAL = "# what stands above, as it was written: "
+_TOP = ("data-set", "output", "seed")
+_SYNTHESIZE = "synthesize"  # the step that only a configuration with its table has
+_TABLES_BEFORE = {"classify": "train"}  # names of before flyannot 1.0, and of today
+
+
+def option_tables():
+    """Table of a configuration -> its class of options: those of the steps, `select` and `run`."""
+    steps = {step.name: step.options for step in STEPS.values()}
+    return {Selection.table: Selection} | steps | {RunOptions.table: RunOptions}
+
+
+@dataclass(frozen=True)
+class Configuration:
+    """What a run is about.
+
+    options : dict, table -> its options object, of all `option_tables`; `synthesize` only if the file has it
+    """
+
+    data_set: Path
+    output: Path
+    seed: int = 0
+    options: Mapping[str, Any] = field(default_factory=dict)
+
+
+def read_configuration(path, *, data_set=None, output=None, settings=()):
+    """Read a configuration file.
+
+    Parameters
+    ----------
+    path : Path of the TOML file
+    data_set, output : Path, override the file's
+    settings : texts "table.option=value" that override the file's tables
+
+    Raises
+    ------
+    InputError
+        If it is no TOML, names a table or an option that does not exist, or a value that an option does not
+        take.
+    """
+    overrides = [_setting(text) for text in settings]
+    return configuration_of(read_toml(path), path, overrides, data_set=data_set, output=output)
+
+
+def configuration_of(tables, path, settings=(), *, data_set=None, output=None):
+    """The configuration that the tables of a file at `path` make, as `read_configuration`.
+
+    Parameters
+    ----------
+    tables : dict
+    settings : tuples (table, option, value) that come before the file and the environment
+    """
+    known, tables = option_tables(), with_names_of_today(tables, path)
+    _check_names(tables, known, path)
+    options = {}
+    for name, kind in known.items():
+        table = _from_folder(kind, tables.get(name, {}), Path(path).parent)
+        set_elsewhere = _of_environment(kind) | _of_settings(kind, settings)
+        if name != _SYNTHESIZE or name in tables or set_elsewhere:
+            from_file = kind.of_table(table, f"{path}: [{name}]")
+            options[name] = replace(from_file, **set_elsewhere) if set_elsewhere else from_file
+    for where, _, _ in settings:
+        if where not in known:
+            raise InputError(
+                f'there is no table "{where}".{did_you_mean(where, known)}', fix=f"use {', '.join(known)}"
+            )
+    options["learn-dict"].settings(f"{path}: ")  # refuses what the learner does not take
+    try:
+        seed = Count(least=0).parse(tables.get("seed", 0))
+    except ValueError as error:
+        raise InputError(
+            f"{path}: seed is {tables['seed']!r}, and must be {message_of(error)}", fix="write it as seed = 1"
+        ) from None
+    return Configuration(
+        data_set or _path(path, tables, "data-set"), output or _path(path, tables, "output"), seed, options
+    )
+
+
+def with_corrections(configuration, corrections):
+    """The same with these tables of corrections, if there are any."""
+    if not corrections:
+        return configuration
+    train = replace(configuration.options["train"], corrections=tuple(corrections))
+    return replace(configuration, options={**configuration.options, "train": train})
+
+
+def write_record(configuration):
+    """Leave the configuration in the output folder, with all its options: it can be run again.
+
+    It does not hold how the steps were carried out: that is of the machine, and changes no result.
+
+    Raises
+    ------
+    WriteError
+        If it cannot be written.
+    """
+    out = configuration.output
+    record = {
+        "data-set": os.path.relpath(configuration.data_set, out),
+        "output": ".",
+        "seed": configuration.seed,
+    }
+    chosen = {name: options for name, options in configuration.options.items() if name != RunOptions.table}
+    record |= {name: _as_table(options, out) for name, options in chosen.items()}
+    text = tomli_w.dumps(record)
+    write_text(out / RECORD, f"{text}\n{_SEAL}{digest_of_json(text)}\n", keep_same=True)
+
+
+def read_record(folder):
+    """The tables of the record in an output folder; None if there is none.
+
+    Raises
+    ------
+    DataError
+        If it is not what was written.
+    """
+    path = folder / RECORD
+    if not path.is_file():
+        return None
+    try:
+        text, _, digest = read_text(path, fix="").rpartition(f"\n{_SEAL}")
+        if digest.strip() == digest_of_json(text):
+            return with_names_of_today(tomllib.loads(text), path)
+    except (OSError, ValueError):
+        pass
+    raise DataError(f"{path} is not what `flyannot run` wrote", fix="give the run again, or name --data-set")
+
+
+def recorded_data_set(folder):
+    """The data set folder that the record in an output folder names, or None."""
+    record = read_record(folder)
+    return None if record is None else Path(os.path.normpath(folder / record["data-set"]))
+
+
+def _as_table(options, folder):
+    """The options by name, as TOML has them: without those that are left open, paths relative to `folder`."""
+    table = {}
+    for option in fields(options):
+        value = getattr(options, option.name)
+        if value is not None:
+            kind = option.metadata["kind"]
+            table[kebab(option.name)] = (
+                [os.path.relpath(path, folder) for path in value] if _is_path(kind) else kind.as_json(value)
+            )
+    return table
+
+
+def with_names_of_today(tables, path):
+    """The tables in kebab case, under the names of today; a name of before 1.0 is noted."""
+    renamed = {}
+    for key, value in tables.items():
+        name = _TABLES_BEFORE.get(kebab(key), kebab(key))
+        if name != kebab(key):
+            log.warning("note: %s: [%s] is called [%s] now", path, key, name)
+        renamed[name] = {kebab(k): v for k, v in value.items()} if isinstance(value, dict) else value
+    return renamed
+
+
+def _check_names(tables, known_tables, path):
+    for key, value in tables.items():
+        known = known_tables if isinstance(value, dict) else _TOP
+        if key not in known:
+            what = "table" if known is known_tables else "key"
+            raise InputError(
+                f'{path}: unknown {what} "{key}".{did_you_mean(key, (*known_tables, *_TOP))}',
+                fix=f"use the tables [{'], ['.join(known_tables)}], and above them {', '.join(_TOP)}",
+            )
+
+
+def _setting(text):
+    target, equals, value = text.partition("=")
+    table, dot, option = target.partition(".")
+    if not equals or not dot:
+        raise InputError(
+            f'cannot read the setting "{text}"',
+            fix="write it as table.option=value, such as extract.stride-px=4",
+        )
+    return _TABLES_BEFORE.get(kebab(table), kebab(table)), kebab(option), value
+
+
+def _of_environment(kind):
+    """The values of an options class that the environment gives, by name."""
+    values = {}
+    for option in fields(kind):
+        for name in environment_names(kind, option):
+            if os.environ.get(name):
+                values[option.name] = parsed(option, os.environ[name], f"{name} in the environment")
+                break
+    return values
+
+
+def _of_settings(kind, settings):
+    """The values of an options class that --set gives, by name."""
+    values = {}
+    for table, option, value in settings:
+        if table == kind.table:
+            name = kind.present_name(option)
+            values[name] = getattr(kind.of_table({option: value}, f"--set: [{table}]"), name)
+    return values
+
+
+def _from_folder(kind, table, folder):
+    """The table with its paths, which are relative to the folder of the file."""
+    paths = {kebab(option.name) for option in fields(kind) if _is_path(option.metadata["kind"])}
+    placed = dict(table)
+    for name in paths & set(table):
+        values = table[name] if isinstance(table[name], list) else [table[name]]
+        placed[name] = [folder / v if isinstance(v, str) else v for v in values]
+    return placed
+
+
+def _is_path(kind):
+    return isinstance(kind.kind if isinstance(kind, Several) else kind, FilePath)
+
+
+def _path(path, tables, key):
+    if key not in tables:
+        raise InputError(f"{path} names no {key}", fix=f"add --{key}, or {key} = ... to the file")
+    value = tables[key]
+    if not isinstance(value, str):
+        raise InputError(
+            f"{path}: {key} is {value!r}, not a path in quotes", fix=f'write it as {key} = "folder"'
+        )
+    if not value.isprintable():  # "C:\temp" in double quotes has a tab
+        raise InputError(
+            f"{path}: {key} is {value!r}: in double quotes a backslash begins a special character",
+            fix=f"write the path with /, or in single quotes: {key} = 'C:\\folder'",
+        )
+    return Path(os.path.normpath(Path(path).parent / tables[key]))

@@ -1,0 +1,133 @@
+"""What a step of a run needs: seconds of one processor, and memory.
+
+The rates are processor time and peaks (`ru_maxrss`) of `flyannot run CONFIG --step STEP --set run.jobs=1`, on
+609 synthetic embryos (configs/demo.toml, configs/best.toml) and 165 images of FlyExpress
+(configs/flyexpress.toml), on two shared cores; sizes beyond these are extrapolated.  They err on the large
+side: a job that is given too much ends early, one that is given too little is killed.
+"""
+
+from dataclasses import dataclass
+
+from flyannot.classifiers import CLASSIFIERS
+from flyannot.features.options import PoolOptions
+from flyannot.steps.engine.parts import IMAGES_PER_PART
+from flyannot.steps.options import BYTES_OF_WORKER, LearnOptions
+
+START_S, START_MB = 5, 300  # measured: 1.5 to 2 s, 130 to 300 MB; more where the kernels are compiled
+# Measured, in seconds: an image read 0.003 to 0.01; of BDGP's pictures of 1,520 x 1,080 px more.
+S_READ, S_PATCH = 0.02, 2e-6
+S_CODE, S_CODE_ATOM = 5e-6, 1.2e-8  # a patch, and a patch and atom: docs/benchmarks.md, "Coding"
+S_LEARN, S_LEARN_ATOM = 5e-6, 6e-9  # a patch and epoch, and each atom: docs/benchmarks.md, "SCC"
+# A pair of groups and a feature; a pair of groups (or a group and a feature, if these are fewer) and a term:
+# 413 s for 8,333 groups, 90,000 features and 31 terms (docs/benchmarks.md, "150,000 images").
+S_PRODUCT, S_FIT = 4e-11, 2e-7
+S_SHOW = 0.04  # an image of the report: 0.009 to 0.035
+MB_S = 100  # joined, digested and read again
+OTHER_SOLVER = 20  # times as long as the default one: docs/benchmarks.md, the slowest learner
+MB_IMAGE = 0.003  # that stays of an image while parts are joined: 1.1 MiB per 1,000 (docs/reliability.md)
+BYTES_PATCH = 144  # of a file of descriptors; in memory, and while it is described
+BYTES_LEARN = 700  # a patch that is learned from, with its code: 762 MB for a million (docs/python.md)
+# A pair of groups by a linear method: 2,356 MiB for 8,333 groups; a feature of a group, by any other; a block
+# of features as it is read.
+BYTES_PAIR, BYTES_FEATURE, MB_BLOCK = 32, 12, 512
+MB = 2**20
+
+
+@dataclass(frozen=True)
+class Need:
+    """Seconds of one processor, MB of the process, and MB of each worker that it starts."""
+
+    seconds: float
+    memory_mb: float = START_MB
+    worker_mb: float = 0.0
+    output_mb: float = 0.0  # of the file that is joined from parts
+
+
+def cost_of_start(configuration, size):
+    """Of a step that says nothing of what it needs: to begin and to end."""
+    return Need(START_S)
+
+
+def cost_of_synthesize(configuration, size):
+    return Need(size.n_all_images * S_READ * 2)
+
+
+def cost_of_extract(configuration, size):
+    n = size.n_all_images
+    return Need(
+        n * (S_READ + size.n_patches * S_PATCH),
+        START_MB + n * MB_IMAGE,
+        worker_mb=START_MB + IMAGES_PER_PART * size.n_patches * 2 * BYTES_PATCH / MB,
+        output_mb=n * size.n_patches * BYTES_PATCH / MB,
+    )
+
+
+def cost_of_learn_dict(configuration, size):
+    learn = configuration.options["learn-dict"]
+    together = [size.n_all_images] if learn.shared else list(size.n_images.values())
+    n_patches = [learn.n_most(n * size.n_patches) for n in together]
+    visit = S_LEARN + learn.n_atoms * S_LEARN_ATOM
+    seconds = sum(n_patches) * learn.n_epochs * visit * _slower(learn.learner, LearnOptions.learner)
+    if learn.data_parallel:
+        return Need(seconds, START_MB + BYTES_OF_WORKER / MB)
+    held = max(n_patches) * BYTES_LEARN + learn.n_atoms * 8 * (learn.n_atoms + 512)
+    return Need(seconds, START_MB + held / MB)
+
+
+def cost_of_pool(configuration, size):
+    pool, n_atoms = configuration.options["pool"], configuration.options["learn-dict"].n_atoms
+    n = size.n_all_images
+    coded = n * size.n_patches * (2 if pool.mirror else 1)
+    held = len(size.n_images) * 8 * n_atoms * (n_atoms + 256) + 4 * size.n_patches * n_atoms
+    return Need(
+        coded * (S_CODE + n_atoms * S_CODE_ATOM) * _slower(pool.coder, PoolOptions.coder),
+        START_MB + n * MB_IMAGE,
+        worker_mb=START_MB + held / MB + IMAGES_PER_PART * size.n_features * 12 / MB,
+        output_mb=n * size.n_features * 8 / MB,
+    )
+
+
+def cost_of_train(configuration, size):
+    return _fit(size, CLASSIFIERS[configuration.options["train"].method].is_linear)
+
+
+def cost_of_annotate(configuration, size):
+    described, pooled = cost_of_extract(configuration, size), cost_of_pool(configuration, size)
+    model_mb = size.n_features * size.n_terms.total() * 8 / MB
+    return Need(
+        described.seconds + pooled.seconds,
+        described.memory_mb,
+        worker_mb=max(described.worker_mb, pooled.worker_mb) + model_mb,
+        output_mb=size.n_all_images * 1024 / MB,
+    )
+
+
+def cost_of_evaluate(configuration, size):
+    evaluate, train = configuration.options["evaluate"], configuration.options["train"]
+    fitted = cost_of_train(configuration, size)
+    n_fits = evaluate.folds * (train.inner_folds if evaluate.nested else 1)
+    return Need(n_fits * fitted.seconds, fitted.memory_mb)
+
+
+def cost_of_report(configuration, size):
+    n = size.n_all_images
+    files_mb = sum(cost(configuration, size).output_mb for cost in (cost_of_extract, cost_of_pool))
+    return Need(n * S_SHOW + files_mb / MB_S, 2 * START_MB + n * 0.01)
+
+
+def _fit(size, is_linear):
+    read = 2 * 4 * size.n_all_images * size.n_features / MB / MB_S
+    needs = [_fit_stage_range(size, s, is_linear) for s in size.n_images]
+    return Need(read + sum(need.seconds for need in needs), max(need.memory_mb for need in needs))
+
+
+def _fit_stage_range(size, stage_range, is_linear):
+    n, n_features, n_terms = size.n_groups[stage_range], size.n_features, max(1, size.n_terms[stage_range])
+    block_mb, weights_mb = min(MB_BLOCK, 4 * n * n_features / MB), 16 * n_terms * n_features / MB
+    held = min(n, n_features) * n * BYTES_PAIR if is_linear else n * n_features * BYTES_FEATURE
+    seconds = n**2 * n_features * S_PRODUCT + n * min(n, n_features) * n_terms * S_FIT
+    return Need(seconds, START_MB + held / MB + block_mb + weights_mb)
+
+
+def _slower(solver, default):
+    return 1 if solver == default else OTHER_SOLVER
