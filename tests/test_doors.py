@@ -35,19 +35,13 @@ ALLOWED = {
     "runtime/compiled.py": "its own cache of kernels, each with a checksum",
     "runtime/locks.py": "lock files",
     "runtime/system.py": "/proc, and files to be synchronised",
-    "dataset/bdgp_site/checks.py": "a file that has just arrived, which only here may be anything",
-    "dataset/bdgp_site/download.py": "what arrives is written beside its place, under a lock",
+    "dataset/download.py": "what arrives is written beside its place, under a lock",
     "dataset/synthetic/generate.py": "a file of a new folder, which appears as a whole",
     "export/arrays.py": "fills the file beside the output that `export` hands it",
     "export/predictions.py": "fills the file beside the output that `export` hands it",
     "report/page.py": "its own pictures and text, in a folder beside the page that appears as a whole",
     "report/nearest.py": "a picture in memory, which it has made itself",
-    "steps/elsewhere.py": "an array for workers, written and read by this package alone",
-    "dataset/bdgp_site/plan.py": "TODO: genes from a text file",
-    "dataset/importers/atoms.py": "TODO: arrays",
-    "dataset/importers/patterns.py": "TODO: arrays",
-    "dataset/importers/stanmf.py": "TODO: an archive of a table",
-    "dataset/vocabulary.py": "its own table of names",
+    "runtime/dask_cluster.py": "an array for workers, written and read by it alone",
 }
 
 # What makes an output appear whole.  The output of a step is made by its task (`steps/engine`), and an HDF5
@@ -56,8 +50,8 @@ MAKERS = {"replacing", "write_text", "write_table", "new_folder", "locked_output
 MAKERS_OF_TASKS = ("runtime/", "store/", "steps/engine/")
 OUTPUTS_WITHOUT_A_TASK = {
     "cli/run.py": "holds the record of a run while it runs",
-    "dataset/bdgp_site/download.py": "a file of a mirror",
-    "dataset/bdgp_site/manifest.py": "the list of a mirror's files, beside them",
+    "dataset/download.py": "a file of a mirror",
+    "dataset/bdgp_site.py": "the list of a mirror's files, beside them",
     "dataset/corrections.py": "curation: rows added to a table of corrections",
     "dataset/folder.py": "the tables of a data set folder",
     "dataset/importers/import_log.py": "the log within a new data set folder",
@@ -67,8 +61,7 @@ OUTPUTS_WITHOUT_A_TASK = {
     "export/export.py": "an exported file",
     "report/page.py": "the page",
     "report/queue.py": "the table of what to look at first",
-    "steps/elsewhere.py": "an array for workers, removed afterwards",
-    "steps/extract.py": "the table of cut embryos, in a new folder",
+    "steps/extract.py": "the table of embryos beside the output, whose lock is held",
     "steps/evaluation.py": "a file of scores",
     "steps/explain.py": "a folder of explanations",
     "steps/fetch.py": "holds a mirror while it fetches",

@@ -146,7 +146,7 @@ def predictions_of_group(stage_range, groups, predicted, g):
 def predictions_table(stored, stage_ranges, ids=None):
     """The columns and the rows of the table as texts; rows are made as they are asked for.
 
-    With `flyannot.dataset.ontology.Ids`, ids of terms and stages too.
+    With `flyannot.dataset.ontology.IdColumns`, ids of terms and stages too.
     """
     rows = (row.texts() for row in prediction_rows(stored, stage_ranges))
     if ids:

@@ -10,8 +10,8 @@ from markupsafe import Markup
 
 from flyannot import __version__
 from flyannot.dataset.folder import Annotations
-from flyannot.dataset.image_places import Pictures, find_pictures, likely_places, pictures_of
-from flyannot.dataset.table_paths import ANNOTATIONS, has_table, table_of
+from flyannot.dataset.images import PicturesOfFile, find_pictures, likely_places, pictures_of
+from flyannot.dataset.paths import ANNOTATIONS, has_table, table_of
 from flyannot.errors import DataError, FlyannotError, InputError
 from flyannot.report.templates import render
 from flyannot.runtime.digest import digest_of_file, digest_of_json
@@ -23,7 +23,7 @@ from flyannot.steps.runs.configuration import read_record
 from flyannot.store.reading import Stored, open_stored
 from flyannot.store.schema import MADE_BY
 
-SCORES = "scores.json"
+SCORES = STEPS["evaluate"].makes
 _PAGE_MAKER = "report"  # the step that has the page itself
 
 
@@ -31,10 +31,10 @@ _PAGE_MAKER = "report"  # the step that has the page itself
 class Run:
     """An open run.
 
-    files : dict from kind to `Stored`, those that are there; scores : dict or None
+    files : dict from kind to `Stored`, those of the steps that are there; scores : dict or None
     others : dict from the name of another output of a step to its digest
     annotations : Annotations or None
-    pictures : Pictures of the predictions; learned_pictures : of what the dictionary was learned from
+    pictures : PicturesOfFile of the predictions; learned_pictures : of what the dictionary was learned from
     notes : sentences on what is missing
     data_set_name : of its folder as recorded; where that is not known, of the folder named, or of the run
     """
@@ -44,8 +44,8 @@ class Run:
     scores: dict | None = None
     others: dict = field(default_factory=dict)
     annotations: Annotations | None = None
-    pictures: Pictures = Pictures()
-    learned_pictures: Pictures = Pictures()
+    pictures: PicturesOfFile = PicturesOfFile()
+    learned_pictures: PicturesOfFile = PicturesOfFile()
     notes: list = field(default_factory=list)
     data_set_name: str = ""
 
@@ -93,11 +93,13 @@ def open_run(stack: ExitStack, folder, data_set=None):
     others = {s.makes: digest_of_file(folder / s.makes) for s in steps if (folder / s.makes).is_file()}
     scores = read_scores(folder / SCORES) if (folder / SCORES).is_file() else None
     if not files and scores is None:
+        names = ", no ".join([SCORES, *(path.name for path in paths.values())])
         raise InputError(
-            f"{folder} holds nothing of a run: no {SCORES}, no {'.h5, no '.join(paths)}.h5",
+            f"{folder} holds nothing of a run: no {names}",
             fix="name the output folder of: flyannot run CONFIG",
         )
-    notes = [f"There is no {kind}.h5: what it would show is left out." for kind in paths if kind not in files]
+    missing = [path.name for kind, path in paths.items() if kind not in files]
+    notes = [f"There is no {name}: what it would show is left out." for name in missing]
     if scores is None:
         notes.append(f"There is no {SCORES}: how good the terms are is not known.")
     record = _record(folder, is_needed=data_set is None)
@@ -133,7 +135,7 @@ def _recorded_path(folder, path):
 
 
 def _all_pictures(folder, files, data_set, recorded, notes):
-    """The Pictures of the predictions, and those that the dictionary was learned from."""
+    """The PicturesOfFile of the predictions, and those that the dictionary was learned from."""
     wanted = [pictures_of(files.get(kind)) for kind in ("predictions", "descriptors")]
     try:
         pictures = [find_pictures(of_file, folder, data_set or recorded) for of_file in wanted]
@@ -141,7 +143,7 @@ def _all_pictures(folder, files, data_set, recorded, notes):
         if data_set is not None:
             raise
         notes.append(f"The data set of the run cannot be read: {error.message}.")
-        pictures = [Pictures(n_wanted=len(wanted[0])), Pictures()]
+        pictures = [PicturesOfFile(n_wanted=len(wanted[0])), PicturesOfFile()]
     if data_set is not None and any(wanted) and not any(of_file.paths for of_file in pictures):
         raise InputError(
             f"{data_set} has none of the {pluralise(len(wanted[0] | wanted[1]), 'picture')} of {folder}",
@@ -169,7 +171,7 @@ def _annotation_tables(folder, place, model):
 def _annotations(table, folder, record, notes):
     """The curated terms, with the corrections that the run learned with by its record; without if one is
     gone."""
-    paths = [_recorded_path(folder, path) for path in record.get("classify", {}).get("corrections", [])]
+    paths = [_recorded_path(folder, path) for path in record.get("train", {}).get("corrections", [])]
     gone = [path.name for path in paths if not path.is_file()]
     if gone:
         notes.append(f"{', '.join(gone)} is not there any more: curated terms are shown without corrections.")

@@ -17,8 +17,8 @@ from flyannot.classifiers.answers import (
     write_predicted,
 )
 from flyannot.classifiers.training_set import training_rows
-from flyannot.dataset.ontology import Ids, read_ontology
-from flyannot.dataset.selection import images_named, select_images
+from flyannot.dataset.images import images_named, select_images
+from flyannot.dataset.ontology import IdColumns, read_ontology
 from flyannot.descriptors.extract import describe_patches
 from flyannot.errors import DataError, InputError
 from flyannot.features.groups import groups_of
@@ -173,7 +173,7 @@ def annotate_features_task(model, features, out, options, *, stage_ranges=()):
 def _checked_ids(out, options):
     """The ids of terms that the table is to have, or None; the table itself must not replace another one."""
     check_table(out)
-    return Ids(read_ontology(*options.ontology)) if options.ontology else None
+    return IdColumns(read_ontology(*options.ontology)) if options.ontology else None
 
 
 def _header(model_options, model_digest, model_seed, options, role, digest, failures=()):

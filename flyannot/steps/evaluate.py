@@ -10,21 +10,21 @@ import numpy as np
 from flyannot.classifiers.cross_validation import cross_validate, joined_outcomes
 from flyannot.classifiers.folds import folds_of_genes
 from flyannot.classifiers.training_set import annotated_groups, curated_groups
-from flyannot.dataset.coverage import notes_on_columns
-from flyannot.dataset.folder import annotations_table, read_images
-from flyannot.dataset.selection import select_images
+from flyannot.dataset.folder import notes_on_columns, read_images
+from flyannot.dataset.images import select_images
+from flyannot.dataset.paths import annotations_table
 from flyannot.errors import InputError
 from flyannot.features.groups import HeldFeatures, groups_of
 from flyannot.features.pattern_map import N_LEAST, map_of
 from flyannot.features.pixel_baseline import pixel_features
 from flyannot.features.similarity import collection_of, nearest
+from flyannot.runtime.dask_cluster import cluster_runner
 from flyannot.runtime.digest import digest_of_json
 from flyannot.runtime.resources import one_blas_thread
 from flyannot.scores.group_outcomes import group_outcomes
 from flyannot.scores.metrics import NOT_ANATOMY, score_terms
 from flyannot.scores.retrieval import N_NEAREST, aucs_of_images, same_gene_score, shared_terms_score
 from flyannot.stage_ranges import STAGE_RANGES, rng_for
-from flyannot.steps.elsewhere import elsewhere
 from flyannot.steps.engine.inputs import (
     chosen_stage_ranges,
     digests_of_curated,
@@ -172,7 +172,7 @@ def cross_validate_features(loaded, annotations, evaluation, execution, out=None
         validate = _nested if options.nested else _plain
     n_terms = sum(len(groups.terms) for groups in curated.values()) * options.folds
     count = ProgressCount(execution.progress, n_terms * (options.folds if options.nested else 1), "term")
-    remote = elsewhere(execution.workers, out)
+    remote = cluster_runner(execution.workers, out)
     fit_options = train.fit_options(execution.jobs, on_terms=count.add, elsewhere=remote)
     outcomes, evaluated = {}, {}
     for s, groups in curated.items():

@@ -4,7 +4,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from flyannot.classifiers.options import TrainOptions
-from flyannot.dataset.folder import annotations_table
+from flyannot.dataset.paths import annotations_table
 from flyannot.errors import DataError, FlyannotError, InputError
 from flyannot.runtime.atomic_file import write_text
 from flyannot.runtime.digest import digest_of_file

@@ -9,7 +9,7 @@ from functools import cache, lru_cache, partial
 from itertools import groupby
 from operator import itemgetter
 
-from flyannot.dataset.table_paths import TABLE_SUFFIXES
+from flyannot.dataset.paths import TABLE_SUFFIXES
 from flyannot.descriptors.extract import DescribedPatches, describe_patches
 from flyannot.errors import DataError, InputError
 from flyannot.features.image_features import atoms_of_features, features_of

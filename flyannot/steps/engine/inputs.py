@@ -5,11 +5,11 @@ from contextlib import contextmanager
 from pathlib import Path
 
 from flyannot.classifiers.options import TrainOptions
-from flyannot.dataset.corrected import corrected
-from flyannot.dataset.corrections import read_corrections
-from flyannot.dataset.folder import annotations_table, read_annotations, read_images
+from flyannot.dataset.corrections import corrected, read_corrections
+from flyannot.dataset.folder import read_annotations, read_images
+from flyannot.dataset.images import select_images
 from flyannot.dataset.ontology import read_ontology, with_parent_terms
-from flyannot.dataset.selection import select_images
+from flyannot.dataset.paths import annotations_table
 from flyannot.descriptors.extract import DescribedPatches
 from flyannot.descriptors.images.address import photograph_of_embryo
 from flyannot.descriptors.options import ExtractOptions

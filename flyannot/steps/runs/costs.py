@@ -10,10 +10,10 @@ from collections import Counter
 from dataclasses import dataclass, field
 
 from flyannot.classifiers import CLASSIFIERS
-from flyannot.dataset.folder import annotations_table, read_annotations
+from flyannot.dataset.folder import read_annotations
+from flyannot.dataset.paths import IMAGES, annotations_table, table_of
 from flyannot.dataset.synthetic.anatomy import TERMS
 from flyannot.dataset.synthetic.generate import draw_group
-from flyannot.dataset.table_paths import IMAGES, table_of
 from flyannot.descriptors.images.geometry import STANDARD_PX
 from flyannot.descriptors.options import patch_sides
 from flyannot.descriptors.patches import patch_corners
