@@ -17,8 +17,14 @@ from flyannot.runtime.dask_cluster import cluster_runner
 from flyannot.runtime.resources import one_blas_thread
 from flyannot.runtime.wording import pluralise
 from flyannot.stage_ranges import rng_for
-from flyannot.steps.curated_terms import curated_annotations_of, digests_of_curated
-from flyannot.steps.engine.inputs import chosen_stage_ranges, digests_of, open_all, require_known_terms
+from flyannot.steps.engine.inputs import (
+    chosen_stage_ranges,
+    curated_annotations_of,
+    digests_of,
+    digests_of_curated,
+    open_all,
+    require_known_terms,
+)
 from flyannot.steps.engine.task import Outcome, ProgressCount, file_task
 from flyannot.steps.learned_terms import weak_terms
 from flyannot.store.dictionary import read_dictionary
