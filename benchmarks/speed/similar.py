@@ -12,7 +12,6 @@ import numpy as np
 
 from benchmarks.findings import Finding, Target, all_of
 from benchmarks.inputs.pictures import columns_of_patterns, drawn_patterns, embryo_images
-from benchmarks.items import Item
 from benchmarks.scc.learning import learned_atoms
 from flyannot.classifiers.training_set import annotated_groups
 from flyannot.dataset.folder import read_annotations
@@ -41,7 +40,7 @@ _N_EPOCHS = 5
 _TARGET = 0.85
 
 
-def measure(setup):
+def measure_similarity(setup):
     """The scores of every method, with intervals by bootstrap over genes."""
     images, source = embryo_images(setup)
     rows, sources = _rows_of_images(setup, images), [source]
@@ -163,6 +162,3 @@ def _rows_of_patterns(setup, greys, arrays):
              "of": f"terms shared with the nearest {N_NEAREST}", "n": one["n_genes"], "chance": one["chance"]}
         )  # fmt: skip
     return rows
-
-
-ITEM = Item("similar", "What looks alike, beside the correlation of pixels and the overlap of stain", measure)

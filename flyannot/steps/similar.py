@@ -52,11 +52,10 @@ def similar(searched, texts, *, top=20, stage_ranges=()):
     queries = [query for text in texts for query in queries_of(text, searched, stage_ranges)]
     collections = {}
     for query in queries:
-        key = query.stage_range, None if query.columns is None else query.columns.tobytes()
-        if key not in collections:
-            groups, blocks = searched.groups[query.stage_range], _blocks(searched, query.stage_range)
-            collections[key] = collection_of(blocks, groups, columns=query.columns)
-        yield _ranked(query, collections[key], searched, top)
+        s = query.stage_range
+        if s not in collections:
+            collections[s] = collection_of(_blocks(searched, s), searched.groups[s])
+        yield _ranked(query, collections[s], searched, top)
 
 
 def _blocks(searched, stage_range):
