@@ -83,7 +83,7 @@ def parts_of_similarity(collection, one, other):
 
     Parameters
     ----------
-    collection : flyannot.features.similarity.Collection
+    collection : flyannot.features.similarity.ImageCollection
     one, other : (features, winner), arrays (n_features,) each
 
     Returns
