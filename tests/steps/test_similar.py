@@ -8,7 +8,7 @@ import pytest
 from PIL import Image
 
 from flyannot.dataset.folder import read_images
-from flyannot.descriptors.images.picture import read_in_colour
+from flyannot.descriptors.images.picture import read_embryo_in_colour
 from flyannot.descriptors.options import ExtractOptions
 from flyannot.features.groups import groups_of
 from flyannot.features.similarity import collection_of
@@ -96,7 +96,7 @@ def test_pictures_show_the_query_beside_what_was_found(asked, chain, image, tmp_
     with Image.open(pictures[0]) as picture:
         assert picture.width > 4 * 320 and np.ptp(np.array(picture)) > 100
         pixels = np.asarray(picture)
-    plain = read_in_colour(image.file, ExtractOptions())
+    plain = read_embryo_in_colour(image.file, ExtractOptions())
     query, _, marked, _ = (pixels[74:202, 8 + k * 328 : 328 + k * 328] for k in range(4))
     assert np.array_equal(query, plain) and not np.array_equal(marked, plain), "as it is, and marked"
 

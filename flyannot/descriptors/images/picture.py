@@ -119,7 +119,7 @@ def read_embryo(path, options):
     return grey, ", ".join([*standard_warnings(grey), *warnings, *why_not])
 
 
-def read_in_colour(path, options):
+def read_embryo_in_colour(path, options):
     """The picture placed as `read_embryo` places it, to look at: uint8 (height, width, 3), or grey."""
     picture = picture_at(path, "RGB", options.plane)
     return np.rint(_at_standard_size(picture, _pose(picture, options)[0])).astype(np.uint8)
