@@ -21,7 +21,8 @@ from tests.dask_cluster import cluster_in
 OPTIONS = LearnOptions(
     n_atoms=12, n_epochs=2, data_parallel=5, shared=True, learner_option={"variant": "quick"}
 )
-LINE = "learn-dict x.h5 -o d.h5 --n-atoms 12 --n-epochs 2 --shares 5 --shared --learner-option variant=quick"
+LINE = "learn-dict x.h5 -o d.h5 --n-atoms 12 --n-epochs 2 --data-parallel 5 --shared"
+LINE += " --learner-option variant=quick"
 N_ROUNDS = 20  # there are some more
 
 # The command, which kills itself while it writes the checkpoint of the round that comes first.
