@@ -255,8 +255,8 @@ def test_without_the_extra_the_command_that_installs_it_is_named(flyannot, chain
 def test_no_engine_is_imported_that_is_not_asked_for():
     code = """
 import sys
-from flyannot.runtime.executor import Workers
-assert Workers().run_all(abs, [-1, 2]) == [1, 2]
+from flyannot.runtime.executor import Executor
+assert Executor().run_all(abs, [-1, 2]) == [1, 2]
 assert not {"distributed", "dask", "joblib.externals.loky"} & set(sys.modules)
 """
     assert subprocess.run([sys.executable, "-c", code], timeout=60).returncode == 0

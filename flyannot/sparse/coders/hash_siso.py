@@ -141,9 +141,9 @@ def candidates_of_query(index, r, seen, *, n_probes=10):
     n_probes = min(n_probes, len(along))
     best = np.argpartition(-along, n_probes - 1)[:n_probes]
     best = best[np.lexsort((best, -along[best]))]
-    found = np.empty(n_probes * index.cells.shape[1], np.int32)
+    atoms = np.empty(n_probes * index.cells.shape[1], np.int32)
     seen.now += 1
-    return found[: _gather_cells(index.cells, best, seen.stamps, seen.now, found)]
+    return atoms[: _gather_cells(index.cells, best, seen.stamps, seen.now, atoms)]
 
 
 def _whitening(D, rng):
@@ -157,7 +157,7 @@ def _whitening(D, rng):
 
 
 @compiled
-def _gather_cells(cells, chosen, stamps, now, found):
+def _gather_cells(cells, chosen, stamps, now, atoms):
     """The atoms of the chosen cells, each once: those met are stamped with `now`.  Returns how many."""
     n = 0
     for c in chosen:
@@ -166,7 +166,7 @@ def _gather_cells(cells, chosen, stamps, now, found):
                 break
             if stamps[atom] != now:
                 stamps[atom] = now
-                found[n] = atom
+                atoms[n] = atom
                 n += 1
     return n
 
@@ -191,16 +191,9 @@ class HashSearch:
 def encode(X, D, lam, *, gram=None, n_threads=1, search=None, **rules):
     """Codes of X over very many atoms, found through hash cells and completed by SISO.
 
-    Parameters
-    ----------
-    X, D, lam, gram, n_threads : as `flyannot.sparse.coders.siso.encode`; gram is only checked
-    search : HashSearch; None builds an index, which takes longer than many codes
-    rules : tol, max_sweeps and start, as there
+    Parameters and result are those of every coder (`flyannot.sparse.coders`).  `gram` is only checked.
 
-    Returns
-    -------
-    Z : CSR matrix (n_samples, n_atoms), in the type of X; the same bits for any `n_threads`.
-        `solve` tells their gaps too.
+    search : HashSearch; None builds an index, which takes longer than many codes
 
     Source
     ------
@@ -244,9 +237,9 @@ def solve(X, D, lam, search, *, tol=1e-4, max_sweeps=1000, start=None, n_threads
         return [_search_cells(x, code, problem, search, seen, small) for x, code in zip(X[rows], codes[rows])]
 
     blocks = over_threads(search_rows, len(X), _SAMPLES_AT_ONCE, n_threads)
-    found = [code for block in blocks for code in block]
-    Z = siso.code_matrix([code for code, _ in found], len(D), np.float64)
-    n_rounds = np.array([n for _, n in found], int)
+    searched = [code for block in blocks for code in block]
+    Z = siso.code_matrix([code for code, _ in searched], len(D), np.float64)
+    n_rounds = np.array([n for _, n in searched], int)
     if search.ending == "none":
         return siso.Solution(Z.astype(X.dtype), np.full(len(X), np.nan), n_rounds, np.zeros(len(X), int))
     n_sweeps = max_sweeps if search.ending == "solve" else 1
