@@ -30,12 +30,10 @@ _NO_VARIANCE = 1e-6  # of the largest variance: an axis of rounding
 class ImageCollection:
     """The images of one stage range, ready to be searched.
 
-    columns : bool array (n_features,), those that are compared
-    mean : float32 array (n_compared,); axes : float32 array (n_axes, n_compared)
+    mean : float32 array (n_features,); axes : float32 array (n_axes, n_features)
     images, groups : float32 arrays (n_images, n_axes) and (n_groups, n_axes)
     """
 
-    columns: np.ndarray
     mean: np.ndarray
     axes: np.ndarray
     images: np.ndarray
@@ -44,8 +42,8 @@ class ImageCollection:
     __repr__ = short_repr
 
     def directions(self, features):
-        """What is compared of feature vectors (n, n_features): rows of length 1, (n, n_compared)."""
-        return _directions(features[:, self.columns], self.mean)
+        """What is compared of feature vectors: rows of length 1, (n, n_features)."""
+        return _directions(features, self.mean)
 
     def coordinates(self, features):
         """The directions of feature vectors along the axes, (n, n_axes)."""
@@ -53,7 +51,7 @@ class ImageCollection:
             return self.directions(features) @ self.axes.T
 
 
-def collection_of(blocks, groups, *, columns=None):
+def collection_of(blocks, groups):
     """Make the images of one stage range ready to be searched.
 
     Parameters
@@ -61,31 +59,29 @@ def collection_of(blocks, groups, *, columns=None):
     blocks : function without arguments that gives the feature vectors of all images in order, some at a time,
         float32 arrays (n, n_features); it is called again for every pass
     groups : flyannot.features.groups.Groups of these images
-    columns : bool array (n_features,), the features that are compared; None for all
 
     Returns
     -------
     collection : Collection
     """
-    if columns is None:
-        columns = np.ones(next(iter(blocks())).shape[1], bool)
     n_images = len(groups.of_image)
     weights = np.empty(n_images)
     for rows in groups.rows:
         weights[rows] = 1 / (len(rows) * len(groups))
-    mean, spread = np.zeros(int(columns.sum())), []
+    mean, spread, start = 0.0, [], 0
     chosen = np.unique(np.linspace(0, n_images - 1, min(n_images, _N_SPREAD)).round().astype(int))
-    for start, rows in _numbered(blocks, columns):
+    for rows in blocks():
         units = _scaled(rows)
-        mean += weights[start : start + len(rows)] @ units
+        mean = mean + weights[start : start + len(rows)] @ units
         spread.append(units[chosen[(chosen >= start) & (chosen < start + len(rows))] - start])
+        start += len(rows)
     mean = mean.astype(np.float32)
     with one_blas_thread():
         axes = _principal_axes(_scaled(np.concatenate(spread) - mean))
-        parts = [_directions(rows, mean) @ axes.T for _, rows in _numbered(blocks, columns)]
+        parts = [_directions(rows, mean) @ axes.T for rows in blocks()]
     images = np.concatenate(parts)
     of_groups = np.array([images[rows].mean(axis=0) for rows in groups.rows], np.float32)
-    return ImageCollection(columns, mean, axes, images, _scaled(of_groups))
+    return ImageCollection(mean, axes, images, _scaled(of_groups))
 
 
 def most_similar(similarity, n, *, without=()):
@@ -104,14 +100,6 @@ def most_similar(similarity, n, *, without=()):
     least = np.partition(left, len(left) - n)[len(left) - n]
     found = np.flatnonzero(left >= least)
     return found[np.argsort(-left[found], kind="stable")][:n]
-
-
-def _numbered(blocks, columns):
-    """The compared columns of every block, with the number of its first image."""
-    start, every = 0, bool(columns.all())
-    for rows in blocks():
-        yield start, rows if every else rows[:, columns]
-        start += len(rows)
 
 
 def _directions(features, mean):

@@ -95,7 +95,6 @@ def parts_of_similarity(collection, one, other):
     added = directions[0] * directions[1]
     parts = []
     for own, winner in zip(directions, (one[1], other[1])):
-        winner = winner[collection.columns]
         drawn = (own > 0) & (winner != NO_PATCH)
         numbers, place = np.unique(winner[drawn], return_inverse=True)
         parts.append((numbers, np.bincount(place, added[drawn], len(numbers))))

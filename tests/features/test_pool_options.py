@@ -191,14 +191,12 @@ def made(tmp_path_factory):
     assert {image.view for image in images} == {"lateral", "dorsal"}
     paths = {k: folder / f"{k}.h5" for k in ("descriptors", "dictionary", "features", "model", "predictions")}
     annotations = folder / "embryos" / "annotations.csv"
-    for task in (
-        extract_task(images, paths["descriptors"], ExtractOptions(patch_px=(16, 32), stride_px=16)),
-        learn_task([paths["descriptors"]], paths["dictionary"], replace(LEARN, shared=True)),
-        pool_task([paths["descriptors"]], paths["dictionary"], paths["features"], OPTIONS),
-        train_task([paths["features"]], annotations, paths["model"], CLASSIFY),
-        annotate_task(paths["model"], images, paths["predictions"], AnnotateOptions()),
-    ):
-        carry_out(task, execution)
+    descriptors, dictionary, features, model, predictions = paths.values()
+    carry_out(extract_task(images, descriptors, ExtractOptions(patch_px=(16, 32), stride_px=16)), execution)
+    carry_out(learn_task([descriptors], dictionary, replace(LEARN, shared=True)), execution)
+    carry_out(pool_task([descriptors], dictionary, features, OPTIONS), execution)
+    carry_out(train_task([features], annotations, model, CLASSIFY), execution)
+    carry_out(annotate_task(model, images, predictions, AnnotateOptions()), execution)
     return paths | {"images": images}
 
 

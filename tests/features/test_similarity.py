@@ -49,15 +49,6 @@ def test_a_group_of_many_images_weighs_no_more_than_a_group_of_one(rng):
     np.testing.assert_allclose(one.groups @ one.groups.T, other.groups @ other.groups.T, atol=1e-5)
 
 
-def test_columns_that_are_left_out_do_not_matter(rng):
-    X, columns = np.abs(rng.normal(size=(8, 20))).astype(np.float32), np.arange(20) < 12
-    groups = groups_of(columns_of(list("abcdefgh")))
-    changed = X.copy()
-    changed[:, 12:] = rng.random((8, 8))
-    one, other = (collection_of(lambda rows=rows: [rows], groups, columns=columns) for rows in (X, changed))
-    assert np.array_equal(one.images, other.images)
-
-
 def test_few_axes_keep_the_order_of_what_is_near(rng, monkeypatch):
     X = np.abs(rng.normal(size=(60, 4)) @ rng.normal(size=(4, 200))).astype(np.float32)
     groups, whole = groups_of(columns_of([f"g{i:02d}" for i in range(60)])), {}

@@ -35,8 +35,8 @@ def test_no_breach_hides_behind_a_bound(rng):
     X, D = crowded(rng, n_samples=1)
     D *= rng.uniform(0.5, 2, size=(len(D), 1))
     problem = siso.SISOProblem(D, 0.4, 1e-6, 10)
-    level = siso_bounded.Level(problem, np.linalg.norm(D, axis=1).max(), 0.0)
-    search = siso_bounded.Search(X[0], (np.zeros(0, np.int64), np.zeros(0)))
+    level = siso_bounded.AtomLevel(problem, np.linalg.norm(D, axis=1).max(), 0.0)
+    search = siso_bounded.SampleSearch(X[0], (np.zeros(0, np.int64), np.zeros(0)))
     search.passes = [(r, D @ r) for r in rng.normal(size=(2, len(D.T)))]
     n_spared = 0
     for part in (0.01, 0.03, 0.1, 0.3):

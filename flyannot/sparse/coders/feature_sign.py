@@ -108,7 +108,7 @@ def search_signs(q0, square, n, problem, scratch):
     slack, part, n_refined = SLACK * np.finfo(np.float64).eps * _chunk_maxima(q0, maxima), 1.0, 0
     _factorise(gram, atoms[:n], 0, factor)
     for _ in range(problem.max_sweeps):
-        refresh_correlations(q0, gram, atoms, z, n, q)
+        _refresh_correlations(q0, gram, atoms, z, n, q)
         largest = _chunk_maxima(q, maxima)
         violation = _find_pull(q, lam, atoms, z, n, scratch.pull)
         if gap_of(square, q0, q, atoms, z, n, lam, largest) <= part * problem.goal * square:
@@ -117,7 +117,7 @@ def search_signs(q0, square, n, problem, scratch):
             return n, True
         part = AT_REST
         if largest - lam > slack and violation <= max(slack, NEGLIGIBLE * (largest - lam)):
-            n, n_refined = activate(q, maxima, largest, gram, lam, scratch, n), 0
+            n, n_refined = _activate(q, maxima, largest, gram, lam, scratch, n), 0
         n, outcome = _feature_sign_step(gram, lam, n, scratch)
         n_refined = n_refined + 1 if outcome == _FULL else 0
         if outcome == _STUCK or n_refined > N_REFINED:
@@ -183,7 +183,7 @@ def _change_of_objective(length, scratch, n, lam, slope):
 
 
 @inlined()
-def activate(q, maxima, largest, gram, lam, scratch, n):
+def _activate(q, maxima, largest, gram, lam, scratch, n):
     """Put the atom with the largest |q| behind the active set, with the sign that q gives it."""
     atom = 0
     while maxima[atom // CHUNK] < largest:
@@ -243,7 +243,7 @@ def _substitute(factor, move):
 
 
 @inlined(fastmath=SUMS)
-def refresh_correlations(q0, gram, atoms, z, n, q):
+def _refresh_correlations(q0, gram, atoms, z, n, q):
     """q = q0 - z gram, four rows of gram at a time."""
     m, last = len(q), n - n % 4
     copy(q, q0, m)

@@ -29,7 +29,7 @@ FEW_ATOMS = 3000  # up to here the Gram matrix of all atoms is made once: 72 MB 
 
 
 @dataclass(frozen=True)
-class Solution:
+class SISOSolution:
     """Codes, and how good they are.
 
     Z : CSR matrix (n_samples, n_atoms)
@@ -70,7 +70,7 @@ def encode(X, D, lam, *, tol=1e-4, max_sweeps=1000, start=None, gram=None, n_thr
 
 
 def solve(X, D, lam, *, tol=1e-4, max_sweeps=1000, start=None, gram=None, n_threads=1):
-    """As `encode`; returns a `Solution`.  max_sweeps=1 changes no code of `start`, and finds its gap."""
+    """As `encode`; returns a `SISOSolution`.  max_sweeps=1 changes no code of `start`, and finds its gap."""
     X, D, squares = _checked(X, D, lam, gram)
     problem = SISOProblem(D, float(lam), float(tol), int(max_sweeps), gram=exact_gram(D, gram))
     if len(D) < MANY_ATOMS or len(X) > FEW_SAMPLES:
@@ -97,12 +97,12 @@ def _checked(X, D, lam, gram=None):
 
 
 def _solved(X, start, problem, n_threads, length, solve_rows):
-    """The `Solution`, in blocks of `length` samples."""
+    """The `SISOSolution`, in blocks of `length` samples."""
     codes = siso_codes(start, len(X))
     blocks = over_threads(lambda rows: solve_rows(X[rows], codes[rows], problem), len(X), length, n_threads)
     solved = [code for block in blocks for code in block[0]]
     measured = [np.concatenate([b[i] for b in blocks]) if blocks else np.zeros(0, int) for i in (1, 2, 3)]
-    return Solution(code_matrix(solved, len(problem.D), X.dtype), *measured)
+    return SISOSolution(code_matrix(solved, len(problem.D), X.dtype), *measured)
 
 
 def exact_gram(D, gram):

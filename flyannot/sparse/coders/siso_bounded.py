@@ -21,7 +21,7 @@ from flyannot.sparse.coders.cd import FewAtoms
 from flyannot.sparse.coders.siso_rounds import (
     allowed_gap,
     correlations,
-    gap_of,
+    gap_of_residual,
     is_same_code,
     residual_of_code,
 )
@@ -51,7 +51,7 @@ def levels_of_lam(D):
 
 
 @dataclass
-class Search:
+class SampleSearch:
     """The search for the code of one sample.
 
     passes : residuals and correlations of full passes, the last `_KEPT`; feasible : the correlations of the
@@ -76,16 +76,16 @@ def solve_block(X, codes, problem, each_level, longest):
     n_rounds, n_passes, gaps = np.zeros(len(X), int), np.zeros(len(X), int), np.full(len(X), np.nan)
     fresh = np.array([i for i, code in enumerate(codes) if not len(code[0]) and problem.max_sweeps > 1], int)
     for (step, D), (finer, _) in zip(each_level, each_level[1:]):
-        level = Level(replace(problem, D=D, gram=None), longest, _COARSE)
+        level = AtomLevel(replace(problem, D=D, gram=None), longest, _COARSE)
         solved, _, rounds, _ = level.solve(X[fresh], [codes[i] for i in fresh])
         n_rounds[fresh] += rounds
         for i, (atoms, values) in zip(fresh, solved):
             codes[i] = atoms * (step // finer), values
-    codes, gaps, rounds, n_passes = Level(problem, longest, 0.0).solve(X, codes)
+    codes, gaps, rounds, n_passes = AtomLevel(problem, longest, 0.0).solve(X, codes)
     return codes, gaps, n_rounds + rounds, n_passes
 
 
-class Level:
+class AtomLevel:
     """The search over the atoms of one level; `coarse` is the part of the first gap at which it ends."""
 
     def __init__(self, problem, longest, coarse):
@@ -96,7 +96,7 @@ class Level:
 
     def solve(self, X, codes):
         """Codes, gaps, rounds and passes of samples."""
-        searches = [Search(x, code) for x, code in zip(X, codes)]
+        searches = [SampleSearch(x, code) for x, code in zip(X, codes)]
         gaps, n_rounds, n_passes = np.full(len(X), np.nan), np.zeros(len(X), int), np.zeros(len(X), int)
         open_rows = list(range(len(X)))
         for n_left in reversed(range(self.problem.max_sweeps)):
@@ -105,7 +105,7 @@ class Level:
             still_open = []
             for i, (r, largest, joining) in zip(open_rows, seen):
                 search = searches[i]
-                gaps[i] = gap_of(search.x, r, search.code[1], largest, self.problem.lam)
+                gaps[i] = gap_of_residual(search.x, r, search.code[1], largest, self.problem.lam)
                 search.first_gap = gaps[i] if search.first_gap is None else search.first_gap
                 target = max(allowed_gap(search.x, self.problem), self.coarse * search.first_gap)
                 is_done = gaps[i] <= target or search.is_stuck or (search.is_exhausted and not len(joining))

@@ -46,7 +46,7 @@ def solve_block(X, codes, problem, small=None):
         n_passes[open_rows] += 1
         still_open = []
         for i, r, top, new in zip(open_rows, R, largest, joining):
-            gaps[i] = gap_of(X[i], r, codes[i][1], top, problem.lam)
+            gaps[i] = gap_of_residual(X[i], r, codes[i][1], top, problem.lam)
             if gaps[i] <= allowed_gap(X[i], problem) or not n_left or (not len(new) and i in polished):
                 continue
             before, codes[i] = codes[i], solve_active(X[i], codes[i], new, gaps[i], problem, small)
@@ -77,7 +77,7 @@ def residual_of_code(x, code, D):
     return x.astype(np.float64) - values @ D[atoms].astype(np.float64)
 
 
-def gap_of(x, r, values, largest, lam):
+def gap_of_residual(x, r, values, largest, lam):
     """The duality gap of one sample from its residual and the largest |d_k r|.
 
     With s = min(1, lam / largest) it is 1/2 |r|^2 (1 - s)^2 + lam |z|_1 - s z q, and z q = (x - r) r.

@@ -35,11 +35,11 @@ from flyannot.options import Choice, Count, Options, Real, option
 from flyannot.runtime.resources import threads_of_one_blas
 from flyannot.sparse.kernels import SUMS, add_multiple, copy, dot, kernel
 from flyannot.sparse.learners.dssc_kernels import (
-    Batch,
     DSSCAtoms,
+    DSSCBatch,
     DSSCCodes,
+    DSSCRates,
     DSSCScratch,
-    Rates,
     exact_processor,
     proximal_processor,
     store_codes,
@@ -140,7 +140,7 @@ CODE_TOLERANCE = {np.dtype(np.float32): 1e-2, np.dtype(np.float64): 1e-9}
 ATOM_TOLERANCE = {np.dtype(np.float32): 1e-4, np.dtype(np.float64): 1e-10}
 
 
-def dssc_iterations(n_rows, n_at_once):
+def slices_of_iterations(n_rows, n_at_once):
     """The slices of `n_rows` rows that the iterations take: as few as can be, of nearly equal length."""
     edges = np.linspace(0, n_rows, -(-n_rows // n_at_once) + 1).astype(int)
     return [slice(*pair) for pair in zip(edges, edges[1:])]
@@ -203,9 +203,9 @@ class DSSC(Learner):
         codes = self._code_buffers(min(len(X), self._n_at_once))
         n_processors, n_blocks = self.options.n_processors, self.options.n_blocks
         with threads_of_one_blas(max(1, len(scratches) - 1)) as threads:
-            for part in dssc_iterations(len(rows), self._n_at_once):
+            for part in slices_of_iterations(len(rows), self._n_at_once):
                 blocks = self._rng.permutation(n_blocks)[:n_processors]
-                batch = Batch(X[part], rows[part], mini_batches(len(X[part]), n_processors), blocks)
+                batch = DSSCBatch(X[part], rows[part], mini_batches(len(X[part]), n_processors), blocks)
                 self._iterate(batch, scratches, codes, threads)
 
     def _iterate(self, batch, scratches, codes, threads):
@@ -241,7 +241,7 @@ class DSSC(Learner):
         options, real = self.options, self.D.dtype.type
         w = np.empty_like(self._direction)
         curvature = _power_steps(self.D, self._direction, w, POWER_STEPS) * CURVATURE_MARGIN
-        return Rates(
+        return DSSCRates(
             lam=real(self.lam),
             rho=real(rho_at(self.n_iterations, options)),
             gamma=real(gamma_at(self.n_iterations, options)),

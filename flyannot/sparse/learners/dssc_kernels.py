@@ -14,7 +14,7 @@ from flyannot.sparse.kernels import SUMS, add_multiple, copy, dot, inlined, kern
 MAX_SWEEPS = 200  # of an exact solve; a bound that only ill-posed problems meet
 
 
-class Batch(NamedTuple):
+class DSSCBatch(NamedTuple):
     """The samples of one iteration, in mini-batches that follow one another."""
 
     X: np.ndarray  # (n, n_features)
@@ -32,7 +32,7 @@ class DSSCAtoms(NamedTuple):
     edges: np.ndarray  # (n_blocks + 1,) the first atom of every block
 
 
-class Rates(NamedTuple):
+class DSSCRates(NamedTuple):
     """The numbers of one iteration, in the samples' type."""
 
     lam: float
@@ -81,9 +81,9 @@ def proximal_processor(i, batch, atoms, past, rates, scratch, codes):
     for s in range(batch.first[i], batch.first[i + 1]):
         _restore_code(batch, s, atoms.D, past, z, r)
         for _ in range(rates.n_code_steps - 1):
-            correlate(atoms.D, r, q, first, last)
+            _correlate(atoms.D, r, q, first, last)
             _step_code(atoms.D, r, q, z, first, last, rates.lam, rates.curvature)
-        correlate(atoms.D, r, q, first, last)
+        _correlate(atoms.D, r, q, first, last)
         _add_gradient(scratch.G, z, r, a, b)
         _step_code(atoms.D, r, q, z, first, last, rates.lam, rates.curvature)
         n_stored = _store_code(z, codes, i, s, n_stored)
@@ -108,9 +108,9 @@ def exact_processor(i, batch, atoms, past, rates, scratch, codes):
         scratch.q[k] = dot(atoms.D[k], atoms.D[k], len(r))
     for s in range(batch.first[i], batch.first[i + 1]):
         _restore_code(batch, s, atoms.D, past, z, r)
-        solve_code(atoms.D, scratch, first, last, rates.lam, rates.code_tolerance)
+        _solve_code(atoms.D, scratch, first, last, rates.lam, rates.code_tolerance)
         _add_gradient(scratch.G, z, r, a, b)
-        add_square(A, z, a, b)
+        _add_square(A, z, a, b)
         n_stored = _store_code(z, codes, i, s, n_stored)
     n_samples = batch.first[i + 1] - batch.first[i]
     if n_samples:
@@ -160,7 +160,7 @@ def _store_code(z, codes, i, s, n_stored):
 
 
 @inlined(fastmath=SUMS)
-def correlate(D, r, q, first, last):
+def _correlate(D, r, q, first, last):
     """q[k] = D[k] r for the atoms from `first` to `last`."""
     for k in range(first, last):
         q[k] = dot(D[k], r, len(r))
@@ -177,7 +177,7 @@ def _step_code(D, r, q, z, first, last, lam, curvature):
 
 
 @kernel(fastmath=SUMS)
-def solve_code(D, scratch, first, last, lam, tolerance):
+def _solve_code(D, scratch, first, last, lam, tolerance):
     """Coordinate descent on the entries from `first` to `last` until none is off by `tolerance`.
 
     Sweeps over all of them alternate with sweeps over the support.  q holds squared norms of atoms.
@@ -221,7 +221,7 @@ def _add_gradient(G, z, r, a, b):
 
 
 @inlined(fastmath=SUMS)
-def add_square(A, z, a, b):
+def _add_square(A, z, a, b):
     for j in range(a, b):
         if z[j] != 0:
             for k in range(a, b):

@@ -47,7 +47,7 @@ class SCCAtoms(NamedTuple):
     mean: np.ndarray  # (n_atoms, n_features), or none: that of D on the way, as `follow_mean` has it
 
 
-class Orders(NamedTuple):
+class SweepOrders(NamedTuple):
     """The orders of the full sweeps: the t-th visit of an epoch follows row t, cyclically."""
 
     atom: np.ndarray  # (n_orders, n_atoms + GROUP), the atoms in order, then any atoms
