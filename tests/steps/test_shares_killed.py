@@ -28,9 +28,9 @@ N_ROUNDS = 20  # there are some more
 # The command, which kills itself while it writes the checkpoint of the round that comes first.
 DIES = """
 import os, signal, sys
-from flyannot.steps import learning_checkpoint
+from flyannot.steps import learn_dict
 
-n_rounds, n_written, write = int(sys.argv.pop(1)), 0, learning_checkpoint.write_checkpoint
+n_rounds, n_written, write = int(sys.argv.pop(1)), 0, learn_dict.write_checkpoint
 
 def write_and_die(*arguments):
     global n_written
@@ -39,7 +39,7 @@ def write_and_die(*arguments):
     if n_written == n_rounds:
         os.kill(os.getpid(), signal.SIGKILL)
 
-learning_checkpoint.write_checkpoint = write_and_die
+learn_dict.write_checkpoint = write_and_die
 from flyannot.__main__ import main
 main()
 """
