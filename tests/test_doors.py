@@ -41,7 +41,7 @@ ALLOWED = {
     "export/predictions.py": "fills the file beside the output that `export` hands it",
     "report/page.py": "its own pictures and text, in a folder beside the page that appears as a whole",
     "report/nearest.py": "a picture in memory, which it has made itself",
-    "steps/elsewhere.py": "an array for workers, written and read by this package alone",
+    "runtime/dask_cluster.py": "an array for workers, written and read by it alone",
 }
 
 # What makes an output appear whole.  The output of a step is made by its task (`steps/engine`), and an HDF5
@@ -61,14 +61,13 @@ OUTPUTS_WITHOUT_A_TASK = {
     "export/export.py": "an exported file",
     "report/page.py": "the page",
     "report/queue.py": "the table of what to look at first",
-    "steps/elsewhere.py": "an array for workers, removed afterwards",
-    "steps/embryos.py": "the table of cut embryos, in a new folder",
+    "steps/extract.py": "the table of embryos beside the output, whose lock is held",
     "steps/evaluation.py": "a file of scores",
     "steps/explain.py": "a folder of explanations",
     "steps/fetch.py": "holds a mirror while it fetches",
-    "steps/predictions_table.py": "the table beside predictions",
+    "steps/annotate.py": "the table beside predictions",
     "steps/runs/configuration.py": "the record of a run",
-    "steps/runs/workflow_files.py": "the files of a workflow",
+    "steps/runs/workflow.py": "the files of a workflow",
     "steps/similar.py": "the table of what is similar",
     "steps/similar_pictures.py": "a folder of pictures",
 }

@@ -28,10 +28,10 @@ ONLY_IN = {
     "httpx": ("dataset/download.py",),
     "tqdm": ("cli/shared/messages.py",),
     "cv2": ("descriptors/images/geometry.py", "runtime/resources.py"),
-    "distributed": ("runtime/dask_workers.py",),
-    "joblib": ("runtime/local_workers.py", "runtime/resources.py"),
+    "distributed": ("runtime/dask_cluster.py",),
+    "joblib": ("runtime/executor.py", "runtime/resources.py"),
     # Where a model, a score or a map is made, and where scikit-learn is itself the peer.
-    "sklearn": ("classifiers/", "scores/", "estimators/", "features/pattern_map.py"),
+    "sklearn": ("classifiers/", "scores/", "estimators/", "features/similarity.py"),
     "numba": ("runtime/compiled.py", "sparse/simd/"),
 }
 

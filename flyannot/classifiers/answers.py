@@ -239,7 +239,7 @@ def shown_answer(prediction, held_out):
 
 def is_cross_validated(evaluated):
     """Whether what scores.json holds of a stage range are answers by models of the other folds."""
-    return bool(evaluated and evaluated["probability"]) and evaluated["fold"] is not None
+    return bool(evaluated["probability"]) and evaluated["fold"] is not None
 
 
 class HeldOutAnswers:
@@ -252,7 +252,7 @@ class HeldOutAnswers:
     def __init__(self, scores, stage_range, images=None):
         self._images, self._groups = images, {}
         evaluated = ((scores or {}).get("evaluated") or {}).get(stage_range)
-        if is_cross_validated(evaluated):
+        if evaluated and is_cross_validated(evaluated):
             self._outcome = outcomes_of_groups(evaluated)
             self._groups = {group: i for i, group in enumerate(evaluated["group"])}
             self._terms = {r["term"]: r for r in scores["terms"] if r["stage_range"] == stage_range}

@@ -13,12 +13,18 @@ from flyannot.classifiers.training_set import curated_groups
 from flyannot.dataset.folder import notes_on_columns
 from flyannot.dataset.paths import annotations_table
 from flyannot.errors import InputError
+from flyannot.runtime.dask_cluster import cluster_runner
 from flyannot.runtime.resources import one_blas_thread
 from flyannot.runtime.wording import pluralise
 from flyannot.stage_ranges import rng_for
-from flyannot.steps.curated_terms import curated_annotations_of, digests_of_curated
-from flyannot.steps.elsewhere import elsewhere
-from flyannot.steps.engine.inputs import chosen_stage_ranges, digests_of, open_all, require_known_terms
+from flyannot.steps.engine.inputs import (
+    chosen_stage_ranges,
+    curated_annotations_of,
+    digests_of,
+    digests_of_curated,
+    open_all,
+    require_known_terms,
+)
 from flyannot.steps.engine.task import Outcome, ProgressCount, file_task
 from flyannot.steps.learned_terms import weak_terms
 from flyannot.store.dictionary import read_dictionary
@@ -113,17 +119,18 @@ def train_task(paths, annotations_csv, out, options, *, seed=0, stage_ranges=Non
 def _train(files, annotations, stage_ranges, options, rng_of: Callable, execution, out):
     """Stage range -> _Trained; the features of one stage range at a time are looked at."""
     features = {s: StoredFeatures(files, s) for s in stage_ranges}
-    for note in notes_on_columns({s: one.columns for s, one in features.items()}, annotations):
+    for note in notes_on_columns({s: stored.columns for s, stored in features.items()}, annotations):
         log.info("note: %s", note)
-    curated = {s: curated_groups(one.columns, annotations, s, options) for s, one in features.items()}
-    count = ProgressCount(execution.progress, sum(len(found.terms) for found in curated.values()), "term")
+    curated = {s: curated_groups(stored.columns, annotations, s, options) for s, stored in features.items()}
+    n_terms = sum(len(groups.terms) for groups in curated.values())
+    count = ProgressCount(execution.progress, n_terms, "term")
     fit_options = options.fit_options(
-        execution.jobs, on_terms=count.add, elsewhere=elsewhere(execution.workers, out)
+        execution.jobs, on_terms=count.add, elsewhere=cluster_runner(execution.workers, out)
     )
     with one_blas_thread():
         trained = {
-            s: _train_stage_range(found, features[s], options, fit_options, rng_of(s))
-            for s, found in curated.items()
+            s: _train_stage_range(groups, features[s], options, fit_options, rng_of(s))
+            for s, groups in curated.items()
         }
     count.finish()
     return trained

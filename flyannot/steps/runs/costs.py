@@ -6,24 +6,34 @@ The rates are processor time and peaks (`ru_maxrss`) of `flyannot run CONFIG --s
 side: a job that is given too much ends early, one that is given too little is killed.
 """
 
-from dataclasses import dataclass
+from collections import Counter
+from dataclasses import dataclass, field
 
 from flyannot.classifiers import CLASSIFIERS
-from flyannot.features.options import PoolOptions
+from flyannot.dataset.folder import read_annotations
+from flyannot.dataset.paths import IMAGES, annotations_table, table_of
+from flyannot.dataset.synthetic.generate import draw_group
+from flyannot.dataset.synthetic.render import TERMS
+from flyannot.descriptors.images.geometry import STANDARD_PX
+from flyannot.descriptors.options import patch_sides
+from flyannot.descriptors.patches import patch_corners
+from flyannot.errors import InputError
+from flyannot.features.options import PoolOptions, n_cells
+from flyannot.steps.engine.inputs import selected_images
 from flyannot.steps.engine.parts import IMAGES_PER_PART
 from flyannot.steps.options import BYTES_OF_WORKER, LearnOptions
 
 START_S, START_MB = 5, 300  # measured: 1.5 to 2 s, 130 to 300 MB; more where the kernels are compiled
 # Measured, in seconds: an image read 0.003 to 0.01; of BDGP's pictures of 1,520 x 1,080 px more.
 S_READ, S_PATCH = 0.02, 2e-6
-S_CODE, S_CODE_ATOM = 5e-6, 1.2e-8  # a patch, and a patch and atom: docs/benchmarks.md, "Coding"
-S_LEARN, S_LEARN_ATOM = 5e-6, 6e-9  # a patch and epoch, and each atom: docs/benchmarks.md, "SCC"
+S_CODE, S_CODE_ATOM = 5e-6, 1.2e-8  # a patch, and a patch and atom: docs/measured.md, "Coding"
+S_LEARN, S_LEARN_ATOM = 5e-6, 6e-9  # a patch and epoch, and each atom: docs/measured.md, "SCC"
 # A pair of groups and a feature; a pair of groups (or a group and a feature, if these are fewer) and a term:
-# 413 s for 8,333 groups, 90,000 features and 31 terms (docs/benchmarks.md, "150,000 images").
+# 413 s for 8,333 groups, 90,000 features and 31 terms (docs/measured.md, "150,000 images").
 S_PRODUCT, S_FIT = 4e-11, 2e-7
 S_SHOW = 0.04  # an image of the report: 0.009 to 0.035
 MB_S = 100  # joined, digested and read again
-OTHER_SOLVER = 20  # times as long as the default one: docs/benchmarks.md, the slowest learner
+OTHER_SOLVER = 20  # times as long as the default one: docs/measured.md, the slowest learner
 MB_IMAGE = 0.003  # that stays of an image while parts are joined: 1.1 MiB per 1,000 (docs/reliability.md)
 BYTES_PATCH = 144  # of a file of descriptors; in memory, and while it is described
 BYTES_LEARN = 700  # a patch that is learned from, with its code: 762 MB for a million (docs/python.md)
@@ -131,3 +141,85 @@ def _fit_stage_range(size, stage_range, is_linear):
 
 def _slower(solver, default):
     return 1 if solver == default else OTHER_SOLVER
+
+
+@dataclass(frozen=True)
+class RunSize:
+    """Counts of a run.
+
+    n_images, n_groups, n_terms : Counter, by stage range; of terms those that enough groups carry
+    n_patches : of an image, before those of little contrast are dropped
+    n_features : of an image
+    tables : Paths of the tables of the data set by name; {} where the run itself makes them
+    """
+
+    n_images: Counter
+    n_groups: Counter
+    n_terms: Counter
+    n_patches: int
+    n_features: int
+    tables: dict = field(default_factory=dict)
+
+    @property
+    def n_all_images(self):
+        return self.n_images.total()
+
+
+def require_data_set(configuration):
+    """Refuse a configuration whose data set is not there, unless it says how to synthesize one.
+
+    Raises
+    ------
+    InputError
+    """
+    folder = configuration.data_set
+    if "synthesize" not in configuration.options and not folder.exists():
+        raise InputError(
+            f"there is no data set {folder}: memory and time of the jobs are estimated from its tables",
+            fix="write the workflow where the data set can be seen, or name it with --data-set",
+        )
+
+
+def size_of_run(configuration):
+    """The RunSize of a configuration."""
+    options = configuration.options
+    extract, grid = options["extract"], options["pool"].grid
+    count = _counts_of_synthesis if "synthesize" in options else _counts_of_data_set
+    images, groups, terms, tables = count(configuration)
+    sides = patch_sides(extract.patch_px)
+    return RunSize(
+        images,
+        groups,
+        terms,
+        sum(len(patch_corners(STANDARD_PX, side, extract.stride_px)) for side in sides),
+        options["learn-dict"].n_atoms * n_cells(grid, sides),
+        tables,
+    )
+
+
+def _counts_of_data_set(configuration):
+    folder, options = configuration.data_set, configuration.options
+    images = selected_images(folder, options["select"])
+    annotations = read_annotations(folder)
+    groups = {(i.stage_range, i.group): (annotations.gene_id(i.gene, i.fbgn), i.stage_range) for i in images}
+    carried = Counter(
+        (key[1], term) for key in groups.values() for term in annotations.terms_by_gene.get(key, ())
+    )
+    return (
+        Counter(image.stage_range for image in images),
+        Counter(stage_range for stage_range, _ in groups),
+        Counter(s for (s, _), n in carried.items() if n >= options["train"].min_groups),
+        {"images": table_of(folder, IMAGES), "annotations": annotations_table(folder)},
+    )
+
+
+def _counts_of_synthesis(configuration):
+    """As they will be drawn."""
+    drawn, wanted = configuration.options["synthesize"], configuration.options["select"].stage_range
+    stage_ranges = [s for s in drawn.stage_range if not wanted or s in wanted]
+    images = Counter()
+    for s in stage_ranges:
+        for number in range(1, drawn.n_genes + 1):
+            images[s] += draw_group(f"syn{number:03d}", s, configuration.seed, drawn.max_images).n_images
+    groups = Counter(dict.fromkeys(stage_ranges, drawn.n_genes))
+    return images, groups, Counter({s: len(TERMS[s]) for s in stage_ranges}), {}

@@ -12,7 +12,7 @@ import numpy as np
 import pytest
 
 from flyannot.errors import DataError, FlyannotError
-from flyannot.runtime import dask_workers
+from flyannot.runtime import dask_cluster
 from flyannot.runtime.executor import Executor
 from flyannot.runtime.progress_events import item_done
 from tests.dask_cluster import cluster_in
@@ -210,13 +210,13 @@ def test_a_scheduler_that_goes_away_ends_the_run_in_a_line_and_it_continues(
 def test_an_address_without_a_scheduler_is_explained(
     flyannot, chain, tmp_path, monkeypatch, address, code, words
 ):
-    monkeypatch.setattr(dask_workers, "_CONNECTS_S", 1)
+    monkeypatch.setattr(dask_cluster, "_CONNECTS_S", 1)
     said = flyannot("extract E -o O --scheduler A", E=chain.embryos, O=tmp_path / "o.h5", A=address)
     assert said.code == code and words in said.err and "Fix: " in said.err
 
 
 def test_a_scheduler_without_workers_is_explained(tmp_path, monkeypatch):
-    monkeypatch.setattr(dask_workers, "_WITHOUT_WORKERS_S", 1)
+    monkeypatch.setattr(dask_cluster, "_WITHOUT_WORKERS_S", 1)
     with cluster_in(tmp_path) as cluster, Executor(scheduler=cluster.address) as workers:
         with pytest.raises(FlyannotError, match="has had no workers for 1 s") as caught:
             workers.run_all(square, [1, 2])
@@ -227,7 +227,7 @@ def test_workers_that_do_not_see_the_files_are_named(workers, tmp_path, monkeypa
     with pytest.raises(FlyannotError, match="the worker at tcp:.* does not see /nowhere") as caught:
         workers.run_all(square, [1], reads=lambda _: [Path("/nowhere")])
     assert "share a file system" in caught.value.fix
-    monkeypatch.setattr(dask_workers, "_mark_in", _mark_elsewhere)
+    monkeypatch.setattr(dask_cluster, "_mark_in", _mark_elsewhere)
     with pytest.raises(FlyannotError, match="does not see .*/.wanted"):
         workers.run_all(square, [1], folder=tmp_path / "parts")
 
@@ -255,8 +255,8 @@ def test_without_the_extra_the_command_that_installs_it_is_named(flyannot, chain
 def test_no_engine_is_imported_that_is_not_asked_for():
     code = """
 import sys
-from flyannot.runtime.executor import Workers
-assert Workers().run_all(abs, [-1, 2]) == [1, 2]
-assert not {"distributed", "dask", "flyannot.runtime.local_workers"} & set(sys.modules)
+from flyannot.runtime.executor import Executor
+assert Executor().run_all(abs, [-1, 2]) == [1, 2]
+assert not {"distributed", "dask", "joblib.externals.loky"} & set(sys.modules)
 """
     assert subprocess.run([sys.executable, "-c", code], timeout=60).returncode == 0
