@@ -5,8 +5,8 @@ from pathlib import Path
 
 from flyannot.errors import InputError
 from flyannot.features.similarity import ImageCollection, collection_of, most_similar
-from flyannot.runtime.atomic_file import locked_output
 from flyannot.runtime.tables import write_table
+from flyannot.steps.engine.task import output_file
 from flyannot.steps.similar_queries import Query, queries_of, vectors_of
 from flyannot.store.reading import kind_claimed, kind_of_file, open_stored
 
@@ -89,9 +89,7 @@ def write_similar(out, found, searched, *, force=False):
     WriteError
         If it cannot be written.
     """
-    if out.exists() and (not force or out.samefile(searched.stored.path)):
-        raise InputError(f"{out} is there already", fix="add --force to replace it")
-    with locked_output(out):
+    with output_file(out, [searched.stored.path], force=force):
         write_table(out, COLUMNS, (row for one in found for row in _rows(one, searched)))
 
 

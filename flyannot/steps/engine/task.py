@@ -2,7 +2,7 @@
 
 import logging
 from collections.abc import Callable
-from contextlib import nullcontext
+from contextlib import contextmanager, nullcontext
 from dataclasses import dataclass, field
 from pathlib import Path
 
@@ -210,6 +210,30 @@ def carry_out_part(task, share, execution):
             return False
         task.make_parts(execution, share)
         return True
+
+
+@contextmanager
+def output_file(out, inputs=(), *, force=False, is_own=None):
+    """Hold an output that is no task's, such as a table or an export, while it is written within this.
+
+    Parameters
+    ----------
+    inputs : paths of what it is made from
+    force : whether a file that exists is replaced
+    is_own : function of a path: whether it holds what the same command wrote, which needs no force
+
+    Raises
+    ------
+    InputError
+        If it is one of the inputs, or exists and is not to be replaced.
+    LockedError
+        If another run is writing it.
+    """
+    keep_apart(out, inputs)
+    with locked_output(out):
+        if out.exists() and not force and not (is_own and is_own(out)):
+            raise InputError(f"{out} exists", fix="add --force to replace it, or name another file with -o")
+        yield
 
 
 def keep_apart(out, inputs):
