@@ -1,7 +1,7 @@
 # Two commands for a newcomer: `make demo` and `make test`.  Both install what they need into .venv.
 PYTHON ?= python3
 VENV := .venv
-SCALE := quick
+RECORD := --papers
 RUN := $(VENV)/bin/python -m
 INSTALLED := $(VENV)/.installed
 HIDDEN := tests/runtime tests/store tests/steps tests/cli
@@ -51,12 +51,10 @@ reproduce-tables: $(FOR_TESTS)  ## the papers' tables and figures beside ours; R
 	-$(RUN) pip install --quiet --disable-pip-version-check --editable '.[test,bench,reproduce]'
 	$(RUN) benchmarks --papers $(REPRODUCE) -o reproduced
 
-record: $(FOR_TESTS)  ## measure data/results, docs/papers.md and docs/measured.md anew; SCALE=full for larger sizes
-	$(RUN) benchmarks --papers $(if $(filter full,$(SCALE)),--full) -o reproduced/$(SCALE)
-	mkdir -p data/results/$(SCALE)
-	cp reproduced/$(SCALE)/items/*.json data/results/$(SCALE)/
-	$(RUN) benchmarks.page.recorded data/results > docs/papers.md
-	$(RUN) benchmarks.page.measured data/results docs
+record: $(FOR_TESTS)  ## measure data/results, docs/papers.md and docs/measured.md anew: hours; RECORD='ITEM ...' for some
+	$(RUN) benchmarks $(RECORD) --full -o reproduced/full
+	cp reproduced/full/items/*.json data/results/
+	$(RUN) benchmarks.page.recorded data/results docs
 
 $(INSTALLED): pyproject.toml
 	@$(PYTHON) -c 'import sys; sys.exit("flyannot needs Python 3.11 or later: make PYTHON=/path/to/python3.11") if sys.version_info < (3, 11) else None'

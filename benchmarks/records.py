@@ -1,14 +1,19 @@
 """The files of an item: JSON with all of it, CSV with its rows.  A file that exists is whole."""
 
+import ast
 import csv
+import hashlib
 import io
 import json
 import platform
+import subprocess
 from dataclasses import dataclass
+from functools import cache
 from importlib.metadata import version
+from importlib.resources import files
+from importlib.util import find_spec
 from pathlib import Path
 
-from benchmarks.code_version import code_digest
 from benchmarks.findings import Finding
 from benchmarks.references import REFERENCES, why_reference_is_absent
 from flyannot import __version__
@@ -101,3 +106,98 @@ def _versions():
     """Of the references: project -> version, None where it is absent."""
     there = {name: not why_reference_is_absent(name) for name in REFERENCES}
     return {r.project: version(r.project) if there[name] else None for name, r in REFERENCES.items()}
+
+
+_PACKAGES = ("flyannot", "benchmarks")
+_WORDS = (ast.Module, ast.ClassDef, ast.FunctionDef)
+# What only says, compares or shows: claims are evaluated anew from the rows whenever a record is read.
+_DECIDE_NOTHING = ("claims", "findings", "tables", "items", "page")
+# Rooms that keep files, name options and run things on a machine; what in them decides times all the same.
+_ROOMS_THAT_DECIDE_NOTHING = ("store", "options", "runtime", "errors")
+_DECIDES_TIMES = ("flyannot.runtime.compiled", "flyannot.runtime.resources")
+
+
+def code_digest(measure):
+    """The digest of the code of a function and of all that it imports from the package and the benchmarks.
+
+    Comments, docstrings and layout are no part of it, nor are the modules that evaluate and show.
+    """
+    measure = getattr(measure, "func", measure)  # of a partial one
+    sha = hashlib.sha256()
+    for name in sorted(_reached_from(measure.__module__)):
+        sha.update(f"{name} {_bare_source(name)}\n".encode())
+    return sha.hexdigest()[:16]
+
+
+def commit():
+    """The commit of package and benchmarks, "and changes" where files differ from it; None outside git."""
+    root = Path(str(files("benchmarks"))).parent
+    is_tracked = _git(root, "ls-files", "--error-unmatch", "benchmarks/__init__.py") is not None
+    name = _git(root, "rev-parse", "HEAD")
+    if not is_tracked or not name:
+        return None
+    return name[:12] + (" and changes" if _git(root, "status", "--porcelain", *_PACKAGES) else "")
+
+
+def _git(folder, *arguments):
+    try:
+        done = subprocess.run(["git", "-C", str(folder), *arguments], capture_output=True, text=True)
+    except OSError:  # there is no git
+        return None
+    return done.stdout.strip() if done.returncode == 0 else None
+
+
+def _reached_from(name):
+    """The modules that one imports, and those that these import."""
+    reached, waiting = {name}, [name]
+    while waiting:
+        for found in _imports(waiting.pop()):
+            if found not in reached and _decides(found):
+                reached.add(found)
+                waiting.append(found)
+    return reached
+
+
+def _decides(name):
+    """Whether the numbers can depend on a module."""
+    parts = name.split(".")
+    is_idle = parts[1:2] and parts[1] in _ROOMS_THAT_DECIDE_NOTHING
+    return name in _DECIDES_TIMES or not (is_idle or set(parts) & set(_DECIDE_NOTHING))
+
+
+@cache
+def _imports(name):
+    """The modules of ours that a module names: imports, and places in a table of things."""
+    found = set()
+    for node in ast.walk(_tree(name)):
+        if isinstance(node, ast.ImportFrom) and (node.module or "").startswith(_PACKAGES):
+            found |= {node.module} | {f"{node.module}.{alias.name}" for alias in node.names}
+        elif isinstance(node, ast.JoinedStr) and isinstance(node.values[-1], ast.Constant):
+            place = str(node.values[-1].value)  # f"{_HERE}.module:thing"
+            if place.startswith(".") and ":" in place:
+                found.add(name + place.partition(":")[0])
+    return frozenset(module for module in found if _file_of(module))
+
+
+@cache
+def _file_of(name):
+    try:
+        spec = find_spec(name)
+    except ModuleNotFoundError:  # a function or a class
+        return None
+    return spec and spec.origin
+
+
+@cache
+def _tree(name):
+    return ast.parse(Path(_file_of(name)).read_text(encoding="utf-8"))
+
+
+@cache
+def _bare_source(name):
+    """The module without comments, docstrings and layout."""
+    tree = ast.parse(Path(_file_of(name)).read_text(encoding="utf-8"))
+    for node in ast.walk(tree):
+        if isinstance(node, _WORDS) and ast.get_docstring(node, clean=False) is not None:
+            node.body = node.body[1:] or [ast.Pass()]
+    return ast.dump(tree)

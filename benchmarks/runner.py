@@ -8,12 +8,11 @@ from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 from pathlib import Path
 
-from benchmarks.code_version import commit
 from benchmarks.findings import Finding
 from benchmarks.items import OURS, Item
 from benchmarks.page import PAGE, write_pages
 from benchmarks.page.figures import draw
-from benchmarks.records import Record, machine, paths_of, read_record, settings_of, write_record
+from benchmarks.records import Record, commit, machine, paths_of, read_record, settings_of, write_record
 from flyannot.errors import FlyannotError, WriteError
 from flyannot.runtime.atomic_file import locked_output
 from flyannot.runtime.resources import one_blas_thread

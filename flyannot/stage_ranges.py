@@ -18,10 +18,8 @@ _LAST_STAGES = {name: int(name.partition("-")[2]) for name in STAGE_RANGES} | {"
 _STAGES = re.compile(r"(\d{1,2})(?:-(\d{1,2}))?", re.ASCII)
 _FIX = f"use one of {', '.join(STAGE_RANGES)}, or one stage, such as 5"
 
-_MONTHS = (
-    "jan", "feb|fév|fev", "mar|mär|mrz", "apr|avr|abr", "may|mai", "jun|juin", "jul|juil", "aug|août|ago",
-    "sep|set", "oct|okt", "nov", "dec|dez|déc|dic",
-)  # fmt: skip
+_MONTHS = ["jan", "feb|fév|fev", "mar|mär|mrz", "apr|avr|abr", "may|mai", "jun|juin"]
+_MONTHS += ["jul|juil", "aug|août|ago", "sep|set", "oct|okt", "nov", "dec|dez|déc|dic"]
 _MONTH = "|".join(_MONTHS)
 _DATES = [
     re.compile(pattern, re.ASCII | re.IGNORECASE)
@@ -58,8 +56,8 @@ def parse_stage_range(text):
             f'stages "{text}" lie in several stage ranges: {", ".join(lie_in)}',
             fix="name one of them; in a table, what holds for several takes a row for each",
         )
-    if found := month_and_day(_date_of_serial(plain) or text):
-        meant = "-".join(map(str, sorted(found)))
+    if date_of_text := month_and_day(_date_of_serial(plain) or text):
+        meant = "-".join(map(str, sorted(date_of_text)))
         raise InputError(
             f'"{text}" is a date: a spreadsheet made it of {meant}', fix=f"write {meant}; {AS_TEXT}"
         )
@@ -72,7 +70,7 @@ def note_on_stages(texts):
     for plain in sorted({_plain(text) for text in texts}, key=lambda plain: (len(plain), plain)):
         if not bdgp_name(plain):
             taken.setdefault(parse_stage_range(plain), []).append(plain)
-    return "; ".join(f"{_stages(found)} in stage range {stage_range}" for stage_range, found in taken.items())
+    return "; ".join(f"{_stages(texts)} in stage range {name}" for name, texts in taken.items())
 
 
 def _stages(texts):
@@ -89,8 +87,8 @@ def bdgp_name(text):
 def month_and_day(text):
     """The two numbers of a date as spreadsheets write it (06-Apr, Apr-06, 2023-04-06, 4/6/2023), or None."""
     for pattern in _DATES:
-        if found := pattern.fullmatch(str(text).strip()):
-            parts = found.groupdict()
+        if match := pattern.fullmatch(str(text).strip()):
+            parts = match.groupdict()
             month = int(parts["b"]) if "b" in parts else _number_of(parts["m"])
             return month, int(parts["a"])
     return None
@@ -111,10 +109,10 @@ def _plain(text):
 
 def _ranges_of(plain):
     """The stage ranges that a stage or some stages lie in; none if the text names no stages."""
-    found = _STAGES.fullmatch(plain)
-    if not found:
+    match = _STAGES.fullmatch(plain)
+    if not match:
         return []
-    first, last = int(found[1]), int(found[2] or found[1])
+    first, last = int(match[1]), int(match[2] or match[1])
     if not 1 <= first <= last <= _LAST_STAGES[STAGE_RANGES[-1]]:
         return []
     return [s for s, end in _LAST_STAGES.items() if int(s.partition("-")[0]) <= last and first <= end]

@@ -15,7 +15,10 @@ from flyannot.dataset.importers import IMPORTERS
 from flyannot.export import EXPORTERS
 from flyannot.sparse.coders import CODERS
 from flyannot.sparse.learners import LEARNERS
+from flyannot.steps.chain import STEPS
+from flyannot.store.schema import MADE_BY
 from tests.conftest import ROOT
+from tests.small_embryos import write_configuration
 
 # The files of the dummies: each is what a contributor would write, in one module.
 DUMMIES = '''
@@ -33,6 +36,7 @@ from flyannot.dataset.importers import Importer
 from flyannot.options import Count, Options, option
 from flyannot.sparse.coders import CODERS
 from flyannot.sparse.learners.lagrange_dual import LagrangeDual
+from flyannot.steps.engine.step import Input, Step
 
 encode = CODERS["cd"]
 
@@ -42,6 +46,40 @@ class DummyOptions(Options):
     """The dummy's."""
 
     zeal: int = option(1, Count(), "How often the dummy nods.")
+
+
+@dataclass(frozen=True, kw_only=True)
+class NodOptions(DummyOptions):
+    """Of the dummy of a step."""
+
+    table = "nod"
+
+
+def task_of_step(asked):
+    from flyannot.runtime.atomic_file import write_text
+    from flyannot.steps.engine.task import Outcome, Task
+
+    text = "nod " * asked.options.zeal
+
+    def why():
+        return "" if asked.out.exists() and asked.out.read_text() == text else "it is to nod"
+
+    def make(execution):
+        write_text(asked.out, text)
+        return Outcome(asked.out, True, text)
+
+    return Task(asked.out, why, make, asked.inputs["features"], is_replaced=True)
+
+
+STEP = Step(
+    name="nod",
+    about="Features to nods.",
+    help="Nod at every file of features.\\n\\n\\b\\nExample:\\n    flyannot nod features.h5 -o nods.txt\\n",
+    options=NodOptions,
+    reads=(Input("features", "features", several=True),),
+    makes="nods.txt",
+    task="dummies:task_of_step",
+)
 
 
 class Learner(LagrangeDual):
@@ -104,6 +142,8 @@ def dummies(tmp_path, monkeypatch):
     monkeypatch.syspath_prepend(folder)
     for registry, name in LINES:
         monkeypatch.setitem(registry.places, "dummy", f"dummies:{name}")
+    *before, report = STEPS.places.items()
+    monkeypatch.setattr(STEPS, "places", dict([*before, ("nod", "dummies:STEP"), report]))
     monkeypatch.setitem(COMMANDS["Data"], "dummy", ("dummies:command", "Nods."))
     for name in [name for name in sys.modules if name.startswith("flyannot.cli.")]:
         if not name.startswith("flyannot.cli.shared"):  # commands list what may be chosen when imported
@@ -123,6 +163,8 @@ def dummies(tmp_path, monkeypatch):
         ("import dummy --help", "--zeal"),
         ("export --help", "dummy"),
         ("--help", "Nods."),
+        ("--help", "Features to nods."),
+        ("nod --help", "--zeal"),
         ("dummy --help", "Nod."),
     ],
 )
@@ -139,6 +181,7 @@ def test_the_list_of_benchmarks_finds_what_was_added(dummies):
 def test_the_page_of_options_finds_what_was_added(dummies, flyannot):
     page = flyannot("info --options").out
     assert "## flyannot dummy" in page and "## flyannot import dummy" in page and "`--zeal`" in page
+    assert "## flyannot nod" in page and "| `[nod]` | How often the dummy nods. |" in page
     for option in ("--coder", "--learner`", "--method", "--to"):
         assert any("`dummy`" in row for row in page.splitlines() if row.startswith(f"| `{option}")), option
 
@@ -167,3 +210,29 @@ def test_what_was_added_works_from_the_command_line(dummies, flyannot, own_chain
                     A=chain.embryos / "annotations.csv", O=tmp_path / "m.h5").code == 0  # fmt: skip
     assert flyannot("export F --to dummy -o O", F=chain.features, O=tmp_path / "x").code == 0
     assert (tmp_path / "x").read_text() == "dummy"
+
+
+def test_a_step_that_was_added_is_in_run_status_workflow_and_report(dummies, flyannot, tmp_path):
+    """Its command, its table, its option in the environment, its file, its job: from its one declaration."""
+    config, results = write_configuration(tmp_path), tmp_path / "results"
+    config.write_text(config.read_text() + "[nod]\nzeal = 2\n")
+    said = flyannot("run C", C=config)
+    assert said.code == 0 and "[nod]" in said.err and (results / "nods.txt").read_text() == "nod nod "
+    assert "all is up to date" in flyannot("run C", C=config).err
+    said = flyannot("run C --step nod --set nod.zeal=3", C=config)
+    assert said.code == 0 and (results / "nods.txt").read_text() == "nod nod nod "
+    (row,) = (line for line in flyannot("status R", R=results).out.splitlines() if line.startswith("nod"))
+    assert "done" in row
+    assert (
+        "nods.txt" in (results / "report.html").read_text()
+        and "flyannot nod" in (results / "report.html").read_text()
+    )
+    assert flyannot("workflow C --engine slurm -o W", C=config, W=tmp_path / "w.sh").code == 0
+    assert "--step nod" in (tmp_path / "w.sh").read_text()
+    assert flyannot("nod F -o O", F=results / "features.h5", O=tmp_path / "n.txt").code == 0
+    assert (tmp_path / "n.txt").read_text() == "nod "
+
+
+def test_what_a_file_says_made_it_is_the_command_of_its_step():
+    made_by = {step.kind: f"flyannot {step.name}" for step in STEPS.values() if step.kind}
+    assert made_by | {"checkpoint": made_by["dictionary"]} == MADE_BY

@@ -25,12 +25,11 @@ ONLY_IN = {
     "benchmarks": (),  # which lie beside the package, and import it
     "h5py": ("store/",),
     "click": ("cli/",),
-    "httpx": ("dataset/bdgp_site/", "steps/fetch.py"),
-    "tenacity": ("dataset/bdgp_site/download.py",),
+    "httpx": ("dataset/download.py",),
     "tqdm": ("cli/shared/messages.py",),
     "cv2": ("descriptors/images/geometry.py", "runtime/resources.py"),
-    "distributed": ("runtime/dask_workers.py",),
-    "joblib": ("runtime/local_workers.py", "runtime/resources.py"),
+    "distributed": ("runtime/dask_cluster.py",),
+    "joblib": ("runtime/executor.py", "runtime/resources.py"),
     # Where a model, a score or a map is made, and where scikit-learn is itself the peer.
     "sklearn": ("classifiers/", "scores/", "estimators/", "features/pattern_map.py"),
     "numba": ("runtime/compiled.py", "sparse/simd/"),

@@ -9,7 +9,7 @@ from benchmarks.items import Item, paper_values
 from benchmarks.lee import claims
 from benchmarks.lee.claims import CD, CONJUGATE, GRAFTING, LARS, QP, SIGN, SLOW_LARS
 from benchmarks.measures import graded_codes, normalised_patches, timed
-from benchmarks.references import exact_codes, grafting, smooth_penalty
+from benchmarks.references import lasso_solvers as solvers
 from benchmarks.rows import Rows
 from benchmarks.scc.learning import learn_dictionaries
 from flyannot.sparse.coders import CODERS
@@ -17,11 +17,11 @@ from flyannot.sparse.fit import default_lam, random_patches
 from flyannot.sparse.objective import objective
 
 REFERENCES = {
-    LARS: exact_codes.compiled_lars,
-    SLOW_LARS: exact_codes.lars,
-    GRAFTING: grafting.grafting,
-    CONJUGATE: smooth_penalty.conjugate_gradients,
-    QP: exact_codes.quadratic_program,
+    LARS: solvers.compiled_lars,
+    SLOW_LARS: solvers.lars,
+    GRAFTING: solvers.grafting,
+    CONJUGATE: solvers.conjugate_gradients,
+    QP: solvers.quadratic_program,
 }
 NEEDS = {LARS: "spams", SLOW_LARS: "scikit-learn"}  # of the references
 
@@ -55,8 +55,8 @@ def measure(setup):
         notes=[
             "There are no signals of speech, stereo and video, and no program of Chen et al. and CVX.",
             "The error is relative to the lowest objective that any of the solvers reached. Grafting ends "
-            f"where no slope is above lam by more than {grafting.NEAR:g} of it. Conjugate gradients minimise "
-            f"with sqrt(z^2 + {smooth_penalty.EPSILON:g}) for |z|: another problem, and its error.",
+            f"where no slope is above lam by more than {solvers.NEAR:g} of it. Conjugate gradients minimise "
+            f"with sqrt(z^2 + {solvers.EPSILON:g}) for |z|: another problem, and its error.",
         ],
     )  # fmt: skip
 

@@ -1,11 +1,12 @@
 """Lee et al., Sections 5.3 and 5.4: overcomplete bases of natural images, and what they do with bars."""
 
 import numpy as np
+from scipy.optimize import least_squares
 
 from benchmarks.findings import Finding, Panel, Size, Source
 from benchmarks.inputs.signals import photograph_patches
 from benchmarks.items import Item, paper_values
-from benchmarks.lee import bars, claims, gabor
+from benchmarks.lee import claims
 from benchmarks.measures import Stopwatch
 from benchmarks.rows import Rows, Series
 from flyannot.sparse.coders import CODERS
@@ -48,7 +49,7 @@ def measure_bases(setup):
     side, n = setup.sizes["patch_px"], len(D)
     picked = setup.rng("fitted").permutation(n)
     rows = Rows(
-        {"basis": int(k), "explained_by_gabor": gabor.explained(D[k].reshape(side, side))}
+        {"basis": int(k), "explained_by_gabor": explained(D[k].reshape(side, side))}
         for k in picked[:_N_FITTED]
     )
     for row in rows:
@@ -79,17 +80,17 @@ def measure_bars(setup):
     def respond(stimuli):
         return CODERS["cd"](stimuli, D, lam, tol=1e-8).toarray()
 
-    best = bars.best_bars(respond, side)
-    rows = Rows({"effect": "length"} | row for row in bars.lengthened(respond, best, side))
+    best = best_bars(respond, side)
+    rows = Rows({"effect": "length"} | row for row in lengthened(respond, best, side))
     drawn = setup.rng("surround").permutation(len(best))
-    rows += [{"effect": "surround"} | row for row in bars.surrounded(respond, [best[i] for i in drawn], side)]
+    rows += [{"effect": "surround"} | row for row in surrounded(respond, [best[i] for i in drawn], side)]
     lengths, traces = list(range(1, side + 1)), rows.where(effect="length")
     lost = sorted(rows.column("suppressed_by", effect="surround"))
     steepest = sorted(traces, key=lambda row: row["falls_by"])[-6:]
     return Finding(
         source=source,
         size=Size("bases", len(D), paper_values("lee", "section-5-4")["n_bases"]),
-        variant=f"the bases of lee-section-5-3; bars one pixel wide at {bars.N_ANGLES} angles and all places "
+        variant=f"the bases of lee-section-5-3; bars one pixel wide at {N_ANGLES} angles and all places "
         "and lengths, of one contrast: one half as long as the patch has norm 1; codes by cd, exact",
         explanation="The paper's contrast, and the gap between a bar and its surround, are not known to us.",
         rows=rows,
@@ -97,9 +98,9 @@ def measure_bars(setup):
                       [Series(f"basis {row['basis']}", lengths, row["trace"]) for row in steepest]),
                 Panel("Suppression by a surround", "bases", "part of the code that is lost",
                       [Series("here", list(range(len(lost))), lost)])],
-        notes=[f"{len(best)} of {len(D):,} bases have a code for some bar of at least {bars.SIGNIFICANT:g} "
-               "of the largest of all. Of them {bars.N_SURROUNDED} are drawn whose best bar leaves room; the "
-               f"surround is the rest of its line, {bars.GAP_PX} px away."],
+        notes=[f"{len(best)} of {len(D):,} bases have a code for some bar of at least {SIGNIFICANT:g} "
+               "of the largest of all. Of them {N_SURROUNDED} are drawn whose best bar leaves room; the "
+               f"surround is the rest of its line, {GAP_PX} px away."],
     )  # fmt: skip
 
 
@@ -111,3 +112,133 @@ BARS = Item(
     "lee-section-5-4", "End-stopping and surround suppression", measure_bars, "lee", "section-5-4",
     sizes=_SIZES, statements=claims.SECTION_5_4,
 )  # fmt: skip
+
+
+N_ANGLES = 8
+SIGNIFICANT = 0.2  # of the largest code of all bases, that a basis must reach for one of the bars
+N_SURROUNDED = 50
+GAP_PX = 2  # between a bar and its surround
+_WIDTH_PX = 0.7  # of the profile across, a Gaussian
+_STEP_PX = 2  # between the centres of bars
+
+
+def bar(side, angle, centre, ends):
+    """Pixels (side, side) of a bar of height 1, along a line through `centre`.
+
+    ends : (from, to) along the line, in pixels from the centre
+    """
+    rows, columns = np.indices((side, side)) - np.asarray(centre)[:, None, None]
+    along = columns * np.cos(angle) + rows * np.sin(angle)
+    across = rows * np.cos(angle) - columns * np.sin(angle)
+    ended = np.clip(along - ends[0] + 0.5, 0, 1) * np.clip(ends[1] - along + 0.5, 0, 1)
+    return ended * np.exp(-0.5 * (across / _WIDTH_PX) ** 2)
+
+
+def stimulus(pictures, side):
+    """Rows for the coder, centred, of one contrast: a bar half as long as the patch has norm 1."""
+    half = bar(side, 0.0, (side // 2, side // 2), (-side / 4, side / 4))
+    flat = np.reshape(pictures, (len(pictures), -1))
+    return (flat - flat.mean(axis=1, keepdims=True)) / np.linalg.norm(half - half.mean())
+
+
+def best_bars(respond, side):
+    """For every basis with a significant code, the bar that it answers most: dicts, by basis.
+
+    respond : function of stimuli (n, side^2) to codes (n, n_atoms)
+    """
+    where = np.arange(side % _STEP_PX, side, _STEP_PX)
+    angles = np.pi * np.arange(N_ANGLES) / N_ANGLES
+    centres = [(r, c) for r in where for c in where]
+    given = [(a, centre, n) for a in angles for centre in centres for n in range(1, side + 1)]
+    codes = respond(stimulus([bar(side, angle, centre, _ends(n)) for angle, centre, n in given], side))
+    largest, of_basis = np.abs(codes).max(axis=0), np.abs(codes).argmax(axis=0)
+    found = []
+    for k in np.flatnonzero(largest >= SIGNIFICANT * largest.max()):
+        angle, centre, length = given[of_basis[k]]
+        one = {"basis": int(k), "angle": angle, "centre": centre, "length_px": length}
+        found.append(one | {"code": float(codes[of_basis[k], k])})
+    return found
+
+
+def lengthened(respond, best, side):
+    """How the code of every basis changes with the length of its best bar: `trace`, and what it loses."""
+    for one in best:
+        bars = [bar(side, one["angle"], one["centre"], _ends(n)) for n in range(1, side + 1)]
+        trace = respond(stimulus(bars, side))[:, one["basis"]] / one["code"]
+        longer = trace[one["length_px"] :]
+        falls = float(1 - longer.min()) if len(longer) else 0.0
+        yield {name: one[name] for name in ("basis", "length_px")} | {
+            "falls_by": falls, "trace": trace.round(4).tolist()
+        }  # fmt: skip
+
+
+def surrounded(respond, best, side):
+    """What part of its code every basis loses when the line of its best bar goes on beyond a gap.
+
+    The first N_SURROUNDED bases whose bar leaves room for more of the line.
+    """
+    n_found = 0
+    for one in best:
+        start, end = _ends(one["length_px"])
+        alone = bar(side, one["angle"], one["centre"], (start, end))
+        line = [(-2 * side, start - GAP_PX), (end + GAP_PX, 2 * side)]
+        around = sum(bar(side, one["angle"], one["centre"], part) for part in line)
+        if around.sum() < 1 or n_found == N_SURROUNDED:
+            continue
+        n_found += 1
+        codes = respond(stimulus([alone, alone + around], side))[:, one["basis"]]
+        yield {name: one[name] for name in ("basis", "length_px")} | {
+            "suppressed_by": float(1 - codes[1] / codes[0])
+        }
+
+
+def _ends(length):
+    return -length / 2, length / 2
+
+
+_WIDTHS = (0.12, 0.25)  # of the envelope, as part of the side, to begin from
+_MOST_CALLS = 200
+
+
+def explained(picture):
+    """The part of a picture's square, about its mean, that the best Gabor function found explains.
+
+    Parameters
+    ----------
+    picture : float array (side, side)
+    """
+    picture = picture - picture.mean()
+    side, total = len(picture), (picture**2).sum()
+    grid = np.indices(picture.shape, float)
+    starts = (_start(picture, grid, width * side) for width in _WIDTHS)
+    left = min(
+        2 * least_squares(_residual, start, args=(grid, picture), max_nfev=_MOST_CALLS).cost
+        for start in starts
+    )
+    return float(1 - left / total)
+
+
+def gabor(parameters, grid):
+    """Centre (2), widths along and across (2), frequency vector (2), cosine and sine amplitude (2)."""
+    r0, c0, along, across, fr, fc, cosine, sine = parameters
+    r, c = grid[0] - r0, grid[1] - c0
+    angle = np.arctan2(fr, fc)
+    u, v = c * np.cos(angle) + r * np.sin(angle), r * np.cos(angle) - c * np.sin(angle)
+    phase = 2 * np.pi * (fr * r + fc * c)
+    envelope = np.exp(-0.5 * ((u / along) ** 2 + (v / across) ** 2))
+    return envelope * (cosine * np.cos(phase) + sine * np.sin(phase))
+
+
+def _residual(parameters, grid, picture):
+    return (gabor(parameters, grid) - picture).ravel()
+
+
+def _start(picture, grid, width):
+    """Where the square lies, and the frequency at which the picture is strongest."""
+    side, weights = len(picture), picture**2 / (picture**2).sum()
+    spectrum = np.abs(np.fft.rfft2(picture, (4 * side, 4 * side)))
+    r, c = np.unravel_index(spectrum.argmax(), spectrum.shape)
+    frequency = np.fft.fftfreq(4 * side)[r], c / (4 * side)
+    strongest = np.unravel_index(np.abs(picture).argmax(), picture.shape)
+    centre = 0.5 * ((weights * grid).sum(axis=(1, 2)) + strongest)
+    return [*centre, width, width, *frequency, picture[strongest], 0.1 * picture[strongest]]

@@ -7,8 +7,8 @@ import numpy as np
 
 from benchmarks.inputs.ratings import Ratings
 from benchmarks.measures import Stopwatch, timed_steps
-from benchmarks.modl.rating_claims import CD, FULL, MODL
-from benchmarks.references.seen_features import OfSeenFeatures
+from benchmarks.modl.claims import CD, FULL, MODL
+from benchmarks.references.plain_learners import OfSeenFeatures
 from flyannot.runtime.compiled import compiled
 from flyannot.sparse.fit import random_patches
 

@@ -33,7 +33,8 @@ def write_pages(out, failed):
         if record is not None:
             machines[record.machine] = None
         if record is not None or item.name in failed or item.paper != OURS:
-            sections.append(section_of(item, record, failed.get(item.name), out))
+            figure = paths_of(out, item.name)["svg"]
+            sections.append(section_of(item, record, failed.get(item.name), figure=figure))
     note = "" if can_draw() else f"There are no figures: matplotlib is not installed ({INSTALL})."
     given = {"sections": sections, "machines": list(machines), "note": note, "summary": summary_of(sections)}
     for name in (PAGE, "index.md"):
@@ -57,8 +58,8 @@ def _environment():
     return found
 
 
-def section_of(item, record, why_failed, out):
-    """What the templates show of an item; its claims as they are stated now."""
+def section_of(item, record, why_failed="", *, figure=None):
+    """What the templates show of an item; its claims as they are stated now, its figure if it is there."""
     section = {"name": item.name, "title": item.title, "cited": "A measurement of our own", "lines": []}
     section |= {"tables": [], "figure": None, "source": "", "paper": "", "finding": None, "seconds": None}
     paper = None if item.paper == OURS else papers()[item.paper]
@@ -67,7 +68,7 @@ def section_of(item, record, why_failed, out):
         section["paper"] = f"{paper['authors']}, {paper['venue']}"
         section["cited"] = f"{section['paper']}: {entry['cited']}"
         section["place"] = entry["cited"]
-    finding, figure = record and record.evaluated_by(item.statements), paths_of(out, item.name)["svg"]
+    finding = record and record.evaluated_by(item.statements)
     if finding is None or why_failed:
         reason = why_failed or f"python -m benchmarks {item.name} -o OUT measures it"
         return section | {"status": FAILED if why_failed else NOT_MEASURED, "reason": reason}
@@ -78,7 +79,7 @@ def section_of(item, record, why_failed, out):
         "seconds": record.seconds,
         "lines": list(_lines(item, paper, record, finding)),
         "tables": [_shown(table) for table in tables_of(finding)],
-        "figure": figure if finding.panels and figure.is_file() else None,
+        "figure": figure if finding.panels and figure and figure.is_file() else None,
         "source": f"From {FOLDER}/{item.name}.json and .csv, made by: {record.command}",
     }
 

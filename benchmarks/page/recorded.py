@@ -1,35 +1,36 @@
-"""The page of recorded results: `python -m benchmarks.page.recorded data/results > docs/papers.md`.
+"""The pages of docs/ that are made from records: `python -m benchmarks.page.recorded data/results docs`.
 
-It has what the files of that folder hold, `quick/ITEM.json` and `full/ITEM.json`, and nothing else.
+papers.md has the records of the papers' items, measured.md our own, each with its figure where matplotlib is
+installed.  A record of an item that is gone stays on measured.md: retired.toml says why it went.
 """
 
 import sys
+import tomllib
 from dataclasses import replace
+from pathlib import Path
 
-from benchmarks.items import ITEMS, OURS
-from benchmarks.page import rendered
-from benchmarks.page.results import result_of, section_of_result
+from benchmarks.items import ITEMS, OURS, Item
+from benchmarks.page import rendered, section_of
+from benchmarks.page.figures import draw
 from benchmarks.page.summary import summary_of
+from benchmarks.records import record_of
 from benchmarks.tables import MEASUREMENTS
+from flyannot.runtime.atomic_file import write_text
 
+PAPERS, MEASURED = "papers.md", "measured.md"
 _MOST_ROWS = 12  # of the numbers beside the paper's; the item's file has all
 
 
-def recorded_page(folder):
-    """The Markdown of all records of a folder; a full run of an item stands in the place of a quick one."""
-    sections, machines = [], {}
-    for item in ITEMS.values():
-        if item.paper != OURS:
-            scale, record = result_of(item, folder)
-            section = section_of_result(item, scale, record, folder)
-            if record is not None:
-                machines[record.machine] = None
-                section["tables"] = [_few(t) for t in section["tables"] if t["table"].caption != MEASUREMENTS]
-            sections.append(section)
-    return rendered("recorded.md", sections=sections, machines=list(machines), summary=summary_of(sections))
+def papers_page(folder):
+    """The Markdown of the papers' items: what the records of a folder hold, and nothing else."""
+    recorded = [(item, _record(folder, item)) for item in ITEMS.values() if item.paper != OURS]
+    sections = [_section(item, record) for item, record in recorded]
+    for section in sections:
+        section["tables"] = [_shortened(t) for t in section["tables"] if t["table"].caption != MEASUREMENTS]
+    return rendered(PAPERS, sections=sections, machines=_machines(recorded), summary=summary_of(sections))
 
 
-def _few(shown):
+def _shortened(shown):
     table = shown["table"]
     more = len(table.rows) - _MOST_ROWS
     is_long = table.caption == "The paper and ours" and more > 0
@@ -39,5 +40,59 @@ def _few(shown):
     }
 
 
+def measured_page(folder):
+    """The Markdown of our own records."""
+    recorded = list(own_records(folder))
+    sections = [_section(item, record) | {"figure": _picture(item, record)} for item, record in recorded]
+    return rendered(MEASURED, sections=sections, machines=_machines(recorded))
+
+
+def own_records(folder):
+    """(item, record) of every item of ours that was recorded, those that are gone last."""
+    retired = tomllib.loads((Path(folder) / "retired.toml").read_text(encoding="utf-8"))
+    gone = [Item(name, entry["title"], lambda setup: None) for name, entry in retired["items"].items()]
+    for item in [*(item for item in ITEMS.values() if item.paper == OURS), *gone]:
+        record = _record(folder, item)
+        if record is not None:
+            if item in gone:
+                why = f"{retired['items'][item.name]['decided']} The code is in commit {retired['commit']}."
+                finding = replace(record.finding, notes=[*record.finding.notes, why])
+                record = replace(record, finding=finding)
+            yield item, record
+
+
+def picture_of(name):
+    """Where the figure of an item lies, from the page."""
+    return f"pictures/measured-{name}.svg"
+
+
+def write_recorded_pages(folder, docs):
+    """Write both pages and their figures."""
+    write_text(Path(docs) / PAPERS, papers_page(folder))
+    for item, record in own_records(folder):
+        draw(record.finding, item.title, {"svg": Path(docs) / picture_of(item.name)})
+    write_text(Path(docs) / MEASURED, measured_page(folder))
+
+
+def _record(folder, item):
+    return record_of(Path(folder) / f"{item.name}.json")
+
+
+def _section(item, record):
+    section = section_of(item, record)
+    if record is None:
+        return section | {"scale": ""}
+    source = f"All of it: data/results/{item.name}.json. Again: `{record.command}`"
+    return section | {"scale": record.settings["scale"], "source": source}
+
+
+def _picture(item, record):
+    return picture_of(item.name) if record.finding.panels else None
+
+
+def _machines(recorded):
+    return list(dict.fromkeys(record.machine for _, record in recorded if record is not None))
+
+
 if __name__ == "__main__":
-    sys.stdout.write(recorded_page(sys.argv[1]))
+    write_recorded_pages(*sys.argv[1:])

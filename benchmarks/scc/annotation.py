@@ -1,11 +1,11 @@
 """Pictures to the terms of groups, as the paper does it and as we do: the difference is a `Protocol`."""
 
+from collections import Counter
 from dataclasses import dataclass, field, replace
 
 import numpy as np
 
 from benchmarks.findings import Source
-from benchmarks.inputs.labelled_pictures import counts_of_anatomy
 from benchmarks.inputs.pictures import (
     columns_of_patterns,
     drawn_patterns,
@@ -13,7 +13,7 @@ from benchmarks.inputs.pictures import (
     grey_levels,
     image_folder,
 )
-from benchmarks.references.libsvm import evaluate_by_libsvm
+from benchmarks.references.classifiers import evaluate_by_libsvm
 from benchmarks.scc.claims import (
     ALL_OF_OURS,
     BALANCED,
@@ -136,7 +136,7 @@ def _of_folder(folder, images, source, stage_range):
 
 def _with_terms(greys, columns, folder, stage_range, source, note):
     groups, carried = annotated_groups(groups_of(columns), read_annotations(folder), stage_range)
-    counts = counts_of_anatomy(carried)
+    counts = Counter(term for terms in carried for term in terms if term not in NOT_ANATOMY)
     terms = sorted(counts, key=lambda term: (-counts[term], term))[:N_TERMS]
     note = f"{note} The ten most frequent terms of {len(groups)} groups, without {', '.join(NOT_ANATOMY)}."
     return Pictures(stage_range, greys, groups, terms, truth_of(carried, terms), source, note)

@@ -11,8 +11,8 @@ import numpy as np
 
 from benchmarks.compare_methods import Method
 from benchmarks.measures import Stopwatch, exact_objective, graded_dictionary, normalised_patches
-from benchmarks.references import spams, why_reference_is_absent
-from benchmarks.references.plain_scc import PlainSCC
+from benchmarks.references import other_programs, why_reference_is_absent
+from benchmarks.references.plain_learners import PlainSCC
 from flyannot.descriptors.sift import normalise_descriptors
 from flyannot.runtime.resources import one_blas_thread
 from flyannot.sparse.fit import default_lam, random_patches, run_epoch
@@ -52,7 +52,9 @@ def our_ol(problem, n, n_epochs, batch_size):
 def spams_ol(problem, n, n_epochs, batch_size, **more):
     """SPAMS's online learning, the program of the papers."""
     arguments = problem | {"n": n, "n_epochs": n_epochs, "batch_size": batch_size}
-    return Method("SPAMS OL", f"batch {batch_size}", spams.learn_by_spams, arguments, "spams", **more)
+    return Method(
+        "SPAMS OL", f"batch {batch_size}", other_programs.learn_by_spams, arguments, "spams", **more
+    )
 
 
 def reference_ol(problem, n, n_epochs, batch_size):

@@ -6,7 +6,7 @@ from benchmarks.findings import PROJECTED, Comparison, Finding, Panel, Size, Tar
 from benchmarks.inputs.patches import patches_of
 from benchmarks.items import Item, paper_values, papers
 from benchmarks.measures import timed_steps
-from benchmarks.references import spams, why_reference_is_absent
+from benchmarks.references import other_programs, why_reference_is_absent
 from benchmarks.rows import Rows, Series
 from benchmarks.scc import claims
 from benchmarks.scc.claims import OL_AT_1, SCC_PAPER, SCC_RELEASED
@@ -70,7 +70,7 @@ def _ol_parts(setup, problem, m):
     total, z = setup.run(ol.measure, ol.arguments)["us_per_sample"], None
     if not why_reference_is_absent("spams"):
         files = {name: problem[name] for name in ("patches", "initial", "lam")}
-        z = min(setup.run(spams.time_codes_at_batch_1, files)["us_per_sample"], total)
+        z = min(setup.run(other_programs.time_codes_at_batch_1, files)["us_per_sample"], total)
     return {"us_of_z": z, "us_of_D": None if z is None else total - z, "us_of_total": total}
 
 

@@ -8,9 +8,9 @@ import numpy as np
 
 from benchmarks.measures import Stopwatch
 from benchmarks.references.classifiers import fit_nearest_neighbours, fit_rbf_svm
-from benchmarks.references.full_sweep_cd import reference_full_sweep_cd
+from benchmarks.references.lasso_solvers import reference_full_sweep_cd
+from benchmarks.references.other_programs import lasso_codes, spread_labels
 from benchmarks.references.p_stable import atoms_beside, build_tables
-from benchmarks.references.scikit_learn import lasso_codes, spread_labels
 from flyannot.classifiers import CLASSIFIERS
 from flyannot.classifiers.feature_rows import unit_rows
 from flyannot.classifiers.siso import FRACTION, largest_products

@@ -10,7 +10,7 @@ import sys
 import tempfile
 from pathlib import Path
 
-from benchmarks.browser import open_browser, why_browser_is_absent
+from tests.report.browser import open_browser, why_browser_is_absent
 
 HERE = Path(__file__).resolve().parent
 DEMO = HERE.parents[1] / "demo-output"

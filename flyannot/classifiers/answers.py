@@ -146,7 +146,7 @@ def predictions_of_group(stage_range, groups, predicted, g):
 def predictions_table(stored, stage_ranges, ids=None):
     """The columns and the rows of the table as texts; rows are made as they are asked for.
 
-    With `flyannot.dataset.ontology.Ids`, ids of terms and stages too.
+    With `flyannot.dataset.ontology.IdColumns`, ids of terms and stages too.
     """
     rows = (row.texts() for row in prediction_rows(stored, stage_ranges))
     if ids:
@@ -239,7 +239,7 @@ def shown_answer(prediction, held_out):
 
 def is_cross_validated(evaluated):
     """Whether what scores.json holds of a stage range are answers by models of the other folds."""
-    return bool(evaluated and evaluated["probability"]) and evaluated["fold"] is not None
+    return bool(evaluated["probability"]) and evaluated["fold"] is not None
 
 
 class HeldOutAnswers:
@@ -252,7 +252,7 @@ class HeldOutAnswers:
     def __init__(self, scores, stage_range, images=None):
         self._images, self._groups = images, {}
         evaluated = ((scores or {}).get("evaluated") or {}).get(stage_range)
-        if is_cross_validated(evaluated):
+        if evaluated and is_cross_validated(evaluated):
             self._outcome = outcomes_of_groups(evaluated)
             self._groups = {group: i for i, group in enumerate(evaluated["group"])}
             self._terms = {r["term"]: r for r in scores["terms"] if r["stage_range"] == stage_range}

@@ -54,9 +54,11 @@ class LinearSvm(LinearScorer):
         run_all = options.elsewhere or partial(_in_threads, options.n_threads)
         tasks = list(zip(Y.T, observed_rows(observed, Y.shape[1])))
         trained = run_all(train, coordinates, tasks, lambda _: options.on_terms(1))
-        weights, intercept, C, held_out = zip(*trained)
+        *fitted, held_out = zip(*trained)
+        weights, intercept, C = map(np.array, fitted)
+        weights, intercept = back(weights, intercept)
         arrays = (np.hstack(columns) for columns in zip(*(vars(of_term).values() for of_term in held_out)))
-        return cls(*back(np.array(weights), np.array(intercept)), np.array(C)), HeldOut(*arrays)
+        return cls(weights, intercept, C), HeldOut(*arrays)
 
     @classmethod
     def pass_draws(cls, genes, *, rng, options):

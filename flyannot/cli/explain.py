@@ -39,7 +39,7 @@ def command(model, images, terms, genes, stage_range, folder, force, as_json):
     Example:
         flyannot explain model.h5 embryo.png --stage-range 4-6 --term "pole cell" -o why
     """
-    from flyannot.dataset.selection import images_named, select_images
+    from flyannot.dataset.images import images_named, select_images
     from flyannot.steps.explain import draw_all, explain
 
     chosen = select_images(

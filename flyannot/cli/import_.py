@@ -15,7 +15,7 @@ from flyannot.cli.shared.options import (
     takes,
 )
 from flyannot.dataset.importers import IMPORTERS
-from flyannot.dataset.importers.atoms import AtomsOptions
+from flyannot.dataset.importers.vectors import AtomsOptions
 from flyannot.steps.options import Selection
 
 

@@ -34,10 +34,11 @@ def command(as_json, only_options, only_data_sets):
         click.echo(option_table())
         return
     if only_data_sets:
-        from flyannot.dataset.public import availability_of_data_set as facts
+        from flyannot.dataset.public import data_set_facts as facts
+        from flyannot.dataset.public import data_sets_in_words as in_words
     else:
-        from flyannot.runtime.environment import environment_in_words
+        from flyannot.runtime.environment import environment_in_words as in_words
         from flyannot.runtime.environment import installed_environment as facts
 
     found = facts()
-    click.echo(json.dumps(found, indent=1) if as_json else environment_in_words(found))
+    click.echo(json.dumps(found, indent=1) if as_json else in_words(found))

@@ -82,9 +82,8 @@ def command(config, demo, data_set, output, settings, corrections, dry_run, step
     from flyannot.runtime.atomic_file import locked_output
     from flyannot.runtime.environment import configurations_folder
     from flyannot.steps.engine.task import carry_out_part
-    from flyannot.steps.runs.checks import check_run
     from flyannot.steps.runs.configuration import RECORD, read_configuration, with_corrections
-    from flyannot.steps.runs.run import plan_all, step_named, steps_of, task_in_run
+    from flyannot.steps.runs.run import check_run, plan_all, step_named, steps_of, task_in_run
 
     if part and not step:
         raise InputError("--part is of one step", fix="add --step extract, pool or annotate")

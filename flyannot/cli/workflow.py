@@ -43,10 +43,10 @@ def command(config, engine, out, parts, data_set, settings, force):
     Example:
         flyannot workflow configs/demo.toml --engine snakemake -o Snakefile
     """
-    from flyannot.steps.runs.checks import check_run
     from flyannot.steps.runs.configuration import read_configuration
-    from flyannot.steps.runs.size import require_data_set
-    from flyannot.steps.runs.workflow_files import write_workflow
+    from flyannot.steps.runs.costs import require_data_set
+    from flyannot.steps.runs.run import check_run
+    from flyannot.steps.runs.workflow import write_workflow
 
     configuration = read_configuration(config, data_set=data_set, settings=settings)
     require_data_set(configuration)

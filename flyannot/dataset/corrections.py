@@ -1,4 +1,4 @@
-"""The table of corrections: what curators say of single terms, on the page of a run or elsewhere.
+"""Corrections: what curators say of single terms, on the page of a run or elsewhere, and what it changes.
 
 A verdict is about one term of one gene in one stage range: accept (the gene has it), reject or unsure.
 Where there are several of one thing, the last of each curator counts, and of these the latest; curators who
@@ -6,28 +6,22 @@ disagree on the same day leave it unsure.
 """
 
 import re
-from collections import defaultdict
-from dataclasses import dataclass, field, replace
+from collections import Counter, defaultdict
+from dataclasses import dataclass, field, fields, replace
 from datetime import date
 from pathlib import Path
 
-from flyannot.dataset.stage_range_cells import StageRangeCells
-from flyannot.dataset.table_warnings import warn_of_genes
+from flyannot.dataset.folder import Annotations, read_gene_rows
+from flyannot.dataset.table_warnings import bdgp_terms, first_names
 from flyannot.errors import InputError, did_you_mean
-from flyannot.runtime.tables import read_table, write_table
+from flyannot.runtime.tables import write_table
+from flyannot.runtime.wording import pluralise
 from flyannot.stage_ranges import AS_TEXT, STAGE_RANGES
 
 ACCEPT, REJECT, UNSURE = VERDICTS = ("accept", "reject", "unsure")
 _REQUIRED = ("gene", "stage_range", "term", "verdict", "date")
 _OPTIONAL = ("fbgn", "curator", "note", "probability", "model_digest")
-_MEANT = {
-    "gene": ("symbol", "gene_symbol", "gene_name", "name"),
-    "stage_range": ("stage", "stages", "stageranges", "stagerange"),
-    "verdict": ("verdicts", "answer", "decision", "status"),
-    "date": ("day", "dates", "time"),
-    "term": ("terms", "annotation", "label"),
-}
-_ISO = re.compile(r"(\d{4}-\d{2}-\d{2})(?:[T ].*)?", re.ASCII)
+_ISO_DATE = re.compile(r"(\d{4}-\d{2}-\d{2})(?:[T ].*)?", re.ASCII)
 
 
 @dataclass(frozen=True)
@@ -57,12 +51,6 @@ class Correction:
         return f"{self.term} of {self.gene} in {self.stage_range}"
 
 
-COLUMNS = (
-    "gene", "fbgn", "stage_range", "term", "verdict", "curator", "date", "note", "probability",
-    "model_digest",
-)  # fmt: skip
-
-
 def read_corrections(paths):
     """The corrections of some tables, one after the other; a curator without a name is named by the table.
 
@@ -71,65 +59,58 @@ def read_corrections(paths):
     Raises
     ------
     InputError
-        With file, line and column, as `flyannot.runtime.tables.read_table`: an unknown verdict or stage
-        range, a date that is none.
+        With file, line and column, as `flyannot.dataset.folder.read_gene_rows`: an unknown verdict, a date
+        that is none.
     """
-    corrections = [one for path in paths for one in _read(Path(path))]
-    known = defaultdict(set)
-    for one in corrections:
-        if one.fbgn:
-            known[one.gene].add(one.fbgn)
+    corrections = [correction for path in paths for correction in _read_table(Path(path))]
+    fbgns = defaultdict(set)
+    for correction in corrections:
+        if correction.fbgn:
+            fbgns[correction.gene].add(correction.fbgn)
     return [
-        replace(one, fbgn=min(known[one.gene])) if not one.fbgn and len(known[one.gene]) == 1 else one
-        for one in corrections
+        replace(c, fbgn=min(fbgns[c.gene])) if not c.fbgn and len(fbgns[c.gene]) == 1 else c
+        for c in corrections
     ]
 
 
 def write_corrections(path, corrections):
     """Write a table of corrections, by stage range, gene and term; raises WriteError."""
-    ordered = sorted(corrections, key=lambda one: (STAGE_RANGES.index(one.stage_range), *one.key))
-    write_table(path, COLUMNS, ([getattr(one, name) for name in COLUMNS] for one in ordered))
+    columns = [column.name for column in fields(Correction) if column.compare]
+    ordered = sorted(corrections, key=lambda c: (STAGE_RANGES.index(c.stage_range), *c.key))
+    write_table(path, columns, ([getattr(c, name) for name in columns] for c in ordered))
 
 
-def _read(path):
-    stage_range_of, rows, lines = StageRangeCells(path), [], []
-    for line, cells in read_table(path, _REQUIRED, _OPTIONAL, meant=_MEANT):
-        gene, stage_range, term, verdict, day, fbgn, curator, *others = cells
-        verdict = _verdict(verdict, path, line)
-        day, stage_range = _day(day, path, line), stage_range_of(stage_range, line)
-        term, curator = " ".join(term.split()), " ".join(curator.split()) or path.stem
-        where = f"{path}, line {line}"
-        rows.append(Correction(gene, fbgn, stage_range, term, verdict, curator, day, *others, where))
-        lines.append(line)
-    if not rows:
+def _read_table(path):
+    corrections = []
+    for line, cells in read_gene_rows(path, _REQUIRED, _OPTIONAL):
+        row = dict(zip(_REQUIRED + _OPTIONAL, cells), where=f"{path}, line {line}")
+        row["verdict"] = _verdict(row["verdict"], f'{path}, line {line}, column "verdict"')
+        row["date"] = _iso_date(row["date"], f'{path}, line {line}, column "date"')
+        row["term"] = " ".join(row["term"].split())
+        row["curator"] = " ".join(row["curator"].split()) or path.stem
+        corrections.append(Correction(**row))
+    if not corrections:
         raise InputError(f"{path} holds no verdict", fix="add one row per gene, stage range and term")
-    stage_range_of.note()
-    warn_of_genes(path, [one.gene for one in rows], lines)
-    return rows
+    return corrections
 
 
-def _verdict(text, path, line):
+def _verdict(text, where):
     if text.casefold() not in VERDICTS:
         raise InputError(
-            f'{path}, line {line}, column "verdict": unknown verdict "{text}".{did_you_mean(text, VERDICTS)}',
+            f'{where}: unknown verdict "{text}".{did_you_mean(text, VERDICTS)}',
             fix=f"use one of {', '.join(VERDICTS)}",
         )
     return text.casefold()
 
 
-def _day(text, path, line):
-    return iso_date(text, f'{path}, line {line}, column "date"')
-
-
-def iso_date(text, where):
+def _iso_date(text, where):
     """Year-month-day of a date, perhaps with a time; InputError, whose message begins with `where`."""
-    found = _ISO.fullmatch(text)
+    match = _ISO_DATE.fullmatch(text)
     try:
-        return date.fromisoformat(found[1] if found else text[:0]).isoformat()
+        return date.fromisoformat(match[1] if match else "").isoformat()
     except ValueError:
         raise InputError(
-            f'{where}: "{text}" is no date such as 2026-01-31',
-            fix=f"write year-month-day; {AS_TEXT}",
+            f'{where}: "{text}" is no date such as 2026-01-31', fix=f"write year-month-day; {AS_TEXT}"
         ) from None
 
 
@@ -150,28 +131,192 @@ class Settled:
 def settle(corrections):
     """A dict, key of `Correction` -> Settled, in the order of the first rows."""
     by_key = defaultdict(list)
-    for one in corrections:
-        by_key[one.key].append(one)
-    return {key: _settle(rows) for key, rows in by_key.items()}
+    for correction in corrections:
+        by_key[correction.key].append(correction)
+    return {key: _settle_rows(rows) for key, rows in by_key.items()}
 
 
 def last_of_curators(rows):
     """Curator -> the last correction of each, among rows on one thing; the later row of the same day."""
     last = {}
-    for one in rows:
-        if one.curator not in last or one.date >= last[one.curator].date:
-            last[one.curator] = one
+    for row in rows:
+        if row.curator not in last or row.date >= last[row.curator].date:
+            last[row.curator] = row
     return last
 
 
-def _settle(rows):
+def _settle_rows(rows):
     last = list(last_of_curators(rows).values())
-    latest = max(one.date for one in last)
-    of_the_day = [one for one in last if one.date == latest]
+    latest = max(row.date for row in last)
+    of_the_day = [row for row in last if row.date == latest]
     winner = of_the_day[-1]
-    if len({one.verdict for one in of_the_day}) > 1:
-        said = "; ".join(f"{one.curator}: {one.verdict}" for one in of_the_day)
-        curators = ", ".join(one.curator for one in of_the_day)
-        contested = replace(winner, verdict=UNSURE, curator=curators, note=said)
-        return Settled(contested, tuple(one for one in rows if one not in of_the_day), True)
-    return Settled(winner, tuple(one for one in rows if one.verdict != winner.verdict))
+    if len({row.verdict for row in of_the_day}) == 1:
+        return Settled(winner, tuple(row for row in rows if row.verdict != winner.verdict))
+    said = "; ".join(f"{row.curator}: {row.verdict}" for row in of_the_day)
+    curators = ", ".join(row.curator for row in of_the_day)
+    contested = replace(winner, verdict=UNSURE, curator=curators, note=said)
+    return Settled(contested, tuple(row for row in rows if row not in of_the_day), True)
+
+
+@dataclass
+class Changes:
+    """The corrections by what became of them, in lists.
+
+    added, removed : terms that the table did not have, or had; unsure : left out
+    denied : rejected, of genes without a row in the stage range
+    confirmed : the table says so too
+    older : the table has a later date and says otherwise
+    contested : curators disagree on the same day: left out
+    overruled : verdicts that gave way to a later one of another kind
+    of_new_genes : those of all kinds, of genes without a row in the stage range
+    """
+
+    added: list = field(default_factory=list)
+    removed: list = field(default_factory=list)
+    denied: list = field(default_factory=list)
+    unsure: list = field(default_factory=list)
+    confirmed: list = field(default_factory=list)
+    older: list = field(default_factory=list)
+    contested: list = field(default_factory=list)
+    overruled: list = field(default_factory=list)
+    of_new_genes: list = field(default_factory=list)
+
+    def sentences(self):
+        """What changed: one line with the counts and the first names, and one of each kind of conflict."""
+        kinds = {
+            "added": self.added,
+            "removed": self.removed,
+            "rejected where there is no row": self.denied,
+            "unsure and left out": self.unsure,
+        }
+        n = sum(map(len, (*kinds.values(), self.confirmed, self.older, self.contested)))
+        parts = [f"{len(rows)} {word}{_names(rows)}" for word, rows in kinds.items() if rows]
+        parts += [f"{len(self.confirmed)} as before"] if self.confirmed else []
+        lines = [f"{pluralise(n, 'reviewed term')}: {', '.join(parts) or 'nothing changed'}"]
+        if n_genes := len({correction.key[:2] for correction in self.of_new_genes}):
+            genes = pluralise(n_genes, "gene")
+            lines.append(f"{genes} without a row in the annotations: known only of the reviewed terms")
+        conflicts = {
+            "older than the annotations, which say otherwise and stay": self.older,
+            "left out, for curators disagree on the same day": self.contested,
+            "replaced by a later one": self.overruled,
+        }
+        for words, rows in conflicts.items():
+            if rows:
+                lines.append(f"{pluralise(len(rows), 'verdict')} {words}{_names(rows)}")
+        return lines
+
+
+def _names(corrections):
+    return f" ({first_names([correction.what for correction in corrections])})"
+
+
+def corrected(annotations, corrections, table, known=()):
+    """Apply corrections to annotations.
+
+    Accepted terms are added, rejected ones removed; of unsure ones nothing is known.  Where the table has a
+    column `date` and says otherwise on a later day, it stays.  A gene without a row in a stage range is known
+    only of its reviewed terms there.
+
+    Parameters
+    ----------
+    annotations : flyannot.dataset.folder.Annotations
+    corrections : list of Correction
+    table : Path of the annotations, for messages
+    known : terms that are right, besides BDGP's and those of the annotations
+
+    Returns
+    -------
+    annotations : Annotations
+    changes : Changes
+
+    Raises
+    ------
+    InputError
+        If a term is unknown, a gene's symbol stands for several genes, or a date of the table is none.
+    """
+    _require_terms(annotations, corrections, table, known)
+    ids = {(c.gene, c.fbgn): _gene_id(annotations, c, table) for c in corrections}
+    days, before, changes = _days(annotations, table), annotations.terms_by_gene, Changes()
+    terms = {key: set(of_gene) for key, of_gene in before.items()}
+    unsure, known_only, reviewed = defaultdict(set), defaultdict(set), defaultdict(set)
+    by_gene = settle(replace(c, fbgn=ids[c.gene, c.fbgn]) for c in corrections)  # two spellings are one gene
+    for (*gene_and_stage, term), settled in by_gene.items():
+        correction, key = settled.correction, tuple(gene_and_stage)
+        is_new, has = key not in before, term in before.get(key, ())
+        changes.overruled += settled.overruled
+        says_otherwise = not is_new and correction.verdict == (REJECT if has else ACCEPT)
+        if says_otherwise and days.get((*key, term) if has else key, "") > correction.date:
+            changes.older.append(correction)
+            continue
+        reviewed[key].add(term)
+        of_gene = terms.setdefault(key, set())
+        if is_new:
+            changes.of_new_genes.append(correction)
+            known_only[key].update([term] if correction.verdict != UNSURE else [])
+        if correction.verdict == UNSURE:
+            of_gene.discard(term)
+            unsure[key].add(term)
+            (changes.contested if settled.is_contested else changes.unsure).append(correction)
+        elif not is_new and not says_otherwise:
+            changes.confirmed.append(correction)
+        elif correction.verdict == ACCEPT:
+            of_gene.add(term)
+            changes.added.append(correction)
+        else:
+            of_gene.discard(term)
+            (changes.denied if is_new else changes.removed).append(correction)
+    symbols = _symbols_with(annotations, ids)
+    frozen = [_frozen(sets) for sets in (terms, unsure, known_only, reviewed)]
+    return Annotations(frozen[0], symbols, annotations.dates, *frozen[1:]), changes
+
+
+def _frozen(sets):
+    return {key: frozenset(terms) for key, terms in sets.items()}
+
+
+def _symbols_with(annotations, ids):
+    """Symbol -> gene_ids, with those of new genes; `ids` is a dict, (symbol, FlyBase number) -> gene_id."""
+    symbols = {symbol: set(gene_ids) for symbol, gene_ids in annotations.genes_by_symbol.items()}
+    known_ids = set().union(*symbols.values())
+    for (gene, _), gene_id in ids.items():
+        if gene_id not in known_ids:
+            symbols.setdefault(gene, set()).add(gene_id)
+    return symbols
+
+
+def _days(annotations, table):
+    """The date of every dated term of a gene, and the last one of each gene in a stage range."""
+    days = {}
+    for (gene_id, stage_range, term), text in annotations.dates.items():
+        day = _iso_date(text, f'{table}, column "date"')
+        for key in ((gene_id, stage_range, term), (gene_id, stage_range)):
+            days[key] = max(day, days.get(key, ""))
+    return days
+
+
+def _gene_id(annotations, correction, table):
+    """The annotated gene that a correction means, else a new one."""
+    gene, fbgn = correction.gene, correction.fbgn
+    gene_id = annotations.gene_id(gene, fbgn)
+    several = annotations.genes_by_symbol.get(gene, ())
+    if gene_id is None and not fbgn and len(several) > 1:
+        both = " and ".join(sorted(several))
+        raise InputError(
+            f'{correction.where}, column "fbgn": empty, and {gene} is {both} in {table}',
+            fix="fill in the one that is meant",
+        )
+    return gene_id or fbgn or gene
+
+
+def _require_terms(annotations, corrections, table, known):
+    """Refuse a term that nobody knows: it is misspelt, or belongs into the annotations first."""
+    counts = Counter(term for terms in annotations.terms_by_gene.values() for term in terms)
+    for correction in corrections:
+        term = correction.term
+        if term not in counts and term not in bdgp_terms() and term not in known:
+            raise InputError(
+                f'{correction.where}, column "term": neither {table} nor BDGP has a term "{term}".'
+                f"{did_you_mean(term, [*sorted(counts), *sorted(bdgp_terms())])}",
+                fix="write the term as the annotations do; a new term needs one row there first",
+            )

@@ -12,25 +12,34 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from sys import intern
 
-from flyannot.dataset.image_paths import ImagePaths
-from flyannot.dataset.stage_range_cells import StageRangeCells
-from flyannot.dataset.table_paths import ANNOTATIONS, IMAGES, table_of
-from flyannot.dataset.table_warnings import TermCells, warn_of_genes, warn_of_terms
+from flyannot.dataset.paths import IMAGES, ImagePaths, annotations_table, table_of
+from flyannot.dataset.table_warnings import (
+    first_names,
+    plain_letters,
+    terms_of_cell,
+    warn_of_cells,
+    warn_of_genes,
+    warn_of_terms,
+)
 from flyannot.descriptors.images.address import address_in_file
 from flyannot.errors import InputError
 from flyannot.runtime.tables import read_table, write_table
 from flyannot.runtime.wording import short_repr
+from flyannot.stage_ranges import STAGE_RANGES, note_on_stages, parse_stage_range
 
 log = logging.getLogger("flyannot")
 
 _IMAGE_COLUMNS = ("image", "gene", "stage_range")
 _MORE_IMAGE_COLUMNS = ("view", "fbgn", "group", "source")
 _ANNOTATION_COLUMNS = ("gene", "stage_range", "term")
-_MEANT = {  # what else these columns are called
+_MORE_ANNOTATION_COLUMNS = ("fbgn", "date")
+_MEANT = {  # what else columns are called
     "image": ("file", "filename", "file_name", "path", "picture", "images", "image_file", "image_name"),
     "gene": ("symbol", "gene_symbol", "gene_name", "genes", "name"),
     "stage_range": ("stage", "stages", "stageranges", "stagerange", "stage_ranges"),
     "term": ("terms", "annotation", "annotations", "label", "anatomy", "anatomical_term"),
+    "verdict": ("verdicts", "answer", "decision", "status"),
+    "date": ("day", "dates", "time"),
 }
 
 
@@ -67,6 +76,36 @@ class Image:
         return self.fbgn or self.gene or self.name
 
 
+def read_gene_rows(table, required, optional):
+    """Every row of a table with the columns gene and stage_range: (line, cells), as `read_table` gives them.
+
+    Stage ranges come as BDGP names them.  After the last row the log says what stages were taken for, and
+    which genes look like what a spreadsheet makes of a name.
+
+    Raises
+    ------
+    InputError
+        With file, line and column: see `read_table`; an unknown stage range.
+    """
+    where, who = required.index("stage_range"), required.index("gene")
+    stage_ranges, line_of_gene = {}, {}
+    for line, cells in read_table(table, required, optional, meant=_MEANT):
+        text = cells[where]
+        if text not in stage_ranges:
+            try:
+                stage_ranges[text] = parse_stage_range(text)
+            except InputError as error:
+                raise InputError(
+                    f'{table}, line {line}, column "stage_range": {error.message}', fix=error.fix
+                ) from None
+        cells[where] = stage_ranges[text]
+        line_of_gene.setdefault(cells[who], line)
+        yield line, cells
+    if note := note_on_stages(stage_ranges):
+        log.info("note: %s: %s", table.name, note)
+    warn_of_genes(table, line_of_gene)
+
+
 def read_images(folder_or_csv):
     """The images of a data set, in the order of its table.
 
@@ -89,19 +128,13 @@ def read_images(folder_or_csv):
         symbol without FlyBase number although the table gives it two; a group of two genes.
     """
     table = table_of(Path(folder_or_csv).absolute(), IMAGES)
-    path_of, stage_range_of = ImagePaths(table.parent), StageRangeCells(table)
-    images, lines = deque(), array("q")
-    for line, cells in read_table(table, _IMAGE_COLUMNS, _MORE_IMAGE_COLUMNS, meant=_MEANT):
-        name, gene, stage_range, view, fbgn, group, source = cells
-        stage_range = stage_range_of(stage_range, line)
-        often = (intern(text) for text in (gene, stage_range, view, fbgn, group, source))
-        images.append((path_of(name, line), name, *often))
+    paths, images, lines = ImagePaths(table.parent), deque(), array("q")
+    for line, cells in read_gene_rows(table, _IMAGE_COLUMNS, _MORE_IMAGE_COLUMNS):
+        images.append((paths.path_of(cells[0], line), cells[0], *map(intern, cells[1:])))
         lines.append(line)
     if not images:
         raise InputError(f"{table} names no image", fix="add one row per image")
-    stage_range_of.note()
-    warn_of_genes(table, [image[2] for image in images], lines)
-    path_of.warn(table)
+    paths.warn(table)
     _require_distinct(table, lines, (address_in_file(*image[:2]) for image in images))
     fbgns = _complete_fbgns(table, lines, [(image[2], image[5]) for image in images])
     return _grouped(table, lines, images, fbgns)
@@ -182,36 +215,30 @@ def read_annotations(folder_or_csv, *, known=()):
     InputError
         As `read_images`.
     """
-    table = table_of(Path(folder_or_csv).absolute(), ANNOTATIONS)
-    stage_range_of, term_cells = StageRangeCells(table), TermCells(table)
-    rows, lines, dates = [], [], []
-    for line, cells in read_table(table, _ANNOTATION_COLUMNS, ("fbgn", "date"), meant=_MEANT):
-        gene, stage_range, cell, fbgn, date = cells
-        stage_range = stage_range_of(stage_range, line)
-        for term in term_cells.terms(cell, line):
-            rows.append((gene, fbgn, stage_range, term))
+    table = annotations_table(Path(folder_or_csv).absolute())
+    rows, lines, several = [], [], []
+    for line, cells in read_gene_rows(table, _ANNOTATION_COLUMNS, _MORE_ANNOTATION_COLUMNS):
+        gene, stage_range, cell, *more = cells
+        text = " ".join(cell.split())
+        terms = terms_of_cell(text)
+        if terms != [text]:
+            several.append((line, text))
+        for term in terms:
+            rows.append((gene, stage_range, term, *more))
             lines.append(line)
-            dates.append(date)
     if not rows:
         raise InputError(f"{table} holds no term", fix="add one row per gene, stage range and term")
-    stage_range_of.note()
-    term_cells.warn()
-    warn_of_genes(table, [row[0] for row in rows], lines)
-    terms, genes = defaultdict(set), defaultdict(set)
-    fbgns = _complete_fbgns(table, lines, [row[:2] for row in rows])
-    dated = {}
-    for (gene, _, stage_range, term), fbgn, date in zip(rows, fbgns, dates):
-        terms[fbgn or gene, stage_range].add(term)
-        genes[gene].add(fbgn or gene)
+    warn_of_cells(table, several)
+    terms_by_gene, genes, dates = defaultdict(set), defaultdict(set), {}
+    fbgns = _complete_fbgns(table, lines, [(row[0], row[3]) for row in rows])
+    for (gene, stage_range, term, _, date), fbgn in zip(rows, fbgns):
+        gene_id = fbgn or gene
+        terms_by_gene[gene_id, stage_range].add(term)
+        genes[gene].add(gene_id)
         if date:
-            dated[fbgn or gene, stage_range, term] = date
-    warn_of_terms(table, terms.values(), known)
-    return Annotations({key: frozenset(found) for key, found in terms.items()}, dict(genes), dated)
-
-
-def annotations_table(path):
-    """The table of annotations that a path names: itself, or in a data set folder its `annotations.csv`."""
-    return table_of(path, ANNOTATIONS)
+            dates[gene_id, stage_range, term] = date
+    warn_of_terms(table, terms_by_gene.values(), known)
+    return Annotations({key: frozenset(terms) for key, terms in terms_by_gene.items()}, dict(genes), dates)
 
 
 def write_images_csv(path, rows):
@@ -219,21 +246,20 @@ def write_images_csv(path, rows):
 
     Optional columns that are empty throughout are left out.  Raises WriteError.
     """
-    _write(path, rows, _IMAGE_COLUMNS, _MORE_IMAGE_COLUMNS)
+    _write_used_columns(path, list(rows), _IMAGE_COLUMNS, _MORE_IMAGE_COLUMNS)
 
 
 def write_annotations_csv(path, rows):
     """Write `annotations.csv` from mappings with the keys gene, stage_range, term, perhaps fbgn and date."""
-    _write(path, rows, _ANNOTATION_COLUMNS, ("fbgn", "date"))
+    _write_used_columns(path, list(rows), _ANNOTATION_COLUMNS, _MORE_ANNOTATION_COLUMNS)
 
 
-def _write(path, rows, required, optional):
-    rows = list(rows)
+def _write_used_columns(path, rows, required, optional):
     columns = required + tuple(name for name in optional if any(row.get(name) for row in rows))
     write_table(path, columns, ([row.get(name, "") for name in columns] for row in rows))
 
 
-def printable(text):
+def printable_text(text):
     """A text in which what no table can hold is written as an escape."""
     return "".join(c if c.isprintable() else c.encode("unicode_escape").decode() for c in text)
 
@@ -283,3 +309,90 @@ def _grouped(table, lines, images, fbgns):
             )
         grouped.append(Image(file, name, gene, stage_range, view, fbgn, group, source))
     return grouped
+
+
+def notes_on_columns(columns_of, annotations):
+    """`coverage_notes` on the image columns (a dict of lists) of some stage ranges, and on no other."""
+    images = [
+        Image("", name, gene, stage_range, fbgn=fbgn, group=group)
+        for stage_range, columns in columns_of.items()
+        for name, gene, fbgn, group in zip(*(columns[c] for c in ("image", "gene", "fbgn", "group")))
+    ]
+    return coverage_notes(images, annotations, list(columns_of))
+
+
+def count_coverage(images, annotations=None):
+    """Counts of every stage range that has images or annotations.
+
+    Parameters
+    ----------
+    images : list of Image, from `read_images`
+    annotations : Annotations, from `read_annotations`, or None
+
+    Returns
+    -------
+    counts : dict, in the order of development, stage range -> dict of `n_images`, `n_genes`, `n_groups`,
+        `n_annotated_groups` and `n_genes_without_images` (annotated there, but without an image there)
+    """
+    annotated = annotations.terms_by_gene if annotations else {}
+    counts = {}
+    for stage_range in STAGE_RANGES:
+        here = [image for image in images if image.stage_range == stage_range]
+        wanted = {gene for gene, where in annotated if where == stage_range}
+        if here or wanted:
+            counts[stage_range] = _count(here, wanted, annotations)
+    return counts
+
+
+def coverage_notes(images, annotations, stage_ranges=STAGE_RANGES):
+    """What images and annotations lack of each other: a line each, with counts and the first names; no error.
+
+    A gene without an image that differs from one with images in capitals or signs only comes first.
+    """
+    counts = count_coverage(images, annotations)
+    absent = {s: n["n_genes_without_images"] for s, n in counts.items() if s in stage_ranges}
+    bare = {s: (n["n_groups"] - n["n_annotated_groups"], n["n_groups"]) for s, n in counts.items()}
+    lines = []
+    if any(absent.values()):
+        where = ", ".join(f"{n:,} in {s}" for s, n in absent.items() if n)
+        names = _genes_without_images(images, annotations, stage_ranges)
+        lines.append(f"annotated genes without an image: {where} ({first_names(names)})")
+    if any(n for n, _ in bare.values()):
+        where = ", ".join(f"{n:,} of {n_all:,} in {s}" for s, (n, n_all) in bare.items() if n)
+        groups = (i for i in images if annotations.terms_of(i.gene, i.stage_range, i.fbgn) is None)
+        names = list(dict.fromkeys(i.gene or i.group for i in groups))
+        lines.append(f"groups without annotation: {where} ({first_names(names)})")
+    return lines
+
+
+def _genes_without_images(images, annotations, stage_ranges):
+    """The genes that are annotated where they have no image, those with a suggestion first."""
+    symbols = {gene_id: symbol for symbol, ids in annotations.genes_by_symbol.items() for gene_id in ids}
+    here = {(annotations.gene_id(i.gene, i.fbgn), i.stage_range) for i in images}
+    absent = sorted({g for g, s in annotations.terms_by_gene.keys() - here if s in stage_ranges})
+    alike = defaultdict(set)
+    for image in images:
+        alike[plain_letters(image.gene)].add((image.gene, image.fbgn))
+    hinted, others = [], []
+    for gene_id in absent:
+        symbol = symbols[gene_id]
+        has_number = symbol != gene_id  # two FlyBase numbers are two genes, however they are written
+        others_alike = alike[plain_letters(symbol)]
+        close = sorted(g for g, fbgn in others_alike if g != symbol and not (fbgn and has_number))
+        if close:
+            hinted.append(f'{symbol}: did you mean "{close[0]}"?')
+        else:
+            others.append(symbol)
+    return hinted + others
+
+
+def _count(images, wanted, annotations):
+    """The counts of one stage range; `wanted` holds the gene_ids that are annotated in it."""
+    genes = {i.group: annotations.gene_id(i.gene, i.fbgn) for i in images} if wanted else {}
+    return {
+        "n_images": len(images),
+        "n_genes": len({image.gene_id for image in images}),
+        "n_groups": len({image.group for image in images}),
+        "n_annotated_groups": sum(gene in wanted for gene in genes.values()),
+        "n_genes_without_images": len(wanted - set(genes.values())),
+    }

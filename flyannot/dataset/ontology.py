@@ -7,19 +7,17 @@ Source: The OBO Flat File Format, version 1.2 (names, synonyms, is_a, part_of, o
 """
 
 import re
-import zlib
 from collections import defaultdict
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 
-from flyannot.dataset.importers.source_tables import open_packed
+from flyannot.dataset.importers.source_tables import lines_of_text
 from flyannot.errors import InputError
 from flyannot.stage_ranges import STAGE_RANGES
 
 ANATOMY, DEVELOPMENT = "FBbt", "FBdv"
 HOW = ("name", "exact synonym", "synonym", "replaced", "obsolete", "")
 
-_MOST_BYTES = 2**29  # unpacked; FBbt has some 5 MB
 _SYNONYM = re.compile(r'"((?:[^"\\]|\\.)*)"\s*([A-Z]+)?')
 _ESCAPED = re.compile(r"\\(.)")
 _LETTERS = {"n": "\n", "t": "\t", "W": " "}
@@ -29,7 +27,7 @@ _FIX = "name an OBO file, such as fbbt.obo or fbdv.obo from FlyBase"
 
 
 @dataclass
-class Entry:
+class OntologyEntry:
     """One [Term] of an ontology; `parents` are those it is_a or is part_of."""
 
     id: str
@@ -42,7 +40,7 @@ class Entry:
 
 
 @dataclass(frozen=True)
-class Match:
+class OntologyMatch:
     """What an ontology says of one term; `how` is one of HOW, "" where it says nothing."""
 
     term: str
@@ -57,55 +55,47 @@ class Ontology:
 
     def __init__(self, entries):
         self.entries = entries
-        self._names = [defaultdict(list) for _ in range(4)]  # names, exact and other synonyms, obsolete
+        self._names = names, exact, others, obsolete = [defaultdict(list) for _ in range(4)]
         for entry in entries.values():
-            self._enter(entry)
-
-    def _enter(self, entry):
-        names, exact, others, obsolete = self._names
-        if entry.is_obsolete:
-            for name in {entry.name, *(text for text, _ in entry.synonyms)}:
-                obsolete[name].append(entry)
-            return
-        names[entry.name].append(entry)
-        for text, scope in entry.synonyms:
-            (exact if scope == "EXACT" else others)[text].append(entry)
+            (obsolete if entry.is_obsolete else names)[entry.name].append(entry)
+            for text, scope in entry.synonyms:
+                synonyms = obsolete if entry.is_obsolete else exact if scope == "EXACT" else others
+                synonyms[text].append(entry)
 
     def names(self):
         """Every name and synonym in use: a set."""
         return {name for known in self._names[:3] for name in known}
 
     def match(self, term, prefix=ANATOMY):
-        """The Match of a term among the ids with a prefix.
+        """The OntologyMatch of a term among the ids with a prefix.
 
         Where several entries have the name, or one of the same rank, the first id is taken.
         """
         for how, known in zip(HOW, self._names[:3]):
-            found = self._with_prefix(known.get(term, ()), prefix)
-            if found:
-                return Match(term, found[0].id, found[0].name, how)
-        for entry in self._with_prefix(self._names[3].get(term, ()), prefix):
-            for new in filter(self.entries.get, entry.replaced_by):
-                return Match(term, new, self.entries[new].name, "replaced")
-            return Match(term, entry.id, entry.name, "obsolete", tuple(entry.consider))
-        return Match(term)
+            if entry := _first_with_prefix(known.get(term, ()), prefix):
+                return OntologyMatch(term, entry.id, entry.name, how)
+        entry = _first_with_prefix(self._names[3].get(term, ()), prefix)
+        if entry is None:
+            return OntologyMatch(term)
+        for new in filter(self.entries.get, entry.replaced_by):
+            return OntologyMatch(term, new, self.entries[new].name, "replaced")
+        return OntologyMatch(term, entry.id, entry.name, "obsolete", tuple(entry.consider))
 
     def ancestors(self, entry_id):
         """The ids of all that an entry is, or is part of, at any remove; itself left out."""
-        found, left = set(), [entry_id]
+        ancestors, left = set(), [entry_id]
         while left:
-            for parent in self.entries[left.pop()].parents:
-                if parent in self.entries and parent not in found:
-                    found.add(parent)
-                    left.append(parent)
-        return found - {entry_id}
-
-    @staticmethod
-    def _with_prefix(entries, prefix):
-        return sorted((e for e in entries if e.id.startswith(prefix + ":")), key=lambda e: e.id)
+            new = self.entries.keys() & set(self.entries[left.pop()].parents) - ancestors
+            ancestors |= new
+            left += new
+        return ancestors - {entry_id}
 
 
-class Ids:
+def _first_with_prefix(entries, prefix):
+    return min((e for e in entries if e.id.startswith(prefix + ":")), key=lambda e: e.id, default=None)
+
+
+class IdColumns:
     """What stands for terms and stage ranges in a table: ids, separated by spaces, or nothing."""
 
     COLUMNS = ("term_id", "stage_id")
@@ -130,27 +120,29 @@ def read_ontology(*paths):
         If a file is missing, no OBO file, or damaged; names the line.
     """
     entries = {}
-    for path in paths:
-        found = _read_entries(Path(path))
-        if not found:
+    for path in map(Path, paths):
+        if not path.is_file():
+            raise InputError(f"no such file: {path}", fix=_FIX)
+        of_file = _read_entries(path)
+        if not of_file:
             raise InputError(f"{path} holds no [Term]", fix=_FIX)
-        entries = found | entries
+        entries = of_file | entries
     return Ontology(entries)
 
 
 def stage_ids(ontology):
     """Stage range -> the ids of its stages, as far as the ontology has them ("embryonic stage 4" ...)."""
-    found = {}
+    ids = {}
     for stage_range in STAGE_RANGES:
         first, last = map(int, stage_range.split("-"))
         names = (f"embryonic stage {stage}" for stage in range(first, last + 1))
-        ids = [ontology.match(name, DEVELOPMENT).id for name in names]
-        found[stage_range] = [one for one in ids if one]
-    return found
+        matches = (ontology.match(name, DEVELOPMENT) for name in names)
+        ids[stage_range] = [match.id for match in matches if match.id]
+    return ids
 
 
 def matches_of(ontology, annotations):
-    """The Match of every term of some annotations, in the order of the terms."""
+    """The OntologyMatch of every term of some annotations, in the order of the terms."""
     terms = set().union(*annotations.terms_by_gene.values())
     return [ontology.match(term) for term in sorted(terms)]
 
@@ -162,11 +154,11 @@ def parent_terms(ontology, terms):
     for term, entry_id in ids.items():
         if entry_id:
             by_id[entry_id].add(term)
-    return {
-        term: frozenset().union(*(by_id[a] for a in ontology.ancestors(i) if a in by_id)) - {term} if i
-        else frozenset()
-        for term, i in ids.items()
-    }  # fmt: skip
+    parents = {}
+    for term, entry_id in ids.items():
+        ancestors = ontology.ancestors(entry_id) if entry_id else ()
+        parents[term] = frozenset().union(*(by_id[a] for a in ancestors if a in by_id)) - {term}
+    return parents
 
 
 def with_parent_terms(annotations, ontology):
@@ -176,71 +168,63 @@ def with_parent_terms(annotations, ontology):
     """
     terms = set().union(*annotations.terms_by_gene.values())
     parents = parent_terms(ontology, terms)
-    rolled = {
-        key: found.union(*(parents[term] for term in found))
-        for key, found in annotations.terms_by_gene.items()
-    }
-    unsure = {
-        key: found.union(*(parents.get(term, ()) for term in found))
-        for key, found in annotations.unsure.items()
-    }
-    return replace(annotations, terms_by_gene=rolled, unsure=unsure)
+
+    def rolled_up(terms_by_gene):
+        return {
+            key: of_gene.union(*(parents.get(term, ()) for term in of_gene))
+            for key, of_gene in terms_by_gene.items()
+        }
+
+    return replace(
+        annotations,
+        terms_by_gene=rolled_up(annotations.terms_by_gene),
+        unsure=rolled_up(annotations.unsure),
+    )
 
 
 def _read_entries(path):
-    entries, entry, line, n_bytes = {}, None, 0, 0
-    if not path.is_file():
-        raise InputError(f"no such file: {path}", fix=_FIX)
-    try:
-        with open_packed(path, encoding="utf-8-sig") as file:
-            for line, raw in enumerate(file, start=1):  # noqa: B007 - the messages below name it
-                n_bytes += len(raw)
-                if n_bytes > _MOST_BYTES:
-                    raise InputError(f"{path} unpacks to more than {_MOST_BYTES:,} bytes", fix=_FIX)
-                text = raw.strip()
-                if text.startswith("["):
-                    entry = Entry("") if text == "[Term]" else None
-                elif text and not text.startswith("!") and entry is not None:
-                    _take(entry, text, entries)
-    except InputError:
-        raise
-    except UnicodeDecodeError:
-        raise InputError(f"{path}, after line {line}: not UTF-8 text", fix=_FIX) from None
-    except (OSError, EOFError, zlib.error) as error:
-        raise InputError(f"cannot read {path}: {error}", fix=_FIX) from error
-    except ValueError as error:
-        raise InputError(f"{path}, line {line}: {error}", fix=_FIX) from None
+    entries, entry = {}, None
+    for line, raw in enumerate(lines_of_text(path, fix=_FIX), start=1):
+        text = raw.strip()
+        if text.startswith("["):
+            entry = OntologyEntry("") if text == "[Term]" else None
+        elif text and not text.startswith("!") and entry is not None:
+            try:
+                _take_line(entry, text, entries)
+            except ValueError as error:
+                raise InputError(f"{path}, line {line}: {error}", fix=_FIX) from None
     return entries
 
 
-def _take(entry, text, entries):
+def _take_line(entry, text, entries):
     """Take in one line of a [Term]; ValueError says what is wrong with it."""
     tag, colon, value = text.partition(":")
     if not colon:
         raise ValueError(f'"{text[:40]}" is no tag and value')
     value = value.strip()
-    if tag == "id":
-        if entry.id or value in entries:
-            raise ValueError(f"{value} comes twice")
-        entry.id = _id_in(value)
-        entries[entry.id] = entry
-        return
-    if not entry.id:
+    if tag != "id" and not entry.id:
         raise ValueError("a [Term] must begin with its id")
-    _TAKE.get(tag, lambda *_: None)(entry, value)
-
-
-def _take_synonym(entry, value):
-    match = _SYNONYM.match(value)
-    if not match:
-        raise ValueError("a synonym is not in quotes")
-    entry.synonyms.append((_plain(match[1]), match[2] or "RELATED"))
-
-
-def _take_relationship(entry, value):
-    kind, _, other = value.partition(" ")
-    if kind == "part_of":
-        entry.parents.append(_id_in(other))
+    match tag:
+        case "id":
+            if entry.id or value in entries:
+                raise ValueError(f"{value} comes twice")
+            entry.id = _id_in(value)
+            entries[entry.id] = entry
+        case "name":
+            entry.name = _unescaped(_COMMENT.sub("", value))
+        case "synonym":
+            quoted = _SYNONYM.match(value)
+            if not quoted:
+                raise ValueError("a synonym is not in quotes")
+            entry.synonyms.append((_unescaped(quoted[1]), quoted[2] or "RELATED"))
+        case "is_a":
+            entry.parents.append(_id_in(value))
+        case "relationship" if value.startswith("part_of "):
+            entry.parents.append(_id_in(value.removeprefix("part_of ")))
+        case "is_obsolete":
+            entry.is_obsolete = value.split(" ")[0] == "true"
+        case "replaced_by" | "consider":
+            getattr(entry, tag).append(_id_in(value))
 
 
 def _id_in(value):
@@ -250,16 +234,5 @@ def _id_in(value):
     return match[0]
 
 
-def _plain(text):
+def _unescaped(text):
     return _ESCAPED.sub(lambda m: _LETTERS.get(m[1], m[1]), text)
-
-
-_TAKE = {
-    "name": lambda entry, value: setattr(entry, "name", _plain(_COMMENT.sub("", value))),
-    "synonym": _take_synonym,
-    "is_a": lambda entry, value: entry.parents.append(_id_in(value)),
-    "relationship": _take_relationship,
-    "is_obsolete": lambda entry, value: setattr(entry, "is_obsolete", value.split(" ")[0] == "true"),
-    "replaced_by": lambda entry, value: entry.replaced_by.append(_id_in(value)),
-    "consider": lambda entry, value: entry.consider.append(_id_in(value)),
-}

@@ -43,13 +43,12 @@ class PublicDataSet:
         folder = None if data is None else data / self.name
         if folder is None or not folder.is_dir():
             return "absent"
-        found = {name: _digest(folder / name) for name in self.files}
-        missing = [name for name, digest in found.items() if digest is None]
-        other = [name for name, digest in found.items() if digest not in (None, self.files[name])]
-        words = [
-            f"{word}: {', '.join(some)}" for word, some in (("missing", missing), ("other", other)) if some
-        ]
-        return "; ".join(words) or "as measured"
+        digests = {name: _digest(folder / name) for name in self.files}
+        missing = [name for name, digest in digests.items() if digest is None]
+        other = [name for name, digest in digests.items() if digest not in (None, self.files[name])]
+        lists = {"missing": missing, "other": other}
+        state = "; ".join(f"{word}: {', '.join(names)}" for word, names in lists.items() if names)
+        return state or "as measured"
 
 
 def public_data_sets():
@@ -74,24 +73,23 @@ def data_folder():
     return Path(named) if named else None
 
 
-def availability_of_data_set():
+def data_set_facts():
     """The registry and what is there of it, as a dict that JSON can hold."""
     data = data_folder()
     return {
         "folder": None if data is None else str(data),
-        "data_sets": [vars(one) | {"state": one.state(data)} for one in public_data_sets()],
+        "data_sets": [vars(data_set) | {"state": data_set.state(data)} for data_set in public_data_sets()],
     }
 
 
-def in_words(facts):
-    """What `availability_of_data_set` returns as lines of text."""
+def data_sets_in_words(facts):
+    """What `data_set_facts` returns as lines of text."""
     lines = [f"{VARIABLE} names {facts['folder'] or 'no folder'}"]
-    for one in facts["data_sets"]:
-        lines += ["", f"{one['name']}: {one['state']}"]
-        lines += [f"  {what:<8} {one[what]}" for what in ("what", "source", "licence", "cite", "get")]
-        lines += [
-            f"  {'sha256' if i == 0 else '':<8} {d}  {n}" for i, (n, d) in enumerate(one["files"].items())
-        ]
+    for data_set in facts["data_sets"]:
+        lines += ["", f"{data_set['name']}: {data_set['state']}"]
+        lines += [f"  {what:<8} {data_set[what]}" for what in ("what", "source", "licence", "cite", "get")]
+        digests = [f"{digest}  {name}" for name, digest in data_set["files"].items()]
+        lines += [f"  {'' if i else 'sha256':<8} {line}" for i, line in enumerate(digests)]
     return "\n".join(lines)
 
 

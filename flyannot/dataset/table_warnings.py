@@ -1,84 +1,182 @@
 """What is probably wrong in a table although it can be read: one line in the log for each kind.
 
-Cells of several terms, misspelt terms, and names of genes that a spreadsheet turned into dates or numbers.
+Misspelt terms, and names of genes that a spreadsheet turned into dates or numbers.  A term is misspelt if it
+is nearly a known one: alike but for capitals, spaces and signs; or the same words but for one that no known
+term has, in which a letter or two differ, but no number.  A known term never is another one misspelt.
 """
 
 import logging
 import re
-from collections import Counter
+from collections import Counter, defaultdict
+from functools import cache
+from importlib.resources import files
 
-from flyannot.dataset.vocabulary import bdgp_terms, near_terms
 from flyannot.runtime.wording import pluralise
 from flyannot.stage_ranges import AS_TEXT, month_and_day
 
 log = logging.getLogger("flyannot")
 
 _MOST_NAMED = 3
+_LEAST_LETTERS = 4  # of a word in which a letter may be wrong
+_LONG = 8  # letters of a word in which two may be
+_MOST_CHECKED = 200  # unknown terms of a table, the rarest first
+_MOST_COMPARED = 200  # terms that share all words but one, the known ones and the most frequent first
+_MOST_OTHERS = 2000  # unknown terms that others are compared with
+_FEW, _RARER = 2, 5  # genes of a misspelt term, and how many times as many the right one has
 _SEPARATORS = re.compile(r"[;|]")
+_SIGNS = re.compile(r"[\W_]+")
+_DIGITS = re.compile(r"\d+")
 _NUMBER = re.compile(r"\d(?:[.,]\d+)?E[+-]\d+", re.ASCII)  # 2.00E+05
 _MAYBE_DATE = re.compile(r"\d|[A-Z][a-z]{2}-\d\d$", re.ASCII)  # dec-1 is a gene, Dec-01 a date
 
 
-class TermCells:
-    """The cells of one table's column `term`; those that hold several terms are taken apart, and named."""
+@cache
+def bdgp_terms():
+    """The names of BDGP's terms: a frozenset."""
+    lines = (files("flyannot.dataset") / "terms.txt").read_text(encoding="utf-8").splitlines()
+    return frozenset(line for line in lines if line and not line.startswith("#"))
 
-    def __init__(self, table):
-        self._table, self._found = table, []
 
-    def terms(self, cell, line):
-        """The terms of a cell: separated by ; and |, and by commas where all parts are terms of BDGP."""
-        term = " ".join(cell.split())
-        if not (";" in term or "|" in term or "," in term):
-            return [term]
-        parts = _parts(term, _SEPARATORS.split(term))
-        if len(parts) < 2:
-            commas = _parts(term, term.split(","))
-            parts = commas if bdgp_terms().issuperset(commas) else parts
-        if parts != [term]:
-            self._found.append(f'line {line}: "{term}"')
-        return parts
+def first_names(names):
+    """The first few of some names, and how many more there are: a text."""
+    more = f" and {len(names) - _MOST_NAMED:,} more" if len(names) > _MOST_NAMED else ""
+    return ", ".join(names[:_MOST_NAMED]) + more
 
-    def warn(self):
-        """Name the cells that were taken apart."""
-        if n := len(self._found):
-            what = pluralise(n, "cell holds", "cells hold")
-            log.warning(
-                "warning: %s: %s several terms, each of which was taken as one (%s); give each a row",
-                self._table.name, what, named(self._found),
-            )  # fmt: skip
+
+def plain_letters(name):
+    """A name but for capitals, spaces and signs."""
+    return _SIGNS.sub("", name.casefold())
+
+
+def terms_of_cell(cell):
+    """The terms of a cell: separated by ; and |, and by commas where all parts are terms of BDGP."""
+    term = " ".join(cell.split())
+    parts = _parts(term, _SEPARATORS.split(term))
+    if len(parts) < 2 and "," in term:
+        commas = _parts(term, term.split(","))
+        parts = commas if bdgp_terms().issuperset(commas) else parts
+    return parts
 
 
 def _parts(term, parts):
     return [part for part in map(str.strip, parts) if part] or [term]
 
 
+def warn_of_cells(table, cells):
+    """Name the cells that held several terms: pairs of the line and the text."""
+    if cells:
+        log.warning(
+            "warning: %s: %s several terms, each of which was taken as one (%s); give each a row",
+            table.name,
+            pluralise(len(cells), "cell holds", "cells hold"),
+            first_names([f'line {line}: "{text}"' for line, text in cells]),
+        )
+
+
 def warn_of_terms(table, terms_of_genes, known=()):
     """Name the terms that are nearly one of BDGP's, of an ontology (`known`), or of the table itself."""
     counts = Counter(term for terms in terms_of_genes for term in terms)
     near = near_terms(counts, bdgp_terms().union(known))
-    if n := len(near):
+    if near:
         shown = [f'"{term}" ({pluralise(counts[term], "gene")}; "{meant}"?)' for term, meant in near.items()]
-        what = pluralise(n, "term looks", "terms look")
-        log.warning("warning: %s: %s misspelt: %s", table.name, what, named(shown))
+        what = pluralise(len(near), "term looks", "terms look")
+        log.warning("warning: %s: %s misspelt: %s", table.name, what, first_names(shown))
 
 
-def warn_of_genes(table, genes, lines):
-    """Name the genes that look like what a spreadsheet makes of Sep1 or 2E5."""
-    first = dict(zip(reversed(genes), reversed(lines)))
-    shown = [f'"{gene}" (line {line})' for gene, line in reversed(first.items()) if _is_made(gene)]
-    if n := len(shown):
-        what = pluralise(n, "gene is a date or number", "genes are dates or numbers")
+def warn_of_genes(table, line_of_gene):
+    """Name the genes that look like what a spreadsheet makes of Sep1 or 2E5; a dict, gene -> first line."""
+    shown = [f'"{gene}" (line {line})' for gene, line in line_of_gene.items() if _is_made(gene)]
+    if shown:
         log.warning(
             "warning: %s: %s that a spreadsheet made of the name: %s; write the name again; %s",
-            table.name, what, named(shown), AS_TEXT,
-        )  # fmt: skip
-
-
-def named(shown):
-    """The first few of what there is to name, and how many more there are."""
-    more = f" and {len(shown) - _MOST_NAMED:,} more" if len(shown) > _MOST_NAMED else ""
-    return ", ".join(shown[:_MOST_NAMED]) + more
+            table.name,
+            pluralise(len(shown), "gene is a date or number", "genes are dates or numbers"),
+            first_names(shown),
+            AS_TEXT,
+        )
 
 
 def _is_made(gene):
     return bool(_MAYBE_DATE.match(gene) and (_NUMBER.fullmatch(gene) or month_and_day(gene)))
+
+
+def near_terms(counts, known):
+    """The terms that are likely to be misspelt.
+
+    Parameters
+    ----------
+    counts : Mapping, term -> how many genes have it
+    known : set of terms that are right
+
+    Returns
+    -------
+    near : dict, term -> the known term, or the far more frequent one of the table, that it nearly is
+    """
+    doubtful = sorted((term for term in counts if term not in known), key=lambda term: (counts[term], term))
+    if not doubtful:
+        return {}
+    others = sorted(doubtful, key=lambda term: (-counts[term], term))[:_MOST_OTHERS]
+    neighbours, near = _Neighbours(sorted(known), others), {}
+    for term in doubtful[:_MOST_CHECKED]:
+        meant = [u for u in neighbours.of(term) if u in known or _is_rarer(counts[term], counts[u])]
+        if meant:
+            near[term] = min(meant, key=lambda u: (u not in known, -counts.get(u, 0), u))
+    return near
+
+
+def _is_rarer(n, n_other):
+    return n_other > n and (n <= _FEW or n_other >= _RARER * n)
+
+
+class _Neighbours:
+    """Terms by their words but one, so that a term is compared with few."""
+
+    def __init__(self, known, others):
+        self._plain, self._but_one = defaultdict(list), defaultdict(list)
+        self._words = {word for term in known for word in term.casefold().split()}
+        for term in (*known, *others):
+            self._plain[plain_letters(term)].append(term)
+            for key, word in _but_one(term):
+                self._but_one[key].append((word, term))
+
+    def of(self, term):
+        """The terms that are near to one."""
+        near = set(self._plain[plain_letters(term)])
+        for key, word in _but_one(term):
+            alike = _is_plural if word in self._words else _is_misspelt
+            some = self._but_one.get(key, ())[:_MOST_COMPARED]
+            near |= {other for other_word, other in some if alike(word, other_word)}
+        return near - {term}
+
+
+def _but_one(term):
+    """(which word is left out and the others, that word), for every word of a term."""
+    words = term.casefold().split()
+    return [((i, *words[:i], *words[i + 1 :]), word) for i, word in enumerate(words)]
+
+
+def _is_plural(word, other):
+    return word in (f"{other}s", other.removesuffix("s"))
+
+
+def _is_misspelt(word, other):
+    """Whether one or two letters are too many, too few, wrong or exchanged, and no number differs."""
+    n = max(len(word), len(other))
+    most = 0 if n < _LEAST_LETTERS else 1 if n < _LONG else 2
+    if abs(len(word) - len(other)) > most or len({*word} ^ {*other}) > 2 * most:
+        return False
+    return _DIGITS.findall(word) == _DIGITS.findall(other) and _n_edits(word, other) <= most
+
+
+def _n_edits(a, b):
+    """How many letters to insert, delete, replace or exchange with the next one make `b` of `a`."""
+    before, last = [], list(range(len(b) + 1))
+    for i, x in enumerate(a, start=1):
+        row = [i]
+        for j, y in enumerate(b, start=1):
+            best = min(last[j] + 1, row[-1] + 1, last[j - 1] + (x != y))
+            if i > 1 and j > 1 and x == b[j - 2] and y == a[i - 2]:
+                best = min(best, before[j - 2] + 1)
+            row.append(best)
+        before, last = last, row
+    return last[-1]

@@ -9,12 +9,11 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from flyannot.descriptors.images.grey_levels import WHITE
 from flyannot.descriptors.options import patch_sides
 from flyannot.descriptors.patches import patch_centres, patch_corners, patch_mean, patch_std
 from flyannot.descriptors.sift import dense_sift
 from flyannot.runtime.wording import short_repr
-
-_WHITE = 255.0  # the largest grey level, and the largest byte
 
 
 @dataclass(frozen=True)
@@ -85,8 +84,8 @@ def intensity_features(grey, corners, patch_px, weight, *, std):
         Cosine and sine of a quarter turn times the darkness (1 - mean / 255), then of a quarter turn times
         the square root of the standard deviation over 127.5, its largest value.
     """
-    darkness = 1 - patch_mean(grey, corners, patch_px) / _WHITE
-    deviation = np.sqrt(std / (_WHITE / 2))
+    darkness = 1 - patch_mean(grey, corners, patch_px) / WHITE
+    deviation = np.sqrt(std / (WHITE / 2))
     angles = np.pi / 2 * np.clip(np.stack([darkness, deviation], axis=1), 0, 1)
     pairs = np.stack([np.cos(angles), np.sin(angles)], axis=2).reshape(len(angles), 4)
-    return np.rint(weight * _WHITE * pairs).astype(np.uint8)
+    return np.rint(weight * WHITE * pairs).astype(np.uint8)

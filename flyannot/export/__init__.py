@@ -1,7 +1,7 @@
 """Results for other tools: a function writes what one kind of file holds in one format.
 
-It takes (stored, stage_ranges, path), and the keyword `ids` (`flyannot.dataset.ontology.Ids`) if the format
-has room for ids of terms and stage ranges.  To add one is to add its file, and a line below.
+It takes (stored, stage_ranges, path), and the keyword `ids` (`flyannot.dataset.ontology.IdColumns`) if the
+format has room for ids of terms and stage ranges.  To add one is to add its file, and a line below.
 """
 
 from flyannot.options.registry import Registry

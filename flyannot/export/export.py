@@ -3,7 +3,7 @@
 from inspect import signature
 from pathlib import Path
 
-from flyannot.dataset.ontology import Ids, read_ontology
+from flyannot.dataset.ontology import IdColumns, read_ontology
 from flyannot.errors import InputError
 from flyannot.export import EXPORTERS
 from flyannot.runtime.atomic_file import locked_output, replacing
@@ -46,7 +46,7 @@ def export(path, to, out, *, stage_ranges=(), ontology=(), force=False):
                 f"{stored.kind} as {to} have no place for ids", fix="export predictions to csv, or no ids"
             )
         if ontology:
-            more["ids"] = Ids(read_ontology(*ontology))
+            more["ids"] = IdColumns(read_ontology(*ontology))
         for stage_range in stage_ranges:
             stored.group(stage_range)
         chosen = [s for s in STAGE_RANGES if s in (stage_ranges or stored.stage_ranges)]

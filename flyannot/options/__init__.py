@@ -12,6 +12,21 @@ from flyannot.options.options import (
 )
 
 __all__ = [
-    "Choice", "Count", "FilePath", "Flag", "Kind", "Memory", "Options", "OrAuto", "Real", "Several", "Text",
-    "environment_name", "environment_names", "kebab", "option", "parsed", "shown_default",
-]  # fmt: skip
+    "Choice",
+    "Count",
+    "FilePath",
+    "Flag",
+    "Kind",
+    "Memory",
+    "Options",
+    "OrAuto",
+    "Real",
+    "Several",
+    "Text",
+    "environment_name",
+    "environment_names",
+    "kebab",
+    "option",
+    "parsed",
+    "shown_default",
+]

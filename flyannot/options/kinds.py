@@ -122,11 +122,8 @@ class Real(Kind):
 
     @property
     def words(self):
-        ends = (
-            (self.least, "of at least"), (self.above, "above"),
-            (self.most, "of at most"), (self.below, "below"),
-        )  # fmt: skip
-        named = [f"{words} {end:g}" for end, words in ends if math.isfinite(end)]
+        ends = {"of at least": self.least, "above": self.above, "of at most": self.most, "below": self.below}
+        named = [f"{words} {end:g}" for words, end in ends.items() if math.isfinite(end)]
         return " ".join(["a number", " and ".join(named)]).strip()
 
 
@@ -217,13 +214,13 @@ class Several(Kind):
 
     def parse(self, value):
         values = value if isinstance(value, list | tuple) else (value,)
-        return tuple(self.kind.parse(one) for one in values)
+        return tuple(map(self.kind.parse, values))
 
     def as_json(self, value):
-        return [self.kind.as_json(one) for one in value]
+        return list(map(self.kind.as_json, value))
 
     def as_text(self, value):
-        return ", ".join(self.kind.as_text(one) for one in value)
+        return ", ".join(map(self.kind.as_text, value))
 
 
 def _number(kind, value):

@@ -61,8 +61,8 @@ class Options:
     table_before: ClassVar[str] = ""
 
     def __post_init__(self):
-        for one in fields(self):
-            object.__setattr__(self, one.name, parsed(one, getattr(self, one.name), one.name))
+        for entry in fields(self):
+            object.__setattr__(self, entry.name, parsed(entry, getattr(self, entry.name), entry.name))
 
     @classmethod
     def of_table(cls, table, where, *, spelled=None):
@@ -79,12 +79,12 @@ class Options:
         InputError
             If it names an option that there is not, or a value that an option does not take.
         """
-        known, spelled = {one.name: one for one in fields(cls)}, spelled or kebab
+        known, spelled = {entry.name: entry for entry in fields(cls)}, spelled or kebab
         values = {}
         for name, value in table.items():
             plain = cls.present_name(name)
             if plain not in known:
-                names = [spelled(one) for one in known]
+                names = [spelled(entry) for entry in known]
                 meant = did_you_mean(spelled(plain), names)
                 raise InputError(f'{where} has no option "{name}".{meant}', fix=f"use {', '.join(names)}")
             values[plain] = parsed(known[plain], value, f"{where} {spelled(plain)}")
@@ -94,19 +94,21 @@ class Options:
     def present_name(cls, name):
         """The name of an option, in snake case, by one in any case or by its former one."""
         plain = name.replace("-", "_")
-        return next((one.name for one in fields(cls) if plain and one.metadata["was"] == plain), plain)
+        return next((entry.name for entry in fields(cls) if plain and entry.metadata["was"] == plain), plain)
 
     @classmethod
     def of_header(cls, header):
         """The options that a file's header holds among others; KeyError or ValueError if it does not."""
-        return cls(**{one.name: header[_name_in_header(one)] for one in _in_header(cls)})
+        return cls(**{entry.name: header[_name_in_header(entry)] for entry in _in_header(cls)})
 
     def as_header(self):
         """The options by name, as JSON."""
-        return {_name_in_header(one): _as_json(one, getattr(self, one.name)) for one in _in_header(self)}
+        return {
+            _name_in_header(entry): _as_json(entry, getattr(self, entry.name)) for entry in _in_header(self)
+        }
 
 
-def parsed(one, value, where):
+def parsed(entry, value, where):
     """A value for a field of an options class, in its one form.
 
     Raises
@@ -114,31 +116,31 @@ def parsed(one, value, where):
     InputError
         If the option does not take it.
     """
-    if value is None and _default_of(one) is None:
+    if value is None and _default_of(entry) is None:
         return None
     try:
-        return one.metadata["kind"].parse(value)
+        return entry.metadata["kind"].parse(value)
     except InputError:
         raise  # it says all that there is to say
     except ValueError as error:
         raise InputError(f"{where} is {value!r}, and must be {error}", fix=_FIX) from None
 
 
-def _default_of(one):
+def _default_of(entry):
     """The default of a field of an options class."""
-    return one.default_factory() if one.default is MISSING else one.default
+    return entry.default_factory() if entry.default is MISSING else entry.default
 
 
-def shown_default(one):
+def shown_default(entry):
     """The default of a field of an options class in help; "" where there is none to show."""
-    kind, default = one.metadata["kind"], _default_of(one)
+    kind, default = entry.metadata["kind"], _default_of(entry)
     is_shown = not isinstance(kind, Flag) and default not in (None, (), {})
-    return one.metadata["stands_for"] or (kind.as_text(default) if is_shown else "")
+    return entry.metadata["stands_for"] or (kind.as_text(default) if is_shown else "")
 
 
-def environment_name(options, one):
+def environment_name(options, entry):
     """The variable of the environment that gives a field of an options class."""
-    return one.metadata["variable"] or f"FLYANNOT_{options.table}_{one.name}".replace("-", "_").upper()
+    return entry.metadata["variable"] or f"FLYANNOT_{options.table}_{entry.name}".replace("-", "_").upper()
 
 
 def environment_names(options, one):
@@ -153,12 +155,12 @@ def kebab(name):
 
 
 def _in_header(options):
-    return [one for one in fields(options) if one.metadata["in_header"]]
+    return [entry for entry in fields(options) if entry.metadata["in_header"]]
 
 
-def _name_in_header(one):
-    return one.metadata["was"] or one.name
+def _name_in_header(entry):
+    return entry.metadata["was"] or entry.name
 
 
-def _as_json(one, value):
-    return None if value is None else one.metadata["kind"].as_json(value)
+def _as_json(entry, value):
+    return None if value is None else entry.metadata["kind"].as_json(value)

@@ -45,6 +45,7 @@ def atom_sheet(run, stage_range):
     D, names = stored.array(stage_range, "D"), stored.array(stage_range, "image")
     strongest, cells = _strongest(stored, stage_range, len(D))
     order = np.argsort(-strongest.sum(axis=0), kind="stable")[:N_SHOWN]
+    n_users = (strongest[:, order] > 0).sum(axis=0).tolist()
     paths = run.learned_pictures.paths
     rows_of = {} if described is None else dict(zip(described.array(stage_range, "image"), range(10**9)))
     sheet, n_patches = np.full((len(order) * PATCH_PX, N_PATCHES * PATCH_PX), 255, np.uint8), []
@@ -61,10 +62,8 @@ def atom_sheet(run, stage_range):
                     sheet[top : top + PATCH_PX, left : left + PATCH_PX] = patch
                     n_found += 1
         n_patches.append(n_found)
-    return AtomSheet(
-        len(D), len(strongest), order.tolist(), D[order], (strongest[:, order] > 0).sum(axis=0).tolist(),
-        n_patches, jpeg(sheet) if any(n_patches) else None,
-    )  # fmt: skip
+    patches = jpeg(sheet) if any(n_patches) else None
+    return AtomSheet(len(D), len(strongest), order.tolist(), D[order], n_users, n_patches, patches)
 
 
 def _strongest(stored, stage_range, n_atoms):
@@ -115,8 +114,6 @@ def dictionary_section(traces, sheets):
         s: [atom_glyph(row[:N_FEATURES], f"glyph of atom {atom}") for atom, row in zip(sheet.atoms, sheet.D)]
         for s, sheet in sheets.items()
     }
-    return render(
-        "dictionary.html", chart=chart, sheets=sheets, glyphs=glyphs, n_first=_FIRST_ATOMS,
-        n_patches=N_PATCHES, patch_px=PATCH_PX,
-        rows=[(s, str(len(x)), f"{y[0]:.5g}", f"{y[-1]:.5g}") for s, (x, y) in traces.items()],
-    )  # fmt: skip
+    rows = [(s, str(len(x)), f"{y[0]:.5g}", f"{y[-1]:.5g}") for s, (x, y) in traces.items()]
+    sizes = {"n_first": _FIRST_ATOMS, "n_patches": N_PATCHES, "patch_px": PATCH_PX}
+    return render("dictionary.html", chart=chart, rows=rows, sheets=sheets, glyphs=glyphs, **sizes)

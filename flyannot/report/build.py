@@ -149,7 +149,7 @@ def _page(run, ids, ranges, wanted):
             (PATTERNS, "Map of patterns", render("patterns.html") if ranges else ""),
             ("scores", "How good the terms are", scores_section(run.scores, ids)),
             ("dictionary", "The dictionary", dictionary_section(traces, sheets)),
-            ("origin", "How it was made", origin_section(files, failures, notes, ids.stage_links())),
+            ("origin", "How it was made", origin_section(run, failures, notes, ids.stage_links())),
         ],
         banners=banners + [sentence_on_scores(n) for n in scores.get("notes", ()) if n.startswith("warning")],
         sheets=[as_url(sheet.sheet) if sheet.sheet else "" for sheet in sheets.values()],

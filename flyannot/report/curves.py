@@ -13,7 +13,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from flyannot.scores.bootstrap import brier_score, calibration_error, draws_of_genes
+from flyannot.scores.bootstrap import draws_of_genes
 
 GRID = np.linspace(0, 1, 101)
 N_RESAMPLES = 200
@@ -42,7 +42,7 @@ def gene_weights(genes):
     """
     names, draws = draws_of_genes(np.concatenate(genes), n_samples=N_RESAMPLES)
     draws = np.vstack([np.ones(len(names)), draws])
-    return [draws[:, np.searchsorted(names, one)] for one in genes]
+    return [draws[:, np.searchsorted(names, of_range)] for of_range in genes]
 
 
 def roc_curves(values, truth, folds, weights):
@@ -87,8 +87,8 @@ def _fold_average(values, truth, folds, weights, curves_of_fold):
     folds = np.zeros(len(values), int) if folds is None else np.asarray(folds)
     total, share = np.zeros((len(weights), len(GRID))), np.zeros((len(weights), 1))
     for fold in np.unique(folds):
-        mine = folds == fold
-        heights, importance = curves_of_fold(*_ranked(values[mine], truth[mine], weights[:, mine]))
+        rows = folds == fold
+        heights, importance = curves_of_fold(*_ranked(values[rows], truth[rows], weights[:, rows]))
         total += np.where(importance > 0, heights * importance, 0)
         share += importance
     with np.errstate(invalid="ignore"):
@@ -114,23 +114,21 @@ def _roc_of_fold(tp, fp):
 def _precision_of_fold(tp, fp):
     positives = tp[:, -1:]
     precision = tp / np.maximum(tp + fp, 1)
-    reached = [np.searchsorted(one, np.maximum(GRID * one[-1], 1) - 1e-9) for one in tp]
-    heights = [one[np.minimum(at, len(one) - 1)] for one, at in zip(precision, reached)]
+    reached = [np.searchsorted(counts, np.maximum(GRID * counts[-1], 1) - 1e-9) for counts in tp]
+    heights = [row[np.minimum(at, len(row) - 1)] for row, at in zip(precision, reached)]
     return np.array(heights), positives
 
 
 @dataclass(frozen=True)
 class Reliability:
     """Bins of equal width over [0, 1]: how many, mean probability, fraction of positives with its 95%
-    interval, each (n_bins,), nan where a bin is empty; and the calibration error and the Brier score."""
+    interval, each (n_bins,), nan where a bin is empty."""
 
     counts: np.ndarray
     predicted: np.ndarray
     observed: np.ndarray
     low: np.ndarray
     high: np.ndarray
-    ece: float
-    brier: float
 
 
 def reliability(probabilities, truth, n_bins=10):
@@ -148,12 +146,10 @@ def reliability(probabilities, truth, n_bins=10):
     bins = np.minimum((probabilities * n_bins).astype(int), n_bins - 1)
     counts = np.bincount(bins, minlength=n_bins)
     positives = np.bincount(bins, truth, n_bins).astype(int)
-    some = np.where(counts > 0, counts, np.nan)
-    intervals = [_wilson(*one) for one in zip(positives.tolist(), counts.tolist())]
-    return Reliability(
-        counts, np.bincount(bins, probabilities, n_bins) / some, positives / some, *np.transpose(intervals),
-        calibration_error(probabilities, truth), brier_score(probabilities, truth),
-    )  # fmt: skip
+    n_or_nan = np.where(counts > 0, counts, np.nan)
+    low, high = np.transpose([_wilson(*of_bin) for of_bin in zip(positives.tolist(), counts.tolist())])
+    predicted = np.bincount(bins, probabilities, n_bins) / n_or_nan
+    return Reliability(counts, predicted, positives / n_or_nan, low, high)
 
 
 def _wilson(n_positive, n):

@@ -142,23 +142,24 @@ def curve_chart(curve, xs, *, x_name, y_name, summary, chance):
     return chart.svg()
 
 
-def reliability_chart(found, *, summary):
-    """Observed against predicted, a dot and an interval for every bin that is not empty, as HTML."""
-    chart, shown = Chart("probability given", "fraction true", summary), np.flatnonzero(found.counts)
-    for kind, xs, ys in (
-        ("chance", (0, 1), (0, 1)), ("curve", found.predicted[shown], found.observed[shown]),
-    ):  # fmt: skip
-        chart.lines.append((kind, chart.points(xs, ys), ""))
+def reliability_chart(bins, *, summary):
+    """Observed against predicted, a dot and an interval for every bin that is not empty, as HTML.
+
+    bins : flyannot.report.curves.Reliability
+    """
+    chart, shown = Chart("probability given", "fraction true", summary), np.flatnonzero(bins.counts)
+    chart.lines.append(("chance", chart.points((0, 1), (0, 1)), ""))
+    chart.lines.append(("curve", chart.points(bins.predicted[shown], bins.observed[shown]), ""))
     for k in shown:
-        title = f"{found.observed[k]:.2f} of {found.counts[k]:,} true, {found.predicted[k]:.2f} predicted"
-        heights = (chart.y(heights[k]) for heights in (found.observed, found.low, found.high))
-        chart.dots.append((chart.x(found.predicted[k]), *heights, title))
+        title = f"{bins.observed[k]:.2f} of {bins.counts[k]:,} true, {bins.predicted[k]:.2f} predicted"
+        heights = (chart.y(heights[k]) for heights in (bins.observed, bins.low, bins.high))
+        chart.dots.append((chart.x(bins.predicted[k]), *heights, title))
     return chart.svg()
 
 
 def trace_chart(lines, *, x_name, y_name, summary):
     """Some series on common axes, as HTML; `lines` is a dict from name to (xs, ys)."""
-    xs, ys = (np.concatenate([np.asarray(one[k], float) for one in lines.values()]) for k in (0, 1))
+    xs, ys = (np.concatenate([np.asarray(line[k], float) for line in lines.values()]) for k in (0, 1))
     numbers = {"xs": _ticks(xs.min(), xs.max(), whole=True), "ys": _ticks(ys.min(), ys.max())}
     chart = Chart(x_name, y_name, summary, width=520, **numbers)
     for number, (name, (x, y)) in enumerate(lines.items()):

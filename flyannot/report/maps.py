@@ -90,8 +90,8 @@ class MapMaker:
         """
         if self._model is not None and values:
             for features_of_group in (self._from_files, self._from_pictures):
-                found = features_of_group(entry)
-                if found is not None and (drawn := self._maps(entry, values, *found)):
+                of_group = features_of_group(entry)
+                if of_group is not None and (drawn := self._maps(entry, values, *of_group)):
                     return drawn
         return {}
 
@@ -101,8 +101,8 @@ class MapMaker:
         if not all(name in rows for name in names for rows in self._rows):
             return None
         rows, described = ([known[name] for name in names] for known in self._rows)
-        found = [read_features_of_image(self._features, self._stage_range, i) for i in rows]
-        features, winner = (np.concatenate(arrays) for arrays in zip(*found))
+        of_images = [read_features_of_image(self._features, self._stage_range, i) for i in rows]
+        features, winner = (np.concatenate(arrays) for arrays in zip(*of_images))
         return features, winner, [described_image(self._descriptors, self._stage_range, i) for i in described]
 
     def _from_pictures(self, entry):
@@ -115,8 +115,8 @@ class MapMaker:
             return None
         patches = [describe_patches(grey, self._model.extract) for grey in greys]
         pooled = [
-            features_of(one, self._model.atoms, self._model.pool, view=image.view)
-            for one, image in zip(patches, entry.images)
+            features_of(of_image, self._model.atoms, self._model.pool, view=image.view)
+            for of_image, image in zip(patches, entry.images)
         ]
         return *(np.stack([getattr(p, name) for p in pooled]) for name in ("features", "winner")), patches
 
@@ -140,9 +140,7 @@ class MapMaker:
             centres_px, sides = described.centres_px[patch], described.patch_px[patch].astype(int)
             spreads.append(coarse_map(contribution_map(centres_px, contribution, sides, STANDARD_PX)))
         full = max(float(np.abs(cells).max()) for cells in spreads) or 1.0
-        plus = split.contribution[split.contribution > 0].sum()
-        minus = -split.contribution[split.contribution < 0].sum()
-        return TermMap(
-            split.value, float(plus), float(minus), split.intercept + split.without_patch, full,
-            [packed_map(cells, full) for cells in spreads],
-        )  # fmt: skip
+        plus = float(split.contribution[split.contribution > 0].sum())
+        minus = float(-split.contribution[split.contribution < 0].sum())
+        packed = [packed_map(cells, full) for cells in spreads]
+        return TermMap(split.value, plus, minus, split.intercept + split.without_patch, full, packed)

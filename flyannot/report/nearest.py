@@ -51,7 +51,8 @@ class Nearest:
         if len(self._groups) > 1:
             self._numbers = {name: g for g, name in enumerate(self._groups.name)}
             blocks = stored.blocks_of_images
-            self._found = collection_of(lambda: (rows for rows, _ in blocks(stage_range)), self._groups)
+            collection = collection_of(lambda: (rows for rows, _ in blocks(stage_range)), self._groups)
+            self._patterns = collection.groups
 
     def of_group(self, entry):
         """A list of NearGroup, the most similar first; none that has less in common than any two embryos.
@@ -63,21 +64,18 @@ class Nearest:
         g = self._numbers.get(entry.name)
         if g is None:
             return []
-        own = {
-            one.term
-            for one in entry.terms
-            if one.curated or (not entry.annotated and one.status == "predicted")
-        }
-        similarity = self._found.groups @ self._found.groups[g]
-        found = [int(h) for h in nearest(similarity, N_SHOWN, without=[g]) if similarity[h] > 0]
-        return [self._near(h, float(similarity[h]), own) for h in found]
+        curated = {term.term for term in entry.terms if term.curated}
+        own = curated if entry.annotated else set(entry.with_status("predicted"))
+        similarity = self._patterns @ self._patterns[g]
+        numbers = [int(h) for h in nearest(similarity, N_SHOWN, without=[g]) if similarity[h] > 0]
+        return [self._near(h, float(similarity[h]), own) for h in numbers]
 
     def places(self):
         """The place of every group on the map, by name: dict of pairs; empty if there are too few."""
         if len(self._numbers) < N_LEAST:
             return {}
-        found = map_of(self._found.groups)
-        return {name: tuple(map(float, found[g])) for name, g in self._numbers.items()}
+        places = map_of(self._patterns)
+        return {name: tuple(map(float, places[g])) for name, g in self._numbers.items()}
 
     def _near(self, number, similarity, own):
         gene, fbgn, name = (
@@ -92,18 +90,18 @@ class PatternMaps:
     """Collects the groups of a page that have a place on a map, stage range by stage range."""
 
     def __init__(self):
-        self._found = {}
+        self._entries = {}
 
     def add(self, number, entry, jpeg_bytes):
         """Take a group, by its number on the page, with the JPEG of its first picture, or None."""
         if entry.place is not None:
             place = [round(_FINE * x) for x in entry.place]
-            self._found.setdefault(entry.stage_range, []).append((number, place, _small(jpeg_bytes)))
+            self._entries.setdefault(entry.stage_range, []).append((number, place, _small(jpeg_bytes)))
 
     def maps(self):
         """(stage range, JPEG of its sheet, JSON of what the script needs) of every map."""
-        for stage_range, found in self._found.items():
-            numbers, places, pictures = zip(*found)
+        for stage_range, entries in self._entries.items():
+            numbers, places, pictures = zip(*entries)
             text = json.dumps({"groups": numbers, "places": places}, separators=(",", ":"))
             yield stage_range, jpeg(_sheet(pictures)), text
 

@@ -15,7 +15,7 @@ from urllib.parse import urlencode
 from markupsafe import Markup
 
 from flyannot import __version__
-from flyannot.dataset.vocabulary import bdgp_terms
+from flyannot.dataset.table_warnings import bdgp_terms
 from flyannot.descriptors.images.geometry import STANDARD_PX
 from flyannot.report.drawing import CELL_PX, as_url
 from flyannot.report.groups import ABSENT, STATUSES
@@ -29,10 +29,10 @@ from flyannot.runtime.text_files import first_bytes
 from flyannot.scores.metrics import NOT_ANATOMY
 from flyannot.stage_ranges import STAGE_RANGES
 
-SCRIPTS = (  # in the order that they run in
-    "elements.js", "tables.js", "scores.js", "maps.js", "groups.js", "nearest.js", "verdicts.js", "review.js",
-    "queue.js", "keys.js", "enlarged.js", "beside.js", "patterns.js", "patterns_use.js", "address.js",
-)  # fmt: skip
+_SCRIPTS = """
+    elements tables scores maps groups nearest verdicts review queue keys enlarged beside patterns
+    patterns_use address
+"""  # in the order that they run in
 PATTERNS = "patterns"  # the section that is left out where no group has a place on a map
 PER_CHUNK = 10
 PAGE_BYTES = 20_000_000
@@ -114,13 +114,13 @@ def write_page(path, page, entries, *, jpeg_of, page_bytes=PAGE_BYTES):
                 shutil.rmtree(folder, ignore_errors=True)
                 os.rename(staged, folder)
         if not chunks.maps:
-            page = replace(page, sections=[one for one in page.sections if one[0] != PATTERNS])
+            page = replace(page, sections=[part for part in page.sections if part[0] != PATTERNS])
         write_text(path, _html(page, within, chunks.index_json(folder.name if folder else "", page.review)))
     finally:
         shutil.rmtree(staged, ignore_errors=True)
-    for other in path.parent.glob(f"{path.stem}-files-{'[0-9a-f]' * 12}"):
-        if other != folder:
-            shutil.rmtree(other, ignore_errors=True)
+    for beside in path.parent.glob(f"{path.stem}-files-{'[0-9a-f]' * 12}"):
+        if beside != folder:  # that of the page before
+            shutil.rmtree(beside, ignore_errors=True)
     return folder
 
 
@@ -151,7 +151,7 @@ def _html(page, chunks, index):
         sections=[(name, heading, Markup(html)) for name, heading, html in page.sections if html],
         version=__version__,
         css=raw("page.css"),
-        js=Markup("\n").join(map(raw, SCRIPTS)),
+        js=Markup("\n").join(raw(f"{name}.js") for name in _SCRIPTS.split()),
         index=index,
         chunks=chunks,
     )
@@ -173,20 +173,20 @@ class _Chunks:
     def add(self, entry):
         """Take one GroupEntry."""
         jpegs = [self._jpeg_of(image.path) if image.path else None for image in entry.images]
-        sources = [self._source(one) if one else "" for one in jpegs]
+        sources = [self._source(jpeg_bytes) if jpeg_bytes else "" for jpeg_bytes in jpegs]
         self._patterns.add(len(self.index), entry, next(filter(None, jpegs), None))
         self.index.append(self._summary(entry))
-        n_minor = sum(one.is_minor for one in entry.terms)
+        n_minor = sum(term.is_minor for term in entry.terms)
         self._open.append(
             render(
                 "group.html",
                 entry=entry,
                 images=list(zip(entry.images, sources)),
-                ids={one.term: self._ids.packed(one.term) for one in entry.terms},
+                ids={term.term: self._ids.packed(term.term) for term in entry.terms},
                 link=f"#{urlencode({'open': f'{entry.stage_range}.{entry.name}'})}",
                 flybase=gene_link(entry.fbgn),
                 n_hidden=n_minor if n_minor < len(entry.terms) else 0,
-            )  # fmt: skip
+            )
         )
         if len(self._open) == PER_CHUNK:
             self.flush()
@@ -241,20 +241,27 @@ class _Chunks:
 
     def _summary(self, entry):
         """What the list shows, finds and orders by; of a term what `_term` returns."""
+        shown = [term for term in entry.terms if term.status != ABSENT]
+        asked = [term for term in entry.terms if term.status == ABSENT and term.queue]
         return [
-            STAGE_RANGES.index(entry.stage_range), entry.gene, entry.fbgn, entry.name, len(entry.images),
-            int(entry.annotated), sum(bool(image.quality_warnings) for image in entry.images),
-            [self._term(one) for one in entry.terms if one.status != ABSENT],
-            [self._term(one) for one in entry.terms if one.status == ABSENT and one.queue],
-        ]  # fmt: skip
+            STAGE_RANGES.index(entry.stage_range),
+            entry.gene,
+            entry.fbgn,
+            entry.name,
+            len(entry.images),
+            int(entry.annotated),
+            sum(bool(image.quality_warnings) for image in entry.images),
+            [self._term(term) for term in shown],
+            [self._term(term) for term in asked],
+        ]
 
-    def _term(self, one):
+    def _term(self, term):
         """Its number, status, probability, how far that is from the threshold, whether it is curated, and
         for curators its list and what it is worth there."""
-        numbers = (None if x is None else round(x, 4) for x in (one.probability, one.margin))
-        status = -1 if one.status == ABSENT else STATUSES.index(one.status)
-        queued = [LISTS.index(one.queue), round(one.worth, 7)] if one.queue else []
-        return [self._number(one.term), status, *numbers, int(one.curated), *queued]
+        numbers = (None if x is None else round(x, 4) for x in (term.probability, term.margin))
+        status = -1 if term.status == ABSENT else STATUSES.index(term.status)
+        queued = [LISTS.index(term.queue), round(term.worth, 7)] if term.queue else []
+        return [self._number(term.term), status, *numbers, int(term.curated), *queued]
 
     def _number(self, term):
         return self._terms.setdefault(term, len(self._terms))

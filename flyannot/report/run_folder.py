@@ -10,29 +10,31 @@ from markupsafe import Markup
 
 from flyannot import __version__
 from flyannot.dataset.folder import Annotations
-from flyannot.dataset.image_places import Pictures, find_pictures, likely_places, pictures_of
-from flyannot.dataset.table_paths import ANNOTATIONS, has_table, table_of
+from flyannot.dataset.images import PicturesOfFile, find_pictures, likely_places, pictures_of
+from flyannot.dataset.paths import ANNOTATIONS, has_table, table_of
 from flyannot.errors import DataError, FlyannotError, InputError
 from flyannot.report.templates import render
 from flyannot.runtime.digest import digest_of_file, digest_of_json
 from flyannot.runtime.wording import pluralise
 from flyannot.scores.group_outcomes import read_scores
-from flyannot.steps.curated_terms import curated_annotations_of
+from flyannot.steps.chain import STEPS
+from flyannot.steps.engine.inputs import curated_annotations_of
 from flyannot.steps.runs.configuration import read_record
 from flyannot.store.reading import Stored, open_stored
 from flyannot.store.schema import MADE_BY
 
-KINDS = ("descriptors", "dictionary", "features", "model", "predictions")
-SCORES = "scores.json"
+SCORES = STEPS["evaluate"].makes
+_PAGE_MAKER = "report"  # the step that has the page itself
 
 
 @dataclass(frozen=True)
 class Run:
     """An open run.
 
-    files : dict from kind to `Stored`, those of KINDS that are there; scores : dict or None
+    files : dict from kind to `Stored`, those of the steps that are there; scores : dict or None
+    others : dict from the name of another output of a step to its digest
     annotations : Annotations or None
-    pictures : Pictures of the predictions; learned_pictures : of what the dictionary was learned from
+    pictures : PicturesOfFile of the predictions; learned_pictures : of what the dictionary was learned from
     notes : sentences on what is missing
     data_set_name : of its folder as recorded; where that is not known, of the folder named, or of the run
     """
@@ -40,9 +42,10 @@ class Run:
     folder: Path
     files: dict = field(default_factory=dict)
     scores: dict | None = None
+    others: dict = field(default_factory=dict)
     annotations: Annotations | None = None
-    pictures: Pictures = Pictures()
-    learned_pictures: Pictures = Pictures()
+    pictures: PicturesOfFile = PicturesOfFile()
+    learned_pictures: PicturesOfFile = PicturesOfFile()
     notes: list = field(default_factory=list)
     data_set_name: str = ""
 
@@ -56,7 +59,7 @@ class Run:
         curated = self.annotations
         tables = (curated.terms_by_gene, curated.unsure, curated.known_only) if curated else ()
         annotations = [sorted((list(k), sorted(v)) for k, v in table.items()) for table in tables]
-        parts = [{kind: file.digest for kind, file in self.files.items()}, self.scores, annotations]
+        parts = [{kind: file.digest for kind, file in self.files.items()}, self.others, annotations]
         paths = [*self.pictures.paths.values(), *self.learned_pictures.paths.values()]
         places = sorted(os.path.relpath(path, self.folder) for path in paths)
         return digest_of_json([__version__, *parts, places, self.notes])
@@ -84,15 +87,19 @@ def open_run(stack: ExitStack, folder, data_set=None):
     DataError
         If a file is damaged.
     """
-    paths = {kind: folder / f"{kind}.h5" for kind in KINDS}
+    paths = {step.kind: folder / step.makes for step in STEPS.values() if step.kind}
     files = {k: stack.enter_context(open_stored(p, k)) for k, p in paths.items() if p.is_file()}
+    steps = (step for step in STEPS.values() if step.makes and not step.kind and step.name != _PAGE_MAKER)
+    others = {s.makes: digest_of_file(folder / s.makes) for s in steps if (folder / s.makes).is_file()}
     scores = read_scores(folder / SCORES) if (folder / SCORES).is_file() else None
     if not files and scores is None:
+        names = ", no ".join([SCORES, *(path.name for path in paths.values())])
         raise InputError(
-            f"{folder} holds nothing of a run: no {SCORES}, no {'.h5, no '.join(KINDS)}.h5",
+            f"{folder} holds nothing of a run: no {names}",
             fix="name the output folder of: flyannot run CONFIG",
         )
-    notes = [f"There is no {kind}.h5: what it would show is left out." for kind in KINDS if kind not in files]
+    missing = [path.name for kind, path in paths.items() if kind not in files]
+    notes = [f"There is no {name}: what it would show is left out." for name in missing]
     if scores is None:
         notes.append(f"There is no {SCORES}: how good the terms are is not known.")
     record = _record(folder, is_needed=data_set is None)
@@ -110,7 +117,7 @@ def open_run(stack: ExitStack, folder, data_set=None):
                 raise
             notes.append(f"Curated terms are left out: {error.message}.")
     name = Path(recorded or data_set or folder).absolute().name
-    return Run(folder, files, scores, annotations, pictures, learned, notes, name)
+    return Run(folder, files, scores, others, annotations, pictures, learned, notes, name)
 
 
 def _record(folder, *, is_needed):
@@ -128,7 +135,7 @@ def _recorded_path(folder, path):
 
 
 def _all_pictures(folder, files, data_set, recorded, notes):
-    """The Pictures of the predictions, and those that the dictionary was learned from."""
+    """The PicturesOfFile of the predictions, and those that the dictionary was learned from."""
     wanted = [pictures_of(files.get(kind)) for kind in ("predictions", "descriptors")]
     try:
         pictures = [find_pictures(of_file, folder, data_set or recorded) for of_file in wanted]
@@ -136,7 +143,7 @@ def _all_pictures(folder, files, data_set, recorded, notes):
         if data_set is not None:
             raise
         notes.append(f"The data set of the run cannot be read: {error.message}.")
-        pictures = [Pictures(n_wanted=len(wanted[0])), Pictures()]
+        pictures = [PicturesOfFile(n_wanted=len(wanted[0])), PicturesOfFile()]
     if data_set is not None and any(wanted) and not any(of_file.paths for of_file in pictures):
         raise InputError(
             f"{data_set} has none of the {pluralise(len(wanted[0] | wanted[1]), 'picture')} of {folder}",
@@ -164,7 +171,7 @@ def _annotation_tables(folder, place, model):
 def _annotations(table, folder, record, notes):
     """The curated terms, with the corrections that the run learned with by its record; without if one is
     gone."""
-    paths = [_recorded_path(folder, path) for path in record.get("classify", {}).get("corrections", [])]
+    paths = [_recorded_path(folder, path) for path in record.get("train", {}).get("corrections", [])]
     gone = [path.name for path in paths if not path.is_file()]
     if gone:
         notes.append(f"{', '.join(gone)} is not there any more: curated terms are shown without corrections.")
@@ -173,20 +180,23 @@ def _annotations(table, folder, record, notes):
     return annotations
 
 
-def origin_section(stored_files, failures, notes, stages):
+def origin_section(run, failures, notes, stages):
     """Which file was made from which, with all options, and what was skipped.
 
     Parameters
     ----------
-    stored_files : list of flyannot.store.reading.Stored
+    run : Run
     failures : list of (file, image, reason)
     notes : sentences
     stages : as `flyannot.report.term_ids.TermIds.stage_links` returns
     """
+    stored_files = list(run.files.values())
     known = {stored.digest: stored.path.name for stored in stored_files}
+    maker = {step.makes: f"flyannot {step.name}" for step in STEPS.values()}
+    others = [(name, maker[name], "", "", _code(digest[:12]), "") for name, digest in run.others.items()]
     return render(
         "origin.html",
-        files=[_file_row(stored, known) for stored in stored_files],
+        files=[*(_file_row(stored, known) for stored in stored_files), *others],
         options_of={
             stored.path.name: [(_code(name), _code(json.dumps(v))) for name, v in _flat(stored.options)]
             for stored in stored_files

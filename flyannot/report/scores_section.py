@@ -80,31 +80,29 @@ def _curve_panels(scores):
     -------
     panels : dict of dicts of title, facts and charts (a list of title and HTML); empty if there are none
     """
-    evaluated = scores.get("evaluated") or {}
-    evaluated = {s: evaluated[s] for s in STAGE_RANGES if s in evaluated and evaluated[s]["term"]}
-    if not evaluated:
+    parts = scores.get("evaluated") or {}
+    parts = {s: parts[s] for s in STAGE_RANGES if s in parts and parts[s]["term"]}
+    if not parts:
         return {}
-    rows = {(row["stage_range"], row["term"]): row for row in scores["terms"]}
-    panels, all_heights, frequencies = {"": {}}, {title: [] for title in _CURVES}, []
-    for (s, one), weights in zip(
-        evaluated.items(), curves.gene_weights([o["gene"] for o in evaluated.values()])
-    ):
-        outcome = outcomes_of_groups(one)
+    rows = {(row["stage_range"], row["term"]): row for row in scores["terms"] if not row["reason"]}
+    panels, heights_of_terms, frequencies = {"": {}}, {title: [] for title in _CURVES}, []
+    weights_of_parts = curves.gene_weights([evaluated["gene"] for evaluated in parts.values()])
+    for (s, evaluated), weights in zip(parts.items(), weights_of_parts):
+        outcome = outcomes_of_groups(evaluated)
         for j, term in enumerate(outcome.terms):
-            row = rows[s, term]
-            if not row["reason"]:
+            if row := rows.get((s, term)):
                 at = outcome.rows_of(j)
                 folds = None if outcome.folds is None else outcome.folds[at]
-                mine = outcome.values[at, j], outcome.truth[at, j], folds, weights[:, at]
-                heights = {title: make(*mine) for title, (make, *_) in _CURVES.items()}
-                for title, found in heights.items():
-                    all_heights[title].append(found)
+                of_term = outcome.values[at, j], outcome.truth[at, j], folds, weights[:, at]
+                heights = {title: make(*of_term) for title, (make, *_) in _CURVES.items()}
+                for title in _CURVES:
+                    heights_of_terms[title].append(heights[title])
                 frequencies.append(row["n_positive"] / row["n_groups"])
                 panels[_name_of(s, term)] = _panel(f"{term}, stage range {s}", heights, row, frequencies[-1])
     if len(panels) == 1:
         return {}
     overall = scores["summary"]["all"]
-    means = {title: curves.mean_curve(found) for title, found in all_heights.items()}
+    means = {title: curves.mean_curve(heights) for title, heights in heights_of_terms.items()}
     row = overall["macro"] | {"auc_interval": overall.get("auc_interval")}
     mean = f"mean of {pluralise(len(panels) - 1, 'term')}"
     panels[""] = _panel(mean, means, row, sum(frequencies) / len(frequencies))
@@ -133,20 +131,20 @@ def _panel(name, heights, row, frequency):
 
 def _calibration(scores):
     """The reliability curve of all held-out probabilities, with its table; None without any."""
-    pairs = []
-    for one in (scores.get("evaluated") or {}).values():
-        if one["probability"] and one["term"]:
-            outcome = outcomes_of_groups(one)
-            known = outcome.observed_pairs(list(range(len(outcome.terms))))
+    overall, pairs = scores["summary"]["all"], []
+    for evaluated in (scores.get("evaluated") or {}).values():
+        if evaluated["probability"]:
+            outcome = outcomes_of_groups(evaluated)
+            known = outcome.observed_pairs(range(len(outcome.terms)))
             pairs.append((outcome.probabilities[known], outcome.truth[known]))
-    if not pairs:
+    if not pairs or overall.get("ece") is None:
         return None
-    found = curves.reliability(*map(np.concatenate, zip(*pairs)))
-    summary = f"Reliability curve: expected calibration error {found.ece:.3f}, Brier score {found.brier:.3f}"
-    rows = [
-        (f"{k / 10:.1f} to {(k + 1) / 10:.1f}", f"{found.counts[k]:,}", f"{found.predicted[k]:.3f}",
-         f"{found.observed[k]:.3f}")
-        for k in np.flatnonzero(found.counts)
-    ]  # fmt: skip
-    chart = reliability_chart(found, summary=summary)
-    return {"n_answers": f"{found.counts.sum():,}", "chart": chart, "summary": summary, "rows": rows}
+    bins = curves.reliability(*map(np.concatenate, zip(*pairs)))
+    errors = f"expected calibration error {overall['ece']:.3f}, Brier score {overall['brier']:.3f}"
+    summary = f"Reliability curve: {errors}"
+    rows = []
+    for k in np.flatnonzero(bins.counts):
+        shown = f"{bins.counts[k]:,}", f"{bins.predicted[k]:.3f}", f"{bins.observed[k]:.3f}"
+        rows.append((f"{k / 10:.1f} to {(k + 1) / 10:.1f}", *shown))
+    chart = reliability_chart(bins, summary=summary)
+    return {"n_answers": f"{bins.counts.sum():,}", "chart": chart, "summary": summary, "rows": rows}

@@ -34,8 +34,8 @@ def is_private_folder(path):
     """
     try:
         path.mkdir(parents=True, exist_ok=True, mode=0o700)
-        found = os.lstat(path)
-        if not stat.S_ISDIR(found.st_mode) or not _is_ours(found):
+        status = os.lstat(path)
+        if not stat.S_ISDIR(status.st_mode) or not _is_ours(status):
             return False
         with tempfile.TemporaryFile(dir=path):
             return True
@@ -43,10 +43,10 @@ def is_private_folder(path):
         return False
 
 
-def _is_ours(found):
+def _is_ours(status):
     if not hasattr(os, "getuid"):  # on Windows a user's folder is the user's
         return True
-    return found.st_uid == os.getuid() and not found.st_mode & (stat.S_IWGRP | stat.S_IWOTH)
+    return status.st_uid == os.getuid() and not status.st_mode & (stat.S_IWGRP | stat.S_IWOTH)
 
 
 def cache_folder():
@@ -87,19 +87,19 @@ def _sources_behind(module_name, package="flyannot"):
     -------
     tuple of (file name, mtime in ns, size in bytes), sorted by file name
     """
-    found, waiting = {}, [module_name]
+    sources, waiting = {}, [module_name]
     while waiting:
         module = sys.modules.get(waiting.pop())
         file = getattr(module, "__file__", None)
-        if file is None or file in found:
+        if file is None or file in sources:
             continue
         state = os.stat(file)
-        found[file] = (file, state.st_mtime_ns, state.st_size)
+        sources[file] = (file, state.st_mtime_ns, state.st_size)
         for value in list(vars(module).values()):
             origin = value.__name__ if isinstance(value, ModuleType) else getattr(value, "__module__", None)
             if isinstance(origin, str) and origin.partition(".")[0] == package:
                 waiting.append(origin)
-    return tuple(sorted(found.values()))
+    return tuple(sorted(sources.values()))
 
 
 class _ChecksummedFile(caching.IndexDataCacheFile):
@@ -130,12 +130,12 @@ class _HealingCache(caching.FunctionCache):
     def load_overload(self, sig, target_context):
         self._cache_file._source_stamp = _sources_behind(self._py_func.__module__)  # all are imported by now
         try:
-            found = super().load_overload(sig, target_context)
+            kernel = super().load_overload(sig, target_context)
         except Exception:  # whatever a damaged pickle raises: the kernel is compiled again
-            found = None
-        if found is None:
+            kernel = None
+        if kernel is None:
             kernel_compiles()
-        return found
+        return kernel
 
     def save_overload(self, sig, data):
         try:

@@ -37,15 +37,15 @@ def remembered_digests():
         _known = before
 
 
-def _identity(path, found):
+def _identity(path, status):
     """Short, since there may be very many; the path is in it: not all systems number their files."""
     parts = (
         os.fspath(path),
-        found.st_dev,
-        found.st_ino,
-        found.st_size,
-        found.st_mtime_ns,
-        found.st_ctime_ns,
+        status.st_dev,
+        status.st_ino,
+        status.st_size,
+        status.st_mtime_ns,
+        status.st_ctime_ns,
     )
     return hashlib.blake2b(repr(parts).encode(), digest_size=16).digest()
 

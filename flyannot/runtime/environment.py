@@ -92,10 +92,10 @@ def processor_facts():
     """Model, cores, cores that this process may use, and vector instructions, as a dict."""
     model, flags = platform.processor() or None, ""
     text = read_proc("/proc/cpuinfo")
-    if found := re.search(r"^model name\s*:\s*(.+)$", text, re.MULTILINE):
-        model = found[1]
-    if found := re.search(r"^(?:flags|Features)\s*:\s*(.+)$", text, re.MULTILINE):
-        flags = found[1]
+    if match := re.search(r"^model name\s*:\s*(.+)$", text, re.MULTILINE):
+        model = match[1]
+    if match := re.search(r"^(?:flags|Features)\s*:\s*(.+)$", text, re.MULTILINE):
+        flags = match[1]
     return {
         "model": model,
         "cores": os.cpu_count(),

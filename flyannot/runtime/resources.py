@@ -116,7 +116,7 @@ def _slurm_bytes():
     if not megabytes:
         return math.inf
     own = psutil.Process()
-    in_use = sum(one.memory_info().rss for one in (own, *own.children(recursive=True)))
+    in_use = sum(process.memory_info().rss for process in (own, *own.children(recursive=True)))
     return megabytes * 2**20 - in_use
 
 

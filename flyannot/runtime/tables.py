@@ -242,8 +242,8 @@ def _sheet_rows(path):
         book = openpyxl.load_workbook(path, read_only=True, data_only=True)
         sheet = book.worksheets[0]
         if len(book.worksheets) > 1:
-            log.info('note: %s has %d sheets; "%s", the first, is read',
-                     Path(path).name, len(book.worksheets), sheet.title)  # fmt: skip
+            n_sheets, name = len(book.worksheets), Path(path).name
+            log.info('note: %s has %d sheets; "%s", the first, is read', name, n_sheets, sheet.title)
         for line, row in enumerate(sheet.iter_rows(values_only=True), start=1):
             yield line, [_as_text(value) for value in row]
     except (InputError, GeneratorExit):

@@ -7,7 +7,7 @@ _MOST_LETTERS = 60  # of one value
 
 def short_repr(thing):
     """The repr of a dataclass instance: its fields; of arrays the type and shape, of lists the length."""
-    shown = {one.name: getattr(thing, one.name) for one in fields(thing) if one.repr}
+    shown = {field.name: getattr(thing, field.name) for field in fields(thing) if field.repr}
     return named_values(type(thing).__name__, shown)
 
 

@@ -2,42 +2,53 @@
 
 import logging
 from collections import Counter
+from dataclasses import dataclass, replace
 from functools import cache, partial
 from itertools import groupby
+from pathlib import Path
 
 import numpy as np
 
 from flyannot.classifiers.answers import (
     Predicted,
+    predictions_table,
     quality_warnings_of_groups,
     read_predicted,
     write_predicted,
 )
 from flyannot.classifiers.training_set import training_rows
-from flyannot.dataset.ontology import Ids, read_ontology
-from flyannot.dataset.selection import images_named, select_images
+from flyannot.dataset.images import images_named, select_images
+from flyannot.dataset.ontology import IdColumns, read_ontology
 from flyannot.descriptors.extract import describe_patches
-from flyannot.errors import DataError
+from flyannot.errors import DataError, InputError
 from flyannot.features.groups import groups_of
 from flyannot.features.image_features import features_of
+from flyannot.runtime.atomic_file import sweep_leftover_files
 from flyannot.runtime.progress_events import item_done
+from flyannot.runtime.tables import read_table, write_table
 from flyannot.runtime.wording import pluralise
 from flyannot.stage_ranges import STAGE_RANGES
-from flyannot.steps.cached_features import cached_features
-from flyannot.steps.embryos import read_embryos, write_places
 from flyannot.steps.engine.inputs import chosen_stage_ranges, difference_of_images, selected_images
 from flyannot.steps.engine.parts import Part, cut_into_parts, share_of_parts, write_part
 from flyannot.steps.engine.task import Outcome, file_task, parts_task
-from flyannot.steps.extract import digests_of_images, image_columns, in_order, lines_of_warnings
+from flyannot.steps.extract import (
+    digests_of_images,
+    image_columns,
+    in_order,
+    lines_of_warnings,
+    read_embryos,
+    write_places,
+)
 from flyannot.steps.loaded_model import known_stage_ranges, load_model
-from flyannot.steps.predictions_table import check_table, write_predictions_table
 from flyannot.store.features import read_features
+from flyannot.store.file_cache import cached_file
 from flyannot.store.header import Header
 from flyannot.store.model import read_atoms, read_terms
 from flyannot.store.reading import kind_claimed, open_stored
 from flyannot.store.writing import create_stored, option_changes
 
 log = logging.getLogger("flyannot")
+_NEVER_EMPTY = ("stage_range", "term", "decision_value", "answer")  # in a table of predictions
 
 
 def task_of_step(asked):
@@ -162,7 +173,7 @@ def annotate_features_task(model, features, out, options, *, stage_ranges=()):
 def _checked_ids(out, options):
     """The ids of terms that the table is to have, or None; the table itself must not replace another one."""
     check_table(out)
-    return Ids(read_ontology(*options.ontology)) if options.ontology else None
+    return IdColumns(read_ontology(*options.ontology)) if options.ontology else None
 
 
 def _header(model_options, model_digest, model_seed, options, role, digest, failures=()):
@@ -207,7 +218,7 @@ def _make_part(part):
 
 
 def _features_of_embryos(model, image, failures):
-    """Yield (image, features, quality_warnings) as `flyannot.steps.embryos.read_embryos`."""
+    """Yield (image, features, quality_warnings) as `flyannot.steps.extract.read_embryos`."""
     for embryo, grey, warnings in read_embryos(image, model.extract, failures):
         pooled = features_of(describe_patches(grey, model.extract), model.atoms, model.pool, view=embryo.view)
         yield embryo, pooled.features, warnings
@@ -256,3 +267,88 @@ def summary_of_annotate(out):
                 lines[-1] += f" ({known} of genes that the model learned from)"
         lines += lines_of_warnings(stored)
     return "\n".join([*lines, f"table: {out.with_suffix('.csv')}"])
+
+
+def check_table(out):
+    """The table beside the output must not replace another one, such as images.csv."""
+    table = out.with_suffix(".csv")
+    if out.suffix != ".h5":
+        raise InputError(
+            f"the output {out} does not end in .h5: its table would be {table}, as that of other outputs",
+            fix=f"name the output {out.with_suffix('.h5')}; flyannot export writes other formats",
+        )
+    if table.exists():
+        try:
+            next(read_table(table, _NEVER_EMPTY), None)
+        except InputError as error:
+            raise InputError(
+                f"the table {table} would be replaced, and it does not hold predictions",
+                fix="name another output with -o; its table gets the same name and ends in .csv",
+            ) from error
+
+
+def write_predictions_table(out, ids=None):
+    """Write NAME.csv beside NAME.h5, whose lock is held; with `flyannot.dataset.ontology.Ids`, ids of terms
+    and stages too."""
+    table = out.with_suffix(".csv")
+    sweep_leftover_files(table)
+    with open_stored(out, "predictions") as stored:
+        write_table(table, *predictions_table(stored, stored.stage_ranges, ids))
+
+
+@dataclass(frozen=True)
+class CachedFeatures:
+    """A features file that holds what `annotate` would make of the same images, to the bit.
+
+    rows : dict, (stage range, name, view) of an image -> its number within the stage range
+    """
+
+    features: Path
+    digest: str
+    rows: dict
+
+    def narrowed(self, images):
+        """What a task with these images alone takes."""
+        wanted = (_key(image) for image in images)
+        return replace(self, rows={key: self.rows[key] for key in wanted if key in self.rows})
+
+    def of(self, images):
+        """Yield (image, features, quality warnings) of those of the images that the file has."""
+        if not self.rows:
+            return
+        stored = cached_file(self.features, "features", self.digest)
+        for s in {stage_range for stage_range, _, _ in self.rows}:
+            mine = [image for image in images if image.stage_range == s and _key(image) in self.rows]
+            numbers = [self.rows[_key(image)] for image in mine]
+            first, end = min(numbers), max(numbers) + 1  # side by side, as images are cut
+            features, _ = stored.images(s, first, end)
+            warnings = stored.array(s, "quality_warnings", first, end)
+            for image, i in zip(mine, numbers):
+                yield image, features[i - first], warnings[i - first]
+
+
+def _key(image):
+    return image.stage_range, image.name, image.view
+
+
+def cached_features(model, images, features, descriptors):
+    """The CachedFeatures of just these images, if the model learned from these features; else None.
+
+    Parameters
+    ----------
+    model, features, descriptors : Path of three files of one run
+    images : list of flyannot.dataset.folder.Image, which are read for their digests
+    """
+    if not (features.is_file() and descriptors.is_file()):
+        return None
+    with open_stored(model, "model") as m, open_stored(features, "features") as f:
+        learned, pooled, digest = m.inputs.get("features"), f.inputs.get("descriptors"), f.digest
+        names = {s: zip(f.array(s, "image"), f.array(s, "view")) for s in f.stage_ranges}
+    with open_stored(descriptors, "descriptors") as d:
+        described, made_of = d.digest, d.inputs.get("images")
+    if learned != [digest] or pooled != [described]:
+        return None
+    if made_of != [digests_of_images([in_order(images)])[0]]:
+        return None
+    rows = {(s, *what): i for s, its in names.items() for i, what in enumerate(its)}
+    return CachedFeatures(features, digest, rows)

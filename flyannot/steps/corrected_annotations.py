@@ -1,9 +1,9 @@
 """annotations.csv and corrections to a new annotations.csv."""
 
-from flyannot.dataset.corrected import corrected
-from flyannot.dataset.corrections import read_corrections
-from flyannot.dataset.folder import annotations_table, read_annotations, write_annotations_csv
-from flyannot.dataset.table_warnings import named
+from flyannot.dataset.corrections import corrected, read_corrections
+from flyannot.dataset.folder import read_annotations, write_annotations_csv
+from flyannot.dataset.paths import annotations_table
+from flyannot.dataset.table_warnings import first_names
 from flyannot.stage_ranges import STAGE_RANGES
 from flyannot.steps.engine.task import keep_apart
 
@@ -71,8 +71,8 @@ def _not_said(changes, terms, left_out):
     genes = sorted({one.gene for one in changes.of_new_genes if one.key[:2] in left_out})
     if genes:
         yield (
-            f"left out for want of a row: {named(genes)}; a row would say no to every term that was not "
-            "accepted: --new-genes writes them"
+            f"left out for want of a row: {first_names(genes)}; a row would say no to every term that was "
+            "not accepted: --new-genes writes them"
         )
     if empty := [gene for (gene, _), found in terms.items() if not found]:
-        yield f"no term is left, so not annotated any more: {named(sorted(set(empty)))}"
+        yield f"no term is left, so not annotated any more: {first_names(sorted(set(empty)))}"

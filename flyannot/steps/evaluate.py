@@ -3,32 +3,40 @@
 import logging
 from contextlib import ExitStack
 from dataclasses import dataclass, replace
+from functools import partial
 
 import numpy as np
 
 from flyannot.classifiers.cross_validation import cross_validate, joined_outcomes
 from flyannot.classifiers.folds import folds_of_genes
-from flyannot.classifiers.training_set import curated_groups
-from flyannot.dataset.coverage import notes_on_columns
-from flyannot.dataset.folder import annotations_table, read_images
-from flyannot.dataset.selection import select_images
+from flyannot.classifiers.training_set import annotated_groups, curated_groups
+from flyannot.dataset.folder import notes_on_columns, read_images
+from flyannot.dataset.images import select_images
+from flyannot.dataset.paths import annotations_table
 from flyannot.errors import InputError
-from flyannot.features.groups import HeldFeatures
+from flyannot.features.groups import HeldFeatures, groups_of
+from flyannot.features.pattern_map import N_LEAST, map_of
 from flyannot.features.pixel_baseline import pixel_features
+from flyannot.features.similarity import collection_of, nearest
+from flyannot.runtime.dask_cluster import cluster_runner
 from flyannot.runtime.digest import digest_of_json
 from flyannot.runtime.resources import one_blas_thread
 from flyannot.scores.group_outcomes import group_outcomes
-from flyannot.scores.metrics import score_terms
+from flyannot.scores.metrics import NOT_ANATOMY, score_terms
+from flyannot.scores.retrieval import N_NEAREST, aucs_of_images, same_gene_score, shared_terms_score
 from flyannot.stage_ranges import STAGE_RANGES, rng_for
-from flyannot.steps.curated_terms import digests_of_curated, is_synthetic
-from flyannot.steps.elsewhere import elsewhere
-from flyannot.steps.engine.inputs import chosen_stage_ranges, open_all, train_options
+from flyannot.steps.engine.inputs import (
+    chosen_stage_ranges,
+    digests_of_curated,
+    is_synthetic,
+    open_all,
+    train_options,
+)
 from flyannot.steps.engine.task import ProgressCount
 from flyannot.steps.evaluation import Evaluation, digests_of_files, evaluate_task
 from flyannot.steps.extract import identity_of_image, image_columns, in_order
 from flyannot.steps.held_out_test import HeldOutTest
 from flyannot.steps.options import EvaluateOptions
-from flyannot.steps.retrieval import score_retrieval
 from flyannot.store.features import StoredFeatures
 from flyannot.store.reading import kind_of_file, open_stored
 
@@ -164,7 +172,7 @@ def cross_validate_features(loaded, annotations, evaluation, execution, out=None
         validate = _nested if options.nested else _plain
     n_terms = sum(len(groups.terms) for groups in curated.values()) * options.folds
     count = ProgressCount(execution.progress, n_terms * (options.folds if options.nested else 1), "term")
-    remote = elsewhere(execution.workers, out)
+    remote = cluster_runner(execution.workers, out)
     fit_options = train.fit_options(execution.jobs, on_terms=count.add, elsewhere=remote)
     outcomes, evaluated = {}, {}
     for s, groups in curated.items():
@@ -208,3 +216,57 @@ def _nested(rows, stage_range, folds, method, options, *, seed):
             parts.append(_plain(inside, stage_range, inner, method, options, seed=seed)[0])
             members += [number[name] for name in inside.groups.name]
     return joined_outcomes(parts), members
+
+
+def score_retrieval(loaded, annotations, excluded=()):
+    """The scores of every stage range, and of "all": dicts as of `flyannot.scores.retrieval`.
+
+    Parameters
+    ----------
+    loaded : dict, stage range -> (columns, features as `flyannot.features.groups.pooled_columns` takes them)
+    annotations : flyannot.dataset.folder.Annotations
+    excluded : terms that do not count; those that are not anatomy never do
+    """
+    scores, aucs = {}, []
+    for stage_range, (columns, features) in loaded.items():
+        groups = groups_of(columns)
+        found = collection_of(partial(_rows, features), groups)
+        genes = [groups.gene_ids[g] for g in groups.of_image]
+        mine = aucs_of_images((found.images @ one for one in found.images), genes)
+        carried = _carried_terms(stage_range, groups, annotations, {*excluded, *NOT_ANATOMY})
+        scores[stage_range] = {
+            "same_gene": same_gene_score(mine),
+            **_shared_terms(groups, found.groups, carried),
+        }
+        aucs += mine
+    return scores | {"all": {"same_gene": same_gene_score(aucs)}}
+
+
+def _rows(features):
+    return (rows for _, rows in features.blocks(slice(None)))
+
+
+def _carried_terms(stage_range, groups, annotations, excluded):
+    """The terms of the annotated groups that have any, by number."""
+    numbers = {name: g for g, name in enumerate(groups.name)}
+    annotated, carried = annotated_groups(groups, annotations, stage_range)
+    return {
+        numbers[name]: terms - excluded for name, terms in zip(annotated.name, carried) if terms - excluded
+    }
+
+
+def _shared_terms(groups, rows, carried):
+    """The scores of what is nearest by similarity, and on the map of patterns: empty without terms."""
+    if not carried:
+        return {}
+    kept, terms = list(carried), list(carried.values())
+    genes, n = [groups.gene_ids[g] for g in kept], min(N_NEAREST, len(kept) - 1)
+
+    def score(places):
+        order = [nearest(-((places - one) ** 2).sum(axis=1), n, without=[i]) for i, one in enumerate(places)]
+        return shared_terms_score(order, terms, genes)
+
+    found = {"shared_terms": score(rows[kept])}
+    if len(rows) >= N_LEAST:
+        found["shared_terms_on_map"] = score(map_of(rows)[kept])
+    return found

@@ -4,15 +4,14 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from flyannot.classifiers.options import TrainOptions
-from flyannot.dataset.folder import annotations_table
+from flyannot.dataset.paths import annotations_table
 from flyannot.errors import DataError, FlyannotError, InputError
 from flyannot.runtime.atomic_file import write_text
 from flyannot.runtime.digest import digest_of_file
 from flyannot.runtime.wording import pluralise
 from flyannot.scores.bootstrap import add_confidence, compare_outcomes
 from flyannot.scores.group_outcomes import json_of_scores, read_scores
-from flyannot.steps.curated_terms import curated_annotations_of, digests_of_curated
-from flyannot.steps.engine.inputs import require_known_terms
+from flyannot.steps.engine.inputs import curated_annotations_of, digests_of_curated, require_known_terms
 from flyannot.steps.engine.task import Execution, Outcome, Task
 from flyannot.steps.options import EvaluateOptions
 from flyannot.store.reading import open_stored

@@ -7,25 +7,9 @@ from contextlib import closing
 from functools import partial
 from pathlib import Path
 
-import httpx
-
-from flyannot.dataset.bdgp_site.checks import (
-    MOST_BYTES_OF_IMAGE,
-    MOST_BYTES_OF_TABLE,
-    fault_of_fetched_image,
-    fault_of_fetched_table,
-)
-from flyannot.dataset.bdgp_site.download import (
-    Failed,
-    Got,
-    RateLimiter,
-    RetryPolicy,
-    ServerBusy,
-    download,
-    open_client,
-)
-from flyannot.dataset.bdgp_site.manifest import NAME, Manifest
-from flyannot.dataset.bdgp_site.plan import FILES, gene_names, plan_images, url_of_image, url_of_table
+from flyannot.dataset import bdgp_site
+from flyannot.dataset.bdgp_site import FILES, Manifest, url_of_image
+from flyannot.dataset.download import Downloader, DownloadFailed, RetryPolicy, ServerBusy
 from flyannot.errors import FlyannotError
 from flyannot.runtime.atomic_file import locked_output
 from flyannot.runtime.digest import digest_of_file
@@ -63,25 +47,25 @@ def fetch_bdgp(folder, options, execution, *, policy=None, dry_run=False):
         If the folder cannot be written.
     """
     policy = policy or RetryPolicy(connections=options.connections, pause_s=options.pause)
-    with closing(open_client(policy)) as client:
-        run = _Run(Path(folder), options, client, policy)
+    with closing(Downloader(policy)) as downloader:
+        run = _Run(Path(folder), options, downloader, policy)
         if dry_run:
             return run.estimate()
-        with locked_output(Path(folder) / NAME):
+        with locked_output(run.manifest.path):
             return run.fetch(execution.progress)
 
 
 class _Run:
     """What all the downloads of a run share."""
 
-    def __init__(self, folder, options, client, policy):
-        self._folder, self._options, self._client, self._policy = folder, options, client, policy
-        self._manifest, self._limiter = Manifest(folder), RateLimiter(policy.pause_s)
+    def __init__(self, folder, options, downloader, policy):
+        self._folder, self._options, self._downloader, self._policy = folder, options, downloader, policy
+        self.manifest = Manifest(folder)
 
     def estimate(self):
         """The Outcome of a dry run."""
         with tempfile.TemporaryDirectory() as elsewhere:
-            have_tables = not self._options.refresh and all(map(self._manifest.has, FILES.values()))
+            have_tables = not self._options.refresh and all(map(self.manifest.has, FILES.values()))
             place = self._folder if have_tables else Path(elsewhere)
             if not have_tables:
                 for kind in FILES:
@@ -92,7 +76,7 @@ class _Run:
     def fetch(self, progress):
         """The Outcome, with the images that cannot be had as failures."""
         for kind, name in FILES.items():
-            if self._options.refresh or not self._manifest.has(name):
+            if self._options.refresh or not self.manifest.has(name):
                 self._get_table(self._folder, kind)
         plan = self._plan(self._folder)
         self._take_in(plan.images)
@@ -101,36 +85,30 @@ class _Run:
         try:
             failures = self._get_images(missing, progress)
         finally:
-            self._manifest.save()
-        there = sum(map(self._manifest.has, plan.images))
-        n_new = len(missing) - len(failures)
+            self.manifest.save()
+        n_there, n_new = len(plan.images) - len(self._missing(plan)), len(missing) - len(failures)
         wanted = pluralise(len(plan.images), "image is", "images are")
-        summary = f"{there:,} of {wanted} there, {n_new:,} of them new"
-        return Outcome(self._manifest.path, True, summary, tuple(sorted(failures + plan.refused)))
+        summary = f"{n_there:,} of {wanted} there, {n_new:,} of them new"
+        return Outcome(self.manifest.path, True, summary, tuple(sorted(failures + plan.refused)))
 
     def _plan(self, place):
-        return plan_images(
+        return bdgp_site.plan_images(
             place / FILES["terms"],
             place / FILES["images"],
-            genes=gene_names(self._options.genes),
+            genes=bdgp_site.gene_names(self._options.genes),
             stage_ranges=self._options.stage_range,
             most=self._options.max_images,
         )
 
     def _missing(self, plan):
-        return [name for name in plan.images if not self._manifest.has(name)]
-
-    def _get(self, place, name, url, check, most_bytes):
-        policy, limiter = self._policy, self._limiter
-        got = download(self._client, url, place / name, check, limiter, policy, most_bytes=most_bytes)
-        self._manifest.add(name, got, url)
+        return [name for name in plan.images if not self.manifest.has(name)]
 
     def _get_table(self, place, kind):
-        url = url_of_table(self._options.base_url, FILES[kind])
-        check = partial(fault_of_fetched_table, kind=kind)
+        url = bdgp_site.url_of_table(self._options.base_url, FILES[kind])
+        check = partial(bdgp_site.fault_of_fetched_table, kind=kind)
         try:
-            self._get(place, FILES[kind], url, check, MOST_BYTES_OF_TABLE)
-        except (Failed, ServerBusy) as error:
+            self._get(place, FILES[kind], url, check, bdgp_site.MOST_BYTES_OF_TABLE)
+        except (DownloadFailed, ServerBusy) as error:
             raise FlyannotError(
                 f"cannot fetch {url}: {error}",
                 fix="try again later, or name the site's address with --base-url",
@@ -138,28 +116,33 @@ class _Run:
 
     def _get_image(self, name):
         url = url_of_image(self._options.base_url, name)
-        self._get(self._folder, name, url, fault_of_fetched_image, MOST_BYTES_OF_IMAGE)
+        check, most_bytes = bdgp_site.fault_of_fetched_image, bdgp_site.MOST_BYTES_OF_IMAGE
+        self._get(self._folder, name, url, check, most_bytes)
+
+    def _get(self, place, name, url, check, most_bytes):
+        n_bytes, sha256 = self._downloader.get(url, place / name, check, most_bytes=most_bytes)
+        self.manifest.add(name, n_bytes, sha256, url)
 
     def _get_images(self, names, progress):
         """The failures (name, reason); what was fetched is in the manifest."""
-        failures, silent = [], 0
+        failures, n_silent = [], 0
         threads = ThreadPoolExecutor(self._policy.connections)
         try:
             futures = {threads.submit(self._get_image, name): name for name in names}
             for n, future in enumerate(as_completed(futures), start=1):
                 try:
                     future.result()
-                    silent = 0
-                except Failed as failed:
+                    n_silent = 0
+                except DownloadFailed as failed:
                     failures.append((futures[future], str(failed)))
-                    silent = 0 if failed.answered else silent + 1
-                if silent >= _SILENT:
-                    raise ServerBusy(f"no answer for {silent} images in a row: {failures[-1][1]}")
+                    n_silent = 0 if failed.answered else n_silent + 1
+                if n_silent >= _SILENT:
+                    raise ServerBusy(f"no answer for {n_silent} images in a row: {failures[-1][1]}")
                 progress(n, len(names), "image")
         except ServerBusy as busy:
             raise FlyannotError(str(busy), fix="run the same command again later; it continues") from None
         finally:
-            self._limiter.stop()
+            self._downloader.stop()
             threads.shutdown(wait=False, cancel_futures=True)
         return failures
 
@@ -168,33 +151,25 @@ class _Run:
         them."""
         for name in images:
             path = self._folder / name
-            if not self._manifest.has(name) and path.is_file() and not fault_of_fetched_image(path):
-                got = Got(path.stat().st_size, digest_of_file(path))
-                self._manifest.add(name, got, url_of_image(self._options.base_url, name))
+            if not self.manifest.has(name) and path.is_file() and not bdgp_site.fault_of_fetched_image(path):
+                url = url_of_image(self._options.base_url, name)
+                self.manifest.add(name, path.stat().st_size, digest_of_file(path), url)
 
     def _in_words(self, plan):
         """How many images, about how large, at least how long."""
         missing = self._missing(plan)
         wanted = f"{pluralise(len(plan.images), 'image')} of {pluralise(plan.n_genes, 'gene')}"
         lines = [f"{wanted}, {len(missing):,} of them to fetch"]
-        sizes = list(filter(None, map(self._size, missing[:: len(missing) // _SAMPLED + 1])))
+        sampled = missing[:: len(missing) // _SAMPLED + 1]
+        sizes = [self._downloader.size_of(url_of_image(self._options.base_url, name)) for name in sampled]
+        sizes = list(filter(None, sizes))
         if sizes:
             megabytes = len(missing) * sum(sizes) / len(sizes) / 1e6
             lines.append(f"about {megabytes:,.1f} MB, estimated from {len(sizes)} of them")
         if missing:
-            pause_s, connections = self._policy.pause_s, self._policy.connections
+            pause_s, connections = self._policy.pause_s, pluralise(self._policy.connections, "connection")
             minutes = len(missing) * pause_s / 60
             lines.append(
-                f"at least {minutes:,.1f} minutes, with {pause_s:g} s between requests "
-                f"on {pluralise(connections, 'connection')}"
+                f"at least {minutes:,.1f} minutes, with {pause_s:g} s between requests on {connections}"
             )
         return "\n".join(lines)
-
-    def _size(self, name):
-        self._limiter.wait()
-        try:
-            answer = self._client.head(url_of_image(self._options.base_url, name))
-        except httpx.HTTPError:
-            return None
-        length = answer.headers.get("Content-Length", "")
-        return int(length) if answer.status_code == 200 and length.isdecimal() else None

@@ -10,8 +10,7 @@ from flyannot.errors import InputError
 from flyannot.runtime.wording import pluralise
 from flyannot.scores.group_outcomes import group_outcomes
 from flyannot.scores.metrics import TermOutcomes, score_terms
-from flyannot.steps.curated_terms import is_synthetic
-from flyannot.steps.engine.inputs import chosen_stage_ranges
+from flyannot.steps.engine.inputs import chosen_stage_ranges, is_synthetic
 from flyannot.steps.evaluation import Evaluation
 from flyannot.store.reading import open_stored
 

@@ -3,11 +3,11 @@
 import logging
 from pathlib import Path
 
-from flyannot.dataset.importers.atoms import (
-    as_rows,
+from flyannot.dataset.importers.vectors import (
+    atoms_as_rows,
     atoms_by_stage_range,
-    check_norms,
-    read_arrays,
+    read_matrices,
+    require_short_atoms,
     scaled_atoms,
 )
 from flyannot.runtime.digest import digest_of_file
@@ -27,10 +27,10 @@ def import_dictionary(source, descriptors, out, options, execution, *, stage_ran
 
     Parameters
     ----------
-    source : Path of an npy, npz or mat file, see `flyannot.dataset.importers.atoms`
+    source : Path of an npy, npz or mat file, see `flyannot.dataset.importers.vectors`
     descriptors : list of Path of the descriptors files that are to be coded with it
     out : Path of the dictionary file
-    options : flyannot.dataset.importers.atoms.AtomsOptions
+    options : flyannot.dataset.importers.vectors.AtomsOptions
     execution : flyannot.steps.engine.task.Execution
     stage_ranges : those it is for; None for all that the descriptors have
 
@@ -44,7 +44,7 @@ def import_dictionary(source, descriptors, out, options, execution, *, stage_ran
         chosen = chosen_stage_ranges(files, stage_ranges)
         n_features = files[0].group(files[0].stage_ranges[0])["descriptors"].shape[1]
         extracted = files[0].options
-    arrays = atoms_by_stage_range(read_arrays(source), chosen, variable=options.variable)
+    arrays = atoms_by_stage_range(read_matrices(source), chosen, variable=options.variable)
     atoms = {s: _atoms(D, n_features, options) for s, (_, D) in arrays.items()}
     learned = {
         "learner": "imported",
@@ -70,8 +70,8 @@ def _line(stage_range, D, layout):
 
 
 def _atoms(D, n_features, options):
-    rows, layout = as_rows(D, n_features, atoms_in=options.atoms_in)
+    rows, layout = atoms_as_rows(D, n_features, atoms_in=options.atoms_in)
     if options.scale:
         rows = scaled_atoms(rows)
-    check_norms(rows)
+    require_short_atoms(rows)
     return rows, layout

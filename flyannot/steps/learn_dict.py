@@ -1,31 +1,50 @@
-"""descriptors.h5 to dictionary.h5: one dictionary per stage range, or one for all of them."""
+"""descriptors.h5 to dictionary.h5: one dictionary per stage range, or one for all of them.
+
+The patches are held in memory, or, data-parallel, read from their files as they are visited.
+"""
 
 import logging
-from dataclasses import replace
+from contextlib import contextmanager
+from dataclasses import dataclass, replace
+from pathlib import Path
 
 import numpy as np
 
 from flyannot.errors import DataError
 from flyannot.runtime.atomic_file import sweep_leftover_files
 from flyannot.runtime.digest import digest_of_json
-from flyannot.runtime.resources import one_blas_thread, require_bytes
+from flyannot.runtime.executor import Executor
+from flyannot.runtime.resources import allowed_bytes, one_blas_thread, require_bytes
 from flyannot.runtime.wording import pluralise
-from flyannot.sparse.fit import gains_too_little, learn_dictionary, random_patches
+from flyannot.sparse.data_parallel import (
+    LearningPlan,
+    LearningProgress,
+    SharedAtoms,
+    begin_rounds,
+    has_converged,
+    learn_in_rounds,
+    visit_part,
+)
+from flyannot.sparse.fit import EpochRecord, gains_too_little, learn_dictionary, random_patches
 from flyannot.sparse.learners import LEARNERS
 from flyannot.stage_ranges import rng_for
 from flyannot.steps.engine.inputs import chosen_stage_ranges, digests_of, open_all
 from flyannot.steps.engine.parts import drop_parts, part_path
 from flyannot.steps.engine.task import Outcome, ProgressCount, file_task
-from flyannot.steps.learn_data_parallel import learn_data_parallel
-from flyannot.steps.learning_checkpoint import Checkpoint, log_record, remark_on_counts
-from flyannot.steps.patch_blocks import NormalisedPatches
+from flyannot.steps.options import BYTES_OF_WORKER
+from flyannot.steps.patch_blocks import NormalisedPatches, units_of
 from flyannot.store.descriptors import n_patches, read_patches
-from flyannot.store.dictionary import write_dictionary, write_trace
+from flyannot.store.dictionary import read_checkpoint, write_checkpoint, write_dictionary, write_trace
+from flyannot.store.file_cache import close_cached_files
 from flyannot.store.header import Header
-from flyannot.store.writing import create_stored
+from flyannot.store.reading import open_stored
+from flyannot.store.writing import create_stored, difference_of_headers
 
 log = logging.getLogger("flyannot")
+PATCHES_PER_ATOM = 10  # at least, or the dictionary is remarked on
+_VERBOSE = logging.DEBUG + 5  # what -v shows
 _BYTES_OF_PATCH = 330  # its descriptor, and its codes of this epoch and the last
+_WORTH_SENDING = 20_000  # patches of a round that are more work than sending them to workers
 
 
 def task_of_step(asked):
@@ -162,3 +181,153 @@ def _summary(name, D, records, count):
     n_unused = records[-1].n_unused_atoms
     unused = f", {n_unused:,} of them unused" if n_unused else ""
     return f"{name:>5}: {pluralise(len(D), 'atom')} from {pluralise(count, 'patch', 'patches')}{unused}"
+
+
+@dataclass(frozen=True)
+class Checkpoint:
+    """The file that one dictionary's learning goes on from; `place` is the stage range it is under."""
+
+    path: Path
+    header: Header
+    place: str
+
+    def read(self, name):
+        """The state, a dict of arrays, and the records; nothing of either if there is no such file."""
+        if difference_of_headers(self.path, self.header):
+            return {}, []
+        with open_stored(self.path, "checkpoint") as stored:
+            state, records = read_checkpoint(stored, self.place)
+        if records:
+            log.info("%5s  continues after epoch %d", name, records[-1]["epoch"])
+        return state, [EpochRecord(**one) for one in records]
+
+    def write(self, state, records):
+        """Put this in the place of what was there."""
+        with create_stored(self.path, self.header) as file:
+            write_checkpoint(file, self.place, state, records)
+
+
+def remark_on_counts(name, n_patches, n_atoms):
+    """An atom that few patches share is a copy of one of them, not a pattern."""
+    if n_patches < PATCHES_PER_ATOM * n_atoms:
+        log.warning(
+            "warning: %s: %.1f patches an atom; with fewer than about %d, atoms repeat single patches: "
+            "use --n-atoms %d, or more images",
+            name, n_patches / n_atoms, PATCHES_PER_ATOM, max(1, n_patches // PATCHES_PER_ATOM),
+        )  # fmt: skip
+
+
+def log_end(name, records, tol):
+    """Why learning by shares ended."""
+    before, last = records[-2:]
+    log.info(
+        "%5s  %s visits to patches in the place of %s lower the objective by %.2f %%, less than %g %%",
+        name, f"{last.n_visits:,}", f"{before.n_visits:,}",
+        100 * (1 - last.objective / before.objective), 100 * tol,
+    )  # fmt: skip
+
+
+def log_record(name, record, n_epochs):
+    """A line for every record of the trace, and with -v what it says."""
+    log.info(
+        "%5s  epoch %d/%d  %s patches  %.1f s",
+        name,
+        record.epoch,
+        n_epochs,
+        f"{record.n_visits:,}",
+        record.seconds,
+    )
+    stored = "" if np.isnan(record.objective_stored) else f"; with stored codes {record.objective_stored:.5f}"
+    log.log(
+        _VERBOSE, "       objective %.5f (gap %.1e%s)  %.1f non-zeros  %d atoms unused",
+        record.objective, record.gap, stored, record.mean_nonzeros, record.n_unused_atoms,
+    )  # fmt: skip
+
+
+def learn_data_parallel(files, stage_ranges, name, checkpoint, options, execution, rng):
+    """Atoms, records and number of patches visited; from the last round, if there is a checkpoint.
+
+    Parameters
+    ----------
+    files : open descriptors files
+    stage_ranges : those that learn together
+    name : how messages call them
+    checkpoint : flyannot.steps.learn_dict.Checkpoint
+    options : flyannot.steps.options.LearnOptions
+    execution : flyannot.steps.engine.task.Execution
+    rng : Generator
+    """
+    source = units_of(files, stage_ranges)
+    n_patches = int(source.sizes.sum())
+    if options.n_most(n_patches) < n_patches:
+        source = source.at_most(options.max_patches, rng)
+        n_patches = int(source.sizes.sum())
+    remark_on_counts(name, n_patches, options.n_atoms)
+    plan = LearningPlan(
+        options.data_parallel,
+        options.n_epochs,
+        options.lam_in_use,
+        options.settings(),
+        tuple(rng.integers(2**63, size=2).tolist()),
+        options.tol,
+    )
+    first, held = begin_rounds(source, options.n_atoms, plan)
+    progress = before = _restored(first, *checkpoint.read(name))
+    count = ProgressCount(execution.progress, options.n_epochs * n_patches, "patch")
+    count.add(progress.atoms.n_visits)
+    n_records = len(before.records)
+    with _workers_that_fit(execution.workers, options.memory) as workers:
+        for progress in learn_in_rounds(source, held, before, plan, _runner(workers, count)):
+            for record in progress.records[n_records:]:
+                log_record(name, record, options.n_epochs)
+            n_records = len(progress.records)
+            checkpoint.write(_state(progress), progress.records)
+    count.finish()
+    close_cached_files()
+    if has_converged(progress, plan):
+        log_end(name, progress.records, plan.tol)
+    return np.asarray(progress.atoms.D), progress.records, min(n_patches, progress.atoms.n_visits)
+
+
+@contextmanager
+def _workers_that_fit(workers, memory):
+    """Those workers; of this machine no more than there is memory for."""
+    n = max(1, allowed_bytes(memory) // BYTES_OF_WORKER)
+    if workers.scheduler is not None or n >= workers.jobs:
+        yield workers
+        return
+    with Executor(n) as fewer:
+        yield fewer
+
+
+def _runner(workers, count):
+    """What carries out the tasks of a round: here, or by the workers."""
+
+    def run(tasks):
+        is_worth_sending = sum(task.n_samples for task in tasks) > _WORTH_SENDING
+        done = (workers if is_worth_sending else Executor()).run_all(
+            _visit, tasks, on_done=lambda result: count.add(result[0]),
+            name=lambda task: f"share {task.spawn_key[-1]} of the patches",
+            reads=lambda task: [path for path, _ in task.source.files],
+        )  # fmt: skip
+        return [found for _, found in done]
+
+    return run
+
+
+def _visit(task):
+    return task.n_samples, visit_part(task)
+
+
+def _state(progress):
+    """What a checkpoint has of it: a dict of arrays."""
+    return progress.atoms._asdict() | {"n_rounds": progress.n_rounds, "seconds": progress.seconds}
+
+
+def _restored(progress, state, records):
+    """The progress that a checkpoint holds, if there is one, in the place of the first."""
+    if not state:
+        return progress
+    numbers = {name: state.pop(name).item() for name in ("n_rounds", "seconds", "n_visits")}
+    atoms = SharedAtoms(n_visits=numbers["n_visits"], **state)
+    return LearningProgress(atoms, numbers["n_rounds"], numbers["seconds"], records)

@@ -9,7 +9,7 @@ from functools import cache, lru_cache, partial
 from itertools import groupby
 from operator import itemgetter
 
-from flyannot.dataset.table_paths import TABLE_SUFFIXES
+from flyannot.dataset.paths import TABLE_SUFFIXES
 from flyannot.descriptors.extract import DescribedPatches, describe_patches
 from flyannot.errors import DataError, InputError
 from flyannot.features.image_features import atoms_of_features, features_of
@@ -17,7 +17,6 @@ from flyannot.runtime.digest import digest_of_json
 from flyannot.runtime.progress_events import item_done
 from flyannot.runtime.wording import pluralise
 from flyannot.stage_ranges import STAGE_RANGES
-from flyannot.steps.embryos import read_embryos, write_places
 from flyannot.steps.engine.inputs import (
     chosen_stage_ranges,
     difference_of_images,
@@ -37,7 +36,14 @@ from flyannot.steps.engine.parts import (
     write_part,
 )
 from flyannot.steps.engine.task import parts_task
-from flyannot.steps.extract import digests_of_images, image_columns, in_order, lines_of_warnings
+from flyannot.steps.extract import (
+    digests_of_images,
+    image_columns,
+    in_order,
+    lines_of_warnings,
+    read_embryos,
+    write_places,
+)
 from flyannot.store.descriptors import read_patches_of_images
 from flyannot.store.dictionary import read_dictionary
 from flyannot.store.features import write_features

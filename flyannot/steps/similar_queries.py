@@ -6,7 +6,7 @@ from pathlib import Path
 
 import numpy as np
 
-from flyannot.dataset.image_places import find_pictures, pictures_of
+from flyannot.dataset.images import find_pictures, pictures_of
 from flyannot.descriptors.extract import DescribedPatches, describe_patches
 from flyannot.descriptors.images.address import file_of_address, name_of_embryo, split_address
 from flyannot.descriptors.images.picture import embryos_at, read_embryo, region_in_standard
@@ -60,7 +60,7 @@ class Searched:
 
     @property
     def pictures(self):
-        """The `flyannot.dataset.image_places.Pictures` of the file; looked for once."""
+        """The `flyannot.dataset.images.PicturesOfFile` of the file; looked for once."""
         if self._pictures is None:
             folder = self.stored.path.absolute().parent
             named = self._data_set or recorded_data_set(folder)

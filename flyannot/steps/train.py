@@ -10,15 +10,21 @@ from flyannot.classifiers.answers import terms_of_model
 from flyannot.classifiers.model import Model, fit_model, model_of_no_terms, untrainable
 from flyannot.classifiers.scorer import observed_rows, part_of_observed
 from flyannot.classifiers.training_set import curated_groups
-from flyannot.dataset.coverage import notes_on_columns
-from flyannot.dataset.folder import annotations_table
+from flyannot.dataset.folder import notes_on_columns
+from flyannot.dataset.paths import annotations_table
 from flyannot.errors import InputError
+from flyannot.runtime.dask_cluster import cluster_runner
 from flyannot.runtime.resources import one_blas_thread
 from flyannot.runtime.wording import pluralise
 from flyannot.stage_ranges import rng_for
-from flyannot.steps.curated_terms import curated_annotations_of, digests_of_curated
-from flyannot.steps.elsewhere import elsewhere
-from flyannot.steps.engine.inputs import chosen_stage_ranges, digests_of, open_all, require_known_terms
+from flyannot.steps.engine.inputs import (
+    chosen_stage_ranges,
+    curated_annotations_of,
+    digests_of,
+    digests_of_curated,
+    open_all,
+    require_known_terms,
+)
 from flyannot.steps.engine.task import Outcome, ProgressCount, file_task
 from flyannot.steps.learned_terms import weak_terms
 from flyannot.store.dictionary import read_dictionary
@@ -118,7 +124,7 @@ def _train(files, annotations, stage_ranges, options, rng_of: Callable, executio
     curated = {s: curated_groups(one.columns, annotations, s, options) for s, one in features.items()}
     count = ProgressCount(execution.progress, sum(len(found.terms) for found in curated.values()), "term")
     fit_options = options.fit_options(
-        execution.jobs, on_terms=count.add, elsewhere=elsewhere(execution.workers, out)
+        execution.jobs, on_terms=count.add, elsewhere=cluster_runner(execution.workers, out)
     )
     with one_blas_thread():
         trained = {

@@ -76,7 +76,7 @@ def _begin(file, parts, first, stage_range):
     small, large = zip(*held)
     for name in SCHEMAS[first.kind]:
         if name in large[0]:
-            like, n_rows = first.group(stage_range)[name], sum(one[name] for one in large)
+            like, n_rows = first.group(stage_range)[name], sum(rows_by_name[name] for rows_by_name in large)
             streamed[name] = growing_array(group, name, like.shape[1:], like.dtype, n_rows=n_rows)
         elif name in small[0]:
             write_array(group, name, _joined(name, small))
@@ -86,11 +86,11 @@ def _begin(file, parts, first, stage_range):
 
 
 def _joined(name, small):
-    values = [one[name] for one in small]
+    values = [columns[name] for columns in small]
     if name == "first":
         return _joined_offsets(values)
     if name == "group_of_image":
-        return _joined_numbers(values, [len(one["group_name"]) for one in small])
+        return _joined_numbers(values, [len(columns["group_name"]) for columns in small])
     return np.concatenate(values)
 
 
@@ -113,4 +113,4 @@ def _joined_offsets(offsets):
 def _joined_numbers(numbers, counts):
     """Numbers that count things within a part, as numbers that count them through all parts."""
     before = np.concatenate([[0], np.cumsum(counts)[:-1]])
-    return np.concatenate([mine + n for mine, n in zip(numbers, before)]).astype(np.int32)
+    return np.concatenate([part + n for part, n in zip(numbers, before)]).astype(np.int32)

@@ -68,9 +68,9 @@ def _shapes(group):
 
 
 def _datasets(stored, stage_range):
-    for name, one in _shapes(stored.group(stage_range)):
-        shape = " x ".join(f"{n:,}" for n in one["shape"])
-        yield f"  {name:<24} {shape:<18} {one['type']:<8} {_values(stored, stage_range, name)}"
+    for name, about in _shapes(stored.group(stage_range)):
+        shape = " x ".join(f"{n:,}" for n in about["shape"])
+        yield f"  {name:<24} {shape:<18} {about['type']:<8} {_values(stored, stage_range, name)}"
 
 
 def _values(stored, stage_range, name):

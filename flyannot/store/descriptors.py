@@ -19,12 +19,12 @@ def write_descriptors(file, stage_range, columns, described):
     """
     group = file.create_group(stage_range)
     write_image_columns(group, columns)
-    of_images = [tuple(np.asarray(getattr(one, n), t) for n, t in _TYPES.items()) for one in described]
+    of_images = [tuple(np.asarray(getattr(image, n), t) for n, t in _TYPES.items()) for image in described]
     for name, arrays in zip(_TYPES, zip(*of_images)):
         write_array(group, name, np.concatenate(arrays))
     counts = [len(arrays[0]) for arrays in of_images]
     write_array(group, "first", np.concatenate([[0], np.cumsum(counts)]), dtype="i8")
-    write_array(group, "n_candidates", [one.n_candidates for one in described], dtype="i4")
+    write_array(group, "n_candidates", [image.n_candidates for image in described], dtype="i4")
     write_array(group, "content", np.stack([digest_of_image(*arrays) for arrays in of_images]))
 
 

@@ -59,7 +59,7 @@ def read_checkpoint(stored, stage_range):
 def _write_records(group, records, without=()):
     for name, dtype in TRACE.items():
         if name not in without:
-            write_array(group, name, [getattr(one, name) for one in records], dtype=dtype)
+            write_array(group, name, [getattr(record, name) for record in records], dtype=dtype)
 
 
 def write_trace(path, records_of):
@@ -68,5 +68,5 @@ def write_trace(path, records_of):
     rows = csv.writer(text, lineterminator="\n")
     rows.writerow(["stage_range", *TRACE])
     for stage_range, records in records_of.items():
-        rows.writerows([stage_range, *(f"{getattr(one, n):.6g}" for n in TRACE)] for one in records)
+        rows.writerows([stage_range, *(f"{getattr(record, n):.6g}" for n in TRACE)] for record in records)
     write_text(path, text.getvalue())

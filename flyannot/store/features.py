@@ -13,8 +13,8 @@ def write_features(file, stage_range, columns, pooled, D):
     (each has `features` and `winner`), and the atoms."""
     group = file.create_group(stage_range)
     write_image_columns(group, columns)
-    features = np.stack([one.features for one in pooled]).astype("f4")
-    winner = np.stack([one.winner for one in pooled]).astype("i4")
+    features = np.stack([image.features for image in pooled]).astype("f4")
+    winner = np.stack([image.winner for image in pooled]).astype("i4")
     write_array(group, "features", features)
     write_array(group, "winner", winner)
     write_array(group, "D", D)
@@ -65,11 +65,11 @@ class StoredFeatures:
 
 def read_features(files, stage_range):
     """Image columns and features (n_images, n_features) of all `files`, as `StoredFeatures` reads them."""
-    found = StoredFeatures(files, stage_range)
-    features = np.empty(found.shape, found.dtype)
-    for first, rows in found.blocks():
+    stored = StoredFeatures(files, stage_range)
+    features = np.empty(stored.shape, stored.dtype)
+    for first, rows in stored.blocks():
         features[first : first + len(rows)] = rows
-    return found.columns, features
+    return stored.columns, features
 
 
 def read_features_of_image(stored, stage_range, index):

@@ -47,13 +47,13 @@ def read_header(attributes, path, kind=None):
     KeyError, ValueError, TypeError
         If an attribute is missing or is not what it should be.
     """
-    found = _kind_of(attributes, path, kind)
+    kind_found = _kind_of(attributes, path, kind)
     header = Header(
-        found,
+        kind_found,
         renamed_options(json.loads(_text(attributes, "options"))),
         json.loads(_text(attributes, "inputs")),
         int(attributes["seed"]) if "seed" in attributes else None,
-        tuple(tuple(one) for one in json.loads(_text(attributes, "failures"))),
+        tuple(tuple(failure) for failure in json.loads(_text(attributes, "failures"))),
         _text(attributes, "digest"),
         _text(attributes, "flyannot_version"),
     )
@@ -70,23 +70,26 @@ def renamed_options(options):
 
 def _kind_of(attributes, path, kind):
     name = _text(attributes, "format") if "format" in attributes else ""
-    found = name.removeprefix("flyannot-")
-    if not name.startswith("flyannot-") or found not in SCHEMAS:
+    kind_found = name.removeprefix("flyannot-")
+    if not name.startswith("flyannot-") or kind_found not in SCHEMAS:
         raise DataError(
             f"{path} was not made by flyannot",
             fix=f"name a file made by: {MADE_BY[kind]}" if kind else "name a file made by flyannot",
         )
-    if kind is not None and found != kind:
+    if kind is not None and kind_found != kind:
         raise DataError(
-            f"{path} holds {_some(found)}, not {_some(kind)}", fix=f"name a file made by: {MADE_BY[kind]}"
+            f"{path} holds {_some(kind_found)}, not {_some(kind)}",
+            fix=f"name a file made by: {MADE_BY[kind]}",
         )
     version = int(attributes["format_version"])
     if version != FORMAT_VERSION:
         raise DataError(
             f"{path} has format version {version}, this flyannot reads {FORMAT_VERSION}",
-            fix="upgrade flyannot" if version > FORMAT_VERSION else f"make it again with: {MADE_BY[found]}",
+            fix="upgrade flyannot"
+            if version > FORMAT_VERSION
+            else f"make it again with: {MADE_BY[kind_found]}",
         )
-    return found
+    return kind_found
 
 
 def _some(kind):

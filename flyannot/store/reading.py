@@ -39,10 +39,9 @@ class Stored:
 
     def __init__(self, file, path, header):
         self._file, self.path = file, path
-        self.kind, self.digest, self.version, self.seed = (
-            header.kind, header.digest, header.version, header.seed
-        )  # fmt: skip
+        self.kind, self.digest, self.version = header.kind, header.digest, header.version
         self.options, self.inputs, self.failures = header.options, header.inputs, header.failures
+        self.seed = header.seed
         self.stage_ranges = tuple(s for s in STAGE_RANGES if s in file)
 
     def __repr__(self):
@@ -251,20 +250,20 @@ def _looked_over(file, path, kind):
         _collect(file, path, items)
         stored = Stored(file, path, header)
         wrong = next(filter(None, (_violation(stored, s, items) for s in stored.stage_ranges)), "")
-        found = "" if wrong else content_digest(file, header.kind, items)
+        digest = "" if wrong else content_digest(file, header.kind, items)
     except (*_HDF5_COMPLAINTS, TypeError, AttributeError) as error:
         raise damaged_file(path, f"it cannot be looked over ({_first_line(error)})", kind) from error
     if wrong:
         raise damaged_file(path, wrong, stored.kind)
-    if found != header.digest:
-        what = f"its contents have digest {found[:12]}, its header says {header.digest[:12] or 'nothing'}"
+    if digest != header.digest:
+        what = f"its contents have digest {digest[:12]}, its header says {header.digest[:12] or 'nothing'}"
         raise damaged_file(path, what, stored.kind)
     return stored
 
 
 def _violation(stored, stage_range, items):
-    found = {name: items.get(f"{stage_range}/{name}") for name in SCHEMAS[stored.kind]}
-    wrong = shape_violation(SCHEMAS[stored.kind], found, stage_range, {})
+    datasets = {name: items.get(f"{stage_range}/{name}") for name in SCHEMAS[stored.kind]}
+    wrong = shape_violation(SCHEMAS[stored.kind], datasets, stage_range, {})
     return wrong or contradiction_in_file(stored, stage_range)
 
 

@@ -142,21 +142,21 @@ def difference_of_headers(path, header, differ=None, *, is_verified=True):
     try:
         if is_verified:
             verify_stored(path)
-        with open_stored(path, header.kind) as found:
-            return _header_difference(found, header, differ or {})
+        with open_stored(path, header.kind) as stored:
+            return _header_difference(stored, header, differ or {})
     except (DataError, InputError) as error:
         return error.message
 
 
-def _header_difference(found, header, differ):
-    changed = option_changes(found.options, header.options)
+def _header_difference(stored, header, differ):
+    changed = option_changes(stored.options, header.options)
     changed += [
-        differ[key](found) if key in differ else f"it was made from other {key}"
-        for key in sorted({*found.inputs, *header.inputs})
-        if found.inputs.get(key) != header.inputs.get(key)
+        differ[key](stored) if key in differ else f"it was made from other {key}"
+        for key in sorted({*stored.inputs, *header.inputs})
+        if stored.inputs.get(key) != header.inputs.get(key)
     ]
-    if found.seed != header.seed:
-        changed.append(f"seed was {found.seed} and is now {header.seed}")
+    if stored.seed != header.seed:
+        changed.append(f"seed was {stored.seed} and is now {header.seed}")
     return ", ".join(changed)
 
 

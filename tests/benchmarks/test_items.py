@@ -5,33 +5,29 @@ from types import SimpleNamespace
 
 import numpy as np
 import pytest
-from PIL import Image
 from sklearn.svm import SVC
 
 from benchmarks import compare_methods as compared
 from benchmarks.compare_methods import compare_methods, methods_at
 from benchmarks.findings import Source
-from benchmarks.inputs.pictures import embryo_images
 from benchmarks.inputs.ratings import Ratings
 from benchmarks.items import ITEMS
-from benchmarks.modl import atlases, completion, fig_4, missing_pixels
+from benchmarks.modl import atlases, completion, missing_pixels, ratings
 from benchmarks.modl.cases import HISTORIES, Case, learn
-from benchmarks.modl.claims import ratio_to_reach, seconds_to_converge
-from benchmarks.modl.rating_claims import error_and_time
-from benchmarks.ours import classifiers, code, learners, retrieval, sift, target
-from benchmarks.ours.learn import methods as learning_methods
+from benchmarks.modl.claims import error_and_time, ratio_to_reach, seconds_to_converge
 from benchmarks.records import read_record
-from benchmarks.references.libsvm import evaluate_by_libsvm
-from benchmarks.scc import annotation, claims, fig_5, learning, streams
+from benchmarks.references.classifiers import evaluate_by_libsvm
+from benchmarks.scc import annotation, claims, fig_5, learning
 from benchmarks.scc.annotation import DIFFERENCES, OURS, PAPERS_OWN, Pictures
 from benchmarks.siso import annotators, growth
 from benchmarks.siso.growth import answer, missed_labels, overlapping
+from benchmarks.speed import classifiers, code, sift, stream, target
+from benchmarks.speed.learn import methods as learning_methods
 from flyannot.classifiers import CLASSIFIERS
 from flyannot.classifiers.training_set import LabelledRows
 from flyannot.features.groups import Groups
 from flyannot.scores.metrics import TermOutcomes
 from flyannot.sparse.coders import CODERS
-from flyannot.sparse.learners import LEARNERS
 from tests.benchmarks.made_up import measured
 
 KEYS = {"who", "variant", "n", "threads", "us_per_sample", "times_as_long", "objective", "gap", "peak_mb"}
@@ -53,8 +49,8 @@ def no_workers(monkeypatch):
 @pytest.fixture
 def of_noise(patches, monkeypatch):
     """Every item learns from the patches of noise."""
-    for module in ("learners", "target", "shares"):
-        monkeypatch.setattr(f"benchmarks.ours.{module}.patches_of", lambda *a: patches)
+    for module in ("target", "stream"):
+        monkeypatch.setattr(f"benchmarks.speed.{module}.patches_of", lambda *a: patches)
     return patches
 
 
@@ -99,7 +95,7 @@ def test_opencv_sees_the_same_centres_in_both_patches(monkeypatch, tmp_path, rng
     pytest.importorskip("cv2")
     seen, greys = [], tmp_path / "greys.npy"
     np.save(greys, rng.integers(0, 256, (1, 64, 64), dtype=np.uint8))
-    monkeypatch.setattr(sift.opencv_sift, "compute", lambda grey, points: seen.append(points))
+    monkeypatch.setattr(sift.other_programs, "compute", lambda grey, points: seen.append(points))
     monkeypatch.setattr(sift, "median_seconds", lambda f: (f() and 1.0,))
     for patch_px in (16, 96):
         sift.describe_by_opencv(greys, 8, patch_px)
@@ -163,14 +159,7 @@ def test_spams_is_taken_at_the_batch_size_that_is_soonest_at_the_target():
     assert target.soonest_at_target([]) is None
 
 
-def test_every_learner_has_a_row_of_its_own_beside_spams(setup, of_noise, no_workers, no_references):
-    rows = ITEMS["learners"].finding(replace(setup, sizes={"n_atoms": 20})).rows
-    assert set(LEARNERS) == {row["who"] for row in rows if row["who"] != "SPAMS OL"}
-    ours, theirs = ({row["variant"] for row in rows if row["who"] == who} for who in ("ol", "SPAMS OL"))
-    assert theirs < ours  # at the same batch sizes
-
-
-@pytest.mark.parametrize("item, table", [(learners, LEARNERS), (code, CODERS), (classifiers, CLASSIFIERS)])
+@pytest.mark.parametrize("item, table", [(code, CODERS), (classifiers, CLASSIFIERS)])
 def test_a_new_entry_of_a_table_is_measured_without_a_change(item, table, monkeypatch):
     monkeypatch.setitem(table.places, "dummy", "nowhere:Dummy")
     assert set(item.measured()) == set(table) > {"dummy"}
@@ -406,33 +395,6 @@ def test_every_difference_of_ours_has_a_row_beside_the_papers_own_way(setup, two
     assert len(finding.claims) == 12 + 7 and all(claim.value is not None for claim in finding.claims)
 
 
-def test_images_of_a_gene_are_found_by_what_they_show(setup, tmp_path, rng, monkeypatch):
-    """Two genes of four images: bars that stand, bars that lie."""
-    folder = tmp_path / "set"
-    folder.mkdir()
-    rows, columns = np.indices((128, 320))
-    for i in range(8):
-        bars = 120 + 100 * np.sin((columns if i < 4 else rows) / 3) + rng.normal(0, 5, rows.shape)
-        Image.fromarray(np.clip(bars, 0, 255).astype(np.uint8)).save(folder / f"{i}.png")
-    lines = [f"{i}.png,{'ab'[i // 4]},4-6" for i in range(8)]
-    (folder / "images.csv").write_text("\n".join(["image,gene,stage_range", *lines]) + "\n")
-    setup = replace(setup, data_set=folder, sizes={"patch_px": (32,)})
-    images, _ = embryo_images(setup)
-    assert (retrieval._areas(setup, images, 32, retrieval._PLAIN | {"n_atoms": 20}) == 1).all()
-    few = {name: way | {"n_atoms": 20} for name, way in retrieval._WAYS.items()}
-    monkeypatch.setattr(retrieval, "_WAYS", few)
-    finding = ITEMS["retrieval"].finding(setup)  # all views are unknown: none lies
-    assert {row["features"] for row in finding.rows} == {one for one in few if "dorsal" not in one}
-    assert sum("no image that could be a query: dorsal" in note for note in finding.notes) == 2
-
-
-def test_shares_are_compared_with_the_sequential_learner(setup, of_noise, no_workers):
-    full = replace(setup, scale="full", sizes={"n_atoms": 20})
-    rows = ITEMS["shares"].finding(full).rows
-    assert rows[0]["variant"] == "quick" and len(rows) == 13
-    assert all(row["objective"] > 0 and row["us_per_sample"] > 0 for row in rows)
-
-
 def test_a_stream_is_learned_from_by_ours_and_by_others(setup, of_noise, no_workers, no_references):
     finding = ITEMS["stream"].finding(replace(setup, sizes={"n_atoms": 20, "limit_s": 5}))
     names = {
@@ -450,9 +412,9 @@ def test_a_stream_is_learned_from_by_ours_and_by_others(setup, of_noise, no_work
 def test_a_stream_comes_once_and_every_program_goes_on_from_part_to_part(who, patches, monkeypatch):
     if who == "spams":
         pytest.importorskip("spams")
-    monkeypatch.setattr(streams, "_FIRST", 100)
+    monkeypatch.setattr(stream, "_FIRST", 100)
     settings = patches.problem(20) | {"batch_size": 64}
-    seen = streams.learn_stream(**settings, n=patches.n, who=who, limit_s=60)["trace"]
+    seen = stream.learn_stream(**settings, n=patches.n, who=who, limit_s=60)["trace"]
     assert [n for _, n, _ in seen] == [100, 200, patches.n] and seen[-1][2] < 1.05 * seen[0][2]
 
 
@@ -524,7 +486,7 @@ def test_every_solver_of_completions_has_a_lam_of_its_own(setup, monkeypatch):
 def test_of_a_ratings_file_ever_more_users_are_completed(setup, tmp_path):
     lines = [f"{user}\t{item}\t3\t0" for user in range(20) for item in range(user % 3, 9)]
     (tmp_path / "u.data").write_text("\n".join(lines))
-    parts = [ratings for ratings, _ in fig_4._data_sets(replace(setup, ratings=tmp_path / "u.data"))]
+    parts = [ratings for ratings, _ in ratings._data_sets(replace(setup, ratings=tmp_path / "u.data"))]
     assert [part.shape[0] for part in parts] == [2, 6, 20] and len(parts[-1]) == len(lines)
 
 

@@ -45,7 +45,7 @@ def test_the_page_lists_every_item_of_a_paper_and_says_what_became_of_it(items, 
 def test_a_minute_is_enough_to_see_what_fails_and_what_would_have_refuted_the_rest(items, setup, tmp_path):
     below = Statement("three", PAPER, "two is above three", lambda rows: exactly(2), above=3)
     items[0] = replace(items[0], statements=(below, *items[0].statements))
-    summary = summary_of([section_of(items[0], record_in(setup, tmp_path, items[0]), None, tmp_path)])
+    summary = summary_of([section_of(items[0], record_in(setup, tmp_path, items[0]))])
     assert summary.failing.rows == [["one", "two is above three", "2", "3 or less"]]
     shown = "one|Table 1, Section 5.3|differs on synthetic data|100 %|1|1|0||with another item"
     assert summary.of_items.rows == [shown.split("|")]
@@ -56,7 +56,7 @@ def test_a_minute_is_enough_to_see_what_fails_and_what_would_have_refuted_the_re
 def test_a_record_of_other_columns_counts_as_not_measured(items, setup, tmp_path):
     record = record_in(setup, tmp_path, items[0])
     other = Statement("three", PAPER, "it is new", lambda rows: exactly(rows[0]["new"]), above=3)
-    section = section_of(replace(items[0], statements=(other,)), record, None, tmp_path)
+    section = section_of(replace(items[0], statements=(other,)), record)
     assert section["status"] == "not measured" and "python -m benchmarks one -o OUT" in section["reason"]
 
 

@@ -4,10 +4,10 @@ import time
 
 import pytest
 
-from benchmarks.ours import pipeline, usual_way
-from benchmarks.ours.how_long import how_long
 from benchmarks.processor_shares import processor_shares
 from benchmarks.rows import Rows
+from benchmarks.speed import baseline, pipeline
+from benchmarks.speed.pipeline import how_long
 from flyannot.runtime.digest import digest_of_json
 
 
@@ -55,9 +55,9 @@ def test_more_cores_shorten_what_workers_do_and_nothing_else():
 
 
 def test_the_usual_way_is_named_as_absent_where_its_parts_are(setup, monkeypatch):
-    monkeypatch.setattr(usual_way, "why_reference_is_absent", lambda name: f"absent: {name}")
+    monkeypatch.setattr(baseline, "why_reference_is_absent", lambda name: f"absent: {name}")
     setup.sizes["n_usual"] = 1
-    ours = Rows({"step": s, "jobs": 1, "seconds": 1.0, "n_images": 2} for s in usual_way.STEPS)
-    rows = usual_way.compare_with_usual_way(setup, "folder", "made", 4, ours)
+    ours = Rows({"step": s, "jobs": 1, "seconds": 1.0, "n_images": 2} for s in baseline.STEPS)
+    rows = baseline.compare_with_usual_way(setup, "folder", "made", 4, ours)
     assert {row["note"] for row in rows} == {"absent: spams"}
     assert {row["times_as_long"] for row in rows} == {None}

@@ -5,25 +5,33 @@ from dataclasses import replace
 
 import pytest
 
-from benchmarks import code_version
+from benchmarks import records
 from benchmarks.claims import PAPER, Statement, exactly
-from benchmarks.code_version import code_digest
 from benchmarks.items import ITEMS, OURS
-from benchmarks.page.recorded import recorded_page
-from benchmarks.records import paths_of, read_record, record_of
+from benchmarks.page.figures import can_draw
+from benchmarks.page.recorded import (
+    MEASURED,
+    PAPERS,
+    measured_page,
+    own_records,
+    papers_page,
+    picture_of,
+    write_recorded_pages,
+)
+from benchmarks.records import code_digest, paths_of, read_record, record_of
 from benchmarks.runner import measure_items
 from benchmarks.scc import table_1
-from tests.benchmarks.made_up import MadeUp
+from tests.benchmarks.made_up import MadeUp, measured
 from tests.conftest import ROOT
 
 RESULTS = ROOT / "data" / "results"
-RECORDED = sorted(RESULTS.rglob("*.json"))
+RECORDED = sorted(RESULTS.glob("*.json"))
 
 
 @pytest.fixture
 def sources(monkeypatch):
     """The sources of modules as the test rewrites them: end of the path -> (old, new)."""
-    changes, real = {}, code_version.Path.read_text
+    changes, real = {}, records.Path.read_text
 
     def read(path, **options):
         text = real(path, **options)
@@ -33,13 +41,13 @@ def sources(monkeypatch):
                 text = text.replace(old, new)
         return text
 
-    monkeypatch.setattr(code_version.Path, "read_text", read)
+    monkeypatch.setattr(records.Path, "read_text", read)
     yield changes
     forget()
 
 
 def forget():
-    for kept in (code_version._tree, code_version._bare_source, code_version._imports):
+    for kept in (records._tree, records._bare_source, records._imports):
         kept.cache_clear()
 
 
@@ -57,7 +65,7 @@ def test_the_digest_follows_the_code_that_measures_and_nothing_else(sources):
         ("learners/lagrange_dual.py", ("RIDGE = 1e-12", "RIDGE = 1e-9"), True),  # in a table that it imports
         ("scc/claims.py", ("above=1", "above=2"), False),  # claims are evaluated anew without measuring
         ("store/header.py", ("class Header:", "class Heading:"), False),  # how files are kept decides nothing
-        ("scc/options.py", ("import dataclass", "import dataclass, field"), True),  # not the room of options
+        ("learners/scc.py", ("import dataclass", "import dataclass, fields"), True),
         ("runtime/compiled.py", ("_CHECKSUM_BYTES = 32", "_CHECKSUM_BYTES = 33"), True),  # but this, times
     ):
         sources.clear()
@@ -87,17 +95,40 @@ def test_claims_that_are_stated_anew_are_evaluated_without_measuring(setup, tmp_
     assert record_of(paths_of(tmp_path, "one")["json"]).finding.status == "differs on synthetic data"
 
 
-def test_the_page_of_figures_is_made_from_the_recorded_results():
-    """After a change: python -m benchmarks.page.recorded data/results > docs/papers.md"""
-    page = recorded_page(RESULTS)
-    assert (ROOT / "docs" / "papers.md").read_text(encoding="utf-8") == page
+def test_the_pages_are_made_from_the_recorded_results():
+    """After a change: python -m benchmarks.page.recorded data/results docs"""
+    docs, page = ROOT / "docs", papers_page(RESULTS)
+    assert (docs / PAPERS).read_text(encoding="utf-8") == page
+    assert (docs / MEASURED).read_text(encoding="utf-8") == measured_page(RESULTS)
     for item in ITEMS.values():
         assert (f"\n| {item.name} " in page.partition("\n### ")[0]) == (item.paper != OURS)
+    for item, record in own_records(RESULTS):
+        assert (docs / picture_of(item.name)).is_file() == bool(record.finding.panels)
 
 
-@pytest.mark.parametrize("path", RECORDED, ids=lambda path: f"{path.parent.name}/{path.stem}")
+def test_every_record_is_on_a_page():
+    shown = {item.name for item in ITEMS.values() if item.paper != OURS}
+    shown |= {item.name for item, _ in own_records(RESULTS)}
+    assert {path.stem for path in RECORDED} <= shown
+
+
+def test_the_page_shows_a_record_its_picture_and_what_was_decided(setup, tmp_path):
+    results, docs = tmp_path / "items", tmp_path / "docs"
+    (docs / "pictures").mkdir(parents=True)
+    measured([MadeUp("four", paper=OURS).item], setup, tmp_path)
+    (results / "retired.toml").write_text(
+        'commit = "abc"\n[items.four]\ntitle = "title of four"\ndecided = "Decided: four."'
+    )
+    write_recorded_pages(results, docs)
+    text = (docs / MEASURED).read_text()
+    assert "## four: title of four" in text and f"]({picture_of('four')})" in text
+    assert "Decided: four. The code is in commit abc." in text
+    assert (docs / picture_of("four")).is_file() == can_draw()
+
+
+@pytest.mark.parametrize("path", RECORDED, ids=lambda path: path.stem)
 def test_every_recorded_result_is_whole_and_names_no_folder(path):
     record = record_of(path)
-    assert record.name == path.stem and record.settings["scale"] == path.parent.name
+    assert record.name == path.stem
     assert record.date and record.commit and record.settings["code"]
     assert str(ROOT) not in path.read_text(encoding="utf-8")

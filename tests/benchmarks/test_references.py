@@ -6,15 +6,14 @@ from scipy.optimize import minimize
 from sklearn.svm import SVC
 
 from benchmarks.lee import bases
+from benchmarks.lee.bases import gradient_steps
 from benchmarks.modl.completion import CoordinateDescent
-from benchmarks.references import exact_codes, grafting, smooth_penalty
+from benchmarks.references import lasso_solvers
 from benchmarks.references.classifiers import fit_nearest_neighbours, fit_rbf_svm
-from benchmarks.references.full_sweep_cd import reference_full_sweep_cd
+from benchmarks.references.lasso_solvers import reference_full_sweep_cd
+from benchmarks.references.other_programs import lasso_codes
 from benchmarks.references.p_stable import _WIDTH, atoms_beside, build_tables
-from benchmarks.references.plain_scc import PlainSCC
-from benchmarks.references.projected_gradients import gradient_steps
-from benchmarks.references.scikit_learn import lasso_codes
-from benchmarks.references.seen_features import OfSeenFeatures
+from benchmarks.references.plain_learners import OfSeenFeatures, PlainSCC
 from benchmarks.scc.table_1 import CodesOnly
 from flyannot.sparse.coders import CODERS, siso
 from flyannot.sparse.fit import learn_dictionary as epochs_of
@@ -48,8 +47,8 @@ def test_lars_solves_most_samples_without_coordinate_descent(problem, monkeypatc
         starts.append(start)
         return CODERS["cd"](X, D, lam, start=start, **options)
 
-    monkeypatch.setattr(exact_codes, "encode_by_cd", spy)
-    Z = exact_codes.lars(X, D, lam, tol=1e-8)
+    monkeypatch.setattr(lasso_solvers, "encode_by_cd", spy)
+    Z = lasso_solvers.lars(X, D, lam, tol=1e-8)
     assert np.median(relative_gaps(X, D, starts[0], lam)) <= 1e-12
     assert relative_gaps(X, D, Z, lam).max() <= 1e-8
 
@@ -57,7 +56,7 @@ def test_lars_solves_most_samples_without_coordinate_descent(problem, monkeypatc
 def test_compiled_lars_is_exact(problem):
     pytest.importorskip("spams")
     X, D, lam = problem
-    assert relative_gaps(X, D, exact_codes.compiled_lars(X, D, lam), lam).max() <= 1e-9
+    assert relative_gaps(X, D, lasso_solvers.compiled_lars(X, D, lam), lam).max() <= 1e-9
 
 
 @pytest.mark.parametrize("way", ["dual", "gradient", "accelerated gradient"])
@@ -97,8 +96,8 @@ def test_acceleration_takes_fewer_steps(rng):
 def test_grafting_ends_where_no_slope_is_far_above_lam(problem, warm):
     X, D, lam = problem
     start = CODERS["cd"](X, D, 3 * lam) if warm else None
-    Z = grafting.grafting(X, D, lam, start=start).toarray()
-    slopes, within = (X - Z @ D) @ D.T, 1.01 * grafting.NEAR * lam
+    Z = lasso_solvers.grafting(X, D, lam, start=start).toarray()
+    slopes, within = (X - Z @ D) @ D.T, 1.01 * lasso_solvers.NEAR * lam
     assert np.abs(slopes).max() <= lam + within
     assert np.abs(slopes - lam * np.sign(Z))[Z != 0].max() <= within
     assert objective(X, D, Z, lam) == pytest.approx(
@@ -108,10 +107,10 @@ def test_grafting_ends_where_no_slope_is_far_above_lam(problem, warm):
 
 def test_conjugate_gradients_find_the_minimum_of_the_smooth_penalty(problem):
     X, D, lam = problem
-    found = smooth_penalty.smooth_objective(X[:4], D, smooth_penalty.conjugate_gradients(X[:4], D, lam), lam)
+    found = lasso_solvers.smooth_objective(X[:4], D, lasso_solvers.conjugate_gradients(X[:4], D, lam), lam)
 
     def value(z, x):
-        root = np.sqrt(z * z + smooth_penalty.EPSILON)
+        root = np.sqrt(z * z + lasso_solvers.EPSILON)
         return 0.5 * ((x - z @ D) ** 2).sum() + lam * root.sum(), D @ (z @ D - x) + lam * z / root
 
     least = [
@@ -123,7 +122,7 @@ def test_conjugate_gradients_find_the_minimum_of_the_smooth_penalty(problem):
 
 def test_a_generic_solver_comes_near_the_codes(problem):
     X, D, lam = problem
-    assert relative_gaps(X[:4], D, exact_codes.quadratic_program(X[:4], D, lam), lam).max() <= 1e-5
+    assert relative_gaps(X[:4], D, lasso_solvers.quadratic_program(X[:4], D, lam), lam).max() <= 1e-5
 
 
 def test_coordinate_descent_over_all_atoms_finds_the_codes_of_siso(rng):

@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from benchmarks.scc.resampled import METRICS, resampled_metrics
+from benchmarks.scc.fig_5 import METRICS, resampled_metrics
 from flyannot.scores.metrics import TermOutcomes, score_terms
 
 

@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from benchmarks.ours.similar import correlations, overlaps
+from benchmarks.speed.similar import correlations, overlaps
 
 
 def test_overlap_is_the_area_of_both_over_that_of_either(rng):

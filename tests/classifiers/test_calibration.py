@@ -45,12 +45,36 @@ def test_no_threshold_has_a_larger_youden_index(rng):
         assert best >= others[np.flatnonzero(np.isclose(indices, max(indices)))[-1]]  # ties: the highest
 
 
-def test_the_threshold_lies_between_neighbours_or_says_no_to_all():
-    truth = np.array([False, False, True])
-    assert threshold_at(np.array([0.0, 1, 3]), truth) == 2
-    assert threshold_at(np.array([3.0, 2, 1]), truth) == 3
-    close = np.array([0.0, 1.0, np.nextafter(1.0, 2)])
-    assert (close > threshold_at(close, truth)).tolist() == truth.tolist()
+@pytest.mark.parametrize(
+    ("values", "truth", "at", "threshold"),
+    [
+        ((0, 1, 3), "001", None, 2),  # half way between neighbours
+        ((3, 2, 1), "001", None, 3),  # nothing is better than no to all
+        ((0, 1, 2, 3), "1010", None, 3),
+        ((0, 1, 2, 3), "0101", None, 2.5),  # 0.5 has the same sum: the highest is taken
+        ((0, 1, 4), "011", ("sensitivity", 0.5), 2.5),
+        ((0, 1, 4), "011", ("sensitivity", 1.0), 0.5),
+        ((0, 1, 4), "011", ("precision", 1.0), 0.5),
+        ((3, 2, 1), "010", ("sensitivity", 1.0), 1.5),
+        ((3, 2, 1), "010", ("precision", 0.9), 3),  # out of reach: no to all
+        ((0, 1, 2, 3, 4), "10001", ("sensitivity", 1.0), -0.5),  # below all
+        ((0, 1, 2, 3, 4), "10001", ("sensitivity", 0.5), 3.5),
+        ((0, 1, 2, 3, 4), "01111", ("precision", 0.8), -0.5),  # 4 of 5, exactly
+        ((0, 1, 2, 3, 4), "00001", ("precision", 1.0), 3.5),
+    ],
+)
+def test_thresholds_found_by_hand(values, truth, at, threshold):
+    truth = np.array([letter == "1" for letter in truth])
+    assert threshold_at(np.array(values, float), truth, at) == threshold
+
+
+@pytest.mark.parametrize("at", [None, ("sensitivity", 1.0)])
+def test_a_threshold_divides_neighbours_that_nothing_lies_between(at):
+    truth, close = np.array([False, False, True]), np.array([0.0, 1.0, np.nextafter(1.0, 2)])
+    assert (close > threshold_at(close, truth, at)).tolist() == truth.tolist()
+    for lowest in (0.0, 1e300, -1e300):
+        values = np.array([lowest, 1.1e300])
+        assert (values > threshold_at(values, np.array([True, False]), ("sensitivity", 1.0))).all()
 
 
 def evaluated(yes, truth):
@@ -72,12 +96,6 @@ def test_a_threshold_gives_what_is_wanted_and_as_much_of_the_other_as_any_that_d
             assert found[what] >= wanted and found["tp"] == max(one["tp"] for one in fitting)
         else:
             assert found[what] >= wanted and found["fp"] == min(one["fp"] for one in fitting)
-
-
-def test_a_precision_out_of_reach_says_no_to_all():
-    values, truth = np.array([3.0, 2.0, 1.0]), np.array([False, True, False])
-    assert not (values > threshold_at(values, truth, ("precision", 0.9))).any()
-    assert (values > threshold_at(values, truth, ("sensitivity", 1.0))).tolist() == [True, True, False]
 
 
 def test_a_higher_point_says_yes_to_fewer_or_more_groups(flyannot, chain):
@@ -103,12 +121,8 @@ def test_what_is_near_the_threshold_of_its_term_is_left_open(flyannot, chain, tm
     """The wider the margin the more is open; far from it the answers are as without one."""
     tables = []
     for width in ("0", "0.05", "1"):
-        said = flyannot(
-            f"annotate M E -o O --abstain-margin {width}",
-            M=chain.model,
-            E=chain.embryos,
-            O=tmp_path / f"{width}.h5",
-        )
+        named = {"M": chain.model, "E": chain.embryos, "O": tmp_path / f"{width}.h5"}
+        said = flyannot(f"annotate M E -o O --abstain-margin {width}", **named)
         assert said.code == 0, said.err
         with open(tmp_path / f"{width}.csv", newline="") as file:
             rows = list(csv.DictReader(file))
@@ -119,32 +133,3 @@ def test_what_is_near_the_threshold_of_its_term_is_left_open(flyannot, chain, tm
     assert {"yes", "no"} <= set(plain) and set(every) == {"undetermined"}
     assert 0 < some.count("undetermined") < len(some)
     assert all(one in (two, "undetermined") for one, two in zip(some, plain))
-
-
-def test_of_equally_good_thresholds_the_highest_is_taken():
-    truth = np.array([False, True, False, True])
-    assert threshold_at(np.arange(4.0), truth) == 2.5  # 0.5 has the same sum
-    assert threshold_at(np.arange(4.0), ~truth) == 3  # nothing is better than no to all
-
-
-def test_a_threshold_for_a_wanted_score_lies_half_way_between_neighbours_or_below_all():
-    values, truth = np.array([0.0, 1.0, 4.0]), np.array([False, True, True])
-    assert threshold_at(values, truth, ("sensitivity", 0.5)) == 2.5
-    assert threshold_at(values, truth, ("sensitivity", 1.0)) == 0.5
-    assert threshold_at(values, truth, ("precision", 1.0)) == 0.5
-    close = np.array([1.0, np.nextafter(1.0, 2), 2.0])
-    assert (close > threshold_at(close, truth, ("sensitivity", 1.0))).tolist() == truth.tolist()
-    for lowest in (0.0, 1e300, -1e300):
-        every = np.array([lowest, 1.1e300])
-        assert (every > threshold_at(every, np.array([True, False]), ("sensitivity", 1.0))).all()
-
-
-def test_every_positive_counts_the_lowest_and_the_highest_too():
-    values = np.arange(5.0)
-    lowest, highest = values == 0, values == 4
-    assert (values > threshold_at(values, lowest | highest, ("sensitivity", 1.0))).all()
-    assert (
-        values > threshold_at(values, lowest | highest, ("sensitivity", 0.5))
-    ).tolist() == highest.tolist()
-    assert (values > threshold_at(values, values > 0, ("precision", 0.8))).all()  # 4 of 5, exactly
-    assert (values > threshold_at(values, highest, ("precision", 1.0))).tolist() == highest.tolist()

@@ -92,13 +92,7 @@ def test_bad_calls_are_refused_in_words(rng):
     with pytest.raises(InputError, match="ridge"):
         fit_model("rigde", X, Y, genes, rng=rng)
     with pytest.raises(DataError):
-        fit_model("siso", X[:-1], Y, genes, rng=rng)
-    with pytest.raises(DataError):
         fitted(Siso, X, Y).decision_values(X[:, 1:])
-    with pytest.raises(DataError):
-        fit_model("ridge", X * np.nan, Y, genes, rng=rng)
-    with pytest.raises(InputError, match="term number 1"):
-        fit_model("ridge", X, np.where([True, False, True], Y, False), genes, rng=rng)
 
 
 @pytest.mark.parametrize("cls", [Siso, HashSiso])

@@ -2,8 +2,7 @@
 
 import pytest
 
-from flyannot.dataset.corrected import corrected
-from flyannot.dataset.corrections import Correction, read_corrections, settle, write_corrections
+from flyannot.dataset.corrections import Correction, corrected, read_corrections, settle, write_corrections
 from flyannot.dataset.folder import read_annotations
 from flyannot.errors import InputError
 from flyannot.scores.curation import agreements_of_curators

@@ -20,9 +20,9 @@ from tests.dataset import odd_server as odd
 
 pytest.importorskip("httpx", reason="pip install 'flyannot[fetch]'")
 
-from flyannot.dataset.bdgp_site import FetchOptions, checks
-from flyannot.dataset.bdgp_site.download import RateLimiter, RetryPolicy, Stopped, seconds_asked_for
-from flyannot.dataset.bdgp_site.plan import plan_images
+from flyannot.dataset import bdgp_site
+from flyannot.dataset.bdgp_site import FetchOptions, plan_images
+from flyannot.dataset.download import RateLimiter, RetryPolicy, Stopped, seconds_asked_for
 from flyannot.errors import FlyannotError, InputError
 from flyannot.steps import fetch as steps_fetch
 from flyannot.steps.engine.task import Execution
@@ -107,7 +107,7 @@ def leftovers(folder):
 
 
 def test_a_misbehaving_server_loses_no_file_and_makes_none_wrong(server, tmp_path, monkeypatch):
-    monkeypatch.setattr(steps_fetch, "MOST_BYTES_OF_IMAGE", 3_000_000)
+    monkeypatch.setattr(bdgp_site, "MOST_BYTES_OF_IMAGE", 3_000_000)
     names = serve(server, len(HEALED) + len(HOPELESS) + 5)
     healed, hopeless = names[: len(HEALED)], dict(zip(names[len(HEALED) :], HOPELESS))
     for name, oddity in [*zip(healed, HEALED), *hopeless.items()]:
@@ -366,11 +366,7 @@ def test_the_command_fetches_and_its_folder_can_be_imported(server, tmp_path, fl
 
 
 def test_a_missing_package_is_one_line_with_the_command(tmp_path, monkeypatch, flyannot):
-    for name in [
-        name
-        for name in sys.modules
-        if name.startswith(("flyannot.dataset.bdgp_site", "flyannot.steps.fetch"))
-    ]:
+    for name in ("flyannot.dataset.download", "flyannot.steps.fetch"):
         monkeypatch.delitem(sys.modules, name)
     monkeypatch.setitem(sys.modules, "httpx", None)
     said = flyannot("fetch bdgp -o OUT", OUT=tmp_path / "out")
@@ -386,6 +382,6 @@ def test_bytes_decide_what_is_an_image(tmp_path):
         (b"%PDF", "not an image"),
     ):
         path.write_bytes(raw)
-        assert why in checks.fault_of_fetched_image(path) and bool(why) == bool(
-            checks.fault_of_fetched_image(path)
+        assert why in bdgp_site.fault_of_fetched_image(path) and bool(why) == bool(
+            bdgp_site.fault_of_fetched_image(path)
         )

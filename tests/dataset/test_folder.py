@@ -7,9 +7,8 @@ from pathlib import Path
 
 import pytest
 
-from flyannot.dataset.coverage import count_coverage, coverage_notes
-from flyannot.dataset.folder import Image, read_annotations, read_images
-from flyannot.dataset.selection import images_of, read_folder
+from flyannot.dataset.folder import Image, count_coverage, coverage_notes, read_annotations, read_images
+from flyannot.dataset.images import images_of_files, read_folder
 from flyannot.errors import InputError
 from flyannot.stage_ranges import STAGE_RANGES
 
@@ -134,7 +133,7 @@ def test_a_plain_folder_gives_its_pictures_by_name_each_a_group(tmp_path):
 
 
 def test_single_files_come_once_in_the_order_given():
-    images = images_of(["x/b.png", Path("a.bmp"), "x/b.png"], "4-6")
+    images = images_of_files(["x/b.png", Path("a.bmp"), "x/b.png"], "4-6")
     assert [image.name for image in images] == ["x/b.png", "a.bmp"]
     assert [image.path for image in images] == [Path.cwd() / "x/b.png", Path.cwd() / "a.bmp"]
 

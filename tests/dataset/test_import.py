@@ -8,9 +8,9 @@ from collections import Counter
 import pytest
 
 from flyannot.dataset.folder import read_annotations, read_images
-from flyannot.dataset.importers import IMPORTERS, pictures, resolve, source_tables
-from flyannot.dataset.importers.genes import Genes, UnclearGene
+from flyannot.dataset.importers import IMPORTERS, resolve, source_tables, tables
 from flyannot.dataset.importers.import_log import SEVERAL_REASONS, text_of_summary
+from flyannot.dataset.importers.resolve import Genes, UnclearGene
 from flyannot.dataset.importers.tables import TableOptions
 from flyannot.errors import InputError
 
@@ -104,8 +104,8 @@ DIRT = [
     ("Dl,2,lateral,\"('2_s.bmp',)\",more", source_tables.BAD_ROW),
     ("Dl,2,lateral,\"('x" + "y" * 140_000 + "',)\"", source_tables.BAD_ROW),
     ("Dl,2,late\x07ral,\"('2_s.bmp',)\"", source_tables.CONTROL),
-    ("Dl,2,lateral,\"('9_s.bmp',)\"", pictures.NOT_THERE),
-    ("Dl,2,lateral,\"('../bmp/../secret.bmp',)\"", pictures.NOT_THERE),
+    ("Dl,2,lateral,\"('9_s.bmp',)\"", tables.NOT_THERE),
+    ("Dl,2,lateral,\"('../bmp/../secret.bmp',)\"", tables.NOT_THERE),
     ("Dl,2,lateral,\"('1_s.bmp',)\"", resolve.REPEATED),
     ("dl,2,lateral,\"('1_s.bmp',)\"", resolve.OTHER_GENE),
     ("Dl,3,lateral,\"('1_s.bmp',)\"", resolve.OTHER_STAGE),
@@ -245,7 +245,7 @@ def test_bdgp_dumps_lie_in_the_folder_and_speak_for_themselves(flyannot, tmp_pat
         resolve.REPEATED: 1, resolve.UNKNOWN_STAGE: 1, resolve.NO_TERM: 1, source_tables.BAD_ROW: 1,
     }  # fmt: skip
     assert log["image rows"]["rejected"] == {
-        resolve.NO_IMAGE: 1, resolve.UNKNOWN_STAGE: 1, pictures.SEVERAL: 1, pictures.NOT_THERE: 1,
+        resolve.NO_IMAGE: 1, resolve.UNKNOWN_STAGE: 1, tables.SEVERAL: 1, tables.NOT_THERE: 1,
     }  # fmt: skip
     images, terms = read_images(tmp_path / "set"), read_annotations(tmp_path / "set")
     assert [(i.name.removeprefix("images/"), i.gene, i.gene_id) for i in images] == [

@@ -4,8 +4,8 @@ import numpy as np
 import pytest
 from scipy.io import savemat
 
-from flyannot.dataset.importers import atoms
-from flyannot.dataset.importers.atoms import read_arrays
+from flyannot.dataset.importers import vectors
+from flyannot.dataset.importers.vectors import read_matrices
 from flyannot.errors import DataError
 
 TYPE_OF_NUMBERS = 176  # where a file of one matrix named D says that its numbers are of type 9, double
@@ -30,7 +30,7 @@ def test_a_type_that_crashes_the_reader_is_damage(mat, flyannot, chain, tmp_path
     """14 is a matrix within the numbers of a matrix: SciPy ends in SIGSEGV."""
     spoil(mat, {TYPE_OF_NUMBERS: 14})
     with pytest.raises(DataError, match="D.mat is damaged") as caught:
-        read_arrays(mat)
+        read_matrices(mat)
     assert "\n" not in caught.value.message and caught.value.fix and caught.value.exit_code == 65
     said = flyannot(
         "import dictionary M --descriptors D -o O", M=mat, D=chain.descriptors, O=tmp_path / "o.h5"
@@ -39,9 +39,9 @@ def test_a_type_that_crashes_the_reader_is_damage(mat, flyannot, chain, tmp_path
 
 
 def test_a_reader_that_hangs_is_ended(mat, monkeypatch):
-    monkeypatch.setattr(atoms, "_MAT_SECONDS", 0.0)
+    monkeypatch.setattr(vectors, "_MAT_SECONDS", 0.0)
     with pytest.raises(DataError, match="is damaged: reading it took more than 0 s"):
-        read_arrays(mat)
+        read_matrices(mat)
 
 
 def test_spoilt_bytes_give_matrices_or_one_line(mat, rng, trials):
@@ -52,7 +52,7 @@ def test_spoilt_bytes_give_matrices_or_one_line(mat, rng, trials):
         mat.write_bytes(good)
         spoil(mat, {int(at): int(rng.integers(256)) for at in rng.integers(128, 184, rng.integers(1, 4))})
         try:
-            assert all(found.ndim == 2 for found in read_arrays(mat).values())
+            assert all(found.ndim == 2 for found in read_matrices(mat).values())
         except DataError as error:
             n_refused += 1
             assert "\n" not in error.message and error.fix

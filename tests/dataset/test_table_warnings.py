@@ -6,7 +6,7 @@ import re
 
 import pytest
 
-from flyannot.dataset import vocabulary
+from flyannot.dataset import table_warnings
 from flyannot.dataset.folder import read_annotations, read_images, write_annotations_csv
 
 TERMS = "gene,stage_range,term\n"
@@ -169,6 +169,6 @@ def test_real_tables_draw_no_alarm(shared_data, tmp_path, caplog):
 def test_a_term_is_compared_with_few(rng, monkeypatch):
     names = ["".join(map(chr, letters)) for letters in rng.integers(97, 101, (20_000, 9))]
     compared = []
-    monkeypatch.setattr(vocabulary, "_n_edits", lambda *words: compared.append(words) or 9)
-    vocabulary.near_terms(dict.fromkeys(names, 1), vocabulary.bdgp_terms())
+    monkeypatch.setattr(table_warnings, "_n_edits", lambda *words: compared.append(words) or 9)
+    table_warnings.near_terms(dict.fromkeys(names, 1), table_warnings.bdgp_terms())
     assert 0 < len(compared) <= 200 * 200

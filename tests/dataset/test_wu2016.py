@@ -1,5 +1,11 @@
-"""Laws of the imported blastoderm patterns: they can be read back, and bad files are named."""
+"""Laws of the imported blastoderm patterns: pictures show them, and bad files are named.
 
+Of the archive of staNMF: R's names lead back to genes, and pixels to their places.
+"""
+
+import gzip
+import io
+import tarfile
 import zipfile
 
 import numpy as np
@@ -7,9 +13,22 @@ import pytest
 from PIL import Image
 
 from flyannot.dataset.folder import read_annotations, read_images
-from flyannot.dataset.importers.patterns import BLOCK_PX, BODY_GREY, body_of, read_patterns, render_patterns
-from flyannot.dataset.importers.wu2016 import Wu2016Options
-from flyannot.dataset.importers.wu2016 import import_wu2016 as import_with
+from flyannot.dataset.importers.resolve import Genes, UnclearGene
+from flyannot.dataset.importers.wu2016 import (
+    BLOCK_PX,
+    BODY_GREY,
+    NAME_IN_ARCHIVE,
+    UNKNOWN_GENE,
+    Wu2016Options,
+    body_of,
+    ellipse_mask,
+    genes_of_columns,
+    import_wu2016,
+    name_in_r,
+    read_archive,
+    read_patterns,
+    render_patterns,
+)
 from flyannot.errors import DataError, InputError
 
 ROWS, COLUMNS = np.mgrid[:16, :32]
@@ -18,8 +37,8 @@ DEEP = ((ROWS - 7.5) / 6) ** 2 + ((COLUMNS - 15.5) / 13) ** 2 < 1  # two blocks 
 N_PIXELS = int(MASK.sum())
 
 
-def import_wu2016(source, folder, **more):
-    return import_with([source], folder, Wu2016Options(), **more)
+def import_npz(source, folder, **more):
+    return import_wu2016([source], folder, Wu2016Options(), **more)
 
 
 def recover_pattern(picture, mask):
@@ -103,7 +122,7 @@ def test_the_folder_holds_what_the_file_says(saved, tmp_path):
     table = b"gene,stage_range,term,fbgn\nDl,4-6,gap,FBgn01\ndl,4-6,subset,FBgn02\n"
     path = saved()
     (path.parent / "annotations.csv").write_bytes(table)
-    summary = import_wu2016(path, tmp_path / "set")
+    summary = import_npz(path, tmp_path / "set")
     images = read_images(tmp_path / "set")
     assert [image.path.name for image in images] == [f"wu{i:04d}.png" for i in range(4)]
     assert [(image.gene, image.fbgn) for image in images] == [
@@ -121,7 +140,7 @@ def test_the_folder_holds_what_the_file_says(saved, tmp_path):
 
 
 def test_without_annotations_there_are_images_only(saved, tmp_path):
-    summary = import_wu2016(saved(), tmp_path / "set")
+    summary = import_npz(saved(), tmp_path / "set")
     assert summary["terms"] == {} and "annotations" not in summary["sources"]
     assert not (tmp_path / "set" / "annotations.csv").exists()
 
@@ -129,7 +148,7 @@ def test_without_annotations_there_are_images_only(saved, tmp_path):
 def test_the_same_file_gives_the_same_bytes(saved, tmp_path):
     path = saved()
     for name in ("one", "two"):
-        import_wu2016(path, tmp_path / name)
+        import_npz(path, tmp_path / name)
     for file in (tmp_path / "one").rglob("*.*"):
         assert file.read_bytes() == (tmp_path / "two" / file.relative_to(tmp_path / "one")).read_bytes()
 
@@ -138,9 +157,9 @@ def test_a_folder_that_holds_something_is_refused_and_kept(saved, tmp_path):
     (tmp_path / "set").mkdir()
     (tmp_path / "set" / "mine.txt").write_text("precious")
     with pytest.raises(InputError, match="not empty"):
-        import_wu2016(saved(), tmp_path / "set")
+        import_npz(saved(), tmp_path / "set")
     assert [p.name for p in (tmp_path / "set").iterdir()] == ["mine.txt"]
-    import_wu2016(saved(), tmp_path / "set", force=True)
+    import_npz(saved(), tmp_path / "set", force=True)
     assert (tmp_path / "set" / "mine.txt").read_text() == "precious"
     assert len(read_images(tmp_path / "set")) == 4
 
@@ -175,8 +194,9 @@ def patterns_with(value):
     ],
 )
 def test_an_array_that_is_missing_or_wrong_is_named(saved, tmp_path, array, value):
-    with pytest.raises(DataError, match=array if value is None or value.dtype != object else "npz") as caught:
-        import_wu2016(saved(**{array: value}), tmp_path / "set")
+    words = array if value is None or value.dtype != object else "cannot be read"
+    with pytest.raises(DataError, match=words) as caught:
+        import_npz(saved(**{array: value}), tmp_path / "set")
     assert caught.value.fix
     assert not (tmp_path / "set").exists()
 
@@ -187,7 +207,7 @@ def test_files_that_are_no_npz_are_refused(saved, tmp_path):
     np.save(tmp_path / "single.npy", np.zeros(3))
     for raw in (b"", b"not a zip", whole[: len(whole) // 2], (tmp_path / "single.npy").read_bytes()):
         bad.write_bytes(raw)
-        with pytest.raises(DataError, match="no readable npz"):
+        with pytest.raises(DataError, match="bad.npz cannot be read"):
             read_patterns(bad)
     with pytest.raises(InputError, match="no such file"):
         read_patterns(tmp_path / "absent.npz")
@@ -207,11 +227,11 @@ def test_a_damaged_npz_is_refused_or_read_as_it_was(saved, tmp_path, at):
 
 def test_an_npz_that_unpacks_to_too_much_is_refused_unread(saved, monkeypatch):
     path = saved()
-    monkeypatch.setattr("flyannot.dataset.importers.patterns._MOST_BYTES", 1000)
+    monkeypatch.setattr("flyannot.dataset.importers.vectors._MOST_BYTES", 1000)
     monkeypatch.setattr(np, "load", None)
     with zipfile.ZipFile(path) as archive:
         assert sum(member.file_size for member in archive.infolist()) > 1000
-    with pytest.raises(DataError, match="unpack"):
+    with pytest.raises(DataError, match="it would take"):
         read_patterns(path)
 
 
@@ -219,7 +239,7 @@ def test_the_published_patterns_come_back_from_their_pictures(shared_data, tmp_p
     arrays = read_patterns(shared_data / "wu2016" / "patterns.npz")
     few = {name: value[:40] if name != "mask" else value for name, value in arrays.items()}
     np.savez(tmp_path / "few.npz", **few)
-    import_wu2016(tmp_path / "few.npz", tmp_path / "set")
+    import_npz(tmp_path / "few.npz", tmp_path / "set")
     for image_id, pattern in zip(few["image_id"], few["patterns"]):
         back = recover_pattern(pixels(tmp_path / "set" / "images" / f"{image_id}.png"), few["mask"])
         assert np.sqrt(((back - pattern) ** 2).mean()) < 0.05
@@ -233,3 +253,123 @@ def test_the_published_terms_are_found_for_the_images(shared_data):
     has_terms = [annotations.terms_of(g, "4-6", f) for g, f in zip(arrays["gene"], arrays["fbgn"])]
     assert len(has_terms) == 1337
     assert sum(map(bool, has_terms)) > 1300
+
+
+# --- the archive of staNMF ---
+
+GENES = """fbgn,gene,cg,stage_range,term
+FBgn0000015,Abd-B,CG11648,4-6,gap
+FBgn0000015,Abd-B,CG11648,4-6,gap
+FBgn0000015,Abd-B,CG11648,7-8,later
+FBgn0004618,18w,CG8896,4-6,subset
+FBgn0000463,Dl,CG3619,4-6,subset
+FBgn0000462,dl,CG6667,4-6,pair rule
+FBgn0028999,nerfin-1,CG13906,4-6,gap
+FBgn0000721,for,CG10033,4-6,gap
+FBgn0000011,x-1,CG11,4-6,gap
+FBgn0000012,x,CG12,4-6,gap
+FBgn0000013,y-z,CG13,4-6,gap
+FBgn0000014,y(z,CG14,4-6,gap
+"""
+FOUND = {"Abd.B": "15", "Abd.B.1": "15", "X18w": "4618", "Dl": "463", "dl": "462", "nerfin.1": "28999",
+         "nerfin.1.1": "28999", "for.": "721", "CG13906": "28999", "x": "12", "x.2": "12"}  # fmt: skip
+LOST = ["x.1", "y.z", "unheard", "abd.b", "DL"]
+
+
+@pytest.mark.parametrize(
+    ("symbol", "name"),
+    [("Abd-B", "Abd.B"), ("18w", "X18w"), ("E(spl)m7-HLH", "E.spl.m7.HLH"), ("for", "for."),
+     ("NK7.1", "NK7.1"), ("", "X"),
+     (".5x", "X.5x"), (".x", ".x"), ("_x", "X_x"), ("26-29-p", "X26.29.p"), ("NA", "NA.")],
+)  # fmt: skip
+def test_a_symbol_becomes_what_r_makes_of_it(symbol, name):
+    assert name_in_r(symbol) == name
+
+
+def csv_of(columns, n_pixels=405, rng=None):
+    """A table as the archive's, and its patterns."""
+    rng = rng or np.random.default_rng(1)
+    patterns = rng.random((len(columns), n_pixels)).round(4)
+    lines = [",".join(f'"{name}"' for name in ["", *columns])]
+    lines += [f'"{i}",' + ",".join(map(str, row)) for i, row in enumerate(patterns.T, start=1)]
+    return "\n".join(lines).encode(), patterns
+
+
+@pytest.fixture
+def genes_table(tmp_path):
+    (tmp_path / "genes.csv.gz").write_bytes(gzip.compress(GENES.encode()))
+    return tmp_path / "genes.csv.gz"
+
+
+@pytest.mark.parametrize("packed", ["csv", "gz", "tar"])
+def test_every_column_is_taken_for_its_gene_or_rejected(tmp_path, genes_table, packed):
+    raw, patterns = csv_of([*FOUND, *LOST])
+    path = tmp_path / "source"
+    path.write_bytes(gzip.compress(raw) if packed == "gz" else raw)
+    if packed == "tar":
+        with tarfile.open(path, "w:gz") as archive:
+            member = tarfile.TarInfo(f"staNMF-1.1/staNMF/data/{NAME_IN_ARCHIVE}")
+            member.size = len(raw)
+            archive.addfile(member, io.BytesIO(raw))
+    arrays, log = read_archive(path, genes_table)
+    assert [int(fbgn.removeprefix("FBgn")) for fbgn in arrays["fbgn"]] == [int(n) for n in FOUND.values()]
+    assert np.allclose(arrays["patterns"], patterns[: len(FOUND)])
+    assert arrays["image_id"].tolist()[:2] == ["wu0001", "wu0002"]
+    assert [rejected.item for rejected in log.rejected] == LOST
+    assert log.reasons["images"][UNKNOWN_GENE] == 3
+    assert "FBgn0000011 or FBgn0000012" in log.rejected[0].detail
+
+
+def test_a_repetition_is_one_only_beside_what_it_repeats():
+    genes = Genes()
+    genes.add("FBgn0000001", "a-1")
+    genes.add("FBgn0000002", "b")
+    assert genes_of_columns(genes, ["a.1"])("a.1").fbgn == "FBgn0000001"
+    with pytest.raises(UnclearGene, match="^$"):
+        genes_of_columns(genes, ["b.1"])("b.1")  # b itself is no column: not R's numbering
+    genes.add("FBgn0000003", "a")
+    assert genes_of_columns(genes, ["a.1"])("a.1").fbgn == "FBgn0000001"
+    with pytest.raises(UnclearGene, match="FBgn0000001 or FBgn0000003"):
+        genes_of_columns(genes, ["a", "a.1"])("a.1")
+
+
+def test_the_folder_shows_the_patterns_with_their_terms(tmp_path, genes_table, flyannot):
+    raw, _ = csv_of(["unheard", "Abd.B", "dl"])
+    (tmp_path / "wu.csv").write_bytes(raw)
+    named = {"IN": tmp_path / "wu.csv", "G": genes_table, "OUT": tmp_path / "set"}
+    said = flyannot("import wu2016 IN --genes G -o OUT", **named)
+    assert said.code == 0 and "1  rejected: no gene of this name" in said.out
+    images, terms = read_images(tmp_path / "set"), read_annotations(tmp_path / "set")
+    assert [(image.path.stem, image.gene) for image in images] == [("wu0002", "Abd-B"), ("wu0003", "dl")]
+    assert terms.terms_of("Abd-B", "4-6", "FBgn0000015") == {"gap"}
+    assert terms.counts("7-8") == {} and terms.counts("4-6").total() == 2
+    assert "unheard" in (tmp_path / "set" / "rejected.csv").read_text()
+
+
+def test_the_mask_is_filled_column_by_column():
+    assert ellipse_mask().sum() == 405 and ellipse_mask()[0].nonzero()[0].tolist() == list(range(10, 22))
+    assert [int(column.sum()) for column in ellipse_mask().T[:3]] == [4, 7, 9]  # the head is narrow
+
+
+def test_what_is_no_such_table_is_refused(tmp_path, genes_table):
+    raw, _ = csv_of(["Dl"])
+    lines = raw.split(b"\n")
+    path = tmp_path / "wu.csv"
+    for bad in (
+        b"", b"\xff\xfe", b"\n".join(lines[:-1]), raw.replace(b"0.", b"7.", 1), raw.replace(b"0.", b"x.", 1),
+        raw.replace(lines[5], lines[5] + b",0.5"), gzip.compress(raw)[:-20],
+    ):  # fmt: skip
+        path.write_bytes(bad)
+        with pytest.raises((DataError, InputError)) as caught:
+            import_wu2016([path], tmp_path / "set", Wu2016Options(genes=genes_table))
+        assert caught.value.fix and not (tmp_path / "set").exists()
+    path.write_bytes(raw)
+    with pytest.raises(InputError, match="which genes"):
+        import_wu2016([path], tmp_path / "set", Wu2016Options())
+    path.write_bytes(raw.replace(b"Dl", b"qq"))
+    with pytest.raises(InputError, match="knows none"):
+        import_wu2016([path], tmp_path / "set", Wu2016Options(genes=genes_table))
+
+
+def test_the_mask_is_that_of_the_published_npz(shared_data):
+    assert (read_patterns(shared_data / "wu2016" / "patterns.npz")["mask"] == ellipse_mask()).all()

@@ -24,13 +24,6 @@ def grey(rng):
     return rng.integers(0, 256, SIZE).astype(np.float32)
 
 
-@pytest.mark.parametrize("patch_px", [8, 16])
-def test_the_mean_of_a_patch_is_that_of_its_pixels(patch_px, grey):
-    corners = patch_corners(SIZE, patch_px, 5)
-    expected = [grey[i : i + patch_px, j : j + patch_px].mean(dtype=float) for i, j in corners]
-    np.testing.assert_allclose(patch_mean(grey, corners, patch_px), expected, atol=1e-9)
-
-
 def test_intensity_features_are_the_angles_of_darkness_and_deviation(grey):
     corners = patch_corners(SIZE, 16, 8)
     found = features_of(grey, corners, 16, 0.5).astype(float)

@@ -83,11 +83,7 @@ def test_pictures_of_any_size_and_content_get_words_not_faults(rng, trials):
 def test_the_pictures_of_the_documentation_get_the_words_that_stand_above_them():
     pictures = Path(__file__).resolve().parents[2] / "docs" / "pictures"
     sheets = runpy.run_path(str(pictures / "make_sheets.py"))
-    told = {
-        "portrait",
-        "dark background",
-        "several embryos",
-    }  # by every embryo; the others not, or not by all
+    told = {"portrait", "dark background", "several embryos"}  # of every embryo; others not, or not of all
     for good, _, words, spoiled in sheets["PAIRS"]:
         assert picture_warnings(np.asarray(good)) == ()
         assert words not in told or picture_warnings(np.asarray(spoiled(good))) == (words,)

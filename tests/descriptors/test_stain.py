@@ -57,12 +57,8 @@ def test_what_is_mixed_in_the_two_colours_comes_apart_again(rng):
 @pytest.mark.parametrize("mode", ["L", "RGB", "1", "I;16", "P"])
 def test_a_picture_without_colour_gives_its_grey_levels(picture, rng, mode):
     grey = rng.integers(0, 256, (64, 200)).astype(np.uint8)
-    image = (
-        Image.fromarray(grey.astype(np.uint16) * 257)
-        if mode == "I;16"
-        else Image.fromarray(grey).convert(mode)
-    )
-    path = picture(image)
+    is_deep = mode == "I;16"
+    path = picture(Image.fromarray(grey.astype(np.uint16) * 257 if is_deep else grey).convert(mode))
     np.testing.assert_array_equal(read_stain(path), read_grey(path))
 
 
@@ -79,9 +75,7 @@ def test_every_kind_of_colour_file_gives_the_same_stain(picture, tmp_path):
     expected = read_stain(picture(pixels))
     half = np.dstack([pixels, np.full(STANDARD_PX, 255, np.uint8)])
     paths = [picture(half, "a.png"), picture(Image.fromarray(pixels).quantize(8), "p.gif")]
-    for name, deep in {
-        "16.tif": pixels.astype(np.uint16) * 257, "f.tif": (pixels / 255).astype(np.float64)
-    }.items():  # fmt: skip
+    for name, deep in {"16.tif": pixels.astype(np.uint16) * 257, "f.tif": pixels / 255}.items():
         tifffile.imwrite(tmp_path / name, deep, photometric="rgb")
         paths.append(tmp_path / name)
     for path in paths:

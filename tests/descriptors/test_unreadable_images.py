@@ -102,37 +102,31 @@ def test_the_error_survives_the_way_from_a_worker():
     assert copy.reason == "no such file" and copy.exit_code == 65
 
 
+def chunk(kind, content):
+    return struct.pack(">I", len(content)) + kind + content + struct.pack(">I", zlib.crc32(kind + content))
+
+
 def png_claiming(width, height):
     """A PNG whose header claims a size that it does not hold."""
-
-    def chunk(kind, body):
-        return struct.pack(">I", len(body)) + kind + body + struct.pack(">I", zlib.crc32(kind + body))
-
-    header = struct.pack(">IIBBBBB", width, height, 8, 2, 0, 0, 0)
-    return (
-        b"\x89PNG\r\n\x1a\n"
-        + chunk(b"IHDR", header)
-        + chunk(b"IDAT", zlib.compress(b"\0"))
-        + chunk(b"IEND", b"")
-    )
+    header = chunk(b"IHDR", struct.pack(">IIBBBBB", width, height, 8, 2, 0, 0, 0))
+    return b"\x89PNG\r\n\x1a\n" + header + chunk(b"IDAT", zlib.compress(b"\0")) + chunk(b"IEND", b"")
 
 
 def test_bombs_and_huge_claims_are_refused_before_they_are_decoded(tmp_path, trials):
-    blank = np.zeros((1, 1), np.uint8)
-    gif = bytearray(encoded(blank, format="GIF"))
-    gif[6:10] = struct.pack("<HH", 60_000, 60_000)
-    bmp = bytearray(encoded(blank, format="BMP"))
-    bmp[18:26] = struct.pack("<ii", 40_000, 40_000)
-    jpeg = bytearray(encoded(blank, format="JPEG"))
-    frame = jpeg.index(b"\xff\xc0")
-    jpeg[frame + 5 : frame + 9] = struct.pack(">HH", 65_000, 65_000)
+    def claiming(format, marker, offset, size):
+        """A picture of one pixel whose header claims another size."""
+        content = bytearray(encoded(np.zeros((1, 1), np.uint8), format=format))
+        start = content.index(marker) + offset
+        content[start : start + len(size)] = size
+        return bytes(content)
+
     claims = {
         "a.png": png_claiming(20_000, 20_000),
         "b.png": png_claiming(2**31 - 1, 2**31 - 1),
         "c.png": png_claiming(MAX_PIXELS + 1, 1),
-        "d.gif": bytes(gif),
-        "e.bmp": bytes(bmp),
-        "f.jpg": bytes(jpeg),
+        "d.gif": claiming("GIF", b"GIF", 6, struct.pack("<HH", 60_000, 60_000)),
+        "e.bmp": claiming("BMP", b"BM", 18, struct.pack("<ii", 40_000, 40_000)),
+        "f.jpg": claiming("JPEG", b"\xff\xc0", 5, struct.pack(">HH", 65_000, 65_000)),
     }
     for name, content in claims.items():
         (tmp_path / name).write_bytes(content)
@@ -183,10 +177,6 @@ def test_a_png_with_a_bit_flipped_is_refused(picture, rng, trials):
         flipped[place] ^= 1 << int(rng.integers(8))
         with pytest.raises(UnreadableImage):
             decode_image(picture(bytes(flipped)), "L")
-
-
-def chunk(kind, content):
-    return struct.pack(">I", len(content)) + kind + content + struct.pack(">I", zlib.crc32(kind + content))
 
 
 def test_a_png_of_very_many_chunks_is_refused_before_it_is_opened(picture):

@@ -14,7 +14,12 @@ from scipy.io import loadmat, savemat
 
 from flyannot.classifiers.answers import ANSWERS, Predicted, read_predicted, write_predicted
 from flyannot.dataset.folder import read_images
-from flyannot.dataset.importers.atoms import as_rows, atoms_by_stage_range, check_norms, read_arrays
+from flyannot.dataset.importers.vectors import (
+    atoms_as_rows,
+    atoms_by_stage_range,
+    read_matrices,
+    require_short_atoms,
+)
 from flyannot.errors import DataError, InputError
 from flyannot.export import EXPORTERS, all_formats
 from flyannot.export.export import export
@@ -378,29 +383,29 @@ def test_exported_atoms_come_in_again_and_give_the_same_features(exported, chain
 def test_the_shape_says_where_the_atoms_are_unless_both_fit(rng):
     D = rng.normal(size=(5, 8)).astype("f4")
     for matrix, layout in ((D, "rows"), (D.T, "columns")):
-        atoms, found = as_rows(matrix, 8)
+        atoms, found = atoms_as_rows(matrix, 8)
         assert np.array_equal(atoms, D) and found == layout
     square = rng.normal(size=(8, 8)).astype("f4")
     with pytest.raises(InputError, match="rows or columns"):
-        as_rows(square, 8)
-    assert np.array_equal(as_rows(square, 8, atoms_in="columns")[0], square.T)
+        atoms_as_rows(square, 8)
+    assert np.array_equal(atoms_as_rows(square, 8, atoms_in="columns")[0], square.T)
     for matrix, layout in ((D[:, 1:], None), (D, "columns"), (np.where(D > 1, np.nan, D), None)):
         with pytest.raises(DataError):
-            as_rows(matrix, 8, atoms_in=layout)
+            atoms_as_rows(matrix, 8, atoms_in=layout)
     with pytest.raises(DataError, match="norm above 1") as caught:
-        check_norms(D * 100)
+        require_short_atoms(D * 100)
     assert "--scale" in caught.value.fix
 
 
 def test_which_array_is_meant_is_never_guessed(tmp_path, rng):
     one, two = rng.normal(size=(2, 4, 8))
     np.savez(tmp_path / "a.npz", first=one, second=two, text=np.array(["x"]))
-    arrays = read_arrays(tmp_path / "a.npz")
+    arrays = read_matrices(tmp_path / "a.npz")
     with pytest.raises(InputError, match="first, second"):
         atoms_by_stage_range(arrays, ["4-6"])
     assert atoms_by_stage_range(arrays, ["4-6"], variable="second")["4-6"][1] is arrays["second"]
     savemat(tmp_path / "b.mat", {"D": one, "other": two})
-    assert np.array_equal(atoms_by_stage_range(read_arrays(tmp_path / "b.mat"), ["1-3"])["1-3"][1], one)
+    assert np.array_equal(atoms_by_stage_range(read_matrices(tmp_path / "b.mat"), ["1-3"])["1-3"][1], one)
     with pytest.raises(InputError, match="no array for stage range 1-3"):
         atoms_by_stage_range({"4-6": one}, ["1-3", "4-6"])
 
@@ -413,12 +418,12 @@ def test_files_that_are_no_matrix_are_refused(tmp_path, monkeypatch):
     (tmp_path / "junk.npz").write_bytes(b"PK\x03\x04")
     for name in ("text.npz", "pickled.npy", "cut.npy", "junk.mat", "junk.npz"):
         with pytest.raises(DataError):
-            read_arrays(tmp_path / name)
+            read_matrices(tmp_path / name)
     (tmp_path / "a.txt").touch()
     for name in ("absent.npy", "a.txt"):
         with pytest.raises(InputError):
-            read_arrays(tmp_path / name)
+            read_matrices(tmp_path / name)
     np.savez_compressed(tmp_path / "big.npz", D=np.zeros((100, 100)))
-    monkeypatch.setattr("flyannot.dataset.importers.atoms._MOST_BYTES", 1000)
+    monkeypatch.setattr("flyannot.dataset.importers.vectors._MOST_BYTES", 1000)
     with pytest.raises(DataError, match="would take"):
-        read_arrays(tmp_path / "big.npz")
+        read_matrices(tmp_path / "big.npz")

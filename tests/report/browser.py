@@ -1,20 +1,46 @@
-"""A headless browser for tests, where there is one."""
+"""A headless browser, Debian's chromium or Chrome, driven by Playwright, where there is one."""
 
+import shutil
 import time
 from contextlib import contextmanager
+from importlib.util import find_spec
 
 import pytest
 
-from benchmarks import browser
+_NAMES = ("chromium", "chromium-browser", "google-chrome")
+_FLAGS = [
+    "--no-sandbox",
+    "--disable-gpu",
+    "--disable-quic",
+    "--no-first-run",
+    "--disable-background-networking",
+    "--disable-component-update",
+    "--disable-sync",
+]
+
+
+def why_browser_is_absent():
+    """One sentence on what is missing to look at a page, and how to get it; "" if nothing is."""
+    if find_spec("playwright") is None:
+        return "Playwright is not installed: pip install 'flyannot[browser]'."
+    return "" if _program() else f"None of {', '.join(_NAMES)} is installed."
+
+
+def _program():
+    return next(filter(None, map(shutil.which, _NAMES)), None)
 
 
 @contextmanager
 def open_browser():
     """Yield a browser of Playwright; skip the test, with the reason, where there is none."""
-    if absent := browser.why_browser_is_absent():
+    if absent := why_browser_is_absent():
         pytest.skip(absent)
-    with browser.open_browser() as opened:
-        yield opened
+    from playwright.sync_api import sync_playwright
+
+    with sync_playwright() as playwright:
+        browser = playwright.chromium.launch(executable_path=_program(), args=_FLAGS)
+        yield browser
+        browser.close()
 
 
 @contextmanager

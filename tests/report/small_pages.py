@@ -16,6 +16,7 @@ from flyannot.report.groups import (
 from flyannot.report.maps import TermMap
 from flyannot.report.page import Page
 from flyannot.report.scores_section import scores_section
+from flyannot.scores.bootstrap import add_confidence
 from flyannot.scores.group_outcomes import group_outcomes
 from flyannot.scores.metrics import TermOutcomes, score_terms
 from flyannot.stage_ranges import STAGE_RANGES
@@ -63,11 +64,11 @@ def picture(path):
 def nasty_scores(rng):
     n = 30
     truth, values = rng.random((n, 2)) < 0.5, rng.normal(size=(n, 2))
-    outcome = TermOutcomes((NASTY, "rare"), truth, values, values > 0, rng.integers(0, 2, n), values**2 / 20,
-                      ("", f"not evaluable: {NASTY}"))  # fmt: skip
+    folds, reasons = rng.integers(0, 2, n), ("", f"not evaluable: {NASTY}")
+    outcome = TermOutcomes((NASTY, "rare"), truth, values, values > 0, folds, values**2 / 20, reasons)
     names = [NASTY + str(i) for i in range(n)]
     more = {"notes": [NASTY], "synthetic": False, "evaluated": {"4-6": group_outcomes(outcome, names, names)}}
-    return score_terms({"4-6": outcome}) | more
+    return add_confidence(score_terms({"4-6": outcome}) | more)
 
 
 def nasty_entries():

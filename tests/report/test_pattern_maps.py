@@ -9,17 +9,11 @@ import pytest
 
 from flyannot.report.page import PATTERNS, write_page
 from flyannot.report.templates import render
-from tests.report.browser import open_browser, shown, until
+from tests.report.browser import shown, until
 from tests.report.small_pages import entries, groups_page, picture
 from tests.report.test_report_review import violations
 
 N_GROUPS = 150
-
-
-@pytest.fixture(scope="module")
-def browser():
-    with open_browser() as opened:
-        yield opened
 
 
 def mapped_page(path, **more):

@@ -185,10 +185,11 @@ def test_resamples_draw_genes_as_a_whole_and_the_band_holds_the_curve(rng):
 def test_reliability_of_honest_and_of_boastful_probabilities(rng):
     p = rng.random(20000)
     honest = reliability(p, rng.random(20000) < p)
-    assert honest.ece < 0.02 and honest.brier == pytest.approx(1 / 6, abs=0.01)
+    np.testing.assert_allclose(honest.observed, honest.predicted, atol=0.05)
     assert honest.counts.sum() == 20000 and (honest.low < honest.observed).all()
-    assert reliability(np.full(10, 0.9), np.zeros(10, bool)).ece == pytest.approx(0.9)
-    assert reliability(np.array([1.0, 0.0]), np.array([True, False])).ece == 0
+    boastful = reliability(np.full(10, 0.9), np.zeros(10, bool))
+    assert (boastful.counts[9], boastful.observed[9]) == (10, 0) and boastful.high[9] < 0.9
+    assert reliability(np.array([1.0, 0.0]), np.array([True, False])).observed[[0, 9]].tolist() == [0, 1]
 
 
 # --- what is drawn ---

@@ -5,14 +5,8 @@ import re
 import pytest
 
 from flyannot.report.page import write_page
-from tests.report.browser import open_browser, shown, until
+from tests.report.browser import shown, until
 from tests.report.small_pages import NASTY, entries, groups_page, nasty_entries, nasty_page, picture
-
-
-@pytest.fixture(scope="module")
-def browser():
-    with open_browser() as opened:
-        yield opened
 
 
 @pytest.fixture(scope="module")

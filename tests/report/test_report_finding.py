@@ -6,14 +6,8 @@ import pytest
 
 from flyannot.report.groups import AGREED, MISSED, NEW, UNLEARNED, GroupEntry, ImageEntry, TermEntry
 from flyannot.report.page import write_page
-from tests.report.browser import open_browser, shown, until
+from tests.report.browser import shown, until
 from tests.report.small_pages import entries, groups_page, picture
-
-
-@pytest.fixture(scope="module")
-def browser():
-    with open_browser() as opened:
-        yield opened
 
 
 def term(name, status, probability=None, threshold=0.4, auc=0.8):
@@ -39,7 +33,7 @@ def four(tmp_path_factory):
     for gene, terms in GROUPS.items():
         fbgn, warnings = "FBgn0000463" * (gene == "both"), "blank" * (gene == "low")
         images = [ImageEntry(f"{gene}.png", "lateral", f"{gene}.png", warnings)]
-        groups.append(GroupEntry("4-6", gene, gene, fbgn, True, False, images, terms))
+        groups.append(GroupEntry("4-6", gene, gene, fbgn, True, images, terms))
     write_page(out, groups_page(), groups, jpeg_of=picture)
     return out
 

@@ -12,7 +12,7 @@ from flyannot.report.scores_section import scores_section
 from flyannot.report.term_ids import NO_IDS, TermIds, ids_of_run
 from flyannot.runtime.tables import read_table
 from tests.cli.test_cli import faulty
-from tests.report.browser import open_browser, shown
+from tests.report.browser import shown
 from tests.report.small_pages import NASTY, groups_page, nasty_entries, nasty_scores, picture
 from tests.report.test_report import Balanced, make_report
 
@@ -128,25 +128,24 @@ def test_ids_of_any_text_stay_text(rng, tmp_path):
     assert "<script>alert" not in text and Balanced(text).names.count("script") == 2
 
 
-def test_a_browser_shows_the_ids_and_gives_terms_room(linked, terms):
-    with open_browser() as browser:
-        for width in (400, 1280, 2000):
-            with shown(browser, linked, viewport={"width": width, "height": 900}) as view:
-                view.check("#scores-unevaluated")
-                link = view.locator("#scores-table a.id").first
-                assert link.get_attribute("href").startswith(f"{ADDRESS}FBbt:") and link.is_visible()
-                assert view.evaluate("document.documentElement.scrollWidth") == width
-                table = view.locator("#scores-table")
-                if width >= 1280:
-                    assert table.evaluate("t => t.offsetWidth <= t.parentElement.clientWidth")
-                    height = view.evaluate(_HEIGHT, "n" * 15 + "i" * 15)
-                    assert height == view.evaluate(_HEIGHT, "n"), "a term of 30 letters stands on one line"
-                view.fill("#groups-search", terms[0])
-                group = view.locator("details.group").first
-                group.evaluate("d => d.open = true")
-                inside = group.locator("a.id").first
-                inside.wait_for()
-                assert inside.get_attribute("rel") == "noopener noreferrer"
+@pytest.mark.parametrize("width", [400, 1280, 2000])
+def test_a_browser_shows_the_ids_and_gives_terms_room(browser, linked, terms, width):
+    with shown(browser, linked, viewport={"width": width, "height": 900}) as view:
+        view.check("#scores-unevaluated")
+        link = view.locator("#scores-table a.id").first
+        assert link.get_attribute("href").startswith(f"{ADDRESS}FBbt:") and link.is_visible()
+        assert view.evaluate("document.documentElement.scrollWidth") == width
+        table = view.locator("#scores-table")
+        if width >= 1280:
+            assert table.evaluate("t => t.offsetWidth <= t.parentElement.clientWidth")
+            height = view.evaluate(_HEIGHT, "n" * 15 + "i" * 15)
+            assert height == view.evaluate(_HEIGHT, "n"), "a term of 30 letters stands on one line"
+        view.fill("#groups-search", terms[0])
+        group = view.locator("details.group").first
+        group.evaluate("d => d.open = true")
+        inside = group.locator("a.id").first
+        inside.wait_for()
+        assert inside.get_attribute("rel") == "noopener noreferrer"
 
 
 _HEIGHT = """text => {

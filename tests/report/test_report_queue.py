@@ -13,7 +13,7 @@ from flyannot.report.page import Review, write_page
 from flyannot.report.queue import CHECK, LOOK, Queue, queue_in_words
 from flyannot.scores.curation import information_of_verdict
 from flyannot.steps.runs.configuration import Configuration, option_tables, write_record
-from tests.report.browser import open_browser, shown
+from tests.report.browser import shown
 from tests.report.small_pages import groups_page, make_run, picture
 from tests.small_embryos import CLASSIFY
 
@@ -173,12 +173,6 @@ def test_a_queue_is_replaced_and_another_table_is_not(flyannot, half_curated, tm
     assert other.read_text() == "image,gene\n"
     for _ in range(2):
         assert flyannot("queue R -o Q", R=half_curated[0].folder, Q=tmp_path / "queue.csv").code == 0
-
-
-@pytest.fixture(scope="module")
-def browser():
-    with open_browser() as opened:
-        yield opened
 
 
 @pytest.fixture

@@ -9,17 +9,11 @@ from axe_playwright_python.sync_playwright import Axe
 from flyannot.dataset.corrections import read_corrections
 from flyannot.report.groups import ABSENT, AGREED, MISSED, NEW, GroupEntry, ImageEntry, TermEntry
 from flyannot.report.page import Review, write_page
-from tests.report.browser import open_browser, shown
+from tests.report.browser import shown
 from tests.report.small_pages import groups_page, picture
 from tests.report.test_report_finding import term
 
 REVIEW = Review("embryos", "digest-of-the-model", ("brain primordium", "midgut", "pole cell", "=odd, term"))
-
-
-@pytest.fixture(scope="module")
-def browser():
-    with open_browser() as opened:
-        yield opened
 
 
 def entry(gene, stage_range="4-6", fbgn=""):
@@ -28,7 +22,7 @@ def entry(gene, stage_range="4-6", fbgn=""):
         TermEntry("gap", ABSENT, 0.1, True, 0.1, 0.4),
     ]  # fmt: skip
     images = [ImageEntry(f"{gene}{i}.png", "lateral", f"{gene}{i}.png") for i in range(2)]
-    return GroupEntry(stage_range, f"{gene}", gene, fbgn, True, False, images, terms)
+    return GroupEntry(stage_range, f"{gene}", gene, fbgn, True, images, terms)
 
 
 def write(path, genes=("Dl", "en", "hb"), **more):

@@ -14,15 +14,9 @@ from flyannot.dataset.corrections import read_corrections
 from flyannot.steps.runs.configuration import Configuration, option_tables, write_record
 from flyannot.store.model import read_classifier, read_terms
 from flyannot.store.reading import open_stored
-from tests.report.browser import open_browser, shown
+from tests.report.browser import shown
 from tests.report.test_report_review import downloaded
 from tests.small_embryos import CLASSIFY, Chain
-
-
-@pytest.fixture(scope="module")
-def browser():
-    with open_browser() as opened:
-        yield opened
 
 
 def index_of(page):

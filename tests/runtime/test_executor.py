@@ -13,7 +13,7 @@ import psutil
 import pytest
 
 from flyannot.errors import DataError, FlyannotError
-from flyannot.runtime import local_workers
+from flyannot.runtime import executor
 from flyannot.runtime.executor import Executor
 from flyannot.runtime.progress_events import item_done
 
@@ -143,7 +143,7 @@ def test_a_killed_worker_costs_one_more_try(tmp_path):
 
 
 def test_workers_that_keep_dying_are_explained(tmp_path):
-    with pytest.raises(FlyannotError, match="killed twice.*0 of 2 shards") as caught:
+    with pytest.raises(FlyannotError, match="killed twice.*0 of 2 parts") as caught:
         run_all(die, [tmp_path, tmp_path], jobs=2)
     assert caught.value.exit_code == 1 and "--jobs" in caught.value.fix
 
@@ -164,8 +164,8 @@ def test_what_kills_its_worker_twice_is_named_whatever_ran_beside_it():
 
 def test_tasks_that_saw_a_worker_killed_are_tried_one_at_a_time():
     waiting, kills = [0, 1, 2, 3], Counter([0, 1])
-    assert list(local_workers._next(waiting, [], kills, 3)) == [0, 2, 3] and waiting == [1]
-    assert list(local_workers._next(waiting, [2, 3], kills, 3)) == [1]
+    assert list(executor._next(waiting, [], kills, 3)) == [0, 2, 3] and waiting == [1]
+    assert list(executor._next(waiting, [2, 3], kills, 3)) == [1]
 
 
 def test_a_worker_has_one_thread_and_leaves_ctrl_c_to_its_parent():
@@ -204,8 +204,8 @@ def test_no_more_tasks_are_handed_out_than_memory_is_for_however_long_they_take(
                 future, task = self.open.pop(0)
                 future.set_result(task)
 
-    monkeypatch.setattr(local_workers, "_LISTENS_EVERY_S", 0.001)
-    slow, pool = Slow(), local_workers._Pool.__new__(local_workers._Pool)
-    pool.n_workers, pool._executor, pool._listen = 2, slow, slow.listen
-    found = dict(pool.results(None, list("abcdefgh"), list(range(8)), Counter(), None))
+    monkeypatch.setattr(executor, "LISTENS_EVERY_S", 0.001)
+    slow, processes = Slow(), executor.LocalProcesses(2)
+    processes._n_workers, processes._pool, processes._listen = 2, slow, slow.listen
+    found = dict(processes._run(None, list("abcdefgh"), list(range(8)), Counter(), None))
     assert found == dict(enumerate("abcdefgh")) and slow.most == 4

@@ -11,7 +11,7 @@ from flyannot.sparse.coders import CODERS
 from flyannot.sparse.fit import learn_dictionary, random_patches
 from flyannot.sparse.learners import LEARNERS
 from flyannot.sparse.objective import objective
-from flyannot.steps import learning_checkpoint as step
+from flyannot.steps import learn_dict as step
 from flyannot.steps.engine.task import Execution, carry_out
 from flyannot.steps.learn_dict import learn_task
 from flyannot.steps.options import LearnOptions

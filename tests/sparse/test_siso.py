@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 import scipy.sparse as sp
 
-from benchmarks.references.full_sweep_cd import reference_full_sweep_cd
+from benchmarks.references.lasso_solvers import reference_full_sweep_cd
 from flyannot.errors import DataError, InputError
 from flyannot.sparse.coders import cd, hash_siso, siso
 from flyannot.sparse.coders.cd import FewAtoms, make_scratch

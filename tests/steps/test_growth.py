@@ -7,7 +7,7 @@ from flyannot.dataset.folder import read_images
 from flyannot.errors import DataError
 from flyannot.features.options import PoolOptions
 from flyannot.steps import pool as pool_module
-from flyannot.steps.cached_features import CachedFeatures
+from flyannot.steps.annotate import CachedFeatures
 from flyannot.steps.engine import parts
 from flyannot.steps.engine.task import Execution, carry_out
 from flyannot.steps.pool import atoms_of_dictionary, pool_task

@@ -6,7 +6,7 @@ import h5py
 import numpy as np
 import pytest
 
-from flyannot.steps import learning_checkpoint
+from flyannot.steps import learn_dict
 from flyannot.steps.engine.task import Execution, carry_out
 from flyannot.steps.learn_dict import learn_task
 from flyannot.steps.options import LearnOptions
@@ -45,7 +45,7 @@ def assert_same_atoms(one, other):
 
 
 def test_two_workers_make_the_bytes_of_one(flyannot, chain, by_shares, tmp_path, monkeypatch):
-    monkeypatch.setattr("flyannot.steps.learn_data_parallel._WORTH_SENDING", 0)
+    monkeypatch.setattr("flyannot.steps.learn_dict._WORTH_SENDING", 0)
     said = flyannot(LINE + "--jobs 2 --stage-range 4-6", X=chain.descriptors, D=tmp_path / "d.h5")
     assert said.code == 0, said.err
     carry_out(learn_task([chain.descriptors], tmp_path / "e.h5", OPTIONS, stage_ranges=["4-6"]), Execution())
@@ -67,17 +67,17 @@ def test_how_descriptors_are_cut_into_files_does_not_matter(flyannot, chain, by_
 def test_learning_that_was_stopped_after_a_round_ends_in_the_same_bytes(
     n_rounds, chain, by_shares, tmp_path, monkeypatch
 ):
-    written, write = [], learning_checkpoint.write_checkpoint
+    written, write = [], learn_dict.write_checkpoint
 
     def stop_later(*arguments):
         if len(written) == n_rounds:
             raise KeyboardInterrupt
         written.append(write(*arguments))
 
-    monkeypatch.setattr(learning_checkpoint, "write_checkpoint", stop_later)
+    monkeypatch.setattr(learn_dict, "write_checkpoint", stop_later)
     with pytest.raises(KeyboardInterrupt):
         carry_out(learn_task([chain.descriptors], tmp_path / "d.h5", OPTIONS), Execution())
-    monkeypatch.setattr(learning_checkpoint, "write_checkpoint", write)
+    monkeypatch.setattr(learn_dict, "write_checkpoint", write)
     carry_out(learn_task([chain.descriptors], tmp_path / "d.h5", OPTIONS), Execution())
     assert (tmp_path / "d.h5").read_bytes() == by_shares.read_bytes()
     assert [path.name for path in sorted(tmp_path.iterdir())] == ["d.h5", "d.trace.csv"]
@@ -189,7 +189,7 @@ def test_memory_that_is_not_allowed_is_not_taken_and_what_is_changes_no_bit(
     error, _ = faulty(flyannot(line + "much", D=tmp_path / "d.h5", **files), 2)
     assert "500MB or 4GB" in error
 
-    monkeypatch.setattr("flyannot.steps.learn_data_parallel._WORTH_SENDING", 0)
+    monkeypatch.setattr("flyannot.steps.learn_dict._WORTH_SENDING", 0)
     monkeypatch.setattr("flyannot.runtime.executor.Executor._opened", None)  # who starts workers fails
     said = flyannot(LINE + "--jobs 2 --memory 400MB", D=tmp_path / "e.h5", **files)
     assert said.code == 0, said.err

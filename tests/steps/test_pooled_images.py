@@ -5,7 +5,7 @@ import pytest
 from flyannot.dataset.folder import read_images
 from flyannot.features import image_features
 from flyannot.steps import annotate, loaded_model
-from flyannot.steps.cached_features import cached_features
+from flyannot.steps.annotate import cached_features
 from tests.small_embryos import write_configuration
 
 

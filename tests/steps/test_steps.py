@@ -15,7 +15,7 @@ from threadpoolctl import threadpool_info
 
 from flyannot.classifiers.answers import read_predicted
 from flyannot.dataset.folder import read_images
-from flyannot.dataset.selection import images_named
+from flyannot.dataset.images import images_named
 from flyannot.descriptors.sift import normalise_descriptors
 from flyannot.errors import DataError, FlyannotError, InputError
 from flyannot.features.image_features import features_of

@@ -9,9 +9,9 @@ from collections import Counter
 import pytest
 
 from flyannot.steps.runs.configuration import read_configuration
-from flyannot.steps.runs.jobs import jobs_of_run
+from flyannot.steps.runs.costs import RunSize, size_of_run
 from flyannot.steps.runs.run import steps_of
-from flyannot.steps.runs.size import RunSize, size_of_run
+from flyannot.steps.runs.workflow import jobs_of_run
 from tests.cli.test_cli import faulty
 from tests.command_lines import contexts_of
 from tests.conftest import ROOT

@@ -298,8 +298,8 @@ def test_a_difference_is_told_in_words(tmp_path):
         "pool.grid was [[1,2]] and is now [[2,4]], it was made from other descriptors, "
         "seed was 3 and is now 4"
     )
-    nested = header("features", learn={"lam": 0.2})
-    assert difference_of_headers(path, nested) == "learn.lam was 0.1 and is now 0.2"
+    nested = header("features", **{"learn-dict": {"lam": 0.2}})
+    assert difference_of_headers(path, nested) == "learn-dict.lam was 0.1 and is now 0.2"
     assert difference_of_headers(tmp_path / "none.h5", other) == "it is not there yet"
     assert "holds features, not a model" in difference_of_headers(path, header("model"))
 

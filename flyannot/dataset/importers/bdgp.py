@@ -4,7 +4,7 @@ from functools import partial
 from pathlib import Path
 
 from flyannot.dataset.importers import Importer
-from flyannot.dataset.importers.resolve import Row
+from flyannot.dataset.importers.resolve import SourceRow
 from flyannot.dataset.importers.source_tables import BAD_ROW
 from flyannot.dataset.importers.tables import TableFormat, TableOptions, import_tables
 
@@ -33,12 +33,12 @@ def _parser_of(kind, _):
 
 def _image_row(table, line, symbol, cg, _clone, fbgn, _project, image, stage, view="", *_):
     view = view.lower() if view.lower() in _VIEWS else ""
-    return Row(table, line, (symbol, cg), stage, (image,) if image else (), fbgn, view)
+    return SourceRow(table, line, (symbol, cg), stage, (image,) if image else (), fbgn, view)
 
 
 def _term_row(table, line, symbol, cg, fbgn, stage, term):
     term = " ".join(term.split())
-    return Row(table, line, (symbol, cg), stage, (term,) if term else (), fbgn)
+    return SourceRow(table, line, (symbol, cg), stage, (term,) if term else (), fbgn)
 
 
 def _dumps_in(folder):

@@ -3,7 +3,7 @@
 from functools import partial
 
 from flyannot.dataset.importers import Importer
-from flyannot.dataset.importers.resolve import Row
+from flyannot.dataset.importers.resolve import SourceRow
 from flyannot.dataset.importers.source_tables import BAD_ROW, named_columns, parse_texts
 from flyannot.dataset.importers.tables import TableFormat, TableOptions, import_tables
 
@@ -29,7 +29,9 @@ def _parser_of(kind, header):
             raise ValueError(BAD_ROW)
         cell = {name: cells[at] if at is not None else "" for name, at in places.items()}
         items = tuple(parse_texts(cell["items"]))
-        return Row(table, line, (cell["gene"],), cell["stage"], items, cell["fbgn"], cell["view"].lower())
+        return SourceRow(
+            table, line, (cell["gene"],), cell["stage"], items, cell["fbgn"], cell["view"].lower()
+        )
 
     places = named_columns(header, _COLUMNS[kind])
     return parse

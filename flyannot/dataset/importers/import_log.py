@@ -7,8 +7,13 @@ import json
 from collections import Counter
 from dataclasses import astuple, dataclass, fields
 
-from flyannot.dataset.coverage import count_coverage
-from flyannot.dataset.folder import read_annotations, read_images, write_annotations_csv, write_images_csv
+from flyannot.dataset.folder import (
+    count_coverage,
+    read_annotations,
+    read_images,
+    write_annotations_csv,
+    write_images_csv,
+)
 from flyannot.runtime.atomic_file import write_text
 from flyannot.runtime.digest import digest_of_file
 from flyannot.runtime.tables import write_table
@@ -114,28 +119,28 @@ def write_tables(staged, images, terms, log, sources, *, one_gene=()):
 def text_of_summary(summary):
     """What was taken, what was rejected and why, stage range by stage range, and the terms by frequency."""
     blocks = [
-        *(_sort(sort, counts) for sort, counts in summary["log"].items()),
-        _stage_ranges(summary["stage_ranges"]),
-        _genes(summary),
-        _terms(summary["terms"]),
+        *(_lines_of_sort(sort, counts) for sort, counts in summary["log"].items()),
+        _lines_of_stage_ranges(summary["stage_ranges"]),
+        _lines_of_genes(summary),
+        _lines_of_terms(summary["terms"]),
     ]
     return "\n\n".join("\n".join(block) for block in blocks if block)
 
 
-def _sort(sort, counts):
+def _lines_of_sort(sort, counts):
     yield f"{sort}: {counts['total']:,} read, {counts['taken']:,} taken"
     for reason, n in counts["rejected"].items():
         yield f"  {n:>9,}  rejected: {reason}"
 
 
-def _stage_ranges(counts):
+def _lines_of_stage_ranges(counts):
     yield f"{'stages':<8}" + "".join(f"{word:>11}" for word in _COLUMNS.values())
-    for stage_range, found in counts.items():
-        yield f"{stage_range:<8}" + "".join(f"{found[name]:>11,}" for name in _COLUMNS)
+    for stage_range, numbers in counts.items():
+        yield f"{stage_range:<8}" + "".join(f"{numbers[name]:>11,}" for name in _COLUMNS)
     yield "(groups: genes with images; no image: annotated genes without one)"
 
 
-def _genes(summary):
+def _lines_of_genes(summary):
     unknown = summary["n_genes_without_fbgn"]
     yield f"genes: {summary['n_genes']:,}, {unknown:,} of them without FlyBase number"
     merged = summary["one_gene"]
@@ -145,7 +150,7 @@ def _genes(summary):
         yield f"one gene under two names, because they share an image: {pairs}{more}"
 
 
-def _terms(terms):
+def _lines_of_terms(terms):
     if not terms:
         return
     yield f"terms: {len(terms):,}, in genes and stage ranges"

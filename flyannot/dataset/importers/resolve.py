@@ -1,9 +1,15 @@
-"""From the rows of published tables to images and terms, each taken once and for one gene."""
+"""What the names in published tables mean, and what is taken: images and terms, each once and for one gene.
 
+A gene is known by FlyBase number, by symbol, by CG number; case-sensitively, never by guess.
+"""
+
+import re
+from collections import defaultdict
 from dataclasses import dataclass
 
-from flyannot.dataset.importers.genes import UnclearGene
 from flyannot.dataset.importers.import_log import Rejected
+from flyannot.dataset.importers.source_tables import header_of, named_columns, read_source_rows
+from flyannot.errors import InputError
 from flyannot.stage_ranges import STAGE_RANGES, bdgp_name
 
 UNKNOWN_STAGE = "unknown stage"
@@ -17,9 +23,98 @@ OTHER_STAGE = "already the image of another stage range"
 NOT_ANNOTATED = "its gene is not annotated in this stage range"
 _NUMBERED = {str(number): name for number, name in enumerate(STAGE_RANGES, start=1)}
 
+_FBGN = re.compile(r"FBgn\d{7}")
+_GENE_COLUMNS = {
+    "fbgn": ("fbgn", "flybase_id", "fbgn_id"),
+    "gene": ("gene", "symbol", "gene_symbol"),
+    "cg": ("cg", "annotation_id", "cg_number"),
+    "synonyms": ("synonyms", "synonym"),
+}
+
+
+class UnclearGene(Exception):
+    """A name that several genes have."""
+
 
 @dataclass(frozen=True, slots=True)
-class Row:
+class Gene:
+    """A symbol, and the FlyBase number or ""."""
+
+    symbol: str
+    fbgn: str = ""
+
+    @property
+    def gene_id(self):
+        return self.fbgn or self.symbol
+
+
+class Genes:
+    """The names of genes that are known; add them one by one, then ask."""
+
+    def __init__(self):
+        self.symbols = {}  # fbgn -> its first symbol, or ""
+        self.fbgns = [defaultdict(set) for _ in range(3)]  # of each symbol, CG number, and synonym
+
+    def add(self, fbgn, symbol, cg="", synonyms=()):
+        """Take in one gene; rows that say less, or the same again, are fine."""
+        if not _FBGN.fullmatch(fbgn):
+            return
+        self.symbols[fbgn] = self.symbols.get(fbgn) or symbol
+        for names, fbgns in zip(([symbol], [cg], synonyms), self.fbgns):
+            for name in filter(None, names):
+                fbgns[name].add(fbgn)
+
+    def learn(self, rows):
+        """Take in what the rows of tables say themselves of which name is which gene."""
+        for row in rows:
+            self.add(row.fbgn, *row.names)
+
+    def named(self, *names, fbgn=""):
+        """The gene that is meant: by its number if it has one, else by the first name that is known.
+
+        A name nobody knows is a gene of its own.  Raises UnclearGene if a name belongs to several.
+        """
+        if not _FBGN.fullmatch(fbgn):
+            fbgn = next((name for name in names if _FBGN.fullmatch(name)), "")
+        names = [name for name in names if name]
+        if fbgn:
+            return Gene(self.symbols.get(fbgn) or next(iter(names), fbgn), fbgn)
+        for known in self.fbgns:
+            for name in filter(known.__contains__, names):
+                if len(known[name]) > 1:
+                    raise UnclearGene(f"{name} is {' and '.join(sorted(known[name]))}")
+                (fbgn,) = known[name]
+                return Gene(self.symbols[fbgn] or name, fbgn)
+        return Gene(names[0])
+
+
+def read_genes(path):
+    """The genes of a table with the columns fbgn and gene, and perhaps cg and synonyms (separated by |).
+
+    BDGP's annotations with a header are such a table.
+
+    Raises
+    ------
+    InputError
+        If there is no such table, or it lacks one of the two columns.
+    """
+    places = named_columns(header_of(path), _GENE_COLUMNS)
+    for name in ("fbgn", "gene"):
+        if places[name] is None:
+            raise InputError(
+                f'{path} has no column "{name}"',
+                fix="name a table with the columns fbgn, gene and perhaps cg",
+            )
+    genes = Genes()
+    for line, cells, fault in read_source_rows(path):
+        if line > 1 and not fault:
+            cell = {n: cells[at] if at is not None and at < len(cells) else "" for n, at in places.items()}
+            genes.add(cell["fbgn"], cell["gene"], cell["cg"], cell["synonyms"].split("|"))
+    return genes
+
+
+@dataclass(frozen=True, slots=True)
+class SourceRow:
     """One usable row of a table; `items` are the names of images, or the terms."""
 
     table: str
@@ -31,23 +126,14 @@ class Row:
     view: str = ""
 
 
-@dataclass(frozen=True)
-class Resolved:
-    """What goes into the data set: rows for images.csv and annotations.csv, by their columns."""
-
-    images: list
-    terms: list
-    one_gene: list  # (name, name) of genes that share an image
-
-
 def resolve_tables(image_rows, term_rows, genes, pictures, log, *, only_annotated=False):
     """Decide what is taken; whatever is not is entered in the log.
 
     Parameters
     ----------
-    image_rows, term_rows : lists of Row
-    genes : flyannot.dataset.importers.genes.Genes
-    pictures : flyannot.dataset.importers.pictures.Pictures
+    image_rows, term_rows : lists of SourceRow
+    genes : Genes
+    pictures : flyannot.dataset.importers.tables.PictureFolder
     log : flyannot.dataset.importers.import_log.ImportLog
         Gets "image rows", "images", "annotation rows" and "terms".
     only_annotated : bool
@@ -55,16 +141,17 @@ def resolve_tables(image_rows, term_rows, genes, pictures, log, *, only_annotate
 
     Returns
     -------
-    resolved : Resolved
+    images, terms : lists of rows for images.csv and annotations.csv, dicts
+    one_gene : list of (name, name) of genes that share an image
     """
     placed_images = list(_placed(image_rows, genes, log, "image rows", NO_IMAGE))
     placed_terms = list(_placed(term_rows, genes, log, "annotation rows", NO_TERM))
     same = _SameGenes(placed_images)
-    terms = _Terms()
+    terms = _TakenTerms()
     _take_all(placed_terms, same, terms.take, log, ("annotation rows", "terms"))
-    images = _Images(pictures, terms.annotated if only_annotated else None)
+    images = _TakenImages(pictures, terms.annotated if only_annotated else None)
     _take_all(placed_images, same, images.take, log, ("image rows", "images"))
-    return Resolved(images.rows, terms.rows, same.pairs)
+    return images.rows, terms.rows, same.pairs
 
 
 def _placed(rows, genes, log, sort, nothing):
@@ -116,10 +203,10 @@ class _SameGenes:
                 self._note(image, gene)
 
     def _note(self, image, gene):
-        mine, other = self.as_one(gene), self.as_one(self._first.setdefault(image, gene))
-        if mine == other or mine.fbgn and other.fbgn:
+        this, first = self.as_one(gene), self.as_one(self._first.setdefault(image, gene))
+        if this == first or this.fbgn and first.fbgn:
             return
-        kept, given_up = (mine, other) if mine.fbgn else (other, mine)
+        kept, given_up = (this, first) if this.fbgn else (first, this)
         self._one[given_up] = kept
         self.pairs.append((given_up.symbol, kept.symbol))
 
@@ -144,7 +231,7 @@ def _take_all(placed, same, take, log, sorts):
         log.settle(of_rows, len(row.items) - len(reasons), reasons)
 
 
-class _Terms:
+class _TakenTerms:
     """Every term of a gene in a stage range once."""
 
     def __init__(self):
@@ -160,7 +247,7 @@ class _Terms:
         return "", ""
 
 
-class _Images:
+class _TakenImages:
     """Every picture file once."""
 
     def __init__(self, pictures, annotated):
@@ -176,10 +263,8 @@ class _Images:
             return NOT_ANNOTATED, ""
         if path in self._taken:
             return self._conflict(path, row, gene, stage_range)
-        entry = {
-            "image": f"images/{path}", "gene": gene.symbol, "fbgn": gene.fbgn, "stage_range": stage_range,
-            "view": row.view,
-        }  # fmt: skip
+        entry = {"image": f"images/{path}", "gene": gene.symbol, "fbgn": gene.fbgn}
+        entry |= {"stage_range": stage_range, "view": row.view}
         self._taken[path] = entry, gene.gene_id, row.line
         self.rows.append(entry)
         return "", ""

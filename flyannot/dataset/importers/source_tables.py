@@ -3,23 +3,73 @@
 import ast
 import csv
 import gzip
+import io
 import re
+import tarfile
 import warnings
 import zlib
+from contextlib import contextmanager
 from pathlib import Path
 
-from flyannot.dataset.folder import printable
+from flyannot.dataset.folder import printable_text
 from flyannot.errors import InputError
+from flyannot.runtime.text_files import first_bytes
 
-MOST_BYTES = 2**30  # of one table, unpacked; BDGP's largest has some 10 MB
+MOST_BYTES = 2**30  # of one text, unpacked; BDGP's largest has some 10 MB
 _MOST_TEXT = 100_000  # letters of one cell that holds a tuple
 _MOST_SHOWN = 100  # letters of a cell that cannot be used
 _CONTROL = re.compile(r"[\x00-\x1f\x7f]")
+_SURROGATE = re.compile(r"[\ud800-\udfff]")
 
 NOT_TEXT = "not UTF-8 text"
 BAD_ROW = "not a row of a table"
 CONTROL = "holds a control character"
 NO_TUPLE = "not a tuple of texts"
+
+
+def lines_of_text(path, *, fix, errors="strict", member=None):
+    """The lines of a file of text, gzipped or not, or of one in a tar archive: its bytes decide.
+
+    Parameters
+    ----------
+    path : path of the file
+    fix : the remedy in messages
+    errors : what becomes of bytes that are not UTF-8, as `open` takes it
+    member : the name of the file that is meant, where it is an archive
+
+    Raises
+    ------
+    InputError
+        If it cannot be read or unpacked, is not UTF-8, or unpacks to more than MOST_BYTES.
+    """
+    n_lines = n_letters = 0
+    try:
+        with _opened(path, member, fix) as file:
+            text = io.TextIOWrapper(file, encoding="utf-8-sig", errors=errors, newline="")
+            while line := text.readline(MOST_BYTES):
+                n_lines += 1
+                n_letters += len(line)
+                if n_letters >= MOST_BYTES:
+                    raise InputError(f"{path} unpacks to more than {MOST_BYTES:,} bytes", fix=fix)
+                yield line
+    except UnicodeDecodeError:
+        raise InputError(f"{path}, after line {n_lines}: not UTF-8 text", fix=fix) from None
+    except (OSError, EOFError, zlib.error, tarfile.TarError) as error:
+        raise InputError(f"cannot read {path}: {error}", fix=fix) from error
+
+
+@contextmanager
+def _opened(path, member, fix):
+    """The bytes within, as an open file."""
+    if member is not None and tarfile.is_tarfile(path):
+        with tarfile.open(path) as archive:
+            members = [m for m in archive if m.isfile() and m.name.endswith(f"/{member}")]
+            if len(members) != 1:
+                raise InputError(f"{path} holds {len(members)} files {member}", fix=fix)
+            yield archive.extractfile(members[0])
+    else:
+        with (gzip.open if first_bytes(path, 2) == b"\x1f\x8b" else open)(path, "rb") as file:
+            yield file
 
 
 def read_source_rows(path):
@@ -41,23 +91,20 @@ def read_source_rows(path):
     InputError
         If there is no such file, it cannot be unpacked, or it unpacks to more than MOST_BYTES.
     """
-    path = Path(path)
-    if not path.is_file():
+    if not Path(path).is_file():
         raise InputError(f"no such table: {path}")
-    try:
-        with open_packed(path, newline="", encoding="utf-8-sig", errors="surrogateescape") as file:
-            reader = csv.reader(_bounded(path, file))
-            begins = 1
-            while (row := _next(reader)) is not None:
-                if isinstance(row, str):
-                    yield begins, [], row
-                elif any(row):
-                    cells = [cell.strip() for cell in row]
-                    fault = _fault(cells)
-                    yield begins, [_shown(cell) for cell in cells] if fault else cells, fault
-                begins = reader.line_num + 1
-    except (OSError, EOFError, zlib.error) as error:
-        raise InputError(f"cannot read {path}: {error}", fix="download it again") from error
+    reader = csv.reader(
+        lines_of_text(path, fix="is this the table? Then download it again", errors="surrogateescape")
+    )
+    begins = 1
+    while (row := _next_row(reader)) is not None:
+        if isinstance(row, str):
+            yield begins, [], row
+        elif any(row):
+            cells = [cell.strip() for cell in row]
+            fault = _fault_of_cells(cells)
+            yield begins, [printable_text(cell[:_MOST_SHOWN]) for cell in cells] if fault else cells, fault
+        begins = reader.line_num + 1
 
 
 def header_of(path):
@@ -83,39 +130,18 @@ def parse_texts(text):
     try:
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")  # of backslashes
-            found = ast.literal_eval(text)
+            texts = ast.literal_eval(text)
     except (SyntaxError, ValueError, TypeError, MemoryError, RecursionError):
         raise ValueError(NO_TUPLE) from None
-    if not isinstance(found, tuple | list) or not all(isinstance(one, str) for one in found):
+    if not isinstance(texts, tuple | list) or not all(isinstance(word, str) for word in texts):
         raise ValueError(NO_TUPLE)
-    texts = [" ".join(one.split()) for one in found]
-    if _fault(texts):
+    texts = [" ".join(word.split()) for word in texts]
+    if _fault_of_cells(texts):
         raise ValueError(NO_TUPLE)
     return texts
 
 
-def _is_unicode(text):
-    return text.isascii() or not any("\ud800" <= c <= "\udfff" for c in text)
-
-
-def open_packed(path, mode="rt", **how):
-    """Open a file to read what is in it, gzipped or not: its bytes decide."""
-    with open(path, "rb") as file:
-        packed = file.read(2) == b"\x1f\x8b"
-    return (gzip.open if packed else open)(path, mode, **how)
-
-
-def _bounded(path, file):
-    """The lines of a file, as long as they are not too much altogether."""
-    n = 0
-    while line := file.readline(MOST_BYTES):
-        n += len(line)
-        if n >= MOST_BYTES:
-            raise InputError(f"{path} unpacks to more than {MOST_BYTES:,} bytes", fix="is this the table?")
-        yield line
-
-
-def _next(reader):
+def _next_row(reader):
     """The next row; None after the last; text where there is no telling what the row is."""
     try:
         return next(reader, None)
@@ -123,12 +149,8 @@ def _next(reader):
         return BAD_ROW
 
 
-def _shown(cell):
-    return printable(cell[:_MOST_SHOWN])
-
-
-def _fault(cells):
+def _fault_of_cells(cells):
     text = "".join(cells)
-    if not _is_unicode(text):
+    if _SURROGATE.search(text):
         return NOT_TEXT
     return CONTROL if _CONTROL.search(text) else ""

@@ -1,16 +1,16 @@
 """Tables that name images and terms, with a folder of images, as a data set folder."""
 
 import os
+import re
 import shutil
+from collections import defaultdict
 from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
 from typing import ClassVar
 
-from flyannot.dataset.importers.genes import Genes, read_genes
 from flyannot.dataset.importers.import_log import ImportLog, Rejected, write_tables
-from flyannot.dataset.importers.pictures import Pictures
-from flyannot.dataset.importers.resolve import resolve_tables
+from flyannot.dataset.importers.resolve import Genes, read_genes, resolve_tables
 from flyannot.dataset.importers.source_tables import header_of, read_source_rows
 from flyannot.errors import InputError, message_of
 from flyannot.options import FilePath, Flag, Options, option
@@ -18,7 +18,11 @@ from flyannot.runtime.atomic_file import new_folder
 from flyannot.runtime.wording import pluralise
 
 ROWS = {"images": "image rows", "terms": "annotation rows"}  # what the log calls the rows of each table
+NOT_THERE = "image is not in the folder"
+SEVERAL = "several images in the folder have this name"
 _MOST_SHOWN = 3  # rejected images named where none was found
+_NUMBERED = re.compile(r"(?:insitu)?(\d+)(?:_s)?\.(\w{3,4})", re.ASCII)
+_SUFFIXES = {"bmp", "jpe", "jpg", "jpeg", "png", "tif", "tiff", "gif"}
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -42,7 +46,7 @@ class TableFormat:
 
     kind_of : function of the cells of the first row: "images", "terms" (annotations), or None
     parser_of : function of the kind and the first row's cells, which returns a function of (table, line,
-        cells) that makes a `flyannot.dataset.importers.resolve.Row`, or raises ValueError: why it cannot
+        cells) that makes a `flyannot.dataset.importers.resolve.SourceRow`, or raises ValueError: why not
     has_header : whether the first row names the columns
     columns : what the tables look like, for those who named another one
     tables_in : function of the folder of images: the tables that lie there
@@ -64,7 +68,7 @@ class TableFormat:
         InputError
             If one is of no kind, there are two of a kind, or none of images.
         """
-        found = {}
+        tables = {}
         for path in paths:
             header = header_of(path)
             kind = self.kind_of(header)
@@ -73,17 +77,17 @@ class TableFormat:
                     f"{path} is no such table: its first row is {', '.join(header[:8]) or 'empty'}",
                     fix=self.columns,
                 )
-            if kind in found:
+            if kind in tables:
                 raise InputError(
-                    f"{found[kind]} and {path} are both tables of {kind}", fix="name one of them"
+                    f"{tables[kind]} and {path} are both tables of {kind}", fix="name one of them"
                 )
-            found[kind] = path
-        if "images" not in found:
+            tables[kind] = path
+        if "images" not in tables:
             raise InputError("no table of images is named", fix=self.columns)
-        return found
+        return tables
 
     def rows(self, kind, path, log):
-        """The usable Rows of a table; the others are entered in the ImportLog."""
+        """The usable SourceRows of a table; the others are entered in the ImportLog."""
         table, rows = Path(path).name, []
         parse = self.parser_of(kind, header_of(path))
         for number, (line, cells, fault) in enumerate(read_source_rows(path)):
@@ -98,12 +102,12 @@ class TableFormat:
         return rows
 
 
-def import_tables(tables, sources, folder, options, *, force=False):
+def import_tables(form, sources, folder, options, *, force=False):
     """Turn published tables and a folder of images into a data set folder.
 
     Parameters
     ----------
-    tables : TableFormat
+    form : TableFormat
     sources : list of paths
         One folder of images, the table of images, and perhaps that of annotations; they are told apart
         by what they hold.
@@ -126,55 +130,51 @@ def import_tables(tables, sources, folder, options, *, force=False):
     WriteError
         If the folder cannot be written.
     """
-    image_folder, paths = _sorted_sources(sources)
-    found = tables.sorted_tables(paths or tables.tables_in(image_folder))
-    log = ImportLog()
-    genes = read_genes(options.genes) if options.genes else Genes()
-    rows = {kind: tables.rows(kind, found[kind], log) for kind in ROWS if kind in found}
-    if tables.names_genes:
-        genes.learn(row for some in rows.values() for row in some)
-    pictures = Pictures(image_folder)
-    resolved = resolve_tables(
-        rows["images"], rows.get("terms", ()), genes, pictures, log, only_annotated=options.only_annotated
-    )
-    if not resolved.images:
-        raise _nothing(log, pictures)
-    paths = {"images": found["images"], "annotations": found.get("terms"), "genes": options.genes}
-    with new_folder(folder, force=force) as staged:
-        _place_images(staged, Path(folder), pictures, resolved.images, options.copy)
-        return write_tables(staged, resolved.images, resolved.terms, log, paths, one_gene=resolved.one_gene)
-
-
-def _sorted_sources(sources):
-    """The folder of images and the tables."""
     folders = [source for source in sources if os.path.isdir(source)]
     if len(folders) != 1:
         raise InputError(
             f"{len(folders) or 'no'} folders of images are named", fix="name the one folder of images"
         )
-    return folders[0], [source for source in sources if source not in folders]
+    pictures = PictureFolder(folders[0])
+    named = [source for source in sources if source not in folders]
+    tables = form.sorted_tables(named or form.tables_in(folders[0]))
+    log = ImportLog()
+    genes = read_genes(options.genes) if options.genes else Genes()
+    rows = {kind: form.rows(kind, tables[kind], log) for kind in ROWS if kind in tables}
+    if form.names_genes:
+        for of_table in rows.values():
+            genes.learn(of_table)
+    images, terms, one_gene = resolve_tables(
+        rows["images"], rows.get("terms", ()), genes, pictures, log, only_annotated=options.only_annotated
+    )
+    if not images:
+        raise _no_image(log, pictures)
+    digested = {"images": tables["images"], "annotations": tables.get("terms"), "genes": options.genes}
+    with new_folder(folder, force=force) as staged:
+        _place_images(staged, Path(folder), pictures.folder, images, options.copy)
+        return write_tables(staged, images, terms, log, digested, one_gene=one_gene)
 
 
-def _nothing(log, pictures):
-    some = log.rejected[:_MOST_SHOWN]
-    shown = "; ".join(f"line {one.line}, {one.item}: {one.reason}" for one in some)
-    where = f"{pictures.folder} holds {pluralise(len(pictures), 'file')}"
+def _no_image(log, pictures):
+    first = log.rejected[:_MOST_SHOWN]
+    shown = "; ".join(f"line {row.line}, {row.item}: {row.reason}" for row in first)
+    where = f"{pictures.folder} holds {pluralise(pictures.n_files, 'file')}"
     return InputError(
         f"no image can be taken ({shown or 'the table is empty'}; {where})",
         fix="name the folder that holds the images, and the tables that name them",
     )
 
 
-def _place_images(staged, folder, pictures, rows, copy):
+def _place_images(staged, folder, picture_folder, rows, copy):
     place = folder / "images"
     if not copy:
         if place.is_dir() and not place.is_symlink():
             raise InputError(f"{place} is a folder already", fix="add --copy, or name another folder")
         try:
-            os.symlink(pictures.folder, staged / "images", target_is_directory=True)
+            os.symlink(picture_folder, staged / "images", target_is_directory=True)
         except (OSError, NotImplementedError) as error:  # Windows allows it to few
             raise InputError(
-                f"this system makes no link to {pictures.folder} ({error})", fix="add --copy"
+                f"this system makes no link to {picture_folder} ({error})", fix="add --copy"
             ) from error
         return
     if place.is_symlink():
@@ -182,4 +182,60 @@ def _place_images(staged, folder, pictures, rows, copy):
     for row in rows:
         to = staged / row["image"]
         to.parent.mkdir(parents=True, exist_ok=True)
-        shutil.copyfile(Path(pictures.folder) / row["image"].removeprefix("images/"), to)
+        shutil.copyfile(Path(picture_folder) / row["image"].removeprefix("images/"), to)
+
+
+class PictureFolder:
+    """All files below a folder; nothing outside it is ever named.
+
+    `N_s.bmp`, `insituN_s.bmp` and `insituN.jpe` are the same picture, N being BDGP's number of it.
+    """
+
+    def __init__(self, folder):
+        self.folder = os.path.abspath(folder)
+        self._paths = set(_files_below(self.folder))
+        self._by_name, self._by_number = defaultdict(list), defaultdict(list)
+        for path in sorted(self._paths):
+            name = path.rpartition("/")[2]
+            self._by_name[name].append(path)
+            self._by_number[_number_of(name)].append(path)
+
+    @property
+    def n_files(self):
+        return len(self._paths)
+
+    def find(self, name):
+        """The path, relative to the folder, of the picture a table calls `name`: (path, "") or ("", why).
+
+        By its whole path, else by its last part, else by its number.
+        """
+        path = name.replace("\\", "/").removeprefix("./")
+        if path in self._paths:
+            return path, ""
+        last = path.rpartition("/")[2]
+        paths = self._by_name.get(last) or self._of_number(last)
+        if not paths:
+            return "", NOT_THERE
+        return (paths[0], "") if len(paths) == 1 else ("", SEVERAL)
+
+    def _of_number(self, name):
+        """The paths of a picture's number; those of the same suffix, if there are any."""
+        number, suffix = _number_of(name), name.rpartition(".")[2].lower()
+        paths = self._by_number.get(number, []) if number is not None else []
+        return [path for path in paths if path.lower().endswith(f".{suffix}")] or paths
+
+
+def _number_of(name):
+    match = _NUMBERED.fullmatch(name)
+    return match[1].lstrip("0") if match and match[2].lower() in _SUFFIXES else None
+
+
+def _files_below(folder):
+    """The paths below a folder that a table can name, relative to it."""
+    for parent, folders, names in os.walk(folder):
+        folders[:] = [name for name in folders if not name.startswith(".")]
+        below = os.path.relpath(parent, folder)
+        for name in names:
+            path = name if below == "." else f"{below}/{name}"
+            if path.isprintable() and not name.startswith("."):
+                yield path

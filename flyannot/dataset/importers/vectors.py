@@ -1,22 +1,236 @@
-"""Feature vectors that another program made, such as the embeddings of a network, from a table of its own.
+"""What other programs made: dictionaries of atoms, and feature vectors such as the embeddings of a network.
 
-A row is an image: its name, gene, stage range and vector; fbgn, view, group and source where they are known.
-Nothing is unpickled.
+Their files (npy, npz, mat, parquet, h5ad) are opened here and nowhere else; nothing is unpickled.  A row of
+a table of vectors is an image: its name, gene, stage range and vector; perhaps fbgn, view, group and source.
 """
 
+import zipfile
 from dataclasses import dataclass
+from pathlib import Path
+from typing import ClassVar
 
 import numpy as np
 
-from flyannot.dataset.importers.by_suffix import read_by_suffix
-from flyannot.errors import DataError, InputError
+from flyannot.errors import DataError, FlyannotError, InputError
+from flyannot.options import Choice, Flag, Options, Real, Text, option
 from flyannot.runtime.environment import optional_package
+from flyannot.runtime.subprocess_call import SubprocessDied, call_in_subprocess
+from flyannot.runtime.wording import pluralise
 from flyannot.stage_ranges import STAGE_RANGES, parse_stage_range
-from flyannot.store.schema import IMAGE_COLUMNS
 
+LAYOUTS = ("rows", "columns")
 NEEDED = ("image", "gene", "stage_range")
 _VECTOR = ("vector", "features")  # the second is what `flyannot export --to parquet` writes
-_FIX = "name an npz, parquet or h5ad file with image, gene, stage_range and vector"
+_MOST_BYTES = 2**30  # of a matrix of atoms or patterns
+_MOST_BYTES_OF_VECTORS = 2**35
+_NORM_TOLERANCE = 1e-4  # a dictionary of float32 has norms that are 1 to 1e-7
+_MAT_SECONDS = 60  # a gigabyte takes five
+_FIX_MATRIX = "name an npy, npz or mat file that holds a matrix of numbers"
+_FIX_VECTORS = "name an npz, parquet or h5ad file with image, gene, stage_range and vector"
+
+
+def read_arrays(path, suffixes, *, fix, names=None, most_bytes=None):
+    """The arrays in a file by name; the one of an npy file is called "".  Of a table, its columns.
+
+    Parameters
+    ----------
+    path : of the file, whose suffix says what it is
+    suffixes : those of `READERS` that are accepted
+    fix : the remedy in messages
+    names : those wanted, as far as they are there; None for all
+    most_bytes : int, that they may take; by default a gigabyte
+
+    Raises
+    ------
+    InputError
+        If there is no such file, it has another suffix, or the package that reads it is not installed.
+    DataError
+        If it cannot be read, or would take more.
+    """
+    path = Path(path)
+    if not path.is_file():
+        raise InputError(f"no such file: {path}", fix=fix)
+    suffix = path.suffix.lower()
+    if suffix not in suffixes:
+        raise InputError(f"{path} ends in none of {', '.join(suffixes)}", fix=fix)
+
+    try:
+        return _READERS[suffix](path, names, most_bytes or _MOST_BYTES)
+    except FlyannotError:
+        raise
+    except SubprocessDied as died:
+        raise DataError(f"{path} is damaged: reading it {died}", fix=fix) from died
+    except Exception as error:  # a damaged file raises whatever the parser stumbles over
+        raise DataError(f"{path} cannot be read: {(str(error).splitlines() or [''])[0]}", fix=fix) from error
+
+
+def _require_small(n_bytes, most_bytes):
+    if n_bytes > most_bytes:
+        raise ValueError(f"it would take {n_bytes:,} bytes")
+
+
+def _read_npy(path, _names, most_bytes):
+    _require_small(path.stat().st_size, most_bytes)
+    return {"": np.load(path, allow_pickle=False, mmap_mode=None)}
+
+
+def _read_npz(path, names, most_bytes):
+    with zipfile.ZipFile(path) as archive:
+        _require_small(sum(member.file_size for member in archive.infolist()), most_bytes)
+    with np.load(path, allow_pickle=False) as archive:
+        return {name: archive[name] for name in archive.files if names is None or name in names}
+
+
+def _read_mat(path, _names, most_bytes):
+    """In a process of its own: SciPy's reader is compiled code that damage can crash."""
+    return call_in_subprocess(_matrices_of_mat, path, most_bytes, limit_s=_MAT_SECONDS)
+
+
+def _matrices_of_mat(path, most_bytes):
+    from scipy.io import loadmat, whosmat
+
+    try:
+        shapes = whosmat(path)
+    except NotImplementedError:
+        raise DataError(f"{path} is a mat file of version 7.3", fix="save it with -v7 in MATLAB") from None
+    _require_small(sum(8 * int(np.prod(shape, dtype=object)) for _, shape, _ in shapes), most_bytes)
+    names = [name for name, shape, kind in shapes if len(shape) == 2 and kind in ("double", "single")]
+    return {name: a for name, a in loadmat(path, variable_names=names).items() if name in names}
+
+
+def _read_parquet(path, names, _most_bytes):
+    table = optional_package("pyarrow.parquet", "parquet").read_table(path)
+    return {name: table.column(name).to_pylist() for name in table.column_names if name in names}
+
+
+def _read_h5ad(path, names, _most_bytes):
+    table = optional_package("anndata", "anndata").read_h5ad(path)
+    X = table.X.toarray() if hasattr(table.X, "toarray") else table.X
+    columns = {name: table.obs[name].tolist() for name in table.obs if name in names}
+    return {"image": table.obs_names.tolist()} | columns | {"vector": X}
+
+
+_READERS = {
+    ".npy": _read_npy,
+    ".npz": _read_npz,
+    ".mat": _read_mat,
+    ".parquet": _read_parquet,
+    ".h5ad": _read_h5ad,
+}
+
+
+@dataclass(frozen=True, kw_only=True)
+class AtomsOptions(Options):
+    """How a matrix is understood."""
+
+    table: ClassVar[str] = "import-dictionary"
+
+    lam: float | None = option(
+        None, Real(above=0), "Weight of the L1 norm when coding.", stands_for="1.2 / sqrt(128), about 0.106"
+    )
+    variable: str | None = option(
+        None, Text(), "The array in an npz or mat file.", stands_for="D, or the only one"
+    )
+    atoms_in: str | None = option(
+        None, Choice(LAYOUTS), "Where atoms are; SPAMS has them in columns.", stands_for="as the shape says"
+    )
+    scale: bool = option(False, Flag(), "Scale every atom to norm 1.")
+
+
+def read_matrices(path):
+    """The matrices of numbers in an npy, npz or mat file, by name; errors as those of `read_arrays`."""
+    arrays = read_arrays(path, (".npy", ".npz", ".mat"), fix=_FIX_MATRIX)
+    matrices = {n: a for n, a in arrays.items() if getattr(a, "ndim", 0) == 2 and a.dtype.kind in "fiu"}
+    if not matrices:
+        raise DataError(f"{path} holds no matrix of numbers", fix=_FIX_MATRIX)
+    return matrices
+
+
+def atoms_by_stage_range(arrays, stage_ranges, *, variable=None):
+    """Which array is the dictionary of which stage range: stage range -> (name, array).
+
+    Arrays named after stage ranges (`4-6`, `D_4_6`) are theirs; otherwise the one array, or the one that is
+    named, serves all `stage_ranges`.
+
+    Raises
+    ------
+    InputError
+        If it is not clear which array is meant, or a stage range has none.
+    """
+    named = {s: n for s in STAGE_RANGES for n in arrays if n in (s, "D_" + s.replace("-", "_"))}
+    if named and variable is None:
+        missing = [s for s in stage_ranges if s not in named]
+        if missing:
+            raise InputError(
+                f"no array for stage range {missing[0]}, only for {', '.join(named)}",
+                fix="choose with --stage-range",
+            )
+        return {s: (named[s], arrays[named[s]]) for s in stage_ranges}
+    if variable is None and "D" in arrays:
+        variable = "D"
+    if variable is None and len(arrays) == 1:
+        (variable,) = arrays
+    if variable not in arrays:
+        raise InputError(
+            f"which array are the atoms? There are {', '.join(arrays)}", fix="name one with --variable"
+        )
+    return dict.fromkeys(stage_ranges, (variable, arrays[variable]))
+
+
+def atoms_as_rows(D, n_features, *, atoms_in=None):
+    """The atoms as rows (n_atoms, n_features) float32, and the layout they came in.
+
+    Parameters
+    ----------
+    D : matrix with atoms in rows, or in columns as SPAMS has them
+    n_features : int, the length of an atom
+    atoms_in : "rows" or "columns"; None to tell by the shape
+
+    Raises
+    ------
+    InputError
+        If the shape leaves both open.
+    DataError
+        If neither side is n_features long, or an atom is not finite or of a norm above 1.
+    """
+    fits = [layout for layout, n in zip(LAYOUTS, (D.shape[1], D.shape[0])) if n == n_features]
+    if atoms_in:
+        fits = [layout for layout in fits if layout == atoms_in]
+    if not fits:
+        wanted = f" in {atoms_in}" if atoms_in else ""
+        raise DataError(
+            f"a matrix of {D.shape[0]} x {D.shape[1]} holds no atoms of length {n_features}{wanted}",
+            fix="atoms must be learned on the descriptors of these images, mean removed and scaled to norm 1",
+        )
+    if len(fits) > 1:
+        raise InputError(
+            f"{D.shape[0]} x {D.shape[1]}: the atoms may be rows or columns",
+            fix="say --atoms-in rows, or --atoms-in columns as SPAMS has them",
+        )
+    atoms = np.ascontiguousarray(D if fits[0] == "rows" else D.T, dtype="f4")
+    bad = ~np.isfinite(atoms).all(axis=1)
+    if bad.any():
+        what = pluralise(bad.sum(), "atom holds", "atoms hold")
+        raise DataError(
+            f"{what} NaN or infinity, the first is number {bad.argmax()}", fix="make the file again"
+        )
+    return atoms, fits[0]
+
+
+def scaled_atoms(D):
+    """Atoms scaled to norm 1; those of norm 0 stay."""
+    norms = np.linalg.norm(D, axis=1, keepdims=True)
+    return D / np.where(norms > 0, norms, 1)
+
+
+def require_short_atoms(D):
+    """DataError if an atom is longer than 1: its codes would count for less than those of the others."""
+    norms = np.linalg.norm(D, axis=1)
+    if n := int((norms > 1 + _NORM_TOLERANCE).sum()):
+        raise DataError(
+            f"{pluralise(n, 'atom has', 'atoms have')} a norm above 1, up to {norms.max():.4g}",
+            fix="add --scale to scale every atom to norm 1",
+        )
 
 
 @dataclass(frozen=True)
@@ -45,45 +259,43 @@ def read_vectors(path):
     DataError
         If it cannot be read, or a vector is no row of finite numbers.
     """
-    found = read_by_suffix(path, {".npz": _read_npz, ".parquet": _read_parquet, ".h5ad": _read_h5ad}, _FIX)
-    return _checked(path, found)
+    from flyannot.store.schema import IMAGE_COLUMNS  # not above: h5py takes long, for a page of help
 
-
-def _read_npz(path):
-    with np.load(path, allow_pickle=False) as arrays:
-        return {name: arrays[name] for name in (*NEEDED, *_VECTOR, *IMAGE_COLUMNS) if name in arrays}
-
-
-def _read_parquet(path):
-    table = optional_package("pyarrow.parquet", "parquet").read_table(path)
-    wanted = [name for name in (*NEEDED, *_VECTOR, *IMAGE_COLUMNS) if name in table.column_names]
-    return {name: table.column(name).to_pylist() for name in wanted}
-
-
-def _read_h5ad(path):
-    made = optional_package("anndata", "anndata").read_h5ad(path)
-    X = made.X.toarray() if hasattr(made.X, "toarray") else made.X
-    columns = {name: made.obs[name].tolist() for name in ("stage_range", *IMAGE_COLUMNS) if name in made.obs}
-    return {"image": made.obs_names.tolist()} | columns | {"vector": X}
-
-
-def _checked(path, found):
-    vector = next((found[name] for name in _VECTOR if name in found), None)
-    missing = ([] if vector is not None else ["vector"]) + [name for name in NEEDED if name not in found]
+    wanted = (*NEEDED, *_VECTOR, *IMAGE_COLUMNS)
+    table = read_arrays(
+        path, (".npz", ".parquet", ".h5ad"), fix=_FIX_VECTORS, names=wanted, most_bytes=_MOST_BYTES_OF_VECTORS
+    )
+    vectors = next((table[name] for name in _VECTOR if name in table), None)
+    missing = ([] if vectors is not None else ["vector"]) + [name for name in NEEDED if name not in table]
     if missing:
-        there = ", ".join(found) or "nothing that is known"
-        raise InputError(f"{path} has no {missing[0]}, only {there}", fix=_FIX)
-    try:
-        vectors = np.asarray([np.asarray(row, np.float32) for row in vector], np.float32)
-    except (TypeError, ValueError):
-        vectors = np.zeros(0)
-    if vectors.ndim != 2 or not vectors.size or not np.isfinite(vectors).all():
-        raise DataError(f"{path}: the vectors are no rows of as many finite numbers each", fix=_FIX)
-    texts = {name: [_text(value) for value in found[name]] for name in found if name not in _VECTOR}
-    for name, values in texts.items():
+        there = ", ".join(name for name in wanted if name in table) or "nothing that is known"
+        raise InputError(f"{path} has no {missing[0]}, only {there}", fix=_FIX_VECTORS)
+    vectors = _as_matrix(path, vectors)
+    columns = {name: [_text(value) for value in table[name]] for name in table if name not in _VECTOR}
+    for name, values in columns.items():
         if len(values) != len(vectors):
-            raise DataError(f"{path} has {len(vectors)} vectors and {len(values)} of {name}", fix=_FIX)
-    return _in_order(path, texts, vectors)
+            raise DataError(
+                f"{path} has {len(vectors)} vectors and {len(values)} of {name}", fix=_FIX_VECTORS
+            )
+    stage_ranges = [parse_stage_range(text) for text in columns["stage_range"]]
+    _require_distinct_images(path, zip(stage_ranges, columns["image"]))
+    columns = {name: columns.get(name, [""] * len(vectors)) for name in IMAGE_COLUMNS}
+    names = zip(columns["group"], columns["fbgn"], columns["gene"], columns["image"])
+    columns["group"] = [next(filter(None, of_image), "") for of_image in names]
+    keys = list(zip(map(STAGE_RANGES.index, stage_ranges), columns["group"], columns["image"]))
+    order = sorted(range(len(keys)), key=keys.__getitem__)  # that of rows in the table does not matter
+    columns = {name: [column[i] for i in order] for name, column in columns.items()}
+    return Vectors(columns, [stage_ranges[i] for i in order], vectors[order])
+
+
+def _as_matrix(path, vectors):
+    try:
+        matrix = np.asarray([np.asarray(row, np.float32) for row in vectors], np.float32)
+    except (TypeError, ValueError):
+        matrix = np.zeros(0)
+    if matrix.ndim != 2 or not matrix.size or not np.isfinite(matrix).all():
+        raise DataError(f"{path}: the vectors are no rows of as many finite numbers each", fix=_FIX_VECTORS)
+    return matrix
 
 
 def _text(value):
@@ -92,23 +304,14 @@ def _text(value):
     return "" if value is None or value != value else str(value)
 
 
-def _in_order(path, texts, vectors):
-    """Sorted as the images of a data set are: the order of rows in the table does not matter."""
-    ranges = [parse_stage_range(text) for text in texts["stage_range"]]
-    columns = {name: texts.get(name, [""] * len(vectors)) for name in IMAGE_COLUMNS}
-    names = zip(columns["group"], columns["fbgn"], columns["gene"], columns["image"])
-    columns["group"] = [next(filter(None, one), "") for one in names]
+def _require_distinct_images(path, places):
     seen = set()
-    for place in zip(ranges, columns["image"]):
-        if place in seen or not place[1]:
-            what = (
-                f"the image {place[1]} twice in stage range {place[0]}"
-                if place[1]
-                else "an image without a name"
+    for stage_range, image in places:
+        if not image:
+            raise InputError(f"{path} has an image without a name", fix="give every image a name")
+        if (stage_range, image) in seen:
+            raise InputError(
+                f"{path} has the image {image} twice in stage range {stage_range}",
+                fix="give every image one row",
             )
-            raise InputError(f"{path} has {what}", fix="give every image one row, and a name")
-        seen.add(place)
-    keys = list(zip([STAGE_RANGES.index(s) for s in ranges], columns["group"], columns["image"]))
-    order = sorted(range(len(keys)), key=keys.__getitem__)
-    columns = {name: [column[i] for i in order] for name, column in columns.items()}
-    return Vectors(columns, [ranges[i] for i in order], vectors[order])
+        seen.add((stage_range, image))

@@ -1,26 +1,62 @@
-"""The blastoderm patterns of Wu et al. 2016 as a data set folder of pictures.
+"""The blastoderm patterns of Wu et al. 2016 as a data set folder: pictures of dark stain on a light body.
 
 Source: Wu, Joseph, Hammonds, Celniker, Yu and Frise, PNAS 2016, doi:10.1073/pnas.1521171113, as the
 package staNMF stores them: 405 pixels of an ellipse on a grid of 16 x 32, for each image of BDGP.
+
+In an npz file: patterns (n_images, n_pixels) float in [0, 1], mask (16, 32) bool with n_pixels True, which
+each pattern fills column by column, and image_id, gene and fbgn, text (n_images,).
+
+In the archive of staNMF 1.1 it is one CSV table: a row is a pixel of the mask, a column an image, named by
+its gene as R writes it; the first column counts the rows.  R puts a dot for every letter that no name may
+have, an X before a digit and a dot behind a word of its own (`Abd-B` is `Abd.B`, `18w` is `X18w`, `for` is
+`for.`), and numbers what is repeated (`Abd.B.1`).
 """
 
+import csv
+import re
+from collections import defaultdict
 from dataclasses import dataclass
 from pathlib import Path
 from typing import ClassVar
 
+import numpy as np
+
 from flyannot.dataset.folder import read_annotations
 from flyannot.dataset.importers import Importer
-from flyannot.dataset.importers.import_log import ImportLog, write_tables
-from flyannot.dataset.importers.patterns import checked_patterns, is_npz, read_patterns, render_patterns
-from flyannot.dataset.importers.source_tables import header_of, named_columns, read_source_rows
-from flyannot.dataset.importers.stanmf import read_stanmf
-from flyannot.errors import InputError
+from flyannot.dataset.importers.import_log import ImportLog, Rejected, write_tables
+from flyannot.dataset.importers.resolve import SEVERAL_GENES, Gene, UnclearGene, read_genes
+from flyannot.dataset.importers.source_tables import (
+    header_of,
+    lines_of_text,
+    named_columns,
+    read_source_rows,
+)
+from flyannot.dataset.importers.vectors import read_arrays
+from flyannot.errors import DataError, InputError
 from flyannot.options import FilePath, Options, option
 from flyannot.runtime.atomic_file import new_folder
 from flyannot.runtime.tables import read_table
+from flyannot.runtime.wording import pluralise
 
 STAGE_RANGE = "4-6"
+GRID = (16, 32)
+BLOCK_PX = (8, 10)  # of the picture, for each pixel of a pattern
+BODY_GREY = 180  # of unstained body, as in many real pictures: the outline tells a patch where it lies
+NAME_IN_ARCHIVE = "WuExampleExpression.csv"
+UNKNOWN_GENE = "no gene of this name is known"
+
+_TEXTS = ("image_id", "gene", "fbgn")
+_ARRAYS = ("patterns", "mask", *_TEXTS)
 _TERM_COLUMNS = ("gene", "stage_range", "term", "fbgn")
+_SAFE_NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9_.-]{0,99}")
+_REPEATED = re.compile(r"(.+)\.[1-9]\d*", re.ASCII)
+_WORDS_OF_R = {"if", "else", "repeat", "while", "function", "for", "in", "next", "break", "TRUE", "FALSE"}
+_WORDS_OF_R |= {"NULL", "Inf", "NaN", "NA", "NA_integer_", "NA_real_", "NA_character_", "NA_complex_"}
+# First and last column of the mask in each of its 16 rows, counted from 1.
+_FIRST_COLUMNS = (11, 7, 5, 3, 2, 2, 1, 1, 1, 1, 2, 3, 4, 5, 8, 12)
+_LAST_COLUMNS = (22, 26, 28, 29, 30, 31, 32, 32, 32, 32, 31, 30, 29, 27, 25, 21)
+_FIX_NPZ = "use the patterns.npz of the data set, or make it again"
+_FIX_ARCHIVE = "name the archive staNMF-1.1.tar.gz, or the CSV in it"
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -39,8 +75,7 @@ def import_wu2016(sources, folder, options, *, force=False):
 
     Parameters
     ----------
-    sources : one path, of an npz file (`flyannot.dataset.importers.patterns`), or of the archive of
-        staNMF 1.1 or its CSV (`flyannot.dataset.importers.stanmf`)
+    sources : one path, of an npz file, or of the archive of staNMF 1.1 or its CSV
     folder : path that does not exist, or of an empty folder
     options : Wu2016Options
         The table of genes is for the archive and the CSV.  If it has the columns stage_range and term too, as
@@ -65,29 +100,21 @@ def import_wu2016(sources, folder, options, *, force=False):
     from PIL import Image
 
     (source,) = map(Path, sources)
-    arrays, log, terms, table = _read(source, options.genes)
+    if not source.is_file():
+        raise InputError(f"no such file: {source}", fix="name the patterns.npz, or the archive of staNMF")
+    read = _from_npz if source.suffix.lower() == ".npz" else _from_archive
+    arrays, log, terms, table = read(source, options.genes)
     with new_folder(folder, force=force) as staged:
         (staged / "images").mkdir()
         pictures = render_patterns(arrays["patterns"], arrays["mask"])
         for image_id, picture in zip(arrays["image_id"], pictures):
             Image.fromarray(picture).save(staged / "images" / f"{image_id}.png")
-        tables = {"patterns": source, "annotations": table}
-        return write_tables(staged, _image_rows(arrays), terms, log, tables)
+        sources = {"patterns": source, "annotations": table}
+        return write_tables(staged, _image_rows(arrays), terms, log, sources)
 
 
-def _read(source, genes_table):
+def _from_npz(source, genes_table):
     """The arrays, their ImportLog, the rows for annotations.csv and the table that these are from."""
-    if not source.is_file():
-        raise InputError(f"no such file: {source}", fix="name the patterns.npz, or the archive of staNMF")
-    if not is_npz(source):
-        if genes_table is None:
-            raise InputError(
-                f"{source} is no npz file, and which genes its columns are takes a table",
-                fix="add --genes TABLE, with the columns fbgn and gene, such as BDGP's annotations",
-            )
-        arrays, log = read_stanmf(source, genes_table)
-        terms = _terms_of_genes(genes_table, set(arrays["fbgn"].tolist()))
-        return checked_patterns(source, arrays), log, terms, genes_table
     if genes_table:
         raise InputError(f"{source} needs no table of genes", fix="leave out --genes")
     arrays, log, table = read_patterns(source), ImportLog(("images",)), source.parent / "annotations.csv"
@@ -96,8 +123,19 @@ def _read(source, genes_table):
     if not table.is_file():
         return arrays, log, [], None
     read_annotations(table)
-    rows = (cells for _, cells in read_table(table, _TERM_COLUMNS[:3], _TERM_COLUMNS[3:]))
-    return arrays, log, [dict(zip(_TERM_COLUMNS, cells)) for cells in rows], table
+    rows = read_table(table, _TERM_COLUMNS[:3], _TERM_COLUMNS[3:])
+    return arrays, log, [dict(zip(_TERM_COLUMNS, cells)) for _, cells in rows], table
+
+
+def _from_archive(source, genes_table):
+    """The same of the archive of staNMF, or of its CSV."""
+    if genes_table is None:
+        raise InputError(
+            f"{source} is no npz file, and which genes its columns are takes a table",
+            fix="add --genes TABLE, with the columns fbgn and gene, such as BDGP's annotations",
+        )
+    arrays, log = read_archive(source, genes_table)
+    return arrays, log, _terms_of_genes(genes_table, set(arrays["fbgn"].tolist())), genes_table
 
 
 def _terms_of_genes(path, fbgns):
@@ -105,23 +143,221 @@ def _terms_of_genes(path, fbgns):
     places = named_columns(header_of(path), {name: (name,) for name in _TERM_COLUMNS})
     if None in places.values():
         return []
-    found = {}
+    rows = {}
     for _, cells, fault in read_source_rows(path):
         if not fault and len(cells) > max(places.values()):
             row = {name: cells[at] for name, at in places.items()}
             if row["fbgn"] in fbgns and row["stage_range"] == STAGE_RANGE and row["term"]:
-                found[row["fbgn"], row["term"]] = row | {"gene": row["gene"] or row["fbgn"]}
-    return list(found.values())
+                rows[row["fbgn"], row["term"]] = row | {"gene": row["gene"] or row["fbgn"]}
+    return list(rows.values())
 
 
 def _image_rows(arrays):
+    same = {"stage_range": STAGE_RANGE, "view": "lateral"}
     return [
-        {
-            "image": f"images/{image_id}.png", "gene": gene, "stage_range": STAGE_RANGE, "view": "lateral",
-            "fbgn": fbgn,
-        }
-        for image_id, gene, fbgn in zip(*(arrays[name].tolist() for name in ("image_id", "gene", "fbgn")))
-    ]  # fmt: skip
+        {"image": f"images/{image_id}.png", "gene": gene, "fbgn": fbgn} | same
+        for image_id, gene, fbgn in zip(*(arrays[name].tolist() for name in _TEXTS))
+    ]
+
+
+def read_patterns(path):
+    """The checked arrays of an npz file, by name.
+
+    Raises
+    ------
+    InputError
+        If there is no such file.
+    DataError
+        If it is no npz file, or an array is missing or not as it should be.
+    """
+    return _checked(path, read_arrays(path, (".npz",), fix=_FIX_NPZ, names=_ARRAYS))
+
+
+def _checked(path, arrays):
+    """The arrays, if nothing is wrong with them; DataError names the file and the array."""
+    fault = next((f'the array "{name}" is missing' for name in _ARRAYS if name not in arrays), None)
+    fault = fault or _fault_of_patterns(arrays["patterns"], arrays["mask"]) or _fault_of_texts(arrays)
+    if fault:
+        raise DataError(f"{path}: {fault}", fix=_FIX_NPZ)
+    return arrays
+
+
+def _fault_of_patterns(patterns, mask):
+    if mask.dtype != bool or mask.shape != GRID:
+        return f'the array "mask" is {mask.dtype} {mask.shape}, not bool {GRID}'
+    n_pixels = int(mask.sum())
+    if n_pixels == 0:
+        return 'the array "mask" is False everywhere'
+    if patterns.dtype.kind != "f" or patterns.ndim != 2 or patterns.shape[1] != n_pixels:
+        return f'the array "patterns" is {patterns.dtype} {patterns.shape}, not float (n_images, {n_pixels})'
+    bad = ~((patterns >= 0) & (patterns <= 1)).all(axis=1)  # NaN fails both
+    if bad.any():
+        rows = pluralise(bad.sum(), 'row of "patterns" holds', 'rows of "patterns" hold')
+        return f"{rows} NaN or values outside [0, 1], first row {bad.argmax()}"
+    return ""
+
+
+def _fault_of_texts(arrays):
+    n_images = len(arrays["patterns"])
+    for name in _TEXTS:
+        texts = arrays[name]
+        if texts.dtype.kind != "U" or texts.shape != (n_images,):
+            return f'the array "{name}" is {texts.dtype} {texts.shape}, not text ({n_images},)'
+    image_ids = arrays["image_id"].tolist()
+    unsafe = next((image_id for image_id in image_ids if not _SAFE_NAME.fullmatch(image_id)), None)
+    if unsafe is not None:
+        return f'"{unsafe}" in the array "image_id" cannot be a file name'
+    if len({image_id.lower() for image_id in image_ids}) < n_images:
+        return 'the array "image_id" names an image twice'
+    return "" if all(arrays["gene"].tolist()) else 'the array "gene" has an empty entry'
+
+
+def ellipse_mask():
+    """Where the embryo is in staNMF's table: bool array (16, 32); a pattern fills it column by column."""
+    spans = zip(_FIRST_COLUMNS, _LAST_COLUMNS)
+    return np.array([[first <= at <= last for at in range(1, GRID[1] + 1)] for first, last in spans])
+
+
+def read_archive(path, genes_table):
+    """The arrays as `read_patterns` returns them, and the ImportLog of the columns.
+
+    Parameters
+    ----------
+    path : Path of the archive of staNMF, or of its CSV, gzipped or not
+    genes_table : path of a table of genes, see `flyannot.dataset.importers.resolve.read_genes`
+
+    Raises
+    ------
+    InputError
+        If a file is missing or not readable, or no gene is known.
+    DataError
+        If the table has not one row for each pixel, or holds what is no number.
+    """
+    columns, patterns = _columns_of(path)
+    gene_of, log = genes_of_columns(read_genes(genes_table), columns), ImportLog(("images",))
+    genes = {}
+    for at, column in enumerate(columns):
+        try:
+            genes[at] = gene_of(column)
+        except UnclearGene as unclear:
+            detail = str(unclear)
+            reason = SEVERAL_GENES if detail else UNKNOWN_GENE
+            log.reject("images", Rejected(NAME_IN_ARCHIVE, 1, column, reason, detail))
+        else:
+            log.take("images")
+    if not genes:
+        raise InputError(
+            f"{genes_table} knows none of the {pluralise(len(columns), 'gene')} of {path}",
+            fix="name BDGP's table of annotations",
+        )
+    arrays = {
+        "patterns": patterns[list(genes)],
+        "mask": ellipse_mask(),
+        "image_id": np.array([f"wu{at + 1:04d}" for at in genes]),
+        "gene": np.array([gene.symbol for gene in genes.values()]),
+        "fbgn": np.array([gene.fbgn for gene in genes.values()]),
+    }
+    return _checked(path, arrays), log
+
+
+def _columns_of(path):
+    """The names of the columns, and the patterns (n_images, n_pixels)."""
+    try:
+        rows = list(csv.reader(lines_of_text(path, fix=_FIX_ARCHIVE, member=NAME_IN_ARCHIVE)))
+    except csv.Error as error:
+        raise InputError(f"cannot read {path}: {error}", fix=_FIX_ARCHIVE) from error
+    n_pixels = int(ellipse_mask().sum())
+    if len(rows) != n_pixels + 1:
+        raise DataError(f"{path} has {len(rows):,} rows, not a header and {n_pixels}", fix=_FIX_ARCHIVE)
+    columns = [name.strip() for name in rows[0][1:]]
+    try:
+        patterns = np.array([row[1:] for row in rows[1:]], dtype="f4").T
+    except ValueError as error:
+        raise DataError(f"{path}: {error}", fix=_FIX_ARCHIVE) from None
+    if patterns.shape != (len(columns), n_pixels) or not columns:
+        raise DataError(f"{path} has rows that are not as long as its header", fix=_FIX_ARCHIVE)
+    return columns, patterns
+
+
+def name_in_r(text):
+    """What R makes of a text that is to be a name; source: R's own help page of make.names."""
+    name = re.sub(r"[^A-Za-z0-9._]", ".", text)
+    if not re.match(r"[A-Za-z]|\.(?!\d)", name):
+        name = "X" + name
+    return name + "." if name in _WORDS_OF_R else name
+
+
+def genes_of_columns(genes, columns):
+    """A function of a column of an R table that returns its Gene.
+
+    It raises UnclearGene where no known name becomes that of the column, without a word, or where several do:
+    among them what is left without a repetition's number, if a column of that name is there too.
+    """
+    columns, fbgns_in_r = set(columns), [defaultdict(set) for _ in genes.fbgns]
+    for in_r, known in zip(fbgns_in_r, genes.fbgns):
+        for name, fbgns in known.items():
+            in_r[name_in_r(name)] |= fbgns
+
+    def fbgns_of(column):
+        return next((in_r[column] for in_r in fbgns_in_r if column in in_r), set())
+
+    def gene_of(column):
+        fbgns, repeated = fbgns_of(column), _REPEATED.fullmatch(column)
+        if repeated and repeated[1] in columns:
+            fbgns = fbgns | fbgns_of(repeated[1])
+        if len(fbgns) != 1:
+            raise UnclearGene(f"{column} is {' or '.join(sorted(fbgns))}" if fbgns else "")
+        (fbgn,) = fbgns
+        return Gene(genes.symbols[fbgn] or fbgn, fbgn)
+
+    return gene_of
+
+
+def render_patterns(patterns, mask):
+    """Each pattern as a picture.
+
+    A pattern is continued outside the mask before it is interpolated, so that it does not fade towards
+    the outline; an interpolated mask then cuts the body out.  By cubic splines: scores were measured so.
+
+    Parameters
+    ----------
+    patterns : float array (n_images, n_pixels) in [0, 1]
+        0 unstained, 1 black; a row fills the True places of `mask`, column by column.
+    mask : bool array (16, 32)
+
+    Yields
+    ------
+    picture : uint8 array (128, 320)
+        The mean over a block of 8 x 10 px inside the body is BODY_GREY (1 - value), nearly.
+    """
+    from scipy import ndimage
+
+    body = body_of(mask)
+    nearest = tuple(ndimage.distance_transform_edt(~mask, return_distances=False, return_indices=True))
+    grid = np.zeros(mask.shape)
+    for pattern in patterns:
+        grid.T[mask.T] = pattern
+        smoothed = ndimage.uniform_filter(grid[nearest], 3, mode="nearest")
+        continued = np.where(mask, grid, smoothed)  # no steps where two rim pixels meet outside
+        light = 1 - np.clip(_enlarged(continued), 0, 1)
+        yield np.rint(255 + body * (BODY_GREY * light - 255)).astype("u1")
+
+
+def body_of(mask):
+    """How much of each pixel of a picture is body, in [0, 1]: the staircase of the mask made smooth."""
+    from scipy import ndimage
+
+    padded = np.pad(mask.astype(float), 2)  # the body touches the edge of the grid: it ends there
+    enlarged = ndimage.gaussian_filter(_enlarged(padded), (5.0, 6.25))
+    rows, columns = (2 * px for px in BLOCK_PX)
+    return np.clip((enlarged[rows:-rows, columns:-columns] - 0.36) / 0.2, 0, 1)
+
+
+def _enlarged(grid):
+    """Cubic interpolation between the middles of the blocks, to the size of the picture."""
+    from scipy import ndimage
+
+    return ndimage.zoom(grid, BLOCK_PX, order=3, mode="nearest", grid_mode=True)
 
 
 WU2016 = Importer(

@@ -4,13 +4,11 @@ Looked at in a small copy of the picture: what is asked for is large, and nothin
 second reading.
 """
 
-import math
-from typing import NamedTuple
-
 import numpy as np
 
 from flyannot.descriptors.images.geometry import STANDARD_PX, border_of_image, opencv
 from flyannot.descriptors.images.grey_levels import WHITE
+from flyannot.descriptors.images.registration import shape_of_mask
 
 _ROUNDING = 0.01  # of scaling, in grey levels
 _LEAST_RANGE = 10.0  # grey levels between the 1st and 99th percentile of a picture worth coding
@@ -26,9 +24,8 @@ _STEP, _NOISES = 8.0, 4.0  # grey levels, and deviations of the background, by w
 _LEAST_AREA, _LEAST_DEPTH_PX = 0.02, 2.5  # of what stands out: of the picture, and in the small copy
 _CORES = (0.5, 0.65)  # of the greatest depth: what is deeper is one piece in one embryo, not in several
 _CLUMP_CORE = 0.8  # where what stands out has not the shape of one embryo
-_ASPECTS, _LEAST_ELLIPSE = (1.8, 3.8), 0.88  # of one embryo, as in `flyannot.descriptors.images.registration`
 PORTRAIT, SEVERAL_EMBRYOS = "portrait", "several embryos"  # warnings
-_POINTED = 0.045  # skewness along the body; of 165 embryos of FlyExpress -0.14 to 0.04, mean -0.05
+_POINTED = 0.045  # skewness along the embryo; of 165 embryos of FlyExpress -0.14 to 0.04, mean -0.05
 
 
 def standard_warnings(grey):
@@ -140,30 +137,17 @@ def _warnings_of_shape(mask):
     n_parts, part_of = cv2.connectedComponents(mask, ltype=cv2.CV_16U)
     if n_parts > 2:  # the background, the largest, and others
         mask = (part_of == part_of.flat[depth.argmax()]).astype(np.uint8)
-    body = _body_of(mask)
-    for core in _CORES if body.is_embryo else (*_CORES, _CLUMP_CORE):
+    shape = shape_of_mask(mask)
+    for core in _CORES if shape.is_embryo else (*_CORES, _CLUMP_CORE):
         if cv2.connectedComponents((depth > core * deepest).astype(np.uint8))[0] > 2:
             return [SEVERAL_EMBRYOS]
-    return ["posterior left?"] if body.is_embryo and body.is_level and body.skewness > _POINTED else []
+    is_level = abs(shape.direction[0]) > abs(shape.direction[1])
+    return ["posterior left?"] if shape.is_embryo and is_level and _skewness(shape) > _POINTED else []
 
 
-class _Body(NamedTuple):
-    is_embryo: bool  # it has the shape of one
-    is_level: bool
-    skewness: float  # along its long axis, from left to right: positive if the right end is the pointed one
-
-
-def _body_of(mask):
-    """The shape of what stands out, by its moments."""
-    moments = opencv().moments(mask, binaryImage=True)
-    area = moments["m00"]
-    xx, xy, yy = (moments[name] / area for name in ("mu20", "mu11", "mu02"))
-    mean, span = (xx + yy) / 2, math.hypot((xx - yy) / 2, xy)
-    long, short = mean + span, max(mean - span, 1e-9)
-    ellipse = 4 * math.pi * math.sqrt(long * short)
-    has_shape = _ASPECTS[0] ** 2 <= long / short <= _ASPECTS[1] ** 2 and area >= _LEAST_ELLIPSE * ellipse
-    angle = math.atan2(2 * xy, xx - yy) / 2
-    x, y = math.cos(angle), math.sin(angle)
+def _skewness(shape):
+    """Of a mask along its long axis, from left to right: positive if the right end is the pointed one."""
+    x, y = shape.direction
     weights = {"mu30": x**3, "mu21": 3 * x**2 * y, "mu12": 3 * x * y**2, "mu03": y**3}
-    third = sum(moments[name] * weight for name, weight in weights.items()) / area
-    return _Body(has_shape, xx > yy, third / long**1.5)
+    third = sum(shape.moments[name] * weight for name, weight in weights.items()) / shape.moments["m00"]
+    return third / shape.deviations[0] ** 3

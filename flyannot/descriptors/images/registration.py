@@ -44,6 +44,19 @@ class EmbryoPose(NamedTuple):
     direction: np.ndarray
 
 
+class EmbryoShape(NamedTuple):
+    """What the moments of a mask tell.
+
+    is_embryo : whether it has the shape of one; deviations : along and across its long axis, in pixels
+    direction : (x, y) of the long axis, of length 1, x >= 0; moments : as OpenCV names them
+    """
+
+    is_embryo: bool
+    deviations: np.ndarray
+    direction: np.ndarray
+    moments: dict
+
+
 def pose_in_picture(picture):
     """Where the embryo of a picture of any size lies, turned by at most a quarter: what is left stays left.
 
@@ -146,8 +159,6 @@ def pose_of_mask(mask):
 def pose_and_shape_of_mask(mask):
     """Where what a mask shows lies, and whether it has the shape of one embryo.
 
-    The axes are those of the mask's second moments.
-
     Parameters
     ----------
     mask : bool array (height, width)
@@ -157,18 +168,24 @@ def pose_and_shape_of_mask(mask):
     pose : EmbryoPose
     has_shape : bool
     """
+    shape = shape_of_mask(mask)
+    along = (np.argwhere(mask)[:, ::-1] + 0.5) @ _turn(*shape.direction)
+    first, last = along.min(axis=0), along.max(axis=0)
+    middle = _turn(*shape.direction) @ (first + last) / 2
+    return EmbryoPose(middle, (last - first + 1) / 2, shape.direction), shape.is_embryo
+
+
+def shape_of_mask(mask):
+    """The `EmbryoShape` of a mask, bool or uint8 array (height, width), by its second moments."""
     moments = opencv().moments(mask.astype(np.uint8), binaryImage=True)
     area = moments["m00"]
     covariance = np.array([[moments["mu20"], moments["mu11"]], [moments["mu11"], moments["mu02"]]]) / area
     variances, axes = np.linalg.eigh(covariance)
     deviations = np.sqrt(np.maximum(variances[::-1], 1e-9))
     filled = area / (np.pi * (2 * deviations).prod())
-    has_shape = _ASPECTS[0] <= deviations[0] / deviations[1] <= _ASPECTS[1] and filled >= _LEAST_ELLIPSE
+    is_embryo = _ASPECTS[0] <= deviations[0] / deviations[1] <= _ASPECTS[1] and filled >= _LEAST_ELLIPSE
     direction = axes[:, 1] if axes[0, 1] >= 0 else -axes[:, 1]
-    along = (np.argwhere(mask)[:, ::-1] + 0.5) @ _turn(*direction)
-    first, last = along.min(axis=0), along.max(axis=0)
-    middle = _turn(*direction) @ (first + last) / 2
-    return EmbryoPose(middle, (last - first + 1) / 2, direction), bool(has_shape)
+    return EmbryoShape(bool(is_embryo), deviations, direction, moments)
 
 
 def _turn(x, y):

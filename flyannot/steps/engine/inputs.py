@@ -1,18 +1,22 @@
-"""What a step reads: files of one kind as one input, the options they were made with, images that differ."""
+"""What a step reads: files of one kind as one input, images, curated terms, and how files were made."""
 
 import logging
 from contextlib import contextmanager
 from pathlib import Path
 
 from flyannot.classifiers.options import TrainOptions
-from flyannot.dataset.folder import read_images
-from flyannot.dataset.selection import select_images
+from flyannot.dataset.corrections import corrected, read_corrections
+from flyannot.dataset.folder import read_annotations, read_images
+from flyannot.dataset.images import select_images
+from flyannot.dataset.ontology import read_ontology, with_parent_terms
+from flyannot.dataset.paths import annotations_table
 from flyannot.descriptors.extract import DescribedPatches
 from flyannot.descriptors.images.address import photograph_of_embryo
 from flyannot.descriptors.options import ExtractOptions
 from flyannot.errors import DataError, InputError, did_you_mean, message_of
 from flyannot.features.options import PoolOptions
 from flyannot.options import Count, Real
+from flyannot.runtime.digest import digest_of_file
 from flyannot.runtime.wording import pluralise
 from flyannot.scores.metrics import NOT_ANATOMY
 from flyannot.stage_ranges import STAGE_RANGES
@@ -38,11 +42,13 @@ def open_all(paths, kind, *, digests=None):
         If one is damaged, of another kind, made with other options than the first, or replaced.
     """
     with open_by_turns([Path(path) for path in paths], kind, digests or {}) as files:
-        first_of_digest = {}
+        path_of_digest = {}
         for file in files:
-            first = first_of_digest.setdefault(file.digest, file)
-            if first is not file:
-                raise InputError(f"{first.path} and {file.path} hold the same", fix="name each file once")
+            if file.digest in path_of_digest:
+                raise InputError(
+                    f"{path_of_digest[file.digest]} and {file.path} hold the same", fix="name each file once"
+                )
+            path_of_digest[file.digest] = file.path
             if _without_stage_ranges(file.options) != _without_stage_ranges(files[0].options):
                 raise DataError(
                     f"{file.path} and {files[0].path} were made with different options",
@@ -182,3 +188,38 @@ def _options_of_header(stored, table, read):
     except (KeyError, TypeError, ValueError, InputError) as error:
         what = f"its header does not say how it was made ({table}: {message_of(error)})"
         raise damaged_file(stored.path, what, stored.kind) from error
+
+
+def curated_annotations_of(annotations_csv, *, corrections=(), roll_up=()):
+    """The curated terms of a table, as corrections change them.
+
+    Parameters
+    ----------
+    annotations_csv : Path, of the table or of its data set folder
+    corrections : paths of tables of corrections
+    roll_up : paths of OBO files: a gene that has a term has its parent terms too
+
+    Returns
+    -------
+    annotations : flyannot.dataset.folder.Annotations
+    sentences : what the corrections changed; none without corrections
+    """
+    ontology = read_ontology(*roll_up) if roll_up else None
+    names = ontology.names() if ontology else ()
+    annotations, sentences = read_annotations(annotations_csv, known=names), []
+    if corrections:
+        table = annotations_table(annotations_csv)
+        annotations, changes = corrected(annotations, read_corrections(corrections), table, names)
+        sentences = [f"{', '.join(path.name for path in corrections)}: {s}" for s in changes.sentences()]
+    return (with_parent_terms(annotations, ontology) if ontology else annotations), sentences
+
+
+def digests_of_curated(annotations_csv, corrections):
+    """The digests of both, by role, as a header's inputs have them; without corrections, no such role."""
+    found = {"annotations": [digest_of_file(annotations_csv)]}
+    return found | ({"corrections": [digest_of_file(path) for path in corrections]} if corrections else {})
+
+
+def is_synthetic(columns):
+    """Whether any image of these columns (dicts) was drawn by a program."""
+    return any("synthetic" in one["source"] for one in columns)

@@ -84,7 +84,7 @@ def part_path(out, key):
 def make_missing_parts(make_part, parts, execution):
     """Make every part that is not there yet, in parallel.
 
-    `make_part(part)` writes part.path, and tells `flyannot.runtime.news` of every image.
+    `make_part(part)` writes part.path, and tells `flyannot.runtime.progress_events` of every image.
     """
     if not parts:  # of a few parts, some shares have none
         return

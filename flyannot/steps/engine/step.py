@@ -37,7 +37,7 @@ class Step:
     reads : tuple of Input
     makes : name of the file that it leaves in the folder of a run; "" of the step that makes the data set
     task : "module:function" from an `Asked` to the `flyannot.steps.engine.task.Task`
-    cost : "module:function" from a Configuration and a `flyannot.steps.runs.size.RunSize` to a Need
+    cost : "module:function" from a Configuration and a `flyannot.steps.runs.costs.RunSize` to a Need
     help : what its command says after `about`; ends in "Example:" and lines that can be pasted
     selects : fields of `flyannot.steps.options.Selection` that its command takes
     is_seeded : whether its command takes a seed

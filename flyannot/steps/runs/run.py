@@ -1,11 +1,20 @@
 """The whole chain: from a data set to terms, scores and a page, one step after the other."""
 
 import logging
+from collections import Counter, defaultdict
 from dataclasses import replace
 
+import numpy as np
+
+from flyannot.classifiers.folds import folds_of_genes
+from flyannot.dataset.ontology import read_ontology
+from flyannot.descriptors.images.geometry import STANDARD_PX
+from flyannot.descriptors.patches import patch_corners
 from flyannot.errors import InputError, did_you_mean
 from flyannot.runtime.digest import remembered_digests
+from flyannot.runtime.wording import pluralise
 from flyannot.steps.chain import STEPS
+from flyannot.steps.engine.inputs import curated_annotations_of, require_known_terms, selected_images
 from flyannot.steps.engine.step import ANNOTATIONS, IMAGES, Asked
 from flyannot.steps.engine.task import carry_out, plan
 
@@ -81,3 +90,81 @@ def plan_all(steps, configuration):
         if why:
             return step.name, task.path, why
     return None
+
+
+def check_run(configuration):
+    """Refuse a configuration with which one of the steps would fail.
+
+    The data set is looked at too, unless the run itself is to make it.
+
+    Raises
+    ------
+    InputError
+    """
+    options = configuration.options
+    if options["evaluate"].pixels is not None:
+        raise InputError(
+            "[evaluate] pixels is for `flyannot evaluate` and `flyannot ablate`: a run scores its features",
+            fix="leave it out of the configuration",
+        )
+    for paths in (options["annotate"].ontology, options["evaluate"].roll_up, options["report"].ontology):
+        read_ontology(*paths)
+    n_per_image = _most_patches(options["extract"])
+    if "synthesize" not in options or (configuration.data_set / "images.csv").exists():
+        _check_data_set(configuration.data_set, options, n_per_image)
+
+
+def _most_patches(extract):
+    """How many patches an image has, before those of little contrast are dropped."""
+    return sum(len(patch_corners(STANDARD_PX, side, extract.stride_px)) for side in extract.patch_px)
+
+
+def _check_data_set(folder, options, n_per_image):
+    train = options["train"]
+    images = selected_images(folder, options["select"])
+    if not options["extract"].multiple_embryos:  # how many embryos there are is not known
+        _check_atoms(Counter(image.stage_range for image in images), n_per_image, options["learn-dict"])
+    annotations, _ = curated_annotations_of(folder, corrections=train.corrections)
+    table = folder / "annotations.csv"
+    require_known_terms(train.exclude_terms, annotations, table)
+    groups = {(i.stage_range, i.group): (annotations.gene_id(i.gene, i.fbgn), i.stage_range) for i in images}
+    annotated = [key for key in groups.values() if key in annotations.terms_by_gene]
+    if not annotated:
+        raise InputError(
+            f"no gene of {folder / 'images.csv'} is annotated in {table}",
+            fix="check that genes and stage ranges are spelled alike in both",
+        )
+    folds_of_genes([gene for gene, _ in annotated], options["evaluate"].folds, np.random.default_rng(0))
+    _check_terms(annotated, annotations, table, train)
+
+
+def _check_atoms(n_images, n_per_image, learn):
+    together = [n_images] if learn.shared else [{s: n} for s, n in n_images.items()]
+    for n_of_stage_range in together:
+        n_together = sum(n_of_stage_range.values())
+        n_patches = learn.n_most(n_together * n_per_image)
+        if n_patches < learn.n_atoms:
+            raise InputError(
+                f"stage range {', '.join(n_of_stage_range)} has at most "
+                f"{pluralise(n_patches, 'patch', 'patches')} ({pluralise(n_together, 'image')}), "
+                f"too few for {pluralise(learn.n_atoms, 'atom')}",
+                fix="lower n-atoms in [learn-dict] or stride-px in [extract], or add images",
+            )
+
+
+def _check_terms(annotated, annotations, table, train):
+    counts = defaultdict(Counter)
+    for gene, stage_range in annotated:
+        counts[stage_range].update(annotations.terms_by_gene[gene, stage_range])
+    most = {
+        s: max((n for term, n in found.items() if term not in train.exclude_terms), default=0)
+        for s, found in counts.items()
+    }
+    if max(most.values()) < train.min_groups:
+        best = max(most, key=lambda s: most[s])
+        groups = pluralise(most[best], "group with images has", "groups with images have")
+        raise InputError(
+            f"no term of {table} can be learned: at most {groups} the same term "
+            f"(in stage range {best}), and min-groups is {train.min_groups}",
+            fix="lower min-groups in [train], or add images of genes with terms",
+        )

@@ -1,1 +1,0 @@
-"""The data that the benchmarks measure on."""

@@ -1,1 +1,0 @@
-"""Masked online dictionary learning: Mensch et al., ICML 2016."""

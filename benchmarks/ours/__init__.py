@@ -1,1 +1,0 @@
-"""Measurements of our own: speed beside references, and annotation."""

@@ -1,0 +1,347 @@
+"""Solvers of the lasso that papers compare with: of a path, of one atom at a time, of a smooth penalty."""
+
+import warnings
+
+import numpy as np
+import scipy.sparse as sp
+from scipy.optimize import minimize
+
+from flyannot.runtime.compiled import compiled
+from flyannot.sparse.coders.cd import encode as encode_by_cd
+from flyannot.sparse.kernels import SUMS, add_multiple, copy, kernel, shrink
+
+_BLOCK = 1024  # samples whose codes are dense at one time
+_MOST_CORNERS = 1000  # of a sample's path
+_L_BFGS = {"maxiter": 5000, "maxfun": 100_000, "ftol": 1e-15, "gtol": 1e-10, "maxcor": 30}
+
+
+def lars(X, D, lam, *, tol=1e-4):
+    """Codes of X over a fixed dictionary by following the lasso path down to `lam`.
+
+    scikit-learn gives no gap, drops atoms that depend on others, and stops early without a word: coordinate
+    descent measures every code, and goes on from it where `tol` is not met.
+
+    Parameters
+    ----------
+    X : float array (n_samples, n_features)
+    D : float array (n_atoms, n_features)
+    lam : float > 0, weight of the L1 norm
+    tol : float
+        A sample is done when its duality gap is at most tol / 2 |x|^2.
+
+    Returns
+    -------
+    Z : CSR matrix (n_samples, n_atoms), float64
+
+    Source
+    ------
+    Efron, Hastie, Johnstone and Tibshirani, Annals of Statistics 32(2), 2004; scikit-learn's
+    `sparse_encode`.
+    """
+    X, D = np.asarray(X, np.float64), np.ascontiguousarray(D, np.float64)
+    gram = D @ D.T
+    codes = [_follow_paths(X[first : first + _BLOCK], D, gram, lam) for first in range(0, len(X), _BLOCK)]
+    return encode_by_cd(X, D, lam, start=sp.vstack(codes, format="csr"), tol=tol, gram=gram)
+
+
+def compiled_lars(X, D, lam, *, tol=None):
+    """Codes of X, CSR float64 (n_samples, n_atoms), by SPAMS's LARS: exact, whatever `tol`."""
+    import spams
+
+    D = np.asfortranarray(D.T, np.float64)
+    X = np.asfortranarray(X.T, np.float64)
+    return spams.lasso(X, D=D, lambda1=lam, mode=2, numThreads=1).T.tocsr()
+
+
+def _follow_paths(X, D, gram, lam):
+    from sklearn.decomposition import sparse_encode
+
+    rules = {"algorithm": "lasso_lars", "alpha": lam, "max_iter": _MOST_CORNERS}
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")  # of dropped atoms and early stops: the gap is measured after
+        return sp.csr_matrix(sparse_encode(X, D, gram=gram, cov=D @ X.T, **rules))
+
+
+def quadratic_program(X, D, lam, *, tol=None):
+    """Codes, float64 (n_samples, n_atoms), by L-BFGS-B on z = u - v with u, v >= 0, as near as it comes."""
+    gram = D @ D.T
+    return np.array([_code(q, gram, lam) for q in X @ D.T])
+
+
+def _code(q, gram, lam):
+    m = len(q)
+
+    def value_and_slope(uv):
+        z = uv[:m] - uv[m:]
+        slope = gram @ z - q
+        value = 0.5 * z @ (slope - q) + lam * uv.sum()
+        return value, np.concatenate([slope + lam, lam - slope])
+
+    bounds = [(0, None)] * (2 * m)
+    found = minimize(
+        value_and_slope, np.zeros(2 * m), jac=True, bounds=bounds, method="L-BFGS-B", options=_L_BFGS
+    )
+    return found.x[:m] - found.x[m:]
+
+
+_SUMS = {"nnan", "nsz", "contract", "reassoc"}
+_STILL = 1e-3  # a support stands still at changes of this part of the largest of the last full sweep
+
+
+def reference_full_sweep_cd(x, D, lam, *, tol, n_support=10_000, max_sweeps=10_000):
+    """The code (n_atoms,) of one sample, float64, to a duality gap of tol / 2 |x|^2.
+
+    n_support : most sweeps over the support between two sweeps over all atoms
+    """
+    z, r = np.zeros(len(D)), x.astype(np.float64)
+    curvatures = np.einsum("ij,ij->i", D, D, dtype=np.float64)
+    everything, square = np.arange(len(D)), r @ r
+    for _ in range(max_sweeps):
+        largest = sweep(D, curvatures, z, r, lam, everything)
+        if gap(x, D, z, r, lam) <= 0.5 * tol * square:
+            break
+        support = np.flatnonzero(z)
+        for _ in range(n_support):
+            if sweep(D, curvatures, z, r, lam, support) <= _STILL * largest:
+                break
+    return z
+
+
+def gap(x, D, z, r, lam):
+    """The duality gap of z with the residual r."""
+    largest = np.abs(D @ r.astype(D.dtype)).max(initial=0)
+    s = min(1.0, lam / max(largest, 1e-300))
+    return 0.5 * r @ r * (1 - s) ** 2 + lam * np.abs(z).sum() - s * ((x - r) @ r)
+
+
+@compiled(fastmath=_SUMS)
+def sweep(D, curvatures, z, r, lam, atoms):
+    """Re-solve every code of `atoms` in that order; r = x - z D throughout.  Returns the largest change."""
+    largest = 0.0
+    for k in atoms:
+        if curvatures[k] > 0:
+            atom, q = D[k], 0.0
+            for j in range(len(r)):
+                q += atom[j] * r[j]
+            change = shrink(q + curvatures[k] * z[k], lam) / curvatures[k] - z[k]
+            if change != 0:
+                z[k] += change
+                largest = max(largest, abs(change))
+                for j in range(len(r)):
+                    r[j] -= change * atom[j]
+    return largest
+
+
+NEAR = 1e-3  # of lam: how much of the slope may be left, which decides time and error
+_MOST_STEPS = 20_000  # of conjugate gradients, all atoms of a sample together
+_kernel = kernel(fastmath=SUMS)
+
+
+def grafting(X, D, lam, *, tol=None, start=None):
+    """Codes of X over a fixed dictionary, CSR float64 (n_samples, n_atoms).
+
+    Parameters
+    ----------
+    X : float array (n_samples, n_features)
+    D : float array (n_atoms, n_features)
+    lam : float > 0, weight of the L1 norm
+    tol : nothing; grafting ends where no slope is above lam by more than NEAR of it
+    start : CSR matrix (n_samples, n_atoms), optional
+        Codes to begin from.
+
+    Source
+    ------
+    Perkins, Lacker and Theiler, Journal of Machine Learning Research 3, 2003.  A code that reaches zero
+    leaves, and the conjugate gradients begin anew.
+    """
+    X, D = np.asarray(X, np.float64), np.ascontiguousarray(D, np.float64)
+    Z = np.zeros((len(X), len(D))) if start is None else np.ascontiguousarray(start.toarray(), np.float64)
+    n = len(D)
+    work = np.empty((5, n)), np.empty(n, np.int64)
+    _graft(X @ D.T, D @ D.T, lam, Z, work)
+    return sp.csr_matrix(Z)
+
+
+@_kernel
+def _graft(Q0, gram, lam, Z, work):
+    """Every sample separately; Z holds the codes to begin from, and those found."""
+    (q, sign, rest, move, bent), atoms = work
+    for i in range(len(Q0)):
+        n, n_steps = 0, 0
+        for k in range(len(gram)):
+            if Z[i, k] != 0:
+                atoms[n], sign[k] = k, np.sign(Z[i, k])
+                n += 1
+        while n_steps < _MOST_STEPS:
+            n, taken = _conjugate_gradients(Q0[i], gram, lam, Z[i], atoms, n, sign, rest, move, bent)
+            n_steps += taken + 1
+            worst = _most_pulled(Q0[i], gram, Z[i], atoms, n, q)
+            if abs(q[worst]) <= lam * (1 + NEAR):
+                break
+            atoms[n], sign[worst] = worst, np.sign(q[worst])
+            n += 1
+
+
+@_kernel
+def _most_pulled(q0, gram, z, atoms, n, q):
+    """The atom of the steepest slope among those that are out."""
+    copy(q, q0, len(q))
+    for j in range(n):
+        add_multiple(q, -z[atoms[j]], gram[atoms[j]], len(q))
+    worst, largest = 0, -1.0
+    for k in range(len(q)):
+        if abs(q[k]) > largest and z[k] == 0:
+            worst, largest = k, abs(q[k])
+    return worst
+
+
+@_kernel
+def _conjugate_gradients(q0, gram, lam, z, atoms, n, sign, rest, move, bent):
+    """Bring the codes that are in to their minimum at these signs; how many stay in, and the steps taken."""
+    square, is_new = 0.0, True
+    for taken in range(_MOST_STEPS):
+        if is_new:
+            square = _slope(q0, gram, lam, z, atoms, n, sign, rest)
+            copy(move, rest, n)
+            is_new = False
+        steepest = 0.0
+        for j in range(n):
+            steepest = max(steepest, abs(rest[j]))
+        if steepest <= NEAR * lam:
+            return n, taken
+        curve = 0.0
+        for j in range(n):
+            bent[j] = 0.0
+            for k in range(n):
+                bent[j] += gram[atoms[j], atoms[k]] * move[k]
+            curve += move[j] * bent[j]
+        length, crossing = square / max(curve, 1e-300), -1
+        for j in range(n):
+            here = z[atoms[j]]
+            if here != 0 and sign[atoms[j]] * (here + length * move[j]) < 0:
+                length, crossing = -here / move[j], j
+        before, square = square, 0.0
+        for j in range(n):
+            z[atoms[j]] += length * move[j]
+            rest[j] -= length * bent[j]
+            square += rest[j] * rest[j]
+        if crossing >= 0:
+            z[atoms[crossing]] = 0.0
+            atoms[crossing] = atoms[n - 1]
+            n -= 1
+            is_new = True
+        else:
+            for j in range(n):
+                move[j] = rest[j] + square / before * move[j]
+    return n, _MOST_STEPS
+
+
+@_kernel
+def _slope(q0, gram, lam, z, atoms, n, sign, rest):
+    """Store the way down of every code that is in; returns its squared length."""
+    square = 0.0
+    for j in range(n):
+        rest[j] = q0[atoms[j]] - lam * sign[atoms[j]]
+        for k in range(n):
+            rest[j] -= gram[atoms[j], atoms[k]] * z[atoms[k]]
+        square += rest[j] * rest[j]
+    return square
+
+
+EPSILON = 1e-4  # Lee et al. do not give theirs
+_MOST_DESCENTS = 2_000
+_MOST_HALVINGS = 40  # and Newton steps of one line search
+_LINE = 0.1  # of the slope along a line: how much may be left
+
+
+def conjugate_gradients(X, D, lam, *, tol=None, start=None):
+    """Codes of X that minimise 1/2 |x - z D|^2 + lam sum sqrt(z^2 + EPSILON): CSR (n_samples, n_atoms).
+
+    Parameters as `benchmarks.references.lasso_solvers.grafting`.  No code is zero.
+
+    Source
+    ------
+    Lee, Battle, Raina and Ng, NIPS 2006, equation 3 and Table 2.  Conjugate gradients of Polak and Ribiere,
+    begun anew where they would climb.
+    """
+    X, D = np.asarray(X, np.float64), np.ascontiguousarray(D, np.float64)
+    Z = np.zeros((len(X), len(D))) if start is None else np.ascontiguousarray(start.toarray(), np.float64)
+    _descend(X @ D.T, D @ D.T, lam, EPSILON, Z, np.empty((4, len(D))))
+    return sp.csr_matrix(Z)
+
+
+def smooth_objective(X, D, Z, lam):
+    """What `conjugate_gradients` minimises, of every sample."""
+    Z = Z.toarray()
+    return 0.5 * ((X - Z @ D) ** 2).sum(axis=1) + lam * np.sqrt(Z**2 + EPSILON).sum(axis=1)
+
+
+@_kernel
+def _descend(Q0, gram, lam, epsilon, Z, work):
+    """Every sample separately; Z holds the codes to begin from, and those found."""
+    curved, slope, move, bent = work  # curved = gram z
+    m = len(gram)
+    for i in range(len(Q0)):
+        z, before = Z[i], 0.0
+        curved[:] = 0.0
+        for k in range(m):
+            if z[k] != 0:
+                add_multiple(curved, z[k], gram[k], m)
+        move[:] = 0.0
+        for _ in range(_MOST_DESCENTS):
+            square, turned, steepest = 0.0, 0.0, 0.0
+            for k in range(m):
+                new = curved[k] - Q0[i, k] + lam * z[k] / np.sqrt(z[k] * z[k] + epsilon)
+                turned += new * (new - slope[k])
+                square += new * new
+                slope[k] = new
+                steepest = max(steepest, abs(new))
+            if steepest <= NEAR * lam:
+                break
+            _turn(slope, move, max(0.0, turned / before) if before > 0 else 0.0)
+            before = square
+            bent[:] = 0.0
+            for k in range(m):
+                add_multiple(bent, move[k], gram[k], m)
+            length = _line_search(Q0[i], curved, bent, move, z, lam, epsilon)
+            for k in range(m):
+                z[k] += length * move[k]
+                curved[k] += length * bent[k]
+
+
+@_kernel
+def _turn(slope, move, share):
+    """The next direction; the way down where the conjugate one would climb."""
+    climb = 0.0
+    for k in range(len(move)):
+        move[k] = share * move[k] - slope[k]
+        climb += move[k] * slope[k]
+    if climb >= 0:
+        for k in range(len(move)):
+            move[k] = -slope[k]
+
+
+@_kernel
+def _line_search(q0, curved, bent, move, z, lam, epsilon):
+    """The length at which the slope along the line is nearly gone, by Newton steps between safe ends."""
+    low, high, length, first = 0.0, np.inf, 0.0, 0.0
+    for step in range(_MOST_HALVINGS):
+        slope, bend = 0.0, 0.0
+        for k in range(len(z)):
+            here = z[k] + length * move[k]
+            square = here * here + epsilon
+            root = np.sqrt(square)
+            slope += move[k] * (curved[k] + length * bent[k] - q0[k] + lam * here / root)
+            bend += move[k] * (bent[k] + lam * epsilon * move[k] / (square * root))
+        if step == 0:
+            first = abs(slope)
+        elif abs(slope) <= _LINE * first:
+            break
+        if slope < 0:
+            low = length
+        else:
+            high = length
+        length -= slope / bend
+        if not low < length < high:
+            length = 0.5 * (low + high) if high < np.inf else 2 * low + 1e-12
+    return length

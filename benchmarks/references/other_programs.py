@@ -1,0 +1,157 @@
+"""Other programs: SPAMS, scikit-learn and OpenCV, as the comparisons call them.
+
+Each is imported where it is called, for not every machine has them.  SPAMS works in float32, its quicker
+type.  OpenCV rounds the centre of a patch, which lies between pixels, to a whole pixel (here the next one
+down and to the right).
+"""
+
+import warnings
+from contextlib import contextmanager
+
+import numpy as np
+
+from benchmarks.measures import Stopwatch, graded_codes, graded_dictionary, normalised_patches, timed
+from flyannot.descriptors.sift import normalise_descriptors
+
+_N_WARM = 64  # patches of a first small run
+
+
+def learn_by_spams(patches, held, initial, lam, n, n_epochs, batch_size):
+    """Learn by trainDL, online, from the first n patches."""
+    import spams
+
+    X, D = normalise_descriptors(np.load(patches, mmap_mode="r")[:n]).T, np.asfortranarray(np.load(initial).T)
+    options = {"lambda1": lam, "lambda2": 0.0, "mode": 2, "batchsize": batch_size, "numThreads": 1}
+    spams.trainDL(X[:, :_N_WARM], D=D.copy("F"), iter=1, verbose=False, **options)
+    n_steps = n_epochs * -(-X.shape[1] // batch_size)
+    with Stopwatch() as watch:
+        D = spams.trainDL(X, D=D, iter=n_steps, verbose=False, **options)
+    cost = {"seconds": watch.seconds, "n": n_steps * batch_size // n_epochs, "n_epochs": n_epochs}
+    return graded_dictionary(D.T, held, lam, **cost) | {"batch_size": batch_size}
+
+
+def encode_by_spams(patches, dictionary, lam, n):
+    """Code the last n patches."""
+    import spams
+
+    X, D = normalised_patches(patches, slice(-n, None)), np.load(dictionary)
+
+    def theirs():
+        return spams.lasso(X.T, D=np.asfortranarray(D.T), lambda1=lam, mode=2, numThreads=1)
+
+    theirs()
+    Z, (seconds,) = timed(theirs)
+    return graded_codes(seconds, X, D, Z.T.tocsr(), lam)
+
+
+def time_codes_at_batch_1(patches, initial, lam, n=16):
+    """What trainDL does for the codes of a mini-batch of one patch: the Gram matrix anew, and LARS."""
+    import spams
+
+    D = np.asfortranarray(np.load(initial).T)
+    X = np.asfortranarray(normalise_descriptors(np.load(patches, mmap_mode="r")[:n]).T)
+    options = {"lambda1": lam, "mode": 2, "numThreads": 1}
+
+    def codes():
+        for i in range(n):
+            x = X[:, i : i + 1]
+            spams.lasso(x, Q=gram, q=np.asfortranarray(D.T @ x), **options)
+
+    product, (of_gram,) = timed(lambda: D.T @ D)
+    gram = np.asfortranarray(product)
+    (of_codes,) = timed(codes)[1]
+    return {"us_per_sample": 1e6 * (of_gram + of_codes / n)}
+
+
+_MOST_SWEEPS = 2_000
+
+
+def learn_by_scikit_learn(patches, held, initial, lam, n, n_epochs, batch_size):
+    """Learn by MiniBatchDictionaryLearning, in float32, early stopping off."""
+    from sklearn.decomposition import MiniBatchDictionaryLearning
+
+    X, D = normalise_descriptors(np.load(patches, mmap_mode="r")[:n]), np.load(initial)
+    options = {"n_components": len(D), "alpha": lam, "fit_algorithm": "cd", "batch_size": batch_size}
+    options |= {"dict_init": D, "random_state": 0, "max_no_improvement": None, "tol": 0.0}
+    MiniBatchDictionaryLearning(max_iter=1, **options).fit(X[:_N_WARM])
+    with Stopwatch() as watch:
+        fitted = MiniBatchDictionaryLearning(max_iter=n_epochs, **options).fit(X)
+    cost = {"seconds": watch.seconds, "n": len(X), "n_epochs": n_epochs}
+    return graded_dictionary(fitted.components_, held, lam, **cost)
+
+
+def encode_by_scikit_learn(patches, dictionary, lam, n, algorithm):
+    """Code the last n patches by sparse_encode; its "lasso_cd" or "lasso_lars"."""
+    from sklearn.decomposition import sparse_encode
+
+    X, D = normalised_patches(patches, slice(-n, None)), np.load(dictionary)
+    options = {"algorithm": algorithm, "alpha": lam, "n_jobs": 1}
+    sparse_encode(X[:4], D, **options)
+    with Stopwatch() as watch:
+        Z = sparse_encode(X, D, **options)
+    return graded_codes(watch.seconds, X, D, Z, lam)
+
+
+def lasso_codes(X, A, lam, *, tol):
+    """Codes (n_queries, n_rows) over all rows of A, one query at a time.
+
+    tol : of the duality gap, as part of |x|^2
+    """
+    from sklearn.linear_model import Lasso
+
+    columns, Z = np.asfortranarray(A.T, np.float64), np.zeros((len(X), len(A)))
+    alpha = lam / X.shape[1]  # scikit-learn divides the square, not the norm, by the number of features
+    lasso = Lasso(alpha, fit_intercept=False, tol=tol, max_iter=_MOST_SWEEPS, copy_X=False)
+    with _without_warnings():
+        for z, x in zip(Z, np.asarray(X, np.float64)):
+            z[:] = lasso.fit(columns, x).coef_
+    return Z
+
+
+def spread_labels(X, Y, X_new, n_neighbours=7):
+    """Label spreading (Zhou et al. 2004) on one graph of neighbours, label by label.
+
+    Returns
+    -------
+    values : float64 (n_new, n_labels); seconds of the graph; seconds of the spreading
+    """
+    from sklearn.neighbors import kneighbors_graph
+    from sklearn.semi_supervised import LabelSpreading
+
+    everything, values = np.concatenate([X, X_new]), np.zeros((len(X_new), Y.shape[1]))
+    with Stopwatch() as building:
+        graph = kneighbors_graph(everything, n_neighbours, include_self=True)
+    with Stopwatch() as spreading, _without_warnings():
+        for j in np.flatnonzero(Y.any(axis=0)):
+            given = np.concatenate([Y[:, j].astype(int), np.full(len(X_new), -1)])
+            model = LabelSpreading(kernel=lambda *_: graph, max_iter=30, tol=1e-3).fit(everything, given)
+            values[:, j] = np.nan_to_num(model.label_distributions_[len(X) :, -1])
+    return values, building.seconds, spreading.seconds
+
+
+@contextmanager
+def _without_warnings():
+    """Of early ends, and of points that no label reaches."""
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        yield
+
+
+def opencv_sift(image, corners, patch_px=16):
+    """Descriptors of patches of a uint8 image, as `flyannot.descriptors.sift.dense_sift` gives them."""
+    return compute(image, keypoints(corners, patch_px))
+
+
+def keypoints(corners, patch_px=16):
+    """OpenCV's key points for patches: upright, with bins of a quarter of the patch."""
+    from cv2 import KeyPoint  # slow to import, and only the comparison needs it
+
+    half, size = patch_px // 2, patch_px / 6  # OpenCV's bins are 1.5 times the size
+    return [KeyPoint(float(column + half), float(row + half), size, 0.0) for row, column in corners]
+
+
+def compute(image, points):
+    """OpenCV's descriptors of given key points, uint8 (n_points, 128)."""
+    from cv2 import SIFT_create
+
+    return SIFT_create().compute(image, points)[1].astype(np.uint8)

@@ -1,1 +1,0 @@
-"""Stochastic coordinate coding: Lin et al., KDD 2014."""

@@ -1,1 +1,0 @@
-"""Sparse codes over very many labelled images: Huang et al., ACM Multimedia 2013."""

@@ -1,0 +1,130 @@
+"""Coding at a fixed dictionary: ours beside the bare product X D^T, SPAMS and scikit-learn."""
+
+import time
+
+import numpy as np
+
+from benchmarks.compare_methods import Method, compare_methods, methods_at
+from benchmarks.findings import Finding, Target
+from benchmarks.inputs.patches import LAM, patches_of
+from benchmarks.items import Item
+from benchmarks.measures import graded_codes, median_seconds, normalised_patches, timed
+from benchmarks.references import other_programs
+from benchmarks.rows import Rows
+from benchmarks.scc.learning import learn_dictionaries
+from benchmarks.speed.learn import MAIN_SIZE, N_EPOCHS, SIZES_OF_ATOMS
+from benchmarks.workers import peak_mb
+from flyannot.sparse.coders import CODERS
+
+_TOL = 1e-4
+_FIRST = "cd"  # that all are compared with
+_N_SLOW = 256  # patches for our other coders, and for scikit-learn, which takes milliseconds for one
+
+
+def measured():
+    """The names of all coders that are measured: those of the table."""
+    return [_FIRST, *(name for name in CODERS if name != _FIRST)]
+
+
+def measure(setup):
+    """All methods at every number of atoms."""
+    n = setup.sizes["n_coded"]
+    given = patches_of(setup, setup.sizes["n_learn"] + n)
+    rows = Rows()
+    for m in SIZES_OF_ATOMS:
+        all_ = methods(setup, given, m, n)
+        rows += compare_methods(setup, methods_at(setup, all_, is_main_size=m == MAIN_SIZE), n_atoms=m)
+    # Beside one thread, in turns, in wall-clock time.
+    problem = _problem(given, learned(setup, given, MAIN_SIZE)["last"], setup.sizes["n_on_threads"])
+    pair = Method("flyannot", "two threads", encode_on_threads, problem, note="wall-clock time")
+    rows += compare_methods(setup, [pair], threads=2, n_atoms=MAIN_SIZE)
+    return Finding(
+        source=given.source,
+        variant=f"{_FIRST}, tol {_TOL:g}, float32, lam {LAM:.4f}; dictionaries of {N_EPOCHS} epochs of SCC",
+        rows=rows,
+        targets=list(_targets(rows)),
+    )
+
+
+def methods(setup, given, m, n):
+    """All that code the last n patches over one learned dictionary of m atoms."""
+    found = learned(setup, given, m)
+    all_, few = (_problem(given, found["last"], size) for size in (n, min(_N_SLOW, n)))
+    warm, few_note = "from the codes of the dictionary one epoch earlier", f"{few['n']} patches"
+    first, *others = measured()
+    return [
+        Method("flyannot", "cold", encode_beside_gemm, all_ | {"coder": first}),
+        Method("flyannot", "warm", encode_beside_gemm,
+               all_ | {"coder": first, "start_from": found["last_but_one"]}, note=warm, is_minor=True),
+        Method("gemm", "X D^T", multiply, all_, is_minor=True),
+        *[Method("flyannot", coder, encode_beside_gemm, few | {"coder": coder}, most_repeats=1, note=few_note,
+                 is_minor=True) for coder in others],
+        Method("SPAMS", "lasso", other_programs.encode_by_spams, all_, "spams"),
+        *[Method("scikit-learn", a, other_programs.encode_by_scikit_learn, few | {"algorithm": a},
+                 "scikit-learn", 1, few_note, is_minor=True) for a in ("lasso_cd", "lasso_lars")],
+    ]  # fmt: skip
+
+
+def _problem(given, dictionary, n):
+    return {"patches": given.path("patches"), "dictionary": dictionary, "lam": LAM, "n": n}
+
+
+def learned(setup, given, m):
+    """The files of a dictionary learned by SCC and of the same one epoch earlier."""
+    arguments = given.problem(m) | {"n": setup.sizes["n_learn"], "n_epochs": N_EPOCHS}
+    del arguments["held"]
+    return setup.run(learn_dictionaries, arguments)
+
+
+# What workers do.  The samples coded are the last n of the file: the dictionary has not seen them.
+
+
+def encode_beside_gemm(patches, dictionary, lam, n, coder, start_from=None):
+    """Code by a coder, in turns with the bare product; `start_from` names a dictionary to warm up on."""
+    X, D, encode = normalised_patches(patches, slice(-n, None)), np.load(dictionary), CODERS[coder]
+    start = None if start_from is None else encode(X, np.load(start_from), lam, tol=_TOL)
+    product = np.empty((len(X), len(D)), np.float32)
+
+    def ours():
+        return encode(X, D, lam, tol=_TOL, start=start)
+
+    ours()
+    Z, (seconds, gemm) = timed(ours, lambda: np.matmul(X, D.T, out=product))
+    return graded_codes(seconds, X, D, Z, lam) | {"times_gemm": seconds / gemm}
+
+
+def multiply(patches, dictionary, lam, n):
+    """The bare product X D^T in float32, which every coder of this kind has to make."""
+    X, D = normalised_patches(patches, slice(-n, None)), np.load(dictionary)
+    product = np.empty((len(X), len(D)), np.float32)
+    np.matmul(X, D.T, out=product)
+    (seconds,) = median_seconds(lambda: np.matmul(X, D.T, out=product))
+    return {"n": n, "us_per_sample": 1e6 * seconds / n, "peak_mb": peak_mb()}
+
+
+def encode_on_threads(patches, dictionary, lam, n):
+    """Code on two threads and on one, taking turns; `speed_up` is the ratio."""
+    X, D, encode = normalised_patches(patches, slice(-n, None)), np.load(dictionary), CODERS[_FIRST]
+    two, one = (lambda k=k: encode(X, D, lam, tol=_TOL, n_threads=k) for k in (2, 1))
+    two()
+    Z, seconds = timed(two, one, at_least_s=2.0, clock=time.perf_counter)
+    return graded_codes(seconds[0], X, D, Z, lam) | {"speed_up": seconds[1] / seconds[0]}
+
+
+def _targets(rows):
+    def of(column, **wanted):
+        return rows.value(column, n_atoms=1000, **wanted)
+
+    slow = [of("times_as_long", who="scikit-learn", variant=a) for a in ("lasso_cd", "lasso_lars")]
+    gap, gemm = (of(name, who="flyannot", variant="cold") for name in ("worst_relative_gap", "times_gemm"))
+    yield Target("m=1000: SPAMS lasso over ours", of("times_as_long", who="SPAMS"), 20)
+    yield Target("m=1000: scikit-learn's quicker over ours", min(filter(None, slow), default=None), 100)
+    yield Target("m=1000: largest relative duality gap", gap, _TOL, at_least=False)
+    yield Target("m=1000: ours over the bare product", gemm, 3, at_least=False)
+    yield Target("m=1000: one thread over two", of("speed_up", variant="two threads"), 1.8)
+
+
+ITEM = Item(
+    "code", "Coding at a fixed dictionary", measure,
+    sizes={"n_learn": (20_000, 20_000), "n_coded": (4_096, 4_096), "n_on_threads": (16_384, 16_384)},
+)  # fmt: skip

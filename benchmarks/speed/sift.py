@@ -1,0 +1,69 @@
+"""Dense SIFT, per descriptor: ours beside OpenCV's key points on the same grid."""
+
+import numpy as np
+
+from benchmarks.compare_methods import Method, compare_methods
+from benchmarks.findings import Finding, Target
+from benchmarks.inputs.pictures import embryo_pictures
+from benchmarks.items import Item
+from benchmarks.measures import median_seconds
+from benchmarks.references import other_programs
+from benchmarks.workers import peak_mb
+from flyannot.descriptors.patches import patch_corners
+from flyannot.descriptors.sift import dense_sift
+
+_STRIDE_PX = 4
+_PATCH_PX = 16
+_SIZE_16_PX = 96  # the patch of a key point of size 16: bins of 1.5 times the size, four a side
+_OPENCV = {
+    _PATCH_PX: "key points of size 16 / 6: the patches that we describe",
+    _SIZE_16_PX: "key points of size 16, as they are often timed",
+}
+
+
+def measure(setup):
+    """One comparison on a few pictures."""
+    greys, source = embryo_pictures(setup)
+    grid = setup.save("sift", greys=np.stack(greys[: setup.sizes["n_pictures"]])) | {"stride_px": _STRIDE_PX}
+    ours = Method("flyannot", f"{_PATCH_PX} px", describe, grid)
+    theirs = [
+        Method("OpenCV", f"{px} px", describe_by_opencv, grid | {"patch_px": px}, "opencv", note=note)
+        for px, note in _OPENCV.items()
+    ]
+    rows = compare_methods(setup, [ours, *theirs])
+    return Finding(
+        source=source,
+        variant=f"stride {_STRIDE_PX}",
+        rows=rows,
+        targets=[
+            Target(f"OpenCV, {note.partition(':')[0]}, over ours",
+                   rows.value("times_as_long", who="OpenCV", variant=f"{px} px"), 60)
+            for px, note in _OPENCV.items()
+        ],
+    )  # fmt: skip
+
+
+def describe(greys, stride_px):
+    """In a worker: all patches of all pictures by `dense_sift`."""
+    greys = np.load(greys)
+    corners = patch_corners(greys[0].shape, _PATCH_PX, stride_px)
+    dense_sift(greys[0], corners, _PATCH_PX)
+    (seconds,) = median_seconds(lambda: [dense_sift(grey, corners, _PATCH_PX) for grey in greys])
+    return _cost(seconds, len(greys) * len(corners))
+
+
+def describe_by_opencv(greys, stride_px, patch_px):
+    """In a worker: OpenCV's descriptors around the same centres; key points are ready made."""
+    greys = np.load(greys)
+    corners = patch_corners(greys[0].shape, _PATCH_PX, stride_px)
+    points = other_programs.keypoints(corners + _PATCH_PX // 2 - patch_px // 2, patch_px)
+    other_programs.compute(greys[0], points[:8])
+    (seconds,) = median_seconds(lambda: [other_programs.compute(grey, points) for grey in greys])
+    return _cost(seconds, len(greys) * len(corners))
+
+
+def _cost(seconds, n):
+    return {"n": n, "us_per_sample": 1e6 * seconds / n, "per_second": n / seconds, "peak_mb": peak_mb()}
+
+
+ITEM = Item("sift", "Dense SIFT at stride 4, per descriptor", measure, sizes={"n_pictures": (4, 10)})

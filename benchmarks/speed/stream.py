@@ -1,0 +1,172 @@
+"""One pass over a stream of patches, ours beside other programs."""
+
+import numpy as np
+
+from benchmarks.compare_methods import Method, compare_methods
+from benchmarks.findings import Finding, Panel
+from benchmarks.inputs.patches import LAM, patches_of
+from benchmarks.items import Item
+from benchmarks.measures import Stopwatch, exact_objective, graded_dictionary, normalised_patches
+from benchmarks.rows import Series
+from flyannot.descriptors.sift import normalise_descriptors
+from flyannot.estimators.dictionary_learning import DictionaryLearning, RowUnits
+from flyannot.runtime.resources import one_blas_thread
+from flyannot.sparse.data_parallel import (
+    LONGEST,
+    HeldOutSamples,
+    LearningPlan,
+    LearningProgress,
+    first_atoms,
+    learn_in_rounds,
+    visit_part,
+)
+from flyannot.sparse.learners import LEARNERS
+from flyannot.sparse.learners.scc import SCCOptions
+from flyannot.steps.patch_blocks import NormalisedPatches
+
+N_SHARES = 16
+
+
+def _by_shares(problem, n, n_epochs, n_shares, longest):
+    arguments = problem | {"n": n, "n_epochs": n_epochs, "n_shares": n_shares, "longest": longest}
+    words = f"{n_shares} shares, rounds of {longest:,}"
+    return Method("flyannot", words, learn_in_shares, arguments, most_repeats=1)
+
+
+def measure_stream(setup):
+    """One pass over the same patches in the same order by each program, or as far as its time goes."""
+    given, m = patches_of(setup, setup.sizes["n_patches"]), setup.sizes["n_atoms"]
+    problem = given.problem(m)
+
+    def by(who, learner, reference="", **settings):
+        limits = {"n": given.n, "who": learner, "limit_s": setup.sizes["limit_s"]}
+        words = ", ".join(f"{name.replace('_', ' ')} {value}" for name, value in settings.items())
+        return Method(who, words, learn_stream, problem | limits | settings, reference, most_repeats=1)
+
+    methods = [
+        by("flyannot scc", "scc", variant="quick"),
+        _by_shares(problem, given.n, 1, N_SHARES, LONGEST),
+        by("flyannot OL", "ol", batch_size=256),
+        by("SPAMS OL", "spams", "spams", batch_size=256),
+        by("scikit-learn", "scikit-learn", "scikit-learn", batch_size=256),
+    ]
+    rows = compare_methods(setup, methods, n_atoms=m)
+    curves = [_curve(row) for row in rows if row.get("trace")]
+    axes = "seconds of processor time", "objective"
+    return Finding(
+        source=given.source,
+        variant=f"{m} atoms, one pass, lam {LAM:.4f}; exact codes of patches unseen",
+        rows=rows,
+        panels=[Panel("One pass over a stream", *axes, curves, x_log=True)],
+    )
+
+
+def _curve(row):
+    return Series(f"{row['who']}, {row['variant']}", *([at[i] for at in row["trace"]] for i in (0, -1)))
+
+
+ITEM = Item(
+    "stream", "One pass over a stream of patches, beside other programs", measure_stream,
+    sizes={"n_patches": (20_000, 1_000_000), "n_atoms": (250, 1000), "limit_s": (5, 180)},
+)  # fmt: skip
+
+
+_FIRST = 2048  # patches of the first part
+_UNIT = 64  # patches that are read together
+_N_WARM = 64
+_SEED = 1
+
+
+class StoredRows(RowUnits):
+    """Descriptors as they are stored, of which samples are made as they are visited."""
+
+    def samples(self, rows):
+        """Descriptors as samples to learn from."""
+        return NormalisedPatches(rows)
+
+    def _checked(self, rows):
+        return np.array(rows)
+
+
+def learn_in_shares(patches, held, initial, lam, n, n_epochs, n_shares, longest, variant="quick"):
+    """In a worker: learn by shares, in this process; `trace` holds (seconds, patches, objective)."""
+    start = np.arange(0, n, _UNIT)
+    X = np.load(patches, mmap_mode="r")
+    source = StoredRows(X, X.dtype, start, np.minimum(start + _UNIT, n))
+    options = SCCOptions(variant=variant)
+    plan = LearningPlan(n_shares, n_epochs, lam, options, (_SEED,), longest=longest)
+    D, sample = np.load(initial), normalised_patches(held, slice(None)).astype(np.float64)
+    LEARNERS["scc"](D, 0, lam=lam, variant=variant)  # compiles
+    first = LearningProgress(first_atoms(D, options))
+    clock = []
+
+    def run(tasks):
+        with Stopwatch() as watch:
+            found = [visit_part(task) for task in tasks]
+        clock.append(watch.seconds)
+        return found
+
+    with one_blas_thread():
+        *_, progress = learn_in_rounds(source, HeldOutSamples(sample, {}), first, plan, run)
+        trace = [(record.n_visits, record.objective) for record in progress.records]
+        seconds = sum(clock)
+        graded = graded_dictionary(progress.atoms.D, held, lam, seconds=seconds, n=n, n_epochs=n_epochs)
+    total = n * n_epochs
+    return graded | {"trace": [(seconds * visits / total, visits, value) for visits, value in trace]}
+
+
+def learn_stream(patches, held, initial, lam, n, who, limit_s, **settings):
+    """In a worker: learn from the first n patches once by `who`, for `limit_s` of processor time at most."""
+    make = {"spams": _spams, "scikit-learn": _scikit_learn}.get(who, _ours)
+    sample = normalised_patches(held, slice(None))
+    X, trace, seconds, seen = np.load(patches, mmap_mode="r"), [], 0.0, 0
+    warm, _ = make(np.load(initial), lam, n, who, **settings)
+    warm(normalise_descriptors(X[:_N_WARM]))
+    learn, atoms = make(np.load(initial), lam, n, who, **settings)
+    with one_blas_thread():
+        while seen < n and seconds < limit_s:
+            part = normalise_descriptors(np.array(X[seen : min(n, max(_FIRST, 2 * seen))]))
+            for block in np.split(part, range(_FIRST, len(part), _FIRST)):
+                with Stopwatch() as watch:
+                    learn(block)
+                seconds, seen = seconds + watch.seconds, seen + len(block)
+                if seconds > limit_s:
+                    break
+            trace.append((seconds, seen, exact_objective(sample, atoms(), lam)))
+        graded = graded_dictionary(atoms(), held, lam, seconds=seconds, n=seen, n_epochs=1)
+    return graded | {"trace": trace}
+
+
+def _ours(D, lam, n, who, **settings):
+    """Any learner of the table, by `partial_fit`."""
+    given = {"alpha": lam, "learner_params": settings, "dict_init": D, "random_state": _SEED}
+    model = DictionaryLearning(len(D), learner=who, **given)
+    return model.partial_fit, lambda: model.components_
+
+
+def _spams(D, lam, n, who, batch_size):
+    import spams
+
+    state = {"D": np.asfortranarray(D.T), "model": None}
+    options = {"lambda1": lam, "lambda2": 0.0, "mode": 2, "batchsize": batch_size, "numThreads": 1}
+
+    def learn(X):
+        state["D"], state["model"] = spams.trainDL(
+            np.asfortranarray(X.T), D=state["D"], model=state["model"], return_model=True,
+            iter=-(-len(X) // batch_size), verbose=False, **options,
+        )  # fmt: skip
+
+    return learn, lambda: state["D"].T
+
+
+def _scikit_learn(D, lam, n, who, batch_size):
+    from sklearn.decomposition import MiniBatchDictionaryLearning
+
+    options = {"n_components": len(D), "alpha": lam, "fit_algorithm": "cd", "batch_size": batch_size}
+    model = MiniBatchDictionaryLearning(dict_init=D, random_state=0, **options)
+
+    def learn(X):
+        for start in range(0, len(X), batch_size):
+            model.partial_fit(X[start : start + batch_size])
+
+    return learn, lambda: model.components_

@@ -1,0 +1,239 @@
+"""Which images a command works on, and where the pictures of a run's files lie.
+
+A file of a run names its images, and no folder: folders move.  The pictures lie in the data set that is named
+or recorded; where none is, they are looked for near the files.
+"""
+
+import os
+from collections import defaultdict
+from collections.abc import Iterable
+from contextlib import suppress
+from dataclasses import dataclass, field
+from pathlib import Path
+
+from flyannot.dataset.folder import Image, printable_text, read_images
+from flyannot.dataset.paths import IMAGES, TABLE_SUFFIXES, has_table, place_of_table
+from flyannot.descriptors.images.address import (
+    address_in_file,
+    file_in_table,
+    file_of_address,
+    photograph_of_embryo,
+)
+from flyannot.errors import FlyannotError, InputError, did_you_mean
+from flyannot.stage_ranges import STAGE_RANGES, parse_stage_range
+
+SUFFIXES = (".png", ".bmp", ".jpg", ".jpeg", ".tif", ".tiff", ".gif", ".btf", ".czi", ".lif")
+
+
+def images_named(paths, stage_range=None):
+    """The images that the arguments of a command name.
+
+    Parameters
+    ----------
+    paths : list of Path: one data set folder (or its images.csv), one plain folder, or image files
+    stage_range : of a plain folder or of image files; they say nothing of it themselves
+
+    Returns
+    -------
+    images : list of flyannot.dataset.folder.Image
+
+    Raises
+    ------
+    InputError
+        If a path is not there, or the stage range is needed and not given.
+    """
+    first = Path(paths[0])
+    for path in paths:
+        if not file_of_address(path).exists():
+            raise InputError(
+                f"{path} is not there", fix="name a data set folder, a folder of images, or images"
+            )
+    if len(paths) == 1 and (first.suffix.lower() in TABLE_SUFFIXES or has_table(first, IMAGES)):
+        return read_images(first)
+    if stage_range is None:
+        raise _without_stage_range(first)
+    if len(paths) == 1 and first.is_dir():
+        return read_folder(first, stage_range)
+    folders = [path for path in paths if Path(path).is_dir()]
+    if folders:
+        raise InputError(
+            f"{folders[0]} is a folder among single images", fix="name one folder, or images only"
+        )
+    return images_of_files(paths, stage_range)
+
+
+def _without_stage_range(path):
+    message = f"{path} does not say its stage range"
+    if place := place_of_table(path, IMAGES) if path.is_dir() else None:
+        fix = f"name {place}, or add --stage-range"
+        return InputError(f"{message}, but {place} has an {IMAGES}", fix=fix)
+    return InputError(message, fix=f"add --stage-range, or list the images in an {IMAGES}")
+
+
+def read_folder(folder, stage_range):
+    """The pictures in a plain folder (not below it), by name; each is a group of its own.
+
+    Pictures are known by their suffix (`SUFFIXES`); names with a leading dot are left out.
+
+    Raises
+    ------
+    InputError
+        If there is no such folder, no picture in it, or no such stage range.
+    """
+    folder = Path(folder)
+    if not folder.is_dir():
+        raise InputError(f"no such folder: {folder}", fix="name a folder of images")
+    names = [name for name in sorted(os.listdir(folder)) if name.lower().endswith(SUFFIXES)]
+    names = [name for name in names if not name.startswith(".")]
+    if not names:
+        raise InputError(f"no picture in {folder}", fix=f"picture files end in {', '.join(SUFFIXES)}")
+    stage_range = parse_stage_range(stage_range)
+    return [_image_of_unknown_gene(str(folder.absolute() / name), name, stage_range) for name in names]
+
+
+def images_of_files(files, stage_range):
+    """Single picture files as images, in the order given, each once and a group of its own."""
+    stage_range = parse_stage_range(stage_range)
+    names = dict.fromkeys(Path(file).as_posix() for file in files)
+    return [
+        _image_of_unknown_gene(os.path.abspath(file_of_address(name)), name, stage_range) for name in names
+    ]
+
+
+def _image_of_unknown_gene(file, name, stage_range):
+    """In its name, what no table can hold is written as an escape."""
+    name = printable_text(name.encode("utf-8", "surrogateescape").decode("utf-8", "backslashreplace"))
+    return Image(file, name, "", stage_range, group=name)
+
+
+def select_images(images, *, views=(), stage_ranges=(), genes=()):
+    """The images of the given views, stage ranges and genes (symbols or FlyBase numbers); empty means all.
+
+    Raises
+    ------
+    InputError
+        If none is left.
+    """
+    known_views = sorted({image.view for image in images if image.view})
+    for view in views:
+        if view not in known_views:
+            raise InputError(
+                f'no image has the view "{view}".{did_you_mean(view, known_views)}',
+                fix=f"choose from: {', '.join(known_views) or 'the table has no view'}",
+            )
+    known_genes = sorted({name for image in images for name in (image.gene, image.fbgn) if name})
+    for gene in genes:
+        if gene not in known_genes:
+            raise InputError(
+                f'no image is of the gene "{gene}".{did_you_mean(gene, known_genes)}',
+                fix="name it as images.csv does: capitals count",
+            )
+    chosen = [
+        image
+        for image in images
+        if (not views or image.view in views)
+        and (not stage_ranges or image.stage_range in stage_ranges)
+        and (not genes or {image.gene, image.fbgn} & set(genes))
+    ]
+    if not chosen:
+        wanted = (("of the gene", genes), ("of stage range", stage_ranges), ("of the view", views))
+        asked = " and ".join(f"{what} {' or '.join(names)}" for what, names in wanted if names)
+        present = ", ".join(s for s in STAGE_RANGES if any(image.stage_range == s for image in images))
+        and_view = f" and view {', '.join(known_views)}" if known_views else ""
+        raise InputError(f"no image is {asked}", fix=f"choose from stage range {present}{and_view}")
+    return chosen
+
+
+@dataclass(frozen=True)
+class PicturesOfFile:
+    """The pictures of a file of a run.
+
+    paths : dict from the name of an image to its path, of those that are there
+    n_wanted : how many there should be; place : Path of the folder (or table) that has them, or None
+    """
+
+    paths: dict = field(default_factory=dict)
+    n_wanted: int = 0
+    place: Path | None = None
+
+    @property
+    def n_missing(self):
+        return self.n_wanted - len(self.paths)
+
+
+def pictures_of(stored):
+    """What to look for: (name, gene, stage range) of all images of an open file."""
+    if stored is None:
+        return set()
+    return {
+        (name, gene, s)
+        for s in stored.stage_ranges
+        for name, gene in zip(*(stored.array(s, column) for column in ("image", "gene")))
+    }
+
+
+def find_pictures(wanted, folder, named=None):
+    """The `PicturesOfFile` of a file.
+
+    Parameters
+    ----------
+    wanted : set, as `pictures_of` returns
+    folder : Path of the folder that the file lies in
+    named : Path of a data set, or of a folder of pictures, that has them; None to look near the file, where a
+        table must say of an image what the file says
+
+    Raises
+    ------
+    InputError
+        If a table that is named cannot be read.
+    """
+    if not wanted:
+        return PicturesOfFile(place=named)
+    if named is not None:
+        return PicturesOfFile(_paths_within(named, wanted, same_rows=False), len(wanted), named)
+    best = PicturesOfFile(n_wanted=len(wanted))
+    for place in likely_places(folder):
+        try:
+            paths = _paths_within(place, wanted, same_rows=True)
+        except FlyannotError:
+            continue  # it is no table of ours
+        if len(paths) > len(best.paths):
+            best = PicturesOfFile(paths, len(wanted), place)
+    return best
+
+
+def likely_places(folder) -> Iterable[Path]:
+    """The folder of a run, the folders in it, the one above, and the folders in that."""
+    for near in (folder, folder.absolute().parent):
+        yield near
+        with suppress(OSError):  # it may not be listed
+            yield from sorted(entry for entry in near.iterdir() if entry.is_dir() and entry.name[0] != ".")
+
+
+def _paths_within(place, wanted, *, same_rows):
+    """Name -> path of the wanted images that a place has: by its table, or by the names of its files."""
+    if place.is_dir() and not has_table(place, IMAGES):
+        return _paths_in_folder(place, {name for name, *_ in wanted})
+    names = defaultdict(list)  # of an image of the table: its own, or those of the embryos on it
+    for name, *_ in wanted:
+        names[photograph_of_embryo(name)].append(name)
+    paths = {}
+    for image in read_images(place):
+        for name in names.get(image.name, ()) if image.path.is_file() else ():
+            if not same_rows or (name, image.gene, image.stage_range) in wanted:
+                paths[name] = Path(address_in_file(image.file, name))
+    return paths
+
+
+def _paths_in_folder(folder, names):
+    paths = {}
+    for place in (folder / "images", folder):
+        try:
+            present = set(os.listdir(place))
+        except OSError:
+            continue
+        for name in names:
+            file = name if name in present else file_in_table(name)
+            if (file in present or "/" in file) and (place / file).is_file():
+                paths[name] = Path(address_in_file(str(place / file), name))
+    return paths

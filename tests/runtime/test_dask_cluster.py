@@ -1,0 +1,262 @@
+"""The workers of a Dask cluster: the same bytes as without, and one line for whatever goes wrong."""
+
+import os
+import signal
+import subprocess
+import sys
+import time
+from contextlib import contextmanager
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from flyannot.errors import DataError, FlyannotError
+from flyannot.runtime import dask_cluster
+from flyannot.runtime.executor import Executor
+from flyannot.runtime.progress_events import item_done
+from tests.dask_cluster import cluster_in
+
+NOBODY = "tcp://127.0.0.1:1"
+LONG = "extract embryos -o out.h5 --stride-px 2"
+
+
+@pytest.fixture(scope="module")
+def cluster(tmp_path_factory):
+    with cluster_in(tmp_path_factory.mktemp("cluster"), 2) as cluster:
+        yield cluster
+
+
+@pytest.fixture
+def workers(cluster):
+    with Executor(scheduler=cluster.address) as workers:
+        yield workers
+
+
+def start(chain, line, address):
+    words = [sys.executable, "-m", "flyannot", *line.split(), "--scheduler", address]
+    return subprocess.Popen(
+        words, cwd=chain.folder, stderr=subprocess.PIPE, text=True, start_new_session=True
+    )
+
+
+def wait_until_it_works(chain, run):
+    parts = chain.folder / ".out.h5.parts"
+    while not list(parts.glob(".*.tmp")):  # a worker writes
+        assert run.poll() is None, run.stderr.read()
+        time.sleep(0.01)
+
+
+@pytest.mark.parametrize(
+    "line",
+    [
+        "extract embryos -o out.h5 --stride-px 16",
+        "pool descriptors.h5 dictionary.h5 -o out.h5 --grid 1x2",
+        "annotate model.h5 embryos -o out.h5",
+    ],
+)
+def test_a_cluster_makes_the_same_bytes(flyannot, cluster, own_chain, monkeypatch, line):
+    """Also from relative paths, although its workers work in another folder."""
+    monkeypatch.chdir(own_chain.folder)
+    assert flyannot(f"{line} --jobs 1").code == 0
+    expected = Path("out.h5").read_bytes()
+    Path("out.h5").unlink()
+    monkeypatch.setenv("FLYANNOT_SCHEDULER", cluster.address)
+    said = flyannot(line)
+    assert said.code == 0 and Path("out.h5").read_bytes() == expected
+    assert "warning" not in said.err and not list(Path().glob(".out*"))
+
+
+@pytest.mark.parametrize("method", ["svm", "coupled-ridge", "hash-siso"])
+def test_terms_and_folds_go_there_too_to_the_same_bytes(flyannot, cluster, own_chain, monkeypatch, method):
+    monkeypatch.chdir(own_chain.folder)
+    lines = [
+        f"train features.h5 embryos -o m.h5 --min-groups 4 --method {method}",
+        f"evaluate features.h5 embryos --json s.json --folds 3 --min-groups 4 --method {method}",
+        f"evaluate features.h5 embryos --json n.json --folds 2 --nested --min-groups 4 --method {method}",
+    ]
+    for line in lines:
+        assert flyannot(f"{line} --jobs 1").code == 0
+    made = {name: Path(name).read_bytes() for name in ("m.h5", "s.json", "n.json")}
+    for name in made:
+        Path(name).unlink()
+    for line in lines:
+        assert flyannot(f"{line} --scheduler {cluster.address}").code == 0
+    assert {name: Path(name).read_bytes() for name in made} == made
+    assert not [path.name for path in Path().iterdir() if path.name.startswith(".")]
+
+
+def test_folds_stay_here_where_a_cluster_would_have_nothing_to_read(flyannot, chain):
+    line = "evaluate F A --folds 2 --min-groups 4 --scheduler"
+    said = flyannot(f"{line} {NOBODY}", F=chain.features, A=chain.embryos)
+    assert said.code == 0 and "note: the folds are evaluated on this machine" in said.err
+
+
+def square(i):
+    item_done()
+    return i * i
+
+
+def twice(array):
+    return 2 * array
+
+
+def test_rounds_of_tasks_with_arrays(workers, rng):
+    for _ in range(2):
+        arrays, told = [rng.normal(size=(100, 30)) for _ in range(3)], []
+        found = workers.run_all(twice, arrays, on_done=told.append)
+        assert all(np.array_equal(2 * a, b) for a, b in zip(arrays, found)) and len(told) == 3
+
+
+def slow_items(n):
+    for _ in range(n):
+        time.sleep(0.25)
+        item_done()
+    return n
+
+
+def test_items_are_told_of_while_a_task_goes_on(workers):
+    told, ended = [], []
+    workers.run_all(slow_items, [8], on_items=lambda n: ended or told.append(n), on_done=ended.append)
+    assert told and max(told) <= 8
+
+
+def damaged(i):
+    raise DataError(f"task {i} is damaged", fix="mend it")
+
+
+def test_a_fault_arrives_with_its_remedy(workers):
+    with pytest.raises(DataError, match="task 3 is damaged") as caught:
+        workers.run_all(damaged, [3])
+    assert (caught.value.fix, caught.value.exit_code) == ("mend it", 65)
+
+
+def threads(_):
+    import cv2
+    from threadpoolctl import threadpool_info
+
+    np.ones((4, 4)) @ np.ones((4, 4))
+    return max(pool["num_threads"] for pool in threadpool_info()), cv2.getNumThreads()
+
+
+def test_a_task_has_one_thread(workers):
+    assert workers.run_all(threads, [0, 1]) == [(1, 1)] * 2
+
+
+def test_a_worker_that_is_killed_is_replaced_and_changes_nothing(flyannot, cluster, own_chain, monkeypatch):
+    monkeypatch.chdir(own_chain.folder)
+    assert flyannot(f"{LONG} --jobs 1").code == 0
+    expected = Path("out.h5").read_bytes()
+    Path("out.h5").unlink()
+    run = start(own_chain, LONG, cluster.address)
+    wait_until_it_works(own_chain, run)
+    cluster.workers()[0].kill()
+    _, err = run.communicate(timeout=120)
+    assert run.returncode == 0, err
+    assert Path("out.h5").read_bytes() == expected
+
+
+def die(_):
+    os.kill(os.getpid(), signal.SIGKILL)
+
+
+def test_what_kills_its_workers_is_named(workers):
+    with pytest.raises(FlyannotError, match="2 workers were killed over the images a to b") as caught:
+        workers.run_all(die, [1], name=lambda _: "the images a to b")
+    assert "memory" in caught.value.fix
+
+
+@pytest.mark.parametrize(("name", "code"), [("SIGINT", 130), ("SIGTERM", 143)])
+def test_a_signal_ends_the_run_and_its_tasks(cluster, own_chain, name, code):
+    run = start(own_chain, LONG, cluster.address)
+    wait_until_it_works(own_chain, run)
+    sent = time.monotonic()
+    os.killpg(run.pid, getattr(signal, name))
+    _, err = run.communicate(timeout=60)
+    assert time.monotonic() - sent < 8 and run.returncode == code
+    assert err.splitlines()[1:] == ["Interrupted: run the same command again, and it continues where it was."]
+    until = time.monotonic() + 20
+    while list((own_chain.folder / ".out.h5.parts").glob(".*")):  # a task ends at its next image
+        assert time.monotonic() < until
+        time.sleep(0.05)
+
+
+def test_a_scheduler_that_goes_away_ends_the_run_in_a_line_and_it_continues(
+    flyannot, own_chain, tmp_path, monkeypatch
+):
+    with cluster_in(tmp_path, 1) as cluster:
+        run = start(own_chain, LONG, cluster.address)
+        wait_until_it_works(own_chain, run)
+        cluster.scheduler.kill()
+        _, err = run.communicate(timeout=60)
+    assert run.returncode == 1
+    _, error, fix = err.splitlines()
+    assert error == f"Error: the scheduler at {cluster.address} has gone away" and fix.startswith("Fix: ")
+    said = flyannot(
+        "extract E -o O --stride-px 2 --jobs 1", E=own_chain.embryos, O=own_chain.folder / "out.h5"
+    )
+    assert said.code == 0 and not list(own_chain.folder.glob(".out*"))
+
+
+@pytest.mark.parametrize(
+    ("address", "code", "words"),
+    [
+        (NOBODY, 1, "no scheduler answers at"),
+        ("nonsense", 2, "nonsense is not the address of a scheduler"),
+        ("ftp://host:1", 2, "is not the address of a scheduler"),
+        ("tcp://host:abc", 2, "is not the address of a scheduler"),
+    ],
+)
+def test_an_address_without_a_scheduler_is_explained(
+    flyannot, chain, tmp_path, monkeypatch, address, code, words
+):
+    monkeypatch.setattr(dask_cluster, "_CONNECTS_S", 1)
+    said = flyannot("extract E -o O --scheduler A", E=chain.embryos, O=tmp_path / "o.h5", A=address)
+    assert said.code == code and words in said.err and "Fix: " in said.err
+
+
+def test_a_scheduler_without_workers_is_explained(tmp_path, monkeypatch):
+    monkeypatch.setattr(dask_cluster, "_WITHOUT_WORKERS_S", 1)
+    with cluster_in(tmp_path) as cluster, Executor(scheduler=cluster.address) as workers:
+        with pytest.raises(FlyannotError, match="has had no workers for 1 s") as caught:
+            workers.run_all(square, [1, 2])
+        assert f"dask worker {cluster.address}" in caught.value.fix
+
+
+def test_workers_that_do_not_see_the_files_are_named(workers, tmp_path, monkeypatch):
+    with pytest.raises(FlyannotError, match="the worker at tcp:.* does not see /nowhere") as caught:
+        workers.run_all(square, [1], reads=lambda _: [Path("/nowhere")])
+    assert "share a file system" in caught.value.fix
+    monkeypatch.setattr(dask_cluster, "_mark_in", _mark_elsewhere)
+    with pytest.raises(FlyannotError, match="does not see .*/.wanted"):
+        workers.run_all(square, [1], folder=tmp_path / "parts")
+
+
+@contextmanager
+def _mark_elsewhere(folder):
+    yield folder / ".wanted"
+
+
+def test_workers_with_another_flyannot_are_named(tmp_path):
+    (tmp_path / "flyannot").mkdir()
+    (tmp_path / "flyannot" / "__init__.py").write_text('__version__ = "0.0.0"\n')
+    with cluster_in(tmp_path, 1, path=tmp_path) as cluster, Executor(scheduler=cluster.address) as workers:
+        with pytest.raises(FlyannotError, match="has flyannot 0.0.0, and here is") as caught:
+            workers.run_all(square, [1])
+        assert "install flyannot" in caught.value.fix
+
+
+def test_without_the_extra_the_command_that_installs_it_is_named(flyannot, chain, tmp_path, monkeypatch):
+    monkeypatch.setitem(sys.modules, "distributed", None)
+    said = flyannot("extract E -o O --scheduler A", E=chain.embryos, O=tmp_path / "o.h5", A=NOBODY)
+    assert said.code == 2 and "pip install 'flyannot[dask]'" in said.err
+
+
+def test_no_engine_is_imported_that_is_not_asked_for():
+    code = """
+import sys
+from flyannot.runtime.executor import Executor
+assert Executor().run_all(abs, [-1, 2]) == [1, 2]
+assert not {"distributed", "dask", "joblib.externals.loky"} & set(sys.modules)
+"""
+    assert subprocess.run([sys.executable, "-c", code], timeout=60).returncode == 0
