@@ -30,7 +30,6 @@ from dataclasses import dataclass
 
 import click
 
-from benchmarks.items import Item
 from benchmarks.findings import not_runnable
 from flyannot.classifiers.ridge import Ridge
 from flyannot.cli.shared.options import Command
@@ -76,7 +75,8 @@ def write(stored, stage_ranges, path):
     path.write_text("dummy")
 
 
-ITEM = Item("dummy", "A dummy of an item", lambda setup: not_runnable("it is a dummy"))
+def measure_nothing(setup):
+    return not_runnable("it is a dummy")
 '''
 
 # The step that CONTRIBUTING.md shows, and the line that it names.
@@ -89,7 +89,6 @@ LINES = [
     (CLASSIFIERS, "Classifier"),
     (IMPORTERS, "IMPORTER"),
     (EXPORTERS["features"], "write"),
-    (ITEMS, "ITEM"),
 ]
 # The same in another process, where pytest collects its tests: a plugin.
 PLUGIN = """
@@ -113,6 +112,8 @@ def dummies(tmp_path, monkeypatch):
     monkeypatch.syspath_prepend(folder)
     for registry, name in LINES:
         monkeypatch.setitem(registry.places, "dummy", f"dummies:{name}")
+    item = {"title": "A dummy of an item", "measure": "dummies:measure_nothing"}
+    monkeypatch.setitem(ITEMS.entries, "dummy", item)
     *before, report = STEPS.places.items()
     monkeypatch.setattr(STEPS, "places", dict([*before, STEP_LINE, report]))
     monkeypatch.setitem(COMMANDS["Data"], "dummy", ("dummies:command", "Nods."))

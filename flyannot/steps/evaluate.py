@@ -15,9 +15,8 @@ from flyannot.dataset.images import select_images
 from flyannot.dataset.paths import annotations_table
 from flyannot.errors import InputError
 from flyannot.features.groups import HeldFeatures, groups_of
-from flyannot.features.pattern_map import N_LEAST, map_of
-from flyannot.features.pixel_baseline import pixel_features
-from flyannot.features.similarity import collection_of, nearest
+from flyannot.features.image_features import pixel_features
+from flyannot.features.similarity import N_LEAST, collection_of, map_of_patterns, most_similar
 from flyannot.runtime.dask_cluster import cluster_runner
 from flyannot.runtime.digest import digest_of_json
 from flyannot.runtime.resources import one_blas_thread
@@ -263,10 +262,12 @@ def _shared_terms(groups, rows, carried):
     genes, n = [groups.gene_ids[g] for g in kept], min(N_NEAREST, len(kept) - 1)
 
     def score(places):
-        order = [nearest(-((places - one) ** 2).sum(axis=1), n, without=[i]) for i, one in enumerate(places)]
+        order = [
+            most_similar(-((places - one) ** 2).sum(axis=1), n, without=[i]) for i, one in enumerate(places)
+        ]
         return shared_terms_score(order, terms, genes)
 
     found = {"shared_terms": score(rows[kept])}
     if len(rows) >= N_LEAST:
-        found["shared_terms_on_map"] = score(map_of(rows)[kept])
+        found["shared_terms_on_map"] = score(map_of_patterns(rows)[kept])
     return found

@@ -4,7 +4,7 @@ from dataclasses import dataclass
 from typing import ClassVar
 
 from flyannot.errors import InputError
-from flyannot.features.grid import Grid
+from flyannot.features.options import Grid
 from flyannot.options import (
     Choice,
     Count,

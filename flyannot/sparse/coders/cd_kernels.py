@@ -244,7 +244,7 @@ def correlate_all(q0, atoms, z, n, slack, problem, s):
     if error <= COARSE * problem.lam:
         subtract_bytes(s.q, q0, unit, problem.bytes_, atoms, s.high, s.low, n, offset)
         return problem.lam - error, error
-    refresh_correlations(q0, problem.gram, atoms, z, n, s.q)
+    _refresh_correlations(q0, problem.gram, atoms, z, n, s.q)
     return problem.lam + slack, slack - slack
 
 
@@ -278,7 +278,7 @@ def mirrored_order(n):
 
 
 @kernel(fastmath=SUMS)
-def refresh_correlations(q0, gram, atoms, z, n, q):
+def _refresh_correlations(q0, gram, atoms, z, n, q):
     """q = q0 - z gram, in mirrored order."""
     copy(q, q0, len(q))
     for i in range(n):

@@ -128,10 +128,10 @@ def candidate_atoms(v, D8, orders, o, t, flags, r8, offset, limit):
     )
     distance = builder.sub(v.sum_each(sums), v.splat(v.integer(offset)))
     distance = v.max_int(distance, builder.neg(distance))
-    found = builder.icmp_signed(">", distance, v.splat(v.integer(limit)))
+    is_far = builder.icmp_signed(">", distance, v.splat(v.integer(limit)))
     flagged = builder.load(builder.bitcast(flags, ir.VectorType(BYTE, GROUP).as_pointer()), align=1)
-    found = builder.or_(found, builder.icmp_unsigned("!=", flagged, ir.Constant(flagged.type, None)))
-    return builder.zext(builder.bitcast(found, I16), I64)
+    is_flagged = builder.icmp_unsigned("!=", flagged, ir.Constant(flagged.type, None))
+    return builder.zext(builder.bitcast(builder.or_(is_far, is_flagged), I16), I64)
 
 
 @intrinsic
