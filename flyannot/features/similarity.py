@@ -62,13 +62,13 @@ def collection_of(blocks, groups):
 
     Returns
     -------
-    collection : Collection
+    collection : ImageCollection
     """
     n_images = len(groups.of_image)
     weights = np.empty(n_images)
     for rows in groups.rows:
         weights[rows] = 1 / (len(rows) * len(groups))
-    mean, spread, start = 0.0, [], 0
+    mean, spread, start = np.zeros(1), [], 0
     chosen = np.unique(np.linspace(0, n_images - 1, min(n_images, _N_SPREAD)).round().astype(int))
     for rows in blocks():
         units = _scaled(rows)

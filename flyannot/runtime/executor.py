@@ -16,13 +16,12 @@ from contextlib import closing
 from functools import partial
 
 from flyannot.errors import FlyannotError
-from flyannot.runtime.progress_events import kernel_compiles, progress_sent_to
+from flyannot.runtime.progress_events import LISTENS_EVERY_S, kernel_compiles, progress_sent_to
 from flyannot.runtime.resources import THREAD_VARIABLES, one_blas_thread, one_thread_for_good
 from flyannot.runtime.subprocess_call import exit_with_parent
 from flyannot.runtime.system import interrupts_deferred
 from flyannot.runtime.wording import pluralise
 
-LISTENS_EVERY_S = 0.5  # to what workers tell; on Windows a wait without end cannot be interrupted
 _EVENT = struct.Struct("=cq")  # so short that a pipe which workers share keeps it in one piece
 _BEGINS, _ENDS, _ITEM, _COMPILES = b"b", b"e", b"i", b"c"
 _MOST_KILLS = 2

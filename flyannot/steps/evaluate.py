@@ -34,7 +34,7 @@ from flyannot.steps.engine.inputs import (
 from flyannot.steps.engine.task import ProgressCount
 from flyannot.steps.evaluation import Evaluation, digests_of_files, evaluate_task
 from flyannot.steps.extract import identity_of_image, image_columns, in_order
-from flyannot.steps.held_out_test import HeldOutTest
+from flyannot.steps.held_out import HeldOutTest
 from flyannot.steps.options import EvaluateOptions
 from flyannot.store.features import StoredFeatures
 from flyannot.store.reading import kind_of_file, open_stored
@@ -229,15 +229,16 @@ def score_retrieval(loaded, annotations, excluded=()):
     scores, aucs = {}, []
     for stage_range, (columns, features) in loaded.items():
         groups = groups_of(columns)
-        found = collection_of(partial(_rows, features), groups)
+        collection = collection_of(partial(_rows, features), groups)
         genes = [groups.gene_ids[g] for g in groups.of_image]
-        mine = aucs_of_images((found.images @ one for one in found.images), genes)
+        similarities = (collection.images @ image for image in collection.images)
+        aucs_of_range = aucs_of_images(similarities, genes)
         carried = _carried_terms(stage_range, groups, annotations, {*excluded, *NOT_ANATOMY})
         scores[stage_range] = {
-            "same_gene": same_gene_score(mine),
-            **_shared_terms(groups, found.groups, carried),
+            "same_gene": same_gene_score(aucs_of_range),
+            **_shared_terms(groups, collection.groups, carried),
         }
-        aucs += mine
+        aucs += aucs_of_range
     return scores | {"all": {"same_gene": same_gene_score(aucs)}}
 
 
@@ -267,7 +268,7 @@ def _shared_terms(groups, rows, carried):
         ]
         return shared_terms_score(order, terms, genes)
 
-    found = {"shared_terms": score(rows[kept])}
+    scores = {"shared_terms": score(rows[kept])}
     if len(rows) >= N_LEAST:
-        found["shared_terms_on_map"] = score(map_of_patterns(rows)[kept])
-    return found
+        scores["shared_terms_on_map"] = score(map_of_patterns(rows)[kept])
+    return scores

@@ -123,9 +123,11 @@ def test_the_page_shows_a_record_its_picture_and_what_was_decided(setup, tmp_pat
     (results / "retired.toml").write_text(
         'commit = "abc"\n[items.four]\ntitle = "title of four"\ndecided = "Decided: four."'
     )
+    (results / "earlier.md").write_text("### Once\n")
     write_recorded_pages(results, docs)
     text = (docs / MEASURED).read_text()
     assert "## four: title of four" in text and f"]({picture_of('four')})" in text
+    assert text.endswith("### Once\n")
     assert "Decided: four. The code is in commit abc." in text
     assert (docs / picture_of("four")).is_file() == can_draw()
 

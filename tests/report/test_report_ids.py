@@ -120,7 +120,8 @@ def test_ids_of_any_text_stay_text(rng, tmp_path):
     scores = (
         "scores",
         "Scores",
-        scores_section(nasty_scores(rng), ids) + origin_section([], [], [NASTY], ids.stage_links()),
+        scores_section(nasty_scores(rng), ids)
+        + origin_section(Run(tmp_path), [], [NASTY], ids.stage_links()),
     )
     shown_page = Page("n", [], [*groups_page().sections, scores], [], ids=ids)
     write_page(tmp_path / "n.html", shown_page, nasty_entries(), jpeg_of=picture)

@@ -227,7 +227,7 @@ def cases_out_of_range():
             )
 
 
-@pytest.mark.parametrize(("name", "options"), cases_out_of_range(), ids=str)
+@pytest.mark.parametrize(("name", "options"), [*cases_out_of_range()], ids=str)
 def test_an_option_out_of_range_is_refused_by_name(name, options):
     with pytest.raises(InputError, match=next(iter(options))) as refused:
         LEARNERS[name](np.eye(16), 4, **{"lam": 0.1, **options})

@@ -12,7 +12,7 @@ from flyannot.steps.engine.task import Execution, carry_out
 from flyannot.steps.extract import extract_task
 from flyannot.steps.learn_dict import learn_task
 from flyannot.steps.options import LearnOptions
-from flyannot.steps.patch_blocks import _UNIT, units_of
+from flyannot.steps.patch_blocks import _UNIT, patch_blocks_of
 from flyannot.store.descriptors import n_patches
 from flyannot.store.dictionary import read_dictionary
 from flyannot.store.file_cache import close_cached_files
@@ -100,7 +100,7 @@ def test_the_objective_is_near_that_of_learning_in_memory(chain, by_shares, tmp_
 
 def test_units_hold_every_patch_once_in_order(flyannot, chain, tmp_path):
     with open_stored(chain.descriptors) as whole:
-        units = units_of([whole], STAGE_RANGES)
+        units = patch_blocks_of([whole], STAGE_RANGES)
         expected = np.concatenate([whole.array(s, "descriptors") for s in STAGE_RANGES])
         assert units.sizes.sum() == sum(n_patches(whole, s) for s in STAGE_RANGES)
         assert np.array_equal(np.concatenate(list(units.read())), expected)
@@ -121,7 +121,7 @@ def test_a_unit_is_read_without_its_neighbours(tmp_path):
 
 def test_every_image_is_checked_once_whoever_reads_it(chain):
     with open_stored(chain.descriptors) as whole:
-        units = units_of([whole], STAGE_RANGES).at_most(10**9, np.random.default_rng(0))
+        units = patch_blocks_of([whole], STAGE_RANGES).at_most(10**9, np.random.default_rng(0))
         order = np.random.default_rng(0).permutation(len(units.sizes))
         asked = [one for part in np.array_split(order, 5) for one in units.narrowed(np.sort(part)).to_check]
         n_images = sum(len(whole.array(s, "first")) - 1 for s in STAGE_RANGES)

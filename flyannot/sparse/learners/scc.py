@@ -87,7 +87,7 @@ class SCCOptions(Options):
         Choice(VARIANTS),
         "As the authors' program does it, or as the paper prints it; quick is ours, and reaches a lower "
         "objective sooner.",
-        stands_for="released, with --shares quick",
+        stands_for="released, with --data-parallel quick",
     )
     n_sweeps: int | None = option(
         None,

@@ -124,7 +124,7 @@ def candidate_atoms(v, D8, orders, o, t, flags, r8, offset, limit):
     rows = [v.row(D8, builder.zext(j, I64)) for j in atoms]
     sums = v.each_chunk(
         [v.splat(ir.IntType(32)(0))] * GROUP,
-        lambda k, sums: [v.add_byte_products(v.line(d, k), v.line(r, k), a) for d, a in zip(rows, sums)],
+        lambda k, sums: [v.byte_products(v.line(d, k), v.line(r, k), a) for d, a in zip(rows, sums)],
     )
     distance = builder.sub(v.sum_each(sums), v.splat(v.integer(offset)))
     distance = v.max_int(distance, builder.neg(distance))

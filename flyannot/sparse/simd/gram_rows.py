@@ -153,26 +153,6 @@ def gather_row(v, target, gram, atom, atoms, first, width):
     v.count(builder.sub(v.index(width), start), LANES, [], block)
 
 
-@row_operation()
-def fetch_entries(v, gram, atom, atoms, size):
-    """Have gram[atom, atoms[k]] for k < size on its way from memory: `gather_row` will not wait for it."""
-    source, atoms = v.row(gram, v.index(atom)), v.row(atoms)
-
-    def entry(k, _):
-        number = v.builder.zext(v.builder.load(v.builder.gep(atoms, [k])), I64)
-        v.fetch(v.builder.gep(source, [number]))
-        return []
-
-    v.count(v.index(size), 1, [], entry)
-
-
-@row_operation()
-def fetch_bytes(v, rows, row):
-    """Have a row of bytes on its way from memory: `subtract_bytes` will not wait for it."""
-    line = v.row(rows, v.index(row))
-    v.count(v.shape(0)[1], CHUNK, [], lambda k, _: v.fetch(v.builder.gep(line, [k])) or [])
-
-
 @row_operation(whole=types.int64)
 def append_above(v, q, q0, bar, numbers, values, size):
     """Append the atoms with |q| > bar to `numbers`, and their q0 to `values`; the number of all then.

@@ -17,7 +17,6 @@ LANES = 16  # elements of one vector: a cache line of float32
 BOOL, BYTE, I16, I32, I64 = (ir.IntType(n) for n in (1, 8, 16, 32, 64))
 COMPRESS = "llvm.x86.avx512.mask.compress"
 GATHER = "llvm.x86.avx512.mask.gather.dps.512"
-PREFETCH = "llvm.prefetch.p0i8"
 VNNI = "llvm.x86.avx512.vpdpbusd.512"  # sums of four products of an unsigned and a signed byte
 
 
@@ -177,34 +176,13 @@ class Vectors:
         """Whether the processor that the code is for has it."""
         return f"+{feature}" in self.context.codegen().magic_tuple()[2]
 
-    def multiply_add(self, total, unsigned, signed):
-        """total + in every lane the products of its four bytes, by the processor's own instruction."""
-        words = ir.VectorType(I32, LANES)
-        kind = ir.FunctionType(words, [words] * 3)
-        function = cgutils.get_or_insert_function(self.builder.module, kind, VNNI)
-        return self.builder.call(
-            function, [total, *(self.builder.bitcast(v, words) for v in (unsigned, signed))]
-        )
-
-    def add_byte_products(self, unsigned, signed, total):
-        """total + a split of the products of 64 bytes over 16 lanes."""
-        builder, words = self.builder, ir.VectorType(I32, LANES)
-        if self.has("avx512vnni"):
-            return self.multiply_add(total, unsigned, signed)
-        shorts = ir.VectorType(I16, CHUNK)
-        both = builder.zext(unsigned, shorts), builder.sext(signed, shorts)
-        for half in (0, CHUNK // 2):  # neighbours in pairs, as x86 multiplies and adds shorts
-            for odd in (0, 1):
-                lanes = range(half + odd, half + CHUNK // 2, 2)
-                a, b = (builder.sext(self._shuffle(v, v, lanes), words) for v in both)
-                total = builder.add(total, builder.mul(a, b))
-        return total
-
     def byte_products(self, unsigned, signed, total):
         """total + in every lane the products of its four unsigned and signed bytes."""
         builder, words = self.builder, ir.VectorType(I32, LANES)
-        if self.has("avx512vnni"):
-            return self.multiply_add(total, unsigned, signed)
+        if self.has("avx512vnni"):  # the processor's own instruction
+            kind = ir.FunctionType(words, [words] * 3)
+            function = cgutils.get_or_insert_function(builder.module, kind, VNNI)
+            return builder.call(function, [total, *(builder.bitcast(v, words) for v in (unsigned, signed))])
         signed = builder.bitcast(signed, unsigned.type)
         for byte in range(4):
             lanes = range(byte, CHUNK, 4)
@@ -269,14 +247,6 @@ class Vectors:
             number = builder.zext(builder.extract_element(numbers, I32(lane)), I64)
             vector = builder.insert_element(vector, builder.load(builder.gep(source, [number])), I32(lane))
         return vector
-
-    def fetch(self, place):
-        """Have the cache line of a place on its way, without waiting for it; changes nothing."""
-        nothing, pointer = ir.VoidType(), BYTE.as_pointer()
-        kind = ir.FunctionType(nothing, [pointer, I32, I32, I32])
-        function = cgutils.get_or_insert_function(self.builder.module, kind, PREFETCH)
-        to_read, all_caches, data = I32(0), I32(3), I32(1)
-        self.builder.call(function, [self.builder.bitcast(place, pointer), to_read, all_caches, data])
 
     def append(self, chosen, lists, size):
         """Append the lanes that were chosen to each list, (vector, row) of `size` entries; the new size."""
