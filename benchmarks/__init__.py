@@ -2,7 +2,7 @@
 
 An item (`items.Item`) is a table or figure of a paper, or a measurement of our own.  It says what data it
 needs and how much it measures, and its `measure` makes a `findings.Finding` of a `setup.Setup`.  To add
-one is to add its file, and a line to `items.ITEMS`.  `runner` measures items, `tables` prints them and
+one is to add a function, and an entry in items.toml.  `runner` measures items, `tables` prints them and
 `page` writes the page.  Nothing of the package imports it.
 
 What is timed runs in a process of its own (`workers`), so that its peak memory is its own and its libraries

@@ -5,13 +5,17 @@ interval that noise leaves it.  It holds when the whole interval lies within the
 when none of it does, and is undecided between.  `evaluated` makes `Claim`s of it, which are plain data.
 """
 
+import tomllib
 from collections.abc import Callable
 from dataclasses import dataclass, replace
+from functools import cache, partial
+from importlib.resources import files
 
 import numpy as np
 from scipy.special import ndtri, stdtrit
 
 from benchmarks.rows import Rows
+from flyannot.options.registry import thing_at
 
 PAPER, OURS = "the paper", "ours"
 HOLDS, FAILS, UNDECIDED, NOT_MEASURED = "holds", "FAILS", "undecided", "not measured"
@@ -76,7 +80,7 @@ class Statement:
     key : its name in the table of examples, of which every statement has one that holds and one that fails
     by : PAPER or OURS
     text : the sentence, in the paper's words as far as they go
-    number : function of `Rows` to the `Number` that decides; None where the rows do not have it
+    number : function of `Rows` to the `Number` that decides, or to None where the rows do not have it
     above, below : where the number must lie; None for no bound
     unit : of the number
     each : a column; the statement is made of the rows of each of its values by themselves
@@ -105,6 +109,18 @@ class Statement:
             return Claim(self.by, text, self.above, self.below, None, None, None, "")
         found = number.value, number.low, number.high
         return Claim(self.by, text, self.above, self.below, *found, in_words(number, self.unit))
+
+
+@cache
+def statements_of(paper):
+    """Key -> `Statement`, from PAPER/claims.toml; a number is a function of PAPER/claims.py."""
+    text = (files("benchmarks") / paper / "claims.toml").read_text(encoding="utf-8")
+    return {key: _stated(paper, key, **entry) for key, entry in tomllib.loads(text).items()}
+
+
+def _stated(paper, key, number, arguments=None, **said):
+    function = thing_at(f"benchmarks.{paper}.claims:{number}")
+    return Statement(key, number=partial(function, **(arguments or {})), **said)
 
 
 def evaluated(statements, rows):
@@ -171,6 +187,9 @@ def least(numbers, names=()):
 def largest(numbers, names=()):
     """The largest of several numbers, of which all must lie below a bound."""
     return _extreme(numbers, names, max)
+
+
+EXTREMES = {"least": least, "largest": largest}  # as claims.toml names them
 
 
 def _extreme(numbers, names, pick):

@@ -1,18 +1,21 @@
-"""The table of items.  To add one: its file, and a line here.  What the papers say, from papers.toml."""
+"""The table of items, from items.toml, and what the papers say, from papers.toml.
+
+To add an item: a function that measures it, and an entry in items.toml.
+"""
 
 import tomllib
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, replace
-from functools import lru_cache
+from functools import lru_cache, partial
 from importlib.resources import files
 
+from benchmarks.claims import statements_of
 from benchmarks.findings import not_runnable
 from benchmarks.setup import SCALES, why_data_set_is_absent
 from flyannot.errors import InputError, did_you_mean
-from flyannot.options.registry import Registry
+from flyannot.options.registry import thing_at
 
 OURS = "ours"  # in the place of a paper: a measurement of our own
-_HERE = "benchmarks"
 
 
 @dataclass(frozen=True)
@@ -22,6 +25,7 @@ class Item:
     measure : function from `benchmarks.setup.Setup` to `benchmarks.findings.Finding`
     paper, where : keys of papers.toml; OURS and "" for a measurement of our own
     needs : names of data sets without which it cannot be run
+    explanation : why paper and we may differ: a reading, not a measurement
     sizes : name -> (quick, full); `measure` finds the one of its scale in `setup.sizes`
     statements : what the paper and we claim of its rows (`benchmarks.claims.Statement`)
     """
@@ -32,6 +36,7 @@ class Item:
     paper: str = OURS
     where: str = ""
     needs: tuple = ()
+    explanation: str = ""
     sizes: dict = field(default_factory=dict)
     statements: tuple = ()
 
@@ -41,7 +46,10 @@ class Item:
         if absent:
             return not_runnable(" ".join(map(why_data_set_is_absent, absent)))
         mine = {name: pair[SCALES.index(setup.scale)] for name, pair in self.sizes.items()}
-        return self.measure(replace(setup, sizes=mine | setup.sizes)).evaluated_by(self.statements)
+        finding = self.measure(replace(setup, sizes=mine | setup.sizes))
+        if self.explanation:
+            finding = replace(finding, explanation=self.explanation)
+        return finding.evaluated_by(self.statements)
 
 
 @lru_cache(maxsize=1)
@@ -64,48 +72,35 @@ def paper_values(paper, where):
     return entries[where]
 
 
-ITEMS = Registry(
-    "item",
-    {
-        "scc-table-1": f"{_HERE}.scc.table_1:ITEM",
-        "scc-table-2": f"{_HERE}.scc.table_2:ITEM",
-        "scc-fig-3": f"{_HERE}.scc.figures:FIG_3",
-        "scc-fig-4": f"{_HERE}.scc.figures:FIG_4",
-        "scc-fig-5": f"{_HERE}.scc.fig_5:ITEM",
-        "scc-fig-5-stages": f"{_HERE}.scc.fig_5:STAGES",
-        "lee-table-1": f"{_HERE}.lee.codes:ITEM",
-        "lee-table-2": f"{_HERE}.lee.bases:ITEM",
-        "lee-section-5-3": f"{_HERE}.lee.overcomplete:BASES",
-        "lee-section-5-4": f"{_HERE}.lee.overcomplete:BARS",
-        "lee-section-6": f"{_HERE}.lee.self_taught:ITEM",
-        "dssc-fig-2": f"{_HERE}.dssc:ITEM",
-        "modl-fig-1": f"{_HERE}.modl.figures:FIG_1",
-        "modl-fig-2": f"{_HERE}.modl.atlases:ITEM",
-        "modl-fig-3": f"{_HERE}.modl.figures:FIG_3",
-        "modl-fig-4": f"{_HERE}.modl.ratings:FIG_4",
-        "modl-fig-5": f"{_HERE}.modl.figures:FIG_5",
-        "modl-table-1": f"{_HERE}.modl.ratings:TABLE_1",
-        "modl-completion": f"{_HERE}.modl.ratings:GENES_AND_TERMS",
-        "siso-table-2": f"{_HERE}.siso.collections:TABLE_2",
-        "siso-table-3": f"{_HERE}.siso.collections:TABLE_3",
-        "siso-table-4": f"{_HERE}.siso.collections:TABLE_4",
-        "siso-table-5": f"{_HERE}.siso.collections:TABLE_5",
-        "siso-table-6": f"{_HERE}.siso.growth:TABLE_6",
-        "siso-table-7": f"{_HERE}.siso.growth:TABLE_7",
-        "siso-fig-2": f"{_HERE}.siso.collections:FIG_2",
-        "siso-fig-4": f"{_HERE}.siso.collections:FIG_4",
-        "learn": f"{_HERE}.speed.learn:ITEM",
-        "code": f"{_HERE}.speed.code:ITEM",
-        "sift": f"{_HERE}.speed.sift:ITEM",
-        "target": f"{_HERE}.speed.target:ITEM",
-        "scaling": f"{_HERE}.speed.learn:GROWTH",
-        "missing-pixels": f"{_HERE}.modl.missing_pixels:ITEM",
-        "classifiers": f"{_HERE}.speed.classifiers:ITEM",
-        "similar": f"{_HERE}.speed.similar:ITEM",
-        "pipeline": f"{_HERE}.speed.pipeline:ITEM",
-        "stream": f"{_HERE}.speed.stream:ITEM",
-    },
-)
+class Items(Mapping):
+    """The items of items.toml by name, in its order; each is imported when it is asked for."""
+
+    def __init__(self, entries):
+        self.entries = entries
+
+    def __getitem__(self, name):
+        """InputError if there is none of that name."""
+        if name not in self.entries:
+            raise InputError(
+                f'there is no item "{name}".{did_you_mean(name, self.entries)}',
+                fix=f"use one of {', '.join(self.entries)}",
+            )
+        entry = dict(self.entries[name])
+        measure = thing_at(entry.pop("measure"))
+        if "arguments" in entry:
+            measure = partial(measure, **entry.pop("arguments"))
+        stated = statements_of(entry["paper"]) if "claims" in entry else {}
+        statements = tuple(stated[key] for key in entry.pop("claims", ()))
+        return Item(name, measure=measure, statements=statements, **entry)
+
+    def __iter__(self):
+        return iter(self.entries)
+
+    def __len__(self):
+        return len(self.entries)
+
+
+ITEMS = Items(tomllib.loads((files("benchmarks") / "items.toml").read_text(encoding="utf-8")))
 
 
 def chosen_items(names, *, papers):

@@ -17,7 +17,7 @@ ROOT = Path(__file__).resolve().parents[1]
 collect_ignore = ["platforms"]  # imported, it would hide what Linux has from all tests
 _ONE_AS_MANY = re.compile(
     r"(?<![\w.,-])1 (?:atoms|cells|columns|embryos|features|files|folds|genes|groups|images|patches|pictures"
-    r"|rows|shards|terms)\b.*"
+    r"|rows|parts|terms)\b.*"
 )
 _BESIDE = ROOT.parent / "shared" / "data"  # of the checkout
 if _BESIDE.is_dir():

@@ -31,7 +31,7 @@ ONLY_IN = {
     "distributed": ("runtime/dask_cluster.py",),
     "joblib": ("runtime/executor.py", "runtime/resources.py"),
     # Where a model, a score or a map is made, and where scikit-learn is itself the peer.
-    "sklearn": ("classifiers/", "scores/", "estimators/", "features/pattern_map.py"),
+    "sklearn": ("classifiers/", "scores/", "estimators/", "features/similarity.py"),
     "numba": ("runtime/compiled.py", "sparse/simd/"),
 }
 

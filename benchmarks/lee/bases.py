@@ -4,7 +4,7 @@ import numpy as np
 
 from benchmarks.findings import Comparison, Finding, Panel, Size, all_of
 from benchmarks.inputs.signals import NATURAL, stimuli
-from benchmarks.items import Item, paper_values
+from benchmarks.items import paper_values
 from benchmarks.lee import claims
 from benchmarks.lee.claims import (
     ACCELERATED,
@@ -30,7 +30,7 @@ _MOST_STEPS = 5_000
 _BASES = (DUAL, GRADIENT, ACCELERATED)
 
 
-def measure(setup):
+def measure_alternations(setup):
     """Alternate codes and bases from the same bases, on every signal."""
     rows, sources = Rows(), []
     sizes = {name: setup.sizes[name] for name in ("n_atoms", "n_alternations")}
@@ -55,8 +55,6 @@ def measure(setup):
         variant=f"{sizes['n_atoms']} atoms, {sizes['n_alternations']} alternations, float64, lam "
         "1.2/sqrt(p), codes to the same part of |x|^2 / 2, warm where the solver takes a start; "
         f"lars is {'SPAMS' if solvers[LARS] == LARS else 'scikit-learn'}'s",
-        explanation="How near to the minimum gradient descent came in the paper, and the sizes, are not "
-        "known, and decide the ratio.",
         comparisons=list(_comparisons(rows)),
         rows=rows,
         panels=[
@@ -156,13 +154,6 @@ def _comparisons(rows):
     for solver in (LARS, GRAFTING, CONJUGATE):
         ratio = both(solver, DUAL) / both(SIGN, DUAL)
         yield Comparison(f"{solver} over feature-sign, with the dual, {NATURAL}", "x", *ratio)
-
-
-ITEM = Item(
-    "lee-table-2", "Learning bases: Lagrange dual against gradient descent", measure, "lee", "table-2",
-    sizes={"n_samples": (800, 4000), "n_atoms": (200, 400), "n_alternations": (6, 10)},
-    statements=claims.TABLE_2,
-)  # fmt: skip
 
 
 def gradient_steps(A, B, D, *, accelerated):

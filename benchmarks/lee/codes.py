@@ -5,8 +5,7 @@ import numpy as np
 from benchmarks.compare_methods import Method, compare_methods
 from benchmarks.findings import Comparison, Finding, Panel, Size, Target, all_of
 from benchmarks.inputs.signals import NATURAL, stimuli
-from benchmarks.items import Item, paper_values
-from benchmarks.lee import claims
+from benchmarks.items import paper_values
 from benchmarks.lee.claims import CD, CONJUGATE, GRAFTING, LARS, QP, SIGN, SLOW_LARS
 from benchmarks.measures import graded_codes, normalised_patches, timed
 from benchmarks.references import lasso_solvers as solvers
@@ -32,7 +31,7 @@ _TOL = 1e-10
 _SOLVERS = (SIGN, LARS, SLOW_LARS, GRAFTING, CONJUGATE, CD, QP)
 
 
-def measure(setup):
+def measure_solvers(setup):
     """Microseconds of a code and relative error of every solver on every signal."""
     rows, sources = Rows(), []
     for name, (X, source) in stimuli(setup, _N_LEARN).items():
@@ -47,7 +46,6 @@ def measure(setup):
         variant=f"coders of flyannot.sparse.coders at tol {_TOL:g}, float64, cold start, "
         f"{setup.sizes['n_atoms']} atoms, lam 1.2/sqrt(p); lars is SPAMS's, compiled as ours are; beside it "
         f"scikit-learn's; qp is L-BFGS-B on z = u - v with u, v >= 0, for {_N_QP} samples",
-        explanation="scikit-learn's LARS is slow by its language: the compiled one is the paper's rival.",
         targets=[Target("compiled LARS over our feature-sign search, the least", over, 1)],
         comparisons=list(_comparisons(rows)),
         rows=rows,
@@ -115,9 +113,3 @@ def _comparisons(rows):
         if name != SIGN and here is not None:
             theirs = seconds[name][0] / seconds[SIGN][0]
             yield Comparison(f"{name} over feature-sign, {NATURAL}", "x", theirs, here / sign)
-
-
-ITEM = Item(
-    "lee-table-1", "Solvers for the codes: time and error", measure, "lee", "table-1",
-    sizes={"n_samples": (400, 1000), "n_atoms": (256, 512)}, statements=claims.TABLE_1,
-)  # fmt: skip

@@ -5,8 +5,7 @@ from scipy.optimize import least_squares
 
 from benchmarks.findings import Finding, Panel, Size, Source
 from benchmarks.inputs.signals import photograph_patches
-from benchmarks.items import Item, paper_values
-from benchmarks.lee import claims
+from benchmarks.items import paper_values
 from benchmarks.measures import Stopwatch
 from benchmarks.rows import Rows, Series
 from flyannot.sparse.coders import CODERS
@@ -15,7 +14,6 @@ from flyannot.sparse.learners import LEARNERS
 
 _N_DRAWN = 100  # bases that are drawn
 _N_FITTED = 60  # bases to which a Gabor function is fitted
-_SIZES = {"patch_px": (10, 20), "n_atoms": (500, 2000), "n_samples": (20_000, 40_000), "n_epochs": (15, 20)}
 _SEED = 0
 
 
@@ -61,7 +59,6 @@ def measure_bases(setup):
         size=Size("bases", n, paper_values("lee", "section-5-3")["n_bases"]),
         variant=f"feature-sign search and the Lagrange dual, {setup.sizes['n_epochs']} alternations, {n:,} "
         f"bases of {side} x {side} pixels, {n / side**2:.2g} times as many as pixels; lam 1.2/sqrt(p)",
-        explanation="Patches of ten photographs, not whitened: coarse bases are among the fine ones.",
         rows=rows,
         panels=[Panel(f"{_N_DRAWN} of {n:,} bases", "", "", [], tiles=tiles),
                 Panel("Explained by a Gabor function", "bases, worst first", "part of the square",
@@ -92,7 +89,6 @@ def measure_bars(setup):
         size=Size("bases", len(D), paper_values("lee", "section-5-4")["n_bases"]),
         variant=f"the bases of lee-section-5-3; bars one pixel wide at {N_ANGLES} angles and all places "
         "and lengths, of one contrast: one half as long as the patch has norm 1; codes by cd, exact",
-        explanation="The paper's contrast, and the gap between a bar and its surround, are not known to us.",
         rows=rows,
         panels=[Panel("End-stopping: six bases", "length of the bar, px", "part of the largest code",
                       [Series(f"basis {row['basis']}", lengths, row["trace"]) for row in steepest]),
@@ -102,16 +98,6 @@ def measure_bars(setup):
                "of the largest of all. Of them {N_SURROUNDED} are drawn whose best bar leaves room; the "
                f"surround is the rest of its line, {GAP_PX} px away."],
     )  # fmt: skip
-
-
-BASES = Item(
-    "lee-section-5-3", "Highly overcomplete bases of natural images", measure_bases, "lee", "section-5-3",
-    sizes=_SIZES, statements=claims.SECTION_5_3,
-)  # fmt: skip
-BARS = Item(
-    "lee-section-5-4", "End-stopping and surround suppression", measure_bars, "lee", "section-5-4",
-    sizes=_SIZES, statements=claims.SECTION_5_4,
-)  # fmt: skip
 
 
 N_ANGLES = 8

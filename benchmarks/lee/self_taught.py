@@ -7,8 +7,6 @@ import numpy as np
 from benchmarks.findings import Finding, Panel, Size, Source
 from benchmarks.inputs.patches import descriptors_of
 from benchmarks.inputs.signals import photograph_patches, unit_signals
-from benchmarks.items import Item
-from benchmarks.lee import claims
 from benchmarks.lee.claims import BOTH, CODES, PIXELS
 from benchmarks.rows import Rows, Series
 from benchmarks.scc import annotation
@@ -29,7 +27,7 @@ _N_EMBRYO_ATOMS = 1000
 _PROTOCOL = replace(annotation.PAPERS_OWN, rows="group")
 
 
-def measure(setup):
+def measure_self_taught(setup):
     """The test error with pixels, with codes over bases of unlabelled data, and with both."""
     digits, labels = _digits()
     others, source = photograph_patches(setup.rng("self-taught"), _N_PATCHES, _SIDE)
@@ -57,7 +55,6 @@ def measure(setup):
         variant=f"digits: {_N_ATOMS} bases by feature-sign search and the dual, lam {_LAM:g}, "
         f"{setup.sizes['n_labelled']} labelled digits of every class, linear SVM; embryos: "
         f"{_N_EMBRYO_ATOMS:,} atoms by SCC, the largest code of every atom for an image",
-        explanation="Digits of 8 x 8 pixels are easy for a linear machine on their pixels as they are.",
         rows=rows,
         panels=[Panel("Test error", "", "error", [
             Series(name, rows.column("task", features=name), rows.column("error", features=name))
@@ -139,10 +136,3 @@ def _errors_of_folds(outcome):
         known = [(a, n) for a, n in zip(areas, truth.sum(axis=0)) if a is not None]
         errors.append(1 - np.average([a for a, _ in known], weights=[n for _, n in known]))
     return errors
-
-
-ITEM = Item(
-    "lee-section-6", "Self-taught learning: features from unlabelled data", measure, "lee", "section-6",
-    sizes={"n_labelled": (20, 20), "n_draws": (10, 50), "n_embryo_patches": (20_000, 100_000)},
-    statements=claims.SECTION_6,
-)  # fmt: skip

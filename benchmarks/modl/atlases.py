@@ -8,9 +8,8 @@ from scipy.optimize import linear_sum_assignment
 
 from benchmarks.findings import Comparison, Finding, Panel, Size
 from benchmarks.inputs.signals import fmri_volumes, read_nifti
-from benchmarks.items import Item, paper_values
+from benchmarks.items import paper_values
 from benchmarks.measures import timed_steps
-from benchmarks.modl import claims
 from benchmarks.modl.cases import HISTORIES, new_learner, unit_volumes
 from benchmarks.modl.claims import AGAIN, FEW, HALF
 from benchmarks.rows import Rows, Series
@@ -20,7 +19,7 @@ _N_ATOMS, _LAM, _REDUCTION = 30, 1e-4, 12  # lam and the reduction are the paper
 _RUNS = {AGAIN: (1, 1.0), FEW: (1, 1 / 24), HALF: (_REDUCTION, 0.5)}  # r, part of the records
 
 
-def measure(setup):
+def measure_atlases(setup):
     """A full run and three others from the same start, in several orders of the records."""
     paper, (X, source) = paper_values("modl", "fig-2"), fmri_volumes(setup)
     shape = [int(n) for n in read_nifti(setup.data_file("fmri")).shape[:-1]]
@@ -34,8 +33,6 @@ def measure(setup):
         size=Size("records", len(X), paper["n"]),
         variant=f"modl, {_N_ATOMS} atoms in the l1 ball, |z|^2, lam {_LAM:g}, one epoch; "
         "B - A D is remembered of a feature, or B itself (the paper's)",
-        explanation="One slice of one person: the full run is 36 mini-batches, the paper's 60,000, and "
-        "a 24th of it two.",
         comparisons=list(_times(rows, paper["hours"])),
         rows=rows,
         panels=[
@@ -104,9 +101,3 @@ def _times(rows, hours):
     for one, other in pairwise(_RUNS):
         text = f"time: {one} over {other}"
         yield Comparison(text, "x", hours[one] / hours[other], seconds[one] / seconds[other])
-
-
-ITEM = Item(
-    "modl-fig-2", "MODL: atlases in the same time", measure, "modl", "fig-2", ("fmri",),
-    {"n_repeats": (5, 20)}, claims.FIG_2,
-)  # fmt: skip

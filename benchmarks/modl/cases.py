@@ -19,10 +19,6 @@ BATCH_SIZE = 40  # as in the paper
 OURS, PAPERS = "as shipped", "the paper's B"
 HISTORIES = {OURS: "residuals", PAPERS: "products"}  # values of MODL's option `history`
 EMBRYOS, FMRI = "embryos", "fMRI"
-SIZES = {
-    "epochs_of_embryos": (6, 20), "epochs_of_fMRI": (20, 60), "lams_of_embryos": ((0.02,), (0.1, 0.02)),
-    "lams_of_fMRI": ((1e-3, 1e-4),) * 2,
-}  # fmt: skip
 _PARTS_OF_EPOCH = {EMBRYOS: 0.5, FMRI: 0.25}  # between two evaluations
 _TEST_SHARE, _MOST_TEST = 0.2, 150  # of the samples, which are coded anew at every evaluation
 

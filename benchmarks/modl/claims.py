@@ -8,10 +8,8 @@ from itertools import pairwise
 import numpy as np
 
 from benchmarks.claims import (
-    OURS,
-    PAPER,
+    EXTREMES,
     TIME_NOISE,
-    Statement,
     exactly,
     give_or_take,
     largest,
@@ -38,7 +36,7 @@ def _ends(rows, column):
     return {r: trace[-1][column] for r, trace in _traces(rows).items()}
 
 
-def _left_to_fall(rows):
+def left_to_fall(rows):
     return largest(exactly(_left(trace), f"r={r} {_left(trace):.1%}") for r, trace in _traces(rows).items())
 
 
@@ -49,23 +47,20 @@ def _left(trace):
     return 1.0 if last >= first else abs(before - last) / (first - last)
 
 
-def _up_to_8(column, pick):
-    def number(rows):
-        ends = _ends(rows, column)
-        if None in ends.values():
-            return None
-        over = {r: share_above(ends[r], ends[1], f"{ends[r] / ends[1] - 1:+.1%}") for r in (4, 8)}
-        return pick(over.values(), [f"r={r}" for r in over])
-
-    return number
+def up_to_8(rows, column, pick):
+    ends = _ends(rows, column)
+    if None in ends.values():
+        return None
+    over = {r: share_above(ends[r], ends[1], f"{ends[r] / ends[1] - 1:+.1%}") for r in (4, 8)}
+    return EXTREMES[pick](over.values(), [f"r={r}" for r in over])
 
 
-def _sparser_at_12(rows):
+def sparser_at_12(rows):
     ends = _ends(rows, "l1_over_l2")
     return None if None in ends.values() else share_above(ends[12], ends[1])
 
 
-def _cheaper(rows):
+def cheaper(rows):
     seconds = _ends(rows, "seconds")
     over = {r: ratio_of_times(seconds[1], seconds[r], f"{seconds[1] / seconds[r]:.1f} times") for r in MASKED}
     return least((times_as(v, 1 / r) for r, v in over.items()), [f"r={r}" for r in over])
@@ -105,7 +100,7 @@ def _reached(objective, trace):
     return None
 
 
-def _longer_with_less(rows):
+def longer_with_less(rows):
     """Seconds to converge with the least lam over those with the most, of the r that the paper gives."""
     over = {}
     for data in dict.fromkeys(rows.column("data")):
@@ -117,13 +112,13 @@ def _longer_with_less(rows):
     return least(over.values(), over)
 
 
-def _sooner_at_12(rows):
+def sooner_at_12(rows):
     traces = _traces(rows)
     ratio = ratio_to_reach(traces[1], traces[12])[0]
     return ratio_of_times(ratio / 12, 1, f"{ratio:.1f} times as soon" if ratio else "not reached")
 
 
-def _records_kept(rows):
+def records_kept(rows):
     traces = _traces(rows)
     kept = {r: ratio_to_reach(traces[1], traces[r])[1] for r in MASKED}
     return least(
@@ -131,82 +126,35 @@ def _records_kept(rows):
     )
 
 
-FIG_1 = (
-    Statement("modl-1-converges", PAPER, "the objective converges for every r (of its fall, less than 2 % is "
-              "in the last fifth of the records)", _left_to_fall, below=0.02, each="case"),
-    Statement("modl-1-objective", PAPER, "up to r=8 the objective is comparable to the baseline's (2 % above "
-              "at most)", _up_to_8("objective", largest), below=0.02, unit="above", each="case"),
-    Statement("modl-1-sparsity", PAPER, "up to r=8 l1/l2 of the atoms is comparable to the baseline's (5 % "
-              "less at most)", _up_to_8("l1_over_l2", least), above=-0.05, unit="above", each="sparse_case"),
-    Statement("modl-1-sparser", PAPER, "at r=12 the atoms are somewhat sparser", _sparser_at_12, below=0,
-              unit="above", each="sparse_case"),
-    Statement("modl-1-cheaper", PAPER, "the time of an iteration is reduced by a factor r (0.8 r at least)",
-              _cheaper, above=0.8, unit="of r", each="case"),
-    Statement("modl-1-speed-up", PAPER, "a near times r speed-up: r=12 converges 10 times as soon (30 hours "
-              "to 3)", _sooner_at_12, above=0.8, unit="of r", each="case"),
-    Statement("modl-1-low-lam", PAPER, "with less regularisation it takes longer to converge (100 hours "
-              "against 30, 10 against 3)", _longer_with_less, above=1, unit="times", each="history"),
-)  # fmt: skip
-
-
 def _by_run(rows, column):
     """The values of a column for (a 24th of the records, half of them behind masks), repeat by repeat."""
     return [np.array(rows.column(column, run=run)) for run in (FEW, HALF)]
 
 
-def _gain(column, sign):
+def gain(rows, column, sign):
     """How much more, or less, of it half of the records have, with what each has."""
-
-    def number(rows):
-        few, half = _by_run(rows, column)
-        again = np.mean(rows.column(column, run=AGAIN))
-        detail = f"{half.mean():.3g} against {few.mean():.3g}; all records again {again:.3g}"
-        return of_repeats(sign * (half - few), detail)
-
-    return number
+    few, half = _by_run(rows, column)
+    again = np.mean(rows.column(column, run=AGAIN))
+    detail = f"{half.mean():.3g} against {few.mean():.3g}; all records again {again:.3g}"
+    return of_repeats(sign * (half - few), detail)
 
 
-def _similar_time(rows):
+def similar_time(rows):
     few, half = _by_run(rows, "seconds")
     return ratio_of_times(half.mean(), few.mean())
 
 
-FIG_2 = (
-    Statement("modl-2-closer", PAPER, "r=12 on half of the records gives an atlas closer to that of all "
-              "records than a small part of them without masks", _gain("overlap", 1), above=0,
-              unit="more overlap", each="history"),
-    Statement("modl-2-noise", PAPER, "its regions are less noisy (of fewer pieces)", _gain("n_pieces", -1),
-              above=0, unit="pieces fewer", each="history"),
-    Statement("modl-2-time", PAPER, "in a similar time (10 hours both; half to twice)", _similar_time,
-              above=0.5, below=2, unit="times as long", each="history"),
-)  # fmt: skip
-
-
-def _over_without_masks(rows):
+def over_without_masks(rows):
     ends = {row["times_the_records"]: row["objective"] for row in rows}
     return share_above(ends[max(ends)], ends[1])
 
 
-FIG_3 = (
-    Statement("modl-3-records", PAPER, "up to r=12 convergence per record is little reduced (half at least)",
-              _records_kept, above=0.5, unit="of r=1's", each="case"),
-    Statement("modl-3-equal", OURS, "with 12 times the records, which show every feature as often, r=12 ends "
-              "at most 2 % above r=1", _over_without_masks, below=0.02, unit="above", each="equal_case"),
-)  # fmt: skip
-
-
-def _best_beta(rows, low=0.85, high=0.95):
+def best_beta(rows, low=0.85, high=0.95):
     last = max(rows.column("records"))
     ends = {row["beta"]: row["objective"] for row in rows.where(records=last)}
     inside = min(value for beta, value in ends.items() if low <= beta <= high)
     outside = min(value for beta, value in ends.items() if not low <= beta <= high)
     return share_above(outside, inside, ", ".join(f"{beta:g}: {v:.4f}" for beta, v in ends.items()))
-
-
-FIG_5 = (
-    Statement("modl-5-best", PAPER, "convergence is best for a beta in [0.85, 0.95]", _best_beta, above=0,
-              unit="lower than at any other", each="case"),
-)  # fmt: skip
 
 
 CD, MODL, FULL = "coordinate descent", "MODL", "MODL, full projection"  # MODL alone: partial projection
@@ -234,28 +182,20 @@ def of_splits(rows):
     return found
 
 
-def _error(rows):
+def error(rows):
     found = of_splits(rows)
     means = {solver: values[:, 0].mean() for solver, values in found.items()}
     detail = f"{means[MODL]:.4f} against {means[CD]:.4f}"
     return of_repeats(found[MODL][:, 0] - found[CD][:, 0], detail)
 
 
-def _time(rows):
+def time(rows):
     found = of_splits(rows)
     means = {solver: values[:, 1].mean() for solver, values in found.items()}
     ratio = of_repeats(found[CD][:, 1] / found[MODL][:, 1])
     return give_or_take(
         ratio.value, ratio.value - ratio.low, f"{means[CD]:.2f} s against {means[MODL]:.2f} s"
     )
-
-
-TABLE_1 = (
-    Statement("modl-t1-error", PAPER, "MODL's solution is at least as good as coordinate descent's", _error,
-              below=0, unit="more error"),
-    Statement("modl-t1-time", PAPER, "MODL converges sooner (on 10 million ratings and more, not on 1 "
-              "million)", _time, above=1, unit="times as soon"),
-)  # fmt: skip
 
 
 def _of_sizes(rows):
@@ -268,7 +208,7 @@ def _of_sizes(rows):
     }  # fmt: skip
 
 
-def _good_ends(rows):
+def good_ends(rows):
     over = {
         f"{s}, {n:,}": found[s][-1][2] / found[CD][-1][2]
         for n, found in _of_sizes(rows).items() for s in (MODL, FULL)
@@ -276,7 +216,7 @@ def _good_ends(rows):
     return largest((share_above(v, 1, f"{v - 1:+.1%}") for v in over.values()), over)
 
 
-def _partial_better(rows):
+def partial_better(rows):
     """The least lead of partial projection at any size."""
     found = {n: (of_n[FULL][-1][2], of_n[MODL][-1][2]) for n, of_n in _of_sizes(rows).items()}
     leads = [share_above(full, part, f"{full:.4f} and {part:.4f}") for full, part in found.values()]
@@ -289,28 +229,16 @@ def speed_up(found):
     return seconds[CD] / seconds[MODL]
 
 
-def _speed_up_grows(rows):
+def speed_up_grows(rows):
     ratios = {n: speed_up(found) for n, found in _of_sizes(rows).items()}
     detail = ", ".join(f"{n:,} ratings: {ratio:.2g} times" for n, ratio in ratios.items())
     return ratio_of_times(ratios[max(ratios)], ratios[min(ratios)], detail, noise=2 * TIME_NOISE)
 
 
-def _fewer_epochs(rows):
+def fewer_epochs(rows):
     needed = {
         n: error_and_time([(epoch, error) for epoch, _, error in found[MODL]])[1]
         for n, found in _of_sizes(rows).items()
     }
     detail = ", ".join(f"{n:,} ratings: {epochs}" for n, epochs in needed.items())
     return exactly(needed[min(needed)] - needed[max(needed)], detail)
-
-
-FIG_4 = (
-    Statement("modl-4-good", PAPER, "both variants end at least as well as coordinate descent (an error "
-              "0.5 % above at most)", _good_ends, below=0.005, unit="above"),
-    Statement("modl-4-partial", PAPER, "partial projection performs slightly better", _partial_better,
-              above=0, unit="less error"),
-    Statement("modl-4-grows", PAPER, "the larger the data set, the greater the speed-up over coordinate "
-              "descent", _speed_up_grows, above=1, unit="times"),
-    Statement("modl-4-epochs", PAPER, "as data sets grow, fewer epochs are needed to converge", _fewer_epochs,
-              above=0, unit="fewer"),
-)  # fmt: skip

@@ -4,9 +4,8 @@ Figures 1 and 3 are over reductions, by processor time and by records; Figure 5 
 """
 
 from benchmarks.findings import Comparison, Finding, Panel, Size, Target, all_of
-from benchmarks.items import Item, paper_values
-from benchmarks.modl import claims
-from benchmarks.modl.cases import BATCH_SIZE, EMBRYOS, OURS, PAPERS, SIZES, cases
+from benchmarks.items import paper_values
+from benchmarks.modl.cases import BATCH_SIZE, EMBRYOS, OURS, PAPERS, cases
 from benchmarks.modl.claims import ratio_to_reach, seconds_to_converge
 from benchmarks.rows import Rows
 
@@ -29,8 +28,6 @@ def measure_time(setup):
               for trace in by_r.values()]  # fmt: skip
     return _over_reductions(
         found,
-        explanation="A mask at r=12 holds 67 of 800 voxels; samples are a thousand here, not millions: no "
-        "epoch is redundant, and masks lose what the cheaper steps gain.",
         panels=[
             *_panels(_rows(found), "seconds", "processor seconds", x_log=True),
             *_panels(Rows(row for _, trace in sparse for row in trace), "l1_over_l2",
@@ -43,14 +40,11 @@ def measure_time(setup):
     )  # fmt: skip
 
 
-def _measure_records(setup):
+def measure_records(setup):
     """Figure 3: the runs of Figure 1 against records; and of r times the records, where they end."""
     found = _traces(setup)
     return _over_reductions(
         found, panels=list(_panels(_rows(found), "records", "records")), more_rows=list(_ends(setup, found)),
-        explanation="A mask of p/r features says less about a sample: with r times the records, which show "
-        "every feature as often, whole pictures end as without masks. Of a volume a mask at r=12 shows 67 "
-        "voxels, too few for 30 codes: their errors stay in the sums that atoms are made of.",
     )  # fmt: skip
 
 
@@ -134,7 +128,7 @@ def _targets(found):
             yield Target(text, over, 1.02, at_least=False)
 
 
-def _measure_weights(setup):
+def measure_weights(setup):
     """Figure 5: the test objective of every beta, over records."""
     paper, found = paper_values("modl", "fig-5"), list(cases(setup, all_lams=False))
     betas = [max(beta, _LEAST_BETA) for beta in paper["betas"]]
@@ -147,8 +141,6 @@ def _measure_weights(setup):
         source=all_of(case.source for case in found),
         variant=f"{_VARIANT}; r={r}",
         size=_size(found),
-        explanation="The paper tuned beta on ratings, which are not available; on pictures and fMRI, with "
-        "few mini-batches, a smaller beta forgets the start sooner.",
         comparisons=[
             Comparison(f"best beta, {name}", "", 0.9, min(values, key=values.get), "the paper: .85 to .95")
             for name, values in last.items()
@@ -166,13 +158,3 @@ def _size(found):
     """The fMRI samples beside the paper's, or whole pictures where there are none."""
     n_of_paper = paper_values("modl", "fig-1")["n"]
     return Size("samples of the largest case", max(case.n for case in found), n_of_paper)
-
-
-def _item(number, title, measure, statements, **sizes):
-    where = f"fig-{number}"
-    return Item(f"modl-{where}", f"MODL: {title}", measure, "modl", where, (), SIZES | sizes, statements)
-
-
-FIG_1 = _item(1, "test objective against processor time and sparsity of atoms", measure_time, claims.FIG_1)
-FIG_3 = _item(3, "test objective against records", _measure_records, claims.FIG_3)
-FIG_5 = _item(5, "weights t^-beta", _measure_weights, claims.FIG_5, epochs_of_embryos=(4, 20))

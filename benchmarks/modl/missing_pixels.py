@@ -4,7 +4,6 @@ import numpy as np
 
 from benchmarks.findings import Finding, Target
 from benchmarks.inputs.pictures import centred, split_pictures_by_gene
-from benchmarks.items import Item
 from benchmarks.measures import Stopwatch
 from benchmarks.workers import peak_mb
 from flyannot.errors import InputError
@@ -16,7 +15,7 @@ _N_ATOMS, _LAM, _REDUCTION, _MISSING = 100, 0.1, 12, 0.3
 _BLOCK_ENTRIES = 2**24  # of X worked on at once
 
 
-def measure(setup):
+def measure_filling_in(setup):
     """Learn by MODL with masks, fill in the pixels of other pictures, and compare with the mean picture."""
     files, source = split_pictures_by_gene(setup)
     row = setup.run(complete_pictures, files | {"n_epochs": setup.sizes["n_epochs"], "seed": setup.seed})
@@ -105,8 +104,3 @@ def _with_missing(X, rng):
 
 def _grey_levels(differences, holes):
     return 255 * float(np.sqrt(np.mean(differences[holes].astype(np.float64) ** 2)))
-
-
-ITEM = Item(
-    "missing-pixels", "Missing pixels of whole pictures filled in", measure, sizes={"n_epochs": (4, 4)}
-)

@@ -7,8 +7,8 @@ import numpy as np
 
 from benchmarks.findings import Comparison, Finding, Panel, Size, Source, all_of
 from benchmarks.inputs.ratings import GET_RATINGS, gene_term_matrix, ratings_or_synthetic
-from benchmarks.items import Item, paper_values
-from benchmarks.modl import claims, completion
+from benchmarks.items import paper_values
+from benchmarks.modl import completion
 from benchmarks.modl.claims import CD, FULL, MODL, of_splits, speed_up
 from benchmarks.rows import Rows
 from benchmarks.tables import listed
@@ -31,10 +31,7 @@ def measure_ratings(setup):
     finding = _finding(
         setup, ratings, source, size_of(ratings), partial(_beside_ratings, _SIZES_OF_PAPER.get(len(ratings)))
     )
-    notes = [*finding.notes, GET_RATINGS]
-    return replace(
-        finding, explanation="The paper's coordinate descent is spira's; ours is compiled too.", notes=notes
-    )
+    return replace(finding, notes=[*finding.notes, GET_RATINGS])
 
 
 def size_of(ratings):
@@ -43,14 +40,12 @@ def size_of(ratings):
     return Size("ratings", n, n if is_papers else max(_SIZES_OF_PAPER), is_papers)
 
 
-def _measure_genes_and_terms(setup):
+def measure_genes_and_terms(setup):
     """All entries of BDGP's matrix of genes and terms, zeros as well observed as ones."""
     ratings, source = gene_term_matrix(setup, setup.sizes["n_genes"])
     size = Size("entries", len(ratings), max(_SIZES_OF_PAPER))
     return replace(
         _finding(setup, ratings, source, size, _beside_all),
-        explanation="Not ratings but a full matrix of zeros and ones: every row has three quarters of its "
-        "entries, and an epoch of MODL solves the codes of every one of them by itself.",
     )
 
 
@@ -116,17 +111,6 @@ def _beside_all(ours):
         yield Comparison(f"speed-up of MODL, paper: {name}, ours: genes x terms", "x", theirs, time)
 
 
-_SIZES = {"n_lams": (3, 7), "n_splits": (5, 5), "n_inner": (1, 3)}
-TABLE_1 = Item(
-    "modl-table-1", "Ratings: MODL against coordinate descent", measure_ratings, "modl", "table-1",
-    (), _SIZES | {"n_ratings": (60_000, 1_000_000)}, claims.TABLE_1,
-)  # fmt: skip
-GENES_AND_TERMS = Item(
-    "modl-completion", "Completing genes x terms: MODL against coordinate descent", _measure_genes_and_terms,
-    "modl", "table-1", ("bdgp",), _SIZES | {"n_genes": (300, 2_000)}, claims.TABLE_1,
-)  # fmt: skip
-
-
 _SHARES = (0.1, 0.3, 1.0)  # of the users of a given file
 
 
@@ -143,8 +127,6 @@ def measure_sizes(setup):
         size=max((size_of(ratings) for ratings, _ in data_sets), key=lambda size: size.ours),
         variant=f"{VARIANT}, or full; one split of each size, every solver's lam chosen on its training "
         "entries",
-        explanation="The paper's coordinate descent is spira's, and its mini-batches are of a hundredth of "
-        "the users too: the more users, the fewer epochs.",
         comparisons=list(_speed_ups(rows, sizes)),
         rows=rows,
         panels=[Panel(f"{n:,} ratings", "processor seconds", "RMSE",
@@ -174,14 +156,3 @@ def _speed_ups(rows, sizes):
         traces = {s: [(r["epoch"], r["seconds"], r["test_rmse"]) for r in kept.where(solver=s)]
                   for s in (CD, MODL)}  # fmt: skip
         yield Comparison(f"speed-up, paper: {name}, ours: {n:,} ratings", "x", theirs, speed_up(traces))
-
-
-_SIZES_OF_FIG_4 = {
-    "n_ratings": ((20_000, 60_000, 200_000), (100_000, 1_000_000, 3_000_000)),
-    "n_lams": (3, 7),
-    "n_inner": (1, 3),
-}
-FIG_4 = Item(
-    "modl-fig-4", "MODL: error of completed ratings against time", measure_sizes, "modl", "fig-4", (),
-    _SIZES_OF_FIG_4, claims.FIG_4,
-)  # fmt: skip

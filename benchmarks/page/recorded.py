@@ -1,7 +1,8 @@
 """The pages of docs/ that are made from records: `python -m benchmarks.page.recorded data/results docs`.
 
 papers.md has the records of the papers' items, measured.md our own, each with its figure where matplotlib is
-installed.  A record of an item that is gone stays on measured.md: retired.toml says why it went.
+installed.  A record of an item that is gone stays on measured.md: retired.toml says why it went.  earlier.md
+has what was measured before there were records.
 """
 
 import sys
@@ -44,7 +45,8 @@ def measured_page(folder):
     """The Markdown of our own records."""
     recorded = list(own_records(folder))
     sections = [_section(item, record) | {"figure": _picture(item, record)} for item, record in recorded]
-    return rendered(MEASURED, sections=sections, machines=_machines(recorded))
+    earlier = (Path(folder) / "earlier.md").read_text(encoding="utf-8")
+    return rendered(MEASURED, sections=sections, machines=_machines(recorded), earlier=earlier)
 
 
 def own_records(folder):

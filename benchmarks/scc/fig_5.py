@@ -7,7 +7,7 @@ difference of ours changes.
 import numpy as np
 
 from benchmarks.findings import Finding, Panel, Size, Source, all_of
-from benchmarks.items import Item, paper_values, papers
+from benchmarks.items import paper_values, papers
 from benchmarks.rows import Rows, Series
 from benchmarks.scc import claims
 from benchmarks.scc.annotation import (
@@ -28,7 +28,7 @@ from flyannot.scores.metrics import rates_of_counts
 _ABLATED = "SCC", 1000
 
 
-def measure(setup):
+def measure_annotation(setup):
     """Learn, code, pool by maximum, and evaluate SVMs by cross-validation over genes."""
     paper, pictures = paper_values("scc", "fig-5"), annotated_pictures(setup)
     rows, n_dictionaries = Rows(), setup.sizes["n_dictionaries"]
@@ -48,7 +48,6 @@ def measure(setup):
         variant=f"SCC paper and our own OL (batch {LEARNERS['OL']['batch_size']}), ten epochs each over "
         f"{setup.sizes['n_learn']:,} patches; cd codes, max of |z| over the image, LIBSVM, "
         f"{N_FOLDS} folds by gene",
-        explanation="Patterns of 405 values carry little that a larger dictionary could show.",
         rows=rows,
         panels=_panels(paper["sizes"], rows),
         notes=[
@@ -82,7 +81,6 @@ def measure_stages(setup):
         source=source,
         size=Size("stage ranges", len(STAGE_RANGES), len(papers()["scc"]["n_patches"])),
         variant=f"as scc-fig-5, over {setup.sizes['n_learn']:,} patches; one dictionary",
-        explanation="Synthetic embryos say nothing of real ones: what agrees here agrees by their making.",
         rows=rows,
         panels=[_panel_of_stages(rows, metric) for metric in METRICS],
     )
@@ -121,17 +119,6 @@ def _panels(sizes, rows):
         ])
         for metric in METRICS
     ]  # fmt: skip
-
-
-ITEM = Item(
-    "scc-fig-5", "Annotation with dictionaries of OL and of SCC", measure, "scc", "fig-5",
-    sizes={"n_learn": (10_000, 50_000), "n_dictionaries": (2, 5)}, statements=claims.FIG_5,
-)  # fmt: skip
-STAGES = Item(
-    "scc-fig-5-stages", "The same in the other stage ranges, on synthetic embryos", measure_stages,
-    "scc", "fig-5", sizes={"n_learn": (5_000, 50_000), "n_genes": (100, 400)},
-    statements=claims.FIG_5_STAGES,
-)  # fmt: skip
 
 
 METRICS = ("accuracy", "auc", "sensitivity", "specificity")

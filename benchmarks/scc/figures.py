@@ -5,9 +5,8 @@ import numpy as np
 from benchmarks.compare_methods import compare_methods
 from benchmarks.findings import Finding, Panel, Size, all_of
 from benchmarks.inputs.patches import patches_of
-from benchmarks.items import Item, paper_values, papers
+from benchmarks.items import paper_values, papers
 from benchmarks.rows import Rows, Series
-from benchmarks.scc import claims
 from benchmarks.scc.learning import learn, plain_loop, scc, traced
 
 _N_EPOCHS = 10
@@ -31,8 +30,6 @@ def measure_sweeps(setup):
         source=given.source,
         size=Size("patches", given.n, papers()["scc"]["n_patches"][paper["stage_range"]]),
         variant="SCC paper, float32, 1,000 atoms; the first sweep visits all atoms, the others the support",
-        explanation="Further sweeps cost little, for they visit the support only; the shorter codes that "
-        "they leave can make the next epoch quicker.",
         rows=rows,
         panels=[
             Panel("(a) Objective, exact codes", "epoch", "objective",
@@ -58,8 +55,6 @@ def measure_rates(setup):
         source=all_of(sources),
         variant="SCC paper as a plain loop, 3 sweeps, float32; only the rate differs",
         size=Size("patches", n_visited, sum(papers()["scc"]["n_patches"][s] for s in _STAGE_RANGES)),
-        explanation="The adaptive rate needs no search; h as small as one code makes the first visits of an "
-        "atom overshoot, and the h of the variant paper never forgets the first, poor codes.",
         rows=rows,
         panels=[_panel_of_rates(s, *runs[s]) for s in runs],
         notes=[
@@ -86,14 +81,3 @@ def _panel_of_rates(stage_range, adaptive, natural):
     names = "adaptive, 1/h", f"best natural, {natural['a']:g} / (t + {natural['b']:g})"
     curves = [Series(n, epochs, [o for _, o in run["trace"]]) for n, run in zip(names, (adaptive, natural))]
     return Panel(f"Stage range {stage_range}", "epoch", "objective, exact codes", curves)
-
-
-FIG_3 = Item(
-    "scc-fig-3", "More sweeps of coordinate descent: objective and time", measure_sweeps, "scc", "fig-3",
-    sizes={"n_patches": (20_000, 555_009)}, statements=claims.FIG_3,
-)  # fmt: skip
-FIG_4 = Item(
-    "scc-fig-4", "SCC's adaptive rate against the best natural rate", measure_rates, "scc", "fig-4",
-    sizes={"n_patches": (4_000, 30_000), "n_atoms": (500, 1000), "step_of_grid": (2, 1)},
-    statements=claims.FIG_4,
-)  # fmt: skip

@@ -4,11 +4,10 @@ import numpy as np
 
 from benchmarks.findings import PROJECTED, Comparison, Finding, Panel, Size, Target
 from benchmarks.inputs.patches import patches_of
-from benchmarks.items import Item, paper_values, papers
+from benchmarks.items import paper_values, papers
 from benchmarks.measures import timed_steps
 from benchmarks.references import other_programs, why_reference_is_absent
 from benchmarks.rows import Rows, Series
-from benchmarks.scc import claims
 from benchmarks.scc.claims import OL_AT_1, SCC_PAPER, SCC_RELEASED
 from benchmarks.scc.learning import PATCHES_AT_BATCH_1, hours, name_of_reference_ol, reference_ol
 from flyannot.descriptors.sift import normalise_descriptors
@@ -30,7 +29,7 @@ _NOTES = (
 )
 
 
-def measure(setup):
+def measure_parts_of_time(setup):
     """Microseconds a visit for both halves, and the hours that the paper's visits would take."""
     paper, rows = paper_values("scc", "table-1"), Rows()
     given = patches_of(setup, setup.sizes["n_patches"], _STAGE_RANGE)
@@ -47,8 +46,6 @@ def measure(setup):
         source=given.source,
         variant=f"SCC paper and released, 3 sweeps, float32; OL is {name_of_reference_ol()}, batch 1",
         size=Size("patches", given.n, papers()["scc"]["n_patches"][_STAGE_RANGE]),
-        explanation="OL's time differs from the paper's by the machine; our SCC visits only the atoms that a "
-        "bound cannot rule out.",
         targets=[Target("speed-up over OL at batch 1, least times the paper's", min(speed_up / theirs), 10)],
         comparisons=list(_comparisons(paper, rows, theirs, speed_up)),
         rows=rows,
@@ -136,9 +133,3 @@ def _comparisons(paper, rows, theirs, speed_up):
             yield Comparison(what, "h", paper[key][part][i], ours, PROJECTED)
     for m, *both in zip(paper["sizes"], theirs, speed_up):
         yield Comparison(f"speed-up of SCC paper over OL at batch 1, m={m}", "x", *both)
-
-
-ITEM = Item(
-    "scc-table-1", "Time of the code and dictionary updates, OL against SCC", measure, "scc", "table-1",
-    sizes={"n_patches": (8_000, 259_882)}, statements=claims.TABLE_1,
-)  # fmt: skip

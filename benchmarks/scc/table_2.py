@@ -5,9 +5,9 @@ import numpy as np
 from benchmarks.compare_methods import compare_methods
 from benchmarks.findings import PROJECTED, Comparison, Finding, Panel, Size, Target, all_of
 from benchmarks.inputs.patches import patches_of
-from benchmarks.items import Item, paper_values, papers
+from benchmarks.items import paper_values, papers
 from benchmarks.rows import Rows, Series
-from benchmarks.scc import claims, learning
+from benchmarks.scc import learning
 from benchmarks.scc.claims import OL_AT_1, OL_BESIDE, SCC_BESIDE, SCC_PAPER, SCC_RELEASED
 
 _N_EPOCHS = 10  # of SCC, as in the paper
@@ -17,7 +17,7 @@ _TIMED = {SCC_PAPER: "scc", SCC_RELEASED: "scc", OL_AT_1: "ol"}
 _OLS = _METHODS[3:]
 
 
-def measure(setup):
+def measure_speed_up(setup):
     """Every method on every stage range and size; the hours are those of the paper's visits."""
     paper, rows, sources = paper_values("scc", "table-2"), Rows(), []
     for s in paper["stage_ranges"]:
@@ -44,8 +44,6 @@ def measure(setup):
         size=Size("patches", visited, sum(map(_n_of_paper, paper["stage_ranges"]))),
         variant="SCC paper and released, 3 sweeps, 10 epochs, float32; OL is "
         f"{learning.name_of_reference_ol()}",
-        explanation="The speed-up over OL at batch 1 is larger than the paper's because our SCC is faster, "
-        "not OL slower; against OL at its best batch size it is far smaller.",
         targets=[Target("speed-up over OL at batch 1, least times the paper's",
                         (at_1 / np.array(paper["speed_up"])).min(), 10)],
         comparisons=list(_comparisons(paper, rows, objective, at_1)),
@@ -118,12 +116,3 @@ def _notes(paper, rows, speed_up):
         f"OL at batch 64 had {at_64:,} patches at most for its rate, OL at batch 512 and SCC beside it "
         f"{beside:,} for {_N_EPOCHS} epochs each.",
     ]
-
-
-ITEM = Item(
-    "scc-table-2", "Objective, time and speed-up of SCC in five stage ranges", measure, "scc", "table-2",
-    sizes={
-        "n_patches": (2_560, 100_000), "n_at_64": (768, 20_000), "n_beside_ol": (2_560, 50_000),
-    },
-    statements=claims.TABLE_2,
-)  # fmt: skip

@@ -1,15 +1,13 @@
 """SISO's tables and figures on image collections: NUS-WIDE(-LITE) there, embryos and Corel5k here."""
 
 from dataclasses import dataclass, replace
-from functools import partial
 
 import numpy as np
 
 from benchmarks.findings import PROJECTED, Comparison, Finding, Panel, Size
 from benchmarks.inputs.labelled_vectors import corel5k, embryo_words
-from benchmarks.items import Item, paper_values
+from benchmarks.items import paper_values
 from benchmarks.rows import Rows, Series
-from benchmarks.siso import claims
 from benchmarks.siso.annotators import (
     HASH,
     HASH_EXACT,
@@ -38,8 +36,7 @@ class Collection:
     """Labelled vectors in the place of the paper's."""
 
     read: object  # function of a Setup
-    needs: str
-    sizes: dict
+    name: str
 
     def annotated(self, setup, methods, taus=(1.0,)):
         """`Rows` of methods on shares of the labelled rows, and the `Source`."""
@@ -54,21 +51,14 @@ class Collection:
 
     def share(self, setup, tau=1.0):
         """The file with a share of the labelled rows."""
-        return setup.once((self.needs, tau), lambda: _share(setup, self._labelled(setup), tau, self.needs))
+        return setup.once((self.name, tau), lambda: _share(setup, self._labelled(setup), tau, self.name))
 
     def size(self, setup):
         """How many are labelled here, and in the paper's collection."""
-        return Size("labelled images", len(self._labelled(setup).X), _N_OF_PAPER[self.needs])
+        return Size("labelled images", len(self._labelled(setup).X), _N_OF_PAPER[self.name])
 
     def _labelled(self, setup):
-        return setup.once(self.needs, lambda: self.read(setup))
-
-    def item(self, where, title, measure, statements, **sizes):
-        """The `Item` of a table or figure; `measure` takes a Setup, this, and the paper's numbers."""
-        paper = paper_values("siso", where)
-        mine = partial(measure, collection=self, paper=paper)
-        needs, sizes = (self.needs,), self.sizes | sizes
-        return Item(f"siso-{where}", title, mine, "siso", where, needs, sizes, statements)
+        return setup.once(self.name, lambda: self.read(setup))
 
 
 def _share(setup, labelled, tau, name):
@@ -112,14 +102,13 @@ def _drawn_maps(values, truth):
     return [round(mean_average_precision(values[rows], truth[rows]), 5) for rows in drawn]
 
 
-def _measure_methods(setup, collection, paper):
+def measure_methods(setup, name, where):
     """Tables 2 and 4: the time and the MAP of all methods."""
+    collection, paper = COLLECTIONS[name], paper_values("siso", where)
     rows, source = collection.annotated(setup, _ALL)
     ranked = sorted(rows, key=lambda row: -row["map"])
     return Finding(
         source, VARIANT, collection.size(setup),
-        "Thousands of labelled images, not the paper's hundred thousand: building a graph or a kernel is "
-        "cheap at this size, and hashing has little to save.",
         rows=rows,
         comparisons=list(_comparisons_of_methods(rows, paper)),
         panels=[
@@ -153,8 +142,9 @@ def _comparisons_of_methods(rows, paper):
             yield Comparison(what, "x", theirs / paper["hours"][HASH], ours, remark)
 
 
-def _measure_solvers(setup, collection, paper):
+def measure_solvers(setup, name, where):
     """Tables 3 and 5: LASSO, SISO, hash-SISO, and hash-SISO that goes on to SISO's result."""
+    collection, paper = COLLECTIONS[name], paper_values("siso", where)
     rows, source = collection.annotated(setup, _SOLVERS)
     found, asked = {row["method"]: row for row in rows}, {"labelled": collection.share(setup)}
     for method in (HASH, P_STABLE):
@@ -162,8 +152,6 @@ def _measure_solvers(setup, collection, paper):
     return Finding(
         source, VARIANT + "; LASSO is scikit-learn's coordinate descent over all rows, one query at a time",
         collection.size(setup),
-        "At this lam most of so few rows enter a code, or as many as there are features: SISO's subproblem "
-        "is then nearly the whole problem, and there is little left for the hash to save.",
         rows=rows,
         comparisons=list(_comparisons_of_solvers(found, paper)),
         panels=[_bars("Time of a query", "milliseconds", rows, "ms_per_query", y_log=True)],
@@ -195,9 +183,10 @@ def _comparisons_of_solvers(found, paper):
         yield Comparison(f"{name} over {over}, a query", "x", *both)
 
 
-def _measure_shares(setup, collection, paper):
+def measure_shares(setup, name, where):
     """Figures 2 and 4: MAP at every share tau of the labelled rows; on embryos LASSO must have SISO's."""
-    methods = (*_ALL, LASSO) if collection is EMBRYOS else _ALL
+    collection, paper = COLLECTIONS[name], paper_values("siso", where)
+    methods = (*_ALL, LASSO) if name == "bow" else _ALL
     rows, source = collection.annotated(setup, methods, setup.sizes["taus"])
     shown = Rows(row for row in rows if row["method"] in _ALL)
     notes = []
@@ -206,8 +195,6 @@ def _measure_shares(setup, collection, paper):
         notes = [f"The paper's text: MAP at tau = 1 is {siso} for SISO and {svm} for the SVM, on NUS-WIDE."]
     return Finding(
         source, VARIANT, collection.size(setup),
-        "Which method leads depends on the features, bags of words here, and on the collection; so few "
-        "queries leave noise of a few hundredths.",
         rows=rows,
         panels=[Panel("MAP by share of labelled data", "tau", "MAP", shown.lines("method", "tau", "map"))],
         notes=notes,
@@ -216,13 +203,4 @@ def _measure_shares(setup, collection, paper):
 
 # SISO takes 0.1 s a query among 600 embryos and 1 s among all; among photographs 1 s even among 900, where a
 # row has 499 numbers and most codes as many atoms.
-EMBRYOS = Collection(embryo_words, "bow", {"n_labelled": (600, 1400), "n_queries": (50, 100)})
-COREL5K = Collection(corel5k, "corel5k", {"n_labelled": (900, 4500), "n_queries": (20, 200)})
-
-TABLE_2 = EMBRYOS.item("table-2", "Annotation by many methods on embryos", _measure_methods, claims.TABLE_2)
-TABLE_3 = EMBRYOS.item("table-3", "LASSO, SISO and hash-SISO on embryos", _measure_solvers, claims.TABLE_3)
-TABLE_4 = COREL5K.item("table-4", "Annotation by many methods on Corel5k", _measure_methods, claims.TABLE_4)
-TABLE_5 = COREL5K.item("table-5", "LASSO, SISO and hash-SISO on Corel5k", _measure_solvers, claims.TABLE_5)
-_MAP = "MAP against the share of labelled data, "
-FIG_2 = EMBRYOS.item("fig-2", _MAP + "embryos", _measure_shares, claims.FIG_2, taus=_TAUS)
-FIG_4 = COREL5K.item("fig-4", _MAP + "Corel5k", _measure_shares, claims.FIG_4, taus=_TAUS)
+COLLECTIONS = {name: Collection(read, name) for name, read in (("bow", embryo_words), ("corel5k", corel5k))}

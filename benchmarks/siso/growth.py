@@ -4,10 +4,9 @@ import numpy as np
 
 from benchmarks.findings import Comparison, Finding, Panel, Size, Source
 from benchmarks.inputs.patches import described_patches
-from benchmarks.items import Item, paper_values
+from benchmarks.items import paper_values
 from benchmarks.measures import Stopwatch
 from benchmarks.rows import Rows
-from benchmarks.siso import claims
 from benchmarks.siso.annotators import (
     CD,
     HASH,
@@ -22,13 +21,6 @@ from benchmarks.siso.annotators import (
 )
 from flyannot.descriptors.sift import normalise_descriptors
 
-_SIZES = {
-    "n_vectors": (  # of full runs the paper's, from the third on
-        (10_000, 30_000, 100_000),
-        (10_000, 100_000, 200_000, 400_000, 800_000, 1_200_000),
-    ),
-    "n_queries": (256, 384),
-}
 _MOST_COPIES = 200  # patches that overlap one query's, at the strides that are needed here
 _N_ALONE = 8  # queries that are answered one at a time
 _SLOW = {  # method -> n -> queries; elsewhere none
@@ -53,8 +45,6 @@ def measure_cost(setup):
         source=source,
         variant=VARIANT,
         size=Size("labelled vectors", n, max(paper["n_labelled"])),
-        explanation="Patches of 128 numbers labelled by their image, not ImageNet: only how cost and time "
-        "move with n can be compared.",
         comparisons=list(_comparisons_of_cost(paper, hashed)),
         rows=rows,
         panels=[
@@ -84,8 +74,6 @@ def measure_time(setup):
         source=source,
         variant=VARIANT + "; LASSO is scikit-learn's coordinate descent over all rows, for a few queries",
         size=Size("labelled vectors", max(shared.column("n")), paper["n_labelled"]),
-        explanation="Queries share each pass of SISO over all rows, while the hash is probed for every query "
-        "by itself.",
         comparisons=list(_comparisons_of_time(paper["seconds_per_query"], at_n, n)),
         rows=rows,
         panels=[
@@ -202,9 +190,3 @@ def _comparisons_of_time(theirs, at_n, n):
         yield Comparison(f"time of a query, {name}", "s", value, ours[name], f"ours: n={n:,}")
     for name, over in ((LASSO, SISO), (SISO, HASH), (LASSO, HASH)):
         yield Comparison(f"{name} over {over}", "x", theirs[name] / theirs[over], ours[name] / ours[over])
-
-
-_COST = "Hash-SISO among many labelled vectors: time and flat cost"
-TABLE_6 = Item("siso-table-6", _COST, measure_cost, "siso", "table-6", (), _SIZES, claims.TABLE_6)
-_TIME = "Time of a query among many vectors"
-TABLE_7 = Item("siso-table-7", _TIME, measure_time, "siso", "table-7", (), _SIZES, claims.TABLE_7)

@@ -7,7 +7,6 @@ import numpy as np
 
 from benchmarks.findings import Finding, Source
 from benchmarks.inputs.labelled_vectors import read_bags_of_words
-from benchmarks.items import Item
 from benchmarks.measures import Stopwatch
 from flyannot.classifiers import CLASSIFIERS
 from flyannot.classifiers.cross_validation import cross_validate
@@ -30,7 +29,7 @@ def measured():
     return [_FIRST, *(method for method in CLASSIFIERS if method != _FIRST)]
 
 
-def measure(setup):
+def measure_classifiers(setup):
     """MAP and mean AUC of every classifier in each stage range and in all, with intervals by bootstrap."""
     path = setup.data_file("bow")
     problem = {"bags": str(path), "n_folds": _N_FOLDS, "min_positive": _MIN_POSITIVE, "seed": setup.seed}
@@ -82,6 +81,3 @@ def cross_validated(bags, method, n_folds, min_positive, seed):
             outcomes[s] = cross_validate(rows, folds=folds, rng=rng_for(seed, s), method=method)
             groups[s] = group_outcomes(outcomes[s], genes, genes)
     return {"result": add_confidence(score_terms(outcomes) | {"evaluated": groups}), "seconds": watch.seconds}
-
-
-ITEM = Item("classifiers", "Every classifier on labelled bags of words", measure, needs=("bow",))

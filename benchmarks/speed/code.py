@@ -7,7 +7,6 @@ import numpy as np
 from benchmarks.compare_methods import Method, compare_methods, methods_at
 from benchmarks.findings import Finding, Target
 from benchmarks.inputs.patches import LAM, patches_of
-from benchmarks.items import Item
 from benchmarks.measures import graded_codes, median_seconds, normalised_patches, timed
 from benchmarks.references import other_programs
 from benchmarks.rows import Rows
@@ -26,7 +25,7 @@ def measured():
     return [_FIRST, *(name for name in CODERS if name != _FIRST)]
 
 
-def measure(setup):
+def measure_coding(setup):
     """All methods at every number of atoms."""
     n = setup.sizes["n_coded"]
     given = patches_of(setup, setup.sizes["n_learn"] + n)
@@ -122,9 +121,3 @@ def _targets(rows):
     yield Target("m=1000: largest relative duality gap", gap, _TOL, at_least=False)
     yield Target("m=1000: ours over the bare product", gemm, 3, at_least=False)
     yield Target("m=1000: one thread over two", of("speed_up", variant="two threads"), 1.8)
-
-
-ITEM = Item(
-    "code", "Coding at a fixed dictionary", measure,
-    sizes={"n_learn": (20_000, 20_000), "n_coded": (4_096, 4_096), "n_on_threads": (16_384, 16_384)},
-)  # fmt: skip

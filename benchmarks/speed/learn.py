@@ -5,7 +5,6 @@ from dataclasses import replace
 from benchmarks.compare_methods import Method, compare_methods, methods_at
 from benchmarks.findings import Finding, Target
 from benchmarks.inputs.patches import LAM, patches_of
-from benchmarks.items import Item
 from benchmarks.references import other_programs
 from benchmarks.rows import Rows, exponent
 from benchmarks.scc.learning import learn_streamed, plain_loop, scc, spams_ol
@@ -30,7 +29,7 @@ _M_OF_GROWTH = 1000
 _EPOCHS_OF_GROWTH = 2
 
 
-def measure(setup):
+def measure_learning(setup):
     """All methods at every number of atoms."""
     given, rows = patches_of(setup, setup.sizes["n_patches"]), Rows()
     for m in SIZES_OF_ATOMS:
@@ -76,7 +75,7 @@ def _targets(rows):
     yield Target("SCC, m=1000: SPAMS OL at batch 1 over ours", value, 2000)
 
 
-def _measure_growth(setup):
+def measure_growth(setup):
     """Cost per patch against m, seconds per epoch against n, and ten epochs of the largest n, streamed."""
     sizes, rows, m_of_n = setup.sizes["n_patches"], Rows(), _M_OF_GROWTH
     given = patches_of(setup, max(sizes))
@@ -103,16 +102,3 @@ def _measure_growth(setup):
         rows=rows,
         targets=[Target(what + "seconds", seconds, 90, False), Target(what + "peak MB", peak, 2000, False)],
     )
-
-
-ITEM = Item(
-    "learn", "Learning, per patch and epoch", measure,
-    sizes={"n_patches": (10_000, 20_000), "n_references": (2048, 8192)},
-)  # fmt: skip
-GROWTH = Item(
-    "scaling", "Growth of the cost of learning with the atoms and with the patches", _measure_growth,
-    sizes={
-        "n_patches": ((10_000, 100_000), (10_000, 100_000, 1_000_000)),
-        "n_atoms": ((250, 1000, 4000), (250, 500, 1000, 2000, 4000)),
-    },
-)  # fmt: skip

@@ -5,7 +5,6 @@ from pathlib import Path
 
 from benchmarks.findings import Finding, Source, Target
 from benchmarks.inputs.pictures import embryo_images, first_pictures, image_folder, many_pictures
-from benchmarks.items import Item
 from benchmarks.measures import Stopwatch, bytes_moved, processor_seconds
 from benchmarks.processor_shares import processor_shares
 from benchmarks.rows import Rows
@@ -29,11 +28,9 @@ WAYS = {  # way -> a configuration that comes with flyannot, and the options tha
     for px in (16, 8, 4, 2)
 } | {"best.toml": ("best.toml", (_LEARN, *_FEW))}
 MAIN = f"stride {STRIDE_PX}"
-# Images of every way: fewer where an image has more patches, as rates are the same.
-_FULL = {"stride 16": 1000, "stride 8": 1000, MAIN: 500, "stride 2": 165, "best.toml": 330}
 
 
-def measure(setup):
+def measure_steps(setup):
     """Every step of every way, one job and two; then the usual way on some of the same pictures."""
     n_images, folder = setup.sizes["n_images"], setup.scratch / "pipeline"
     most = max(n_images.values())
@@ -132,12 +129,6 @@ def _targets(rows, beside):
             yield Target(f"{way}, {step}: one job over two, wall-clock time", one and one / two, 1.85)
     for row in beside:
         yield Target(f"{MAIN}, {row['step']}: the usual way over ours", row["times_as_long"], 15)
-
-
-ITEM = Item(
-    "pipeline", "The whole way: what every step costs, and what its time goes to", measure,
-    sizes={"n_images": ({MAIN: 165}, _FULL), "n_usual": (4, 12), "n_epochs": (1, 2)},
-)  # fmt: skip
 
 
 _N_IMAGES = (1_000, 10_000, 150_000)

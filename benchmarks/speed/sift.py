@@ -5,7 +5,6 @@ import numpy as np
 from benchmarks.compare_methods import Method, compare_methods
 from benchmarks.findings import Finding, Target
 from benchmarks.inputs.pictures import embryo_pictures
-from benchmarks.items import Item
 from benchmarks.measures import median_seconds
 from benchmarks.references import other_programs
 from benchmarks.workers import peak_mb
@@ -21,7 +20,7 @@ _OPENCV = {
 }
 
 
-def measure(setup):
+def measure_descriptors(setup):
     """One comparison on a few pictures."""
     greys, source = embryo_pictures(setup)
     grid = setup.save("sift", greys=np.stack(greys[: setup.sizes["n_pictures"]])) | {"stride_px": _STRIDE_PX}
@@ -64,6 +63,3 @@ def describe_by_opencv(greys, stride_px, patch_px):
 
 def _cost(seconds, n):
     return {"n": n, "us_per_sample": 1e6 * seconds / n, "per_second": n / seconds, "peak_mb": peak_mb()}
-
-
-ITEM = Item("sift", "Dense SIFT at stride 4, per descriptor", measure, sizes={"n_pictures": (4, 10)})

@@ -12,7 +12,6 @@ import numpy as np
 
 from benchmarks.findings import Finding, Target, all_of
 from benchmarks.inputs.pictures import columns_of_patterns, drawn_patterns, embryo_images
-from benchmarks.items import Item
 from benchmarks.scc.learning import learned_atoms
 from flyannot.classifiers.training_set import annotated_groups
 from flyannot.dataset.folder import read_annotations
@@ -24,7 +23,7 @@ from flyannot.descriptors.options import ExtractOptions
 from flyannot.features.groups import groups_of
 from flyannot.features.image_features import atoms_of_features, features_of
 from flyannot.features.options import PoolOptions
-from flyannot.features.similarity import collection_of, nearest
+from flyannot.features.similarity import collection_of, most_similar
 from flyannot.scores.metrics import NOT_ANATOMY
 from flyannot.scores.retrieval import N_NEAREST, aucs_of_images, same_gene_score, shared_terms_score
 from flyannot.steps.extract import image_columns
@@ -41,7 +40,7 @@ _N_EPOCHS = 5
 _TARGET = 0.85
 
 
-def measure(setup):
+def measure_similarity(setup):
     """The scores of every method, with intervals by bootstrap over genes."""
     images, source = embryo_images(setup)
     rows, sources = _rows_of_images(setup, images), [source]
@@ -156,13 +155,10 @@ def _rows_of_patterns(setup, greys, arrays):
     for name, method in methods.items():
         images = method(stain)
         between = np.array([[images[np.ix_(a, b)].max() for b in groups.rows] for a in groups.rows])
-        order = [nearest(one, N_NEAREST, without=[i]) for i, one in enumerate(between)]
+        order = [most_similar(one, N_NEAREST, without=[i]) for i, one in enumerate(between)]
         one = shared_terms_score(order, carried, groups.gene_ids)
         rows.append(
             {"method": name, "score": one["value"], "low": one["interval"][0], "high": one["interval"][1],
              "of": f"terms shared with the nearest {N_NEAREST}", "n": one["n_genes"], "chance": one["chance"]}
         )  # fmt: skip
     return rows
-
-
-ITEM = Item("similar", "What looks alike, beside the correlation of pixels and the overlap of stain", measure)

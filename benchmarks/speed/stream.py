@@ -5,7 +5,6 @@ import numpy as np
 from benchmarks.compare_methods import Method, compare_methods
 from benchmarks.findings import Finding, Panel
 from benchmarks.inputs.patches import LAM, patches_of
-from benchmarks.items import Item
 from benchmarks.measures import Stopwatch, exact_objective, graded_dictionary, normalised_patches
 from benchmarks.rows import Series
 from flyannot.descriptors.sift import normalise_descriptors
@@ -63,12 +62,6 @@ def measure_stream(setup):
 
 def _curve(row):
     return Series(f"{row['who']}, {row['variant']}", *([at[i] for at in row["trace"]] for i in (0, -1)))
-
-
-ITEM = Item(
-    "stream", "One pass over a stream of patches, beside other programs", measure_stream,
-    sizes={"n_patches": (20_000, 1_000_000), "n_atoms": (250, 1000), "limit_s": (5, 180)},
-)  # fmt: skip
 
 
 _FIRST = 2048  # patches of the first part

@@ -5,13 +5,10 @@ from dataclasses import replace
 from benchmarks.compare_methods import Method, compare_methods
 from benchmarks.findings import Finding, Target
 from benchmarks.inputs.patches import LAM, patches_of
-from benchmarks.items import Item
 from benchmarks.scc.learning import learn, scc, spams_ol, traced
 
 _N_EPOCHS = 3
 _LONG = 10  # epochs of the second comparison
-_FEW, _ALL = (_N_EPOCHS, 5, _LONG), (1, 2, _N_EPOCHS, 5, _LONG)  # epochs of SPAMS: a run for every point
-_RUNS = ({64: (_N_EPOCHS,), 256: _FEW, 512: _FEW}, dict.fromkeys((64, 256, 512), _ALL))  # by batch size
 _ONCE = ("paper", "ol")  # of ours
 _OURS = {
     "released": {"variant": "released"},
@@ -21,13 +18,13 @@ _OURS = {
 }
 
 
-def measure(setup):
+def measure_time_to_objective(setup):
     """SPAMS over more and more epochs at every batch size; then ours, epoch by epoch."""
     given, m = patches_of(setup, setup.sizes["n_patches"]), setup.sizes["n_atoms"]
     problem, once = given.problem(m), replace(setup, repeats=1)
     runs = [
         spams_ol(problem, given.n, n_epochs, batch_size)
-        for batch_size, runs_of_one in setup.sizes["runs"].items() for n_epochs in runs_of_one
+        for batch_size, runs_of_one in setup.sizes["runs"] for n_epochs in runs_of_one
     ]  # fmt: skip
     theirs = compare_methods(once, runs, n_atoms=m)
     best = soonest_at_target([row for row in theirs if row["objective"] is not None])
@@ -75,9 +72,3 @@ def _time_to(trace, best):
 def first_at_most(trace, objective):
     """The first epoch (from 1) whose objective is at most that given, or None."""
     return next((k for k, (_, value) in enumerate(trace, 1) if value <= objective), None)
-
-
-ITEM = Item(
-    "target", "Time to the lowest objective of SPAMS after 3 epochs", measure,
-    sizes={"n_patches": (8_000, 30_000), "n_atoms": (1000, 1000), "runs": _RUNS},
-)  # fmt: skip

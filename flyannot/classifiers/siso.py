@@ -15,7 +15,7 @@ import numpy as np
 from flyannot.classifiers.feature_rows import RowSpan, checked_unit_rows, unit_rows
 from flyannot.classifiers.scorer import Scorer
 from flyannot.sparse.coders import hash_siso, siso
-from flyannot.sparse.coders.hash_siso import HashSearch, Index, build_index
+from flyannot.sparse.coders.hash_siso import HashIndex, HashSearch, build_index
 
 FRACTION = 0.002  # of |A y|_inf: the lam of a query y (Huang et al. 2013)
 _TOL = 1e-5  # duality gap of a code, as part of 1/2 |y|^2
@@ -95,7 +95,7 @@ class HashSiso(Siso):
         return cls(A, np.asarray(Y, np.uint8), index.directions, index.cells, ending)
 
     def _codes(self, X, n_threads):
-        index = Index(self.directions, self.cells, len(self.A))
+        index = HashIndex(self.directions, self.cells, len(self.A))
         search = HashSearch(index, ending=hash_siso.ENDINGS[int(self.ending[0])])
         options = {"tol": _TOL, "n_threads": n_threads, "search": search}
         return hash_siso.encode(X, self.A, FRACTION, **options).astype(np.float64)

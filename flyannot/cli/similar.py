@@ -25,9 +25,8 @@ def command(file, queries, out, folder, data_set, options, selection, force):
     """Rank genes and images by how much they look like each QUERY.
 
     FILE is a features file, or a model whose features lie beside it. QUERY is a gene (symbol or FlyBase
-    number) or an image of FILE; or a new picture, described as the images of FILE were; or a region
-    drawn on either, IMAGE:top,left,height,width in pixels of the picture. A query is compared with
-    the images of its own stage range, and never finds itself.
+    number) or an image of FILE; or a new picture, described as the images of FILE were. A query is
+    compared with the images of its own stage range, and never finds itself.
 
     The best features for this are those of the registered stain: configs/similar.toml. In the
     pictures orange marks what both embryos have, and blue what only one has.

@@ -21,7 +21,9 @@ from flyannot.descriptors.images.address import (
 )
 from flyannot.errors import FlyannotError, InputError, did_you_mean
 from flyannot.stage_ranges import STAGE_RANGES, parse_stage_range
+from flyannot.store.reading import kind_claimed
 
+_NAME_IMAGES = "name a data set folder, a folder of images, or images"
 SUFFIXES = (".png", ".bmp", ".jpg", ".jpeg", ".tif", ".tiff", ".gif", ".btf", ".czi", ".lif")
 
 
@@ -45,9 +47,9 @@ def images_named(paths, stage_range=None):
     first = Path(paths[0])
     for path in paths:
         if not file_of_address(path).exists():
-            raise InputError(
-                f"{path} is not there", fix="name a data set folder, a folder of images, or images"
-            )
+            raise InputError(f"{path} is not there", fix=_NAME_IMAGES)
+        if kind_claimed(path):
+            raise InputError(f"{path} is an HDF5 file, not an image", fix=_NAME_IMAGES)
     if len(paths) == 1 and (first.suffix.lower() in TABLE_SUFFIXES or has_table(first, IMAGES)):
         return read_images(first)
     if stage_range is None:

@@ -19,7 +19,7 @@ the thread or the vector length of the machine.
 import numpy as np
 
 from flyannot.descriptors.patches import check_patch
-from flyannot.errors import DataError, InputError
+from flyannot.errors import DataError
 from flyannot.runtime.compiled import compiled
 
 N_FEATURES = 128
@@ -35,7 +35,7 @@ _A0, _A1, _A2, _A3, _A4, _A5, _A6 = np.float32(
 )
 
 
-def dense_sift(image, corners, patch_px=16, *, smooth_px=None):
+def dense_sift(image, corners, patch_px=16):
     """One upright SIFT descriptor for every patch.
 
     Parameters
@@ -44,10 +44,6 @@ def dense_sift(image, corners, patch_px=16, *, smooth_px=None):
     corners : int array (n_patches, 2)
         Top left pixels (row, column), in any order; a regular grid is quickest.
     patch_px : int, the side of a patch, in pixels; a multiple of 4
-    smooth_px : float >= 0, optional
-        Standard deviation of the Gaussian that smooths the image first.  By default that which brings
-        an image of sharpness 0.5 px to 0.1 * patch_px: 1.6 px for a patch of 16, as OpenCV smooths
-        its first octave, and twice that for twice the patch, as it smooths the next.
 
     Returns
     -------
@@ -58,7 +54,7 @@ def dense_sift(image, corners, patch_px=16, *, smooth_px=None):
     Raises
     ------
     InputError
-        If `patch_px` is no multiple of 4, a patch leaves the image, or `smooth_px` is negative.
+        If `patch_px` is no multiple of 4, or a patch leaves the image.
 
     Source
     ------
@@ -71,7 +67,7 @@ def dense_sift(image, corners, patch_px=16, *, smooth_px=None):
     check_patch(image.shape, patch_px, corners)
     first, weights = _bin_weights(patch_px // _N_BINS)
     before, after = -first[0], first[-1] + weights.shape[1] - patch_px  # what patches at the border see
-    maps = _orientation_maps(_smoothed(image, _smoothing(patch_px, smooth_px)), before, after)
+    maps = _orientation_maps(_smoothed(image, patch_px), before, after)
     order = _row_order(corners)
     bands = np.empty((_N_BINS, maps.shape[1]), np.float32)
     descriptors = np.empty((len(corners), N_FEATURES), np.uint8)
@@ -79,18 +75,14 @@ def dense_sift(image, corners, patch_px=16, *, smooth_px=None):
     return descriptors
 
 
-def normalise_descriptors(descriptors, *, rows=None, out=None):
+def normalise_descriptors(descriptors):
     """Descriptors with mean 0 and norm 1, as sparse coding takes them.
 
     Sums are exact integers, so a constant descriptor becomes exactly zero.
 
     Parameters
     ----------
-    descriptors : uint8 array (n_stored, n_features)
-    rows : int array (n,), optional
-        Which descriptors to take, and in which order; all by default.
-    out : float32 array (at least n, n_features), optional
-        Its first n rows are filled and returned; saves the allocation in a loop over blocks.
+    descriptors : uint8 array (n, n_features)
 
     Returns
     -------
@@ -100,17 +92,13 @@ def normalise_descriptors(descriptors, *, rows=None, out=None):
     ------
     DataError
         If the descriptors are not a uint8 matrix.
-    IndexError
-        If a row does not exist.
     """
     if descriptors.ndim != 2 or descriptors.dtype != np.uint8:
         raise DataError(
             f"descriptors are {descriptors.dtype} in {descriptors.ndim} dimensions, not a uint8 matrix",
             fix="take them from dense_sift, or from a file of flyannot extract",
         )
-    if rows is not None:  # copied first: the kernel would wait for memory at every row
-        descriptors = descriptors[rows]
-    X = np.empty(descriptors.shape, np.float32) if out is None else out[: len(descriptors)]
+    X = np.empty(descriptors.shape, np.float32)
     _normalise_rows(descriptors, X)
     return X
 
@@ -127,16 +115,13 @@ def mirrored_descriptors(descriptors):
     return np.hstack([sift, descriptors[:, N_FEATURES:]])
 
 
-def _smoothing(patch_px, smooth_px):
-    if smooth_px is None:
-        return np.sqrt(max((0.1 * patch_px) ** 2 - 0.25, 0.0))
-    if smooth_px >= 0:
-        return smooth_px
-    raise InputError(f"cannot smooth by {smooth_px} px", fix="choose smooth_px of 0 or more")
+def _smoothed(image, patch_px):
+    """The image under a Gaussian cut off at 4 standard deviations, reflected about its border pixels.
 
-
-def _smoothed(image, smooth_px):
-    """The image under a Gaussian cut off at 4 standard deviations, reflected about its border pixels."""
+    The Gaussian brings an image of sharpness 0.5 px to 0.1 * patch_px: 1.6 px for a patch of 16, as OpenCV
+    smooths its first octave, and twice that for twice the patch, as it smooths the next.
+    """
+    smooth_px = np.sqrt(max((0.1 * patch_px) ** 2 - 0.25, 0.0))
     radius = int(np.rint(4 * smooth_px))
     if radius == 0:
         return image

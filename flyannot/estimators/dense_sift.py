@@ -73,11 +73,11 @@ class DenseSIFT(TransformerMixin, BaseEstimator, auto_wrap_output_keys=None):
         options = ExtractOptions(patch_px=self.patch_px, stride_px=self.stride_px, min_std=self.min_std)
         greys = [_grey_levels(image) for image in X]
         described = [describe_patches(grey, options) for grey in greys]
-        counts = [len(one.descriptors) for one in described]
+        counts = [len(patches.descriptors) for patches in described]
         return ImagePatches(
-            normalise_descriptors(np.concatenate([one.descriptors for one in described])),
+            normalise_descriptors(np.concatenate([patches.descriptors for patches in described])),
             np.concatenate([[0], np.cumsum(counts)]),
-            np.concatenate([one.centres_px for one in described]),
+            np.concatenate([patches.centres_px for patches in described]),
             np.array([grey.shape for grey in greys]),
         )
 

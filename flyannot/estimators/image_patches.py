@@ -8,7 +8,7 @@ from sklearn.base import BaseEstimator, ClassNamePrefixFeaturesOutMixin, Transfo
 from sklearn.utils.validation import check_is_fitted, validate_data
 
 from flyannot.errors import InputError, message_of
-from flyannot.features.grid import Grid
+from flyannot.features.options import Grid
 from flyannot.features.pooling import pool_image
 from flyannot.runtime.wording import short_repr
 
@@ -57,8 +57,8 @@ class ImagePatches:
 
     def of_image(self, i):
         """The rows, centres and (height, width) of one image."""
-        mine = slice(self.first[i], self.first[i + 1])
-        return self.rows[mine], self.centres_px[mine], tuple(self.sizes_px[i].tolist())
+        rows = slice(self.first[i], self.first[i + 1])
+        return self.rows[rows], self.centres_px[rows], tuple(self.sizes_px[i].tolist())
 
 
 def joined_patches(parts):
@@ -77,7 +77,7 @@ def _as_image_patches(X):
     """X as one `ImagePatches` if it is one, or a list of them, as cross-validation makes; else None."""
     if isinstance(X, ImagePatches):
         return X
-    if isinstance(X, list | tuple) and X and all(isinstance(one, ImagePatches) for one in X):
+    if isinstance(X, list | tuple) and X and all(isinstance(part, ImagePatches) for part in X):
         return joined_patches(X)
     return None
 

@@ -28,9 +28,9 @@ class SparseCoding(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstima
 
     def __repr__(self, **_):
         """As scikit-learn's, the parameters that are not the default; of atoms their type and shape."""
-        defaults = {name: one.default for name, one in signature(type(self)).parameters.items()}
-        given = self.get_params(deep=False)
-        changed = {name: given[name] for name in defaults if repr(given[name]) != repr(defaults[name])}
+        values = self.get_params(deep=False)
+        parameters = signature(type(self)).parameters.values()
+        changed = {p.name: values[p.name] for p in parameters if repr(values[p.name]) != repr(p.default)}
         return named_values(type(self).__name__, changed)
 
     def transform(self, X):

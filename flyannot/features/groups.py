@@ -36,29 +36,25 @@ class Groups:
 
     def subset(self, chosen):
         """The groups with the given numbers, in that order; image numbers stay."""
-        return Groups(
-            *([column[g] for g in chosen] for column in (self.name, self.gene, self.fbgn, self.rows))
-        )
+        columns = self.name, self.gene, self.fbgn, self.rows
+        return Groups(*([column[g] for g in chosen] for column in columns))
 
 
 def groups_of(columns):
     """The groups of a stage range, from its image columns (a dict of lists: group, gene, fbgn)."""
     names = np.array(columns["group"])
-    found, first, group_of_image = np.unique(names, return_index=True, return_inverse=True)
-    rows = [np.flatnonzero(group_of_image == g) for g in range(len(found))]
-    return Groups(
-        found.tolist(), [columns["gene"][i] for i in first], [columns["fbgn"][i] for i in first], rows
-    )
+    name, first, group_of_image = np.unique(names, return_index=True, return_inverse=True)
+    rows = [np.flatnonzero(group_of_image == g) for g in range(len(name))]
+    gene, fbgn = ([columns[column][i] for i in first] for column in ("gene", "fbgn"))
+    return Groups(name.tolist(), gene, fbgn, rows)
 
 
-def group_features(features, groups):
-    """The features of every group, exactly those of all its patches together: (n_groups, n_features)."""
-    return pooled_columns(HeldFeatures(features), groups, slice(None), "group")
+def group_features(features, groups, scheme="group"):
+    """The features of groups (n_groups, n_features), of images whose features lie in memory.
 
-
-def mean_features(features, groups):
-    """The mean of the features of every group's images: (n_groups, n_features)."""
-    return pooled_columns(HeldFeatures(features), groups, slice(None), "mean")
+    With the scheme "group" they are exactly those of all patches of a group together.
+    """
+    return pooled_columns(HeldFeatures(features), groups, slice(None), scheme)
 
 
 class HeldFeatures:
@@ -87,17 +83,13 @@ def pooled_columns(features, groups, columns, scheme):
     pooled : array (n_groups, n_columns) of the type of the features
     """
     of_image = np.full(features.shape[0], -1)
-    for g, rows in enumerate(groups.rows):
-        of_image[rows] = g
+    for g, images in enumerate(groups.rows):
+        of_image[images] = g
     pooled = np.zeros((len(groups), len(range(features.shape[1])[columns])), features.dtype)
     take = _largest_of_images if scheme == "group" else _mean_of_images
-    take(pooled, groups, ((of_image[i], row) for i, row in _rows(features, columns) if of_image[i] >= 0))
+    rows = (pair for first, block in features.blocks(columns) for pair in enumerate(block, first))
+    take(pooled, groups, ((of_image[i], row) for i, row in rows if of_image[i] >= 0))
     return pooled
-
-
-def _rows(features, columns):
-    for first, block in features.blocks(columns):
-        yield from enumerate(block, first)
 
 
 def _largest_of_images(pooled, groups, rows):
@@ -109,7 +101,7 @@ def _largest_of_images(pooled, groups, rows):
 
 def _mean_of_images(pooled, groups, rows):
     """In float64, of those groups alone that wait for more of their images."""
-    waiting, sums = [len(mine) for mine in groups.rows], {}
+    waiting, sums = [len(images) for images in groups.rows], {}
     for g, row in rows:
         sums[g] = sums[g] + row if g in sums else row.astype(np.float64)
         waiting[g] -= 1

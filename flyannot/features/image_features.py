@@ -1,11 +1,12 @@
-"""From the descriptors of one image to its pooled features."""
+"""The features of an image: from its descriptors, pooled; and the plainest, its grey levels over a grid."""
 
 from dataclasses import dataclass
 from functools import cached_property
 
 import numpy as np
 
-from flyannot.descriptors.images.geometry import STANDARD_PX
+from flyannot.descriptors.images.geometry import STANDARD_PX, scaled_image
+from flyannot.descriptors.images.picture import read_grey
 from flyannot.descriptors.options import patch_sides
 from flyannot.descriptors.sift import mirrored_descriptors, normalise_descriptors
 from flyannot.errors import DataError
@@ -16,7 +17,7 @@ from flyannot.sparse.coders import CODERS, gram_for
 
 
 @dataclass(frozen=True)
-class Atoms:
+class AtomsToCode:
     """A dictionary to code by: D (n_atoms, n_features), its lam, the sides of the patches that it is for, in
     pixels, and the name of the coder."""
 
@@ -35,7 +36,7 @@ class Atoms:
 
 def atoms_of_features(D, lam, patch_px=(16,), *, coder_name=PoolOptions.coder):
     """A dictionary that codes patches of some sides by one coder."""
-    return Atoms(D, lam, patch_sides(patch_px), coder_name)
+    return AtomsToCode(D, lam, patch_sides(patch_px), coder_name)
 
 
 def features_of(described, atoms, options, *, view=""):
@@ -75,3 +76,28 @@ def features_of(described, atoms, options, *, view=""):
         return pooled
     winner = np.where(pooled.winner < n_patches, pooled.winner, pooled.winner - n_patches)
     return Pooled(pooled.features, winner)
+
+
+def pixel_features(paths, grid):
+    """The mean darkness, from 0 (white) to 1 (black), of every cell of every image.
+
+    What every other feature must beat.
+
+    Parameters
+    ----------
+    paths : paths of pictures
+    grid : tuple of (n_rows, n_columns), one after the other
+
+    Returns
+    -------
+    features : float32 array (n_images, n_rows * n_columns), cells in row-major order
+
+    Raises
+    ------
+    UnreadableImage
+        If a picture cannot be read.
+    """
+    darkness = (1 - read_grey(path) / 255 for path in paths)
+    return np.stack(
+        [np.concatenate([scaled_image(dark, (n, m)).ravel() for m, n in grid]) for dark in darkness]
+    )

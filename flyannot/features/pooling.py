@@ -1,7 +1,7 @@
 """One feature vector per image: the largest |z| of every atom in every cell.
 
 The patches of every cell of a grid laid over the image, or of every grid of a pyramid, are pooled by maximum;
-patches of several sizes separately.  Cells come in the order of `flyannot.features.grid`, atoms within a
+patches of several sizes separately.  Cells come in the order of `flyannot.features.options`, atoms within a
 cell.  The winning patch of every feature is kept as well: it is the exact explanation of a score.
 
 Since the maximum of maxima is what pooling all patches at once gives, a group's vector follows from its

@@ -6,6 +6,9 @@ product of what is left, from -1 to 1.  A group's vector is the mean of its imag
 
 A collection is kept as coordinates along a few principal axes, so that a query is one small product of
 matrices.  The axes are those of images spread evenly over the collection; no term takes part.
+
+A map of patterns puts what looks alike side by side on a plane, to be looked at rather than read: neighbours
+are kept, distances are not.  How far apart two clusters lie says little.
 """
 
 from dataclasses import dataclass
@@ -17,19 +20,20 @@ from flyannot.runtime.wording import short_repr
 
 N_AXES = 256  # as good as all of them: docs/similar.md
 _N_SPREAD = 2000  # images that the axes are those of
+N_LEAST = 10  # patterns of a map: of fewer a list says as much
+_PERPLEXITY = 30  # about the neighbours of a pattern that count in a map
+_N_MAP_AXES = 50  # that a map is made from
 _NO_VARIANCE = 1e-6  # of the largest variance: an axis of rounding
 
 
 @dataclass(frozen=True)
-class Collection:
+class ImageCollection:
     """The images of one stage range, ready to be searched.
 
-    columns : bool array (n_features,), those that are compared
-    mean : float32 array (n_compared,); axes : float32 array (n_axes, n_compared)
+    mean : float32 array (n_features,); axes : float32 array (n_axes, n_features)
     images, groups : float32 arrays (n_images, n_axes) and (n_groups, n_axes)
     """
 
-    columns: np.ndarray
     mean: np.ndarray
     axes: np.ndarray
     images: np.ndarray
@@ -38,8 +42,8 @@ class Collection:
     __repr__ = short_repr
 
     def directions(self, features):
-        """What is compared of feature vectors (n, n_features): rows of length 1, (n, n_compared)."""
-        return _directions(features[:, self.columns], self.mean)
+        """What is compared of feature vectors: rows of length 1, (n, n_features)."""
+        return _directions(features, self.mean)
 
     def coordinates(self, features):
         """The directions of feature vectors along the axes, (n, n_axes)."""
@@ -47,7 +51,7 @@ class Collection:
             return self.directions(features) @ self.axes.T
 
 
-def collection_of(blocks, groups, *, columns=None):
+def collection_of(blocks, groups):
     """Make the images of one stage range ready to be searched.
 
     Parameters
@@ -55,34 +59,32 @@ def collection_of(blocks, groups, *, columns=None):
     blocks : function without arguments that gives the feature vectors of all images in order, some at a time,
         float32 arrays (n, n_features); it is called again for every pass
     groups : flyannot.features.groups.Groups of these images
-    columns : bool array (n_features,), the features that are compared; None for all
 
     Returns
     -------
-    collection : Collection
+    collection : ImageCollection
     """
-    if columns is None:
-        columns = np.ones(next(iter(blocks())).shape[1], bool)
     n_images = len(groups.of_image)
     weights = np.empty(n_images)
     for rows in groups.rows:
         weights[rows] = 1 / (len(rows) * len(groups))
-    mean, spread = np.zeros(int(columns.sum())), []
+    mean, spread, start = np.zeros(1), [], 0
     chosen = np.unique(np.linspace(0, n_images - 1, min(n_images, _N_SPREAD)).round().astype(int))
-    for start, rows in _numbered(blocks, columns):
+    for rows in blocks():
         units = _scaled(rows)
-        mean += weights[start : start + len(rows)] @ units
+        mean = mean + weights[start : start + len(rows)] @ units
         spread.append(units[chosen[(chosen >= start) & (chosen < start + len(rows))] - start])
+        start += len(rows)
     mean = mean.astype(np.float32)
     with one_blas_thread():
         axes = _principal_axes(_scaled(np.concatenate(spread) - mean))
-        parts = [_directions(rows, mean) @ axes.T for _, rows in _numbered(blocks, columns)]
+        parts = [_directions(rows, mean) @ axes.T for rows in blocks()]
     images = np.concatenate(parts)
     of_groups = np.array([images[rows].mean(axis=0) for rows in groups.rows], np.float32)
-    return Collection(columns, mean, axes, images, _scaled(of_groups))
+    return ImageCollection(mean, axes, images, _scaled(of_groups))
 
 
-def nearest(similarity, n, *, without=()):
+def most_similar(similarity, n, *, without=()):
     """The numbers of the n largest, the largest first, of equal ones the first.
 
     Parameters
@@ -98,14 +100,6 @@ def nearest(similarity, n, *, without=()):
     least = np.partition(left, len(left) - n)[len(left) - n]
     found = np.flatnonzero(left >= least)
     return found[np.argsort(-left[found], kind="stable")][:n]
-
-
-def _numbered(blocks, columns):
-    """The compared columns of every block, with the number of its first image."""
-    start, every = 0, bool(columns.all())
-    for rows in blocks():
-        yield start, rows if every else rows[:, columns]
-        start += len(rows)
 
 
 def _directions(features, mean):
@@ -125,3 +119,46 @@ def _principal_axes(rows):
     if not len(kept):
         return np.zeros((1, rows.shape[1]), np.float32)  # all images are alike
     return ((vectors[:, kept] / np.sqrt(values[kept])).T @ rows).astype(np.float32)
+
+
+def map_of_patterns(directions):
+    """Where each pattern lies.
+
+    Parameters
+    ----------
+    directions : float array (n_patterns, n_axes), as the groups of `Collection`
+
+    Returns
+    -------
+    places : float array (n_patterns, 2) from 0 to 1, the longer side of the cloud first; the same bits for
+        the same directions
+
+    Source
+    ------
+    van der Maaten, JMLR 2014 (Barnes-Hut t-SNE), of scikit-learn, begun from two principal axes.
+    """
+    from sklearn.manifold import TSNE
+    from threadpoolctl import threadpool_limits
+
+    n_patterns = len(directions)
+    with threadpool_limits(limits=1):  # sums in another order have other bits
+        axes = _principal(directions.astype(np.float64), _N_MAP_AXES)
+        learned = TSNE(perplexity=min(_PERPLEXITY, (n_patterns - 1) / 3), init=_start(axes), random_state=0)
+        places = _principal(learned.fit_transform(axes.astype(np.float32)).astype(np.float64), 2)
+    low, high = places.min(axis=0), places.max(axis=0)
+    return (places - low) / np.where(high > low, high - low, 1)
+
+
+def _principal(rows, n_axes):
+    """Rows along their axes of the largest variance, each axis with a sign that rounding does not decide."""
+    centred = rows - rows.mean(axis=0)
+    U, spread, axes = np.linalg.svd(centred, full_matrices=False)
+    signs = np.sign(axes[np.arange(len(axes)), np.abs(axes).argmax(axis=1)])
+    return (U * (spread * signs))[:, :n_axes]
+
+
+def _start(axes):
+    """The first two axes, small, as t-SNE begins."""
+    start = np.zeros((len(axes), 2), np.float32)
+    start[:, : axes.shape[1]] = axes[:, :2]
+    return start / max(float(start[:, 0].std()), 1e-12) * 1e-4

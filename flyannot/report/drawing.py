@@ -10,7 +10,7 @@ import io
 import numpy as np
 
 from flyannot.descriptors.images.geometry import STANDARD_PX
-from flyannot.descriptors.images.picture import read_in_colour
+from flyannot.descriptors.images.picture import read_embryo_in_colour
 from flyannot.report.templates import render
 
 _TENTHS = np.linspace(0, 1, 6)  # of an axis
@@ -38,7 +38,7 @@ def jpeg_for_page(path, options):
     flyannot.descriptors.images.unreadable.UnreadableImage
         As `flyannot.descriptors.images.picture.read_picture`.
     """
-    return jpeg(read_in_colour(path, options))
+    return jpeg(read_embryo_in_colour(path, options))
 
 
 def jpeg(pixels):

@@ -12,8 +12,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from flyannot.features.groups import groups_of
-from flyannot.features.pattern_map import N_LEAST, map_of
-from flyannot.features.similarity import collection_of, nearest
+from flyannot.features.similarity import N_LEAST, collection_of, map_of_patterns, most_similar
 from flyannot.report.drawing import jpeg
 from flyannot.store.reading import read_image_columns
 
@@ -67,14 +66,14 @@ class Nearest:
         curated = {term.term for term in entry.terms if term.curated}
         own = curated if entry.annotated else set(entry.with_status("predicted"))
         similarity = self._patterns @ self._patterns[g]
-        numbers = [int(h) for h in nearest(similarity, N_SHOWN, without=[g]) if similarity[h] > 0]
+        numbers = [int(h) for h in most_similar(similarity, N_SHOWN, without=[g]) if similarity[h] > 0]
         return [self._near(h, float(similarity[h]), own) for h in numbers]
 
     def places(self):
         """The place of every group on the map, by name: dict of pairs; empty if there are too few."""
         if len(self._numbers) < N_LEAST:
             return {}
-        places = map_of(self._patterns)
+        places = map_of_patterns(self._patterns)
         return {name: tuple(map(float, places[g])) for name, g in self._numbers.items()}
 
     def _near(self, number, similarity, own):

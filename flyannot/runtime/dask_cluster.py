@@ -26,8 +26,7 @@ from flyannot import __version__
 from flyannot.errors import FlyannotError, InputError
 from flyannot.runtime.atomic_file import explained_write_error, replacing
 from flyannot.runtime.environment import optional_package
-from flyannot.runtime.executor import LISTENS_EVERY_S
-from flyannot.runtime.progress_events import kernel_compiles, progress_sent_to
+from flyannot.runtime.progress_events import LISTENS_EVERY_S, kernel_compiles, progress_sent_to
 from flyannot.runtime.resources import one_thread_for_good
 
 log = logging.getLogger("flyannot")

@@ -14,15 +14,15 @@ from collections import Counter
 from concurrent.futures import FIRST_COMPLETED, BrokenExecutor, wait
 from contextlib import closing
 from functools import partial
+from typing import Any
 
 from flyannot.errors import FlyannotError
-from flyannot.runtime.progress_events import kernel_compiles, progress_sent_to
+from flyannot.runtime.progress_events import LISTENS_EVERY_S, kernel_compiles, progress_sent_to
 from flyannot.runtime.resources import THREAD_VARIABLES, one_blas_thread, one_thread_for_good
 from flyannot.runtime.subprocess_call import exit_with_parent
 from flyannot.runtime.system import interrupts_deferred
 from flyannot.runtime.wording import pluralise
 
-LISTENS_EVERY_S = 0.5  # to what workers tell; on Windows a wait without end cannot be interrupted
 _EVENT = struct.Struct("=cq")  # so short that a pipe which workers share keeps it in one piece
 _BEGINS, _ENDS, _ITEM, _COMPILES = b"b", b"e", b"i", b"c"
 _MOST_KILLS = 2
@@ -122,7 +122,8 @@ class LocalProcesses:
     """
 
     def __init__(self, jobs):
-        self._jobs, self._n_workers, self._pool, self._begun = jobs, 0, None, set()
+        self._jobs, self._n_workers, self._begun = jobs, 0, set()
+        self._pool: Any = None
 
     def results(self, work, tasks, name, tell, folder=None, reads=None):
         """(index, result) of every task, as they end; tell(n) whenever n more items have.
@@ -196,9 +197,7 @@ class LocalProcesses:
                     running[self._pool.submit(_run_in_worker, i, work, tasks[i])] = i
             done, _ = wait(running, timeout=LISTENS_EVERY_S, return_when=FIRST_COMPLETED)
             self._listen(tell)
-            for future in sorted(
-                done, key=lambda future: future.exception() is not None
-            ):  # what has ended is kept
+            for future in sorted(done, key=lambda future: future.exception() is not None):  # keeps what ended
                 yield running.pop(future), future.result()
 
     def _listen(self, tell):

@@ -8,6 +8,7 @@ from contextlib import contextmanager
 from contextvars import ContextVar
 
 log = logging.getLogger("flyannot")
+LISTENS_EVERY_S = 0.5  # who waits for workers; on Windows a wait without end cannot be interrupted
 _on_items: ContextVar = ContextVar("on_items", default=None)
 _on_compile: ContextVar = ContextVar("on_compile", default=None)
 _said = {"compiles": False}

@@ -30,7 +30,7 @@ def average_precision(values, truth, folds=None):
     DataError
         If a value is nan.
     """
-    values, truth = checked_values(values, truth)
+    values, truth = checked_decision_values(values, truth)
     if not truth.any():
         return None
     folds = np.zeros(len(values), int) if folds is None else np.asarray(folds)
@@ -38,7 +38,7 @@ def average_precision(values, truth, folds=None):
     return float(total / truth.sum())
 
 
-def checked_values(values, truth):
+def checked_decision_values(values, truth):
     """Decision values as floats and truth as bool; DataError if a value is nan."""
     values, truth = np.asarray(values, float), np.asarray(truth, bool)
     if np.isnan(values).any():

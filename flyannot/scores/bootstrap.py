@@ -156,7 +156,7 @@ def _difference(measured, samples):
 def _paired(first, second):
     """Two outcomes over the groups and terms that both evaluated, in one order; their genes; the terms."""
     terms = [term for term in first["term"] if term in second["term"]]
-    rows = rows_in_second = range(len(first["group"]))
+    rows = rows_in_second = list(range(len(first["group"])))
     if first["group"] != second["group"]:  # of nested scores both name every group several times
         row_in_second = {name: i for i, name in enumerate(second["group"])}
         rows = [i for i, name in enumerate(first["group"]) if name in row_in_second]

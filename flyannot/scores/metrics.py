@@ -29,7 +29,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from flyannot.runtime.wording import short_repr
-from flyannot.scores.average_precision import average_precision, checked_values
+from flyannot.scores.average_precision import average_precision, checked_decision_values
 
 NOT_ANATOMY = ("ubiquitous", "maternal", "faint ubiquitous", "no staining", "subset")
 METRICS = ("auc", "average_precision", "sensitivity", "specificity", "accuracy", "f1")
@@ -97,7 +97,7 @@ def pair_counts_by_fold(values, truth, folds=None, observed=None):
 
     Only the rows that are `observed`, bool array (n,), count; None for all.
     """
-    values, truth = checked_values(values, truth)
+    values, truth = checked_decision_values(values, truth)
     folds = np.zeros(len(values), int) if folds is None else np.asarray(folds)
     observed = np.ones(len(values), bool) if observed is None else observed
     counts = []

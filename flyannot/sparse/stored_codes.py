@@ -13,7 +13,7 @@ import scipy.sparse as sp
 from flyannot.sparse.objective import checked_lam
 
 
-class Codes(NamedTuple):
+class StoredCodes(NamedTuple):
     """The codes of all samples; kernels take it as it is."""
 
     start: np.ndarray  # (n_samples,) int64, where the code of a sample begins in the buffers
@@ -24,7 +24,7 @@ class Codes(NamedTuple):
 
 def _no_codes(n_samples, n_atoms, dtype):
     """Codes that are all zero, over empty buffers."""
-    return Codes(
+    return StoredCodes(
         np.zeros(n_samples, np.int64),
         np.zeros(n_samples, np.int32),
         np.empty(0, np.uint16 if n_atoms <= 65536 else np.int32),
@@ -32,27 +32,17 @@ def _no_codes(n_samples, n_atoms, dtype):
     )
 
 
-def _with_capacity(codes, n_used, n_more):
-    """The same codes over buffers that hold `n_more` entries after the first `n_used`."""
-    if len(codes.atom) >= n_used + n_more:
-        return codes
-    size = n_used + n_used // 2 + n_more
-    atom, value = np.empty(size, codes.atom.dtype), np.empty(size, codes.value.dtype)
-    atom[:n_used], value[:n_used] = codes.atom[:n_used], codes.value[:n_used]
-    return codes._replace(atom=atom, value=value)
-
-
 def _in_sample_order(codes):
     """The same codes end to end by sample number, without what earlier visits left; atoms as visited."""
     first = np.cumsum(codes.size, dtype=np.int64) - codes.size
     where = np.arange(codes.size.sum(dtype=np.int64)) + np.repeat(codes.start - first, codes.size)
-    return Codes(first, codes.size.copy(), codes.atom[where], codes.value[where])
+    return StoredCodes(first, codes.size.copy(), codes.atom[where], codes.value[where])
 
 
 class CodeStore:
     """The codes of one learner.
 
-    now : Codes, found in this epoch; past : those of the epoch before; n_used : entries of `now` in use
+    now : StoredCodes, found in this epoch; past : those of the epoch before; n_used : entries of `now` in use
     """
 
     def __init__(self, n_samples, n_atoms, dtype):
@@ -72,7 +62,12 @@ class CodeStore:
 
     def reserve(self, n_more):
         """Make `now` hold so many more entries."""
-        self.now = _with_capacity(self.now, self.n_used, n_more)
+        n, now = self.n_used, self.now
+        if len(now.atom) < n + n_more:
+            size = n + n // 2 + n_more
+            atom, value = np.empty(size, now.atom.dtype), np.empty(size, now.value.dtype)
+            atom[:n], value[:n] = now.atom[:n], now.value[:n]
+            self.now = now._replace(atom=atom, value=value)
 
     def append(self, rows, Z):
         """Keep the CSR matrix Z as the codes of the samples `rows`."""
@@ -98,7 +93,7 @@ class CodeStore:
     def restore(self, state):
         """Take up what `state` gave."""
         count, atom, value = (np.array(state[f"code_{name}"]) for name in ("count", "atom", "value"))
-        self.now = self.past = Codes(np.cumsum(count, dtype=np.int64) - count, count, atom, value)
+        self.now = self.past = StoredCodes(np.cumsum(count, dtype=np.int64) - count, count, atom, value)
         self.n_used = len(atom)
 
 

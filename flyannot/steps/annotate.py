@@ -288,8 +288,8 @@ def check_table(out):
 
 
 def write_predictions_table(out, ids=None):
-    """Write NAME.csv beside NAME.h5, whose lock is held; with `flyannot.dataset.ontology.Ids`, ids of terms
-    and stages too."""
+    """Write NAME.csv beside NAME.h5, whose lock is held; with `flyannot.dataset.ontology.IdColumns`, ids
+    of terms and stages too."""
     table = out.with_suffix(".csv")
     sweep_leftover_files(table)
     with open_stored(out, "predictions") as stored:
@@ -318,12 +318,12 @@ class CachedFeatures:
             return
         stored = cached_file(self.features, "features", self.digest)
         for s in {stage_range for stage_range, _, _ in self.rows}:
-            mine = [image for image in images if image.stage_range == s and _key(image) in self.rows]
-            numbers = [self.rows[_key(image)] for image in mine]
+            known = [image for image in images if image.stage_range == s and _key(image) in self.rows]
+            numbers = [self.rows[_key(image)] for image in known]
             first, end = min(numbers), max(numbers) + 1  # side by side, as images are cut
             features, _ = stored.images(s, first, end)
             warnings = stored.array(s, "quality_warnings", first, end)
-            for image, i in zip(mine, numbers):
+            for image, i in zip(known, numbers):
                 yield image, features[i - first], warnings[i - first]
 
 

@@ -15,9 +15,8 @@ from flyannot.dataset.images import select_images
 from flyannot.dataset.paths import annotations_table
 from flyannot.errors import InputError
 from flyannot.features.groups import HeldFeatures, groups_of
-from flyannot.features.pattern_map import N_LEAST, map_of
-from flyannot.features.pixel_baseline import pixel_features
-from flyannot.features.similarity import collection_of, nearest
+from flyannot.features.image_features import pixel_features
+from flyannot.features.similarity import N_LEAST, collection_of, map_of_patterns, most_similar
 from flyannot.runtime.dask_cluster import cluster_runner
 from flyannot.runtime.digest import digest_of_json
 from flyannot.runtime.resources import one_blas_thread
@@ -35,7 +34,7 @@ from flyannot.steps.engine.inputs import (
 from flyannot.steps.engine.task import ProgressCount
 from flyannot.steps.evaluation import Evaluation, digests_of_files, evaluate_task
 from flyannot.steps.extract import identity_of_image, image_columns, in_order
-from flyannot.steps.held_out_test import HeldOutTest
+from flyannot.steps.held_out import HeldOutTest
 from flyannot.steps.options import EvaluateOptions
 from flyannot.store.features import StoredFeatures
 from flyannot.store.reading import kind_of_file, open_stored
@@ -57,12 +56,10 @@ def task_of_step(asked):
 def evaluation_of(paths, annotations_csv, **more):
     """The `Evaluation` of features files, of a predictions file, or with pixels in its options of a data set
     folder; its other fields as `more`."""
-    kind, options = CrossValidation, more.get("options", EvaluateOptions())
-    if options.pixels is not None:
-        kind = PixelBaseline
-    elif kind_of_file(paths[0]) == "predictions":
-        kind = HeldOutTest
-    return kind(paths=tuple(paths), annotations_csv=annotations_csv, **more)
+    fields = {"paths": tuple(paths), "annotations_csv": annotations_csv, **more}
+    if more.get("options", EvaluateOptions()).pixels is not None:
+        return PixelBaseline(**fields)
+    return (HeldOutTest if kind_of_file(paths[0]) == "predictions" else CrossValidation)(**fields)
 
 
 def cross_validation_of_model(model, paths, annotations_csv, options, corrections=()):
@@ -230,15 +227,16 @@ def score_retrieval(loaded, annotations, excluded=()):
     scores, aucs = {}, []
     for stage_range, (columns, features) in loaded.items():
         groups = groups_of(columns)
-        found = collection_of(partial(_rows, features), groups)
+        collection = collection_of(partial(_rows, features), groups)
         genes = [groups.gene_ids[g] for g in groups.of_image]
-        mine = aucs_of_images((found.images @ one for one in found.images), genes)
+        similarities = (collection.images @ image for image in collection.images)
+        aucs_of_range = aucs_of_images(similarities, genes)
         carried = _carried_terms(stage_range, groups, annotations, {*excluded, *NOT_ANATOMY})
         scores[stage_range] = {
-            "same_gene": same_gene_score(mine),
-            **_shared_terms(groups, found.groups, carried),
+            "same_gene": same_gene_score(aucs_of_range),
+            **_shared_terms(groups, collection.groups, carried),
         }
-        aucs += mine
+        aucs += aucs_of_range
     return scores | {"all": {"same_gene": same_gene_score(aucs)}}
 
 
@@ -263,10 +261,12 @@ def _shared_terms(groups, rows, carried):
     genes, n = [groups.gene_ids[g] for g in kept], min(N_NEAREST, len(kept) - 1)
 
     def score(places):
-        order = [nearest(-((places - one) ** 2).sum(axis=1), n, without=[i]) for i, one in enumerate(places)]
+        order = [
+            most_similar(-((places - one) ** 2).sum(axis=1), n, without=[i]) for i, one in enumerate(places)
+        ]
         return shared_terms_score(order, terms, genes)
 
-    found = {"shared_terms": score(rows[kept])}
+    scores = {"shared_terms": score(rows[kept])}
     if len(rows) >= N_LEAST:
-        found["shared_terms_on_map"] = score(map_of(rows)[kept])
-    return found
+        scores["shared_terms_on_map"] = score(map_of_patterns(rows)[kept])
+    return scores

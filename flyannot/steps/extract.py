@@ -180,14 +180,14 @@ def embryos_of(images, options, failures):
             yield image
             continue
         try:
-            found = embryos_at(image.address, options.plane)
+            embryos = embryos_at(image.address, options.plane)
         except DataError as error:
             failures.append((image.name, reason_of(error)))
             continue
-        for number, one in enumerate(found, 1):
-            name, place = name_of_embryo(image.name, number), one.place
-            if one.why_not:
-                failures.append((name, f"{one.why_not}, around x={place.x:.0f} y={place.y:.0f}"))
+        for number, embryo in enumerate(embryos, 1):
+            name, place = name_of_embryo(image.name, number), embryo.place
+            if embryo.why_not:
+                failures.append((name, f"{embryo.why_not}, around x={place.x:.0f} y={place.y:.0f}"))
                 continue
             group = name if image.group == image.name else image.group
             yield replace(image, name=name, group=group, place=place.as_text())
@@ -195,13 +195,13 @@ def embryos_of(images, options, failures):
 
 def read_embryos(image, options, failures):
     """Yield (image, grey, quality_warnings) of all embryos of an image; `failures` as in `embryos_of`."""
-    for one in embryos_of([image], options, failures):
+    for embryo in embryos_of([image], options, failures):
         try:
-            grey, warnings = read_embryo(one.address, options)
+            grey, warnings = read_embryo(embryo.address, options)
         except DataError as error:
-            failures.append((one.name, reason_of(error)))
+            failures.append((embryo.name, reason_of(error)))
         else:
-            yield one, grey, warnings
+            yield embryo, grey, warnings
 
 
 def write_places(out):

@@ -32,7 +32,7 @@ from flyannot.steps.engine.inputs import chosen_stage_ranges, digests_of, open_a
 from flyannot.steps.engine.parts import drop_parts, part_path
 from flyannot.steps.engine.task import Outcome, ProgressCount, file_task
 from flyannot.steps.options import BYTES_OF_WORKER
-from flyannot.steps.patch_blocks import NormalisedPatches, units_of
+from flyannot.steps.patch_blocks import NormalisedPatches, patch_blocks_of
 from flyannot.store.descriptors import n_patches, read_patches
 from flyannot.store.dictionary import read_checkpoint, write_checkpoint, write_dictionary, write_trace
 from flyannot.store.file_cache import close_cached_files
@@ -141,10 +141,8 @@ def _learn(files, stage_ranges, out, header, options, execution):
         learner.restore(state)
     seconds = records[-1].seconds if records else 0.0
     count = ProgressCount(execution.progress, (options.n_epochs - len(records)) * len(X), "patch")
-    epochs = learn_dictionary(
-        X, learner, n_epochs=options.n_epochs, rng=rng, first_epoch=len(records), seconds=seconds,
-        on_samples=count.add,
-    )  # fmt: skip
+    begun = {"first_epoch": len(records), "seconds": seconds}
+    epochs = learn_dictionary(X, learner, n_epochs=options.n_epochs, rng=rng, on_samples=count.add, **begun)
     while not gains_too_little(records, options.tol) and (record := next(epochs, None)):
         records.append(record)
         log_record(name, record, options.n_epochs)
@@ -156,9 +154,11 @@ def _learn(files, stage_ranges, out, header, options, execution):
 def _require_memory(count, options):
     more = "" if options.memory is None else ", or allow more --memory"
     require_bytes(
-        _BYTES_OF_PATCH * count, f"learning from {count:,} patches in memory", memory=options.memory,
+        _BYTES_OF_PATCH * count,
+        f"learning from {count:,} patches in memory",
+        memory=options.memory,
         fix=f"add --data-parallel 16, which reads them as they are visited, or --max-patches auto{more}",
-    )  # fmt: skip
+    )
 
 
 def _counts(files, stage_ranges):
@@ -173,7 +173,7 @@ def _chosen_patches(files, stage_ranges, n, rng):
         rows = np.sort(rng.choice(len(rows), n, replace=False))
     parts = np.split(rows, np.searchsorted(rows, ends[:-1]))
     starts = [0, *ends[:-1]]
-    picked = [read_patches(files, s, mine - start) for s, mine, start in zip(stage_ranges, parts, starts)]
+    picked = [read_patches(files, s, part - start) for s, part, start in zip(stage_ranges, parts, starts)]
     return picked[0] if len(picked) == 1 else np.concatenate(picked)
 
 
@@ -199,7 +199,7 @@ class Checkpoint:
             state, records = read_checkpoint(stored, self.place)
         if records:
             log.info("%5s  continues after epoch %d", name, records[-1]["epoch"])
-        return state, [EpochRecord(**one) for one in records]
+        return state, [EpochRecord(**record) for record in records]
 
     def write(self, state, records):
         """Put this in the place of what was there."""
@@ -210,38 +210,33 @@ class Checkpoint:
 def remark_on_counts(name, n_patches, n_atoms):
     """An atom that few patches share is a copy of one of them, not a pattern."""
     if n_patches < PATCHES_PER_ATOM * n_atoms:
+        fewer = max(1, n_patches // PATCHES_PER_ATOM)
         log.warning(
-            "warning: %s: %.1f patches an atom; with fewer than about %d, atoms repeat single patches: "
-            "use --n-atoms %d, or more images",
-            name, n_patches / n_atoms, PATCHES_PER_ATOM, max(1, n_patches // PATCHES_PER_ATOM),
-        )  # fmt: skip
+            f"warning: {name}: {n_patches / n_atoms:.1f} patches an atom; with fewer than about "
+            f"{PATCHES_PER_ATOM}, atoms repeat single patches: use --n-atoms {fewer}, or more images"
+        )
 
 
 def log_end(name, records, tol):
-    """Why learning by shares ended."""
+    """Why data-parallel learning ended."""
     before, last = records[-2:]
     log.info(
-        "%5s  %s visits to patches in the place of %s lower the objective by %.2f %%, less than %g %%",
-        name, f"{last.n_visits:,}", f"{before.n_visits:,}",
-        100 * (1 - last.objective / before.objective), 100 * tol,
-    )  # fmt: skip
+        f"{name:>5}  {last.n_visits:,} visits to patches in the place of {before.n_visits:,} lower the "
+        f"objective by {1 - last.objective / before.objective:.2%}, less than {100 * tol:g} %"
+    )
 
 
 def log_record(name, record, n_epochs):
     """A line for every record of the trace, and with -v what it says."""
     log.info(
-        "%5s  epoch %d/%d  %s patches  %.1f s",
-        name,
-        record.epoch,
-        n_epochs,
-        f"{record.n_visits:,}",
-        record.seconds,
+        f"{name:>5}  epoch {record.epoch}/{n_epochs}  {record.n_visits:,} patches  {record.seconds:.1f} s"
     )
     stored = "" if np.isnan(record.objective_stored) else f"; with stored codes {record.objective_stored:.5f}"
     log.log(
-        _VERBOSE, "       objective %.5f (gap %.1e%s)  %.1f non-zeros  %d atoms unused",
-        record.objective, record.gap, stored, record.mean_nonzeros, record.n_unused_atoms,
-    )  # fmt: skip
+        _VERBOSE,
+        f"       objective {record.objective:.5f} (gap {record.gap:.1e}{stored})  "
+        f"{record.mean_nonzeros:.1f} non-zeros  {record.n_unused_atoms} atoms unused",
+    )
 
 
 def learn_data_parallel(files, stage_ranges, name, checkpoint, options, execution, rng):
@@ -257,7 +252,7 @@ def learn_data_parallel(files, stage_ranges, name, checkpoint, options, executio
     execution : flyannot.steps.engine.task.Execution
     rng : Generator
     """
-    source = units_of(files, stage_ranges)
+    source = patch_blocks_of(files, stage_ranges)
     n_patches = int(source.sizes.sum())
     if options.n_most(n_patches) < n_patches:
         source = source.at_most(options.max_patches, rng)
@@ -306,11 +301,13 @@ def _runner(workers, count):
     def run(tasks):
         is_worth_sending = sum(task.n_samples for task in tasks) > _WORTH_SENDING
         done = (workers if is_worth_sending else Executor()).run_all(
-            _visit, tasks, on_done=lambda result: count.add(result[0]),
-            name=lambda task: f"share {task.spawn_key[-1]} of the patches",
+            _visit,
+            tasks,
+            on_done=lambda result: count.add(result[0]),
+            name=lambda task: f"part {task.spawn_key[-1]} of the patches",
             reads=lambda task: [path for path, _ in task.source.files],
-        )  # fmt: skip
-        return [found for _, found in done]
+        )
+        return [visited for _, visited in done]
 
     return run
 

@@ -7,8 +7,8 @@ from typing import Any
 from flyannot.classifiers.model import Model, model_from_arrays, schema_of
 from flyannot.classifiers.options import TrainOptions
 from flyannot.errors import InputError
-from flyannot.features.grid import n_cells
 from flyannot.features.image_features import atoms_of_features
+from flyannot.features.options import n_cells
 from flyannot.stage_ranges import STAGE_RANGES
 from flyannot.steps.engine.inputs import (
     extract_options,

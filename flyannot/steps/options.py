@@ -4,7 +4,7 @@ from dataclasses import dataclass
 from typing import ClassVar
 
 from flyannot.errors import InputError
-from flyannot.features.grid import Grid
+from flyannot.features.options import Grid
 from flyannot.options import (
     Choice,
     Count,
@@ -77,12 +77,13 @@ class LearnerSettings(Kind):
     def parse(self, value):
         """A dict from name, in snake case, to value."""
         if isinstance(value, dict):
-            return {str(name).replace("-", "_"): one for name, one in value.items()}
+            return {str(name).replace("-", "_"): setting for name, setting in value.items()}
         texts = [value] if isinstance(value, str) else value
         if not isinstance(texts, list | tuple) or not all(isinstance(t, str) and "=" in t for t in texts):
             raise ValueError(self.words)
         return {
-            name.strip().replace("-", "_"): one.strip() for name, _, one in (t.partition("=") for t in texts)
+            name.strip().replace("-", "_"): setting.strip()
+            for name, _, setting in (text.partition("=") for text in texts)
         }
 
 

@@ -1,4 +1,4 @@
-"""The patches of descriptors files as units that are read one by one: what shares are made of."""
+"""The patches of descriptors files in blocks that are read one by one, for data-parallel learning."""
 
 from dataclasses import dataclass, field, replace
 from itertools import groupby
@@ -27,7 +27,7 @@ class NormalisedPatches:
         return normalise_descriptors(self.stored[rows])
 
 
-class Piece(NamedTuple):
+class BlockRows(NamedTuple):
     """Patches that follow each other in one file, all of one unit; of many pieces an array of such rows."""
 
     unit: int
@@ -37,7 +37,7 @@ class Piece(NamedTuple):
     stop: int
 
 
-class Images:
+class ImagesToCheck:
     """The images of files, each of which is to be checked once, whoever reads its patches.
 
     ends : dict, (file, stage range), both by number -> int array, where the patches of each image begin, and
@@ -50,20 +50,20 @@ class Images:
 
     def taken_by(self, pieces):
         """Those that an array of `Piece` is the first to have patches of: as `to_check`."""
-        found = []
+        images = []
         for place, ends in self._ends.items():
-            mine = pieces[(pieces[:, 1] == place[0]) & (pieces[:, 2] == place[1])]
+            rows = pieces[(pieces[:, 1] == place[0]) & (pieces[:, 2] == place[1])]
             count = np.zeros(len(ends), int)  # of the pieces that begin, less those that have ended
-            np.add.at(count, np.searchsorted(ends, mine[:, 3], side="right") - 1, 1)
-            np.add.at(count, np.searchsorted(ends, mine[:, 4]), -1)
+            np.add.at(count, np.searchsorted(ends, rows[:, 3], side="right") - 1, 1)
+            np.add.at(count, np.searchsorted(ends, rows[:, 4]), -1)
             numbers = np.flatnonzero((np.cumsum(count[:-1]) > 0) & self._is_left[place])
             self._is_left[place][numbers] = False
-            found += [(*place, image) for image in numbers.tolist()]
-        return found
+            images += [(*place, image) for image in numbers.tolist()]
+        return images
 
 
 @dataclass(frozen=True, eq=False)
-class StoredUnits:
+class PatchBlocks:
     """The patches of one or more stage ranges, counted through all files end to end, `_UNIT` at a time.
 
     Where images and files begin does not matter: a unit may lie in two.
@@ -80,7 +80,7 @@ class StoredUnits:
     stage_ranges: list
     pieces: np.ndarray
     sizes: np.ndarray
-    images: Images | None = None
+    images: ImagesToCheck | None = None
     to_check: list = field(default_factory=list)
 
     def narrowed(self, units):
@@ -88,10 +88,9 @@ class StoredUnits:
         pieces = self._pieces_of(units)
         to_check = self.images.taken_by(pieces) if self.images else []
         files, pieces[:, 1] = np.unique(pieces[:, 1], return_inverse=True)
-        return StoredUnits(
-            [self.files[i] for i in files], self.stage_ranges, pieces, self.sizes[units],
-            to_check=[(int(np.searchsorted(files, f)), s, image) for f, s, image in to_check],
-        )  # fmt: skip
+        to_check = [(int(np.searchsorted(files, f)), s, image) for f, s, image in to_check]
+        paths = [self.files[i] for i in files]
+        return PatchBlocks(paths, self.stage_ranges, pieces, self.sizes[units], to_check=to_check)
 
     def at_most(self, n_patches, rng):
         """Units drawn at random, of so many patches together at most; one of them at least."""
@@ -116,7 +115,7 @@ class StoredUnits:
         """
         for file, stage_range, image in self.to_check:
             _open(*self.files[file]).images(self.stage_ranges[stage_range], image, image + 1)
-        for _, pieces in groupby(map(Piece._make, self.pieces.tolist()), attrgetter("unit")):
+        for _, pieces in groupby(map(BlockRows._make, self.pieces.tolist()), attrgetter("unit")):
             rows = [self._rows(piece) for piece in pieces]
             yield np.concatenate(rows) if len(rows) > 1 else rows[0]
 
@@ -130,14 +129,13 @@ class StoredUnits:
             return opened.dataset(stage_range, "descriptors")[piece.first : piece.stop]
 
 
-def units_of(files, stage_ranges):
-    """The `StoredUnits` of open descriptors files."""
+def patch_blocks_of(files, stage_ranges):
+    """The `PatchBlocks` of open descriptors files."""
     of_stage_ranges, n_units, images = [], 0, {}
     for s, stage_range in enumerate(stage_ranges):
-        images |= {
-            (f, s): file.array(stage_range, "first")
-            for f, file in enumerate(files) if stage_range in file.stage_ranges
-        }  # fmt: skip
+        for f, file in enumerate(files):
+            if stage_range in file.stage_ranges:
+                images[f, s] = file.array(stage_range, "first")
         ends = np.cumsum([0, *(n_patches(file, stage_range) for file in files)])
         cuts = np.unique(np.append(np.arange(0, ends[-1], _UNIT), ends))
         start, stop = cuts[:-1], cuts[1:]
@@ -148,8 +146,8 @@ def units_of(files, stage_ranges):
         n_units += -(-ends[-1] // _UNIT)
     pieces = np.concatenate(of_stage_ranges)
     sizes = np.bincount(pieces[:, 0], weights=pieces[:, 4] - pieces[:, 3]).astype(np.int64)
-    paths = [(one.path, one.digest) for one in files]
-    return StoredUnits(paths, list(stage_ranges), pieces, sizes, Images(images))
+    paths = [(file.path, file.digest) for file in files]
+    return PatchBlocks(paths, list(stage_ranges), pieces, sizes, ImagesToCheck(images))
 
 
 def _open(path, digest):

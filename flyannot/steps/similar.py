@@ -4,7 +4,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from flyannot.errors import InputError
-from flyannot.features.similarity import Collection, collection_of, nearest
+from flyannot.features.similarity import ImageCollection, collection_of, most_similar
 from flyannot.runtime.atomic_file import locked_output
 from flyannot.runtime.tables import write_table
 from flyannot.steps.similar_queries import Query, queries_of, vectors_of
@@ -25,7 +25,7 @@ class Found:
     query: Query
     genes: list
     images: list
-    collection: Collection
+    collection: ImageCollection
 
 
 def similar(searched, texts, *, top=20, stage_ranges=()):
@@ -52,11 +52,10 @@ def similar(searched, texts, *, top=20, stage_ranges=()):
     queries = [query for text in texts for query in queries_of(text, searched, stage_ranges)]
     collections = {}
     for query in queries:
-        key = query.stage_range, None if query.columns is None else query.columns.tobytes()
-        if key not in collections:
-            groups, blocks = searched.groups[query.stage_range], _blocks(searched, query.stage_range)
-            collections[key] = collection_of(blocks, groups, columns=query.columns)
-        yield _ranked(query, collections[key], searched, top)
+        s = query.stage_range
+        if s not in collections:
+            collections[s] = collection_of(_blocks(searched, s), searched.groups[s])
+        yield _ranked(query, collections[s], searched, top)
 
 
 def _blocks(searched, stage_range):
@@ -71,11 +70,11 @@ def _ranked(query, collection, searched, top):
         place = collection.coordinates(vectors_of(query, searched))[0]
         own = [] if query.image is None else [query.image]
     to_images, to_groups = collection.images @ place, collection.groups @ place
-    best = nearest(to_groups, top, without=[] if query.own_group is None else [query.own_group])
+    best = most_similar(to_groups, top, without=[] if query.own_group is None else [query.own_group])
     return Found(
         query,
         [(int(g), int(max(groups.rows[g], key=lambda i: to_images[i])), float(to_groups[g])) for g in best],
-        [(int(i), float(to_images[i])) for i in nearest(to_images, top, without=own)],
+        [(int(i), float(to_images[i])) for i in most_similar(to_images, top, without=own)],
         collection,
     )
 

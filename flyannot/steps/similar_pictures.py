@@ -15,7 +15,7 @@ import numpy as np
 from flyannot.classifiers.explain import contribution_map
 from flyannot.descriptors.extract import DescribedPatches, describe_patches
 from flyannot.descriptors.images.geometry import STANDARD_PX
-from flyannot.descriptors.images.picture import read_embryo, read_in_colour
+from flyannot.descriptors.images.picture import read_embryo, read_embryo_in_colour
 from flyannot.descriptors.options import ExtractOptions
 from flyannot.errors import DataError, InputError
 from flyannot.features.pooling import NO_PATCH
@@ -83,7 +83,7 @@ def parts_of_similarity(collection, one, other):
 
     Parameters
     ----------
-    collection : flyannot.features.similarity.Collection
+    collection : flyannot.features.similarity.ImageCollection
     one, other : (features, winner), arrays (n_features,) each
 
     Returns
@@ -95,7 +95,6 @@ def parts_of_similarity(collection, one, other):
     added = directions[0] * directions[1]
     parts = []
     for own, winner in zip(directions, (one[1], other[1])):
-        winner = winner[collection.columns]
         drawn = (own > 0) & (winner != NO_PATCH)
         numbers, place = np.unique(winner[drawn], return_inverse=True)
         parts.append((numbers, np.bincount(place, added[drawn], len(numbers))))
@@ -149,7 +148,7 @@ def _of_image(stage_range, number, searched, read):
 def _read(path, options):
     """In colour, the grey levels as they were described (not always the luma of the colours), the patches."""
     grey, _ = read_embryo(path, options)
-    return read_in_colour(path, options), grey, describe_patches(grey, options)
+    return read_embryo_in_colour(path, options), grey, describe_patches(grey, options)
 
 
 def _spread(image, patches, added):

@@ -1,15 +1,12 @@
-"""What is looked for: an image or a gene of a features file, a new picture, or a region drawn on one."""
+"""What is looked for: an image or a gene of a features file, or a new picture."""
 
-import re
 from dataclasses import dataclass
 from pathlib import Path
-
-import numpy as np
 
 from flyannot.dataset.images import find_pictures, pictures_of
 from flyannot.descriptors.extract import DescribedPatches, describe_patches
 from flyannot.descriptors.images.address import file_of_address, name_of_embryo, split_address
-from flyannot.descriptors.images.picture import embryos_at, read_embryo, region_in_standard
+from flyannot.descriptors.images.picture import embryos_at, read_embryo
 from flyannot.errors import InputError, did_you_mean
 from flyannot.features.groups import Groups, groups_of
 from flyannot.features.image_features import atoms_of_features, features_of
@@ -18,8 +15,6 @@ from flyannot.steps.engine.inputs import extract_options, is_imported, lam_of, p
 from flyannot.steps.runs.configuration import recorded_data_set
 from flyannot.store.features import read_features_of_image
 from flyannot.store.reading import read_image_columns
-
-_REGION = re.compile(r"(.+):(\d+),(\d+),(\d+),(\d+)")
 
 
 @dataclass(frozen=True)
@@ -30,8 +25,7 @@ class Query:
     group : the number of the gene's group, or None; image : the number of the image, or None
     own_group : the number of the group that is not to be found, or None
     path : of the picture, or None where it is not known
-    pooled, described : of a new picture, or of the patches of a region
-    columns : bool array, the features that a region fills; None for all
+    pooled, described : of a new picture
     """
 
     text: str
@@ -42,7 +36,6 @@ class Query:
     path: Path | None = None
     pooled: Pooled | None = None
     described: DescribedPatches | None = None
-    columns: np.ndarray | None = None
 
 
 class Searched:
@@ -73,8 +66,7 @@ def queries_of(text, searched, stage_ranges=()):
 
     Parameters
     ----------
-    text : an image or a gene (symbol or FlyBase number) of the file, the path of a picture, or either image
-        with a region behind it, as in embryo.png:40,10,50,80
+    text : an image or a gene (symbol or FlyBase number) of the file, or the path of a picture
     searched : Searched
     stage_ranges : those that are searched; of a picture its own, which it takes where the file has several
 
@@ -85,15 +77,9 @@ def queries_of(text, searched, stage_ranges=()):
     DataError
         If a picture cannot be read.
     """
-    found = _REGION.fullmatch(text)
-    if found and not Path(text).exists():
-        return _of_region(text, found[1], tuple(map(int, found.groups()[1:])), searched, stage_ranges)
     number = _image_of(text, searched)
     if number is None and file_of_address(text).is_file():
-        return [
-            _of_picture(text, Path(text), s, searched)
-            for s in _ranges_of_picture(text, searched, stage_ranges)
-        ]
+        return [_of_picture(text, s, searched) for s in _ranges_of_picture(text, searched, stage_ranges)]
     found = _of_image(text, number, searched) if number else _of_gene(text, searched)
     chosen = [query for query in found if not stage_ranges or query.stage_range in stage_ranges]
     if not chosen:
@@ -154,8 +140,8 @@ def _ranges_of_picture(text, searched, stage_ranges):
     return stage_ranges or present
 
 
-def _of_picture(text, path, stage_range, searched, region=None, own=None):
-    """A query of a picture that is described as those of the file were; of its patches in a region only."""
+def _of_picture(text, stage_range, searched):
+    """A query of a picture that is described as those of the file were."""
     stored = searched.stored
     if searched.is_imported:
         raise InputError(
@@ -165,16 +151,10 @@ def _of_picture(text, path, stage_range, searched, region=None, own=None):
     extract, pool = extract_options(stored), pool_options(stored)
     D = stored.array(stage_range, "D")
     atoms = atoms_of_features(D, lam_of(stored), extract.patch_px, coder_name=pool.coder)
-    path = _one_embryo(path, extract)
-    described, columns = describe_patches(read_embryo(path, extract)[0], extract), None
-    if region is not None:
-        described = _within(described, region_in_standard(path, region, extract), text)
+    path = Path(_one_embryo(Path(text), extract))
+    described = describe_patches(read_embryo(path, extract)[0], extract)
     pooled = features_of(described, atoms, pool)
-    if region is not None:
-        filled = pooled.features.reshape(-1, len(D)).any(axis=1)
-        columns = np.repeat(filled, len(D))
-    group = None if own is None else int(searched.groups[stage_range].of_image[own])
-    return Query(text, stage_range, None, own, group, Path(path), pooled, described, columns)
+    return Query(text, stage_range, path=path, pooled=pooled, described=described)
 
 
 def _one_embryo(path, extract):
@@ -191,40 +171,6 @@ def _one_embryo(path, extract):
             else "name a photograph with whole embryos that do not touch each other",
         )
     return name_of_embryo(path, numbers[0])
-
-
-def _of_region(text, name, region, searched, stage_ranges):
-    place = _image_of(name, searched)
-    if place is None:
-        if not file_of_address(name).is_file():
-            raise InputError(
-                f"{name} is no picture, and {searched.stored.path} has no image of that name",
-                fix="name a picture or an image of the file, then :top,left,height,width",
-            )
-        ranges = _ranges_of_picture(text, searched, stage_ranges)
-        return [_of_picture(text, Path(name), s, searched, region) for s in ranges]
-    path = searched.path_of(*place)
-    if path is None:
-        raise InputError(
-            f"the picture of {name}, on which a region lies, is not near {searched.stored.path}",
-            fix="name the folder that has it with --data-set",
-        )
-    return [_of_picture(text, path, place[0], searched, region, place[1])]
-
-
-def _within(described, mask, text):
-    """The patches whose centre lies in a region."""
-    rows, columns = np.floor(described.centres_px).astype(int).T
-    inside = mask[rows, columns]
-    if not inside.any():
-        raise InputError(
-            f"no patch with enough contrast has its centre in the region {text}",
-            fix="draw a larger region, or one in which something is stained",
-        )
-    return DescribedPatches(
-        described.descriptors[inside], described.centres_px[inside], described.patch_px[inside],
-        described.n_candidates,
-    )  # fmt: skip
 
 
 def vectors_of(query, searched):

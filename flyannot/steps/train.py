@@ -119,17 +119,18 @@ def train_task(paths, annotations_csv, out, options, *, seed=0, stage_ranges=Non
 def _train(files, annotations, stage_ranges, options, rng_of: Callable, execution, out):
     """Stage range -> _Trained; the features of one stage range at a time are looked at."""
     features = {s: StoredFeatures(files, s) for s in stage_ranges}
-    for note in notes_on_columns({s: one.columns for s, one in features.items()}, annotations):
+    for note in notes_on_columns({s: stored.columns for s, stored in features.items()}, annotations):
         log.info("note: %s", note)
-    curated = {s: curated_groups(one.columns, annotations, s, options) for s, one in features.items()}
-    count = ProgressCount(execution.progress, sum(len(found.terms) for found in curated.values()), "term")
+    curated = {s: curated_groups(stored.columns, annotations, s, options) for s, stored in features.items()}
+    n_terms = sum(len(groups.terms) for groups in curated.values())
+    count = ProgressCount(execution.progress, n_terms, "term")
     fit_options = options.fit_options(
         execution.jobs, on_terms=count.add, elsewhere=cluster_runner(execution.workers, out)
     )
     with one_blas_thread():
         trained = {
-            s: _train_stage_range(found, features[s], options, fit_options, rng_of(s))
-            for s, found in curated.items()
+            s: _train_stage_range(groups, features[s], options, fit_options, rng_of(s))
+            for s, groups in curated.items()
         }
     count.finish()
     return trained

@@ -14,7 +14,7 @@ _GROWING = ("n_images", "n_patches", "n_groups")  # every other dimension is the
 
 
 @dataclass(frozen=True)
-class Part:
+class ClosedFile:
     """A file to be joined with others, closed: what it held when it was open, but for what is bulky.
 
     contents : stage range -> (values of the small columns by name, number of rows of the other growing
@@ -32,10 +32,10 @@ class Part:
         return tuple(self.contents)
 
 
-def part_of(stored):
+def closed_file(stored):
     """The `Part` of an open file."""
     contents = {s: _contents(stored, s) for s in stored.stage_ranges}
-    return Part(stored.path, stored.kind, stored.digest, stored.failures, contents)
+    return ClosedFile(stored.path, stored.kind, stored.digest, stored.failures, contents)
 
 
 def _contents(stored, stage_range):

@@ -23,7 +23,6 @@ from benchmarks.tables import as_text, report_tables, tables_of
 from benchmarks.workers import WorkerFailed, peak_mb, run_in_worker
 from flyannot.dataset.public import data_folder
 from flyannot.errors import InputError, LockedError
-from flyannot.options.registry import Registry
 from tests.benchmarks.made_up import FOUND, MadeUp, fails, holds_memory, measured
 
 
@@ -129,20 +128,18 @@ def test_every_item_of_the_table_can_be_had_and_has_its_numbers():
         chosen_items(["scc-table-11"], papers=True)
 
 
-def test_a_new_item_is_one_line(monkeypatch, setup):
-    """A file and a line: here, this module and a line of the test's."""
-    monkeypatch.setattr(table, "ITEMS", Registry("item", {"new": f"{__name__}:NEW"}))
+def test_a_new_item_is_a_function_and_an_entry(monkeypatch, setup):
+    entry = {"title": "something new", "measure": f"{__name__}:measure_n", "sizes": {"n": [3, 7]}}
+    monkeypatch.setattr(table, "ITEMS", table.Items({"new": entry | {"explanation": "It is new."}}))
     (item,) = table.chosen_items((), papers=False)
-    (outcome,) = measure_items([item], setup)
-    assert outcome.record.finding.rows == [{"n": 3}]
-    (outcome,) = measure_items([item], replace(setup, scale="full"))
-    assert outcome.record.finding.rows == [{"n": 7}]
+    for scale, n in (("quick", 3), ("full", 7)):
+        (outcome,) = measure_items([item], replace(setup, scale=scale))
+        assert outcome.record.finding.rows == [{"n": n}]
+        assert outcome.record.finding.explanation == "It is new."
 
 
-NEW = Item(
-    "new", "something new", lambda setup: Finding(Source("none"), "", rows=[{"n": setup.sizes["n"]}]),
-    sizes={"n": (3, 7)},
-)  # fmt: skip
+def measure_n(setup):
+    return Finding(Source("none"), "", rows=[{"n": setup.sizes["n"]}])
 
 
 def test_without_its_data_an_item_says_so_and_is_not_run(setup):

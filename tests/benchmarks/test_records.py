@@ -53,7 +53,7 @@ def forget():
 
 def digest():
     forget()
-    return code_digest(table_1.measure)
+    return code_digest(table_1.measure_parts_of_time)
 
 
 def test_the_digest_follows_the_code_that_measures_and_nothing_else(sources):
@@ -63,7 +63,11 @@ def test_the_digest_follows_the_code_that_measures_and_nothing_else(sources):
         ("scc/table_1.py", ("_N_WARM_EPOCHS = 2", "_N_WARM_EPOCHS = 3"), True),
         ("sparse/objective.py", ("0.5", "0.25"), True),  # imported by what it imports
         ("learners/lagrange_dual.py", ("RIDGE = 1e-12", "RIDGE = 1e-9"), True),  # in a table that it imports
-        ("scc/claims.py", ("above=1", "above=2"), False),  # claims are evaluated anew without measuring
+        (
+            "scc/claims.py",
+            ("_NOISE_OF_D = 0.3", "_NOISE_OF_D = 0.4"),
+            False,
+        ),  # claims are evaluated anew without measuring
         ("store/header.py", ("class Header:", "class Heading:"), False),  # how files are kept decides nothing
         ("learners/scc.py", ("import dataclass", "import dataclass, fields"), True),
         ("runtime/compiled.py", ("_CHECKSUM_BYTES = 32", "_CHECKSUM_BYTES = 33"), True),  # but this, times
@@ -119,9 +123,11 @@ def test_the_page_shows_a_record_its_picture_and_what_was_decided(setup, tmp_pat
     (results / "retired.toml").write_text(
         'commit = "abc"\n[items.four]\ntitle = "title of four"\ndecided = "Decided: four."'
     )
+    (results / "earlier.md").write_text("### Once\n")
     write_recorded_pages(results, docs)
     text = (docs / MEASURED).read_text()
     assert "## four: title of four" in text and f"]({picture_of('four')})" in text
+    assert text.endswith("### Once\n")
     assert "Decided: four. The code is in commit abc." in text
     assert (docs / picture_of("four")).is_file() == can_draw()
 

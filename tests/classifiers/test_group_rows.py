@@ -9,7 +9,7 @@ from flyannot.classifiers.options import TrainOptions
 from flyannot.classifiers.scorer import FitOptions
 from flyannot.classifiers.training_set import GroupRows, curated_groups, training_rows
 from flyannot.dataset.folder import Annotations
-from flyannot.features.groups import HeldFeatures, group_features, groups_of, mean_features
+from flyannot.features.groups import HeldFeatures, group_features, groups_of
 from flyannot.runtime.executor import Executor
 from flyannot.stage_ranges import rng_for
 from flyannot.steps.engine.task import Execution, carry_out
@@ -123,11 +123,11 @@ def test_groups_are_pooled_alike_from_any_blocks_of_images(collection):
             for first in range(0, len(X), 13):
                 yield first, X[first : first + 13, columns]
 
-    for scheme, pooled in (("group", group_features), ("mean", mean_features)):
-        options = TrainOptions(scheme=scheme, normalisation="none")
-        assert np.array_equal(GroupRows(InBlocks(X), groups, options).whole(), pooled(X, groups))
+    for scheme in ("group", "mean"):
+        rows = GroupRows(InBlocks(X), groups, TrainOptions(scheme=scheme, normalisation="none"))
+        assert np.array_equal(rows.whole(), group_features(X, groups, scheme))
     expected = [X[mine].mean(axis=0, dtype=np.float64).astype("f4") for mine in groups.rows]
-    assert np.array_equal(mean_features(X, groups), expected)
+    assert np.array_equal(group_features(X, groups, "mean"), expected)
     assert np.array_equal(group_features(X, groups), [X[mine].max(axis=0) for mine in groups.rows])
 
 

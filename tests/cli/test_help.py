@@ -78,14 +78,6 @@ def make_scores(flyannot, line):
             shutil.copy("made.json", word)
 
 
-def make_shards(flyannot, line):
-    """The shards that an example joins, where it says they are."""
-    shards = [word for word in line.partition(" -o ")[0].split() if word.startswith("predictions.")]
-    for i, shard in enumerate(shards, 1) if "join" in line else ():
-        said = flyannot(f"annotate model.h5 embryos -o {shard} --shard {i}/{len(shards)}")
-        assert said.code == 0, said.err
-
-
 # --- help ---
 
 
@@ -116,7 +108,6 @@ def test_the_example_of_a_command_runs(flyannot, workplace, name):
         if name in PARSED_ONLY:
             continue
         make_scores(flyannot, line)
-        make_shards(flyannot, line)
         for out in (words.get(option) for option in ("out", "folder", "output")):
             if out is not None and Path(out).exists():
                 shutil.rmtree(out) if Path(out).is_dir() else Path(out).unlink()

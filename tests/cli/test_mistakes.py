@@ -99,7 +99,11 @@ MISTAKES = [
         ("no image is of stage range 7-8", "choose from stage range 4-6, 11-12"),
     ),
     M("a view that no image has", "extract embryos -o d.h5 --view latral", 2, ('Did you mean "lateral"?',)),
-    M("a share that there is not", "extract embryos -o d.h5 --shard 3/2", 2, ("3/2", "such as 2/8")),
+    M("a part that there is not", "run c.toml --step pool --part 3/2", 2, ("3/2", "such as 2/8")),
+    M("an option of before parts", "extract embryos -o d.h5 --shard 1/2", 2, ("--step STEP --part I/N",)),
+    M("a command of before parts", "join a.h5 b.h5 -o d.h5", 2, ('no such command "join"', "--step STEP")),
+    M("another name now", "learn-dict descriptors.h5 -o d.h5 --shares 4", 2, ("--data-parallel",)),
+    M("what is beside the package now", "bench", 2, ('no such command "bench"', "python -m benchmarks")),
     # --- files in the wrong order, or of another kind ---
     *(
         M(f"wrong kind: {command}", command, code, says, {"fbbt.obo": "[Term]\n"} | verdict())
@@ -188,8 +192,8 @@ MISTAKES = [
         {"images.csv": "image,gene,stage_range\n"},
     ),
     M(
-        "the same shard twice",
-        "join features.h5 features.h5 -o f.h5",
+        "the same file twice",
+        "train features.h5 features.h5 embryos -o m.h5",
         2,
         ("hold the same", "name each file once"),
     ),

@@ -13,7 +13,7 @@ from flyannot.dataset.folder import read_images
 from flyannot.dataset.synthetic import SynthesizeOptions
 from flyannot.dataset.synthetic.generate import synthesize
 from flyannot.descriptors.images.geometry import STANDARD_PX
-from flyannot.descriptors.images.picture import read_embryo, read_grey, read_in_colour
+from flyannot.descriptors.images.picture import read_embryo, read_embryo_in_colour, read_grey
 from flyannot.descriptors.images.registration import embryo_mask, pose_of_mask
 from flyannot.descriptors.options import ExtractOptions
 from flyannot.errors import DataError, InputError
@@ -191,7 +191,7 @@ def test_the_report_shows_the_embryo_as_it_was_described(made, tmp_path):
     """The luma of the registered colours is the registered luma."""
     path = made.images[0].path
     grey = read_embryo(path, AXIS)[0]
-    assert np.abs(luma(read_in_colour(path, AXIS)) - grey).mean() < 0.3
+    assert np.abs(luma(read_embryo_in_colour(path, AXIS)) - grey).mean() < 0.3
     (tmp_path / "e.jpg").write_bytes(jpeg_for_page(path, AXIS))
     with Image.open(tmp_path / "e.jpg") as picture:
         assert picture.size == STANDARD_PX[::-1] and picture.mode == "RGB"

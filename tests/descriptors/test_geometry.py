@@ -2,7 +2,7 @@
 
 import numpy as np
 
-from flyannot.descriptors.images.geometry import depths_px
+from flyannot.descriptors.images.geometry import depths_of_mask
 
 
 def test_depths_are_exact_wherever_a_mask_lies_in_memory(rng):
@@ -15,4 +15,4 @@ def test_depths_are_exact_wherever_a_mask_lies_in_memory(rng):
     in_the_way = []
     for n_bytes in range(1, 4000, 100):
         in_the_way.append(np.empty(n_bytes, np.uint8))
-        np.testing.assert_array_equal(depths_px(mask), twin)
+        np.testing.assert_array_equal(depths_of_mask(mask), twin)

@@ -33,28 +33,16 @@ def steps_apart(a, b):
 
 
 @pytest.mark.parametrize(
-    "shape, patch_px, stride_px, smooth_px",
-    [
-        ((24, 30), 16, 7, 1.5),
-        ((21, 26), 16, 5, 0.0),
-        ((30, 27), 12, 9, 0.8),
-        ((9, 12), 4, 3, 0.7),
-        ((33, 40), 32, 4, 3.2),
-    ],
+    "shape, patch_px, stride_px",
+    [((24, 30), 16, 7), ((21, 26), 16, 5), ((30, 27), 12, 9), ((9, 12), 4, 3), ((33, 40), 32, 4)],
 )
-def test_dense_sift_equals_the_slow_twin(shape, patch_px, stride_px, smooth_px, rng):
+def test_dense_sift_equals_the_slow_twin_smoothed_by_a_tenth_of_the_patch(shape, patch_px, stride_px, rng):
     image = smooth_noise(rng, shape)
     corners = patch_corners(shape, patch_px, stride_px)
-    expected = slow_sift(image, corners, patch_px, smooth_px)
-    descriptors = dense_sift(image, corners, patch_px, smooth_px=smooth_px)
+    sharpness_px = {4: 0.5, 12: 1.2, 16: 1.6, 32: 3.2}[patch_px]
+    expected = slow_sift(image, corners, patch_px, np.sqrt(sharpness_px**2 - 0.5**2))
+    descriptors = dense_sift(image, corners, patch_px)
     assert np.abs(descriptors - expected).max() <= 0.51  # half a step is the rounding itself
-
-
-def test_default_smoothing_grows_with_the_patch(rng):
-    image = smooth_noise(rng, (40, 40))
-    for patch_px, smooth_px in [(4, 0.0), (16, np.sqrt(1.6**2 - 0.5**2)), (32, np.sqrt(3.2**2 - 0.5**2))]:
-        by_default = dense_sift(image, [[3, 5]], patch_px)
-        assert np.array_equal(by_default, dense_sift(image, [[3, 5]], patch_px, smooth_px=smooth_px))
 
 
 def median_cosine(image, corners):
@@ -116,7 +104,7 @@ def test_a_ramp_puts_its_energy_into_the_two_orientations_beside_its_slope(degre
     """Direction k points k * 45 degrees from +x towards the top of the image."""
     i, j = np.mgrid[:32, :32]
     ramp = np.float32(128 + 2 * (np.cos(np.radians(degrees)) * j - np.sin(np.radians(degrees)) * i))
-    energy = dense_sift(ramp, [[8, 8]], smooth_px=0.0).reshape(16, 8).sum(axis=0)
+    energy = dense_sift(ramp, [[8, 8]], 4).reshape(16, 8).sum(axis=0)  # so small a patch is not smoothed
     beside = {degrees // 45 % 8} if degrees % 45 == 0 else {degrees // 45, (degrees // 45 + 1) % 8}
     assert set(np.flatnonzero(energy)) == beside
 
@@ -152,18 +140,17 @@ def test_descriptors_have_norm_512_and_at_most_255_each(photograph):
 
 
 @pytest.mark.parametrize(
-    "corners, patch_px, smooth_px, why",
+    "corners, patch_px, why",
     [
-        ([[0, 0]], 18, None, "4 equal bins"),
-        ([[0, 0]], 44, None, "does not fit"),
-        ([[0, 0], [25, 0]], 16, None, r"\(25, 0\)"),
-        ([[-1, 0]], 16, None, r"\(-1, 0\)"),
-        ([[0, 0]], 16, -1.0, "smooth"),
+        ([[0, 0]], 18, "4 equal bins"),
+        ([[0, 0]], 44, "does not fit"),
+        ([[0, 0], [25, 0]], 16, r"\(25, 0\)"),
+        ([[-1, 0]], 16, r"\(-1, 0\)"),
     ],
 )
-def test_impossible_patches_are_refused_with_a_remedy(corners, patch_px, smooth_px, why):
+def test_impossible_patches_are_refused_with_a_remedy(corners, patch_px, why):
     with pytest.raises(InputError, match=why) as refusal:
-        dense_sift(np.zeros((40, 50), np.uint8), corners, patch_px, smooth_px=smooth_px)
+        dense_sift(np.zeros((40, 50), np.uint8), corners, patch_px)
     assert refusal.value.fix
     with pytest.raises(InputError, match="not a matrix of grey levels"):
         dense_sift(np.zeros((40, 50, 3), np.uint8), [[0, 0]])
@@ -181,16 +168,6 @@ def test_normalise_centres_and_scales_as_float64_does(rng):
     np.testing.assert_allclose(X, expected, rtol=3e-7, atol=3e-8)
 
 
-def test_normalise_takes_rows_and_fills_what_it_is_given(rng):
-    descriptors = rng.integers(0, 256, (50, 128), dtype=np.uint8)
-    rows, out = rng.integers(-50, 50, 20), np.full((32, 128), 9.0, np.float32)
-    X = normalise_descriptors(descriptors, rows=rows, out=out)
-    assert np.array_equal(X, normalise_descriptors(descriptors)[rows]) and np.shares_memory(X, out)
-    assert len(X) == 20 and (out[20:] == 9).all()
-
-
 def test_normalise_refuses_what_dense_sift_never_makes():
     with pytest.raises(DataError, match="float64"):
         normalise_descriptors(np.zeros((3, 128)))
-    with pytest.raises(IndexError):
-        normalise_descriptors(np.zeros((3, 128), np.uint8), rows=[0, 3])

@@ -11,6 +11,7 @@ import scipy.sparse as sp
 from sklearn.base import clone
 from sklearn.decomposition import MiniBatchDictionaryLearning
 from sklearn.exceptions import NotFittedError
+from sklearn.linear_model import Lasso
 from sklearn.model_selection import GridSearchCV, train_test_split
 from sklearn.pipeline import make_pipeline
 from sklearn.svm import LinearSVC
@@ -22,6 +23,7 @@ from flyannot import DenseSIFT, DictionaryLearning, ImagePatches, SparseCoder, S
 from flyannot.dataset.folder import read_images
 from flyannot.errors import InputError
 from flyannot.sparse.coders import CODERS
+from flyannot.sparse.coders.nonnegative import encode_nonnegative
 from flyannot.sparse.fit import random_patches
 from flyannot.sparse.learners import LEARNERS
 from flyannot.sparse.objective import duality_gap, objective
@@ -31,7 +33,7 @@ from flyannot.store.features import read_features
 from flyannot.store.reading import open_stored
 from tests.conftest import ROOT
 from tests.page_blocks import run_python
-from tests.planted_samples import planted
+from tests.planted_samples import planted, unit_rows
 from tests.small_embryos import LEARN, POOL
 
 ESTIMATORS = [DenseSIFT(), DictionaryLearning(), SparseCoder(), SpatialMaxPooling()]
@@ -70,11 +72,13 @@ def test_dictionary_learning_passes_them_with_every_learner(learner):
     check_estimator(DictionaryLearning(learner=learner))
 
 
-@pytest.mark.parametrize(
-    "name",
-    ["estimator_cloneable", "estimator_repr", "no_attributes_set_in_init", "parameters_default_constructible",
-     "get_params_invariance", "set_params", "valid_tag_types"],
-)  # fmt: skip
+CHECKS_WITHOUT_A_MATRIX = """
+    estimator_cloneable estimator_repr no_attributes_set_in_init parameters_default_constructible
+    get_params_invariance set_params valid_tag_types
+"""
+
+
+@pytest.mark.parametrize("name", CHECKS_WITHOUT_A_MATRIX.split())
 def test_dense_sift_passes_the_checks_that_need_no_matrix(name):
     """`check_estimator` leaves estimators of images alone."""
     check = getattr(estimator_checks, f"check_{name}", None)
@@ -108,12 +112,12 @@ def test_images_are_described_alike_as_bytes_and_floats(images):
     assert len(DenseSIFT().get_feature_names_out()) == 128
 
 
-@pytest.mark.parametrize("wrong", [[], np.zeros((128, 320)), "embryo.png", [np.full((20, 20), 300.0)],
-                                   [np.full((20, 20), np.nan)], [np.zeros((20, 20, 3))], [np.zeros((8, 8))]],
-                         ids=range(7))  # fmt: skip
-def test_what_is_no_list_of_images_is_a_value_error(wrong):
-    with pytest.raises(ValueError):
-        DenseSIFT().fit(wrong).transform(wrong)
+def test_what_is_no_list_of_images_is_a_value_error():
+    too_light, unknown = np.full((20, 20), 300.0), np.full((20, 20), np.nan)
+    in_colour, too_small = np.zeros((20, 20, 3)), np.zeros((8, 8))
+    for wrong in ([], np.zeros((128, 320)), "embryo.png", [too_light], [unknown], [in_colour], [too_small]):
+        with pytest.raises(ValueError):
+            DenseSIFT().fit(wrong).transform(wrong)
 
 
 def test_patches_are_picked_by_image(images):
@@ -141,22 +145,35 @@ def test_codes_close_the_duality_gap(coder, X):
     assert model.score(X) == pytest.approx(-objective(X, model.components_, Z, 0.2).mean())
 
 
-def test_wrong_parameters_are_value_errors_that_name_the_right_ones(X):
-    for model, words in ((SparseCoder(coder="cdd"), 'Did you mean "cd"'),
-                         (DictionaryLearning(learner="sccc"), 'Did you mean "scc"'),
-                         (DictionaryLearning(learner_params={"n_sweep": 2}), 'Did you mean "n_sweeps"'),
-                         (DictionaryLearning("scc"), 'Fix: name the learner: learner=.scc'),
-                         (DictionaryLearning(0), "n_components = 0 is not a number of atoms"),
-                         (DictionaryLearning(301), "n_samples=300"),
-                         (DictionaryLearning(max_iter=0), "learns nothing"),
-                         (DictionaryLearning(dict_init=np.eye(5)), "does not fit"),
-                         (DictionaryLearning(alpha=-1.0), "not above 0"),
-                         (SparseCoder(n_jobs=0), "n_jobs"),
-                         (SparseCoder(np.zeros(3)), "no matrix"),
-                         (SparseCoder(np.eye(5)), "expecting 5 features"),
-                         (SpatialMaxPooling(grid=(0, 2)), "rows x columns")):  # fmt: skip
-        with pytest.raises(ValueError, match=words):
-            model.fit(X).transform(X)
+@pytest.mark.parametrize(
+    ("model", "words"),
+    [
+        (SparseCoder(coder="cdd"), 'Did you mean "cd"'),
+        (DictionaryLearning(learner="sccc"), 'Did you mean "scc"'),
+        (DictionaryLearning(learner_params={"n_sweep": 2}), 'Did you mean "n_sweeps"'),
+        (DictionaryLearning("scc"), "Fix: name the learner: learner=.scc"),
+        (DictionaryLearning(0), "n_components = 0 is not a number of atoms"),
+        (DictionaryLearning(301), "n_samples=300"),
+        (DictionaryLearning(max_iter=0), "learns nothing"),
+        (DictionaryLearning(dict_init=np.eye(5)), "does not fit"),
+        (DictionaryLearning(alpha=-1.0), "not above 0"),
+        (DictionaryLearning(learner="ol", n_shares=4), "cannot learn data-parallel"),
+        (DictionaryLearning(learner="ol", positive_code=True), 'learner="scc"'),
+        (DictionaryLearning(positive_dict=True, dict_init=-np.eye(12)), "dict_init has negative numbers"),
+        (SparseCoder(coder="siso", positive_code=True), 'coder="cd"'),
+        (SparseCoder(n_jobs=0), "n_jobs"),
+        (SparseCoder(np.zeros(3)), "no matrix"),
+        (SparseCoder(np.eye(5)), "expecting 5 features"),
+        (SpatialMaxPooling(grid=(0, 2)), "rows x columns"),
+    ],
+    ids=repr,
+)
+def test_a_wrong_parameter_is_a_value_error_that_names_the_right_one(model, words, X):
+    with pytest.raises(ValueError, match=words):
+        model.fit(X).transform(X)
+
+
+def test_what_does_not_fit_the_atoms_or_comes_before_fit_is_refused(X):
     with pytest.raises(ValueError, match="do not fit 5 atoms"):
         SparseCoder(np.eye(5)).inverse_transform(X)
     with pytest.raises(NotFittedError):
@@ -184,7 +201,7 @@ def many(rng):
     return planted(4000, 24, 16, 3, rng)[0].astype(np.float32)
 
 
-def by_shares(**more):
+def in_parts(**more):
     options = {"learner_params": {"variant": "quick"}, "alpha": 0.1, "max_iter": 2, "random_state": 0}
     return DictionaryLearning(20, **options | more)
 
@@ -192,19 +209,19 @@ def by_shares(**more):
 def test_any_matrix_that_gives_rows_is_learned_from_without_holding_it(many, tmp_path):
     """An array, a memory map, a dataset of a file and an array of dask: the same atoms, and no codes."""
     np.save(tmp_path / "x.npy", many)
-    expected = by_shares(n_shares=16).fit(many)
+    expected = in_parts(n_shares=16).fit(many)
     assert not [name for name in expected._state if name.startswith("code_")]
-    assert by_shares(n_shares=3).fit(many).score(many) == pytest.approx(expected.score(many), rel=0.06)
-    assert by_shares().fit(many).score(many) == pytest.approx(expected.score(many), rel=0.06)
+    assert in_parts(n_shares=3).fit(many).score(many) == pytest.approx(expected.score(many), rel=0.06)
+    assert in_parts().fit(many).score(many) == pytest.approx(expected.score(many), rel=0.06)
     with h5py.File(tmp_path / "x.h5", "w") as file:
         file["x"] = many
         same = [np.load(tmp_path / "x.npy", mmap_mode="r"), file["x"]]
         for X, n_shares in zip(same, (16, None)):
-            model = by_shares(n_shares=n_shares).fit(X)
+            model = in_parts(n_shares=n_shares).fit(X)
             assert np.array_equal(model.components_, expected.components_)
             assert model.n_features_in_ == 16 and model.transform(many[:3]).shape == (3, 20)
     array = pytest.importorskip("dask.array").from_array(many, chunks=(256, 8))
-    assert np.array_equal(by_shares().fit(array).components_, expected.components_)
+    assert np.array_equal(in_parts().fit(array).components_, expected.components_)
 
 
 def test_a_matrix_in_blocks_is_checked_as_it_is_read(many, tmp_path):
@@ -212,46 +229,44 @@ def test_a_matrix_in_blocks_is_checked_as_it_is_read(many, tmp_path):
     with h5py.File(tmp_path / "x.h5", "w") as file:
         file["x"] = many
         with pytest.raises(ValueError, match="NaN"):
-            by_shares().fit(file["x"])
-    with pytest.raises(ValueError, match="cannot learn data-parallel"):
-        by_shares(learner="ol", learner_params=None, n_shares=4).fit(many[:100])
+            in_parts().fit(file["x"])
 
 
-def test_threads_visit_shares_and_change_no_bit(many):
-    one, three = (by_shares(n_shares=8, n_jobs=n).fit(many) for n in (1, 3))
+def test_threads_visit_parts_and_change_no_bit(many):
+    one, three = (in_parts(n_shares=8, n_jobs=n).fit(many) for n in (1, 3))
     assert np.array_equal(one.components_, three.components_)
 
 
 def test_an_iterator_of_arrays_is_what_partial_fit_makes_of_each(many):
-    model = by_shares()
+    model = in_parts()
     for part in np.split(many, 5):
         model.partial_fit(part)
-    streamed = by_shares().fit(iter(np.split(many, 5)))
+    streamed = in_parts().fit(iter(np.split(many, 5)))
     assert np.array_equal(streamed.components_, model.components_) and streamed.n_iter_ == 5
     assert np.array_equal(streamed.fit(iter(np.split(many, 5))).components_, model.components_)
     with pytest.raises(ValueError, match="yields nothing"):
-        by_shares().fit(iter(()))
+        in_parts().fit(iter(()))
 
 
 @pytest.mark.parametrize("variant", ["quick", "released", "paper"])
 def test_scc_learns_from_parts_as_from_the_whole_in_its_first_epoch(variant, rng):
     many = planted(20_000, 24, 16, 3, rng)[0].astype(np.float32)
     start = {"learner_params": {"variant": variant}, "dict_init": random_patches(many, 20, rng)}
-    whole = by_shares(max_iter=1, **start).fit(many)
-    parts = by_shares(**start).fit(iter(np.split(many, 10)))
+    whole = in_parts(max_iter=1, **start).fit(many)
+    parts = in_parts(**start).fit(iter(np.split(many, 10)))
     within = 1.015 if variant == "quick" else 1.05
     assert parts.score(many) > within * whole.score(many), "scores are negative"
     start["learner_params"]["forgetting"] = 1.0  # what h is before anything of it is forgotten
-    h = by_shares(max_iter=1, **start).fit(many)._state["h"]
+    h = in_parts(max_iter=1, **start).fit(many)._state["h"]
     assert parts._state["h"].sum() == pytest.approx(h.sum(), rel=0.1)
 
 
 @pytest.mark.parametrize("n_shares", [None, 4])
 def test_a_callback_sees_the_trace_and_learning_ends_where_it_gains_nothing(n_shares, many):
     seen = []
-    long = by_shares(n_shares=n_shares, max_iter=30, callback=seen.append).fit(many)
+    long = in_parts(n_shares=n_shares, max_iter=30, callback=seen.append).fit(many)
     assert seen == long.trace_ and seen[-1].epoch == long.n_iter_ == 30
-    short = by_shares(n_shares=n_shares, max_iter=30, objective_tol=0.004).fit(many)
+    short = in_parts(n_shares=n_shares, max_iter=30, objective_tol=0.004).fit(many)
     assert short.n_iter_ < 10 and short.trace_[-1].objective < 1.03 * long.trace_[-1].objective
 
 
@@ -260,7 +275,7 @@ def test_missing_values_go_through_modl(many):
     X, rng = many[:1500].astype(float), np.random.default_rng(3)
     gaps = np.where(rng.random(X.shape) < 0.1, np.nan, X)
     gaps[7] = np.nan  # nothing is known of it
-    models = [by_shares(learner="modl", learner_params=None, max_iter=4).fit(one) for one in (X, gaps)]
+    models = [in_parts(learner="modl", learner_params=None, max_iter=4).fit(one) for one in (X, gaps)]
     Z = models[1].transform(gaps)
     assert np.isfinite(Z).all() and not Z[7].any()
     assert models[1].score(X) > 1.1 * models[0].score(X), "scores are negative"
@@ -268,7 +283,7 @@ def test_missing_values_go_through_modl(many):
     error = (models[1].inverse_transform(Z) - X)[~known]
     assert np.square(error).mean() < 0.6 * np.square(X[~known]).mean(), "what is missing is filled in"
     assert np.isfinite(models[1].score(gaps))
-    for model in (by_shares(), SparseCoder(models[1].components_)):
+    for model in (in_parts(), SparseCoder(models[1].components_)):
         with pytest.raises(ValueError, match="NaN"):
             model.fit(gaps).transform(gaps)
 
@@ -301,11 +316,8 @@ def test_the_commands_and_the_estimators_give_the_same_numbers(chain):
         features = read_features([stored], "4-6")[1]
     paths = [{image.name: image.file for image in images}[name] for name in names]
     patches = DenseSIFT(stride_px=16).transform(paths)
-    model = DictionaryLearning(
-        LEARN.n_atoms, learner=LEARN.learner, max_iter=LEARN.n_epochs,
-        learner_params=LEARN.learner_option,
-        random_state=rng_for(0, "4-6"),
-    ).fit(patches)  # fmt: skip
+    options = {"learner": LEARN.learner, "learner_params": LEARN.learner_option, "max_iter": LEARN.n_epochs}
+    model = DictionaryLearning(LEARN.n_atoms, random_state=rng_for(0, "4-6"), **options).fit(patches)
     assert np.array_equal(model.components_, D)
     pooling = SpatialMaxPooling(grid=POOL.grid)
     for coder in (model, SparseCoder.from_file(chain.dictionary, "4-6")):
@@ -316,11 +328,10 @@ def test_the_commands_and_the_estimators_give_the_same_numbers(chain):
 
 def test_a_pipeline_is_searched(images):
     patches = DenseSIFT(stride_px=32).transform(images)
-    pipeline = make_pipeline(DictionaryLearning(n_components=5, max_iter=1, random_state=0),
-                             SpatialMaxPooling(), LinearSVC())  # fmt: skip
-    y = np.arange(6) % 2
-    search = GridSearchCV(pipeline, {"spatialmaxpooling__grid": [(1, 1), (1, 2)],
-                                     "dictionarylearning__n_components": [4, 5]}, cv=3)  # fmt: skip
+    learning = DictionaryLearning(n_components=5, max_iter=1, random_state=0)
+    pipeline, y = make_pipeline(learning, SpatialMaxPooling(), LinearSVC()), np.arange(6) % 2
+    tried = {"spatialmaxpooling__grid": [(1, 1), (1, 2)], "dictionarylearning__n_components": [4, 5]}
+    search = GridSearchCV(pipeline, tried, cv=3)
     assert search.fit(patches, y).predict(patches).shape == (6,)
     train, test, _, _ = train_test_split(patches, y, random_state=0)
     assert len(train) + len(test) == 6
@@ -328,10 +339,72 @@ def test_a_pipeline_is_searched(images):
     assert pipeline.predict(test).shape == (2,)
 
 
-def test_codes_go_into_a_data_frame(X):
+def test_codes_have_names_and_go_into_a_data_frame(X):
+    model = DictionaryLearning(n_components=4, random_state=0).fit(X)
+    names = [f"dictionarylearning{k}" for k in range(4)]
+    assert model.get_feature_names_out().tolist() == names
+    assert SparseCoder(X[:2]).get_feature_names_out().tolist() == ["sparsecoder0", "sparsecoder1"]
     pytest.importorskip("pandas")
-    model = DictionaryLearning(n_components=4, random_state=0).set_output(transform="pandas").fit(X)
-    assert list(model.transform(X).columns) == [f"dictionarylearning{k}" for k in range(4)]
+    assert list(model.set_output(transform="pandas").transform(X).columns) == names
+
+
+# --- codes and atoms that are not negative ---
+
+
+@pytest.fixture
+def six_hundred(rng):
+    return planted(600, 24, 16, 3, rng)[0]
+
+
+@pytest.mark.parametrize("n_atoms", [7, 60])
+def test_codes_that_are_not_negative_meet_the_optimality_conditions(n_atoms, six_hundred, rng):
+    """D (x - z D) is lam where a code is above zero, and at most lam elsewhere; and scikit-learn agrees."""
+    X, D = six_hundred, rng.normal(size=(n_atoms, 16))
+    D[3] = 0.0
+    Z = SparseCoder(D, alpha=0.3, tol=1e-12, positive_code=True).transform(X[:40])
+    Q = (X[:40] - Z @ D) @ D.T
+    assert Z.min() == 0 < Z.max() and not Z[:, 3].any()
+    assert np.abs(Q[Z > 0] - 0.3).max() < 1e-5 and Q.max() < 0.3 + 1e-5
+    for x, z in zip(X[:5], Z):
+        peer = Lasso(0.3 / 16, fit_intercept=False, positive=True, tol=1e-12, max_iter=100_000).fit(D.T, x)
+        assert objective(x[None], D, z[None], 0.3) <= objective(x[None], D, peer.coef_[None], 0.3) + 1e-9
+
+
+def test_its_gap_is_closed_in_any_company_by_any_number_of_threads(six_hundred, rng):
+    X, D = six_hundred, unit_rows(rng.normal(size=(50, 16)))
+    Z = encode_nonnegative(X, D, 0.2, tol=1e-6)
+    assert (duality_gap(X, D, Z, 0.2, positive=True) <= 0.5e-6 * (X**2).sum(axis=1) + 1e-15).all()
+    same = [encode_nonnegative(X, D, 0.2, tol=1e-6, n_threads=3)]
+    same.append(sp.vstack([encode_nonnegative(part, D, 0.2, tol=1e-6) for part in np.array_split(X, 7)]))
+    assert all(abs(Z - other).nnz == 0 for other in same)
+    assert encode_nonnegative(X.astype(np.float32), D, 0.2).dtype == np.float32
+    assert not encode_nonnegative(0 * X[:2], D, 0.2).nnz
+
+
+@pytest.mark.parametrize("n_shares", [None, 4])
+@pytest.mark.parametrize("signs", [(True, False), (False, True), (True, True)])
+def test_what_is_learned_is_not_negative_and_explains_more_than_samples_do(n_shares, signs, six_hundred):
+    code, atoms = signs
+    X = np.abs(six_hundred) if atoms else six_hundred
+    model = in_parts(max_iter=3, n_shares=n_shares, positive_code=code, positive_dict=atoms).fit(X)
+    Z = model.transform(X)
+    assert (Z.min() >= 0, model.components_.min() >= 0) == signs
+    start = SparseCoder(unit_rows(X[:20]), alpha=0.1, positive_code=code)
+    assert model.score(X) > start.score(X)
+    last = model.trace_[-1]
+    assert last.gap < 1e-6 and -last.objective == pytest.approx(model.score(X), rel=0.1)
+    free = SparseCoder(model.components_, alpha=0.1)
+    assert model.score(X) <= free.score(X) + 1e-4, "over the same atoms less freedom explains no more"
+
+
+def test_a_dictionary_of_parts_is_found_again(rng):
+    """Samples that add up non-negative atoms: what is learned are those."""
+    D = unit_rows(np.where(rng.random((12, 30)) < 0.25, rng.random((12, 30)), 0) + 1e-9)
+    Z = np.where(rng.random((3000, 12)) < 0.2, rng.uniform(0.5, 1, (3000, 12)), 0)
+    options = {"positive_code": True, "positive_dict": True, "learner_params": {"variant": "quick"}}
+    model = DictionaryLearning(12, alpha=0.02, max_iter=15, random_state=0, **options).fit(Z @ D)
+    found = (unit_rows(model.components_ + 1e-12) @ D.T).max(axis=0)
+    assert np.sort(found)[2] > 0.98
 
 
 # --- the page ---

@@ -1,23 +1,26 @@
-"""Mirror images and shared dictionaries: what they change, and what they must not."""
+"""Pyramids, patches of several sizes, mirror images, shared dictionaries: what they change, and what not."""
 
 from dataclasses import replace
 
 import numpy as np
 import pytest
+import scipy.sparse as sp
 
+from flyannot.classifiers.answers import read_predicted
 from flyannot.dataset.folder import read_images
 from flyannot.dataset.synthetic import SynthesizeOptions
 from flyannot.dataset.synthetic.generate import synthesize
 from flyannot.descriptors.extract import DescribedPatches, describe_patches
 from flyannot.descriptors.images.geometry import STANDARD_PX
 from flyannot.descriptors.images.picture import read_grey
-from flyannot.descriptors.options import ExtractOptions
+from flyannot.descriptors.options import ExtractOptions, patch_sides
 from flyannot.descriptors.patches import patch_corners
 from flyannot.descriptors.sift import dense_sift, mirrored_descriptors
 from flyannot.errors import DataError, InputError
 from flyannot.features.groups import group_features, groups_of
 from flyannot.features.image_features import atoms_of_features, features_of
-from flyannot.features.options import PoolOptions
+from flyannot.features.options import Grid, PoolOptions, n_cells
+from flyannot.features.pooling import pool_image
 from flyannot.steps.annotate import annotate_task
 from flyannot.steps.engine.inputs import pool_options
 from flyannot.steps.engine.task import Execution, carry_out
@@ -28,12 +31,86 @@ from flyannot.steps.options import AnnotateOptions
 from flyannot.steps.pool import pool_task
 from flyannot.steps.train import train_task
 from flyannot.store.dictionary import read_dictionary
+from flyannot.store.features import read_features
 from flyannot.store.reading import open_stored, verify_stored
 from tests.small_embryos import CLASSIFY, LEARN, STAGE_RANGES
 
+SIZE = (128, 320)
+PYRAMID = ((1, 1), (2, 3))
 GRID = (2, 3)
 TIGHT = PoolOptions(tol=1e-8, grid=GRID)
 OPTIONS = PoolOptions(grid=((1, 1), (2, 2)), mirror=("dorsal",))
+
+
+# --- grids and sizes of patches ---
+
+
+@pytest.fixture
+def coded(rng):
+    Z = sp.random(80, 7, density=0.4, random_state=rng, data_rvs=lambda n: rng.normal(size=n), format="csr")
+    return Z.astype(np.float32), rng.uniform((0, 0), SIZE, size=(80, 2)), rng.integers(0, 2, 80)
+
+
+def test_a_pyramid_is_its_grids_one_after_the_other(coded):
+    Z, centres_px, _ = coded
+    whole = pool_image(Z, centres_px, SIZE, grid=PYRAMID)
+    parts = [pool_image(Z, centres_px, SIZE, grid=(level,)) for level in PYRAMID]
+    for name in ("features", "winner"):
+        np.testing.assert_array_equal(getattr(whole, name), np.concatenate([getattr(p, name) for p in parts]))
+
+
+def test_patches_of_each_size_are_pooled_as_if_alone(coded):
+    Z, centres_px, window = coded
+    whole = pool_image(Z, centres_px, SIZE, grid=PYRAMID, part=window, n_parts=2)
+    features = []
+    for level in PYRAMID:
+        for number in (0, 1):
+            rows = window == number
+            features.append(pool_image(Z[rows], centres_px[rows], SIZE, grid=(level,)).features)
+    np.testing.assert_array_equal(whole.features, np.concatenate(features))
+    assert len(whole.features) == 7 * n_cells(PYRAMID, (16, 32)) == 7 * 14
+
+
+def test_the_winner_is_a_patch_of_the_right_size(coded):
+    Z, centres_px, window = coded
+    pooled = pool_image(Z, centres_px, SIZE, part=window, n_parts=2)
+    for k, patch in enumerate(pooled.winner):
+        assert patch < 0 or (window[patch] == k // 7 and abs(Z[patch, k % 7]) == pooled.features[k])
+
+
+def test_several_sizes_describe_what_each_describes_alone(rng):
+    grey = rng.uniform(0, 255, SIZE).astype(np.float32)
+    both = describe_patches(grey, ExtractOptions(patch_px=(32, 16)))
+    alone = [describe_patches(grey, ExtractOptions(patch_px=side)) for side in (16, 32)]
+    np.testing.assert_array_equal(both.descriptors, np.concatenate([d.descriptors for d in alone]))
+    np.testing.assert_array_equal(both.patch_px, np.repeat([16, 32], [len(d.descriptors) for d in alone]))
+    assert both.n_candidates == sum(d.n_candidates for d in alone)
+
+
+def test_a_grid_comes_back_from_its_lists():
+    for spelling in ("2x4", [2, 4], [[2, 4]], ((2, 4),)):
+        assert Grid().parse(spelling) == ((2, 4),)
+    assert Grid().parse("1x1+2x4") == Grid().parse([[1, 1], [2, 4]]) == ((1, 1), (2, 4))
+    assert Grid().as_text(((1, 1), (2, 4))) == "1x1+2x4"
+    assert patch_sides([32, 16, 32]) == (16, 32)
+
+
+@pytest.mark.parametrize(
+    "wrong", ["", "2", "2x", "0x4", "2x4+", "x", [], [2], [[2, 4], 3], [2.5, 1], None, 3]
+)
+def test_what_is_no_grid_is_refused(wrong):
+    with pytest.raises(ValueError, match="rows x columns"):
+        Grid().parse(wrong)
+
+
+def test_patches_of_unknown_size_are_refused(rng):
+    atoms = atoms_of_features(rng.normal(size=(5, 128)).astype(np.float32), 0.1, [16, 32])
+    described = DescribedPatches(np.zeros((2, 128), np.uint8), np.ones((2, 2)), np.array([16, 24]))
+    with pytest.raises(DataError, match="for patches of"):
+        features_of(described, atoms, PoolOptions())
+
+
+# --- mirror images ---
 
 
 @pytest.fixture(scope="module")
@@ -101,6 +178,9 @@ def test_a_mirrored_patch_keeps_its_number(grey, atoms):
         assert pooled.features[column] == pytest.approx(best, abs=1e-3)
 
 
+# --- the whole chain ---
+
+
 @pytest.fixture(scope="module")
 def made(tmp_path_factory):
     """The whole chain with all these options at once, on embryos of both views."""
@@ -110,14 +190,13 @@ def made(tmp_path_factory):
     images = read_images(folder / "embryos")
     assert {image.view for image in images} == {"lateral", "dorsal"}
     paths = {k: folder / f"{k}.h5" for k in ("descriptors", "dictionary", "features", "model", "predictions")}
-    carry_out(extract_task(images, paths["descriptors"], ExtractOptions(stride_px=16)), execution)
-    carry_out(learn_task([paths["descriptors"]], paths["dictionary"], replace(LEARN, shared=True)), execution)
-    carry_out(pool_task([paths["descriptors"]], paths["dictionary"], paths["features"], OPTIONS), execution)
-    carry_out(
-        train_task([paths["features"]], folder / "embryos" / "annotations.csv", paths["model"], CLASSIFY),
-        execution,
-    )
-    carry_out(annotate_task(paths["model"], images, paths["predictions"], AnnotateOptions()), execution)
+    annotations = folder / "embryos" / "annotations.csv"
+    descriptors, dictionary, features, model, predictions = paths.values()
+    carry_out(extract_task(images, descriptors, ExtractOptions(patch_px=(16, 32), stride_px=16)), execution)
+    carry_out(learn_task([descriptors], dictionary, replace(LEARN, shared=True)), execution)
+    carry_out(pool_task([descriptors], dictionary, features, OPTIONS), execution)
+    carry_out(train_task([features], annotations, model, CLASSIFY), execution)
+    carry_out(annotate_task(model, images, predictions, AnnotateOptions()), execution)
     return paths | {"images": images}
 
 
@@ -129,7 +208,7 @@ def test_every_file_says_how_it_was_made_and_fits_it(made):
         assert stored.options["learn-dict"]["shared"] is True
     with open_stored(made["features"]) as stored:
         n_atoms, width = (stored.group("4-6")[n].shape for n in ("D", "features"))
-        assert width[1] == 5 * n_atoms[0]
+        assert width[1] == 2 * 5 * n_atoms[0]
 
 
 def test_contributions_add_up_to_the_prediction(made):
@@ -142,15 +221,32 @@ def test_contributions_add_up_to_the_prediction(made):
             assert one.split.value == pytest.approx(value, rel=1e-9)
 
 
+def test_new_images_get_the_features_that_the_model_learned_from(made):
+    with open_stored(made["features"]) as features, open_stored(made["predictions"]) as predictions:
+        columns, X = read_features([features], STAGE_RANGES[0])
+        groups, predicted = read_predicted(predictions, STAGE_RANGES[0])
+    with open_stored(made["model"]) as model:
+        weights = model.array(STAGE_RANGES[0], "model/scorer/weights")
+        intercept = model.array(STAGE_RANGES[0], "model/scorer/intercept")
+    rows_of = [[i for i, group in enumerate(columns["group"]) if group == name] for name in groups.name]
+    pooled = np.stack([X[rows].max(axis=0) for rows in rows_of])
+    pooled /= np.linalg.norm(pooled, axis=1, keepdims=True)
+    np.testing.assert_allclose(predicted.decision_value, pooled @ weights.T + intercept, atol=1e-5)
+
+
+def test_contributions_of_patches_of_all_sizes_sum_to_the_decision_value(made):
+    for answer in explain(made["model"], made["images"][:4]):
+        assert answer.split.total == pytest.approx(answer.split.value, abs=1e-6)
+        spread = sum(answer.spread(number).sum() for number in range(len(answer.images)))
+        assert spread == pytest.approx(answer.split.contribution.sum(), abs=1e-9)
+        assert len(set(np.concatenate(answer.sides_px).tolist())) == 2
+
+
 def test_other_options_make_other_files(made):
     execution = Execution()
     with pytest.raises(InputError, match="mirror"):
-        carry_out(
-            pool_task(
-                [made["descriptors"]], made["dictionary"], made["features"], replace(OPTIONS, mirror=())
-            ),
-            execution,
-        )
+        options = replace(OPTIONS, mirror=())
+        carry_out(pool_task([made["descriptors"]], made["dictionary"], made["features"], options), execution)
     with pytest.raises(InputError, match="shared"):
         carry_out(learn_task([made["descriptors"]], made["dictionary"], LEARN), execution)
 
@@ -167,10 +263,8 @@ def test_a_dictionary_shared_by_one_stage_range_is_its_own(made, tmp_path):
     found = []
     for shared in (False, True):
         out = tmp_path / f"{shared}.h5"
-        carry_out(
-            learn_task([made["descriptors"]], out, replace(LEARN, shared=shared), stage_ranges=["4-6"]),
-            Execution(),
-        )
+        options = replace(LEARN, shared=shared)
+        carry_out(learn_task([made["descriptors"]], out, options, stage_ranges=["4-6"]), Execution())
         with open_stored(out) as stored:
             found.append(read_dictionary(stored, "4-6"))
     np.testing.assert_array_equal(*found)
@@ -193,11 +287,9 @@ def test_patches_of_all_stage_ranges_are_drawn_from(made, monkeypatch):
 
 
 def test_too_few_patches_of_all_together_are_refused(made, tmp_path):
+    options = replace(LEARN, n_atoms=10**6, shared=True)
     with pytest.raises(DataError, match="4-6, 11-12 has .* patches, too few"):
-        carry_out(
-            learn_task([made["descriptors"]], tmp_path / "d.h5", replace(LEARN, n_atoms=10**6, shared=True)),
-            Execution(),
-        )
+        carry_out(learn_task([made["descriptors"]], tmp_path / "d.h5", options), Execution())
 
 
 def test_the_commands_take_the_options(flyannot, made, tmp_path):

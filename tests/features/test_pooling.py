@@ -5,7 +5,7 @@ import pytest
 import scipy.sparse as sp
 
 from flyannot.errors import DataError
-from flyannot.features.groups import Groups, group_features, groups_of, mean_features, normalise_features
+from flyannot.features.groups import Groups, group_features, groups_of, normalise_features
 from flyannot.features.pooling import NO_PATCH, pool_image
 
 SIZE = (128, 320)
@@ -119,7 +119,7 @@ def test_the_mean_of_a_group_is_over_its_images_feature_by_feature(rng):
     features = rng.random((5, 3)).astype(np.float32)
     groups = Groups(["g", "h"], ["g", "h"], ["", ""], [np.array([0, 3, 4]), np.array([1, 2])])
     expected = [features[[0, 3, 4]].sum(axis=0) / 3, features[[1, 2]].sum(axis=0) / 2]
-    np.testing.assert_allclose(mean_features(features, groups), expected, rtol=1e-6)
+    np.testing.assert_allclose(group_features(features, groups, "mean"), expected, rtol=1e-6)
     assert groups.of_image.tolist() == [0, 1, 1, 0, 0]
 
 

@@ -2,10 +2,11 @@
 
 import numpy as np
 import pytest
+from threadpoolctl import threadpool_limits
 
 from flyannot.features import similarity
 from flyannot.features.groups import groups_of
-from flyannot.features.similarity import collection_of, nearest
+from flyannot.features.similarity import N_LEAST, collection_of, map_of_patterns, most_similar
 
 
 def columns_of(names):
@@ -48,15 +49,6 @@ def test_a_group_of_many_images_weighs_no_more_than_a_group_of_one(rng):
     np.testing.assert_allclose(one.groups @ one.groups.T, other.groups @ other.groups.T, atol=1e-5)
 
 
-def test_columns_that_are_left_out_do_not_matter(rng):
-    X, columns = np.abs(rng.normal(size=(8, 20))).astype(np.float32), np.arange(20) < 12
-    groups = groups_of(columns_of(list("abcdefgh")))
-    changed = X.copy()
-    changed[:, 12:] = rng.random((8, 8))
-    one, other = (collection_of(lambda rows=rows: [rows], groups, columns=columns) for rows in (X, changed))
-    assert np.array_equal(one.images, other.images)
-
-
 def test_few_axes_keep_the_order_of_what_is_near(rng, monkeypatch):
     X = np.abs(rng.normal(size=(60, 4)) @ rng.normal(size=(4, 200))).astype(np.float32)
     groups, whole = groups_of(columns_of([f"g{i:02d}" for i in range(60)])), {}
@@ -77,4 +69,42 @@ def test_nearest_is_the_order_of_a_stable_sort(rng):
     values = rng.integers(0, 5, 40).astype(float)
     for n in (0, 1, 7, 40, 99):
         left = [i for i in np.argsort(-values, kind="stable") if i not in (3, 4)]
-        assert nearest(values, n, without=[3, 4]).tolist() == left[:n]
+        assert most_similar(values, n, without=[3, 4]).tolist() == left[:n]
+
+
+# --- the map ---
+
+
+@pytest.fixture
+def patterns(rng):
+    """Five kinds of pattern, 16 of each, in random order: their kinds, and unit rows."""
+    kinds = rng.permutation(np.repeat(np.arange(5), 16))
+    rows = np.eye(5, 40)[kinds] + 0.1 * rng.normal(size=(80, 40))
+    return kinds, rows / np.linalg.norm(rows, axis=1, keepdims=True)
+
+
+def nearest_to_each(rows, n):
+    apart = ((rows[:, None] - rows[None]) ** 2).sum(axis=2)
+    np.fill_diagonal(apart, np.inf)
+    return np.argsort(apart, axis=1)[:, :n]
+
+
+def test_what_looks_alike_lies_side_by_side(patterns):
+    kinds, rows = patterns
+    near = nearest_to_each(map_of_patterns(rows), 5)
+    assert (kinds[near] == kinds[:, None]).mean() > 0.95
+
+
+def test_the_map_fills_the_square_and_has_the_same_bits_again(patterns):
+    places = map_of_patterns(patterns[1])
+    assert places.min(axis=0).tolist() == [0, 0] and places.max(axis=0).tolist() == [1, 1]
+    with threadpool_limits(limits=3):
+        again = map_of_patterns(patterns[1].copy())
+    assert places.tobytes() == again.tobytes()
+
+
+@pytest.mark.parametrize("n_axes", [1, 2, 256])
+def test_the_fewest_patterns_have_a_map_also_where_all_are_alike(rng, n_axes):
+    for rows in (rng.normal(size=(N_LEAST, n_axes)), np.ones((N_LEAST, n_axes))):
+        places = map_of_patterns(rows.astype(np.float32))
+        assert places.shape == (N_LEAST, 2) and np.isfinite(places).all()

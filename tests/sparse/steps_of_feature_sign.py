@@ -2,7 +2,8 @@
 
 import numpy as np
 
-from flyannot.sparse.coders.feature_sign import Problem, make_scratch, search_signs
+from flyannot.sparse.coders.blocks import LassoProblem
+from flyannot.sparse.coders.feature_sign import make_scratch, search_signs
 from flyannot.sparse.kernels import read_start
 from flyannot.sparse.simd.product import gram_of
 
@@ -31,7 +32,7 @@ def feature_sign_path(x, D, lam, *, start=None, tol=1e-12, max_steps=10_000):
         z = path[-1]
         codes = np.array([0, np.count_nonzero(z)]), np.flatnonzero(z), z[z != 0]
         n = read_start(codes, 0, gram, scratch.atoms, scratch.z)
-        n, is_done = search_signs(q0, x @ x, n, Problem(gram, float(lam), tol, 1), scratch)
+        n, is_done = search_signs(q0, x @ x, n, LassoProblem(gram, float(lam), 0.5 * tol, 1), scratch)
         code = np.zeros(len(D))
         code[scratch.atoms[:n]] = scratch.z[:n]
         if is_done or (code == z).all():

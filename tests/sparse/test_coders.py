@@ -11,7 +11,7 @@ from flyannot.sparse.coders.cd import make_scratch
 from flyannot.sparse.objective import duality_gap, objective
 from flyannot.sparse.simd.product import gram_of
 from tests.sparse.optimality import kkt_violation, lam_max
-from tests.sparse.twin_lasso import slow_codes
+from tests.sparse.twins import slow_codes
 
 EVERY_CODER = pytest.mark.parametrize("name", CODERS)
 EVERY_FRACTION = pytest.mark.parametrize("fraction", [1.01, 0.5, 0.1, 0.02])
@@ -41,6 +41,7 @@ def test_coder_closes_the_duality_gap(name, problem, fraction, tol):
     assert (relative_gap(X, D, Z, lam) <= tol).all()
     assert (Z.nnz == 0) == (fraction > 1)  # all zero exactly above lam_max
     assert not Z[4].nnz and not Z[:, 3].nnz  # a zero sample and a dead atom have no codes
+    assert kkt_violation(X, D, Z, lam).max() <= 1e-6 * lam_max(X, D) or tol > 1e-11
 
 
 @EVERY_CODER
@@ -67,15 +68,6 @@ def test_coder_finds_the_minimum_that_scikit_learn_finds(name, problem, fraction
 
 
 @EVERY_CODER
-@EVERY_FRACTION
-def test_codes_meet_the_optimality_conditions(name, problem, fraction):
-    X, D = problem
-    lam = fraction * lam_max(X, D)
-    Z = CODERS[name](X, D, lam, tol=1e-11)
-    assert kkt_violation(X, D, Z, lam).max() <= 1e-6 * lam_max(X, D)
-
-
-@EVERY_CODER
 def test_codes_equal_the_slow_twin(name, problem):
     X, D = problem
     lam = 0.3 * lam_max(X, D)
@@ -93,6 +85,7 @@ def test_a_solution_as_start_comes_back(name, problem, fraction):
         Z = CODERS[name](Xd, Dd, lam, tol=1e-4)
         again = CODERS[name](Xd, Dd, lam, tol=1e-4, start=Z)
         np.testing.assert_allclose(again.toarray(), Z.toarray(), atol=1e-6)
+        assert name != "cd" or (again != Z).nnz == 0
 
 
 @EVERY_CODER
@@ -132,10 +125,11 @@ def test_atoms_that_are_nearly_one_another_do_no_harm(name, problem, rng):
 
 
 @EVERY_CODER
-def test_no_samples_give_no_codes(name, problem):
+def test_no_samples_no_atoms_and_only_zeros_are_legal(name, problem):
     X, D = problem
-    Z = CODERS[name](X[:0], D, 0.5)
-    assert Z.shape == (0, 30) and Z.nnz == 0
+    for samples, atoms in ((X[:0], D), (X, D[:0]), (0 * X, D), (X, 0 * D)):
+        Z = CODERS[name](samples, atoms, 0.5)
+        assert Z.shape == (len(samples), len(atoms)) and Z.nnz == 0
 
 
 @EVERY_CODER
@@ -154,17 +148,6 @@ def odd_sizes(request, rng):
 
 
 @EVERY_CODER
-def test_the_order_of_samples_and_of_calls_does_not_matter(name, odd_sizes, rng):
-    X, D, lam = odd_sizes
-    encode, order = CODERS[name], rng.permutation(len(X))
-    Z = encode(X, D, lam, tol=1e-5)
-    parts = [encode(X[i:j], D, lam, tol=1e-5) for i, j in ((0, 1), (1, 100), (100, 333))]
-    for other in (encode(X[order], D, lam, tol=1e-5)[np.argsort(order)], sp.vstack(parts)):
-        values = [objective(X, D, codes, lam) for codes in (other, Z)]
-        np.testing.assert_allclose(*values, rtol=1e-4)
-
-
-@EVERY_CODER
 def test_a_sample_has_the_same_bits_in_any_company(name, odd_sizes, rng):
     X, D, lam = odd_sizes
     encode, order = CODERS[name], rng.permutation(len(X))
@@ -175,16 +158,6 @@ def test_a_sample_has_the_same_bits_in_any_company(name, odd_sizes, rng):
         assert (sp.vstack(parts) != Z).nnz == 0
 
 
-@EVERY_FRACTION
-def test_coordinate_descent_leaves_a_solution_as_it_is(problem, fraction):
-    X, D = problem
-    lam = fraction * lam_max(X, D)
-    for dtype in (np.float32, np.float64):
-        Xd, Dd = X.astype(dtype), D.astype(dtype)
-        Z = CODERS["cd"](Xd, Dd, lam)
-        assert (CODERS["cd"](Xd, Dd, lam, start=Z) != Z).nnz == 0
-
-
 @EVERY_CODER
 def test_threads_do_not_change_a_bit(name, rng):
     X, D = rng.normal(size=(1100, 16)).astype(np.float32), rng.normal(size=(40, 16)).astype(np.float32)
@@ -193,18 +166,13 @@ def test_threads_do_not_change_a_bit(name, rng):
 
 
 @EVERY_CODER
-def test_a_gram_matrix_handed_in_is_the_one_it_would_make(name, problem):
-    X, D = problem
-    lam = 0.1 * lam_max(X, D)
-    assert (CODERS[name](X, D, lam) != CODERS[name](X, D, lam, gram=gram_of(D))).nnz == 0
-
-
-@pytest.mark.parametrize("name", ["cd", "feature-sign"])
 @pytest.mark.parametrize("dtype", [np.float32, np.float64])
 def test_a_gram_matrix_made_beforehand_changes_no_bit(name, problem, dtype):
     X, D = (A.astype(dtype) for A in problem)
     lam = 0.1 * lam_max(X, D)
-    assert (CODERS[name](X, D, lam) != CODERS[name](X, D, lam, gram=gram_for(name, D))).nnz == 0
+    Z = CODERS[name](X, D, lam)
+    for gram in (gram_of(D), gram_for(name, D)):
+        assert (CODERS[name](X, D, lam, gram=gram) != Z).nnz == 0
 
 
 @EVERY_CODER
@@ -227,18 +195,21 @@ def test_scale_does_not_matter(name, problem):
         assert (relative_gap(scale * X, D, Z, scale * lam) <= 1e-8).all()
 
 
-def test_coordinate_descent_refuses_what_cannot_be_coded(problem):
+@EVERY_CODER
+def test_what_cannot_be_coded_is_refused(name, problem):
     X, D = problem
-    broken = X.copy()
-    broken[7, 2] = np.nan
-    with pytest.raises(DataError, match="sample 7"):
-        CODERS["cd"](broken, D, 1.0)
-    with pytest.raises(DataError, match="not finite"):
-        CODERS["cd"](X, np.full_like(D, np.inf), 1.0)
-    with pytest.raises(DataError, match="fit together"):
-        CODERS["cd"](X[:, :5], D, 1.0)
-    with pytest.raises(InputError, match="lam"):
-        CODERS["cd"](X, D, 0.0)
+    broken, endless = X.copy(), D.copy()
+    broken[7, 2], endless[9, 2] = np.nan, np.inf
+    for error, words, arguments in (
+        (DataError, "sample 7", (broken, D, 1.0)),
+        (DataError, "atom 9", (X, endless, 1.0)),
+        (DataError, "fit together", (X[:, :5], D, 1.0)),
+        (InputError, "lam", (X, D, 0.0)),
+    ):
+        with pytest.raises(error, match=words):
+            CODERS[name](*arguments)
+    with pytest.raises(DataError, match="Gram"):
+        CODERS[name](X, D, 1.0, gram=np.eye(29))
 
 
 def test_what_float32_cannot_tell_is_solved_in_float64(rng):

@@ -44,11 +44,10 @@ def test_bits_depend_on_no_cache_and_on_no_memory(tmp_path):
     cache.mkdir(mode=0o700)
 
     def digests(**environment):
-        return subprocess.run(
-            [sys.executable, "-c", PROGRAM], cwd=ROOT,
-            env=os.environ | {"FLYANNOT_CACHE": str(cache)} | environment,
-            capture_output=True, text=True, check=True,
-        ).stdout  # fmt: skip
+        words, environment = [sys.executable, "-c", PROGRAM], os.environ | environment
+        environment["FLYANNOT_CACHE"] = str(cache)
+        done = subprocess.run(words, cwd=ROOT, env=environment, capture_output=True, text=True, check=True)
+        return done.stdout
 
     cold = digests()
     assert len(cold.splitlines()) >= 9 and list(cache.rglob("*.nbc"))

@@ -6,12 +6,10 @@ import scipy.sparse as sp
 
 from flyannot.sparse.coders import CODERS, feature_sign
 from flyannot.sparse.coders.feature_sign import encode
-from flyannot.sparse.objective import duality_gap, objective
+from flyannot.sparse.objective import duality_gap
 from tests.sparse.optimality import kkt_violation, lam_max
 from tests.sparse.steps_of_feature_sign import feature_sign_path
-from tests.sparse.twin_feature_sign import slow_feature_sign_path, slow_objective
-
-NEW_CODERS = ("feature-sign",)
+from tests.sparse.twins import slow_feature_sign_path, slow_objective
 
 
 @pytest.fixture
@@ -118,66 +116,6 @@ def test_samples_keep_their_order_where_coordinate_descent_finishes_some(X, D, m
     mixed = encode(X, D, lam, tol=1e-10, max_sweeps=n_steps[10])
     assert 0 < finished[0] < len(X)
     np.testing.assert_allclose(mixed.toarray(), alone.toarray(), atol=1e-8)
-
-
-@pytest.mark.parametrize("name", NEW_CODERS)
-@pytest.mark.parametrize("fraction", [0.4, 0.02])
-def test_equal_opposite_and_zero_atoms_are_harmless(X, D, name, fraction):
-    D[3] = 0.0
-    D[5], D[6], D[7] = D[4], -D[4], D[4]
-    X[0], X[1] = 0.0, D[4]
-    lam = fraction * lam_max(X, D)
-    Z = CODERS[name](X, D, lam, tol=1e-9)
-    assert (duality_gap(X, D, Z, lam) <= 1e-9 * 0.5 * (X**2).sum(axis=1) + 1e-15).all()
-    assert Z[0].nnz == 0
-    assert Z[:, [3]].nnz == 0
-
-
-def test_a_start_on_equal_atoms_with_opposite_signs_is_untangled(X, D):
-    D[5] = D[4]
-    start = np.zeros((len(X), len(D)))
-    start[:, 4], start[:, 5] = 3.0, -2.0
-    lam = 0.1 * lam_max(X, D)
-    Z = encode(X, D, lam, tol=1e-10, start=sp.csr_matrix(start))
-    assert relative_gaps(X, D, Z, lam).max() <= 1e-10
-
-
-def test_more_active_atoms_than_features_in_the_start_are_harmless(X, D, rng):
-    start = rng.normal(size=(len(X), len(D)))
-    lam = 0.05 * lam_max(X, D)
-    Z = encode(X, D, lam, tol=1e-9, start=sp.csr_matrix(start))
-    assert relative_gaps(X, D, Z, lam).max() <= 1e-9
-
-
-@pytest.mark.parametrize("name", NEW_CODERS)
-def test_coders_agree_with_coordinate_descent(X, D, name):
-    D *= np.linspace(0.2, 1.0, len(D))[:, None]  # atoms need not be of norm 1
-    lam = 0.05 * lam_max(X, D)
-    expected = objective(X, D, CODERS["cd"](X, D, lam, tol=1e-12), lam)
-    found = objective(X, D, CODERS[name](X, D, lam, tol=1e-10), lam)
-    np.testing.assert_allclose(found, expected, rtol=1e-8)
-
-
-@pytest.mark.parametrize("name", NEW_CODERS)
-def test_no_samples_and_no_atoms_are_legal(X, D, name):
-    encode = CODERS[name]
-    assert encode(X[:0], D, 0.1).shape == (0, len(D))
-    assert encode(X, D[:0], 0.1).shape == (len(X), 0)
-    assert encode(X, 0 * D, 0.1).nnz == 0
-
-
-@pytest.mark.parametrize("name", NEW_CODERS)
-def test_codes_have_the_type_of_the_samples(X, D, name):
-    Z = CODERS[name](X.astype(np.float32), D.astype(np.float32), 0.3)
-    assert Z.dtype == np.float32
-    assert relative_gaps(X.astype(np.float32), D.astype(np.float32), Z, 0.3).max() <= 1.1e-4
-
-
-@pytest.mark.parametrize("name", NEW_CODERS)
-def test_threads_do_not_change_a_bit(D, rng, name):
-    X = rng.normal(size=(600, 16))
-    one, two = (CODERS[name](X, D, 1.0, n_threads=n) for n in (1, 2))
-    assert (one != two).nnz == 0
 
 
 def test_a_code_that_is_handed_back_comes_back_unchanged(X, D):

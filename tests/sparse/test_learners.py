@@ -36,18 +36,19 @@ EVERY_WAY = pytest.mark.parametrize("way", WAYS)
 BOTH_TYPES = pytest.mark.parametrize("dtype", [np.float32, np.float64])
 
 # Values that are not the default, for the command line.
-OTHERS = {
-    "variant": "paper", "n_sweeps": 2, "forgetting": 0.5, "max_step": 1.0, "coder": "cd",
-    "tol": 1e-3, "batch_size": 24, "beta": 0.85, "memory": 0.5, "replace_after": 9, "reduction": 2,
-    "ball": "l1", "projection": "exact", "code_penalty": "l2", "history": "products",
-    "surrogate": "proximal", "n_blocks": 3, "n_processors": 2, "code_blocks": "drawn", "n_code_steps": 4,
-    "tau": 0.1, "rho": 0.9, "gamma": 0.8, "delay": 50.0, "epsilon": 0.1, "n_threads": 2,
-}  # fmt: skip
+OTHERS = dict(
+    [("variant", "paper"), ("n_sweeps", 2), ("forgetting", 0.5), ("max_step", 1.0), ("coder", "cd")]
+    + [("tol", 1e-3), ("batch_size", 24), ("beta", 0.85), ("memory", 0.5), ("replace_after", 9)]
+    + [("reduction", 2), ("ball", "l1"), ("projection", "exact"), ("code_penalty", "l2")]
+    + [("history", "products"), ("surrogate", "proximal"), ("n_blocks", 3), ("n_processors", 2)]
+    + [("code_blocks", "drawn"), ("n_code_steps", 4), ("tau", 0.1), ("rho", 0.9), ("gamma", 0.8)]
+    + [("delay", 50.0), ("epsilon", 0.1), ("n_threads", 2)]
+)
 
 
 def names_of(name):
     """The names of a learner's own options."""
-    return [one.name for one in fields(LEARNERS[name].Options)]
+    return [option.name for option in fields(LEARNERS[name].Options)]
 
 
 def make(way, D, n_samples, *, lam=LAM, **more):
@@ -146,25 +147,19 @@ def test_a_restored_learner_goes_on_to_the_same_bits(way, dtype, rng):
 
 
 @EVERY_WAY
-def test_a_state_is_a_copy(way, rng):
+def test_a_state_is_a_copy_and_neither_samples_nor_initial_atoms_are_changed(way, rng):
     X = planted(100, 20, 16, 2, rng)[0]
-    learner = make(way, random_patches(X, 30, rng), len(X))
+    D = random_patches(X, 30, rng)
+    X_before, D_before = X.copy(), D.copy()
+    learner = make(way, D, len(X))
     run(learner, X, 2, until=1)
     state = learner.state()
     kept = {name: values.copy() for name, values in state.items()}
     run(learner, X, 2, first_epoch=1)
     for name, values in state.items():
         np.testing.assert_array_equal(values, kept[name], err_msg=name)
-
-
-@EVERY_WAY
-def test_neither_samples_nor_initial_atoms_are_changed(way, rng):
-    X = planted(100, 20, 16, 2, rng)[0]
-    D = random_patches(X, 30, rng)
-    given = X.copy(), D.copy()
-    run(make(way, D, len(X)), X, 2)
-    np.testing.assert_array_equal(X, given[0])
-    np.testing.assert_array_equal(D, given[1])
+    np.testing.assert_array_equal(X, X_before)
+    np.testing.assert_array_equal(D, D_before)
 
 
 @EVERY_WAY
@@ -209,10 +204,33 @@ def test_awkward_samples_do_no_harm(way, awkward, rng):
     assert np.isfinite(records[-1].objective_stored)
 
 
-@EVERY_LEARNER
-def test_no_weight_of_the_l1_norm_is_refused(name):
-    with pytest.raises(InputError, match="lam") as refused:
-        LEARNERS[name](np.eye(4), 4, lam=0.0)
+# What must be refused by the name of its first option, of every learner.
+OUT_OF_RANGE = """
+scc            lam=0  variant=papr  n_sweeps=0  forgetting=2  max_step=0
+ol             lam=0  batch_size=0  beta=0.75  beta=1.1  tol=0  memory=0  replace_after=0
+modl           lam=0  reduction=0  reduction=17  ball=l3  projection=lazy  code_penalty=l0  history=sums
+modl           ball=l1,projection=exact,reduction=2
+lagrange-dual  lam=0  coder=feature-sing  tol=0  n_threads=0
+dssc           lam=0  surrogate=exakt  code_blocks=hole  n_blocks=0,n_processors=1  n_processors=0
+dssc           n_processors=3,n_blocks=2  batch_size=0  n_code_steps=0  tau=0  rho=0  gamma=1.5  delay=0
+dssc           epsilon=0.17  n_threads=0
+"""
+
+
+def cases_out_of_range():
+    for name, *cases in (line.split() for line in OUT_OF_RANGE.strip().splitlines()):
+        for case in cases:
+            pairs = (pair.split("=") for pair in case.split(","))
+            yield (
+                name,
+                {option: v if v[0].isalpha() else float(v) if "." in v else int(v) for option, v in pairs},
+            )
+
+
+@pytest.mark.parametrize(("name", "options"), [*cases_out_of_range()], ids=str)
+def test_an_option_out_of_range_is_refused_by_name(name, options):
+    with pytest.raises(InputError, match=next(iter(options))) as refused:
+        LEARNERS[name](np.eye(16), 4, **{"lam": 0.1, **options})
     assert refused.value.fix
 
 
@@ -227,9 +245,9 @@ def test_a_learner_shows_its_options(name):
 @EVERY_LEARNER
 def test_every_option_has_a_sentence_and_a_legal_default(name):
     LEARNERS[name].Options()  # parses the defaults
-    for one in fields(LEARNERS[name].Options):
-        assert one.metadata["help"].endswith(".")
-        assert one.default is not None or one.metadata["stands_for"], one.name
+    for option in fields(LEARNERS[name].Options):
+        assert option.metadata["help"].endswith(".")
+        assert option.default is not None or option.metadata["stands_for"], option.name
 
 
 @EVERY_LEARNER
@@ -253,10 +271,8 @@ def test_every_option_reaches_the_learner_from_the_command_line(name, flyannot, 
     words = " ".join(
         f"--learner-option {option.replace('_', '-')}={value}" for option, value in others.items()
     )
-    said = flyannot(
-        f"learn-dict DESCRIPTORS -o OUT --learner {name} --n-atoms 12 --n-epochs 1 --max-patches 300 {words}",
-        DESCRIPTORS=chain.descriptors, OUT=tmp_path / "d.h5",
-    )  # fmt: skip
+    command = f"learn-dict DESCRIPTORS -o OUT --learner {name} --n-atoms 12 --n-epochs 1 --max-patches 300"
+    said = flyannot(f"{command} {words}", DESCRIPTORS=chain.descriptors, OUT=tmp_path / "d.h5")
     assert said.code == 0, said.err
     with open_stored(tmp_path / "d.h5", "dictionary") as dictionary:
         recorded = dictionary.options["learn-dict"]["learner_option"]
@@ -266,10 +282,8 @@ def test_every_option_reaches_the_learner_from_the_command_line(name, flyannot, 
 @EVERY_LEARNER
 def test_an_option_of_another_learner_is_refused(name, flyannot, chain, tmp_path):
     other = next(option for option in OTHERS if option not in names_of(name))
-    said = flyannot(
-        f"learn-dict DESCRIPTORS -o OUT --learner {name} --learner-option {other}={OTHERS[other]}",
-        DESCRIPTORS=chain.descriptors, OUT=tmp_path / "d.h5",
-    )  # fmt: skip
+    command = f"learn-dict DESCRIPTORS -o OUT --learner {name} --learner-option {other}={OTHERS[other]}"
+    said = flyannot(command, DESCRIPTORS=chain.descriptors, OUT=tmp_path / "d.h5")
     assert said.code == 2
     assert f'learner {name} has no option "{other}"' in said.err
     assert all(option.replace("_", "-") in said.err for option in names_of(name))

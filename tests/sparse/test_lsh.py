@@ -2,7 +2,13 @@ import numpy as np
 import pytest
 
 from flyannot.errors import InputError
-from flyannot.sparse.coders.hash_siso import Index, Seen, build_index, candidates_of_query, cell_length
+from flyannot.sparse.coders.hash_siso import (
+    HashIndex,
+    SeenAtoms,
+    build_index,
+    candidates_of_query,
+    cell_length,
+)
 
 
 @pytest.fixture
@@ -14,7 +20,7 @@ def atoms(rng):
 
 def recall(D, index, queries, n_probes=5, k=50):
     """The part of the k atoms with the largest |d r| that is found, and the part of all that is looked at."""
-    seen, found, looked = Seen(index), [], []
+    seen, found, looked = SeenAtoms(index), [], []
     for r in queries:
         got = candidates_of_query(index, r, seen, n_probes=n_probes)
         assert len(np.unique(got)) == len(got)
@@ -54,14 +60,14 @@ def test_cells_hold_more_of_the_best_atoms_than_chance(atoms, rng):
 
 def test_more_probes_hold_what_fewer_gave(atoms, rng):
     index = build_index(atoms, rng, n_functions=64)
-    seen = Seen(index)
+    seen = SeenAtoms(index)
     few, many = (set(candidates_of_query(index, atoms[9], seen, n_probes=n).tolist()) for n in (3, 9))
     assert few < many
 
 
 def test_a_query_and_its_opposite_share_all_cells_at_any_length(atoms, rng):
     index = build_index(atoms, rng, n_functions=64)
-    answers = [candidates_of_query(index, f * atoms[9], Seen(index)).tolist() for f in (1.0, -1.0, 1e-3)]
+    answers = [candidates_of_query(index, f * atoms[9], SeenAtoms(index)).tolist() for f in (1.0, -1.0, 1e-3)]
     assert answers[0] == answers[1] == answers[2]
 
 
@@ -85,7 +91,7 @@ def test_what_fills_up_a_cell_is_no_candidate(atoms, rng):
     index = build_index(atoms, rng, n_functions=16)
     cells = index.cells.copy()
     cells[:, 10:] = -1
-    short = Index(index.directions, cells, len(atoms))
+    short = HashIndex(index.directions, cells, len(atoms))
     for r in atoms[:20]:
-        found = candidates_of_query(short, r, Seen(short), n_probes=4)
+        found = candidates_of_query(short, r, SeenAtoms(short), n_probes=4)
         assert len(found) and found.min() >= 0 and np.isin(found, cells).all()

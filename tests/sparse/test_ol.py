@@ -48,10 +48,9 @@ def test_ol_equals_its_slow_twin(batch_size, rng):
     order = rng.permutation(40)
     learner = OL(D, 40, lam=LAM, batch_size=batch_size, beta=0.8, tol=1e-14)
     visit(learner, X, order)
-    slow_D, slow_A, slow_B, slow_Z = slow_online(
-        D, X, np.ones(X.shape, bool), np.random.default_rng(0),
-        order=order, lam=LAM, batch_size=batch_size, beta=0.8,
-    )  # fmt: skip
+    rules = {"order": order, "lam": LAM, "batch_size": batch_size, "beta": 0.8}
+    slow = slow_online(D, X, np.ones(X.shape, bool), np.random.default_rng(0), **rules)
+    slow_D, slow_A, slow_B, slow_Z = slow
     np.testing.assert_allclose(learner.codes().toarray(), slow_Z, atol=1e-6)
     np.testing.assert_allclose(learner.A, slow_A, atol=1e-6)
     np.testing.assert_allclose(learner.B, slow_B, atol=1e-6)

@@ -6,10 +6,6 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from numpy.testing import assert_allclose, assert_array_equal
 
-from flyannot.descriptors.images.picture import read_grey
-from flyannot.descriptors.patches import patch_corners, patch_std
-from flyannot.descriptors.sift import dense_sift, normalise_descriptors
-from flyannot.errors import InputError
 from flyannot.runtime.compiled import compiled
 from flyannot.sparse.coders.cd import encode
 from flyannot.sparse.learners.scc import SCC, VARIANTS
@@ -22,7 +18,7 @@ from tests.planted_samples import planted, run, unit_rows
 from tests.sparse.twin_scc import TwinSCC
 
 LAM = 0.15
-VARIANT_NAMES = tuple(VARIANTS)
+EVERY_VARIANT = pytest.mark.parametrize("variant", VARIANTS)
 
 
 def run_twin(twin, X, n_epochs, *, seed=0):
@@ -33,11 +29,24 @@ def run_twin(twin, X, n_epochs, *, seed=0):
     return twin
 
 
-@pytest.mark.parametrize("variant", VARIANT_NAMES)
-@pytest.mark.parametrize("options", [{}, {"n_sweeps": 1}, {"forgetting": 0.3}, {"max_step": 0.5}], ids=str)
+@EVERY_VARIANT
+@pytest.mark.parametrize(
+    "options",
+    [
+        {},
+        {"n_sweeps": 1},
+        {"forgetting": 0.3},
+        {"max_step": 0.5},
+        {"positive": Positive(code=True)},
+        {"positive": Positive(atoms=True)},
+        {"positive": Positive(True, True)},
+    ],
+    ids=str,
+)
 def test_float64_equals_the_slow_twin(variant, options, rng):
     X, _ = planted(150, 40, 20, 3, rng)
-    D = unit_rows(X[:37])
+    positive = options.get("positive", Positive())
+    D = unit_rows(np.abs(X[:37]) if positive.atoms else X[:37])
     D[5] = 0.0  # a dead atom
     D[6] *= 0.5  # inside the ball
     fast = run(SCC(D, len(X), lam=LAM, variant=variant, **options), X, 3)
@@ -45,51 +54,10 @@ def test_float64_equals_the_slow_twin(variant, options, rng):
     assert_allclose(fast.D, twin.D, atol=1e-10)
     assert_allclose(fast.codes().toarray(), twin.Z, atol=1e-10)
     assert_allclose(fast.state()["h"], twin.h_past, atol=1e-10)
-
-
-@pytest.mark.parametrize("variant", VARIANT_NAMES)
-@pytest.mark.parametrize("positive", [Positive(code=True), Positive(atoms=True), Positive(True, True)])
-def test_what_must_not_be_negative_equals_the_slow_twin(variant, positive, rng):
-    X, _ = planted(150, 40, 20, 3, rng)
-    D = unit_rows(np.abs(X[:37]) if positive.atoms else X[:37])
-    fast = run(SCC(D, len(X), lam=LAM, variant=variant, positive=positive), X, 3)
-    twin = run_twin(TwinSCC(D, len(X), LAM, variant, positive=positive), X, 3)
-    assert_allclose(fast.D, twin.D, atol=1e-10)
-    assert_allclose(fast.codes().toarray(), twin.Z, atol=1e-10)
     assert (fast.D.min() >= 0, fast.codes().min() >= 0) == (positive.atoms, positive.code)
 
 
-@pytest.mark.parametrize("variant", VARIANT_NAMES)
-def test_weights_equal_the_slow_twin(variant, rng):
-    X, _ = planted(150, 40, 20, 3, rng)
-    weights = rng.uniform(0.1, 5, len(X))
-    fast = run(SCC(X[:37], len(X), lam=LAM, variant=variant, weights=weights), X, 3, block=40)
-    twin = run_twin(TwinSCC(X[:37], len(X), LAM, variant, weights=weights), X, 3)
-    assert_allclose(fast.D, twin.D, atol=1e-10)
-    assert_allclose(fast.codes().toarray(), twin.Z, atol=1e-10)
-
-
-@pytest.fixture(scope="module")
-def real_descriptors(shared_data):
-    """300 descriptors of real embryos, float64 and normalised."""
-    corners = patch_corners((128, 320), 16, 16)
-    images = [read_grey(path) for path in sorted((shared_data / "flyexpress" / "images").iterdir())[:8]]
-    X = np.concatenate([dense_sift(image, corners[patch_std(image, corners, 16) > 4]) for image in images])
-    return normalise_descriptors(X)[:300].astype(np.float64)
-
-
-@pytest.mark.parametrize("variant", VARIANT_NAMES)
-def test_ten_epochs_on_real_descriptors_reach_the_objective_of_the_twin(variant, real_descriptors):
-    """In float64: from float32 on, two runs part for good at the first rounding that tips an atom in or
-    out of a code, and even 1e-12 added to the initial atoms moves the objective by some 1e-3."""
-    X = unit_rows(real_descriptors)
-    fast = run(SCC(X[:40], len(X), lam=0.106, variant=variant), X, 10)
-    twin = run_twin(TwinSCC(X[:40], len(X), 0.106, variant), X, 10)
-    values = objective(X, fast.D, fast.codes(), 0.106).mean(), objective(X, twin.D, twin.Z, 0.106).mean()
-    assert_allclose(*values, rtol=1e-4)
-
-
-@pytest.mark.parametrize("variant", VARIANT_NAMES)
+@EVERY_VARIANT
 def test_float32_follows_the_slow_twin(variant, rng):
     X, _ = planted(100, 90, 128, 4, rng, np.float32)
     D = X[:80]
@@ -101,14 +69,7 @@ def test_float32_follows_the_slow_twin(variant, rng):
     assert_allclose(*values, rtol=1e-4)
 
 
-@pytest.mark.parametrize("variant", VARIANT_NAMES)
-def test_no_sweep_of_the_twin_increases_the_objective(variant, rng):
-    X, _ = planted(60, 40, 20, 3, rng)
-    twin = run_twin(TwinSCC(X[:30], len(X), LAM, variant, n_sweeps=4), X, 3)
-    assert (np.diff(twin.objectives_of_sweeps, axis=1) <= 1e-12).all()
-
-
-@pytest.mark.parametrize("variant", VARIANT_NAMES)
+@EVERY_VARIANT
 def test_further_sweeps_never_increase_the_objective(variant, rng):
     X, _ = planted(200, 60, 32, 4, rng)
     D = X[:50]
@@ -125,7 +86,7 @@ def test_further_sweeps_never_increase_the_objective(variant, rng):
         previous = values
 
 
-@pytest.mark.parametrize("variant", VARIANT_NAMES)
+@EVERY_VARIANT
 @pytest.mark.parametrize("dtype", [np.float32, np.float64])
 def test_atoms_stay_where_the_variant_puts_them(variant, dtype, rng):
     X, _ = planted(300, 60, 32, 4, rng, dtype)
@@ -136,7 +97,7 @@ def test_atoms_stay_where_the_variant_puts_them(variant, dtype, rng):
         assert_allclose(norms, 1, atol=1e-6)
 
 
-@pytest.mark.parametrize("variant", VARIANT_NAMES)
+@EVERY_VARIANT
 def test_the_same_seed_makes_the_same_bits_whatever_the_block_size(variant, rng):
     X, _ = planted(257, 80, 40, 4, rng, np.float32)
     one, two = (run(SCC(X[:70], len(X), lam=LAM, variant=variant), X, 3, block=b) for b in (None, 50))
@@ -190,14 +151,6 @@ def test_the_dictionary_of_quick_is_better_than_the_atoms_that_its_steps_move(rn
     assert value < 0.9985 * of_moving
 
 
-def test_quick_goes_on_counting_its_visits_where_a_state_is_taken_up(rng):
-    X, _ = planted(120, 40, 20, 3, rng)
-    whole = run(SCC(X[:30], len(X), lam=LAM, variant="quick"), X, 3)
-    first, second = (SCC(X[:30], len(X), lam=LAM, variant="quick") for _ in "ab")
-    second.restore(run(first, X, 2).state())
-    assert_array_equal(run(second, X, 3, first_epoch=2).D, whole.D)
-
-
 @pytest.mark.parametrize("scale", [1e-3, 1.0, 40.0])
 def test_the_byte_screen_changes_nothing_at_any_scale(scale, rng):
     """lam scales with the samples: codes scale, atoms stay, and the screen must follow."""
@@ -217,17 +170,6 @@ def test_an_atom_that_outgrows_its_bytes_is_still_right(rng):
     twin = run_twin(TwinSCC(D, len(X), 0.05, "released"), X, 3)
     assert abs(twin.D).max() > 3 * abs(D).max()
     assert_allclose(fast.D, twin.D, atol=1e-9)
-
-
-@pytest.mark.parametrize(
-    "options",
-    [{"variant": "papr"}, {"lam": 0}, {"n_sweeps": 0}, {"forgetting": 2}, {"max_step": 0}],
-    ids=str,
-)
-def test_options_out_of_range_are_named(options):
-    with pytest.raises(InputError, match=next(iter(options))) as caught:
-        SCC(np.eye(4), 4, **{"lam": 0.1, **options})
-    assert caught.value.fix
 
 
 @compiled

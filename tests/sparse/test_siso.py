@@ -5,7 +5,7 @@ import pytest
 import scipy.sparse as sp
 
 from benchmarks.references.lasso_solvers import reference_full_sweep_cd
-from flyannot.errors import DataError, InputError
+from flyannot.errors import InputError
 from flyannot.sparse.coders import cd, hash_siso, siso
 from flyannot.sparse.coders.cd import FewAtoms, make_scratch
 from flyannot.sparse.coders.hash_siso import HashSearch, build_index
@@ -41,9 +41,8 @@ def test_siso_reaches_the_minimum_over_all_atoms(encode, fraction, rng):
     half_squares = 0.5 * (X**2).sum(axis=1)
     assert (duality_gap(X, D, Z, lam) <= 1.01e-10 * half_squares).all()
     assert (Z.nnz == 0) == (fraction > 1)
-    twin = np.array(
-        [reference_full_sweep_cd(x, D, lam, tol=1e-9, n_support=0, max_sweeps=20_000) for x in X[:2]]
-    )
+    rules = {"tol": 1e-9, "n_support": 0, "max_sweeps": 20_000}
+    twin = np.array([reference_full_sweep_cd(x, D, lam, **rules) for x in X[:2]])
     difference = objective(X[:2], D, Z[:2], lam) - objective(X[:2], D, twin, lam)
     assert np.abs(difference).max() < 1e-9
 
@@ -64,13 +63,6 @@ def test_the_gap_that_siso_states_is_the_duality_gap(rng):
         true = duality_gap(X, D, solved.Z, 0.01)
         assert np.allclose(solved.gaps, true, rtol=1e-6, atol=1e-14)
         assert (solved.n_passes <= max_sweeps).all()
-
-
-def test_float32_atoms_give_float32_codes_as_good_as_that_allows(rng):
-    X, D = (a.astype(np.float32) for a in crowded(rng))
-    Z = siso.encode(X, D, 0.01, tol=1e-6)
-    assert Z.dtype == np.float32
-    assert (duality_gap(X, D, Z, 0.01) < 2e-6).all()
 
 
 def test_no_atom_of_the_active_set_joins_again(rng):
@@ -98,22 +90,6 @@ def test_the_objective_never_rises_from_the_codes_to_begin_from(rng):
     assert np.allclose(after, objective(X, D, siso.encode(X, D, 0.05, tol=1e-10), 0.05), atol=1e-9)
 
 
-@pytest.mark.parametrize("encode", [siso.encode, hash_siso.encode])
-def test_threads_change_no_bit_of_the_codes(encode, rng):
-    X, D = crowded(rng, n_samples=150)
-    one, two = (encode(X, D, 0.05, n_threads=n) for n in (1, 3))
-    assert (one != two).nnz == 0
-
-
-@pytest.mark.parametrize("encode", [siso.encode, hash_siso.encode])
-def test_no_samples_no_atoms_and_zero_samples_are_legal(encode, rng):
-    X, D = crowded(rng)
-    assert encode(X[:0], D, 0.1).shape == (0, len(D))
-    assert encode(X, D[:0], 0.1).shape == (len(X), 0)
-    assert encode(0 * X, D, 0.1).nnz == 0
-    assert encode(X, 0 * D, 0.1).nnz == 0
-
-
 def test_hash_siso_says_what_it_knows_of_its_codes(rng):
     X, D = crowded(rng)
     index = build_index(D, rng, n_functions=64)
@@ -138,13 +114,6 @@ def test_an_index_of_other_atoms_is_refused(rng):
         hash_siso.encode(X, D[:-1], 0.1, search=HashSearch(build_index(D, rng, n_functions=8)))
     with pytest.raises(InputError, match="cannot end"):
         hash_siso.encode(X, D, 0.1, search=HashSearch(build_index(D, rng, n_functions=8), ending="prayer"))
-
-
-@pytest.mark.parametrize("encode", [siso.encode, hash_siso.encode])
-def test_a_gram_matrix_that_the_caller_has_changes_nothing(encode, rng):
-    X, D = crowded(rng, n_atoms=300)
-    without, given = encode(X, D, 0.02, tol=1e-10), encode(X, D, 0.02, tol=1e-10, gram=D @ D.T)
-    assert np.abs(objective(X, D, without, 0.02) - objective(X, D, given, 0.02)).max() < 1e-10
 
 
 @pytest.mark.parametrize(("n_atoms", "n_features"), [(3, 12), (30, 12), (90, 12), (90, 60), (400, 300)])
@@ -183,22 +152,8 @@ def test_an_inverse_is_made_at_once_only_of_atoms_that_do_not_depend_on_one_anot
 
 
 @pytest.mark.parametrize("encode", [siso.encode, hash_siso.encode])
-def test_samples_and_atoms_that_are_not_finite_are_refused(encode, rng):
-    X, D = crowded(rng, n_atoms=50)
-    broken = X.copy()
-    broken[3, 1] = np.inf
-    with pytest.raises(DataError, match="sample 3"):
-        encode(broken, D, 0.1)
-    D[9, 2] = np.nan
-    with pytest.raises(DataError, match="not finite"):
-        encode(X, D, 0.1)
-
-
-@pytest.mark.parametrize("encode", [siso.encode, hash_siso.encode])
-def test_a_gram_matrix_that_does_not_fit_is_refused_and_a_rounded_one_left_aside(encode, rng):
+def test_a_rounded_gram_matrix_is_left_aside(encode, rng):
     X, D = crowded(rng, n_atoms=60)
-    with pytest.raises(DataError, match="Gram"):
-        encode(X, D, 0.1, gram=np.eye(59))
     assert (encode(X, D, 0.1, gram=np.zeros((60, 60), np.float32)) != encode(X, D, 0.1)).nnz == 0
 
 

@@ -42,9 +42,8 @@ class TwinDSSC:
                 x_rows, Z = X[rows], Z_old[rows]
                 moving = slice(None) if self.whole else atoms
                 solve = self.proximal if self.surrogate == "proximal" else self.exact
-                self.Z[rows], self.D[atoms] = solve(
-                    x_rows, Z, D_old, atoms, moving, (rho, gamma, curvature)
-                )  # fmt: skip
+                rates = rho, gamma, curvature
+                self.Z[rows], self.D[atoms] = solve(x_rows, Z, D_old, atoms, moving, rates)
 
     def average(self, X, Z, D, atoms, rho):
         gradient = Z[:, atoms].T @ (Z @ D - X) / len(X)

@@ -2,20 +2,9 @@
 
 import numpy as np
 
+from tests.sparse.twins import slow_lasso
+
 BLOCK = 16  # atoms that the learners visit in one go; the order of visits is drawn by blocks
-
-
-def slow_lasso(x, D, lam):
-    """argmin over z of 1/2 |x - z D|^2 + lam |z|_1 by plain coordinate descent to rounding."""
-    z, squares = np.zeros(len(D)), (D**2).sum(axis=1)
-    for _ in range(20000):
-        before = z.copy()
-        for k in np.flatnonzero(squares):
-            q = D[k] @ (x - z @ D) + squares[k] * z[k]
-            z[k] = np.sign(q) * max(abs(q) - lam, 0) / squares[k]
-        if np.abs(z - before).max(initial=0) <= 1e-14:
-            break
-    return z
 
 
 def slow_l1_projection(u, radius):

@@ -14,22 +14,16 @@ def soft(b, lam):
 class TwinSCC:
     """One object is one run; `epoch` visits the samples `order` of X once."""
 
-    def __init__(
-        self, D, n_samples, lam, variant, n_sweeps=None, forgetting=1.0, max_step=None,
-        positive=(False, False), weights=None,
-    ):  # fmt: skip
-        own = (5, 0.25) if variant == "quick" else (3, np.inf)
-        n_sweeps, max_step = (o if g is None else g for g, o in zip((n_sweeps, max_step), own))
+    def __init__(self, D, n_samples, lam, variant, *, forgetting=1.0, positive=(False, False), **options):
+        own = {"n_sweeps": 5, "max_step": 0.25} if variant == "quick" else {"n_sweeps": 3, "max_step": np.inf}
+        self.n_sweeps, self.max_step = (own | options).values()
         self.atoms = np.array(D, np.float64)
         self.mean, self.n_in_mean = self.atoms.copy(), 0
         self.Z = np.zeros((n_samples, len(D)))
         self.h_past = np.zeros(len(D))
-        self.lam, self.variant, self.n_sweeps = lam, variant, n_sweeps
-        self.forgetting, self.max_step = forgetting, max_step
+        self.lam, self.variant, self.forgetting = lam, variant, forgetting
         self.positive_code, self.positive_atoms = positive
-        self.weights = np.ones(n_samples) if weights is None else weights
         self.n_visits = 0
-        self.objectives_of_sweeps = []  # P(z) before the first sweep of a visit and after each
 
     @property
     def D(self):
@@ -51,7 +45,7 @@ class TwinSCC:
             if self.variant == "quick" and not z.any():
                 for k in (2, 1):
                     self.descend(x, z, sweep_orders[(t + k) % len(sweep_orders)], self.lam * 2**k)
-            self.visit(x, z, sweep_orders[t % len(sweep_orders)], self.weights[i])
+            self.visit(x, z, sweep_orders[t % len(sweep_orders)])
             if (t + 1) % -(-len(self.atoms) // 4) == 0 or t + 1 == len(order):
                 self.follow_mean()
         if self.variant != "released":
@@ -74,16 +68,13 @@ class TwinSCC:
     def descend(self, x, z, sweep_order, lam):
         self.sweep(x, z, self.sweep(x, z, sweep_order, lam), lam)
 
-    def visit(self, x, z, sweep_order, weight):
+    def visit(self, x, z, sweep_order):
         D = self.atoms
-        values = [self.objective(x, z)]
         support = sweep_order
         for _ in range(self.n_sweeps):
             support = self.sweep(x, z, support, self.lam)
-            values.append(self.objective(x, z))
-        self.objectives_of_sweeps.append(values)
         r = x - z @ D
-        weight *= float(self.n_visits) ** 6 if self.variant == "quick" else 1
+        weight = float(self.n_visits) ** 6 if self.variant == "quick" else 1
         self.h_now[support] += weight * z[support] ** 2
         h = self.h_past + self.h_now
         shrinks_by = sum(weight * z[j] ** 2 / h[j] for j in support)
@@ -95,6 +86,3 @@ class TwinSCC:
             norm = np.linalg.norm(D[j])
             if norm > 1 or (self.variant != "paper" and norm > 0):
                 D[j] /= norm
-
-    def objective(self, x, z):
-        return 0.5 * ((x - z @ self.atoms) ** 2).sum() + self.lam * abs(z).sum()

@@ -5,7 +5,7 @@ import pytest
 from PIL import Image
 
 from flyannot.descriptors.images.geometry import STANDARD_PX
-from flyannot.features.pixel_baseline import pixel_features
+from flyannot.features.image_features import pixel_features
 
 BASE = """
 data-set = "embryos"

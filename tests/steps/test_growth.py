@@ -6,9 +6,9 @@ import pytest
 from flyannot.dataset.folder import read_images
 from flyannot.errors import DataError
 from flyannot.features.options import PoolOptions
-from flyannot.steps import pool as pool_module
 from flyannot.steps.annotate import CachedFeatures
 from flyannot.steps.engine import parts
+from flyannot.steps.engine import task as task_module
 from flyannot.steps.engine.task import Execution, carry_out
 from flyannot.steps.pool import atoms_of_dictionary, pool_task
 from flyannot.store import concatenation, file_cache
@@ -55,9 +55,9 @@ def test_a_part_damaged_meanwhile_is_found_and_it_alone_made_anew(chain, tmp_pat
 
     def damaging(parts_of, how):
         def made(make_part, mine, execution, **more):
-            makes.append([one.part for one in mine if not one.part.exists()])
+            makes.append([part.path for part in mine if not part.path.exists()])
             parts_of(make_part, mine, execution, **more)
-            how(mine[1].part)
+            how(mine[1].path)
 
         return made
 
@@ -66,12 +66,14 @@ def test_a_part_damaged_meanwhile_is_found_and_it_alone_made_anew(chain, tmp_pat
             next(iter(file.values()))["features"][0, 0] += 1
 
     with monkeypatch.context() as patched:
-        patched.setattr(pool_module, "make_parts", damaging(parts.make_parts, damage))
+        patched.setattr(task_module, "make_missing_parts", damaging(parts.make_missing_parts, damage))
         with pytest.raises(DataError, match="1 part is not what was written") as raised:
             task()
     assert "run the same command again" in raised.value.fix and not out.exists()
     with monkeypatch.context() as patched:
-        patched.setattr(pool_module, "make_parts", damaging(parts.make_parts, lambda path: None))
+        patched.setattr(
+            task_module, "make_missing_parts", damaging(parts.make_missing_parts, lambda path: None)
+        )
         task()
     assert makes[1] == [makes[0][1]]
     task(undisturbed)

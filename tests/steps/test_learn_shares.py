@@ -1,4 +1,4 @@
-"""learn-dict --shares, as its user meets it."""
+"""learn-dict --data-parallel, as its user meets it."""
 
 import csv
 
@@ -6,22 +6,24 @@ import h5py
 import numpy as np
 import pytest
 
+from flyannot.dataset.folder import read_images
 from flyannot.steps import learn_dict
 from flyannot.steps.engine.task import Execution, carry_out
+from flyannot.steps.extract import extract_task
 from flyannot.steps.learn_dict import learn_task
 from flyannot.steps.options import LearnOptions
-from flyannot.steps.patch_blocks import _UNIT, units_of
+from flyannot.steps.patch_blocks import _UNIT, patch_blocks_of
 from flyannot.store.descriptors import n_patches
 from flyannot.store.dictionary import read_dictionary
 from flyannot.store.file_cache import close_cached_files
 from flyannot.store.reading import open_stored
 from flyannot.store.writing import write_array
 from tests.cli.test_cli import faulty
-from tests.small_embryos import STAGE_RANGES
+from tests.small_embryos import EXTRACT, STAGE_RANGES
 
 QUICK = {"variant": "quick"}
 OPTIONS = LearnOptions(n_atoms=12, n_epochs=3, data_parallel=3, learner_option=QUICK)
-LINE = "learn-dict X -o D --n-atoms 12 --n-epochs 3 --shares 3 --learner-option variant=quick "
+LINE = "learn-dict X -o D --n-atoms 12 --n-epochs 3 --data-parallel 3 --learner-option variant=quick "
 
 
 @pytest.fixture(scope="module")
@@ -53,12 +55,13 @@ def test_two_workers_make_the_bytes_of_one(flyannot, chain, by_shares, tmp_path,
     assert np.array_equal(atoms_of(tmp_path / "e.h5")["4-6"], atoms_of(by_shares)["4-6"])
 
 
-def test_how_descriptors_are_cut_into_files_does_not_matter(flyannot, chain, by_shares, tmp_path):
-    names = []
-    for i in (1, 2, 3):
-        names.append(tmp_path / f"x{i}.h5")
-        line = f"extract E -o X --stride-px 16 --shard {i}/3 --jobs 1"
-        assert flyannot(line, E=chain.embryos, X=names[-1]).code == 0
+def test_how_descriptors_are_cut_into_files_does_not_matter(chain, by_shares, tmp_path):
+    images, names = read_images(chain.embryos), []
+    genes = sorted({image.gene for image in images})
+    for start, stop in ((0, 5), (5, 16), (16, 24)):
+        names.append(tmp_path / f"{start}.h5")
+        some = [image for image in images if image.gene in genes[start:stop]]
+        carry_out(extract_task(some, names[-1], EXTRACT), Execution())
     carry_out(learn_task(names, tmp_path / "d.h5", OPTIONS), Execution())
     assert_same_atoms(tmp_path / "d.h5", by_shares)
 
@@ -97,7 +100,7 @@ def test_the_objective_is_near_that_of_learning_in_memory(chain, by_shares, tmp_
 
 def test_units_hold_every_patch_once_in_order(flyannot, chain, tmp_path):
     with open_stored(chain.descriptors) as whole:
-        units = units_of([whole], STAGE_RANGES)
+        units = patch_blocks_of([whole], STAGE_RANGES)
         expected = np.concatenate([whole.array(s, "descriptors") for s in STAGE_RANGES])
         assert units.sizes.sum() == sum(n_patches(whole, s) for s in STAGE_RANGES)
         assert np.array_equal(np.concatenate(list(units.read())), expected)
@@ -118,7 +121,7 @@ def test_a_unit_is_read_without_its_neighbours(tmp_path):
 
 def test_every_image_is_checked_once_whoever_reads_it(chain):
     with open_stored(chain.descriptors) as whole:
-        units = units_of([whole], STAGE_RANGES).at_most(10**9, np.random.default_rng(0))
+        units = patch_blocks_of([whole], STAGE_RANGES).at_most(10**9, np.random.default_rng(0))
         order = np.random.default_rng(0).permutation(len(units.sizes))
         asked = [one for part in np.array_split(order, 5) for one in units.narrowed(np.sort(part)).to_check]
         n_images = sum(len(whole.array(s, "first")) - 1 for s in STAGE_RANGES)
@@ -149,14 +152,16 @@ def test_one_dictionary_of_all_stage_ranges_and_fewer_patches(flyannot, chain, t
 
 
 def test_a_learner_that_cannot_divide_its_work_says_so(flyannot, chain, tmp_path):
-    said = flyannot("learn-dict X -o D --shares 4 --learner ol", X=chain.descriptors, D=tmp_path / "d.h5")
+    said = flyannot(
+        "learn-dict X -o D --data-parallel 4 --learner ol", X=chain.descriptors, D=tmp_path / "d.h5"
+    )
     error, fix = faulty(said, 2)
-    assert "ol cannot learn by shares" in error and "--learner scc" in fix
+    assert "ol cannot learn data-parallel" in error and "--learner scc" in fix
 
 
 def test_learning_ends_where_more_gains_less_than_tol(flyannot, chain, tmp_path):
     traces = []
-    for name, more in (("a", ""), ("b", "--tol 0.05"), ("c", "--tol 0.05 --shares 3")):
+    for name, more in (("a", ""), ("b", "--tol 0.05"), ("c", "--tol 0.05 --data-parallel 3")):
         line = f"learn-dict X -o D --n-atoms 12 --n-epochs 9 --stage-range 4-6 {more}"
         assert flyannot(line, X=chain.descriptors, D=tmp_path / f"{name}.h5").code == 0
         with open(tmp_path / f"{name}.trace.csv", newline="") as file:
@@ -173,7 +178,7 @@ def test_more_patches_than_memory_holds_are_refused_with_the_option_that_reads_t
 ):
     monkeypatch.setattr("flyannot.runtime.resources.available_bytes", lambda: 100_000)
     error, fix = faulty(flyannot("learn-dict X -o D", X=chain.descriptors, D=tmp_path / "d.h5"), 1)
-    assert "patches in memory needs about" in error and "available" in error and "--shares 16" in fix
+    assert "patches in memory needs about" in error and "available" in error and "--data-parallel 16" in fix
     assert flyannot(LINE, X=chain.descriptors, D=tmp_path / "d.h5").code == 0
 
 
@@ -182,7 +187,7 @@ def test_memory_that_is_not_allowed_is_not_taken_and_what_is_changes_no_bit(
 ):
     line, files = "learn-dict X -o D --n-atoms 12 --n-epochs 1 --memory ", {"X": chain.descriptors}
     error, fix = faulty(flyannot(line + "1MB", D=tmp_path / "d.h5", **files), 1)
-    assert "1 MiB are allowed" in error and "--shares 16" in fix and "--memory" in fix
+    assert "1 MiB are allowed" in error and "--data-parallel 16" in fix and "--memory" in fix
     for amount in ("500MB", "0.5 GiB", "1g"):
         assert flyannot(f"{line}'{amount}' --force", D=tmp_path / f"{amount}.h5", **files).code == 0
     assert len({path.read_bytes() for path in tmp_path.glob("*.h5")}) == 1
@@ -213,7 +218,7 @@ def test_as_many_patches_are_learned_from_as_help(flyannot, chain, tmp_path):
     gains = 1 - values[1:] / values[:-1]
     assert gains[-1] < 0.03 and (gains[:-1] >= 0.03)[visits[:-2] >= 120].all()
     assert f"{n:,} visits to patches in the place of {visits[-2]:,} lower the objective" in said.err
-    assert flyannot(f"{line} --shares 16 --tol 0.03", D=tmp_path / "c.h5", **files).code == 0
+    assert flyannot(f"{line} --data-parallel 16 --tol 0.03", D=tmp_path / "c.h5", **files).code == 0
     assert_same_atoms(tmp_path / "a.h5", tmp_path / "c.h5")
     assert LearnOptions(max_patches="auto").tol == 0.005
 
@@ -223,7 +228,7 @@ def test_as_many_patches_are_learned_from_as_help(flyannot, chain, tmp_path):
     [
         (
             "--max-patches auto --learner ol",
-            "ol cannot learn by shares",
+            "ol cannot learn data-parallel",
             "--max-patches auto, or",
         ),
         ("--max-patches some", "auto, or a whole number", ""),

@@ -86,7 +86,7 @@ def test_show_lists_terms_and_the_header_on_request(flyannot, chain, models):
             assert re.search(rf"^{re.escape(term)}{numbers}", said.out, re.MULTILINE)
     assert "flyannot show" in said.out.splitlines()[-1]
     whole = flyannot("show M --header", M=chain.model).out
-    assert "option   classify" in whole and "model/auc" in whole
+    assert "option   train" in whole and "model/auc" in whole
     shown = json.loads(flyannot("show M --json", M=chain.model).out)
     assert shown["options"] and shown["stage_ranges"]["4-6"]["model/auc"]
     one = shown["terms"]["4-6"][0]
@@ -117,10 +117,9 @@ def test_a_dictionary_of_few_patches_an_atom_is_remarked_on(flyannot, chain, tmp
 def test_predictions_that_would_share_a_table_are_refused(flyannot, chain, tmp_path, name):
     table = tmp_path / "one.csv"
     table.write_bytes(chain.predictions.with_suffix(".csv").read_bytes())
-    named = {"M": chain.model, "E": chain.embryos, "O": tmp_path / name, "P": chain.predictions}
-    for line in ("annotate M E -o O --jobs 1", "join P P -o O"):
-        faulty(flyannot(line, **named), 2, ".h5", "one.h5")
-        assert [path.name for path in tmp_path.iterdir()] == ["one.csv"]
+    named = {"M": chain.model, "E": chain.embryos, "O": tmp_path / name}
+    faulty(flyannot("annotate M E -o O --jobs 1", **named), 2, ".h5", "one.h5")
+    assert [path.name for path in tmp_path.iterdir()] == ["one.csv"]
     assert table.read_bytes() == chain.predictions.with_suffix(".csv").read_bytes()
 
 

@@ -10,7 +10,7 @@ from flyannot.runtime.text_files import read_toml
 from flyannot.steps.engine.task import Execution, carry_out
 from flyannot.steps.runs.ablation import read_ablation
 from flyannot.steps.runs.configuration import read_configuration, read_record, write_record
-from flyannot.steps.runs.run import steps_of
+from flyannot.steps.runs.run import steps_of, task_in_run
 from tests.cli.test_cli import faulty
 from tests.conftest import ROOT
 from tests.small_embryos import write_configuration
@@ -217,15 +217,19 @@ def test_embryos_are_drawn_again_if_others_are_asked_for_and_stay_as_they_are_el
     flyannot, config, tmp_path
 ):
     table = tmp_path / "embryos" / "annotations.csv"
-    task = steps_of(read_configuration(config, settings=()), None)[0].task
-    assert task().why() == "it is not there yet"
-    carry_out(task(), Execution())
+
+    def drawn(*settings):
+        configuration = read_configuration(config, settings=settings)
+        return task_in_run(steps_of(configuration)[0], configuration)
+
+    assert drawn().why() == "it is not there yet"
+    carry_out(drawn(), Execution())
     table.write_text(table.read_text() + "syn001,4-6,of my own\n")
-    assert task().why() == "", "what somebody adds to the tables is kept"
-    other = steps_of(read_configuration(config, settings=("synthesize.n-genes=13",)), None)[0].task
-    assert other().why() == "these embryos were drawn with other options"
-    carry_out(other(), Execution(force=True))
-    assert other().why() == "" and "syn013" in table.read_text() and "of my own" not in table.read_text()
+    assert drawn().why() == "", "what somebody adds to the tables is kept"
+    other = drawn("synthesize.n-genes=13")
+    assert other.why() == "these embryos were drawn with other options"
+    carry_out(other, Execution(force=True))
+    assert other.why() == "" and "syn013" in table.read_text() and "of my own" not in table.read_text()
 
 
 @pytest.mark.parametrize(

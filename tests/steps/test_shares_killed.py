@@ -21,15 +21,16 @@ from tests.dask_cluster import cluster_in
 OPTIONS = LearnOptions(
     n_atoms=12, n_epochs=2, data_parallel=5, shared=True, learner_option={"variant": "quick"}
 )
-LINE = "learn-dict x.h5 -o d.h5 --n-atoms 12 --n-epochs 2 --shares 5 --shared --learner-option variant=quick"
+LINE = "learn-dict x.h5 -o d.h5 --n-atoms 12 --n-epochs 2 --data-parallel 5 --shared"
+LINE += " --learner-option variant=quick"
 N_ROUNDS = 20  # there are some more
 
 # The command, which kills itself while it writes the checkpoint of the round that comes first.
 DIES = """
 import os, signal, sys
-from flyannot.steps import learning_checkpoint
+from flyannot.steps import learn_dict
 
-n_rounds, n_written, write = int(sys.argv.pop(1)), 0, learning_checkpoint.write_checkpoint
+n_rounds, n_written, write = int(sys.argv.pop(1)), 0, learn_dict.write_checkpoint
 
 def write_and_die(*arguments):
     global n_written
@@ -38,7 +39,7 @@ def write_and_die(*arguments):
     if n_written == n_rounds:
         os.kill(os.getpid(), signal.SIGKILL)
 
-learning_checkpoint.write_checkpoint = write_and_die
+learn_dict.write_checkpoint = write_and_die
 from flyannot.__main__ import main
 main()
 """

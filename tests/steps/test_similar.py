@@ -8,7 +8,7 @@ import pytest
 from PIL import Image
 
 from flyannot.dataset.folder import read_images
-from flyannot.descriptors.images.picture import read_in_colour
+from flyannot.descriptors.images.picture import read_embryo_in_colour
 from flyannot.descriptors.options import ExtractOptions
 from flyannot.features.groups import groups_of
 from flyannot.features.similarity import collection_of
@@ -89,23 +89,6 @@ def test_a_model_stands_for_the_features_beside_it(asked, chain, image):
     assert asked(image.name, file=chain.model) == asked(image.name)
 
 
-def test_a_region_finds_what_is_alike_there(asked, image, tmp_path):
-    """The picture with other tissue left of the region is still the nearest by the region."""
-    pixels = np.array(Image.open(image.file).convert("RGB"))
-    changed = pixels.copy()
-    changed[:, : pixels.shape[1] // 2 - 16] = pixels[::-1, ::-1][:, : pixels.shape[1] // 2 - 16]
-    Image.fromarray(changed).save(tmp_path / "changed.png")
-    top, left = 0, pixels.shape[1] // 2
-    region = f"{tmp_path / 'changed.png'}:{top},{left},{pixels.shape[0]},{pixels.shape[1] - left}"
-    best = next(row for row in asked(region, more="--stage-range 4-6") if row["found"] == "image")
-    assert best["image"] == image.name
-    whole = next(
-        row for row in asked(tmp_path / "changed.png", more="--stage-range 4-6")
-        if row["found"] == "image" and row["image"] == image.name
-    )  # fmt: skip
-    assert float(best["similarity"]) > float(whole["similarity"])
-
-
 def test_pictures_show_the_query_beside_what_was_found(asked, chain, image, tmp_path):
     asked(image.name, image.gene, more=f"--pictures {tmp_path / 'why'}")
     pictures = sorted((tmp_path / "why").glob("*.png"))
@@ -113,7 +96,7 @@ def test_pictures_show_the_query_beside_what_was_found(asked, chain, image, tmp_
     with Image.open(pictures[0]) as picture:
         assert picture.width > 4 * 320 and np.ptp(np.array(picture)) > 100
         pixels = np.asarray(picture)
-    plain = read_in_colour(image.file, ExtractOptions())
+    plain = read_embryo_in_colour(image.file, ExtractOptions())
     query, _, marked, _ = (pixels[74:202, 8 + k * 328 : 328 + k * 328] for k in range(4))
     assert np.array_equal(query, plain) and not np.array_equal(marked, plain), "as it is, and marked"
 
@@ -136,8 +119,6 @@ def test_what_is_drawn_is_a_part_of_the_similarity(chain, image):
         ("similar F nonsense -o T", "no image and no gene of that name", "capitals count"),
         ("similar F P -o T", "which of them", "--stage-range 4-6"),
         ("similar F P -o T --stage-range 1-3", "not 1-3", "--stage-range"),
-        ("similar F P:0,0,10,9999 -o T --stage-range 4-6", "leaves", "top,left,height,width"),
-        ("similar F nothing.png:0,0,1,1 -o T", "is no picture", "top,left,height,width"),
         ("similar D P -o T --stage-range 4-6", "holds descriptors", "flyannot pool"),
         ("similar F P -o F --stage-range 4-6", "is there already", "--force"),
     ],
@@ -145,7 +126,7 @@ def test_what_is_drawn_is_a_part_of_the_similarity(chain, image):
 def test_mistakes_are_answered_with_what_to_do(flyannot, chain, tmp_path, words, said, fix):
     picture = tmp_path / "new.png"
     shutil.copy(next(iter(read_images(chain.embryos))).file, picture)
-    answer = flyannot(words.replace("P:", f"{picture}:"), F=chain.features, D=chain.descriptors, P=picture,
-                      T=tmp_path / "t.csv")  # fmt: skip
+    named = {"F": chain.features, "D": chain.descriptors, "P": picture, "T": tmp_path / "t.csv"}
+    answer = flyannot(words, **named)
     assert answer.code == 2, answer.err
     assert said in answer.err and fix in answer.err

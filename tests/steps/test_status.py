@@ -14,7 +14,7 @@ import pytest
 
 from flyannot.errors import FlyannotError
 from flyannot.runtime.locks import _path_of_lock, exclusive_lock
-from flyannot.steps import extract as extract_module
+from flyannot.steps.engine import task as task_module
 from flyannot.steps.engine.parts import folder_of_parts
 from flyannot.steps.runs.configuration import Configuration, option_tables, write_record
 from tests.small_embryos import CLASSIFY, EXTRACT, LEARN, POOL, write_configuration
@@ -68,7 +68,7 @@ def break_off(flyannot, chain, monkeypatch):
 
     chain.descriptors.unlink()
     with monkeypatch.context() as patched:
-        patched.setattr(extract_module, "join_parts", killed)
+        patched.setattr(task_module, "join_parts", killed)
         assert flyannot(LINE, E=chain.embryos, D=chain.descriptors).code == 1
     parts = sorted(folder_of_parts(chain.descriptors).glob("*.h5"), key=lambda p: p.stat().st_size)
     assert len(parts) == 2
@@ -164,24 +164,7 @@ def test_a_lock_left_by_a_killed_process_is_no_run_and_one_of_another_machine_ma
     assert "extract: process 17 of node07, for " in said and "only that machine knows" in said
 
 
-def test_shards_are_counted(flyannot, status, own_chain):
-    own_chain.descriptors.unlink()
-    for i in (1, 3):
-        shard = own_chain.folder / f"descriptors.{i}.h5"
-        assert flyannot(f"{LINE} --shard {i}/3", E=own_chain.embryos, D=shard).code == 0
-    with exclusive_lock(own_chain.folder / "descriptors.2.h5"):
-        found = status(own_chain.folder)[1]["extract"]
-        assert found["state"] == "running" and found["shards"] == {"done": 2, "running": 1}
-        assert found["n_done"] == N_IMAGES * 2 / 3
-    found = status(own_chain.folder)[1]["extract"]
-    assert found["state"] == "waiting" and found["shards"] == {"done": 2, "waiting": 1}
-    assert "2 of 3 shards, 72 images" in flyannot("status F", F=own_chain.folder).out
-    shard = own_chain.folder / "descriptors.2.h5"
-    assert flyannot(f"{LINE} --shard 2/3", E=own_chain.embryos, D=shard).code == 0
-    assert status(own_chain.folder)[1]["extract"]["state"] == "done"
-
-
-def test_shares_that_several_machines_make_of_one_file_are_all_at_work_on_it(
+def test_parts_that_several_machines_make_of_one_file_are_all_at_work_on_it(
     flyannot, status, of_run, monkeypatch
 ):
     break_off(flyannot, of_run, monkeypatch).unlink()
@@ -230,8 +213,7 @@ def test_it_may_be_asked_for_at_any_moment_of_a_run(status, tmp_path):
 
 
 def json_status(folder):
-    from flyannot.report.build import report_task
     from flyannot.steps.runs.status import status_of_run
 
-    found = status_of_run(folder, report_task)
+    found = status_of_run(folder)
     return found.state, [one.state for one in found.steps]

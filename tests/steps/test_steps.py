@@ -115,7 +115,7 @@ def test_other_options_are_refused_without_force_and_the_file_stays(own_chain):
         pool=replace(POOL, tol=1e-3), train=replace(CLASSIFY, inner_folds=3),
     )  # fmt: skip
     told = {"descriptors": "extract.min_std was 6.0 and is now 7.0",
-            "dictionary": "learn.n_epochs was 2 and is now 1",
+            "dictionary": "learn-dict.n_epochs was 2 and is now 1",
             "features": "pool.tol was 0.0001 and is now 0.001",
             "model": "classify.inner_folds was 2 and is now 3"}  # fmt: skip
     for kind, words in told.items():

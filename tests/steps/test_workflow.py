@@ -1,4 +1,4 @@
-"""`flyannot workflow`: what it writes, what its jobs ask for, and the steps and shares that they are."""
+"""`flyannot workflow`: what it writes, what its jobs ask for, and the steps and parts that they are."""
 
 import re
 import shlex
@@ -63,10 +63,10 @@ def commands_in(text):
 @pytest.mark.parametrize("engine", ENGINES)
 def test_every_job_is_the_run_or_a_part_of_it(flyannot, place, engine):
     out = place / ENGINES[engine]
-    said = flyannot(f"workflow C --engine {engine} --shards 2 -o O", C=place / "c.toml", O=out)
+    said = flyannot(f"workflow C --engine {engine} --parts 2 -o O", C=place / "c.toml", O=out)
     assert said.code == 0, said.err
     found = [contexts_of(line)[-1].params for line in commands_in(out.read_text())]
-    steps = [(one["step"], one["share"] is not None) for one in found]
+    steps = [(one["step"], one["part"] is not None) for one in found]
     expected = [
         ("extract", True), ("extract", False), ("learn-dict", False), ("pool", True), ("pool", False),
         ("train", False), ("annotate", False), (None, False),
@@ -74,14 +74,14 @@ def test_every_job_is_the_run_or_a_part_of_it(flyannot, place, engine):
     assert steps == (expected if engine == "slurm" else expected[::-1])
     assert all(one["settings"] == ("run.jobs=1",) for one in found)
     names = [line.split()[0] for line in said.err.splitlines() if line.endswith(" min")]
-    assert names == ["extract-share", "extract", "learn-dict", "pool-share", "pool", "train", "annotate",
+    assert names == ["extract-part", "extract", "learn-dict", "pool-part", "pool", "train", "annotate",
                      "evaluate-and-report"]  # fmt: skip
     assert read_configuration(place / "results" / "run.toml").options["extract"].stride_px == 16
 
 
 def test_a_file_of_a_log_names_the_task_only_in_an_array(flyannot, place):
     out = place / "jobs.sh"
-    assert flyannot("workflow C --engine slurm --shards 2 -o O", C=place / "c.toml", O=out).code == 0
+    assert flyannot("workflow C --engine slurm --parts 2 -o O", C=place / "c.toml", O=out).code == 0
     for job in re.findall(r"^job=\$\((.*?)^JOB", out.read_text(), re.MULTILINE | re.DOTALL):
         assert ("%A.%a" in job) == ("--array" in job) == ("SLURM_ARRAY_TASK_ID" in job)
     assert subprocess.run(["bash", "-n", out]).returncode == 0
@@ -95,7 +95,7 @@ def test_settings_and_the_data_set_of_the_command_line_are_recorded(flyannot, pl
     found = read_configuration(place / "results" / "run.toml")
     assert found.options["pool"].grid == ((2, 2),) and found.data_set == place / "other"
     jobs = (place / "jobs.sh").read_text().partition("submit()")[2]
-    assert "share" not in jobs, "one job is enough for these"
+    assert "--part" not in jobs, "one job is enough for these"
 
 
 def test_the_record_does_not_say_how_the_steps_were_carried_out(flyannot, place):
@@ -109,7 +109,7 @@ def test_what_cannot_be_written_is_explained_and_nothing_is_left(flyannot, place
     c, out = place / "c.toml", place / "w"
     for line, words in (
         ("--engine nextflow", "nextflow"),
-        ("--engine slurm --shards 3", "3 shards of 108 images: they are worked on 64 at a time"),
+        ("--engine slurm --parts 3", "3 parts of 108 images: they are worked on 64 at a time"),
         ("--engine slurm --data-set none", "there is no data set none: memory and time"),
         ("--engine slurm --set evaluate.folds=500", "folds"),
         ("--engine slurm --set pool.gird=1x2", 'Did you mean "grid"'),
@@ -140,7 +140,7 @@ def test_a_data_set_that_the_run_draws_is_counted_as_it_will_be_drawn(flyannot, 
     assert size.n_images == Counter({s: table.count(f",{s},") for s in ("4-6", "7-8")})
     assert size.n_groups.total() == 80
     script = tmp_path / "jobs.sh"
-    assert flyannot("workflow C --engine slurm --shards 2 -o O", C=tmp_path / "c.toml", O=script).code == 0
+    assert flyannot("workflow C --engine slurm --parts 2 -o O", C=tmp_path / "c.toml", O=script).code == 0
     assert "--job-name=synthesize" in script.read_text()
 
 
@@ -174,7 +174,7 @@ def test_an_estimate_covers_what_was_measured_and_asks_for_less_than_ten_times_a
 
 @pytest.mark.parametrize("n_images", [20_000, 150_000])
 @pytest.mark.parametrize("name", ["wu2016", "best"])
-def test_shares_take_a_quarter_of_an_hour_to_an_hour(name, n_images):
+def test_jobs_for_parts_take_a_quarter_of_an_hour_to_an_hour(name, n_images):
     configuration = read_configuration(ROOT / "configs" / f"{name}.toml")
     patches, features = {"wu2016": (297, 8000), "best": (2280, 90_000)}[name]
     images = Counter(dict.fromkeys(("1-3", "4-6", "7-8", "9-10", "11-12", "13-16"), n_images // 6))
@@ -189,33 +189,33 @@ def test_shares_take_a_quarter_of_an_hour_to_an_hour(name, n_images):
             assert job.expected_minutes < 60, job
 
 
-def test_steps_and_shares_in_any_order_make_the_files_of_a_run(flyannot, place):
-    """The last share makes what is left: here there is none for it."""
+def test_steps_and_parts_in_any_order_make_the_files_of_a_run(flyannot, place):
+    """There are two parts of images: the last share of them has none."""
     c, results, whole = place / "c.toml", place / "results", place / "whole" / "results"
     assert flyannot("run C -o O", C=c, O=whole).code == 0
     for step in ("extract", "learn-dict", "pool", "train", "annotate"):
         if step in ("extract", "pool", "annotate"):
             for i in (3, 1, 2):
-                said = flyannot(f"run C --step {step} --share {i}/3", C=c)
-                assert said.code == 0 and f"share {i}/3 of {step} is made" in said.err
+                said = flyannot(f"run C --step {step} --part {i}/3", C=c)
+                assert said.code == 0 and f"part {i}/3 of {step} is made" in said.err
         assert flyannot(f"run C --step {step}", C=c).code == 0
-    said = flyannot("run C --step pool --share 1/3", C=c)
-    assert said.code == 0 and "share 1/3 of pool is up to date" in said.err
+    said = flyannot("run C --step pool --part 1/3", C=c)
+    assert said.code == 0 and "part 1/3 of pool is up to date" in said.err
     assert flyannot("run C", C=c).code == 0
     assert not [path.name for path in results.iterdir() if path.name.startswith(".")]
     for name in FILES[:-2]:
         assert (results / name).read_bytes() == (whole / name).read_bytes(), name
 
 
-def test_a_share_takes_up_what_was_made_of_it(flyannot, place):
-    line = "run C --step extract --share 1/2"
+def test_a_part_takes_up_what_was_made_of_it(flyannot, place):
+    line = "run C --step extract --part 1/2"
     assert flyannot(line, C=place / "c.toml").code == 0
     parts = place / "results" / ".descriptors.h5.parts"
     before = {path: path.stat().st_mtime_ns for path in parts.iterdir()}
     assert len(before) == 1
     assert flyannot(line, C=place / "c.toml").code == 0
     assert before == {path: path.stat().st_mtime_ns for path in parts.iterdir()}
-    assert flyannot("run C --step extract", C=place / "c.toml").code == 0, "the other share is made here"
+    assert flyannot("run C --step extract", C=place / "c.toml").code == 0, "the other part is made here"
     assert (place / "results" / "descriptors.h5").exists()
     assert not parts.exists()
 
@@ -223,10 +223,10 @@ def test_a_share_takes_up_what_was_made_of_it(flyannot, place):
 @pytest.mark.parametrize(
     ("words", "message"),
     [
-        ("--share 1/2", "--share is a share of one step"),
+        ("--part 1/2", "--part is of one step"),
         ("--step pol", 'no step "pol". Did you mean "pool"'),
         ("--step synthesize", 'no step "synthesize"'),
-        ("--step train --share 1/2", "is made in one piece"),
+        ("--step train --part 1/2", "is made in one piece"),
         ("--step pool", "descriptors.h5"),
     ],
 )

@@ -51,23 +51,23 @@ def workflow(place, engine, name):
     folder = place / engine
     folder.mkdir()
     shutil.copy(place / "c.toml", folder)
-    said = ours(folder, "workflow", "c.toml", "--engine", engine, "--shards", "2", "-o", name)
+    said = ours(folder, "workflow", "c.toml", "--engine", engine, "--parts", "2", "-o", name)
     assert said.returncode == 0, said.stderr
     return folder
 
 
-def kill_a_share(folder, seconds=120):
-    """Kill a job that makes a share in the folder of results, as soon as there is one."""
+def kill_a_part(folder, seconds=120):
+    """Kill a job that makes a part in the folder of results, as soon as there is one."""
     end = time.monotonic() + seconds
     while time.monotonic() < end:
         for process in psutil.process_iter():
             with suppress(psutil.Error):
                 words = process.cmdline()
-                if {"flyannot", "--share"} <= set(words) and Path(process.cwd()) == folder:
+                if {"flyannot", "--part"} <= set(words) and Path(process.cwd()) == folder:
                     process.kill()
                     return
         time.sleep(0.1)
-    raise AssertionError("no share was made")
+    raise AssertionError("no part was made")
 
 
 def assert_same_files(folder, place):
@@ -88,9 +88,9 @@ def test_snakemake_makes_the_files_of_a_run(place):
         return subprocess.Popen(words, cwd=folder, env=ENVIRONMENT, stderr=subprocess.PIPE, text=True)
 
     first = start()
-    kill_a_share(folder / "results")
+    kill_a_part(folder / "results")
     said = first.communicate()[1]
-    assert first.returncode == 1 and "Error in rule extract_share" in said, said
+    assert first.returncode == 1 and "Error in rule extract_part" in said, said
     assert not (folder / "results" / "descriptors.h5").exists()
     second = start()
     said = second.communicate()[1]
@@ -111,9 +111,9 @@ def test_slurm_makes_the_files_of_a_run(place, tmp_path):
 
         environment["PYTHONPATH"] = str(ROOT)
         submit()
-        kill_a_share(folder / "results")
+        kill_a_part(folder / "results")
         first = wait_for_jobs(environment, 300)
-        assert "FAILED" in [state for (name, _), state in first.items() if name == "extract-share"]
+        assert "FAILED" in [state for (name, _), state in first.items() if name == "extract-part"]
         assert first.get(("train", "N/A"), "CANCELLED") == "CANCELLED"
         submit()
         second = wait_for_jobs(environment, 300)

@@ -10,7 +10,7 @@ from flyannot.features.pooling import Pooled
 from flyannot.runtime.digest import digest_of_file, digest_of_json
 from flyannot.sparse.fit import EpochRecord
 from flyannot.store import concatenation, reading
-from flyannot.store.concatenation import concatenate, part_of
+from flyannot.store.concatenation import closed_file, concatenate
 from flyannot.store.description import describe_file
 from flyannot.store.descriptors import read_patches, read_patches_of_image, write_descriptors
 from flyannot.store.dictionary import read_checkpoint, read_dictionary, write_checkpoint, write_dictionary
@@ -310,7 +310,7 @@ def test_parts_joined_are_what_one_writer_would_have_written(tmp_path, kind):
     a, b = write(tmp_path / "a.h5", kind, seed=1), write(tmp_path / "b.h5", kind, 2, ("4-6", "7-8"))
     with open_stored(a) as one, open_stored(b) as two:
         with create_stored(tmp_path / "c.h5", header(kind)) as file:
-            concatenate(file, [part_of(one), part_of(two)])
+            concatenate(file, [closed_file(one), closed_file(two)])
         with open_stored(tmp_path / "c.h5") as joined:
             assert joined.stage_ranges == ("4-6", "7-8", "11-12")
             both = read_image_columns(one, "4-6"), read_image_columns(two, "4-6")
@@ -334,7 +334,7 @@ def test_parts_are_looked_over_once_when_they_are_joined(tmp_path, monkeypatch):
     parts, opened = [], []
     for path in paths:
         with open_stored(path) as stored:
-            parts.append(part_of(stored))
+            parts.append(closed_file(stored))
     look = concatenation.open_stored
     monkeypatch.setattr(
         concatenation, "open_stored", lambda path, *a, **n: opened.append(path) or look(path, *a, **n)

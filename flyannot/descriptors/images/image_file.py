@@ -21,8 +21,8 @@ from flyannot.descriptors.images.unreadable import (
     fault_of_jpeg,
     fault_of_png,
     fault_of_tiff,
-    require_size,
-    too_large,
+    require_image_size,
+    too_large_image,
     unknown_kind_of_pixel,
     unreadable_image,
 )
@@ -115,7 +115,7 @@ def _decode(path, file, mode, planes):
     try:
         picture = Image.open(file, formats=_FORMATS)
     except Image.DecompressionBombError:
-        raise too_large(path) from None
+        raise too_large_image(path) from None
     except UnidentifiedImageError:
         return _decode_rare_tiff(path, file, mode, planes)
     with picture:
@@ -123,7 +123,7 @@ def _decode(path, file, mode, planes):
         tags = picture.tag_v2 if picture.format == "TIFF" else {}
         if tags and (is_animated or "<OME" in str(tags.get(_DESCRIPTION, ""))):
             return read_plane(path, file, planes, mode)
-        require_size(path, *picture.size, MAX_PIXELS if picture.mode in _EIGHT_BIT else MAX_DEEP_PIXELS)
+        require_image_size(path, *picture.size, MAX_PIXELS if picture.mode in _EIGHT_BIT else MAX_DEEP_PIXELS)
         if is_animated:
             fix = "save the one that shows the embryo"
             raise unreadable_image(path, "it holds several frames or pages", fix=fix)
@@ -144,7 +144,7 @@ def _check_tags(path, picture, tags):
     """Of a TIFF Pillow takes signed bytes for unsigned ones, and makes room for a tile of any size."""
     tile = [tags.get(tag, 1) for tag in _TILE]
     if tile[0] * tile[1] > MAX_PIXELS:
-        raise too_large(path, f" (tiles of {tile[0]} x {tile[1]} pixels)")
+        raise too_large_image(path, f" (tiles of {tile[0]} x {tile[1]} pixels)")
     if _SIGNED in np.atleast_1d(tags.get(_SAMPLE_FORMAT, 1)) and picture.mode in _EIGHT_BIT:
         raise unknown_kind_of_pixel(path, "signed numbers of 8 bits")
 
@@ -169,7 +169,9 @@ def _decode_rare_tiff(path, file, mode, planes):
         is_stored_plainly = page.compression == tifffile.COMPRESSION.NONE
         if not (is_number and is_upright and is_stored_plainly and (is_colour or page.axes == "YX")):
             raise unknown_kind_of_pixel(path, f"{page.dtype} in a TIFF with axes {page.axes}")
-        require_size(path, page.imagewidth, page.imagelength, MAX_DEEP_PIXELS * 4 // page.dtype.itemsize)
+        require_image_size(
+            path, page.imagewidth, page.imagelength, MAX_DEEP_PIXELS * 4 // page.dtype.itemsize
+        )
         pixels = page.asarray()
         if is_colour and mode == "L":
             pixels = luma_of_colours(pixels)

@@ -19,8 +19,8 @@ from flyannot.descriptors.images.unreadable import (
     MAX_DEEP_PIXELS,
     MAX_PIXELS,
     TIFF_SIGNATURES,
-    require_size,
-    too_large,
+    require_image_size,
+    too_large_image,
     unknown_kind_of_pixel,
     unreadable_image,
 )
@@ -94,7 +94,7 @@ def read_plane(path, file, planes, mode):
         axes = [scene_axis, *(scenes[0].axes if is_alike else ())]
         scene = scenes[choose_plane(path, axes, planes)["scene"]]
         chosen = choose_plane(path, scene.axes, planes)
-        require_size(path, *scene.size, MAX_PIXELS if scene.dtype.itemsize == 1 else MAX_DEEP_PIXELS)
+        require_image_size(path, *scene.size, MAX_PIXELS if scene.dtype.itemsize == 1 else MAX_DEEP_PIXELS)
         return _picture(path, scene, chosen, mode)
 
 
@@ -164,7 +164,7 @@ def _tiff_series(path, series, n_bits, channel_names):
     if series.axes[n_outer:] != page.axes or page.axes not in ("YX", "YXS", "SYX"):
         raise unknown_kind_of_pixel(path, f"{series.dtype} in a TIFF with axes {series.axes}")
     if page.is_tiled and page.tilewidth * page.tilelength > MAX_PIXELS:
-        raise too_large(path, f" (tiles of {page.tilewidth} x {page.tilelength} pixels)")
+        raise too_large_image(path, f" (tiles of {page.tilewidth} x {page.tilelength} pixels)")
 
     def read(chosen):
         index = tuple(chosen[_axis_name(letter)] for letter in outer)

@@ -10,13 +10,12 @@ import numpy as np
 
 from flyannot.descriptors.images.address import split_address
 from flyannot.descriptors.images.geometry import STANDARD_PX, fitted_to_standard
-from flyannot.descriptors.images.grey_levels import WHITE, luma_of_colours, stain_as_grey
+from flyannot.descriptors.images.grey_levels import luma_of_colours, stain_as_grey
 from flyannot.descriptors.images.image_file import decode_image
 from flyannot.descriptors.images.photograph import cut_out_embryo, find_embryos
 from flyannot.descriptors.images.quality import PORTRAIT, picture_warnings, standard_warnings
 from flyannot.descriptors.images.registration import NoEmbryo, frame_embryo, pose_in_picture
 from flyannot.descriptors.images.unreadable import unreadable_image
-from flyannot.errors import InputError
 
 _MODES = {"grey": "L", "stain": "RGB"}  # in which Pillow gives what a channel is made of
 
@@ -120,7 +119,7 @@ def read_embryo(path, options):
     return grey, ", ".join([*standard_warnings(grey), *warnings, *why_not])
 
 
-def read_in_colour(path, options):
+def read_embryo_in_colour(path, options):
     """The picture placed as `read_embryo` places it, to look at: uint8 (height, width, 3), or grey."""
     picture = picture_at(path, "RGB", options.plane)
     return np.rint(_at_standard_size(picture, _pose(picture, options)[0])).astype(np.uint8)
@@ -142,36 +141,3 @@ def _at_standard_size(picture, pose):
     if pose is None:
         return fitted_to_standard(picture, STANDARD_PX)
     return frame_embryo(picture, STANDARD_PX, pose)
-
-
-def region_in_standard(path, region, options):
-    """Which pixels of the standard image a region covers: it is turned and scaled as the picture is.
-
-    Parameters
-    ----------
-    path : path of the picture
-    region : (top, left, height, width), in pixels of the picture
-    options : flyannot.descriptors.options.ExtractOptions
-
-    Returns
-    -------
-    mask : bool array of shape STANDARD_PX
-
-    Raises
-    ------
-    InputError
-        If the region leaves the picture, or is empty.
-    UnreadableImage
-        If the picture cannot be read.
-    """
-    picture = picture_at(path, _MODES[options.channel], options.plane)
-    top, left, height, width = region
-    if not height or not width or top + height > picture.shape[0] or left + width > picture.shape[1]:
-        raise InputError(
-            f"the region {','.join(map(str, region))} leaves {path}, which is {picture.shape[0]} px high and "
-            f"{picture.shape[1]} px wide",
-            fix="give it as top,left,height,width in pixels of the picture",
-        )
-    marked = np.zeros(picture.shape[:2], np.float32)
-    marked[top : top + height, left : left + width] = WHITE
-    return _at_standard_size(marked, _pose(picture, options)[0]) > WHITE / 2

@@ -10,7 +10,7 @@ import numpy as np
 
 from flyannot.descriptors.images.geometry import (
     border_of_image,
-    depths_px,
+    depths_of_mask,
     opencv,
     scaled_image,
     warped_image,
@@ -133,7 +133,7 @@ def grow_mask(mask, px):
 
 def _shrink_mask(mask, px):
     """Without what is within `px` of the outside."""
-    return mask if mask.all() else depths_px(mask) > px
+    return mask if mask.all() else depths_of_mask(mask) > px
 
 
 def _without_holes(mask):

@@ -45,7 +45,7 @@ def unreadable_image(path, reason, *, fix=None):
     return error
 
 
-def too_large(path, size="", most=MAX_PIXELS):
+def too_large_image(path, size="", most=MAX_PIXELS):
     return unreadable_image(
         path,
         f"too large{size}: at most {most // 1_000_000} million pixels of this kind",
@@ -68,12 +68,12 @@ def _printable(name):
     return name if isinstance(name, str) and name.isprintable() else repr(name)
 
 
-def require_size(path, width, height, most):
+def require_image_size(path, width, height, most):
     """UnreadableImage unless a picture of this size has pixels, and not too many."""
     if width < 1 or height < 1:
         raise unreadable_image(path, "it has no pixels")
     if width * height > most:
-        raise too_large(path, f" ({width} x {height} pixels)", most)
+        raise too_large_image(path, f" ({width} x {height} pixels)", most)
     if max(width, height) > MAX_SIDE:
         longest = max(width, height)
         raise unreadable_image(path, f"it has a side of {longest:,} pixels, more than {MAX_SIDE:,}")

@@ -4,9 +4,36 @@ A coder is a function
 
     encode(X, D, lam, *, tol=1e-4, max_sweeps=1000, start=None, gram=None, n_threads=1) -> Z
 
-X (n_samples, n_features), D (n_atoms, n_features), Z CSR (n_samples, n_atoms) in X's dtype.  It ends
-when every sample's duality gap is at most tol * 1/2 |x|^2, or after max_sweeps.  `start` holds codes
-to begin from (CSR), `gram` is D D^T where the caller has it.  Zero atoms and zero samples are valid.
+that minimises 1/2 |x - z D|^2 + lam |z|_1 for every sample x.
+
+Parameters
+----------
+X : float array (n_samples, n_features)
+    float32, or else float64.  Zero samples are valid.
+D : float array (n_atoms, n_features)
+    Atoms of any norm; codes of zero atoms are zero.
+lam : float > 0, weight of the L1 norm
+tol : float
+    A sample is done when its duality gap is at most tol / 2 |x|^2, or when no violation of the optimality
+    conditions stands out from rounding.
+max_sweeps : int, most passes over all atoms for one sample
+start : CSR matrix (n_samples, n_atoms), optional
+    Codes to begin from.  The objective never rises from there.
+gram : float array (n_atoms, n_atoms), optional
+    D D^T, where the caller has it, as `gram_for` makes it.
+n_threads : int
+
+Returns
+-------
+Z : CSR matrix (n_samples, n_atoms), float32 if X is, else float64
+    The same bits for any `n_threads`, and for X in one call or in several.
+
+Raises
+------
+DataError
+    If shapes do not fit, or a sample or atom holds a value that is not finite.
+InputError
+    If `lam` is not positive.
 """
 
 from flyannot.options.registry import Registry

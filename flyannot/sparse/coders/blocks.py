@@ -1,5 +1,7 @@
 """Coding many samples: checked once, then in blocks, over threads, into one sparse matrix."""
 
+from typing import NamedTuple
+
 import numpy as np
 import scipy.sparse as sp
 
@@ -11,6 +13,15 @@ from flyannot.sparse.simd.product import multiply
 from flyannot.sparse.simd.vectors import aligned_zeros
 
 BLOCK = 256  # samples per product, whose correlations stay in the cache
+
+
+class LassoProblem(NamedTuple):
+    """What all samples share."""
+
+    gram: np.ndarray  # (n_atoms, n_atoms)
+    lam: float
+    goal: float  # the allowed gap, as a part of |x|^2
+    max_sweeps: int
 
 
 def checked_samples(X, D, lam, gram=None):
@@ -52,9 +63,9 @@ def _checked_threads(n_threads):
 
 def over_threads(work, n, length, n_threads):
     """[work(rows) for rows], the slices of n rows by `length`, over threads that BLAS does not multiply."""
-    shares = [slice(start, min(start + length, n)) for start in range(0, n, length)]
+    slices = [slice(start, min(start + length, n)) for start in range(0, n, length)]
     with one_blas_thread(), threads_of_one_blas(_checked_threads(n_threads)) as threads:
-        return list(threads.map(work, shares))
+        return list(threads.map(work, slices))
 
 
 def codes_in_blocks(X, squares, panels, start, encode_rows, problem, new_scratch, n_threads):
@@ -80,7 +91,7 @@ def codes_in_blocks(X, squares, panels, start, encode_rows, problem, new_scratch
     """
     n_atoms, start = len(problem.gram), _arrays_of(start, len(X), X.dtype)
 
-    def solve_share(first):
+    def solve_every_nth(first):
         scratch, block = new_scratch(), min(BLOCK, len(X))
         Q = aligned_zeros((block, len(panels) * panels.shape[2]), X.dtype)
         buffers = np.empty(block * n_atoms, np.int32), np.empty(block * n_atoms, X.dtype)
@@ -97,11 +108,11 @@ def codes_in_blocks(X, squares, panels, start, encode_rows, problem, new_scratch
         return solved
 
     if _checked_threads(n_threads) == 1:
-        shares = [solve_share(0)]
+        by_thread = [solve_every_nth(0)]
     else:
         with threads_of_one_blas(n_threads) as threads:
-            shares = list(threads.map(solve_share, range(n_threads)))
-    return _joined(shares, (len(X), n_atoms), X.dtype)
+            by_thread = list(threads.map(solve_every_nth, range(n_threads)))
+    return _joined(by_thread, (len(X), n_atoms), X.dtype)
 
 
 def _arrays_of(start, n_samples, dtype):
@@ -113,9 +124,10 @@ def _arrays_of(start, n_samples, dtype):
     return start.indptr.astype(np.int64), start.indices.astype(np.uint32), start.data
 
 
-def _joined(shares, shape, dtype):
+def _joined(by_thread, shape, dtype):
     """One CSR matrix from blocks that were dealt out in turn, and which of its rows are solved."""
-    blocks = [shares[i % len(shares)][i // len(shares)] for i in range(sum(map(len, shares)))]
+    n = len(by_thread)
+    blocks = [by_thread[i % n][i // n] for i in range(sum(map(len, by_thread)))]
     if not blocks:
         return sp.csr_matrix(shape, dtype=dtype), np.ones(0, bool)
     is_solved, counts, atoms, values = (np.concatenate(part) for part in zip(*blocks))
@@ -125,8 +137,8 @@ def _joined(shares, shape, dtype):
     return Z, is_solved
 
 
-def replace_rows(Z, rows, others):
-    """Z with its `rows` replaced by those of `others`."""
+def replace_rows(Z, rows, new_rows):
+    """Z with its `rows` replaced by `new_rows`."""
     place = np.arange(Z.shape[0])
     place[rows] = len(place) + np.arange(len(rows))
-    return sp.vstack([Z, others], format="csr")[place]
+    return sp.vstack([Z, new_rows], format="csr")[place]

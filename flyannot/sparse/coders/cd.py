@@ -27,36 +27,10 @@ def encode(X, D, lam, *, tol=1e-4, max_sweeps=1000, start=None, gram=None, n_thr
     minimum while the codes of the support follow theirs, which an inverse of the Gram matrix on the
     support gives in closed form.  Then all correlations are made afresh, and the gap decides.
 
-    Parameters
-    ----------
-    X : float array (n_samples, n_features)
-        float32 is solved in float32 as far as that goes, all else in float64.
-    D : float array (n_atoms, n_features)
-        Atoms of any norm; codes of zero atoms are zero.
-    lam : float > 0, weight of the L1 norm
-    tol : float
-        A sample is done when its duality gap is at most tol / 2 |x|^2.  Where rounding hides that in
-        float32, the sample is solved again in float64.
-    max_sweeps : int, most passes over all atoms for one sample
-    start : CSR matrix (n_samples, n_atoms), optional
-        Codes to begin from.  The objective never rises from there.
-    gram : float array (n_atoms, n_atoms), optional
-        D D^T, where the caller has it.
-    n_threads : int
-        Threads over blocks of samples.  A call costs about half a millisecond on top, so code many
-        samples at once.
+    float32 is solved in float32 as far as that goes: a sample whose gap is hidden there by rounding is solved
+    again in float64.  A call costs about half a millisecond on top, so code many samples at once.
 
-    Returns
-    -------
-    Z : CSR matrix (n_samples, n_atoms), in float32 where X is, else in float64
-        The same bits for any `n_threads`, and for X in one call or in several.
-
-    Raises
-    ------
-    DataError
-        If shapes do not fit, or a sample or atom holds a value that is not finite.
-    InputError
-        If `lam` is not positive.
+    Parameters and result are those of every coder (`flyannot.sparse.coders`).
 
     Source
     ------
@@ -215,9 +189,9 @@ def put_inverse(gram, atoms, support):
     n = len(atoms)
     if not _INVERTED_AT_ONCE <= n <= support.capacity:
         return 0
-    mine = gram[np.ix_(atoms, atoms)]
-    bar = DEPENDENT * np.finfo(mine.dtype).eps * mine.diagonal()
-    factor, fault = dpotrf(mine.T, lower=1, overwrite_a=1)
+    gram_here = gram[np.ix_(atoms, atoms)]
+    bar = DEPENDENT * np.finfo(gram_here.dtype).eps * gram_here.diagonal()
+    factor, fault = dpotrf(gram_here.T, lower=1, overwrite_a=1)
     if fault or not (np.square(factor.diagonal()) > bar).all():
         return 0
     lower = dpotri(factor, lower=1, overwrite_c=1)[0]

@@ -7,9 +7,6 @@ For all atoms q is made from a copy of gram in bytes: those of 1,000 atoms stay 
 gram itself does not.  That errs by at most `error`, so the atoms with |q| > lam - error join the working set,
 where q is exact, and none of the others can violate: the duality gap is as sharp as if q were exact
 everywhere.  Rows of 64 atoms are interleaved on the way, which leaves q in what is called mirrored order.
-
-What a round will read of gram itself is asked for in advance, all atoms at once, since each step would wait
-for its own.
 """
 
 import numpy as np
@@ -31,8 +28,6 @@ from flyannot.sparse.simd.gram_rows import (
     DIGIT,
     FOUR,
     append_above,
-    fetch_bytes,
-    fetch_entries,
     largest_magnitude,
     largest_of_all,
     mirrored_place,
@@ -171,9 +166,6 @@ def _restore_pending(n_pending, size, gram, s):
 def _solve_set(n, n_left, size, slack, problem, s):
     """Solve the working set, atoms left over first; returns the size of the support."""
     lam, work = problem.lam, s.work
-    for k in range(size):
-        if work.masks[k] != 0 and abs(work.q[k]) > lam:
-            fetch_entries(problem.gram, work.atoms[k], work.atoms, size)
     n = polish_code(lam, n, size, work, s.support)
     for step in range(n_left + 4 * size):
         if step < n_left:
@@ -182,7 +174,6 @@ def _solve_set(n, n_left, size, slack, problem, s):
             k, code = worst_member(size, work), lam - lam
             if k < 0 or abs(work.q[k]) <= lam + slack:
                 break
-        fetch_bytes(problem.bytes_, work.atoms[k])
         n = add_atom(k, code, n, size, lam, problem.gram, work, s.support)
     return n
 
@@ -244,7 +235,7 @@ def correlate_all(q0, atoms, z, n, slack, problem, s):
     if error <= COARSE * problem.lam:
         subtract_bytes(s.q, q0, unit, problem.bytes_, atoms, s.high, s.low, n, offset)
         return problem.lam - error, error
-    refresh_correlations(q0, problem.gram, atoms, z, n, s.q)
+    _refresh_correlations(q0, problem.gram, atoms, z, n, s.q)
     return problem.lam + slack, slack - slack
 
 
@@ -278,7 +269,7 @@ def mirrored_order(n):
 
 
 @kernel(fastmath=SUMS)
-def refresh_correlations(q0, gram, atoms, z, n, q):
+def _refresh_correlations(q0, gram, atoms, z, n, q):
     """q = q0 - z gram, in mirrored order."""
     copy(q, q0, len(q))
     for i in range(n):

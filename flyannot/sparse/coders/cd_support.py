@@ -93,10 +93,10 @@ def restore_atom(k, code, n, size, gram, work, support):
     """
     row = work.row
     read_row(gram, k, size, work)
-    curvature = project(k, n, row, support)
-    if n == support.capacity or not curvature > negligible_violation(row[k]):
+    curvature = _project(k, n, row, support)
+    if n == support.capacity or not curvature > _negligible_violation(row[k]):
         return n
-    return join_support(k, code, curvature, n, size, work, support)
+    return _join_support(k, code, curvature, n, size, work, support)
 
 
 @inlined()
@@ -110,12 +110,12 @@ def take_inverted(n, codes, size, gram, work, support):
 
 
 @inlined()
-def negligible_violation(norm2):
+def _negligible_violation(norm2):
     return norm2 * type(norm2)(DEPENDENT * np.finfo(type(norm2)).eps)
 
 
 @inlined()
-def project(k, n, row, support):
+def _project(k, n, row, support):
     """Leave in `direction` the member of the given row as a combination of the support.
 
     Returns the squared norm of what the support leaves of it.
@@ -151,9 +151,9 @@ def add_atom(k, code, n, size, lam, gram, work, support):
     row, kind = work.row, work.row.dtype.type
     read_row(gram, k, size, work)
     while True:
-        curvature = project(k, n, row, support)
+        curvature = _project(k, n, row, support)
         missing = work.q[k] - lam * np.sign(code if code != 0 else work.q[k])
-        if n < support.capacity and curvature > negligible_violation(row[k]):
+        if n < support.capacity and curvature > _negligible_violation(row[k]):
             length = missing / curvature
         else:  # the objective falls, or is flat, until some code reaches zero
             length = kind(np.inf) * (missing if missing != 0 else -code)
@@ -170,7 +170,7 @@ def add_atom(k, code, n, size, lam, gram, work, support):
     work.masks[k] = 0
     if ends:
         return n
-    return join_support(k, code, curvature, n, size, work, support)
+    return _join_support(k, code, curvature, n, size, work, support)
 
 
 @inlined()
@@ -201,7 +201,7 @@ def _step_along(length, n, size, work, support):
 
 
 @inlined(fastmath=SUMS)
-def join_support(k, code, curvature, n, size, work, support):
+def _join_support(k, code, curvature, n, size, work, support):
     """Append member k to the support, whose inverse grows by one row and column.
 
     `work.row` is its row, and `direction` what `project` left there.

@@ -12,7 +12,13 @@ from typing import NamedTuple
 
 import numpy as np
 
-from flyannot.sparse.coders.blocks import checked_samples, codes_in_blocks, finite_squares, replace_rows
+from flyannot.sparse.coders.blocks import (
+    LassoProblem,
+    checked_samples,
+    codes_in_blocks,
+    finite_squares,
+    replace_rows,
+)
 from flyannot.sparse.coders.cd import encode as encode_by_cd
 from flyannot.sparse.kernels import MAXIMA, SUMS, add_multiple, copy, dot, gap_of, inlined, kernel, read_start
 from flyannot.sparse.simd.product import gram_of, pack_columns
@@ -32,27 +38,9 @@ def encode(X, D, lam, *, tol=1e-4, max_sweeps=1000, start=None, gram=None, n_thr
     Each sample minimises 1/2 |x - z D|^2 + lam |z|_1.  A sample whose search does not end (its active
     atoms depend on one another, or it needs more steps) goes on by coordinate descent.
 
-    Parameters
-    ----------
-    X : float array (n_samples, n_features)
-    D : float array (n_atoms, n_features)
-        Atoms of any norm; codes of zero atoms are zero.
-    lam : float > 0, weight of the L1 norm
-    tol : float
-        A sample is done when its duality gap is at most tol / 2 |x|^2, or when no violation of the
-        optimality conditions stands out from rounding.
-    max_sweeps : int, most steps of one sample
-        Each passes over all atoms once; a code from zero takes one for each of its atoms, and some more.
-    start : CSR matrix (n_samples, n_atoms), optional
-        Codes to begin from.  The objective never rises from there.
-    gram : float array (n_atoms, n_atoms), optional
-        D D^T, where the caller has it.  Made afresh if it is not float64.
-    n_threads : int
-
-    Returns
-    -------
-    Z : CSR matrix (n_samples, n_atoms), float32 if X is, else float64
-        The same bits for any `n_threads`, and for X in one call or in several.
+    Parameters and result are those of every coder (`flyannot.sparse.coders`).  `max_sweeps` counts
+    steps: each passes over all atoms once, and a code from zero takes one for each of its atoms, and some
+    more.  `gram` is made afresh if it is not float64.
 
     Source
     ------
@@ -65,7 +53,7 @@ def encode(X, D, lam, *, tol=1e-4, max_sweeps=1000, start=None, gram=None, n_thr
     dtype, X, D = X.dtype, X.astype(np.float64), D.astype(np.float64)
     is_exact = gram is not None and np.asarray(gram).dtype == np.float64
     gram = np.ascontiguousarray(gram if is_exact else gram_of(D))
-    problem = Problem(gram, float(lam), float(tol), int(max_sweeps))
+    problem = LassoProblem(gram, float(lam), 0.5 * float(tol), int(max_sweeps))
     new_scratch = partial(make_scratch, len(D))
     Z, is_solved = codes_in_blocks(
         X, squares, pack_columns(D), start, encode_rows, problem, new_scratch, n_threads
@@ -76,15 +64,6 @@ def encode(X, D, lam, *, tol=1e-4, max_sweeps=1000, start=None, gram=None, n_thr
         rules = {"tol": tol, "max_sweeps": max_sweeps, "gram": gram, "n_threads": n_threads}
         Z = replace_rows(Z, rows, encode_by_cd(X[rows], D, lam, start=Z[rows], **rules))
     return Z.astype(dtype, copy=False)
-
-
-class Problem(NamedTuple):
-    """What all samples share."""
-
-    gram: np.ndarray  # (n_atoms, n_atoms)
-    lam: float
-    tol: float
-    max_sweeps: int
 
 
 class SignScratch(NamedTuple):
@@ -129,16 +108,16 @@ def search_signs(q0, square, n, problem, scratch):
     slack, part, n_refined = SLACK * np.finfo(np.float64).eps * _chunk_maxima(q0, maxima), 1.0, 0
     _factorise(gram, atoms[:n], 0, factor)
     for _ in range(problem.max_sweeps):
-        refresh_correlations(q0, gram, atoms, z, n, q)
+        _refresh_correlations(q0, gram, atoms, z, n, q)
         largest = _chunk_maxima(q, maxima)
         violation = _find_pull(q, lam, atoms, z, n, scratch.pull)
-        if gap_of(square, q0, q, atoms, z, n, lam, largest) <= part * 0.5 * problem.tol * square:
+        if gap_of(square, q0, q, atoms, z, n, lam, largest) <= part * problem.goal * square:
             return n, True
         if max(largest - lam, violation) <= part * slack:
             return n, True
         part = AT_REST
         if largest - lam > slack and violation <= max(slack, NEGLIGIBLE * (largest - lam)):
-            n, n_refined = activate(q, maxima, largest, gram, lam, scratch, n), 0
+            n, n_refined = _activate(q, maxima, largest, gram, lam, scratch, n), 0
         n, outcome = _feature_sign_step(gram, lam, n, scratch)
         n_refined = n_refined + 1 if outcome == _FULL else 0
         if outcome == _STUCK or n_refined > N_REFINED:
@@ -204,7 +183,7 @@ def _change_of_objective(length, scratch, n, lam, slope):
 
 
 @inlined()
-def activate(q, maxima, largest, gram, lam, scratch, n):
+def _activate(q, maxima, largest, gram, lam, scratch, n):
     """Put the atom with the largest |q| behind the active set, with the sign that q gives it."""
     atom = 0
     while maxima[atom // CHUNK] < largest:
@@ -242,10 +221,10 @@ def _factorise(gram, atoms, first, factor):
     for i in range(first, len(atoms)):
         row, column = factor[i * (i + 1) // 2 :], gram[atoms[i]]
         for j in range(i + 1):
-            other = factor[j * (j + 1) // 2 :]
-            rest = column[atoms[j]] - dot(row, other, j)
+            earlier = factor[j * (j + 1) // 2 :]
+            rest = column[atoms[j]] - dot(row, earlier, j)
             if j < i:
-                row[j] = rest / other[j]
+                row[j] = rest / earlier[j]
             else:
                 row[i] = np.sqrt(max(rest, RIDGE * column[atoms[i]]))
 
@@ -264,7 +243,7 @@ def _substitute(factor, move):
 
 
 @inlined(fastmath=SUMS)
-def refresh_correlations(q0, gram, atoms, z, n, q):
+def _refresh_correlations(q0, gram, atoms, z, n, q):
     """q = q0 - z gram, four rows of gram at a time."""
     m, last = len(q), n - n % 4
     copy(q, q0, m)

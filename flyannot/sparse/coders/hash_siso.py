@@ -53,7 +53,7 @@ _MEASURED = 50_000  # atoms that the second moments are taken from
 
 
 @dataclass(frozen=True)
-class Index:
+class HashIndex:
     """The cells of one dictionary, which itself is not kept.
 
     directions : float32 (n_functions, n_features), to be multiplied with a query: they contain W^-T
@@ -79,7 +79,7 @@ def build_index(D, rng, *, n_functions=None, length=None, n_threads=1):
 
     Returns
     -------
-    index : Index
+    index : HashIndex
         4 n_functions length bytes: with the defaults 24 for every atom.
 
     Raises
@@ -108,7 +108,7 @@ def build_index(D, rng, *, n_functions=None, length=None, n_threads=1):
             cells[i, : len(atoms)] = np.sort(atoms)
 
     over_threads(fill, n_functions, _FUNCTIONS, n_threads)
-    return Index(A @ unwhitener.T, cells, len(D))
+    return HashIndex(A @ unwhitener.T, cells, len(D))
 
 
 def cell_length(n_atoms):
@@ -116,7 +116,7 @@ def cell_length(n_atoms):
     return min(n_atoms, int(3 * np.sqrt(n_atoms)) + 1)
 
 
-class Seen:
+class SeenAtoms:
     """One thread's memory: the number of the last query that met each atom."""
 
     def __init__(self, index):
@@ -128,9 +128,9 @@ def candidates_of_query(index, r, seen, *, n_probes=10):
 
     Parameters
     ----------
-    index : Index
+    index : HashIndex
     r : float array (n_features,), of any length other than zero
-    seen : Seen
+    seen : SeenAtoms
     n_probes : int >= 1, cells; with more the answer grows, and holds what fewer gave
 
     Returns
@@ -141,9 +141,9 @@ def candidates_of_query(index, r, seen, *, n_probes=10):
     n_probes = min(n_probes, len(along))
     best = np.argpartition(-along, n_probes - 1)[:n_probes]
     best = best[np.lexsort((best, -along[best]))]
-    found = np.empty(n_probes * index.cells.shape[1], np.int32)
+    atoms = np.empty(n_probes * index.cells.shape[1], np.int32)
     seen.now += 1
-    return found[: _gather_cells(index.cells, best, seen.stamps, seen.now, found)]
+    return atoms[: _gather_cells(index.cells, best, seen.stamps, seen.now, atoms)]
 
 
 def _whitening(D, rng):
@@ -157,7 +157,7 @@ def _whitening(D, rng):
 
 
 @compiled
-def _gather_cells(cells, chosen, stamps, now, found):
+def _gather_cells(cells, chosen, stamps, now, atoms):
     """The atoms of the chosen cells, each once: those met are stamped with `now`.  Returns how many."""
     n = 0
     for c in chosen:
@@ -166,7 +166,7 @@ def _gather_cells(cells, chosen, stamps, now, found):
                 break
             if stamps[atom] != now:
                 stamps[atom] = now
-                found[n] = atom
+                atoms[n] = atom
                 n += 1
     return n
 
@@ -175,7 +175,7 @@ def _gather_cells(cells, chosen, stamps, now, found):
 class HashSearch:
     """How the cells are searched.
 
-    index : Index over the atoms, or what `candidates` takes in its place
+    index : HashIndex over the atoms, or what `candidates` takes in its place
     n_probes : cells per round
     ending : of ENDINGS: "solve" completes the code by SISO, "certify" finds its duality gap and leaves it
         as it is, "none" compares with no other atoms than those of the cells
@@ -191,16 +191,9 @@ class HashSearch:
 def encode(X, D, lam, *, gram=None, n_threads=1, search=None, **rules):
     """Codes of X over very many atoms, found through hash cells and completed by SISO.
 
-    Parameters
-    ----------
-    X, D, lam, gram, n_threads : as `flyannot.sparse.coders.siso.encode`; gram is only checked
-    search : HashSearch; None builds an index, which takes longer than many codes
-    rules : tol, max_sweeps and start, as there
+    Parameters and result are those of every coder (`flyannot.sparse.coders`).  `gram` is only checked.
 
-    Returns
-    -------
-    Z : CSR matrix (n_samples, n_atoms), in the type of X; the same bits for any `n_threads`.
-        `solve` tells their gaps too.
+    search : HashSearch; None builds an index, which takes longer than many codes
 
     Source
     ------
@@ -213,7 +206,7 @@ def encode(X, D, lam, *, gram=None, n_threads=1, search=None, **rules):
 
 
 def solve(X, D, lam, search, *, tol=1e-4, max_sweeps=1000, start=None, n_threads=1):
-    """As `encode`; returns a `flyannot.sparse.coders.siso.Solution`.
+    """As `encode`; returns a `flyannot.sparse.coders.siso.SISOSolution`.
 
     With the ending "none" its gaps are nan and `is_certified` is false.  Its rounds are those of the
     search and of the ending.
@@ -240,18 +233,18 @@ def solve(X, D, lam, search, *, tol=1e-4, max_sweeps=1000, start=None, n_threads
     codes = siso.siso_codes(start, len(X))
 
     def search_rows(rows):
-        seen, small = Seen(search.index), FewAtoms(X.shape[1])
+        seen, small = SeenAtoms(search.index), FewAtoms(X.shape[1])
         return [_search_cells(x, code, problem, search, seen, small) for x, code in zip(X[rows], codes[rows])]
 
     blocks = over_threads(search_rows, len(X), _SAMPLES_AT_ONCE, n_threads)
-    found = [code for block in blocks for code in block]
-    Z = siso.code_matrix([code for code, _ in found], len(D), np.float64)
-    n_rounds = np.array([n for _, n in found], int)
+    searched = [code for block in blocks for code in block]
+    Z = siso.code_matrix([code for code, _ in searched], len(D), np.float64)
+    n_rounds = np.array([n for _, n in searched], int)
     if search.ending == "none":
-        return siso.Solution(Z.astype(X.dtype), np.full(len(X), np.nan), n_rounds, np.zeros(len(X), int))
+        return siso.SISOSolution(Z.astype(X.dtype), np.full(len(X), np.nan), n_rounds, np.zeros(len(X), int))
     n_sweeps = max_sweeps if search.ending == "solve" else 1
     ended = siso.solve(X, D, lam, tol=tol, max_sweeps=n_sweeps, start=Z, gram=gram, n_threads=n_threads)
-    return siso.Solution(ended.Z, ended.gaps, ended.n_rounds + n_rounds, ended.n_passes)
+    return siso.SISOSolution(ended.Z, ended.gaps, ended.n_rounds + n_rounds, ended.n_passes)
 
 
 def _search_cells(x, code, problem, search, seen, small):
@@ -262,7 +255,7 @@ def _search_cells(x, code, problem, search, seen, small):
             return code, n_rounds
         chosen = search.candidates(search.index, r, seen, n_probes=search.n_probes)
         largest, joining = compare_some(problem.D, r, problem.lam, problem.top_k, code[0], chosen)
-        gap = siso_rounds.gap_of(x, r, code[1], largest, problem.lam)  # as far as the cells show it
+        gap = siso_rounds.gap_of_residual(x, r, code[1], largest, problem.lam)  # as far as the cells show it
         if not len(joining) or gap <= siso_rounds.allowed_gap(x, problem):
             return code, n_rounds
         code = siso_rounds.solve_active(x, code, joining, gap, problem, small)

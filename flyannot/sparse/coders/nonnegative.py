@@ -4,12 +4,9 @@ Coordinate descent with the Gram matrix, one sample after the other: a pass over
 the support until that is at rest.  q = D (x - z D) throughout.
 """
 
-from functools import partial
-from typing import NamedTuple
-
 import numpy as np
 
-from flyannot.sparse.coders.blocks import checked_samples, codes_in_blocks, finite_squares
+from flyannot.sparse.coders.blocks import LassoProblem, checked_samples, codes_in_blocks, finite_squares
 from flyannot.sparse.kernels import SUMS, add_multiple, copy, gap_of, inlined, kernel
 from flyannot.sparse.simd.product import gram_of, pack_columns
 
@@ -20,21 +17,7 @@ _AT_REST = 1e-3  # of the largest change in a pass over all atoms: less in one o
 def encode_nonnegative(X, D, lam, *, tol=1e-4, max_sweeps=1000, n_threads=1):
     """Codes of X over a fixed dictionary, none of them below zero, in float64.
 
-    Parameters
-    ----------
-    X : float array (n_samples, n_features)
-    D : float array (n_atoms, n_features)
-        Atoms of any norm; codes of zero atoms are zero.
-    lam : float > 0, weight of the L1 norm
-    tol : float
-        A sample is done when its duality gap is at most tol / 2 |x|^2.
-    max_sweeps : int, most passes over all atoms for one sample
-    n_threads : int
-
-    Returns
-    -------
-    Z : CSR matrix (n_samples, n_atoms), float32 if X is, else float64
-        The same bits for any `n_threads`, and for X in one call or in several.
+    Parameters and result are those of every coder (`flyannot.sparse.coders`).
 
     Source
     ------
@@ -43,30 +26,13 @@ def encode_nonnegative(X, D, lam, *, tol=1e-4, max_sweeps=1000, n_threads=1):
     X, D, squares = checked_samples(X, D, lam)
     finite_squares(D, "atom")
     dtype, X, D = X.dtype, X.astype(np.float64), D.astype(np.float64)
-    problem = Problem(np.ascontiguousarray(gram_of(D)), float(lam), 0.5 * tol, int(max_sweeps))
-    new_scratch = partial(_make_scratch, len(D))
+    problem = LassoProblem(gram_of(D), float(lam), 0.5 * tol, int(max_sweeps))
+
+    def new_scratch():
+        return np.empty(len(D)), np.empty(len(D))
+
     Z, _ = codes_in_blocks(X, squares, pack_columns(D), None, _encode_rows, problem, new_scratch, n_threads)
     return Z.astype(dtype, copy=False)
-
-
-class Problem(NamedTuple):
-    """What all samples share."""
-
-    gram: np.ndarray  # (n_atoms, n_atoms)
-    lam: float
-    goal: float  # the allowed gap, as a part of |x|^2
-    max_sweeps: int
-
-
-class Scratch(NamedTuple):
-    """Memory for one sample at a time."""
-
-    q: np.ndarray  # (n_atoms,)
-    z: np.ndarray  # (n_atoms,)
-
-
-def _make_scratch(n_atoms):
-    return Scratch(np.empty(n_atoms), np.empty(n_atoms))
 
 
 @kernel
@@ -83,7 +49,7 @@ def _encode_rows(Q, squares, start, problem, scratch, codes, is_solved):
 @kernel
 def _encode_row(q0, square, problem, scratch, atoms, values):
     """Leave the code in `atoms` and `values`; returns its size and whether the gap is closed."""
-    q, z, n = scratch.q, scratch.z, 0
+    (q, z), n = scratch, 0
     copy(q, q0, len(q))
     z[:] = 0
     for _ in range(problem.max_sweeps):

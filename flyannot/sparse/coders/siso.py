@@ -29,7 +29,7 @@ FEW_ATOMS = 3000  # up to here the Gram matrix of all atoms is made once: 72 MB 
 
 
 @dataclass(frozen=True)
-class Solution:
+class SISOSolution:
     """Codes, and how good they are.
 
     Z : CSR matrix (n_samples, n_atoms)
@@ -53,31 +53,12 @@ class Solution:
 def encode(X, D, lam, *, tol=1e-4, max_sweeps=1000, start=None, gram=None, n_threads=1):
     """Codes of X over very many atoms, each within a stated duality gap of its minimum.
 
-    Parameters
-    ----------
-    X : float array (n_samples, n_features)
-        float32 atoms are compared with float32 residuals, all else in float64; the small problems
-        are solved in float64 always.
-    D : float array (n_atoms, n_features)
-    lam : float > 0, weight of the L1 norm
-    tol : float
-        A sample is done when its duality gap is at most tol / 2 |x|^2, or when no violation stands
-        out from rounding.
-    max_sweeps : int, most full passes for one sample
-    start : CSR matrix (n_samples, n_atoms), optional
-        Codes to begin from.  The objective never rises from there.
-    gram : float64 array (n_atoms, n_atoms), optional
-        D D^T, where the caller has it.  One of float32 is left aside: its roundings would be solved for.
-    n_threads : int
+    float32 atoms are compared with float32 residuals, all else in float64; the small problems are solved in
+    float64 always.
 
-    Returns
-    -------
-    Z : CSR matrix (n_samples, n_atoms), in the type of X
-        The same bits for any `n_threads` and, below `MANY_ATOMS`, for X in one call or in several.
-
-    Raises
-    ------
-    As `flyannot.sparse.coders.blocks.checked_samples`, and DataError if an atom is not finite.
+    Parameters and result are those of every coder (`flyannot.sparse.coders`).  A `gram` of float32 is
+    left aside: its roundings would be solved for.  From `MANY_ATOMS` on bits depend on whether X comes in one
+    call or in several.
 
     Source
     ------
@@ -89,13 +70,14 @@ def encode(X, D, lam, *, tol=1e-4, max_sweeps=1000, start=None, gram=None, n_thr
 
 
 def solve(X, D, lam, *, tol=1e-4, max_sweeps=1000, start=None, gram=None, n_threads=1):
-    """As `encode`; returns a `Solution`.  max_sweeps=1 changes no code of `start`, and finds its gap."""
-    X, codes, problem, squares = _problem_of(X, D, lam, (tol, max_sweeps, TOP_K), gram, start)
+    """As `encode`; returns a `SISOSolution`.  max_sweeps=1 changes no code of `start`, and finds its gap."""
+    X, D, squares = _checked(X, D, lam, gram)
+    problem = SISOProblem(D, float(lam), float(tol), int(max_sweeps), gram=exact_gram(D, gram))
     if len(D) < MANY_ATOMS or len(X) > FEW_SAMPLES:
-        return _solved(X, codes, problem, n_threads, BLOCK, solve_block)
-    levels, longest = siso_bounded.levels_of_lam(problem.D), float(np.sqrt(squares.max()))
+        return _solved(X, start, problem, n_threads, BLOCK, solve_block)
+    levels, longest = siso_bounded.levels_of_lam(D), float(np.sqrt(squares.max()))
     solve_rows = partial(siso_bounded.solve_block, each_level=levels, longest=longest)
-    return _solved(X, codes, problem, n_threads, siso_bounded.block_length(problem.D), solve_rows)
+    return _solved(X, start, problem, n_threads, siso_bounded.block_length(D), solve_rows)
 
 
 def solve_with_full_passes(X, D, lam, *, tol=1e-4, max_sweeps=1000, start=None, n_threads=1, top_k=TOP_K):
@@ -103,25 +85,24 @@ def solve_with_full_passes(X, D, lam, *, tol=1e-4, max_sweeps=1000, start=None, 
 
     At most `top_k` atoms join an active set in one round.
     """
-    X, codes, problem, _ = _problem_of(X, D, lam, (tol, max_sweeps, top_k), None, start)
-    return _solved(X, codes, problem, n_threads, BLOCK, solve_block)
+    X, D, _ = _checked(X, D, lam)
+    problem = SISOProblem(D, float(lam), float(tol), int(max_sweeps), int(top_k), exact_gram(D, None))
+    return _solved(X, start, problem, n_threads, BLOCK, solve_block)
 
 
-def _problem_of(X, D, lam, rules, gram, start):
-    """(X, codes to begin from, Problem, squared norms of the atoms); rules is (tol, max_sweeps, top_k)."""
+def _checked(X, D, lam, gram=None):
+    """(X, D, squared norms of the atoms), checked."""
     X, D, _ = checked_samples(X, D, lam, gram)
-    tol, max_sweeps, top_k = rules
-    squares = finite_squares(D, "atom")
-    problem = SISOProblem(D, float(lam), float(tol), int(max_sweeps), int(top_k), exact_gram(D, gram))
-    return X, siso_codes(start, len(X)), problem, squares
+    return X, D, finite_squares(D, "atom")
 
 
-def _solved(X, codes, problem, n_threads, length, solve_rows):
-    """The `Solution`, in blocks of `length` samples."""
+def _solved(X, start, problem, n_threads, length, solve_rows):
+    """The `SISOSolution`, in blocks of `length` samples."""
+    codes = siso_codes(start, len(X))
     blocks = over_threads(lambda rows: solve_rows(X[rows], codes[rows], problem), len(X), length, n_threads)
     solved = [code for block in blocks for code in block[0]]
-    found = [np.concatenate([b[i] for b in blocks]) if blocks else np.zeros(0, int) for i in (1, 2, 3)]
-    return Solution(code_matrix(solved, len(problem.D), X.dtype), *found)
+    measured = [np.concatenate([b[i] for b in blocks]) if blocks else np.zeros(0, int) for i in (1, 2, 3)]
+    return SISOSolution(code_matrix(solved, len(problem.D), X.dtype), *measured)
 
 
 def exact_gram(D, gram):

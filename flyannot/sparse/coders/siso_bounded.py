@@ -21,7 +21,7 @@ from flyannot.sparse.coders.cd import FewAtoms
 from flyannot.sparse.coders.siso_rounds import (
     allowed_gap,
     correlations,
-    gap_of,
+    gap_of_residual,
     is_same_code,
     residual_of_code,
 )
@@ -51,7 +51,7 @@ def levels_of_lam(D):
 
 
 @dataclass
-class Search:
+class SampleSearch:
     """The search for the code of one sample.
 
     passes : residuals and correlations of full passes, the last `_KEPT`; feasible : the correlations of the
@@ -76,16 +76,16 @@ def solve_block(X, codes, problem, each_level, longest):
     n_rounds, n_passes, gaps = np.zeros(len(X), int), np.zeros(len(X), int), np.full(len(X), np.nan)
     fresh = np.array([i for i, code in enumerate(codes) if not len(code[0]) and problem.max_sweeps > 1], int)
     for (step, D), (finer, _) in zip(each_level, each_level[1:]):
-        level = Level(replace(problem, D=D, gram=None), longest, _COARSE)
-        found = level.solve(X[fresh], [codes[i] for i in fresh])
-        n_rounds[fresh] += found[2]
-        for i, (atoms, values) in zip(fresh, found[0]):
+        level = AtomLevel(replace(problem, D=D, gram=None), longest, _COARSE)
+        solved, _, rounds, _ = level.solve(X[fresh], [codes[i] for i in fresh])
+        n_rounds[fresh] += rounds
+        for i, (atoms, values) in zip(fresh, solved):
             codes[i] = atoms * (step // finer), values
-    codes, gaps, rounds, n_passes = Level(problem, longest, 0.0).solve(X, codes)
+    codes, gaps, rounds, n_passes = AtomLevel(problem, longest, 0.0).solve(X, codes)
     return codes, gaps, n_rounds + rounds, n_passes
 
 
-class Level:
+class AtomLevel:
     """The search over the atoms of one level; `coarse` is the part of the first gap at which it ends."""
 
     def __init__(self, problem, longest, coarse):
@@ -96,7 +96,7 @@ class Level:
 
     def solve(self, X, codes):
         """Codes, gaps, rounds and passes of samples."""
-        searches = [Search(x, code) for x, code in zip(X, codes)]
+        searches = [SampleSearch(x, code) for x, code in zip(X, codes)]
         gaps, n_rounds, n_passes = np.full(len(X), np.nan), np.zeros(len(X), int), np.zeros(len(X), int)
         open_rows = list(range(len(X)))
         for n_left in reversed(range(self.problem.max_sweeps)):
@@ -104,43 +104,42 @@ class Level:
             n_passes[open_rows] += 1
             still_open = []
             for i, (r, largest, joining) in zip(open_rows, seen):
-                gaps[i] = self._measure(searches[i], r, largest)
-                if n_left and not self._is_done(searches[i], gaps[i], joining):
-                    n_rounds[i] += self._solve_pool(searches[i], joining, gaps[i])
+                search = searches[i]
+                gaps[i] = gap_of_residual(search.x, r, search.code[1], largest, self.problem.lam)
+                search.first_gap = gaps[i] if search.first_gap is None else search.first_gap
+                target = max(allowed_gap(search.x, self.problem), self.coarse * search.first_gap)
+                is_done = gaps[i] <= target or search.is_stuck or (search.is_exhausted and not len(joining))
+                if n_left and not is_done:
+                    n_rounds[i] += self._solve_pool(search, joining, gaps[i])
                     still_open.append(i)
             open_rows = still_open
             if not open_rows:
                 break
         return [search.code for search in searches], gaps, n_rounds, n_passes
 
-    def _measure(self, search, r, largest):
-        gap = gap_of(search.x, r, search.code[1], largest, self.problem.lam)
-        search.first_gap = gap if search.first_gap is None else search.first_gap
-        return gap
-
-    def _is_done(self, search, gap, joining):
-        target = max(allowed_gap(search.x, self.problem), self.coarse * search.first_gap)
-        return gap <= target or search.is_stuck or (search.is_exhausted and not len(joining))
-
     def _pass_over_atoms(self, searches):
         """(residual, largest |q|, atoms that join) of every sample: by bounds where they say enough."""
         R = [residual_of_code(s.x, s.code, self.problem.D) for s in searches]
-        found = [self._bounded_pass(s, r) for s, r in zip(searches, R)]
-        whole = [i for i, one in enumerate(found) if one is None]
+        passes = [self._bounded_pass(s, r) for s, r in zip(searches, R)]
+        whole = [i for i, bounded in enumerate(passes) if bounded is None]
         if whole:
-            found_q = np.empty((len(whole), len(self.problem.D)), self.problem.D.dtype)
+            all_q = np.empty((len(whole), len(self.problem.D)), self.problem.D.dtype)
             for start, Q in correlations(self.problem.D, np.array([R[i] for i in whole])):
-                found_q[:, start : start + len(Q)] = Q[:, : len(whole)].T
-            for i, q in zip(whole, found_q):
+                all_q[:, start : start + len(Q)] = Q[:, : len(whole)].T
+            for i, q in zip(whole, all_q):
                 searches[i].passes = [*searches[i].passes[1 - _KEPT :], (R[i], q)]
-                found[i] = (R[i], *self._joining(searches[i], q))
-        return found
+                passes[i] = (R[i], *self._joining(searches[i], q))
+        return passes
 
     def _bounded_pass(self, search, r):
         """A pass over the atoms that bounds leave; None where they leave too many."""
         if not search.passes:
             return None
-        D, lam, basis = self.problem.D, self.problem.lam, np.array([one for one, _ in search.passes]).T
+        D, lam, basis = (
+            self.problem.D,
+            self.problem.lam,
+            np.array([residual for residual, _ in search.passes]).T,
+        )
         c = np.linalg.lstsq(basis, r, rcond=None)[0]
         spread = np.abs(c) @ np.linalg.norm(basis, axis=0) + np.linalg.norm(r)
         bound = lam - self.longest * (np.linalg.norm(r - basis @ c) + self.rounding * spread)
@@ -229,8 +228,8 @@ def _may_violate(passes, c, bound):
     estimate = np.zeros(len(passes[0]), c.dtype)
     for j in range(len(passes)):
         add_multiple(estimate, c[j], passes[j], len(estimate))
-    found, n = np.empty(len(estimate), np.int64), 0
+    atoms, n = np.empty(len(estimate), np.int64), 0
     for k in range(len(estimate)):
-        found[n] = k
+        atoms[n] = k
         n += abs(estimate[k]) > bound
-    return found[:n].copy()
+    return atoms[:n].copy()

@@ -46,7 +46,7 @@ def solve_block(X, codes, problem, small=None):
         n_passes[open_rows] += 1
         still_open = []
         for i, r, top, new in zip(open_rows, R, largest, joining):
-            gaps[i] = gap_of(X[i], r, codes[i][1], top, problem.lam)
+            gaps[i] = gap_of_residual(X[i], r, codes[i][1], top, problem.lam)
             if gaps[i] <= allowed_gap(X[i], problem) or not n_left or (not len(new) and i in polished):
                 continue
             before, codes[i] = codes[i], solve_active(X[i], codes[i], new, gaps[i], problem, small)
@@ -61,9 +61,9 @@ def solve_block(X, codes, problem, small=None):
     return codes, gaps, n_rounds, n_passes
 
 
-def is_same_code(code, other):
+def is_same_code(code, after):
     """Whether two codes are the same to the bit."""
-    return np.array_equal(code[0], other[0]) and np.array_equal(code[1], other[1])
+    return np.array_equal(code[0], after[0]) and np.array_equal(code[1], after[1])
 
 
 def allowed_gap(x, problem):
@@ -77,7 +77,7 @@ def residual_of_code(x, code, D):
     return x.astype(np.float64) - values @ D[atoms].astype(np.float64)
 
 
-def gap_of(x, r, values, largest, lam):
+def gap_of_residual(x, r, values, largest, lam):
     """The duality gap of one sample from its residual and the largest |d_k r|.
 
     With s = min(1, lam / largest) it is 1/2 |r|^2 (1 - s)^2 + lam |z|_1 - s z q, and z q = (x - r) r.
@@ -107,10 +107,10 @@ def solve_active(x, code, joining, gap, problem, small):
         return code
     order = np.argsort(atoms)
     atoms, z = atoms[order], values[order]
-    mine, x64 = problem.D[atoms].astype(np.float64), x.astype(np.float64)
-    gram = gram_of(mine) if problem.gram is None else problem.gram[np.ix_(atoms, atoms)]
+    D, x64 = problem.D[atoms].astype(np.float64), x.astype(np.float64)
+    gram = gram_of(D) if problem.gram is None else problem.gram[np.ix_(atoms, atoms)]
     target = max(_SMALL_PART * allowed_gap(x, problem), _SMALL_DROP * gap if len(joining) else 0.0)
-    z = small.solve(gram, mine @ x64, float(x64 @ x64), z, lam=problem.lam, gap=target)
+    z = small.solve(gram, D @ x64, float(x64 @ x64), z, lam=problem.lam, gap=target)
     return atoms[z != 0], z[z != 0]
 
 
@@ -187,14 +187,14 @@ def _keep_largest(Q, start, active, lists, largest):
     for i in range(len(largest)):
         largest[i] = max(largest[i], highest[i])
         if highest[i] > tops[i, 0]:
-            mine = actives[first[i] : first[i + 1]]
+            left_out = actives[first[i] : first[i + 1]]
             for j in range(len(Q)):
-                if abs(Q[j, i]) > tops[i, 0] and not contains_atom(mine, start + j):
+                if abs(Q[j, i]) > tops[i, 0] and not contains_atom(left_out, start + j):
                     _replace_least(tops[i], atoms[i], abs(Q[j, i]), start + j)
 
 
 @compiled
-def _keep_largest_of(D, r, chosen, mine, tops, atoms):
+def _keep_largest_of(D, r, chosen, left_out, tops, atoms):
     """As `_keep_largest` for one sample and some atoms, whose correlations are made here.
 
     Returns the largest |q| of the chosen atoms.
@@ -203,7 +203,7 @@ def _keep_largest_of(D, r, chosen, mine, tops, atoms):
     for k in chosen:
         size = abs(dot(D[k], r, len(r)))
         largest = max(largest, size)
-        if size > tops[0] and not contains_atom(mine, k):
+        if size > tops[0] and not contains_atom(left_out, k):
             _replace_least(tops, atoms, size, k)
     return largest
 

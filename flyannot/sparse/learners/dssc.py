@@ -35,11 +35,11 @@ from flyannot.options import Choice, Count, Options, Real, option
 from flyannot.runtime.resources import threads_of_one_blas
 from flyannot.sparse.kernels import SUMS, add_multiple, copy, dot, kernel
 from flyannot.sparse.learners.dssc_kernels import (
-    Batch,
     DSSCAtoms,
+    DSSCBatch,
     DSSCCodes,
+    DSSCRates,
     DSSCScratch,
-    Rates,
     exact_processor,
     proximal_processor,
     store_codes,
@@ -140,7 +140,7 @@ CODE_TOLERANCE = {np.dtype(np.float32): 1e-2, np.dtype(np.float64): 1e-9}
 ATOM_TOLERANCE = {np.dtype(np.float32): 1e-4, np.dtype(np.float64): 1e-10}
 
 
-def dssc_iterations(n_rows, n_at_once):
+def slices_of_iterations(n_rows, n_at_once):
     """The slices of `n_rows` rows that the iterations take: as few as can be, of nearly equal length."""
     edges = np.linspace(0, n_rows, -(-n_rows // n_at_once) + 1).astype(int)
     return [slice(*pair) for pair in zip(edges, edges[1:])]
@@ -200,32 +200,29 @@ class DSSC(Learner):
         if not self.mean_square:
             self.mean_square = max(float(np.einsum("ij,ij->", X, X, dtype=np.float64)) / len(X), 1e-30)
         scratches = [self._scratch() for _ in range(min(self.options.n_threads, self.options.n_processors))]
-        found = self._found(min(len(X), self._n_at_once))
+        codes = self._code_buffers(min(len(X), self._n_at_once))
+        n_processors, n_blocks = self.options.n_processors, self.options.n_blocks
         with threads_of_one_blas(max(1, len(scratches) - 1)) as threads:
-            for part in dssc_iterations(len(rows), self._n_at_once):
-                self._iterate(self._batch(X[part], rows[part]), scratches, found, threads)
+            for part in slices_of_iterations(len(rows), self._n_at_once):
+                blocks = self._rng.permutation(n_blocks)[:n_processors]
+                batch = DSSCBatch(X[part], rows[part], mini_batches(len(X[part]), n_processors), blocks)
+                self._iterate(batch, scratches, codes, threads)
 
-    def _batch(self, X, rows):
-        blocks = self._rng.permutation(self.options.n_blocks)[: self.options.n_processors]
-        return Batch(X, rows, mini_batches(len(rows), self.options.n_processors), blocks)
-
-    def _iterate(self, batch, scratches, found, threads):
+    def _iterate(self, batch, scratches, codes, threads):
         """One iteration: all processors from one iterate, then what they wrote takes its place."""
         work, rates = _WORK[self.options.surrogate], self._rates()
-
         turns = iter(range(len(batch.blocks)))  # shared: a thread takes the next processor when it is free
 
         def take_turns(scratch):
             for i in turns:
-                work(i, batch, self._atoms, self._codes.past, rates, scratch, found)
+                work(i, batch, self._atoms, self._codes.past, rates, scratch, codes)
 
-        others = [threads.submit(take_turns, scratch) for scratch in scratches[1:]]
+        in_threads = [threads.submit(take_turns, scratch) for scratch in scratches[1:]]
         take_turns(scratches[0])
-        for other in others:
-            other.result()
-        n_found = int(found.count[: len(batch.rows)].sum())
-        self._codes.reserve(n_found)
-        self._codes.n_used = store_codes(batch, found, self._codes.now, self._codes.n_used)
+        for thread in in_threads:
+            thread.result()
+        self._codes.reserve(int(codes.count[: len(batch.rows)].sum()))
+        self._codes.n_used = store_codes(batch, codes, self._codes.now, self._codes.n_used)
         self._accept(batch)
         self.n_iterations += 1
 
@@ -234,9 +231,9 @@ class DSSC(Learner):
         edges, n_features = self._atoms.edges, self.D.shape[1]
         for block, n_samples in zip(batch.blocks, np.diff(batch.first)):
             if n_samples:
-                mine = slice(edges[block], edges[block + 1])
-                self.D[mine] = self._atoms.D_next[mine]
-                n_atoms = mine.stop - mine.start
+                atoms = slice(edges[block], edges[block + 1])
+                self.D[atoms] = self._atoms.D_next[atoms]
+                n_atoms = atoms.stop - atoms.start
                 n_entries = len(self.D) if self.options.code_blocks == "whole" else n_atoms
                 self.n_features_processed += int(n_atoms * n_features + n_samples * n_entries)
 
@@ -244,7 +241,7 @@ class DSSC(Learner):
         options, real = self.options, self.D.dtype.type
         w = np.empty_like(self._direction)
         curvature = _power_steps(self.D, self._direction, w, POWER_STEPS) * CURVATURE_MARGIN
-        return Rates(
+        return DSSCRates(
             lam=real(self.lam),
             rho=real(rho_at(self.n_iterations, options)),
             gamma=real(gamma_at(self.n_iterations, options)),
@@ -269,7 +266,7 @@ class DSSC(Learner):
             A=np.empty((b, b), dtype),
         )
 
-    def _found(self, n):
+    def _code_buffers(self, n):
         shape = self.options.n_processors, -(-n // self.options.n_processors) * len(self.D)
         atom = np.empty(shape, self._codes.now.atom.dtype)
         return DSSCCodes(np.zeros(n, np.int32), atom, np.empty(shape, self.D.dtype))

@@ -2,7 +2,7 @@
 
 Processors of one iteration read the same dictionary `D` and the same stored codes.  Each writes the
 block of atoms it drew to `D_next`, the averaged gradient of that block, and the codes of its own
-samples to its own row of `Found`: nothing is written twice, and no order between them matters.
+samples to its own row of `DSSCCodes`: nothing is written twice, and no order between them matters.
 """
 
 from typing import NamedTuple
@@ -14,7 +14,7 @@ from flyannot.sparse.kernels import SUMS, add_multiple, copy, dot, inlined, kern
 MAX_SWEEPS = 200  # of an exact solve; a bound that only ill-posed problems meet
 
 
-class Batch(NamedTuple):
+class DSSCBatch(NamedTuple):
     """The samples of one iteration, in mini-batches that follow one another."""
 
     X: np.ndarray  # (n, n_features)
@@ -32,7 +32,7 @@ class DSSCAtoms(NamedTuple):
     edges: np.ndarray  # (n_blocks + 1,) the first atom of every block
 
 
-class Rates(NamedTuple):
+class DSSCRates(NamedTuple):
     """The numbers of one iteration, in the samples' type."""
 
     lam: float
@@ -59,7 +59,7 @@ class DSSCScratch(NamedTuple):
 
 
 class DSSCCodes(NamedTuple):
-    """The codes that one iteration found."""
+    """The codes that one iteration finds."""
 
     count: np.ndarray  # (n,) non-zeros of every sample
     atom: np.ndarray  # (n_processors, capacity), end to end for the samples of a processor
@@ -67,7 +67,7 @@ class DSSCCodes(NamedTuple):
 
 
 @kernel(fastmath=SUMS)
-def proximal_processor(i, batch, atoms, past, rates, scratch, found):
+def proximal_processor(i, batch, atoms, past, rates, scratch, codes):
     """Work of processor i with the surrogate of Eq. 2: one proximal step.
 
     The first n_code_steps - 1 proximal steps move codes alone.  The last reads one iterate (D, codes) and
@@ -76,17 +76,17 @@ def proximal_processor(i, batch, atoms, past, rates, scratch, found):
     z, q, r = scratch.z, scratch.q, scratch.r
     a, b = atoms.edges[batch.blocks[i]], atoms.edges[batch.blocks[i] + 1]
     first, last = (0, len(z)) if rates.whole_codes else (a, b)
-    n_found = 0
+    n_stored = 0
     scratch.G[: b - a] = 0
     for s in range(batch.first[i], batch.first[i + 1]):
         _restore_code(batch, s, atoms.D, past, z, r)
         for _ in range(rates.n_code_steps - 1):
-            correlate(atoms.D, r, q, first, last)
+            _correlate(atoms.D, r, q, first, last)
             _step_code(atoms.D, r, q, z, first, last, rates.lam, rates.curvature)
-        correlate(atoms.D, r, q, first, last)
+        _correlate(atoms.D, r, q, first, last)
         _add_gradient(scratch.G, z, r, a, b)
         _step_code(atoms.D, r, q, z, first, last, rates.lam, rates.curvature)
-        n_found = _store_code(z, found, i, s, n_found)
+        n_stored = _store_code(z, codes, i, s, n_stored)
     n_samples = batch.first[i + 1] - batch.first[i]
     if n_samples:
         _average_gradient(scratch.G, atoms.d, a, b, n_samples, rates.rho)
@@ -94,7 +94,7 @@ def proximal_processor(i, batch, atoms, past, rates, scratch, found):
 
 
 @kernel(fastmath=SUMS)
-def exact_processor(i, batch, atoms, past, rates, scratch, found):
+def exact_processor(i, batch, atoms, past, rates, scratch, codes):
     """Work of processor i with the objective itself as the surrogate of each block.
 
     Codes are solved for the dictionary as it is, then the block's atoms for these codes.
@@ -102,16 +102,16 @@ def exact_processor(i, batch, atoms, past, rates, scratch, found):
     z, r, A = scratch.z, scratch.r, scratch.A
     a, b = atoms.edges[batch.blocks[i]], atoms.edges[batch.blocks[i] + 1]
     first, last = (0, len(z)) if rates.whole_codes else (a, b)
-    n_found = 0
+    n_stored = 0
     scratch.G[: b - a], A[: b - a] = 0, 0
     for k in range(first, last):
         scratch.q[k] = dot(atoms.D[k], atoms.D[k], len(r))
     for s in range(batch.first[i], batch.first[i + 1]):
         _restore_code(batch, s, atoms.D, past, z, r)
-        solve_code(atoms.D, scratch, first, last, rates.lam, rates.code_tolerance)
+        _solve_code(atoms.D, scratch, first, last, rates.lam, rates.code_tolerance)
         _add_gradient(scratch.G, z, r, a, b)
-        add_square(A, z, a, b)
-        n_found = _store_code(z, found, i, s, n_found)
+        _add_square(A, z, a, b)
+        n_stored = _store_code(z, codes, i, s, n_stored)
     n_samples = batch.first[i + 1] - batch.first[i]
     if n_samples:
         _average_gradient(scratch.G, atoms.d, a, b, n_samples, rates.rho)
@@ -119,14 +119,14 @@ def exact_processor(i, batch, atoms, past, rates, scratch, found):
 
 
 @kernel(fastmath=SUMS)
-def store_codes(batch, found, now, n_used):
-    """Append the codes found to the buffers of `now`; returns how many entries are then in use."""
+def store_codes(batch, codes, now, n_used):
+    """Append these codes to the buffers of `now`; returns how many entries are then in use."""
     for i in range(len(batch.blocks)):
         n_read = 0
         for s in range(batch.first[i], batch.first[i + 1]):
-            now.start[batch.rows[s]], now.size[batch.rows[s]] = n_used, found.count[s]
-            for _ in range(found.count[s]):
-                now.atom[n_used], now.value[n_used] = found.atom[i, n_read], found.value[i, n_read]
+            now.start[batch.rows[s]], now.size[batch.rows[s]] = n_used, codes.count[s]
+            for _ in range(codes.count[s]):
+                now.atom[n_used], now.value[n_used] = codes.atom[i, n_read], codes.value[i, n_read]
                 n_used += 1
                 n_read += 1
     return n_used
@@ -144,23 +144,23 @@ def _restore_code(batch, s, D, past, z, r):
 
 
 @inlined(fastmath=SUMS)
-def _store_code(z, found, i, s, n_found):
-    """Append z to the codes found by processor i, and clear it; returns their entries so far."""
-    before = n_found
+def _store_code(z, codes, i, s, n_stored):
+    """Append z to the codes of processor i, and clear it; returns the entries so far."""
+    before = n_stored
     for k in range(len(z)):
         if z[k] != 0:
-            found.atom[i, n_found], found.value[i, n_found] = k, z[k]
-            n_found += 1
+            codes.atom[i, n_stored], codes.value[i, n_stored] = k, z[k]
+            n_stored += 1
             z[k] = 0
-    found.count[s] = n_found - before
-    return n_found
+    codes.count[s] = n_stored - before
+    return n_stored
 
 
 # The convex problems that a processor solves: one code, or one block of atoms, which is those from a to b.
 
 
 @inlined(fastmath=SUMS)
-def correlate(D, r, q, first, last):
+def _correlate(D, r, q, first, last):
     """q[k] = D[k] r for the atoms from `first` to `last`."""
     for k in range(first, last):
         q[k] = dot(D[k], r, len(r))
@@ -177,7 +177,7 @@ def _step_code(D, r, q, z, first, last, lam, curvature):
 
 
 @kernel(fastmath=SUMS)
-def solve_code(D, scratch, first, last, lam, tolerance):
+def _solve_code(D, scratch, first, last, lam, tolerance):
     """Coordinate descent on the entries from `first` to `last` until none is off by `tolerance`.
 
     Sweeps over all of them alternate with sweeps over the support.  q holds squared norms of atoms.
@@ -221,7 +221,7 @@ def _add_gradient(G, z, r, a, b):
 
 
 @inlined(fastmath=SUMS)
-def add_square(A, z, a, b):
+def _add_square(A, z, a, b):
     for j in range(a, b):
         if z[j] != 0:
             for k in range(a, b):

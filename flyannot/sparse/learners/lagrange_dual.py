@@ -113,13 +113,13 @@ def solve_dual(A, B, c=1.0, *, start=None, tol=1e-10, max_steps=200):
     Lambda : float64 array (n_atoms,)
     """
     points = _dual_points(A, B, c, start)
-    found = next(points)
+    point = next(points)
     for _ in range(max_steps):
-        nearer = None if found.violation <= tol else next(points, None)
+        nearer = None if point.violation <= tol else next(points, None)
         if nearer is None:
             break
-        found = nearer
-    return _in_ball(found.D, c), found.Lambda
+        point = nearer
+    return _in_ball(point.D, c), point.Lambda
 
 
 def dual_steps(A, B, c=1.0, *, start=None):

@@ -170,8 +170,8 @@ def _update_block(R, D, B, A, first, visit, outside, ball, growth, buffers):
     _propose(u, atoms[visit[0]], R[visit[0]], A[first + visit[0], first + visit[0]])
     for t in range(len(visit)):
         k = first + visit[t]
-        growth[k] = project(u, outside[k], ball)
-        follow_atom(R, atoms, u, A[k, first:], A, first, visit[t:])
+        growth[k] = _project(u, outside[k], ball)
+        _follow_atom(R, atoms, u, A[k, first:], A, first, visit[t:])
     for i in range(len(D)):
         for l in range(len(R)):
             moved[l, i] = atoms[l, i] - D[i, first + l]
@@ -179,7 +179,7 @@ def _update_block(R, D, B, A, first, visit, outside, ball, growth, buffers):
 
 
 @inlined()
-def follow_atom(R, atoms, u, a, A, first, visit):
+def _follow_atom(R, atoms, u, a, A, first, visit):
     """Put u in place of atom visit[0], whose row of A is `a`; R follows; u becomes the next proposal."""
     after = visit[min(1, len(visit) - 1)]
     for start in range(0, len(u), TILE):
@@ -208,24 +208,24 @@ def _propose(u, atom, r, curvature):
 
 
 @inlined()
-def project(u, outside, ball):
+def _project(u, outside, ball):
     """Project an atom, whose masked entries are u, in place; returns how much its other entries shrink."""
     if ball == L2_LAZY:
-        norm = np.sqrt(outside + atom_mass(u, ball))
+        norm = np.sqrt(outside + _atom_mass(u, ball))
         if norm > 1:
-            multiply(u, u.dtype.type(1 / norm))
+            _multiply(u, u.dtype.type(1 / norm))
             return norm
     elif ball == L2_WITHIN:
-        inside, left = atom_mass(u, ball), max(1 - outside, 0.0)
+        inside, left = _atom_mass(u, ball), max(1 - outside, 0.0)
         if inside > left:
-            multiply(u, u.dtype.type(np.sqrt(left / inside)))
+            _multiply(u, u.dtype.type(np.sqrt(left / inside)))
     else:
         project_l1(u, max(1 - outside, 0.0))
     return 1.0
 
 
 @inlined(fastmath=SUMS)
-def atom_mass(u, ball):
+def _atom_mass(u, ball):
     """The squared norm of u, or its l1 norm for the l1 ball."""
     total = 0.0
     if ball == L1_WITHIN:
@@ -238,7 +238,7 @@ def atom_mass(u, ball):
 
 
 @kernel(fastmath=SUMS)
-def multiply(u, factor):
+def _multiply(u, factor):
     """Scale u in place."""
     for i in range(len(u)):
         u[i] *= factor
@@ -250,7 +250,7 @@ def project_l1(u, radius):
 
     The entries above the threshold decide it; it rises until none of them drops out.
     """
-    if atom_mass(u, L1_WITHIN) <= radius:
+    if _atom_mass(u, L1_WITHIN) <= radius:
         return
     threshold, n_left = 0.0, -1
     while True:

@@ -16,9 +16,9 @@ import numpy as np
 
 from flyannot.options import Choice, Count, Options, Real, option
 from flyannot.sparse.learners.scc_kernels import (
-    Orders,
     SCCAtoms,
     SCCRules,
+    SweepOrders,
     follow_mean,
     new_scratch,
     round_dictionary,
@@ -87,7 +87,7 @@ class SCCOptions(Options):
         Choice(VARIANTS),
         "As the authors' program does it, or as the paper prints it; quick is ours, and reaches a lower "
         "objective sooner.",
-        stands_for="released, with --shares quick",
+        stands_for="released, with --data-parallel quick",
     )
     n_sweeps: int | None = option(
         None,
@@ -262,4 +262,4 @@ def _with_places(orders, dtype):
     """The orders with the place of every atom in each, and with GROUP more entries that end no group."""
     places = np.empty(orders.shape, dtype)
     np.put_along_axis(places, orders, np.arange(orders.shape[1], dtype=dtype)[None], axis=1)
-    return Orders(np.pad(orders, ((0, 0), (0, GROUP))).astype(dtype), places)
+    return SweepOrders(np.pad(orders, ((0, 0), (0, GROUP))).astype(dtype), places)

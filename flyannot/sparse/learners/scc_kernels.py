@@ -47,7 +47,7 @@ class SCCAtoms(NamedTuple):
     mean: np.ndarray  # (n_atoms, n_features), or none: that of D on the way, as `follow_mean` has it
 
 
-class Orders(NamedTuple):
+class SweepOrders(NamedTuple):
     """The orders of the full sweeps: the t-th visit of an epoch follows row t, cyclically."""
 
     atom: np.ndarray  # (n_orders, n_atoms + GROUP), the atoms in order, then any atoms
@@ -192,13 +192,13 @@ def _sweep_all(D, norm2, D8, rounding, orders, o, z, support, flags, r, r8, lam,
         if moved > allowed:
             offset, limit = _round_and_bound(r, r8, rounding, lam - allowed)
             moved = r.dtype.type(0)
-        found = candidate_atoms(D8, orders, o, t, flags, r8, offset, limit)
+        candidates = candidate_atoms(D8, orders, o, t, flags, r8, offset, limit)
         if n_atoms - t < GROUP:
-            found &= np.uint64((1 << (n_atoms - t)) - 1)
+            candidates &= np.uint64((1 << (n_atoms - t)) - 1)
         t += GROUP
-        while found:
-            place = t - GROUP + lowest_bit(found)
-            found &= found - np.uint64(1)
+        while candidates:
+            place = t - GROUP + lowest_bit(candidates)
+            candidates &= candidates - np.uint64(1)
             j = np.int64(orders[o, place])
             moved += _solve_one(D, norm2, z, j, r, lam, positive)
             if z[j] != 0:

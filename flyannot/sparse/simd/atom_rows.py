@@ -124,14 +124,14 @@ def candidate_atoms(v, D8, orders, o, t, flags, r8, offset, limit):
     rows = [v.row(D8, builder.zext(j, I64)) for j in atoms]
     sums = v.each_chunk(
         [v.splat(ir.IntType(32)(0))] * GROUP,
-        lambda k, sums: [v.add_byte_products(v.line(d, k), v.line(r, k), a) for d, a in zip(rows, sums)],
+        lambda k, sums: [v.byte_products(v.line(d, k), v.line(r, k), a) for d, a in zip(rows, sums)],
     )
     distance = builder.sub(v.sum_each(sums), v.splat(v.integer(offset)))
     distance = v.max_int(distance, builder.neg(distance))
-    found = builder.icmp_signed(">", distance, v.splat(v.integer(limit)))
+    is_far = builder.icmp_signed(">", distance, v.splat(v.integer(limit)))
     flagged = builder.load(builder.bitcast(flags, ir.VectorType(BYTE, GROUP).as_pointer()), align=1)
-    found = builder.or_(found, builder.icmp_unsigned("!=", flagged, ir.Constant(flagged.type, None)))
-    return builder.zext(builder.bitcast(found, I16), I64)
+    is_flagged = builder.icmp_unsigned("!=", flagged, ir.Constant(flagged.type, None))
+    return builder.zext(builder.bitcast(builder.or_(is_far, is_flagged), I16), I64)
 
 
 @intrinsic

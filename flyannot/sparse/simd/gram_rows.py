@@ -8,100 +8,17 @@ cache line.
 import numpy as np
 from llvmlite import ir
 from numba import types
-from numba.core import cgutils
 
-from flyannot.sparse.simd.vectors import BOOL, BYTE, CHUNK, I16, I32, I64, LANES, Vectors, row_operation
+from flyannot.sparse.simd.vectors import BOOL, CHUNK, I16, I32, I64, LANES, row_operation
 
 FOUR = 4  # rows that one turn of a loop adds
-COMPRESS = "llvm.x86.avx512.mask.compress"
-GATHER = "llvm.x86.avx512.mask.gather.dps.512"
-PREFETCH = "llvm.prefetch.p0i8"
 DIGIT = 7  # bits of the lower digit of a rounded number
 
 
-class _Rows(Vectors):
-    """Vectors with rows that are found by number and stride."""
-
-    def number_at(self, row, i, t=0):
-        return self.splat(self.builder.load(self.builder.gep(row, [self.builder.add(i, I64(t))])))
-
-    def at(self, row, k):
-        return self.load(row, k, 0, aligned=False)
-
-    def line_at(self, row, k):
-        place = self.builder.bitcast(self.builder.gep(row, [k]), ir.VectorType(BYTE, CHUNK).as_pointer())
-        return self.builder.load(place, align=1)
-
-    def interleave(self, a, b):
-        """The elements of two vectors in turn: of the lower halves of their quarters, then of the upper."""
-        n = a.type.count
-        quarter = n // 4
-        for half in (0, quarter // 2):
-            places = [q * quarter + half + e for q in range(4) for e in range(quarter // 2)]
-            yield self._shuffle(a, b, [place for e in places for place in (e, n + e)])
-
-    def byte_products(self, unsigned, signed, total):
-        """total + in every lane the products of its four unsigned and signed bytes."""
-        builder, words = self.builder, ir.VectorType(I32, LANES)
-        if self.has("avx512vnni"):
-            return self.multiply_add(total, unsigned, signed)
-        signed = builder.bitcast(signed, unsigned.type)
-        for byte in range(4):
-            lanes = range(byte, CHUNK, 4)
-            a = builder.zext(self._shuffle(unsigned, unsigned, lanes), words)
-            b = builder.sext(self._shuffle(signed, signed, lanes), words)
-            total = builder.add(total, builder.mul(a, b))
-        return total
-
-    def fetch(self, place):
-        """Have the cache line of a place on its way, without waiting for it; changes nothing."""
-        nothing, pointer = ir.VoidType(), BYTE.as_pointer()
-        kind = ir.FunctionType(nothing, [pointer, I32, I32, I32])
-        function = cgutils.get_or_insert_function(self.builder.module, kind, PREFETCH)
-        to_read, all_caches, data = I32(0), I32(3), I32(1)
-        self.builder.call(function, [self.builder.bitcast(place, pointer), to_read, all_caches, data])
-
-    def append(self, found, lists, size):
-        """Append the lanes that were found to each list, (vector, row) of `size` entries; the new size."""
-        builder, which = self.builder, self.builder.bitcast(found, I16)
-        is_short = self.has("avx512f")
-        for vector, row in lists:
-            kind = vector.type
-            if is_short and kind.element in (I32, ir.FloatType()):
-                vector = self._compressed(vector, found)
-                place = builder.bitcast(builder.gep(row, [size]), kind.as_pointer())
-                builder.store(vector, place, align=4)
-                continue
-            with builder.if_then(builder.icmp_unsigned("!=", which, I16(0))):
-                at = size
-                for lane in range(LANES):
-                    builder.store(builder.extract_element(vector, I32(lane)), builder.gep(row, [at]))
-                    at = builder.add(at, builder.zext(builder.extract_element(found, I32(lane)), I64))
-        return builder.add(size, builder.zext(builder.ctpop(which), I64))
-
-    def _compressed(self, vector, found):
-        """The lanes that were found, one after the other."""
-        builder, kind = self.builder, vector.type
-        name = f"{COMPRESS}.v{LANES}{'i32' if kind.element == I32 else 'f32'}"
-        function = ir.FunctionType(kind, [kind, kind, found.type])
-        function = cgutils.get_or_insert_function(builder.module, function, name)
-        return builder.call(function, [vector, ir.Constant(kind, None), found])
-
-    def sum_of_rows(self, factors, rows, stride, n, k):
-        """Entries k, k + 1, ... of the sum of factors[i] rows[i]."""
-
-        def four(i, sums):
-            places = [self.builder.mul(self.builder.add(i, I64(t)), stride) for t in range(FOUR)]
-            lines = [self.at(rows, self.builder.add(place, k)) for place in places]
-            return [self.fma(self.number_at(factors, i, t), lines[t], sums[t]) for t in range(FOUR)]
-
-        return self.join(self.count(n, FOUR, [self.splat(0.0)] * FOUR, four), self.builder.fadd)
-
-
-@row_operation(vectors=_Rows)
+@row_operation()
 def add_rows(v, target, base, scale, factors, rows, stride, n, width):
     """target = base + scale (sum of factors[i] rows[i] for i < n); beyond n, factors or rows are zero."""
-    target, base, factors, rows = (v.row(one) for one in (target, base, factors, rows))
+    target, base, factors, rows = (v.row(array) for array in (target, base, factors, rows))
     scale, stride, n, width = v.splat(v.number(scale)), v.index(stride), v.index(n), v.index(width)
 
     def block(k, _):
@@ -111,7 +28,7 @@ def add_rows(v, target, base, scale, factors, rows, stride, n, width):
     v.count(width, LANES, [], block)
 
 
-@row_operation(vectors=_Rows)
+@row_operation()
 def add_outer(v, rows, stride, scale, left, right, n, width):
     """rows[i] += scale left[i] right for i < n."""
     builder = v.builder
@@ -131,7 +48,7 @@ def add_outer(v, rows, stride, scale, left, right, n, width):
     v.count(width, LANES, [], block)
 
 
-@row_operation(vectors=_Rows)
+@row_operation()
 def subtract_bytes(v, q, q0, unit, rows, atoms, high, low, n, offset):
     """q = q0 - unit (sum of (high[i] 2^DIGIT + low[i]) rows[atoms[i]] - offset), by atoms in mirrored order.
 
@@ -145,7 +62,7 @@ def subtract_bytes(v, q, q0, unit, rows, atoms, high, low, n, offset):
     def chunk(k, _):
         def four(i, sums):
             numbers = [builder.load(builder.gep(atoms, [builder.add(i, I64(t))])) for t in range(FOUR)]
-            a, b, c, d = (v.line_at(v.row(rows, builder.zext(j, I64)), k) for j in numbers)
+            a, b, c, d = (v.line(v.row(rows, builder.zext(j, I64)), k, aligned=False) for j in numbers)
             pairs = zip(v.interleave(a, b), v.interleave(c, d))
             shorts = ir.VectorType(I16, CHUNK // 2)
             fours = [v.interleave(*(builder.bitcast(x, shorts) for x in pair)) for pair in pairs]
@@ -168,7 +85,7 @@ def subtract_bytes(v, q, q0, unit, rows, atoms, high, low, n, offset):
     v.count(v.n, CHUNK, [], chunk)
 
 
-@row_operation(1, vectors=_Rows)
+@row_operation(1)
 def largest_magnitude(v, q, width):
     """The largest |q[k]| for k < width."""
     q, width = v.row(q), v.index(width)
@@ -176,7 +93,7 @@ def largest_magnitude(v, q, width):
     return v.fold(tops[0], v.max)
 
 
-@row_operation(1, vectors=_Rows)
+@row_operation(1)
 def inner_product(v, a, b, width):
     """The sum of a[k] b[k] for k < width."""
     a, b, width = v.row(a), v.row(b), v.index(width)
@@ -184,7 +101,7 @@ def inner_product(v, a, b, width):
     return v.sum(sums)
 
 
-@row_operation(1, vectors=_Rows)
+@row_operation(1)
 def largest_of_all(v, q):
     """The largest |q[k]| of whole chunks."""
     q = v.row(q)
@@ -195,7 +112,7 @@ def largest_of_all(v, q):
     return v.fold(v.join(tops, v.max), v.max)
 
 
-@row_operation(whole=types.int64, vectors=_Rows)
+@row_operation(whole=types.int64)
 def place_of_largest(v, bits, masks, width):
     """The place of the largest bits[k] & masks[k] for k < width; -1 where all are zero."""
     builder = v.builder
@@ -206,10 +123,10 @@ def place_of_largest(v, bits, masks, width):
     def block(k, carried):
         top, first = carried
         rows = (builder.bitcast(builder.gep(row, [k]), whole.as_pointer()) for row in (bits, masks))
-        found = builder.and_(*(builder.load(row, align=4) for row in rows))
-        is_larger = builder.icmp_signed(">", found, top)
+        magnitudes = builder.and_(*(builder.load(row, align=4) for row in rows))
+        is_larger = builder.icmp_signed(">", magnitudes, top)
         here = v.splat(builder.trunc(k, I32))
-        return [builder.select(is_larger, found, top), builder.select(is_larger, here, first)]
+        return [builder.select(is_larger, magnitudes, top), builder.select(is_larger, here, first)]
 
     tops, blocks = v.count(width, LANES, [zeros, v.splat(I32(0))], block)
     top = v.fold(tops, v.max_int)
@@ -219,76 +136,41 @@ def place_of_largest(v, bits, masks, width):
     return builder.select(builder.icmp_signed(">", top, top.type(0)), place, I64(-1))
 
 
-@row_operation(vectors=_Rows)
+@row_operation()
 def gather_row(v, target, gram, atom, atoms, first, width):
     """target[k] = gram[atom, atoms[k]] for first <= k < width, and for some k before `first`."""
     builder = v.builder
     target, source, atoms = v.row(target), v.row(gram, v.index(atom)), v.row(atoms)
     start = builder.and_(v.index(first), I64(-LANES))
-    numbers, reals = ir.VectorType(I32, LANES), ir.VectorType(v.real, LANES)
+    numbers = ir.VectorType(I32, LANES)
 
     def block(k, _):
         k = builder.add(k, start)
         at = builder.load(builder.bitcast(builder.gep(atoms, [k]), numbers.as_pointer()), align=4)
-        v.store(_gathered(v, source, at, reals), target, k, 0)
+        v.store(v.gathered(source, at), target, k, 0)
         return []
 
     v.count(builder.sub(v.index(width), start), LANES, [], block)
 
 
-@row_operation(vectors=_Rows)
-def fetch_entries(v, gram, atom, atoms, size):
-    """Have gram[atom, atoms[k]] for k < size on its way from memory: `gather_row` will not wait for it."""
-    source, atoms = v.row(gram, v.index(atom)), v.row(atoms)
-
-    def entry(k, _):
-        number = v.builder.zext(v.builder.load(v.builder.gep(atoms, [k])), I64)
-        v.fetch(v.builder.gep(source, [number]))
-        return []
-
-    v.count(v.index(size), 1, [], entry)
-
-
-@row_operation(vectors=_Rows)
-def fetch_bytes(v, rows, row):
-    """Have a row of bytes on its way from memory: `subtract_bytes` will not wait for it."""
-    line = v.row(rows, v.index(row))
-    v.count(v.shape(0)[1], CHUNK, [], lambda k, _: v.fetch(v.builder.gep(line, [k])) or [])
-
-
-def _gathered(v, source, numbers, reals):
-    """The entries of a row that a vector numbers."""
-    builder, nothing = v.builder, ir.Constant(reals, ir.Undefined)
-    if v.has("avx512f") and isinstance(v.real, ir.FloatType):
-        every = ir.Constant(ir.VectorType(BOOL, LANES), [1] * LANES)
-        start = builder.bitcast(source, BYTE.as_pointer())
-        kinds = [reals, start.type, numbers.type, every.type, I32]
-        gather = cgutils.get_or_insert_function(builder.module, ir.FunctionType(reals, kinds), GATHER)
-        return builder.call(gather, [ir.Constant(reals, None), start, numbers, every, I32(4)])
-    for lane in range(LANES):
-        number = builder.zext(builder.extract_element(numbers, I32(lane)), I64)
-        nothing = builder.insert_element(nothing, builder.load(builder.gep(source, [number])), I32(lane))
-    return nothing
-
-
-@row_operation(whole=types.int64, vectors=_Rows)
+@row_operation(whole=types.int64)
 def append_above(v, q, q0, bar, numbers, values, size):
     """Append the atoms with |q| > bar to `numbers`, and their q0 to `values`; the number of all then.
 
     q and q0 are in mirrored order.  Both lists are written up to `LANES` entries beyond their new end.
     """
     builder = v.builder
-    q, q0, numbers, values = (v.row(one) for one in (q, q0, numbers, values))
+    q, q0, numbers, values = (v.row(array) for array in (q, q0, numbers, values))
     bar, words = v.splat(v.number(bar)), ir.VectorType(I32, LANES)
     order = mirrored_place(np.arange(CHUNK)).reshape(-1, LANES)
 
     def chunk(k, carried):
         (size,) = carried
         for i in range(CHUNK // LANES):
-            found = builder.fcmp_ordered(">", v.abs(v.load(q, k, i)), bar)
+            above = builder.fcmp_ordered(">", v.abs(v.load(q, k, i)), bar)
             atoms = builder.add(v.splat(builder.trunc(k, I32)), ir.Constant(words, order[i].tolist()))
-            mine = v.load(q0, k, i, aligned=False)
-            size = v.append(found, [(atoms, numbers), (mine, values)], size)
+            q0_here = v.load(q0, k, i, aligned=False)
+            size = v.append(above, [(atoms, numbers), (q0_here, values)], size)
         return [size]
 
     (size,) = v.count(v.n, CHUNK, [v.index(size)], chunk)

@@ -10,7 +10,7 @@ import numpy as np
 from numba.core.registry import cpu_target
 
 from flyannot.runtime.compiled import compiled
-from flyannot.sparse.simd.vectors import I64, LANES, Vectors, aligned_zeros, row_operation
+from flyannot.sparse.simd.vectors import I64, LANES, aligned_zeros, row_operation
 
 PART = 256  # features of one chain: longer ones round more, and their panels leave the cache
 _MOST_ROWS = 12  # of a block: more hide no more of the time that a sum takes
@@ -91,42 +91,42 @@ def gram_of(D):
     return np.ascontiguousarray(gram[:, : len(D)])
 
 
-class _Product(Vectors):
-    """Blocks of the product: `rows` times `vectors` sums in a list, row after row."""
+def _chains(v, samples, atoms, n, vectors):
+    """Sums of `n` features: `vectors` of every sample in a list, sample after sample."""
 
-    def chains(self, samples, atoms, n, vectors):
-        def feature(k, sums):
-            at = self.builder.mul(k, I64(LANES * vectors))
-            lines = [self.load(atoms, at, t) for t in range(vectors)]
-            new = []
-            for r, sample in enumerate(samples):
-                x = self.splat(self.builder.load(self.builder.gep(sample, [k])))
-                new += [self.fma(x, line, sums[r * vectors + t]) for t, line in enumerate(lines)]
-            return new
+    def feature(k, sums):
+        at = v.builder.mul(k, I64(LANES * vectors))
+        lines = [v.load(atoms, at, t) for t in range(vectors)]
+        new = []
+        for r, sample in enumerate(samples):
+            x = v.splat(v.builder.load(v.builder.gep(sample, [k])))
+            new += [v.fma(x, line, sums[r * vectors + t]) for t, line in enumerate(lines)]
+        return new
 
-        return self.count(n, 1, [self.splat(0.0)] * (len(samples) * vectors), feature)
+    return v.count(n, 1, [v.splat(0.0)] * (len(samples) * vectors), feature)
 
-    def put(self, sums, rows, vectors, first):
-        """Store the sums of the first part; add those of the others to what is there.
 
-        A row may come several times: all are read before one is written.
-        """
-        places = [(row, t) for row in rows for t in range(vectors)]
-        is_first = self.builder.icmp_signed("==", first, I64(0))
-        with self.builder.if_else(is_first) as (first_part, later_part):
-            with first_part:
-                for value, (row, t) in zip(sums, places):
-                    self.store(value, row, I64(0), t)
-            with later_part:
-                before = [self.load(row, I64(0), t) for row, t in places]
-                for old, value, (row, t) in zip(before, sums, places):
-                    self.store(self.builder.fadd(old, value), row, I64(0), t)
+def _put(v, sums, rows, vectors, first):
+    """Store the sums of the first part; add those of the others to what is there.
+
+    A row may come several times: all are read before one is written.
+    """
+    places = [(row, t) for row in rows for t in range(vectors)]
+    is_first = v.builder.icmp_signed("==", first, I64(0))
+    with v.builder.if_else(is_first) as (first_part, later_part):
+        with first_part:
+            for value, (row, t) in zip(sums, places):
+                v.store(value, row, I64(0), t)
+        with later_part:
+            before = [v.load(row, I64(0), t) for row, t in places]
+            for old, value, (row, t) in zip(before, sums, places):
+                v.store(v.builder.fadd(old, value), row, I64(0), t)
 
 
 def _panel_product(most_vectors):
     """The columns of a panel, from features `first` to `last`; panels of many atoms take more vectors."""
 
-    @row_operation(vectors=_Product)
+    @row_operation()
     def multiply_panel(v, Q, X, panels, panel, first, last):
         builder = v.builder
         rows, vectors = _block_shape(v.context, v.types[Q].dtype.bitwidth, most_vectors)
@@ -140,8 +140,8 @@ def _panel_product(most_vectors):
         def block(i, _):
             numbers = (builder.add(i, I64(r)) for r in range(rows))  # past the end the last, to the same bits
             numbers = [builder.select(builder.icmp_signed("<", row, end), row, end) for row in numbers]
-            sums = v.chains([v.pointer(X, row, start) for row in numbers], atoms, n, vectors)
-            v.put(sums, [v.pointer(Q, row, column) for row in numbers], vectors, start)
+            sums = _chains(v, [v.pointer(X, row, start) for row in numbers], atoms, n, vectors)
+            _put(v, sums, [v.pointer(Q, row, column) for row in numbers], vectors, start)
             return []
 
         v.count(n_samples, rows, [], block)

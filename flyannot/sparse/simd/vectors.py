@@ -15,6 +15,8 @@ CHUNK = 64  # elements that one turn of a loop works on: a cache line of bytes
 LANES = 16  # elements of one vector: a cache line of float32
 
 BOOL, BYTE, I16, I32, I64 = (ir.IntType(n) for n in (1, 8, 16, 32, 64))
+COMPRESS = "llvm.x86.avx512.mask.compress"
+GATHER = "llvm.x86.avx512.mask.gather.dps.512"
 VNNI = "llvm.x86.avx512.vpdpbusd.512"  # sums of four products of an unsigned and a signed byte
 
 
@@ -112,8 +114,8 @@ class Vectors:
         """A vector with one number, given as a float or as an LLVM value, in all lanes."""
         value = self.constant(value) if isinstance(value, float) else value
         empty = ir.Constant(ir.VectorType(value.type, LANES), ir.Undefined)
-        one = self.builder.insert_element(empty, value, I32(0))
-        return self._shuffle(one, empty, [0] * LANES)
+        first = self.builder.insert_element(empty, value, I32(0))
+        return self._shuffle(first, empty, [0] * LANES)
 
     def _shuffle(self, a, b, lanes):
         return self.builder.shuffle_vector(a, b, ir.Constant(ir.VectorType(I32, len(lanes)), list(lanes)))
@@ -166,36 +168,36 @@ class Vectors:
     def max_int(self, a, b):
         return self.builder.select(self.builder.icmp_signed(">", a, b), a, b)
 
-    def line(self, row, k):
+    def line(self, row, k, aligned=True):
         place = self.builder.bitcast(self.builder.gep(row, [k]), ir.VectorType(BYTE, CHUNK).as_pointer())
-        return self.builder.load(place, align=CHUNK)
+        return self.builder.load(place, align=CHUNK if aligned else 1)
 
     def has(self, feature):
         """Whether the processor that the code is for has it."""
         return f"+{feature}" in self.context.codegen().magic_tuple()[2]
 
-    def multiply_add(self, total, unsigned, signed):
-        """total + in every lane the products of its four bytes, by the processor's own instruction."""
-        words = ir.VectorType(I32, LANES)
-        kind = ir.FunctionType(words, [words] * 3)
-        function = cgutils.get_or_insert_function(self.builder.module, kind, VNNI)
-        return self.builder.call(
-            function, [total, *(self.builder.bitcast(v, words) for v in (unsigned, signed))]
-        )
-
-    def add_byte_products(self, unsigned, signed, total):
-        """total + a split of the products of 64 bytes over 16 lanes."""
+    def byte_products(self, unsigned, signed, total):
+        """total + in every lane the products of its four unsigned and signed bytes."""
         builder, words = self.builder, ir.VectorType(I32, LANES)
-        if self.has("avx512vnni"):
-            return self.multiply_add(total, unsigned, signed)
-        shorts = ir.VectorType(I16, CHUNK)
-        both = builder.zext(unsigned, shorts), builder.sext(signed, shorts)
-        for half in (0, CHUNK // 2):  # neighbours in pairs, as x86 multiplies and adds shorts
-            for odd in (0, 1):
-                lanes = range(half + odd, half + CHUNK // 2, 2)
-                a, b = (builder.sext(self._shuffle(v, v, lanes), words) for v in both)
-                total = builder.add(total, builder.mul(a, b))
+        if self.has("avx512vnni"):  # the processor's own instruction
+            kind = ir.FunctionType(words, [words] * 3)
+            function = cgutils.get_or_insert_function(builder.module, kind, VNNI)
+            return builder.call(function, [total, *(builder.bitcast(v, words) for v in (unsigned, signed))])
+        signed = builder.bitcast(signed, unsigned.type)
+        for byte in range(4):
+            lanes = range(byte, CHUNK, 4)
+            a = builder.zext(self._shuffle(unsigned, unsigned, lanes), words)
+            b = builder.sext(self._shuffle(signed, signed, lanes), words)
+            total = builder.add(total, builder.mul(a, b))
         return total
+
+    def interleave(self, a, b):
+        """The elements of two vectors in turn: of the lower halves of their quarters, then of the upper."""
+        n = a.type.count
+        quarter = n // 4
+        for half in (0, quarter // 2):
+            places = [q * quarter + half + e for q in range(4) for e in range(quarter // 2)]
+            yield self._shuffle(a, b, [place for e in places for place in (e, n + e)])
 
     def sum_each(self, v):
         """A vector whose lane g is the sum of the lanes of v[g], for sixteen vectors of sixteen lanes.
@@ -213,17 +215,75 @@ class Vectors:
         pairs = zip(v[::2], v[1::2])
         return [self.builder.add(*(self._shuffle(a, b, chosen) for chosen in lanes)) for a, b in pairs]
 
+    # Rows that are found by number and stride, and lists
 
-def row_operation(n_reals=0, *, whole=None, vectors=Vectors):
+    def number_at(self, row, i, t=0):
+        return self.splat(self.builder.load(self.builder.gep(row, [self.builder.add(i, I64(t))])))
+
+    def at(self, row, k):
+        return self.load(row, k, 0, aligned=False)
+
+    def sum_of_rows(self, factors, rows, stride, n, k):
+        """Entries k, k + 1, ... of the sum of factors[i] rows[i]."""
+
+        def four(i, sums):
+            places = [self.builder.mul(self.builder.add(i, I64(t)), stride) for t in range(4)]
+            lines = [self.at(rows, self.builder.add(place, k)) for place in places]
+            return [self.fma(self.number_at(factors, i, t), lines[t], sums[t]) for t in range(4)]
+
+        return self.join(self.count(n, 4, [self.splat(0.0)] * 4, four), self.builder.fadd)
+
+    def gathered(self, source, numbers):
+        """The entries of a row that a vector numbers."""
+        builder, reals = self.builder, ir.VectorType(self.real, LANES)
+        if self.has("avx512f") and isinstance(self.real, ir.FloatType):
+            every = ir.Constant(ir.VectorType(BOOL, LANES), [1] * LANES)
+            start = builder.bitcast(source, BYTE.as_pointer())
+            kinds = [reals, start.type, numbers.type, every.type, I32]
+            gather = cgutils.get_or_insert_function(builder.module, ir.FunctionType(reals, kinds), GATHER)
+            return builder.call(gather, [ir.Constant(reals, None), start, numbers, every, I32(4)])
+        vector = ir.Constant(reals, ir.Undefined)
+        for lane in range(LANES):
+            number = builder.zext(builder.extract_element(numbers, I32(lane)), I64)
+            vector = builder.insert_element(vector, builder.load(builder.gep(source, [number])), I32(lane))
+        return vector
+
+    def append(self, chosen, lists, size):
+        """Append the lanes that were chosen to each list, (vector, row) of `size` entries; the new size."""
+        builder, which = self.builder, self.builder.bitcast(chosen, I16)
+        is_short = self.has("avx512f")
+        for vector, row in lists:
+            kind = vector.type
+            if is_short and kind.element in (I32, ir.FloatType()):
+                vector = self._compressed(vector, chosen)
+                place = builder.bitcast(builder.gep(row, [size]), kind.as_pointer())
+                builder.store(vector, place, align=4)
+                continue
+            with builder.if_then(builder.icmp_unsigned("!=", which, I16(0))):
+                at = size
+                for lane in range(LANES):
+                    builder.store(builder.extract_element(vector, I32(lane)), builder.gep(row, [at]))
+                    at = builder.add(at, builder.zext(builder.extract_element(chosen, I32(lane)), I64))
+        return builder.add(size, builder.zext(builder.ctpop(which), I64))
+
+    def _compressed(self, vector, chosen):
+        """The lanes that were chosen, one after the other."""
+        builder, kind = self.builder, vector.type
+        name = f"{COMPRESS}.v{LANES}{'i32' if kind.element == I32 else 'f32'}"
+        function = ir.FunctionType(kind, [kind, kind, chosen.type])
+        function = cgutils.get_or_insert_function(builder.module, function, name)
+        return builder.call(function, [vector, ir.Constant(kind, None), chosen])
+
+
+def row_operation(n_reals=0, *, whole=None):
     """Make a function that kernels call out of one that writes its code.
 
     Parameters
     ----------
     n_reals : int, how many numbers it returns, of the type of its first argument's entries
     whole : numba type of the one whole number that it returns instead
-    vectors : Vectors, or a class made from it
 
-    The decorated function takes an instance of `vectors`, and for every argument its number there.
+    The decorated function takes `Vectors`, and for every argument its number there.
     """
 
     def decorate(write):
@@ -233,10 +293,10 @@ def row_operation(n_reals=0, *, whole=None, vectors=Vectors):
             reals = real if n_reals == 1 else types.UniTuple(real, n_reals) if n_reals else types.none
 
             def codegen(context, builder, signature, args):
-                found = write(vectors(context, builder, signature, args), *range(len(args)))
+                values = write(Vectors(context, builder, signature, args), *range(len(args)))
                 if n_reals > 1:
-                    return context.make_tuple(builder, signature.return_type, found)
-                return context.get_dummy_value() if found is None else found
+                    return context.make_tuple(builder, signature.return_type, values)
+                return context.get_dummy_value() if values is None else values
 
             return (whole or reals)(*kinds), codegen
 

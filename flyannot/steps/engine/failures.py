@@ -9,7 +9,7 @@ NAME = "failures.csv"
 _COLUMNS = ("step", "output", "image", "reason")
 _OF_THE_IMAGE = ("stage_range", "gene")  # where it is known
 _REMEDY = "; fix: "
-_PATIENCE_S = 60  # shards that end at the same time list theirs one after the other
+_PATIENCE_S = 60  # jobs that end at the same time list theirs one after the other
 
 
 def reason_of(error):
@@ -36,13 +36,13 @@ def list_failures(table, step, outcome, images=()):
     if not outcome.failures and not table.exists():
         return
     known = {image.name: (image.stage_range, image.gene) for image in images} if outcome.failures else {}
-    mine = (step, outcome.path.name)
+    output = (step, outcome.path.name)
     with explained_write_error(table), exclusive_lock(table, patience_s=_PATIENCE_S):
         before = read_table(table, _COLUMNS, _OF_THE_IMAGE) if table.exists() else ()
-        rows = [tuple(cells) for _, cells in before if tuple(cells[:2]) != mine]
+        rows = [tuple(cells) for _, cells in before if tuple(cells[:2]) != output]
         for image, reason in outcome.failures:
             about = known.get(image) or known.get(photograph_of_embryo(image)) or ("", "")
-            rows.append((*mine, image, reason, *about))
+            rows.append((*output, image, reason, *about))
         if rows:
             write_table(table, (*_COLUMNS, *_OF_THE_IMAGE), rows)
         else:

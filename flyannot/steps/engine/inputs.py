@@ -216,10 +216,10 @@ def curated_annotations_of(annotations_csv, *, corrections=(), roll_up=()):
 
 def digests_of_curated(annotations_csv, corrections):
     """The digests of both, by role, as a header's inputs have them; without corrections, no such role."""
-    found = {"annotations": [digest_of_file(annotations_csv)]}
-    return found | ({"corrections": [digest_of_file(path) for path in corrections]} if corrections else {})
+    digests = {"annotations": [digest_of_file(annotations_csv)]}
+    return digests | ({"corrections": [digest_of_file(path) for path in corrections]} if corrections else {})
 
 
 def is_synthetic(columns):
     """Whether any image of these columns (dicts) was drawn by a program."""
-    return any("synthetic" in one["source"] for one in columns)
+    return any("synthetic" in some["source"] for some in columns)

@@ -15,7 +15,7 @@ from flyannot.runtime.digest import digest_of_json
 from flyannot.runtime.wording import pluralise
 from flyannot.stage_ranges import STAGE_RANGES
 from flyannot.steps.engine.failures import error_and_fix
-from flyannot.store.concatenation import concatenate, part_of
+from flyannot.store.concatenation import closed_file, concatenate
 from flyannot.store.header import Header
 from flyannot.store.reading import open_stored, verify_stored
 from flyannot.store.writing import create_stored
@@ -148,7 +148,7 @@ def join_parts(out, header_of, parts):
     made = []
     for part in parts:
         with open_stored(part.path) as stored:
-            made.append(part_of(stored))
+            made.append(closed_file(stored))
     parts = made
     failures = tuple(failure for part in parts for failure in part.failures)
     if not any(part.stage_ranges for part in parts):

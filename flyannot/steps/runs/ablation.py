@@ -12,7 +12,7 @@ from functools import partial
 from pathlib import Path
 
 from flyannot.errors import InputError, did_you_mean
-from flyannot.features.grid import Grid
+from flyannot.features.options import Grid
 from flyannot.options import Options, kebab
 from flyannot.runtime.digest import digest_of_json
 from flyannot.runtime.text_files import read_toml

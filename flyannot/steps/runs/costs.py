@@ -12,14 +12,13 @@ from dataclasses import dataclass, field
 from flyannot.classifiers import CLASSIFIERS
 from flyannot.dataset.folder import read_annotations
 from flyannot.dataset.paths import IMAGES, annotations_table, table_of
-from flyannot.dataset.synthetic.anatomy import TERMS
 from flyannot.dataset.synthetic.generate import draw_group
+from flyannot.dataset.synthetic.render import TERMS
 from flyannot.descriptors.images.geometry import STANDARD_PX
 from flyannot.descriptors.options import patch_sides
 from flyannot.descriptors.patches import patch_corners
 from flyannot.errors import InputError
-from flyannot.features.grid import n_cells
-from flyannot.features.options import PoolOptions
+from flyannot.features.options import PoolOptions, n_cells
 from flyannot.steps.engine.inputs import selected_images
 from flyannot.steps.engine.parts import IMAGES_PER_PART
 from flyannot.steps.options import BYTES_OF_WORKER, LearnOptions
@@ -27,14 +26,14 @@ from flyannot.steps.options import BYTES_OF_WORKER, LearnOptions
 START_S, START_MB = 5, 300  # measured: 1.5 to 2 s, 130 to 300 MB; more where the kernels are compiled
 # Measured, in seconds: an image read 0.003 to 0.01; of BDGP's pictures of 1,520 x 1,080 px more.
 S_READ, S_PATCH = 0.02, 2e-6
-S_CODE, S_CODE_ATOM = 5e-6, 1.2e-8  # a patch, and a patch and atom: docs/benchmarks.md, "Coding"
-S_LEARN, S_LEARN_ATOM = 5e-6, 6e-9  # a patch and epoch, and each atom: docs/benchmarks.md, "SCC"
+S_CODE, S_CODE_ATOM = 5e-6, 1.2e-8  # a patch, and a patch and atom: docs/measured.md, "Coding"
+S_LEARN, S_LEARN_ATOM = 5e-6, 6e-9  # a patch and epoch, and each atom: docs/measured.md, "SCC"
 # A pair of groups and a feature; a pair of groups (or a group and a feature, if these are fewer) and a term:
-# 413 s for 8,333 groups, 90,000 features and 31 terms (docs/benchmarks.md, "150,000 images").
+# 413 s for 8,333 groups, 90,000 features and 31 terms (docs/measured.md, "150,000 images").
 S_PRODUCT, S_FIT = 4e-11, 2e-7
 S_SHOW = 0.04  # an image of the report: 0.009 to 0.035
 MB_S = 100  # joined, digested and read again
-OTHER_SOLVER = 20  # times as long as the default one: docs/benchmarks.md, the slowest learner
+OTHER_SOLVER = 20  # times as long as the default one: docs/measured.md, the slowest learner
 MB_IMAGE = 0.003  # that stays of an image while parts are joined: 1.1 MiB per 1,000 (docs/reliability.md)
 BYTES_PATCH = 144  # of a file of descriptors; in memory, and while it is described
 BYTES_LEARN = 700  # a patch that is learned from, with its code: 762 MB for a million (docs/python.md)

@@ -157,8 +157,8 @@ def _check_terms(annotated, annotations, table, train):
     for gene, stage_range in annotated:
         counts[stage_range].update(annotations.terms_by_gene[gene, stage_range])
     most = {
-        s: max((n for term, n in found.items() if term not in train.exclude_terms), default=0)
-        for s, found in counts.items()
+        s: max((n for term, n in of_terms.items() if term not in train.exclude_terms), default=0)
+        for s, of_terms in counts.items()
     }
     if max(most.values()) < train.min_groups:
         best = max(most, key=lambda s: most[s])

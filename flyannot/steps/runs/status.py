@@ -93,7 +93,7 @@ def status_of_run(folder):
         raise InputError(f"no such folder: {folder}", fix="name the output folder of: flyannot run CONFIG")
     record = read_record(folder)
     on_disk = {step.kind: _on_disk(folder / step.makes) for step in STEPS.values() if step.kind}
-    if record is None and not any(found.is_there for found in on_disk.values()):
+    if record is None and not any(output.is_there for output in on_disk.values()):
         names = ".h5, no ".join(on_disk)
         raise InputError(
             f"{folder} holds nothing of a run: no {RECORD}, no {names}.h5",

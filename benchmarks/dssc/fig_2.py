@@ -9,10 +9,9 @@ import time
 
 import numpy as np
 
-from benchmarks.claims import OURS, PAPER, Statement, largest, least, share_above
 from benchmarks.findings import Finding, Panel, Size
 from benchmarks.inputs.signals import photograph_patches
-from benchmarks.items import Item, paper_values
+from benchmarks.items import paper_values
 from benchmarks.measures import exact_objective, timed_steps
 from benchmarks.rows import Rows
 from flyannot.sparse.fit import default_lam, random_patches
@@ -29,7 +28,7 @@ _CHOICES = {  # ours, and Algorithm 1 to the letter with the surrogate of Eq. 2
 _POINT = ("iteration", "features", "seconds", "objective", "objective_of_held")
 
 
-def measure(setup):
+def measure_blocks(setup):
     """One run for every number of blocks and of threads."""
     paper, n, n_held = paper_values("dssc", "fig-2"), setup.sizes["n_patches"], setup.sizes["n_held"]
     X, source = photograph_patches(setup.rng("dssc"), n + n_held, paper["patch_px"], dtype=np.float32)
@@ -53,8 +52,6 @@ def measure(setup):
         f"block of atoms and codes; {paper['n_atoms']} atoms, {paper['n_processors']} processors "
         f"of {_BATCH_SIZE} samples, float32, lam 1.2/sqrt(p)",
         size=Size("patches", n, paper["n_patches"]),
-        explanation="Every sample has a code of its own here, where the paper writes one for all, and its "
-        "step sizes are not given. Fewer blocks hold more of a code each, so that a visit moves more of it.",
         rows=rows,
         panels=[
             Panel(f"{title}, {choice}", x, "objective", shown.lines("run", x, "objective"))
@@ -104,63 +101,3 @@ def _objectives(learner, X, held):
     Z, few, D = learner.codes()[:_GRADED], X[:_GRADED].astype(np.float64), learner.D.astype(np.float64)
     value = float(objective(few, D, Z.astype(np.float64), learner.lam).mean())
     return value, exact_objective(held, D, learner.lam, tol=1e-5)
-
-
-def _curves(rows):
-    """Rows of one thread by number of blocks, by rising iteration."""
-    alone = rows.where(n_threads=1)
-    return {b: alone.where(n_blocks=b) for b in sorted(set(alone.column("n_blocks")))}
-
-
-def _falls(rows):
-    ends = {b: (curve[0]["objective"], curve[-1]["objective"]) for b, curve in _curves(rows).items()}
-    return least((share_above(*pair, f"{pair[1]:.4f}") for pair in ends.values()), [f"B={b}" for b in ends])
-
-
-def _rises(rows):
-    """How far a curve comes to lie above an earlier point of itself."""
-    rises = {}
-    for b, curve in _curves(rows).items():
-        values = np.array(curve.column("objective"))
-        rises[b] = share_above((values / np.minimum.accumulate(values)).max(), 1, noise=0)
-    return largest(rises.values(), [f"B={b}" for b in rises])
-
-
-def _better_dictionary(rows):
-    ends = {b: [curve[i]["objective_of_held"] for i in (0, -1)] for b, curve in _curves(rows).items()}
-    return least((share_above(*pair, f"{pair[1]:.4f}") for pair in ends.values()), [f"B={b}" for b in ends])
-
-
-def _lead_of_few(column):
-    """How far most blocks lie above the fewest at the same iteration, features or seconds."""
-
-    def number(rows):
-        curves = _curves(rows)
-        few, many = min(curves), max(curves)
-        x = min(curves[b][-1][column] for b in (few, many))
-        a, b = (np.interp(x, curves[n].column(column), curves[n].column("objective")) for n in (few, many))
-        return share_above(b, a, f"after {x:,.4g} B={few}: {a:.4f}, B={many}: {b:.4f}")
-
-    return number
-
-
-CLAIMS = (
-    Statement("dssc-falls", PAPER, "learning is reliable: the objective falls for every B", _falls,
-              above=0, unit="lower", each="choice"),
-    Statement("dssc-stable", PAPER, "learning is stable (no point of a curve is 1 % above an earlier one)",
-              _rises, below=0.01, unit="above", each="choice"),
-    Statement("dssc-iterations", PAPER, "by iteration, fewer blocks at a time (more blocks B) learn faster",
-              _lead_of_few("iteration"), below=0, unit="above", each="choice"),
-    Statement("dssc-features", PAPER, "by features processed, too", _lead_of_few("features"), below=0,
-              unit="above", each="choice"),
-    Statement("dssc-clock", PAPER, "by the clock the order is inverted", _lead_of_few("seconds"), above=0,
-              unit="above", each="choice"),
-    Statement("dssc-held", OURS, "other patches are coded better by the dictionary than by the initial one",
-              _better_dictionary, above=0, unit="lower", each="choice"),
-)  # fmt: skip
-
-
-ITEM = Item(
-    "dssc-fig-2", "DSSC by iteration, by features and by the clock", measure, "dssc", "fig-2",
-    sizes={"n_patches": (4_000, 610_528), "n_epochs": (12, 4), "n_held": (300, 400)}, statements=CLAIMS,
-)  # fmt: skip

@@ -1,4 +1,4 @@
-"""Learning by shares: laws of the schedule, of the merge, and of what comes out."""
+"""Data-parallel learning: laws of the schedule, of the averaging, and of what comes out."""
 
 import tracemalloc
 from dataclasses import dataclass, replace
@@ -48,11 +48,11 @@ class Blocks:
         return rows
 
 
-def plan_of(n_shares=4, n_epochs=1, variant="quick", **more):
-    return LearningPlan(n_shares, n_epochs, LAM, SCCOptions(variant=variant), (7,), **more)
+def plan_of(n_parts=4, n_epochs=1, variant="quick", **more):
+    return LearningPlan(n_parts, n_epochs, LAM, SCCOptions(variant=variant), (7,), **more)
 
 
-def visit_share(start, X, *, lam, options, stands_for, rng):
+def visited_part(start, X, *, lam, options, stands_for, rng):
     return SCC(start.D, 0, lam=lam, **vars(options)).visit_part(X, rng, start, stands_for)
 
 
@@ -92,54 +92,54 @@ def in_units(X, size):
 # --- the schedule ---
 
 
-@pytest.mark.parametrize("n_shares", [1, 3, 16, 300])
+@pytest.mark.parametrize("n_parts", [1, 3, 16, 300])
 @pytest.mark.parametrize("longest", [500, 2**18])
-def test_every_unit_is_visited_once_in_every_epoch_by_its_own_share(n_shares, longest, rng):
+def test_every_unit_is_visited_once_in_every_epoch_by_its_own_part(n_parts, longest, rng):
     sizes = rng.integers(0, 400, 200)
-    plan = plan_of(n_shares, longest=longest)
+    plan = plan_of(n_parts, longest=longest)
     for epoch in (0, 1):
         rounds = rounds_of_epoch(sizes, epoch * sizes.sum(), 10, epoch, plan)
-        visited = np.concatenate([turn.units for turns in rounds for turn in turns])
+        visited = np.concatenate([visit.units for visits in rounds for visit in visits])
         assert len(visited) == len(set(visited)) and set(visited) >= set(np.flatnonzero(sizes))
-        for turns in rounds:
-            shares = [turn.part for turn in turns]
-            assert shares == sorted(set(shares)), "each at most once, and in their order"
-            for turn in turns:
-                assert (turn.units % n_shares == turn.part).all()
-                assert turn.n_samples == sizes[turn.units].sum()
-                assert turn.n_samples <= longest or len(turn.units) == 1, "so much is held in memory"
+        for visits in rounds:
+            parts = [visit.part for visit in visits]
+            assert parts == sorted(set(parts)), "each at most once, and in their order"
+            for visit in visits:
+                assert (visit.units % n_parts == visit.part).all()
+                assert visit.n_samples == sizes[visit.units].sum()
+                assert visit.n_samples <= longest or len(visit.units) == 1, "so much is held in memory"
 
 
 def test_orders_differ_from_epoch_to_epoch_and_with_the_seed():
     sizes = np.full(100, 50)
     orders = [
-        [turn.units.tolist() for turns in rounds_of_epoch(sizes, 0, 10, epoch, plan) for turn in turns]
+        [visit.units.tolist() for visits in rounds_of_epoch(sizes, 0, 10, epoch, plan) for visit in visits]
         for epoch, plan in ((0, plan_of()), (1, plan_of()), (0, replace(plan_of(), key=(8,))))
     ]
     assert orders[0] != orders[1] != orders[2] != orders[0]
 
 
-def test_shares_become_active_as_samples_have_been_seen_for_them_and_rounds_grow():
+def test_parts_become_active_as_samples_have_been_seen_for_them_and_rounds_grow():
     rounds = rounds_of_epoch(np.full(100_000, 100), 0, 50, 0, plan_of(64))
     seen, before = 0, 0
-    for turns in rounds[:-5]:  # the last are of what is left
-        assert len(turns) == max(1, min(64, seen // 3000)) or len(turns) == 64
-        n = sum(turn.n_samples for turn in turns)
-        assert n <= max(500, 0.6 * seen) or max(turn.n_samples for turn in turns) == plan_of().longest
-        assert len(turns) >= before
-        seen, before = seen + n, len(turns)
+    for visits in rounds[:-5]:  # the last are of what is left
+        assert len(visits) == max(1, min(64, seen // 3000)) or len(visits) == 64
+        n = sum(visit.n_samples for visit in visits)
+        assert n <= max(500, 0.6 * seen) or max(visit.n_samples for visit in visits) == plan_of().longest
+        assert len(visits) >= before
+        seen, before = seen + n, len(visits)
     assert before == 64 and len(rounds) < 60
 
 
-# --- the merge ---
+# --- the averaging ---
 
 
 @EVERY_VARIANT
-def test_one_share_in_one_round_is_the_sequential_learner_bit_for_bit(variant, X):
+def test_one_part_in_one_round_is_the_sequential_learner_bit_for_bit(variant, X):
     options, rng = SCCOptions(variant=variant), np.random.default_rng(1)
     D = random_patches(X, 40, rng)
     atoms = first_atoms(D, options)
-    found = visit_share(atoms, X, lam=LAM, options=options, stands_for=1.0, rng=np.random.default_rng(2))
+    found = visited_part(atoms, X, lam=LAM, options=options, stands_for=1.0, rng=np.random.default_rng(2))
     atoms = atoms_of_next_epoch(average_atoms(atoms, [found], [len(X)], options), options)
 
     learner, rng = SCC(D, len(X), lam=LAM, variant=variant), np.random.default_rng(2)
@@ -155,7 +155,7 @@ def test_one_share_in_one_round_is_the_sequential_learner_bit_for_bit(variant, X
 
 
 @EVERY_VARIANT
-def test_merging_what_agrees_changes_nothing_and_sums_h(variant, rng):
+def test_averaging_what_agrees_changes_nothing_and_sums_h(variant, rng):
     options = SCCOptions(variant=variant)
     D = unit_rows(rng.normal(size=(30, 12))).astype(np.float32)
     start = first_atoms(D, options)
@@ -168,7 +168,7 @@ def test_merging_what_agrees_changes_nothing_and_sums_h(variant, rng):
     assert atoms.n_visits == 50
 
 
-def test_an_atom_that_no_share_used_stays_and_one_that_a_single_share_used_is_its_own(rng):
+def test_an_atom_that_no_part_used_stays_and_one_that_a_single_part_used_is_its_own(rng):
     D = unit_rows(rng.normal(size=(3, 12))).astype(np.float32)
     other = unit_rows(rng.normal(size=(3, 12))).astype(np.float32)
     gained = np.array([0.0, 1.0, 1.0]), np.array([0.0, 0.0, 1.0])
@@ -180,7 +180,7 @@ def test_an_atom_that_no_share_used_stays_and_one_that_a_single_share_used_is_it
 
 
 @EVERY_VARIANT
-def test_merged_atoms_stay_where_the_variant_puts_them(variant, X):
+def test_averaged_atoms_stay_where_the_variant_puts_them(variant, X):
     source, plan = in_units(X, 100), plan_of(8, variant=variant)
     for progress in learned(source, 20, plan):
         norms = np.linalg.norm(progress.atoms.D.astype(float), axis=1)
@@ -192,28 +192,25 @@ def test_merged_atoms_stay_where_the_variant_puts_them(variant, X):
 
 
 @EVERY_VARIANT
-@pytest.mark.parametrize("n_shares", [1, 8, 32, 256])
+@pytest.mark.parametrize("n_parts", [1, 8, 32, 256])
 @pytest.mark.parametrize("longest", [50, 2**18])
-def test_any_number_of_shares_and_any_round_end_near_the_sequential_learner(variant, n_shares, longest, X):
-    plan = plan_of(n_shares, 2, variant, longest=longest)
+def test_any_number_of_parts_and_any_round_end_near_the_sequential_learner(variant, n_parts, longest, X):
+    plan = plan_of(n_parts, 2, variant, longest=longest)
     D = learned(in_units(X, 20), 30, plan)[-1].atoms.D
     expected = np.mean([value_of(X, sequential(X, 30, 2, np.random.default_rng(s), variant)) for s in (1, 2)])
     assert value_of(X, D) < (1.008 if variant == "quick" else 1.05) * expected  # others vary by 4 %
 
 
-def test_shares_that_all_pull_the_same_way_do_not_overshoot(X):
-    """Every share has the same samples: adding up their changes would move atoms many times too far."""
+def test_parts_that_all_pull_the_same_way_do_not_overshoot(X):
+    """Every part has the same samples: adding up their changes would move atoms many times too far."""
     same = X[:400]
     atoms, options = first_atoms(random_patches(same, 15, np.random.default_rng(0)), QUICK), QUICK
     values = [value_of(same, atoms.D)]
     for i in range(8):
-        found = [
-            visit_share(
-                atoms, same, lam=LAM, options=options, stands_for=64.0, rng=np.random.default_rng([i, s])
-            )
-            for s in range(64)
-        ]
-        atoms = average_atoms(atoms, found, [len(same)] * 64, options)
+        rules = {"lam": LAM, "options": options, "stands_for": 64.0}
+        rngs = [np.random.default_rng([i, part]) for part in range(64)]
+        reached = [visited_part(atoms, same, rng=rng, **rules) for rng in rngs]
+        atoms = average_atoms(atoms, reached, [len(same)] * 64, options)
         values.append(value_of(same, atoms.D))
     assert values[-1] < 0.8 * values[0] and max(values[1:]) < values[0]
     assert values[-1] < 1.01 * min(values)
@@ -228,10 +225,10 @@ def test_interruption_after_any_round_changes_no_bit(X):
         assert len(on) == len(whole) - 1 - k
         for a, b in zip(on[-1].atoms, whole[-1].atoms):
             assert np.array_equal(a, b)
-        assert [one.objective for one in on[-1].records] == [one.objective for one in whole[-1].records]
+        assert [r.objective for r in on[-1].records] == [r.objective for r in whole[-1].records]
 
 
-def test_results_do_not_depend_on_the_order_in_which_shares_are_carried_out(X):
+def test_results_do_not_depend_on_the_order_in_which_parts_are_visited(X):
     def backwards(tasks):
         return here(tasks[::-1])[::-1]
 
@@ -256,7 +253,7 @@ class MadeAsRead:
         return rows[:10].astype(np.float32)
 
 
-def test_what_a_share_visits_is_held_once():
+def test_what_a_part_visits_is_held_once():
     sizes = np.full(500, 256)
     source, plan = MadeAsRead(sizes), plan_of(1)
     start = first_atoms(np.eye(4, 128, dtype=np.float32), plan.options)
@@ -280,11 +277,8 @@ def test_held_out_samples_are_never_visited(X):
 
     def looked_at(tasks):
         for task in tasks:
-            seen.extend(
-                np.concatenate(
-                    [np.delete(rows, out, axis=0) for rows, out in zip(task.source.read(), task.left_out)]
-                )[:, -1]
-            )
+            for rows, out in zip(task.source.read(), task.left_out):
+                seen.extend(np.delete(rows, out, axis=0)[:, -1])
         return here(tasks)
 
     assert len(learned(source, 20, plan, looked_at)) > 1
@@ -295,20 +289,17 @@ def test_held_out_samples_are_never_visited(X):
 
 def test_the_trace_doubles_its_patches_and_ends_with_every_epoch(X):
     records = learned(in_units(X, 20), 10, plan_of(4, 3))[-1].records
-    visits, n = [one.n_visits for one in records], len(X) - len(X) // 10
-    ends = [one for one in records if one.n_visits % n == 0]
-    assert [one.epoch for one in ends] == [1, 2, 3]
+    visits, n = [record.n_visits for record in records], len(X) - len(X) // 10
+    assert [record.epoch for record in records if record.n_visits % n == 0] == [1, 2, 3]
     assert all(b >= 2 * a for a, b in zip(visits, visits[1:]) if b < n)
-    assert all(np.isnan(one.objective_stored) and one.gap < 1e-5 for one in records)
+    assert all(np.isnan(record.objective_stored) and record.gap < 1e-5 for record in records)
 
 
 def test_learning_ends_where_twice_the_patches_gain_less_than_tol(X):
     source = in_units(X, 20)
     whole = learned(source, 10, plan_of(4, 4))[-1].records
     short = learned(source, 10, plan_of(4, 4, tol=0.02))[-1].records
-    assert short == whole[: len(short)] or [r.objective for r in short] == [
-        r.objective for r in whole[: len(short)]
-    ]
+    assert [r.objective for r in short] == [r.objective for r in whole[: len(short)]]
     assert len(short) < len(whole)
     assert gains_too_little(short, 0.02)
     assert len(learned(source, 10, plan_of(4, 4, tol=0.0))[-1].records) >= len(short)
