@@ -10,7 +10,7 @@ from flyannot.cli.shared.help_page import LazyGroup
 from flyannot.cli.steps import StepCommands
 
 # What commands are for -> name -> (module of this package, or "module:attribute" of any; what it does).
-COMMANDS = {
+COMMANDS: dict = {
     "Start": {
         "run": ("run", "The whole chain, from a configuration file."),
         "status": ("status", "How far a run is: steps, images, time left."),

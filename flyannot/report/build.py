@@ -67,10 +67,10 @@ def report_task(folder, out, data_set, options):
     def why():
         with ExitStack() as stack:
             *_, wanted = opened(stack)
-        found = made_from(out)
-        if found == "":
+        made = made_from(out)
+        if made == "":
             raise InputError(f"{out} exists and is not a report", fix="name another file with -o")
-        return "it is not there yet" if found is None else "" if found == wanted else "the run has changed"
+        return "it is not there yet" if made is None else "" if made == wanted else "the run has changed"
 
     def make(execution):
         with ExitStack() as stack:
@@ -134,7 +134,7 @@ def _page(run, ids, ranges, wanted):
         s: tuple(dictionary.array(s, f"trace/{name}") for name in ("epoch", "objective"))
         for s in (dictionary.stage_ranges if dictionary else ())
     }
-    failures = [(file.path.name, *one) for file in files for one in file.failures]
+    failures = [(file.path.name, *failure) for file in files for failure in file.failures]
     notes = [*run.notes, *ids.notes]
     drawn = any("synthetic" in run.files["predictions"].array(s, "source") for s in ranges)
     banners = [_SYNTHETIC] if drawn or scores.get("synthetic") else []
@@ -208,7 +208,7 @@ def _counts(run, ranges):
         return
     stored = run.files["predictions"]
     columns = [[stored.array(s, f"group_{name}") for s in ranges] for name in ("fbgn", "gene", "name")]
-    genes = {f or g or n for one in zip(*columns) for f, g, n in zip(*one)}
+    genes = {f or g or n for of_range in zip(*columns) for f, g, n in zip(*of_range)}
     yield "Genes", f"{len(genes):,}", ""
     yield "Images", f"{sum(len(stored.array(s, 'image')) for s in ranges):,}", ""
     names = Markup(", ").join(Markup('<span class="together">{}</span>').format(s) for s in ranges)

@@ -128,8 +128,8 @@ def made_from(path):
     """What a page says that it was made from; None if there is no page, "" if it is none of ours."""
     if not path.exists():
         return None
-    found = _MADE_FROM.search(first_bytes(path, _HEAD_BYTES).decode("utf-8", "replace"))
-    return found[1] if found else ""
+    match = _MADE_FROM.search(first_bytes(path, _HEAD_BYTES).decode("utf-8", "replace"))
+    return match[1] if match else ""
 
 
 def review_of(run):

@@ -48,7 +48,11 @@ class TermIds:
 
     def stage_links(self):
         """Stage range -> what the links of its stages are made of, in order: pairs."""
-        return [(s, [_packed(one) for one in self.stages[s]]) for s in STAGE_RANGES if self.stages.get(s)]
+        return [
+            (s, [_packed(stage_id) for stage_id in self.stages[s]])
+            for s in STAGE_RANGES
+            if self.stages.get(s)
+        ]
 
 
 def gene_link(fbgn):
@@ -78,7 +82,7 @@ def ids_of_run(run, ontology=()):
         If an ontology cannot be read.
     """
     if ontology:
-        return _from_ontology(read_ontology(*ontology), [Path(one).name for one in ontology], run)
+        return _from_ontology(read_ontology(*ontology), [Path(path).name for path in ontology], run)
     path = run.folder / "predictions.csv"
     try:
         return _from_table(path) if _has_ids(path) else NO_IDS
@@ -89,12 +93,13 @@ def ids_of_run(run, ontology=()):
 def _from_ontology(ontology, names, run):
     terms, ranges = _of_run(run)
     matches = [match for match in map(ontology.match, sorted(terms)) if match.id]
-    found = {m.term: (m.id, _REMARKS.get(m.how, ""), _title(m)) for m in matches}
+    ids = {m.term: (m.id, _REMARKS.get(m.how, ""), _title(m)) for m in matches}
     have = pluralise(len(terms), "term has", "terms have")
-    notes = [f"Ids of terms are from {', '.join(names)}: {len(found)} of {have} one."]
+    notes = [f"Ids of terms are from {', '.join(names)}: {len(ids)} of {have} one."]
     if obsolete := [m.term for m in matches if m.how in _REMARKS]:
         notes.append(f"Obsolete there: {', '.join(obsolete)}.")
-    return TermIds(found, {s: one for s, one in stage_ids(ontology).items() if s in ranges}, notes)
+    stages = {s: of_range for s, of_range in stage_ids(ontology).items() if s in ranges}
+    return TermIds(ids, stages, notes)
 
 
 def _of_run(run):

@@ -14,6 +14,7 @@ from collections import Counter
 from concurrent.futures import FIRST_COMPLETED, BrokenExecutor, wait
 from contextlib import closing
 from functools import partial
+from typing import Any
 
 from flyannot.errors import FlyannotError
 from flyannot.runtime.progress_events import LISTENS_EVERY_S, kernel_compiles, progress_sent_to
@@ -121,7 +122,8 @@ class LocalProcesses:
     """
 
     def __init__(self, jobs):
-        self._jobs, self._n_workers, self._pool, self._begun = jobs, 0, None, set()
+        self._jobs, self._n_workers, self._begun = jobs, 0, set()
+        self._pool: Any = None
 
     def results(self, work, tasks, name, tell, folder=None, reads=None):
         """(index, result) of every task, as they end; tell(n) whenever n more items have.
@@ -195,9 +197,7 @@ class LocalProcesses:
                     running[self._pool.submit(_run_in_worker, i, work, tasks[i])] = i
             done, _ = wait(running, timeout=LISTENS_EVERY_S, return_when=FIRST_COMPLETED)
             self._listen(tell)
-            for future in sorted(
-                done, key=lambda future: future.exception() is not None
-            ):  # what has ended is kept
+            for future in sorted(done, key=lambda future: future.exception() is not None):  # keeps what ended
                 yield running.pop(future), future.result()
 
     def _listen(self, tell):

@@ -288,8 +288,8 @@ def check_table(out):
 
 
 def write_predictions_table(out, ids=None):
-    """Write NAME.csv beside NAME.h5, whose lock is held; with `flyannot.dataset.ontology.Ids`, ids of terms
-    and stages too."""
+    """Write NAME.csv beside NAME.h5, whose lock is held; with `flyannot.dataset.ontology.IdColumns`, ids
+    of terms and stages too."""
     table = out.with_suffix(".csv")
     sweep_leftover_files(table)
     with open_stored(out, "predictions") as stored:

@@ -56,12 +56,10 @@ def task_of_step(asked):
 def evaluation_of(paths, annotations_csv, **more):
     """The `Evaluation` of features files, of a predictions file, or with pixels in its options of a data set
     folder; its other fields as `more`."""
-    kind, options = CrossValidation, more.get("options", EvaluateOptions())
-    if options.pixels is not None:
-        kind = PixelBaseline
-    elif kind_of_file(paths[0]) == "predictions":
-        kind = HeldOutTest
-    return kind(paths=tuple(paths), annotations_csv=annotations_csv, **more)
+    fields = {"paths": tuple(paths), "annotations_csv": annotations_csv, **more}
+    if more.get("options", EvaluateOptions()).pixels is not None:
+        return PixelBaseline(**fields)
+    return (HeldOutTest if kind_of_file(paths[0]) == "predictions" else CrossValidation)(**fields)
 
 
 def cross_validation_of_model(model, paths, annotations_csv, options, corrections=()):

@@ -48,14 +48,14 @@ def fetch_bdgp(folder, options, execution, *, policy=None, dry_run=False):
     """
     policy = policy or RetryPolicy(connections=options.connections, pause_s=options.pause)
     with closing(Downloader(policy)) as downloader:
-        run = _Run(Path(folder), options, downloader, policy)
+        run = _Fetch(Path(folder), options, downloader, policy)
         if dry_run:
             return run.estimate()
         with locked_output(run.manifest.path):
             return run.fetch(execution.progress)
 
 
-class _Run:
+class _Fetch:
     """What all the downloads of a run share."""
 
     def __init__(self, folder, options, downloader, policy):

@@ -102,13 +102,16 @@ class Turn:
     def hang_up(self):
         self.handler.close_connection = True
 
-    def status(self, code, **headers):
-        self.begin(code, {"Content-Length": 0} | {k.replace("_", "-"): v for k, v in headers.items()})
-
-    def whole(self, body, **headers):
-        """Another body than that of the file."""
-        self.begin(200, {"Content-Length": len(body)} | {k.replace("_", "-"): v for k, v in headers.items()})
+    def status(self, code, body=b"", **headers):
+        """A code, and another body than that of the file."""
+        self.begin(code, {"Content-Length": len(body)} | {k.replace("_", "-"): v for k, v in headers.items()})
         self.send(body)
+
+    def part(self, size, *, of=None, **headers):
+        """The first bytes of the file, and the connection ends; the length is said as `of`, or not at all."""
+        self.begin(200, {"Content-Length": of} | headers)
+        self.send(self.body[:size])
+        self.hang_up()
 
     def wait(self, seconds):
         """Do nothing, unless the server closes."""
@@ -123,17 +126,56 @@ def once(oddity):
 # --- what servers do ---
 
 
+def answers(code, **headers):
+    """Nothing but a code."""
+    return lambda turn: turn.status(code, **headers)
+
+
+def sends(body_of, **headers):
+    """Another body, made of the right one, as if nothing were wrong."""
+    return lambda turn: turn.status(200, body_of(turn.body), **headers)
+
+
+def half(body):
+    return body[: len(body) // 2]
+
+
+page_for_image = sends(
+    lambda body: b"<!DOCTYPE html><html><body>Not now</body></html>", Content_Type="text/html"
+)
+empty_body = sends(lambda body: b"")
+cut_image = sends(lambda body: body[: len(body) * 2 // 3], Content_Type="image/jpeg")
+packs_unasked = sends(gzip.compress, Content_Encoding="gzip")
+packs_badly = sends(bytes, Content_Encoding="gzip")
+sends_another_kind = sends(lambda body: b"%PDF-1.4 " + body, Content_Type="image/jpeg")
+
+
 def drops_mid_body(turn):
-    turn.begin(200, {"Content-Length": len(turn.body)})
-    turn.send(turn.body[: len(turn.body) // 2])
-    turn.hang_up()
+    turn.part(len(turn.body) // 2, of=len(turn.body))
 
 
 def drops_without_length(turn):
     """Who cannot know that half is missing must see it in the file."""
-    turn.begin(200, {"Connection": "close"})
-    turn.send(turn.body[: len(turn.body) // 2])
-    turn.hang_up()
+    turn.part(len(turn.body) // 2, Connection="close")
+
+
+def claims_more(turn):
+    turn.part(len(turn.body), of=len(turn.body) + 1000)
+
+
+def claims_less(turn):
+    turn.part(len(turn.body), of=len(turn.body) - 100)
+
+
+def drops_and_has_another_version(turn):
+    """The half that came is of an older file."""
+    turn.body = bytes(len(turn.body))
+    drops_mid_body(turn)
+
+
+def drops_what_was_longer(turn):
+    turn.body += turn.body
+    turn.part(len(turn.body) * 3 // 4, of=len(turn.body))
 
 
 def hangs_up_at_once(turn):
@@ -141,76 +183,12 @@ def hangs_up_at_once(turn):
     turn.handler.connection.close()
 
 
-def claims_more(turn):
-    turn.begin(200, {"Content-Length": len(turn.body) + 1000})
-    turn.send(turn.body)
-    turn.hang_up()
-
-
-def claims_less(turn):
-    turn.begin(200, {"Content-Length": len(turn.body) - 100})
-    turn.send(turn.body)
-    turn.hang_up()
-
-
-def not_found(turn):
-    turn.status(404)
-
-
-def gone(turn):
-    turn.status(410)
-
-
-def forbidden(turn):
-    turn.status(403)
-
-
-def too_many_with_seconds(turn):
-    turn.status(429, Retry_After="0")
-
-
-def too_many_with_a_date(turn):
-    turn.status(429, Retry_After="Sat, 01 Jan 2000 00:00:00 GMT")
-
-
-def too_many(turn):
-    turn.status(429)
-
-
-def too_many_in_words(turn):
-    turn.status(429, Retry_After="soon")
-
-
-def broken(turn):
-    turn.status(500)
-
-
-def unavailable(turn):
-    turn.status(503, Retry_After="0")
-
-
 def redirects_in_a_loop(turn):
     turn.status(302, Location=turn.handler.path)
 
 
-def redirects_to_nowhere(turn):
-    turn.status(302, Location="ftp://127.0.0.1/x")
-
-
 def redirects_once(turn):
     turn.status(301, Location=turn.handler.path + "?moved")
-
-
-def page_for_image(turn):
-    turn.whole(b"<!DOCTYPE html><html><body>Not now</body></html>", Content_Type="text/html")
-
-
-def empty_body(turn):
-    turn.whole(b"")
-
-
-def cut_image(turn):
-    turn.whole(turn.body[: len(turn.body) * 2 // 3], Content_Type="image/jpeg")
 
 
 def stalls(turn):
@@ -241,46 +219,15 @@ def drips_for_ever(turn):
 def sends_a_part(turn):
     """Of its own accord, and from another byte than the first."""
     size = len(turn.body)
-    turn.begin(206, {"Content-Length": size - 7, "Content-Range": f"bytes 7-{size - 1}/{size}"})
-    turn.send(turn.body[7:])
-
-
-def has_no_such_range(turn):
-    turn.status(416)
-
-
-def drops_and_has_another_version(turn):
-    """The half that came is of an older file."""
-    turn.begin(200, {"Content-Length": len(turn.body)})
-    turn.send(bytes(len(turn.body) // 2))
-    turn.hang_up()
-
-
-def drops_what_was_longer(turn):
-    turn.begin(200, {"Content-Length": 2 * len(turn.body)})
-    turn.send(turn.body + turn.body[: len(turn.body) // 2])
-    turn.hang_up()
-
-
-def packs_unasked(turn):
-    turn.whole(gzip.compress(turn.body), Content_Encoding="gzip")
-
-
-def packs_badly(turn):
-    turn.whole(turn.body, Content_Encoding="gzip")
+    turn.status(206, turn.body[7:], Content_Range=f"bytes 7-{size - 1}/{size}")
 
 
 def says_another_type(turn):
     turn.as_asked(**{"Content-Type": "application/octet-stream"})
 
 
-def sends_another_kind(turn):
-    turn.whole(b"%PDF-1.4 " + turn.body, Content_Type="image/jpeg")
-
-
 def claims_a_giant(turn):
-    turn.begin(200, {"Content-Length": 10**12})
-    turn.hang_up()
+    turn.part(0, of=10**12)
 
 
 def has_no_end(turn):
@@ -293,8 +240,8 @@ def has_no_end(turn):
 
 def ends_chunks_early(turn):
     turn.begin(200, {"Transfer-Encoding": "chunked"})
-    half = turn.body[: len(turn.body) // 2]
-    turn.send(b"%x\r\n%s\r\n" % (len(half), half))
+    body = half(turn.body)
+    turn.send(b"%x\r\n%s\r\n" % (len(body), body))
     turn.hang_up()
 
 
@@ -306,3 +253,39 @@ def answers_no_http(turn):
 def wakes_up_slowly(turn):
     time.sleep(0.05)
     turn.as_asked()
+
+
+HEALED = [  # after some tries the file is there, and right
+    *map(once, (drops_mid_body, drops_without_length, drops_and_has_another_version, drops_what_was_longer)),
+    *map(once, (claims_more, claims_less, hangs_up_at_once, ends_chunks_early, answers_no_http)),
+    *map(once, (answers(429, Retry_After="0"), answers(429, Retry_After="Sat, 01 Jan 2000 00:00:00 GMT"))),
+    *map(once, (answers(429), answers(429, Retry_After="soon"), answers(500), answers(503, Retry_After="0"))),
+    *map(once, (page_for_image, empty_body, cut_image, packs_badly, sends_a_part)),
+    *map(once, (stalls, never_answers, redirects_once)),
+    drips,
+    packs_unasked,
+    says_another_type,
+    wakes_up_slowly,
+]
+HOPELESS = [  # the file cannot be had; the reason says
+    (answers(404), "answer 404"),
+    (answers(410), "answer 410"),
+    (answers(403), "answer 403"),
+    (answers(416), "answer 416"),
+    (answers(500), "answer 500"),
+    (answers(429, Retry_After="0"), "answer 429"),
+    (redirects_in_a_loop, "redirected"),
+    (answers(302, Location="ftp://127.0.0.1/x"), "redirected"),
+    (page_for_image, "a web page"),
+    (empty_body, "empty"),
+    (cut_image, "damaged image"),
+    (sends_another_kind, "not an image"),
+    (claims_a_giant, "more than"),
+    (has_no_end, "more than"),
+    (claims_more, "connection broke"),
+    (claims_less, "damaged image"),
+    (packs_badly, "connection broke"),
+    (answers_no_http, "connection broke"),
+    (drips_for_ever, "too slow"),
+    (sends_a_part, "a part of the file"),
+]

@@ -27,10 +27,11 @@ def applied(annotations, *corrections):
 
 
 def test_a_table_of_corrections_comes_back(tmp_path):
+    first = "Dl", "FBgn0463", "4-6", 'a "term"', "accept", "=anna", "2026-01-02", "näh", "0.4", "ab"
     rows = [
-        Correction("Dl", "FBgn0463", "4-6", 'a "term"', "accept", "=anna", "2026-01-02", "näh", "0.4", "ab"),
+        Correction(*first),
         Correction("en", "", "11-12", "pole cell", "unsure", "ben", "2026-01-03"),
-    ]  # fmt: skip
+    ]
     path = tmp_path / "corrections.csv"
     write_corrections(path, rows[::-1])
     assert path.read_text().startswith(HEAD)
@@ -113,8 +114,8 @@ def test_the_later_of_annotations_and_corrections_stays(tmp_path):
 
 def test_a_gene_is_the_one_of_the_annotations_whatever_else_it_is_called(tmp_path):
     table = tmp_path / "annotations.csv"
-    table.write_text("gene,fbgn,stage_range,term\nDl,FBgn0000463,4-6,pole cell\nX,FBgn1,4-6,pole cell\n"
-                     "X,FBgn2,4-6,pole cell\n")  # fmt: skip
+    genes = ("Dl,FBgn0000463", "X,FBgn1", "X,FBgn2")
+    table.write_text("gene,fbgn,stage_range,term\n" + "".join(f"{gene},4-6,pole cell\n" for gene in genes))
     annotations = read_annotations(table)
     after, _ = applied(annotations, said("accept", 1), said("reject", 2, fbgn="FBgn0000463"))
     assert after.terms_of("Dl", "4-6", "FBgn0000463") == frozenset()
@@ -124,8 +125,8 @@ def test_a_gene_is_the_one_of_the_annotations_whatever_else_it_is_called(tmp_pat
 
 def test_kappa_is_one_for_agreement_zero_for_chance_and_undefined_without_a_choice():
     keys = [(f"g{i}", "4-6", "pole cell") for i in range(4)]
-    every = {"accept": ["accept"] * 4, "half": ["accept", "accept", "reject", "reject"],
-             "other": ["accept", "reject", "accept", "reject"]}  # fmt: skip
+    every = {"accept": ["accept"] * 4, "half": ["accept"] * 2 + ["reject"] * 2}
+    every["other"] = ["accept", "reject", "accept", "reject"]
     verdicts = {name: dict(zip(keys, said)) for name, said in every.items()}
     found = {one.curators: one for one in agreements_of_curators(verdicts) if one.term}
     assert found["half", "other"].kappa == pytest.approx(0) and found["half", "other"].n_agree == 2
@@ -142,7 +143,7 @@ def test_tables_of_curators_come_to_one_that_teaches_the_same(tmp_path, annotati
         "anna": [said("accept", 1, gene="en", term="gap"), said("reject", 3), said("unsure", 1, gene="hb")],
         "ben": [said("reject", 2, "ben", gene="en", term="gap"), said("accept", 3, "ben")],
         "eva": [said("accept", 2, "eva", gene="hb")],
-    }.items():  # fmt: skip
+    }.items():
         write_corrections(tmp_path / f"{name}.csv", rows)
         tables.append(tmp_path / f"{name}.csv")
     curated = curate(tables)

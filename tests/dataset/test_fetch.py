@@ -32,28 +32,6 @@ QUICK = RetryPolicy(
     connections=4, pause_s=0.0, tries=4, backoff_s=0.01, longest_wait_s=60.0, silence_s=1.0, attempt_s=2.0
 )
 
-HEALED = [  # after some tries the file is there, and right
-    odd.once(odd.drops_mid_body), odd.once(odd.drops_without_length), odd.once(odd.hangs_up_at_once),
-    odd.once(odd.claims_more), odd.once(odd.claims_less), odd.once(odd.too_many_with_seconds),
-    odd.once(odd.too_many_with_a_date), odd.once(odd.too_many), odd.once(odd.too_many_in_words),
-    odd.once(odd.broken), odd.once(odd.unavailable), odd.once(odd.page_for_image), odd.once(odd.empty_body),
-    odd.once(odd.cut_image), odd.once(odd.stalls), odd.once(odd.never_answers), odd.drips,
-    odd.once(odd.drops_and_has_another_version), odd.once(odd.drops_what_was_longer),
-    odd.once(odd.sends_a_part), odd.packs_unasked, odd.once(odd.packs_badly),
-    odd.says_another_type, odd.once(odd.ends_chunks_early), odd.once(odd.answers_no_http),
-    odd.once(odd.redirects_once), odd.wakes_up_slowly,
-]  # fmt: skip
-HOPELESS = {  # the file cannot be had; the reason says
-    odd.not_found: "answer 404", odd.gone: "answer 410", odd.forbidden: "answer 403",
-    odd.broken: "answer 500", odd.too_many_with_seconds: "answer 429", odd.redirects_in_a_loop: "redirected",
-    odd.redirects_to_nowhere: "redirected", odd.page_for_image: "a web page", odd.empty_body: "empty",
-    odd.cut_image: "damaged image", odd.sends_another_kind: "not an image", odd.claims_a_giant: "more than",
-    odd.has_no_end: "more than", odd.claims_more: "connection broke", odd.claims_less: "damaged image",
-    odd.packs_badly: "connection broke", odd.answers_no_http: "connection broke",
-    odd.drips_for_ever: "too slow", odd.sends_a_part: "a part of the file",
-    odd.has_no_such_range: "answer 416",
-}  # fmt: skip
-
 
 def jpeg(seed):
     """A picture of some kilobytes."""
@@ -108,18 +86,17 @@ def leftovers(folder):
 
 def test_a_misbehaving_server_loses_no_file_and_makes_none_wrong(server, tmp_path, monkeypatch):
     monkeypatch.setattr(bdgp_site, "MOST_BYTES_OF_IMAGE", 3_000_000)
-    names = serve(server, len(HEALED) + len(HOPELESS) + 5)
-    healed, hopeless = names[: len(HEALED)], dict(zip(names[len(HEALED) :], HOPELESS))
-    for name, oddity in [*zip(healed, HEALED), *hopeless.items()]:
+    names = serve(server, len(odd.HEALED) + len(odd.HOPELESS) + 5)
+    healed, hopeless = names[: len(odd.HEALED)], dict(zip(names[len(odd.HEALED) :], odd.HOPELESS))
+    for name, oddity in [*zip(healed, odd.HEALED), *((name, row[0]) for name, row in hopeless.items())]:
         server.oddities[place_of(name)] = oddity
     for name in healed:  # where redirects_once leads
         server.files[place_of(name) + "?moved"] = server.files[place_of(name)]
     outcome = fetch(server, tmp_path)
     failures = dict(outcome.failures)
     assert set(failures) == set(hopeless)
-    for name, oddity in hopeless.items():
-        assert HOPELESS[oddity] in failures[name], oddity.__name__
-        assert not (tmp_path / name).exists()
+    for name, (_, reason) in hopeless.items():
+        assert reason in failures[name] and not (tmp_path / name).exists()
     wrong = [
         i for i, name in enumerate(names) if name not in failures and not is_right(server, tmp_path, name)
     ]
@@ -235,14 +212,14 @@ def test_names_that_leave_the_folder_are_listed_and_never_asked_for(server, tmp_
 
 def test_an_image_that_is_named_like_a_folder_costs_nothing_but_itself(server, tmp_path):
     """a.jpe, and an image within a folder of that name."""
-    names = serve(server, 4, more="".join(
-        f"Dl,CG3619,RE1,FBgn0000463,Fly,{name},4\n" for name in ("x/a.jpe", "x/a.jpe/b.jpe")
-    ))  # fmt: skip
-    for name in ("x/a.jpe", "x/a.jpe/b.jpe"):
+    nested = ("x/a.jpe", "x/a.jpe/b.jpe")
+    more = "".join(f"Dl,CG3619,RE1,FBgn0000463,Fly,{name},4\n" for name in nested)
+    names = serve(server, 4, more=more)
+    for name in nested:
         server.files[place_of(name)] = jpeg(7)
     failures = dict(fetch(server, tmp_path).failures)
     assert all(is_right(server, tmp_path, name) for name in names)
-    assert len(failures) == 1 and set(failures) < {"x/a.jpe", "x/a.jpe/b.jpe"}, failures
+    assert len(failures) == 1 and set(failures) < set(nested), failures
     assert not leftovers(tmp_path)
 
 
@@ -259,7 +236,7 @@ def test_an_image_that_is_named_like_a_folder_costs_nothing_but_itself(server, t
 def test_a_table_that_is_none_ends_the_run_and_is_not_kept(server, tmp_path, body, why):
     serve(server, 1)
     place = "/insitu-mysql-dump/insitu_annot.csv.gz"
-    server.oddities[place] = odd.not_found if body is None else lambda turn: turn.whole(body)
+    server.oddities[place] = odd.answers(404) if body is None else odd.sends(lambda _: body)
     with pytest.raises(FlyannotError, match=f"cannot fetch.*{why}"):
         fetch(server, tmp_path)
     assert [path.name for path in tmp_path.iterdir()] == []
@@ -290,7 +267,7 @@ def test_a_site_that_falls_silent_ends_the_run_and_keeps_what_is_there(server, t
 def test_a_server_that_asks_for_more_patience_than_we_have_ends_the_run(server, tmp_path):
     names = serve(server, 30)
     for name in sorted(names)[1:]:
-        server.oddities[place_of(name)] = lambda turn: turn.status(429, Retry_After="3600")
+        server.oddities[place_of(name)] = odd.answers(429, Retry_After="3600")
     with pytest.raises(FlyannotError, match="come back in 3,600 s") as caught:
         fetch(server, tmp_path)
     assert "continues" in caught.value.fix
@@ -371,17 +348,3 @@ def test_a_missing_package_is_one_line_with_the_command(tmp_path, monkeypatch, f
     monkeypatch.setitem(sys.modules, "httpx", None)
     said = flyannot("fetch bdgp -o OUT", OUT=tmp_path / "out")
     assert said.code == 2 and "pip install 'flyannot[fetch]'" in said.err and not (tmp_path / "out").exists()
-
-
-def test_bytes_decide_what_is_an_image(tmp_path):
-    path = tmp_path / "x.part"
-    for raw, why in (
-        (jpeg(1), ""),
-        (jpeg(1)[:-900], "damaged"),
-        (b" <HTML>", "web page"),
-        (b"%PDF", "not an image"),
-    ):
-        path.write_bytes(raw)
-        assert why in bdgp_site.fault_of_fetched_image(path) and bool(why) == bool(
-            bdgp_site.fault_of_fetched_image(path)
-        )

@@ -37,9 +37,9 @@ def refusal(read, path):
 
 
 def test_a_table_is_read_as_it_stands(images_csv, tmp_path):
-    path = images_csv(IMAGES + "a.png,Dl,4-6\nsub/b.png,dl,13-17\n")
+    images = read_images(images_csv(IMAGES + "a.png,Dl,4-6\nsub/b.png,dl,13-17\n"))
     assert (
-        read_images(path)
+        images
         == read_images(tmp_path)
         == [
             Image(f"{tmp_path}/a.png", "a.png", "Dl", "4-6", group="Dl"),
@@ -146,9 +146,8 @@ def test_terms_belong_to_a_gene_in_a_stage_range(annotations_csv):
     assert annotations.terms_of("dl", "7-8") is None  # not annotated there, which is not "no terms"
     assert annotations.terms_of("DL", "4-6") is None and annotations.terms_of("", "4-6") is None
     assert annotations.counts("4-6") == {"gap": 2, "dorsal ectoderm": 1}
-    assert annotations.terms_by_gene == {
-        ("Dl", "4-6"): {"dorsal ectoderm", "gap"}, ("Dl", "7-8"): {"Gap"}, ("dl", "4-6"): {"gap"},
-    }  # fmt: skip
+    assert annotations.terms_by_gene.keys() == {("Dl", "4-6"), ("Dl", "7-8"), ("dl", "4-6")}
+    assert annotations.terms_of("dl", "4-6") == {"gap"}
 
 
 def test_annotations_join_by_fbgn_first_and_by_an_unambiguous_symbol_else(annotations_csv):
@@ -191,13 +190,8 @@ def test_coverage_counts_what_lacks_images_or_annotations(images_csv, annotation
     annotations = read_annotations(annotations_csv(TERMS + "x,4-6,a\nz,4-6,a\nz,9-10,a\n"))
     counts = count_coverage(images, annotations)
     assert list(counts) == ["4-6", "7-8", "9-10"]
-    assert counts["4-6"] == {
-        "n_images": 4,
-        "n_genes": 2,
-        "n_groups": 3,
-        "n_annotated_groups": 2,
-        "n_genes_without_images": 1,
-    }
+    names = ("n_images", "n_genes", "n_groups", "n_annotated_groups", "n_genes_without_images")
+    assert counts["4-6"] == dict(zip(names, (4, 2, 3, 2, 1)))
     assert coverage_notes(images, annotations) == [
         "annotated genes without an image: 1 in 4-6, 1 in 9-10 (z)",
         "groups without annotation: 1 of 3 in 4-6, 1 of 1 in 7-8 (y, x)",
@@ -214,13 +208,10 @@ def test_a_gene_that_differs_in_capitals_or_signs_is_named_first(images_csv, ann
         'annotated genes without an image: 3 in 4-6 (AbdB: did you mean "Abd-B"?, dl: did you mean "Dl"?, a)',
         "groups without annotation: 2 of 3 in 4-6 (Dl, Abd-B)",
     ]
-
-
-def test_genes_of_two_flybase_numbers_are_not_taken_for_each_other(images_csv, annotations_csv):
+    # Genes of two FlyBase numbers are not taken for each other.
     images = read_images(images_csv("image,gene,stage_range,fbgn\na,Dl,4-6,F1\n"))
-    annotations = read_annotations(
-        annotations_csv("gene,stage_range,term,fbgn\nDl,4-6,gap,F1\ndl,4-6,gap,F2\n")
-    )
+    numbered = annotations_csv("gene,stage_range,term,fbgn\nDl,4-6,gap,F1\ndl,4-6,gap,F2\n")
+    annotations = read_annotations(numbered)
     assert coverage_notes(images, annotations) == ["annotated genes without an image: 1 in 4-6 (dl)"]
 
 

@@ -88,33 +88,32 @@ def test_names_unknown_to_the_table_are_one_gene_if_they_share_an_image(flyexpre
     assert len(summary["one_gene"]) == 2 and "share an image" in text_of_summary(summary)
 
 
-DIRT = [
-    ("Dl,0,lateral,\"('2_s.bmp',)\"", resolve.UNKNOWN_STAGE),
-    ("Dl,4-7,lateral,\"('2_s.bmp',)\"", resolve.UNKNOWN_STAGE),
-    (",2,lateral,\"('2_s.bmp',)\"", resolve.NO_GENE),
-    ("twin,2,lateral,\"('2_s.bmp',)\"", resolve.SEVERAL_GENES),
-    ("Dl,2,lateral,()", resolve.NO_IMAGE),
-    ("Dl,2,lateral,2_s.bmp", source_tables.NO_TUPLE),
-    ("Dl,2,lateral,\"(2, 3)\"", source_tables.NO_TUPLE),
-    ("Dl,2,lateral,\"__import__('os').abort()\"", source_tables.NO_TUPLE),
-    ("Dl,2,lateral,\"" + "(" * 5000 + "\"", source_tables.NO_TUPLE),
-    ("Dl,2,lateral,\"('" + "x" * 100_000 + "',)\"", source_tables.NO_TUPLE),
-    ("Dl,2,lateral,\"('2_s\\x00.bmp',)\"", source_tables.NO_TUPLE),
-    ("Dl,2,lateral", source_tables.BAD_ROW),
-    ("Dl,2,lateral,\"('2_s.bmp',)\",more", source_tables.BAD_ROW),
-    ("Dl,2,lateral,\"('x" + "y" * 140_000 + "',)\"", source_tables.BAD_ROW),
-    ("Dl,2,late\x07ral,\"('2_s.bmp',)\"", source_tables.CONTROL),
-    ("Dl,2,lateral,\"('9_s.bmp',)\"", tables.NOT_THERE),
-    ("Dl,2,lateral,\"('../bmp/../secret.bmp',)\"", tables.NOT_THERE),
-    ("Dl,2,lateral,\"('1_s.bmp',)\"", resolve.REPEATED),
-    ("dl,2,lateral,\"('1_s.bmp',)\"", resolve.OTHER_GENE),
-    ("Dl,3,lateral,\"('1_s.bmp',)\"", resolve.OTHER_STAGE),
-    ("Dl,3,lateral,\"('1_s.bmp', '9_s.bmp')\"", SEVERAL_REASONS),
-]  # fmt: skip
+def row_of(images, *, gene="Dl", stage=2):
+    return f'{gene},{stage},lateral,"{images}"'
 
 
-@pytest.mark.parametrize(("row", "reason"), DIRT)
-def test_a_dirty_row_is_rejected_with_its_reason_and_the_rest_is_taken(flyexpress, row, reason):
+GOOD = row_of("('2_s.bmp',)")
+DIRT = {
+    resolve.UNKNOWN_STAGE: [row_of("('2_s.bmp',)", stage=stage) for stage in ("0", "4-7")],
+    resolve.NO_GENE: [row_of("('2_s.bmp',)", gene="")],
+    resolve.SEVERAL_GENES: [row_of("('2_s.bmp',)", gene="twin")],
+    resolve.NO_IMAGE: [row_of("()")],
+    source_tables.NO_TUPLE: [
+        *map(row_of, ("2_s.bmp", "(2, 3)", "__import__('os').abort()", "(" * 5000, "('2_s\\x00.bmp',)")),
+        row_of("('" + "x" * 100_000 + "',)"),
+    ],
+    source_tables.BAD_ROW: ["Dl,2,lateral", GOOD + ",more", row_of("('x" + "y" * 140_000 + "',)")],
+    source_tables.CONTROL: [GOOD.replace("late", "late\x07")],
+    tables.NOT_THERE: [row_of(f"('{name}',)") for name in ("9_s.bmp", "../bmp/../secret.bmp")],
+    resolve.REPEATED: [row_of("('1_s.bmp',)")],
+    resolve.OTHER_GENE: [row_of("('1_s.bmp',)", gene="dl")],
+    resolve.OTHER_STAGE: [row_of("('1_s.bmp',)", stage=3)],
+    SEVERAL_REASONS: [row_of("('1_s.bmp', '9_s.bmp')", stage=3)],
+}
+
+
+@pytest.mark.parametrize(("reason", "row"), [(r, row) for r, rows in DIRT.items() for row in rows])
+def test_a_dirty_row_is_rejected_with_its_reason_and_the_rest_is_taken(flyexpress, reason, row):
     good = "Dl,2,lateral,\"('1_s.bmp',)\"\n"
     summary = flyexpress(good + row + "\n\ndl,6,lateral,\"('3_s.bmp',)\"\n")
     rows = summary["log"]["image rows"]
@@ -122,8 +121,8 @@ def test_a_dirty_row_is_rejected_with_its_reason_and_the_rest_is_taken(flyexpres
     assert [image.name for image in read_images(flyexpress.folder)] == ["images/1_s.bmp", "images/3_s.bmp"]
     with open(flyexpress.folder / "rejected.csv", newline="") as file:
         listed = list(csv.DictReader(file))
-    assert {one["line"] for one in listed} == {"3"}
-    assert reason in {SEVERAL_REASONS, *(one["reason"] for one in listed)}
+    assert {rejected["line"] for rejected in listed} == {"3"}
+    assert reason in {SEVERAL_REASONS, *(rejected["reason"] for rejected in listed)}
     assert reason in text_of_summary(summary)
 
 
@@ -138,14 +137,12 @@ def test_an_image_with_two_views_has_none(flyexpress):
 
 
 def test_dirty_annotations_are_accounted_for(flyexpress):
-    rows = ["Dl,2,\"('gap',)\"", "Dl,2,\"('gap',)\"", "Dl,2,()", "Dl,9,\"('gap',)\"", "twin,2,\"('gap',)\"",
-            "Dl,3,gap", "Dl,3,\"('', 'gap')\""]  # fmt: skip
+    rows = [f"{where},\"('gap',)\"" for where in ("Dl,2", "Dl,2", "Dl,9", "twin,2")]
+    rows += ["Dl,2,()", "Dl,3,gap", "Dl,3,\"('', 'gap')\""]
     log = flyexpress("Dl,2,lateral,\"('1_s.bmp',)\"\n", "\n".join(rows))["log"]
     assert log["annotation rows"]["taken"] == 2
-    assert log["annotation rows"]["rejected"] == {
-        resolve.REPEATED: 1, resolve.NO_TERM: 1, resolve.UNKNOWN_STAGE: 1, resolve.SEVERAL_GENES: 1,
-        source_tables.NO_TUPLE: 1,
-    }  # fmt: skip
+    reasons = (resolve.REPEATED, resolve.NO_TERM, resolve.UNKNOWN_STAGE, resolve.SEVERAL_GENES)
+    assert log["annotation rows"]["rejected"] == dict.fromkeys((*reasons, source_tables.NO_TUPLE), 1)
     assert log["terms"]["taken"] == 2
     assert log["terms"]["rejected"] == {resolve.REPEATED: 1, resolve.NO_TERM: 1}
 
@@ -231,8 +228,8 @@ x,CG7,RE2,,Fly,insitu_images/img_dir_1/gone.jpe,1
 
 @pytest.mark.parametrize("packed", [False, True])
 def test_bdgp_dumps_lie_in_the_folder_and_speak_for_themselves(flyannot, tmp_path, packed):
-    for name in ("insitu_images/img_dir_1/insitu1.jpe", "insitu_images/img_dir_1/insitu2.jpe", "3_s.bmp",
-                 "other/insitu4.jpe", "a/twice.jpe", "b/twice.jpe"):  # fmt: skip
+    first = [f"insitu_images/img_dir_1/insitu{i}.jpe" for i in (1, 2)]
+    for name in (*first, "3_s.bmp", "other/insitu4.jpe", "a/twice.jpe", "b/twice.jpe"):
         (tmp_path / "in" / name).parent.mkdir(parents=True, exist_ok=True)
         (tmp_path / "in" / name).touch()
     for name, text in (("insitu_annot.csv", ANNOT), ("insitu_images.csv", PICTURED)):
@@ -241,16 +238,13 @@ def test_bdgp_dumps_lie_in_the_folder_and_speak_for_themselves(flyannot, tmp_pat
     said = flyannot("import bdgp IN -o OUT", IN=tmp_path / "in", OUT=tmp_path / "set")
     assert said.code == 0
     log = json.loads((tmp_path / "set" / "import.json").read_text())["log"]
-    assert log["annotation rows"]["rejected"] == {
-        resolve.REPEATED: 1, resolve.UNKNOWN_STAGE: 1, resolve.NO_TERM: 1, source_tables.BAD_ROW: 1,
-    }  # fmt: skip
-    assert log["image rows"]["rejected"] == {
-        resolve.NO_IMAGE: 1, resolve.UNKNOWN_STAGE: 1, tables.SEVERAL: 1, tables.NOT_THERE: 1,
-    }  # fmt: skip
+    of_terms = (resolve.REPEATED, resolve.UNKNOWN_STAGE, resolve.NO_TERM, source_tables.BAD_ROW)
+    of_images = (resolve.NO_IMAGE, resolve.UNKNOWN_STAGE, tables.SEVERAL, tables.NOT_THERE)
+    assert log["annotation rows"]["rejected"] == dict.fromkeys(of_terms, 1)
+    assert log["image rows"]["rejected"] == dict.fromkeys(of_images, 1)
     images, terms = read_images(tmp_path / "set"), read_annotations(tmp_path / "set")
     assert [(i.name.removeprefix("images/"), i.gene, i.gene_id) for i in images] == [
-        ("insitu_images/img_dir_1/insitu1.jpe", "Dl", "FBgn0000463"),
-        ("insitu_images/img_dir_1/insitu2.jpe", "Dl", "FBgn0000463"),
+        *((name, "Dl", "FBgn0000463") for name in first),
         ("3_s.bmp", "FBgn0000009", "FBgn0000009"),
         ("other/insitu4.jpe", "x", "x"),
     ]
@@ -259,11 +253,10 @@ def test_bdgp_dumps_lie_in_the_folder_and_speak_for_themselves(flyannot, tmp_pat
 
 
 def test_the_published_tables_are_accounted_for_to_the_last_row(shared_data, tmp_path):
-    tables = [shared_data / "bdgp" / f"flyexpress_{name}.csv.gz" for name in ("images", "annotations")]
-    summary = import_tables(
-        "flyexpress", [*tables, shared_data / "flyexpress" / "images"], tmp_path / "set",
-        genes=shared_data / "bdgp" / "annotations.csv.gz",
-    )  # fmt: skip
+    sources = [shared_data / "bdgp" / f"flyexpress_{name}.csv.gz" for name in ("images", "annotations")]
+    sources.append(shared_data / "flyexpress" / "images")
+    genes = shared_data / "bdgp" / "annotations.csv.gz"
+    summary = import_tables("flyexpress", sources, tmp_path / "set", genes=genes)
     log = summary["log"]
     assert log["image rows"]["total"] == 18_773 and log["annotation rows"]["total"] == 17_210
     for sort in log.values():

@@ -10,9 +10,17 @@ from PIL import Image
 
 from flyannot.dataset.folder import read_annotations, read_images
 from flyannot.dataset.synthetic import SynthesizeOptions
-from flyannot.dataset.synthetic.anatomy import FOLDS, TERMS, region_mask, tube
 from flyannot.dataset.synthetic.generate import NO_STAINING, draw_group, render_group_image, synthesize
-from flyannot.dataset.synthetic.render import TEXTURES, body_frame, render_embryo, smooth_noise
+from flyannot.dataset.synthetic.render import (
+    FOLDS,
+    TERMS,
+    TEXTURES,
+    body_frame,
+    region_mask,
+    render_embryo,
+    smooth_noise,
+    tube,
+)
 from flyannot.errors import InputError, WriteError
 from flyannot.stage_ranges import STAGE_RANGES, rng_for
 

@@ -32,9 +32,13 @@ NASTY = "<script>alert('x')</script>&\"</template></details>\u2028"
 
 def make_run(copy):
     """Make the chain in a copy of its folder a whole run: scores, and the record of what was run."""
-    evaluation = evaluation_of((copy.features,), copy.annotations, train=CLASSIFY,
-        options=EvaluateOptions(folds=3), seed=1,
-    )  # fmt: skip
+    evaluation = evaluation_of(
+        (copy.features,),
+        copy.annotations,
+        train=CLASSIFY,
+        options=EvaluateOptions(folds=3),
+        seed=1,
+    )
     carry_out(evaluate_task(evaluation, copy.folder / "scores.json"), Execution())
     write_record(Configuration(copy.embryos, copy.folder))
     return copy

@@ -97,8 +97,9 @@ class Groups(HTMLParser):
             self._cell = tag
         elif kind == "map":
             self.groups[-1]["terms"][-1] |= {
-                "map": json.loads(attributes["data-map"]), "term": attributes["data-term"],
-            }  # fmt: skip
+                "map": json.loads(attributes["data-map"]),
+                "term": attributes["data-term"],
+            }
 
     def handle_endtag(self, tag):
         if tag == self._cell:

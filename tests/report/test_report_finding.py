@@ -11,10 +11,8 @@ from tests.report.small_pages import entries, groups_page, picture
 
 
 def term(name, status, probability=None, threshold=0.4, auc=0.8):
-    return TermEntry(
-        name, status, probability, True, probability, threshold, 12, auc, (auc - 0.1, auc + 0.1),
-        curated=status in (AGREED, MISSED, UNLEARNED),
-    )  # fmt: skip
+    evidence = 12, auc, (auc - 0.1, auc + 0.1), status in (AGREED, MISSED, UNLEARNED)
+    return TermEntry(name, status, probability, True, probability, threshold, *evidence)
 
 
 GROUPS = {

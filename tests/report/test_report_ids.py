@@ -93,9 +93,10 @@ def test_links_are_all_that_names_the_network_and_tell_nobody_whence(linked):
 def test_ids_that_the_predictions_carry_are_taken(run, linked, obo, terms, tmp_path, flyannot):
     folder = shutil.copytree(run.folder, tmp_path / "run")
     before = (folder / "predictions.csv").read_text()
-    lines = [line + (",FBbt:00000001,FBdv:00005306 FBdv:00005307" if f",{terms[0]}," in line else ",,")
-             for line in before.splitlines()[1:]]  # fmt: skip
-    header = before.splitlines()[0] + ",term_id,stage_id"
+    header, *lines = before.splitlines()
+    ids = ",FBbt:00000001,FBdv:00005306 FBdv:00005307"
+    lines = [line + (ids if f",{terms[0]}," in line else ",,") for line in lines]
+    header += ",term_id,stage_id"
     (folder / "predictions.csv").write_text("\n".join([header, *lines, ""]))
     out = tmp_path / "r.html"
     assert flyannot("report R -o O", R=folder, O=out).code == 0
@@ -110,8 +111,8 @@ def test_ids_that_the_predictions_carry_are_taken(run, linked, obo, terms, tmp_p
 
 def test_what_is_no_ontology_is_told(run, tmp_path, flyannot):
     (tmp_path / "no.obo").write_text("nothing\n")
-    faulty(flyannot("report R -o O --ontology B", R=run.folder, O=tmp_path / "r", B=tmp_path / "no.obo"),
-           2, "no [Term]")  # fmt: skip
+    said = flyannot("report R -o O --ontology B", R=run.folder, O=tmp_path / "r", B=tmp_path / "no.obo")
+    faulty(said, 2, "no [Term]")
     assert ids_of_run(Run(tmp_path)) == NO_IDS
 
 

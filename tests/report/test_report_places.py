@@ -145,16 +145,19 @@ def test_every_term_says_its_genes_and_its_auc_or_that_it_is_untested(run, page)
 @pytest.mark.parametrize(
     ("auc", "n_genes", "said"),
     [
-        ([None] * 2, [2, 3],
-         "None of the 2 terms could be tested: that takes 5 genes with the term, and 5 without. "
-         "All 2 terms were learned from fewer than 20 genes, which is little. "
-         "Of 1 nothing was learned: every gene gets one probability, at the threshold. "
-         "Take every answer as a guess."),
+        (
+            [None] * 2,
+            [2, 3],
+            "None of the 2 terms could be tested: that takes 5 genes with the term, and 5 without. "
+            "All 2 terms were learned from fewer than 20 genes, which is little. "
+            "Of 1 nothing was learned: every gene gets one probability, at the threshold. "
+            "Take every answer as a guess.",
+        ),
         ([None, 0.8], [3, 30], "1 of the 2 terms could not be tested"),
         ([0.7, 0.8], [13, 30], "1 of the 2 terms were learned from fewer than 20 genes"),
         ([0.7, 0.8], [20, 30], ""),
     ],
-)  # fmt: skip
+)
 def test_what_is_untested_or_learned_from_few_genes_stands_on_top(auc, n_genes, said):
     learned = [
         LearnedTerm(f"t{n}", 0.3, n > 2, n, area, None, None) for area, n in zip(auc, n_genes, strict=True)

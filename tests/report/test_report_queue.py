@@ -15,19 +15,24 @@ from flyannot.scores.curation import information_of_verdict
 from flyannot.steps.runs.configuration import Configuration, option_tables, write_record
 from tests.report.browser import shown
 from tests.report.small_pages import groups_page, make_run, picture
+from tests.report.test_report import index_of, make_report
 from tests.small_embryos import CLASSIFY
 
 HIDDEN = 3  # genes of which the table says nothing
 SCORES = {
     "evaluated": {
         "4-6": {
-            "group": [f"g{i}" for i in range(40)], "gene": [f"g{i}" for i in range(40)], "fold": [0] * 40,
-            "term": ["gap"], "truth": ["1" * 20 + "0" * 20], "yes": ["00" + "1" * 18 + "0" * 20],
-            "value": [[0.0] * 40], "threshold": [[0.5]],
+            **dict.fromkeys(("group", "gene"), [f"g{i}" for i in range(40)]),
+            "fold": [0] * 40,
+            "term": ["gap"],
+            "value": [[0.0] * 40],
+            "threshold": [[0.5]],
+            "truth": ["1" * 20 + "0" * 20],
+            "yes": ["00" + "1" * 18 + "0" * 20],
             "probability": [[0.05, 0.2] + [0.9] * 18 + [0.1] * 20],
         }
     }
-}  # fmt: skip
+}
 
 
 def unknown(term, probability, n_genes):
@@ -35,8 +40,8 @@ def unknown(term, probability, n_genes):
 
 
 def test_three_terms_of_a_group_are_to_be_looked_at_uncertain_and_rare_ones_first():
-    terms = [unknown("sure", 0.99, 20), unknown("half", 0.5, 20), unknown("rare", 0.1, 5),
-             unknown("frequent", 0.5, 200), unknown("low", 0.1, 20)]  # fmt: skip
+    sure, half, rare = unknown("sure", 0.99, 20), unknown("half", 0.5, 20), unknown("rare", 0.1, 5)
+    terms = [sure, half, rare, unknown("frequent", 0.5, 200), unknown("low", 0.1, 20)]
     Queue(None).mark(terms)
     assert [one.term for one in terms if one.queue == LOOK] == ["half", "rare", "low"]
     assert terms[2].worth == pytest.approx(0.1 * 0.9 / 5) and terms[0].worth == 0
@@ -63,9 +68,10 @@ def test_the_curated_terms_that_are_contradicted_most_are_to_be_checked():
             "gap", status, probability, curated=curated, **{"held_out": True, "known": True} | more
         )
 
-    terms = [one(0.05, True), one(0.95, False), one(0.2, True), one(0.05, True, held_out=False),
-             one(0.05, True, reviewed=True), replace(one(0.05, True), status=AGREED),
-             replace(one(0.03, False), status=NEW)]  # fmt: skip
+    doubted = [one(0.05, True), one(0.95, False), one(0.2, True)]
+    other_way = [one(0.05, True, held_out=False), one(0.05, True, reviewed=True)]
+    agreed, new = replace(one(0.05, True), status=AGREED), replace(one(0.03, False), status=NEW)
+    terms = [*doubted, *other_way, agreed, new]
     Queue(SCORES).mark(terms)
     assert [one.queue for one in terms] == [CHECK, CHECK, CHECK, "", "", "", ""], (
         "two of 40 are 5 %, doubted by 0.8 or more"
@@ -126,6 +132,20 @@ def test_the_queue_of_a_run_asks_of_genes_that_nobody_curated_and_doubts_the_oth
         assert float(row["worth"]) == pytest.approx(1 - p if row["curated"] == "yes" else p, abs=1e-4)
     worth = [float(row["worth"]) for row in checks]
     assert worth == sorted(worth, reverse=True)
+
+
+def test_the_queue_and_the_page_say_the_same_of_a_term(flyannot, half_curated, tmp_path):
+    run, _ = half_curated
+    flyannot("queue R -o Q", R=run.folder, Q=tmp_path / "queue.csv")
+    index = index_of(make_report(run.folder, tmp_path / "page.html").path.read_text())
+    shown_on_page = {
+        (index["stages"][group[0]], group[1], index["terms"][term[0]]): term[2]
+        for group in index["groups"]
+        for term in group[7] + group[8]
+    }
+    for row in listed(tmp_path / "queue.csv"):
+        key = row["stage_range"], row["gene"], row["term"]
+        assert float(row["probability"]) == pytest.approx(shown_on_page[key], abs=1e-4)
 
 
 def test_a_term_with_a_verdict_is_not_asked_again(flyannot, half_curated, tmp_path):

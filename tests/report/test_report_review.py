@@ -18,9 +18,11 @@ REVIEW = Review("embryos", "digest-of-the-model", ("brain primordium", "midgut",
 
 def entry(gene, stage_range="4-6", fbgn=""):
     terms = [
-        term("pole cell", AGREED, 0.9), term("midgut", NEW, 0.8), term("=odd, term", MISSED, 0.3),
+        term("pole cell", AGREED, 0.9),
+        term("midgut", NEW, 0.8),
+        term("=odd, term", MISSED, 0.3),
         TermEntry("gap", ABSENT, 0.1, True, 0.1, 0.4),
-    ]  # fmt: skip
+    ]
     images = [ImageEntry(f"{gene}{i}.png", "lateral", f"{gene}{i}.png") for i in range(2)]
     return GroupEntry(stage_range, f"{gene}", gene, fbgn, True, images, terms)
 
@@ -135,16 +137,10 @@ def test_the_table_of_corrections_is_downloaded_and_taken_in_again(view, browser
     cell(view, "=odd, term").locator(".note").blur()
     path = downloaded(view, tmp_path / "corrections.csv")
     rows = rows_of(path)
-    assert list(rows[0]) == [
-        "gene", "fbgn", "stage_range", "term", "verdict", "curator", "date", "note", "probability",
-        "model_digest",
-    ]  # fmt: skip
-    today = date.today().isoformat()
-    assert rows[0] == {
-        "gene": "Dl", "fbgn": "FBgn0000463", "stage_range": "4-6", "term": "'=odd, term", "verdict": "reject",
-        "curator": "anna", "date": today, "note": 'not "here"', "probability": "0.3000",
-        "model_digest": "digest-of-the-model",
-    }  # fmt: skip
+    names = "gene fbgn stage_range term verdict curator date note probability model_digest"
+    given = ["Dl", "FBgn0000463", "4-6", "'=odd, term", "reject", "anna", date.today().isoformat()]
+    cells = [*given, 'not "here"', "0.3000", "digest-of-the-model"]
+    assert list(rows[0].items()) == list(zip(names.split(), cells, strict=True))
     read = {one.term: one for one in read_corrections([path])}
     assert (read["=odd, term"].verdict, read["pole cell"].verdict) == ("reject", "accept")
     with shown(browser, pages) as other:  # another browser, that knows nothing
@@ -326,8 +322,9 @@ def test_the_list_is_downloaded_as_it_is_filtered(view, tmp_path):
     download.value.save_as(tmp_path / "terms.csv")
     rows = rows_of(tmp_path / "terms.csv")
     assert [(r["gene_symbol"], r["FBgn_ID"], r["term"]) for r in rows[:2]] == [
-        ("Dl", "FBgn0000463", "midgut"), ("en", "", "midgut"),
-    ]  # fmt: skip
+        ("Dl", "FBgn0000463", "midgut"),
+        ("en", "", "midgut"),
+    ]
     assert (rows[0]["verdict"], rows[0]["status"], rows[0]["probability"]) == ("reject", "new", "0.8")
 
 

@@ -234,7 +234,7 @@ def require_short_atoms(D):
 
 
 @dataclass(frozen=True)
-class Vectors:
+class ImportedVectors:
     """The rows of a table in the order of features files: image columns (a dict of lists of str), stage range
     of each row, and vectors, float32 (n_images, n_features)."""
 
@@ -249,7 +249,7 @@ class Vectors:
 
 
 def read_vectors(path):
-    """The Vectors of a file.
+    """The ImportedVectors of a file.
 
     Raises
     ------
@@ -285,7 +285,7 @@ def read_vectors(path):
     keys = list(zip(map(STAGE_RANGES.index, stage_ranges), columns["group"], columns["image"]))
     order = sorted(range(len(keys)), key=keys.__getitem__)  # that of rows in the table does not matter
     columns = {name: [column[i] for i in order] for name, column in columns.items()}
-    return Vectors(columns, [stage_ranges[i] for i in order], vectors[order])
+    return ImportedVectors(columns, [stage_ranges[i] for i in order], vectors[order])
 
 
 def _as_matrix(path, vectors):

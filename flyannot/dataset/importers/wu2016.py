@@ -50,8 +50,8 @@ _ARRAYS = ("patterns", "mask", *_TEXTS)
 _TERM_COLUMNS = ("gene", "stage_range", "term", "fbgn")
 _SAFE_NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9_.-]{0,99}")
 _REPEATED = re.compile(r"(.+)\.[1-9]\d*", re.ASCII)
-_WORDS_OF_R = {"if", "else", "repeat", "while", "function", "for", "in", "next", "break", "TRUE", "FALSE"}
-_WORDS_OF_R |= {"NULL", "Inf", "NaN", "NA", "NA_integer_", "NA_real_", "NA_character_", "NA_complex_"}
+_OTHER_SIGNS = re.compile(r"[^A-Za-z0-9._]")  # than R allows in a name: it writes a dot
+_X_OF_R = re.compile(r"^X(?=[^A-Za-z])")  # before what no name begins with
 # First and last column of the mask in each of its 16 rows, counted from 1.
 _FIRST_COLUMNS = (11, 7, 5, 3, 2, 2, 1, 1, 1, 1, 2, 3, 4, 5, 8, 12)
 _LAST_COLUMNS = (22, 26, 28, 29, 30, 31, 32, 32, 32, 32, 31, 30, 29, 27, 25, 21)
@@ -279,14 +279,6 @@ def _columns_of(path):
     return columns, patterns
 
 
-def name_in_r(text):
-    """What R makes of a text that is to be a name; source: R's own help page of make.names."""
-    name = re.sub(r"[^A-Za-z0-9._]", ".", text)
-    if not re.match(r"[A-Za-z]|\.(?!\d)", name):
-        name = "X" + name
-    return name + "." if name in _WORDS_OF_R else name
-
-
 def genes_of_columns(genes, columns):
     """A function of a column of an R table that returns its Gene.
 
@@ -296,10 +288,11 @@ def genes_of_columns(genes, columns):
     columns, fbgns_in_r = set(columns), [defaultdict(set) for _ in genes.fbgns]
     for in_r, known in zip(fbgns_in_r, genes.fbgns):
         for name, fbgns in known.items():
-            in_r[name_in_r(name)] |= fbgns
+            in_r[_OTHER_SIGNS.sub(".", name)] |= fbgns
 
     def fbgns_of(column):
-        return next((in_r[column] for in_r in fbgns_in_r if column in in_r), set())
+        names = column, _X_OF_R.sub("", column), column.removesuffix(".")
+        return next((in_r[name] for name in names for in_r in fbgns_in_r if name in in_r), set())
 
     def gene_of(column):
         fbgns, repeated = fbgns_of(column), _REPEATED.fullmatch(column)

@@ -10,8 +10,7 @@ import numpy as np
 from PIL import Image
 
 from flyannot.dataset.folder import write_annotations_csv, write_images_csv
-from flyannot.dataset.synthetic.anatomy import EVERYWHERE, TERMS
-from flyannot.dataset.synthetic.render import render_embryo
+from flyannot.dataset.synthetic.render import EVERYWHERE, TERMS, render_embryo
 from flyannot.runtime.atomic_file import new_folder
 from flyannot.runtime.wording import pluralise
 from flyannot.stage_ranges import STAGE_RANGES, rng_for
@@ -28,7 +27,7 @@ _EDITION = 2  # to be raised when the same options and seed give other pictures
 _TISSUES = sorted({region.tissue for terms in TERMS.values() for region in terms.values()})
 
 
-class Group(NamedTuple):
+class SyntheticGroup(NamedTuple):
     """What one gene shows in one stage range."""
 
     gene: str
@@ -108,7 +107,7 @@ def draw_group(gene, stage_range, seed, max_images):
         # At full strength they would drown the others.
         chosen = {t: 0.4 * s if terms[t].tissue in EVERYWHERE else s for t, s in chosen.items()}
     n_images = int(rng.integers(1, max_images + 1))
-    return Group(gene, stage_range, chosen, n_images, int(rng.integers(2**62)))
+    return SyntheticGroup(gene, stage_range, chosen, n_images, int(rng.integers(2**62)))
 
 
 def render_group_image(group, index, seed):

@@ -12,8 +12,8 @@ from dataclasses import dataclass, field
 from flyannot.classifiers import CLASSIFIERS
 from flyannot.dataset.folder import read_annotations
 from flyannot.dataset.paths import IMAGES, annotations_table, table_of
-from flyannot.dataset.synthetic.anatomy import TERMS
 from flyannot.dataset.synthetic.generate import draw_group
+from flyannot.dataset.synthetic.render import TERMS
 from flyannot.descriptors.images.geometry import STANDARD_PX
 from flyannot.descriptors.options import patch_sides
 from flyannot.descriptors.patches import patch_corners
