@@ -11,6 +11,7 @@ from benchmarks.__main__ import command as benchmarks
 from benchmarks.items import ITEMS
 from flyannot.classifiers import CLASSIFIERS
 from flyannot.cli import COMMANDS
+from flyannot.dataset.folder import read_images
 from flyannot.dataset.importers import IMPORTERS
 from flyannot.export import EXPORTERS
 from flyannot.sparse.coders import CODERS
@@ -18,6 +19,7 @@ from flyannot.sparse.learners import LEARNERS
 from flyannot.steps.chain import STEPS
 from flyannot.store.schema import MADE_BY
 from tests.conftest import ROOT
+from tests.page_blocks import blocks_of
 from tests.small_embryos import write_configuration
 
 # The files of the dummies: each is what a contributor would write, in one module.
@@ -35,7 +37,6 @@ from flyannot.dataset.importers import Importer
 from flyannot.options import Count, Options, option
 from flyannot.sparse.coders import CODERS
 from flyannot.sparse.learners.lagrange_dual import LagrangeDual
-from flyannot.steps.engine.step import Input, Step
 
 encode = CODERS["cd"]
 
@@ -45,40 +46,6 @@ class DummyOptions(Options):
     """The dummy's."""
 
     zeal: int = option(1, Count(), "How often the dummy nods.")
-
-
-@dataclass(frozen=True, kw_only=True)
-class NodOptions(DummyOptions):
-    """Of the dummy of a step."""
-
-    table = "nod"
-
-
-def task_of_step(asked):
-    from flyannot.runtime.atomic_file import write_text
-    from flyannot.steps.engine.task import Outcome, Task
-
-    text = "nod " * asked.options.zeal
-
-    def why():
-        return "" if asked.out.exists() and asked.out.read_text() == text else "it is to nod"
-
-    def make(execution):
-        write_text(asked.out, text)
-        return Outcome(asked.out, True, text)
-
-    return Task(asked.out, why, make, asked.inputs["features"], is_replaced=True)
-
-
-STEP = Step(
-    name="nod",
-    about="Features to nods.",
-    help="Nod at every file of features.\\n\\n\\b\\nExample:\\n    flyannot nod features.h5 -o nods.txt\\n",
-    options=NodOptions,
-    reads=(Input("features", "features", several=True),),
-    makes="nods.txt",
-    task="dummies:task_of_step",
-)
 
 
 class Learner(LagrangeDual):
@@ -112,6 +79,9 @@ def measure_nothing(setup):
     return not_runnable("it is a dummy")
 '''
 
+# The step that CONTRIBUTING.md shows, and the line that it names.
+(LIST_GENES,) = blocks_of(ROOT / "CONTRIBUTING.md", "python")
+STEP_LINE = ("list-genes", "list_genes:LIST_GENES")
 # The lines of the tables.
 LINES = [
     (CODERS, "encode"),
@@ -137,6 +107,7 @@ def dummies(tmp_path, monkeypatch):
     folder = tmp_path / "module"
     folder.mkdir()
     (folder / "dummies.py").write_text(DUMMIES)
+    (folder / "list_genes.py").write_text(LIST_GENES.code.replace("flyannot.steps.list_genes", "list_genes"))
     (folder / "dummies_plugin.py").write_text(PLUGIN)
     monkeypatch.syspath_prepend(folder)
     for registry, name in LINES:
@@ -144,13 +115,14 @@ def dummies(tmp_path, monkeypatch):
     item = {"title": "A dummy of an item", "measure": "dummies:measure_nothing"}
     monkeypatch.setitem(ITEMS.entries, "dummy", item)
     *before, report = STEPS.places.items()
-    monkeypatch.setattr(STEPS, "places", dict([*before, ("nod", "dummies:STEP"), report]))
+    monkeypatch.setattr(STEPS, "places", dict([*before, STEP_LINE, report]))
     monkeypatch.setitem(COMMANDS["Data"], "dummy", ("dummies:command", "Nods."))
     for name in [name for name in sys.modules if name.startswith("flyannot.cli.")]:
         if not name.startswith("flyannot.cli.shared"):  # commands list what may be chosen when imported
             monkeypatch.delitem(sys.modules, name)
     yield folder
-    sys.modules.pop("dummies", None)
+    for name in ("dummies", "list_genes"):
+        sys.modules.pop(name, None)
 
 
 @pytest.mark.parametrize(
@@ -164,8 +136,8 @@ def dummies(tmp_path, monkeypatch):
         ("import dummy --help", "--zeal"),
         ("export --help", "dummy"),
         ("--help", "Nods."),
-        ("--help", "Features to nods."),
-        ("nod --help", "--zeal"),
+        ("--help", "Features to the list of their genes."),
+        ("list-genes --help", "--min-images"),
         ("dummy --help", "Nod."),
     ],
 )
@@ -182,7 +154,9 @@ def test_the_list_of_benchmarks_finds_what_was_added(dummies):
 def test_the_page_of_options_finds_what_was_added(dummies, flyannot):
     page = flyannot("info --options").out
     assert "## flyannot dummy" in page and "## flyannot import dummy" in page and "`--zeal`" in page
-    assert "## flyannot nod" in page and "| `[nod]` | How often the dummy nods. |" in page
+    assert (
+        "## flyannot list-genes" in page and "| `[list-genes]` | Leave out genes with fewer images. |" in page
+    )
     for option in ("--coder", "--learner`", "--method", "--to"):
         assert any("`dummy`" in row for row in page.splitlines() if row.startswith(f"| `{option}")), option
 
@@ -213,25 +187,25 @@ def test_what_was_added_works_from_the_command_line(dummies, flyannot, own_chain
     assert (tmp_path / "x").read_text() == "dummy"
 
 
-def test_a_step_that_was_added_is_in_run_status_workflow_and_report(dummies, flyannot, tmp_path):
+def test_the_step_of_the_contributors_page_is_in_run_status_workflow_and_report(dummies, flyannot, tmp_path):
     """Its command, its table, its option in the environment, its file, its job: from its one declaration."""
     config, results = write_configuration(tmp_path), tmp_path / "results"
-    config.write_text(config.read_text() + "[nod]\nzeal = 2\n")
+    config.write_text(config.read_text() + "[list-genes]\nmin-images = 1\n")
     said = flyannot("run C", C=config)
-    assert said.code == 0 and "[nod]" in said.err and (results / "nods.txt").read_text() == "nod nod "
+    genes = (results / "genes.txt").read_text().split()
+    assert said.code == 0 and "[list-genes]" in said.err and genes
+    assert genes == sorted({image.gene for image in read_images(tmp_path / "embryos")})
     assert "all is up to date" in flyannot("run C", C=config).err
-    said = flyannot("run C --step nod --set nod.zeal=3", C=config)
-    assert said.code == 0 and (results / "nods.txt").read_text() == "nod nod nod "
-    (row,) = (line for line in flyannot("status R", R=results).out.splitlines() if line.startswith("nod"))
-    assert "done" in row
-    assert (
-        "nods.txt" in (results / "report.html").read_text()
-        and "flyannot nod" in (results / "report.html").read_text()
-    )
+    said = flyannot("run C --step list-genes --set list-genes.min-images=1000", C=config)
+    assert said.code == 0 and (results / "genes.txt").read_text() == ""
+    rows = flyannot("status R", R=results).out.splitlines()
+    assert "done" in next(row for row in rows if row.startswith("list-genes"))
+    page = (results / "report.html").read_text()
+    assert "genes.txt" in page and "flyannot list-genes" in page
     assert flyannot("workflow C --engine slurm -o W", C=config, W=tmp_path / "w.sh").code == 0
-    assert "--step nod" in (tmp_path / "w.sh").read_text()
-    assert flyannot("nod F -o O", F=results / "features.h5", O=tmp_path / "n.txt").code == 0
-    assert (tmp_path / "n.txt").read_text() == "nod "
+    assert "--step list-genes" in (tmp_path / "w.sh").read_text()
+    assert flyannot("list-genes F -o O", F=results / "features.h5", O=tmp_path / "g.txt").code == 0
+    assert (tmp_path / "g.txt").read_text().split() == genes
 
 
 def test_what_a_file_says_made_it_is_the_command_of_its_step():

@@ -23,7 +23,14 @@ from tests.page_blocks import NOT_RUN, blocks_of, run_python
 DOCS = ROOT / "docs"
 TUTORIAL, CLUSTER, CURATING = DOCS / "tutorial.md", DOCS / "cluster.md", DOCS / "curating.md"
 PAGES = [*sorted(ROOT.glob("*.md")), *sorted(DOCS.glob("*.md")), *sorted((ROOT / "data").glob("*.md"))]
-RUN = [ROOT / "README.md", TUTORIAL, CLUSTER, CURATING, DOCS / "similar.md"]
+# Pages that are run one after the other in one folder: what one leaves, the next takes.
+RUN = [
+    (ROOT / "README.md",),
+    (TUTORIAL, DOCS / "file-format.md", DOCS / "questions.md"),
+    (CLUSTER,),
+    (CURATING,),
+    (DOCS / "similar.md",),
+]
 LANGUAGES = {"sh", "python", "r", "csv", "toml", "text"}
 STAGES = {"4-6": 2}
 page_ids = [page.relative_to(ROOT).as_posix() for page in PAGES]
@@ -87,7 +94,7 @@ def workplace(chain, tmp_path, monkeypatch):
     (tmp_path / "my-configuration.toml").write_text(configuration.code)
     monkeypatch.chdir(tmp_path)
     for name, value in (("RUN_JOBS", "1"), ("LEARN_DICT_N_ATOMS", "24"), ("LEARN_DICT_N_EPOCHS", "1"),
-                        ("EVALUATE_FOLDS", "2"), ("CLASSIFY_MIN_GROUPS", "6")):  # fmt: skip
+                        ("EVALUATE_FOLDS", "2"), ("TRAIN_MIN_GROUPS", "6")):  # fmt: skip
         monkeypatch.setenv(f"FLYANNOT_{name}", value)
     return tmp_path
 
@@ -98,9 +105,9 @@ def lines_of(block):
     return [line for line in lines if line and not line.startswith("#")]
 
 
-@pytest.mark.parametrize("page", RUN, ids=lambda page: page.name)
-def test_the_blocks_of_a_page_run_one_after_the_other(flyannot, workplace, page):
-    for block in blocks_of(page):
+@pytest.mark.parametrize("pages", RUN, ids=lambda pages: pages[0].stem)
+def test_the_blocks_of_pages_run_one_after_the_other(flyannot, workplace, pages):
+    for page, block in ((place, block) for place in pages for block in blocks_of(place)):
         if block.language == "python":
             run_python(page, {}, [block])
         if block.language != "sh" or not block.is_run:
@@ -132,17 +139,21 @@ def test_code_stands_in_blocks_of_a_known_language_and_links_lead_somewhere(page
     assert text.count("\n```") + text.startswith("```") == 2 * len(blocks_of(page))
     outside = re.sub(r"^```.*?^```$", "", text, flags=re.MULTILINE | re.DOTALL)
     assert not re.search(r"^    \S", outside, re.MULTILINE), "indented code: put it between ```"
-    headings = {
-        re.sub(r"[^\w -]", "", h.lower()).replace(" ", "-") for h in re.findall(r"^#+ (.*)", text, re.M)
-    }
     for target in re.findall(r"\]\((?!http)([^)]*)\)", outside):
         file, _, heading = target.partition("#")
-        assert not file or (page.parent / file).exists(), target
-        assert not heading or file or heading in headings, target
+        there = page.parent / file if file else page
+        assert there.exists(), target
+        assert not heading or heading in headings_of(there), target
+
+
+def headings_of(page):
+    """The headings of a page as links name them."""
+    headings = re.findall(r"^#+ (.*)", page.read_text(encoding="utf-8"), re.MULTILINE)
+    return {re.sub(r"[^\w -]", "", heading.lower()).replace(" ", "-") for heading in headings}
 
 
 def test_tables_and_configurations_on_the_pages_are_read(tmp_path):
-    for page in RUN:
+    for page in [page for pages in RUN for page in pages] + [DOCS / "images.md"]:
         for block in blocks_of(page, "csv"):
             is_images = block.code.startswith("image,")
             path = tmp_path / "table.csv"
@@ -186,16 +197,29 @@ def test_the_files_of_the_project_that_a_page_names_are_there(page):
     assert [path for path in sorted(named) if not (ROOT / path).is_file()] == []
 
 
-WORDS = (
-    "patch", "atom", "dictionary", "code", "pooling", "term", "gene", "group", "stage range",
-    "decision value", "probability", "threshold", "AUC", "interval", "fold", "held out",
-    "cross-validation", "sensitivity", "specificity", "calibrated", "register", "view", "shard",
-)  # fmt: skip
+WORDS = """patch, atom, dictionary, code, pooling, term, gene, group, stage range, decision value,
+probability, threshold, AUC, interval, fold, held out, cross-validation, sensitivity, specificity, calibrated,
+register, view, part, data-parallel, baseline, acquisition order"""
+
+
+BY_HAND = [
+    page
+    for page in PAGES
+    if page.name not in ("commands.md", "papers.md", "measured.md", "benchmarks.md", "CHANGELOG.md")
+]
+
+
+@pytest.mark.parametrize("page", BY_HAND, ids=lambda page: page.name)
+def test_a_page_begins_with_whom_it_is_for_and_the_index_or_the_readme_names_it(page):
+    title, _, first = page.read_text(encoding="utf-8").partition("\n\n")
+    assert title.startswith("# ") and re.match(r"(This page|flyannot) is for ", first), page
+    linked = (DOCS / "index.md").read_text() + (ROOT / "README.md").read_text()
+    assert page.name in ("README.md", "index.md") or f"{page.name})" in linked
 
 
 def test_the_glossary_has_every_word_and_the_tutorial_every_column():
     defined = set(re.findall(r"\*\*([\w -]+)\*\*", (DOCS / "glossary.md").read_text()))
-    assert [word for word in WORDS if not defined & {word, f"{word}s"}] == []
+    assert [word for word in re.split(r",\s", WORDS) if not defined & {word, f"{word}s"}] == []
     tutorial = TUTORIAL.read_text()
     assert [name for name in PREDICTION_COLUMNS if f"`{name}`" not in tutorial] == []
 

@@ -10,11 +10,19 @@ from flyannot.runtime.atomic_file import replacing
 
 INSTALL = "pip install 'flyannot[reproduce]'"
 _STYLE: dict = {
-    "figure.facecolor": "white", "axes.facecolor": "white", "axes.grid": True, "axes.axisbelow": True,
-    "grid.color": "#dddddd", "axes.spines.top": False, "axes.spines.right": False, "font.size": 9,
-    "legend.framealpha": 0.85, "legend.edgecolor": "none", "legend.fontsize": 8,
+    "figure.facecolor": "white",
+    "axes.facecolor": "white",
+    "axes.grid": True,
+    "axes.axisbelow": True,
+    "grid.color": "#dddddd",
+    "axes.spines.top": False,
+    "axes.spines.right": False,
+    "font.size": 9,
+    "legend.framealpha": 0.85,
+    "legend.edgecolor": "none",
+    "legend.fontsize": 8,
     "svg.hashsalt": "flyannot",  # the same numbers give the same bytes
-}  # fmt: skip
+}
 _COLOURS = ("#0b5394", "#cc4125", "#38761d", "#7f6000", "#674ea7", "#45818e", "#a64d79", "#444444")
 _MARKS = "osD^vP*X"
 _WIDTH, _HEIGHT = 4.6, 3.5  # inches of one panel
