@@ -21,7 +21,7 @@ from flyannot.errors import DataError, InputError
 from flyannot.features.pooling import NO_PATCH
 from flyannot.runtime.atomic_file import new_folder
 from flyannot.steps.engine.inputs import extract_options
-from flyannot.steps.explanation_picture import tinted
+from flyannot.steps.explain import tinted
 from flyannot.store.features import read_features_of_image
 
 N_DRAWN = 5  # of the genes that are most like a gene, or of the images that are most like an image
@@ -45,7 +45,7 @@ def draw_similar(found, searched, folder, *, force=False):
     Parameters
     ----------
     found : list of flyannot.steps.similar.Found
-    searched : flyannot.steps.similar_queries.Searched
+    searched : flyannot.steps.similar.Searched
     folder : Path of a new folder
 
     Returns
