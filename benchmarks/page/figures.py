@@ -6,7 +6,7 @@ from textwrap import fill
 
 import numpy as np
 
-from flyannot.runtime.atomic_file import replacing
+from flyannot.runtime.atomic_file import replacing_file
 
 INSTALL = "pip install 'flyannot[reproduce]'"
 _STYLE: dict = {
@@ -59,7 +59,7 @@ def draw(finding, title, paths):
         for suffix, stamp in (("svg", {"Date": None}), ("png", None)):
             if suffix not in paths:
                 continue
-            with replacing(Path(paths[suffix])) as beside:
+            with replacing_file(Path(paths[suffix])) as beside:
                 figure.savefig(beside, format=suffix, dpi=130, metadata=stamp)
 
 

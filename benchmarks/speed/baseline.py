@@ -11,7 +11,7 @@ from benchmarks.rows import Rows
 from benchmarks.workers import WorkerFailed
 from flyannot.dataset.folder import read_images
 from flyannot.descriptors.patches import patch_corners, patch_std
-from flyannot.steps.engine.inputs import lam_of
+from flyannot.steps.engine.inputs import lam_of_dictionary
 from flyannot.store.descriptors import read_patches_of_image
 from flyannot.store.dictionary import read_dictionary
 from flyannot.store.features import read_features_of_image
@@ -61,7 +61,10 @@ def cost_of_baseline(folder, made, stride_px, n):
     cosines, differences = [], []
     with open_stored(made / "descriptors.h5") as d, open_stored(made / "features.h5") as f:
         with open_stored(made / "dictionary.h5") as stored:
-            lam, D_of = lam_of(stored), {s: read_dictionary(stored, s) for s in stored.stage_ranges}
+            lam, D_of = (
+                lam_of_dictionary(stored),
+                {s: read_dictionary(stored, s) for s in stored.stage_ranges},
+            )
         where = [(s, i, name) for s in d.stage_ranges for i, name in enumerate(d.array(s, "image"))]
         for s, i, name in where[:: max(1, len(where) // n)][:n]:
             with Stopwatch() as describing:

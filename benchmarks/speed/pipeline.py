@@ -12,7 +12,7 @@ from benchmarks.speed.baseline import compare_with_baseline
 from benchmarks.workers import peak_mb
 from flyannot.runtime.environment import configurations_folder
 from flyannot.runtime.executor import Executor
-from flyannot.steps.engine.task import Execution, carry_out
+from flyannot.steps.engine.task import Execution, run_task
 from flyannot.steps.runs.configuration import read_configuration
 from flyannot.steps.runs.run import step_named, steps_of, task_in_run
 
@@ -92,7 +92,7 @@ def cost_of_step(way, data_set, output, step, jobs, epochs):
     with processor_shares() as parts, _TimedWorkers(jobs) as workers, Stopwatch() as working:
         task = task_in_run(step_named(steps_of(configuration), step), configuration)
         task.path.unlink(missing_ok=True)
-        carry_out(task, Execution(workers=workers, force=True))
+        run_task(task, Execution(workers=workers, force=True))
     wall, after = time.perf_counter() - wall, bytes_moved()
     cost = {"seconds": processor_seconds(), "wall_seconds": wall, "peak_mb": peak_mb()}
     if jobs > 1:  # what the processes of workers do is not seen

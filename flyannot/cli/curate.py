@@ -21,11 +21,11 @@ def command(tables, out, force):
     Example:
         flyannot curate anna.csv ben.csv -o corrections.csv
     """
-    from flyannot.steps.curate import curate, in_words, write_curated
+    from flyannot.steps.curate import agreement_in_words, settle_corrections, write_curated
 
-    curated = curate(tables)
+    curated = settle_corrections(tables)
     if out:
         write_curated(out, curated, tables, force=force)
-    click.echo(in_words(curated))
+    click.echo(agreement_in_words(curated))
     if out:
         log.info("wrote %s", out)

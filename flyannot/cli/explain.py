@@ -43,7 +43,7 @@ def command(model, images, terms, genes, stage_range, folder, force, as_json):
         flyannot explain model.h5 embryo.png --stage-range 4-6 --term "pole cell" -o why
     """
     from flyannot.dataset.images import images_named, select_images
-    from flyannot.steps.explain import draw_all, explain
+    from flyannot.steps.explain import draw_explanations, explain
 
     chosen = select_images(
         images_named(images, stage_range), genes=genes, stage_ranges=[stage_range] if stage_range else ()
@@ -52,7 +52,7 @@ def command(model, images, terms, genes, stage_range, folder, force, as_json):
     if folder is None:
         pairs = ((one, [image.name for image in one.images]) for one in found)
     else:
-        pairs = draw_all(found, folder, force=force)
+        pairs = draw_explanations(found, folder, force=force)
     listed = []
     for one, names in pairs:
         if as_json:

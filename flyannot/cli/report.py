@@ -35,7 +35,7 @@ def command(run, out, data_set, options):
         flyannot report results -o report.html
     """
     from flyannot.report.build import report_task
-    from flyannot.steps.engine.task import carry_out
+    from flyannot.steps.engine.task import run_task
 
     task = report_task(run, out or run / "report.html", data_set, options)
-    return finish(carry_out(task, execution_of()))
+    return finish(run_task(task, execution_of()))

@@ -4,10 +4,10 @@ from collections import defaultdict
 from dataclasses import dataclass
 
 from flyannot.dataset.corrections import (
-    corrected,
+    apply_corrections,
     last_of_curators,
     read_corrections,
-    settle,
+    settle_verdicts,
     write_corrections,
 )
 from flyannot.dataset.folder import read_annotations, write_annotations_csv
@@ -47,7 +47,7 @@ class Curated:
         return sorted(keys, key=lambda key: (STAGE_RANGES.index(key[1]), *key))
 
 
-def curate(paths):
+def settle_corrections(paths):
     """Read tables of corrections, and settle them: the latest verdict counts, of the same day none.
 
     Raises
@@ -64,7 +64,7 @@ def curate(paths):
     for key, last in said.items():
         for curator, correction in last.items():
             verdicts[curator][key] = correction.verdict
-    return Curated(settle(corrections), said, agreements_of_curators(verdicts))
+    return Curated(settle_verdicts(corrections), said, agreements_of_curators(verdicts))
 
 
 def write_curated(path, curated, tables, *, force=False):
@@ -79,7 +79,7 @@ def write_curated(path, curated, tables, *, force=False):
         write_corrections(path, [settled.correction for settled in curated.settled.values()])
 
 
-def in_words(curated):
+def agreement_in_words(curated):
     """The agreement and every disagreement, as text."""
     who = ", ".join(f"{c} ({pluralise(n, 'term')})" for c, n in curated.curators.items())
     lines = [f"{pluralise(len(curated.curators), 'curator')}: {who}; {len(curated.settled):,} in all"]
@@ -133,7 +133,7 @@ def write_corrected_annotations(annotations_csv, paths, out, *, with_new_genes=F
     """
     table = annotations_table(annotations_csv)
     before = read_annotations(annotations_csv)
-    after, changes = corrected(before, read_corrections(paths), table)
+    after, changes = apply_corrections(before, read_corrections(paths), table)
     left_out = frozenset() if with_new_genes else frozenset(after.known_only)
     added = [correction for correction in changes.added if correction.key[:2] not in left_out]
     terms = {

@@ -21,7 +21,7 @@ from flyannot.features.image_features import features_of
 from flyannot.runtime.atomic_file import new_folder
 from flyannot.runtime.tables import write_table
 from flyannot.stage_ranges import STAGE_RANGES
-from flyannot.steps.extract import embryos_of, image_columns, in_order
+from flyannot.steps.extract import embryos_of, image_columns, images_in_order
 from flyannot.steps.loaded_model import known_stage_ranges, load_model
 from flyannot.store.reading import open_stored
 
@@ -91,7 +91,7 @@ def explain(model, images, *, terms=()):
     DataError
         If an image cannot be read.
     """
-    images = in_order(images)
+    images = images_in_order(images)
     with open_stored(model, "model") as stored:
         known_stage_ranges(stored, images)  # refuses images of no such
         digest = stored.digest
@@ -166,7 +166,7 @@ def _explain_group(loaded, images, terms):
         )
 
 
-def draw_all(explained, folder, *, force=False):
+def draw_explanations(explained, folder, *, force=False):
     """Write a picture of every image and term, and all contributions as a table.
 
     Parameters
@@ -257,7 +257,7 @@ _LEGEND_PX = 96
 _LEAST_SHOWN = 0.02  # of the full colour
 
 
-def tinted(grey, spread, full):
+def tinted_embryo(grey, spread, full):
     """The embryo with contributions laid over it.
 
     Parameters
@@ -289,7 +289,7 @@ def draw_explanation(grey, spread, full, *, patch_px, lines):
     from PIL import Image, ImageDraw, ImageFont
 
     height, width = spread.shape
-    embryo = Image.fromarray(tinted(grey, spread, full))
+    embryo = Image.fromarray(tinted_embryo(grey, spread, full))
     embryo = embryo.resize((width * _SCALE, height * _SCALE), Image.Resampling.BICUBIC)
     picture = Image.new("RGB", (embryo.width, embryo.height + _LEGEND_PX), "white")
     picture.paste(embryo)
@@ -309,7 +309,7 @@ def _scale_bar(picture, pen, font, top, per_patch):
     left = (picture.width - width) // 2
     from PIL import Image
 
-    picture.paste(Image.fromarray(tinted(np.full(ramp.shape, 255.0), ramp, 1.0)), (left, top))
+    picture.paste(Image.fromarray(tinted_embryo(np.full(ramp.shape, 255.0), ramp, 1.0)), (left, top))
     pen.rectangle((left, top, left + width - 1, top + height - 1), outline="black")
     text = f"{per_patch:.2g} a patch"
     pen.text((left - 10, top), f"opposes  -{text}", fill="black", font=font, anchor="ra")

@@ -3,7 +3,7 @@
 from dataclasses import dataclass
 from pathlib import Path
 
-from flyannot.dataset.images import find_pictures, pictures_of
+from flyannot.dataset.images import find_pictures, pictures_of_file
 from flyannot.descriptors.extract import DescribedPatches, describe_patches
 from flyannot.descriptors.images.address import file_of_address, name_of_embryo, split_address
 from flyannot.descriptors.images.picture import embryos_at, read_embryo
@@ -13,7 +13,7 @@ from flyannot.features.image_features import atoms_of_features, features_of
 from flyannot.features.pooling import Pooled
 from flyannot.features.similarity import ImageCollection, collection_of, most_similar
 from flyannot.runtime.tables import write_table
-from flyannot.steps.engine.inputs import extract_options, is_imported, lam_of, pool_options
+from flyannot.steps.engine.inputs import extract_options, is_imported, lam_of_dictionary, pool_options
 from flyannot.steps.engine.task import output_file
 from flyannot.steps.runs.configuration import recorded_data_set
 from flyannot.store.features import read_features_of_image
@@ -187,7 +187,7 @@ class Searched:
         if self._pictures is None:
             folder = self.stored.path.absolute().parent
             named = self._data_set or recorded_data_set(folder)
-            self._pictures = find_pictures(pictures_of(self.stored), folder, named)
+            self._pictures = find_pictures(pictures_of_file(self.stored), folder, named)
         return self._pictures
 
 
@@ -280,7 +280,7 @@ def _of_picture(text, stage_range, searched):
         )
     extract, pool = extract_options(stored), pool_options(stored)
     D = stored.array(stage_range, "D")
-    atoms = atoms_of_features(D, lam_of(stored), extract.patch_px, coder_name=pool.coder)
+    atoms = atoms_of_features(D, lam_of_dictionary(stored), extract.patch_px, coder_name=pool.coder)
     path = Path(_one_embryo(Path(text), extract))
     described = describe_patches(read_embryo(path, extract)[0], extract)
     pooled = features_of(described, atoms, pool)
