@@ -48,33 +48,33 @@ def command(model, images, terms, genes, stage_range, folder, force, as_json):
     chosen = select_images(
         images_named(images, stage_range), genes=genes, stage_ranges=[stage_range] if stage_range else ()
     )
-    found = explain(model, chosen, terms=terms)
+    explanations = explain(model, chosen, terms=terms)
     if folder is None:
-        pairs = ((one, [image.name for image in one.images]) for one in found)
+        pairs = ((explained, [image.name for image in explained.images]) for explained in explanations)
     else:
-        pairs = draw_explanations(found, folder, force=force)
+        pairs = draw_explanations(explanations, folder, force=force)
     listed = []
-    for one, names in pairs:
+    for explained, names in pairs:
         if as_json:
-            listed.append(_in_json(one, names))
+            listed.append(_in_json(explained, names))
         else:
-            click.echo(_in_words(one, names))
+            click.echo(_in_words(explained, names))
     if as_json:
         click.echo(json.dumps(listed, indent=1, ensure_ascii=False))
     if folder is not None:
         log.info("wrote %s", folder)
 
 
-def _in_words(one, names):
+def _in_words(explained, names):
     from flyannot.steps.explain import sum_in_words
 
     lines = [
-        f"{one.gene or one.group}, {one.stage_range}: {one.term}: {'yes' if one.yes else 'no'}, "
-        f"probability {one.probability:.3f}",
-        f"  {sum_in_words(one)}",
+        f"{explained.gene or explained.group}, {explained.stage_range}: {explained.term}: "
+        f"{'yes' if explained.yes else 'no'}, probability {explained.probability:.3f}",
+        f"  {sum_in_words(explained)}",
     ]
     for number, name in enumerate(names):
-        centres_px, contribution = one.patches(number)
+        centres_px, contribution = explained.patches(number)
         strongest = ", ".join(
             f"{c:+.4f} at ({row:g}, {column:g})"
             for (row, column), c in list(zip(centres_px, contribution))[:_MOST_SHOWN]
@@ -85,25 +85,25 @@ def _in_words(one, names):
     return "\n".join(lines)
 
 
-def _in_json(one, names):
-    split = one.split
+def _in_json(explained, names):
+    split = explained.split
     images = []
-    for number, (image, name) in enumerate(zip(one.images, names)):
-        centres_px, contribution = one.patches(number)
+    for number, (image, name) in enumerate(zip(explained.images, names)):
+        centres_px, contribution = explained.patches(number)
         patches = [
             {"row_px": float(row), "column_px": float(column), "contribution": c}
             for (row, column), c in zip(centres_px, contribution.tolist())
         ]
         images.append({"image": image.name, "picture": name, "patches": patches})
     return {
-        "group": one.group,
-        "gene": one.gene,
-        "stage_range": one.stage_range,
-        "term": one.term,
+        "group": explained.group,
+        "gene": explained.gene,
+        "stage_range": explained.stage_range,
+        "term": explained.term,
         "decision_value": split.value,
-        "threshold": one.threshold,
-        "probability": one.probability,
-        "yes": one.yes,
+        "threshold": explained.threshold,
+        "probability": explained.probability,
+        "yes": explained.yes,
         "intercept": split.intercept,
         "without_patch": split.without_patch,
         "sum": split.total,

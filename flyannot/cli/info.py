@@ -44,5 +44,5 @@ def command(as_json, only_options, only_data_sets):
         from flyannot.runtime.environment import environment_in_words as in_words
         from flyannot.runtime.environment import installed_environment as facts
 
-    found = facts()
-    click.echo(json.dumps(found, indent=1) if as_json else in_words(found))
+    listed = facts()
+    click.echo(json.dumps(listed, indent=1) if as_json else in_words(listed))

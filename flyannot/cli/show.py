@@ -21,7 +21,7 @@ def command(file, header, as_json):
     Example:
         flyannot show model.h5
     """
-    from flyannot.steps.learned_terms import contents, file_in_words
+    from flyannot.steps.show import contents, file_in_words
 
     if as_json:
         click.echo(json.dumps(contents(file), indent=1, ensure_ascii=False))

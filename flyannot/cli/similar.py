@@ -43,20 +43,20 @@ def command(file, queries, out, folder, data_set, options, selection, force):
 
     with open_stored(features_file_of(file), "features") as stored:
         searched = Searched(stored, data_set)
-        found = list(similar(searched, queries, top=options.top, stage_ranges=selection.stage_range))
+        results = list(similar(searched, queries, top=options.top, stage_ranges=selection.stage_range))
         if folder is not None:
-            draw_similar(found, searched, folder, force=force)
+            draw_similar(results, searched, folder, force=force)
             log.info("wrote %s", folder)
-        write_similar(out, found, searched, force=force)
-        for one in found:
-            click.echo(_in_words(one, searched))
+        write_similar(out, results, searched, force=force)
+        for result in results:
+            click.echo(_in_words(result, searched))
     log.info("wrote %s", out)
 
 
-def _in_words(found, searched):
-    columns = searched.columns[found.query.stage_range]
+def _in_words(results, searched):
+    columns = searched.columns[results.query.stage_range]
     listed = [
         f"{columns['gene'][number] or columns['group'][number]} {similarity:.2f}"
-        for _, number, similarity in found.genes[:_MOST_SHOWN]
+        for _, number, similarity in results.genes[:_MOST_SHOWN]
     ]
-    return f"{found.query.text}, {found.query.stage_range}: {', '.join(listed) or 'no other gene'}"
+    return f"{results.query.text}, {results.query.stage_range}: {', '.join(listed) or 'no other gene'}"

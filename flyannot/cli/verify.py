@@ -25,25 +25,25 @@ def command(files, as_json):
     from flyannot.cli.shared.messages import Progress
     from flyannot.store.reading import verify_stored
 
-    worst, found = 0, []
+    worst, reports = 0, []
     for path in files:
-        one = {"file": str(path), "whole": True, "kind": None, "error": None, "fix": None}
+        report = {"file": str(path), "whole": True, "kind": None, "error": None, "fix": None}
         try:
-            one["kind"] = verify_stored(path, Progress())
+            report["kind"] = verify_stored(path, Progress())
         except FlyannotError as error:
-            one |= {"whole": False, "error": error.message, "fix": error.fix}
+            report |= {"whole": False, "error": error.message, "fix": error.fix}
             worst = max(worst, error.exit_code)
-        found.append(one)
+        reports.append(report)
         if not as_json:
-            _print(one)
+            _print(report)
     if as_json:
-        click.echo(json.dumps(found, indent=1, ensure_ascii=False))
+        click.echo(json.dumps(reports, indent=1, ensure_ascii=False))
     return worst
 
 
-def _print(one):
-    if one["whole"]:
-        click.echo(f"{coloured('whole', 'green', sys.stdout)}    {one['file']} ({one['kind']})")
+def _print(report):
+    if report["whole"]:
+        click.echo(f"{coloured('whole', 'green', sys.stdout)}    {report['file']} ({report['kind']})")
         return
-    click.echo(f"{coloured('NOT whole:', 'red', sys.stdout)} {one['error']}")
-    log.error("Fix: %s", one["fix"], extra={"fields": {"message": one["error"], "fix": one["fix"]}})
+    click.echo(f"{coloured('NOT whole:', 'red', sys.stdout)} {report['error']}")
+    log.error("Fix: %s", report["fix"], extra={"fields": {"message": report["error"], "fix": report["fix"]}})

@@ -100,16 +100,17 @@ def explain(model, images, *, terms=()):
     _check(model, models, terms)
     for stage_range in present:
         if models[stage_range] is not None and models[stage_range].terms:
-            mine = _embryos([i for i in images if i.stage_range == stage_range], models[stage_range].extract)
-            yield from _explain_stage_range(models[stage_range], mine, terms)
+            of_range = [image for image in images if image.stage_range == stage_range]
+            embryos = _embryos(of_range, models[stage_range].extract)
+            yield from _explain_stage_range(models[stage_range], embryos, terms)
 
 
 def _embryos(images, options):
     failures: list = []
-    found = list(embryos_of(images, options, failures))
+    embryos = list(embryos_of(images, options, failures))
     for name, reason in failures:
         log.warning("note: %s was left out: %s", name, reason)
-    return found
+    return embryos
 
 
 def _check(path, models, terms):
@@ -129,10 +130,10 @@ def _check(path, models, terms):
 def _explain_stage_range(model, images, terms):
     groups = groups_of(image_columns(images))
     for g in range(len(groups)):
-        mine = [images[row] for row in groups.rows[g]]
+        of_group = [images[row] for row in groups.rows[g]]
         wanted = [term for term in terms if term in model.terms]
         if wanted or not terms:
-            yield from _explain_group(model, mine, wanted)
+            yield from _explain_group(model, of_group, wanted)
 
 
 def _explain_group(loaded, images, terms):
@@ -186,66 +187,68 @@ def draw_explanations(explained, folder, *, force=False):
     """
     rows, used = [], Counter()
     with new_folder(folder, force=force) as staged:
-        for one in explained:
-            names = [_name_of(one, number, used) for number in range(len(one.images))]
-            _draw(one, [staged / name for name in names])
-            rows += _table_rows(one, names)
-            yield one, names
+        for explanation in explained:
+            names = [_name_of(explanation, number, used) for number in range(len(explanation.images))]
+            _draw(explanation, [staged / name for name in names])
+            rows += _table_rows(explanation, names)
+            yield explanation, names
         if not rows:
             raise FlyannotError("nothing was explained")
         write_table(staged / TABLE, _COLUMNS, rows)
 
 
-def _draw(one, paths):
+def _draw(explanation, paths):
     """All images of a group on one scale, so that they can be compared."""
-    spreads = [one.spread(number) for number in range(len(one.images))]
+    spreads = [explanation.spread(number) for number in range(len(explanation.images))]
     full = max(float(np.abs(spread).max()) for spread in spreads) or 1.0
     for number, (path, spread) in enumerate(zip(paths, spreads)):
-        title = f"{one.gene or one.group}, stage range {one.stage_range}: {one.term}"
+        gene = explanation.gene or explanation.group
+        title = f"{gene}, stage range {explanation.stage_range}: {explanation.term}"
         picture = draw_explanation(
-            one.greys[number],
+            explanation.greys[number],
             spread,
             full,
-            patch_px=one.patch_px,
+            patch_px=explanation.patch_px,
             lines=[
-                f"{title} - {'yes' if one.yes else 'no'}, probability {one.probability:.3f}",
-                sum_in_words(one, number),
+                f"{title} - {'yes' if explanation.yes else 'no'}, probability {explanation.probability:.3f}",
+                sum_in_words(explanation, number),
             ],
         )
         picture.save(path)
 
 
-def sum_in_words(one, number=None):
+def sum_in_words(explanation, number=None):
     """How the decision value adds up; with the number of an image, what that image has of it."""
-    split = one.split
+    split = explanation.split
     plus, minus = split.contribution[split.contribution > 0], split.contribution[split.contribution < 0]
     text = (
         f"decision value {split.value:+.4f} = {plus.sum():.4f} supporting - {-minus.sum():.4f} opposing "
-        f"{split.intercept + split.without_patch:+.4f} intercept (yes above {one.threshold:+.4f})"
+        f"{split.intercept + split.without_patch:+.4f} intercept (yes above {explanation.threshold:+.4f})"
     )
-    if number is not None and len(one.images) > 1:
+    if number is not None and len(explanation.images) > 1:
         text += f"; this image: {split.of_image(number)[1].sum():+.4f}"
     return text
 
 
-def _table_rows(one, names):
-    for number, (image, name) in enumerate(zip(one.images, names)):
-        for (row, column), contribution in zip(*one.patches(number)):
+def _table_rows(explanation, names):
+    for number, (image, name) in enumerate(zip(explanation.images, names)):
+        for (row, column), contribution in zip(*explanation.patches(number)):
             yield (
                 name,
                 image.name,
-                one.gene,
-                one.stage_range,
-                one.term,
+                explanation.gene,
+                explanation.stage_range,
+                explanation.term,
                 f"{row:g}",
                 f"{column:g}",
                 f"{contribution:.9g}",
             )
 
 
-def _name_of(one, number, used):
+def _name_of(explanation, number, used):
     """A plain file name; the same one a second time gets a number."""
-    parts = (one.gene or one.images[number].name, one.stage_range, one.term, str(number + 1))
+    gene = explanation.gene or explanation.images[number].name
+    parts = (gene, explanation.stage_range, explanation.term, str(number + 1))
     name = "_".join(re.sub(r"[^A-Za-z0-9.-]+", "-", part).strip("-.")[:60] or "x" for part in parts)
     used[name.lower()] += 1
     return f"{name}{'' if used[name.lower()] == 1 else f'-{used[name.lower()]}'}.png"

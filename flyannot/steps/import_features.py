@@ -45,7 +45,8 @@ def import_features(source, out, execution):
         with create_stored(out, header) as file:
             for s in present:
                 columns, vectors = read.of_stage_range(s)
-                write_features(file, s, columns, [Pooled(one, _NO_WINNERS) for one in vectors], _NO_ATOMS)
+                pooled = [Pooled(vector, _NO_WINNERS) for vector in vectors]
+                write_features(file, s, columns, pooled, _NO_ATOMS)
                 images, each = pluralise(len(vectors), "image"), pluralise(vectors.shape[1], "feature")
                 lines.append(f"{s:>5}: {images}, {each} each")
         return Outcome(out, True, "\n".join(lines))

@@ -39,12 +39,12 @@ class _Drawable:
     winner: np.ndarray
 
 
-def draw_similar(found, searched, folder, *, force=False):
+def draw_similar(results, searched, folder, *, force=False):
     """Write a picture for every query: it and what is most like it, pair by pair.
 
     Parameters
     ----------
-    found : list of flyannot.steps.similar.Found
+    results : list of flyannot.steps.similar.Found
     searched : flyannot.steps.similar.Searched
     folder : Path of a new folder
 
@@ -65,10 +65,10 @@ def draw_similar(found, searched, folder, *, force=False):
         )
     with new_folder(folder, force=force) as staged:
         used, n = Counter(), 0
-        for one in found:
-            picture = _drawn(one, searched, extract_options(searched.stored))
+        for result in results:
+            picture = _drawn(result, searched, extract_options(searched.stored))
             if picture is not None:
-                picture.save(staged / _name_of(one.query, used))
+                picture.save(staged / _name_of(result.query, used))
                 n += 1
         if not n:
             raise InputError(
@@ -101,35 +101,36 @@ def parts_of_similarity(collection, one, other):
     return parts
 
 
-def _drawn(found, searched, options: ExtractOptions):
+def _drawn(result, searched, options: ExtractOptions):
     """The picture of one query, or None where its own picture is not known."""
-    s, rows = found.query.stage_range, []
+    s, rows = result.query.stage_range, []
     columns, read = searched.columns[s], cache(partial(_read, options=options))  # the query is in every row
-    drawn = found.images if found.query.group is None else [one[1:] for one in found.genes]
+    drawn = result.images
+    if result.query.group is not None:
+        drawn = [(number, similarity) for _, number, similarity in result.genes]
     for rank, (number, similarity) in enumerate(drawn[:N_DRAWN], 1):
-        pair = _of_query(found, number, searched, read), _of_image(s, number, searched, read)
+        pair = _of_query(result, number, searched, read), _of_image(s, number, searched, read)
         if all(pair):
-            one, other = pair
             parts = parts_of_similarity(
-                found.collection, (one.features, one.winner), (other.features, other.winner)
+                result.collection, *((image.features, image.winner) for image in pair)
             )
             spreads = [_spread(image, *part) for image, part in zip(pair, parts)]
             gene, image = columns["gene"][number] or columns["group"][number], columns["image"][number]
             rows.append((pair, spreads, f"{rank}. {gene}, {image}: similarity {similarity:.3f}"))
-    return _sheet(found.query, rows) if rows else None
+    return _sheet(result.query, rows) if rows else None
 
 
-def _of_query(found, number, searched, read):
+def _of_query(result, number, searched, read):
     """The query as it is drawn beside an image; of a gene, its image that is most like that one."""
-    query, collection = found.query, found.collection
+    query, collection = result.query, result.collection
     if query.pooled is not None:
         colour, grey, _ = read(query.path)
         return _Drawable(colour, grey, query.described, query.pooled.features, query.pooled.winner)
-    mine = query.image
+    own = query.image
     if query.group is not None:
         likeness = collection.images @ collection.images[number]
-        mine = int(max(searched.groups[query.stage_range].rows[query.group], key=lambda i: likeness[i]))
-    return _of_image(query.stage_range, mine, searched, read)
+        own = int(max(searched.groups[query.stage_range].rows[query.group], key=lambda i: likeness[i]))
+    return _of_image(query.stage_range, own, searched, read)
 
 
 def _of_image(stage_range, number, searched, read):

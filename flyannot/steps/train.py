@@ -26,7 +26,7 @@ from flyannot.steps.engine.inputs import (
     refuse_unknown_excluded_terms,
 )
 from flyannot.steps.engine.task import Outcome, ProgressCount, file_task
-from flyannot.steps.learned_terms import weak_terms
+from flyannot.steps.show import weak_terms
 from flyannot.store.dictionary import read_dictionary
 from flyannot.store.features import StoredFeatures
 from flyannot.store.header import Header

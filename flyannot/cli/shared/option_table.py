@@ -54,10 +54,10 @@ def _section(name, command):
 
 def _options_of(owner, options, name):
     """The lines of the options that a thing of a registry, such as a learner, has of its own."""
-    rows = (
-        [f"`{kebab(one.name)}`", _words(one.metadata["kind"]), shown_default(one), one.metadata["help"]]
-        for one in fields(options)
-    )
+    rows = []
+    for option in fields(options):
+        about = option.metadata
+        rows.append([f"`{kebab(option.name)}`", _words(about["kind"]), shown_default(option), about["help"]])
     head = ["| | value | default | |", "|---|---|---|---|"]
     return [f"### {name} of {owner}", "", *head, *map(_line, rows), ""]
 

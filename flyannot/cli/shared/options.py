@@ -67,20 +67,20 @@ class ParsedBy(click.ParamType):
 class FieldOption(click.Option):
     """The option of a field of an options class; `is_more` puts it under "More options"."""
 
-    def __init__(self, cls, one, names, **more):
-        kind = one.metadata["kind"]
+    def __init__(self, cls, option, names, **more):
+        kind = option.metadata["kind"]
         value: dict = {"type": ParsedBy(kind)}
         if isinstance(kind, Flag):
             value = {"is_flag": True}
         elif kind.is_repeatable:
             value = {"multiple": True, "type": ParsedBy(kind) if isinstance(kind, Several) else click.STRING}
-        self.is_more, self.table, self.field = one.metadata["more"], cls.table, one
-        self.shown_default = shown_default(one)
+        self.is_more, self.table, self.field = option.metadata["more"], cls.table, option
+        self.shown_default = shown_default(option)
         super().__init__(
             names,
             help=self._help(),
             metavar=self._metavar(),
-            envvar=list(environment_names(cls, one)),
+            envvar=list(environment_names(cls, option)),
             **value | more,
         )
 
@@ -105,21 +105,23 @@ def takes(**classes):
     called
     with the keyword and the object; options that were not given have the defaults of their class.
     """
-    classes = {name: one if isinstance(one, tuple) else (one, None) for name, one in classes.items()}
+    classes = {
+        name: option if isinstance(option, tuple) else (option, None) for name, option in classes.items()
+    }
 
     def decorate(function):
         @functools.wraps(function)
         def command(**values):
             made = {}
             for name, (cls, only) in classes.items():
-                given = {one.name: values.pop(one.name) for one in _chosen(cls, only)}
+                given = {option.name: values.pop(option.name) for option in _chosen(cls, only)}
                 made[name] = cls(**{n: v for n, v in given.items() if v is not None and v != ()})
             return function(**values, **made)
 
         for cls, only in reversed(classes.values()):
-            for one in reversed(_chosen(cls, only)):
-                names = [f"--{kebab(one.name)}", one.name]
-                made_for_field: Any = functools.partial(FieldOption, cls, one)
+            for option in reversed(_chosen(cls, only)):
+                names = [f"--{kebab(option.name)}", option.name]
+                made_for_field: Any = functools.partial(FieldOption, cls, option)
                 command = click.option(*names, cls=made_for_field)(command)
         return command
 
@@ -127,7 +129,7 @@ def takes(**classes):
 
 
 def _chosen(cls, only):
-    return [one for one in fields(cls) if only is None or one.name in only]
+    return [option for option in fields(cls) if only is None or option.name in only]
 
 
 def out_option(kind):

@@ -22,8 +22,9 @@ _LEAST_WIDTH = 40  # of the terms
 
 def weak_terms(learned):
     """What of the LearnedTerms of a stage range is little to be trusted, in words; "" if nothing."""
-    few = sum(one.n_genes < FEW_GENES for one in learned)
-    untested, unlearned = sum(one.auc is None for one in learned), sum(not one.is_learned for one in learned)
+    few = sum(term.n_genes < FEW_GENES for term in learned)
+    untested = sum(term.auc is None for term in learned)
+    unlearned = sum(not term.is_learned for term in learned)
     parts = []
     if few:
         parts.append(f"{few} of {pluralise(len(learned), 'term')} learned from fewer than {FEW_GENES} genes")
@@ -54,7 +55,7 @@ def file_in_words(path, *, header=False):
 def contents(path):
     """The same for programs: all that `flyannot.store.description.contents_of_file` has, and the terms."""
     with open_stored(path) as stored:
-        terms = {s: [asdict(one) for one in learned] for s, learned in _parts(stored).items()}
+        terms = {s: [asdict(term) for term in learned] for s, learned in _parts(stored).items()}
     return contents_of_file(path) | ({"terms": terms} if terms else {})
 
 
@@ -84,16 +85,16 @@ def _counts(stored, stage_range, learned):
 
 
 def _table(stage_range, learned):
-    width = max(_LEAST_WIDTH, *(len(one.term) for one in learned))
+    width = max(_LEAST_WIDTH, *(len(term.term) for term in learned))
     yes = f"{'yes':>7}" if learned[0].n_yes is not None else ""
     head = f"{stage_range:<{width}}{'genes':>7}{'threshold':>11}{'AUC':>10}{'95 % interval':>18}{yes}"
-    ordered = sorted(learned, key=lambda one: (one.auc is None, -(one.auc or 0), one.term))
-    return "\n".join([head, "-" * len(head), *(_line(one, width) for one in ordered)])
+    ordered = sorted(learned, key=lambda term: (term.auc is None, -(term.auc or 0), term.term))
+    return "\n".join([head, "-" * len(head), *(_line(term, width) for term in ordered)])
 
 
-def _line(one, width):
-    area = "untested" if one.auc is None else f"{one.auc:.3f}"
-    interval = "" if one.auc is None else f"{one.auc_low:.3f} to {one.auc_high:.3f}"
-    yes = "" if one.n_yes is None else f"{one.n_yes:>7}"
-    line = f"{one.term:<{width}}{one.n_genes:>7}{one.threshold:>11.3f}{area:>10}{interval:>18}{yes}"
-    return (line + ("" if one.is_learned else "  nothing learned")).rstrip()
+def _line(term, width):
+    area = "untested" if term.auc is None else f"{term.auc:.3f}"
+    interval = "" if term.auc is None else f"{term.auc_low:.3f} to {term.auc_high:.3f}"
+    yes = "" if term.n_yes is None else f"{term.n_yes:>7}"
+    line = f"{term.term:<{width}}{term.n_genes:>7}{term.threshold:>11.3f}{area:>10}{interval:>18}{yes}"
+    return (line + ("" if term.is_learned else "  nothing learned")).rstrip()
