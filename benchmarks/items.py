@@ -26,6 +26,7 @@ class Item:
     paper, where : keys of papers.toml; OURS and "" for a measurement of our own
     needs : names of data sets without which it cannot be run
     explanation : why paper and we may differ: a reading, not a measurement
+    notes : what holds of every measurement of it
     sizes : name -> (quick, full); `measure` finds the one of its scale in `setup.sizes`
     statements : what the paper and we claim of its rows (`benchmarks.claims.Statement`)
     """
@@ -37,6 +38,7 @@ class Item:
     where: str = ""
     needs: tuple = ()
     explanation: str = ""
+    notes: tuple = ()
     sizes: dict = field(default_factory=dict)
     statements: tuple = ()
 
@@ -47,9 +49,9 @@ class Item:
             return not_runnable(" ".join(map(why_data_set_is_absent, absent)))
         mine = {name: pair[SCALES.index(setup.scale)] for name, pair in self.sizes.items()}
         finding = self.measure(replace(setup, sizes=mine | setup.sizes))
-        if self.explanation:
-            finding = replace(finding, explanation=self.explanation)
-        return finding.evaluated_by(self.statements)
+        notes = [*finding.notes, *self.notes]
+        explained = replace(finding, explanation=self.explanation or finding.explanation, notes=notes)
+        return explained.evaluated_by(self.statements)
 
 
 @lru_cache(maxsize=1)

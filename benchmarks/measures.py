@@ -98,10 +98,15 @@ def graded_dictionary(D, held, lam, *, seconds, n, n_epochs):
     X, D = normalised_patches(held, slice(None)).astype(np.float64), np.ascontiguousarray(D, np.float64)
     values, gaps, n_nonzeros = exact_values(X, D, lam)
     return {
-        "n": int(n), "epochs": n_epochs, "seconds": seconds, "us_per_sample": 1e6 * seconds / (n * n_epochs),
-        "objective": float(values.mean()), "gap": float(gaps.mean()),
-        "nonzeros": n_nonzeros / len(X), "peak_mb": peak,
-    }  # fmt: skip
+        "n": int(n),
+        "epochs": n_epochs,
+        "seconds": seconds,
+        "us_per_sample": 1e6 * seconds / (n * n_epochs),
+        "objective": float(values.mean()),
+        "gap": float(gaps.mean()),
+        "nonzeros": n_nonzeros / len(X),
+        "peak_mb": peak,
+    }
 
 
 def graded_codes(seconds, X, D, Z, lam):
@@ -109,6 +114,7 @@ def graded_codes(seconds, X, D, Z, lam):
     cost = {"n": len(X), "us_per_sample": 1e6 * seconds / len(X), "peak_mb": peak_mb()}
     X, gaps = X.astype(np.float64), duality_gap(X, D, Z, lam)
     return cost | {
-        "objective": float(objective(X, D, Z, lam).mean()), "gap": float(gaps.mean()),
+        "objective": float(objective(X, D, Z, lam).mean()),
+        "gap": float(gaps.mean()),
         "worst_relative_gap": float((gaps / (0.5 * (X**2).sum(axis=1))).max()),
-    }  # fmt: skip
+    }

@@ -39,9 +39,13 @@ def run_in_worker(measure, arguments, *, threads=1):
         spec.write_text(json.dumps({"measure": name_of(measure), "arguments": arguments}))
         command = [sys.executable, "-m", __name__, str(spec), str(result)]
         done = subprocess.run(
-            command, env=_environment(threads), stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL,
-            stderr=subprocess.PIPE, text=True,
-        )  # fmt: skip
+            command,
+            env=_environment(threads),
+            stdin=subprocess.DEVNULL,
+            stdout=subprocess.DEVNULL,
+            stderr=subprocess.PIPE,
+            text=True,
+        )
         if done.returncode or not result.is_file():
             last = done.stderr.strip().splitlines() or [f"exit code {done.returncode}"]
             raise WorkerFailed(f"{name_of(measure)} failed: {last[-1]}", fix="run again with --debug")

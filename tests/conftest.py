@@ -119,11 +119,11 @@ def run(chain, tmp_path_factory):
 def page(run, tmp_path_factory):
     """The report of `run`; only to look at."""
     from flyannot.report.build import report_task
-    from flyannot.steps.engine.task import Execution, carry_out
+    from flyannot.steps.engine.task import Execution, run_task
     from flyannot.steps.options import ReportOptions
 
     out = tmp_path_factory.mktemp("page") / "report.html"
-    return carry_out(report_task(run.folder, out, None, ReportOptions()), Execution()).path
+    return run_task(report_task(run.folder, out, None, ReportOptions()), Execution()).path
 
 
 class Said(NamedTuple):

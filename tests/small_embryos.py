@@ -10,7 +10,7 @@ from flyannot.dataset.synthetic.generate import synthesize
 from flyannot.descriptors.options import ExtractOptions
 from flyannot.features.options import PoolOptions
 from flyannot.steps.annotate import annotate_task
-from flyannot.steps.engine.task import Execution, carry_out
+from flyannot.steps.engine.task import Execution, run_task
 from flyannot.steps.extract import extract_task
 from flyannot.steps.learn_dict import learn_task
 from flyannot.steps.options import AnnotateOptions, LearnOptions
@@ -64,11 +64,11 @@ def make_chain(folder, *, n_genes=24, max_images=3):
 def make_files(chain, images, *, extract_options=EXTRACT):
     """Every file of a chain from its images; what came of the first step."""
     execution = Execution()
-    outcome = carry_out(extract_task(images, chain.descriptors, extract_options), execution)
-    carry_out(learn_task([chain.descriptors], chain.dictionary, LEARN), execution)
-    carry_out(pool_task([chain.descriptors], chain.dictionary, chain.features, POOL), execution)
-    carry_out(train_task([chain.features], chain.annotations, chain.model, CLASSIFY), execution)
-    carry_out(annotate_task(chain.model, images, chain.predictions, AnnotateOptions()), execution)
+    outcome = run_task(extract_task(images, chain.descriptors, extract_options), execution)
+    run_task(learn_task([chain.descriptors], chain.dictionary, LEARN), execution)
+    run_task(pool_task([chain.descriptors], chain.dictionary, chain.features, POOL), execution)
+    run_task(train_task([chain.features], chain.annotations, chain.model, CLASSIFY), execution)
+    run_task(annotate_task(chain.model, images, chain.predictions, AnnotateOptions()), execution)
     return outcome
 
 

@@ -44,8 +44,11 @@ def measure_blocks(setup):
             name = f"B={b}, {t} threads" if t > 1 else f"B={b}"
             run = {"choice": choice, "run": name, "n_blocks": b, "n_threads": t}
             rows += [run | dict(zip(_POINT, point)) for point in setup.run(learn, given, threads=t)["points"]]
-    axes = {"(a) by iteration": "iteration", "(b) by features processed": "features",
-            "(c) by the clock": "seconds"}  # fmt: skip
+    axes = {
+        "(a) by iteration": "iteration",
+        "(b) by features processed": "features",
+        "(c) by the clock": "seconds",
+    }
     return Finding(
         source=source,
         variant=f"exact surrogate and whole codes; or drawn blocks as in Algorithm 1, one proximal step of a "
@@ -57,18 +60,15 @@ def measure_blocks(setup):
             Panel(f"{title}, {choice}", x, "objective", shown.lines("run", x, "objective"))
             for choice in _CHOICES
             for title, x in axes.items()
-            for shown in [rows.where(choice=choice) if x == "seconds" else
-                          rows.where(choice=choice, n_threads=1)]
+            for shown in [
+                rows.where(choice=choice) if x == "seconds" else rows.where(choice=choice, n_threads=1)
+            ]
         ],
         notes=[
-            "The paper's images are of a robot's camera and not published; patches are of the same 24 px, "
-            "from images of the same 320x240. With 120 atoms, 128 blocks leave 8 blocks empty.",
             f"The objective is the paper's V, of {_GRADED:,} patches and their codes as they are, which "
-            f"begin at 0; \"of held\", that of exact codes of {n_held} patches that nobody learned from.",
-            "One thread is timed in processor time, two in wall-clock time (the bits are the same). The "
-            "paper's processors were simulated.",
+            f'begin at 0; "of held", that of exact codes of {n_held} patches that nobody learned from.'
         ],
-    )  # fmt: skip
+    )
 
 
 def learn(samples, initial, n_held, n_epochs, n_processors, n_blocks, n_threads, settings, seed):

@@ -18,8 +18,17 @@ PATTERNS = "real patterns of Wu et al. 2016, drawn as pictures"
 _N_GENES, _MAX_IMAGES = 40, 2  # synthetic ones, where there are no images
 _STAGE_RANGES = ("4-6", "7-8", "9-10", "11-12", "13-16")
 _PHOTOGRAPHS = (
-    "astronaut", "brick", "camera", "cell", "chelsea", "coffee", "coins", "grass", "gravel", "moon",
-)  # fmt: skip
+    "astronaut",
+    "brick",
+    "camera",
+    "cell",
+    "chelsea",
+    "coffee",
+    "coins",
+    "grass",
+    "gravel",
+    "moon",
+)
 PHOTOGRAPH_PX = (240, 320)
 _HELD_PART = 5  # of the genes of whole pictures one in so many is evaluated, never learned from
 

@@ -59,17 +59,20 @@ def measure_alternations(setup):
         rows=rows,
         panels=[
             Panel("Total time", "", "seconds", named.lines("both", "signal", "seconds"), y_log=True),
-            Panel(f"Convergence, feature-sign codes, {NATURAL}", "seconds", "objective",
-                  [Series(bases, *zip(*trace)) for bases, trace in traces.items()]),
+            Panel(
+                f"Convergence, feature-sign codes, {NATURAL}",
+                "seconds",
+                "objective",
+                [Series(bases, *zip(*trace)) for bases, trace in traces.items()],
+            ),
             Panel("Time of the codes over feature-sign's", "alternation", "times", _by_alternation(rows)),
         ],
-        notes=["There are no signals of speech, stereo and video. Whichever way, the bases are done when "
-               f"they are within {_TOL:g} of the least value, relative to it, or after {_MOST_STEPS:,} "
-               "steps; the test is the same for all, after every step, and no clock counts it.",
-               "Conjugate gradients are for the epsilon-L1 penalty, sqrt(z^2 + epsilon) for |z|: their "
-               "objective is that of L1, which they do not minimise. Grafting and they begin at the codes "
-               "before."],
-    )  # fmt: skip
+        notes=[
+            "There are no signals of speech, stereo and video. Whichever way, the bases are done when "
+            f"they are within {_TOL:g} of the least value, relative to it, or after {_MOST_STEPS:,} "
+            "steps; the test is the same for all, after every step, and no clock counts it."
+        ],
+    )
 
 
 def _by_alternation(rows):

@@ -42,8 +42,10 @@ def lead_in_accuracy(rows, solver):
 
 
 def cd_over_sign(rows):
-    quick = [[row["us_per_sample"] for who in (SIGN, CD) for row in rows.where(signal=s, who=who)]
-             for s in dict.fromkeys(row["signal"] for row in rows)]  # fmt: skip
+    quick = [
+        [row["us_per_sample"] for who in (SIGN, CD) for row in rows.where(signal=s, who=who)]
+        for s in dict.fromkeys(row["signal"] for row in rows)
+    ]
     return least(ratio_of_times(*pair) for pair in quick)
 
 
@@ -98,8 +100,11 @@ def slower_than_sign(rows):
 
 def ends(rows):
     codes = list(dict.fromkeys(row["codes_by"] for row in rows))
-    leads = [relative_lead(*pair, noise=0) for c in codes
-             for pair in _pairs(rows, "objective", (c, DUAL), (c, GRADIENT)).values()]  # fmt: skip
+    leads = [
+        relative_lead(*pair, noise=0)
+        for c in codes
+        for pair in _pairs(rows, "objective", (c, DUAL), (c, GRADIENT)).values()
+    ]
     return largest(leads)
 
 

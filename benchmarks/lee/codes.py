@@ -51,12 +51,11 @@ def measure_solvers(setup):
         rows=rows,
         panels=[Panel("Time of a code", "", "us", rows.lines("who", "signal", "us_per_sample"), y_log=True)],
         notes=[
-            "There are no signals of speech, stereo and video, and no program of Chen et al. and CVX.",
             "The error is relative to the lowest objective that any of the solvers reached. Grafting ends "
             f"where no slope is above lam by more than {solvers.NEAR:g} of it. Conjugate gradients minimise "
-            f"with sqrt(z^2 + {solvers.EPSILON:g}) for |z|: another problem, and its error.",
+            f"with sqrt(z^2 + {solvers.EPSILON:g}) for |z|: another problem, and its error."
         ],
-    )  # fmt: skip
+    )
 
 
 def _methods(setup, name, X):

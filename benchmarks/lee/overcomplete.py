@@ -52,21 +52,27 @@ def measure_bases(setup):
     )
     for row in rows:
         row["seconds_of_all_bases"] = found["seconds"]
-    tiles = [np.rint(9 * d / np.abs(d).max()).astype(int).reshape(side, side).tolist()
-             for d in D[picked[:_N_DRAWN]]]  # fmt: skip
+    tiles = [
+        np.rint(9 * d / np.abs(d).max()).astype(int).reshape(side, side).tolist()
+        for d in D[picked[:_N_DRAWN]]
+    ]
     return Finding(
         source=source,
         size=Size("bases", n, paper_values("lee", "section-5-3")["n_bases"]),
         variant=f"feature-sign search and the Lagrange dual, {setup.sizes['n_epochs']} alternations, {n:,} "
         f"bases of {side} x {side} pixels, {n / side**2:.2g} times as many as pixels; lam 1.2/sqrt(p)",
         rows=rows,
-        panels=[Panel(f"{_N_DRAWN} of {n:,} bases", "", "", [], tiles=tiles),
-                Panel("Explained by a Gabor function", "bases, worst first", "part of the square",
-                      [Series("here", list(range(len(rows))), sorted(rows.column("explained_by_gabor")))])],
-        notes=["The paper gives no statistics, but says that those of fitted Gabor functions agree "
-               "qualitatively with earlier ones: then the functions must fit.",
-               f"{found['seconds']:.0f} s of processor time for all bases."],
-    )  # fmt: skip
+        panels=[
+            Panel(f"{_N_DRAWN} of {n:,} bases", "", "", [], tiles=tiles),
+            Panel(
+                "Explained by a Gabor function",
+                "bases, worst first",
+                "part of the square",
+                [Series("here", list(range(len(rows))), sorted(rows.column("explained_by_gabor")))],
+            ),
+        ],
+        notes=[f"{found['seconds']:.0f} s of processor time for all bases."],
+    )
 
 
 def measure_bars(setup):
@@ -90,14 +96,26 @@ def measure_bars(setup):
         variant=f"the bases of lee-section-5-3; bars one pixel wide at {N_ANGLES} angles and all places "
         "and lengths, of one contrast: one half as long as the patch has norm 1; codes by cd, exact",
         rows=rows,
-        panels=[Panel("End-stopping: six bases", "length of the bar, px", "part of the largest code",
-                      [Series(f"basis {row['basis']}", lengths, row["trace"]) for row in steepest]),
-                Panel("Suppression by a surround", "bases", "part of the code that is lost",
-                      [Series("here", list(range(len(lost))), lost)])],
-        notes=[f"{len(best)} of {len(D):,} bases have a code for some bar of at least {SIGNIFICANT:g} "
-               "of the largest of all. Of them {N_SURROUNDED} are drawn whose best bar leaves room; the "
-               f"surround is the rest of its line, {GAP_PX} px away."],
-    )  # fmt: skip
+        panels=[
+            Panel(
+                "End-stopping: six bases",
+                "length of the bar, px",
+                "part of the largest code",
+                [Series(f"basis {row['basis']}", lengths, row["trace"]) for row in steepest],
+            ),
+            Panel(
+                "Suppression by a surround",
+                "bases",
+                "part of the code that is lost",
+                [Series("here", list(range(len(lost))), lost)],
+            ),
+        ],
+        notes=[
+            f"{len(best)} of {len(D):,} bases have a code for some bar of at least {SIGNIFICANT:g} "
+            "of the largest of all. Of them {N_SURROUNDED} are drawn whose best bar leaves room; the "
+            f"surround is the rest of its line, {GAP_PX} px away."
+        ],
+    )
 
 
 N_ANGLES = 8
@@ -154,8 +172,9 @@ def lengthened(respond, best, side):
         longer = trace[one["length_px"] :]
         falls = float(1 - longer.min()) if len(longer) else 0.0
         yield {name: one[name] for name in ("basis", "length_px")} | {
-            "falls_by": falls, "trace": trace.round(4).tolist()
-        }  # fmt: skip
+            "falls_by": falls,
+            "trace": trace.round(4).tolist(),
+        }
 
 
 def surrounded(respond, best, side):

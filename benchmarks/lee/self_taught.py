@@ -38,8 +38,10 @@ def measure_self_taught(setup):
     rows = Rows()
     for task, (unlabelled, classes) in tasks.items():
         features = _features(digits, unlabelled)
-        errors = [_errors(setup.rng(f"few {i}"), features, labels, classes, setup.sizes["n_labelled"])
-                  for i in range(setup.sizes["n_draws"])]  # fmt: skip
+        errors = [
+            _errors(setup.rng(f"few {i}"), features, labels, classes, setup.sizes["n_labelled"])
+            for i in range(setup.sizes["n_draws"])
+        ]
         for name in features:
             rows.append(_row(task, name, [one[name] for one in errors]))
     kinds = [Source("1,797 digits of scikit-learn, 8 x 8 pixels"), source]
@@ -56,14 +58,24 @@ def measure_self_taught(setup):
         f"{setup.sizes['n_labelled']} labelled digits of every class, linear SVM; embryos: "
         f"{_N_EMBRYO_ATOMS:,} atoms by SCC, the largest code of every atom for an image",
         rows=rows,
-        panels=[Panel("Test error", "", "error", [
-            Series(name, rows.column("task", features=name), rows.column("error", features=name))
-            for name in (PIXELS, CODES, BOTH)])],
-        notes=[f"Means over {setup.sizes['n_draws']} draws of the labelled digits; all others are tested. "
-               "The error of terms is 1 less the AUC, weighted over the ten most frequent terms of groups of "
-               "Wu et al. 2016, five folds by gene; their bases are learned from FlyExpress images. The "
-               f"pixels of an embryo are {_CELLS[0]} x {_CELLS[1]} cells."],
-    )  # fmt: skip
+        panels=[
+            Panel(
+                "Test error",
+                "",
+                "error",
+                [
+                    Series(name, rows.column("task", features=name), rows.column("error", features=name))
+                    for name in (PIXELS, CODES, BOTH)
+                ],
+            )
+        ],
+        notes=[
+            f"Means over {setup.sizes['n_draws']} draws of the labelled digits; all others are tested. "
+            "The error of terms is 1 less the AUC, weighted over the ten most frequent terms of groups of "
+            "Wu et al. 2016, five folds by gene; their bases are learned from FlyExpress images. The "
+            f"pixels of an embryo are {_CELLS[0]} x {_CELLS[1]} cells."
+        ],
+    )
 
 
 def _digits():
@@ -110,12 +122,16 @@ def _embryo_errors(setup):
     learned = learned_atoms(*given, **annotation.LEARNERS["SCC"])
     codes = annotation.pooled(pictures.described(_PROTOCOL), _PROTOCOL, *learned)
     cells = np.stack([_cells(grey) for grey in pictures.greys])
-    grouped = {name: normalise_features(group_features(F, pictures.groups), "l2")
-               for name, F in ((PIXELS, cells), (CODES, codes))}  # fmt: skip
+    grouped = {
+        name: normalise_features(group_features(F, pictures.groups), "l2")
+        for name, F in ((PIXELS, cells), (CODES, codes))
+    }
     grouped[BOTH] = np.hstack(list(grouped.values()))
     n_groups = np.arange(len(pictures.groups))
-    found = {name: _errors_of_folds(annotation.evaluated(setup, pictures, _PROTOCOL, X, n_groups))
-             for name, X in grouped.items()}  # fmt: skip
+    found = {
+        name: _errors_of_folds(annotation.evaluated(setup, pictures, _PROTOCOL, X, n_groups))
+        for name, X in grouped.items()
+    }
     return found, Source(f"{pictures.source.text}; bases of {source.text}", pictures.source.kind)
 
 

@@ -39,10 +39,8 @@ def measure_atlases(setup):
             _bars(rows, "overlap", "Regions that the full run has too", "overlap (Dice)"),
             _bars(rows, "n_pieces", "Pieces of a region", "connected pieces of a map"),
         ],
-        notes=["A region is where a map is at least half its maximum, as the paper outlines it. The paper "
-               "shows pictures; here the regions are paired with those of the full run and counted.",
-               f"\"{AGAIN}\" differs from the full run in the order of the records alone."],
-    )  # fmt: skip
+        notes=[f'"{AGAIN}" differs from the full run in the order of the records alone.'],
+    )
 
 
 def compare(samples, shape, history, seed):

@@ -67,8 +67,14 @@ class Case:
             given |= {"n_epochs": times * given["n_epochs"], "part_of_epoch": times}
         rows = setup.run(learn, given)["rows"]
         run = f"r={reduction}" + (f", {PAPERS}" if history and self.history == PAPERS else "")
-        named = {"case": self.name, "problem": self.problem, "data": self.data, "lam": self.lam,
-                 "history": self.history, "run": run}  # fmt: skip
+        named = {
+            "case": self.name,
+            "problem": self.problem,
+            "data": self.data,
+            "lam": self.lam,
+            "history": self.history,
+            "run": run,
+        }
         if self.has_sparse_atoms:
             named["sparse_case"] = self.name
         return Rows(named | asked | row for row in rows)

@@ -202,17 +202,20 @@ def _of_sizes(rows):
     """n ratings -> solver -> (epoch, seconds, error) of every epoch."""
     sizes = sorted(set(rows.column("n_ratings")))
     return {
-        n: {s: [(r["epoch"], r["seconds"], r["test_rmse"]) for r in rows.where(n_ratings=n, solver=s)]
-            for s in (CD, MODL, FULL)}
+        n: {
+            s: [(r["epoch"], r["seconds"], r["test_rmse"]) for r in rows.where(n_ratings=n, solver=s)]
+            for s in (CD, MODL, FULL)
+        }
         for n in sizes
-    }  # fmt: skip
+    }
 
 
 def good_ends(rows):
     over = {
         f"{s}, {n:,}": found[s][-1][2] / found[CD][-1][2]
-        for n, found in _of_sizes(rows).items() for s in (MODL, FULL)
-    }  # fmt: skip
+        for n, found in _of_sizes(rows).items()
+        for s in (MODL, FULL)
+    }
     return largest((share_above(v, 1, f"{v - 1:+.1%}") for v in over.values()), over)
 
 

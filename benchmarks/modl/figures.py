@@ -24,28 +24,33 @@ _VARIANT = (
 def measure_time(setup):
     """Figure 1: one run for every reduction on every case; (b) by how sparse the atoms are."""
     paper, found = paper_values("modl", "fig-1"), _traces(setup)
-    sparse = [(case, trace) for case, by_r in found.items() if case.has_sparse_atoms
-              for trace in by_r.values()]  # fmt: skip
+    sparse = [
+        (case, trace) for case, by_r in found.items() if case.has_sparse_atoms for trace in by_r.values()
+    ]
     return _over_reductions(
         found,
         panels=[
             *_panels(_rows(found), "seconds", "processor seconds", x_log=True),
-            *_panels(Rows(row for _, trace in sparse for row in trace), "l1_over_l2",
-                     "l1/l2 of the atoms", before="(b) "),
+            *_panels(
+                Rows(row for _, trace in sparse for row in trace),
+                "l1_over_l2",
+                "l1/l2 of the atoms",
+                before="(b) ",
+            ),
         ],
         comparisons=[*_hours(paper), *_beside(paper, found)],
         targets=list(_targets(found)),
-        notes=["The paper's 2 TB of the Human Connectome Project (p = 200,000) are not available.",
-               "(b) is drawn along each run, from the start on, as far as it goes."],
-    )  # fmt: skip
+    )
 
 
 def measure_records(setup):
     """Figure 3: the runs of Figure 1 against records; and of r times the records, where they end."""
     found = _traces(setup)
     return _over_reductions(
-        found, panels=list(_panels(_rows(found), "records", "records")), more_rows=list(_ends(setup, found)),
-    )  # fmt: skip
+        found,
+        panels=list(_panels(_rows(found), "records", "records")),
+        more_rows=list(_ends(setup, found)),
+    )
 
 
 def _ends(setup, found):
@@ -147,11 +152,15 @@ def measure_weights(setup):
         ],
         rows=rows,
         panels=[
-            Panel(name, "records", _OBJECTIVE,
-                  seen.where(case=name).lines("beta", "records", "objective", "beta={:g}"))
+            Panel(
+                name,
+                "records",
+                _OBJECTIVE,
+                seen.where(case=name).lines("beta", "records", "objective", "beta={:g}"),
+            )
             for name in last
         ],
-    )  # fmt: skip
+    )
 
 
 def _size(found):

@@ -25,7 +25,6 @@ def measure_filling_in(setup):
         f"{100 * _MISSING:.0f} % of the pixels are missing",
         rows=[row],
         targets=[Target("error over the mean picture's", row["error"] / row["error_of_mean"], 1, False)],
-        notes=["Errors are root mean square, in grey levels; microseconds, those of filling in a picture."],
     )
 
 

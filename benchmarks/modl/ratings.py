@@ -64,12 +64,21 @@ def _finding(setup, ratings, source, size, beside):
         variant=f"{VARIANT}; lam by a third held out of the training entries, split by split: {chosen}",
         comparisons=list(beside({s: found.mean(axis=0) for s, found in of_splits(rows).items()})),
         rows=rows,
-        panels=[Panel("Test error, first split", "processor seconds", "RMSE",
-                      rows.where(split=0).lines("solver", "seconds", "test_rmse"), x_log=True)],
-        notes=["The time is until the test error is at most 0.1 % above its last value. "
-               "Means of rows and columns are taken out first. Numbers beside the paper's are means of all "
-               "splits."],
-    )  # fmt: skip
+        panels=[
+            Panel(
+                "Test error, first split",
+                "processor seconds",
+                "RMSE",
+                rows.where(split=0).lines("solver", "seconds", "test_rmse"),
+                x_log=True,
+            )
+        ],
+        notes=[
+            "The time is until the test error is at most 0.1 % above its last value. "
+            "Means of rows and columns are taken out first. Numbers beside the paper's are means of all "
+            "splits."
+        ],
+    )
 
 
 def lams_of(solver, sizes):
@@ -129,12 +138,18 @@ def measure_sizes(setup):
         "entries",
         comparisons=list(_speed_ups(rows, sizes)),
         rows=rows,
-        panels=[Panel(f"{n:,} ratings", "processor seconds", "RMSE",
-                      rows.where(n_ratings=n).lines("solver", "seconds", "test_rmse"), x_log=True)
-                for n in sizes],
-        notes=["Full projection shrinks a whole atom; partial projection, its entries of items that the "
-               "mini-batch has ratings of.", GET_RATINGS],
-    )  # fmt: skip
+        panels=[
+            Panel(
+                f"{n:,} ratings",
+                "processor seconds",
+                "RMSE",
+                rows.where(n_ratings=n).lines("solver", "seconds", "test_rmse"),
+                x_log=True,
+            )
+            for n in sizes
+        ],
+        notes=[GET_RATINGS],
+    )
 
 
 def _data_sets(setup):
@@ -153,6 +168,7 @@ def _speed_ups(rows, sizes):
     paper = paper_values("modl", "table-1")["speed_up"]
     for (name, theirs), n in zip(paper.items(), sizes):
         kept = rows.where(n_ratings=n)
-        traces = {s: [(r["epoch"], r["seconds"], r["test_rmse"]) for r in kept.where(solver=s)]
-                  for s in (CD, MODL)}  # fmt: skip
+        traces = {
+            s: [(r["epoch"], r["seconds"], r["test_rmse"]) for r in kept.where(solver=s)] for s in (CD, MODL)
+        }
         yield Comparison(f"speed-up, paper: {name}, ours: {n:,} ratings", "x", theirs, speed_up(traces))

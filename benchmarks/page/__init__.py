@@ -49,9 +49,12 @@ def rendered(name, **given):
 def _environment():
     """Everything in the HTML is escaped unless the template says otherwise."""
     found = Environment(
-        loader=PackageLoader("benchmarks", "page"), autoescape=lambda name: name == PAGE,
-        undefined=StrictUndefined, trim_blocks=True, lstrip_blocks=True,
-    )  # fmt: skip
+        loader=PackageLoader("benchmarks", "page"),
+        autoescape=lambda name: name == PAGE,
+        undefined=StrictUndefined,
+        trim_blocks=True,
+        lstrip_blocks=True,
+    )
     found.tests["number"] = is_number_cell
     found.filters["base64"] = lambda path: base64.b64encode(path.read_bytes()).decode()
     found.filters["cell"] = lambda text: text.replace("|", "\\|")

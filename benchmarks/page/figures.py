@@ -6,15 +6,23 @@ from textwrap import fill
 
 import numpy as np
 
-from flyannot.runtime.atomic_file import replacing
+from flyannot.runtime.atomic_file import replacing_file
 
 INSTALL = "pip install 'flyannot[reproduce]'"
 _STYLE: dict = {
-    "figure.facecolor": "white", "axes.facecolor": "white", "axes.grid": True, "axes.axisbelow": True,
-    "grid.color": "#dddddd", "axes.spines.top": False, "axes.spines.right": False, "font.size": 9,
-    "legend.framealpha": 0.85, "legend.edgecolor": "none", "legend.fontsize": 8,
+    "figure.facecolor": "white",
+    "axes.facecolor": "white",
+    "axes.grid": True,
+    "axes.axisbelow": True,
+    "grid.color": "#dddddd",
+    "axes.spines.top": False,
+    "axes.spines.right": False,
+    "font.size": 9,
+    "legend.framealpha": 0.85,
+    "legend.edgecolor": "none",
+    "legend.fontsize": 8,
     "svg.hashsalt": "flyannot",  # the same numbers give the same bytes
-}  # fmt: skip
+}
 _COLOURS = ("#0b5394", "#cc4125", "#38761d", "#7f6000", "#674ea7", "#45818e", "#a64d79", "#444444")
 _MARKS = "osD^vP*X"
 _WIDTH, _HEIGHT = 4.6, 3.5  # inches of one panel
@@ -51,7 +59,7 @@ def draw(finding, title, paths):
         for suffix, stamp in (("svg", {"Date": None}), ("png", None)):
             if suffix not in paths:
                 continue
-            with replacing(Path(paths[suffix])) as beside:
+            with replacing_file(Path(paths[suffix])) as beside:
                 figure.savefig(beside, format=suffix, dpi=130, metadata=stamp)
 
 

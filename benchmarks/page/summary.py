@@ -44,8 +44,14 @@ def _of_papers(sections):
         mine = [s for s in sections if s["paper"] == paper]
         measured = [s for s in mine if _is_measured(s)]
         statuses, claims = Counter(map(_status, mine)), _verdicts(measured)
-        rows.append([paper, f"{len(measured)} of {len(mine)}", _counted(statuses, _STATUSES),
-                     *(str(claims[verdict]) for verdict in _VERDICTS)])  # fmt: skip
+        rows.append(
+            [
+                paper,
+                f"{len(measured)} of {len(mine)}",
+                _counted(statuses, _STATUSES),
+                *(str(claims[verdict]) for verdict in _VERDICTS),
+            ]
+        )
     return Table(
         "Paper by paper",
         ["paper", "measured", "items", "claims: hold", "fail", "undecided", "not measured"],
@@ -69,9 +75,16 @@ def _of_item(section):
     n_open = claims[UNDECIDED] + claims[NOT_MEASURED]
     held = f"{finding.n_holding(OURS)} of {n_ours}" if n_ours else ""
     return [
-        named, section["place"], section["status"], size, str(claims[HOLDS]), str(claims[FAILS]),
-        str(n_open), held, took(section["seconds"]),
-    ]  # fmt: skip
+        named,
+        section["place"],
+        section["status"],
+        size,
+        str(claims[HOLDS]),
+        str(claims[FAILS]),
+        str(n_open),
+        held,
+        took(section["seconds"]),
+    ]
 
 
 def took(seconds, unit="\N{NO-BREAK SPACE}s"):
@@ -91,8 +104,10 @@ def _share(size):
 def _failing(measured):
     rows = [
         [s["name"], claim.text, claim.here, claim.refuted_by]
-        for s in measured for claim in s["finding"].claims if claim.by == PAPER and claim.verdict == FAILS
-    ]  # fmt: skip
+        for s in measured
+        for claim in s["finding"].claims
+        if claim.by == PAPER and claim.verdict == FAILS
+    ]
     return Table("Claims of the papers that fail here", ["item", "claim", "here", "refuted by"], rows)
 
 

@@ -199,6 +199,11 @@ def merge_images(outcome, group_of_image):
     first = np.unique(group_of_image, return_index=True)[1]
     largest = [np.maximum.reduceat(a, first) for a in (outcome.values, outcome.yes, outcome.probabilities)]
     return TermOutcomes(
-        outcome.terms, outcome.truth[first], largest[0], largest[1], outcome.folds[first], largest[2],
+        outcome.terms,
+        outcome.truth[first],
+        largest[0],
+        largest[1],
+        outcome.folds[first],
+        largest[2],
         outcome.reasons,
-    )  # fmt: skip
+    )

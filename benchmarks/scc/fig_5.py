@@ -63,7 +63,7 @@ def measure_annotation(setup):
             f"Of stage ranges {', '.join(STAGE_RANGES)} no labelled images are at hand: "
             "`scc-fig-5-stages` has synthetic ones.",
         ],
-    )  # fmt: skip
+    )
 
 
 def measure_stages(setup):
@@ -88,11 +88,16 @@ def measure_stages(setup):
 
 def _panel_of_stages(rows, metric):
     shown = rows.where(metric=metric)
-    return Panel(f"{metric}, synthetic embryos", "", metric, [
-        Series(f"{who}, m={m}", list(STAGE_RANGES), shown.column("value", learner=who, n_atoms=m))
-        for who in LEARNERS
-        for m in dict.fromkeys(row["n_atoms"] for row in rows)
-    ])  # fmt: skip
+    return Panel(
+        f"{metric}, synthetic embryos",
+        "",
+        metric,
+        [
+            Series(f"{who}, m={m}", list(STAGE_RANGES), shown.column("value", learner=who, n_atoms=m))
+            for who in LEARNERS
+            for m in dict.fromkeys(row["n_atoms"] for row in rows)
+        ],
+    )
 
 
 def _resampled(setup, pictures, protocol, who, n_atoms, seed):
@@ -114,11 +119,14 @@ def _rows_of(same, found):
 def _panels(sizes, rows):
     names, shown = [f"m={m}" for m in sizes], rows.where(part=claims.FIGURE)
     return [
-        Panel(f"{metric}, weighted over ten terms", "", metric, [
-            Series(who, names, shown.column("value", learner=who, metric=metric)) for who in LEARNERS
-        ])
+        Panel(
+            f"{metric}, weighted over ten terms",
+            "",
+            metric,
+            [Series(who, names, shown.column("value", learner=who, metric=metric)) for who in LEARNERS],
+        )
         for metric in METRICS
-    ]  # fmt: skip
+    ]
 
 
 METRICS = ("accuracy", "auc", "sensitivity", "specificity")
@@ -155,8 +163,9 @@ def _rates(outcome, weights):
     flat = [rates_of_counts(*four) for four in zip(*(count.ravel() for count in counts))]
     return {
         m: np.array([one[m] if one[m] is not None else np.nan for one in flat]).reshape(counts[0].shape)
-        for m in METRICS if m != "auc"
-    }  # fmt: skip
+        for m in METRICS
+        if m != "auc"
+    }
 
 
 def _weighted_mean(values, weights):

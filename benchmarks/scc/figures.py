@@ -32,11 +32,15 @@ def measure_sweeps(setup):
         variant="SCC paper, float32, 1,000 atoms; the first sweep visits all atoms, the others the support",
         rows=rows,
         panels=[
-            Panel("(a) Objective, exact codes", "epoch", "objective",
-                  rows.lines("n_sweeps", "epoch", "objective", "{} sweeps")),
+            Panel(
+                "(a) Objective, exact codes",
+                "epoch",
+                "objective",
+                rows.lines("n_sweeps", "epoch", "objective", "{} sweeps"),
+            ),
             Panel("(b) Time of 10 epochs", "sweeps", "minutes", [Series("here", n_sweeps, minutes)]),
         ],
-    )  # fmt: skip
+    )
 
 
 def measure_rates(setup):
@@ -62,7 +66,7 @@ def measure_rates(setup):
             f"{paper_values('scc', 'fig-4')['range_of_a']} for both. With more patches t is larger, and the "
             f"best a and b are others. Every point learns from {n:,} patches.",
         ],
-    )  # fmt: skip
+    )
 
 
 def _learn_at_rates(grid, settings, **problem):

@@ -4,7 +4,6 @@ Every one learns from the first `n` patches of a file, and its dictionary is eva
 held sample.  Compilation and a first small run come before the clock starts.
 """
 
-import time
 from dataclasses import replace
 
 import numpy as np
@@ -18,7 +17,6 @@ from flyannot.runtime.resources import one_blas_thread
 from flyannot.sparse.fit import default_lam, random_patches, run_epoch
 from flyannot.sparse.fit import learn_dictionary as epochs_of
 from flyannot.sparse.learners import LEARNERS
-from flyannot.steps.patch_blocks import NormalisedPatches
 
 PATCHES_AT_BATCH_1 = {500: 300, 1000: 150, 2000: 60}  # OL takes from 2 to 150 ms a patch there
 _N_WARM = 64  # patches of the first small run
@@ -100,18 +98,8 @@ def learn(patches, held, initial, lam, n, n_epochs, learner="scc", settings=None
     `trace` holds (seconds, objective) of the last epoch, or of every one.
     """
     X = normalise_descriptors(np.load(patches, mmap_mode="r")[:n])
-    given = held, initial, lam, n_epochs, learner, settings or {}
-    return _learned(X, *given, time.process_time, is_traced=is_traced)
-
-
-def learn_streamed(patches, held, initial, lam, n, n_epochs, learner="scc", settings=None):
-    """In a worker: learn as `flyannot learn-dict` does, from a file read on the way; wall-clock time."""
-    X = NormalisedPatches(np.load(patches, mmap_mode="r")[:n])
-    return _learned(X, held, initial, lam, n_epochs, learner, settings or {}, time.perf_counter)
-
-
-def _learned(X, held, initial, lam, n_epochs, learner, settings, clock, *, is_traced=False):
     make, D = PlainSCC if learner == "plain-loop" else LEARNERS[learner], np.load(initial)
+    settings = settings or {}
     warm = make(D, _N_WARM, lam=lam, **settings)
     list(epochs_of(X[:_N_WARM], warm, n_epochs=2, rng=_rng(), n_evaluated=0))
     made, trace, seconds = make(D, len(X), lam=lam, **settings), [], 0.0
@@ -120,7 +108,7 @@ def _learned(X, held, initial, lam, n_epochs, learner, settings, clock, *, is_tr
         for rng in _rng().spawn(n_epochs + 1)[1:]:  # as `fit.learn` draws
             if seconds and is_traced:
                 trace.append((seconds, exact_objective(sample, made.D, lam)))
-            with Stopwatch(clock) as watch:
+            with Stopwatch() as watch:
                 run_epoch(X, made, rng)
             seconds += watch.seconds
         graded = graded_dictionary(made.D, held, lam, seconds=seconds, n=len(X), n_epochs=n_epochs)

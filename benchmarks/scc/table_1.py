@@ -50,15 +50,27 @@ def measure_parts_of_time(setup):
         comparisons=list(_comparisons(paper, rows, theirs, speed_up)),
         rows=rows,
         panels=[
-            Panel("Cost of one visit", "atoms", "microseconds",
-                  [line for part in "zD"
-                   for line in rows.lines("who", "n_atoms", f"us_of_{part}", f"{{}}, {part}")], y_log=True),
-            Panel("Speed-up of SCC over OL at batch 1", "atoms", "times", [
-                Series("paper", paper["sizes"], theirs), Series("here", paper["sizes"], speed_up)
-            ], y_log=True),
+            Panel(
+                "Cost of one visit",
+                "atoms",
+                "microseconds",
+                [
+                    line
+                    for part in "zD"
+                    for line in rows.lines("who", "n_atoms", f"us_of_{part}", f"{{}}, {part}")
+                ],
+                y_log=True,
+            ),
+            Panel(
+                "Speed-up of SCC over OL at batch 1",
+                "atoms",
+                "times",
+                [Series("paper", paper["sizes"], theirs), Series("here", paper["sizes"], speed_up)],
+                y_log=True,
+            ),
         ],
         notes=list(_NOTES),
-    )  # fmt: skip
+    )
 
 
 def _ol_parts(setup, problem, m):
@@ -102,9 +114,15 @@ class CodesOnly(SCC):
         codes = self._codes
         codes.reserve(len(rows) * len(self.D))
         codes.n_used = _visit(
-            X, rows, self._orders, self._n_visits, self._atoms,
-            (codes.past, codes.now, codes.n_used), self._rules, self._scratch,
-        )  # fmt: skip
+            X,
+            rows,
+            self._orders,
+            self._n_visits,
+            self._atoms,
+            (codes.past, codes.now, codes.n_used),
+            self._rules,
+            self._scratch,
+        )
         self._n_visits += len(rows)
 
 

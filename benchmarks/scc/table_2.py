@@ -44,13 +44,18 @@ def measure_speed_up(setup):
         size=Size("patches", visited, sum(map(_n_of_paper, paper["stage_ranges"]))),
         variant="SCC paper and released, 3 sweeps, 10 epochs, float32; OL is "
         f"{learning.name_of_reference_ol()}",
-        targets=[Target("speed-up over OL at batch 1, least times the paper's",
-                        (at_1 / np.array(paper["speed_up"])).min(), 10)],
+        targets=[
+            Target(
+                "speed-up over OL at batch 1, least times the paper's",
+                (at_1 / np.array(paper["speed_up"])).min(),
+                10,
+            )
+        ],
         comparisons=list(_comparisons(paper, rows, objective, at_1)),
         rows=rows,
         panels=_panels(paper, objective, speed_up),
         notes=_notes(paper, rows, speed_up),
-    )  # fmt: skip
+    )
 
 
 def _n_of_paper(stage_range):

@@ -81,9 +81,11 @@ def _if_as_good(ratio, difference, what):
     value, low, high = (
         speed if apart < MAP_LOSS else 0.0
         for speed, apart in (
-            (ratio.value, difference.value), (ratio.low, difference.high), (ratio.high, difference.low),
+            (ratio.value, difference.value),
+            (ratio.low, difference.high),
+            (ratio.high, difference.low),
         )
-    )  # fmt: skip
+    )
     counted = "" if value else "which does not count: "
     return Number(
         value, low, high, f"{ratio.value:.3g} times, {counted}{what} {difference.detail} beside SISO's"
@@ -148,8 +150,9 @@ def ahead(rows, one, methods, above_tau=0, below_tau=2):
 def cost_falls(rows):
     kept = sorted(rows.where(method=HASH, how="at once"), key=lambda row: row["n"])
     detail = ", ".join(f"{row['flat_cost']:.3f}" for row in kept)
-    return of_draws(kept[0]["flat_cost"] - kept[-1]["flat_cost"],
-                    np.subtract(kept[0]["draws"], kept[-1]["draws"]), detail)  # fmt: skip
+    return of_draws(
+        kept[0]["flat_cost"] - kept[-1]["flat_cost"], np.subtract(kept[0]["draws"], kept[-1]["draws"]), detail
+    )
 
 
 def growth(rows):

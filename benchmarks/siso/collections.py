@@ -25,7 +25,6 @@ from flyannot.scores.average_precision import mean_average_precision
 _ALL = ("svm", "ridge", "knn", SPREADING, SISO, HASH)
 _SOLVERS = (LASSO, SISO, HASH, P_STABLE, HASH_EXACT)
 _STANDS_FOR = dict.fromkeys(("lnp", "egssc", "lsmp"), SPREADING)
-_TAUS = ((0.1, 0.5, 1.0), (0.1, 0.3, 0.5, 0.8, 1.0))
 _N_CHECKED = 10  # queries of LASSO, and of hash-siso, exact: both are slow, and have SISO's result
 _N_DRAWS = 100  # of queries, for the interval of a MAP
 _N_OF_PAPER = {"bow": 27_808, "corel5k": 161_789}  # labelled images
@@ -82,12 +81,15 @@ def annotate(labelled, method, n_queries, seed):
     rng = np.random.default_rng(seed)
     values, seconds_of_fit, seconds = answered_queries(method, X, Y, queries, rng)
     return {
-        "seconds_of_fit": seconds_of_fit, "seconds_of_queries": seconds, "seconds": seconds_of_fit + seconds,
-        "n_queries": len(queries), "ms_per_query": 1000 * seconds / len(queries),
+        "seconds_of_fit": seconds_of_fit,
+        "seconds_of_queries": seconds,
+        "seconds": seconds_of_fit + seconds,
+        "n_queries": len(queries),
+        "ms_per_query": 1000 * seconds / len(queries),
         "map": mean_average_precision(values, truth),
         "map_of_first": mean_average_precision(values[:_N_CHECKED], truth[:_N_CHECKED]),
         "draws": _drawn_maps(values, truth),
-    }  # fmt: skip
+    }
 
 
 def recall_of_cells(labelled, method, seed):
@@ -108,21 +110,26 @@ def measure_methods(setup, name, where):
     rows, source = collection.annotated(setup, _ALL)
     ranked = sorted(rows, key=lambda row: -row["map"])
     return Finding(
-        source, VARIANT, collection.size(setup),
+        source,
+        VARIANT,
+        collection.size(setup),
         rows=rows,
         comparisons=list(_comparisons_of_methods(rows, paper)),
         panels=[
-            Panel("Construction and prediction", "", "seconds", [
-                Series(part, rows.column("method"), rows.column(f"seconds_of_{column}"))
-                for part, column in (("construction", "fit"), ("prediction", "queries"))
-            ], y_log=True),
+            Panel(
+                "Construction and prediction",
+                "",
+                "seconds",
+                [
+                    Series(part, rows.column("method"), rows.column(f"seconds_of_{column}"))
+                    for part, column in (("construction", "fit"), ("prediction", "queries"))
+                ],
+                y_log=True,
+            ),
             _bars("Mean average precision", "MAP", rows, "map"),
         ],
-        notes=[
-            "By MAP: " + ", ".join(f"{row['method']} {row['map']:.3f}" for row in ranked) + ".",
-            "There are no programs of LNP, EGSSC and LSMP: scikit-learn's label spreading stands in.",
-        ],
-    )  # fmt: skip
+        notes=["By MAP: " + ", ".join(f"{row['method']} {row['map']:.3f}" for row in ranked) + "."],
+    )
 
 
 def _bars(title, label, rows, column, **options):
@@ -150,7 +157,8 @@ def measure_solvers(setup, name, where):
     for method in (HASH, P_STABLE):
         found[method] |= setup.run(recall_of_cells, asked | {"method": method, "seed": setup.seed})
     return Finding(
-        source, VARIANT + "; LASSO is scikit-learn's coordinate descent over all rows, one query at a time",
+        source,
+        VARIANT + "; LASSO is scikit-learn's coordinate descent over all rows, one query at a time",
         collection.size(setup),
         rows=rows,
         comparisons=list(_comparisons_of_solvers(found, paper)),
@@ -158,10 +166,8 @@ def measure_solvers(setup, name, where):
         notes=[
             f"LASSO and hash-siso, exact answer {found[LASSO]['n_queries']} queries, the others "
             f"{found[SISO]['n_queries']}; a MAP is of the queries that were answered.",
-            *(["The paper's text says 7 times for SISO over LASSO; its own table says 52.8 (133.03 / 2.52)."]
-              if "hours" in paper else []),
         ],
-    )  # fmt: skip
+    )
 
 
 def _ratio(found, name, over):
@@ -194,11 +200,13 @@ def measure_shares(setup, name, where):
         siso, svm = paper["map_siso"], paper["map_svm"]
         notes = [f"The paper's text: MAP at tau = 1 is {siso} for SISO and {svm} for the SVM, on NUS-WIDE."]
     return Finding(
-        source, VARIANT, collection.size(setup),
+        source,
+        VARIANT,
+        collection.size(setup),
         rows=rows,
         panels=[Panel("MAP by share of labelled data", "tau", "MAP", shown.lines("method", "tau", "map"))],
         notes=notes,
-    )  # fmt: skip
+    )
 
 
 # SISO takes 0.1 s a query among 600 embryos and 1 s among all; among photographs 1 s even among 900, where a

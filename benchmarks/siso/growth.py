@@ -48,10 +48,21 @@ def measure_cost(setup):
         comparisons=list(_comparisons_of_cost(paper, hashed)),
         rows=rows,
         panels=[
-            Panel("Time of a query", _N_VECTORS, "seconds",
-                  shared.lines("method", "n", "seconds_per_query"), x_log=True, y_log=True),
-            Panel("Flat cost, five answers", _N_VECTORS, "share not among five",
-                  shared.lines("method", "n", "flat_cost"), x_log=True),
+            Panel(
+                "Time of a query",
+                _N_VECTORS,
+                "seconds",
+                shared.lines("method", "n", "seconds_per_query"),
+                x_log=True,
+                y_log=True,
+            ),
+            Panel(
+                "Flat cost, five answers",
+                _N_VECTORS,
+                "share not among five",
+                shared.lines("method", "n", "flat_cost"),
+                x_log=True,
+            ),
         ],
         notes=[
             f"{setup.sizes['n_queries']} queries; the paper had {paper['n_queries']:,}. No labelled patch "
@@ -60,7 +71,7 @@ def measure_cost(setup):
             f"At n = {n:,} the flat cost of siso is {costs[0]:.2f} and that of hash-siso, which believes an "
             f"empty answer of the hash, {costs[1]:.2f}.",
         ],
-    )  # fmt: skip
+    )
 
 
 def measure_time(setup):
@@ -77,15 +88,23 @@ def measure_time(setup):
         comparisons=list(_comparisons_of_time(paper["seconds_per_query"], at_n, n)),
         rows=rows,
         panels=[
-            Panel(title, _N_VECTORS, "seconds", Rows(shown).lines("method", "n", "seconds_per_query"),
-                  x_log=True, y_log=True)
+            Panel(
+                title,
+                _N_VECTORS,
+                "seconds",
+                Rows(shown).lines("method", "n", "seconds_per_query"),
+                x_log=True,
+                y_log=True,
+            )
             for title, shown in (("Many queries at once", [*shared, *lasso]), ("One query at a time", alone))
         ],
-        notes=[f"Ratios at n = {n:,}, one query at a time; the paper's at {paper['n_labelled']:,}. Its siso "
-               "is ours as published, with a pass over all vectors in every round. Of "
-               f"{setup.sizes['n_queries']} queries at once siso as shipped takes {of_many[0]:.3g} ms each, "
-               f"hash-siso {of_many[1]:.3g}."],
-    )  # fmt: skip
+        notes=[
+            f"Ratios at n = {n:,}, one query at a time; the paper's at {paper['n_labelled']:,}. Its siso "
+            "is ours as published, with a pass over all vectors in every round. Of "
+            f"{setup.sizes['n_queries']} queries at once siso as shipped takes {of_many[0]:.3g} ms each, "
+            f"hash-siso {of_many[1]:.3g}."
+        ],
+    )
 
 
 def _growth(setup):

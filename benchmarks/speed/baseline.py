@@ -11,7 +11,7 @@ from benchmarks.rows import Rows
 from benchmarks.workers import WorkerFailed
 from flyannot.dataset.folder import read_images
 from flyannot.descriptors.patches import patch_corners, patch_std
-from flyannot.steps.engine.inputs import lam_of
+from flyannot.steps.engine.inputs import lam_of_dictionary
 from flyannot.store.descriptors import read_patches_of_image
 from flyannot.store.dictionary import read_dictionary
 from flyannot.store.features import read_features_of_image
@@ -21,15 +21,15 @@ STEPS = ("extract", "pool", "annotate")
 WHOLE = " + ".join(STEPS)
 
 
-def compare_with_usual_way(setup, folder, made, stride_px, ours):
+def compare_with_baseline(setup, folder, made, stride_px, ours):
     """Rows of the usual way: its rate on a few pictures, and how many times as long it takes as `ours`.
 
     What it takes is in proportion to the pictures, so its rate holds for more of them.
     """
     absent = why_reference_is_absent("spams") or why_reference_is_absent("opencv")
-    given = {"folder": str(folder), "made": str(made), "stride_px": stride_px, "n": setup.sizes["n_usual"]}
+    given = {"folder": str(folder), "made": str(made), "stride_px": stride_px, "n": setup.sizes["n_baseline"]}
     try:
-        cost = {} if absent else setup.run(cost_of_usual_way, given)
+        cost = {} if absent else setup.run(cost_of_baseline, given)
     except WorkerFailed as failure:
         cost, absent = {}, f"absent: {failure}"
     theirs = {step: cost.get(step) for step in STEPS} | {WHOLE: sum(cost[s] for s in STEPS) if cost else None}
@@ -50,7 +50,7 @@ def compare_with_usual_way(setup, folder, made, stride_px, ours):
     return rows
 
 
-def cost_of_usual_way(folder, made, stride_px, n):
+def cost_of_baseline(folder, made, stride_px, n):
     """In a worker: seconds of every step per image, and how near the results are to ours.
 
     cosine_of_descriptors : the median over all patches, which OpenCV centres half a pixel beside ours
@@ -61,7 +61,10 @@ def cost_of_usual_way(folder, made, stride_px, n):
     cosines, differences = [], []
     with open_stored(made / "descriptors.h5") as d, open_stored(made / "features.h5") as f:
         with open_stored(made / "dictionary.h5") as stored:
-            lam, D_of = lam_of(stored), {s: read_dictionary(stored, s) for s in stored.stage_ranges}
+            lam, D_of = (
+                lam_of_dictionary(stored),
+                {s: read_dictionary(stored, s) for s in stored.stage_ranges},
+            )
         where = [(s, i, name) for s in d.stage_ranges for i, name in enumerate(d.array(s, "image"))]
         for s, i, name in where[:: max(1, len(where) // n)][:n]:
             with Stopwatch() as describing:

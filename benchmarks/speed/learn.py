@@ -1,4 +1,4 @@
-"""What learning costs: per patch and epoch beside others from the same initial atoms, and how it grows."""
+"""What learning costs: per patch and epoch, beside others from the same initial atoms."""
 
 from dataclasses import replace
 
@@ -6,8 +6,8 @@ from benchmarks.compare_methods import Method, compare_methods, methods_at
 from benchmarks.findings import Finding, Target
 from benchmarks.inputs.patches import LAM, patches_of
 from benchmarks.references import other_programs
-from benchmarks.rows import Rows, exponent
-from benchmarks.scc.learning import learn_streamed, plain_loop, scc, spams_ol
+from benchmarks.rows import Rows
+from benchmarks.scc.learning import plain_loop, scc, spams_ol
 
 N_EPOCHS = 10  # of SCC and the plain loop, as in the paper; references have one, being slower
 SIZES_OF_ATOMS = (500, 1000, 2000)
@@ -25,9 +25,6 @@ _AUTHORS_NOTE = (
     + "."
 )
 
-_M_OF_GROWTH = 1000
-_EPOCHS_OF_GROWTH = 2
-
 
 def measure_learning(setup):
     """All methods at every number of atoms."""
@@ -41,7 +38,7 @@ def measure_learning(setup):
         rows=rows,
         targets=list(_targets(rows)),
         notes=[_AUTHORS_NOTE],
-    )  # fmt: skip
+    )
 
 
 def methods(setup, given, m):
@@ -61,9 +58,15 @@ def methods(setup, given, m):
     arguments = problem | {"n": min(n, 1024), "n_epochs": 1, "batch_size": 256}
     note = f"one epoch of {arguments['n']} patches"
     sklearn = Method(
-        "scikit-learn", "batch 256", other_programs.learn_by_scikit_learn, arguments, "scikit-learn", 1, note,
+        "scikit-learn",
+        "batch 256",
+        other_programs.learn_by_scikit_learn,
+        arguments,
+        "scikit-learn",
+        1,
+        note,
         is_minor=True,
-    )  # fmt: skip
+    )
     return [*ours, *plain, slow, *quick, sklearn]
 
 
@@ -73,32 +76,3 @@ def _targets(rows):
     yield Target("SCC: cost per patch, m=2000 over m=500", large / small, 3, at_least=False)
     value = rows.value("times_as_long", who="SPAMS OL", variant="batch 1", n_atoms=1000)
     yield Target("SCC, m=1000: SPAMS OL at batch 1 over ours", value, 2000)
-
-
-def measure_growth(setup):
-    """Cost per patch against m, seconds per epoch against n, and ten epochs of the largest n, streamed."""
-    sizes, rows, m_of_n = setup.sizes["n_patches"], Rows(), _M_OF_GROWTH
-    given = patches_of(setup, max(sizes))
-    for m in setup.sizes["n_atoms"]:
-        few = given.problem(m), min(sizes), _EPOCHS_OF_GROWTH, "released"
-        rows += compare_methods(setup, [scc(*few), plain_loop(*few)], against="atoms", n_atoms=m)
-    for n in sizes:
-        one = scc(given.problem(m_of_n), n, _EPOCHS_OF_GROWTH, "released")
-        rows += compare_methods(setup, [one], against="patches", n_atoms=m_of_n)
-    for row in rows:
-        size, cost = ("n_atoms", "us_per_sample") if row["against"] == "atoms" else ("n", "seconds")
-        its = rows.where(who=row["who"], against=row["against"])
-        row["exponent"] = exponent(its.column(size), its.column(cost))
-    arguments = given.problem(m_of_n) | {"n": given.n, "n_epochs": N_EPOCHS}
-    streamed = Method("flyannot", "released, streamed", learn_streamed, arguments, note="wall-clock time")
-    rows += compare_methods(setup, [streamed], against="", n_atoms=m_of_n)
-    seconds, peak = (
-        rows.value(name, variant=streamed.variant, n=1_000_000) for name in ("seconds", "peak_mb")
-    )
-    what = "10 epochs of 1,000,000 patches, m=1000: "
-    return Finding(
-        source=given.source,
-        variant=f"SCC released, {_EPOCHS_OF_GROWTH} epochs, the dearer ones, lam {LAM:.4f}",
-        rows=rows,
-        targets=[Target(what + "seconds", seconds, 90, False), Target(what + "peak MB", peak, 2000, False)],
-    )

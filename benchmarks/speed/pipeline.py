@@ -8,11 +8,11 @@ from benchmarks.inputs.pictures import embryo_images, first_pictures, image_fold
 from benchmarks.measures import Stopwatch, bytes_moved, processor_seconds
 from benchmarks.processor_shares import processor_shares
 from benchmarks.rows import Rows
-from benchmarks.speed.baseline import compare_with_usual_way
+from benchmarks.speed.baseline import compare_with_baseline
 from benchmarks.workers import peak_mb
 from flyannot.runtime.environment import configurations_folder
 from flyannot.runtime.executor import Executor
-from flyannot.steps.engine.task import Execution, carry_out
+from flyannot.steps.engine.task import Execution, run_task
 from flyannot.steps.runs.configuration import read_configuration
 from flyannot.steps.runs.run import step_named, steps_of, task_in_run
 
@@ -41,20 +41,13 @@ def measure_steps(setup):
     for way, n in n_images.items():
         rows += _steps(setup, first_pictures(folder, n), way, n)
     made, ours = setup.scratch / _name(MAIN), rows.where(way=MAIN)
-    beside = compare_with_usual_way(setup, first_pictures(folder, n_images[MAIN]), made, STRIDE_PX, ours)
-    computed = [row for way in n_images for row in how_long(rows.where(way=way), WHOLE_WAY)]
+    beside = compare_with_baseline(setup, first_pictures(folder, n_images[MAIN]), made, STRIDE_PX, ours)
+    computed = [row for way in n_images for row in extrapolated_minutes(rows.where(way=way), WHOLE_WAY)]
     return Finding(
         source=Source(f"{most:,} copies, each with a spot of its own, of {embryo_images(setup)[1].text}"),
         variant=f"patches of 16 px and {_N_ATOMS:,} atoms unless said; seconds of processor time",
         rows=rows + beside + computed,
         targets=list(_targets(rows, beside)),
-        notes=[
-            "Serial, by workers: of the processor time, what one process does (names, digests, joining the "
-            "parts), and what jobs share; the rest is the start. Computed, from the rows of one job: "
-            "extract, pool and annotate, without learning, training and waiting for the disk; "
-            "minutes = three starts + images x (serial + by workers / cores). Serial holds also what does "
-            "not grow with the images, so that many images on many cores take these minutes at most."
-        ],
     )
 
 
@@ -77,9 +70,11 @@ def _steps(setup, folder, way, n_images):
 def _configuration(way, data_set, output, epochs):
     name, settings = WAYS[way]
     return read_configuration(
-        configurations_folder() / name, data_set=Path(data_set), output=Path(output),
+        configurations_folder() / name,
+        data_set=Path(data_set),
+        output=Path(output),
         settings=(*settings, f"learn-dict.n-epochs={epochs}"),
-    )  # fmt: skip
+    )
 
 
 def compile_kernels(**given):
@@ -97,7 +92,7 @@ def cost_of_step(way, data_set, output, step, jobs, epochs):
     with processor_shares() as parts, _TimedWorkers(jobs) as workers, Stopwatch() as working:
         task = task_in_run(step_named(steps_of(configuration), step), configuration)
         task.path.unlink(missing_ok=True)
-        carry_out(task, Execution(workers=workers, force=True))
+        run_task(task, Execution(workers=workers, force=True))
     wall, after = time.perf_counter() - wall, bytes_moved()
     cost = {"seconds": processor_seconds(), "wall_seconds": wall, "peak_mb": peak_mb()}
     if jobs > 1:  # what the processes of workers do is not seen
@@ -135,7 +130,7 @@ _N_IMAGES = (1_000, 10_000, 150_000)
 N_CORES = (2, 16, 160)
 
 
-def how_long(rows, steps):
+def extrapolated_minutes(rows, steps):
     """Rows of the minutes that all steps take: of each number of images, with a column of each of cores.
 
     Parameters

@@ -35,11 +35,14 @@ def measure_descriptors(setup):
         variant=f"stride {_STRIDE_PX}",
         rows=rows,
         targets=[
-            Target(f"OpenCV, {note.partition(':')[0]}, over ours",
-                   rows.value("times_as_long", who="OpenCV", variant=f"{px} px"), 60)
+            Target(
+                f"OpenCV, {note.partition(':')[0]}, over ours",
+                rows.value("times_as_long", who="OpenCV", variant=f"{px} px"),
+                60,
+            )
             for px, note in _OPENCV.items()
         ],
-    )  # fmt: skip
+    )
 
 
 def describe(greys, stride_px):

@@ -145,9 +145,14 @@ def _spams(D, lam, n, who, batch_size):
 
     def learn(X):
         state["D"], state["model"] = spams.trainDL(
-            np.asfortranarray(X.T), D=state["D"], model=state["model"], return_model=True,
-            iter=-(-len(X) // batch_size), verbose=False, **options,
-        )  # fmt: skip
+            np.asfortranarray(X.T),
+            D=state["D"],
+            model=state["model"],
+            return_model=True,
+            iter=-(-len(X) // batch_size),
+            verbose=False,
+            **options,
+        )
 
     return learn, lambda: state["D"].T
 

@@ -28,8 +28,12 @@ def report_picture(out):
         entry.locator("button.map").first.click()
         page.wait_for_timeout(500)
         box, scrolled = entry.bounding_box(), page.evaluate("scrollY")
-        clip = {"x": box["x"] - 8, "y": box["y"] + scrolled - 8, "width": box["width"] + 16,
-                "height": min(box["height"] + 16, _HEIGHT)}  # fmt: skip
+        clip = {
+            "x": box["x"] - 8,
+            "y": box["y"] + scrolled - 8,
+            "width": box["width"] + 16,
+            "height": min(box["height"] + 16, _HEIGHT),
+        }
         page.screenshot(path=out, clip=clip, full_page=True)
 
 
@@ -43,9 +47,24 @@ def explanation_picture(out):
     late = [row for row in agreed if row["stage_range"] == "13-16"]
     best = max(late, key=lambda row: float(row["probability"]))
     with tempfile.TemporaryDirectory() as folder:
-        command = [sys.executable, "-m", "flyannot", "-q", "explain", DEMO / "model.h5", DEMO / "embryos",
-                   "--gene", best["gene"], "--stage-range", best["stage_range"], "--term", best["term"],
-                   "-o", folder, "--force"]  # fmt: skip
+        command = [
+            sys.executable,
+            "-m",
+            "flyannot",
+            "-q",
+            "explain",
+            DEMO / "model.h5",
+            DEMO / "embryos",
+            "--gene",
+            best["gene"],
+            "--stage-range",
+            best["stage_range"],
+            "--term",
+            best["term"],
+            "-o",
+            folder,
+            "--force",
+        ]
         subprocess.run(command, check=True, stdout=subprocess.DEVNULL)
         shutil.copy(min(Path(folder).glob("*_1.png")), out)
 

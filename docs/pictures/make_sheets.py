@@ -12,8 +12,11 @@ _CELL = (320, 128)  # px, of an embryo
 _GAP, _LINE = 16, 22
 _COLOURS = 128  # few enough for small files
 _BRIGHT = "#ffffff"
-_BLASTODERM = {"dorsal ectoderm anlage in statu nascendi": 1.0, "pole cell": 1.4,
-               "procephalic ectoderm anlage in statu nascendi": 0.9}  # fmt: skip
+_BLASTODERM = {
+    "dorsal ectoderm anlage in statu nascendi": 1.0,
+    "pole cell": 1.4,
+    "procephalic ectoderm anlage in statu nascendi": 0.9,
+}
 _GUT = {"posterior endoderm primordium P2": 1.0, "anterior endoderm anlage": 1.0}
 _SEGMENTED = {"hindgut proper primordium": 1.2, "brain primordium": 1.0}
 _LATE = {"embryonic brain": 1.1, "ventral nerve cord": 1.0}
@@ -112,8 +115,10 @@ def fitted(picture):
 
 
 if __name__ == "__main__":
-    cells = [(embryo(name, seed), f"{name}: {STAGE_RANGES[name][0]}")
-             for name, seed in zip(STAGE_RANGES, (20, 8, 5, 11, 15, 4))]  # fmt: skip
+    cells = [
+        (embryo(name, seed), f"{name}: {STAGE_RANGES[name][0]}")
+        for name, seed in zip(STAGE_RANGES, (20, 8, 5, 11, 15, 4))
+    ]
     sheet([cells[i : i + 2] for i in range(0, 6, 2)]).save(HERE / "stage-ranges.png", optimize=True)
     pairs = [[(good, words), (spoil(good), what)] for good, words, what, spoil in PAIRS]
     sheet(pairs, heads=("good", "bad")).save(HERE / "good-and-bad.png", optimize=True)

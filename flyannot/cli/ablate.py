@@ -30,13 +30,13 @@ def command(config, data_set, output, options, run):
     """
     from flyannot.scores.group_outcomes import read_scores
     from flyannot.scores.table import format_ablation
-    from flyannot.steps.engine.task import carry_out
+    from flyannot.steps.engine.task import run_task
     from flyannot.steps.runs.ablation import read_ablation
 
     execution, evaluated = execution_of(run=run), []
     for row in read_ablation(config, data_set=data_set, output=output, nested=options.nested):
         log.info("== %s", row.name)
         for task in row.tasks:
-            carry_out(task(), execution)
+            run_task(task(), execution)
         evaluated.append((row.name, read_scores(row.scores), row.scores))
     click.echo(format_ablation(evaluated, nested=options.nested))

@@ -7,16 +7,15 @@ from flyannot.cli.shared.options import IN_FILE, Command, log, out_option
 
 @click.command("annotations", cls=Command)
 @click.argument("annotations", type=IN_FILE)
-@click.argument(
-    "corrections", type=IN_FILE, nargs=-1, required=True,
-    metavar="CORRECTIONS...",
-)  # fmt: skip
+@click.argument("corrections", type=IN_FILE, nargs=-1, required=True, metavar="CORRECTIONS...")
 @out_option("annotations")
 @click.option(
-    "--new-genes", is_flag=True,
+    "--new-genes",
+    is_flag=True,
     help="Also write genes without a row in a stage range: all that was not accepted of them is then a no.",
-)  # fmt: skip
-def command(annotations, corrections, out, new_genes):
+)
+@click.option("--force", is_flag=True, help="Replace the output if it is there.")
+def command(annotations, corrections, out, new_genes, force):
     """Write a table of annotations in which corrections are applied.
 
     ANNOTATIONS is an annotations.csv, CORRECTIONS are tables that the report gives. Accepted terms are added,
@@ -27,9 +26,11 @@ def command(annotations, corrections, out, new_genes):
     Example:
         flyannot annotations embryos/annotations.csv corrections.csv -o new.csv
     """
-    from flyannot.steps.corrected_annotations import write_corrected_annotations
+    from flyannot.steps.curate import write_corrected_annotations
 
-    lines, sentences = write_corrected_annotations(annotations, corrections, out, with_new_genes=new_genes)
+    lines, sentences = write_corrected_annotations(
+        annotations, corrections, out, with_new_genes=new_genes, force=force
+    )
     for line in lines:
         click.echo(line)
     for sentence in sentences:

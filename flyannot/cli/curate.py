@@ -6,12 +6,10 @@ from flyannot.cli.shared.options import IN_FILE, OUT_FILE, Command, log
 
 
 @click.command("curate", cls=Command)
-@click.argument(
-    "tables", type=IN_FILE, nargs=-1, required=True,
-    metavar="CORRECTIONS...",
-)  # fmt: skip
+@click.argument("tables", type=IN_FILE, nargs=-1, required=True, metavar="CORRECTIONS...")
 @click.option("-o", "--output", "out", type=OUT_FILE, help="Also write the table that they come to.")
-def command(tables, out):
+@click.option("--force", is_flag=True, help="Replace that table if it is there.")
+def command(tables, out, force):
     """Put the corrections of several curators together, and say how far they agree.
 
     CORRECTIONS are tables that the report gives (Download corrections.csv). For every term that two curators
@@ -23,10 +21,11 @@ def command(tables, out):
     Example:
         flyannot curate anna.csv ben.csv -o corrections.csv
     """
-    from flyannot.steps.curate import curate, in_words, write_curated
+    from flyannot.steps.curate import agreement_in_words, settle_corrections, write_curated
 
-    curated = curate(tables)
-    click.echo(in_words(curated))
+    curated = settle_corrections(tables)
     if out:
-        write_curated(out, curated)
+        write_curated(out, curated, tables, force=force)
+    click.echo(agreement_in_words(curated))
+    if out:
         log.info("wrote %s", out)

@@ -50,8 +50,8 @@ def command(scored, annotations, model, json_file, options, train, selection, ru
     from flyannot.scores.group_outcomes import json_of_scores, read_scores
     from flyannot.scores.retrieval import retrieval_in_words
     from flyannot.scores.table import format_scores
-    from flyannot.steps.engine.task import carry_out
-    from flyannot.steps.evaluate import cross_validation_of_model, evaluation_of
+    from flyannot.steps.engine.task import run_task
+    from flyannot.steps.evaluate import cross_validation_of_model, evaluation_of_files
     from flyannot.steps.evaluation import evaluate_task, nothing_evaluated
 
     execution = execution_of(run=run)
@@ -59,7 +59,7 @@ def command(scored, annotations, model, json_file, options, train, selection, ru
         _refuse_options_of_the_model()
         evaluation = cross_validation_of_model(model, scored, annotations, options, train.corrections)
     else:
-        evaluation = evaluation_of(
+        evaluation = evaluation_of_files(
             scored,
             annotations,
             options=options,
@@ -70,7 +70,7 @@ def command(scored, annotations, model, json_file, options, train, selection, ru
     if json_file is None or str(json_file) == "-":
         result = evaluation.result(execution)
     else:
-        carry_out(evaluate_task(evaluation, json_file), execution)
+        run_task(evaluate_task(evaluation, json_file), execution)
         result = read_scores(json_file)
     is_printed = str(json_file) == "-"
     click.echo(

@@ -15,14 +15,17 @@ _MOST_SHOWN = 3  # patches of an image that are printed
 @click.argument("model", type=IN_FILE)
 @click.argument("images", type=IN_FILE, nargs=-1, required=True)
 @click.option(
-    "--term", "terms", multiple=True,
+    "--term",
+    "terms",
+    multiple=True,
     help="Explain this term (repeatable); by default the three most probable ones of each group.",
-)  # fmt: skip
+)
 @click.option("--gene", "genes", multiple=True, help="Of a data set, only this gene (repeatable).")
 @click.option(
-    "--stage-range", type=ParsedBy(StageRange()),
+    "--stage-range",
+    type=ParsedBy(StageRange()),
     help="The stage range of a plain folder or of single images; of a data set, the only one to explain.",
-)  # fmt: skip
+)
 @click.option("-o", "--output", "folder", type=OUT_FOLDER, help="A new folder for pictures and a table.")
 @click.option("--force", is_flag=True, help="Write into a folder that is not empty.")
 @json_option
@@ -40,7 +43,7 @@ def command(model, images, terms, genes, stage_range, folder, force, as_json):
         flyannot explain model.h5 embryo.png --stage-range 4-6 --term "pole cell" -o why
     """
     from flyannot.dataset.images import images_named, select_images
-    from flyannot.steps.explain import draw_all, explain
+    from flyannot.steps.explain import draw_explanations, explain
 
     chosen = select_images(
         images_named(images, stage_range), genes=genes, stage_ranges=[stage_range] if stage_range else ()
@@ -49,7 +52,7 @@ def command(model, images, terms, genes, stage_range, folder, force, as_json):
     if folder is None:
         pairs = ((one, [image.name for image in one.images]) for one in found)
     else:
-        pairs = draw_all(found, folder, force=force)
+        pairs = draw_explanations(found, folder, force=force)
     listed = []
     for one, names in pairs:
         if as_json:
@@ -93,8 +96,16 @@ def _in_json(one, names):
         ]
         images.append({"image": image.name, "picture": name, "patches": patches})
     return {
-        "group": one.group, "gene": one.gene, "stage_range": one.stage_range, "term": one.term,
-        "decision_value": split.value, "threshold": one.threshold, "probability": one.probability,
-        "yes": one.yes, "intercept": split.intercept, "without_patch": split.without_patch,
-        "sum": split.total, "images": images,
-    }  # fmt: skip
+        "group": one.group,
+        "gene": one.gene,
+        "stage_range": one.stage_range,
+        "term": one.term,
+        "decision_value": split.value,
+        "threshold": one.threshold,
+        "probability": one.probability,
+        "yes": one.yes,
+        "intercept": split.intercept,
+        "without_patch": split.without_patch,
+        "sum": split.total,
+        "images": images,
+    }

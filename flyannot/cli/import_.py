@@ -68,9 +68,12 @@ def _command_of(name):
 @command.command("dictionary", cls=Command)
 @click.argument("atoms", type=IN_FILE)
 @click.option(
-    "--descriptors", type=IN_FILE, multiple=True, required=True,
+    "--descriptors",
+    type=IN_FILE,
+    multiple=True,
+    required=True,
     help="The descriptors that are to be coded with it (repeatable).",
-)  # fmt: skip
+)
 @out_option("dictionary")
 @takes(options=AtomsOptions, selection=(Selection, ["stage_range"]))
 @force_option

@@ -10,13 +10,17 @@ from flyannot.cli.shared.options import Command, json_option
 @click.command("info", cls=Command)
 @json_option
 @click.option(
-    "--options", "only_options", is_flag=True,
+    "--options",
+    "only_options",
+    is_flag=True,
     help="Print the table of all options of all commands instead, in Markdown.",
-)  # fmt: skip
+)
 @click.option(
-    "--data-sets", "only_data_sets", is_flag=True,
+    "--data-sets",
+    "only_data_sets",
+    is_flag=True,
     help="Print the registry of public data sets instead, and which lie below FLYANNOT_DATA.",
-)  # fmt: skip
+)
 def command(as_json, only_options, only_data_sets):
     """Print what is installed here, and on what.
 

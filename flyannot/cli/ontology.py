@@ -23,11 +23,11 @@ def command(annotations, obo):
         flyannot ontology embryos/annotations.csv fbbt.obo fbdv.obo
     """
     from flyannot.dataset.folder import read_annotations
-    from flyannot.dataset.ontology import matches_of, read_ontology, stage_ids
+    from flyannot.dataset.ontology import ontology_matches, read_ontology, stage_ids
     from flyannot.runtime.tables import write_csv_rows
 
     ontology = read_ontology(*obo)
-    matches = matches_of(ontology, read_annotations(annotations, known=ontology.names()))
+    matches = ontology_matches(ontology, read_annotations(annotations, known=ontology.names()))
     rows = [(m.term, m.id, m.name, m.how, " ".join(m.consider)) for m in matches]
     rows += [
         (f"stages {s}", " ".join(ids), "", "stage" if ids else "", "")

@@ -11,10 +11,12 @@ from flyannot.cli.shared.options import OUT_FILE, OUT_FOLDER, Command, log
 @click.argument("run", type=OUT_FOLDER)
 @click.option("-o", "--output", "out", type=OUT_FILE, required=True, help="The table (CSV) to write.")
 @click.option(
-    "--data-set", type=click.Path(path_type=Path),
+    "--data-set",
+    type=click.Path(path_type=Path),
     help="The data set folder, for the curated terms. By default the one that the run used.",
-)  # fmt: skip
-def command(run, out, data_set):
+)
+@click.option("--force", is_flag=True, help="Replace the output if it is there and is no such table.")
+def command(run, out, data_set, force):
     """List what a curator should look at first, and curated terms to check.
 
     RUN is the output folder of `flyannot run`. The rows "look" are terms of which no curator has said
@@ -36,6 +38,6 @@ def command(run, out, data_set):
         rows = queue_rows(opened)
         for note in opened.notes:
             log.info("note: %s", note)
-    write_queue(out, rows)
+    write_queue(out, rows, [stored.path for stored in opened.files.values()], force=force)
     click.echo(queue_in_words(rows))
     log.info("wrote %s", out)

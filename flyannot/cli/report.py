@@ -14,10 +14,11 @@ from flyannot.steps.options import ReportOptions
     "-o", "--output", "out", type=OUT_FILE, help="The page to write; by default report.html within RUN."
 )
 @click.option(
-    "--data-set", type=click.Path(path_type=Path),
+    "--data-set",
+    type=click.Path(path_type=Path),
     help="The data set folder, for pictures and curated terms, or a folder of pictures. By default the one "
     "that the run used, else the one near RUN that has them.",
-)  # fmt: skip
+)
 @takes(options=ReportOptions)
 def command(run, out, data_set, options):
     """Write a page with all that a run found: open it in any browser.
@@ -34,7 +35,7 @@ def command(run, out, data_set, options):
         flyannot report results -o report.html
     """
     from flyannot.report.build import report_task
-    from flyannot.steps.engine.task import carry_out
+    from flyannot.steps.engine.task import run_task
 
     task = report_task(run, out or run / "report.html", data_set, options)
-    return finish(carry_out(task, execution_of()))
+    return finish(run_task(task, execution_of()))

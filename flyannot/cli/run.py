@@ -81,9 +81,9 @@ def command(config, demo, data_set, output, settings, corrections, dry_run, step
     """
     from flyannot.runtime.atomic_file import locked_output
     from flyannot.runtime.environment import configurations_folder
-    from flyannot.steps.engine.task import carry_out_part
-    from flyannot.steps.runs.configuration import RECORD, read_configuration, with_corrections
-    from flyannot.steps.runs.run import check_run, plan_all, step_named, steps_of, task_in_run
+    from flyannot.steps.engine.task import make_part_of_task
+    from flyannot.steps.runs.configuration import RECORD, configuration_with_corrections, read_configuration
+    from flyannot.steps.runs.run import check_run, first_outdated_step, step_named, steps_of, task_in_run
 
     if part and not step:
         raise InputError("--part is of one step", fix="add --step extract, pool or annotate")
@@ -98,21 +98,21 @@ def command(config, demo, data_set, output, settings, corrections, dry_run, step
         config, output = configurations_folder() / "demo.toml", output or Path("demo-output")
         data_set = data_set or output / "embryos"
     configuration = read_configuration(config, data_set=data_set, output=output, settings=settings)
-    configuration = with_corrections(configuration, corrections)
+    configuration = configuration_with_corrections(configuration, corrections)
     check_run(configuration)
     steps = steps_of(configuration)
     if step:
         steps = [step_named(steps, step)]
     execution = execution_of(run=_given(run, configuration.options["run"]))
     if dry_run:
-        planned = plan_all(steps, configuration)
+        planned = first_outdated_step(steps, configuration)
         if planned:
             log.info("would make %s: %s%s", *planned[1:], "" if step else "; then everything after it")
         else:
             log.info("all is up to date")
         return 0
     if part:
-        made = carry_out_part(task_in_run(steps[0], configuration), part, execution)
+        made = make_part_of_task(task_in_run(steps[0], configuration), part, execution)
         log.info("part %d/%d of %s is %s", *part, step, "made" if made else "up to date")
         return 0
     # Steps of one run may be carried out side by side, on several machines; whole runs may not.
@@ -127,11 +127,11 @@ def _carry_out(configuration, steps, execution):
     from flyannot.steps.engine.failures import NAME
     from flyannot.steps.evaluation import nothing_evaluated
     from flyannot.steps.runs.configuration import write_record
-    from flyannot.steps.runs.run import carry_out_all
+    from flyannot.steps.runs.run import run_all_steps
 
     write_record(configuration)
     code, n_made, nothing = 0, 0, None
-    for step, task, outcome in carry_out_all(steps, configuration, execution):
+    for step, task, outcome in run_all_steps(steps, configuration, execution):
         table = configuration.output / NAME
         code = max(code, finish(outcome, step=step.name, images=task.images, table=table))
         n_made += outcome.made

@@ -21,9 +21,9 @@ def command(file, header, as_json):
     Example:
         flyannot show model.h5
     """
-    from flyannot.steps.learned_terms import contents, show
+    from flyannot.steps.learned_terms import contents, file_in_words
 
     if as_json:
         click.echo(json.dumps(contents(file), indent=1, ensure_ascii=False))
     else:
-        click.echo(show(file, header=header))
+        click.echo(file_in_words(file, header=header))

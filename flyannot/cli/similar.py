@@ -13,9 +13,11 @@ _MOST_SHOWN = 5  # genes that are printed
 @click.argument("queries", nargs=-1, required=True, metavar="QUERY...")
 @click.option("-o", "--output", "out", type=OUT_FILE, required=True, help="The table (CSV) to write.")
 @click.option(
-    "--pictures", "folder", type=OUT_FOLDER,
+    "--pictures",
+    "folder",
+    type=OUT_FOLDER,
     help="A new folder for a picture of each query beside what is most like it, and why it is.",
-)  # fmt: skip
+)
 @click.option(
     "--data-set", type=IN_FILE, help="The folder that has the pictures.  [default: looked for near FILE]"
 )
@@ -35,9 +37,8 @@ def command(file, queries, out, folder, data_set, options, selection, force):
     Example:
         flyannot similar features.h5 embryo.png --stage-range 4-6 -o similar.csv
     """
-    from flyannot.steps.similar import features_file_of, similar, write_similar
+    from flyannot.steps.similar import Searched, features_file_of, similar, write_similar
     from flyannot.steps.similar_pictures import draw_similar
-    from flyannot.steps.similar_queries import Searched
     from flyannot.store.reading import open_stored
 
     with open_stored(features_file_of(file), "features") as stored:

@@ -41,12 +41,12 @@ def command_of_step(step):
 
     def carried_out(out, options, selection, run, force, seed=0, **inputs):
         from flyannot.steps.engine.step import Asked
-        from flyannot.steps.engine.task import carry_out
+        from flyannot.steps.engine.task import run_task
 
         paths = {name: path if isinstance(path, tuple) else (path,) for name, path in inputs.items()}
         asked = Asked(inputs=paths, out=out, options=options, selection=selection, seed=seed)
         task = step.task_of(asked)
-        return finish(carry_out(task, execution_of(force, run)), images=task.images)
+        return finish(run_task(task, execution_of(force, run)), images=task.images)
 
     function = force_option(carried_out)
     if step.is_seeded:

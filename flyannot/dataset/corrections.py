@@ -128,7 +128,7 @@ class Settled:
     is_contested: bool = False
 
 
-def settle(corrections):
+def settle_verdicts(corrections):
     """A dict, key of `Correction` -> Settled, in the order of the first rows."""
     by_key = defaultdict(list)
     for correction in corrections:
@@ -211,7 +211,7 @@ def _names(corrections):
     return f" ({first_names([correction.what for correction in corrections])})"
 
 
-def corrected(annotations, corrections, table, known=()):
+def apply_corrections(annotations, corrections, table, known=()):
     """Apply corrections to annotations.
 
     Accepted terms are added, rejected ones removed; of unsure ones nothing is known.  Where the table has a
@@ -240,7 +240,9 @@ def corrected(annotations, corrections, table, known=()):
     days, before, changes = _days(annotations, table), annotations.terms_by_gene, Changes()
     terms = {key: set(of_gene) for key, of_gene in before.items()}
     unsure, known_only, reviewed = defaultdict(set), defaultdict(set), defaultdict(set)
-    by_gene = settle(replace(c, fbgn=ids[c.gene, c.fbgn]) for c in corrections)  # two spellings are one gene
+    by_gene = settle_verdicts(
+        replace(c, fbgn=ids[c.gene, c.fbgn]) for c in corrections
+    )  # two spellings are one gene
     for (*gene_and_stage, term), settled in by_gene.items():
         correction, key = settled.correction, tuple(gene_and_stage)
         is_new, has = key not in before, term in before.get(key, ())

@@ -14,7 +14,7 @@ from email.utils import parsedate_to_datetime
 import httpx
 
 from flyannot import __version__
-from flyannot.runtime.atomic_file import locked_output, replacing
+from flyannot.runtime.atomic_file import locked_output, replacing_file
 
 log = logging.getLogger("flyannot")
 _TRANSIENT = {408, 425, 429, 500, 502, 503, 504}
@@ -162,7 +162,7 @@ class Downloader:
 
     def _attempt(self, url, path, check, most_bytes):
         self._limiter.wait()
-        with locked_output(path), replacing(path) as beside:
+        with locked_output(path), replacing_file(path) as beside:
             n_bytes, sha256 = self._receive(url, beside, most_bytes)
             if n_bytes == 0:
                 raise DownloadFailed("an empty file")

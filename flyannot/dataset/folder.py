@@ -12,7 +12,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from sys import intern
 
-from flyannot.dataset.paths import IMAGES, ImagePaths, annotations_table, table_of
+from flyannot.dataset.paths import IMAGES, ImagePaths, annotations_table, table_of_data_set
 from flyannot.dataset.table_warnings import (
     first_names,
     plain_letters,
@@ -127,7 +127,7 @@ def read_images(folder_or_csv):
         With file, line and column: see `read_table`; an unknown stage range; an image named twice; a
         symbol without FlyBase number although the table gives it two; a group of two genes.
     """
-    table = table_of(Path(folder_or_csv).absolute(), IMAGES)
+    table = table_of_data_set(Path(folder_or_csv).absolute(), IMAGES)
     paths, images, lines = ImagePaths(table.parent), deque(), array("q")
     for line, cells in read_gene_rows(table, _IMAGE_COLUMNS, _MORE_IMAGE_COLUMNS):
         images.append((paths.path_of(cells[0], line), cells[0], *map(intern, cells[1:])))

@@ -163,7 +163,7 @@ class PicturesOfFile:
         return self.n_wanted - len(self.paths)
 
 
-def pictures_of(stored):
+def pictures_of_file(stored):
     """What to look for: (name, gene, stage range) of all images of an open file."""
     if stored is None:
         return set()

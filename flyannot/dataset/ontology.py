@@ -141,7 +141,7 @@ def stage_ids(ontology):
     return ids
 
 
-def matches_of(ontology, annotations):
+def ontology_matches(ontology, annotations):
     """The OntologyMatch of every term of some annotations, in the order of the terms."""
     terms = set().union(*annotations.terms_by_gene.values())
     return [ontology.match(term) for term in sorted(terms)]

@@ -19,7 +19,7 @@ _MOST_FOLDERS = 1000  # below a folder, that are looked into
 _MOST_SOUGHT = 3  # missing images for which a suggestion is sought
 
 
-def table_of(folder_or_table, name):
+def table_of_data_set(folder_or_table, name):
     """The path of a table: that of a file as it stands, or in a folder the table `name`, perhaps as .xlsx.
 
     Raises
@@ -42,7 +42,7 @@ def table_of(folder_or_table, name):
 
 def annotations_table(path):
     """The table of annotations that a path names: itself, or in a data set folder its `annotations.csv`."""
-    return table_of(path, ANNOTATIONS)
+    return table_of_data_set(path, ANNOTATIONS)
 
 
 def has_table(folder, name):

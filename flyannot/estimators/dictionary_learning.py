@@ -10,7 +10,7 @@ from sklearn.utils.validation import check_is_fitted
 
 from flyannot.errors import InputError
 from flyannot.estimators.image_patches import matrix_of_samples
-from flyannot.estimators.sparse_coder import SparseCoding, n_threads
+from flyannot.estimators.sparse_coder import SparseCoding, threads_of_estimator
 from flyannot.runtime.resources import threads_of_one_blas
 from flyannot.sparse.data_parallel import (
     LearningPlan,
@@ -178,7 +178,7 @@ class DictionaryLearning(SparseCoding):
             D = self._initial_atoms(X, rng).astype(source.dtype)
             first = LearningProgress(first_atoms(D, plan.options))
         self.trace_ = []
-        with threads_of_one_blas(n_threads(self.n_jobs)) as threads:
+        with threads_of_one_blas(threads_of_estimator(self.n_jobs)) as threads:
             for progress in learn_in_rounds(
                 source, held, first, plan, lambda tasks: list(threads.map(visit_part, tasks))
             ):

@@ -18,7 +18,7 @@ from flyannot.sparse.coders.nonnegative import encode_nonnegative
 from flyannot.sparse.fit import by_observed_features, default_lam
 from flyannot.sparse.objective import objective
 from flyannot.stage_ranges import parse_stage_range
-from flyannot.steps.engine.inputs import lam_of
+from flyannot.steps.engine.inputs import lam_of_dictionary
 from flyannot.store.dictionary import read_dictionary
 from flyannot.store.reading import open_stored
 
@@ -96,7 +96,7 @@ class SparseCoding(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstima
         X, observed = split_missing(X)
         if observed is not None:
             return lasso_of_observed(X, observed, np.ascontiguousarray(D.T), alpha / X.shape[1], self.tol)
-        return encode(X, D, alpha, tol=self.tol, n_threads=n_threads(self.n_jobs))
+        return encode(X, D, alpha, tol=self.tol, n_threads=threads_of_estimator(self.n_jobs))
 
     def _takes_missing_values(self):
         return False
@@ -177,7 +177,7 @@ class SparseCoder(SparseCoding):
         stage_range = parse_stage_range(stage_range)
         with open_stored(Path(path), "dictionary") as stored:
             D = read_dictionary(stored, stage_range)
-            return cls(D, **({"alpha": lam_of(stored)} | options))
+            return cls(D, **({"alpha": lam_of_dictionary(stored)} | options))
 
     def fit(self, X, y=None):
         """Check X, array-like (n_samples, n_features) or ImagePatches, and take atoms if none are given."""
@@ -205,7 +205,7 @@ class SparseCoder(SparseCoding):
         return self.dictionary is not None or hasattr(self, "components_")
 
 
-def n_threads(n_jobs):
+def threads_of_estimator(n_jobs):
     """The threads that scikit-learn's `n_jobs` means: None is 1, -1 all cores, -2 all but one."""
     if n_jobs is None:
         return 1

@@ -6,8 +6,9 @@ from pathlib import Path
 from flyannot.dataset.ontology import IdColumns, read_ontology
 from flyannot.errors import InputError
 from flyannot.export import EXPORTERS
-from flyannot.runtime.atomic_file import locked_output, replacing
+from flyannot.runtime.atomic_file import replacing_file
 from flyannot.stage_ranges import STAGE_RANGES
+from flyannot.steps.engine.task import output_file
 from flyannot.store.reading import open_stored
 
 
@@ -50,7 +51,5 @@ def export(path, to, out, *, stage_ranges=(), ontology=(), force=False):
         for stage_range in stage_ranges:
             stored.group(stage_range)
         chosen = [s for s in STAGE_RANGES if s in (stage_ranges or stored.stage_ranges)]
-        if out.exists() and (not force or out.samefile(path)):
-            raise InputError(f"{out} is there already", fix="add --force to replace it")
-        with locked_output(out), replacing(out) as beside:
+        with output_file(out, [path], force=force), replacing_file(out) as beside:
             write(stored, chosen, beside, **more)

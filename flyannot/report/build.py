@@ -11,10 +11,10 @@ from flyannot.classifiers.model import FEW_GENES, LEAST_GENES
 from flyannot.descriptors.options import ExtractOptions
 from flyannot.errors import DataError, InputError
 from flyannot.report.atoms import atom_sheet, dictionary_section
-from flyannot.report.drawing import as_url, jpeg_for_page
+from flyannot.report.drawing import jpeg_for_page, picture_as_data_url
 from flyannot.report.groups import group_entries, groups_section
 from flyannot.report.maps import MapMaker
-from flyannot.report.page import PATTERNS, Page, made_from, review_of, write_page
+from flyannot.report.page import PATTERNS, Page, digest_in_page, review_of, write_page
 from flyannot.report.queue import Queue
 from flyannot.report.run_folder import open_run, origin_section
 from flyannot.report.scores_section import scores_section, sentence_on_scores
@@ -67,7 +67,7 @@ def report_task(folder, out, data_set, options):
     def why():
         with ExitStack() as stack:
             *_, wanted = opened(stack)
-        made = made_from(out)
+        made = digest_in_page(out)
         if made == "":
             raise InputError(f"{out} exists and is not a report", fix="name another file with -o")
         return "it is not there yet" if made is None else "" if made == wanted else "the run has changed"
@@ -152,7 +152,7 @@ def _page(run, ids, ranges, wanted):
             ("origin", "How it was made", origin_section(run, failures, notes, ids.stage_links())),
         ],
         banners=banners + [sentence_on_scores(n) for n in scores.get("notes", ()) if n.startswith("warning")],
-        sheets=[as_url(sheet.sheet) if sheet.sheet else "" for sheet in sheets.values()],
+        sheets=[picture_as_data_url(sheet.sheet) if sheet.sheet else "" for sheet in sheets.values()],
         made_from=wanted,
         ids=ids,
         review=review_of(run),

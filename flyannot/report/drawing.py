@@ -50,7 +50,7 @@ def jpeg(pixels):
     return file.getvalue()
 
 
-def as_url(jpeg_bytes):
+def picture_as_data_url(jpeg_bytes):
     """A JPEG as the text that stands for it in a page."""
     return f"data:image/jpeg;base64,{base64.b64encode(jpeg_bytes).decode()}"
 

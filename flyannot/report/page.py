@@ -17,7 +17,7 @@ from markupsafe import Markup
 from flyannot import __version__
 from flyannot.dataset.table_warnings import bdgp_terms
 from flyannot.descriptors.images.geometry import STANDARD_PX
-from flyannot.report.drawing import CELL_PX, as_url
+from flyannot.report.drawing import CELL_PX, picture_as_data_url
 from flyannot.report.groups import ABSENT, STATUSES
 from flyannot.report.nearest import PatternMaps
 from flyannot.report.queue import LISTS
@@ -124,7 +124,7 @@ def write_page(path, page, entries, *, jpeg_of, page_bytes=PAGE_BYTES):
     return folder
 
 
-def made_from(path):
+def digest_in_page(path):
     """What a page says that it was made from; None if there is no page, "" if it is none of ours."""
     if not path.exists():
         return None
@@ -220,7 +220,7 @@ class _Chunks:
     def index_json(self, folder_name, review):
         """The index as text that may stand inside a script element."""
         return Markup(
-            as_json(
+            report_json(
                 {
                     "stages": STAGE_RANGES,
                     "terms": list(self._terms),
@@ -275,10 +275,10 @@ class _Chunks:
         return name
 
     def _within(self, source):
-        return f'src="{as_url((self._folder / source[1]).read_bytes())}"'
+        return f'src="{picture_as_data_url((self._folder / source[1]).read_bytes())}"'
 
 
-def as_json(value):
+def report_json(value):
     """JSON that may stand inside a script element: no text in it can end the element or begin another."""
     text = json.dumps(value, ensure_ascii=False, separators=(",", ":"))
     for letter in "<>&\u2028\u2029":

@@ -11,11 +11,11 @@ import numpy as np
 from flyannot.classifiers.answers import is_cross_validated
 from flyannot.errors import InputError
 from flyannot.report.groups import entries_of_terms
-from flyannot.runtime.atomic_file import locked_output
 from flyannot.runtime.tables import read_table, write_table
 from flyannot.runtime.wording import pluralise
 from flyannot.scores.curation import PART_TO_CHECK, TERMS_PER_REVIEW, doubt_of_answer, information_of_verdict
 from flyannot.scores.group_outcomes import outcomes_of_groups
+from flyannot.steps.engine.task import output_file
 
 LISTS = LOOK, CHECK = "look", "check"
 QUEUE_COLUMNS = ("queue", "gene", "fbgn", "stage_range", "term", "curated")
@@ -87,25 +87,26 @@ def queue_rows(run):
     return [row for entries in lists for _, rows in entries for row in rows]
 
 
-def write_queue(out, rows):
+def write_queue(out, rows, inputs=(), *, force=False):
     """Write the table.
 
     Raises
     ------
     InputError
-        If there is another table.
+        If it is one of the inputs (paths), or there is another file and `force` is off.
     WriteError
         If it cannot be written.
     """
-    if out.exists():
-        try:
-            next(read_table(out, _NEVER_EMPTY), None)
-        except InputError as error:
-            raise InputError(
-                f"{out} would be replaced, and it is not such a queue", fix="name another table with -o"
-            ) from error
-    with locked_output(out):
+    with output_file(out, inputs, force=force, is_own=_is_queue):
         write_table(out, QUEUE_COLUMNS, rows)
+
+
+def _is_queue(path):
+    try:
+        next(read_table(path, _NEVER_EMPTY), None)
+    except InputError:
+        return False
+    return True
 
 
 def queue_in_words(rows):

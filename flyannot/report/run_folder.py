@@ -10,8 +10,8 @@ from markupsafe import Markup
 
 from flyannot import __version__
 from flyannot.dataset.folder import Annotations
-from flyannot.dataset.images import PicturesOfFile, find_pictures, likely_places, pictures_of
-from flyannot.dataset.paths import ANNOTATIONS, has_table, table_of
+from flyannot.dataset.images import PicturesOfFile, find_pictures, likely_places, pictures_of_file
+from flyannot.dataset.paths import ANNOTATIONS, has_table, table_of_data_set
 from flyannot.errors import DataError, FlyannotError, InputError
 from flyannot.report.templates import render
 from flyannot.runtime.digest import digest_of_file, digest_of_json
@@ -136,7 +136,7 @@ def _recorded_path(folder, path):
 
 def _all_pictures(folder, files, data_set, recorded, notes):
     """The PicturesOfFile of the predictions, and those that the dictionary was learned from."""
-    wanted = [pictures_of(files.get(kind)) for kind in ("predictions", "descriptors")]
+    wanted = [pictures_of_file(files.get(kind)) for kind in ("predictions", "descriptors")]
     try:
         pictures = [find_pictures(of_file, folder, data_set or recorded) for of_file in wanted]
     except FlyannotError as error:
@@ -164,7 +164,7 @@ def _annotation_tables(folder, place, model):
             yield beside
     digests = [] if model is None else model.inputs.get("annotations", [])
     for near in likely_places(folder):
-        if has_table(near, ANNOTATIONS) and digest_of_file(table_of(near, ANNOTATIONS)) in digests:
+        if has_table(near, ANNOTATIONS) and digest_of_file(table_of_data_set(near, ANNOTATIONS)) in digests:
             yield near
 
 

@@ -13,7 +13,7 @@ from pathlib import Path
 
 from flyannot.errors import InputError, WriteError
 from flyannot.runtime.locks import exclusive_lock
-from flyannot.runtime.system import replace, synchronise
+from flyannot.runtime.system import replace_file, synchronise_file
 
 
 @contextmanager
@@ -47,7 +47,7 @@ def _glob_escaped(name):
 
 
 @contextmanager
-def replacing(path, *, check=None, keep_same=False):
+def replacing_file(path, *, check=None, keep_same=False):
     """Yield a path beside `path` to write to; on leaving, check it, make it durable and rename it.
 
     If anything fails, `path` is as it was and nothing is left beside it.  `check` is called with
@@ -65,9 +65,9 @@ def replacing(path, *, check=None, keep_same=False):
                 check(beside)
             if keep_same and path.is_file() and filecmp.cmp(beside, path, shallow=False):
                 return
-            synchronise(beside)
-            replace(beside, path)
-            synchronise(path.parent)
+            synchronise_file(beside)
+            replace_file(beside, path)
+            synchronise_file(path.parent)
     finally:
         with suppress(OSError):  # where its folder is none, there is nothing to remove either
             beside.unlink()
@@ -75,7 +75,7 @@ def replacing(path, *, check=None, keep_same=False):
 
 def write_text(path, text, *, keep_same=False):
     """Replace a text file as a whole; UTF-8, line ends as given."""
-    with replacing(path, keep_same=keep_same) as beside:
+    with replacing_file(path, keep_same=keep_same) as beside:
         beside.write_bytes(text.encode())
 
 
@@ -168,13 +168,13 @@ def _publish(staged, folder):
     )
     for file in files:
         if not (staged / file).is_symlink():
-            synchronise(staged / file)
+            synchronise_file(staged / file)
     if not folder.exists():
         os.rename(staged, folder)
     else:
         (folder / "images.csv").unlink(missing_ok=True)
         for file in sorted(files, key=lambda file: (str(file) in _TABLES, str(file))):
             (folder / file).parent.mkdir(parents=True, exist_ok=True)
-            replace(staged / file, folder / file)
-    synchronise(folder)
-    synchronise(folder.parent)
+            replace_file(staged / file, folder / file)
+    synchronise_file(folder)
+    synchronise_file(folder.parent)

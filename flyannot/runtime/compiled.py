@@ -22,7 +22,7 @@ import platformdirs
 from numba.core import caching
 
 from flyannot.runtime.progress_events import kernel_compiles
-from flyannot.runtime.system import at_end
+from flyannot.runtime.system import call_at_end
 
 _CHECKSUM_BYTES = 32
 
@@ -73,7 +73,7 @@ def _fresh_folder():
         folder = tempfile.mkdtemp(prefix="flyannot-")
     except OSError:
         return None
-    at_end(partial(shutil.rmtree, folder, ignore_errors=True))
+    call_at_end(partial(shutil.rmtree, folder, ignore_errors=True))
     return Path(folder)
 
 

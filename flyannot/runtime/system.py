@@ -20,7 +20,7 @@ _PAUSE_S = 0.05
 _at_end = []  # functions
 
 
-def at_end(call):
+def call_at_end(call):
     """Have `call()` run when the process ends, also by `end_at_once`."""
     atexit.register(call)
     _at_end.append(call)
@@ -76,7 +76,7 @@ def interrupts_deferred():
         signal.pthread_sigmask(signal.SIG_SETMASK, before)
 
 
-def synchronise(path):
+def synchronise_file(path):
     """Have the system write a file, or the names in a folder, to the disk now."""
     if IS_WINDOWS and Path(path).is_dir():  # it keeps a journal of names, and opens no folder
         return
@@ -87,7 +87,7 @@ def synchronise(path):
         os.close(descriptor)
 
 
-def replace(source, target):
+def replace_file(source, target):
     """Rename a file to a name that may be taken.  Windows refuses while anyone has that one open: a while
     is waited.
 

@@ -13,7 +13,7 @@ import zipfile
 from pathlib import Path
 
 from flyannot.errors import InputError, WriteError, did_you_mean
-from flyannot.runtime.atomic_file import replacing
+from flyannot.runtime.atomic_file import replacing_file
 from flyannot.runtime.environment import optional_package
 from flyannot.runtime.text_files import first_bytes
 from flyannot.runtime.wording import pluralise
@@ -66,7 +66,10 @@ def write_table(path, columns, rows):
     WriteError
         If it cannot be written; nothing is left behind.
     """
-    with replacing(path, keep_same=True) as beside, open(beside, "w", newline="", encoding="utf-8") as file:
+    with (
+        replacing_file(path, keep_same=True) as beside,
+        open(beside, "w", newline="", encoding="utf-8") as file,
+    ):
         try:
             write_csv_rows(file, [columns])
             write_csv_rows(file, rows)
@@ -106,7 +109,7 @@ def _places(path, header, required, optional, meant):
     """Where each wanted column stands; a missing optional one stands just behind the last."""
     if not any(header):
         raise InputError(f"{path} is empty", fix=f"its first line names the columns: {','.join(required)}")
-    plain = [folded(name) for name in header]
+    plain = [folded_text(name) for name in header]
     names = {name: header if name in header else plain for name in required + optional}
     for name, among in names.items():
         if among.count(name) > 1:
@@ -120,8 +123,8 @@ def _places(path, header, required, optional, meant):
 
 
 def _no_column(path, name, header, required, meant):
-    named = [column for column in header if folded(column) in meant]
-    others = [column for column in header if folded(column) not in required]
+    named = [column for column in header if folded_text(column) in meant]
+    others = [column for column in header if folded_text(column) not in required]
     suggestion = f' Did you mean "{named[0]}"?' if named else did_you_mean(name, others)
     rename = f'rename the column "{named[0]}" to "{name}"; ' if named else ""
     return InputError(
@@ -199,7 +202,7 @@ def read_cells(path, required):
         raise InputError(f"cannot read {path}: {error.strerror or error}") from error
 
 
-def folded(name):
+def folded_text(name):
     """The name of a column but for capitals, spaces and dashes."""
     return name.strip().casefold().replace(" ", "_").replace("-", "_")
 
@@ -209,7 +212,7 @@ def _separator(file, required):
     first = file.readline(_MOST_HEADER)
     file.seek(0)
     for separator in _SEPARATORS:
-        names = {folded(name.strip('"')) for name in first.split(separator)}
+        names = {folded_text(name.strip('"')) for name in first.split(separator)}
         if names.issuperset(required):
             return separator
     return ","

@@ -34,7 +34,7 @@ from flyannot.steps.engine.task import Outcome, file_task, parts_task
 from flyannot.steps.extract import (
     digests_of_images,
     image_columns,
-    in_order,
+    images_in_order,
     lines_of_warnings,
     read_embryos,
     write_places,
@@ -45,7 +45,7 @@ from flyannot.store.file_cache import cached_file
 from flyannot.store.header import Header
 from flyannot.store.model import read_atoms, read_terms
 from flyannot.store.reading import kind_claimed, open_stored
-from flyannot.store.writing import create_stored, option_changes
+from flyannot.store.writing import changes_in_header, create_stored
 
 log = logging.getLogger("flyannot")
 _NEVER_EMPTY = ("stage_range", "term", "decision_value", "answer")  # in a table of predictions
@@ -87,7 +87,7 @@ def annotate_task(model, images, out, options, *, made=None):
         header_of_model = partial(_header, stored.options, stored.digest, stored.seed, options)
     usable = [image for image in images if image.stage_range in known]
     # Every group is whole in its part; its images lie side by side.
-    groups = groupby(in_order(usable), key=lambda i: (i.stage_range, i.group))
+    groups = groupby(images_in_order(usable), key=lambda i: (i.stage_range, i.group))
     cut = [
         [image for group in groups_of_part for image in group]
         for groups_of_part in cut_into_parts([list(group) for _, group in groups])
@@ -192,7 +192,7 @@ def _check_fit(model, features):
         }
         for stored in (model, features)
     ]
-    changes = "; ".join(option_changes(*made))
+    changes = "; ".join(changes_in_header(*made))
     for s in (s for s in features.stage_ranges if s in model.stage_ranges and not changes):
         if not np.array_equal(read_atoms(model, s), features.array(s, "D")):
             changes = f"of {s} another dictionary"
@@ -348,7 +348,7 @@ def cached_features(model, images, features, descriptors):
         described, made_of = d.digest, d.inputs.get("images")
     if learned != [digest] or pooled != [described]:
         return None
-    if made_of != [digests_of_images([in_order(images)])[0]]:
+    if made_of != [digests_of_images([images_in_order(images)])[0]]:
         return None
     rows = {(s, *what): i for s, its in names.items() for i, what in enumerate(its)}
     return CachedFeatures(features, digest, rows)

@@ -33,7 +33,7 @@ from flyannot.steps.engine.inputs import (
 )
 from flyannot.steps.engine.task import ProgressCount
 from flyannot.steps.evaluation import Evaluation, digests_of_files, evaluate_task
-from flyannot.steps.extract import identity_of_image, image_columns, in_order
+from flyannot.steps.extract import identity_of_image, image_columns, images_in_order
 from flyannot.steps.held_out import HeldOutTest
 from flyannot.steps.options import EvaluateOptions
 from flyannot.store.features import StoredFeatures
@@ -53,7 +53,7 @@ def task_of_step(asked):
     return evaluate_task(evaluation, asked.out)
 
 
-def evaluation_of(paths, annotations_csv, **more):
+def evaluation_of_files(paths, annotations_csv, **more):
     """The `Evaluation` of features files, of a predictions file, or with pixels in its options of a data set
     folder; its other fields as `more`."""
     fields = {"paths": tuple(paths), "annotations_csv": annotations_csv, **more}
@@ -123,7 +123,7 @@ class PixelBaseline(CrossValidation):
     """Of the grey levels of the images of a data set folder: what SIFT and sparse coding are held against."""
 
     def loaded(self, stack):
-        images = select_images(in_order(read_images(self.paths[0])), stage_ranges=self.stage_ranges)
+        images = select_images(images_in_order(read_images(self.paths[0])), stage_ranges=self.stage_ranges)
         loaded = {}
         for s in STAGE_RANGES:
             of_stage_range = [image for image in images if image.stage_range == s]
@@ -133,7 +133,7 @@ class PixelBaseline(CrossValidation):
         return loaded
 
     def scored(self):
-        images = in_order(read_images(self.paths[0]))
+        images = images_in_order(read_images(self.paths[0]))
         return [digest_of_json([identity_of_image(image) for image in images])]
 
 

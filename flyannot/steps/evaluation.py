@@ -11,11 +11,15 @@ from flyannot.runtime.digest import digest_of_file
 from flyannot.runtime.wording import pluralise
 from flyannot.scores.bootstrap import add_confidence, compare_outcomes
 from flyannot.scores.group_outcomes import json_of_scores, read_scores
-from flyannot.steps.engine.inputs import curated_annotations_of, digests_of_curated, require_known_terms
+from flyannot.steps.engine.inputs import (
+    curated_annotations_of,
+    digests_of_curated,
+    refuse_unknown_excluded_terms,
+)
 from flyannot.steps.engine.task import Execution, Outcome, Task
 from flyannot.steps.options import EvaluateOptions
 from flyannot.store.reading import open_stored
-from flyannot.store.writing import option_changes
+from flyannot.store.writing import changes_in_header
 
 _ENOUGH_GENES = "annotate more genes: scores are worth having from 20 or so of a term"
 
@@ -76,7 +80,7 @@ class Evaluation:
         annotations, changes = curated_annotations_of(
             self.annotations_csv, corrections=self.train.corrections, roll_up=self.options.roll_up
         )
-        require_known_terms(self.train.exclude_terms, annotations, self.annotations_csv)
+        refuse_unknown_excluded_terms(self.train.exclude_terms, annotations, self.annotations_csv)
         result = self.score(annotations, execution or Execution(), out)
         if result is None:
             raise InputError(
@@ -135,7 +139,7 @@ def _difference(json_file, made_now):
         raise InputError(
             f"{json_file} exists and does not hold scores", fix="name another file with --json"
         ) from None
-    return ", ".join(option_changes(made_before, made_now))
+    return ", ".join(changes_in_header(made_before, made_now))
 
 
 def compare_files(first, second):

@@ -1,4 +1,7 @@
-"""model.h5 and images to what every patch contributed: numbers, a table, and pictures."""
+"""model.h5 and images to what every patch contributed: numbers, a table, and pictures.
+
+In a picture the embryo is grey; what supports a term is orange, what opposes it blue.
+"""
 
 import logging
 import re
@@ -18,8 +21,7 @@ from flyannot.features.image_features import features_of
 from flyannot.runtime.atomic_file import new_folder
 from flyannot.runtime.tables import write_table
 from flyannot.stage_ranges import STAGE_RANGES
-from flyannot.steps.explanation_picture import draw_explanation
-from flyannot.steps.extract import embryos_of, image_columns, in_order
+from flyannot.steps.extract import embryos_of, image_columns, images_in_order
 from flyannot.steps.loaded_model import known_stage_ranges, load_model
 from flyannot.store.reading import open_stored
 
@@ -89,7 +91,7 @@ def explain(model, images, *, terms=()):
     DataError
         If an image cannot be read.
     """
-    images = in_order(images)
+    images = images_in_order(images)
     with open_stored(model, "model") as stored:
         known_stage_ranges(stored, images)  # refuses images of no such
         digest = stored.digest
@@ -148,13 +150,23 @@ def _explain_group(loaded, images, terms):
     for j in [loaded.terms.index(term) for term in terms] or likeliest:
         split = explain_group(model, j, X, features, winner, scheme=loaded.classify.scheme)
         yield Explained(
-            group.name[0], group.gene[0], images[0].stage_range, loaded.terms[j], split,
-            float(probability[j]), bool(yes[j]), float(model.threshold[j]), max(loaded.extract.patch_px),
-            images, greys, [d.centres_px for d in described], [d.patch_px for d in described],
-        )  # fmt: skip
+            group.name[0],
+            group.gene[0],
+            images[0].stage_range,
+            loaded.terms[j],
+            split,
+            float(probability[j]),
+            bool(yes[j]),
+            float(model.threshold[j]),
+            max(loaded.extract.patch_px),
+            images,
+            greys,
+            [d.centres_px for d in described],
+            [d.patch_px for d in described],
+        )
 
 
-def draw_all(explained, folder, *, force=False):
+def draw_explanations(explained, folder, *, force=False):
     """Write a picture of every image and term, and all contributions as a table.
 
     Parameters
@@ -191,10 +203,15 @@ def _draw(one, paths):
     for number, (path, spread) in enumerate(zip(paths, spreads)):
         title = f"{one.gene or one.group}, stage range {one.stage_range}: {one.term}"
         picture = draw_explanation(
-            one.greys[number], spread, full, patch_px=one.patch_px,
-            lines=[f"{title} - {'yes' if one.yes else 'no'}, probability {one.probability:.3f}",
-                   sum_in_words(one, number)],
-        )  # fmt: skip
+            one.greys[number],
+            spread,
+            full,
+            patch_px=one.patch_px,
+            lines=[
+                f"{title} - {'yes' if one.yes else 'no'}, probability {one.probability:.3f}",
+                sum_in_words(one, number),
+            ],
+        )
         picture.save(path)
 
 
@@ -215,9 +232,15 @@ def _table_rows(one, names):
     for number, (image, name) in enumerate(zip(one.images, names)):
         for (row, column), contribution in zip(*one.patches(number)):
             yield (
-                name, image.name, one.gene, one.stage_range, one.term,
-                f"{row:g}", f"{column:g}", f"{contribution:.9g}",
-            )  # fmt: skip
+                name,
+                image.name,
+                one.gene,
+                one.stage_range,
+                one.term,
+                f"{row:g}",
+                f"{column:g}",
+                f"{contribution:.9g}",
+            )
 
 
 def _name_of(one, number, used):
@@ -226,3 +249,68 @@ def _name_of(one, number, used):
     name = "_".join(re.sub(r"[^A-Za-z0-9.-]+", "-", part).strip("-.")[:60] or "x" for part in parts)
     used[name.lower()] += 1
     return f"{name}{'' if used[name.lower()] == 1 else f'-{used[name.lower()]}'}.png"
+
+
+SUPPORTS_RGB, OPPOSES_RGB = (217, 95, 2), (20, 90, 190)  # told apart by all common kinds of colour vision
+_SCALE = 3  # of the standard image
+_LEGEND_PX = 96
+_LEAST_SHOWN = 0.02  # of the full colour
+
+
+def tinted_embryo(grey, spread, full):
+    """The embryo with contributions laid over it.
+
+    Parameters
+    ----------
+    grey : array (height, width), grey levels from 0 to 255
+    spread : float array (height, width), as `flyannot.classifiers.explain.contribution_map` returns
+    full : float > 0, the contribution per pixel that gets the full colour
+
+    Returns
+    -------
+    picture : uint8 array (height, width, 3)
+    """
+    strength = np.clip(np.abs(spread) / full, 0, 1)[..., None] ** 0.7
+    colour = np.where(spread[..., None] > 0, SUPPORTS_RGB, OPPOSES_RGB)
+    base = 70 + np.asarray(grey, float)[..., None] * (185 / 255)  # lightened: the colours must show
+    shown = 0.85 * strength * (strength > _LEAST_SHOWN)
+    return np.rint(base * (1 - shown) + colour * shown).astype(np.uint8)
+
+
+def draw_explanation(grey, spread, full, *, patch_px, lines):
+    """The picture with its legend, as a Pillow image three times the size of the embryo.
+
+    Parameters
+    ----------
+    grey, spread, full : as in `tinted`
+    patch_px : the side of a patch; the legend gives the scale as decision value per patch
+    lines : up to two lines of text: what is explained, and how it adds up
+    """
+    from PIL import Image, ImageDraw, ImageFont
+
+    height, width = spread.shape
+    embryo = Image.fromarray(tinted_embryo(grey, spread, full))
+    embryo = embryo.resize((width * _SCALE, height * _SCALE), Image.Resampling.BICUBIC)
+    picture = Image.new("RGB", (embryo.width, embryo.height + _LEGEND_PX), "white")
+    picture.paste(embryo)
+    pen, font = ImageDraw.Draw(picture), ImageFont.load_default(15)
+    top = embryo.height + 8
+    for line in lines:
+        pen.text((12, top), line, fill="black", font=font)
+        top += 22
+    _scale_bar(picture, pen, font, top + 2, full * patch_px**2)
+    return picture
+
+
+def _scale_bar(picture, pen, font, top, per_patch):
+    """From full blue over none to full orange, with the value of its ends."""
+    width, height = 300, 16
+    ramp = np.linspace(-1, 1, width)[None].repeat(height, 0)
+    left = (picture.width - width) // 2
+    from PIL import Image
+
+    picture.paste(Image.fromarray(tinted_embryo(np.full(ramp.shape, 255.0), ramp, 1.0)), (left, top))
+    pen.rectangle((left, top, left + width - 1, top + height - 1), outline="black")
+    text = f"{per_patch:.2g} a patch"
+    pen.text((left - 10, top), f"opposes  -{text}", fill="black", font=font, anchor="ra")
+    pen.text((left + width + 10, top), f"+{text}  supports", fill="black", font=font)

@@ -14,7 +14,7 @@ from flyannot.runtime.progress_events import item_done
 from flyannot.runtime.tables import write_table
 from flyannot.runtime.wording import pluralise
 from flyannot.stage_ranges import STAGE_RANGES
-from flyannot.steps.engine.failures import reason_of
+from flyannot.steps.engine.failures import reason_of_failure
 from flyannot.steps.engine.inputs import difference_of_images, selected_images
 from flyannot.steps.engine.parts import Part, cut_into_parts, share_of_parts, write_part
 from flyannot.steps.engine.task import parts_task
@@ -46,7 +46,7 @@ def extract_task(images, out, options):
     -------
     task : flyannot.steps.engine.task.Task; it raises a FlyannotError if not one image can be read
     """
-    cut = cut_into_parts(in_order(images))
+    cut = cut_into_parts(images_in_order(images))
     digest = cache(lambda: digests_of_images(cut)[0])  # reads the images
 
     def header(failures=(), of_images=None):
@@ -73,7 +73,7 @@ def extract_task(images, out, options):
     )
 
 
-def in_order(images):
+def images_in_order(images):
     """Images sorted by stage range, gene and name: the order of rows in the table does not matter."""
     return sorted(images, key=lambda i: (STAGE_RANGES.index(i.stage_range), i.gene_id, i.group, i.name))
 
@@ -182,7 +182,7 @@ def embryos_of(images, options, failures):
         try:
             embryos = embryos_at(image.address, options.plane)
         except DataError as error:
-            failures.append((image.name, reason_of(error)))
+            failures.append((image.name, reason_of_failure(error)))
             continue
         for number, embryo in enumerate(embryos, 1):
             name, place = name_of_embryo(image.name, number), embryo.place
@@ -199,7 +199,7 @@ def read_embryos(image, options, failures):
         try:
             grey, warnings = read_embryo(embryo.address, options)
         except DataError as error:
-            failures.append((embryo.name, reason_of(error)))
+            failures.append((embryo.name, reason_of_failure(error)))
         else:
             yield embryo, grey, warnings
 

@@ -14,7 +14,7 @@ from flyannot.runtime.digest import digest_of_file
 from flyannot.runtime.wording import pluralise
 from flyannot.sparse.fit import default_lam
 from flyannot.steps.engine.inputs import chosen_stage_ranges, open_all
-from flyannot.steps.engine.task import Outcome, carry_out, file_task
+from flyannot.steps.engine.task import Outcome, file_task, run_task
 from flyannot.store.dictionary import write_dictionary
 from flyannot.store.header import Header
 from flyannot.store.writing import create_stored
@@ -62,7 +62,7 @@ def import_dictionary(source, descriptors, out, options, execution, *, stage_ran
                 write_dictionary(file, stage_range, D, [], n_patches=0)
         return Outcome(out, True, "\n".join(_line(s, *made) for s, made in atoms.items()))
 
-    return carry_out(file_task(out, header, make, [source, *descriptors]), execution)
+    return run_task(file_task(out, header, make, [source, *descriptors]), execution)
 
 
 def _line(stage_range, D, layout):

@@ -12,7 +12,7 @@ from flyannot.features.pooling import Pooled
 from flyannot.runtime.digest import digest_of_file
 from flyannot.runtime.wording import pluralise
 from flyannot.stage_ranges import STAGE_RANGES
-from flyannot.steps.engine.task import Outcome, carry_out, file_task
+from flyannot.steps.engine.task import Outcome, file_task, run_task
 from flyannot.store.features import write_features
 from flyannot.store.header import Header
 from flyannot.store.writing import create_stored
@@ -50,4 +50,4 @@ def import_features(source, out, execution):
                 lines.append(f"{s:>5}: {images}, {each} each")
         return Outcome(out, True, "\n".join(lines))
 
-    return carry_out(file_task(out, header, make, [source]), execution)
+    return run_task(file_task(out, header, make, [source]), execution)

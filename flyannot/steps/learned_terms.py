@@ -36,7 +36,7 @@ def weak_terms(learned):
     return "; ".join(parts)
 
 
-def show(path, *, header=False):
+def file_in_words(path, *, header=False):
     """A file in words: of a model and of predictions the terms, else, or with `header`, what
     `flyannot.store.description.describe_file` says."""
     with open_stored(path) as stored:

@@ -13,7 +13,7 @@ from flyannot.stage_ranges import STAGE_RANGES
 from flyannot.steps.engine.inputs import (
     extract_options,
     is_imported,
-    lam_of,
+    lam_of_dictionary,
     pool_options,
     train_options,
     width_of_imported,
@@ -52,7 +52,7 @@ def load_model(path, digest, stage_range):
     else:
         extract, pool = extract_options(stored), pool_options(stored)
         D = read_atoms(stored, stage_range)
-        atoms = atoms_of_features(D, lam_of(stored), extract.patch_px, coder_name=pool.coder)
+        atoms = atoms_of_features(D, lam_of_dictionary(stored), extract.patch_px, coder_name=pool.coder)
         n_features = len(D) * n_cells(pool.grid, extract.patch_px)
     return LoadedModel(
         atoms,

@@ -22,7 +22,7 @@ from flyannot.steps.engine.inputs import (
     difference_of_images,
     digests_of,
     extract_options,
-    lam_of,
+    lam_of_dictionary,
     open_all,
     pool_options,
     selected_images,
@@ -39,7 +39,7 @@ from flyannot.steps.engine.task import parts_task
 from flyannot.steps.extract import (
     digests_of_images,
     image_columns,
-    in_order,
+    images_in_order,
     lines_of_warnings,
     read_embryos,
     write_places,
@@ -50,7 +50,7 @@ from flyannot.store.features import write_features
 from flyannot.store.file_cache import cached_file
 from flyannot.store.header import Header
 from flyannot.store.reading import open_stored, read_image_columns
-from flyannot.store.writing import option_changes
+from flyannot.store.writing import changes_in_header
 
 
 def task_of_step(asked):
@@ -134,7 +134,7 @@ def pool_images_task(images, dictionary, out, options):
     """
     n_images = Counter(image.stage_range for image in images)
     chosen = [s for s in STAGE_RANGES if s in n_images]
-    cut = cut_into_parts(in_order(images))
+    cut = cut_into_parts(images_in_order(images))
     with open_stored(dictionary, "dictionary") as atoms:
         for stage_range in chosen:
             atoms.group(stage_range)
@@ -176,7 +176,7 @@ def options_of_features(atoms, options, stage_ranges):
 def _check_fit(files, atoms):
     extracted, learned = files[0].options["extract"], atoms.options["extract"]
     if extracted != learned:
-        changes = "; ".join(option_changes(learned, extracted))
+        changes = "; ".join(changes_in_header(learned, extracted))
         raise DataError(
             f"{atoms.path} ({atoms.digest[:12]}) was learned from other descriptors than {files[0].path} "
             f"({files[0].digest[:12]}): {changes}",
@@ -250,7 +250,7 @@ def atoms_of_dictionary(path, stage_range, digest, coder_name):
     """A stage range's dictionary, kept between parts; the digest tells new contents of a path from old."""
     stored = cached_file(path, "dictionary", digest)
     D, patch_px = read_dictionary(stored, stage_range), extract_options(stored).patch_px
-    return atoms_of_features(D, lam_of(stored), patch_px, coder_name=coder_name)
+    return atoms_of_features(D, lam_of_dictionary(stored), patch_px, coder_name=coder_name)
 
 
 def summary_of_pool(out):

@@ -21,7 +21,7 @@ from flyannot.errors import DataError, InputError
 from flyannot.features.pooling import NO_PATCH
 from flyannot.runtime.atomic_file import new_folder
 from flyannot.steps.engine.inputs import extract_options
-from flyannot.steps.explanation_picture import tinted
+from flyannot.steps.explain import tinted_embryo
 from flyannot.store.features import read_features_of_image
 
 N_DRAWN = 5  # of the genes that are most like a gene, or of the images that are most like an image
@@ -45,7 +45,7 @@ def draw_similar(found, searched, folder, *, force=False):
     Parameters
     ----------
     found : list of flyannot.steps.similar.Found
-    searched : flyannot.steps.similar_queries.Searched
+    searched : flyannot.steps.similar.Searched
     folder : Path of a new folder
 
     Returns
@@ -174,7 +174,7 @@ def _sheet(query, rows):
     for number, (pair, spreads, text) in enumerate(rows):
         full = max(float(np.abs(spread).max()) for spread in spreads) or 1.0
         pen.text((_MARGIN_PX, top + number * step), text, fill="black", font=font)
-        marked = [tinted(image.grey, spread, full) for image, spread in zip(pair, spreads)]
+        marked = [tinted_embryo(image.grey, spread, full) for image, spread in zip(pair, spreads)]
         for column, embryo in enumerate([*(image.colour for image in pair), *marked]):
             place = _MARGIN_PX + column * (width + _MARGIN_PX), top + number * step + _TEXT_PX
             sheet.paste(Image.fromarray(embryo), place)

@@ -1,6 +1,6 @@
 """Synthetic embryos as a step of a run."""
 
-from flyannot.dataset.synthetic.generate import README, readme_of, synthesize
+from flyannot.dataset.synthetic.generate import README, readme_of_synthesis, synthesize
 from flyannot.runtime.text_files import first_bytes
 from flyannot.steps.engine.task import Outcome, Task
 
@@ -12,7 +12,7 @@ def task_of_step(asked):
     def why():
         if not (folder / "images.csv").exists():
             return "it is not there yet"
-        readme, expected = folder / README, readme_of(options, seed).encode()
+        readme, expected = folder / README, readme_of_synthesis(options, seed).encode()
         is_other = readme.is_file() and first_bytes(readme, len(expected) + 1) != expected
         return "these embryos were drawn with other options" if is_other else ""
 

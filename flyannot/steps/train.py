@@ -23,7 +23,7 @@ from flyannot.steps.engine.inputs import (
     digests_of,
     digests_of_curated,
     open_all,
-    require_known_terms,
+    refuse_unknown_excluded_terms,
 )
 from flyannot.steps.engine.task import Outcome, ProgressCount, file_task
 from flyannot.steps.learned_terms import weak_terms
@@ -78,7 +78,7 @@ def train_task(paths, annotations_csv, out, options, *, seed=0, stage_ranges=Non
     annotations_csv = annotations_table(annotations_csv)
     with open_all(paths, "features") as files:
         annotations, changes = curated_annotations_of(annotations_csv, corrections=options.corrections)
-        require_known_terms(options.exclude_terms, annotations, annotations_csv)
+        refuse_unknown_excluded_terms(options.exclude_terms, annotations, annotations_csv)
         chosen = chosen_stage_ranges(files, stage_ranges)
         digests = digests_of(files)
         header = Header(

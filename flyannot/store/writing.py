@@ -12,7 +12,7 @@ import numpy as np
 
 from flyannot import __version__
 from flyannot.errors import DataError, InputError
-from flyannot.runtime.atomic_file import replacing
+from flyannot.runtime.atomic_file import replacing_file
 from flyannot.runtime.digest import canonical_json
 from flyannot.store.header import content_digest
 from flyannot.store.reading import open_stored, verify_stored
@@ -37,7 +37,7 @@ def create_stored(path, header, *, verified=True):
         If the disk is full or the folder cannot be written; `path` is then as it was.
     """
     check = verify_stored if verified else None
-    with replacing(path, check=check) as beside, new_hdf5(beside) as (file, output):
+    with replacing_file(path, check=check) as beside, new_hdf5(beside) as (file, output):
         _write_header(file, header)
         yield file
         if output.error is None:
@@ -149,7 +149,7 @@ def difference_of_headers(path, header, differ=None, *, is_verified=True):
 
 
 def _header_difference(stored, header, differ):
-    changed = option_changes(stored.options, header.options)
+    changed = changes_in_header(stored.options, header.options)
     changed += [
         differ[key](stored) if key in differ else f"it was made from other {key}"
         for key in sorted({*stored.inputs, *header.inputs})
@@ -160,13 +160,13 @@ def _header_difference(stored, header, differ):
     return ", ".join(changed)
 
 
-def option_changes(old, new, prefix=""):
+def changes_in_header(old, new, prefix=""):
     """What differs between two dicts of options, in words: one text per option."""
     changes = []
     for key in sorted({*old, *new}):
         before, now = old.get(key), new.get(key)
         if isinstance(before, dict) and isinstance(now, dict):
-            changes += option_changes(before, now, f"{prefix}{key}.")
+            changes += changes_in_header(before, now, f"{prefix}{key}.")
         elif canonical_json(before) != canonical_json(now):
             changes.append(f"{prefix}{key} was {canonical_json(before)} and is now {canonical_json(now)}")
     return changes

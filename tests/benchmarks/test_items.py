@@ -21,9 +21,8 @@ from benchmarks.scc import annotation, claims, fig_5, learning
 from benchmarks.scc.annotation import DIFFERENCES, OURS, PAPERS_OWN, Pictures
 from benchmarks.siso import annotators, growth
 from benchmarks.siso.growth import answer, missed_labels, overlapping
-from benchmarks.speed import classifiers, code, sift, stream, target
+from benchmarks.speed import code, sift, stream
 from benchmarks.speed.learn import methods as learning_methods
-from flyannot.classifiers import CLASSIFIERS
 from flyannot.classifiers.training_set import LabelledRows
 from flyannot.features.groups import Groups
 from flyannot.scores.metrics import TermOutcomes
@@ -49,8 +48,7 @@ def no_workers(monkeypatch):
 @pytest.fixture
 def of_noise(patches, monkeypatch):
     """Every item learns from the patches of noise."""
-    for module in ("target", "stream"):
-        monkeypatch.setattr(f"benchmarks.speed.{module}.patches_of", lambda *a: patches)
+    monkeypatch.setattr(stream, "patches_of", lambda *a: patches)
     return patches
 
 
@@ -72,11 +70,6 @@ def test_only_the_held_sample_decides_the_objective(patches, tmp_path):
         for held in (problem["held"], str(other))
     )
     assert a != b
-
-
-def test_streamed_patches_are_learned_from_as_those_in_memory(patches):
-    a, b = (f(**patches.problem(20), n=100, n_epochs=2) for f in (learning.learn, learning.learn_streamed))
-    assert a["objective"] == pytest.approx(b["objective"], rel=1e-6)
 
 
 def test_coding_has_every_key_and_ratios_to_the_product(setup, patches, monkeypatch):
@@ -133,36 +126,6 @@ def test_the_objective_is_evaluated_after_every_epoch_only_where_it_is_asked_for
     plain, traced = (learning.learn(**one.arguments) for one in (given, learning.traced(given)))
     assert (len(plain["trace"]), len(traced["trace"])) == (1, 3)
     assert plain["objective"] == traced["objective"] == traced["trace"][-1][1]
-
-
-def test_without_spams_the_way_to_an_objective_still_has_our_rows(setup, of_noise, no_workers, no_references):
-    rows = ITEMS["target"].finding(replace(setup, sizes={"n_atoms": 20})).rows
-    ours = [row for row in rows if row["who"] == "flyannot"]
-    assert ours and all(row["note"].startswith("no target") for row in ours)
-    assert all(row["note"].startswith("absent") for row in rows if row["who"] != "flyannot")
-
-
-def test_the_target_is_reached_at_the_first_epoch_at_or_below_it():
-    trace = [(1.0, 0.3), (2.0, 0.2), (3.0, 0.1)]
-    assert target.first_at_most(trace, 0.2) == 2
-    assert target.first_at_most(trace, 0.05) is None
-
-
-def test_spams_is_taken_at_the_batch_size_that_is_soonest_at_the_target():
-    rows = [
-        {"batch_size": 64, "epochs": 3, "objective": 0.2, "seconds": 9.0},  # lowest after three epochs
-        {"batch_size": 512, "epochs": 3, "objective": 0.3, "seconds": 2.0},
-        {"batch_size": 512, "epochs": 5, "objective": 0.19, "seconds": 4.0},
-    ]
-    best = target.soonest_at_target(rows)
-    assert (best["batch_size"], best["seconds"], best["target"]) == (512, 4.0, 0.2)
-    assert target.soonest_at_target([]) is None
-
-
-@pytest.mark.parametrize("item, table", [(code, CODERS), (classifiers, CLASSIFIERS)])
-def test_a_new_entry_of_a_table_is_measured_without_a_change(item, table, monkeypatch):
-    monkeypatch.setitem(table.places, "dummy", "nowhere:Dummy")
-    assert set(item.measured()) == set(table) > {"dummy"}
 
 
 def test_a_real_item_goes_through_from_end_to_end(setup, tmp_path):
@@ -297,25 +260,6 @@ def test_queries_are_answered_one_at_a_time_and_at_once(tmp_path, rng):
     rows = answer(**files, method="siso", n=50, n_queries=10, n_alone=3, at_once=True, seed=0)["rows"]
     assert [(row["how"], row["n_queries"]) for row in rows] == [("one at a time", 3), ("at once", 10)]
     assert all(0 <= row["flat_cost"] <= 1 and row["seconds_per_query"] > 0 for row in rows)
-
-
-def test_classifiers_are_compared_within_stage_ranges_and_with_intervals(tmp_path, rng):
-    X, ranges = rng.random((120, 8)).astype(np.float32), np.repeat(["4-6", "7-8"], 60)
-    Y = np.array([X[:, 0] > 0.5, X[:, 1] > 0.7, X[:, 1] > 2]).T.astype(np.uint8)
-    np.savez(tmp_path / "bags.npz", features=X, terms=Y, stage_range=ranges)
-    problem = {"bags": str(tmp_path / "bags.npz"), "n_folds": 3, "min_positive": 5, "seed": 0}
-    svm, ridge = (
-        classifiers.cross_validated(**problem, method=method)["result"] for method in ("svm", "ridge")
-    )
-    rows = [classifiers._row("ridge", s, ridge, svm) for s in ("4-6", "7-8", "all")]
-    assert [row["n_terms"] for row in rows] == [2, 2, 4]
-    for row in rows:
-        assert (
-            0.6 < row["auc"] <= 1
-            and 0.3 < row["map"] <= 1
-            and row["auc_low"] <= row["auc"] <= row["auc_high"]
-        )
-        assert row["over_svm_low"] <= row["over_svm"] <= row["over_svm_high"]
 
 
 def test_a_group_has_the_largest_value_of_its_images():

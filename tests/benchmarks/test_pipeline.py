@@ -7,7 +7,7 @@ import pytest
 from benchmarks.processor_shares import processor_shares
 from benchmarks.rows import Rows
 from benchmarks.speed import baseline, pipeline
-from benchmarks.speed.pipeline import how_long
+from benchmarks.speed.pipeline import extrapolated_minutes
 from flyannot.runtime.digest import digest_of_json
 
 
@@ -35,9 +35,9 @@ def test_every_step_has_a_row_and_those_of_many_images_one_for_two_jobs(setup, o
     monkeypatch.setattr("benchmarks.workers.run_in_worker", lambda *_, **__: dict(made))
     monkeypatch.setattr(pipeline, "image_folder", lambda _: own_chain.embryos)
     monkeypatch.setattr(
-        pipeline, "compare_with_usual_way", lambda *_: Rows([{"step": "extract", "times_as_long": 20.0}])
+        pipeline, "compare_with_baseline", lambda *_: Rows([{"step": "extract", "times_as_long": 20.0}])
     )
-    setup.sizes.update(n_images={pipeline.MAIN: 8}, n_epochs=1, n_usual=1)
+    setup.sizes.update(n_images={pipeline.MAIN: 8}, n_epochs=1, n_baseline=1)
     rows = Rows(pipeline.measure_steps(setup).rows)
     ours = rows.where(who="flyannot")
     assert [row["step"] for row in ours if row["jobs"] == 2] == list(pipeline.IN_PARALLEL)
@@ -47,17 +47,17 @@ def test_every_step_has_a_row_and_those_of_many_images_one_for_two_jobs(setup, o
 def test_more_cores_shorten_what_workers_do_and_nothing_else():
     one = {"way": "stride 4", "jobs": 1, "n_images": 100, "seconds": 4.0, "serial": 1.0, "by_workers": 2.0}
     rows = [one | {"step": step} for step in ("extract", "pool", "annotate")] + [{"step": "pool", "jobs": 2}]
-    few, _, many = how_long(rows, pipeline.WHOLE_WAY)
+    few, _, many = extrapolated_minutes(rows, pipeline.WHOLE_WAY)
     assert (few["ms_serial"], few["ms_by_workers"]) == (pytest.approx(30), pytest.approx(60))
     assert few["minutes_on_2"] == pytest.approx((3 + 1000 * (0.03 + 0.06 / 2)) / 60)
     assert many["minutes_on_160"] == pytest.approx((3 + 150_000 * (0.03 + 0.06 / 160)) / 60)
-    assert list(how_long([one | {"step": "pool", "jobs": 2}], pipeline.WHOLE_WAY)) == []
+    assert list(extrapolated_minutes([one | {"step": "pool", "jobs": 2}], pipeline.WHOLE_WAY)) == []
 
 
 def test_the_usual_way_is_named_as_absent_where_its_parts_are(setup, monkeypatch):
     monkeypatch.setattr(baseline, "why_reference_is_absent", lambda name: f"absent: {name}")
-    setup.sizes["n_usual"] = 1
+    setup.sizes["n_baseline"] = 1
     ours = Rows({"step": s, "jobs": 1, "seconds": 1.0, "n_images": 2} for s in baseline.STEPS)
-    rows = baseline.compare_with_usual_way(setup, "folder", "made", 4, ours)
+    rows = baseline.compare_with_baseline(setup, "folder", "made", 4, ours)
     assert {row["note"] for row in rows} == {"absent: spams"}
     assert {row["times_as_long"] for row in rows} == {None}

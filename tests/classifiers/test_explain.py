@@ -16,7 +16,7 @@ from flyannot.classifiers.scorer import FitOptions
 from flyannot.dataset.folder import read_images
 from flyannot.descriptors.images.geometry import STANDARD_PX
 from flyannot.features.pooling import NO_PATCH
-from flyannot.steps.engine.task import Execution, carry_out
+from flyannot.steps.engine.task import Execution, run_task
 from flyannot.steps.explain import TABLE, explain
 from flyannot.steps.options import AnnotateOptions
 from flyannot.steps.train import train_task
@@ -98,15 +98,15 @@ def test_a_map_holds_all_that_the_patches_contribute(rng):
 def test_every_term_of_every_group_of_a_data_set_is_explained_exactly(chain, tmp_path, change):
     """The values are those of `flyannot annotate`."""
     from flyannot.steps.annotate import annotate_task
-    from flyannot.steps.engine.task import carry_out
+    from flyannot.steps.engine.task import run_task
 
     model, out = (chain.model, chain.predictions) if not change else (tmp_path / "m.h5", tmp_path / "p.h5")
     images = read_images(chain.embryos)
     if change:
-        carry_out(
+        run_task(
             train_task([chain.features], chain.annotations, model, replace(CLASSIFY, **change)), Execution()
         )
-        carry_out(annotate_task(model, images, out, AnnotateOptions()), Execution())
+        run_task(annotate_task(model, images, out, AnnotateOptions()), Execution())
     values = {}
     with open_stored(out, "predictions") as stored:
         for s in stored.stage_ranges:
@@ -154,7 +154,7 @@ def test_what_cannot_be_explained_is_told_in_one_line(flyannot, chain, tmp_path)
     assert flyannot("explain M E --gene nobody -o O", **named).code == 2
     assert not (tmp_path / "why").exists()
     not_linear = tmp_path / "siso.h5"
-    carry_out(
+    run_task(
         train_task([chain.features], chain.annotations, not_linear, replace(CLASSIFY, method="siso")),
         Execution(),
     )

@@ -12,7 +12,7 @@ from flyannot.dataset.folder import Annotations
 from flyannot.features.groups import HeldFeatures, group_features, groups_of
 from flyannot.runtime.executor import Executor
 from flyannot.stage_ranges import rng_for
-from flyannot.steps.engine.task import Execution, carry_out
+from flyannot.steps.engine.task import Execution, run_task
 from flyannot.steps.train import train_task
 from flyannot.store.features import write_features
 from flyannot.store.header import Header
@@ -68,7 +68,7 @@ def table(collection, tmp_path):
 
 def trained_on(paths, table, out, options, jobs=1):
     """The terms and the weights of a model file."""
-    carry_out(train_task(paths, table, out, options, seed=5), Execution(Executor(jobs)))
+    run_task(train_task(paths, table, out, options, seed=5), Execution(Executor(jobs)))
     with open_stored(out, "model") as stored:
         assert read_method(stored, "4-6") == options.method
         return read_terms(stored, "4-6"), stored.array("4-6", "model/scorer/weights")

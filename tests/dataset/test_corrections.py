@@ -2,11 +2,17 @@
 
 import pytest
 
-from flyannot.dataset.corrections import Correction, corrected, read_corrections, settle, write_corrections
+from flyannot.dataset.corrections import (
+    Correction,
+    apply_corrections,
+    read_corrections,
+    settle_verdicts,
+    write_corrections,
+)
 from flyannot.dataset.folder import read_annotations
 from flyannot.errors import InputError
 from flyannot.scores.curation import agreements_of_curators
-from flyannot.steps.curate import curate, in_words, write_curated
+from flyannot.steps.curate import agreement_in_words, settle_corrections, write_curated
 
 HEAD = "gene,fbgn,stage_range,term,verdict,curator,date,note,probability,model_digest\n"
 
@@ -23,7 +29,7 @@ def annotations(tmp_path):
 
 
 def applied(annotations, *corrections):
-    return corrected(annotations, list(corrections), "annotations.csv")
+    return apply_corrections(annotations, list(corrections), "annotations.csv")
 
 
 def test_a_table_of_corrections_comes_back(tmp_path):
@@ -50,11 +56,13 @@ def test_a_spreadsheet_may_add_a_time_and_a_row_may_lack_its_flybase_number(tmp_
 
 
 def test_the_later_verdict_counts_and_of_the_same_day_none():
-    (later,) = settle([said("accept", 1), said("reject", 2, "ben")]).values()
+    (later,) = settle_verdicts([said("accept", 1), said("reject", 2, "ben")]).values()
     assert later.correction.verdict == "reject" and [o.curator for o in later.overruled] == ["anna"]
-    (again,) = settle([said("accept", 1), said("reject", 1)]).values()
+    (again,) = settle_verdicts([said("accept", 1), said("reject", 1)]).values()
     assert again.correction.verdict == "reject" and not again.is_contested, "one curator thought again"
-    (contested,) = settle([said("accept", 2), said("reject", 2, "ben"), said("reject", 1, "eva")]).values()
+    (contested,) = settle_verdicts(
+        [said("accept", 2), said("reject", 2, "ben"), said("reject", 1, "eva")]
+    ).values()
     assert contested.is_contested and contested.correction.verdict == "unsure"
     assert contested.correction.note == "anna: accept; ben: reject"
 
@@ -146,7 +154,7 @@ def test_tables_of_curators_come_to_one_that_teaches_the_same(tmp_path, annotati
     }.items():
         write_corrections(tmp_path / f"{name}.csv", rows)
         tables.append(tmp_path / f"{name}.csv")
-    curated = curate(tables)
+    curated = settle_corrections(tables)
     write_curated(tmp_path / "merged.csv", curated)
     one, other = (applied(annotations, *read_corrections(p))[0] for p in (tables, [tmp_path / "merged.csv"]))
     assert (one.terms_by_gene, one.unsure, one.known_only) == (
@@ -154,7 +162,7 @@ def test_tables_of_curators_come_to_one_that_teaches_the_same(tmp_path, annotati
         other.unsure,
         other.known_only,
     )
-    words = in_words(curated)
+    words = agreement_in_words(curated)
     assert words.startswith("3 curators: anna (3 terms), ben (2 terms), eva (1 term); 3 in all")
     assert "3 disagreements" in words
     assert (

@@ -16,10 +16,10 @@ from flyannot.dataset.synthetic.render import (
     TERMS,
     TEXTURES,
     body_frame,
+    draw_tube,
     region_mask,
     render_embryo,
     smooth_noise,
-    tube,
 )
 from flyannot.errors import InputError, WriteError
 from flyannot.stage_ranges import STAGE_RANGES, rng_for
@@ -239,7 +239,7 @@ def test_every_stage_range_has_terms_that_can_be_drawn():
 
 def test_a_tube_is_the_places_within_its_radius():
     x, y = np.meshgrid(np.linspace(-1, 1, 201), np.linspace(-1, 1, 81))
-    mask = region_mask(tube(0.301, -0.2, 0.0, 0.4, 0.0), x, y, softness=1e-6)
+    mask = region_mask(draw_tube(0.301, -0.2, 0.0, 0.4, 0.0), x, y, softness=1e-6)
     over = np.clip(x, -0.2, 0.4)  # the nearest place of the line
     assert np.array_equal(mask > 0.5, np.hypot(2.5 * (x - over), y) < 0.301)
     assert not region_mask((), x, y).any()

@@ -20,7 +20,7 @@ from flyannot.dataset.importers.wu2016 import (
     NAME_IN_ARCHIVE,
     UNKNOWN_GENE,
     Wu2016Options,
-    body_of,
+    body_of_embryo,
     ellipse_mask,
     genes_of_columns,
     import_wu2016,
@@ -42,7 +42,7 @@ def import_npz(source, folder, **more):
 
 def recover_pattern(picture, mask):
     """The pattern that a picture shows, block by block: float array (n_pixels,)."""
-    body = block_means(body_of(mask))
+    body = block_means(body_of_embryo(mask))
     light = (block_means(picture) - 255 * (1 - body)).T[mask.T] / (BODY_GREY * body.T[mask.T])
     return 1 - light
 

@@ -20,7 +20,7 @@ from flyannot.errors import DataError, InputError
 from flyannot.report.build import report_task
 from flyannot.report.drawing import jpeg_for_page
 from flyannot.steps.engine.inputs import extract_options
-from flyannot.steps.engine.task import Execution, carry_out
+from flyannot.steps.engine.task import Execution, run_task
 from flyannot.steps.explain import explain
 from flyannot.steps.extract import extract_task
 from flyannot.steps.options import ReportOptions
@@ -118,7 +118,7 @@ def test_every_file_is_whole_and_knows_what_was_described(made):
 
 
 def test_features_straight_from_images_are_the_same(made, tmp_path):
-    carry_out(pool_images_task(made.images, made.chain.dictionary, tmp_path / "f.h5", POOL), Execution())
+    run_task(pool_images_task(made.images, made.chain.dictionary, tmp_path / "f.h5", POOL), Execution())
     with open_stored(tmp_path / "f.h5") as straight, open_stored(made.chain.features) as stored:
         np.testing.assert_array_equal(straight.array("4-6", "features"), stored.array("4-6", "features"))
         assert straight.array("4-6", "place") == stored.array("4-6", "place")
@@ -142,9 +142,9 @@ def test_an_explanation_adds_up_to_the_prediction_and_draws_what_was_described(m
 
 def test_they_do_not_mix_with_other_images(made, chain, tmp_path):
     with pytest.raises(DataError, match="learned from other descriptors"):
-        carry_out(pool_task([made.chain.descriptors], chain.dictionary, tmp_path / "f.h5", POOL), Execution())
+        run_task(pool_task([made.chain.descriptors], chain.dictionary, tmp_path / "f.h5", POOL), Execution())
     with pytest.raises(InputError, match="channel" if made.name == "stain" else "register"):
-        carry_out(extract_task(made.images, made.chain.descriptors, ExtractOptions()), Execution())
+        run_task(extract_task(made.images, made.chain.descriptors, ExtractOptions()), Execution())
 
 
 def test_the_command_makes_the_same_bytes(made, flyannot, tmp_path):
@@ -211,7 +211,7 @@ def test_every_step_has_a_row_for_every_embryo_and_a_group_for_every_gene(made):
     for kind in ("descriptors", "predictions"):
         assert len(rows_of(made.chain.folder / f"{kind}-embryos.csv")) == len(names)
     task = report_task(made.chain.folder, made.chain.folder / "r.html", made.chain.embryos, ReportOptions())
-    assert f"{len(names)} of {len(names)} pictures found" in carry_out(task, Execution()).summary
+    assert f"{len(names)} of {len(names)} pictures found" in run_task(task, Execution()).summary
 
 
 @only["photographs"]

@@ -25,7 +25,7 @@ from flyannot.export import EXPORTERS, all_formats
 from flyannot.export.export import export
 from flyannot.features.groups import Groups
 from flyannot.steps.annotate import annotate_task
-from flyannot.steps.engine.task import Execution, carry_out
+from flyannot.steps.engine.task import Execution, run_task
 from flyannot.steps.options import AnnotateOptions
 from flyannot.store.dictionary import read_dictionary
 from flyannot.store.features import read_features
@@ -41,7 +41,7 @@ HOSTILE = ["=1+1", "+cmd|' /C calc'!A0", "-2+3", "@SUM(A1)", "<script>alert(1)</
 def open_predictions(chain, tmp_path_factory):
     """Predictions of the chain's images with answers of every kind; predictions.csv lies beside."""
     out = tmp_path_factory.mktemp("open") / "predictions.h5"
-    carry_out(
+    run_task(
         annotate_task(chain.model, read_images(chain.embryos), out, AnnotateOptions(abstain_margin=0.1)),
         Execution(),
     )

@@ -23,7 +23,7 @@ from flyannot.features.options import Grid, PoolOptions, n_cells
 from flyannot.features.pooling import pool_image
 from flyannot.steps.annotate import annotate_task
 from flyannot.steps.engine.inputs import pool_options
-from flyannot.steps.engine.task import Execution, carry_out
+from flyannot.steps.engine.task import Execution, run_task
 from flyannot.steps.explain import explain
 from flyannot.steps.extract import extract_task
 from flyannot.steps.learn_dict import learn_task
@@ -192,11 +192,11 @@ def made(tmp_path_factory):
     paths = {k: folder / f"{k}.h5" for k in ("descriptors", "dictionary", "features", "model", "predictions")}
     annotations = folder / "embryos" / "annotations.csv"
     descriptors, dictionary, features, model, predictions = paths.values()
-    carry_out(extract_task(images, descriptors, ExtractOptions(patch_px=(16, 32), stride_px=16)), execution)
-    carry_out(learn_task([descriptors], dictionary, replace(LEARN, shared=True)), execution)
-    carry_out(pool_task([descriptors], dictionary, features, OPTIONS), execution)
-    carry_out(train_task([features], annotations, model, CLASSIFY), execution)
-    carry_out(annotate_task(model, images, predictions, AnnotateOptions()), execution)
+    run_task(extract_task(images, descriptors, ExtractOptions(patch_px=(16, 32), stride_px=16)), execution)
+    run_task(learn_task([descriptors], dictionary, replace(LEARN, shared=True)), execution)
+    run_task(pool_task([descriptors], dictionary, features, OPTIONS), execution)
+    run_task(train_task([features], annotations, model, CLASSIFY), execution)
+    run_task(annotate_task(model, images, predictions, AnnotateOptions()), execution)
     return paths | {"images": images}
 
 
@@ -246,9 +246,9 @@ def test_other_options_make_other_files(made):
     execution = Execution()
     with pytest.raises(InputError, match="mirror"):
         options = replace(OPTIONS, mirror=())
-        carry_out(pool_task([made["descriptors"]], made["dictionary"], made["features"], options), execution)
+        run_task(pool_task([made["descriptors"]], made["dictionary"], made["features"], options), execution)
     with pytest.raises(InputError, match="shared"):
-        carry_out(learn_task([made["descriptors"]], made["dictionary"], LEARN), execution)
+        run_task(learn_task([made["descriptors"]], made["dictionary"], LEARN), execution)
 
 
 def test_a_shared_dictionary_is_one_for_all_stage_ranges(made):
@@ -264,7 +264,7 @@ def test_a_dictionary_shared_by_one_stage_range_is_its_own(made, tmp_path):
     for shared in (False, True):
         out = tmp_path / f"{shared}.h5"
         options = replace(LEARN, shared=shared)
-        carry_out(learn_task([made["descriptors"]], out, options, stage_ranges=["4-6"]), Execution())
+        run_task(learn_task([made["descriptors"]], out, options, stage_ranges=["4-6"]), Execution())
         with open_stored(out) as stored:
             found.append(read_dictionary(stored, "4-6"))
     np.testing.assert_array_equal(*found)
@@ -289,7 +289,7 @@ def test_patches_of_all_stage_ranges_are_drawn_from(made, monkeypatch):
 def test_too_few_patches_of_all_together_are_refused(made, tmp_path):
     options = replace(LEARN, n_atoms=10**6, shared=True)
     with pytest.raises(DataError, match="4-6, 11-12 has .* patches, too few"):
-        carry_out(learn_task([made["descriptors"]], tmp_path / "d.h5", options), Execution())
+        run_task(learn_task([made["descriptors"]], tmp_path / "d.h5", options), Execution())
 
 
 def test_the_commands_take_the_options(flyannot, made, tmp_path):

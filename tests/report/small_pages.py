@@ -20,8 +20,8 @@ from flyannot.scores.bootstrap import add_confidence
 from flyannot.scores.group_outcomes import group_outcomes
 from flyannot.scores.metrics import TermOutcomes, score_terms
 from flyannot.stage_ranges import STAGE_RANGES
-from flyannot.steps.engine.task import Execution, carry_out
-from flyannot.steps.evaluate import evaluation_of
+from flyannot.steps.engine.task import Execution, run_task
+from flyannot.steps.evaluate import evaluation_of_files
 from flyannot.steps.evaluation import evaluate_task
 from flyannot.steps.options import EvaluateOptions
 from flyannot.steps.runs.configuration import Configuration, write_record
@@ -32,14 +32,14 @@ NASTY = "<script>alert('x')</script>&\"</template></details>\u2028"
 
 def make_run(copy):
     """Make the chain in a copy of its folder a whole run: scores, and the record of what was run."""
-    evaluation = evaluation_of(
+    evaluation = evaluation_of_files(
         (copy.features,),
         copy.annotations,
         train=CLASSIFY,
         options=EvaluateOptions(folds=3),
         seed=1,
     )
-    carry_out(evaluate_task(evaluation, copy.folder / "scores.json"), Execution())
+    run_task(evaluate_task(evaluation, copy.folder / "scores.json"), Execution())
     write_record(Configuration(copy.embryos, copy.folder))
     return copy
 

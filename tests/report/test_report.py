@@ -25,12 +25,12 @@ from flyannot.report.curves import (
 )
 from flyannot.report.drawing import atom_glyph, coarse_map, packed_map, trace_chart
 from flyannot.report.groups import ABSENT, AGREED, MISSED, NEW, PREDICTED, UNLEARNED
-from flyannot.report.page import as_json, write_page
+from flyannot.report.page import report_json, write_page
 from flyannot.scores.average_precision import average_precision
 from flyannot.scores.metrics import auc_within_folds
 from flyannot.stage_ranges import STAGE_RANGES
 from flyannot.steps.annotate import annotate_task
-from flyannot.steps.engine.task import Execution, carry_out
+from flyannot.steps.engine.task import Execution, run_task
 from flyannot.steps.options import AnnotateOptions, ReportOptions
 from flyannot.store.reading import open_stored
 from tests.cli.test_cli import faulty
@@ -65,7 +65,7 @@ class Balanced(HTMLParser):
 
 
 def make_report(folder, out, *, data_set=None, ontology=()):
-    return carry_out(report_task(folder, out, data_set, ReportOptions(ontology=ontology)), Execution())
+    return run_task(report_task(folder, out, data_set, ReportOptions(ontology=ontology)), Execution())
 
 
 class Groups(HTMLParser):
@@ -337,7 +337,7 @@ def test_without_scores_the_answers_are_those_of_the_table(run, tmp_path):
     """What the model leaves open is neither yes nor no."""
     images = [image for image in read_images(run.embryos) if image.stage_range == "4-6"]
     options = AnnotateOptions(abstain_margin=0.3)
-    carry_out(annotate_task(run.model, images, tmp_path / "predictions.h5", options), Execution())
+    run_task(annotate_task(run.model, images, tmp_path / "predictions.h5", options), Execution())
     make_report(tmp_path, tmp_path / "r.html", data_set=run.embryos)
     text = (tmp_path / "r.html").read_text()
     answers = {}
@@ -423,7 +423,7 @@ def index_json(text):
 
 @pytest.mark.parametrize("text", [NASTY, "<!--", "]]>", "</SCRIPT>", "\u2029", 'a"b\\'])
 def test_json_within_a_script_cannot_end_it(text):
-    written = as_json({text: [text]})
+    written = report_json({text: [text]})
     assert json.loads(written) == {text: [text]}
     assert not set("<>&\u2028\u2029") & set(written)
 

@@ -189,7 +189,7 @@ def test_a_queue_is_replaced_and_another_table_is_not(flyannot, half_curated, tm
     other = tmp_path / "images.csv"
     other.write_text("image,gene\n")
     said = flyannot("queue R -o Q", R=half_curated[0].folder, Q=other)
-    assert said.code == 2 and "is not such a queue" in said.err and "-o" in said.err
+    assert said.code == 2 and "add --force to replace it" in said.err and "-o" in said.err
     assert other.read_text() == "image,gene\n"
     for _ in range(2):
         assert flyannot("queue R -o Q", R=half_curated[0].folder, Q=tmp_path / "queue.csv").code == 0

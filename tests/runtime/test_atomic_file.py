@@ -13,7 +13,7 @@ import pytest
 
 from flyannot.errors import InputError, LockedError, WriteError
 from flyannot.runtime import atomic_file as atomic
-from flyannot.runtime.atomic_file import locked_output, replacing, write_text
+from flyannot.runtime.atomic_file import locked_output, replacing_file, write_text
 from flyannot.runtime.text_files import read_text
 
 OLD, NEW = "what stood there before\n", "what comes next\n" * 50_000
@@ -36,7 +36,7 @@ class Trouble(BaseException):
 
 @pytest.mark.parametrize("error", [ValueError, Trouble, KeyboardInterrupt])
 def test_a_write_that_is_interrupted_leaves_the_old_file_and_nothing_else(target, error):
-    with pytest.raises(error), replacing(target) as beside:
+    with pytest.raises(error), replacing_file(target) as beside:
         beside.write_text("half")
         raise error
     assert target.read_text() == OLD
@@ -54,7 +54,7 @@ def test_a_file_that_fails_its_check_is_not_published(target):
         assert path.read_text() == "wrong"
         raise ValueError
 
-    with pytest.raises(ValueError), replacing(target, check=refuse) as beside:
+    with pytest.raises(ValueError), replacing_file(target, check=refuse) as beside:
         beside.write_text("wrong")
     assert target.read_text() == OLD and names(target) == ["file.txt"]
 
@@ -189,7 +189,7 @@ def test_the_same_bytes_leave_the_file_as_it_is_where_that_is_wanted(target):
 
 
 def write_beside(path, text):
-    with replacing(path) as beside:
+    with replacing_file(path) as beside:
         beside.write_text(text)
 
 
@@ -234,6 +234,6 @@ def test_a_wildcard_in_a_name_is_a_letter_as_any_other(tmp_path, name):
 
 
 def test_an_error_without_a_number_is_told_by_its_first_line(target):
-    with pytest.raises(WriteError, match="cannot write .*: Can't do it\n"), replacing(target):
+    with pytest.raises(WriteError, match="cannot write .*: Can't do it\n"), replacing_file(target):
         raise OSError("Can't do it\nwhatever comes next")
     assert target.read_text() == OLD and names(target) == ["file.txt"]

@@ -29,7 +29,7 @@ def test_a_name_that_is_held_for_a_moment_is_waited_for(windows, monkeypatch, tm
     (tmp_path / "a").write_text("new")
     (tmp_path / "b").write_text("old")
     monkeypatch.setattr(system.os, "replace", held)
-    system.replace(tmp_path / "a", tmp_path / "b")
+    system.replace_file(tmp_path / "a", tmp_path / "b")
     assert (tmp_path / "b").read_text() == "new" and len(refused) == 3
 
 
@@ -40,7 +40,7 @@ def test_a_name_that_stays_held_is_an_error(windows, monkeypatch, tmp_path):
     monkeypatch.setattr(system.os, "replace", held)
     monkeypatch.setattr(system, "_PATIENCE_S", 0.1)
     with pytest.raises(PermissionError):
-        system.replace(tmp_path / "a", tmp_path / "b")
+        system.replace_file(tmp_path / "a", tmp_path / "b")
 
 
 def test_linux_does_not_wait_for_a_name(monkeypatch, tmp_path):
@@ -52,7 +52,7 @@ def test_linux_does_not_wait_for_a_name(monkeypatch, tmp_path):
 
     monkeypatch.setattr(system.os, "replace", refused)
     with pytest.raises(PermissionError):
-        system.replace(tmp_path / "a", tmp_path / "b")
+        system.replace_file(tmp_path / "a", tmp_path / "b")
     assert len(tried) == 1
 
 
@@ -61,9 +61,9 @@ def test_windows_opens_no_folder_and_writes_to_what_it_synchronises(windows, mon
     open_ = os.open
     monkeypatch.setattr(system.os, "open", lambda path, flags: opened.append(flags) or open_(path, flags))
     (tmp_path / "a").write_text("")
-    system.synchronise(tmp_path)
+    system.synchronise_file(tmp_path)
     assert opened == []
-    system.synchronise(tmp_path / "a")
+    system.synchronise_file(tmp_path / "a")
     assert opened == [os.O_RDWR]
 
 

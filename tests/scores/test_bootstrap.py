@@ -20,7 +20,7 @@ from flyannot.scores.bootstrap import (
 )
 from flyannot.scores.group_outcomes import group_outcomes
 from flyannot.scores.metrics import TermOutcomes, auc_within_folds, score_terms
-from flyannot.steps.evaluate import evaluation_of
+from flyannot.steps.evaluate import evaluation_of_files
 from flyannot.steps.options import EvaluateOptions
 from tests.small_embryos import CLASSIFY
 
@@ -140,7 +140,9 @@ def test_the_nested_score_never_sees_the_genes_of_the_fold_that_tests(chain):
 
     def evaluated(nested):
         options = EvaluateOptions(folds=3, nested=nested)
-        evaluation = evaluation_of((chain.features,), chain.annotations, train=CLASSIFY, options=options)
+        evaluation = evaluation_of_files(
+            (chain.features,), chain.annotations, train=CLASSIFY, options=options
+        )
         return evaluation.result()["evaluated"]
 
     outer = evaluated(nested=False)

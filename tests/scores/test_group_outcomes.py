@@ -7,8 +7,8 @@ import pytest
 
 from flyannot.scores.group_outcomes import group_outcomes, json_of_scores, outcomes_of_groups
 from flyannot.scores.metrics import TermOutcomes, score_terms
-from flyannot.steps.engine.task import Execution, carry_out
-from flyannot.steps.evaluate import evaluation_of
+from flyannot.steps.engine.task import Execution, run_task
+from flyannot.steps.evaluate import evaluation_of_files
 from flyannot.steps.evaluation import evaluate_task
 from flyannot.steps.options import EvaluateOptions
 from tests.small_embryos import CLASSIFY
@@ -48,14 +48,14 @@ def test_no_term_is_an_outcome_too():
 
 
 def test_scores_on_disk_hold_what_was_predicted_for_every_group(chain, tmp_path):
-    evaluation = evaluation_of(
+    evaluation = evaluation_of_files(
         (chain.features,),
         chain.annotations,
         train=CLASSIFY,
         options=EvaluateOptions(folds=3),
         seed=1,
     )
-    path = carry_out(evaluate_task(evaluation, tmp_path / "s.json"), Execution()).path
+    path = run_task(evaluate_task(evaluation, tmp_path / "s.json"), Execution()).path
     result = json.loads(path.read_text())
     assert json.loads(json_of_scores(result)) == result
     for stage_range, found in result["evaluated"].items():

@@ -12,7 +12,7 @@ from flyannot.sparse.fit import learn_dictionary, random_patches
 from flyannot.sparse.learners import LEARNERS
 from flyannot.sparse.objective import objective
 from flyannot.steps import learn_dict as step
-from flyannot.steps.engine.task import Execution, carry_out
+from flyannot.steps.engine.task import Execution, run_task
 from flyannot.steps.learn_dict import learn_task
 from flyannot.steps.options import LearnOptions
 from flyannot.store.reading import open_stored
@@ -295,7 +295,7 @@ def test_learning_that_was_stopped_after_an_epoch_ends_in_the_same_bytes(
 ):
     options = LearnOptions(learner=name, n_atoms=20, n_epochs=3, max_patches=400)
     whole, stopped = tmp_path / "whole.h5", tmp_path / "stopped.h5"
-    carry_out(learn_task([chain.descriptors], whole, options), Execution())
+    run_task(learn_task([chain.descriptors], whole, options), Execution())
 
     written = []
 
@@ -307,9 +307,9 @@ def test_learning_that_was_stopped_after_an_epoch_ends_in_the_same_bytes(
     write = step.write_checkpoint
     monkeypatch.setattr(step, "write_checkpoint", stop_at_the_second)
     with pytest.raises(KeyboardInterrupt):
-        carry_out(learn_task([chain.descriptors], stopped, options), Execution())
+        run_task(learn_task([chain.descriptors], stopped, options), Execution())
     monkeypatch.setattr(step, "write_checkpoint", write)
     with caplog.at_level("INFO"):
-        carry_out(learn_task([chain.descriptors], stopped, options), Execution())
+        run_task(learn_task([chain.descriptors], stopped, options), Execution())
     assert "continues after epoch 1" in caplog.text
     assert stopped.read_bytes() == whole.read_bytes()

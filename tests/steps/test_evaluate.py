@@ -12,8 +12,8 @@ from flyannot.errors import DataError, InputError
 from flyannot.runtime.executor import Executor
 from flyannot.scores.group_outcomes import json_of_scores, read_scores
 from flyannot.steps.annotate import annotate_task
-from flyannot.steps.engine.task import Execution, carry_out
-from flyannot.steps.evaluate import cross_validation_of_model, evaluation_of
+from flyannot.steps.engine.task import Execution, run_task
+from flyannot.steps.evaluate import cross_validation_of_model, evaluation_of_files
 from flyannot.steps.evaluation import evaluate_task
 from flyannot.steps.options import AnnotateOptions, EvaluateOptions
 from flyannot.steps.train import train_task
@@ -30,7 +30,7 @@ def stamp(path):
 
 
 def evaluation(chain, path=None, options=CLASSIFY, n_folds=3):
-    return evaluation_of((path or chain.features,), chain.annotations, train=options,
+    return evaluation_of_files((path or chain.features,), chain.annotations, train=options,
         options=EvaluateOptions(folds=n_folds), seed=1,
     )  # fmt: skip
 
@@ -65,18 +65,18 @@ def test_scores_are_the_same_for_any_number_of_threads(chain, scored):
 def test_scores_are_taken_from_their_file_while_it_is_up_to_date(chain, tmp_path):
     path = tmp_path / "s.json"
     task = evaluate_task(evaluation(chain, chain.predictions), path)
-    assert carry_out(task, ONCE).made
+    assert run_task(task, ONCE).made
     assert read_scores(path) == json.loads(json_of_scores(scores(chain, chain.predictions)))
     before = stamp(path)
-    assert not carry_out(task, ONCE).made and stamp(path) == before
+    assert not run_task(task, ONCE).made and stamp(path) == before
     other = evaluation(chain, chain.predictions, TrainOptions(exclude_terms=("ubiquitous",)))
-    assert carry_out(evaluate_task(other, path), ONCE).made and stamp(path) != before
+    assert run_task(evaluate_task(other, path), ONCE).made and stamp(path) != before
 
 
 def test_the_scores_of_a_model_name_it_and_are_made_as_it_was(own_chain, tmp_path):
     """By its options and its seed; other features or terms than it was trained on are refused."""
     options = EvaluateOptions(folds=3)
-    carry_out(
+    run_task(
         train_task([own_chain.features], own_chain.annotations, tmp_path / "m.h5", CLASSIFY, seed=1), ONCE
     )
     found = cross_validation_of_model(tmp_path / "m.h5", [own_chain.features], own_chain.annotations, options)
@@ -122,9 +122,9 @@ def test_a_held_out_test_knows_that_its_genes_are_new(chain, tmp_path):
     rows = chain.annotations.read_text().splitlines()
     table = tmp_path / "seen.csv"
     table.write_text("\n".join(r for r in rows if r.split(",")[0] in seen or r == rows[0]) + "\n")
-    carry_out(train_task([chain.features], table, tmp_path / "m.h5", replace(CLASSIFY, min_groups=3)), ONCE)
+    run_task(train_task([chain.features], table, tmp_path / "m.h5", replace(CLASSIFY, min_groups=3)), ONCE)
     new = [i for i in read_images(chain.embryos) if i.gene not in seen]
-    carry_out(annotate_task(tmp_path / "m.h5", new, tmp_path / "p.h5", AnnotateOptions()), ONCE)
+    run_task(annotate_task(tmp_path / "m.h5", new, tmp_path / "p.h5", AnnotateOptions()), ONCE)
     result = scores(chain, tmp_path / "p.h5")
     assert not any("flatter" in note for note in result["notes"])
     assert all(row["n_groups"] == len(genes) - len(seen) for row in result["terms"])
@@ -139,7 +139,7 @@ def test_genes_without_images_get_one_line(own_chain, caplog):
     note = "annotated genes without an image: 2 in 4-6 (nobody, nobody else)"
     assert notes[1:] == [note]
     with caplog.at_level("INFO"):
-        carry_out(train_task([own_chain.features], own_chain.annotations, own_chain.model, CLASSIFY), FORCE)
+        run_task(train_task([own_chain.features], own_chain.annotations, own_chain.model, CLASSIFY), FORCE)
     assert f"note: {note}" in caplog.messages
 
 
@@ -149,14 +149,14 @@ def test_terms_of_nobody_cannot_be_scored_or_trained(chain, tmp_path):
     with pytest.raises(InputError, match="no gene of .* is annotated"):
         replace(evaluation(chain), annotations_csv=table).result()
     with pytest.raises(InputError, match="no term can be trained"):
-        carry_out(train_task([chain.features], table, tmp_path / "m.h5", CLASSIFY), ONCE)
+        run_task(train_task([chain.features], table, tmp_path / "m.h5", CLASSIFY), ONCE)
 
 
 @pytest.mark.parametrize("step", ["train", "evaluate"])
 def test_a_missing_table_is_not_taken_for_damaged_features(chain, tmp_path, step):
     with pytest.raises(InputError, match="no such table"):
         if step == "train":
-            carry_out(train_task([chain.features], tmp_path / "none.csv", tmp_path / "m.h5", CLASSIFY), ONCE)
+            run_task(train_task([chain.features], tmp_path / "none.csv", tmp_path / "m.h5", CLASSIFY), ONCE)
         else:
             replace(evaluation(chain), annotations_csv=tmp_path / "none.csv").result()
 
@@ -179,11 +179,11 @@ def test_shuffled_terms_score_one_half(own_chain, rng):
 def test_a_stage_range_without_a_trainable_term_is_told_and_the_other_is_trained(own_chain, tmp_path):
     rows = own_chain.annotations.read_text().splitlines()
     own_chain.annotations.write_text("\n".join(r for r in rows if ",11-12," not in r) + "\n")
-    outcome = carry_out(
+    outcome = run_task(
         train_task([own_chain.features], own_chain.annotations, tmp_path / "m.h5", CLASSIFY), ONCE
     )
     assert "11-12: 0 terms" in outcome.summary
-    outcome = carry_out(
+    outcome = run_task(
         annotate_task(
             tmp_path / "m.h5", read_images(own_chain.embryos), tmp_path / "p.h5", AnnotateOptions()
         ),
@@ -196,7 +196,7 @@ def test_a_flipped_bit_in_a_file_of_scores_is_found(chain, tmp_path, rng, trials
     """By whoever reads it, and by evaluate, which makes it again."""
     path = tmp_path / "s.json"
     task = evaluate_task(evaluation(chain, chain.predictions), path)
-    carry_out(task, ONCE)
+    run_task(task, ONCE)
     good = path.read_bytes()
     for at in rng.integers(0, len(good), trials(60)):
         spoiled = bytearray(good)
@@ -210,7 +210,7 @@ def test_a_flipped_bit_in_a_file_of_scores_is_found(chain, tmp_path, rng, trials
             assert found == json.loads(good), "white space"
     path.write_bytes(good.replace(b'"n_groups": 24', b'"n_groups": 25', 1))
     assert path.read_bytes() != good and task.why() == "it is damaged"
-    assert carry_out(task, ONCE).made and path.read_bytes() == good
+    assert run_task(task, ONCE).made and path.read_bytes() == good
 
 
 @pytest.mark.filterwarnings("error")

@@ -9,7 +9,7 @@ from flyannot.features.options import PoolOptions
 from flyannot.steps.annotate import CachedFeatures
 from flyannot.steps.engine import parts
 from flyannot.steps.engine import task as task_module
-from flyannot.steps.engine.task import Execution, carry_out
+from flyannot.steps.engine.task import Execution, run_task
 from flyannot.steps.pool import atoms_of_dictionary, pool_task
 from flyannot.store import concatenation, file_cache
 from flyannot.store.reading import open_stored
@@ -37,7 +37,7 @@ def test_pool_looks_the_descriptors_over_once_however_many_tasks_there_are(
         opened.clear()
         atoms_of_dictionary.cache_clear()
         out = tmp_path / f"{per_part}.h5"
-        carry_out(pool_task([chain.descriptors], chain.dictionary, out, PoolOptions()), Execution())
+        run_task(pool_task([chain.descriptors], chain.dictionary, out, PoolOptions()), Execution())
         assert sorted(opened) == sorted(
             [chain.descriptors, chain.descriptors, chain.dictionary]
         )  # planned, made
@@ -51,7 +51,7 @@ def test_a_part_damaged_meanwhile_is_found_and_it_alone_made_anew(chain, tmp_pat
     out, undisturbed, makes = tmp_path / "f.h5", tmp_path / "u.h5", []
 
     def task(out=out):
-        carry_out(pool_task([chain.descriptors], chain.dictionary, out, PoolOptions()), Execution())
+        run_task(pool_task([chain.descriptors], chain.dictionary, out, PoolOptions()), Execution())
 
     def damaging(parts_of, how):
         def made(make_part, mine, execution, **more):
@@ -91,7 +91,7 @@ def test_datasets_of_a_stage_range_that_is_whole_are_closed(chain, tmp_path, mon
         n_open.append((h5py.h5f.get_obj_count(file.id, h5py.h5f.OBJ_DATASET), len(datasets)))
 
     monkeypatch.setattr(concatenation, "_stream", counted)
-    carry_out(pool_task([chain.descriptors], chain.dictionary, tmp_path / "f.h5", PoolOptions()), Execution())
+    run_task(pool_task([chain.descriptors], chain.dictionary, tmp_path / "f.h5", PoolOptions()), Execution())
     with open_stored(chain.features) as stored:
         assert len(n_open) > len(stored.stage_ranges) > 1
     assert all(n == mine for n, mine in n_open)

@@ -8,7 +8,7 @@ import pytest
 
 from flyannot.dataset.folder import read_images
 from flyannot.steps import learn_dict
-from flyannot.steps.engine.task import Execution, carry_out
+from flyannot.steps.engine.task import Execution, run_task
 from flyannot.steps.extract import extract_task
 from flyannot.steps.learn_dict import learn_task
 from flyannot.steps.options import LearnOptions
@@ -30,7 +30,7 @@ LINE = "learn-dict X -o D --n-atoms 12 --n-epochs 3 --data-parallel 3 --learner-
 def by_shares(chain, tmp_path_factory):
     """The dictionary of OPTIONS."""
     out = tmp_path_factory.mktemp("shares") / "d.h5"
-    carry_out(learn_task([chain.descriptors], out, OPTIONS), Execution())
+    run_task(learn_task([chain.descriptors], out, OPTIONS), Execution())
     return out
 
 
@@ -50,7 +50,7 @@ def test_two_workers_make_the_bytes_of_one(flyannot, chain, by_shares, tmp_path,
     monkeypatch.setattr("flyannot.steps.learn_dict._WORTH_SENDING", 0)
     said = flyannot(LINE + "--jobs 2 --stage-range 4-6", X=chain.descriptors, D=tmp_path / "d.h5")
     assert said.code == 0, said.err
-    carry_out(learn_task([chain.descriptors], tmp_path / "e.h5", OPTIONS, stage_ranges=["4-6"]), Execution())
+    run_task(learn_task([chain.descriptors], tmp_path / "e.h5", OPTIONS, stage_ranges=["4-6"]), Execution())
     assert (tmp_path / "d.h5").read_bytes() == (tmp_path / "e.h5").read_bytes()
     assert np.array_equal(atoms_of(tmp_path / "e.h5")["4-6"], atoms_of(by_shares)["4-6"])
 
@@ -61,8 +61,8 @@ def test_how_descriptors_are_cut_into_files_does_not_matter(chain, by_shares, tm
     for start, stop in ((0, 5), (5, 16), (16, 24)):
         names.append(tmp_path / f"{start}.h5")
         some = [image for image in images if image.gene in genes[start:stop]]
-        carry_out(extract_task(some, names[-1], EXTRACT), Execution())
-    carry_out(learn_task(names, tmp_path / "d.h5", OPTIONS), Execution())
+        run_task(extract_task(some, names[-1], EXTRACT), Execution())
+    run_task(learn_task(names, tmp_path / "d.h5", OPTIONS), Execution())
     assert_same_atoms(tmp_path / "d.h5", by_shares)
 
 
@@ -79,16 +79,16 @@ def test_learning_that_was_stopped_after_a_round_ends_in_the_same_bytes(
 
     monkeypatch.setattr(learn_dict, "write_checkpoint", stop_later)
     with pytest.raises(KeyboardInterrupt):
-        carry_out(learn_task([chain.descriptors], tmp_path / "d.h5", OPTIONS), Execution())
+        run_task(learn_task([chain.descriptors], tmp_path / "d.h5", OPTIONS), Execution())
     monkeypatch.setattr(learn_dict, "write_checkpoint", write)
-    carry_out(learn_task([chain.descriptors], tmp_path / "d.h5", OPTIONS), Execution())
+    run_task(learn_task([chain.descriptors], tmp_path / "d.h5", OPTIONS), Execution())
     assert (tmp_path / "d.h5").read_bytes() == by_shares.read_bytes()
     assert [path.name for path in sorted(tmp_path.iterdir())] == ["d.h5", "d.trace.csv"]
 
 
 def test_the_objective_is_near_that_of_learning_in_memory(chain, by_shares, tmp_path):
     options = LearnOptions(n_atoms=12, n_epochs=3, learner_option=QUICK)
-    carry_out(learn_task([chain.descriptors], tmp_path / "d.h5", options), Execution())
+    run_task(learn_task([chain.descriptors], tmp_path / "d.h5", options), Execution())
     last = {}
     for path in (by_shares, tmp_path / "d.h5"):
         with open(path.with_suffix(".trace.csv"), newline="") as file:

@@ -7,7 +7,7 @@ from flyannot.dataset.folder import read_images
 from flyannot.errors import DataError, InputError
 from flyannot.steps.annotate import annotate_task
 from flyannot.steps.engine.parts import folder_of_parts, share_of_parts
-from flyannot.steps.engine.task import Execution, carry_out, carry_out_part
+from flyannot.steps.engine.task import Execution, make_part_of_task, run_task
 from flyannot.steps.extract import extract_task
 from flyannot.steps.learn_dict import learn_task
 from flyannot.steps.options import AnnotateOptions
@@ -51,22 +51,22 @@ def test_parts_that_several_jobs_make_are_joined_to_what_one_makes(chain, tmp_pa
     """The joining step makes none of them again, and leaves none."""
     images = read_images(chain.embryos)
     whole, out = tmp_path / "whole.h5", tmp_path / "out.h5"
-    carry_out(TASKS[name](chain, images, whole), ONCE)
+    run_task(TASKS[name](chain, images, whole), ONCE)
     for number in (2, 3, 1):
-        assert carry_out_part(TASKS[name](chain, images, out), (number, N), ONCE)
+        assert make_part_of_task(TASKS[name](chain, images, out), (number, N), ONCE)
     made = {path: path.stat().st_mtime_ns for path in folder_of_parts(out).glob("*.h5")}
     assert len(made) == (1 if name == "annotate" else 2) and not out.exists()  # groups, or images
-    assert carry_out_part(TASKS[name](chain, images, out), (1, N), ONCE)
+    assert make_part_of_task(TASKS[name](chain, images, out), (1, N), ONCE)
     assert made == {path: path.stat().st_mtime_ns for path in folder_of_parts(out).glob("*.h5")}
-    assert carry_out(TASKS[name](chain, images, out), ONCE).made
+    assert run_task(TASKS[name](chain, images, out), ONCE).made
     assert out.read_bytes() == whole.read_bytes() and not folder_of_parts(out).exists()
-    assert not carry_out_part(TASKS[name](chain, images, out), (1, N), ONCE), "it is up to date"
+    assert not make_part_of_task(TASKS[name](chain, images, out), (1, N), ONCE), "it is up to date"
 
 
 def test_what_is_made_in_one_piece_has_no_parts(chain, tmp_path):
     task = learn_task([chain.descriptors], tmp_path / "d.h5", LEARN)
     with pytest.raises(InputError, match="made in one piece"):
-        carry_out_part(task, (1, 2), ONCE)
+        make_part_of_task(task, (1, 2), ONCE)
 
 
 @pytest.mark.parametrize("n_parts", [0, 1, 2, 7, 20])
@@ -89,36 +89,36 @@ def halves(chain, tmp_path_factory):
         descriptors.append(folder / f"descriptors-{number}.h5")
         features.append(folder / f"features-{number}.h5")
         task = extract_task([image for image in images if image.gene in half], descriptors[-1], EXTRACT)
-        carry_out(task, ONCE)
-        carry_out(pool_task([descriptors[-1]], chain.dictionary, features[-1], POOL), ONCE)
+        run_task(task, ONCE)
+        run_task(pool_task([descriptors[-1]], chain.dictionary, features[-1], POOL), ONCE)
     return descriptors, features
 
 
 def test_files_of_one_kind_count_as_one(chain, halves, tmp_path):
     """The halves follow each other as their genes do in the whole: what is learned has the same bits."""
     descriptors, features = halves
-    carry_out(learn_task(descriptors, tmp_path / "dictionary.h5", LEARN), ONCE)
+    run_task(learn_task(descriptors, tmp_path / "dictionary.h5", LEARN), ONCE)
     assert_same(tmp_path / "dictionary.h5", chain.dictionary)
-    carry_out(train_task(features, chain.annotations, tmp_path / "m.h5", CLASSIFY), ONCE)
+    run_task(train_task(features, chain.annotations, tmp_path / "m.h5", CLASSIFY), ONCE)
     assert_same(tmp_path / "m.h5", chain.model)
     with pytest.raises(InputError, match="hold the same"):
         task = train_task([*features, features[0]], chain.annotations, tmp_path / "n.h5", CLASSIFY)
-        carry_out(task, ONCE)
+        run_task(task, ONCE)
 
 
 def test_stage_ranges_apart_are_files_of_one_kind_too(chain, tmp_path):
     for s in ("4-6", "11-12"):
         task = pool_task([chain.descriptors], chain.dictionary, tmp_path / f"{s}.h5", POOL, stage_ranges=[s])
-        carry_out(task, ONCE)
+        run_task(task, ONCE)
     paths = [tmp_path / "11-12.h5", tmp_path / "4-6.h5"]
-    carry_out(train_task(paths, chain.annotations, tmp_path / "m.h5", CLASSIFY), ONCE)
+    run_task(train_task(paths, chain.annotations, tmp_path / "m.h5", CLASSIFY), ONCE)
     assert_same(tmp_path / "m.h5", chain.model)
 
 
 def test_features_pooled_with_different_dictionaries_are_refused(chain, halves, tmp_path):
     descriptors, features = halves
-    carry_out(learn_task(descriptors[:1], tmp_path / "d.h5", LEARN), ONCE)
-    carry_out(pool_task(descriptors[:1], tmp_path / "d.h5", tmp_path / "f.h5", POOL), ONCE)
+    run_task(learn_task(descriptors[:1], tmp_path / "d.h5", LEARN), ONCE)
+    run_task(pool_task(descriptors[:1], tmp_path / "d.h5", tmp_path / "f.h5", POOL), ONCE)
     with pytest.raises(DataError, match="different dictionaries of 4-6"):
         task = train_task([tmp_path / "f.h5", features[1]], chain.annotations, tmp_path / "m.h5", CLASSIFY)
-        carry_out(task, ONCE)
+        run_task(task, ONCE)

@@ -7,7 +7,7 @@ import pytest
 
 from flyannot.errors import DataError
 from flyannot.runtime.text_files import read_toml
-from flyannot.steps.engine.task import Execution, carry_out
+from flyannot.steps.engine.task import Execution, run_task
 from flyannot.steps.runs.ablation import read_ablation
 from flyannot.steps.runs.configuration import read_configuration, read_record, write_record
 from flyannot.steps.runs.run import steps_of, task_in_run
@@ -223,12 +223,12 @@ def test_embryos_are_drawn_again_if_others_are_asked_for_and_stay_as_they_are_el
         return task_in_run(steps_of(configuration)[0], configuration)
 
     assert drawn().why() == "it is not there yet"
-    carry_out(drawn(), Execution())
+    run_task(drawn(), Execution())
     table.write_text(table.read_text() + "syn001,4-6,of my own\n")
     assert drawn().why() == "", "what somebody adds to the tables is kept"
     other = drawn("synthesize.n-genes=13")
     assert other.why() == "these embryos were drawn with other options"
-    carry_out(other, Execution(force=True))
+    run_task(other, Execution(force=True))
     assert other.why() == "" and "syn013" in table.read_text() and "of my own" not in table.read_text()
 
 

@@ -10,7 +10,7 @@ import pytest
 
 from flyannot.dataset.folder import read_images
 from flyannot.descriptors.options import ExtractOptions
-from flyannot.steps.engine.task import Execution, carry_out
+from flyannot.steps.engine.task import Execution, run_task
 from flyannot.steps.extract import extract_task
 from flyannot.steps.learn_dict import learn_task
 from flyannot.steps.options import LearnOptions
@@ -49,7 +49,7 @@ main()
 def folder(chain, tmp_path_factory):
     """A folder with x.h5, so many patches that rounds are worth sending to workers."""
     folder = tmp_path_factory.mktemp("many")
-    carry_out(
+    run_task(
         extract_task(read_images(chain.embryos), folder / "x.h5", ExtractOptions(stride_px=4)), Execution()
     )
     return folder
@@ -58,7 +58,7 @@ def folder(chain, tmp_path_factory):
 @pytest.fixture(scope="module")
 def expected(folder):
     """The dictionary that one process makes."""
-    carry_out(learn_task([folder / "x.h5"], folder / "expected.h5", OPTIONS), Execution())
+    run_task(learn_task([folder / "x.h5"], folder / "expected.h5", OPTIONS), Execution())
     return (folder / "expected.h5").read_bytes()
 
 

@@ -120,7 +120,7 @@ def test_what_is_drawn_is_a_part_of_the_similarity(chain, image):
         ("similar F P -o T", "which of them", "--stage-range 4-6"),
         ("similar F P -o T --stage-range 1-3", "not 1-3", "--stage-range"),
         ("similar D P -o T --stage-range 4-6", "holds descriptors", "flyannot pool"),
-        ("similar F P -o F --stage-range 4-6", "is there already", "--force"),
+        ("similar F P -o F --stage-range 4-6", "is both input and output", "another"),
     ],
 )
 def test_mistakes_are_answered_with_what_to_do(flyannot, chain, tmp_path, words, said, fix):

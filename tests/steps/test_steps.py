@@ -24,8 +24,8 @@ from flyannot.sparse import fit
 from flyannot.sparse.coders import CODERS
 from flyannot.steps.annotate import annotate_task
 from flyannot.steps.engine.inputs import described_image
-from flyannot.steps.engine.task import Execution, carry_out
-from flyannot.steps.evaluate import evaluation_of
+from flyannot.steps.engine.task import Execution, run_task
+from flyannot.steps.evaluate import evaluation_of_files
 from flyannot.steps.evaluation import evaluate_task
 from flyannot.steps.extract import extract_task
 from flyannot.steps.learn_dict import learn_task
@@ -74,14 +74,14 @@ def test_bits_depend_neither_on_jobs_nor_on_the_order_of_rows(own_chain, chain, 
     shuffle_table(own_chain.embryos / "images.csv", rng)
     shuffle_table(own_chain.annotations, rng)
     images, execution = read_images(own_chain.embryos), Execution(Executor(2))
-    carry_out(extract_task(images, own_chain.descriptors, EXTRACT), execution)
-    carry_out(learn_task([own_chain.descriptors], own_chain.dictionary, LEARN), execution)
-    carry_out(pool_task([own_chain.descriptors], own_chain.dictionary, own_chain.features, POOL), execution)
+    run_task(extract_task(images, own_chain.descriptors, EXTRACT), execution)
+    run_task(learn_task([own_chain.descriptors], own_chain.dictionary, LEARN), execution)
+    run_task(pool_task([own_chain.descriptors], own_chain.dictionary, own_chain.features, POOL), execution)
     for kind in ("descriptors", "dictionary", "features"):
         assert own_chain.kinds[kind].read_bytes() == chain.kinds[kind].read_bytes(), kind
     shutil.copy(chain.annotations, own_chain.annotations)  # the model's header has the table's digest
-    carry_out(train_task([own_chain.features], own_chain.annotations, own_chain.model, CLASSIFY), execution)
-    carry_out(annotate_task(own_chain.model, images, own_chain.predictions, ANNOTATE), execution)
+    run_task(train_task([own_chain.features], own_chain.annotations, own_chain.model, CLASSIFY), execution)
+    run_task(annotate_task(own_chain.model, images, own_chain.predictions, ANNOTATE), execution)
     for kind in ("model", "predictions"):
         assert own_chain.kinds[kind].read_bytes() == chain.kinds[kind].read_bytes(), kind
 
@@ -98,7 +98,7 @@ def every_step(chain, execution, **changes):
         "model": lambda: train_task([c.features], c.annotations, c.model, options["train"]),
         "predictions": lambda: annotate_task(c.model, images, c.predictions, ANNOTATE),
     }
-    return {kind: lambda task=task: carry_out(task(), execution) for kind, task in tasks.items()}
+    return {kind: lambda task=task: run_task(task(), execution) for kind, task in tasks.items()}
 
 
 def test_a_second_run_finds_all_up_to_date_and_touches_nothing(own_chain):
@@ -142,9 +142,9 @@ def test_several_descriptors_files_count_as_one(chain, tmp_path):
     images, parts = read_images(chain.embryos), []
     for stage_range in STAGE_RANGES:
         parts.append(tmp_path / f"{stage_range}.h5")
-        carry_out(extract_task([i for i in images if i.stage_range == stage_range], parts[-1], EXTRACT), ONCE)
-    carry_out(learn_task(parts, tmp_path / "d.h5", LEARN), ONCE)
-    carry_out(pool_task(parts, tmp_path / "d.h5", tmp_path / "f.h5", POOL), ONCE)
+        run_task(extract_task([i for i in images if i.stage_range == stage_range], parts[-1], EXTRACT), ONCE)
+    run_task(learn_task(parts, tmp_path / "d.h5", LEARN), ONCE)
+    run_task(pool_task(parts, tmp_path / "d.h5", tmp_path / "f.h5", POOL), ONCE)
     with open_stored(tmp_path / "f.h5") as apart, open_stored(chain.features) as together:
         for stage_range in STAGE_RANGES:
             np.testing.assert_equal(
@@ -153,18 +153,18 @@ def test_several_descriptors_files_count_as_one(chain, tmp_path):
 
 
 def test_files_made_with_different_options_are_not_mixed(chain, tmp_path):
-    carry_out(
+    run_task(
         extract_task(read_images(chain.embryos)[:3], tmp_path / "x.h5", replace(EXTRACT, min_std=9.0)), ONCE
     )
     with pytest.raises(DataError, match="different options"):
-        carry_out(learn_task([chain.descriptors, tmp_path / "x.h5"], tmp_path / "d.h5", LEARN), ONCE)
+        run_task(learn_task([chain.descriptors, tmp_path / "x.h5"], tmp_path / "d.h5", LEARN), ONCE)
 
 
 def test_a_dictionary_of_other_descriptors_is_refused_with_both_digests(chain, tmp_path):
     images = read_images(chain.embryos)
-    carry_out(extract_task(images, tmp_path / "x.h5", replace(EXTRACT, patch_px=32)), ONCE)
+    run_task(extract_task(images, tmp_path / "x.h5", replace(EXTRACT, patch_px=32)), ONCE)
     with pytest.raises(DataError) as caught:
-        carry_out(pool_task([tmp_path / "x.h5"], chain.dictionary, tmp_path / "f.h5", POOL), ONCE)
+        run_task(pool_task([tmp_path / "x.h5"], chain.dictionary, tmp_path / "f.h5", POOL), ONCE)
     with open_stored(tmp_path / "x.h5") as x, open_stored(chain.dictionary) as d:
         assert x.digest[:12] in str(caught.value) and d.digest[:12] in str(caught.value)
     assert caught.value.exit_code == 65
@@ -173,11 +173,11 @@ def test_a_dictionary_of_other_descriptors_is_refused_with_both_digests(chain, t
 
 
 def test_a_dictionary_that_lacks_a_stage_range_is_refused(chain, tmp_path):
-    carry_out(learn_task([chain.descriptors], tmp_path / "d.h5", LEARN, stage_ranges=["4-6"]), ONCE)
+    run_task(learn_task([chain.descriptors], tmp_path / "d.h5", LEARN, stage_ranges=["4-6"]), ONCE)
     with pytest.raises(DataError, match="no stage range 11-12") as caught:
-        carry_out(pool_task([chain.descriptors], tmp_path / "d.h5", tmp_path / "f.h5", POOL), ONCE)
+        run_task(pool_task([chain.descriptors], tmp_path / "d.h5", tmp_path / "f.h5", POOL), ONCE)
     assert "learn-dict" in caught.value.fix
-    carry_out(
+    run_task(
         pool_task([chain.descriptors], tmp_path / "d.h5", tmp_path / "f.h5", POOL, stage_ranges=["4-6"]), ONCE
     )
     with open_stored(tmp_path / "f.h5") as some, open_stored(chain.features) as all_of_them:
@@ -186,7 +186,7 @@ def test_a_dictionary_that_lacks_a_stage_range_is_refused(chain, tmp_path):
 
 def test_too_few_patches_for_the_atoms_are_explained(chain, tmp_path):
     with pytest.raises(DataError, match="too few for 10,000 atoms") as caught:
-        carry_out(learn_task([chain.descriptors], tmp_path / "d.h5", replace(LEARN, n_atoms=10_000)), ONCE)
+        run_task(learn_task([chain.descriptors], tmp_path / "d.h5", replace(LEARN, n_atoms=10_000)), ONCE)
     assert "--n-atoms" in caught.value.fix
 
 
@@ -210,7 +210,7 @@ def test_an_unreadable_image_is_listed_and_the_others_are_done(own_chain):
     broken.write_bytes(broken.read_bytes()[:200])
     missing.unlink()
     for step, made in (("extract", True), ("again", False)):
-        outcome = carry_out(extract_task(images, own_chain.descriptors, EXTRACT), FORCE)
+        outcome = run_task(extract_task(images, own_chain.descriptors, EXTRACT), FORCE)
         assert outcome.made == made, step
         assert sorted(name for name, _ in outcome.failures) == sorted([images[3].name, images[70].name])
         assert all(str(image.path) in " ".join(r for _, r in outcome.failures) for image in
@@ -225,8 +225,8 @@ def test_an_image_with_a_quality_warning_is_used_and_named(own_chain, rng):
     odd = next(image for image in images if image.stage_range == "4-6")
     Image.fromarray(rng.integers(0, 256, (128, 320), dtype=np.uint8)).save(odd.path)
     said = [
-        carry_out(extract_task(images, own_chain.descriptors, EXTRACT), FORCE),
-        carry_out(annotate_task(own_chain.model, images, own_chain.predictions, ANNOTATE), FORCE),
+        run_task(extract_task(images, own_chain.descriptors, EXTRACT), FORCE),
+        run_task(annotate_task(own_chain.model, images, own_chain.predictions, ANNOTATE), FORCE),
     ]
     for outcome in said:
         assert f"check: no plain background, 1 image: {odd.name}" in outcome.summary
@@ -241,7 +241,7 @@ def test_when_no_image_can_be_read_the_old_file_stays(own_chain):
     for image in images:
         image.path.write_bytes(b"no picture")
     with pytest.raises(FlyannotError, match=f"not one image of {len(images)} could") as caught:
-        carry_out(extract_task(images, own_chain.descriptors, EXTRACT), FORCE)
+        run_task(extract_task(images, own_chain.descriptors, EXTRACT), FORCE)
     assert caught.value.exit_code == 1
     assert own_chain.descriptors.read_bytes() == before
     assert not list(own_chain.folder.glob(".*"))
@@ -250,11 +250,9 @@ def test_when_no_image_can_be_read_the_old_file_stays(own_chain):
 def test_an_output_never_replaces_an_input(own_chain):
     before = own_chain.descriptors.read_bytes()
     with pytest.raises(InputError, match="both input and output"):
-        carry_out(
-            pool_task([own_chain.descriptors], own_chain.dictionary, own_chain.descriptors, POOL), FORCE
-        )
+        run_task(pool_task([own_chain.descriptors], own_chain.dictionary, own_chain.descriptors, POOL), FORCE)
     with pytest.raises(InputError, match="both input and output"):
-        carry_out(learn_task([own_chain.descriptors], own_chain.descriptors, LEARN), FORCE)
+        run_task(learn_task([own_chain.descriptors], own_chain.descriptors, LEARN), FORCE)
     assert own_chain.descriptors.read_bytes() == before
 
 
@@ -263,12 +261,12 @@ def test_force_never_replaces_what_no_step_has_made(own_chain, name):
     images, path = read_images(own_chain.embryos), own_chain.embryos / name
     before = path.read_bytes()
     with pytest.raises(InputError):
-        carry_out(extract_task(images, path, EXTRACT), FORCE)
+        run_task(extract_task(images, path, EXTRACT), FORCE)
     with pytest.raises(InputError):
-        carry_out(annotate_task(own_chain.model, images, path, ANNOTATE), FORCE)
+        run_task(annotate_task(own_chain.model, images, path, ANNOTATE), FORCE)
     with pytest.raises(InputError):
-        evaluation = evaluation_of((own_chain.features,), own_chain.annotations)
-        carry_out(evaluate_task(evaluation, path), FORCE)
+        evaluation = evaluation_of_files((own_chain.features,), own_chain.annotations)
+        run_task(evaluate_task(evaluation, path), FORCE)
     assert path.read_bytes() == before
 
 
@@ -277,7 +275,7 @@ def test_the_table_beside_the_predictions_never_replaces_a_table_of_the_data_set
     table = (own_chain.embryos / name).with_suffix(".csv")
     before = table.read_bytes()
     with pytest.raises(InputError, match="does not hold predictions"):
-        carry_out(
+        run_task(
             annotate_task(
                 own_chain.model, read_images(own_chain.embryos), own_chain.embryos / name, ANNOTATE
             ),
@@ -307,8 +305,8 @@ def test_annotating_the_training_images_gives_the_values_of_the_model_on_the_fea
 ):
     """Predictions against a slow twin: pool by hand, normalise, multiply by the weights."""
     options = replace(CLASSIFY, scheme=scheme)
-    carry_out(train_task([chain.features], chain.annotations, tmp_path / "m.h5", options), ONCE)
-    carry_out(annotate_task(tmp_path / "m.h5", read_images(chain.embryos), tmp_path / "p.h5", ANNOTATE), ONCE)
+    run_task(train_task([chain.features], chain.annotations, tmp_path / "m.h5", options), ONCE)
+    run_task(annotate_task(tmp_path / "m.h5", read_images(chain.embryos), tmp_path / "p.h5", ANNOTATE), ONCE)
     with open_stored(tmp_path / "p.h5") as p, open_stored(tmp_path / "m.h5") as m, \
             open_stored(chain.features) as f:  # fmt: skip
         for s in STAGE_RANGES:
@@ -358,7 +356,7 @@ def test_a_table_of_other_predictions_is_replaced_whatever_its_date(own_chain):
     table.write_text("\n".join(good.splitlines()[:3]) + "\n")
     future = time.time() + 10 * 365 * 86400
     os.utime(table, (future, future))
-    outcome = carry_out(
+    outcome = run_task(
         annotate_task(own_chain.model, read_images(own_chain.embryos), own_chain.predictions, ANNOTATE), ONCE
     )
     assert not outcome.made and table.read_text() == good
@@ -370,7 +368,7 @@ def test_a_model_needs_nothing_else(own_chain, chain):
         if kind != "model":
             path.unlink()
     own_chain.annotations.unlink()
-    carry_out(
+    run_task(
         annotate_task(own_chain.model, read_images(own_chain.embryos), own_chain.predictions, ANNOTATE), ONCE
     )
     assert own_chain.predictions.read_bytes() == chain.predictions.read_bytes()
@@ -385,7 +383,7 @@ def test_plain_folders_and_single_images_are_annotated_one_by_one(chain, tmp_pat
     found = []
     for number, named in enumerate([[folder], [folder / path.name for path in pictures]]):
         out = tmp_path / f"{number}.h5"
-        carry_out(annotate_task(chain.model, images_named(named, "stage 4–6"), out, ANNOTATE), ONCE)
+        run_task(annotate_task(chain.model, images_named(named, "stage 4–6"), out, ANNOTATE), ONCE)
         rows = rows_of_csv(out.with_suffix(".csv"))
         assert {row["stage_range"] for row in rows} == {"4-6"} and {row["gene"] for row in rows} == {""}
         names = {row["image"].split("/")[-1] for row in rows}
@@ -407,7 +405,7 @@ def test_images_of_a_stage_range_that_the_model_does_not_know_are_refused(chain,
     with pytest.raises(
         InputError, match="knows terms of stage range 4-6 and 11-12, and the images are of 7-8"
     ):
-        carry_out(annotate_task(chain.model, strange, tmp_path / "q.h5", ANNOTATE), ONCE)
+        run_task(annotate_task(chain.model, strange, tmp_path / "q.h5", ANNOTATE), ONCE)
 
 
 def test_a_damaged_model_is_a_damaged_model_not_a_bad_image(own_chain, tmp_path):
@@ -418,7 +416,7 @@ def test_a_damaged_model_is_a_damaged_model_not_a_bad_image(own_chain, tmp_path)
     own_chain.model.write_bytes(spoiled)
     for jobs in (1, 2):
         with pytest.raises(DataError, match="4-6/model/scorer/weights cannot be read") as caught:
-            carry_out(
+            run_task(
                 annotate_task(own_chain.model, read_images(own_chain.embryos), tmp_path / "p.h5", ANNOTATE),
                 Execution(Executor(jobs)),
             )
@@ -436,7 +434,7 @@ def test_a_damaged_input_is_named_and_nothing_is_written(own_chain, tmp_path, wh
     spoiled[at + 100] ^= 4
     path.write_bytes(spoiled)
     with pytest.raises(DataError, match=f"{path}.*{name} cannot be read"):
-        carry_out(pool_task([own_chain.descriptors], own_chain.dictionary, tmp_path / "f.h5", POOL), ONCE)
+        run_task(pool_task([own_chain.descriptors], own_chain.dictionary, tmp_path / "f.h5", POOL), ONCE)
     assert not (tmp_path / "f.h5").exists()
 
 
@@ -460,7 +458,7 @@ def test_training_holds_blas_to_one_thread(chain, tmp_path, monkeypatch):
     import flyannot.classifiers.linear_svm as svm
 
     found = blas_threads_in(monkeypatch, svm, "fit_liblinear")
-    carry_out(
+    run_task(
         train_task([chain.features], chain.annotations, tmp_path / "m.h5", CLASSIFY), Execution(Executor(2))
     )
     assert found == {1}
@@ -469,14 +467,14 @@ def test_training_holds_blas_to_one_thread(chain, tmp_path, monkeypatch):
 def test_what_a_killed_run_left_of_the_trace_is_removed(chain, tmp_path):
     left = tmp_path / ".d.trace.csv.4711.tmp"
     left.write_text("epoch")
-    carry_out(learn_task([chain.descriptors], tmp_path / "d.h5", LEARN), Execution())
+    run_task(learn_task([chain.descriptors], tmp_path / "d.h5", LEARN), Execution())
     assert not left.exists() and (tmp_path / "d.trace.csv").exists()
 
 
 def test_learning_holds_blas_to_one_thread(chain, tmp_path, monkeypatch):
     """Else its spinning threads slow the learner's own, and bits depend on how many there are."""
     found = blas_threads_in(monkeypatch, fit, "run_epoch")
-    carry_out(learn_task([chain.descriptors], tmp_path / "d.h5", LEARN), ONCE)
+    run_task(learn_task([chain.descriptors], tmp_path / "d.h5", LEARN), ONCE)
     assert found == {1}
 
 
@@ -502,7 +500,7 @@ def test_an_input_that_is_replaced_while_a_step_runs_is_refused(own_chain, tmp_p
         file.attrs["digest"] = content_digest(file, kind)
     assert verify_stored(path) == kind, "another file, and a whole one"
     with pytest.raises(DataError, match=f"{path} was replaced while this ran") as caught:
-        carry_out(task, ONCE)
+        run_task(task, ONCE)
     assert caught.value.exit_code == 65 and caught.value.fix == "run the same command again"
     assert not (tmp_path / "out.h5").exists()
 
@@ -517,12 +515,12 @@ def test_a_value_that_was_edited_is_refused_by_whoever_reads_it(own_chain, tmp_p
         values = file[f"4-6/{edited}"][()]
         file[f"4-6/{edited}"][()] = values.max() - values
     readers = {
-        "descriptors": [lambda: carry_out(pool_task([c.descriptors], c.dictionary, out, POOL), ONCE),
-                        lambda: carry_out(learn_task([c.descriptors], out, LEARN), ONCE)],
-        "dictionary": [lambda: carry_out(pool_task([c.descriptors], c.dictionary, out, POOL), ONCE)],
-        "features": [lambda: carry_out(train_task([c.features], c.annotations, out, CLASSIFY), ONCE)],
-        "model": [lambda: carry_out(annotate_task(c.model, read_images(c.embryos), out, ANNOTATE), ONCE)],
-        "predictions": [lambda: evaluation_of((c.predictions,), c.annotations).result()],
+        "descriptors": [lambda: run_task(pool_task([c.descriptors], c.dictionary, out, POOL), ONCE),
+                        lambda: run_task(learn_task([c.descriptors], out, LEARN), ONCE)],
+        "dictionary": [lambda: run_task(pool_task([c.descriptors], c.dictionary, out, POOL), ONCE)],
+        "features": [lambda: run_task(train_task([c.features], c.annotations, out, CLASSIFY), ONCE)],
+        "model": [lambda: run_task(annotate_task(c.model, read_images(c.embryos), out, ANNOTATE), ONCE)],
+        "predictions": [lambda: evaluation_of_files((c.predictions,), c.annotations).result()],
     }[kind]  # fmt: skip
     for read in readers:
         with pytest.raises(DataError, match="digest|not what was written") as caught:

@@ -9,7 +9,7 @@ import pytest
 from flyannot.dataset.folder import read_images
 from flyannot.errors import DataError
 from flyannot.steps.engine.inputs import open_all
-from flyannot.steps.engine.task import Execution, carry_out
+from flyannot.steps.engine.task import Execution, run_task
 from flyannot.steps.pool import pool_images_task
 from flyannot.store import file_cache
 from flyannot.store.features import read_features
@@ -27,7 +27,7 @@ def files_of_genes(chain, tmp_path_factory):
     paths = [tmp_path_factory.mktemp("genes") / f"{i}.h5" for i in range(N)]
     for i, path in enumerate(paths):
         some = [image for image in images if image.gene in genes[2 * i : 2 * i + 2]]
-        carry_out(pool_images_task(some, chain.dictionary, path, POOL), Execution())
+        run_task(pool_images_task(some, chain.dictionary, path, POOL), Execution())
     return paths
 
 

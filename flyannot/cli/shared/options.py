@@ -138,13 +138,19 @@ def out_option(kind):
 
 
 stage_range_option = click.option(
-    "--stage-range", "stage_ranges", type=ParsedBy(StageRange()), multiple=True,
+    "--stage-range",
+    "stage_ranges",
+    type=ParsedBy(StageRange()),
+    multiple=True,
     help="Only this stage range (repeatable): 1-3, 4-6, 7-8, 9-10, 11-12 or 13-16.",
-)  # fmt: skip
+)
 seed_option = click.option(
-    "--seed", type=click.IntRange(min=0), default=0, show_default=True,
+    "--seed",
+    type=click.IntRange(min=0),
+    default=0,
+    show_default=True,
     help="Seed of all random choices: the same seed makes the same bits.",
-)  # fmt: skip
+)
 
 
 class MoreOption(click.Option):

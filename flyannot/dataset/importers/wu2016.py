@@ -325,7 +325,7 @@ def render_patterns(patterns, mask):
     """
     from scipy import ndimage
 
-    body = body_of(mask)
+    body = body_of_embryo(mask)
     nearest = tuple(ndimage.distance_transform_edt(~mask, return_distances=False, return_indices=True))
     grid = np.zeros(mask.shape)
     for pattern in patterns:
@@ -336,7 +336,7 @@ def render_patterns(patterns, mask):
         yield np.rint(255 + body * (BODY_GREY * light - 255)).astype("u1")
 
 
-def body_of(mask):
+def body_of_embryo(mask):
     """How much of each pixel of a picture is body, in [0, 1]: the staircase of the mask made smooth."""
     from scipy import ndimage
 

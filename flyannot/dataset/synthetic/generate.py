@@ -80,12 +80,12 @@ def synthesize(folder, options, *, seed=0, force=False, progress=None):
         term_rows = _annotation_rows(groups)
         write_annotations_csv(staged / "annotations.csv", term_rows)
         write_images_csv(staged / "images.csv", image_rows)
-        (staged / README).write_text(readme_of(options, seed), encoding="utf-8", newline="\n")
+        (staged / README).write_text(readme_of_synthesis(options, seed), encoding="utf-8", newline="\n")
     counts = len(image_rows), len(groups), options.n_genes, len(term_rows)
     return dict(zip(("images", "groups", "genes", "annotations"), counts))
 
 
-def readme_of(options, seed):
+def readme_of_synthesis(options, seed):
     """The text of README.txt: that the embryos are synthetic, and all that decides what they are."""
     genes, images = pluralise(options.n_genes, "gene"), pluralise(options.max_images, "image")
     chosen = f"{genes}, at most {images} of a group, seed {seed}"

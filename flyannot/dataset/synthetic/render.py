@@ -47,24 +47,24 @@ class Region(NamedTuple):
     dorsal: tuple  # empty where the region cannot be seen from above
 
 
-def tube(radius, *xy):
+def draw_tube(radius, *xy):
     """A tube around the line through the points x0, y0, x1, y1, ...; one point makes a disc."""
     return ((radius, tuple(zip(xy[::2], xy[1::2]))),)
 
 
 def _mirrored(radius, *xy):
     """A tube and its mirror image on the other flank."""
-    return tube(radius, *xy) + tube(radius, *(v if i % 2 == 0 else -v for i, v in enumerate(xy)))
+    return draw_tube(radius, *xy) + draw_tube(radius, *(v if i % 2 == 0 else -v for i, v in enumerate(xy)))
 
 
 def _upright_tubes(n, radius, x0, x1, y0, y1):
     """`n` upright tubes, evenly spaced from head to tail."""
-    return sum((tube(radius, x, y0, x, y1) for x in np.linspace(x0, x1, int(n))), ())
+    return sum((draw_tube(radius, x, y0, x, y1) for x in np.linspace(x0, x1, int(n))), ())
 
 
 def _discs(n, radius, x0, x1, y):
     """`n` discs in a line, evenly spaced from head to tail."""
-    return sum((tube(radius, x, y) for x in np.linspace(x0, x1, int(n))), ())
+    return sum((draw_tube(radius, x, y) for x in np.linspace(x0, x1, int(n))), ())
 
 
 def _pairs_of_discs(n, radius, x0, x1, y):
@@ -72,7 +72,13 @@ def _pairs_of_discs(n, radius, x0, x1, y):
     return sum((_mirrored(radius, x, y) for x in np.linspace(x0, x1, int(n))), ())
 
 
-_SHAPES = {"tube": tube, "both": _mirrored, "rows": _upright_tubes, "dots": _discs, "pairs": _pairs_of_discs}
+_SHAPES = {
+    "tube": draw_tube,
+    "both": _mirrored,
+    "rows": _upright_tubes,
+    "dots": _discs,
+    "pairs": _pairs_of_discs,
+}
 
 
 def _tubes(text):

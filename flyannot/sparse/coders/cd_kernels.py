@@ -20,7 +20,7 @@ from flyannot.sparse.coders.cd_support import (
     read_row,
     read_rows,
     restore_atom,
-    take_inverted,
+    take_inverse_gram,
     worst_member,
 )
 from flyannot.sparse.kernels import SUMS, add_multiple, copy, gap_of, inlined, kernel, read_start
@@ -146,7 +146,7 @@ def _restore_pending(n_pending, size, gram, s):
     """
     work, n, n_left = s.work, 0, 0
     if s.n_inverted[0] == n_pending:
-        n, s.n_inverted[0] = take_inverted(n_pending, s.pending_codes, size, gram, work, s.support), 0
+        n, s.n_inverted[0] = take_inverse_gram(n_pending, s.pending_codes, size, gram, work, s.support), 0
     for i in range(n, n_pending):
         before = n
         n = restore_atom(i, s.pending_codes[i], n, size, gram, work, s.support)

@@ -100,7 +100,7 @@ def restore_atom(k, code, n, size, gram, work, support):
 
 
 @inlined()
-def take_inverted(n, codes, size, gram, work, support):
+def take_inverse_gram(n, codes, size, gram, work, support):
     """Make the first n members the support, whose inverse is there already; returns its size."""
     for i in range(n):
         support.atoms[i], support.place[i], support.z[i] = work.atoms[i], i, codes[i]

@@ -5,7 +5,7 @@ from contextlib import contextmanager
 from pathlib import Path
 
 from flyannot.classifiers.options import TrainOptions
-from flyannot.dataset.corrections import corrected, read_corrections
+from flyannot.dataset.corrections import apply_corrections, read_corrections
 from flyannot.dataset.folder import read_annotations, read_images
 from flyannot.dataset.images import select_images
 from flyannot.dataset.ontology import read_ontology, with_parent_terms
@@ -98,7 +98,7 @@ def described_image(file, stage_range, index):
     return DescribedPatches(*read_patches_of_image(file, stage_range, index))
 
 
-def require_known_terms(terms, annotations, table):
+def refuse_unknown_excluded_terms(terms, annotations, table):
     """Refuse a term to leave out that no gene carries: it is misspelt.
 
     The terms that `not-anatomy` stands for may be absent.
@@ -167,7 +167,7 @@ def train_options(stored):
     return _options_of_header(stored, "train", TrainOptions.of_header)
 
 
-def lam_of(stored):
+def lam_of_dictionary(stored):
     """The weight of the L1 norm that the dictionary of an open file is for."""
     return _options_of_header(stored, "learn-dict", lambda learned: Real(above=0).parse(learned["lam"]))
 
@@ -209,7 +209,7 @@ def curated_annotations_of(annotations_csv, *, corrections=(), roll_up=()):
     annotations, sentences = read_annotations(annotations_csv, known=names), []
     if corrections:
         table = annotations_table(annotations_csv)
-        annotations, changes = corrected(annotations, read_corrections(corrections), table, names)
+        annotations, changes = apply_corrections(annotations, read_corrections(corrections), table, names)
         sentences = [f"{', '.join(path.name for path in corrections)}: {s}" for s in changes.sentences()]
     return (with_parent_terms(annotations, ontology) if ontology else annotations), sentences
 

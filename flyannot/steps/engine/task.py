@@ -2,7 +2,7 @@
 
 import logging
 from collections.abc import Callable
-from contextlib import nullcontext
+from contextlib import contextmanager, nullcontext
 from dataclasses import dataclass, field
 from pathlib import Path
 
@@ -149,13 +149,13 @@ def parts_task(path, header, parts, make_part, inputs, *, summary, **more):
     return file_task(path, header, make, inputs, make_parts=make_parts, **more)
 
 
-def plan(task):
+def why_not_up_to_date(task):
     """Why the output of a task would be made, in words; "" if it is up to date.  Nothing is written."""
-    keep_apart(task.path, task.inputs)
+    refuse_input_as_output(task.path, task.inputs)
     return task.why()
 
 
-def carry_out(task, execution):
+def run_task(task, execution):
     """Make the output of a task if it must be made.
 
     Raises
@@ -166,7 +166,7 @@ def carry_out(task, execution):
     LockedError
         If another run is writing it.
     """
-    keep_apart(task.path, task.inputs)
+    refuse_input_as_output(task.path, task.inputs)
     with locked_output(task.path) if task.is_locked else nullcontext():
         why = task.why()
         if not why:
@@ -189,8 +189,8 @@ def carry_out(task, execution):
             raise
 
 
-def carry_out_part(task, share, execution):
-    """Make the I-th of N equal shares of the parts of an output; `carry_out` then joins all parts.
+def make_part_of_task(task, share, execution):
+    """Make the I-th of N equal shares of the parts of an output; `run_task` then joins all parts.
 
     Nothing is made where the output is up to date.  Returns whether anything was to do.
 
@@ -204,7 +204,7 @@ def carry_out_part(task, share, execution):
     number, count = share
     if task.make_parts is None:
         raise InputError(f"{task.path} is made in one piece", fix="leave out --part")
-    keep_apart(task.path, task.inputs)
+    refuse_input_as_output(task.path, task.inputs)
     with locked_output(task.path.with_name(f"{task.path.name}.{number}-of-{count}")):
         if task.path.exists() and not task.why_by_header():
             return False
@@ -212,7 +212,31 @@ def carry_out_part(task, share, execution):
         return True
 
 
-def keep_apart(out, inputs):
+@contextmanager
+def output_file(out, inputs=(), *, force=False, is_own=None):
+    """Hold an output that is no task's, such as a table or an export, while it is written within this.
+
+    Parameters
+    ----------
+    inputs : paths of what it is made from
+    force : whether a file that exists is replaced
+    is_own : function of a path: whether it holds what the same command wrote, which needs no force
+
+    Raises
+    ------
+    InputError
+        If it is one of the inputs, or exists and is not to be replaced.
+    LockedError
+        If another run is writing it.
+    """
+    refuse_input_as_output(out, inputs)
+    with locked_output(out):
+        if out.exists() and not force and not (is_own and is_own(out)):
+            raise InputError(f"{out} exists", fix="add --force to replace it, or name another file with -o")
+        yield
+
+
+def refuse_input_as_output(out, inputs):
     """Refuse an output that would replace what it is made from."""
     if out.exists() and any(Path(path).exists() and out.samefile(path) for path in inputs):
         raise InputError(f"{out} is both input and output", fix="name another output")

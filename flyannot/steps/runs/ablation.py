@@ -17,7 +17,7 @@ from flyannot.options import Options, kebab
 from flyannot.runtime.digest import digest_of_json
 from flyannot.runtime.text_files import read_toml
 from flyannot.steps.engine.step import Asked
-from flyannot.steps.evaluate import evaluation_of
+from flyannot.steps.evaluate import evaluation_of_files
 from flyannot.steps.evaluation import evaluate_task
 from flyannot.steps.options import Selection
 from flyannot.steps.runs.configuration import configuration_of, option_tables, with_names_of_today
@@ -120,7 +120,7 @@ def _evaluated_row(name, configuration, options, steps, scored, tasks):
     scores = configuration.output / f"scores-{key}.json"
 
     def evaluate():
-        evaluation = evaluation_of(
+        evaluation = evaluation_of_files(
             [scored],
             configuration.data_set,
             options=options["evaluate"],

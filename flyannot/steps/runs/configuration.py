@@ -103,7 +103,7 @@ def configuration_of(tables, path, settings=(), *, data_set=None, output=None):
     )
 
 
-def with_corrections(configuration, corrections):
+def configuration_with_corrections(configuration, corrections):
     """The same with these tables of corrections, if there are any."""
     if not corrections:
         return configuration

@@ -11,7 +11,7 @@ from dataclasses import dataclass, field
 
 from flyannot.classifiers import CLASSIFIERS
 from flyannot.dataset.folder import read_annotations
-from flyannot.dataset.paths import IMAGES, annotations_table, table_of
+from flyannot.dataset.paths import IMAGES, annotations_table, table_of_data_set
 from flyannot.dataset.synthetic.generate import draw_group
 from flyannot.dataset.synthetic.render import TERMS
 from flyannot.descriptors.images.geometry import STANDARD_PX
@@ -209,7 +209,7 @@ def _counts_of_data_set(configuration):
         Counter(image.stage_range for image in images),
         Counter(stage_range for stage_range, _ in groups),
         Counter(s for (s, _), n in carried.items() if n >= options["train"].min_groups),
-        {"images": table_of(folder, IMAGES), "annotations": annotations_table(folder)},
+        {"images": table_of_data_set(folder, IMAGES), "annotations": annotations_table(folder)},
     )
 
 

@@ -14,9 +14,13 @@ from flyannot.errors import InputError, did_you_mean
 from flyannot.runtime.digest import remembered_digests
 from flyannot.runtime.wording import pluralise
 from flyannot.steps.chain import STEPS
-from flyannot.steps.engine.inputs import curated_annotations_of, require_known_terms, selected_images
+from flyannot.steps.engine.inputs import (
+    curated_annotations_of,
+    refuse_unknown_excluded_terms,
+    selected_images,
+)
 from flyannot.steps.engine.step import ANNOTATIONS, IMAGES, Asked
-from flyannot.steps.engine.task import carry_out, plan
+from flyannot.steps.engine.task import run_task, why_not_up_to_date
 
 log = logging.getLogger("flyannot")
 
@@ -49,7 +53,7 @@ def task_in_run(step, configuration):
     return step.task_of(asked)
 
 
-def carry_out_all(steps, configuration, execution):
+def run_all_steps(steps, configuration, execution):
     """Carry out steps of a run; its folder is its own, so that outdated files are replaced.
 
     Yields
@@ -60,7 +64,7 @@ def carry_out_all(steps, configuration, execution):
         for step in steps:
             log.info("[%s]", step.name, extra={"step": step.name})
             task = task_in_run(step, configuration)
-            yield step, task, carry_out(task, replace(execution, force=True))
+            yield step, task, run_task(task, replace(execution, force=True))
 
 
 def step_named(steps, name):
@@ -79,14 +83,14 @@ def step_named(steps, name):
     return steps[names.index(name)]
 
 
-def plan_all(steps, configuration):
+def first_outdated_step(steps, configuration):
     """The first step that would make something, as (name, path, why); None if all is up to date.
 
     A plan cannot look past an output that is missing: what follows depends on it.
     """
     for step in steps:
         task = task_in_run(step, configuration)
-        why = plan(task)
+        why = why_not_up_to_date(task)
         if why:
             return step.name, task.path, why
     return None
@@ -126,7 +130,7 @@ def _check_data_set(folder, options, n_per_image):
         _check_atoms(Counter(image.stage_range for image in images), n_per_image, options["learn-dict"])
     annotations, _ = curated_annotations_of(folder, corrections=train.corrections)
     table = folder / "annotations.csv"
-    require_known_terms(train.exclude_terms, annotations, table)
+    refuse_unknown_excluded_terms(train.exclude_terms, annotations, table)
     groups = {(i.stage_range, i.group): (annotations.gene_id(i.gene, i.fbgn), i.stage_range) for i in images}
     annotated = [key for key in groups.values() if key in annotations.terms_by_gene]
     if not annotated:

@@ -23,7 +23,7 @@ from flyannot.steps.engine.step import IMAGES
 from flyannot.steps.runs.configuration import RECORD, Configuration, option_tables, read_record
 from flyannot.steps.runs.run import path_in_run, task_in_run
 from flyannot.store.description import Peek, peek
-from flyannot.store.writing import option_changes
+from flyannot.store.writing import changes_in_header
 
 
 @dataclass(frozen=True)
@@ -243,7 +243,7 @@ class _Run:
             if name in header.options:
                 wanted = options.as_header()
                 made = {key: header.options[name].get(key) for key in wanted}
-                changes += option_changes(made, wanted, f"{name}.")
+                changes += changes_in_header(made, wanted, f"{name}.")
         seed = self.configuration.seed if self.configuration else None
         if None not in (seed, header.seed) and seed != header.seed:
             changes.append(f"seed was {header.seed} and is now {seed}")

@@ -6,6 +6,7 @@ Every job is `flyannot run` of one step, or of a share of the parts of one.
 import math
 import shlex
 import sys
+from contextlib import ExitStack
 from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
@@ -15,6 +16,7 @@ from flyannot.runtime.atomic_file import write_text
 from flyannot.runtime.digest import digest_of_json
 from flyannot.steps.engine.parts import IMAGES_PER_PART
 from flyannot.steps.engine.step import ANNOTATIONS, IMAGES
+from flyannot.steps.engine.task import output_file
 from flyannot.steps.runs import ENGINES
 from flyannot.steps.runs.configuration import RECORD, write_record
 from flyannot.steps.runs.costs import MB_S, START_S, Need, size_of_run
@@ -140,7 +142,7 @@ def _digest(configuration, step):
     return digest_of_json([configuration.seed, *map(repr, tables)])[:12]
 
 
-def write_workflow(configuration, out, engine, *, n_jobs=None, force=False):
+def write_workflow(configuration, out, engine, inputs=(), *, n_jobs=None, force=False):
     """Write the workflow that does what `flyannot run` does, and the record of the run, which its jobs read.
 
     Parameters
@@ -148,6 +150,7 @@ def write_workflow(configuration, out, engine, *, n_jobs=None, force=False):
     configuration : flyannot.steps.runs.configuration.Configuration, checked
     out : Path of the workflow
     engine : one of ENGINES
+    inputs : paths of what the configuration was read from
     n_jobs : as `jobs_of_run` takes it
     force : whether a file that exists is replaced
 
@@ -163,12 +166,12 @@ def write_workflow(configuration, out, engine, *, n_jobs=None, force=False):
     """
     jobs = jobs_of_run(configuration, size_of_run(configuration), n_jobs)
     files = ENGINES[engine](Path(out), configuration, jobs)
-    for path in files:
-        if path.exists() and not force:
-            raise InputError(f"{path} exists", fix="add --force to replace it, or name another file with -o")
-    write_record(configuration)
-    for path, text in files.items():
-        write_text(path, text)
+    with ExitStack() as held:
+        for path in files:
+            held.enter_context(output_file(path, inputs, force=force))
+        write_record(configuration)
+        for path, text in files.items():
+            write_text(path, text)
     return jobs, list(files)
 
 
