@@ -46,7 +46,7 @@ ALLOWED = {
 
 # What makes an output appear whole.  The output of a step is made by its task (`steps/engine`), and an HDF5
 # file by `store`; who else calls one of these is named, with the output.
-MAKERS = {"replacing", "write_text", "write_table", "new_folder", "locked_output"}
+MAKERS = {"replacing_file", "write_text", "write_table", "new_folder", "locked_output"}
 MAKERS_OF_TASKS = ("runtime/", "store/", "steps/engine/")
 OUTPUTS_WITHOUT_A_TASK = {
     "cli/run.py": "holds the record of a run while it runs",
