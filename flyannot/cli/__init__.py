@@ -34,7 +34,10 @@ COMMANDS: dict = {
     "Curate": {
         "queue": ("queue", "What a curator should look at first, and curated terms to check."),
         "curate": ("curate", "Corrections of several curators to one table; how far they agree."),
-        "annotations": ("annotations", "A table of annotations with corrections applied."),
+        "annotations": (
+            "flyannot.cli.curate:annotations_command",
+            "A table of annotations with corrections applied.",
+        ),
     },
     "Data": {
         "fetch": ("fetch", "Published images and tables from their site."),
