@@ -17,7 +17,10 @@ COMMANDS: dict = {
         "workflow": ("workflow", "A run as jobs for Snakemake or SLURM, for many machines."),
         "synthesize": ("synthesize", "Make synthetic embryos, with terms, to try things on."),
         "info": ("info", "What is installed here: versions, processor, folders, extras."),
-        "completion": ("completion", "The script that lets a shell complete commands and options."),
+        "completion": (
+            "flyannot.cli.info:completion_command",
+            "The script that lets a shell complete commands and options.",
+        ),
     },
     "Steps": {},  # of the chain: below
     "Look": {

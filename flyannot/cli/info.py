@@ -1,8 +1,9 @@
-"""flyannot info: what is installed here."""
+"""flyannot info and flyannot completion: what is installed here, and the script for the shell."""
 
 import json
 
 import click
+from click.shell_completion import get_completion_class
 
 from flyannot.cli.shared.options import Command, json_option
 
@@ -46,3 +47,22 @@ def command(as_json, only_options, only_data_sets):
 
     listed = facts()
     click.echo(json.dumps(listed, indent=1) if as_json else in_words(listed))
+
+
+@click.command("completion", cls=Command)
+@click.argument("shell", type=click.Choice(["bash", "zsh", "fish"]))
+def completion_command(shell):
+    """Print the script that completes commands, options and their values in SHELL.
+
+    Put one line into the file that your shell reads when it starts, and open a new terminal: in
+    ~/.bashrc or ~/.zshrc  eval "$(flyannot completion bash)"  (or zsh), in
+    ~/.config/fish/config.fish  flyannot completion fish | source
+
+    \b
+    Example:
+        flyannot completion bash
+    """
+    from flyannot.cli import group
+
+    source = get_completion_class(shell)(group, {}, "flyannot", "_FLYANNOT_COMPLETE").source()
+    click.echo(source.strip())

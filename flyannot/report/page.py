@@ -98,7 +98,8 @@ def write_page(path, page, entries, *, jpeg_of, page_bytes=PAGE_BYTES):
     staged = path.with_name(f".{path.stem}-files.{os.getpid()}.new")
     try:
         with explained_write_error(path):
-            shutil.rmtree(staged, ignore_errors=True)
+            for left in path.parent.glob(f".{path.stem}-files.*.new"):  # of killed runs: the page is locked
+                shutil.rmtree(left, ignore_errors=True)
             staged.mkdir(parents=True)
             chunks = _Chunks(staged, jpeg_of, page.ids)
             for entry in entries:

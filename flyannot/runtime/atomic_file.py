@@ -16,6 +16,13 @@ from flyannot.runtime.locks import exclusive_lock
 from flyannot.runtime.system import replace_file, synchronise_file
 
 
+def refuse_input_as_output(out, inputs):
+    """Refuse an output that would replace what it is made from, by whatever name or link."""
+    out = Path(out)
+    if out.exists() and any(Path(path).exists() and out.samefile(path) for path in inputs):
+        raise InputError(f"{out} is both input and output", fix="name another output")
+
+
 @contextmanager
 def locked_output(path):
     """Hold the output `path` for this process, and remove what killed runs left beside it.
@@ -117,27 +124,30 @@ _TABLES = ("annotations.csv", "images.csv")  # moved last: a folder with images.
 
 
 @contextmanager
-def new_folder(folder, *, force=False):
+def new_folder(folder, inputs=(), *, force=False):
     """Yield an empty folder to fill; on leaving it takes its place as `folder`.
 
     If anything fails, `folder` is as it was.  An existing folder keeps the files that the new ones do
-    not replace; its `images.csv` goes first and comes last, so that half a set is never taken for one.
+    not replace; an `images.csv` that is replaced goes first and comes last, so that half a set is never taken
+    for one.
 
     Parameters
     ----------
     folder : path that does not exist, or of an empty folder
+    inputs : paths of what it is made from
     force : write into a folder that holds something already
 
     Raises
     ------
     InputError
-        If `folder` is a file, or holds something and `force` is not given.
+        If `folder` is an input or a file, or holds something and `force` is not given.
     LockedError
         If another run is writing it.
     WriteError
         If it cannot be written.
     """
     folder = Path(os.path.abspath(folder))
+    refuse_input_as_output(folder, inputs)
     _require_free(folder, force)
     with locked_output(folder):
         staged = folder.with_name(f".{folder.name}.{os.getpid()}.new")
@@ -172,7 +182,8 @@ def _publish(staged, folder):
     if not folder.exists():
         os.rename(staged, folder)
     else:
-        (folder / "images.csv").unlink(missing_ok=True)
+        if (staged / "images.csv").exists():
+            (folder / "images.csv").unlink(missing_ok=True)
         for file in sorted(files, key=lambda file: (str(file) in _TABLES, str(file))):
             (folder / file).parent.mkdir(parents=True, exist_ok=True)
             replace_file(staged / file, folder / file)

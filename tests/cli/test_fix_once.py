@@ -17,15 +17,6 @@ def test_python_shows_the_fix_with_the_error(tmp_path):
         DictionaryLearning(4, alpha=-1.0).fit([[1.0, 2.0]] * 9)
 
 
-@pytest.mark.parametrize("line", ["extract NOWHERE -o F", "show NOTHING", "verify NOTHING",
-                                  "extract EMBRYOS -o F --stage-range 7-8"])  # fmt: skip
-def test_the_command_line_says_it_once(flyannot, chain, tmp_path, line):
-    (tmp_path / "nothing.h5").write_bytes(b"no HDF5")
-    said = flyannot(line, NOWHERE=tmp_path / "nowhere", NOTHING=tmp_path / "nothing.h5",
-                    F=tmp_path / "f.h5", EMBRYOS=chain.embryos)  # fmt: skip
-    assert said.code != 0 and said.err.count("Fix:") == 1, said.err
-
-
 def test_the_table_of_failures_has_the_reason_alone(flyannot, own_chain, tmp_path):
     picture = next((own_chain.embryos / "images").glob("*_4-6_1.png"))
     picture.write_bytes(b"no picture")

@@ -173,12 +173,6 @@ MISTAKES = [
         ("pool.grid was [[1,2]] and is now [[2,4]]", "--force"),
     ),
     M(
-        "an output that is an input",
-        "pool descriptors.h5 dictionary.h5 -o descriptors.h5 --force",
-        2,
-        ("both input and output",),
-    ),
-    M(
         "an output that is a table",
         "annotate model.h5 embryos -o predictions.csv",
         2,

@@ -77,3 +77,16 @@ def test_a_file_that_is_there_is_replaced_only_by_force(flyannot, workplace, com
     said = flyannot(LINES[command], O=out.name)
     faulty(said, 2 if command != "annotate" else said.code, out.name)
     assert out.read_bytes() == before and said.code in (2, 65)
+
+
+def test_a_folder_of_pictures_is_no_input_and_takes_no_table_of_images_away(flyannot, workplace):
+    """Explained into a data set folder, its images.csv stays."""
+    line = "explain model.h5 embryos --gene syn001 --stage-range 4-6 -o O --force"
+    before = (workplace / "embryos" / "images.csv").read_bytes()
+    (workplace / "link").symlink_to(workplace / "embryos")
+    for out in ("embryos", "link"):
+        faulty(flyannot(line, O=out), 2, f"{out} is both input and output")
+    single = line.replace("embryos --gene syn001", "embryos/images/syn001_4-6_1.png")
+    assert flyannot(single, O="embryos").code == 0
+    assert (workplace / "embryos" / "images.csv").read_bytes() == before
+    assert (workplace / "embryos" / "contributions.csv").exists()

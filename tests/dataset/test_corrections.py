@@ -155,7 +155,7 @@ def test_tables_of_curators_come_to_one_that_teaches_the_same(tmp_path, annotati
         write_corrections(tmp_path / f"{name}.csv", rows)
         tables.append(tmp_path / f"{name}.csv")
     curated = settle_corrections(tables)
-    write_curated(tmp_path / "merged.csv", curated)
+    write_curated(tmp_path / "merged.csv", curated, tables)
     one, other = (applied(annotations, *read_corrections(p))[0] for p in (tables, [tmp_path / "merged.csv"]))
     assert (one.terms_by_gene, one.unsure, one.known_only) == (
         other.terms_by_gene,

@@ -150,7 +150,7 @@ def import_tables(form, sources, folder, options, *, force=False):
     if not images:
         raise _no_image(log, pictures)
     digested = {"images": tables["images"], "annotations": tables.get("terms"), "genes": options.genes}
-    with new_folder(folder, force=force) as staged:
+    with new_folder(folder, sources, force=force) as staged:
         _place_images(staged, Path(folder), pictures.folder, images, options.copy)
         return write_tables(staged, images, terms, log, digested, one_gene=one_gene)
 

@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 from flyannot.errors import InputError, WriteError
-from flyannot.runtime.atomic_file import locked_output
+from flyannot.runtime.atomic_file import locked_output, refuse_input_as_output
 from flyannot.runtime.executor import Executor
 from flyannot.steps.engine.parts import drop_parts, join_parts, make_missing_parts
 from flyannot.store.file_cache import close_cached_files
@@ -234,12 +234,6 @@ def output_file(out, inputs=(), *, force=False, is_own=None):
         if out.exists() and not force and not (is_own and is_own(out)):
             raise InputError(f"{out} exists", fix="add --force to replace it, or name another file with -o")
         yield
-
-
-def refuse_input_as_output(out, inputs):
-    """Refuse an output that would replace what it is made from."""
-    if out.exists() and any(Path(path).exists() and out.samefile(path) for path in inputs):
-        raise InputError(f"{out} is both input and output", fix="name another output")
 
 
 def _why_not_hdf5(path):
