@@ -128,7 +128,7 @@ def new_folder(folder, inputs=(), *, force=False):
     """Yield an empty folder to fill; on leaving it takes its place as `folder`.
 
     If anything fails, `folder` is as it was.  An existing folder keeps the files that the new ones do
-    not replace; an `images.csv` that they replace goes first and comes last: half a set is never taken for one.
+    not replace; an `images.csv` that they replace goes first and comes last, as a sign of a whole set.
 
     Parameters
     ----------
