@@ -1,4 +1,4 @@
-"""From decision values to probabilities and to yes or no."""
+"""From decision values to probabilities (`calibrate`), and to yes or no (`threshold_at`)."""
 
 import numpy as np
 

@@ -1,6 +1,6 @@
-"""The steps of the pipeline, one a file: read files, call the library, write one file.
+"""The steps of the chain, one a file: each reads files, calls the library, and makes one output.
 
-Every step is a function (inputs, output, options, *, force, ...) -> Outcome.  An output that is
-already what the step would make is left alone; one made otherwise is replaced only with `force`.
-The command line and `flyannot run` are two callers of the same functions.
+A step is a `Step` of `chain.py`, with a function that makes its `Task` (`engine/`).  An output that is
+already what the task would make is left alone; one made otherwise is replaced only with `force`.  The
+commands and `flyannot run` (`runs/`) are two callers of the same functions.
 """

@@ -1,7 +1,8 @@
 """The steps of the chain, each said once: from pictures to terms, scores and a page.
 
-To add one: a file with its options, its task and a `Step`, and a line in STEPS, at its place in the chain.
-Its command and help, `run`, `status`, `workflow`, configurations, `docs/commands.md` and the report find it.
+To add one: a file with its options, its task and a `Step` (those of flyannot stand below, for a quick
+`--help`), and a line in STEPS, at its place in the chain.  Its command and help, `run`, `status`, `workflow`,
+configurations, `docs/commands.md` and the report find it there.
 """
 
 from flyannot.classifiers.options import TrainOptions
@@ -48,7 +49,7 @@ EXTRACT = Step(
     cost="flyannot.steps.runs.costs:cost_of_extract",
     selects=("stage_range", "view"),
     in_parts=True,
-    counts="image",
+    progress_unit="image",
     has_workers=True,
     help="""Describe the informative patches of every image by dense SIFT.
 
@@ -72,7 +73,7 @@ LEARN_DICT = Step(
     cost="flyannot.steps.runs.costs:cost_of_learn_dict",
     selects=("stage_range",),
     is_seeded=True,
-    counts="epoch",
+    progress_unit="epoch",
     help="""Learn one dictionary per stage range, or one that they share.
 
     DESCRIPTORS comes from `flyannot extract` (several files count as one); the output goes to
@@ -96,7 +97,7 @@ POOL = Step(
     cost="flyannot.steps.runs.costs:cost_of_pool",
     selects=("stage_range", "view"),
     in_parts=True,
-    counts="image",
+    progress_unit="image",
     has_workers=True,
     help="""Code every patch, and keep the strongest use of every atom in every cell of an image.
 
@@ -154,7 +155,7 @@ ANNOTATE = Step(
     cost="flyannot.steps.runs.costs:cost_of_annotate",
     selects=("stage_range", "view"),
     in_parts=True,
-    counts="image",
+    progress_unit="image",
     has_workers=True,
     help="""Predict the terms of new images.
 

@@ -51,13 +51,13 @@ CODERS = Registry(
 )
 
 # The coders that D D^T spares work, and whether it must be in float64: else it is in the type of D.
-_NEEDS_EXACT_GRAM = {"cd": False, "feature-sign": True}
+_GRAM_IS_FLOAT64 = {"cd": False, "feature-sign": True}
 
 
 def gram_for(name, D):
     """D D^T as the coder of that name takes it, or None where it takes none."""
-    if name not in _NEEDS_EXACT_GRAM:
+    if name not in _GRAM_IS_FLOAT64:
         return None
     from flyannot.sparse.simd.product import gram_of  # numba: `--help` stays quick
 
-    return gram_of(D.astype("float64", copy=False) if _NEEDS_EXACT_GRAM[name] else D)
+    return gram_of(D.astype("float64", copy=False) if _GRAM_IS_FLOAT64[name] else D)

@@ -42,7 +42,7 @@ class Step:
     selects : fields of `flyannot.steps.options.Selection` that its command takes
     is_seeded : whether its command takes a seed
     in_parts : whether its output is joined from parts, which several jobs can make
-    counts : "image" or "epoch", by which it is told how far it is; "" of a step that counts neither
+    progress_unit : "image" or "epoch", by which it is told how far it is; "" of a step that counts neither
     has_workers : whether a job of it can use several processors
     command : "module:attribute" of its command, where that is not made from all this
     """
@@ -58,7 +58,7 @@ class Step:
     selects: tuple[str, ...] = ()
     is_seeded: bool = False
     in_parts: bool = False
-    counts: str = ""
+    progress_unit: str = ""
     has_workers: bool = False
     command: str = ""
 

@@ -257,12 +257,12 @@ class _Run:
         """How much a step has to do, as (number or None, unit)."""
         kinds = [i.holds for i in step.reads if i.is_argument and i.holds in self.on_disk]
         made = [file for kind in kinds if (file := self.on_disk[kind].made)]
-        if step.counts == "epoch":
+        if step.progress_unit == "epoch":
             if not self.options or not made:
                 return None, "epoch"
             learn, ranges = self.options[step.name], {s for file in made for s in file.stage_ranges}
             return learn.n_epochs * (1 if learn.shared else len(ranges)), "epoch"
-        if step.counts != "image":
+        if step.progress_unit != "image":
             return None, ""
         if any(file.n_images for file in made):
             return sum(file.n_images for file in made), "image"
