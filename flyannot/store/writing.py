@@ -19,7 +19,7 @@ from flyannot.store.reading import open_stored, verify_stored
 from flyannot.store.schema import FORMAT_VERSION, IMAGE_COLUMNS
 
 _CHUNK_BYTES = 1 << 18
-_CHUNK_BYTES_OF = {"descriptors": 1 << 15}  # 256 of them: what learning by shares reads at a time
+_CHUNK_BYTES_OF = {"descriptors": 1 << 15}  # 256 of them: what data-parallel learning reads at a time
 
 
 @contextmanager

@@ -139,9 +139,9 @@ def test_what_ends_at_once_says_all_and_leaves_nothing(tmp_path):
     code = f"""
 import threading, time
 from pathlib import Path
-from flyannot.runtime.system import at_end, end_at_once
+from flyannot.runtime.system import call_at_end, end_at_once
 threading.Thread(target=time.sleep, args=(60,)).start()
-at_end(Path({str(left)!r}).unlink)
+call_at_end(Path({str(left)!r}).unlink)
 print("said", end="")
 end_at_once(7)
 """

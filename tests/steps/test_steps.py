@@ -117,7 +117,7 @@ def test_other_options_are_refused_without_force_and_the_file_stays(own_chain):
     told = {"descriptors": "extract.min_std was 6.0 and is now 7.0",
             "dictionary": "learn-dict.n_epochs was 2 and is now 1",
             "features": "pool.tol was 0.0001 and is now 0.001",
-            "model": "classify.inner_folds was 2 and is now 3"}  # fmt: skip
+            "model": "train.inner_folds was 2 and is now 3"}  # fmt: skip
     for kind, words in told.items():
         before = own_chain.kinds[kind].read_bytes()
         with pytest.raises(InputError) as caught:
