@@ -46,6 +46,13 @@ class Chain:
         """Every HDF5 file, by kind."""
         return {path.stem: path for path in sorted(self.folder.glob("*.h5"))}
 
+    @property
+    def words(self):
+        """The words that stand for its paths in a command line of a test."""
+        names = {"E": "embryos", "A": "annotations", "X": "descriptors", "D": "dictionary", "F": "features"}
+        names |= {"M": "model", "P": "predictions"}
+        return {letter: getattr(self, name) for letter, name in names.items()}
+
     def copied_to(self, folder):
         """A copy that a test may spoil."""
         shutil.copytree(self.folder, folder, dirs_exist_ok=True)
@@ -53,7 +60,7 @@ class Chain:
 
 
 def make_chain(folder, *, n_genes=24, max_images=3):
-    """Synthesize and run every step through the library; more than one shard of images."""
+    """Synthesize and run every step through the library; more than one part of images."""
     chain = Chain(folder)
     embryos = SynthesizeOptions(n_genes=n_genes, max_images=max_images, stage_range=STAGE_RANGES)
     synthesize(chain.embryos, embryos)

@@ -8,6 +8,7 @@ import signal
 import subprocess
 import sys
 import time
+from functools import partial
 from pathlib import Path
 
 import h5py
@@ -48,9 +49,9 @@ def test_the_whole_chain_from_the_command_line(flyannot, tmp_path):
     files = {
         k: tmp_path / f"{k}.h5" for k in ("descriptors", "dictionary", "features", "model", "predictions")
     }
-    names = {key.upper(): path for key, path in files.items()} | {
-        "EMBRYOS": tmp_path / "embryos", "TERMS": tmp_path / "embryos" / "annotations.csv",
-        "SCORES": tmp_path / "scores.json"}  # fmt: skip
+    names = {key.upper(): path for key, path in files.items()}
+    names |= {"EMBRYOS": tmp_path / "embryos", "TERMS": tmp_path / "embryos" / "annotations.csv"}
+    names["SCORES"] = tmp_path / "scores.json"
     lines = {
         "synthesize -o EMBRYOS --n-genes 16 --max-images 2 --stage-range 4-6 --seed 3": "drawn|wrote",
         "extract EMBRYOS -o DESCRIPTORS --jobs 1": "patches kept",
@@ -96,18 +97,14 @@ def test_a_misspelt_command_option_or_choice_gets_a_suggestion(flyannot, tmp_pat
 
 
 def test_an_unknown_stage_range_gets_a_suggestion(flyannot, chain, tmp_path):
-    names = {"E": chain.embryos, "O": tmp_path / "d.h5"}
+    names = chain.words | {"O": tmp_path / "d.h5"}
     error, fix = faulty(flyannot("extract E -o O --stage-range 11-112", **names), 2)
     assert error.startswith('unknown stage range "11-112". Did you mean "11-12"?') and "1-3, 4-6" in fix
-    faulty(
-        flyannot("extract E -o O --stage-range 1-3", **names),
-        2,
-        "no image is of stage range 1-3",
-        "4-6, 11-12",
-    )
+    said = flyannot("extract E -o O --stage-range 1-3", **names)
+    faulty(said, 2, "no image is of stage range 1-3", "4-6, 11-12")
     faulty(flyannot("extract E -o O --view latral", **names), 2, 'Did you mean "lateral"?')
-    faulty(flyannot("train F A -o O --stage-range 1-3", F=chain.features, A=chain.annotations, O=names["O"]),
-           2, "holds no stage range 1-3", "4-6, 11-12")  # fmt: skip
+    said = flyannot("train F A -o O --stage-range 1-3", **names)
+    faulty(said, 2, "holds no stage range 1-3", "4-6, 11-12")
 
 
 def test_a_stage_is_a_bownes_stage_and_one_line_says_in_which_stage_range_it_lies(flyannot, own_chain):
@@ -140,12 +137,19 @@ def test_tables_with_faults_name_file_line_and_column(flyannot, own_chain):
 
 @pytest.mark.parametrize(
     "line",
-    ["learn-dict NONE -o O", "pool NONE D -o O", "train NONE A -o O", "annotate NONE E -o O",
-     "evaluate NONE A", "show NONE", "extract NONE -o O", "annotate M NONE -o O"],
-)  # fmt: skip
+    [
+        "learn-dict NONE -o O",
+        "pool NONE D -o O",
+        "train NONE A -o O",
+        "annotate NONE E -o O",
+        "evaluate NONE A",
+        "show NONE",
+        "extract NONE -o O",
+        "annotate M NONE -o O",
+    ],
+)
 def test_a_missing_input_is_named(flyannot, chain, tmp_path, line):
-    said = flyannot(line, NONE=tmp_path / "none", O=tmp_path / "o.h5", D=chain.dictionary,
-                    A=chain.annotations, E=chain.embryos, M=chain.model)  # fmt: skip
+    said = flyannot(line, NONE=tmp_path / "none", O=tmp_path / "o.h5", **chain.words)
     faulty(said, 2, str(tmp_path / "none"))
     assert not list(tmp_path.glob("*.h5"))
 
@@ -155,14 +159,13 @@ def test_a_truncated_file_is_named_with_the_command_that_mends_it(flyannot, own_
     path = own_chain.kinds[kind]
     path.write_bytes(path.read_bytes()[:-500])
     line = {
-        "descriptors": "learn-dict F -o O",
-        "dictionary": "pool DESCRIPTORS F -o O",
+        "descriptors": "learn-dict X -o O",
+        "dictionary": "pool X D -o O",
         "features": "train F A -o O",
-        "model": "annotate F E -o O",
-        "predictions": "evaluate F A",
+        "model": "annotate M E -o O",
+        "predictions": "evaluate P A",
     }[kind]
-    said = flyannot(line, F=path, O=own_chain.folder / "o.h5", DESCRIPTORS=own_chain.descriptors,
-                    A=own_chain.annotations, E=own_chain.embryos)  # fmt: skip
+    said = flyannot(line, O=own_chain.folder / "o.h5", **own_chain.words)
     error, fix = faulty(said, 65, str(path))
     assert fix.startswith("make it again with: ") and fix.endswith("--force")
     said = flyannot("verify F", F=path)
@@ -172,14 +175,12 @@ def test_a_truncated_file_is_named_with_the_command_that_mends_it(flyannot, own_
 
 
 def test_an_output_is_never_an_input(flyannot, own_chain):
-    names = {"D": own_chain.descriptors, "F": own_chain.features, "A": own_chain.annotations,
-             "L": own_chain.dictionary, "M": own_chain.model, "E": own_chain.embryos,
-             "T": own_chain.embryos / "images.csv", "C": own_chain.folder / "x.csv"}  # fmt: skip
+    """What the law of tests/cli/test_outputs.py does not ask: tables, scores and data beside the output."""
+    more = {"T": own_chain.embryos / "images.csv", "C": own_chain.folder / "x.csv"}
+    names = own_chain.words | more
     before = {path: path.read_bytes() for path in names.values() if path.is_file()}
-    for line in ("pool D L -o D --force", "pool D L -o L --force", "learn-dict D -o D --force",
-                 "train F A -o F --force", "train F A -o A --force", "annotate M E -o M --force",
-                 "extract E -o T --force", "evaluate F A --json F", "evaluate F A --json A",
-                 "annotate M E -o C"):  # fmt: skip
+    others = ("evaluate F A --json F", "evaluate F A --json A", "annotate M E -o C")
+    for line in ("extract E -o T --force", *others):
         faulty(flyannot(line, **names), 2)
     assert {path: path.read_bytes() for path in before} == before
 
@@ -188,10 +189,9 @@ def test_unreadable_images_are_listed_and_asked_for_again(flyannot, own_chain):
     """Exit 3 each time, one line in the table, gone once the image is mended."""
     broken = next((own_chain.embryos / "images").glob("*.png"))
     good, table = broken.read_bytes(), own_chain.folder / "failures.csv"
-    names = {"E": own_chain.embryos, "D": own_chain.descriptors, "M": own_chain.model,
-             "P": own_chain.predictions}  # fmt: skip
+    names = own_chain.words
     broken.write_bytes(good[:300])
-    for line in ("extract E -o D --stride-px 16 --force --jobs 1", "annotate M E -o P --force --jobs 1"):
+    for line in ("extract E -o X --stride-px 16 --force --jobs 1", "annotate M E -o P --force --jobs 1"):
         for _ in range(2):
             said = flyannot(line, **names)
             assert said.code == 3 and "1 image was skipped; the reasons are in" in said.err
@@ -199,17 +199,17 @@ def test_unreadable_images_are_listed_and_asked_for_again(flyannot, own_chain):
         rows = list(csv.DictReader(file))
     assert [row["output"] for row in rows] == ["descriptors.h5", "predictions.h5"]
     assert all(row["image"] == f"images/{broken.name}" and "damaged" in row["reason"] for row in rows)
-    assert "skipped  images/" in flyannot("show D", **names).out
+    assert "skipped  images/" in flyannot("show X", **names).out
     broken.write_bytes(good)
-    for line in ("extract E -o D --stride-px 16 --force --jobs 1", "annotate M E -o P --force --jobs 1"):
+    for line in ("extract E -o X --stride-px 16 --force --jobs 1", "annotate M E -o P --force --jobs 1"):
         assert flyannot(line, **names).code == 0
     assert not table.exists()
 
 
 def test_when_no_image_can_be_read_the_exit_code_is_1(flyannot, chain, tmp_path):
     (tmp_path / "a.png").write_bytes(b"text")
-    said = flyannot("annotate M A --stage-range 4-6 -o O --jobs 1", M=chain.model, A=tmp_path / "a.png",
-                    O=tmp_path / "p.h5")  # fmt: skip
+    names = {"M": chain.model, "A": tmp_path / "a.png", "O": tmp_path / "p.h5"}
+    said = flyannot("annotate M A --stage-range 4-6 -o O --jobs 1", **names)
     faulty(said, 1, "not one image of 1 could be used")
     assert not (tmp_path / "p.h5").exists()
 
@@ -223,8 +223,8 @@ def test_odd_names_of_images_are_listed_and_stay_inside(flyannot, chain, tmp_pat
         (Path(os.fsdecode(folder)) / os.fsdecode(name)).write_bytes(picture)
         (folder / os.fsdecode(b"bad " + name)).write_bytes(b"no picture")
     for _ in range(2):
-        said = flyannot("annotate M F --stage-range 4-6 -o O --jobs 1", M=chain.model, F=folder,
-                        O=tmp_path / "p.h5")  # fmt: skip
+        names = {"M": chain.model, "F": folder, "O": tmp_path / "p.h5"}
+        said = flyannot("annotate M F --stage-range 4-6 -o O --jobs 1", **names)
         assert said.code == 3 and "6 images were skipped" in said.err
     with open(tmp_path / "p.csv", newline="", encoding="utf-8") as table:
         found = {row["image"] for row in csv.DictReader(table)}
@@ -235,8 +235,7 @@ def test_odd_names_of_images_are_listed_and_stay_inside(flyannot, chain, tmp_pat
 def test_a_folder_that_cannot_be_written_is_exit_74(flyannot, chain, tmp_path):
     (tmp_path / "file").write_text("no folder")
     for line in ("extract E -o O --jobs 1", "synthesize -o O --n-genes 1", "evaluate P A --json O"):
-        said = flyannot(line, E=chain.embryos, O=tmp_path / "file" / "o.h5", P=chain.predictions,
-                        A=chain.annotations)  # fmt: skip
+        said = flyannot(line, O=tmp_path / "file" / "o.h5", **chain.words)
         faulty(said, 74, "cannot write", str(tmp_path / "file"))
     assert (tmp_path / "file").read_text() == "no folder"
 
@@ -265,9 +264,8 @@ def test_debug_shows_the_traceback(chain, tmp_path):
 
 
 def test_a_reader_that_has_had_enough_is_no_fault(chain):
-    for line in ("$flyannot show model.h5 | head -n 1", "$flyannot evaluate --help | head -n 1",
-                 "$flyannot verify *.h5 2>&1 | head -c 1"):  # fmt: skip
-        done = in_shell(line, chain.folder)
+    for line in ("show model.h5 | head -n 1", "evaluate --help | head -n 1", "verify *.h5 2>&1 | head -c 1"):
+        done = in_shell(f"$flyannot {line}", chain.folder)
         assert (done.returncode, done.stderr) == (0, ""), line
 
 
@@ -281,9 +279,9 @@ def test_closed_and_full_outputs(chain):
 
 def test_with_its_messages_closed_a_step_does_its_work(own_chain):
     """As cron does.  The next file that is opened must not get the number of the stream."""
-    for line in ("$flyannot extract embryos -o a.h5 --jobs 1 2>&-", "$flyannot train features.h5 "
-                 "embryos/annotations.csv -o b.h5 --min-groups 3 --jobs 1 0<&- 1>&- 2>&-"):  # fmt: skip
-        assert in_shell(line, own_chain.folder).returncode == 0, line
+    train = "train features.h5 embryos/annotations.csv -o b.h5 --min-groups 3 --jobs 1"
+    for line in ("extract embryos -o a.h5 --jobs 1 2>&-", f"{train} 0<&- 1>&- 2>&-"):
+        assert in_shell(f"$flyannot {line}", own_chain.folder).returncode == 0, line
     assert in_shell("$flyannot verify a.h5 b.h5", own_chain.folder).returncode == 0
     assert in_shell("$flyannot extract none -o c.h5 2>&-", own_chain.folder).returncode == 2
 
@@ -291,10 +289,10 @@ def test_with_its_messages_closed_a_step_does_its_work(own_chain):
 @pytest.mark.parametrize("delay", [0.02, 0.05, 0.1, 0.2])
 def test_an_interruption_at_the_very_start_is_one_line(chain, delay, tmp_path):
     words = [*CLI, "extract", chain.embryos, "-o", tmp_path / "d.h5", "--jobs", "1"]
-    process = subprocess.Popen(
-        words, stderr=subprocess.PIPE, stdout=subprocess.PIPE, text=True,
-        preexec_fn=lambda: signal.signal(signal.SIGINT, signal.SIG_DFL),  # a shell's background ignores it
-    )  # fmt: skip
+    piped = {"stderr": subprocess.PIPE, "stdout": subprocess.PIPE, "text": True}
+    # What a shell starts in the background ignores an interrupt.
+    heard = partial(signal.signal, signal.SIGINT, signal.SIG_DFL)
+    process = subprocess.Popen(words, preexec_fn=heard, **piped)
     command_line = Path(f"/proc/{process.pid}/cmdline")
     while command_line.exists() and b"extract" not in command_line.read_bytes():
         time.sleep(0.001)  # before the program is loaded, a signal is lost with what was forked
@@ -343,13 +341,12 @@ def test_any_locale_and_terminal(own_chain):
     """Names beyond ASCII on a terminal that knows only ASCII."""
     table = own_chain.embryos / "images.csv"
     table.write_text(table.read_text().replace(",syn001,", ",β-Tub,"), encoding="utf-8")
-    for number, environment in enumerate((
-        {"LANG": "C", "LC_ALL": "C", "TERM": "dumb"},
-        {"PYTHONIOENCODING": "ascii", "LC_ALL": "C", "PYTHONUTF8": "0", "PYTHONCOERCECLOCALE": "0"},
-    )):  # fmt: skip
+    plain = {"LANG": "C", "LC_ALL": "C", "TERM": "dumb"}
+    ascii_only = {"PYTHONIOENCODING": "ascii", "LC_ALL": "C", "PYTHONUTF8": "0", "PYTHONCOERCECLOCALE": "0"}
+    for number, environment in enumerate((plain, ascii_only)):
         out = f"p{number}.h5"
-        done = in_shell(f"$flyannot annotate model.h5 embryos -o {out} --stage-range 4-6 --jobs 1 && "
-                        f"$flyannot show {out}", own_chain.folder, **environment)  # fmt: skip
+        line = f"$flyannot annotate model.h5 embryos -o {out} --stage-range 4-6 --jobs 1"
+        done = in_shell(f"{line} && $flyannot show {out}", own_chain.folder, **environment)
         assert done.returncode == 0, done.stderr
         assert "β-Tub" in (own_chain.folder / f"p{number}.csv").read_text(encoding="utf-8")
 

@@ -171,7 +171,7 @@ def test_learning_resumes_after_its_last_finished_epoch_to_the_same_bytes(own_ch
     assert (folder / "out.h5").read_bytes() == expected
 
 
-def test_finished_shards_are_taken_up_again(own_chain):
+def test_finished_parts_are_taken_up_again(own_chain):
     """Kill once a part is there; the rerun leaves that part's bytes and time alone until it joins them."""
     folder = own_chain.folder
     parts = folder / ".out.h5.parts"

@@ -24,8 +24,8 @@ def objects(text):
 
 
 def test_a_step_says_its_messages_its_progress_and_its_end(flyannot, chain, tmp_path):
-    said = flyannot("extract E -o O --stride-px 16 --jobs 1 --log-format json", E=chain.embryos,
-                    O=tmp_path / "d.h5")  # fmt: skip
+    line = "extract E -o O --stride-px 16 --jobs 1 --log-format json"
+    said = flyannot(line, E=chain.embryos, O=tmp_path / "d.h5")
     found = objects(said.err)
     assert said.code == 0 and all(one["level"] == "info" for one in found)
     assert all(one["command"] == "extract" for one in found)
@@ -82,8 +82,8 @@ def test_warnings_skipped_images_and_those_of_libraries_are_objects(flyannot, ow
     broken.write_bytes(b"")
     with warnings.catch_warnings():
         warnings.simplefilter("always")
-        said = flyannot("extract E -o D --stride-px 16 --force --jobs 1 --log-format json",
-                        E=own_chain.embryos, D=own_chain.descriptors)  # fmt: skip
+        line = "extract E -o X --stride-px 16 --force --jobs 1 --log-format json"
+        said = flyannot(line, **own_chain.words)
     found = objects(said.err)
     warned = [one["message"] for one in found if one["level"] == "warning"]
     assert said.code == 3 and found[-1]["state"] == "skipped"

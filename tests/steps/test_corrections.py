@@ -47,34 +47,30 @@ def of_model(path, stage_range="4-6"):
 
 def test_learning_with_corrections_is_learning_from_the_clean_table(flyannot, chain, reviewed, tmp_path):
     corrections, term, rows = reviewed
-    said = flyannot(f"train F A -o M {OPTIONS} --corrections C", F=chain.features, A=chain.annotations,
-                    M=tmp_path / "m.h5", C=corrections)  # fmt: skip
+    line = f"train F A -o M {OPTIONS} --corrections C"
+    names = chain.words | {"M": tmp_path / "m.h5", "C": corrections}
+    said = flyannot(line, **names)
     assert said.code == 0
     assert (
         f"6 reviewed terms: 3 added ({term} of {rows[3][0]} in 4-6" in said.err and "3 removed (" in said.err
     )
-    listed = flyannot("annotations A C -o N", A=chain.annotations, C=corrections, N=tmp_path / "new.csv")
+    listed = flyannot("annotations A C -o N", **names, N=tmp_path / "new.csv")
     assert listed.code == 0
     assert sorted(listed.out.splitlines()) == sorted(
         f"{'added' if verdict == 'accept' else 'removed'}: {term} of {gene} in {s}"
         for gene, s, term, verdict in rows
     )
-    said = flyannot(
-        f"train F A -o M {OPTIONS}", F=chain.features, A=tmp_path / "new.csv", M=tmp_path / "n.h5"
-    )
-    assert said.code == 0
+    cleaned = {"F": chain.features, "A": tmp_path / "new.csv", "M": tmp_path / "n.h5"}
+    assert flyannot(f"train F A -o M {OPTIONS}", **cleaned).code == 0
     one, other, before = (of_model(p) for p in (tmp_path / "m.h5", tmp_path / "n.h5", chain.model))
     assert one[0] == other[0]
     assert all(np.array_equal(one[1][name], other[1][name], equal_nan=True) for name in one[1])
     assert any(not np.array_equal(one[1][name], before[1][name], equal_nan=True) for name in one[1])
     with open_stored(tmp_path / "m.h5") as stored:
         assert len(stored.inputs["corrections"]) == 1
-    again = flyannot(f"train F A -o M {OPTIONS} --corrections C", F=chain.features, A=chain.annotations,
-                     M=tmp_path / "m.h5", C=corrections)  # fmt: skip
-    assert "up to date" in again.err
+    assert "up to date" in flyannot(line, **names).err
     write(corrections, rows[:-1])
-    changed = flyannot(f"train F A -o M {OPTIONS} --corrections C", F=chain.features, A=chain.annotations,
-                       M=tmp_path / "m.h5", C=corrections)  # fmt: skip
+    changed = flyannot(line, **names)
     assert changed.code == 2 and "corrections" in changed.err and "--force" in changed.err
 
 
@@ -85,13 +81,13 @@ def test_an_unsure_term_is_in_no_score_and_a_gene_of_corrections_alone_in_few(fl
     gone = keys[0][0]  # this gene loses all its rows in 4-6
     table = tmp_path / "annotations.csv"
     lines = chain.annotations.read_text().splitlines(keepends=True)
-    table.write_text("".join(line for line in lines if not line.startswith(f"{gone},4-6,") and not
-                             line.startswith(f"{gone},,4-6,")))  # fmt: skip
+    rows_of_gone = (f"{gone},4-6,", f"{gone},,4-6,")
+    table.write_text("".join(line for line in lines if not line.startswith(rows_of_gone)))
     rows = [[keys[1][0], "4-6", term, "unsure"], [gone, "4-6", other, "accept"]]
     corrections = write(tmp_path / "corrections.csv", rows)
     for name, more in (("before", ""), ("after", "--corrections C")):
-        said = flyannot(f"evaluate F A --folds 3 {OPTIONS} --json J {more}", F=chain.features, A=table,
-                        J=tmp_path / f"{name}.json", C=corrections)  # fmt: skip
+        names = {"F": chain.features, "A": table, "J": tmp_path / f"{name}.json", "C": corrections}
+        said = flyannot(f"evaluate F A --folds 3 {OPTIONS} --json J {more}", **names)
         assert said.code == 0, said.err
     assert "1 unsure and left out" in said.out or "1 unsure and left out" in said.err
     before, after = (read_scores(tmp_path / f"{name}.json") for name in ("before", "after"))
@@ -150,8 +146,8 @@ def test_a_table_of_annotations_keeps_what_it_cannot_say(flyannot, chain, tmp_pa
 
 def test_curators_are_put_together(flyannot, tmp_path):
     write(tmp_path / "a.csv", [["Dl", "4-6", "pole cell", "accept"], ["en", "4-6", "pole cell", "reject"]])
-    write(tmp_path / "b.csv", [["Dl", "4-6", "pole cell", "reject"], ["en", "4-6", "pole cell", "reject"]],
-          "2026-01-03", "ben")  # fmt: skip
+    of_ben = [["Dl", "4-6", "pole cell", "reject"], ["en", "4-6", "pole cell", "reject"]]
+    write(tmp_path / "b.csv", of_ben, "2026-01-03", "ben")
     said = flyannot("curate A B -o M", A=tmp_path / "a.csv", B=tmp_path / "b.csv", M=tmp_path / "m.csv")
     assert said.code == 0
     assert "pole cell  anna and ben     2      1   0.00" in said.out

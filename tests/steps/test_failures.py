@@ -37,15 +37,15 @@ def test_a_run_lists_what_all_its_steps_skipped_with_stage_range_and_gene(flyann
     assert flyannot("run C", C=config).code == 0 and not table.exists()
 
 
-def test_shards_that_end_at_the_same_time_lose_no_line(tmp_path):
-    table, shards = tmp_path / "failures.csv", range(8)
+def test_parts_that_end_at_the_same_time_lose_no_line(tmp_path):
+    table, parts = tmp_path / "failures.csv", range(8)
 
     def end(i):
         list_failures(table, "extract", Outcome(tmp_path / f"d.{i}.h5", True, failures=(("a", "torn"),)))
 
-    threads = [threading.Thread(target=end, args=(i,)) for i in shards]
+    threads = [threading.Thread(target=end, args=(i,)) for i in parts]
     for thread in threads:
         thread.start()
     for thread in threads:
         thread.join()
-    assert sorted(row["output"] for row in rows_of(table)) == [f"d.{i}.h5" for i in shards]
+    assert sorted(row["output"] for row in rows_of(table)) == [f"d.{i}.h5" for i in parts]

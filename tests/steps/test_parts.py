@@ -71,7 +71,7 @@ def test_what_is_made_in_one_piece_has_no_parts(chain, tmp_path):
 
 @pytest.mark.parametrize("n_parts", [0, 1, 2, 7, 20])
 @pytest.mark.parametrize("count", [1, 2, 5])
-def test_shares_of_parts_are_disjoint_complete_and_even(n_parts, count):
+def test_parts_divided_among_jobs_are_disjoint_complete_and_even(n_parts, count):
     parts = list(range(n_parts))
     shares = [share_of_parts(parts, (number, count)) for number in range(1, count + 1)]
     assert [part for share in shares for part in share] == parts == share_of_parts(parts, None)

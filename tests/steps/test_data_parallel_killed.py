@@ -1,4 +1,4 @@
-"""learn-dict --shares with real processes: whoever works, and whatever is killed, the same bytes."""
+"""learn-dict --data-parallel with real processes: whoever works, and whatever is killed, the same bytes."""
 
 import os
 import random

@@ -27,9 +27,9 @@ LINE = "learn-dict X -o D --n-atoms 12 --n-epochs 3 --data-parallel 3 --learner-
 
 
 @pytest.fixture(scope="module")
-def by_shares(chain, tmp_path_factory):
+def in_parts(chain, tmp_path_factory):
     """The dictionary of OPTIONS."""
-    out = tmp_path_factory.mktemp("shares") / "d.h5"
+    out = tmp_path_factory.mktemp("in_parts") / "d.h5"
     run_task(learn_task([chain.descriptors], out, OPTIONS), Execution())
     return out
 
@@ -46,16 +46,16 @@ def assert_same_atoms(one, other):
         assert np.array_equal(D, other[stage_range])
 
 
-def test_two_workers_make_the_bytes_of_one(flyannot, chain, by_shares, tmp_path, monkeypatch):
+def test_two_workers_make_the_bytes_of_one(flyannot, chain, in_parts, tmp_path, monkeypatch):
     monkeypatch.setattr("flyannot.steps.learn_dict._WORTH_SENDING", 0)
     said = flyannot(LINE + "--jobs 2 --stage-range 4-6", X=chain.descriptors, D=tmp_path / "d.h5")
     assert said.code == 0, said.err
     run_task(learn_task([chain.descriptors], tmp_path / "e.h5", OPTIONS, stage_ranges=["4-6"]), Execution())
     assert (tmp_path / "d.h5").read_bytes() == (tmp_path / "e.h5").read_bytes()
-    assert np.array_equal(atoms_of(tmp_path / "e.h5")["4-6"], atoms_of(by_shares)["4-6"])
+    assert np.array_equal(atoms_of(tmp_path / "e.h5")["4-6"], atoms_of(in_parts)["4-6"])
 
 
-def test_how_descriptors_are_cut_into_files_does_not_matter(chain, by_shares, tmp_path):
+def test_how_descriptors_are_cut_into_files_does_not_matter(chain, in_parts, tmp_path):
     images, names = read_images(chain.embryos), []
     genes = sorted({image.gene for image in images})
     for start, stop in ((0, 5), (5, 16), (16, 24)):
@@ -63,12 +63,12 @@ def test_how_descriptors_are_cut_into_files_does_not_matter(chain, by_shares, tm
         some = [image for image in images if image.gene in genes[start:stop]]
         run_task(extract_task(some, names[-1], EXTRACT), Execution())
     run_task(learn_task(names, tmp_path / "d.h5", OPTIONS), Execution())
-    assert_same_atoms(tmp_path / "d.h5", by_shares)
+    assert_same_atoms(tmp_path / "d.h5", in_parts)
 
 
 @pytest.mark.parametrize("n_rounds", [1, 2, 4])
 def test_learning_that_was_stopped_after_a_round_ends_in_the_same_bytes(
-    n_rounds, chain, by_shares, tmp_path, monkeypatch
+    n_rounds, chain, in_parts, tmp_path, monkeypatch
 ):
     written, write = [], learn_dict.write_checkpoint
 
@@ -82,38 +82,38 @@ def test_learning_that_was_stopped_after_a_round_ends_in_the_same_bytes(
         run_task(learn_task([chain.descriptors], tmp_path / "d.h5", OPTIONS), Execution())
     monkeypatch.setattr(learn_dict, "write_checkpoint", write)
     run_task(learn_task([chain.descriptors], tmp_path / "d.h5", OPTIONS), Execution())
-    assert (tmp_path / "d.h5").read_bytes() == by_shares.read_bytes()
+    assert (tmp_path / "d.h5").read_bytes() == in_parts.read_bytes()
     assert [path.name for path in sorted(tmp_path.iterdir())] == ["d.h5", "d.trace.csv"]
 
 
-def test_the_objective_is_near_that_of_learning_in_memory(chain, by_shares, tmp_path):
+def test_the_objective_is_near_that_of_learning_in_memory(chain, in_parts, tmp_path):
     options = LearnOptions(n_atoms=12, n_epochs=3, learner_option=QUICK)
     run_task(learn_task([chain.descriptors], tmp_path / "d.h5", options), Execution())
     last = {}
-    for path in (by_shares, tmp_path / "d.h5"):
+    for path in (in_parts, tmp_path / "d.h5"):
         with open(path.with_suffix(".trace.csv"), newline="") as file:
             for row in csv.DictReader(file):
                 last[path, row["stage_range"]] = float(row["objective"])
     for stage_range in STAGE_RANGES:
-        assert last[by_shares, stage_range] < 1.05 * last[tmp_path / "d.h5", stage_range]
+        assert last[in_parts, stage_range] < 1.05 * last[tmp_path / "d.h5", stage_range]
 
 
-def test_units_hold_every_patch_once_in_order(flyannot, chain, tmp_path):
+def test_patch_blocks_hold_every_patch_once_in_order(flyannot, chain, tmp_path):
     with open_stored(chain.descriptors) as whole:
-        units = patch_blocks_of([whole], STAGE_RANGES)
+        blocks = patch_blocks_of([whole], STAGE_RANGES)
         expected = np.concatenate([whole.array(s, "descriptors") for s in STAGE_RANGES])
-        assert units.sizes.sum() == sum(n_patches(whole, s) for s in STAGE_RANGES)
-        assert np.array_equal(np.concatenate(list(units.read())), expected)
-        picked = units.narrowed(np.array([1, 0]))
-        assert [len(rows) for rows in picked.read()] == units.sizes[[1, 0]].tolist()
-        assert np.array_equal([*picked.read()][1], next(units.read()))
-        some = units.at_most(int(units.sizes[:2].max()), np.random.default_rng(0))
-        assert 0 < some.sizes.sum() <= max(units.sizes)
+        assert blocks.sizes.sum() == sum(n_patches(whole, s) for s in STAGE_RANGES)
+        assert np.array_equal(np.concatenate(list(blocks.read())), expected)
+        picked = blocks.narrowed(np.array([1, 0]))
+        assert [len(rows) for rows in picked.read()] == blocks.sizes[[1, 0]].tolist()
+        assert np.array_equal([*picked.read()][1], next(blocks.read()))
+        some = blocks.at_most(int(blocks.sizes[:2].max()), np.random.default_rng(0))
+        assert 0 < some.sizes.sum() <= max(blocks.sizes)
     close_cached_files()
 
 
-def test_a_unit_is_read_without_its_neighbours(tmp_path):
-    """A chunk, which HDF5 reads as a whole, has no more patches than a unit."""
+def test_a_patch_block_is_read_without_its_neighbours(tmp_path):
+    """A chunk, which HDF5 reads as a whole, has no more patches than a block."""
     with h5py.File(tmp_path / "x.h5", "w") as file:
         write_array(file, "descriptors", np.zeros((3000, 128), np.uint8))
         assert file["descriptors"].chunks == (_UNIT, 128)
@@ -121,12 +121,12 @@ def test_a_unit_is_read_without_its_neighbours(tmp_path):
 
 def test_every_image_is_checked_once_whoever_reads_it(chain):
     with open_stored(chain.descriptors) as whole:
-        units = patch_blocks_of([whole], STAGE_RANGES).at_most(10**9, np.random.default_rng(0))
-        order = np.random.default_rng(0).permutation(len(units.sizes))
-        asked = [one for part in np.array_split(order, 5) for one in units.narrowed(np.sort(part)).to_check]
+        blocks = patch_blocks_of([whole], STAGE_RANGES).at_most(10**9, np.random.default_rng(0))
+        order = np.random.default_rng(0).permutation(len(blocks.sizes))
+        asked = [one for part in np.array_split(order, 5) for one in blocks.narrowed(np.sort(part)).to_check]
         n_images = sum(len(whole.array(s, "first")) - 1 for s in STAGE_RANGES)
         assert len(asked) == len(set(asked)) == n_images
-        assert not units.narrowed(order).to_check
+        assert not blocks.narrowed(order).to_check
 
 
 def test_an_image_that_is_not_what_was_written_is_found(flyannot, chain, tmp_path):
@@ -149,14 +149,6 @@ def test_one_dictionary_of_all_stage_ranges_and_fewer_patches(flyannot, chain, t
         counts = [stored.group(s).attrs["n_patches"] for s in STAGE_RANGES]
         assert counts[0] == counts[1] < total
         assert stored.options["learn-dict"]["shares"] == 3
-
-
-def test_a_learner_that_cannot_divide_its_work_says_so(flyannot, chain, tmp_path):
-    said = flyannot(
-        "learn-dict X -o D --data-parallel 4 --learner ol", X=chain.descriptors, D=tmp_path / "d.h5"
-    )
-    error, fix = faulty(said, 2)
-    assert "ol cannot learn data-parallel" in error and "--learner scc" in fix
 
 
 def test_learning_ends_where_more_gains_less_than_tol(flyannot, chain, tmp_path):
@@ -183,7 +175,7 @@ def test_more_patches_than_memory_holds_are_refused_with_the_option_that_reads_t
 
 
 def test_memory_that_is_not_allowed_is_not_taken_and_what_is_changes_no_bit(
-    flyannot, chain, by_shares, tmp_path, monkeypatch
+    flyannot, chain, in_parts, tmp_path, monkeypatch
 ):
     line, files = "learn-dict X -o D --n-atoms 12 --n-epochs 1 --memory ", {"X": chain.descriptors}
     error, fix = faulty(flyannot(line + "1MB", D=tmp_path / "d.h5", **files), 1)
@@ -198,11 +190,11 @@ def test_memory_that_is_not_allowed_is_not_taken_and_what_is_changes_no_bit(
     monkeypatch.setattr("flyannot.runtime.executor.Executor._opened", None)  # who starts workers fails
     said = flyannot(LINE + "--jobs 2 --memory 400MB", D=tmp_path / "e.h5", **files)
     assert said.code == 0, said.err
-    assert_same_atoms(tmp_path / "e.h5", by_shares)
+    assert_same_atoms(tmp_path / "e.h5", in_parts)
 
 
 def test_as_many_patches_are_learned_from_as_help(flyannot, chain, tmp_path):
-    """--max-patches auto: 16 shares, and the end where twice as many gain less than --tol."""
+    """--max-patches auto: 16 parts, and the end where twice as many gain less than --tol."""
     line, files = "learn-dict X -o D --n-atoms 12 --shared ", {"X": chain.descriptors}
     assert flyannot(f"{line} --max-patches auto --tol 0.03", D=tmp_path / "a.h5", **files).code == 0
     said = flyannot(f"{line} --max-patches auto --tol 0.03 --force", D=tmp_path / "b.h5", **files)
@@ -226,14 +218,11 @@ def test_as_many_patches_are_learned_from_as_help(flyannot, chain, tmp_path):
 @pytest.mark.parametrize(
     ("words", "error", "fix"),
     [
-        (
-            "--max-patches auto --learner ol",
-            "ol cannot learn data-parallel",
-            "--max-patches auto, or",
-        ),
+        ("--max-patches auto --learner ol", "ol cannot learn data-parallel", "--max-patches auto, or"),
+        ("--data-parallel 4 --learner ol", "ol cannot learn data-parallel", "--learner scc"),
         ("--max-patches some", "auto, or a whole number", ""),
     ],
 )
-def test_auto_that_cannot_be_is_refused(flyannot, chain, tmp_path, words, error, fix):
+def test_learning_that_cannot_be_divided_is_refused(flyannot, chain, tmp_path, words, error, fix):
     said = faulty(flyannot(f"learn-dict X -o D {words}", X=chain.descriptors, D=tmp_path / "d.h5"), 2)
     assert error in said[0] and fix in said[1]
