@@ -60,7 +60,8 @@ def task_of_step(asked):
     if len(sources) == 1 and kind_claimed(sources[0]) == "features":
         stage_ranges = chosen.stage_range
         return annotate_features_task(model, sources[0], asked.out, asked.options, stage_ranges=stage_ranges)
-    images = images_named(sources, next(iter(chosen.stage_range), None))
+    only = chosen.stage_range[0] if len(chosen.stage_range) == 1 else None  # of pictures that do not say it
+    images = images_named(sources, only)
     images = select_images(images, views=chosen.view, stage_ranges=chosen.stage_range)
     return annotate_task(model, images, asked.out, asked.options)
 
@@ -103,14 +104,14 @@ def annotate_task(model, images, out, options, *, made=None):
             log.warning("note: %s: %s left out, the model knows no term of this stage range", s, left_out)
         chosen = share_of_parts(cut, share)
         cached = cached_features(model, images, *made) if made and share is None else None  # reads all images
-        reads = [model, *([cached.features] if cached else [])]
+        files = [model, *([cached.features] if cached else [])]
         return [
             Part.of_images(
                 some,
                 header_of_model("images", their_digest),
                 out,
                 (model, cached and cached.narrowed(some)),
-                reads=reads,
+                files=files,
             )
             for some, their_digest in zip(chosen, digests_of_images(chosen)[1])
         ]

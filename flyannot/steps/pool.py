@@ -150,7 +150,7 @@ def pool_images_task(images, dictionary, out, options):
         chosen = share_of_parts(list(zip(cut, digests()[1])), share)
         shared = dictionary, extract, options
         return [
-            Part.of_images(some, header(of_images=digest), out, shared, reads=[dictionary])
+            Part.of_images(some, header(of_images=digest), out, shared, files=[dictionary])
             for some, digest in chosen
         ]
 
@@ -203,7 +203,7 @@ def _part(header, number, images, out, made_with):
         path=part_path(out, digest_of_json([header.options, header.inputs, number])),
         made_with=made_with,
         name=f"the images {first + 1} of {first_range} to {last + 1} of {last_range} in {path}",
-        reads=[made_with[1], *{path for path, _, _ in images}],
+        files=[made_with[1], *{path for path, _, _ in images}],
     )
 
 

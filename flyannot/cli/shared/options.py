@@ -14,12 +14,10 @@ from flyannot.errors import InputError
 from flyannot.options import FilePath, Flag, Several, environment_names, kebab, shown_default
 from flyannot.runtime.resources import require_address_space, usable_processors
 from flyannot.runtime.wording import pluralise
-from flyannot.stage_ranges import StageRange
 
 IN_FILE = click.Path(path_type=Path)
 OUT_FILE = click.Path(path_type=Path, dir_okay=False)
 OUT_FOLDER = click.Path(path_type=Path, file_okay=False)
-POSITIVE = click.FloatRange(min=0, min_open=True)
 COUNT = click.IntRange(min=1)
 _METAVAR_WIDTH = 30  # a longer list of names stands in the help
 
@@ -139,13 +137,6 @@ def out_option(kind):
     )
 
 
-stage_range_option = click.option(
-    "--stage-range",
-    "stage_ranges",
-    type=ParsedBy(StageRange()),
-    multiple=True,
-    help="Only this stage range (repeatable): 1-3, 4-6, 7-8, 9-10, 11-12 or 13-16.",
-)
 seed_option = click.option(
     "--seed",
     type=click.IntRange(min=0),

@@ -29,7 +29,7 @@ class Part:
 
     made_with : what the worker needs besides the images: options, and paths of models
     name : what messages call it
-    reads : the paths of what it is made from
+    files : the paths of what it is made from, but for images that are files of their own
     """
 
     images: list
@@ -37,22 +37,28 @@ class Part:
     path: Path
     made_with: Any
     name: str
-    reads: list
+    files: list
 
     @property
     def n_items(self):
         return len(self.images)
 
+    @property
+    def reads(self):
+        """The paths of what it is made from: a cluster asks for them, and nobody else."""
+        paths = (getattr(image, "path", None) for image in self.images)
+        return [*self.files, *(path for path in paths if path and path.is_file())]
+
     @classmethod
-    def of_images(cls, images, header, out, made_with, *, reads=()):
-        """The part of the output `out` that is made of some flyannot.dataset.folder.Image."""
+    def of_images(cls, images, header, out, made_with, *, files=()):
+        """The part of the output `out` that is made of these images."""
         return cls(
             images=images,
             header=header,
             path=part_path(out, digest_of_json([header.options, header.inputs])),
             made_with=made_with,
             name=f"the images {images[0].name} to {images[-1].name}",
-            reads=[*reads, *(image.path for image in images if image.path.is_file())],
+            files=list(files),
         )
 
 
