@@ -2,7 +2,6 @@
 
 import gzip
 import threading
-import time
 from collections import defaultdict
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 
@@ -16,7 +15,7 @@ class OddServer:
     def __init__(self):
         self.files, self.oddities, self.requests = {}, {}, []
         self.counts, self.closing = defaultdict(int), threading.Event()
-        self.busy, self.most_busy, self._lock = 0, 0, threading.Lock()
+        self.busy, self.most_busy, self._changed = 0, 0, threading.Condition()
         self._http = ThreadingHTTPServer(("127.0.0.1", 0), self._handler())
         self._http.daemon_threads = True
         threading.Thread(target=self._http.serve_forever, args=(0.02,), daemon=True).start()
@@ -33,6 +32,11 @@ class OddServer:
     def asked(self, path):
         """The headers of every GET of one path."""
         return [headers for method, where, headers in self.requests if (method, where) == ("GET", path)]
+
+    def wait_until_asked(self, *paths):
+        """Return when each of them was."""
+        with self._changed:
+            assert self._changed.wait_for(lambda: all(map(self.asked, paths)), timeout=60)
 
     def _handler(server):  # noqa: N805 - self is the handler's
         class Handler(BaseHTTPRequestHandler):
@@ -62,14 +66,15 @@ class OddServer:
         return Handler
 
     def _enter(self, handler):
-        with self._lock:
+        with self._changed:
             self.requests.append((handler.command, handler.path, dict(handler.headers)))
             self.counts[handler.path] += handler.command == "GET"
             self.busy += 1
             self.most_busy = max(self.most_busy, self.busy)
+            self._changed.notify_all()
 
     def _leave(self):
-        with self._lock:
+        with self._changed:
             self.busy -= 1
 
 
@@ -92,7 +97,7 @@ class Turn:
         self.handler.send_response(code)
         for name, value in headers.items():
             if value is not None:
-                self.handler.send_header(name, str(value))
+                self.handler.send_header(name.replace("_", "-"), str(value))
         self.handler.end_headers()
 
     def send(self, raw):
@@ -102,20 +107,16 @@ class Turn:
     def hang_up(self):
         self.handler.close_connection = True
 
-    def status(self, code, body=b"", **headers):
-        """A code, and another body than that of the file."""
-        self.begin(code, {"Content-Length": len(body)} | {k.replace("_", "-"): v for k, v in headers.items()})
-        self.send(body)
-
-    def part(self, size, *, of=None, **headers):
-        """The first bytes of the file, and the connection ends; the length is said as `of`, or not at all."""
-        self.begin(200, {"Content-Length": of} | headers)
-        self.send(self.body[:size])
-        self.hang_up()
+    def status(self, code, **headers):
+        """A code without a body."""
+        self.begin(code, {"Content-Length": 0} | headers)
 
     def wait(self, seconds):
         """Do nothing, unless the server closes."""
         self.server.closing.wait(seconds)
+
+
+# --- what servers do ---
 
 
 def once(oddity):
@@ -123,59 +124,43 @@ def once(oddity):
     return lambda turn: oddity(turn) if turn.number == 1 else turn.as_asked()
 
 
-# --- what servers do ---
-
-
 def answers(code, **headers):
     """Nothing but a code."""
     return lambda turn: turn.status(code, **headers)
 
 
-def sends(body_of, **headers):
-    """Another body, made of the right one, as if nothing were wrong."""
-    return lambda turn: turn.status(200, body_of(turn.body), **headers)
+def sends(body_of=bytes, *, share=1.0, said=1.0, stalls_s=0, code=200, **headers):
+    """A share of a body, made of the right one, and the connection ends, perhaps after a while.
+
+    Its length is said as a multiple of what it is, or not at all if `said` is None.
+    """
+
+    def oddity(turn):
+        body = body_of(turn.body)
+        turn.begin(code, {"Content_Length": said and int(said * len(body))} | headers)
+        turn.send(body[: int(share * len(body))])
+        turn.wait(stalls_s)
+        turn.hang_up()
+
+    return oddity
 
 
-def half(body):
-    return body[: len(body) // 2]
+def drips(n_drops):
+    """Ever a few bytes, fast enough to be no stall."""
+
+    def oddity(turn):
+        turn.begin(200, {"Content-Length": len(turn.body)})
+        step = len(turn.body) // n_drops
+        for at in range(0, len(turn.body), step):
+            turn.send(turn.body[at : at + step])
+            turn.wait(0.05)
+
+    return oddity
 
 
-page_for_image = sends(
-    lambda body: b"<!DOCTYPE html><html><body>Not now</body></html>", Content_Type="text/html"
-)
-empty_body = sends(lambda body: b"")
-cut_image = sends(lambda body: body[: len(body) * 2 // 3], Content_Type="image/jpeg")
-packs_unasked = sends(gzip.compress, Content_Encoding="gzip")
-packs_badly = sends(bytes, Content_Encoding="gzip")
-sends_another_kind = sends(lambda body: b"%PDF-1.4 " + body, Content_Type="image/jpeg")
-
-
-def drops_mid_body(turn):
-    turn.part(len(turn.body) // 2, of=len(turn.body))
-
-
-def drops_without_length(turn):
-    """Who cannot know that half is missing must see it in the file."""
-    turn.part(len(turn.body) // 2, Connection="close")
-
-
-def claims_more(turn):
-    turn.part(len(turn.body), of=len(turn.body) + 1000)
-
-
-def claims_less(turn):
-    turn.part(len(turn.body), of=len(turn.body) - 100)
-
-
-def drops_and_has_another_version(turn):
-    """The half that came is of an older file."""
-    turn.body = bytes(len(turn.body))
-    drops_mid_body(turn)
-
-
-def drops_what_was_longer(turn):
-    turn.body += turn.body
-    turn.part(len(turn.body) * 3 // 4, of=len(turn.body))
+def never_answers(turn):
+    turn.wait(5)
+    turn.hang_up()
 
 
 def hangs_up_at_once(turn):
@@ -191,101 +176,59 @@ def redirects_once(turn):
     turn.status(301, Location=turn.handler.path + "?moved")
 
 
-def stalls(turn):
-    turn.begin(200, {"Content-Length": len(turn.body)})
-    turn.send(turn.body[:100])
-    turn.wait(5)
-    turn.hang_up()
-
-
-def never_answers(turn):
-    turn.wait(5)
-    turn.hang_up()
-
-
-def drips(turn, n_drops=24):
-    """Ever a few bytes, fast enough to be no stall."""
-    turn.begin(200, {"Content-Length": len(turn.body)})
-    step = len(turn.body) // n_drops
-    for at in range(0, len(turn.body), step):
-        turn.send(turn.body[at : at + step])
-        turn.wait(0.05)
-
-
-def drips_for_ever(turn):
-    drips(turn, n_drops=1000)
-
-
-def sends_a_part(turn):
-    """Of its own accord, and from another byte than the first."""
-    size = len(turn.body)
-    turn.status(206, turn.body[7:], Content_Range=f"bytes 7-{size - 1}/{size}")
-
-
-def says_another_type(turn):
-    turn.as_asked(**{"Content-Type": "application/octet-stream"})
-
-
-def claims_a_giant(turn):
-    turn.part(0, of=10**12)
-
-
-def has_no_end(turn):
-    """Chunks without a length."""
-    turn.begin(200, {"Transfer-Encoding": "chunked"})
-    block = bytes(1 << 20)
-    while not turn.server.closing.is_set():
-        turn.send(b"%x\r\n%s\r\n" % (len(block), block))
-
-
-def ends_chunks_early(turn):
-    turn.begin(200, {"Transfer-Encoding": "chunked"})
-    body = half(turn.body)
-    turn.send(b"%x\r\n%s\r\n" % (len(body), body))
-    turn.hang_up()
-
-
 def answers_no_http(turn):
     turn.send(b"220 hello\r\n" * 5)
     turn.hang_up()
 
 
 def wakes_up_slowly(turn):
-    time.sleep(0.05)
+    turn.wait(0.05)
     turn.as_asked()
 
 
+def one_chunk(body):
+    return b"%x\r\n%s\r\n" % (len(body) // 2, body[: len(body) // 2])
+
+
+page_for_image = sends(lambda body: b"<!DOCTYPE html><html>Not now</html>", Content_Type="text/html")
+empty_body = sends(lambda body: b"")
+cut_image = sends(lambda body: body[: len(body) * 2 // 3], Content_Type="image/jpeg")
+packs_badly = sends(lambda body: bytes(len(body)), Content_Encoding="gzip")
+drops_mid_body = sends(share=0.5)
+stalls = sends(share=0.1, stalls_s=5)
+claims_more = sends(said=1.2)
+claims_less = sends(said=0.98)
+sends_a_part = sends(lambda body: body[7:], code=206, Content_Range="bytes 7-4000/4001")
+
 HEALED = [  # after some tries the file is there, and right
-    *map(once, (drops_mid_body, drops_without_length, drops_and_has_another_version, drops_what_was_longer)),
-    *map(once, (claims_more, claims_less, hangs_up_at_once, ends_chunks_early, answers_no_http)),
-    *map(once, (answers(429, Retry_After="0"), answers(429, Retry_After="Sat, 01 Jan 2000 00:00:00 GMT"))),
-    *map(once, (answers(429), answers(429, Retry_After="soon"), answers(500), answers(503, Retry_After="0"))),
-    *map(once, (page_for_image, empty_body, cut_image, packs_badly, sends_a_part)),
-    *map(once, (stalls, never_answers, redirects_once)),
-    drips,
-    packs_unasked,
-    says_another_type,
+    *map(once, (drops_mid_body, stalls, never_answers, hangs_up_at_once, answers_no_http, redirects_once)),
+    *map(once, (claims_more, claims_less, page_for_image, empty_body, cut_image, packs_badly, sends_a_part)),
+    once(sends(share=0.5, said=None, Connection="close")),  # that half is missing is seen in the file only
+    once(sends(lambda body: bytes(len(body)), share=0.5)),  # the half that came is of an older file
+    once(sends(lambda body: body + body, share=0.75)),
+    once(sends(one_chunk, said=None, Transfer_Encoding="chunked")),  # and no other
+    *map(once, (answers(429), answers(500), answers(503, Retry_After="0"))),
+    *(once(answers(429, Retry_After=when)) for when in ("0", "soon", "Sat, 01 Jan 2000 00:00:00 GMT")),
+    drips(24),
+    sends(gzip.compress, Content_Encoding="gzip"),
+    sends(Content_Type="application/octet-stream"),
     wakes_up_slowly,
 ]
 HOPELESS = [  # the file cannot be had; the reason says
-    (answers(404), "answer 404"),
-    (answers(410), "answer 410"),
-    (answers(403), "answer 403"),
-    (answers(416), "answer 416"),
-    (answers(500), "answer 500"),
+    *((answers(code), f"answer {code}") for code in (404, 410, 403, 416, 500)),
     (answers(429, Retry_After="0"), "answer 429"),
     (redirects_in_a_loop, "redirected"),
     (answers(302, Location="ftp://127.0.0.1/x"), "redirected"),
     (page_for_image, "a web page"),
     (empty_body, "empty"),
     (cut_image, "damaged image"),
-    (sends_another_kind, "not an image"),
-    (claims_a_giant, "more than"),
-    (has_no_end, "more than"),
+    (sends(lambda body: b"%PDF-1.4 " + body, Content_Type="image/jpeg"), "not an image"),
+    (sends(share=0, said=1e9), "more than"),
+    (sends(lambda body: body * 1000, said=None, Connection="close"), "more than"),
     (claims_more, "connection broke"),
     (claims_less, "damaged image"),
     (packs_badly, "connection broke"),
     (answers_no_http, "connection broke"),
-    (drips_for_ever, "too slow"),
+    (drips(1000), "too slow"),
     (sends_a_part, "a part of the file"),
 ]

@@ -17,6 +17,7 @@ import pytest
 from PIL import Image
 
 from tests.dataset import odd_server as odd
+from tests.processes import started
 
 pytest.importorskip("httpx", reason="pip install 'flyannot[fetch]'")
 
@@ -97,11 +98,10 @@ def test_a_misbehaving_server_loses_no_file_and_makes_none_wrong(server, tmp_pat
     assert set(failures) == set(hopeless)
     for name, (_, reason) in hopeless.items():
         assert reason in failures[name] and not (tmp_path / name).exists()
-    wrong = [
-        i for i, name in enumerate(names) if name not in failures and not is_right(server, tmp_path, name)
-    ]
-    assert wrong == []
+    there = [name for name in names if name not in failures]
+    assert [name for name in there if not is_right(server, tmp_path, name)] == []
     assert server.most_busy <= 4 + 2  # a handler may still end while its successor begins
+    assert not any("Range" in headers for _, _, headers in server.requests)  # each attempt is for the whole
 
     server.requests.clear()
     server.oddities.clear()
@@ -126,22 +126,28 @@ def test_no_more_connections_are_used_than_were_granted(server, tmp_path):
     assert server.most_busy <= 2 * 2  # a turn may still be ending when the next of its connection begins
 
 
-@pytest.mark.parametrize("number", [signal.SIGKILL, signal.SIGINT, signal.SIGTERM])
-def test_a_run_that_is_ended_by_a_signal_is_continued_and_loses_nothing(server, tmp_path, number):
+TABLES = [
+    (odd.sends(lambda _: b"<html>maintenance</html>"), "a web page"),
+    (odd.sends(lambda _: gzip.compress(b"a,b\n" * 9)), "not the table"),
+    (odd.sends(lambda _: gzip.compress(b"Dl,CG1,F,2,gap\n" * 500)[:40]), "damaged table"),
+    (odd.empty_body, "empty"),
+    (odd.answers(404), "answer 404"),
+]
+
+
+@pytest.mark.parametrize(
+    ("number", "code"), [(signal.SIGKILL, -9), (signal.SIGINT, 130), (signal.SIGTERM, 143)]
+)
+def test_a_run_that_is_ended_by_a_signal_is_continued_and_loses_nothing(server, tmp_path, number, code):
     names = sorted(serve(server, 8))
     for name in names[4:]:
         server.oddities[place_of(name)] = odd.stalls
     words = ["fetch", "bdgp", "-o", str(tmp_path / "out"), "--base-url", server.url, "--pause", "0"]
-    run = subprocess.Popen(
-        [sys.executable, "-m", "flyannot", *words], stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL
-    )
-    ends = time.monotonic() + 60
-    while not all(server.asked(place_of(name)) for name in names[:6]) and time.monotonic() < ends:
-        time.sleep(0.02)
-    asked = time.monotonic()
-    run.send_signal(number)
-    code = run.wait(timeout=30)
-    assert code == {signal.SIGKILL: -9, signal.SIGINT: 130, signal.SIGTERM: 143}[number]
+    with started("-m", "flyannot", *words, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL) as run:
+        server.wait_until_asked(*map(place_of, names[:6]))
+        asked = time.monotonic()
+        run.send_signal(number)
+        assert run.wait(timeout=30) == code
     assert time.monotonic() - asked < 4  # a stalled connection is not waited for
     server.oddities.clear()
     server.requests.clear()
@@ -151,46 +157,23 @@ def test_a_run_that_is_ended_by_a_signal_is_continued_and_loses_nothing(server, 
     assert leftovers(tmp_path / "out") == []
 
 
-def test_an_attempt_that_breaks_off_starts_over_and_asks_for_the_whole(server, tmp_path):
-    (name,) = serve(server, 1)
-    server.oddities[place_of(name)] = odd.once(odd.drops_mid_body)
-    assert fetch(server, tmp_path).failures == () and is_right(server, tmp_path, name)
-    assert ["Range" in headers for headers in server.asked(place_of(name))] == [False, False]
-
-
-def test_without_a_manifest_whole_images_are_kept_and_damaged_ones_fetched_again(server, tmp_path):
+@pytest.mark.parametrize("has_manifest", [False, True])
+def test_whole_images_are_kept_and_damaged_ones_fetched_again(server, tmp_path, has_manifest):
+    """An image of another size than the manifest says; and without it."""
     names = serve(server, 3)
     fetch(server, tmp_path)
-    (tmp_path / "manifest.csv").unlink()
+    if not has_manifest:
+        (tmp_path / "manifest.csv").unlink()
     (tmp_path / names[0]).write_bytes(server.files[place_of(names[0])][:500])
     server.requests.clear()
     fetch(server, tmp_path)
-    assert len(server.asked(place_of(names[0]))) == 1
-    assert not server.asked(place_of(names[1])) and not server.asked(place_of(names[2]))
+    assert [len(server.asked(place_of(name))) for name in names] == [1, 0, 0]
     assert all(is_right(server, tmp_path, name) for name in names)
 
 
-def test_an_image_of_another_size_than_the_manifest_says_is_fetched_again(server, tmp_path):
-    (name,) = serve(server, 1)
-    fetch(server, tmp_path)
-    (tmp_path / name).write_bytes(b"cut")
-    fetch(server, tmp_path)
-    assert is_right(server, tmp_path, name)
-
-
-EVIL = [
-    "../../evil.jpe",
-    "/etc/evil.jpe",
-    "img/../../evil.jpe",
-    "a\\..\\evil.jpe",
-    "img/.hidden.jpe",
-    "http://elsewhere/evil.jpe",
-    "evil.jpe?x=1",
-    "manifest.csv",
-    "evil.exe",
-    "x" * 200 + ".jpe",
-    "%2e%2e/evil.jpe",
-]
+EVIL = ["../../evil.jpe", "/etc/evil.jpe", "img/../../evil.jpe", "a\\..\\evil.jpe", "img/.hidden.jpe"]
+EVIL += ["http://elsewhere/evil.jpe", "evil.jpe?x=1", "manifest.csv", "evil.exe", "%2e%2e/evil.jpe"]
+EVIL.append("x" * 200 + ".jpe")
 
 
 def test_names_that_leave_the_folder_are_listed_and_never_asked_for(server, tmp_path):
@@ -201,13 +184,8 @@ def test_names_that_leave_the_folder_are_listed_and_never_asked_for(server, tmp_
     assert {name for name, _ in outcome.failures} == set(EVIL)
     assert {path for _, path, _ in server.requests if "image_storage" in path} == {place_of(n) for n in names}
     files = {path.name for path in tmp_path.rglob("*") if path.is_file()}
-    assert files == {
-        "insitu0.jpe",
-        "insitu1.jpe",
-        "insitu_annot.csv.gz",
-        "insitu_images.csv.gz",
-        "manifest.csv",
-    }
+    tables = {"insitu_annot.csv.gz", "insitu_images.csv.gz", "manifest.csv"}
+    assert files == {"insitu0.jpe", "insitu1.jpe"} | tables
 
 
 def test_an_image_that_is_named_like_a_folder_costs_nothing_but_itself(server, tmp_path):
@@ -223,20 +201,10 @@ def test_an_image_that_is_named_like_a_folder_costs_nothing_but_itself(server, t
     assert not leftovers(tmp_path)
 
 
-@pytest.mark.parametrize(
-    ("body", "why"),
-    [
-        (b"<html>maintenance</html>", "a web page"),
-        (gzip.compress(b"a,b\n" * 9, mtime=0), "not the table"),
-        (gzip.compress(b"Dl,CG1,F,2,gap\n" * 500, mtime=0)[:40], "damaged table"),
-        (b"", "empty"),
-        (None, "answer 404"),
-    ],
-)
-def test_a_table_that_is_none_ends_the_run_and_is_not_kept(server, tmp_path, body, why):
+@pytest.mark.parametrize(("oddity", "why"), TABLES, ids=[why for _, why in TABLES])
+def test_a_table_that_is_none_ends_the_run_and_is_not_kept(server, tmp_path, oddity, why):
     serve(server, 1)
-    place = "/insitu-mysql-dump/insitu_annot.csv.gz"
-    server.oddities[place] = odd.answers(404) if body is None else odd.sends(lambda _: body)
+    server.oddities["/insitu-mysql-dump/insitu_annot.csv.gz"] = oddity
     with pytest.raises(FlyannotError, match=f"cannot fetch.*{why}"):
         fetch(server, tmp_path)
     assert [path.name for path in tmp_path.iterdir()] == []
