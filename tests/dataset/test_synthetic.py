@@ -33,8 +33,8 @@ def bytes_of(folder):
     return {str(p.relative_to(folder)): p.read_bytes() for p in folder.rglob("*") if p.is_file()}
 
 
-def grey(stage_range, strengths, seed, view="lateral"):
-    return render_embryo(stage_range, strengths, np.random.default_rng(seed), view=view).mean(axis=2)
+def grey(stage_range, strengths, seed, **more):
+    return render_embryo(stage_range, strengths, np.random.default_rng(seed), **more).mean(axis=2)
 
 
 @pytest.fixture(scope="module")
@@ -43,20 +43,17 @@ def small_set(tmp_path_factory):
     return folder, synthesize(folder, SMALL)
 
 
-def test_the_same_seed_gives_the_same_bytes(small_set, tmp_path):
+def test_the_same_seed_gives_the_same_bytes_whatever_the_other_genes_and_stage_ranges(small_set, tmp_path):
     synthesize(tmp_path / "again", SMALL)
     synthesize(tmp_path / "other", SMALL, seed=1)
-    first, again, other = (bytes_of(f) for f in (small_set[0], tmp_path / "again", tmp_path / "other"))
+    synthesize(tmp_path / "one", SynthesizeOptions(n_genes=1, stage_range=("13-17",), max_images=2))
+    first, again, other, one = map(
+        bytes_of, (small_set[0], *(tmp_path / n for n in ("again", "other", "one")))
+    )
     assert first == again
     assert all(first[name] != other[name] for name in set(first) & set(other) if name.startswith("images/"))
-
-
-def test_a_gene_does_not_depend_on_the_other_genes_or_stage_ranges(small_set, tmp_path):
-    synthesize(tmp_path / "one", SynthesizeOptions(n_genes=1, stage_range=("13-17",), max_images=2))
-    one, three = bytes_of(tmp_path / "one"), bytes_of(small_set[0])
     pictures = [name for name in one if name.startswith("images/")]
-    assert pictures
-    assert all(one[name] == three[name] for name in pictures)
+    assert pictures and all(one[name] == first[name] for name in pictures)
 
 
 def test_the_tables_agree_with_the_files_and_the_summary(small_set):
@@ -68,17 +65,12 @@ def test_the_tables_agree_with_the_files_and_the_summary(small_set):
     assert groups == set(annotations.terms_by_gene)
     assert {image.source for image in images} == {"synthetic"}
     assert {image.view for image in images} <= {"lateral", "dorsal"}
-    assert summary["images"] == len(on_disk)
-    assert summary["groups"] == len(groups) == 6
-    assert summary["genes"] == len({image.gene for image in images}) == 3
-    assert summary["annotations"] == sum(map(len, annotations.terms_by_gene.values()))
-
-
-def test_the_tables_are_utf_8_with_plain_line_ends(small_set):
+    n_annotations = sum(map(len, annotations.terms_by_gene.values()))
+    counts = {"images": len(on_disk), "groups": 6, "genes": 3, "annotations": n_annotations}
+    assert summary == counts and len(groups) == 6
     for name in ("images.csv", "annotations.csv"):
-        raw = (small_set[0] / name).read_bytes()
-        assert b"\r" not in raw
-        assert raw.endswith(b"\n")
+        raw = (folder / name).read_bytes()
+        assert b"\r" not in raw and raw.endswith(b"\n")
         rows = list(csv.DictReader(raw.decode("utf-8").splitlines()))
         assert all(None not in row and all(row.values()) for row in rows)
 
@@ -89,11 +81,10 @@ def test_pictures_are_stained_bodies_on_white_ground(small_set):
             assert picture.mode == "RGB"
             pixels = np.asarray(picture)
         assert pixels.shape == (128, 320, 3)
-        assert (pixels[[0, 0, -1, -1], [0, -1, 0, -1]] == 255).all()  # the corners
-        assert (pixels[:8, :16] == 255).all()
+        corners = pixels[[0, 0, -1, -1], [0, -1, 0, -1]]
+        assert (corners == 255).all() and (pixels[:8, :16] == 255).all()
         body = (pixels < 255).any(axis=2)
-        assert 0.55 < body.mean() < 0.9
-        assert body[64, 80:240].mean() > 0.95
+        assert 0.55 < body.mean() < 0.9 and body[64, 80:240].mean() > 0.95
 
 
 @pytest.mark.parametrize(("stage_range", "term"), EVERY_TERM)
@@ -127,9 +118,7 @@ def test_the_first_image_of_a_group_shows_every_term():
         full, view = render_group_image(group, 0, 5)
         assert view == "lateral"
         for term in group.strengths:
-            fewer = group._replace(
-                strengths={t: s if t != term else 1e-9 for t, s in group.strengths.items()}
-            )
+            fewer = group._replace(strengths=group.strengths | {term: 1e-9})
             lighter = render_group_image(fewer, 0, 5)[0].astype(float) - full
             assert lighter.mean(axis=2).max() > 25, (group.gene, term)
             checked += 1
@@ -138,13 +127,10 @@ def test_the_first_image_of_a_group_shows_every_term():
 
 def test_terms_have_their_frequencies_and_keep_company():
     groups = [draw_group(f"syn{i}", "13-16", 0, 5) for i in range(2000)]
-    names = list(TERMS["13-16"])
-    has = np.array([[term in group.strengths for term in names] for group in groups])
-    expected = [TERMS["13-16"][term].frequency for term in names]
-    assert np.allclose(has.mean(axis=0), expected, atol=0.05)
-    brain, cord, gut = (
-        has[:, names.index(t)] for t in ("embryonic brain", "ventral nerve cord", "embryonic midgut")
-    )
+    has = {term: [term in group.strengths for group in groups] for term in TERMS["13-16"]}
+    for term, region in TERMS["13-16"].items():
+        assert np.mean(has[term]) == pytest.approx(region.frequency, abs=0.05)
+    brain, cord, gut = (has[t] for t in ("embryonic brain", "ventral nerve cord", "embryonic midgut"))
     assert np.corrcoef(brain, cord)[0, 1] > 0.1  # both nervous
     assert abs(np.corrcoef(brain, gut)[0, 1]) < 0.07
     assert sorted({group.n_images for group in groups}) == [1, 2, 3, 4, 5]
@@ -173,12 +159,8 @@ def test_the_anterior_end_is_the_more_pointed_as_in_real_embryos():
 
 
 def test_a_gene_stains_its_own_part_of_a_region_in_all_its_images():
-    term, x = "ventral nerve cord", np.arange(320)
-
-    def stain(part, seed, name=term):
-        return grey("13-16", {}, seed) - np.asarray(
-            render_embryo("13-16", {name: 1.0}, np.random.default_rng(seed), part=part)
-        ).mean(axis=2)
+    def stain(part, seed, name="ventral nerve cord"):
+        return grey("13-16", {}, seed) - grey("13-16", {name: 1.0}, seed, part=part)
 
     def share(part, seed):
         return (stain(part, seed) > 15).sum() / (stain(None, seed) > 15).sum()
@@ -186,9 +168,8 @@ def test_a_gene_stains_its_own_part_of_a_region_in_all_its_images():
     shares = [(share(part, 0), share(part, 1)) for part in range(12)]
     assert 0.25 < np.min(shares) < 0.75 and np.max(shares) > 0.97
     assert np.corrcoef(np.transpose(shares))[0, 1] > 0.8
-    assert (
-        np.ptp([np.average(x, weights=stain(part, 0).clip(0).sum(axis=0)) for part in range(12)]) > 10
-    )  # px
+    along = [stain(part, 0).clip(0).sum(axis=0) for part in range(12)]
+    assert np.ptp([np.average(np.arange(320), weights=weights) for weights in along]) > 10  # px
     assert np.array_equal(stain(0, 0, "ubiquitous"), stain(None, 0, "ubiquitous"))
 
 
@@ -256,37 +237,32 @@ def test_smooth_noise_has_its_mean_deviation_and_grain(sigma_px, rng):
 
 
 def test_a_folder_that_holds_something_is_refused_and_kept(tmp_path):
-    (tmp_path / "mine.txt").write_text("precious")
+    assert synthesize(tmp_path, SMALL)["genes"] == 3, "an empty one is filled"
+    folder = tmp_path / "mine"
+    folder.mkdir()
+    (folder / "mine.txt").write_text("precious")
     with pytest.raises(InputError, match="not empty") as caught:
-        synthesize(tmp_path, SMALL)
+        synthesize(folder, SMALL)
     assert "--force" in caught.value.fix
-    assert bytes_of(tmp_path) == {"mine.txt": b"precious"}
-    synthesize(tmp_path, SMALL, force=True)
-    assert (tmp_path / "mine.txt").read_text() == "precious"
-    assert len(read_images(tmp_path)) == len(list((tmp_path / "images").iterdir()))
-
-
-def test_an_empty_folder_is_filled_and_a_file_refused(tmp_path):
-    (tmp_path / "empty").mkdir()
-    assert synthesize(tmp_path / "empty", SMALL)["genes"] == 3
-    (tmp_path / "file").write_text("")
+    assert bytes_of(folder) == {"mine.txt": b"precious"}
+    synthesize(folder, SMALL, force=True)
+    assert (folder / "mine.txt").read_text() == "precious"
+    assert len(read_images(folder)) == len(list((folder / "images").iterdir()))
     with pytest.raises(InputError, match="is a file"):
-        synthesize(tmp_path / "file", SMALL, force=True)
+        synthesize(folder / "mine.txt", SMALL, force=True)
 
 
-@pytest.mark.parametrize("interruption", [KeyboardInterrupt, OSError("disk gone")])
-def test_an_interrupted_run_leaves_nothing(tmp_path, monkeypatch, interruption):
-    calls = []
-
-    def fail_at_third(*args, **kwargs):
-        calls.append(args)
-        if len(calls) == 3:
+@pytest.mark.parametrize(
+    ("interruption", "raised"),
+    [(KeyboardInterrupt(), KeyboardInterrupt), (OSError("disk gone"), WriteError)],
+)
+def test_an_interrupted_run_leaves_nothing(tmp_path, monkeypatch, interruption, raised):
+    def progress(done, total, unit):
+        if done > 2:
             raise interruption
-        return np.zeros((128, 320, 3), "u1")
 
-    monkeypatch.setattr("flyannot.dataset.synthetic.generate.render_embryo", fail_at_third)
-    with pytest.raises((KeyboardInterrupt, WriteError)):
-        synthesize(tmp_path / "set", SMALL)
+    with pytest.raises(raised):
+        synthesize(tmp_path / "set", SMALL, progress=progress)
     assert list(tmp_path.iterdir()) == []
 
 

@@ -8,13 +8,8 @@ import pytest
 from flyannot.dataset.folder import read_images
 from flyannot.runtime import digest
 from flyannot.runtime.digest import DigestOfList, digest_of_file, digest_of_json
-from flyannot.steps.annotate import annotate_task
-from flyannot.steps.engine.task import why_not_up_to_date
-from flyannot.steps.extract import extract_task
-from flyannot.steps.options import AnnotateOptions
 from flyannot.store import header
 from flyannot.store.reading import verify_stored
-from tests.small_embryos import EXTRACT
 
 
 @pytest.fixture
@@ -68,13 +63,6 @@ def test_a_run_reads_every_image_once(chain, flyannot, tmp_path, monkeypatch):
     assert said.code == 0, said.err
     images = [name for name in names if name.endswith(".png")]
     assert len(images) == len(set(images)) == len(read_images(chain.embryos))
-
-
-def test_two_steps_of_one_run_read_every_image_once(own_chain, reads, tmp_path):
-    images = read_images(own_chain.embryos)
-    assert why_not_up_to_date(extract_task(images, tmp_path / "d.h5", EXTRACT))
-    assert why_not_up_to_date(annotate_task(own_chain.model, images, tmp_path / "p.h5", AnnotateOptions()))
-    assert sorted(reads) == sorted(image.file for image in images)
 
 
 @pytest.mark.parametrize("values", [[], [1], [["a", 2], {"b": None}, "é"]])

@@ -2,13 +2,13 @@
 
 import errno
 import subprocess
-import sys
 from contextlib import ExitStack
 
 import pytest
 
 from flyannot.errors import LockedError
 from flyannot.runtime.locks import _path_of_lock, exclusive_lock
+from tests.processes import started
 
 HOLD = """
 import errno, fcntl, os, sys, time
@@ -22,14 +22,6 @@ with exclusive_lock(sys.argv[1]):
     time.sleep(60)
 """
 NO_LOCKS = [errno.ENOSYS, errno.ENOLCK, errno.EOPNOTSUPP]
-
-
-def holder(path, *more):
-    """A process that holds the lock, once it does."""
-    words = [sys.executable, "-c", HOLD, path, *map(str, more)]
-    process = subprocess.Popen(words, stdout=subprocess.PIPE, text=True)
-    assert process.stdout.readline() == "held\n"
-    return process
 
 
 @pytest.fixture(params=[None, *NO_LOCKS], ids=lambda one: errno.errorcode.get(one, "flock"))
@@ -55,11 +47,10 @@ def test_a_second_holder_is_refused_and_nothing_is_left(tmp_path, refused):
 
 def test_a_lock_ends_with_its_process(tmp_path, refused):
     path = tmp_path / "out.h5"
-    process = holder(path, *refused)
-    with pytest.raises(LockedError), exclusive_lock(path):
-        pass
-    process.kill()
-    process.wait()
+    with started("-c", HOLD, path, *refused, stdout=subprocess.PIPE) as process:
+        assert process.stdout.readline() == "held\n"
+        with pytest.raises(LockedError), exclusive_lock(path):
+            pass
     with exclusive_lock(path):
         pass
     assert not list(tmp_path.iterdir())
