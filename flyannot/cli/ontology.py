@@ -23,7 +23,7 @@ def command(annotations, obo):
         flyannot ontology embryos/annotations.csv fbbt.obo fbdv.obo
     """
     from flyannot.dataset.folder import read_annotations
-    from flyannot.dataset.ontology import ontology_matches, read_ontology, stage_ids
+    from flyannot.dataset.ontology import ids_of_stage_ranges, ontology_matches, read_ontology
     from flyannot.runtime.tables import write_csv_rows
 
     ontology = read_ontology(*obo)
@@ -31,7 +31,7 @@ def command(annotations, obo):
     rows = [(m.term, m.id, m.name, m.how, " ".join(m.consider)) for m in matches]
     rows += [
         (f"stages {s}", " ".join(ids), "", "stage" if ids else "", "")
-        for s, ids in stage_ids(ontology).items()
+        for s, ids in ids_of_stage_ranges(ontology).items()
     ]
     write_csv_rows(sys.stdout, [("term", "id", "name", "match", "consider"), *rows])
     n_found = sum(bool(m.id) for m in matches)

@@ -60,12 +60,10 @@ class FetchPlan:
     n_genes: int
 
 
-def url_of_table(base_url, name):
-    return f"{base_url.rstrip('/')}/{_TABLE_PLACE}{name}"
-
-
-def url_of_image(base_url, path):
-    return f"{base_url.rstrip('/')}/{_IMAGE_PLACE}{path}"
+def url_of_file(base_url, name):
+    """The address of one of the two dumps, or of an image by its path as the dump has it."""
+    place = _TABLE_PLACE if name in FILES.values() else _IMAGE_PLACE
+    return f"{base_url.rstrip('/')}/{place}{name}"
 
 
 def gene_names(values):
@@ -86,18 +84,13 @@ def gene_names(values):
 
 
 def plan_images(annotations, images, *, genes=(), stage_ranges=(), most=None):
-    """Which images the dumps name for some genes and stage ranges; empty means all.
+    """The FetchPlan of the images that the dumps name for some genes and stage ranges; empty means all.
 
     Parameters
     ----------
     annotations, images : paths of the two dumps
     genes : list of symbols, CG or FlyBase numbers
-    stage_ranges : list of stage ranges
     most : int, take no more than so many; None for all
-
-    Returns
-    -------
-    plan : FetchPlan
 
     Raises
     ------
@@ -112,7 +105,11 @@ def plan_images(annotations, images, *, genes=(), stage_ranges=(), most=None):
     for row in rows:
         if not row.items or stage_ranges and stage_range_of(row.stage) not in stage_ranges:
             continue
-        gene_id = _id_of_row(known, row)
+        try:
+            gene = known.named(*row.names, fbgn=row.fbgn)
+            gene_id = gene.gene_id if gene else ""
+        except UnclearGene:
+            gene_id = ""
         if wanted and gene_id not in wanted:
             continue
         (name,) = row.items
@@ -138,13 +135,6 @@ def _id_of_name(known, name):
             f'no gene "{name}" in the dumps.{did_you_mean(name, names)}', fix="symbols are case-sensitive"
         )
     return gene.gene_id
-
-
-def _id_of_row(known, row):
-    try:
-        return known.named(*row.names, fbgn=row.fbgn).gene_id if row.fbgn or any(row.names) else ""
-    except UnclearGene:
-        return ""
 
 
 def fault_of_fetched_image(path):

@@ -119,15 +119,9 @@ class Downloader:
         return int(length) if answer.status_code == 200 and length.isdecimal() else None
 
     def get(self, url, path, check, *, most_bytes):
-        """Get one file, with as many tries as the policy allows.
+        """Get one file of at most `most_bytes`, with as many tries as the policy allows.
 
-        Parameters
-        ----------
-        url : str
-        path : Path of the file
-        check : function of a path that says what is wrong with the file, "" if nothing
-        most_bytes : int
-            A larger file is refused.
+        `check` is a function of a path that says what is wrong with the file, "" if nothing.
 
         Returns
         -------
@@ -191,8 +185,7 @@ class Downloader:
                 file.write(block)
                 sha256.update(block)
                 n_bytes += len(block)
-                if n_bytes > most_bytes:
-                    raise _too_large("", most_bytes)
+                _require_small(n_bytes, most_bytes)
                 self._limiter.sleep(0)  # the run may be over
                 if time.monotonic() > ends:
                     raise DownloadFailed("too slow", answered=False)
@@ -209,12 +202,12 @@ def _require_file(answer, most_bytes):
         raise DownloadFailed("a part of the file, and the whole was asked for")
     if code != 200:
         raise DownloadFailed(f"answer {code}", is_final=True)
-    if length.isdecimal() and int(length) > most_bytes:
-        raise _too_large(f"{int(length):,} bytes are ", most_bytes)
+    _require_small(int(length) if length.isdecimal() else 0, most_bytes)
 
 
-def _too_large(what, most_bytes):
-    return DownloadFailed(f"{what}more than the {most_bytes:,} bytes of such a file", is_final=True)
+def _require_small(n_bytes, most_bytes):
+    if n_bytes > most_bytes:
+        raise DownloadFailed(f"more than the {most_bytes:,} bytes of such a file", is_final=True)
 
 
 def seconds_asked_for(retry_after, now):

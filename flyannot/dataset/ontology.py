@@ -102,7 +102,7 @@ class IdColumns:
 
     def __init__(self, ontology):
         self._ontology, self._known = ontology, {}
-        self._stages = {s: " ".join(ids) for s, ids in stage_ids(ontology).items()}
+        self._stages = {s: " ".join(ids) for s, ids in ids_of_stage_ranges(ontology).items()}
 
     def of(self, term, stage_range):
         """The ids of a term and of a stage range, as the COLUMNS."""
@@ -130,7 +130,7 @@ def read_ontology(*paths):
     return Ontology(entries)
 
 
-def stage_ids(ontology):
+def ids_of_stage_ranges(ontology):
     """Stage range -> the ids of its stages, as far as the ontology has them ("embryonic stage 4" ...)."""
     ids = {}
     for stage_range in STAGE_RANGES:

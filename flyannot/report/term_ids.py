@@ -9,7 +9,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from urllib.parse import quote
 
-from flyannot.dataset.ontology import read_ontology, stage_ids
+from flyannot.dataset.ontology import ids_of_stage_ranges, read_ontology
 from flyannot.errors import FlyannotError
 from flyannot.runtime.tables import read_table
 from flyannot.runtime.text_files import first_bytes
@@ -98,7 +98,7 @@ def _from_ontology(ontology, names, run):
     notes = [f"Ids of terms are from {', '.join(names)}: {len(ids)} of {have} one."]
     if obsolete := [m.term for m in matches if m.how in _REMARKS]:
         notes.append(f"Obsolete there: {', '.join(obsolete)}.")
-    stages = {s: of_range for s, of_range in stage_ids(ontology).items() if s in ranges}
+    stages = {s: of_range for s, of_range in ids_of_stage_ranges(ontology).items() if s in ranges}
     return TermIds(ids, stages, notes)
 
 

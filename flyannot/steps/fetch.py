@@ -8,7 +8,7 @@ from functools import partial
 from pathlib import Path
 
 from flyannot.dataset import bdgp_site
-from flyannot.dataset.bdgp_site import FILES, Manifest, url_of_image
+from flyannot.dataset.bdgp_site import FILES, Manifest, url_of_file
 from flyannot.dataset.download import Downloader, DownloadFailed, RetryPolicy, ServerBusy
 from flyannot.errors import FlyannotError
 from flyannot.runtime.atomic_file import locked_output
@@ -27,11 +27,8 @@ def fetch_bdgp(folder, options, execution, *, policy=None, dry_run=False):
     Parameters
     ----------
     folder : Path; gets the dumps, the images under the paths that the dump gives them, and manifest.csv
-    options : flyannot.dataset.bdgp_site.FetchOptions
-    execution : flyannot.steps.engine.task.Execution
     policy : RetryPolicy; by default that of the options
-    dry_run : bool
-        Only estimate; nothing in `folder` is changed.
+    dry_run : whether only to estimate; nothing in `folder` is changed
 
     Returns
     -------
@@ -65,9 +62,9 @@ class _Fetch:
     def estimate(self):
         """The Outcome of a dry run."""
         with tempfile.TemporaryDirectory() as elsewhere:
-            have_tables = not self._options.refresh and all(map(self.manifest.has, FILES.values()))
-            place = self._folder if have_tables else Path(elsewhere)
-            if not have_tables:
+            place = self._folder
+            if self._options.refresh or not all(map(self.manifest.has, FILES.values())):
+                place = Path(elsewhere)
                 for kind in FILES:
                     self._get_table(place, kind)
             plan = self._plan(place)
@@ -104,24 +101,24 @@ class _Fetch:
         return [name for name in plan.images if not self.manifest.has(name)]
 
     def _get_table(self, place, kind):
-        url = bdgp_site.url_of_table(self._options.base_url, FILES[kind])
         check = partial(bdgp_site.fault_of_fetched_table, kind=kind)
         try:
-            self._get(place, FILES[kind], url, check, bdgp_site.MOST_BYTES_OF_TABLE)
+            self._get(place, FILES[kind], check, bdgp_site.MOST_BYTES_OF_TABLE)
         except (DownloadFailed, ServerBusy) as error:
             raise FlyannotError(
-                f"cannot fetch {url}: {error}",
+                f"cannot fetch {self._url(FILES[kind])}: {error}",
                 fix="try again later, or name the site's address with --base-url",
             ) from None
 
     def _get_image(self, name):
-        url = url_of_image(self._options.base_url, name)
-        check, most_bytes = bdgp_site.fault_of_fetched_image, bdgp_site.MOST_BYTES_OF_IMAGE
-        self._get(self._folder, name, url, check, most_bytes)
+        self._get(self._folder, name, bdgp_site.fault_of_fetched_image, bdgp_site.MOST_BYTES_OF_IMAGE)
 
-    def _get(self, place, name, url, check, most_bytes):
-        n_bytes, sha256 = self._downloader.get(url, place / name, check, most_bytes=most_bytes)
-        self.manifest.add(name, n_bytes, sha256, url)
+    def _get(self, place, name, check, most_bytes):
+        n_bytes, sha256 = self._downloader.get(self._url(name), place / name, check, most_bytes=most_bytes)
+        self.manifest.add(name, n_bytes, sha256, self._url(name))
+
+    def _url(self, name):
+        return url_of_file(self._options.base_url, name)
 
     def _get_images(self, names, progress):
         """The failures (name, reason); what was fetched is in the manifest."""
@@ -152,8 +149,7 @@ class _Fetch:
         for name in images:
             path = self._folder / name
             if not self.manifest.has(name) and path.is_file() and not bdgp_site.fault_of_fetched_image(path):
-                url = url_of_image(self._options.base_url, name)
-                self.manifest.add(name, path.stat().st_size, digest_of_file(path), url)
+                self.manifest.add(name, path.stat().st_size, digest_of_file(path), self._url(name))
 
     def _in_words(self, plan):
         """How many images, about how large, at least how long."""
@@ -161,9 +157,7 @@ class _Fetch:
         wanted = f"{pluralise(len(plan.images), 'image')} of {pluralise(plan.n_genes, 'gene')}"
         lines = [f"{wanted}, {len(missing):,} of them to fetch"]
         sampled = missing[:: len(missing) // _SAMPLED + 1]
-        sizes = [self._downloader.size_of(url_of_image(self._options.base_url, name)) for name in sampled]
-        sizes = list(filter(None, sizes))
-        if sizes:
+        if sizes := [size for name in sampled if (size := self._downloader.size_of(self._url(name)))]:
             megabytes = len(missing) * sum(sizes) / len(sizes) / 1e6
             lines.append(f"about {megabytes:,.1f} MB, estimated from {len(sizes)} of them")
         if missing:

@@ -9,7 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from flyannot.dataset.folder import read_annotations
-from flyannot.dataset.ontology import parent_terms, read_ontology, stage_ids, with_parent_terms
+from flyannot.dataset.ontology import ids_of_stage_ranges, parent_terms, read_ontology, with_parent_terms
 from flyannot.errors import InputError
 
 OBO = r"""format-version: 1.2
@@ -116,7 +116,8 @@ def test_two_files_are_one_ontology(write):
     more = "[Term]\nid: FBdv:5\nname: embryonic stage 5\n\n[Term]\nid: FBbt:1\nname: another\n"
     ontology = read_ontology(write(OBO), write(more, "more.obo"))
     assert ontology.match("gut").id == "FBbt:1" and ontology.match("another").id == ""
-    assert stage_ids(ontology)["4-6"] == ["FBdv:4", "FBdv:5"] and stage_ids(ontology)["1-3"] == []
+    ids = ids_of_stage_ranges(ontology)
+    assert ids["4-6"] == ["FBdv:4", "FBdv:5"] and ids["1-3"] == []
 
 
 BAD = {
@@ -157,7 +158,7 @@ def test_the_published_ontologies_know_most_terms_of_bdgp(shared_data):
         terms = {row["term"] for row in csv.DictReader(file)}
     matched = [term for term in terms if ontology.match(term).id]
     assert len(matched) >= 217  # of 316 to 319: a few are kept back
-    assert [len(ids) for ids in stage_ids(ontology).values()] == [3, 3, 2, 2, 2, 4]
+    assert [len(ids) for ids in ids_of_stage_ranges(ontology).values()] == [3, 3, 2, 2, 2, 4]
     parents = parent_terms(ontology, {*terms, "embryonic anterior midgut"})
     assert "embryonic midgut" in parents["embryonic anterior midgut"]
     assert sum(map(len, parents.values())) > 100

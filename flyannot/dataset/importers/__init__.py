@@ -19,7 +19,7 @@ class Importer:
     sources : what the command calls the paths that it takes
     options : an options class
     run : function of (sources, a list of paths; folder; an options object; keyword force), which writes the
-        data set folder and returns its summary, as `write_tables` does
+        data set folder and returns its summary, as `write_imported_tables` does
     """
 
     help: str

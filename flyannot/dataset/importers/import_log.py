@@ -77,19 +77,13 @@ class ImportLog:
             for sort, taken in self.taken.items()
         }
 
-    def write(self, path):
-        """Write rejected.csv: everything that was rejected, in the order in which it was met."""
-        write_table(path, [field.name for field in fields(Rejected)], map(astuple, self.rejected))
 
-
-def write_tables(staged, images, terms, log, sources, *, one_gene=()):
+def write_imported_tables(staged, images, terms, log, sources, *, one_gene=()):
     """Write images.csv, annotations.csv, rejected.csv and import.json, the summary, into a new folder.
 
     Parameters
     ----------
-    staged : Path of the folder, which has its images
     images, terms : rows for images.csv and annotations.csv, dicts
-    log : ImportLog
     sources : dict, role -> path of a table or None
     one_gene : pairs of names that turned out to be one gene's
 
@@ -100,7 +94,8 @@ def write_tables(staged, images, terms, log, sources, *, one_gene=()):
     write_images_csv(staged / "images.csv", images)
     if terms:
         write_annotations_csv(staged / "annotations.csv", terms)
-    log.write(staged / "rejected.csv")
+    columns = [field.name for field in fields(Rejected)]
+    write_table(staged / "rejected.csv", columns, map(astuple, log.rejected))
     taken, annotations = read_images(staged), read_annotations(staged) if terms else None
     counts = Counter(row["term"] for row in terms)
     summary = {
@@ -118,43 +113,25 @@ def write_tables(staged, images, terms, log, sources, *, one_gene=()):
 
 def text_of_summary(summary):
     """What was taken, what was rejected and why, stage range by stage range, and the terms by frequency."""
-    blocks = [
-        *(_lines_of_sort(sort, counts) for sort, counts in summary["log"].items()),
-        _lines_of_stage_ranges(summary["stage_ranges"]),
-        _lines_of_genes(summary),
-        _lines_of_terms(summary["terms"]),
+    blocks = []
+    for sort, counts in summary["log"].items():
+        reasons = [f"  {n:>9,}  rejected: {reason}" for reason, n in counts["rejected"].items()]
+        blocks.append([f"{sort}: {counts['total']:,} read, {counts['taken']:,} taken", *reasons])
+    head = f"{'stages':<8}" + "".join(f"{word:>11}" for word in _COLUMNS.values())
+    rows = [
+        f"{stage_range:<8}" + "".join(f"{numbers[name]:>11,}" for name in _COLUMNS)
+        for stage_range, numbers in summary["stage_ranges"].items()
     ]
-    return "\n\n".join("\n".join(block) for block in blocks if block)
-
-
-def _lines_of_sort(sort, counts):
-    yield f"{sort}: {counts['total']:,} read, {counts['taken']:,} taken"
-    for reason, n in counts["rejected"].items():
-        yield f"  {n:>9,}  rejected: {reason}"
-
-
-def _lines_of_stage_ranges(counts):
-    yield f"{'stages':<8}" + "".join(f"{word:>11}" for word in _COLUMNS.values())
-    for stage_range, numbers in counts.items():
-        yield f"{stage_range:<8}" + "".join(f"{numbers[name]:>11,}" for name in _COLUMNS)
-    yield "(groups: genes with images; no image: annotated genes without one)"
-
-
-def _lines_of_genes(summary):
-    unknown = summary["n_genes_without_fbgn"]
-    yield f"genes: {summary['n_genes']:,}, {unknown:,} of them without FlyBase number"
-    merged = summary["one_gene"]
+    blocks.append([head, *rows, "(groups: genes with images; no image: annotated genes without one)"])
+    unknown, merged = summary["n_genes_without_fbgn"], summary["one_gene"]
+    blocks.append([f"genes: {summary['n_genes']:,}, {unknown:,} of them without FlyBase number"])
     if merged:
         pairs = ", ".join(f"{a} = {b}" for a, b in merged[:_MOST_MERGED])
         more = f" and {len(merged) - _MOST_MERGED:,} more" if len(merged) > _MOST_MERGED else ""
-        yield f"one gene under two names, because they share an image: {pairs}{more}"
-
-
-def _lines_of_terms(terms):
-    if not terms:
-        return
-    yield f"terms: {len(terms):,}, in genes and stage ranges"
-    for term, n in list(terms.items())[:_MOST_TERMS]:
-        yield f"  {n:>9,}  {term}"
-    if len(terms) > _MOST_TERMS:
-        yield f"  and {len(terms) - _MOST_TERMS:,} more, all in import.json"
+        blocks[-1].append(f"one gene under two names, because they share an image: {pairs}{more}")
+    if terms := summary["terms"]:
+        shown = [f"  {n:>9,}  {term}" for term, n in list(terms.items())[:_MOST_TERMS]]
+        blocks.append([f"terms: {len(terms):,}, in genes and stage ranges", *shown])
+        if len(terms) > _MOST_TERMS:
+            blocks[-1].append(f"  and {len(terms) - _MOST_TERMS:,} more, all in import.json")
+    return "\n\n".join("\n".join(block) for block in blocks)

@@ -6,6 +6,7 @@ A gene is known by FlyBase number, by symbol, by CG number; case-sensitively, ne
 import re
 from collections import defaultdict
 from dataclasses import dataclass
+from functools import cache
 
 from flyannot.dataset.importers.import_log import Rejected
 from flyannot.dataset.importers.source_tables import header_of, named_columns, read_source_rows
@@ -72,7 +73,8 @@ class Genes:
     def named(self, *names, fbgn=""):
         """The gene that is meant: by its number if it has one, else by the first name that is known.
 
-        A name nobody knows is a gene of its own.  Raises UnclearGene if a name belongs to several.
+        A name nobody knows is a gene of its own; without any name it is None.  Raises UnclearGene if a name
+        belongs to several.
         """
         if not _FBGN.fullmatch(fbgn):
             fbgn = next((name for name in names if _FBGN.fullmatch(name)), "")
@@ -85,7 +87,7 @@ class Genes:
                     raise UnclearGene(f"{name} is {' and '.join(sorted(known[name]))}")
                 (fbgn,) = known[name]
                 return Gene(self.symbols[fbgn] or name, fbgn)
-        return Gene(names[0])
+        return Gene(names[0]) if names else None
 
 
 def read_genes(path):
@@ -126,7 +128,7 @@ class SourceRow:
     view: str = ""
 
 
-def resolve_tables(image_rows, term_rows, genes, pictures, log, *, only_annotated=False):
+def resolve_tables(image_rows, term_rows, genes, pictures, log, *, only_annotated):
     """Decide what is taken; whatever is not is entered in the log.
 
     Parameters
@@ -135,9 +137,7 @@ def resolve_tables(image_rows, term_rows, genes, pictures, log, *, only_annotate
     genes : Genes
     pictures : flyannot.dataset.importers.tables.PictureFolder
     log : flyannot.dataset.importers.import_log.ImportLog
-        Gets "image rows", "images", "annotation rows" and "terms".
-    only_annotated : bool
-        Take no image of a gene without terms in its stage range.
+    only_annotated : whether to take no image of a gene without terms in its stage range
 
     Returns
     -------
@@ -146,28 +146,33 @@ def resolve_tables(image_rows, term_rows, genes, pictures, log, *, only_annotate
     """
     placed_images = list(_placed(image_rows, genes, log, "image rows", NO_IMAGE))
     placed_terms = list(_placed(term_rows, genes, log, "annotation rows", NO_TERM))
-    same = _SameGenes(placed_images)
-    terms = _TakenTerms()
-    _take_all(placed_terms, same, terms.take, log, ("annotation rows", "terms"))
-    images = _TakenImages(pictures, terms.annotated if only_annotated else None)
+    same, terms = _SameGenes(placed_images), {}
+
+    def take_term(term, row, gene, stage_range):
+        """Every term of a gene in a stage range once."""
+        key = gene.gene_id, stage_range, term
+        if not term or key in terms:
+            return REPEATED if term else NO_TERM, gene.symbol
+        terms[key] = {"gene": gene.symbol, "fbgn": gene.fbgn, "stage_range": stage_range, "term": term}
+        return "", ""
+
+    _take_all(placed_terms, same, take_term, log, ("annotation rows", "terms"))
+    images = _TakenImages(pictures, {key[:2] for key in terms} if only_annotated else None)
     _take_all(placed_images, same, images.take, log, ("image rows", "images"))
-    return images.rows, terms.rows, same.pairs
+    return images.rows, list(terms.values()), same.pairs
 
 
 def _placed(rows, genes, log, sort, nothing):
     """The rows whose gene and stage range are known, with both."""
-    stage_ranges, known = {}, {}
     for row in rows:
-        if row.stage not in stage_ranges:
-            stage_ranges[row.stage] = stage_range_of(row.stage)
-        who = row.names, row.fbgn
-        if who not in known:
-            known[who] = _gene(genes, row)
-        stage_range, (gene, reason, detail) = stage_ranges[row.stage], known[who]
+        stage_range, detail = stage_range_of(row.stage), ""
+        try:
+            gene = genes.named(*row.names, fbgn=row.fbgn)
+            reason = (not gene and NO_GENE) or (not row.items and nothing)
+        except UnclearGene as unclear:
+            reason, detail = SEVERAL_GENES, str(unclear)
         if not stage_range:
             reason, detail = UNKNOWN_STAGE, row.stage
-        elif not reason and not row.items:
-            reason = nothing
         if reason:
             item = next(filter(None, row.names), row.fbgn)
             log.reject(sort, Rejected(row.table, row.line, item, reason, detail))
@@ -175,6 +180,7 @@ def _placed(rows, genes, log, sort, nothing):
             yield row, gene, stage_range
 
 
+@cache
 def stage_range_of(text):
     """The stage range of a published table's stage: BDGP's name of it, or its number, 1 to 6; else None.
 
@@ -183,27 +189,16 @@ def stage_range_of(text):
     return _NUMBERED.get(text.strip()) or bdgp_name(text)
 
 
-def _gene(genes, row):
-    """The Gene, or None with the reason and its detail."""
-    if not row.fbgn and not any(row.names):
-        return None, NO_GENE, ""
-    try:
-        return genes.named(*row.names, fbgn=row.fbgn), "", ""
-    except UnclearGene as unclear:
-        return None, SEVERAL_GENES, str(unclear)
-
-
 class _SameGenes:
     """Genes that share an image are one gene, unless FlyBase numbers them apart."""
 
     def __init__(self, placed_images):
-        self.pairs, self._first, self._one = [], {}, {}
+        self.pairs, self._one, first = [], {}, {}
         for row, gene, _ in placed_images:
             for image in row.items:
-                self._note(image, gene)
+                self._note(self.as_one(gene), self.as_one(first.setdefault(image, gene)))
 
-    def _note(self, image, gene):
-        this, first = self.as_one(gene), self.as_one(self._first.setdefault(image, gene))
+    def _note(self, this, first):
         if this == first or this.fbgn and first.fbgn:
             return
         kept, given_up = (this, first) if this.fbgn else (first, this)
@@ -231,29 +226,17 @@ def _take_all(placed, same, take, log, sorts):
         log.settle(of_rows, len(row.items) - len(reasons), reasons)
 
 
-class _TakenTerms:
-    """Every term of a gene in a stage range once."""
-
-    def __init__(self):
-        self.rows, self.annotated, self._known = [], set(), set()
-
-    def take(self, term, row, gene, stage_range):
-        key = gene.gene_id, stage_range, term
-        if not term or key in self._known:
-            return REPEATED if term else NO_TERM, gene.symbol
-        self._known.add(key)
-        self.annotated.add(key[:2])
-        self.rows.append({"gene": gene.symbol, "fbgn": gene.fbgn, "stage_range": stage_range, "term": term})
-        return "", ""
-
-
 class _TakenImages:
     """Every picture file once."""
 
     def __init__(self, pictures, annotated):
-        self.rows, self._pictures = [], pictures
+        self._pictures = pictures
         self._annotated = annotated  # (gene_id, stage range); None: whether it is annotated does not matter
         self._taken = {}  # path -> its row of images.csv, its gene_id and line
+
+    @property
+    def rows(self):
+        return [entry for entry, *_ in self._taken.values()]
 
     def take(self, name, row, gene, stage_range):
         path, reason = self._pictures.find(name)
@@ -261,15 +244,11 @@ class _TakenImages:
             return reason, ""
         if self._annotated is not None and (gene.gene_id, stage_range) not in self._annotated:
             return NOT_ANNOTATED, ""
-        if path in self._taken:
-            return self._conflict(path, row, gene, stage_range)
-        entry = {"image": f"images/{path}", "gene": gene.symbol, "fbgn": gene.fbgn}
-        entry |= {"stage_range": stage_range, "view": row.view}
-        self._taken[path] = entry, gene.gene_id, row.line
-        self.rows.append(entry)
-        return "", ""
-
-    def _conflict(self, path, row, gene, stage_range):
+        if path not in self._taken:
+            entry = {"image": f"images/{path}", "gene": gene.symbol, "fbgn": gene.fbgn}
+            entry |= {"stage_range": stage_range, "view": row.view}
+            self._taken[path] = entry, gene.gene_id, row.line
+            return "", ""
         entry, gene_id, line = self._taken[path]
         detail = f"as on line {line}: {entry['gene']}, {entry['stage_range']}"
         if gene_id != gene.gene_id:

@@ -28,14 +28,9 @@ NO_TUPLE = "not a tuple of texts"
 
 
 def lines_of_text(path, *, fix, errors="strict", member=None):
-    """The lines of a file of text, gzipped or not, or of one in a tar archive: its bytes decide.
+    """The lines of a file of text, gzipped or not, or of its `member` if it is a tar archive: bytes decide.
 
-    Parameters
-    ----------
-    path : path of the file
-    fix : the remedy in messages
-    errors : what becomes of bytes that are not UTF-8, as `open` takes it
-    member : the name of the file that is meant, where it is an archive
+    `fix` is the remedy in messages, `errors` what becomes of bytes that are not UTF-8, as `open` takes it.
 
     Raises
     ------
@@ -73,11 +68,7 @@ def _opened(path, member, fix):
 
 
 def read_source_rows(path):
-    """Every row of a table that is not empty.
-
-    Parameters
-    ----------
-    path : path of a CSV file, gzipped or not
+    """Every row of a CSV file, gzipped or not, that is not empty.
 
     Yields
     ------
@@ -97,13 +88,22 @@ def read_source_rows(path):
         lines_of_text(path, fix="is this the table? Then download it again", errors="surrogateescape")
     )
     begins = 1
-    while (row := _next_row(reader)) is not None:
-        if isinstance(row, str):
-            yield begins, [], row
-        elif any(row):
+    while True:
+        try:
+            row = next(reader)
+        except StopIteration:
+            return
+        except csv.Error:  # there is no telling what the row is
+            yield begins, [], BAD_ROW
+        else:
             cells = [cell.strip() for cell in row]
             fault = _fault_of_cells(cells)
-            yield begins, [printable_text(cell[:_MOST_SHOWN]) for cell in cells] if fault else cells, fault
+            if any(row):
+                yield (
+                    begins,
+                    [printable_text(cell[:_MOST_SHOWN]) for cell in cells] if fault else cells,
+                    fault,
+                )
         begins = reader.line_num + 1
 
 
@@ -139,14 +139,6 @@ def parse_texts(text):
     if _fault_of_cells(texts):
         raise ValueError(NO_TUPLE)
     return texts
-
-
-def _next_row(reader):
-    """The next row; None after the last; text where there is no telling what the row is."""
-    try:
-        return next(reader, None)
-    except csv.Error:
-        return BAD_ROW
 
 
 def _fault_of_cells(cells):

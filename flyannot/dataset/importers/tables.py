@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import ClassVar
 
-from flyannot.dataset.importers.import_log import ImportLog, Rejected, write_tables
+from flyannot.dataset.importers.import_log import ImportLog, Rejected, write_imported_tables
 from flyannot.dataset.importers.resolve import Genes, read_genes, resolve_tables
 from flyannot.dataset.importers.source_tables import header_of, read_source_rows
 from flyannot.errors import InputError, message_of
@@ -113,15 +113,9 @@ def import_tables(form, sources, folder, options, *, force=False):
         by what they hold.
     folder : path of the data set folder to make
         Gets `images.csv`, `annotations.csv`, `rejected.csv` (all that was left out, with table, line and
-        reason), `import.json` (the summary) and `images`, a link to the folder of images.
+        reason), `import.json` (the summary, which is returned) and `images`, a link to the folder of images.
     options : TableOptions
-    force : bool
-        Write into a folder that holds something already.
-
-    Returns
-    -------
-    summary : dict
-        What `import.json` holds.
+    force : whether to write into a folder that holds something already
 
     Raises
     ------
@@ -148,21 +142,17 @@ def import_tables(form, sources, folder, options, *, force=False):
         rows["images"], rows.get("terms", ()), genes, pictures, log, only_annotated=options.only_annotated
     )
     if not images:
-        raise _no_image(log, pictures)
+        first = log.rejected[:_MOST_SHOWN]
+        shown = "; ".join(f"line {row.line}, {row.item}: {row.reason}" for row in first)
+        where = f"{pictures.folder} holds {pluralise(pictures.n_files, 'file')}"
+        raise InputError(
+            f"no image can be taken ({shown or 'the table is empty'}; {where})",
+            fix="name the folder that holds the images, and the tables that name them",
+        )
     digested = {"images": tables["images"], "annotations": tables.get("terms"), "genes": options.genes}
     with new_folder(folder, sources, force=force) as staged:
         _place_images(staged, Path(folder), pictures.folder, images, options.copy)
-        return write_tables(staged, images, terms, log, digested, one_gene=one_gene)
-
-
-def _no_image(log, pictures):
-    first = log.rejected[:_MOST_SHOWN]
-    shown = "; ".join(f"line {row.line}, {row.item}: {row.reason}" for row in first)
-    where = f"{pictures.folder} holds {pluralise(pictures.n_files, 'file')}"
-    return InputError(
-        f"no image can be taken ({shown or 'the table is empty'}; {where})",
-        fix="name the folder that holds the images, and the tables that name them",
-    )
+        return write_imported_tables(staged, images, terms, log, digested, one_gene=one_gene)
 
 
 def _place_images(staged, folder, picture_folder, rows, copy):
@@ -194,15 +184,12 @@ class PictureFolder:
     def __init__(self, folder):
         self.folder = os.path.abspath(folder)
         self._paths = set(_files_below(self.folder))
+        self.n_files = len(self._paths)
         self._by_name, self._by_number = defaultdict(list), defaultdict(list)
         for path in sorted(self._paths):
             name = path.rpartition("/")[2]
             self._by_name[name].append(path)
             self._by_number[_number_of(name)].append(path)
-
-    @property
-    def n_files(self):
-        return len(self._paths)
 
     def find(self, name):
         """The path, relative to the folder, of the picture a table calls `name`: (path, "") or ("", why).
@@ -213,21 +200,22 @@ class PictureFolder:
         if path in self._paths:
             return path, ""
         last = path.rpartition("/")[2]
-        paths = self._by_name.get(last) or self._of_number(last)
+        paths = self._by_name.get(last)
+        if not paths and (number := _number_of(last)) is not None:
+            paths = self._by_number.get(number, ())
+            paths = [path for path in paths if _suffix(path) == _suffix(last)] or paths
         if not paths:
             return "", NOT_THERE
         return (paths[0], "") if len(paths) == 1 else ("", SEVERAL)
-
-    def _of_number(self, name):
-        """The paths of a picture's number; those of the same suffix, if there are any."""
-        number, suffix = _number_of(name), name.rpartition(".")[2].lower()
-        paths = self._by_number.get(number, []) if number is not None else []
-        return [path for path in paths if path.lower().endswith(f".{suffix}")] or paths
 
 
 def _number_of(name):
     match = _NUMBERED.fullmatch(name)
     return match[1].lstrip("0") if match and match[2].lower() in _SUFFIXES else None
+
+
+def _suffix(name):
+    return name.rpartition(".")[2].lower()
 
 
 def _files_below(folder):

@@ -5,6 +5,7 @@ a table of vectors is an image: its name, gene, stage range and vector; perhaps 
 """
 
 import zipfile
+from collections import Counter
 from dataclasses import dataclass
 from pathlib import Path
 from typing import ClassVar
@@ -38,7 +39,7 @@ def read_arrays(path, suffixes, *, fix, names=None, most_bytes=None):
     suffixes : those of `READERS` that are accepted
     fix : the remedy in messages
     names : those wanted, as far as they are there; None for all
-    most_bytes : int, that they may take; by default a gigabyte
+    most_bytes : that they may take; None for a gigabyte
 
     Raises
     ------
@@ -53,7 +54,6 @@ def read_arrays(path, suffixes, *, fix, names=None, most_bytes=None):
     suffix = path.suffix.lower()
     if suffix not in suffixes:
         raise InputError(f"{path} ends in none of {', '.join(suffixes)}", fix=fix)
-
     try:
         return _READERS[suffix](path, names, most_bytes or _MOST_BYTES)
     except FlyannotError:
@@ -71,7 +71,7 @@ def _require_small(n_bytes, most_bytes):
 
 def _read_npy(path, _names, most_bytes):
     _require_small(path.stat().st_size, most_bytes)
-    return {"": np.load(path, allow_pickle=False, mmap_mode=None)}
+    return {"": np.load(path, allow_pickle=False)}
 
 
 def _read_npz(path, names, most_bytes):
@@ -166,10 +166,8 @@ def atoms_by_stage_range(arrays, stage_ranges, *, variable=None):
                 fix="choose with --stage-range",
             )
         return {s: (named[s], arrays[named[s]]) for s in stage_ranges}
-    if variable is None and "D" in arrays:
-        variable = "D"
-    if variable is None and len(arrays) == 1:
-        (variable,) = arrays
+    if variable is None:
+        variable = "D" if "D" in arrays or len(arrays) > 1 else next(iter(arrays))
     if variable not in arrays:
         raise InputError(
             f"which array are the atoms? There are {', '.join(arrays)}", fix="name one with --variable"
@@ -278,7 +276,7 @@ def read_vectors(path):
                 f"{path} has {len(vectors)} vectors and {len(values)} of {name}", fix=_FIX_VECTORS
             )
     stage_ranges = [parse_stage_range(text) for text in columns["stage_range"]]
-    _require_distinct_images(path, zip(stage_ranges, columns["image"]))
+    _require_distinct_images(path, list(zip(stage_ranges, columns["image"])))
     columns = {name: columns.get(name, [""] * len(vectors)) for name in IMAGE_COLUMNS}
     names = zip(columns["group"], columns["fbgn"], columns["gene"], columns["image"])
     columns["group"] = [next(filter(None, of_image), "") for of_image in names]
@@ -305,13 +303,11 @@ def _text(value):
 
 
 def _require_distinct_images(path, places):
-    seen = set()
-    for stage_range, image in places:
+    for (stage_range, image), n in Counter(places).items():
         if not image:
             raise InputError(f"{path} has an image without a name", fix="give every image a name")
-        if (stage_range, image) in seen:
+        if n > 1:
             raise InputError(
                 f"{path} has the image {image} twice in stage range {stage_range}",
                 fix="give every image one row",
             )
-        seen.add((stage_range, image))

@@ -23,7 +23,7 @@ import numpy as np
 
 from flyannot.dataset.folder import read_annotations
 from flyannot.dataset.importers import Importer
-from flyannot.dataset.importers.import_log import ImportLog, Rejected, write_tables
+from flyannot.dataset.importers.import_log import ImportLog, Rejected, write_imported_tables
 from flyannot.dataset.importers.resolve import SEVERAL_GENES, Gene, UnclearGene, read_genes
 from flyannot.dataset.importers.source_tables import (
     header_of,
@@ -81,12 +81,11 @@ def import_wu2016(sources, folder, options, *, force=False):
         The table of genes is for the archive and the CSV.  If it has the columns stage_range and term too, as
         BDGP's annotations have, these are the annotations; those of an npz file are in the
         `annotations.csv` that lies beside it.  Without either the folder has images only.
-    force : bool
-        Write into a folder that holds something already.
+    force : whether to write into a folder that holds something already
 
     Returns
     -------
-    summary : dict, as `flyannot.dataset.importers.import_log.write_tables` returns
+    summary : dict, as `flyannot.dataset.importers.import_log.write_imported_tables` returns
 
     Raises
     ------
@@ -109,8 +108,13 @@ def import_wu2016(sources, folder, options, *, force=False):
         pictures = render_patterns(arrays["patterns"], arrays["mask"])
         for image_id, picture in zip(arrays["image_id"], pictures):
             Image.fromarray(picture).save(staged / "images" / f"{image_id}.png")
+        same = {"stage_range": STAGE_RANGE, "view": "lateral"}
+        images = [
+            {"image": f"images/{image_id}.png", "gene": gene, "fbgn": fbgn} | same
+            for image_id, gene, fbgn in zip(*(arrays[name].tolist() for name in _TEXTS))
+        ]
         sources = {"patterns": source, "annotations": table}
-        return write_tables(staged, _image_rows(arrays), terms, log, sources)
+        return write_imported_tables(staged, images, terms, log, sources)
 
 
 def _from_npz(source, genes_table):
@@ -152,14 +156,6 @@ def _terms_of_genes(path, fbgns):
     return list(rows.values())
 
 
-def _image_rows(arrays):
-    same = {"stage_range": STAGE_RANGE, "view": "lateral"}
-    return [
-        {"image": f"images/{image_id}.png", "gene": gene, "fbgn": fbgn} | same
-        for image_id, gene, fbgn in zip(*(arrays[name].tolist() for name in _TEXTS))
-    ]
-
-
 def read_patterns(path):
     """The checked arrays of an npz file, by name.
 
@@ -175,41 +171,38 @@ def read_patterns(path):
 
 def _checked(path, arrays):
     """The arrays, if nothing is wrong with them; DataError names the file and the array."""
-    fault = next((f'the array "{name}" is missing' for name in _ARRAYS if name not in arrays), None)
-    fault = fault or _fault_of_patterns(arrays["patterns"], arrays["mask"]) or _fault_of_texts(arrays)
-    if fault:
+    if fault := next(_faults(arrays), ""):
         raise DataError(f"{path}: {fault}", fix=_FIX_NPZ)
     return arrays
 
 
-def _fault_of_patterns(patterns, mask):
+def _faults(arrays):
+    """What is wrong, in words; each takes for granted that there is nothing before it."""
+    yield from (f'the array "{name}" is missing' for name in _ARRAYS if name not in arrays)
+    patterns, mask = arrays["patterns"], arrays["mask"]
     if mask.dtype != bool or mask.shape != GRID:
-        return f'the array "mask" is {mask.dtype} {mask.shape}, not bool {GRID}'
+        yield f'the array "mask" is {mask.dtype} {mask.shape}, not bool {GRID}'
     n_pixels = int(mask.sum())
     if n_pixels == 0:
-        return 'the array "mask" is False everywhere'
+        yield 'the array "mask" is False everywhere'
     if patterns.dtype.kind != "f" or patterns.ndim != 2 or patterns.shape[1] != n_pixels:
-        return f'the array "patterns" is {patterns.dtype} {patterns.shape}, not float (n_images, {n_pixels})'
+        yield f'the array "patterns" is {patterns.dtype} {patterns.shape}, not float (n_images, {n_pixels})'
     bad = ~((patterns >= 0) & (patterns <= 1)).all(axis=1)  # NaN fails both
     if bad.any():
         rows = pluralise(bad.sum(), 'row of "patterns" holds', 'rows of "patterns" hold')
-        return f"{rows} NaN or values outside [0, 1], first row {bad.argmax()}"
-    return ""
-
-
-def _fault_of_texts(arrays):
-    n_images = len(arrays["patterns"])
+        yield f"{rows} NaN or values outside [0, 1], first row {bad.argmax()}"
+    n_images = len(patterns)
     for name in _TEXTS:
         texts = arrays[name]
         if texts.dtype.kind != "U" or texts.shape != (n_images,):
-            return f'the array "{name}" is {texts.dtype} {texts.shape}, not text ({n_images},)'
+            yield f'the array "{name}" is {texts.dtype} {texts.shape}, not text ({n_images},)'
     image_ids = arrays["image_id"].tolist()
-    unsafe = next((image_id for image_id in image_ids if not _SAFE_NAME.fullmatch(image_id)), None)
-    if unsafe is not None:
-        return f'"{unsafe}" in the array "image_id" cannot be a file name'
+    unsafe = (image_id for image_id in image_ids if not _SAFE_NAME.fullmatch(image_id))
+    yield from (f'"{image_id}" in the array "image_id" cannot be a file name' for image_id in unsafe)
     if len({image_id.lower() for image_id in image_ids}) < n_images:
-        return 'the array "image_id" names an image twice'
-    return "" if all(arrays["gene"].tolist()) else 'the array "gene" has an empty entry'
+        yield 'the array "image_id" names an image twice'
+    if not all(arrays["gene"].tolist()):
+        yield 'the array "gene" has an empty entry'
 
 
 def ellipse_mask():
@@ -221,10 +214,8 @@ def ellipse_mask():
 def read_archive(path, genes_table):
     """The arrays as `read_patterns` returns them, and the ImportLog of the columns.
 
-    Parameters
-    ----------
-    path : Path of the archive of staNMF, or of its CSV, gzipped or not
-    genes_table : path of a table of genes, see `flyannot.dataset.importers.resolve.read_genes`
+    `path` is of the archive of staNMF, or of its CSV, gzipped or not; `genes_table` is for
+    `flyannot.dataset.importers.resolve.read_genes`.
 
     Raises
     ------
