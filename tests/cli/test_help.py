@@ -171,37 +171,6 @@ def test_verbosity_may_stand_before_the_command(flyannot, workplace):
     assert said.code == 2 and said.err.startswith("Error: ")
 
 
-# --- did you mean ---
-
-
-@pytest.mark.parametrize(
-    ("line", "suggestion"),
-    [
-        ("exract embryos -o d.h5", "extract"),
-        ("import wu2015 x -o y", "wu2016"),
-        ("extract embryos -o d.h5 --strid-px 4", "--stride-px"),
-        ("-q --verbos extract embryos -o d.h5", "--verbose"),
-        ("extract embryos -o d.h5 --stage-range 11-112", "11-12"),
-        ("extract embryos -o d.h5 --view latral", "lateral"),
-        ("train features.h5 embryos/annotations.csv -o m.h5 --exclude-terms 'not-anatomyy'", "not-anatomy"),
-        ("train features.h5 embryos/annotations.csv -o m.h5 --exclude-terms 'TERM'", "NAME"),
-        ("evaluate features.h5 embryos/annotations.csv --exclude-terms 'TERM'", "NAME"),
-        ("evaluate predictions.h5 embryos/annotations.csv --exclude-terms 'TERM'", "NAME"),
-        ("explain model.h5 embryo.png --stage-range 4-6 --term 'TERM'", "NAME"),
-        ("learn-dict descriptors.h5 -o d.h5 --learner dscc", "dssc"),
-        ("run configs/demo.toml --set extrct.stride-px=4", "extract"),
-        ("run configs/demo.toml --set extract.strid-px=4", "stride-px"),
-        ("completion bsh", "bash"),
-    ],
-)
-def test_a_misspelling_gets_a_suggestion(flyannot, workplace, chain, line, suggestion):
-    term = (chain.annotations).read_text().splitlines()[1].split(",")[2]
-    said = flyannot(line.replace("TERM", term[:-1] + "x"))
-    assert said.code == 2 and said.out == ""
-    assert suggestion.replace("NAME", term) in said.err, said.err
-    assert "ean" in said.err, said.err  # Did you mean
-
-
 # --- facts ---
 
 

@@ -63,16 +63,6 @@ def test_the_table_has_a_line_for_every_row(flyannot, ablation, chain, tmp_path)
     assert again.out == said.out and "making" not in again.err
 
 
-@pytest.mark.parametrize(
-    "text, why",
-    [("[[row]]\nbase = 'x'", "needs a name"), ("[[row]]\nname = 'x'\nbse = 'y'", 'unknown key "bse"')],
-)
-def test_a_faulty_row_is_named(flyannot, tmp_path, text, why):
-    (tmp_path / "bad.toml").write_text(text)
-    said = flyannot("ablate A", A=tmp_path / "bad.toml")
-    assert said.code == 2 and why in said.err
-
-
 def test_pixels_are_the_mean_darkness_of_cells(tmp_path):
     grey = np.full(STANDARD_PX, 255, np.uint8)
     grey[:64, :80] = 0

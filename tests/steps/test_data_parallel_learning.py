@@ -213,16 +213,3 @@ def test_as_many_patches_are_learned_from_as_help(flyannot, chain, tmp_path):
     assert flyannot(f"{line} --data-parallel 16 --tol 0.03", D=tmp_path / "c.h5", **files).code == 0
     assert_same_atoms(tmp_path / "a.h5", tmp_path / "c.h5")
     assert LearnOptions(max_patches="auto").tol == 0.005
-
-
-@pytest.mark.parametrize(
-    ("words", "error", "fix"),
-    [
-        ("--max-patches auto --learner ol", "ol cannot learn data-parallel", "--max-patches auto, or"),
-        ("--data-parallel 4 --learner ol", "ol cannot learn data-parallel", "--learner scc"),
-        ("--max-patches some", "auto, or a whole number", ""),
-    ],
-)
-def test_learning_that_cannot_be_divided_is_refused(flyannot, chain, tmp_path, words, error, fix):
-    said = faulty(flyannot(f"learn-dict X -o D {words}", X=chain.descriptors, D=tmp_path / "d.h5"), 2)
-    assert error in said[0] and fix in said[1]

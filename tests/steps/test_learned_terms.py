@@ -113,16 +113,6 @@ def test_a_dictionary_of_few_patches_an_atom_is_remarked_on(flyannot, chain, tmp
     assert said.code == 0 and "patches an atom" not in said.err
 
 
-@pytest.mark.parametrize("name", ["one.txt", "one.csv", "one", "one.hdf5"])
-def test_predictions_that_would_share_a_table_are_refused(flyannot, chain, tmp_path, name):
-    table = tmp_path / "one.csv"
-    table.write_bytes(chain.predictions.with_suffix(".csv").read_bytes())
-    named = {"M": chain.model, "E": chain.embryos, "O": tmp_path / name}
-    faulty(flyannot("annotate M E -o O --jobs 1", **named), 2, ".h5", "one.h5")
-    assert [path.name for path in tmp_path.iterdir()] == ["one.csv"]
-    assert table.read_bytes() == chain.predictions.with_suffix(".csv").read_bytes()
-
-
 def test_images_of_a_stage_range_that_the_model_does_not_know_are_left_out_and_said(
     flyannot, own_chain, tmp_path
 ):

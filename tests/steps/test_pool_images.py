@@ -29,16 +29,3 @@ def test_an_unreadable_image_is_listed_and_the_others_are_pooled(own_chain, flya
     said = flyannot(f"{POOL} --jobs 1", E=own_chain.embryos, D=own_chain.dictionary, O=out)
     assert said.code == 3 and "1 image was skipped" in said.err
     assert broken.name in (tmp_path / "failures.csv").read_text()
-
-
-def test_what_does_not_fit_is_refused(chain, flyannot, tmp_path):
-    said = flyannot(f"{POOL} --view lateral", E=chain.descriptors, D=chain.dictionary, O=tmp_path / "f.h5")
-    assert (
-        said.code == 2
-        and "views of descriptors were chosen" in said.err
-        and "Fix: leave out --view" in said.err
-    )
-    said = flyannot("pool D E -o O", E=chain.embryos, D=chain.dictionary, O=tmp_path / "f.h5")
-    assert said.code == 65 and f"{chain.dictionary} holds a dictionary, not descriptors" in said.err
-    said = flyannot("pool D E -o O", E=tmp_path, D=tmp_path, O=tmp_path / "f.h5")
-    assert said.code in (2, 65)

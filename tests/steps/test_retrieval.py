@@ -21,8 +21,3 @@ def test_scores_of_what_looks_alike_are_printed_and_written(flyannot, chain, tmp
     assert scores["all"]["same_gene"]["value"] > 0.5
     plain = flyannot(f"{_LINE} --json -", F=chain.features, A=chain.annotations)
     assert "retrieval" not in json.loads(plain.out)
-
-
-def test_predictions_have_no_vectors_to_compare(flyannot, chain):
-    said = flyannot("evaluate P A --retrieval", P=chain.predictions, A=chain.annotations)
-    assert said.code == 2 and "by features" in said.err and "leave out --retrieval" in said.err

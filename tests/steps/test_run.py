@@ -93,6 +93,8 @@ def test_the_environment_comes_between_set_and_the_file(flyannot, config, monkey
     assert "extract.min_std was 6.0 and is now 7.0" in why["empty"]
     assert "extract.min_std was 6.0 and is now 9.0" in why["environment"]
     assert "extract.min_std was 6.0 and is now 8.0" in why["set"]
+    monkeypatch.setenv("FLYANNOT_EXTRACT_MIN_STD", "many")
+    faulty(flyannot("run C", C=config), 2, "FLYANNOT_EXTRACT_MIN_STD in the environment is 'many'")
 
 
 @pytest.mark.parametrize(
@@ -121,44 +123,6 @@ def test_a_faulty_configuration_is_explained_before_anything_runs(flyannot, tmp_
     assert [p.name for p in tmp_path.iterdir()] == ["c.toml"]
 
 
-@pytest.mark.parametrize(
-    "setting", ["extract", "extract.stride-px", "extract=4", "extrct.stride-px=4", "seed.x=1", ".=", "="]
-)
-def test_a_faulty_setting_is_explained(flyannot, config, tmp_path, setting):
-    said = flyannot(f"run C --set {setting}", C=config)
-    assert said.code == 2 and "Error: " in said.err
-    assert [p.name for p in tmp_path.iterdir()] == ["c.toml"]
-
-
-@pytest.mark.parametrize(
-    ("setting", "words"),
-    [
-        ("classify.exclude-terms='pole cel'", 'the term "pole cel", which is to be left out. Did you mean'),
-        ("train.min-groups=500", "and min-groups is 500"),
-        ("evaluate.folds=500", "genes cannot be split into 500 folds"),
-        ("evaluate.pixels=4x4", "[evaluate] pixels is for"),
-        ("evaluate.roll-up=none.obo", "none.obo"),
-        ("annotate.ontology=none.obo", "none.obo"),
-        ("report.ontology=none.obo", "none.obo"),
-        ("learn-dict.n-atoms=100000", "too few for 100,000 atoms"),
-        ("learn-dict.max-patches=5", "stage range 4-6 has at most 5 patches"),
-        ("extract.patch-px=400", "does not fit into an image of 128 x 320 px"),
-        ("select.view=latral", 'Did you mean "lateral"'),
-        ("select.stage-range=7-8", "stage range 7-8"),
-    ],
-)
-@pytest.mark.parametrize("how", ["", " --dry-run"])
-def test_what_a_late_step_would_refuse_is_said_before_the_first(
-    flyannot, chain, tmp_path, setting, words, how
-):
-    (tmp_path / "c.toml").write_text(
-        f'data-set = "{chain.embryos}"\noutput = "r"\n[learn-dict]\nn-atoms = 24'
-    )
-    said = flyannot(f"run C --set {setting}{how}", C=tmp_path / "c.toml")
-    assert words in faulty(said, 2)[0]
-    assert [p.name for p in tmp_path.iterdir()] == ["c.toml"]
-
-
 def test_annotations_that_do_not_fit_are_found_before_the_first_step(flyannot, own_chain, tmp_path):
     (tmp_path / "c.toml").write_text(
         f'data-set = "{own_chain.embryos}"\noutput = "r"\n[learn-dict]\nn-atoms = 24'
@@ -168,14 +132,6 @@ def test_annotations_that_do_not_fit_are_found_before_the_first_step(flyannot, o
     faulty(flyannot("run C", C=tmp_path / "c.toml"), 2, "no gene of", "is annotated in", str(table))
     table.unlink()
     faulty(flyannot("run C", C=tmp_path / "c.toml"), 2, "no such table", str(table))
-
-
-def test_a_missing_configuration_is_explained(flyannot, tmp_path):
-    assert flyannot("run C", C=tmp_path / "none.toml").code == 2
-
-
-def test_a_value_of_the_wrong_type_is_explained_by_its_command(flyannot, config):
-    faulty(flyannot("run C --set extract.stride-px=many", C=config), 2, "stride-px", "many")
 
 
 def test_options_on_the_command_line_name_the_folders(tmp_path):
@@ -230,13 +186,6 @@ def test_embryos_are_drawn_again_if_others_are_asked_for_and_stay_as_they_are_el
     assert other.why() == "these embryos were drawn with other options"
     run_task(other, Execution(force=True))
     assert other.why() == "" and "syn013" in table.read_text() and "of my own" not in table.read_text()
-
-
-@pytest.mark.parametrize(
-    ("line", "said"), [("run", "no configuration is named"), ("run --demo C", "--demo brings")]
-)
-def test_a_run_has_one_configuration(flyannot, config, line, said):
-    faulty(flyannot(line, C=config), 2, said)
 
 
 def test_the_demo_lies_in_the_working_folder_or_where_it_is_asked_for(flyannot, tmp_path, monkeypatch):

@@ -111,22 +111,3 @@ def test_what_is_drawn_is_a_part_of_the_similarity(chain, image):
     (one, added), (other, again) = parts_of_similarity(found, (row, winner), (row, winner))
     assert np.array_equal(one, other) and np.array_equal(added, again)
     assert (added >= 0).all() and 0 < added.sum() <= 1 + 1e-6
-
-
-@pytest.mark.parametrize(
-    ("words", "said", "fix"),
-    [
-        ("similar F nonsense -o T", "no image and no gene of that name", "capitals count"),
-        ("similar F P -o T", "which of them", "--stage-range 4-6"),
-        ("similar F P -o T --stage-range 1-3", "not 1-3", "--stage-range"),
-        ("similar D P -o T --stage-range 4-6", "holds descriptors", "flyannot pool"),
-        ("similar F P -o F --stage-range 4-6", "is both input and output", "another"),
-    ],
-)
-def test_mistakes_are_answered_with_what_to_do(flyannot, chain, tmp_path, words, said, fix):
-    picture = tmp_path / "new.png"
-    shutil.copy(next(iter(read_images(chain.embryos))).file, picture)
-    named = {"F": chain.features, "D": chain.descriptors, "P": picture, "T": tmp_path / "t.csv"}
-    answer = flyannot(words, **named)
-    assert answer.code == 2, answer.err
-    assert said in answer.err and fix in answer.err

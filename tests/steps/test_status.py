@@ -187,13 +187,6 @@ def test_skipped_images_are_named(flyannot, status, of_run):
     assert f"extract: skipped images/{broken.name}: " in flyannot("status F", F=of_run.folder).out
 
 
-@pytest.mark.parametrize("name", ["nowhere", "."])
-def test_a_folder_that_is_no_run_is_one_clear_line(flyannot, tmp_path, name):
-    said = flyannot("status F", F=tmp_path / name)
-    assert said.code == 2 and said.out == ""
-    assert re.fullmatch(r"Error: .+\nFix: name the output folder of: flyannot run CONFIG\n", said.err)
-
-
 def test_it_may_be_asked_for_at_any_moment_of_a_run(status, tmp_path):
     config = write_configuration(tmp_path, n_epochs=2)
     run = subprocess.Popen([sys.executable, "-m", "flyannot", "run", str(config)],

@@ -105,25 +105,12 @@ def test_the_record_does_not_say_how_the_steps_were_carried_out(flyannot, place)
     assert "--cpus-per-task=4 " not in (place / "jobs.sh").read_text()
 
 
-def test_what_cannot_be_written_is_explained_and_nothing_is_left(flyannot, place):
-    c, out = place / "c.toml", place / "w"
-    for line, words in (
-        ("--engine nextflow", "nextflow"),
-        ("--engine slurm --parts 3", "3 parts of 108 images: they are worked on 64 at a time"),
-        ("--engine slurm --data-set none", "there is no data set none: memory and time"),
-        ("--engine slurm --set evaluate.folds=500", "folds"),
-        ("--engine slurm --set pool.gird=1x2", 'Did you mean "grid"'),
-    ):
-        said = flyannot(f"workflow C {line} -o O", C=c, O=out)
-        assert said.code == 2 and words in said.err, said.err
-        assert not out.exists() and not (place / "results").exists()
-    for engine, there in (("slurm", out), ("snakemake", place / "w.slurm" / "config.yaml")):
-        there.parent.mkdir(exist_ok=True)
-        there.write_text("mine")
-        faulty(flyannot(f"workflow C --engine {engine} -o O", C=c, O=out), 2, f"{there} exists", "--force")
-        assert there.read_text() == "mine" and not (place / "results").exists()
-        if engine == "slurm":
-            there.unlink()
+def test_the_profile_beside_a_workflow_is_replaced_only_by_force(flyannot, place):
+    c, out, there = place / "c.toml", place / "w", place / "w.slurm" / "config.yaml"
+    there.parent.mkdir()
+    there.write_text("mine")
+    faulty(flyannot("workflow C --engine snakemake -o O", C=c, O=out), 2, f"{there} exists", "--force")
+    assert there.read_text() == "mine" and not (place / "results").exists()
     assert flyannot("workflow C --engine snakemake -o O --force", C=c, O=out).code == 0
     assert "squeue" in there.read_text()
 
@@ -193,6 +180,8 @@ def test_steps_and_parts_in_any_order_make_the_files_of_a_run(flyannot, place):
     """There are two parts of images: the last share of them has none."""
     c, results, whole = place / "c.toml", place / "results", place / "whole" / "results"
     assert flyannot("run C -o O", C=c, O=whole).code == 0
+    faulty(flyannot("run C -o O --step train --part 1/2", C=c, O=whole), 2, "is made in one piece")
+    faulty(flyannot("run C --step pool", C=c), 2, "descriptors.h5")
     for step in ("extract", "learn-dict", "pool", "train", "annotate"):
         if step in ("extract", "pool", "annotate"):
             for i in (3, 1, 2):
@@ -218,22 +207,6 @@ def test_a_part_takes_up_what_was_made_of_it(flyannot, place):
     assert flyannot("run C --step extract", C=place / "c.toml").code == 0, "the other part is made here"
     assert (place / "results" / "descriptors.h5").exists()
     assert not parts.exists()
-
-
-@pytest.mark.parametrize(
-    ("words", "message"),
-    [
-        ("--part 1/2", "--part is of one step"),
-        ("--step pol", 'no step "pol". Did you mean "pool"'),
-        ("--step synthesize", 'no step "synthesize"'),
-        ("--step train --part 1/2", "is made in one piece"),
-        ("--step pool", "descriptors.h5"),
-    ],
-)
-def test_a_step_that_cannot_be_made_is_explained(flyannot, chain, place, words, message):
-    if "train" in words:
-        assert flyannot("run C", C=place / "c.toml").code == 0
-    faulty(flyannot(f"run C {words}", C=place / "c.toml"), 2, message)
 
 
 def test_the_words_of_the_shell_are_quoted(flyannot, place):
