@@ -38,7 +38,7 @@ from flyannot.features.groups import Groups, group_features, groups_of, normalis
 from flyannot.features.image_features import atoms_of_features, features_of
 from flyannot.features.options import PoolOptions
 from flyannot.scores.metrics import NOT_ANATOMY, TermOutcomes
-from flyannot.steps.extract import image_columns
+from flyannot.steps.engine.images import image_columns
 
 N_FOLDS = 5
 N_TERMS = 10

@@ -3,8 +3,7 @@
 import logging
 from collections import Counter
 from dataclasses import dataclass, replace
-from functools import cache, partial
-from itertools import groupby
+from functools import partial
 from pathlib import Path
 
 import numpy as np
@@ -28,13 +27,17 @@ from flyannot.runtime.progress_events import item_done
 from flyannot.runtime.tables import read_table, write_table
 from flyannot.runtime.wording import pluralise
 from flyannot.stage_ranges import STAGE_RANGES
-from flyannot.steps.engine.inputs import chosen_stage_ranges, difference_of_images, selected_images
-from flyannot.steps.engine.parts import Part, cut_into_parts, share_of_parts, write_part
-from flyannot.steps.engine.task import Outcome, file_task, parts_task
-from flyannot.steps.extract import (
-    digests_of_images,
+from flyannot.steps.engine.images import (
+    ImagesInParts,
+    digest_of_images,
     image_columns,
     images_in_order,
+    selected_images,
+)
+from flyannot.steps.engine.inputs import chosen_stage_ranges
+from flyannot.steps.engine.parts import write_part
+from flyannot.steps.engine.task import Outcome, file_task
+from flyannot.steps.extract import (
     lines_of_warnings,
     read_embryos,
     write_places,
@@ -85,52 +88,23 @@ def annotate_task(model, images, out, options, *, made=None):
     ids = _checked_ids(out, options)
     with open_stored(model, "model") as stored:
         known = known_stage_ranges(stored, images)
-        header_of_model = partial(_header, stored.options, stored.digest, stored.seed, options)
+        header = _header(stored.options, {"model": [stored.digest]}, stored.seed, options)
     usable = [image for image in images if image.stage_range in known]
-    # Every group is whole in its part; its images lie side by side.
-    groups = groupby(images_in_order(usable), key=lambda i: (i.stage_range, i.group))
-    cut = [
-        [image for group in groups_of_part for image in group]
-        for groups_of_part in cut_into_parts([list(group) for _, group in groups])
-    ]
-    digest = cache(lambda: digests_of_images(cut)[0])  # reads the images
-
-    def header(failures=()):
-        return header_of_model("images", digest(), failures)
+    in_parts = ImagesInParts(usable, out, header, whole_groups=True)
 
     def parts(share):
         for s, n in Counter(i.stage_range for i in images if i.stage_range not in known).items():
             left_out = pluralise(n, "image was", "images were")
             log.warning("note: %s: %s left out, the model knows no term of this stage range", s, left_out)
-        chosen = share_of_parts(cut, share)
         cached = cached_features(model, images, *made) if made and share is None else None  # reads all images
         files = [model, *([cached.features] if cached else [])]
-        return [
-            Part.of_images(
-                some,
-                header_of_model("images", their_digest),
-                out,
-                (model, cached and cached.narrowed(some)),
-                files=files,
-            )
-            for some, their_digest in zip(chosen, digests_of_images(chosen)[1])
-        ]
+        return in_parts.parts(share, lambda some: (model, cached and cached.narrowed(some)), files)
 
     def write_beside():
         write_predictions_table(out, ids)
         write_places(out)
 
-    return parts_task(
-        out,
-        header,
-        parts,
-        _make_part,
-        [model, *(image.file for image in usable)],
-        differ={"images": difference_of_images(usable)},
-        images=tuple(usable),
-        summary=summary_of_annotate,
-        write_beside=write_beside,
-    )
+    return in_parts.task(parts, _make_part, [model], summary=summary_of_annotate, write_beside=write_beside)
 
 
 def annotate_features_task(model, features, out, options, *, stage_ranges=()):
@@ -158,7 +132,8 @@ def annotate_features_task(model, features, out, options, *, stage_ranges=()):
         _check_fit(known, stored)
         wanted = chosen_stage_ranges([stored], stage_ranges)
         chosen = [s for s in wanted if s in known.stage_ranges and read_terms(known, s)]
-        header = _header(known.options, known.digest, known.seed, options, "features", stored.digest)
+        inputs = {"model": [known.digest], "features": [stored.digest]}
+        header = _header(known.options, inputs, known.seed, options)
 
     def make(execution):
         with create_stored(out, header) as file, open_stored(features, "features") as stored:
@@ -177,10 +152,9 @@ def _checked_ids(out, options):
     return IdColumns(read_ontology(*options.ontology)) if options.ontology else None
 
 
-def _header(model_options, model_digest, model_seed, options, role, digest, failures=()):
+def _header(model_options, inputs, model_seed, options):
     annotated = options.as_header() | {"model_seed": model_seed}
-    inputs = {"model": [model_digest], role: [digest]}
-    return Header("predictions", model_options | {"annotate": annotated}, inputs, failures=tuple(failures))
+    return Header("predictions", model_options | {"annotate": annotated}, inputs)
 
 
 def _check_fit(model, features):
@@ -349,7 +323,7 @@ def cached_features(model, images, features, descriptors):
         described, made_of = d.digest, d.inputs.get("images")
     if learned != [digest] or pooled != [described]:
         return None
-    if made_of != [digests_of_images([images_in_order(images)])[0]]:
+    if made_of != [digest_of_images(images_in_order(images))]:
         return None
     rows = {(s, *what): i for s, its in names.items() for i, what in enumerate(its)}
     return CachedFeatures(features, digest, rows)

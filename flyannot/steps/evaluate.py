@@ -18,12 +18,12 @@ from flyannot.features.groups import HeldFeatures, groups_of
 from flyannot.features.image_features import pixel_features
 from flyannot.features.similarity import N_LEAST, collection_of, map_of_patterns, most_similar
 from flyannot.runtime.dask_cluster import cluster_runner
-from flyannot.runtime.digest import digest_of_json
 from flyannot.runtime.resources import one_blas_thread
 from flyannot.scores.group_outcomes import group_outcomes
 from flyannot.scores.metrics import NOT_ANATOMY, score_terms
 from flyannot.scores.retrieval import N_NEAREST, aucs_of_images, same_gene_score, shared_terms_score
 from flyannot.stage_ranges import STAGE_RANGES, rng_for
+from flyannot.steps.engine.images import digest_of_images, image_columns, images_in_order
 from flyannot.steps.engine.inputs import (
     chosen_stage_ranges,
     digests_of_curated,
@@ -33,7 +33,6 @@ from flyannot.steps.engine.inputs import (
 )
 from flyannot.steps.engine.task import ProgressCount
 from flyannot.steps.evaluation import Evaluation, digests_of_files, evaluate_task
-from flyannot.steps.extract import identity_of_image, image_columns, images_in_order
 from flyannot.steps.held_out import HeldOutTest
 from flyannot.steps.options import EvaluateOptions
 from flyannot.store.features import StoredFeatures
@@ -133,8 +132,7 @@ class PixelBaseline(CrossValidation):
         return loaded
 
     def scored(self):
-        images = images_in_order(read_images(self.paths[0]))
-        return [digest_of_json([identity_of_image(image) for image in images])]
+        return [digest_of_images(images_in_order(read_images(self.paths[0])))]
 
 
 def cross_validate_features(loaded, annotations, evaluation, execution, out=None):

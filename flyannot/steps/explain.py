@@ -21,7 +21,8 @@ from flyannot.features.image_features import features_of
 from flyannot.runtime.atomic_file import new_folder
 from flyannot.runtime.tables import write_table
 from flyannot.stage_ranges import STAGE_RANGES
-from flyannot.steps.extract import embryos_of, image_columns, images_in_order
+from flyannot.steps.engine.images import image_columns, images_in_order
+from flyannot.steps.extract import embryos_of
 from flyannot.steps.loaded_model import known_stage_ranges, load_model
 from flyannot.store.reading import open_stored
 

@@ -1,7 +1,7 @@
 """Images to descriptors.h5."""
 
 from dataclasses import replace
-from functools import cache, partial
+from functools import partial
 
 from flyannot.descriptors.extract import describe_patches
 from flyannot.descriptors.images.address import name_of_embryo, photograph_of_embryo, split_address
@@ -9,19 +9,15 @@ from flyannot.descriptors.images.photograph import EmbryoPlace
 from flyannot.descriptors.images.picture import embryos_at, read_embryo
 from flyannot.errors import DataError
 from flyannot.runtime.atomic_file import sweep_leftover_files
-from flyannot.runtime.digest import DigestOfList, digest_of_file
 from flyannot.runtime.progress_events import item_done
 from flyannot.runtime.tables import write_table
 from flyannot.runtime.wording import pluralise
-from flyannot.stage_ranges import STAGE_RANGES
 from flyannot.steps.engine.failures import reason_of_failure
-from flyannot.steps.engine.inputs import difference_of_images, selected_images
-from flyannot.steps.engine.parts import Part, cut_into_parts, share_of_parts, write_part
-from flyannot.steps.engine.task import parts_task
+from flyannot.steps.engine.images import ImagesInParts, image_columns, selected_images
+from flyannot.steps.engine.parts import write_part
 from flyannot.store.descriptors import write_descriptors
 from flyannot.store.header import Header
 from flyannot.store.reading import open_stored
-from flyannot.store.schema import IMAGE_COLUMNS
 
 _COLUMNS_OF_PLACES = ("image", "gene", "fbgn", "stage_range", *EmbryoPlace._fields)
 _N_NAMED = 5  # images with a quality warning that a summary names; the file has them all
@@ -46,64 +42,15 @@ def extract_task(images, out, options):
     -------
     task : flyannot.steps.engine.task.Task; it raises a FlyannotError if not one image can be read
     """
-    cut = cut_into_parts(images_in_order(images))
-    digest = cache(lambda: digests_of_images(cut)[0])  # reads the images
-
-    def header(failures=(), of_images=None):
-        inputs = {"images": [of_images or digest()]}
-        return Header("descriptors", {"extract": options.as_header()}, inputs, failures=failures)
-
-    def parts(share):
-        chosen = share_of_parts(cut, share)
-        return [
-            Part.of_images(some, header(of_images=their_digest), out, options)
-            for some, their_digest in zip(chosen, digests_of_images(chosen)[1])
-        ]
-
-    return parts_task(
-        out,
-        header,
-        parts,
+    header = Header("descriptors", {"extract": options.as_header()}, {})
+    in_parts = ImagesInParts(images, out, header)
+    return in_parts.task(
+        lambda share: in_parts.parts(share, lambda _: options, []),
         _make_part,
-        [image.file for image in images],
-        differ={"images": difference_of_images(images)},
-        images=tuple(images),
+        [],
         summary=summary_of_extract,
         write_beside=partial(write_places, out),
     )
-
-
-def images_in_order(images):
-    """Images sorted by stage range, gene and name: the order of rows in the table does not matter."""
-    return sorted(images, key=lambda i: (STAGE_RANGES.index(i.stage_range), i.gene_id, i.group, i.name))
-
-
-def identity_of_image(image):
-    """What an image is for the digests: its columns and the digest of its bytes."""
-    try:
-        content = digest_of_file(image.path) if image.path.is_file() else "not a file"
-    except OSError as error:
-        content = f"unreadable: {error.strerror}"
-    return [*(column[0] for column in image_columns([image]).values()), image.stage_range, content]
-
-
-def digests_of_images(parts):
-    """The digest of what all images are, and of those of every part (a list of images)."""
-    whole, digests = DigestOfList(), []
-    for images in parts:
-        of_part = DigestOfList()
-        for image in images:
-            identity = identity_of_image(image)
-            whole.add(identity)
-            of_part.add(identity)
-        digests.append(of_part.hexdigest())
-    return whole.hexdigest(), digests
-
-
-def image_columns(images):
-    """The columns of `write_image_columns` for these images."""
-    columns = {name: [getattr(image, name, "") for image in images] for name in IMAGE_COLUMNS}
-    return columns | {"image": [image.name for image in images]}
 
 
 def _make_part(part):

@@ -5,7 +5,7 @@ never stored.
 """
 
 from collections import Counter
-from functools import cache, lru_cache, partial
+from functools import lru_cache, partial
 from itertools import groupby
 from operator import itemgetter
 
@@ -17,15 +17,14 @@ from flyannot.runtime.digest import digest_of_json
 from flyannot.runtime.progress_events import item_done
 from flyannot.runtime.wording import pluralise
 from flyannot.stage_ranges import STAGE_RANGES
+from flyannot.steps.engine.images import ImagesInParts, image_columns, selected_images
 from flyannot.steps.engine.inputs import (
     chosen_stage_ranges,
-    difference_of_images,
     digests_of,
     extract_options,
     lam_of_dictionary,
     open_all,
     pool_options,
-    selected_images,
 )
 from flyannot.steps.engine.parts import (
     Part,
@@ -37,9 +36,6 @@ from flyannot.steps.engine.parts import (
 )
 from flyannot.steps.engine.task import parts_task
 from flyannot.steps.extract import (
-    digests_of_images,
-    image_columns,
-    images_in_order,
     lines_of_warnings,
     read_embryos,
     write_places,
@@ -134,34 +130,17 @@ def pool_images_task(images, dictionary, out, options):
     """
     n_images = Counter(image.stage_range for image in images)
     chosen = [s for s in STAGE_RANGES if s in n_images]
-    cut = cut_into_parts(images_in_order(images))
     with open_stored(dictionary, "dictionary") as atoms:
         for stage_range in chosen:
             atoms.group(stage_range)
-        extract = extract_options(atoms)
-        made_with, learned = options_of_features(atoms, options, chosen), [atoms.digest]
-    digests = cache(lambda: digests_of_images(cut))  # reads the images
-
-    def header(failures=(), of_images=None):
-        inputs = {"images": [of_images or digests()[0]], "dictionary": learned}
-        return Header("features", made_with, inputs, failures=failures)
-
-    def parts(share):
-        chosen = share_of_parts(list(zip(cut, digests()[1])), share)
-        shared = dictionary, extract, options
-        return [
-            Part.of_images(some, header(of_images=digest), out, shared, files=[dictionary])
-            for some, digest in chosen
-        ]
-
-    return parts_task(
-        out,
-        header,
-        parts,
+        made_with = dictionary, extract_options(atoms), options
+        made_of = {"dictionary": [atoms.digest]}
+        header = Header("features", options_of_features(atoms, options, chosen), made_of)
+    in_parts = ImagesInParts(images, out, header)
+    return in_parts.task(
+        lambda share: in_parts.parts(share, lambda _: made_with, [dictionary]),
         _pool_images,
-        [dictionary, *(image.file for image in images)],
-        differ={"images": difference_of_images(images)},
-        images=tuple(images),
+        [dictionary],
         summary=_summary_of_images,
         write_beside=partial(write_places, out),
     )

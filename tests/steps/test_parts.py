@@ -1,11 +1,16 @@
 """Outputs in parts, whoever makes them; and files of one kind that count as one input."""
 
+from collections import Counter
+
 import numpy as np
 import pytest
 
 from flyannot.dataset.folder import read_images
 from flyannot.errors import DataError, InputError
+from flyannot.runtime.digest import digest_of_file
 from flyannot.steps.annotate import annotate_task
+from flyannot.steps.engine import images as engine_images
+from flyannot.steps.engine import parts
 from flyannot.steps.engine.parts import folder_of_parts, share_of_parts
 from flyannot.steps.engine.task import Execution, make_part_of_task, run_task
 from flyannot.steps.extract import extract_task
@@ -61,6 +66,30 @@ def test_parts_that_several_jobs_make_are_joined_to_what_one_makes(chain, tmp_pa
     assert run_task(TASKS[name](chain, images, out), ONCE).made
     assert out.read_bytes() == whole.read_bytes() and not folder_of_parts(out).exists()
     assert not make_part_of_task(TASKS[name](chain, images, out), (1, N), ONCE), "it is up to date"
+
+
+@pytest.mark.parametrize("name", ["extract", "pool images", "annotate"])
+def test_a_command_reads_each_image_once_for_its_digest_and_a_job_only_its_own(
+    chain, tmp_path, name, monkeypatch
+):
+    """Although the header of the output has that of all images, and each part that of its own."""
+    read = Counter()
+
+    def counted(path):
+        read[path.name] += 1
+        return digest_of_file(path)
+
+    monkeypatch.setattr(engine_images, "digest_of_file", counted)
+    monkeypatch.setattr(parts, "IMAGES_PER_PART", 7)
+    images = read_images(chain.embryos)
+    run_task(TASKS[name](chain, images, tmp_path / "out.h5"), ONCE)
+    assert read == Counter(image.path.name for image in images)
+    n_of_jobs = []
+    for number in range(1, N + 1):
+        read.clear()
+        make_part_of_task(TASKS[name](chain, images, tmp_path / "parts.h5"), (number, N), ONCE)
+        n_of_jobs.append(read.total())
+    assert sum(n_of_jobs) == len(images) and 0 < max(n_of_jobs) < len(images)
 
 
 def test_what_is_made_in_one_piece_has_no_parts(chain, tmp_path):

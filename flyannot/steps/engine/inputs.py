@@ -6,18 +6,15 @@ from pathlib import Path
 
 from flyannot.classifiers.options import TrainOptions
 from flyannot.dataset.corrections import apply_corrections, read_corrections
-from flyannot.dataset.folder import read_annotations, read_images
-from flyannot.dataset.images import select_images
+from flyannot.dataset.folder import read_annotations
 from flyannot.dataset.ontology import read_ontology, with_parent_terms
 from flyannot.dataset.paths import annotations_table
 from flyannot.descriptors.extract import DescribedPatches
-from flyannot.descriptors.images.address import photograph_of_embryo
 from flyannot.descriptors.options import ExtractOptions
 from flyannot.errors import DataError, InputError, did_you_mean, message_of
 from flyannot.features.options import PoolOptions
 from flyannot.options import Count, Real
 from flyannot.runtime.digest import digest_of_file
-from flyannot.runtime.wording import pluralise
 from flyannot.scores.metrics import NOT_ANATOMY
 from flyannot.stage_ranges import STAGE_RANGES
 from flyannot.store.descriptors import read_patches_of_image
@@ -88,11 +85,6 @@ def chosen_stage_ranges(files, wanted):
     return [s for s in present if not wanted or s in wanted]
 
 
-def selected_images(data_set, selection):
-    """The images of a data set folder that a `flyannot.steps.options.Selection` chooses."""
-    return select_images(read_images(data_set), views=selection.view, stage_ranges=selection.stage_range)
-
-
 def described_image(file, stage_range, index):
     """The `flyannot.descriptors.extract.DescribedPatches` of one image of an open descriptors file."""
     return DescribedPatches(*read_patches_of_image(file, stage_range, index))
@@ -115,41 +107,6 @@ def refuse_unknown_excluded_terms(terms, annotations, table):
                 f"{did_you_mean(term, [*known, 'not-anatomy'])}",
                 fix="write --exclude-terms as the table does, in quotes; capitals count",
             )
-
-
-def difference_of_images(images):
-    """A function of an open file of descriptors or predictions: in words, what its images have that these
-    (flyannot.dataset.folder.Image) have not, or the other way round."""
-
-    names = {image.name for image in images}
-
-    def photograph_or_image(name):
-        """The photograph of an embryo that was found on one."""
-        return name if name in names else photograph_of_embryo(name)
-
-    def difference(stored):
-        before = {
-            (s, photograph_or_image(name)) for s in stored.stage_ranges for name in stored.array(s, "image")
-        }
-        skipped = {photograph_or_image(name) for name, _ in stored.failures}
-        now = {(image.stage_range, image.name) for image in images if image.name not in skipped}
-        if {s for s, _ in before} != {s for s, _ in now}:
-            return f"it is of stage range {_listed(before)}, and {_listed(now)} is asked for"
-        changes = [f"it lacks {_count_and_first(now - before)}"] if now - before else []
-        changes += [f"it has {_count_and_first(before - now)}, not asked for"] if before - now else []
-        return " and ".join(changes) or "an image, or what the table says of it, has changed since"
-
-    return difference
-
-
-def _listed(images):
-    present = {s for s, _ in images}
-    return ", ".join(s for s in STAGE_RANGES if s in present) or "none"
-
-
-def _count_and_first(images):
-    first = min(name for _, name in images)
-    return pluralise(len(images), f"image, {first}", f"images, such as {first}")
 
 
 def extract_options(stored):

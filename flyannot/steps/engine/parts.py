@@ -11,7 +11,6 @@ from pathlib import Path
 from typing import Any
 
 from flyannot.errors import DataError, FlyannotError
-from flyannot.runtime.digest import digest_of_json
 from flyannot.runtime.wording import pluralise
 from flyannot.stage_ranges import STAGE_RANGES
 from flyannot.steps.engine.failures import error_and_fix
@@ -48,18 +47,6 @@ class Part:
         """The paths of what it is made from: a cluster asks for them, and nobody else."""
         paths = (getattr(image, "path", None) for image in self.images)
         return [*self.files, *(path for path in paths if path and path.is_file())]
-
-    @classmethod
-    def of_images(cls, images, header, out, made_with, *, files=()):
-        """The part of the output `out` that is made of these images."""
-        return cls(
-            images=images,
-            header=header,
-            path=part_path(out, digest_of_json([header.options, header.inputs])),
-            made_with=made_with,
-            name=f"the images {images[0].name} to {images[-1].name}",
-            files=list(files),
-        )
 
 
 def cut_into_parts(items):

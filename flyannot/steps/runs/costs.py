@@ -19,7 +19,7 @@ from flyannot.descriptors.options import patch_sides
 from flyannot.descriptors.patches import patch_corners
 from flyannot.errors import InputError
 from flyannot.features.options import PoolOptions, n_cells
-from flyannot.steps.engine.inputs import selected_images
+from flyannot.steps.engine.images import selected_images
 from flyannot.steps.engine.parts import IMAGES_PER_PART
 from flyannot.steps.options import BYTES_OF_WORKER, LearnOptions
 

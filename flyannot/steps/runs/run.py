@@ -14,10 +14,10 @@ from flyannot.errors import InputError, did_you_mean
 from flyannot.runtime.digest import remembered_digests
 from flyannot.runtime.wording import pluralise
 from flyannot.steps.chain import STEPS
+from flyannot.steps.engine.images import selected_images
 from flyannot.steps.engine.inputs import (
     curated_annotations_of,
     refuse_unknown_excluded_terms,
-    selected_images,
 )
 from flyannot.steps.engine.step import ANNOTATIONS, IMAGES, Asked
 from flyannot.steps.engine.task import run_task, why_not_up_to_date

@@ -17,7 +17,7 @@ from flyannot.runtime.locks import Holder, holder_of
 from flyannot.runtime.wording import pluralise
 from flyannot.scores.group_outcomes import read_scores
 from flyannot.steps.chain import STEPS
-from flyannot.steps.engine.inputs import selected_images
+from flyannot.steps.engine.images import selected_images
 from flyannot.steps.engine.parts import folder_of_parts
 from flyannot.steps.engine.step import IMAGES
 from flyannot.steps.runs.configuration import RECORD, Configuration, option_tables, read_record

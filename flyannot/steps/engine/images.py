@@ -1,0 +1,159 @@
+"""The images that a step works on: chosen, in order, identified by digests, cut into parts of the output."""
+
+from dataclasses import replace
+from functools import cache
+from itertools import chain, groupby
+
+from flyannot.dataset.folder import read_images
+from flyannot.dataset.images import select_images
+from flyannot.descriptors.images.address import photograph_of_embryo
+from flyannot.runtime.digest import DigestOfList, digest_of_file, digest_of_json
+from flyannot.runtime.wording import pluralise
+from flyannot.stage_ranges import STAGE_RANGES
+from flyannot.steps.engine.parts import Part, cut_into_parts, part_path, share_of_parts
+from flyannot.steps.engine.task import parts_task
+from flyannot.store.schema import IMAGE_COLUMNS
+
+
+def selected_images(data_set, selection):
+    """The images of a data set folder that a `flyannot.steps.options.Selection` chooses."""
+    return select_images(read_images(data_set), views=selection.view, stage_ranges=selection.stage_range)
+
+
+def images_in_order(images):
+    """Images sorted by stage range, gene and name: the order of rows in the table does not matter."""
+    return sorted(images, key=lambda i: (STAGE_RANGES.index(i.stage_range), i.gene_id, i.group, i.name))
+
+
+def image_columns(images):
+    """The columns of `flyannot.store.writing.write_image_columns` for these images."""
+    columns = {name: [getattr(image, name, "") for image in images] for name in IMAGE_COLUMNS}
+    return columns | {"image": [image.name for image in images]}
+
+
+class ImagesInParts:
+    """The images that an output is made of, cut into the parts that it is joined from.
+
+    Each image is read once for its digest, which the header of its part and that of the output have.
+
+    images : list of flyannot.dataset.folder.Image
+    out : Path of the output
+    header : flyannot.store.header.Header of the output, without the images and what was skipped of them
+    whole_groups : whether a group lies in one part
+    """
+
+    def __init__(self, images, out, header, *, whole_groups=False):
+        self.images, self._out, self._header = images, out, header
+        ordered = images_in_order(images)
+        if whole_groups:
+            groups = [list(group) for _, group in groupby(ordered, key=lambda i: (i.stage_range, i.group))]
+            self._cut = [list(chain.from_iterable(some)) for some in cut_into_parts(groups)]
+        else:
+            self._cut = cut_into_parts(ordered)
+        self._contents = cache(lambda number: [_content_of_image(image) for image in self._cut[number]])
+        self._digest = cache(self._digest_of_parts)
+
+    def header(self, failures=()):
+        """The Header of the output, of which `failures` were skipped."""
+        return replace(self._header_of_parts(range(len(self._cut))), failures=tuple(failures))
+
+    def parts(self, share, made_with, files):
+        """The `flyannot.steps.engine.parts.Part`s of a share, as `share_of_parts` takes it.
+
+        Parameters
+        ----------
+        made_with : function of the images of a part to what its worker needs besides them
+        files : paths of what the parts are made from besides the images
+        """
+        return [
+            self._part(number, made_with, files) for number in share_of_parts(range(len(self._cut)), share)
+        ]
+
+    def task(self, parts, make_part, files, **more):
+        """The `flyannot.steps.engine.task.Task` of the output: `files` as of `parts`, the others as of
+        `parts_task`."""
+        return parts_task(
+            self._out,
+            self.header,
+            parts,
+            make_part,
+            [*files, *(image.file for image in self.images)],
+            differ={"images": difference_of_images(self.images)},
+            images=tuple(self.images),
+            **more,
+        )
+
+    def _part(self, number, made_with, files):
+        images, header = self._cut[number], self._header_of_parts(range(number, number + 1))
+        return Part(
+            images=images,
+            header=header,
+            path=part_path(self._out, digest_of_json([header.options, header.inputs])),
+            made_with=made_with(images),
+            name=f"the images {images[0].name} to {images[-1].name}",
+            files=files,
+        )
+
+    def _header_of_parts(self, numbers):
+        return replace(self._header, inputs=self._header.inputs | {"images": [self._digest(numbers)]})
+
+    def _digest_of_parts(self, numbers):
+        return _digest_of_contents(
+            (image, content) for n in numbers for image, content in zip(self._cut[n], self._contents(n))
+        )
+
+
+def digest_of_images(images):
+    """The digest of what images are, in this order: their columns and their bytes."""
+    return _digest_of_contents((image, _content_of_image(image)) for image in images)
+
+
+def _digest_of_contents(images_with_contents):
+    digest = DigestOfList()
+    for image, content in images_with_contents:
+        columns = image_columns([image]).values()
+        digest.add([*(column[0] for column in columns), image.stage_range, content])
+    return digest.hexdigest()
+
+
+def _content_of_image(image):
+    """The digest of the bytes of an image, or why it has none."""
+    try:
+        return digest_of_file(image.path) if image.path.is_file() else "not a file"
+    except OSError as error:
+        return f"unreadable: {error.strerror}"
+
+
+def difference_of_images(images):
+    """A function of an open file of descriptors or predictions: in words, what its images have that these
+    (flyannot.dataset.folder.Image) have not, or the other way round."""
+
+    names = {image.name for image in images}
+
+    def photograph_or_image(name):
+        """The photograph of an embryo that was found on one."""
+        return name if name in names else photograph_of_embryo(name)
+
+    def difference(stored):
+        before = {
+            (s, photograph_or_image(name)) for s in stored.stage_ranges for name in stored.array(s, "image")
+        }
+        skipped = {photograph_or_image(name) for name, _ in stored.failures}
+        now = {(image.stage_range, image.name) for image in images if image.name not in skipped}
+        if {s for s, _ in before} != {s for s, _ in now}:
+            return f"it is of stage range {_listed(before)}, and {_listed(now)} is asked for"
+        changes = [f"it lacks {_count_and_first(now - before)}"] if now - before else []
+        changes += [f"it has {_count_and_first(before - now)}, not asked for"] if before - now else []
+        return " and ".join(changes) or "an image, or what the table says of it, has changed since"
+
+    return difference
+
+
+def _listed(images):
+    present = {s for s, _ in images}
+    return ", ".join(s for s in STAGE_RANGES if s in present) or "none"
+
+
+def _count_and_first(images):
+    first = min(name for _, name in images)
+    return pluralise(len(images), f"image, {first}", f"images, such as {first}")
