@@ -1,4 +1,4 @@
-"""How good are the terms?  Cross-validation, split by gene over all stage ranges at once."""
+"""How good are the terms?  Cross-validation, split by gene over all stage ranges; or a held-out test."""
 
 import logging
 from contextlib import ExitStack
@@ -7,9 +7,10 @@ from functools import partial
 
 import numpy as np
 
+from flyannot.classifiers.answers import read_predicted
 from flyannot.classifiers.cross_validation import cross_validate, joined_outcomes
 from flyannot.classifiers.folds import folds_of_genes
-from flyannot.classifiers.training_set import annotated_groups, curated_groups
+from flyannot.classifiers.training_set import annotated_groups, curated_groups, observed_terms, truth_of
 from flyannot.dataset.folder import notes_on_columns, read_images
 from flyannot.dataset.images import select_images
 from flyannot.dataset.paths import annotations_table
@@ -19,8 +20,9 @@ from flyannot.features.image_features import pixel_features
 from flyannot.features.similarity import N_LEAST, collection_of, map_of_patterns, most_similar
 from flyannot.runtime.dask_cluster import cluster_runner
 from flyannot.runtime.resources import one_blas_thread
+from flyannot.runtime.wording import pluralise
 from flyannot.scores.group_outcomes import group_outcomes
-from flyannot.scores.metrics import NOT_ANATOMY, score_terms
+from flyannot.scores.metrics import NOT_ANATOMY, TermOutcomes, score_terms
 from flyannot.scores.retrieval import N_NEAREST, aucs_of_images, same_gene_score, shared_terms_score
 from flyannot.stage_ranges import STAGE_RANGES, rng_for
 from flyannot.steps.engine.images import digest_of_images, image_columns, images_in_order
@@ -33,7 +35,6 @@ from flyannot.steps.engine.inputs import (
 )
 from flyannot.steps.engine.task import ProgressCount
 from flyannot.steps.evaluation import Evaluation, digests_of_files, evaluate_task
-from flyannot.steps.held_out import HeldOutTest
 from flyannot.steps.options import EvaluateOptions
 from flyannot.store.features import StoredFeatures
 from flyannot.store.reading import kind_of_file, open_stored
@@ -133,6 +134,59 @@ class PixelBaseline(CrossValidation):
 
     def scored(self):
         return [digest_of_images(images_in_order(read_images(self.paths[0])))]
+
+
+@dataclass(frozen=True, kw_only=True)
+class HeldOutTest(Evaluation):
+    """Of one file of predictions; of `train` only `exclude_terms` and `corrections` are used.
+
+    It is a test if the genes are new to the model; a note says so if they are not.
+    """
+
+    def score(self, annotations, execution, out):
+        if self.options.retrieval:
+            raise InputError(
+                f"{self.paths[0]} holds predictions, and what looks alike is found by features",
+                fix="give the features that they were made from, or leave out --retrieval",
+            )
+        outcomes, evaluated, n_seen, n_groups, columns = {}, {}, 0, 0, []
+        with open_stored(self.paths[0], "predictions") as stored:
+            for stage_range in chosen_stage_ranges([stored], self.stage_ranges):
+                groups, predicted = read_predicted(stored, stage_range)
+                columns.append({"source": stored.array(stage_range, "source")})
+                kept, carried = annotated_groups(groups, annotations, stage_range)
+                rows = [groups.name.index(name) for name in kept.name]
+                n_seen, n_groups = n_seen + int(predicted.in_training[rows].sum()), n_groups + len(rows)
+                if rows:
+                    outcome = _held_out(predicted, rows, carried)
+                    known = observed_terms(kept, annotations, stage_range, outcome.terms)
+                    outcome = outcomes[stage_range] = replace(outcome, observed=known)
+                    evaluated[stage_range] = group_outcomes(outcome, kept.name, kept.gene_ids)
+        if not outcomes:
+            return None
+        notes = [f"predictions of a model on {pluralise(n_groups, 'annotated group')}"]
+        if n_seen:
+            notes.append(
+                f"warning: the model learned from the genes of {n_seen} of them; these scores flatter it"
+            )
+        more = {"notes": notes, "synthetic": is_synthetic(columns), "evaluated": evaluated}
+        return score_terms(outcomes, excluded=self.train.exclude_terms) | more
+
+
+def _held_out(predicted, rows, carried):
+    """The outcome of one stage range; annotated terms that the model does not know are listed too."""
+    unknown = sorted(set().union(*carried) - set(predicted.terms))
+    terms = (*predicted.terms, *unknown)
+    blank = np.zeros((len(rows), len(unknown)))
+    return TermOutcomes(
+        terms=terms,
+        truth=truth_of(carried, terms),
+        values=np.hstack([predicted.decision_value[rows], blank]),
+        yes=np.hstack([predicted.yes[rows], blank]).astype(bool),
+        probabilities=np.hstack([predicted.probability[rows], blank]),
+        thresholds=np.tile(np.hstack([predicted.threshold, blank[0]]), (len(rows), 1)),
+        reasons=("",) * len(predicted.terms) + ("the model does not know this term",) * len(unknown),
+    )
 
 
 def cross_validate_features(loaded, annotations, evaluation, execution, out=None):

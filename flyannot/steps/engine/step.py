@@ -67,6 +67,13 @@ class Step:
         """The kind of HDF5 file that it makes, or ""."""
         return self.makes.removesuffix(".h5") if self.makes.endswith(".h5") else ""
 
+    def paths_read(self, data_set, path_of_kind):
+        """Name of each Input -> its path, in a tuple: the data set, or what a function says of its kind."""
+        return {
+            read.name: (data_set if read.holds in (IMAGES, ANNOTATIONS) else path_of_kind(read.holds),)
+            for read in self.reads
+        }
+
     def task_of(self, asked):
         """The Task of an `Asked`."""
         return thing_at(self.task)(asked)

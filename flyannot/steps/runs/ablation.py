@@ -100,9 +100,8 @@ def _feature_row(name, configuration, options):
     for step in (step for step in steps_of(configuration) if step.kind):
         done.append(step.name)
         out = configuration.output / f"{step.kind}-{_key(configuration.seed, options, done)}.h5"
-        inputs = {read.name: (files.get(read.holds, configuration.data_set),) for read in step.reads}
         asked = Asked(
-            inputs=inputs,
+            inputs=step.paths_read(configuration.data_set, files.__getitem__),
             out=out,
             options=options[step.name],
             selection=Selection(),

@@ -19,7 +19,7 @@ from flyannot.steps.engine.inputs import (
     curated_annotations_of,
     refuse_unknown_excluded_terms,
 )
-from flyannot.steps.engine.step import ANNOTATIONS, IMAGES, Asked
+from flyannot.steps.engine.step import Asked
 from flyannot.steps.engine.task import run_task, why_not_up_to_date
 
 log = logging.getLogger("flyannot")
@@ -37,13 +37,8 @@ def path_in_run(step, configuration):
 
 def task_in_run(step, configuration):
     """The `flyannot.steps.engine.task.Task` of a step of a run, once all steps before it are done."""
-    inputs = {}
-    for read in step.reads:
-        is_of_data_set = read.holds in (IMAGES, ANNOTATIONS)
-        path = configuration.data_set if is_of_data_set else configuration.output / f"{read.holds}.h5"
-        inputs[read.name] = (path,)
     asked = Asked(
-        inputs=inputs,
+        inputs=step.paths_read(configuration.data_set, lambda kind: configuration.output / f"{kind}.h5"),
         out=path_in_run(step, configuration),
         options=configuration.options[step.name],
         selection=configuration.options["select"],
