@@ -1,7 +1,7 @@
 """The images that a step works on: chosen, in order, identified by digests, cut into parts of the output."""
 
 from dataclasses import replace
-from functools import cache
+from functools import cached_property
 from itertools import chain, groupby
 
 from flyannot.dataset.folder import read_images
@@ -50,12 +50,11 @@ class ImagesInParts:
             self._cut = [list(chain.from_iterable(some)) for some in cut_into_parts(groups)]
         else:
             self._cut = cut_into_parts(ordered)
-        self._contents = cache(lambda number: [_content_of_image(image) for image in self._cut[number]])
-        self._digest = cache(self._digest_of_parts)
+        self._digests = {}  # number of a part -> the digest of its images, once these were read
 
     def header(self, failures=()):
         """The Header of the output, of which `failures` were skipped."""
-        return replace(self._header_of_parts(range(len(self._cut))), failures=tuple(failures))
+        return replace(self._header_with(self._digest_of_all), failures=tuple(failures))
 
     def parts(self, share, made_with, files):
         """The `flyannot.steps.engine.parts.Part`s of a share, as `share_of_parts` takes it.
@@ -84,7 +83,7 @@ class ImagesInParts:
         )
 
     def _part(self, number, made_with, files):
-        images, header = self._cut[number], self._header_of_parts(range(number, number + 1))
+        images, header = self._cut[number], self._header_with(self._digest_of_part(number))
         return Part(
             images=images,
             header=header,
@@ -94,34 +93,37 @@ class ImagesInParts:
             files=files,
         )
 
-    def _header_of_parts(self, numbers):
-        return replace(self._header, inputs=self._header.inputs | {"images": [self._digest(numbers)]})
+    def _header_with(self, digest):
+        return replace(self._header, inputs=self._header.inputs | {"images": [digest]})
 
-    def _digest_of_parts(self, numbers):
-        return _digest_of_contents(
-            (image, content) for n in numbers for image, content in zip(self._cut[n], self._contents(n))
-        )
+    @cached_property
+    def _digest_of_all(self):
+        """Of a million images only the digests of the parts are kept, for `_digest_of_part`."""
+        digest = DigestOfList()
+        for number, images in enumerate(self._cut):
+            identities = [_identity_of_image(image) for image in images]
+            self._digests[number] = digest_of_json(identities)
+            for identity in identities:
+                digest.add(identity)
+        return digest.hexdigest()
+
+    def _digest_of_part(self, number):
+        if number not in self._digests:  # a job that makes a share of the parts reads no other images
+            self._digests[number] = digest_of_images(self._cut[number])
+        return self._digests[number]
 
 
 def digest_of_images(images):
     """The digest of what images are, in this order: their columns and their bytes."""
-    return _digest_of_contents((image, _content_of_image(image)) for image in images)
+    return digest_of_json([_identity_of_image(image) for image in images])
 
 
-def _digest_of_contents(images_with_contents):
-    digest = DigestOfList()
-    for image, content in images_with_contents:
-        columns = image_columns([image]).values()
-        digest.add([*(column[0] for column in columns), image.stage_range, content])
-    return digest.hexdigest()
-
-
-def _content_of_image(image):
-    """The digest of the bytes of an image, or why it has none."""
+def _identity_of_image(image):
     try:
-        return digest_of_file(image.path) if image.path.is_file() else "not a file"
+        content = digest_of_file(image.path) if image.path.is_file() else "not a file"
     except OSError as error:
-        return f"unreadable: {error.strerror}"
+        content = f"unreadable: {error.strerror}"
+    return [*(column[0] for column in image_columns([image]).values()), image.stage_range, content]
 
 
 def difference_of_images(images):
