@@ -9,6 +9,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from flyannot.descriptors.images.geometry import STANDARD_PX
 from flyannot.descriptors.images.grey_levels import WHITE
 from flyannot.descriptors.options import patch_sides
 from flyannot.descriptors.patches import patch_centres, patch_corners, patch_mean, patch_std
@@ -56,6 +57,12 @@ def describe_patches(grey, options):
         np.repeat(np.array(sides, np.uint16), [len(rows) for rows in descriptors]),
         n_candidates,
     )
+
+
+def n_candidate_patches(options):
+    """How many patches an image of the standard size has, with those of little contrast."""
+    sides = patch_sides(options.patch_px)
+    return sum(len(patch_corners(STANDARD_PX, side, options.stride_px)) for side in sides)
 
 
 def _descriptors(grey, corners, side, weight, std):

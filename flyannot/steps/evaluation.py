@@ -142,6 +142,12 @@ def _difference(json_file, made_now):
     return ", ".join(changes_in_header(made_before, made_now))
 
 
+def model_of_scores(json_file):
+    """{"model": digest} of the model whose scores a file holds; {} where they are of none."""
+    model = read_scores(json_file)["made_from"].get("model")
+    return {"model": model} if model else {}
+
+
 def compare_files(first, second):
     """Compare two files of `flyannot evaluate --json`.
 

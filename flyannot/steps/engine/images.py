@@ -31,6 +31,11 @@ def image_columns(images):
     return columns | {"image": [image.name for image in images]}
 
 
+def genes_of_groups(images, annotations):
+    """(stage range, group) -> (gene, stage range), as `Annotations.terms_by_gene` has it, of some images."""
+    return {(i.stage_range, i.group): (annotations.gene_id(i.gene, i.fbgn), i.stage_range) for i in images}
+
+
 class ImagesInParts:
     """The images that an output is made of, cut into the parts that it is joined from.
 
@@ -115,7 +120,10 @@ class ImagesInParts:
 
 def digest_of_images(images):
     """The digest of what images are, in this order: their columns and their bytes."""
-    return digest_of_json([_identity_of_image(image) for image in images])
+    digest = DigestOfList()
+    for image in images:
+        digest.add(_identity_of_image(image))
+    return digest.hexdigest()
 
 
 def _identity_of_image(image):

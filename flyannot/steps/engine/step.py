@@ -35,13 +35,18 @@ class Step:
     about : what it does, in a line
     options : its class of options, whose `table` is the name
     reads : tuple of Input
-    makes : name of the file that it leaves in the folder of a run; "" of the step that makes the data set
+    makes : name of the file that it leaves in the folder of a run; "" of the step that makes the data set,
+        which is part of a run only where the configuration has its table
     task : "module:function" from an `Asked` to the `flyannot.steps.engine.task.Task`
     cost : "module:function" from a Configuration and a `flyannot.steps.runs.costs.RunSize` to a Need
     help : what its command says after `about`; ends in "Example:" and lines that can be pasted
     selects : fields of `flyannot.steps.options.Selection` that its command takes
     is_seeded : whether its command takes a seed
-    in_parts : whether its output is joined from parts, which several jobs can make
+    parts_of : "image" or "group", as its output is joined from parts of so many, which several jobs can make;
+        "" of an output that is made in one piece
+    is_in_last_job : whether a workflow makes it in its last job, with all that is left
+    made_from : "module:function" from the path of an output that is no HDF5 file to {kind: digest} of what
+        it was made from; "" where its task alone can tell whether it is up to date
     progress_unit : "image" or "epoch", by which it is told how far it is; "" of a step that counts neither
     has_workers : whether a job of it can use several processors
     command : "module:attribute" of its command, where that is not made from all this
@@ -57,10 +62,16 @@ class Step:
     help: str = ""
     selects: tuple[str, ...] = ()
     is_seeded: bool = False
-    in_parts: bool = False
+    parts_of: str = ""
+    is_in_last_job: bool = False
+    made_from: str = ""
     progress_unit: str = ""
     has_workers: bool = False
     command: str = ""
+
+    @property
+    def makes_data_set(self):
+        return not self.makes
 
     @property
     def kind(self):

@@ -16,6 +16,7 @@ from flyannot.features.options import Grid
 from flyannot.options import Options, kebab
 from flyannot.runtime.digest import digest_of_json
 from flyannot.runtime.text_files import read_toml
+from flyannot.steps.chain import STEPS
 from flyannot.steps.engine.step import Asked
 from flyannot.steps.evaluate import evaluation_of_files
 from flyannot.steps.evaluation import evaluate_task
@@ -80,7 +81,9 @@ def _row(path, row, places, nested):
         )
     base = read_toml(Path(path).parent / row["base"]) if "base" in row else {}
     tables = {kebab(name): table for name, table in base.items() if isinstance(table, dict)}
-    tables.pop("synthesize", None)
+    for step in STEPS.values():
+        if step.makes_data_set:  # the rows share one
+            tables.pop(step.name, None)
     for name in set(known) & set(row):
         tables[name] = {kebab(k): v for k, v in tables.get(name, {}).items()} | {
             kebab(k): v for k, v in row[name].items()

@@ -27,7 +27,6 @@ log = logging.getLogger("flyannot")
 RECORD = "run.toml"  # in the output folder: the configuration as it was run
 _SEAL = "# what stands above, as it was written: "
 _TOP = ("data-set", "output", "seed")
-_SYNTHESIZE = "synthesize"  # the step that only a configuration with its table has
 _TABLES_BEFORE = {"classify": "train"}  # names of before flyannot 1.0, and of today
 
 
@@ -37,11 +36,16 @@ def option_tables():
     return {Selection.table: Selection} | steps | {RunOptions.table: RunOptions}
 
 
+def _makes_data_set(table):
+    return table in STEPS and STEPS[table].makes_data_set
+
+
 @dataclass(frozen=True)
 class Configuration:
     """What a run is about.
 
-    options : dict, table -> its options object, of all `option_tables`; `synthesize` only if the file has it
+    options : dict, table -> its options object, of all `option_tables`; of one that makes the data set only
+        where the file has its table
     """
 
     data_set: Path
@@ -83,7 +87,7 @@ def configuration_of(tables, path, settings=(), *, data_set=None, output=None):
     for name, kind in known.items():
         table = _from_folder(kind, tables.get(name, {}), Path(path).parent)
         set_elsewhere = _of_environment(kind) | _of_settings(kind, settings)
-        if name != _SYNTHESIZE or name in tables or set_elsewhere:
+        if name in tables or set_elsewhere or not _makes_data_set(name):
             from_file = kind.of_table(table, f"{path}: [{name}]")
             options[name] = replace(from_file, **set_elsewhere) if set_elsewhere else from_file
     for where, _, _ in settings:
@@ -156,7 +160,30 @@ def read_record(folder):
 def recorded_data_set(folder):
     """The data set folder that the record in an output folder names, or None."""
     record = read_record(folder)
-    return None if record is None else Path(os.path.normpath(folder / record["data-set"]))
+    return None if record is None else _data_set_of(record, folder)
+
+
+def recorded_configuration(folder):
+    """The Configuration that the record in an output folder holds; None if there is none.
+
+    Raises
+    ------
+    DataError
+        As `read_record`.
+    """
+    record = read_record(folder)
+    if record is None:
+        return None
+    options = {
+        name: kind.of_table(record.get(name, {}), f"[{name}]")
+        for name, kind in option_tables().items()
+        if name in record or not _makes_data_set(name)
+    }
+    return Configuration(_data_set_of(record, folder), folder, record["seed"], options)
+
+
+def _data_set_of(record, folder):
+    return Path(os.path.normpath(folder / record["data-set"]))
 
 
 def _as_table(options, folder):

@@ -14,55 +14,67 @@ from flyannot.dataset.folder import read_annotations
 from flyannot.dataset.paths import IMAGES, annotations_table, table_of_data_set
 from flyannot.dataset.synthetic.generate import draw_group
 from flyannot.dataset.synthetic.render import TERMS
-from flyannot.descriptors.images.geometry import STANDARD_PX
-from flyannot.descriptors.options import patch_sides
-from flyannot.descriptors.patches import patch_corners
+from flyannot.descriptors.extract import n_candidate_patches
 from flyannot.errors import InputError
 from flyannot.features.options import PoolOptions, n_cells
-from flyannot.steps.engine.images import selected_images
+from flyannot.steps.engine.images import genes_of_groups, selected_images
 from flyannot.steps.engine.parts import IMAGES_PER_PART
 from flyannot.steps.options import BYTES_OF_WORKER, LearnOptions
 
 START_S, START_MB = 5, 300  # measured: 1.5 to 2 s, 130 to 300 MB; more where the kernels are compiled
 # Measured, in seconds: an image read 0.003 to 0.01; of BDGP's pictures of 1,520 x 1,080 px more.
 S_READ, S_PATCH = 0.02, 2e-6
-S_CODE, S_CODE_ATOM = 5e-6, 1.2e-8  # a patch, and a patch and atom: docs/measured.md, "Coding"
-S_LEARN, S_LEARN_ATOM = 5e-6, 6e-9  # a patch and epoch, and each atom: docs/measured.md, "SCC"
+S_CODE, S_CODE_ATOM = 5e-6, 1.2e-8  # a patch, and a patch and atom: "Coding" of docs/measured.md
+S_LEARN, S_LEARN_ATOM = 5e-6, 6e-9  # a patch and epoch, and each atom of these: "SCC" of docs/measured.md
 # A pair of groups and a feature; a pair of groups (or a group and a feature, if these are fewer) and a term:
-# 413 s for 8,333 groups, 90,000 features and 31 terms (docs/measured.md, "150,000 images").
+# 413 s for 8,333 groups, 90,000 features and 30 terms ("150,000 images" of docs/measured.md).
 S_PRODUCT, S_FIT = 4e-11, 2e-7
 S_SHOW = 0.04  # an image of the report: 0.009 to 0.035
 MB_S = 100  # joined, digested and read again
-OTHER_SOLVER = 20  # times as long as the default one: docs/measured.md, the slowest learner
-MB_IMAGE = 0.003  # that stays of an image while parts are joined: 1.1 MiB per 1,000 (docs/reliability.md)
+OTHER_SOLVER = 20  # times as long as the default one: up to 17 ("Learning" of docs/measured.md)
+MB_IMAGE = 0.003  # that stays of an image while parts are joined: 0.0014 ("sizes" of docs/measured.md)
 BYTES_PATCH = 144  # of a file of descriptors; in memory, and while it is described
 BYTES_LEARN = 700  # a patch that is learned from, with its code: 762 MB for a million (docs/python.md)
-# A pair of groups by a linear method: 2,356 MiB for 8,333 groups; a feature of a group, by any other; a block
-# of features as it is read.
+# A pair of groups by a linear method: 2.47 GB for 8,333 groups ("150,000 images" of docs/measured.md); a
+# feature of a group, by any other; a block of features as it is read.
 BYTES_PAIR, BYTES_FEATURE, MB_BLOCK = 32, 12, 512
 MB = 2**20
 
 
 @dataclass(frozen=True)
 class Need:
-    """Seconds of one processor, MB of the process, and MB of each worker that it starts."""
+    """What a job needs.
+
+    seconds : of one processor, for all parts of the step together
+    memory_mb : MB (2^20 bytes) of the process
+    worker_mb : MB of each worker that it starts
+    output_mb : MB of the file that is joined from parts
+    """
 
     seconds: float
     memory_mb: float = START_MB
     worker_mb: float = 0.0
-    output_mb: float = 0.0  # of the file that is joined from parts
+    output_mb: float = 0.0
 
 
 def cost_of_start(configuration, size):
-    """Of a step that says nothing of what it needs: to begin and to end."""
+    """The Need of a step that says nothing of it, as of all functions here: to begin and to end.
+
+    Parameters
+    ----------
+    configuration : flyannot.steps.runs.configuration.Configuration
+    size : RunSize
+    """
     return Need(START_S)
 
 
 def cost_of_synthesize(configuration, size):
+    """The Need to draw all images: by their number."""
     return Need(size.n_all_images * S_READ * 2)
 
 
 def cost_of_extract(configuration, size):
+    """The Need to read and describe all images: by the patches; a worker holds those of one part."""
     n = size.n_all_images
     return Need(
         n * (S_READ + size.n_patches * S_PATCH),
@@ -73,6 +85,10 @@ def cost_of_extract(configuration, size):
 
 
 def cost_of_learn_dict(configuration, size):
+    """The Need to learn from the patches: by visits and atoms.
+
+    The patches of a dictionary are held in memory; data-parallel, only what a worker needs.
+    """
     learn = configuration.options["learn-dict"]
     together = [size.n_all_images] if learn.shared else list(size.n_images.values())
     n_patches = [learn.n_most(n * size.n_patches) for n in together]
@@ -85,6 +101,7 @@ def cost_of_learn_dict(configuration, size):
 
 
 def cost_of_pool(configuration, size):
+    """The Need to code the patches: by patches and atoms; a worker holds a dictionary and one part."""
     pool, n_atoms = configuration.options["pool"], configuration.options["learn-dict"].n_atoms
     n = size.n_all_images
     coded = n * size.n_patches * (2 if pool.mirror else 1)
@@ -98,10 +115,12 @@ def cost_of_pool(configuration, size):
 
 
 def cost_of_train(configuration, size):
+    """The Need to fit every stage range once: by pairs of groups, features and terms."""
     return _fit(size, CLASSIFIERS[configuration.options["train"].method].is_linear)
 
 
 def cost_of_annotate(configuration, size):
+    """The Need of `cost_of_extract` and `cost_of_pool` together; a worker holds the model too."""
     described, pooled = cost_of_extract(configuration, size), cost_of_pool(configuration, size)
     model_mb = size.n_features * size.n_terms.total() * 8 / MB
     return Need(
@@ -113,6 +132,7 @@ def cost_of_annotate(configuration, size):
 
 
 def cost_of_evaluate(configuration, size):
+    """The Need to fit as `cost_of_train`, once for every fold; nested, also for each fold within."""
     evaluate, train = configuration.options["evaluate"], configuration.options["train"]
     fitted = cost_of_train(configuration, size)
     n_fits = evaluate.folds * (train.inner_folds if evaluate.nested else 1)
@@ -120,6 +140,7 @@ def cost_of_evaluate(configuration, size):
 
 
 def cost_of_report(configuration, size):
+    """The Need to draw all images, and to read the files of descriptors and features once."""
     n = size.n_all_images
     files_mb = sum(cost(configuration, size).output_mb for cost in (cost_of_extract, cost_of_pool))
     return Need(n * S_SHOW + files_mb / MB_S, 2 * START_MB + n * 0.01)
@@ -148,7 +169,7 @@ class RunSize:
     """Counts of a run.
 
     n_images, n_groups, n_terms : Counter, by stage range; of terms those that enough groups carry
-    n_patches : of an image, before those of little contrast are dropped
+    n_patches : of an image, as `flyannot.descriptors.extract.n_candidate_patches`
     n_features : of an image
     tables : Paths of the tables of the data set by name; {} where the run itself makes them
     """
@@ -183,25 +204,17 @@ def require_data_set(configuration):
 def size_of_run(configuration):
     """The RunSize of a configuration."""
     options = configuration.options
-    extract, grid = options["extract"], options["pool"].grid
     count = _counts_of_synthesis if "synthesize" in options else _counts_of_data_set
     images, groups, terms, tables = count(configuration)
-    sides = patch_sides(extract.patch_px)
-    return RunSize(
-        images,
-        groups,
-        terms,
-        sum(len(patch_corners(STANDARD_PX, side, extract.stride_px)) for side in sides),
-        options["learn-dict"].n_atoms * n_cells(grid, sides),
-        tables,
-    )
+    n_features = options["learn-dict"].n_atoms * n_cells(options["pool"].grid, options["extract"].patch_px)
+    return RunSize(images, groups, terms, n_candidate_patches(options["extract"]), n_features, tables)
 
 
 def _counts_of_data_set(configuration):
     folder, options = configuration.data_set, configuration.options
     images = selected_images(folder, options["select"])
     annotations = read_annotations(folder)
-    groups = {(i.stage_range, i.group): (annotations.gene_id(i.gene, i.fbgn), i.stage_range) for i in images}
+    groups = genes_of_groups(images, annotations)
     carried = Counter(
         (key[1], term) for key in groups.values() for term in annotations.terms_by_gene.get(key, ())
     )

@@ -8,13 +8,12 @@ import numpy as np
 
 from flyannot.classifiers.folds import folds_of_genes
 from flyannot.dataset.ontology import read_ontology
-from flyannot.descriptors.images.geometry import STANDARD_PX
-from flyannot.descriptors.patches import patch_corners
+from flyannot.descriptors.extract import n_candidate_patches
 from flyannot.errors import InputError, did_you_mean
 from flyannot.runtime.digest import remembered_digests
 from flyannot.runtime.wording import pluralise
 from flyannot.steps.chain import STEPS
-from flyannot.steps.engine.images import selected_images
+from flyannot.steps.engine.images import genes_of_groups, selected_images
 from flyannot.steps.engine.inputs import (
     curated_annotations_of,
     refuse_unknown_excluded_terms,
@@ -94,7 +93,7 @@ def first_outdated_step(steps, configuration):
 def check_run(configuration):
     """Refuse a configuration with which one of the steps would fail.
 
-    The data set is looked at too, unless the run itself is to make it.
+    The data set is checked too, unless the run itself is to make it.
 
     Raises
     ------
@@ -108,25 +107,20 @@ def check_run(configuration):
         )
     for paths in (options["annotate"].ontology, options["evaluate"].roll_up, options["report"].ontology):
         read_ontology(*paths)
-    n_per_image = _most_patches(options["extract"])
     if "synthesize" not in options or (configuration.data_set / "images.csv").exists():
-        _check_data_set(configuration.data_set, options, n_per_image)
+        _check_data_set(configuration.data_set, options)
 
 
-def _most_patches(extract):
-    """How many patches an image has, before those of little contrast are dropped."""
-    return sum(len(patch_corners(STANDARD_PX, side, extract.stride_px)) for side in extract.patch_px)
-
-
-def _check_data_set(folder, options, n_per_image):
+def _check_data_set(folder, options):
     train = options["train"]
     images = selected_images(folder, options["select"])
     if not options["extract"].multiple_embryos:  # how many embryos there are is not known
-        _check_atoms(Counter(image.stage_range for image in images), n_per_image, options["learn-dict"])
+        n_images = Counter(image.stage_range for image in images)
+        _check_atoms(n_images, n_candidate_patches(options["extract"]), options["learn-dict"])
     annotations, _ = curated_annotations_of(folder, corrections=train.corrections)
     table = folder / "annotations.csv"
     refuse_unknown_excluded_terms(train.exclude_terms, annotations, table)
-    groups = {(i.stage_range, i.group): (annotations.gene_id(i.gene, i.fbgn), i.stage_range) for i in images}
+    groups = genes_of_groups(images, annotations)
     annotated = [key for key in groups.values() if key in annotations.terms_by_gene]
     if not annotated:
         raise InputError(

@@ -13,14 +13,14 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 
 from flyannot.errors import FlyannotError, InputError
+from flyannot.options.registry import thing_at
 from flyannot.runtime.locks import Holder, holder_of
 from flyannot.runtime.wording import pluralise
-from flyannot.scores.group_outcomes import read_scores
 from flyannot.steps.chain import STEPS
 from flyannot.steps.engine.images import selected_images
 from flyannot.steps.engine.parts import folder_of_parts
 from flyannot.steps.engine.step import IMAGES
-from flyannot.steps.runs.configuration import RECORD, Configuration, option_tables, read_record
+from flyannot.steps.runs.configuration import RECORD, recorded_configuration
 from flyannot.steps.runs.run import path_in_run, task_in_run
 from flyannot.store.description import Peek, peek
 from flyannot.store.writing import changes_in_header
@@ -91,18 +91,18 @@ def status_of_run(folder):
     """
     if not folder.is_dir():
         raise InputError(f"no such folder: {folder}", fix="name the output folder of: flyannot run CONFIG")
-    record = read_record(folder)
+    configuration = recorded_configuration(folder)
     on_disk = {step.kind: _on_disk(folder / step.makes) for step in STEPS.values() if step.kind}
-    if record is None and not any(output.is_there for output in on_disk.values()):
+    if configuration is None and not any(output.is_there for output in on_disk.values()):
         names = ".h5, no ".join(on_disk)
         raise InputError(
             f"{folder} holds nothing of a run: no {RECORD}, no {names}.h5",
             fix="name the output folder of: flyannot run CONFIG",
         )
-    run = _Run(folder, _configuration(folder, record), on_disk)
+    run = _Run(folder, configuration, on_disk)
     steps = []
     for step in STEPS.values():
-        if step.name == "synthesize" and (run.configuration is None or step.name not in run.options):
+        if step.makes_data_set and step.name not in run.options:
             continue
         steps.append(run.status_of_file(step) if step.kind else run.status_of_other(step, steps))
     at_work = holder_of(folder / RECORD) is not None or any(step.state == "running" for step in steps)
@@ -112,18 +112,6 @@ def status_of_run(folder):
 def _at_rest(steps):
     states = {step.state for step in steps}
     return states.pop() if len(states) == 1 and states <= {"done", "waiting"} else "interrupted"
-
-
-def _configuration(folder, record):
-    """The Configuration that the record holds, or None."""
-    if record is None:
-        return None
-    options = {
-        name: kind.of_table(record.get(name, {}), f"[{name}]")
-        for name, kind in option_tables().items()
-        if name != "synthesize" or name in record
-    }
-    return Configuration(Path(folder, record["data-set"]), folder, record["seed"], options)
 
 
 def _on_disk(path):
@@ -208,20 +196,19 @@ class _Run:
             return StepStatus(step.name, "running", holders=(holder,))
         is_there = (path / "images.csv" if path.is_dir() else path).is_file()
         status = StepStatus(step.name, "done" if is_there else "waiting")
-        if not is_there or step.name == "synthesize":
+        if not is_there or step.makes_data_set:
             return status
-        if step.name == "evaluate":
-            return self._scores(status, path)
-        return self._current(step, status, before)
+        return self._by_inputs(step, status, path) if step.made_from else self._current(step, status, before)
 
-    def _scores(self, status, path):
+    def _by_inputs(self, step, status, path):
         try:
-            model = read_scores(path)["made_from"].get("model")
+            digests = thing_at(step.made_from)(path)
         except FlyannotError as error:
             return replace(status, state="damaged", why=error.message)
-        made = self.on_disk["model"].made
-        if model and made and model != made.header.digest:
-            return replace(status, state="outdated", why="it was made from another model")
+        for kind, digest in digests.items():
+            made = self.on_disk[kind].made
+            if made and digest != made.header.digest:
+                return replace(status, state="outdated", why=f"it was made from another {kind}")
         return status
 
     def _current(self, step, status, before):

@@ -24,7 +24,6 @@ from flyannot.steps.runs.run import steps_of
 
 _FOLDER = "workflow"  # in the output folder: what has been done, and what jobs said
 THREADS = 4  # of a job whose step has workers, unless the configuration says how many
-_LAST = ("evaluate", "report")  # the run itself makes these, with whatever else is left
 _PART_MINUTES = 30  # that a job of many is to take: between 15 and 60, if the estimate is wrong by two
 _MOST_JOBS = 1000  # SLURM takes arrays of up to 1,001 by default
 _SAFETY = 3  # times as long as estimated, before a job is ended
@@ -79,20 +78,21 @@ def jobs_of_run(configuration, size, n_jobs=None):
     jobs, last = [], []
     for step in steps_of(configuration):
         need = step.cost_of(configuration, size)
-        if step.name in _LAST:
-            last.append(need)
+        if step.is_in_last_job:
+            last.append((step.name, need))
         else:
             jobs += _jobs_of_step(step, need, configuration, size, n_jobs)
-    rest = Need(sum(need.seconds for need in last), max(need.memory_mb for need in last))
-    return [*jobs, _job("-and-".join(_LAST), None, rest, _threads(configuration))]
+    names, needs = zip(*last)
+    rest = Need(sum(need.seconds for need in needs), max(need.memory_mb for need in needs))
+    return [*jobs, _job("-and-".join(names), None, rest, _threads(configuration))]
 
 
 def _jobs_of_step(step, need, configuration, size, n_jobs):
     parallel = step.has_workers or getattr(configuration.options[step.name], "data_parallel", None)
     threads = _threads(configuration) if parallel else 1
     about = {"options": _digest(configuration, step), "table": _table_of(step, size)}
-    n_jobs = (n_jobs or _n_jobs(need.seconds / threads)) if step.in_parts else 1
-    n_items = size.n_groups.total() if step.name == "annotate" else size.n_all_images
+    n_jobs = (n_jobs or _n_jobs(need.seconds / threads)) if step.parts_of else 1
+    n_items = size.n_groups.total() if step.parts_of == "group" else size.n_all_images
     n_jobs = min(n_jobs, math.ceil(n_items / IMAGES_PER_PART))
     if n_jobs <= 1:
         return [_job(step.name, step.name, need, threads, **about)]
