@@ -13,7 +13,7 @@ def command(tables, out, force):
     """Put the corrections of several curators together, and say how far they agree.
 
     CORRECTIONS are tables that the report gives (Download corrections.csv). For every term that two curators
-    looked at: how often both did, how often they agree, and Cohen's kappa, which is 1 where they always do,
+    reviewed: how often both did, how often they agree, and Cohen's kappa, which is 1 where they always do,
     and 0 where they do as often as by chance. Then every disagreement, and what becomes of it: the later
     verdict counts; of verdicts of the same day none does, and the term is unsure.
 

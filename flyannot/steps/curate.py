@@ -33,7 +33,7 @@ class Curated:
 
     @property
     def curators(self):
-        """Curator -> how many terms they looked at."""
+        """Curator -> how many terms they reviewed."""
         counts = defaultdict(int)
         for last in self.said.values():
             for curator in last:
@@ -86,7 +86,7 @@ def agreement_in_words(curated):
     if curated.agreements:
         lines += ["", *_kappas(curated.agreements)]
     elif len(curated.curators) > 1:
-        lines += ["no term of a gene was looked at by two curators: how far they agree is not known"]
+        lines += ["no term of a gene was reviewed by two curators: how far they agree is not known"]
     if curated.agreements:
         lines += ["", pluralise(len(curated.disagreements), "disagreement")]
         lines += [f"  {_disagreement(curated, key)}" for key in curated.disagreements]

@@ -117,7 +117,7 @@ def train_task(paths, annotations_csv, out, options, *, seed=0, stage_ranges=Non
 
 
 def _train(files, annotations, stage_ranges, options, rng_of: Callable, execution, out):
-    """Stage range -> _Trained; the features of one stage range at a time are looked at."""
+    """Stage range -> _Trained; the features of one stage range at a time are in memory."""
     features = {s: StoredFeatures(files, s) for s in stage_ranges}
     for note in notes_on_columns({s: stored.columns for s, stored in features.items()}, annotations):
         log.info("note: %s", note)
