@@ -12,7 +12,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from flyannot.classifiers.model import PER_TERM, Model
+from flyannot.classifiers.model import PER_TERM, model_of_terms
 from flyannot.classifiers.scorer import Scorer
 from flyannot.features.groups import Groups
 from flyannot.scores.group_outcomes import outcomes_of_groups
@@ -35,7 +35,7 @@ class Predicted:
     yes: np.ndarray
     undetermined: np.ndarray  # probabilities that are too near to that at the threshold
     in_training: np.ndarray  # (n_groups,): the model learned from this gene
-    threshold: np.ndarray  # (n_terms,) and those below: the probability above which the answer is yes
+    probability_threshold: np.ndarray  # (n_terms,) and those below: above it the answer is yes
     n_genes: np.ndarray  # with the term, in the training set
     auc: np.ndarray  # cross-validated, with its 95 % interval; nan is untested
     auc_low: np.ndarray
@@ -62,7 +62,7 @@ def write_predicted(file, stage_range, columns, groups, predicted):
     """Add one stage range to an open file: image columns, which have the quality warnings, Groups and
     Predicted."""
     named = {name: getattr(groups, name) for name in ("name", "gene", "fbgn")}
-    arrays = vars(predicted) | {"term": predicted.terms}
+    arrays = vars(predicted) | {"term": predicted.terms, "threshold": predicted.probability_threshold}
     store.write_predictions(file, stage_range, columns, groups.of_image, named, arrays)
 
 
@@ -72,7 +72,8 @@ def read_predicted(stored, stage_range):
     ends = np.cumsum(np.bincount(of_image, minlength=len(named["name"])))
     groups = Groups(**named, rows=np.split(np.argsort(of_image, kind="stable"), ends[:-1]))
     warnings = quality_warnings_of_groups(read_image_columns(stored, stage_range), groups)
-    return groups, Predicted(terms=arrays.pop("term"), **arrays, quality_warnings=warnings)
+    renamed = {"terms": arrays.pop("term"), "probability_threshold": arrays.pop("threshold")}
+    return groups, Predicted(**renamed, **arrays, quality_warnings=warnings)
 
 
 class Prediction(NamedTuple):
@@ -135,7 +136,7 @@ def predictions_of_group(stage_range, groups, predicted, g):
             predicted.terms[j],
             float(predicted.decision_value[g, j]),
             float(predicted.probability[g, j]),
-            float(predicted.threshold[j]),
+            float(predicted.probability_threshold[j]),
             predicted.answer(g, j),
             **evidence_of_term(predicted, j),
             in_training="yes" if predicted.in_training[g] else "no",
@@ -182,9 +183,9 @@ class LearnedTerm:
 
 def terms_of_model(terms, model):
     """A LearnedTerm for each of the terms of a `flyannot.classifiers.model.Model`."""
-    threshold = model.threshold_probability
+    thresholds = model.probability_threshold
     return [
-        LearnedTerm(term, float(threshold[j]), bool(model.slope[j] > 0), **evidence_of_term(model, j))
+        LearnedTerm(term, float(thresholds[j]), bool(model.slope[j] > 0), **evidence_of_term(model, j))
         for j, term in enumerate(terms)
     ]
 
@@ -193,15 +194,15 @@ def learned_terms(stored, stage_range):
     """The LearnedTerms of an open file of a model or of predictions."""
     if stored.kind == "model":  # its scorer, which may be large, stays in the file
         per_term = read_classifier(stored, stage_range, PER_TERM, 0)
-        model = Model(read_method(stored, stage_range), Scorer(), **per_term)
+        model = model_of_terms(read_method(stored, stage_range), Scorer(), per_term)
         return terms_of_model(read_terms(stored, stage_range), model)
     _, predicted = read_predicted(stored, stage_range)
     is_yes = predicted.yes & ~predicted.undetermined
-    is_learned = (predicted.probability != predicted.threshold).any(axis=0)
+    is_learned = (predicted.probability != predicted.probability_threshold).any(axis=0)
     return [
         LearnedTerm(
             term,
-            float(predicted.threshold[j]),
+            float(predicted.probability_threshold[j]),
             bool(is_learned[j]),
             **evidence_of_term(predicted, j),
             n_yes=int(is_yes[:, j].sum()),
@@ -214,14 +215,14 @@ def learned_terms(stored, stage_range):
 class Answer:
     """What a run says of one group and one term, and how well it tells the term apart.
 
-    answer : of ANSWERS; threshold : the probability above which it is yes, or None
+    answer : of ANSWERS; probability_threshold : the probability above which it is yes, or None
     auc, auc_interval : of the term, and (low, high); None where it is untested
     held_out : whether it is that of a model that had not seen the gene
     """
 
     answer: str
     probability: float
-    threshold: float | None
+    probability_threshold: float | None
     auc: float | None
     auc_interval: tuple | None
     held_out: bool

@@ -81,7 +81,7 @@ def _fit_fold(X, task):
     model = fit_model(method, X[~rows], Y[~rows], genes[~rows], rng=rng, options=options, observed=known)
     values = model.decision_values(X[rows], options.n_threads)
     log.debug("%d terms, %d groups trained, %d held out", Y.shape[1], (~rows).sum(), rows.sum())
-    return values, model.answers(values), model.probabilities(values), model.threshold_probability
+    return values, model.answers(values), model.probabilities(values), model.probability_threshold
 
 
 def joined_outcomes(outcomes):

@@ -25,15 +25,16 @@ PER_TERM = {  # as the arrays of a scorer: their types and dimensions
     "auc_low": ("f", ("n_terms",)),
     "auc_high": ("f", ("n_terms",)),
 }
+_FIELDS = {"threshold": "decision_threshold"}  # of a Model, where a file has another name
 
 
 @dataclass(frozen=True)
 class Model:
-    """A classifier, calibrated: value > threshold is yes, probability = 1 / (1 + exp(-(slope value +
+    """A classifier, calibrated: value > decision_threshold is yes, probability = 1 / (1 + exp(-(slope value +
     offset))).
 
     method : its name; scorer : what gives the decision values
-    threshold, slope, offset : float64 (n_terms,)
+    decision_threshold, slope, offset : float64 (n_terms,)
     n_groups, n_positive : int32 (n_terms,), the groups that it was fitted on, and those with the term
     n_genes : int32 (n_terms,), the genes with the term
     auc, auc_low, auc_high : float64 (n_terms,), as `held_out_aucs`
@@ -41,7 +42,7 @@ class Model:
 
     method: str
     scorer: Scorer
-    threshold: np.ndarray
+    decision_threshold: np.ndarray
     slope: np.ndarray
     offset: np.ndarray
     n_groups: np.ndarray
@@ -63,12 +64,12 @@ class Model:
 
     def answers(self, values):
         """Yes or no, bool, for decision values, of one shape with them."""
-        return values > self.threshold
+        return values > self.decision_threshold
 
     @property
-    def threshold_probability(self):
+    def probability_threshold(self):
         """The probability above which the answer is yes, (n_terms,)."""
-        return self.probabilities(self.threshold)
+        return self.probabilities(self.decision_threshold)
 
     def near_threshold(self, values, margin):
         """Whether probabilities are at most `margin` from that at the term's threshold, bool, shape of
@@ -76,7 +77,7 @@ class Model:
 
         A term of which nothing was learned (slope 0) has one probability: it is always near.
         """
-        return np.abs(self.probabilities(values) - self.threshold_probability) <= margin
+        return np.abs(self.probabilities(values) - self.probability_threshold) <= margin
 
     def arrays(self):
         """All that the model is but its method, by name: integer and floating arrays, none of text or
@@ -85,14 +86,19 @@ class Model:
         The scorer's begin with "scorer/"; the others have one entry per term.
         """
         scorer = {f"scorer/{name}": array for name, array in self.scorer.arrays().items()}
-        return scorer | {name: getattr(self, name) for name in PER_TERM}
+        return scorer | {name: getattr(self, _FIELDS.get(name, name)) for name in PER_TERM}
 
 
 def model_from_arrays(method, arrays):
     """The `Model` whose method and `arrays` these are."""
     scorer = {n.removeprefix("scorer/"): a for n, a in arrays.items() if n.startswith("scorer/")}
-    per_term = (np.asarray(arrays[name]) for name in PER_TERM)
-    return Model(method, CLASSIFIERS[method].from_arrays(scorer), *per_term)
+    return model_of_terms(method, CLASSIFIERS[method].from_arrays(scorer), arrays)
+
+
+def model_of_terms(method, scorer, arrays):
+    """The `Model` of a scorer, with the arrays by name that have one entry per term."""
+    per_term = {_FIELDS.get(name, name): np.asarray(arrays[name]) for name in PER_TERM}
+    return Model(method, scorer, **per_term)
 
 
 def schema_of(method):
@@ -136,12 +142,12 @@ def fit_model(method, X, Y, genes, *, rng, options=None, observed=None):
     rows = observed_rows(observed, Y.shape[1])
     pairs = [(v[known], t[known]) for v, t, known in zip(held_out.values.T, Y.T, rows)]
     slope, offset = np.array([calibrate(v, t) for v, t in pairs]).reshape(-1, 2).T
-    threshold = np.array([threshold_at(v, t, options.operating_point) for v, t in pairs], float)
+    decision_threshold = np.array([threshold_at(v, t, options.operating_point) for v, t in pairs], float)
     n_groups = np.array([len(truth) for _, truth in pairs], np.int32)
     n_positive = Y.sum(axis=0).astype(np.int32)
     n_genes, _ = genes_of_terms(Y, genes, observed)
     areas = held_out_aucs(held_out, Y, genes, observed)
-    return Model(method, scorer, threshold, slope, offset, n_groups, n_positive, n_genes, *areas)
+    return Model(method, scorer, decision_threshold, slope, offset, n_groups, n_positive, n_genes, *areas)
 
 
 def genes_of_terms(Y, genes, observed=None):
@@ -195,7 +201,7 @@ def model_of_no_terms(n_features):
     """The model of a stage range in which no term can be trained: a linear SVM of none."""
     scorer = CLASSIFIERS["svm"](np.zeros((0, n_features)), np.zeros(0), np.zeros(0))
     none = {name: np.zeros(0, np.int32 if kind == "i" else float) for name, (kind, _) in PER_TERM.items()}
-    return Model("svm", scorer, **none)
+    return model_of_terms("svm", scorer, none)
 
 
 def untrainable(positive, genes, needed=2):

@@ -101,7 +101,7 @@ def _in_json(explained, names):
         "stage_range": explained.stage_range,
         "term": explained.term,
         "decision_value": split.value,
-        "threshold": explained.threshold,
+        "threshold": explained.decision_threshold,
         "probability": explained.probability,
         "yes": explained.yes,
         "intercept": split.intercept,

@@ -56,9 +56,11 @@ def write_predictions_anndata(stored, stage_ranges, path, *, ids=None):
             whole = np.full((len(groups), len(terms)), np.nan)
             whole[:, of_terms] = block
             layers[name].append(whole)
-        for name in ("threshold", "n_genes", "auc", "auc_low", "auc_high"):
+        columns_of_terms = {"threshold": predicted.probability_threshold}
+        columns_of_terms |= {n: getattr(predicted, n) for n in ("n_genes", "auc", "auc_low", "auc_high")}
+        for name, column in columns_of_terms.items():
             var[f"{name} {s}"] = np.full(len(terms), np.nan)
-            var[f"{name} {s}"][of_terms] = getattr(predicted, name)
+            var[f"{name} {s}"][of_terms] = column
         columns = {
             "name": [f"{s} {name}" for name in groups.name],
             "stage_range": [s] * len(groups),

@@ -67,8 +67,8 @@ def _stage_range_as_json(stored, stage_range, ids):
     names = ("term", "decision_value", "probability", "answer")
     described = {
         "terms": [
-            {"term": term, "threshold": float(predicted.threshold[j])} | evidence_of_term(predicted, j)
-            for j, term in enumerate(predicted.terms)
+            {"term": term, "threshold": float(threshold)} | evidence_of_term(predicted, j)
+            for j, (term, threshold) in enumerate(zip(predicted.terms, predicted.probability_threshold))
         ],
         "groups": [
             {

@@ -240,7 +240,7 @@ def _term_entry(row, curated, answer):
         answer.probability,
         answer.held_out,
         row.probability,
-        answer.threshold,
+        answer.probability_threshold,
         row.n_genes,
         answer.auc,
         answer.auc_interval,

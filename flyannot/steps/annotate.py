@@ -217,7 +217,7 @@ def _predict_groups(file, stage_range, loaded, columns, features, header):
         model.answers(values),
         model.near_threshold(values, header.options["annotate"]["abstain_margin"]),
         np.array([gene in loaded.train_genes for gene in groups.gene_ids]),
-        model.threshold_probability,
+        model.probability_threshold,
         model.n_genes,
         model.auc,
         model.auc_low,

@@ -101,7 +101,7 @@ class CrossValidation(Evaluation):
     def loaded(self, stack):
         """Stage range -> (image columns, features as `flyannot.features.groups.pooled_columns` takes them).
 
-        The features of one stage range at a time are looked at.  The stack closes the files.
+        The features of one stage range at a time are in memory.  The stack closes the files.
         """
         files = stack.enter_context(open_all(self.paths, "features"))
         chosen = chosen_stage_ranges(files, self.stage_ranges)
@@ -184,7 +184,7 @@ def _held_out(predicted, rows, carried):
         values=np.hstack([predicted.decision_value[rows], blank]),
         yes=np.hstack([predicted.yes[rows], blank]).astype(bool),
         probabilities=np.hstack([predicted.probability[rows], blank]),
-        thresholds=np.tile(np.hstack([predicted.threshold, blank[0]]), (len(rows), 1)),
+        thresholds=np.tile(np.hstack([predicted.probability_threshold, blank[0]]), (len(rows), 1)),
         reasons=("",) * len(predicted.terms) + ("the model does not know this term",) * len(unknown),
     )
 

@@ -48,7 +48,7 @@ class Explained:
     split: Explanation
     probability: float
     yes: bool
-    threshold: float
+    decision_threshold: float
     patch_px: int
     images: list
     greys: list
@@ -159,7 +159,7 @@ def _explain_group(loaded, images, terms):
             split,
             float(probability[j]),
             bool(yes[j]),
-            float(model.threshold[j]),
+            float(model.decision_threshold[j]),
             max(loaded.extract.patch_px),
             images,
             greys,
@@ -223,9 +223,10 @@ def sum_in_words(explanation, number=None):
     """How the decision value adds up; with the number of an image, what that image has of it."""
     split = explanation.split
     plus, minus = split.contribution[split.contribution > 0], split.contribution[split.contribution < 0]
+    intercept = split.intercept + split.without_patch
     text = (
         f"decision value {split.value:+.4f} = {plus.sum():.4f} supporting - {-minus.sum():.4f} opposing "
-        f"{split.intercept + split.without_patch:+.4f} intercept (yes above {explanation.threshold:+.4f})"
+        f"{intercept:+.4f} intercept (yes above {explanation.decision_threshold:+.4f})"
     )
     if number is not None and len(explanation.images) > 1:
         text += f"; this image: {split.of_image(number)[1].sum():+.4f}"

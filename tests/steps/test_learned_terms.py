@@ -80,7 +80,7 @@ def test_show_lists_terms_and_the_header_on_request(flyannot, chain, models):
     assert "made by flyannot train" in said.out and "option " not in said.out
     for model in models.values():
         for j, term in enumerate(model.terms):
-            n, threshold = model.model.n_genes[j], model.model.threshold_probability[j]
+            n, threshold = model.model.n_genes[j], model.model.probability_threshold[j]
             area = model.model.auc[j]
             numbers = rf" +{n} +{threshold:.3f} +{'untested' if np.isnan(area) else f'{area:.3f}'}\b"
             assert re.search(rf"^{re.escape(term)}{numbers}", said.out, re.MULTILINE)

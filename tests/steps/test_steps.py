@@ -313,7 +313,9 @@ def test_annotating_the_training_images_gives_the_values_of_the_model_on_the_fea
                 for j, weights in enumerate(model.scorer.weights):
                     value = row @ weights + model.scorer.intercept[j]
                     assert predicted.decision_value[g, j] == pytest.approx(value, abs=1e-5)
-                    assert predicted.yes[g, j] == (predicted.decision_value[g, j] > model.threshold[j])
+                    assert predicted.yes[g, j] == (
+                        predicted.decision_value[g, j] > model.decision_threshold[j]
+                    )
 
 
 def test_the_table_of_predictions_agrees_with_the_file(chain):
