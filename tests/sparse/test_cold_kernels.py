@@ -16,25 +16,19 @@ import numpy as np
 from flyannot.sparse.coders import CODERS
 from flyannot.sparse.fit import random_patches
 from flyannot.sparse.learners import LEARNERS
+from tests.planted_samples import run, unit_rows
 
 rng = np.random.default_rng(0)
-X = rng.gamma(0.5, size=(600, 64))
-X /= np.linalg.norm(X, axis=1, keepdims=True)
+X = unit_rows(rng.gamma(0.5, size=(600, 64)))
 D = random_patches(X, 40, rng)
-few, many = (rng.normal(size=(n, 37)) for n in (200, 333))
-few /= np.linalg.norm(few, axis=1, keepdims=True)
+few, many = (rng.normal(size=(n, 37)).astype(np.float32) for n in (200, 333))
 for name, encode in CODERS.items():
     print(name, hashlib.sha256(encode(X, D, 0.106, tol=1e-8).data.tobytes()).hexdigest())
     for times in range(2):
-        codes = encode(many.astype(np.float32), few.astype(np.float32), 1.0)
+        codes = encode(many, unit_rows(few), 1.0)
         print(name, hashlib.sha256(codes.data.tobytes()).hexdigest())
 for name, learner_of in LEARNERS.items():
-    learner = learner_of(D, len(X), lam=0.106)
-    learner.begin_epoch(np.random.default_rng(1))
-    for start in range(0, len(X), learner.block_size):
-        rows = np.arange(start, min(len(X), start + learner.block_size))
-        learner.step(X[rows], rows)
-    learner.end_epoch()
+    learner = run(learner_of(D, len(X), lam=0.106), X, 1)
     print(name, hashlib.sha256(np.ascontiguousarray(learner.D).tobytes()).hexdigest())
 """
 

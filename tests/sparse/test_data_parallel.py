@@ -21,7 +21,7 @@ from flyannot.sparse.data_parallel import (
 from flyannot.sparse.fit import gains_too_little, random_patches
 from flyannot.sparse.learners.scc import SCC, VARIANTS, PartAtoms, SCCOptions
 from flyannot.sparse.objective import objective
-from tests.planted_samples import planted, unit_rows
+from tests.planted_samples import planted, run, unit_rows
 
 LAM = 0.1
 QUICK = SCCOptions(variant="quick")
@@ -52,32 +52,21 @@ def plan_of(n_parts=4, n_epochs=1, variant="quick", **more):
     return LearningPlan(n_parts, n_epochs, LAM, SCCOptions(variant=variant), (7,), **more)
 
 
-def visited_part(start, X, *, lam, options, stands_for, rng):
-    return SCC(start.D, 0, lam=lam, **vars(options)).visit_part(X, rng, start, stands_for)
+def visited_part(start, X, options, *, stands_for, rng):
+    return SCC(start.D, 0, lam=LAM, **vars(options)).visit_part(X, rng, start, stands_for)
 
 
 def here(tasks):
     return [visit_part(task) for task in tasks]
 
 
-def learned(source, n_atoms, plan, run=here):
+def learned(source, n_atoms, plan, visit=here):
     first, held = begin_rounds(source, n_atoms, plan)
-    return list(learn_in_rounds(source, held, first, plan, run))
+    return list(learn_in_rounds(source, held, first, plan, visit))
 
 
 def value_of(X, D):
     return objective(X, D, CODERS["cd"](X, D, LAM), LAM).mean()
-
-
-def sequential(X, n_atoms, n_epochs, rng, variant="quick"):
-    learner = SCC(random_patches(X, n_atoms, rng), len(X), lam=LAM, variant=variant)
-    for _ in range(n_epochs):
-        learner.begin_epoch(rng)
-        order = rng.permutation(len(X))
-        for start in range(0, len(X), 4096):
-            learner.step(X[order[start : start + 4096]], order[start : start + 4096])
-        learner.end_epoch()
-    return learner.D
 
 
 @pytest.fixture(scope="module")
@@ -136,19 +125,13 @@ def test_parts_become_active_as_samples_have_been_seen_for_them_and_rounds_grow(
 
 @EVERY_VARIANT
 def test_one_part_in_one_round_is_the_sequential_learner_bit_for_bit(variant, X):
-    options, rng = SCCOptions(variant=variant), np.random.default_rng(1)
-    D = random_patches(X, 40, rng)
+    options = SCCOptions(variant=variant)
+    D = random_patches(X, 40, np.random.default_rng(1))
     atoms = first_atoms(D, options)
-    found = visited_part(atoms, X, lam=LAM, options=options, stands_for=1.0, rng=np.random.default_rng(2))
+    found = visited_part(atoms, X, options, stands_for=1.0, rng=np.random.default_rng([0, 0]))
     atoms = atoms_of_next_epoch(average_atoms(atoms, [found], [len(X)], options), options)
 
-    learner, rng = SCC(D, len(X), lam=LAM, variant=variant), np.random.default_rng(2)
-    order = rng.permutation(len(X))
-    learner.begin_epoch(rng)
-    for start in range(0, len(X), learner.block_size):
-        rows = order[start : start + learner.block_size]
-        learner.step(X[rows], rows)
-    learner.end_epoch()
+    learner = run(SCC(D, len(X), lam=LAM, variant=variant), X, 1)
     state = learner.state()
     assert (learner.D == atoms.D).all() and (atoms.norm2 == state["norm2"]).all()
     assert (atoms.h_past == state["h"]).all() and atoms.n_visits == state["n_before"]
@@ -197,20 +180,21 @@ def test_averaged_atoms_stay_where_the_variant_puts_them(variant, X):
 def test_any_number_of_parts_and_any_round_end_near_the_sequential_learner(variant, n_parts, longest, X):
     plan = plan_of(n_parts, 2, variant, longest=longest)
     D = learned(in_units(X, 20), 30, plan)[-1].atoms.D
-    expected = np.mean([value_of(X, sequential(X, 30, 2, np.random.default_rng(s), variant)) for s in (1, 2)])
+    starts = [random_patches(X, 30, np.random.default_rng(seed)) for seed in (1, 2)]
+    sequential = [run(SCC(start, len(X), lam=LAM, variant=variant), X, 2).D for start in starts]
+    expected = np.mean([value_of(X, atoms) for atoms in sequential])
     assert value_of(X, D) < (1.008 if variant == "quick" else 1.05) * expected  # others vary by 4 %
 
 
 def test_parts_that_all_pull_the_same_way_do_not_overshoot(X):
     """Every part has the same samples: adding up their changes would move atoms many times too far."""
     same = X[:400]
-    atoms, options = first_atoms(random_patches(same, 15, np.random.default_rng(0)), QUICK), QUICK
+    atoms = first_atoms(random_patches(same, 15, np.random.default_rng(0)), QUICK)
     values = [value_of(same, atoms.D)]
     for i in range(8):
-        rules = {"lam": LAM, "options": options, "stands_for": 64.0}
         rngs = [np.random.default_rng([i, part]) for part in range(64)]
-        reached = [visited_part(atoms, same, rng=rng, **rules) for rng in rngs]
-        atoms = average_atoms(atoms, reached, [len(same)] * 64, options)
+        reached = [visited_part(atoms, same, QUICK, stands_for=64.0, rng=rng) for rng in rngs]
+        atoms = average_atoms(atoms, reached, [len(same)] * 64, QUICK)
         values.append(value_of(same, atoms.D))
     assert values[-1] < 0.8 * values[0] and max(values[1:]) < values[0]
     assert values[-1] < 1.01 * min(values)
@@ -233,7 +217,7 @@ def test_results_do_not_depend_on_the_order_in_which_parts_are_visited(X):
         return here(tasks[::-1])[::-1]
 
     source, plan = in_units(X, 40), plan_of(8)
-    one, other = (learned(source, 20, plan, run)[-1].atoms.D for run in (here, backwards))
+    one, other = (learned(source, 20, plan, visit)[-1].atoms.D for visit in (here, backwards))
     assert (one == other).all()
 
 

@@ -30,6 +30,8 @@ WAYS = {
     "modl, masks": ("modl", {"reduction": 3}),
     "modl, whole projections": ("modl", {"reduction": 2, "projection": "exact", "history": "products"}),
     "dssc, proximal": ("dssc", {"surrogate": "proximal"}),
+    "dssc, drawn": ("dssc", {"code_blocks": "drawn", "n_blocks": 3, "n_processors": 2}),
+    "dssc, proximal drawn": ("dssc", {"surrogate": "proximal", "code_blocks": "drawn", "n_blocks": 2}),
 }
 EVERY_LEARNER = pytest.mark.parametrize("name", LEARNERS)
 EVERY_WAY = pytest.mark.parametrize("way", WAYS)
