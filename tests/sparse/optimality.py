@@ -3,6 +3,8 @@
 import numpy as np
 import scipy.sparse as sp
 
+from flyannot.sparse.objective import duality_gap
+
 
 def kkt_violation(X, D, Z, lam):
     """The largest violation of the optimality conditions of every sample; 0 exactly at the minimum.
@@ -33,6 +35,12 @@ def dictionary_stationarity(X, D, Z):
     moved = D + Z.T @ (X - Z @ D) / curvature
     moved /= np.maximum(1.0, np.linalg.norm(moved, axis=1, keepdims=True))
     return np.abs(D - moved).max()
+
+
+def relative_gap(X, D, Z, lam):
+    """Duality gaps as parts of 1/2 |x|^2; that of a zero sample as it is."""
+    half = 0.5 * (dense(X) ** 2).sum(axis=1)
+    return duality_gap(X, D, Z, lam) / np.where(half > 0, half, 1.0)
 
 
 def dense(A):

@@ -8,10 +8,10 @@ from sklearn.linear_model import Lasso
 from flyannot.errors import DataError, InputError
 from flyannot.sparse.coders import CODERS, gram_for
 from flyannot.sparse.coders.cd import make_scratch
-from flyannot.sparse.objective import duality_gap, objective
+from flyannot.sparse.objective import objective
 from flyannot.sparse.simd.product import gram_of
 from tests.planted_samples import unit_rows
-from tests.sparse.optimality import kkt_violation, lam_max
+from tests.sparse.optimality import kkt_violation, lam_max, relative_gap
 from tests.sparse.twins import slow_codes
 
 EVERY_CODER = pytest.mark.parametrize("name", CODERS)
@@ -25,12 +25,6 @@ def problem(rng):
     X, D = rng.normal(size=(9, 12)), rng.normal(size=(30, 12))
     X[4], D[3] = 0.0, 0.0
     return X, D
-
-
-def relative_gap(X, D, Z, lam):
-    """Duality gaps as parts of 1/2 |x|^2; that of a zero sample as it is."""
-    half = 0.5 * (np.asarray(X, float) ** 2).sum(axis=1)
-    return duality_gap(X, D, Z, lam) / np.where(half > 0, half, 1.0)
 
 
 @EVERY_CODER

@@ -6,8 +6,8 @@ import scipy.sparse as sp
 
 from flyannot.sparse.coders import CODERS, feature_sign
 from flyannot.sparse.coders.feature_sign import encode
-from flyannot.sparse.objective import duality_gap
-from tests.sparse.optimality import kkt_violation, lam_max
+from tests.planted_samples import unit_rows
+from tests.sparse.optimality import kkt_violation, lam_max, relative_gap
 from tests.sparse.steps_of_feature_sign import feature_sign_path
 from tests.sparse.twins import slow_feature_sign_path, slow_objective
 
@@ -19,12 +19,7 @@ def X(rng):
 
 @pytest.fixture
 def D(rng):
-    D = rng.normal(size=(40, 16))
-    return D / np.linalg.norm(D, axis=1, keepdims=True)
-
-
-def relative_gaps(X, D, Z, lam):
-    return duality_gap(X, D, Z, lam) / (0.5 * (X**2).sum(axis=1))
+    return unit_rows(rng.normal(size=(40, 16)))
 
 
 @pytest.mark.parametrize("fraction", [0.5, 0.2, 0.1])
@@ -60,17 +55,11 @@ def violation_on_support(x, D, z, lam):
     return np.abs(q - lam * np.sign(z))[z != 0].max(initial=0.0)
 
 
-def test_a_start_at_the_solution_takes_no_step(X, D):
+def test_a_start_at_the_solution_takes_no_step_and_one_with_the_right_signs_a_single_one(X, D):
     lam = 0.1 * lam_max(X, D)
     for x in X:
         end = feature_sign_path(x, D, lam)[-1]
         assert len(feature_sign_path(x, D, lam, start=end)) == 1
-
-
-def test_a_start_with_the_right_signs_takes_one_step(X, D):
-    lam = 0.1 * lam_max(X, D)
-    for x in X:
-        end = feature_sign_path(x, D, lam)[-1]
         path = feature_sign_path(x, D, lam, start=1.1 * end)
         assert len(path) == 2
         np.testing.assert_allclose(path[-1], end, atol=1e-12)
@@ -92,20 +81,13 @@ def test_no_sample_needs_coordinate_descent_where_atoms_are_in_general_position(
     monkeypatch.setattr(feature_sign, "encode_by_cd", None)
     for fraction in (0.5, 0.02, 0.001):
         lam = fraction * lam_max(X, D)
-        assert relative_gaps(X, D, encode(X, D, lam, tol=1e-10), lam).max() <= 1e-10
+        assert relative_gap(X, D, encode(X, D, lam, tol=1e-10), lam).max() <= 1e-10
 
 
-def test_a_search_that_runs_out_of_steps_is_finished_by_coordinate_descent(X, D):
-    lam = 0.01 * lam_max(X, D)
-    scratch_steps = min(len(feature_sign_path(x, D, lam)) - 1 for x in X)
-    Z = encode(X, D, lam, tol=1e-8, max_sweeps=scratch_steps - 1)
-    assert relative_gaps(X, D, Z, lam).max() <= 1e-8
-
-
-def test_samples_keep_their_order_where_coordinate_descent_finishes_some(X, D, monkeypatch):
+def test_searches_that_run_out_of_steps_are_finished_by_coordinate_descent(X, D, monkeypatch):
     lam = 0.1 * lam_max(X, D)
     alone = encode(X, D, lam, tol=1e-10)
-    n_steps = sorted(len(feature_sign_path(x, D, lam)) for x in X)
+    n_steps = sorted(len(feature_sign_path(x, D, lam)) - 1 for x in X)
     finished = []
 
     def spy(X_left, *args, **options):
@@ -113,9 +95,11 @@ def test_samples_keep_their_order_where_coordinate_descent_finishes_some(X, D, m
         return CODERS["cd"](X_left, *args, **options)
 
     monkeypatch.setattr(feature_sign, "encode_by_cd", spy)
-    mixed = encode(X, D, lam, tol=1e-10, max_sweeps=n_steps[10])
-    assert 0 < finished[0] < len(X)
-    np.testing.assert_allclose(mixed.toarray(), alone.toarray(), atol=1e-8)
+    for max_sweeps in (n_steps[0] - 1, n_steps[11]):
+        Z = encode(X, D, lam, tol=1e-10, max_sweeps=max_sweeps)
+        assert relative_gap(X, D, Z, lam).max() <= 1e-10
+        np.testing.assert_allclose(Z.toarray(), alone.toarray(), atol=1e-8)  # samples keep their order
+    assert finished[0] == len(X) > finished[1] > 0
 
 
 def test_a_code_that_is_handed_back_comes_back_unchanged(X, D):
@@ -126,4 +110,4 @@ def test_a_code_that_is_handed_back_comes_back_unchanged(X, D):
 
 def test_a_rounded_gram_matrix_does_not_round_the_codes(X, D):
     Z = encode(X, D, 0.1, tol=1e-10, gram=(D @ D.T).astype(np.float32))
-    assert relative_gaps(X, D, Z, 0.1).max() <= 1e-10
+    assert relative_gap(X, D, Z, 0.1).max() <= 1e-10

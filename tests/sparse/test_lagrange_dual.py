@@ -6,7 +6,7 @@ import pytest
 from flyannot.sparse.fit import learn_dictionary, random_patches
 from flyannot.sparse.learners import lagrange_dual
 from flyannot.sparse.learners.lagrange_dual import LagrangeDual, primal_objective, solve_dual
-from flyannot.sparse.objective import objective
+from tests.planted_samples import planted, run, unit_rows
 from tests.sparse.optimality import dictionary_stationarity
 from tests.sparse.twins import slow_bases
 
@@ -17,8 +17,7 @@ def statistics(rng, n_samples, n_atoms, n_features, n_nonzeros, scale):
     """A and B of random sparse codes and random samples of norm 1."""
     Z = rng.normal(size=(n_samples, n_atoms)) * (rng.random((n_samples, n_atoms)) < n_nonzeros / n_atoms)
     Z *= scale
-    X = rng.normal(size=(n_samples, n_features))
-    X /= np.linalg.norm(X, axis=1, keepdims=True)
+    X = unit_rows(rng.normal(size=(n_samples, n_features)))
     return Z.T @ Z, Z.T @ X
 
 
@@ -85,75 +84,41 @@ def test_a_search_cut_short_still_gives_atoms_in_the_ball(case):
 
 
 @pytest.fixture
-def planted(rng):
-    """1,500 samples made of 3 of 12 planted atoms each, and these atoms."""
-    atoms = rng.normal(size=(12, 10))
-    atoms /= np.linalg.norm(atoms, axis=1, keepdims=True)
-    Z = np.zeros((1500, 12))
-    for z in Z:
-        z[rng.choice(12, 3, replace=False)] = rng.choice([-1, 1], 3) * rng.uniform(0.5, 1.5, 3)
-    X = Z @ atoms + 0.01 * rng.normal(size=(1500, 10))
-    return X, atoms
+def X(rng):
+    """1,500 samples made of 3 of 12 atoms each."""
+    return planted(1500, 12, 10, 3, rng)[0] + 0.01 * rng.normal(size=(1500, 10))
 
 
-def run(X, learner, n_epochs, seed=3, **options):
-    return list(learn_dictionary(X, learner, n_epochs=n_epochs, rng=np.random.default_rng(seed), **options))
-
-
-def test_the_objective_never_rises_from_epoch_to_epoch(planted, rng):
-    X, _ = planted
+def test_the_objective_never_rises_and_the_dictionary_is_stationary_for_its_codes(X, rng):
     learner = LagrangeDual(random_patches(X, 20, rng), len(X), lam=LAM)
-    records = run(X, learner, 8)
-    values = [value for r in records for value in (r.objective_stored, r.objective)]
+    values = []
+    for record in learn_dictionary(X, learner, n_epochs=8, rng=rng):
+        values += [record.objective_stored, record.objective]
+        assert dictionary_stationarity(X, learner.D, learner.codes()) < 1e-8
     assert (np.diff(values) <= 1e-6 * values[0]).all()
     assert values[-1] < 0.95 * values[0]
 
 
-def test_each_epoch_leaves_a_dictionary_that_is_stationary_for_its_codes(planted, rng):
-    X, _ = planted
-    learner = LagrangeDual(random_patches(X, 20, rng), len(X), lam=LAM)
-    run(X, learner, 1)
-    assert dictionary_stationarity(X, learner.D, learner.codes()) < 1e-8
-
-
-def test_an_unused_atom_becomes_one_of_the_samples(planted, rng):
-    X, _ = planted
+def test_an_unused_atom_becomes_one_of_the_samples_that_are_not_zero(X, rng):
     D = random_patches(X, 20, rng)
     D[[4, 9]] = 0.0
-    learner = LagrangeDual(D, len(X), lam=LAM)
-    run(X, learner, 1)
-    directions = X / np.linalg.norm(X, axis=1, keepdims=True)
-    for atom in learner.D[[4, 9]]:
-        assert np.abs(directions - atom).max(axis=1).min() < 1e-12
-    assert np.abs(learner.D[4] - learner.D[9]).max() > 1e-3
-    run(X, learner, 1)
+    X = X[:200]
+    samples = unit_rows(X[150:])
+    X[rng.permutation(150)] = 0.0
+    for seed in range(4):  # that the first samples drawn are good ones in all is unlikely
+        learner = run(LagrangeDual(D, len(X), lam=LAM), X, 1, seed=seed)
+        for atom in learner.D[[4, 9]]:
+            assert np.abs(samples - atom).max(axis=1).min() < 1e-12
+        assert np.abs(learner.D[4] - learner.D[9]).max() > 1e-3
+    run(learner, X, 1)
     assert (learner.codes()[:, [4, 9]].getnnz(axis=0) > 0).all()
 
 
-def test_the_size_of_blocks_matters_only_to_rounding(planted, rng, monkeypatch):
-    X, _ = planted
+def test_the_size_of_blocks_matters_only_to_rounding(X, rng):
     D = random_patches(X, 20, rng)
     D[4] = 0.0
-    whole, parts = (LagrangeDual(D, len(X), lam=LAM) for _ in range(2))
-    parts.block_size = 100
-    for learner in (whole, parts):
-        run(X, learner, 2)
+    whole, parts = (run(LagrangeDual(D, len(X), lam=LAM), X, 2, block=block) for block in (None, 100))
     np.testing.assert_allclose(parts.D, whole.D, atol=1e-9)
-
-
-def test_stored_codes_lie_where_their_samples_do(planted, rng):
-    X, _ = planted
-    learner = LagrangeDual(random_patches(X, 20, rng), len(X), lam=LAM)
-    D = learner.D
-    learner.begin_epoch(rng)
-    rows = rng.permutation(len(X))[:300]
-    learner.step(X[rows[:200]], rows[:200])
-    learner.step(X[rows[200:]], rows[200:])
-    Z = learner.codes()
-    values = objective(X, D, Z, LAM)
-    unseen = np.setdiff1d(np.arange(len(X)), rows)
-    assert (values[rows] < 0.5 * (X[rows] ** 2).sum(axis=1)).all()
-    assert Z[unseen].nnz == 0
 
 
 def dual_value(A, B, c, Lambda):
@@ -172,27 +137,14 @@ def test_no_step_of_the_search_raises_the_value_wherever_it_begins(rng):
         assert values[-1] < values[0]
 
 
-def test_a_dictionary_that_is_worse_for_the_codes_is_not_taken(planted, rng, monkeypatch):
-    X, _ = planted
-    learner = LagrangeDual(random_patches(X, 20, rng), len(X), lam=LAM)
-    run(X, learner, 2)
+def test_a_dictionary_that_is_worse_for_the_codes_is_not_taken(X, rng, monkeypatch):
+    learner = run(LagrangeDual(random_patches(X, 20, rng), len(X), lam=LAM), X, 2)
     before = learner.D.copy()
     monkeypatch.setattr(lagrange_dual, "solve_dual", lambda A, B, **_: (-B, np.zeros(len(A))))
-    run(X, learner, 1)
+    run(learner, X, 1)
     used = learner.codes().getnnz(axis=0) > 0
     assert used.any()
     np.testing.assert_array_equal(learner.D[used], before[used])
-
-
-def test_no_sample_of_zeros_takes_the_place_of_an_atom(planted, rng):
-    X = planted[0][:200].copy()
-    X[rng.permutation(200)[:150]] = 0.0
-    D = random_patches(planted[0], 20, rng)
-    D[[4, 9]] = 0.0
-    for seed in range(4):  # that the first samples drawn are good ones in all is unlikely
-        learner = LagrangeDual(D, len(X), lam=LAM)
-        run(X, learner, 1, seed=seed)
-        np.testing.assert_allclose(np.linalg.norm(learner.D[[4, 9]], axis=1), 1)
 
 
 @pytest.mark.parametrize("off", [-1e-6, 0.0, 1e-6])

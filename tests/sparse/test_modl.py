@@ -10,7 +10,9 @@ from flyannot.sparse.fit import learn_dictionary, random_patches
 from flyannot.sparse.learners.lazy_atoms import project_l1
 from flyannot.sparse.learners.modl import MODL
 from flyannot.sparse.learners.ol import OL
-from tests.sparse.test_ol import planted, run_epochs, unit_rows, visit
+from tests.planted_samples import run
+from tests.planted_samples import unit_rows as normalized
+from tests.sparse.test_ol import planted, unit_rows, visit
 from tests.sparse.twin_online import (
     project_l1_within,
     project_l2,
@@ -44,10 +46,8 @@ def with_missing(X, rng, fraction=0.3):
 @pytest.mark.parametrize("reduction", [1, 3])
 def test_modl_equals_its_slow_twin(reduction, options, project, missing, rng):
     X, _ = planted(34, 18, 40, rng)
-    known = np.ones(X.shape, bool)
-    shown = X
+    shown, known = with_missing(X, rng, missing)
     if missing:
-        shown, known = with_missing(X, rng, missing)
         known[5], shown[5] = False, np.nan  # a sample of which nothing is known
         known[:, 7], shown[:, 7] = False, np.nan  # a feature of which nothing is known
     D = unit_rows((18, 40), rng)
@@ -71,9 +71,9 @@ def test_with_reduction_1_and_nothing_missing_modl_is_ol_bit_for_bit(rng):
     X = planted(150, 20, 40, rng)[0].astype(np.float32)
     D = random_patches(X, 20, rng)
     options = {"lam": LAM, "batch_size": 16, "replace_after": 4}
-    ol = run_epochs(OL(D, 150, **options), X, 3)
+    ol = run(OL(D, 150, **options), X, 3)
     for projection in ("exact", "approximate"):
-        modl = run_epochs(MODL(D, 150, reduction=1, projection=projection, **options), X, 3)
+        modl = run(MODL(D, 150, reduction=1, projection=projection, **options), X, 3)
         for name, values in ol.state().items():
             assert modl.state()[name].tobytes() == values.tobytes(), name
 
@@ -82,7 +82,7 @@ def test_with_reduction_1_residuals_and_products_are_the_same_algorithm(rng):
     X, _ = planted(150, 20, 40, rng)
     D = random_patches(X, 20, rng)
     learners = [
-        run_epochs(MODL(D, 150, lam=LAM, batch_size=16, tol=1e-14, history=history), X, 2)
+        run(MODL(D, 150, lam=LAM, batch_size=16, tol=1e-14, history=history), X, 2)
         for history in ("residuals", "products")
     ]
     np.testing.assert_allclose(learners[0].D, learners[1].D, atol=1e-5)
@@ -113,11 +113,16 @@ def test_a_step_changes_masked_features_only_and_each_once_in_a_round_of_masks(r
 
 
 @pytest.mark.parametrize("ball, projection", [("l2", "exact"), ("l2", "approximate"), ("l1", "approximate")])
-def test_atoms_stay_in_their_ball_behind_masks(ball, projection, rng):
-    X = planted(400, 20, 60, rng)[0].astype(np.float32)
-    D = random_patches(X, 20, rng)
+def test_atoms_begin_in_their_ball_and_stay_there_behind_masks(ball, projection, rng):
+    X, D = planted(400, 20, 60, rng)[0].astype(np.float32), rng.normal(size=(20, 60)).astype(np.float32)
+    D[0] *= 0.5 / np.linalg.norm(D[0], ord=int(ball[1]))
+    D[1] = 0
     learner = MODL(D, 400, lam=LAM, batch_size=8, reduction=3, ball=ball, projection=projection)
-    run_epochs(learner, X, 6)  # 300 steps: what the masks leave out is not forgotten
+    begun = learner.D
+    np.testing.assert_array_equal(begun[:2], D[:2])
+    np.testing.assert_allclose(np.linalg.norm(begun[2:], ord=int(ball[1]), axis=1), 1, atol=1e-6)
+    np.testing.assert_allclose(begun[2:] * D[2:, :1], begun[2:, :1] * D[2:], atol=1e-6)
+    run(learner, X, 6)  # 300 steps: what the masks leave out is not forgotten
     norms = np.linalg.norm(learner.D.astype(float), ord=int(ball[1]), axis=1)
     assert norms.max() <= 1 + 2e-5
     assert norms.max() > 0.99
@@ -134,8 +139,7 @@ def test_projection_onto_the_l1_ball_equals_the_one_by_sorting(rng):
 def test_masked_learning_recovers_planted_atoms_from_incomplete_samples(rng):
     X, planted_D = planted(2000, 8, 100, rng)
     shown, _ = with_missing(X, rng, 0.2)
-    start = planted_D + 0.8 * unit_rows(planted_D.shape, rng)
-    start /= np.linalg.norm(start, axis=1, keepdims=True)
+    start = normalized(planted_D + 0.8 * unit_rows(planted_D.shape, rng))
     learner = MODL(start, 2000, lam=0.05, batch_size=20, reduction=2, memory=0.25)
     for _ in range(4):
         visit(learner, shown, rng.permutation(2000))
@@ -200,15 +204,3 @@ def test_real_embryos_are_completed_better_than_by_the_mean_picture(shared_data,
     shown, known = with_missing(test - mean, rng)
     error = ((complete_missing_pixels(shown, learner.D, 0.3) - (test - mean))[~known] ** 2).mean()
     assert error < 0.7 * ((test - mean)[~known] ** 2).mean()
-
-
-@pytest.mark.parametrize("ball", ["l1", "l2"])
-def test_initial_atoms_outside_the_ball_are_scaled_into_it_and_others_stay(ball, rng):
-    D = rng.normal(size=(6, 40))
-    D[0] *= 0.5 / np.linalg.norm(D[0], ord=int(ball[1]))
-    D[1] = 0
-    found = MODL(D, 10, lam=LAM, ball=ball).D
-    norms = np.linalg.norm(found, ord=int(ball[1]), axis=1)
-    np.testing.assert_array_equal(found[:2], D[:2])
-    np.testing.assert_allclose(norms[2:], 1)
-    np.testing.assert_allclose(found[2:] * D[2:, :1], found[2:, :1] * D[2:], atol=1e-12)

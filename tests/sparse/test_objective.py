@@ -40,31 +40,17 @@ def test_objective_is_its_formula(problem):
 
 
 @pytest.mark.parametrize("lam", [0.05, 0.5, 3.0])
-def test_gap_bounds_the_distance_to_the_minimum(problem, lam):
+def test_gap_bounds_the_distance_to_the_minimum_and_is_zero_exactly_where_the_conditions_hold(problem, lam):
     X, D, Z = problem
-    minimum = objective(X, D, slow_codes(X, D, lam), lam)
+    solved = slow_codes(X, D, lam)
+    minimum = objective(X, D, solved, lam)
     for codes in (Z, np.zeros_like(Z), 0.1 * Z):
         gap = duality_gap(X, D, codes, lam)
         assert (gap >= 0).all()
         assert (gap >= objective(X, D, codes, lam) - minimum - 1e-12).all()
-
-
-@pytest.mark.parametrize("lam", [0.05, 0.5, 3.0])
-def test_gap_is_zero_exactly_where_the_conditions_hold(problem, lam):
-    X, D, Z = problem
-    solved = slow_codes(X, D, lam)
-    assert kkt_violation(X, D, solved, lam).max() < 1e-12
-    assert duality_gap(X, D, solved, lam).max() < 1e-12
-    assert kkt_violation(X, D, Z, lam).min() > 1e-3
-    assert duality_gap(X, D, Z, lam).min() > 1e-3
-
-
-def test_lam_max_is_where_codes_begin(problem):
-    X, D, _ = problem
-    top = lam_max(X, D)
-    assert not slow_codes(X, D, top * (1 + 1e-9)).any()
-    assert slow_codes(X, D, top * (1 - 1e-6)).any()
-    assert lam_max(X[:0], D) == 0.0
+    for violation in (kkt_violation, duality_gap):
+        assert violation(X, D, solved, lam).max() < 1e-12
+        assert violation(X, D, Z, lam).min() > 1e-3
 
 
 def test_dense_and_sparse_codes_are_evaluated_alike_and_a_stored_zero_is_a_zero(problem):
@@ -77,19 +63,15 @@ def test_dense_and_sparse_codes_are_evaluated_alike_and_a_stored_zero_is_a_zero(
         np.testing.assert_allclose(value(X, D, stored, 0.3), expected, rtol=1e-13, atol=1e-13)
 
 
-def test_blocks_do_not_show(problem, monkeypatch):
-    X, D, Z = problem
-    whole = [value(X, D, Z, 0.3) for value in (objective, duality_gap)]
-    monkeypatch.setattr("flyannot.sparse.objective._BLOCK", 4)
-    for value, values in zip((objective, duality_gap), whole):
-        np.testing.assert_allclose(value(X, D, Z, 0.3), values, rtol=1e-12)
-
-
-def test_float32_is_evaluated_in_float64(problem):
-    X, D, Z = (A.astype(np.float32) for A in problem)
+def test_blocks_and_float32_do_not_show(problem, monkeypatch):
+    narrow = [A.astype(np.float32) for A in problem]
+    wide = [A.astype(np.float64) for A in narrow]
     for value in (objective, duality_gap):
-        wide = value(X.astype(np.float64), D.astype(np.float64), Z.astype(np.float64), 0.3)
-        np.testing.assert_array_equal(value(X, D, Z, 0.3), wide)
+        whole = value(*wide, 0.3)
+        np.testing.assert_array_equal(value(*narrow, 0.3), whole)
+        with monkeypatch.context() as patched:
+            patched.setattr("flyannot.sparse.objective._BLOCK", 4)
+            np.testing.assert_allclose(value(*wide, 0.3), whole, rtol=1e-12)
 
 
 def test_a_dictionary_is_stationary_exactly_at_a_solution(problem):
@@ -99,8 +81,4 @@ def test_a_dictionary_is_stationary_exactly_at_a_solution(problem):
     assert dictionary_stationarity(X, solved, Z) < 1e-9
     assert dictionary_stationarity(X, D, Z) > 1e-3
     assert dictionary_stationarity(X, solved + 0.1 * (D - solved), Z) > 1e-6
-
-
-def test_codes_that_are_all_zero_leave_any_dictionary_stationary(problem):
-    X, D, Z = problem
-    assert dictionary_stationarity(X, D, 0 * Z) == 0.0
+    assert dictionary_stationarity(X, D, 0 * Z) == 0.0, "codes of zeros leave any dictionary stationary"

@@ -3,10 +3,11 @@
 import numpy as np
 import pytest
 
-from flyannot.errors import DataError, InputError
-from flyannot.sparse.fit import learn_dictionary, random_patches
+from flyannot.errors import DataError
+from flyannot.sparse.fit import random_patches
 from flyannot.sparse.learners.ol import OL
 from flyannot.sparse.objective import duality_gap
+from tests.planted_samples import run
 from tests.sparse.twin_online import slow_online
 
 LAM = 0.1
@@ -22,14 +23,6 @@ def planted(n_samples, n_atoms, n_features, rng, *, density=0.15):
     D = unit_rows((n_atoms, n_features), rng)
     Z = (rng.random((n_samples, n_atoms)) < density) * rng.normal(size=(n_samples, n_atoms))
     return Z @ D, D
-
-
-def run_epochs(learner, X, n_epochs, *, seed=0, first_epoch=0):
-    for _ in learn_dictionary(
-        X, learner, n_epochs=n_epochs, rng=np.random.default_rng(seed), first_epoch=first_epoch
-    ):
-        pass
-    return learner
 
 
 def visit(learner, X, order, seed=0):
@@ -50,39 +43,29 @@ def test_ol_equals_its_slow_twin(batch_size, rng):
     visit(learner, X, order)
     rules = {"order": order, "lam": LAM, "batch_size": batch_size, "beta": 0.8}
     slow = slow_online(D, X, np.ones(X.shape, bool), np.random.default_rng(0), **rules)
-    slow_D, slow_A, slow_B, slow_Z = slow
-    np.testing.assert_allclose(learner.codes().toarray(), slow_Z, atol=1e-6)
-    np.testing.assert_allclose(learner.A, slow_A, atol=1e-6)
-    np.testing.assert_allclose(learner.B, slow_B, atol=1e-6)
-    np.testing.assert_allclose(learner.D, slow_D, atol=1e-5)
-
-
-@pytest.mark.parametrize("batch_size", [1, 16, 50, 64])
-def test_with_weights_one_over_t_A_and_B_are_means_whatever_the_split(batch_size, rng):
-    X, _ = planted(100, 8, 12, rng)
-    learner = OL(unit_rows((8, 12), rng), 100, lam=LAM, batch_size=batch_size, beta=1.0)
-    visit(learner, X, rng.permutation(100))
-    Z = learner.codes().toarray()
-    np.testing.assert_allclose(learner.A, Z.T @ Z / 100, atol=1e-12)
-    np.testing.assert_allclose(learner.B, Z.T @ X / 100, atol=1e-12)
+    fast = learner.D, learner.A, learner.B, learner.codes().toarray()
+    for values, slow_values, atol in zip(fast, slow, (1e-5, 1e-6, 1e-6, 1e-6)):
+        np.testing.assert_allclose(values, slow_values, atol=atol)
 
 
 def test_A_stays_symmetric_and_positive(rng):
     X, _ = planted(200, 20, 12, rng)
-    learner = run_epochs(OL(random_patches(X, 20, rng), 200, lam=LAM, batch_size=9), X, 2)
+    learner = run(OL(random_patches(X, 20, rng), 200, lam=LAM, batch_size=9), X, 2)
     assert (learner.A == learner.A.T).all()
     assert np.linalg.eigvalsh(learner.A).min() > -1e-12
 
 
-def test_a_short_memory_bounds_the_weight_from_below(rng):
+@pytest.mark.parametrize(("memory", "remembered"), [(None, 80), (0.5, 5)])
+def test_A_and_B_are_means_of_the_mini_batches_that_are_remembered(memory, remembered, rng):
     X, _ = planted(80, 8, 12, rng)
-    learner = OL(unit_rows((8, 12), rng), 80, lam=LAM, batch_size=8, beta=1.0, memory=0.5)
+    learner = OL(unit_rows((8, 12), rng), 80, lam=LAM, batch_size=8, beta=1.0, memory=memory)
     visit(learner, X, np.arange(80))
-    Z, A = learner.codes().toarray(), 0
-    for t in range(1, 11):  # 10 mini-batches, of which 5 are remembered
-        batch = Z[8 * (t - 1) : 8 * t]
-        A = (1 - 1 / min(t, 5)) * A + batch.T @ batch / 8 / min(t, 5)
+    A = B = 0
+    for t, (z, x) in enumerate(zip(np.split(learner.codes().toarray(), 10), np.split(X, 10)), start=1):
+        weight = 1 / min(t, remembered)
+        A, B = ((1 - weight) * mean + weight * z.T @ y / 8 for mean, y in ((A, z), (B, x)))
     np.testing.assert_allclose(learner.A, A, atol=1e-12)
+    np.testing.assert_allclose(learner.B, B, atol=1e-12)
 
 
 def test_the_same_seed_gives_the_same_bits_however_the_blocks_are_cut(rng):
@@ -126,20 +109,3 @@ def test_ol_refuses_missing_values(rng):
     X[3, 2] = np.nan
     with pytest.raises(DataError, match="missing"):
         visit(OL(unit_rows((4, 8), rng), 10, lam=LAM), X, np.arange(10))
-
-
-@pytest.mark.parametrize(
-    "option",
-    [
-        {"lam": 0},
-        {"batch_size": 0},
-        {"beta": 0.75},
-        {"beta": 1.1},
-        {"tol": 0},
-        {"memory": 0},
-        {"replace_after": 0},
-    ],
-)
-def test_options_out_of_range_are_refused(option, rng):
-    with pytest.raises(InputError, match=next(iter(option))):
-        OL(unit_rows((4, 8), rng), 10, **{"lam": LAM, **option})

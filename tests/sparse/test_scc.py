@@ -40,20 +40,24 @@ def run_twin(twin, X, n_epochs, *, seed=0):
         {"positive": Positive(code=True)},
         {"positive": Positive(atoms=True)},
         {"positive": Positive(True, True)},
+        # Samples scale with lam: codes scale, atoms stay, and the byte screen must follow.
+        {"lam": 1e-3 * LAM},
+        {"lam": 40 * LAM},
     ],
     ids=str,
 )
 def test_float64_equals_the_slow_twin(variant, options, rng):
-    X, _ = planted(150, 40, 20, 3, rng)
-    positive = options.get("positive", Positive())
+    X, _ = planted(150, 40, 70, 3, rng)
+    positive, options = options.get("positive", Positive()), {"lam": LAM, **options}
+    scale = options["lam"] / LAM
     D = unit_rows(np.abs(X[:37]) if positive.atoms else X[:37])
     D[5] = 0.0  # a dead atom
     D[6] *= 0.5  # inside the ball
-    fast = run(SCC(D, len(X), lam=LAM, variant=variant, **options), X, 3)
-    twin = run_twin(TwinSCC(D, len(X), LAM, variant, **options), X, 3)
+    fast = run(SCC(D, len(X), variant=variant, **options), scale * X, 3)
+    twin = run_twin(TwinSCC(D, len(X), variant=variant, **options), scale * X, 3)
     assert_allclose(fast.D, twin.D, atol=1e-10)
-    assert_allclose(fast.codes().toarray(), twin.Z, atol=1e-10)
-    assert_allclose(fast.state()["h"], twin.h_past, atol=1e-10)
+    assert_allclose(fast.codes().toarray(), twin.Z, atol=1e-10 * scale)
+    assert_allclose(fast.state()["h"], twin.h_past, rtol=1e-9, atol=1e-10 * scale**2)
     assert (fast.D.min() >= 0, fast.codes().min() >= 0) == (positive.atoms, positive.code)
 
 
@@ -87,40 +91,11 @@ def test_further_sweeps_never_increase_the_objective(variant, rng):
 
 
 @EVERY_VARIANT
-@pytest.mark.parametrize("dtype", [np.float32, np.float64])
-def test_atoms_stay_where_the_variant_puts_them(variant, dtype, rng):
-    X, _ = planted(300, 60, 32, 4, rng, dtype)
-    learner = run(SCC(X[:40], len(X), lam=LAM, variant=variant), X, 3)
-    norms = np.linalg.norm(learner.D.astype(np.float64), axis=1)
-    assert (norms <= 1 + 1e-6).all()
-    if variant != "paper":
-        assert_allclose(norms, 1, atol=1e-6)
-
-
-@EVERY_VARIANT
-def test_the_same_seed_makes_the_same_bits_whatever_the_block_size(variant, rng):
+def test_the_block_size_changes_no_bit(variant, rng):
     X, _ = planted(257, 80, 40, 4, rng, np.float32)
     one, two = (run(SCC(X[:70], len(X), lam=LAM, variant=variant), X, 3, block=b) for b in (None, 50))
     assert_array_equal(one.D, two.D)
     assert (one.codes() != two.codes()).nnz == 0
-    other = run(SCC(X[:70], len(X), lam=LAM, variant=variant), X, 3, seed=1)
-    assert (other.D != one.D).any()
-
-
-def test_paper_sums_the_squared_codes_of_all_epochs(rng):
-    X, _ = planted(120, 40, 20, 3, rng)
-    learner = SCC(X[:30], len(X), lam=LAM, variant="paper")
-    squares = np.zeros(30)
-    for epoch in range(3):
-        run(learner, X, epoch + 1, first_epoch=epoch)
-        squares += learner.codes().power(2).sum(axis=0).A1
-        assert_allclose(learner.state()["h"], squares, rtol=1e-12)
-
-
-def test_released_remembers_one_epoch_of_squared_codes(rng):
-    X, _ = planted(120, 40, 20, 3, rng)
-    learner = run(SCC(X[:30], len(X), lam=LAM, variant="released"), X, 3)
-    assert_allclose(learner.state()["h"], learner.codes().power(2).sum(axis=0).A1, rtol=1e-12)
 
 
 def test_first_codes_of_quick_are_closer_to_the_best(rng):
@@ -149,17 +124,6 @@ def test_the_dictionary_of_quick_is_better_than_the_atoms_that_its_steps_move(rn
     moving = learner.state()["D"]
     value, of_moving = (objective(X, D, encode(X, D, LAM, tol=1e-6), LAM).mean() for D in (learner.D, moving))
     assert value < 0.9985 * of_moving
-
-
-@pytest.mark.parametrize("scale", [1e-3, 1.0, 40.0])
-def test_the_byte_screen_changes_nothing_at_any_scale(scale, rng):
-    """lam scales with the samples: codes scale, atoms stay, and the screen must follow."""
-    X, _ = planted(100, 60, 70, 4, rng)
-    D = X[:50]
-    fast = run(SCC(D, len(X), lam=LAM * scale, variant="paper"), X * scale, 3)
-    twin = run_twin(TwinSCC(D, len(X), LAM * scale, "paper"), X * scale, 3)
-    assert_allclose(fast.D, twin.D, atol=1e-10)
-    assert_allclose(fast.codes().toarray(), twin.Z, atol=1e-10 * scale)
 
 
 def test_an_atom_that_outgrows_its_bytes_is_still_right(rng):
