@@ -53,6 +53,12 @@ def names_of(name):
     return [option.name for option in fields(LEARNERS[name].Options)]
 
 
+def samples_and_atoms(n_samples, rng, dtype):
+    """Samples made of two of twenty atoms each, and thirty of them to begin from."""
+    X = planted(n_samples, 20, 16, 2, rng)[0].astype(dtype)
+    return X, random_patches(X, 30, rng)
+
+
 def make(way, D, n_samples, *, lam=LAM, **more):
     name, settings = WAYS[way]
     return LEARNERS[name](D, n_samples, lam=lam, **settings | more)
@@ -91,8 +97,8 @@ def test_planted_atoms_are_recovered(way, rng):
 @EVERY_WAY
 @BOTH_TYPES
 def test_atoms_stay_in_the_unit_ball_and_feel_it(way, dtype, rng):
-    X = planted(300, 20, 16, 2, rng)[0].astype(dtype)
-    learner = make(way, random_patches(X, 30, rng), len(X))
+    X, D = samples_and_atoms(300, rng, dtype)
+    learner = make(way, D, len(X))
     for _ in learn_dictionary(3 * X, learner, n_epochs=3, rng=rng):
         norms = np.linalg.norm(np.asarray(learner.D, np.float64), axis=1)
         assert norms.max() <= 1 + (2e-6 if dtype == np.float32 else 1e-12)
@@ -101,8 +107,7 @@ def test_atoms_stay_in_the_unit_ball_and_feel_it(way, dtype, rng):
 
 @EVERY_WAY
 def test_the_objective_falls(way, rng):
-    X = planted(600, 20, 16, 2, rng)[0].astype(np.float32)
-    D = random_patches(X, 30, rng)
+    X, D = samples_and_atoms(600, rng, np.float32)
     before = objective(X, D, CODERS["cd"](X, D, LAM), LAM).mean()
     values = [record.objective for record in run(make(way, D, len(X)), X, 6)]
     assert values[0] < before and values[-1] < values[0]
@@ -110,34 +115,24 @@ def test_the_objective_falls(way, rng):
 
 @EVERY_WAY
 @BOTH_TYPES
-def test_the_same_seed_makes_the_same_bits_and_another_seed_others(way, dtype, rng):
-    X = planted(200, 20, 16, 2, rng)[0].astype(dtype)
-    D = random_patches(X, 30, rng)
-    one, two, other = (make(way, D, len(X)) for _ in range(3))
-    for learner, seed in ((one, 1), (two, 1), (other, 2)):
-        run(learner, X, 2, seed=seed)
-    assert_same_bits(one, two)
-    assert (one.D != other.D).any()
-
-
-@EVERY_WAY
-def test_threads_change_no_bit(way, rng):
-    if "n_threads" not in names_of(WAYS[way][0]):
-        pytest.skip("has no threads")
-    X = planted(300, 20, 16, 2, rng)[0].astype(np.float32)
-    D = random_patches(X, 30, rng)
-    learners = [make(way, D, len(X), n_threads=n) for n in (1, 2, 5)]
-    for learner in learners:
-        run(learner, X, 2)
-    for other in learners[1:]:
-        assert_same_bits(learners[0], other)
+def test_bits_follow_from_the_seed_with_any_number_of_threads(way, dtype, rng):
+    X, D = samples_and_atoms(300, rng, dtype)
+    has_threads = "n_threads" in names_of(WAYS[way][0])
+    choices = [{"n_threads": n} for n in (1, 1, 2, 5)] if has_threads else [{}, {}]
+    one, *others = (make(way, D, len(X), **choice) for choice in choices)
+    for learner in (one, *others):
+        run(learner, X, 2, seed=1)
+    for same in others:
+        assert_same_bits(one, same)
+    another = make(way, D, len(X))
+    run(another, X, 2, seed=2)
+    assert (one.D != another.D).any()
 
 
 @EVERY_WAY
 @BOTH_TYPES
 def test_a_restored_learner_goes_on_to_the_same_bits(way, dtype, rng):
-    X = planted(250, 20, 16, 2, rng)[0].astype(dtype)
-    D = random_patches(X, 30, rng)
+    X, D = samples_and_atoms(250, rng, dtype)
     D[4] = 0.0
     whole, half, restored = (make(way, D, len(X)) for _ in range(3))
     run(whole, X, 4)
@@ -150,8 +145,7 @@ def test_a_restored_learner_goes_on_to_the_same_bits(way, dtype, rng):
 
 @EVERY_WAY
 def test_a_state_is_a_copy_and_neither_samples_nor_initial_atoms_are_changed(way, rng):
-    X = planted(100, 20, 16, 2, rng)[0]
-    D = random_patches(X, 30, rng)
+    X, D = samples_and_atoms(100, rng, np.float64)
     X_before, D_before = X.copy(), D.copy()
     learner = make(way, D, len(X))
     run(learner, X, 2, until=1)
@@ -237,15 +231,11 @@ def test_an_option_out_of_range_is_refused_by_name(name, options):
 
 
 @EVERY_LEARNER
-def test_a_learner_shows_its_options(name):
+def test_every_option_is_shown_and_has_a_sentence_and_a_legal_default(name):
     others = others_of(name)
     learner = LEARNERS[name](np.eye(4), 4, lam=0.1, **others)
     assert learner.lam == 0.1 and isinstance(learner.options, LEARNERS[name].Options)
     assert vars(learner.options) == others
-
-
-@EVERY_LEARNER
-def test_every_option_has_a_sentence_and_a_legal_default(name):
     LEARNERS[name].Options()  # parses the defaults
     for option in fields(LEARNERS[name].Options):
         assert option.metadata["help"].endswith(".")
