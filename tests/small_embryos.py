@@ -1,5 +1,6 @@
 """A small synthetic data set and the whole chain on it, made once for all tests that only look."""
 
+import csv
 import shutil
 from pathlib import Path
 
@@ -9,6 +10,7 @@ from flyannot.dataset.synthetic import SynthesizeOptions
 from flyannot.dataset.synthetic.generate import synthesize
 from flyannot.descriptors.options import ExtractOptions
 from flyannot.features.options import PoolOptions
+from flyannot.runtime.executor import Executor
 from flyannot.steps.annotate import annotate_task
 from flyannot.steps.engine.task import Execution, run_task
 from flyannot.steps.extract import extract_task
@@ -17,6 +19,7 @@ from flyannot.steps.options import AnnotateOptions, LearnOptions
 from flyannot.steps.pool import pool_task
 from flyannot.steps.train import train_task
 
+KINDS = ("descriptors", "dictionary", "features", "model", "predictions")
 STAGE_RANGES = ("4-6", "11-12")
 EXTRACT = ExtractOptions(stride_px=16)
 SCC = {"n_sweeps": 3, "variant": "released"}
@@ -38,7 +41,7 @@ class Chain:
         self.folder = Path(folder)
         self.embryos = self.folder / "embryos"
         self.annotations = self.embryos / "annotations.csv"
-        for kind in ("descriptors", "dictionary", "features", "model", "predictions"):
+        for kind in KINDS:
             setattr(self, kind, self.folder / f"{kind}.h5")
 
     @property
@@ -52,6 +55,23 @@ class Chain:
         names = {"E": "embryos", "A": "annotations", "X": "descriptors", "D": "dictionary", "F": "features"}
         names |= {"M": "model", "P": "predictions"}
         return {letter: getattr(self, name) for letter, name in names.items()}
+
+    def task(self, kind, out=None, *, images=None, options=None, **more):
+        """The task that makes the file of a kind from the others, or its like elsewhere."""
+        out = out or getattr(self, kind)
+        if kind in ("descriptors", "predictions") and images is None:
+            images = read_images(self.embryos)
+        match kind:
+            case "descriptors":
+                return extract_task(images, out, options or EXTRACT)
+            case "dictionary":
+                return learn_task([self.descriptors], out, options or LEARN, **more)
+            case "features":
+                return pool_task([self.descriptors], self.dictionary, out, options or POOL, **more)
+            case "model":
+                return train_task([self.features], self.annotations, out, options or CLASSIFY, **more)
+            case "predictions":
+                return annotate_task(self.model, images, out, options or AnnotateOptions())
 
     def copied_to(self, folder):
         """A copy that a test may spoil."""
@@ -70,13 +90,22 @@ def make_chain(folder, *, n_genes=24, max_images=3):
 
 def make_files(chain, images, *, extract_options=EXTRACT):
     """Every file of a chain from its images; what came of the first step."""
-    execution = Execution()
-    outcome = run_task(extract_task(images, chain.descriptors, extract_options), execution)
-    run_task(learn_task([chain.descriptors], chain.dictionary, LEARN), execution)
-    run_task(pool_task([chain.descriptors], chain.dictionary, chain.features, POOL), execution)
-    run_task(train_task([chain.features], chain.annotations, chain.model, CLASSIFY), execution)
-    run_task(annotate_task(chain.model, images, chain.predictions, AnnotateOptions()), execution)
+    outcome = make(chain.task("descriptors", images=images, options=extract_options))
+    for kind in KINDS[1:]:
+        make(chain.task(kind, images=images))
     return outcome
+
+
+def make(task, *, force=False, jobs=1):
+    """What comes of a task that this process carries out, or so many of its workers."""
+    with Executor(jobs) as workers:
+        return run_task(task, Execution(workers, force=force))
+
+
+def rows_of_csv(path):
+    """The rows of a table, each a dict."""
+    with open(path, newline="", encoding="utf-8") as file:
+        return list(csv.DictReader(file))
 
 
 def write_configuration(folder, *, images=SYNTHESIZE, seed=0, n_epochs=1):

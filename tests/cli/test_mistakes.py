@@ -58,6 +58,8 @@ stage ranges and views
         -> 2 views of descriptors were chosen | leave out --view
     train features.h5 TERMS -o m.h5 --stage-range 7-8 -> 2 holds no stage range 7-8 | 4-6, 11-12
     annotate model.h5 PICTURE -o p.h5 -> 2 does not say its stage range | --stage-range
+    annotate model.h5 PICTURE PICTURE_COPY -o p.h5 -> 2 stage range | --stage-range
+    annotate model.h5 embryos/images -o p.h5 -> 2 stage range | --stage-range
     annotate model.h5 PICTURE --stage-range 7-8 -o p.h5
         -> 2 knows terms of stage range 4-6 and 11-12, and the images are of 7-8 | trained on annotated images
     explain model.h5 PICTURE --stage-range 7-8 -> 2 knows terms of stage range 4-6 and 11-12
@@ -66,7 +68,7 @@ files in the wrong order, or of another kind
     train TERMS features.h5 -o m.h5 -> 65 TERMS is not an HDF5 | flyannot pool
     pool dictionary.h5 descriptors.h5 -o f.h5 -> 65 dictionary.h5 holds a dictionary, not descriptors
     pool dictionary.h5 embryos -o f.h5 -> 65 dictionary.h5 holds a dictionary, not descriptors
-    pool no-table no-table -o f.h5 -> 65 no-table
+    pool no-table no-table -o f.h5 -> 2 no such table | no-table/images.csv
     annotate embryos model.h5 -o p.h5 -> 2 model.h5 is an HDF5 file, not an image
     annotate model.h5 descriptors.h5 -o p.h5 -> 2 is an HDF5 file, not an image | data set folder
     annotate predictions.h5 embryos -o p.h5 -> 65 holds predictions, not a model | flyannot train
@@ -142,7 +144,7 @@ too little to learn from
     train features.h5 TERMS -o m.h5 --min-groups 99 -> 2 no term can be trained | --min-groups
     evaluate features.h5 TERMS --folds 99 -> 1 24 genes are annotated | at least 99 genes with | --folds
     evaluate features.h5 few.csv --folds 2 -> 1 nothing could be evaluated: 3 genes are annotated
-    learn-dict descriptors.h5 -o d.h5 --n-atoms 90000 -> 65 too few for 90,000 atoms
+    learn-dict descriptors.h5 -o d.h5 --n-atoms 90000 -> 65 too few for 90,000 atoms | --n-atoms
     learn-dict descriptors.h5 -o d.h5 --n-atoms 600 -> 0 patches an atom | use --n-atoms
     learn-dict descriptors.h5 -o d.h5 --max-patches auto --learner ol
         -> 2 ol cannot learn data-parallel | --max-patches auto, or
