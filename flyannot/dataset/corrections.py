@@ -84,23 +84,20 @@ def _read_table(path):
     corrections = []
     for line, cells in read_gene_rows(path, _REQUIRED, _OPTIONAL):
         row = dict(zip(_REQUIRED + _OPTIONAL, cells), where=f"{path}, line {line}")
-        row["verdict"] = _verdict(row["verdict"], f'{path}, line {line}, column "verdict"')
-        row["date"] = _iso_date(row["date"], f'{path}, line {line}, column "date"')
+        if row["verdict"].casefold() not in VERDICTS:
+            raise InputError(
+                f'{row["where"]}, column "verdict": unknown verdict "{row["verdict"]}".'
+                f"{did_you_mean(row['verdict'], VERDICTS)}",
+                fix=f"use one of {', '.join(VERDICTS)}",
+            )
+        row["verdict"] = row["verdict"].casefold()
+        row["date"] = _iso_date(row["date"], f'{row["where"]}, column "date"')
         row["term"] = " ".join(row["term"].split())
         row["curator"] = " ".join(row["curator"].split()) or path.stem
         corrections.append(Correction(**row))
     if not corrections:
         raise InputError(f"{path} holds no verdict", fix="add one row per gene, stage range and term")
     return corrections
-
-
-def _verdict(text, where):
-    if text.casefold() not in VERDICTS:
-        raise InputError(
-            f'{where}: unknown verdict "{text}".{did_you_mean(text, VERDICTS)}',
-            fix=f"use one of {', '.join(VERDICTS)}",
-        )
-    return text.casefold()
 
 
 def _iso_date(text, where):
@@ -212,7 +209,7 @@ def _names(corrections):
 
 
 def apply_corrections(annotations, corrections, table, known=()):
-    """Apply corrections to annotations.
+    """Apply corrections to annotations; the Annotations that come of it, and the Changes.
 
     Accepted terms are added, rejected ones removed; of unsure ones nothing is known.  Where the table has a
     column `date` and says otherwise on a later day, it stays.  A gene without a row in a stage range is known
@@ -225,11 +222,6 @@ def apply_corrections(annotations, corrections, table, known=()):
     table : Path of the annotations, for messages
     known : terms that are right, besides BDGP's and those of the annotations
 
-    Returns
-    -------
-    annotations : Annotations
-    changes : Changes
-
     Raises
     ------
     InputError
@@ -240,9 +232,8 @@ def apply_corrections(annotations, corrections, table, known=()):
     days, before, changes = _days(annotations, table), annotations.terms_by_gene, Changes()
     terms = {key: set(of_gene) for key, of_gene in before.items()}
     unsure, known_only, reviewed = defaultdict(set), defaultdict(set), defaultdict(set)
-    by_gene = settle_verdicts(
-        replace(c, fbgn=ids[c.gene, c.fbgn]) for c in corrections
-    )  # two spellings are one gene
+    # Two spellings are one gene.
+    by_gene = settle_verdicts(replace(c, fbgn=ids[c.gene, c.fbgn]) for c in corrections)
     for (*gene_and_stage, term), settled in by_gene.items():
         correction, key = settled.correction, tuple(gene_and_stage)
         is_new, has = key not in before, term in before.get(key, ())
@@ -268,23 +259,16 @@ def apply_corrections(annotations, corrections, table, known=()):
         else:
             of_gene.discard(term)
             (changes.denied if is_new else changes.removed).append(correction)
-    symbols = _symbols_with(annotations, ids)
-    frozen = [_frozen(sets) for sets in (terms, unsure, known_only, reviewed)]
-    return Annotations(frozen[0], symbols, annotations.dates, *frozen[1:]), changes
-
-
-def _frozen(sets):
-    return {key: frozenset(terms) for key, terms in sets.items()}
-
-
-def _symbols_with(annotations, ids):
-    """Symbol -> gene_ids, with those of new genes; `ids` is a dict, (symbol, FlyBase number) -> gene_id."""
     symbols = {symbol: set(gene_ids) for symbol, gene_ids in annotations.genes_by_symbol.items()}
     known_ids = set().union(*symbols.values())
     for (gene, _), gene_id in ids.items():
         if gene_id not in known_ids:
             symbols.setdefault(gene, set()).add(gene_id)
-    return symbols
+    terms, *others = (
+        {key: frozenset(of_gene) for key, of_gene in sets.items()}
+        for sets in (terms, unsure, known_only, reviewed)
+    )
+    return Annotations(terms, symbols, annotations.dates, *others), changes
 
 
 def _days(annotations, table):

@@ -107,19 +107,10 @@ def read_gene_rows(table, required, optional):
 
 
 def read_images(folder_or_csv):
-    """The images of a data set, in the order of its table.
+    """The images of a data set folder, or of its `images.csv`: a list of Image, in the order of the table.
 
-    A path is relative to the table, or to the folder `images` beside it when nothing of that name lies
-    next to the table.  Absolute paths and `..` are accepted: images are only read, and no output is
-    named after them.  A missing image is no error here, but named in the log; whoever reads it lists it.
-
-    Parameters
-    ----------
-    folder_or_csv : path of a data set folder, or of its `images.csv`
-
-    Returns
-    -------
-    images : list of Image
+    Absolute paths and `..` are accepted: images are only read, and no output is named after them.  A missing
+    image is no error here, but named in the log; whoever reads it lists it.
 
     Raises
     ------
@@ -246,15 +237,16 @@ def write_images_csv(path, rows):
 
     Optional columns that are empty throughout are left out.  Raises WriteError.
     """
-    _write_used_columns(path, list(rows), _IMAGE_COLUMNS, _MORE_IMAGE_COLUMNS)
+    _write_used_columns(path, rows, _IMAGE_COLUMNS, _MORE_IMAGE_COLUMNS)
 
 
 def write_annotations_csv(path, rows):
     """Write `annotations.csv` from mappings with the keys gene, stage_range, term, perhaps fbgn and date."""
-    _write_used_columns(path, list(rows), _ANNOTATION_COLUMNS, _MORE_ANNOTATION_COLUMNS)
+    _write_used_columns(path, rows, _ANNOTATION_COLUMNS, _MORE_ANNOTATION_COLUMNS)
 
 
 def _write_used_columns(path, rows, required, optional):
+    rows = list(rows)
     columns = required + tuple(name for name in optional if any(row.get(name) for row in rows))
     write_table(path, columns, ([row.get(name, "") for name in columns] for row in rows))
 
@@ -322,17 +314,12 @@ def notes_on_columns(columns_of, annotations):
 
 
 def count_coverage(images, annotations=None):
-    """Counts of every stage range that has images or annotations.
-
-    Parameters
-    ----------
-    images : list of Image, from `read_images`
-    annotations : Annotations, from `read_annotations`, or None
+    """Counts of every stage range that has images or annotations, in the order of development.
 
     Returns
     -------
-    counts : dict, in the order of development, stage range -> dict of `n_images`, `n_genes`, `n_groups`,
-        `n_annotated_groups` and `n_genes_without_images` (annotated there, but without an image there)
+    counts : dict, stage range -> dict of `n_images`, `n_genes`, `n_groups`, `n_annotated_groups` and
+        `n_genes_without_images` (annotated there, but without an image there)
     """
     annotated = annotations.terms_by_gene if annotations else {}
     counts = {}
@@ -340,7 +327,14 @@ def count_coverage(images, annotations=None):
         here = [image for image in images if image.stage_range == stage_range]
         wanted = {gene for gene, where in annotated if where == stage_range}
         if here or wanted:
-            counts[stage_range] = _count(here, wanted, annotations)
+            gene_of = {i.group: annotations.gene_id(i.gene, i.fbgn) for i in here} if wanted else {}
+            counts[stage_range] = {
+                "n_images": len(here),
+                "n_genes": len({image.gene_id for image in here}),
+                "n_groups": len({image.group for image in here}),
+                "n_annotated_groups": sum(gene in wanted for gene in gene_of.values()),
+                "n_genes_without_images": len(wanted - set(gene_of.values())),
+            }
     return counts
 
 
@@ -377,22 +371,10 @@ def _genes_without_images(images, annotations, stage_ranges):
     for gene_id in absent:
         symbol = symbols[gene_id]
         has_number = symbol != gene_id  # two FlyBase numbers are two genes, however they are written
-        others_alike = alike[plain_letters(symbol)]
-        close = sorted(g for g, fbgn in others_alike if g != symbol and not (fbgn and has_number))
+        of_images = alike[plain_letters(symbol)]
+        close = sorted(g for g, fbgn in of_images if g != symbol and not (fbgn and has_number))
         if close:
             hinted.append(f'{symbol}: did you mean "{close[0]}"?')
         else:
             others.append(symbol)
     return hinted + others
-
-
-def _count(images, wanted, annotations):
-    """The counts of one stage range; `wanted` holds the gene_ids that are annotated in it."""
-    genes = {i.group: annotations.gene_id(i.gene, i.fbgn) for i in images} if wanted else {}
-    return {
-        "n_images": len(images),
-        "n_genes": len({image.gene_id for image in images}),
-        "n_groups": len({image.group for image in images}),
-        "n_annotated_groups": sum(gene in wanted for gene in genes.values()),
-        "n_genes_without_images": len(wanted - set(genes.values())),
-    }

@@ -28,16 +28,12 @@ SUFFIXES = (".png", ".bmp", ".jpg", ".jpeg", ".tif", ".tiff", ".gif", ".btf", ".
 
 
 def images_named(paths, stage_range=None):
-    """The images that the arguments of a command name.
+    """The images that the arguments of a command name: a list of flyannot.dataset.folder.Image.
 
     Parameters
     ----------
     paths : list of Path: one data set folder (or its images.csv), one plain folder, or image files
     stage_range : of a plain folder or of image files; they say nothing of it themselves
-
-    Returns
-    -------
-    images : list of flyannot.dataset.folder.Image
 
     Raises
     ------
@@ -85,8 +81,7 @@ def read_folder(folder, stage_range):
     folder = Path(folder)
     if not folder.is_dir():
         raise InputError(f"no such folder: {folder}", fix="name a folder of images")
-    names = [name for name in sorted(os.listdir(folder)) if name.lower().endswith(SUFFIXES)]
-    names = [name for name in names if not name.startswith(".")]
+    names = [n for n in sorted(os.listdir(folder)) if n.lower().endswith(SUFFIXES) and n[0] != "."]
     if not names:
         raise InputError(f"no picture in {folder}", fix=f"picture files end in {', '.join(SUFFIXES)}")
     stage_range = parse_stage_range(stage_range)
@@ -165,11 +160,9 @@ class PicturesOfFile:
 
 def pictures_of_file(stored):
     """What to look for: (name, gene, stage range) of all images of an open file."""
-    if stored is None:
-        return set()
     return {
         (name, gene, s)
-        for s in stored.stage_ranges
+        for s in (stored.stage_ranges if stored else ())
         for name, gene in zip(*(stored.array(s, column) for column in ("image", "gene")))
     }
 
@@ -179,7 +172,7 @@ def find_pictures(wanted, folder, named=None):
 
     Parameters
     ----------
-    wanted : set, as `pictures_of` returns
+    wanted : set, as `pictures_of_file` returns
     folder : Path of the folder that the file lies in
     named : Path of a data set, or of a folder of pictures, that has them; None to look near the file, where a
         table must say of an image what the file says

@@ -152,13 +152,9 @@ def parent_terms(ontology, terms):
     ids = {term: ontology.match(term).id for term in terms}
     by_id = defaultdict(set)
     for term, entry_id in ids.items():
-        if entry_id:
-            by_id[entry_id].add(term)
-    parents = {}
-    for term, entry_id in ids.items():
-        ancestors = ontology.ancestors(entry_id) if entry_id else ()
-        parents[term] = frozenset().union(*(by_id[a] for a in ancestors if a in by_id)) - {term}
-    return parents
+        by_id[entry_id].add(term)
+    ancestors = {term: ontology.ancestors(entry_id) if entry_id else () for term, entry_id in ids.items()}
+    return {term: frozenset().union(*(by_id.get(a, ()) for a in ancestors[term])) - {term} for term in terms}
 
 
 def with_parent_terms(annotations, ontology):
@@ -166,8 +162,7 @@ def with_parent_terms(annotations, ontology):
 
     What was annotated is then less specific, and the same on every level; no term is new.
     """
-    terms = set().union(*annotations.terms_by_gene.values())
-    parents = parent_terms(ontology, terms)
+    parents = parent_terms(ontology, set().union(*annotations.terms_by_gene.values()))
 
     def rolled_up(terms_by_gene):
         return {
@@ -175,11 +170,8 @@ def with_parent_terms(annotations, ontology):
             for key, of_gene in terms_by_gene.items()
         }
 
-    return replace(
-        annotations,
-        terms_by_gene=rolled_up(annotations.terms_by_gene),
-        unsure=rolled_up(annotations.unsure),
-    )
+    known, unsure = rolled_up(annotations.terms_by_gene), rolled_up(annotations.unsure)
+    return replace(annotations, terms_by_gene=known, unsure=unsure)
 
 
 def _read_entries(path):

@@ -34,19 +34,17 @@ class PublicDataSet:
     files: dict
 
     def state(self, data):
-        """ "absent", "as measured", or which files are "missing" or "other".
-
-        Parameters
-        ----------
-        data : Path of the folder of data sets, or None
-        """
+        """ "absent", "as measured", or which files are "missing" or "other" in `data`, a Path or None."""
         folder = None if data is None else data / self.name
         if folder is None or not folder.is_dir():
             return "absent"
-        digests = {name: _digest(folder / name) for name in self.files}
-        missing = [name for name, digest in digests.items() if digest is None]
-        other = [name for name, digest in digests.items() if digest not in (None, self.files[name])]
-        lists = {"missing": missing, "other": other}
+        lists = {"missing": [], "other": []}
+        for name, measured in self.files.items():
+            path = folder / name
+            if not path.exists():
+                lists["missing"].append(name)
+            elif (digest_of_folder if path.is_dir() else digest_of_file)(path) != measured:
+                lists["other"].append(name)
         state = "; ".join(f"{word}: {', '.join(names)}" for word, names in lists.items() if names)
         return state or "as measured"
 
@@ -97,10 +95,3 @@ def digest_of_folder(folder):
     """SHA-256 of the lines "DIGEST  FOLDER/FILE" of its files by name: `sha256sum FOLDER/* | sha256sum`."""
     lines = [f"{digest_of_file(path)}  {folder.name}/{path.name}\n" for path in sorted(folder.iterdir())]
     return hashlib.sha256("".join(lines).encode()).hexdigest()
-
-
-def _digest(path):
-    """SHA-256 of a file or folder; None where there is none."""
-    if path.is_dir():
-        return digest_of_folder(path)
-    return digest_of_file(path) if path.is_file() else None

@@ -51,15 +51,11 @@ def plain_letters(name):
 def terms_of_cell(cell):
     """The terms of a cell: separated by ; and |, and by commas where all parts are terms of BDGP."""
     term = " ".join(cell.split())
-    parts = _parts(term, _SEPARATORS.split(term))
-    if len(parts) < 2 and "," in term:
-        commas = _parts(term, term.split(","))
-        parts = commas if bdgp_terms().issuperset(commas) else parts
-    return parts
-
-
-def _parts(term, parts):
-    return [part for part in map(str.strip, parts) if part] or [term]
+    parts = [part for part in map(str.strip, _SEPARATORS.split(term)) if part]
+    if len(parts) == 1:
+        by_commas = [part for part in map(str.strip, term.split(",")) if part]
+        parts = by_commas if by_commas and bdgp_terms().issuperset(by_commas) else parts
+    return parts or [term]
 
 
 def warn_of_cells(table, cells):
@@ -85,7 +81,11 @@ def warn_of_terms(table, terms_of_genes, known=()):
 
 def warn_of_genes(table, line_of_gene):
     """Name the genes that look like what a spreadsheet makes of Sep1 or 2E5; a dict, gene -> first line."""
-    shown = [f'"{gene}" (line {line})' for gene, line in line_of_gene.items() if _is_made(gene)]
+    shown = [
+        f'"{gene}" (line {line})'
+        for gene, line in line_of_gene.items()
+        if _MAYBE_DATE.match(gene) and (_NUMBER.fullmatch(gene) or month_and_day(gene))
+    ]
     if shown:
         log.warning(
             "warning: %s: %s that a spreadsheet made of the name: %s; write the name again; %s",
@@ -96,21 +96,10 @@ def warn_of_genes(table, line_of_gene):
         )
 
 
-def _is_made(gene):
-    return bool(_MAYBE_DATE.match(gene) and (_NUMBER.fullmatch(gene) or month_and_day(gene)))
-
-
 def near_terms(counts, known):
-    """The terms that are likely to be misspelt.
+    """The terms that are likely misspelt, and the known, or far more frequent, term that each nearly is.
 
-    Parameters
-    ----------
-    counts : Mapping, term -> how many genes have it
-    known : set of terms that are right
-
-    Returns
-    -------
-    near : dict, term -> the known term, or the far more frequent one of the table, that it nearly is
+    `counts` maps a term to how many genes have it, `known` is a set of terms that are right.
     """
     doubtful = sorted((term for term in counts if term not in known), key=lambda term: (counts[term], term))
     if not doubtful:
@@ -118,14 +107,15 @@ def near_terms(counts, known):
     others = sorted(doubtful, key=lambda term: (-counts[term], term))[:_MOST_OTHERS]
     neighbours, near = _Neighbours(sorted(known), others), {}
     for term in doubtful[:_MOST_CHECKED]:
-        meant = [u for u in neighbours.of(term) if u in known or _is_rarer(counts[term], counts[u])]
+        n = counts[term]
+        meant = [
+            other
+            for other in neighbours.of(term)
+            if other in known or counts[other] > n and (n <= _FEW or counts[other] >= _RARER * n)
+        ]
         if meant:
-            near[term] = min(meant, key=lambda u: (u not in known, -counts.get(u, 0), u))
+            near[term] = min(meant, key=lambda other: (other not in known, -counts.get(other, 0), other))
     return near
-
-
-def _is_rarer(n, n_other):
-    return n_other > n and (n <= _FEW or n_other >= _RARER * n)
 
 
 class _Neighbours:

@@ -77,7 +77,7 @@ def write_predictions_anndata(stored, stage_ranges, path, *, ids=None):
     if ids:
         obs["stage_id"] = [ids.of("", s)[1] for s in obs["stage_range"]]
         var["term_id"] = [ids.of(term, stage_ranges[0])[0] for term in terms]
-    _write_anndata(stored, whole.pop("probability"), (obs, var), whole, path)
+    _write_anndata(stored, whole.pop("probability"), obs, var, whole, path)
 
 
 def write_features_anndata(stored, stage_ranges, path):
@@ -90,19 +90,18 @@ def write_features_anndata(stored, stage_ranges, path):
         for name, values in (columns | {"name": names, "stage_range": [s] * len(names)}).items():
             obs[name] += values
     var = {"name": [f"f{i}" for i in range(blocks[0].shape[1])]}
-    _write_anndata(stored, np.concatenate(blocks), (obs, var), {}, path)
+    _write_anndata(stored, np.concatenate(blocks), obs, var, {}, path)
 
 
-def _write_anndata(stored, X, tables, layers, path):
-    """`tables` are obs and var: columns by name; `name` tells the rows or columns of X apart."""
+def _write_anndata(stored, X, obs, var, layers, path):
+    """`obs` and `var` are columns by name, of which `name` tells the rows or columns of X apart."""
     anndata, pandas = optional_package("anndata", "anndata"), optional_package("pandas", "anndata")
 
     def frame(columns):
         index = pandas.Index([str(name) for name in columns["name"]], dtype=object)
         return pandas.DataFrame({n: list(v) for n, v in columns.items() if n != "name"}, index=index)
 
-    obs, var = map(frame, tables)
     about = {"kind": stored.kind, "digest": stored.digest, "answers": list(ANSWERS)}
-    made = anndata.AnnData(X, obs=obs, var=var, layers=layers, uns={"flyannot": about})
+    made = anndata.AnnData(X, obs=frame(obs), var=frame(var), layers=layers, uns={"flyannot": about})
     with new_hdf5(path) as (file, _):  # through ours: HDF5 crashes where the disk is full
         optional_package("anndata.io", "anndata").write_elem(file, "/", made)

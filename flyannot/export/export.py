@@ -19,11 +19,9 @@ def export(path, to, out, *, stage_ranges=(), ontology=(), force=False):
     ----------
     path : path of a file of one of the kinds in EXPORTERS
     to : the format, one of its EXPORTERS
-    out : path of the file to write
     stage_ranges : those to export; empty for all that the file has
     ontology : paths of OBO files; adds the ids of terms and stage ranges, where the format has room for them
-    force : bool
-        Replace `out` if it is there.
+    force : whether to replace `out` if it is there
 
     Raises
     ------

@@ -86,27 +86,23 @@ def pooled_columns(features, groups, columns, scheme):
     for g, images in enumerate(groups.rows):
         of_image[images] = g
     pooled = np.zeros((len(groups), len(range(features.shape[1])[columns])), features.dtype)
-    take = _largest_of_images if scheme == "group" else _mean_of_images
-    rows = (pair for first, block in features.blocks(columns) for pair in enumerate(block, first))
-    take(pooled, groups, ((of_image[i], row) for i, row in rows if of_image[i] >= 0))
+    waiting, sums = (
+        [len(images) for images in groups.rows],
+        {},
+    )  # in float64, of the groups that wait for more
+    for first, block in features.blocks(columns):
+        for i, row in enumerate(block, first):
+            g = of_image[i]
+            if g < 0:
+                continue
+            if scheme == "group":
+                pooled[g] = row if waiting[g] == len(groups.rows[g]) else np.maximum(pooled[g], row)
+            else:
+                sums[g] = sums[g] + row if g in sums else row.astype(np.float64)
+            waiting[g] -= 1
+            if not waiting[g] and g in sums:
+                pooled[g] = sums.pop(g) / len(groups.rows[g])
     return pooled
-
-
-def _largest_of_images(pooled, groups, rows):
-    is_open = np.zeros(len(pooled), bool)
-    for g, row in rows:
-        pooled[g] = np.maximum(pooled[g], row) if is_open[g] else row
-        is_open[g] = True
-
-
-def _mean_of_images(pooled, groups, rows):
-    """In float64, of those groups alone that wait for more of their images."""
-    waiting, sums = [len(images) for images in groups.rows], {}
-    for g, row in rows:
-        sums[g] = sums[g] + row if g in sums else row.astype(np.float64)
-        waiting[g] -= 1
-        if not waiting[g]:
-            pooled[g] = sums.pop(g) / len(groups.rows[g])
 
 
 def normalise_features(X, normalisation):

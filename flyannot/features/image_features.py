@@ -40,19 +40,14 @@ def atoms_of_features(D, lam, patch_px=(16,), *, coder_name=PoolOptions.coder):
 
 
 def features_of(described, atoms, options, *, view=""):
-    """Code every patch of one image and pool.  An image's features depend on that image alone.
+    """Code every patch of one image and pool: a flyannot.features.pooling.Pooled, in which a patch and its
+    mirror image have one number.  An image's features depend on that image alone.
 
     Parameters
     ----------
     described : flyannot.descriptors.extract.DescribedPatches
-    atoms : Atoms
-    options : PoolOptions
+    atoms : AtomsToCode
     view : what the image shows, as its table says
-
-    Returns
-    -------
-    pooled : flyannot.features.pooling.Pooled
-        A patch and its mirror image have one number.
 
     Raises
     ------

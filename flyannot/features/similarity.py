@@ -52,17 +52,13 @@ class ImageCollection:
 
 
 def collection_of(blocks, groups):
-    """Make the images of one stage range ready to be searched.
+    """The ImageCollection of one stage range.
 
     Parameters
     ----------
     blocks : function without arguments that gives the feature vectors of all images in order, some at a time,
         float32 arrays (n, n_features); it is called again for every pass
     groups : flyannot.features.groups.Groups of these images
-
-    Returns
-    -------
-    collection : ImageCollection
     """
     n_images = len(groups.of_image)
     weights = np.empty(n_images)
@@ -85,21 +81,16 @@ def collection_of(blocks, groups):
 
 
 def most_similar(similarity, n, *, without=()):
-    """The numbers of the n largest, the largest first, of equal ones the first.
-
-    Parameters
-    ----------
-    similarity : float array (n_candidates,)
-    without : numbers that take no part
-    """
+    """The numbers of the n largest of an array, the largest first, of equal ones the first; `without` are
+    numbers that take no part."""
     left = np.array(similarity, float)
     left[list(without)] = -np.inf
     n = min(n, int(np.isfinite(left).sum()))
     if not n:
         return np.zeros(0, int)
     least = np.partition(left, len(left) - n)[len(left) - n]
-    found = np.flatnonzero(left >= least)
-    return found[np.argsort(-left[found], kind="stable")][:n]
+    numbers = np.flatnonzero(left >= least)
+    return numbers[np.argsort(-left[numbers], kind="stable")][:n]
 
 
 def _directions(features, mean):

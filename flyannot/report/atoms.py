@@ -96,12 +96,9 @@ def _grey(path, options):
 
 
 def dictionary_section(traces, sheets):
-    """The trace of learning and the atoms, stage range by stage range; "" without either.
+    """The trace of learning and the atoms, as HTML; "" without either.
 
-    Parameters
-    ----------
-    traces : dict from stage range to (epochs, objectives)
-    sheets : dict from stage range to AtomSheet
+    `traces` maps a stage range to (epochs, objectives), `sheets` to its AtomSheet.
     """
     if not traces and not sheets:
         return ""

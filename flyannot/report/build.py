@@ -43,15 +43,9 @@ def task_of_step(asked):
 
 
 def report_task(folder, out, data_set, options):
-    """The `flyannot.steps.engine.task.Task` of the report of a run.
+    """The `flyannot.steps.engine.task.Task` of the page `out` on the run in a folder.
 
-    Parameters
-    ----------
-    folder : Path, the output folder of `flyannot run`
-    out : Path of the page
-    data_set : Path of the data set folder, for images and curated terms; None for the one in the run's record
-    options : flyannot.steps.options.ReportOptions; without an ontology, ids of terms are those in
-        predictions.csv
+    `data_set` is the Path of the folder of images and curated terms; None for the one in the run's record.
 
     Raises
     ------
@@ -162,10 +156,7 @@ def _page(run, ids, ranges, wanted):
 def evidence_in_words(learned, rows):
     """What stands on top if terms are untested or were learned from few genes: a list of sentences, or none.
 
-    Parameters
-    ----------
-    learned : dict from stage range to LearnedTerms
-    rows : those of the terms in scores.json
+    `learned` maps a stage range to its LearnedTerms, `rows` are those of the terms in scores.json.
     """
     evaluated = {(row["stage_range"], row["term"]) for row in rows if not row["reason"]}
     terms = [(s, term) for s in learned for term in learned[s]]

@@ -22,21 +22,8 @@ _UNIT = np.array([(np.cos(a), -np.sin(a)) for a in np.arange(8) * np.pi / 4])  #
 
 
 def jpeg_for_page(path, options):
-    """An embryo at the standard size, placed as when it was described, in colour where the file has it.
-
-    Parameters
-    ----------
-    path : Path of the picture
-    options : flyannot.descriptors.extract.ExtractOptions
-
-    Returns
-    -------
-    jpeg : bytes
-
-    Raises
-    ------
-    flyannot.descriptors.images.unreadable.UnreadableImage
-        As `flyannot.descriptors.images.picture.read_picture`.
+    """An embryo at the standard size, placed as when it was described, in colour where the file has it: the
+    bytes of a JPEG.  Errors are those of `flyannot.descriptors.images.picture.read_picture`.
     """
     return jpeg(read_embryo_in_colour(path, options))
 
@@ -68,16 +55,12 @@ def packed_map(cells, full):
 
 
 def atom_glyph(atom, summary):
-    """One atom as SVG.
+    """One atom as SVG; rays of numbers above zero (more gradient than the mean) and below in two classes.
 
     Parameters
     ----------
     atom : float array (128,), cell by cell in row-major order, 8 directions from right towards up
     summary : the sentence that a screen reader reads instead
-
-    Returns
-    -------
-    svg : HTML; rays of numbers above zero (more gradient than the mean) and below in two classes
     """
     largest = np.abs(atom).max() or 1.0
     paths = {"above": [], "below": []}
@@ -125,14 +108,9 @@ class Chart:
 
 
 def curve_chart(curve, xs, *, x_name, y_name, summary, chance):
-    """One curve with its band over [0, 1] x [0, 1], as HTML.
+    """A `flyannot.report.curves.Curve` over `xs` with its band over [0, 1] x [0, 1], as HTML.
 
-    Parameters
-    ----------
-    curve : flyannot.report.curves.Curve over `xs`
-    x_name, y_name : the words at the axes
-    summary : the sentence that a screen reader reads instead
-    chance : the heights of guessing at both ends
+    `chance` are the heights of guessing at both ends; the other arguments are as in `Chart`.
     """
     chart = Chart(x_name, y_name, summary)
     chart.lines.append(("chance", chart.points((0, 1), chance), ""))
@@ -143,10 +121,7 @@ def curve_chart(curve, xs, *, x_name, y_name, summary, chance):
 
 
 def reliability_chart(bins, *, summary):
-    """Observed against predicted, a dot and an interval for every bin that is not empty, as HTML.
-
-    bins : flyannot.report.curves.Reliability
-    """
+    """A `flyannot.report.curves.Reliability`: a dot and an interval for every bin with answers, as HTML."""
     chart, shown = Chart("probability given", "fraction true", summary), np.flatnonzero(bins.counts)
     chart.lines.append(("chance", chart.points((0, 1), (0, 1)), ""))
     chart.lines.append(("curve", chart.points(bins.predicted[shown], bins.observed[shown]), ""))

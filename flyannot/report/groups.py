@@ -150,21 +150,11 @@ class GroupEntry:
 
 
 def group_entries(run, stage_ranges, queue):
-    """Every group of the predictions, stage range by stage range, by name.
+    """Yield the GroupEntry of every group of the predictions, stage range by stage range, by name.
 
-    Parameters
-    ----------
-    run : flyannot.report.run_folder.Run
-    stage_ranges : in order
-    queue : flyannot.report.queue.Queue
-
-    Yields
-    ------
-    entry : GroupEntry
+    `run` is a `flyannot.report.run_folder.Run`, `queue` a `flyannot.report.queue.Queue`.
     """
     for stage_range in stage_ranges:
-        if run.stored("predictions", stage_range) is None:
-            continue
         maps, nearest = MapMaker(run, stage_range), Nearest(run, stage_range)
         places = nearest.places()
         for entry, values in entries_of_terms(run, stage_range, queue):
@@ -178,19 +168,9 @@ def group_entries(run, stage_ranges, queue):
 
 
 def entries_of_terms(run, stage_range, queue):
-    """The groups of one stage range with their terms alone, neither maps nor what looks alike.
-
-    Parameters
-    ----------
-    queue : flyannot.report.queue.Queue
-
-    Yields
-    ------
-    entry, values : GroupEntry, and term -> decision value
-    """
+    """Yield every group of one stage range, with neither maps nor what looks alike, as a GroupEntry and a
+    dict, term -> decision value."""
     stored = run.stored("predictions", stage_range)
-    if stored is None:
-        return
     groups, predicted = read_predicted(stored, stage_range)
     columns, features = read_image_columns(stored, stage_range), run.stored("features", stage_range)
     evaluated = None if features is None else set(features.array(stage_range, "image"))
@@ -205,13 +185,12 @@ def entries_of_terms(run, stage_range, queue):
         answers = held_out.of_group(entry.name, [image.name for image in entry.images])
         _add_terms(entry, rows, answers, run.annotations)
         queue.mark(entry.terms)
-        entry.terms.sort(key=_order_on_page)
+        entry.terms.sort(key=lambda t: (t.status == UNLEARNED, t.is_minor, -(t.probability or 0)))
         yield entry, {row.term: row.decision_value for row in rows}
 
 
 def _add_terms(entry, rows, held_out, annotations):
-    """`rows` are the Predictions of the group, `held_out` those answers of models that had not seen the
-    gene."""
+    """`rows` are the group's Predictions, `held_out` the answers of models that had not seen the gene."""
     curated, unknown, reviewed = None, (), ()
     if annotations:
         gene = entry.gene, entry.stage_range
@@ -222,7 +201,23 @@ def _add_terms(entry, rows, held_out, annotations):
     entry.annotated = curated is not None
     for row in rows:
         known = None if row.term in unknown else curated
-        entry.terms.append(_term_entry(row, known, shown_answer(row, held_out.get(row.term))))
+        is_curated, status = row.term in (known or ()), UNDETERMINED
+        answer = shown_answer(row, held_out.get(row.term))
+        if answer.answer != UNDETERMINED:
+            status = _OF_ANSWERS[known is not None, is_curated, answer.answer == YES]
+        term = TermEntry(
+            row.term,
+            status,
+            answer.probability,
+            answer.held_out,
+            row.probability,
+            answer.probability_threshold,
+            row.n_genes,
+            answer.auc,
+            answer.auc_interval,
+            is_curated,
+        )
+        entry.terms.append(term)
     unlearned = (curated or set()) - {row.term for row in rows}
     entry.terms += [TermEntry(term, UNLEARNED, curated=True) for term in sorted(unlearned)]
     for term in entry.terms:
@@ -230,35 +225,9 @@ def _add_terms(entry, rows, held_out, annotations):
         term.reviewed = term.term in reviewed
 
 
-def _term_entry(row, curated, answer):
-    is_curated, status = row.term in (curated or ()), UNDETERMINED
-    if answer.answer != UNDETERMINED:
-        status = _OF_ANSWERS[curated is not None, is_curated, answer.answer == YES]
-    return TermEntry(
-        row.term,
-        status,
-        answer.probability,
-        answer.held_out,
-        row.probability,
-        answer.probability_threshold,
-        row.n_genes,
-        answer.auc,
-        answer.auc_interval,
-        is_curated,
-    )
-
-
-def _order_on_page(term):
-    return term.status == UNLEARNED, term.is_minor, -(term.probability or 0)
-
-
 def groups_section(stages, *, held_out, why_no_maps):
     """The section of the groups without its list, which the page's script fills.
 
-    Parameters
-    ----------
-    stages : list of (number, stage range)
-    held_out : whether there are values of cross-validation
-    why_no_maps : "" or why there are none
+    `stages` is a list of (number, stage range); `held_out` says whether there are values of cross-validation.
     """
     return render("groups.html", stages=stages, held_out=held_out, why_no_maps=why_no_maps, keys=_KEYS)

@@ -76,17 +76,10 @@ class MapMaker:
         self._model = loaded
 
     def maps_of(self, entry, values):
-        """The maps of one group.
+        """The TermMaps of one group, a dict by term.
 
-        Parameters
-        ----------
-        entry : flyannot.report.groups.GroupEntry
-        values : dict from term to the decision value that the predictions hold
-
-        Returns
-        -------
-        maps : dict from term to TermMap; without the terms whose value the parts do not sum to, because the
-            files are of different runs, or the pictures are others
+        `values` maps a term to the decision value that the predictions hold.  A term whose value the parts do
+        not sum to is left out: the files are of different runs, or the pictures are others.
         """
         if self._model is not None and values:
             for features_of_group in (self._from_files, self._from_pictures):
@@ -124,8 +117,8 @@ class MapMaker:
         group = Groups([entry.name], [entry.gene], [entry.fbgn], [np.arange(len(patches))])
         X = training_rows(features, group, self._model.classify)
         drawn, model, terms = {}, self._model.model, self._model.terms
+        scheme = self._model.classify.scheme
         for term, value in values.items():
-            scheme = self._model.classify.scheme
             split = explain_group(model, terms.index(term), X, features, winner, scheme=scheme)
             if abs(split.total - value) <= _TOLERANCE * max(abs(value), _TOLERANCE):
                 drawn[term] = self._drawn(split, patches)

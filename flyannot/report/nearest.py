@@ -56,9 +56,7 @@ class Nearest:
     def of_group(self, entry):
         """A list of NearGroup, the most similar first; none that has less in common than any two embryos.
 
-        Parameters
-        ----------
-        entry : flyannot.report.groups.GroupEntry; its own terms are the curated ones, else the predicted ones
+        A group's own terms are the curated ones, else the predicted ones.
         """
         g = self._numbers.get(entry.name)
         if g is None:

@@ -83,8 +83,7 @@ def write_page(path, page, entries, *, jpeg_of, page_bytes=PAGE_BYTES):
     path : Path of the page
     page : Page
     entries : iterable of flyannot.report.groups.GroupEntry
-    jpeg_of : callable from the path of an image to the bytes of a JPEG, or None
-    page_bytes : int
+    jpeg_of : callable from the path of an image to the bytes of a JPEG, or None where it cannot be read
 
     Returns
     -------
@@ -159,11 +158,7 @@ def _html(page, chunks, index):
 
 
 class _Chunks:
-    """Writes groups to a folder as they come.
-
-    folder : Path of an empty folder; jpeg_of : callable from a path to the bytes of a JPEG, or None where
-    the image cannot be read; ids : TermIds
-    """
+    """Writes groups to a folder, empty at first, as they come; `jpeg_of` as in `write_page`."""
 
     def __init__(self, folder, jpeg_of, ids):
         self._folder, self._jpeg_of, self._ids = folder, jpeg_of, ids
@@ -220,25 +215,22 @@ class _Chunks:
 
     def index_json(self, folder_name, review):
         """The index as text that may stand inside a script element."""
-        return Markup(
-            report_json(
-                {
-                    "stages": STAGE_RANGES,
-                    "terms": list(self._terms),
-                    "statuses": STATUSES,
-                    "lists": LISTS,
-                    "perChunk": PER_CHUNK,
-                    "folder": folder_name,
-                    "maps": self.maps,
-                    "notAnatomy": NOT_ANATOMY,
-                    "cells": [STANDARD_PX[0] // CELL_PX, STANDARD_PX[1] // CELL_PX],
-                    "ids": {term: id for term in self._terms if (id := self._ids.id_of(term))},
-                    "stageIds": self._ids.stages,
-                    "review": asdict(review),
-                    "groups": self.index,
-                }
-            )
-        )
+        index = {
+            "stages": STAGE_RANGES,
+            "terms": list(self._terms),
+            "statuses": STATUSES,
+            "lists": LISTS,
+            "perChunk": PER_CHUNK,
+            "folder": folder_name,
+            "maps": self.maps,
+            "notAnatomy": NOT_ANATOMY,
+            "cells": [STANDARD_PX[0] // CELL_PX, STANDARD_PX[1] // CELL_PX],
+            "ids": {term: self._ids.terms[term][0] for term in self._terms if term in self._ids.terms},
+            "stageIds": self._ids.stages,
+            "review": asdict(review),
+            "groups": self.index,
+        }
+        return Markup(report_json(index))
 
     def _summary(self, entry):
         """What the list shows, finds and orders by; of a term what `_term` returns."""
@@ -262,10 +254,8 @@ class _Chunks:
         numbers = (None if x is None else round(x, 4) for x in (term.probability, term.margin))
         status = -1 if term.status == ABSENT else STATUSES.index(term.status)
         queued = [LISTS.index(term.queue), round(term.worth, 7)] if term.queue else []
-        return [self._number(term.term), status, *numbers, int(term.curated), *queued]
-
-    def _number(self, term):
-        return self._terms.setdefault(term, len(self._terms))
+        number = self._terms.setdefault(term.term, len(self._terms))
+        return [number, status, *numbers, int(term.curated), *queued]
 
     def _source(self, jpeg_bytes):
         """The name of the file of an image, written."""

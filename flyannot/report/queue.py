@@ -58,18 +58,8 @@ def _least_doubt(scores):
 def queue_rows(run):
     """The rows of both lists: groups by the sum of what their terms are worth, then terms to check by doubt.
 
-    Parameters
-    ----------
-    run : flyannot.report.run_folder.Run
-
-    Returns
-    -------
-    rows : list of tuples of text, as QUEUE_COLUMNS
-
-    Raises
-    ------
-    InputError
-        If the run has no predictions.
+    They are tuples of text, as QUEUE_COLUMNS.  InputError if the `flyannot.report.run_folder.Run` has no
+    predictions.
     """
     if "predictions" not in run.files:
         raise InputError(
@@ -79,7 +69,7 @@ def queue_rows(run):
     queue, looks, checks = Queue(run.scores), [], []
     for stage_range in run.files["predictions"].stage_ranges:
         for entry, _ in entries_of_terms(run, stage_range, queue):
-            asked = sorted((term for term in entry.terms if term.queue == LOOK), key=_by_worth)
+            asked = sorted((t for t in entry.terms if t.queue == LOOK), key=lambda t: -t.worth)
             looks.append((sum(term.worth for term in asked), [_row(entry, term) for term in asked]))
             doubted = (term for term in entry.terms if term.queue == CHECK)
             checks += [(term.worth, [_row(entry, term)]) for term in doubted]
@@ -97,16 +87,16 @@ def write_queue(out, rows, inputs=(), *, force=False):
     WriteError
         If it cannot be written.
     """
-    with output_file(out, inputs, force=force, is_own=_is_queue):
+
+    def is_queue(path):
+        try:
+            next(read_table(path, _NEVER_EMPTY), None)
+        except InputError:
+            return False
+        return True
+
+    with output_file(out, inputs, force=force, is_own=is_queue):
         write_table(out, QUEUE_COLUMNS, rows)
-
-
-def _is_queue(path):
-    try:
-        next(read_table(path, _NEVER_EMPTY), None)
-    except InputError:
-        return False
-    return True
 
 
 def queue_in_words(rows):
@@ -115,10 +105,6 @@ def queue_in_words(rows):
     n_groups = len({row[1:4] for row in rows if row[0] == LOOK})
     looks = f"{pluralise(n_looks, 'term')} of {pluralise(n_groups, 'group')} to look at first"
     return f"{looks}, {pluralise(n_checks, 'curated term')} to check"
-
-
-def _by_worth(term):
-    return -term.worth
 
 
 def _row(entry, term):

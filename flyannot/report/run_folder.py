@@ -74,11 +74,7 @@ class Run:
 def open_run(stack: ExitStack, folder, data_set=None):
     """Open what is in the output folder of `flyannot run`; the stack closes it.
 
-    Parameters
-    ----------
-    stack : contextlib.ExitStack
-    folder : Path
-    data_set : Path of the data set folder; None for the one that the run's record names
+    `data_set` is the Path of the data set folder; None for the one that the run's record names.
 
     Raises
     ------
@@ -102,7 +98,12 @@ def open_run(stack: ExitStack, folder, data_set=None):
     notes = [f"There is no {name}: what it would show is left out." for name in missing]
     if scores is None:
         notes.append(f"There is no {SCORES}: how good the terms are is not known.")
-    record = _record(folder, is_needed=data_set is None)
+    try:
+        record = read_record(folder) or {}
+    except DataError:
+        if data_set is None:
+            raise
+        record = {}  # nothing needs it
     recorded = _recorded_path(folder, record["data-set"]) if "data-set" in record else None
     pictures, learned = _all_pictures(folder, files, data_set, recorded, notes)
     annotations = None
@@ -118,16 +119,6 @@ def open_run(stack: ExitStack, folder, data_set=None):
             notes.append(f"Curated terms are left out: {error.message}.")
     name = Path(recorded or data_set or folder).absolute().name
     return Run(folder, files, scores, others, annotations, pictures, learned, notes, name)
-
-
-def _record(folder, *, is_needed):
-    """The record of the run, {} without one, or where it is damaged and nothing needs it."""
-    try:
-        return read_record(folder) or {}
-    except DataError:
-        if is_needed:
-            raise
-        return {}
 
 
 def _recorded_path(folder, path):
@@ -181,14 +172,9 @@ def _annotations(table, folder, record, notes):
 
 
 def origin_section(run, failures, notes, stages):
-    """Which file was made from which, with all options, and what was skipped.
+    """Which file was made from which, with all options, and what was skipped, (file, image, reason) each.
 
-    Parameters
-    ----------
-    run : Run
-    failures : list of (file, image, reason)
-    notes : sentences
-    stages : as `flyannot.report.term_ids.TermIds.stage_links` returns
+    `notes` are sentences, `stages` what `flyannot.report.term_ids.TermIds.stage_links` returns.
     """
     stored_files = list(run.files.values())
     known = {stored.digest: stored.path.name for stored in stored_files}

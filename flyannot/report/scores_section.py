@@ -70,16 +70,8 @@ def _name_of(stage_range, term):
 
 
 def _curve_panels(scores):
-    """Charts of the mean over all terms, and of every term: a dict from identifier to a panel.
-
-    Parameters
-    ----------
-    scores : dict as in scores.json, with "evaluated"
-
-    Returns
-    -------
-    panels : dict of dicts of title, facts and charts (a list of title and HTML); empty if there are none
-    """
+    """Charts of the mean over all terms, and of every term: a dict from identifier to a panel, that is a dict
+    of title, facts and charts (a list of title and HTML); empty if there are none."""
     parts = scores.get("evaluated") or {}
     parts = {s: parts[s] for s in STAGE_RANGES if s in parts and parts[s]["term"]}
     if not parts:

@@ -42,10 +42,6 @@ class TermIds:
         """What a link is made of: [id, address, remark, title], or None."""
         return _packed(*self.terms[term]) if term in self.terms else None
 
-    def id_of(self, term):
-        """The id of a term, or ""."""
-        return self.terms[term][0] if term in self.terms else ""
-
     def stage_links(self):
         """Stage range -> what the links of its stages are made of, in order: pairs."""
         return [
@@ -69,23 +65,16 @@ NO_IDS = TermIds()
 
 
 def ids_of_run(run, ontology=()):
-    """The TermIds of a run.
+    """The TermIds of a `flyannot.report.run_folder.Run`; InputError if an ontology cannot be read.
 
-    Parameters
-    ----------
-    run : flyannot.report.run_folder.Run
-    ontology : paths of OBO files; without any, the ids in predictions.csv are taken
-
-    Raises
-    ------
-    InputError
-        If an ontology cannot be read.
+    `ontology` are paths of OBO files; without any, the ids in predictions.csv are taken.
     """
     if ontology:
         return _from_ontology(read_ontology(*ontology), [Path(path).name for path in ontology], run)
     path = run.folder / "predictions.csv"
-    try:
-        return _from_table(path) if _has_ids(path) else NO_IDS
+    try:  # a table without ids need not be read in full
+        has_ids = path.is_file() and b"term_id" in first_bytes(path, _HEADER_BYTES).partition(b"\n")[0]
+        return _from_table(path) if has_ids else NO_IDS
     except FlyannotError as error:
         return TermIds(notes=[f"Ids of terms are left out: {error.message}."])
 
@@ -93,7 +82,10 @@ def ids_of_run(run, ontology=()):
 def _from_ontology(ontology, names, run):
     terms, ranges = _of_run(run)
     matches = [match for match in map(ontology.match, sorted(terms)) if match.id]
-    ids = {m.term: (m.id, _REMARKS.get(m.how, ""), _title(m)) for m in matches}
+    ids = {}
+    for m in matches:
+        consider = f"; consider {', '.join(m.consider)}" if m.consider else ""
+        ids[m.term] = m.id, _REMARKS.get(m.how, ""), f"{m.how}: {m.name}{consider}"
     have = pluralise(len(terms), "term has", "terms have")
     notes = [f"Ids of terms are from {', '.join(names)}: {len(ids)} of {have} one."]
     if obsolete := [m.term for m in matches if m.how in _REMARKS]:
@@ -113,18 +105,6 @@ def _of_run(run):
     if run.annotations:
         terms.update(*run.annotations.terms_by_gene.values())
     return terms, ranges
-
-
-def _title(match):
-    title = f"{match.how}: {match.name}"
-    return f"{title}; consider {', '.join(match.consider)}" if match.consider else title
-
-
-def _has_ids(path):
-    """Whether there is a table with ids: without them, all its rows need not be read."""
-    if not path.is_file():
-        return False
-    return b"term_id" in first_bytes(path, _HEADER_BYTES).partition(b"\n")[0]
 
 
 def _from_table(path):

@@ -9,6 +9,7 @@ import os
 import secrets
 import shutil
 from contextlib import ExitStack, contextmanager, suppress
+from glob import escape
 from pathlib import Path
 
 from flyannot.errors import InputError, WriteError
@@ -45,12 +46,8 @@ def locked_output(path):
 
 def sweep_leftover_files(path):
     """Remove what killed runs left beside an output; only under its lock, so that nobody is writing these."""
-    for left in path.parent.glob(f".{_glob_escaped(path.name)}.*.tmp"):
+    for left in path.parent.glob(f".{escape(path.name)}.*.tmp"):
         left.unlink(missing_ok=True)
-
-
-def _glob_escaped(name):
-    return "".join(f"[{c}]" if c in "*?[" else c for c in name)
 
 
 @contextmanager
@@ -92,32 +89,17 @@ def explained_write_error(path):
     try:
         yield
     except OSError as error:
+        is_full, room = error.errno in (errno.ENOSPC, errno.EDQUOT) or "No space left" in str(error), ""
+        fix = "check the folder and its permissions, or name another output"
+        if is_full:
+            fix = "free some space, or name an output on another disk; then run the same command again"
+            if folder := next((p for p in Path(path).absolute().parents if p.is_dir()), None):
+                room = f" ({shutil.disk_usage(folder).free:,} bytes free in {folder})"
         raise WriteError(
-            f"cannot write {path}: {_cause(error)}{_room(path, error)}",
-            fix=_remedy(error),
-            is_full=_is_full(error),
+            f"cannot write {path}: {error.strerror or str(error).splitlines()[0]}{room}",
+            fix=fix,
+            is_full=is_full,
         ) from error
-
-
-def _cause(error):
-    return error.strerror or str(error).splitlines()[0]
-
-
-def _room(path, error):
-    folder = next((p for p in Path(path).absolute().parents if p.is_dir()), None)
-    if folder is None or not _is_full(error):
-        return ""
-    return f" ({shutil.disk_usage(folder).free:,} bytes free in {folder})"
-
-
-def _is_full(error):
-    return error.errno in (errno.ENOSPC, errno.EDQUOT) or "No space left" in str(error)
-
-
-def _remedy(error):
-    if _is_full(error):
-        return "free some space, or name an output on another disk; then run the same command again"
-    return "check the folder and its permissions, or name another output"
 
 
 _TABLES = ("annotations.csv", "images.csv")  # moved last: a folder with images.csv is whole
@@ -147,7 +129,13 @@ def new_folder(folder, inputs=(), *, force=False):
     """
     folder = Path(os.path.abspath(folder))
     refuse_input_as_output(folder, inputs)
-    _require_free(folder, force)
+    if folder.exists() and not folder.is_dir():
+        raise InputError(f"{folder} is a file, not a folder", fix="name another folder")
+    if not force and folder.is_dir() and any(folder.iterdir()):
+        raise InputError(
+            f"the folder {folder} is not empty",
+            fix="name a new folder, or add --force to write into this one",
+        )
     with locked_output(folder):
         staged = folder.with_name(f".{folder.name}.{os.getpid()}.new")
         for left in folder.parent.glob(f".{folder.name}.*.new"):  # of killed runs: we hold the lock
@@ -159,16 +147,6 @@ def new_folder(folder, inputs=(), *, force=False):
                 _publish(staged, folder)
         finally:
             shutil.rmtree(staged, ignore_errors=True)
-
-
-def _require_free(folder, force):
-    if folder.exists() and not folder.is_dir():
-        raise InputError(f"{folder} is a file, not a folder", fix="name another folder")
-    if not force and folder.is_dir() and any(folder.iterdir()):
-        raise InputError(
-            f"the folder {folder} is not empty",
-            fix="name a new folder, or add --force to write into this one",
-        )
 
 
 def _publish(staged, folder):

@@ -13,6 +13,7 @@ import shutil
 import stat
 import sys
 import tempfile
+from contextlib import suppress
 from functools import lru_cache, partial
 from pathlib import Path
 from types import ModuleType
@@ -35,18 +36,17 @@ def is_private_folder(path):
     try:
         path.mkdir(parents=True, exist_ok=True, mode=0o700)
         status = os.lstat(path)
-        if not stat.S_ISDIR(status.st_mode) or not _is_ours(status):
+        # On Windows a user's folder is the user's.
+        if hasattr(os, "getuid") and (
+            status.st_uid != os.getuid() or status.st_mode & (stat.S_IWGRP | stat.S_IWOTH)
+        ):
+            return False
+        if not stat.S_ISDIR(status.st_mode):
             return False
         with tempfile.TemporaryFile(dir=path):
             return True
     except OSError:
         return False
-
-
-def _is_ours(status):
-    if not hasattr(os, "getuid"):  # on Windows a user's folder is the user's
-        return True
-    return status.st_uid == os.getuid() and not status.st_mode & (stat.S_IWGRP | stat.S_IWOTH)
 
 
 def cache_folder():
@@ -80,13 +80,8 @@ def _fresh_folder():
 numba.config.CACHE_DIR = str(cache_folder() or "")
 
 
-def _sources_behind(module_name, package="flyannot"):
-    """The files of a module and of all modules of the package that its names come from, with their ages.
-
-    Returns
-    -------
-    tuple of (file name, mtime in ns, size in bytes), sorted by file name
-    """
+def _sources_behind(module_name):
+    """(file name, mtime in ns, size in bytes) of a module and of all of ours that its names come from."""
     sources, waiting = {}, [module_name]
     while waiting:
         module = sys.modules.get(waiting.pop())
@@ -97,7 +92,7 @@ def _sources_behind(module_name, package="flyannot"):
         sources[file] = (file, state.st_mtime_ns, state.st_size)
         for value in list(vars(module).values()):
             origin = value.__name__ if isinstance(value, ModuleType) else getattr(value, "__module__", None)
-            if isinstance(origin, str) and origin.partition(".")[0] == package:
+            if isinstance(origin, str) and origin.partition(".")[0] == "flyannot":
                 waiting.append(origin)
     return tuple(sorted(sources.values()))
 
@@ -141,13 +136,8 @@ class _HealingCache(caching.FunctionCache):
         try:
             super().save_overload(sig, data)
         except Exception:  # a damaged index or a full disk costs compile time, never a run
-            self.flush_quietly()
-
-    def flush_quietly(self):
-        try:
-            self.flush()
-        except OSError:
-            return
+            with suppress(OSError):
+                self.flush()
 
 
 def compiled(function=None, **options):

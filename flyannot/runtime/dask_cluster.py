@@ -48,7 +48,10 @@ class DaskCluster:
     def __init__(self, address):
         self.address = _checked_address(address)
         distributed = optional_package("distributed", "dask", needs="--scheduler needs")
-        _silence()
+        if not log.isEnabledFor(logging.DEBUG):  # what the libraries have to say is said here, in a line
+            for name in _LOUD:
+                logging.getLogger(name).setLevel(logging.CRITICAL + 1)
+            warnings.filterwarnings("ignore", module="distributed")
         try:
             self._client = distributed.Client(address, timeout=_CONNECTS_S, set_as_default=False)
         except OSError as error:  # TimeoutError too
@@ -62,8 +65,7 @@ class DaskCluster:
         self._n_threads, self._counted, self._had_workers, self._call = 0, 0.0, time.monotonic(), 0
 
     def results(self, work, tasks, name, tell, folder=None, reads=None):
-        """As `flyannot.runtime.executor.LocalProcesses.results`; workers must see `folder` and what tasks
-        read.
+        """As of `flyannot.runtime.executor.LocalProcesses`; workers must see `folder` and what tasks read.
 
         Raises
         ------
@@ -80,16 +82,16 @@ class DaskCluster:
                     self._count_workers()
                     while waiting and len(running) < max(_LEAST_AT_ONCE, _OF_A_THREAD * self._n_threads):
                         i = waiting.popleft()
-                        seen = [
-                            path for path in (mark, *(reads(tasks[i]) if reads else ())) if path is not None
-                        ]
+                        seen = [path for path in (mark, *(reads(tasks[i]) if reads else ())) if path]
                         running[self._executor.submit(send, _packed((work, tasks[i], seen, mark)))] = i
                 done, _ = wait(running, timeout=LISTENS_EVERY_S, return_when=FIRST_COMPLETED)
                 self._listen(tell)
                 for future in done:
                     i = running.pop(future)
                     with self._explained(name(tasks[i])):
-                        result = _checked(*future.result())
+                        kind, result, where = future.result()
+                    if kind != "result":
+                        raise _unfit_worker(where, result)
                     yield i, result
 
     def close(self):
@@ -156,14 +158,6 @@ def _checked_address(text):
     return address
 
 
-def _silence():
-    """What the libraries have to say is said here, in a line; --debug shows it."""
-    if not log.isEnabledFor(logging.DEBUG):
-        for name in _LOUD:
-            logging.getLogger(name).setLevel(logging.CRITICAL + 1)
-        warnings.filterwarnings("ignore", module="distributed")
-
-
 @contextmanager
 def _mark_in(folder):
     """A file in the folder while it is open: workers that do not see it see other files than this process."""
@@ -203,15 +197,13 @@ def _sent_by_value(version, topic, call):
     return run_there
 
 
-def _checked(kind, result, where):
-    if kind == "result":
-        return result
+def _unfit_worker(where, why):
     fix = (
         "let all machines share a file system, with the same paths to the images and to the output"
-        if "see" in result
+        if "see" in why
         else f"install flyannot {__version__} where the workers run, and start them again"
     )
-    raise FlyannotError(f"the worker at {where} {result}", fix=fix)
+    return FlyannotError(f"the worker at {where} {why}", fix=fix)
 
 
 class _Pickler(pickle.Pickler):
@@ -222,8 +214,7 @@ class _Pickler(pickle.Pickler):
 
 
 def _packed(task):
-    """A task as bytes: the function, its argument, the paths that it must see, and the mark of the run or
-    None."""
+    """As bytes: a function, its argument, the paths that it must see, and the mark of the run or None."""
     written = io.BytesIO()
     _Pickler(written).dump(task)
     return written.getvalue()
@@ -242,10 +233,26 @@ def run_packed(packed_task, tell):
         if not _sees(path):
             return "unfit", f"does not see {path}"
     one_thread_for_good()
-    items = _ItemsOfTask(tell, mark)
-    with progress_sent_to(items.add, partial(tell, 0, 1)):
+    n_items, told = 0, time.monotonic()
+
+    def send():
+        nonlocal n_items, told
+        if mark is not None and not mark.exists():  # nobody wants the task any more
+            raise FlyannotError(
+                f"a worker does not see {mark} any more", fix="check the file system that machines share"
+            )
+        tell(n_items, 0)
+        n_items, told = 0, time.monotonic()
+
+    def add(n):
+        nonlocal n_items
+        n_items += n
+        if time.monotonic() - told > _TELLS_EVERY_S:
+            send()
+
+    with progress_sent_to(add, partial(tell, 0, 1)):
         result = work(task)
-    items.send()
+    send()
     return "result", result
 
 
@@ -258,35 +265,11 @@ def _sees(path):
     return True
 
 
-class _ItemsOfTask:
-    """Collects items, and tells of them now and then; ends the task if nobody wants it any more."""
-
-    def __init__(self, tell, mark):
-        self._tell, self._mark, self._n, self._last = tell, mark, 0, time.monotonic()
-
-    def add(self, n):
-        self._n += n
-        if time.monotonic() - self._last > _TELLS_EVERY_S:
-            self.send()
-
-    def send(self):
-        if self._mark is not None and not self._mark.exists():
-            raise FlyannotError(
-                f"a worker does not see {self._mark} any more",
-                fix="check the file system that machines share",
-            )
-        self._tell(self._n, 0)
-        self._n, self._last = 0, time.monotonic()
-
-
 def cluster_runner(executor, out):
     """A function (work, shared, tasks, on_done) to the results of work(shared, task) of every task on the
     cluster; None where none is to work: there threads share the array.
 
-    Parameters
-    ----------
-    executor : flyannot.runtime.executor.Executor
-    out : Path of the output, beside which the array lies meanwhile; None for none
+    `out` is the Path of the output, beside which the array lies meanwhile; None for none.
     """
     if executor.scheduler is None:
         return None

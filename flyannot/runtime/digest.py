@@ -39,14 +39,8 @@ def remembered_digests():
 
 def _identity(path, status):
     """Short, since there may be very many; the path is in it: not all systems number their files."""
-    parts = (
-        os.fspath(path),
-        status.st_dev,
-        status.st_ino,
-        status.st_size,
-        status.st_mtime_ns,
-        status.st_ctime_ns,
-    )
+    place, times = (status.st_dev, status.st_ino), (status.st_mtime_ns, status.st_ctime_ns)
+    parts = os.fspath(path), place, status.st_size, times
     return hashlib.blake2b(repr(parts).encode(), digest_size=16).digest()
 
 

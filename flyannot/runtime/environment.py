@@ -18,6 +18,9 @@ _VECTORS = ("sse4_2", "avx2", "fma", "avx512f", "asimd", "sve")  # as Linux name
 
 def installed_environment():
     """Facts by name, as a dict that JSON can hold.  What cannot be found out is None."""
+    from flyannot.runtime.compiled import cache_folder
+
+    kernels = cache_folder()
     needed = _requirements()
     return {
         "flyannot": __version__,
@@ -31,7 +34,7 @@ def installed_environment():
         "processor": processor_facts(),
         "memory_free_bytes": available_bytes(),
         "threads": {name: os.environ.get(name) for name in THREAD_VARIABLES},
-        "kernel_cache": _kernel_cache(),
+        "kernel_cache": None if kernels is None else str(kernels),
         "environment": {name: value for name, value in os.environ.items() if name.startswith("FLYANNOT_")},
     }
 
@@ -102,13 +105,6 @@ def processor_facts():
         "usable": usable_processors(),
         "vectors": [name for name in _VECTORS if name in flags.split()],
     }
-
-
-def _kernel_cache():
-    from flyannot.runtime.compiled import cache_folder
-
-    folder = cache_folder()
-    return None if folder is None else str(folder)
 
 
 def optional_package(name, extra, needs="this format needs"):

@@ -95,16 +95,13 @@ class Executor:
         """(index, result) pairs as they come."""
         if not tasks or self.scheduler is None and (self.jobs == 1 or len(tasks) == 1):
             return _results_here(work, tasks, tell)
-        if self._engine is None:
-            self._engine = self._opened()
+        if self._engine is None and self.scheduler is None:
+            self._engine = LocalProcesses(self.jobs)
+        elif self._engine is None:
+            from flyannot.runtime.dask_cluster import DaskCluster
+
+            self._engine = DaskCluster(self.scheduler)
         return self._engine.results(work, tasks, name, tell, folder, reads)
-
-    def _opened(self):
-        if self.scheduler is None:
-            return LocalProcesses(self.jobs)
-        from flyannot.runtime.dask_cluster import DaskCluster
-
-        return DaskCluster(self.scheduler)
 
 
 def _results_here(work, tasks, tell):
@@ -125,7 +122,7 @@ class LocalProcesses:
         self._jobs, self._n_workers, self._begun = jobs, 0, set()
         self._pool: Any = None
 
-    def results(self, work, tasks, name, tell, folder=None, reads=None):
+    def results(self, work, tasks, name, tell, _folder=None, _reads=None):
         """(index, result) of every task, as they end; tell(n) whenever n more items have.
 
         Raises
@@ -157,8 +154,7 @@ class LocalProcesses:
                     ) from error
 
     def close(self):
-        """End the processes, at once, also one that only just starts: without this end of the pipe it does
-        not live."""
+        """End the processes, at once, also one that just starts: without this end of the pipe it ends."""
         pool, self._pool = self._pool, None
         if pool is not None:
             try:
@@ -171,6 +167,9 @@ class LocalProcesses:
         from joblib.externals.loky import ProcessPoolExecutor
 
         warnings.filterwarnings("ignore", module=r"joblib\.externals\.loky")
+        # One thread, and no report of a crash by loky, which the parent explains.
+        crash_report = os.environ.get("PYTHONFAULTHANDLER", "")
+        environment = dict.fromkeys(THREAD_VARIABLES, "1") | {"PYTHONFAULTHANDLER": crash_report}
         self._n_workers, self._begun = n_workers, set()
         self._events, worker_events = multiprocessing.Pipe(duplex=False)
         worker_life, life = multiprocessing.Pipe(duplex=False)
@@ -181,7 +180,7 @@ class LocalProcesses:
                 n_workers,
                 initializer=_start_worker,
                 initargs=(worker_events, worker_life),
-                env=_environment_of_worker(),
+                env=environment,
             )
             self._pool.submit(int)  # starts all of them; a Ctrl-C meanwhile is this process's to answer
 
@@ -222,12 +221,6 @@ def _next(waiting, running, kills, most):
             waiting.remove(i)
             running.append(i)
             yield i
-
-
-def _environment_of_worker():
-    """One thread, and no report of a crash by loky, which the parent explains."""
-    crash_report = os.environ.get("PYTHONFAULTHANDLER", "")
-    return dict.fromkeys(THREAD_VARIABLES, "1") | {"PYTHONFAULTHANDLER": crash_report}
 
 
 def _start_trackers():

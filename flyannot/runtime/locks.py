@@ -61,7 +61,6 @@ def exclusive_lock(path, *, patience_s=_PATIENCE_S):
 
 
 def _path_of_lock(path):
-    """Where the lock of an output lies."""
     path = Path(path)
     return path.with_name(f".{path.name}.lock")
 

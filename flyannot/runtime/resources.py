@@ -19,13 +19,11 @@ _VERSION_1 = ("memory.limit_in_bytes", "memory.usage_in_bytes")
 
 
 def available_bytes():
-    """The smallest of what the machine, its control groups, SLURM and the limit on addresses leave free.
-
-    Returns
-    -------
-    n_bytes : int
-    """
-    free = min(psutil.virtual_memory().available, _cgroup_bytes(), _slurm_bytes(), _address_bytes())
+    """The smallest of what the machine, its control groups, SLURM and the limit on addresses leave free."""
+    addresses = _address_limit()
+    if addresses != math.inf:
+        addresses -= psutil.Process().memory_info().vms
+    free = min(psutil.virtual_memory().available, _cgroup_bytes(), _slurm_bytes(), addresses)
     return max(0, int(free))
 
 
@@ -123,11 +121,6 @@ def _slurm_bytes():
 def _number(variable):
     text = os.environ.get(variable, "")
     return int(text) if text.isdigit() else 0
-
-
-def _address_bytes():
-    limit = _address_limit()
-    return math.inf if limit == math.inf else limit - psutil.Process().memory_info().vms
 
 
 THREAD_VARIABLES = ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS", "NUMBA_NUM_THREADS")

@@ -12,20 +12,14 @@ class SubprocessDied(Exception):
 
 
 def call_in_subprocess(function, *arguments, limit_s):
-    """function(*arguments), called in a spawned process that is killed after `limit_s` seconds.
+    """What function(*arguments) returns, called in a spawned process that is killed after `limit_s` seconds.
 
-    Parameters
-    ----------
-    function : importable function; its arguments, its result and its exceptions are pickled
-    limit_s : float, seconds for the call; starting the process is not counted
-
-    Returns
-    -------
-    what the function returns
+    Starting the process is not counted.  The function must be importable; its arguments, its result and its
+    exceptions are pickled.
 
     Raises
     ------
-    ProcessDied
+    SubprocessDied
         If the process crashed or took too long.
     RuntimeError
         If it could not even start, as under a script that lacks `if __name__ == "__main__"`.
@@ -48,7 +42,9 @@ def call_in_subprocess(function, *arguments, limit_s):
             is_result, answer = ours.recv()
         except EOFError:
             process.join()
-            raise SubprocessDied(f"ended by {_name(process.exitcode)}") from None
+            code = process.exitcode or 0
+            name = signal.Signals(-code).name if -code in {*signal.Signals} else f"exit code {code}"
+            raise SubprocessDied(f"ended by {name}") from None
     finally:
         process.kill()
         process.join()
@@ -56,12 +52,6 @@ def call_in_subprocess(function, *arguments, limit_s):
     if not is_result:
         raise answer
     return answer
-
-
-def _name(exitcode):
-    if exitcode is not None and -exitcode in {*signal.Signals}:
-        return signal.Signals(-exitcode).name
-    return f"exit code {exitcode}"
 
 
 def _answer(pipe, function, arguments):

@@ -18,6 +18,7 @@ from flyannot.runtime.environment import optional_package
 from flyannot.runtime.text_files import first_bytes
 from flyannot.runtime.wording import pluralise
 
+log = logging.getLogger("flyannot")
 _GUARDED = re.compile(r"'+[=+\-@\t\r]")  # written as '=..., read as =...
 _NEEDS_GUARD = re.compile(r"'*[=+\-@\t\r]")
 _NUMBER = re.compile(r"[+-]?\d+(\.\d*)?([eE][+-]?\d+)?")  # a negative number is no formula
@@ -49,7 +50,24 @@ def read_table(path, required, optional=(), *, meant=None):
     path = Path(path)
     if not path.is_file():
         raise InputError(f"no such table: {path}", fix=f"make it, with the columns {', '.join(required)}")
-    yield from _rows(path, read_cells(path, required), required, optional, meant or {})
+    rows = _read_cells(path, required)
+    _, header = next(rows, (1, []))
+    places = _places(path, [name.strip() for name in header], required, optional, meant or {})
+    n_columns = len(header)
+    for begins, row in rows:
+        if not any(row):
+            continue
+        if len(row) > n_columns:
+            cells = pluralise(len(row), "cell")
+            raise InputError(
+                f"{path}, line {begins}: {cells} under {pluralise(n_columns, 'column')}",
+                fix="put a cell that contains a comma (or what else separates columns) in double quotes",
+            )
+        row += [""] * (n_columns + 1 - len(row))  # one more: where the missing columns point
+        cells = [row[place].strip() for place in places]
+        if not all(cells[: len(required)]) or _CONTROL.search("".join(cells)):
+            _refuse(path, begins, cells, required, optional)
+        yield begins, [cell[1:] if cell[:1] == "'" and _GUARDED.match(cell) else cell for cell in cells]
 
 
 def write_table(path, columns, rows):
@@ -82,34 +100,16 @@ def write_table(path, columns, rows):
 def write_csv_rows(file, rows, *, delimiter=","):
     """Write rows of text to an open file, what a spreadsheet would run with an apostrophe in front."""
     writer = csv.writer(file, lineterminator="\n", delimiter=delimiter)
-    writer.writerows([_guard(str(cell)) for cell in row] for row in rows)
-
-
-def _rows(path, rows, required, optional, meant):
-    _, header = next(rows, (1, []))
-    places = _places(path, [name.strip() for name in header], required, optional, meant)
-    n_columns = len(header)
-    for begins, row in rows:
-        if not any(row):
-            continue
-        if len(row) > n_columns:
-            cells = pluralise(len(row), "cell")
-            raise InputError(
-                f"{path}, line {begins}: {cells} under {pluralise(n_columns, 'column')}",
-                fix="put a cell that contains a comma (or what else separates columns) in double quotes",
-            )
-        row += [""] * (n_columns + 1 - len(row))  # one more: where the missing columns point
-        cells = [row[place].strip() for place in places]
-        if not all(cells[: len(required)]) or _CONTROL.search("".join(cells)):
-            _refuse(path, begins, cells, required, optional)
-        yield begins, [cell[1:] if cell[:1] == "'" and _GUARDED.match(cell) else cell for cell in cells]
+    for row in rows:
+        cells = map(str, row)
+        writer.writerow([f"'{c}" if _NEEDS_GUARD.match(c) and not _NUMBER.fullmatch(c) else c for c in cells])
 
 
 def _places(path, header, required, optional, meant):
     """Where each wanted column stands; a missing optional one stands just behind the last."""
     if not any(header):
         raise InputError(f"{path} is empty", fix=f"its first line names the columns: {','.join(required)}")
-    plain = [folded_text(name) for name in header]
+    plain = [_folded(name) for name in header]
     names = {name: header if name in header else plain for name in required + optional}
     for name, among in names.items():
         if among.count(name) > 1:
@@ -123,8 +123,8 @@ def _places(path, header, required, optional, meant):
 
 
 def _no_column(path, name, header, required, meant):
-    named = [column for column in header if folded_text(column) in meant]
-    others = [column for column in header if folded_text(column) not in required]
+    named = [column for column in header if _folded(column) in meant]
+    others = [column for column in header if _folded(column) not in required]
     suggestion = f' Did you mean "{named[0]}"?' if named else did_you_mean(name, others)
     rename = f'rename the column "{named[0]}" to "{name}"; ' if named else ""
     return InputError(
@@ -152,12 +152,6 @@ def _listed(header):
     return ", ".join(name[:_COLUMNS_SHOWN] for name in shown) + ", ..." * (len(header) > _COLUMNS_SHOWN)
 
 
-def _guard(cell):
-    return "'" + cell if _NEEDS_GUARD.match(cell) and not _NUMBER.fullmatch(cell) else cell
-
-
-log = logging.getLogger("flyannot")
-
 _SAVE_AS = "save the table as CSV UTF-8 (in Excel: File > Save As > CSV UTF-8)"
 _ZIP, _OLD_EXCEL, _UTF_16 = b"PK\x03\x04", b"\xd0\xcf\x11\xe0", (b"\xff\xfe", b"\xfe\xff")
 _HDF5 = b"\x89HDF"
@@ -167,19 +161,9 @@ _MOST_BYTES = 2**29  # of a workbook, unpacked
 _MOST_SHOWN = 40  # letters of a line that cannot be read
 
 
-def read_cells(path, required):
-    """Every row of a table as (line number, list of str); line 1 is the first.
-
-    Parameters
-    ----------
-    path : Path of a CSV file in UTF-8, or of a workbook (.xlsx), of which the first sheet is read
-    required : names of columns; that by which the first line splits into these is the separator
-
-    Raises
-    ------
-    InputError
-        If it is neither, or not written as it should be; names the line.
-    """
+def _read_cells(path, required):
+    """Every row of a CSV file in UTF-8, or of the first sheet of a workbook (.xlsx), as (line number, list of
+    str); line 1 is the first.  InputError if it is neither, or not written as it should be."""
     try:
         begins = first_bytes(path, 4)
         if begins == _ZIP:
@@ -202,7 +186,7 @@ def read_cells(path, required):
         raise InputError(f"cannot read {path}: {error.strerror or error}") from error
 
 
-def folded_text(name):
+def _folded(name):
     """The name of a column but for capitals, spaces and dashes."""
     return name.strip().casefold().replace(" ", "_").replace("-", "_")
 
@@ -212,7 +196,7 @@ def _separator(file, required):
     first = file.readline(_MOST_HEADER)
     file.seek(0)
     for separator in _SEPARATORS:
-        names = {folded_text(name.strip('"')) for name in first.split(separator)}
+        names = {_folded(name.strip('"')) for name in first.split(separator)}
         if names.issuperset(required):
             return separator
     return ","

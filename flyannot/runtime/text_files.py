@@ -88,13 +88,10 @@ def _remedy_of_toml(text, message):
     number = re.search(r"at line (\d+)", message)
     line = text.splitlines()[int(number[1]) - 1] if number else ""
     name, equals, value = (part.strip() for part in line.partition("="))
+    bare = value.strip("\"' ")
     if equals and "\\" in value:
-        return f"a path takes / in double quotes, or stands in single quotes: {name} = '{_bare(value)}'"
+        return f"a path takes / in double quotes, or stands in single quotes: {name} = '{bare}'"
     is_open = value[:1] in ("'", '"') and (len(value) == 1 or value[-1] != value[0])
     if equals and value and (is_open or value[0] not in "\"'[{"):
-        return f'text stands in quotes: {name} = "{_bare(value)}"'
+        return f'text stands in quotes: {name} = "{bare}"'
     return 'write a line as name = "text" or name = number, and a table as [extract]'
-
-
-def _bare(value):
-    return value.strip("\"' ")

@@ -12,23 +12,14 @@ from flyannot.errors import DataError
 
 
 def average_precision(values, truth, folds=None):
-    """The expected average precision of one term.
+    """The expected average precision of one term, in (0, 1]; None without positives.
 
     Parameters
     ----------
-    values : float array (n_groups,)
+    values : float array (n_groups,); DataError if one is nan
     truth : bool array (n_groups,)
     folds : int array (n_groups,), or None where one model predicts all.  Values of different models have no
         common scale: each fold is ranked separately, and the folds are weighted by their positives.
-
-    Returns
-    -------
-    score : float in (0, 1], or None without positives
-
-    Raises
-    ------
-    DataError
-        If a value is nan.
     """
     values, truth = checked_decision_values(values, truth)
     if not truth.any():
@@ -46,16 +37,12 @@ def checked_decision_values(values, truth):
     return values, truth
 
 
-def mean_average_precision(values, truth, folds=None):
+def mean_average_precision(values, truth):
     """The mean of `average_precision` over the terms that have positives; None if none has.
 
-    Parameters
-    ----------
-    values : float array (n_groups, n_terms)
-    truth : bool array (n_groups, n_terms)
-    folds : as for `average_precision`
+    `values` are floats and `truth` bool, both (n_groups, n_terms).
     """
-    scores = [average_precision(v, t, folds) for v, t in zip(np.asarray(values).T, np.asarray(truth).T)]
+    scores = [average_precision(v, t) for v, t in zip(np.asarray(values).T, np.asarray(truth).T)]
     scores = [score for score in scores if score is not None]
     return float(np.mean(scores)) if scores else None
 

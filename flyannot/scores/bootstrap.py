@@ -7,7 +7,7 @@ common to them cancels out.  The AUC of a sample counts pairs within folds, as `
 Source: Efron and Tibshirani, An Introduction to the Bootstrap, 1993 (percentile intervals).
 """
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 
@@ -16,6 +16,7 @@ from flyannot.scores.metrics import TermOutcomes
 
 N_SAMPLES = 1000
 LEVEL = 0.95
+_N_BINS = 10
 CONFIDENCE = ("auc_interval", "brier", "ece")  # what joins the scores
 _SEED = 20140824  # intervals are part of the scores: the same every time
 
@@ -29,7 +30,7 @@ class Resampled:
     samples: np.ndarray
 
 
-def draws_of_genes(genes, *, n_samples=N_SAMPLES, seed=_SEED):
+def draws_of_genes(genes, *, n_samples=N_SAMPLES):
     """How often every gene is drawn in every sample.
 
     Parameters
@@ -42,17 +43,14 @@ def draws_of_genes(genes, *, n_samples=N_SAMPLES, seed=_SEED):
     draws : float64 array (n_samples, n_genes), whole numbers; every row sums to n_genes
     """
     names = np.unique(genes)
-    rng = np.random.default_rng(seed)
+    rng = np.random.default_rng(_SEED)
     return names, rng.multinomial(len(names), np.full(len(names), 1 / len(names)), n_samples).astype(float)
 
 
 def resample_aucs(outcome, weights):
-    """The AUC of every term, as measured and in samples of genes.
+    """The Resampled AUCs of every term of a `flyannot.scores.metrics.TermOutcomes`.
 
-    Parameters
-    ----------
-    outcome : flyannot.scores.metrics.TermOutcomes
-    weights : float array (n_samples, n_groups), how often each sample has each group
+    `weights` says how often each sample has each group: float array (n_samples, n_groups).
     """
     folds = np.zeros(len(outcome.truth), int) if outcome.folds is None else np.asarray(outcome.folds)
     all_once = np.vstack([np.ones(len(folds)), weights])
@@ -64,12 +62,12 @@ def resample_aucs(outcome, weights):
     return Resampled(areas[0], areas[1:])
 
 
-def bootstrap_interval(samples, level=LEVEL):
-    """(low, high) of the middle `level` of the samples; None if there is none."""
+def bootstrap_interval(samples):
+    """(low, high) of the middle 95 % of the samples; None if there is none."""
     samples = samples[np.isfinite(samples)]
     if not len(samples):
         return None
-    return [float(q) for q in np.quantile(samples, [(1 - level) / 2, (1 + level) / 2])]
+    return [float(q) for q in np.quantile(samples, [(1 - LEVEL) / 2, (1 + LEVEL) / 2])]
 
 
 def add_confidence(result):
@@ -99,8 +97,10 @@ def add_confidence(result):
             rows[outcome.terms[j]] |= interval | _calibration([(outcome, [j])])
         samples.append(resampled.samples[:, kept])
         pairs.append((outcome, kept))
-        result["summary"][s] |= _interval_of_mean(samples[-1]) | _calibration(pairs[-1:])
-    result["summary"]["all"] |= _interval_of_mean(np.hstack(samples)) | _calibration(pairs)
+    parts = {s: ([samples[i]], [pairs[i]]) for i, s in enumerate(of_ranges)} | {"all": (samples, pairs)}
+    for name, (of_terms, of_pairs) in parts.items():
+        interval = bootstrap_interval(_mean_of_defined(np.hstack(of_terms), 1))
+        result["summary"][name] |= {"auc_interval": interval} | _calibration(of_pairs)
     return result
 
 
@@ -161,29 +161,16 @@ def _paired(first, second):
         row_in_second = {name: i for i, name in enumerate(second["group"])}
         rows = [i for i, name in enumerate(first["group"]) if name in row_in_second]
         rows_in_second = [row_in_second[first["group"][i]] for i in rows]
-    parts = [
-        (
-            outcomes_of_groups(evaluated),
-            np.array(kept, int),
-            [evaluated["term"].index(term) for term in terms],
-        )
-        for evaluated, kept in ((first, rows), (second, rows_in_second))
-    ]
-    in_both = [outcome.observed_pairs(columns)[kept] for outcome, kept, columns in parts]
-    pair = [_subset(*part, in_both[0] & in_both[1]) for part in parts]
+    pair, known = [], []
+    for evaluated, kept in ((first, rows), (second, rows_in_second)):
+        outcome, columns = outcomes_of_groups(evaluated), [evaluated["term"].index(term) for term in terms]
+        where = np.ix_(np.array(kept, int), columns)
+        folds = None if outcome.folds is None else outcome.folds[where[0].ravel()]
+        values = outcome.truth[where], outcome.values[where], outcome.yes[where]
+        known.append(outcome.observed_pairs(columns)[where[0].ravel()])
+        pair.append(TermOutcomes(tuple(terms), *values, folds))
+    pair = [replace(outcome, observed=known[0] & known[1]) for outcome in pair]
     return pair, [first["gene"][i] for i in rows], terms
-
-
-def _subset(outcome, rows, columns, observed):
-    where = np.ix_(rows, columns)
-    return TermOutcomes(
-        tuple(outcome.terms[j] for j in columns),
-        outcome.truth[where],
-        outcome.values[where],
-        outcome.yes[where],
-        None if outcome.folds is None else outcome.folds[rows],
-        observed=observed,
-    )
 
 
 def weighted_aucs(values, truth, folds, weights):
@@ -197,10 +184,6 @@ def weighted_aucs(values, truth, folds, weights):
         ordered += ((of_positive @ above) * of_negative).sum(axis=1)
         n_pairs += of_positive.sum(axis=1) * of_negative.sum(axis=1)
     return np.divide(ordered, n_pairs, out=np.full(len(weights), np.nan), where=n_pairs > 0)
-
-
-def _interval_of_mean(samples):
-    return {"auc_interval": bootstrap_interval(_mean_of_defined(samples, 1))}
 
 
 def _mean_of_defined(values, axis):
@@ -226,20 +209,17 @@ def brier_score(probability, truth):
     return float(np.mean((np.asarray(probability) - truth) ** 2))
 
 
-def calibration_error(probability, truth, n_bins=10):
+def calibration_error(probability, truth):
     """ECE: by how much, on average, the fraction of positives differs from the probability that was given.
 
-    Parameters
-    ----------
-    probability : float array (n,) in [0, 1]
-    truth : bool array (n,)
-    n_bins : bins of equal width; each is weighted by how many probabilities fall into it
+    `probability` in [0, 1] and `truth` are arrays (n,); ten bins of equal width are weighted by how many
+    probabilities fall into each.
 
     Source
     ------
     Guo, Pleiss, Sun and Weinberger, ICML 2017, arXiv:1706.04599.
     """
     probability, truth = np.asarray(probability), np.asarray(truth)
-    place = np.minimum((probability * n_bins).astype(int), n_bins - 1)
-    excess = np.bincount(place, probability - truth, n_bins)
+    place = np.minimum((probability * _N_BINS).astype(int), _N_BINS - 1)
+    excess = np.bincount(place, probability - truth, _N_BINS)
     return float(np.abs(excess).sum() / len(probability))

@@ -2,6 +2,7 @@
 
 import math
 import warnings
+from collections import defaultdict
 from dataclasses import dataclass
 from itertools import combinations
 
@@ -12,17 +13,8 @@ PART_TO_CHECK = 0.05  # of the curated terms, and of those left out, that is wor
 
 
 def information_of_verdict(probability, n_genes):
-    """How much a verdict is expected to teach: the variance of the answer over the genes that teach the term.
-
-    Parameters
-    ----------
-    probability : float array, that the group has the term
-    n_genes : array of the same shape or broadcast to it, the genes with the term that it was learned from
-
-    Returns
-    -------
-    information : float array, p (1 - p) / n
-    """
+    """How much a verdict is expected to teach: the variance of the answer over the genes that teach the term,
+    p (1 - p) / n, of arrays p and n of one shape."""
     return probability * (1 - probability) / np.maximum(n_genes, 1)
 
 
@@ -68,20 +60,15 @@ def agreements_of_curators(verdicts):
     agreements = []
     for pair in combinations(sorted(verdicts), 2):
         first, second = (verdicts[curator] for curator in pair)
-        both = [key for key in first if key in second]
-        for term in sorted({term for *_, term in both}):
-            of_term = [key for key in both if key[2] == term]
-            agreements.append(_agreement(term, pair, of_term, first, second))
-        if both:
-            agreements.append(_agreement("", pair, both, first, second))
+        keys_of_term = defaultdict(list)
+        for key in (key for key in first if key in second):
+            keys_of_term[key[2]].append(key)
+            keys_of_term[""].append(key)
+        for term, keys in keys_of_term.items():
+            of_pair = [first[key] for key in keys], [second[key] for key in keys]
+            n_agree = sum(a == b for a, b in zip(*of_pair))
+            agreements.append(Agreement(term, pair, len(keys), n_agree, *_kappa(*of_pair)))
     return sorted(agreements, key=lambda agreement: (not agreement.term, agreement.term, agreement.curators))
-
-
-def _agreement(term, pair, keys, first, second):
-    first, second = [first[key] for key in keys], [second[key] for key in keys]
-    n_agree = sum(a == b for a, b in zip(first, second))
-    kappa, why = _kappa(first, second)
-    return Agreement(term, pair, len(keys), n_agree, kappa, why)
 
 
 def _kappa(first, second):

@@ -70,23 +70,14 @@ class TermOutcomes:
 
 
 def pair_counts(values, truth, folds=None):
-    """Correctly ordered pairs and all pairs of a positive and a negative of the same fold.
+    """How many pairs of a positive and a negative of one fold are ordered, a tie counting one half, and how
+    many there are.
 
     Parameters
     ----------
-    values : float array (n,)
+    values : float array (n,); DataError if one is nan
     truth : bool array (n,)
     folds : int array (n,), or None for one fold
-
-    Returns
-    -------
-    ordered : float, ties counted one half
-    n_pairs : int
-
-    Raises
-    ------
-    DataError
-        If a value is nan.
     """
     ordered, n_pairs = pair_counts_by_fold(values, truth, folds)
     return float(ordered.sum()), int(n_pairs.sum())
@@ -174,26 +165,15 @@ def score_terms(outcomes, *, excluded=()):
         n_positive, the METRICS, reason.  "summary": for every stage range and for "all" a dict
         with macro, weighted_top10, micro (dicts of METRICS), ranked_terms, and n_terms, the evaluated ones.
     """
-    scored = {s: _rows_of_range(s, outcome, excluded) for s, outcome in outcomes.items()}
-    summary = {s: _summarise(scored[s], [(scored[s], outcomes[s])]) for s in outcomes}
-    rows = [row for s in outcomes for row in scored[s]]
-    summary["all"] = _summarise(rows, [(scored[s], outcomes[s]) for s in outcomes])
-    return {"terms": rows, "summary": summary}
+    scored = {s: (_rows_of_range(s, outcome, excluded), outcome) for s, outcome in outcomes.items()}
+    summary = {s: _summarise([of_range]) for s, of_range in scored.items()}
+    summary["all"] = _summarise(list(scored.values()))
+    return {"terms": [row for rows, _ in scored.values() for row in rows], "summary": summary}
 
 
-def _summarise(rows, evaluated):
-    """Averages over the evaluated rows.
-
-    Parameters
-    ----------
-    rows : list of dicts, as `evaluate` returns
-    evaluated : list of (rows, TermOutcomes), one for each stage range, for micro and ranked_terms
-
-    Returns
-    -------
-    summary : dict with macro, weighted_top10, micro, ranked_terms and n_terms
-    """
-    rows = [row for row in rows if not row["reason"]]
+def _summarise(evaluated):
+    """Averages over the evaluated rows of some stage ranges: (all its rows, its TermOutcomes) of each."""
+    rows = [row for of_range, _ in evaluated for row in of_range if not row["reason"]]
     top = sorted(rows, key=lambda row: (-row["n_positive"], row["term"], row["stage_range"]))[:10]
     return {
         "macro": _mean(rows, [1] * len(rows)),
@@ -210,8 +190,11 @@ def _rows_of_range(stage_range, outcome, excluded):
     for j, term in enumerate(outcome.terms):
         observed = outcome.rows_of(j)
         truth = np.asarray(outcome.truth[observed, j], bool)
-        reason = "excluded by request" if term in excluded else _reason(outcome, j, truth)
-        scores = dict.fromkeys(METRICS)
+        reason, scores = outcome.reasons[j] if outcome.reasons else "", dict.fromkeys(METRICS)
+        if term in excluded:
+            reason = "excluded by request"
+        elif not reason and (not truth.any() or truth.all()):
+            reason = f"not evaluable: no {'negative' if truth.any() else 'positive'} group"
         if not reason:
             folds = None if outcome.folds is None else np.asarray(outcome.folds)[observed]
             scores = scores_of_term(outcome.values[observed, j], outcome.yes[observed, j], truth, folds)
@@ -220,15 +203,6 @@ def _rows_of_range(stage_range, outcome, excluded):
         counts = {"n_groups": len(truth), "n_positive": int(truth.sum())}
         rows.append({"stage_range": stage_range, "term": term} | counts | scores | {"reason": reason})
     return rows
-
-
-def _reason(outcome, j, truth):
-    """Why term number j cannot be evaluated; "" if it can, as far as that is seen before."""
-    if outcome.reasons is not None and outcome.reasons[j]:
-        return outcome.reasons[j]
-    if not truth.any():
-        return "not evaluable: no positive group"
-    return "not evaluable: no negative group" if truth.all() else ""
 
 
 def _mean(rows, weights):

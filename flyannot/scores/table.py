@@ -30,16 +30,10 @@ answers.  F1: harmonic mean of precision and sensitivity.  -: undefined."""
 
 
 def format_scores(result, *, synthetic=False):
-    """A table of the scores, best terms first, stage range by stage range.
+    """A table of the scores, best terms first, stage range by stage range, without a final newline.
 
-    Parameters
-    ----------
-    result : dict, as `flyannot.scores.metrics.score_terms` returns; sentences under "notes" come first
-    synthetic : whether the images were generated; the heading then says so
-
-    Returns
-    -------
-    text : str, lines without a final newline
+    `result` is as `flyannot.scores.metrics.score_terms` returns; sentences under "notes" come first.  The
+    heading says whether the images are synthetic.
     """
     heading = "Scores on SYNTHETIC embryos" if synthetic else "Scores"
     blocks = ["\n".join([heading, *result.get("notes", ())])]
@@ -68,13 +62,7 @@ def _block(stage_range, rows, summary):
 
 
 def format_comparison(comparison, names):
-    """A table of what `flyannot.scores.bootstrap.compare_outcomes` returns; `names` are those of the two
-    configurations.
-
-    Returns
-    -------
-    text : str, lines without a final newline
-    """
+    """A table of what `flyannot.scores.bootstrap.compare_outcomes` returns of two configurations."""
     lines = [
         f"A: {names[0]}",
         f"B: {names[1]}",
@@ -95,12 +83,9 @@ def format_comparison(comparison, names):
 
 
 def format_ablation(rows, *, nested=False):
-    """A table of configurations, a line each, in the order given.
+    """A table of configurations, (name, result of `flyannot.scores.bootstrap.add_confidence`, path) each.
 
-    Parameters
-    ----------
-    rows : list of (name, result, path), result as `flyannot.scores.bootstrap.add_confidence` returns
-    nested : whether the scores are of nested cross-validation; the heading then says so
+    The heading says whether the scores are of nested cross-validation.
     """
     title = "nested mean AUC" if nested else "mean AUC"
     lines = [

@@ -33,20 +33,18 @@ class ClosedFile:
 
 
 def closed_file(stored):
-    """The `Part` of an open file."""
-    contents = {s: _contents(stored, s) for s in stored.stage_ranges}
-    return ClosedFile(stored.path, stored.kind, stored.digest, stored.failures, contents)
-
-
-def _contents(stored, stage_range):
-    group, small, large = stored.group(stage_range), {}, {}
-    for name, (_, dimensions) in SCHEMAS[stored.kind].items():
-        if dimensions[0].partition("+")[0] in _GROWING:
+    """The `ClosedFile` of an open file."""
+    contents = {}
+    for s in stored.stage_ranges:
+        small, large = contents[s] = {}, {}
+        for name, (_, dimensions) in SCHEMAS[stored.kind].items():
+            if dimensions[0].partition("+")[0] not in _GROWING:
+                continue
             if len(dimensions) == 1 and name not in BULK.get(stored.kind, ()):
-                small[name] = stored.array(stage_range, name, as_bytes=True)
+                small[name] = stored.array(s, name, as_bytes=True)
             else:
-                large[name] = len(group[name])
-    return small, large
+                large[name] = len(stored.group(s)[name])
+    return ClosedFile(stored.path, stored.kind, stored.digest, stored.failures, contents)
 
 
 def concatenate(file, parts, *, verified=True):
@@ -86,11 +84,14 @@ def _begin(file, parts, first, stage_range):
 
 
 def _joined(name, small):
+    """The values of all parts; what counts patches or groups within a part then counts through all parts."""
     values = [columns[name] for columns in small]
     if name == "first":
-        return _joined_offsets(values)
+        counts = np.concatenate([np.diff(first) for first in values])
+        return np.concatenate([[0], np.cumsum(counts)]).astype(np.int64)
     if name == "group_of_image":
-        return _joined_numbers(values, [len(columns["group_name"]) for columns in small])
+        before = np.cumsum([0, *(len(columns["group_name"]) for columns in small)])
+        return np.concatenate([part + n for part, n in zip(values, before)]).astype(np.int32)
     return np.concatenate(values)
 
 
@@ -103,14 +104,3 @@ def _stream(datasets, stored, stage_range, verified):
     for name, dataset in datasets.items():  # in their order, which decides where they lie in the file
         if name not in bulky:
             append_rows(dataset, stored.array(stage_range, name))
-
-
-def _joined_offsets(offsets):
-    counts = np.concatenate([np.diff(first) for first in offsets])
-    return np.concatenate([[0], np.cumsum(counts)]).astype(np.int64)
-
-
-def _joined_numbers(numbers, counts):
-    """Numbers that count things within a part, as numbers that count them through all parts."""
-    before = np.concatenate([[0], np.cumsum(counts)[:-1]])
-    return np.concatenate([part + n for part, n in zip(numbers, before)]).astype(np.int32)

@@ -97,7 +97,7 @@ class Peek:
 
 
 def peek(path):
-    """The `Glance` of a file; None if it is not there, not ours, or of another version."""
+    """The `Peek` of a file; None if it is not there, not ours, or of another version."""
     try:
         with h5py.File(path, "r", locking=False) as file:
             groups = [file[s] for s in STAGE_RANGES if s in file]

@@ -36,11 +36,18 @@ class StoredFeatures:
     def __init__(self, files, stage_range):
         self._files = [stored for stored in files if stage_range in stored.stage_ranges]
         self._stage_range, self._is_checked = stage_range, False
-        _check_dictionary(self._files, stage_range)
+        first, *others = self._files
+        D = first.array(stage_range, "D")
+        for file in others:
+            if not np.array_equal(file.array(stage_range, "D"), D):
+                raise DataError(
+                    f"{file.path} and {first.path} were pooled with different dictionaries of {stage_range}",
+                    fix="pool all descriptors with one dictionary",
+                )
         parts = [read_image_columns(stored, stage_range) for stored in self._files]
         self.columns = {name: [value for part in parts for value in part[name]] for name in parts[0]}
-        first = self._files[0].group(stage_range)["features"]
-        self.shape, self.dtype = (len(self.columns["image"]), first.shape[1]), first.dtype
+        features = first.group(stage_range)["features"]
+        self.shape, self.dtype = (len(self.columns["image"]), features.shape[1]), features.dtype
 
     def __len__(self):
         return self.shape[0]
@@ -52,15 +59,13 @@ class StoredFeatures:
         """
         first = 0
         for stored in self._files:
-            for rows in self._blocks_of(stored, columns):
+            blocks = (rows[:, columns] for rows, _ in stored.blocks_of_images(self._stage_range))
+            if self._is_checked:
+                blocks = stored.blocks_of_rows(self._stage_range, "features", columns)
+            for rows in blocks:
                 yield first, rows
                 first += len(rows)
         self._is_checked = True
-
-    def _blocks_of(self, stored, columns):
-        if not self._is_checked:
-            return (rows[:, columns] for rows, _ in stored.blocks_of_images(self._stage_range))
-        return stored.blocks_of_rows(self._stage_range, "features", columns)
 
 
 def read_features(files, stage_range):
@@ -75,13 +80,3 @@ def read_features(files, stage_range):
 def read_features_of_image(stored, stage_range, index):
     """The features and winners of one image, (1, n_features) each."""
     return stored.images(stage_range, index, index + 1)
-
-
-def _check_dictionary(files, stage_range):
-    D = files[0].array(stage_range, "D")
-    for file in files[1:]:
-        if not np.array_equal(file.array(stage_range, "D"), D):
-            raise DataError(
-                f"{file.path} and {files[0].path} were pooled with different dictionaries of {stage_range}",
-                fix="pool all descriptors with one dictionary",
-            )

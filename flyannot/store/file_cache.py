@@ -24,7 +24,10 @@ class FileCache:
         self._most_open, self._validated, self._open = most_open, {}, OrderedDict()
 
     def file(self, path, kind, digest=None, *, cache_bytes=None):
-        """The `CachedFile` of a path; parameters and errors as of `flyannot.store.reading.open_stored`."""
+        """The `CachedFile` of a path; parameters and errors as of `flyannot.store.reading.open_stored`.
+
+        `cache_bytes` are for chunks that were read of each of its arrays; None as HDF5 has it.
+        """
         key = path, kind, digest
         if key not in self._validated:
             identity = _identity(path) if os.path.exists(path) else None

@@ -107,16 +107,12 @@ def _text(attributes, name):
 def _check_types(header):
     if not isinstance(header.options, dict) or not isinstance(header.inputs, dict):
         raise TypeError("options or inputs are not a JSON object")
-    texts = [digest for digests in header.inputs.values() for digest in _list(digests)]
+    if not all(isinstance(digests, list) for digests in header.inputs.values()):
+        raise TypeError("inputs are not lists of digests")
+    texts = [digest for digests in header.inputs.values() for digest in digests]
     texts += [text for image, reason in header.failures for text in (image, reason)]
     if not all(isinstance(text, str) for text in texts):
         raise TypeError("inputs or failures hold what is not text")
-
-
-def _list(value):
-    if not isinstance(value, list):
-        raise TypeError("inputs are not lists of digests")
-    return value
 
 
 _BLOCK_BYTES = 1 << 22  # read at a time
@@ -128,8 +124,11 @@ def content_digest(h5, kind, items=None):
     The package's version is left out, so that an upgrade does not orphan the files it can still read.
     `items` are all groups and datasets by name, where they are known.
     """
-    sha = hashlib.sha256()
-    for name, item in [("/", h5["/"]), *sorted((items or _items_of(h5)).items())]:
+    sha, names = hashlib.sha256(), []
+    if not items:
+        h5.visit(names.append)
+        items = {name: h5[name] for name in names}
+    for name, item in [("/", h5["/"]), *sorted(items.items())]:
         sha.update(f"\0{name}\0".encode())
         for key in sorted(set(item.attrs) - {"digest", "flyannot_version"}) if len(item.attrs) else ():
             value = np.asarray(item.attrs[key])
@@ -140,12 +139,6 @@ def content_digest(h5, kind, items=None):
                 for values in _blocks_of(item):
                     sha.update(np.ascontiguousarray(values).data)
     return sha.hexdigest()
-
-
-def _items_of(h5):
-    names = []
-    h5.visit(names.append)
-    return {name: h5[name] for name in names}
 
 
 def _blocks_of(dataset):
@@ -162,12 +155,7 @@ def _blocks_of(dataset):
 
 
 def digest_of_image(*arrays):
-    """The digest of what a file holds of one image, uint8 (32,).
-
-    Parameters
-    ----------
-    arrays : its rows of the kind's BULK datasets, in that order
-    """
+    """The digest, uint8 (32,), of one image's rows of the kind's BULK datasets, in that order."""
     sha = hashlib.sha256()
     for array in arrays:
         sha.update(f"{array.dtype.str}{array.shape}\0".encode())

@@ -23,17 +23,9 @@ def read_method(stored, stage_range):
 
 
 def read_classifier(stored, stage_range, datasets, n_features):
-    """The arrays of the classifier by name.
+    """The arrays of the classifier by name; DataError if they are not as they must be.
 
-    Parameters
-    ----------
-    datasets : dict, name -> (kinds of type, dimensions), what the classifier must have
-    n_features : how many features a row has
-
-    Raises
-    ------
-    DataError
-        If they are not as they must be.
+    `datasets` is what the classifier must have: a dict, name -> (kinds of type, dimensions).
     """
     sizes = {"n_terms": len(stored.group(stage_range)["term"]), "n_features": n_features}
     return stored.arrays(stage_range, _ARRAYS.rstrip("/"), datasets, sizes)

@@ -69,16 +69,8 @@ class Stored:
         return values
 
     def arrays(self, stage_range, place, datasets, sizes):
-        """All arrays of a group within a stage range by name, checked against `datasets`.
-
-        Parameters
-        ----------
-        datasets, sizes : as `flyannot.store.schema.shape_violation` takes them
-
-        Raises
-        ------
-        DataError
-            If one is missing, or of another type or shape.
+        """All arrays of a group within a stage range by name; DataError if one is missing, or not as it
+        should be.  `datasets` and `sizes` are as `flyannot.store.schema.shape_violation` takes them.
         """
         group = self.group(stage_range).get(place, {})
         wrong = shape_violation(datasets, group, f"{stage_range}/{place}", sizes)
@@ -87,13 +79,8 @@ class Stored:
         return {name: self.array(stage_range, f"{place}/{name}") for name in datasets}
 
     def images(self, stage_range, start, stop):
-        """What the file holds of the images `start` to `stop`: their rows of the kind's BULK datasets.
-
-        Raises
-        ------
-        DataError
-            If it is not what was written.
-        """
+        """The rows of the images `start` to `stop` in the kind's BULK datasets; DataError if they are not
+        those that were written."""
         first = self._first(stage_range, start, stop)
         arrays = self._rows(stage_range, first)
         expected = self.array(stage_range, "content", start, stop)
@@ -154,20 +141,12 @@ class Stored:
         if not (np.isfinite(values) | (np.isnan(values) & may_be_nan)).all():
             raise damaged_file(self.path, f"{stage_range}/{name} holds values that are not finite", self.kind)
 
-    @property
-    def file(self):
-        """The h5py file, for those who walk it as a whole."""
-        return self._file
-
 
 @contextmanager
-def open_stored(path, kind=None, *, digest=None, cache_bytes=None):
+def open_stored(path, kind=None, *, digest=None):
     """Open a file for reading, after looking it over.  `kind` None accepts any.
 
-    Parameters
-    ----------
-    digest : that of the file which this one must still be, where it was open before
-    cache_bytes : of each of its arrays, for chunks that were read; None as HDF5 has it
+    `digest` is that of the file which this one must still be, where it was open before.
 
     Raises
     ------
@@ -180,7 +159,7 @@ def open_stored(path, kind=None, *, digest=None, cache_bytes=None):
     _require_hdf5(path, kind)
     try:
         # Not locked: files are replaced as a whole, and not all systems have locks.
-        file = h5py.File(path, "r", locking=False, rdcc_nbytes=cache_bytes)
+        file = h5py.File(path, "r", locking=False)
     except OSError as error:
         raise damaged_file(path, f"not a readable HDF5 file ({_first_line(error)})", kind) from error
     with file:
@@ -246,10 +225,12 @@ def _first_line(error):
 def _looked_over(file, path, kind):
     """HDF5 answers a hostile file with almost any exception."""
     try:
-        header, items = read_header(file.attrs, path, kind), {}
+        header, items, wrong = read_header(file.attrs, path, kind), {}, ""
         _collect(file, path, items)
-        stored = Stored(file, path, header)
-        wrong = next(filter(None, (_violation(stored, s, items) for s in stored.stage_ranges)), "")
+        stored, schema = Stored(file, path, header), SCHEMAS[header.kind]
+        for s in stored.stage_ranges:
+            datasets = {name: items.get(f"{s}/{name}") for name in schema}
+            wrong = wrong or shape_violation(schema, datasets, s, {}) or contradiction_in_file(stored, s)
         digest = "" if wrong else content_digest(file, header.kind, items)
     except (*_HDF5_COMPLAINTS, TypeError, AttributeError) as error:
         raise damaged_file(path, f"it cannot be looked over ({_first_line(error)})", kind) from error
@@ -259,12 +240,6 @@ def _looked_over(file, path, kind):
         what = f"its contents have digest {digest[:12]}, its header says {header.digest[:12] or 'nothing'}"
         raise damaged_file(path, what, stored.kind)
     return stored
-
-
-def _violation(stored, stage_range, items):
-    datasets = {name: items.get(f"{stage_range}/{name}") for name in SCHEMAS[stored.kind]}
-    wrong = shape_violation(SCHEMAS[stored.kind], datasets, stage_range, {})
-    return wrong or contradiction_in_file(stored, stage_range)
 
 
 def _collect(group, path, items):

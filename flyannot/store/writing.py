@@ -82,7 +82,10 @@ def _write_text(file, name, text):
 
 def write_array(group, name, values, *, dtype=None):
     """Add a dataset: chunked, with checksums, text as fixed-length UTF-8."""
-    values = _as_bytes(values) if dtype is None and _is_text(values) else np.asarray(values, dtype)
+    if dtype is None and _is_text(values):
+        encoded = [str(text).encode() for text in values]
+        values = np.array(encoded, f"S{max(1, *map(len, encoded))}" if encoded else "S1")
+    values = np.asarray(values, dtype)
     dataset = growing_array(group, name, values.shape[1:], values.dtype, n_rows=len(values))
     append_rows(dataset, values)
     return dataset
@@ -125,11 +128,6 @@ def _is_text(values):
     return len(values) == 0 or isinstance(values[0], str)
 
 
-def _as_bytes(texts):
-    encoded = [str(text).encode() for text in texts]
-    return np.array(encoded, dtype=f"S{max(1, *map(len, encoded))}" if encoded else "S1")
-
-
 def difference_of_headers(path, header, differ=None, *, is_verified=True):
     """Why `path` is not what `header` would make, in words; empty if it is.
 
@@ -143,18 +141,14 @@ def difference_of_headers(path, header, differ=None, *, is_verified=True):
         if is_verified:
             verify_stored(path)
         with open_stored(path, header.kind) as stored:
-            return _header_difference(stored, header, differ or {})
+            changed = changes_in_header(stored.options, header.options)
+            changed += [
+                differ[key](stored) if key in (differ or {}) else f"it was made from other {key}"
+                for key in sorted({*stored.inputs, *header.inputs})
+                if stored.inputs.get(key) != header.inputs.get(key)
+            ]
     except (DataError, InputError) as error:
         return error.message
-
-
-def _header_difference(stored, header, differ):
-    changed = changes_in_header(stored.options, header.options)
-    changed += [
-        differ[key](stored) if key in differ else f"it was made from other {key}"
-        for key in sorted({*stored.inputs, *header.inputs})
-        if stored.inputs.get(key) != header.inputs.get(key)
-    ]
     if stored.seed != header.seed:
         changed.append(f"seed was {stored.seed} and is now {header.seed}")
     return ", ".join(changed)

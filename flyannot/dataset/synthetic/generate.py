@@ -50,15 +50,12 @@ def synthesize(folder, options, *, seed=0, force=False, progress=None):
     folder : path that does not exist, or of an empty folder
         Gets `images/*.png` (320 x 128 px RGB), `images.csv`, `annotations.csv` and `README.txt`.
     options : SynthesizeOptions; a group has 1 to `max_images` images
-    seed : int >= 0
-    force : bool
-        Write into a folder that holds something already.
+    force : whether to write into a folder that holds something already
     progress : function (done, total, unit), called as images are drawn
 
     Returns
     -------
-    summary : dict
-        Counts: images, groups, genes and annotations.
+    summary : dict of counts: images, groups, genes and annotations
 
     Raises
     ------
@@ -77,7 +74,11 @@ def synthesize(folder, options, *, seed=0, force=False, progress=None):
             image_rows += _write_images(staged, group, seed)
             if progress is not None:
                 progress(len(image_rows), n_images, "image")
-        term_rows = _annotation_rows(groups)
+        term_rows = [
+            {"gene": group.gene, "stage_range": group.stage_range, "term": term}
+            for group in groups
+            for term in group.strengths or (NO_STAINING,)
+        ]
         write_annotations_csv(staged / "annotations.csv", term_rows)
         write_images_csv(staged / "images.csv", image_rows)
         (staged / README).write_text(readme_of_synthesis(options, seed), encoding="utf-8", newline="\n")
@@ -129,11 +130,3 @@ def _write_images(staged, group, seed):
         more = {"stage_range": group.stage_range, "view": view, "source": "synthetic"}
         rows.append({"image": name, "gene": group.gene} | more)
     return rows
-
-
-def _annotation_rows(groups):
-    return [
-        {"gene": group.gene, "stage_range": group.stage_range, "term": term}
-        for group in groups
-        for term in group.strengths or (NO_STAINING,)
-    ]

@@ -15,7 +15,7 @@ and often all over.
 """
 
 import csv
-from functools import lru_cache
+from functools import lru_cache, partial
 from importlib.resources import files
 from typing import NamedTuple
 
@@ -57,27 +57,18 @@ def _mirrored(radius, *xy):
     return draw_tube(radius, *xy) + draw_tube(radius, *(v if i % 2 == 0 else -v for i, v in enumerate(xy)))
 
 
-def _upright_tubes(n, radius, x0, x1, y0, y1):
-    """`n` upright tubes, evenly spaced from head to tail."""
-    return sum((draw_tube(radius, x, y0, x, y1) for x in np.linspace(x0, x1, int(n))), ())
-
-
-def _discs(n, radius, x0, x1, y):
-    """`n` discs in a line, evenly spaced from head to tail."""
-    return sum((draw_tube(radius, x, y) for x in np.linspace(x0, x1, int(n))), ())
-
-
-def _pairs_of_discs(n, radius, x0, x1, y):
-    """`n` discs in a line, and their mirror images on the other flank."""
-    return sum((_mirrored(radius, x, y) for x in np.linspace(x0, x1, int(n))), ())
+def _in_line(draw, n, radius, x0, x1, *ys):
+    """`n` discs, or with two `ys` upright tubes, evenly spaced from head to tail."""
+    places = ([v for y in ys for v in (x, y)] for x in np.linspace(x0, x1, int(n)))
+    return sum((draw(radius, *xy) for xy in places), ())
 
 
 _SHAPES = {
     "tube": draw_tube,
     "both": _mirrored,
-    "rows": _upright_tubes,
-    "dots": _discs,
-    "pairs": _pairs_of_discs,
+    "rows": partial(_in_line, draw_tube),
+    "dots": partial(_in_line, draw_tube),
+    "pairs": partial(_in_line, _mirrored),
 }
 
 
@@ -127,10 +118,6 @@ def region_mask(tubes, x, y, *, softness=0.05, swollen=0.0):
     x, y : float arrays of one shape, in half lengths and half heights of the body
     softness : width of the edge, in half heights
     swollen : added to every radius, a number or one for each place
-
-    Returns
-    -------
-    mask : float array of the shape of x, in [0, 1]
     """
     mask = np.zeros(x.shape, x.dtype)
     for radius, points in tubes:
