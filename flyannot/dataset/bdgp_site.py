@@ -67,13 +67,8 @@ def url_of_file(base_url, name):
 
 
 def gene_names(values):
-    """The names in values of --genes: separated by commas, or @FILE with one a line.
-
-    Raises
-    ------
-    InputError
-        If a file cannot be read.
-    """
+    """The names in values of --genes: separated by commas, or @FILE with one a line.  InputError if a file
+    cannot be read."""
     names = []
     for value in values:
         if value.startswith("@"):

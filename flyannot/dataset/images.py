@@ -71,12 +71,8 @@ def _without_stage_range(path):
 def read_folder(folder, stage_range):
     """The pictures in a plain folder (not below it), by name; each is a group of its own.
 
-    Pictures are known by their suffix (`SUFFIXES`); names with a leading dot are left out.
-
-    Raises
-    ------
-    InputError
-        If there is no such folder, no picture in it, or no such stage range.
+    Pictures are known by their suffix (`SUFFIXES`); names with a leading dot are left out.  InputError if
+    there is no such folder, no picture in it, or no such stage range.
     """
     folder = Path(folder)
     if not folder.is_dir():
@@ -105,12 +101,7 @@ def _image_of_unknown_gene(file, name, stage_range):
 
 def select_images(images, *, views=(), stage_ranges=(), genes=()):
     """The images of the given views, stage ranges and genes (symbols or FlyBase numbers); empty means all.
-
-    Raises
-    ------
-    InputError
-        If none is left.
-    """
+    InputError if none is left."""
     known_views = sorted({image.view for image in images if image.view})
     for view in views:
         if view not in known_views:

@@ -112,13 +112,8 @@ class IdColumns:
 
 
 def read_ontology(*paths):
-    """The Ontology in one or more OBO files, gzipped or not; an id that comes again is left out.
-
-    Raises
-    ------
-    InputError
-        If a file is missing, no OBO file, or damaged; names the line.
-    """
+    """The Ontology in one or more OBO files, gzipped or not; an id that comes again is left out.  InputError
+    if a file is missing, no OBO file, or damaged; names the line."""
     entries = {}
     for path in map(Path, paths):
         if not path.is_file():

@@ -21,12 +21,7 @@ _MOST_SOUGHT = 3  # missing images for which a suggestion is sought
 
 def table_of_data_set(folder_or_table, name):
     """The path of a table: that of a file as it stands, or in a folder the table `name`, perhaps as .xlsx.
-
-    Raises
-    ------
-    InputError
-        If a folder lacks it, and the folder around it, or the only one within, has it.
-    """
+    InputError if a folder lacks it, and the folder around it, or the only one within, has it."""
     path = Path(folder_or_table)
     if not path.is_dir():
         return path

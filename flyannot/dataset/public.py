@@ -56,13 +56,8 @@ def public_data_sets():
 
 
 def data_folder():
-    """The folder of data sets that FLYANNOT_DATA names, or None.
-
-    Raises
-    ------
-    InputError
-        If what it names is no folder.
-    """
+    """The folder of data sets that FLYANNOT_DATA names, or None.  InputError if what it names is no
+    folder."""
     named = os.environ.get(VARIABLE)
     if named and not Path(named).is_dir():
         raise InputError(

@@ -46,11 +46,7 @@ def report_task(folder, out, data_set, options):
     """The `flyannot.steps.engine.task.Task` of the page `out` on the run in a folder.
 
     `data_set` is the Path of the folder of images and curated terms; None for the one in the run's record.
-
-    Raises
-    ------
-    InputError
-        If there is nothing of a run in the folder, or `out` exists and is no report.
+    InputError if there is nothing of a run in the folder, or `out` exists and is no report.
     """
 
     def opened(stack):

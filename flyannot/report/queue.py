@@ -78,15 +78,8 @@ def queue_rows(run):
 
 
 def write_queue(out, rows, inputs=(), *, force=False):
-    """Write the table.
-
-    Raises
-    ------
-    InputError
-        If it is one of the inputs (paths), or there is another file and `force` is off.
-    WriteError
-        If it cannot be written.
-    """
+    """Write the table.  InputError if it is one of the inputs (paths), or there is another file and `force`
+    is off.  WriteError if it cannot be written."""
 
     def is_queue(path):
         try:

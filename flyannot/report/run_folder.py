@@ -74,14 +74,9 @@ class Run:
 def open_run(stack: ExitStack, folder, data_set=None):
     """Open what is in the output folder of `flyannot run`; the stack closes it.
 
-    `data_set` is the Path of the data set folder; None for the one that the run's record names.
-
-    Raises
-    ------
-    InputError
-        If there is nothing of a run in the folder, or the data set named cannot be read.
-    DataError
-        If a file is damaged.
+    `data_set` is the Path of the data set folder; None for the one that the run's record names.  InputError
+    if there is nothing of a run in the folder, or the data set named cannot be read.  DataError if a file is
+    damaged.
     """
     paths = {step.kind: folder / step.makes for step in STEPS.values() if step.kind}
     files = {k: stack.enter_context(open_stored(p, k)) for k, p in paths.items() if p.is_file()}

@@ -26,15 +26,8 @@ def refuse_input_as_output(out, inputs):
 
 @contextmanager
 def locked_output(path):
-    """Hold the output `path` for this process, and remove what killed runs left beside it.
-
-    Raises
-    ------
-    LockedError
-        If another run holds it.
-    WriteError
-        If its folder cannot be made or written.
-    """
+    """Hold the output `path` for this process, and remove what killed runs left beside it.  LockedError if
+    another run holds it.  WriteError if its folder cannot be made or written."""
     path = Path(path)
     with ExitStack() as stack:
         with explained_write_error(path):

@@ -67,11 +67,8 @@ class DaskCluster:
     def results(self, work, tasks, name, tell, folder=None, reads=None):
         """As of `flyannot.runtime.executor.LocalProcesses`; workers must see `folder` and what tasks read.
 
-        Raises
-        ------
-        FlyannotError
-            If the scheduler goes away or has no workers, if a worker has another flyannot or does not see the
-            files, or if a task kills its workers.
+        FlyannotError if the scheduler goes away or has no workers, if a worker has another flyannot or does
+        not see the files, or if a task kills its workers.
         """
         self._call += 1
         send = _sent_by_value(__version__, self._topic, self._call)

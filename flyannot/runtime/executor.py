@@ -123,13 +123,8 @@ class LocalProcesses:
         self._pool: Any = None
 
     def results(self, work, tasks, name, tell, _folder=None, _reads=None):
-        """(index, result) of every task, as they end; tell(n) whenever n more items have.
-
-        Raises
-        ------
-        FlyannotError
-            If workers die twice over one task, or before they begin any.
-        """
+        """(index, result) of every task, as they end; tell(n) whenever n more items have.  FlyannotError if
+        workers die twice over one task, or before they begin any."""
         left, kills = list(range(len(tasks))), Counter()
         while left:
             if self._pool is None or self._n_workers < min(self._jobs, len(left)):

@@ -41,14 +41,8 @@ class Holder:
 def exclusive_lock(path, *, patience_s=_PATIENCE_S):
     """Hold the output `path` for this process; its folder must be there.
 
-    `patience_s` is how long another holder is waited for.
-
-    Raises
-    ------
-    LockedError
-        If another run holds it.
-    OSError
-        If the lock cannot be made.
+    `patience_s` is how long another holder is waited for.  LockedError if another run holds it.  OSError if
+    the lock cannot be made.
     """
     place = _path_of_lock(path)
     lock = _acquired(place, path, patience_s)

@@ -29,11 +29,7 @@ def available_bytes():
 
 def require_address_space():
     """Refuse a limit on addresses (ulimit -v) under which the numerical libraries hang or crash on import.
-
-    Raises
-    ------
-    FlyannotError
-    """
+    Raises FlyannotError."""
     limit = _address_limit()
     if limit < LEAST_ADDRESSES:
         raise FlyannotError(

@@ -91,9 +91,7 @@ def replace_file(source, target):
     """Rename a file to a name that may be taken.  Windows refuses while anyone has that one open: a while
     is waited.
 
-    Raises
-    ------
-    OSError
+    Raises OSError.
     """
     until = time.monotonic() + _PATIENCE_S
     while True:

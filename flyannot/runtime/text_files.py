@@ -14,13 +14,8 @@ _MOST_BYTES = 2**29  # of a file that is read as a whole
 
 
 def read_text(path, *, fix):
-    """The text of a file in UTF-8, with or without a byte-order mark.
-
-    Raises
-    ------
-    InputError
-        If it cannot be read, is larger than 512 MiB, or is no text; `fix` is the remedy.
-    """
+    """The text of a file in UTF-8, with or without a byte-order mark.  InputError if it cannot be read, is
+    larger than 512 MiB, or is no text; `fix` is the remedy."""
     path = Path(path)
     if path.exists() and not path.is_file():  # a pipe would be waited for
         raise InputError(f"{path} is not a file", fix=fix)
@@ -37,13 +32,7 @@ def read_text(path, *, fix):
 
 
 def first_bytes(path, n_bytes):
-    """How a file begins, which says what it is, whatever it is called.
-
-    Raises
-    ------
-    OSError
-        If it cannot be read.
-    """
+    """How a file begins, which says what it is, whatever it is called.  OSError if it cannot be read."""
     with open(path, "rb") as file:
         return file.read(n_bytes)
 

@@ -84,15 +84,8 @@ def json_of_scores(result):
 
 
 def read_scores(path):
-    """The result that a file of `json_of_scores` holds.
-
-    Raises
-    ------
-    InputError
-        If it cannot be read, or does not hold scores.
-    DataError
-        If it is not what was written.
-    """
+    """The result that a file of `json_of_scores` holds.  InputError if it cannot be read, or does not hold
+    scores.  DataError if it is not what was written."""
     fix = "name a file made by: flyannot evaluate --json"
     scores = read_json(path, what="scores", fix=fix)
     try:

@@ -25,12 +25,8 @@ def write_features(file, stage_range, columns, pooled, D):
 class StoredFeatures:
     """The features of all images of a stage range, (n_images, n_features), in one or more open files.
 
-    They stay there: `blocks` reads some megabytes at a time.  `columns` are the image columns.
-
-    Raises
-    ------
-    DataError
-        If two files were pooled with different dictionaries.
+    They stay there: `blocks` reads some megabytes at a time.  `columns` are the image columns.  DataError if
+    two files were pooled with different dictionaries.
     """
 
     def __init__(self, files, stage_range):

@@ -40,12 +40,8 @@ class Header:
 def read_header(attributes, path, kind=None):
     """The header of the file at `path` from its root attributes; `kind` None accepts any.
 
-    Raises
-    ------
-    DataError
-        If it is not one of ours, of another kind, or of another format version.
-    KeyError, ValueError, TypeError
-        If an attribute is missing or is not what it should be.
+    DataError if it is not one of ours, of another kind, or of another format version.  KeyError, ValueError,
+    TypeError if an attribute is missing or is not what it should be.
     """
     kind_found = _kind_of(attributes, path, kind)
     header = Header(

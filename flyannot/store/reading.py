@@ -146,14 +146,9 @@ class Stored:
 def open_stored(path, kind=None, *, digest=None):
     """Open a file for reading, after looking it over.  `kind` None accepts any.
 
-    `digest` is that of the file which this one must still be, where it was open before.
-
-    Raises
-    ------
-    InputError
-        If it is not there.
-    DataError
-        If it is damaged, not one of ours, of another kind or of a later format, or was replaced.
+    `digest` is that of the file which this one must still be, where it was open before.  InputError if it is
+    not there.  DataError if it is damaged, not one of ours, of another kind or of a later format, or was
+    replaced.
     """
     path = Path(path)
     _require_hdf5(path, kind)

@@ -47,12 +47,7 @@ def create_stored(path, header, *, verified=True):
 @contextmanager
 def new_hdf5(path):
     """Yield a new h5py file, and the `OutputFile` it is written through; the system's error is raised last.
-
-    Raises
-    ------
-    OSError
-        If the system cannot write it.
-    """
+    OSError if the system cannot write it."""
     output = OutputFile(path)
     try:
         with h5py.File(output, "w", libver=("v110", "v110")) as file:

@@ -93,12 +93,8 @@ class Genes:
 def read_genes(path):
     """The genes of a table with the columns fbgn and gene, and perhaps cg and synonyms (separated by |).
 
-    BDGP's annotations with a header are such a table.
-
-    Raises
-    ------
-    InputError
-        If there is no such table, or it lacks one of the two columns.
+    BDGP's annotations with a header are such a table.  InputError if there is no such table, or it lacks one
+    of the two columns.
     """
     places = named_columns(header_of(path), _GENE_COLUMNS)
     for name in ("fbgn", "gene"):

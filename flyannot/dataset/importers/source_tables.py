@@ -31,11 +31,7 @@ def lines_of_text(path, *, fix, errors="strict", member=None):
     """The lines of a file of text, gzipped or not, or of its `member` if it is a tar archive: bytes decide.
 
     `fix` is the remedy in messages, `errors` what becomes of bytes that are not UTF-8, as `open` takes it.
-
-    Raises
-    ------
-    InputError
-        If it cannot be read or unpacked, is not UTF-8, or unpacks to more than MOST_BYTES.
+    InputError if it cannot be read or unpacked, is not UTF-8, or unpacks to more than MOST_BYTES.
     """
     n_lines = n_letters = 0
     try:

@@ -61,13 +61,7 @@ class TableFormat:
     names_genes: bool = False
 
     def sorted_tables(self, paths):
-        """Kind -> path.
-
-        Raises
-        ------
-        InputError
-            If one is of no kind, there are two of a kind, or none of images.
-        """
+        """Kind -> path.  InputError if one is of no kind, there are two of a kind, or none of images."""
         tables = {}
         for path in paths:
             header = header_of(path)

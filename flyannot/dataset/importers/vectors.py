@@ -150,12 +150,8 @@ def atoms_by_stage_range(arrays, stage_ranges, *, variable=None):
     """Which array is the dictionary of which stage range: stage range -> (name, array).
 
     Arrays named after stage ranges (`4-6`, `D_4_6`) are theirs; otherwise the one array, or the one that is
-    named, serves all `stage_ranges`.
-
-    Raises
-    ------
-    InputError
-        If it is not clear which array is meant, or a stage range has none.
+    named, serves all `stage_ranges`.  InputError if it is not clear which array is meant, or a stage range
+    has none.
     """
     named = {s: n for s in STAGE_RANGES for n in arrays if n in (s, "D_" + s.replace("-", "_"))}
     if named and variable is None:
@@ -249,13 +245,9 @@ class ImportedVectors:
 def read_vectors(path):
     """The ImportedVectors of a file.
 
-    Raises
-    ------
-    InputError
-        If there is no such file, it is of no known kind, a column is missing, a stage range is unknown, an
-        image is named twice, or the package that reads it is not installed.
-    DataError
-        If it cannot be read, or a vector is no row of finite numbers.
+    InputError if there is no such file, it is of no known kind, a column is missing, a stage range is
+    unknown, an image is named twice, or the package that reads it is not installed.  DataError if it cannot
+    be read, or a vector is no row of finite numbers.
     """
     from flyannot.store.schema import IMAGE_COLUMNS  # not above: h5py takes long, for a page of help
 

@@ -157,15 +157,8 @@ def _terms_of_genes(path, fbgns):
 
 
 def read_patterns(path):
-    """The checked arrays of an npz file, by name.
-
-    Raises
-    ------
-    InputError
-        If there is no such file.
-    DataError
-        If it is no npz file, or an array is missing or not as it should be.
-    """
+    """The checked arrays of an npz file, by name.  InputError if there is no such file.  DataError if it is
+    no npz file, or an array is missing or not as it should be."""
     return _checked(path, read_arrays(path, (".npz",), fix=_FIX_NPZ, names=_ARRAYS))
 
 
@@ -215,14 +208,8 @@ def read_archive(path, genes_table):
     """The arrays as `read_patterns` returns them, and the ImportLog of the columns.
 
     `path` is of the archive of staNMF, or of its CSV, gzipped or not; `genes_table` is for
-    `flyannot.dataset.importers.resolve.read_genes`.
-
-    Raises
-    ------
-    InputError
-        If a file is missing or not readable, or no gene is known.
-    DataError
-        If the table has not one row for each pixel, or holds what is no number.
+    `flyannot.dataset.importers.resolve.read_genes`.  InputError if a file is missing or not readable, or no
+    gene is known.  DataError if the table has not one row for each pixel, or holds what is no number.
     """
     columns, patterns = _columns_of(path)
     gene_of, log = genes_of_columns(read_genes(genes_table), columns), ImportLog(("images",))
