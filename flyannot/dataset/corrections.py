@@ -213,7 +213,8 @@ def apply_corrections(annotations, corrections, table, known=()):
 
     Accepted terms are added, rejected ones removed; of unsure ones nothing is known.  Where the table has a
     column `date` and says otherwise on a later day, it stays.  A gene without a row in a stage range is known
-    only of its reviewed terms there.
+    only of its reviewed terms there.  InputError if a term is unknown, a gene's symbol stands for several
+    genes, or a date of the table is none.
 
     Parameters
     ----------
@@ -221,11 +222,6 @@ def apply_corrections(annotations, corrections, table, known=()):
     corrections : list of Correction
     table : Path of the annotations, for messages
     known : terms that are right, besides BDGP's and those of the annotations
-
-    Raises
-    ------
-    InputError
-        If a term is unknown, a gene's symbol stands for several genes, or a date of the table is none.
     """
     _require_terms(annotations, corrections, table, known)
     ids = {(c.gene, c.fbgn): _gene_id(annotations, c, table) for c in corrections}

@@ -121,20 +121,12 @@ class Downloader:
     def get(self, url, path, check, *, most_bytes):
         """Get one file of at most `most_bytes`, with as many tries as the policy allows.
 
-        `check` is a function of a path that says what is wrong with the file, "" if nothing.
+        `check` is a function of a path that says what is wrong with the file, "" if nothing.  DownloadFailed
+        if it cannot be had.  ServerBusy, Stopped if the run must end.  WriteError if it cannot be written.
 
         Returns
         -------
         n_bytes, sha256 : of the file, which is in its place
-
-        Raises
-        ------
-        DownloadFailed
-            If it cannot be had.
-        ServerBusy, Stopped
-            If the run must end.
-        WriteError
-            If it cannot be written.
         """
         policy, attempt = self._policy, 0
         while True:

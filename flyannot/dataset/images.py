@@ -28,17 +28,13 @@ SUFFIXES = (".png", ".bmp", ".jpg", ".jpeg", ".tif", ".tiff", ".gif", ".btf", ".
 
 
 def images_named(paths, stage_range=None):
-    """The images that the arguments of a command name: a list of flyannot.dataset.folder.Image.
+    """The images that the arguments of a command name: a list of flyannot.dataset.folder.Image.  InputError
+    if a path is not there, or the stage range is needed and not given.
 
     Parameters
     ----------
     paths : list of Path: one data set folder (or its images.csv), one plain folder, or image files
     stage_range : of a plain folder or of image files; they say nothing of it themselves
-
-    Raises
-    ------
-    InputError
-        If a path is not there, or the stage range is needed and not given.
     """
     first = Path(paths[0])
     for path in paths:
@@ -159,7 +155,7 @@ def pictures_of_file(stored):
 
 
 def find_pictures(wanted, folder, named=None):
-    """The `PicturesOfFile` of a file.
+    """The `PicturesOfFile` of a file.  InputError if a table that is named cannot be read.
 
     Parameters
     ----------
@@ -167,11 +163,6 @@ def find_pictures(wanted, folder, named=None):
     folder : Path of the folder that the file lies in
     named : Path of a data set, or of a folder of pictures, that has them; None to look near the file, where a
         table must say of an image what the file says
-
-    Raises
-    ------
-    InputError
-        If a table that is named cannot be read.
     """
     if not wanted:
         return PicturesOfFile(place=named)

@@ -43,16 +43,13 @@ def features_of(described, atoms, options, *, view=""):
     """Code every patch of one image and pool: a flyannot.features.pooling.Pooled, in which a patch and its
     mirror image have one number.  An image's features depend on that image alone.
 
+    DataError if a patch has a side that the dictionary is not for.
+
     Parameters
     ----------
     described : flyannot.descriptors.extract.DescribedPatches
     atoms : AtomsToCode
     view : what the image shows, as its table says
-
-    Raises
-    ------
-    DataError
-        If a patch has a side that the dictionary is not for.
     """
     descriptors, centres_px = described.descriptors, described.centres_px
     if not np.isin(described.patch_px, atoms.sides).all():
@@ -76,7 +73,7 @@ def features_of(described, atoms, options, *, view=""):
 def pixel_features(paths, grid):
     """The mean darkness, from 0 (white) to 1 (black), of every cell of every image.
 
-    What every other feature must beat.
+    What every other feature must beat.  UnreadableImage if a picture cannot be read.
 
     Parameters
     ----------
@@ -86,11 +83,6 @@ def pixel_features(paths, grid):
     Returns
     -------
     features : float32 array (n_images, n_rows * n_columns), cells in row-major order
-
-    Raises
-    ------
-    UnreadableImage
-        If a picture cannot be read.
     """
     darkness = (1 - read_grey(path) / 255 for path in paths)
     return np.stack(

@@ -33,7 +33,7 @@ class Pooled:
 
 
 def pool_image(Z, centres_px, size_px, *, grid=((1, 1),), part=0, n_parts=1):
-    """Pool the codes of one image.
+    """Pool the codes of one image.  DataError if a centre lies outside the image.
 
     Parameters
     ----------
@@ -43,11 +43,6 @@ def pool_image(Z, centres_px, size_px, *, grid=((1, 1),), part=0, n_parts=1):
     size_px : (height, width) of the image, in pixels
     grid : tuple of (n_rows, n_columns) of cells; ((1, 1),) pools the whole image
     part : int array (n_patches,), below n_parts: patches of different parts (sizes) are pooled separately
-
-    Raises
-    ------
-    DataError
-        If a centre lies outside the image.
     """
     levels = []
     for rows, columns in grid:

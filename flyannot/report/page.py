@@ -76,7 +76,8 @@ class Page:
 
 
 def write_page(path, page, entries, *, jpeg_of, page_bytes=PAGE_BYTES):
-    """Write the page, and if it would pass `page_bytes` a folder NAME-files-... beside it.
+    """Write the page, and if it would pass `page_bytes` a folder NAME-files-... beside it.  WriteError if it
+    cannot be written.
 
     Parameters
     ----------
@@ -88,11 +89,6 @@ def write_page(path, page, entries, *, jpeg_of, page_bytes=PAGE_BYTES):
     Returns
     -------
     folder : Path of the folder beside the page, or None
-
-    Raises
-    ------
-    WriteError
-        If it cannot be written.
     """
     staged = path.with_name(f".{path.stem}-files.{os.getpid()}.new")
     try:

@@ -56,7 +56,8 @@ def allowed_bytes(memory=None):
 
 
 def require_bytes(needed, purpose, *, fix, memory=None):
-    """Refuse a computation that would not fit.
+    """Refuse a computation that would not fit.  FlyannotError if fewer bytes are available, or allowed, than
+    needed.
 
     Parameters
     ----------
@@ -64,11 +65,6 @@ def require_bytes(needed, purpose, *, fix, memory=None):
     purpose : what needs them, as the subject of a sentence
     fix : what makes it need less
     memory : as `allowed_bytes` takes it
-
-    Raises
-    ------
-    FlyannotError
-        If fewer bytes are available, or allowed, than needed.
     """
     allowed = allowed_bytes(memory)
     if needed > allowed:

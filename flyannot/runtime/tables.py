@@ -71,18 +71,14 @@ def read_table(path, required, optional=(), *, meant=None):
 
 
 def write_table(path, columns, rows):
-    """Write rows of text as CSV; what stood at `path` is replaced only by the whole new table, if it differs.
+    """Write rows of text as CSV; what stood at `path` is replaced only by the whole new table, if it
+    differs.  WriteError if it cannot be written; nothing is left behind.
 
     Parameters
     ----------
     path : path of the CSV file
     columns : sequence of str
     rows : iterable of sequences of text, as long as `columns`
-
-    Raises
-    ------
-    WriteError
-        If it cannot be written; nothing is left behind.
     """
     with (
         replacing_file(path, keep_same=True) as beside,

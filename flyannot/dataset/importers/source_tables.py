@@ -64,7 +64,8 @@ def _opened(path, member, fix):
 
 
 def read_source_rows(path):
-    """Every row of a CSV file, gzipped or not, that is not empty.
+    """Every row of a CSV file, gzipped or not, that is not empty.  InputError if there is no such file, it
+    cannot be unpacked, or it unpacks to more than MOST_BYTES.
 
     Yields
     ------
@@ -72,11 +73,6 @@ def read_source_rows(path):
     cells : list of str without surrounding white space; in a row with a fault, what no table can hold is
         written as an escape, and long cells are cut
     fault : str, why the row cannot be used; "" if it can
-
-    Raises
-    ------
-    InputError
-        If there is no such file, it cannot be unpacked, or it unpacks to more than MOST_BYTES.
     """
     if not Path(path).is_file():
         raise InputError(f"no such table: {path}")

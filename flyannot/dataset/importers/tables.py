@@ -99,6 +99,9 @@ class TableFormat:
 def import_tables(form, sources, folder, options, *, force=False):
     """Turn published tables and a folder of images into a data set folder.
 
+    InputError if a source is missing or is no such table, the folder is taken, or not one image was found.
+    WriteError if the folder cannot be written.
+
     Parameters
     ----------
     form : TableFormat
@@ -110,13 +113,6 @@ def import_tables(form, sources, folder, options, *, force=False):
         reason), `import.json` (the summary, which is returned) and `images`, a link to the folder of images.
     options : TableOptions
     force : whether to write into a folder that holds something already
-
-    Raises
-    ------
-    InputError
-        If a source is missing or is no such table, the folder is taken, or not one image was found.
-    WriteError
-        If the folder cannot be written.
     """
     folders = [source for source in sources if os.path.isdir(source)]
     if len(folders) != 1:

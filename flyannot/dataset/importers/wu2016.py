@@ -73,6 +73,9 @@ class Wu2016Options(Options):
 def import_wu2016(sources, folder, options, *, force=False):
     """Turn the patterns into a data set folder: grey pictures of 320 x 128 px and the tables.
 
+    InputError if there is no such file, the folder is taken, or the annotations are no such table.  DataError
+    if an array is missing or not as it should be.  WriteError if the folder cannot be written.
+
     Parameters
     ----------
     sources : one path, of an npz file, or of the archive of staNMF 1.1 or its CSV
@@ -86,15 +89,6 @@ def import_wu2016(sources, folder, options, *, force=False):
     Returns
     -------
     summary : dict, as `flyannot.dataset.importers.import_log.write_imported_tables` returns
-
-    Raises
-    ------
-    InputError
-        If there is no such file, the folder is taken, or the annotations are no such table.
-    DataError
-        If an array is missing or not as it should be.
-    WriteError
-        If the folder cannot be written.
     """
     from PIL import Image
 

@@ -40,10 +40,11 @@ class SyntheticGroup(NamedTuple):
 def synthesize(folder, options, *, seed=0, force=False, progress=None):
     """Write a data set folder of synthetic embryos with known terms.
 
-    A gene prefers some tissues, so that terms come in company.  Every group has a lateral first image
-    that shows all its terms; each further image leaves out about a quarter of them, and about a third
-    of these images are dorsal views, where some terms cannot be seen.  The same seed gives the same
-    bytes, and a gene's images depend on nothing but the seed, the gene and `max_images`.
+    A gene prefers some tissues, so that terms come in company.  Every group has a lateral first image that
+    shows all its terms; each further image leaves out about a quarter of them, and about a third of these
+    images are dorsal views, where some terms cannot be seen.  The same seed gives the same bytes, and a
+    gene's images depend on nothing but the seed, the gene and `max_images`.  InputError if the folder is
+    taken.  WriteError if it cannot be written; nothing is left behind.
 
     Parameters
     ----------
@@ -56,13 +57,6 @@ def synthesize(folder, options, *, seed=0, force=False, progress=None):
     Returns
     -------
     summary : dict of counts: images, groups, genes and annotations
-
-    Raises
-    ------
-    InputError
-        If the folder is taken.
-    WriteError
-        If it cannot be written; nothing is left behind.
     """
     stage_ranges = [s for s in STAGE_RANGES if s in options.stage_range]
     genes = [f"syn{i:03d}" for i in range(1, options.n_genes + 1)]
