@@ -225,7 +225,11 @@ def apply_corrections(annotations, corrections, table, known=()):
     """
     _require_terms(annotations, corrections, table, known)
     ids = {(c.gene, c.fbgn): _gene_id(annotations, c, table) for c in corrections}
-    days, before, changes = _days(annotations, table), annotations.terms_by_gene, Changes()
+    days, before, changes = {}, annotations.terms_by_gene, Changes()
+    for (*gene_and_stage, term), text in annotations.dates.items():  # of a term, and the last one of the gene
+        day = _iso_date(text, f'{table}, column "date"')
+        for key in ((*gene_and_stage, term), tuple(gene_and_stage)):
+            days[key] = max(day, days.get(key, ""))
     terms = {key: set(of_gene) for key, of_gene in before.items()}
     unsure, known_only, reviewed = defaultdict(set), defaultdict(set), defaultdict(set)
     # Two spellings are one gene.
@@ -265,16 +269,6 @@ def apply_corrections(annotations, corrections, table, known=()):
         for sets in (terms, unsure, known_only, reviewed)
     )
     return Annotations(terms, symbols, annotations.dates, *others), changes
-
-
-def _days(annotations, table):
-    """The date of every dated term of a gene, and the last one of each gene in a stage range."""
-    days = {}
-    for (gene_id, stage_range, term), text in annotations.dates.items():
-        day = _iso_date(text, f'{table}, column "date"')
-        for key in ((gene_id, stage_range, term), (gene_id, stage_range)):
-            days[key] = max(day, days.get(key, ""))
-    return days
 
 
 def _gene_id(annotations, correction, table):

@@ -47,19 +47,14 @@ def pool_image(Z, centres_px, size_px, *, grid=((1, 1),), part=0, n_parts=1):
     levels = []
     for rows, columns in grid:
         n_cells = n_parts * rows * columns
-        cell = _cells_of(centres_px, size_px, (rows, columns)) + part * (rows * columns)
+        place = np.floor(np.asarray(centres_px) / size_px * (rows, columns)).astype(np.int64)
+        if (place < 0).any() or (place >= (rows, columns)).any():
+            raise DataError(
+                f"a patch centre lies outside the {size_px} px image; are the descriptors of other images?"
+            )
+        cell = place[:, 0] * columns + place[:, 1] + part * (rows * columns)
         levels.append(_pool_max(Z.data, Z.indices, Z.indptr, cell, n_cells, Z.shape[1]))
     return Pooled(*(np.concatenate(arrays) for arrays in zip(*levels)))
-
-
-def _cells_of(centres_px, size_px, grid):
-    """The cell (row-major number) that each patch centre lies in."""
-    cell = np.floor(np.asarray(centres_px) / size_px * grid).astype(np.int64)
-    if (cell < 0).any() or (cell >= grid).any():
-        raise DataError(
-            f"a patch centre lies outside the {size_px} px image; are the descriptors of other images?"
-        )
-    return cell[:, 0] * grid[1] + cell[:, 1]
 
 
 @compiled

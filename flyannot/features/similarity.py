@@ -134,7 +134,10 @@ def map_of_patterns(directions):
     n_patterns = len(directions)
     with threadpool_limits(limits=1):  # sums in another order have other bits
         axes = _principal(directions.astype(np.float64), _N_MAP_AXES)
-        learned = TSNE(perplexity=min(_PERPLEXITY, (n_patterns - 1) / 3), init=_start(axes), random_state=0)
+        start = np.zeros((len(axes), 2), np.float32)  # the first two axes, small
+        start[:, : axes.shape[1]] = axes[:, :2]
+        start = start / max(float(start[:, 0].std()), 1e-12) * 1e-4
+        learned = TSNE(perplexity=min(_PERPLEXITY, (n_patterns - 1) / 3), init=start, random_state=0)
         places = _principal(learned.fit_transform(axes.astype(np.float32)).astype(np.float64), 2)
     low, high = places.min(axis=0), places.max(axis=0)
     return (places - low) / np.where(high > low, high - low, 1)
@@ -146,10 +149,3 @@ def _principal(rows, n_axes):
     U, spread, axes = np.linalg.svd(centred, full_matrices=False)
     signs = np.sign(axes[np.arange(len(axes)), np.abs(axes).argmax(axis=1)])
     return (U * (spread * signs))[:, :n_axes]
-
-
-def _start(axes):
-    """The first two axes, small, as t-SNE begins."""
-    start = np.zeros((len(axes), 2), np.float32)
-    start[:, : axes.shape[1]] = axes[:, :2]
-    return start / max(float(start[:, 0].std()), 1e-12) * 1e-4

@@ -67,9 +67,9 @@ def report_task(folder, out, data_set, options):
             run, ids, wanted = opened(stack)
             ranges = run.files["predictions"].stage_ranges if "predictions" in run.files else ()
             page = _page(run, ids, ranges, wanted)
-            entries = _counted(
-                group_entries(run, ranges, Queue(run.scores)), _n_groups(run, ranges), execution.progress
-            )
+            n_groups = sum(len(run.files["predictions"].group(s)["group_name"]) for s in ranges)
+            count = ProgressCount(execution.progress, n_groups, "group")
+            entries = _counted(group_entries(run, ranges, Queue(run.scores)), count)
             beside = write_page(out, page, entries, jpeg_of=_jpeg_of(run))
         said = [f"its images lie in {beside}, which goes where it goes"] if beside else []
         return Outcome(out, True, "\n".join([*pictures_in_words(run), *said]))
@@ -90,12 +90,7 @@ def pictures_in_words(run):
     return [line]
 
 
-def _n_groups(run, ranges):
-    return sum(len(run.files["predictions"].group(s)["group_name"]) for s in ranges)
-
-
-def _counted(entries, n_entries, progress):
-    count = ProgressCount(progress, n_entries, "group")
+def _counted(entries, count):
     for entry in entries:
         yield entry
         count.add()

@@ -94,20 +94,17 @@ class Executor:
     def _results(self, work, tasks, name, tell, folder, reads):
         """(index, result) pairs as they come."""
         if not tasks or self.scheduler is None and (self.jobs == 1 or len(tasks) == 1):
-            return _results_here(work, tasks, tell)
+            with one_blas_thread(), progress_sent_to(tell):
+                for i, task in enumerate(tasks):
+                    yield i, work(task)
+            return
         if self._engine is None and self.scheduler is None:
             self._engine = LocalProcesses(self.jobs)
         elif self._engine is None:
             from flyannot.runtime.dask_cluster import DaskCluster
 
             self._engine = DaskCluster(self.scheduler)
-        return self._engine.results(work, tasks, name, tell, folder, reads)
-
-
-def _results_here(work, tasks, tell):
-    with one_blas_thread(), progress_sent_to(tell):
-        for i, task in enumerate(tasks):
-            yield i, work(task)
+        yield from self._engine.results(work, tasks, name, tell, folder, reads)
 
 
 class LocalProcesses:

@@ -78,25 +78,20 @@ def require_bytes(needed, purpose, *, fix, memory=None):
 def _cgroup_bytes():
     """Of this process's control group and those that hold it, version 2 or 1."""
     free = math.inf
-    for folder, limit, in_use in _cgroups():
-        limit, in_use = (read_proc(folder / name).strip() for name in (limit, in_use))
-        if limit.isdigit() and in_use.isdigit():  # version 2 writes "max" for no limit
-            free = min(free, int(limit) - int(in_use))
-    return free
-
-
-def _cgroups():
-    """(folder, name of the limit, name of what is in use) of every control group that this process is in."""
     for line in read_proc("/proc/self/cgroup").splitlines():
         _, controllers, inside = line.split(":", 2)
-        if controllers in ("", "memory"):
-            root = _CGROUPS / controllers
-            names = ("memory.max", "memory.current") if not controllers else _VERSION_1
-            own = root / inside.lstrip("/")
-            for folder in (own, *own.parents):
-                yield folder, *names
-                if folder == root:
-                    break
+        if controllers not in ("", "memory"):
+            continue
+        root = _CGROUPS / controllers
+        names = ("memory.max", "memory.current") if not controllers else _VERSION_1
+        own = root / inside.lstrip("/")
+        for folder in (own, *own.parents):
+            limit, in_use = (read_proc(folder / name).strip() for name in names)
+            if limit.isdigit() and in_use.isdigit():  # version 2 writes "max" for no limit
+                free = min(free, int(limit) - int(in_use))
+            if folder == root:
+                break
+    return free
 
 
 def _slurm_bytes():

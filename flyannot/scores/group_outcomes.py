@@ -79,7 +79,10 @@ def json_of_scores(result):
     """
     result = sealed_with_digest(json.loads(json.dumps({k: v for k, v in result.items() if k != "digest"})))
     text = json.dumps({k: v for k, v in result.items() if k != "evaluated"}, indent=1, ensure_ascii=False)
-    lines = [f"  {json.dumps(s)}: {_compact(groups)}" for s, groups in result["evaluated"].items()]
+    lines = [
+        f"  {json.dumps(s)}: {json.dumps(groups, ensure_ascii=False, separators=(',', ':'))}"
+        for s, groups in result["evaluated"].items()
+    ]
     return text.removesuffix("\n}") + ',\n "evaluated": {\n' + ",\n".join(lines) + "\n }\n}\n"
 
 
@@ -98,10 +101,6 @@ def read_scores(path):
             fix="delete it, and make it again with: flyannot evaluate --json",
         )
     return scores | {"made_from": renamed_options(scores["made_from"])}
-
-
-def _compact(value):
-    return json.dumps(value, ensure_ascii=False, separators=(",", ":"))
 
 
 def _folds(folds, n):

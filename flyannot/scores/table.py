@@ -58,7 +58,9 @@ def _block(stage_range, rows, summary):
         yield _line(row["term"], row, row["n_groups"], row["n_positive"])
     if scored:
         yield from ["-" * _WIDTH, *_averages(summary)]
-    yield from _left_out([row for row in rows if row["reason"]])
+    for reason in sorted({row["reason"] for row in rows if row["reason"]}):  # terms without scores
+        terms = sorted(row["term"] for row in rows if row["reason"] == reason)
+        yield from wrap(f"{reason}: {', '.join(terms)}", _WIDTH, subsequent_indent="    ")
 
 
 def format_comparison(comparison, names):
@@ -110,26 +112,16 @@ def _compared(name, row):
     )
 
 
-def _left_out(rows):
-    """The terms without scores, gathered by reason."""
-    for reason in sorted({row["reason"] for row in rows}):
-        terms = sorted(row["term"] for row in rows if row["reason"] == reason)
-        yield from wrap(f"{reason}: {', '.join(terms)}", _WIDTH, subsequent_indent="    ")
-
-
 def _header():
     heads = "".join(f"{_HEADS[metric]:>7}" for metric in METRICS)
     return f"{'term':<{_TERM_WIDTH}} {'groups':>6} {'positive':>8}{heads}\n{'-' * _WIDTH}"
 
 
 def _averages(summary):
-    lines = [_line(name, summary[key]) for key, name in _AVERAGES.items()]
-    ranked = dict.fromkeys(METRICS) | {"average_precision": summary["ranked_terms"]}
-    return [*lines, _line(_RANKED_TERMS, ranked), *_confidence(summary)]
-
-
-def _confidence(summary):
-    """How sure the mean AUC is, and how well probabilities are calibrated, where that was computed."""
+    """A line for each average; how sure the mean AUC is and how well probabilities are calibrated."""
+    for key, name in _AVERAGES.items():
+        yield _line(name, summary[key])
+    yield _line(_RANKED_TERMS, dict.fromkeys(METRICS) | {"average_precision": summary["ranked_terms"]})
     if summary.get("auc_interval"):
         low, high = summary["auc_interval"]
         yield f"mean AUC: 95 % interval {low:.3f} to {high:.3f}, by a bootstrap over genes"

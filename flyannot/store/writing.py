@@ -34,7 +34,13 @@ def create_stored(path, header, *, verified=True):
     """
     check = verify_stored if verified else None
     with replacing_file(path, check=check) as beside, new_hdf5(beside) as (file, output):
-        _write_header(file, header)
+        _write_text(file, "format", f"flyannot-{header.kind}")
+        file.attrs["format_version"] = FORMAT_VERSION
+        _write_text(file, "flyannot_version", __version__)
+        for name in ("options", "inputs", "failures"):
+            _write_text(file, name, canonical_json(getattr(header, name)))
+        if header.seed is not None:
+            file.attrs["seed"] = header.seed
         yield file
         if output.error is None:
             _write_text(file, "digest", content_digest(file, header.kind))
@@ -53,16 +59,6 @@ def new_hdf5(path):
             raise  # else it is what HDF5 made of the error of the system
     finally:
         output.close()
-
-
-def _write_header(file, header):
-    _write_text(file, "format", f"flyannot-{header.kind}")
-    file.attrs["format_version"] = FORMAT_VERSION
-    _write_text(file, "flyannot_version", __version__)
-    for name in ("options", "inputs", "failures"):
-        _write_text(file, name, canonical_json(getattr(header, name)))
-    if header.seed is not None:
-        file.attrs["seed"] = header.seed
 
 
 def _write_text(file, name, text):

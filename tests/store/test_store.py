@@ -328,7 +328,7 @@ def test_an_open_file_holds_no_dataset_open(tmp_path):
     path = write(tmp_path / "f.h5", "features", 1, ("4-6", "7-8", "11-12"))
     with open_stored(path) as stored:
         stored.array("4-6", "features")
-        assert h5py.h5f.get_obj_count(stored.file.id, h5py.h5f.OBJ_DATASET) == 0
+        assert h5py.h5f.get_obj_count(stored.group(stored.stage_ranges[0]).file.id, h5py.h5f.OBJ_DATASET) == 0
 
 
 def test_parts_are_looked_over_once_when_they_are_joined(tmp_path, monkeypatch):

@@ -25,20 +25,16 @@ def _parser_of(kind, _):
     def parse(table, line, cells):
         if kind_of_dump(cells) != kind:
             raise ValueError(BAD_ROW)
-        return of_kind(table, line, *cells)
+        view = ""
+        if kind == "terms":
+            symbol, cg, fbgn, stage, item = cells
+            item = " ".join(item.split())
+        else:
+            symbol, cg, _clone, fbgn, _project, item, stage, *more = cells
+            view = next((v for v in _VIEWS if more and more[0].lower() == v), "")
+        return SourceRow(table, line, (symbol, cg), stage, (item,) if item else (), fbgn, view)
 
-    of_kind = {"images": _image_row, "terms": _term_row}[kind]
     return parse
-
-
-def _image_row(table, line, symbol, cg, _clone, fbgn, _project, image, stage, view="", *_):
-    view = view.lower() if view.lower() in _VIEWS else ""
-    return SourceRow(table, line, (symbol, cg), stage, (image,) if image else (), fbgn, view)
-
-
-def _term_row(table, line, symbol, cg, fbgn, stage, term):
-    term = " ".join(term.split())
-    return SourceRow(table, line, (symbol, cg), stage, (term,) if term else (), fbgn)
 
 
 def _dumps_in(folder):

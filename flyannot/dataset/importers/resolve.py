@@ -192,14 +192,11 @@ class _SameGenes:
         self.pairs, self._one, first = [], {}, {}
         for row, gene, _ in placed_images:
             for image in row.items:
-                self._note(self.as_one(gene), self.as_one(first.setdefault(image, gene)))
-
-    def _note(self, this, first):
-        if this == first or this.fbgn and first.fbgn:
-            return
-        kept, given_up = (this, first) if this.fbgn else (first, this)
-        self._one[given_up] = kept
-        self.pairs.append((given_up.symbol, kept.symbol))
+                this, other = self.as_one(gene), self.as_one(first.setdefault(image, gene))
+                if this != other and not (this.fbgn and other.fbgn):
+                    kept, given_up = (this, other) if this.fbgn else (other, this)
+                    self._one[given_up] = kept
+                    self.pairs.append((given_up.symbol, kept.symbol))
 
     def as_one(self, gene):
         while gene in self._one:

@@ -252,7 +252,12 @@ def read_vectors(path):
     if missing:
         there = ", ".join(name for name in wanted if name in table) or "nothing that is known"
         raise InputError(f"{path} has no {missing[0]}, only {there}", fix=_FIX_VECTORS)
-    vectors = _as_matrix(path, vectors)
+    try:
+        vectors = np.asarray([np.asarray(row, np.float32) for row in vectors], np.float32)
+    except (TypeError, ValueError):
+        vectors = np.zeros(0)
+    if vectors.ndim != 2 or not vectors.size or not np.isfinite(vectors).all():
+        raise DataError(f"{path}: the vectors are no rows of as many finite numbers each", fix=_FIX_VECTORS)
     columns = {name: [_text(value) for value in table[name]] for name in table if name not in _VECTOR}
     for name, values in columns.items():
         if len(values) != len(vectors):
@@ -260,7 +265,14 @@ def read_vectors(path):
                 f"{path} has {len(vectors)} vectors and {len(values)} of {name}", fix=_FIX_VECTORS
             )
     stage_ranges = [parse_stage_range(text) for text in columns["stage_range"]]
-    _require_distinct_images(path, list(zip(stage_ranges, columns["image"])))
+    for (stage_range, image), n in Counter(zip(stage_ranges, columns["image"])).items():
+        if not image:
+            raise InputError(f"{path} has an image without a name", fix="give every image a name")
+        if n > 1:
+            raise InputError(
+                f"{path} has the image {image} twice in stage range {stage_range}",
+                fix="give every image one row",
+            )
     columns = {name: columns.get(name, [""] * len(vectors)) for name in IMAGE_COLUMNS}
     names = zip(columns["group"], columns["fbgn"], columns["gene"], columns["image"])
     columns["group"] = [next(filter(None, of_image), "") for of_image in names]
@@ -270,28 +282,7 @@ def read_vectors(path):
     return ImportedVectors(columns, [stage_ranges[i] for i in order], vectors[order])
 
 
-def _as_matrix(path, vectors):
-    try:
-        matrix = np.asarray([np.asarray(row, np.float32) for row in vectors], np.float32)
-    except (TypeError, ValueError):
-        matrix = np.zeros(0)
-    if matrix.ndim != 2 or not matrix.size or not np.isfinite(matrix).all():
-        raise DataError(f"{path}: the vectors are no rows of as many finite numbers each", fix=_FIX_VECTORS)
-    return matrix
-
-
 def _text(value):
     if isinstance(value, bytes):
         return value.decode("utf-8", "replace")
     return "" if value is None or value != value else str(value)
-
-
-def _require_distinct_images(path, places):
-    for (stage_range, image), n in Counter(places).items():
-        if not image:
-            raise InputError(f"{path} has an image without a name", fix="give every image a name")
-        if n > 1:
-            raise InputError(
-                f"{path} has the image {image} twice in stage range {stage_range}",
-                fix="give every image one row",
-            )

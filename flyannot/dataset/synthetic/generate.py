@@ -65,7 +65,12 @@ def synthesize(folder, options, *, seed=0, force=False, progress=None):
         (staged / "images").mkdir()
         image_rows, n_images = [], sum(group.n_images for group in groups)
         for group in groups:
-            image_rows += _write_images(staged, group, seed)
+            for index in range(group.n_images):
+                picture, view = render_group_image(group, index, seed)
+                name = f"images/{group.gene}_{group.stage_range}_{index + 1}.png"
+                Image.fromarray(picture).save(staged / name, compress_level=1)
+                more = {"stage_range": group.stage_range, "view": view, "source": "synthetic"}
+                image_rows.append({"image": name, "gene": group.gene} | more)
             if progress is not None:
                 progress(len(image_rows), n_images, "image")
         term_rows = [
@@ -113,14 +118,3 @@ def render_group_image(group, index, seed):
     swing = np.exp(rng.normal(0, 0.1, len(group.strengths)) + rng.normal(0, 0.25))  # stained for longer
     strengths = {t: s * w for (t, s), w, yes in zip(group.strengths.items(), swing, shown) if yes}
     return render_embryo(group.stage_range, strengths, rng, view=view, part=group.part), view
-
-
-def _write_images(staged, group, seed):
-    rows = []
-    for index in range(group.n_images):
-        picture, view = render_group_image(group, index, seed)
-        name = f"images/{group.gene}_{group.stage_range}_{index + 1}.png"
-        Image.fromarray(picture).save(staged / name, compress_level=1)
-        more = {"stage_range": group.stage_range, "view": view, "source": "synthetic"}
-        rows.append({"image": name, "gene": group.gene} | more)
-    return rows
