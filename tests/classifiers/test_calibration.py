@@ -101,9 +101,8 @@ def test_a_threshold_gives_what_is_wanted_and_as_much_of_the_other_as_any_that_d
 def test_a_higher_point_says_yes_to_fewer_or_more_groups(flyannot, chain):
     answers = []
     for point in ("--operating-point sensitivity=0.95", "--operating-point sensitivity=0.3"):
-        said = flyannot(
-            f"evaluate F T --folds 2 --min-groups 6 --json - {point}", F=chain.features, T=chain.annotations
-        )
+        line = f"evaluate F T --folds 2 --min-groups 6 --json - {point}"
+        said = flyannot(line, F=chain.features, T=chain.annotations)
         assert said.code == 0, said.err
         answers.append(json.loads(said.out)["summary"]["all"]["macro"]["sensitivity"])
     assert answers[0] > answers[1]

@@ -16,6 +16,7 @@ from flyannot.classifiers.scorer import FitOptions
 from flyannot.dataset.folder import read_images
 from flyannot.descriptors.images.geometry import STANDARD_PX
 from flyannot.features.pooling import NO_PATCH
+from flyannot.steps.annotate import annotate_task
 from flyannot.steps.engine.task import Execution, run_task
 from flyannot.steps.explain import TABLE, explain
 from flyannot.steps.options import AnnotateOptions
@@ -85,36 +86,28 @@ def test_a_map_holds_all_that_the_patches_contribute(rng):
     np.testing.assert_allclose(spread, slow, atol=1e-15)
 
 
+MEAN = {"scheme": "mean"}
+
+
 @pytest.mark.parametrize(
     "change",
-    [
-        {},
-        {"method": "ridge"},
-        {"scheme": "mean", "normalisation": "none"},
-        {"scheme": "mean", "method": "coupled-ridge"},
-    ],
+    [{}, {"method": "ridge"}, MEAN | {"normalisation": "none"}, MEAN | {"method": "coupled-ridge"}],
     ids=str,
 )
 def test_every_term_of_every_group_of_a_data_set_is_explained_exactly(chain, tmp_path, change):
     """The values are those of `flyannot annotate`."""
-    from flyannot.steps.annotate import annotate_task
-    from flyannot.steps.engine.task import run_task
-
     model, out = (chain.model, chain.predictions) if not change else (tmp_path / "m.h5", tmp_path / "p.h5")
     images = read_images(chain.embryos)
     if change:
-        run_task(
-            train_task([chain.features], chain.annotations, model, replace(CLASSIFY, **change)), Execution()
-        )
+        trained = train_task([chain.features], chain.annotations, model, replace(CLASSIFY, **change))
+        run_task(trained, Execution())
         run_task(annotate_task(model, images, out, AnnotateOptions()), Execution())
     values = {}
     with open_stored(out, "predictions") as stored:
         for s in stored.stage_ranges:
             groups, predicted = read_predicted(stored, s)
             for g, name in enumerate(groups.name):
-                values |= {
-                    (s, name, t): predicted.decision_value[g, j] for j, t in enumerate(predicted.terms)
-                }
+                values |= {(s, name, t): v for t, v in zip(predicted.terms, predicted.decision_value[g])}
     terms = sorted({term for _, _, term in values})
     explained = list(explain(model, images, terms=terms))
     assert len(explained) == len(values)
@@ -154,20 +147,10 @@ def test_what_cannot_be_explained_is_told_in_one_line(flyannot, chain, tmp_path)
     assert flyannot("explain M E --gene nobody -o O", **named).code == 2
     assert not (tmp_path / "why").exists()
     not_linear = tmp_path / "siso.h5"
-    run_task(
-        train_task([chain.features], chain.annotations, not_linear, replace(CLASSIFY, method="siso")),
-        Execution(),
-    )
-    faulty(
-        flyannot("explain M E", **(named | {"M": not_linear})),
-        2,
-        "siso",
-        "no exact explanation",
-        "svm or coupled-ridge or ridge",
-    )
-
-
-def test_an_image_that_cannot_be_read_is_named(flyannot, chain, tmp_path):
+    siso = replace(CLASSIFY, method="siso")
+    run_task(train_task([chain.features], chain.annotations, not_linear, siso), Execution())
+    said = flyannot("explain M E", **(named | {"M": not_linear}))
+    faulty(said, 2, "siso", "no exact explanation", "svm or coupled-ridge or ridge")
     (tmp_path / "broken.png").write_bytes(b"not a picture")
     said = flyannot("explain M I --stage-range 4-6", M=chain.model, I=tmp_path / "broken.png")
     assert said.code == 65 and "broken.png" in said.err

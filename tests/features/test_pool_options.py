@@ -4,7 +4,6 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
-import scipy.sparse as sp
 
 from flyannot.classifiers.answers import read_predicted
 from flyannot.dataset.folder import read_images
@@ -19,8 +18,7 @@ from flyannot.descriptors.sift import dense_sift, mirrored_descriptors
 from flyannot.errors import DataError, InputError
 from flyannot.features.groups import group_features, groups_of
 from flyannot.features.image_features import atoms_of_features, features_of
-from flyannot.features.options import Grid, PoolOptions, n_cells
-from flyannot.features.pooling import pool_image
+from flyannot.features.options import Grid, PoolOptions
 from flyannot.steps.annotate import annotate_task
 from flyannot.steps.engine.inputs import pool_options
 from flyannot.steps.engine.task import Execution, run_task
@@ -33,49 +31,16 @@ from flyannot.steps.train import train_task
 from flyannot.store.dictionary import read_dictionary
 from flyannot.store.features import read_features
 from flyannot.store.reading import open_stored, verify_stored
+from tests.planted_samples import unit_rows
 from tests.small_embryos import CLASSIFY, LEARN, STAGE_RANGES
 
 SIZE = (128, 320)
-PYRAMID = ((1, 1), (2, 3))
 GRID = (2, 3)
 TIGHT = PoolOptions(tol=1e-8, grid=GRID)
 OPTIONS = PoolOptions(grid=((1, 1), (2, 2)), mirror=("dorsal",))
 
 
 # --- grids and sizes of patches ---
-
-
-@pytest.fixture
-def coded(rng):
-    Z = sp.random(80, 7, density=0.4, random_state=rng, data_rvs=lambda n: rng.normal(size=n), format="csr")
-    return Z.astype(np.float32), rng.uniform((0, 0), SIZE, size=(80, 2)), rng.integers(0, 2, 80)
-
-
-def test_a_pyramid_is_its_grids_one_after_the_other(coded):
-    Z, centres_px, _ = coded
-    whole = pool_image(Z, centres_px, SIZE, grid=PYRAMID)
-    parts = [pool_image(Z, centres_px, SIZE, grid=(level,)) for level in PYRAMID]
-    for name in ("features", "winner"):
-        np.testing.assert_array_equal(getattr(whole, name), np.concatenate([getattr(p, name) for p in parts]))
-
-
-def test_patches_of_each_size_are_pooled_as_if_alone(coded):
-    Z, centres_px, window = coded
-    whole = pool_image(Z, centres_px, SIZE, grid=PYRAMID, part=window, n_parts=2)
-    features = []
-    for level in PYRAMID:
-        for number in (0, 1):
-            rows = window == number
-            features.append(pool_image(Z[rows], centres_px[rows], SIZE, grid=(level,)).features)
-    np.testing.assert_array_equal(whole.features, np.concatenate(features))
-    assert len(whole.features) == 7 * n_cells(PYRAMID, (16, 32)) == 7 * 14
-
-
-def test_the_winner_is_a_patch_of_the_right_size(coded):
-    Z, centres_px, window = coded
-    pooled = pool_image(Z, centres_px, SIZE, part=window, n_parts=2)
-    for k, patch in enumerate(pooled.winner):
-        assert patch < 0 or (window[patch] == k // 7 and abs(Z[patch, k % 7]) == pooled.features[k])
 
 
 def test_several_sizes_describe_what_each_describes_alone(rng):
@@ -115,8 +80,8 @@ def test_patches_of_unknown_size_are_refused(rng):
 
 @pytest.fixture(scope="module")
 def atoms():
-    D = np.random.default_rng(1).normal(size=(30, 128))
-    return atoms_of_features((D / np.linalg.norm(D, axis=1, keepdims=True)).astype(np.float32), 0.1)
+    D = unit_rows(np.random.default_rng(1).normal(size=(30, 128)))
+    return atoms_of_features(D.astype(np.float32), 0.1)
 
 
 @pytest.fixture(scope="module")
@@ -126,10 +91,6 @@ def grey(chain):
 
 def features(grey, atoms, options, view=""):
     return features_of(describe_patches(grey, ExtractOptions(stride_px=8)), atoms, options, view=view)
-
-
-def cells(pooled, n_atoms, name="features"):
-    return getattr(pooled, name).reshape(*GRID, n_atoms)
 
 
 @pytest.mark.parametrize("patch_px", [16, 64])
@@ -197,12 +158,12 @@ def made(tmp_path_factory):
     run_task(pool_task([descriptors], dictionary, features, OPTIONS), execution)
     run_task(train_task([features], annotations, model, CLASSIFY), execution)
     run_task(annotate_task(model, images, predictions, AnnotateOptions()), execution)
-    return paths | {"images": images}
+    return paths | {"images": images, "paths": paths.values()}
 
 
 def test_every_file_says_how_it_was_made_and_fits_it(made):
-    for kind in ("descriptors", "dictionary", "features", "model", "predictions"):
-        verify_stored(made[kind])
+    for path in made["paths"]:
+        verify_stored(path)
     with open_stored(made["predictions"]) as stored:
         assert pool_options(stored) == OPTIONS
         assert stored.options["learn-dict"]["shared"] is True
@@ -211,14 +172,17 @@ def test_every_file_says_how_it_was_made_and_fits_it(made):
         assert width[1] == 2 * 5 * n_atoms[0]
 
 
-def test_contributions_add_up_to_the_prediction(made):
+def test_contributions_of_patches_of_all_sizes_add_up_to_the_prediction(made):
     with open_stored(made["predictions"]) as stored:
-        for one in explain(made["model"], made["images"]):
-            g = stored.array(one.stage_range, "group_name").index(one.group)
-            j = stored.array(one.stage_range, "term").index(one.term)
-            value = stored.array(one.stage_range, "decision_value")[g, j]
-            assert one.split.total == pytest.approx(value, rel=1e-6)
-            assert one.split.value == pytest.approx(value, rel=1e-9)
+        for answer in explain(made["model"], made["images"]):
+            g = stored.array(answer.stage_range, "group_name").index(answer.group)
+            j = stored.array(answer.stage_range, "term").index(answer.term)
+            value = stored.array(answer.stage_range, "decision_value")[g, j]
+            assert answer.split.total == pytest.approx(value, rel=1e-6)
+            assert answer.split.value == pytest.approx(value, rel=1e-9)
+            spread = sum(answer.spread(number).sum() for number in range(len(answer.images)))
+            assert spread == pytest.approx(answer.split.contribution.sum(), abs=1e-9)
+            assert len(set(np.concatenate(answer.sides_px).tolist())) == 2
 
 
 def test_new_images_get_the_features_that_the_model_learned_from(made):
@@ -229,17 +193,8 @@ def test_new_images_get_the_features_that_the_model_learned_from(made):
         weights = model.array(STAGE_RANGES[0], "model/scorer/weights")
         intercept = model.array(STAGE_RANGES[0], "model/scorer/intercept")
     rows_of = [[i for i, group in enumerate(columns["group"]) if group == name] for name in groups.name]
-    pooled = np.stack([X[rows].max(axis=0) for rows in rows_of])
-    pooled /= np.linalg.norm(pooled, axis=1, keepdims=True)
+    pooled = unit_rows(np.stack([X[rows].max(axis=0) for rows in rows_of]))
     np.testing.assert_allclose(predicted.decision_value, pooled @ weights.T + intercept, atol=1e-5)
-
-
-def test_contributions_of_patches_of_all_sizes_sum_to_the_decision_value(made):
-    for answer in explain(made["model"], made["images"][:4]):
-        assert answer.split.total == pytest.approx(answer.split.value, abs=1e-6)
-        spread = sum(answer.spread(number).sum() for number in range(len(answer.images)))
-        assert spread == pytest.approx(answer.split.contribution.sum(), abs=1e-9)
-        assert len(set(np.concatenate(answer.sides_px).tolist())) == 2
 
 
 def test_other_options_make_other_files(made):

@@ -7,6 +7,7 @@ from threadpoolctl import threadpool_limits
 from flyannot.features import similarity
 from flyannot.features.groups import groups_of
 from flyannot.features.similarity import N_LEAST, collection_of, map_of_patterns, most_similar
+from tests.planted_samples import unit_rows
 
 
 def columns_of(names):
@@ -79,19 +80,14 @@ def test_nearest_is_the_order_of_a_stable_sort(rng):
 def patterns(rng):
     """Five kinds of pattern, 16 of each, in random order: their kinds, and unit rows."""
     kinds = rng.permutation(np.repeat(np.arange(5), 16))
-    rows = np.eye(5, 40)[kinds] + 0.1 * rng.normal(size=(80, 40))
-    return kinds, rows / np.linalg.norm(rows, axis=1, keepdims=True)
-
-
-def nearest_to_each(rows, n):
-    apart = ((rows[:, None] - rows[None]) ** 2).sum(axis=2)
-    np.fill_diagonal(apart, np.inf)
-    return np.argsort(apart, axis=1)[:, :n]
+    return kinds, unit_rows(np.eye(5, 40)[kinds] + 0.1 * rng.normal(size=(80, 40)))
 
 
 def test_what_looks_alike_lies_side_by_side(patterns):
     kinds, rows = patterns
-    near = nearest_to_each(map_of_patterns(rows), 5)
+    places = map_of_patterns(rows)
+    apart = ((places[:, None] - places[None]) ** 2).sum(axis=2)
+    near = np.argsort(apart, axis=1)[:, 1:6]
     assert (kinds[near] == kinds[:, None]).mean() > 0.95
 
 

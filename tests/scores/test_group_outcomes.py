@@ -48,13 +48,8 @@ def test_no_term_is_an_outcome_too():
 
 
 def test_scores_on_disk_hold_what_was_predicted_for_every_group(chain, tmp_path):
-    evaluation = evaluation_of_files(
-        (chain.features,),
-        chain.annotations,
-        train=CLASSIFY,
-        options=EvaluateOptions(folds=3),
-        seed=1,
-    )
+    options = {"train": CLASSIFY, "options": EvaluateOptions(folds=3), "seed": 1}
+    evaluation = evaluation_of_files((chain.features,), chain.annotations, **options)
     path = run_task(evaluate_task(evaluation, tmp_path / "s.json"), Execution()).path
     result = json.loads(path.read_text())
     assert json.loads(json_of_scores(result)) == result

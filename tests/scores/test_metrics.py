@@ -47,15 +47,6 @@ def test_auc_is_the_counted_fraction_of_pairs_and_equals_scikit_learns(rng):
         assert auc(values, truth) == auc_within_folds(values, truth, np.zeros(len(values)))
 
 
-def test_auc_sees_only_the_order_of_values_within_a_fold(rng):
-    values, truth, folds = tied_values(rng)
-    area = auc_within_folds(values, truth, folds)
-    assert auc_within_folds(np.exp(values) * (1 + folds) - 7 * folds, truth, folds) == area
-    assert auc_within_folds(-values, truth, folds) == pytest.approx(1 - area, abs=1e-15)
-    assert auc_within_folds(values, ~truth, folds) == pytest.approx(1 - area, abs=1e-15)
-    assert auc_within_folds(truth + 0.0, truth, folds) == 1
-
-
 def test_auc_without_a_pair_is_none_and_with_nan_an_error():
     assert auc([1, 2], [True, True]) is None
     assert auc([], []) is None
