@@ -7,9 +7,10 @@ when none of it does, and is undecided between.  `evaluated` makes `Claim`s of i
 
 import tomllib
 from collections.abc import Callable
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from functools import cache, partial
 from importlib.resources import files
+from itertools import product
 
 import numpy as np
 from scipy.special import ndtri, stdtrit
@@ -98,41 +99,36 @@ class Statement:
     def of(self, rows):
         """Its `Claim`s, from the rows of an item."""
         rows = Rows(rows)
-        values = list(dict.fromkeys(row[self.each] for row in rows if self.each in row)) if self.each else []
         if not self.each:
             return [self._claim(self.text, self.number(rows))]
-        named = ((f"{self.text} ({v})", rows.where(**{self.each: v})) for v in values)
-        return [self._claim(text, self.number(part)) for text, part in named]
+        parts = ((value, rows.where(**{self.each: value})) for value in rows.values(self.each))
+        return [self._claim(f"{self.text} ({value})", self.number(part)) for value, part in parts]
 
     def _claim(self, text, number):
         if number is None:
             return Claim(self.by, text, self.above, self.below, None, None, None, "")
-        found = number.value, number.low, number.high
-        return Claim(self.by, text, self.above, self.below, *found, in_words(number, self.unit))
+        value, low, high = number.value, number.low, number.high
+        ends = "" if low == high else f" ({low:.3g} to {high:.3g})"
+        detail = f": {number.detail}" if number.detail else ""
+        here = f"{value:.3g}{ends}{' ' * bool(self.unit)}{self.unit}{detail}"
+        return Claim(self.by, text, self.above, self.below, value, low, high, here)
 
 
 @cache
 def statements_of(paper):
-    """Key -> `Statement`, from PAPER/claims.toml; a number is a function of PAPER/claims.py."""
+    """Key -> `Statement`, from PAPER/claims.toml; a number is of PAPER/claims.py, or MODULE:NAME."""
     text = (files("benchmarks") / paper / "claims.toml").read_text(encoding="utf-8")
     return {key: _stated(paper, key, **entry) for key, entry in tomllib.loads(text).items()}
 
 
 def _stated(paper, key, number, arguments=None, **said):
-    function = thing_at(f"benchmarks.{paper}.claims:{number}")
-    return Statement(key, number=partial(function, **(arguments or {})), **said)
+    place = number if ":" in number else f"benchmarks.{paper}.claims:{number}"
+    return Statement(key, number=partial(thing_at(place), **(arguments or {})), **said)
 
 
 def evaluated(statements, rows):
     """The claims of all statements, from the rows of an item."""
     return [claim for statement in statements for claim in statement.of(rows)]
-
-
-def in_words(number, unit):
-    """A number with its interval, and what it was made of."""
-    ends = "" if number.low == number.high else f" ({number.low:.3g} to {number.high:.3g})"
-    detail = f": {number.detail}" if number.detail else ""
-    return f"{number.value:.3g}{ends}{' ' * bool(unit)}{unit}{detail}"
 
 
 def exactly(value, detail=""):
@@ -147,7 +143,7 @@ def give_or_take(value, noise, detail=""):
 
 def ratio_of_times(slow, quick, detail="", *, noise=TIME_NOISE):
     """One time over another."""
-    ratio = float(slow) / float(quick)
+    ratio = float(slow) / max(float(quick), 1e-9)  # a difference of two times can be 0
     return Number(ratio, ratio / (1 + noise), ratio * (1 + noise), detail)
 
 
@@ -179,33 +175,61 @@ def of_draws(value, draws, detail=""):
     return Number(float(value), float(low), float(high), detail)
 
 
-def least(numbers, names=()):
+def least(numbers, names=(), form=".3g"):
     """The smallest of several numbers, of which all must lie above a bound."""
-    return _extreme(numbers, names, min)
+    return _extreme(numbers, names, form, min)
 
 
-def largest(numbers, names=()):
+def largest(numbers, names=(), form=".3g"):
     """The largest of several numbers, of which all must lie below a bound."""
-    return _extreme(numbers, names, max)
+    return _extreme(numbers, names, form, max)
 
 
 EXTREMES = {"least": least, "largest": largest}  # as claims.toml names them
 
 
-def _extreme(numbers, names, pick):
+def _extreme(numbers, names, form, pick):
     numbers = list(numbers)
     if not numbers or None in numbers:
         return None
     values, lows, highs = zip(*((n.value, n.low, n.high) for n in numbers))
-    named = zip(names, numbers) if names else (("", n) for n in numbers)
-    detail = ", ".join(f"{name}{': ' * bool(str(name))}{n.detail or f'{n.value:.3g}'}" for name, n in named)
-    return Number(pick(values), pick(lows), pick(highs), detail if len(numbers) > 1 else numbers[0].detail)
+    details = [n.detail or format(n.value, form) for n in numbers]
+    if names:
+        details = [f"{name}{': ' * bool(str(name))}{detail}" for name, detail in zip(names, details)]
+    detail = ", ".join(details) if len(numbers) > 1 else numbers[0].detail
+    return Number(pick(values), pick(lows), pick(highs), detail)
 
 
-def times_as(number, factor):
-    """A number and its interval times a factor."""
-    low, high = sorted((number.low * factor, number.high * factor))
-    return replace(number, value=number.value * factor, low=low, high=high)
+def pairs(rows, column, one, other, by=()):
+    """For every value of the columns `by`, or of all their values, the numbers of a column in two rows.
+
+    one, other : what the two rows hold, values by column; of several such rows, the mean
+    Empty where one of the numbers is not known.
+    """
+    columns, found = [by] if isinstance(by, str) else by, {}
+    for key in product(*map(rows.values, columns)):
+        part = rows.where(**dict(zip(columns, key)))
+        both = [part.column(column, **wanted) for wanted in (one, other)]
+        if any(not values or None in values for values in both):
+            return {}
+        found[key[0] if len(key) == 1 else key] = [np.mean(values, axis=0) for values in both]
+    return found
+
+
+def times(rows, column, one, other, *, by=(), form=".3g"):
+    """How many times as large, a time, the column is in one row as in the other; the least of all `by`."""
+    return _compared(rows, column, one, other, by, form, "least", ratio_of_times)
+
+
+def above(rows, column, one, other, *, by=(), form=".3g", pick="largest", noise=OBJECTIVE_NOISE):
+    """How far the column, an objective, lies above the other row's in the one, as a part of it."""
+    return _compared(rows, column, one, other, by, form, pick, partial(share_above, noise=noise))
+
+
+def _compared(rows, column, one, other, by, form, pick, compare):
+    found = pairs(rows, column, one, other, by)
+    names = found if isinstance(by, str) else ()
+    return EXTREMES[pick]((compare(*pair) for pair in found.values()), names, form)
 
 
 def _ends(low, high):

@@ -5,7 +5,7 @@ from dataclasses import asdict, dataclass, field, replace
 import numpy as np
 
 from benchmarks.claims import FAILS, HOLDS, NOT_MEASURED, PAPER, UNDECIDED, Claim, evaluated
-from benchmarks.rows import Series
+from benchmarks.rows import Panel, Series
 
 KINDS = ("real", "rendered", "synthetic")
 PROJECTED = "projected"  # the remark on a rate times a number of samples that were not run
@@ -87,19 +87,6 @@ class Comparison:
     def ratio(self):
         """Ours over the paper's, or None."""
         return self.ours / self.paper_value if self.ours is not None and self.paper_value else None
-
-
-@dataclass(frozen=True)
-class Panel:
-    """One pair of axes.  x of text makes groups of bars; tiles, pictures of one size, are drawn instead."""
-
-    title: str
-    x_label: str
-    y_label: str
-    series: list
-    x_log: bool = False
-    y_log: bool = False
-    tiles: list = field(default_factory=list)
 
 
 @dataclass(frozen=True)

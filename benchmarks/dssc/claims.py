@@ -11,23 +11,17 @@ def _curves(rows):
     return {b: alone.where(n_blocks=b) for b in sorted(set(alone.column("n_blocks")))}
 
 
-def falls(rows):
-    ends = {b: (curve[0]["objective"], curve[-1]["objective"]) for b, curve in _curves(rows).items()}
-    return least((share_above(*pair, f"{pair[1]:.4f}") for pair in ends.values()), [f"B={b}" for b in ends])
+def falls(rows, column):
+    """From the first to the last point of every curve."""
+    ends = {f"B={b}": curve.column(column) for b, curve in _curves(rows).items()}
+    return least((share_above(v[0], v[-1], f"{v[-1]:.4f}") for v in ends.values()), ends)
 
 
 def rises(rows):
     """How far a curve comes to lie above an earlier point of itself."""
-    rises = {}
-    for b, curve in _curves(rows).items():
-        values = np.array(curve.column("objective"))
-        rises[b] = share_above((values / np.minimum.accumulate(values)).max(), 1, noise=0)
-    return largest(rises.values(), [f"B={b}" for b in rises])
-
-
-def better_dictionary(rows):
-    ends = {b: [curve[i]["objective_of_held"] for i in (0, -1)] for b, curve in _curves(rows).items()}
-    return least((share_above(*pair, f"{pair[1]:.4f}") for pair in ends.values()), [f"B={b}" for b in ends])
+    curves = {f"B={b}": np.array(curve.column("objective")) for b, curve in _curves(rows).items()}
+    rises = [share_above((v / np.minimum.accumulate(v)).max(), 1, noise=0) for v in curves.values()]
+    return largest(rises, curves)
 
 
 def lead_of_few(rows, column):

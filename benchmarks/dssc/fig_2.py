@@ -9,7 +9,7 @@ import time
 
 import numpy as np
 
-from benchmarks.findings import Finding, Panel, Size
+from benchmarks.findings import Finding, Size
 from benchmarks.inputs.signals import photograph_patches
 from benchmarks.items import paper_values
 from benchmarks.measures import exact_objective, timed_steps
@@ -44,11 +44,9 @@ def measure_blocks(setup):
             name = f"B={b}, {t} threads" if t > 1 else f"B={b}"
             run = {"choice": choice, "run": name, "n_blocks": b, "n_threads": t}
             rows += [run | dict(zip(_POINT, point)) for point in setup.run(learn, given, threads=t)["points"]]
-    axes = {
-        "(a) by iteration": "iteration",
-        "(b) by features processed": "features",
-        "(c) by the clock": "seconds",
-    }
+    alone = {"n_threads": 1}
+    axes = [("(a) by iteration", "iteration", alone), ("(b) by features processed", "features", alone)]
+    axes.append(("(c) by the clock", "seconds", {}))
     return Finding(
         source=source,
         variant=f"exact surrogate and whole codes; or drawn blocks as in Algorithm 1, one proximal step of a "
@@ -57,12 +55,9 @@ def measure_blocks(setup):
         size=Size("patches", n, paper["n_patches"]),
         rows=rows,
         panels=[
-            Panel(f"{title}, {choice}", x, "objective", shown.lines("run", x, "objective"))
+            rows.where(choice=choice, **kept).panel(f"{title}, {choice}", "run", x, "objective")
             for choice in _CHOICES
-            for title, x in axes.items()
-            for shown in [
-                rows.where(choice=choice) if x == "seconds" else rows.where(choice=choice, n_threads=1)
-            ]
+            for title, x, kept in axes
         ],
         notes=[
             f"The objective is the paper's V, of {_GRADED:,} patches and their codes as they are, which "

@@ -30,7 +30,6 @@ _PHOTOGRAPHS = (
     "moon",
 )
 PHOTOGRAPH_PX = (240, 320)
-_HELD_PART = 5  # of the genes of whole pictures one in so many is evaluated, never learned from
 
 
 def image_folder(setup):
@@ -108,37 +107,15 @@ def grey_levels(file):
 
 
 def whole_pictures(setup):
-    """Stain in [0, 1] (1 is black), float32 (n_images, n_pixels), the genes, and the `Source`.
+    """Stain in [0, 1] (1 is black), float32 (n_images, n_pixels), and the `Source`.
 
     The patterns of Wu et al. 2016, else the images of the data set.
     """
-    patterns = drawn_patterns(setup)
-    if patterns is not None:
-        greys, arrays, source = patterns
-        genes = arrays["gene"]
-    else:
-        images, source = embryo_images(setup)
-        greys, genes = [grey_levels(i.path) for i in images], np.array([i.gene for i in images])
+    greys, _, source = drawn_patterns(setup) or (None, None, None)
+    if greys is None:
+        greys, source = embryo_pictures(setup)
     X = 1 - np.array([grey.ravel() for grey in greys], np.float32) / 255
-    return X, genes, Source(f"{source.text}, {X.shape[1]:,} pixels each", source.kind)
-
-
-def split_pictures_by_gene(setup):
-    """Files "train" and "test" of whole pictures, and the `Source`; a gene is in one file or in the other."""
-    X, genes, source = whole_pictures(setup)
-    known = np.unique(genes)
-    held = np.isin(genes, setup.rng("held").permutation(known)[: max(1, len(known) // _HELD_PART)])
-    files = setup.save("pictures", train=X[~held], test=X[held])
-    text = f"{(~held).sum():,} pictures learned from, {held.sum():,} of other genes evaluated: {source.text}"
-    return files, Source(text, source.kind)
-
-
-def centred(stain, mean):
-    """The pictures less the mean picture, each scaled to norm 1 over its observed entries; the norms."""
-    X = stain - mean
-    observed = np.mean(~np.isnan(X), axis=1, keepdims=True)
-    norms = np.sqrt(np.nansum(X**2, axis=1, keepdims=True) / np.maximum(observed, 1e-12))
-    return X / np.maximum(norms, 1e-12), norms
+    return X, Source(f"{source.text}, {X.shape[1]:,} pixels each", source.kind)
 
 
 _SPOT_PX, _MARGIN_PX = 8, 20

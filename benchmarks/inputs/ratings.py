@@ -16,10 +16,6 @@ _SEPARATORS = ("::", "\t", ",")
 _OF_A_USER = 165  # ratings, as in MovieLens 1M
 _N_TASTES = 8
 _LEAST_GENES = 20  # that carry a column's term
-GET_RATINGS = (
-    "Without --ratings FILE they are synthetic: get MovieLens from https://grouplens.org/datasets/movielens/ "
-    "and name its u.data, ratings.dat or ratings.csv."
-)
 _FIX = "name u.data, ratings.dat or ratings.csv of MovieLens, or combined_data_1.txt of Netflix"
 
 

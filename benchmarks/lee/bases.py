@@ -2,7 +2,7 @@
 
 import numpy as np
 
-from benchmarks.findings import Comparison, Finding, Panel, Size, all_of
+from benchmarks.findings import Comparison, Finding, Size, all_of
 from benchmarks.inputs.signals import NATURAL, stimuli
 from benchmarks.items import paper_values
 from benchmarks.lee import claims
@@ -20,12 +20,13 @@ from benchmarks.lee.claims import (
 from benchmarks.lee.codes import encoder
 from benchmarks.measures import Stopwatch
 from benchmarks.references import why_reference_is_absent
-from benchmarks.rows import Rows, Series
+from benchmarks.rows import Panel, Rows, Series
 from flyannot.sparse.fit import default_lam, random_patches
 from flyannot.sparse.learners.lagrange_dual import dual_steps, primal_objective, solve_dual
 from flyannot.sparse.objective import objective
 
-_TOL = 1e-8  # how near to the least value the bases must come; duality gap of the codes
+# How near to the least value the bases must come, as items.toml says, too; the duality gap of the codes.
+_TOL = 1e-8
 _MOST_STEPS = 5_000
 _BASES = (DUAL, GRADIENT, ACCELERATED)
 
@@ -40,12 +41,7 @@ def measure_alternations(setup):
         sources.append(source)
         problem = setup.save(f"bases-{name.replace(' ', '-')}", samples=X) | sizes
         problem |= {"lam": float(default_lam(X.shape[1])), "seed": setup.seed}
-        ways = [
-            {"codes_by": codes_by, "bases_by": bases, "solver": solver}
-            for codes_by, solver in solvers.items()
-            for bases in _BASES
-        ]
-        found = setup.run(learn_in_all_ways, problem | {"ways": ways})["runs"]
+        found = setup.run(learn_in_all_ways, problem | {"solvers": solvers})["runs"]
         rows += [{"signal": name} | row for row in found]
     named = Rows(row | {"both": f"{row['codes_by']} / {row['bases_by']}"} for row in rows)
     traces = {b: rows.value("trace", signal=NATURAL, codes_by=SIGN, bases_by=b) for b in _BASES}
@@ -58,7 +54,7 @@ def measure_alternations(setup):
         comparisons=list(_comparisons(rows)),
         rows=rows,
         panels=[
-            Panel("Total time", "", "seconds", named.lines("both", "signal", "seconds"), y_log=True),
+            named.panel("Total time", "both", "signal", "seconds", "", y_log=True),
             Panel(
                 f"Convergence, feature-sign codes, {NATURAL}",
                 "seconds",
@@ -66,11 +62,6 @@ def measure_alternations(setup):
                 [Series(bases, *zip(*trace)) for bases, trace in traces.items()],
             ),
             Panel("Time of the codes over feature-sign's", "alternation", "times", _by_alternation(rows)),
-        ],
-        notes=[
-            "There are no signals of speech, stereo and video. Whichever way, the bases are done when "
-            f"they are within {_TOL:g} of the least value, relative to it, or after {_MOST_STEPS:,} "
-            "steps; the test is the same for all, after every step, and no clock counts it."
         ],
     )
 
@@ -84,13 +75,18 @@ def _by_alternation(rows):
     ]
 
 
-def learn_in_all_ways(ways, **problem):
-    """In a worker: `learn_bases` by one way of codes and bases after the other."""
-    runs = []
-    for way in ways:
-        found = learn_bases(**problem, solver=way["solver"], bases=way["bases_by"])
-        runs.append({name: way[name] for name in ("codes_by", "bases_by")} | found)
-    return {"runs": runs}
+def learn_in_all_ways(solvers, **problem):
+    """In a worker: `learn_bases` by every way of codes with every way of bases, one after the other.
+
+    solvers : name -> the coder or reference that stands for it
+    """
+    ways = ((codes, solver, bases) for codes, solver in solvers.items() for bases in _BASES)
+    return {
+        "runs": [
+            {"codes_by": codes, "bases_by": bases} | learn_bases(**problem, solver=solver, bases=bases)
+            for codes, solver, bases in ways
+        ]
+    }
 
 
 def learn_bases(samples, lam, n_atoms, n_alternations, solver, bases, seed):

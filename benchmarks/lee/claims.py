@@ -9,9 +9,10 @@ from benchmarks.claims import (
     least,
     of_counts,
     of_repeats,
+    pairs,
     ratio_of_times,
+    times,
 )
-from benchmarks.claims import share_above as relative_lead
 
 SIGN, LARS, SLOW_LARS, CD, QP = "feature-sign", "lars", "lars, scikit-learn", "cd", "qp"
 GRAFTING, CONJUGATE = "grafting", "conjugate-gradient"
@@ -19,14 +20,6 @@ PIXELS, CODES, BOTH = "pixels", "codes", "pixels and codes"
 DUAL, GRADIENT, ACCELERATED = "dual", "gradient", "accelerated gradient"
 EXACT = 1e-8  # a relative error below it is 0
 _ROUNDING = 1e-12  # of a relative error: nearer than that, none is more accurate
-
-
-def times_over_sign(rows, solver):
-    """How many times as long as feature-sign search the solver takes, least over the signals."""
-    signals = list(dict.fromkeys(row["signal"] for row in rows))
-    times = [[rows.value("us_per_sample", signal=s, who=who) for who in (solver, SIGN)] for s in signals]
-    known = [pair for pair in times if None not in pair]
-    return least((ratio_of_times(*pair) for pair in known), signals) if known == times else None
 
 
 def errors(rows, solvers):
@@ -41,47 +34,21 @@ def lead_in_accuracy(rows, solver):
     return give_or_take(theirs.value - ours.value, _ROUNDING, f"{solver} {theirs.value:.0e}")
 
 
-def cd_over_sign(rows):
-    quick = [
-        [row["us_per_sample"] for who in (SIGN, CD) for row in rows.where(signal=s, who=who)]
-        for s in dict.fromkeys(row["signal"] for row in rows)
-    ]
-    return least(ratio_of_times(*pair) for pair in quick)
-
-
-def over(rows, column, one, other):
-    """On every signal, a column by one way (codes, bases) over it by the other; the least."""
-    pairs = _pairs(rows, column, one, other)
-    return least((ratio_of_times(*pair) for pair in pairs.values()), pairs) if pairs else None
-
-
-def _pairs(rows, column, *ways):
-    """The column by both ways, by signal; {} where one is not known."""
-    found = {}
-    for signal in dict.fromkeys(row["signal"] for row in rows):
-        pair = [rows.value(column, signal=signal, codes_by=codes, bases_by=bases) for codes, bases in ways]
-        if None in pair:
-            return {}
-        found[signal] = pair
-    return found
-
-
-def dual_is_faster(rows, bases):
-    """The time of the bases alone, of rows that share how their codes were made; the least."""
-    codes = list(dict.fromkeys(row["codes_by"] for row in rows))
-    return least(over(rows, "seconds_of_bases", (c, bases), (c, DUAL)) for c in codes)
+def _way(codes, bases):
+    return {"codes_by": codes, "bases_by": bases}
 
 
 def fastest(rows):
     codes = (SIGN, LARS, GRAFTING, CONJUGATE)
     others = [(c, b) for c in codes for b in (DUAL, GRADIENT) if (c, b) != (SIGN, DUAL)]
-    return least([over(rows, "seconds", other, (SIGN, DUAL)) for other in others], map(" / ".join, others))
+    found = [times(rows, "seconds", _way(*other), _way(SIGN, DUAL), by="signal") for other in others]
+    return least(found, map(" / ".join, others))
 
 
 def over_sign(rows, solver):
     """By signal, how many times as long the codes take, alternation by alternation, with the dual."""
-    both = _pairs(rows, "seconds_of_each_coding", (solver, DUAL), (SIGN, DUAL))
-    return {signal: [a / b for a, b in zip(*pair)] for signal, pair in both.items()}
+    both = pairs(rows, "seconds_of_each_coding", _way(solver, DUAL), _way(SIGN, DUAL), "signal")
+    return {signal: np.divide(*pair).tolist() for signal, pair in both.items()}
 
 
 def further_speed_up(rows):
@@ -98,28 +65,10 @@ def slower_than_sign(rows):
     return least((ratio_of_times(r, 1) for r in found.values()), [f"{who}, {s}" for who, s in found])
 
 
-def ends(rows):
-    codes = list(dict.fromkeys(row["codes_by"] for row in rows))
-    leads = [
-        relative_lead(*pair, noise=0)
-        for c in codes
-        for pair in _pairs(rows, "objective", (c, DUAL), (c, GRADIENT)).values()
-    ]
-    return largest(leads)
-
-
-def _share(rows, column, above):
-    """The share of rows in which a column is above a value, with Wilson's interval."""
-    n_yes, n = sum(value > above for value in rows.column(column)), len(rows)
-    return of_counts(n_yes, n) if n else None
-
-
-def well_fitted(rows):
-    return _share(rows, "explained_by_gabor", 0.5)
-
-
-def of(rows, effect, column, above):
-    return _share(rows.where(effect=effect), column, above)
+def share_above(rows, column, least, **wanted):
+    """The share of the wanted rows in which a column is above a value, with Wilson's interval."""
+    values = rows.column(column, **wanted)
+    return of_counts(sum(value > least for value in values), len(values)) if values else None
 
 
 def reduction(rows, features):

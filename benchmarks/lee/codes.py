@@ -3,7 +3,7 @@
 import numpy as np
 
 from benchmarks.compare_methods import Method, compare_methods
-from benchmarks.findings import Comparison, Finding, Panel, Size, Target, all_of
+from benchmarks.findings import Comparison, Finding, Size, Target, all_of
 from benchmarks.inputs.signals import NATURAL, stimuli
 from benchmarks.items import paper_values
 from benchmarks.lee.claims import CD, CONJUGATE, GRAFTING, LARS, QP, SIGN, SLOW_LARS
@@ -49,7 +49,7 @@ def measure_solvers(setup):
         targets=[Target("compiled LARS over our feature-sign search, the least", over, 1)],
         comparisons=list(_comparisons(rows)),
         rows=rows,
-        panels=[Panel("Time of a code", "", "us", rows.lines("who", "signal", "us_per_sample"), y_log=True)],
+        panels=[rows.panel("Time of a code", "who", "signal", "us_per_sample", "", "us", y_log=True)],
         notes=[
             "The error is relative to the lowest objective that any of the solvers reached. Grafting ends "
             f"where no slope is above lam by more than {solvers.NEAR:g} of it. Conjugate gradients minimise "
@@ -77,10 +77,7 @@ def encoder(name):
 
 def encode_exactly(patches, dictionary, lam, n, solver, tol):
     """In a worker: code the last n samples in float64, which the dictionary may have been learned from."""
-    X, D = (
-        normalised_patches(patches, slice(-n, None)).astype(np.float64),
-        np.load(dictionary).astype(np.float64),
-    )
+    X, D = (np.float64(A) for A in (normalised_patches(patches, slice(-n, None)), np.load(dictionary)))
     encode = encoder(solver)
     encode(X[:4], D, lam, tol=tol)
     Z, (seconds,) = timed(lambda: encode(X, D, lam, tol=tol))
@@ -100,9 +97,8 @@ def _comparisons(rows):
     for kind, unit in (("seconds", "s"), ("relative_error", "")):
         for name, of_signals in paper[kind].items():
             for signal, theirs in zip(paper["stimuli"], of_signals):
-                here = rows.value(
-                    "us_per_sample" if unit else kind, signal=NATURAL if signal == NATURAL else "", who=name
-                )
+                column = "us_per_sample" if unit else kind
+                here = rows.value(column, signal=signal, who=name) if signal == NATURAL else None
                 ours = here / 1000 if here is not None and unit else here
                 remark = "not available" if here is None else "ours of 1,000 samples" if unit else ""
                 yield Comparison(f"{kind.replace('_', ' ')}, {name}, {signal}", unit, theirs, ours, remark)

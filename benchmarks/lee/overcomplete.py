@@ -3,11 +3,11 @@
 import numpy as np
 from scipy.optimize import least_squares
 
-from benchmarks.findings import Finding, Panel, Size, Source
+from benchmarks.findings import Finding, Size, Source
 from benchmarks.inputs.signals import photograph_patches
 from benchmarks.items import paper_values
 from benchmarks.measures import Stopwatch
-from benchmarks.rows import Rows, Series
+from benchmarks.rows import Panel, Rows, Series
 from flyannot.sparse.coders import CODERS
 from flyannot.sparse.fit import default_lam, random_patches, run_epoch
 from flyannot.sparse.learners import LEARNERS
@@ -43,19 +43,15 @@ def learn(samples, lam, n_atoms, n_epochs, out):
 
 def measure_bases(setup):
     """Section 5.3: the bases, drawn, and how much of each a Gabor function explains."""
+    fitted = "bases, worst first", "part of the square"
     D, _, found, source = learned_bases(setup)
     side, n = setup.sizes["patch_px"], len(D)
     picked = setup.rng("fitted").permutation(n)
-    rows = Rows(
-        {"basis": int(k), "explained_by_gabor": explained(D[k].reshape(side, side))}
-        for k in picked[:_N_FITTED]
-    )
-    for row in rows:
-        row["seconds_of_all_bases"] = found["seconds"]
-    tiles = [
-        np.rint(9 * d / np.abs(d).max()).astype(int).reshape(side, side).tolist()
-        for d in D[picked[:_N_DRAWN]]
-    ]
+    tiles = D.reshape(n, side, side)
+    cost = {"seconds_of_all_bases": found["seconds"]}
+    fits = {int(k): explained(tiles[k]) for k in picked[:_N_FITTED]}
+    rows = Rows({"basis": k, "explained_by_gabor": fit} | cost for k, fit in fits.items())
+    drawn = [np.rint(9 * tile / np.abs(tile).max()).astype(int).tolist() for tile in tiles[picked[:_N_DRAWN]]]
     return Finding(
         source=source,
         size=Size("bases", n, paper_values("lee", "section-5-3")["n_bases"]),
@@ -63,16 +59,15 @@ def measure_bases(setup):
         f"bases of {side} x {side} pixels, {n / side**2:.2g} times as many as pixels; lam 1.2/sqrt(p)",
         rows=rows,
         panels=[
-            Panel(f"{_N_DRAWN} of {n:,} bases", "", "", [], tiles=tiles),
-            Panel(
-                "Explained by a Gabor function",
-                "bases, worst first",
-                "part of the square",
-                [Series("here", list(range(len(rows))), sorted(rows.column("explained_by_gabor")))],
-            ),
+            Panel(f"{_N_DRAWN} of {n:,} bases", "", "", [], tiles=drawn),
+            _rising("Explained by a Gabor function", fitted, rows.column("explained_by_gabor")),
         ],
         notes=[f"{found['seconds']:.0f} s of processor time for all bases."],
     )
+
+
+def _rising(title, labels, values):
+    return Panel(title, *labels, [Series("here", list(range(len(values))), sorted(values))])
 
 
 def measure_bars(setup):
@@ -88,7 +83,7 @@ def measure_bars(setup):
     drawn = setup.rng("surround").permutation(len(best))
     rows += [{"effect": "surround"} | row for row in surrounded(respond, [best[i] for i in drawn], side)]
     lengths, traces = list(range(1, side + 1)), rows.where(effect="length")
-    lost = sorted(rows.column("suppressed_by", effect="surround"))
+    lost = rows.column("suppressed_by", effect="surround")
     steepest = sorted(traces, key=lambda row: row["falls_by"])[-6:]
     return Finding(
         source=source,
@@ -103,16 +98,11 @@ def measure_bars(setup):
                 "part of the largest code",
                 [Series(f"basis {row['basis']}", lengths, row["trace"]) for row in steepest],
             ),
-            Panel(
-                "Suppression by a surround",
-                "bases",
-                "part of the code that is lost",
-                [Series("here", list(range(len(lost))), lost)],
-            ),
+            _rising("Suppression by a surround", ("bases", "part of the code that is lost"), lost),
         ],
         notes=[
             f"{len(best)} of {len(D):,} bases have a code for some bar of at least {SIGNIFICANT:g} "
-            "of the largest of all. Of them {N_SURROUNDED} are drawn whose best bar leaves room; the "
+            f"of the largest of all. Of them {N_SURROUNDED} are drawn whose best bar leaves room; the "
             f"surround is the rest of its line, {GAP_PX} px away."
         ],
     )
@@ -170,11 +160,9 @@ def lengthened(respond, best, side):
         bars = [bar(side, one["angle"], one["centre"], _ends(n)) for n in range(1, side + 1)]
         trace = respond(stimulus(bars, side))[:, one["basis"]] / one["code"]
         longer = trace[one["length_px"] :]
-        falls = float(1 - longer.min()) if len(longer) else 0.0
-        yield {name: one[name] for name in ("basis", "length_px")} | {
-            "falls_by": falls,
-            "trace": trace.round(4).tolist(),
-        }
+        row = {name: one[name] for name in ("basis", "length_px")}
+        row["falls_by"] = float(1 - longer.min()) if len(longer) else 0.0
+        yield row | {"trace": trace.round(4).tolist()}
 
 
 def surrounded(respond, best, side):
@@ -192,9 +180,8 @@ def surrounded(respond, best, side):
             continue
         n_found += 1
         codes = respond(stimulus([alone, alone + around], side))[:, one["basis"]]
-        yield {name: one[name] for name in ("basis", "length_px")} | {
-            "suppressed_by": float(1 - codes[1] / codes[0])
-        }
+        row = {name: one[name] for name in ("basis", "length_px")}
+        yield row | {"suppressed_by": float(1 - codes[1] / codes[0])}
 
 
 def _ends(length):

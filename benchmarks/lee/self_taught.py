@@ -4,11 +4,11 @@ from dataclasses import replace
 
 import numpy as np
 
-from benchmarks.findings import Finding, Panel, Size, Source
+from benchmarks.findings import Finding, Size, Source
 from benchmarks.inputs.patches import descriptors_of
 from benchmarks.inputs.signals import photograph_patches, unit_signals
 from benchmarks.lee.claims import BOTH, CODES, PIXELS
-from benchmarks.rows import Rows, Series
+from benchmarks.rows import Rows
 from benchmarks.scc import annotation
 from benchmarks.scc.learning import learned_atoms
 from flyannot.features.groups import group_features, normalise_features
@@ -47,28 +47,17 @@ def measure_self_taught(setup):
     kinds = [Source("1,797 digits of scikit-learn, 8 x 8 pixels"), source]
     if setup.data_file("wu2016") is not None and setup.data_file("flyexpress") is not None:
         found, kind = _embryo_errors(setup)
-        rows += [
-            _row("terms of embryos, bases of others without terms", name, e) for name, e in found.items()
-        ]
+        task = "terms of embryos, bases of others without terms"
+        rows += [_row(task, name, errors) for name, errors in found.items()]
         kinds.append(kind)
     return Finding(
         source=Source("; ".join(kind.text for kind in kinds), kinds[-1].kind),
-        size=Size("tasks", len(set(rows.column("task")))),
+        size=Size("tasks", len(rows.values("task"))),
         variant=f"digits: {_N_ATOMS} bases by feature-sign search and the dual, lam {_LAM:g}, "
         f"{setup.sizes['n_labelled']} labelled digits of every class, linear SVM; embryos: "
         f"{_N_EMBRYO_ATOMS:,} atoms by SCC, the largest code of every atom for an image",
         rows=rows,
-        panels=[
-            Panel(
-                "Test error",
-                "",
-                "error",
-                [
-                    Series(name, rows.column("task", features=name), rows.column("error", features=name))
-                    for name in (PIXELS, CODES, BOTH)
-                ],
-            )
-        ],
+        panels=[rows.panel("Test error", "features", "task", "error", "")],
         notes=[
             f"Means over {setup.sizes['n_draws']} draws of the labelled digits; all others are tested. "
             "The error of terms is 1 less the AUC, weighted over the ten most frequent terms of groups of "
@@ -106,12 +95,7 @@ def _errors(rng, features, labels, classes, n_labelled):
 
 
 def _row(task, name, errors):
-    return {
-        "task": task,
-        "features": name,
-        "error": float(np.mean(errors)),
-        "errors": list(map(float, errors)),
-    }
+    return {"task": task, "features": name, "error": np.mean(errors), "errors": errors}
 
 
 def _embryo_errors(setup):

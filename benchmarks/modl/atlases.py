@@ -6,13 +6,13 @@ import numpy as np
 from scipy.ndimage import label
 from scipy.optimize import linear_sum_assignment
 
-from benchmarks.findings import Comparison, Finding, Panel, Size
+from benchmarks.findings import Comparison, Finding, Size
 from benchmarks.inputs.signals import fmri_volumes, read_nifti
 from benchmarks.items import paper_values
 from benchmarks.measures import timed_steps
 from benchmarks.modl.cases import HISTORIES, new_learner, unit_volumes
 from benchmarks.modl.claims import AGAIN, FEW, HALF
-from benchmarks.rows import Rows, Series
+from benchmarks.rows import Rows
 from flyannot.sparse.fit import random_patches
 
 _N_ATOMS, _LAM, _REDUCTION = 30, 1e-4, 12  # lam and the reduction are the paper's
@@ -86,12 +86,12 @@ def n_pieces(found, shape):
 
 
 def _bars(rows, column, title, y_label):
-    lines = []
-    for history in HISTORIES:
-        kept = rows.where(history=history)
-        means = [float(np.mean(kept.column(column, run=name))) for name in _RUNS]
-        lines.append(Series(history, list(_RUNS), means))
-    return Panel(title, "", y_label, lines)
+    means = Rows(
+        {"history": history, "run": name, column: np.mean(rows.column(column, history=history, run=name))}
+        for history in HISTORIES
+        for name in _RUNS
+    )
+    return means.panel(title, "history", "run", column, "", y_label)
 
 
 def _times(rows, hours):

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from benchmarks.findings import Source
-from benchmarks.inputs.pictures import centred, whole_pictures
+from benchmarks.inputs.pictures import whole_pictures
 from benchmarks.inputs.signals import fmri_volumes
 from benchmarks.measures import exact_objective, timed_steps
 from benchmarks.rows import Rows
@@ -67,16 +67,9 @@ class Case:
             given |= {"n_epochs": times * given["n_epochs"], "part_of_epoch": times}
         rows = setup.run(learn, given)["rows"]
         run = f"r={reduction}" + (f", {PAPERS}" if history and self.history == PAPERS else "")
-        named = {
-            "case": self.name,
-            "problem": self.problem,
-            "data": self.data,
-            "lam": self.lam,
-            "history": self.history,
-            "run": run,
-        }
-        if self.has_sparse_atoms:
-            named["sparse_case"] = self.name
+        named = {"case": self.name, "problem": self.problem, "data": self.data, "lam": self.lam}
+        named |= {"history": self.history, "run": run}
+        named |= {"sparse_case": self.name} if self.has_sparse_atoms else {}
         return Rows(named | asked | row for row in rows)
 
 
@@ -85,9 +78,11 @@ def cases(setup, *, all_lams=True):
 
     Of every value of lam, or of the first, both ways to remember B.
     """
-    X, _, source = setup.once("whole pictures", lambda: whole_pictures(setup))
+    stain, source = setup.once("whole pictures", lambda: whole_pictures(setup))
+    X = stain - stain.mean(axis=0)
+    norms = np.sqrt((X**2).sum(axis=1, keepdims=True), dtype=np.float64)
     settings = {"n_atoms": 100, "options": {"ball": "l2", "code_penalty": "l1"}}
-    found = [(EMBRYOS, centred(X, X.mean(axis=0))[0].astype(np.float32), source, settings)]
+    found = [(EMBRYOS, (X / np.maximum(norms, 1e-12)).astype(np.float32), source, settings)]
     if setup.data_file("fmri") is not None:
         X, source = fmri_volumes(setup)
         settings = {"n_atoms": 30, "options": {"ball": "l1", "code_penalty": "l2"}}
@@ -106,11 +101,8 @@ def _cases_of(setup, data, X, source, settings, lams):
     order = setup.rng(data).permutation(len(X))
     n_test = min(int(_TEST_SHARE * len(X)), _MOST_TEST)
     files = setup.save(f"modl-{data}", train=X[order[n_test:]], test=X[order[:n_test]])
-    run = {
-        "n_epochs": setup.sizes[f"epochs_of_{data}"],
-        "part_of_epoch": _PARTS_OF_EPOCH[data],
-        "seed": setup.seed,
-    }
+    run = {"n_epochs": setup.sizes[f"epochs_of_{data}"], "part_of_epoch": _PARTS_OF_EPOCH[data]}
+    run["seed"] = setup.seed
     size = len(X) - n_test, X.shape[1]
     for lam in lams:
         arguments = files | settings | run | {"lam": lam}

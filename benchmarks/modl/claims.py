@@ -11,14 +11,13 @@ from benchmarks.claims import (
     EXTREMES,
     TIME_NOISE,
     exactly,
-    give_or_take,
     largest,
     least,
     of_repeats,
     ratio_of_times,
     share_above,
-    times_as,
 )
+from benchmarks.rows import Rows
 
 AGAIN, FEW, HALF = "all records again", "a 24th of the records", "half of the records, r=12"
 _AT_REST = 0.8  # of the records: what falls after it is left to converge
@@ -28,8 +27,8 @@ MASKED = (4, 8, 12)  # reductions
 
 def _traces(rows):
     """Rows by reduction, by rising number of records."""
-    by_r = {r: rows.where(reduction=r) for r in dict.fromkeys(row["reduction"] for row in rows)}
-    return {r: sorted(trace, key=lambda row: row["records"]) for r, trace in by_r.items()}
+    ordered = Rows(sorted(rows, key=lambda row: row["records"]))
+    return {r: ordered.where(reduction=r) for r in rows.values("reduction")}
 
 
 def _ends(rows, column):
@@ -47,23 +46,23 @@ def _left(trace):
     return 1.0 if last >= first else abs(before - last) / (first - last)
 
 
-def up_to_8(rows, column, pick):
+def over_unmasked(rows, column, reductions, pick):
+    """How far the column ends above that without masks."""
     ends = _ends(rows, column)
     if None in ends.values():
         return None
-    over = {r: share_above(ends[r], ends[1], f"{ends[r] / ends[1] - 1:+.1%}") for r in (4, 8)}
-    return EXTREMES[pick](over.values(), [f"r={r}" for r in over])
+    found = (share_above(ends[r], ends[1]) for r in reductions)
+    return EXTREMES[pick](found, map(_named, reductions), "+.1%")
 
 
-def sparser_at_12(rows):
-    ends = _ends(rows, "l1_over_l2")
-    return None if None in ends.values() else share_above(ends[12], ends[1])
+def _named(reduction):
+    return f"r={reduction}"
 
 
 def cheaper(rows):
-    seconds = _ends(rows, "seconds")
-    over = {r: ratio_of_times(seconds[1], seconds[r], f"{seconds[1] / seconds[r]:.1f} times") for r in MASKED}
-    return least((times_as(v, 1 / r) for r, v in over.items()), [f"r={r}" for r in over])
+    s = _ends(rows, "seconds")
+    found = (ratio_of_times(s[1] / r, s[r], f"{s[1] / s[r]:.1f} times") for r in MASKED)
+    return least(found, map(_named, MASKED))
 
 
 def ratio_to_reach(one, other):
@@ -94,18 +93,17 @@ def _reached(objective, trace):
     for before, point in pairwise(trace):
         if point["objective"] <= objective:
             part = (before["objective"] - objective) / (before["objective"] - point["objective"])
-            return tuple(
-                before[name] + part * (point[name] - before[name]) for name in ("seconds", "records")
-            )
+            both = ((before[name], point[name]) for name in ("seconds", "records"))
+            return tuple(first + part * (last - first) for first, last in both)
     return None
 
 
 def longer_with_less(rows):
     """Seconds to converge with the least lam over those with the most, of the r that the paper gives."""
     over = {}
-    for data in dict.fromkeys(rows.column("data")):
+    for data in rows.values("data"):
         kept = rows.where(data=data)
-        lams = sorted(set(kept.column("lam")))
+        lams = sorted(kept.values("lam"))
         for r in (1, 12) if len(lams) > 1 else ():
             ends = [seconds_to_converge(_traces(kept.where(lam=lam))[r]) for lam in (lams[0], lams[-1])]
             over[f"{data}, r={r}"] = None if None in ends else ratio_of_times(*ends)
@@ -120,33 +118,15 @@ def sooner_at_12(rows):
 
 def records_kept(rows):
     traces = _traces(rows)
-    kept = {r: ratio_to_reach(traces[1], traces[r])[1] for r in MASKED}
-    return least(
-        (exactly(v, f"{v:.2f}" if v else "not reached") for v in kept.values()), [f"r={r}" for r in kept]
-    )
-
-
-def _by_run(rows, column):
-    """The values of a column for (a 24th of the records, half of them behind masks), repeat by repeat."""
-    return [np.array(rows.column(column, run=run)) for run in (FEW, HALF)]
+    kept = [ratio_to_reach(traces[1], traces[r])[1] for r in MASKED]
+    return least((exactly(v, f"{v:.2f}" if v else "not reached") for v in kept), map(_named, MASKED))
 
 
 def gain(rows, column, sign):
-    """How much more, or less, of it half of the records have, with what each has."""
-    few, half = _by_run(rows, column)
-    again = np.mean(rows.column(column, run=AGAIN))
-    detail = f"{half.mean():.3g} against {few.mean():.3g}; all records again {again:.3g}"
+    """How much more, or less, of it half of the records behind masks have than a 24th, with what each has."""
+    few, half, again = (np.array(rows.column(column, run=run)) for run in (FEW, HALF, AGAIN))
+    detail = f"{half.mean():.3g} against {few.mean():.3g}; all records again {again.mean():.3g}"
     return of_repeats(sign * (half - few), detail)
-
-
-def similar_time(rows):
-    few, half = _by_run(rows, "seconds")
-    return ratio_of_times(half.mean(), few.mean())
-
-
-def over_without_masks(rows):
-    ends = {row["times_the_records"]: row["objective"] for row in rows}
-    return share_above(ends[max(ends)], ends[1])
 
 
 def best_beta(rows, low=0.85, high=0.95):
@@ -175,10 +155,9 @@ def of_splits(rows):
     found = {}
     for solver in (CD, MODL):
         kept = rows.where(solver=solver)
-        splits = [kept.where(split=i) for i in dict.fromkeys(kept.column("split"))]
-        found[solver] = np.array(
-            [error_and_time([(r["seconds"], r["test_rmse"]) for r in split]) for split in splits]
-        )
+        splits = [kept.where(split=i) for i in kept.values("split")]
+        traces = [list(zip(split.column("seconds"), split.column("test_rmse"))) for split in splits]
+        found[solver] = np.array([error_and_time(trace) for trace in traces])
     return found
 
 
@@ -192,36 +171,31 @@ def error(rows):
 def time(rows):
     found = of_splits(rows)
     means = {solver: values[:, 1].mean() for solver, values in found.items()}
-    ratio = of_repeats(found[CD][:, 1] / found[MODL][:, 1])
-    return give_or_take(
-        ratio.value, ratio.value - ratio.low, f"{means[CD]:.2f} s against {means[MODL]:.2f} s"
-    )
+    detail = f"{means[CD]:.2f} s against {means[MODL]:.2f} s"
+    return of_repeats(found[CD][:, 1] / found[MODL][:, 1], detail)
 
 
-def _of_sizes(rows):
+def traces_of_sizes(rows):
     """n ratings -> solver -> (epoch, seconds, error) of every epoch."""
-    sizes = sorted(set(rows.column("n_ratings")))
-    return {
-        n: {
-            s: [(r["epoch"], r["seconds"], r["test_rmse"]) for r in rows.where(n_ratings=n, solver=s)]
-            for s in (CD, MODL, FULL)
-        }
-        for n in sizes
-    }
+    found = {n: {CD: [], MODL: [], FULL: []} for n in sorted(rows.values("n_ratings"))}
+    for row in rows:
+        point = row["epoch"], row["seconds"], row["test_rmse"]
+        found[row["n_ratings"]][row["solver"]].append(point)
+    return found
 
 
 def good_ends(rows):
     over = {
-        f"{s}, {n:,}": found[s][-1][2] / found[CD][-1][2]
-        for n, found in _of_sizes(rows).items()
-        for s in (MODL, FULL)
+        f"{solver}, {n:,}": share_above(found[solver][-1][2], found[CD][-1][2])
+        for n, found in traces_of_sizes(rows).items()
+        for solver in (MODL, FULL)
     }
-    return largest((share_above(v, 1, f"{v - 1:+.1%}") for v in over.values()), over)
+    return largest(over.values(), over, "+.1%")
 
 
 def partial_better(rows):
     """The least lead of partial projection at any size."""
-    found = {n: (of_n[FULL][-1][2], of_n[MODL][-1][2]) for n, of_n in _of_sizes(rows).items()}
+    found = {n: (of_n[FULL][-1][2], of_n[MODL][-1][2]) for n, of_n in traces_of_sizes(rows).items()}
     leads = [share_above(full, part, f"{full:.4f} and {part:.4f}") for full, part in found.values()]
     return least(leads, [f"{n:,}" for n in found])
 
@@ -233,7 +207,7 @@ def speed_up(found):
 
 
 def speed_up_grows(rows):
-    ratios = {n: speed_up(found) for n, found in _of_sizes(rows).items()}
+    ratios = {n: speed_up(found) for n, found in traces_of_sizes(rows).items()}
     detail = ", ".join(f"{n:,} ratings: {ratio:.2g} times" for n, ratio in ratios.items())
     return ratio_of_times(ratios[max(ratios)], ratios[min(ratios)], detail, noise=2 * TIME_NOISE)
 
@@ -241,7 +215,7 @@ def speed_up_grows(rows):
 def fewer_epochs(rows):
     needed = {
         n: error_and_time([(epoch, error) for epoch, _, error in found[MODL]])[1]
-        for n, found in _of_sizes(rows).items()
+        for n, found in traces_of_sizes(rows).items()
     }
     detail = ", ".join(f"{n:,} ratings: {epochs}" for n, epochs in needed.items())
     return exactly(needed[min(needed)] - needed[max(needed)], detail)

@@ -3,7 +3,7 @@
 Figures 1 and 3 are over reductions, by processor time and by records; Figure 5 is over the weights t^-beta.
 """
 
-from benchmarks.findings import Comparison, Finding, Panel, Size, Target, all_of
+from benchmarks.findings import Comparison, Finding, Size, Target, all_of
 from benchmarks.items import paper_values
 from benchmarks.modl.cases import BATCH_SIZE, EMBRYOS, OURS, PAPERS, cases
 from benchmarks.modl.claims import ratio_to_reach, seconds_to_converge
@@ -24,32 +24,19 @@ _VARIANT = (
 def measure_time(setup):
     """Figure 1: one run for every reduction on every case; (b) by how sparse the atoms are."""
     paper, found = paper_values("modl", "fig-1"), _traces(setup)
-    sparse = [
-        (case, trace) for case, by_r in found.items() if case.has_sparse_atoms for trace in by_r.values()
-    ]
-    return _over_reductions(
-        found,
-        panels=[
-            *_panels(_rows(found), "seconds", "processor seconds", x_log=True),
-            *_panels(
-                Rows(row for _, trace in sparse for row in trace),
-                "l1_over_l2",
-                "l1/l2 of the atoms",
-                before="(b) ",
-            ),
-        ],
-        comparisons=[*_hours(paper), *_beside(paper, found)],
-        targets=list(_targets(found)),
-    )
+    sparse = _rows({case: by_r for case, by_r in found.items() if case.has_sparse_atoms})
+    panels = list(_panels(_rows(found), "seconds", "processor seconds", x_log=True))
+    panels += _panels(sparse, "l1_over_l2", "l1/l2 of the atoms", before="(b) ")
+    compared = [*_hours(paper), *_beside(paper, found)]
+    return _finding(found, _rows(found), panels=panels, comparisons=compared, targets=list(_targets(found)))
 
 
 def measure_records(setup):
     """Figure 3: the runs of Figure 1 against records; and of r times the records, where they end."""
     found = _traces(setup)
-    return _over_reductions(
-        found,
-        panels=list(_panels(_rows(found), "records", "records")),
-        more_rows=list(_ends(setup, found)),
+    rows = _rows(found)
+    return _finding(
+        found, Rows([*rows, *_ends(setup, found)]), panels=list(_panels(rows, "records", "records"))
     )
 
 
@@ -71,23 +58,21 @@ def _rows(found):
     return Rows(row for by_r in found.values() for trace in by_r.values() for row in trace)
 
 
-def _over_reductions(found, more_rows=(), **words):
-    source, rows = all_of(case.source for case in found), Rows([*_rows(found), *more_rows])
-    return Finding(source=source, size=_size(found), variant=_VARIANT, rows=rows, **words)
+def _finding(found, rows, more="", **words):
+    """Of cases; the fMRI samples stand beside the paper's, or whole pictures where there are none."""
+    n_of_paper = paper_values("modl", "fig-1")["n"]
+    size = Size("samples of the largest case", max(case.n for case in found), n_of_paper)
+    return Finding(all_of(case.source for case in found), _VARIANT + more, size, rows=rows, **words)
 
 
 def _panels(rows, x, x_label, *, before="", **options):
     """A panel for every problem, with a line for every r and way to remember B."""
-    for problem in dict.fromkeys(rows.column("problem")):
-        shown = rows.where(problem=problem)
-        seen = Rows(row for row in shown if (row["records"] or not options) and not _is_doubled(row))
-        lines = seen.lines("run", x, "objective")
-        yield Panel(f"{before}{problem}", x_label, _OBJECTIVE, lines, **options)
-
-
-def _is_doubled(row):
-    """Whether it is of a run without masks, which stands with the other way to remember B too."""
-    return row["reduction"] == 1 and row["history"] == PAPERS
+    # A run without masks stands with the other way to remember B too; a logarithm has no place for 0.
+    is_doubled = {"reduction": 1, "history": PAPERS}.items()
+    seen = Rows(row for row in rows if (row["records"] or not options) and not is_doubled <= row.items())
+    for problem in rows.values("problem"):
+        shown = seen.where(problem=problem)
+        yield shown.panel(before + problem, "run", x, "objective", x_label, _OBJECTIVE, **options)
 
 
 def _hours(paper):
@@ -107,20 +92,13 @@ def _beside(paper, found):
             cheaper = by_r[1][-1]["seconds"] / by_r[r][-1]["seconds"]
             text = f"speed-up of an epoch, r={r}, {case.name}"
             yield Comparison(text, "x", float(r), cheaper, "paper: a factor r")
-    for less, more in _with_more_lam(found):
+    pairs = [(a, b) for a in found for b in found if (a.data, a.history) == (b.data, b.history)]
+    for less, more in (pair for pair in pairs if pair[0].lam < pair[1].lam):
         for r in (1, 12):
             ends = [seconds_to_converge(found[case][r]) for case in (less, more)]
             ours = None if None in ends else ends[0] / ends[1]
-            text = (
-                f"time to converge over that with {more.lam / less.lam:g} times the lam, r={r}, {less.name}"
-            )
-            yield Comparison(text, "x", low[str(r)] / high[str(r)], ours)
-
-
-def _with_more_lam(found):
-    """Pairs of cases that differ in lam alone, the smaller first."""
-    for a in found:
-        yield from ((a, b) for b in found if (a.data, a.history) == (b.data, b.history) and a.lam < b.lam)
+            text = f"time to converge over that with {more.lam / less.lam:g} times the lam"
+            yield Comparison(f"{text}, r={r}, {less.name}", "x", low[str(r)] / high[str(r)], ours)
 
 
 def _targets(found):
@@ -135,35 +113,26 @@ def _targets(found):
 
 def measure_weights(setup):
     """Figure 5: the test objective of every beta, over records."""
-    paper, found = paper_values("modl", "fig-5"), list(cases(setup, all_lams=False))
+    paper, r = paper_values("modl", "fig-5"), _REDUCTION_OF_BETA
     betas = [max(beta, _LEAST_BETA) for beta in paper["betas"]]
-    r = _REDUCTION_OF_BETA
-    runs = {(case, b): case.trace(setup, reduction=r, beta=b) for case in found for b in betas}
-    last = {case.name: {b: runs[case, b][-1]["objective"] for b in betas} for case in found}
-    rows = Rows(row for run in runs.values() for row in run)
-    seen = Rows(row for row in rows if row["records"])
-    return Finding(
-        source=all_of(case.source for case in found),
-        variant=f"{_VARIANT}; r={r}",
-        size=_size(found),
+    found = {
+        case: {b: case.trace(setup, reduction=r, beta=b) for b in betas}
+        for case in cases(setup, all_lams=False)
+    }
+    last = {
+        case.name: {b: trace[-1]["objective"] for b, trace in by_b.items()} for case, by_b in found.items()
+    }
+    seen = Rows(row for row in _rows(found) if row["records"])
+    return _finding(
+        found,
+        _rows(found),
+        more=f"; r={r}",
         comparisons=[
             Comparison(f"best beta, {name}", "", 0.9, min(values, key=values.get), "the paper: .85 to .95")
             for name, values in last.items()
         ],
-        rows=rows,
         panels=[
-            Panel(
-                name,
-                "records",
-                _OBJECTIVE,
-                seen.where(case=name).lines("beta", "records", "objective", "beta={:g}"),
-            )
+            seen.where(case=name).panel(name, "beta", "records", "objective", None, _OBJECTIVE, "beta={:g}")
             for name in last
         ],
     )
-
-
-def _size(found):
-    """The fMRI samples beside the paper's, or whole pictures where there are none."""
-    n_of_paper = paper_values("modl", "fig-1")["n"]
-    return Size("samples of the largest case", max(case.n for case in found), n_of_paper)

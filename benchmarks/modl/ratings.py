@@ -1,15 +1,14 @@
 """MODL, Table 1: ratings completed by MODL and by coordinate descent; and the genes and terms of BDGP."""
 
-from dataclasses import replace
 from functools import partial
 
 import numpy as np
 
-from benchmarks.findings import Comparison, Finding, Panel, Size, Source, all_of
-from benchmarks.inputs.ratings import GET_RATINGS, gene_term_matrix, ratings_or_synthetic
+from benchmarks.findings import Comparison, Finding, Size, Source, all_of
+from benchmarks.inputs.ratings import gene_term_matrix, ratings_or_synthetic
 from benchmarks.items import paper_values
 from benchmarks.modl import completion
-from benchmarks.modl.claims import CD, FULL, MODL, of_splits, speed_up
+from benchmarks.modl.claims import CD, FULL, MODL, of_splits, speed_up, traces_of_sizes
 from benchmarks.rows import Rows
 from benchmarks.tables import listed
 
@@ -17,21 +16,16 @@ VARIANT = (
     f"modl with |z|^2 and l2 atoms, {completion.N_COMPONENTS} components, beta 0.9, mini-batches of n/100, "
     "partial projection"
 )
-_LAMS = {
-    CD: (1e-3, 1e0),
-    MODL: (1e-2, 1e1),
-    FULL: (1e-2, 1e1),
-}  # in each objective's own scale; the paper tried 0.01 to 10
+# In each objective's own scale; the paper tried 0.01 to 10.
+_LAMS = {CD: (1e-3, 1e0), MODL: (1e-2, 1e1), FULL: (1e-2, 1e1)}
 _SIZES_OF_PAPER = {1_000_209: "ML 1M", 10_000_054: "ML 10M"}
 
 
 def measure_ratings(setup):
     """The ratings file of `--ratings`, or synthetic ones."""
     ratings, source = ratings_or_synthetic(setup, setup.sizes["n_ratings"])
-    finding = _finding(
-        setup, ratings, source, size_of(ratings), partial(_beside_ratings, _SIZES_OF_PAPER.get(len(ratings)))
-    )
-    return replace(finding, notes=[*finding.notes, GET_RATINGS])
+    beside = partial(_beside_ratings, _SIZES_OF_PAPER.get(len(ratings)))
+    return _finding(setup, ratings, source, size_of(ratings), beside)
 
 
 def size_of(ratings):
@@ -44,9 +38,7 @@ def measure_genes_and_terms(setup):
     """All entries of BDGP's matrix of genes and terms, zeros as well observed as ones."""
     ratings, source = gene_term_matrix(setup, setup.sizes["n_genes"])
     size = Size("entries", len(ratings), max(_SIZES_OF_PAPER))
-    return replace(
-        _finding(setup, ratings, source, size, _beside_all),
-    )
+    return _finding(setup, ratings, source, size, _beside_all)
 
 
 def _finding(setup, ratings, source, size, beside):
@@ -64,21 +56,12 @@ def _finding(setup, ratings, source, size, beside):
         variant=f"{VARIANT}; lam by a third held out of the training entries, split by split: {chosen}",
         comparisons=list(beside({s: found.mean(axis=0) for s, found in of_splits(rows).items()})),
         rows=rows,
-        panels=[
-            Panel(
-                "Test error, first split",
-                "processor seconds",
-                "RMSE",
-                rows.where(split=0).lines("solver", "seconds", "test_rmse"),
-                x_log=True,
-            )
-        ],
-        notes=[
-            "The time is until the test error is at most 0.1 % above its last value. "
-            "Means of rows and columns are taken out first. Numbers beside the paper's are means of all "
-            "splits."
-        ],
+        panels=[_panel("Test error, first split", rows.where(split=0))],
     )
+
+
+def _panel(title, rows):
+    return rows.panel(title, "solver", "seconds", "test_rmse", "processor seconds", "RMSE", x_log=True)
 
 
 def lams_of(solver, sizes):
@@ -130,25 +113,15 @@ def measure_sizes(setup):
         for solver in (CD, FULL, MODL):
             found = completed(setup, ratings, solver, lams_of(solver, setup.sizes), 0)
             rows += [{"n_ratings": len(ratings)} | row for row in found]
-    sizes = list(dict.fromkeys(rows.column("n_ratings")))
+    sizes = rows.values("n_ratings")
     return Finding(
         source=all_of(source for _, source in data_sets),
         size=max((size_of(ratings) for ratings, _ in data_sets), key=lambda size: size.ours),
-        variant=f"{VARIANT}, or full; one split of each size, every solver's lam chosen on its training "
-        "entries",
-        comparisons=list(_speed_ups(rows, sizes)),
+        variant=f"{VARIANT}, or full; one split of each size, "
+        "every solver's lam chosen on its training entries",
+        comparisons=list(_speed_ups(rows)),
         rows=rows,
-        panels=[
-            Panel(
-                f"{n:,} ratings",
-                "processor seconds",
-                "RMSE",
-                rows.where(n_ratings=n).lines("solver", "seconds", "test_rmse"),
-                x_log=True,
-            )
-            for n in sizes
-        ],
-        notes=[GET_RATINGS],
+        panels=[_panel(f"{n:,} ratings", rows.where(n_ratings=n)) for n in sizes],
     )
 
 
@@ -164,11 +137,7 @@ def _data_sets(setup):
         yield (ratings if share == 1 else part), source
 
 
-def _speed_ups(rows, sizes):
+def _speed_ups(rows):
     paper = paper_values("modl", "table-1")["speed_up"]
-    for (name, theirs), n in zip(paper.items(), sizes):
-        kept = rows.where(n_ratings=n)
-        traces = {
-            s: [(r["epoch"], r["seconds"], r["test_rmse"]) for r in kept.where(solver=s)] for s in (CD, MODL)
-        }
+    for (name, theirs), (n, traces) in zip(paper.items(), traces_of_sizes(rows).items()):
         yield Comparison(f"speed-up, paper: {name}, ours: {n:,} ratings", "x", theirs, speed_up(traces))

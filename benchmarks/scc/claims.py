@@ -1,13 +1,17 @@
 """What Lin et al. state of SCC beside online learning (OL), and what would refute it."""
 
+from itertools import pairwise
+
 import numpy as np
 
 from benchmarks.claims import (
-    EXTREMES,
+    OBJECTIVE_NOISE,
+    above,
     give_or_take,
     largest,
     least,
     of_draws,
+    pairs,
     ratio_of_times,
     share_above,
 )
@@ -23,24 +27,12 @@ _NOISE_OF_D = 0.3  # of the time of the dictionary, which is the difference of t
 _NOISE_OF_RATIO = 0.2  # of one ratio of times over another
 
 
-def _by_size(rows, who, column):
-    """The column at every number of atoms, by rising number; None where one is not known."""
-    kept = sorted(rows.where(who=who), key=lambda row: row["n_atoms"])
-    values = [row[column] for row in kept]
-    return None if None in values or not values else np.array(values)
-
-
-def times_less(rows, column):
-    ol, scc = _by_size(rows, OL_AT_1, column), _by_size(rows, SCC_PAPER, column)
-    if ol is None or scc is None:
-        return None
-    return least(ratio_of_times(a, max(b, 1e-9)) for a, b in zip(ol, scc))
-
-
 def _growths(rows, column):
     """How many times as much the largest size takes as the smallest: of OL, of SCC; None if not known."""
-    both = [_by_size(rows, who, column) for who in (OL_AT_1, SCC_PAPER)]
-    return None if any(v is None or v[0] <= 0 for v in both) else [v[-1] / v[0] for v in both]
+    sizes = rows.values("n_atoms")
+    ends = pairs(rows, column, {"n_atoms": max(sizes)}, {"n_atoms": min(sizes)}, "who")
+    both = [ends[who] for who in (OL_AT_1, SCC_PAPER)] if ends else []
+    return None if not both or any(few <= 0 for _, few in both) else [many / few for many, few in both]
 
 
 def grows_slower(rows):
@@ -61,46 +53,29 @@ def share_of_dictionary(rows):
     return largest(give_or_take(share, _NOISE_OF_D * share) for share in shares)
 
 
-def _grid(rows, method, column):
-    """(n_sizes, n_stage_ranges) of a column, sizes rising; None where one is not known."""
-    kept = rows.where(method=method)
-    sizes = sorted({row["n_atoms"] for row in kept})
-    found = [kept.column(column, n_atoms=m) for m in sizes]
-    return None if not found or any(v is None for line in found for v in line) else np.array(found)
-
-
-def speed_ups(rows):
-    """Of SCC over OL at batch 1, a visit: (n_sizes, n_stage_ranges), or None."""
-    both = [_grid(rows, method, "us_per_sample") for method in (OL_AT_1, SCC_PAPER)]
-    return None if any(v is None for v in both) else both[0] / both[1]
-
-
-def speed_up(rows):
-    found = speed_ups(rows)
-    return None if found is None else least(ratio_of_times(v, 1, f"{v:,.0f}") for v in found.ravel())
-
-
 def speed_up_grows(rows):
-    found = speed_ups(rows)
-    if found is None:
-        return None
-    steps = (found[1:] / found[:-1]).ravel()
+    found = pairs(
+        rows, "us_per_sample", {"method": OL_AT_1}, {"method": SCC_PAPER}, ("n_atoms", "stage_range")
+    )
+    speed_ups = {size: ol / scc for size, (ol, scc) in found.items()}
+    steps = [
+        speed_ups[more, s] / speed_ups[fewer, s]
+        for fewer, more in pairwise(rows.values("n_atoms"))
+        for s in rows.values("stage_range")
+        if found
+    ]
     return least(ratio_of_times(v, 1, noise=_NOISE_OF_RATIO) for v in steps)
 
 
-def over_ol(rows, pick):
-    scc, ol = (_grid(rows, method, "objective") for method in (SCC_BESIDE, OL_BESIDE))
-    if scc is None or ol is None:
-        return None
-    return EXTREMES[pick](share_above(a, b, f"{a / b - 1:.2%}") for a, b in zip(scc.ravel(), ol.ravel()))
-
-
 def falls(rows):
-    both = [_grid(rows, method, "objective") for method in (SCC_BESIDE, OL_BESIDE)]
-    if any(v is None for v in both):
-        return None
-    steps = [(a, b) for v in both for a, b in zip(v[:-1].ravel(), v[1:].ravel())]
-    return least(share_above(a, b, f"{a / b - 1:.1%}") for a, b in steps)
+    """From every size to the next, of both learners in every stage range."""
+    steps = [
+        above(rows.where(stage_range=s, method=method), "objective", {"n_atoms": fewer}, {"n_atoms": more})
+        for method in (SCC_BESIDE, OL_BESIDE)
+        for fewer, more in pairwise(rows.values("n_atoms"))
+        for s in rows.values("stage_range")
+    ]
+    return least(steps, form=".1%")
 
 
 def _by_sweeps(rows, column):
@@ -122,19 +97,14 @@ def most_sweeps_longer(rows):
 
 def three_bring_most(rows):
     n, ends = _by_sweeps(rows, "objective")
-    gains = share_above(ends[0], ends[-1]), share_above(ends[0], ends[n.index(3)])
-    return give_or_take(
-        gains[1].value - 0.5 * gains[0].value, 0.003, f"{gains[1].value:.2%} of the objective"
-    )
-
-
-def _rates(rows):
-    """The run at the adaptive rate, and the natural one that ends lowest."""
-    return rows.where(rate="adaptive")[0], min(rows.where(rate="natural"), key=lambda row: row["objective"])
+    most, three = (ends[0] / end - 1 for end in (ends[-1], ends[n.index(3)]))
+    return give_or_take(three - 0.5 * most, OBJECTIVE_NOISE, f"{three:.2%} of the objective")
 
 
 def adaptive_lower(rows, column):
-    adaptive, natural = _rates(rows)
+    """Than the natural rate that ends lowest."""
+    (adaptive,) = rows.where(rate="adaptive")
+    natural = min(rows.where(rate="natural"), key=lambda row: row["objective"])
     at = f"{adaptive[column]:.4f} against {natural[column]:.4f} at a={natural['a']:g}, b={natural['b']:g}"
     return share_above(natural[column], adaptive[column], at)
 
@@ -164,15 +134,13 @@ def gain(rows):
 def gain_of(rows, protocol, metric="auc"):
     """What another protocol gains."""
     kept = rows.where(part=DIFFERENCES, metric=metric)
-    both = [next(iter(kept.where(protocol=one)), None) for one in (protocol, AS_THE_PAPER)]
-    return _difference(*both)
+    return _difference(*(next(iter(kept.where(protocol=one)), None) for one in (protocol, AS_THE_PAPER)))
 
 
 def in_all_stages(rows, of, **arguments):
     """The mean over the stage ranges, each with its own genes: their draws are independent."""
     number = {"ol_less_scc": ol_less_scc, "gain": gain}[of]
-    stage_ranges = dict.fromkeys(rows.column("stage_range"))
-    found = [number(rows.where(stage_range=s), **arguments) for s in stage_ranges]
+    found = [number(rows.where(stage_range=s), **arguments) for s in rows.values("stage_range")]
     half = np.sqrt(sum(((one.high - one.low) / 2) ** 2 for one in found)) / len(found)
     detail = ", ".join(f"{one.value:+.3f}" for one in found)
     return give_or_take(np.mean([one.value for one in found]), half, detail)

@@ -15,18 +15,17 @@ from benchmarks.claims import (
     of_repeats,
     ratio_of_times,
 )
-from benchmarks.rows import exponent
+from benchmarks.rows import Rows, exponent
 from benchmarks.siso.annotators import HASH, HASH_EXACT, LASSO, P_STABLE, SISO
 
-SVM, RIDGE = "svm", "ridge"
 _LARGEST = 4  # sizes of a fourth of the largest and more show how time grows
-MAP_LOSS, NO_LOSS = 0.01, 0.002  # "less than 1 % loss of MAP", "negligible"; "zero", to the codes' tolerance
+MAP_LOSS = 0.01  # "less than 1 % loss of MAP", "negligible"
 
 
 def others(rows):
     """The methods that are no SISO and no LASSO."""
     own = HASH, HASH_EXACT, P_STABLE, SISO, LASSO
-    return [m for m in dict.fromkeys(row["method"] for row in rows) if m not in own]
+    return [m for m in rows.values("method") if m not in own]
 
 
 def quicker(rows, *, without=()):
@@ -44,7 +43,7 @@ def construction(rows):
 def mostly(rows, longer, shorter, methods):
     """The least of one time of the methods over the other."""
     found = {m: [rows.value(column, method=m) for column in (longer, shorter)] for m in methods}
-    return least((ratio_of_times(a, max(b, 1e-9)) for a, b in found.values()), found)
+    return least((ratio_of_times(a, b) for a, b in found.values()), found)
 
 
 def per_query(rows, one, other):
@@ -59,17 +58,15 @@ def per_query(rows, one, other):
 def per_query_at_most(rows, one, other):
     """The same of queries that come one at a time, as in the paper, at the largest number of labelled vectors
     that both were given; whether it counts, by queries at once, which are many more."""
-    alone, at_once = rows.where(how="one at a time"), rows.where(how="at once")
+    alone = rows.where(how="one at a time")
     shared = set(alone.column("n", method=one)) & set(alone.column("n", method=other))
     if not shared:
         return None
     n = max(shared)
     ratio = ratio_of_times(*(alone.value("seconds_per_query", method=m, n=n) for m in (one, other)))
-    costs, draws = (
-        [at_once.value(column, method=m, n=n) for m in (other, SISO)] for column in ("flat_cost", "draws")
-    )
-    difference = _size(of_draws(np.subtract(*costs), np.subtract(*draws)))
-    found = _if_as_good(ratio, difference, "flat cost")
+    theirs, sisos = (rows.where(how="at once", method=m, n=n)[0] for m in (other, SISO))
+    apart = (np.subtract(theirs[name], sisos[name]) for name in ("flat_cost", "draws"))
+    found = _if_as_good(ratio, _size(of_draws(*apart)), "flat cost")
     return replace(found, detail=f"n={n:,}, {found.detail}")
 
 
@@ -78,18 +75,11 @@ def _if_as_good(ratio, difference, what):
 
     A hash that finds next to nothing is fast.
     """
-    value, low, high = (
-        speed if apart < MAP_LOSS else 0.0
-        for speed, apart in (
-            (ratio.value, difference.value),
-            (ratio.low, difference.high),
-            (ratio.high, difference.low),
-        )
-    )
-    counted = "" if value else "which does not count: "
-    return Number(
-        value, low, high, f"{ratio.value:.3g} times, {counted}{what} {difference.detail} beside SISO's"
-    )
+    speeds = ratio.value, ratio.low, ratio.high
+    losses = difference.value, difference.high, difference.low
+    counted = [speed if loss < MAP_LOSS else 0.0 for speed, loss in zip(speeds, losses)]
+    words = "" if counted[0] else "which does not count: "
+    return Number(*counted, f"{ratio.value:.3g} times, {words}{what} {difference.detail} beside SISO's")
 
 
 def _lead(one, other):
@@ -115,10 +105,9 @@ def differ(rows, one, other):
 def recall_over_chance(rows):
     """What our cells hold of the rows that should join, over the part of all rows that they hold."""
     ours, theirs = (rows.where(method=method)[-1] for method in (HASH, P_STABLE))
-    detail = ", p-stable tables ".join(
-        f"{row['recall']:.2f} of them in {row['part_in_cells']:.1%} of the rows" for row in (ours, theirs)
-    )
-    return of_repeats(np.divide(ours["recalls"], np.maximum(ours["parts"], 1e-9)), detail)
+    of_each = (f"{r['recall']:.2f} of them in {r['part_in_cells']:.1%} of the rows" for r in (ours, theirs))
+    found = np.divide(ours["recalls"], np.maximum(ours["parts"], 1e-9))
+    return of_repeats(found, ", p-stable tables ".join(of_each))
 
 
 def rises(rows):
@@ -130,11 +119,8 @@ def rises(rows):
 
 def most_settings(rows):
     """The share of (method, tau) where hash-SISO has the larger MAP."""
-    pairs = [
-        (rows.where(method=HASH, tau=row["tau"])[0], row)
-        for m in others(rows)
-        for row in rows.where(method=m)
-    ]
+    rivals = [row for m in others(rows) for row in rows.where(method=m)]
+    pairs = [(rows.where(method=HASH, tau=row["tau"])[0], row) for row in rivals]
     leads = np.array([np.subtract(a["draws"], b["draws"]) > 0 for a, b in pairs])
     n = sum(a["map"] > b["map"] for a, b in pairs)
     return of_draws(n / len(pairs), leads.mean(axis=0), f"{n} of {len(pairs)}")
@@ -149,17 +135,15 @@ def ahead(rows, one, methods, above_tau=0, below_tau=2):
 
 def cost_falls(rows):
     kept = sorted(rows.where(method=HASH, how="at once"), key=lambda row: row["n"])
-    detail = ", ".join(f"{row['flat_cost']:.3f}" for row in kept)
-    return of_draws(
-        kept[0]["flat_cost"] - kept[-1]["flat_cost"], np.subtract(kept[0]["draws"], kept[-1]["draws"]), detail
-    )
+    value, draws = (np.subtract(kept[0][name], kept[-1][name]) for name in ("flat_cost", "draws"))
+    return of_draws(value, draws, ", ".join(f"{row['flat_cost']:.3f}" for row in kept))
 
 
 def growth(rows):
     """The exponent at the largest sizes, where what every query costs anyway weighs least."""
-    kept = rows.where(method=HASH, how="at once")
-    kept = [row for row in kept if row["n"] >= max(kept.column("n")) / _LARGEST]
-    sizes = [row["n"] for row in kept]
-    slope = exponent(sizes, [row["seconds_per_query"] for row in kept])
+    all_ = rows.where(method=HASH, how="at once")
+    kept = Rows(row for row in all_ if row["n"] >= max(all_.column("n")) / _LARGEST)
+    sizes = kept.column("n")
+    slope = exponent(sizes, kept.column("seconds_per_query"))
     noise = 2 * np.log1p(TIME_NOISE) / np.log(max(sizes) / min(sizes))
     return give_or_take(slope, noise, f"as n^{slope:.2f} from {min(sizes):,} to {max(sizes):,}")

@@ -1,13 +1,13 @@
 """SISO's tables and figures on image collections: NUS-WIDE(-LITE) there, embryos and Corel5k here."""
 
-from dataclasses import dataclass, replace
+from dataclasses import replace
 
 import numpy as np
 
-from benchmarks.findings import PROJECTED, Comparison, Finding, Panel, Size
+from benchmarks.findings import PROJECTED, Comparison, Finding, Size
 from benchmarks.inputs.labelled_vectors import corel5k, embryo_words
 from benchmarks.items import paper_values
-from benchmarks.rows import Rows, Series
+from benchmarks.rows import Panel, Rows, Series
 from benchmarks.siso.annotators import (
     HASH,
     HASH_EXACT,
@@ -30,43 +30,38 @@ _N_DRAWS = 100  # of queries, for the interval of a MAP
 _N_OF_PAPER = {"bow": 27_808, "corel5k": 161_789}  # labelled images
 
 
-@dataclass(frozen=True)
-class Collection:
-    """Labelled vectors in the place of the paper's."""
-
-    read: object  # function of a Setup
-    name: str
-
-    def annotated(self, setup, methods, taus=(1.0,)):
-        """`Rows` of methods on shares of the labelled rows, and the `Source`."""
-        labelled, rows = self._labelled(setup), Rows()
-        for method in methods:
-            n_queries = _N_CHECKED if method in (LASSO, HASH_EXACT) else len(labelled.X_test)
-            for tau in taus:
-                arguments = {"labelled": self.share(setup, tau), "method": method, "n_queries": n_queries}
-                row = setup.run(annotate, arguments | {"seed": setup.seed})
-                rows.append({"method": method, "tau": tau} | row)
-        return rows, labelled.source
-
-    def share(self, setup, tau=1.0):
-        """The file with a share of the labelled rows."""
-        return setup.once((self.name, tau), lambda: _share(setup, self._labelled(setup), tau, self.name))
-
-    def size(self, setup):
-        """How many are labelled here, and in the paper's collection."""
-        return Size("labelled images", len(self._labelled(setup).X), _N_OF_PAPER[self.name])
-
-    def _labelled(self, setup):
-        return setup.once(self.name, lambda: self.read(setup))
+_READERS = {"bow": embryo_words, "corel5k": corel5k}  # collections in the place of the paper's
 
 
-def _share(setup, labelled, tau, name):
-    """The file with the share tau of the training rows."""
-    if tau < 1:
-        n = max(2, round(tau * len(labelled.X)))
-        kept = np.sort(setup.rng(f"share {tau}").permutation(len(labelled.X))[:n])
-        labelled = replace(labelled, X=labelled.X[kept], Y=labelled.Y[kept])
-    return labelled.write(setup.scratch / f"{name}-{tau}.npz")
+def _labelled(setup, name):
+    return setup.once(name, lambda: _READERS[name](setup))
+
+
+def _share(setup, name, tau=1.0):
+    """The file with a share of the labelled rows of a collection."""
+
+    def write():
+        labelled = _labelled(setup, name)
+        if tau < 1:
+            n = max(2, round(tau * len(labelled.X)))
+            kept = np.sort(setup.rng(f"share {tau}").permutation(len(labelled.X))[:n])
+            labelled = replace(labelled, X=labelled.X[kept], Y=labelled.Y[kept])
+        return labelled.write(setup.scratch / f"{name}-{tau}.npz")
+
+    return setup.once((name, tau), write)
+
+
+def _finding(setup, name, methods, taus=(1.0,), variant=VARIANT):
+    """`Rows` of methods on shares of the labelled rows of a collection, and the `Finding` that has them."""
+    labelled, rows = _labelled(setup, name), Rows()
+    for method in methods:
+        n_queries = _N_CHECKED if method in (LASSO, HASH_EXACT) else len(labelled.X_test)
+        for tau in taus:
+            asked = {"labelled": _share(setup, name, tau), "method": method, "n_queries": n_queries}
+            row = setup.run(annotate, asked | {"seed": setup.seed})
+            rows.append({"method": method, "tau": tau} | row)
+    size = Size("labelled images", len(labelled.X), _N_OF_PAPER[name])
+    return rows, Finding(labelled.source, variant, size, rows=rows)
 
 
 def annotate(labelled, method, n_queries, seed):
@@ -106,29 +101,18 @@ def _drawn_maps(values, truth):
 
 def measure_methods(setup, name, where):
     """Tables 2 and 4: the time and the MAP of all methods."""
-    collection, paper = COLLECTIONS[name], paper_values("siso", where)
-    rows, source = collection.annotated(setup, _ALL)
-    ranked = sorted(rows, key=lambda row: -row["map"])
-    return Finding(
-        source,
-        VARIANT,
-        collection.size(setup),
-        rows=rows,
-        comparisons=list(_comparisons_of_methods(rows, paper)),
+    rows, finding = _finding(setup, name, _ALL)
+    parts = {"construction": "seconds_of_fit", "prediction": "seconds_of_queries"}
+    times = [Series(part, rows.column("method"), rows.column(column)) for part, column in parts.items()]
+    ranked = ", ".join(f"{row['method']} {row['map']:.3f}" for row in sorted(rows, key=lambda r: -r["map"]))
+    return replace(
+        finding,
+        comparisons=list(_comparisons_of_methods(rows, paper_values("siso", where))),
         panels=[
-            Panel(
-                "Construction and prediction",
-                "",
-                "seconds",
-                [
-                    Series(part, rows.column("method"), rows.column(f"seconds_of_{column}"))
-                    for part, column in (("construction", "fit"), ("prediction", "queries"))
-                ],
-                y_log=True,
-            ),
+            Panel("Construction and prediction", "", "seconds", times, y_log=True),
             _bars("Mean average precision", "MAP", rows, "map"),
         ],
-        notes=["By MAP: " + ", ".join(f"{row['method']} {row['map']:.3f}" for row in ranked) + "."],
+        notes=[f"By MAP: {ranked}."],
     )
 
 
@@ -151,27 +135,20 @@ def _comparisons_of_methods(rows, paper):
 
 def measure_solvers(setup, name, where):
     """Tables 3 and 5: LASSO, SISO, hash-SISO, and hash-SISO that goes on to SISO's result."""
-    collection, paper = COLLECTIONS[name], paper_values("siso", where)
-    rows, source = collection.annotated(setup, _SOLVERS)
-    found, asked = {row["method"]: row for row in rows}, {"labelled": collection.share(setup)}
+    more = "; LASSO is scikit-learn's coordinate descent over all rows, one query at a time"
+    rows, finding = _finding(setup, name, _SOLVERS, variant=VARIANT + more)
+    found, asked = {row["method"]: row for row in rows}, {"labelled": _share(setup, name), "seed": setup.seed}
     for method in (HASH, P_STABLE):
-        found[method] |= setup.run(recall_of_cells, asked | {"method": method, "seed": setup.seed})
-    return Finding(
-        source,
-        VARIANT + "; LASSO is scikit-learn's coordinate descent over all rows, one query at a time",
-        collection.size(setup),
-        rows=rows,
-        comparisons=list(_comparisons_of_solvers(found, paper)),
+        found[method] |= setup.run(recall_of_cells, asked | {"method": method})
+    return replace(
+        finding,
+        comparisons=list(_comparisons_of_solvers(found, paper_values("siso", where))),
         panels=[_bars("Time of a query", "milliseconds", rows, "ms_per_query", y_log=True)],
         notes=[
             f"LASSO and hash-siso, exact answer {found[LASSO]['n_queries']} queries, the others "
             f"{found[SISO]['n_queries']}; a MAP is of the queries that were answered.",
         ],
     )
-
-
-def _ratio(found, name, over):
-    return found[name]["ms_per_query"] / found[over]["ms_per_query"]
 
 
 def _comparisons_of_solvers(found, paper):
@@ -185,30 +162,18 @@ def _comparisons_of_solvers(found, paper):
         else:
             yield Comparison(f"time of {name}, a query", "s", value, seconds, remark)
     for name, over in ((LASSO, SISO), (SISO, HASH), (LASSO, HASH)):
-        both = theirs[name] / theirs[over], _ratio(found, name, over)
-        yield Comparison(f"{name} over {over}, a query", "x", *both)
+        ours = found[name]["ms_per_query"] / found[over]["ms_per_query"]
+        yield Comparison(f"{name} over {over}, a query", "x", theirs[name] / theirs[over], ours)
 
 
 def measure_shares(setup, name, where):
     """Figures 2 and 4: MAP at every share tau of the labelled rows; on embryos LASSO must have SISO's."""
-    collection, paper = COLLECTIONS[name], paper_values("siso", where)
-    methods = (*_ALL, LASSO) if name == "bow" else _ALL
-    rows, source = collection.annotated(setup, methods, setup.sizes["taus"])
+    paper, methods = paper_values("siso", where), (*_ALL, LASSO) if name == "bow" else _ALL
+    rows, finding = _finding(setup, name, methods, setup.sizes["taus"])
     shown = Rows(row for row in rows if row["method"] in _ALL)
     notes = []
     if "map_siso" in paper:
         siso, svm = paper["map_siso"], paper["map_svm"]
         notes = [f"The paper's text: MAP at tau = 1 is {siso} for SISO and {svm} for the SVM, on NUS-WIDE."]
-    return Finding(
-        source,
-        VARIANT,
-        collection.size(setup),
-        rows=rows,
-        panels=[Panel("MAP by share of labelled data", "tau", "MAP", shown.lines("method", "tau", "map"))],
-        notes=notes,
-    )
-
-
-# SISO takes 0.1 s a query among 600 embryos and 1 s among all; among photographs 1 s even among 900, where a
-# row has 499 numbers and most codes as many atoms.
-COLLECTIONS = {name: Collection(read, name) for name, read in (("bow", embryo_words), ("corel5k", corel5k))}
+    panel = shown.panel("MAP by share of labelled data", "method", "tau", "map", y_label="MAP")
+    return replace(finding, panels=[panel], notes=notes)

@@ -2,7 +2,7 @@
 
 import numpy as np
 
-from benchmarks.findings import Comparison, Finding, Panel, Size, Source
+from benchmarks.findings import Comparison, Finding, Size, Source
 from benchmarks.inputs.patches import described_patches
 from benchmarks.items import paper_values
 from benchmarks.measures import Stopwatch
@@ -40,6 +40,7 @@ def measure_cost(setup):
     shared = rows.where(how="at once")
     hashed = {row["n"]: row for row in shared.where(method=HASH)}
     n = max(hashed)
+    labels = _N_VECTORS, "share not among five"
     costs = [shared.value("flat_cost", method=method, n=n) for method in (SISO, HASH)]
     return Finding(
         source=source,
@@ -48,21 +49,8 @@ def measure_cost(setup):
         comparisons=list(_comparisons_of_cost(paper, hashed)),
         rows=rows,
         panels=[
-            Panel(
-                "Time of a query",
-                _N_VECTORS,
-                "seconds",
-                shared.lines("method", "n", "seconds_per_query"),
-                x_log=True,
-                y_log=True,
-            ),
-            Panel(
-                "Flat cost, five answers",
-                _N_VECTORS,
-                "share not among five",
-                shared.lines("method", "n", "flat_cost"),
-                x_log=True,
-            ),
+            _panel_of_times("Time of a query", shared),
+            shared.panel("Flat cost, five answers", "method", "n", "flat_cost", *labels, x_log=True),
         ],
         notes=[
             f"{setup.sizes['n_queries']} queries; the paper had {paper['n_queries']:,}. No labelled patch "
@@ -88,15 +76,8 @@ def measure_time(setup):
         comparisons=list(_comparisons_of_time(paper["seconds_per_query"], at_n, n)),
         rows=rows,
         panels=[
-            Panel(
-                title,
-                _N_VECTORS,
-                "seconds",
-                Rows(shown).lines("method", "n", "seconds_per_query"),
-                x_log=True,
-                y_log=True,
-            )
-            for title, shown in (("Many queries at once", [*shared, *lasso]), ("One query at a time", alone))
+            _panel_of_times("Many queries at once", Rows([*shared, *lasso])),
+            _panel_of_times("One query at a time", alone),
         ],
         notes=[
             f"Ratios at n = {n:,}, one query at a time; the paper's at {paper['n_labelled']:,}. Its siso "
@@ -107,6 +88,11 @@ def measure_time(setup):
     )
 
 
+def _panel_of_times(title, rows):
+    options = {"x_log": True, "y_log": True}
+    return rows.panel(title, "method", "n", "seconds_per_query", _N_VECTORS, "seconds", **options)
+
+
 def _growth(setup):
     """`Rows` of every method and n, and the `Source`."""
     sizes, n_queries = setup.sizes["n_vectors"], setup.sizes["n_queries"]
@@ -115,9 +101,8 @@ def _growth(setup):
     rows = Rows()
     for n in sizes:
         arguments = files | {"n": n, "n_queries": n_queries, "seed": setup.seed}
-        alone = dict.fromkeys((*_AT_ONCE, HASH_EXACT, PUBLISHED), _N_ALONE) | {
-            method: of_n[n] for method, of_n in _SLOW.items() if n in of_n
-        }
+        alone = dict.fromkeys((*_AT_ONCE, HASH_EXACT, PUBLISHED), _N_ALONE)
+        alone |= {method: of_n[n] for method, of_n in _SLOW.items() if n in of_n}
         for method, n_alone in alone.items():
             asked = {"method": method, "n_alone": n_alone, "at_once": method in _AT_ONCE}
             rows += setup.run(answer, arguments | asked)["rows"]

@@ -5,14 +5,13 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
-from PIL import Image
 
 from benchmarks.findings import Source
 from benchmarks.inputs import patches as inputs
 from benchmarks.inputs import pictures
 from benchmarks.inputs.labelled_vectors import read_bags_of_words, read_sparse_arff
 from benchmarks.inputs.patches import patches_of
-from benchmarks.inputs.pictures import embryo_images, photographs, split_pictures_by_gene
+from benchmarks.inputs.pictures import embryo_images, photographs
 from benchmarks.inputs.ratings import Ratings, ratings_or_synthetic, read_ratings
 from benchmarks.inputs.signals import photograph_patches, read_nifti
 from flyannot.errors import DataError
@@ -48,18 +47,6 @@ def test_too_few_patches_are_refused(setup, monkeypatch):
     monkeypatch.setattr(pictures, "_N_GENES", 3)
     with pytest.raises(DataError, match="are needed"):
         patches_of(setup, 10_000_000)
-
-
-def test_no_gene_is_both_learned_from_and_evaluated(setup, tmp_path, rng):
-    data_set = tmp_path / "set"
-    data_set.mkdir()
-    for i in range(10):
-        Image.fromarray(rng.integers(i, i + 20, (128, 320), dtype=np.uint8)).save(data_set / f"{i}.png")
-    lines = [f"{i}.png,gene{i // 2},4-6" for i in range(10)]
-    (data_set / "images.csv").write_text("\n".join(["image,gene,stage_range", *lines]) + "\n")
-    files, source = split_pictures_by_gene(replace(setup, data_set=data_set))
-    assert "8 pictures learned from, 2 of other genes" in source.text
-    assert np.load(files["train"]).shape == (8, 128 * 320)
 
 
 def test_a_scan_is_read_as_it_was_written(tmp_path, rng):

@@ -12,7 +12,7 @@ from benchmarks.compare_methods import compare_methods, methods_at
 from benchmarks.findings import Source
 from benchmarks.inputs.ratings import Ratings
 from benchmarks.items import ITEMS
-from benchmarks.modl import atlases, completion, missing_pixels, ratings
+from benchmarks.modl import atlases, completion, ratings
 from benchmarks.modl.cases import HISTORIES, Case, learn
 from benchmarks.modl.claims import error_and_time, ratio_to_reach, seconds_to_converge
 from benchmarks.records import read_record
@@ -156,17 +156,6 @@ def test_masked_learning_is_evaluated_at_the_start_and_ends_lower(setup, tmp_pat
     assert {row["case"] for row in ours.trace(setup, reduction=4)} == {"mixtures, lam 0.1"}
     last = [[case.trace(setup, reduction=r)[-1]["objective"] for case in (ours, theirs)] for r in (1, 4)]
     assert last[0][0] == last[0][1] and last[1][0] != last[1][1]
-
-
-def test_missing_pixels_of_mixtures_are_found(tmp_path, rng, monkeypatch):
-    X = rng.random((60, 3)) @ rng.random((3, 200))
-    for name, value in {"_N_ATOMS": 5, "_LAM": 0.02, "_REDUCTION": 2}.items():
-        monkeypatch.setattr(missing_pixels, name, value)
-    files = {"train": str(tmp_path / "train.npy"), "test": str(tmp_path / "test.npy")}
-    np.save(files["train"], X[:45].astype(np.float32))
-    np.save(files["test"], X[45:].astype(np.float32))
-    row = missing_pixels.complete_pictures(**files, n_epochs=4, seed=1)
-    assert row["error"] < row["error_of_mean"] / 2
 
 
 def test_modl_and_coordinate_descent_beat_the_biases(rng):
