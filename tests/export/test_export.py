@@ -3,11 +3,10 @@
 import csv
 import json
 import sys
-import zipfile
-from xml.etree import ElementTree
 
 import anndata
 import numpy as np
+import openpyxl
 import pyarrow.parquet
 import pytest
 from scipy.io import loadmat, savemat
@@ -117,21 +116,13 @@ def test_the_table_beside_the_predictions_and_every_format_give_the_same(
 
 def test_json_has_all_of_it(exported, predicted, open_predictions):
     document = json.loads(exported("predictions", "json").read_text(encoding="utf-8"))
-    found = {
-        (s, group["gene"], group["fbgn"], group["group"], one["term"]): (
-            one["probability"],
-            one["decision_value"],
-            one["answer"],
-        )
-        for s, part in document["stage_ranges"].items()
-        for group in part["groups"]
-        for one in group["predictions"]
-    }
-    assert found == predicted
-    n_images = sum(len(g["images"]) for part in document["stage_ranges"].values() for g in part["groups"])
+    groups = [(s, group) for s, part in document["stage_ranges"].items() for group in part["groups"]]
+    rows = [{"stage_range": s} | group | one for s, group in groups for one in group["predictions"]]
+    assert keyed(rows) == predicted
     with open_stored(open_predictions) as stored:
         assert document["digest"] == stored.digest
-        assert n_images == sum(len(stored.array(s, "image")) for s in stored.stage_ranges)
+        n_images = sum(len(stored.array(s, "image")) for s in stored.stage_ranges)
+    assert sum(len(group["images"]) for _, group in groups) == n_images
 
 
 def test_omero_gets_types_names_and_a_row_for_every_image_and_term(exported, predicted, open_predictions):
@@ -143,25 +134,18 @@ def test_omero_gets_types_names_and_a_row_for_every_image_and_term(exported, pre
         rows = list(csv.DictReader(file))
     assert len(types) == len(rows[0]) and set(types) <= set("slbd")
     assert all(" " not in name for name in rows[0] if name != "Image Name")
-    group_of = {}
+    group_of, n_expected = {}, 0
     with open_stored(open_predictions) as stored:
         for s in stored.stage_ranges:
-            groups, _ = read_predicted(stored, s)
-            for name, images in zip(groups.name, groups.rows):
-                for i in images:
-                    group_of[s, stored.array(s, "image")[i].rpartition("/")[2]] = name
-        n_expected = sum(
-            len(stored.array(s, "image")) * len(stored.array(s, "term")) for s in stored.stage_ranges
-        )
+            images = [name.rpartition("/")[2] for name in stored.array(s, "image")]
+            group_of |= {(s, name): group for name, group in zip(images, stored.array(s, "group"))}
+            n_expected += len(images) * len(stored.array(s, "term"))
     assert len(rows) == n_expected
     for row in rows:
         group = group_of[row["Stage_Range"], row["Image Name"]]
         key = row["Stage_Range"], row["Gene"], row["FBgn"], group, row["Term"]
-        probability, value, answer = predicted[key]
-        assert row["Answer"] == answer
-        np.testing.assert_allclose(
-            [float(row["Probability"]), float(row["Decision_Value"])], [probability, value], rtol=1e-8
-        )
+        numbers = float(row["Probability"]), float(row["Decision_Value"])
+        assert_same({key: (*numbers, row["Answer"])}, {key: predicted[key]})
 
 
 @pytest.fixture
@@ -187,42 +171,17 @@ def test_no_cell_is_a_formula_and_numbers_stay_numbers(hostile, tmp_path, to):
     with open(tmp_path / "out", newline="") as file:
         rows = list(csv.reader(file, delimiter="\t" if to == "tsv" else ","))[1 + (to == "omero-csv") :]
     cells = {cell for row in rows for cell in row}
-    assert (
-        len(rows) == len(HOSTILE) and "-0.25" in cells and "-5" in cells
-    )  # -5 is a number, whatever it names
+    assert len(rows) == len(HOSTILE) and {"-0.25", "-5"} < cells  # -5 is a number, whatever it names
     for cell in cells - {"-0.25", "-5"}:
         assert cell[:1] not in tuple("=+-@\t\r")
     assert {"'" + text for text in HOSTILE[:4]} <= cells
 
 
-_NS = {"s": "http://schemas.openxmlformats.org/spreadsheetml/2006/main"}
-
-
 def sheets_of(path):
     """Name of the sheet -> its rows: texts, numbers, and None for an empty cell."""
-    with zipfile.ZipFile(path) as book:
-        parts = {name: ElementTree.fromstring(book.read(name)) for name in book.namelist() if "xl/" in name}
-    texts = ["".join(one.itertext()) for one in parts["xl/sharedStrings.xml"].findall("s:si", _NS)]
-    names = [one.get("name") for one in parts["xl/workbook.xml"].iterfind(".//s:sheet", _NS)]
-    found = {}
-    for number, name in enumerate(names, start=1):
-        sheet = parts[f"xl/worksheets/sheet{number}.xml"]
-        assert not list(sheet.iter(f"{{{_NS['s']}}}f"))  # no formula
-        found[name] = [
-            {_column(cell): _value(cell, texts) for cell in row} for row in sheet.iterfind(".//s:row", _NS)
-        ]
-    return found
-
-
-def _column(cell):
-    return cell.get("r").rstrip("0123456789")
-
-
-def _value(cell, texts):
-    value = cell.find("s:v", _NS)
-    if value is None:
-        return None
-    return texts[int(value.text)] if cell.get("t") == "s" else float(value.text)
+    sheets = openpyxl.load_workbook(path).worksheets
+    assert not [cell for sheet in sheets for row in sheet for cell in row if cell.data_type == "f"]  # formula
+    return {sheet.title: list(sheet.values) for sheet in sheets}
 
 
 def test_a_workbook_says_what_the_table_says(exported, open_predictions):
@@ -232,23 +191,20 @@ def test_a_workbook_says_what_the_table_says(exported, open_predictions):
     sheets = sheets_of(exported("predictions", "xlsx"))
     stage_range = columns.index("stage_range")
     assert list(sheets) == [f"stages {s}" for s in dict.fromkeys(row[stage_range] for row in rows)]
-    written = []
-    for header, *cells in sheets.values():
-        assert list(header.values()) == columns
-        written += [[row.get(letter) for letter in header] for row in cells]
+    assert all(list(header) == columns for header, *_ in sheets.values())
+    written = [row for _, *cells in sheets.values() for row in cells]
     for expected, row in zip(rows, written, strict=True):
-        assert row[stage_range] == expected[stage_range]  # text
-        for name, wanted, cell in zip(columns, expected, row):
+        for name, wanted, cell in zip(columns, expected, row, strict=True):
             if name in ("decision_value", "probability"):
                 assert isinstance(cell, float) and cell == pytest.approx(float(wanted), rel=1e-8)
-            if name in ("gene", "group", "term", "answer"):
+            if name in ("gene", "group", "term", "answer", "stage_range"):
                 assert cell == wanted
 
 
 def test_what_looks_like_a_formula_is_text_in_a_workbook(hostile, tmp_path):
     export(hostile, "xlsx", tmp_path / "book.xlsx")
-    cells = [v for rows in sheets_of(tmp_path / "book.xlsx").values() for row in rows for v in row.values()]
-    assert set(HOSTILE) <= set(cells)
+    cells = {cell for rows in sheets_of(tmp_path / "book.xlsx").values() for row in rows for cell in row}
+    assert set(HOSTILE) <= cells
 
 
 def test_more_rows_than_a_sheet_holds_are_refused(flyannot, chain, tmp_path, monkeypatch):
@@ -258,38 +214,21 @@ def test_more_rows_than_a_sheet_holds_are_refused(flyannot, chain, tmp_path, mon
     assert not list(tmp_path.iterdir())
 
 
-def test_features_open_in_pyarrow(exported, chain):
-    table = pyarrow.parquet.read_table(exported("features", "parquet"))
-    with open_stored(chain.features) as stored:
-        _, features = read_features([stored], stored.stage_ranges[0])
-        assert table.schema.metadata[b"flyannot_digest"].decode() == stored.digest
-    assert np.array_equal(np.array(table["features"].to_pylist()[: len(features)], "f4"), features)
-
-
-def test_anndata_has_terms_probabilities_and_genes_in_their_places(exported, predicted, chain):
+def test_anndata_has_terms_probabilities_and_genes_in_their_places(exported, predicted):
     found = anndata.read_h5ad(exported("predictions", "anndata"))
     assert found.obs_names.is_unique and found.var_names.is_unique
     assert set(found.var_names) == {key[4] for key in predicted}
-    assert {f"{name} 4-6" for name in ("threshold", "n_genes", "auc", "auc_low", "auc_high")} <= set(
-        found.var
-    )
+    evidence = ("threshold", "n_genes", "auc", "auc_low", "auc_high")
+    assert {f"{name} 4-6" for name in evidence} <= set(found.var)
     assert "quality_warnings" in found.obs
-    answers, n_found = list(found.uns["flyannot"]["answers"]), 0
+    answers, rows = list(found.uns["flyannot"]["answers"]), {}
     for i, row in enumerate(found.obs.itertuples()):
         for j, term in enumerate(found.var_names):
-            expected = predicted.get((row.stage_range, row.gene, row.fbgn, row.group, term))
             numbers = [found.X[i, j], *(found.layers[n][i, j] for n in ("decision_value", "answer"))]
-            if expected is None:
-                assert np.isnan(numbers).all()
-            else:
-                assert (*numbers[:2], answers[int(numbers[2])]) == expected
-                n_found += 1
-    assert n_found == len(predicted)
-    features = anndata.read_h5ad(exported("features", "anndata"))
-    with open_stored(chain.features) as stored:
-        columns, expected = read_features([stored], stored.stage_ranges[-1])
-    assert np.array_equal(features.X[-len(expected) :], expected)
-    assert features.obs["gene"].tolist()[-len(expected) :] == columns["gene"]
+            if not np.isnan(numbers).all():
+                key = row.stage_range, row.gene, row.fbgn, row.group, term
+                rows[key] = *numbers[:2], answers[int(numbers[2])]
+    assert rows == predicted
 
 
 def test_a_missing_package_is_one_line_with_the_command(chain, tmp_path, monkeypatch, flyannot):
@@ -301,19 +240,26 @@ def test_a_missing_package_is_one_line_with_the_command(chain, tmp_path, monkeyp
         assert not list(tmp_path.iterdir())
 
 
-def test_features_come_back_from_csv_and_npz(exported, chain):
-    with open(exported("features", "csv"), newline="") as file:
-        rows = list(csv.DictReader(file))
+def test_features_come_back_from_every_format(exported, chain):
+    rows = rows_of(exported("features", "csv"))
     arrays = np.load(exported("features", "npz"), allow_pickle=False)
+    table = pyarrow.parquet.read_table(exported("features", "parquet"))
+    annotated = anndata.read_h5ad(exported("features", "anndata"))
+    of_range = {"parquet": np.array(table["stage_range"]), "anndata": annotated.obs["stage_range"].to_numpy()}
+    values = {"parquet": np.array(table["features"].to_pylist(), "f4"), "anndata": annotated.X}
     with arrays, open_stored(chain.features) as stored:
+        assert table.schema.metadata[b"flyannot_digest"].decode() == stored.digest
         for s in stored.stage_ranges:
             columns, features = read_features([stored], s)
             assert np.array_equal(arrays[f"{s}/features"], features)
             assert arrays[f"{s}/gene"].tolist() == columns["gene"]
+            assert annotated.obs["gene"][of_range["anndata"] == s].tolist() == columns["gene"]
             here = [row for row in rows if row["stage_range"] == s]
             assert [row["image"] for row in here] == columns["image"]
             read = [[float(row[f"f{i}"]) for i in range(features.shape[1])] for row in here]
             assert np.array_equal(np.array(read, "f4"), features)
+            for to in values:
+                assert np.array_equal(values[to][of_range[to] == s], features)
 
 
 def test_atoms_come_back_from_every_format(exported, chain):
@@ -324,44 +270,37 @@ def test_atoms_come_back_from_every_format(exported, chain):
         assert all(np.array_equal(arrays[s], D[s]) for s in D)
     matlab = loadmat(exported("dictionary", "mat"))
     assert all(np.array_equal(matlab["D_" + s.replace("-", "_")].T.astype("f4"), D[s]) for s in D)
-    with open(exported("dictionary", "csv"), newline="") as file:
-        _, *rows = csv.reader(file)
+    rows = [list(row.values()) for row in rows_of(exported("dictionary", "csv"))]
     for s in D:
         assert np.array_equal(np.array([row[2:] for row in rows if row[0] == s], "f4"), D[s])
 
 
 def test_what_cannot_be_exported_is_refused_with_the_choice(chain, tmp_path, flyannot):
-    refusals = (
+    out, predictions = tmp_path / "out", chain.predictions
+    for kind, to, why in (
         ("model", "csv", "nothing exports"),
         ("predictions", "npy", "use one of csv, tsv"),
         ("dictionary", "npy", "choose one with --stage-range"),
-    )
-    for kind, to, why in refusals:
-        said = flyannot("export P --to TO -o OUT", P=chain.kinds[kind], TO=to, OUT=tmp_path / "out")
-        assert said.code == 2 and why in said.err and not (tmp_path / "out").exists()
-    (tmp_path / "out").write_text("mine")
-    line, named = "export P --to csv -o OUT", {"P": chain.predictions, "OUT": tmp_path / "out"}
-    assert flyannot(line, **named).code == 2 and (tmp_path / "out").read_text() == "mine"
-    assert flyannot(line + " --force", **named).code == 0
-    assert flyannot(line + " --stage-range 1-3", P=chain.predictions, OUT=tmp_path / "b").code == 65
-    before = chain.predictions.read_bytes()
-    assert flyannot(line + " --force", P=chain.predictions, OUT=chain.predictions).code == 2
-    assert chain.predictions.read_bytes() == before
+    ):
+        said = flyannot(f"export P --to {to} -o OUT", P=chain.kinds[kind], OUT=out)
+        assert said.code == 2 and why in said.err and not out.exists()
+    out.write_text("mine")
+    line, before = "export P --to csv -o OUT", predictions.read_bytes()
+    assert flyannot(line, P=predictions, OUT=out).code == 2 and out.read_text() == "mine"
+    assert flyannot(f"{line} --force", P=predictions, OUT=out).code == 0
+    assert flyannot(f"{line} --stage-range 1-3", P=predictions, OUT=tmp_path / "b").code == 65
+    assert flyannot(f"{line} --force", P=predictions, OUT=predictions).code == 2
+    assert predictions.read_bytes() == before
 
 
 def test_the_same_file_gives_the_same_bytes(exported, chain, open_predictions, tmp_path):
+    assert len(all_formats()) == len(set(all_formats()))
     for kind, formats in EXPORTERS.items():
         for to in set(formats) - {"anndata", "mat", "parquet"}:  # theirs is not ours to promise
             stage_range = "4-6" if to == "npy" else None
             source = open_predictions if kind == "predictions" else chain.kinds[kind]
             export(source, to, tmp_path / f"{kind}{to}", stage_ranges=["4-6"] if stage_range else [])
             assert (tmp_path / f"{kind}{to}").read_bytes() == exported(kind, to, stage_range).read_bytes()
-
-
-def test_every_format_of_the_table_is_there():
-    for formats in EXPORTERS.values():
-        assert all(callable(formats[name]) for name in formats)
-    assert len(all_formats()) == len(set(all_formats()))
 
 
 @pytest.mark.parametrize("to", ["npz", "mat"])
