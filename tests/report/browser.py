@@ -8,15 +8,8 @@ from importlib.util import find_spec
 import pytest
 
 _NAMES = ("chromium", "chromium-browser", "google-chrome")
-_FLAGS = [
-    "--no-sandbox",
-    "--disable-gpu",
-    "--disable-quic",
-    "--no-first-run",
-    "--disable-background-networking",
-    "--disable-component-update",
-    "--disable-sync",
-]
+_FLAGS = ["--no-sandbox", "--disable-gpu", "--disable-quic", "--no-first-run", "--disable-sync"]
+_FLAGS += ["--disable-background-networking", "--disable-component-update"]
 
 
 def why_browser_is_absent():
@@ -65,3 +58,30 @@ def until(page, expression, timeout_s=20):
     while not page.evaluate(expression):
         assert time.monotonic() < ends, f"not true: {expression}"
         time.sleep(0.02)
+
+
+def genes(view):
+    """The genes of the groups that a page lists."""
+    return [title.split(",")[0] for title in view.locator("details.group h3").all_inner_texts()]
+
+
+def review_as(view, curator):
+    """Write the curator's name, and leave its field."""
+    view.fill("#curator", curator)
+    view.locator("#curator").blur()
+
+
+def downloaded(view, to, button="#download-corrections"):
+    """The path of what a button of the page gives."""
+    with view.expect_download() as download:
+        view.click(button)
+    download.value.save_as(to)
+    return to
+
+
+def violations(view):
+    """The faults that axe finds on a page."""
+    from axe_playwright_python.sync_playwright import Axe
+
+    found = Axe().run(view).response["violations"]
+    return [(one["id"], node["target"], node.get("failureSummary")) for one in found for node in one["nodes"]]

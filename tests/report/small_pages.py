@@ -1,5 +1,7 @@
 """Pages to test: that of a run on small synthetic embryos, and pages of any size and with any text."""
 
+from dataclasses import replace
+
 import numpy as np
 
 from flyannot.report.drawing import jpeg, packed_map
@@ -14,8 +16,10 @@ from flyannot.report.groups import (
     groups_section,
 )
 from flyannot.report.maps import TermMap
-from flyannot.report.page import Page
+from flyannot.report.page import Page, write_page
+from flyannot.report.run_folder import Run, origin_section
 from flyannot.report.scores_section import scores_section
+from flyannot.report.term_ids import TermIds
 from flyannot.scores.bootstrap import add_confidence
 from flyannot.scores.group_outcomes import group_outcomes
 from flyannot.scores.metrics import TermOutcomes, score_terms
@@ -24,7 +28,7 @@ from flyannot.steps.engine.task import Execution, run_task
 from flyannot.steps.evaluate import evaluation_of_files
 from flyannot.steps.evaluation import evaluate_task
 from flyannot.steps.options import EvaluateOptions
-from flyannot.steps.runs.configuration import Configuration, write_record
+from flyannot.steps.runs.configuration import Configuration, option_tables, write_record
 from tests.small_embryos import CLASSIFY
 
 NASTY = "<script>alert('x')</script>&\"</template></details>\u2028"
@@ -32,16 +36,20 @@ NASTY = "<script>alert('x')</script>&\"</template></details>\u2028"
 
 def make_run(copy):
     """Make the chain in a copy of its folder a whole run: scores, and the record of what was run."""
+    options = EvaluateOptions(folds=3)
     evaluation = evaluation_of_files(
-        (copy.features,),
-        copy.annotations,
-        train=CLASSIFY,
-        options=EvaluateOptions(folds=3),
-        seed=1,
+        (copy.features,), copy.annotations, train=CLASSIFY, options=options, seed=1
     )
     run_task(evaluate_task(evaluation, copy.folder / "scores.json"), Execution())
     write_record(Configuration(copy.embryos, copy.folder))
     return copy
+
+
+def write_record_with(copy, corrections):
+    """Record a run as one that was made with what curators said."""
+    tables = {name: kind() for name, kind in option_tables().items()}
+    tables["train"] = replace(CLASSIFY, corrections=(corrections,))
+    write_record(Configuration(copy.embryos, copy.folder, options=tables))
 
 
 def entries(n, n_images=1, maps=False):
@@ -65,6 +73,11 @@ def picture(path):
     return jpeg(np.random.default_rng(seed).integers(0, 256, (16, 40), dtype=np.uint8))
 
 
+def write_groups(path, groups, *, page_bytes=20_000_000, jpeg_of=picture, **more):
+    """Write a page of some groups; the folder beside it, or None."""
+    return write_page(path, groups_page(**more), groups, jpeg_of=jpeg_of, page_bytes=page_bytes)
+
+
 def nasty_scores(rng):
     n = 30
     truth, values = rng.random((n, 2)) < 0.5, rng.normal(size=(n, 2))
@@ -81,6 +94,10 @@ def nasty_entries():
         yield GroupEntry("4-6", NASTY, NASTY, NASTY, True, [ImageEntry(NASTY, NASTY)], terms)
 
 
-def nasty_page(rng):
-    scores = ("scores", NASTY, scores_section(nasty_scores(rng)))
-    return Page(NASTY, [(NASTY, NASTY, NASTY)], [*groups_page().sections, scores], [NASTY])
+def nasty_page(rng, folder):
+    """A page on which every text is nasty; `folder` holds nothing."""
+    ids = TermIds({NASTY: (NASTY, NASTY, NASTY)}, {"4-6": [NASTY]}, [NASTY])
+    scores = scores_section(nasty_scores(rng), ids)
+    origin = origin_section(Run(folder), [], [NASTY], ids.stage_links())
+    sections = [*groups_page().sections, ("scores", NASTY, scores + origin)]
+    return Page(NASTY, [(NASTY, NASTY, NASTY)], sections, [NASTY], ids=ids)

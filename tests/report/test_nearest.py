@@ -1,6 +1,5 @@
 """What looks alike, in the report."""
 
-import shutil
 from contextlib import ExitStack
 
 import numpy as np
@@ -15,13 +14,9 @@ from flyannot.store.features import read_features
 from flyannot.store.reading import open_stored
 
 
-def entries_of(run, stack):
-    return list(group_entries(open_run(stack, run.folder), ["4-6"], Queue(None)))
-
-
 def test_every_group_has_the_most_similar_others_and_what_their_curators_said(run):
     with ExitStack() as stack:
-        found = entries_of(run, stack)
+        found = list(group_entries(open_run(stack, run.folder), ["4-6"], Queue(None)))
     with open_stored(run.features) as stored:
         columns, features = read_features([stored], "4-6")
     groups = groups_of(columns)
@@ -31,9 +26,8 @@ def test_every_group_has_the_most_similar_others_and_what_their_curators_said(ru
     for entry in found:
         similarity = rows @ rows[groups.name.index(entry.name)]
         similarity[groups.name.index(entry.name)] = -np.inf
-        expected = [
-            groups.name[g] for g in np.argsort(-similarity, kind="stable")[:N_SHOWN] if similarity[g] > 0
-        ]
+        nearest = np.argsort(-similarity, kind="stable")[:N_SHOWN]
+        expected = [groups.name[g] for g in nearest if similarity[g] > 0]
         assert [one.key for one in entry.nearest] == [f"4-6.{name}" for name in expected]
         for one, name in zip(entry.nearest, expected):
             if name in annotated and entry.name in annotated:
@@ -45,11 +39,3 @@ def test_the_page_shows_them_and_links_to_each(page):
     text = page.read_text()
     assert "What looks alike" in text and 'data-near="4-6.' in text and 'href="#open=4-6.' in text
     assert "other terms" in text and "same terms" in text
-
-
-def test_a_run_without_features_shows_none(run, tmp_path):
-    shutil.copytree(run.folder, tmp_path / "copy")
-    (tmp_path / "copy" / "features.h5").unlink()
-    with ExitStack() as stack:
-        found = list(group_entries(open_run(stack, tmp_path / "copy"), ["4-6"], Queue(None)))
-    assert found and not any(entry.nearest for entry in found)

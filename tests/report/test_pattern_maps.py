@@ -1,38 +1,30 @@
 """The map of patterns on the page, in a browser.  Skipped where no browser can be driven."""
 
 import json
-import shutil
 from dataclasses import replace
+from itertools import combinations
 
 import numpy as np
 import pytest
 
 from flyannot.report.page import PATTERNS, write_page
 from flyannot.report.templates import render
-from tests.report.browser import shown, until
+from tests.report.browser import shown, until, violations
 from tests.report.small_pages import entries, groups_page, picture
-from tests.report.test_report_review import violations
-
-N_GROUPS = 150
 
 
-def mapped_page(path, **more):
+@pytest.fixture(scope="module", params=[1, 20_000_000], ids=["beside the page", "in it"])
+def mapped(request, tmp_path_factory):
     """150 groups of two stage ranges, each somewhere on its map."""
     rng = np.random.default_rng(5)
     groups = [
         replace(entry, stage_range=("4-6", "7-8")[g % 2], place=tuple(rng.random(2)))
-        for g, entry in enumerate(entries(N_GROUPS))
+        for g, entry in enumerate(entries(150))
     ]
-    page = groups_page()
+    path, page = tmp_path_factory.mktemp("map") / "report.html", groups_page()
     page = replace(page, sections=[*page.sections, (PATTERNS, "Map of patterns", render("patterns.html"))])
-    write_page(path, page, groups, jpeg_of=picture, **more)
+    write_page(path, page, groups, jpeg_of=picture, page_bytes=request.param)
     return path
-
-
-@pytest.fixture(scope="module", params=["in the page", "beside it"])
-def mapped(request, tmp_path_factory):
-    out = tmp_path_factory.mktemp("map") / "report.html"
-    return mapped_page(out, page_bytes=1 if request.param == "beside it" else 20_000_000)
 
 
 @pytest.fixture
@@ -59,26 +51,23 @@ def legend(view):
     return view.inner_text("#patterns-legend").replace("\n", " ")
 
 
+_BOXES = "all => all.map((one) => one.getBoundingClientRect().toJSON())"
+
+
 def test_the_map_shows_pictures_that_do_not_cover_each_other(view):
-    boxes = view.locator("[data-place]").evaluate_all(
-        "all => all.map((one) => one.getBoundingClientRect().toJSON())"
-    )
+    boxes = view.locator("[data-place]").evaluate_all(_BOXES)
     assert len(boxes) > 20
-    for i, one in enumerate(boxes):
-        for other in boxes[:i]:
-            apart = abs(one["x"] - other["x"]) >= 80 or abs(one["y"] - other["y"]) >= 32
-            assert apart
-    n = len(boxes)
+    for one, other in combinations(boxes, 2):
+        assert abs(one["x"] - other["x"]) >= 80 or abs(one["y"] - other["y"]) >= 32
     view.click("#patterns-nearer")
     until(view, "document.querySelectorAll('[data-place]').length > 0")
     view.click("#patterns-whole")
-    until(view, f"document.querySelectorAll('[data-place]').length === {n}")
+    until(view, f"document.querySelectorAll('[data-place]').length === {len(boxes)}")
 
 
 def test_a_term_in_colour_is_counted_for_the_stage_range(view):
     assert view.input_value("#patterns-stage") == "4-6" and "of 75 genes" in legend(view)
-    text = view.evaluate("document.getElementById('index').textContent")
-    index = json.loads(text)
+    index = json.loads(view.evaluate("document.getElementById('index').textContent"))
     of_stage = [group for group in index["groups"] if index["stages"][group[0]] == "4-6"]
     chosen = int(view.input_value("#patterns-term"))
     statuses = [index["statuses"][one[1]] for group in of_stage for one in group[7] if one[0] == chosen]
@@ -135,9 +124,8 @@ def test_the_map_is_dragged_and_that_opens_nothing(view):
     view.mouse.move(x + 10, y - 4, steps=2)
     view.mouse.move(x + 30, y - 20, steps=3)
     view.mouse.up()
-    until(
-        view, f"document.querySelector(\"[data-place='{number}']\").getBoundingClientRect().x > {before['x']}"
-    )
+    place = f"document.querySelector(\"[data-place='{number}']\").getBoundingClientRect()"
+    until(view, f"{place}.x > {before['x']}")
     assert view.url == address
 
 
@@ -160,8 +148,9 @@ def test_axe_finds_no_fault_in_the_map_of_a_run(browser, page, scheme, width):
         assert view.evaluate("document.documentElement.scrollWidth") <= width
 
 
-def test_a_run_without_features_has_no_map_and_no_empty_section(run, tmp_path, flyannot):
-    shutil.copytree(run.folder, tmp_path / "copy")
-    (tmp_path / "copy" / "features.h5").unlink()
-    assert flyannot("report R", R=tmp_path / "copy").code == 0
-    assert 'id="patterns"' not in (tmp_path / "copy" / "report.html").read_text()
+def test_a_run_without_features_has_no_map_and_nothing_alike(run, tmp_path, flyannot):
+    copy = run.copied_to(tmp_path / "copy")
+    copy.features.unlink()
+    assert flyannot("report R", R=copy.folder).code == 0
+    text = (copy.folder / "report.html").read_text()
+    assert 'id="patterns"' not in text and "What looks alike" not in text

@@ -1,20 +1,21 @@
 """The report: what it computes, what it writes, and that text from tables stays text."""
 
-import csv
+import base64
+import io
 import json
 import re
 import shutil
-from html.parser import HTMLParser
 
 import numpy as np
 import pytest
 from PIL import Image as Picture
+from sklearn.metrics import roc_curve
 
 from flyannot.classifiers.answers import UNDETERMINED, read_predicted
 from flyannot.dataset.folder import read_annotations, read_images
 from flyannot.descriptors.options import ExtractOptions
 from flyannot.errors import InputError, WriteError
-from flyannot.report.build import report_task
+from flyannot.report import curves
 from flyannot.report.curves import (
     GRID,
     confidence_band,
@@ -23,7 +24,7 @@ from flyannot.report.curves import (
     reliability,
     roc_curves,
 )
-from flyannot.report.drawing import atom_glyph, coarse_map, packed_map, trace_chart
+from flyannot.report.drawing import atom_glyph, coarse_map, jpeg_for_page, packed_map, trace_chart
 from flyannot.report.groups import ABSENT, AGREED, MISSED, NEW, PREDICTED, UNLEARNED
 from flyannot.report.page import report_json, write_page
 from flyannot.scores.average_precision import average_precision
@@ -31,104 +32,19 @@ from flyannot.scores.metrics import auc_within_folds
 from flyannot.stage_ranges import STAGE_RANGES
 from flyannot.steps.annotate import annotate_task
 from flyannot.steps.engine.task import Execution, run_task
-from flyannot.steps.options import AnnotateOptions, ReportOptions
+from flyannot.steps.options import AnnotateOptions
 from flyannot.store.reading import open_stored
 from tests.cli.test_cli import faulty
-from tests.report.small_pages import NASTY, entries, groups_page, nasty_entries, nasty_page, picture
-
-HTML_NAMES = {"area", "br", "col", "hr", "img", "input", "link", "meta"}  # those that have no end
-
-
-class Balanced(HTMLParser):
-    """Reads a page: every element that begins ends, in order; collects ids and what scripts there are."""
-
-    def __init__(self, text):
-        super().__init__()
-        self.open, self.ids, self.names = [], [], []
-        self.feed(text)
-        self.close()
-        assert self.open == []
-        assert len(self.ids) == len(set(self.ids)), "an id is there twice"
-
-    def handle_starttag(self, tag, attributes):
-        self.names.append(tag)
-        self.ids += [value for name, value in attributes if name == "id"]
-        assert not [name for name, _ in attributes if name.startswith("on") and name != "onsubmit"]
-        if tag not in HTML_NAMES:
-            self.open.append(tag)
-
-    def handle_startendtag(self, tag, attributes):
-        self.names.append(tag)
-
-    def handle_endtag(self, tag):
-        assert self.open.pop() == tag
-
-
-def make_report(folder, out, *, data_set=None, ontology=()):
-    return run_task(report_task(folder, out, data_set, ReportOptions(ontology=ontology)), Execution())
-
-
-class Groups(HTMLParser):
-    """The groups of a page: images as (name and view, source or None), and terms."""
-
-    def __init__(self, text):
-        super().__init__()
-        self.groups, self._cell = [], None
-        self.feed(text)
-
-    def handle_starttag(self, tag, attributes):
-        attributes = dict(attributes)
-        kind = attributes.get("class", "")
-        if kind == "inside":
-            self.groups.append({"images": [], "terms": [], "name": ""})
-        elif not self.groups:
-            return
-        elif kind == "embryo":
-            self.groups[-1]["images"].append(["", None])
-        elif tag == "img":
-            self.groups[-1]["images"][-1][1] = attributes["src"]
-        elif tag in ("figcaption", "caption"):
-            self._cell = tag
-        elif "data-status" in attributes:
-            status = attributes["data-status"]
-            self.groups[-1]["terms"].append({"status": status, "cells": [], "map": None})
-        elif tag in ("th", "td") and self.groups[-1]["terms"]:
-            self.groups[-1]["terms"][-1]["cells"].append("")
-            self._cell = tag
-        elif kind == "map":
-            self.groups[-1]["terms"][-1] |= {
-                "map": json.loads(attributes["data-map"]),
-                "term": attributes["data-term"],
-            }
-
-    def handle_endtag(self, tag):
-        if tag == self._cell:
-            self._cell = None
-
-    def handle_data(self, text):
-        if self._cell == "figcaption":
-            self.groups[-1]["images"][-1][0] += text
-        elif self._cell == "caption":
-            self.groups[-1]["name"] += text
-        elif self._cell:
-            self.groups[-1]["terms"][-1]["cells"][-1] += text
-
-
-def groups_of(text):
-    """The groups within a page, or within the HTML of a chunk."""
-    chunks = re.findall(r'<template id="chunk-\d+">(.*?)</template>', text, re.S) or [text]
-    found = [group for chunk in chunks for group in Groups(chunk).groups]
-    for group in found:
-        for one in group["terms"]:
-            cells = [" ".join(cell.split()) for cell in one.pop("cells")]
-            one["term"], one["probability"], one["support"] = cells[0], cells[2].split()[0], cells[3]
-            one["held_out"] = "*" not in cells[2]
-    return found
-
-
-def index_of(text):
-    return json.loads(re.search(r'id="index">(.*?)</script>', text, re.S)[1])
-
+from tests.report.pages_read import (
+    groups_of,
+    index_json,
+    index_of,
+    make_report,
+    rows_of,
+    tree_of,
+    without_scripts,
+)
+from tests.report.small_pages import NASTY, entries, nasty_entries, nasty_page, picture, write_groups
 
 # --- curves and calibration ---
 
@@ -140,8 +56,6 @@ def evaluated(rng, n=80):
 
 
 def test_areas_under_the_curves_are_the_auc_and_the_average_precision(rng, monkeypatch):
-    from flyannot.report import curves
-
     monkeypatch.setattr(curves, "GRID", np.linspace(0, 1, 20001))
     for _ in range(5):
         values, truth, folds = evaluated(rng)
@@ -154,8 +68,6 @@ def test_areas_under_the_curves_are_the_auc_and_the_average_precision(rng, monke
 
 
 def test_a_roc_curve_of_one_fold_is_scikit_learns(rng):
-    from sklearn.metrics import roc_curve
-
     values, truth, _ = evaluated(rng)
     x, y, _ = roc_curve(truth, values, drop_intermediate=False)
     mine = roc_curves(values, truth, None, np.ones((1, len(values)), int))[0]
@@ -167,9 +79,9 @@ def test_a_weight_counts_a_group_as_often(rng):
     weights = rng.integers(0, 3, (1, 30))
     repeated = np.repeat(np.arange(30), weights[0])
     ones = np.ones((1, len(repeated)), int)
-    for curves in (roc_curves, precision_curves):
-        once = curves(values[repeated], truth[repeated], folds[repeated], ones)
-        np.testing.assert_allclose(curves(values, truth, folds, weights), once, atol=1e-12)
+    for draw in (roc_curves, precision_curves):
+        once = draw(values[repeated], truth[repeated], folds[repeated], ones)
+        np.testing.assert_allclose(draw(values, truth, folds, weights), once, atol=1e-12)
 
 
 def test_resamples_draw_genes_as_a_whole_and_the_band_holds_the_curve(rng):
@@ -197,27 +109,25 @@ def test_reliability_of_honest_and_of_boastful_probabilities(rng):
 
 
 def test_charts_read_as_svg_and_say_what_they_show():
-    chart = trace_chart(
-        {"4-6": ([1], [0.2]), "<b>": ([1, 2], [0.3, 0.1])}, x_name="x", y_name="<y>", summary="a<b"
-    )
+    lines = {"4-6": ([1], [0.2]), "<b>": ([1, 2], [0.3, 0.1])}
+    chart = trace_chart(lines, x_name="x", y_name="<y>", summary="a<b")
     assert 'aria-label="a&lt;b"' in chart and "<y>" not in chart and "<b>" not in chart and "nan" not in chart
-    Balanced(chart)
+    tree_of(chart)
 
 
 def test_a_glyph_points_where_the_gradient_does():
     atom = np.zeros(128, np.float32)
     atom[(1 * 4 + 2) * 8 + 2] = 1.0  # second row, third column, upwards
     atom[(3 * 4 + 0) * 8 + 0] = -0.5  # last row, first column, to the right, less than the mean
-    glyph = atom_glyph(atom, "says")
-    x, y, dx, dy = map(float, re.search(r'class="above" d="M(\S+) (\S+)l(\S+) (\S+?)"', glyph).groups())
+    rays = re.findall(r'class="(above|below)" d="M(\S+) (\S+)l(\S+) (\S+?)"', atom_glyph(atom, "says"))
+    first = {name: tuple(map(float, ray)) for name, *ray in reversed(rays)}
+    x, y, dx, dy = first["above"]
     assert (x, y) == (40, 24) and abs(dx) < 0.1 and dy < -5
-    x, y, dx, dy = map(float, re.search(r'class="below" d="M(\S+) (\S+)l(\S+) (\S+?)"', glyph).groups())
+    x, y, dx, dy = first["below"]
     assert (x, y) == (8, 56) and dx > 2 and abs(dy) < 0.1
 
 
 def test_a_coarse_map_keeps_the_sum_and_unpacks_to_it(rng):
-    import base64
-
     spread = rng.normal(size=(128, 320))
     cells = coarse_map(spread)
     assert cells.sum() == pytest.approx(spread.sum()) and cells[0, 0] == pytest.approx(spread[:8, :8].sum())
@@ -231,17 +141,17 @@ def test_a_coarse_map_keeps_the_sum_and_unpacks_to_it(rng):
 
 def test_the_page_is_whole_and_needs_nothing_else(page):
     text = page.read_text()
-    Balanced(re.sub(r"<script.*?</script>", "", text, flags=re.S))
+    without_scripts(text)
     assert not re.search(r"(?:src|href)=[\"']?(?:https?:)?//", text) and "@import" not in text
     assert "SYNTHETIC embryos" in text
     assert [p.name for p in page.parent.iterdir()] == [page.name]
 
 
-def test_the_page_shows_every_group_with_its_curated_terms(page, chain, run):
+def test_the_page_shows_every_group_with_its_curated_terms(page, chain):
     text, annotations, images = page.read_text(), read_annotations(chain.embryos), read_images(chain.embryos)
     index, details = index_of(text), groups_of(text)
-    assert len(index["groups"]) == len(details) == len({(i.stage_range, i.group) for i in images})
-    for group, shown in zip(index["groups"], details):
+    assert len(index["groups"]) == len({(i.stage_range, i.group) for i in images})
+    for group, shown in zip(index["groups"], details, strict=True):
         stage_range, gene = STAGE_RANGES[group[0]], group[1]
         assert shown["name"] == f"Terms of {gene}, stage range {stage_range}"
         curated = {index["terms"][one[0]] for one in group[7] if one[4]}
@@ -258,24 +168,20 @@ def test_answers_are_those_of_models_that_had_not_seen_the_gene(page, run):
     for group, shown in zip(index_of(text)["groups"], groups_of(text)):
         one = evaluated[STAGE_RANGES[group[0]]]
         i = one["group"].index(group[3])
+        fold = sorted(set(one["fold"])).index(one["fold"][i])
         for term in shown["terms"]:
-            if term["term"] in one["term"]:
-                j = one["term"].index(term["term"])
-                expected = pytest.approx(one["probability"][j][i], abs=0.0051)
-                assert term["held_out"] and float(term["probability"]) == expected
-                yes, true = one["yes"][j][i] == "1", one["truth"][j][i] == "1"
-                statuses = {(True, True): AGREED, (False, True): MISSED, (True, False): NEW}
-                folds = sorted(set(one["fold"]))
-                probability, threshold = (
-                    one["probability"][j][i],
-                    one["threshold"][j][folds.index(one["fold"][i])],
-                )
-                assert yes == (probability > threshold) or probability == pytest.approx(threshold, abs=1e-6)
-                is_open = probability == threshold  # nothing was learned
-                assert term["status"] == UNDETERMINED if is_open else statuses.get((yes, true), ABSENT)
-                n_held_out += 1
-            else:
+            if term["term"] not in one["term"]:
                 assert not term["held_out"] or term["status"] == UNLEARNED
+                continue
+            j = one["term"].index(term["term"])
+            probability, threshold = one["probability"][j][i], one["threshold"][j][fold]
+            yes, true = one["yes"][j][i] == "1", one["truth"][j][i] == "1"
+            assert term["held_out"] and float(term["probability"]) == pytest.approx(probability, abs=0.0051)
+            assert yes == (probability > threshold) or probability == pytest.approx(threshold, abs=1e-6)
+            statuses = {(True, True): AGREED, (False, True): MISSED, (True, False): NEW}
+            is_open = probability == threshold  # nothing was learned
+            assert term["status"] == UNDETERMINED if is_open else statuses.get((yes, true), ABSENT)
+            n_held_out += 1
     assert n_held_out == sum(len(one["term"]) * len(one["group"]) for one in evaluated.values())
 
 
@@ -325,9 +231,8 @@ def test_what_is_there_of_a_run_is_shown(run, tmp_path, kept):
     folder.mkdir()
     for name in kept.split():
         shutil.copy(run.folder / name, folder)
-    make_report(folder, tmp_path / "r.html")
-    text = (tmp_path / "r.html").read_text()
-    Balanced(re.sub(r"<script.*?</script>", "", text, flags=re.S))
+    text = make_report(folder, tmp_path / "r.html").path.read_text()
+    without_scripts(text)
     assert "There is no" in text
     assert ('id="scores-table"' in text) == ("scores" in kept)
     assert ('id="groups-list"' in text) == ("predictions" in kept)
@@ -338,27 +243,20 @@ def test_without_scores_the_answers_are_those_of_the_table(run, tmp_path):
     images = [image for image in read_images(run.embryos) if image.stage_range == "4-6"]
     options = AnnotateOptions(abstain_margin=0.3)
     run_task(annotate_task(run.model, images, tmp_path / "predictions.h5", options), Execution())
-    make_report(tmp_path, tmp_path / "r.html", data_set=run.embryos)
-    text = (tmp_path / "r.html").read_text()
+    text = make_report(tmp_path, tmp_path / "r.html", data_set=run.embryos).path.read_text()
     answers = {}
     for group, shown in zip(index_of(text)["groups"], groups_of(text)):
         for one in shown["terms"]:
             if one["status"] != UNLEARNED:
                 assert not one["held_out"] and (one["status"] != UNDETERMINED or one["map"] is None)
                 answers[group[3], one["term"]] = ANSWER_OF[one["status"]]
-    with open(tmp_path / "predictions.csv", newline="") as file:
-        table = {(row["group"], row["term"]): row["answer"] for row in csv.DictReader(file)}
+    rows = rows_of(tmp_path / "predictions.csv")
+    table = {(row["group"], row["term"]): row["answer"] for row in rows}
     assert answers == table and set(table.values()) == {"yes", "no", "undetermined"}
 
 
-ANSWER_OF = {
-    AGREED: "yes",
-    NEW: "yes",
-    PREDICTED: "yes",
-    MISSED: "no",
-    ABSENT: "no",
-    UNDETERMINED: UNDETERMINED,
-}
+ANSWER_OF = dict.fromkeys((AGREED, NEW, PREDICTED), "yes") | dict.fromkeys((MISSED, ABSENT), "no")
+ANSWER_OF[UNDETERMINED] = "undetermined"
 
 
 # --- any size, any text ---
@@ -366,9 +264,7 @@ ANSWER_OF = {
 
 def test_a_page_of_5000_groups_stays_below_its_limit(tmp_path):
     out, limit = tmp_path / "big.html", 2_000_000
-    folder = write_page(
-        out, groups_page(made_from="0a"), entries(5000, maps=True), jpeg_of=picture, page_bytes=limit
-    )
+    folder = write_groups(out, entries(5000, maps=True), page_bytes=limit, made_from="0a")
     assert out.stat().st_size < limit and folder.name.startswith("big-files-")
     text = out.read_text()
     index = index_of(text)
@@ -382,16 +278,14 @@ def test_a_page_of_5000_groups_stays_below_its_limit(tmp_path):
         assert name == f"i{g}_0.png, lateral" and (folder / source).read_bytes() == picture(f"i{g}_0")
     assert len(list(folder.iterdir())) == 500 + 5000
 
-    assert (
-        write_page(out, groups_page(made_from="0b"), entries(20), jpeg_of=picture, page_bytes=limit) is None
-    )
+    assert write_groups(out, entries(20), page_bytes=limit, made_from="0b") is None
     assert [p.name for p in tmp_path.iterdir()] == ["big.html"], "the older page's folder is gone"
     assert len(groups_of(out.read_text())) == 20
 
 
 def test_a_page_that_cannot_be_finished_leaves_the_older_one(tmp_path):
     out = tmp_path / "p.html"
-    write_page(out, groups_page(made_from="0a"), entries(30), jpeg_of=picture, page_bytes=1)
+    write_groups(out, entries(30), page_bytes=1, made_from="0a")
     before = {p.name for p in tmp_path.iterdir()}, out.read_bytes()
 
     def breaking(path):
@@ -400,25 +294,19 @@ def test_a_page_that_cannot_be_finished_leaves_the_older_one(tmp_path):
         return picture(path)
 
     with pytest.raises(WriteError):
-        write_page(out, groups_page(made_from="0b"), entries(30), page_bytes=1, jpeg_of=breaking)
+        write_groups(out, entries(30), page_bytes=1, jpeg_of=breaking, made_from="0b")
     assert before == ({p.name for p in tmp_path.iterdir()}, out.read_bytes())
 
 
 def test_text_from_tables_stays_text(rng, tmp_path):
     out = tmp_path / "nasty.html"
-    write_page(out, nasty_page(rng), nasty_entries(), jpeg_of=picture)
+    write_page(out, nasty_page(rng, tmp_path), nasty_entries(), jpeg_of=picture)
     text = out.read_text()
     assert "<script>alert" not in text and "\u2028" not in re.sub(r"<[^s].*", "", index_json(text))
     assert index_of(text)["groups"][0][1] == NASTY and index_of(text)["terms"] == [NASTY]
-    read = Balanced(text)
-    assert read.names.count("script") == 2  # the index, and the page's own
-    assert [one["term"] for group in groups_of(text) for one in group["terms"]] == [
-        " ".join(NASTY.split())
-    ] * 2
-
-
-def index_json(text):
-    return re.search(r'id="index">(.*?)</script>', text, re.S)[1]
+    assert len(list(tree_of(text).iter("script"))) == 2  # the index, and the page's own
+    shown = [one["term"] for group in groups_of(text) for one in group["terms"]]
+    assert shown == [" ".join(NASTY.split())] * 2
 
 
 @pytest.mark.parametrize("text", [NASTY, "<!--", "]]>", "</SCRIPT>", "\u2029", 'a"b\\'])
@@ -433,23 +321,15 @@ def test_an_image_that_is_gone_is_missing_and_nothing_else(run, tmp_path):
     gone = sorted((folder / "embryos" / "images").iterdir())
     for path in gone[: len(gone) // 2]:
         path.unlink()
-    make_report(folder, tmp_path / "r.html")
-    shown = groups_of((tmp_path / "r.html").read_text())
+    shown = groups_of(make_report(folder, tmp_path / "r.html").path.read_text())
     n_missing = sum(source is None for group in shown for _, source in group["images"])
     assert n_missing == len(gone) // 2
 
 
 def test_a_picture_of_the_page_is_the_embryo_in_colour(chain):
-    import io
-
-    from flyannot.dataset.folder import read_images
-    from flyannot.report.drawing import jpeg_for_page
-
     path = read_images(chain.embryos)[0].path
-    with (
-        Picture.open(path) as original,
-        Picture.open(io.BytesIO(jpeg_for_page(path, ExtractOptions()))) as small,
-    ):
+    small = Picture.open(io.BytesIO(jpeg_for_page(path, ExtractOptions())))
+    with Picture.open(path) as original, small:
         assert small.size == original.size and small.mode == "RGB"
         difference = np.asarray(small, float) - np.asarray(original.convert("RGB"), float)
     assert np.abs(difference).mean() < 5

@@ -1,7 +1,6 @@
 """Where the report finds pictures, and what it says when it does not."""
 
 import json
-import re
 import shutil
 
 import numpy as np
@@ -13,7 +12,7 @@ from flyannot.report.build import evidence_in_words
 from flyannot.scores.group_outcomes import read_scores
 from flyannot.store.reading import open_stored
 from tests.cli.test_cli import faulty
-from tests.report.test_report import groups_of, make_report
+from tests.report.pages_read import groups_of, make_report
 
 
 @pytest.fixture
@@ -24,6 +23,14 @@ def steps(chain, tmp_path):
 
 def sources_of(path):
     return [source for group in groups_of(path.read_text()) for _, source in group["images"]]
+
+
+def rename_images(folder, old, new):
+    """Give the pictures of a data set folder other names, in the table too."""
+    table = folder / "images.csv"
+    table.write_text(table.read_text().replace(f"images/{old}", f"images/{new}"))
+    for picture in (folder / "images").iterdir():
+        picture.rename(picture.with_name(picture.name.replace(old, new, 1)))
 
 
 def n_images(chain):
@@ -60,10 +67,9 @@ def test_pictures_that_are_nowhere_are_counted_and_their_folder_can_be_named(ste
 
 
 def test_a_table_nearby_that_says_something_else_of_an_image_is_not_taken(steps):
+    rename_images(steps.embryos, "syn0", "keep0")
     table = steps.embryos / "images.csv"
-    table.write_text(re.sub(r"syn0", "other0", table.read_text().replace("images/syn0", "images/keep0")))
-    for picture in (steps.embryos / "images").iterdir():
-        picture.rename(picture.with_name(picture.name.replace("syn0", "keep0")))
+    table.write_text(table.read_text().replace("syn0", "other0"))
     make_report(steps.folder, steps.folder / "r.html")
     assert set(sources_of(steps.folder / "r.html")) == {None}
 
@@ -94,19 +100,12 @@ def test_new_images_without_a_table_have_pictures_and_maps(chain, tmp_path, flya
 
 def test_what_cross_validation_said_of_other_images_is_not_said_of_new_ones(run, chain, tmp_path, flyannot):
     """New images of a gene that was evaluated: the answers are those of the final model."""
-    folder = shutil.copytree(run.folder, tmp_path / "work")
-    table = folder / "embryos" / "images.csv"
-    table.write_text(table.read_text().replace("images/", "images/new-"))
-    for picture in (folder / "embryos" / "images").iterdir():
-        picture.rename(picture.with_name(f"new-{picture.name}"))
+    copy = run.copied_to(tmp_path / "work")
+    rename_images(copy.embryos, "", "new-")
     for name in ("predictions.h5", "predictions.csv", "run.toml"):
-        (folder / name).unlink()
-    said = flyannot(
-        "annotate M D -o O", M=folder / "model.h5", D=folder / "embryos", O=folder / "predictions.h5"
-    )
-    assert said.code == 0, said.err
-    make_report(folder, folder / "r.html")
-    shown = groups_of((folder / "r.html").read_text())
+        (copy.folder / name).unlink()
+    assert flyannot("annotate M E -o P", **copy.words).code == 0
+    shown = groups_of(make_report(copy.folder, copy.folder / "r.html").path.read_text())
     terms = [term for group in shown for term in group["terms"] if term["status"] != "unlearned"]
     assert terms and not any(term["held_out"] for term in terms)
 
@@ -115,44 +114,39 @@ def test_what_cross_validation_said_of_other_images_is_not_said_of_new_ones(run,
 
 
 def test_every_term_says_its_genes_and_its_auc_or_that_it_is_untested(run, page):
-    scores = {
-        (r["stage_range"], r["term"]): r
-        for r in json.loads((run.folder / "scores.json").read_text())["terms"]
-    }
+    rows = json.loads((run.folder / "scores.json").read_text())["terms"]
+    scores = {(row["stage_range"], row["term"]): row["auc"] for row in rows}
     with open_stored(run.predictions) as stored:
-        known = {
-            (s, term): (int(n), auc)
-            for s in stored.stage_ranges
-            for term, n, auc in zip(*(stored.array(s, name) for name in ("term", "n_genes", "auc")))
-        }
-    seen = set()
+        known = {(s, one.term): one for s in stored.stage_ranges for one in learned_terms(stored, s)}
+    n_seen = 0
     for shown in groups_of(page.read_text()):
         s = shown["name"].rpartition(" ")[2]
         for term in shown["terms"]:
             if term["status"] == "unlearned":
                 continue
-            n_genes, auc = known[s, term["term"]]
-            auc = scores[s, term["term"]]["auc"] if term["held_out"] else auc
-            assert term["support"].startswith(f"{n_genes} gene")
+            learned = known[s, term["term"]]
+            auc = scores[s, term["term"]] if term["held_out"] else learned.auc
+            assert term["support"].startswith(f"{learned.n_genes} gene")
             if auc is None or np.isnan(auc):
                 assert term["support"].endswith("untested")
             else:
-                assert f"AUC {auc:.2f} (" in term["support"].replace("\xa0", " ")
-            seen.add("tested" if "AUC" in term["support"] else "untested")
-    assert seen
+                assert f"AUC {auc:.2f} (" in term["support"]
+            n_seen += 1
+    assert n_seen
+
+
+GUESSES = (
+    "None of the 2 terms could be tested: that takes 5 genes with the term, and 5 without. "
+    "All 2 terms were learned from fewer than 20 genes, which is little. "
+    "Of 1 nothing was learned: every gene gets one probability, at the threshold. "
+    "Take every answer as a guess."
+)
 
 
 @pytest.mark.parametrize(
     ("auc", "n_genes", "said"),
     [
-        (
-            [None] * 2,
-            [2, 3],
-            "None of the 2 terms could be tested: that takes 5 genes with the term, and 5 without. "
-            "All 2 terms were learned from fewer than 20 genes, which is little. "
-            "Of 1 nothing was learned: every gene gets one probability, at the threshold. "
-            "Take every answer as a guess.",
-        ),
+        ([None] * 2, [2, 3], GUESSES),
         ([None, 0.8], [3, 30], "1 of the 2 terms could not be tested"),
         ([0.7, 0.8], [13, 30], "1 of the 2 terms were learned from fewer than 20 genes"),
         ([0.7, 0.8], [20, 30], ""),

@@ -3,30 +3,21 @@
 On synthetic embryos, and on FlyExpress's where they are at hand.  Skipped where no browser can be driven.
 """
 
-import json
-import re
-from dataclasses import replace
-
 import pytest
 
 from flyannot.classifiers.model import PER_TERM
 from flyannot.dataset.corrections import read_corrections
-from flyannot.steps.runs.configuration import Configuration, option_tables, write_record
 from flyannot.store.model import read_classifier, read_terms
 from flyannot.store.reading import open_stored
-from tests.report.browser import shown
-from tests.report.test_report_review import downloaded
-from tests.small_embryos import CLASSIFY, Chain
-
-
-def index_of(page):
-    text = page.read_text(encoding="utf-8")
-    return json.loads(re.search(r'<script type="application/json" id="index">(.*?)</script>', text)[1])
+from tests.report.browser import downloaded, shown
+from tests.report.pages_read import index_of
+from tests.report.small_pages import write_record_with
+from tests.small_embryos import Chain
 
 
 def statuses(page, gene, stage_range):
     """Term -> status, of one group on a page."""
-    index = index_of(page)
+    index = index_of(page.read_text(encoding="utf-8"))
     group = next(g for g in index["groups"] if g[1] == gene and index["stages"][g[0]] == stage_range)
     return {index["terms"][one[0]]: index["statuses"][one[1]] for one in group[7]}
 
@@ -93,20 +84,19 @@ def test_what_is_reviewed_on_the_page_of_a_run_teaches(browser, run, page, flyan
         for what, change in (("accept", 1), ("reject", -1)):
             n = [n_positive(f, stage[what]) for f in (before, after)]
             assert n[1][chosen[what][1]] == n[0][chosen[what][1]] + change
-    classify = replace(CLASSIFY, corrections=(corrections,))
-    tables = {name: kind() for name, kind in option_tables().items() if name != "synthesize"} | {
-        "train": classify
-    }
-    write_record(Configuration(copy.embryos, copy.folder, options=tables))
-    assert flyannot("report R", R=copy.folder).code == 0
+    write_record_with(copy, corrections)
     new = copy.folder / "report.html"
-    assert statuses(new, chosen["accept"][0], stage["accept"])[chosen["accept"][1]] == "agreed"
-    assert statuses(new, chosen["reject"][0], stage["reject"])[chosen["reject"][1]] == "new"
-    assert statuses(new, chosen["unsure"][0], stage["unsure"]).get(chosen["unsure"][1]) is None
+
+    def status(verdict):
+        gene, term = chosen[verdict]
+        return statuses(new, gene, stage[verdict]).get(term)
+
+    assert flyannot("report R", R=copy.folder).code == 0
+    assert [status(verdict) for verdict in ("accept", "reject", "unsure")] == ["agreed", "new", None]
     corrections.unlink()
     assert flyannot("report R", R=copy.folder).code == 0
     assert "corrections.csv is not there any more" in new.read_text(encoding="utf-8")
-    assert statuses(new, chosen["accept"][0], stage["accept"])[chosen["accept"][1]] == "new"
+    assert status("accept") == "new"
 
 
 _SMALL = (
@@ -126,11 +116,8 @@ def test_what_is_reviewed_on_the_page_of_flyexpress_teaches(browser, flyannot, s
     wanted = {"reject": "agreed", "accept": "predicted", "unsure": "agreed"}
     corrections, chosen = reviewed(browser, page, wanted, tmp_path)
     stage = {one.verdict: one.stage_range for one in read_corrections([corrections])}
-    before = {s: {} for s in stage.values()}
     with open_stored(out.model) as stored:
-        digest = stored.digest
-        for s in before:
-            before[s] = n_positive(stored, s)
+        digest, before = stored.digest, {s: n_positive(stored, s) for s in stage.values()}
     line = f"run configs/flyexpress.toml --data-set D --output R --corrections C {_SMALL}"
     said = flyannot(line, D=data_set, R=out.folder, C=corrections)
     assert "reviewed terms: 1 added (" in said.err and "up to date" in said.err, said.err

@@ -6,7 +6,6 @@ import shutil
 import subprocess
 import sys
 import tomllib
-from functools import partial
 from pathlib import Path
 
 import numba
@@ -21,19 +20,19 @@ KERNEL = (
 )
 
 
-def run_kernel(**environment):
-    """What a compiled kernel answers in a process of its own."""
+def said_by(code, **environment):
+    """What a program says in a process of its own; a variable that is None is not set."""
     env = {k: v for k, v in (os.environ | environment).items() if v is not None}
-    done = subprocess.run([sys.executable, "-c", KERNEL], env=env, capture_output=True, text=True)
+    done = subprocess.run([sys.executable, "-c", code], env=env, capture_output=True, text=True)
     assert done.returncode == 0, done.stderr
-    return done.stdout
+    return done.stdout.strip()
 
 
 def test_kernels_need_neither_home_nor_a_cache_folder(tmp_path):
     (tmp_path / "file").touch()
     for folder in ("file", "file/below"):
-        found = run_kernel(HOME=None, XDG_CACHE_HOME=None, FLYANNOT_CACHE=str(tmp_path / folder))
-        assert found == "[1.0, 1.0]\n"
+        environment = {"HOME": None, "XDG_CACHE_HOME": None, "FLYANNOT_CACHE": str(tmp_path / folder)}
+        assert said_by(KERNEL, **environment) == "[1.0, 1.0]"
 
 
 def test_a_damaged_cache_of_kernels_heals(chain, tmp_path, rng, trials):
@@ -41,7 +40,7 @@ def test_a_damaged_cache_of_kernels_heals(chain, tmp_path, rng, trials):
     cache = tmp_path / "cache"
     found = []
     for _ in range(trials(4, campaign=6)):
-        found.append(run_kernel(FLYANNOT_CACHE=str(cache)))
+        found.append(said_by(KERNEL, FLYANNOT_CACHE=str(cache)))
         files = [path for path in cache.rglob("*.nb?") if path.is_file()]
         assert {path.suffix for path in files} == {".nbi", ".nbc"}
         for path in files:
@@ -49,20 +48,15 @@ def test_a_damaged_cache_of_kernels_heals(chain, tmp_path, rng, trials):
             for at in rng.integers(len(stored), size=20):
                 stored[at] ^= 0x55
             path.write_bytes(stored)
-    assert set(found) == {"[1.0, 1.0]\n"}
+    assert set(found) == {"[1.0, 1.0]"}
 
 
-def write_kernels(package, summand):
-    """A kernel in one file that calls into another."""
-    (package / "inner.py").write_text(
-        "from flyannot.runtime.compiled import compiled\n\n"
-        f"@compiled\ndef inner(x):\n    return x + {summand}\n"
-    )
-    if not (package / "outer.py").exists():
-        (package / "outer.py").write_text(
-            "from flyannot.runtime.compiled import compiled\nfrom flyannot.inner import inner\n\n"
-            "@compiled\ndef outer(x):\n    return inner(x)\n"
-        )
+KERNELS = {  # one calls into the other
+    "inner": "from flyannot.runtime.compiled import compiled\n\n"
+    "@compiled\ndef inner(x):\n    return x + SUMMAND\n",
+    "outer": "from flyannot.runtime.compiled import compiled\nfrom flyannot.inner import inner\n\n"
+    "@compiled\ndef outer(x):\n    return inner(x)\n",
+}
 
 
 def test_a_kernel_is_compiled_again_when_a_file_that_it_calls_into_has_changed(tmp_path):
@@ -72,25 +66,20 @@ def test_a_kernel_is_compiled_again_when_a_file_that_it_calls_into_has_changed(t
     for name in ("__init__.py", *(f"runtime/{module}.py" for module in modules)):
         (package / name).parent.mkdir(exist_ok=True)
         shutil.copy(Path(flyannot.__file__).parent / name, package / name)
+    (package / "outer.py").write_text(KERNELS["outer"])
     code = "from flyannot.outer import outer; print(outer(1), sum(outer.stats.cache_hits.values()))"
-    environment = os.environ | {"FLYANNOT_CACHE": str(tmp_path / "cache"), "PYTHONPATH": ""}
-    run = partial(subprocess.run, [sys.executable, "-c", code], capture_output=True, text=True)
     found = []
-    for summand in (1, None, 200):
+    for summand in ("1", None, "200"):
         if summand:
-            write_kernels(package, summand)
-        done = run(cwd=tmp_path, env=environment)
-        found.append(done.stdout.strip() or done.stderr)
+            (package / "inner.py").write_text(KERNELS["inner"].replace("SUMMAND", summand))
+        found.append(said_by(code, FLYANNOT_CACHE=str(tmp_path / "cache"), PYTHONPATH=str(tmp_path)))
     assert found == ["2 0", "2 1", "201 0"]
 
 
 def folder_of(**environment):
     """The folder of compiled kernels that a process of its own chooses."""
     code = "from flyannot.runtime.compiled import cache_folder; print(cache_folder())"
-    env = {k: v for k, v in (os.environ | environment).items() if v is not None}
-    done = subprocess.run([sys.executable, "-c", code], env=env, capture_output=True, text=True)
-    assert done.returncode == 0, done.stderr
-    return Path(done.stdout.strip())
+    return Path(said_by(code, **environment))
 
 
 @pytest.mark.not_on_windows
@@ -119,14 +108,12 @@ def test_a_folder_that_others_could_have_filled_is_not_taken(tmp_path, spoil):
 def test_a_planted_folder_in_the_temporary_one_is_passed_over(tmp_path):
     """Without a writable home: the name of the usual one can be guessed."""
     (tmp_path / "home").write_text("no folder")
-    first = folder_of(
-        HOME=str(tmp_path / "home"), XDG_CACHE_HOME=None, FLYANNOT_CACHE=None, TMPDIR=str(tmp_path)
-    )
+    environment = {"HOME": str(tmp_path / "home"), "TMPDIR": str(tmp_path)}
+    environment |= {"XDG_CACHE_HOME": None, "FLYANNOT_CACHE": None}
+    first = folder_of(**environment)
     assert first.parent == tmp_path
     first.chmod(0o777)
-    second = folder_of(
-        HOME=str(tmp_path / "home"), XDG_CACHE_HOME=None, FLYANNOT_CACHE=None, TMPDIR=str(tmp_path)
-    )
+    second = folder_of(**environment)
     assert second.parent == tmp_path and second != first and not second.exists(), "it is removed at the end"
 
 

@@ -5,46 +5,31 @@ import signal
 import subprocess
 import sys
 import time
-from contextlib import contextmanager
+from contextlib import contextmanager, nullcontext
 from pathlib import Path
 
-import numpy as np
 import pytest
 
-from flyannot.errors import DataError, FlyannotError
+from flyannot.errors import FlyannotError
 from flyannot.runtime import dask_cluster
 from flyannot.runtime.executor import Executor
-from flyannot.runtime.progress_events import item_done
 from tests.dask_cluster import cluster_in
+from tests.processes import started
 
 NOBODY = "tcp://127.0.0.1:1"
+NO_ADDRESSES = ("nonsense", "ftp://host:1", "tcp://host:abc")
 LONG = "extract embryos -o out.h5 --stride-px 2"
 
 
-@pytest.fixture(scope="module")
-def cluster(tmp_path_factory):
-    with cluster_in(tmp_path_factory.mktemp("cluster"), 2) as cluster:
-        yield cluster
-
-
-@pytest.fixture
-def workers(cluster):
-    with Executor(scheduler=cluster.address) as workers:
-        yield workers
-
-
-def start(chain, line, address):
-    words = [sys.executable, "-m", "flyannot", *line.split(), "--scheduler", address]
-    return subprocess.Popen(
-        words, cwd=chain.folder, stderr=subprocess.PIPE, text=True, start_new_session=True
-    )
-
-
-def wait_until_it_works(chain, run):
-    parts = chain.folder / ".out.h5.parts"
-    while not list(parts.glob(".*.tmp")):  # a worker writes
-        assert run.poll() is None, run.stderr.read()
-        time.sleep(0.01)
+@contextmanager
+def working(chain, address):
+    """A command whose tasks are at work on a cluster."""
+    words = ["-m", "flyannot", *LONG.split(), "--scheduler", address]
+    with started(*words, cwd=chain.folder, stderr=subprocess.PIPE, start_new_session=True) as run:
+        while not list((chain.folder / ".out.h5.parts").glob(".*.tmp")):  # a worker writes
+            assert run.poll() is None, run.stderr.read()
+            time.sleep(0.01)
+        yield run
 
 
 @pytest.mark.parametrize(
@@ -93,54 +78,7 @@ def test_folds_stay_here_where_a_cluster_would_have_nothing_to_read(flyannot, ch
 
 
 def square(i):
-    item_done()
     return i * i
-
-
-def twice(array):
-    return 2 * array
-
-
-def test_rounds_of_tasks_with_arrays(workers, rng):
-    for _ in range(2):
-        arrays, told = [rng.normal(size=(100, 30)) for _ in range(3)], []
-        found = workers.run_all(twice, arrays, on_done=told.append)
-        assert all(np.array_equal(2 * a, b) for a, b in zip(arrays, found)) and len(told) == 3
-
-
-def slow_items(n):
-    for _ in range(n):
-        time.sleep(0.25)
-        item_done()
-    return n
-
-
-def test_items_are_told_of_while_a_task_goes_on(workers):
-    told, ended = [], []
-    workers.run_all(slow_items, [8], on_items=lambda n: ended or told.append(n), on_done=ended.append)
-    assert told and max(told) <= 8
-
-
-def damaged(i):
-    raise DataError(f"task {i} is damaged", fix="mend it")
-
-
-def test_a_fault_arrives_with_its_remedy(workers):
-    with pytest.raises(DataError, match="task 3 is damaged") as caught:
-        workers.run_all(damaged, [3])
-    assert (caught.value.fix, caught.value.exit_code) == ("mend it", 65)
-
-
-def threads(_):
-    import cv2
-    from threadpoolctl import threadpool_info
-
-    np.ones((4, 4)) @ np.ones((4, 4))
-    return max(pool["num_threads"] for pool in threadpool_info()), cv2.getNumThreads()
-
-
-def test_a_task_has_one_thread(workers):
-    assert workers.run_all(threads, [0, 1]) == [(1, 1)] * 2
 
 
 def test_a_worker_that_is_killed_is_replaced_and_changes_nothing(flyannot, cluster, own_chain, monkeypatch):
@@ -148,10 +86,9 @@ def test_a_worker_that_is_killed_is_replaced_and_changes_nothing(flyannot, clust
     assert flyannot(f"{LONG} --jobs 1").code == 0
     expected = Path("out.h5").read_bytes()
     Path("out.h5").unlink()
-    run = start(own_chain, LONG, cluster.address)
-    wait_until_it_works(own_chain, run)
-    cluster.workers()[0].kill()
-    _, err = run.communicate(timeout=120)
+    with working(own_chain, cluster.address) as run:
+        cluster.workers()[0].kill()
+        _, err = run.communicate(timeout=120)
     assert run.returncode == 0, err
     assert Path("out.h5").read_bytes() == expected
 
@@ -160,19 +97,18 @@ def die(_):
     os.kill(os.getpid(), signal.SIGKILL)
 
 
-def test_what_kills_its_workers_is_named(workers):
+def test_what_kills_its_workers_is_named(cluster_workers):
     with pytest.raises(FlyannotError, match="2 workers were killed over the images a to b") as caught:
-        workers.run_all(die, [1], name=lambda _: "the images a to b")
+        cluster_workers.run_all(die, [1], name=lambda _: "the images a to b")
     assert "memory" in caught.value.fix
 
 
 @pytest.mark.parametrize(("name", "code"), [("SIGINT", 130), ("SIGTERM", 143)])
 def test_a_signal_ends_the_run_and_its_tasks(cluster, own_chain, name, code):
-    run = start(own_chain, LONG, cluster.address)
-    wait_until_it_works(own_chain, run)
-    sent = time.monotonic()
-    os.killpg(run.pid, getattr(signal, name))
-    _, err = run.communicate(timeout=60)
+    with working(own_chain, cluster.address) as run:
+        sent = time.monotonic()
+        os.killpg(run.pid, getattr(signal, name))
+        _, err = run.communicate(timeout=60)
     assert time.monotonic() - sent < 8 and run.returncode == code
     assert err.splitlines()[1:] == ["Interrupted: run the same command again, and it continues where it was."]
     until = time.monotonic() + 20
@@ -184,35 +120,27 @@ def test_a_signal_ends_the_run_and_its_tasks(cluster, own_chain, name, code):
 def test_a_scheduler_that_goes_away_ends_the_run_in_a_line_and_it_continues(
     flyannot, own_chain, tmp_path, monkeypatch
 ):
-    with cluster_in(tmp_path, 1) as cluster:
-        run = start(own_chain, LONG, cluster.address)
-        wait_until_it_works(own_chain, run)
+    with cluster_in(tmp_path, 1) as cluster, working(own_chain, cluster.address) as run:
         cluster.scheduler.kill()
         _, err = run.communicate(timeout=60)
     assert run.returncode == 1
     _, error, fix = err.splitlines()
     assert error == f"Error: the scheduler at {cluster.address} has gone away" and fix.startswith("Fix: ")
-    said = flyannot(
-        "extract E -o O --stride-px 2 --jobs 1", E=own_chain.embryos, O=own_chain.folder / "out.h5"
-    )
-    assert said.code == 0 and not list(own_chain.folder.glob(".out*"))
+    monkeypatch.chdir(own_chain.folder)
+    assert flyannot(f"{LONG} --jobs 1").code == 0 and not list(own_chain.folder.glob(".out*"))
 
 
 @pytest.mark.parametrize(
-    ("address", "code", "words"),
-    [
-        (NOBODY, 1, "no scheduler answers at"),
-        ("nonsense", 2, "nonsense is not the address of a scheduler"),
-        ("ftp://host:1", 2, "is not the address of a scheduler"),
-        ("tcp://host:abc", 2, "is not the address of a scheduler"),
-    ],
+    ("address", "code", "why"),
+    [(NOBODY, 1, "no scheduler answers at")]
+    + [(address, 2, "is not the address of a scheduler") for address in NO_ADDRESSES],
 )
 def test_an_address_without_a_scheduler_is_explained(
-    flyannot, chain, tmp_path, monkeypatch, address, code, words
+    flyannot, chain, tmp_path, monkeypatch, address, code, why
 ):
     monkeypatch.setattr(dask_cluster, "_CONNECTS_S", 1)
     said = flyannot("extract E -o O --scheduler A", E=chain.embryos, O=tmp_path / "o.h5", A=address)
-    assert said.code == code and words in said.err and "Fix: " in said.err
+    assert said.code == code and why in said.err and "Fix: " in said.err
 
 
 def test_a_scheduler_without_workers_is_explained(tmp_path, monkeypatch):
@@ -223,18 +151,13 @@ def test_a_scheduler_without_workers_is_explained(tmp_path, monkeypatch):
         assert f"dask worker {cluster.address}" in caught.value.fix
 
 
-def test_workers_that_do_not_see_the_files_are_named(workers, tmp_path, monkeypatch):
+def test_workers_that_do_not_see_the_files_are_named(cluster_workers, tmp_path, monkeypatch):
     with pytest.raises(FlyannotError, match="the worker at tcp:.* does not see /nowhere") as caught:
-        workers.run_all(square, [1], reads=lambda _: [Path("/nowhere")])
+        cluster_workers.run_all(square, [1], reads=lambda _: [Path("/nowhere")])
     assert "share a file system" in caught.value.fix
-    monkeypatch.setattr(dask_cluster, "_mark_in", _mark_elsewhere)
+    monkeypatch.setattr(dask_cluster, "_mark_in", lambda folder: nullcontext(folder / ".wanted"))
     with pytest.raises(FlyannotError, match="does not see .*/.wanted"):
-        workers.run_all(square, [1], folder=tmp_path / "parts")
-
-
-@contextmanager
-def _mark_elsewhere(folder):
-    yield folder / ".wanted"
+        cluster_workers.run_all(square, [1], folder=tmp_path / "parts")
 
 
 def test_workers_with_another_flyannot_are_named(tmp_path):

@@ -21,6 +21,8 @@ N_TASKS = 9
 
 
 def square(i):
+    item_done()
+    item_done()
     return i * i
 
 
@@ -59,24 +61,21 @@ def run_all(work, tasks, *, jobs, **more):
         return workers.run_all(work, tasks, **more)
 
 
-@pytest.mark.parametrize("jobs", [1, 2])
-def test_results_come_in_the_order_of_tasks_and_every_end_is_told(jobs):
-    told = []
-    assert run_all(square, list(range(N_TASKS)), jobs=jobs, on_done=told.append) == [
-        i * i for i in range(N_TASKS)
-    ]
-    assert sorted(told) == [i * i for i in range(N_TASKS)]
+def test_results_come_in_the_order_of_tasks_and_every_end_is_told(workers):
+    tasks = list(range(N_TASKS))
+    for _ in range(2):
+        told = []
+        assert workers.run_all(square, tasks, on_done=told.append) == [i * i for i in tasks]
+        assert sorted(told) == [i * i for i in tasks]
 
 
 def test_no_task_is_no_work():
     assert run_all(square, [], jobs=4) == []
 
 
-@pytest.mark.parametrize("jobs", [1, 2])
-def test_a_fault_arrives_with_its_remedy(jobs):
-    with pytest.raises(DataError) as caught:
-        run_all(fail_with_a_fix, [1, 2, 3], jobs=jobs)
-    assert "is damaged" in str(caught.value)
+def test_a_fault_arrives_with_its_remedy(workers):
+    with pytest.raises(DataError, match="is damaged") as caught:
+        workers.run_all(fail_with_a_fix, [1, 2, 3])
     assert (caught.value.fix, caught.value.exit_code) == ("mend it", 65)
 
 
@@ -107,29 +106,38 @@ def test_more_tasks_than_before_get_more_workers():
         assert len(all_processes(workers, 3, 30)) == 3
 
 
-def two_items(i):
-    item_done()
-    item_done()
-    return i
-
-
 @pytest.mark.parametrize("jobs", [1, 2])
 def test_items_are_counted_anew_in_every_round(jobs):
     with Executor(jobs) as workers:
         for _ in range(2):
             told = []
-            assert workers.run_all(two_items, [5, 6, 7], on_items=told.append) == [5, 6, 7]
+            workers.run_all(square, [5, 6, 7], on_items=told.append)
             assert told[-1] == 6 and told == sorted(told)
+
+
+def tell_until(mark):
+    """Tell of items until somebody has heard of one."""
+    ends, n = time.monotonic() + 60, 0
+    while not mark.exists() and time.monotonic() < ends:
+        item_done()
+        n += 1
+        time.sleep(0.02)
+    return n
+
+
+def test_items_are_told_of_while_a_task_goes_on(workers, tmp_path):
+    told, mark = [], tmp_path / "heard"
+    (n,) = workers.run_all(tell_until, [mark], on_items=lambda n: told.append(n) or mark.touch())
+    assert mark.exists() and 0 < max(told) <= n
 
 
 def twice(array):
     return 2 * array
 
 
-@pytest.mark.parametrize("jobs", [1, 2])
-def test_arrays_come_and_go(jobs, rng):
+def test_arrays_come_and_go(workers, rng):
     arrays = [rng.normal(size=(200, 300)) for _ in range(3)]
-    for array, found in zip(arrays, run_all(twice, arrays, jobs=jobs)):
+    for array, found in zip(arrays, workers.run_all(twice, arrays), strict=True):
         assert np.array_equal(found, 2 * array)
 
 
@@ -168,10 +176,11 @@ def test_tasks_that_saw_a_worker_killed_are_tried_one_at_a_time():
     assert list(executor._next(waiting, [2, 3], kills, 3)) == [1]
 
 
-def test_a_worker_has_one_thread_and_leaves_ctrl_c_to_its_parent():
+def test_a_worker_has_one_thread_and_leaves_ctrl_c_to_its_parent(cluster_workers):
     before = dict(os.environ)
     assert run_all(threads_of_worker, [0, 1], jobs=2) == [(1, 1, 1, True)] * 2
     assert dict(os.environ) == before
+    assert [found[:3] for found in cluster_workers.run_all(threads_of_worker, [0, 1])] == [(1, 1, 1)] * 2
 
 
 @pytest.mark.parametrize("work", [fail_with_a_fix, own_process])

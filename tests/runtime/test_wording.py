@@ -45,9 +45,16 @@ def test_a_repr_is_a_short_line(chain):
         assert named in text and "\n" not in text and len(text) < 420, text
 
 
-@pytest.mark.parametrize(("value", "shown"), [(np.zeros((3, 2), "f4"), "<float32 3 x 2>"), (0.5, "0.5"),
-                                              ([1, 2], "[1, 2]"), (list(range(5000)), "<5,000 items>"),
-                                              ("a" * 80, "'" + "a" * 56 + "...")])  # fmt: skip
+@pytest.mark.parametrize(
+    ("value", "shown"),
+    [
+        (np.zeros((3, 2), "f4"), "<float32 3 x 2>"),
+        (0.5, "0.5"),
+        ([1, 2], "[1, 2]"),
+        (list(range(5000)), "<5,000 items>"),
+        ("a" * 80, "'" + "a" * 56 + "..."),
+    ],
+)
 def test_a_value_is_cut_or_counted(value, shown):
     assert short_value(value) == shown
 
@@ -55,5 +62,4 @@ def test_a_value_is_cut_or_counted(value, shown):
 def test_one_is_one_and_several_are_many():
     counts = [pluralise(n, "image") for n in (0, 1, 2, 1200)]
     assert counts == ["0 images", "1 image", "2 images", "1,200 images"]
-    assert pluralise(1, "gene is", "genes are") == "1 gene is"
-    assert pluralise(3, "gene is", "genes are") == "3 genes are"
+    assert [pluralise(n, "gene is", "genes are") for n in (1, 3)] == ["1 gene is", "3 genes are"]

@@ -15,33 +15,31 @@ from tests.store.test_store import write
 def test_every_nth_operation_may_fail(tmp_path, monkeypatch, trials):
     """For every N: the error is a WriteError, the old file stays, and nothing is left beside it."""
     path = write(tmp_path / "f.h5", "features")
-    before, count, fail_at = path.read_bytes(), 0, None
-    attempt = OutputFile._attempt
+    before, attempt = path.read_bytes(), OutputFile._attempt
+    n_left = n_all = 10**9
 
     def failing(self, operation, *arguments):
-        nonlocal count
+        nonlocal n_left
         if self.error is None:
-            count += 1
-            if count == fail_at:
+            n_left -= 1
+            if n_left == 0:
                 self.error = OSError(errno.EIO, "Input/output error")
                 return None
         return attempt(self, operation, *arguments)
 
     monkeypatch.setattr(OutputFile, "_attempt", failing)
     write(path, "features", seed=1)
-    n_operations, failures = count, 0
-    assert n_operations > 100
-    some = [*range(1, 40), *range(40, n_operations, 7), n_operations]
-    every = list(range(1, n_operations + 1))
-    for fail_at in every if trials(len(some), campaign=len(every)) > len(some) else some:  # noqa: B007 (`failing` reads it)
+    n_all -= n_left
+    assert n_all > 100
+    some, every = [*range(1, 40), *range(40, n_all, 7), n_all], list(range(1, n_all + 1))
+    for n in every if trials(len(some), campaign=len(every)) > len(some) else some:
         path.write_bytes(before)
-        count = 0
+        n_left = n
         with pytest.raises(WriteError, match="Input/output error"):
             write(path, "features", seed=1)
-        failures += 1
         assert path.read_bytes() == before
         assert [one.name for one in tmp_path.iterdir()] == ["f.h5"]
-    assert failures > 50 and verify_stored(path) == "features"
+    assert verify_stored(path) == "features"
 
 
 def test_a_file_written_through_it_is_that_of_hdf5(tmp_path, rng):

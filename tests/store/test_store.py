@@ -9,21 +9,13 @@ from flyannot.errors import DataError, InputError, WriteError
 from flyannot.features.pooling import Pooled
 from flyannot.runtime.digest import digest_of_json
 from flyannot.sparse.fit import EpochRecord
-from flyannot.store import concatenation, reading
+from flyannot.store import concatenation, model, reading
 from flyannot.store.concatenation import closed_file, concatenate
 from flyannot.store.description import describe_file
 from flyannot.store.descriptors import read_patches, read_patches_of_image, write_descriptors
 from flyannot.store.dictionary import read_checkpoint, read_dictionary, write_checkpoint, write_dictionary
 from flyannot.store.features import read_features, write_features
 from flyannot.store.header import Header, content_digest, digest_of_image
-from flyannot.store.model import (
-    read_atoms,
-    read_classifier,
-    read_method,
-    read_terms,
-    read_train_genes,
-    write_model,
-)
 from flyannot.store.predictions import read_predictions, write_predictions
 from flyannot.store.reading import open_stored, read_image_columns, verify_stored
 from flyannot.store.schema import DTYPES, IMAGE_COLUMNS, SCHEMAS
@@ -41,22 +33,16 @@ def columns(n=3):
 
 
 def described(rng, counts=(5, 0, 7)):
-    return [
-        DescribedPatches(
-            rng.integers(0, 256, (n, 128), dtype=np.uint8),
-            rng.uniform(0, 100, (n, 2)).astype("f4"),
-            rng.integers(16, 33, n).astype("u2"),
-            n + 2,
-        )
-        for n in counts
-    ]
+    def patches(n):
+        descriptors = rng.integers(0, 256, (n, 128), dtype=np.uint8)
+        centres_px, patch_px = rng.uniform(0, 100, (n, 2)).astype("f4"), rng.integers(16, 33, n).astype("u2")
+        return DescribedPatches(descriptors, centres_px, patch_px, n + 2)
+
+    return [patches(n) for n in counts]
 
 
-def pooled(rng, n=3, n_atoms=4):
-    return [
-        Pooled(rng.random(2 * n_atoms).astype("f4"), rng.integers(-1, 9, 2 * n_atoms).astype("i4"))
-        for _ in range(n)
-    ]
+def pooled(rng):
+    return [Pooled(rng.random(8).astype("f4"), rng.integers(-1, 9, 8).astype("i4")) for _ in range(3)]
 
 
 def classifier(rng, n=2):
@@ -110,7 +96,8 @@ def fill(file, kind, rng, stage_range="4-6"):
         case "features":
             write_features(file, stage_range, columns(), pooled(rng), D)
         case "model":
-            write_model(file, stage_range, D, ["gap", "pole cell"], "svm", classifier(rng), {"Dl", "dl"})
+            arrays = classifier(rng)
+            model.write_model(file, stage_range, D, ["gap", "pole cell"], "svm", arrays, {"Dl", "dl"})
         case "predictions":
             write_predictions(file, stage_range, columns(), [0, 1, 0], GROUPS, predicted(rng))
 
@@ -135,17 +122,14 @@ def test_descriptors_come_back_as_they_were(tmp_path, rng):
     mine = described(rng)
     with create_stored(tmp_path / "f.h5", header("descriptors")) as file:
         write_descriptors(file, "4-6", columns(), mine)
+    whole = np.concatenate([one.descriptors for one in mine])
     with open_stored(tmp_path / "f.h5", "descriptors") as stored:
         same(read_image_columns(stored, "4-6"), columns())
         for i, one in enumerate(mine):
-            back = read_patches_of_image(stored, "4-6", i)
-            same(back, (one.descriptors, one.centres_px, one.patch_px))
-        whole = np.concatenate([one.descriptors for one in mine])
-        rows = np.array([0, 4, 5, 11])
-        same(read_patches([stored], "4-6", rows), whole[rows])
-        two_files = np.concatenate([whole, whole])
-        rows = np.array([1, 11, 12, 23])
-        same(read_patches([stored, stored], "4-6", rows), two_files[rows])
+            expected = one.descriptors, one.centres_px, one.patch_px
+            same(read_patches_of_image(stored, "4-6", i), expected)
+        for files, rows in (([stored], [0, 4, 5, 11]), ([stored, stored], [1, 11, 12, 23])):
+            same(read_patches(files, "4-6", np.array(rows)), np.concatenate([whole] * len(files))[rows])
 
 
 def test_dictionaries_and_checkpoints_come_back_as_they_were(tmp_path, rng):
@@ -158,8 +142,8 @@ def test_dictionaries_and_checkpoints_come_back_as_they_were(tmp_path, rng):
         write_checkpoint(file, "4-6", state, records())
     with open_stored(tmp_path / "c.h5", "checkpoint") as stored:
         back, trace = read_checkpoint(stored, "4-6")
-        same((back["h"], back["epoch"].item()), (state["h"], 2))
-        assert [EpochRecord(**one) for one in trace] == records()
+    same((back["h"], back["epoch"].item()), (state["h"], 2))
+    assert [EpochRecord(**one) for one in trace] == records()
 
 
 def test_features_of_several_files_come_back_in_a_row(tmp_path, rng):
@@ -177,19 +161,20 @@ def test_features_of_several_files_come_back_in_a_row(tmp_path, rng):
 def test_models_come_back_to_the_last_bit(tmp_path, rng, n_terms):
     arrays, D = classifier(rng, n_terms), rng.normal(size=(4, 128)).astype("f4")
     with create_stored(tmp_path / "m.h5", header("model")) as file:
-        write_model(file, "4-6", D, ["gap", "pole cell"][:n_terms], "svm", arrays, {"Dl", "β"})
+        model.write_model(file, "4-6", D, ["gap", "pole cell"][:n_terms], "svm", arrays, {"Dl", "β"})
     with open_stored(tmp_path / "m.h5", "model") as stored:
-        same(read_atoms(stored, "4-6"), D)
-        assert read_terms(stored, "4-6") == ["gap", "pole cell"][:n_terms]
-        assert read_train_genes(stored, "4-6") == {"Dl", "β"} and read_method(stored, "4-6") == "svm"
-        same(read_classifier(stored, "4-6", CLASSIFIER, 8), arrays)
+        same(model.read_atoms(stored, "4-6"), D)
+        assert model.read_terms(stored, "4-6") == ["gap", "pole cell"][:n_terms]
+        assert model.read_train_genes(stored, "4-6") == {"Dl", "β"}
+        assert model.read_method(stored, "4-6") == "svm"
+        same(model.read_classifier(stored, "4-6", CLASSIFIER, 8), arrays)
         for wrong, width, why in (
             ({"C": ("f", ("n_terms",))}, 8, "4-6/model/C"),
             ({"threshold": ("i", ("n_terms",))}, 8, "4-6/model/threshold"),
             ({}, 9, "scorer/weights has shape"),
         ):
             with pytest.raises(DataError, match=why):
-                read_classifier(stored, "4-6", CLASSIFIER | wrong, width)
+                model.read_classifier(stored, "4-6", CLASSIFIER | wrong, width)
 
 
 def test_predictions_come_back_as_they_were(tmp_path, rng):
@@ -333,18 +318,16 @@ def test_an_open_file_holds_no_dataset_open(tmp_path):
 
 def test_parts_are_looked_over_once_when_they_are_joined(tmp_path, monkeypatch):
     """However many stage ranges they have: looking over is what a part of some images costs most."""
-    paths = [write(tmp_path / f"{i}.h5", "features", i, ("4-6", "7-8", "11-12")) for i in (1, 2)]
-    parts, opened = [], []
-    for path in paths:
-        with open_stored(path) as stored:
+    parts, opened, look = [], [], concatenation.open_stored
+    for i in (1, 2):
+        with open_stored(write(tmp_path / f"{i}.h5", "features", i, ("4-6", "7-8", "11-12"))) as stored:
             parts.append(closed_file(stored))
-    look = concatenation.open_stored
     monkeypatch.setattr(
         concatenation, "open_stored", lambda path, *a, **n: opened.append(path) or look(path, *a, **n)
     )
     with create_stored(tmp_path / "c.h5", header("features")) as file:
         concatenate(file, parts)
-    assert opened == paths
+    assert opened == [part.path for part in parts]
 
 
 def _of_image(stored, kind, i):
