@@ -9,7 +9,6 @@ import pytest
 from flyannot.dataset.folder import Image, count_coverage, coverage_notes, read_annotations, read_images
 from flyannot.dataset.images import images_of_files, read_folder
 from flyannot.errors import InputError
-from flyannot.stage_ranges import STAGE_RANGES
 
 IMAGES = "image,gene,stage_range\n"
 TERMS = "gene,stage_range,term\n"
@@ -188,13 +187,3 @@ def test_a_gene_that_differs_in_capitals_or_signs_is_named_first(images_csv, ann
     numbered = annotations_csv("gene,stage_range,term,fbgn\nDl,4-6,gap,F1\ndl,4-6,gap,F2\n")
     annotations = read_annotations(numbered)
     assert coverage_notes(images, annotations) == ["annotated genes without an image: 1 in 4-6 (dl)"]
-
-
-def test_the_real_tables_are_read_whole(shared_data):
-    folder = shared_data / "flyexpress"
-    images, annotations = read_images(folder), read_annotations(folder)
-    assert len(images) == 165 and all(image.path.is_file() for image in images)
-    counts = count_coverage(images, annotations)
-    assert tuple(counts) == STAGE_RANGES and sum(n["n_images"] for n in counts.values()) == 165
-    wu2016 = read_annotations(shared_data / "wu2016" / "annotations.csv")
-    assert len(wu2016.terms_by_gene) > 400

@@ -7,7 +7,8 @@ import re
 import pytest
 
 from flyannot.dataset import table_warnings
-from flyannot.dataset.folder import read_annotations, read_images, write_annotations_csv
+from flyannot.dataset.folder import count_coverage, read_annotations, read_images, write_annotations_csv
+from flyannot.stage_ranges import STAGE_RANGES
 
 TERMS = "gene,stage_range,term\n"
 
@@ -149,13 +150,17 @@ def test_a_table_is_warned_of_once_however_often_it_is_read(flyannot, own_chain)
     assert "annotated genes without an image: 1 in 4-6 (nobody)" in said.out
 
 
-def test_real_tables_draw_no_alarm(shared_data, tmp_path, caplog):
+def test_real_tables_are_read_whole_and_draw_no_alarm(shared_data, tmp_path, caplog):
     with gzip.open(shared_data / "bdgp" / "annotations.csv.gz", "rt", newline="") as packed:
         rows = [row | {"gene": row["gene"] or row["fbgn"]} for row in csv.DictReader(packed)]
     write_annotations_csv(tmp_path / "annotations.csv", rows)
-    for folder in (tmp_path, shared_data / "flyexpress", shared_data / "wu2016"):
-        read_annotations(folder)
-    read_images(shared_data / "flyexpress")
+    read_annotations(tmp_path)
+    folder = shared_data / "flyexpress"
+    images, annotations = read_images(folder), read_annotations(folder)
+    assert len(images) == 165 and all(image.path.is_file() for image in images)
+    counts = count_coverage(images, annotations)
+    assert tuple(counts) == STAGE_RANGES and sum(n["n_images"] for n in counts.values()) == 165
+    assert len(read_annotations(shared_data / "wu2016").terms_by_gene) > 400
     assert [message for message in caplog.messages if "pair_rule" not in message] == []
     assert len(caplog.messages) <= 1  # BDGP itself writes one term in two ways
 

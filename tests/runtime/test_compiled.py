@@ -20,10 +20,10 @@ KERNEL = (
 )
 
 
-def said_by(code, **environment):
+def said_by(code, *, cwd=None, **environment):
     """What a program says in a process of its own; a variable that is None is not set."""
     env = {k: v for k, v in (os.environ | environment).items() if v is not None}
-    done = subprocess.run([sys.executable, "-c", code], env=env, capture_output=True, text=True)
+    done = subprocess.run([sys.executable, "-c", code], cwd=cwd, env=env, capture_output=True, text=True)
     assert done.returncode == 0, done.stderr
     return done.stdout.strip()
 
@@ -68,11 +68,11 @@ def test_a_kernel_is_compiled_again_when_a_file_that_it_calls_into_has_changed(t
         shutil.copy(Path(flyannot.__file__).parent / name, package / name)
     (package / "outer.py").write_text(KERNELS["outer"])
     code = "from flyannot.outer import outer; print(outer(1), sum(outer.stats.cache_hits.values()))"
-    found = []
+    environment, found = {"FLYANNOT_CACHE": str(tmp_path / "cache"), "PYTHONPATH": ""}, []
     for summand in ("1", None, "200"):
         if summand:
             (package / "inner.py").write_text(KERNELS["inner"].replace("SUMMAND", summand))
-        found.append(said_by(code, FLYANNOT_CACHE=str(tmp_path / "cache"), PYTHONPATH=str(tmp_path)))
+        found.append(said_by(code, cwd=tmp_path, **environment))
     assert found == ["2 0", "2 1", "201 0"]
 
 
