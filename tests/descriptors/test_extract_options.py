@@ -1,6 +1,5 @@
 """Of the stain, registered images, embryos cut out of photographs: every step sees what was described."""
 
-import csv
 import json
 from typing import NamedTuple
 
@@ -28,7 +27,7 @@ from flyannot.steps.pool import pool_images_task, pool_task
 from flyannot.store.header import content_digest
 from flyannot.store.reading import open_stored, verify_stored
 from tests.descriptors.picture_files import luma
-from tests.small_embryos import POOL, Chain, make_files
+from tests.small_embryos import POOL, Chain, make_files, rows_of_csv
 
 AXIS = ExtractOptions(register="axis")
 LINES = {
@@ -103,11 +102,6 @@ def made(request, tmp_path_factory):
 
 
 only = {name: pytest.mark.parametrize("made", [name], indirect=True) for name in OPTIONS}
-
-
-def rows_of(table):
-    with open(table, newline="", encoding="utf-8") as file:
-        return list(csv.DictReader(file))
 
 
 def test_every_file_is_whole_and_knows_what_was_described(made):
@@ -209,7 +203,7 @@ def test_every_step_has_a_row_for_every_embryo_and_a_group_for_every_gene(made):
     with open_stored(made.chain.predictions) as stored:
         assert sorted(stored.array("4-6", "group_name")) == sorted(made.counts)
     for kind in ("descriptors", "predictions"):
-        assert len(rows_of(made.chain.folder / f"{kind}-embryos.csv")) == len(names)
+        assert len(rows_of_csv(made.chain.folder / f"{kind}-embryos.csv")) == len(names)
     task = report_task(made.chain.folder, made.chain.folder / "r.html", made.chain.embryos, ReportOptions())
     assert f"{len(names)} of {len(names)} pictures found" in run_task(task, Execution()).summary
 
@@ -222,9 +216,9 @@ def test_similar_and_annotate_take_the_embryos_of_a_new_photograph(made, flyanno
     assert said.code == 2 and "shows 2 embryos" in said.err and f"name one: {photo}#1" in said.err
     said = flyannot("similar F Q -o O", F=made.chain.features, Q=f"{photo}#2", O=out)
     assert said.code == 0, said.err
-    best = max(rows_of(out), key=lambda row: float(row["similarity"]))
+    best = max(rows_of_csv(out), key=lambda row: float(row["similarity"]))
     assert best["gene"] == made.gene_of_two
     line = "annotate M I --stage-range 4-6 -o O"
     said = flyannot(line, M=made.chain.model, I=photo, O=tmp_path / "p.h5")
     assert said.code == 0 and "4-6: 2 groups" in said.err, said.err
-    assert {row["group"] for row in rows_of(tmp_path / "p.csv")} == {f"{photo}#1", f"{photo}#2"}
+    assert {row["group"] for row in rows_of_csv(tmp_path / "p.csv")} == {f"{photo}#1", f"{photo}#2"}

@@ -1,7 +1,5 @@
 """The embryos of one photograph, cut out one by one, are described as if each had been alone."""
 
-import csv
-
 import numpy as np
 import pytest
 from PIL import Image
@@ -12,7 +10,8 @@ from flyannot.descriptors.options import ExtractOptions
 from flyannot.errors import InputError
 from flyannot.store.reading import open_stored
 from tests.descriptors.pasted_embryos import cut_embryo, photograph_of
-from tests.descriptors.test_registration import egg
+from tests.descriptors.test_registration import egg, grey_levels, places_on_egg
+from tests.small_embryos import rows_of_csv
 
 MANY = ExtractOptions(register="axis", multiple_embryos=True)
 SIZE = 700, 900  # height, width
@@ -27,21 +26,22 @@ EGGS = (  # centre (x, y), half axes, degrees clockwise, in the order in which o
 def photograph(eggs, noise=0.0, seed=1):
     """Dotted eggs on a plain background, each with dots of its own."""
     rng = np.random.default_rng(seed)
-    row, column = np.indices(SIZE) + 0.5
     picture = np.full(SIZE, 215.0)
-    for number, ((x, y), half_axes, degrees) in enumerate(eggs):
-        turn, across, down = np.radians(degrees), column - x, row - y
-        u = (np.cos(turn) * across + np.sin(turn) * down) / half_axes[0]
-        v = (-np.sin(turn) * across + np.cos(turn) * down) / half_axes[1]
+    for number, place in enumerate(eggs):
+        u, v = places_on_egg(SIZE, *place)
         body = 140 + 40 * np.sin((7 + number) * u) * np.cos(5 * v)
         picture = np.where(egg(u, v), body, picture)
-    picture = picture + (rng.normal(0, noise, SIZE) if noise else 0)
-    return np.rint(np.clip(picture, 0, 255)).astype(np.uint8)
+    return grey_levels(picture, noise, rng)
 
 
-def rows_of(table):
-    with open(table, newline="", encoding="utf-8") as file:
-        return list(csv.DictReader(file))
+def data_set(folder, pictures):
+    """A data set of pictures by their names, all of one gene."""
+    folder.mkdir()
+    for name, pixels in pictures.items():
+        Image.fromarray(pixels).save(folder / name)
+    lines = "".join(f"{name},eve,4-6\n" for name in pictures)
+    (folder / "images.csv").write_text(f"image,gene,stage_range\n{lines}")
+    return folder
 
 
 @pytest.mark.parametrize("noise", [0.0, 3.0])
@@ -59,23 +59,17 @@ def test_every_embryo_is_found_where_it_lies(noise, times):
 
 
 def test_each_is_described_as_the_picture_that_was_cut_there(flyannot, tmp_path):
-    single, many = tmp_path / "single", tmp_path / "many"
-    single.mkdir(), many.mkdir()
-    Image.fromarray(photograph(EGGS, 2.0)).save(many / "photo.png")
-    (many / "images.csv").write_text("image,gene,stage_range\nphoto.png,eve,4-6\n")
-    out = tmp_path / "many.h5"
+    photo, out = photograph(EGGS, 2.0), tmp_path / "many.h5"
+    many = data_set(tmp_path / "many", {"photo.png": photo})
     said = flyannot("extract D -o O --register axis --multiple-embryos --stride-px 16", D=many, O=out)
     assert said.code == 0 and "4-6: 4 embryos on 1 photograph" in said.err, said.err
-    rows = rows_of(tmp_path / "many-embryos.csv")
+    rows = rows_of_csv(tmp_path / "many-embryos.csv")
     assert [row["image"] for row in rows] == [f"photo.png#{k}" for k in (1, 2, 3, 4)]
-    lines = ["image,gene,stage_range"]
+    cut = {}
     for k, row in enumerate(rows, 1):
         left, top, width, height = (int(row[name]) for name in ("left", "top", "width", "height"))
-        with Image.open(many / "photo.png") as picture:
-            picture.crop((left, top, left + width, top + height)).save(single / f"{k}.png")
-        lines.append(f"{k}.png,eve,4-6")
-    (single / "images.csv").write_text("\n".join(lines) + "\n")
-    alone = tmp_path / "single.h5"
+        cut[f"{k}.png"] = photo[top : top + height, left : left + width]
+    single, alone = data_set(tmp_path / "single", cut), tmp_path / "single.h5"
     assert flyannot("extract D -o O --register axis --stride-px 16", D=single, O=alone).code == 0
     with open_stored(out) as one, open_stored(alone) as other:
         assert one.array("4-6", "group") == ["eve"] * 4
@@ -100,15 +94,12 @@ TOUCHING = (((220, 560), (130, 54), 0), ((240, 455), (130, 54), 8))
 
 
 def test_what_is_cut_by_the_border_or_touches_another_is_named(flyannot, tmp_path):
-    folder = tmp_path / "photos"
-    folder.mkdir()
-    Image.fromarray(photograph([*EGGS[:2], CUT, *TOUCHING])).save(folder / "photo.png")
-    (folder / "images.csv").write_text("image,gene,stage_range\nphoto.png,eve,4-6\n")
+    folder = data_set(tmp_path / "photos", {"photo.png": photograph([*EGGS[:2], CUT, *TOUCHING])})
     said = flyannot("extract D -o O --register axis --multiple-embryos", D=folder, O=tmp_path / "d.h5")
     assert said.code == 3, said.err
     with open_stored(tmp_path / "d.h5") as stored:
         assert stored.array("4-6", "image") == ["photo.png#1", "photo.png#2"]
-    cut, touching = rows_of(tmp_path / "failures.csv")
+    cut, touching = rows_of_csv(tmp_path / "failures.csv")
     assert (cut["image"], touching["image"]) == ("photo.png#3", "photo.png#4")
     assert "cut by the border of the photograph, around x=8" in cut["reason"]
     assert "touch each other" in touching["reason"]
@@ -116,12 +107,8 @@ def test_what_is_cut_by_the_border_or_touches_another_is_named(flyannot, tmp_pat
 
 
 def test_a_photograph_without_an_embryo_is_listed(flyannot, tmp_path):
-    Image.new("L", SIZE[::-1], 215).save(tmp_path / "blank.png")
-    said = flyannot(
-        "extract D -o O --register axis --multiple-embryos",
-        D=_table(tmp_path, "blank.png"),
-        O=tmp_path / "d.h5",
-    )
+    folder = data_set(tmp_path / "photos", {"blank.png": photograph([])})
+    said = flyannot("extract D -o O --register axis --multiple-embryos", D=folder, O=tmp_path / "d.h5")
     assert said.code == 1 and "no embryo found: nothing stands out from the background" in said.err
 
 
@@ -151,12 +138,6 @@ def _holds(place, left, top, right, bottom):
     return inside and right < place.left + place.width and bottom < place.top + place.height
 
 
-def _table(folder, *names):
-    lines = "".join(f"{name},eve,4-6\n" for name in names)
-    (folder / "images.csv").write_text(f"image,gene,stage_range\n{lines}")
-    return folder
-
-
 def test_many_embryos_are_registered():
     with pytest.raises(InputError) as caught:
         ExtractOptions(multiple_embryos=True)
@@ -165,8 +146,8 @@ def test_many_embryos_are_registered():
 
 def test_an_embryo_has_an_address(tmp_path):
     Image.fromarray(photograph(EGGS)).save(tmp_path / "photo.png")
-    address = f"{tmp_path / 'photo.png'}#2"
     found = find_embryos(photograph(EGGS))
-    np.testing.assert_array_equal(picture_at(address, "L"), cut_out_embryo(photograph(EGGS), found[1], found))
+    second = picture_at(f"{tmp_path / 'photo.png'}#2", "L")
+    np.testing.assert_array_equal(second, cut_out_embryo(photograph(EGGS), found[1], found))
     with pytest.raises(Exception, match="4 things stand out"):
         picture_at(f"{tmp_path / 'photo.png'}#5", "L")

@@ -27,15 +27,25 @@ def egg(x, y, taper=0.15, bulge=0.1):
 def scene(size, centre, half_axes, degrees, *, background=215.0, noise=0.0, flip=(1, 1), slope=0.0, rng=None):
     """A picture of a dotted egg of given place, size and turn (clockwise) on a plain background."""
     width, height = size
-    row, column = np.indices((height, width)) + 0.5
-    turn = np.radians(degrees)
-    across, down = column - centre[0], row - centre[1]
-    x = flip[0] * (np.cos(turn) * across + np.sin(turn) * down) / half_axes[0]
-    y = flip[1] * (-np.sin(turn) * across + np.cos(turn) * down) / half_axes[1]
+    x, y = places_on_egg((height, width), centre, half_axes, degrees)
+    x, y = flip[0] * x, flip[1] * y
     body = 150 + 40 * np.sin(9 * x) * np.cos(5 * y) - 90 * ((x + 0.5) ** 2 + (y - 0.2) ** 2 < 0.03)
-    picture = np.where(egg(x, y), body, background + slope * (column / width - 0.5))
+    light = background + slope * ((np.arange(width) + 0.5) / width - 0.5)
+    return Image.fromarray(grey_levels(np.where(egg(x, y), body, light), noise, rng))
+
+
+def places_on_egg(shape, centre, half_axes, degrees):
+    """Along and across an egg, in half axes from its centre, of every pixel."""
+    row, column = np.indices(shape) + 0.5
+    turn, across, down = np.radians(degrees), column - centre[0], row - centre[1]
+    x = (np.cos(turn) * across + np.sin(turn) * down) / half_axes[0]
+    return x, (-np.sin(turn) * across + np.cos(turn) * down) / half_axes[1]
+
+
+def grey_levels(picture, noise, rng):
+    """Bytes of a picture, with noise."""
     picture = picture + (rng.normal(0, noise, picture.shape) if noise else 0)
-    return Image.fromarray(np.rint(np.clip(picture, 0, 255)).astype(np.uint8))
+    return np.rint(np.clip(picture, 0, 255)).astype(np.uint8)
 
 
 def framed(picture):
@@ -104,25 +114,25 @@ def test_the_largest_of_several_things_is_the_embryo():
 def no_embryos():
     rng = np.random.default_rng(5)
     blank = np.full((300, 400), 230, np.uint8)
-    round_, two, bar = blank.copy(), blank.copy(), blank.copy()
-    rows, columns = np.indices(blank.shape)
-    round_[(rows - 150) ** 2 + (columns - 200) ** 2 < 90**2] = 100
-    two[(rows - 100) ** 2 * 9 + (columns - 130) ** 2 < 110**2] = 100  # they touch
-    two[(columns - 240) ** 2 * 9 + (rows - 160) ** 2 < 110**2] = 100
-    apart = blank.copy()
-    for middle in (80, 220):
-        apart[(rows - middle) ** 2 * 9 + (columns - 200) ** 2 < 150**2] = 100
-    bar[140:160, 20:380] = 100
     noise = rng.integers(0, 256, blank.shape).astype(np.uint8)
-    halves = blank.copy()
-    halves[:, :200] = 0
-    dot = blank.copy()
-    dot[3, 3] = 0
-    return {
-        "blank": blank, "black": 0 * blank, "round": round_, "two": two, "apart": apart, "bar": bar,
-        "noise": noise, "halves": halves, "dot": dot, "pixel": blank[:1, :1], "line": noise[:1],
-        "thin": noise[:, :2],
-    }  # fmt: skip
+    names = ("round", "two that touch", "two apart", "bar", "halves", "dot")
+    drawn = {name: blank.copy() for name in names}
+    rows, columns = np.indices(blank.shape)
+
+    def draw(name, row, column, half_length, flatness=(9, 1)):
+        down, across = flatness[0] * (rows - row) ** 2, flatness[1] * (columns - column) ** 2
+        drawn[name][down + across < half_length**2] = 100
+
+    draw("round", 150, 200, 90, flatness=(1, 1))
+    draw("two that touch", 100, 130, 110)
+    draw("two that touch", 160, 240, 110, flatness=(1, 9))
+    draw("two apart", 80, 200, 150)
+    draw("two apart", 220, 200, 150)
+    drawn["bar"][140:160, 20:380] = 100
+    drawn["halves"][:, :200] = 0
+    drawn["dot"][3, 3] = 0
+    narrow = {"pixel": blank[:1, :1], "line": noise[:1], "thin": noise[:, :2]}
+    return drawn | narrow | {"blank": blank, "black": 0 * blank, "noise": noise}
 
 
 @pytest.mark.parametrize("name", no_embryos())

@@ -2,7 +2,6 @@
 
 import numpy as np
 import pytest
-import tifffile
 from PIL import Image
 
 from flyannot.descriptors.images.geometry import STANDARD_PX
@@ -20,16 +19,6 @@ def read_stain(path):
     return read_embryo(path, STAINED)[0]
 
 
-@pytest.fixture
-def picture(tmp_path):
-    def write(pixels, name="picture.png", **options):
-        image = pixels if isinstance(pixels, Image.Image) else Image.fromarray(pixels)
-        image.save(tmp_path / name, **options)
-        return tmp_path / name
-
-    return write
-
-
 def two_patches():
     pixels = np.full((*STANDARD_PX, 3), 255, np.uint8)
     pixels[LEFT], pixels[RIGHT] = BLUE, BROWN
@@ -37,7 +26,7 @@ def two_patches():
 
 
 def test_blue_stays_and_brown_of_the_same_luma_goes(picture):
-    path = picture(two_patches())
+    path = picture(Image.fromarray(two_patches()), format="PNG")
     grey, stain = read_grey(path), read_stain(path)
     assert abs(grey[LEFT].mean() - grey[RIGHT].mean()) <= 1
     assert stain[LEFT].max() < 110 and stain[RIGHT].min() > 254
@@ -58,25 +47,28 @@ def test_what_is_mixed_in_the_two_colours_comes_apart_again(rng):
 def test_a_picture_without_colour_gives_its_grey_levels(picture, rng, mode):
     grey = rng.integers(0, 256, (64, 200)).astype(np.uint8)
     is_deep = mode == "I;16"
-    path = picture(Image.fromarray(grey.astype(np.uint16) * 257 if is_deep else grey).convert(mode))
+    image = Image.fromarray(grey.astype(np.uint16) * 257 if is_deep else grey).convert(mode)
+    path = picture(image, format="PNG")
     np.testing.assert_array_equal(read_stain(path), read_grey(path))
 
 
 def test_uniform_pictures_and_the_ends_of_the_range_stay_finite_and_the_same(picture):
     for colour in ((255, 255, 255), (0, 0, 0), (0, 0, 255), (255, 255, 0), BLUE):
-        path = picture(np.full((*STANDARD_PX, 3), colour, np.uint8))
+        path = picture(Image.fromarray(np.full((*STANDARD_PX, 3), colour, np.uint8)), format="PNG")
         stain = read_stain(path)
         assert np.isfinite(stain).all() and np.ptp(stain) == 0 and 0 <= stain[0, 0] <= 255
         np.testing.assert_array_equal(read_stain(path), stain)
 
 
-def test_every_kind_of_colour_file_gives_the_same_stain(picture, tmp_path):
+def test_every_kind_of_colour_file_gives_the_same_stain(picture, tiff):
     pixels = two_patches()
-    expected = read_stain(picture(pixels))
-    half = np.dstack([pixels, np.full(STANDARD_PX, 255, np.uint8)])
-    paths = [picture(half, "a.png"), picture(Image.fromarray(pixels).quantize(8), "p.gif")]
-    for name, deep in {"16.tif": pixels.astype(np.uint16) * 257, "f.tif": pixels / 255}.items():
-        tifffile.imwrite(tmp_path / name, deep, photometric="rgb")
-        paths.append(tmp_path / name)
-    for path in paths:
-        assert np.abs(read_stain(path) - expected).max() < 0.01, path.name
+    expected = read_stain(picture(Image.fromarray(pixels), format="PNG"))
+    opaque = np.dstack([pixels, np.full(STANDARD_PX, 255, np.uint8)])
+    for write, content, options in (
+        (picture, Image.fromarray(opaque), {"format": "PNG"}),
+        (picture, Image.fromarray(pixels).quantize(8), {"format": "GIF"}),
+        (tiff, pixels.astype(np.uint16) * 257, {"photometric": "rgb"}),
+        (tiff, pixels / 255, {"photometric": "rgb"}),
+    ):
+        path = write(content, **options)
+        assert np.abs(read_stain(path) - expected).max() < 0.01

@@ -86,9 +86,6 @@ def test_what_is_no_file_is_refused_and_a_fifo_does_not_hang(tmp_path, trials):
     assert "folder" in reason(tmp_path)
     with pytest.raises(UnreadableImage, match="null"):
         read_grey("nul\0.png")
-
-
-def test_a_name_with_a_newline_still_makes_one_line(tmp_path):
     with pytest.raises(UnreadableImage) as caught:
         read_grey(tmp_path / "two\nlines.png")
     assert "\n" not in caught.value.message
@@ -149,18 +146,24 @@ def test_grey_levels_that_mean_nothing_are_refused(tiff, trials):
     assert "outside" in reason(tiff(np.full(STANDARD_PX, 70_000, np.int32)))
 
 
-@pytest.mark.parametrize("format", ["GIF", "PNG", "MPO"])
-def test_several_frames_are_refused(format, picture):
+def test_what_is_not_one_picture_of_known_pixels_is_refused(picture, tiff, trials):
+    trials(9, campaign=9)
     frames = [Image.new("L", (30, 20), 80 * i) for i in range(3)]
-    path = picture(frames[0], format=format, save_all=True, append_images=frames[1:])
-    assert "several frames" in reason(path)
-
-
-def test_several_pages_of_rare_numbers_are_refused(tiff):
-    assert "several pictures: 2 pages" in reason(tiff(np.zeros((2, *STANDARD_PX)), photometric="minisblack"))
-
-
-def test_unknown_kinds_of_pixel_are_refused_with_a_remedy(picture):
+    for format in ("GIF", "PNG", "MPO"):
+        path = picture(frames[0], format=format, save_all=True, append_images=frames[1:])
+        assert "several frames" in reason(path), format
+    for pixels, options, expected in (
+        (np.zeros((2, *STANDARD_PX)), {"photometric": "minisblack"}, "several pictures: 2 pages"),
+        (
+            np.zeros((100, 100), np.uint8),
+            {"tile": (6000, 6000), "compression": "zlib"},
+            "tiles of 6000 x 6000",
+        ),
+        (np.full((20, 30), -5, np.int8), {}, "signed"),
+        (np.full((20, 30), 5, np.int8), {}, "signed"),  # not taken for unsigned bytes
+    ):
+        assert expected in reason(tiff(pixels, **options))
+    assert "side" in reason(picture(Image.fromarray(np.zeros((70_000, 2), np.uint8)), format="PNG"))
     with pytest.raises(UnreadableImage, match="unknown kind of pixel") as caught:
         read_grey(picture(Image.new("LAB", (32, 16)), format="TIFF"))
     assert "8 bits" in caught.value.fix
@@ -201,14 +204,3 @@ def test_scans_are_counted_among_any_pixels(quality, progressive, rng):
     noise = rng.integers(0, 256, (257, 131, 3), dtype=np.uint8)
     file = encoded(noise, format="JPEG", quality=quality, progressive=progressive, restart_marker_blocks=3)
     assert n_scans_of_jpeg(file) == (10 if progressive else 1)
-
-
-def test_a_side_of_millions_and_a_tile_larger_than_the_picture_are_refused(picture, tiff):
-    assert "side" in reason(picture(Image.fromarray(np.zeros((70_000, 2), np.uint8)), format="PNG"))
-    path = tiff(np.zeros((100, 100), np.uint8), tile=(6000, 6000), compression="zlib")
-    assert "tiles of 6000 x 6000" in reason(path)
-
-
-def test_signed_bytes_are_not_taken_for_unsigned_ones(tiff):
-    assert "signed" in reason(tiff(np.full((20, 30), -5, np.int8)))
-    assert "signed" in reason(tiff(np.full((20, 30), 5, np.int8)))
