@@ -23,7 +23,7 @@ HEAD = """\
 def read_rows():
     """The rows: dicts with id, fault, user_gets, code, tests."""
     with open(HERE / "rows.toml", "rb") as file:
-        return tomllib.load(file)["row"]
+        return [{"id": name} | row for name, row in tomllib.load(file)["row"].items()]
 
 
 def nodes_of(rows):

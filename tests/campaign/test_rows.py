@@ -14,7 +14,7 @@ N_ROWS = 25
 
 def test_every_row_says_what_happens_and_names_tests():
     ids = [row["id"] for row in ROWS]
-    assert len(ids) == len(set(ids)) and ids[:N_ROWS] == [str(i + 1) for i in range(N_ROWS)]
+    assert ids[:N_ROWS] == [str(i + 1) for i in range(N_ROWS)]
     for row in ROWS:
         assert set(row) == {"id", "fault", "user_gets", "code", "tests"} and row["tests"], row["id"]
         assert len(row["tests"]) == len(set(row["tests"]))
@@ -22,21 +22,19 @@ def test_every_row_says_what_happens_and_names_tests():
 
 def test_every_test_of_the_table_is_collected():
     nodes = nodes_of(ROWS)
-    done = subprocess.run(
-        [sys.executable, "-m", "pytest", "--collect-only", "-qq", "-p", "no:cacheprovider", *nodes],
-        cwd=ROOT, capture_output=True, text=True,
-    )  # fmt: skip
+    words = [sys.executable, "-m", "pytest", "--collect-only", "-qq", "-p", "no:cacheprovider", *nodes]
+    done = subprocess.run(words, cwd=ROOT, capture_output=True, text=True)
     assert done.returncode == 0, done.stdout[-2000:]
 
 
 def test_the_page_has_every_row_as_it_was_measured():
     text = PAGE.read_text(encoding="utf-8")
     lines = text[text.index(BEGIN) : text.index(END)].splitlines()
-    found = {line.split("|")[1].strip(): [cell.strip() for cell in line.split("|")[2:-1]]
-             for line in lines if line.startswith("|")}  # fmt: skip
+    cells = [[cell.strip() for cell in line.split("|")[1:-1]] for line in lines if line.startswith("|")]
+    found = {line[0]: line for line in cells}
     for row in ROWS:
         *words, trials, failures = found[row["id"]]
-        assert words == cells_of(row)[1:4], "run: make campaign"
+        assert words == cells_of(row), "run: make campaign"
         assert int(trials.replace(",", "")) > 0 and failures == "0", row["id"]
 
 

@@ -4,12 +4,19 @@ import ast
 import copy
 from typing import NamedTuple
 
-SWAPPED = {
-    ast.Lt: ast.LtE, ast.LtE: ast.Lt, ast.Gt: ast.GtE, ast.GtE: ast.Gt, ast.Eq: ast.NotEq, ast.NotEq: ast.Eq,
-    ast.Is: ast.IsNot, ast.IsNot: ast.Is, ast.In: ast.NotIn, ast.NotIn: ast.In,
-    ast.Add: ast.Sub, ast.Sub: ast.Add, ast.Mult: ast.Div, ast.Div: ast.Mult,
-    ast.FloorDiv: ast.Mult, ast.BitAnd: ast.BitOr, ast.BitOr: ast.BitAnd, ast.And: ast.Or, ast.Or: ast.And,
-}  # fmt: skip
+PAIRS = [
+    (ast.Lt, ast.LtE),
+    (ast.Gt, ast.GtE),
+    (ast.Eq, ast.NotEq),
+    (ast.Is, ast.IsNot),
+    (ast.In, ast.NotIn),
+    (ast.Add, ast.Sub),
+    (ast.Mult, ast.Div),
+    (ast.BitAnd, ast.BitOr),
+    (ast.And, ast.Or),
+]
+SWAPPED = {old: new for one, other in PAIRS for old, new in ((one, other), (other, one))}
+SWAPPED[ast.FloorDiv] = ast.Mult
 NAMES = {"min": "max", "max": "min", "any": "all", "all": "any", "minimum": "maximum", "maximum": "minimum"}
 LOGS = {"log", "logger", "warnings"}  # what is only said changes no result
 SKIPPED = (ast.JoinedStr, ast.arg, ast.Import, ast.ImportFrom, ast.Raise)  # a message's words, types

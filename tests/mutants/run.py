@@ -63,9 +63,9 @@ def run_tests(copy, tests, limit_s):
     return None, time.monotonic() - began
 
 
-def is_equivalent(module, mutant, source, known):
-    wanted = module, source[mutant.line - 1].strip(), mutant.change
-    return any((each["module"], each["line"], each["change"]) == wanted for each in known)
+def is_equivalent(mutant, source, known):
+    """Whether a change of a line is among those of a module that nobody could notice."""
+    return mutant.change in known.get(source[mutant.line - 1].strip(), {})
 
 
 def score_module(copy, module, row, known, asked):
@@ -87,7 +87,7 @@ def score_module(copy, module, row, known, asked):
     ):
         raise SystemExit(f"{module} or its sample is another one than in {asked.again}: run it whole")
     for mutant, label in sorted(labels.items()):
-        if is_equivalent(module, mutant, text.splitlines(), known):
+        if is_equivalent(mutant, text.splitlines(), known):
             counts["equivalent"] += 1
             continue
         if again is not None and f"survived  {label}\n" not in again:
@@ -134,7 +134,7 @@ def main():
         for module, row in table["modules"].items():
             if asked.module and module not in asked.module:
                 continue
-            counts = score_module(copy, module, row, table.get("equivalent", []), asked)
+            counts = score_module(copy, module, row, table["equivalent"].get(module, {}), asked)
             rows.append((module, *counts.values()))
     print("\n| module | killed | survived | score |\n|---|---|---|---|")
     rows.append(("all", *(sum(column) for column in list(zip(*rows))[1:])))

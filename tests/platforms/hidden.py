@@ -12,18 +12,19 @@ import sys
 from types import ModuleType
 
 MACOS = {"os": {"sched_getaffinity", "sched_setaffinity", "posix_fallocate", "memfd_create"}}
+NOT_IN_OS = """
+    getuid geteuid getgid getegid killpg mkfifo chown lchown getloadavg setsid fork uname sysconf statvfs
+    O_NOFOLLOW O_DIRECTORY WIFSIGNALED WTERMSIG wait3
+"""
+NOT_IN_SIGNAL = """
+    SIGHUP SIGALRM SIGUSR1 SIGUSR2 SIGCHLD SIGKILL ITIMER_REAL setitimer getitimer pthread_sigmask
+    pthread_kill alarm sigwait
+"""
 WINDOWS = {
-    "os": MACOS["os"] | {
-        "getuid", "geteuid", "getgid", "getegid", "killpg", "mkfifo", "chown", "lchown", "getloadavg",
-        "setsid", "fork", "uname", "sysconf", "statvfs", "O_NOFOLLOW", "O_DIRECTORY", "WIFSIGNALED",
-        "WTERMSIG", "wait3",
-    },
-    "signal": {
-        "SIGHUP", "SIGALRM", "SIGUSR1", "SIGUSR2", "SIGCHLD", "SIGKILL", "ITIMER_REAL", "setitimer",
-        "getitimer", "pthread_sigmask", "pthread_kill", "alarm", "sigwait",
-    },
+    "os": MACOS["os"] | set(NOT_IN_OS.split()),
+    "signal": set(NOT_IN_SIGNAL.split()),
     "modules": {"fcntl", "pwd", "grp", "termios", "resource"},
-}  # fmt: skip
+}
 _open, _import = builtins.open, builtins.__import__
 
 
