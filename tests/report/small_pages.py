@@ -10,6 +10,7 @@ from flyannot.report.groups import (
     MISSED,
     NEW,
     PREDICTED,
+    UNLEARNED,
     GroupEntry,
     ImageEntry,
     TermEntry,
@@ -52,15 +53,21 @@ def write_record_with(copy, corrections):
     write_record(Configuration(copy.embryos, copy.folder, options=tables))
 
 
+def term(name, status, probability=None, auc=0.8, **more):
+    """A term of a group, with the threshold 0.4 and 12 genes."""
+    more = {"curated": status in (AGREED, MISSED, UNLEARNED), "auc_interval": (auc - 0.1, auc + 0.1)} | more
+    return TermEntry(name, status, probability, True, probability, 0.4, 12, auc, **more)
+
+
 def entries(n, n_images=1, maps=False):
     """Groups of nothing real, to try sizes."""
     cells = [packed_map(np.zeros((16, 40)), 1.0)] * n_images
     for g in range(n):
-        s = STAGE_RANGES[g % 6]
         found = TermMap(1.0, 2.0, 0.5, -0.5, 0.1, cells) if maps else None
         terms = [TermEntry(f"term {g % 7}", (AGREED, MISSED, NEW)[g % 3], 0.9, True, 0.95, map=found)]
         images = [ImageEntry(f"i{g}_{k}.png", "lateral", f"i{g}_{k}") for k in range(n_images)]
-        yield GroupEntry(s, f"gene{g:05d}", f"gene{g:05d}", f"FBgn{g:07d}", True, images, terms)
+        gene = f"gene{g:05d}"
+        yield GroupEntry(STAGE_RANGES[g % 6], gene, gene, f"FBgn{g:07d}", True, images, terms)
 
 
 def groups_page(**more):

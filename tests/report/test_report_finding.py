@@ -4,15 +4,9 @@ import re
 
 import pytest
 
-from flyannot.report.groups import AGREED, MISSED, NEW, UNLEARNED, GroupEntry, ImageEntry, TermEntry
+from flyannot.report.groups import AGREED, MISSED, NEW, UNLEARNED, GroupEntry, ImageEntry
 from tests.report.browser import genes, shown, until
-from tests.report.small_pages import entries, write_groups
-
-
-def term(name, status, probability=None, threshold=0.4, auc=0.8):
-    evidence = 12, auc, (auc - 0.1, auc + 0.1), status in (AGREED, MISSED, UNLEARNED)
-    return TermEntry(name, status, probability, True, probability, threshold, *evidence)
-
+from tests.report.small_pages import entries, term, write_groups
 
 GROUPS = {
     "both": [term("pole cell", AGREED, 0.9), term("midgut", NEW, 0.8)],

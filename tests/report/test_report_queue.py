@@ -13,7 +13,7 @@ from flyannot.runtime.tables import write_table
 from flyannot.scores.curation import information_of_verdict
 from tests.report.browser import genes, review_as, shown, violations
 from tests.report.pages_read import index_of, make_report, rows_of
-from tests.report.small_pages import make_run, write_groups, write_record_with
+from tests.report.small_pages import make_run, term, write_groups, write_record_with
 
 HIDDEN = 3  # genes of which the table says nothing
 ALL_OF_40 = {
@@ -34,23 +34,17 @@ def unknown(term, probability, n_genes):
 
 
 def test_three_terms_of_a_group_are_to_be_looked_at_uncertain_and_rare_ones_first():
+    """Of those that are neither known nor reviewed, and where the model says something."""
     sure, half, rare = unknown("sure", 0.99, 20), unknown("half", 0.5, 20), unknown("rare", 0.1, 5)
-    terms = [sure, half, rare, unknown("frequent", 0.5, 200), unknown("low", 0.1, 20)]
-    Queue(None).mark(terms)
-    assert [one.term for one in terms if one.queue == LOOK] == ["half", "rare", "low"]
-    assert terms[2].worth == pytest.approx(0.1 * 0.9 / 5) and terms[0].worth == 0
+    asked = [sure, half, rare, unknown("frequent", 0.5, 200), unknown("low", 0.1, 20)]
+    others = [replace(unknown("a", 0.5, 9), **{what: True}) for what in ("known", "reviewed")]
+    others.append(replace(unknown("a", 0.5, 9), status=UNDETERMINED))
+    Queue(None).mark(others + asked)
+    assert [one.term for one in others + asked if one.queue == LOOK] == ["half", "rare", "low"]
+    assert rare.worth == pytest.approx(0.1 * 0.9 / 5) and sure.worth == 0
+    Queue(None).mark(others := others + [unknown("asked", 0.9, 9)])
+    assert [one.term for one in others if one.queue] == ["asked"]
     assert information_of_verdict(0.3, 7) == pytest.approx(information_of_verdict(0.7, 7))
-
-
-def test_what_is_known_was_reviewed_or_says_nothing_is_not_asked():
-    terms = [
-        replace(unknown("known", 0.5, 9), known=True),
-        replace(unknown("reviewed", 0.5, 9), reviewed=True),
-        TermEntry("nothing", UNDETERMINED, 0.5, False, 0.5, 0.5, 9),
-        unknown("asked", 0.5, 9),
-    ]
-    Queue(None).mark(terms)
-    assert [one.term for one in terms if one.queue] == ["asked"]
 
 
 def test_the_curated_terms_that_are_contradicted_most_are_to_be_checked():
@@ -168,18 +162,15 @@ def test_a_queue_is_replaced_and_another_table_is_not(flyannot, half_curated, tm
 @pytest.fixture
 def view(browser, tmp_path):
     """Four genes: two to look at, the second more; two curated ones, each with a term to check."""
-
-    def term(name, status, probability, queue="", worth=0.0):
-        curated = status in (AGREED, MISSED)
-        held_out = status != PREDICTED or bool(queue)
-        more = {"curated": curated, "queue": queue, "worth": worth}
-        return TermEntry(name, status, probability, held_out, probability, 0.4, 12, **more)
-
+    check, look = {"queue": CHECK}, {"queue": LOOK}
     terms_of = {
-        "c1": [term("gap", MISSED, 0.1, CHECK, 0.9), term("midgut", AGREED, 0.9)],
-        "c2": [term("gap", MISSED, 0.05, CHECK, 0.95)],
-        "u1": [term("midgut", PREDICTED, 0.9), term("pole cell", ABSENT, 0.1, LOOK, 0.01)],
-        "u2": [term("midgut", PREDICTED, 0.5, LOOK, 0.02), term("gap", ABSENT, 0.3, LOOK, 0.03)],
+        "c1": [term("gap", MISSED, 0.1, worth=0.9, **check), term("midgut", AGREED, 0.9)],
+        "c2": [term("gap", MISSED, 0.05, worth=0.95, **check)],
+        "u1": [term("midgut", PREDICTED, 0.9), term("pole cell", ABSENT, 0.1, worth=0.01, **look)],
+        "u2": [
+            term("midgut", PREDICTED, 0.5, worth=0.02, **look),
+            term("gap", ABSENT, 0.3, worth=0.03, **look),
+        ],
     }
     groups = [
         GroupEntry("4-6", gene, gene, annotated=gene.startswith("c"), terms=terms)
@@ -231,12 +222,11 @@ def test_the_page_lists_curated_terms_to_check_until_they_are_reviewed(view):
 
 
 def test_a_page_offers_and_explains_the_orders_that_it_has(browser, tmp_path):
-    agreed = TermEntry("gap", AGREED, 0.9, True, 0.9, 0.4, 12, curated=True, known=True)
-    missed = TermEntry("gap", MISSED, 0.1, True, 0.1, 0.4, 12, curated=True, queue=CHECK, worth=0.9)
-    for term in (agreed, missed):
-        write_groups(tmp_path / "p.html", [GroupEntry("4-6", "en", "en", terms=[term])])
+    agreed, missed = term("gap", AGREED, 0.9, known=True), term("gap", MISSED, 0.1, queue=CHECK, worth=0.9)
+    for only in (agreed, missed):
+        write_groups(tmp_path / "p.html", [GroupEntry("4-6", "en", "en", terms=[only])])
         with shown(browser, tmp_path / "p.html") as view:
             said = view.locator("#groups p.quiet").first.inner_text()
             assert not view.locator("#groups-order option[value=look]").count()
-            assert view.locator("#groups-which option[value=doubted]").count() == (term is missed)
-            assert said.endswith("contradict most.") == (term is missed) and "look at first" not in said
+            assert view.locator("#groups-which option[value=doubted]").count() == (only is missed)
+            assert said.endswith("contradict most.") == (only is missed) and "look at first" not in said

@@ -5,12 +5,11 @@ from datetime import date
 import pytest
 
 from flyannot.dataset.corrections import read_corrections
-from flyannot.report.groups import ABSENT, AGREED, MISSED, NEW, GroupEntry, ImageEntry, TermEntry
+from flyannot.report.groups import ABSENT, AGREED, MISSED, NEW, GroupEntry, ImageEntry
 from flyannot.report.page import Review
 from tests.report.browser import downloaded, review_as, shown, violations
 from tests.report.pages_read import rows_of
-from tests.report.small_pages import write_groups
-from tests.report.test_report_finding import term
+from tests.report.small_pages import term, write_groups
 
 REVIEW = Review("embryos", "digest-of-the-model", ("brain primordium", "midgut", "pole cell", "=odd, term"))
 
@@ -20,7 +19,7 @@ def entry(gene, stage_range="4-6", fbgn=""):
         term("pole cell", AGREED, 0.9),
         term("midgut", NEW, 0.8),
         term("=odd, term", MISSED, 0.3),
-        TermEntry("gap", ABSENT, 0.1, True, 0.1, 0.4),
+        term("gap", ABSENT, 0.1),
     ]
     images = [ImageEntry(f"{gene}{i}.png", "lateral", f"{gene}{i}.png") for i in range(2)]
     return GroupEntry(stage_range, f"{gene}", gene, fbgn, True, images, terms)

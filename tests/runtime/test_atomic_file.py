@@ -34,13 +34,28 @@ class Trouble(BaseException):
     """Like Ctrl-C: not an Exception."""
 
 
-@pytest.mark.parametrize("error", [ValueError, Trouble, KeyboardInterrupt])
-def test_a_write_that_is_interrupted_leaves_the_old_file_and_nothing_else(target, error):
-    with pytest.raises(error), replacing_file(target) as beside:
-        beside.write_text("half")
+WITHOUT_NUMBER = OSError("Can't do it\nwhatever comes next")  # told by its first line
+
+
+@pytest.mark.parametrize(
+    ("error", "raised", "why"),
+    [(error(), error, None) for error in (ValueError, Trouble, KeyboardInterrupt)]
+    + [(WITHOUT_NUMBER, WriteError, "cannot write .*: Can't do it\n")],
+)
+@pytest.mark.parametrize("in_check", [False, True])
+def test_a_write_that_is_interrupted_or_fails_its_check_leaves_the_old_file(
+    target, error, raised, why, in_check
+):
+    def fail(path):
+        assert path.read_text() == "half"
         raise error
-    assert target.read_text() == OLD
-    assert names(target) == ["file.txt"]
+
+    check = fail if in_check else None
+    with pytest.raises(raised, match=why), replacing_file(target, check=check) as beside:
+        beside.write_text("half")
+        if not in_check:
+            fail(beside)
+    assert target.read_text() == OLD and names(target) == ["file.txt"]
 
 
 def test_a_write_that_ends_replaces_the_whole_file_and_missing_folders_are_made(target):
@@ -48,16 +63,6 @@ def test_a_write_that_ends_replaces_the_whole_file_and_missing_folders_are_made(
         write_text(path, NEW)
         assert path.read_text() == NEW
     assert names(target) == ["a", "file.txt"]
-
-
-def test_a_file_that_fails_its_check_is_not_published(target):
-    def refuse(path):
-        assert path.read_text() == "wrong"
-        raise ValueError
-
-    with pytest.raises(ValueError), replacing_file(target, check=refuse) as beside:
-        beside.write_text("wrong")
-    assert target.read_text() == OLD and names(target) == ["file.txt"]
 
 
 @pytest.mark.parametrize("code", [errno.ENOSPC, errno.EIO, errno.EACCES, errno.EDQUOT, errno.EROFS])
@@ -198,9 +203,3 @@ def test_a_wildcard_in_a_name_is_a_letter_as_any_other(tmp_path, name):
     with locked_output(tmp_path / name):
         pass
     assert [p.name for p in tmp_path.iterdir()] == [".abc.h5.12.tmp"]
-
-
-def test_an_error_without_a_number_is_told_by_its_first_line(target):
-    with pytest.raises(WriteError, match="cannot write .*: Can't do it\n"), replacing_file(target):
-        raise OSError("Can't do it\nwhatever comes next")
-    assert target.read_text() == OLD and names(target) == ["file.txt"]

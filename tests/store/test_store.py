@@ -1,5 +1,7 @@
 """Writers and readers of every kind are mirror images, and the same contents are the same bytes."""
 
+import errno
+
 import h5py
 import numpy as np
 import pytest
@@ -19,7 +21,7 @@ from flyannot.store.header import Header, content_digest, digest_of_image
 from flyannot.store.predictions import read_predictions, write_predictions
 from flyannot.store.reading import open_stored, read_image_columns, verify_stored
 from flyannot.store.schema import DTYPES, IMAGE_COLUMNS, SCHEMAS
-from flyannot.store.writing import create_stored, difference_of_headers, write_array
+from flyannot.store.writing import OutputFile, create_stored, difference_of_headers, write_array
 
 EXTRACT = {"patch_px": [16], "stride_px": 8}
 OPTIONS = {"extract": EXTRACT, "learn-dict": {"lam": 0.1}, "pool": {"grid": [[1, 2]]}}
@@ -404,3 +406,47 @@ def test_blocks_hold_every_image_once_and_no_more_bytes_than_they_may(
     sizes = {len(one.descriptors) for one in mine}
     for block in blocks:
         assert sum(part.nbytes for part in block) <= block_bytes or len(block[0]) in sizes
+
+
+# --- HDF5 over a file whose writes fail: no crash, and the error of the system comes out ---
+
+
+def test_every_nth_operation_may_fail(tmp_path, monkeypatch, trials):
+    """For every N: the error is a WriteError, the old file stays, and nothing is left beside it."""
+    path = write(tmp_path / "f.h5", "features")
+    before, attempt = path.read_bytes(), OutputFile._attempt
+    n_left = n_all = 10**9
+
+    def failing(self, operation, *arguments):
+        nonlocal n_left
+        if self.error is None:
+            n_left -= 1
+            if n_left == 0:
+                self.error = OSError(errno.EIO, "Input/output error")
+                return None
+        return attempt(self, operation, *arguments)
+
+    monkeypatch.setattr(OutputFile, "_attempt", failing)
+    write(path, "features", seed=1)
+    n_all -= n_left
+    assert n_all > 100
+    some, every = [*range(1, 40), *range(40, n_all, 7), n_all], list(range(1, n_all + 1))
+    for n in every if trials(len(some), campaign=len(every)) > len(some) else some:
+        path.write_bytes(before)
+        n_left = n
+        with pytest.raises(WriteError, match="Input/output error"):
+            write(path, "features", seed=1)
+        assert path.read_bytes() == before
+        assert [one.name for one in tmp_path.iterdir()] == ["f.h5"]
+    assert verify_stored(path) == "features"
+
+
+def test_a_file_written_through_it_is_that_of_hdf5(tmp_path, rng):
+    values = rng.integers(0, 256, (5000, 128), dtype=np.uint8)
+    output = OutputFile(tmp_path / "a.h5")
+    with h5py.File(output, "w") as file:
+        file.create_dataset("x", data=values, chunks=(100, 128), fletcher32=True)
+        assert np.array_equal(file["x"][()], values)
+    output.close()
+    with h5py.File(tmp_path / "a.h5") as file:
+        assert np.array_equal(file["x"][()], values)
