@@ -71,9 +71,8 @@ def serve(server, n_images, *, more="", gene=lambda i: ("Dl", "CG3619", "FBgn000
 
 
 def fetch(server, folder, policy=QUICK, **wanted):
-    dry_run = wanted.pop("dry_run", False)
     options = FetchOptions(base_url=server.url, **wanted)
-    return fetch_bdgp(folder, options, Execution(), policy=policy, dry_run=dry_run)
+    return fetch_bdgp(folder, options, Execution(), policy=policy)
 
 
 def is_right(server, folder, name):
@@ -286,27 +285,23 @@ def test_genes_and_stage_ranges_choose_the_images(server, tmp_path):
         assert "case" in caught.value.fix
 
 
-def test_a_dry_run_estimates_and_changes_nothing(server, tmp_path):
-    names = serve(server, 12)
-    outcome = fetch(server, tmp_path / "new", dry_run=True)
-    assert not (tmp_path / "new").exists()
-    assert "12 images of 1 gene, 12 of them to fetch" in outcome.summary and "MB" in outcome.summary
-    assert not any(server.asked(place_of(name)) for name in names)
-
-
 def test_the_command_fetches_and_its_folder_can_be_imported(server, tmp_path, flyannot):
-    serve(server, 6)
+    names = serve(server, 6)
     server.files.pop(place_of("img_dir_2/insitu5.jpe"))
-    named = {"URL": server.url, "OUT": tmp_path / "files"}
-    said = flyannot("fetch bdgp -o OUT --base-url URL --pause 0 --connections 4", **named)
-    assert said.code == 3 and "insitu5.jpe" in (tmp_path / "files" / "failures.csv").read_text()
+    out = tmp_path / "files"
+    named = {"URL": server.url, "OUT": out}
+    line = "fetch bdgp -o OUT --base-url URL --pause 0"
+    said = flyannot(f"{line} --dry-run", **named)
+    assert "6 images of 1 gene, 6 of them to fetch" in said.out and "MB" in said.out
+    assert not out.exists() and not any(map(server.asked, map(place_of, names)))
+    said = flyannot(f"{line} --connections 4", **named)
+    assert said.code == 3 and "insitu5.jpe" in (out / "failures.csv").read_text()
     (tmp_path / "genes.txt").write_text("Dl\n\ndl\n")
-    said = flyannot(f"fetch bdgp -o OUT --base-url URL --genes @{tmp_path}/genes.txt", **named)
+    said = flyannot(f"{line} --genes @{tmp_path}/genes.txt", **named)
     assert said.code == 2 and 'no gene "dl"' in said.err
-    said = flyannot("fetch bdgp -o OUT --base-url URL --genes Dl --stage-range 4-6 --dry-run", **named)
+    said = flyannot(f"{line} --genes Dl --stage-range 4-6 --dry-run", **named)
     assert said.code == 0 and "1 image of 1 gene, 0 of them to fetch" in said.out
-    said = flyannot("import bdgp OUT -o SET", SET=tmp_path / "set", **named)
-    assert said.code == 0
+    assert flyannot("import bdgp OUT -o SET", SET=tmp_path / "set", **named).code == 0
     assert json.loads((tmp_path / "set" / "import.json").read_text())["log"]["images"]["taken"] == 5
 
 

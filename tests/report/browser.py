@@ -46,8 +46,10 @@ def shown(browser, path, **context):
     page.on("pageerror", lambda error: complaints.append(str(error)))
     page.on("request", lambda request: asked.append(request.url))
     page.goto(path.absolute().as_uri())
-    yield page
-    context.close()
+    try:
+        yield page
+    finally:
+        context.close()
     assert complaints == []
     assert [url for url in asked if not url.startswith(("file:", "data:"))] == []
 

@@ -188,12 +188,9 @@ def test_a_worker_has_one_thread_and_leaves_ctrl_c_to_its_parent(cluster_workers
 @pytest.mark.parametrize("work", [fail_with_a_fix, own_process])
 def test_leaving_ends_the_workers(work):
     with suppress(DataError), Executor(2) as workers:
-        found = workers.run_all(own_process, [1, 2, 3, 4])
+        found = [psutil.Process(number) for number in set(workers.run_all(own_process, [1, 2, 3, 4]))]
         workers.run_all(work, [1, 2])
-    end = time.monotonic() + 20
-    while any(psutil.pid_exists(worker) for worker in found):
-        assert time.monotonic() < end
-        time.sleep(0.01)
+    assert not psutil.wait_procs(found, timeout=20)[1]
 
 
 def test_no_more_tasks_are_handed_out_than_memory_is_for_however_long_they_take(monkeypatch):
