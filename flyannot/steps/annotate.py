@@ -30,12 +30,11 @@ from flyannot.stage_ranges import STAGE_RANGES
 from flyannot.steps.engine.images import (
     ImagesInParts,
     digest_of_images,
-    image_columns,
     images_in_order,
     selected_images,
+    write_part,
 )
 from flyannot.steps.engine.inputs import chosen_stage_ranges
-from flyannot.steps.engine.parts import write_part
 from flyannot.steps.engine.task import Outcome, file_task
 from flyannot.steps.extract import (
     lines_of_warnings,
@@ -147,8 +146,27 @@ def annotate_features_task(model, features, out, options, *, stage_ranges=()):
 
 
 def _checked_ids(out, options):
-    """The ids of terms that the table is to have, or None; the table itself must not replace another one."""
-    check_table(out)
+    """The ids of terms that the table beside the output is to have, or None.
+
+    Raises
+    ------
+    InputError
+        If that table would replace another one, such as images.csv.
+    """
+    table = out.with_suffix(".csv")
+    if out.suffix != ".h5":
+        raise InputError(
+            f"the output {out} does not end in .h5: its table would be {table}, as that of other outputs",
+            fix=f"name the output {out.with_suffix('.h5')}; flyannot export writes other formats",
+        )
+    if table.exists():
+        try:
+            next(read_table(table, _NEVER_EMPTY), None)
+        except InputError as error:
+            raise InputError(
+                f"the table {table} would be replaced, and it does not hold predictions",
+                fix="name another output with -o; its table gets the same name and ends in .csv",
+            ) from error
     return IdColumns(read_ontology(*options.ontology)) if options.ontology else None
 
 
@@ -187,22 +205,18 @@ def _make_part(part):
         if image in known:
             pooled.append(known[image])
         else:
-            pooled += _features_of_embryos(load_model(path, digest, image.stage_range), image, failures)
+            model = load_model(path, digest, image.stage_range)
+            for embryo, grey, warnings in read_embryos(image, model.extract, failures):
+                described = describe_patches(grey, model.extract)
+                features = features_of(described, model.atoms, model.pool, view=embryo.view).features
+                pooled.append((embryo, features, warnings))
         item_done()
-    return write_part(part, pooled, failures, partial(_predict, part))
 
+    def predict(file, stage_range, columns, features):
+        model = load_model(path, digest, stage_range)
+        _predict_groups(file, stage_range, model, columns, np.stack(features), part.header)
 
-def _features_of_embryos(model, image, failures):
-    """Yield (image, features, quality_warnings) as `flyannot.steps.extract.read_embryos`."""
-    for embryo, grey, warnings in read_embryos(image, model.extract, failures):
-        pooled = features_of(describe_patches(grey, model.extract), model.atoms, model.pool, view=embryo.view)
-        yield embryo, pooled.features, warnings
-
-
-def _predict(part, file, stage_range, images, pooled, warnings):
-    loaded = load_model(part.made_with[0], part.header.inputs["model"][0], stage_range)
-    columns = image_columns(images) | {"quality_warnings": warnings}
-    _predict_groups(file, stage_range, loaded, columns, np.stack(pooled), part.header)
+    return write_part(part, pooled, failures, predict)
 
 
 def _predict_groups(file, stage_range, loaded, columns, features, header):
@@ -242,24 +256,6 @@ def summary_of_annotate(out):
                 lines[-1] += f" ({known} of genes that the model learned from)"
         lines += lines_of_warnings(stored)
     return "\n".join([*lines, f"table: {out.with_suffix('.csv')}"])
-
-
-def check_table(out):
-    """The table beside the output must not replace another one, such as images.csv."""
-    table = out.with_suffix(".csv")
-    if out.suffix != ".h5":
-        raise InputError(
-            f"the output {out} does not end in .h5: its table would be {table}, as that of other outputs",
-            fix=f"name the output {out.with_suffix('.h5')}; flyannot export writes other formats",
-        )
-    if table.exists():
-        try:
-            next(read_table(table, _NEVER_EMPTY), None)
-        except InputError as error:
-            raise InputError(
-                f"the table {table} would be replaced, and it does not hold predictions",
-                fix="name another output with -o; its table gets the same name and ends in .csv",
-            ) from error
 
 
 def write_predictions_table(out, ids=None):

@@ -13,8 +13,7 @@ from flyannot.runtime.progress_events import item_done
 from flyannot.runtime.tables import write_table
 from flyannot.runtime.wording import pluralise
 from flyannot.steps.engine.failures import reason_of_failure
-from flyannot.steps.engine.images import ImagesInParts, image_columns, selected_images
-from flyannot.steps.engine.parts import write_part
+from flyannot.steps.engine.images import ImagesInParts, selected_images, write_part
 from flyannot.store.descriptors import write_descriptors
 from flyannot.store.header import Header
 from flyannot.store.reading import open_stored
@@ -60,11 +59,7 @@ def _make_part(part):
         for embryo, grey, warnings in read_embryos(image, part.made_with, failures):
             described.append((embryo, describe_patches(grey, part.made_with), warnings))
         item_done()
-    return write_part(part, described, failures, _write_descriptors)
-
-
-def _write_descriptors(file, stage_range, images, described, warnings):
-    write_descriptors(file, stage_range, image_columns(images) | {"quality_warnings": warnings}, described)
+    return write_part(part, described, failures, write_descriptors)
 
 
 def summary_of_extract(path):
@@ -93,19 +88,18 @@ def _count_of_images(stored, stage_range):
 
 def lines_of_warnings(stored):
     """A line for every kind of quality warning: how many images have it, and the first of them."""
-    images = {}
+    images: dict = {}
     for stage_range in stored.stage_ranges:
         names, all_warnings = (stored.array(stage_range, n) for n in ("image", "quality_warnings"))
         for name, warnings in ((n, w) for n, w in zip(names, all_warnings) if w):
             for warning in warnings.split(", "):
                 kind, _, more = warning.partition(": ")
                 images.setdefault(kind, []).append(f"{name} ({more})" if more else name)
-    return [_line_of_warning(kind, named) for kind, named in images.items()]
-
-
-def _line_of_warning(kind, names):
-    more = f" and {len(names) - _N_NAMED:,} more" if len(names) > _N_NAMED else ""
-    return f"check: {kind}, {pluralise(len(names), 'image')}: {', '.join(names[:_N_NAMED])}{more}"
+    lines = []
+    for kind, names in images.items():
+        more = f" and {len(names) - _N_NAMED:,} more" if len(names) > _N_NAMED else ""
+        lines.append(f"check: {kind}, {pluralise(len(names), 'image')}: {', '.join(names[:_N_NAMED])}{more}")
+    return lines
 
 
 def embryos_of(images, options, failures):

@@ -76,14 +76,9 @@ def learn_task(paths, out, options, *, seed=0, stage_ranges=None):
     """
     with open_all(paths, "descriptors") as files:
         chosen = chosen_stage_ranges(files, stage_ranges)
-        learned = options.as_header() | {"stage_ranges": chosen}
-        header = Header(
-            "dictionary",
-            files[0].options | {"learn-dict": learned},
-            {"descriptors": [file.digest for file in files]},
-            seed,
-        )
+        learned = files[0].options | {"learn-dict": options.as_header() | {"stage_ranges": chosen}}
         digests = digests_of(files)
+        header = Header("dictionary", learned, {"descriptors": list(digests.values())}, seed)
         together = [chosen] if options.shared else [[s] for s in chosen]
         _check_counts(files, together, options)
 
@@ -125,33 +120,11 @@ def _learn(files, stage_ranges, out, header, options, execution):
     """Atoms, records and number of patches; from the last checkpoint, if there is one."""
     name, place = _name(stage_ranges), stage_ranges[0]
     path = part_path(out, digest_of_json([place, header.options, header.inputs, header.seed]))
-    checkpoint = Checkpoint(path, replace(header, kind="checkpoint"), place)
+    checkpoint = _Checkpoint(path, replace(header, kind="checkpoint"), place)
     rng = rng_for(header.seed, name)
     if options.data_parallel:
-        return learn_data_parallel(files, stage_ranges, name, checkpoint, options, execution, rng)
-    n_all = sum(_counts(files, stage_ranges))
-    _require_memory(options.n_most(n_all), options)
-    X = NormalisedPatches(_chosen_patches(files, stage_ranges, options.n_most(n_all), rng))
-    remark_on_counts(name, len(X), options.n_atoms)
-    learner = LEARNERS[options.learner](
-        random_patches(X, options.n_atoms, rng), len(X), lam=options.lam_in_use, **vars(options.settings())
-    )
-    state, records = checkpoint.read(name)
-    if state:
-        learner.restore(state)
-    seconds = records[-1].seconds if records else 0.0
-    count = ProgressCount(execution.progress, (options.n_epochs - len(records)) * len(X), "patch")
-    begun = {"first_epoch": len(records), "seconds": seconds}
-    epochs = learn_dictionary(X, learner, n_epochs=options.n_epochs, rng=rng, on_samples=count.add, **begun)
-    while not gains_too_little(records, options.tol) and (record := next(epochs, None)):
-        records.append(record)
-        log_record(name, record, options.n_epochs)
-        checkpoint.write(learner.state(), records)
-    count.finish()
-    return np.asarray(learner.D), records, len(X)
-
-
-def _require_memory(count, options):
+        return _learn_data_parallel(files, stage_ranges, name, checkpoint, options, execution, rng)
+    count = options.n_most(sum(_counts(files, stage_ranges)))
     more = "" if options.memory is None else ", or allow more --memory"
     require_bytes(
         _BYTES_OF_PATCH * count,
@@ -159,6 +132,30 @@ def _require_memory(count, options):
         memory=options.memory,
         fix=f"add --data-parallel 16, which reads them as they are visited, or --max-patches auto{more}",
     )
+    X = NormalisedPatches(_chosen_patches(files, stage_ranges, count, rng))
+    _remark_on_counts(name, len(X), options.n_atoms)
+    learner = LEARNERS[options.learner](
+        random_patches(X, options.n_atoms, rng), len(X), lam=options.lam_in_use, **vars(options.settings())
+    )
+    state, records = checkpoint.read(name)
+    if state:
+        learner.restore(state)
+    progress = ProgressCount(execution.progress, (options.n_epochs - len(records)) * len(X), "patch")
+    epochs = learn_dictionary(
+        X,
+        learner,
+        n_epochs=options.n_epochs,
+        rng=rng,
+        on_samples=progress.add,
+        first_epoch=len(records),
+        seconds=records[-1].seconds if records else 0.0,
+    )
+    while not gains_too_little(records, options.tol) and (record := next(epochs, None)):
+        records.append(record)
+        _log_record(name, record, options.n_epochs)
+        checkpoint.write(learner.state(), records)
+    progress.finish()
+    return np.asarray(learner.D), records, len(X)
 
 
 def _counts(files, stage_ranges):
@@ -184,7 +181,7 @@ def _summary(name, D, records, count):
 
 
 @dataclass(frozen=True)
-class Checkpoint:
+class _Checkpoint:
     """The file that one dictionary's learning goes on from; `place` is the stage range it is under."""
 
     path: Path
@@ -207,7 +204,7 @@ class Checkpoint:
             write_checkpoint(file, self.place, state, records)
 
 
-def remark_on_counts(name, n_patches, n_atoms):
+def _remark_on_counts(name, n_patches, n_atoms):
     """An atom that few patches share is a copy of one of them, not a pattern."""
     if n_patches < PATCHES_PER_ATOM * n_atoms:
         fewer = max(1, n_patches // PATCHES_PER_ATOM)
@@ -217,16 +214,7 @@ def remark_on_counts(name, n_patches, n_atoms):
         )
 
 
-def log_end(name, records, tol):
-    """Why data-parallel learning ended."""
-    before, last = records[-2:]
-    log.info(
-        f"{name:>5}  {last.n_visits:,} visits to patches in the place of {before.n_visits:,} lower the "
-        f"objective by {1 - last.objective / before.objective:.2%}, less than {100 * tol:g} %"
-    )
-
-
-def log_record(name, record, n_epochs):
+def _log_record(name, record, n_epochs):
     """A line for every record of the trace, and with -v what it says."""
     log.info(
         f"{name:>5}  epoch {record.epoch}/{n_epochs}  {record.n_visits:,} patches  {record.seconds:.1f} s"
@@ -239,25 +227,14 @@ def log_record(name, record, n_epochs):
     )
 
 
-def learn_data_parallel(files, stage_ranges, name, checkpoint, options, execution, rng):
-    """Atoms, records and number of patches visited; from the last round, if there is a checkpoint.
-
-    Parameters
-    ----------
-    files : open descriptors files
-    stage_ranges : those that learn together
-    name : how messages call them
-    checkpoint : flyannot.steps.learn_dict.Checkpoint
-    options : flyannot.steps.options.LearnOptions
-    execution : flyannot.steps.engine.task.Execution
-    rng : Generator
-    """
+def _learn_data_parallel(files, stage_ranges, name, checkpoint, options, execution, rng):
+    """As `_learn`, in rounds; the patches are those that were visited, each counted once."""
     source = patch_blocks_of(files, stage_ranges)
     n_patches = int(source.sizes.sum())
     if options.n_most(n_patches) < n_patches:
         source = source.at_most(options.max_patches, rng)
         n_patches = int(source.sizes.sum())
-    remark_on_counts(name, n_patches, options.n_atoms)
+    _remark_on_counts(name, n_patches, options.n_atoms)
     plan = LearningPlan(
         options.data_parallel,
         options.n_epochs,
@@ -267,20 +244,25 @@ def learn_data_parallel(files, stage_ranges, name, checkpoint, options, executio
         options.tol,
     )
     first, held = begin_rounds(source, options.n_atoms, plan)
-    progress = before = _restored(first, *checkpoint.read(name))
+    progress = restored = _restored(first, *checkpoint.read(name))
     count = ProgressCount(execution.progress, options.n_epochs * n_patches, "patch")
     count.add(progress.atoms.n_visits)
-    n_records = len(before.records)
+    n_records = len(restored.records)
     with _workers_that_fit(execution.workers, options.memory) as workers:
-        for progress in learn_in_rounds(source, held, before, plan, _runner(workers, count)):
+        for progress in learn_in_rounds(source, held, restored, plan, _runner(workers, count)):
             for record in progress.records[n_records:]:
-                log_record(name, record, options.n_epochs)
+                _log_record(name, record, options.n_epochs)
             n_records = len(progress.records)
-            checkpoint.write(_state(progress), progress.records)
+            so_far = {"n_rounds": progress.n_rounds, "seconds": progress.seconds}
+            checkpoint.write(progress.atoms._asdict() | so_far, progress.records)
     count.finish()
     close_cached_files()
-    if has_converged(progress, plan):
-        log_end(name, progress.records, plan.tol)
+    if plan.tol is not None and has_converged(progress, plan):
+        before, last = progress.records[-2:]
+        log.info(
+            f"{name:>5}  {last.n_visits:,} visits to patches in the place of {before.n_visits:,} lower the "
+            f"objective by {1 - last.objective / before.objective:.2%}, less than {100 * plan.tol:g} %"
+        )
     return np.asarray(progress.atoms.D), progress.records, min(n_patches, progress.atoms.n_visits)
 
 
@@ -314,11 +296,6 @@ def _runner(workers, count):
 
 def _visit(task):
     return task.n_samples, visit_part(task)
-
-
-def _state(progress):
-    """What a checkpoint has of it: a dict of arrays."""
-    return progress.atoms._asdict() | {"n_rounds": progress.n_rounds, "seconds": progress.seconds}
 
 
 def _restored(progress, state, records):

@@ -17,7 +17,7 @@ from flyannot.runtime.digest import digest_of_json
 from flyannot.runtime.progress_events import item_done
 from flyannot.runtime.wording import pluralise
 from flyannot.stage_ranges import STAGE_RANGES
-from flyannot.steps.engine.images import ImagesInParts, image_columns, selected_images
+from flyannot.steps.engine.images import ImagesInParts, selected_images, write_part
 from flyannot.steps.engine.inputs import (
     chosen_stage_ranges,
     digests_of,
@@ -32,7 +32,6 @@ from flyannot.steps.engine.parts import (
     cut_into_parts,
     part_path,
     share_of_parts,
-    write_part,
 )
 from flyannot.steps.engine.task import parts_task
 from flyannot.steps.extract import (
@@ -214,14 +213,14 @@ def _pool_images(part):
         for embryo, grey, warnings in read_embryos(image, extract, failures):
             atoms = atoms_of_dictionary(dictionary, image.stage_range, digest, options.coder)
             features = features_of(describe_patches(grey, extract), atoms, options, view=image.view)
-            pooled.append((embryo, features, warnings, atoms.D))
+            pooled.append((embryo, features, warnings))
         item_done()
-    return write_part(part, pooled, failures, _write_features)
 
+    def write(file, stage_range, columns, pooled):
+        D = atoms_of_dictionary(dictionary, stage_range, digest, options.coder).D
+        write_features(file, stage_range, columns, pooled, D)
 
-def _write_features(file, stage_range, images, pooled, warnings, dictionaries):
-    columns = image_columns(images) | {"quality_warnings": warnings}
-    write_features(file, stage_range, columns, pooled, dictionaries[0])
+    return write_part(part, pooled, failures, write)
 
 
 @lru_cache(maxsize=len(STAGE_RANGES))

@@ -10,7 +10,7 @@ from flyannot.descriptors.images.address import photograph_of_embryo
 from flyannot.runtime.digest import DigestOfList, digest_of_file, digest_of_json
 from flyannot.runtime.wording import pluralise
 from flyannot.stage_ranges import STAGE_RANGES
-from flyannot.steps.engine.parts import Part, cut_into_parts, part_path, share_of_parts
+from flyannot.steps.engine.parts import Part, create_part, cut_into_parts, part_path, share_of_parts
 from flyannot.steps.engine.task import parts_task
 from flyannot.store.schema import IMAGE_COLUMNS
 
@@ -132,6 +132,25 @@ def _identity_of_image(image):
     except OSError as error:
         content = f"unreadable: {error.strerror}"
     return [*(column[0] for column in image_columns([image]).values()), image.stage_range, content]
+
+
+def write_part(part, made, failures, write):
+    """Write a part; returns of how many images.
+
+    Parameters
+    ----------
+    made : list of (image, what was made of it, quality warnings)
+    failures : list of (name, reason)
+    write : write(file, stage_range, image columns, what was made) adds those of one stage range
+    """
+    with create_part(part, failures) as file:
+        for stage_range in STAGE_RANGES:
+            rows = [row for row in made if row[0].stage_range == stage_range]
+            if rows:
+                images, outputs, warnings = zip(*rows)
+                columns = image_columns(images) | {"quality_warnings": warnings}
+                write(file, stage_range, columns, outputs)
+    return len(part.images)
 
 
 def difference_of_images(images):

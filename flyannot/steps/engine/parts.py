@@ -12,7 +12,6 @@ from typing import Any
 
 from flyannot.errors import DataError, FlyannotError
 from flyannot.runtime.wording import pluralise
-from flyannot.stage_ranges import STAGE_RANGES
 from flyannot.steps.engine.failures import error_and_fix
 from flyannot.store.concatenation import closed_file, concatenate
 from flyannot.store.header import Header
@@ -109,23 +108,6 @@ def make_missing_parts(make_part, parts, execution):
 def create_part(part, failures=()):
     """Yield the h5py file of a part to fill: not verified, as the rows of the joined file are."""
     return create_stored(part.path, replace(part.header, failures=tuple(failures)), verified=False)
-
-
-def write_part(part, made, failures, write):
-    """Write a part; returns of how many images.
-
-    Parameters
-    ----------
-    made : list of tuples, an image and what was made of it
-    failures : list of (name, reason)
-    write : write(file, stage_range, images, ...) adds those of one stage range, of every column a tuple
-    """
-    with create_part(part, failures) as file:
-        for stage_range in STAGE_RANGES:
-            rows = [row for row in made if row[0].stage_range == stage_range]
-            if rows:
-                write(file, stage_range, *zip(*rows))
-    return len(part.images)
 
 
 def join_parts(out, header_of, parts):
