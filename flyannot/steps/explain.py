@@ -249,10 +249,14 @@ def _table_rows(explanation, names):
 
 
 def _name_of(explanation, number, used):
-    """A plain file name; the same one a second time gets a number."""
     gene = explanation.gene or explanation.images[number].name
     parts = (gene, explanation.stage_range, explanation.term, str(number + 1))
     name = "_".join(re.sub(r"[^A-Za-z0-9.-]+", "-", part).strip("-.")[:60] or "x" for part in parts)
+    return numbered_picture(name, used)
+
+
+def numbered_picture(name, used: Counter):
+    """The file name of a picture; the same name a second time gets a number."""
     used[name.lower()] += 1
     return f"{name}{'' if used[name.lower()] == 1 else f'-{used[name.lower()]}'}.png"
 

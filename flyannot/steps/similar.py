@@ -1,17 +1,18 @@
 """Which genes and images look alike: what is looked for, what is found in features.h5, and its table."""
 
 from dataclasses import dataclass
+from functools import cache, cached_property, partial
 from pathlib import Path
 
 from flyannot.dataset.images import find_pictures, pictures_of_file
-from flyannot.descriptors.extract import DescribedPatches, describe_patches
+from flyannot.descriptors.extract import describe_patches
 from flyannot.descriptors.images.address import file_of_address, name_of_embryo, split_address
 from flyannot.descriptors.images.picture import embryos_at, read_embryo
 from flyannot.errors import InputError, did_you_mean
 from flyannot.features.groups import Groups, groups_of
 from flyannot.features.image_features import atoms_of_features, features_of
 from flyannot.features.pooling import Pooled
-from flyannot.features.similarity import ImageCollection, collection_of, most_similar
+from flyannot.features.similarity import collection_of, most_similar
 from flyannot.runtime.tables import write_table
 from flyannot.steps.engine.inputs import extract_options, is_imported, lam_of_dictionary, pool_options
 from flyannot.steps.engine.task import output_file
@@ -43,33 +44,27 @@ def similar(searched, texts, *, top=20, stage_ranges=()):
     ------
     As `queries_of`.
     """
-    queries = [query for text in texts for query in queries_of(text, searched, stage_ranges)]
-    collections = {}
-    for query in queries:
-        s = query.stage_range
-        if s not in collections:
-            collections[s] = collection_of(_blocks(searched, s), searched.groups[s])
-        yield _ranked(query, collections[s], searched, top)
+    for query in [query for text in texts for query in queries_of(text, searched, stage_ranges)]:
+        yield _ranked(query, searched, top)
 
 
-def _blocks(searched, stage_range):
-    return lambda: (rows for rows, _ in searched.stored.blocks_of_images(stage_range))
-
-
-def _ranked(query, collection, searched, top):
-    groups = searched.groups[query.stage_range]
+def _ranked(query, searched, top):
+    s = query.stage_range
+    groups, collection = searched.groups[s], searched.collection(s)
     if query.group is not None:
-        place, own = collection.groups[query.group], groups.rows[query.group]
+        place, own_groups, own = collection.groups[query.group], [query.group], groups.rows[query.group]
+    elif query.image is not None:
+        features, _ = read_features_of_image(searched.stored, s, query.image)
+        place = collection.coordinates(features)[0]
+        own_groups, own = [groups.of_image[query.image]], [query.image]
     else:
-        place = collection.coordinates(vectors_of(query, searched))[0]
-        own = [] if query.image is None else [query.image]
+        place, own_groups, own = collection.coordinates(query.pooled.features[None])[0], [], []
     to_images, to_groups = collection.images @ place, collection.groups @ place
-    best = most_similar(to_groups, top, without=[] if query.own_group is None else [query.own_group])
+    best = most_similar(to_groups, top, without=own_groups)
     return Found(
         query,
         [(int(g), int(max(groups.rows[g], key=lambda i: to_images[i])), float(to_groups[g])) for g in best],
         [(int(i), float(to_images[i])) for i in most_similar(to_images, top, without=own)],
-        collection,
     )
 
 
@@ -134,23 +129,19 @@ def features_file_of(path):
 
 @dataclass(frozen=True)
 class Query:
-    """One thing that is looked for in one stage range.
+    """One thing that is looked for in one stage range: a gene, an image, or a new picture.
 
     text : as the user named it
-    group : the number of the gene's group, or None; image : the number of the image, or None
-    own_group : the number of the group that is not to be found, or None
-    path : of the picture, or None where it is not known
-    pooled, described : of a new picture
+    group, image : the number of the gene's group, or of the image, in the file; or None
+    picture, pooled : the address of a new picture, and its features; or None
     """
 
     text: str
     stage_range: str
     group: int | None = None
     image: int | None = None
-    own_group: int | None = None
-    path: Path | None = None
+    picture: Path | None = None
     pooled: Pooled | None = None
-    described: DescribedPatches | None = None
 
 
 @dataclass(frozen=True)
@@ -159,36 +150,37 @@ class Found:
 
     genes : list of (number of the group, number of its most similar image, similarity of the group)
     images : list of (number of the image, similarity)
-    collection : that the query was compared with
     """
 
     query: Query
     genes: list
     images: list
-    collection: ImageCollection
 
 
 class Searched:
     """An open features file that is searched: its images by name, its groups, and its pictures."""
 
     def __init__(self, stored, data_set=None):
-        self.stored, self._data_set, self._pictures = stored, data_set, None
+        self.stored, self._data_set = stored, data_set
         self.columns = {s: read_image_columns(stored, s) for s in stored.stage_ranges}
         self.groups: dict[str, Groups] = {s: groups_of(columns) for s, columns in self.columns.items()}
         self.is_imported = is_imported(stored)
+        self.collection = cache(self._collection)
+
+    def _collection(self, stage_range):
+        """The ImageCollection of a stage range."""
+        blocks = partial(self.stored.blocks_of_images, stage_range)
+        return collection_of(lambda: (rows for rows, _ in blocks()), self.groups[stage_range])
 
     def path_of(self, stage_range, number):
         """Where the picture of an image lies, or None."""
-        return self.pictures.paths.get(self.columns[stage_range]["image"][number])
+        return self._pictures.paths.get(self.columns[stage_range]["image"][number])
 
-    @property
-    def pictures(self):
-        """The `flyannot.dataset.images.PicturesOfFile` of the file; looked for once."""
-        if self._pictures is None:
-            folder = self.stored.path.absolute().parent
-            named = self._data_set or recorded_data_set(folder)
-            self._pictures = find_pictures(pictures_of_file(self.stored), folder, named)
-        return self._pictures
+    @cached_property
+    def _pictures(self):
+        folder = self.stored.path.absolute().parent
+        named = self._data_set or recorded_data_set(folder)
+        return find_pictures(pictures_of_file(self.stored), folder, named)
 
 
 def queries_of(text, searched, stage_ranges=()):
@@ -209,8 +201,8 @@ def queries_of(text, searched, stage_ranges=()):
     """
     number = _image_of(text, searched)
     if number is None and file_of_address(text).is_file():
-        return [_of_picture(text, s, searched) for s in _ranges_of_picture(text, searched, stage_ranges)]
-    queries = _of_image(text, number, searched) if number else _of_gene(text, searched)
+        return _of_picture(text, searched, stage_ranges)
+    queries = [Query(text, number[0], image=number[1])] if number else _of_gene(text, searched)
     chosen = [query for query in queries if not stage_ranges or query.stage_range in stage_ranges]
     if not chosen:
         there = ", ".join(query.stage_range for query in queries)
@@ -236,19 +228,13 @@ def _image_of(text, searched):
     return None
 
 
-def _of_image(text, place, searched):
-    s, number = place
-    group = int(searched.groups[s].of_image[number])
-    return [Query(text, s, image=number, own_group=group)]
-
-
 def _of_gene(text, searched):
     queries, known = [], set()
     for s, groups in searched.groups.items():
         for g, names in enumerate(zip(groups.gene, groups.fbgn, groups.name)):
             known.update(filter(None, names))
             if text in names:
-                queries.append(Query(text, s, group=g, own_group=g))
+                queries.append(Query(text, s, group=g))
     if not queries:
         path = searched.stored.path
         raise InputError(
@@ -259,32 +245,28 @@ def _of_gene(text, searched):
     return queries
 
 
-def _ranges_of_picture(text, searched, stage_ranges):
-    present = list(searched.groups)
+def _of_picture(text, searched, stage_ranges):
+    """The queries of a picture, which is described as those of the file were."""
+    stored, present = searched.stored, list(searched.groups)
     missing = [s for s in stage_ranges if s not in present]
     if missing or (not stage_ranges and len(present) > 1):
-        why = f"{searched.stored.path} holds stage ranges {', '.join(present)}, " + (
+        why = f"{stored.path} holds stage ranges {', '.join(present)}, " + (
             f"not {missing[0]}" if missing else f"and which of them {text} is of is not known"
         )
         raise InputError(why, fix=f"add --stage-range {present[0]}, or another of them")
-    return stage_ranges or present
-
-
-def _of_picture(text, stage_range, searched):
-    """A query of a picture that is described as those of the file were."""
-    stored = searched.stored
     if searched.is_imported:
         raise InputError(
             f"the features of {stored.path} were imported, and flyannot cannot make them of {text}",
             fix="name an image or a gene of the file",
         )
-    extract, pool = extract_options(stored), pool_options(stored)
-    D = stored.array(stage_range, "D")
-    atoms = atoms_of_features(D, lam_of_dictionary(stored), extract.patch_px, coder_name=pool.coder)
-    path = Path(_one_embryo(Path(text), extract))
-    described = describe_patches(read_embryo(path, extract)[0], extract)
-    pooled = features_of(described, atoms, pool)
-    return Query(text, stage_range, path=path, pooled=pooled, described=described)
+    extract, pool, lam = extract_options(stored), pool_options(stored), lam_of_dictionary(stored)
+    picture = Path(_one_embryo(Path(text), extract))
+    described = describe_patches(read_embryo(picture, extract)[0], extract)
+    queries = []
+    for s in stage_ranges or present:
+        atoms = atoms_of_features(stored.array(s, "D"), lam, extract.patch_px, coder_name=pool.coder)
+        queries.append(Query(text, s, picture=picture, pooled=features_of(described, atoms, pool)))
+    return queries
 
 
 def _one_embryo(path, extract):
@@ -302,10 +284,3 @@ def _one_embryo(path, extract):
             else "name a photograph with whole embryos that do not touch each other",
         )
     return name_of_embryo(path, numbers[0])
-
-
-def vectors_of(query, searched):
-    """The feature vector of an image query, (1, n_features)."""
-    if query.pooled is not None:
-        return query.pooled.features[None]
-    return read_features_of_image(searched.stored, query.stage_range, query.image)[0]

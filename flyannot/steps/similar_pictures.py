@@ -16,12 +16,11 @@ from flyannot.classifiers.explain import contribution_map
 from flyannot.descriptors.extract import DescribedPatches, describe_patches
 from flyannot.descriptors.images.geometry import STANDARD_PX
 from flyannot.descriptors.images.picture import read_embryo, read_embryo_in_colour
-from flyannot.descriptors.options import ExtractOptions
 from flyannot.errors import DataError, InputError
 from flyannot.features.pooling import NO_PATCH
 from flyannot.runtime.atomic_file import new_folder
 from flyannot.steps.engine.inputs import extract_options
-from flyannot.steps.explain import tinted_embryo
+from flyannot.steps.explain import numbered_picture, tinted_embryo
 from flyannot.store.features import read_features_of_image
 
 N_DRAWN = 5  # of the genes that are most like a gene, or of the images that are most like an image
@@ -30,13 +29,13 @@ _MARGIN_PX, _TEXT_PX = 8, 22
 
 @dataclass(frozen=True)
 class _Drawable:
-    """One image: in colour, its grey levels, its patches, its feature vector and the patches that won it."""
+    """One image: its feature vector and the patches that won it, in colour, its grey levels, its patches."""
 
+    features: np.ndarray
+    winner: np.ndarray
     colour: np.ndarray
     grey: np.ndarray
     described: DescribedPatches
-    features: np.ndarray
-    winner: np.ndarray
 
 
 def draw_similar(results, searched, folder, *, force=False):
@@ -68,7 +67,9 @@ def draw_similar(results, searched, folder, *, force=False):
         for result in results:
             picture = _drawn(result, searched, extract_options(searched.stored))
             if picture is not None:
-                picture.save(staged / _name_of(result.query, used))
+                query = f"{result.query.text}_{result.query.stage_range}"
+                name = re.sub(r"[^A-Za-z0-9.-]+", "-", query).strip("-.")[-80:] or "query"
+                picture.save(staged / numbered_picture(name, used))
                 n += 1
         if not n:
             raise InputError(
@@ -101,34 +102,31 @@ def parts_of_similarity(collection, one, other):
     return parts
 
 
-def _drawn(result, searched, options: ExtractOptions):
+def _drawn(found, searched, options):
     """The picture of one query, or None where its own picture is not known."""
-    s, rows = result.query.stage_range, []
+    s, rows, collection = found.query.stage_range, [], searched.collection(found.query.stage_range)
     columns, read = searched.columns[s], cache(partial(_read, options=options))  # the query is in every row
-    drawn = result.images
-    if result.query.group is not None:
-        drawn = [(number, similarity) for _, number, similarity in result.genes]
-    for rank, (number, similarity) in enumerate(drawn[:N_DRAWN], 1):
-        pair = _of_query(result, number, searched, read), _of_image(s, number, searched, read)
+    listed = found.images
+    if found.query.group is not None:
+        listed = [(number, similarity) for _, number, similarity in found.genes]
+    for rank, (number, similarity) in enumerate(listed[:N_DRAWN], 1):
+        pair = _of_query(found.query, number, searched, read), _of_image(s, number, searched, read)
         if all(pair):
-            parts = parts_of_similarity(
-                result.collection, *((image.features, image.winner) for image in pair)
-            )
+            parts = parts_of_similarity(collection, *((image.features, image.winner) for image in pair))
             spreads = [_spread(image, *part) for image, part in zip(pair, parts)]
             gene, image = columns["gene"][number] or columns["group"][number], columns["image"][number]
             rows.append((pair, spreads, f"{rank}. {gene}, {image}: similarity {similarity:.3f}"))
-    return _sheet(result.query, rows) if rows else None
+    return _sheet(found.query, rows) if rows else None
 
 
-def _of_query(result, number, searched, read):
+def _of_query(query, number, searched, read):
     """The query as it is drawn beside an image; of a gene, its image that is most like that one."""
-    query, collection = result.query, result.collection
     if query.pooled is not None:
-        colour, grey, _ = read(query.path)
-        return _Drawable(colour, grey, query.described, query.pooled.features, query.pooled.winner)
+        return _Drawable(query.pooled.features, query.pooled.winner, *read(query.picture))
     own = query.image
     if query.group is not None:
-        likeness = collection.images @ collection.images[number]
+        images = searched.collection(query.stage_range).images
+        likeness = images @ images[number]
         own = int(max(searched.groups[query.stage_range].rows[query.group], key=lambda i: likeness[i]))
     return _of_image(query.stage_range, own, searched, read)
 
@@ -139,11 +137,11 @@ def _of_image(stage_range, number, searched, read):
     if path is None:
         return None
     try:
-        colour, grey, described = read(path)
+        drawn = read(path)
     except DataError:
         return None
     features, winner = read_features_of_image(searched.stored, stage_range, number)
-    return _Drawable(colour, grey, described, features[0], winner[0])
+    return _Drawable(features[0], winner[0], *drawn)
 
 
 def _read(path, options):
@@ -180,10 +178,3 @@ def _sheet(query, rows):
             place = _MARGIN_PX + column * (width + _MARGIN_PX), top + number * step + _TEXT_PX
             sheet.paste(Image.fromarray(embryo), place)
     return sheet
-
-
-def _name_of(query, used):
-    """A plain file name; the same one a second time gets a number."""
-    name = re.sub(r"[^A-Za-z0-9.-]+", "-", f"{query.text}_{query.stage_range}").strip("-.")[-80:] or "query"
-    used[name.lower()] += 1
-    return f"{name}{'' if used[name.lower()] == 1 else f'-{used[name.lower()]}'}.png"
