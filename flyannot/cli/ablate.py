@@ -1,20 +1,22 @@
 """flyannot ablate: one table of many configurations."""
 
-from pathlib import Path
-
 import click
 
-from flyannot.cli.shared.options import IN_FILE, OUT_FOLDER, Command, execution_of, log, takes
+from flyannot.cli.shared.options import (
+    IN_FILE,
+    OUT_FOLDER,
+    Command,
+    execution_of,
+    log,
+    over_data_set_option,
+    takes,
+)
 from flyannot.steps.options import EvaluateOptions, RunOptions
 
 
 @click.command("ablate", cls=Command)
 @click.argument("config", type=IN_FILE)
-@click.option(
-    "--data-set",
-    type=click.Path(file_okay=False, path_type=Path),
-    help="The data set folder, over the file's.",
-)
+@over_data_set_option
 @click.option("-o", "--output", type=OUT_FOLDER, help="The folder of all results, over the file's.")
 @takes(options=(EvaluateOptions, ["nested"]), run=RunOptions)
 def command(config, data_set, output, options, run):

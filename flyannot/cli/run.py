@@ -15,6 +15,8 @@ from flyannot.cli.shared.options import (
     execution_of,
     finish,
     log,
+    over_data_set_option,
+    settings_option,
     takes,
 )
 from flyannot.errors import InputError
@@ -40,15 +42,9 @@ class ShareOfParts(click.ParamType):
     is_flag=True,
     help="The configuration that comes with flyannot: synthetic embryos, into demo-output.",
 )
-@click.option(
-    "--data-set",
-    type=click.Path(file_okay=False, path_type=Path),
-    help="The data set folder, over the file's.",
-)
+@over_data_set_option
 @click.option("-o", "--output", type=OUT_FOLDER, help="The folder of all results, over the file's.")
-@click.option(
-    "--set", "settings", multiple=True, metavar="TABLE.OPTION=VALUE", help="Override one value (repeatable)."
-)
+@settings_option
 @click.option(
     "--corrections",
     type=IN_FILE,

@@ -1,10 +1,17 @@
 """flyannot workflow: a run as jobs, for an engine that has many machines."""
 
-from pathlib import Path
-
 import click
 
-from flyannot.cli.shared.options import COUNT, IN_FILE, OUT_FILE, Command, force_option, log
+from flyannot.cli.shared.options import (
+    COUNT,
+    IN_FILE,
+    OUT_FILE,
+    Command,
+    force_option,
+    log,
+    over_data_set_option,
+    settings_option,
+)
 from flyannot.steps.runs import ENGINES
 
 
@@ -23,14 +30,8 @@ from flyannot.steps.runs import ENGINES
     help="Jobs among which the parts of extract, pool and annotate are divided.  [default: as many as take "
     "half an hour each]",
 )
-@click.option(
-    "--data-set",
-    type=click.Path(file_okay=False, path_type=Path),
-    help="The data set folder, over the file's.",
-)
-@click.option(
-    "--set", "settings", multiple=True, metavar="TABLE.OPTION=VALUE", help="Override one value (repeatable)."
-)
+@over_data_set_option
+@settings_option
 @force_option
 def command(config, engine, out, parts, data_set, settings, force):
     """Write the workflow that does what `flyannot run CONFIG` does.

@@ -37,7 +37,7 @@ _MOST_TERMS = 3  # explained where none is named: the most probable ones
 class Explained:
     """An explanation with all that it is about.
 
-    images : list of flyannot.dataset.folder.Image, the group; greys, centres_px and sides_px, of each of them
+    images : list of flyannot.dataset.folder.Image, the group; greys and described, of each of them
     patch_px : the side of the largest patches
     """
 
@@ -52,19 +52,19 @@ class Explained:
     patch_px: int
     images: list
     greys: list
-    centres_px: list
-    sides_px: list
+    described: list
 
     def patches(self, number):
         """Centres (n, 2) and contributions (n,) of the patches of one image, the strongest first."""
         patch, contribution = self._strongest(number)
-        return self.centres_px[number][patch], contribution
+        return self.described[number].centres_px[patch], contribution
 
     def spread(self, number):
         """The contributions laid over one image: `contribution_map`."""
         patch, contribution = self._strongest(number)
-        sides = self.sides_px[number][patch].astype(int)
-        return contribution_map(self.centres_px[number][patch], contribution, sides, STANDARD_PX)
+        described = self.described[number]
+        sides = described.patch_px[patch].astype(int)
+        return contribution_map(described.centres_px[patch], contribution, sides, STANDARD_PX)
 
     def _strongest(self, number):
         patch, contribution = self.split.of_image(number)
@@ -97,44 +97,29 @@ def explain(model, images, *, terms=()):
         known_stage_ranges(stored, images)  # refuses images of no such
         digest = stored.digest
     present = [s for s in STAGE_RANGES if any(i.stage_range == s for i in images)]
-    models = {s: load_model(model, digest, s) for s in present}
-    _check(model, models, terms)
-    for stage_range in present:
-        if models[stage_range] is not None and models[stage_range].terms:
-            of_range = [image for image in images if image.stage_range == stage_range]
-            embryos = _embryos(of_range, models[stage_range].extract)
-            yield from _explain_stage_range(models[stage_range], embryos, terms)
-
-
-def _embryos(images, options):
-    failures: list = []
-    embryos = list(embryos_of(images, options, failures))
-    for name, reason in failures:
-        log.warning("note: %s was left out: %s", name, reason)
-    return embryos
-
-
-def _check(path, models, terms):
-    known = {term: s for s, model in models.items() if model is not None for term in model.terms}
-    for model in models.values():
-        if model is not None:
-            require_linear(model.model)
+    models = {s: loaded for s in present if (loaded := load_model(model, digest, s)) is not None}
+    for loaded in models.values():
+        require_linear(loaded.model)
+    known = [term for loaded in models.values() for term in loaded.terms]
     for term in terms:
         if term not in known:
             raise InputError(
-                f'{path} knows no term "{term}" in stage range {", ".join(models)}.'
+                f'{model} knows no term "{term}" in stage range {", ".join(present)}.'
                 f"{did_you_mean(term, known)}",
-                fix=f"list its terms with: flyannot show {path}",
+                fix=f"list its terms with: flyannot show {model}",
             )
-
-
-def _explain_stage_range(model, images, terms):
-    groups = groups_of(image_columns(images))
-    for g in range(len(groups)):
-        of_group = [images[row] for row in groups.rows[g]]
-        wanted = [term for term in terms if term in model.terms]
+    for stage_range, loaded in models.items():
+        if not loaded.terms:
+            continue
+        failures: list = []
+        of_range = [image for image in images if image.stage_range == stage_range]
+        embryos = list(embryos_of(of_range, loaded.extract, failures))
+        for name, reason in failures:
+            log.warning("note: %s was left out: %s", name, reason)
+        wanted = [term for term in terms if term in loaded.terms]
         if wanted or not terms:
-            yield from _explain_group(model, of_group, wanted)
+            for rows in groups_of(image_columns(embryos)).rows:
+                yield from _explain_group(loaded, [embryos[row] for row in rows], wanted)
 
 
 def _explain_group(loaded, images, terms):
@@ -163,8 +148,7 @@ def _explain_group(loaded, images, terms):
             max(loaded.extract.patch_px),
             images,
             greys,
-            [d.centres_px for d in described],
-            [d.patch_px for d in described],
+            described,
         )
 
 
@@ -191,7 +175,8 @@ def draw_explanations(explained, folder, inputs=(), *, force=False):
     with new_folder(folder, inputs, force=force) as staged:
         for explanation in explained:
             names = [_name_of(explanation, number, used) for number in range(len(explanation.images))]
-            _draw(explanation, [staged / name for name in names])
+            for name, picture in zip(names, _pictures(explanation)):
+                picture.save(staged / name)
             rows += _table_rows(explanation, names)
             yield explanation, names
         if not rows:
@@ -199,24 +184,16 @@ def draw_explanations(explained, folder, inputs=(), *, force=False):
         write_table(staged / TABLE, _COLUMNS, rows)
 
 
-def _draw(explanation, paths):
+def _pictures(explanation):
     """All images of a group on one scale, so that they can be compared."""
     spreads = [explanation.spread(number) for number in range(len(explanation.images))]
     full = max(float(np.abs(spread).max()) for spread in spreads) or 1.0
-    for number, (path, spread) in enumerate(zip(paths, spreads)):
-        gene = explanation.gene or explanation.group
-        title = f"{gene}, stage range {explanation.stage_range}: {explanation.term}"
-        picture = draw_explanation(
-            explanation.greys[number],
-            spread,
-            full,
-            patch_px=explanation.patch_px,
-            lines=[
-                f"{title} - {'yes' if explanation.yes else 'no'}, probability {explanation.probability:.3f}",
-                sum_in_words(explanation, number),
-            ],
-        )
-        picture.save(path)
+    title = f"{explanation.gene or explanation.group}, stage range {explanation.stage_range}"
+    answer = f"{'yes' if explanation.yes else 'no'}, probability {explanation.probability:.3f}"
+    for number, spread in enumerate(spreads):
+        lines = f"{title}: {explanation.term} - {answer}", sum_in_words(explanation, number)
+        grey, patch_px = explanation.greys[number], explanation.patch_px
+        yield draw_explanation(grey, spread, full, patch_px=patch_px, lines=lines)
 
 
 def sum_in_words(explanation, number=None):
@@ -292,7 +269,7 @@ def draw_explanation(grey, spread, full, *, patch_px, lines):
 
     Parameters
     ----------
-    grey, spread, full : as in `tinted`
+    grey, spread, full : as in `tinted_embryo`
     patch_px : the side of a patch; the legend gives the scale as decision value per patch
     lines : up to two lines of text: what is explained, and how it adds up
     """
@@ -308,19 +285,13 @@ def draw_explanation(grey, spread, full, *, patch_px, lines):
     for line in lines:
         pen.text((12, top), line, fill="black", font=font)
         top += 22
-    _scale_bar(picture, pen, font, top + 2, full * patch_px**2)
-    return picture
-
-
-def _scale_bar(picture, pen, font, top, per_patch):
-    """From full blue over none to full orange, with the value of its ends."""
-    width, height = 300, 16
-    ramp = np.linspace(-1, 1, width)[None].repeat(height, 0)
-    left = (picture.width - width) // 2
-    from PIL import Image
-
+    # The scale: from full blue over none to full orange, with the value of its ends.
+    bar_height, bar_width = 16, 300
+    ramp = np.linspace(-1, 1, bar_width)[None].repeat(bar_height, 0)
+    left, top = (picture.width - bar_width) // 2, top + 2
     picture.paste(Image.fromarray(tinted_embryo(np.full(ramp.shape, 255.0), ramp, 1.0)), (left, top))
-    pen.rectangle((left, top, left + width - 1, top + height - 1), outline="black")
-    text = f"{per_patch:.2g} a patch"
+    pen.rectangle((left, top, left + bar_width - 1, top + bar_height - 1), outline="black")
+    text = f"{full * patch_px**2:.2g} a patch"
     pen.text((left - 10, top), f"opposes  -{text}", fill="black", font=font, anchor="ra")
-    pen.text((left + width + 10, top), f"+{text}  supports", fill="black", font=font)
+    pen.text((left + bar_width + 10, top), f"+{text}  supports", fill="black", font=font)
+    return picture

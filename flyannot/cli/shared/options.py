@@ -146,6 +146,16 @@ seed_option = click.option(
 )
 
 
+over_data_set_option = click.option(
+    "--data-set",
+    type=click.Path(file_okay=False, path_type=Path),
+    help="The data set folder, over the file's.",
+)
+settings_option = click.option(
+    "--set", "settings", multiple=True, metavar="TABLE.OPTION=VALUE", help="Override one value (repeatable)."
+)
+
+
 class MoreOption(click.Option):
     """An option that help shows under "More options"."""
 
