@@ -62,7 +62,6 @@ def exit_code_of(group):
 
 def _explained_code_of(group):
     try:
-        _require_working_folder()
         return _run(group)
     except click.exceptions.Exit as done:
         return done.exit_code
@@ -91,7 +90,12 @@ def _explained_code_of(group):
 
 def _run(group):
     try:
-        _accept_any_text()
+        os.getcwd()
+    except FileNotFoundError:
+        raise InputError("the working folder is not there any more", fix="change to another folder") from None
+    if hasattr(sys.stdout, "reconfigure"):  # names are printed on any terminal, whatever letters it knows
+        sys.stdout.reconfigure(errors="backslashreplace")
+    try:
         code = group.main(
             prog_name="flyannot",
             standalone_mode=False,
@@ -103,19 +107,6 @@ def _run(group):
     except (Exception, SystemExit):
         _raise_if_interrupted()  # then this is what became of it
         raise
-
-
-def _require_working_folder():
-    try:
-        os.getcwd()
-    except FileNotFoundError:
-        raise InputError("the working folder is not there any more", fix="change to another folder") from None
-
-
-def _accept_any_text():
-    """Names of genes and files are printed on any terminal, whatever letters it knows."""
-    if hasattr(sys.stdout, "reconfigure"):
-        sys.stdout.reconfigure(errors="backslashreplace")
 
 
 def _choice_meant(error):

@@ -46,7 +46,8 @@ class HelpPage(click.Command):
     def format_options(self, ctx, formatter):
         """The options that matter; the others stand under "More options", last those of every command."""
         options = [param for param in self.get_params(ctx) if isinstance(param, click.Option)]
-        more = sorted(filter(_is_more, options), key=_is_of_every_command)
+        more = [o for o in options if getattr(o, "is_more", False) or is_of_every_command(o)]
+        more.sort(key=is_of_every_command)
         first = [option for option in options if option not in more]
         if not first or isinstance(self, click.Group):
             first, more = options, []
@@ -61,12 +62,9 @@ class HelpPage(click.Command):
         return cleandoc(self.help or "").partition(_EXAMPLE)[0].strip()
 
 
-def _is_of_every_command(option):
+def is_of_every_command(option):
+    """Whether every command has the option."""
     return bool(_OF_EVERY_COMMAND & set(option.opts))
-
-
-def _is_more(option):
-    return getattr(option, "is_more", False) or _is_of_every_command(option)
 
 
 class Group(HelpPage, click.Group):

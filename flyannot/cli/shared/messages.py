@@ -141,7 +141,8 @@ def is_debugging():
 
 def say_error(message, *, fix=None, traceback=""):
     """Say what is wrong, and the remedy in a line of its own; nothing more is drawn."""
-    _drop_bar()
+    while _drawn:
+        _drawn.pop().close()
     if is_json_log():
         fields = {"fix": fix, "traceback": traceback}
         fields = {name: value for name, value in fields.items() if value}
@@ -196,18 +197,15 @@ class Progress:
             self._begin(done, total, unit)
         if self._bar is not None:
             self._bar.update(done - self._bar.n)
-        elif self._is_time_for_a_line(done, total):
-            self._last_line = time.monotonic()
+        elif time.monotonic() - self._last_line >= _SECONDS_BETWEEN_LINES or (
+            is_json_log() and done >= total > self._first  # a program that reads along is told of the end too
+        ):
             self._write_line(done, total, unit)
         if done >= total:
             self._end()
 
-    def _is_time_for_a_line(self, done, total):
-        """A program that reads along is told of the end too."""
-        is_due = time.monotonic() - self._last_line >= _SECONDS_BETWEEN_LINES
-        return is_due or is_json_log() and done >= total > self._first
-
     def _write_line(self, done, total, unit):
+        self._last_line = time.monotonic()
         seconds = self._last_line - self._started
         rate = (done - self._first) / seconds if seconds else 0.0
         left = (total - done) / rate if rate else None
@@ -255,9 +253,3 @@ def _without_bar():
     yield
     for bar in shown:
         bar.refresh()
-
-
-def _drop_bar():
-    """Nothing more will be drawn: the run has ended."""
-    while _drawn:
-        _drawn.pop().close()

@@ -4,6 +4,7 @@ from dataclasses import fields
 
 import click
 
+from flyannot.cli.shared.help_page import is_of_every_command
 from flyannot.cli.shared.options import FieldOption
 from flyannot.options import kebab, shown_default
 
@@ -20,7 +21,6 @@ Options of a table, such as `[extract]`, can be given in a configuration of `fly
 without the dashes, and in the environment, in capitals and with the name of the table:
 `FLYANNOT_EXTRACT_STRIDE_PX=8`.
 """
-_SHARED = {"--verbose", "--quiet", "--debug", "--log-format", "--help"}
 
 
 def commands_below(group, name="flyannot"):
@@ -41,29 +41,24 @@ def option_table():
 
 
 def _section(name, command):
-    rows = [_argument(p) if isinstance(p, click.Argument) else _option(p) for p in _own(command)]
+    own = [param for param in command.params if not is_of_every_command(param)]
+    rows = [_argument(p) if isinstance(p, click.Argument) else _option(p) for p in own]
     lines = [f"## {name}", "", " ".join(command.about.split()), ""]
     if rows:
         lines += ["| | value | default | table | |", "|---|---|---|---|---|", *map(_line, rows), ""]
-    for param in _own(command):
+    for param in own:
         if isinstance(param, FieldOption):
             for owner, cls in getattr(param.field.metadata["kind"], "owners", {}).items():
-                lines += _options_of(owner, cls.Options, param.opts[0])
+                lines += [f"### {param.opts[0]} of {owner}", ""]
+                lines += ["| | value | default | |", "|---|---|---|---|"]
+                lines += [*map(_line_of_field, fields(cls.Options)), ""]
     return "\n".join(lines)
 
 
-def _options_of(owner, options, name):
-    """The lines of the options that a thing of a registry, such as a learner, has of its own."""
-    rows = []
-    for option in fields(options):
-        about = option.metadata
-        rows.append([f"`{kebab(option.name)}`", _words(about["kind"]), shown_default(option), about["help"]])
-    head = ["| | value | default | |", "|---|---|---|---|"]
-    return [f"### {name} of {owner}", "", *head, *map(_line, rows), ""]
-
-
-def _own(command):
-    return [param for param in command.params if not _SHARED & set(param.opts)]
+def _line_of_field(option):
+    """Of an option that a thing of a registry, such as a learner, has of its own."""
+    about = option.metadata
+    return _line([f"`{kebab(option.name)}`", _words(about["kind"]), shown_default(option), about["help"]])
 
 
 def _argument(param):
