@@ -8,8 +8,7 @@ without parts is) is not guessed.
 import logging
 import re
 from collections import Counter
-from contextlib import contextmanager
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from pathlib import Path
 
 from flyannot.errors import FlyannotError, InputError
@@ -65,8 +64,8 @@ class RunStatus:
 class _OnDisk:
     """What lies there of the output of a step.
 
-    made : Glance of the file, None if there is none that can be read
-    parts : (Glance, time of writing) of each part that waits to be joined, and of each checkpoint
+    made : Peek of the file, None if there is none that can be read
+    parts : (Peek, time of writing) of each part that waits to be joined, and of each checkpoint
     """
 
     path: Path
@@ -105,13 +104,12 @@ def status_of_run(folder):
         if step.makes_data_set and step.name not in run.options:
             continue
         steps.append(run.status_of_file(step) if step.kind else run.status_of_other(step, steps))
-    at_work = holder_of(folder / RECORD) is not None or any(step.state == "running" for step in steps)
-    return RunStatus(folder, "running" if at_work else _at_rest(steps), tuple(steps))
-
-
-def _at_rest(steps):
     states = {step.state for step in steps}
-    return states.pop() if len(states) == 1 and states <= {"done", "waiting"} else "interrupted"
+    if holder_of(folder / RECORD) is not None or "running" in states:
+        state = "running"
+    else:
+        state = states.pop() if states in ({"done"}, {"waiting"}) else "interrupted"
+    return RunStatus(folder, state, tuple(steps))
 
 
 def _on_disk(path):
@@ -131,15 +129,6 @@ def _parts(folder):
             continue
         if part is not None:
             yield part, written
-
-
-@contextmanager
-def _unheard():
-    logging.disable(logging.WARNING)
-    try:
-        yield
-    finally:
-        logging.disable(logging.NOTSET)
 
 
 class _Run:
@@ -194,34 +183,35 @@ class _Run:
         holder = holder_of(path)
         if holder is not None:
             return StepStatus(step.name, "running", holders=(holder,))
-        is_there = (path / "images.csv" if path.is_dir() else path).is_file()
-        status = StepStatus(step.name, "done" if is_there else "waiting")
-        if not is_there or step.makes_data_set:
-            return status
-        return self._by_inputs(step, status, path) if step.made_from else self._current(step, status, before)
+        if not (path / "images.csv" if path.is_dir() else path).is_file():
+            return StepStatus(step.name, "waiting")
+        state, why = "done", ""
+        if step.made_from:
+            state, why = self._by_inputs(step, path)
+        elif not step.makes_data_set and self.configuration is not None:
+            # That it is current takes reading the whole run: only where nothing else is to do.
+            is_ready = all(earlier.state == "done" for earlier in before)
+            why = self._why_outdated(step) if is_ready else "what it shows has changed"
+            state = "outdated" if why else "done"
+        return StepStatus(step.name, state, why=why)
 
-    def _by_inputs(self, step, status, path):
+    def _by_inputs(self, step, path):
+        """The state of an output that names the digests of what it was made from, and why it is that."""
         try:
             digests = thing_at(step.made_from)(path)
         except FlyannotError as error:
-            return replace(status, state="damaged", why=error.message)
+            return "damaged", error.message
         for kind, digest in digests.items():
             made = self.on_disk[kind].made
             if made and digest != made.header.digest:
-                return replace(status, state="outdated", why=f"it was made from another {kind}")
-        return status
+                return "outdated", f"it was made from another {kind}"
+        return "done", ""
 
-    def _current(self, step, status, before):
-        """That it is current takes a look at the whole run: only where nothing else is to do."""
-        if self.configuration is None:
-            return status
-        if any(earlier.state != "done" for earlier in before):
-            return replace(status, state="outdated", why="what it shows has changed")
+    def _why_outdated(self, step):
         try:
-            why = task_in_run(step, self.configuration).why()
+            return task_in_run(step, self.configuration).why()
         except FlyannotError as error:
-            why = error.message
-        return replace(status, state="outdated", why=why) if why else status
+            return error.message
 
     def _difference(self, step, header):
         """Why a file with that header would be made anew, in words; "" if it would not."""
@@ -264,11 +254,15 @@ class _Run:
         """Stage range -> how many images the run is to work on; {} where the data set cannot be read."""
         if self.configuration is None:
             return {}
+        logging.disable(
+            logging.WARNING
+        )  # what the table has that is odd was said when it was read for the run
         try:
-            with _unheard():  # what the table has that is odd was said when it was read for the run
-                images = selected_images(self.configuration.data_set, self.options["select"])
+            images = selected_images(self.configuration.data_set, self.options["select"])
         except FlyannotError:
             return {}
+        finally:
+            logging.disable(logging.NOTSET)
         return Counter(image.stage_range for image in images)
 
 

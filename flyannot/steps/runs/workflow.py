@@ -8,7 +8,6 @@ import shlex
 import sys
 from contextlib import ExitStack
 from dataclasses import dataclass
-from functools import cache
 from pathlib import Path
 
 from flyannot.errors import InputError
@@ -38,7 +37,7 @@ class Job:
     step : of `flyannot run --step`; None for the run itself, which makes all that is left
     n_jobs : how many jobs make the parts of the step, each its share; 0 where one job makes all of it
     table : Path of the table of the data set that it reads, or None
-    options : a digest of what the step is made with
+    options : a digest of the options and the seed that the step is made with
     expected_minutes : as estimated, of `minutes` that it is given
     """
 
@@ -90,11 +89,17 @@ def jobs_of_run(configuration, size, n_jobs=None):
 def _jobs_of_step(step, need, configuration, size, n_jobs):
     parallel = step.has_workers or getattr(configuration.options[step.name], "data_parallel", None)
     threads = _threads(configuration) if parallel else 1
-    about = {"options": _digest(configuration, step), "table": _table_of(step, size)}
-    n_jobs = (n_jobs or _n_jobs(need.seconds / threads)) if step.parts_of else 1
+    tables = [configuration.options[name] for name in ("select", step.name)]
+    holds = {read.holds for read in step.reads}
+    about = {
+        "options": digest_of_json([configuration.seed, *map(repr, tables)])[:12],
+        "table": next((size.tables.get(name) for name in (ANNOTATIONS, IMAGES) if name in holds), None),
+    }
+    if not n_jobs:
+        n_jobs = min(max(1, round(need.seconds / threads / 60 / _PART_MINUTES)), _MOST_JOBS)
     n_items = size.n_groups.total() if step.parts_of == "group" else size.n_all_images
     n_jobs = min(n_jobs, math.ceil(n_items / IMAGES_PER_PART))
-    if n_jobs <= 1:
+    if not step.parts_of or n_jobs <= 1:
         return [_job(step.name, step.name, need, threads, **about)]
     joining = Need(need.output_mb / MB_S, need.memory_mb)
     return [
@@ -105,16 +110,6 @@ def _jobs_of_step(step, need, configuration, size, n_jobs):
 
 def _threads(configuration):
     return configuration.options["run"].jobs or THREADS
-
-
-def _n_jobs(seconds):
-    return min(max(1, round(seconds / 60 / _PART_MINUTES)), _MOST_JOBS)
-
-
-def _table_of(step, size):
-    """The table of the data set that a step reads, or None."""
-    holds = {read.holds for read in step.reads}
-    return next((size.tables.get(name) for name in (ANNOTATIONS, IMAGES) if name in holds), None)
 
 
 def _job(name, step, need, threads, n_jobs=0, **about):
@@ -134,12 +129,6 @@ def _job(name, step, need, threads, n_jobs=0, **about):
 
 def _up(value, step):
     return step * math.ceil(value / step)
-
-
-def _digest(configuration, step):
-    """Of the options and the seed that a step is made with."""
-    tables = [configuration.options[name] for name in ("select", step.name)]
-    return digest_of_json([configuration.seed, *map(repr, tables)])[:12]
 
 
 def write_workflow(configuration, out, engine, inputs=(), *, n_jobs=None, force=False):
@@ -179,7 +168,10 @@ def snakemake_files(out, configuration, jobs):
     """The file of rules, and beside it the profile of SLURM."""
     profile = out.with_name(f"{out.name}.slurm")
     values = _values(out, configuration, jobs) | {"profile": shlex.quote(str(profile))}
-    return {out: _render("snakemake.txt", values), profile / "config.yaml": _render("profile.txt", values)}
+    return {
+        out: _render("snakemake.txt", values),
+        profile / "config.yaml": _render("profile.txt", values),
+    }
 
 
 def slurm_files(out, configuration, jobs):
@@ -226,12 +218,7 @@ def _needed(job, before):
     return needed
 
 
-def _render(name, values):
-    return _environment().get_template(name).render(values)
-
-
-@cache
-def _environment():
+def _render(template, values):
     from jinja2 import Environment, PackageLoader, StrictUndefined
 
     environment = Environment(
@@ -245,4 +232,4 @@ def _environment():
         "shell": shlex.quote,
         "on_one_line": lambda text: " ".join(text.splitlines()),
     }
-    return environment
+    return environment.get_template(template).render(values)
