@@ -112,10 +112,46 @@ class CrossValidation(Evaluation):
         with ExitStack() as stack:
             stack.enter_context(one_blas_thread())
             loaded = self.loaded(stack)
-            result = cross_validate_features(loaded, annotations, self, execution, out)
+            result = self._cross_validated(loaded, annotations, execution, out)
             if self.options.retrieval and result is not None:
                 result["retrieval"] = score_retrieval(loaded, annotations, self.train.exclude_terms)
         return result
+
+    def _cross_validated(self, loaded, annotations, execution, out):
+        """The result, split by gene over all stage ranges at once; None if no gene is annotated."""
+        train, options = self.train, self.options
+        curated = {s: curated_groups(columns, annotations, s, train) for s, (columns, _) in loaded.items()}
+        curated = {s: groups for s, groups in curated.items() if len(groups)}
+        covered = notes_on_columns({s: columns for s, (columns, _) in loaded.items()}, annotations)
+        if not curated:
+            for note in covered:
+                log.info("note: %s", note)
+            return None
+        genes = sorted({gene for groups in curated.values() for gene in groups.groups.gene_ids})
+        if len(genes) < options.folds:
+            too_few = f"not evaluable: fewer genes than {options.folds} folds"
+            for s, groups in curated.items():
+                curated[s] = replace(groups, reasons=[why or too_few for why in groups.reasons])
+            folds, validate = dict.fromkeys(genes, 0), _plain
+        else:
+            folds = folds_of_genes(genes, options.folds, np.random.default_rng(self.seed))
+            validate = _nested if options.nested else _plain
+        n_terms = sum(len(groups.terms) for groups in curated.values()) * options.folds
+        count = ProgressCount(execution.progress, n_terms * (options.folds if options.nested else 1), "term")
+        remote = cluster_runner(execution.workers, out)
+        fit_options = train.fit_options(execution.jobs, on_terms=count.add, elsewhere=remote)
+        outcomes, evaluated = {}, {}
+        for s, groups in curated.items():
+            rows = groups.training_set(loaded[s][1], train, execution.jobs)
+            outcomes[s], members = validate(rows, s, folds, train.method, fit_options, seed=self.seed)
+            names = [[column[g] for g in members] for column in (groups.groups.name, rows.genes)]
+            evaluated[s] = group_outcomes(outcomes[s], *names)
+        count.finish()
+        how = "nested: within the training genes of each fold of a" if options.nested else "a"
+        split = f"{options.folds}-fold cross-validation, split by gene over all stage ranges"
+        is_drawn = is_synthetic(columns for columns, _ in loaded.values())
+        notes = [f"{how} {split}: {len(genes)} genes", *covered]
+        return score_terms(outcomes) | {"notes": notes, "synthetic": is_drawn, "evaluated": evaluated}
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -189,63 +225,6 @@ def _held_out(predicted, rows, carried):
     )
 
 
-def cross_validate_features(loaded, annotations, evaluation, execution, out=None):
-    """Split by gene over all stage ranges at once.
-
-    Parameters
-    ----------
-    loaded : dict, as `CrossValidation.loaded` returns
-    annotations : flyannot.dataset.folder.Annotations
-    evaluation : Evaluation, whose options and seed are used
-    execution : flyannot.steps.engine.task.Execution
-    out : as of `Evaluation.result`
-
-    Returns
-    -------
-    result : dict, as `flyannot.scores.metrics.score_terms` returns, with `notes`, `synthetic` and
-        `evaluated`; None if no gene is annotated
-    """
-    train, options, seed = evaluation.train, evaluation.options, evaluation.seed
-    curated = {s: curated_groups(columns, annotations, s, train) for s, (columns, _) in loaded.items()}
-    curated = {s: groups for s, groups in curated.items() if len(groups)}
-    covered = notes_on_columns({s: columns for s, (columns, _) in loaded.items()}, annotations)
-    if not curated:
-        for note in covered:
-            log.info("note: %s", note)
-        return None
-    genes = sorted({gene for groups in curated.values() for gene in groups.groups.gene_ids})
-    if len(genes) < options.folds:
-        curated, folds, validate = _without_any(curated, options.folds), dict.fromkeys(genes, 0), _plain
-    else:
-        folds = folds_of_genes(genes, options.folds, np.random.default_rng(seed))
-        validate = _nested if options.nested else _plain
-    n_terms = sum(len(groups.terms) for groups in curated.values()) * options.folds
-    count = ProgressCount(execution.progress, n_terms * (options.folds if options.nested else 1), "term")
-    remote = cluster_runner(execution.workers, out)
-    fit_options = train.fit_options(execution.jobs, on_terms=count.add, elsewhere=remote)
-    outcomes, evaluated = {}, {}
-    for s, groups in curated.items():
-        rows = groups.training_set(loaded[s][1], train, execution.jobs)
-        outcomes[s], members = validate(rows, s, folds, train.method, fit_options, seed=seed)
-        names = [[column[g] for g in members] for column in (groups.groups.name, rows.genes)]
-        evaluated[s] = group_outcomes(outcomes[s], *names)
-    count.finish()
-    how = "nested: within the training genes of each fold of a" if options.nested else "a"
-    notes = [
-        f"{how} {options.folds}-fold cross-validation, split by gene over all stage ranges: "
-        f"{len(genes)} genes",
-        *covered,
-    ]
-    more = {"notes": notes, "synthetic": is_synthetic(c for c, _ in loaded.values()), "evaluated": evaluated}
-    return score_terms(outcomes) | more
-
-
-def _without_any(curated, n_folds):
-    """The same with a reason for every term: there are fewer genes than folds."""
-    too_few = f"not evaluable: fewer genes than {n_folds} folds"
-    return {s: replace(some, reasons=[why or too_few for why in some.reasons]) for s, some in curated.items()}
-
-
 def _plain(rows, stage_range, folds, method, options, *, seed):
     """The outcome of a stage range, and the numbers of its groups in the outcome's order."""
     rng = rng_for(seed, stage_range)
@@ -283,7 +262,13 @@ def score_retrieval(loaded, annotations, excluded=()):
         genes = [groups.gene_ids[g] for g in groups.of_image]
         similarities = (collection.images @ image for image in collection.images)
         aucs_of_range = aucs_of_images(similarities, genes)
-        carried = _carried_terms(stage_range, groups, annotations, {*excluded, *NOT_ANATOMY})
+        numbers = {name: g for g, name in enumerate(groups.name)}
+        annotated, terms_of_groups = annotated_groups(groups, annotations, stage_range)
+        carried = {
+            numbers[name]: terms.difference(excluded, NOT_ANATOMY)
+            for name, terms in zip(annotated.name, terms_of_groups)
+        }
+        carried = {g: terms for g, terms in carried.items() if terms}
         scores[stage_range] = {
             "same_gene": same_gene_score(aucs_of_range),
             **_shared_terms(groups, collection.groups, carried),
@@ -294,15 +279,6 @@ def score_retrieval(loaded, annotations, excluded=()):
 
 def _rows(features):
     return (rows for _, rows in features.blocks(slice(None)))
-
-
-def _carried_terms(stage_range, groups, annotations, excluded):
-    """The terms of the annotated groups that have any, by number."""
-    numbers = {name: g for g, name in enumerate(groups.name)}
-    annotated, carried = annotated_groups(groups, annotations, stage_range)
-    return {
-        numbers[name]: terms - excluded for name, terms in zip(annotated.name, carried) if terms - excluded
-    }
 
 
 def _shared_terms(groups, rows, carried):

@@ -260,7 +260,7 @@ class ReportOptions(Options):
 
 @dataclass(frozen=True, kw_only=True)
 class SimilarOptions(Options):
-    """What is said of what looks alike."""
+    """How much of what looks alike is listed."""
 
     table: ClassVar[str] = "similar"
 

@@ -254,9 +254,7 @@ class _Run:
         """Stage range -> how many images the run is to work on; {} where the data set cannot be read."""
         if self.configuration is None:
             return {}
-        logging.disable(
-            logging.WARNING
-        )  # what the table has that is odd was said when it was read for the run
+        logging.disable(logging.WARNING)  # the run itself has said what is odd in the table
         try:
             images = selected_images(self.configuration.data_set, self.options["select"])
         except FlyannotError:
