@@ -67,7 +67,7 @@ class TrainOptions(Options):
     """All that decides how features become terms."""
 
     table: ClassVar[str] = "train"
-    table_before: ClassVar[str] = "classify"
+    former_table: ClassVar[str] = "classify"
 
     method: str = option(
         "svm", Choice(CLASSIFIERS), "The classifier: a linear SVM for each term, or another method."

@@ -15,8 +15,8 @@ from flyannot.dataset.folder import Image, printable_text, read_images
 from flyannot.dataset.paths import IMAGES, TABLE_SUFFIXES, has_table, place_of_table
 from flyannot.descriptors.images.address import (
     address_in_file,
-    file_in_table,
     file_of_address,
+    file_of_name,
     photograph_of_embryo,
 )
 from flyannot.errors import FlyannotError, InputError, did_you_mean
@@ -210,7 +210,7 @@ def _paths_in_folder(folder, names):
         except OSError:
             continue
         for name in names:
-            file = name if name in present else file_in_table(name)
+            file = name if name in present else file_of_name(name)
             if (file in present or "/" in file) and (place / file).is_file():
                 paths[name] = Path(address_in_file(str(place / file), name))
     return paths

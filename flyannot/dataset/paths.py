@@ -7,7 +7,7 @@ from difflib import get_close_matches
 from pathlib import Path
 
 from flyannot.dataset.table_warnings import first_names
-from flyannot.descriptors.images.address import file_in_table
+from flyannot.descriptors.images.address import file_of_name
 from flyannot.errors import InputError, did_you_mean
 from flyannot.runtime.wording import pluralise
 
@@ -83,7 +83,7 @@ class ImagePaths:
 
     def path_of(self, name, line):
         """The normal absolute path, as text."""
-        for text in dict.fromkeys((name, file_in_table(name))):  # a file may have a number sign in its name
+        for text in dict.fromkeys((name, file_of_name(name))):  # a file may have a number sign in its name
             if path := self._find(text) or ("\\" in text and self._find(text.replace("\\", "/"))):
                 return path
         (absent, _), _ = self._listings(name)

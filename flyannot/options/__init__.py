@@ -3,7 +3,6 @@
 from flyannot.options.kinds import Choice, Count, FilePath, Flag, Kind, Memory, OrAuto, Real, Several, Text
 from flyannot.options.options import (
     Options,
-    environment_name,
     environment_names,
     kebab,
     option,
@@ -23,7 +22,6 @@ __all__ = [
     "Real",
     "Several",
     "Text",
-    "environment_name",
     "environment_names",
     "kebab",
     "option",

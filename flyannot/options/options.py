@@ -54,11 +54,11 @@ class Options:
     """The base of all options classes: values are parsed when one is made.
 
     table : what holds them in a configuration, and after FLYANNOT_ in the environment
-    table_before : what it was called before, where that is still read
+    former_table : what that was called before, where it is still read
     """
 
     table: ClassVar[str] = ""
-    table_before: ClassVar[str] = ""
+    former_table: ClassVar[str] = ""
 
     def __post_init__(self):
         for entry in fields(self):
@@ -138,15 +138,13 @@ def shown_default(entry):
     return entry.metadata["stands_for"] or (kind.as_text(default) if is_shown else "")
 
 
-def environment_name(options, entry):
-    """The variable of the environment that gives a field of an options class."""
-    return entry.metadata["variable"] or f"FLYANNOT_{options.table}_{entry.name}".replace("-", "_").upper()
-
-
-def environment_names(options, one):
-    """The same with the variable of a name that is still read."""
-    before = f"FLYANNOT_{options.table_before}_{one.name}".replace("-", "_").upper()
-    return (environment_name(options, one), *([before] if options.table_before else []))
+def environment_names(options, entry):
+    """The variables of the environment that give a field of an options class, the present name first."""
+    present, former = (
+        f"FLYANNOT_{table}_{entry.name}".replace("-", "_").upper()
+        for table in (options.table, options.former_table)
+    )
+    return (entry.metadata["variable"] or present, *([former] if options.former_table else []))
 
 
 def kebab(name):

@@ -47,14 +47,14 @@ def file_of_address(address):
     return Path(split_address(address)[0])
 
 
-def file_in_table(name):
-    """The file that a table names, as text; the disk is not asked."""
+def file_of_name(name):
+    """Of the name of an image in a table, what names its file; the disk is not asked."""
     return _ADDRESS.fullmatch(name)[1]
 
 
 def address_in_file(file, name):
     """The address of what a table calls by a name, once its file has been found."""
-    behind_file = name[len(file_in_table(name)) :] if "#" in name else ""
+    behind_file = name[len(file_of_name(name)) :] if "#" in name else ""
     return file if file.endswith(behind_file) else file + behind_file
 
 

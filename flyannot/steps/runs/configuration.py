@@ -27,13 +27,18 @@ log = logging.getLogger("flyannot")
 RECORD = "run.toml"  # in the output folder: the configuration as it was run
 _SEAL = "# what stands above, as it was written: "
 _TOP = ("data-set", "output", "seed")
-_TABLES_BEFORE = {"classify": "train"}  # names of before flyannot 1.0, and of today
 
 
 def option_tables():
     """Table of a configuration -> its class of options: those of the steps, `select` and `run`."""
     steps = {step.name: step.options for step in STEPS.values()}
     return {Selection.table: Selection} | steps | {RunOptions.table: RunOptions}
+
+
+def _present_table(name):
+    """The name of a table, in kebab case, by one in any case or by its former one."""
+    present = {kind.former_table: table for table, kind in option_tables().items() if kind.former_table}
+    return present.get(kebab(name), kebab(name))
 
 
 def _makes_data_set(table):
@@ -203,7 +208,7 @@ def with_names_of_today(tables, path):
     """The tables in kebab case, under the names of today; a name of before 1.0 is noted."""
     renamed = {}
     for key, value in tables.items():
-        name = _TABLES_BEFORE.get(kebab(key), kebab(key))
+        name = _present_table(key)
         if name != kebab(key):
             log.warning("note: %s: [%s] is called [%s] now", path, key, name)
         renamed[name] = {kebab(k): v for k, v in value.items()} if isinstance(value, dict) else value
@@ -229,7 +234,7 @@ def _setting(text):
             f'cannot read the setting "{text}"',
             fix="write it as table.option=value, such as extract.stride-px=4",
         )
-    return _TABLES_BEFORE.get(kebab(table), kebab(table)), kebab(option), value
+    return _present_table(table), kebab(option), value
 
 
 def _of_environment(kind):
