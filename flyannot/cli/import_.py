@@ -88,7 +88,7 @@ def dictionary(atoms, descriptors, out, options, selection, force):
     Example:
         flyannot import dictionary D.mat --descriptors descriptors.h5 -o dictionary.h5
     """
-    from flyannot.steps.import_dictionary import import_dictionary
+    from flyannot.steps.import_arrays import import_dictionary
 
     execution, stage_ranges = execution_of(force), selection.stage_range or None
     return finish(import_dictionary(atoms, descriptors, out, options, execution, stage_ranges=stage_ranges))
@@ -109,6 +109,6 @@ def features(table, out, force):
     Example:
         flyannot import features network.npz -o network.h5
     """
-    from flyannot.steps.import_features import import_features
+    from flyannot.steps.import_arrays import import_features
 
     return finish(import_features(table, out, execution_of(force)))

@@ -1,25 +1,32 @@
-"""Atoms from another program to dictionary.h5, ready for `pool`."""
+"""Arrays of other programs: atoms to dictionary.h5, ready for `pool`; vectors to features.h5, for `train`.
 
-import logging
-from pathlib import Path
+Features of another program have no atoms and no winning patches: their arrays of these have no rows, or no
+columns.
+"""
+
+import numpy as np
 
 from flyannot.dataset.importers.vectors import (
     atoms_as_rows,
     atoms_by_stage_range,
     read_matrices,
+    read_vectors,
     require_short_atoms,
     scaled_atoms,
 )
+from flyannot.features.pooling import Pooled
 from flyannot.runtime.digest import digest_of_file
 from flyannot.runtime.wording import pluralise
 from flyannot.sparse.fit import default_lam
+from flyannot.stage_ranges import STAGE_RANGES
 from flyannot.steps.engine.inputs import chosen_stage_ranges, open_all
 from flyannot.steps.engine.task import Outcome, file_task, run_task
 from flyannot.store.dictionary import write_dictionary
+from flyannot.store.features import write_features
 from flyannot.store.header import Header
 from flyannot.store.writing import create_stored
 
-log = logging.getLogger("flyannot")
+_NO_ATOMS, _NO_WINNERS = np.zeros((0, 0), np.float32), np.zeros(0, np.int32)
 
 
 def import_dictionary(source, descriptors, out, options, execution, *, stage_ranges=None):
@@ -39,13 +46,12 @@ def import_dictionary(source, descriptors, out, options, execution, *, stage_ran
     InputError, DataError
         If the matrix, or what it is for, is not clear, or does not fit the descriptors.
     """
-    source = Path(source)
     with open_all(descriptors, "descriptors") as files:
         chosen = chosen_stage_ranges(files, stage_ranges)
         n_features = files[0].group(files[0].stage_ranges[0])["descriptors"].shape[1]
         extracted = files[0].options
     arrays = atoms_by_stage_range(read_matrices(source), chosen, variable=options.variable)
-    atoms = {s: _atoms(D, n_features, options) for s, (_, D) in arrays.items()}
+    atoms = {s: _checked_atoms(D, n_features, options) for s, (_, D) in arrays.items()}
     learned = {
         "learner": "imported",
         "lam": options.lam or float(default_lam(n_features)),
@@ -57,21 +63,53 @@ def import_dictionary(source, descriptors, out, options, execution, *, stage_ran
     header = Header("dictionary", extracted | {"learn-dict": learned}, {"atoms": [digest_of_file(source)]})
 
     def make(execution):
+        lines = []
         with create_stored(out, header) as file:
-            for stage_range, (D, _) in atoms.items():
-                write_dictionary(file, stage_range, D, [], n_patches=0)
-        return Outcome(out, True, "\n".join(_line(s, *made) for s, made in atoms.items()))
+            for s, (D, layout) in atoms.items():
+                write_dictionary(file, s, D, [], n_patches=0)
+                lines.append(f"{s:>5}: {pluralise(len(D), 'atom')}, which were the {layout} of the matrix")
+        return Outcome(out, True, "\n".join(lines))
 
     return run_task(file_task(out, header, make, [source, *descriptors]), execution)
 
 
-def _line(stage_range, D, layout):
-    return f"{stage_range:>5}: {pluralise(len(D), 'atom')}, which were the {layout} of the matrix"
-
-
-def _atoms(D, n_features, options):
+def _checked_atoms(D, n_features, options):
+    """The atoms as rows, scaled if that is asked for, and the layout that they had."""
     rows, layout = atoms_as_rows(D, n_features, atoms_in=options.atoms_in)
     if options.scale:
         rows = scaled_atoms(rows)
     require_short_atoms(rows)
     return rows, layout
+
+
+def import_features(source, out, execution):
+    """Make a features file of vectors that were made elsewhere.
+
+    Parameters
+    ----------
+    source : Path of an npz, parquet or h5ad file, see `flyannot.dataset.importers.vectors`
+    out : Path of the features file
+    execution : flyannot.steps.engine.task.Execution
+
+    Raises
+    ------
+    InputError, DataError
+        As `flyannot.dataset.importers.vectors.read_vectors`.
+    """
+    read = read_vectors(source)
+    present = [s for s in STAGE_RANGES if s in read.stage_ranges]
+    options = {"import": {"n_features": read.vectors.shape[1], "stage_ranges": present}}
+    header = Header("features", options, {"vectors": [digest_of_file(source)]})
+
+    def make(execution):
+        lines = []
+        with create_stored(out, header) as file:
+            for s in present:
+                columns, vectors = read.of_stage_range(s)
+                pooled = [Pooled(vector, _NO_WINNERS) for vector in vectors]
+                write_features(file, s, columns, pooled, _NO_ATOMS)
+                images, each = pluralise(len(vectors), "image"), pluralise(vectors.shape[1], "feature")
+                lines.append(f"{s:>5}: {images}, {each} each")
+        return Outcome(out, True, "\n".join(lines))
+
+    return run_task(file_task(out, header, make, [source]), execution)
