@@ -68,7 +68,11 @@ def summary_of_extract(path):
     with open_stored(path, "descriptors") as stored:
         for stage_range in stored.stage_ranges:
             n_candidates = int(stored.array(stage_range, "n_candidates").sum())
-            images = _count_of_images(stored, stage_range)
+            names = stored.array(stage_range, "image")
+            images = pluralise(len(names), "image")
+            if stored.options["extract"]["many"]:
+                n_photographs = len({photograph_of_embryo(name) for name in names})
+                images = f"{pluralise(len(names), 'embryo')} on {pluralise(n_photographs, 'photograph')}"
             n_patches = len(stored.group(stage_range)["descriptors"])
             lines.append(
                 f"{stage_range:>5}: {images}, {n_patches:,} of {n_candidates:,} patches kept "
@@ -76,14 +80,6 @@ def summary_of_extract(path):
             )
         lines += lines_of_warnings(stored)
     return "\n".join(lines)
-
-
-def _count_of_images(stored, stage_range):
-    names = stored.array(stage_range, "image")
-    if not stored.options["extract"]["many"]:
-        return pluralise(len(names), "image")
-    n_photographs = len({photograph_of_embryo(name) for name in names})
-    return f"{pluralise(len(names), 'embryo')} on {pluralise(n_photographs, 'photograph')}"
 
 
 def lines_of_warnings(stored):

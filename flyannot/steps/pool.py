@@ -91,17 +91,13 @@ def pool_task(paths, dictionary, out, options, *, stage_ranges=None):
             atoms.group(stage_range)
         digests = digests_of(files)
         cut = cut_into_parts(_images_of_files(files, chosen))
-        header = Header(
-            "features",
-            options_of_features(atoms, options, chosen),
-            {"descriptors": [file.digest for file in files], "dictionary": [atoms.digest]},
-        )
+        made_of = {"descriptors": list(digests.values()), "dictionary": [atoms.digest]}
+        header = Header("features", options_of_features(atoms, options, chosen), made_of)
 
     def parts(share):
         made_with = digests, dictionary, options
-        return share_of_parts(
-            [_part(header, number, images, out, made_with) for number, images in enumerate(cut)], share
-        )
+        chosen = share_of_parts(list(enumerate(cut)), share)
+        return [_part(header, number, images, out, made_with) for number, images in chosen]
 
     return parts_task(
         out, lambda _=(): header, parts, _pool_descriptors, [*paths, dictionary], summary=summary_of_pool
@@ -140,7 +136,7 @@ def pool_images_task(images, dictionary, out, options):
         lambda share: in_parts.parts(share, lambda _: made_with, [dictionary]),
         _pool_images,
         [dictionary],
-        summary=_summary_of_images,
+        summary=partial(summary_of_pool, more=lines_of_warnings),
         write_beside=partial(write_places, out),
     )
 
@@ -231,10 +227,10 @@ def atoms_of_dictionary(path, stage_range, digest, coder_name):
     return atoms_of_features(D, lam_of_dictionary(stored), patch_px, coder_name=coder_name)
 
 
-def summary_of_pool(out):
-    """A line per stage range: images and features."""
+def summary_of_pool(out, *, more=lambda stored: ()):
+    """A line per stage range: images and features; and what a function says of the open file."""
     with open_stored(out, "features") as stored:
-        return "\n".join(_line(stored, s) for s in stored.stage_ranges)
+        return "\n".join([*(_line(stored, s) for s in stored.stage_ranges), *more(stored)])
 
 
 def _line(stored, stage_range):
@@ -245,8 +241,3 @@ def _line(stored, stage_range):
         return line
     n_mirrored = sum(view in views for view in stored.array(stage_range, "view"))
     return f"{line}; {n_mirrored:,} together with their mirror images"
-
-
-def _summary_of_images(out):
-    with open_stored(out, "features") as stored:
-        return "\n".join([summary_of_pool(out), *lines_of_warnings(stored)])

@@ -1,7 +1,6 @@
 """features.h5 and annotations.csv to model.h5."""
 
 import logging
-from collections.abc import Callable
 from dataclasses import dataclass, replace
 
 import numpy as np
@@ -81,19 +80,16 @@ def train_task(paths, annotations_csv, out, options, *, seed=0, stage_ranges=Non
         refuse_unknown_excluded_terms(options.exclude_terms, annotations, annotations_csv)
         chosen = chosen_stage_ranges(files, stage_ranges)
         digests = digests_of(files)
-        header = Header(
-            "model",
-            files[0].options | {"train": options.as_header() | {"stage_ranges": chosen}},
-            {"features": [file.digest for file in files]}
-            | digests_of_curated(annotations_csv, options.corrections),
-            seed,
-        )
+        made_with = files[0].options | {"train": options.as_header() | {"stage_ranges": chosen}}
+        made_of = {"features": list(digests.values())}
+        made_of |= digests_of_curated(annotations_csv, options.corrections)
+        header = Header("model", made_with, made_of, seed)
 
     def make(execution):
         for sentence in changes:
             log.info("note: %s", sentence)
         with open_all(paths, "features", digests=digests) as files:
-            trained = _train(files, annotations, chosen, options, lambda s: rng_for(seed, s), execution, out)
+            trained = _train(files, annotations, chosen, options, seed, execution, out)
             if not any(learned.terms for learned in trained.values()):
                 raise InputError(
                     f"no term can be trained from {annotations_csv} and {paths[0]}",
@@ -116,7 +112,7 @@ def train_task(paths, annotations_csv, out, options, *, seed=0, stage_ranges=Non
     return file_task(out, header, make, [*paths, annotations_csv, *options.corrections])
 
 
-def _train(files, annotations, stage_ranges, options, rng_of: Callable, execution, out):
+def _train(files, annotations, stage_ranges, options, seed, execution, out):
     """Stage range -> _Trained; the features of one stage range at a time are in memory."""
     features = {s: StoredFeatures(files, s) for s in stage_ranges}
     for note in notes_on_columns({s: stored.columns for s, stored in features.items()}, annotations):
@@ -124,12 +120,11 @@ def _train(files, annotations, stage_ranges, options, rng_of: Callable, executio
     curated = {s: curated_groups(stored.columns, annotations, s, options) for s, stored in features.items()}
     n_terms = sum(len(groups.terms) for groups in curated.values())
     count = ProgressCount(execution.progress, n_terms, "term")
-    fit_options = options.fit_options(
-        execution.jobs, on_terms=count.add, elsewhere=cluster_runner(execution.workers, out)
-    )
+    remote = cluster_runner(execution.workers, out)
+    fit_options = options.fit_options(execution.jobs, on_terms=count.add, elsewhere=remote)
     with one_blas_thread():
         trained = {
-            s: _train_stage_range(groups, features[s], options, fit_options, rng_of(s))
+            s: _train_stage_range(groups, features[s], options, fit_options, rng_for(seed, s))
             for s, groups in curated.items()
         }
     count.finish()
