@@ -93,7 +93,7 @@ class CuratedGroups:
 
 
 class GroupRows:
-    """The feature vectors of groups, pooled and normalised as `ClassifyOptions` say: (n_groups, n_features).
+    """The feature vectors of groups, pooled and normalised as `TrainOptions` say: (n_groups, n_features).
 
     features : of images, as `flyannot.features.groups.pooled_columns` takes them
     """
@@ -157,7 +157,7 @@ class GroupRows:
 
 
 def training_rows(features, groups, options):
-    """Groups as the model sees them, (n_groups, n_features), by `ClassifyOptions`' scheme and
+    """Groups as the model sees them, (n_groups, n_features), by `TrainOptions`' scheme and
     normalisation."""
     return GroupRows(HeldFeatures(features), groups, options).whole()
 

@@ -136,18 +136,14 @@ def _carry_out(configuration, steps, execution):
             nothing = nothing_evaluated(result)
             if outcome.made:
                 click.echo(format_scores(result, synthetic=result["synthetic"]))
-        if step.name == "report":
-            _say_where(outcome.path, n_made)
+        if step.name == "report" and n_made:
+            scores = outcome.path.with_name("scores.json")
+            log.info("done: open %s in a browser; the scores are in %s", outcome.path, scores)
+        elif step.name == "report":
+            log.info("all is up to date: the report is %s", outcome.path)
     if nothing:
         raise nothing
     return code
-
-
-def _say_where(page, n_made):
-    if n_made:
-        log.info("done: open %s in a browser; the scores are in %s", page, page.with_name("scores.json"))
-    else:
-        log.info("all is up to date: the report is %s", page)
 
 
 def _given(run, configured):

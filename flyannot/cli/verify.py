@@ -34,16 +34,14 @@ def command(files, as_json):
             report |= {"whole": False, "error": error.message, "fix": error.fix}
             worst = max(worst, error.exit_code)
         reports.append(report)
-        if not as_json:
-            _print(report)
+        if as_json:
+            continue
+        if report["whole"]:
+            click.echo(f"{coloured('whole', 'green', sys.stdout)}    {path} ({report['kind']})")
+        else:
+            click.echo(f"{coloured('NOT whole:', 'red', sys.stdout)} {report['error']}")
+            fields = {"message": report["error"], "fix": report["fix"]}
+            log.error("Fix: %s", report["fix"], extra={"fields": fields})
     if as_json:
         click.echo(json.dumps(reports, indent=1, ensure_ascii=False))
     return worst
-
-
-def _print(report):
-    if report["whole"]:
-        click.echo(f"{coloured('whole', 'green', sys.stdout)}    {report['file']} ({report['kind']})")
-        return
-    click.echo(f"{coloured('NOT whole:', 'red', sys.stdout)} {report['error']}")
-    log.error("Fix: %s", report["fix"], extra={"fields": {"message": report["error"], "fix": report["fix"]}})

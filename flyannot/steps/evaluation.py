@@ -30,7 +30,7 @@ class Evaluation:
 
     paths : of what is scored
     annotations_csv : Path, of the table or of its data set folder
-    train : ClassifyOptions
+    train : TrainOptions
     options : EvaluateOptions
     seed : int
     stage_ranges : those to evaluate; () for all

@@ -120,7 +120,7 @@ def pool_options(stored):
 
 
 def train_options(stored):
-    """The ClassifyOptions that an open file was made with."""
+    """The TrainOptions that an open file was made with."""
     return _options_of_header(stored, "train", TrainOptions.of_header)
 
 

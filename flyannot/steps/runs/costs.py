@@ -116,7 +116,10 @@ def cost_of_pool(configuration, size):
 
 def cost_of_train(configuration, size):
     """The Need to fit every stage range once: by pairs of groups, features and terms."""
-    return _fit(size, CLASSIFIERS[configuration.options["train"].method].is_linear)
+    is_linear = CLASSIFIERS[configuration.options["train"].method].is_linear
+    read = 2 * 4 * size.n_all_images * size.n_features / MB / MB_S
+    needs = [_fit_stage_range(size, s, is_linear) for s in size.n_images]
+    return Need(read + sum(need.seconds for need in needs), max(need.memory_mb for need in needs))
 
 
 def cost_of_annotate(configuration, size):
@@ -144,12 +147,6 @@ def cost_of_report(configuration, size):
     n = size.n_all_images
     files_mb = sum(cost(configuration, size).output_mb for cost in (cost_of_extract, cost_of_pool))
     return Need(n * S_SHOW + files_mb / MB_S, 2 * START_MB + n * 0.01)
-
-
-def _fit(size, is_linear):
-    read = 2 * 4 * size.n_all_images * size.n_features / MB / MB_S
-    needs = [_fit_stage_range(size, s, is_linear) for s in size.n_images]
-    return Need(read + sum(need.seconds for need in needs), max(need.memory_mb for need in needs))
 
 
 def _fit_stage_range(size, stage_range, is_linear):
