@@ -182,7 +182,8 @@ def test_contributions_of_patches_of_all_sizes_add_up_to_the_prediction(made):
             assert answer.split.value == pytest.approx(value, rel=1e-9)
             spread = sum(answer.spread(number).sum() for number in range(len(answer.images)))
             assert spread == pytest.approx(answer.split.contribution.sum(), abs=1e-9)
-            assert len(set(np.concatenate(answer.sides_px).tolist())) == 2
+            sides_px = np.concatenate([described.patch_px for described in answer.described])
+            assert len(set(sides_px.tolist())) == 2
 
 
 def test_new_images_get_the_features_that_the_model_learned_from(made):
