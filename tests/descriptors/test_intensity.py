@@ -8,7 +8,7 @@ import pytest
 from flyannot.descriptors.extract import describe_patches, intensity_features
 from flyannot.descriptors.options import ExtractOptions
 from flyannot.descriptors.patches import patch_corners, patch_mean, patch_std
-from flyannot.descriptors.sift import dense_sift, mirrored_descriptors
+from flyannot.descriptors.sift import dense_sift, mirrored_descriptors, normalise_descriptors
 from flyannot.sparse.fit import learn_dictionary, random_patches
 from flyannot.sparse.learners import LEARNERS
 
@@ -32,12 +32,9 @@ def test_intensity_features_are_the_angles_of_darkness_and_deviation(grey):
     for pair, amount in ((found[:, :2], darkness), (found[:, 2:], deviation)):
         assert np.abs(np.hypot(*pair.T) - 127.5).max() < 1, "of one length"
         assert np.abs(np.arctan2(pair[:, 1], pair[:, 0]) - np.pi / 2 * amount).max() < 0.01
-
-
-@pytest.mark.parametrize("level, expected", [(255, [255, 0, 255, 0]), (0, [0, 255, 255, 0])])
-def test_white_and_black_are_the_ends_of_the_quarter_turn(level, expected):
-    even = np.full(SIZE, level, np.float32)
-    assert features_of(even, np.array([[0, 0]]), 16, 1.0).tolist() == [expected]
+    for level, expected in ((255, [255, 0, 255, 0]), (0, [0, 255, 255, 0])):  # white, and black
+        even = np.full(SIZE, level, np.float32)
+        assert features_of(even, np.array([[0, 0]]), 16, 1.0).tolist() == [expected]
 
 
 def test_intensity_features_see_what_sift_does_not(grey):
@@ -69,11 +66,8 @@ def test_upside_down_intensity_stays_and_sift_turns(grey):
 
 
 def test_a_dictionary_learns_from_descriptors_with_intensity(grey, rng):
-    from flyannot.descriptors.sift import normalise_descriptors
-
-    X = normalise_descriptors(
-        describe_patches(grey, ExtractOptions(stride_px=2, min_std=0, intensity=1.0)).descriptors
-    )
+    options = ExtractOptions(stride_px=2, min_std=0, intensity=1.0)
+    X = normalise_descriptors(describe_patches(grey, options).descriptors)
     learner = LEARNERS["scc"](random_patches(X, 20, rng), len(X), lam=0.1)
     objectives = [record.objective for record in learn_dictionary(X, learner, n_epochs=3, rng=rng)]
     assert objectives[-1] < objectives[0] and np.asarray(learner.D).shape == (20, 132)

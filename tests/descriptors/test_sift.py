@@ -72,19 +72,15 @@ def test_the_mean_of_four_neighbouring_patches_is_opencvs_descriptor_between_the
     assert np.median(cosine) >= 0.995
 
 
-@pytest.mark.parametrize("contrast, brightness", [(0.25, 0.0), (0.5, 100.0), (2.0, -60.0)])
+@pytest.mark.parametrize("contrast, brightness", [(0.25, 0.0), (0.5, 100.0), (2.0, -60.0), (-1.0, 255.0)])
 def test_descriptors_ignore_contrast_and_brightness(contrast, brightness, photograph):
     corners = patch_corners(photograph.shape, 16, 8)
     grey = photograph.astype(np.float32)
     changed = np.float32(contrast) * grey + np.float32(brightness)
-    assert steps_apart(dense_sift(grey, corners), dense_sift(changed, corners)) <= 1
-
-
-def test_a_negative_turns_every_orientation_round(photograph):
-    corners = patch_corners(photograph.shape, 16, 8)
-    turned = np.arange(128).reshape(16, 8)[:, (np.arange(8) + 4) % 8].ravel()
-    negative = dense_sift(255 - photograph, corners)
-    assert steps_apart(negative[:, turned], dense_sift(photograph, corners)) <= 1
+    expected = dense_sift(grey, corners)
+    if contrast < 0:  # every orientation is turned round
+        expected = expected[:, np.arange(128).reshape(16, 8)[:, (np.arange(8) + 4) % 8].ravel()]
+    assert steps_apart(expected, dense_sift(changed, corners)) <= 1
 
 
 @pytest.mark.parametrize("axis, permutation", [(1, LEFT_RIGHT), (0, UP_DOWN)])
@@ -133,12 +129,6 @@ def test_threads_give_the_same_bits(photograph):
     assert all(np.array_equal(results[0], result) for result in results)
 
 
-def test_descriptors_have_norm_512_and_at_most_255_each(photograph):
-    descriptors = dense_sift(photograph, patch_corners(photograph.shape, 16, 8))
-    norms = np.linalg.norm(descriptors.astype(float), axis=1)
-    assert abs(np.median(norms) - 512) < 3 and norms.max() < 518
-
-
 @pytest.mark.parametrize(
     "corners, patch_px, why",
     [
@@ -166,8 +156,5 @@ def test_normalise_centres_and_scales_as_float64_does(rng):
     X = normalise_descriptors(descriptors)
     assert X.dtype == np.float32 and not X[5:8].any()
     np.testing.assert_allclose(X, expected, rtol=3e-7, atol=3e-8)
-
-
-def test_normalise_refuses_what_dense_sift_never_makes():
-    with pytest.raises(DataError, match="float64"):
+    with pytest.raises(DataError, match="float64"):  # which dense_sift never makes
         normalise_descriptors(np.zeros((3, 128)))
