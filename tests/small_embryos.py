@@ -88,12 +88,10 @@ def make_chain(folder, *, n_genes=24, max_images=3):
     return chain
 
 
-def make_files(chain, images, *, extract_options=EXTRACT):
-    """Every file of a chain from its images; what came of the first step."""
-    outcome = make(chain.task("descriptors", images=images, options=extract_options))
-    for kind in KINDS[1:]:
-        make(chain.task(kind, images=images))
-    return outcome
+def make_files(chain, images, **options):
+    """Every file of a chain from its images, with options by its kind; what came of the first step."""
+    outcomes = [make(chain.task(kind, images=images, options=options.get(kind))) for kind in KINDS]
+    return outcomes[0]
 
 
 def make(task, *, force=False, jobs=1):

@@ -1,4 +1,3 @@
-import csv
 import json
 
 import numpy as np
@@ -6,6 +5,7 @@ import pytest
 
 from flyannot.classifiers.calibration import calibrate, threshold_at
 from flyannot.scores.metrics import confusion_counts
+from tests.small_embryos import rows_of_csv
 
 
 def test_calibration_is_monotone_and_right_on_average(rng):
@@ -123,8 +123,7 @@ def test_what_is_near_the_threshold_of_its_term_is_left_open(flyannot, chain, tm
         named = {"M": chain.model, "E": chain.embryos, "O": tmp_path / f"{width}.h5"}
         said = flyannot(f"annotate M E -o O --abstain-margin {width}", **named)
         assert said.code == 0, said.err
-        with open(tmp_path / f"{width}.csv", newline="") as file:
-            rows = list(csv.DictReader(file))
+        rows = rows_of_csv(tmp_path / f"{width}.csv")
         tables.append([row["answer"] for row in rows])
         if width == "0":  # then only where nothing was learned
             assert all(answer_of(row) == row["answer"] for row in rows)

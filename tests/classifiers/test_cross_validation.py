@@ -5,6 +5,7 @@ from flyannot.classifiers.folds import folds_of_genes
 from flyannot.classifiers.training_set import LabelledRows
 from flyannot.scores.metrics import score_terms
 from tests.classifiers.labelled_kinds import labelled_directions as labelled
+from tests.small_embryos import rows_of_csv
 
 
 def cross_validated(X, Y, genes, seed=0, *, reasons=None, **options):
@@ -72,13 +73,10 @@ def test_a_term_whose_genes_fall_into_one_fold_is_not_evaluated(rng):
 
 
 def test_raw_pixels_reach_the_known_score_on_real_embryos(shared_data):
-    import csv
-
     stored = np.load(shared_data / "wu2016" / "patterns.npz")
     carried = {}
-    with open(shared_data / "wu2016" / "annotations.csv") as f:
-        for row in csv.DictReader(f):
-            carried.setdefault(row["gene"], set()).add(row["term"])
+    for row in rows_of_csv(shared_data / "wu2016" / "annotations.csv"):
+        carried.setdefault(row["gene"], set()).add(row["term"])
     genes = np.array(sorted(set(stored["gene"]) & set(carried)))
     patterns, gene_of_image = stored["patterns"], stored["gene"]
     X = np.array([patterns[gene_of_image == gene].mean(axis=0) for gene in genes])

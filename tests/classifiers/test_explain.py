@@ -1,6 +1,5 @@
 """Explanations: the parts of a decision value sum to it, and belong to the patches that they name."""
 
-import csv
 import json
 from dataclasses import replace
 
@@ -17,13 +16,11 @@ from flyannot.dataset.folder import read_images
 from flyannot.descriptors.images.geometry import STANDARD_PX
 from flyannot.features.pooling import NO_PATCH
 from flyannot.steps.annotate import annotate_task
-from flyannot.steps.engine.task import Execution, run_task
 from flyannot.steps.explain import TABLE, explain
 from flyannot.steps.options import AnnotateOptions
-from flyannot.steps.train import train_task
 from flyannot.store.reading import open_stored
 from tests.cli.test_cli import faulty
-from tests.small_embryos import CLASSIFY
+from tests.small_embryos import CLASSIFY, make, rows_of_csv
 
 LINEAR = [name for name in CLASSIFIERS if CLASSIFIERS[name].is_linear]
 
@@ -99,9 +96,8 @@ def test_every_term_of_every_group_of_a_data_set_is_explained_exactly(chain, tmp
     model, out = (chain.model, chain.predictions) if not change else (tmp_path / "m.h5", tmp_path / "p.h5")
     images = read_images(chain.embryos)
     if change:
-        trained = train_task([chain.features], chain.annotations, model, replace(CLASSIFY, **change))
-        run_task(trained, Execution())
-        run_task(annotate_task(model, images, out, AnnotateOptions()), Execution())
+        make(chain.task("model", model, options=replace(CLASSIFY, **change)))
+        make(annotate_task(model, images, out, AnnotateOptions()))
     values = {}
     with open_stored(out, "predictions") as stored:
         for s in stored.stage_ranges:
@@ -125,8 +121,7 @@ def test_pictures_and_the_table_hold_the_same_sum(flyannot, chain, tmp_path):
     assert said.code == 0, said.err
     listed = json.loads(said.out)
     assert len(listed) == 3, "the most probable terms"
-    with open(tmp_path / "why" / TABLE, newline="") as file:
-        rows = list(csv.DictReader(file))
+    rows = rows_of_csv(tmp_path / "why" / TABLE)
     for one in listed:
         assert one["sum"] == pytest.approx(one["decision_value"], rel=1e-6)
         mine = [float(row["contribution"]) for row in rows if row["term"] == one["term"]]
@@ -147,8 +142,7 @@ def test_what_cannot_be_explained_is_told_in_one_line(flyannot, chain, tmp_path)
     assert flyannot("explain M E --gene nobody -o O", **named).code == 2
     assert not (tmp_path / "why").exists()
     not_linear = tmp_path / "siso.h5"
-    siso = replace(CLASSIFY, method="siso")
-    run_task(train_task([chain.features], chain.annotations, not_linear, siso), Execution())
+    make(chain.task("model", not_linear, options=replace(CLASSIFY, method="siso")))
     said = flyannot("explain M E", **(named | {"M": not_linear}))
     faulty(said, 2, "siso", "no exact explanation", "svm or coupled-ridge or ridge")
     (tmp_path / "broken.png").write_bytes(b"not a picture")

@@ -10,9 +10,7 @@ from flyannot.classifiers.scorer import FitOptions
 from flyannot.classifiers.training_set import GroupRows, curated_groups, training_rows
 from flyannot.dataset.folder import Annotations
 from flyannot.features.groups import HeldFeatures, group_features, groups_of
-from flyannot.runtime.executor import Executor
 from flyannot.stage_ranges import rng_for
-from flyannot.steps.engine.task import Execution, run_task
 from flyannot.steps.train import train_task
 from flyannot.store.features import write_features
 from flyannot.store.header import Header
@@ -20,6 +18,7 @@ from flyannot.store.model import read_method, read_terms
 from flyannot.store.reading import open_stored
 from flyannot.store.schema import IMAGE_COLUMNS
 from flyannot.store.writing import create_stored
+from tests.small_embryos import make
 
 GENES = [f"g{i:02d}" for i in range(60)]
 N_FEATURES = 700
@@ -68,7 +67,7 @@ def table(collection, tmp_path):
 
 def trained_on(paths, table, out, options, jobs=1):
     """The terms and the weights of a model file."""
-    run_task(train_task(paths, table, out, options, seed=5), Execution(Executor(jobs)))
+    make(train_task(paths, table, out, options, seed=5), jobs=jobs)
     with open_stored(out, "model") as stored:
         assert read_method(stored, "4-6") == options.method
         return read_terms(stored, "4-6"), stored.array("4-6", "model/scorer/weights")

@@ -19,15 +19,13 @@ from flyannot.errors import DataError, InputError
 from flyannot.report.build import report_task
 from flyannot.report.drawing import jpeg_for_page
 from flyannot.steps.engine.inputs import extract_options
-from flyannot.steps.engine.task import Execution, run_task
 from flyannot.steps.explain import explain
-from flyannot.steps.extract import extract_task
 from flyannot.steps.options import ReportOptions
 from flyannot.steps.pool import pool_images_task, pool_task
 from flyannot.store.header import content_digest
 from flyannot.store.reading import open_stored, verify_stored
 from tests.descriptors.picture_files import luma
-from tests.small_embryos import POOL, Chain, make_files, rows_of_csv
+from tests.small_embryos import POOL, Chain, make, make_files, rows_of_csv
 
 AXIS = ExtractOptions(register="axis")
 LINES = {
@@ -97,7 +95,7 @@ def made(request, tmp_path_factory):
     if name in CHANGES:
         CHANGES[name](chain.embryos, images)
     images = read_images(chain.embryos)
-    summary = make_files(chain, images, extract_options=OPTIONS[name]).summary
+    summary = make_files(chain, images, descriptors=OPTIONS[name]).summary
     return Made(name, chain, images, summary, counts)
 
 
@@ -112,7 +110,7 @@ def test_every_file_is_whole_and_knows_what_was_described(made):
 
 
 def test_features_straight_from_images_are_the_same(made, tmp_path):
-    run_task(pool_images_task(made.images, made.chain.dictionary, tmp_path / "f.h5", POOL), Execution())
+    make(pool_images_task(made.images, made.chain.dictionary, tmp_path / "f.h5", POOL))
     with open_stored(tmp_path / "f.h5") as straight, open_stored(made.chain.features) as stored:
         np.testing.assert_array_equal(straight.array("4-6", "features"), stored.array("4-6", "features"))
         assert straight.array("4-6", "place") == stored.array("4-6", "place")
@@ -136,9 +134,9 @@ def test_an_explanation_adds_up_to_the_prediction_and_draws_what_was_described(m
 
 def test_they_do_not_mix_with_other_images(made, chain, tmp_path):
     with pytest.raises(DataError, match="learned from other descriptors"):
-        run_task(pool_task([made.chain.descriptors], chain.dictionary, tmp_path / "f.h5", POOL), Execution())
+        make(pool_task([made.chain.descriptors], chain.dictionary, tmp_path / "f.h5", POOL))
     with pytest.raises(InputError, match="channel" if made.name == "stain" else "register"):
-        run_task(extract_task(made.images, made.chain.descriptors, ExtractOptions()), Execution())
+        make(made.chain.task("descriptors", images=made.images, options=ExtractOptions()))
 
 
 def test_the_command_makes_the_same_bytes(made, flyannot, tmp_path):
@@ -205,7 +203,7 @@ def test_every_step_has_a_row_for_every_embryo_and_a_group_for_every_gene(made):
     for kind in ("descriptors", "predictions"):
         assert len(rows_of_csv(made.chain.folder / f"{kind}-embryos.csv")) == len(names)
     task = report_task(made.chain.folder, made.chain.folder / "r.html", made.chain.embryos, ReportOptions())
-    assert f"{len(names)} of {len(names)} pictures found" in run_task(task, Execution()).summary
+    assert f"{len(names)} of {len(names)} pictures found" in make(task).summary
 
 
 @only["photographs"]

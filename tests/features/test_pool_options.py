@@ -19,25 +19,20 @@ from flyannot.errors import DataError, InputError
 from flyannot.features.groups import group_features, groups_of
 from flyannot.features.image_features import atoms_of_features, features_of
 from flyannot.features.options import Grid, PoolOptions
-from flyannot.steps.annotate import annotate_task
+from flyannot.steps import learn_dict as step
 from flyannot.steps.engine.inputs import pool_options
-from flyannot.steps.engine.task import Execution, run_task
 from flyannot.steps.explain import explain
-from flyannot.steps.extract import extract_task
-from flyannot.steps.learn_dict import learn_task
-from flyannot.steps.options import AnnotateOptions
-from flyannot.steps.pool import pool_task
-from flyannot.steps.train import train_task
 from flyannot.store.dictionary import read_dictionary
 from flyannot.store.features import read_features
 from flyannot.store.reading import open_stored, verify_stored
 from tests.planted_samples import unit_rows
-from tests.small_embryos import CLASSIFY, LEARN, STAGE_RANGES
+from tests.small_embryos import LEARN, STAGE_RANGES, Chain, make, make_files
 
 SIZE = (128, 320)
 GRID = (2, 3)
 TIGHT = PoolOptions(tol=1e-8, grid=GRID)
 OPTIONS = PoolOptions(grid=((1, 1), (2, 2)), mirror=("dorsal",))
+SHARED = replace(LEARN, shared=True)
 
 
 # --- grids and sizes of patches ---
@@ -145,36 +140,30 @@ def test_a_mirrored_patch_keeps_its_number(grey, atoms):
 @pytest.fixture(scope="module")
 def made(tmp_path_factory):
     """The whole chain with all these options at once, on embryos of both views."""
-    folder, execution = tmp_path_factory.mktemp("options"), Execution()
+    chain = Chain(tmp_path_factory.mktemp("options"))
     embryos = SynthesizeOptions(n_genes=12, max_images=3, stage_range=STAGE_RANGES)
-    synthesize(folder / "embryos", embryos)
-    images = read_images(folder / "embryos")
+    synthesize(chain.embryos, embryos)
+    images = read_images(chain.embryos)
     assert {image.view for image in images} == {"lateral", "dorsal"}
-    paths = {k: folder / f"{k}.h5" for k in ("descriptors", "dictionary", "features", "model", "predictions")}
-    annotations = folder / "embryos" / "annotations.csv"
-    descriptors, dictionary, features, model, predictions = paths.values()
-    run_task(extract_task(images, descriptors, ExtractOptions(patch_px=(16, 32), stride_px=16)), execution)
-    run_task(learn_task([descriptors], dictionary, replace(LEARN, shared=True)), execution)
-    run_task(pool_task([descriptors], dictionary, features, OPTIONS), execution)
-    run_task(train_task([features], annotations, model, CLASSIFY), execution)
-    run_task(annotate_task(model, images, predictions, AnnotateOptions()), execution)
-    return paths | {"images": images, "paths": paths.values()}
+    extracted = ExtractOptions(patch_px=(16, 32), stride_px=16)
+    make_files(chain, images, descriptors=extracted, dictionary=SHARED, features=OPTIONS)
+    return chain
 
 
 def test_every_file_says_how_it_was_made_and_fits_it(made):
-    for path in made["paths"]:
+    for path in made.kinds.values():
         verify_stored(path)
-    with open_stored(made["predictions"]) as stored:
+    with open_stored(made.predictions) as stored:
         assert pool_options(stored) == OPTIONS
         assert stored.options["learn-dict"]["shared"] is True
-    with open_stored(made["features"]) as stored:
+    with open_stored(made.features) as stored:
         n_atoms, width = (stored.group("4-6")[n].shape for n in ("D", "features"))
         assert width[1] == 2 * 5 * n_atoms[0]
 
 
 def test_contributions_of_patches_of_all_sizes_add_up_to_the_prediction(made):
-    with open_stored(made["predictions"]) as stored:
-        for answer in explain(made["model"], made["images"]):
+    with open_stored(made.predictions) as stored:
+        for answer in explain(made.model, read_images(made.embryos)):
             g = stored.array(answer.stage_range, "group_name").index(answer.group)
             j = stored.array(answer.stage_range, "term").index(answer.term)
             value = stored.array(answer.stage_range, "decision_value")[g, j]
@@ -187,10 +176,10 @@ def test_contributions_of_patches_of_all_sizes_add_up_to_the_prediction(made):
 
 
 def test_new_images_get_the_features_that_the_model_learned_from(made):
-    with open_stored(made["features"]) as features, open_stored(made["predictions"]) as predictions:
+    with open_stored(made.features) as features, open_stored(made.predictions) as predictions:
         columns, X = read_features([features], STAGE_RANGES[0])
         groups, predicted = read_predicted(predictions, STAGE_RANGES[0])
-    with open_stored(made["model"]) as model:
+    with open_stored(made.model) as model:
         weights = model.array(STAGE_RANGES[0], "model/scorer/weights")
         intercept = model.array(STAGE_RANGES[0], "model/scorer/intercept")
     rows_of = [[i for i, group in enumerate(columns["group"]) if group == name] for name in groups.name]
@@ -199,16 +188,14 @@ def test_new_images_get_the_features_that_the_model_learned_from(made):
 
 
 def test_other_options_make_other_files(made):
-    execution = Execution()
     with pytest.raises(InputError, match="mirror"):
-        options = replace(OPTIONS, mirror=())
-        run_task(pool_task([made["descriptors"]], made["dictionary"], made["features"], options), execution)
+        make(made.task("features", options=replace(OPTIONS, mirror=())))
     with pytest.raises(InputError, match="shared"):
-        run_task(learn_task([made["descriptors"]], made["dictionary"], LEARN), execution)
+        make(made.task("dictionary", options=LEARN))
 
 
 def test_a_shared_dictionary_is_one_for_all_stage_ranges(made):
-    with open_stored(made["dictionary"]) as stored, open_stored(made["descriptors"]) as descriptors:
+    with open_stored(made.dictionary) as stored, open_stored(made.descriptors) as descriptors:
         first, second = (read_dictionary(stored, s) for s in STAGE_RANGES)
         np.testing.assert_array_equal(first, second)
         counts = [len(descriptors.group(s)["descriptors"]) for s in STAGE_RANGES]
@@ -217,21 +204,18 @@ def test_a_shared_dictionary_is_one_for_all_stage_ranges(made):
 
 def test_a_dictionary_shared_by_one_stage_range_is_its_own(made, tmp_path):
     found = []
-    for shared in (False, True):
-        out = tmp_path / f"{shared}.h5"
-        options = replace(LEARN, shared=shared)
-        run_task(learn_task([made["descriptors"]], out, options, stage_ranges=["4-6"]), Execution())
+    for name, options in (("own.h5", LEARN), ("shared.h5", SHARED)):
+        out = tmp_path / name
+        make(made.task("dictionary", out, options=options, stage_ranges=["4-6"]))
         with open_stored(out) as stored:
             found.append(read_dictionary(stored, "4-6"))
     np.testing.assert_array_equal(*found)
 
 
-def test_patches_of_all_stage_ranges_are_drawn_from(made, monkeypatch):
+def test_patches_of_all_stage_ranges_are_drawn_from(made):
     """With a bound on their number, each at most once, and in proportion."""
-    from flyannot.steps import learn_dict as step
-
     drawn = np.random.default_rng(3)
-    with open_stored(made["descriptors"]) as stored:
+    with open_stored(made.descriptors) as stored:
         whole = [stored.array(s, "descriptors") for s in STAGE_RANGES]
         every = step._chosen_patches([stored], STAGE_RANGES, sum(map(len, whole)), drawn)
         some = step._chosen_patches([stored], STAGE_RANGES, 200, drawn)
@@ -243,13 +227,12 @@ def test_patches_of_all_stage_ranges_are_drawn_from(made, monkeypatch):
 
 
 def test_too_few_patches_of_all_together_are_refused(made, tmp_path):
-    options = replace(LEARN, n_atoms=10**6, shared=True)
     with pytest.raises(DataError, match="4-6, 11-12 has .* patches, too few"):
-        run_task(learn_task([made["descriptors"]], tmp_path / "d.h5", options), Execution())
+        make(made.task("dictionary", tmp_path / "d.h5", options=replace(SHARED, n_atoms=10**6)))
 
 
 def test_the_commands_take_the_options(flyannot, made, tmp_path):
-    given = {"X": made["descriptors"], "D": tmp_path / "D.h5", "F": tmp_path / "F.h5"}
+    given = {"X": made.descriptors, "D": tmp_path / "D.h5", "F": tmp_path / "F.h5"}
     said = flyannot("learn-dict X -o D --shared --n-atoms 24 --n-epochs 1", **given)
     assert said.code == 0 and "  all: 24 atoms" in said.err
     said = flyannot("pool X D -o F --mirror dorsal --mirror ventral", **given)

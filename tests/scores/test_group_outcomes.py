@@ -7,11 +7,10 @@ import pytest
 
 from flyannot.scores.group_outcomes import group_outcomes, json_of_scores, outcomes_of_groups
 from flyannot.scores.metrics import TermOutcomes, score_terms
-from flyannot.steps.engine.task import Execution, run_task
 from flyannot.steps.evaluate import evaluation_of_files
 from flyannot.steps.evaluation import evaluate_task
 from flyannot.steps.options import EvaluateOptions
-from tests.small_embryos import CLASSIFY
+from tests.small_embryos import CLASSIFY, make
 
 
 def drawn(rng, n=40, terms=("a", "b", "rare"), folds=True):
@@ -50,7 +49,7 @@ def test_no_term_is_an_outcome_too():
 def test_scores_on_disk_hold_what_was_predicted_for_every_group(chain, tmp_path):
     options = {"train": CLASSIFY, "options": EvaluateOptions(folds=3), "seed": 1}
     evaluation = evaluation_of_files((chain.features,), chain.annotations, **options)
-    path = run_task(evaluate_task(evaluation, tmp_path / "s.json"), Execution()).path
+    path = make(evaluate_task(evaluation, tmp_path / "s.json")).path
     result = json.loads(path.read_text())
     assert json.loads(json_of_scores(result)) == result
     for stage_range, found in result["evaluated"].items():
