@@ -80,13 +80,9 @@ def gene_names(values):
 
 def plan_images(annotations, images, *, genes=(), stage_ranges=(), most=None):
     """The FetchPlan of the images that the dumps name for some genes and stage ranges; empty means all.
-    InputError if a gene is unknown or its name unclear.
 
-    Parameters
-    ----------
-    annotations, images : paths of the two dumps
-    genes : list of symbols, CG or FlyBase numbers
-    most : int, take no more than so many; None for all
+    `annotations` and `images` are the paths of the dumps, `genes` symbols, CG or FlyBase numbers; no more
+    than `most` images are taken, None for all.  InputError if a gene is unknown or its name unclear.
     """
     log, known = ImportLog(), Genes()
     rows = TABLES.rows("images", images, log)

@@ -55,12 +55,8 @@ def read_corrections(paths):
     """The corrections of some tables, one after the other; a curator without a name is named by the table.
 
     A row without FlyBase number takes the one that its symbol has elsewhere in these tables, if it is one.
-
-    Raises
-    ------
-    InputError
-        With file, line and column, as `flyannot.dataset.folder.read_gene_rows`: an unknown verdict, a date
-        that is none.
+    InputError, with file, line and column: see `flyannot.dataset.folder.read_gene_rows`; an unknown verdict;
+    a date that is none.
     """
     corrections = [correction for path in paths for correction in _read_table(Path(path))]
     fbgns = defaultdict(set)
@@ -209,19 +205,13 @@ def _names(corrections):
 
 
 def apply_corrections(annotations, corrections, table, known=()):
-    """Apply corrections to annotations; the Annotations that come of it, and the Changes.
+    """Apply a list of Correction to Annotations; the Annotations that come of it, and the Changes.
 
     Accepted terms are added, rejected ones removed; of unsure ones nothing is known.  Where the table has a
     column `date` and says otherwise on a later day, it stays.  A gene without a row in a stage range is known
-    only of its reviewed terms there.  InputError if a term is unknown, a gene's symbol stands for several
-    genes, or a date of the table is none.
-
-    Parameters
-    ----------
-    annotations : flyannot.dataset.folder.Annotations
-    corrections : list of Correction
-    table : Path of the annotations, for messages
-    known : terms that are right, besides BDGP's and those of the annotations
+    only of its reviewed terms there.  `table` is the Path of the annotations, for messages; `known` are terms
+    that are right, besides BDGP's and those of the annotations.  InputError if a term is unknown, a gene's
+    symbol stands for several genes, or a date of the table is none.
     """
     _require_terms(annotations, corrections, table, known)
     ids = {(c.gene, c.fbgn): _gene_id(annotations, c, table) for c in corrections}

@@ -119,14 +119,11 @@ class Downloader:
         return int(length) if answer.status_code == 200 and length.isdecimal() else None
 
     def get(self, url, path, check, *, most_bytes):
-        """Get one file of at most `most_bytes`, with as many tries as the policy allows.
+        """Get one file of at most `most_bytes`, as often as the policy allows; its size and SHA-256.
 
         `check` is a function of a path that says what is wrong with the file, "" if nothing.  DownloadFailed
-        if it cannot be had.  ServerBusy, Stopped if the run must end.  WriteError if it cannot be written.
-
-        Returns
-        -------
-        n_bytes, sha256 : of the file, which is in its place
+        if the file cannot be had; ServerBusy or Stopped if the run must end; WriteError if it cannot be
+        written.
         """
         policy, attempt = self._policy, 0
         while True:

@@ -80,12 +80,8 @@ def read_gene_rows(table, required, optional):
     """Every row of a table with the columns gene and stage_range: (line, cells), as `read_table` gives them.
 
     Stage ranges come as BDGP names them.  After the last row the log says what stages were taken for, and
-    which genes look like what a spreadsheet makes of a name.
-
-    Raises
-    ------
-    InputError
-        With file, line and column: see `read_table`; an unknown stage range.
+    which genes look like what a spreadsheet makes of a name.  InputError, with file, line and column: see
+    `read_table`; an unknown stage range.
     """
     where, who = required.index("stage_range"), required.index("gene")
     stage_ranges, line_of_gene = {}, {}
@@ -110,13 +106,9 @@ def read_images(folder_or_csv):
     """The images of a data set folder, or of its `images.csv`: a list of Image, in the order of the table.
 
     Absolute paths and `..` are accepted: images are only read, and no output is named after them.  A missing
-    image is no error here, but named in the log; whoever reads it lists it.
-
-    Raises
-    ------
-    InputError
-        With file, line and column: see `read_table`; an unknown stage range; an image named twice; a
-        symbol without FlyBase number although the table gives it two; a group of two genes.
+    image is no error here, but named in the log; whoever reads it lists it.  InputError, with file, line and
+    column: see `read_table`; an unknown stage range; an image named twice; a symbol without FlyBase number
+    although the table gives it two; a group of two genes.
     """
     table = table_of_data_set(Path(folder_or_csv).absolute(), IMAGES)
     paths, images, lines = ImagePaths(table.parent), deque(), array("q")
@@ -191,20 +183,10 @@ class Annotations:
 
 
 def read_annotations(folder_or_csv, *, known=()):
-    """The terms of a data set.  Rows that repeat another are ignored; terms keep their case.
+    """The Annotations of a data set folder, or of its `annotations.csv`; terms keep their case.
 
-    What is probably wrong is said in the log: see `flyannot.dataset.table_warnings`.
-
-    Parameters
-    ----------
-    folder_or_csv : path of a data set folder, or of its `annotations.csv` (gene, stage_range, term and
-        optionally fbgn)
-    known : terms that are right, besides BDGP's
-
-    Raises
-    ------
-    InputError
-        As `read_images`.
+    What is probably wrong is said in the log: see `flyannot.dataset.table_warnings`; `known` are terms that
+    are right, besides BDGP's.  InputError as of `read_images`.
     """
     table = annotations_table(Path(folder_or_csv).absolute())
     rows, lines, several = [], [], []

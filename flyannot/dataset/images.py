@@ -28,13 +28,11 @@ SUFFIXES = (".png", ".bmp", ".jpg", ".jpeg", ".tif", ".tiff", ".gif", ".btf", ".
 
 
 def images_named(paths, stage_range=None):
-    """The images that the arguments of a command name: a list of flyannot.dataset.folder.Image.  InputError
-    if a path is not there, or the stage range is needed and not given.
+    """The images that the arguments of a command name: a list of flyannot.dataset.folder.Image.
 
-    Parameters
-    ----------
-    paths : list of Path: one data set folder (or its images.csv), one plain folder, or image files
-    stage_range : of a plain folder or of image files; they say nothing of it themselves
+    `paths` is one data set folder (or its images.csv), one plain folder, or image files; `stage_range` is for
+    the latter two, which say nothing of it themselves.  InputError if a path is not there, or the stage range
+    is needed and not given.
     """
     first = Path(paths[0])
     for path in paths:

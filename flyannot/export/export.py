@@ -13,18 +13,12 @@ from flyannot.store.reading import open_stored
 
 
 def export(path, to, out, *, stage_ranges=(), ontology=(), force=False):
-    """Write what a file holds in another format.
+    """Write what a file of one of the kinds in EXPORTERS holds in another format, one of its EXPORTERS.
 
-    InputError if the kind has no such format, a stage range is missing, `out` is there, or a package is not.
-    DataError if `path` is damaged.  WriteError if `out` cannot be written; it is then as it was.
-
-    Parameters
-    ----------
-    path : path of a file of one of the kinds in EXPORTERS
-    to : the format, one of its EXPORTERS
-    stage_ranges : those to export; empty for all that the file has
-    ontology : paths of OBO files; adds the ids of terms and stage ranges, where the format has room for them
-    force : whether to replace `out` if it is there
+    Empty `stage_ranges` are all that the file has.  `ontology` are paths of OBO files, and adds the ids of
+    terms and stage ranges, where the format has room for them.  InputError if the kind has no such format, a
+    stage range is missing, `out` is there and `force` is off, or a package is not.  DataError if `path` is
+    damaged. WriteError if `out` cannot be written; it is then as it was.
     """
     out = Path(out)
     with open_stored(path) as stored:

@@ -74,7 +74,6 @@ def pooled_columns(features, groups, columns, scheme):
     Parameters
     ----------
     features : what has `shape` (n_images, n_features), `dtype` and `blocks(columns)`, as `HeldFeatures` has
-    groups : Groups
     columns : slice, of the features
     scheme : "group", the largest of each feature over a group's images, or "mean"
 

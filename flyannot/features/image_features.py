@@ -73,12 +73,8 @@ def features_of(described, atoms, options, *, view=""):
 def pixel_features(paths, grid):
     """The mean darkness, from 0 (white) to 1 (black), of every cell of every image.
 
-    What every other feature must beat.  UnreadableImage if a picture cannot be read.
-
-    Parameters
-    ----------
-    paths : paths of pictures
-    grid : tuple of (n_rows, n_columns), one after the other
+    What every other feature must beat.  `grid` is a tuple of (n_rows, n_columns), one after the other.
+    UnreadableImage if a picture cannot be read.
 
     Returns
     -------

@@ -52,13 +52,10 @@ class ImageCollection:
 
 
 def collection_of(blocks, groups):
-    """The ImageCollection of one stage range.
+    """The ImageCollection of one stage range, of images in some Groups.
 
-    Parameters
-    ----------
-    blocks : function without arguments that gives the feature vectors of all images in order, some at a time,
-        float32 arrays (n, n_features); it is called again for every pass
-    groups : flyannot.features.groups.Groups of these images
+    `blocks` is a function without arguments that gives the feature vectors of all images in order, some at a
+    time, float32 arrays (n, n_features); it is called again for every pass.
     """
     n_images = len(groups.of_image)
     weights = np.empty(n_images)
@@ -113,11 +110,7 @@ def _principal_axes(rows):
 
 
 def map_of_patterns(directions):
-    """Where each pattern lies.
-
-    Parameters
-    ----------
-    directions : float array (n_patterns, n_axes), as the groups of `Collection`
+    """Where each pattern lies, of directions (n_patterns, n_axes), as the groups of an `ImageCollection`.
 
     Returns
     -------

@@ -30,15 +30,9 @@ class Curve:
 
 
 def gene_weights(genes):
-    """How often every group is drawn: (1 + N_RESAMPLES, n_groups); the first row is all ones.
+    """How often every group is drawn: (1 + N_RESAMPLES, n_groups) a stage range; the first row is ones.
 
-    Parameters
-    ----------
-    genes : list of sequences of gene ids, one for every stage range; a sample draws the same genes in all
-
-    Returns
-    -------
-    weights : list of float arrays, one for every stage range
+    `genes` are sequences of gene ids, one for every stage range; a sample draws the same genes in all.
     """
     names, draws = draws_of_genes(np.concatenate(genes), n_samples=N_RESAMPLES)
     draws = np.vstack([np.ones(len(names)), draws])
@@ -46,16 +40,12 @@ def gene_weights(genes):
 
 
 def roc_curves(values, truth, folds, weights):
-    """True positive rate over GRID of false positive rates, for every row of weights; nan without pairs.
+    """True positive rate over GRID of false positive rates, (n_rows, len(GRID)); nan without pairs.
 
     Parameters
     ----------
     values : float array (n,); truth : bool array (n,); folds : int array (n,) or None
     weights : float array (n_rows, n), as `gene_weights` returns
-
-    Returns
-    -------
-    heights : float array (n_rows, len(GRID))
     """
     return _fold_average(values, truth, folds, weights, _roc_of_fold)
 
@@ -132,12 +122,7 @@ class Reliability:
 
 
 def reliability(probabilities, truth, n_bins=10):
-    """How often what is predicted with some probability is true.
-
-    Parameters
-    ----------
-    probabilities : float array (n,), n > 0; truth : bool array (n,)
-    n_bins : int
+    """How often what is predicted with some probability is true; the arrays are (n,), n > 0.
 
     Source
     ------

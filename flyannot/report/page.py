@@ -76,19 +76,10 @@ class Page:
 
 
 def write_page(path, page, entries, *, jpeg_of, page_bytes=PAGE_BYTES):
-    """Write the page, and if it would pass `page_bytes` a folder NAME-files-... beside it.  WriteError if it
-    cannot be written.
+    """Write the page, and if it would pass `page_bytes` a folder NAME-files-... beside it, which is returned.
 
-    Parameters
-    ----------
-    path : Path of the page
-    page : Page
-    entries : iterable of flyannot.report.groups.GroupEntry
-    jpeg_of : callable from the path of an image to the bytes of a JPEG, or None where it cannot be read
-
-    Returns
-    -------
-    folder : Path of the folder beside the page, or None
+    `entries` is an iterable of flyannot.report.groups.GroupEntry, `jpeg_of` a function from the path of an
+    image to the bytes of a JPEG, or None where it cannot be read.  WriteError if the page cannot be written.
     """
     staged = path.with_name(f".{path.stem}-files.{os.getpid()}.new")
     try:

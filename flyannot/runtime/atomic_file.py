@@ -103,15 +103,9 @@ def new_folder(folder, inputs=(), *, force=False):
     """Yield an empty folder to fill; on leaving it takes its place as `folder`.
 
     If anything fails, `folder` is as it was.  An existing folder keeps the files that the new ones do not
-    replace; an `images.csv` that they replace goes first and comes last, as a sign of a whole set.
-    InputError if `folder` is an input or a file, or holds something and `force` is not given.  LockedError if
-    another run is writing it.  WriteError if it cannot be written.
-
-    Parameters
-    ----------
-    folder : path that does not exist, or of an empty folder
-    inputs : paths of what it is made from
-    force : write into a folder that holds something already
+    replace; an `images.csv` that they replace goes first and comes last, as a sign of a whole set. InputError
+    if `folder` is a file or one of the inputs (paths), or holds something and `force` is not given.
+    LockedError if another run is writing it.  WriteError if it cannot be written.
     """
     folder = Path(os.path.abspath(folder))
     refuse_input_as_output(folder, inputs)

@@ -48,23 +48,17 @@ class Executor:
     def run_all(self, work, tasks, *, on_done=None, on_items=None, name=str, folder=None, reads=None):
         """Call work(task) for every task; results come in the order of the tasks.
 
+        FlyannotError if a task kills its worker twice, or the cluster cannot be used.  After whatever `work`
+        raises the workers are ended.
+
         Parameters
         ----------
         work : function at the top of a module; a task and a result are pickled
-        tasks : list
         on_done : called with each result as it comes
         on_items : called now and then with n, the items of tasks that ended so far
         name : function of a task: what it is called in messages
-        folder, reads : where tasks write, and a function of a task to the paths that it reads, where tasks
-            name
-            these: a cluster must see them under the same paths
-
-        Raises
-        ------
-        FlyannotError
-            If a task kills its worker twice, or the cluster cannot be used.
-        Exception
-            Whatever `work` raises; the workers are ended.
+        folder, reads : where tasks write, and a function of a task to the paths that it reads: a cluster must
+            see these
         """
         results, n_items = {}, 0
 

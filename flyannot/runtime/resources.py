@@ -56,15 +56,10 @@ def allowed_bytes(memory=None):
 
 
 def require_bytes(needed, purpose, *, fix, memory=None):
-    """Refuse a computation that would not fit.  FlyannotError if fewer bytes are available, or allowed, than
-    needed.
+    """Refuse a computation that would not fit: FlyannotError if it needs more bytes than are free or allowed.
 
-    Parameters
-    ----------
-    needed : int, estimated bytes
-    purpose : what needs them, as the subject of a sentence
-    fix : what makes it need less
-    memory : as `allowed_bytes` takes it
+    `purpose` is what needs them, as the subject of a sentence, `fix` what makes it need less; `memory` is as
+    `allowed_bytes` takes it.
     """
     allowed = allowed_bytes(memory)
     if needed > allowed:

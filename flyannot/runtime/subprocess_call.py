@@ -15,16 +15,8 @@ def call_in_subprocess(function, *arguments, limit_s):
     """What function(*arguments) returns, called in a spawned process that is killed after `limit_s` seconds.
 
     Starting the process is not counted.  The function must be importable; its arguments, its result and its
-    exceptions are pickled.
-
-    Raises
-    ------
-    SubprocessDied
-        If the process crashed or took too long.
-    RuntimeError
-        If it could not even start, as under a script that lacks `if __name__ == "__main__"`.
-    Exception
-        Whatever the function raises.
+    exceptions, which are raised here, are pickled.  SubprocessDied if the process crashed or took too long.
+    RuntimeError if it could not even start, as under a script that lacks `if __name__ == "__main__"`.
     """
     context = multiprocessing.get_context("spawn")
     ours, theirs = context.Pipe(duplex=False)

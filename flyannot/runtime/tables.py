@@ -27,25 +27,12 @@ _COLUMNS_SHOWN = 30  # in a message, and letters of each
 
 
 def read_table(path, required, optional=(), *, meant=None):
-    """Every row of a CSV table as (line number, its cells in the order of `required + optional`).
+    """Every row of a table as (line number, its cells in the order of `required + optional`).
 
-    Parameters
-    ----------
-    path : path of the CSV file
-    required : tuple of column names that must be there; none of their cells may be empty
-    optional : tuple of column names that may be missing; a missing cell is ""
-    meant : dict, a required column -> other names of it that people write, to suggest
-
-    Yields
-    ------
-    line : int, where the row begins; the header is line 1
-    cells : list of str, without surrounding white space
-
-    Raises
-    ------
-    InputError
-        Names the file and, for a bad row, its line and column: no such file, not UTF-8, a missing or
-        repeated column, a row of more cells than columns, an empty or control-ridden cell.
+    Cells come without surrounding white space; those of required columns are never empty, those of optional
+    ones that are missing "".  InputError names the file and, for a bad row, its line and column: no such
+    file, not UTF-8, a missing or repeated column, a row of more cells than columns, an empty or control-
+    ridden cell. `meant` maps a required column to other names of it that people write, to suggest.
     """
     path = Path(path)
     if not path.is_file():
@@ -71,14 +58,9 @@ def read_table(path, required, optional=(), *, meant=None):
 
 
 def write_table(path, columns, rows):
-    """Write rows of text as CSV; what stood at `path` is replaced only by the whole new table, if it
-    differs.  WriteError if it cannot be written; nothing is left behind.
+    """Write rows of text as CSV; what stood at `path` is replaced only by the whole new table, if it differs.
 
-    Parameters
-    ----------
-    path : path of the CSV file
-    columns : sequence of str
-    rows : iterable of sequences of text, as long as `columns`
+    WriteError if it cannot be written; nothing is left behind.
     """
     with (
         replacing_file(path, keep_same=True) as beside,

@@ -31,11 +31,7 @@ class Resampled:
 
 
 def draws_of_genes(genes, *, n_samples=N_SAMPLES):
-    """How often every gene is drawn in every sample.
-
-    Parameters
-    ----------
-    genes : sequence of gene ids, at least one; repetitions and order do not matter
+    """How often every gene is drawn in every sample; repetitions and order of `genes` do not matter.
 
     Returns
     -------
@@ -71,16 +67,11 @@ def bootstrap_interval(samples):
 
 
 def add_confidence(result):
-    """The result of an evaluation with intervals and calibration added.
+    """The result of `flyannot.scores.metrics.score_terms`, with "evaluated", with confidence added.
 
     Every row of "terms" gets `auc_interval`, `brier` and `ece`, every summary `auc_interval` (of the mean
     AUC), `brier` and `ece` over all its groups and terms; None where nothing was evaluated, or where
     probabilities are missing.
-
-    Parameters
-    ----------
-    result : dict as `flyannot.scores.metrics.score_terms` returns, with "evaluated"
-    (`flyannot.scores.group_outcomes`)
     """
     of_ranges = result["evaluated"]
     names, draws = draws_of_genes([gene for groups in of_ranges.values() for gene in groups["gene"]])
@@ -105,11 +96,7 @@ def add_confidence(result):
 
 
 def compare_outcomes(first, second):
-    """Is one configuration better than another?
-
-    Parameters
-    ----------
-    first, second : dicts as `add_confidence` takes; stage ranges, terms and groups in both are compared
+    """Is one configuration better than another?  Stage ranges, terms and groups in both results are compared.
 
     Returns
     -------

@@ -20,13 +20,7 @@ def information_of_verdict(probability, n_genes):
 
 def doubt_of_answer(probability, curated, yes):
     """How likely the curators' answer is wrong, by models that had not seen the gene: the probability of the
-    opposite, and 0 where their answer is that of the curators.
-
-    Parameters
-    ----------
-    probability : float array, that the group has the term
-    curated : bool array of the same shape, whether the curators gave it; yes : whether the models do
-    """
+    opposite, and 0 where their answer is that of the curators.  Arrays of one shape."""
     return np.where(curated == yes, 0.0, np.where(curated, 1 - probability, probability))
 
 
@@ -47,15 +41,9 @@ class Agreement:
 
 
 def agreements_of_curators(verdicts):
-    """The Agreement of every two curators on every term that both looked at, and at the end on all terms.
+    """The Agreement of every two curators on every term that both reviewed, and at the end on all terms, "".
 
-    Parameters
-    ----------
-    verdicts : dict, curator -> dict, (gene_id, stage range, term) -> verdict
-
-    Returns
-    -------
-    list of Agreement, by term and curators; `term` is "" for all terms together
+    `verdicts` maps a curator to a dict, (gene_id, stage range, term) -> verdict.
     """
     agreements = []
     for pair in combinations(sorted(verdicts), 2):

@@ -21,13 +21,9 @@ _DIGITS = 9  # of a decision value; a probability has 6 decimals
 
 
 def group_outcomes(outcome, names, genes):
-    """The part of one stage range, ready for JSON.
+    """The part of one stage range, ready for JSON, of TermOutcomes.
 
-    Parameters
-    ----------
-    outcome : flyannot.scores.metrics.TermOutcomes
-    names : n_groups names of groups, in the order of the outcome's rows
-    genes : n_groups gene ids; what a resampling of genes goes by
+    `names` and `genes` are those of its groups; a resampling of genes goes by the latter.
     """
     reasons = outcome.reasons or [""] * len(outcome.terms)
     kept = [j for j, reason in enumerate(reasons) if not reason]

@@ -71,14 +71,7 @@ class TermOutcomes:
 
 def pair_counts(values, truth, folds=None):
     """How many pairs of a positive and a negative of one fold are ordered, a tie counting one half, and how
-    many there are.
-
-    Parameters
-    ----------
-    values : float array (n,); DataError if one is nan
-    truth : bool array (n,)
-    folds : int array (n,), or None for one fold
-    """
+    many there are, of arrays (n,); DataError if a value is nan."""
     ordered, n_pairs = pair_counts_by_fold(values, truth, folds)
     return float(ordered.sum()), int(n_pairs.sum())
 
@@ -153,10 +146,7 @@ def _ranked(values, truth, folds):
 def score_terms(outcomes, *, excluded=()):
     """Score every term of every stage range, and summarise.
 
-    Parameters
-    ----------
-    outcomes : dict from stage range to TermOutcomes
-    excluded : names of terms to leave out of the averages, such as NOT_ANATOMY
+    `outcomes` maps a stage range to its TermOutcomes; `excluded` are terms that no average includes.
 
     Returns
     -------

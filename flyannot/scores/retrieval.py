@@ -16,7 +16,7 @@ N_NEAREST = 10
 
 
 def shared_terms_score(order, carried, genes):
-    """How much of their terms genes share with what is nearest.
+    """How much of their terms genes share with what is nearest; None where all others are nearest.
 
     Parameters
     ----------
@@ -26,8 +26,7 @@ def shared_terms_score(order, carried, genes):
 
     Returns
     -------
-    score : dict with value, interval, chance (the mean over all others) and n_genes; None where all
-        others are nearest
+    score : dict with value, interval, chance (the mean over all others) and n_genes
     """
     if len(carried) <= N_NEAREST + 1:
         return None
@@ -41,14 +40,8 @@ def shared_terms_score(order, carried, genes):
 def aucs_of_images(similarities, genes):
     """How well images find the other images of their gene.
 
-    Parameters
-    ----------
-    similarities : iterable of float arrays (n_images,), of each image to all, in order
-    genes : the gene of each image
-
-    Returns
-    -------
-    aucs : list of (gene, AUC), of every image that has both others of its gene and images of other genes
+    `similarities` are float arrays (n_images,), of each image to all, in order, `genes` the gene of each
+    image. Returns (gene, AUC) of every image that has both others of its gene and images of other genes.
     """
     genes, aucs = np.asarray(genes), []
     for i, similarity in enumerate(similarities):

@@ -109,14 +109,8 @@ def close_cached_files():
 def open_by_turns(paths, kind, digests):
     """Validate very many files, and yield each as a `CachedFile`; all are closed on leaving.
 
-    Parameters
-    ----------
-    digests : dict, path -> digest that the file must still have; those of others are what is found
-
-    Raises
-    ------
-    InputError, DataError
-        As `open_stored`; the latter also when a file is read that was replaced since.
+    `digests` maps a path to the digest that the file must still have; those of others are what is found.
+    Errors are as of `open_stored`; DataError also when a file is read that was replaced since.
     """
     cache = FileCache(_MOST_OPEN_OF_INPUTS)
     try:

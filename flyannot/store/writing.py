@@ -24,13 +24,11 @@ _CHUNK_BYTES_OF = {"descriptors": 1 << 15}  # 256 of them: what data-parallel le
 
 @contextmanager
 def create_stored(path, header, *, verified=True):
-    """Yield an h5py file to fill; on leaving it is verified and takes the place of `path`.  WriteError if the
-    disk is full or the folder cannot be written; `path` is then as it was.
+    """Yield an h5py file to fill; on leaving it is verified and takes the place of `path`.
 
-    Parameters
-    ----------
-    header : flyannot.store.header.Header; its digest and version are set here
-    verified : False for what is verified as a part of another file, before any of it is believed
+    The header's digest and version are set here.  `verified` is off for what is verified as a part of another
+    file, before any of it is believed.  WriteError if the disk is full or the folder cannot be written;
+    `path` is then as it was.
     """
     check = verify_stored if verified else None
     with replacing_file(path, check=check) as beside, new_hdf5(beside) as (file, output):

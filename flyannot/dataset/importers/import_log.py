@@ -81,15 +81,9 @@ class ImportLog:
 def write_imported_tables(staged, images, terms, log, sources, *, one_gene=()):
     """Write images.csv, annotations.csv, rejected.csv and import.json, the summary, into a new folder.
 
-    Parameters
-    ----------
-    images, terms : rows for images.csv and annotations.csv, dicts
-    sources : dict, role -> path of a table or None
-    one_gene : pairs of names that turned out to be one gene's
-
-    Returns
-    -------
-    summary : dict, counted from the tables as they were written: what the next command will read
+    `images` and `terms` are rows, dicts; `sources` map a role to the path of a table or None; `one_gene` are
+    pairs of names that turned out to be one gene's.  The summary, which is returned, is counted from the
+    tables as they were written: what the next command will read.
     """
     write_images_csv(staged / "images.csv", images)
     if terms:

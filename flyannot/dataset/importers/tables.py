@@ -97,22 +97,14 @@ class TableFormat:
 
 
 def import_tables(form, sources, folder, options, *, force=False):
-    """Turn published tables and a folder of images into a data set folder.
+    """Turn published tables, in a TableFormat, and a folder of images into a data set folder.
 
-    InputError if a source is missing or is no such table, the folder is taken, or not one image was found.
-    WriteError if the folder cannot be written.
-
-    Parameters
-    ----------
-    form : TableFormat
-    sources : list of paths
-        One folder of images, the table of images, and perhaps that of annotations; they are told apart
-        by what they hold.
-    folder : path of the data set folder to make
-        Gets `images.csv`, `annotations.csv`, `rejected.csv` (all that was left out, with table, line and
-        reason), `import.json` (the summary, which is returned) and `images`, a link to the folder of images.
-    options : TableOptions
-    force : whether to write into a folder that holds something already
+    `sources` are one folder of images, the table of images, and perhaps that of annotations; they are told
+    apart by what they hold.  `folder` gets `images.csv`, `annotations.csv`, `rejected.csv` (all that was left
+    out, with table, line and reason), `import.json` (the summary, which is returned) and `images`, a link to
+    the folder of images; `force` is needed where it holds something already.  InputError if a source is
+    missing or is no such table, the folder is taken, or not one image was found.  WriteError if the folder
+    cannot be written.
     """
     folders = [source for source in sources if os.path.isdir(source)]
     if len(folders) != 1:

@@ -33,16 +33,10 @@ _FIX_VECTORS = "name an npz, parquet or h5ad file with image, gene, stage_range 
 def read_arrays(path, suffixes, *, fix, names=None, most_bytes=None):
     """The arrays in a file by name; the one of an npy file is called "".  Of a table, its columns.
 
-    InputError if there is no such file, it has another suffix, or the package that reads it is not
-    installed.  DataError if it cannot be read, or would take more.
-
-    Parameters
-    ----------
-    path : of the file, whose suffix says what it is
-    suffixes : those of `READERS` that are accepted
-    fix : the remedy in messages
-    names : those wanted, as far as they are there; None for all
-    most_bytes : that they may take; None for a gigabyte
+    `suffixes` are those that are accepted, `names` those wanted, as far as they are there; None for all.
+    They may take `most_bytes`; None for a gigabyte.  InputError, with the remedy `fix`, if there is no such
+    file, it has another suffix, or the package that reads it is not installed.  DataError if it cannot be
+    read, or would take more.
     """
     path = Path(path)
     if not path.is_file():
@@ -170,14 +164,9 @@ def atoms_by_stage_range(arrays, stage_ranges, *, variable=None):
 def atoms_as_rows(D, n_features, *, atoms_in=None):
     """The atoms as rows (n_atoms, n_features) float32, and the layout they came in.
 
+    `D` has atoms in rows, or in columns as SPAMS has them: `atoms_in` says which, None to tell by the shape.
     InputError if the shape leaves both open.  DataError if neither side is n_features long, or an atom is not
-    finite or of a norm above 1.
-
-    Parameters
-    ----------
-    D : matrix with atoms in rows, or in columns as SPAMS has them
-    n_features : int, the length of an atom
-    atoms_in : "rows" or "columns"; None to tell by the shape
+    finite.
     """
     fits = [layout for layout, n in zip(LAYOUTS, (D.shape[1], D.shape[0])) if n == n_features]
     if atoms_in:

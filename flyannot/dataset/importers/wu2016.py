@@ -73,22 +73,13 @@ class Wu2016Options(Options):
 def import_wu2016(sources, folder, options, *, force=False):
     """Turn the patterns into a data set folder: grey pictures of 320 x 128 px and the tables.
 
-    InputError if there is no such file, the folder is taken, or the annotations are no such table.  DataError
-    if an array is missing or not as it should be.  WriteError if the folder cannot be written.
-
-    Parameters
-    ----------
-    sources : one path, of an npz file, or of the archive of staNMF 1.1 or its CSV
-    folder : path that does not exist, or of an empty folder
-    options : Wu2016Options
-        The table of genes is for the archive and the CSV.  If it has the columns stage_range and term too, as
-        BDGP's annotations have, these are the annotations; those of an npz file are in the
-        `annotations.csv` that lies beside it.  Without either the folder has images only.
-    force : whether to write into a folder that holds something already
-
-    Returns
-    -------
-    summary : dict, as `flyannot.dataset.importers.import_log.write_imported_tables` returns
+    The one source is an npz file, or the archive of staNMF 1.1 or its CSV.  The table of genes in `options`
+    is for the latter two.  If it has the columns stage_range and term too, as BDGP's annotations have, these
+    are the annotations; those of an npz file are in the `annotations.csv` that lies beside it.  Without
+    either the folder has images only; `force` is needed where it holds something already.  The summary is as
+    of `flyannot.dataset.importers.import_log.write_imported_tables`.  InputError if there is no such file,
+    the folder is taken, or the annotations are no such table.  DataError if an array is missing or not as it
+    should be. WriteError if the folder cannot be written.
     """
     from PIL import Image
 

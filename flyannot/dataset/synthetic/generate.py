@@ -38,25 +38,16 @@ class SyntheticGroup(NamedTuple):
 
 
 def synthesize(folder, options, *, seed=0, force=False, progress=None):
-    """Write a data set folder of synthetic embryos with known terms.
+    """Write a data set folder of synthetic embryos with known terms; returns counts as a dict.
 
     A gene prefers some tissues, so that terms come in company.  Every group has a lateral first image that
     shows all its terms; each further image leaves out about a quarter of them, and about a third of these
     images are dorsal views, where some terms cannot be seen.  The same seed gives the same bytes, and a
-    gene's images depend on nothing but the seed, the gene and `max_images`.  InputError if the folder is
-    taken.  WriteError if it cannot be written; nothing is left behind.
+    gene's images depend on nothing but the seed, the gene and `max_images`.
 
-    Parameters
-    ----------
-    folder : path that does not exist, or of an empty folder
-        Gets `images/*.png` (320 x 128 px RGB), `images.csv`, `annotations.csv` and `README.txt`.
-    options : SynthesizeOptions; a group has 1 to `max_images` images
-    force : whether to write into a folder that holds something already
-    progress : function (done, total, unit), called as images are drawn
-
-    Returns
-    -------
-    summary : dict of counts: images, groups, genes and annotations
+    The folder gets `images/*.png` (320 x 128 px RGB), `images.csv`, `annotations.csv` and `README.txt`;
+    `force` is needed where it holds something already.  `progress` is called with (done, total, unit).
+    InputError if the folder is taken.  WriteError if it cannot be written; nothing is left behind.
     """
     stage_ranges = [s for s in STAGE_RANGES if s in options.stage_range]
     genes = [f"syn{i:03d}" for i in range(1, options.n_genes + 1)]

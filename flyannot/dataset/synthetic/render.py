@@ -112,12 +112,8 @@ def distance_to_line(points, x, y):
 def region_mask(tubes, x, y, *, softness=0.05, swollen=0.0):
     """How much of each place (x, y) belongs to a union of tubes: 1 inside, 0 outside, soft between.
 
-    Parameters
-    ----------
-    tubes : the `lateral` or `dorsal` tubes of a Region
-    x, y : float arrays of one shape, in half lengths and half heights of the body
-    softness : width of the edge, in half heights
-    swollen : added to every radius, a number or one for each place
+    `x` and `y` are arrays of one shape, in half lengths and half heights of the body; `softness` is the width
+    of the edge in half heights, `swollen` added to every radius, a number or one for each place.
     """
     mask = np.zeros(x.shape, x.dtype)
     for radius, points in tubes:
@@ -336,10 +332,7 @@ def render_embryo(stage_range, strengths, rng, *, view="lateral", part=None):
 
     Parameters
     ----------
-    stage_range : str
-        One of `STAGE_RANGES`.
-    strengths : dict of term to float
-        Terms of `TERMS[stage_range]`; optical density of the stain, about 0.3 faint to 2 black.
+    strengths : dict, one of `TERMS[stage_range]` -> optical density of its stain, about 0.3 faint to 2 black
     rng : numpy Generator
         One number is drawn from it: the same state gives the same body, light, haze and noise whatever
         the terms, and each term its own stain whatever the others.
@@ -348,8 +341,7 @@ def render_embryo(stage_range, strengths, rng, *, view="lateral", part=None):
 
     Returns
     -------
-    picture : uint8 array (128, 320, 3)
-        White ground, anterior to the left, dorsal up in the lateral view.
+    picture : uint8 array (128, 320, 3); white ground, anterior to the left, dorsal up in the lateral view
     """
     root = int(rng.integers(2**62))
     frame = body_frame(stage_range, rng_for(root, "frame"))
