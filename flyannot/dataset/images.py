@@ -43,7 +43,11 @@ def images_named(paths, stage_range=None):
     if len(paths) == 1 and (first.suffix.lower() in TABLE_SUFFIXES or has_table(first, IMAGES)):
         return read_images(first)
     if stage_range is None:
-        raise _without_stage_range(first)
+        message = f"{first} does not say its stage range"
+        if place := place_of_table(first, IMAGES) if first.is_dir() else None:
+            fix = f"name {place}, or add --stage-range"
+            raise InputError(f"{message}, but {place} has an {IMAGES}", fix=fix)
+        raise InputError(message, fix=f"add --stage-range, or list the images in an {IMAGES}")
     if len(paths) == 1 and first.is_dir():
         return read_folder(first, stage_range)
     folders = [path for path in paths if Path(path).is_dir()]
@@ -52,14 +56,6 @@ def images_named(paths, stage_range=None):
             f"{folders[0]} is a folder among single images", fix="name one folder, or images only"
         )
     return images_of_files(paths, stage_range)
-
-
-def _without_stage_range(path):
-    message = f"{path} does not say its stage range"
-    if place := place_of_table(path, IMAGES) if path.is_dir() else None:
-        fix = f"name {place}, or add --stage-range"
-        return InputError(f"{message}, but {place} has an {IMAGES}", fix=fix)
-    return InputError(message, fix=f"add --stage-range, or list the images in an {IMAGES}")
 
 
 def read_folder(folder, stage_range):
@@ -137,10 +133,6 @@ class PicturesOfFile:
     paths: dict = field(default_factory=dict)
     n_wanted: int = 0
     place: Path | None = None
-
-    @property
-    def n_missing(self):
-        return self.n_wanted - len(self.paths)
 
 
 def pictures_of_file(stored):

@@ -133,9 +133,10 @@ class _Neighbours:
         """The terms that are near to one."""
         near = set(self._plain[plain_letters(term)])
         for key, word in _but_one(term):
-            alike = _is_plural if word in self._words else _is_misspelt
-            some = self._but_one.get(key, ())[:_MOST_COMPARED]
-            near |= {other for other_word, other in some if alike(word, other_word)}
+            for other_word, other in self._but_one.get(key, ())[:_MOST_COMPARED]:
+                is_plural = word in (f"{other_word}s", other_word.removesuffix("s"))
+                if is_plural if word in self._words else _is_misspelt(word, other_word):
+                    near.add(other)
         return near - {term}
 
 
@@ -143,10 +144,6 @@ def _but_one(term):
     """(which word is left out and the others, that word), for every word of a term."""
     words = term.casefold().split()
     return [((i, *words[:i], *words[i + 1 :]), word) for i, word in enumerate(words)]
-
-
-def _is_plural(word, other):
-    return word in (f"{other}s", other.removesuffix("s"))
 
 
 def _is_misspelt(word, other):

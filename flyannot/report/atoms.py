@@ -78,8 +78,9 @@ def _strongest(stored, stage_range, n_atoms):
 
 def _patch(path, described, stage_range, number, patch):
     """The grey levels of one patch of an image; None if the image cannot be read any more."""
-    grey = _grey(path, extract_options(described))
-    if grey is None:
+    try:
+        grey = _read_grey(path, extract_options(described))
+    except DataError:
         return None
     patches = described_image(described, stage_range, number)
     side = int(patches.patch_px[patch])
@@ -88,11 +89,8 @@ def _patch(path, described, stage_range, number, patch):
 
 
 @lru_cache(maxsize=128)
-def _grey(path, options):
-    try:
-        return read_embryo(path, options)[0]
-    except DataError:
-        return None
+def _read_grey(path, options):
+    return read_embryo(path, options)[0]
 
 
 def dictionary_section(traces, sheets):

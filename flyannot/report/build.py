@@ -1,7 +1,9 @@
 """From the folder of a run to its report."""
 
+import os
 from contextlib import ExitStack
 from dataclasses import asdict
+from pathlib import Path
 
 import numpy as np
 from markupsafe import Markup
@@ -83,7 +85,8 @@ def pictures_in_words(run):
         return []
     found, wanted = len(run.pictures.paths), run.pictures.n_wanted
     line = f"{found:,} of {pluralise(wanted, 'picture')} found"
-    line += f", in {run.place_in_words}" if found else ""
+    if found:
+        line += f", in {Path(os.path.relpath(run.pictures.place, run.folder)).as_posix()}"
     if found < wanted:
         name = run.folder.absolute().name
         line += f"; name the folder that has them: flyannot report {name} --data-set FOLDER"
@@ -125,7 +128,7 @@ def _page(run, ids, ranges, wanted):
     banners = [_SYNTHETIC] if drawn or scores.get("synthetic") else []
     learned = {s: learned_terms(run.files["predictions"], s) for s in ranges}
     banners += evidence_in_words(learned, scores.get("terms", ()))
-    banners += pictures_in_words(run) if run.pictures.n_missing else []
+    banners += pictures_in_words(run) if len(run.pictures.paths) < run.pictures.n_wanted else []
     return Page(
         f"Run {run.folder.absolute().name}",
         tiles=[*_counts(run, ranges), *(_averages(scores) if scores else ())],

@@ -64,8 +64,15 @@ class Nearest:
         curated = {term.term for term in entry.terms if term.curated}
         own = curated if entry.annotated else set(entry.with_status("predicted"))
         similarity = self._patterns @ self._patterns[g]
-        numbers = [int(h) for h in most_similar(similarity, N_SHOWN, without=[g]) if similarity[h] > 0]
-        return [self._near(h, float(similarity[h]), own) for h in numbers]
+        near = []
+        for h in most_similar(similarity, N_SHOWN, without=[g]).tolist():
+            if similarity[h] > 0:
+                gene, fbgn, name = self._groups.gene[h], self._groups.fbgn[h], self._groups.name[h]
+                terms = self._annotations and self._annotations.terms_of(gene, self._stage_range, fbgn)
+                shared, other = (None, None) if terms is None else (sorted(terms & own), sorted(terms - own))
+                key = f"{self._stage_range}.{name}"
+                near.append(NearGroup(key, gene or name, float(similarity[h]), shared, other))
+        return near
 
     def places(self):
         """The place of every group on the map, by name: dict of pairs; empty if there are too few."""
@@ -73,14 +80,6 @@ class Nearest:
             return {}
         places = map_of_patterns(self._patterns)
         return {name: tuple(map(float, places[g])) for name, g in self._numbers.items()}
-
-    def _near(self, number, similarity, own):
-        gene, fbgn, name = (
-            column[number] for column in (self._groups.gene, self._groups.fbgn, self._groups.name)
-        )
-        terms = self._annotations and self._annotations.terms_of(gene, self._stage_range, fbgn)
-        shared, other = (None, None) if terms is None else (sorted(terms & own), sorted(terms - own))
-        return NearGroup(f"{self._stage_range}.{name}", gene or name, similarity, shared, other)
 
 
 class PatternMaps:

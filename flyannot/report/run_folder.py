@@ -64,12 +64,6 @@ class Run:
         places = sorted(os.path.relpath(path, self.folder) for path in paths)
         return digest_of_json([__version__, *parts, places, self.notes])
 
-    @property
-    def place_in_words(self):
-        """Where the pictures of the predictions lie, from the run's folder."""
-        place = self.pictures.place
-        return "" if place is None else Path(os.path.relpath(place, self.folder)).as_posix()
-
 
 def open_run(stack: ExitStack, folder, data_set=None):
     """Open what is in the output folder of `flyannot run`; the stack closes it.

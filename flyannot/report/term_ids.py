@@ -80,7 +80,15 @@ def ids_of_run(run, ontology=()):
 
 
 def _from_ontology(ontology, names, run):
-    terms, ranges = _of_run(run)
+    """Of all terms that the page may show, and all stage ranges."""
+    rows = run.scores["terms"] if run.scores else []
+    terms, ranges = {row["term"] for row in rows}, {row["stage_range"] for row in rows}
+    if "predictions" in run.files:
+        predictions = run.files["predictions"]
+        terms.update(term for s in predictions.stage_ranges for term in predictions.array(s, "term"))
+        ranges.update(predictions.stage_ranges)
+    if run.annotations:
+        terms.update(*run.annotations.terms_by_gene.values())
     matches = [match for match in map(ontology.match, sorted(terms)) if match.id]
     ids = {}
     for m in matches:
@@ -92,19 +100,6 @@ def _from_ontology(ontology, names, run):
         notes.append(f"Obsolete there: {', '.join(obsolete)}.")
     stages = {s: of_range for s, of_range in ids_of_stage_ranges(ontology).items() if s in ranges}
     return TermIds(ids, stages, notes)
-
-
-def _of_run(run):
-    """All terms that the page may show, and all stage ranges."""
-    rows = run.scores["terms"] if run.scores else []
-    terms, ranges = {row["term"] for row in rows}, {row["stage_range"] for row in rows}
-    if "predictions" in run.files:
-        predictions = run.files["predictions"]
-        terms.update(term for s in predictions.stage_ranges for term in predictions.array(s, "term"))
-        ranges.update(predictions.stage_ranges)
-    if run.annotations:
-        terms.update(*run.annotations.terms_by_gene.values())
-    return terms, ranges
 
 
 def _from_table(path):

@@ -27,7 +27,14 @@ def describe_file(path):
             lines.append(f"seed     {stored.seed}")
         lines += skipped_lines(stored)
         for stage_range in stored.stage_ranges:
-            lines += ["", stage_range, *_datasets(stored, stage_range)]
+            lines += ["", stage_range]
+            for name, about in _shapes(stored.group(stage_range)):
+                shape, values = " x ".join(f"{n:,}" for n in about["shape"]), []
+                is_short = len(about["shape"]) == 1 and about["shape"][0] <= _MOST_SHOWN
+                if is_short or name.startswith("trace/") or name == "term":
+                    values = stored.array(stage_range, name)
+                shown = ", ".join(v if isinstance(v, str) else f"{v:.5g}" for v in values)
+                lines.append(f"  {name:<24} {shape:<18} {about['type']:<8} {shown}")
         return "\n".join(lines)
 
 
@@ -65,19 +72,6 @@ def _shapes(group):
         if hasattr(group[name], "shape"):
             text = group[name].dtype.kind == "S"
             yield name, {"shape": list(group[name].shape), "type": "text" if text else str(group[name].dtype)}
-
-
-def _datasets(stored, stage_range):
-    for name, about in _shapes(stored.group(stage_range)):
-        shape = " x ".join(f"{n:,}" for n in about["shape"])
-        yield f"  {name:<24} {shape:<18} {about['type']:<8} {_values(stored, stage_range, name)}"
-
-
-def _values(stored, stage_range, name):
-    shape = stored.group(stage_range)[name].shape
-    if name.startswith("trace/") or name == "term" or len(shape) == 1 and shape[0] <= _MOST_SHOWN:
-        return ", ".join(v if isinstance(v, str) else f"{v:.5g}" for v in stored.array(stage_range, name))
-    return ""
 
 
 _COMPLAINTS = (OSError, RuntimeError, KeyError, ValueError, TypeError, AttributeError, DataError)

@@ -53,7 +53,14 @@ def read_header(attributes, path, kind=None):
         _text(attributes, "digest"),
         _text(attributes, "flyannot_version"),
     )
-    _check_types(header)
+    if not isinstance(header.options, dict) or not isinstance(header.inputs, dict):
+        raise TypeError("options or inputs are not a JSON object")
+    if not all(isinstance(digests, list) for digests in header.inputs.values()):
+        raise TypeError("inputs are not lists of digests")
+    texts = [digest for digests in header.inputs.values() for digest in digests]
+    texts += [text for image, reason in header.failures for text in (image, reason)]
+    if not all(isinstance(text, str) for text in texts):
+        raise TypeError("inputs or failures hold what is not text")
     return header
 
 
@@ -98,17 +105,6 @@ def _text(attributes, name):
     if not isinstance(value, bytes | str):
         raise TypeError(f"{name} is not text")
     return value.decode() if isinstance(value, bytes) else value
-
-
-def _check_types(header):
-    if not isinstance(header.options, dict) or not isinstance(header.inputs, dict):
-        raise TypeError("options or inputs are not a JSON object")
-    if not all(isinstance(digests, list) for digests in header.inputs.values()):
-        raise TypeError("inputs are not lists of digests")
-    texts = [digest for digests in header.inputs.values() for digest in digests]
-    texts += [text for image, reason in header.failures for text in (image, reason)]
-    if not all(isinstance(text, str) for text in texts):
-        raise TypeError("inputs or failures hold what is not text")
 
 
 _BLOCK_BYTES = 1 << 22  # read at a time

@@ -65,7 +65,11 @@ class Stored:
             values = self.group(stage_range)[name][chosen]  # a dataset that stays open keeps chunks in memory
         if values.dtype.kind == "S":
             return values if as_bytes else [text.decode("utf-8", "replace") for text in values.tolist()]
-        self._require_finite(values, stage_range, name)
+        if values.dtype.kind == "f":
+            may_be_nan = name.rpartition("/")[2] in MAY_BE_NAN
+            if not (np.isfinite(values) | (np.isnan(values) & may_be_nan)).all():
+                what = f"{stage_range}/{name} holds values that are not finite"
+                raise damaged_file(self.path, what, self.kind)
         return values
 
     def arrays(self, stage_range, place, datasets, sizes):
@@ -133,13 +137,6 @@ class Stored:
         except _HDF5_COMPLAINTS as error:
             what = f"{stage_range}/{name} cannot be read ({_first_line(error)})"
             raise damaged_file(self.path, what, self.kind) from error
-
-    def _require_finite(self, values, stage_range, name):
-        if values.dtype.kind != "f":
-            return
-        may_be_nan = name.rpartition("/")[2] in MAY_BE_NAN
-        if not (np.isfinite(values) | (np.isnan(values) & may_be_nan)).all():
-            raise damaged_file(self.path, f"{stage_range}/{name} holds values that are not finite", self.kind)
 
 
 @contextmanager
