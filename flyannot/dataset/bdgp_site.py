@@ -14,6 +14,7 @@ from flyannot.dataset.importers.resolve import Genes, UnclearGene, stage_range_o
 from flyannot.dataset.importers.source_tables import read_source_rows
 from flyannot.errors import FlyannotError, InputError, did_you_mean
 from flyannot.options import Count, Flag, Options, Real, Several, Text, option
+from flyannot.runtime.digest import digest_of_file
 from flyannot.runtime.tables import read_table, write_table
 from flyannot.runtime.text_files import first_bytes, read_text
 from flyannot.stage_ranges import StageRange
@@ -164,7 +165,7 @@ class Manifest:
         if self.path.exists():
             for _, (name, n_bytes, sha256, url) in read_table(self.path, _MANIFEST_COLUMNS):
                 if n_bytes.isdecimal() and len(sha256) == 64:
-                    self.add(name, int(n_bytes), sha256, url)
+                    self._files[name] = int(n_bytes), sha256, url
 
     def has(self, name):
         """Whether this file was fetched and is there in full size; its bytes are not read."""
@@ -173,9 +174,9 @@ class Manifest:
         except (KeyError, OSError):
             return False
 
-    def add(self, name, n_bytes, sha256, url):
-        """Take in a file that is in its place."""
-        self._files[name] = n_bytes, sha256, url
+    def add(self, name, path, url):
+        """Take in a file, which lies at `path`."""
+        self._files[name] = path.stat().st_size, digest_of_file(path), url
 
     def save(self):
         """Write the table, in the order of names."""

@@ -3,7 +3,6 @@
 An attempt that breaks off starts over: pictures are small.
 """
 
-import hashlib
 import logging
 import threading
 import time
@@ -119,7 +118,7 @@ class Downloader:
         return int(length) if answer.status_code == 200 and length.isdecimal() else None
 
     def get(self, url, path, check, *, most_bytes):
-        """Get one file of at most `most_bytes`, as often as the policy allows; its size and SHA-256.
+        """Get one file of at most `most_bytes`, with as many tries as the policy allows.
 
         `check` is a function of a path that says what is wrong with the file, "" if nothing.  DownloadFailed
         if the file cannot be had; ServerBusy or Stopped if the run must end; WriteError if it cannot be
@@ -129,7 +128,8 @@ class Downloader:
         while True:
             attempt += 1
             try:
-                return self._attempt(url, path, check, most_bytes)
+                self._attempt(url, path, check, most_bytes)
+                return
             except DownloadFailed as failed:
                 wait_s = policy.backoff_s * 2 ** (attempt - 1) if failed.wait_s is None else failed.wait_s
                 if wait_s > policy.longest_wait_s:
@@ -146,18 +146,23 @@ class Downloader:
     def _attempt(self, url, path, check, most_bytes):
         self._limiter.wait()
         with locked_output(path), replacing_file(path) as beside:
-            n_bytes, sha256 = self._receive(url, beside, most_bytes)
-            if n_bytes == 0:
+            self._receive(url, beside, most_bytes)
+            if beside.stat().st_size == 0:
                 raise DownloadFailed("an empty file")
             if wrong := check(beside):
                 raise DownloadFailed(wrong, is_wrong=True)
-        return n_bytes, sha256
 
     def _receive(self, url, beside, most_bytes):
         try:
-            with self._client.stream("GET", url) as answer:
+            with self._client.stream("GET", url) as answer, open(beside, "wb") as file:
                 _require_file(answer, most_bytes)
-                return self._write(answer, beside, most_bytes)
+                ends = time.monotonic() + self._policy.attempt_s
+                for block in answer.iter_bytes():  # decoded, where the server packed what we did not ask to
+                    file.write(block)
+                    _require_small(file.tell(), most_bytes)
+                    self._limiter.sleep(0)  # the run may be over
+                    if time.monotonic() > ends:
+                        raise DownloadFailed("too slow", answered=False)
         except httpx.TimeoutException:
             raise DownloadFailed("the server fell silent", answered=False) from None
         except (httpx.TooManyRedirects, httpx.UnsupportedProtocol, httpx.InvalidURL) as error:
@@ -166,19 +171,6 @@ class Downloader:
             raise DownloadFailed(f"no connection: {error}", answered=False) from None
         except httpx.HTTPError as error:
             raise DownloadFailed(f"the connection broke: {error or type(error).__name__}") from None
-
-    def _write(self, answer, beside, most_bytes):
-        n_bytes, sha256, ends = 0, hashlib.sha256(), time.monotonic() + self._policy.attempt_s
-        with open(beside, "wb") as file:
-            for block in answer.iter_bytes():  # decoded, where the server packed what we did not ask to pack
-                file.write(block)
-                sha256.update(block)
-                n_bytes += len(block)
-                _require_small(n_bytes, most_bytes)
-                self._limiter.sleep(0)  # the run may be over
-                if time.monotonic() > ends:
-                    raise DownloadFailed("too slow", answered=False)
-        return n_bytes, sha256.hexdigest()
 
 
 def _require_file(answer, most_bytes):

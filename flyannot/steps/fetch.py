@@ -12,7 +12,6 @@ from flyannot.dataset.bdgp_site import FILES, Manifest, url_of_file
 from flyannot.dataset.download import Downloader, DownloadFailed, RetryPolicy, ServerBusy
 from flyannot.errors import FlyannotError
 from flyannot.runtime.atomic_file import locked_output
-from flyannot.runtime.digest import digest_of_file
 from flyannot.runtime.wording import pluralise
 from flyannot.steps.engine.task import Outcome
 
@@ -114,8 +113,8 @@ class _Fetch:
         self._get(self._folder, name, bdgp_site.fault_of_fetched_image, bdgp_site.MOST_BYTES_OF_IMAGE)
 
     def _get(self, place, name, check, most_bytes):
-        n_bytes, sha256 = self._downloader.get(self._url(name), place / name, check, most_bytes=most_bytes)
-        self.manifest.add(name, n_bytes, sha256, self._url(name))
+        self._downloader.get(self._url(name), place / name, check, most_bytes=most_bytes)
+        self.manifest.add(name, place / name, self._url(name))
 
     def _url(self, name):
         return url_of_file(self._options.base_url, name)
@@ -149,7 +148,7 @@ class _Fetch:
         for name in images:
             path = self._folder / name
             if not self.manifest.has(name) and path.is_file() and not bdgp_site.fault_of_fetched_image(path):
-                self.manifest.add(name, path.stat().st_size, digest_of_file(path), self._url(name))
+                self.manifest.add(name, path, self._url(name))
 
     def _in_words(self, plan):
         """How many images, about how large, at least how long."""
