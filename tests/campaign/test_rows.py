@@ -3,8 +3,6 @@
 import subprocess
 import sys
 
-import pytest
-
 from tests.campaign.run import BEGIN, END, PAGE, cells_of, counted, nodes_of, read_rows, table_of
 from tests.conftest import ROOT
 
@@ -38,8 +36,7 @@ def test_the_page_has_every_row_as_it_was_measured():
         assert int(trials.replace(",", "")) > 0 and failures == "0", row["id"]
 
 
-@pytest.fixture
-def junit(tmp_path):
+def test_trials_and_failures_are_counted_by_case(tmp_path):
     path = tmp_path / "found.xml"
     path.write_text(
         """<testsuites><testsuite>
@@ -49,11 +46,7 @@ def junit(tmp_path):
         <testcase classname="tests.a.test_b" name="test_d"><skipped message="no"/></testcase>
         </testsuite></testsuites>"""
     )
-    return path
-
-
-def test_trials_and_failures_are_counted_by_case(junit):
-    found = counted(junit)
+    found = counted(path)
     assert found == {"a/test_b.py::test_c": (43, 1), "a/test_b.py::test_d": (0, 0)}
     row = {"id": "1", "fault": "f", "user_gets": "u", "code": "3", "tests": ["a/test_b.py::test_c"]}
     assert table_of([row], found).splitlines()[2] == "| 1 | f | u | 3 | 43 | 1 |"

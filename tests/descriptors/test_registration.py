@@ -102,15 +102,6 @@ def test_along_the_axis_left_stays_left_and_up_stays_up():
         assert np.corrcoef(found.ravel(), expected.ravel())[0, 1] > 0.97
 
 
-def test_the_largest_of_several_things_is_the_embryo():
-    picture = np.asarray(scene((640, 480), (300, 280), (200, 78), 15)).copy()
-    alone = pose_in(picture)
-    picture[20:60, 540:600] = 90  # dirt, and a neighbour that looks in
-    picture[440:, 20:90] = 150
-    found = pose_in(picture)
-    np.testing.assert_allclose(found.centre, alone.centre, atol=0.01)
-
-
 def no_embryos():
     rng = np.random.default_rng(5)
     blank = np.full((300, 400), 230, np.uint8)
@@ -165,7 +156,9 @@ def test_another_thing_is_another_embryo_from_half_the_size_on(part, is_alone):
     other = np.asarray(scene((500, 400), (250, 300), (160 * part**0.5, 62 * part**0.5), 0))
     levels = np.minimum(levels, other)
     if is_alone:
-        np.testing.assert_array_equal(pose_in(levels).centre, alone.centre)
+        levels[20:60, 440:490] = 90  # dirt, and a neighbour that looks in
+        levels[350:, 10:60] = 150
+        np.testing.assert_allclose(pose_in(levels).centre, alone.centre, atol=0.01)
     else:
         with pytest.raises(NoEmbryo, match="several"):
             pose_in(levels)
