@@ -61,7 +61,7 @@ def task_of_step(asked):
         return annotate_task(model, selected_images(sources[0], chosen), asked.out, asked.options, made=made)
     if len(sources) == 1 and kind_claimed(sources[0]) == "features":
         stage_ranges = chosen.stage_range
-        return annotate_features_task(model, sources[0], asked.out, asked.options, stage_ranges=stage_ranges)
+        return _annotate_features_task(model, sources[0], asked.out, asked.options, stage_ranges=stage_ranges)
     only = chosen.stage_range[0] if len(chosen.stage_range) == 1 else None  # of pictures that do not say it
     images = images_named(sources, only)
     images = select_images(images, views=chosen.view, stage_ranges=chosen.stage_range)
@@ -106,26 +106,8 @@ def annotate_task(model, images, out, options, *, made=None):
     return in_parts.task(parts, _make_part, [model], summary=summary_of_annotate, write_beside=write_beside)
 
 
-def annotate_features_task(model, features, out, options, *, stage_ranges=()):
-    """The task that predicts the terms of every group of a features file, made by us or by another program.
-
-    Parameters
-    ----------
-    model : Path of the model file
-    features : Path of features that were made as those that the model learned from
-    out : Path of the predictions file; the table NAME.csv is written beside it
-    options : flyannot.steps.options.AnnotateOptions
-    stage_ranges : those that are annotated; empty for all of which the model knows terms
-
-    Returns
-    -------
-    task : flyannot.steps.engine.task.Task
-
-    Raises
-    ------
-    DataError
-        If the features were made in another way than those of the model.
-    """
+def _annotate_features_task(model, features, out, options, *, stage_ranges=()):
+    """As `annotate_task`, for a features file that was made as those that the model learned from."""
     ids = _checked_ids(out, options)
     with open_stored(model, "model") as known, open_stored(features, "features") as stored:
         _check_fit(known, stored)
@@ -146,13 +128,7 @@ def annotate_features_task(model, features, out, options, *, stage_ranges=()):
 
 
 def _checked_ids(out, options):
-    """The ids of terms that the table beside the output is to have, or None.
-
-    Raises
-    ------
-    InputError
-        If that table would replace another one, such as images.csv.
-    """
+    """The ids of terms that the table beside the output gets, or None; it must replace no other table."""
     table = out.with_suffix(".csv")
     if out.suffix != ".h5":
         raise InputError(

@@ -114,7 +114,7 @@ class CrossValidation(Evaluation):
             loaded = self.loaded(stack)
             result = self._cross_validated(loaded, annotations, execution, out)
             if self.options.retrieval and result is not None:
-                result["retrieval"] = score_retrieval(loaded, annotations, self.train.exclude_terms)
+                result["retrieval"] = _score_retrieval(loaded, annotations, self.train.exclude_terms)
         return result
 
     def _cross_validated(self, loaded, annotations, execution, out):
@@ -246,15 +246,8 @@ def _nested(rows, stage_range, folds, method, options, *, seed):
     return joined_outcomes(parts), members
 
 
-def score_retrieval(loaded, annotations, excluded=()):
-    """The scores of every stage range, and of "all": dicts as of `flyannot.scores.retrieval`.
-
-    Parameters
-    ----------
-    loaded : dict, stage range -> (columns, features as `flyannot.features.groups.pooled_columns` takes them)
-    annotations : flyannot.dataset.folder.Annotations
-    excluded : terms that do not count; those that are not anatomy never do
-    """
+def _score_retrieval(loaded, annotations, excluded):
+    """The scores of every stage range, and of "all"; terms that are not anatomy never count."""
     scores, aucs = {}, []
     for stage_range, (columns, features) in loaded.items():
         groups = groups_of(columns)

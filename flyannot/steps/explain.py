@@ -193,7 +193,7 @@ def _pictures(explanation):
     for number, spread in enumerate(spreads):
         lines = f"{title}: {explanation.term} - {answer}", sum_in_words(explanation, number)
         grey, patch_px = explanation.greys[number], explanation.patch_px
-        yield draw_explanation(grey, spread, full, patch_px=patch_px, lines=lines)
+        yield _drawn(grey, spread, full, patch_px=patch_px, lines=lines)
 
 
 def sum_in_words(explanation, number=None):
@@ -264,15 +264,8 @@ def tinted_embryo(grey, spread, full):
     return np.rint(base * (1 - shown) + colour * shown).astype(np.uint8)
 
 
-def draw_explanation(grey, spread, full, *, patch_px, lines):
-    """The picture with its legend, as a Pillow image three times the size of the embryo.
-
-    Parameters
-    ----------
-    grey, spread, full : as in `tinted_embryo`
-    patch_px : the side of a patch; the legend gives the scale as decision value per patch
-    lines : up to two lines of text: what is explained, and how it adds up
-    """
+def _drawn(grey, spread, full, *, patch_px, lines):
+    """A Pillow image with its legend: lines of text, and the scale as decision value per patch."""
     from PIL import Image, ImageDraw, ImageFont
 
     height, width = spread.shape

@@ -32,9 +32,9 @@ def similar(searched, texts, *, top=20, stage_ranges=()):
     Parameters
     ----------
     searched : Searched
-    texts : as `queries_of` takes them
+    texts : each an image or a gene (symbol or FlyBase number) of the file, or the path of a picture
     top : how many genes, and how many images, are found
-    stage_ranges : those that are searched; empty for all
+    stage_ranges : those that are searched, empty for all; of a picture its own, if the file has several
 
     Yields
     ------
@@ -42,9 +42,12 @@ def similar(searched, texts, *, top=20, stage_ranges=()):
 
     Raises
     ------
-    As `queries_of`.
+    InputError
+        If nothing of that name is there, or it is not in these stage ranges.
+    DataError
+        If a picture cannot be read.
     """
-    for query in [query for text in texts for query in queries_of(text, searched, stage_ranges)]:
+    for query in [query for text in texts for query in _queries_of(text, searched, stage_ranges)]:
         yield _ranked(query, searched, top)
 
 
@@ -183,22 +186,8 @@ class Searched:
         return find_pictures(pictures_of_file(self.stored), folder, named)
 
 
-def queries_of(text, searched, stage_ranges=()):
-    """The queries that a text means, one for each stage range.
-
-    Parameters
-    ----------
-    text : an image or a gene (symbol or FlyBase number) of the file, or the path of a picture
-    searched : Searched
-    stage_ranges : those that are searched; of a picture its own, which it takes where the file has several
-
-    Raises
-    ------
-    InputError
-        If nothing of that name is there, or it is not in these stage ranges.
-    DataError
-        If a picture cannot be read.
-    """
+def _queries_of(text, searched, stage_ranges):
+    """The queries that a text means, one for each stage range."""
     number = _image_of(text, searched)
     if number is None and file_of_address(text).is_file():
         return _of_picture(text, searched, stage_ranges)
