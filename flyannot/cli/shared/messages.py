@@ -59,15 +59,20 @@ def _level_option(*names, level, help):
 
 
 class _LineHandler(logging.StreamHandler):
-    """Writes lines of their own, where a bar is drawn too."""
+    """Writes each message in lines of its own, as it is or as a JSON object; notes and warnings once, however
+    often a table is read."""
 
-    def emit(self, record):
-        with _without_bar():
-            super().emit(record)
+    def __init__(self, stream):
+        super().__init__(stream)
+        self._said = set()
 
-
-class _LineFormatter(logging.Formatter):
-    """The message as it is, or as a JSON object."""
+    def filter(self, record):
+        message = record.getMessage()
+        if message in self._said:
+            return False
+        if message.startswith(_SAID_ONCE):
+            self._said.add(message)
+        return super().filter(record)
 
     def format(self, record):
         if not _chosen["json"]:
@@ -76,32 +81,18 @@ class _LineFormatter(logging.Formatter):
         level = next(name for least, name in _LEVELS if record.levelno >= least)
         return _json_line(level, record.getMessage(), getattr(record, "fields", {}))
 
+    def emit(self, record):
+        with _without_bar():
+            super().emit(record)
+
 
 def start_log():
-    """Messages go to stderr, as they are; notes and warnings once, however often a table is read."""
+    """Messages go to stderr from now on."""
     if not log.handlers:
-        handler = _LineHandler(sys.stderr)
-        handler.setFormatter(_LineFormatter("%(message)s"))
-        handler.addFilter(_said_once())
-        log.addHandler(handler)
+        log.addHandler(_LineHandler(sys.stderr))
         choose_log_format(is_json_log())
     if log.level == logging.NOTSET:
         log.setLevel(logging.INFO)
-
-
-def _said_once():
-    """A filter that lets each note and each warning pass once."""
-    said = set()
-
-    def passes(record):
-        message = record.getMessage()
-        if not message.startswith(_SAID_ONCE):
-            return True
-        is_new = message not in said
-        said.add(message)
-        return is_new
-
-    return passes
 
 
 def begin_log_format(words):

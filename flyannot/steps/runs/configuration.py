@@ -91,7 +91,7 @@ def configuration_of(tables, path, settings=(), *, data_set=None, output=None):
     options = {}
     for name, kind in known.items():
         table = _from_folder(kind, tables.get(name, {}), Path(path).parent)
-        set_elsewhere = _of_environment(kind) | _of_settings(kind, settings)
+        set_elsewhere = _set_elsewhere(kind, settings)
         if name in tables or set_elsewhere or not _makes_data_set(name):
             from_file = kind.of_table(table, f"{path}: [{name}]")
             options[name] = replace(from_file, **set_elsewhere) if set_elsewhere else from_file
@@ -237,20 +237,14 @@ def _setting(text):
     return _present_table(table), kebab(option), value
 
 
-def _of_environment(kind):
-    """The values of an options class that the environment gives, by name."""
+def _set_elsewhere(kind, settings):
+    """The values of an options class that --set gives, or else the environment, by name."""
     values = {}
     for option in fields(kind):
         for name in environment_names(kind, option):
             if os.environ.get(name):
                 values[option.name] = parsed(option, os.environ[name], f"{name} in the environment")
                 break
-    return values
-
-
-def _of_settings(kind, settings):
-    """The values of an options class that --set gives, by name."""
-    values = {}
     for table, option, value in settings:
         if table == kind.table:
             name = kind.present_name(option)
