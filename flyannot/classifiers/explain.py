@@ -91,8 +91,18 @@ def explain_group(model, term, X, features, winner, *, scheme="group"):
     weights, intercept, rows = model.scorer.linear_form(np.asarray(X), term)
     parts = rows[0].astype(np.float64) * weights  # (n_features,)
     split = _shared if scheme == "mean" else _owned
-    value = float(model.decision_values(X)[0, term])
-    return _by_patch(value, float(intercept), *split(parts, features, winner))
+    parts, image, patch = (array.ravel() for array in split(parts, features, winner))
+    has_patch = patch != NO_PATCH
+    key = image[has_patch].astype(np.int64) << 32 | patch[has_patch].astype(np.int64)
+    keys, inverse = np.unique(key, return_inverse=True)
+    return Explanation(
+        float(model.decision_values(X)[0, term]),
+        float(intercept),
+        float(parts[~has_patch].sum()),
+        keys >> 32,
+        keys & 0xFFFFFFFF,
+        np.bincount(inverse, parts[has_patch], len(keys)),
+    )
 
 
 def _owned(parts, features, winner):
@@ -107,21 +117,6 @@ def _shared(parts, features, winner):
     shares = features / np.where(total > 0, total, 1)
     images = np.broadcast_to(np.arange(len(winner))[:, None], winner.shape)
     return parts * shares, images, winner
-
-
-def _by_patch(value, intercept, parts, image, patch):
-    parts, image, patch = parts.ravel(), image.ravel(), patch.ravel()
-    has_patch = patch != NO_PATCH
-    key = image[has_patch].astype(np.int64) << 32 | patch[has_patch].astype(np.int64)
-    keys, inverse = np.unique(key, return_inverse=True)
-    return Explanation(
-        value,
-        intercept,
-        float(parts[~has_patch].sum()),
-        keys >> 32,
-        keys & 0xFFFFFFFF,
-        np.bincount(inverse, parts[has_patch], len(keys)),
-    )
 
 
 def contribution_map(centres_px, contribution, patch_px, size_px):

@@ -191,18 +191,16 @@ def choose_held_out(candidates, Y, folds, *, margin=0.0, observed=None):
     chosen : int, the number of the setting; of equally good ones the first
     held_out : HeldOut
     """
-    counts = [_counts_of_terms(values, Y, folds, observed) for values in candidates]
+    known = [None] * Y.shape[1] if observed is None else observed.T
+    counts = [  # of every setting ordered pairs and all pairs, (n_terms, 2, n_folds)
+        np.array([pair_counts_by_fold(v, t, folds, k) for v, t, k in zip(values.T, Y.T, known)])
+        for values in candidates
+    ]
     chosen, scored = _best_setting(counts, margin), np.empty(Y.shape)
     for number, fold in enumerate(np.unique(folds)):
         others = _best_setting([np.delete(of_setting, number, axis=2) for of_setting in counts], margin)
         scored[folds == fold] = candidates[others][folds == fold]
     return chosen, HeldOut(candidates[chosen], scored, np.repeat(folds[:, None], Y.shape[1], axis=1))
-
-
-def _counts_of_terms(values, Y, folds, observed):
-    """Ordered pairs and all pairs: (n_terms, 2, n_folds)."""
-    known = [None] * Y.shape[1] if observed is None else observed.T
-    return np.array([pair_counts_by_fold(v, t, folds, k) for v, t, k in zip(values.T, Y.T, known)])
 
 
 def _best_setting(counts, margin):
