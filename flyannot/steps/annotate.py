@@ -103,7 +103,9 @@ def annotate_task(model, images, out, options, *, made=None):
         write_predictions_table(out, ids)
         write_places(out)
 
-    return in_parts.task(parts, _make_part, [model], summary=summary_of_annotate, write_beside=write_beside)
+    return in_parts.task(
+        _make_part, files=[model], parts=parts, summary=summary_of_annotate, write_beside=write_beside
+    )
 
 
 def _annotate_features_task(model, features, out, options, *, stage_ranges=()):

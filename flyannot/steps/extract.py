@@ -44,11 +44,7 @@ def extract_task(images, out, options):
     header = Header("descriptors", {"extract": options.as_header()}, {})
     in_parts = ImagesInParts(images, out, header)
     return in_parts.task(
-        lambda share: in_parts.parts(share, lambda _: options, []),
-        _make_part,
-        [],
-        summary=summary_of_extract,
-        write_beside=partial(write_places, out),
+        _make_part, options, summary=summary_of_extract, write_beside=partial(write_places, out)
     )
 
 

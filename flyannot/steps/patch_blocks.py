@@ -49,7 +49,7 @@ class ImagesToCheck:
         self._is_left = {place: np.ones(len(first) - 1, bool) for place, first in ends.items()}
 
     def taken_by(self, pieces):
-        """Those that an array of `Piece` is the first to have patches of: as `to_check`."""
+        """Those that an array of `BlockRows` is the first to have patches of: as `to_check`."""
         images = []
         for place, ends in self._ends.items():
             rows = pieces[(pieces[:, 1] == place[0]) & (pieces[:, 2] == place[1])]
@@ -70,9 +70,9 @@ class PatchBlocks:
 
     files : list of (path, digest)
     stage_ranges : list of str
-    pieces : int array (n_pieces, 5), of every `Piece`, unit by unit
+    pieces : int array (n_pieces, 5), of every `BlockRows`, unit by unit
     sizes : int array (n_units,), patches of each
-    images : `Images` of all files, which says what a narrowed source is to check; None in such a one
+    images : `ImagesToCheck` of all files, which says what a narrowed source is to check; None in such a one
     to_check : list of (file, stage range, image), by number, which `read` checks first
     """
 

@@ -133,8 +133,8 @@ def pool_images_task(images, dictionary, out, options):
         header = Header("features", options_of_features(atoms, options, chosen), made_of)
     in_parts = ImagesInParts(images, out, header)
     return in_parts.task(
-        lambda share: in_parts.parts(share, lambda _: made_with, [dictionary]),
         _pool_images,
+        made_with,
         [dictionary],
         summary=partial(summary_of_pool, more=lines_of_warnings),
         write_beside=partial(write_places, out),

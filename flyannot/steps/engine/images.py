@@ -73,9 +73,18 @@ class ImagesInParts:
             self._part(number, made_with, files) for number in share_of_parts(range(len(self._cut)), share)
         ]
 
-    def task(self, parts, make_part, files, **more):
-        """The `flyannot.steps.engine.task.Task` of the output: `files` as of `parts`, the others as of
-        `parts_task`."""
+    def task(self, make_part, made_with=None, files=(), *, parts=None, **more):
+        """The `flyannot.steps.engine.task.Task` of the output.
+
+        Parameters
+        ----------
+        make_part : as of `parts_task`
+        made_with : what a worker needs besides the images of its part
+        files : paths of what the output is made from besides the images
+        parts : function of a share to its parts, where `made_with` is not the same for all
+        more : as those of `parts_task`
+        """
+        parts = parts or (lambda share: self.parts(share, lambda images: made_with, files))
         return parts_task(
             self._out,
             self.header,
