@@ -38,14 +38,9 @@ def run_in_worker(measure, arguments, *, threads=1):
         spec, result = Path(folder) / "spec.json", Path(folder) / "result.json"
         spec.write_text(json.dumps({"measure": name_of(measure), "arguments": arguments}))
         command = [sys.executable, "-m", __name__, str(spec), str(result)]
-        done = subprocess.run(
-            command,
-            env=_environment(threads),
-            stdin=subprocess.DEVNULL,
-            stdout=subprocess.DEVNULL,
-            stderr=subprocess.PIPE,
-            text=True,
-        )
+        environment = os.environ | dict.fromkeys((*THREAD_VARIABLES, "OPENCV_FOR_THREADS_NUM"), str(threads))
+        streams = {"stdin": subprocess.DEVNULL, "stdout": subprocess.DEVNULL, "stderr": subprocess.PIPE}
+        done = subprocess.run(command, env=environment, text=True, **streams)
         if done.returncode or not result.is_file():
             last = done.stderr.strip().splitlines() or [f"exit code {done.returncode}"]
             raise WorkerFailed(f"{name_of(measure)} failed: {last[-1]}", fix="run again with --debug")
@@ -55,10 +50,6 @@ def run_in_worker(measure, arguments, *, threads=1):
 def peak_mb():
     """The most memory that this process has held so far, in MB; nan where the system does not say."""
     return (peak_bytes() or math.nan) / 1e6
-
-
-def _environment(threads):
-    return os.environ | dict.fromkeys((*THREAD_VARIABLES, "OPENCV_FOR_THREADS_NUM"), str(threads))
 
 
 def _main(spec, result):

@@ -17,18 +17,7 @@ from flyannot.runtime.atomic_file import write_text
 PATTERNS = "real patterns of Wu et al. 2016, drawn as pictures"
 _N_GENES, _MAX_IMAGES = 40, 2  # synthetic ones, where there are no images
 _STAGE_RANGES = ("4-6", "7-8", "9-10", "11-12", "13-16")
-_PHOTOGRAPHS = (
-    "astronaut",
-    "brick",
-    "camera",
-    "cell",
-    "chelsea",
-    "coffee",
-    "coins",
-    "grass",
-    "gravel",
-    "moon",
-)
+_PHOTOS = ("astronaut", "brick", "camera", "cell", "chelsea", "coffee", "coins", "grass", "gravel", "moon")
 PHOTOGRAPH_PX = (240, 320)
 
 
@@ -75,12 +64,6 @@ def drawn_patterns(setup):
     return greys, arrays, Source(f"{len(greys):,} {PATTERNS}", "rendered")
 
 
-def columns_of_patterns(arrays):
-    """Gene, FlyBase number and group of the arrays of `drawn_patterns`, as the columns of images."""
-    genes, fbgns = (arrays[name].tolist() for name in ("gene", "fbgn"))
-    return {"gene": genes, "fbgn": fbgns, "group": [fbgn or gene for gene, fbgn in zip(genes, fbgns)]}
-
-
 def photographs():
     """The photographs that come with scikit-image, grey levels that are not rounded, PHOTOGRAPH_PX.
 
@@ -92,12 +75,11 @@ def photographs():
     import skimage.data
 
     folder = Path(skimage.data.__file__).parent
-    files = [folder / f"{name}.png" for name in _PHOTOGRAPHS]
+    files = [folder / f"{name}.png" for name in _PHOTOS]
     found = [read_grey(file, size_px=PHOTOGRAPH_PX) for file in files if file.is_file()]
     if not found:
-        raise DataError(
-            f"scikit-image has no photographs in {folder}", fix="name a folder with images.csv by --data-set"
-        )
+        why = f"scikit-image has no photographs in {folder}"
+        raise DataError(why, fix="name a folder with images.csv by --data-set")
     return found
 
 
@@ -147,9 +129,8 @@ def first_pictures(folder, n_images):
     lines = (folder / "images.csv").read_text(encoding="utf-8").splitlines()
     some = folder / f"first-{n_images}"
     some.mkdir(exist_ok=True)
-    write_text(
-        some / "images.csv", "\n".join([lines[0], *(f"../{line}" for line in lines[1 : n_images + 1])]) + "\n"
-    )
+    kept = [lines[0], *(f"../{line}" for line in lines[1 : n_images + 1])]
+    write_text(some / "images.csv", "\n".join(kept) + "\n")
     write_text(some / "annotations.csv", (folder / "annotations.csv").read_text(encoding="utf-8"))
     return some
 

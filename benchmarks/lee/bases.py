@@ -6,17 +6,7 @@ from benchmarks.findings import Comparison, Finding, Size, all_of
 from benchmarks.inputs.signals import NATURAL, stimuli
 from benchmarks.items import paper_values
 from benchmarks.lee import claims
-from benchmarks.lee.claims import (
-    ACCELERATED,
-    CD,
-    CONJUGATE,
-    DUAL,
-    GRADIENT,
-    GRAFTING,
-    LARS,
-    SIGN,
-    SLOW_LARS,
-)
+from benchmarks.lee.claims import ACCELERATED, CD, CONJUGATE, DUAL, GRADIENT, GRAFTING, LARS, SIGN, SLOW_LARS
 from benchmarks.lee.codes import encoder
 from benchmarks.measures import Stopwatch
 from benchmarks.references import why_reference_is_absent

@@ -43,20 +43,11 @@ def _of_papers(sections):
     for paper in dict.fromkeys(s["paper"] for s in sections):
         mine = [s for s in sections if s["paper"] == paper]
         measured = [s for s in mine if _is_measured(s)]
-        statuses, claims = Counter(map(_status, mine)), _verdicts(measured)
-        rows.append(
-            [
-                paper,
-                f"{len(measured)} of {len(mine)}",
-                _counted(statuses, _STATUSES),
-                *(str(claims[verdict]) for verdict in _VERDICTS),
-            ]
-        )
-    return Table(
-        "Paper by paper",
-        ["paper", "measured", "items", "claims: hold", "fail", "undecided", "not measured"],
-        rows,
-    )
+        items, claims = _counted(Counter(map(_status, mine)), _STATUSES), _verdicts(measured)
+        verdicts = [str(claims[verdict]) for verdict in _VERDICTS]
+        rows.append([paper, f"{len(measured)} of {len(mine)}", items, *verdicts])
+    heads = ["paper", "measured", "items", "claims: hold", "fail", "undecided", "not measured"]
+    return Table("Paper by paper", heads, rows)
 
 
 def _of_items(sections):
@@ -67,24 +58,15 @@ def _of_items(sections):
 def _of_item(section):
     finding = section["finding"]
     named = section["name"] + (" --full" if section.get("scale") == "full" else "")
+    first = [named, section["place"], section["status"]]
     if finding is None:
-        return [named, section["place"], section["status"], *[""] * 6]
+        return [*first, *[""] * 6]
     claims = _verdicts([section])
     n_ours = sum(claim.by == OURS for claim in finding.claims)
     size = "" if finding.size is None else _share(finding.size)
-    n_open = claims[UNDECIDED] + claims[NOT_MEASURED]
+    counts = claims[HOLDS], claims[FAILS], claims[UNDECIDED] + claims[NOT_MEASURED]
     held = f"{finding.n_holding(OURS)} of {n_ours}" if n_ours else ""
-    return [
-        named,
-        section["place"],
-        section["status"],
-        size,
-        str(claims[HOLDS]),
-        str(claims[FAILS]),
-        str(n_open),
-        held,
-        took(section["seconds"]),
-    ]
+    return [*first, size, *map(str, counts), held, took(section["seconds"])]
 
 
 def took(seconds, unit="\N{NO-BREAK SPACE}s"):

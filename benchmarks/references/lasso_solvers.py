@@ -38,9 +38,15 @@ def lars(X, D, lam, *, tol=1e-4):
     Efron, Hastie, Johnstone and Tibshirani, Annals of Statistics 32(2), 2004; scikit-learn's
     `sparse_encode`.
     """
+    from sklearn.decomposition import sparse_encode
+
     X, D = np.asarray(X, np.float64), np.ascontiguousarray(D, np.float64)
-    gram = D @ D.T
-    codes = [_follow_paths(X[first : first + _BLOCK], D, gram, lam) for first in range(0, len(X), _BLOCK)]
+    gram, codes = D @ D.T, []
+    rules = {"algorithm": "lasso_lars", "alpha": lam, "max_iter": _MOST_CORNERS, "gram": gram}
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")  # of dropped atoms and early stops: the gap is measured after
+        for Xb in (X[first : first + _BLOCK] for first in range(0, len(X), _BLOCK)):
+            codes.append(sp.csr_matrix(sparse_encode(Xb, D, cov=D @ Xb.T, **rules)))
     return encode_by_cd(X, D, lam, start=sp.vstack(codes, format="csr"), tol=tol, gram=gram)
 
 
@@ -53,35 +59,19 @@ def compiled_lars(X, D, lam, *, tol=None):
     return spams.lasso(X, D=D, lambda1=lam, mode=2, numThreads=1).T.tocsr()
 
 
-def _follow_paths(X, D, gram, lam):
-    from sklearn.decomposition import sparse_encode
-
-    rules = {"algorithm": "lasso_lars", "alpha": lam, "max_iter": _MOST_CORNERS}
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore")  # of dropped atoms and early stops: the gap is measured after
-        return sp.csr_matrix(sparse_encode(X, D, gram=gram, cov=D @ X.T, **rules))
-
-
 def quadratic_program(X, D, lam, *, tol=None):
     """Codes, float64 (n_samples, n_atoms), by L-BFGS-B on z = u - v with u, v >= 0, as near as it comes."""
-    gram = D @ D.T
-    return np.array([_code(q, gram, lam) for q in X @ D.T])
+    gram, m = D @ D.T, len(D)
+    rules = {"bounds": [(0, None)] * (2 * m), "method": "L-BFGS-B", "options": _L_BFGS}
 
-
-def _code(q, gram, lam):
-    m = len(q)
-
-    def value_and_slope(uv):
+    def value_and_slope(uv, q):
         z = uv[:m] - uv[m:]
         slope = gram @ z - q
         value = 0.5 * z @ (slope - q) + lam * uv.sum()
         return value, np.concatenate([slope + lam, lam - slope])
 
-    bounds = [(0, None)] * (2 * m)
-    found = minimize(
-        value_and_slope, np.zeros(2 * m), jac=True, bounds=bounds, method="L-BFGS-B", options=_L_BFGS
-    )
-    return found.x[:m] - found.x[m:]
+    found = (minimize(value_and_slope, np.zeros(2 * m), q, jac=True, **rules).x for q in X @ D.T)
+    return np.array([uv[:m] - uv[m:] for uv in found])
 
 
 _SUMS = {"nnan", "nsz", "contract", "reassoc"}
@@ -154,12 +144,16 @@ def grafting(X, D, lam, *, tol=None, start=None):
     Perkins, Lacker and Theiler, Journal of Machine Learning Research 3, 2003.  A code that reaches zero
     leaves, and the conjugate gradients begin anew.
     """
+    Q, gram, Z = _problem(X, D, start)
+    _graft(Q, gram, lam, Z, (np.empty((5, len(gram))), np.empty(len(gram), np.int64)))
+    return sp.csr_matrix(Z)
+
+
+def _problem(X, D, start):
+    """X D^T, D D^T and the codes to begin from, float64."""
     X, D = np.asarray(X, np.float64), np.ascontiguousarray(D, np.float64)
     Z = np.zeros((len(X), len(D))) if start is None else np.ascontiguousarray(start.toarray(), np.float64)
-    n = len(D)
-    work = np.empty((5, n)), np.empty(n, np.int64)
-    _graft(X @ D.T, D @ D.T, lam, Z, work)
-    return sp.csr_matrix(Z)
+    return X @ D.T, D @ D.T, Z
 
 
 @_kernel
@@ -264,9 +258,8 @@ def conjugate_gradients(X, D, lam, *, tol=None, start=None):
     Lee, Battle, Raina and Ng, NIPS 2006, equation 3 and Table 2.  Conjugate gradients of Polak and Ribiere,
     begun anew where they would climb.
     """
-    X, D = np.asarray(X, np.float64), np.ascontiguousarray(D, np.float64)
-    Z = np.zeros((len(X), len(D))) if start is None else np.ascontiguousarray(start.toarray(), np.float64)
-    _descend(X @ D.T, D @ D.T, lam, EPSILON, Z, np.empty((4, len(D))))
+    Q, gram, Z = _problem(X, D, start)
+    _descend(Q, gram, lam, EPSILON, Z, np.empty((4, len(gram))))
     return sp.csr_matrix(Z)
 
 

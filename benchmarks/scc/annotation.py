@@ -6,23 +6,9 @@ from dataclasses import dataclass, field, replace
 import numpy as np
 
 from benchmarks.findings import Source
-from benchmarks.inputs.pictures import (
-    columns_of_patterns,
-    drawn_patterns,
-    embryo_images,
-    grey_levels,
-    image_folder,
-)
+from benchmarks.inputs.pictures import drawn_patterns, embryo_images, grey_levels, image_folder
 from benchmarks.references.classifiers import evaluate_by_libsvm
-from benchmarks.scc.claims import (
-    ALL_OF_OURS,
-    BALANCED,
-    CELLS,
-    GROUPED,
-    LARGER,
-    OVERLAPPING,
-    THRESHOLD,
-)
+from benchmarks.scc import claims
 from benchmarks.scc.learning import learned_atoms
 from flyannot.classifiers.cross_validation import cross_validate
 from flyannot.classifiers.folds import folds_of_genes
@@ -37,7 +23,7 @@ from flyannot.descriptors.options import ExtractOptions
 from flyannot.features.groups import Groups, group_features, groups_of, normalise_features
 from flyannot.features.image_features import atoms_of_features, features_of
 from flyannot.features.options import PoolOptions
-from flyannot.scores.metrics import NOT_ANATOMY, TermOutcomes
+from flyannot.scores.metrics import NOT_ANATOMY
 from flyannot.steps.engine.images import image_columns
 
 N_FOLDS = 5
@@ -72,13 +58,13 @@ PAPERS_OWN = Protocol()
 OURS = Protocol(patch_px=64, stride_px=8, grid=((2, 4),), rows="group", svm="balanced")
 # One difference of ours at a time, in the paper's own; then all of them.
 DIFFERENCES = {
-    OVERLAPPING: replace(PAPERS_OWN, stride_px=OURS.stride_px),
-    LARGER: replace(PAPERS_OWN, patch_px=OURS.patch_px),
-    CELLS: replace(PAPERS_OWN, grid=OURS.grid),
-    GROUPED: replace(PAPERS_OWN, rows=OURS.rows),
-    BALANCED: replace(PAPERS_OWN, svm="balanced, above 0"),
-    THRESHOLD: replace(PAPERS_OWN, svm=OURS.svm),
-    ALL_OF_OURS: OURS,
+    claims.OVERLAPPING: replace(PAPERS_OWN, stride_px=OURS.stride_px),
+    claims.LARGER: replace(PAPERS_OWN, patch_px=OURS.patch_px),
+    claims.CELLS: replace(PAPERS_OWN, grid=OURS.grid),
+    claims.GROUPED: replace(PAPERS_OWN, rows=OURS.rows),
+    claims.BALANCED: replace(PAPERS_OWN, svm="balanced, above 0"),
+    claims.THRESHOLD: replace(PAPERS_OWN, svm=OURS.svm),
+    claims.ALL_OF_OURS: OURS,
 }
 
 
@@ -111,8 +97,10 @@ def annotated_pictures(setup):
         return _of_folder(image_folder(setup), *embryo_images(setup), STAGE_RANGE)
     greys, arrays, source = patterns
     note = "The real images of FlyExpress are of seven genes, too few to score."
-    given = greys, columns_of_patterns(arrays), setup.data_file("wu2016").parent
-    return _with_terms(*given, STAGE_RANGE, source, note)
+    genes, fbgns = (arrays[name].tolist() for name in ("gene", "fbgn"))
+    groups = [fbgn or gene for gene, fbgn in zip(genes, fbgns)]
+    columns, folder = {"gene": genes, "fbgn": fbgns, "group": groups}, setup.data_file("wu2016").parent
+    return _with_terms(greys, columns, folder, STAGE_RANGE, source, note)
 
 
 def synthetic_pictures(setup, stage_range):
@@ -123,9 +111,8 @@ def synthetic_pictures(setup, stage_range):
         synthesize(folder, made, force=True)
     images = read_images(folder)
     n = sum(image.stage_range == stage_range for image in images)
-    return _of_folder(
-        folder, images, Source(f"{n} SYNTHETIC embryos of {stage_range}", "synthetic"), stage_range
-    )
+    source = Source(f"{n} SYNTHETIC embryos of {stage_range}", "synthetic")
+    return _of_folder(folder, images, source, stage_range)
 
 
 def _of_folder(folder, images, source, stage_range):
@@ -161,9 +148,8 @@ def _annotated(setup, pictures, protocol, who, n_atoms, seed):
     features = pooled(described, protocol, *learned_atoms(descriptors[rows], n_atoms, rng, **LEARNERS[who]))
     n_groups = len(pictures.groups)
     if protocol.rows == "group":
-        return evaluated(
-            setup, pictures, protocol, group_features(features, pictures.groups), np.arange(n_groups)
-        )
+        X = group_features(features, pictures.groups)
+        return evaluated(setup, pictures, protocol, X, np.arange(n_groups))
     of_row = np.repeat(np.arange(n_groups), [len(rows) for rows in pictures.groups.rows])
     X = features[np.concatenate(pictures.groups.rows)]
     return merge_images(evaluated(setup, pictures, protocol, X, of_row), of_row)
@@ -179,9 +165,8 @@ def pooled(described, protocol, D, lam):
 def evaluated(setup, pictures, protocol, X, group_of_row):
     """Held-out values of rows that carry the terms of their group; a gene is in one fold."""
     genes = [pictures.groups.gene_ids[g] for g in group_of_row]
-    rows = LabelledRows(
-        X=normalise_features(X, "l2"), Y=pictures.truth[group_of_row], genes=genes, terms=pictures.terms
-    )
+    X, Y = normalise_features(X, "l2"), pictures.truth[group_of_row]
+    rows = LabelledRows(X=X, Y=Y, genes=genes, terms=pictures.terms)
     folds = folds_of_genes(pictures.groups.gene_ids, N_FOLDS, setup.rng("folds"))
     if protocol.svm == "hinge":
         return evaluate_by_libsvm(rows, folds=folds)
@@ -197,13 +182,8 @@ def merge_images(outcome, group_of_image):
     group_of_image : int array (n_images,), rising from 0
     """
     first = np.unique(group_of_image, return_index=True)[1]
-    largest = [np.maximum.reduceat(a, first) for a in (outcome.values, outcome.yes, outcome.probabilities)]
-    return TermOutcomes(
-        outcome.terms,
-        outcome.truth[first],
-        largest[0],
-        largest[1],
-        outcome.folds[first],
-        largest[2],
-        outcome.reasons,
-    )
+    largest = {
+        name: np.maximum.reduceat(getattr(outcome, name), first)
+        for name in ("values", "yes", "probabilities")
+    }
+    return replace(outcome, truth=outcome.truth[first], folds=outcome.folds[first], **largest)

@@ -6,9 +6,9 @@ difference of ours changes.
 
 import numpy as np
 
-from benchmarks.findings import Finding, Panel, Size, Source, all_of
+from benchmarks.findings import Finding, Size, Source, all_of
 from benchmarks.items import paper_values, papers
-from benchmarks.rows import Rows, Series
+from benchmarks.rows import Rows
 from benchmarks.scc import claims
 from benchmarks.scc.annotation import (
     DIFFERENCES,
@@ -40,6 +40,10 @@ def measure_annotation(setup):
     for name, protocol in {AS_THE_PAPER: PAPERS_OWN, **DIFFERENCES}.items():
         same = dict(zip(("part", "protocol", "learner", "n_atoms"), (claims.DIFFERENCES, name, *_ABLATED)))
         rows += _rows_of(same, [_resampled(setup, pictures, protocol, *_ABLATED, 0)])
+    named = Rows(
+        row | {"name": row["learner"], "size": f"m={row['n_atoms']}"}
+        for row in rows.where(part=claims.FIGURE)
+    )
     n_patches = sum(len(d.descriptors) for d in pictures.described(PAPERS_OWN))
     text = f"{pictures.source.text}; {n_patches:,} patches of {PAPERS_OWN.patch_px} px"
     return Finding(
@@ -49,7 +53,7 @@ def measure_annotation(setup):
         f"{setup.sizes['n_learn']:,} patches; cd codes, max of |z| over the image, LIBSVM, "
         f"{N_FOLDS} folds by gene",
         rows=rows,
-        panels=_panels(paper["sizes"], rows),
+        panels=[_bars(f"{metric}, weighted over ten terms", metric, named, "size") for metric in METRICS],
         notes=[
             pictures.note,
             f'"{AS_THE_PAPER}": patches of 16 px that do not overlap, one maximum over the image, every '
@@ -76,27 +80,14 @@ def measure_stages(setup):
             for who in LEARNERS:
                 same = {"part": claims.FIGURE, "stage_range": stage_range, "learner": who, "n_atoms": m}
                 rows += _rows_of(same, [_resampled(setup, pictures, PAPERS_OWN, who, m, 0)])
-    source = all_of(sources)
+    named = (row | {"name": f"{row['learner']}, m={row['n_atoms']}"} for row in rows)
+    named = Rows(sorted(named, key=lambda row: (list(LEARNERS).index(row["learner"]), row["n_atoms"])))
     return Finding(
-        source=source,
+        source=all_of(sources),
         size=Size("stage ranges", len(STAGE_RANGES), len(papers()["scc"]["n_patches"])),
         variant=f"as scc-fig-5, over {setup.sizes['n_learn']:,} patches; one dictionary",
         rows=rows,
-        panels=[_panel_of_stages(rows, metric) for metric in METRICS],
-    )
-
-
-def _panel_of_stages(rows, metric):
-    shown = rows.where(metric=metric)
-    return Panel(
-        f"{metric}, synthetic embryos",
-        "",
-        metric,
-        [
-            Series(f"{who}, m={m}", list(STAGE_RANGES), shown.column("value", learner=who, n_atoms=m))
-            for who in LEARNERS
-            for m in dict.fromkeys(row["n_atoms"] for row in rows)
-        ],
+        panels=[_bars(f"{metric}, synthetic embryos", metric, named, "stage_range") for metric in METRICS],
     )
 
 
@@ -116,17 +107,8 @@ def _rows_of(same, found):
         yield row | {"low": low, "high": high, "draws": draws.round(5).tolist()}
 
 
-def _panels(sizes, rows):
-    names, shown = [f"m={m}" for m in sizes], rows.where(part=claims.FIGURE)
-    return [
-        Panel(
-            f"{metric}, weighted over ten terms",
-            "",
-            metric,
-            [Series(who, names, shown.column("value", learner=who, metric=metric)) for who in LEARNERS],
-        )
-        for metric in METRICS
-    ]
+def _bars(title, metric, rows, below):
+    return rows.where(metric=metric).panel(title, "name", below, "value", "", metric)
 
 
 METRICS = ("accuracy", "auc", "sensitivity", "specificity")

@@ -3,10 +3,10 @@
 import numpy as np
 
 from benchmarks.compare_methods import compare_methods
-from benchmarks.findings import Finding, Panel, Size, all_of
+from benchmarks.findings import Finding, Size, all_of
 from benchmarks.inputs.patches import patches_of
 from benchmarks.items import paper_values, papers
-from benchmarks.rows import Rows, Series
+from benchmarks.rows import Panel, Rows, Series
 from benchmarks.scc.learning import learn, plain_loop, scc, traced
 
 _N_EPOCHS = 10
@@ -21,10 +21,8 @@ def measure_sweeps(setup):
     problem, n_sweeps = given.problem(paper["n_atoms"]), paper["n_sweeps"]
     methods = [traced(scc(problem, given.n, _N_EPOCHS, "paper", n_sweeps=k)) for k in n_sweeps]
     for k, row in zip(n_sweeps, compare_methods(setup, methods)):
-        rows += [
-            {"n_sweeps": k, "epoch": e, "seconds": s, "objective": o}
-            for e, (s, o) in enumerate(row["trace"], 1)
-        ]
+        for epoch, (seconds, value) in enumerate(row["trace"], 1):
+            rows.append({"n_sweeps": k, "epoch": epoch, "seconds": seconds, "objective": value})
     minutes = np.array(rows.column("seconds", epoch=_N_EPOCHS)) / 60
     return Finding(
         source=given.source,
@@ -32,12 +30,7 @@ def measure_sweeps(setup):
         variant="SCC paper, float32, 1,000 atoms; the first sweep visits all atoms, the others the support",
         rows=rows,
         panels=[
-            Panel(
-                "(a) Objective, exact codes",
-                "epoch",
-                "objective",
-                rows.lines("n_sweeps", "epoch", "objective", "{} sweeps"),
-            ),
+            rows.panel("(a) Objective, exact codes", "n_sweeps", "epoch", "objective", name="{} sweeps"),
             Panel("(b) Time of 10 epochs", "sweeps", "minutes", [Series("here", n_sweeps, minutes)]),
         ],
     )
@@ -45,22 +38,19 @@ def measure_sweeps(setup):
 
 def measure_rates(setup):
     """Figure 4: ten epochs at every (a, b) of a grid, and with the adaptive rate, in two stage ranges."""
-    runs, rows, sources, n_visited, grid = {}, [], [], 0, _GRID[:: setup.sizes["step_of_grid"]]
-    for s in _STAGE_RANGES:
-        n = setup.sizes["n_patches"]
-        given = patches_of(setup, n, s)
-        sources.append(given.source)
-        n_visited += n
-        adaptive = traced(plain_loop(given.problem(setup.sizes["n_atoms"]), n, _N_EPOCHS, "paper"))
+    rows, panels, n = [], [], setup.sizes["n_patches"]
+    grid, given = _GRID[:: setup.sizes["step_of_grid"]], {s: patches_of(setup, n, s) for s in _STAGE_RANGES}
+    for s, patches in given.items():
+        adaptive = traced(plain_loop(patches.problem(setup.sizes["n_atoms"]), n, _N_EPOCHS, "paper"))
         found = setup.run(_learn_at_rates, adaptive.arguments | {"grid": grid})["runs"]
         rows += [{"stage_range": s} | run for run in found]
-        runs[s] = found[0], min(found[1:], key=lambda run: run["objective"])
+        panels.append(_panel_of_rates(s, found[0], min(found[1:], key=lambda run: run["objective"])))
     return Finding(
-        source=all_of(sources),
+        source=all_of(patches.source for patches in given.values()),
         variant="SCC paper as a plain loop, 3 sweeps, float32; only the rate differs",
-        size=Size("patches", n_visited, sum(papers()["scc"]["n_patches"][s] for s in _STAGE_RANGES)),
+        size=Size("patches", n * len(given), sum(papers()["scc"]["n_patches"][s] for s in given)),
         rows=rows,
-        panels=[_panel_of_rates(s, *runs[s]) for s in runs],
+        panels=panels,
         notes=[
             f"The grid: a and b in {', '.join(f'{v:g}' for v in grid)}; the paper searched "
             f"{paper_values('scc', 'fig-4')['range_of_a']} for both. With more patches t is larger, and the "

@@ -50,9 +50,8 @@ def our_ol(problem, n, n_epochs, batch_size):
 def spams_ol(problem, n, n_epochs, batch_size, **more):
     """SPAMS's online learning, the program of the papers."""
     arguments = problem | {"n": n, "n_epochs": n_epochs, "batch_size": batch_size}
-    return Method(
-        "SPAMS OL", f"batch {batch_size}", other_programs.learn_by_spams, arguments, "spams", **more
-    )
+    learn = other_programs.learn_by_spams
+    return Method("SPAMS OL", f"batch {batch_size}", learn, arguments, "spams", **more)
 
 
 def reference_ol(problem, n, n_epochs, batch_size):

@@ -2,12 +2,12 @@
 
 import numpy as np
 
-from benchmarks.findings import PROJECTED, Comparison, Finding, Panel, Size, Target
+from benchmarks.findings import PROJECTED, Comparison, Finding, Size, Target
 from benchmarks.inputs.patches import patches_of
 from benchmarks.items import paper_values, papers
 from benchmarks.measures import timed_steps
 from benchmarks.references import other_programs, why_reference_is_absent
-from benchmarks.rows import Rows, Series
+from benchmarks.rows import Panel, Rows, Series
 from benchmarks.scc.claims import OL_AT_1, SCC_PAPER, SCC_RELEASED
 from benchmarks.scc.learning import PATCHES_AT_BATCH_1, hours, name_of_reference_ol, reference_ol
 from flyannot.descriptors.sift import normalise_descriptors
@@ -20,13 +20,6 @@ from flyannot.sparse.simd.vectors import whole_chunks
 _STAGE_RANGE = "7-8"  # the hours of the table are those of this column of Table 2
 _N_WARM_EPOCHS = 2
 _N_EPOCHS = 3  # of either kind; the quickest counts
-_PARTS = ("z", "D", "total")
-_NOTES = (
-    "OL ran for a few hundred patches at most; its rate still rises there, so its hours are too few.",
-    "The paper's table carries no unit: it is hours, of stage range 7-8.",
-    "SCC's dictionary step is an epoch's time less that of the same epoch with the dictionary at rest. OL's "
-    "codes are the Gram matrix and one LARS timed alone, where OL is SPAMS's; its dictionary is the rest.",
-)
 
 
 def measure_parts_of_time(setup):
@@ -42,6 +35,11 @@ def measure_parts_of_time(setup):
     ol, scc = (rows.column("us_of_total", who=who) for who in (OL_AT_1, SCC_PAPER))
     speed_up = np.divide(ol, scc)
     theirs = np.divide(paper["ol"]["total"], paper["scc"]["total"])
+    speed_ups = [Series("paper", paper["sizes"], theirs), Series("here", paper["sizes"], speed_up)]
+
+    def costs(part):
+        return rows.lines("who", "n_atoms", f"us_of_{part}", f"{{}}, {part}")
+
     return Finding(
         source=given.source,
         variant=f"SCC paper and released, 3 sweeps, float32; OL is {name_of_reference_ol()}, batch 1",
@@ -50,26 +48,9 @@ def measure_parts_of_time(setup):
         comparisons=list(_comparisons(paper, rows, theirs, speed_up)),
         rows=rows,
         panels=[
-            Panel(
-                "Cost of one visit",
-                "atoms",
-                "microseconds",
-                [
-                    line
-                    for part in "zD"
-                    for line in rows.lines("who", "n_atoms", f"us_of_{part}", f"{{}}, {part}")
-                ],
-                y_log=True,
-            ),
-            Panel(
-                "Speed-up of SCC over OL at batch 1",
-                "atoms",
-                "times",
-                [Series("paper", paper["sizes"], theirs), Series("here", paper["sizes"], speed_up)],
-                y_log=True,
-            ),
+            Panel("Cost of one visit", "atoms", "microseconds", [*costs("z"), *costs("D")], y_log=True),
+            Panel("Speed-up of SCC over OL at batch 1", "atoms", "times", speed_ups, y_log=True),
         ],
-        notes=list(_NOTES),
     )
 
 
@@ -113,16 +94,8 @@ class CodesOnly(SCC):
         X = whole_chunks(X, self.D.dtype)
         codes = self._codes
         codes.reserve(len(rows) * len(self.D))
-        codes.n_used = _visit(
-            X,
-            rows,
-            self._orders,
-            self._n_visits,
-            self._atoms,
-            (codes.past, codes.now, codes.n_used),
-            self._rules,
-            self._scratch,
-        )
+        both, order = (codes.past, codes.now, codes.n_used), (self._orders, self._n_visits)
+        codes.n_used = _visit(X, rows, *order, self._atoms, both, self._rules, self._scratch)
         self._n_visits += len(rows)
 
 
@@ -137,16 +110,13 @@ def _visit(X, rows, orders, first_visit, atoms, codes, rules, scratch):
     return n_used
 
 
-def _hours(us_per_visit):
-    """Of all visits of the paper."""
-    return hours(us_per_visit, papers()["scc"]["n_patches"][_STAGE_RANGE], papers()["scc"]["n_epochs"])
-
-
 def _comparisons(paper, rows, theirs, speed_up):
+    n_patches, n_epochs = papers()["scc"]["n_patches"][_STAGE_RANGE], papers()["scc"]["n_epochs"]
     for row in rows:
         i, key = paper["sizes"].index(row["n_atoms"]), "ol" if row["who"] == OL_AT_1 else "scc"
-        for part in _PARTS:
-            ours = None if row[f"us_of_{part}"] is None else _hours(row[f"us_of_{part}"])
+        for part in ("z", "D", "total"):
+            us = row[f"us_of_{part}"]
+            ours = None if us is None else hours(us, n_patches, n_epochs)
             what = f"{row['who']}, m={row['n_atoms']}, {part}"
             yield Comparison(what, "h", paper[key][part][i], ours, PROJECTED)
     for m, *both in zip(paper["sizes"], theirs, speed_up):

@@ -114,7 +114,6 @@ def pooled(X, D, lam):
     """The largest |code| of every atom over the patches of one image, by SPAMS's lasso."""
     import spams
 
-    Z = spams.lasso(
-        np.asfortranarray(X.T), D=np.asfortranarray(D.T), lambda1=lam, mode=2, numThreads=1
-    )  # (n_atoms, n_patches), sparse
+    X, D = np.asfortranarray(X.T), np.asfortranarray(D.T)
+    Z = spams.lasso(X, D=D, lambda1=lam, mode=2, numThreads=1)  # (n_atoms, n_patches), sparse
     return np.asarray(abs(Z).max(axis=1).todense()).ravel()

@@ -51,43 +51,18 @@ def methods(setup, given, m, n):
     all_, few = (_problem(given, found["last"], size) for size in (n, min(_N_SLOW, n)))
     warm, few_note = "from the codes of the dictionary one epoch earlier", f"{few['n']} patches"
     first, *others = measured()
+    sklearn, slow = "scikit-learn", {"note": few_note, "is_minor": True, "most_repeats": 1}
+    warmed = all_ | {"coder": first, "start_from": found["last_but_one"]}
     return [
         Method("flyannot", "cold", encode_beside_gemm, all_ | {"coder": first}),
-        Method(
-            "flyannot",
-            "warm",
-            encode_beside_gemm,
-            all_ | {"coder": first, "start_from": found["last_but_one"]},
-            note=warm,
-            is_minor=True,
-        ),
+        Method("flyannot", "warm", encode_beside_gemm, warmed, note=warm, is_minor=True),
         Method("gemm", "X D^T", multiply, all_, is_minor=True),
-        *[
-            Method(
-                "flyannot",
-                coder,
-                encode_beside_gemm,
-                few | {"coder": coder},
-                most_repeats=1,
-                note=few_note,
-                is_minor=True,
-            )
-            for coder in others
-        ],
+        *(Method("flyannot", coder, encode_beside_gemm, few | {"coder": coder}, **slow) for coder in others),
         Method("SPAMS", "lasso", other_programs.encode_by_spams, all_, "spams"),
-        *[
-            Method(
-                "scikit-learn",
-                a,
-                other_programs.encode_by_scikit_learn,
-                few | {"algorithm": a},
-                "scikit-learn",
-                1,
-                few_note,
-                is_minor=True,
-            )
+        *(
+            Method(sklearn, a, other_programs.encode_by_scikit_learn, few | {"algorithm": a}, sklearn, **slow)
             for a in ("lasso_cd", "lasso_lars")
-        ],
+        ),
     ]
 
 

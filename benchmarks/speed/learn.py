@@ -57,17 +57,8 @@ def methods(setup, given, m):
     ]
     arguments = problem | {"n": min(n, 1024), "n_epochs": 1, "batch_size": 256}
     note = f"one epoch of {arguments['n']} patches"
-    sklearn = Method(
-        "scikit-learn",
-        "batch 256",
-        other_programs.learn_by_scikit_learn,
-        arguments,
-        "scikit-learn",
-        1,
-        note,
-        is_minor=True,
-    )
-    return [*ours, *plain, slow, *quick, sklearn]
+    named = "scikit-learn", "batch 256", other_programs.learn_by_scikit_learn, arguments, "scikit-learn"
+    return [*ours, *plain, slow, *quick, Method(*named, most_repeats=1, note=note, is_minor=True)]
 
 
 def _targets(rows):

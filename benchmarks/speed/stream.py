@@ -3,10 +3,10 @@
 import numpy as np
 
 from benchmarks.compare_methods import Method, compare_methods
-from benchmarks.findings import Finding, Panel
+from benchmarks.findings import Finding
 from benchmarks.inputs.patches import LAM, patches_of
 from benchmarks.measures import Stopwatch, exact_objective, graded_dictionary, normalised_patches
-from benchmarks.rows import Series
+from benchmarks.rows import Panel, Series
 from flyannot.descriptors.sift import normalise_descriptors
 from flyannot.estimators.dictionary_learning import DictionaryLearning, RowUnits
 from flyannot.runtime.resources import one_blas_thread
@@ -23,13 +23,7 @@ from flyannot.sparse.learners import LEARNERS
 from flyannot.sparse.learners.scc import SCCOptions
 from flyannot.steps.patch_blocks import NormalisedPatches
 
-N_SHARES = 16
-
-
-def _by_shares(problem, n, n_epochs, n_shares, longest):
-    arguments = problem | {"n": n, "n_epochs": n_epochs, "n_shares": n_shares, "longest": longest}
-    words = f"{n_shares} shares, rounds of {longest:,}"
-    return Method("flyannot", words, learn_in_shares, arguments, most_repeats=1)
+N_PARTS = 16
 
 
 def measure_stream(setup):
@@ -42,9 +36,10 @@ def measure_stream(setup):
         words = ", ".join(f"{name.replace('_', ' ')} {value}" for name, value in settings.items())
         return Method(who, words, learn_stream, problem | limits | settings, reference, most_repeats=1)
 
+    words = f"data-parallel, {N_PARTS} parts, rounds of {LONGEST:,}"
     methods = [
         by("flyannot scc", "scc", variant="quick"),
-        _by_shares(problem, given.n, 1, N_SHARES, LONGEST),
+        Method("flyannot", words, learn_data_parallel, problem | {"n": given.n}, most_repeats=1),
         by("flyannot OL", "ol", batch_size=256),
         by("SPAMS OL", "spams", "spams", batch_size=256),
         by("scikit-learn", "scikit-learn", "scikit-learn", batch_size=256),
@@ -81,15 +76,15 @@ class StoredRows(RowUnits):
         return np.array(rows)
 
 
-def learn_in_shares(patches, held, initial, lam, n, n_epochs, n_shares, longest, variant="quick"):
-    """In a worker: learn by shares, in this process; `trace` holds (seconds, patches, objective)."""
+def learn_data_parallel(patches, held, initial, lam, n):
+    """In a worker: one pass in parts, all in this process; `trace` holds (seconds, patches, objective)."""
     start = np.arange(0, n, _UNIT)
     X = np.load(patches, mmap_mode="r")
     source = StoredRows(X, X.dtype, start, np.minimum(start + _UNIT, n))
-    options = SCCOptions(variant=variant)
-    plan = LearningPlan(n_shares, n_epochs, lam, options, (_SEED,), longest=longest)
+    options = SCCOptions(variant="quick")
+    plan = LearningPlan(N_PARTS, 1, lam, options, (_SEED,), longest=LONGEST)
     D, sample = np.load(initial), normalised_patches(held, slice(None)).astype(np.float64)
-    LEARNERS["scc"](D, 0, lam=lam, variant=variant)  # compiles
+    LEARNERS["scc"](D, 0, lam=lam, variant="quick")  # compiles
     first = LearningProgress(first_atoms(D, options))
     clock = []
 
@@ -101,11 +96,10 @@ def learn_in_shares(patches, held, initial, lam, n, n_epochs, n_shares, longest,
 
     with one_blas_thread():
         *_, progress = learn_in_rounds(source, HeldOutSamples(sample, {}), first, plan, run)
-        trace = [(record.n_visits, record.objective) for record in progress.records]
         seconds = sum(clock)
-        graded = graded_dictionary(progress.atoms.D, held, lam, seconds=seconds, n=n, n_epochs=n_epochs)
-    total = n * n_epochs
-    return graded | {"trace": [(seconds * visits / total, visits, value) for visits, value in trace]}
+        graded = graded_dictionary(progress.atoms.D, held, lam, seconds=seconds, n=n, n_epochs=1)
+    trace = [(seconds * r.n_visits / n, r.n_visits, r.objective) for r in progress.records]
+    return graded | {"trace": trace}
 
 
 def learn_stream(patches, held, initial, lam, n, who, limit_s, **settings):
@@ -142,17 +136,11 @@ def _spams(D, lam, n, who, batch_size):
 
     state = {"D": np.asfortranarray(D.T), "model": None}
     options = {"lambda1": lam, "lambda2": 0.0, "mode": 2, "batchsize": batch_size, "numThreads": 1}
+    options |= {"return_model": True, "verbose": False}
 
     def learn(X):
-        state["D"], state["model"] = spams.trainDL(
-            np.asfortranarray(X.T),
-            D=state["D"],
-            model=state["model"],
-            return_model=True,
-            iter=-(-len(X) // batch_size),
-            verbose=False,
-            **options,
-        )
+        n_steps = -(-len(X) // batch_size)
+        state["D"], state["model"] = spams.trainDL(np.asfortranarray(X.T), iter=n_steps, **state, **options)
 
     return learn, lambda: state["D"].T
 

@@ -1,59 +1,74 @@
 """Made-up results for every statement of the items: one of which it holds, and one that refutes it."""
 
-import itertools
-
 from benchmarks.scc import claims as scc
 
-CASE = {"case": "made up", "sparse_case": "made up"}
+NAMES = {  # short for what the rows have
+    "ol_1": "OL, batch 1",
+    "ol": "OL, batch 512",
+    "scc": "SCC paper",
+    "beside": "SCC paper, as many patches as OL",
+    "sign": "feature-sign",
+    "accelerated": "accelerated gradient",
+    "conjugate": "conjugate-gradient",
+    "hash_siso": "hash-siso",
+    "exact": "hash-siso, exact",
+    "p_stable": "hash-siso, p-stable",
+    "published": "siso, as published",
+    "spreading": "label spreading",
+}
+SIZES = (500, 2000)  # atoms
 
 
-def crossed(**columns):
-    """Rows with every combination of the columns' values."""
-    return [dict(zip(columns, values)) for values in itertools.product(*columns.values())]
+def table(columns, *points, **same):
+    """Rows of the named columns, one for each point, with what is the same in all."""
+    return [same | dict(zip(columns.split(), point)) for point in points]
+
+
+def in_long(columns, by_name, keys):
+    """Rows of the values of every name, one for each key: the columns are those of name, key and values."""
+    points = ((NAMES.get(n, n), k, *v) for n, values in by_name.items() for k, v in zip(keys, values))
+    return table(columns, *points)
 
 
 def parts(ol, scc):
-    """Rows of SCC's Table 1: (codes, dictionary) at 500 and 2,000 atoms."""
-    return [
-        {"who": who, "n_atoms": m, "us_of_z": z, "us_of_D": D, "us_of_total": z + D}
-        for who, of_sizes in (("OL, batch 1", ol), ("SCC paper", scc))
-        for m, (z, D) in zip((500, 2000), of_sizes)
-    ]
+    """Rows of SCC's Table 1: (codes, dictionary) at either size."""
+    rows = in_long("who n_atoms us_of_z us_of_D", {"ol_1": ol, "scc": scc}, SIZES)
+    return [row | {"us_of_total": row["us_of_z"] + row["us_of_D"]} for row in rows]
 
 
 def learned(**by_method):
-    """Rows of SCC's Table 2: (microseconds, objective) at 500 and 2,000 atoms in one stage range."""
-    names = {"scc": "SCC paper", "beside": "SCC paper, as many patches as OL", "ol_1": "OL, batch 1",
-             "ol": "OL, batch 512"}  # fmt: skip
-    return [
-        {"method": names[who], "n_atoms": m, "stage_range": "4-6", "us_per_sample": us, "objective": value}
-        for who, of_sizes in by_method.items()
-        for m, (us, value) in zip((500, 2000), of_sizes)
-    ]
+    """Rows of SCC's Table 2: (microseconds, objective) at either size in one stage range."""
+    rows = in_long("method n_atoms us_per_sample objective", by_method, SIZES)
+    return [row | {"stage_range": "4-6"} for row in rows]
 
 
-def sweeps(*ends):
-    """Rows of SCC's Figure 3: (seconds, objective) with 1, 3 and 9 sweeps."""
-    return [{"n_sweeps": k, "epoch": 10, "seconds": s, "objective": o} for k, (s, o) in zip((1, 3, 9), ends)]
+def sped_up_to(small, large):
+    """The same: times as long as SCC takes."""
+    return learned(scc=[(1, 1)] * 2, ol_1=[(small, 1), (large, 1)])
 
 
-def rates(adaptive, natural):
-    """Rows of SCC's Figure 4: the objectives after the first and the last epoch."""
-    return [
-        {"stage_range": "4-6", "rate": rate, "a": 1.0, "b": 1.0, "objective_after_1_epoch": first,
-         "objective": last}
-        for rate, (first, last) in (("adaptive", adaptive), ("natural", natural))
-    ]  # fmt: skip
+def ending_at(small, large, ol=(0.2, 0.1)):
+    """The same: the objectives of SCC, and of OL."""
+    return learned(beside=[(1, small), (1, large)], ol=[(1, value) for value in ol])
+
+
+def sweeps(seconds, *ends):
+    """Rows of SCC's Figure 3, with 1, 3 and 9 sweeps."""
+    return table("n_sweeps seconds objective", *zip((1, 3, 9), seconds, ends), epoch=10)
+
+
+def rates(column, adaptive, natural):
+    """Rows of SCC's Figure 4: one of the objectives after the first and the last epoch."""
+    same = {"stage_range": "4-6", "a": 1.0, "b": 1.0, "objective_after_1_epoch": 1, "objective": 1}
+    return [same | {"rate": "adaptive", column: adaptive}, same | {"rate": "natural", column: natural}]
 
 
 def annotated(ol, scc):
-    """Rows of SCC's Figure 5: a measure at 500 and 2,000 atoms, draws within 0.002 of it."""
-    return [
-        {"part": "the figure", "metric": "auc", "learner": who, "n_atoms": m, "value": v,
-         "draws": [v - 0.001, v]}
-        for who, values in (("OL", ol), ("SCC", scc))
-        for m, v in zip((500, 2000), values)
-    ]  # fmt: skip
+    """Rows of SCC's Figure 5: a measure at either size, draws within 0.002 of it."""
+    points = (
+        (w, m, v, [v - 0.001, v]) for w, both in (("OL", ol), ("SCC", scc)) for m, v in zip(SIZES, both)
+    )
+    return table("learner n_atoms value draws", *points, part="the figure", metric="auc")
 
 
 def in_stages(ol, scc):
@@ -63,71 +78,59 @@ def in_stages(ol, scc):
 
 def in_our_way(protocol, metric="auc"):
     """The same beside another protocol, which gains and which loses."""
-    return tuple(
-        [{"part": "what differs", "metric": metric, "protocol": p, "value": v, "draws": [v, v + 1e-3]}
-         for p, v in (("as the paper", 0.7), (protocol, value))]
-        for value in (0.8, 0.6)
-    )  # fmt: skip
+
+    def beside(value):
+        points = ((p, v, [v, v + 1e-3]) for p, v in (("as the paper", 0.7), (protocol, value)))
+        return table("protocol value draws", *points, part="what differs", metric=metric)
+
+    return beside(0.8), beside(0.6)
 
 
 def coded(**by_solver):
-    """Rows of Lee's Table 1: (microseconds, relative error) on one signal."""
-    names = {"sign": "feature-sign", "lars": "lars", "qp": "qp", "cd": "cd", "grafting": "grafting"}
-    return [
-        {"signal": "made up", "who": names[who], "us_per_sample": us, "relative_error": error}
-        for who, (us, error) in by_solver.items()
-    ]
+    """Rows of Lee's Table 1: (microseconds, relative error) on one signal, beside feature-sign search's."""
+    found = {"sign": (1.0, 0.0)} | by_solver
+    points = ((NAMES.get(name, name), *point) for name, point in found.items())
+    return table("who us_per_sample relative_error", *points, signal="made up")
 
 
 def bases(**by_both):
-    """Rows of Lee's Table 2: (seconds of bases, seconds in all, objective) by codes_bases."""
-    names = {"sign": "feature-sign", "accelerated": "accelerated gradient", "conjugate": "conjugate-gradient"}
-    return [
-        {"signal": "made up", "codes_by": names.get(codes, codes), "bases_by": names.get(kind, kind),
-         "seconds_of_bases": of_bases, "seconds": seconds, "objective": value}
-        for both, (of_bases, seconds, value) in by_both.items()
-        for codes, kind in [both.split("_")]
-    ]  # fmt: skip
+    """Rows of Lee's Table 2: (seconds of bases, in all, objective) by codes_bases, beside (1, 1, 0.5)."""
+    found = {tuple(both.split("_")): point for both, point in ({"sign_dual": (1, 1, 0.5)} | by_both).items()}
+    points = ((NAMES.get(codes, codes), NAMES.get(kind, kind), *p) for (codes, kind), p in found.items())
+    return table("codes_by bases_by seconds_of_bases seconds objective", *points, signal="made up")
+
+
+def all_as_slow(seconds):
+    """The same: every way takes as many seconds in all, but for the usual one."""
+    codes, kinds = ("sign", "lars", "grafting", "conjugate"), ("dual", "gradient")
+    ways = [f"{c}_{k}" for c in codes for k in kinds][1:]
+    return bases(**dict.fromkeys(ways, (1, 2, 1)) | {"lars_gradient": (1, seconds, 1)})
 
 
 def coded_again(*of_each):
     """The same: the seconds of every coding, of feature-sign search, LARS and grafting."""
-    rows = bases(sign_dual=_DUAL, lars_dual=_DUAL, grafting_dual=_DUAL)
-    return [row | {"seconds_of_each_coding": seconds} for row, seconds in zip(rows, of_each)]
+    points = ((who, "dual", seconds) for who, seconds in zip(("feature-sign", "lars", "grafting"), of_each))
+    return table("codes_by bases_by seconds_of_each_coding", *points, signal="made up")
 
 
-def counted(n_yes, effect=None, **column):
+def counted(n_yes, column, value, effect=None):
     """60 rows of one basis each, of which so many have the value of the column, and the others none of it."""
-    ((name, value),) = column.items()
-    return [{"effect": effect, name: value if k < n_yes else 0.0} for k in range(60)]
+    return [{"effect": effect, column: value if k < n_yes else 0.0} for k in range(60)]
 
 
-def few_labels(codes=0.1, both=0.1):
+def few_labels(**errors):
     """Rows of Lee's Section 6: test errors of five draws, of pixels 0.1."""
-    errors = {"pixels": 0.1, "codes": codes, "pixels and codes": both}
-    noise = (1.0, 1.01, 0.99, 1.0, 1.0)
-    return [{"task": "made up", "features": name, "error": e, "errors": [e * one for one in noise]}
-            for name, e in errors.items()]  # fmt: skip
+    found = {"pixels": 0.1, "codes": 0.1, "pixels and codes": 0.1} | errors
+    points = ((name, e, [e * one for one in (1.0, 1.01, 0.99, 1.0, 1.0)]) for name, e in found.items())
+    return table("features error errors", *points, task="made up")
 
 
-def blocks(few, many):
-    """Rows of DSSC's Figure 2: (iteration, features, seconds, objective) at the end, from 1.0 at 0."""
-    return [
-        dict(zip(("iteration", "features", "seconds", "objective"), point))
-        | {"choice": "", "n_blocks": b, "n_threads": 1, "objective_of_held": point[3]}
-        for b, end in ((16, few), (128, many))
-        for point in ((0, 0, 0.0, 1.0), end)
-    ]
-
-
-def masked(**by_r):
-    """Rows of MODL's Figures 1 and 3: points of (records, seconds, objective, l1/l2) by r1, r4, r8, r12."""
-    columns = ("records", "seconds", "objective", "l1_over_l2")
-    return [
-        CASE | {"reduction": int(r[1:])} | dict(zip(columns, point))
-        for r, points in by_r.items()
-        for point in points
-    ]
+def blocks(few, many, column="iteration", at=(9, 9)):
+    """Rows of DSSC's Figure 2: objectives at the end, from 1.0 at 0, and where few and many blocks end."""
+    points = (
+        (b, n, v, v) for b, x, end in ((16, at[0], few), (128, at[1], many)) for n, v in ((0, 1.0), (x, end))
+    )
+    return table(f"n_blocks {column} objective objective_of_held", *points, choice="", n_threads=1)
 
 
 def falling(n_seconds, *, end=0.5, sparsity=1.0, converged_at=40):
@@ -138,125 +141,136 @@ def falling(n_seconds, *, end=0.5, sparsity=1.0, converged_at=40):
 
 
 def like_r1(**others):
-    """All reductions as fast as their number and as good as r=1, but for those named."""
+    """Rows of MODL's Figures 1 and 3: every r is r times as fast and as good as r=1, but for those named."""
     usual = {f"r{r}": falling(12 / r) for r in (1, 4, 8)} | {"r12": falling(1.0, sparsity=0.9)}
-    return masked(**usual | others)
+    points = ((int(r[1:]), *point) for r, trace in (usual | others).items() for point in trace)
+    columns = "reduction records seconds objective l1_over_l2"
+    return table(columns, *points, case="made up", sparse_case="made up")
 
 
-def drawn_atlases(**columns):
-    """Rows of MODL's Figure 2: each column's values of a 24th of the records and of half of them."""
-    names = ("a 24th of the records", "half of the records, r=12", "all records again")
+def with_two_lams(*converged_at):
+    """The same at 1e-3 and 1e-4, each of which converges at a record."""
+    same = {"data": "fMRI", "history": "products"}
     return [
-        {"history": "products", "repeat": i, "run": run}
-        | {column: values[j] + i / 1000 for column, values in columns.items()}
-        for i in range(5)
-        for run, j in zip(names, (0, 1, 1))
+        row | same | {"lam": lam}
+        for lam, at in zip((1e-3, 1e-4), converged_at)
+        for row in like_r1(r1=falling(12, converged_at=at), r12=falling(1, converged_at=at))
     ]
 
 
-def weights(*values):
+def drawn_atlases(column, few, half):
+    """Rows of MODL's Figure 2: a column's values of a 24th of the records and of half of them."""
+    runs = ("a 24th of the records", few), ("half of the records, r=12", half), ("all records again", half)
+    points = ((i, run, value + i / 1000) for i in range(5) for run, value in runs)
+    return table(f"repeat run {column}", *points, history="products")
+
+
+def ending_with_r_times(end):
+    """Rows of MODL's Figure 3: where r=12 ends with 12 times the records, r=1 at 0.5."""
+    return table("times_the_records objective", (1, 0.5), (12, end), equal_case="fMRI")
+
+
+def weights(last):
     """Rows of MODL's Figure 5: the objective at the betas 0.76, 0.9 and 1."""
-    return [
-        CASE | {"beta": beta, "records": 100, "objective": v} for beta, v in zip((0.76, 0.9, 1.0), values)
-    ]
+    return table("beta objective", (0.76, 0.6), (0.9, 0.5), (1.0, last), case="made up", records=100)
 
 
 def completed(cd, modl):
     """Rows of MODL's Table 1: (seconds, error) of every split."""
-    return [
-        {"split": i, "solver": solver, "seconds": seconds, "test_rmse": error}
-        for solver, splits in (("coordinate descent", cd), ("MODL", modl))
-        for i, (seconds, error) in enumerate(splits)
-    ]
+    of_both = (("coordinate descent", cd), ("MODL", modl))
+    points = (
+        (s, i, t, error) for s, (t, e) in of_both for i, error in enumerate((e, e + 1e-3, e, e + 2e-3, e))
+    )
+    return table("solver split seconds test_rmse", *points)
 
 
-def sped_up(*of_sizes):
+def sped_up(few, many):
     """Rows of MODL's Figure 4 at 1,000 ratings and at more: seconds and epochs of MODL, its errors with
     partial and full projection; coordinate descent takes 100 s to an error of 0.5."""
     found = [(n, "coordinate descent", 1, 100.0, 0.5) for n in (1_000, 100_000)]
-    for n, (seconds, epochs, partial, full) in zip((1_000, 100_000), of_sizes):
+    for n, (seconds, epochs, partial, full) in zip((1_000, 100_000), (few, many)):
         found += [(n, "MODL", epochs, seconds, partial), (n, "MODL, full projection", epochs, seconds, full)]
-    return [dict(zip(("n_ratings", "solver", "epoch", "seconds", "test_rmse"), row)) for row in found]
+    return table("n_ratings solver epoch seconds test_rmse", *found)
 
 
 def answered(**by_method):
     """Rows of SISO's Tables 2 to 5: (seconds of fit, seconds in all, MAP)."""
-    names = {"hash_siso": "hash-siso", "exact": "hash-siso, exact", "p_stable": "hash-siso, p-stable",
-             "spreading": "label spreading"}  # fmt: skip
+    columns = "method seconds_of_fit seconds seconds_of_queries ms_per_query map map_of_first draws"
+    points = (
+        (NAMES.get(method, method), fit, seconds, seconds - fit, seconds, v, v, [v - 0.001, v])
+        for method, (fit, seconds, v) in by_method.items()
+    )
+    return table(columns, *points, tau=1.0, n_queries=9)
+
+
+def quick(**seconds):
+    """The same, of methods that need no fit and are as good as one another."""
+    return answered(**{method: (0, value, 0.5) for method, value in seconds.items()})
+
+
+def as_good(**values):
+    """The same, of methods that are as quick as one another."""
+    return answered(**{method: (0, 1, value) for method, value in values.items()})
+
+
+def recalled(ours, theirs):
+    """The same, of two kinds of cells that hold a tenth of the rows."""
     return [
-        {"method": names.get(method, method), "tau": 1.0, "seconds_of_fit": fit, "seconds": seconds,
-         "seconds_of_queries": seconds - fit, "ms_per_query": seconds, "map": value, "map_of_first": value,
-         "n_queries": 9, "draws": [value - 0.001, value]}
-        for method, (fit, seconds, value) in by_method.items()
-    ]  # fmt: skip
+        row | {"recall": v, "part_in_cells": 0.1, "recalls": [v, v + 0.01 * i, v], "parts": [0.1] * 3}
+        for i, (row, v) in enumerate(zip(quick(hash_siso=1, p_stable=1), (ours, theirs)))
+    ]
 
 
 def shared(**by_method):
     """Rows of SISO's Figures 2 and 4: the MAP at tau = 0.1, 0.8 and 1."""
-    return [
-        row | {"tau": tau}
-        for method, values in by_method.items()
-        for tau, value in zip((0.1, 0.8, 1.0), values)
-        for row in answered(**{method: (0, 1, value)})
-    ]
+    taus = zip((0.1, 0.8, 1.0), zip(*by_method.values()))
+    return [row | {"tau": tau} for tau, values in taus for row in as_good(**dict(zip(by_method, values)))]
 
 
-def grown(**by_method):
-    """Rows of SISO's Tables 6 and 7: (seconds a query, flat cost) at 1,000 and 100,000 labelled vectors."""
-    names = {"hash_siso": "hash-siso", "p_stable": "hash-siso, p-stable", "published": "siso, as published"}
-    return [
-        {"method": names.get(method, method), "how": how, "n": n,
-         "seconds_per_query": seconds, "flat_cost": cost, "draws": [cost - 0.001, cost]}
-        for method, ends in by_method.items()
-        for n, (seconds, cost) in zip((1_000, 100_000), ends)
-        for how in ("one at a time", "at once")
-    ]  # fmt: skip
+def grown(sizes=(1_000, 100_000), **by_method):
+    """Rows of SISO's Tables 6 and 7: (seconds a query, flat cost) at two numbers of labelled vectors."""
+    rows = in_long("method n seconds_per_query flat_cost", by_method, sizes)
+    rows = [row | {"draws": [row["flat_cost"] - 0.001, row["flat_cost"]]} for row in rows]
+    return [row | {"how": how} for row in rows for how in ("one at a time", "at once")]
 
 
-_QUICK, _SLOW = [(10.0, 0.5)] * 5, [(100.0, 0.5)] * 5
-_BETTER, _WORSE = ([(1.0, 0.5 + sign * 0.1 + i / 1000) for i in range(5)] for sign in (-1, 1))
-_SIGN, _DUAL = (1.0, 0.0), (1.0, 1.0, 0.5)
+def of_many(**seconds):
+    """The same, of methods that are as good as one another, at the larger number."""
+    return grown(siso=[(9, 1)] * 2, **{method: [(1, 1), (value, 1)] for method, value in seconds.items()})
+
+
+def pair(make, holding, refuting, **same):
+    """The rows that are made of either."""
+    return tuple(make(*(one if isinstance(one, tuple) else (one,)), **same) for one in (holding, refuting))
+
+
+_EVEN = [(1, 1), (1, 1)]
 
 # key of the statement -> (rows of which it holds, rows that refute it)
 EXAMPLES = {
-    "scc-1-codes": (parts([(9, 1), (9, 1)], [(1, 1), (1, 1)]), parts([(9, 1), (1, 1)], [(1, 1), (2, 1)])),
-    "scc-1-dictionary": (
-        parts([(1, 9), (1, 9)], [(1, 1), (1, 1)]), parts([(1, 9), (1, 1)], [(1, 1), (1, 2)])
-    ),
+    "scc-1-codes": (parts([(9, 1), (9, 1)], _EVEN), parts([(9, 1), (1, 1)], [(1, 1), (2, 1)])),
+    "scc-1-dictionary": (parts([(1, 9), (1, 9)], _EVEN), parts([(1, 9), (1, 1)], [(1, 1), (1, 2)])),
     "scc-1-scales": (parts([(1, 1), (9, 9)], [(1, 1), (2, 2)]), parts([(1, 1), (2, 2)], [(1, 1), (4, 4)])),
-    "scc-1-dictionary-scales": (
-        parts([(1, 1), (4, 9)], [(1, 1), (4, 1)]), parts([(1, 1), (9, 4)], [(1, 1), (1, 4)])
+    "scc-1-dictionary-scales": pair(
+        parts, ([(1, 1), (4, 9)], [(1, 1), (4, 1)]), ([(1, 1), (9, 4)], [(1, 1), (1, 4)])
     ),
-    "scc-1-shares": (parts([(1, 1)] * 2, [(9, 1)] * 2), parts([(1, 1)] * 2, [(9, 1), (1, 9)])),
-    "scc-2-speed": (
-        learned(scc=[(1, 1)] * 2, ol_1=[(40, 1)] * 2), learned(scc=[(1, 1)] * 2, ol_1=[(99, 1), (20, 1)])
-    ),
-    "scc-2-grows": (
-        learned(scc=[(1, 1)] * 2, ol_1=[(40, 1), (90, 1)]), learned(scc=[(1, 1)] * 2, ol_1=[(90, 1), (40, 1)])
-    ),
-    "scc-2-above": (
-        learned(beside=[(1, 0.202), (1, 0.102)], ol=[(1, 0.2), (1, 0.1)]),
-        learned(beside=[(1, 0.202), (1, 0.098)], ol=[(1, 0.2), (1, 0.1)]),
-    ),
-    "scc-2-comparable": (
-        learned(beside=[(1, 0.201), (1, 0.1)], ol=[(1, 0.2), (1, 0.1)]),
-        learned(beside=[(1, 0.201), (1, 0.11)], ol=[(1, 0.2), (1, 0.1)]),
-    ),
-    "scc-2-falls": (
-        learned(beside=[(1, 0.2), (1, 0.1)], ol=[(1, 0.2), (1, 0.1)]),
-        learned(beside=[(1, 0.2), (1, 0.1)], ol=[(1, 0.1), (1, 0.2)]),
-    ),
-    "scc-3-lower": (sweeps((1, 0.2), (1, 0.2), (1, 0.1)), sweeps((1, 0.1), (1, 0.1), (1, 0.2))),
-    "scc-3-longer": (sweeps((1, 1), (2, 1), (3, 1)), sweeps((3, 1), (2, 1), (1, 1))),
-    "scc-3-three": (sweeps((1, 0.2), (1, 0.11), (1, 0.1)), sweeps((1, 0.2), (1, 0.19), (1, 0.1))),
-    "scc-4-better": (rates((1, 0.1), (1, 0.2)), rates((1, 0.2), (1, 0.1))),
-    "scc-4-faster": (rates((0.1, 1), (0.2, 1)), rates((0.2, 1), (0.1, 1))),
-    "scc-5-small": (annotated((0.8, 0.9), (0.7, 0.9)), annotated((0.7, 0.9), (0.702, 0.9))),
-    "scc-5-large": (annotated((0.8, 0.9), (0.7, 0.9)), annotated((0.8, 0.9), (0.7, 0.95))),
-    "scc-5-more": (annotated((0.8, 0.9), (0.7, 0.9)), annotated((0.8, 0.9), (0.9, 0.8))),
-    "scc-5s-small": (in_stages((0.8, 0.9), (0.7, 0.9)), in_stages((0.7, 0.9), (0.702, 0.9))),
-    "scc-5s-large": (in_stages((0.7, 0.9), (0.7, 0.9)), in_stages((0.7, 0.9), (0.7, 0.8))),
-    "scc-5s-more": (in_stages((0.7, 0.9), (0.7, 0.9)), in_stages((0.7, 0.9), (0.9, 0.7))),
+    "scc-1-shares": (parts(_EVEN, [(9, 1)] * 2), parts(_EVEN, [(9, 1), (1, 9)])),
+    "scc-2-speed": pair(sped_up_to, (40, 40), (99, 20)),
+    "scc-2-grows": pair(sped_up_to, (40, 90), (90, 40)),
+    "scc-2-above": pair(ending_at, (0.202, 0.102), (0.202, 0.098)),
+    "scc-2-comparable": pair(ending_at, (0.201, 0.1), (0.201, 0.11)),
+    "scc-2-falls": pair(ending_at, (0.2, 0.1), (0.2, 0.1, (0.1, 0.2))),
+    "scc-3-lower": pair(sweeps, ((1, 2, 3), 0.2, 0.2, 0.1), ((1, 2, 3), 0.1, 0.1, 0.2)),
+    "scc-3-longer": pair(sweeps, ((1, 2, 3), 1, 1, 1), ((3, 2, 1), 1, 1, 1)),
+    "scc-3-three": pair(sweeps, ((1, 2, 3), 0.2, 0.11, 0.1), ((1, 2, 3), 0.2, 0.19, 0.1)),
+    "scc-4-better": pair(rates, ("objective", 0.1, 0.2), ("objective", 0.2, 0.1)),
+    "scc-4-faster": pair(rates, ("objective_after_1_epoch", 0.1, 0.2), ("objective_after_1_epoch", 0.2, 0.1)),
+    "scc-5-small": pair(annotated, ((0.8, 0.9), (0.7, 0.9)), ((0.7, 0.9), (0.702, 0.9))),
+    "scc-5-large": pair(annotated, ((0.8, 0.9), (0.7, 0.9)), ((0.8, 0.9), (0.7, 0.95))),
+    "scc-5-more": pair(annotated, ((0.8, 0.9), (0.7, 0.9)), ((0.8, 0.9), (0.9, 0.8))),
+    "scc-5s-small": pair(in_stages, ((0.8, 0.9), (0.7, 0.9)), ((0.7, 0.9), (0.702, 0.9))),
+    "scc-5s-large": pair(in_stages, ((0.7, 0.9), (0.7, 0.9)), ((0.7, 0.9), (0.7, 0.8))),
+    "scc-5s-more": pair(in_stages, ((0.7, 0.9), (0.7, 0.9)), ((0.7, 0.9), (0.9, 0.7))),
     "scc-5-overlapping": in_our_way(scc.OVERLAPPING),
     "scc-5-larger": in_our_way(scc.LARGER),
     "scc-5-cells": in_our_way(scc.CELLS),
@@ -264,134 +278,81 @@ EXAMPLES = {
     "scc-5-balanced": in_our_way(scc.BALANCED),
     "scc-5-threshold": in_our_way(scc.THRESHOLD, "sensitivity"),
     "scc-5-all": in_our_way(scc.ALL_OF_OURS),
-    "lee-1-lars": (coded(sign=_SIGN, lars=(2, 0)), coded(sign=_SIGN, lars=(0.5, 0))),
-    "lee-1-grafting": (coded(sign=_SIGN, grafting=(6, 0)), coded(sign=_SIGN, grafting=(0.5, 0))),
-    "lee-1-grafted": (
-        coded(sign=_SIGN, lars=(1, 0), grafting=(1, 1e-6)),
-        coded(sign=_SIGN, lars=(1, 1e-4), grafting=(1, 1e-6)),
-    ),
-    "lee-1-qp": (coded(sign=_SIGN, qp=(90, 0)), coded(sign=_SIGN, qp=(5, 0))),
-    "lee-1-exact": (coded(sign=_SIGN, lars=(1, 1e-12)), coded(sign=_SIGN, lars=(1, 1e-4))),
-    "lee-1-accurate": (
-        coded(sign=_SIGN, lars=(1, 0), qp=(1, 1e-9)), coded(sign=_SIGN, lars=(1, 1e-4), qp=(1, 1e-9))
-    ),
-    "lee-1-cd": (coded(sign=_SIGN, cd=(0.5, 0)), coded(sign=_SIGN, cd=(2, 0))),
-    "lee-2-dual": (
-        bases(sign_dual=_DUAL, sign_gradient=(3, 1, 1)), bases(sign_dual=_DUAL, sign_gradient=(0.5, 1, 1))
-    ),
-    "lee-2-sign": (
-        bases(sign_dual=_DUAL, lars_dual=(1, 2, 1)), bases(sign_dual=_DUAL, lars_dual=(1, 0.5, 1))
-    ),
-    "lee-2-fastest": tuple(
-        bases(sign_dual=_DUAL, lars_dual=(1, 2, 1), sign_gradient=(1, 2, 1), lars_gradient=(1, total, 1),
-              grafting_dual=(1, 2, 1), grafting_gradient=(1, 2, 1), conjugate_dual=(1, 2, 1),
-              conjugate_gradient=(1, 2, 1))
-        for total in (3, 0.3)
-    ),
-    "lee-2-each": tuple(coded_again([1.0, 1.0], [2.0, 2.0], [3.0, last]) for last in (3.0, 0.5)),
-    "lee-2-iterations": tuple(coded_again([2.0, last], [4.0, 4.0]) for last in (1.0, 4.0)),
-    "lee-2-accelerated": tuple(
-        bases(sign_dual=_DUAL, sign_accelerated=(seconds, 1, 1)) for seconds in (2, 0.5)
-    ),
-    "lee-2-ends": tuple(bases(sign_dual=_DUAL, sign_gradient=(1, 1, end)) for end in (0.5, 0.4)),
-    "lee-53-gabor": (counted(50, explained_by_gabor=0.9), counted(5, explained_by_gabor=0.9)),
-    "lee-54-stopped": (counted(20, falls_by=0.9, effect="length"), counted(0, falls_by=0.9, effect="length")),
-    "lee-54-suppressed": (
-        counted(42, suppressed_by=0.05, effect="surround"), counted(10, suppressed_by=0.05, effect="surround")
-    ),
-    "lee-54-tenth": (
-        counted(20, suppressed_by=0.2, effect="surround"), counted(0, suppressed_by=0.2, effect="surround")
-    ),
-    "lee-6-less": (few_labels(codes=0.05), few_labels(codes=0.2)),
-    "lee-6-much": (few_labels(codes=0.05), few_labels(codes=0.098)),
-    "lee-6-both": (few_labels(both=0.05), few_labels(both=0.2)),
-    "dssc-falls": (blocks((9, 9, 9, 0.5), (9, 9, 9, 0.6)), blocks((9, 9, 9, 0.5), (9, 9, 9, 1.1))),
-    "dssc-stable": (blocks((9, 9, 9, 0.5), (9, 9, 9, 0.4)), blocks((9, 9, 9, 0.5), (9, 9, 9, 1.1))),
-    "dssc-held": (blocks((9, 9, 9, 0.5), (9, 9, 9, 0.6)), blocks((9, 9, 9, 0.5), (9, 9, 9, 1.1))),
-    "dssc-iterations": (blocks((9, 9, 9, 0.5), (9, 9, 9, 0.4)), blocks((9, 9, 9, 0.4), (9, 9, 9, 0.5))),
-    "dssc-features": (blocks((9, 90, 9, 0.5), (9, 9, 9, 0.4)), blocks((9, 9, 9, 0.4), (9, 9, 9, 0.5))),
-    "dssc-clock": (blocks((9, 9, 9, 0.4), (9, 9, 9, 0.5)), blocks((9, 9, 9, 0.5), (9, 9, 9, 0.4))),
+    "lee-1-lars": pair(lambda t: coded(lars=(t, 0)), 2, 0.5),
+    "lee-1-grafting": pair(lambda t: coded(grafting=(t, 0)), 6, 0.5),
+    "lee-1-grafted": pair(lambda e: coded(lars=(1, e), grafting=(1, 1e-6)), 0, 1e-4),
+    "lee-1-qp": pair(lambda t: coded(qp=(t, 0)), 90, 5),
+    "lee-1-exact": pair(lambda e: coded(lars=(1, e)), 1e-12, 1e-4),
+    "lee-1-accurate": pair(lambda e: coded(lars=(1, e), qp=(1, 1e-9)), 0, 1e-4),
+    "lee-1-cd": pair(lambda t: coded(cd=(t, 0)), 0.5, 2),
+    "lee-2-dual": pair(lambda t: bases(sign_gradient=(t, 1, 1)), 3, 0.5),
+    "lee-2-sign": pair(lambda t: bases(lars_dual=(1, t, 1)), 2, 0.5),
+    "lee-2-fastest": pair(all_as_slow, 3, 0.3),
+    "lee-2-each": pair(lambda last: coded_again([1.0, 1.0], [2.0, 2.0], [3.0, last]), 3.0, 0.5),
+    "lee-2-iterations": pair(lambda last: coded_again([2.0, last], [4.0, 4.0]), 1.0, 4.0),
+    "lee-2-accelerated": pair(lambda t: bases(sign_accelerated=(t, 1, 1)), 2, 0.5),
+    "lee-2-ends": pair(lambda end: bases(sign_gradient=(1, 1, end)), 0.5, 0.4),
+    "lee-53-gabor": pair(counted, 50, 5, column="explained_by_gabor", value=0.9),
+    "lee-54-stopped": pair(counted, 20, 0, column="falls_by", value=0.9, effect="length"),
+    "lee-54-suppressed": pair(counted, 42, 10, column="suppressed_by", value=0.05, effect="surround"),
+    "lee-54-tenth": pair(counted, 20, 0, column="suppressed_by", value=0.2, effect="surround"),
+    "lee-6-less": pair(lambda e: few_labels(codes=e), 0.05, 0.2),
+    "lee-6-much": pair(lambda e: few_labels(codes=e), 0.05, 0.098),
+    "lee-6-both": pair(lambda e: few_labels(**{"pixels and codes": e}), 0.05, 0.2),
+    "dssc-falls": pair(blocks, (0.5, 0.6), (0.5, 1.1)),
+    "dssc-stable": pair(blocks, (0.5, 0.4), (0.5, 1.1)),
+    "dssc-held": pair(blocks, (0.5, 0.6), (0.5, 1.1)),
+    "dssc-iterations": pair(blocks, (0.5, 0.4), (0.4, 0.5)),
+    "dssc-features": pair(blocks, (0.5, 0.4, "features", (90, 9)), (0.4, 0.5, "features")),
+    "dssc-clock": pair(blocks, (0.4, 0.5), (0.5, 0.4), column="seconds"),
     "modl-1-converges": (like_r1(), like_r1(r12=falling(1, converged_at=100))),
     "modl-1-objective": (like_r1(), like_r1(r8=falling(1, end=0.6))),
     "modl-1-sparsity": (like_r1(), like_r1(r8=falling(1, sparsity=0.8))),
     "modl-1-sparser": (like_r1(), like_r1(r12=falling(1, sparsity=1.2))),
     "modl-1-cheaper": (like_r1(), like_r1(r4=falling(6.0))),
     "modl-1-speed-up": (like_r1(), like_r1(r12=falling(6.0))),
-    "modl-1-low-lam": tuple(
-        [row | {"data": "fMRI", "lam": lam, "history": "products"}
-         for lam, at in zip((1e-3, 1e-4), both) for row in masked(
-             r1=falling(12, converged_at=at), r12=falling(1, converged_at=at))]
-        for both in ((40, 99), (99, 40))
-    ),
-    "modl-2-closer": tuple(drawn_atlases(overlap=pair) for pair in ((0.5, 0.7), (0.7, 0.5))),
-    "modl-2-noise": tuple(drawn_atlases(n_pieces=pair) for pair in ((9, 5), (5, 9))),
-    "modl-2-time": tuple(drawn_atlases(seconds=pair) for pair in ((1, 1.2), (1, 9))),
+    "modl-1-low-lam": pair(with_two_lams, (40, 99), (99, 40)),
+    "modl-2-closer": pair(drawn_atlases, ("overlap", 0.5, 0.7), ("overlap", 0.7, 0.5)),
+    "modl-2-noise": pair(drawn_atlases, ("n_pieces", 9, 5), ("n_pieces", 5, 9)),
+    "modl-2-time": pair(drawn_atlases, ("seconds", 1, 1.2), ("seconds", 1, 9)),
     "modl-3-records": (like_r1(), like_r1(r12=falling(1, end=0.7))),
-    "modl-3-equal": tuple(
-        [{"equal_case": "fMRI", "times_the_records": n, "objective": v} for n, v in ((1, 0.5), (12, end))]
-        for end in (0.49, 0.55)
+    "modl-3-equal": pair(ending_with_r_times, 0.49, 0.55),
+    "modl-5-best": pair(weights, 0.6, 0.4),
+    "modl-t1-error": pair(lambda e: completed((100.0, 0.5), (1.0, e)), 0.4, 0.6),
+    "modl-t1-time": pair(lambda cd, modl: completed((cd, 0.5), (modl, 0.5)), (100.0, 10.0), (10.0, 100.0)),
+    "modl-4-good": pair(lambda v: sped_up((9, 9, v, 0.4), (9, 9, 0.4, 0.4)), 0.4, 0.6),
+    "modl-4-partial": pair(lambda v: sped_up((9, 9, 0.4, v), (9, 9, 0.4, v)), 0.5, 0.3),
+    "modl-4-grows": pair(lambda t: sped_up((50, 9, 0.4, 0.4), (t, 9, 0.4, 0.4)), 5, 90),
+    "modl-4-epochs": pair(lambda n: sped_up((9, 5, 0.4, 0.4), (9, n, 0.4, 0.4)), 2, 8),
+    "siso-2-fastest": pair(lambda t: quick(hash_siso=1, svm=t), 2, 0.5),
+    "siso-2-construction": pair(lambda fit: answered(hash_siso=(fit, 1, 0.5)), 0.01, 0.5),
+    "siso-2-constructed": pair(
+        lambda fit: answered(svm=(9, 10, 0), knn=(fit, 10, 0), spreading=(9, 10, 0)), 9, 1
     ),
-    "modl-5-best": (weights(0.6, 0.5, 0.6), weights(0.6, 0.5, 0.4)),
-    "modl-t1-error": (completed(_SLOW, _BETTER), completed(_SLOW, _WORSE)),
-    "modl-t1-time": (completed(_SLOW, _QUICK), completed(_QUICK, _SLOW)),
-    "modl-4-good": tuple(sped_up((9, 9, v, 0.4), (9, 9, 0.4, 0.4)) for v in (0.4, 0.6)),
-    "modl-4-partial": tuple(sped_up((9, 9, 0.4, v), (9, 9, 0.4, v)) for v in (0.5, 0.3)),
-    "modl-4-grows": tuple(sped_up((50, 9, 0.4, 0.4), (t, 9, 0.4, 0.4)) for t in (5, 90)),
-    "modl-4-epochs": tuple(sped_up((9, 5, 0.4, 0.4), (9, n, 0.4, 0.4)) for n in (2, 8)),
-    "siso-2-fastest": (
-        answered(hash_siso=(0, 1, 0.5), svm=(0, 2, 0.5)), answered(hash_siso=(0, 1, 0.5), svm=(0, 0.5, 0.5))
-    ),
-    "siso-2-construction": (answered(hash_siso=(0.01, 1, 0.5)), answered(hash_siso=(0.5, 1, 0.5))),
-    "siso-2-constructed": tuple(
-        answered(svm=(9, 10, 0), knn=(fit, 10, 0), spreading=(9, 10, 0)) for fit in (9, 1)
-    ),
-    "siso-2-predicted": tuple(answered(ridge=(fit, 10, 0)) for fit in (1, 9)),
-    "siso-4-speed-up": (
-        answered(hash_siso=(0, 1, 0.5), svm=(0, 9, 0.5)), answered(hash_siso=(0, 1, 0.5), svm=(0, 2, 0.5))
-    ),
-    "siso-3-siso": tuple(answered(siso=(0, 1, 0.5), lasso=(0, t, 0.5)) for t in (9, 5)),
-    "siso-3-hash": tuple(
-        answered(hash_siso=(0, 1, 0.5), siso=(0, 9, 0.5), lasso=(0, t, 0.5)) for t in (900, 50)
-    ),
-    "siso-5-hash": tuple(
-        answered(hash_siso=(0, 1, 0.5), siso=(0, 9, 0.5), lasso=(0, t, 0.5)) for t in (999, 50)
-    ),
-    "siso-hash-over-siso": tuple(answered(hash_siso=(0, 1, 0.5), siso=(0, t, 0.5)) for t in (9, 0.5)),
-    "siso-no-loss": tuple(answered(siso=(0, 1, 0.5), lasso=(0, 9, v)) for v in (0.5005, 0.49)),
-    "siso-little-loss": tuple(answered(siso=(0, 1, 0.5), hash_siso=(0, 9, v)) for v in (0.495, 0.55)),
-    "siso-p-stable-loss": tuple(answered(siso=(0, 1, 0.5), p_stable=(0, 9, v)) for v in (0.495, 0.55)),
-    "siso-p-stable-over-siso": tuple(answered(siso=(0, t, 0.5), p_stable=(0, 1, 0.5)) for t in (9, 0.5)),
-    "siso-recall": tuple(
-        [row | {"recall": v, "part_in_cells": 0.1, "recalls": [v, v + 0.01 * i, v], "parts": [0.1] * 3}
-         for i, (row, v) in enumerate(zip(answered(hash_siso=(0, 1, 0.5), p_stable=(0, 1, 0.5)), both))]
-        for both in ((0.5, 0.2), (0.05, 0.2))
-    ),
-    "siso-exact": tuple(answered(siso=(0, 1, 0.5), exact=(0, 9, v)) for v in (0.5005, 0.51)),
+    "siso-2-predicted": pair(lambda fit: answered(ridge=(fit, 10, 0)), 1, 9),
+    "siso-4-speed-up": pair(lambda t: quick(hash_siso=1, svm=t), 9, 2),
+    "siso-3-siso": pair(lambda t: quick(siso=1, lasso=t), 9, 5),
+    "siso-3-hash": pair(lambda t: quick(hash_siso=1, siso=9, lasso=t), 900, 50),
+    "siso-5-hash": pair(lambda t: quick(hash_siso=1, siso=9, lasso=t), 999, 50),
+    "siso-hash-over-siso": pair(lambda t: quick(hash_siso=1, siso=t), 9, 0.5),
+    "siso-no-loss": pair(lambda v: as_good(siso=0.5, lasso=v), 0.5005, 0.49),
+    "siso-little-loss": pair(lambda v: as_good(siso=0.5, hash_siso=v), 0.495, 0.55),
+    "siso-p-stable-loss": pair(lambda v: as_good(siso=0.5, p_stable=v), 0.495, 0.55),
+    "siso-p-stable-over-siso": pair(lambda t: quick(siso=t, p_stable=1), 9, 0.5),
+    "siso-recall": pair(recalled, (0.5, 0.2), (0.05, 0.2)),
+    "siso-exact": pair(lambda v: as_good(siso=0.5, exact=v), 0.5005, 0.51),
     "siso-rises": (shared(svm=(0.3, 0.4, 0.5)), shared(svm=(0.5, 0.6, 0.4))),
-    "siso-most": (
-        shared(hash_siso=(0.5, 0.5, 0.4), svm=(0.4, 0.4, 0.6)),
-        shared(hash_siso=(0.5, 0.5, 0.5), svm=(0.4, 0.6, 0.6)),
+    "siso-most": pair(
+        lambda *svm: shared(hash_siso=(0.5, 0.5, 0.4), svm=svm), (0.4, 0.4, 0.6), (0.4, 0.6, 0.6)
     ),
-    "siso-2-little": tuple(
-        shared(hash_siso=(v, 0, 0), ridge=(0.4, 1, 1)) + [r | {"method": "label spreading"} for r in
-                                                         shared(ridge=(0.3, 1, 1))] for v in (0.5, 0.35)
+    "siso-2-little": pair(
+        lambda v: shared(hash_siso=(v, 0, 0), ridge=(0.4, 1, 1), spreading=(0.3, 1, 1)), 0.5, 0.35
     ),
-    "siso-4-svm": (
-        shared(hash_siso=(0.9, 0.3, 0.3), svm=(0.1, 0.5, 0.5)), shared(hash_siso=(0, 0, 0.6), svm=(1, 1, 0.5))
-    ),
-    "siso-4-siso": (shared(siso=(0, 0, 0.6), svm=(1, 1, 0.5)), shared(siso=(1, 1, 0.4), svm=(0, 0, 0.5))),
-    "siso-6-cost": (grown(hash_siso=[(1, 0.9), (1, 0.8)]), grown(hash_siso=[(1, 0.8), (1, 0.9)])),
-    "siso-6-time": tuple(
-        [row | {"n": max(30_000, row["n"])} for row in grown(hash_siso=[(1, 1), (t, 1)])]
-        for t in (1.5, 9)
-    ),
-    "siso-7-p-stable": tuple(
-        grown(p_stable=[(1, 1)] * 2, siso=[(9, 1)] * 2, published=[(9, 1), (t, 1)]) for t in (90, 10)
-    ),
-    "siso-7-lasso": tuple(
-        grown(hash_siso=[(1, 1)] * 2, siso=[(9, 1)] * 2, lasso=[(9, 1), (t, 1)]) for t in (9000, 1000)
-    ),
-    "siso-7-siso": tuple(
-        grown(hash_siso=[(1, 1)] * 2, siso=[(9, 1)] * 2, published=[(9, 1), (t, 1)]) for t in (90, 10)
-    ),
-}  # fmt: skip
+    "siso-4-svm": pair(lambda v: shared(hash_siso=(0, 0.3, v), svm=(1, 0.5, 0.5)), 0.3, 0.6),
+    "siso-4-siso": pair(lambda v: shared(siso=(0, 0, v), svm=(1, 1, 0.5)), 0.6, 0.4),
+    "siso-6-cost": pair(lambda a, b: grown(hash_siso=[(1, a), (1, b)]), (0.9, 0.8), (0.8, 0.9)),
+    "siso-6-time": pair(lambda t: grown((30_000, 100_000), hash_siso=[(1, 1), (t, 1)]), 1.5, 9),
+    "siso-7-p-stable": pair(lambda t: of_many(p_stable=1, published=t), 90, 10),
+    "siso-7-lasso": pair(lambda t: of_many(hash_siso=1, lasso=t), 9000, 1000),
+    "siso-7-siso": pair(lambda t: of_many(hash_siso=1, published=t), 90, 10),
+}

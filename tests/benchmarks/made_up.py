@@ -13,14 +13,15 @@ STATEMENTS = (
     Statement("two", PAPER, "two is above one", lambda rows: exactly(rows.value("m", m=2)), above=1),
 )
 FOUND = Finding(
-    source=Source("ten numbers that we made up", "synthetic"), variant="none",
+    source=Source("ten numbers that we made up", "synthetic"),
+    variant="none",
     explanation="They are <made> up.",
     size=Size("numbers", 10, 10),
     targets=[Target("two over one", 2.0, 3.0)],
     comparisons=[Comparison("hours|m=1", "h", 4.0, 2.0, "projected")],
     rows=[{"m": 1, "who": "we"}, {"m": np.int64(2), "seconds": np.float32(0.5)}],
     panels=[Panel("a", "x", "y", [Series("s", [1, 2], [3.0, None])])],
-).evaluated_by(STATEMENTS)  # fmt: skip
+).evaluated_by(STATEMENTS)
 
 
 class MadeUp:

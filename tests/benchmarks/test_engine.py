@@ -228,17 +228,11 @@ def test_a_worker_that_fails_says_why():
         run_in_worker(fails, {})
 
 
-@pytest.mark.parametrize("power", [0.0, 0.5, 1.0, 2.0])
-def test_the_exponent_of_a_power_law_is_its_power(power):
+@pytest.mark.parametrize("power", [0.0, 0.5, 2.0])
+def test_the_exponent_of_a_power_law_is_its_power_from_two_sizes_on(power):
     sizes = np.array([250, 500, 1000, 4000])
-    assert exponent(sizes, 3.0 * sizes**power) == pytest.approx(power, abs=1e-9)
-
-
-def test_two_sizes_are_enough_for_an_exponent():
-    assert exponent([1, 2], [3, 12]) == pytest.approx(2)
-
-
-def test_one_size_has_no_exponent():
+    for some in (sizes, sizes[:2]):
+        assert exponent(some, 3.0 * some**power) == pytest.approx(power, abs=1e-9)
     assert exponent([10, 10], [1.0, 2.0]) is None
 
 

@@ -29,7 +29,7 @@ def test_no_patch_is_both_learned_from_and_evaluated(setup, monkeypatch, rng):
 
 def test_photographs_come_with_scikit_image_or_are_missed(monkeypatch):
     assert {grey.shape for grey in photographs()} == {pictures.PHOTOGRAPH_PX}
-    monkeypatch.setattr(pictures, "_PHOTOGRAPHS", ("none",))
+    monkeypatch.setattr(pictures, "_PHOTOS", ("none",))
     with pytest.raises(DataError, match="no photographs"):
         photographs()
 
